@@ -1,0 +1,169 @@
+// Package mem names addresses of a target and reads bytes there.
+//
+// It provides [Addr], the [Reader] interface, typed reads that fail rather than
+// return zero, [Overlay], which answers from copied ranges before it asks another
+// reader, and [Image], a drawn memory for tests.
+//
+// The caller provides the bytes: a live process, a core file or a recorded file.
+// A Reader never returns fewer bytes than asked without an error.
+package mem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sort"
+)
+
+// Addr is an address in the running target.
+type Addr uint64
+
+// ErrUnmapped is the cause of a read that no range or mapping covers.
+var ErrUnmapped = errors.New("not mapped")
+
+// Reader reads the memory of one target.
+type Reader interface {
+	// ReadMem fills b with the bytes at addr and returns how many it could get.
+	// n < len(b) if and only if err is not nil; the first n bytes are valid then too.
+	// It does not keep b.
+	ReadMem(b []byte, addr Addr) (n int, err error)
+}
+
+// FaultError says that bytes of the target could not be read.
+type FaultError struct {
+	Addr Addr // first byte that was not had
+	Len  int  // bytes that were still wanted
+	Err  error
+}
+
+func (e *FaultError) Error() string {
+	return fmt.Sprintf("read %d bytes at %#x: %v", e.Len, uint64(e.Addr), e.Err)
+}
+
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// Uint reads an unsigned integer of size bytes (1, 2, 4 or 8) at addr.
+// It panics on another size, which is a fault of the program and never of the target.
+func Uint(r Reader, addr Addr, size int, order binary.ByteOrder) (uint64, error) {
+	if o, ok := r.(*Overlay); ok {
+		if b, ok := o.Bytes(addr, size); ok {
+			return decode(b, size, order), nil
+		}
+	}
+	var buf [8]byte
+	if _, err := r.ReadMem(buf[:size], addr); err != nil {
+		return 0, err
+	}
+	return decode(buf[:size], size, order), nil
+}
+
+func decode(b []byte, size int, order binary.ByteOrder) uint64 {
+	switch size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(order.Uint16(b))
+	case 4:
+		return uint64(order.Uint32(b))
+	case 8:
+		return order.Uint64(b)
+	}
+	panic(fmt.Sprintf("mem: integer of %d bytes", size))
+}
+
+// Range is a copy of the bytes [Start, Start+len(Data)) of a target.
+type Range struct {
+	Start Addr
+	Data  []byte
+}
+
+// End is the address behind the last copied byte.
+func (r Range) End() Addr { return r.Start + Addr(len(r.Data)) }
+
+// Bytes returns the n bytes at addr without copying, or false if the range does
+// not hold all of them.
+func (r Range) Bytes(addr Addr, n int) ([]byte, bool) {
+	if addr < r.Start || n < 0 {
+		return nil, false
+	}
+	off := uint64(addr - r.Start)
+	if off > uint64(len(r.Data)) || uint64(n) > uint64(len(r.Data))-off {
+		return nil, false
+	}
+	return r.Data[off : off+uint64(n) : off+uint64(n)], true
+}
+
+// Overlay answers from copied ranges and asks a base reader for the rest.
+// It is read-only after it was made, so goroutines may share it if the base allows.
+type Overlay struct {
+	ranges []Range
+	base   Reader
+}
+
+// NewOverlay returns an Overlay of ranges over base. Base may be nil: then an
+// address outside the ranges is [ErrUnmapped]. The ranges must not overlap; it keeps them.
+func NewOverlay(base Reader, ranges ...Range) *Overlay {
+	rs := make([]Range, 0, len(ranges))
+	for _, r := range ranges {
+		if len(r.Data) > 0 {
+			rs = append(rs, r)
+		}
+	}
+	sort.Slice(rs, func(i, j int) bool { return rs[i].Start < rs[j].Start })
+	return &Overlay{ranges: rs, base: base}
+}
+
+// Bytes returns the n bytes at addr without copying, if one range holds them all.
+func (o *Overlay) Bytes(addr Addr, n int) ([]byte, bool) {
+	r := o.find(addr)
+	if r == nil {
+		return nil, false
+	}
+	return r.Bytes(addr, n)
+}
+
+// ReadMem implements [Reader]. A read may cross from a range into the base and back.
+func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
+	done := 0
+	for done < len(b) {
+		at := addr + Addr(done)
+		if at < addr {
+			return done, &FaultError{Addr: addr, Len: len(b) - done, Err: ErrUnmapped}
+		}
+		if r := o.find(at); r != nil {
+			done += copy(b[done:], r.Data[at-r.Start:])
+			continue
+		}
+		want := len(b) - done
+		if next := o.next(at); next != nil && uint64(next.Start-at) < uint64(want) {
+			want = int(next.Start - at)
+		}
+		if o.base == nil {
+			return done, &FaultError{Addr: at, Len: len(b) - done, Err: ErrUnmapped}
+		}
+		n, err := o.base.ReadMem(b[done:done+want], at)
+		done += n
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// find returns the range that holds addr, or nil.
+func (o *Overlay) find(addr Addr) *Range {
+	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].End() > addr })
+	if i == len(o.ranges) || o.ranges[i].Start > addr {
+		return nil
+	}
+	return &o.ranges[i]
+}
+
+// next returns the first range that starts behind addr, or nil.
+func (o *Overlay) next(addr Addr) *Range {
+	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].Start > addr })
+	if i == len(o.ranges) {
+		return nil
+	}
+	return &o.ranges[i]
+}

@@ -1,0 +1,123 @@
+// Package profile holds what was found about a process in the terms of a person: logical
+// frames with names, stacks of them, and the dump of one look at a process.
+//
+// It imports the standard library alone and does not know where its values come from.
+// Stacks are innermost frame first. Names are data from a target and may hold any bytes:
+// who shows them escapes them.
+package profile
+
+import "time"
+
+// Kind says what sort of code a frame is.
+type Kind uint8
+
+// The kinds of frames.
+const (
+	Native  Kind = iota
+	Kernel       // a frame of the kernel's own stack
+	JIT          // code that a runtime made
+	Signal       // a signal trampoline
+	VDSO         // the kernel's page in user space
+	Unknown      // an address that no module or runtime names
+)
+
+var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown"}
+
+// String returns the lower-case name used in JSON.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Frame is one logical frame. Several may belong to one physical frame: the functions that
+// were inlined there, innermost first, and at last the function itself.
+type Frame struct {
+	Index   int    // number of the physical frame it belongs to, from 0
+	Addr    uint64 // as on the stack: interrupted PC or return address; 0 for Inlined frames
+	Inlined bool   // has no address of its own
+	// Interrupted says that Addr is where the thread was interrupted, not a return address.
+	Interrupted bool
+	Kind        Kind
+	Func        string // demangled name, "" if unknown
+	Linkage     string // name as in the symbol table where it differs from Func
+	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and not Inlined
+	File        string // source file, "" if unknown
+	Line        int    // 0 if unknown
+	Module      int    // index in Dump.Modules, -1 for none
+	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
+	Origin      string // how the physical frame was found: "context", "cfi", "frame pointer", …
+	Note        string // why it is less sure than its origin says; "" mostly
+}
+
+// Stack is the frames of one thread, innermost first, and why there are no more.
+type Stack struct {
+	Frames []Frame
+	// Stop is the reason in one word: "root", "no rule", "bad CFA", "not advancing",
+	// "read fault", "depth limit", "not stopped".
+	Stop string
+	// Complete says that the outermost frame was reached.
+	Complete bool
+	// Detail is the sentence for a person when the stack is not Complete, as
+	// "frame pointer 0x7f… did not grow (previous 0x7f…)".
+	Detail string
+}
+
+// Arg is one argument of a system call.
+type Arg struct {
+	Name  string // of the kernel's prototype, "" if unknown
+	Value uint64
+	Text  string // as shown: "5", "0x55d0c2a01000", "FUTEX_WAIT_PRIVATE", "-1"
+	FD    string // what a descriptor is, "" if it is none or not known
+}
+
+// Syscall is the system call that a thread is in.
+type Syscall struct {
+	Number int64
+	Name   string // "" if the number is not known; "page fault" style words are in Thread.Why
+	Args   []Arg
+}
+
+// Thread is one thread of a Dump.
+type Thread struct {
+	TID     int
+	Name    string
+	State   string // one letter of /proc/TID/stat, "" if unknown
+	Syscall *Syscall
+	Wchan   string
+	// NotStopped says why it could not be stopped; "" if it was.
+	NotStopped  string
+	KernelStack []string
+	Stopped     time.Duration // how long it stood still
+	Stack       Stack
+}
+
+// Module is an object that frames lie in.
+type Module struct {
+	Path    string
+	BuildID string // lower-case hex, "" if it has none
+	Base    uint64 // what is added to an address as linked to get the address in the process
+	Err     string // why it could not be read, "" if it was
+}
+
+// Process is what is shown of a process as a whole.
+type Process struct {
+	PID     int
+	Comm    string
+	Cmdline []string
+	Exe     string
+	Arch    string
+}
+
+// Dump is one look at every thread of one process.
+type Dump struct {
+	Process  Process
+	Time     time.Time
+	Stopped  time.Duration
+	Rolling  bool // the threads were not stopped at one instant
+	Threads  []Thread
+	Modules  []Module
+	Exited   int      // threads that ended before they were looked at
+	Problems []string // what could not be had, for a person
+}

@@ -1,0 +1,213 @@
+// Package regs knows the register files of the architectures: which bytes of the
+// NT_PRSTATUS note hold which register, DWARF register numbers, and which register
+// is the program counter, the stack pointer, the frame pointer and the link register.
+//
+// It is pure: every architecture is known on every host. One [Arch] value describes
+// each, in a file of its own (amd64.go, arm64.go, …).
+//
+// The caller provides the bytes that PTRACE_GETREGSET or a core file gave. A register
+// that those bytes do not hold is unknown, never 0.
+package regs
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Reg is a register of one Arch: its DWARF number where that is below 32, else a
+// number of the Arch's own (see [Arch.FromDWARF]).
+type Reg uint8
+
+// NoReg says that an architecture has no such register.
+const NoReg Reg = 0xff
+
+// Max is the number of registers that [Registers] has room for.
+const Max = 40
+
+// slot says where in the note a register stands.
+type slot struct {
+	reg  Reg
+	name string
+	word int // index in the note, in words of the architecture
+}
+
+// Arch describes one architecture. The values are package variables and must not be changed.
+type Arch struct {
+	Name     string // as GOARCH
+	WordSize int    // bytes of an address
+	Order    binary.ByteOrder
+	NoteSize int    // bytes of NT_PRSTATUS that PTRACE_GETREGSET returns
+	Machine  uint16 // e_machine of its ELF files
+	PC, SP   Reg
+	FP       Reg // frame pointer by convention, NoReg where there is none
+	LR       Reg // link register, NoReg where calls push the return address
+	// Syscall is the register with the number of the system call a thread is in (orig_rax, …)
+	// or NoReg.
+	Syscall Reg
+	// Result is the register in which a system call returns, NoReg where it is not needed.
+	Result Reg
+	// Callee lists the registers that a function must preserve for its caller, by the ABI.
+	Callee []Reg
+	slots  []slot
+	dwarf  map[uint64]Reg // numbers of 32 and above
+	names  map[Reg]string
+}
+
+// All lists the architectures known, for tables and tests.
+var All = []*Arch{AMD64, I386, ARM64, ARM, RISCV64, S390X, PPC64LE, LOONG64}
+
+// Lookup returns the architecture of that GOARCH name.
+func Lookup(name string) (*Arch, bool) {
+	for _, a := range All {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+// LayoutError says that a note has the length of no known layout.
+type LayoutError struct {
+	Host string // GOARCH of the kernel
+	Size int
+}
+
+func (e *LayoutError) Error() string {
+	return fmt.Sprintf("decode registers: note of %d bytes fits no layout of a %s kernel", e.Size, e.Host)
+}
+
+// compat names the 32-bit architecture whose programs a 64-bit kernel runs.
+var compat = map[string]*Arch{"amd64": I386, "arm64": ARM}
+
+// ByNote returns the architecture of a thread from the length of its NT_PRSTATUS note
+// and the GOARCH of the kernel: a 64-bit tracer gets the short note of a 32-bit thread.
+// It fails with a *LayoutError if the length fits neither.
+func ByNote(host *Arch, size int) (*Arch, error) {
+	for _, a := range []*Arch{host, compat[host.Name]} {
+		if a != nil && a.NoteSize == size {
+			return a, nil
+		}
+	}
+	return nil, &LayoutError{Host: host.Name, Size: size}
+}
+
+// FromDWARF converts a DWARF register number. It is false for a number that fpstack
+// does not follow (vector registers, flags).
+func (a *Arch) FromDWARF(n uint64) (Reg, bool) {
+	if n < 32 {
+		if _, ok := a.names[Reg(n)]; ok {
+			return Reg(n), true
+		}
+	}
+	r, ok := a.dwarf[n]
+	return r, ok
+}
+
+// RegName returns the name of the manuals, or "r?" and the number.
+func (a *Arch) RegName(r Reg) string {
+	if n, ok := a.names[r]; ok {
+		return n
+	}
+	return fmt.Sprintf("r?%d", r)
+}
+
+// Registers holds the register values of one thread or frame. The zero value of a
+// register is "unknown". It is copied by assignment.
+type Registers struct {
+	Arch  *Arch
+	val   [Max]uint64
+	known uint64
+}
+
+// New returns a Registers in which nothing is known.
+func New(a *Arch) Registers { return Registers{Arch: a} }
+
+// Decode returns the registers of one thread from note, the bytes that PTRACE_GETREGSET
+// gave for NT_PRSTATUS, in the target's byte order.
+//
+// It fails with a *LayoutError if the length is not that of a.
+// Source: struct user_regs_struct and elf_gregset_t of each architecture's kernel headers.
+func (a *Arch) Decode(note []byte) (Registers, error) {
+	if len(note) != a.NoteSize {
+		return Registers{}, &LayoutError{Host: a.Name, Size: len(note)}
+	}
+	r := New(a)
+	for _, s := range a.slots {
+		off := s.word * a.WordSize
+		if a.WordSize == 4 {
+			r.Set(s.reg, uint64(a.Order.Uint32(note[off:])))
+		} else {
+			r.Set(s.reg, a.Order.Uint64(note[off:]))
+		}
+	}
+	return r, nil
+}
+
+// Encode writes the known registers into a note of the architecture's length; unknown
+// ones are 0 there. It is the inverse of Decode, for recorded snapshots and tests.
+func (r *Registers) Encode() []byte {
+	note := make([]byte, r.Arch.NoteSize)
+	for _, s := range r.Arch.slots {
+		v, _ := r.Get(s.reg)
+		off := s.word * r.Arch.WordSize
+		if r.Arch.WordSize == 4 {
+			r.Arch.Order.PutUint32(note[off:], uint32(v))
+		} else {
+			r.Arch.Order.PutUint64(note[off:], v)
+		}
+	}
+	return note
+}
+
+// Get returns the value of a register, and whether it is known.
+func (r *Registers) Get(i Reg) (uint64, bool) {
+	if i >= Max || r.known&(1<<i) == 0 {
+		return 0, false
+	}
+	return r.val[i], true
+}
+
+// Set makes a register known. A number that is out of range is ignored.
+func (r *Registers) Set(i Reg, v uint64) {
+	if i < Max {
+		r.val[i] = v
+		r.known |= 1 << i
+	}
+}
+
+// Forget makes a register unknown.
+func (r *Registers) Forget(i Reg) {
+	if i < Max {
+		r.known &^= 1 << i
+		r.val[i] = 0
+	}
+}
+
+// PC returns the program counter.
+func (r *Registers) PC() (mem.Addr, bool) { v, ok := r.Get(r.Arch.PC); return mem.Addr(v), ok }
+
+// SP returns the stack pointer.
+func (r *Registers) SP() (mem.Addr, bool) { v, ok := r.Get(r.Arch.SP); return mem.Addr(v), ok }
+
+// FP returns the frame pointer register, whatever it holds.
+func (r *Registers) FP() (mem.Addr, bool) { v, ok := r.Get(r.Arch.FP); return mem.Addr(v), ok }
+
+// define completes an Arch from its slots.
+func define(a Arch) *Arch {
+	a.names = make(map[Reg]string, len(a.slots))
+	for _, s := range a.slots {
+		a.names[s.reg] = s.name
+	}
+	return &a
+}
+
+// words lists count consecutive registers from first at word, named prefix0, prefix1, …
+func words(first Reg, word, count int, prefix string) []slot {
+	out := make([]slot, 0, count)
+	for i := range count {
+		out = append(out, slot{first + Reg(i), fmt.Sprintf("%s%d", prefix, i), word + i})
+	}
+	return out
+}

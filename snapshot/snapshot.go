@@ -1,0 +1,99 @@
+// Package snapshot holds one look at one process as plain data: its threads with their
+// registers and states, its mappings, and the memory that was copied while it stood still.
+//
+// The same type comes from a live process, from a core file and from a recorded file, and
+// all that follows cannot tell them apart. [Write] and [Read] store it.
+//
+// It opens no process; who makes a Snapshot fills it and owns it.
+package snapshot
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+)
+
+// Snapshot is one look at one process.
+type Snapshot struct {
+	Process Process
+	Host    *regs.Arch // architecture of the kernel
+	Time    time.Time  // when the first thread was asked to stop
+	// Stopped is the time from the first request to stop to the last release; 0 if nothing
+	// was stopped.
+	Stopped time.Duration
+	// Rolling says that the threads were not stopped at one instant but in batches.
+	Rolling bool
+	Maps    *maps.Table
+	Threads []Thread
+	// Memory are further ranges that were asked for, copied while the threads stood.
+	Memory []mem.Range
+	// FDs describes descriptors of the process as a person would: a path, "pipe:[123]",
+	// "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED". Only those that were asked for.
+	FDs map[int]string
+	// Exited counts threads that were listed but ended before they could be looked at.
+	Exited int
+	// Problems are things that could not be had and that a person should know of.
+	Problems []string
+}
+
+// Process is what /proc tells of the whole process. A field that could not be read is empty.
+type Process struct {
+	PID     int
+	Comm    string   // the kernel's name of the leader, at most 15 bytes
+	Cmdline []string // arguments; a process may have overwritten them
+	Exe     string   // path of the executable as the kernel shows it
+}
+
+// Thread is one thread of a Snapshot.
+type Thread struct {
+	TID   int
+	Comm  string // at most 15 bytes, any bytes
+	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
+	// Registers are those of the stop; nil if the thread was not stopped: then NotStopped
+	// says why, and Syscall may hold SP and PC.
+	Registers *regs.Registers
+	// PACMask has the bits to clear in arm64 return addresses; 0 elsewhere.
+	PACMask uint64
+	// Stack is the copied part of the stack: from below SP (red zone) upward, so far as it is
+	// mapped or as the limit allowed. Empty if it could not be read.
+	Stack mem.Range
+	// StackErr says why Stack is shorter than wanted; nil if it is whole.
+	StackErr error
+	// Syscall is the system call that the thread was blocked in before the stop; nil if it
+	// ran, or if this could not be read.
+	Syscall *Syscall
+	// Wchan is the kernel function it sleeps in, from /proc/TID/wchan; "" if unknown.
+	Wchan string
+	// KernelStack is /proc/TID/stack innermost first, where it was read; else nil.
+	KernelStack []string
+	// NotStopped says why there are no registers; "" if there are.
+	NotStopped string
+	// Stopped is how long this thread stood still, as we saw it.
+	Stopped time.Duration
+	// KernelWorker says that it has no user code at all (io_uring workers).
+	KernelWorker bool
+}
+
+// Syscall is a system call in progress, from /proc/TID/syscall.
+type Syscall struct {
+	Number int64 // -1: blocked outside of any call (page fault)
+	Args   [6]uint64
+	SP, PC mem.Addr
+}
+
+// Reader returns the memory of the snapshot: the stack of t (nil for none), all further
+// ranges, and base for what was not copied. Base may be nil.
+func (s *Snapshot) Reader(t *Thread, base mem.Reader) *mem.Overlay {
+	ranges := make([]mem.Range, 0, len(s.Memory)+1)
+	if t != nil && len(t.Stack.Data) > 0 {
+		ranges = append(ranges, t.Stack)
+	}
+	for _, r := range s.Memory {
+		if t == nil || r.End() <= t.Stack.Start || r.Start >= t.Stack.End() {
+			ranges = append(ranges, r)
+		}
+	}
+	return mem.NewOverlay(base, ranges...)
+}
