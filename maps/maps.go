@@ -81,8 +81,20 @@ func (t *Table) Find(addr mem.Addr) *Mapping {
 	if t == nil {
 		return nil
 	}
+	if m := t.FindFrom(addr); m != nil && m.Contains(addr) {
+		return m
+	}
+	return nil
+}
+
+// FindFrom returns the first mapping that ends behind addr: the one that holds it, or the next
+// above it, or nil. The Table owns it.
+func (t *Table) FindFrom(addr mem.Addr) *Mapping {
+	if t == nil {
+		return nil
+	}
 	i := sort.Search(len(t.mappings), func(i int) bool { return t.mappings[i].End > addr })
-	if i == len(t.mappings) || !t.mappings[i].Contains(addr) {
+	if i == len(t.mappings) {
 		return nil
 	}
 	return &t.mappings[i]

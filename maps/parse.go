@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
@@ -36,6 +37,7 @@ func Parse(r io.Reader) (*Table, error) {
 	var ms []Mapping
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 64<<10), 1<<20) // a path has at most 4096 bytes, each up to four when escaped
+	sc.Split(splitLines)
 	for n := 1; sc.Scan(); n++ {
 		m, err := parseLine(sc.Bytes())
 		if err != nil {
@@ -52,6 +54,17 @@ func Parse(r io.Reader) (*Table, error) {
 	return NewTable(ms), nil
 }
 
+// splitLines is bufio.ScanLines that keeps a carriage return at the end: a path may have one.
+func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
 // parseLine reads one line:
 //
 //	7f3a1b200000-7f3a1b228000 r--p 00000000 fe:00 1311 /usr/lib/x86_64-linux-gnu/libc.so.6
@@ -59,15 +72,15 @@ func parseLine(b []byte) (m Mapping, err error) {
 	f := fields{rest: b}
 	start, ok1 := f.hex('-')
 	end, ok2 := f.hex(' ')
-	perm := f.next(' ')
+	perm, ok7 := parsePerm(f.next(' '))
 	off, ok3 := f.hex(' ')
 	major, ok4 := f.hex(':')
 	minor, ok5 := f.hex(' ')
 	inode, ok6 := f.dec()
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || len(perm) != 4 || off > 1<<63-1 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || off > 1<<63-1 {
 		return m, errForm
 	}
-	m = Mapping{Start: mem.Addr(start), End: mem.Addr(end), Perm: parsePerm(perm),
+	m = Mapping{Start: mem.Addr(start), End: mem.Addr(end), Perm: perm,
 		Offset: int64(off), Dev: major<<32 | minor, Inode: inode}
 	path := bytes.TrimLeft(f.rest, " ")
 	if m.Inode != 0 || bytes.HasPrefix(path, []byte("/")) {
@@ -79,13 +92,21 @@ func parseLine(b []byte) (m Mapping, err error) {
 	return m, nil
 }
 
-func parsePerm(b []byte) (p Perm) {
-	for i, c := range "rwxs" {
-		if rune(b[i]) == c {
+func parsePerm(b []byte) (p Perm, ok bool) {
+	const set, unset = "rwxs", "---p"
+	if len(b) != len(set) {
+		return 0, false
+	}
+	for i, c := range b {
+		switch c {
+		case set[i]:
 			p |= 1 << i
+		case unset[i]:
+		default:
+			return 0, false
 		}
 	}
-	return p
+	return p, true
 }
 
 // unescape undoes the only escape that the kernel writes here, \012 for a newline
@@ -135,10 +156,11 @@ func (f *fields) dec() (uint64, bool) {
 	}
 	var v uint64
 	for _, c := range b {
-		if c < '0' || c > '9' {
+		d := uint64(c - '0')
+		if c < '0' || c > '9' || v > (math.MaxUint64-d)/10 {
 			return 0, false
 		}
-		v = v*10 + uint64(c-'0')
+		v = v*10 + d
 	}
 	return v, true
 }

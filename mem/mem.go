@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"sort"
 )
 
@@ -77,7 +78,7 @@ type Range struct {
 	Data  []byte
 }
 
-// End is the address behind the last copied byte.
+// End is the address behind the last copied byte, 0 if that is the last of the address space.
 func (r Range) End() Addr { return r.Start + Addr(len(r.Data)) }
 
 // Bytes returns the n bytes at addr without copying, or false if the range does
@@ -127,8 +128,8 @@ func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 	done := 0
 	for done < len(b) {
 		at := addr + Addr(done)
-		if at < addr {
-			return done, &FaultError{Addr: addr, Len: len(b) - done, Err: ErrUnmapped}
+		if at < addr { // behind the end of the address space
+			return done, &FaultError{Addr: at, Len: len(b) - done, Err: ErrUnmapped}
 		}
 		if r := o.find(at); r != nil {
 			done += copy(b[done:], r.Data[at-r.Start:])
@@ -137,6 +138,8 @@ func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 		want := len(b) - done
 		if next := o.next(at); next != nil && uint64(next.Start-at) < uint64(want) {
 			want = int(next.Start - at)
+		} else if room := -uint64(at); room != 0 && room < uint64(want) { // bytes up to 2^64
+			want = int(room)
 		}
 		if o.base == nil {
 			return done, &FaultError{Addr: at, Len: len(b) - done, Err: ErrUnmapped}
@@ -146,14 +149,18 @@ func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 		if err != nil {
 			return done, err
 		}
+		if n < want { // the base breaks its contract: do not ask it for ever
+			return done, &FaultError{Addr: at + Addr(n), Len: len(b) - done, Err: io.ErrUnexpectedEOF}
+		}
 	}
 	return done, nil
 }
 
 // find returns the range that holds addr, or nil.
 func (o *Overlay) find(addr Addr) *Range {
-	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].End() > addr })
-	if i == len(o.ranges) || o.ranges[i].Start > addr {
+	// By Start alone: End of a range at the top of the address space is 0.
+	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].Start > addr }) - 1
+	if i < 0 || uint64(addr-o.ranges[i].Start) >= uint64(len(o.ranges[i].Data)) {
 		return nil
 	}
 	return &o.ranges[i]

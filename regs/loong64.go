@@ -7,6 +7,7 @@ import "encoding/binary"
 var LOONG64 = define(Arch{
 	Name: "loong64", WordSize: 8, Order: binary.LittleEndian, NoteSize: 45 * 8, Machine: 258,
 	PC: 32, SP: 3, FP: 22, LR: 1, Syscall: NoReg, Result: 4,
+	Record: Record{SavedFP: -16, RA: -8, CFA: 0},
 	Callee: []Reg{22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
 	slots:  append(words(0, 0, 32, "r"), slot{32, "era", 33}),
 })

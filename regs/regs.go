@@ -43,6 +43,8 @@ type Arch struct {
 	PC, SP   Reg
 	FP       Reg // frame pointer by convention, NoReg where there is none
 	LR       Reg // link register, NoReg where calls push the return address
+	// Record is where a function that keeps a frame pointer stores its caller's: see [Record].
+	Record Record
 	// Syscall is the register with the number of the system call a thread is in (orig_rax, …)
 	// or NoReg.
 	Syscall Reg
@@ -57,6 +59,17 @@ type Arch struct {
 
 // All lists the architectures known, for tables and tests.
 var All = []*Arch{AMD64, I386, ARM64, ARM, RISCV64, S390X, PPC64LE, LOONG64}
+
+// Record is the layout of a frame record of C and C++ code: at which offsets from the frame
+// pointer the caller's frame pointer and the return address stand, and what the stack pointer
+// of the caller is. The zero Record stands for "none": such code chains through the stack
+// pointer or not at all.
+type Record struct {
+	SavedFP int64 // bytes from FP
+	RA      int64 // bytes from FP
+	CFA     int64 // bytes from FP to the stack pointer of the caller
+	Below   int64 // FP may lie this far below SP (Go on arm64 keeps its record under SP)
+}
 
 // Lookup returns the architecture of that GOARCH name.
 func Lookup(name string) (*Arch, bool) {

@@ -51,6 +51,9 @@ type Thread struct {
 	TID   int
 	Comm  string // at most 15 bytes, any bytes
 	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
+	// Arch is the architecture of its program: of Registers, or as well as could be told
+	// where there are none; nil if unknown.
+	Arch *regs.Arch
 	// Registers are those of the stop; nil if the thread was not stopped: then NotStopped
 	// says why, and Syscall may hold SP and PC.
 	Registers *regs.Registers
@@ -87,13 +90,34 @@ type Syscall struct {
 // ranges, and base for what was not copied. Base may be nil.
 func (s *Snapshot) Reader(t *Thread, base mem.Reader) *mem.Overlay {
 	ranges := make([]mem.Range, 0, len(s.Memory)+1)
-	if t != nil && len(t.Stack.Data) > 0 {
-		ranges = append(ranges, t.Stack)
+	if t == nil || len(t.Stack.Data) == 0 {
+		return mem.NewOverlay(base, append(ranges, s.Memory...)...)
 	}
+	ranges = append(ranges, t.Stack)
 	for _, r := range s.Memory {
-		if t == nil || r.End() <= t.Stack.Start || r.Start >= t.Stack.End() {
-			ranges = append(ranges, r)
-		}
+		ranges = append(ranges, without(r, t.Stack)...)
 	}
 	return mem.NewOverlay(base, ranges...)
+}
+
+// without returns the pieces of r that are not in cut.
+func without(r, cut mem.Range) (pieces []mem.Range) {
+	before, behind := r, r
+	if r.Start >= cut.Start {
+		before.Data = nil
+	} else if n := uint64(cut.Start - r.Start); n < uint64(len(r.Data)) {
+		before.Data = r.Data[:n]
+	}
+	if r.Start < cut.Start || uint64(r.Start-cut.Start) < uint64(len(cut.Data)) {
+		// Modulo 2^64: the bytes of r up to the end of cut.
+		n := uint64(cut.Start-r.Start) + uint64(len(cut.Data))
+		n = min(n, uint64(len(r.Data)))
+		behind = mem.Range{Start: r.Start + mem.Addr(n), Data: r.Data[n:]}
+	}
+	for _, p := range []mem.Range{before, behind} {
+		if len(p.Data) > 0 {
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces
 }

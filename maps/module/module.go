@@ -10,6 +10,9 @@
 package module
 
 import (
+	"encoding/binary"
+	"path"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 )
@@ -28,7 +31,7 @@ type File struct {
 type Opener func(m *maps.Mapping) (*File, error)
 
 // Section is one section of the object. Data is empty for SHT_NOBITS and where the file
-// does not hold it; compressed sections are as in the file with Compressed set.
+// does not hold all of it; compressed sections are as in the file with Compressed set.
 type Section struct {
 	Name       string
 	Addr       Vaddr
@@ -50,6 +53,7 @@ type Segment struct {
 	Addr   Vaddr
 	MemSz  uint64
 	Data   []byte // p_filesz bytes, cut where the file ends
+	fileSz uint64 // p_filesz as the header says
 }
 
 // Module is one ELF object at one place in one process. It is safe for one goroutine at a time.
@@ -63,17 +67,29 @@ type Module struct {
 
 	start, end mem.Addr // lowest and highest mapped address that belongs to it
 	bias       uint64
-	elf        *image
+	elf        *image // never nil; empty if Err is set
 }
 
 // Name is the last element of the path, or "[vdso]".
-func (m *Module) Name() string { panic("module: not built") }
+func (m *Module) Name() string {
+	if m.Path == "" {
+		return ""
+	}
+	return path.Base(m.Path)
+}
 
 // BuildID is the lower-case hex of the GNU build id note, "" if there is none.
-func (m *Module) BuildID() string { panic("module: not built") }
+func (m *Module) BuildID() string { return m.elf.buildID }
 
-// Base is what is added to a Vaddr to get the mem.Addr, modulo 2^64.
+// Base is what is added to a Vaddr to get the mem.Addr, modulo 2^64. Of a module that
+// could not be read it is the address of the file's first byte.
 func (m *Module) Base() uint64 { return m.bias }
+
+// Start is the lowest address of the object in the process, rounded down to a page.
+func (m *Module) Start() mem.Addr { return m.start }
+
+// End is the address behind the object's last byte in the process, .bss included.
+func (m *Module) End() mem.Addr { return m.end }
 
 // Vaddr converts an address of the process.
 func (m *Module) Vaddr(a mem.Addr) Vaddr { return Vaddr(uint64(a) - m.bias) }
@@ -82,60 +98,49 @@ func (m *Module) Vaddr(a mem.Addr) Vaddr { return Vaddr(uint64(a) - m.bias) }
 func (m *Module) Addr(v Vaddr) mem.Addr { return mem.Addr(uint64(v) + m.bias) }
 
 // Class is the word size in bytes, 4 or 8; 0 if the object could not be read.
-func (m *Module) Class() int { panic("module: not built") }
+func (m *Module) Class() int { return m.elf.class }
+
+// Order is the byte order of the object, little-endian if it could not be read.
+func (m *Module) Order() binary.ByteOrder {
+	if m.elf.order == nil {
+		return binary.LittleEndian
+	}
+	return m.elf.order
+}
 
 // Machine is e_machine.
-func (m *Module) Machine() uint16 { panic("module: not built") }
+func (m *Module) Machine() uint16 { return m.elf.machine }
 
 // Entry is e_entry.
-func (m *Module) Entry() Vaddr { panic("module: not built") }
+func (m *Module) Entry() Vaddr { return m.elf.entry }
 
-// Section finds a section by name. The section table may be missing (vDSO, sstrip): then
-// only what program headers give is found (".eh_frame_hdr", ".dynamic").
-func (m *Module) Section(name string) (Section, bool) { panic("module: not built") }
+// Section finds a section by name. Where the section table is missing or does not hold
+// them (vDSO, sstrip, a truncated file, an object read from memory), what program headers
+// give is found too: ".eh_frame_hdr", ".eh_frame", ".dynamic", ".dynsym", ".dynstr",
+// ".gnu.hash", ".hash". The end of such an ".eh_frame" is not known: it reaches to the end
+// of its segment.
+func (m *Module) Section(name string) (Section, bool) {
+	if i := m.elf.section(name); i >= 0 {
+		return m.elf.sections[i], true
+	}
+	return Section{}, false
+}
 
-// Sections lists all sections.
-func (m *Module) Sections() []Section { panic("module: not built") }
+// Sections lists all sections, by their number in the section table (so that st_shndx is
+// an index), those that only program headers give behind them. The Module owns the slice.
+func (m *Module) Sections() []Section { return m.elf.sections }
 
-// Segments lists all program headers.
-func (m *Module) Segments() []Segment { panic("module: not built") }
+// Segments lists all program headers. The Module owns the slice.
+func (m *Module) Segments() []Segment { return m.elf.segments }
 
 // Text returns the bytes of the object's file from v to the end of the executable segment
 // that holds it, or false. The bytes are those of the file: code that the process patched
 // is read from memory instead.
-func (m *Module) Text(v Vaddr) ([]byte, bool) { panic("module: not built") }
-
-// Set is the modules of one process, opened when first asked for.
-type Set struct {
-	table  *maps.Table
-	open   Opener
-	memory mem.Reader
-
-	modules []*Module
-	byAddr  map[mem.Addr]*Module // start of mapping -> module, nil value: none
+func (m *Module) Text(v Vaddr) ([]byte, bool) {
+	for _, p := range m.elf.loads {
+		if p.Flags&pfX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
+			return p.Data[v-p.Addr:], true
+		}
+	}
+	return nil, false
 }
-
-// NewSet returns the modules of a process with the given mappings. memory is used for the
-// vDSO and for objects without a file; it may be nil. Close releases all files.
-func NewSet(table *maps.Table, open Opener, memory mem.Reader) *Set {
-	return &Set{table: table, open: open, memory: memory, byAddr: map[mem.Addr]*Module{}}
-}
-
-// Table returns the mappings that the Set was made of.
-func (s *Set) Table() *maps.Table { return s.table }
-
-// Find returns the module that holds addr, opening it if need be. It is nil where no ELF
-// object is mapped; a module that could not be read has Err set.
-func (s *Set) Find(addr mem.Addr) *Module { panic("module: not built") }
-
-// All returns the modules opened so far, by ID.
-func (s *Set) All() []*Module { return s.modules }
-
-// Close releases every file. Modules and their sections must not be used afterwards.
-func (s *Set) Close() error { panic("module: not built") }
-
-// Guard runs f and turns a memory fault in it (a mapped file that became shorter) and any
-// panic of a parser on malformed bytes into an error that names what.
-func Guard(what string, f func() error) error { panic("module: not built") }
-
-type image struct{}

@@ -1,0 +1,59 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/fatih/color"
+	"github.com/mattn/go-isatty"
+
+	"github.com/fpstack/fpstack/report"
+)
+
+// colourMode is the value of --color.
+type colourMode string
+
+func (m *colourMode) String() string { return string(*m) }
+func (m *colourMode) Type() string   { return "auto|always|never" }
+
+func (m *colourMode) Set(s string) error {
+	switch s {
+	case "auto", "always", "never":
+		*m = colourMode(s)
+		return nil
+	}
+	return fmt.Errorf("want auto, always or never")
+}
+
+// style returns how text is dressed, nil for not at all. NO_COLOR (no-color.org) is heeded
+// unless colour was asked for by name.
+func (m colourMode) style(out io.Writer) report.Style {
+	if m == "never" || m != "always" && (os.Getenv("NO_COLOR") != "" || !isTerminal(out)) {
+		return nil
+	}
+	dress := map[report.Part]*color.Color{
+		report.Heading:  color.New(color.Bold),
+		report.Thread:   color.New(color.Bold, color.FgCyan),
+		report.Function: color.New(color.FgHiYellow),
+		report.Address:  color.New(color.Faint),
+		report.Source:   color.New(color.FgGreen),
+		report.Module:   color.New(color.FgBlue),
+		report.Cut:      color.New(color.FgRed),
+	}
+	for _, c := range dress {
+		c.EnableColor()
+	}
+	return func(part report.Part, piece string) string {
+		if c, ok := dress[part]; ok {
+			return c.Sprint(piece)
+		}
+		return piece
+	}
+}
+
+// isTerminal tells whether a person looks at w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(f.Fd())
+}

@@ -1,0 +1,115 @@
+// Package cmd is the command line of fpstack: one file a subcommand, with its flags, the
+// wiring of the other packages, exit statuses, and the remedies for a person when something
+// is refused. It holds no algorithm.
+//
+// What users type and read is a contract: docs/cli.md.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses, docs/cli.md.
+const (
+	statusAll     = 0  // all was shown
+	statusPart    = 1  // something was shown, something could not be
+	statusNothing = 2  // nothing could be shown
+	statusUsage   = 64 // the command line is off; EX_USAGE of sysexits.h
+)
+
+// errPart says that part of the result is missing; what is missing was told already.
+var errPart = errors.New("part of the result is missing")
+
+// errNothing says that nothing could be shown; why was told already.
+var errNothing = errors.New("nothing could be shown")
+
+// usageError is a mistake on the command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+
+// app is what the subcommands share: where results and complaints go.
+type app struct {
+	stdout, stderr io.Writer
+}
+
+// Execute runs the command line args and returns the exit status. Results go to stdout,
+// complaints to stderr.
+func Execute(args []string, stdout, stderr io.Writer) int {
+	a := &app{stdout: stdout, stderr: stderr}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// A second signal ends the program as if it had no handler.
+	context.AfterFunc(ctx, stop)
+	root := a.root()
+	root.SetArgs(args)
+	return a.status(root.ExecuteContext(ctx))
+}
+
+// status tells err, if that was not done yet, and gives its exit status.
+func (a *app) status(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return statusAll
+	case errors.Is(err, errPart):
+		return statusPart
+	case errors.Is(err, errNothing):
+		return statusNothing
+	case errors.As(err, &usage):
+		a.complain(err)
+		fmt.Fprintln(a.stderr, "Run 'fpstack --help' for what can be asked.")
+		return statusUsage
+	}
+	a.complain(err)
+	return statusNothing
+}
+
+// complain writes one error, a line, and its remedy if there is one.
+func (a *app) complain(err error) {
+	fmt.Fprintf(a.stderr, "fpstack: %s\n", escape(err.Error()))
+	if r := remedy(err); r != "" {
+		fmt.Fprintf(a.stderr, "  %s\n", r)
+	}
+}
+
+// root is the command without a subcommand, which is dump.
+func (a *app) root() *cobra.Command {
+	o := &dumpOptions{}
+	c := &cobra.Command{
+		Use:   "fpstack -p PID[,PID…]",
+		Short: "Show what every thread of a process is doing",
+		Long: `fpstack shows the stack of every thread of a running process, native code and
+runtimes alike. The process stands still for about a millisecond, and nothing of
+it is changed.`,
+		Example: `  fpstack -p 4121              every thread of process 4121
+  fpstack -p 4121 -t 4130      one thread
+  fpstack -p 4121 -f json      for programs`,
+		Args:              noArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		RunE:              func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
+	}
+	c.SetOut(a.stdout)
+	c.SetErr(a.stderr)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	o.register(c)
+	c.AddCommand(a.dumpCommand(), a.versionCommand(), a.manCommand())
+	return c
+}
+
+// noArgs refuses words that no flag takes.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unknown command or argument %q", args[0])}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+//go:build linux && amd64
+
+package exact
+
+import (
+	"slices"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+const (
+	redZone   = 128      // System V ABI AMD64, 3.2.2
+	stackCopy = 64 << 10 // of a deeper stack the rest is read when the walker asks
+	// jumpWindow is how many instructions before a jump its code may already have spoilt the
+	// frames: an exception's landing writes the target's registers over those of its own frames.
+	jumpWindow = 128
+	// startFrames is how many frames may stand below main: _start, __libc_start_main and its call.
+	startFrames = 3
+)
+
+// pendingMiss is a miss that a jump soon after would explain.
+type pendingMiss struct {
+	step uint64
+	miss Miss
+}
+
+func memAddr(a uint64) mem.Addr { return mem.Addr(a) }
+
+// compare walks the stack of t and holds it against the truth.
+func (s *session) compare(t *thread) error {
+	s.report.Points++
+	s.settleMisses(t)
+	t.chain = t.truth.chain(t.chain[:0], t.at.pc)
+	if s.opt.TruthOnly {
+		return nil
+	}
+	stack, err := t.walk()
+	if err != nil {
+		return err
+	}
+	s.report.Stops[stack.Stop]++
+	for i := range stack.Frames {
+		s.report.Origins[stack.Frames[i].Origin]++
+	}
+	if same(t.chain, stack.Frames) {
+		s.report.Exact++
+		return s.askPeer(t)
+	}
+	m := Miss{Step: s.report.Steps, TID: t.tid, PC: t.at.pc, SP: t.at.sp, Stop: stack.Stop, Err: stack.Err,
+		Truth: slices.Clone(t.chain), Walked: stack.Frames}
+	s.missed(t, m)
+	return s.askPeer(t)
+}
+
+// walk takes a snapshot of the stopped thread and walks it.
+func (t *thread) walk() (unwind.Stack, error) {
+	m, err := t.space.stackAt(t.at.sp)
+	if err != nil {
+		return unwind.Stack{}, err
+	}
+	th := snapshot.Thread{TID: t.tid, State: 'R'}
+	if th.Registers, err = t.registers(); err != nil {
+		return unwind.Stack{}, err
+	}
+	if m != nil {
+		from := max(m.Start, memAddr(t.at.sp-redZone))
+		size := min(uint64(m.End-from), stackCopy)
+		if t.stack == nil {
+			t.stack = make([]byte, stackCopy)
+		}
+		n, _ := t.space.ReadMem(t.stack[:size], from)
+		th.Stack = mem.Range{Start: from, Data: t.stack[:n]}
+	}
+	memory := mem.NewOverlay(t.space.live, th.Stack)
+	return t.space.walker.Walk(&th, memory, unwind.Options{}), nil
+}
+
+// registers converts what ptrace gave.
+func (t *thread) registers() (*regs.Registers, error) {
+	if t.space.wide {
+		r, err := regs.AMD64.Decode(note(&t.regs))
+		return &r, err
+	}
+	r := regs.New(regs.I386)
+	for reg, v := range map[regs.Reg]uint64{
+		regs.I386EAX: t.regs.Rax, regs.I386EBX: t.regs.Rbx, regs.I386ECX: t.regs.Rcx, regs.I386EDX: t.regs.Rdx,
+		regs.I386ESI: t.regs.Rsi, regs.I386EDI: t.regs.Rdi, regs.I386EBP: t.regs.Rbp, regs.I386ESP: t.regs.Rsp,
+		regs.I386EIP: t.regs.Rip, regs.I386OrigEAX: t.regs.Orig_rax,
+	} {
+		r.Set(reg, uint64(uint32(v)))
+	}
+	return &r, nil
+}
+
+// same tells whether the walk gave the true addresses, all of them and no more.
+func same(truth []uint64, walked []unwind.Frame) bool {
+	return len(truth) == len(walked) && agrees(truth, walked)
+}
+
+// agrees tells whether the walked frames are the innermost ones of the truth.
+func agrees(truth []uint64, walked []unwind.Frame) bool {
+	for i := range walked {
+		if i >= len(truth) || truth[i] != uint64(walked[i].PC) {
+			return false
+		}
+	}
+	return true
+}
+
+// missed counts a miss, or keeps it for a while in case a jump explains it.
+func (s *session) missed(t *thread, m Miss) {
+	m.Code = make([]byte, maxInstruction+1)
+	n, _ := t.space.ReadMem(m.Code, memAddr(m.PC))
+	m.Code = m.Code[:n]
+	s.name(t, &m)
+	missing := len(m.Truth) - len(m.Walked)
+	switch {
+	case t.truth.inJump:
+		m.Cause = InJump
+	case missing > 0 && missing <= startFrames && len(m.Walked) > 0 && agrees(m.Truth, m.Walked) && t.tid == s.leader:
+		m.Cause = StartCode
+	default:
+		m.Cause = knownSite(&m)
+	}
+	if m.Cause == "" {
+		t.pending = append(t.pending, pendingMiss{step: t.truth.steps, miss: m})
+		return
+	}
+	s.count(m)
+}
+
+// settleMisses decides on the misses that waited for a jump.
+func (s *session) settleMisses(t *thread) {
+	keep := t.pending[:0]
+	for _, p := range t.pending {
+		switch {
+		case t.truth.jumped >= p.step && t.truth.jumped-p.step <= jumpWindow:
+			p.miss.Cause = InJump
+			s.count(p.miss)
+		case t.truth.steps-p.step > jumpWindow:
+			p.miss.Cause = Unexplained
+			s.count(p.miss)
+		default:
+			keep = append(keep, p)
+		}
+	}
+	t.pending = keep
+}
+
+// flush counts what still waits when the run ends.
+func (s *session) flush() {
+	for _, t := range s.threads {
+		s.settleMisses(t)
+		for _, p := range t.pending {
+			p.miss.Cause = Unexplained
+			s.count(p.miss)
+		}
+	}
+}
+
+func (s *session) count(m Miss) {
+	s.report.ByCause[m.Cause]++
+	site := m.Cause + ": " + m.Symbol
+	s.report.perSite[site]++
+	if s.report.perSite[site] <= s.opt.Keep {
+		s.report.Misses = append(s.report.Misses, m)
+	}
+}

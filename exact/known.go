@@ -1,0 +1,63 @@
+package exact
+
+import "strings"
+
+// known lists the functions in which a miss is explained, with the reason. A miss belongs to
+// one if its innermost frame is in it.
+var known = []struct{ function, cause string }{
+	{"__longjmp", InJump},
+	{"____longjmp_chk", InJump},
+	{"longjmp", InJump},
+	{"_longjmp", InJump},
+	{"siglongjmp", InJump},
+	{"setcontext", InJump},
+	{"__setcontext", InJump},
+	{"swapcontext", InJump},
+	{"__swapcontext", InJump},
+	{"uw_install_context_1", InJump},
+	{"__x86_return_thunk", "thunk"},
+	{"runtime.systemstack", "stack switch of Go"},
+	{"runtime.mcall", "stack switch of Go"},
+	{"runtime.gogo", "stack switch of Go"},
+	{"gogo", "stack switch of Go"},
+	{"runtime.morestack", "stack switch of Go"},
+}
+
+// inChain lists functions that explain a miss wherever they stand in the true chain: the
+// frames below them are on another stack, which only runtime data can find.
+var inChain = []struct{ function, cause string }{
+	{"runtime.systemstack", "stack switch of Go"},
+	{"runtime.mcall", "stack switch of Go"},
+	{"runtime.morestack", "stack switch of Go"},
+	{"runtime.mstart", "stack switch of Go"},
+}
+
+// knownSite returns the cause of a miss whose place is known, "" for others.
+func knownSite(m *Miss) string {
+	for _, k := range known {
+		if function(m.Symbol) == k.function {
+			return k.cause
+		}
+	}
+	if strings.HasPrefix(m.Symbol, "__x86_indirect_thunk_") {
+		return "thunk"
+	}
+	for i := range m.Truth {
+		for _, k := range inChain {
+			if i < len(m.names) && function(m.names[i]) == k.function {
+				return k.cause
+			}
+		}
+	}
+	return ""
+}
+
+// function cuts the offset and the module off "name+0x12 [module]".
+func function(symbol string) string {
+	i := strings.Index(symbol, "+0x")
+	if i < 0 {
+		return symbol
+	}
+	name := symbol[:i]
+	return strings.TrimSuffix(name, ".abi0")
+}

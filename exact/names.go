@@ -1,0 +1,119 @@
+//go:build linux && amd64
+
+package exact
+
+import (
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/fpstack/fpstack/maps"
+)
+
+// names gives functions to addresses, for reports and for the list of known misses. It reads
+// ELF by debug/elf and the debug file that the build id names, so that it is independent of
+// the code under test.
+type names map[string]*objectNames
+
+type objectNames struct {
+	segments []elf.ProgHeader
+	symbols  []elf.Symbol // functions, ascending
+}
+
+// name fills the names of a Miss.
+func (s *session) name(t *thread, m *Miss) {
+	m.Symbol = s.names.find(t.space.table, m.PC)
+	for _, a := range m.Truth {
+		m.names = append(m.names, s.names.find(t.space.table, a))
+	}
+	for i := range m.Walked {
+		m.names = append(m.names, s.names.find(t.space.table, uint64(m.Walked[i].PC)))
+	}
+}
+
+// find returns "function+0x12 [module]", or "module+0x1234" where no symbol is near.
+func (n names) find(table *maps.Table, addr uint64) string {
+	m := table.Find(memAddr(addr))
+	if m == nil {
+		return "(not mapped)"
+	}
+	if !m.IsFile() {
+		return fmt.Sprintf("%s+%#x", m.Path, addr-uint64(m.Start))
+	}
+	o, ok := n[m.Path]
+	if !ok {
+		o = readNames(m.Path)
+		n[m.Path] = o
+	}
+	base := filepath.Base(m.Path)
+	off := addr - uint64(m.Start) + uint64(m.Offset)
+	if o == nil {
+		return fmt.Sprintf("%s+%#x", base, off)
+	}
+	return o.find(base, off)
+}
+
+func (o *objectNames) find(base string, off uint64) string {
+	v := off
+	for _, p := range o.segments {
+		if p.Type == elf.PT_LOAD && p.Off <= off && off < p.Off+p.Filesz {
+			v = off - p.Off + p.Vaddr
+		}
+	}
+	i := sort.Search(len(o.symbols), func(i int) bool { return o.symbols[i].Value > v }) - 1
+	for ; i >= 0 && o.symbols[i].Size == 0 && i > 0 && o.symbols[i-1].Value == o.symbols[i].Value; i-- {
+	}
+	if i < 0 || (o.symbols[i].Size > 0 && v >= o.symbols[i].Value+o.symbols[i].Size) {
+		return fmt.Sprintf("%s+%#x", base, v)
+	}
+	return fmt.Sprintf("%s+%#x [%s]", o.symbols[i].Name, v-o.symbols[i].Value, base)
+}
+
+// readNames reads the symbols of a file and of its debug file; nil if it is no ELF file.
+func readNames(path string) *objectNames {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	o := &objectNames{}
+	for _, p := range f.Progs {
+		o.segments = append(o.segments, p.ProgHeader)
+	}
+	o.add(f)
+	if s := f.Section(".note.gnu.build-id"); s != nil {
+		if b, err := s.Data(); err == nil && len(b) > 18 {
+			id := hex.EncodeToString(b[16:])
+			if d, err := elf.Open("/usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug"); err == nil {
+				o.add(d)
+				d.Close()
+			}
+		}
+	}
+	slices.SortStableFunc(o.symbols, func(a, b elf.Symbol) int {
+		if a.Value != b.Value {
+			if a.Value < b.Value {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return o
+}
+
+func (o *objectNames) add(f *elf.File) {
+	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
+		list, _ := read() // a stripped file has none
+		for _, s := range list {
+			t := elf.ST_TYPE(s.Info)
+			if s.Section != elf.SHN_UNDEF && (t == elf.STT_FUNC || t == elf.STT_NOTYPE || t == elf.STT_GNU_IFUNC) && s.Name != "" {
+				o.symbols = append(o.symbols, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package exact
+
+import "slices"
+
+// strand is one stack with the frames on it. A thread has several where it uses coroutines
+// or an alternate signal stack.
+type strand struct {
+	base    uint64 // highest SP
+	low     uint64 // SP when it was left
+	entries []entry
+	under   *strand // the stack that a signal interrupted to run its handler here
+}
+
+func (s *strand) clone() *strand {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.entries = slices.Clone(s.entries)
+	c.under = s.under.clone()
+	return &c
+}
+
+func (s *strand) push(e entry) { s.entries = append(s.entries, e) }
+func (s *strand) pop()         { s.entries = s.entries[:len(s.entries)-1] }
+
+// top returns the innermost entry, nil if there is none.
+func (s *strand) top() *entry {
+	if len(s.entries) == 0 {
+		return nil
+	}
+	return &s.entries[len(s.entries)-1]
+}
+
+// topSlot returns the slot of the innermost entry, 0 if there is none.
+func (s *strand) topSlot() uint64 {
+	if e := s.top(); e != nil {
+		return e.slot
+	}
+	return 0
+}
+
+// contains tells whether SP may go from one value to the other on this strand.
+func (s *strand) contains(from, to uint64) bool { return from <= to && to <= s.base }
+
+// dropBelow drops the frames that SP has left. One that floats stays while SP is within
+// word bytes of its slot.
+func (s *strand) dropBelow(sp, word uint64) {
+	for len(s.entries) > 0 {
+		e := s.top()
+		if e.slot >= sp || (e.floating && word > 0 && sp == e.slot+word) {
+			return
+		}
+		s.pop()
+	}
+}
+
+// lastSignal returns the index of the innermost signal entry, -1 if there is none.
+func (s *strand) lastSignal() int {
+	for i, e := range slices.Backward(s.entries) {
+		if e.signal {
+			return i
+		}
+	}
+	return -1
+}
+
+// moveTo makes the strand that holds sp the current one, and makes a new one if none does.
+// It is false if the current strand stays.
+func (t *Truth) moveTo(sp uint64) bool {
+	for s := t.cur.under; s != nil; s = s.under {
+		if s.low <= sp && sp <= s.base {
+			t.cur = s
+			s.dropBelow(sp, 0)
+			return true
+		}
+	}
+	if i := t.findParked(sp); i >= 0 {
+		s := t.parked[i]
+		t.parked[i] = t.cur
+		t.cur = s
+		s.dropBelow(sp, 0)
+		return true
+	}
+	// The number of strands is bounded by what test programs make; the oldest is forgotten.
+	const maxParked = 256
+	if len(t.parked) == maxParked {
+		t.parked = t.parked[1:]
+	}
+	t.parked = append(t.parked, t.cur)
+	t.cur = &strand{base: sp + freshBase, low: sp}
+	t.fresh = true
+	return true
+}
+
+// freshBase is how far above its first SP a new stack may reach: a switch pops saved registers
+// and the address of the first function.
+const freshBase = 256
+
+func (t *Truth) findParked(sp uint64) int {
+	return slices.IndexFunc(t.parked, func(s *strand) bool { return s.low <= sp && sp <= s.base })
+}

@@ -1,0 +1,124 @@
+//go:build linux && amd64
+
+package exact
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Constants of ptrace(2) and personality(2).
+const (
+	traceOptions = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
+		unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
+	addrNoRandomize = 0x0040000
+)
+
+// start runs argv under ptrace and returns its process id, stopped behind its exec. Its
+// standard input and output are /dev/null; standard error stays.
+// Precondition: the goroutine is locked to its OS thread, which makes all later calls.
+func start(argv []string, fixed bool) (int, error) {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	if fixed {
+		old, _, _ := unix.RawSyscall(unix.SYS_PERSONALITY, 0xffffffff, 0, 0)
+		unix.RawSyscall(unix.SYS_PERSONALITY, old|addrNoRandomize, 0, 0)
+		defer unix.RawSyscall(unix.SYS_PERSONALITY, old, 0, 0)
+	}
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+		Env:   syscall.Environ(),
+		Files: []uintptr{uintptr(null), uintptr(null), 2},
+		Sys:   &syscall.SysProcAttr{Ptrace: true},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("start %q: %w", argv[0], err)
+	}
+	ws, err := waitFor(pid)
+	if err == nil && !ws.Stopped() {
+		err = fmt.Errorf("wait status %#x", uint32(ws))
+	}
+	if err == nil {
+		err = ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions)
+	}
+	if err != nil {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		return 0, fmt.Errorf("trace %q: %w", argv[0], err)
+	}
+	return pid, nil
+}
+
+// waitFor waits for one thread.
+func waitFor(tid int) (unix.WaitStatus, error) {
+	_, ws, err := wait(tid)
+	return ws, err
+}
+
+// wait waits for a change of one thread, or of any with -1.
+func wait(tid int) (int, unix.WaitStatus, error) {
+	var ws unix.WaitStatus
+	for {
+		got, err := unix.Wait4(tid, &ws, unix.WALL, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return got, ws, err
+		}
+	}
+}
+
+func ptrace(request, tid int, addr, data uintptr) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// registers reads the registers of a stopped thread. For a 32-bit thread too they come in the
+// 64-bit layout: the tracer's decides.
+func registers(tid int, r *unix.PtraceRegs) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, uintptr(tid), 0,
+		uintptr(unsafe.Pointer(r)), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// eventMessage returns the process id that a fork, vfork or clone event tells of.
+func eventMessage(tid int) (int, error) {
+	var msg uint64
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(tid), 0,
+		uintptr(unsafe.Pointer(&msg)), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(msg), nil
+}
+
+// note gives the bytes of r as PTRACE_GETREGSET would for NT_PRSTATUS.
+func note(r *unix.PtraceRegs) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r))
+}
+
+// pinToOneCPU keeps the calling thread, and what it starts, on the CPU that it runs on: a step
+// is a hand-over between two processes, which is faster without a second CPU. It returns how
+// to undo it.
+func pinToOneCPU() (restore func()) {
+	var old, one unix.CPUSet
+	if unix.SchedGetaffinity(0, &old) != nil {
+		return func() {}
+	}
+	var cpu uint32
+	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
+	one.Set(int(cpu))
+	if unix.SchedSetaffinity(0, &one) != nil {
+		return func() {}
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &old) }
+}

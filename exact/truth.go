@@ -1,0 +1,222 @@
+package exact
+
+import "slices"
+
+// point is the part of a thread's registers that the truth is kept from.
+type point struct {
+	pc, sp uint64
+}
+
+// entry is one frame below the innermost: a return address that a call pushed, or the place
+// where a signal interrupted.
+type entry struct {
+	slot uint64 // where the return address stands; the frame is gone when SP is above it
+	addr uint64 // return address, or the interrupted PC
+	// signal says that addr was interrupted, and that the frame above it is the restorer's.
+	signal bool
+	// floating says that the function took its return address off the stack and holds it
+	// elsewhere (vfork, sigsetjmp of musl): the frame stays until SP passes the slot's end.
+	floating bool
+}
+
+// Truth is the true chain of frames of one thread. It is not safe for concurrent use.
+type Truth struct {
+	word   uint64 // bytes of a return address
+	cur    *strand
+	parked []*strand
+	steps  uint64
+	// jumped is the step of the last change of SP that left frames without returning from
+	// them: longjmp, an exception that lands, a switch to another stack.
+	jumped uint64
+	// inJump says that since then control has not gone on yet.
+	inJump bool
+	// fresh says that the strand is new and its first function has not been entered.
+	fresh bool
+	// Odd counts returns to another address than the call left; thunks and landings do this.
+	Odd int
+}
+
+// newTruth begins a chain at a thread's first instruction.
+func newTruth(at point, word uint64) *Truth {
+	return &Truth{word: word, cur: &strand{base: at.sp, low: at.sp}}
+}
+
+// clone returns a copy for a child that goes on with a copy of the stack, or with the same one.
+func (t *Truth) clone() *Truth {
+	c := *t
+	c.cur = t.cur.clone()
+	c.parked = make([]*strand, len(t.parked))
+	for i, s := range t.parked {
+		c.parked[i] = s.clone()
+	}
+	return &c
+}
+
+// step tells the Truth that the instruction in was at before and that the thread stands at
+// after. An instruction that did not run (a signal came first) leaves before and after alike.
+func (t *Truth) step(in instruction, before, after point) {
+	t.steps++
+	switch {
+	case in.kind == call && after.sp == before.sp-t.word:
+		t.inJump = false
+		if !in.next {
+			t.cur.push(entry{slot: after.sp, addr: before.pc + uint64(in.len)})
+		}
+	case in.kind == ret && after.sp > before.sp:
+		t.returned(before, after)
+	case in.kind == pop && after.sp == before.sp+t.word && t.cur.topSlot() == before.sp:
+		t.cur.top().floating = true
+	case after.sp != before.sp:
+		t.moved(in, before, after)
+	default:
+		t.settle(after)
+		t.inJump = t.inJump && in.kind != jump
+	}
+}
+
+// returned handles ret and ret n.
+func (t *Truth) returned(before, after point) {
+	t.inJump = false
+	if !t.cur.contains(before.sp, after.sp) && t.moveTo(after.sp) {
+		return
+	}
+	if e := t.cur.top(); e != nil && e.slot == before.sp && e.addr != after.pc {
+		t.Odd++
+	}
+	t.cur.dropBelow(after.sp, 0)
+}
+
+// moved handles any other change of SP.
+func (t *Truth) moved(in instruction, before, after point) {
+	if !t.leaves(in, before, after) {
+		t.settle(after)
+		if e := t.cur.top(); e != nil && after.sp > e.slot && !t.floats(e, after) {
+			jump := !t.isAdjustOverOne(in, after)
+			t.cur.dropBelow(after.sp, t.word)
+			if jump {
+				t.jump()
+			}
+		}
+		return
+	}
+	t.cur.low = before.sp
+	t.jump()
+	t.moveTo(after.sp)
+}
+
+// isAdjustOverOne tells whether SP just stepped over the innermost return address, as a return
+// thunk does with the address that its inner call left.
+func (t *Truth) isAdjustOverOne(in instruction, after point) bool {
+	return in.kind == adjust && after.sp == t.cur.topSlot()+t.word
+}
+
+// leaves tells whether the change of SP goes to another stack. A short way down is growth of
+// the same one, however it was computed; hand-written code moves SP by up to 10 KB so.
+func (t *Truth) leaves(in instruction, before, after point) bool {
+	const growth = 32 << 10
+	switch {
+	case in.kind == adjust, in.kind == pop && after.sp == before.sp+t.word:
+		return false
+	case after.sp > before.sp:
+		return after.sp > t.cur.base
+	}
+	return before.sp-after.sp > growth || t.findParked(after.sp) >= 0
+}
+
+func (t *Truth) jump() { t.jumped, t.inJump = t.steps, true }
+
+// floats tells whether SP stands right above the slot of an entry that floats.
+func (t *Truth) floats(e *entry, at point) bool {
+	return e.floating && at.sp == e.slot+t.word
+}
+
+// settle brings an entry that floats to rest: its address was pushed again, or control went there.
+func (t *Truth) settle(at point) {
+	e := t.cur.top()
+	if e == nil || !e.floating {
+		return
+	}
+	switch {
+	case at.sp <= e.slot:
+		e.floating = false
+	case at.pc == e.addr:
+		t.cur.pop()
+	}
+}
+
+// begun tells the Truth of the word at SP when a fresh stack's first function is entered: if
+// it is an address of code, that function will return there (makecontext does this).
+func (t *Truth) begun(at point, word uint64, isCode bool) {
+	t.fresh = false
+	if isCode {
+		t.cur.push(entry{slot: at.sp, addr: word})
+	}
+}
+
+// signal tells the Truth that the kernel entered a handler at the point at, having interrupted
+// the thread at from; restorer is the address that the handler will return to.
+func (t *Truth) signal(from, at point, restorer uint64) {
+	const frameMax = 64 << 10 // xsave area with AMX: 11 KB
+	t.inJump = false
+	sig := entry{slot: from.sp - 1, addr: from.pc, signal: true}
+	if at.sp < from.sp && from.sp-at.sp < frameMax {
+		t.cur.push(sig)
+	} else {
+		t.cur.low = from.sp
+		sig.slot = ^uint64(0) // on another stack: SP says nothing of the end
+		t.cur = &strand{base: at.sp + frameMax, low: at.sp, under: t.cur, entries: []entry{sig}}
+	}
+	t.cur.push(entry{slot: at.sp, addr: restorer})
+}
+
+// sigreturn tells the Truth that the kernel ended the innermost handler. pushed is the word
+// at SP, for a handler that made its interrupted code call something.
+func (t *Truth) sigreturn(after point, pushed uint64) {
+	t.steps++
+	for s := t.cur; s != nil; s = s.under {
+		i := s.lastSignal()
+		if i < 0 {
+			continue
+		}
+		t.cur = s
+		s.entries = s.entries[:i+1]
+		e := *s.top()
+		s.pop()
+		if e.slot == ^uint64(0) && s.under != nil {
+			t.cur = s.under
+		}
+		if e.addr == pushed && e.addr != after.pc {
+			t.cur.push(entry{slot: after.sp, addr: pushed})
+		}
+		if after.sp > t.cur.base {
+			t.moveTo(after.sp)
+		}
+		t.cur.dropBelow(after.sp, 0)
+		return
+	}
+}
+
+// entering tells whether the instruction that just ran entered the first function of a fresh stack.
+func (t *Truth) entering(in instruction) bool {
+	return t.fresh && (in.kind == ret || in.kind == jump)
+}
+
+// chain appends the true addresses to buf, innermost first.
+func (t *Truth) chain(buf []uint64, pc uint64) []uint64 {
+	buf = append(buf, pc)
+	for s := t.cur; s != nil; s = s.under {
+		for _, e := range slices.Backward(s.entries) {
+			buf = append(buf, e.addr)
+		}
+	}
+	return buf
+}
+
+// depth is the length of the chain.
+func (t *Truth) depth() int {
+	n := 1
+	for s := t.cur; s != nil; s = s.under {
+		n += len(s.entries)
+	}
+	return n
+}

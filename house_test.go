@@ -1,0 +1,322 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "github.com/fpstack/fpstack"
+	plan   = "docs/architecture.md"
+)
+
+// room is one row of the import table.
+type room struct {
+	layer   int
+	imports []string // packages of this module, relative to it; "*" is any lower one
+	outside []string // packages of other modules; their subpackages are allowed too
+}
+
+// vocabulary may be imported by whoever reaches it through its row.
+var vocabulary = []string{"mem", "regs", "maps"}
+
+// bound are the rooms that may use unsafe, system calls and files for Linux alone.
+var bound = []string{"tracer", "hang/supervise", "exact"}
+
+// forTests are modules that tests may import, by room.
+var forTests = map[string][]string{
+	"report": {"github.com/santhosh-tekuri/jsonschema/v6"},
+}
+
+// listed is what this test wants of `go list -json`.
+type listed struct {
+	ImportPath                                 string
+	Imports, TestImports, XTestImports, Deps   []string
+	GoFiles, TestGoFiles, XTestGoFiles, CFiles []string
+}
+
+func (p listed) room() string { return relative(p.ImportPath) }
+
+// relative gives the path within this module, "." for its root.
+func relative(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func isOurs(importPath string) bool {
+	return importPath == module || strings.HasPrefix(importPath, module+"/")
+}
+
+// isOutside says whether importPath belongs to another module: the first element of
+// such a path has a dot, none of the standard library's has.
+func isOutside(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return strings.Contains(first, ".") && !isOurs(importPath)
+}
+
+// list runs go list over the module as goos/goarch see it.
+func list(t *testing.T, goos, goarch string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json", "./...")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list for %s/%s: %v\n%s", goos, goarch, err, stderr.Bytes())
+	}
+	var all []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("go list for %s/%s: %v", goos, goarch, err)
+		}
+		all = append(all, p)
+	}
+}
+
+// table reads the import table, the block ```imports of the plan.
+func table(t *testing.T) map[string]room {
+	t.Helper()
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "\n```imports\n")
+	block, _, ok2 := strings.Cut(rest, "\n```")
+	if !ok || !ok2 {
+		t.Fatalf("%s has no block ```imports", plan)
+	}
+	rooms := map[string]room{}
+	for line := range strings.SplitSeq(block, "\n") {
+		left, right, _ := strings.Cut(line, "->")
+		inside, outside, _ := strings.Cut(right, "+")
+		fields := strings.Fields(left)
+		if len(fields) != 2 {
+			t.Fatalf("%s: row %q: want a layer, a package and ->", plan, line)
+		}
+		layer, err := strconv.Atoi(fields[0])
+		if err != nil {
+			t.Fatalf("%s: row %q: %v", plan, line, err)
+		}
+		if _, twice := rooms[fields[1]]; twice {
+			t.Fatalf("%s: two rows for %s", plan, fields[1])
+		}
+		rooms[fields[1]] = room{layer, strings.Fields(inside), strings.Fields(outside)}
+	}
+	return rooms
+}
+
+// find gives the row of a package; vm/v8 has that of vm/*, exact/step that of exact.
+func find(rooms map[string]room, pkg string) (room, bool) {
+	for _, name := range []string{pkg, path.Dir(pkg) + "/*"} {
+		if r, ok := rooms[name]; ok {
+			return r, true
+		}
+	}
+	if strings.HasPrefix(pkg, "exact/") {
+		return rooms["exact"], true
+	}
+	return room{}, false
+}
+
+// reaches gives all packages that the rows below pkg lead to.
+func reaches(rooms map[string]room, pkg string, into map[string]bool) map[string]bool {
+	r, _ := find(rooms, pkg)
+	for _, next := range r.imports {
+		if !into[next] {
+			into[next] = true
+			reaches(rooms, next, into)
+		}
+	}
+	return into
+}
+
+func TestTableGoesDown(t *testing.T) {
+	rooms := table(t)
+	for name, r := range rooms {
+		for _, next := range r.imports {
+			below, ok := find(rooms, next)
+			if next != "*" && (!ok || below.layer >= r.layer) {
+				t.Errorf("%s: row of %s (layer %d) names %s, which is not in a lower layer", plan, name, r.layer, next)
+			}
+		}
+	}
+}
+
+func TestMayImport(t *testing.T) {
+	rooms := table(t)
+	for _, tt := range []struct {
+		name, from, to string
+		want           bool
+	}{
+		{"a pair of the table", "unwind", "unwind/cfi", true},
+		{"the same pair upward", "unwind/cfi", "unwind", false},
+		{"vocabulary that a row leads to", "unwind", "mem", true},
+		{"vocabulary that no row leads to", "profile", "mem", false},
+		{"two steps down, not vocabulary", "resolve", "unwind/cfi", false},
+		{"the walk asks the tracer", "unwind", "tracer", false},
+		{"one of several runtimes", "vm/v8", "unwind", true},
+		{"a runtime asks another", "vm/v8", "vm/golang", false},
+		{"the command line may use all", "cmd", "unwind/cfi", true},
+		{"but not the test room", "cmd", "exact", false},
+		{"the test room may use all", "exact", "cmd", true},
+		{"the test room's own parts", "exact/step", "exact", true},
+		{"main goes through cmd", ".", "tracer", false},
+		{"a package without a row", "cmd", "nowhere", false},
+	} {
+		if got := mayImport(rooms, tt.from, tt.to); got != tt.want {
+			t.Errorf("%s: %s -> %s: got %v, want %v", tt.name, tt.from, tt.to, got, tt.want)
+		}
+	}
+}
+
+// mayImport says whether the row of from allows the package to, which is ours.
+func mayImport(rooms map[string]room, from, to string) bool {
+	r, _ := find(rooms, from)
+	if slices.Contains(r.imports, to) {
+		return true
+	}
+	below, known := find(rooms, to)
+	if slices.Contains(r.imports, "*") {
+		// The parts of exact may use each other.
+		return known && (below.layer < r.layer || inRooms([]string{"exact"}, from) && inRooms([]string{"exact"}, to))
+	}
+	if slices.Contains(r.imports, path.Dir(to)+"/*") {
+		return true
+	}
+	return slices.Contains(vocabulary, to) && reaches(rooms, from, map[string]bool{})[to]
+}
+
+func inRooms(names []string, pkg string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return pkg == name || strings.HasPrefix(pkg, name+"/")
+	})
+}
+
+func TestImports(t *testing.T) {
+	rooms := table(t)
+	for _, p := range list(t, "linux", "amd64") {
+		from := p.room()
+		r, ok := find(rooms, from)
+		if !ok {
+			t.Errorf("package %s has no row in %s: write one, with the reason for the package", from, plan)
+			continue
+		}
+		for _, path := range p.Imports {
+			switch {
+			case path == "unsafe" && !inRooms(bound, from):
+				t.Errorf("%s imports unsafe: only %v may; move what needs it there", from, bound)
+			case isOurs(path) && !mayImport(rooms, from, relative(path)):
+				t.Errorf("%s -> %s is not in the table of %s: pass the data as a plain value, or answer there why this pair is needed",
+					from, relative(path), plan)
+			case isOutside(path) && !inRooms(r.outside, path):
+				t.Errorf("%s imports %s, which its row in %s does not name: do without, or say there why it is needed", from, path, plan)
+			}
+		}
+	}
+}
+
+// Tests reach as far as their package does, and no module from outside comes in by
+// them but those named above.
+func TestImportsOfTests(t *testing.T) {
+	rooms := table(t)
+	for _, p := range list(t, "linux", "amd64") {
+		from := p.room()
+		r, _ := find(rooms, from)
+		reach := reaches(rooms, from, map[string]bool{from: true})
+		anything := reach["*"]
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			switch {
+			case path == "unsafe" && !inRooms(bound, from):
+				t.Errorf("tests of %s import unsafe: only %v may", from, bound)
+			case isOurs(path) && !anything && !reach[relative(path)] && !mayImport(rooms, from, relative(path)):
+				t.Errorf("tests of %s import %s, which the rows of %s do not reach: move the test to exact or cmd", from, relative(path), plan)
+			case isOutside(path) && !inRooms(slices.Concat(r.outside, forTests[from]), path):
+				t.Errorf("tests of %s import %s: do without, or add it to forTests with a reason", from, path)
+			}
+		}
+	}
+}
+
+func TestNothingImportsExact(t *testing.T) {
+	for _, p := range list(t, "linux", "amd64") {
+		for _, path := range p.Imports {
+			if isOurs(path) && inRooms([]string{"exact"}, relative(path)) && !inRooms([]string{"exact"}, p.room()) {
+				t.Errorf("%s -> %s: the test room may import everything and nothing imports it", p.room(), relative(path))
+			}
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, p := range list(t, "linux", "amd64") {
+		switch name := path.Base(p.ImportPath); name {
+		case "util", "utils", "common", "types", "misc", "helpers", "shared":
+			t.Errorf("package %s: %q says nothing about what it holds; name it after that", p.room(), name)
+		}
+	}
+}
+
+// files are the Go files of p, tests included.
+func (p listed) files() []string {
+	return slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles)
+}
+
+// differ gives what only one of the two holds.
+func differ(a, b []string) []string {
+	var only []string
+	for _, name := range slices.Concat(a, b) {
+		if slices.Contains(a, name) != slices.Contains(b, name) {
+			only = append(only, name)
+		}
+	}
+	return only
+}
+
+// isPure says whether p needs none of the bound rooms.
+func isPure(p listed) bool {
+	return !inRooms(bound, p.room()) && !slices.ContainsFunc(p.Deps, func(path string) bool {
+		return isOurs(path) && inRooms(bound, relative(path))
+	})
+}
+
+// A pure package has the same files everywhere, so that what is tested here holds
+// there. A test that wants a live process asks runtime.GOOS and skips with a reason.
+func TestPurePackagesAreTheSameEverywhere(t *testing.T) {
+	here := map[string]listed{}
+	for _, p := range list(t, "linux", "amd64") {
+		if isPure(p) {
+			here[p.ImportPath] = p
+		}
+	}
+	for _, system := range []string{"linux/arm64", "linux/s390x", "linux/386", "darwin/arm64", "windows/amd64"} {
+		goos, goarch, _ := strings.Cut(system, "/")
+		for _, there := range list(t, goos, goarch) {
+			p, ok := here[there.ImportPath]
+			if !ok {
+				continue
+			}
+			for _, name := range differ(p.files(), there.files()) {
+				t.Errorf("%s: %s is not built on linux/amd64 and %s alike: a pure package has no build constraints, and no file name that is one (regs_amd64.go)",
+					p.room(), name, system)
+			}
+			if len(p.CFiles) > 0 {
+				t.Errorf("%s has C files %v: fpstack is built without cgo", p.room(), p.CFiles)
+			}
+		}
+	}
+}

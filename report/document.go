@@ -1,0 +1,87 @@
+package report
+
+import "time"
+
+// Schema is the value of "schema" in the document that JSON writes; its number changes when a
+// reader of the old form would misread the new one.
+const Schema = "fpstack.dump/1"
+
+// The types below are the document, described member by member in
+// docs/schema/fpstack.dump.1.schema.json. What is not known is absent.
+
+type document struct {
+	Schema   string       `json:"schema"`
+	Time     *time.Time   `json:"time,omitempty"`
+	Stopped  int64        `json:"stopped_ns"`
+	Rolling  bool         `json:"rolling"`
+	Process  processDoc   `json:"process"`
+	Threads  []*threadDoc `json:"threads"`
+	Modules  []*moduleDoc `json:"modules"`
+	Exited   int          `json:"exited"`
+	Problems []string     `json:"problems"`
+}
+
+type processDoc struct {
+	PID     int      `json:"pid"`
+	Comm    string   `json:"comm,omitempty"`
+	Cmdline []string `json:"cmdline"`
+	Exe     string   `json:"exe,omitempty"`
+	Arch    string   `json:"arch,omitempty"`
+}
+
+type threadDoc struct {
+	TID         int         `json:"tid"`
+	Name        string      `json:"name,omitempty"`
+	State       string      `json:"state,omitempty"`
+	Stopped     int64       `json:"stopped_ns"`
+	NotStopped  string      `json:"not_stopped,omitempty"`
+	Syscall     *syscallDoc `json:"syscall,omitempty"`
+	Wchan       string      `json:"wchan,omitempty"`
+	KernelStack []string    `json:"kernel_stack,omitempty"`
+	Stack       stackDoc    `json:"stack"`
+}
+
+type syscallDoc struct {
+	Number int64    `json:"number"`
+	Name   string   `json:"name,omitempty"`
+	Args   []argDoc `json:"args"`
+}
+
+type argDoc struct {
+	Name  string `json:"name,omitempty"`
+	Value string `json:"value"`
+	Text  string `json:"text,omitempty"`
+	FD    string `json:"fd,omitempty"`
+}
+
+type stackDoc struct {
+	Complete bool        `json:"complete"`
+	Stop     string      `json:"stop,omitempty"`
+	Detail   string      `json:"detail,omitempty"`
+	Frames   []*frameDoc `json:"frames"`
+}
+
+type frameDoc struct {
+	Index         int    `json:"index"`
+	Address       string `json:"address,omitempty"`
+	Inlined       bool   `json:"inlined,omitempty"`
+	Interrupted   bool   `json:"interrupted,omitempty"`
+	Kind          string `json:"kind"`
+	Function      string `json:"function,omitempty"`
+	Linkage       string `json:"linkage,omitempty"`
+	Offset        string `json:"offset,omitempty"`
+	File          string `json:"file,omitempty"`
+	Line          int    `json:"line,omitempty"`
+	Module        *int   `json:"module,omitempty"`
+	ModuleAddress string `json:"module_address,omitempty"`
+	Origin        string `json:"origin,omitempty"`
+	Note          string `json:"note,omitempty"`
+}
+
+type moduleDoc struct {
+	ID      int    `json:"id"`
+	Path    string `json:"path"`
+	BuildID string `json:"build_id,omitempty"`
+	Base    string `json:"base"`
+	Error   string `json:"error,omitempty"`
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Bounds of what one entry says about threads that differ; Verbose lifts them.
+const (
+	maxNames   = 3  // distinct names, and distinct reasons of a cut
+	maxRanges  = 32 // ranges of thread ids
+	maxExact   = 4  // distinct calls with all their arguments
+	maxMembers = 8  // distinct calls after arguments that differ were left out
+)
+
+// entry writes threads with the same stack, or one.
+func (p *printer) entry(e entry) {
+	p.heading(e)
+	first := e.threads[0]
+	if first.NotStopped != "" {
+		p.cutLine("not stopped: " + escape(first.NotStopped))
+	}
+	for _, line := range first.KernelStack {
+		p.line("  kernel", noAddress, p.style(Function, escape(kernelFrame(line))))
+	}
+	for i := range e.frames {
+		p.frame(&e.frames[i])
+	}
+	p.stop(e)
+}
+
+// heading writes the line of the entry and, where its threads differ in state or call, one
+// line for each difference.
+func (p *printer) heading(e entry) {
+	who := "thread " + p.ids(e.threads)
+	if len(e.threads) > 1 {
+		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
+	}
+	who = p.style(Thread, who) + " " + p.names(e.threads)
+	parts := p.activities(e.threads)
+	if len(parts) == 1 {
+		p.line(who, "  ", parts[0].text)
+		return
+	}
+	p.line(who)
+	for i, part := range parts {
+		if i == maxMembers && !p.opt.Verbose {
+			p.line(fmt.Sprintf("  … %d more states and calls", len(parts)-i))
+			break
+		}
+		p.line("  ", plural(len(part.threads), "thread"), " ", p.ids(part.threads), "  ", part.text)
+	}
+}
+
+// ids returns thread ids with runs as ranges: "4122-4124,4130".
+func (p *printer) ids(threads []*profile.Thread) string {
+	var b strings.Builder
+	ranges := 0
+	for i := 0; i < len(threads); ranges++ {
+		if ranges == maxRanges && !p.opt.Verbose {
+			fmt.Fprintf(&b, ",… %d more", len(threads)-i)
+			break
+		}
+		end := i
+		for end+1 < len(threads) && threads[end+1].TID == threads[end].TID+1 {
+			end++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, threads[i].TID)
+		if end > i {
+			fmt.Fprintf(&b, "-%d", threads[end].TID)
+		}
+		i = end + 1
+	}
+	return b.String()
+}
+
+// names returns the quoted names that threads bear.
+func (p *printer) names(threads []*profile.Thread) string {
+	return p.distinct(threads, ", ", func(t *profile.Thread) string { return quoted(t.Name) })
+}
+
+// distinct returns the different texts of threads in their order, the first few of them.
+func (p *printer) distinct(threads []*profile.Thread, separator string, text func(*profile.Thread) string) string {
+	seen := map[string]bool{}
+	var texts []string
+	for _, t := range threads {
+		if s := text(t); !seen[s] {
+			seen[s] = true
+			texts = append(texts, s)
+		}
+	}
+	if len(texts) > maxNames && !p.opt.Verbose {
+		more := fmt.Sprintf("… %d more", len(texts)-maxNames)
+		texts = append(texts[:maxNames], more)
+	}
+	return strings.Join(texts, separator)
+}
+
+// stop writes why the stack has no more frames, unless its outermost frame was reached or
+// the reason stands above.
+func (p *printer) stop(e entry) {
+	first := e.threads[0]
+	s := &first.Stack
+	switch {
+	case len(e.frames) == 0 && len(s.Frames) > 0:
+		p.cutLine(plural(len(s.Frames), "frame") + " left out")
+	case len(s.Frames) == 0 && first.NotStopped != "" && (s.Stop == "" || s.Stop == "not stopped"):
+		return
+	case len(s.Frames) == 0 && s.Complete:
+		p.cutLine("no frames in user space")
+	}
+	if s.Complete {
+		return
+	}
+	p.cutLine("stack cut: " + p.distinct(e.threads, "; ", func(t *profile.Thread) string { return cutReason(&t.Stack) }))
+}
+
+// cutReason is the sentence for a stack that is not Complete: its own, or one for its Stop.
+func cutReason(s *profile.Stack) string {
+	if s.Detail != "" {
+		return escape(s.Detail)
+	}
+	switch s.Stop {
+	case "no rule":
+		return "nothing says how to find the caller"
+	case "bad CFA":
+		return "the caller's frame would be misaligned or outside of the stack"
+	case "not advancing":
+		return "the caller's frame is not above this one"
+	case "read fault":
+		return "memory that leads to the caller is not readable"
+	case "depth limit":
+		return fmt.Sprintf("limit of %d frames reached", physicalFrames(s))
+	case "not stopped":
+		return "no registers"
+	case "":
+		return "reason not known"
+	}
+	return escape(s.Stop)
+}
+
+func physicalFrames(s *profile.Stack) int {
+	n := 0
+	for i := range s.Frames {
+		if !s.Frames[i].Inlined {
+			n++
+		}
+	}
+	return n
+}
+
+// kernelFrame leaves out the "[<0>] " before a function in /proc/TID/stack, where the kernel
+// no longer shows an address.
+func kernelFrame(line string) string {
+	return strings.TrimPrefix(strings.TrimSpace(line), "[<0>] ")
+}

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"encoding/binary"
+	"sort"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// entry is what is shown at one place: the threads, in the order of the Dump, that have the
+// same stack, and the frames of it that Options leaves in.
+type entry struct {
+	threads []*profile.Thread
+	frames  []profile.Frame
+	leader  bool // the thread group leader is among them
+}
+
+// entries returns the threads of d one by one, or with opt.Group those with the same stack
+// together and the smallest groups first.
+func entries(d *profile.Dump, opt *Options) []entry {
+	var list []entry
+	at := map[string]int{}
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		frames := opt.visible(&t.Stack)
+		isLeader := t.TID == d.Process.PID
+		if opt.Group {
+			key := string(stackKey(t, frames))
+			if have, ok := at[key]; ok {
+				list[have].threads = append(list[have].threads, t)
+				list[have].leader = list[have].leader || isLeader
+				continue
+			}
+			at[key] = len(list)
+		}
+		list = append(list, entry{[]*profile.Thread{t}, frames, isLeader})
+	}
+	if opt.Group {
+		sort.SliceStable(list, func(i, j int) bool {
+			if len(list[i].threads) != len(list[j].threads) {
+				return len(list[i].threads) < len(list[j].threads)
+			}
+			return list[i].leader && !list[j].leader
+		})
+	}
+	return list
+}
+
+// stackKey is equal for two threads exactly if they may be shown as one: the same addresses
+// in user space and in the kernel, the same end, the same reason for not being stopped. Name,
+// state and system call may differ: the entry lists them.
+func stackKey(t *profile.Thread, frames []profile.Frame) []byte {
+	key := make([]byte, 0, 8*len(frames)+64)
+	for i := range frames {
+		if !frames[i].Inlined {
+			key = binary.LittleEndian.AppendUint64(key, frames[i].Addr)
+		}
+	}
+	key = binary.LittleEndian.AppendUint64(key, uint64(len(key)))
+	if t.Stack.Complete {
+		key = append(key, 1)
+	}
+	for _, s := range append([]string{t.Stack.Stop, t.NotStopped}, t.KernelStack...) {
+		key = binary.LittleEndian.AppendUint32(key, uint32(len(s)))
+		key = append(key, s...)
+	}
+	return key
+}

@@ -1,0 +1,166 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// JSON writes d as one indented document that ends in a newline; several dumps are several
+// documents, one after the other. Threads are never grouped. Style, Group and Verbose of opt
+// change nothing.
+//
+// Numbers of 64 bits are strings in hexadecimal, since many readers keep only 53 bits of a
+// number. Strings of the target keep every byte: a backslash is \\ in the value and a byte
+// that is no UTF-8 is \xNN. No character that does not print stands in the output raw.
+func JSON(w io.Writer, d *profile.Dump, opt Options) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	err := encoder.Encode(dumpDocument(d, &opt))
+	if err == nil {
+		_, err = w.Write(printable(text.Bytes()))
+	}
+	if err != nil {
+		return fmt.Errorf("write JSON of process %d: %w", d.Process.PID, err)
+	}
+	return nil
+}
+
+func dumpDocument(d *profile.Dump, opt *Options) *document {
+	doc := &document{
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited,
+		Process: processDoc{PID: d.Process.PID, Comm: lossless(d.Process.Comm), Cmdline: losslessAll(d.Process.Cmdline),
+			Exe: lossless(d.Process.Exe), Arch: lossless(d.Process.Arch)},
+		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
+		Problems: losslessAll(d.Problems),
+	}
+	// A year beyond 9999 has no form in RFC 3339.
+	if utc := d.Time.UTC(); !d.Time.IsZero() && utc.Year() >= 0 && utc.Year() <= 9999 {
+		doc.Time = &utc
+	}
+	for i := range d.Threads {
+		doc.Threads = append(doc.Threads, threadDocument(d, &d.Threads[i], opt))
+	}
+	for i := range d.Modules {
+		m := &d.Modules[i]
+		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: lossless(m.Path), BuildID: lossless(m.BuildID),
+			Base: hex(m.Base), Error: lossless(m.Err)})
+	}
+	return doc
+}
+
+func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc {
+	doc := &threadDoc{
+		TID: t.TID, Name: lossless(t.Name), State: lossless(t.State), Stopped: t.Stopped.Nanoseconds(),
+		NotStopped: lossless(t.NotStopped), Wchan: lossless(t.Wchan), KernelStack: losslessAll(t.KernelStack),
+		Stack: stackDoc{Complete: t.Stack.Complete, Stop: lossless(t.Stack.Stop), Detail: lossless(t.Stack.Detail)},
+	}
+	if t.Syscall != nil {
+		doc.Syscall = syscallDocument(t.Syscall)
+	}
+	frames := opt.visible(&t.Stack)
+	doc.Stack.Frames = make([]*frameDoc, 0, len(frames))
+	for i := range frames {
+		doc.Stack.Frames = append(doc.Stack.Frames, frameDocument(&frames[i], len(d.Modules), opt))
+	}
+	return doc
+}
+
+func syscallDocument(call *profile.Syscall) *syscallDoc {
+	doc := &syscallDoc{Number: call.Number, Name: lossless(call.Name), Args: make([]argDoc, 0, len(call.Args))}
+	for _, a := range call.Args {
+		doc.Args = append(doc.Args, argDoc{lossless(a.Name), hex(a.Value), lossless(a.Text), lossless(a.FD)})
+	}
+	return doc
+}
+
+func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
+	doc := &frameDoc{
+		Index: f.Index, Inlined: f.Inlined, Interrupted: f.Interrupted, Kind: f.Kind.String(),
+		Function: lossless(f.Func), Origin: lossless(f.Origin), Note: lossless(f.Note),
+	}
+	if f.Func != "" {
+		doc.Linkage = lossless(f.Linkage)
+	}
+	if !f.Inlined {
+		doc.Address = hex(f.Addr)
+		if f.Func != "" {
+			doc.Offset = hex(f.Offset)
+		}
+	}
+	if f.File != "" && !opt.NoLines {
+		doc.File, doc.Line = lossless(f.File), max(f.Line, 0)
+	}
+	if f.Module >= 0 && f.Module < modules {
+		id := f.Module
+		doc.Module = &id
+		if !f.Inlined {
+			doc.ModuleAddress = hex(f.ModuleAddr)
+		}
+	}
+	return doc
+}
+
+// lossless returns s as valid UTF-8 from which each byte can be had back.
+func lossless(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\\':
+			b.WriteString(`\\`)
+		default:
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// losslessAll returns an empty list for none, never null.
+func losslessAll(list []string) []string {
+	out := make([]string, 0, len(list))
+	for _, s := range list {
+		out = append(out, lossless(s))
+	}
+	return out
+}
+
+// printable returns JSON text in which characters that do not print are \uNNNN, as a pair of
+// surrogates beyond U+FFFF. They can only stand inside strings, save for the newlines between
+// members, which stay.
+func printable(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		if c := text[i]; c >= ' ' && c < 0x7f || c == '\n' {
+			out = append(out, c)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case unicode.IsPrint(r):
+			out = append(out, text[i:i+size]...)
+		case r > 0xffff:
+			v := r - 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+v>>10, 0xdc00+v&0x3ff)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += size
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+// Package report writes what was found about a process for a person or a program to read:
+// a dump as text or as JSON.
+//
+// The caller provides a complete [profile.Dump]; it is not changed and not kept. A Dump may
+// hold any bytes in its names and any indices: both are data from a target.
+//
+// It guarantees that no byte of a name reaches a terminal as a control character, that each
+// frame, thread and reason of the Dump is either written or counted, and that equal dumps
+// give equal bytes.
+//
+// It decides nothing about a process and opens no files. The forms are those of the command
+// line's contract; docs/schema describes the JSON.
+package report
+
+import (
+	"io"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Format writes d to w in one form. It fails only where w does.
+type Format func(w io.Writer, d *profile.Dump, opt Options) error
+
+// Part names what a piece of the text is, for a Style.
+type Part uint8
+
+// The parts that a Style may tell apart.
+const (
+	Heading  Part = iota // the line of the process
+	Thread               // "thread 4121", "3 threads 4122-4124"
+	Function             // the name of a function with its offset
+	Address
+	Source // file and line
+	Module
+	Cut // why something is missing
+)
+
+// Style dresses a piece of text for a terminal, as with colour; the piece holds no control
+// characters and the result is written as it is.
+type Style func(part Part, piece string) string
+
+// Options says what of a Dump is written.
+type Options struct {
+	Style      Style // of Text; nil for none
+	Group      bool  // Text: threads with the same stack are one entry
+	Verbose    bool  // Text: how each frame was found, notes, modules, problems
+	SkipFrames int   // innermost physical frames to leave out of each stack
+	NoInlines  bool  // leave out the frames of inlined functions
+	NoLines    bool  // leave out source files and lines
+}
+
+// visible returns the frames of s that o leaves in.
+func (o *Options) visible(s *profile.Stack) []profile.Frame {
+	if o.SkipFrames <= 0 && !o.NoInlines {
+		return s.Frames
+	}
+	var kept []profile.Frame
+	for _, f := range s.Frames {
+		if f.Index >= o.SkipFrames && !(o.NoInlines && f.Inlined) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}

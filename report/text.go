@@ -1,0 +1,135 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Text writes d for a person: the process, then each entry, a thread or several with the same
+// stack, with its frames innermost first. With Options.Group the odd ones come first: small
+// groups before large ones, among equals the thread group leader, then as in d.
+func Text(w io.Writer, d *profile.Dump, opt Options) error {
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt}
+	p.process()
+	for _, e := range entries(d, &opt) {
+		p.entry(e)
+	}
+	if opt.Verbose {
+		p.modules()
+		p.problems()
+	}
+	if err := p.w.Flush(); err != nil {
+		return fmt.Errorf("write text of process %d: %w", d.Process.PID, err)
+	}
+	return nil
+}
+
+// printer writes one Dump. Its writer keeps the first error until it is flushed.
+type printer struct {
+	w    *bufio.Writer
+	dump *profile.Dump
+	opt  Options
+}
+
+// line writes pieces that are escaped already, and ends the line.
+func (p *printer) line(pieces ...string) {
+	for _, s := range pieces {
+		p.w.WriteString(s)
+	}
+	p.w.WriteByte('\n')
+}
+
+// style dresses an escaped piece.
+func (p *printer) style(part Part, piece string) string {
+	if p.opt.Style == nil || piece == "" {
+		return piece
+	}
+	return p.opt.Style(part, piece)
+}
+
+// cutLine writes a line that says what is missing from an entry; text is escaped.
+func (p *printer) cutLine(text string) {
+	p.line("  ", p.style(Cut, "! "+text))
+}
+
+// process writes the first line: who it is, how many threads, how long they stood.
+func (p *printer) process() {
+	d := p.dump
+	name := fmt.Sprintf("process %d %s", d.Process.PID, escape(d.Process.Comm))
+	command := commandLine(&d.Process)
+	if command != "" {
+		command = "  " + command
+	}
+	p.line(p.style(Heading, strings.TrimRight(name, " ")), command, "  ", strings.Join(p.counts(), ", "))
+}
+
+// commandLine returns the escaped arguments, else the executable where there are none (a
+// zombie, a kernel thread or a process that wiped them).
+func commandLine(proc *profile.Process) string {
+	var b strings.Builder
+	for i, arg := range proc.Cmdline {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(arg)
+		if b.Len() > maxName {
+			break // escape says that there is more
+		}
+	}
+	text := strings.TrimRight(b.String(), " ")
+	if text == "" {
+		text = proc.Exe
+	}
+	return escape(text)
+}
+
+// counts returns the pieces after the command line: threads, the stop, what was not reached.
+func (p *printer) counts() []string {
+	d := p.dump
+	missed := 0
+	for i := range d.Threads {
+		if d.Threads[i].NotStopped != "" {
+			missed++
+		}
+	}
+	pieces := []string{plural(len(d.Threads), "thread")}
+	switch {
+	case missed == len(d.Threads) && missed > 0:
+		return append(pieces, "none stopped")
+	case d.Rolling:
+		pieces = append(pieces, "rolling, not at one instant, longest stop "+milliseconds(longestStop(d)))
+	case d.Stopped > 0:
+		pieces = append(pieces, "stopped "+milliseconds(d.Stopped))
+	}
+	if missed > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d not stopped", missed))
+	}
+	if d.Exited > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d exited meanwhile", d.Exited))
+	}
+	return pieces
+}
+
+func longestStop(d *profile.Dump) time.Duration {
+	var longest time.Duration
+	for i := range d.Threads {
+		longest = max(longest, d.Threads[i].Stopped)
+	}
+	return longest
+}
+
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,37 @@
+package report
+
+import "fmt"
+
+// modules writes the table of modules: base, build ID, path, and why one could not be read.
+func (p *printer) modules() {
+	if len(p.dump.Modules) == 0 {
+		return
+	}
+	width := 0
+	for i := range p.dump.Modules {
+		width = max(width, len(buildID(p.dump.Modules[i].BuildID)))
+	}
+	p.line(p.style(Thread, plural(len(p.dump.Modules), "module")))
+	for i := range p.dump.Modules {
+		m := &p.dump.Modules[i]
+		reason := ""
+		if m.Err != "" {
+			reason = "  " + p.style(Cut, "! "+escape(m.Err))
+		}
+		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)), escape(m.Path), reason)
+	}
+}
+
+func buildID(id string) string {
+	if id == "" {
+		return "no build ID"
+	}
+	return escape(id)
+}
+
+// problems writes what could not be had.
+func (p *printer) problems() {
+	for _, problem := range p.dump.Problems {
+		p.line(p.style(Cut, "! "+escape(problem)))
+	}
+}

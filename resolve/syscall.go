@@ -1,0 +1,60 @@
+package resolve
+
+import (
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/syscalls"
+)
+
+// maxDescriptors bounds how many descriptors of one process are looked up.
+const maxDescriptors = 4096
+
+// Descriptors lists the file descriptors, each once, that the threads of s wait on in system
+// calls: those that a person wants described.
+func Descriptors(s *snapshot.Snapshot) []int {
+	var fds []int
+	seen := map[int]bool{}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if t.Syscall == nil {
+			continue
+		}
+		for _, fd := range syscalls.FDArgs(archName(s, t), t.Syscall.Number, t.Syscall.Args) {
+			if !seen[fd] && len(fds) < maxDescriptors {
+				seen[fd] = true
+				fds = append(fds, fd)
+			}
+		}
+	}
+	return fds
+}
+
+// archName is the architecture whose system call numbers t uses.
+func archName(s *snapshot.Snapshot, t *snapshot.Thread) string {
+	switch {
+	case t.Arch != nil:
+		return t.Arch.Name
+	case t.Registers != nil:
+		return t.Registers.Arch.Name
+	case s.Host != nil:
+		return s.Host.Name
+	}
+	return ""
+}
+
+// describe words the system call of t, nil if it is in none.
+func describe(s *snapshot.Snapshot, t *snapshot.Thread) *profile.Syscall {
+	if t.Syscall == nil {
+		return nil
+	}
+	call := syscalls.Describe(archName(s, t), t.Syscall.Number, t.Syscall.Args)
+	out := &profile.Syscall{Number: t.Syscall.Number, Name: call.Name}
+	for _, a := range call.Args {
+		arg := profile.Arg{Name: a.Name, Value: a.Value, Text: a.Text}
+		if a.Kind == syscalls.FD {
+			arg.FD = s.FDs[int(int32(a.Value))]
+		}
+		out.Args = append(out.Args, arg)
+	}
+	return out
+}

@@ -1,0 +1,11 @@
+# Sourced by the other scripts: where the repository is, and the tools that
+# scripts/setup put into .bin, which come before those of the machine.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PATH=$root/.bin:$PATH
+# A compiler that rustup brought lies outside the usual path of a shell without login.
+[ -d "$HOME/.cargo/bin" ] && PATH=$PATH:$HOME/.cargo/bin
+export PATH
+cd "$root" || exit 1
+
+have() { command -v "$1" >/dev/null 2>&1; }

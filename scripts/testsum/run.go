@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is one line of `go test -json`. Source: go doc cmd/test2json; build-output
+// is described in go help buildjson.
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // of build-output and build-fail
+	Test        string // empty: the event is about the whole package
+	Elapsed     float64
+	Output      string
+	FailedBuild string // of a package's fail: the ImportPath that did not build
+}
+
+// counts are numbers of tests, subtests included.
+type counts struct{ passed, failed, skipped int }
+
+func (c *counts) add(d counts) {
+	c.passed += d.passed
+	c.failed += d.failed
+	c.skipped += d.skipped
+}
+
+func (c counts) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
+}
+
+// status is 1 if a test failed or none ran: an empty run has shown nothing.
+func (c counts) status() int {
+	if c.failed > 0 || c.passed+c.skipped == 0 {
+		return 1
+	}
+	return 0
+}
+
+// run collects one run of go test and prints it as it goes on.
+type run struct {
+	counts counts
+	skips  []string // one line each: the test and its reason
+
+	w       io.Writer
+	output  map[string][]string // by package and test, until its result is known
+	blamed  map[string]bool     // packages of which a test has failed
+	ofBuild map[string][]string // compiler output by import path
+}
+
+func newRun(w io.Writer) *run {
+	return &run{w: w, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
+}
+
+// readAll reads events to the end of r. A line that is none (go vet writes such
+// ones) is printed as it stands.
+func (r *run) readAll(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			var e event
+			if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
+				fmt.Fprint(r.w, line)
+			} else {
+				r.take(e)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read test events: %w", err)
+		}
+	}
+}
+
+func (r *run) take(e event) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "output":
+		r.output[key] = append(r.output[key], e.Output)
+	case "build-output":
+		r.ofBuild[e.ImportPath] = append(r.ofBuild[e.ImportPath], e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.endPackage(e)
+		} else {
+			r.endTest(e)
+		}
+		delete(r.output, key)
+	}
+}
+
+func (r *run) endTest(e event) {
+	output := r.output[e.Package+" "+e.Test]
+	switch e.Action {
+	case "pass":
+		r.counts.passed++
+	case "skip":
+		r.counts.skipped++
+		r.skips = append(r.skips, fmt.Sprintf("skipped: %s %s: %s", e.Package, e.Test, reason(output)))
+		fmt.Fprintln(r.w, r.skips[len(r.skips)-1])
+	case "fail":
+		r.counts.failed++
+		r.blamed[e.Package] = true
+		fmt.Fprintf(r.w, "FAILED: %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
+		r.print(output)
+	}
+}
+
+// endPackage prints one line for a package. Its failure counts as one more only if
+// no test of it is to blame: it did not build, or it ended in the middle.
+func (r *run) endPackage(e event) {
+	switch {
+	case e.Action == "skip":
+		fmt.Fprintf(r.w, "-     %s (no tests)\n", e.Package)
+	case e.Action == "pass":
+		fmt.Fprintf(r.w, "ok    %s (%.1fs)\n", e.Package, e.Elapsed)
+	default:
+		fmt.Fprintf(r.w, "FAIL  %s (%.1fs)\n", e.Package, e.Elapsed)
+		if !r.blamed[e.Package] {
+			r.counts.failed++
+			r.print(r.ofBuild[e.FailedBuild])
+			r.printUnfinished(e.Package)
+		}
+	}
+}
+
+// printUnfinished prints what a package and those of its tests said that never came
+// to a result; a panic or a time limit stands there.
+func (r *run) printUnfinished(pkg string) {
+	for key, output := range r.output {
+		if strings.HasPrefix(key, pkg+" ") {
+			r.print(output)
+		}
+	}
+}
+
+func (r *run) print(output []string) {
+	for _, line := range output {
+		fmt.Fprint(r.w, "    ", line)
+	}
+}
+
+// reason is what a skipped test said: its output without the lines of go test. A
+// skip with no word of its own is told as such.
+func reason(output []string) string {
+	var said []string
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
+			continue
+		}
+		said = append(said, line)
+	}
+	if len(said) == 0 {
+		return "no reason given"
+	}
+	return strings.Join(said, " ")
+}

@@ -1,0 +1,188 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+)
+
+// The wire types are the JSON of a recorded file. A field may be added; one that is there
+// keeps its name and meaning as long as the version stays.
+
+type wireHead struct {
+	PID      int           `json:"pid"`
+	Comm     text          `json:"comm"`
+	Cmdline  []text        `json:"cmdline"`
+	Exe      text          `json:"exe"`
+	Host     string        `json:"host"` // GOARCH, "" for unknown
+	Time     time.Time     `json:"time"`
+	Stopped  time.Duration `json:"stopped"` // ns
+	Rolling  bool          `json:"rolling"`
+	FDs      map[int]text  `json:"fds"`
+	Exited   int           `json:"exited"`
+	Problems []text        `json:"problems"`
+	HasMaps  bool          `json:"maps"`
+}
+
+type wireMapping struct {
+	Start   mem.Addr `json:"start"`
+	End     mem.Addr `json:"end"`
+	Perm    uint8    `json:"perm"`
+	Offset  int64    `json:"offset"`
+	Dev     uint64   `json:"dev"`
+	Inode   uint64   `json:"inode"`
+	Path    text     `json:"path"`
+	Deleted bool     `json:"deleted"`
+}
+
+// wireRange is followed by Size raw bytes.
+type wireRange struct {
+	Start mem.Addr `json:"start"`
+	Size  uint64   `json:"size"`
+}
+
+// wireThread is followed by the bytes of its stack.
+type wireThread struct {
+	TID          int            `json:"tid"`
+	Comm         text           `json:"comm"`
+	State        uint8          `json:"state"`
+	Registers    *wireRegisters `json:"registers"`
+	PACMask      uint64         `json:"pacMask"`
+	Stack        wireRange      `json:"stack"`
+	StackErr     *text          `json:"stackErr"`
+	Syscall      *wireSyscall   `json:"syscall"`
+	Wchan        text           `json:"wchan"`
+	KernelStack  []text         `json:"kernelStack"`
+	NotStopped   text           `json:"notStopped"`
+	Stopped      time.Duration  `json:"stopped"`
+	KernelWorker bool           `json:"kernelWorker"`
+}
+
+// wireRegisters is the bytes of NT_PRSTATUS as the kernel would give them, and a bit for
+// each register (by regs.Reg) whose value is known.
+type wireRegisters struct {
+	Arch  string `json:"arch"`
+	Note  []byte `json:"note"`
+	Known uint64 `json:"known"`
+}
+
+type wireSyscall struct {
+	Number int64     `json:"number"`
+	Args   [6]uint64 `json:"args"`
+	SP     mem.Addr  `json:"sp"`
+	PC     mem.Addr  `json:"pc"`
+}
+
+func headOf(s *Snapshot) wireHead {
+	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
+		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
+		FDs: textMap[text](s.FDs), Exited: s.Exited, Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
+	if s.Host != nil {
+		h.Host = s.Host.Name
+	}
+	return h
+}
+
+func (h *wireHead) snapshot() (*Snapshot, error) {
+	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline), Exe: string(h.Exe)},
+		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
+		Exited: h.Exited, Problems: texts[string](h.Problems)}
+	if h.Host != "" {
+		a, err := lookup(h.Host)
+		if err != nil {
+			return nil, err
+		}
+		s.Host = a
+	}
+	return s, nil
+}
+
+func lookup(name string) (*regs.Arch, error) {
+	a, ok := regs.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("architecture %q is not known", name)
+	}
+	return a, nil
+}
+
+func mappingOf(m *maps.Mapping) wireMapping {
+	return wireMapping{Start: m.Start, End: m.End, Perm: uint8(m.Perm), Offset: m.Offset,
+		Dev: m.Dev, Inode: m.Inode, Path: text(m.Path), Deleted: m.Deleted}
+}
+
+func (m *wireMapping) mapping() maps.Mapping {
+	return maps.Mapping{Start: m.Start, End: m.End, Perm: maps.Perm(m.Perm), Offset: m.Offset,
+		Dev: m.Dev, Inode: m.Inode, Path: string(m.Path), Deleted: m.Deleted}
+}
+
+func threadOf(t *Thread) (wireThread, error) {
+	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, PACMask: t.PACMask, Stack: rangeOf(t.Stack),
+		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
+		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall)}
+	if t.StackErr != nil {
+		e := text(t.StackErr.Error())
+		w.StackErr = &e
+	}
+	if t.Registers != nil {
+		r, err := registersOf(t.Registers)
+		if err != nil {
+			return w, err
+		}
+		w.Registers = r
+	}
+	return w, nil
+}
+
+// thread returns all but the bytes of the stack.
+func (w *wireThread) thread() (Thread, error) {
+	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask, Stack: mem.Range{Start: w.Stack.Start},
+		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
+		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall)}
+	if w.StackErr != nil {
+		t.StackErr = errors.New(string(*w.StackErr))
+	}
+	if w.Registers != nil {
+		r, err := w.Registers.registers()
+		if err != nil {
+			return t, err
+		}
+		t.Registers = &r
+	}
+	return t, nil
+}
+
+func rangeOf(r mem.Range) wireRange { return wireRange{r.Start, uint64(len(r.Data))} }
+
+func registersOf(r *regs.Registers) (*wireRegisters, error) {
+	if r.Arch == nil {
+		return nil, errors.New("registers of no architecture")
+	}
+	w := &wireRegisters{Arch: r.Arch.Name, Note: r.Encode()}
+	for i := range regs.Max {
+		if _, ok := r.Get(regs.Reg(i)); ok {
+			w.Known |= 1 << i
+		}
+	}
+	return w, nil
+}
+
+func (w *wireRegisters) registers() (regs.Registers, error) {
+	a, err := lookup(w.Arch)
+	if err != nil {
+		return regs.Registers{}, err
+	}
+	r, err := a.Decode(w.Note)
+	if err != nil {
+		return r, err
+	}
+	for i := range regs.Max {
+		if w.Known&(1<<i) == 0 {
+			r.Forget(regs.Reg(i))
+		}
+	}
+	return r, nil
+}

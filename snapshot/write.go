@@ -1,0 +1,136 @@
+package snapshot
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// A recorded file is gzip over: the magic line, then records in this order: one head, the
+// mappings, the threads, the further ranges of memory, one end. A record is a letter, the
+// length of its JSON as four bytes little-endian, and the JSON. Behind a thread and a range
+// stand the bytes that it announces. The same Snapshot gives the same file.
+const magic = "fpstack snapshot 1\n"
+
+const (
+	recordHead    = 'H'
+	recordMapping = 'M'
+	recordThread  = 'T'
+	recordRange   = 'R'
+	recordEnd     = 'E'
+)
+
+// Bounds of a recorded file. They keep a small hostile file from filling the memory; a
+// snapshot beyond them is not written.
+const (
+	maxRecord   = 16 << 20  // bytes of JSON in one record
+	maxJSON     = 128 << 20 // bytes of JSON in all
+	maxMappings = 1 << 20
+	maxThreads  = 1 << 18
+	maxRanges   = 1 << 20
+	maxMemory   = 1 << 30 // bytes of stacks and further ranges
+)
+
+// Write stores s. Errors in s are stored as their text, times in UTC. Registers that no
+// NT_PRSTATUS note holds are not stored.
+//
+// It fails with a *LimitError if s is larger than [Read] accepts.
+func Write(w io.Writer, s *Snapshot) error {
+	zw := gzip.NewWriter(w)
+	e := &encoder{w: bufio.NewWriterSize(zw, 64<<10)}
+	err := e.snapshot(s)
+	if err == nil {
+		err = e.w.Flush()
+	}
+	if cerr := zw.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("write snapshot of process %d: %w", s.Process.PID, err)
+	}
+	return nil
+}
+
+type encoder struct {
+	w      *bufio.Writer // keeps its first error
+	json   uint64
+	memory uint64
+}
+
+func (e *encoder) snapshot(s *Snapshot) error {
+	if err := withinCounts(len(s.Maps.All()), len(s.Threads), len(s.Memory)); err != nil {
+		return err
+	}
+	e.w.WriteString(magic)
+	if err := e.record(recordHead, headOf(s)); err != nil {
+		return err
+	}
+	for i := range s.Maps.All() {
+		if err := e.record(recordMapping, mappingOf(&s.Maps.All()[i])); err != nil {
+			return err
+		}
+	}
+	for i := range s.Threads {
+		if err := e.thread(&s.Threads[i]); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.Memory {
+		if err := e.record(recordRange, rangeOf(r)); err != nil {
+			return err
+		}
+		if err := e.bytes(r.Data); err != nil {
+			return err
+		}
+	}
+	return e.record(recordEnd, struct{}{})
+}
+
+func withinCounts(mappings, threads, ranges int) error {
+	for _, c := range []struct {
+		what    string
+		has, at int
+	}{{"mappings", mappings, maxMappings}, {"threads", threads, maxThreads}, {"ranges of memory", ranges, maxRanges}} {
+		if c.has > c.at {
+			return &LimitError{c.what, uint64(c.has), uint64(c.at)}
+		}
+	}
+	return nil
+}
+
+func (e *encoder) thread(t *Thread) error {
+	w, err := threadOf(t)
+	if err != nil {
+		return fmt.Errorf("thread %d: %w", t.TID, err)
+	}
+	if err := e.record(recordThread, w); err != nil {
+		return fmt.Errorf("thread %d: %w", t.TID, err)
+	}
+	return e.bytes(t.Stack.Data)
+}
+
+func (e *encoder) record(kind byte, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	e.json += uint64(len(b))
+	if len(b) > maxRecord || e.json > maxJSON {
+		return &LimitError{"bytes of JSON", e.json, maxJSON}
+	}
+	head := binary.LittleEndian.AppendUint32([]byte{kind}, uint32(len(b)))
+	e.w.Write(head)
+	_, err = e.w.Write(b)
+	return err
+}
+
+func (e *encoder) bytes(b []byte) error {
+	if e.memory += uint64(len(b)); e.memory > maxMemory {
+		return &LimitError{"bytes of memory", e.memory, maxMemory}
+	}
+	_, err := e.w.Write(b)
+	return err
+}

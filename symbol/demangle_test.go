@@ -1,0 +1,72 @@
+package symbol
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDemangle(t *testing.T) {
+	for _, c := range []struct{ name, in, want, full string }{
+		// expectations: c++filt and rustfilt, parameters cut by hand
+		{"C", "main", "main", "main"},
+		{"C++ method", "_ZN2ns1C1fEiPKc", "ns::C::f", "ns::C::f(int, char const*)"},
+		{"C++ template", "_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back",
+			"std::vector<int, std::allocator<int> >::push_back(int&&)"},
+		{"C++ function template shows no return type", "_Z3maxIiET_S0_S0_", "max<int>", "int max<int>(int, int)"},
+		{"C++ lambda", "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()", "main::{lambda()#1}::operator()() const"},
+		{"C++ copy of the compiler", "_Z3foov.part.0", "foo", "foo() [clone .part.0]"},
+		{"unlikely part, C++", "_Z3foov.cold", "foo [cold]", "foo() [clone .cold]"},
+		{"unlikely part, C", "foo.cold", "foo [cold]", "foo.cold"},
+		{"unlikely part, older gcc", "foo.isra.0.cold.17", "foo.isra.0 [cold]", "foo.isra.0.cold.17"},
+		{"name of C that ends in a number", "sha256", "sha256", "sha256"},
+		{"only a suffix", ".cold", ".cold", ".cold"},
+		{"Rust legacy", "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write", "core::fmt::write"},
+		{"Rust v0", "_RNvCs1234_7mycrate3foo", "mycrate::foo", "mycrate::foo"},
+		{"not mangled", "_Zinc", "_Zinc", "_Zinc"},
+		{"mangled inside", "x_ZN2ns1fEv", "x_ZN2ns1fEv", "x_ZN2ns1fEv"},
+	} {
+		if got := Demangle(c.in); got != c.want {
+			t.Errorf("%s, %q: got %q, want %q", c.name, c.in, got, c.want)
+		}
+		if got := DemangleFull(c.in); got != c.full {
+			t.Errorf("%s, %q in full: got %q, want %q", c.name, c.in, got, c.full)
+		}
+	}
+}
+
+func TestDemangleIsBounded(t *testing.T) {
+	// each back reference doubles the name
+	doubling := "_Z1f" + "1x" + "N1aIS_S_EE"
+	for i := range 600 {
+		doubling += "1bIS" + string("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i%36]) + "_S_E"
+	}
+	for _, c := range []struct{ name, in string }{
+		{"long", "_Z" + strings.Repeat("1a", 1<<16)},
+		{"nested", "_Z" + strings.Repeat("N", 4000)},
+		{"pointers", "_Z1f" + strings.Repeat("P", 4000) + "i"},
+		{"doubling", doubling},
+		{"templates in templates", "_Z1f" + strings.Repeat("1aI", 1000) + "i" + strings.Repeat("E", 1000)},
+		{"Rust, nested", "_R" + strings.Repeat("Nv", 1900) + "C1a"},
+	} {
+		start := time.Now()
+		if got := Demangle(c.in); len(got) > max(len(c.in), 1<<maxDemangled)+len(coldMark) {
+			t.Errorf("%s: got %d bytes", c.name, len(got))
+		}
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("%s: took %v", c.name, d)
+		}
+	}
+}
+
+func FuzzDemangle(f *testing.F) {
+	for _, s := range []string{"main", "_ZN2ns1C1fEiPKc", "_Z3foov.cold", "_RNvCs1234_7mycrate3foo", "_ZN4core3fmt5write17h0123456789abcdefE", "__Z", "_Z"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if got := Demangle(name); got == "" && name != "" {
+			t.Errorf("%q became nothing", name)
+		}
+		DemangleFull(name)
+	})
+}

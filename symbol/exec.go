@@ -1,0 +1,53 @@
+package symbol
+
+import "github.com/fpstack/fpstack/maps/module"
+
+// execRanges are the places of code in an object, by section number and as address ranges.
+type execRanges struct {
+	sections []span // index is the section's number; empty if not executable
+	tabled   bool   // the object has a section table that knows code
+	segments []span
+}
+
+type span struct{ start, end uint64 }
+
+func (s span) holds(v uint64) bool { return v >= s.start && v < s.end }
+
+func executable(m *module.Module) execRanges {
+	var x execRanges
+	sections := m.Sections()
+	x.sections = make([]span, len(sections))
+	for i, s := range sections {
+		if end := uint64(s.Addr) + s.Size; s.Flags&shfExecInstr != 0 && end > uint64(s.Addr) {
+			x.sections[i] = span{uint64(s.Addr), end}
+			x.tabled = true
+		}
+	}
+	for _, p := range m.Segments() {
+		if end := uint64(p.Addr) + p.MemSz; p.Type == ptLoad && p.Flags&pfX != 0 && end > uint64(p.Addr) {
+			x.segments = append(x.segments, span{uint64(p.Addr), end})
+		}
+	}
+	return x
+}
+
+// end returns the end of the executable section that a symbol of section shndx at v lies in.
+// Where there is no section table, or no room for the number in st_shndx, it is the
+// executable segment.
+func (x *execRanges) end(shndx uint16, v uint64) (uint64, bool) {
+	if x.tabled && shndx != shnXIndex {
+		if int(shndx) >= len(x.sections) || !x.sections[shndx].holds(v) {
+			return 0, false
+		}
+		return x.sections[shndx].end, true
+	}
+	if shndx >= shnLoReserve && shndx != shnXIndex {
+		return 0, false
+	}
+	for _, s := range x.segments {
+		if s.holds(v) {
+			return s.end, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,114 @@
+package symbol
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps/module"
+)
+
+// FuzzResolver changes bytes of a real program: each 6 bytes of edits are an offset and what
+// is written there; an offset above 0x80000000 cuts the file.
+func FuzzResolver(f *testing.F) {
+	path := compile(f, "gcc", "a.c", callers, "-O0", "-Wl,-z,lazy")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ms, err := mappings(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	good := load(f, path)
+	edit := func(at int64, v uint16) []byte {
+		return binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint32(nil, uint32(at)), v)
+	}
+	f.Add([]byte(nil), uint16(0))
+	for _, name := range []string{".symtab", ".strtab", ".dynsym", ".dynstr", ".rela.plt", ".gnu.version"} {
+		if s, ok := good.Section(name); ok {
+			f.Add(edit(s.Offset+8, 0xffff), uint16(0x1040)) // a value, an offset, a name
+			f.Add(edit(s.Offset+30, 0xffff), uint16(0x1040))
+			f.Add(edit(0x80000000+s.Offset+int64(s.Size/2), 0), uint16(0x1040)) // ends in the middle
+		}
+	}
+	f.Fuzz(func(t *testing.T, edits []byte, off uint16) {
+		data := bytes.Clone(whole)
+		for ; len(edits) >= 6; edits = edits[6:] {
+			at := binary.LittleEndian.Uint32(edits)
+			if at >= 0x80000000 {
+				data = data[:min(len(data), int(at-0x80000000))]
+			} else if uint64(at)+2 <= uint64(len(data)) {
+				copy(data[at:], edits[4:6])
+			}
+		}
+		m := moduleOf(t, data, append(ms[:0:0], ms...))
+		if m == nil {
+			return
+		}
+		r := NewResolver(m)
+		for round := range 4 { // the last by the index
+			var queries []Query
+			for i := range 40 {
+				v := module.Vaddr(off) + module.Vaddr(i*(29+round))
+				queries = append(queries, Query{Lookup: v, PC: v + 1})
+			}
+			out, _ := r.Resolve(queries, Options{})
+			for i, frames := range out {
+				if len(frames) == 0 {
+					t.Fatalf("no frame for %#x", queries[i].Lookup)
+				}
+				checkBounds(t, r, queries[i].Lookup)
+			}
+		}
+	})
+}
+
+func checkBounds(t *testing.T, r *Resolver, v module.Vaddr) {
+	if start, end, ok := r.Bounds(v); ok && (v < start || v >= end) {
+		t.Fatalf("bounds of %#x: got [%#x, %#x)", v, start, end)
+	}
+}
+
+// What is left of a cut file still names, and the error says what is missing.
+func TestCutFile(t *testing.T) {
+	path := compile(t, "gcc", "a.c", callers, "-O0", "-Wl,-z,lazy")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms, err := mappings(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := load(t, path)
+	str, _ := good.Section(".strtab")
+	sym, _ := good.Section(".symtab")
+	var main uint64
+	for _, s := range readelf(t, path, ".symtab") {
+		if s.name == "main" {
+			main = s.value
+		}
+	}
+	for _, c := range []struct {
+		name string
+		hole [2]int64 // bytes of the file set to zero
+	}{
+		{"names are zeros", [2]int64{str.Offset, str.Offset + int64(str.Size)}},
+		{"symbols are zeros", [2]int64{sym.Offset, sym.Offset + int64(sym.Size)}},
+	} {
+		broken := bytes.Clone(data)
+		clear(broken[c.hole[0]:c.hole[1]])
+		m := moduleOf(t, broken, append(ms[:0:0], ms...))
+		got, _ := New(m).Lookup([]module.Vaddr{module.Vaddr(main)})
+		if got[0] != nil {
+			t.Errorf("%s: got %+v, want no name", c.name, got[0])
+		}
+	}
+	// The section's header says more than the file holds.
+	table := rawTable{size: 24, wide: true, data: sym.Data[:100], strings: str.Data[:1]}
+	if n := table.count(); n != 4 {
+		t.Errorf("symbols in 100 bytes: got %d, want 4", n)
+	}
+}

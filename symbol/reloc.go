@@ -1,0 +1,84 @@
+package symbol
+
+// Relocation types that fill a slot of the GOT with a function's address: GLOB_DAT,
+// JUMP_SLOT, IRELATIVE. The first two have one number on both machines.
+// Source: System V ABI supplements for AMD64 and i386, "Relocation Types".
+const (
+	relGlobDat       = 6
+	relJumpSlot      = 7
+	rel386IRelative  = 42
+	relX86IRelative  = 37
+	maxGOTSlots      = 1 << 20 // kept in memory
+	inPlaceWordBytes = 4
+)
+
+// load reads the relocations of the GOT once.
+func (s *stubs) load() {
+	if s.slots != nil {
+		return
+	}
+	s.slots = map[uint64]target{}
+	s.table.open()
+	for _, r := range []struct {
+		section string
+		addend  bool
+		plt     bool
+	}{
+		{".rela.plt", true, true}, {".rel.plt", false, true},
+		{".rela.dyn", true, false}, {".rel.dyn", false, false},
+		{".rela.iplt", true, false}, {".rel.iplt", false, false},
+	} {
+		if sec, ok := s.m.Section(r.section); ok {
+			s.read(sec.Data, r.addend, r.plt)
+		}
+	}
+}
+
+// read takes the entries of one section, Elf32_Rel, Elf32_Rela or Elf64_Rela; both machines
+// are little-endian.
+func (s *stubs) read(data []byte, addend, plt bool) {
+	wide := s.m.Class() == 8
+	word := s.m.Class()
+	size := 2 * word
+	if addend {
+		size += word
+	}
+	for ; len(data) >= size && len(s.slots) < maxGOTSlots; data = data[size:] {
+		info := number(data[word:], word)
+		typ, sym := uint32(info&0xff), uint32(info>>8)
+		if wide {
+			typ, sym = uint32(info), uint32(info>>32)
+		}
+		t := target{symbol: sym}
+		t.relative = wide && typ == relX86IRelative || !wide && typ == rel386IRelative
+		if t.relative && addend {
+			t.resolver = number(data[2*word:], word)
+		}
+		if plt {
+			s.indexed = append(s.indexed, t)
+		}
+		if t.relative || typ == relGlobDat || typ == relJumpSlot {
+			s.slots[number(data, word)] = t
+		}
+	}
+}
+
+// inPlace reads the addend that REL entries keep in the slot itself.
+func (s *stubs) inPlace(slot uint64) uint64 {
+	for _, p := range s.m.Segments() {
+		off := slot - uint64(p.Addr)
+		if p.Type == ptLoad && slot >= uint64(p.Addr) && off < uint64(len(p.Data)) && uint64(len(p.Data))-off >= inPlaceWordBytes {
+			return number(p.Data[off:], inPlaceWordBytes)
+		}
+	}
+	return 0
+}
+
+// number reads a little-endian integer of 4 or 8 bytes.
+func number(b []byte, size int) uint64 {
+	var v uint64
+	for i := range size {
+		v |= uint64(b[i]) << (8 * i)
+	}
+	return v
+}

@@ -1,0 +1,178 @@
+package symbol
+
+import (
+	"errors"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Call is one logical frame as a [Source] knows it.
+type Call struct {
+	Func     string       // as a person reads it, "" if unknown
+	Linkage  string       // as in the object, "" if unknown
+	File     string       // "" if unknown
+	Line     int          // 0 if unknown
+	Start    module.Vaddr // first address of the function, if HasStart; not of inlined calls
+	HasStart bool
+}
+
+// Source knows lines and inlined calls of a module: Go's own table, and whatever else is given
+// to [NewResolver], as DWARF or a separate debug file.
+type Source interface {
+	// Calls returns for each address the logical calls there, innermost first, the function
+	// itself last; nil for an address that it knows nothing of. An error comes with the
+	// results that could be had.
+	Calls(addrs []module.Vaddr) ([][]Call, error)
+}
+
+// Query is one address to name.
+type Query struct {
+	// Lookup lies in the instruction that ran: the interrupted PC, or an address inside the
+	// call, as unwind.Frame.LookupPC gives it.
+	Lookup module.Vaddr
+	// PC is the address as shown, which Offset counts to.
+	PC module.Vaddr
+}
+
+// Options says what is not wanted.
+type Options struct {
+	NoInlines bool // only the function itself
+	NoLines   bool // no files and lines
+}
+
+// Resolver names the addresses of one module. It is for one goroutine at a time.
+type Resolver struct {
+	m       *module.Module
+	table   *Table
+	golang  *goSource
+	plt     *stubs
+	sources []Source
+}
+
+// NewResolver returns a Resolver that asks the module's own tables, and sources in
+// their order for what those do not know.
+func NewResolver(m *module.Module, sources ...Source) *Resolver {
+	t := New(m)
+	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, sources: sources}
+}
+
+// Resolve names addresses: result i belongs to queries[i] and has at least one frame, the
+// function itself, behind those that were inlined there, innermost first. It fills Kind,
+// Inlined, Func, Linkage, Offset, File, Line and ModuleAddr; the rest is of those who know the
+// process. An address without a name has an empty Func.
+//
+// The error says why names, lines or inlined calls may be missing.
+func (r *Resolver) Resolve(queries []Query, opt Options) ([][]profile.Frame, error) {
+	found := make([]found, len(queries))
+	err := module.Guard(r.m.Path, func() error {
+		return r.ask(queries, found)
+	})
+	out := make([][]profile.Frame, len(queries))
+	for i, q := range queries {
+		out[i] = r.frames(q, &found[i], opt)
+	}
+	return out, err
+}
+
+// found is what the sources said about one address.
+type found struct {
+	calls  []Call
+	symbol *Symbol
+}
+
+func (r *Resolver) ask(queries []Query, out []found) error {
+	var errs []error
+	for _, s := range append([]Source{r.golang}, r.sources...) {
+		var addrs []module.Vaddr
+		var at []int
+		for i, q := range queries {
+			if out[i].calls == nil {
+				addrs, at = append(addrs, q.Lookup), append(at, i)
+			}
+		}
+		if len(addrs) == 0 {
+			break
+		}
+		calls, err := s.Calls(addrs)
+		errs = append(errs, err)
+		for j, c := range calls {
+			out[at[j]].calls = c
+		}
+	}
+	errs = append(errs, r.askTable(queries, out))
+	return errors.Join(errs...)
+}
+
+// askTable looks up the functions whose name or start no source knew.
+func (r *Resolver) askTable(queries []Query, out []found) error {
+	var addrs []module.Vaddr
+	var at []int
+	for i, q := range queries {
+		if c := out[i].calls; len(c) == 0 || !c[len(c)-1].HasStart {
+			addrs, at = append(addrs, q.Lookup), append(at, i)
+		}
+	}
+	if len(addrs) == 0 {
+		return nil
+	}
+	symbols, err := r.table.Lookup(addrs)
+	for j, s := range symbols {
+		if s == nil {
+			s = r.plt.name(addrs[j])
+		}
+		out[at[j]].symbol = s
+	}
+	return err
+}
+
+// frames puts one answer together.
+func (r *Resolver) frames(q Query, f *found, opt Options) []profile.Frame {
+	var out []profile.Frame
+	self := Call{}
+	if n := len(f.calls); n > 0 {
+		self = f.calls[n-1]
+		for _, c := range f.calls[:n-1] {
+			if !opt.NoInlines {
+				out = append(out, r.frame(c, opt, true))
+			}
+		}
+	}
+	if s := f.symbol; s != nil {
+		self.Func, self.Linkage = Demangle(s.Name), s.Name
+		self.Start, self.HasStart = s.Start, true
+	}
+	last := r.frame(self, opt, false)
+	last.ModuleAddr = uint64(q.PC)
+	if self.HasStart {
+		last.Offset = uint64(q.PC - self.Start)
+	}
+	return append(out, last)
+}
+
+func (r *Resolver) frame(c Call, opt Options, inlined bool) profile.Frame {
+	f := profile.Frame{Func: c.Func, Inlined: inlined, Module: -1}
+	if r.m.VDSO {
+		f.Kind = profile.VDSO
+	}
+	if c.Linkage != c.Func {
+		f.Linkage = c.Linkage
+	}
+	if !opt.NoLines {
+		f.File, f.Line = c.File, c.Line
+	}
+	return f
+}
+
+// Bounds returns the addresses [start, end) of the function that holds v: by Go's table, else
+// as [Table.Bounds] does.
+func (r *Resolver) Bounds(v module.Vaddr) (start, end module.Vaddr, ok bool) {
+	err := module.Guard(r.m.Path, func() error {
+		start, end, ok = r.golang.bounds(v)
+		return nil
+	})
+	if err == nil && ok {
+		return start, end, ok
+	}
+	return r.table.Bounds(v)
+}

@@ -1,0 +1,47 @@
+package syscalls
+
+//go:generate go run gen.go
+
+// numbers returns the table of an architecture by its GOARCH name; nil if it is not known.
+func numbers(arch string) []string {
+	switch arch {
+	case "amd64":
+		return amd64Names[:]
+	case "386":
+		return i386Names[:]
+	case "arm64":
+		return arm64Names[:]
+	case "arm":
+		return armNames[:]
+	case "riscv64":
+		return riscv64Names[:]
+	case "s390x":
+		return s390xNames[:]
+	case "ppc64le":
+		return ppc64leNames[:]
+	case "loong64":
+		return loong64Names[:]
+	}
+	return nil
+}
+
+// armPrivate is the number of the calls that arm alone has, far above the table.
+// Source: __ARM_NR_BASE in linux/arch/arm/include/uapi/asm/unistd.h.
+const armPrivate = 0x0f0000
+
+var armPrivateNames = [...]string{1: "breakpoint", "cacheflush", "usr26", "usr32", "set_tls", "get_tls"}
+
+// Name returns the name of system call nr on arch, a GOARCH name; a 32-bit process has the
+// numbers of its own architecture ("386", "arm"), whatever its kernel runs on. It reports
+// false for an unknown architecture or number, and for -1, by which the kernel says that a
+// thread is blocked outside of any call.
+func Name(arch string, nr int64) (string, bool) {
+	table := numbers(arch)
+	if arch == "arm" && nr >= armPrivate {
+		table, nr = armPrivateNames[:], nr-armPrivate
+	}
+	if nr < 0 || nr >= int64(len(table)) || table[nr] == "" {
+		return "", false
+	}
+	return table[nr], true
+}

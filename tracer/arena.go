@@ -1,0 +1,48 @@
+//go:build linux
+
+package tracer
+
+import "github.com/fpstack/fpstack/mem"
+
+// arena hands out parts of one buffer that was made and touched before a stop, so that
+// neither an allocation nor a page fault of ours lengthens it.
+type arena struct{ rest []byte }
+
+// maxArena bounds what is made ahead; what a stop needs beyond is made in it.
+const maxArena = 32 << 20
+
+func newArena(n int) *arena {
+	b := make([]byte, min(n, maxArena))
+	for i := 0; i < len(b); i += pageSize {
+		b[i] = 1
+	}
+	return &arena{rest: b}
+}
+
+// take returns n bytes. Its capacity reaches into what is handed out next.
+func (a *arena) take(n int) []byte {
+	if n > len(a.rest) {
+		a.rest = make([]byte, max(n, 256<<10))
+	}
+	b := a.rest[:n]
+	a.rest = a.rest[n:]
+	return b
+}
+
+// estimate is the room that the stacks of threads need, from where they slept last.
+func (w windows) estimate(threads []tracee) int {
+	n := 0
+	for i := range threads {
+		if c := threads[i].syscall; c != nil {
+			n += w.find(c.SP, 0).size + 256
+		} else {
+			n += openWindow
+		}
+	}
+	return n
+}
+
+// rangeOf returns the part of a piece that was had.
+func rangeOf(p *piece) mem.Range {
+	return mem.Range{Start: p.addr, Data: p.data[:p.got:p.got]}
+}

@@ -1,0 +1,237 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// fewPieces is the number of stacks up to which this thread reads each by itself, which
+	// takes no longer than to wake the copier.
+	fewPieces = 64
+	// copyTime bounds how long the copier may take while threads stand.
+	copyTime = 250 * time.Millisecond
+)
+
+// collect copies registers, stacks and what the Wanters ask for, of the threads from index
+// from on that stand.
+func (s *stop) collect(from int) {
+	s.pieces, s.of = s.pieces[:0], s.of[:0]
+	for i := from; i < len(s.threads); i++ {
+		t := &s.threads[i]
+		if t.phase != stopped {
+			continue
+		}
+		if i%64 == 63 && s.over() {
+			s.problem("not all threads were read within the longest pause")
+			break
+		}
+		if s.registers(t) {
+			s.plan(i)
+		}
+	}
+	s.copyStacks()
+	for k, i := range s.of {
+		s.settleStack(&s.threads[i], &s.pieces[k])
+	}
+	if len(s.of) > 0 && s.memory.replaced(s.pieces[0].addr) {
+		s.exec = true
+		return
+	}
+	if len(s.opt.Wanters) > 0 && len(s.of) > 0 {
+		s.askWanters(from)
+	}
+}
+
+// registers reads the registers of a thread that stands.
+func (s *stop) registers(t *tracee) bool {
+	n, e := getRegset(t.tid, notePRStatus, s.note[:])
+	if e != 0 {
+		switch {
+		case e == unix.ESRCH: // killed while it stood
+			s.lost(t)
+		case e == unix.EIO:
+			t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
+		default:
+			t.why = "read registers: " + e.Error()
+		}
+		return false
+	}
+	a, err := regs.ByNote(s.p.host, n)
+	if err == nil && a.WordSize > wordSize {
+		err = &WordSizeError{PID: s.p.pid}
+	}
+	if err == nil {
+		t.regs, err = a.Decode(s.note[:n])
+	}
+	if err != nil {
+		t.err = err
+		return false
+	}
+	t.tp = threadPointer(a, s.note[:n])
+	if a == regs.ARM64 {
+		t.pacMask = s.pac(t.tid)
+	}
+	return true
+}
+
+// pac reads the bits of an arm64 address that hold its authentication code; none where the
+// CPU has no such codes.
+// Source: struct user_pac_mask in linux/arch/arm64/include/uapi/asm/ptrace.h.
+func (s *stop) pac(tid int) uint64 {
+	n, e := getRegset(tid, notePACMask, s.note[:16])
+	if e != 0 || n != 16 {
+		return 0
+	}
+	return regs.ARM64.Order.Uint64(s.note[8:])
+}
+
+// plan adds the stack of thread i to the pieces to copy.
+func (s *stop) plan(i int) {
+	t := &s.threads[i]
+	sp, ok := t.regs.SP()
+	if !ok || sp == 0 {
+		return
+	}
+	t.win = s.windows.find(sp, t.tp)
+	if t.win.size == 0 {
+		t.stkErr = errStackTotal
+		return
+	}
+	s.pieces = append(s.pieces, piece{addr: t.win.start, data: s.arena.take(t.win.size)})
+	s.of = append(s.of, i)
+}
+
+var errStackTotal = errors.New("limit on the bytes copied of all stacks is reached")
+
+// copyStacks fills the pieces.
+func (s *stop) copyStacks() {
+	if len(s.pieces) == 0 {
+		return
+	}
+	direct := len(s.pieces) <= fewPieces && s.memory.fd >= 0
+	for k := 0; direct && k < len(s.of); k++ {
+		direct = s.threads[s.of[k]].win.quick
+	}
+	if direct {
+		for k := range s.pieces {
+			s.pieces[k].got, _ = s.memory.read(s.pieces[k].data, s.pieces[k].addr)
+		}
+		return
+	}
+	pieces, err := s.pieces, error(nil)
+	done := s.copier.do(func() {
+		if err = s.vector.read(s.memory.tid, pieces); err != nil {
+			readEach(s.memory, pieces)
+		}
+	}, min(copyTime, s.opt.MaxPause))
+	if !done {
+		s.copyAgain()
+	}
+}
+
+// copyAgain reads the stacks by /proc/PID/mem, into fresh memory, when the copier sleeps in
+// the kernel on a page that does not come. The file skips such pages.
+func (s *stop) copyAgain() {
+	s.problem("a page of a stack did not come")
+	fresh := make([]piece, len(s.pieces))
+	for k := range fresh {
+		fresh[k] = piece{addr: s.pieces[k].addr, data: make([]byte, len(s.pieces[k].data))}
+		if s.memory.fd >= 0 && s.threads[s.of[k]].win.quick && !s.over() {
+			fresh[k].got, _ = s.memory.read(fresh[k].data, fresh[k].addr)
+		}
+	}
+	s.pieces = fresh
+}
+
+func readEach(m *memory, pieces []piece) {
+	for k := range pieces {
+		pieces[k].got, _ = m.read(pieces[k].data, pieces[k].addr)
+	}
+}
+
+// settleStack gives a thread the copy of its stack, makes up for a window that began in a
+// hole, and follows the frames that lead beyond it.
+func (s *stop) settleStack(t *tracee, p *piece) {
+	t.stack = rangeOf(p)
+	if p.got == 0 {
+		s.fromNextPage(t, p)
+	}
+	if t.win.open && p.got == len(p.data) && t.win.quick {
+		s.deepen(t)
+	}
+	if known := t.win.top; !t.win.open && t.stack.End() < known {
+		t.stkErr = &mem.FaultError{Addr: t.stack.End(), Len: int(known - t.stack.End()), Err: errCut}
+	}
+}
+
+var errCut = errors.New("not copied while the thread stood")
+
+// fromNextPage reads from the page of SP, then from the page above: what lies below SP
+// need not be mapped, nor all of the stack.
+func (s *stop) fromNextPage(t *tracee, p *piece) {
+	if !t.win.quick && t.win.top != 0 {
+		return
+	}
+	next := (p.addr + pageSize) &^ (pageSize - 1)
+	if skip := int(next - p.addr); skip < len(p.data) {
+		fresh := make([]byte, len(p.data)-skip) // the old one may still be written to
+		n, _ := s.memory.read(fresh, next)
+		t.stack = mem.Range{Start: next, Data: fresh[:n:n]}
+	}
+}
+
+// deepen enlarges the copy of a stack whose upper end is not known as far as saved frame
+// pointers lead out of it. The bound is that of one stack; each round quadruples the copy.
+func (s *stop) deepen(t *tracee) {
+	for size := t.win.size; s.leadsOut(t); {
+		more := min(uint64(size)*3, uint64(t.win.top-t.stack.End()), uint64(max(0, min(s.windows.limit-size, s.windows.total))))
+		if more == 0 || s.over() {
+			t.stkErr = errStackTotal
+			return
+		}
+		s.windows.total -= int(more)
+		grown := make([]byte, size+int(more))
+		copy(grown, t.stack.Data)
+		n, _ := s.memory.read(grown[size:], t.stack.End())
+		size += n
+		t.stack.Data = grown[:size:size]
+		if n < int(more) {
+			return
+		}
+	}
+}
+
+// leadsOut follows the chain of frame pointers, where [fp] is the caller's, and tells
+// whether it leaves the copy at its upper end within the mapping.
+func (s *stop) leadsOut(t *tracee) bool {
+	a := t.regs.Arch
+	fp, ok := t.regs.FP()
+	if !ok || a != regs.AMD64 && a != regs.I386 && a != regs.ARM64 {
+		return false
+	}
+	for { // ends: fp grows within the copy
+		b, ok := t.stack.Bytes(fp, 2*a.WordSize)
+		if !ok {
+			return t.stack.Start <= fp && fp < t.win.top && uint64(fp)%uint64(a.WordSize) == 0
+		}
+		next := mem.Addr(word(a, b))
+		if next <= fp {
+			return false
+		}
+		fp = next
+	}
+}
+
+func word(a *regs.Arch, b []byte) uint64 {
+	if a.WordSize == 4 {
+		return uint64(a.Order.Uint32(b))
+	}
+	return a.Order.Uint64(b)
+}

@@ -1,0 +1,29 @@
+// Package tracer stops the threads of a running Linux process for a moment, copies what
+// a stack walk needs, and lets them go.
+//
+// [Open] checks that a process can be looked at and keeps its files under /proc open, so
+// that a reused process id is never taken for it. [Process.Snapshot] makes one stop:
+// PTRACE_SEIZE, PTRACE_INTERRUPT, waitid, PTRACE_GETREGSET, a copy of the used part of
+// each stack and of what each [Wanter] asks for, PTRACE_DETACH. Memory that was not
+// copied, mapped files and descriptors are read afterwards, while the process runs.
+//
+// The caller provides a context that ends with SIGINT and SIGTERM: a cancelled context
+// releases every thread within milliseconds. It must not reap children of its own by
+// wait4(-1), and must not ignore SIGCHLD.
+//
+// It guarantees that a thread stopped by job control stays stopped, that a signal which
+// arrives meanwhile is delivered once, also if this process is killed, and that no wait is
+// without a bound. A thread that cannot be stopped is given up by the end of the OS thread
+// that traces it; what /proc tells of it is reported instead of registers.
+//
+// All ptrace requests are made by one OS thread that is never the main one, because the
+// end of the main thread does not detach. That thread is placed by itself; a program
+// whose package main calls runtime.LockOSThread in an init function saves it a retry.
+// While a stop lasts the garbage collector is held off, SIGCHLD bears SA_NOCLDSTOP, and
+// real-time signal 63 is used, without SA_RESTART, to end waits.
+//
+// It is not for reading ELF, walking stacks or naming anything.
+//
+// Sources: ptrace(2), waitid(2), process_vm_readv(2), proc(5), linux/kernel/ptrace.c,
+// linux/kernel/signal.c.
+package tracer

@@ -1,0 +1,72 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoProcess says that there is no such process, or that it has ended.
+var ErrNoProcess = errors.New("no such process")
+
+// ErrSelf says that the process is this one, which cannot stop itself.
+var ErrSelf = errors.New("a process cannot stop itself")
+
+// ErrExec says that the process began another program while it was looked at.
+var ErrExec = errors.New("process began another program")
+
+// ErrCoreDump says that the process is dumping core: it stops for nobody.
+var ErrCoreDump = errors.New("process is dumping core")
+
+// KernelThreadError says that the process is a thread of the kernel.
+type KernelThreadError struct {
+	PID  int
+	Comm string
+}
+
+func (e *KernelThreadError) Error() string {
+	return fmt.Sprintf("process %d %q is a kernel thread", e.PID, e.Comm)
+}
+
+// ZombieError says that the process has ended and waits to be reaped by its parent.
+type ZombieError struct {
+	PID, Parent int
+	Comm        string
+}
+
+func (e *ZombieError) Error() string {
+	return fmt.Sprintf("process %d %q has ended and was not reaped by its parent %d", e.PID, e.Comm, e.Parent)
+}
+
+// TracedError says that another tracer holds the process. A process has one tracer.
+type TracedError struct {
+	PID    int
+	Tracer int    // its process or thread id, 0 if it lies in another pid namespace
+	Name   string // its comm, "" if unknown
+	Mutual bool   // the process traces us, so that tracing it would stop both for good
+}
+
+func (e *TracedError) Error() string {
+	if e.Mutual {
+		return fmt.Sprintf("process %d traces this one", e.PID)
+	}
+	return fmt.Sprintf("process %d is traced by process %d %q", e.PID, e.Tracer, e.Name)
+}
+
+// KernelError says that the kernel lacks what is needed, or refuses it to everybody.
+type KernelError struct {
+	Request string // "PTRACE_SEIZE" (Linux 3.4), "PTRACE_GETREGSET" (2.6.34)
+	Err     error
+}
+
+func (e *KernelError) Error() string { return fmt.Sprintf("%s is not available: %v", e.Request, e.Err) }
+
+func (e *KernelError) Unwrap() error { return e.Err }
+
+// WordSizeError says that a 64-bit process was met by a 32-bit build.
+type WordSizeError struct{ PID int }
+
+func (e *WordSizeError) Error() string {
+	return fmt.Sprintf("process %d is a 64-bit process and this is a 32-bit build", e.PID)
+}

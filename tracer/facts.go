@@ -1,0 +1,101 @@
+//go:build linux
+
+package tracer
+
+import (
+	"strconv"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+// facts are what /proc tells of a thread without stopping it.
+type facts struct {
+	tid     int
+	comm    string
+	state   byte // 0 if it could not be read
+	worker  bool // a worker of the kernel, with no user code
+	syscall *snapshot.Syscall
+}
+
+// readFacts looks at one thread. It is false if the thread has ended.
+func (p *Process) readFacts(tid int, buf []byte) (facts, bool) {
+	f := facts{tid: tid}
+	dir := "task/" + strconv.Itoa(tid)
+	b, err := readAt(p.dir, dir+"/stat", buf, 4096)
+	if err != nil {
+		return f, !isGone(err)
+	}
+	if st, err := ParseStat(b); err == nil {
+		f.comm, f.state, f.worker = st.Comm, st.State, st.KernelWorker()
+	}
+	if f.state == 'X' || f.state == 'Z' && tid != p.pid {
+		return f, false
+	}
+	if b, err = readAt(p.dir, dir+"/syscall", buf, 4096); err == nil {
+		f.syscall, _ = ParseSyscall(b)
+	}
+	return f, true
+}
+
+// observe fills in what can be known of a thread that was not stopped: where it stands in
+// the kernel, and its user stack from the stack pointer that /proc/TID/syscall gives.
+func (p *Process) observe(t *snapshot.Thread, w *windows) {
+	dir := "task/" + strconv.Itoa(t.TID)
+	if f, ok := p.readFacts(t.TID, nil); ok {
+		t.Syscall, t.Comm = f.syscall, f.comm
+		if f.state != 't' { // our own attempt must not show
+			t.State = f.state
+		}
+	}
+	if b, err := readAt(p.dir, dir+"/wchan", nil, 4096); err == nil {
+		t.Wchan = ParseWchan(b)
+	}
+	if b, err := readAt(p.dir, dir+"/stack", nil, 64<<10); err == nil {
+		t.KernelStack = ParseKernelStack(b)
+	}
+	if t.Syscall == nil || t.Syscall.SP == 0 || t.KernelWorker {
+		return
+	}
+	win := w.find(t.Syscall.SP, 0)
+	data := make([]byte, win.size)
+	n, err := p.ReadMem(data, win.start)
+	t.Stack = mem.Range{Start: win.start, Data: data[:n]}
+	if n == 0 {
+		t.StackErr = err
+	}
+}
+
+// lastComm reads the name of a thread that was found only during the stop.
+func (p *Process) lastComm(tid int) string {
+	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/comm", nil, 64)
+	if err != nil || len(b) == 0 {
+		return ""
+	}
+	return string(b[:len(b)-1]) // ends with a newline
+}
+
+// present tells whether a thread that PTRACE_SEIZE refused is there and has not ended.
+func (p *Process) present(tid int) bool {
+	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
+	if err != nil {
+		return false
+	}
+	st, err := ParseStat(b)
+	return err == nil && st.State != 'Z' && st.State != 'X'
+}
+
+// refusal explains why thread tid, which is there, could not be seized.
+func (p *Process) refusal(tid int, e unix.Errno) error {
+	if e == unix.EIO || e == unix.ENOSYS || e == unix.EINVAL {
+		return &KernelError{Request: "PTRACE_SEIZE", Err: e}
+	}
+	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, maxProcFile)
+	if err == nil {
+		if st, err := ParseStatus(b); err == nil && st.TracerPid > 0 {
+			return p.traced(st.TracerPid)
+		}
+	}
+	return permissionError(p.root, p.pid, "seize", e)
+}

@@ -1,0 +1,126 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"golang.org/x/sys/unix"
+)
+
+// memory reads the address space of one program. It goes on to name that address space
+// when the process begins another program, and then reads nothing.
+type memory struct {
+	fd  int // /proc/TID/mem, or -1 where there is none
+	tid int // for process_vm_readv
+}
+
+func (m *memory) close() {
+	if m.fd >= 0 {
+		unix.Close(m.fd)
+	}
+}
+
+// replaced tells whether the process has ended or runs another program. addr is any
+// address that was mapped.
+// Source: mem_rw in linux/fs/proc/base.c returns 0 once nobody uses the address space.
+func (m *memory) replaced(addr mem.Addr) bool {
+	if m.fd < 0 {
+		return false
+	}
+	var b [1]byte
+	n, err := unix.Pread(m.fd, b[:], int64(addr))
+	return n == 0 && err == nil
+}
+
+// read fills b by /proc/TID/mem, which fails at once on a page that another process must
+// bring (userfaultfd), where process_vm_readv sleeps and cannot be woken.
+func (m *memory) read(b []byte, addr mem.Addr) (int, error) {
+	done := 0
+	for done < len(b) {
+		n, err := m.readSome(b[done:], addr+mem.Addr(done))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = mem.ErrUnmapped
+		}
+		if errors.Is(err, unix.EIO) || errors.Is(err, unix.EFAULT) {
+			err = mem.ErrUnmapped
+		}
+		if err != nil {
+			return done, &mem.FaultError{Addr: addr + mem.Addr(done), Len: len(b) - done, Err: err}
+		}
+		done += n
+	}
+	return done, nil
+}
+
+func (m *memory) readSome(b []byte, addr mem.Addr) (int, error) {
+	if m.fd >= 0 {
+		return unix.Pread(m.fd, b, int64(addr))
+	}
+	if uint64(addr) > uint64(^uintptr(0)) {
+		return 0, unix.EFAULT
+	}
+	local := []unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(len(b))
+	remote := []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}
+	return unix.ProcessVMReadv(m.tid, local, remote, 0)
+}
+
+// slowRead is how long the read of a mapped file may take; the file may lie on a network.
+const slowRead = 2 * time.Second
+
+var errSlow = errors.New("no answer within 2s")
+
+// ReadMem implements [mem.Reader] on the memory as it is now. It may be called while
+// the threads run.
+//
+// A read of a mapped file is given up after two seconds, as such a page may never come.
+func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
+	m := p.memory.Load()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if t := p.table.Load(); t != nil && anonymous(t, addr, len(b)) {
+		return m.read(b, addr)
+	}
+	type result struct {
+		b   []byte
+		n   int
+		err error
+	}
+	c := make(chan result, 1)
+	go func() {
+		own := make([]byte, len(b)) // b is the caller's again after the bound
+		n, err := m.read(own, addr)
+		c <- result{own, n, err}
+	}()
+	bound := time.NewTimer(slowRead)
+	defer bound.Stop()
+	select {
+	case r := <-c:
+		copy(b, r.b[:r.n])
+		return r.n, r.err
+	case <-bound.C:
+		return 0, &mem.FaultError{Addr: addr, Len: len(b), Err: errSlow}
+	}
+}
+
+// anonymous tells whether the n bytes at addr lie in mappings with no file behind them.
+// The pages of others may have to come from a network, or from the process itself.
+func anonymous(t *maps.Table, addr mem.Addr, n int) bool {
+	end := addr + mem.Addr(n)
+	for at := addr; at < end; {
+		m := t.Find(at)
+		if m == nil || m.Inode != 0 {
+			return false
+		}
+		at = m.End
+	}
+	return addr < end
+}

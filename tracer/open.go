@@ -1,0 +1,146 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/fpstack/fpstack/regs"
+	"golang.org/x/sys/unix"
+)
+
+// Open prepares to look at process pid. It stops nothing.
+//
+// It fails with ErrNoProcess, ErrSelf, ErrCoreDump, *KernelThreadError, *ZombieError,
+// *TracedError or *PermissionError. The caller closes the Process.
+func Open(pid int, opt Options) (*Process, error) { return open("/proc", pid, opt) }
+
+func open(root string, pid int, opt Options) (*Process, error) {
+	if pid == os.Getpid() {
+		return nil, fmt.Errorf("process %d: %w", pid, ErrSelf)
+	}
+	p := &Process{pid: pid, root: root, opt: opt.withDefaults(), dir: -1, tasks: taskDir{fd: -1}}
+	if err := p.open(); err != nil {
+		for _, fd := range []int{p.dir, p.tasks.fd} {
+			if fd >= 0 {
+				unix.Close(fd)
+			}
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Process) open() (err error) {
+	if p.pid <= 0 {
+		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
+	}
+	if p.host, err = hostArch(); err != nil {
+		return err
+	}
+	if p.dir, err = openAt(unix.AT_FDCWD, p.root+"/"+strconv.Itoa(p.pid), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+		return p.notListed(err)
+	}
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.tasks.fd, err = openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+		return p.gone(err)
+	}
+	return p.openMemory()
+}
+
+// check refuses what cannot be stopped or must not be.
+func (p *Process) check() error {
+	b, err := readAt(p.dir, "stat", nil, 4096)
+	if err != nil {
+		return p.gone(err)
+	}
+	stat, err := ParseStat(b)
+	if err != nil {
+		return err
+	}
+	p.ownChild = stat.Parent == os.Getpid()
+	if stat.KernelThread() {
+		return &KernelThreadError{PID: p.pid, Comm: stat.Comm}
+	}
+	if b, err = readAt(p.dir, "status", nil, maxProcFile); err != nil {
+		return p.gone(err)
+	}
+	status, err := ParseStatus(b)
+	if err != nil {
+		return err
+	}
+	switch {
+	case status.TGID == os.Getpid():
+		return fmt.Errorf("process %d: %w", p.pid, ErrSelf)
+	case status.CoreDumping:
+		return fmt.Errorf("process %d: %w", p.pid, ErrCoreDump)
+	case status.TracerPid > 0:
+		return p.traced(status.TracerPid)
+	case stat.State == 'Z' || stat.State == 'X':
+		if _, err := p.livingThread(); err != nil {
+			return &ZombieError{PID: p.pid, Parent: stat.Parent, Comm: stat.Comm}
+		}
+	}
+	return p.checkMutual()
+}
+
+// checkMutual refuses a process that traces us: both would stand for good.
+func (p *Process) checkMutual() error {
+	own, err := readStatus(p.root + "/self/status")
+	if err != nil || own.TracerPid <= 0 {
+		return nil // not traced, or no way to know
+	}
+	if own.TracerPid == p.pid || unix.Faccessat(p.dir, "task/"+strconv.Itoa(own.TracerPid), 0, 0) == nil {
+		return &TracedError{PID: p.pid, Tracer: own.TracerPid, Mutual: true}
+	}
+	return nil
+}
+
+func (p *Process) traced(tracer int) error {
+	e := &TracedError{PID: p.pid, Tracer: tracer}
+	if b, err := readFile(p.root+"/"+strconv.Itoa(tracer)+"/stat", 4096); err == nil {
+		if st, err := ParseStat(b); err == nil {
+			e.Name = st.Comm
+		}
+	}
+	return e
+}
+
+// notListed tells a process that is not there from one that /proc hides (hidepid).
+func (p *Process) notListed(err error) error {
+	kill := unix.Kill(p.pid, 0)
+	switch {
+	case !isGone(err):
+		return permissionError(p.root, p.pid, "open", err)
+	case kill == nil || errors.Is(kill, unix.EPERM):
+		e := permissionError(p.root, p.pid, "open", unix.EPERM)
+		e.HidePID = true
+		return e
+	}
+	return p.gone(err)
+}
+
+// hostArch is the architecture of the kernel, which a 32-bit build may differ from.
+func hostArch() (*regs.Arch, error) {
+	name := runtime.GOARCH
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		switch machine := unix.ByteSliceToString(u.Machine[:]); {
+		case machine == "x86_64" && name == "386":
+			name = "amd64"
+		case machine == "aarch64" && name == "arm":
+			name = "arm64"
+		}
+	}
+	a, ok := regs.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("architecture %s is not supported", name)
+	}
+	return a, nil
+}

@@ -1,0 +1,60 @@
+//go:build linux
+
+package tracer
+
+import "time"
+
+// Options say how a process is opened. The zero value is usual.
+type Options struct {
+	// StackLimit bounds the bytes copied of one stack while it stands; 0 means 16 MiB.
+	StackLimit int
+	// StackTotal bounds the bytes copied of all stacks in one stop; 0 means 128 MiB.
+	StackTotal int
+}
+
+// StopOptions say how a Snapshot is made. The zero value stops all threads at one instant.
+type StopOptions struct {
+	// TIDs are the threads to look at; nil means all.
+	TIDs []int
+	// MaxPause bounds how long a thread may stand still, and how long one that does not
+	// stop is waited for (at least 250 ms if it is ready to run); 0 means one second.
+	MaxPause time.Duration
+	// Rolling stops Batch threads at a time instead of all at one instant.
+	Rolling bool
+	// Batch is 1 to 8; 0 means 8.
+	Batch int
+	// Wanters are asked, while the threads stand, which further memory to copy.
+	Wanters []Wanter
+}
+
+const (
+	defaultStackLimit = 16 << 20
+	defaultStackTotal = 128 << 20
+	defaultMaxPause   = time.Second
+	maxBatch          = 8
+	// settle is how long the others wait for a thread that does not stop.
+	settle = 20 * time.Millisecond
+	// runnablePause is the least wait for a thread that is ready to run: a throttled
+	// cgroup gives it the CPU only every 100 ms.
+	runnablePause = 250 * time.Millisecond
+)
+
+func (o Options) withDefaults() Options {
+	if o.StackLimit <= 0 {
+		o.StackLimit = defaultStackLimit
+	}
+	if o.StackTotal <= 0 {
+		o.StackTotal = defaultStackTotal
+	}
+	return o
+}
+
+func (o StopOptions) withDefaults() StopOptions {
+	if o.MaxPause <= 0 {
+		o.MaxPause = defaultMaxPause
+	}
+	if o.Batch <= 0 || o.Batch > maxBatch {
+		o.Batch = maxBatch
+	}
+	return o
+}

@@ -1,0 +1,69 @@
+//go:build linux
+
+package tracer
+
+import (
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// osThread is an OS thread of its own that makes ptrace requests: only the thread that
+// seized a target may make them. It is never the main thread, because its end is the one
+// way to give up a target that does not stop, and the main thread of a Go program does
+// not end.
+type osThread struct {
+	tid  int
+	work chan func()
+}
+
+func startThread() *osThread {
+	t := &osThread{work: make(chan func())}
+	ready := make(chan struct{})
+	go t.run(ready)
+	<-ready
+	return t
+}
+
+func (t *osThread) run(ready chan struct{}) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	if unix.Gettid() == os.Getpid() {
+		// While this goroutine occupies the main thread another cannot get it.
+		placed := make(chan struct{})
+		go t.run(placed)
+		<-placed
+		runtime.UnlockOSThread()
+		close(ready)
+		return
+	}
+	t.tid = unix.Gettid()
+	close(ready)
+	for f := range t.work {
+		f()
+	}
+}
+
+// do runs f on the thread and waits for its end.
+func (t *osThread) do(f func()) {
+	done := make(chan struct{})
+	t.work <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
+// end ends the thread and waits until the kernel has detached all it traced, which comes
+// before its id disappears. The wait is bounded; it takes some ten microseconds.
+func (t *osThread) end() {
+	close(t.work)
+	pid := os.Getpid()
+	for range 2000 {
+		if unix.Tgkill(pid, t.tid, 0) != nil {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}

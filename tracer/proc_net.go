@@ -1,0 +1,96 @@
+//go:build linux
+
+package tracer
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// maxSocketTable bounds what is read of one table of sockets: some hundred thousand lines.
+const maxSocketTable = 64 << 20
+
+// tcpStates are the states of linux/include/net/tcp_states.h, from 1.
+var tcpStates = []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT",
+	"CLOSE", "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV"}
+
+// parseInet reads a line of /proc/PID/net/{tcp,tcp6,udp,udp6}. It is false for the line of
+// titles and for a socket with no inode any more.
+// Source: proc_pid_net(5), linux/Documentation/networking/proc_net_tcp.rst.
+func parseInet(table, line string) (inode uint64, text string, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 10 {
+		return 0, "", false
+	}
+	local, ok1 := parseAddrPort(f[1])
+	remote, ok2 := parseAddrPort(f[2])
+	state, err1 := strconv.ParseUint(f[3], 16, 8)
+	inode, err2 := strconv.ParseUint(f[9], 10, 64)
+	if !ok1 || !ok2 || err1 != nil || err2 != nil || inode == 0 {
+		return 0, "", false
+	}
+	text = table + " " + local.String()
+	if remote.Port() != 0 {
+		text += " -> " + remote.String()
+	}
+	if strings.HasPrefix(table, "tcp") && int(state) < len(tcpStates) {
+		text += " " + tcpStates[state]
+	}
+	return inode, text, true
+}
+
+// parseAddrPort reads "0100007F:1F90": the address is words of 32 bits in the byte order of
+// the machine, the port a number.
+func parseAddrPort(s string) (netip.AddrPort, bool) {
+	digits, portText, ok := strings.Cut(s, ":")
+	port, err := strconv.ParseUint(portText, 16, 16)
+	words, err2 := hex.DecodeString(digits)
+	if !ok || err != nil || err2 != nil || len(words)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(words); i += 4 {
+		// %08X of the word in memory: its digits are those of the number, highest first.
+		binary.NativeEndian.PutUint32(words[i:], binary.BigEndian.Uint32(words[i:]))
+	}
+	addr, ok := netip.AddrFromSlice(words)
+	return netip.AddrPortFrom(addr, uint16(port)), ok
+}
+
+// unixTypes are the socket types of socket(2) by number.
+var unixTypes = map[string]string{"0001": "stream", "0002": "dgram", "0005": "seqpacket"}
+
+// parseUnix reads a line of /proc/PID/net/unix:
+//
+//	Num RefCount Protocol Flags Type St Inode Path
+//
+// The path may hold any bytes but a newline, and begins with @ if it is abstract.
+// Source: unix_seq_show in linux/net/unix/af_unix.c.
+func parseUnix(_, line string) (inode uint64, text string, ok bool) {
+	var f [7]string
+	rest := line
+	for i := range f {
+		rest = strings.TrimLeft(rest, " ")
+		f[i], rest, _ = strings.Cut(rest, " ")
+	}
+	inode, err := strconv.ParseUint(f[6], 10, 64)
+	if err != nil || inode == 0 {
+		return 0, "", false
+	}
+	text = "unix"
+	if kind := unixTypes[f[4]]; kind != "" {
+		text += " " + kind
+	}
+	if rest != "" {
+		text += " " + rest
+	}
+	switch {
+	case f[3] == "00010000": // __SO_ACCEPTCON
+		text += " LISTEN"
+	case f[5] == "03":
+		text += " CONNECTED"
+	}
+	return inode, text, true
+}

@@ -1,0 +1,55 @@
+//go:build linux
+
+package tracer
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Stat is the part of /proc/TID/stat that is of use here.
+// Source: proc_pid_stat(5); flags are PF_ bits of linux/include/linux/sched.h.
+type Stat struct {
+	TID    int
+	Comm   string // any bytes, at most 15 (63 for kernel workers)
+	State  byte   // R S D T t Z X I
+	Parent int
+	Flags  uint64
+}
+
+const (
+	flagIOWorker     = 0x00000010 // PF_IO_WORKER since Linux 5.12, PF_VCPU before
+	flagKernelThread = 0x00200000 // PF_KTHREAD
+)
+
+// ParseStat reads the text of /proc/TID/stat. The name may hold any bytes, ") R" too: it
+// ends at the last parenthesis.
+func ParseStat(b []byte) (Stat, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 1 || end < open {
+		return Stat{}, malformed("stat", string(b))
+	}
+	f := strings.Fields(string(b[end+1:]))
+	if len(f) < 7 || len(f[0]) != 1 {
+		return Stat{}, malformed("stat", string(b))
+	}
+	tid, err1 := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
+	parent, err2 := strconv.Atoi(f[1])
+	flags, err3 := strconv.ParseUint(f[6], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return Stat{}, malformed("stat", string(b))
+	}
+	return Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent, Flags: flags}, nil
+}
+
+// KernelThread tells whether it has no user code at all and belongs to no process.
+func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
+
+// KernelWorker tells whether it is a kernel's worker inside a process, as io_uring makes
+// them. The flag alone had another meaning in older kernels, and a name alone can be given
+// to any thread.
+func (s *Stat) KernelWorker() bool {
+	named := strings.HasPrefix(s.Comm, "iou-wrk-") || strings.HasPrefix(s.Comm, "iou-sqp-")
+	return named && s.Flags&flagIOWorker != 0
+}

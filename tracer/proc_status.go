@@ -1,0 +1,83 @@
+//go:build linux
+
+package tracer
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Status is the part of /proc/PID/status that is of use here. A number that the file does
+// not have is -1, a set of capabilities 0.
+// Source: proc_pid_status(5).
+type Status struct {
+	Name        string // escaped by the kernel: \n and \\
+	TGID        int
+	TracerPid   int
+	UIDs, GIDs  [4]int // real, effective, saved, file system
+	CapPrm      uint64
+	CapEff      uint64
+	Seccomp     int // 0 off, 1 strict, 2 filter
+	CoreDumping bool
+}
+
+// ParseStatus reads the text of /proc/PID/status.
+func ParseStatus(b []byte) (Status, error) {
+	none := [4]int{-1, -1, -1, -1}
+	s := Status{TGID: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1}
+	for line := range strings.Lines(string(b)) {
+		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		if !ok {
+			continue
+		}
+		value = strings.TrimPrefix(value, "\t")
+		var err error
+		switch key {
+		case "Name":
+			s.Name = value
+		case "Tgid":
+			s.TGID, err = strconv.Atoi(value)
+		case "TracerPid":
+			s.TracerPid, err = strconv.Atoi(value)
+		case "Uid":
+			err = parseIDs(&s.UIDs, value)
+		case "Gid":
+			err = parseIDs(&s.GIDs, value)
+		case "CapPrm":
+			s.CapPrm, err = strconv.ParseUint(value, 16, 64)
+		case "CapEff":
+			s.CapEff, err = strconv.ParseUint(value, 16, 64)
+		case "Seccomp":
+			s.Seccomp, err = strconv.Atoi(value)
+		case "CoreDumping":
+			s.CoreDumping = value == "1"
+		}
+		if err != nil {
+			return s, malformed("status", line)
+		}
+	}
+	if s.TGID < 0 {
+		return s, malformed("status", string(b))
+	}
+	return s, nil
+}
+
+func parseIDs(ids *[4]int, text string) error {
+	f := strings.Fields(text)
+	for i := range min(len(ids), len(f)) {
+		n, err := strconv.ParseUint(f[i], 10, 32)
+		if err != nil {
+			return err
+		}
+		ids[i] = int(n)
+	}
+	return nil
+}
+
+func readStatus(path string) (Status, error) {
+	b, err := readFile(path, maxProcFile)
+	if err != nil {
+		return Status{}, err
+	}
+	return ParseStatus(b)
+}

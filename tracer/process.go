@@ -1,0 +1,171 @@
+//go:build linux
+
+package tracer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+// Process is a living process of this machine, held by its open directory in /proc.
+//
+// Its methods may be called from any goroutine; one Snapshot is made at a time.
+type Process struct {
+	pid      int
+	root     string // the proc file system, "/proc"
+	opt      Options
+	host     *regs.Arch
+	dir      int // open /proc/PID: dead with the process, also when the id is given anew
+	tasks    taskDir
+	ownChild bool
+
+	stopping sync.Mutex // held by a Snapshot; guards tasks, thread
+	thread   *osThread
+
+	memory atomic.Pointer[memory]
+	table  atomic.Pointer[maps.Table] // the mappings last read
+}
+
+// PID returns the id that the process was opened by.
+func (p *Process) PID() int { return p.pid }
+
+// Close gives up the process. No method may be called afterwards.
+func (p *Process) Close() error {
+	p.stopping.Lock()
+	defer p.stopping.Unlock()
+	if p.thread != nil {
+		p.thread.end()
+		p.thread = nil
+	}
+	if m := p.memory.Swap(nil); m != nil {
+		m.close()
+	}
+	unix.Close(p.tasks.fd)
+	return unix.Close(p.dir)
+}
+
+// ThreadIDs lists the threads of the process.
+func (p *Process) ThreadIDs() ([]int, error) {
+	fd, err := openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, p.gone(err)
+	}
+	defer unix.Close(fd)
+	d := taskDir{fd: fd}
+	d.reserve(64)
+	ids, err := d.list(nil)
+	if err == nil && len(ids) == 0 {
+		err = unix.ESRCH
+	}
+	return ids, p.gone(err)
+}
+
+// gone turns the errors of files of a dead process into ErrNoProcess.
+func (p *Process) gone(err error) error {
+	if err != nil && isGone(err) {
+		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
+	}
+	return err
+}
+
+// Maps reads the mappings of the process as they are now.
+func (p *Process) Maps() (*maps.Table, error) {
+	b, err := p.mapsText(nil)
+	if err != nil {
+		return nil, err
+	}
+	return p.parseMaps(b)
+}
+
+func (p *Process) parseMaps(text []byte) (*maps.Table, error) {
+	t, err := maps.Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", p.pid, err)
+	}
+	p.table.Store(t)
+	return t, nil
+}
+
+// maxMapsText bounds the text of /proc/PID/maps.
+const maxMapsText = 1 << 30
+
+// mapsText reads maps of a living thread: those of a leader that has ended are empty.
+func (p *Process) mapsText(buf []byte) ([]byte, error) {
+	m := p.memory.Load()
+	if cap(buf) == 0 {
+		buf = make([]byte, 0, 64<<10)
+	}
+	b, err := readAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/maps", buf, maxMapsText)
+	return b, p.gone(err)
+}
+
+// describe reads what /proc tells of the whole process.
+func (p *Process) describe() snapshot.Process {
+	d := snapshot.Process{PID: p.pid}
+	if b, err := readAt(p.dir, "stat", nil, 4096); err == nil {
+		if st, err := ParseStat(b); err == nil {
+			d.Comm = st.Comm
+		}
+	}
+	if b, err := readAt(p.dir, "cmdline", nil, maxProcFile); err == nil && len(b) > 0 {
+		d.Cmdline = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	}
+	d.Exe, _ = p.exe()
+	return d
+}
+
+// exe is the path of the executable, through a living thread.
+func (p *Process) exe() (string, error) {
+	return readLinkAt(p.dir, "task/"+strconv.Itoa(p.memory.Load().tid)+"/exe")
+}
+
+// openMemory opens the memory of the process anew: that of the program it runs now.
+func (p *Process) openMemory() error {
+	tid, err := p.livingThread()
+	if err != nil {
+		return err
+	}
+	m := &memory{tid: tid}
+	if m.fd, err = openAt(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
+		switch {
+		case isGone(err):
+			return p.gone(err)
+		case errors.Is(err, os.ErrPermission):
+			return permissionError(p.root, p.pid, "open memory of", unix.EACCES)
+		}
+		m.fd = -1 // no such file here: process_vm_readv serves
+	}
+	if old := p.memory.Swap(m); old != nil {
+		old.close()
+	}
+	return nil
+}
+
+// livingThread is the leader, or if that has ended a thread which has not.
+func (p *Process) livingThread() (int, error) {
+	tids, err := p.ThreadIDs()
+	if err != nil {
+		return 0, err
+	}
+	for _, tid := range tids {
+		b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
+		if err != nil {
+			continue
+		}
+		if st, err := ParseStat(b); err == nil && st.State != 'Z' && st.State != 'X' {
+			return tid, nil
+		}
+	}
+	return 0, p.gone(unix.ESRCH)
+}

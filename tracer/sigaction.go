@@ -1,0 +1,48 @@
+//go:build linux
+
+package tracer
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// kickSignal ends a waitid of the tracer thread. The Go runtime has a handler for it that
+// does nothing, installed with SA_RESTART, which would let the wait go on.
+const kickSignal = unix.Signal(63)
+
+// kernelSigset is the size of a signal set for the kernel, bytes.
+const kernelSigset = 8
+
+const (
+	saRestart   = 0x10000000 // SA_RESTART
+	saNoCLDStop = 0x00000001 // SA_NOCLDSTOP
+)
+
+// prepareSignals lets the kick signal end system calls, and keeps the kernel from sending
+// SIGCHLD for each stop of a traced thread, which costs a microsecond each. Children that
+// end are still told. It is repeated at every stop because signal.Notify undoes it.
+func prepareSignals() {
+	changeFlags(kickSignal, 0, saRestart)
+	changeFlags(unix.SIGCHLD, saNoCLDStop, 0)
+}
+
+// changeFlags rewrites the flags of a signal's action and nothing else.
+//
+// struct sigaction of the kernel begins, on all architectures that regs knows, with the
+// handler and the flags, a word each. The runtime's handler stays where it is.
+// Source: linux/include/linux/signal_types.h, rt_sigaction(2).
+func changeFlags(sig unix.Signal, set, clear uintptr) {
+	var action [8]uintptr
+	at := unsafe.Pointer(&action)
+	if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(at), kernelSigset, 0, 0); e != 0 {
+		return
+	}
+	flags := action[1]&^clear | set
+	if action[0] <= 1 || flags == action[1] { // SIG_DFL and SIG_IGN stay as they are
+		return
+	}
+	action[1] = flags
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(at), 0, kernelSigset, 0, 0)
+}

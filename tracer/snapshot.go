@@ -1,0 +1,242 @@
+//go:build linux
+
+package tracer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// maxExecs is how often a Snapshot begins anew when the process begins another program.
+const maxExecs = 3
+
+// Snapshot stops the threads of the process for a moment and returns what was copied.
+//
+// A part that could not be had is told in the Snapshot (NotStopped, StackErr, Problems);
+// the error is not nil only if nothing can be shown: ErrNoProcess, ErrExec,
+// *ZombieError, *TracedError, *PermissionError, *KernelError, *WordSizeError, or that of
+// ctx. All threads run again when it returns, whatever it returns.
+func (p *Process) Snapshot(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {
+	p.stopping.Lock()
+	defer p.stopping.Unlock()
+	opt = opt.withDefaults()
+	for try := 0; ; try++ {
+		s, err := p.snapshotOnce(ctx, opt)
+		if err == nil || !errors.Is(err, ErrExec) || try == maxExecs {
+			return s, err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+		if err := p.openMemory(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	s, text, err := p.prepare(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer s.copier.close()
+	if p.thread == nil {
+		p.thread = startThread()
+	}
+	p.thread.do(s.run)
+	if s.dirty {
+		p.thread.end()
+		p.thread = nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.exec {
+		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
+	}
+	if err := s.nothing(); err != nil {
+		return nil, err
+	}
+	return s.result(text), nil
+}
+
+// prepare reads what /proc tells before the stop, and makes all that the stop will need.
+// It returns the text of the mappings too.
+func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, []byte, error) {
+	text, err := p.mapsText(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := p.parseMaps(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(table.All()) == 0 { // a program that is being replaced, or ended
+		return nil, nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
+	}
+	s := &stop{p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, clock: time.Now(), settle: settle,
+		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
+	if err := s.listFacts(); err != nil {
+		s.copier.close()
+		return nil, nil, err
+	}
+	n := len(s.threads) + 64
+	s.ids = make([]int, 0, n)
+	p.tasks.reserve(n)
+	s.pieces, s.of = make([]piece, 0, n), make([]int, 0, n)
+	s.vector = newVector(maxVector)
+	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
+	return s, text, nil
+}
+
+// listFacts lists the threads wanted with what /proc tells of each, those that run last.
+func (s *stop) listFacts() error {
+	ids := s.opt.TIDs
+	if ids == nil {
+		var err error
+		if ids, err = s.p.ThreadIDs(); err != nil {
+			return err
+		}
+	}
+	buf := make([]byte, 0, 4096)
+	s.known = make(map[int]bool, 2*len(ids)+64)
+	s.threads = make([]tracee, 0, len(ids)+len(ids)/4+64)
+	for _, tid := range ids {
+		if s.known[tid] {
+			continue
+		}
+		s.known[tid] = true
+		f, ok := s.p.readFacts(tid, buf)
+		t := tracee{facts: f}
+		if !ok {
+			t.phase = ended
+			s.missing++
+		}
+		s.threads = append(s.threads, t)
+	}
+	slices.SortStableFunc(s.threads, func(a, b tracee) int {
+		return cmp.Compare(runs(&a), runs(&b))
+	})
+	return nil
+}
+
+func runs(t *tracee) int {
+	if t.state == 'R' {
+		return 1
+	}
+	return 0
+}
+
+// nothing is the error of a stop in which no thread can be shown.
+func (s *stop) nothing() error {
+	var first error
+	for i := range s.threads {
+		t := &s.threads[i]
+		switch {
+		case t.regs.Arch != nil || t.phase == running || t.worker:
+			return nil
+		case t.err != nil && first == nil:
+			first = t.err
+		case t.phase != ended && t.err == nil && t.state != 'Z':
+			return nil
+		}
+	}
+	if first != nil {
+		return first
+	}
+	if err := s.p.check(); err != nil {
+		return err
+	}
+	if s.memory.replaced(s.table.All()[0].Start) {
+		return fmt.Errorf("process %d: %w", s.p.pid, ErrExec)
+	}
+	return fmt.Errorf("threads %v of process %d: %w", s.opt.TIDs, s.p.pid, ErrNoProcess)
+}
+
+// result makes the Snapshot when all run again.
+func (s *stop) result(text []byte) *snapshot.Snapshot {
+	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems}
+	out.Maps = s.laterMaps(text)
+	w := windows{table: out.Maps, limit: openWindow, total: s.p.opt.StackTotal}
+	for i := range s.threads {
+		t := &s.threads[i]
+		if t.phase == ended && t.regs.Arch == nil {
+			out.Exited++
+			continue
+		}
+		th := t.describe()
+		if th.Comm == "" {
+			th.Comm = s.p.lastComm(t.tid)
+		}
+		if th.Registers == nil {
+			s.p.observe(&th, &w)
+		}
+		out.Threads = append(out.Threads, th)
+	}
+	slices.SortFunc(out.Threads, func(a, b snapshot.Thread) int { return cmp.Compare(a.TID, b.TID) })
+	return out
+}
+
+// laterMaps is the table read before the stop, unless a thread stood somewhere that it does
+// not know: then mappings were made between, and they are read again.
+func (s *stop) laterMaps(text []byte) *maps.Table {
+	known := func(t *tracee) bool {
+		if t.regs.Arch == nil {
+			return true
+		}
+		pc, _ := t.regs.PC()
+		return s.table.Find(pc) != nil && t.win.top != 0
+	}
+	for i := range s.threads {
+		if known(&s.threads[i]) {
+			continue
+		}
+		again, err := s.p.mapsText(nil)
+		if err != nil || len(again) == 0 || bytes.Equal(again, text) {
+			break
+		}
+		if later, err := s.p.parseMaps(again); err == nil {
+			return later
+		}
+		break
+	}
+	return s.table
+}
+
+// describe is the thread as the Snapshot shows it. Its memory is no longer written to.
+func (t *tracee) describe() snapshot.Thread {
+	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
+		Stack: t.stack, StackErr: t.stkErr, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker}
+	if t.freed > t.asked {
+		th.Stopped = t.freed - t.asked
+	}
+	if t.regs.Arch != nil {
+		th.Registers = &t.regs
+		return th
+	}
+	switch {
+	case t.why != "":
+	case t.worker:
+		th.NotStopped = "worker of the kernel"
+	case t.state == 'Z':
+		th.NotStopped = "has ended; other threads of the process live"
+	case t.err != nil:
+		th.NotStopped = t.err.Error()
+	default:
+		th.NotStopped = "not reached within the longest pause"
+	}
+	return th
+}

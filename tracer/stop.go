@@ -1,0 +1,156 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+)
+
+// maxListings bounds how often the threads are listed again for new ones. Two or three
+// are enough for a process that makes threads all the time.
+const maxListings = 16
+
+// stop is one stop of one process. Its methods run on the tracer thread. All it needs is
+// made before the first thread is asked to stop.
+type stop struct {
+	p      *Process
+	opt    StopOptions
+	ctx    context.Context
+	memory *memory
+	table  *maps.Table
+	clock  time.Time // all durations count from here
+
+	threads []tracee
+	known   map[int]bool
+	missing int   // threads of the list that had ended before they were seized
+	ids     []int // room for a listing
+	dog     *watchdog
+	copier  *copier
+	windows windows
+	arena   *arena
+	pieces  []piece
+	of      []int // the thread of each piece
+	vector  *vector
+	note    [noteBytes]byte
+	info    siginfo
+
+	begun, end time.Duration // first request to stop, last release
+	since      time.Duration // first request of the batch under way
+	settle     time.Duration // how long the others wait for a thread that does not stop
+	refusal    error
+	further    []mem.Range
+	problems   []string
+	exec       bool // the process began another program
+	dirty      bool // something may still be traced: the tracer thread must end
+}
+
+// run makes the stop. All threads are released when it returns, except those that do not
+// stop: dirty is set then.
+func (s *stop) run() {
+	prepareSignals()
+	defer holdGC()()
+	s.dog = startWatchdog(s.ctx, s.p.thread.tid, s.clock, len(s.threads)+64)
+	defer s.dog.stop()
+	defer s.reapEnded()
+	defer s.release(0) // on every path, also out of a panic
+	if s.opt.Rolling {
+		s.inBatches()
+	} else {
+		s.together()
+	}
+	s.release(0)
+	s.stragglers()
+}
+
+// together stops all threads at one instant: it lists again until no thread is new.
+func (s *stop) together() {
+	s.seizeNew(0)
+	for range maxListings {
+		n := len(s.threads)
+		if !s.listNew() || s.ctx.Err() != nil {
+			break
+		}
+		s.seizeNew(n)
+	}
+	s.begun = time.Since(s.clock)
+	s.since = s.begun
+	from := 0
+	for round := 0; ; round++ {
+		s.interrupt(from)
+		s.wait(from)
+		from = len(s.threads)
+		if s.over() || !s.listNew() {
+			break
+		}
+		if round == maxListings {
+			s.problem("threads were made faster than they could be stopped")
+			break
+		}
+		s.seizeNew(from)
+	}
+	s.collect(0)
+}
+
+// inBatches stops a few threads at a time. Those that do not stop are left for the end.
+func (s *stop) inBatches() {
+	s.begun = time.Since(s.clock)
+	listings := 0
+	for from := 0; s.ctx.Err() == nil && !s.exec; {
+		if from == len(s.threads) {
+			if listings++; listings > maxListings || !s.listNew() {
+				return
+			}
+		}
+		s.since = time.Since(s.clock)
+		all := s.threads
+		s.threads = all[:min(from+s.opt.Batch, len(all))]
+		s.seizeNew(from)
+		s.interrupt(from)
+		s.wait(from)
+		s.collect(from)
+		s.release(from)
+		from = len(s.threads)
+		s.threads = all
+	}
+}
+
+// over tells whether the stop must not go on.
+func (s *stop) over() bool {
+	return s.ctx.Err() != nil || time.Since(s.clock)-s.since > s.opt.MaxPause
+}
+
+func (s *stop) problem(text string) {
+	for _, p := range s.problems {
+		if p == text {
+			return
+		}
+	}
+	s.problems = append(s.problems, text)
+}
+
+// listNew adds threads that were not listed before and tells whether there were any.
+func (s *stop) listNew() bool {
+	if s.opt.TIDs != nil {
+		return false
+	}
+	if n, ok := s.p.tasks.count(); ok && n == len(s.threads)-s.missing {
+		return false
+	}
+	ids, err := s.p.tasks.list(s.ids)
+	if err != nil {
+		return false
+	}
+	s.ids = ids
+	before := len(s.threads)
+	for _, tid := range ids {
+		if !s.known[tid] {
+			s.known[tid] = true
+			s.threads = append(s.threads, tracee{facts: facts{tid: tid}})
+		}
+	}
+	return len(s.threads) > before
+}

@@ -1,0 +1,69 @@
+//go:build linux
+
+package tracer
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweep is the time between two looks at the threads that have not stopped. It blocks in
+// none of their waits, as another may stop meanwhile and would stand.
+const sweep = time.Millisecond
+
+// stragglers waits for the threads that did not stop with the others, which run again by
+// now, and looks at each as it stops.
+func (s *stop) stragglers() {
+	begun := time.Since(s.clock)
+	for s.ctx.Err() == nil && !s.exec {
+		waiting := false
+		looked := time.Since(s.clock)
+		for i := range s.threads {
+			t := &s.threads[i]
+			if t.phase != running || !t.late {
+				continue
+			}
+			if s.waitFor(t, unix.WNOHANG) {
+				s.takeLate(i)
+				continue
+			}
+			t.asked = looked // it did not stand before
+			if looked < begun+s.patience(t) {
+				waiting = true
+			}
+		}
+		if !waiting {
+			break
+		}
+		time.Sleep(sweep)
+	}
+	for i := range s.threads {
+		if t := &s.threads[i]; t.phase == running && t.late {
+			t.why = fmt.Sprintf("did not stop within %v", s.patience(t))
+		}
+	}
+}
+
+// patience is how long a thread is waited for.
+func (s *stop) patience(t *tracee) time.Duration {
+	if t.state == 'R' {
+		return max(s.opt.MaxPause, runnablePause)
+	}
+	return s.opt.MaxPause
+}
+
+// takeLate reads one thread that has stopped by now and releases it.
+func (s *stop) takeLate(i int) {
+	if s.threads[i].phase != stopped {
+		return
+	}
+	all := s.threads
+	s.threads = all[:i+1]
+	s.since = time.Since(s.clock)
+	s.collect(i)
+	s.release(i)
+	s.threads = all
+	s.problem("some threads stopped later than the others")
+}

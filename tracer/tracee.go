@@ -1,0 +1,82 @@
+//go:build linux
+
+package tracer
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+)
+
+// phase is how far we are with a thread.
+type phase uint8
+
+const (
+	listed   phase = iota // not seized
+	running               // seized
+	stopped               // seized, standing, and its wait status known
+	released              // detached
+	ended                 // has ended, or is no longer what we seized
+	refused               // cannot be seized
+)
+
+// tracee is one thread during a stop.
+type tracee struct {
+	facts
+	phase   phase
+	held    bool          // it may still be traced by us
+	signal  int           // of its delivery stop, handed back at DETACH; 0 at any other stop
+	asked   time.Duration // when it was asked to stop, after stop.clock
+	freed   time.Duration
+	regs    regs.Registers // Arch is nil until they were had
+	tp      mem.Addr       // thread pointer, 0 if unknown
+	pacMask uint64
+	win     window
+	stack   mem.Range
+	stkErr  error
+	late    bool // it did not stop with the others
+	why     string
+	err     error // of PTRACE_SEIZE
+}
+
+// classify takes over what waitid told of a seized thread. Without any ptrace option
+// three things can be told: the stop we asked for and a stop of job control, which both
+// come as PTRACE_EVENT_STOP and are left with signal 0, and a delivery stop, whose signal
+// must be handed back.
+// Source: ptrace(2), "Stopped states"; linux/kernel/signal.c.
+func (t *tracee) classify(info *siginfo) {
+	switch info[codeAt] {
+	case childTrapped, childStopped:
+		t.phase = stopped
+		t.signal = 0
+		if status := info[statusAt]; status>>8 == 0 {
+			t.signal = int(status)
+		}
+	case childContinue:
+		// not asked for
+	default: // exited, killed, dumped
+		t.phase = ended
+	}
+}
+
+// threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.
+// Source: user_regs_struct or user_pt_regs of each architecture; the psABIs for which
+// register it is.
+func threadPointer(a *regs.Arch, note []byte) mem.Addr {
+	word := -1
+	switch a {
+	case regs.AMD64:
+		word = 21 // fs_base
+	case regs.RISCV64:
+		word = 4 // tp
+	case regs.LOONG64:
+		word = 2 // $tp
+	case regs.PPC64LE:
+		word = 13 // r13
+	}
+	if word < 0 || len(note) < (word+1)*8 {
+		return 0
+	}
+	return mem.Addr(a.Order.Uint64(note[word*8:]))
+}

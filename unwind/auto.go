@@ -1,0 +1,67 @@
+package unwind
+
+import "github.com/fpstack/fpstack/regs"
+
+// stepAuto steps to the caller in the order of what is surest: a signal frame by its bytes, a
+// call through a bad pointer, the row of a table, and for code without tables its instructions
+// and its frame pointer.
+func (c *cursor) stepAuto() *ending {
+	f := c.top()
+	if !c.executable(f.PC) {
+		return c.stepBadPC()
+	}
+	s := c.site(f)
+	if s.signal.kind != noSignal {
+		return c.stepSignal(s.signal)
+	}
+	if s.row != nil {
+		return c.stepTable(s)
+	}
+	if s.root {
+		return atRoot
+	}
+	return c.stepNoTable(s)
+}
+
+// stepTable applies the row of a table.
+func (c *cursor) stepTable(s *site) *ending {
+	if s.root {
+		return atRoot
+	}
+	if s.origin == PCSP && s.row.CFA.Reg == uint64(c.arch.FP) && c.leftGoroutine() {
+		return atRoot
+	}
+	return c.applyRow(s.row, s.origin)
+}
+
+// leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:
+// runtime.mcall clears the frame pointer when it goes to the system stack for good.
+func (c *cursor) leftGoroutine() bool {
+	fp, ok := c.regs.FP()
+	return ok && fp == 0
+}
+
+// stepNoTable steps out of code that no table covers.
+func (c *cursor) stepNoTable(s *site) *ending {
+	innermost := c.top().Interrupted
+	if hasCode(c.arch) && c.stepCode(s) {
+		return nil
+	}
+	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
+		return nil
+	}
+	e := c.stepFramePointer()
+	switch {
+	case e == nil:
+		return nil
+	case innermost && hasCode(c.arch) && c.stepStackTop():
+		return nil
+	case e == atRoot:
+		// A frame pointer of 0 marks the outermost frame by the ABI, but code that keeps
+		// none may hold a 0 there by chance.
+		return end(NoRule, "%s, and the frame pointer is 0", s.noRule)
+	case e.stop == NoRule:
+		return end(NoRule, "%s; %v", s.noRule, e.err)
+	}
+	return e
+}

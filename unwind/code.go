@@ -1,0 +1,317 @@
+package unwind
+
+import (
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/unwind/cfi"
+	"github.com/fpstack/fpstack/unwind/x86"
+)
+
+// hasCode tells whether instructions of the architecture can be read.
+func hasCode(a *regs.Arch) bool { return a == regs.AMD64 || a == regs.I386 }
+
+// codeWindow is how many bytes around a PC are read from memory where no file holds the code.
+const codeWindow = 256
+
+// codeAt returns the code around pc as a module holds it, at link addresses, or as the memory
+// does, at addresses of the process. bias converts one to the other.
+func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code *x86.Code, bias uint64, ok bool) {
+	mode64 := c.arch.WordSize == 8
+	if m != nil && m.Err == nil {
+		v := m.Vaddr(pc)
+		for _, s := range m.Segments() {
+			if s.Flags&1 != 0 && s.Type == ptLoad && v >= s.Addr && uint64(v-s.Addr) < uint64(len(s.Data)) {
+				return &x86.Code{Start: uint64(s.Addr), Data: s.Data, Mode64: mode64}, m.Base(), true
+			}
+		}
+	}
+	mapping := c.w.modules.Table().Find(pc)
+	if mapping == nil || mapping.Perm&maps.Exec == 0 {
+		return nil, 0, false
+	}
+	start := max(mapping.Start, pc-min(pc, codeWindow))
+	buf := make([]byte, min(mapping.End, pc+codeWindow)-start)
+	n, _ := c.memory.ReadMem(buf, start)
+	if n == 0 {
+		return nil, 0, false
+	}
+	return &x86.Code{Start: uint64(start), Data: buf[:n], Mode64: mode64}, 0, true
+}
+
+const ptLoad = 1 // PT_LOAD, System V gABI figure 5-2
+
+// callBefore tells whether a call instruction ends at ra, and its target if it is direct.
+func (c *cursor) callBefore(ra mem.Addr) (target uint64, direct, ok bool) {
+	if !hasCode(c.arch) || ra == 0 {
+		return 0, false, false
+	}
+	m := c.w.modules.Find(ra - 1)
+	code, bias, ok := c.codeAt(ra-1, m)
+	if !ok {
+		return 0, false, false
+	}
+	target, direct, ok = code.CallBefore(uint64(ra) - bias)
+	return target + bias, direct, ok
+}
+
+// callAt is callBefore for any address, remembered.
+func (c *cursor) callAt(ra mem.Addr) bool {
+	return c.siteAt(ra, false, c.w.modules.Find(ra-1)).call
+}
+
+// findSignal looks for a signal trampoline at pc.
+func (c *cursor) findSignal(pc mem.Addr) signalSite {
+	if c.arch == regs.ARM64 {
+		b := make([]byte, len(arm64Trampoline))
+		if _, err := c.memory.ReadMem(b, pc); err == nil && string(b) == arm64Trampoline {
+			return signalSite{kind: rtSignal}
+		}
+		return signalSite{}
+	}
+	if !hasCode(c.arch) {
+		return signalSite{}
+	}
+	code, bias, ok := c.codeAt(pc, c.w.modules.Find(pc))
+	if !ok {
+		return signalSite{}
+	}
+	at := uint64(pc) - bias - code.Start
+	lo, hi := at-min(at, trampolineBytes), min(at+trampolineBytes, uint64(len(code.Data)))
+	offset, rt, ok := x86.SignalReturn(code.Data[lo:hi], int(at-lo), code.Mode64)
+	switch {
+	case !ok:
+		return signalSite{}
+	case rt:
+		return signalSite{kind: rtSignal}
+	case offset == 0:
+		return signalSite{kind: oldSignal}
+	}
+	return signalSite{kind: oldSignal, moved: int64(c.arch.WordSize)} // behind its pop
+}
+
+// trampolineBytes is more than the longest trampoline has.
+const trampolineBytes = 16
+
+// stepCode steps by what the instructions say, the surest way first: from the beginning of the
+// function, from the target of the call that the stack shows, forward to the return.
+func (c *cursor) stepCode(s *site) bool {
+	f := c.top()
+	if !s.codeRead {
+		s.code = c.readCode(f)
+		s.codeRead = true
+	}
+	for i := range s.code {
+		if s.code[i].exact && c.tryRow(&s.code[i].row) {
+			return true
+		}
+	}
+	if c.stepCallTarget(f) {
+		return true
+	}
+	for i := range s.code {
+		if !s.code[i].exact && c.tryRow(&s.code[i].row) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryRow applies a row that code gave if it leads to a return address with a call before it.
+// Such a row may rest on a wrong path through the code, and the check finds that.
+func (c *cursor) tryRow(row *cfi.Row) bool {
+	cfa, err := c.cfa(row)
+	if err != nil || c.checkCFA(cfa, row) != nil {
+		return false
+	}
+	ra, e := c.returnAddress(row, cfa)
+	if e != nil || !c.executable(ra) {
+		return false
+	}
+	if !c.callAt(ra) && c.siteAt(ra, false, c.w.modules.Find(ra-1)).signal.kind == noSignal {
+		return false
+	}
+	return c.applyRow(row, Code) == nil
+}
+
+// readCode reads the instructions around the top frame's PC for rows at that place.
+func (c *cursor) readCode(f *Frame) []codeRow {
+	code, bias, ok := c.codeAt(f.LookupPC(), f.Module)
+	if !ok {
+		return nil
+	}
+	pc := uint64(f.LookupPC()) - bias
+	var rows []codeRow
+	add := func(row cfi.Row, ok, exact bool) {
+		if ok {
+			rows = append(rows, codeRow{row, exact})
+		}
+	}
+	start, end, known := c.bounds(f, bias)
+	if f.Interrupted {
+		row, ok := code.Pattern(pc, known && pc == start)
+		add(row, ok, true)
+	}
+	if known {
+		row, ok := code.FromEntry(start, end, pc)
+		add(row, ok, true)
+	}
+	from := uint64(f.PC) - bias
+	row, ok := code.Forward(from, nil)
+	add(row, ok, false)
+	return rows
+}
+
+// bounds asks for the function of the top frame.
+func (c *cursor) bounds(f *Frame, bias uint64) (start, end uint64, ok bool) {
+	if c.w.functions == nil || f.Module == nil || f.Module.Err != nil || bias != f.Module.Base() {
+		return 0, 0, false
+	}
+	s, e, ok := c.w.functions.Bounds(f.Module, f.Module.Vaddr(f.LookupPC()))
+	return uint64(s), uint64(e), ok
+}
+
+// searchWords bounds the search for the call that entered a function. musl's fmt_fp has a
+// frame of more than 4 KB.
+const searchWords = 1024
+
+// stepCallTarget looks upward from SP for the return address of the call that entered this
+// function: the instructions from the call's target to PC must move SP by just the distance
+// to that word, which no other word fulfils but by the rarest chance.
+func (c *cursor) stepCallTarget(f *Frame) bool {
+	code, bias, ok := c.codeAt(f.LookupPC(), f.Module)
+	if !ok || f.Module == nil {
+		return false
+	}
+	sp, ok := c.regs.SP()
+	if !ok {
+		return false
+	}
+	pc := uint64(f.LookupPC()) - bias
+	width := mem.Addr(c.arch.WordSize)
+	rows := map[uint64]*cfi.Row{}
+	for i, at := 0, sp; i < searchWords && at < c.hi; i, at = i+1, at+width {
+		v, err := c.word(at)
+		if err != nil {
+			return false
+		}
+		ra := mem.Addr(v)
+		if !c.executable(ra) {
+			continue
+		}
+		s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
+		if !s.call || !s.direct {
+			continue
+		}
+		row := c.fromTarget(code, bias, c.throughPLT(mem.Addr(s.called)), pc, rows)
+		if row == nil {
+			continue
+		}
+		if cfa, err := c.cfa(row); err == nil && cfa == at+width && c.tryRow(row) {
+			return true
+		}
+	}
+	return false
+}
+
+// fromTarget interprets the function that begins at target up to pc; nil if it does not get
+// there. rows remembers the answers of one search.
+func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64, rows map[uint64]*cfi.Row) *cfi.Row {
+	t := uint64(target) - bias
+	if row, ok := rows[t]; ok {
+		return row
+	}
+	var found *cfi.Row
+	if code.Contains(t) {
+		if row, ok := code.FromEntry(t, 0, pc); ok {
+			found = &row
+		}
+	}
+	rows[t] = found
+	return found
+}
+
+// throughPLT follows one jump, direct or through a GOT slot, from the target of a call.
+func (c *cursor) throughPLT(target mem.Addr) mem.Addr {
+	code, bias, ok := c.codeAt(target, c.w.modules.Find(target))
+	if !ok {
+		return target
+	}
+	to, slot, ok := code.JumpTarget(uint64(target) - bias)
+	if !ok {
+		return target
+	}
+	if !slot {
+		return mem.Addr(to + bias)
+	}
+	v, err := c.word(mem.Addr(c.mask(to + bias)))
+	if err != nil {
+		return target
+	}
+	return mem.Addr(v)
+}
+
+// stepStackTop takes the word at SP of an innermost frame for its return address if a call
+// stands before it: true of frameless leaves. The frame says that it rests on this.
+func (c *cursor) stepStackTop() bool {
+	sp, ok := c.regs.SP()
+	if !ok {
+		return false
+	}
+	v, err := c.word(sp)
+	if err != nil || !c.executable(mem.Addr(v)) || !c.callAt(mem.Addr(v)) {
+		return false
+	}
+	next := c.regs
+	next.Set(c.arch.PC, v)
+	next.Set(c.arch.SP, uint64(sp)+uint64(c.arch.WordSize))
+	c.advance(sp+mem.Addr(c.arch.WordSize), next, StackTop)
+	c.next.Note = "taken from the top of the stack: no table, no frame pointer"
+	return true
+}
+
+// stepLinkRegister takes the caller of an innermost frame from the link register, if that is
+// not stale: a function that has called others holds a return address into itself there, or
+// the one that its frame record has too.
+func (c *cursor) stepLinkRegister() bool {
+	v, ok := c.regs.Get(c.arch.LR)
+	if !ok {
+		return false
+	}
+	f := c.top()
+	lr := c.code(v)
+	if !c.executable(lr) || c.sameFunction(f, lr) || c.recordHolds(lr) {
+		return false
+	}
+	sp, _ := c.regs.SP()
+	next := c.regs
+	next.Set(c.arch.PC, uint64(lr))
+	next.Forget(c.arch.LR)
+	c.advance(sp, next, LinkRegister)
+	return true
+}
+
+// sameFunction tells whether addr lies in the function of f; true also where that is not known,
+// so that a stale link register never makes a frame.
+func (c *cursor) sameFunction(f *Frame, addr mem.Addr) bool {
+	if f.Module == nil {
+		return true
+	}
+	start, end, ok := c.bounds(f, f.Module.Base())
+	if !ok {
+		return true
+	}
+	v := uint64(f.Module.Vaddr(addr))
+	return v >= start && v < end
+}
+
+// recordHolds tells whether the frame record at the frame pointer has ra as its return address.
+func (c *cursor) recordHolds(ra mem.Addr) bool {
+	fp, ok := c.regs.FP()
+	if !ok || c.checkFP(fp, c.arch.Record) != nil {
+		return false
+	}
+	v, err := c.word(fp + mem.Addr(c.arch.Record.RA))
+	return err == nil && c.code(v) == ra
+}

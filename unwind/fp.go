@@ -1,0 +1,78 @@
+package unwind
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+)
+
+// maxFrameLength bounds one frame of a frame pointer chain. Larger ones exist only around
+// arrays that would overflow the default stack of a thread.
+const maxFrameLength = 8 << 20
+
+// stepFramePointer steps to the caller by the frame record that the frame pointer stands on.
+func (c *cursor) stepFramePointer() *ending {
+	rec := c.arch.Record
+	if c.arch.FP == regs.NoReg || rec == (regs.Record{}) {
+		return end(NoRule, "%s code keeps no frame pointer", c.arch.Name)
+	}
+	fp, ok := c.regs.FP()
+	if !ok {
+		return end(NoRule, "frame pointer %s is not known", c.arch.RegName(c.arch.FP))
+	}
+	if fp == 0 {
+		return atRoot
+	}
+	if e := c.checkFP(fp, rec); e != nil {
+		return e
+	}
+	v, err := c.word(fp + mem.Addr(rec.RA))
+	if err != nil {
+		return &ending{ReadFault, err}
+	}
+	ra := c.code(v)
+	if ra == 0 {
+		return atRoot
+	}
+	if !c.executable(ra) {
+		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra), uint64(fp))
+	}
+	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
+	if err != nil {
+		return &ending{ReadFault, err}
+	}
+	next := c.regs
+	// Only what the record holds is known of the caller: the rest was not saved here but
+	// may have been saved by code in between.
+	c.forgetCallee(&next)
+	next.Set(c.arch.FP, saved)
+	next.Set(c.arch.SP, uint64(fp)+uint64(rec.CFA))
+	next.Set(c.arch.PC, uint64(ra))
+	c.advance(fp+mem.Addr(rec.CFA), next, FramePointer)
+	c.noteReturn(ra)
+	return nil
+}
+
+// checkFP refuses a frame pointer that cannot be one.
+func (c *cursor) checkFP(fp mem.Addr, rec regs.Record) *ending {
+	sp, _ := c.regs.SP()
+	width := mem.Addr(c.arch.WordSize)
+	switch {
+	case fp%width != 0:
+		return end(BadCFA, "frame pointer %#x is not aligned to %d bytes", uint64(fp), c.arch.WordSize)
+	case fp+mem.Addr(rec.Below) < sp && fp >= c.lo:
+		return end(NotAdvancing, "frame pointer %#x did not grow (previous %#x)", uint64(fp), uint64(sp))
+	case fp < c.lo || fp+2*width > c.hi:
+		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo), uint64(c.hi))
+	case fp > sp && fp-sp > maxFrameLength:
+		return end(BadCFA, "frame pointer %#x makes a frame of %d bytes", uint64(fp), uint64(fp-sp))
+	}
+	return nil
+}
+
+// forgetCallee forgets the registers that a function must preserve: where the code that saved
+// them has no tables, their values in the caller are not known.
+func (c *cursor) forgetCallee(r *regs.Registers) {
+	for _, reg := range c.arch.Callee {
+		r.Forget(reg)
+	}
+}

@@ -1,0 +1,136 @@
+package unwind
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/symbol/pclntab"
+	"github.com/fpstack/fpstack/unwind/cfi"
+)
+
+// tables are the unwind tables of one module.
+type tables struct {
+	m     *module.Module
+	cfi   *cfi.Table
+	debug *cfi.Table // .debug_frame that had to be inflated; made on demand
+	tried bool
+	pcln  *pclntab.Table
+	err   error // why pcln could not be read
+}
+
+// table returns the tables of m, opening them once.
+func (w *Walker) table(m *module.Module) *tables {
+	if t, ok := w.tables[m]; ok {
+		return t
+	}
+	t := &tables{m: m}
+	w.tables[m] = t
+	if m.Err != nil {
+		return t
+	}
+	arch := archOf(m)
+	if arch == nil {
+		return t
+	}
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
+		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr")}
+	if s, ok := m.Section(".debug_frame"); ok && !s.Compressed {
+		config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: s.Data}
+	}
+	if s, ok := m.Section(".text"); ok {
+		config.TextBase = uint64(s.Addr)
+	}
+	if s, ok := m.Section(".got"); ok {
+		config.DataBase = uint64(s.Addr)
+	}
+	t.cfi = cfi.New(config)
+	t.pcln, t.err = openPCLN(m)
+	return t
+}
+
+// archOf is the architecture that m is code of.
+func archOf(m *module.Module) *regs.Arch {
+	for _, a := range regs.All {
+		if a.Machine == m.Machine() && a.WordSize == m.Class() {
+			return a
+		}
+	}
+	return nil
+}
+
+func section(m *module.Module, name string) cfi.Section {
+	s, ok := m.Section(name)
+	if !ok || s.Compressed {
+		return cfi.Section{}
+	}
+	return cfi.Section{Addr: uint64(s.Addr), Data: s.Data}
+}
+
+// row returns the row for v and how it was found. Without one it says why.
+func (t *tables) row(v uint64, arch *regs.Arch) (row *cfi.Row, o Origin, root bool, why string) {
+	if t.cfi == nil {
+		if t.m.Err != nil {
+			return nil, 0, false, t.m.Err.Error()
+		}
+		return nil, 0, false, "unknown machine"
+	}
+	row, err := t.cfi.Row(v)
+	if err == nil {
+		return row, CFI, row.RA.Kind == cfi.Undefined, ""
+	}
+	if t.pcln != nil {
+		if r, root, ok := t.pcspRow(v, arch); ok {
+			return r, PCSP, root, ""
+		}
+	}
+	if errors.Is(err, cfi.ErrNoFDE) {
+		if r, err2 := t.inflated().Row(v); err2 == nil {
+			return r, CFI, r.RA.Kind == cfi.Undefined, ""
+		}
+	}
+	return nil, 0, false, err.Error()
+}
+
+// maxInflated bounds what a compressed .debug_frame may become.
+const maxInflated = 256 << 20
+
+// inflated returns the table of a compressed .debug_frame; an empty table if there is none.
+func (t *tables) inflated() *cfi.Table {
+	if t.debug != nil {
+		return t.debug
+	}
+	t.debug = cfi.New(cfi.Config{})
+	s, ok := t.m.Section(".debug_frame")
+	if !ok || !s.Compressed {
+		return t.debug
+	}
+	data, err := inflate(s.Data, t.m.Class())
+	if err != nil {
+		return t.debug
+	}
+	arch := archOf(t.m)
+	t.debug = cfi.New(cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
+		DebugFrame: cfi.Section{Addr: uint64(s.Addr), Data: data}})
+	return t.debug
+}
+
+// inflate undoes SHF_COMPRESSED with ELFCOMPRESS_ZLIB (1), gABI chapter 4.
+func inflate(b []byte, class int) ([]byte, error) {
+	header := 24
+	if class == 4 {
+		header = 12
+	}
+	if len(b) < header || b[0] != 1 {
+		return nil, fmt.Errorf("inflate .debug_frame: compression %#x is not zlib", b[:min(4, len(b))])
+	}
+	z, err := zlib.NewReader(bytes.NewReader(b[header:]))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, maxInflated))
+}

@@ -1,0 +1,124 @@
+package x86
+
+import "slices"
+
+// call follows a direct call. It reports whether p goes on by itself.
+func (w *walk) call(p *path, next, target uint64) bool {
+	if target == next { // call 1f; 1: pop: position-independent 386 code, no frame
+		p.s.push(value{}, w.c.word())
+		p.pc = next
+		return true
+	}
+	if w.c.isSpeculationTrap(next) {
+		// Retpoline or return thunk: the word that this call pushes is dropped or replaced.
+		inner := p.s.clone()
+		inner.push(value{}, w.c.word())
+		w.add(path{target, inner, p.calls})
+	}
+	if w.noReturn != nil && w.noReturn(target) {
+		w.ends = append(w.ends, next)
+		return false
+	}
+	p.s.afterCall(w.c.Mode64)
+	if !w.c.Mode64 {
+		if n := w.calleePops(target); n != 0 {
+			p.s.set(rsp, p.s.regs[rsp].plus(n))
+		}
+		if r, ok := w.c.loadsPC(target); ok {
+			p.s.set(r, value{})
+		}
+	}
+	w.behindCall(p, next)
+	return false
+}
+
+// suspicion is what a call weighs, in calls, if a jump leads to the place behind it.
+const suspicion = 8
+
+// behindCall opens the code behind a call. A jump that leads there too comes first: the call
+// may be one that never returns.
+func (w *walk) behindCall(p *path, next uint64) {
+	calls := p.calls + 1
+	if w.joins(next) {
+		calls += suspicion
+	}
+	w.add(path{next, p.s, calls})
+}
+
+// joins reports whether a direct jump leads to pc. It sweeps over the function once.
+func (w *walk) joins(pc uint64) bool {
+	if w.targets == nil {
+		w.targets = []uint64{}
+		for at := w.sweep[0]; at < w.sweep[1]; {
+			in, ok := w.c.decode(at)
+			if !ok {
+				at++ // data between code
+				continue
+			}
+			at += uint64(in.n)
+			if f := in.flow(); f == flowJump || f == flowCond {
+				w.targets = append(w.targets, w.c.target(at, in.imm))
+			}
+		}
+		slices.Sort(w.targets)
+	}
+	_, found := slices.BinarySearch(w.targets, pc)
+	return found
+}
+
+// isSpeculationTrap reports whether pc begins the loop that catches speculation in
+// retpolines and return thunks: pause or lfence, or int3.
+func (c *Code) isSpeculationTrap(pc uint64) bool {
+	b := c.at(pc)
+	return hasPrefix(b, 0xf3, 0x90) || hasPrefix(b, 0x0f, 0xae, 0xe8) || hasPrefix(b, 0xcc)
+}
+
+// loadsPC recognises __x86.get_pc_thunk.REG of 386 code, `mov (%esp), REG; ret`, which
+// does not keep the register.
+func (c *Code) loadsPC(target uint64) (register, bool) {
+	b := c.at(target)
+	if len(b) < 4 || b[0] != 0x8b || b[1]&0xc7 != 0x04 || b[2] != 0x24 || b[3] != 0xc3 {
+		return noReg, false
+	}
+	return register(b[1] >> 3 & 7), true
+}
+
+// maxCallee bounds the instructions of a callee that are read for its return instruction.
+const maxCallee = 2000
+
+// calleePops returns how many bytes of arguments the function at target removes: the
+// operand of the first return instruction after it. Functions of the i386 ABI that
+// return a structure remove 4 (section 2.2.4). Jumps are followed, conditional ones not.
+func (w *walk) calleePops(target uint64) int64 {
+	if n, ok := w.pops[target]; ok {
+		return n
+	}
+	if w.pops == nil {
+		w.pops = map[uint64]int64{}
+	}
+	w.pops[target] = 0
+	pc := target
+	for range maxCallee {
+		in, ok := w.c.decode(pc)
+		if !ok {
+			return 0
+		}
+		pc += uint64(in.n)
+		switch in.flow() {
+		case flowReturn:
+			if in.op == 0xc2 {
+				w.pops[target] = in.imm & 0xffff
+			}
+			return w.pops[target]
+		case flowJump:
+			pc = w.c.target(pc, in.imm)
+		case flowEnd, flowIndirect, flowSlot:
+			return 0
+		}
+	}
+	return 0
+}
+
+func hasPrefix(b []byte, want ...byte) bool {
+	return len(b) >= len(want) && string(b[:len(want)]) == string(want)
+}
