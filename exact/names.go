@@ -64,13 +64,14 @@ func (o *objectNames) find(base string, off uint64) string {
 			v = off - p.Off + p.Vaddr
 		}
 	}
-	i := sort.Search(len(o.symbols), func(i int) bool { return o.symbols[i].Value > v }) - 1
-	for ; i >= 0 && o.symbols[i].Size == 0 && i > 0 && o.symbols[i-1].Value == o.symbols[i].Value; i-- {
+	last := sort.Search(len(o.symbols), func(i int) bool { return o.symbols[i].Value > v }) - 1
+	const aliases = 16 // how many symbols may stand at one address or inside of another
+	for i := last; i >= 0 && i > last-aliases; i-- {
+		if y := o.symbols[i]; v < y.Value+max(y.Size, 1) {
+			return fmt.Sprintf("%s+%#x [%s]", y.Name, v-y.Value, base)
+		}
 	}
-	if i < 0 || (o.symbols[i].Size > 0 && v >= o.symbols[i].Value+o.symbols[i].Size) {
-		return fmt.Sprintf("%s+%#x", base, v)
-	}
-	return fmt.Sprintf("%s+%#x [%s]", o.symbols[i].Name, v-o.symbols[i].Value, base)
+	return fmt.Sprintf("%s+%#x", base, v)
 }
 
 // readNames reads the symbols of a file and of its debug file; nil if it is no ELF file.

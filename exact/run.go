@@ -19,6 +19,7 @@ type Options struct {
 	Max    int    // end after so many points; 0 is at the program's end
 	Inject int    // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
 	Fixed  bool   // without address space randomisation
+	Dir    string // working directory; "" is the caller's
 	Keep   int    // misses kept for each symbol and cause; 0 is 2
 	// TruthOnly walks nothing: points are counted, and the truth's own consistency is all
 	// that is reported.
@@ -67,7 +68,7 @@ func Run(argv []string, opt Options) (Report, error) {
 	defer runtime.UnlockOSThread()
 	defer pinToOneCPU()()
 	opt.Every, opt.Keep = max(opt.Every, 1), max(opt.Keep, 2*btoi(opt.Keep == 0))
-	pid, err := start(argv, opt.Fixed)
+	pid, err := start(argv, opt.Dir, opt.Fixed)
 	if err != nil {
 		return Report{}, err
 	}

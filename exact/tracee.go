@@ -21,7 +21,7 @@ const (
 // start runs argv under ptrace and returns its process id, stopped behind its exec. Its
 // standard input and output are /dev/null; standard error stays.
 // Precondition: the goroutine is locked to its OS thread, which makes all later calls.
-func start(argv []string, fixed bool) (int, error) {
+func start(argv []string, dir string, fixed bool) (int, error) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("open /dev/null: %w", err)
@@ -33,7 +33,8 @@ func start(argv []string, fixed bool) (int, error) {
 		defer unix.RawSyscall(unix.SYS_PERSONALITY, old, 0, 0)
 	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Env:   syscall.Environ(),
+		Dir:   dir,
+		Env:   []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "HOME=/"}, // the same everywhere
 		Files: []uintptr{uintptr(null), uintptr(null), 2},
 		Sys:   &syscall.SysProcAttr{Ptrace: true},
 	})
@@ -60,11 +61,12 @@ func waitFor(tid int) (unix.WaitStatus, error) {
 	return ws, err
 }
 
-// wait waits for a change of one thread, or of any with -1.
+// wait waits for a change of one thread, or of any that the calling OS thread traces with -1:
+// other goroutines may trace on threads of their own.
 func wait(tid int) (int, unix.WaitStatus, error) {
 	var ws unix.WaitStatus
 	for {
-		got, err := unix.Wait4(tid, &ws, unix.WALL, nil)
+		got, err := unix.Wait4(tid, &ws, unix.WALL|unix.WNOTHREAD, nil)
 		if !errors.Is(err, unix.EINTR) {
 			return got, ws, err
 		}

@@ -63,7 +63,10 @@ type Table struct {
 // NewTable returns a Table of the given mappings, sorted. A mapping that is empty, or that
 // overlaps one before it, is left out. It keeps the slice.
 func NewTable(ms []Mapping) *Table {
-	sort.SliceStable(ms, func(i, j int) bool { return ms[i].Start < ms[j].Start })
+	byStart := func(i, j int) bool { return ms[i].Start < ms[j].Start }
+	if !sort.SliceIsSorted(ms, byStart) { // the kernel's are
+		sort.SliceStable(ms, byStart)
+	}
 	out := ms[:0]
 	var end mem.Addr
 	for _, m := range ms {

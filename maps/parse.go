@@ -36,7 +36,7 @@ var errForm = errors.New("want \"start-end perm offset dev inode path\"")
 func Parse(r io.Reader) (*Table, error) {
 	var ms []Mapping
 	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 64<<10), 1<<20) // a path has at most 4096 bytes, each up to four when escaped
+	sc.Buffer(make([]byte, 8<<10), 1<<20) // a path has at most 4096 bytes, each up to four when escaped
 	sc.Split(splitLines)
 	for n := 1; sc.Scan(); n++ {
 		m, err := parseLine(sc.Bytes())
@@ -45,6 +45,9 @@ func Parse(r io.Reader) (*Table, error) {
 		}
 		if len(ms) == MaxMappings {
 			return nil, fmt.Errorf("parse maps: more than %d mappings", MaxMappings)
+		}
+		if n := len(ms); n > 0 && ms[n-1].Path == m.Path {
+			m.Path = ms[n-1].Path // the mappings of one file share the string
 		}
 		ms = append(ms, m)
 	}

@@ -147,13 +147,21 @@ func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 		n, err := o.base.ReadMem(b[done:done+want], at)
 		done += n
 		if err != nil {
-			return done, err
+			return done, widen(err, len(b)-done)
 		}
 		if n < want { // the base breaks its contract: do not ask it for ever
 			return done, &FaultError{Addr: at + Addr(n), Len: len(b) - done, Err: io.ErrUnexpectedEOF}
 		}
 	}
 	return done, nil
+}
+
+// widen makes a fault of the base, which was asked for a piece, one of the whole read.
+func widen(err error, wanted int) error {
+	if fault, ok := err.(*FaultError); ok && fault.Len != wanted {
+		return &FaultError{Addr: fault.Addr, Len: wanted, Err: fault.Err}
+	}
+	return err
 }
 
 // find returns the range that holds addr, or nil.

@@ -124,7 +124,7 @@ func crowd(n int) *profile.Dump {
 	d := redis()
 	d.Threads = nil
 	for i := range n {
-		t := worker(4121+i, fmt.Sprintf("worker-%d", i%5), fmt.Sprintf("%#x", 0x7f3a10000000+64*i))
+		t := worker(4121+i, fmt.Sprintf("worker-%d", i%5), fmt.Sprintf("%#x", 0x7f3a10000000+64*uint64(i)))
 		if i%100 == 0 {
 			t.State, t.Syscall, t.Stack.Frames = "R", nil, t.Stack.Frames[2:]
 		}

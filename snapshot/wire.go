@@ -50,6 +50,7 @@ type wireThread struct {
 	TID          int            `json:"tid"`
 	Comm         text           `json:"comm"`
 	State        uint8          `json:"state"`
+	Arch         string         `json:"arch"` // GOARCH, "" for unknown
 	Registers    *wireRegisters `json:"registers"`
 	PACMask      uint64         `json:"pacMask"`
 	Stack        wireRange      `json:"stack"`
@@ -81,9 +82,7 @@ func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
 		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
-	if s.Host != nil {
-		h.Host = s.Host.Name
-	}
+	h.Host = nameOf(s.Host)
 	return h
 }
 
@@ -91,17 +90,26 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline), Exe: string(h.Exe)},
 		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
 		Exited: h.Exited, Problems: texts[string](h.Problems)}
-	if h.Host != "" {
-		a, err := lookup(h.Host)
-		if err != nil {
-			return nil, err
-		}
-		s.Host = a
+	var err error
+	if s.Host, err = lookup(h.Host); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
+// nameOf is "" for an architecture that is not known.
+func nameOf(a *regs.Arch) string {
+	if a == nil {
+		return ""
+	}
+	return a.Name
+}
+
+// lookup is the inverse of nameOf.
 func lookup(name string) (*regs.Arch, error) {
+	if name == "" {
+		return nil, nil
+	}
 	a, ok := regs.Lookup(name)
 	if !ok {
 		return nil, fmt.Errorf("architecture %q is not known", name)
@@ -120,7 +128,7 @@ func (m *wireMapping) mapping() maps.Mapping {
 }
 
 func threadOf(t *Thread) (wireThread, error) {
-	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, PACMask: t.PACMask, Stack: rangeOf(t.Stack),
+	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask, Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
 		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall)}
 	if t.StackErr != nil {
@@ -142,6 +150,10 @@ func (w *wireThread) thread() (Thread, error) {
 	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask, Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
 		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall)}
+	var err error
+	if t.Arch, err = lookup(w.Arch); err != nil {
+		return t, err
+	}
 	if w.StackErr != nil {
 		t.StackErr = errors.New(string(*w.StackErr))
 	}
@@ -157,9 +169,11 @@ func (w *wireThread) thread() (Thread, error) {
 
 func rangeOf(r mem.Range) wireRange { return wireRange{r.Start, uint64(len(r.Data))} }
 
+var errNoArch = errors.New("registers of no architecture")
+
 func registersOf(r *regs.Registers) (*wireRegisters, error) {
 	if r.Arch == nil {
-		return nil, errors.New("registers of no architecture")
+		return nil, errNoArch
 	}
 	w := &wireRegisters{Arch: r.Arch.Name, Note: r.Encode()}
 	for i := range regs.Max {
@@ -172,6 +186,9 @@ func registersOf(r *regs.Registers) (*wireRegisters, error) {
 
 func (w *wireRegisters) registers() (regs.Registers, error) {
 	a, err := lookup(w.Arch)
+	if err == nil && a == nil {
+		err = errNoArch
+	}
 	if err != nil {
 		return regs.Registers{}, err
 	}

@@ -60,7 +60,7 @@ func TestDemangleIsBounded(t *testing.T) {
 }
 
 func FuzzDemangle(f *testing.F) {
-	for _, s := range []string{"main", "_ZN2ns1C1fEiPKc", "_Z3foov.cold", "_RNvCs1234_7mycrate3foo", "_ZN4core3fmt5write17h0123456789abcdefE", "__Z", "_Z"} {
+	for _, s := range []string{"main", "_ZN2ns1C1fEiPKc", "_Z3foov.cold", "_RNvCs1234_7mycrate3foo", "_ZN4core3fmt5write17h0123456789abcdefE", "__Z", "_Z", "_RC0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

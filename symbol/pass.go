@@ -49,7 +49,7 @@ func newPass(addrs []module.Vaddr) *pass {
 		}
 		k := uint64(0)
 		for i, v := range p.addrs {
-			for ; k<<p.shift <= v-p.addrs[0]; k++ {
+			for ; k <= (v-p.addrs[0])>>p.shift; k++ {
 				p.hints[k] = int32(i)
 			}
 		}

@@ -21,6 +21,7 @@ func startCopier() *copier {
 			c.idle <- struct{}{}
 		}
 	}()
+	c.do(func() {}, time.Second) // its start would compete for the CPU with the stop
 	return c
 }
 

@@ -33,7 +33,9 @@ type watchdog struct {
 func startWatchdog(ctx context.Context, tracer int, clock time.Time, room int) *watchdog {
 	w := &watchdog{tracer: tracer, clock: clock, prey: make([]int, 0, room),
 		quit: make(chan struct{}), ended: make(chan struct{})}
-	go w.run(ctx)
+	started := make(chan struct{})
+	go w.run(ctx, started)
+	<-started // its start would compete for the CPU with the stop
 	return w
 }
 
@@ -43,10 +45,11 @@ func (w *watchdog) stop() {
 	<-w.ended
 }
 
-func (w *watchdog) run(ctx context.Context) {
+func (w *watchdog) run(ctx context.Context, started chan<- struct{}) {
 	defer close(w.ended)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	close(started)
 	cancelled := ctx.Done()
 	for {
 		select {

@@ -47,17 +47,37 @@ func (w *windows) find(sp, tp mem.Addr) window {
 		return w.bound(win, openWindow)
 	}
 	win.start = max(win.start, m.Start)
-	win.top, win.quick = m.End, m.Inode == 0
-	bounded := m.Path == "[stack]"
-	if sp < tp && tp < m.End {
-		win.top, bounded = min(m.End, (tp+pageSize)&^(pageSize-1)), true
-	}
+	win.quick = m.Inode == 0
+	var known bool
+	win.top, known = w.upperEnd(m, sp, tp)
 	used := uint64(win.top - win.start)
-	win.open = !bounded && used > wholeWindow
+	win.open = !known && used > wholeWindow
 	if win.open {
 		return w.bound(win, openWindow)
 	}
 	return w.bound(win, used)
+}
+
+// maxParts bounds the mappings that are taken for one stack.
+const maxParts = 64
+
+// upperEnd returns where the stack in mapping m ends, and whether that is known: at the
+// thread pointer, or with the initial stack. A thread pointer far away, with more mapping
+// above it, is only a bound: a Go program may have it in the arena of its stacks. One stack may show as several mappings, where
+// a part of it is locked, named or served by userfaultfd.
+func (w *windows) upperEnd(m *maps.Mapping, sp, tp mem.Addr) (top mem.Addr, known bool) {
+	for part, n := m, 0; part != nil && n < maxParts; part, n = w.table.Find(part.End), n+1 {
+		switch {
+		case part.Inode != 0 && part != m || part.Perm&maps.Write == 0:
+			return m.End, false
+		case sp < tp && part.Contains(tp):
+			top = min(part.End, (tp+pageSize)&^(pageSize-1))
+			return top, part.End-top <= pageSize || top-sp <= wholeWindow
+		case part.Path == "[stack]":
+			return part.End, true
+		}
+	}
+	return m.End, false
 }
 
 // bound cuts a window to the limits and counts it.

@@ -17,9 +17,6 @@ func (c *cursor) stepAuto() *ending {
 	if s.row != nil {
 		return c.stepTable(s)
 	}
-	if s.root {
-		return atRoot
-	}
 	return c.stepNoTable(s)
 }
 
@@ -56,6 +53,8 @@ func (c *cursor) stepNoTable(s *site) *ending {
 		return nil
 	case innermost && hasCode(c.arch) && c.stepStackTop():
 		return nil
+	case s.entry:
+		return atRoot
 	case e == atRoot:
 		// A frame pointer of 0 marks the outermost frame by the ABI, but code that keeps
 		// none may hold a 0 there by chance.

@@ -16,7 +16,8 @@ type siteKey struct {
 type site struct {
 	row    *cfi.Row // nil: no table covers it
 	origin Origin
-	root   bool   // an outermost function by its table or by being the entry of a program
+	root   bool   // an outermost function by its table
+	entry  bool   // no table, and it lies in the start code of a program
 	noRule string // why row is nil, for the message
 	signal signalSite
 	// call says that a call instruction ends here, so that PC can be a return address; called
@@ -73,9 +74,7 @@ func (c *cursor) fill(s *site, key siteKey, m *module.Module) {
 	v := m.Vaddr(lookup)
 	t := c.w.table(m)
 	s.row, s.origin, s.root, s.noRule = t.row(uint64(v), c.arch)
-	if s.row == nil && isEntry(m, v) {
-		s.root = true
-	}
+	s.entry = s.row == nil && isEntry(m, v)
 }
 
 // entryStub is how many bytes of start code of a program are taken for its outermost function:

@@ -104,18 +104,14 @@ func (t *tables) inflated() *cfi.Table {
 	if t.debug != nil {
 		return t.debug
 	}
-	t.debug = cfi.New(cfi.Config{})
-	s, ok := t.m.Section(".debug_frame")
-	if !ok || !s.Compressed {
-		return t.debug
-	}
-	data, err := inflate(s.Data, t.m.Class())
-	if err != nil {
-		return t.debug
-	}
 	arch := archOf(t.m)
-	t.debug = cfi.New(cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
-		DebugFrame: cfi.Section{Addr: uint64(s.Addr), Data: data}})
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	if s, ok := t.m.Section(".debug_frame"); ok && s.Compressed {
+		if data, err := inflate(s.Data, t.m.Class()); err == nil {
+			config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: data}
+		}
+	}
+	t.debug = cfi.New(config)
 	return t.debug
 }
 

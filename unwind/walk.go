@@ -64,7 +64,7 @@ func (w *Walker) Walk(t *snapshot.Thread, memory mem.Reader, opt Options) Stack 
 	}
 	e := end(ReadFault, "walk ended early")
 	// Tables and code are mapped files, which may become shorter while they are read.
-	if err := module.Guard("tables", func() error { e = c.run(step, limit); return nil }); err != nil {
+	if err := module.Guard("unwind tables", func() error { e = c.run(step, limit); return nil }); err != nil {
 		e = &ending{ReadFault, err}
 	}
 	return Stack{Frames: c.frames, Stop: e.stop, Err: e.err}

@@ -41,10 +41,14 @@ func (c *Code) stateAt(entry, end, pc uint64) (found *state, at uint64, length i
 		return nil, 0, 0, false
 	}
 	visit := func(addr uint64, in *inst, s *state) bool {
-		if pc-addr < uint64(in.n) {
-			found, at, length = s, addr, in.n
+		if pc-addr >= uint64(in.n) {
+			return false
 		}
-		return found != nil
+		if pc != addr {
+			c.duringCall(addr, in, s)
+		}
+		found, at, length = s, addr, in.n
+		return true
 	}
 	w.add(path{pc: entry, s: newState(false)})
 	for range maxResumed {
@@ -56,6 +60,18 @@ func (c *Code) stateAt(entry, end, pc uint64) (found *state, at uint64, length i
 		}
 	}
 	return nil, 0, 0, false
+}
+
+// duringCall forgets what a callee may change, where the PC is a return address.
+func (c *Code) duringCall(addr uint64, in *inst, s *state) {
+	switch in.flow() {
+	case flowCall:
+		if _, ok := c.loadsPC(c.target(addr+uint64(in.n), in.imm)); !ok {
+			s.afterCall(c.Mode64)
+		}
+	case flowCallAny:
+		s.afterCall(c.Mode64)
+	}
 }
 
 // window chooses the code to follow: the function, and where pc is outside of it (a cold

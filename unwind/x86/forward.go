@@ -19,8 +19,8 @@ func (c *Code) Forward(pc uint64, noReturn func(target uint64) bool) (cfi.Row, b
 	first, _ := c.decode(pc)
 	var best, fallback cfi.Row
 	var found bool
-	visit := func(_ uint64, in *inst, s *state) bool {
-		if f := in.flow(); f != flowReturn && f != flowSlot {
+	visit := func(at uint64, in *inst, s *state) bool {
+		if !w.leaves(at, in) {
 			return false
 		}
 		row, whole, ok := c.returnRow(s)
@@ -38,6 +38,18 @@ func (c *Code) Forward(pc uint64, noReturn func(target uint64) bool) (cfi.Row, b
 	}
 	best.Start, best.End = pc, pc+uint64(max(first.n, 1))
 	return best, found
+}
+
+// leaves reports whether in, at that address, ends the frame: a return, or a tail call to a
+// method, a PLT slot or code outside of the range.
+func (w *walk) leaves(at uint64, in *inst) bool {
+	switch in.flow() {
+	case flowReturn, flowSlot:
+		return true
+	case flowJump:
+		return !w.c.Contains(w.c.target(at+uint64(in.n), in.imm))
+	}
+	return false
 }
 
 // returnRow makes the row of the start from the state before a return instruction. whole

@@ -18,18 +18,19 @@ const (
 // state that reaches it wins. Paths with the fewest calls behind them go first, so that
 // code behind a call which does not return gets its state from the jumps that lead there.
 type walk struct {
-	c        *Code
-	lo, hi   uint64 // only this range is followed
-	seen     []uint64
-	work     [maxCalls + 1][]path
-	open     int
-	steps    int
-	switches []path // states at indirect jumps, for the code behind them
-	ends     []uint64
-	pops     map[uint64]int64 // 386: what callees remove from the stack
-	targets  []uint64         // of jumps, ascending; filled by joins
-	sweep    [2]uint64        // where joins looks for jumps
-	noReturn func(target uint64) bool
+	c           *Code
+	lo, hi      uint64 // only this range is followed
+	seen        []uint64
+	work        [maxCalls + 1][]path
+	open        int
+	steps       int
+	switches    []path // states at indirect jumps, for the code behind them
+	ends        []uint64
+	pops        map[uint64]int64 // 386: what callees remove from the stack
+	calleeSteps int              // instructions of callees that were read for it
+	targets     []uint64         // of jumps, ascending; filled by joins
+	sweep       [2]uint64        // where joins looks for jumps
+	noReturn    func(target uint64) bool
 }
 
 func newWalk(c *Code, lo, hi uint64) *walk {

@@ -19,13 +19,15 @@ func (w *walk) call(p *path, next, target uint64) bool {
 		w.ends = append(w.ends, next)
 		return false
 	}
+	if r, ok := w.c.loadsPC(target); ok {
+		p.s.set(r, value{}) // and nothing else: gcc counts on it
+		p.pc = next
+		return true
+	}
 	p.s.afterCall(w.c.Mode64)
 	if !w.c.Mode64 {
 		if n := w.calleePops(target); n != 0 {
 			p.s.set(rsp, p.s.regs[rsp].plus(n))
-		}
-		if r, ok := w.c.loadsPC(target); ok {
-			p.s.set(r, value{})
 		}
 	}
 	w.behindCall(p, next)
@@ -77,7 +79,7 @@ func (c *Code) isSpeculationTrap(pc uint64) bool {
 // does not keep the register.
 func (c *Code) loadsPC(target uint64) (register, bool) {
 	b := c.at(target)
-	if len(b) < 4 || b[0] != 0x8b || b[1]&0xc7 != 0x04 || b[2] != 0x24 || b[3] != 0xc3 {
+	if c.Mode64 || len(b) < 4 || b[0] != 0x8b || b[1]&0xc7 != 0x04 || b[2] != 0x24 || b[3] != 0xc3 {
 		return noReg, false
 	}
 	return register(b[1] >> 3 & 7), true
@@ -99,6 +101,9 @@ func (w *walk) calleePops(target uint64) int64 {
 	w.pops[target] = 0
 	pc := target
 	for range maxCallee {
+		if w.calleeSteps++; w.calleeSteps > maxSteps {
+			return 0
+		}
 		in, ok := w.c.decode(pc)
 		if !ok {
 			return 0

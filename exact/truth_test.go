@@ -1,0 +1,194 @@
+package exact
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// script drives a Truth and says where the thread stands.
+type script struct {
+	*Truth
+	at point
+}
+
+func newScript() *script {
+	at := point{pc: 0x1000, sp: 0x8000}
+	return &script{Truth: newTruth(at, 8), at: at}
+}
+
+// run executes an instruction of kind k that leads to pc and sp.
+func (s *script) run(k kind, pc, sp uint64) {
+	after := point{pc, sp}
+	s.step(instruction{kind: k, len: 5}, s.at, after)
+	s.at = after
+}
+
+// call goes to pc; the return address is the PC plus 5.
+func (s *script) call(pc uint64) { s.run(call, pc, s.at.sp-8) }
+
+// push and others that move SP by a distance.
+func (s *script) move(delta int64) { s.run(other, s.at.pc+1, s.at.sp+uint64(delta)) }
+
+// interrupt enters a handler whose restorer is at 0x6000.
+func (s *script) interrupt(at point) {
+	s.signal(s.at, at, 0x6000)
+	s.at = at
+}
+
+// sigreturned ends it.
+func (s *script) sigreturned(after point, pushed uint64) {
+	s.sigreturn(after, pushed)
+	s.at = after
+}
+
+func TestTruth(t *testing.T) {
+	rows := []struct {
+		name string
+		run  func(s *script)
+		want []uint64
+	}{
+		{"nothing called", func(s *script) {}, []uint64{0x1000}},
+		{"call in a call", func(s *script) { s.call(0x2000); s.call(0x3000) }, []uint64{0x3000, 0x2005, 0x1005}},
+		{"returned", func(s *script) { s.call(0x2000); s.run(ret, 0x1005, 0x8000) }, []uint64{0x1005}},
+		{"ret n", func(s *script) { s.move(-16); s.call(0x2000); s.run(ret, 0x1006, 0x8000) }, []uint64{0x1006}},
+		{"call that did not run", func(s *script) { s.run(call, 0x1000, 0x8000) }, []uint64{0x1000}},
+		{"ret used as a jump", func(s *script) { s.call(0x2000); s.move(-8); s.run(ret, 0x3000, 0x7ff8) }, []uint64{0x3000, 0x1005}},
+		{"return address held in a register, as in vfork", func(s *script) {
+			s.call(0x2000)
+			s.run(pop, 0x2001, 0x8000)
+			s.run(syscall_, 0x2006, 0x8000)
+		}, []uint64{0x2006, 0x1005}},
+		{"and pushed again", func(s *script) {
+			s.call(0x2000)
+			s.run(pop, 0x2001, 0x8000)
+			s.run(other, 0x2002, 0x7ff8)
+			s.run(ret, 0x1005, 0x8000)
+		}, []uint64{0x1005}},
+		{"and jumped to", func(s *script) {
+			s.call(0x2000)
+			s.run(pop, 0x2001, 0x8000)
+			s.run(jump, 0x1005, 0x8000)
+		}, []uint64{0x1005}},
+		{"return address in a buffer during a call, as in sigsetjmp", func(s *script) {
+			s.call(0x2000)
+			s.run(pop, 0x2001, 0x8000)
+			s.call(0x3000)
+		}, []uint64{0x3000, 0x2006, 0x1005}},
+		{"longjmp", func(s *script) {
+			s.call(0x2000)
+			s.move(-64)
+			s.call(0x3000)
+			s.call(0x4000)
+			s.run(other, 0x4001, 0x7fc0) // mov %r8,%rsp
+		}, []uint64{0x4001, 0x1005}},
+		{"handler", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x7000})
+		}, []uint64{0x5000, 0x6000, 0x2000, 0x1005}},
+		{"restorer", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x7000})
+			s.run(ret, 0x6000, 0x7008)
+		}, []uint64{0x6000, 0x2000, 0x1005}},
+		{"sigreturn", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x7000})
+			s.run(ret, 0x6000, 0x7008)
+			s.sigreturned(point{0x2000, 0x7ff8}, 0)
+		}, []uint64{0x2000, 0x1005}},
+		{"handler that makes the interrupted code call something", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x7000})
+			s.sigreturned(point{0x9000, 0x7ff0}, 0x2000)
+		}, []uint64{0x9000, 0x2000, 0x1005}},
+		{"siglongjmp", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x7000})
+			s.run(other, 0x5001, 0x7ff8)
+		}, []uint64{0x5001, 0x1005}},
+		{"siglongjmp from an alternate stack", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x900000})
+			s.run(other, 0x5001, 0x7ff8)
+		}, []uint64{0x5001, 0x1005}},
+		{"sigreturn from an alternate stack", func(s *script) {
+			s.call(0x2000)
+			s.interrupt(point{0x5000, 0x900000})
+			s.sigreturned(point{0x2000, 0x7ff8}, 0)
+		}, []uint64{0x2000, 0x1005}},
+		{"coroutine", func(s *script) {
+			s.call(0x2000)
+			s.run(other, 0x2001, 0x900000)
+			s.run(ret, 0x7000, 0x900008)
+			s.begun(point{0x7000, 0x900008}, 0x7777, true)
+		}, []uint64{0x7000, 0x7777}},
+		{"coroutine left", func(s *script) {
+			s.call(0x2000)
+			s.run(other, 0x2001, 0x900000)
+			s.run(ret, 0x7000, 0x900008)
+			s.begun(point{0x7000, 0x900008}, 0, false)
+			s.call(0x2000)
+			s.run(other, 0x2001, 0x7ff8)
+			s.run(ret, 0x1005, 0x8000)
+		}, []uint64{0x1005}},
+		{"stack that grows far by a computed pointer", func(s *script) {
+			s.call(0x2000)
+			s.run(other, 0x2001, 0x7000)
+			s.run(ret, 0x2005, 0x7008)
+		}, []uint64{0x2005, 0x1005}},
+		{"big frame", func(s *script) {
+			s.at.sp, s.cur.base = 0x10000000, 0x10000000
+			s.run(adjust, 0x1001, 0x10000000-251456)
+			s.call(0x2000)
+		}, []uint64{0x2000, 0x1006}},
+	}
+	for _, r := range rows {
+		s := newScript()
+		r.run(s)
+		got := s.chain(nil, s.at.pc)
+		if !slices.Equal(got, r.want) {
+			t.Errorf("%s: got %s, want %s", r.name, hexes(got), hexes(r.want))
+		}
+		if s.depth() != len(got) {
+			t.Errorf("%s: depth %d, chain of %d", r.name, s.depth(), len(got))
+		}
+	}
+}
+
+func TestTruthJumpEnds(t *testing.T) {
+	s := newScript()
+	s.call(0x2000)
+	s.call(0x3000)
+	s.run(other, 0x3001, 0x8000-8)
+	if !s.inJump {
+		t.Error("SP moved over a frame: got no jump")
+	}
+	s.run(jump, 0x2010, 0x8000-8)
+	if s.inJump {
+		t.Error("control went on: got a jump still")
+	}
+}
+
+func TestTruthReturnThunk(t *testing.T) {
+	s := newScript()
+	s.call(0x2000)
+	s.call(0x2100)                  // the thunk's inner call
+	s.run(adjust, 0x2105, 0x8000-8) // lea 8(%rsp),%rsp
+	s.run(ret, 0x1005, 0x8000)
+	if s.inJump || s.Odd != 0 {
+		t.Errorf("return thunk: got jump %v, odd returns %d, want none", s.inJump, s.Odd)
+	}
+}
+
+func TestTruthCloneIsApart(t *testing.T) {
+	s := newScript()
+	s.call(0x2000)
+	child := s.clone()
+	child.step(instruction{kind: call, len: 5}, s.at, point{0x3000, s.at.sp - 8})
+	if got := s.chain(nil, s.at.pc); !slices.Equal(got, []uint64{0x2000, 0x1005}) {
+		t.Errorf("parent after the child's call: got %s", hexes(got))
+	}
+}
+
+func hexes(v []uint64) string { return fmt.Sprintf("%#x", v) }

@@ -1,0 +1,101 @@
+package x86
+
+import "testing"
+
+func TestCallBefore(t *testing.T) {
+	for _, test := range []struct {
+		name, code string
+		mode64     bool
+		target     uint64
+		direct, ok bool
+	}{
+		{"direct", "\x90\xe8\xfa\xff\xff\xff", true, 0x1000, true, true},
+		{"direct with prefix 67", "\x67\xe8\xfa\xff\xff\xff", true, 0x1000, true, true},
+		{"direct, behind this range", "\xe8\x00\x10\x00\x00", true, 0x2005, true, true},
+		{"register", "\xff\xd0", true, 0, false, true},
+		{"extended register", "\x41\xff\xd4", true, 0, false, true},
+		{"notrack register", "\x3e\xff\xd0", true, 0, false, true},
+		{"GOT slot", "\xff\x15\x00\x01\x00\x00", true, 0, false, true},
+		{"SIB and displacement", "\x42\xff\x94\xe3\x00\x01\x00\x00", true, 0, false, true},
+		{"386 direct", "\x90\xe8\xfa\xff\xff\xff", false, 0x1000, true, true},
+		{"386 kernel entry", "\x65\xff\x15\x10\x00\x00\x00", false, 0, false, true},
+		{"jump", "\xe9\xfa\xff\xff\xff", true, 0, false, false},
+		{"nothing in front", "", true, 0, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: test.mode64}
+			target, direct, ok := c.CallBefore(c.End())
+			if target != test.target || direct != test.direct || ok != test.ok {
+				t.Errorf("got %#x, %v, %v, want %#x, %v, %v", target, direct, ok, test.target, test.direct, test.ok)
+			}
+		})
+	}
+}
+
+func TestJumpTarget(t *testing.T) {
+	for _, test := range []struct {
+		name, code string
+		mode64     bool
+		target     uint64
+		slot, ok   bool
+	}{
+		{"PLT", "\xff\x25\x00\x20\x00\x00", true, 0x3006, true, true},
+		{"PLT with endbr64 and bnd", "\xf3\x0f\x1e\xfa\xf2\xff\x25\x00\x20\x00\x00", true, 0x300b, true, true},
+		{"386 PLT", "\xff\x25\x00\x20\x00\x00", false, 0x2000, true, true},
+		{"direct", "\xe9\x00\x20\x00\x00", true, 0x3005, false, true},
+		{"short", "\xeb\x02", true, 0x1004, false, true},
+		{"switch", "\xff\xe0", true, 0, false, false},
+		{"386 position-independent PLT", "\xff\xa3\x0c\x00\x00\x00", false, 0, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: test.mode64}
+			target, slot, ok := c.JumpTarget(c.Start)
+			if target != test.target || slot != test.slot || ok != test.ok {
+				t.Errorf("got %#x, %v, %v, want %#x, %v, %v", target, slot, ok, test.target, test.slot, test.ok)
+			}
+		})
+	}
+}
+
+func TestSlot386(t *testing.T) {
+	c := &Code{Start: 0x1000, Data: []byte("\xf3\x0f\x1e\xfb\xff\xa3\x0c\x00\x00\x00")}
+	if disp, ok := c.Slot386(c.Start); disp != 12 || !ok {
+		t.Errorf("got %d, %v, want 12, true", disp, ok)
+	}
+}
+
+func TestSignalReturn(t *testing.T) {
+	const (
+		glibc64 = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
+		short64 = "\xb8\x0f\x00\x00\x00\x0f\x05"
+		old386  = "\x58\xb8\x77\x00\x00\x00\xcd\x80"
+		rt386   = "\xb8\xad\x00\x00\x00\xcd\x80"
+	)
+	for _, test := range []struct {
+		name, code string
+		at         int
+		mode64     bool
+		offset     int
+		rt, ok     bool
+	}{
+		{"amd64", glibc64, 0, true, 0, true, true},
+		{"amd64 at syscall", glibc64, 7, true, 7, true, true},
+		{"amd64 short form at syscall", short64, 5, true, 5, true, true},
+		{"386", old386, 0, false, 0, false, true},
+		{"386 behind pop", old386, 1, false, 1, false, true},
+		{"386 at int", old386, 6, false, 6, false, true},
+		{"386 rt", rt386, 0, false, 0, true, true},
+		{"386 rt at int", rt386, 5, false, 5, true, true},
+		{"inside an instruction", glibc64, 3, true, 0, false, false},
+		{"other mode", rt386, 0, true, 0, false, false},
+		{"cut off", glibc64[:8], 0, true, 0, false, false},
+		{"another system call at syscall", "\xb8\x10\x00\x00\x00\x0f\x05", 5, true, 0, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			offset, rt, ok := SignalReturn([]byte(test.code), test.at, test.mode64)
+			if offset != test.offset || rt != test.rt || ok != test.ok {
+				t.Errorf("got %d, %v, %v, want %d, %v, %v", offset, rt, ok, test.offset, test.rt, test.ok)
+			}
+		})
+	}
+}
