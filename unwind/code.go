@@ -190,7 +190,6 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 	}
 	pc := uint64(f.LookupPC()) - bias
 	width := mem.Addr(c.arch.WordSize)
-	rows := map[uint64]*cfi.Row{}
 	for i, at := 0, sp; i < searchWords && at < c.hi; i, at = i+1, at+width {
 		v, err := c.word(at)
 		if err != nil {
@@ -204,7 +203,7 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 		if !s.call || !s.direct {
 			continue
 		}
-		row := c.fromTarget(code, bias, c.throughPLT(mem.Addr(s.called)), pc, rows)
+		row := c.fromTarget(code, bias, c.throughPLT(mem.Addr(s.called)), pc)
 		if row == nil {
 			continue
 		}
@@ -215,20 +214,32 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 	return false
 }
 
+// pathKey is a way through code: from the entry of a function to a PC, at link addresses.
+type pathKey struct {
+	m         *module.Module
+	entry, pc uint64
+}
+
+// maxPaths bounds the remembered ways.
+const maxPaths = 1 << 18
+
 // fromTarget interprets the function that begins at target up to pc; nil if it does not get
-// there. rows remembers the answers of one search.
-func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64, rows map[uint64]*cfi.Row) *cfi.Row {
-	t := uint64(target) - bias
-	if row, ok := rows[t]; ok {
+// there.
+func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64) *cfi.Row {
+	key := pathKey{c.top().Module, uint64(target) - bias, pc}
+	if row, ok := c.w.paths[key]; ok {
 		return row
 	}
 	var found *cfi.Row
-	if code.Contains(t) {
-		if row, ok := code.FromEntry(t, 0, pc); ok {
+	if code.Contains(key.entry) {
+		if row, ok := code.FromEntry(key.entry, 0, pc); ok {
 			found = &row
 		}
 	}
-	rows[t] = found
+	if len(c.w.paths) >= maxPaths {
+		clear(c.w.paths)
+	}
+	c.w.paths[key] = found
 	return found
 }
 

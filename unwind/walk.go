@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
 // Functions tells the bounds of functions, so that code without tables can be read from its
@@ -24,13 +25,14 @@ type Walker struct {
 	functions Functions
 	tables    map[*module.Module]*tables
 	sites     map[siteKey]*site
+	paths     map[pathKey]*cfi.Row // nil value: no way
 }
 
 // NewWalker returns a Walker for the process with those modules. functions may be nil: then
 // code without tables is read without knowing where its functions begin.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions,
-		tables: map[*module.Module]*tables{}, sites: map[siteKey]*site{}}
+		tables: map[*module.Module]*tables{}, sites: map[siteKey]*site{}, paths: map[pathKey]*cfi.Row{}}
 }
 
 // hardFrameLimit bounds a walk without a limit of its own. A stack of 8 MiB, the default of
