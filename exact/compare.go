@@ -14,9 +14,6 @@ import (
 const (
 	redZone   = 128      // System V ABI AMD64, 3.2.2
 	stackCopy = 64 << 10 // of a deeper stack the rest is read when the walker asks
-	// jumpWindow is how many instructions before a jump its code may already have spoilt the
-	// frames: an exception's landing writes the target's registers over those of its own frames.
-	jumpWindow = 128
 	// startFrames is how many frames may stand below main: _start, __libc_start_main and its call.
 	startFrames = 3
 )
@@ -122,6 +119,11 @@ func (s *session) missed(t *thread, m Miss) {
 		m.Cause = InJump
 	case missing > 0 && missing <= startFrames && len(m.Walked) > 0 && agrees(m.Truth, m.Walked) && t.tid == s.leader:
 		m.Cause = StartCode
+	case t.truth.signals(func(frame, pc, sp uint64) bool {
+		savedPC, savedSP, ok := t.space.savedContext(frame)
+		return ok && (savedPC != pc || savedSP != sp)
+	}):
+		m.Cause = ChangedContext
 	default:
 		m.Cause = knownSite(&m)
 	}
@@ -137,10 +139,10 @@ func (s *session) settleMisses(t *thread) {
 	keep := t.pending[:0]
 	for _, p := range t.pending {
 		switch {
-		case t.truth.jumped >= p.step && t.truth.jumped-p.step <= jumpWindow:
+		case t.truth.jumped >= p.step && t.truth.jumped-p.step <= p.miss.window():
 			p.miss.Cause = InJump
 			s.count(p.miss)
-		case t.truth.steps-p.step > jumpWindow:
+		case t.truth.steps-p.step > landingWindow:
 			p.miss.Cause = Unexplained
 			s.count(p.miss)
 		default:

@@ -17,9 +17,9 @@ const (
 type instruction struct {
 	kind kind
 	len  int // bytes; known for calls and system calls alone
-	// next says that a call goes to the address behind it: position-independent code of 386
+	// reads says that a call goes to the pop behind it: position-independent code of 386
 	// reads its PC so, and no frame comes of it.
-	next bool
+	reads bool
 }
 
 // maxInstruction is the longest instruction, Intel SDM volume 2, 2.3.11.
@@ -39,7 +39,7 @@ func decode(b []byte, wide bool) instruction {
 	rmSP := op(1)&0xc7 == 0xc4 // register form; r12 is taken for rsp, which harms nobody
 	switch o := op(0); {
 	case o == 0xe8 && at+5 <= len(b):
-		return instruction{kind: call, len: at + 5, next: op(1)|op(2)|op(3)|op(4) == 0}
+		return instruction{kind: call, len: at + 5, reads: op(1)|op(2)|op(3)|op(4) == 0 && op(5)&0xf8 == 0x58}
 	case o == 0xff && reg == 2:
 		return instruction{kind: call, len: at + 1 + modRM(b[at+1:], wide)}
 	case o == 0xff && reg == 4:

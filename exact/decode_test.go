@@ -15,7 +15,8 @@ func TestDecode(t *testing.T) {
 	}{
 		{"call rel32", "e8 36 10 00 00", false, instruction{kind: call, len: 5}},
 		{"addr32 call", "67 e8 36 10 00 00", false, instruction{kind: call, len: 6}},
-		{"call to the next instruction", "e8 00 00 00 00", true, instruction{kind: call, len: 5, next: true}},
+		{"call to a pop behind it", "e8 00 00 00 00 5b", true, instruction{kind: call, len: 5, reads: true}},
+		{"call of the function behind it", "e8 00 00 00 00 8b 37", false, instruction{kind: call, len: 5}},
 		{"call *%rax", "ff d0", false, instruction{kind: call, len: 2}},
 		{"notrack call *%r11", "3e 41 ff d3", false, instruction{kind: call, len: 4}},
 		{"call *0x2fe2(%rip)", "ff 15 e2 2f 00 00", false, instruction{kind: call, len: 6}},

@@ -2,6 +2,13 @@ package exact
 
 import "strings"
 
+const (
+	// jumpWindow is how many instructions before a jump its code may already have spoilt the
+	// frames: an exception's landing writes the target's registers over those of its own frames.
+	jumpWindow    = 128
+	landingWindow = 512 // the same inside of the unwinder of libgcc
+)
+
 // known lists the functions in which a miss is explained, with the reason. A miss belongs to
 // one if its innermost frame is in it.
 var known = []struct{ function, cause string }{
@@ -15,21 +22,21 @@ var known = []struct{ function, cause string }{
 	{"swapcontext", InJump},
 	{"__swapcontext", InJump},
 	{"uw_install_context_1", InJump},
-	{"__x86_return_thunk", "thunk"},
-	{"runtime.systemstack", "stack switch of Go"},
-	{"runtime.mcall", "stack switch of Go"},
-	{"runtime.gogo", "stack switch of Go"},
-	{"gogo", "stack switch of Go"},
-	{"runtime.morestack", "stack switch of Go"},
+	{"__x86_return_thunk", Thunk},
+	{"runtime.systemstack", GoSwitch},
+	{"runtime.mcall", GoSwitch},
+	{"runtime.gogo", GoSwitch},
+	{"gogo", GoSwitch},
+	{"runtime.morestack", GoSwitch},
 }
 
 // inChain lists functions that explain a miss wherever they stand in the true chain: the
 // frames below them are on another stack, which only runtime data can find.
 var inChain = []struct{ function, cause string }{
-	{"runtime.systemstack", "stack switch of Go"},
-	{"runtime.mcall", "stack switch of Go"},
-	{"runtime.morestack", "stack switch of Go"},
-	{"runtime.mstart", "stack switch of Go"},
+	{"runtime.systemstack", GoSwitch},
+	{"runtime.mcall", GoSwitch},
+	{"runtime.morestack", GoSwitch},
+	{"runtime.mstart", GoSwitch},
 }
 
 // knownSite returns the cause of a miss whose place is known, "" for others.
@@ -40,7 +47,7 @@ func knownSite(m *Miss) string {
 		}
 	}
 	if strings.HasPrefix(m.Symbol, "__x86_indirect_thunk_") {
-		return "thunk"
+		return Thunk
 	}
 	for i := range m.Truth {
 		for _, k := range inChain {
@@ -50,6 +57,16 @@ func knownSite(m *Miss) string {
 		}
 	}
 	return ""
+}
+
+// window is how many instructions before a jump the miss may stand and still be due to it.
+func (m *Miss) window() uint64 {
+	for i := range min(3, len(m.Truth)) {
+		if i < len(m.names) && strings.HasPrefix(function(m.names[i]), "_Unwind_") {
+			return landingWindow
+		}
+	}
+	return jumpWindow
 }
 
 // function cuts the offset and the module off "name+0x12 [module]".

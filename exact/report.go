@@ -18,6 +18,13 @@ const (
 	// StartCode is a walk that is right up to main and lacks only the frames of start code
 	// that has no tables.
 	StartCode = "start code"
+	// ChangedContext is a handler that has changed the saved registers: the place where its
+	// return will lead is no longer the one that was interrupted.
+	ChangedContext = "handler changed the context"
+	// Thunk is a return thunk or retpoline, whose inner call leaves a word that is no frame.
+	Thunk = "thunk"
+	// GoSwitch is a switch between a goroutine's stack and that of its thread.
+	GoSwitch = "stack switch of Go"
 	// Unexplained is a miss without a name.
 	Unexplained = "unexplained"
 )

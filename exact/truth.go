@@ -12,8 +12,11 @@ type point struct {
 type entry struct {
 	slot uint64 // where the return address stands; the frame is gone when SP is above it
 	addr uint64 // return address, or the interrupted PC
-	// signal says that addr was interrupted, and that the frame above it is the restorer's.
+	// signal says that addr was interrupted, and that the frame above it is the restorer's;
+	// frame is where the kernel saved the registers: SP at the handler's entry.
 	signal bool
+	frame  uint64
+	sp     uint64 // interrupted SP
 	// floating says that the function took its return address off the stack and holds it
 	// elsewhere (vfork, sigsetjmp of musl): the frame stays until SP passes the slot's end.
 	floating bool
@@ -59,7 +62,7 @@ func (t *Truth) step(in instruction, before, after point) {
 	switch {
 	case in.kind == call && after.sp == before.sp-t.word:
 		t.inJump = false
-		if !in.next {
+		if !in.reads {
 			t.cur.push(entry{slot: after.sp, addr: before.pc + uint64(in.len)})
 		}
 	case in.kind == ret && after.sp > before.sp:
@@ -158,7 +161,7 @@ func (t *Truth) begun(at point, word uint64, isCode bool) {
 func (t *Truth) signal(from, at point, restorer uint64) {
 	const frameMax = 64 << 10 // xsave area with AMX: 11 KB
 	t.inJump = false
-	sig := entry{slot: from.sp - 1, addr: from.pc, signal: true}
+	sig := entry{slot: from.sp - 1, addr: from.pc, signal: true, frame: at.sp, sp: from.sp}
 	if at.sp < from.sp && from.sp-at.sp < frameMax {
 		t.cur.push(sig)
 	} else {
@@ -210,6 +213,19 @@ func (t *Truth) chain(buf []uint64, pc uint64) []uint64 {
 		}
 	}
 	return buf
+}
+
+// signals calls f for each handler that runs, innermost first, until f returns true, and tells
+// whether it did.
+func (t *Truth) signals(f func(frame, pc, sp uint64) bool) bool {
+	for s := t.cur; s != nil; s = s.under {
+		for _, e := range slices.Backward(s.entries) {
+			if e.signal && f(e.frame, e.addr, e.sp) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // depth is the length of the chain.

@@ -14,15 +14,17 @@ import (
 
 // Numbers of linux/include/uapi/linux/ptrace.h and linux/elf.h.
 const (
-	notePRStatus  = 1 // NT_PRSTATUS
-	notePACMask   = 0x406
-	noteBytes     = 512 // more than NT_PRSTATUS of any architecture
-	pidType       = 1   // P_PID of waitid
-	waitKeep      = unix.WNOWAIT | unix.WSTOPPED | unix.WEXITED | unix.WALL
-	waitReap      = unix.WEXITED | unix.WNOHANG | unix.WALL
-	childTrapped  = 4 // CLD_TRAPPED
-	childStopped  = 5 // CLD_STOPPED
-	childContinue = 6 // CLD_CONTINUED
+	notePRStatus = 1 // NT_PRSTATUS
+	notePACMask  = 0x406
+	noteBytes    = 512 // more than NT_PRSTATUS of any architecture
+	pidType      = 1   // P_PID of waitid
+	waitKeep     = unix.WNOWAIT | unix.WSTOPPED | unix.WEXITED | unix.WALL
+	waitReap     = unix.WEXITED | unix.WNOHANG | unix.WALL
+	childExited  = 1 // CLD_EXITED
+	childKilled  = 2 // CLD_KILLED
+	childDumped  = 3 // CLD_DUMPED
+	childTrapped = 4 // CLD_TRAPPED
+	childStopped = 5 // CLD_STOPPED
 )
 
 // seize attaches to thread tid without stopping it and without any option. It can sleep on
@@ -83,8 +85,23 @@ func waitStop(tid, options int, info *siginfo) unix.Errno {
 // reap consumes the end of a traced thread. Until then it stays a zombie, and the end of
 // its process is not told to the parent. Any thread of ours may do it. It is false if the
 // thread has not ended yet, or is not ours under this id.
+//
+// It looks before it takes: a wait for WEXITED alone takes the stops of a traced thread too.
+// Source: wait_task_stopped in linux/kernel/exit.c asks for WUNTRACED only if not traced.
 func reap(tid int) bool {
 	var info siginfo
+	if waitStop(tid, unix.WNOHANG, &info) != 0 || info[pidAt] == 0 || !ending(&info) {
+		return false
+	}
 	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(&info)), waitReap, 0, 0)
 	return e == 0 && info[pidAt] != 0
+}
+
+// ending tells whether a thread has ended, of those that waitid reports.
+func ending(info *siginfo) bool {
+	switch info[codeAt] {
+	case childExited, childKilled, childDumped:
+		return true
+	}
+	return false
 }

@@ -41,12 +41,6 @@ func (s *stop) stragglers() {
 	}
 	for i := range s.threads {
 		if t := &s.threads[i]; t.phase == running && t.late {
-			for _, f := range []string{"stat", "status", "syscall", "stack","schedstat"} {
-				b, _ := readAt(s.p.dir, fmt.Sprintf("task/%d/%s", t.tid, f), nil, 4096)
-				fmt.Printf("DBG %s %.1500s\n", f, b)
-			}
-			e := waitStop(t.tid, unix.WNOHANG, &s.info)
-			fmt.Println("DBG wait", e, s.info[:8], t.phase, t.late, t.state, t.asked, time.Since(s.clock))
 			t.why = fmt.Sprintf("did not stop within %v", s.patience(t))
 		}
 	}

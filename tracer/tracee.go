@@ -46,17 +46,15 @@ type tracee struct {
 // must be handed back.
 // Source: ptrace(2), "Stopped states"; linux/kernel/signal.c.
 func (t *tracee) classify(info *siginfo) {
-	switch info[codeAt] {
-	case childTrapped, childStopped:
+	switch {
+	case ending(info):
+		t.phase = ended
+	case info[codeAt] == childTrapped || info[codeAt] == childStopped:
 		t.phase = stopped
 		t.signal = 0
 		if status := info[statusAt]; status>>8 == 0 {
 			t.signal = int(status)
 		}
-	case childContinue:
-		// not asked for
-	default: // exited, killed, dumped
-		t.phase = ended
 	}
 }
 

@@ -63,8 +63,9 @@ const maxParts = 64
 
 // upperEnd returns where the stack in mapping m ends, and whether that is known: at the
 // thread pointer, or with the initial stack. A thread pointer far away, with more mapping
-// above it, is only a bound: a Go program may have it in the arena of its stacks. One stack may show as several mappings, where
-// a part of it is locked, named or served by userfaultfd.
+// above it, is only a bound: a Go program may have it in the arena of its stacks. One
+// stack may show as several mappings, where a part of it is locked, named or served by
+// userfaultfd.
 func (w *windows) upperEnd(m *maps.Mapping, sp, tp mem.Addr) (top mem.Addr, known bool) {
 	for part, n := m, 0; part != nil && n < maxParts; part, n = w.table.Find(part.End), n+1 {
 		switch {

@@ -74,7 +74,21 @@ func (c *cursor) fill(s *site, key siteKey, m *module.Module) {
 	v := m.Vaddr(lookup)
 	t := c.w.table(m)
 	s.row, s.origin, s.root, s.noRule = t.row(uint64(v), c.arch)
+	if key.interrupted && hasCode(c.arch) {
+		c.mendThunk(s, key.pc, m)
+	}
 	s.entry = s.row == nil && isEntry(m, v)
+}
+
+// mendThunk replaces the row at the return of a return thunk, where gcc's tables are wrong.
+func (c *cursor) mendThunk(s *site, pc mem.Addr, m *module.Module) {
+	code, bias, ok := c.codeAt(pc, m)
+	if !ok {
+		return
+	}
+	if row, ok := code.ThunkReturn(uint64(pc) - bias); ok {
+		s.row, s.origin = &row, Code
+	}
 }
 
 // entryStub is how many bytes of start code of a program are taken for its outermost function:

@@ -1,4 +1,6 @@
-package module_test
+//go:build linux
+
+package cmd
 
 import (
 	"errors"
@@ -44,14 +46,13 @@ func TestGuardFileShrinks(t *testing.T) {
 		}
 		return nil
 	})
-	if want := `read "/lib/libx.so": file became shorter while it was read`; text(err) != want || !errors.Is(err, module.ErrShrunk) {
+	if want := `read "/lib/libx.so": file became shorter while it was read`; err == nil || err.Error() != want || !errors.Is(err, module.ErrShrunk) {
 		t.Errorf("Guard() = %v, want %s", err, want)
 	}
 }
 
 func TestFindOfFileThatShrinks(t *testing.T) {
-	content := small(t)
-	data, truncate := mapped(t, content)
+	data, truncate := mapped(t, make([]byte, 4*os.Getpagesize()))
 	truncate(0)
 	table := maps.NewTable([]maps.Mapping{{Start: 0x10000, End: 0x20000, Perm: maps.Read | maps.Exec, Inode: 1, Path: "/lib/libx.so"}})
 	s := module.NewSet(table, func(*maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }, nil)
