@@ -3,11 +3,13 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 )
 
@@ -20,6 +22,9 @@ func helper(mode string) {
 		fmt.Print("r")
 	case "files":
 		files()
+	case "refused":
+		refusedHelper()
+		return
 	}
 	time.Sleep(time.Hour)
 }
@@ -62,6 +67,21 @@ func files() {
 		r.Fd(), gone.Fd(), gone.Name())
 	time.Sleep(time.Hour)
 }
+
+// refusedHelper prints why a process of another user cannot be opened.
+func refusedHelper() {
+	pid, err := strconv.Atoi(os.Getenv("TRACER_TEST_PID"))
+	check(err)
+	_, err = Open(pid, Options{})
+	var e *PermissionError
+	if !errors.As(err, &e) {
+		fmt.Println("not refused:", err)
+		return
+	}
+	fmt.Printf("%v: own %d target %d differ %v caps %x\n", e, e.OwnUID, e.TargetUID, e.UIDsDiffer, e.OwnCaps)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 type filer interface{ File() (*os.File, error) }
 

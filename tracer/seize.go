@@ -17,27 +17,36 @@ func (s *stop) seizeNew(from int) {
 		if t.phase != listed || t.worker || t.state == 'Z' {
 			continue
 		}
-		switch e := seize(t.tid); {
+		switch e := s.attach(t.tid); {
 		case e == 0:
 			t.phase, t.held = running, true
 			if t.tid != s.p.pid {
 				s.dog.mayReap(t.tid)
 			}
-		case e == unix.ESRCH:
-			t.phase = ended
-			s.missing++
-		case s.p.present(t.tid):
+		case e != unix.ESRCH && s.p.present(t.tid):
 			if s.refusal == nil { // one is told for all
 				s.refusal = s.p.refusal(t.tid, e)
 			}
 			t.phase, t.err = refused, s.refusal
-		case t.tid == s.p.pid:
+		case e != unix.ESRCH && t.tid == s.p.pid:
 			t.state = 'Z' // a leader that has ended stays in the list
 		default:
 			t.phase = ended
 			s.missing++
 		}
 	}
+}
+
+// attach seizes one thread. A thread that is ending is refused like one that we may not
+// trace, and after an exec its id may belong to a living one a moment later: it is tried
+// again, unless others were refused already.
+func (s *stop) attach(tid int) unix.Errno {
+	e := seize(tid)
+	for try := 0; e == unix.EPERM && s.refusal == nil && try < 3 && s.p.present(tid); try++ {
+		time.Sleep(time.Duration(try) * time.Millisecond)
+		e = seize(tid)
+	}
+	return e
 }
 
 // interrupt asks the seized threads from index from on to stop, those that run on a CPU
@@ -106,9 +115,7 @@ func (s *stop) waitFor(t *tracee, options int) bool {
 			return false
 		default:
 			t.classify(&s.info)
-			if t.phase != running {
-				return true
-			}
+			return t.phase != running
 		}
 	}
 }

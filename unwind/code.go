@@ -220,8 +220,14 @@ type pathKey struct {
 	entry, pc uint64
 }
 
-// maxPaths bounds the remembered ways.
-const maxPaths = 1 << 18
+const (
+	// maxPaths bounds the remembered ways.
+	maxPaths = 1 << 18
+	// maxInterpreted bounds how many ways a Walker tries. A search tries a few; a stack made
+	// to look like calls everywhere could ask for millions, each a thousand times dearer than
+	// a row of a table.
+	maxInterpreted = 1 << 15
+)
 
 // fromTarget interprets the function that begins at target up to pc; nil if it does not get
 // there.
@@ -231,7 +237,8 @@ func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uin
 		return row
 	}
 	var found *cfi.Row
-	if code.Contains(key.entry) {
+	if code.Contains(key.entry) && c.w.interpreted < maxInterpreted {
+		c.w.interpreted++
 		if row, ok := code.FromEntry(key.entry, 0, pc); ok {
 			found = &row
 		}

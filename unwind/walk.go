@@ -26,6 +26,8 @@ type Walker struct {
 	tables    map[*module.Module]*tables
 	sites     map[siteKey]*site
 	paths     map[pathKey]*cfi.Row // nil value: no way
+	// interpreted counts the ways tried, see maxInterpreted.
+	interpreted int
 }
 
 // NewWalker returns a Walker for the process with those modules. functions may be nil: then

@@ -1,0 +1,269 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestJobControlStopStays(t *testing.T) {
+	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
+			c := start(t, "threads", 3, 1)
+			p := openTarget(t, c.pid())
+			unix.Kill(c.pid(), sig)
+			waitState(t, c.pid(), 'T')
+			for _, opt := range []StopOptions{{}, {Rolling: true, Batch: 2}} {
+				s := look(t, p, opt)
+				for _, th := range s.Threads {
+					if th.Registers == nil || th.State != 'T' {
+						t.Errorf("thread %d: state %c, %q", th.TID, th.State, th.NotStopped)
+					}
+					waitState(t, th.TID, 'T')
+				}
+			}
+			unix.Kill(c.pid(), unix.SIGCONT)
+			waitState(t, c.pid(), 'S')
+		})
+	}
+}
+
+// TestStopSignalAtDelivery sends SIGSTOP while the process is looked at: it must stop.
+func TestStopSignalAtDelivery(t *testing.T) {
+	c := start(t, "threads", 3, 1, 1)
+	p := openTarget(t, c.pid())
+	for range 40 {
+		go unix.Kill(c.pid(), unix.SIGSTOP)
+		for range 3 {
+			look(t, p, StopOptions{})
+		}
+		waitState(t, c.pid(), 'T')
+		unix.Kill(c.pid(), unix.SIGCONT)
+		waitState(t, c.pid(), 'S')
+	}
+}
+
+// TestNoSignalIsLost counts real-time signals, of which each sent is delivered once.
+func TestNoSignalIsLost(t *testing.T) {
+	c := start(t, "target", "count")
+	p := openTarget(t, c.pid())
+	const sent = 2000
+	var done = make(chan bool)
+	go func() {
+		defer close(done)
+		for i := range sent {
+			queue(c.pid(), 36) // SIGRTMIN+2 of glibc
+			if i%8 == 0 {
+				time.Sleep(50 * time.Microsecond)
+			}
+		}
+	}()
+	rounds := 0
+	for sending := true; sending; rounds++ {
+		look(t, p, StopOptions{Rolling: rounds%2 == 1})
+		select {
+		case <-done:
+			sending = false
+		default:
+		}
+	}
+	got := ""
+	for range 100 { // the last ones may still be queued
+		unix.Kill(c.pid(), unix.SIGUSR1)
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = strings.TrimSpace(line); got == strconv.Itoa(sent) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("target got %s signals of %d in %d stops", got, sent, rounds)
+}
+
+// queue sends a signal that is queued even if one is pending.
+func queue(pid int, sig unix.Signal) {
+	var info siginfo
+	info[0], info[codeAt] = int32(sig), -1 // SI_QUEUE
+	info[pidAt] = int32(os.Getpid())
+	unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
+}
+
+func TestThreadsThatComeAndGo(t *testing.T) {
+	c := start(t, "target", "churn")
+	p := openTarget(t, c.pid())
+	for i := range 60 {
+		s := look(t, p, StopOptions{Rolling: i%2 == 1})
+		if th := threadOf(t, s, c.pid()); th.Registers == nil {
+			t.Fatalf("leader: %q", th.NotStopped)
+		}
+	}
+	ids, err := p.ThreadIDs()
+	if err != nil || len(ids) > 12 {
+		t.Errorf("%d threads are in the list, 9 at most live: some were not reaped (%v)", len(ids), err)
+	}
+}
+
+func TestExecMeanwhile(t *testing.T) {
+	for _, mode := range []string{"exec-leader", "exec-thread"} {
+		t.Run(mode, func(t *testing.T) {
+			c := start(t, "target", mode)
+			p := openTarget(t, c.pid())
+			good := 0
+			for i := range 60 {
+				begun := time.Now()
+				s, err := p.Snapshot(context.Background(), StopOptions{Rolling: i%2 == 1})
+				if err == nil && len(s.Threads) > 0 {
+					good++
+				} else if !errors.Is(err, ErrExec) {
+					t.Fatalf("got %v", err)
+				}
+				if took := time.Since(begun); took > 2*time.Second {
+					t.Errorf("took %v", took)
+				}
+			}
+			if good < 20 {
+				t.Errorf("%d of 60 snapshots could be made", good)
+			}
+			if err := unix.Kill(c.pid(), 0); err != nil {
+				t.Errorf("target: %v", err)
+			}
+		})
+	}
+}
+
+// TestVforkParent has a leader that waits in state D for a child that sleeps.
+func TestVforkParent(t *testing.T) {
+	c := start(t, "target", "vfork", 3)
+	waitState(t, c.pid(), 'D')
+	p := openTarget(t, c.pid())
+	begun := time.Now()
+	s := look(t, p, StopOptions{MaxPause: 200 * time.Millisecond})
+	if took := time.Since(begun); took > 1500*time.Millisecond {
+		t.Errorf("took %v", took)
+	}
+	th := threadOf(t, s, c.pid())
+	if th.Registers != nil || th.NotStopped == "" || th.State != 'D' || th.Wchan == "" || th.Syscall == nil {
+		t.Errorf("leader: %+v", th)
+	}
+	if len(th.Stack.Data) == 0 || th.Stack.Start > th.Syscall.SP {
+		t.Errorf("leader: %d bytes of stack at %#x: %v", len(th.Stack.Data), th.Stack.Start, th.StackErr)
+	}
+	for _, other := range s.Threads {
+		if other.TID != c.pid() && (other.Registers == nil || other.Stopped > 150*time.Millisecond) {
+			t.Errorf("other thread stood %v: %q", other.Stopped, other.NotStopped)
+		}
+	}
+	if b, err := c.out.ReadByte(); b != 'r' || err != nil {
+		t.Errorf("target did not go on: %q, %v", b, err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	c := start(t, "target", "vfork", 3)
+	waitState(t, c.pid(), 'D')
+	p := openTarget(t, c.pid())
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	_, err := p.Snapshot(ctx, StopOptions{MaxPause: 20 * time.Second})
+	if took := time.Since(begun); took > time.Second || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v after %v", err, took)
+	}
+	checkFree(t, c.pid())
+	if _, err := p.Snapshot(ctx, StopOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("cancelled before: got %v", err)
+	}
+}
+
+func TestLeaderHasEnded(t *testing.T) {
+	c := start(t, "target", "leaderless")
+	waitState(t, c.pid(), 'Z')
+	p := openTarget(t, c.pid())
+	s := look(t, p, StopOptions{})
+	if len(s.Threads) != 2 || len(s.Maps.All()) == 0 {
+		t.Fatalf("%d threads, %d mappings", len(s.Threads), len(s.Maps.All()))
+	}
+	leader, other := s.Threads[0], s.Threads[1]
+	if leader.State != 'Z' || leader.Registers != nil || leader.NotStopped == "" {
+		t.Errorf("leader: %+v", leader)
+	}
+	if other.Registers == nil || other.StackErr != nil || len(other.Stack.Data) == 0 {
+		t.Errorf("other: %q %v", other.NotStopped, other.StackErr)
+	}
+}
+
+// TestOwnChildIsNotReaped lets targets end while they are looked at; their end belongs to
+// who started them.
+func TestOwnChildIsNotReaped(t *testing.T) {
+	for i := range 20 {
+		c := start(t, "target", "exit", 100*i)
+		p, err := Open(c.pid(), Options{})
+		for err == nil {
+			_, err = p.Snapshot(context.Background(), StopOptions{})
+		}
+		var zombie *ZombieError
+		if !errors.Is(err, ErrNoProcess) && !errors.As(err, &zombie) && !errors.Is(err, ErrExec) {
+			t.Errorf("got %v", err)
+		}
+		c.Wait()
+		if code := c.ProcessState.ExitCode(); code != 7 {
+			t.Errorf("exit status %d, want 7", code)
+		}
+		if p != nil {
+			p.Close()
+		}
+	}
+}
+
+func TestKilledMeanwhile(t *testing.T) {
+	for i := range 20 {
+		c := start(t, "threads", 40, 3, 1)
+		p := openTarget(t, c.pid())
+		time.AfterFunc(time.Duration(i)*100*time.Microsecond, func() { c.Process.Kill() })
+		begun := time.Now()
+		var err error
+		for err == nil {
+			_, err = p.Snapshot(context.Background(), StopOptions{Rolling: i%2 == 0})
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("took %v until %v", took, err)
+		}
+		c.Wait()
+	}
+}
+
+// TestNoLeak makes many stops and counts descriptors and threads of this program.
+func TestNoLeak(t *testing.T) {
+	c := start(t, "threads", 4, 1)
+	count := func() string {
+		fds, _ := os.ReadDir("/proc/self/fd")
+		return fmt.Sprint(len(fds), " descriptors")
+	}
+	before := ""
+	for i := range 30 {
+		p, err := Open(c.pid(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		look(t, p, StopOptions{})
+		p.Close()
+		if i == 0 {
+			before = count()
+		}
+	}
+	if after := count(); after != before {
+		t.Errorf("%s after the first stop, %s after 30", before, after)
+	}
+}
