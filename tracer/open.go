@@ -51,7 +51,11 @@ func (p *Process) open() (err error) {
 	if p.tasks.fd, err = openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return p.gone(err)
 	}
-	return p.openMemory()
+	for try := 0; ; try++ {
+		if err = p.openMemory(); !errors.Is(err, ErrExec) || try == maxExecs {
+			return err
+		}
+	}
 }
 
 // check refuses what cannot be stopped or must not be.
@@ -83,7 +87,7 @@ func (p *Process) check() error {
 	case status.TracerPid > 0:
 		return p.traced(status.TracerPid)
 	case stat.State == 'Z' || stat.State == 'X':
-		if _, err := p.livingThread(); err != nil {
+		if _, ok := p.livingThread(); !ok {
 			return &ZombieError{PID: p.pid, Parent: stat.Parent, Comm: stat.Comm}
 		}
 	}

@@ -57,9 +57,14 @@ func (p *Process) Close() error {
 
 // ThreadIDs lists the threads of the process.
 func (p *Process) ThreadIDs() ([]int, error) {
+	ids, err := p.listThreads()
+	return ids, p.gone(err)
+}
+
+func (p *Process) listThreads() ([]int, error) {
 	fd, err := openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, p.gone(err)
+		return nil, err
 	}
 	defer unix.Close(fd)
 	d := taskDir{fd: fd}
@@ -68,15 +73,19 @@ func (p *Process) ThreadIDs() ([]int, error) {
 	if err == nil && len(ids) == 0 {
 		err = unix.ESRCH
 	}
-	return ids, p.gone(err)
+	return ids, err
 }
 
-// gone turns the errors of files of a dead process into ErrNoProcess.
+// gone turns the errors of files that are no longer there into ErrNoProcess, or into
+// ErrExec where only the thread that was asked has ended.
 func (p *Process) gone(err error) error {
-	if err != nil && isGone(err) {
-		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
+	if err == nil || !isGone(err) {
+		return err
 	}
-	return err
+	if _, ok := p.livingThread(); ok {
+		return fmt.Errorf("process %d: %w", p.pid, ErrExec)
+	}
+	return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
 }
 
 // Maps reads the mappings of the process as they are now.
@@ -132,11 +141,12 @@ func (p *Process) exe() (string, error) {
 
 // openMemory opens the memory of the process anew: that of the program it runs now.
 func (p *Process) openMemory() error {
-	tid, err := p.livingThread()
-	if err != nil {
-		return err
+	tid, ok := p.livingThread()
+	if !ok {
+		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
 	}
 	m := &memory{tid: tid}
+	var err error
 	if m.fd, err = openAt(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
 		switch {
 		case isGone(err):
@@ -152,20 +162,19 @@ func (p *Process) openMemory() error {
 	return nil
 }
 
-// livingThread is the leader, or if that has ended a thread which has not.
-func (p *Process) livingThread() (int, error) {
-	tids, err := p.ThreadIDs()
-	if err != nil {
-		return 0, err
-	}
-	for _, tid := range tids {
-		b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
-		if err != nil {
-			continue
+// livingThread is the leader, or if that has ended a thread which has not. While a thread
+// execs it takes over the id of the ended leader, and one listing can miss it under both.
+func (p *Process) livingThread() (int, bool) {
+	for range 4 {
+		tids, err := p.listThreads()
+		if err != nil && !isGone(err) {
+			return 0, false
 		}
-		if st, err := ParseStat(b); err == nil && st.State != 'Z' && st.State != 'X' {
-			return tid, nil
+		for _, tid := range tids {
+			if p.present(tid) {
+				return tid, true
+			}
 		}
 	}
-	return 0, p.gone(unix.ESRCH)
+	return 0, false
 }

@@ -23,12 +23,12 @@ func (s *stop) seizeNew(from int) {
 			if t.tid != s.p.pid {
 				s.dog.mayReap(t.tid)
 			}
-		case e != unix.ESRCH && s.p.present(t.tid):
+		case e != unix.ESRCH:
 			if s.refusal == nil { // one is told for all
 				s.refusal = s.p.refusal(t.tid, e)
 			}
 			t.phase, t.err = refused, s.refusal
-		case e != unix.ESRCH && t.tid == s.p.pid:
+		case t.tid == s.p.pid:
 			t.state = 'Z' // a leader that has ended stays in the list
 		default:
 			t.phase = ended
@@ -37,16 +37,22 @@ func (s *stop) seizeNew(from int) {
 	}
 }
 
-// attach seizes one thread. A thread that is ending is refused like one that we may not
-// trace, and after an exec its id may belong to a living one a moment later: it is tried
-// again, unless others were refused already.
+// attach seizes one thread; ESRCH says that it has ended. A thread that is ending is
+// refused like one that we may not trace, and after an exec its id may belong to a living
+// one a moment later: so it is tried again, unless another was refused already.
 func (s *stop) attach(tid int) unix.Errno {
-	e := seize(tid)
-	for try := 0; e == unix.EPERM && s.refusal == nil && try < 3 && s.p.present(tid); try++ {
+	for try := 0; ; try++ {
+		e := seize(tid)
+		switch {
+		case e == 0 || e == unix.ESRCH:
+			return e
+		case !s.p.present(tid):
+			return unix.ESRCH
+		case s.refusal != nil || try == 3:
+			return e
+		}
 		time.Sleep(time.Duration(try) * time.Millisecond)
-		e = seize(tid)
 	}
-	return e
 }
 
 // interrupt asks the seized threads from index from on to stop, those that run on a CPU

@@ -28,16 +28,14 @@ func (p *Process) Snapshot(ctx context.Context, opt StopOptions) (*snapshot.Snap
 	p.stopping.Lock()
 	defer p.stopping.Unlock()
 	opt = opt.withDefaults()
-	for try := 0; ; try++ {
-		s, err := p.snapshotOnce(ctx, opt)
-		if err == nil || !errors.Is(err, ErrExec) || try == maxExecs {
-			return s, err
-		}
+	s, err := p.snapshotOnce(ctx, opt)
+	for try := 0; errors.Is(err, ErrExec) && try < maxExecs; try++ {
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
-		if err := p.openMemory(); err != nil {
-			return nil, err
+		if err = p.openMemory(); err == nil {
+			s, err = p.snapshotOnce(ctx, opt)
 		}
 	}
+	return s, err
 }
 
 func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {
@@ -159,7 +157,7 @@ func (s *stop) nothing() error {
 	if err := s.p.check(); err != nil {
 		return err
 	}
-	if s.memory.replaced(s.table.All()[0].Start) {
+	if s.opt.TIDs == nil || s.memory.replaced(s.table.All()[0].Start) {
 		return fmt.Errorf("process %d: %w", s.p.pid, ErrExec)
 	}
 	return fmt.Errorf("threads %v of process %d: %w", s.opt.TIDs, s.p.pid, ErrNoProcess)

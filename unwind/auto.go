@@ -28,7 +28,14 @@ func (c *cursor) stepTable(s *site) *ending {
 	if s.origin == PCSP && s.row.CFA.Reg == uint64(c.arch.FP) && c.leftGoroutine() {
 		return atRoot
 	}
-	return c.applyRow(s.row, s.origin)
+	e := c.applyRow(s.row, s.origin)
+	if e != nil && (e.stop == BadCFA || e.stop == NotAdvancing) && hasCode(c.arch) && c.stepCode(s) {
+		// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its
+		// pushes down.
+		c.next.Note = "the table says: " + e.err.Error()
+		return nil
+	}
+	return e
 }
 
 // leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:
@@ -44,6 +51,9 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	if hasCode(c.arch) && c.stepCode(s) {
 		return nil
 	}
+	if s.leaves {
+		return end(NoRule, "%s", s.why)
+	}
 	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
 		return nil
 	}
@@ -58,9 +68,10 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	case e == atRoot:
 		// A frame pointer of 0 marks the outermost frame by the ABI, but code that keeps
 		// none may hold a 0 there by chance.
-		return end(NoRule, "%s, and the frame pointer is 0", s.noRule)
-	case e.stop == NoRule:
-		return end(NoRule, "%s; %v", s.noRule, e.err)
+		return end(NoRule, "%s, and the frame pointer is 0", s.why)
+	case e.stop == NoRule, e.stop == BadCFA:
+		// What stands in the frame pointer of code that may keep none says nothing.
+		return end(NoRule, "%s; %v", s.why, e.err)
 	}
 	return e
 }

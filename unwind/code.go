@@ -107,6 +107,9 @@ func (c *cursor) stepCode(s *site) bool {
 			return true
 		}
 	}
+	if s.leaves {
+		return false
+	}
 	if c.stepCallTarget(f) {
 		return true
 	}
@@ -163,13 +166,23 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	return rows
 }
 
-// bounds asks for the function of the top frame.
+// bounds asks for the function of the top frame: its symbol, or the range of its table entry.
 func (c *cursor) bounds(f *Frame, bias uint64) (start, end uint64, ok bool) {
-	if c.w.functions == nil || f.Module == nil || f.Module.Err != nil || bias != f.Module.Base() {
+	if f.Module == nil || f.Module.Err != nil || bias != f.Module.Base() {
 		return 0, 0, false
 	}
-	s, e, ok := c.w.functions.Bounds(f.Module, f.Module.Vaddr(f.LookupPC()))
-	return uint64(s), uint64(e), ok
+	v := f.Module.Vaddr(f.LookupPC())
+	if c.w.functions != nil {
+		if s, e, ok := c.w.functions.Bounds(f.Module, v); ok {
+			return uint64(s), uint64(e), true
+		}
+	}
+	if t := c.w.table(f.Module); t.cfi != nil {
+		if fde, err := t.cfi.FDE(uint64(v)); err == nil {
+			return fde.Start, fde.End, true
+		}
+	}
+	return 0, 0, false
 }
 
 // searchWords bounds the search for the call that entered a function. musl's fmt_fp has a

@@ -21,43 +21,54 @@ func openPCLN(m *module.Module) (*pclntab.Table, error) {
 	return t, err
 }
 
-// pcspRow makes a row of Go's table of stack depths: the distance from SP to the return address.
+// golang finds what Go's own table says of v: the distance from SP to the return address, and
+// which functions are the outermost of their stacks.
+//
 // Source: cmd/compile/abi-internal.md and runtime/symtab.go of the Go distribution.
-func (t *tables) pcspRow(v uint64, arch *regs.Arch) (row *cfi.Row, root, ok bool) {
+func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
+	if t.pcln == nil {
+		return found{}, false
+	}
 	f, ok := t.pcln.Func(v)
 	if !ok {
-		return nil, false, false
-	}
-	depth, ok := f.SPDelta(v)
-	if !ok || depth < 0 {
-		return nil, false, false
+		return found{}, false
 	}
 	flags, _ := f.Flags()
 	if flags&pclntab.TopFrame != 0 {
-		return &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.PC), RA: cfi.Rule{Kind: cfi.Undefined}}, true, true
+		row := &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.PC), RA: cfi.Rule{Kind: cfi.Undefined}}
+		return found{row: row, origin: PCSP, root: true}, true
 	}
-	if arch.LR != regs.NoReg {
-		return linkRow(v, int64(depth), arch), false, true
+	depth, ok := f.SPDelta(v)
+	if !ok || depth < 0 {
+		return found{why: "Go's table does not know the depth of the stack in " + f.Name()}, true
 	}
-	word := int64(arch.WordSize)
-	row = &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.PC),
-		CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.SP), N: int64(depth) + word},
-		RA:  cfi.Rule{Kind: cfi.Offset, N: -word}}
-	keepsFP := arch == regs.AMD64 && int64(depth) >= word
-	if keepsFP {
-		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP), Rule: cfi.Rule{Kind: cfi.Offset, N: -2 * word}}}
-	}
+	row := pcspRow(v, int64(depth), arch)
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
-		if !keepsFP {
-			return nil, false, false
-		}
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
 		// that they pushed first stays where rbp points.
+		if arch != regs.AMD64 || len(row.Regs) == 0 {
+			return found{leaves: true, why: f.Name() + " goes to another stack"}, true
+		}
 		if v >= f.Entry+recordPrologue {
-			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: 2 * word}
+			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: 2 * int64(arch.WordSize)}
 		}
 	}
-	return row, false, true
+	return found{row: row, origin: PCSP}, true
+}
+
+// pcspRow is the row at v of a function whose SP stands depth bytes below its return address.
+func pcspRow(v uint64, depth int64, arch *regs.Arch) *cfi.Row {
+	if arch.LR != regs.NoReg {
+		return linkRow(v, depth, arch)
+	}
+	word := int64(arch.WordSize)
+	row := &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.PC),
+		CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.SP), N: depth + word},
+		RA:  cfi.Rule{Kind: cfi.Offset, N: -word}}
+	if arch == regs.AMD64 && depth >= word {
+		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP), Rule: cfi.Rule{Kind: cfi.Offset, N: -2 * word}}}
+	}
+	return row
 }
 
 // recordPrologue is the length of "push rbp; mov rbp, rsp".

@@ -14,11 +14,8 @@ type siteKey struct {
 
 // site is what the code and the tables at one PC say, which is the same for every stack.
 type site struct {
-	row    *cfi.Row // nil: no table covers it
-	origin Origin
-	root   bool   // an outermost function by its table
-	entry  bool   // no table, and it lies in the start code of a program
-	noRule string // why row is nil, for the message
+	found       // row is nil where no table covers it
+	entry  bool // no table, and it lies in the start code of a program
 	signal signalSite
 	// call says that a call instruction ends here, so that PC can be a return address; called
 	// is its target if direct.
@@ -64,7 +61,7 @@ func (c *cursor) fill(s *site, key siteKey, m *module.Module) {
 		s.called, s.direct, s.call = c.callBefore(key.pc)
 	}
 	if m == nil {
-		s.noRule = "code of no file"
+		s.why = "code of no file"
 		return
 	}
 	lookup := key.pc
@@ -73,7 +70,7 @@ func (c *cursor) fill(s *site, key siteKey, m *module.Module) {
 	}
 	v := m.Vaddr(lookup)
 	t := c.w.table(m)
-	s.row, s.origin, s.root, s.noRule = t.row(uint64(v), c.arch)
+	s.found = t.find(uint64(v), c.arch)
 	if key.interrupted && hasCode(c.arch) {
 		c.mendThunk(s, key.pc, m)
 	}
@@ -108,7 +105,7 @@ func (c *cursor) noteReturn(ra mem.Addr) {
 		return
 	}
 	s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
-	if !s.call && s.signal.kind == noSignal {
+	if !s.call && !s.root && s.signal.kind == noSignal {
 		c.next.Note = "no call before the return address"
 	}
 }

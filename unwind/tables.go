@@ -16,9 +16,8 @@ import (
 // tables are the unwind tables of one module.
 type tables struct {
 	m     *module.Module
-	cfi   *cfi.Table
-	debug *cfi.Table // .debug_frame that had to be inflated; made on demand
-	tried bool
+	cfi   *cfi.Table // .eh_frame; nil if m could not be read
+	debug *cfi.Table // .debug_frame, made on demand
 	pcln  *pclntab.Table
 	err   error // why pcln could not be read
 }
@@ -39,9 +38,6 @@ func (w *Walker) table(m *module.Module) *tables {
 	}
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
 		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr")}
-	if s, ok := m.Section(".debug_frame"); ok && !s.Compressed {
-		config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: s.Data}
-	}
 	if s, ok := m.Section(".text"); ok {
 		config.TextBase = uint64(s.Addr)
 	}
@@ -71,29 +67,59 @@ func section(m *module.Module, name string) cfi.Section {
 	return cfi.Section{Addr: uint64(s.Addr), Data: s.Data}
 }
 
-// row returns the row for v and how it was found. Without one it says why.
-func (t *tables) row(v uint64, arch *regs.Arch) (row *cfi.Row, o Origin, root bool, why string) {
+// found is what the tables say of an address.
+type found struct {
+	row    *cfi.Row
+	origin Origin
+	root   bool // the outermost function of its stack
+	leaves bool // the function goes to another stack somewhere, and keeps no frame record
+	why    string
+}
+
+// find asks .eh_frame, Go's table, and .debug_frame last: what Go writes there does not tell
+// the functions that switch stacks.
+func (t *tables) find(v uint64, arch *regs.Arch) found {
 	if t.cfi == nil {
 		if t.m.Err != nil {
-			return nil, 0, false, t.m.Err.Error()
+			return found{why: t.m.Err.Error()}
 		}
-		return nil, 0, false, "unknown machine"
+		return found{why: "unknown machine"}
 	}
 	row, err := t.cfi.Row(v)
 	if err == nil {
-		return row, CFI, row.RA.Kind == cfi.Undefined, ""
+		return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
 	}
-	if t.pcln != nil {
-		if r, root, ok := t.pcspRow(v, arch); ok {
-			return r, PCSP, root, ""
-		}
+	if f, ok := t.golang(v, arch); ok {
+		return f
 	}
 	if errors.Is(err, cfi.ErrNoFDE) {
-		if r, err2 := t.inflated().Row(v); err2 == nil {
-			return r, CFI, r.RA.Kind == cfi.Undefined, ""
+		row, debugErr := t.debugFrame().Row(v)
+		if debugErr == nil {
+			return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
+		}
+		if !errors.Is(debugErr, cfi.ErrNoFDE) {
+			err = debugErr
 		}
 	}
-	return nil, 0, false, err.Error()
+	return found{why: err.Error()}
+}
+
+// debugFrame returns the table of .debug_frame; an empty one if there is none.
+func (t *tables) debugFrame() *cfi.Table {
+	if t.debug != nil {
+		return t.debug
+	}
+	arch := archOf(t.m)
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	if s, ok := t.m.Section(".debug_frame"); ok {
+		data := s.Data
+		if s.Compressed {
+			data, _ = inflate(s.Data, t.m.Class()) // nil if it cannot be: then there is no table
+		}
+		config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: data}
+	}
+	t.debug = cfi.New(config)
+	return t.debug
 }
 
 // maxInflated bounds what a compressed .debug_frame may become.
