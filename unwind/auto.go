@@ -29,10 +29,9 @@ func (c *cursor) stepTable(s *site) *ending {
 		return atRoot
 	}
 	e := c.applyRow(s.row, s.origin)
-	if e != nil && (e.stop == BadCFA || e.stop == NotAdvancing) && hasCode(c.arch) && c.stepCode(s) {
-		// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its
-		// pushes down.
-		c.next.Note = "the table says: " + e.err.Error()
+	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes
+	// down, its memcpy not at all.
+	if e != nil && e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
 		return nil
 	}
 	return e
@@ -48,7 +47,7 @@ func (c *cursor) leftGoroutine() bool {
 // stepNoTable steps out of code that no table covers.
 func (c *cursor) stepNoTable(s *site) *ending {
 	innermost := c.top().Interrupted
-	if hasCode(c.arch) && c.stepCode(s) {
+	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
 	}
 	if s.leaves {

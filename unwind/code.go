@@ -94,9 +94,15 @@ func (c *cursor) findSignal(pc mem.Addr) signalSite {
 // trampolineBytes is more than the longest trampoline has.
 const trampolineBytes = 16
 
+// How sure a way through code must be.
+const (
+	sure   = true  // it begins where the function does
+	unsure = false // or it ends where a return stands, which a call that never returns may hide
+)
+
 // stepCode steps by what the instructions say, the surest way first: from the beginning of the
 // function, from the target of the call that the stack shows, forward to the return.
-func (c *cursor) stepCode(s *site) bool {
+func (c *cursor) stepCode(s *site, certainty bool) bool {
 	f := c.top()
 	if !s.codeRead {
 		s.code = c.readCode(f)
@@ -112,6 +118,9 @@ func (c *cursor) stepCode(s *site) bool {
 	}
 	if c.stepCallTarget(f) {
 		return true
+	}
+	if certainty == sure {
+		return false
 	}
 	for i := range s.code {
 		if !s.code[i].exact && c.tryRow(&s.code[i].row) {

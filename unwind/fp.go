@@ -27,7 +27,7 @@ func (c *cursor) stepFramePointer() *ending {
 	}
 	v, err := c.word(fp + mem.Addr(rec.RA))
 	if err != nil {
-		return &ending{ReadFault, err}
+		return failed(ReadFault, err)
 	}
 	ra := c.code(v)
 	if ra == 0 {
@@ -38,7 +38,7 @@ func (c *cursor) stepFramePointer() *ending {
 	}
 	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
-		return &ending{ReadFault, err}
+		return failed(ReadFault, err)
 	}
 	next := c.regs
 	// Only what the record holds is known of the caller: the rest was not saved here but

@@ -31,7 +31,7 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	}
 	cfa, err := c.cfa(row)
 	if err != nil {
-		return &ending{BadCFA, err}
+		return failed(BadCFA, err)
 	}
 	if e := c.checkCFA(cfa, row); e != nil {
 		return e
@@ -41,10 +41,10 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 		return e
 	}
 	if ra == 0 {
-		return atRoot
+		return atZero
 	}
 	if !c.executable(ra) {
-		return end(NoRule, "return address %#x is in no executable mapping", uint64(ra))
+		return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
 	}
 	next := c.restore(row, cfa)
 	next.Set(c.arch.PC, uint64(ra))
@@ -88,7 +88,7 @@ func (c *cursor) dwarfName(n uint64) string {
 func (c *cursor) checkCFA(cfa mem.Addr, row *cfi.Row) *ending {
 	sp, _ := c.regs.SP()
 	if uint64(cfa)%uint64(c.arch.WordSize) != 0 {
-		return end(BadCFA, "CFA %#x is not aligned to %d bytes", uint64(cfa), c.arch.WordSize)
+		return impossible(BadCFA, "CFA %#x is not aligned to %d bytes", uint64(cfa), c.arch.WordSize)
 	}
 	// A return address in a register leaves a frame of no size (vfork, link registers).
 	grows := cfa > sp || cfa == sp && row.RA.Kind != cfi.Offset
@@ -97,9 +97,9 @@ func (c *cursor) checkCFA(cfa mem.Addr, row *cfi.Row) *ending {
 	}
 	if row.CFA.Kind == cfi.Register && row.CFA.Reg == c.spDWARF() {
 		if !grows {
-			return end(NotAdvancing, "CFA %#x is not above SP %#x", uint64(cfa), uint64(sp))
+			return impossible(NotAdvancing, "CFA %#x is not above SP %#x", uint64(cfa), uint64(sp))
 		}
-		return end(BadCFA, "CFA %#x lies outside of the stack %#x-%#x", uint64(cfa), uint64(c.lo), uint64(c.hi))
+		return impossible(BadCFA, "CFA %#x lies outside of the stack %#x-%#x", uint64(cfa), uint64(c.lo), uint64(c.hi))
 	}
 	return c.descend(cfa, sp)
 }
@@ -108,10 +108,10 @@ func (c *cursor) checkCFA(cfa mem.Addr, row *cfi.Row) *ending {
 func (c *cursor) descend(cfa, sp mem.Addr) *ending {
 	m := c.w.modules.Table().Find(cfa - 1)
 	if m == nil || m.Perm&(maps.Read|maps.Write) != maps.Read|maps.Write {
-		return end(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)", uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
+		return impossible(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)", uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
 	}
 	if c.descents++; c.descents > maxDescents {
-		return end(NotAdvancing, "CFA %#x is not above SP %#x, after %d changes of stack", uint64(cfa), uint64(sp), maxDescents)
+		return impossible(NotAdvancing, "CFA %#x is not above SP %#x, after %d changes of stack", uint64(cfa), uint64(sp), maxDescents)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (c *cursor) returnAddress(row *cfi.Row, cfa mem.Addr) (mem.Addr, *ending) {
 	}
 	v, ok, err := c.value(row.RA, row.RAReg, cfa)
 	if err != nil {
-		return 0, &ending{ReadFault, fmt.Errorf("read return address: %w", err)}
+		return 0, failed(ReadFault, fmt.Errorf("read return address: %w", err))
 	}
 	if !ok {
 		return 0, end(NoRule, "return address is in a register that is not known")

@@ -88,7 +88,7 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 	if layout.pointer >= 0 {
 		v, err := c.word(base + mem.Addr(layout.pointer))
 		if err != nil {
-			return &ending{ReadFault, fmt.Errorf("read signal context: %w", err)}
+			return failed(ReadFault, fmt.Errorf("read signal context: %w", err))
 		}
 		base = mem.Addr(v)
 	}
@@ -96,7 +96,7 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 	for _, slot := range layout.slots {
 		v, err := c.word(mem.Addr(c.mask(uint64(base) + uint64(layout.base+slot.off))))
 		if err != nil {
-			return &ending{ReadFault, fmt.Errorf("read signal context: %w", err)}
+			return failed(ReadFault, fmt.Errorf("read signal context: %w", err))
 		}
 		next.Set(slot.reg, v)
 	}
@@ -136,7 +136,7 @@ func (c *cursor) stepBadPC() *ending {
 	} else {
 		v, err := c.word(sp)
 		if err != nil {
-			return &ending{ReadFault, err}
+			return failed(ReadFault, err)
 		}
 		ra = c.code(v)
 		cfa += mem.Addr(c.arch.WordSize)

@@ -69,7 +69,7 @@ func (w *Walker) Walk(t *snapshot.Thread, memory mem.Reader, opt Options) Stack 
 	e := end(ReadFault, "walk ended early")
 	// Tables and code are mapped files, which may become shorter while they are read.
 	if err := module.Guard("unwind tables", func() error { e = c.run(step, limit); return nil }); err != nil {
-		e = &ending{ReadFault, err}
+		e = failed(ReadFault, err)
 	}
 	return Stack{Frames: c.frames, Stop: e.stop, Err: e.err}
 }
@@ -111,13 +111,25 @@ func context(t *snapshot.Thread) (regs.Registers, bool) {
 type ending struct {
 	stop Stop
 	err  error
+	// impossible says that a table's row contradicts the stack: it is wrong, or the stack is.
+	impossible bool
 }
 
 func end(stop Stop, format string, args ...any) *ending {
-	return &ending{stop, fmt.Errorf(format, args...)}
+	return failed(stop, fmt.Errorf(format, args...))
 }
 
-var atRoot = &ending{stop: Root}
+func failed(stop Stop, err error) *ending { return &ending{stop: stop, err: err} }
+
+func impossible(stop Stop, format string, args ...any) *ending {
+	return &ending{stop: stop, err: fmt.Errorf(format, args...), impossible: true}
+}
+
+var (
+	atRoot = &ending{stop: Root}
+	// atZero is a root by a return address of 0 where a table expects one.
+	atZero = &ending{stop: Root, impossible: true}
+)
 
 // cursor is the state of one walk: the registers of the frame last pushed.
 type cursor struct {
@@ -211,5 +223,5 @@ func (c *cursor) isRoot(step func() *ending) bool {
 	e := step()
 	*c = saved
 	*c.top() = top
-	return e == atRoot
+	return e != nil && e.stop == Root
 }
