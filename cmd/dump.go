@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,8 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	}
 	return a.writeOutput(o.output, func(w io.Writer) error {
 		shown, missing := 0, 0
-		for i, pid := range o.pids {
+		unseen := slices.Clone(o.tids)
+		for _, pid := range o.pids {
 			d, err := o.look(ctx, pid)
 			if err != nil {
 				a.complain(err)
@@ -47,7 +49,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 			if d == nil {
 				continue
 			}
-			if i > 0 && o.format == "text" {
+			if shown > 0 && o.format == "text" {
 				fmt.Fprintln(w)
 			}
 			if err := formats[string(o.format)](w, d, a.reportOptions(o)); err != nil {
@@ -57,15 +59,24 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 			if tellMissing(a, d) {
 				missing++
 			}
+			unseen = slices.DeleteFunc(unseen, func(tid int) bool { return hasThread(d, tid) })
 		}
-		switch {
-		case shown == 0:
+		if shown == 0 {
 			return errNothing
-		case missing > 0:
+		}
+		for _, tid := range unseen {
+			a.complain(fmt.Errorf("thread %d: no such thread", tid))
+		}
+		if missing+len(unseen) > 0 {
 			return errPart
 		}
 		return nil
 	})
+}
+
+// hasThread tells whether d shows thread tid.
+func hasThread(d *profile.Dump, tid int) bool {
+	return slices.ContainsFunc(d.Threads, func(t profile.Thread) bool { return t.TID == tid })
 }
 
 func (a *app) reportOptions(o *dumpOptions) report.Options {

@@ -117,7 +117,7 @@ func (s *session) missed(t *thread, m Miss) {
 	switch {
 	case t.truth.inJump:
 		m.Cause = InJump
-	case missing > 0 && missing <= startFrames && len(m.Walked) > 0 && agrees(m.Truth, m.Walked) && t.tid == s.leader:
+	case missing > 0 && missing <= startFrames && len(m.Walked) > 0 && agrees(m.Truth, m.Walked):
 		m.Cause = StartCode
 	case t.truth.signals(func(frame, pc, sp uint64) bool {
 		savedPC, savedSP, ok := t.space.savedContext(frame)

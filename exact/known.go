@@ -22,6 +22,8 @@ var known = []struct{ function, cause string }{
 	{"swapcontext", InJump},
 	{"__swapcontext", InJump},
 	{"uw_install_context_1", InJump},
+	{"sigsetjmp", InJump}, // of musl: when it returns again, the truth knows its caller no more
+	{"__sigsetjmp_tail", InJump},
 	{"__x86_return_thunk", Thunk},
 	{"runtime.systemstack", GoSwitch},
 	{"runtime.mcall", GoSwitch},

@@ -24,14 +24,15 @@ type objectNames struct {
 	symbols  []elf.Symbol // functions, ascending
 }
 
-// name fills the names of a Miss.
+// name fills the names of a Miss. A return address is named by the call before it, which may be
+// the last instruction of its function.
 func (s *session) name(t *thread, m *Miss) {
 	m.Symbol = s.names.find(t.space.table, m.PC)
-	for _, a := range m.Truth {
-		m.names = append(m.names, s.names.find(t.space.table, a))
+	for i, a := range m.Truth {
+		m.names = append(m.names, s.names.find(t.space.table, a-uint64(min(i, 1))))
 	}
 	for i := range m.Walked {
-		m.names = append(m.names, s.names.find(t.space.table, uint64(m.Walked[i].PC)))
+		m.names = append(m.names, s.names.find(t.space.table, uint64(m.Walked[i].LookupPC())))
 	}
 }
 

@@ -15,8 +15,8 @@ const (
 	// InJump is a stack that is being left for another place: longjmp, an exception that
 	// lands, a switch of stacks. Tables describe the target there, on purpose.
 	InJump = "jump in progress"
-	// StartCode is a walk that is right up to main and lacks only the frames of start code
-	// that has no tables.
+	// StartCode is a walk that is right so far and lacks only the outermost frames: those of
+	// start code that has no tables, or that Go marks as the top of its stacks.
 	StartCode = "start code"
 	// ChangedContext is a handler that has changed the saved registers: the place where its
 	// return will lead is no longer the one that was interrupted.

@@ -55,6 +55,7 @@ type thread struct {
 	stack     []byte // copy buffer
 	chain     []uint64
 	pending   []pendingMiss
+	free      bool // runs without steps until its mark; see skip.go
 	// swallow counts the stops for signals that Run itself caused and that must not be
 	// delivered, at most; see takeBack.
 	swallow int
@@ -75,10 +76,12 @@ func Run(argv []string, opt Options) (Report, error) {
 	s := &session{opt: opt, leader: pid, threads: map[int]*thread{}, spaces: map[int]*space{}, early: map[int]bool{}, names: names{}}
 	s.report = Report{ByCause: map[string]int{}, Stops: map[unwind.Stop]int{}, Origins: map[unwind.Origin]int{}, perSite: map[string]int{}}
 	defer s.kill()
-	if err := s.add(pid, newSpace(pid), nil); err != nil {
-		return s.report, err
+	if err = s.add(pid, newSpace(pid), nil); err == nil {
+		err = s.loop()
 	}
-	err = s.loop()
+	if errors.Is(err, errEnough) {
+		s.report.Status, err = "enough", nil
+	}
 	s.flush()
 	return s.report, err
 }
@@ -117,10 +120,7 @@ func (s *session) loop() error {
 		if err != nil {
 			return fmt.Errorf("wait: %w", err)
 		}
-		if err := s.changed(tid, ws); errors.Is(err, errEnough) {
-			s.report.Status = "enough"
-			return nil
-		} else if err != nil && !errors.Is(err, unix.ESRCH) { // killed meanwhile: its end follows
+		if err := s.changed(tid, ws); err != nil && !errors.Is(err, unix.ESRCH) { // killed meanwhile: its end follows
 			return err
 		}
 	}
@@ -140,6 +140,8 @@ func (s *session) changed(tid int, ws unix.WaitStatus) error {
 		}
 		delete(s.threads, tid)
 		return nil
+	case t != nil && t.free:
+		return s.ranFreely(t, ws.StopSignal())
 	case t == nil: // a child before its parent's event
 		s.early[tid] = true
 		return nil

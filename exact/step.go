@@ -179,5 +179,9 @@ func (s *session) injection(t *thread) unix.Signal {
 func (s *session) resume(t *thread, sig unix.Signal) error {
 	t.in = t.space.instruction(t.at.pc)
 	t.delivered = sig
+	if sig == 0 && t.atSkip() {
+		t.free = true
+		return ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+	}
 	return ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
 }

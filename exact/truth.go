@@ -71,6 +71,9 @@ func (t *Truth) step(in instruction, before, after point) {
 		t.cur.top().floating = true
 	case after.sp != before.sp:
 		t.moved(in, before, after)
+	case in.kind == jump && t.cur.top() != nil && t.floats(t.cur.top(), after):
+		t.cur.pop() // an exception that lands: its slot held the handler's address
+		t.inJump = false
 	default:
 		t.settle(after)
 		t.inJump = t.inJump && in.kind != jump
@@ -188,7 +191,7 @@ func (t *Truth) sigreturn(after point, pushed uint64) {
 		if e.slot == ^uint64(0) && s.under != nil {
 			t.cur = s.under
 		}
-		if e.addr == pushed && e.addr != after.pc {
+		if e.addr == pushed && after.sp == e.sp-t.word {
 			t.cur.push(entry{slot: after.sp, addr: pushed})
 		}
 		if after.sp > t.cur.base {

@@ -82,6 +82,15 @@ func TestTruth(t *testing.T) {
 			s.call(0x4000)
 			s.run(other, 0x4001, 0x7fc0) // mov %r8,%rsp
 		}, []uint64{0x4001, 0x1005}},
+		{"exception that lands: mov %rcx,%rsp; pop %rcx; jmp *%rcx", func(s *script) {
+			s.call(0x2000)
+			s.move(-64)
+			s.call(0x3000)
+			s.call(0x4000)
+			s.run(other, 0x4001, 0x7fb0)
+			s.run(pop, 0x4002, 0x7fb8)
+			s.run(jump, 0x2020, 0x7fb8)
+		}, []uint64{0x2020, 0x1005}},
 		{"handler", func(s *script) {
 			s.call(0x2000)
 			s.interrupt(point{0x5000, 0x7000})

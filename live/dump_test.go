@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -23,6 +24,7 @@ const bound = 30 * time.Second
 type outcome struct {
 	status         int
 	stdout, stderr string
+	peak           int64 // of resident memory, in bytes
 }
 
 // execute runs cmd, which must end within limit.
@@ -42,7 +44,8 @@ func execute(t testing.TB, limit time.Duration, name string, args ...string) out
 	} else if err != nil && !errors.As(err, &ended) {
 		t.Fatal(err)
 	}
-	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), usage.Maxrss << 10}
 }
 
 // show runs fpstack. Whatever it is given, it does not panic and does not die by a signal.

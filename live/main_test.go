@@ -17,7 +17,13 @@ var (
 	scratch string // directory for all of this run; others may enter it
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv("LIVE_SPIN") != "" {
+		spin()
+		return
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	var err error

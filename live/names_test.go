@@ -15,7 +15,7 @@ import (
 func compareNames(t *testing.T, d *dump, ours []frame, theirs []place) {
 	t.Helper()
 	for i, f := range ours {
-		want, _, _ := strings.Cut(theirs[i].name, "@")
+		want, _, _ := strings.Cut(strings.TrimSuffix(theirs[i].name, ".abi0"), "@")
 		got := f.Linkage
 		if got == "" {
 			got = f.Function

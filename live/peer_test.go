@@ -39,7 +39,7 @@ var (
 // number of frames.
 func euStack(t testing.TB, pid int) map[int][]place {
 	t.Helper()
-	o := execute(t, peerLimit, installed(t, "eu-stack"), "-n", "0", "-p", strconv.Itoa(pid))
+	o := execute(t, peerLimit, installed(t, "eu-stack"), "-r", "-n", "0", "-p", strconv.Itoa(pid))
 	return readStacks(o.stdout)
 }
 
@@ -58,8 +58,9 @@ func readStacks(text string) map[int][]place {
 	return stacks
 }
 
-// gdbScript prints physical frames in the form of eu-stack. What gdb's own backtrace prints
-// leaves the address out where a frame begins a source line.
+// gdbScript prints physical frames in the form of eu-stack, without those that have no place
+// on the stack: inlined functions, and functions that gdb knows to have ended in a jump. What
+// gdb prints for people leaves the address out where a frame begins a source line.
 const gdbScript = `
 import gdb
 gdb.execute("set backtrace past-main on")
@@ -70,7 +71,7 @@ for thread in gdb.selected_inferior().threads():
     print("TID %d:" % thread.ptid[1])
     f, i = gdb.newest_frame(), 0
     while f is not None:
-        if f.type() != gdb.INLINE_FRAME:
+        if f.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             print("#%d 0x%x %s" % (i, f.pc(), f.name() or ""))
             i += 1
         try:

@@ -39,6 +39,8 @@ var livePrograms = []struct {
 	{"signals-fp", []string{"nested"}},
 	{"signals-static", []string{"nested"}},
 	{"signals-m32", []string{"nested"}},
+	{"deep", []string{"3000"}},
+	{"deep-fp", []string{"3000"}},
 	{"except", nil},
 	{"except-clang", nil},
 }
@@ -77,10 +79,10 @@ func compareAll(t *testing.T, name string, pids []int) {
 func comparePeer(t *testing.T, row *row, pid int, peer peer) {
 	t.Helper()
 	for range 10 {
-		before := dumpJSON(t, pid)
+		before := dumpJSON(t, pid, "--max-frames", "0")
 		theirs := peer.look(t, pid)
 		asleep(t, pid)
-		after := dumpJSON(t, pid)
+		after := dumpJSON(t, pid, "--max-frames", "0")
 		if moved := movedBetween(before, after); moved != "" {
 			t.Logf("process %d: %s; again", pid, moved)
 			continue

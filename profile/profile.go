@@ -119,5 +119,6 @@ type Dump struct {
 	Threads  []Thread
 	Modules  []Module
 	Exited   int      // threads that ended before they were looked at
+	Late     int      // threads that stopped only after the others had been let go
 	Problems []string // what could not be had, for a person
 }

@@ -18,6 +18,7 @@ type document struct {
 	Threads  []*threadDoc `json:"threads"`
 	Modules  []*moduleDoc `json:"modules"`
 	Exited   int          `json:"exited"`
+	Late     int          `json:"late"`
 	Problems []string     `json:"problems"`
 }
 

@@ -36,7 +36,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: lossless(d.Process.Comm), Cmdline: losslessAll(d.Process.Cmdline),
 			Exe: lossless(d.Process.Exe), Arch: lossless(d.Process.Arch)},
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),

@@ -109,6 +109,9 @@ func (p *printer) counts() []string {
 	if missed > 0 {
 		pieces = append(pieces, fmt.Sprintf("%d not stopped", missed))
 	}
+	if d.Late > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d later than the others", d.Late))
+	}
 	if d.Exited > 0 {
 		pieces = append(pieces, fmt.Sprintf("%d exited meanwhile", d.Exited))
 	}

@@ -43,6 +43,7 @@ func full() *Snapshot {
 		Memory:   []mem.Range{{Start: 1<<64 - 4, Data: []byte{9, 8, 7, 6}}, {Start: 0x1000, Data: bytes.Repeat([]byte{1}, 100_000)}, {Start: 5}},
 		FDs:      map[int]string{0: "/dev/null", 7: "pipe:[\xff]"},
 		Exited:   3,
+		Late:     2,
 		Problems: []string{"thread 4123: operation not permitted"},
 	}
 }

@@ -34,6 +34,9 @@ type Snapshot struct {
 	FDs map[int]string
 	// Exited counts threads that were listed but ended before they could be looked at.
 	Exited int
+	// Late counts threads that stopped only after the others had been let go, so that they do
+	// not show the same instant.
+	Late int
 	// Problems are things that could not be had and that a person should know of.
 	Problems []string
 }

@@ -30,10 +30,8 @@ func helper(mode string) {
 }
 
 func recurse(n int) int {
-	if n == 0 {
-		for {
-			runtime.Gosched()
-		}
+	for n == 0 {
+		runtime.Gosched()
 	}
 	return recurse(n-1) + n
 }

@@ -31,7 +31,7 @@ func ParseStat(b []byte) (Stat, error) {
 		return Stat{}, malformed("stat", string(b))
 	}
 	f := strings.Fields(string(b[end+1:]))
-	if len(f) < 7 || len(f[0]) != 1 {
+	if len(f) < 7 || len(f[0]) != 1 || f[0] < "A" || f[0] > "z" {
 		return Stat{}, malformed("stat", string(b))
 	}
 	tid, err1 := strconv.Atoi(string(bytes.TrimSpace(b[:open])))

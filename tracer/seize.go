@@ -12,7 +12,7 @@ import (
 func (s *stop) seizeNew(from int) {
 	s.dog.reaping.Store(true)
 	defer s.dog.reaping.Store(false)
-	for i := from; i < len(s.threads) && s.ctx.Err() == nil; i++ {
+	for i := from; i < len(s.threads) && s.ctx.Err() == nil && !s.exec; i++ {
 		t := &s.threads[i]
 		if t.phase != listed || t.worker || t.state == 'Z' {
 			continue
@@ -46,6 +46,9 @@ func (s *stop) attach(tid int) unix.Errno {
 		switch {
 		case e == 0 || e == unix.ESRCH:
 			return e
+		case s.memory.replaced(s.table.All()[0].Start):
+			s.exec = true // what we seized may have taken over this id
+			return unix.ESRCH
 		case !s.p.present(tid):
 			return unix.ESRCH
 		case s.refusal != nil || try == 3:

@@ -166,7 +166,7 @@ func (s *stop) nothing() error {
 // result makes the Snapshot when all run again.
 func (s *stop) result(text []byte) *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
-		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems}
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems, Late: s.late}
 	out.Maps = s.laterMaps(text)
 	w := windows{table: out.Maps, limit: openWindow, total: s.p.opt.StackTotal}
 	for i := range s.threads {

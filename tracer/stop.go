@@ -44,6 +44,7 @@ type stop struct {
 	refusal    error
 	further    []mem.Range
 	problems   []string
+	late       int  // threads that stopped after the others had been let go
 	exec       bool // the process began another program
 	dirty      bool // something may still be traced: the tracer thread must end
 }
@@ -68,10 +69,11 @@ func (s *stop) run() {
 
 // together stops all threads at one instant: it lists again until no thread is new.
 func (s *stop) together() {
+	s.since = time.Since(s.clock)
 	s.seizeNew(0)
 	for range maxListings {
 		n := len(s.threads)
-		if !s.listNew() || s.ctx.Err() != nil {
+		if s.over() || !s.listNew() {
 			break
 		}
 		s.seizeNew(n)
@@ -92,7 +94,9 @@ func (s *stop) together() {
 		}
 		s.seizeNew(from)
 	}
-	s.collect(0)
+	if !s.exec {
+		s.collect(0)
+	}
 }
 
 // inBatches stops a few threads at a time. Those that do not stop are left for the end.
@@ -120,7 +124,7 @@ func (s *stop) inBatches() {
 
 // over tells whether the stop must not go on.
 func (s *stop) over() bool {
-	return s.ctx.Err() != nil || time.Since(s.clock)-s.since > s.opt.MaxPause
+	return s.exec || s.ctx.Err() != nil || time.Since(s.clock)-s.since > s.opt.MaxPause
 }
 
 func (s *stop) problem(text string) {

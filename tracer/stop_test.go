@@ -22,7 +22,10 @@ func TestJobControlStopStays(t *testing.T) {
 			c := start(t, "threads", 3, 1)
 			p := openTarget(t, c.pid())
 			unix.Kill(c.pid(), sig)
-			waitState(t, c.pid(), 'T')
+			ids, _ := p.ThreadIDs()
+			for _, tid := range ids {
+				waitState(t, tid, 'T')
+			}
 			for _, opt := range []StopOptions{{}, {Rolling: true, Batch: 2}} {
 				s := look(t, p, opt)
 				for _, th := range s.Threads {

@@ -65,5 +65,5 @@ func (s *stop) takeLate(i int) {
 	s.collect(i)
 	s.release(i)
 	s.threads = all
-	s.problem("some threads stopped later than the others")
+	s.late++
 }

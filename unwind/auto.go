@@ -50,11 +50,11 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
 	}
-	if s.leaves {
-		return end(NoRule, "%s", s.why)
-	}
 	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
 		return nil
+	}
+	if s.leaves {
+		return end(NoRule, "%s", s.why)
 	}
 	e := c.stepFramePointer()
 	switch {

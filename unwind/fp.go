@@ -48,6 +48,7 @@ func (c *cursor) stepFramePointer() *ending {
 	next.Set(c.arch.SP, uint64(fp)+uint64(rec.CFA))
 	next.Set(c.arch.PC, uint64(ra))
 	c.advance(fp+mem.Addr(rec.CFA), next, FramePointer)
+	c.loose = recordFloats(c.arch)
 	c.noteReturn(ra)
 	return nil
 }
@@ -56,10 +57,14 @@ func (c *cursor) stepFramePointer() *ending {
 func (c *cursor) checkFP(fp mem.Addr, rec regs.Record) *ending {
 	sp, _ := c.regs.SP()
 	width := mem.Addr(c.arch.WordSize)
+	below := mem.Addr(rec.Below)
+	if c.top().Origin == FramePointer {
+		below = 0 // SP is the end of a record, which no other one overlaps
+	}
 	switch {
 	case fp%width != 0:
 		return end(BadCFA, "frame pointer %#x is not aligned to %d bytes", uint64(fp), c.arch.WordSize)
-	case fp+mem.Addr(rec.Below) < sp && fp >= c.lo:
+	case fp+below < sp && fp >= c.lo:
 		return end(NotAdvancing, "frame pointer %#x did not grow (previous %#x)", uint64(fp), uint64(sp))
 	case fp < c.lo || fp+2*width > c.hi:
 		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo), uint64(c.hi))

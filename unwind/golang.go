@@ -45,12 +45,12 @@ func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
 	row := pcspRow(v, int64(depth), arch)
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
-		// that they pushed first stays where rbp points.
-		if arch != regs.AMD64 || len(row.Regs) == 0 {
+		// that they pushed first stays where the frame pointer points.
+		if len(row.Regs) == 0 {
 			return found{leaves: true, why: f.Name() + " goes to another stack"}, true
 		}
-		if v >= f.Entry+recordPrologue {
-			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: 2 * int64(arch.WordSize)}
+		if v >= f.Entry+recordPrologue[arch] && !popsRecord(f, v, arch) {
+			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}
 		}
 	}
 	return found{row: row, origin: PCSP}, true
@@ -71,8 +71,20 @@ func pcspRow(v uint64, depth int64, arch *regs.Arch) *cfi.Row {
 	return row
 }
 
-// recordPrologue is the length of "push rbp; mov rbp, rsp".
-const recordPrologue = 4
+// recordPrologue is the length of the instructions that make the frame record and set the
+// frame pointer: "push rbp; mov rbp, rsp" on amd64; on arm64 for large frames "sub x20, sp, #n;
+// stp x29, x30, [x20, #-8]; mov sp, x20; sub x29, sp, #8", for small ones one less.
+var recordPrologue = map[*regs.Arch]uint64{regs.AMD64: 4, regs.ARM64: 16}
+
+// popsRecord tells whether v is the last instruction with a frame, "ldr x30, [sp], #n": before
+// it x29 was given back to the caller, and SP is on the first stack again.
+func popsRecord(f pclntab.Func, v uint64, arch *regs.Arch) bool {
+	if arch != regs.ARM64 {
+		return false
+	}
+	depth, ok := f.SPDelta(v + 4)
+	return ok && depth == 0
+}
 
 // linkRow is the row of an architecture with a link register: a function with a frame keeps LR
 // at 0(SP), and on arm64 the frame pointer below it.

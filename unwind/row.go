@@ -59,6 +59,9 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 func (c *cursor) cfa(row *cfi.Row) (mem.Addr, error) {
 	switch row.CFA.Kind {
 	case cfi.Register:
+		if c.loose && row.CFA.Reg == c.spDWARF() {
+			return c.cfaByRecord(row)
+		}
 		v, ok := machine{c}.Reg(row.CFA.Reg)
 		if !ok {
 			return 0, fmt.Errorf("CFA rests on %s, which is not known", c.dwarfName(row.CFA.Reg))

@@ -84,7 +84,10 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 	if !ok {
 		return end(NoRule, "SP is not known in the signal trampoline")
 	}
-	base := sp - mem.Addr(s.moved)
+	base, e := c.signalFrame(sp-mem.Addr(s.moved), layout)
+	if e != nil {
+		return e
+	}
 	if layout.pointer >= 0 {
 		v, err := c.word(base + mem.Addr(layout.pointer))
 		if err != nil {

@@ -142,6 +142,7 @@ type cursor struct {
 	next     Frame // what is known of the frame to be pushed
 	lo, hi   mem.Addr
 	descents int
+	loose    bool // SP is only a lower bound: see recordFloats
 }
 
 // push appends the frame that the registers stand for.
@@ -214,6 +215,7 @@ func (c *cursor) executable(a mem.Addr) bool {
 func (c *cursor) advance(cfa mem.Addr, r regs.Registers, o Origin) {
 	c.top().CFA = cfa
 	c.regs = r
+	c.loose = false
 	c.next.Origin = o
 }
 

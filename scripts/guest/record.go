@@ -7,7 +7,6 @@
 //	record NAME COMMAND [ARGUMENT…]
 //
 // The program writes a byte to its standard output when it is ready, and is ended afterwards.
-// One that will block after that byte is given until /proc shows it asleep.
 package main
 
 import (
@@ -21,7 +20,6 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
@@ -29,6 +27,9 @@ import (
 
 // stackLimit is far more than any target uses; a Go stack lies in an arena of 64 MiB.
 const stackLimit = 64 << 10
+
+// stackEnd is as much of the first stack as is stored if a thread does not stand on it.
+const stackEnd = 8 << 10
 
 func main() {
 	log.SetFlags(0)
@@ -79,20 +80,61 @@ func record(command []string) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, addVDSO(p, s)
+	if err := addMemory(p, s); err != nil {
+		return nil, err
+	}
+	addRecords(p, s)
+	return s, nil
 }
 
-// addVDSO copies the one module that no file holds.
-func addVDSO(p *tracer.Process, s *snapshot.Snapshot) error {
+// addMemory copies what a walk of the living process reads from it besides the stacks: the
+// vDSO, which no file holds, and the end of the first stack, which a thread may have left for
+// another one.
+func addMemory(p *tracer.Process, s *snapshot.Snapshot) error {
 	for _, m := range s.Maps.All() {
-		if m.Path != "[vdso]" || m.Perm&maps.Exec == 0 {
+		size := m.End - m.Start
+		switch m.Path {
+		case "[vdso]":
+		case "[stack]":
+			size = min(size, stackEnd)
+		default:
 			continue
 		}
-		r := mem.Range{Start: m.Start, Data: make([]byte, m.End-m.Start)}
+		r := mem.Range{Start: m.End - size, Data: make([]byte, size)}
 		if _, err := p.ReadMem(r.Data, r.Start); err != nil {
-			return fmt.Errorf("read vDSO: %w", err)
+			return fmt.Errorf("read %s: %w", m.Path, err)
 		}
 		s.Memory = append(s.Memory, r)
 	}
 	return nil
+}
+
+// maxRecords is more than the frames of any target.
+const maxRecords = 64
+
+// addRecords follows the frame pointers of each thread and copies what lies around those
+// records that are not in its stack: the goroutine's, if the thread is on its system stack.
+func addRecords(p *tracer.Process, s *snapshot.Snapshot) {
+	const around = 512
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if t.Registers == nil {
+			continue
+		}
+		fp, ok := t.Registers.FP()
+		for range maxRecords {
+			if !ok || fp == 0 {
+				break
+			}
+			if _, err := mem.Uint(s.Reader(t, nil), fp+8, 8, t.Registers.Arch.Order); err != nil {
+				r := mem.Range{Start: fp, Data: make([]byte, around)}
+				if _, err := p.ReadMem(r.Data, r.Start); err != nil {
+					break
+				}
+				s.Memory = append(s.Memory, r)
+			}
+			next, err := mem.Uint(p, fp, 8, t.Registers.Arch.Order)
+			fp, ok = mem.Addr(next), err == nil
+		}
+	}
 }

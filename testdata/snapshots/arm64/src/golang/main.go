@@ -58,8 +58,10 @@ func beta(how string) { gamma(how); sum++ }
 //go:noinline
 func alpha(how string) { beta(how); sum++ }
 
+// main stays on the first thread.
+func init() { runtime.LockOSThread() }
+
 func main() {
-	runtime.LockOSThread()
 	syscall.Write(1, []byte("R"))
 	alpha(os.Args[1])
 }

@@ -1,0 +1,31 @@
+//go:build linux && amd64
+
+package exact
+
+import "golang.org/x/sys/unix"
+
+// A program may have a part of it run at full speed, because it is long and is stepped elsewhere:
+// see testdata/step/skip.h. It says where the part begins by a system call with an argument that
+// nobody else gives, and sends itself a signal, ignored by default, where it ends. Both must stand
+// in the same invocation of a function, so that the true chain is the same.
+const (
+	skipMark = 0x51e9 // first argument of getpid, which has none
+	skipEnd  = unix.SIGURG
+)
+
+// atSkip tells whether t is about to say that a part begins.
+func (t *thread) atSkip() bool {
+	return t.in.kind == syscall_ && t.space.wide && t.regs.Rax == unix.SYS_GETPID && t.regs.Rdi == skipMark
+}
+
+// ranFreely handles a stop of a thread that ran at full speed.
+func (s *session) ranFreely(t *thread, sig unix.Signal) error {
+	if sig != skipEnd {
+		return ptrace(unix.PTRACE_CONT, t.tid, 0, uintptr(sig))
+	}
+	t.free, t.space.dirty = false, true
+	if err := s.look(t); err != nil {
+		return err
+	}
+	return s.compareAndResume(t)
+}

@@ -1,0 +1,179 @@
+//go:build linux
+
+package tracer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"golang.org/x/sys/unix"
+)
+
+// copyOf starts a copy of the sleeping target, whose file the test may change.
+func copyOf(t *testing.T) (c *target, path string, content []byte) {
+	t.Helper()
+	if built == "" {
+		t.Skip("no C compiler: gcc is needed to build the targets")
+	}
+	content, err := os.ReadFile(filepath.Join(built, "target"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "copy")
+	if err := os.WriteFile(path, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return launch(t, exec.Command(path, "sleep")), path, content
+}
+
+func mappingOf(t *testing.T, p *Process, path string) *maps.Mapping {
+	t.Helper()
+	table, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range table.All() {
+		if m.Path == path {
+			return &table.All()[i]
+		}
+	}
+	t.Fatalf("no mapping of %q", path)
+	return nil
+}
+
+func TestOpenMapping(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"as it was": func(string) error { return nil },
+		"deleted":   os.Remove,
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("other"), 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, path, want := copyOf(t)
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+			p := openTarget(t, c.pid())
+			data, got, release, err := p.OpenMapping(mappingOf(t, p, path))
+			if err != nil || got != path || !bytes.Equal(data, want) {
+				t.Fatalf("got %d bytes of %q, %v, want %d of %q", len(data), got, err, len(want), path)
+			}
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestOpenMappingWithoutMapFiles is the way of those who may not open map_files: the
+// mapping is one that is not there.
+func TestOpenMappingWithoutMapFiles(t *testing.T) {
+	c := start(t, "target", "sleep")
+	p := openTarget(t, c.pid())
+	libc, err := filepath.EvalSymlinks("/lib/x86_64-linux-gnu/libc.so.6")
+	if err != nil {
+		t.Skip("no libc at the usual place of this architecture")
+	}
+	m := *mappingOf(t, p, libc)
+	m.Start--
+	data, _, release, err := p.OpenMapping(&m)
+	want, _ := os.ReadFile(libc)
+	if err != nil || !bytes.Equal(data, want) {
+		t.Fatalf("got %d bytes, %v, want %d", len(data), err, len(want))
+	}
+	release()
+	m.Inode++
+	if _, _, _, err := p.OpenMapping(&m); !errors.Is(err, ErrReplaced) {
+		t.Errorf("another inode: got %v, want %v", err, ErrReplaced)
+	}
+	m.Path = "/dev/zero"
+	if st := (unix.Stat_t{}); unix.Stat(m.Path, &st) == nil {
+		m.Inode = uint64(st.Ino)
+	}
+	if data, _, _, err := p.OpenMapping(&m); err == nil {
+		t.Errorf("device: got %d bytes, want an error", len(data))
+	}
+	if _, _, _, err := p.OpenMapping(&maps.Mapping{Start: 1, End: 2, Path: "[vdso]"}); err == nil {
+		t.Error("mapping without a file: no error")
+	}
+}
+
+func TestOpenInStaysBelowRoot(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "secret"), []byte("out"), 0o644),
+		os.Mkdir(filepath.Join(dir, "root"), 0o755), os.WriteFile(filepath.Join(dir, "root", "plain"), []byte("in"), 0o644),
+		os.Symlink("../secret", filepath.Join(dir, "root", "up")),
+		os.Symlink(filepath.Join(dir, "secret"), filepath.Join(dir, "root", "absolute"))); err != nil {
+		t.Fatal(err)
+	}
+	root, err := openAt(unix.AT_FDCWD, filepath.Join(dir, "root"), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(root)
+	for how, open := range map[string]func(int, string) (int, error){"openat2": openIn, "by hand": openPlain} {
+		for _, path := range []string{"/up", "up", "/absolute", "/../secret", "/missing"} {
+			if fd, err := open(root, path); err == nil && content(t, fd) == "out" {
+				t.Errorf("%s: %q leads out", how, path)
+			}
+		}
+		fd, err := open(root, "/plain")
+		if err != nil || content(t, fd) != "in" {
+			t.Errorf("%s: /plain: %v", how, err)
+		}
+	}
+}
+
+func content(t *testing.T, fd int) string {
+	t.Helper()
+	defer unix.Close(fd)
+	f, err := os.Open(fmt.Sprint("/proc/self/fd/", fd))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b, _ := io.ReadAll(f)
+	return string(b)
+}
+
+func TestDescribeFDs(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TRACER_TEST_HELPER=files")
+	c := launch(t, cmd)
+	var listener, client, six, local, pipe, gone int
+	var listenAddr, clientAddr, sixAddr, localPath, goneName string
+	if _, err := fmt.Fscan(c.out, &listener, &listenAddr, &client, &clientAddr, &six, &sixAddr, &local, &localPath, &pipe, &gone, &goneName); err != nil {
+		t.Fatal(err)
+	}
+	p := openTarget(t, c.pid())
+	got := p.DescribeFDs([]int{listener, client, six, local, pipe, gone, -1, 9999})
+	want := map[int]string{
+		listener: "tcp " + listenAddr + " LISTEN",
+		client:   "tcp " + clientAddr + " -> " + listenAddr + " ESTABLISHED",
+		local:    "unix stream " + localPath + " LISTEN",
+		gone:     goneName + " (deleted)",
+	}
+	if sixAddr != "none" {
+		want[six] = "tcp6 " + sixAddr + " LISTEN"
+	}
+	for fd, text := range want {
+		if got[fd] != text {
+			t.Errorf("descriptor %d: got %q, want %q", fd, got[fd], text)
+		}
+	}
+	var inode int
+	if n, _ := fmt.Sscanf(got[pipe], "pipe:[%d]", &inode); n != 1 {
+		t.Errorf("pipe: got %q", got[pipe])
+	}
+	if _, ok := got[9999]; ok || len(got) > 6 {
+		t.Errorf("closed descriptors are described: %v", got)
+	}
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+package tracer
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+func TestParseStat(t *testing.T) {
+	const tail = " 1 4121 4121 0 -1 4194560 117 0 0 0 0 0 0 0 20 0 1 0 7133 2580480 197\n"
+	for _, row := range []struct {
+		name, text string
+		want       Stat
+	}{
+		{"plain", "4121 (sleep) S" + tail, Stat{4121, "sleep", 'S', 1, 4194560}},
+		{"name that imitates the end", "4121 (a) R 1) S" + tail, Stat{4121, "a) R 1", 'S', 1, 4194560}},
+		{"name with a newline and a parenthesis", "4121 (a\n() T" + tail, Stat{4121, "a\n(", 'T', 1, 4194560}},
+		{"empty name", "4121 () Z" + tail, Stat{4121, "", 'Z', 1, 4194560}},
+	} {
+		got, err := ParseStat([]byte(row.text))
+		if err != nil || got != row.want {
+			t.Errorf("%s: got %+v, %v, want %+v", row.name, got, err, row.want)
+		}
+	}
+	for _, text := range []string{"", "4121", "4121 (a", "4121 )(", "4121 (a) S", "4121 (a) SS 1 1 1 0 -1 0", "x (a) S 1 1 1 0 -1 0"} {
+		if got, err := ParseStat([]byte(text)); err == nil {
+			t.Errorf("%q: got %+v, want an error", text, got)
+		}
+	}
+}
+
+func TestKernelWorker(t *testing.T) {
+	for _, row := range []struct {
+		stat Stat
+		want bool
+	}{
+		{Stat{Comm: "iou-wrk-4121", Flags: 0x400010}, true},
+		{Stat{Comm: "iou-sqp-4121", Flags: 0x404050}, true},
+		{Stat{Comm: "iou-wrk-4121", Flags: 0x400000}, false}, // a thread that calls itself so
+		{Stat{Comm: "qemu", Flags: 0x400010}, false},         // PF_VCPU of an older kernel
+	} {
+		if got := row.stat.KernelWorker(); got != row.want {
+			t.Errorf("%+v: got %v", row.stat, got)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nTracerPid:\t77\nUid:\t0\t1\t2\t3\n" +
+		"Gid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\n"
+	want := Status{Name: "a b", TGID: 4121, TracerPid: 77, UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
+		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true}
+	if got, err := ParseStatus([]byte(text)); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	got, err := ParseStatus([]byte("Tgid:\t1\n"))
+	if err != nil || got.Seccomp != -1 || got.TracerPid != -1 || got.UIDs[0] != -1 {
+		t.Errorf("what is missing is not -1: %+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "Name:\tx\n", "Tgid:\tx\n", "Tgid:\t1\nUid:\t-1\n", "Tgid:\t1\nCapEff:\tzz\n"} {
+		if _, err := ParseStatus([]byte(bad)); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+func TestParseSyscall(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		want       *snapshot.Syscall
+	}{
+		{"running", "running\n", nil},
+		{"outside of a call", "-1 0x7ffc0000 0x401136\n", &snapshot.Syscall{Number: -1, SP: 0x7ffc0000, PC: 0x401136}},
+		{"in read", "0 0x3 0x7ffd 0x400 0x0 0x0 0xffffffffffffffff 0x7ffc0000 0x7f3a\n",
+			&snapshot.Syscall{Args: [6]uint64{3, 0x7ffd, 0x400, 0, 0, 1<<64 - 1}, SP: 0x7ffc0000, PC: 0x7f3a}},
+	} {
+		got, err := ParseSyscall([]byte(row.text))
+		if err != nil || (got == nil) != (row.want == nil) || got != nil && *got != *row.want {
+			t.Errorf("%s: got %+v, %v, want %+v", row.name, got, err, row.want)
+		}
+	}
+	for _, bad := range []string{"", "0\n", "5 0x1 0x2\n", "-1 7ffc 0x1\n", "0 1 2 3 4 5 6 7 8 9\n", "x 0x1 0x2\n"} {
+		if _, err := ParseSyscall([]byte(bad)); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+func TestParseKernelStack(t *testing.T) {
+	got := ParseKernelStack([]byte("[<0>] do_wait+0x5f/0xe0\n[<ffffffff81000000>] kernel_wait4+0xaf\n\n"))
+	if want := []string{"do_wait+0x5f/0xe0", "kernel_wait4+0xaf"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := ParseKernelStack([]byte(strings.Repeat("[<0>] f\n", 1000))); len(got) != maxKernelFrames {
+		t.Errorf("got %d frames", len(got))
+	}
+	if got := ParseWchan([]byte("0")); got != "" {
+		t.Errorf("hidden wchan: got %q", got)
+	}
+}
+
+func TestTaskCount(t *testing.T) {
+	c := start(t, "threads", 20, 1)
+	p := openTarget(t, c.pid())
+	ids, err := p.tasks.list(nil)
+	n, ok := p.tasks.count()
+	if err != nil || len(ids) != 21 || !ok || n != 21 {
+		t.Errorf("list: %d threads, %v; count: %d, %v; want 21", len(ids), err, n, ok)
+	}
+}
+
+func TestParseInet(t *testing.T) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the lines are those of a little-endian machine")
+	}
+	for _, row := range []struct{ table, line, want string }{
+		{"tcp", "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 100 0 0 10 0", "tcp 127.0.0.1:8080 LISTEN"},
+		{"tcp", "   1: 0100007F:1F90 0200007F:A001 01 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 20 4 30 10 -1", "tcp 127.0.0.1:8080 -> 127.0.0.2:40961 ESTABLISHED"},
+		{"udp6", "  9: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000  0  0 4242 2 0 0", "udp6 [2001:db8::1]:53"},
+	} {
+		inode, got, ok := parseInet(row.table, row.line)
+		if !ok || inode != 4242 || got != row.want {
+			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, row.want)
+		}
+	}
+	if _, _, ok := parseInet("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"); ok {
+		t.Error("the titles count as a socket")
+	}
+}
+
+func TestParseUnix(t *testing.T) {
+	for line, want := range map[string]string{
+		"0000000000000000: 00000002 00000000 00010000 0001 01  4242 /run/a b": "unix stream /run/a b LISTEN",
+		"0000000000000000: 00000003 00000000 00000000 0001 03  4242":          "unix stream CONNECTED",
+		"0000000000000000: 00000002 00000000 00000000 0002 01  4242 @x":       "unix dgram @x",
+	} {
+		if inode, got, ok := parseUnix("unix", line); !ok || inode != 4242 || got != want {
+			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, want)
+		}
+	}
+}
+
+func FuzzProc(f *testing.F) {
+	for _, name := range []string{"stat", "status", "syscall", "stack", "net/tcp", "net/tcp6", "net/unix"} {
+		if b, err := os.ReadFile("/proc/self/" + name); err == nil {
+			f.Add(b)
+		}
+	}
+	f.Add([]byte("1 (a) b) S 1 1 1 0 -1 0"))
+	f.Add([]byte("0 0x3 0x7ffd 0x400 0x0 0x0 0xffffffffffffffff 0x7ffc0000 0x7f3a\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if st, err := ParseStat(b); err == nil && st.State == 0 {
+			t.Error("stat without an error and without a state")
+		}
+		if st, err := ParseStatus(b); err == nil && st.TGID < 0 {
+			t.Error("status without an error and without a process")
+		}
+		if c, err := ParseSyscall(b); c != nil && err != nil {
+			t.Error("syscall with a result and an error")
+		}
+		if len(ParseKernelStack(b)) > maxKernelFrames {
+			t.Error("kernel stack without a bound")
+		}
+		ParseWchan(b)
+		appendIDs(nil, b)
+		for line := range strings.Lines(string(b)) {
+			parseInet("tcp", line)
+			parseUnix("unix", line)
+		}
+	})
+}
