@@ -13,14 +13,15 @@ import (
 // Code of arm64 may put its frame record anywhere into its frame: GCC puts it lowest, clang
 // below the other saved registers, Go below SP. So a step by the record alone tells the
 // caller's PC and frame pointer, but of its SP only a lower bound: the end of the record.
-// The cursor is loose then, until a frame is found whose CFA does not rest on SP.
+// So does a step by LR out of a function that has moved SP. The cursor is loose then, until a
+// frame is found whose CFA does not rest on SP.
 // Source: Procedure Call Standard for the Arm 64-bit Architecture, 6.4.6: "the location of the
 // frame record within a stack frame is not specified".
 
 // recordFloats tells whether a record says nothing exact of the caller's SP.
 func recordFloats(a *regs.Arch) bool { return a == regs.ARM64 }
 
-var errLoose = errors.New("CFA rests on SP, which the frame record of the callee does not tell")
+var errLoose = errors.New("CFA rests on SP, which is not known behind a callee without table")
 
 // cfaByRecord computes the CFA of a row that rests on SP while SP is a lower bound: by the
 // frame pointer, if the row shows a frame record and the function makes x29 point to it.
@@ -28,7 +29,7 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 	fp, ok := c.regs.FP()
 	rec, saved := c.arch.Record, row.Rule(uint64(c.arch.FP))
 	record := saved.Kind == cfi.Offset && row.RA.Kind == cfi.Offset && row.RA.N-saved.N == rec.RA-rec.SavedFP
-	if !ok || !record || !c.setsFP() {
+	if !ok || !record || !c.runsBefore(setsFP) {
 		return 0, errLoose
 	}
 	cfa := fp + mem.Addr(rec.SavedFP-saved.N)
@@ -45,10 +46,9 @@ const prologueWindow = 4096
 // maxFunction bounds how much of a function is read.
 const maxFunction = 1 << 20
 
-// setsFP tells whether the top frame's function sets x29 before its PC, by "add x29, sp, #n"
-// (also "mov x29, sp") or "sub x29, sp, #n".
-// Source: Arm Architecture Reference Manual, C6.2: ADD and SUB (immediate).
-func (c *cursor) setsFP() bool {
+// runsBefore tells whether the top frame's function has an instruction before its PC for which
+// is holds.
+func (c *cursor) runsBefore(is func(word uint32) bool) bool {
 	f := c.top()
 	if f.Module == nil || f.Module.Err != nil {
 		return false
@@ -60,15 +60,28 @@ func (c *cursor) setsFP() bool {
 	}
 	for v := start; v < pc; v += 4 {
 		text, ok := f.Module.Text(module.Vaddr(v))
-		if !ok || len(text) < 4 {
-			continue
-		}
-		op := binary.LittleEndian.Uint32(text) & 0xffc003ff
-		if op == 0x910003fd || op == 0xd10003fd {
+		if ok && len(text) >= 4 && is(binary.LittleEndian.Uint32(text)) {
 			return true
 		}
 	}
 	return false
+}
+
+// setsFP recognises "add x29, sp, #n" (also "mov x29, sp") and "sub x29, sp, #n".
+// Source: Arm Architecture Reference Manual, C6.2: ADD and SUB (immediate).
+func setsFP(word uint32) bool {
+	word &= 0xffc003ff
+	return word == 0x910003fd || word == 0xd10003fd
+}
+
+// movesSP recognises what puts SP elsewhere: ADD and SUB (immediate) to SP, and loads and stores
+// of one register or a pair that write the address back to SP.
+// Source: Arm Architecture Reference Manual, C4.1: data processing (immediate), loads and stores.
+func movesSP(word uint32) bool {
+	const base = 31 << 5
+	return word&0xbf80001f == 0x9100001f ||
+		word&(0x3a800000|base) == 0x28800000|base ||
+		word&(0x3b200400|base) == 0x38000400|base
 }
 
 // maxSignalFrame bounds the search for a signal frame: the handler's own frame, and the frame

@@ -328,7 +328,9 @@ func (c *cursor) stepLinkRegister() bool {
 	next := c.regs
 	next.Set(c.arch.PC, uint64(lr))
 	next.Forget(c.arch.LR)
+	loose := c.arch == regs.ARM64 && c.runsBefore(movesSP)
 	c.advance(sp, next, LinkRegister)
+	c.loose = loose
 	return true
 }
 

@@ -246,6 +246,8 @@ func TestReplayARM64(t *testing.T) {
 		{"the same program where nothing is signed", "chain-pac-notables-a57", []string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
 		{"tables by x29 behind code without", "mixed-fp", []string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"tables by SP behind code without", "mixed-nofp", []string{"spin(context) gamma(frame pointer) beta(frame pointer) bad CFA"}, "CFA rests on SP"},
+		{"tables by SP behind a leaf without", "mixed-leaf", []string{"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+		{"tables by SP behind a leaf without that moved SP", "mixed-leaf-array", []string{"spin(context) gamma(link register) bad CFA"}, "CFA rests on SP"},
 		{"signal in a leaf: LR lives under it", "signal", []string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"signal, signed return addresses", "signal-pac", []string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"signal frame found behind a frame record", "signal-notables", []string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},

@@ -1,11 +1,15 @@
 // _start -> main_ -> alpha -> beta -> gamma -> spin, in these forms:
 //   (none)  spin has called a function before it loops: it has a frame, and LR points into it
 //   LEAF    spin calls nothing: its caller is in LR alone
+//   OUTSIDE spin is in another file
 //   CYCLE   spin has a frame, and gamma's frame record leads back to itself
 #include "target.h"
 
 OUTLINE int tick(int n) { after(); return n + stop; }
 
+#ifdef OUTSIDE
+int spin(int n);
+#else
 OUTLINE int spin(int n)
 {
 #ifdef LEAF
@@ -21,6 +25,7 @@ OUTLINE int spin(int n)
 	return tick(n);
 #endif
 }
+#endif
 
 // gamma has an array on its stack, and values that must outlive calls in registers.
 OUTLINE int gamma(int n)
