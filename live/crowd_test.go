@@ -167,15 +167,21 @@ func turning(n int) bool {
 	return n > 0
 }
 
-// TestBusyThreads: every thread uses all of the processor that it gets.
-func TestBusyThreads(t *testing.T) {
+// runSelf starts this test program as a target.
+func runSelf(t *testing.T, what string, env ...string) *target {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), "LIVE_SPIN=1", "GOMAXPROCS=6", "GODEBUG=asyncpreemptoff=1")
-	p := launch(t, cmd).ready(t)
+	cmd.Env = append(append(os.Environ(), "LIVE_TARGET="+what), env...)
+	return launch(t, cmd).ready(t)
+}
+
+// TestBusyThreads: every thread uses all of the processor that it gets.
+func TestBusyThreads(t *testing.T) {
+	p := runSelf(t, "spin", "GOMAXPROCS=6", "GODEBUG=asyncpreemptoff=1")
 	busy := func() (n int) {
 		for _, tid := range threadsOf(p.pid) {
 			if stateOf(tid) == 'R' {
@@ -202,4 +208,48 @@ func TestBusyThreads(t *testing.T) {
 		}
 	}
 	checkFree(t, p.pid)
+}
+
+// leaderless is what the target of TestLeaderEnded does: its first thread ends, others stay.
+func leaderless() {
+	for range spinners {
+		go func() {
+			runtime.LockOSThread()
+			syscall.Pause()
+		}()
+	}
+	go func() {
+		for stateOf(os.Getpid()) != 'Z' {
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Println("R")
+		time.Sleep(time.Minute)
+	}()
+	syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+// TestLeaderEnded: the process is a zombie by its id, and lives.
+func TestLeaderEnded(t *testing.T) {
+	p := runSelf(t, "leaderless")
+	d := dumpJSON(t, p.pid)
+	found := 0
+	for i := range d.Threads {
+		if th := &d.Threads[i]; th.Stack.Complete && slices.Contains(th.functions(), "syscall.Pause") {
+			found++
+		}
+	}
+	if found != spinners {
+		t.Errorf("%d threads stand in syscall.Pause, want %d", found, spinners)
+	}
+	checkClean(t, show(t, "-p", strconv.Itoa(p.pid)).stdout)
+}
+
+// TestThreadForProcess: the id of a thread is not that of a process, and is told so or
+// leads to its process; it never shows the wrong one.
+func TestThreadForProcess(t *testing.T) {
+	p := runTarget(t, "threads", "2", "5")
+	tid := threadsOf(p.pid)[1]
+	o := show(t, "-p", strconv.Itoa(tid))
+	checkTold(t, o)
+	t.Logf("status %d, %.80q, %q", o.status, o.stdout, o.stderr)
 }

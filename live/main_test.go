@@ -18,11 +18,14 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("LIVE_SPIN") != "" {
+	switch os.Getenv("LIVE_TARGET") {
+	case "spin":
 		spin()
-		return
+	case "leaderless":
+		leaderless()
+	default:
+		os.Exit(run(m))
 	}
-	os.Exit(run(m))
 }
 
 func run(m *testing.M) int {

@@ -75,7 +75,7 @@ type Arg struct {
 // Syscall is the system call that a thread is in.
 type Syscall struct {
 	Number int64
-	Name   string // "" if the number is not known; "page fault" style words are in Thread.Why
+	Name   string // "" if the number is not known
 	Args   []Arg
 }
 

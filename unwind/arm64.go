@@ -15,8 +15,7 @@ import (
 // caller's PC and frame pointer, but of its SP only a lower bound: the end of the record.
 // So does a step by LR out of a function that has moved SP. The cursor is loose then, until a
 // frame is found whose CFA does not rest on SP.
-// Source: Procedure Call Standard for the Arm 64-bit Architecture, 6.4.6: "the location of the
-// frame record within a stack frame is not specified".
+// Source: Procedure Call Standard for the Arm 64-bit Architecture, "The Frame Pointer".
 
 // recordFloats tells whether a record says nothing exact of the caller's SP.
 func recordFloats(a *regs.Arch) bool { return a == regs.ARM64 }
@@ -39,15 +38,12 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 	return cfa, nil
 }
 
-// prologueWindow is how many bytes before a PC are searched for the instruction that sets x29
-// where the beginning of the function is not known.
+// prologueWindow is how many bytes of a function are searched for what its prologue does: the
+// first, or those before the PC where the beginning is not known.
 const prologueWindow = 4096
 
-// maxFunction bounds how much of a function is read.
-const maxFunction = 1 << 20
-
-// runsBefore tells whether the top frame's function has an instruction before its PC for which
-// is holds.
+// runsBefore tells whether the prologue of the top frame's function has an instruction before
+// the PC for which is holds.
 func (c *cursor) runsBefore(is func(word uint32) bool) bool {
 	f := c.top()
 	if f.Module == nil || f.Module.Err != nil {
@@ -55,10 +51,10 @@ func (c *cursor) runsBefore(is func(word uint32) bool) bool {
 	}
 	pc := uint64(f.Module.Vaddr(f.PC)) &^ 3
 	start, _, ok := c.bounds(f, f.Module.Base())
-	if !ok || start > pc || pc-start > maxFunction {
+	if !ok || start > pc {
 		start = pc - min(pc, prologueWindow)
 	}
-	for v := start; v < pc; v += 4 {
+	for v := start; v < min(pc, start+prologueWindow); v += 4 {
 		text, ok := f.Module.Text(module.Vaddr(v))
 		if ok && len(text) >= 4 && is(binary.LittleEndian.Uint32(text)) {
 			return true
@@ -86,7 +82,7 @@ func movesSP(word uint32) bool {
 
 // maxSignalFrame bounds the search for a signal frame: the handler's own frame, and the frame
 // with the largest vector registers.
-const maxSignalFrame = 1 << 20
+const maxSignalFrame = 128 << 10
 
 // signalFrame returns where the signal frame of the trampoline at the top begins: at SP. Where
 // that is only a lower bound it is searched: behind the signal frame, where x29 points, the

@@ -111,8 +111,7 @@ static void *server(void *uffd) {
 	return NULL;
 }
 
-static void prepare(long address) {
-	(void)address;
+static void prepare(void) {
 	if (is("seccomp")) {
 		if (pipe(bell) != 0)
 			live_die("pipe");
@@ -175,7 +174,7 @@ int main(int argc, char **argv) {
 	pthread_sigmask(SIG_BLOCK, &all, &kept);
 	for (long i = 0; i < spinners && i < 6; i++)
 		start(spinner, &book.turns[i]);
-	prepare(0);
+	prepare();
 	pthread_sigmask(SIG_SETMASK, &kept, NULL);
 	if (is("hole"))
 		rest_below_hole();

@@ -1,0 +1,115 @@
+//go:build linux
+
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+func TestIDs(t *testing.T) {
+	for _, tc := range []struct {
+		in   string
+		want string
+		ok   bool
+	}{
+		{"1", "1", true}, {"12,13", "12,13", true}, {" 7 , 8", "7,8", true},
+		{"0", "", false}, {"-4", "", false}, {"x", "", false}, {"1,,2", "", false}, {"4194305", "", false}, {"", "", false},
+	} {
+		var v ids
+		err := v.Set(tc.in)
+		if (err == nil) != tc.ok || tc.ok && v.String() != tc.want {
+			t.Errorf("Set(%q): got %q, %v, want %q, ok %v", tc.in, v.String(), err, tc.want, tc.ok)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"-p", "x"}, {"-p", "1", "extra"}, {"--nonsense"}, {"-p", "1", "--max-frames", "-1"},
+		{"-p", "1", "-f", "xml"}, {"-p", "1", "--unwind", "magic"}, {"-p", "1", "--color", "sometimes"},
+		{"-p", "1", "--max-pause", "0s"}, {"dump"}, {"version", "extra"},
+	} {
+		var out, complaint bytes.Buffer
+		if got := Execute(args, &out, &complaint); got != statusUsage {
+			t.Errorf("fpstack %q: got status %d, want %d", args, got, statusUsage)
+		}
+		if !strings.HasPrefix(complaint.String(), "fpstack: ") || out.Len() > 0 {
+			t.Errorf("fpstack %q: got %q on standard error and %q on standard output", args, complaint.String(), out.String())
+		}
+	}
+}
+
+func TestNoSuchProcess(t *testing.T) {
+	var out, complaint bytes.Buffer
+	if got := Execute([]string{"-p", "4194304"}, &out, &complaint); got != statusNothing {
+		t.Errorf("got status %d, want %d", got, statusNothing)
+	}
+	if !strings.Contains(complaint.String(), "no such process") || strings.Count(complaint.String(), "\n") != 1 {
+		t.Errorf("got %q, want one line that says no such process", complaint.String())
+	}
+}
+
+func TestOutputIsWholeOrNotThere(t *testing.T) {
+	a := &app{}
+	path := filepath.Join(t.TempDir(), "dump")
+	broken := errors.New("broken")
+	err := a.writeOutput(path, func(w io.Writer) error { io.WriteString(w, "half"); return broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
+		t.Errorf("files were left behind: %v", left)
+	}
+	err = a.writeOutput(path, func(w io.Writer) error { io.WriteString(w, "whole"); return errPart })
+	if got, _ := os.ReadFile(path); string(got) != "whole" || !errors.Is(err, errPart) {
+		t.Errorf("got %q and %v, want \"whole\" and %v", got, err, errPart)
+	}
+	if err := a.writeOutput("/nonexistent/dir/file", func(io.Writer) error { return nil }); err == nil {
+		t.Error("no error for a folder that is not there")
+	}
+}
+
+func TestEscape(t *testing.T) {
+	if got, want := escape("a\x1b[31m\n\u202eé\\"), `a\x1b[31m\n\u202eé\`; got != want {
+		t.Errorf("escape: got %q, want %q", got, want)
+	}
+}
+
+func TestRemedies(t *testing.T) {
+	yes, no := true, false
+	root := uint64(1) << capSysPtrace
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{&tracer.PermissionError{HidePID: true}, "hidepid"},
+		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &no}, "user namespace"},
+		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &yes, YamaScope: 3}, "until the next boot"},
+		{&tracer.PermissionError{UIDsDiffer: true, TargetUID: 7, OwnUID: 1000}, "uid 7 and we are uid 1000"},
+		{&tracer.PermissionError{Dumpable: &no}, "not dumpable"},
+		{&tracer.PermissionError{MoreCaps: true}, "capabilities"},
+		{&tracer.PermissionError{YamaScope: 1}, "sysctl kernel.yama.ptrace_scope=0"},
+		{&tracer.PermissionError{YamaScope: 2}, "ptrace_scope is 2"},
+		{&tracer.PermissionError{YamaScope: -1, Seccomp: 2}, "seccomp"},
+		{&tracer.TracedError{PID: 5, Tracer: 99, Name: "gdb"}, "process 99"},
+		{&tracer.TracedError{PID: 5, Mutual: true}, "holds this program"},
+		{&tracer.ZombieError{Parent: 33}, "process 33"},
+		{&tracer.KernelThreadError{PID: 2}, "/proc/2/stack"},
+		{tracer.ErrSelf, "second fpstack"},
+		{tracer.ErrNoProcess, ""},
+	} {
+		got := remedy(fmt.Errorf("wrapped: %w", tc.err))
+		if !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") || strings.Contains(got, "\n") {
+			t.Errorf("remedy of %v: got %q, want one line with %q", tc.err, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package resolve_test
+
+import (
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// jit names all code of one page, as two logical frames.
+type jit struct{ asked int }
+
+func (j *jit) Resolve(f *unwind.Frame) []profile.Frame {
+	j.asked++
+	if f.LookupPC()&^0xfff != 0x5000 {
+		return nil
+	}
+	return []profile.Frame{{Inlined: true, Func: "inner", Kind: profile.JIT}, {Func: "outer", Offset: 4, Kind: profile.JIT}}
+}
+
+func TestStack(t *testing.T) {
+	j := &jit{}
+	names := resolve.New(module.NewSet(maps.NewTable(nil), nil, nil), resolve.Options{}, j)
+	s := unwind.Stack{Stop: unwind.BadCFA, Err: mem.ErrUnmapped, Frames: []unwind.Frame{
+		{PC: 0x5004, Interrupted: true, Origin: unwind.Context},
+		{PC: 0x7000, Origin: unwind.CFI, Note: "hm"},
+		{PC: 0x5000, Origin: unwind.FramePointer}, // a return address: looked up in the page before
+	}}
+	got := names.Stack(&s)
+	want := []profile.Frame{
+		{Index: 0, Inlined: true, Func: "inner", Kind: profile.JIT, Module: -1},
+		{Index: 0, Addr: 0x5004, Interrupted: true, Func: "outer", Offset: 4, Kind: profile.JIT, Module: -1, Origin: "context"},
+		{Index: 1, Addr: 0x7000, Kind: profile.Unknown, Module: -1, Origin: "cfi", Note: "hm"},
+		{Index: 2, Addr: 0x5000, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
+	}
+	if len(got.Frames) != len(want) {
+		t.Fatalf("got %d frames, want %d: %+v", len(got.Frames), len(want), got.Frames)
+	}
+	for i := range want {
+		if got.Frames[i] != want[i] {
+			t.Errorf("frame %d:\ngot  %+v\nwant %+v", i, got.Frames[i], want[i])
+		}
+	}
+	if got.Complete || got.Stop != "bad CFA" || got.Detail != mem.ErrUnmapped.Error() {
+		t.Errorf("end: got %v %q %q, want false, bad CFA, %q", got.Complete, got.Stop, got.Detail, mem.ErrUnmapped)
+	}
+	asked := j.asked
+	names.Stack(&s)
+	if j.asked != asked {
+		t.Errorf("second look: asked %d times more, want none", j.asked-asked)
+	}
+}

@@ -1,0 +1,64 @@
+package resolve_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// calls is a snapshot of threads that read descriptor 7, wait on epoll descriptor 5, sleep,
+// and run.
+func calls() *snapshot.Snapshot {
+	s := &snapshot.Snapshot{Process: snapshot.Process{PID: 10, Comm: "x"}, Host: regs.AMD64, FDs: map[int]string{7: "pipe:[9]"}, Late: 1, Exited: 2}
+	for i, c := range []*snapshot.Syscall{
+		{Number: 0, Args: [6]uint64{7, 0x1000, 64}},
+		{Number: 232, Args: [6]uint64{5, 0x2000, 8, 0xffffffff}},
+		{Number: 230, Args: [6]uint64{0, 0, 0x3000, 0x3010}},
+		nil,
+	} {
+		s.Threads = append(s.Threads, snapshot.Thread{TID: 10 + i, State: 'S', Syscall: c})
+	}
+	return s
+}
+
+func TestDescriptors(t *testing.T) {
+	if got, want := resolve.Descriptors(calls()), []int{7, 5}; !reflect.DeepEqual(got, want) {
+		t.Errorf("Descriptors: got %v, want %v", got, want)
+	}
+}
+
+// A 386 thread has other numbers: 3 is read there.
+func TestDescriptorsOf32BitThread(t *testing.T) {
+	s := calls()
+	s.Threads = []snapshot.Thread{{TID: 1, Arch: regs.I386, Syscall: &snapshot.Syscall{Number: 3, Args: [6]uint64{4, 0, 1}}}}
+	if got, want := resolve.Descriptors(s), []int{4}; !reflect.DeepEqual(got, want) {
+		t.Errorf("Descriptors: got %v, want %v", got, want)
+	}
+}
+
+func TestDumpDescribesCalls(t *testing.T) {
+	s := calls()
+	names := resolve.New(module.NewSet(maps.NewTable(nil), nil, nil), resolve.Options{})
+	d := names.Dump(s, make([]unwind.Stack, len(s.Threads)))
+	if d.Late != 1 || d.Exited != 2 || d.Process.Arch != "amd64" {
+		t.Errorf("Dump: got late %d, exited %d, arch %q, want 1, 2, amd64", d.Late, d.Exited, d.Process.Arch)
+	}
+	read := d.Threads[0].Syscall
+	want := profile.Arg{Name: "fd", Value: 7, Text: "7", FD: "pipe:[9]"}
+	if read.Name != "read" || read.Args[0] != want {
+		t.Errorf("read: got %s(%+v, …), want read(%+v, …)", read.Name, read.Args[0], want)
+	}
+	if wait := d.Threads[1].Syscall; wait.Args[3].Text != "-1" || wait.Args[0].FD != "" {
+		t.Errorf("epoll_wait: got timeout %q and descriptor %q, want -1 and none", wait.Args[3].Text, wait.Args[0].FD)
+	}
+	if d.Threads[3].Syscall != nil {
+		t.Errorf("running thread: got call %+v, want none", d.Threads[3].Syscall)
+	}
+}
