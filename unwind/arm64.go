@@ -80,6 +80,49 @@ func movesSP(word uint32) bool {
 		word&(0x3b200400|base) == 0x38000400|base
 }
 
+// entered tells whether a direct call that ends at ra leads to the function of the interrupted
+// frame f: to an address before its PC with no return between the two.
+// Source: Arm Architecture Reference Manual, C6.2: BL, RET.
+func (c *cursor) entered(f *Frame, ra mem.Addr) bool {
+	if c.arch != regs.ARM64 {
+		return false
+	}
+	at, pc := f.Module.Vaddr(ra-4), f.Module.Vaddr(f.PC)
+	text, ok := f.Module.Text(at)
+	if !ok || len(text) < 4 {
+		return false
+	}
+	const bl, ret = 0b100101, 0xd65f03c0
+	word := binary.LittleEndian.Uint32(text)
+	target := at + module.Vaddr(int64(int32(word<<6)>>6)*4)
+	if word>>26 != bl || target > pc || pc-target > prologueWindow {
+		return false
+	}
+	for v := target; v < pc; v += 4 {
+		text, ok := f.Module.Text(v)
+		if !ok || len(text) < 4 || binary.LittleEndian.Uint32(text) == ret {
+			return false
+		}
+	}
+	return true
+}
+
+// linkRegisterUnproved tells whether the link register of the interrupted top frame may or may
+// not hold its caller: the bounds of its function are not known, and its frame record, if it is
+// its own, has another return address.
+func (c *cursor) linkRegisterUnproved() bool {
+	f := c.top()
+	v, ok := c.regs.Get(c.arch.LR)
+	if !ok || !c.executable(c.code(v)) || c.recordHolds(c.code(v)) {
+		return false
+	}
+	if f.Module == nil {
+		return true
+	}
+	_, _, known := c.bounds(f, f.Module.Base())
+	return !known
+}
+
 // maxSignalFrame bounds the search for a signal frame: the handler's own frame, and the frame
 // with the largest vector registers.
 const maxSignalFrame = 128 << 10

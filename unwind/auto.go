@@ -14,7 +14,7 @@ func (c *cursor) stepAuto() *ending {
 	if s.signal.kind != noSignal {
 		return c.stepSignal(s.signal)
 	}
-	if s.row != nil {
+	if s.row != nil || s.root {
 		return c.stepTable(s)
 	}
 	return c.stepNoTable(s)
@@ -22,7 +22,7 @@ func (c *cursor) stepAuto() *ending {
 
 // stepTable applies the row of a table.
 func (c *cursor) stepTable(s *site) *ending {
-	if s.root {
+	if s.root && (s.row == nil || !c.underSignal(s)) {
 		return atRoot
 	}
 	if s.origin == PCSP && s.row.CFA.Reg == uint64(c.arch.FP) && c.leftGoroutine() {
@@ -35,6 +35,20 @@ func (c *cursor) stepTable(s *site) *ending {
 		return nil
 	}
 	return e
+}
+
+// underSignal tells whether a function that Go calls the outermost of its stack returns to a
+// signal trampoline: runtime.sigtramp, below which stands what the signal interrupted.
+func (c *cursor) underSignal(s *site) bool {
+	if s.origin != PCSP {
+		return false
+	}
+	cfa, err := c.cfa(s.row)
+	if err != nil || c.checkCFA(cfa, s.row) != nil {
+		return false
+	}
+	ra, e := c.returnAddress(s.row, cfa)
+	return e == nil && c.executable(ra) && c.siteAt(ra, false, c.w.modules.Find(ra-1)).signal.kind != noSignal
 }
 
 // leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:
@@ -56,8 +70,12 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	if s.leaves {
 		return end(NoRule, "%s", s.why)
 	}
+	unproved := innermost && c.linkRegisterUnproved()
 	e := c.stepFramePointer()
 	switch {
+	case e == nil && unproved:
+		c.next.Note = "a frame may be missing before this one: whether the link register holds a caller is not known"
+		return nil
 	case e == nil:
 		return nil
 	case innermost && hasCode(c.arch) && c.stepStackTop():

@@ -334,15 +334,16 @@ func (c *cursor) stepLinkRegister() bool {
 	return true
 }
 
-// sameFunction tells whether addr lies in the function of f; true also where that is not known,
-// so that a stale link register never makes a frame.
+// sameFunction tells whether the return address addr lies in the function of f. Where the bounds
+// of that are not known it is true unless the call before addr proves that it entered f's
+// function, so that a stale link register never makes a frame.
 func (c *cursor) sameFunction(f *Frame, addr mem.Addr) bool {
 	if f.Module == nil {
 		return true
 	}
 	start, end, ok := c.bounds(f, f.Module.Base())
 	if !ok {
-		return true
+		return !c.entered(f, addr)
 	}
 	v := uint64(f.Module.Vaddr(addr))
 	return v >= start && v < end

@@ -34,15 +34,16 @@ func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
 		return found{}, false
 	}
 	flags, _ := f.Flags()
-	if flags&pclntab.TopFrame != 0 {
-		row := &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.PC), RA: cfi.Rule{Kind: cfi.Undefined}}
-		return found{row: row, origin: PCSP, root: true}, true
-	}
+	top := flags&pclntab.TopFrame != 0
 	depth, ok := f.SPDelta(v)
 	if !ok || depth < 0 {
-		return found{why: "Go's table does not know the depth of the stack in " + f.Name()}, true
+		why := "Go's table does not know the depth of the stack in " + f.Name()
+		return found{origin: PCSP, root: top, why: why}, true
 	}
 	row := pcspRow(v, int64(depth), arch)
+	if top {
+		return found{row: row, origin: PCSP, root: true}, true
+	}
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
 		// that they pushed first stays where the frame pointer points.

@@ -300,3 +300,33 @@ func TestReplayARM64NeedsMask(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody tells the bounds of functions, the call that stands before LR proves a caller, or
+// the next frame says that one may be missing.
+func TestReplayARM64WithoutBounds(t *testing.T) {
+	for _, tc := range []struct {
+		name, file string
+		want, note string
+	}{
+		{"leaf without a frame", "chain-leaf",
+			"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", ""},
+		{"leaf behind a table", "mixed-leaf",
+			"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root", ""},
+		{"LR stale", "chain-frame",
+			"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", "may be missing"},
+		{"signal in a leaf", "signal-notables",
+			"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := replay(t, "arm64", tc.file)
+			th := &r.Threads[0]
+			s := unwind.NewWalker(r.set, nil).Walk(th, r.Reader(th, nil), unwind.Options{})
+			if got := r.show(s); got != tc.want {
+				t.Errorf("got  %s\nwant %s (%v)", got, tc.want, s.Err)
+			}
+			if note := s.Frames[1].Note; (note == "") != (tc.note == "") || !strings.Contains(note, tc.note) {
+				t.Errorf("note %q, want %q in it", note, tc.note)
+			}
+		})
+	}
+}
