@@ -96,9 +96,10 @@ type Thread struct {
 // Module is an object that frames lie in.
 type Module struct {
 	Path    string
-	BuildID string // lower-case hex, "" if it has none
-	Base    uint64 // what is added to an address as linked to get the address in the process
-	Err     string // why it could not be read, "" if it was
+	BuildID string   // lower-case hex, "" if it has none
+	Base    uint64   // what is added to an address as linked to get the address in the process
+	Symbols []string // the tables that name its code, as ".symtab", ".dynsym", "pclntab"; none: stripped
+	Err     string   // why it could not be read, "" if it was
 }
 
 // Process is what is shown of a process as a whole.

@@ -80,9 +80,10 @@ type frameDoc struct {
 }
 
 type moduleDoc struct {
-	ID      int    `json:"id"`
-	Path    string `json:"path"`
-	BuildID string `json:"build_id,omitempty"`
-	Base    string `json:"base"`
-	Error   string `json:"error,omitempty"`
+	ID      int      `json:"id"`
+	Path    string   `json:"path"`
+	BuildID string   `json:"build_id,omitempty"`
+	Base    string   `json:"base"`
+	Symbols []string `json:"symbols"`
+	Error   string   `json:"error,omitempty"`
 }

@@ -66,7 +66,7 @@ func redis() *profile.Dump {
 		Stopped: 210 * time.Microsecond,
 		Modules: []profile.Module{
 			{Path: "/usr/bin/redis-server", BuildID: "8f7c3e0d5b9a41c28f7c3e0d5b9a41c2aabbccdd", Base: 0x55d0c1a00000},
-			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", BuildID: "51657f818beb1ae70372216a99b7412b8a100a20", Base: 0x7f3a1b200000},
+			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", BuildID: "51657f818beb1ae70372216a99b7412b8a100a20", Base: 0x7f3a1b200000, Symbols: []string{".dynsym"}},
 		},
 		Threads: []profile.Thread{{TID: 4121, Name: "redis-server", State: "S", Stopped: 180 * time.Microsecond, Stack: loop,
 			Syscall: &profile.Syscall{Number: 232, Name: "epoll_wait", Args: args("5", "0x55d0c2a01000", "10128", "100")}}},

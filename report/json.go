@@ -52,7 +52,7 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: lossless(m.Path), BuildID: lossless(m.BuildID),
-			Base: hex(m.Base), Error: lossless(m.Err)})
+			Base: hex(m.Base), Symbols: append([]string{}, m.Symbols...), Error: lossless(m.Err)})
 	}
 	return doc
 }

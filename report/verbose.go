@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // modules writes the table of modules: base, build ID, path, and why one could not be read.
 func (p *printer) modules() {
@@ -15,8 +18,13 @@ func (p *printer) modules() {
 	for i := range p.dump.Modules {
 		m := &p.dump.Modules[i]
 		reason := ""
-		if m.Err != "" {
+		switch {
+		case m.Err != "":
 			reason = "  " + p.style(Cut, "! "+escape(m.Err))
+		case len(m.Symbols) == 0:
+			reason = "  " + p.style(Cut, "! no symbols")
+		default:
+			reason = "  " + strings.Join(m.Symbols, " ")
 		}
 		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)), escape(m.Path), reason)
 	}

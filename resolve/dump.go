@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
@@ -24,10 +25,10 @@ func (n *Names) Dump(s *snapshot.Snapshot, stacks []unwind.Stack) *profile.Dump 
 			d.Process.Arch = archName(s, &s.Threads[i])
 		}
 	}
+	d.Modules = n.modules(d)
 	for _, err := range n.problems {
 		d.Problems = append(d.Problems, err.Error())
 	}
-	d.Modules = n.modules()
 	return d
 }
 
@@ -46,15 +47,44 @@ func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.S
 	return out
 }
 
-// modules lists the modules that were opened; Frame.Module is an index into it.
-func (n *Names) modules() []profile.Module {
+// modules lists the modules that frames of d lie in, and makes Frame.Module an index into the
+// list. What is malformed in one of them becomes a problem.
+func (n *Names) modules(d *profile.Dump) []profile.Module {
+	var out []profile.Module
 	all := n.set.All()
-	out := make([]profile.Module, len(all))
-	for i, m := range all {
-		out[i] = profile.Module{Path: m.Path, BuildID: m.BuildID(), Base: m.Base()}
-		if m.Err != nil {
-			out[i].Err = m.Err.Error()
+	index := map[int]int{} // module ID -> index in out
+	for i := range d.Threads {
+		frames := d.Threads[i].Stack.Frames
+		for j := range frames {
+			id := frames[j].Module
+			if id < 0 {
+				continue
+			}
+			at, ok := index[id]
+			if !ok {
+				at = len(out)
+				index[id] = at
+				out = append(out, n.module(all[id]))
+			}
+			frames[j].Module = at
 		}
+	}
+	return out
+}
+
+func (n *Names) module(m *module.Module) profile.Module {
+	out := profile.Module{Path: m.Path, BuildID: m.BuildID(), Base: m.Base()}
+	switch {
+	case m.Err != nil:
+		out.Err = m.Err.Error()
+		return out
+	case n.opt.NoSymbols:
+		return out
+	}
+	out.Symbols = n.of(m).Tables()
+	if err := m.SectionsErr(); err != nil {
+		out.Err = err.Error()
+		n.problems = append(n.problems, err)
 	}
 	return out
 }

@@ -164,6 +164,28 @@ func (r *Resolver) frame(c Call, opt Options, inlined bool) profile.Frame {
 	return f
 }
 
+// Tables names what the module holds to name its code: ".symtab", ".dynsym", "pclntab"; nothing
+// for a stripped static program.
+func (r *Resolver) Tables() []string {
+	var names []string
+	err := module.Guard(r.m.Path, func() error {
+		r.table.open()
+		for _, t := range []*rawTable{r.table.symtab, r.table.dynsym} {
+			if t != nil && t.count() > 1 { // the first entry of a table is none
+				names = append(names, t.label)
+			}
+		}
+		if t, _ := r.golang.open(); t != nil {
+			names = append(names, "pclntab")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
 // Bounds returns the addresses [start, end) of the function that holds v: by Go's table, else
 // as [Table.Bounds] does.
 func (r *Resolver) Bounds(v module.Vaddr) (start, end module.Vaddr, ok bool) {

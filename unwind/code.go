@@ -119,7 +119,7 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 	if c.stepCallTarget(f) {
 		return true
 	}
-	if certainty == sure {
+	if certainty {
 		return false
 	}
 	for i := range s.code {

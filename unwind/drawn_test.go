@@ -25,11 +25,10 @@ const (
 
 // drawn is a process whose memory a test lays out word by word.
 type drawn struct {
-	arch   *regs.Arch
-	code   []byte
-	stack  *mem.Image
-	alt    *mem.Image
-	bounds map[uint64][2]uint64
+	arch  *regs.Arch
+	code  []byte
+	stack *mem.Image
+	alt   *mem.Image
 }
 
 func newDrawn(a *regs.Arch) *drawn {

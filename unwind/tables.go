@@ -125,22 +125,6 @@ func (t *tables) debugFrame() *cfi.Table {
 // maxInflated bounds what a compressed .debug_frame may become.
 const maxInflated = 256 << 20
 
-// inflated returns the table of a compressed .debug_frame; an empty table if there is none.
-func (t *tables) inflated() *cfi.Table {
-	if t.debug != nil {
-		return t.debug
-	}
-	arch := archOf(t.m)
-	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
-	if s, ok := t.m.Section(".debug_frame"); ok && s.Compressed {
-		if data, err := inflate(s.Data, t.m.Class()); err == nil {
-			config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: data}
-		}
-	}
-	t.debug = cfi.New(config)
-	return t.debug
-}
-
 // inflate undoes SHF_COMPRESSED with ELFCOMPRESS_ZLIB (1), gABI chapter 4.
 func inflate(b []byte, class int) ([]byte, error) {
 	header := 24

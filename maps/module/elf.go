@@ -44,6 +44,7 @@ type image struct {
 	segments []Segment
 	loads    []*Segment // those of segments that are PT_LOAD, at most maxLoads
 	sections []Section
+	cut      error // why sections is empty though the header names a section table
 	buildID  string
 }
 

@@ -10,6 +10,8 @@
 package module
 
 import (
+	"fmt"
+
 	"encoding/binary"
 	"path"
 
@@ -129,6 +131,15 @@ func (m *Module) Section(name string) (Section, bool) {
 // Sections lists all sections, by their number in the section table (so that st_shndx is
 // an index), those that only program headers give behind them. The Module owns the slice.
 func (m *Module) Sections() []Section { return m.elf.sections }
+
+// SectionsErr says why the object has no sections though its header names a section table:
+// the file is cut or malformed. It is nil for one that never had a table.
+func (m *Module) SectionsErr() error {
+	if m.elf == nil || m.elf.cut == nil {
+		return nil
+	}
+	return fmt.Errorf("parse %q: %w", m.Path, m.elf.cut)
+}
 
 // Segments lists all program headers. The Module owns the slice.
 func (m *Module) Segments() []Segment { return m.elf.segments }

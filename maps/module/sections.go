@@ -2,6 +2,7 @@ package module
 
 import (
 	"bytes"
+	"fmt"
 )
 
 const shfCompressed = 0x800 // SHF_COMPRESSED
@@ -21,10 +22,14 @@ func (im *image) section(name string) int {
 }
 
 // parseSections reads the section table. A table that is missing or cannot be right leaves
-// the object without sections: what runs needs none of them.
+// the object without sections: what runs needs none of them. The second leaves word in cut.
 // Source: gABI chapter 4, Sections; extended numbering by section 0.
 func (im *image) parseSections() {
 	h := &im.head
+	if h.shOff == 0 || im.chunks != nil { // what is in memory seldom has the table
+		return
+	}
+	im.cut = fmt.Errorf("section table at %#x with %d entries cannot be read", h.shOff, h.shNum)
 	first, ok := im.sectionHeader(0)
 	if !ok {
 		return
@@ -44,6 +49,7 @@ func (im *image) parseSections() {
 	}
 	strtab, _ := im.sectionHeader(names)
 	nameOf := im.names(&strtab)
+	im.cut = nil
 	im.sections = make([]Section, n)
 	for i := range im.sections {
 		s, name := im.sectionAt(uint64(i))
