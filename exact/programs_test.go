@@ -45,7 +45,7 @@ var programs = []program{
 	{name: "steps-static", allowed: jumps, want: 0.9997, short: 2},
 	{name: "steps-static-pie", allowed: jumps, want: 0.9998},
 	{name: "steps-stripped", allowed: jumps, want: 0.9998},
-	{name: "steps-clang", allowed: jumps, want: 0.9999, short: 7},
+	{name: "steps-clang", allowed: jumps, want: 0.9999},
 	{name: "steps-clang-O0", allowed: jumps, want: 0.9999},
 	{name: "steps-clang-fp", allowed: jumps, want: 0.9999},
 	{name: "steps-notables", allowed: jumps, want: 0.9998, short: 7},
@@ -73,12 +73,13 @@ var programs = []program{
 	{name: "drap-clang", want: 1},
 	{name: "drap-fp", want: 1},
 	{name: "drap-notables", want: 1},
-	{name: "drap-m32", allowed: []string{StartCode}, want: 0.9999, short: 7},
+	{name: "drap-m32", allowed: []string{StartCode}, want: 0.9999},
 	{name: "signals", allowed: []string{InJump, ChangedContext}, want: 0.9993},
 	{name: "signals-clang", allowed: []string{InJump, ChangedContext}, want: 0.9992},
 	{name: "signals-fp", allowed: []string{InJump, ChangedContext}, want: 0.9993},
 	{name: "signals-static", allowed: []string{InJump, ChangedContext}, want: 0.996, short: 1},
-	{name: "signals-musl", allowed: []string{InJump, ChangedContext, StartCode}, want: 0.796},
+	// The dynamic musl has no symbol for the end of sigsetjmp; see known.go.
+	{name: "signals-musl", allowed: []string{InJump, ChangedContext, StartCode}, want: 0.796, misses: 39},
 	{name: "signals-musl-static", allowed: []string{InJump, ChangedContext}, want: 0.964, short: 1},
 	{name: "handler", opt: Options{Inject: 97}, want: 1},
 	{name: "handler-fp", opt: Options{Inject: 97}, want: 1},
@@ -97,7 +98,7 @@ var programs = []program{
 	{name: "throw-O0", opt: Options{Every: 5}, allowed: jumps, want: 0.998},
 	{name: "throw-static", opt: Options{Every: 5}, allowed: jumps, want: 0.998},
 	{name: "throw-clang", opt: Options{Every: 5}, allowed: jumps, want: 0.998},
-	{name: "unwind-rust", allowed: jumps, want: 0.9967, short: 7},
+	{name: "unwind-rust", allowed: jumps, want: 0.9967},
 	{name: "unwind-rust-fp", allowed: jumps, want: 0.9927},
 	{name: "crypto", opt: Options{Every: 2}, want: 1},
 	{name: "crypto-static", want: 1},
@@ -107,7 +108,11 @@ var programs = []program{
 	{name: "asm", want: 1, short: 3},
 	// A jump through a table in code without symbols: nothing leads to a return, 5 points a round.
 	{name: "asm-stripped", want: 0.9997, misses: 25},
-	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.6},
+	// Go ends its stacks at functions marked TOPFRAME (start code here). Its threads and timers
+	// run as they like: no two runs are the same.
+	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.6, misses: 20},
+	// Without symbols the causes cannot be told apart: the fraction alone is held.
+	{name: "golang-stripped", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode}, want: 0.6, misses: 20_000},
 }
 
 func TestMain(m *testing.M) {
@@ -124,11 +129,11 @@ func TestPrograms(t *testing.T) {
 		t.Skipf("ptrace is not to be had here: %v", err)
 	}
 	for _, p := range programs {
+		if !*full && p.short == 0 {
+			continue
+		}
 		name := strings.TrimSuffix(p.name+" "+p.args, " ")
 		t.Run(name, func(t *testing.T) {
-			if !*full && p.short == 0 {
-				t.Skip("stepped with -full alone")
-			}
 			t.Parallel()
 			p.test(t)
 		})

@@ -79,9 +79,18 @@ func (s *session) afterCall(t *thread, nr uint64) {
 	switch {
 	case t.space.changesMappings(nr):
 		t.space.dirty = true
-	case t.space.wide && nr == unix.SYS_RT_SIGACTION && t.regs.Rdi == uint64(unix.SIGUSR1) && t.regs.Rsi != 0:
+	case t.installs(nr):
 		t.space.handles = true
 	}
+}
+
+// installs tells whether a system call, rt_sigaction(2), sets what SIGUSR1 does.
+func (t *thread) installs(nr uint64) bool {
+	const usr1 = uint64(unix.SIGUSR1)
+	if !t.space.wide {
+		return nr == 174 && t.regs.Rbx == usr1 && t.regs.Rcx != 0
+	}
+	return nr == unix.SYS_RT_SIGACTION && t.regs.Rdi == usr1 && t.regs.Rsi != 0
 }
 
 // changesMappings tells whether a system call may change the mappings. Numbers: syscalls(2),

@@ -81,7 +81,7 @@ func stateIn(dir string) byte {
 func held(pid int) int {
 	n := 0
 	for _, dir := range taskDirs(pid) {
-		if st, ok := statusOf(dir); ok && st.TracerPid != 0 || stateIn(dir) == 't' {
+		if st, ok := statusOf(dir); ok && st.TracerPid > 0 || stateIn(dir) == 't' {
 			n++
 		}
 	}

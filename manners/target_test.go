@@ -130,18 +130,19 @@ func look(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Sna
 	return s
 }
 
-// hook runs f while the threads stand, once a stop, or once a batch.
-type hook func()
+// viewer is called while the threads stand, once a stop, or once a batch.
+type viewer func(*snapshot.Snapshot)
 
-func (h hook) Want(_ *snapshot.Snapshot, round int) []tracer.Range {
+func (v viewer) Want(s *snapshot.Snapshot, round int) []tracer.Range {
 	if round == 0 {
-		h()
+		v(s)
 	}
 	return nil
 }
 
+// holding runs f while the threads stand.
 func holding(f func()) tracer.StopOptions {
-	return tracer.StopOptions{Wanters: []tracer.Wanter{hook(f)}}
+	return tracer.StopOptions{Wanters: []tracer.Wanter{viewer(func(*snapshot.Snapshot) { f() })}}
 }
 
 // result is what one run of the command gave.

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -47,49 +45,6 @@ func (s *stop) collect(from int) {
 	if len(s.opt.Wanters) > 0 && len(s.of) > 0 {
 		s.askWanters(from)
 	}
-}
-
-// registers reads the registers of a thread that stands.
-func (s *stop) registers(t *tracee) bool {
-	n, e := getRegset(t.tid, notePRStatus, s.note[:])
-	if e != 0 {
-		switch {
-		case e == unix.ESRCH: // killed while it stood
-			s.lost(t)
-		case e == unix.EIO:
-			t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
-		default:
-			t.why = "read registers: " + e.Error()
-		}
-		return false
-	}
-	a, err := regs.ByNote(s.p.host, n)
-	if err == nil && a.WordSize > wordSize {
-		err = &WordSizeError{PID: s.p.pid}
-	}
-	if err == nil {
-		t.regs, err = a.Decode(s.note[:n])
-	}
-	if err != nil {
-		t.err = err
-		return false
-	}
-	t.tp = threadPointer(a, s.note[:n])
-	if a == regs.ARM64 {
-		t.pacMask = s.pac(t.tid)
-	}
-	return true
-}
-
-// pac reads the bits of an arm64 address that hold its authentication code; none where the
-// CPU has no such codes.
-// Source: struct user_pac_mask in linux/arch/arm64/include/uapi/asm/ptrace.h.
-func (s *stop) pac(tid int) uint64 {
-	n, e := getRegset(tid, notePACMask, s.note[:16])
-	if e != 0 || n != 16 {
-		return 0
-	}
-	return regs.ARM64.Order.Uint64(s.note[8:])
 }
 
 // plan adds the stack of thread i to the pieces to copy.
@@ -185,53 +140,4 @@ func (s *stop) fromNextPage(t *tracee, p *piece) {
 		n, _ := s.memory.read(fresh, next)
 		t.stack = mem.Range{Start: next, Data: fresh[:n:n]}
 	}
-}
-
-// deepen enlarges the copy of a stack whose upper end is not known as far as saved frame
-// pointers lead out of it. The bound is that of one stack; each round quadruples the copy.
-func (s *stop) deepen(t *tracee) {
-	for size := t.win.size; s.leadsOut(t); {
-		more := min(uint64(size)*3, uint64(t.win.top-t.stack.End()), uint64(max(0, min(s.windows.limit-size, s.windows.total))))
-		if more == 0 || s.over() {
-			t.stkErr = errStackTotal
-			return
-		}
-		s.windows.total -= int(more)
-		grown := make([]byte, size+int(more))
-		copy(grown, t.stack.Data)
-		n, _ := s.memory.read(grown[size:], t.stack.End())
-		size += n
-		t.stack.Data = grown[:size:size]
-		if n < int(more) {
-			return
-		}
-	}
-}
-
-// leadsOut follows the chain of frame pointers, where [fp] is the caller's, and tells
-// whether it leaves the copy at its upper end within the mapping.
-func (s *stop) leadsOut(t *tracee) bool {
-	a := t.regs.Arch
-	fp, ok := t.regs.FP()
-	if !ok || a != regs.AMD64 && a != regs.I386 && a != regs.ARM64 {
-		return false
-	}
-	for { // ends: fp grows within the copy
-		b, ok := t.stack.Bytes(fp, 2*a.WordSize)
-		if !ok {
-			return t.stack.Start <= fp && fp < t.win.top && uint64(fp)%uint64(a.WordSize) == 0
-		}
-		next := mem.Addr(word(a, b))
-		if next <= fp {
-			return false
-		}
-		fp = next
-	}
-}
-
-func word(a *regs.Arch, b []byte) uint64 {
-	if a.WordSize == 4 {
-		return uint64(a.Order.Uint32(b))
-	}
-	return a.Order.Uint64(b)
 }

@@ -14,10 +14,11 @@ import (
 
 // Numbers of linux/include/uapi/linux/ptrace.h and linux/elf.h.
 const (
-	notePRStatus = 1 // NT_PRSTATUS
-	notePACMask  = 0x406
-	noteBytes    = 512 // more than NT_PRSTATUS of any architecture
-	pidType      = 1   // P_PID of waitid
+	notePRStatus = 1     // NT_PRSTATUS
+	note386TLS   = 0x200 // NT_386_TLS
+	notePACMask  = 0x406 // NT_ARM_PAC_MASK
+	noteBytes    = 512   // more than NT_PRSTATUS of any architecture
+	pidType      = 1     // P_PID of waitid
 	waitKeep     = unix.WNOWAIT | unix.WSTOPPED | unix.WEXITED | unix.WALL
 	waitReap     = unix.WEXITED | unix.WNOHANG | unix.WALL
 	childExited  = 1 // CLD_EXITED

@@ -147,16 +147,22 @@ func (s *stop) release(from int) {
 	}
 }
 
-// reapEnded consumes the ends of threads that were seized. The end of a leader is left to
-// the end of the tracer thread, which gives it back to the parent, also if that is us.
+// reapEnded consumes the ends of threads that were seized, as an exec in the process
+// waits for it. The end of a leader is left to the end of the tracer thread, which gives it
+// back to the parent, also if that is us.
 func (s *stop) reapEnded() {
 	for i := range s.threads {
 		t := &s.threads[i]
 		if t.held && t.phase == ended && t.tid != s.p.pid && reap(t.tid) {
 			t.held = false
 		}
-		if t.held {
-			s.dirty = true
-		}
+	}
+}
+
+// leave marks the stop as dirty if something may still be traced.
+func (s *stop) leave() {
+	s.reapEnded()
+	for i := range s.threads {
+		s.dirty = s.dirty || s.threads[i].held
 	}
 }

@@ -56,7 +56,7 @@ func (s *stop) run() {
 	defer holdGC()()
 	s.dog = startWatchdog(s.ctx, s.p.thread.tid, s.clock, len(s.threads)+64)
 	defer s.dog.stop()
-	defer s.reapEnded()
+	defer s.leave()
 	defer s.release(0) // on every path, also out of a panic
 	if s.opt.Rolling {
 		s.inBatches()
@@ -117,6 +117,7 @@ func (s *stop) inBatches() {
 		s.wait(from)
 		s.collect(from)
 		s.release(from)
+		s.reapEnded()
 		from = len(s.threads)
 		s.threads = all
 	}

@@ -18,6 +18,7 @@ const sweep = time.Millisecond
 func (s *stop) stragglers() {
 	begun := time.Since(s.clock)
 	for s.ctx.Err() == nil && !s.exec {
+		s.reapEnded()
 		waiting := false
 		looked := time.Since(s.clock)
 		for i := range s.threads {

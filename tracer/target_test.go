@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -34,8 +35,12 @@ func runTests(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	for _, name := range []string{"target", "threads"} {
-		out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", "-fno-stack-clash-protection",
-			"-fno-optimize-sibling-calls", "-pthread", "-o", filepath.Join(dir, name), "testdata/"+name+".c").CombinedOutput()
+		args := []string{"-O1", "-fno-omit-frame-pointer", "-fno-stack-clash-protection",
+			"-fno-optimize-sibling-calls", "-pthread", "-o", filepath.Join(dir, name), "testdata/" + name + ".c"}
+		if runtime.GOARCH == "386" {
+			args = append(args, "-m32")
+		}
+		out, err := exec.Command("gcc", args...).CombinedOutput()
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", name, err, out)
 			return m.Run()

@@ -57,24 +57,3 @@ func (t *tracee) classify(info *siginfo) {
 		}
 	}
 }
-
-// threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.
-// Source: user_regs_struct or user_pt_regs of each architecture; the psABIs for which
-// register it is.
-func threadPointer(a *regs.Arch, note []byte) mem.Addr {
-	word := -1
-	switch a {
-	case regs.AMD64:
-		word = 21 // fs_base
-	case regs.RISCV64:
-		word = 4 // tp
-	case regs.LOONG64:
-		word = 2 // $tp
-	case regs.PPC64LE:
-		word = 13 // r13
-	}
-	if word < 0 || len(note) < (word+1)*8 {
-		return 0
-	}
-	return mem.Addr(a.Order.Uint64(note[word*8:]))
-}

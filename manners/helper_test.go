@@ -1,0 +1,84 @@
+//go:build linux
+
+package manners
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/fpstack/fpstack/tracer"
+	"golang.org/x/sys/unix"
+)
+
+// helper is what the test binary does when a test starts it as another process. Its
+// arguments follow the mode, which the environment bears.
+func helper(mode string) {
+	switch mode {
+	case "guardian":
+		guardian(os.Args[1:])
+	case "sampler":
+		sampler(os.Args[1:])
+	case "dier":
+		dier(os.Args[1:])
+	case "traced":
+		traced(os.Args[1:])
+	default:
+		check(fmt.Errorf("no helper %q", mode))
+	}
+}
+
+// sampler PID all|rolling: makes stops without a pause, and says so before the first.
+func sampler(args []string) {
+	p := openArg(args[0])
+	opt := tracer.StopOptions{Rolling: args[1] == "rolling", Batch: 2}
+	fmt.Println("R")
+	for {
+		if _, err := p.Snapshot(context.Background(), opt); err != nil {
+			check(err)
+		}
+	}
+}
+
+// dier PID N: queues N real-time signals to PID while its threads stand, and is killed
+// before it lets them go.
+func dier(args []string) {
+	p := openArg(args[0])
+	n, err := strconv.Atoi(args[1])
+	check(err)
+	_, err = p.Snapshot(context.Background(), holding(func() {
+		for i := range n {
+			queue(p.PID(), realTime, int32(i))
+		}
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+	}))
+	check(err)
+}
+
+// traced PID: traces PID, that is stops it for good, until standard input ends.
+func traced(args []string) {
+	pid, err := strconv.Atoi(args[0])
+	check(err)
+	check(unix.PtraceSeize(pid))
+	check(unix.PtraceInterrupt(pid))
+	fmt.Println("R")
+	var b [1]byte
+	_, _ = os.Stdin.Read(b[:])
+}
+
+func openArg(pid string) *tracer.Process {
+	n, err := strconv.Atoi(strings.TrimSpace(pid))
+	check(err)
+	p, err := tracer.Open(n, tracer.Options{})
+	check(err)
+	return p
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+package manners
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"golang.org/x/sys/unix"
+)
+
+// scene is one situation: a witness with its parent, and the process as we look at it.
+type scene struct {
+	*guarded
+	t    *testing.T
+	p    *tracer.Process
+	book book
+}
+
+func newScene(t *testing.T, args ...string) *scene {
+	t.Helper()
+	g := guard(t, "witness", args...)
+	return &scene{guarded: g, t: t, p: open(t, g.pid), book: bookOf(t, g.target)}
+}
+
+func (s *scene) send(sig unix.Signal) { unix.Kill(s.pid, sig) }
+
+// ways are the ways to look: at one instant, and in batches of one and of several.
+var ways = []tracer.StopOptions{{}, {Rolling: true, Batch: 1}, {Rolling: true}}
+
+// lookEachWay looks at the witness by each way.
+func (s *scene) lookEachWay() {
+	s.t.Helper()
+	for _, opt := range ways {
+		look(s.t, s.p, opt)
+	}
+}
+
+// meanwhile looks over and over while f runs, and once more.
+func (s *scene) meanwhile(f func()) (looks int) {
+	s.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	for ended := false; !ended; looks++ {
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+		look(s.t, s.p, ways[looks%len(ways)])
+	}
+	return looks
+}
+
+// whileHeld runs f in a stop, when the threads of tids stand. On a busy machine some may
+// stop later than the others; then it tries again.
+func (s *scene) whileHeld(tids []int, f func()) {
+	s.t.Helper()
+	ran := false
+	w := viewer(func(view *snapshot.Snapshot) {
+		if ran || len(view.Threads) < len(tids) {
+			return
+		}
+		ran = true
+		for _, th := range view.Threads {
+			if state := stateOf(th.TID); state != 't' {
+				s.t.Errorf("thread %d is in state %c while it is held", th.TID, state)
+			}
+		}
+		f()
+	})
+	for try := 0; try < 100 && !ran; try++ {
+		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Wanters: []tracer.Wanter{w}}) // the process may end meanwhile
+	}
+	if !ran {
+		s.t.Fatalf("the threads could not be held: %s", threadStates(s.pid))
+	}
+	checkFree(s.t, s.pid)
+}
+
+// all are the threads of the witness.
+func (s *scene) all() []int { return threadIDs(s.pid) }
+
+// others are the threads of the witness but the main one.
+func (s *scene) others() []int {
+	return slices.DeleteFunc(s.all(), func(tid int) bool { return tid == s.pid })
+}
+
+// running fails if the threads that count do not go on, or the process is stopped.
+func (s *scene) running() {
+	s.t.Helper()
+	before := s.book.turns()[0]
+	eventually(s.t, func() (string, bool) {
+		return "threads do not go on: " + threadStates(s.pid), s.book.turns()[0] > before
+	})
+	waitState(s.t, s.pid, "SR")
+}
+
+// handled waits until n signals were handled.
+func (s *scene) handled(n int) []event {
+	s.t.Helper()
+	eventually(s.t, func() (string, bool) {
+		got := s.book.count()
+		return "handled " + itoa(got) + " signals, want " + itoa(n), got >= n
+	})
+	return s.book.events(s.t)
+}
+
+// stopped waits until every thread is stopped by job control.
+func (s *scene) stopped() {
+	s.t.Helper()
+	for _, tid := range s.all() {
+		waitState(s.t, tid, "T")
+	}
+}
+
+// atRandom pauses for less than most.
+func atRandom(most time.Duration) { time.Sleep(rand.N(most)) }
+
+// helperOn starts this test binary as another process that looks at pid.
+func helperOn(t testing.TB, mode string, pid int, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", append([]string{itoa(pid)}, args...)...)
+	cmd.Env = append(os.Environ(), "MANNERS_HELPER="+mode)
+	return cmd
+}
