@@ -30,6 +30,7 @@ var AMD64 = define(Arch{
 	Name: "amd64", WordSize: 8, Order: binary.LittleEndian, NoteSize: 27 * 8, Machine: 62,
 	PC: AMD64RIP, SP: AMD64RSP, FP: AMD64RBP, LR: NoReg,
 	Record:  Record{SavedFP: 0, RA: 8, CFA: 16},
+	Args:    []Reg{AMD64RDI, AMD64RSI, AMD64RDX, AMD64R10, AMD64R8, AMD64R9},
 	Syscall: AMD64OrigRAX, Result: AMD64RAX,
 	Callee: []Reg{AMD64RBX, AMD64RBP, AMD64R12, AMD64R13, AMD64R14, AMD64R15},
 	slots: []slot{

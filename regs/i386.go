@@ -22,6 +22,7 @@ var I386 = define(Arch{
 	Name: "386", WordSize: 4, Order: binary.LittleEndian, NoteSize: 17 * 4, Machine: 3,
 	PC: I386EIP, SP: I386ESP, FP: I386EBP, LR: NoReg,
 	Record:  Record{SavedFP: 0, RA: 4, CFA: 8},
+	Args:    []Reg{I386EBX, I386ECX, I386EDX, I386ESI, I386EDI, I386EBP},
 	Syscall: I386OrigEAX, Result: I386EAX,
 	Callee: []Reg{I386EBX, I386EBP, I386ESI, I386EDI},
 	slots: []slot{

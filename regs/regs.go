@@ -48,6 +48,9 @@ type Arch struct {
 	// Syscall is the register with the number of the system call a thread is in (orig_rax, …)
 	// or NoReg.
 	Syscall Reg
+	// Args are the registers with the arguments of a system call, which keep them while it
+	// lasts; nil where that is not known.
+	Args []Reg
 	// Result is the register in which a system call returns, NoReg where it is not needed.
 	Result Reg
 	// Callee lists the registers that a function must preserve for its caller, by the ABI.
@@ -93,6 +96,9 @@ func (e *LayoutError) Error() string {
 
 // compat names the 32-bit architecture whose programs a 64-bit kernel runs.
 var compat = map[string]*Arch{"amd64": I386, "arm64": ARM}
+
+// Compat is the 32-bit architecture whose programs a kernel of a runs too, nil if there is none.
+func (a *Arch) Compat() *Arch { return compat[a.Name] }
 
 // ByNote returns the architecture of a thread from the length of its NT_PRSTATUS note
 // and the GOARCH of the kernel: a 64-bit tracer gets the short note of a 32-bit thread.

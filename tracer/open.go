@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open prepares to look at process pid. It stops nothing.
+// Open prepares to look at process pid. It stops nothing. The id of a thread stands for the
+// process that it belongs to.
 //
 // It fails with ErrNoProcess, ErrSelf, ErrCoreDump, *KernelThreadError, *ZombieError,
 // *TracedError or *PermissionError. The caller closes the Process.
@@ -22,6 +23,9 @@ func Open(pid int, opt Options) (*Process, error) { return open("/proc", pid, op
 func open(root string, pid int, opt Options) (*Process, error) {
 	if pid == os.Getpid() {
 		return nil, fmt.Errorf("process %d: %w", pid, ErrSelf)
+	}
+	if st, err := readStatus(root + "/" + strconv.Itoa(pid) + "/status"); err == nil && st.TGID > 0 {
+		pid = st.TGID
 	}
 	p := &Process{pid: pid, root: root, opt: opt.withDefaults(), dir: -1, tasks: taskDir{fd: -1}}
 	if err := p.open(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -180,12 +181,27 @@ func (s *stop) result(text []byte) *snapshot.Snapshot {
 			th.Comm = s.p.lastComm(t.tid)
 		}
 		if th.Registers == nil {
+			th.Arch = archOf(s.p.host, out.Maps)
 			s.p.observe(&th, &w)
 		}
 		out.Threads = append(out.Threads, th)
 	}
 	slices.SortFunc(out.Threads, func(a, b snapshot.Thread) int { return cmp.Compare(a.TID, b.TID) })
 	return out
+}
+
+// archOf tells a 32-bit program of a 64-bit kernel by its mappings: all lie below 4 GiB.
+func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
+	compat := host.Compat()
+	if compat == nil {
+		return host
+	}
+	for _, m := range table.All() {
+		if m.End > 1<<32 && m.Path != "[vsyscall]" {
+			return host
+		}
+	}
+	return compat
 }
 
 // laterMaps is the table read before the stop, unless a thread stood somewhere that it does
@@ -222,7 +238,7 @@ func (t *tracee) describe() snapshot.Thread {
 		th.Stopped = t.freed - t.asked
 	}
 	if t.regs.Arch != nil {
-		th.Registers = &t.regs
+		th.Registers, th.Arch = &t.regs, t.regs.Arch
 		return th
 	}
 	switch {

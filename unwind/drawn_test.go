@@ -229,3 +229,25 @@ func TestNoRegisters(t *testing.T) {
 		t.Errorf("got %+v, want no frames and %v with a reason", s, unwind.NoContext)
 	}
 }
+
+// A thread that could not be stopped is walked from the SP and PC of its system call, in which
+// the registers of the arguments are known too.
+func TestWalkFromSystemCall(t *testing.T) {
+	d := newDrawn(regs.AMD64).put(0x400, 0x0f, 0x05, 0xc3) // syscall; ret
+	d.stack.Word(d.call(0x100)).Skip(2)
+	table := maps.NewTable([]maps.Mapping{
+		{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec},
+		{Start: stackBase, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
+	})
+	memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, d.stack.Range())
+	th := &snapshot.Thread{TID: 1, Arch: regs.AMD64, NotStopped: "state D",
+		Syscall: &snapshot.Syscall{Number: 58, SP: stackBase + 0x1000, PC: codeBase + 0x402}}
+	s := unwind.NewWalker(module.NewSet(table, nil, memory), nil).Walk(th, memory, unwind.Options{})
+	if got, want := show(s), "0x10402(context) 0x10100(code) no rule"; got != want {
+		t.Errorf("got  %s\nwant %s (%v)", got, want, s.Err)
+	}
+	th.Arch = nil
+	if s := unwind.NewWalker(module.NewSet(table, nil, memory), nil).Walk(th, memory, unwind.Options{}); s.Stop != unwind.NoContext {
+		t.Errorf("unknown architecture: got %s, want %v", show(s), unwind.NoContext)
+	}
+}

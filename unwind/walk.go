@@ -104,6 +104,12 @@ func context(t *snapshot.Thread) (regs.Registers, bool) {
 	r := regs.New(t.Arch)
 	r.Set(t.Arch.PC, uint64(t.Syscall.PC))
 	r.Set(t.Arch.SP, uint64(t.Syscall.SP))
+	if t.Syscall.Number >= 0 {
+		// vfork keeps its return address in the register of its first argument.
+		for i, reg := range t.Arch.Args {
+			r.Set(reg, t.Syscall.Args[i])
+		}
+	}
 	return r, true
 }
 
