@@ -30,11 +30,12 @@ type room struct {
 var vocabulary = []string{"mem", "regs", "maps"}
 
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
-var bound = []string{"tracer", "hang/supervise", "exact"}
+var bound = []string{"tracer", "hang/supervise", "exact", "live", "manners"}
 
 // forTests are modules that tests may import, by room.
 var forTests = map[string][]string{
 	"report": {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"live":   {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
 }
 
 // listed is what this test wants of `go list -json`.

@@ -97,7 +97,8 @@ func tellMissing(a *app, d *profile.Dump) bool {
 		missing = true
 	}
 	for i := range d.Threads {
-		if t := &d.Threads[i]; t.NotStopped != "" {
+		// A leader that has ended has nothing more to show; the other threads live.
+		if t := &d.Threads[i]; t.NotStopped != "" && t.State != "Z" {
 			a.complain(fmt.Errorf("thread %d was not stopped: %s", t.TID, t.NotStopped))
 			missing = true
 		}

@@ -197,7 +197,7 @@ func TestSeveral(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, tt.pids...)
-			if tolerated(o) != tt.want {
+			if o.status != tt.want {
 				t.Errorf("status %d, want %d\n%s", o.status, tt.want, o.stderr)
 			}
 			var got []string
@@ -214,15 +214,6 @@ func TestSeveral(t *testing.T) {
 			}
 		})
 	}
-}
-
-// tolerated is the status of a run, 0 if all that is missing is that a busy machine did not
-// stop every thread at the same moment.
-func tolerated(o outcome) int {
-	if o.status == 1 && o.stderr != "" && onlyLate(o.stderr) {
-		return 0
-	}
-	return o.status
 }
 
 // TestOtherCommands: the commands that need no process.

@@ -50,7 +50,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 	p := launch(t, exec.Command(program(t, "churn"), "4")).ready(t)
 	for round := range 50 {
 		d, o := tryJSON(t, p.pid)
-		if d == nil || tolerated(o) != 0 {
+		if d == nil || o.status != 0 {
 			t.Fatalf("round %d: status %d\n%s", round, o.status, o.stderr)
 		}
 		d.thread(t, p.pid)

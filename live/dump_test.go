@@ -112,21 +112,10 @@ type frame struct {
 func dumpJSON(t testing.TB, pid int, args ...string) *dump {
 	t.Helper()
 	d, o := tryJSON(t, pid, args...)
-	if d == nil || o.status != 0 && !onlyLate(o.stderr) {
+	if d == nil || o.status != 0 {
 		t.Fatalf("fpstack -p %d %q: status %d\n%s", pid, args, o.status, o.stderr)
 	}
 	return d
-}
-
-// onlyLate tells whether all that a run complains of is a machine too busy to stop all
-// threads at once.
-func onlyLate(stderr string) bool {
-	for line := range strings.Lines(stderr) {
-		if !strings.Contains(line, "later than the others") {
-			return false
-		}
-	}
-	return true
 }
 
 // tryJSON runs fpstack on process pid; the dump is nil if it shows none.

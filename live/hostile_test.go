@@ -333,3 +333,31 @@ func TestOverwrittenWhileMapped(t *testing.T) {
 	}
 	survive(t, p.pid, 3)
 }
+
+// What is malformed or missing is told, not dropped in silence.
+func TestMissingNamesAreTold(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		tamper func(image []byte, f *elf.File)
+		stderr string
+		status int
+	}{
+		{"section table beyond the file", func(image []byte, f *elf.File) {
+			binary.LittleEndian.PutUint64(image[0x28:], 1<<62) // e_shoff
+		}, "section table at 0x4000000000000000", 1},
+		{"no section table at all", func(image []byte, f *elf.File) {
+			binary.LittleEndian.PutUint64(image[0x28:], 0)
+		}, "", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := tampered(t, "threads-static", tt.tamper)
+			o := show(t, "-v", "-p", strconv.Itoa(p.pid))
+			if o.status != tt.status || !strings.Contains(o.stderr, tt.stderr) || tt.stderr == "" && o.stderr != "" {
+				t.Errorf("status %d, want %d, and %q on standard error:\n%s", o.status, tt.status, tt.stderr, o.stderr)
+			}
+			if tt.status == 0 && !strings.Contains(o.stdout, "! no symbols") {
+				t.Errorf("-v does not tell that there are no symbols:\n%s", o.stdout)
+			}
+		})
+	}
+}

@@ -39,7 +39,9 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(scratch)
 	fpstack = filepath.Join(scratch, "fpstack")
-	if out, err := exec.Command("go", "build", "-o", fpstack, "..").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", fpstack, "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build fpstack: %v\n%s", err, out)
 		return 1
 	}

@@ -41,7 +41,7 @@ func checkClean(t testing.TB, text string) {
 func text(t testing.TB, args ...string) string {
 	t.Helper()
 	o := show(t, args...)
-	if tolerated(o) != 0 {
+	if o.status != 0 {
 		t.Fatalf("fpstack %q: status %d\n%s", args, o.status, o.stderr)
 	}
 	return o.stdout
@@ -80,7 +80,7 @@ func TestThreadIDs(t *testing.T) {
 			for _, m := range entryLine.FindAllStringSubmatch(o.stdout, -1) {
 				got = append(got, m[2])
 			}
-			if strings.Join(got, " ") != strings.Join(tt.want, " ") || tolerated(o) != tt.status {
+			if strings.Join(got, " ") != strings.Join(tt.want, " ") || o.status != tt.status {
 				t.Errorf("threads %v, status %d; want %v, %d\n%s%s", got, o.status, tt.want, tt.status, o.stdout, o.stderr)
 			}
 		})
@@ -237,7 +237,7 @@ func TestColourOnATerminal(t *testing.T) {
 func TestOutputFile(t *testing.T) {
 	pid, dir := sleeper(t), room(t)
 	path := filepath.Join(dir, "dump")
-	if o := show(t, "-p", pid, "-o", path); tolerated(o) != 0 || o.stdout != "" {
+	if o := show(t, "-p", pid, "-o", path); o.status != 0 || o.stdout != "" {
 		t.Errorf("status %d, output %q, %s", o.status, o.stdout, o.stderr)
 	}
 	b, err := os.ReadFile(path)

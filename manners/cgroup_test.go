@@ -28,7 +28,8 @@ func controlGroup(t *testing.T, controller, file string) string {
 	return dir
 }
 
-func makeControlGroup(t *testing.T, controller, file string) (dir, reason string) {
+// makeControlGroup is controlGroup for a test that knows what to do without.
+func makeControlGroup(t *testing.T, controller, file string) (group, reason string) {
 	t.Helper()
 	root, ok := hierarchy(controller)
 	if !ok {

@@ -12,8 +12,8 @@
  *                  that cannot be had.
  *      hole:       the main thread's stack has a page that userfaultfd serves, and
  *                  nobody does.
- *      fault:      one more thread sleeps in read(2) into such a page, which comes after
- *                  two seconds; turns[7] counts it.
+ *      fault:      one more thread sleeps in read(2) into such a page, which comes with
+ *                  SIGUSR1; turns[7] counts it.
  *      dump:       aborts on SIGUSR1. */
 #include "../../testdata/live/live.h"
 #include <linux/io_uring.h>
@@ -35,7 +35,7 @@ static struct {
 	struct event log[LOGGED];
 } book;
 
-static int bell[2]; /* seccomp: the pipe */
+static int bell[2]; /* a pipe that SIGUSR1 writes to */
 static const char *mode = "";
 
 static int is(const char *name) { return strcmp(mode, name) == 0; }
@@ -46,7 +46,7 @@ static void write_down(int sig, siginfo_t *info, void *context) {
 	__atomic_store_n(&book.count, book.count + 1, __ATOMIC_RELEASE);
 	if (sig == SIGUSR2)
 		_exit(7);
-	if (sig == SIGUSR1 && is("seccomp"))
+	if (sig == SIGUSR1 && bell[1] != 0)
 		(void)!write(bell[1], "x", 1);
 	if (sig == SIGUSR1 && is("dump"))
 		abort();
@@ -104,7 +104,8 @@ static void *reader(void *unused) {
 }
 
 static void *server(void *uffd) {
-	live_sleep_us(2000000);
+	char byte;
+	(void)!read(bell[0], &byte, 1);
 	struct uffdio_zeropage zero = {.range = {(unsigned long)missing, 4096}};
 	if (ioctl((int)(long)uffd, UFFDIO_ZEROPAGE, &zero) != 0)
 		live_die("ioctl(UFFDIO_ZEROPAGE)");
@@ -112,11 +113,10 @@ static void *server(void *uffd) {
 }
 
 static void prepare(void) {
-	if (is("seccomp")) {
-		if (pipe(bell) != 0)
-			live_die("pipe");
+	if ((is("seccomp") || is("fault")) && pipe(bell) != 0)
+		live_die("pipe");
+	if (is("seccomp"))
 		start(strict, NULL);
-	}
 	if (is("uring")) {
 		struct io_uring_params params = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 60000};
 		if (syscall(SYS_io_uring_setup, 4, &params) < 0)

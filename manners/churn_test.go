@@ -1,0 +1,166 @@
+//go:build linux
+
+package manners
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"golang.org/x/sys/unix"
+)
+
+// TestAllStand reads a counter of a process that makes threads all the time, twice, while
+// all of its threads are said to stand at one instant: it must not move.
+func TestAllStand(t *testing.T) {
+	c := start(t, "churn", "6")
+	p := open(t, c.pid)
+	lived := counterOf(t, p, "lived")
+	looks, read := 0, 0
+	var moved []string
+	opt := tracer.StopOptions{Wanters: []tracer.Wanter{viewer(func(*snapshot.Snapshot) {
+		before, ok := lived()
+		time.Sleep(time.Millisecond)
+		if after, again := lived(); ok && again {
+			if read++; after != before {
+				moved = append(moved, fmt.Sprintf("look %d: from %d to %d", looks, before, after))
+			}
+		}
+	})}}
+	late := 0
+	for looks = range rounds(200, 2000) {
+		moved = nil
+		snap := look(t, p, opt)
+		if len(snap.Problems) > 0 { // it is told that not all stood at one instant
+			late++
+			continue
+		}
+		for _, m := range moved {
+			t.Error(m)
+		}
+	}
+	if read == 0 {
+		t.Error("the counter was never read")
+	}
+	t.Logf("%d looks, %d of them told that some threads stopped later", looks+1, late)
+	endChurn(t, c)
+}
+
+// counterOf returns what reads a variable of a process while its threads stand.
+func counterOf(t *testing.T, p *tracer.Process, name string) func() (uint64, bool) {
+	t.Helper()
+	at := addressOf(t, p, name)
+	return func() (uint64, bool) {
+		var b [8]byte
+		n, err := p.ReadMem(b[:], at)
+		return binary.LittleEndian.Uint64(b[:]), n == len(b) && err == nil
+	}
+}
+
+// addressOf finds a variable of the executable of a process.
+func addressOf(t *testing.T, p *tracer.Process, name string) mem.Addr {
+	t.Helper()
+	exe := fmt.Sprintf("/proc/%d/exe", p.PID())
+	path, err := os.Readlink(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if s.Name != name {
+			continue
+		}
+		for _, m := range table.All() {
+			if m.Path == path && m.Offset == 0 { // a PIE, linked at 0
+				return m.Start + mem.Addr(s.Value)
+			}
+		}
+	}
+	t.Fatalf("no variable %q in %s", name, path)
+	return 0
+}
+
+// endChurn ends a churn, which must still be well.
+func endChurn(t *testing.T, c *target) {
+	t.Helper()
+	checkFree(t, c.pid)
+	unix.Kill(c.pid, unix.SIGTERM)
+	if line := c.next(t, patience); !strings.HasPrefix(line, "churned ") {
+		t.Errorf("target said %q", line)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("target: %v", err)
+	}
+}
+
+// usage is what this program holds on to.
+type usage struct{ descriptors, goroutines, threads int }
+
+func ownUsage() usage {
+	fds, _ := os.ReadDir("/proc/self/fd")
+	tasks, _ := filepath.Glob("/proc/self/task/*")
+	return usage{len(fds), runtime.NumGoroutine(), len(tasks)}
+}
+
+// TestNoLeak makes many stops in batches of a process whose threads come and go. None of
+// them stays a zombie, and this program holds on to nothing.
+func TestNoLeak(t *testing.T) {
+	c := start(t, "churn", "4")
+	p := open(t, c.pid)
+	once := func(i int) {
+		opt := tracer.StopOptions{Rolling: true, Batch: 1 + i%8}
+		if _, err := p.Snapshot(t.Context(), opt); err != nil && !errors.Is(err, tracer.ErrExec) {
+			t.Fatal(err)
+		}
+	}
+	for i := range 50 {
+		once(i)
+	}
+	before := ownUsage()
+	n := rounds(1000, 10000)
+	for i := range n {
+		once(i)
+	}
+	var after usage
+	eventually(t, func() (string, bool) { // ended goroutines and threads take a moment
+		after = ownUsage()
+		grown := after.descriptors > before.descriptors || after.goroutines > before.goroutines || after.threads > before.threads+8
+		return fmt.Sprintf("%+v before %d stops, %+v after", before, n, after), !grown
+	})
+	eventually(t, func() (string, bool) {
+		zombies := 0
+		for _, dir := range taskDirs(c.pid) {
+			if stateIn(dir) == 'Z' {
+				zombies++
+			}
+		}
+		return fmt.Sprintf("%d zombies: %s", zombies, threadStates(c.pid)), zombies == 0
+	})
+	if tasks := len(threadIDs(c.pid)); tasks > 16 { // main, 4 makers, and what they made
+		t.Errorf("%d threads are listed: %s", tasks, threadStates(c.pid))
+	}
+	t.Logf("%d stops: %+v before, %+v after", n, before, after)
+	endChurn(t, c)
+}
