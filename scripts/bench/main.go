@@ -39,6 +39,40 @@ func measure(argv ...string) (run, error) {
 	return run{wall, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss, out.Bytes()}, nil
 }
 
+// peak measures the memory of one run, KiB, through a fresh copy of this program: a process
+// begins with the peak of the one that started it.
+func peak(argv []string) (float64, error) {
+	out, err := exec.Command("/proc/self/exe", append([]string{"-peak"}, argv...)...).Output()
+	if err != nil {
+		return 0, fmt.Errorf("run %q: %w", argv, err)
+	}
+	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+}
+
+// printPeak is the fresh copy's part.
+func printPeak(argv []string) error {
+	r, err := measure(argv...)
+	if err != nil {
+		return err
+	}
+	fmt.Println(r.rss)
+	return nil
+}
+
+// memory prints the peaks of two commands side by side.
+func memory(what string, ours, theirs []string) error {
+	a, err := peak(ours)
+	if err != nil {
+		return err
+	}
+	b, err := peak(theirs)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| %s, peak memory | %.1f MiB | %.1f MiB | | | |\n", what, a/1024, b/1024)
+	return nil
+}
+
 // contest runs the commands in turn, rounds times, after one round that does not count.
 func contest(rounds int, commands ...[]string) ([][]run, error) {
 	all := make([][]run, len(commands))
@@ -66,7 +100,6 @@ func medianOf[T any](rs []T, value func(T) float64) float64 {
 }
 
 func milliseconds(r run) float64 { return float64(r.wall) / 1e6 }
-func mebibytes(r run) float64    { return float64(r.rss) / 1024 }
 
 // target starts a program and waits until it says that it is ready, or for a moment.
 func target(ready bool, argv ...string) (pid string, stop func(), err error) {
@@ -108,13 +141,13 @@ type bench struct {
 
 // peer compares the whole command with eu-stack on one process.
 func (b *bench) peer(what string, bound float64, pid string) error {
-	rs, err := contest(b.rounds, []string{b.fpstack, "-p", pid}, []string{"eu-stack", "-p", pid})
+	ours, theirs := []string{b.fpstack, "-p", pid}, []string{"eu-stack", "-p", pid}
+	rs, err := contest(b.rounds, ours, theirs)
 	if err != nil {
 		return err
 	}
 	row(what+", against eu-stack", medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds), bound, "ms")
-	fmt.Printf("| %s, peak memory | %.1f MiB | %.1f MiB | | | |\n", what, medianOf(rs[0], mebibytes), medianOf(rs[1], mebibytes))
-	return nil
+	return memory(what, ours, theirs)
 }
 
 // stopped is how the heading of a dump tells the time of the stop.
@@ -184,16 +217,23 @@ func (b *bench) node() error {
 	if err := b.peer("whole command, idle node", 1.0/3, pid); err != nil {
 		return err
 	}
-	rs, err := contest(3, []string{b.fpstack, "-p", pid}, []string{"gdb", "-batch", "-ex", "thread apply all bt", "-p", pid})
+	ours, theirs := []string{b.fpstack, "-p", pid}, []string{"gdb", "-batch", "-ex", "thread apply all bt", "-p", pid}
+	rs, err := contest(3, ours, theirs)
 	if err != nil {
 		return err
 	}
 	row("whole command, idle node, against gdb", medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds), 1, "ms")
-	fmt.Printf("| idle node, peak memory beside gdb | %.1f MiB | %.1f MiB | | | |\n", medianOf(rs[0], mebibytes), medianOf(rs[1], mebibytes))
-	return nil
+	return memory("idle node, beside gdb", ours, theirs)
 }
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "-peak" {
+		if err := printPeak(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	b := &bench{}
 	flag.StringVar(&b.fpstack, "fpstack", "./fpstack", "the program")
 	flag.StringVar(&b.live, "live", "testdata/bin/live", "where the targets are")
