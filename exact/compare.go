@@ -20,8 +20,9 @@ const (
 
 // pendingMiss is a miss that a jump soon after would explain.
 type pendingMiss struct {
-	step uint64
-	miss Miss
+	step    uint64
+	jumping bool // SP had left the old frames already
+	miss    Miss
 }
 
 func memAddr(a uint64) mem.Addr { return mem.Addr(a) }
@@ -31,6 +32,7 @@ func (s *session) compare(t *thread) error {
 	s.report.Points++
 	s.settleMisses(t)
 	t.chain = t.truth.chain(t.chain[:0], t.at.pc)
+	s.settleLandings(t)
 	if s.opt.TruthOnly {
 		return nil
 	}
@@ -127,6 +129,10 @@ func (s *session) missed(t *thread, m Miss) {
 	default:
 		m.Cause = knownSite(&m)
 	}
+	if m.Cause == InJump {
+		t.landing = append(t.landing, pendingMiss{step: t.truth.steps, jumping: t.truth.inJump, miss: m})
+		return
+	}
 	if m.Cause == "" {
 		t.pending = append(t.pending, pendingMiss{step: t.truth.steps, miss: m})
 		return
@@ -141,7 +147,7 @@ func (s *session) settleMisses(t *thread) {
 		switch {
 		case t.truth.jumped >= p.step && t.truth.jumped-p.step <= p.miss.window():
 			p.miss.Cause = InJump
-			s.count(p.miss)
+			t.landing = append(t.landing, p)
 		case t.truth.steps-p.step > landingWindow:
 			p.miss.Cause = Unexplained
 			s.count(p.miss)
@@ -158,6 +164,9 @@ func (s *session) flush() {
 		s.settleMisses(t)
 		for _, p := range t.pending {
 			p.miss.Cause = Unexplained
+			s.count(p.miss)
+		}
+		for _, p := range t.landing {
 			s.count(p.miss)
 		}
 	}

@@ -46,9 +46,12 @@ type Miss struct {
 
 // Report is what a Run found.
 type Report struct {
-	Steps   uint64 // instructions that ran
-	Points  int    // compared
-	Exact   int
+	Steps  uint64 // instructions that ran
+	Points int    // compared
+	Exact  int
+	// Ahead counts the points in a jump at which the walk gave the stack that the jump led to,
+	// proved at its landing: as right as the one being left.
+	Ahead   int
 	ByCause map[string]int      // misses
 	Stops   map[unwind.Stop]int // how the walks ended, all points
 	Origins map[unwind.Origin]int
@@ -69,12 +72,12 @@ type PeerReport struct {
 	BySite        map[string]int // misses by function
 }
 
-// Fraction is the share of exact points, 1 if there were none.
+// Fraction is the share of exact points, those ahead among them, 1 if there were none.
 func (r *Report) Fraction() float64 {
 	if r.Points == 0 {
 		return 1
 	}
-	return float64(r.Exact) / float64(r.Points)
+	return float64(r.Exact+r.Ahead) / float64(r.Points)
 }
 
 // Missed counts the misses of other causes than those given.
@@ -90,8 +93,8 @@ func (r *Report) Missed(allowed ...string) int {
 
 // Print prints the report with its misses for a developer.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "steps %d points %d exact %d fraction %.6f threads %d signals %d odd returns %d %s\n",
-		r.Steps, r.Points, r.Exact, r.Fraction(), r.Threads, r.Signals, r.Odd, r.Status)
+	fmt.Fprintf(w, "steps %d points %d exact %d ahead %d fraction %.6f threads %d signals %d odd returns %d %s\n",
+		r.Steps, r.Points, r.Exact, r.Ahead, r.Fraction(), r.Threads, r.Signals, r.Odd, r.Status)
 	for _, c := range slices.Sorted(maps.Keys(r.ByCause)) {
 		fmt.Fprintf(w, "  %8d  %s\n", r.ByCause[c], c)
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench runs fpstack beside its peers on the same processes and prints how they
 // compare. Machines are noisy: rounds of the contestants alternate, medians are compared, and
 // only ratios mean anything. Run it by scripts/benchmark, which builds what it needs.
