@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +40,17 @@ func build(t testing.TB, cgo bool, env []string, args ...string) string {
 		t.Fatalf("go %v: %v\n%s", args, err, msg)
 	}
 	return out
+}
+
+// hostArch is the setting that builds for the machine as it is, also from a test that was built
+// for 386: a position-independent program needs a C linker there.
+func hostArch(t testing.TB) []string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOHOSTARCH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"GOARCH=" + strings.TrimSpace(string(out))}
 }
 
 // open opens the table of the program at path by the sections that debug/elf finds.

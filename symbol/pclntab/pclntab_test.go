@@ -29,7 +29,7 @@ func TestFramesAreThoseOfTheRuntime(t *testing.T) {
 	}
 	for _, b := range builds {
 		t.Run(b.name, func(t *testing.T) {
-			path := build(t, b.cgo, nil, b.args...)
+			path := build(t, b.cgo, hostArch(t), b.args...)
 			table, _ := open(t, path)
 			if err := table.InlineErr(); err != nil {
 				t.Fatal(err)
