@@ -141,7 +141,7 @@ func (c *cursor) tryRow(row *cfi.Row) bool {
 	if e != nil || !c.executable(ra) {
 		return false
 	}
-	if !c.callAt(ra) && c.siteAt(ra, false, c.w.modules.Find(ra-1)).signal.kind == noSignal {
+	if !c.mayReturnTo(ra) {
 		return false
 	}
 	return c.applyRow(row, Code) == nil

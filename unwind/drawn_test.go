@@ -113,9 +113,14 @@ func TestFramePointerChain(t *testing.T) {
 		{"record behind what was copied", func(d *drawn) {
 			d.stack.Label("fp").Word(0x7ffee000).Word(0x10100)
 		}, "fp", "0x10800(context) 0x10100(frame pointer) read fault", "not mapped"},
+		{"return address without a call before it", func(d *drawn) {
+			d.stack.Label("fp").Ref("fp2").Word(0x10300).Label("fp2").Word(0).Word(0)
+		}, "fp", "0x10800(context) no rule", "no call stands before"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDrawn(regs.AMD64)
+			d.call(0x100)
+			d.call(0x200)
 			tc.draw(d)
 			s := d.walk(t, unwind.Options{Mode: unwind.FramePointersOnly}, map[regs.Reg]uint64{
 				regs.AMD64RIP: 0x10800, regs.AMD64RSP: stackBase + 0x1000, regs.AMD64RBP: uint64(d.stack.Addr(tc.fp))})
@@ -139,7 +144,7 @@ func TestDepthLimit(t *testing.T) {
 		{0, "0x10800(context) 0x10100(frame pointer) root"},
 	} {
 		d := newDrawn(regs.AMD64)
-		d.stack.Label("fp").Word(0).Word(0x10100)
+		d.stack.Label("fp").Word(0).Word(d.call(0x100))
 		s := d.walk(t, unwind.Options{Mode: unwind.FramePointersOnly, MaxFrames: tc.limit}, map[regs.Reg]uint64{
 			regs.AMD64RIP: 0x10800, regs.AMD64RSP: stackBase + 0x1000, regs.AMD64RBP: uint64(d.stack.Addr("fp"))})
 		if got := show(s); got != tc.want {

@@ -36,6 +36,9 @@ func (c *cursor) stepFramePointer() *ending {
 	if !c.executable(ra) {
 		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra), uint64(fp))
 	}
+	if !c.mayReturnTo(ra) {
+		return end(NoRule, "no call stands before the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
+	}
 	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
 		return failed(ReadFault, err)
@@ -49,7 +52,6 @@ func (c *cursor) stepFramePointer() *ending {
 	next.Set(c.arch.PC, uint64(ra))
 	c.advance(fp+mem.Addr(rec.CFA), next, FramePointer)
 	c.loose = recordFloats(c.arch)
-	c.noteReturn(ra)
 	return nil
 }
 

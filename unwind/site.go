@@ -101,11 +101,18 @@ func isEntry(m *module.Module, v module.Vaddr) bool {
 // noteReturn marks the frame to be pushed if no call stands before its return address. Such
 // frames exist (return thunks, contexts made by hand), so that tables are believed all the same.
 func (c *cursor) noteReturn(ra mem.Addr) {
-	if !hasCode(c.arch) || c.next.Interrupted {
-		return
-	}
-	s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
-	if !s.call && !s.root && s.signal.kind == noSignal {
+	if !c.next.Interrupted && !c.mayReturnTo(ra) {
 		c.next.Note = "no call before the return address"
 	}
+}
+
+// mayReturnTo tells whether code may return to ra: a call stands before it, or it is a signal
+// trampoline or the root of a stack, whose addresses were written by other means. It is true
+// where instructions cannot be read.
+func (c *cursor) mayReturnTo(ra mem.Addr) bool {
+	if !hasCode(c.arch) {
+		return true
+	}
+	s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
+	return s.call || s.root || s.signal.kind != noSignal
 }
