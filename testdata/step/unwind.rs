@@ -2,11 +2,16 @@
 use std::collections::BTreeMap;
 use std::panic;
 
+// keep makes the compiler believe that v is used; std::hint::black_box is too new for Debian 12.
+fn keep<T>(v: &T) {
+    unsafe { std::ptr::read_volatile(&(v as *const T)) };
+}
+
 struct Guard(u64);
 impl Drop for Guard {
     #[inline(never)]
     fn drop(&mut self) {
-        std::hint::black_box(self.0);
+        keep(&self.0);
     }
 }
 
@@ -28,7 +33,7 @@ fn down(n: u32) -> u64 {
         panic!("bottom");
     }
     let r = down(n - 1);
-    std::hint::black_box(&g);
+    keep(&g);
     r + 1
 }
 
