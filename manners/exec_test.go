@@ -16,9 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// execBound is far more than any stop may take while the process executes itself: a stop
-// that the exec waits for, and which waits for the exec, would never end.
-const execBound = 5 * time.Second
+// execBound is far more than any stop may take while the process executes itself. A stop
+// that the exec waits for, and which waits for the exec, would never end; one that waits
+// for a thread which forgot in the exec that it was to stop would take execPause.
+const (
+	execBound = 5 * time.Second
+	execPause = 15 * time.Second
+)
 
 // TestExec looks at processes that execute themselves, by the main thread or by another,
 // with many or few threads that must go first. In some stops threads are held on purpose
@@ -64,7 +68,7 @@ func lookUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 	good, bad, longest := 0, 0, time.Duration(0)
 	limit := time.After(4 * patience)
 	for i := 0; ; i++ {
-		opt.TIDs = nil
+		opt.TIDs, opt.MaxPause = nil, execPause
 		if tids := threadIDs(c.pid); i%2 == 1 && len(tids) > 1 {
 			opt.TIDs = tids[1:]
 		}

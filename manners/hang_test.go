@@ -208,8 +208,9 @@ func TestDumpingCore(t *testing.T) {
 	if err != nil || unix.Access(setting, unix.W_OK) != nil {
 		t.Skipf("%s cannot be changed: %v", setting, err)
 	}
-	handler := filepath.Join(openRoom(t), "core")
-	writeFile(t, handler, "#!/bin/sh\nPATH=/usr/bin:/bin\nsleep 3\nexec cat >/dev/null\n")
+	room := openRoom(t)
+	handler, begun := filepath.Join(room, "core"), filepath.Join(room, "begun")
+	writeFile(t, handler, "#!/bin/sh\nPATH=/usr/bin:/bin\n: >"+begun+"\nsleep 3\nexec cat >/dev/null\n")
 	if err := os.Chmod(handler, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +226,9 @@ func TestDumpingCore(t *testing.T) {
 	}
 	unix.Kill(c.pid, unix.SIGUSR1)
 	eventually(t, func() (string, bool) {
+		_, err := os.Stat(begun) // before, the kernel may not have read the pattern
 		st, _ := statusOf("/proc/" + itoa(c.pid))
-		return "it does not dump core: " + threadStates(c.pid), st.CoreDumping
+		return "it does not dump core: " + threadStates(c.pid), err == nil && st.CoreDumping
 	})
 	restore()
 	for _, args := range commandWays {

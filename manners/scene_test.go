@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ type scene struct {
 func newScene(t *testing.T, args ...string) *scene {
 	t.Helper()
 	g := guard(t, "witness", args...)
+	if slices.Contains(args, "leaderless") {
+		waitState(t, g.pid, "Z")
+	}
 	return &scene{guarded: g, t: t, p: open(t, g.pid), book: bookOf(t, g.target)}
 }
 
@@ -65,25 +69,28 @@ func (s *scene) meanwhile(f func()) (looks int) {
 // stop later than the others; then it tries again.
 func (s *scene) whileHeld(tids []int, f func()) {
 	s.t.Helper()
-	ran := false
+	var began atomic.Bool
+	ran := make(chan struct{})
 	w := viewer(func(view *snapshot.Snapshot) {
-		if ran || len(view.Threads) < len(tids) {
+		if len(view.Threads) < len(tids) || began.Load() {
 			return
 		}
-		ran = true
 		for _, th := range view.Threads {
-			if state := stateOf(th.TID); state != 't' {
-				s.t.Errorf("thread %d is in state %c while it is held", th.TID, state)
+			if stateOf(th.TID) != 't' { // released by now, as we are late
+				return
 			}
 		}
+		began.Store(true)
 		f()
+		close(ran)
 	})
-	for try := 0; try < 100 && !ran; try++ {
+	for try := 0; try < 100 && !began.Load(); try++ {
 		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Wanters: []tracer.Wanter{w}}) // the process may end meanwhile
 	}
-	if !ran {
+	if !began.Load() {
 		s.t.Fatalf("the threads could not be held: %s", threadStates(s.pid))
 	}
+	<-ran
 	checkFree(s.t, s.pid)
 }
 

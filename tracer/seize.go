@@ -124,6 +124,10 @@ func (s *stop) waitFor(t *tracee, options int) bool {
 			return false
 		default:
 			t.classify(&s.info)
+			if t.phase == ended && t.tid != s.p.pid && reap(t.tid) {
+				t.held = false // an exec in the process waits for this
+				s.missing++
+			}
 			return t.phase != running
 		}
 	}

@@ -26,7 +26,7 @@ type stop struct {
 
 	threads []tracee
 	known   map[int]bool
-	missing int   // threads of the list that had ended before they were seized
+	missing int   // threads of the list that had ended before they were seized, or were reaped since
 	ids     []int // room for a listing
 	dog     *watchdog
 	copier  *copier
@@ -142,7 +142,11 @@ func (s *stop) listNew() bool {
 	if s.opt.TIDs != nil {
 		return false
 	}
-	if n, ok := s.p.tasks.count(); ok && n == len(s.threads)-s.missing {
+	s.dog.mu.Lock() // what it reaps is no longer counted
+	n, ok := s.p.tasks.count()
+	known := len(s.threads) - s.missing - s.dog.taken
+	s.dog.mu.Unlock()
+	if ok && n == known {
 		return false
 	}
 	ids, err := s.p.tasks.list(s.ids)

@@ -38,6 +38,11 @@ func (s *stop) stragglers() {
 		if !waiting {
 			break
 		}
+		// An exec forgets that its thread was asked to stop: it would never come.
+		if s.memory.replaced(s.table.All()[0].Start) {
+			s.exec = true
+			break
+		}
 		time.Sleep(sweep)
 	}
 	for i := range s.threads {

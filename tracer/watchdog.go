@@ -26,6 +26,7 @@ type watchdog struct {
 
 	mu    sync.Mutex
 	prey  []int // threads seized so far that may be reaped
+	taken int   // of them, those that were
 	quit  chan struct{}
 	ended chan struct{}
 }
@@ -84,6 +85,8 @@ func (w *watchdog) reap() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, tid := range w.prey {
-		reap(tid)
+		if reap(tid) {
+			w.taken++
+		}
 	}
 }

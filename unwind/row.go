@@ -9,7 +9,7 @@ import (
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// registers gives a DWARF expression the values of the frame.
+// machine gives a DWARF expression the values of the frame.
 type machine struct{ c *cursor }
 
 func (m machine) Reg(n uint64) (uint64, bool) {
@@ -33,6 +33,9 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	if err != nil {
 		return failed(BadCFA, err)
 	}
+	if c.inDoubt(row) {
+		cfa = c.proveCFA(cfa)
+	}
 	if e := c.checkCFA(cfa, row); e != nil {
 		return e
 	}
@@ -48,6 +51,7 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	}
 	next := c.restore(row, cfa)
 	next.Set(c.arch.PC, uint64(ra))
+	c.doubtAfter(row)
 	c.advance(cfa, next, o)
 	c.next.Interrupted = row.Signal
 	c.noteReturn(ra)

@@ -112,6 +112,7 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 	newSP, _ := next.SP()
 	c.advance(newSP, next, Context)
 	c.next.Interrupted = true
+	c.doubt = 0
 	c.enter()
 	return nil
 }

@@ -148,7 +148,8 @@ type cursor struct {
 	next     Frame // what is known of the frame to be pushed
 	lo, hi   mem.Addr
 	descents int
-	loose    bool // SP is only a lower bound: see recordFloats
+	doubt    uint64 // registers, by DWARF number, that a landing exception may have overwritten
+	loose    bool   // SP is only a lower bound: see recordFloats
 }
 
 // push appends the frame that the registers stand for.

@@ -1,0 +1,91 @@
+package unwind
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/unwind/cfi"
+)
+
+// When an exception lands, libgcc writes the registers of the landing place over those that
+// its own frame saved for its caller, some 40 instructions before it jumps. What the table
+// restores from that frame is then true of the landing place and no longer of the caller, and a
+// CFA that rests on such a register skips frames. So these registers are in doubt until a frame
+// further up restores them, and a CFA that rests on one must be proved by the call at its
+// return address.
+
+// exceptionData are the registers in which a landing place gets its arguments, by DWARF
+// number. Only functions that end by an eh_return save them in their frame.
+// Source: EH_RETURN_DATA_REGNO of gcc's i386 port.
+var exceptionData = map[*regs.Arch][2]uint64{regs.AMD64: {0, 1}, regs.I386: {0, 2}}
+
+// landsExceptions tells whether row is of a function that can end by an eh_return.
+func landsExceptions(row *cfi.Row, a *regs.Arch) bool {
+	data, ok := exceptionData[a]
+	return ok && row.Rule(data[0]).Kind == cfi.Offset && row.Rule(data[1]).Kind == cfi.Offset
+}
+
+// doubtAfter updates the registers in doubt when row was applied.
+func (c *cursor) doubtAfter(row *cfi.Row) {
+	lands := landsExceptions(row, c.arch)
+	for i := range row.Regs {
+		if row.Regs[i].Rule.Kind != cfi.Offset || row.Regs[i].Reg >= 64 {
+			continue
+		}
+		bit := uint64(1) << row.Regs[i].Reg
+		c.doubt &^= bit
+		if lands {
+			c.doubt |= bit
+		}
+	}
+}
+
+// inDoubt tells whether the CFA of row rests on a register in doubt.
+func (c *cursor) inDoubt(row *cfi.Row) bool {
+	return row.CFA.Kind == cfi.Register && row.CFA.Reg < 64 && c.doubt>>row.CFA.Reg&1 == 1
+}
+
+// proveCFA returns the CFA of the top frame, whose table gave cfa on a register in doubt. A
+// direct call to this function must stand before the return address; where one to another
+// function stands there, the word above SP is looked for that such a call left. An indirect
+// call proves nothing, and the table is believed.
+func (c *cursor) proveCFA(cfa mem.Addr) mem.Addr {
+	f := c.top()
+	if f.Module == nil || !hasCode(c.arch) {
+		return cfa
+	}
+	fde, err := c.w.table(f.Module).cfi.FDE(uint64(f.Module.Vaddr(f.LookupPC())))
+	if err != nil {
+		return cfa
+	}
+	start := mem.Addr(fde.Start + f.Module.Base())
+	width := mem.Addr(c.arch.WordSize)
+	if direct, here := c.calls(cfa-width, start); here || !direct {
+		return cfa
+	}
+	sp, _ := c.regs.SP()
+	for i, at := 0, sp; i < searchWords && at < c.hi; i, at = i+1, at+width {
+		if _, here := c.calls(at, start); here {
+			return at + width
+		}
+	}
+	c.next.Note = "frames before this one may be missing: an exception is landing"
+	return cfa
+}
+
+// calls looks at the word at a: is it the return address of a direct call, and of one to target?
+func (c *cursor) calls(a, target mem.Addr) (direct, here bool) {
+	v, err := c.word(a)
+	ra := mem.Addr(v)
+	if err != nil || !c.executable(ra) {
+		return true, false // no call at all proves that the table is wrong
+	}
+	s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
+	if !s.call {
+		return true, false
+	}
+	if !s.direct {
+		return false, false
+	}
+	to := mem.Addr(s.called)
+	return true, to == target || c.throughPLT(to) == target
+}
