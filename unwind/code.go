@@ -42,7 +42,8 @@ func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code *x86.Code, bias uin
 
 const ptLoad = 1 // PT_LOAD, System V gABI figure 5-2
 
-// callBefore tells whether a call instruction ends at ra, and its target if it is direct.
+// callBefore tells whether a call instruction ends at ra, and its target if that is fixed: a direct
+// call, or one through a word of the global offset table.
 func (c *cursor) callBefore(ra mem.Addr) (target uint64, direct, ok bool) {
 	if !hasCode(c.arch) || ra == 0 {
 		return 0, false, false
@@ -53,7 +54,16 @@ func (c *cursor) callBefore(ra mem.Addr) (target uint64, direct, ok bool) {
 		return 0, false, false
 	}
 	target, direct, ok = code.CallBefore(uint64(ra) - bias)
-	return target + bias, direct, ok
+	if !ok || direct {
+		return target + bias, direct, ok
+	}
+	if slot, fixed := code.CallSlot(uint64(ra) - bias); fixed {
+		v, err := c.word(mem.Addr(c.mask(slot + bias)))
+		if err == nil && c.executable(mem.Addr(v)) {
+			return v, true, true
+		}
+	}
+	return 0, false, true
 }
 
 // callAt is callBefore for any address, remembered.

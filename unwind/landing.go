@@ -49,15 +49,10 @@ func (c *cursor) inDoubt(row *cfi.Row) bool {
 // function stands there, the word above SP is looked for that such a call left. An indirect
 // call proves nothing, and the table is believed.
 func (c *cursor) proveCFA(cfa mem.Addr) mem.Addr {
-	f := c.top()
-	if f.Module == nil || !hasCode(c.arch) {
+	start, ok := c.functionStart()
+	if !ok {
 		return cfa
 	}
-	fde, err := c.w.table(f.Module).cfi.FDE(uint64(f.Module.Vaddr(f.LookupPC())))
-	if err != nil {
-		return cfa
-	}
-	start := mem.Addr(fde.Start + f.Module.Base())
 	width := mem.Addr(c.arch.WordSize)
 	if direct, here := c.calls(cfa-width, start); here || !direct {
 		return cfa
@@ -68,8 +63,33 @@ func (c *cursor) proveCFA(cfa mem.Addr) mem.Addr {
 			return at + width
 		}
 	}
-	c.next.Note = "frames before this one may be missing: an exception is landing"
+	c.next.Note = landingNote
 	return cfa
+}
+
+const landingNote = "frames before this one may be missing: an exception is landing"
+
+// noteLanding marks the frame to be pushed if the return address of the top frame, whose
+// function lands exceptions, is not behind a call of that function: then it was written
+// over too, and the true one is lost.
+func (c *cursor) noteLanding(cfa mem.Addr) {
+	start, ok := c.functionStart()
+	if !ok {
+		return
+	}
+	if direct, here := c.calls(cfa-mem.Addr(c.arch.WordSize), start); direct && !here {
+		c.next.Note = landingNote
+	}
+}
+
+// functionStart is where the function of the top frame begins by its table.
+func (c *cursor) functionStart() (mem.Addr, bool) {
+	f := c.top()
+	if f.Module == nil || !hasCode(c.arch) || c.w.table(f.Module).cfi == nil {
+		return 0, false
+	}
+	fde, err := c.w.table(f.Module).cfi.FDE(uint64(f.Module.Vaddr(f.LookupPC())))
+	return mem.Addr(fde.Start + f.Module.Base()), err == nil
 }
 
 // calls looks at the word at a: is it the return address of a direct call, and of one to target?

@@ -51,6 +51,9 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	}
 	next := c.restore(row, cfa)
 	next.Set(c.arch.PC, uint64(ra))
+	if landsExceptions(row, c.arch) {
+		c.noteLanding(cfa)
+	}
 	c.doubtAfter(row)
 	c.advance(cfa, next, o)
 	c.next.Interrupted = row.Signal

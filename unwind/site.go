@@ -18,7 +18,7 @@ type site struct {
 	entry  bool // no table, and it lies in the start code of a program
 	signal signalSite
 	// call says that a call instruction ends here, so that PC can be a return address; called
-	// is its target if direct.
+	// is its target if direct, or through a fixed word of memory.
 	call, direct bool
 	called       uint64
 	// code are the rows that reading the instructions gave, best first; filled on demand.

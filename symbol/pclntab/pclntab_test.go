@@ -79,7 +79,8 @@ func compare(t *testing.T, table *Table, out []byte) {
 			if file == "?" {
 				file = ""
 			}
-			if g := got[0]; printed(g.Func) != name || g.File != file || g.Line != line {
+			// The runtime of Go 1.26.0 gives inlined functions of internal/abi no name.
+			if g := got[0]; printed(g.Func) != name && name != "" || g.File != file || g.Line != line {
 				t.Errorf("at %#x: got %s %s:%d, want %s %s:%d", pc-bias, g.Func, g.File, g.Line, name, file, line)
 			}
 			points++

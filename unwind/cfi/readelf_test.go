@@ -177,7 +177,7 @@ func TestRowsOfInstalledFiles(t *testing.T) {
 		{"dynamic linker", "/lib64/ld-linux-x86-64.so.2"},
 		{"libstdc++", firstOf("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6")},
 		{"libcrypto", firstOf("/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib64/libcrypto.so.3")},
-		{"node", "/usr/bin/node"},
+		{"node", firstOf("/usr/lib/x86_64-linux-gnu/libnode.so.108", "/usr/bin/node")},
 		{"386 libc", firstOf("/lib32/libc.so.6", "/usr/lib/i386-linux-gnu/libc.so.6")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

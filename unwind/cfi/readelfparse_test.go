@@ -124,6 +124,9 @@ func fdesWithUndefined(t testing.TB, out []byte) map[string]bool {
 			section = f[3]
 		case len(f) > 3 && (f[3] == "FDE" || f[3] == "CIE"):
 			entry = fmt.Sprint(section, hex(t, f[0]))
+			if len(f) > 4 && strings.HasPrefix(f[4], "cie=") && found[fmt.Sprint(section, hex(t, f[4][len("cie="):]))] {
+				found[entry] = true // start code has the rule in its CIE
+			}
 		case len(f) > 0 && f[0] == "DW_CFA_undefined:":
 			found[entry] = true
 		}

@@ -33,6 +33,22 @@ func (c *Code) CallBefore(pc uint64) (target uint64, direct, ok bool) {
 	return target, direct, ok || direct
 }
 
+// CallSlot reads a call through a fixed word of memory that ends at pc, as calls into other
+// modules are without a PLT: call *disp(%rip), on 386 call *address. slot is the address of
+// the word that holds the target.
+func (c *Code) CallSlot(pc uint64) (slot uint64, ok bool) {
+	const length = 6 // ff 15 disp32
+	b := c.at(pc - length)
+	if len(b) < length || b[0] != 0xff || b[1] != 0x15 {
+		return 0, false
+	}
+	disp := uint32(b[2]) | uint32(b[3])<<8 | uint32(b[4])<<16 | uint32(b[5])<<24
+	if !c.Mode64 {
+		return uint64(disp), true
+	}
+	return pc + uint64(int64(int32(disp))), true
+}
+
 // JumpTarget reads a jump at pc, as in a PLT entry, behind endbr or bnd if there is one.
 // With slot false, target is the address of code; with slot true it is the address of the
 // word that holds it (jmp *disp(%rip), 386: jmp *address).

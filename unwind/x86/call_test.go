@@ -99,3 +99,28 @@ func TestSignalReturn(t *testing.T) {
 		})
 	}
 }
+
+func TestCallSlot(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		code   string
+		mode64 bool
+		slot   uint64
+		ok     bool
+	}{
+		{"call *0x10(%rip)", "\xff\x15\x10\x00\x00\x00", true, 0x1016, true},
+		{"call *-6(%rip)", "\xff\x15\xfa\xff\xff\xff", true, 0x1000, true},
+		{"call *0x8049000", "\xff\x15\x00\x90\x04\x08", false, 0x8049000, true},
+		{"jmp *0x10(%rip)", "\xff\x25\x10\x00\x00\x00", true, 0, false},
+		{"call *%rax behind four bytes", "\x90\x90\x90\x90\xff\xd0", true, 0, false},
+	} {
+		c := &Code{Start: 0x1000, Data: []byte(tt.code), Mode64: tt.mode64}
+		if slot, ok := c.CallSlot(0x1006); slot != tt.slot || ok != tt.ok {
+			t.Errorf("%s: got %#x, %v, want %#x, %v", tt.name, slot, ok, tt.slot, tt.ok)
+		}
+	}
+	c := &Code{Start: 0x1000, Data: []byte("\xff\x15"), Mode64: true}
+	if _, ok := c.CallSlot(0x1002); ok {
+		t.Error("code that begins inside: got a slot, want none")
+	}
+}
