@@ -83,7 +83,7 @@ func (p *Process) present(tid int) bool {
 		return false
 	}
 	st, err := ParseStat(b)
-	return err == nil && st.State != 'Z' && st.State != 'X'
+	return err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&flagExiting == 0
 }
 
 // refusal explains why thread tid, which is there, could not be seized.

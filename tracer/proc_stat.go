@@ -19,7 +19,9 @@ type Stat struct {
 }
 
 const (
+	flagExiting      = 0x00000004 // PF_EXITING
 	flagIOWorker     = 0x00000010 // PF_IO_WORKER since Linux 5.12, PF_VCPU before
+	flagUserWorker   = 0x00004000 // PF_USER_WORKER since Linux 6.4
 	flagKernelThread = 0x00200000 // PF_KTHREAD
 )
 
@@ -47,9 +49,12 @@ func ParseStat(b []byte) (Stat, error) {
 func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
 
 // KernelWorker tells whether it is a kernel's worker inside a process, as io_uring makes
-// them. The flag alone had another meaning in older kernels, and a name alone can be given
-// to any thread.
+// them. Either flag alone had another meaning in older kernels, and a name alone can be given
+// to any thread; a worker that was just born has no name yet.
 func (s *Stat) KernelWorker() bool {
+	if both := uint64(flagIOWorker | flagUserWorker); s.Flags&both == both {
+		return true
+	}
 	named := strings.HasPrefix(s.Comm, "iou-wrk-") || strings.HasPrefix(s.Comm, "iou-sqp-")
 	return named && s.Flags&flagIOWorker != 0
 }

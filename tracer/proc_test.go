@@ -42,6 +42,7 @@ func TestKernelWorker(t *testing.T) {
 	}{
 		{Stat{Comm: "iou-wrk-4121", Flags: 0x400010}, true},
 		{Stat{Comm: "iou-sqp-4121", Flags: 0x404050}, true},
+		{Stat{Comm: "main", Flags: 0x404010}, true},          // just born
 		{Stat{Comm: "iou-wrk-4121", Flags: 0x400000}, false}, // a thread that calls itself so
 		{Stat{Comm: "qemu", Flags: 0x400010}, false},         // PF_VCPU of an older kernel
 	} {
