@@ -56,7 +56,7 @@ type thread struct {
 	chain     []uint64
 	pending   []pendingMiss
 	landing   []pendingMiss // misses in a jump that has not landed
-	free      bool // runs without steps until its mark; see skip.go
+	free      bool          // runs without steps until its mark; see skip.go
 	// swallow counts the stops for signals that Run itself caused and that must not be
 	// delivered, at most; see takeBack.
 	swallow int
