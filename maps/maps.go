@@ -76,6 +76,9 @@ func NewTable(ms []Mapping) *Table {
 		out = append(out, m)
 		end = m.End
 	}
+	if len(out) == 0 {
+		out = nil // equal to a Table that was made of nothing
+	}
 	return &Table{mappings: out}
 }
 
