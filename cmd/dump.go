@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -118,22 +117,21 @@ func (o *dumpOptions) look(ctx context.Context, pid int) (*profile.Dump, error) 
 		return nil, err
 	}
 	snap.FDs = p.DescribeFDs(resolve.Descriptors(snap))
-	d, nameErr := o.resolve(p, snap)
-	return d, errors.Join(err, nameErr)
+	return o.resolve(p, snap), err
 }
 
 // resolve walks and names what the snapshot holds. The process runs again.
-func (o *dumpOptions) resolve(p *tracer.Process, snap *snapshot.Snapshot) (*profile.Dump, error) {
+func (o *dumpOptions) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.Dump {
 	set := module.NewSet(snap.Maps, opener(p), p)
 	defer set.Close()
-	names := resolve.New(set, resolve.Options{NoSymbols: o.noSymbols})
+	names := resolve.New(set, resolve.Options{NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines})
 	walker := unwind.NewWalker(set, names)
 	stacks := make([]unwind.Stack, len(snap.Threads))
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
 		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: o.unwind.Mode, MaxFrames: o.maxFrames})
 	}
-	return names.Dump(snap, stacks), nil
+	return names.Dump(snap, stacks)
 }
 
 // opener opens mapped files through the target's view of them.

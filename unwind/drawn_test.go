@@ -256,3 +256,31 @@ func TestWalkFromSystemCall(t *testing.T) {
 		t.Errorf("unknown architecture: got %s, want %v", show(s), unwind.NoContext)
 	}
 }
+
+// A frame found by a word that was read after the thread ran again says so.
+func TestWordsReadLate(t *testing.T) {
+	d := newDrawn(regs.AMD64)
+	d.stack.Label("fp").Ref("fp2").Word(d.call(0x100)).Skip(4).Label("fp2").Word(0).Word(d.call(0x200))
+	whole := d.stack.Range()
+	copied := mem.Range{Start: whole.Start, Data: whole.Data[:32]}
+	table := maps.NewTable([]maps.Mapping{
+		{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec},
+		{Start: stackBase, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
+	})
+	running := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, whole)
+	memory := mem.NewOverlay(running, copied)
+	r := regs.New(regs.AMD64)
+	r.Set(regs.AMD64RIP, 0x10800)
+	r.Set(regs.AMD64RSP, stackBase+0x1000)
+	r.Set(regs.AMD64RBP, uint64(d.stack.Addr("fp")))
+	w := unwind.NewWalker(module.NewSet(table, nil, memory), nil)
+	s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: copied}, memory, unwind.Options{Mode: unwind.FramePointersOnly})
+	if got, want := show(s), "0x10800(context) 0x10100(frame pointer) 0x10200(frame pointer) root"; got != want {
+		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+	for i, want := range []string{"", "", "read while the thread ran again"} {
+		if got := s.Frames[i].Note; got != want {
+			t.Errorf("frame %d: got note %q, want %q", i, got, want)
+		}
+	}
+}

@@ -57,6 +57,9 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	c.doubtAfter(row)
 	c.advance(cfa, next, o)
 	c.next.Interrupted = row.Signal
+	if row.RA.Kind == cfi.Offset {
+		c.noteLate(mem.Addr(c.mask(uint64(cfa) + uint64(row.RA.N))))
+	}
 	c.noteReturn(ra)
 	c.enterIfLeft()
 	return nil

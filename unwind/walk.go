@@ -57,6 +57,9 @@ func (w *Walker) Walk(t *snapshot.Thread, memory mem.Reader, opt Options) Stack 
 		return Stack{Stop: NoContext, Err: fmt.Errorf("thread %d has no registers", t.TID)}
 	}
 	c := &cursor{w: w, arch: r.Arch, memory: memory, regs: r, pacMask: t.PACMask, next: Frame{Origin: Context, Interrupted: true}}
+	if t.Registers != nil {
+		c.copied, _ = memory.(*mem.Overlay)
+	}
 	c.enter()
 	limit := opt.MaxFrames
 	if limit <= 0 || limit > hardFrameLimit {
@@ -148,8 +151,9 @@ type cursor struct {
 	next     Frame // what is known of the frame to be pushed
 	lo, hi   mem.Addr
 	descents int
-	doubt    uint64 // registers, by DWARF number, that a landing exception may have overwritten
-	loose    bool   // SP is only a lower bound: see recordFloats
+	doubt    uint64       // registers, by DWARF number, that a landing exception may have overwritten
+	copied   *mem.Overlay // what was copied while the thread stood, nil if it did not stand
+	loose    bool         // SP is only a lower bound: see recordFloats
 }
 
 // push appends the frame that the registers stand for.
@@ -207,6 +211,17 @@ func (c *cursor) mask(v uint64) uint64 {
 		return v & 0xffffffff
 	}
 	return v
+}
+
+// noteLate marks the frame to be pushed if the word that led to it was not copied while the
+// thread stood: it was read from the running process, and may be of a later moment.
+func (c *cursor) noteLate(a mem.Addr) {
+	if c.copied == nil {
+		return
+	}
+	if _, ok := c.copied.Bytes(a, c.arch.WordSize); !ok {
+		c.next.Note = "read while the thread ran again"
+	}
 }
 
 // code cuts a return address to what the processor would jump to.
