@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -75,6 +76,24 @@ func TestOutputIsWholeOrNotThere(t *testing.T) {
 	}
 	if err := a.writeOutput("/nonexistent/dir/file", func(io.Writer) error { return nil }); err == nil {
 		t.Error("no error for a folder that is not there")
+	}
+}
+
+func TestTellMissing(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		thread profile.Thread
+		want   bool
+	}{
+		{"shown", profile.Thread{TID: 1}, false},
+		{"in state D", profile.Thread{TID: 1, NotStopped: "did not stop within 1s"}, true},
+		{"worker of the kernel, ended leader", profile.Thread{TID: 1, NotStopped: "worker of the kernel", NoUserCode: true}, false},
+	} {
+		var complaint bytes.Buffer
+		got := tellMissing(&app{stderr: &complaint}, &profile.Dump{Threads: []profile.Thread{tc.thread}})
+		if got != tc.want || (complaint.Len() > 0) != tc.want {
+			t.Errorf("%s: got %v and %q, want %v", tc.name, got, complaint.String(), tc.want)
+		}
 	}
 }
 

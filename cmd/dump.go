@@ -96,8 +96,7 @@ func tellMissing(a *app, d *profile.Dump) bool {
 		missing = true
 	}
 	for i := range d.Threads {
-		// A leader that has ended has nothing more to show; the other threads live.
-		if t := &d.Threads[i]; t.NotStopped != "" && t.State != "Z" {
+		if t := &d.Threads[i]; t.NotStopped != "" && !t.NoUserCode {
 			a.complain(fmt.Errorf("thread %d was not stopped: %s", t.TID, t.NotStopped))
 			missing = true
 		}

@@ -87,7 +87,10 @@ type Thread struct {
 	Syscall *Syscall
 	Wchan   string
 	// NotStopped says why it could not be stopped; "" if it was.
-	NotStopped  string
+	NotStopped string
+	// NoUserCode says that there is no stack to be had: a worker of the kernel, or a thread
+	// that has ended while others live.
+	NoUserCode  bool
 	KernelStack []string
 	Stopped     time.Duration // how long it stood still
 	Stack       Stack

@@ -38,6 +38,7 @@ func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.S
 	if t.State != 0 {
 		out.State = string(t.State)
 	}
+	out.NoUserCode = t.KernelWorker || t.State == 'Z'
 	if t.KernelWorker {
 		out.Stack.Detail = "a worker of the kernel: it has no user code"
 	}
