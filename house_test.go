@@ -34,6 +34,7 @@ var bound = []string{"tracer", "hang/supervise", "exact", "live", "manners", "sc
 
 // forTests are modules that tests may import, by room.
 var forTests = map[string][]string{
+	"flame":  {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"report": {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"live":   {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/doctor"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -104,8 +105,9 @@ func TestEscape(t *testing.T) {
 }
 
 func TestRemedies(t *testing.T) {
+	t.Setenv("GITHUB_ACTIONS", "true") // so that it does not matter where this runs
 	yes, no := true, false
-	root := uint64(1) << capSysPtrace
+	root := uint64(1) << 19 // CAP_SYS_PTRACE
 	for _, tc := range []struct {
 		err  error
 		want string
@@ -113,12 +115,14 @@ func TestRemedies(t *testing.T) {
 		{&tracer.PermissionError{HidePID: true}, "hidepid"},
 		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &no}, "user namespace"},
 		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &yes, YamaScope: 3}, "until the next boot"},
-		{&tracer.PermissionError{UIDsDiffer: true, TargetUID: 7, OwnUID: 1000}, "uid 7 and we are uid 1000"},
+		{&tracer.PermissionError{UIDsDiffer: true, TargetUID: 7, OwnUID: 1000}, "uid 7 and we have uid 1000. Run with sudo"},
 		{&tracer.PermissionError{Dumpable: &no}, "not dumpable"},
 		{&tracer.PermissionError{MoreCaps: true}, "capabilities"},
 		{&tracer.PermissionError{YamaScope: 1}, "sysctl kernel.yama.ptrace_scope=0"},
 		{&tracer.PermissionError{YamaScope: 2}, "ptrace_scope is 2"},
-		{&tracer.PermissionError{YamaScope: -1, Seccomp: 2}, "seccomp"},
+		{&tracer.PermissionError{OwnCaps: root, YamaScope: -1, LSM: "docker-default (enforce)"}, "audit log"},
+		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &yes, YamaScope: -1}, "cannot be seen from here. sudo"},
+		{&unnamedError{"x"}, "ps -e"},
 		{&tracer.TracedError{PID: 5, Tracer: 99, Name: "gdb"}, "process 99"},
 		{&tracer.TracedError{PID: 5, Mutual: true}, "holds this program"},
 		{&tracer.ZombieError{Parent: 33}, "process 33"},
@@ -129,6 +133,27 @@ func TestRemedies(t *testing.T) {
 		got := remedy(fmt.Errorf("wrapped: %w", tc.err))
 		if !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") || strings.Contains(got, "\n") {
 			t.Errorf("remedy of %v: got %q, want one line with %q", tc.err, got, tc.want)
+		}
+	}
+}
+
+func TestRefusalFitsThePlace(t *testing.T) {
+	refused := true
+	for _, tc := range []struct {
+		name  string
+		facts doctor.Facts
+		place doctor.Place
+		want  string
+	}{
+		{"filter in a container", doctor.Facts{Exists: true, Seccomp: 2, PtraceRefused: &refused}, doctor.Container,
+			"The system call ptrace is refused to us, whatever its target. Start the container with --cap-add SYS_PTRACE"},
+		{"another user in a pod", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true}, doctor.Kubernetes, "kubectl debug"},
+		{"another user under systemd", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true}, doctor.Service, "AmbientCapabilities"},
+		{"escape in a label", doctor.Facts{Exists: true, OwnLSM: "\x1b[31m", Yama: -1}, doctor.Shell, `\x1b[31m`},
+	} {
+		tc.facts.Refused = true
+		if got := refusal(&tc.facts, tc.place); !strings.Contains(got, tc.want) || strings.ContainsAny(got, "\n\x1b") {
+			t.Errorf("%s: got %q, want one line with %q", tc.name, got, tc.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,17 +13,14 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
-	"github.com/fpstack/fpstack/resolve"
-	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/unwind"
 )
 
 // dumpCommand is the main job under its own name.
 func (a *app) dumpCommand() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "dump -p PID[,PID…]",
+		Use:   "dump -p PID[,PID…] | -n NAME",
 		Short: "Show every thread once (what fpstack does without a command)",
 		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
@@ -36,40 +34,34 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.format.word == "pprof" && o.toStdout() && isScreen(a.stdout) {
+		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
+	}
+	unnamed, err := a.addNamed(&o.pids, o.byName)
+	if err != nil {
+		return err
+	}
+	d := a.newDumping(ctx, o)
+	defer d.close()
+	d.missing = unnamed
 	return a.writeOutput(o.output, func(w io.Writer) error {
-		shown, missing := 0, 0
-		unseen := slices.Clone(o.tids)
-		for _, pid := range o.pids {
-			d, err := o.look(ctx, pid)
-			if err != nil {
-				a.complain(err)
-				missing++
-			}
-			if d == nil {
+		write := dumpWriter(w, a.reportOptions(o), o)
+		for _, pid := range d.processes() {
+			got := d.take(ctx, pid)
+			if got == nil {
 				continue
 			}
-			if shown > 0 && o.format == "text" {
-				fmt.Fprintln(w)
-			}
-			if err := formats[string(o.format)](w, d, a.reportOptions(o)); err != nil {
+			if err := write.add(got); err != nil {
 				return fmt.Errorf("write dump of process %d: %w", pid, err)
 			}
-			shown++
-			if tellMissing(a, d) {
-				missing++
-			}
-			unseen = slices.DeleteFunc(unseen, func(tid int) bool { return hasThread(d, tid) })
 		}
-		if shown == 0 {
-			return errNothing
+		if d.shown == 0 {
+			return d.nothing()
 		}
-		for _, tid := range unseen {
-			a.complain(fmt.Errorf("thread %d: no such thread", tid))
+		if err := write.end(); err != nil {
+			return err
 		}
-		if missing+len(unseen) > 0 {
-			return errPart
-		}
-		return nil
+		return d.verdict()
 	})
 }
 
@@ -81,7 +73,7 @@ func hasThread(d *profile.Dump, tid int) bool {
 func (a *app) reportOptions(o *dumpOptions) report.Options {
 	opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, SkipFrames: o.skipFrames,
 		NoInlines: o.noInlines, NoLines: o.noLines}
-	if o.output == "-" || o.output == "" {
+	if o.toStdout() {
 		opt.Style = o.colour.style(a.stdout)
 	}
 	return opt
@@ -104,42 +96,14 @@ func tellMissing(a *app, d *profile.Dump) bool {
 	return missing
 }
 
-// look makes the dump of one process. It may return both a dump and an error.
-func (o *dumpOptions) look(ctx context.Context, pid int) (*profile.Dump, error) {
-	p, err := tracer.Open(pid, tracer.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	snap, err := p.Snapshot(ctx, tracer.StopOptions{TIDs: o.tids, MaxPause: o.maxPause, Rolling: o.rolling})
-	if snap == nil {
-		return nil, err
-	}
-	snap.FDs = p.DescribeFDs(resolve.Descriptors(snap))
-	return o.resolve(p, snap), err
-}
-
-// resolve walks and names what the snapshot holds. The process runs again.
-func (o *dumpOptions) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.Dump {
-	set := module.NewSet(snap.Maps, opener(p), p)
-	defer set.Close()
-	names := resolve.New(set, resolve.Options{NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines})
-	walker := unwind.NewWalker(set, names)
-	stacks := make([]unwind.Stack, len(snap.Threads))
-	for i := range snap.Threads {
-		t := &snap.Threads[i]
-		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: o.unwind.Mode, MaxFrames: o.maxFrames})
-	}
-	return names.Dump(snap, stacks)
-}
-
 // opener opens mapped files through the target's view of them.
 func opener(p *tracer.Process) module.Opener {
+	beside := theirFile(p)
 	return func(m *maps.Mapping) (*module.File, error) {
 		data, path, closeFile, err := p.OpenMapping(m)
 		if err != nil {
 			return nil, err
 		}
-		return &module.File{Data: data, Path: path, Close: closeFile}, nil
+		return &module.File{Data: data, Path: path, Close: closeFile, Beside: beside}, nil
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -60,17 +59,14 @@ func (m *unwindMode) Set(s string) error {
 	return nil
 }
 
-// formats are the forms of a dump.
-var formats = map[string]report.Format{"text": report.Text, "json": report.JSON}
-
-// format is the value of --format.
+// format is the value of --format where there are two.
 type format string
 
 func (f *format) Type() string   { return "text|json" }
 func (f *format) String() string { return string(*f) }
 
 func (f *format) Set(s string) error {
-	if _, ok := formats[s]; !ok {
+	if s != "text" && s != "json" {
 		return fmt.Errorf("want text or json")
 	}
 	*f = format(s)
@@ -79,36 +75,41 @@ func (f *format) Set(s string) error {
 
 // dumpOptions are the flags of dump.
 type dumpOptions struct {
-	pids, tids         ids
-	format             format
-	output             string
-	maxFrames          int
-	skipFrames         int
-	unwind             unwindMode
-	noSymbols          bool
-	noInlines, noLines bool
-	noGroup            bool
-	maxPause           time.Duration
-	rolling            bool
-	colour             colourMode
-	verbose            bool
+	pids, tids ids
+	byName     []string
+	children   bool
+	format     choice
+	output     string
+	maxFrames  int
+	skipFrames int
+	unwind     unwindMode
+	namingOptions
+	kernel   bool
+	source   bool
+	noGroup  bool
+	maxPause time.Duration
+	rolling  bool
+	colour   colourMode
+	verbose  bool
 }
 
 // register adds the flags to c.
 func (o *dumpOptions) register(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
-	o.format, o.colour = "text", "auto"
+	o.format, o.colour = choice{"text", dumpForms}, "auto"
 	f.VarP(&o.pids, "pid", "p", "processes to look at")
+	f.StringArrayVarP(&o.byName, "name", "n", nil, nameUsage)
+	f.BoolVar(&o.children, "children", false, "the whole process tree below too")
 	f.VarP(&o.tids, "tid", "t", "only these threads")
 	f.VarP(&o.format, "format", "f", "form of the output")
 	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "frames a thread, 0 for no limit; a stack that is cut says so")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the innermost frames")
 	f.Var(&o.unwind, "unwind", "how to walk; fp: frame pointers alone")
-	f.BoolVar(&o.noSymbols, "no-symbols", false, "addresses and module+offset only")
-	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
-	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
+	o.namingOptions.register(f)
+	f.BoolVar(&o.source, "source", false, "the line of each frame with its neighbours, where the file is there; text")
+	f.BoolVar(&o.kernel, "kernel", false, "where in the kernel threads wait, on top of their stacks; needs root")
 	f.BoolVar(&o.noGroup, "no-group", false, "one entry a thread, even where stacks are the same")
 	f.DurationVar(&o.maxPause, "max-pause", time.Second, "no thread stands still longer than this")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads in small batches, not all at one instant")
@@ -119,14 +120,19 @@ func (o *dumpOptions) register(c *cobra.Command) {
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {
 	switch {
-	case len(o.pids) == 0:
-		return usageError{fmt.Errorf("no process named: give -p PID")}
+	case len(o.pids) == 0 && len(o.byName) == 0:
+		return usageError{fmt.Errorf("no process named: give -p PID or -n NAME")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	case o.skipFrames < 0:
 		return usageError{fmt.Errorf("--skip-frames %d is negative", o.skipFrames)}
 	case o.maxPause <= 0:
 		return usageError{fmt.Errorf("--max-pause %v is not positive", o.maxPause)}
+	case o.source && o.format.word != "text":
+		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
 	}
-	return nil
+	return o.namingOptions.check()
 }
+
+// toStdout tells whether the result goes to standard output.
+func (o *dumpOptions) toStdout() bool { return o.output == "-" || o.output == "" }

@@ -3,12 +3,13 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"os"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/fpstack/fpstack/doctor"
 	"github.com/fpstack/fpstack/tracer"
 )
-
-// capSysPtrace is CAP_SYS_PTRACE of capabilities(7).
-const capSysPtrace = 19
 
 // remedy words what a person can do about err, where they stand, in one line; "" if nothing
 // is known.
@@ -20,6 +21,7 @@ func remedy(err error) string {
 		kernel     *tracer.KernelThreadError
 		old        *tracer.KernelError
 		word       *tracer.WordSizeError
+		unnamed    *unnamedError
 	)
 	switch {
 	case errors.As(err, &permission):
@@ -34,7 +36,9 @@ func remedy(err error) string {
 	case errors.As(err, &kernel):
 		return fmt.Sprintf("It has no user code; root can read /proc/%d/stack.", kernel.PID)
 	case errors.As(err, &old):
-		return "Linux 3.4 or newer is needed; in a container, a seccomp profile may refuse ptrace: allow it (docker run --cap-add SYS_PTRACE)."
+		return kernelRemedy()
+	case errors.As(err, &unnamed):
+		return "A name is that of the program's file, in full, or the one that ps -e shows."
 	case errors.As(err, &word):
 		return "Use the 64-bit build of fpstack."
 	case errors.Is(err, tracer.ErrSelf):
@@ -45,29 +49,46 @@ func remedy(err error) string {
 	return ""
 }
 
-// permissionRemedy names the gate that most likely refused, the surest sign first.
+// permissionRemedy words the gate that refused, as doctor does.
 func permissionRemedy(e *tracer.PermissionError) string {
-	switch {
-	case e.HidePID:
-		return "/proc is mounted with hidepid: run as root, or as a member of the group that the mount names (gid=)."
-	case e.HasCap(capSysPtrace) && e.SameUserNS != nil && !*e.SameUserNS:
-		return "The process lives in another user namespace: run fpstack as root outside of it."
-	case e.HasCap(capSysPtrace) && e.YamaScope == 3:
-		return "kernel.yama.ptrace_scope is 3: nobody may attach until the next boot."
-	case e.HasCap(capSysPtrace) && e.LSM != "" && e.LSM != "unconfined":
-		return fmt.Sprintf("The security module refused (our label is %q): look in the audit log.", e.LSM)
-	case e.UIDsDiffer:
-		return fmt.Sprintf("The process belongs to uid %d and we are uid %d: run with sudo.", e.TargetUID, e.OwnUID)
-	case e.Dumpable != nil && !*e.Dumpable:
-		return "The process is not dumpable (it changed its ids, or asked for it by prctl): run with sudo."
-	case e.MoreCaps:
-		return "The process has capabilities that we have not: run with sudo, or in a container with --cap-add SYS_PTRACE."
-	case e.YamaScope == 1:
-		return "kernel.yama.ptrace_scope is 1, which lets only a parent attach: run with sudo, or set it to 0 (sudo sysctl kernel.yama.ptrace_scope=0)."
-	case e.YamaScope >= 2:
-		return fmt.Sprintf("kernel.yama.ptrace_scope is %d: run with sudo.", e.YamaScope)
-	case e.Seccomp == 2:
-		return "A seccomp filter is on us (a container?): start it with --cap-add SYS_PTRACE, or run fpstack on the host."
+	f := factsOf(e)
+	if e.Seccomp == 2 { // asked now: the refusal may have come from a file of /proc
+		refused := tracer.PtraceRefused()
+		f.PtraceRefused = &refused
 	}
-	return "Run with sudo, or give CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE)."
+	return refusal(f, place())
+}
+
+// refusal words the gate that refused us, in one line.
+func refusal(f *doctor.Facts, at doctor.Place) string {
+	g := doctor.Culprit(f, at)
+	first, size := utf8.DecodeRuneInString(g.Says)
+	return escape(string(unicode.ToUpper(first)) + g.Says[size:] + ". " + g.Remedy)
+}
+
+// factsOf is what is known of a refusal.
+func factsOf(e *tracer.PermissionError) *doctor.Facts {
+	f := &doctor.Facts{PID: e.PID, Comm: e.Comm, Exists: !e.HidePID, Hidden: e.HidePID, Refused: true,
+		OwnUID: e.OwnUID, TargetUID: e.TargetUID, IDsDiffer: e.UIDsDiffer, Caps: e.OwnCaps, MoreCaps: e.MoreCaps,
+		Dumpable: e.Dumpable, Yama: e.YamaScope, UserNS: e.SameUserNS, Seccomp: e.Seccomp, OwnLSM: e.LSM, HidePID: e.HidePID}
+	if e.PID > 0 { // what the error has not, as it is now
+		now := doctor.Look("/proc", e.PID)
+		f.InitialUserNS, f.TargetLSM, f.HidePID, f.Release = now.InitialUserNS, now.TargetLSM, now.HidePID, now.Release
+		if f.UserNS == nil {
+			f.UserNS = now.UserNS
+		}
+	}
+	return f
+}
+
+// kernelRemedy tells an old kernel from a filter that refuses the system call to us.
+func kernelRemedy() string {
+	f := doctor.Look("/proc", os.Getpid())
+	refused := tracer.PtraceRefused()
+	f.PtraceRefused = &refused
+	state, gate := doctor.Verdict(doctor.General(f, place()))
+	if state != doctor.Closed {
+		return "Linux 3.4 or newer is needed."
+	}
+	return gate.Remedy
 }

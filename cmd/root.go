@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -38,13 +37,15 @@ func (e usageError) Error() string { return e.err.Error() }
 // app is what the subcommands share: where results and complaints go.
 type app struct {
 	stdout, stderr io.Writer
+	unfinished     unfinished
+	progress       *progress // nil if none is shown
 }
 
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
 	a := &app{stdout: stdout, stderr: stderr}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	// A second signal ends the program as if it had no handler.
 	context.AfterFunc(ctx, stop)
@@ -55,10 +56,15 @@ func Execute(args []string, stdout, stderr io.Writer) int {
 
 // status tells err, if that was not done yet, and gives its exit status.
 func (a *app) status(err error) int {
-	var usage usageError
+	var (
+		usage  usageError
+		status statusError
+	)
 	switch {
 	case err == nil:
 		return statusAll
+	case errors.As(err, &status):
+		return int(status)
 	case errors.Is(err, errPart):
 		return statusPart
 	case errors.Is(err, errNothing):
@@ -84,14 +90,17 @@ func (a *app) complain(err error) {
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "fpstack -p PID[,PID…]",
+		Use:   "fpstack -p PID[,PID…] | -n NAME",
 		Short: "Show what every thread of a process is doing",
 		Long: `fpstack shows the stack of every thread of a running process, native code and
 runtimes alike. The process stands still for about a millisecond, and nothing of
 it is changed.`,
 		Example: `  fpstack -p 4121              every thread of process 4121
   fpstack -p 4121 -t 4130      one thread
-  fpstack -p 4121 -f json      for programs`,
+  fpstack -n nginx             every process of that name
+  fpstack -p 4121 --children   the whole process tree below
+  fpstack -p 4121 -f json      for programs
+  fpstack record -p 4121 -d 30s -o out.svg   where its time goes, as a flame graph`,
 		Args:              noArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -102,7 +111,7 @@ it is changed.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
-	c.AddCommand(a.dumpCommand(), a.versionCommand(), a.manCommand())
+	c.AddCommand(a.dumpCommand(), a.recordCommand(), a.flameCommand(), a.topCommand(), a.checkCommand(), a.symbolizeCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand())
 	return c
 }
 

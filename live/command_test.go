@@ -177,7 +177,7 @@ func TestNotPermitted(t *testing.T) {
 	pid := sleeper(t)
 	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", fpstack, "-p", pid)
 	checkEnd(t, o, nil)
-	checkRefusal(t, o, "process "+pid+" \"threads\": permission denied", "run with sudo")
+	checkRefusal(t, o, "process "+pid+" \"threads\": permission denied", "The process has uid 0 and we have uid 65534. Run ")
 }
 
 // TestSeveral: what cannot be shown does not keep the others back.

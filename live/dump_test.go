@@ -72,15 +72,19 @@ type dump struct {
 		Exe     string
 		Arch    string
 	}
-	Threads []thread
-	Modules []struct {
-		Path    string
-		BuildID string `json:"build_id"`
-		Base    string
-		Error   string
-	}
+	Threads  []thread
+	Modules  []moduleOfDump
 	Exited   int
 	Problems []string
+}
+
+type moduleOfDump struct {
+	Path      string
+	BuildID   string `json:"build_id"`
+	Base      string
+	Error     string
+	DebugFile string `json:"debug_file"`
+	Unread    string
 }
 
 type thread struct {
@@ -88,6 +92,7 @@ type thread struct {
 	Name       string
 	State      string
 	NotStopped string `json:"not_stopped"`
+	Syscall    *struct{ Name string }
 	Stack      struct {
 		Complete     bool
 		Stop, Detail string
@@ -103,6 +108,8 @@ type frame struct {
 	Kind              string
 	Function, Linkage string
 	Offset            string
+	File              string
+	Line              int
 	Module            *int
 	ModuleAddress     string `json:"module_address"`
 	Origin, Note      string

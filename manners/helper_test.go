@@ -21,6 +21,8 @@ func helper(mode string) {
 		guardian(os.Args[1:])
 	case "sampler":
 		sampler(os.Args[1:])
+	case "looker":
+		lookerHelper(os.Args[1:])
 	case "dier":
 		dier(os.Args[1:])
 	case "traced":
@@ -69,11 +71,15 @@ func traced(args []string) {
 }
 
 func openArg(pid string) *tracer.Process {
-	n, err := strconv.Atoi(strings.TrimSpace(pid))
-	check(err)
-	p, err := tracer.Open(n, tracer.Options{})
+	p, err := tracer.Open(pidArg(pid), tracer.Options{})
 	check(err)
 	return p
+}
+
+func pidArg(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	check(err)
+	return n
 }
 
 func check(err error) {

@@ -95,7 +95,7 @@ func (r Range) Bytes(addr Addr, n int) ([]byte, bool) {
 }
 
 // Overlay answers from copied ranges and asks a base reader for the rest.
-// It is read-only after it was made, so goroutines may share it if the base allows.
+// It is read-only but for [Overlay.Reset], so goroutines may share it if the base allows.
 type Overlay struct {
 	ranges []Range
 	base   Reader
@@ -104,14 +104,32 @@ type Overlay struct {
 // NewOverlay returns an Overlay of ranges over base. Base may be nil: then an
 // address outside the ranges is [ErrUnmapped]. The ranges must not overlap; it keeps them.
 func NewOverlay(base Reader, ranges ...Range) *Overlay {
-	rs := make([]Range, 0, len(ranges))
+	o := &Overlay{ranges: make([]Range, 0, len(ranges))}
+	o.Reset(base, ranges...)
+	return o
+}
+
+// Reset makes o what NewOverlay returns, and uses its memory again: who looks at many stacks,
+// one after the other, needs one Overlay. Nobody else may be using o.
+func (o *Overlay) Reset(base Reader, ranges ...Range) {
+	clear(o.ranges)
+	o.ranges, o.base = o.ranges[:0], base
 	for _, r := range ranges {
 		if len(r.Data) > 0 {
-			rs = append(rs, r)
+			o.ranges = append(o.ranges, r)
 		}
 	}
-	sort.Slice(rs, func(i, j int) bool { return rs[i].Start < rs[j].Start })
-	return &Overlay{ranges: rs, base: base}
+	if rs := o.ranges; len(rs) > 1 {
+		sort.Slice(rs, func(i, j int) bool { return rs[i].Start < rs[j].Start })
+	}
+}
+
+// Around returns the copied range that holds addr. The bytes are not copied again.
+func (o *Overlay) Around(addr Addr) (Range, bool) {
+	if r := o.find(addr); r != nil {
+		return *r, true
+	}
+	return Range{}, false
 }
 
 // Bytes returns the n bytes at addr without copying, if one range holds them all.
@@ -166,6 +184,12 @@ func widen(err error, wanted int) error {
 
 // find returns the range that holds addr, or nil.
 func (o *Overlay) find(addr Addr) *Range {
+	if len(o.ranges) == 1 { // one stack: what nearly every read is for
+		if r := &o.ranges[0]; uint64(addr-r.Start) < uint64(len(r.Data)) {
+			return r
+		}
+		return nil
+	}
 	// By Start alone: End of a range at the top of the address space is 0.
 	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].Start > addr }) - 1
 	if i < 0 || uint64(addr-o.ranges[i].Start) >= uint64(len(o.ranges[i].Data)) {

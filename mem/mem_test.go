@@ -95,6 +95,62 @@ func TestOverlayOverOverlay(t *testing.T) {
 	}
 }
 
+func TestOverlayReset(t *testing.T) {
+	o := NewOverlay(pattern{}, fill(0x1000, 8, 0xaa), fill(0x2000, 8, 0xbb))
+	for _, row := range []struct {
+		name   string
+		base   Reader
+		ranges []Range
+		want   []byte // at 0x1ffc
+	}{
+		{"one range in the place of two", pattern{}, []Range{fill(0x1ffe, 3, 0xcc)}, []byte{0xfc, 0xfd, 0xcc, 0xcc, 0xcc, 1, 2, 3}},
+		{"two ranges, in any order", pattern{}, []Range{fill(0x2001, 2, 0xdd), fill(0x1ffc, 1, 0xee)}, []byte{0xee, 0xfd, 0xfe, 0xff, 0, 0xdd, 0xdd, 3}},
+		{"no range", pattern{}, nil, []byte{0xfc, 0xfd, 0xfe, 0xff, 0, 1, 2, 3}},
+		{"an empty range", pattern{}, []Range{{Start: 0x1ffc}}, []byte{0xfc, 0xfd, 0xfe, 0xff, 0, 1, 2, 3}},
+		{"no base", nil, []Range{fill(0x1ffc, 8, 0x11)}, bytes.Repeat([]byte{0x11}, 8)},
+	} {
+		o.Reset(row.base, row.ranges...)
+		b := make([]byte, 8)
+		if _, err := o.ReadMem(b, 0x1ffc); err != nil || !bytes.Equal(b, row.want) {
+			t.Errorf("%s: ReadMem = %x, %v; want %x", row.name, b, err, row.want)
+		}
+	}
+	if _, err := o.ReadMem(make([]byte, 1), 0x1000); !errors.Is(err, ErrUnmapped) {
+		t.Errorf("a range of before is there still: %v", err)
+	}
+	stack := fill(0x1000, 64, 0xaa)
+	if n := testing.AllocsPerRun(100, func() { o.Reset(nil, stack) }); n != 0 {
+		t.Errorf("Reset allocates %v times, want 0", n)
+	}
+}
+
+func TestOverlayAround(t *testing.T) {
+	low, high := fill(0x1000, 8, 0xaa), fill(1<<64-8, 8, 0xbb)
+	for _, row := range []struct {
+		name   string
+		ranges []Range
+		addr   Addr
+		want   Addr // start of the range, 0: none
+	}{
+		{"first byte", []Range{low, high}, 0x1000, 0x1000},
+		{"last byte", []Range{low, high}, 0x1007, 0x1000},
+		{"behind it", []Range{low, high}, 0x1008, 0},
+		{"before it", []Range{low, high}, 0xfff, 0},
+		{"last byte of the address space", []Range{low, high}, 1<<64 - 1, 1<<64 - 8},
+		{"one range, first byte", []Range{low}, 0x1000, 0x1000},
+		{"one range, last byte", []Range{low}, 0x1007, 0x1000},
+		{"one range, behind it", []Range{low}, 0x1008, 0},
+		{"one range, before it", []Range{low}, 0xfff, 0},
+		{"one range at the top", []Range{high}, 1<<64 - 1, 1<<64 - 8},
+		{"one range at the top, before it", []Range{high}, 1<<64 - 9, 0},
+		{"no range", nil, 0x1000, 0},
+	} {
+		if got, ok := NewOverlay(nil, row.ranges...).Around(row.addr); got.Start != row.want || ok != (row.want != 0) {
+			t.Errorf("%s: Around(%#x) = %#x, %v; want %#x", row.name, uint64(row.addr), uint64(got.Start), ok, uint64(row.want))
+		}
+	}
+}
+
 func TestRangeBytes(t *testing.T) {
 	r := fill(0x1000, 8, 0xaa)
 	for _, row := range []struct {

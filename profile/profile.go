@@ -51,6 +51,11 @@ type Frame struct {
 	Note        string // why it is less sure than its origin says; "" mostly
 }
 
+// Waits says that f is no code but the system call, or the reason in parentheses, that a thread
+// waits in: a leaf of Kind Kernel that lies in no module. The kernel's own functions,
+// which profiles of other programs have, lie in a module: there the thread ran.
+func (f *Frame) Waits() bool { return f.Kind == Kernel && f.Module < 0 }
+
 // Stack is the frames of one thread, innermost first, and why there are no more.
 type Stack struct {
 	Frames []Frame
@@ -101,8 +106,15 @@ type Module struct {
 	Path    string
 	BuildID string   // lower-case hex, "" if it has none
 	Base    uint64   // what is added to an address as linked to get the address in the process
+	Start   uint64   // lowest address in the process, 0 if unknown
+	End     uint64   // behind its highest address
+	Offset  uint64   // where in the file Start is
 	Symbols []string // the tables that name its code, as ".symtab", ".dynsym", "pclntab"; none: stripped
 	Err     string   // why it could not be read, "" if it was
+	// DebugFile is the path of the separate debug file that names or lines came from, "" for none.
+	DebugFile string
+	// Unread says which lines are there and were not read because of what they cost, "" for none.
+	Unread string
 }
 
 // Process is what is shown of a process as a whole.
@@ -125,4 +137,12 @@ type Dump struct {
 	Exited   int      // threads that ended before they were looked at
 	Late     int      // threads that stopped only after the others had been let go
 	Problems []string // what could not be had, for a person
+	// Sources has text around the lines of frames by the Frame's File, where it was asked for.
+	Sources map[string]Source
+}
+
+// Source is some lines of a source file.
+type Source struct {
+	Lines map[int]string // by number, without the end of the line; any bytes
+	Newer bool           // the file was changed after the program was built: lines may be off
 }

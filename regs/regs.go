@@ -57,7 +57,7 @@ type Arch struct {
 	Callee []Reg
 	slots  []slot
 	dwarf  map[uint64]Reg // numbers of 32 and above
-	names  map[Reg]string
+	names  [Max]string
 }
 
 // All lists the architectures known, for tables and tests.
@@ -115,10 +115,8 @@ func ByNote(host *Arch, size int) (*Arch, error) {
 // FromDWARF converts a DWARF register number. It is false for a number that fpstack
 // does not follow (vector registers, flags).
 func (a *Arch) FromDWARF(n uint64) (Reg, bool) {
-	if n < 32 {
-		if _, ok := a.names[Reg(n)]; ok {
-			return Reg(n), true
-		}
+	if n < 32 && a.names[n] != "" {
+		return Reg(n), true
 	}
 	r, ok := a.dwarf[n]
 	return r, ok
@@ -126,8 +124,8 @@ func (a *Arch) FromDWARF(n uint64) (Reg, bool) {
 
 // RegName returns the name of the manuals, or "r?" and the number.
 func (a *Arch) RegName(r Reg) string {
-	if n, ok := a.names[r]; ok {
-		return n
+	if r < Max && a.names[r] != "" {
+		return a.names[r]
 	}
 	return fmt.Sprintf("r?%d", r)
 }
@@ -153,6 +151,15 @@ func (a *Arch) Decode(note []byte) (Registers, error) {
 		return Registers{}, &LayoutError{Host: a.Name, Size: len(note)}
 	}
 	r := New(a)
+	if a.WordSize == 8 && a.Order == binary.ByteOrder(binary.LittleEndian) {
+		// A sampler decodes a note for each sample: no call for each register.
+		for i := range a.slots {
+			s := &a.slots[i]
+			r.val[s.reg] = binary.LittleEndian.Uint64(note[s.word*8:])
+			r.known |= 1 << s.reg
+		}
+		return r, nil
+	}
 	for _, s := range a.slots {
 		off := s.word * a.WordSize
 		if a.WordSize == 4 {
@@ -215,7 +222,6 @@ func (r *Registers) FP() (mem.Addr, bool) { v, ok := r.Get(r.Arch.FP); return me
 
 // define completes an Arch from its slots.
 func define(a Arch) *Arch {
-	a.names = make(map[Reg]string, len(a.slots))
 	for _, s := range a.slots {
 		a.names[s.reg] = s.name
 	}

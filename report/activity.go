@@ -67,10 +67,11 @@ func (p *printer) activityText(threads []*profile.Thread) string {
 	return text + p.waitChannel(t)
 }
 
-// waitChannel names the kernel function that t sleeps in where that says more than its call:
-// for an uninterruptible sleep and for a thread that could not be stopped.
+// waitChannel names the kernel function that t sleeps in where that says more than its call and its
+// kernel stack: for an uninterruptible sleep, for a thread that could not be stopped, and where
+// there is no kernel stack although it was asked for.
 func (p *printer) waitChannel(t *profile.Thread) string {
-	if t.Wchan == "" || !(p.opt.Verbose || t.State == "D" || t.NotStopped != "") {
+	if t.Wchan == "" || len(t.KernelStack) > 0 && !(p.opt.Verbose || t.State == "D" || t.NotStopped != "") {
 		return ""
 	}
 	return "  in " + escape(t.Wchan)

@@ -36,6 +36,7 @@ type threadDoc struct {
 	State       string      `json:"state,omitempty"`
 	Stopped     int64       `json:"stopped_ns"`
 	NotStopped  string      `json:"not_stopped,omitempty"`
+	NoUserCode  bool        `json:"no_user_code,omitempty"`
 	Syscall     *syscallDoc `json:"syscall,omitempty"`
 	Wchan       string      `json:"wchan,omitempty"`
 	KernelStack []string    `json:"kernel_stack,omitempty"`
@@ -85,5 +86,7 @@ type moduleDoc struct {
 	BuildID string   `json:"build_id,omitempty"`
 	Base    string   `json:"base"`
 	Symbols []string `json:"symbols"`
+	Debug   string   `json:"debug_file,omitempty"`
+	Unread  string   `json:"unread,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }

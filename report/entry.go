@@ -27,6 +27,9 @@ func (p *printer) entry(e entry) {
 	}
 	for i := range e.frames {
 		p.frame(&e.frames[i])
+		if i == 0 || !sameLine(&e.frames[i], &e.frames[i-1]) {
+			p.source(&e.frames[i])
+		}
 	}
 	p.stop(e)
 }

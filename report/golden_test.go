@@ -30,6 +30,9 @@ func cases() []goldenCase {
 		{"grouped--skip-frames-9", redis(), Options{Group: true, SkipFrames: 9}},
 		{"grouped--verbose", verboseDump(), Options{Group: true, Verbose: true}},
 		{"grouped--color-always", stopped("not advancing", ""), Options{Group: true, Style: bracketed}},
+		{"grouped--source", withSources(), group},
+		{"grouped--kernel", withKernelStacks(), group},
+		{"debug-files--verbose", withDebugFiles(), Options{Group: true, Verbose: true}},
 		{"one-thread", one(redis().Threads[0].Stack), group},
 		{"rolling", rolling(), group},
 		{"stop-no-rule", stopped("no rule", ""), group},
@@ -63,6 +66,36 @@ func verboseDump() *profile.Dump {
 	d.Threads[1].Stack.Frames[2].Origin, d.Threads[1].Stack.Frames[2].Note = "frame pointer", "no table covers the code"
 	d.Modules = append(d.Modules, profile.Module{Path: "/tmp/plugin.so (deleted)", Base: 0x7f3a1a000000, Err: `open "/tmp/plugin.so": no such file`})
 	d.Problems = []string{`symbols of "/tmp/plugin.so": no such file`}
+	return d
+}
+
+// withSources has source lines, among them those of a file that was changed and may hold anything.
+func withSources() *profile.Dump {
+	d := redis()
+	d.Sources = map[string]profile.Source{
+		"src/ae_epoll.c": {Lines: map[int]string{97: "}"}},
+		"src/ae.c": {Newer: true, Lines: map[int]string{346: "\tif (x) {", 347: "\t\tretval = poll(\"\x1b[2J\\\");", 348: "",
+			489: "while (!stop)", 490: "\xff\u202ex", 491: "}"}},
+		"src/server.c": {Lines: map[int]string{1: "not this one"}},
+	}
+	return d
+}
+
+// withKernelStacks has one thread whose kernel stack was read, and others where that was refused.
+func withKernelStacks() *profile.Dump {
+	d := redis()
+	d.Threads[0].KernelStack = []string{"[<0>] ep_poll+0x3a5/0x3f0", "do_epoll_wait+0xb2/0xd0"}
+	d.Threads[0].Wchan = "ep_poll"
+	for i := range d.Threads[1:] {
+		d.Threads[1+i].Wchan = "futex_wait_queue"
+	}
+	return d
+}
+
+func withDebugFiles() *profile.Dump {
+	d := one(complete(native(0, 0x7f3a1b2f0e26, "read", 0x16, "", 0, libc)))
+	d.Modules = []profile.Module{d.Modules[server], {Path: "/lib/libc.so.6", Symbols: []string{".symtab"}, DebugFile: "/usr/lib/debug/a\n.debug",
+		Unread: "lines not read: 9 MB compressed"}}
 	return d
 }
 
@@ -153,7 +186,7 @@ func TestTextGoldens(t *testing.T) {
 func TestJSONGoldens(t *testing.T) {
 	for _, c := range cases() {
 		switch c.name {
-		case "grouped", "not-stopped", "escapes", "zero-threads", "no-symbols":
+		case "grouped", "grouped--kernel", "debug-files--verbose", "not-stopped", "escapes", "zero-threads", "no-symbols":
 		default:
 			continue
 		}

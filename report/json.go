@@ -52,7 +52,8 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: lossless(m.Path), BuildID: lossless(m.BuildID),
-			Base: hex(m.Base), Symbols: append([]string{}, m.Symbols...), Error: lossless(m.Err)})
+			Base: hex(m.Base), Symbols: losslessAll(m.Symbols),
+			Debug: lossless(m.DebugFile), Unread: lossless(m.Unread), Error: lossless(m.Err)})
 	}
 	return doc
 }
@@ -60,7 +61,7 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc {
 	doc := &threadDoc{
 		TID: t.TID, Name: lossless(t.Name), State: lossless(t.State), Stopped: t.Stopped.Nanoseconds(),
-		NotStopped: lossless(t.NotStopped), Wchan: lossless(t.Wchan), KernelStack: losslessAll(t.KernelStack),
+		NotStopped: lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: lossless(t.Wchan), KernelStack: losslessAll(t.KernelStack),
 		Stack: stackDoc{Complete: t.Stack.Complete, Stop: lossless(t.Stack.Stop), Detail: lossless(t.Stack.Detail)},
 	}
 	if t.Syscall != nil {

@@ -14,7 +14,7 @@ import (
 // stack, with its frames innermost first. With Options.Group the odd ones come first: small
 // groups before large ones, among equals the thread group leader, then as in d.
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt}
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.process()
 	for _, e := range entries(d, &opt) {
 		p.entry(e)
@@ -34,6 +34,8 @@ type printer struct {
 	w    *bufio.Writer
 	dump *profile.Dump
 	opt  Options
+	// newer has the source files of which it was told that they were changed since.
+	newer map[string]bool
 }
 
 // line writes pieces that are escaped already, and ends the line.

@@ -24,7 +24,13 @@ func (p *printer) modules() {
 		case len(m.Symbols) == 0:
 			reason = "  " + p.style(Cut, "! no symbols")
 		default:
-			reason = "  " + strings.Join(m.Symbols, " ")
+			reason = "  " + escape(strings.Join(m.Symbols, " "))
+		}
+		if m.DebugFile != "" {
+			reason += "  from " + escape(m.DebugFile)
+		}
+		if m.Unread != "" {
+			reason += "  " + p.style(Cut, "! "+escape(m.Unread))
 		}
 		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)), escape(m.Path), reason)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
@@ -68,10 +69,24 @@ func (n *Names) modules(d *profile.Dump) []profile.Module {
 				out = append(out, n.module(all[id]))
 			}
 			frames[j].Module = at
+			n.place(&out[at], &frames[j])
 		}
 	}
 	return out
 }
+
+// place fills in where m lies: the mapping that f was met in.
+func (n *Names) place(m *profile.Module, f *profile.Frame) {
+	if m.End != 0 || f.Inlined {
+		return
+	}
+	if mapping := n.set.Table().Find(mem.Addr(f.Addr)); mapping != nil && mapping.IsFile() {
+		m.Start, m.End, m.Offset = uint64(mapping.Start), uint64(mapping.End), uint64(mapping.Offset)
+	}
+}
+
+// Module describes m. Start, End and Offset are the caller's to fill in.
+func (n *Names) Module(m *module.Module) profile.Module { return n.module(m) }
 
 func (n *Names) module(m *module.Module) profile.Module {
 	out := profile.Module{Path: m.Path, BuildID: m.BuildID(), Base: m.Base()}
@@ -82,10 +97,12 @@ func (n *Names) module(m *module.Module) profile.Module {
 	case n.opt.NoSymbols:
 		return out
 	}
-	out.Symbols = n.of(m).Tables()
+	r := n.of(m)
+	out.Symbols = r.Tables()
+	out.DebugFile, out.Unread = r.DebugFile(), r.Unread()
 	if err := m.SectionsErr(); err != nil {
 		out.Err = err.Error()
-		n.problems = append(n.problems, err)
+		n.problem(err)
 	}
 	return out
 }

@@ -28,14 +28,21 @@ type Resolver interface {
 	Resolve(f *unwind.Frame) []profile.Frame
 }
 
-// Options says what is not wanted.
+// Options says what is not wanted, and where more is found.
 type Options struct {
 	NoSymbols bool // addresses and modules alone
 	NoInlines bool
 	NoLines   bool
+	// Files leads to debug files; nil: each module speaks for itself alone. It is the
+	// caller's to keep open while names are asked for.
+	Files *symbol.Files
+	// Shared keeps symbols and names for several Names whose modules are shared and whose other
+	// options are the same; nil: each has its own.
+	Shared *Shared
 }
 
-// Names names the frames of one process.
+// Names names the frames of one process, or of several whose modules it is given frame by
+// frame: what no module holds must then be of one process, or be asked of a Names of its own.
 type Names struct {
 	set       *module.Set
 	opt       Options
@@ -43,18 +50,30 @@ type Names struct {
 	symbols   map[*module.Module]*symbol.Resolver
 	known     map[place][]profile.Frame
 	problems  []error
+	told      map[string]bool // their texts
 }
 
-// place is an address and how it is to be looked up.
+// place is an address in a module, nil for none, and how it is to be looked up.
 type place struct {
+	module     *module.Module
 	pc, lookup mem.Addr
 }
 
+// placeOf is the place of f. A signal trampoline was not called: its PC is where it begins, and the
+// byte before that is of another function.
+func placeOf(f *unwind.Frame) place {
+	p := place{f.Module, f.PC, f.LookupPC()}
+	if f.Signal {
+		p.lookup = f.PC
+	}
+	return p
+}
+
 // New returns the names of the process with the modules of set. The resolvers are asked in
-// their order.
+// their order. Set may be nil if [Names.Dump] is not called.
 func New(set *module.Set, opt Options, resolvers ...Resolver) *Names {
 	return &Names{set: set, opt: opt, resolvers: resolvers,
-		symbols: map[*module.Module]*symbol.Resolver{}, known: map[place][]profile.Frame{}}
+		symbols: map[*module.Module]*symbol.Resolver{}, known: map[place][]profile.Frame{}, told: map[string]bool{}}
 }
 
 // Bounds implements unwind.Functions.
@@ -69,7 +88,7 @@ func (n *Names) Bounds(m *module.Module, v module.Vaddr) (start, end module.Vadd
 func (n *Names) of(m *module.Module) *symbol.Resolver {
 	r, ok := n.symbols[m]
 	if !ok {
-		r = symbol.NewResolver(m)
+		r = n.opt.Shared.of(m, n.opt.Files)
 		n.symbols[m] = r
 	}
 	return r
@@ -80,19 +99,44 @@ func (n *Names) of(m *module.Module) *symbol.Resolver {
 func (n *Names) Prepare(stacks []unwind.Stack) {
 	queries := map[*module.Module][]symbol.Query{}
 	for i := range stacks {
-		for j := range stacks[i].Frames {
-			f := &stacks[i].Frames[j]
-			key := place{f.PC, f.LookupPC()}
-			if _, ok := n.known[key]; ok {
-				continue
-			}
-			n.known[key] = n.byResolvers(f)
-			if n.known[key] == nil && f.Module != nil && f.Module.Err == nil && !n.opt.NoSymbols {
-				queries[f.Module] = append(queries[f.Module], symbol.Query{
-					Lookup: f.Module.Vaddr(key.lookup), PC: f.Module.Vaddr(key.pc)})
-			}
+		n.collect(stacks[i].Frames, queries)
+	}
+	n.askAll(queries)
+}
+
+// Frames names single physical frames, each module's in one go: result i is the logical frames
+// at frames[i], innermost first, at least one. Their Module is the module's ID, -1 for none.
+func (n *Names) Frames(frames []unwind.Frame) [][]profile.Frame {
+	queries := map[*module.Module][]symbol.Query{}
+	n.collect(frames, queries)
+	n.askAll(queries)
+	out := make([][]profile.Frame, len(frames))
+	for i := range frames {
+		out[i] = n.frames(0, &frames[i])
+	}
+	return out
+}
+
+// Forget drops the answers kept: who keeps them itself needs them once. Symbol tables stay.
+func (n *Names) Forget() { clear(n.known) }
+
+// collect adds what is not known of frames to the queries of their modules.
+func (n *Names) collect(frames []unwind.Frame, queries map[*module.Module][]symbol.Query) {
+	for i := range frames {
+		f := &frames[i]
+		key := placeOf(f)
+		if _, ok := n.known[key]; ok {
+			continue
+		}
+		n.known[key] = n.byResolvers(f)
+		if n.known[key] == nil && f.Module != nil && f.Module.Err == nil && !n.opt.NoSymbols {
+			queries[f.Module] = append(queries[f.Module], symbol.Query{
+				Lookup: f.Module.Vaddr(key.lookup), PC: f.Module.Vaddr(key.pc)})
 		}
 	}
+}
+
+func (n *Names) askAll(queries map[*module.Module][]symbol.Query) {
 	for _, m := range modulesOf(queries) {
 		n.ask(m, queries[m])
 	}
@@ -104,18 +148,49 @@ func modulesOf(queries map[*module.Module][]symbol.Query) []*module.Module {
 	for m := range queries {
 		ms = append(ms, m)
 	}
-	sort.Slice(ms, func(i, j int) bool { return ms[i].ID < ms[j].ID })
+	sort.Slice(ms, func(i, j int) bool {
+		if ms[i].ID != ms[j].ID { // they may be equal in sets of several processes
+			return ms[i].ID < ms[j].ID
+		}
+		return ms[i].Path < ms[j].Path
+	})
 	return ms
 }
 
 func (n *Names) ask(m *module.Module, queries []symbol.Query) {
+	queries = n.opt.Shared.recall(m, queries, n.learn)
+	if len(queries) == 0 {
+		return
+	}
 	frames, err := n.of(m).Resolve(queries, symbol.Options{NoInlines: n.opt.NoInlines, NoLines: n.opt.NoLines})
-	if err != nil {
-		n.problems = append(n.problems, err)
-	}
+	n.problem(err)
 	for i, q := range queries {
-		n.known[place{m.Addr(q.PC), m.Addr(q.Lookup)}] = frames[i]
+		n.learn(m, q, frames[i])
+		n.opt.Shared.keep(m, q, frames[i])
 	}
+}
+
+// learn keeps the answer to one query.
+func (n *Names) learn(m *module.Module, q symbol.Query, frames []profile.Frame) {
+	n.known[place{m, m.Addr(q.PC), m.Addr(q.Lookup)}] = frames
+}
+
+// maxProblems bounds what is told of one Names.
+const maxProblems = 1000
+
+// problem keeps an error that was not met before: a recording asks the same module again and again.
+func (n *Names) problem(err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			n.problem(e)
+		}
+		return
+	}
+	if err == nil || n.told[err.Error()] || len(n.problems) >= maxProblems {
+		return
+	}
+	n.told[err.Error()] = true
+	n.problems = append(n.problems, err)
 }
 
 func (n *Names) byResolvers(f *unwind.Frame) []profile.Frame {
@@ -144,7 +219,7 @@ func (n *Names) Stack(s *unwind.Stack) profile.Stack {
 
 // frames returns the logical frames of the physical frame with number index.
 func (n *Names) frames(index int, f *unwind.Frame) []profile.Frame {
-	key := place{f.PC, f.LookupPC()}
+	key := placeOf(f)
 	if _, ok := n.known[key]; !ok {
 		n.Prepare([]unwind.Stack{{Frames: []unwind.Frame{*f}}})
 	}

@@ -54,3 +54,22 @@ func TestStack(t *testing.T) {
 		t.Errorf("second look: asked %d times more, want none", j.asked-asked)
 	}
 }
+
+// TestFramesOfSeveralProcesses names the same address in two modules and in none.
+func TestFramesOfSeveralProcesses(t *testing.T) {
+	j := &jit{}
+	names := resolve.New(nil, resolve.Options{}, j)
+	one, two := &module.Module{ID: 0, Path: "one", Err: mem.ErrUnmapped}, &module.Module{ID: 1, Path: "two", Err: mem.ErrUnmapped}
+	got := names.Frames([]unwind.Frame{{PC: 0x7000, Module: one}, {PC: 0x7000, Module: two}, {PC: 0x7000}, {PC: 0x5004, Interrupted: true}})
+	for i, want := range []int{0, 1, -1, -1} {
+		if len(got[i]) == 0 || got[i][len(got[i])-1].Module != want {
+			t.Errorf("frame %d: got %+v, want module %d", i, got[i], want)
+		}
+	}
+	if len(got[3]) != 2 || got[3][0].Func != "inner" || got[3][1].Func != "outer" {
+		t.Errorf("frame of a JIT: got %+v, want inner and outer", got[3])
+	}
+	if j.asked != 4 {
+		t.Errorf("resolvers were asked %d times, want once a frame", j.asked)
+	}
+}

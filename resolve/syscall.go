@@ -1,7 +1,10 @@
 package resolve
 
 import (
+	"fmt"
+
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/syscalls"
 )
@@ -57,4 +60,19 @@ func describe(s *snapshot.Snapshot, t *snapshot.Thread) *profile.Syscall {
 		out.Args = append(out.Args, arg)
 	}
 	return out
+}
+
+// Wait names what a sleeping thread of arch waits in: the system call, as "epoll_wait" or
+// "system call 999", or "(blocked)" for a thread that the kernel stopped outside of any call (a page
+// that has to be read, job control).
+func Wait(arch *regs.Arch, c *snapshot.Syscall) string {
+	if c.Number == -1 {
+		return "(blocked)"
+	}
+	if arch != nil {
+		if name, ok := syscalls.Name(arch.Name, c.Number); ok {
+			return name
+		}
+	}
+	return fmt.Sprintf("system call %d", c.Number)
 }

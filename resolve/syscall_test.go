@@ -62,3 +62,22 @@ func TestDumpDescribesCalls(t *testing.T) {
 		t.Errorf("running thread: got call %+v, want none", d.Threads[3].Syscall)
 	}
 }
+
+func TestWait(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		arch *regs.Arch
+		nr   int64
+		want string
+	}{
+		{"call of amd64", regs.AMD64, 232, "epoll_wait"},
+		{"the same number on 386", regs.I386, 3, "read"},
+		{"no call", regs.AMD64, -1, "(blocked)"},
+		{"number of no call", regs.AMD64, 99999, "system call 99999"},
+		{"architecture unknown", nil, 0, "system call 0"},
+	} {
+		if got := resolve.Wait(tt.arch, &snapshot.Syscall{Number: tt.nr}); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func BenchmarkResolveGo(b *testing.B) {
 		queries = append(queries, Query{Lookup: v, PC: v})
 	}
 	for b.Loop() {
-		NewResolver(m).Resolve(queries, Options{})
+		NewResolver(m, nil).Resolve(queries, Options{})
 	}
 }
 

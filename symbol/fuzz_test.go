@@ -49,7 +49,7 @@ func FuzzResolver(f *testing.F) {
 		if m == nil {
 			return
 		}
-		r := NewResolver(m)
+		r := NewResolver(m, nil)
 		for round := range 4 { // the last by the index
 			var queries []Query
 			for i := range 40 {
@@ -122,4 +122,33 @@ func TestCutFile(t *testing.T) {
 	if _, err := New(moduleOf(t, data, ms)).Lookup([]module.Vaddr{module.Vaddr(main)}); err == nil || !strings.Contains(err.Error(), ".symtab") {
 		t.Errorf("table beyond the end of the file: got error %v, want one about .symtab", err)
 	}
+}
+
+// FuzzInflate: whatever a section claims, what comes out has the size that it claims and no
+// more, or there is an error.
+func FuzzInflate(f *testing.F) {
+	le := binary.LittleEndian
+	chdr := func(kind uint32, size uint64, data []byte) []byte {
+		b := le.AppendUint64(le.AppendUint64(le.AppendUint64(nil, uint64(kind)), size), 1)
+		return append(b, data...)
+	}
+	f.Add(chdr(compressZstd, 100, zstdOf(make([]byte, 100))))
+	f.Add(chdr(compressZstd, 1<<20, zstdOf(make([]byte, 1<<20))))
+	f.Add(chdr(compressZlib, 100, []byte("\x78\x9c\x03\x00\x00\x00\x00\x01")))
+	f.Add(chdr(3, 100, nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) >= 24 && le.Uint64(b[8:]) > 64<<20 {
+			return // allowed, and slow
+		}
+		file := DebugFile{Path: "/x", Order: le, Class: 8, Section: func(string) (module.Section, bool) {
+			return module.Section{Name: ".debug_info", Data: b, Size: uint64(len(b)), Compressed: true}, true
+		}}
+		out, err := debugSection(file, ".debug_info")
+		if err == nil && uint64(len(out)) != le.Uint64(b[8:]) {
+			t.Errorf("%d bytes came out, the header says %d", len(out), le.Uint64(b[8:]))
+		}
+		if err != nil && out != nil {
+			t.Errorf("both %d bytes and the error %v", len(out), err)
+		}
+	})
 }

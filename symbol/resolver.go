@@ -17,8 +17,8 @@ type Call struct {
 	HasStart bool
 }
 
-// Source knows lines and inlined calls of a module: Go's own table, and whatever else is given
-// to [NewResolver], as DWARF or a separate debug file.
+// Source knows lines and inlined calls of a module: Go's own table, [DWARF], and whatever else
+// is given to [NewResolver].
 type Source interface {
 	// Calls returns for each address the logical calls there, innermost first, the function
 	// itself last; nil for an address that it knows nothing of. An error comes with the
@@ -43,18 +43,21 @@ type Options struct {
 
 // Resolver names the addresses of one module. It is for one goroutine at a time.
 type Resolver struct {
-	m       *module.Module
-	table   *Table
-	golang  *goSource
-	plt     *stubs
-	sources []Source
+	m        *module.Module
+	table    *Table
+	golang   *goSource
+	separate *separate
+	plt      *stubs
+	sources  []Source
 }
 
-// NewResolver returns a Resolver that asks the module's own tables, and sources in
-// their order for what those do not know.
-func NewResolver(m *module.Module, sources ...Source) *Resolver {
-	t := New(m)
-	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, sources: sources}
+// NewResolver returns a Resolver that asks the module's own tables and DWARF, where it has none
+// those of the files that belong to it (nil files: none), and sources in their order for what
+// those do not know.
+func NewResolver(m *module.Module, files *Files, sources ...Source) *Resolver {
+	t, s := New(m), newSeparate(m, files)
+	t.elsewhere = s.symtab
+	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, separate: s, sources: sources}
 }
 
 // Resolve names addresses: result i belongs to queries[i] and has at least one frame, the
@@ -66,7 +69,7 @@ func NewResolver(m *module.Module, sources ...Source) *Resolver {
 func (r *Resolver) Resolve(queries []Query, opt Options) ([][]profile.Frame, error) {
 	found := make([]found, len(queries))
 	err := module.Guard(r.m.Path, func() error {
-		return r.ask(queries, found)
+		return r.ask(queries, found, opt)
 	})
 	out := make([][]profile.Frame, len(queries))
 	for i, q := range queries {
@@ -78,12 +81,18 @@ func (r *Resolver) Resolve(queries []Query, opt Options) ([][]profile.Frame, err
 // found is what the sources said about one address.
 type found struct {
 	calls  []Call
+	named  bool // calls are Go's, whose table names functions as its symbols do
 	symbol *Symbol
 }
 
-func (r *Resolver) ask(queries []Query, out []found) error {
+func (r *Resolver) ask(queries []Query, out []found, opt Options) error {
+	sources := []Source{r.golang}
+	if !opt.NoInlines || !opt.NoLines { // names alone are the symbol table's matter
+		sources = append(sources, r.separate)
+	}
+	sources = append(sources, r.sources...)
 	var errs []error
-	for _, s := range append([]Source{r.golang}, r.sources...) {
+	for k, s := range sources {
 		var addrs []module.Vaddr
 		var at []int
 		for i, q := range queries {
@@ -97,19 +106,20 @@ func (r *Resolver) ask(queries []Query, out []found) error {
 		calls, err := s.Calls(addrs)
 		errs = append(errs, err)
 		for j, c := range calls {
-			out[at[j]].calls = c
+			out[at[j]].calls, out[at[j]].named = c, k == 0
 		}
 	}
-	errs = append(errs, r.askTable(queries, out))
+	errs = append(errs, r.askTable(queries, out), r.separate.told())
 	return errors.Join(errs...)
 }
 
-// askTable looks up the functions whose name or start no source knew.
+// askTable looks up the functions that are not Go's: a symbol names a copy or a part of a function
+// apart, which the sources of lines do not.
 func (r *Resolver) askTable(queries []Query, out []found) error {
 	var addrs []module.Vaddr
 	var at []int
 	for i, q := range queries {
-		if c := out[i].calls; len(c) == 0 || !c[len(c)-1].HasStart {
+		if c := out[i].calls; len(c) == 0 || !out[i].named {
 			addrs, at = append(addrs, q.Lookup), append(at, i)
 		}
 	}
@@ -138,7 +148,8 @@ func (r *Resolver) frames(q Query, f *found, opt Options) []profile.Frame {
 			}
 		}
 	}
-	if s := f.symbol; s != nil {
+	// A label without size and type may stand in the middle of a function that a source knows.
+	if s := f.symbol; s != nil && (s.Sized || s.Typed || !self.HasStart || self.Func == "") {
 		self.Func, self.Linkage = Demangle(s.Name), s.Name
 		self.Start, self.HasStart = s.Start, true
 	}
@@ -185,6 +196,17 @@ func (r *Resolver) Tables() []string {
 	}
 	return names
 }
+
+// DebugFile is the path of the separate debug file in use, "" if there is none.
+func (r *Resolver) DebugFile() string {
+	if r.separate.debug == nil {
+		return ""
+	}
+	return r.separate.debug.Path
+}
+
+// Unread says which lines are there and were not read because of what they cost, "" if none.
+func (r *Resolver) Unread() string { return r.separate.unread }
 
 // Bounds returns the addresses [start, end) of the function that holds v: by Go's table, else
 // as [Table.Bounds] does.

@@ -40,7 +40,7 @@ func goProgram(t testing.TB, args ...string) string {
 func TestGoProgramStripped(t *testing.T) {
 	need(t, "nm")
 	whole := goProgram(t)
-	r := NewResolver(load(t, goProgram(t, "-ldflags=-s -w")))
+	r := NewResolver(load(t, goProgram(t, "-ldflags=-s -w")), nil)
 	var addrs []uint64
 	for sc := bufio.NewScanner(strings.NewReader(output(t, "nm", whole))); sc.Scan(); {
 		var v uint64
@@ -78,7 +78,7 @@ func TestGoProgramStripped(t *testing.T) {
 
 func TestGoInlinesAndOptions(t *testing.T) {
 	path := goProgram(t)
-	r := NewResolver(load(t, path))
+	r := NewResolver(load(t, path), nil)
 	start, end, ok := uint64(0), uint64(0), false
 	for _, s := range readelf(t, path, ".symtab") {
 		if strings.HasPrefix(s.name, "main.outer[") {
@@ -126,7 +126,7 @@ int main(int n, char **) { ns::box<int> b; try { for (int i = 0; i < n; i++) b.p
 
 func TestCPlusPlusProgram(t *testing.T) {
 	path := compile(t, "g++", "a.cc", throwing, "-O2")
-	r := NewResolver(load(t, path))
+	r := NewResolver(load(t, path), nil)
 	seen := map[string]bool{}
 	for _, s := range readelf(t, path, ".symtab") {
 		if s.size == 0 || s.name == "" {
@@ -154,7 +154,7 @@ impl Shape for Square { #[inline(never)] fn area(&self) -> f64 { self.0 * self.0
 fn main() { let v: Vec<Square> = (0..std::env::args().count()).map(|i| Square(i as f64)).collect(); println!("{}", total(&v)); }
 `
 	path := compile(t, "rustc", "a.rs", source, "-O", "--crate-name", "shapes", "-C", "symbol-mangling-version=v0")
-	r := NewResolver(load(t, path))
+	r := NewResolver(load(t, path), nil)
 	seen := map[string]bool{}
 	for _, s := range readelf(t, path, ".symtab") {
 		if s.size > 0 {
@@ -187,7 +187,7 @@ func TestFurtherSource(t *testing.T) {
 			v = s.value + 5
 		}
 	}
-	r := NewResolver(load(t, path), lines{module.Vaddr(v): {
+	r := NewResolver(load(t, path), nil, lines{module.Vaddr(v): {
 		{Func: "checked_request2size", File: "malloc.c", Line: 1322},
 		{Func: "__libc_malloc", File: "malloc.c", Line: 3300},
 	}})

@@ -10,6 +10,10 @@ import (
 // dump needs one or two, a sampler many.
 const indexAfter = 2
 
+// maxKnown bounds the answers that a Table keeps. A recording asks for some thousand addresses of a
+// module.
+const maxKnown = 1 << 16
+
 // Table is the symbols of one module. It reads nothing until it is asked. It is for one
 // goroutine at a time.
 type Table struct {
@@ -17,9 +21,11 @@ type Table struct {
 	opened bool
 	symtab *rawTable
 	dynsym *rawTable
-	err    error
+	// elsewhere finds a .symtab for a module without one, nil if there is none; it may be nil.
+	elsewhere func() *rawTable
+	err       error
 
-	known  map[module.Vaddr]*Symbol // answers so far; nil value: none
+	known  map[module.Vaddr]*Symbol // answers so far, at most maxKnown; nil value: none
 	passes int
 	index  *index
 }
@@ -37,20 +43,23 @@ func (t *Table) Lookup(addrs []module.Vaddr) ([]*Symbol, error) {
 	t.open()
 	out := make([]*Symbol, len(addrs))
 	var missing []module.Vaddr
-	for _, v := range addrs {
-		if _, ok := t.known[v]; !ok {
-			missing = append(missing, v)
+	var places []int // of missing in addrs
+	for i, v := range addrs {
+		y, ok := t.known[v]
+		if out[i] = y; !ok {
+			missing, places = append(missing, v), append(places, i)
 		}
 	}
-	err := t.err
-	if len(missing) > 0 {
-		err = errors.Join(err, module.Guard(t.m.Path, func() error {
-			t.find(missing)
-			return nil
-		}))
+	if len(missing) == 0 {
+		return out, t.err
 	}
-	for i, v := range addrs {
-		out[i] = t.known[v]
+	found := make([]*Symbol, len(missing))
+	err := errors.Join(t.err, module.Guard(t.m.Path, func() error {
+		t.find(found, missing)
+		return nil
+	}))
+	for i, at := range places {
+		out[at] = found[i]
 	}
 	return out, err
 }
@@ -74,7 +83,9 @@ func (t *Table) open() {
 		t.err = t.m.Err
 		return
 	}
-	t.symtab = newTable(t.m, ".symtab", 0)
+	if t.symtab = tableOf(t.m); t.symtab == nil && t.elsewhere != nil {
+		t.symtab = t.elsewhere()
+	}
 	t.dynsym = newTable(t.m, ".dynsym", 1)
 	for _, raw := range []*rawTable{t.symtab, t.dynsym} {
 		if raw != nil {
@@ -83,17 +94,28 @@ func (t *Table) open() {
 	}
 }
 
-// find fills known for addrs.
-func (t *Table) find(addrs []module.Vaddr) {
+// find sets found[i] to the symbol of addrs[i], and remembers it.
+func (t *Table) find(found []*Symbol, addrs []module.Vaddr) {
 	if t.index == nil && t.passes >= indexAfter {
 		t.index = newIndex(t.symtab, t.dynsym)
 	}
+	var name func(module.Vaddr) *Symbol
 	if t.index != nil {
-		for _, v := range addrs {
-			t.known[v] = t.index.find(v)
-		}
-		return
+		name = t.index.find
+	} else {
+		name = t.pass(addrs)
 	}
+	for i, v := range addrs {
+		found[i] = name(v)
+		if len(t.known) >= maxKnown {
+			clear(t.known)
+		}
+		t.known[v] = found[i]
+	}
+}
+
+// pass goes once over the tables for all of addrs, and returns what answers for one of them.
+func (t *Table) pass(addrs []module.Vaddr) func(module.Vaddr) *Symbol {
 	t.passes++
 	p := newPass(addrs)
 	if t.symtab != nil {
@@ -103,7 +125,5 @@ func (t *Table) find(addrs []module.Vaddr) {
 		p.scan(t.dynsym)
 	}
 	p.spread()
-	for _, v := range addrs {
-		t.known[v] = p.answer(v)
-	}
+	return p.answer
 }

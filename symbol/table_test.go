@@ -308,7 +308,7 @@ func TestVDSO(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := module.NewSet(table, nil, mem.NewOverlay(nil, mem.Range{Start: m.Start, Data: image}))
-		r := NewResolver(set.Find(m.Start))
+		r := NewResolver(set.Find(m.Start), nil)
 		compared := 0
 		for _, s := range readelf(t, file, ".dynsym") {
 			name, _, _ := strings.Cut(s.name, "@")
@@ -328,7 +328,7 @@ func TestVDSO(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	path := libc(t)
-	r := NewResolver(load(t, path))
+	r := NewResolver(load(t, path), nil)
 	for _, s := range readelf(t, path, ".dynsym") {
 		if !strings.HasPrefix(s.name, "qsort@") {
 			continue

@@ -10,7 +10,7 @@ import (
 // deepen enlarges the copy of a stack whose upper end is not known as far as saved frame
 // pointers lead out of it. The bound is that of one stack; each round quadruples the copy.
 func (s *stop) deepen(t *tracee) {
-	for size := t.win.size; s.leadsOut(t); {
+	for size := t.win.size; leadsOut(&t.regs, t.stack, t.win.top); {
 		more := min(uint64(size)*3, uint64(t.win.top-t.stack.End()), uint64(max(0, min(s.windows.limit-size, s.windows.total))))
 		if more == 0 || s.over() {
 			t.stkErr = errStackTotal
@@ -34,16 +34,16 @@ const maxFrame = 256 << 10
 // leadsOut follows the chain of frame pointers, where [fp] is the caller's, and tells
 // whether it leaves the copy at its upper end within the mapping. A register that is no
 // frame pointer seldom gives a chain of three.
-func (s *stop) leadsOut(t *tracee) bool {
-	a := t.regs.Arch
-	fp, ok := t.regs.FP()
+func leadsOut(r *regs.Registers, stack mem.Range, top mem.Addr) bool {
+	a := r.Arch
+	fp, ok := r.FP()
 	if !ok || a != regs.AMD64 && a != regs.I386 && a != regs.ARM64 {
 		return false
 	}
 	for links := 0; ; links++ { // ends: fp grows within the copy
-		b, ok := t.stack.Bytes(fp, 2*a.WordSize)
+		b, ok := stack.Bytes(fp, 2*a.WordSize)
 		if !ok {
-			return links >= 3 && fp < t.win.top && uint64(fp)%uint64(a.WordSize) == 0
+			return links >= 3 && fp < top && uint64(fp)%uint64(a.WordSize) == 0
 		}
 		next := mem.Addr(word(a, b))
 		if next <= fp || next-fp > maxFrame {

@@ -7,6 +7,11 @@
 // each stack and of what each [Wanter] asks for, PTRACE_DETACH. Memory that was not
 // copied, mapped files and descriptors are read afterwards, while the process runs.
 //
+// A [Looker] looks at single threads again and again, for a sampler: [Looker.Stop] makes the
+// same stop of one thread without reading mappings or lists, and [Watch] keeps the files open
+// that tell without a stop whether a thread ran ([Watch.Counters]) and what a sleeper's stack
+// holds ([Watch.Peek]). What decides when to look, and at whom, is the caller's.
+//
 // The caller provides a context that ends with SIGINT and SIGTERM: a cancelled context
 // releases every thread within milliseconds. It must not reap children of its own by
 // wait4(-1), and must not ignore SIGCHLD.

@@ -5,6 +5,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrNoProcess says that there is no such process, or that it has ended.
@@ -52,6 +53,26 @@ func (e *TracedError) Error() string {
 		return fmt.Sprintf("process %d traces this one", e.PID)
 	}
 	return fmt.Sprintf("process %d is traced by process %d %q", e.PID, e.Tracer, e.Name)
+}
+
+// NotStoppedError says that a thread did not stop, or is in a state in which none does.
+type NotStoppedError struct {
+	TID    int
+	State  byte          // as /proc/TID/stat says
+	Waited time.Duration // how long it was waited for; 0: it was not asked to stop
+	// Repaired says that it was not asked because its call was begun anew once already: a
+	// second stop would show.
+	Repaired bool
+}
+
+func (e *NotStoppedError) Error() string {
+	switch {
+	case e.Repaired:
+		return fmt.Sprintf("thread %d is not stopped again in a call that would return EINTR", e.TID)
+	case e.Waited == 0:
+		return fmt.Sprintf("thread %d is in state %c, in which it does not stop", e.TID, e.State)
+	}
+	return fmt.Sprintf("thread %d in state %c did not stop within %v", e.TID, e.State, e.Waited.Round(time.Millisecond))
 }
 
 // KernelError says that the kernel lacks what is needed, or refuses it to everybody.

@@ -17,6 +17,7 @@ type facts struct {
 	state   byte // 0 if it could not be read
 	worker  bool // a worker of the kernel, with no user code
 	syscall *snapshot.Syscall
+	kernel  kernelPlace // if it was asked for
 }
 
 // readFacts looks at one thread. It is false if the thread has ended.
@@ -39,22 +40,38 @@ func (p *Process) readFacts(tid int, buf []byte) (facts, bool) {
 	return f, true
 }
 
+// kernelPlace is where in the kernel a thread sleeps.
+type kernelPlace struct {
+	wchan string
+	stack []string // innermost first, nil if it could not be read
+}
+
+// readKernel reads it. The error is that of the stack: proc_pid_stack in linux/fs/proc/base.c
+// wants CAP_SYS_ADMIN, and some kernels have no such file.
+func (p *Process) readKernel(tid int) (kernelPlace, error) {
+	var k kernelPlace
+	dir := "task/" + strconv.Itoa(tid)
+	if b, err := readAt(p.dir, dir+"/wchan", nil, 4096); err == nil {
+		k.wchan = ParseWchan(b)
+	}
+	b, err := readAt(p.dir, dir+"/stack", nil, 64<<10)
+	if err == nil {
+		k.stack = ParseKernelStack(b)
+	}
+	return k, err
+}
+
 // observe fills in what can be known of a thread that was not stopped: where it stands in
 // the kernel, and its user stack from the stack pointer that /proc/TID/syscall gives.
 func (p *Process) observe(t *snapshot.Thread, w *windows) {
-	dir := "task/" + strconv.Itoa(t.TID)
 	if f, ok := p.readFacts(t.TID, nil); ok {
 		t.Syscall, t.Comm = f.syscall, f.comm
 		if f.state != 't' { // our own attempt must not show
 			t.State = f.state
 		}
 	}
-	if b, err := readAt(p.dir, dir+"/wchan", nil, 4096); err == nil {
-		t.Wchan = ParseWchan(b)
-	}
-	if b, err := readAt(p.dir, dir+"/stack", nil, 64<<10); err == nil {
-		t.KernelStack = ParseKernelStack(b)
-	}
+	k, _ := p.readKernel(t.TID)
+	t.Wchan, t.KernelStack = k.wchan, k.stack
 	if t.Syscall == nil || t.Syscall.SP == 0 || t.KernelWorker {
 		return
 	}

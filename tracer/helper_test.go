@@ -22,6 +22,13 @@ func helper(mode string) {
 		fmt.Print("r")
 	case "files":
 		files()
+	case "cputime":
+		pid, err := strconv.Atoi(os.Getenv("TRACER_TEST_PID"))
+		check(err)
+		spent, err := (&Process{pid: pid}).CPUTime()
+		check(err)
+		fmt.Println(int64(spent))
+		return
 	case "refused":
 		refusedHelper()
 		return

@@ -36,11 +36,12 @@ func (p *Process) OpenMapping(m *maps.Mapping) (data []byte, path string, releas
 		return nil, m.Path, nothing, fmt.Errorf("open %q: %w", m.Path, err)
 	}
 	defer unix.Close(fd)
+	path = p.inView(m.Path)
 	data, err = mapFile(fd)
 	if err != nil {
-		return nil, m.Path, nothing, fmt.Errorf("map %q: %w", m.Path, err)
+		return nil, path, nothing, fmt.Errorf("map %q: %w", path, err)
 	}
-	return data, m.Path, func() error { return unix.Munmap(data) }, nil
+	return data, path, func() error { return unix.Munmap(data) }, nil
 }
 
 // findObject opens the file behind m for its path alone (O_PATH), which has no effect on
@@ -64,7 +65,7 @@ func (p *Process) findObject(m *maps.Mapping) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(root)
-	fd, err := openIn(root, m.Path)
+	fd, err := openIn(root, p.inView(m.Path))
 	if err != nil {
 		return -1, err
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps"
@@ -182,5 +183,55 @@ func TestDescribeFDs(t *testing.T) {
 	}
 	if _, ok := got[9999]; ok || len(got) > 6 {
 		t.Errorf("closed descriptors are described: %v", got)
+	}
+}
+
+// In a mere chroot the kernel shows us the path outside of it; its own view has another.
+func TestOpenMappingInChroot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may chroot")
+	}
+	root := t.TempDir()
+	if out, err := exec.Command("gcc", "-static", "-pthread", "-o", filepath.Join(root, "inside"), "testdata/target.c").CombinedOutput(); err != nil {
+		t.Skipf("no static program can be built: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(root, "note"), []byte("in the root"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/inside", "sleep")
+	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: root}
+	p, err := Open(launch(t, cmd).pid(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range table.All() {
+		if !m.IsFile() {
+			continue
+		}
+		_, path, release, err := p.OpenMapping(&m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if path != "/inside" {
+			t.Errorf("path %q, want /inside", path)
+		}
+	}
+	want, err := os.Stat(filepath.Join(root, "note"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.ModTime("/note"); err != nil || !got.Equal(want.ModTime()) {
+		t.Errorf("time of /note: %v, %v; want %v", got, err, want.ModTime())
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.OpenPath("/note"); !errors.Is(err, ErrNoProcess) {
+		t.Errorf("after Close: %v, want ErrNoProcess", err)
 	}
 }

@@ -73,6 +73,7 @@ func (p *Process) check() error {
 		return err
 	}
 	p.ownChild = stat.Parent == os.Getpid()
+	p.forked.Store(stat.Flags&flagForkNoExec != 0)
 	if stat.KernelThread() {
 		return &KernelThreadError{PID: p.pid, Comm: stat.Comm}
 	}

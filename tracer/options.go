@@ -23,6 +23,9 @@ type StopOptions struct {
 	Rolling bool
 	// Batch is 1 to 8; 0 means 8.
 	Batch int
+	// KernelStacks reads where in the kernel each waiting thread stands, before the stop. It takes
+	// CAP_SYS_ADMIN; without it the function that it sleeps in is read (wchan), and that is told.
+	KernelStacks bool
 	// Wanters are asked, while the threads stand, which further memory to copy.
 	Wanters []Wanter
 }

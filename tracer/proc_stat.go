@@ -16,9 +16,16 @@ type Stat struct {
 	State  byte   // R S D T t Z X I
 	Parent int
 	Flags  uint64
+	CPU    uint64 // user and system time, in ticks; 0 in a line cut before it
+	Start  uint64 // when it began, ticks after boot; 0 in a line cut before it
 }
 
+// ticksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
+// Source: linux/include/asm-generic/param.h; 100 on every architecture that regs knows.
+const ticksPerSecond = 100
+
 const (
+	flagForkNoExec   = 0x00000040 // PF_FORKNOEXEC
 	flagExiting      = 0x00000004 // PF_EXITING
 	flagIOWorker     = 0x00000010 // PF_IO_WORKER since Linux 5.12, PF_VCPU before
 	flagUserWorker   = 0x00004000 // PF_USER_WORKER since Linux 6.4
@@ -42,7 +49,14 @@ func ParseStat(b []byte) (Stat, error) {
 	if err1 != nil || err2 != nil || err3 != nil {
 		return Stat{}, malformed("stat", string(b))
 	}
-	return Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent, Flags: flags}, nil
+	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent, Flags: flags}
+	if len(f) > 19 {
+		user, _ := strconv.ParseUint(f[11], 10, 64)
+		system, _ := strconv.ParseUint(f[12], 10, 64)
+		s.CPU = user + system
+		s.Start, _ = strconv.ParseUint(f[19], 10, 64)
+	}
+	return s, nil
 }
 
 // KernelThread tells whether it has no user code at all and belongs to no process.

@@ -3,8 +3,7 @@
 package tracer
 
 import (
-	"strconv"
-	"strings"
+	"bytes"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -16,27 +15,72 @@ import (
 // A call that was restarted after a stop shows as restart_syscall (219 on amd64).
 // Source: proc_pid_syscall(5).
 func ParseSyscall(b []byte) (*snapshot.Syscall, error) {
-	f := strings.Fields(string(b))
-	if len(f) == 1 && f[0] == "running" {
-		return nil, nil
+	c := &snapshot.Syscall{}
+	if asleep, err := parseSyscall(b, c); err != nil || !asleep {
+		return nil, err
 	}
-	if len(f) != 9 && len(f) != 3 {
-		return nil, malformed("syscall", string(b))
+	return c, nil
+}
+
+// parseSyscall reads the same into c without allocating. It is false for a thread that runs.
+func parseSyscall(b []byte, c *snapshot.Syscall) (asleep bool, err error) {
+	b = bytes.TrimSpace(b)
+	if string(b) == "running" {
+		return false, nil
 	}
-	n, err := strconv.ParseInt(f[0], 10, 64)
-	if err != nil || (len(f) == 3) != (n == -1) {
-		return nil, malformed("syscall", string(b))
-	}
+	text := b
+	word, b := cutWord(b)
+	n, ok := signed(word)
 	var words [8]uint64
-	for i, text := range f[1:] {
-		digits, ok := strings.CutPrefix(text, "0x")
-		if words[i], err = strconv.ParseUint(digits, 16, 64); err != nil || !ok {
-			return nil, malformed("syscall", string(b))
+	count := 0
+	for ; ok && len(b) > 0 && count < len(words); count++ {
+		word, b = cutWord(b)
+		words[count], ok = hexadecimal(word)
+	}
+	if !ok || len(b) > 0 || count != 8 && count != 2 || (count == 2) != (n == -1) {
+		return false, malformed("syscall", string(text))
+	}
+	*c = snapshot.Syscall{Number: n, SP: mem.Addr(words[count-2]), PC: mem.Addr(words[count-1])}
+	copy(c.Args[:], words[:count-2])
+	return true, nil
+}
+
+// cutWord cuts b behind its first word, which ends at a space.
+func cutWord(b []byte) (word, rest []byte) {
+	i := bytes.IndexByte(b, ' ')
+	if i < 0 {
+		return b, nil
+	}
+	return b[:i], bytes.TrimLeft(b[i:], " ")
+}
+
+// signed reads a decimal of at most nine digits.
+func signed(b []byte) (int64, bool) {
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	n, rest, ok := decimal(digits)
+	if !ok || len(rest) > 0 || len(digits) > 9 {
+		return 0, false
+	}
+	if negative {
+		return -int64(n), true
+	}
+	return int64(n), true
+}
+
+// hexadecimal reads a number like 0x7fff of at most 64 bits.
+func hexadecimal(b []byte) (n uint64, ok bool) {
+	if len(b) < 3 || len(b) > 18 || b[0] != '0' || b[1] != 'x' {
+		return 0, false
+	}
+	for _, c := range b[2:] {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n<<4 | uint64(c-'0')
+		case c >= 'a' && c <= 'f':
+			n = n<<4 | uint64(c-'a'+10)
+		default:
+			return 0, false
 		}
 	}
-	c := &snapshot.Syscall{Number: n}
-	last := len(f) - 3
-	copy(c.Args[:], words[:last])
-	c.SP, c.PC = mem.Addr(words[last]), mem.Addr(words[last+1])
-	return c, nil
+	return n, true
 }

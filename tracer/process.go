@@ -33,6 +33,7 @@ type Process struct {
 	stopping sync.Mutex // held by a Snapshot; guards tasks, thread
 	thread   *osThread
 
+	forked atomic.Bool // had not executed a program when memory was opened
 	memory atomic.Pointer[memory]
 	table  atomic.Pointer[maps.Table] // the mappings last read
 }

@@ -83,6 +83,14 @@ func waitStop(tid, options int, info *siginfo) unix.Errno {
 	return e
 }
 
+// waitRaw is waitStop without telling the scheduler, for a wait that is short or is ended
+// soon: nobody can take the place of this thread, which a return would have to wait for.
+func waitRaw(tid int, info *siginfo) unix.Errno {
+	info[pidAt] = 0
+	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(waitKeep), 0, 0)
+	return e
+}
+
 // reap consumes the end of a traced thread. Until then it stays a zombie, and the end of
 // its process is not told to the parent. Any thread of ours may do it. It is false if the
 // thread has not ended yet, or is not ours under this id.

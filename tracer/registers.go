@@ -3,66 +3,91 @@
 package tracer
 
 import (
+	"errors"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"golang.org/x/sys/unix"
 )
 
-// registers reads the registers of a thread that stands.
-func (s *stop) registers(t *tracee) bool {
-	n, e := getRegset(t.tid, notePRStatus, s.note[:])
+// registers are those of one thread that stands, with what else only its tracer can read.
+type registers struct {
+	regs    regs.Registers // Arch is nil until they were had
+	tp      mem.Addr       // thread pointer, 0 if unknown
+	pacMask uint64
+	size    int // bytes of the note that they came in
+}
+
+// read fills r from thread tid, by way of note. The errno is that of ptrace: ESRCH says that
+// the thread was killed while it stood.
+func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.Errno, error) {
+	n, e := getRegset(tid, notePRStatus, note[:])
 	if e != 0 {
-		switch {
-		case e == unix.ESRCH: // killed while it stood
-			s.lost(t)
-		case e == unix.EIO:
-			t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
-		default:
-			t.why = "read registers: " + e.Error()
-		}
-		return false
+		return e, nil
 	}
-	a, err := regs.ByNote(s.p.host, n)
-	if err == nil && a.WordSize > wordSize {
-		err = &WordSizeError{PID: s.p.pid}
-	}
-	if err == nil {
-		t.regs, err = a.Decode(s.note[:n])
-	}
+	a, err := regs.ByNote(host, n)
 	if err != nil {
-		t.err = err
-		return false
+		return 0, err
 	}
-	t.tp = threadPointer(a, s.note[:n])
+	if a.WordSize > wordSize {
+		return 0, errWordSize
+	}
+	if r.regs, err = a.Decode(note[:n]); err != nil {
+		return 0, err
+	}
+	r.tp, r.pacMask, r.size = threadPointer(a, note[:n]), 0, n
 	switch a {
 	case regs.ARM64:
-		t.pacMask = s.pac(t.tid)
+		r.pacMask = pac(tid, note)
 	case regs.I386:
-		t.tp = s.segmentBase(t.tid)
+		r.tp = segmentBase(tid, note)
 	}
-	return true
+	return 0, nil
+}
+
+// errWordSize stands for a *WordSizeError where the process is not known.
+var errWordSize = errors.New("64-bit registers in a 32-bit build")
+
+// registers reads the registers of a thread that stands.
+func (s *stop) registers(t *tracee) bool {
+	e, err := t.registers.read(s.p.host, t.tid, &s.note)
+	switch {
+	case e == 0 && err == nil:
+		return true
+	case e == unix.ESRCH:
+		s.lost(t)
+	case e == unix.EIO:
+		t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
+	case e != 0:
+		t.why = "read registers: " + e.Error()
+	case err == errWordSize:
+		t.err = &WordSizeError{PID: s.p.pid}
+	default:
+		t.err = err
+	}
+	return false
 }
 
 // pac reads the bits of an arm64 address that hold its authentication code; none where the
 // CPU has no such codes.
 // Source: struct user_pac_mask in linux/arch/arm64/include/uapi/asm/ptrace.h.
-func (s *stop) pac(tid int) uint64 {
-	n, e := getRegset(tid, notePACMask, s.note[:16])
+func pac(tid int, note *[noteBytes]byte) uint64 {
+	n, e := getRegset(tid, notePACMask, note[:16])
 	if e != 0 || n != 16 {
 		return 0
 	}
-	return regs.ARM64.Order.Uint64(s.note[8:])
+	return regs.ARM64.Order.Uint64(note[8:])
 }
 
 // segmentBase reads the base of the segment that holds a 386 thread's descriptor; 0 if
 // there is none.
 // Source: regset_tls_get in linux/arch/x86/kernel/tls.c: three struct user_desc.
-func (s *stop) segmentBase(tid int) mem.Addr {
-	n, e := getRegset(tid, note386TLS, s.note[:48])
+func segmentBase(tid int, note *[noteBytes]byte) mem.Addr {
+	n, e := getRegset(tid, note386TLS, note[:48])
 	if e != 0 || n < 8 {
 		return 0
 	}
-	return mem.Addr(regs.I386.Order.Uint32(s.note[4:]))
+	return mem.Addr(regs.I386.Order.Uint32(note[4:]))
 }
 
 // threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.

@@ -119,6 +119,9 @@ func (s *stop) listFacts() error {
 		s.known[tid] = true
 		f, ok := s.p.readFacts(tid, buf)
 		t := tracee{facts: f}
+		if ok && s.opt.KernelStacks {
+			s.readKernel(&t)
+		}
 		if !ok {
 			t.phase = ended
 			s.missing++
@@ -129,6 +132,17 @@ func (s *stop) listFacts() error {
 		return cmp.Compare(runs(&a), runs(&b))
 	})
 	return nil
+}
+
+// readKernel reads where in the kernel a thread waits. Of one that runs the file says nothing true.
+func (s *stop) readKernel(t *tracee) {
+	if t.state == 'R' || t.state == 0 {
+		return
+	}
+	var err error
+	if t.kernel, err = s.p.readKernel(t.tid); err != nil && !isGone(err) {
+		s.problem(fmt.Sprintf("kernel stacks cannot be read: %v", err))
+	}
 }
 
 func runs(t *tracee) int {
@@ -233,7 +247,8 @@ func (s *stop) laterMaps(text []byte) *maps.Table {
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.
 func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stkErr, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker}
+		Stack: t.stack, StackErr: t.stkErr, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
+		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
 	if t.freed > t.asked {
 		th.Stopped = t.freed - t.asked
 	}

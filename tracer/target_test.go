@@ -34,7 +34,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	for _, name := range []string{"target", "threads"} {
+	for _, name := range []string{"target", "threads", "waits", "clook"} {
 		args := []string{"-O1", "-fno-omit-frame-pointer", "-fno-stack-clash-protection",
 			"-fno-optimize-sibling-calls", "-pthread", "-o", filepath.Join(dir, name), "testdata/" + name + ".c"}
 		if runtime.GOARCH == "386" {

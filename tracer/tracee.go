@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 )
 
 // phase is how far we are with a thread.
@@ -24,36 +23,38 @@ const (
 // tracee is one thread during a stop.
 type tracee struct {
 	facts
-	phase   phase
-	held    bool          // it may still be traced by us
-	signal  int           // of its delivery stop, handed back at DETACH; 0 at any other stop
-	asked   time.Duration // when it was asked to stop, after stop.clock
-	freed   time.Duration
-	regs    regs.Registers // Arch is nil until they were had
-	tp      mem.Addr       // thread pointer, 0 if unknown
-	pacMask uint64
-	win     window
-	stack   mem.Range
-	stkErr  error
-	late    bool // it did not stop with the others
-	why     string
-	err     error // of PTRACE_SEIZE
+	registers
+	phase  phase
+	held   bool          // it may still be traced by us
+	signal int           // of its delivery stop, handed back at DETACH; 0 at any other stop
+	asked  time.Duration // when it was asked to stop, after stop.clock
+	freed  time.Duration
+	win    window
+	stack  mem.Range
+	stkErr error
+	late   bool // it did not stop with the others
+	why    string
+	err    error // of PTRACE_SEIZE
 }
 
-// classify takes over what waitid told of a seized thread. Without any ptrace option
-// three things can be told: the stop we asked for and a stop of job control, which both
-// come as PTRACE_EVENT_STOP and are left with signal 0, and a delivery stop, whose signal
-// must be handed back.
-// Source: ptrace(2), "Stopped states"; linux/kernel/signal.c.
+// classify takes over what waitid told of a seized thread.
 func (t *tracee) classify(info *siginfo) {
 	switch {
 	case ending(info):
 		t.phase = ended
 	case info[codeAt] == childTrapped || info[codeAt] == childStopped:
-		t.phase = stopped
-		t.signal = 0
-		if status := info[statusAt]; status>>8 == 0 {
-			t.signal = int(status)
-		}
+		t.phase, t.signal = stopped, deliverySignal(info)
 	}
+}
+
+// deliverySignal is the signal to hand back at the release of a thread that stands. Without
+// any ptrace option three things can be told: the stop we asked for and a stop of job control,
+// which both come as PTRACE_EVENT_STOP and are left with signal 0, and a delivery stop,
+// whose signal must be handed back.
+// Source: ptrace(2), "Stopped states"; linux/kernel/signal.c.
+func deliverySignal(info *siginfo) int {
+	if status := info[statusAt]; status>>8 == 0 {
+		return int(status)
+	}
+	return 0
 }

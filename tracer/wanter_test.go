@@ -70,6 +70,10 @@ func TestWanterThatMisbehaves(t *testing.T) {
 		if len(s.Problems) == 0 || len(s.Memory) != 0 || s.Stopped > time.Second {
 			t.Errorf("%s: problems %q, %d ranges, stopped %v", name, s.Problems, len(s.Memory), s.Stopped)
 		}
+		// Where other programs have the CPUs the limit may come before the panic: then it is tried again.
+		for try := 0; name == "panics" && try < 50 && strings.Contains(strings.Join(s.Problems, ""), "not copied within"); try++ {
+			s = look(t, p, StopOptions{Wanters: []Wanter{f}})
+		}
 		if name == "panics" && !strings.Contains(strings.Join(s.Problems, ""), "of the test") {
 			t.Errorf("problems %q do not tell the cause", s.Problems)
 		}

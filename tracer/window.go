@@ -44,9 +44,12 @@ func (w *windows) find(sp, tp mem.Addr) window {
 	win := window{start: sp - min(sp, redZone), size: openWindow, open: true}
 	m := w.table.Find(sp)
 	if m == nil {
-		return w.bound(win, openWindow)
+		if m = w.grown(sp); m == nil {
+			return w.bound(win, openWindow)
+		}
+	} else {
+		win.start = max(win.start, m.Start)
 	}
-	win.start = max(win.start, m.Start)
 	win.quick = m.Inode == 0
 	var known bool
 	win.top, known = w.upperEnd(m, sp, tp)
@@ -56,6 +59,19 @@ func (w *windows) find(sp, tp mem.Addr) window {
 		return w.bound(win, openWindow)
 	}
 	return w.bound(win, used)
+}
+
+// maxGrowth is how far the initial stack may have grown down since the mappings were read. It
+// is the usual limit of its size, and the kernel keeps more than that free below it.
+const maxGrowth = 8 << 20
+
+// grown is the initial stack if sp lies in what it has grown by since, else nil.
+func (w *windows) grown(sp mem.Addr) *maps.Mapping {
+	m := w.table.FindFrom(sp)
+	if m == nil || m.Path != "[stack]" || m.Start-sp > maxGrowth {
+		return nil
+	}
+	return m
 }
 
 // maxParts bounds the mappings that are taken for one stack.

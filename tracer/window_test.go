@@ -38,6 +38,8 @@ func TestWindow(t *testing.T) {
 		{"two parts", 0x7f000000f000, 0x7f000001fa00, 0x7f000000ef80, 0x7f0000020000, false, true},
 		{"file", 0x7f000010f000, 0, 0x7f000010ef80, 0x7f0000110000, false, false},
 		{"deep in the initial stack", 0x7ffd00001000, 0, 0x7ffd00000f80, 0x7ffd00800000, false, true},
+		{"the initial stack has grown since", 0x7ffcffff0000, 0, 0x7ffcfffeff80, 0x7ffd00800000, false, true},
+		{"far below the initial stack", 0x7ffcff000000, 0, 0x7ffcfeffff80, 0x7ffcfeffff80 + openWindow, true, false},
 		{"in no mapping", 0x5000, 0, 0x4f80, 0x4f80 + openWindow, true, false},
 		{"zero", 0, 0, 0, openWindow, true, false},
 	} {

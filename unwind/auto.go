@@ -48,7 +48,7 @@ func (c *cursor) underSignal(s *site) bool {
 		return false
 	}
 	ra, e := c.returnAddress(s.row, cfa)
-	return e == nil && c.executable(ra) && c.siteAt(ra, false, c.w.modules.Find(ra-1)).signal.kind != noSignal
+	return e == nil && c.executable(ra) && c.returnSite(ra).signal.kind != noSignal
 }
 
 // leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:

@@ -27,48 +27,64 @@ func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code *x86.Code, bias uin
 			}
 		}
 	}
+	start, buf := c.memoryAt(pc, make([]byte, 2*codeWindow))
+	if len(buf) == 0 {
+		return nil, 0, false
+	}
+	return &x86.Code{Start: uint64(start), Data: buf, Mode64: mode64}, 0, true
+}
+
+// memoryAt reads the code around pc, as far as its mapping reaches, from the memory of the
+// process; half of buf is for what stands before pc. It is empty where no code can be read.
+func (c *cursor) memoryAt(pc mem.Addr, buf []byte) (start mem.Addr, code []byte) {
 	mapping := c.w.modules.Table().Find(pc)
 	if mapping == nil || mapping.Perm&maps.Exec == 0 {
-		return nil, 0, false
+		return 0, nil
 	}
-	start := max(mapping.Start, pc-min(pc, codeWindow))
-	buf := make([]byte, min(mapping.End, pc+codeWindow)-start)
-	n, _ := c.memory.ReadMem(buf, start)
-	if n == 0 {
-		return nil, 0, false
+	half := mem.Addr(len(buf) / 2)
+	start = max(mapping.Start, pc-min(pc, half))
+	end := mapping.End
+	if end-pc > half {
+		end = pc + half
 	}
-	return &x86.Code{Start: uint64(start), Data: buf[:n], Mode64: mode64}, 0, true
+	n, _ := c.memory.ReadMem(buf[:end-start], start)
+	return start, buf[:n]
 }
 
 const ptLoad = 1 // PT_LOAD, System V gABI figure 5-2
 
-// callBefore tells whether a call instruction ends at ra, and its target if that is fixed: a direct
-// call, or one through a word of the global offset table.
-func (c *cursor) callBefore(ra mem.Addr) (target uint64, direct, ok bool) {
-	if !hasCode(c.arch) || ra == 0 {
-		return 0, false, false
+// findCall tells s whether a call instruction ends at its PC, and the target if that is fixed: a
+// direct call, or one through a word of the global offset table.
+func (c *cursor) findCall(s *site) {
+	if !hasCode(c.arch) || s.pc == 0 {
+		return
 	}
-	m := c.w.modules.Find(ra - 1)
-	code, bias, ok := c.codeAt(ra-1, m)
+	code, bias, ok := c.codeAt(s.pc-1, s.module)
 	if !ok {
-		return 0, false, false
+		return
 	}
-	target, direct, ok = code.CallBefore(uint64(ra) - bias)
-	if !ok || direct {
-		return target + bias, direct, ok
+	at := uint64(s.pc) - bias
+	target, direct, ok := code.CallBefore(at)
+	s.call, s.direct, s.called = ok, direct, target+bias
+	if ok && !direct {
+		slot, fixed := code.CallSlot(at)
+		s.byWord, s.called = fixed, slot+bias
 	}
-	if slot, fixed := code.CallSlot(uint64(ra) - bias); fixed {
-		v, err := c.word(mem.Addr(c.mask(slot + bias)))
-		if err == nil && c.executable(mem.Addr(v)) {
-			return v, true, true
-		}
-	}
-	return 0, false, true
 }
 
-// callAt is callBefore for any address, remembered.
+// target is where the call that ends at s leads; false where that is not fixed. The word of a
+// call through one is read each time: the dynamic linker changes it at the first call.
+func (c *cursor) target(s *site) (mem.Addr, bool) {
+	if !s.byWord {
+		return mem.Addr(s.called), s.direct
+	}
+	v, err := c.word(mem.Addr(c.mask(s.called)))
+	return mem.Addr(v), err == nil && c.executable(mem.Addr(v))
+}
+
+// callAt tells whether a call instruction ends at ra.
 func (c *cursor) callAt(ra mem.Addr) bool {
-	return c.siteAt(ra, false, c.w.modules.Find(ra-1)).call
+	return c.returnSite(ra).call
 }
 
 // findSignal looks for a signal trampoline at pc.
@@ -212,8 +228,11 @@ const searchWords = 1024
 // function: the instructions from the call's target to PC must move SP by just the distance
 // to that word, which no other word fulfils but by the rarest chance.
 func (c *cursor) stepCallTarget(f *Frame) bool {
+	if f.Module == nil {
+		return false
+	}
 	code, bias, ok := c.codeAt(f.LookupPC(), f.Module)
-	if !ok || f.Module == nil {
+	if !ok {
 		return false
 	}
 	sp, ok := c.regs.SP()
@@ -231,11 +250,12 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 		if !c.executable(ra) {
 			continue
 		}
-		s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
-		if !s.call || !s.direct {
+		s := c.returnSite(ra)
+		to, fixed := c.target(s)
+		if !s.call || !fixed {
 			continue
 		}
-		row := c.fromTarget(code, bias, c.throughPLT(mem.Addr(s.called)), pc)
+		row := c.fromTarget(code, bias, c.throughPLT(to), pc)
 		if row == nil {
 			continue
 		}
@@ -250,27 +270,36 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 type pathKey struct {
 	m         *module.Module
 	entry, pc uint64
+	stamp     uint64 // of code that is read from memory: the moment; else 0
 }
 
 const (
 	// maxPaths bounds the remembered ways.
-	maxPaths = 1 << 18
-	// maxInterpreted bounds how many ways a Walker tries. A search tries a few; a stack made
-	// to look like calls everywhere could ask for millions, each a thousand times dearer than
-	// a row of a table.
-	maxInterpreted = 1 << 15
+	maxPaths = 1 << 14
+	// maxBudget bounds how many ways a Walker tries in its first walks, and refill how many more
+	// each walk allows. A search tries a few, and remembers them; a stack made to look like calls
+	// everywhere could ask for millions, each a thousand times dearer than a row of a table.
+	maxBudget = 1 << 15
+	refill    = 16
 )
 
 // fromTarget interprets the function that begins at target up to pc; nil if it does not get
-// there.
+// there, or if too many ways were tried of late.
 func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64) *cfi.Row {
-	key := pathKey{c.top().Module, uint64(target) - bias, pc}
+	m := c.top().Module
+	key := pathKey{m: m, entry: uint64(target) - bias, pc: pc}
+	if m.Err != nil || bias != m.Base() {
+		key.stamp = c.w.moment
+	}
 	if row, ok := c.w.paths[key]; ok {
 		return row
 	}
 	var found *cfi.Row
-	if code.Contains(key.entry) && c.w.interpreted < maxInterpreted {
-		c.w.interpreted++
+	if code.Contains(key.entry) {
+		if c.w.budget <= 0 {
+			return nil // not remembered: later there may be time for it
+		}
+		c.w.budget--
 		if row, ok := code.FromEntry(key.entry, 0, pc); ok {
 			found = &row
 		}

@@ -68,7 +68,18 @@ func (d *drawn) walk(t *testing.T, opt unwind.Options, set map[regs.Reg]uint64) 
 		r.Set(reg, v)
 	}
 	w := unwind.NewWalker(module.NewSet(table, nil, memory), nil)
-	return w.Walk(&snapshot.Thread{TID: 1, Arch: d.arch, Registers: &r, Stack: d.stack.Range()}, memory, opt)
+	th := &snapshot.Thread{TID: 1, Arch: d.arch, Registers: &r, Stack: d.stack.Range()}
+	s := w.Walk(th, memory, opt)
+	// What the Walker learned changes nothing.
+	again := unwind.Stack{Frames: make([]unwind.Frame, 0, 1)}
+	for range 2 {
+		w.WalkInto(&again, th, memory, opt)
+		if d := differ(again, s); d != "" {
+			t.Errorf("walked again: %s", d)
+		}
+		w.Renew()
+	}
+	return s
 }
 
 // show prints a stack as "pc pc … stop".

@@ -99,13 +99,13 @@ func (c *cursor) calls(a, target mem.Addr) (direct, here bool) {
 	if err != nil || !c.executable(ra) {
 		return true, false // no call at all proves that the table is wrong
 	}
-	s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
+	s := c.returnSite(ra)
 	if !s.call {
 		return true, false
 	}
-	if !s.direct {
+	to, fixed := c.target(s)
+	if !fixed {
 		return false, false
 	}
-	to := mem.Addr(s.called)
 	return true, to == target || c.throughPLT(to) == target
 }

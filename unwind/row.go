@@ -140,7 +140,7 @@ func (c *cursor) returnAddress(row *cfi.Row, cfa mem.Addr) (mem.Addr, *ending) {
 			return 0, end(NoRule, "row for %#x has no rule for the return address", uint64(c.top().PC))
 		}
 		if !c.top().Interrupted {
-			return 0, end(NoRule, "return address is in the link register, which a call has overwritten")
+			return 0, linkLost
 		}
 	}
 	v, ok, err := c.value(row.RA, row.RAReg, cfa)

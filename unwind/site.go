@@ -1,29 +1,41 @@
 package unwind
 
 import (
+	"hash/maphash"
+
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// siteKey names a place in code: the same PC is another place as a return address.
-type siteKey struct {
+// site is what the code and the tables at one PC say, which is the same for every stack. The
+// same PC is another site as a return address.
+type site struct {
 	pc          mem.Addr
 	interrupted bool
-}
+	module      *module.Module // of the address to look up
+	exec        bool           // code can run at pc
+	// held says that a file holds the code, so that it is what it was while the module is. Other
+	// code may be replaced in place; then print is the hash of its bytes.
+	held  bool
+	print uint64
+	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
 
-// site is what the code and the tables at one PC say, which is the same for every stack.
-type site struct {
 	found       // row is nil where no table covers it
 	entry  bool // no table, and it lies in the start code of a program
 	signal signalSite
 	// call says that a call instruction ends here, so that PC can be a return address; called
-	// is its target if direct, or through a fixed word of memory.
-	call, direct bool
-	called       uint64
+	// is its target if direct, or the fixed word of memory that has it if byWord.
+	call, direct, byWord bool
+	called               uint64
 	// code are the rows that reading the instructions gave, best first; filled on demand.
 	code     []codeRow
 	codeRead bool
+
+	outermost  bool // a table says that the stack ends here
+	returnable bool // see mayReturnTo
+	shortcut
+	caller *site // of the return address last met under this site
 }
 
 // codeRow is a row found by reading code, and whether it knows where the function begins.
@@ -32,49 +44,110 @@ type codeRow struct {
 	exact bool
 }
 
-// maxSites bounds the cache; a dump needs some hundred.
-const maxSites = 1 << 18
-
 // site returns what is known of the top frame's PC.
 func (c *cursor) site(f *Frame) *site {
-	return c.siteAt(f.PC, f.Interrupted, f.Module)
+	return c.siteAt(f.PC, f.Interrupted)
 }
 
-func (c *cursor) siteAt(pc mem.Addr, interrupted bool, m *module.Module) *site {
-	key := siteKey{pc, interrupted}
-	if s, ok := c.w.sites[key]; ok {
-		return s
+func (c *cursor) siteAt(pc mem.Addr, interrupted bool) *site {
+	s := c.w.sites.get(pc, interrupted)
+	if s == nil {
+		s = &site{}
+		c.fill(s, pc, interrupted)
+		c.w.sites.add(s)
+	} else if !c.holds(s) {
+		c.fill(s, pc, interrupted)
 	}
-	s := &site{}
-	c.fill(s, key, m)
-	if len(c.w.sites) >= maxSites {
-		clear(c.w.sites)
-	}
-	c.w.sites[key] = s
 	return s
 }
 
+// returnSite is the site of a return address.
+func (c *cursor) returnSite(ra mem.Addr) *site { return c.siteAt(ra, false) }
+
 // fill looks everything up but the rows by code.
-func (c *cursor) fill(s *site, key siteKey, m *module.Module) {
-	s.signal = c.findSignal(key.pc)
-	if !key.interrupted {
-		s.called, s.direct, s.call = c.callBefore(key.pc)
+func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
+	lookup := pc
+	if !interrupted {
+		lookup--
 	}
+	m := c.w.modules.Find(lookup)
+	*s = site{pc: pc, interrupted: interrupted, module: m, exec: c.executable(pc)}
+	s.held = inFile(m, lookup) && inFile(m, pc) && c.w.modules.Find(pc) == m
+	if !s.held {
+		s.print = c.fingerprint(pc)
+	}
+	s.signal = c.findSignal(pc)
+	if !interrupted {
+		c.findCall(s)
+	}
+	c.fillRow(s, lookup)
+	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal
+	s.outermost = s.root && s.origin != PCSP && s.signal.kind == noSignal
+	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
+}
+
+// fillRow asks the tables.
+func (c *cursor) fillRow(s *site, lookup mem.Addr) {
+	m := s.module
 	if m == nil {
 		s.why = "code of no file"
 		return
 	}
-	lookup := key.pc
-	if !key.interrupted {
-		lookup--
-	}
 	v := m.Vaddr(lookup)
-	t := c.w.table(m)
-	s.found = t.find(uint64(v), c.arch)
-	if key.interrupted && hasCode(c.arch) {
-		c.mendThunk(s, key.pc, m)
+	s.found = c.w.table(m).find(uint64(v), c.arch)
+	if s.interrupted && hasCode(c.arch) {
+		c.mendThunk(s, s.pc, m)
 	}
 	s.entry = s.row == nil && isEntry(m, v)
+}
+
+// inFile tells whether the file of m holds the code at a.
+func inFile(m *module.Module, a mem.Addr) bool {
+	if m == nil || m.Err != nil {
+		return false
+	}
+	_, ok := m.Text(m.Vaddr(a))
+	return ok
+}
+
+// fresh tells whether s is known to be true now.
+func (w *Walker) fresh(s *site) bool { return s.stamp == w.now(s.held) }
+
+// now is the stamp of what was just looked up: in a file, or in the memory of the target.
+func (w *Walker) now(held bool) uint64 {
+	if held {
+		return w.mapped
+	}
+	return w.moment
+}
+
+// holds tells whether s is true now. Where mappings have changed since it was known to be, or
+// memory may have, it still is if the same module holds it and the same bytes stand there.
+func (c *cursor) holds(s *site) bool { return c.w.fresh(s) || c.renew(s) }
+
+func (c *cursor) renew(s *site) bool {
+	lookup := s.pc
+	if !s.interrupted {
+		lookup--
+	}
+	if c.w.modules.Find(lookup) != s.module {
+		return false
+	}
+	switch {
+	case s.held && c.w.modules.Find(s.pc) != s.module:
+		return false
+	case !s.held && c.fingerprint(s.pc) != s.print:
+		return false
+	}
+	s.exec = c.executable(s.pc)
+	s.stamp = c.w.now(s.held)
+	return true
+}
+
+// fingerprint is a hash of all bytes around pc that a site of code without a file rests on.
+func (c *cursor) fingerprint(pc mem.Addr) uint64 {
+	_, b := c.memoryAt(pc, c.w.buffer[:])
+	return maphash.Bytes(c.w.seed, b)
 }
 
 // mendThunk replaces the row at the return of a return thunk, where gcc's tables are wrong.
@@ -113,6 +186,5 @@ func (c *cursor) mayReturnTo(ra mem.Addr) bool {
 	if !hasCode(c.arch) {
 		return true
 	}
-	s := c.siteAt(ra, false, c.w.modules.Find(ra-1))
-	return s.call || s.root || s.signal.kind != noSignal
+	return c.returnSite(ra).returnable
 }

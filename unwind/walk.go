@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"fmt"
+	"hash/maphash"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -18,24 +19,41 @@ type Functions interface {
 	Bounds(m *module.Module, v module.Vaddr) (start, end module.Vaddr, ok bool)
 }
 
-// Walker walks the stacks of one process and keeps what it learned of each PC. It is for one
-// goroutine at a time.
+// Walker walks the stacks of one process and keeps what it learned of each PC, so that the next
+// walks are cheap; its memory is bounded however long it is used. It is for one goroutine at a
+// time, the one that uses its modules.
 type Walker struct {
 	modules   *module.Set
 	functions Functions
+	arch      *regs.Arch // of the threads walked last, for which sites holds
 	tables    map[*module.Module]*tables
-	sites     map[siteKey]*site
+	sites     sites
 	paths     map[pathKey]*cfi.Row // nil value: no way
-	// interpreted counts the ways tried, see maxInterpreted.
-	interpreted int
+	budget    int                  // ways that may be tried, see maxBudget
+
+	changes int    // of modules, when mapped was set
+	mapped  uint64 // counts the changes of mappings, from 1
+	moment  uint64 // counts those and the moments that Renew told, from 1
+	seed    maphash.Seed
+	buffer  [2*codeWindow + 2]byte
+	cursor  cursor // of the walk that goes on
 }
 
 // NewWalker returns a Walker for the process with those modules. functions may be nil: then
 // code without tables is read without knowing where its functions begin.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
-	return &Walker{modules: modules, functions: functions,
-		tables: map[*module.Module]*tables{}, sites: map[siteKey]*site{}, paths: map[pathKey]*cfi.Row{}}
+	return &Walker{modules: modules, functions: functions, tables: map[*module.Module]*tables{},
+		sites: newSites(), paths: map[pathKey]*cfi.Row{}, budget: maxBudget, changes: modules.Changes(),
+		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
+
+// Renew tells that time has passed since the last walk, so that code which no file holds may
+// have been replaced in place. What is known of such code is compared with the memory before
+// it is used again, by one read a PC. Code of files costs nothing: that its mapping changed, the
+// Walker learns from its modules (see [module.Set.Update]).
+//
+// Who walks the threads of one moment has no need of it; who walks again later has.
+func (w *Walker) Renew() { w.moment++ }
 
 // hardFrameLimit bounds a walk without a limit of its own. A stack of 8 MiB, the default of
 // Linux, holds at most half a million frames.
@@ -52,59 +70,108 @@ const maxDescents = 64
 // A thread without registers is walked from the SP and PC of its system call if these are
 // known; otherwise it has no frames and the Stop NoContext.
 func (w *Walker) Walk(t *snapshot.Thread, memory mem.Reader, opt Options) Stack {
-	r, ok := context(t)
-	if !ok {
-		return Stack{Stop: NoContext, Err: fmt.Errorf("thread %d has no registers", t.TID)}
+	var s Stack
+	w.WalkInto(&s, t, memory, opt)
+	return s
+}
+
+// WalkInto is Walk that writes into s and uses the memory of s.Frames again: what was walked
+// before is walked without an allocation. What s.Frames held is lost. It keeps none of its
+// arguments.
+//
+// It is fastest if memory is a [mem.Overlay] in which one copied range holds the stack.
+func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt Options) {
+	s.Frames, s.Stop, s.Err = s.Frames[:0], Root, nil
+	c := &w.cursor
+	if !c.start(w, t, memory) {
+		s.Stop, s.Err = NoContext, fmt.Errorf("thread %d has no registers", t.TID)
+		return
 	}
-	c := &cursor{w: w, arch: r.Arch, memory: memory, regs: r, pacMask: t.PACMask, next: Frame{Origin: Context, Interrupted: true}}
-	if t.Registers != nil {
-		c.copied, _ = memory.(*mem.Overlay)
-	}
+	w.begin(c.arch)
+	c.frames = s.Frames
+	c.bare = opt.Mode == FramePointersOnly
 	c.enter()
 	limit := opt.MaxFrames
 	if limit <= 0 || limit > hardFrameLimit {
 		limit = hardFrameLimit
 	}
-	step := c.stepAuto
-	if opt.Mode == FramePointersOnly {
-		step = c.stepFramePointer
-	}
-	e := end(ReadFault, "walk ended early")
+	e := endedEarly
 	// Tables and code are mapped files, which may become shorter while they are read.
-	if err := module.Guard("unwind tables", func() error { e = c.run(step, limit); return nil }); err != nil {
+	if err := module.Guard("unwind tables", func() error { e = c.run(limit); return nil }); err != nil {
 		e = failed(ReadFault, err)
 	}
-	return Stack{Frames: c.frames, Stop: e.stop, Err: e.err}
+	s.Frames, s.Stop, s.Err = c.frames, e.stop, e.err
+	*c = cursor{}
+}
+
+// begin notices what has changed since the last walk.
+func (w *Walker) begin(a *regs.Arch) {
+	w.budget = min(w.budget+refill, maxBudget)
+	if n := w.modules.Changes(); n != w.changes {
+		w.changes = n
+		w.mapped++
+		w.moment++
+	}
+	if a != w.arch {
+		w.arch, w.sites = a, newSites()
+		clear(w.paths)
+	}
 }
 
 // run walks until an end.
-func (c *cursor) run(step func() *ending, limit int) *ending {
+func (c *cursor) run(limit int) *ending {
 	for {
 		c.push()
+		if e := c.hurry(limit); e != nil {
+			return e
+		}
 		if len(c.frames) == limit {
-			if c.isRoot(step) {
+			if c.isRoot() {
 				return atRoot
 			}
 			return end(DepthLimit, "limit of %d frames", limit)
 		}
-		if e := step(); e != nil {
+		if e := c.step(); e != nil {
 			return e
 		}
 	}
 }
 
-// context returns the registers to start from.
-func context(t *snapshot.Thread) (regs.Registers, bool) {
+// step goes from the top frame to its caller.
+func (c *cursor) step() *ending {
+	if c.bare {
+		return c.stepFramePointer()
+	}
+	return c.stepAuto()
+}
+
+// start sets the cursor to the innermost frame of t; false if that is not known.
+func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
+	*c = cursor{w: w, memory: memory, pacMask: t.PACMask, next: Frame{Origin: Context, Interrupted: true}}
+	if !context(&c.regs, t) {
+		return false
+	}
+	c.arch = c.regs.Arch
+	c.overlay, _ = memory.(*mem.Overlay)
+	if t.Registers != nil {
+		c.copied = c.overlay
+	}
+	return true
+}
+
+// context sets r to the registers to start from.
+func context(r *regs.Registers, t *snapshot.Thread) bool {
 	if t.KernelWorker {
-		return regs.Registers{}, false
+		return false
 	}
 	if t.Registers != nil {
-		return *t.Registers, true
+		*r = *t.Registers
+		return true
 	}
 	if t.Syscall == nil || t.Syscall.PC == 0 || t.Arch == nil {
-		return regs.Registers{}, false
+		return false
 	}
-	r := regs.New(t.Arch)
+	*r = regs.New(t.Arch)
 	r.Set(t.Arch.PC, uint64(t.Syscall.PC))
 	r.Set(t.Arch.SP, uint64(t.Syscall.SP))
 	if t.Syscall.Number >= 0 {
@@ -113,7 +180,7 @@ func context(t *snapshot.Thread) (regs.Registers, bool) {
 			r.Set(reg, t.Syscall.Args[i])
 		}
 	}
-	return r, true
+	return true
 }
 
 // ending says why a walk ends.
@@ -135,7 +202,9 @@ func impossible(stop Stop, format string, args ...any) *ending {
 }
 
 var (
-	atRoot = &ending{stop: Root}
+	atRoot     = &ending{stop: Root}
+	linkLost   = end(NoRule, "return address is in the link register, which a call has overwritten")
+	endedEarly = end(ReadFault, "walk ended early")
 	// atZero is a root by a return address of 0 where a table expects one.
 	atZero = &ending{stop: Root, impossible: true}
 )
@@ -154,6 +223,9 @@ type cursor struct {
 	doubt    uint64       // registers, by DWARF number, that a landing exception may have overwritten
 	copied   *mem.Overlay // what was copied while the thread stood, nil if it did not stand
 	loose    bool         // SP is only a lower bound: see recordFloats
+	bare     bool         // only frame pointers are followed
+	overlay  *mem.Overlay // memory if it is one, nil if not
+	window   mem.Range    // the part of overlay that hurry reads
 }
 
 // push appends the frame that the registers stand for.
@@ -229,8 +301,7 @@ func (c *cursor) code(v uint64) mem.Addr { return mem.Addr(regs.StripPAC(c.mask(
 
 // executable tells whether code can run at a.
 func (c *cursor) executable(a mem.Addr) bool {
-	m := c.w.modules.Table().Find(a)
-	return m != nil && m.Perm&maps.Exec != 0
+	return c.w.modules.Executable(a)
 }
 
 // advance makes r the registers of the next frame, found by o, with the top frame's CFA.
@@ -242,9 +313,9 @@ func (c *cursor) advance(cfa mem.Addr, r regs.Registers, o Origin) {
 }
 
 // isRoot tells whether the top frame is the outermost, without going on.
-func (c *cursor) isRoot(step func() *ending) bool {
+func (c *cursor) isRoot() bool {
 	saved, top := *c, *c.top()
-	e := step()
+	e := c.step()
 	*c = saved
 	*c.top() = top
 	return e != nil && e.stop == Root

@@ -7,7 +7,7 @@ import (
 
 // Constants of elf.h with the meaning that this package gives them.
 const (
-	etExec, etDyn = 2, 3 // ET_EXEC, ET_DYN
+	etRel, etExec, etDyn = 1, 2, 3 // ET_REL, ET_EXEC, ET_DYN
 
 	ptLoad       = 1          // PT_LOAD
 	ptDynamic    = 2          // PT_DYNAMIC
@@ -44,6 +44,9 @@ type image struct {
 	segments []Segment
 	loads    []*Segment // those of segments that are PT_LOAD, at most maxLoads
 	sections []Section
+	// unmapped allows what no process maps, as split DWARF and what dwz makes: ET_REL, and objects
+	// without program headers.
+	unmapped bool
 	cut      error // why sections is empty though the header names a section table
 	buildID  string
 }
@@ -62,14 +65,21 @@ const headerSize = 64
 // parseFile reads all headers of an object that is a file.
 func parseFile(data []byte) (*image, error) {
 	im := &image{data: data}
-	if err := im.parseHeader(data); err != nil {
+	if err := im.parseAll(data); err != nil {
 		return nil, err
+	}
+	return im, nil
+}
+
+func (im *image) parseAll(data []byte) error {
+	if err := im.parseHeader(data); err != nil {
+		return err
 	}
 	if err := im.parseSegments(); err != nil {
-		return nil, err
+		return err
 	}
 	im.finish()
-	return im, nil
+	return nil
 }
 
 // finish reads what needs the segments: sections and build id.
@@ -104,7 +114,7 @@ func (im *image) parseHeader(b []byte) error {
 	if len(b) < size {
 		return &FormatError{0, fmt.Sprintf("header has %d bytes, want %d", len(b), size)}
 	}
-	if typ := im.order.Uint16(b[16:]); typ != etExec && typ != etDyn {
+	if typ := im.order.Uint16(b[16:]); typ != etExec && typ != etDyn && (typ != etRel || !im.unmapped) {
 		return &FormatError{16, fmt.Sprintf("type %d is neither a program nor a library", typ)}
 	}
 	im.machine = im.order.Uint16(b[18:])

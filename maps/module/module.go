@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"encoding/binary"
+	"io/fs"
 	"path"
 
 	"github.com/fpstack/fpstack/maps"
@@ -27,6 +28,12 @@ type File struct {
 	Data  []byte
 	Path  string // as a person should see it: the path in the target's view
 	Close func() error
+	// Beside opens another file in the view that this one was opened through, by its absolute
+	// path there; nil if that cannot be. Once the view is gone (its process has ended) it fails
+	// with fs.ErrNotExist.
+	Beside func(path string) (*File, error)
+
+	shared *sharedFile // nil for a file of one process
 }
 
 // Opener opens the object behind a mapping, through the target's own view of its files.
@@ -70,6 +77,16 @@ type Module struct {
 	start, end mem.Addr // lowest and highest mapped address that belongs to it
 	bias       uint64
 	elf        *image // never nil; empty if Err is set
+	beside     func(path string) (*File, error)
+}
+
+// Beside opens another file in the view that the module's own was opened through, see
+// [File.Beside]. It fails with fs.ErrNotExist where there is no such view.
+func (m *Module) Beside(path string) (*File, error) {
+	if m.beside == nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return m.beside(path)
 }
 
 // Name is the last element of the path, or "[vdso]".

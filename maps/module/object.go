@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sort"
@@ -53,11 +54,11 @@ func (s *Set) openObject(m *maps.Mapping) *object {
 	if err != nil {
 		return s.fromMemory(m, err)
 	}
-	o := &object{path: f.Path, close: f.Close}
+	o := &object{path: f.Path, close: f.Close, beside: f.Beside}
 	if o.path == "" {
 		o.path = m.Path
 	}
-	s.parse(o, func() (*image, error) { return parseFile(f.Data) })
+	s.parse(o, f.parse)
 	return o
 }
 
@@ -72,7 +73,7 @@ func (s *Set) parse(o *object, f func() (*image, error)) {
 		if s.sections > maxSetSections {
 			return fmt.Errorf("parse %q: %w", o.path, ErrTooMany)
 		}
-		o.elf = im
+		o.elf, o.head = im, bytes.Clone(im.start())
 		return nil
 	})
 	if err != nil {

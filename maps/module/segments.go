@@ -19,6 +19,9 @@ func (im *image) parseSegments() error {
 			n = uint64(s0.Info)
 		}
 	}
+	if n == 0 && im.unmapped {
+		return nil
+	}
 	if n == 0 || n > maxSegments || h.phEntSize < size {
 		return &FormatError{h.phOff, fmt.Sprintf("%d program headers of %d bytes", n, h.phEntSize)}
 	}

@@ -26,7 +26,9 @@ type Set struct {
 	byPlace map[place]*Module
 	objects map[fileID]*object
 	copies  []*object // objects read from memory, at most maxCopies
+	retired []*object // files that were written over since, open still
 
+	changes    int           // of the table
 	last       *maps.Mapping // of the last address asked for
 	sections   int           // read so far, against maxSetSections
 	memoryLeft int           // bytes that may still be copied from memory
@@ -48,11 +50,13 @@ type place struct {
 
 // object is a file as opened once for all its modules.
 type object struct {
-	path  string
-	elf   *image
-	err   error
-	close func() error
-	from  *maps.Mapping // of an object read from memory: the lowest mapping, else nil
+	path   string
+	elf    *image
+	err    error
+	close  func() error
+	beside func(path string) (*File, error)
+	head   []byte        // a copy of its ELF header, nil if it could not be read
+	from   *maps.Mapping // of an object read from memory: the lowest mapping, else nil
 }
 
 // NewSet returns the modules of a process with the given mappings. memory is used for the
@@ -62,7 +66,7 @@ func NewSet(table *maps.Table, open Opener, memory mem.Reader) *Set {
 		byPlace: map[place]*Module{}, objects: map[fileID]*object{}, memoryLeft: maxSetMemory}
 }
 
-// Table returns the mappings that the Set was made of.
+// Table returns the mappings that the Set was made of, or given last.
 func (s *Set) Table() *maps.Table { return s.table }
 
 // mapping is Table.Find that remembers its last answer: a walk stays in few mappings.
@@ -149,7 +153,7 @@ func (s *Set) load(m *maps.Mapping) *Module {
 		return s.modules[maxModules-1]
 	}
 	mod := &Module{ID: len(s.modules), Path: obj.path, Deleted: m.Deleted, VDSO: vdso, Err: err,
-		start: m.Start, end: m.End, bias: bias, elf: obj.elf}
+		start: m.Start, end: m.End, bias: bias, elf: obj.elf, beside: obj.beside}
 	if len(s.modules) == maxModules-1 {
 		mod.Err = fmt.Errorf("open %q: %w", obj.path, ErrTooMany)
 	}
@@ -187,11 +191,17 @@ func (s *Set) All() []*Module { return s.modules }
 // Close releases every file. Modules and their sections must not be used afterwards.
 func (s *Set) Close() error {
 	var errs []error
-	for _, o := range s.objects {
+	release := func(o *object) {
 		if o != nil && o.close != nil {
 			errs = append(errs, o.close())
 			o.close = nil
 		}
+	}
+	for _, o := range s.objects {
+		release(o)
+	}
+	for _, o := range s.retired {
+		release(o)
 	}
 	return errors.Join(errs...)
 }

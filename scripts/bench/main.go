@@ -137,8 +137,12 @@ func row(what string, ours, theirs, bound float64, unit string) {
 
 // bench knows where the programs are.
 type bench struct {
-	fpstack, live, cstop string
-	rounds               int
+	fpstack, live      string
+	cstop, clook       string // the bare C loops
+	rounds             int
+	many               int    // seconds of the recording with unique stacks
+	folded, flamegraph string // the generator of folded stacks; flamegraph.pl
+	scripts            string // folder of the targets' sources
 }
 
 // peer compares the whole command with eu-stack on one process.
@@ -237,17 +241,63 @@ func main() {
 		return
 	}
 	b := &bench{}
+	only := flag.String("only", "", "one `part` alone: "+strings.Join(partNames(), ", "))
 	flag.StringVar(&b.fpstack, "fpstack", "./fpstack", "the program")
 	flag.StringVar(&b.live, "live", "testdata/bin/live", "where the targets are")
-	flag.StringVar(&b.cstop, "cstop", "", "the bare C loop, built")
+	flag.StringVar(&b.scripts, "sources", "testdata/live", "where their sources are")
+	flag.StringVar(&b.cstop, "cstop", "", "the bare C loop that stops all threads, built")
+	flag.StringVar(&b.clook, "clook", "", "the bare C loop that looks at one thread, built")
+	flag.StringVar(&b.folded, "folded", "", "the generator of folded stacks, built")
+	flag.StringVar(&b.flamegraph, "flamegraph", "", "flamegraph.pl, if it is there")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds that count")
+	flag.IntVar(&b.many, "many", 60, "seconds of the recording with unique stacks")
 	flag.Parse()
 	fmt.Println("| what | fpstack | peer | ratio | must be at most | |")
 	fmt.Println("|---|---|---|---|---|---|")
-	for _, part := range []func() error{b.threads, b.sleeper, b.node} {
-		if err := part(); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+	failed := false
+	for _, p := range parts {
+		if *only != "" && *only != p.name {
+			continue
+		}
+		if err := p.run(b); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", p.name, err)
+			failed = true
 		}
 	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// part is one comparison that can be run alone.
+type part struct {
+	name string
+	run  func(*bench) error
+}
+
+var parts = []part{
+	{"threads", (*bench).threads},
+	{"sleeper", (*bench).sleeper},
+	{"node", (*bench).node},
+	{"dwarf", (*bench).dwarf},
+	{"shares", (*bench).shares},
+	{"slow", func(b *bench) error {
+		if err := b.slowdown("99", 0.5); err != nil {
+			return err
+		}
+		return b.slowdown("1000", 2)
+	}},
+	{"parked", (*bench).parked},
+	{"rate", (*bench).rate},
+	{"many", (*bench).memoryOfMany},
+	{"flames", func(b *bench) error { return b.flames(b.folded, b.flamegraph) }},
+	{"python", func(b *bench) error { return b.python(b.scripts) }},
+}
+
+func partNames() []string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
 }

@@ -28,8 +28,8 @@ type Config struct {
 	AArch64 bool
 }
 
-// maxRows bounds the rows a Table keeps.
-const maxRows = 1 << 16
+// maxRows bounds the rows a Table keeps, half a kilobyte each.
+const maxRows = 1 << 13
 
 // Table finds the rows of one module. It is for one goroutine at a time; rows may be read
 // by any.

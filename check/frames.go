@@ -1,0 +1,112 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/unwind/x86"
+)
+
+// verdict is what one function does with the frame pointer.
+type verdict uint8
+
+const (
+	unclear verdict = iota
+	kept
+	missing
+	notNeeded
+)
+
+// frames counts what functions do with the frame pointer.
+func (l *look) frames(all functions) {
+	list := all.list
+	f := &l.out.Frames
+	f.From, f.All = all.from, len(list)
+	if len(list) == 0 {
+		f.From = ""
+		return
+	}
+	for _, fn := range sample(list, l.opt.Sample) {
+		f.Looked++
+		switch l.judge(fn) {
+		case kept:
+			f.Kept++
+		case missing:
+			f.Missing++
+		case notNeeded:
+			f.NotNeeded++
+		default:
+			f.Unclear++
+		}
+	}
+}
+
+// inCode leaves the functions that lie in the code of m, each start once, none beyond its section
+// or the next one.
+func (l *look) inCode(list []symbol.Function) []symbol.Function {
+	var out []symbol.Function
+	for _, f := range list {
+		if code, ok := find(l.code, uint64(f.Start)); ok {
+			f.End = min(f.End, module.Vaddr(code.hi))
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b symbol.Function) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	return slices.CompactFunc(out, func(a, b symbol.Function) bool { return a.Start == b.Start })
+}
+
+// sample chooses n of list evenly, all for 0.
+func sample(list []symbol.Function, n int) []symbol.Function {
+	if n <= 0 || len(list) <= n {
+		return list
+	}
+	out := make([]symbol.Function, n)
+	for i := range out {
+		out[i] = list[i*len(list)/n]
+	}
+	return out
+}
+
+// judge reads the instructions of one function.
+func (l *look) judge(f symbol.Function) verdict {
+	if _, outer := find(l.outer, uint64(f.Start)); outer || f.Start == l.m.Entry() {
+		return notNeeded
+	}
+	code, ok := l.m.Text(f.Start)
+	if !ok {
+		return unclear
+	}
+	if size := uint64(f.End - f.Start); size < uint64(len(code)) {
+		code = code[:size]
+	}
+	grows := l.golang.holds(uint64(f.Start))
+	switch archOf(l.m) {
+	case regs.AMD64, regs.I386:
+		c := x86.Code{Start: uint64(f.Start), Data: code, Mode64: l.m.Class() == 8}
+		return judged(records(c.Records(c.Start, c.End(), grows)))
+	case regs.ARM64:
+		return judged(arm64Records(code, grows))
+	}
+	return unclear
+}
+
+// records is [x86.Records] for any machine.
+type records x86.Records
+
+// judged draws the conclusion.
+func judged(r records) verdict {
+	switch {
+	case r.Bare > 0:
+		return missing
+	case r.Made:
+		return kept
+	case r.Calls == 0 && r.Whole:
+		return notNeeded
+	}
+	return unclear
+}

@@ -1,0 +1,135 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/symbol/pclntab"
+	"github.com/fpstack/fpstack/unwind/cfi"
+)
+
+// bounds is what an unwind table calls a function.
+type bounds struct {
+	span
+	whole bool // it begins where calls arrive, not in the middle of a function
+	outer bool // it is the outermost of its stack
+}
+
+// cover is the code that one table covers.
+type cover struct {
+	name  string
+	spans []span // merged
+}
+
+// tables finds the unwind tables, those that a walk asks first in front.
+func (l *look) tables() {
+	if l.addFrames(".eh_frame") {
+		header, _ := l.m.Section(".eh_frame_hdr")
+		l.out.Tables.NoIndex = len(header.Data) == 0
+	}
+	if t := l.openGo(); t != nil {
+		lo, hi := t.Bounds()
+		l.golang = span{lo, max(lo, hi)}
+		l.covered = append(l.covered, cover{"pclntab", []span{l.golang}})
+	}
+	l.addFrames(".debug_frame")
+	l.outer = merge(l.outer)
+}
+
+// coverage counts the code, and what of it the tables cover.
+func (l *look) coverage() {
+	t := &l.out.Tables
+	var all, lasting []span
+	for _, c := range l.covered {
+		if _, n := coverage(l.code, c.spans); n > 0 {
+			t.Kinds = append(t.Kinds, TableKind{c.name, n})
+		}
+		all = append(all, c.spans...)
+		if c.name != ".debug_frame" {
+			lasting = append(lasting, c.spans...)
+		}
+	}
+	l.out.Code, t.Covered = coverage(l.code, merge(all))
+	_, stays := coverage(l.code, merge(lasting))
+	if lost := t.Covered - min(stays, t.Covered); lost > l.out.Code/10 {
+		l.out.Notes = append(l.out.Notes, fmt.Sprintf("%s of the code is covered by .debug_frame alone, which strip removes",
+			Percent(float64(lost)/float64(l.out.Code))))
+	}
+}
+
+// addFrames reads one section of frame descriptions and tells whether it has any for code of m.
+func (l *look) addFrames(name string) bool {
+	arch := archOf(l.m)
+	section, ok := l.m.Section(name)
+	if arch == nil || !ok || len(section.Data) == 0 {
+		return false
+	}
+	data, err := symbol.DebugFileOf(l.m).Contents(name)
+	l.note(err)
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	s := cfi.Section{Addr: uint64(section.Addr), Data: data}
+	if config.EHFrame = s; name == ".debug_frame" {
+		config.EHFrame, config.DebugFrame = cfi.Section{}, s
+	}
+	config.TextBase, config.DataBase = addressOf(l.m, ".text"), addressOf(l.m, ".got")
+	table := cfi.New(config)
+	var covered []span
+	err = table.Each(func(f cfi.FDE) bool {
+		if len(l.entries) >= maxFunctions {
+			l.note(errTooMany(name))
+			return false
+		}
+		if _, ok := find(l.code, f.Start); ok {
+			covered = append(covered, span{f.Start, f.End})
+			e := entryOf(table, f, arch)
+			l.entries = append(l.entries, e)
+			if e.outer {
+				l.outer = append(l.outer, e.span)
+			}
+		}
+		return true
+	})
+	l.note(err)
+	if len(covered) == 0 {
+		return false
+	}
+	l.covered = append(l.covered, cover{name, merge(covered)})
+	return true
+}
+
+func addressOf(m *module.Module, name string) uint64 {
+	s, _ := m.Section(name)
+	return uint64(s.Addr)
+}
+
+// entryOf tells a function from a part of one that stands apart: at an entry nothing has been
+// pushed but what the call pushed.
+func entryOf(table *cfi.Table, f cfi.FDE, arch *regs.Arch) bounds {
+	b := bounds{span: span{f.Start, f.End}}
+	row, err := table.Row(f.Start)
+	if err != nil {
+		return b
+	}
+	pushed := int64(arch.WordSize)
+	if arch.LR != regs.NoReg {
+		pushed = 0
+	}
+	b.outer = row.RA.Kind == cfi.Undefined
+	b.whole = !f.CIE.Signal && row.CFA.Kind == cfi.Register && row.CFA.Reg == uint64(arch.SP) && row.CFA.N == pushed
+	return b
+}
+
+// openGo opens Go's table, nil if m has none that can be read.
+func (l *look) openGo() *pclntab.Table {
+	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
+		s, ok := l.m.Section(name)
+		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
+	})
+	if err != nil && !errors.Is(err, pclntab.ErrNone) {
+		l.note(err)
+	}
+	return t
+}

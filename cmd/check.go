@@ -1,0 +1,297 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/check"
+	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// aspects is the value of --require: comma separated or repeated.
+type aspects []check.Aspect
+
+func (v *aspects) Type() string { return "fp|tables|symbols" }
+
+func (v *aspects) String() string {
+	var words []string
+	for _, a := range *v {
+		words = append(words, string(a))
+	}
+	return strings.Join(words, ",")
+}
+
+func (v *aspects) Set(s string) error {
+	for _, word := range strings.Split(s, ",") {
+		a := check.Aspect(strings.TrimSpace(word))
+		if !slices.Contains(check.Required, a) {
+			return fmt.Errorf("want fp, tables or symbols, not %q", word)
+		}
+		if !slices.Contains(*v, a) {
+			*v = append(*v, a)
+		}
+	}
+	return nil
+}
+
+// checkOptions are the flags of check.
+type checkOptions struct {
+	pids    ids
+	byName  []string
+	require aspects
+	modules []string
+	sample  int
+	format  format
+	output  string
+	colour  colourMode
+	verbose bool
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	o := &checkOptions{format: "text", colour: "auto"}
+	c := &cobra.Command{
+		Use:   "check -p PID[,PID…] | FILE…",
+		Short: "Tell what stacks, names and lines can be had of programs, and what to change in their build",
+		Long: `check reads the unwind tables, symbols, lines and the code of each object: of files, or
+of all that a process has mapped to execute. Of a process it tells besides how far frame
+pointers alone lead on each thread, and in which function they break; for that it stops
+the process as a dump does. Its status is 1 if something that --require names is not met.`,
+		Example: `  fpstack check ./server --require fp,symbols   in a CI job
+  fpstack check -p 4121                         why are its stacks short?`,
+		RunE: func(c *cobra.Command, files []string) error { return a.check(c.Context(), o, files) },
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.VarP(&o.pids, "pid", "p", "processes to look at")
+	f.StringArrayVarP(&o.byName, "name", "n", nil, nameUsage)
+	f.Var(&o.require, "require", "status 1 if a module lacks this; repeated or comma separated")
+	f.StringArrayVar(&o.modules, "module", nil, "only modules whose name or path matches this pattern (* ? [a-z])")
+	f.IntVar(&o.sample, "sample", 500, "functions of a module that are read, evenly chosen; 0: all")
+	f.VarP(&o.format, "format", "f", "form of the output")
+	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
+	f.Var(&o.colour, "color", "when to colour")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "every module, and where each number comes from")
+	return c
+}
+
+// verify refuses values that make no sense together.
+func (o *checkOptions) verify(files []string) error {
+	switch {
+	case len(o.pids)+len(o.byName) == 0 && len(files) == 0:
+		return usageError{errors.New("nothing named: give -p PID, -n NAME or files")}
+	case len(o.pids)+len(o.byName) > 0 && len(files) > 0:
+		return usageError{errors.New("give either processes or files")}
+	case o.sample < 0:
+		return usageError{fmt.Errorf("--sample %d is negative", o.sample)}
+	case o.format != "text" && o.format != "json":
+		return usageError{fmt.Errorf("--format %s: check writes text or json", o.format)}
+	}
+	for _, pattern := range o.modules {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return usageError{fmt.Errorf("--module %q: %w", pattern, err)}
+		}
+	}
+	return nil
+}
+
+// wants tells whether a module with that path is to be looked at.
+func (o *checkOptions) wants(file string) bool {
+	return len(o.modules) == 0 || slices.ContainsFunc(o.modules, func(pattern string) bool {
+		byName, _ := path.Match(pattern, path.Base(file))
+		byPath, _ := path.Match(pattern, file)
+		return byName || byPath
+	})
+}
+
+func (a *app) check(ctx context.Context, o *checkOptions, files []string) error {
+	if err := o.verify(files); err != nil {
+		return err
+	}
+	unnamed, err := a.addNamed(&o.pids, o.byName)
+	if err != nil {
+		return err
+	}
+	return a.writeOutput(o.output, func(w io.Writer) error {
+		shown, missing := 0, unnamed
+		show := func(r *check.Report, err error) error {
+			if err != nil {
+				a.complain(err)
+				missing++
+			}
+			if r == nil || len(r.Modules) == 0 {
+				return nil
+			}
+			if shown > 0 && o.format == "text" {
+				fmt.Fprintln(w)
+			}
+			shown++
+			for _, m := range r.Modules {
+				if m.Err != nil {
+					a.complain(m.Err)
+					missing++
+				}
+			}
+			missing += len(r.Unmet()) + len(r.Problems)
+			return a.writeCheck(w, o, r)
+		}
+		if len(files) > 0 {
+			if err := show(a.checkFiles(o, files)); err != nil {
+				return err
+			}
+		}
+		for _, pid := range o.pids {
+			if err := show(o.checkProcess(ctx, pid)); err != nil {
+				return err
+			}
+		}
+		switch {
+		case shown == 0:
+			return errNothing
+		case missing > 0:
+			return errPart
+		}
+		return nil
+	})
+}
+
+func (a *app) writeCheck(w io.Writer, o *checkOptions, r *check.Report) error {
+	if o.format == "json" {
+		return report.CheckJSON(w, r)
+	}
+	var style report.Style
+	if o.output == "-" || o.output == "" {
+		style = o.colour.style(a.stdout)
+	}
+	return report.CheckText(w, r, o.verbose, style)
+}
+
+// checkFiles looks at files. The error is of the last that could not be opened; the others were told.
+func (a *app) checkFiles(o *checkOptions, files []string) (*check.Report, error) {
+	r := &check.Report{Required: o.require}
+	var failed error
+	for _, name := range files {
+		if abs, err := filepath.Abs(name); err == nil && !o.wants(abs) {
+			continue
+		}
+		m, err := o.checkFile(name)
+		if err != nil {
+			if failed != nil {
+				a.complain(failed)
+				r.Problems = append(r.Problems, failed.Error())
+			}
+			failed = err
+			continue
+		}
+		r.Modules = append(r.Modules, m)
+	}
+	if failed == nil && len(r.Modules) == 0 {
+		failed = errors.New("check: no file matches --module")
+	}
+	return r, failed
+}
+
+func (o *checkOptions) checkFile(name string) (*check.Module, error) {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs // .gnu_debuglink is relative to it
+	}
+	f, err := ownFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := module.NewFile(f)
+	if err != nil {
+		return nil, err
+	}
+	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
+	defer finder.Close()
+	return check.Look(m, check.Options{Sample: o.sample, Debug: finder}), nil
+}
+
+// checkProcess looks at one process. It may return both a report and an error.
+func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report, error) {
+	p, err := tracer.Open(pid, tracer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	snap, err := p.Snapshot(ctx, tracer.StopOptions{})
+	if snap == nil {
+		return nil, err
+	}
+	set := module.NewSet(snap.Maps, opener(p), p)
+	defer set.Close()
+	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
+	defer finder.Close()
+	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
+	for i := range snap.Threads {
+		if t := &snap.Threads[i]; t.NotStopped != "" && !t.KernelWorker {
+			r.Problems = append(r.Problems, fmt.Sprintf("thread %d was not stopped: %s", t.TID, t.NotStopped))
+		}
+	}
+	known := o.checkModules(r, set, finder)
+	r.Threads = threadsOf(snap, set, p, func(m *module.Module) *check.Module {
+		if _, ok := known[m]; !ok { // --module left it out of the table, its compilers are wanted still
+			known[m] = check.Look(m, check.Options{Sample: 1})
+		}
+		return known[m]
+	})
+	if len(r.Modules) == 0 && err == nil {
+		err = fmt.Errorf("check process %d: no module matches --module", pid)
+	}
+	return r, err
+}
+
+// checkModules looks at all modules that are mapped to execute, and adds those that are wanted to r.
+func (o *checkOptions) checkModules(r *check.Report, set *module.Set, finder *debugfile.Finder) map[*module.Module]*check.Module {
+	known := map[*module.Module]*check.Module{}
+	for _, mapping := range set.Table().All() {
+		if mapping.Perm&maps.Exec == 0 || mapping.Path == "[vsyscall]" {
+			continue
+		}
+		m := set.Find(mapping.Start)
+		if m == nil {
+			r.Unnamed++
+			r.UnnamedBytes += uint64(mapping.End - mapping.Start)
+			continue
+		}
+		if _, seen := known[m]; seen || !o.wants(m.Path) {
+			continue
+		}
+		known[m] = check.Look(m, check.Options{Sample: o.sample, Debug: finder})
+		r.Modules = append(r.Modules, known[m])
+	}
+	return known
+}
+
+// maxCheckFrames bounds a stack that is compared.
+const maxCheckFrames = 1 << 16
+
+// threadsOf walks every thread both ways.
+func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process, of func(*module.Module) *check.Module) []check.Thread {
+	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
+	walker := unwind.NewWalker(set, names)
+	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))
+	for i := range snap.Threads {
+		t := &snap.Threads[i]
+		memory := snap.Reader(t, p)
+		full[i] = walker.Walk(t, memory, unwind.Options{MaxFrames: maxCheckFrames})
+		bare[i] = walker.Walk(t, memory, unwind.Options{Mode: unwind.FramePointersOnly, MaxFrames: maxCheckFrames})
+	}
+	return check.Threads(snap, full, bare, names, of)
+}

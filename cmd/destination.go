@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+)
+
+// destination is where a profile goes, and in which form.
+type destination struct {
+	path string // "-" is standard output
+	form *form
+}
+
+// destine decides from -o and -f, either of which may be "". Without -f the ending of the
+// file decides. Without -o it is standard output, in the form piped if -f does not say; but
+// on a terminal nobody wants what is no text: there it is a new file in the current
+// folder, stem with the form's ending.
+func (a *app) destine(output, format, piped, stem string) (destination, error) {
+	f := formNamed(format)
+	if f == nil && output != "" && output != "-" {
+		if f = formOfFile(output); f == nil {
+			return destination{}, usageError{fmt.Errorf("-o %q: the ending tells no format: want %s, or give -f", output, allEndings())}
+		}
+	}
+	onScreen := isScreen(a.stdout)
+	switch {
+	case output != "" && output != "-":
+		return destination{output, f}, nil
+	case !onScreen && f == nil:
+		return destination{"-", formNamed(piped)}, nil
+	case !onScreen, f != nil && f.text:
+		return destination{"-", f}, nil
+	case output == "-" && f == nil:
+		return destination{"-", formNamed("folded")}, nil
+	case output == "-":
+		return destination{}, usageError{fmt.Errorf("-o - -f %s: standard output is a terminal; name a file", f.name)}
+	case f == nil:
+		f = formNamed("html")
+	}
+	path, err := unusedFile(stem, f.endings[0])
+	return destination{path, f}, err
+}
+
+// isScreen tells whether w is a terminal, of whatever ability.
+func isScreen(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// unusedFile gives a name in the current folder that no file has.
+func unusedFile(stem, ending string) (string, error) {
+	const most = 10000
+	for n := 1; n < most; n++ {
+		name := stem + ending
+		if n > 1 {
+			name = stem + "-" + strconv.Itoa(n) + ending
+		}
+		if _, err := os.Lstat(name); os.IsNotExist(err) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("create output: %d files are named %s-N%s; give -o", most, stem, ending)
+}
+
+// recordStem names a recording of these processes or this command.
+func recordStem(pids ids, command []string) string {
+	if len(command) > 0 {
+		return "fpstack-" + plainName(filepath.Base(command[0]))
+	}
+	return "fpstack-" + strconv.Itoa(pids[0])
+}
+
+// plainName keeps of a name what needs no care in any shell or file system.
+func plainName(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-', r == '+':
+			return r
+		}
+		return '_'
+	}, name)
+	return plain[:min(len(plain), 64)]
+}
+
+// place words the destination for a person.
+func (d *destination) place() string {
+	if d.path == "-" {
+		return "standard output"
+	}
+	return d.path
+}

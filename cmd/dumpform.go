@@ -1,0 +1,80 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
+)
+
+// dumpForms are the forms of a dump.
+var dumpForms = []string{"text", "json", "gdb", "folded", "pprof"}
+
+// dumpSink writes dumps in one form.
+type dumpSink interface {
+	add(d *profile.Dump) error
+	end() error // when all were added, at least one
+}
+
+// dumpWriter returns what writes to w in the form of o.
+func dumpWriter(w io.Writer, opt report.Options, o *dumpOptions) dumpSink {
+	switch o.format.word {
+	case "json":
+		return &eachDump{w: w, opt: opt, form: report.JSON}
+	case "gdb":
+		return &eachDump{w: w, opt: opt, form: report.GDB}
+	case "folded":
+		return &allDumps{skip: o.skipFrames, write: func(p *profile.Profile) error {
+			return flame.WriteFolded(w, p, flame.FoldedOptions{Type: -1})
+		}}
+	case "pprof":
+		return &allDumps{skip: o.skipFrames, write: func(p *profile.Profile) error {
+			return flame.WritePprof(w, p, flame.PprofOptions{Version: version()})
+		}}
+	}
+	return &eachDump{w: w, opt: opt, form: report.Text, between: "\n"}
+}
+
+// eachDump writes one after the other.
+type eachDump struct {
+	w       io.Writer
+	opt     report.Options
+	form    report.Format
+	between string
+	written bool
+}
+
+func (s *eachDump) add(d *profile.Dump) error {
+	if s.written && s.between != "" {
+		if _, err := fmt.Fprint(s.w, s.between); err != nil {
+			return err
+		}
+	}
+	s.written = true
+	return s.form(s.w, d, s.opt)
+}
+
+func (s *eachDump) end() error { return nil }
+
+// allDumps writes one profile of all.
+type allDumps struct {
+	dumps []*profile.Dump
+	skip  int // innermost physical frames of each stack
+	write func(*profile.Profile) error
+}
+
+func (s *allDumps) add(d *profile.Dump) error {
+	for i := range d.Threads {
+		frames := d.Threads[i].Stack.Frames
+		for len(frames) > 0 && frames[0].Index < s.skip {
+			frames = frames[1:]
+		}
+		d.Threads[i].Stack.Frames = frames
+	}
+	s.dumps = append(s.dumps, d)
+	return nil
+}
+
+func (s *allDumps) end() error { return s.write(profile.FromDumps(s.dumps...)) }

@@ -1,0 +1,141 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/pick"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/source"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// dumping is one run of dump: what its processes share, and what was had of them.
+type dumping struct {
+	*app
+	o       *dumpOptions
+	finder  *debugfile.Finder
+	objects *module.Shared
+	names   resolve.Options
+
+	unseen         ids // threads asked for that no process has
+	shown, missing int
+	ended          int // processes of a tree that were gone when their turn came
+}
+
+func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), unseen: slices.Clone(o.tids)}
+	d.names = o.namingOptions.names(d.finder)
+	d.names.Shared = resolve.NewShared()
+	return d
+}
+
+func (d *dumping) close() {
+	d.finder.Close()
+	d.objects.Close()
+}
+
+// processes lists the processes to look at: those named, with --children each before the tree
+// below it. We are none of them.
+func (d *dumping) processes() []int {
+	if !d.o.children {
+		return d.o.pids
+	}
+	all := pick.Tree(d.o.pids, tracer.ChildrenOf)
+	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
+}
+
+// take makes the dump of one process, and tells what it lacks. It is nil if there is none.
+func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
+	got, err := d.look(ctx, pid)
+	switch {
+	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
+		d.ended++
+	case err != nil:
+		d.complain(err)
+		d.missing++
+	}
+	if got == nil {
+		return nil
+	}
+	d.shown++
+	if tellMissing(d.app, got) {
+		d.missing++
+	}
+	d.unseen = slices.DeleteFunc(d.unseen, func(tid int) bool { return hasThread(got, tid) })
+	return got
+}
+
+// hasEnded tells whether err says that a process is there no more.
+func hasEnded(err error) bool {
+	var zombie *tracer.ZombieError
+	return errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie)
+}
+
+// look makes the dump of one process. It may return both a dump and an error.
+func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
+	p, err := tracer.Open(pid, tracer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	snap, err := p.Snapshot(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
+		KernelStacks: d.o.kernel})
+	if snap == nil {
+		return nil, err
+	}
+	snap.FDs = p.DescribeFDs(resolve.Descriptors(snap))
+	if d.o.debuginfod {
+		d.progress = newProgress(d.stderr)
+		defer d.progress.clear()
+	}
+	got := d.resolve(p, snap)
+	if d.o.source && !d.o.noLines {
+		source.Add(got, 1, theirSource(p), ownSource)
+	}
+	return got, err
+}
+
+// resolve walks and names what the snapshot holds. The process runs again.
+func (d *dumping) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.Dump {
+	set := module.NewSet(snap.Maps, d.objects.Opener(opener(p)), p)
+	defer set.Close()
+	names := resolve.New(set, d.names)
+	walker := unwind.NewWalker(set, names)
+	stacks := make([]unwind.Stack, len(snap.Threads))
+	for i := range snap.Threads {
+		t := &snap.Threads[i]
+		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: d.o.unwind.Mode, MaxFrames: d.o.maxFrames})
+	}
+	return names.Dump(snap, stacks)
+}
+
+// nothing says that no process was shown, and why if that was not told.
+func (d *dumping) nothing() error {
+	if d.missing == 0 {
+		return errors.New("every process ended before it was looked at")
+	}
+	return errNothing
+}
+
+// verdict tells what is missing of all processes together.
+func (d *dumping) verdict() error {
+	if d.ended > 0 {
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before the look\n", plural(d.ended, "process", "processes"))
+	}
+	for _, tid := range d.unseen {
+		d.complain(fmt.Errorf("thread %d: no such thread", tid))
+	}
+	if d.missing+len(d.unseen) > 0 {
+		return errPart
+	}
+	return nil
+}

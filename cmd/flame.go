@@ -1,0 +1,214 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// flameOptions are the flags of flame.
+type flameOptions struct {
+	viewOptions
+	output   string
+	format   string
+	diff     string
+	absolute bool
+	quiet    bool
+}
+
+// flameCommand turns profiles into other formats.
+func (a *app) flameCommand() *cobra.Command {
+	o := &flameOptions{}
+	c := &cobra.Command{
+		Use:   "flame FILE…",
+		Short: "Turn profiles into a flame graph or another format, or compare two",
+		Long: `fpstack flame reads folded text, pprof and fpstack's own JSON, told apart by their content,
+and writes each of the formats of fpstack record. Several files are added up; - is
+standard input.
+
+The ending of -o chooses the format: ` + allEndings() + `.
+Without -o the result goes to standard output, as SVG; on a terminal it goes to a new
+file FILE.html in the current folder.`,
+		Example: `  fpstack flame out.folded -o out.svg
+  perf script | stackcollapse-perf.pl | fpstack flame - > out.svg
+  fpstack flame new.pb.gz --diff old.pb.gz -o diff.html
+  fpstack flame a.json b.json -o both.pb.gz`,
+		RunE: func(c *cobra.Command, files []string) error {
+			if err := o.check(files); err != nil {
+				return err
+			}
+			return a.flame(c.Context(), o, files)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVarP(&o.output, "output", "o", "", "file to write, whole or not at all; - is standard output")
+	f.StringVarP(&o.format, "format", "f", "", formNames()+" (default: from the ending of -o)")
+	f.StringVar(&o.diff, "diff", "", "compare with this older profile")
+	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
+	o.viewOptions.register(c)
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "errors alone")
+	return c
+}
+
+// check refuses values that make no sense together.
+func (o *flameOptions) check(files []string) error {
+	if o.diff != "" {
+		files = append([]string{o.diff}, files...)
+	}
+	stdin := 0
+	for _, file := range files {
+		if file == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case len(files) == 0, o.diff != "" && len(files) == 1:
+		return usageError{fmt.Errorf("no profile named: give FILE, or - for standard input")}
+	case stdin > 1:
+		return usageError{fmt.Errorf("standard input (-) can be read once")}
+	case o.absolute && o.diff == "":
+		return usageError{fmt.Errorf("--absolute without --diff")}
+	case o.format != "" && formNamed(o.format) == nil:
+		return usageError{fmt.Errorf("-f %q: want %s", o.format, formNames())}
+	}
+	return o.viewOptions.check()
+}
+
+// flame reads, compares if asked to, and writes.
+func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
+	to, err := a.destine(o.output, o.format, "svg", flameStem(files[0]))
+	if err != nil {
+		return err
+	}
+	defer a.heed(a.end)()
+	newer, whole, err := a.readProfiles(files)
+	if err != nil {
+		return err
+	}
+	var older *profile.Profile
+	if o.diff != "" {
+		oldWhole := false
+		if older, oldWhole, err = a.readProfiles([]string{o.diff}); err != nil {
+			return err
+		}
+		whole = whole && oldWhole
+	}
+	if o.title == "" && len(newer.Command) == 0 {
+		o.title = flameTitle(files, o.diff)
+	}
+	v, err := newView(newer, older, o.absolute, &o.viewOptions, a.warner(o.quiet))
+	if err != nil {
+		return err
+	}
+	if err := a.writeOutput(to.path, func(w io.Writer) error { return to.form.write(w, v) }); err != nil {
+		return err
+	}
+	if o.output == "" && to.path != "-" {
+		fmt.Fprintf(a.stderr, "wrote %s\n", escape(to.path))
+	}
+	if !whole {
+		return errPart
+	}
+	return nil
+}
+
+// warner gives who tells what a person should know of a result.
+func (a *app) warner(quiet bool) func(string) {
+	return func(message string) {
+		if !quiet {
+			fmt.Fprintf(a.stderr, "fpstack: %s\n", escape(message))
+		}
+	}
+}
+
+// readProfiles adds files up. Lines that were not understood are told, and whole is false.
+func (a *app) readProfiles(files []string) (sum *profile.Profile, whole bool, err error) {
+	whole = true
+	var all []*profile.Profile
+	for _, file := range files {
+		p, skipped, err := readProfile(file)
+		if err != nil {
+			return nil, false, err
+		}
+		if skipped != nil {
+			a.complain(fmt.Errorf("profile %s: %w", fileLabel(file), skipped))
+			whole = false
+		}
+		all = append(all, p)
+	}
+	if len(all) == 1 {
+		return all[0], whole, nil
+	}
+	sum, err = profile.Merge(all...)
+	return sum, whole, err
+}
+
+// flameTitle is the heading of what says nothing of itself.
+func flameTitle(files []string, diff string) string {
+	var names []string
+	for _, file := range files {
+		if file != "-" {
+			names = append(names, filepath.Base(file))
+		}
+	}
+	title := strings.Join(names, ", ")
+	if diff != "" && diff != "-" && title != "" {
+		title += " compared with " + filepath.Base(diff)
+	}
+	return title
+}
+
+// fileLabel names a file in a message.
+func fileLabel(file string) string {
+	if file == "-" {
+		return "on standard input"
+	}
+	return strconv.Quote(file)
+}
+
+// flameStem names what is made of file.
+func flameStem(file string) string {
+	if file == "-" {
+		return "fpstack"
+	}
+	name := filepath.Base(file)
+	if f := formOfFile(name); f != nil {
+		for _, ending := range f.endings {
+			if len(name) > len(ending) && strings.EqualFold(name[len(name)-len(ending):], ending) {
+				name = name[:len(name)-len(ending)]
+				break
+			}
+		}
+	}
+	return plainName(name)
+}
+
+// readProfile reads one file. skipped says what of it was not understood.
+func readProfile(file string) (p *profile.Profile, skipped, err error) {
+	in := os.Stdin
+	if file != "-" {
+		if in, err = os.Open(file); err != nil {
+			return nil, nil, fmt.Errorf("read profile: %w", err)
+		}
+		defer in.Close()
+	}
+	p, report, err := flame.ReadReport(in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("profile %s: %w", fileLabel(file), err)
+	}
+	if report.Skipped > 0 {
+		skipped = fmt.Errorf("%d of %d lines not understood, the first is line %d: %q",
+			report.Skipped, report.Skipped+report.Lines, report.Number, report.First)
+	}
+	return p, skipped, nil
+}

@@ -1,0 +1,133 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/debuginfod"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/source"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// debugDirs are where distributions put separate debug files.
+var debugDirs = []string{"/usr/lib/debug"}
+
+// namingOptions are the flags that say which names are wanted and where they come from.
+type namingOptions struct {
+	noSymbols, noInlines, noLines bool
+	allLines                      bool
+	debugDirs                     []string
+	debuginfod                    bool
+}
+
+// register adds the flags to f.
+func (o *namingOptions) register(f *pflag.FlagSet) {
+	f.BoolVar(&o.noSymbols, "no-symbols", false, "addresses and module+offset only")
+	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
+	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
+	f.BoolVar(&o.allLines, "all-lines", false, "compressed lines too that are not read unasked: of the C library, above 128 MB")
+	f.StringArrayVar(&o.debugDirs, "debug-dir", slices.Clone(debugDirs), "where separate debug files lie; repeated for several")
+	f.BoolVar(&o.debuginfod, "debuginfod", false, "fetch debug files that are not here from the servers that DEBUGINFOD_URLS names")
+}
+
+// check refuses values that make no sense.
+func (o *namingOptions) check() error {
+	for i, dir := range o.debugDirs {
+		if dir == "" {
+			return usageError{errors.New("--debug-dir: no directory given")}
+		}
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return usageError{fmt.Errorf("--debug-dir %q: %w", dir, err)}
+		}
+		o.debugDirs[i] = abs
+	}
+	if o.debuginfod && os.Getenv("DEBUGINFOD_URLS") == "" {
+		return usageError{errors.New("--debuginfod: DEBUGINFOD_URLS names no server")}
+	}
+	return nil
+}
+
+// finder returns what finds debug files. Downloads end with ctx and show where progress is shown. The
+// caller closes it when names are wanted no more.
+func (a *app) finder(ctx context.Context, o *namingOptions) *debugfile.Finder {
+	if !o.debuginfod {
+		return debugfile.New([]debugfile.Open{ownFile}, o.debugDirs, nil)
+	}
+	home, _ := os.UserHomeDir() // without one the cache is a temporary folder
+	client := debuginfod.FromEnvironment(os.Getenv, home, ownFile)
+	client.Context = ctx
+	client.Progress = func(url string, got, all int64) { a.progress.update(downloadText(url, got, all)) }
+	return debugfile.New([]debugfile.Open{ownFile}, o.debugDirs, client)
+}
+
+// downloadText is the line shown while a debug file comes; all is -1 if its size is not known.
+func downloadText(url string, got, all int64) string {
+	const megabyte = 1 << 20
+	id := path.Base(path.Dir(url)) // …/buildid/ID/debuginfo
+	if all <= 0 {
+		return fmt.Sprintf("fetching debug file %.12s  %.1f MB", id, float64(got)/megabyte)
+	}
+	return fmt.Sprintf("fetching debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
+}
+
+// names is what the flags say of naming, with the files of finder.
+func (o *namingOptions) names(finder *debugfile.Finder) resolve.Options {
+	return resolve.Options{NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines,
+		Files: symbol.NewFiles(finder, o.allLines)}
+}
+
+// ownFile opens a file as we see it.
+func ownFile(path string) (*module.File, error) {
+	data, release, err := tracer.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &module.File{Data: data, Path: path, Close: release}, nil
+}
+
+// ownSource is our own view of source files.
+var ownSource = source.View{Open: ownFile, ModTime: func(path string) (time.Time, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return info.ModTime(), true
+}}
+
+// theirSource is the view that a process has.
+func theirSource(p *tracer.Process) source.View {
+	return source.View{Open: theirFile(p), ModTime: func(path string) (time.Time, bool) {
+		t, err := p.ModTime(path)
+		return t, err == nil
+	}}
+}
+
+// theirFile opens a file as the process sees it. One that has ended sees nothing any more.
+func theirFile(p *tracer.Process) debugfile.Open {
+	var open debugfile.Open
+	open = func(path string) (*module.File, error) {
+		data, release, err := p.OpenPath(path)
+		switch {
+		case errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrExec):
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		case err != nil:
+			return nil, err
+		}
+		return &module.File{Data: data, Path: path, Close: release, Beside: open}, nil
+	}
+	return open
+}

@@ -1,0 +1,99 @@
+package cmd
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// progress is a line on a terminal that tells how far a recording is. It changes no setting
+// of the terminal and asks it nothing. A nil *progress shows nothing. Any goroutine may call
+// its methods.
+type progress struct {
+	mu      sync.Mutex
+	bar     *progressbar.ProgressBar
+	width   func() int  // of the terminal, in cells
+	visible func() bool // whether the terminal is ours now
+	shown   bool
+}
+
+// newProgress returns a line on out, nil if nobody looks at out.
+func newProgress(out io.Writer) *progress {
+	if !isTerminal(out) {
+		return nil
+	}
+	width := func() int {
+		w, _, err := term.GetSize(int(out.(*os.File).Fd()))
+		if err != nil || w <= 0 {
+			return 80
+		}
+		return w
+	}
+	return drawProgress(out, width, inForeground)
+}
+
+// drawProgress returns a line on out, whatever that is.
+func drawProgress(out io.Writer, width func() int, visible func() bool) *progress {
+	bar := progressbar.NewOptions64(-1, progressbar.OptionSetWriter(out),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine that draws by itself
+		progressbar.OptionSpinnerCustom([]string{"|", "/", "-", `\`}))
+	return &progress{bar: bar, width: width, visible: visible}
+}
+
+// update shows text.
+func (p *progress) update(text string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.visible() {
+		return
+	}
+	const besides = 4 // cells for the spinner and the blanks
+	p.shown = true
+	p.bar.Describe(cut(text, p.width()-besides))
+}
+
+// clear takes the line away. It may come back by update.
+func (p *progress) clear() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown && p.visible() {
+		p.bar.Clear()
+	}
+	p.shown = false
+}
+
+// cut shortens text to at most n characters, with a mark where it was cut.
+func cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	if n < 1 {
+		return ""
+	}
+	return string([]rune(text)[:n-1]) + "…"
+}
+
+// inForeground tells whether the terminal listens to our process group: a job in the
+// background must not write over what the shell shows. Unknown counts as yes.
+// Source: proc_pid_stat(5), fields pgrp (5) and tpgid (8).
+func inForeground() bool {
+	b, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return true
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	return len(fields) < 6 || fields[2] == fields[5]
+}

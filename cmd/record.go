@@ -1,0 +1,412 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// recordOptions are the flags of record.
+type recordOptions struct {
+	samplingOptions
+	viewOptions
+	duration time.Duration
+	output   string
+	format   string
+	quiet    bool
+	verbose  bool
+	colour   colourMode
+}
+
+// recordCommand samples over time.
+func (a *app) recordCommand() *cobra.Command {
+	o := &recordOptions{colour: "auto"}
+	c := &cobra.Command{
+		Use:   "record -p PID[,PID…] | -- CMD [ARG…]",
+		Short: "Sample processes over time into a profile or a flame graph",
+		Long: `fpstack record looks at the stacks of processes many times a second, and writes where
+their time went. Nothing stays attached between two looks; a thread that did not run
+since the last one is not stopped again.
+
+It ends when -d has passed, when all processes have ended, or at Ctrl-C, which writes
+the result too; a second Ctrl-C gives up at once. A command behind -- runs with fpstack's
+own files, environment and process group; when the recording ends before it does, fpstack
+waits for it, and passes its exit status on.
+
+The ending of -o chooses the format: ` + allEndings() + `.
+Without -o the result goes to standard output, as folded text; on a terminal it goes to
+a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
+		Example: `  fpstack record -p 4121 -d 30s -o out.svg     a flame graph of half a minute
+  fpstack record -p 4121 -o out.pb.gz          until Ctrl-C, for go tool pprof
+  fpstack record -o build.html -- make -j8     a command and all that it starts
+  fpstack record -p 4121 -d 10s | head         folded text for other tools`,
+		RunE: func(c *cobra.Command, args []string) error {
+			command, err := o.check(c, args)
+			if err != nil {
+				return err
+			}
+			return a.record(c.Context(), o, command)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	o.samplingOptions.register(c)
+	f.DurationVarP(&o.duration, "duration", "d", 0, "how long, as 30s or 5m (default: until the end or Ctrl-C)")
+	f.StringVarP(&o.output, "output", "o", "", "file to write, whole or not at all; - is standard output")
+	f.StringVarP(&o.format, "format", "f", "", formNames()+" (default: from the ending of -o)")
+	o.viewOptions.register(c)
+	f.Var(&o.colour, "color", "when to colour")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary; errors alone")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
+	return c
+}
+
+// check refuses values that make no sense together, and gives the command to run.
+func (o *recordOptions) check(c *cobra.Command, args []string) ([]string, error) {
+	command, err := o.samplingOptions.check(c, args)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Flags().Changed("duration") && o.duration <= 0:
+		return nil, usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
+	case o.format != "" && formNamed(o.format) == nil:
+		return nil, usageError{fmt.Errorf("-f %q: want %s", o.format, formNames())}
+	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
+		return nil, usageError{fmt.Errorf("--type %q: a recording has samples, wall, cpu", o.typ)}
+	}
+	return command, o.viewOptions.check()
+}
+
+// recording is one run of record.
+type recording struct {
+	*app
+	o       *recordOptions
+	to      destination
+	rec     *sampler.Recorder
+	command []string // nil with -p
+	child   *child   // nil with -p, and until it is started
+	owed    owed
+	missing bool     // a process could not be recorded; it was told
+	cmdline []string // of the first process, with -p
+	// tooShort says that the command had ended before it could be looked at.
+	tooShort bool
+	release  func() // ends what heeds Ctrl-Z, nil before it began
+}
+
+// recordGC is how much garbage a recording keeps, in percent of what it needs: that grows with
+// the stacks it met, and is of little use a second time while it does.
+const recordGC = 30
+
+// nameGC is the same while names are looked up and the result is written: for a moment two trees
+// of stacks are held, and that is the peak.
+const nameGC = 10
+
+// record samples, writes, and says what was found.
+func (a *app) record(ctx context.Context, o *recordOptions, command []string) error {
+	unnamed, err := a.addNamed(&o.pids, o.byName)
+	if err != nil {
+		return err
+	}
+	to, err := a.destine(o.output, o.format, "folded", recordStem(o.pids, command))
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(recordGC)
+	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0}
+	defer func() {
+		if r.release != nil {
+			r.release()
+		}
+	}()
+	if command == nil {
+		return r.run(ctx)
+	}
+	return r.runCommand(ctx)
+}
+
+// runCommand gives the status of a command that ran, whatever became of its recording.
+func (r *recording) runCommand(ctx context.Context) error {
+	err := r.run(ctx)
+	var start *startError
+	switch {
+	case errors.As(err, &start):
+		r.complain(err)
+		return statusError(start.status)
+	case err != nil && err != errPart && err != errNothing:
+		r.complain(err)
+	}
+	if r.child == nil {
+		return statusError(statusOurs)
+	}
+	<-r.child.ended
+	if r.child.err != nil {
+		r.complain(r.child.err)
+	}
+	if err != nil {
+		return statusError(statusOurs)
+	}
+	if r.child.status != 0 {
+		return statusError(r.child.status)
+	}
+	return nil
+}
+
+// run does the recording. Its result is written before the command, if there is one, has ended.
+func (r *recording) run(ctx context.Context) error {
+	if err := checkWritable(r.to.path); err != nil {
+		return err
+	}
+	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
+	defer finder.Close()
+	options := r.o.sampler(r.command, finder)
+	options.KeepOrder = r.to.form.order
+	r.rec = sampler.New(options)
+	defer r.rec.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !r.o.quiet && r.command == nil {
+		r.progress = newProgress(r.stderr)
+		defer r.progress.clear()
+	}
+	r.release = suspendable(r.rec, r.progress.clear)
+	defer r.heed(func(s os.Signal) {
+		cancel()
+		if s == syscall.SIGTERM {
+			r.owed.pass(s)
+		}
+	})()
+	if ctx.Err() != nil { // a signal came before anything began
+		return errNothing
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	p, err := r.sample(ctx)
+	if err != nil {
+		return err
+	}
+	return r.finish(p)
+}
+
+// begin starts the command, or finds the processes.
+func (r *recording) begin() error {
+	if r.command != nil {
+		c, err := startChild(r.command)
+		if err != nil {
+			return err
+		}
+		r.child = c
+		r.owed.settle(c)
+		return r.follow()
+	}
+	found := 0
+	for _, pid := range r.o.pids {
+		if err := r.rec.Add(pid); err != nil {
+			r.complain(err)
+			r.missing = true
+			continue
+		}
+		if found++; found == 1 {
+			r.cmdline = cmdline(pid)
+		}
+	}
+	if found == 0 {
+		return errNothing
+	}
+	if r.o.verbose {
+		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", escape(r.to.place()), r.until())
+	}
+	return nil
+}
+
+// follow adds the command to what is recorded. One that has ended already is no failure.
+func (r *recording) follow() error {
+	err := r.rec.Add(r.child.process.Pid)
+	var zombie *tracer.ZombieError
+	if errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie) {
+		r.tooShort = true
+		return nil
+	}
+	return err
+}
+
+func (r *recording) until() string {
+	if r.o.duration > 0 {
+		return r.o.duration.String() + " have passed"
+	}
+	return "the end or Ctrl-C"
+}
+
+// owed passes a signal on to the command that only we got: a terminal sends Ctrl-C and its end
+// to the whole process group, kill sends SIGTERM to one process. One that comes before the
+// command is known is kept for it. Any goroutine may call its methods.
+type owed struct {
+	mu     sync.Mutex
+	child  *child
+	signal os.Signal // not passed on yet
+}
+
+func (o *owed) pass(s os.Signal) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.child == nil {
+		o.signal = s
+		return
+	}
+	o.child.process.Signal(s)
+}
+
+// settle says that the command runs.
+func (o *owed) settle(c *child) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.child = c
+	if o.signal != nil {
+		c.process.Signal(o.signal)
+	}
+}
+
+// sample looks until ctx ends, the duration has passed, or nothing is left to look at, and
+// names what was seen. What a command leaves running behind itself is let go with it.
+func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
+	if r.tooShort {
+		return profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime).Profile(), nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.o.duration > 0 {
+		defer time.AfterFunc(r.o.duration, cancel).Stop()
+	}
+	if r.child != nil {
+		go func() {
+			select {
+			case <-r.child.ended:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		r.show(ctx)
+	}()
+	err := r.rec.Run(ctx)
+	cancel()
+	<-shown
+	if err != nil && !errors.Is(err, sampler.ErrNothing) { // they have all ended by now
+		return nil, err
+	}
+	r.progress.update("looking up names …")
+	defer r.progress.clear()
+	debug.SetGCPercent(nameGC)
+	return r.rec.Take()
+}
+
+// show keeps the line of progress up to date until ctx ends.
+func (r *recording) show(ctx context.Context) {
+	if r.progress == nil {
+		return
+	}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s := r.rec.Stats()
+		r.progress.update(progressText(&s, r.o.duration))
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// finish writes p and the summary, and tells whether all was had.
+func (r *recording) finish(p *profile.Profile) error {
+	stats := r.rec.Stats()
+	p.Comments = append(p.Comments, remarks(&stats)...)
+	p.Command = r.command
+	if p.Command == nil {
+		p.Command = r.cmdline
+	}
+	empty := len(p.Samples) == 0
+	if empty && r.child == nil && !r.o.runningOnly && r.o.mode.word == "wall" {
+		r.tellRemarks(&stats)
+		r.complain(fmt.Errorf("record %s: ended before the first look", processes(r.o.pids)))
+		return errNothing
+	}
+	if !r.o.quiet {
+		r.summarize(p, &stats)
+	}
+	err := r.write(p)
+	if err == nil && r.missing {
+		err = errPart
+	}
+	return err
+}
+
+// write writes p where it was asked for, or, if that is not possible any more, where it can be
+// found: half a minute of somebody's trouble is not thrown away for a full disk.
+func (r *recording) write(p *profile.Profile) error {
+	v, err := newView(p, nil, false, &r.o.viewOptions, r.warner(r.o.quiet))
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return r.to.form.write(w, v) }
+	err = r.writeOutput(r.to.path, write)
+	if err == nil {
+		if r.to.path != "-" && !r.o.quiet {
+			fmt.Fprintf(r.stderr, "wrote %s\n", escape(r.to.path))
+		}
+		return nil
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	r.complain(err)
+	f, tempErr := os.CreateTemp("", "fpstack-*"+r.to.form.endings[0])
+	if tempErr == nil {
+		f.Close()
+		tempErr = r.replaceFile(f.Name(), write)
+	}
+	if tempErr != nil {
+		r.complain(fmt.Errorf("save recording elsewhere: %w", tempErr))
+		if f != nil {
+			os.Remove(f.Name())
+		}
+		return errNothing
+	}
+	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(f.Name()))
+	return errPart
+}
+
+// cmdline gives the arguments of a process, nil if they are not known. proc_pid_cmdline(5)
+func cmdline(pid int) []string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+}
+
+// processes words process ids.
+func processes(pids ids) string {
+	if len(pids) == 1 {
+		return "process " + pids.String()
+	}
+	return "processes " + strings.ReplaceAll(pids.String(), ",", ", ")
+}

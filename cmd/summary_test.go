@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/sampler"
+)
+
+func TestWriteHottest(t *testing.T) {
+	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime)
+	b.Profile().Modules = []profile.Module{{Path: "/usr/bin/x\x1b[2J"}, {Path: "[vdso]"}}
+	root := b.Child(0, b.Frame(profile.Frame{Func: "main", Module: 0}))
+	work := b.Child(root, b.Frame(profile.Frame{Func: "work\x1b[31m", Module: 0}))
+	again := b.Child(work, b.Frame(profile.Frame{Func: "work\x1b[31m", Module: 0, Line: 7}))
+	wait := b.Child(root, b.Frame(profile.Frame{Func: "epoll_wait", Kind: profile.Kernel, Module: -1}))
+	clock := b.Child(root, b.Frame(profile.Frame{Module: 1, ModuleAddr: 0x12}))
+	b.Add(work, -1, 1, 100, 90)
+	b.Add(again, -1, 1, 200, 200)
+	b.Add(wait, -1, 1, 600, 0)
+	b.Add(clock, -1, 1, 100, 10)
+	// Of 1000 ns and 300 ns of CPU: work 300 and 290, counted once where it calls itself.
+	const want = "    self    total      cpu  function (share of wall)\n" +
+		"   60.0%    60.0%     0.0%  epoll_wait  (waits)\n" +
+		"   30.0%    30.0%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n" +
+		"   10.0%    10.0%     3.3%  [vdso]+0x12\n"
+	var got bytes.Buffer
+	writeHottest(&got, dresser(nil), b.Profile(), 1, 10)
+	if got.String() != want {
+		t.Errorf("got\n%s, want\n%s", got.String(), want)
+	}
+
+	got.Reset()
+	writeHottest(&got, dresser(nil), b.Profile(), 2, 1)
+	if want := "    self    total  function (share of cpu)\n   96.7%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n"; got.String() != want {
+		t.Errorf("one function by CPU time: got\n%s, want\n%s", got.String(), want)
+	}
+
+	got.Reset()
+	writeHottest(&got, func(_ report.Part, s string) string { return "<" + s + ">" }, b.Profile(), 1, 1)
+	if want := "<epoll_wait>  (waits)\n"; !bytes.HasSuffix(got.Bytes(), []byte(want)) {
+		t.Errorf("dressed: got %q, want %q at its end", got.String(), want)
+	}
+
+	got.Reset()
+	writeHottest(&got, dresser(nil), profile.NewBuilder(profile.SamplesCount).Profile(), 0, 10)
+	if got.Len() > 0 {
+		t.Errorf("no samples: got %q", got.String())
+	}
+}
+
+func TestMiddle(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		n    int
+		want string
+	}{{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "ab…efg"}, {"ééééééé", 3, "é…é"}} {
+		if got := middle(tt.in, tt.n); got != tt.want {
+			t.Errorf("middle(%q, %d): got %q, want %q", tt.in, tt.n, got, tt.want)
+		}
+	}
+}
+
+func TestProgressText(t *testing.T) {
+	s := &sampler.Stats{Elapsed: 12300 * time.Millisecond, Samples: 1203, Threads: 5, Overhead: 0.004}
+	for whole, want := range map[time.Duration]string{
+		30 * time.Second: "recording 12.3 s of 30 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
+		0:                "recording 12.3 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
+	} {
+		if got := progressText(s, whole); got != want {
+			t.Errorf("of %v: got %q, want %q", whole, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		500 * time.Millisecond: "0.5 s", 30 * time.Second: "30 s", 90 * time.Second: "1m30s", 5 * time.Minute: "5m",
+		time.Hour: "1h", 90 * time.Minute: "1h30m", 10 * time.Hour: "10h", time.Hour + time.Second: "1h0m1s", 100 * time.Minute: "1h40m",
+	} {
+		if got := shortTime(d); got != want {
+			t.Errorf("shortTime(%v): got %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestRemarks(t *testing.T) {
+	if got := remarks(&sampler.Stats{Ticks: 100, Samples: 5}); len(got) != 0 {
+		t.Errorf("nothing to say: got %q", got)
+	}
+	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 1, Stops: 900, Peeks: 100, Cut: 1000, Notes: []string{"note"}}
+	want := []string{"30 looks left out of 3,000 due: what the next one saw weighs the more", "1 look gave nothing: a thread did not stop in time",
+		"1,000 stacks were cut of 1,000: the outermost frame was not reached", "note"}
+	got := remarks(s)
+	if len(got) != len(want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %q, want %q", got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/symbolize"
+)
+
+// symbolizeOptions are the flags of symbolize.
+type symbolizeOptions struct {
+	namingOptions
+	format  choice
+	output  string
+	noGroup bool
+	colour  colourMode
+	verbose bool
+}
+
+// toStdout tells whether the result goes to standard output.
+func (o *symbolizeOptions) toStdout() bool { return o.output == "-" || o.output == "" }
+
+func (a *app) symbolizeCommand() *cobra.Command {
+	o := &symbolizeOptions{format: choice{"text", dumpForms}, colour: "auto"}
+	c := &cobra.Command{
+		Use:   "symbolize FILE… [EXE|DEBUGFILE…]",
+		Short: "Name the frames of a JSON dump taken elsewhere",
+		Long: `symbolize reads what fpstack -f json wrote, on a machine without symbols perhaps, and
+fills in functions, inlined calls, files and lines from the files that are here: those
+named behind the dump, those at the paths of the modules, and debug files by build id.
+A file with another build id is refused. FILE - is standard input. Its status is 1 if a
+frame in a module is left without a name.`,
+		Example: `  fpstack -p 4121 -f json -o dump.json            there
+  fpstack symbolize dump.json ./build/server      here, with the unstripped program
+  fpstack symbolize dump.json --debug-dir ./debug`,
+		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(c.Context(), o, files) },
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.VarP(&o.format, "format", "f", "form of the output")
+	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
+	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
+	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
+	f.BoolVar(&o.allLines, "all-lines", false, "compressed lines too that are not read unasked: of the C library, above 128 MB")
+	f.StringArrayVar(&o.debugDirs, "debug-dir", debugDirs, "where separate debug files lie; repeated for several")
+	f.BoolVar(&o.debuginfod, "debuginfod", false, "fetch debug files that are not here from the servers that DEBUGINFOD_URLS names")
+	f.BoolVar(&o.noGroup, "no-group", false, "one entry a thread, even where stacks are the same")
+	f.Var(&o.colour, "color", "when to colour")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "how each frame was found, and which files names came from")
+	return c
+}
+
+// symbolize names dump after dump. One that cannot be read does not keep the others back.
+func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.format.word == "pprof" && o.toStdout() && isScreen(a.stdout) {
+		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
+	}
+	dumps, objects := sortArguments(args)
+	if len(dumps) == 0 {
+		return usageError{errors.New("no dump named: give FILE, or - for standard input")}
+	}
+	if o.debuginfod {
+		a.progress = newProgress(a.stderr)
+		defer a.progress.clear()
+	}
+	finder := a.finder(ctx, &o.namingOptions)
+	defer finder.Close()
+	files := symbolize.NewFiles(ownFile, finder)
+	defer files.Close()
+	j := &symbolizing{app: a, o: o, files: files,
+		namer: symbolize.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
+	for _, name := range objects {
+		if err := files.Give(name); err != nil {
+			a.complain(err)
+			j.missing = true
+		}
+	}
+	return a.writeOutput(o.output, func(w io.Writer) error { return j.run(w, dumps) })
+}
+
+// sortArguments tells objects from dumps by their first bytes. What is no regular file, as a pipe,
+// and what is not there, counts as a dump.
+func sortArguments(args []string) (dumps, objects []string) {
+	for _, name := range args {
+		if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() || !isELF(name) {
+			dumps = append(dumps, name)
+			continue
+		}
+		if abs, err := filepath.Abs(name); err == nil {
+			name = abs // .gnu_debuglink is relative to it
+		}
+		objects = append(objects, name)
+	}
+	return dumps, objects
+}
+
+func isELF(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) == "\x7fELF"
+}
+
+// symbolizing is one run of symbolize.
+type symbolizing struct {
+	*app
+	o       *symbolizeOptions
+	files   *symbolize.Files
+	namer   *symbolize.Namer
+	shown   int
+	missing bool
+}
+
+func (j *symbolizing) run(to io.Writer, dumps []string) error {
+	opt := report.Options{Group: !j.o.noGroup, Verbose: j.o.verbose, NoInlines: j.o.noInlines, NoLines: j.o.noLines}
+	if j.o.toStdout() {
+		opt.Style = j.o.colour.style(j.stdout)
+	}
+	w := dumpWriter(to, opt, &dumpOptions{format: j.o.format})
+	for _, name := range dumps {
+		if err := j.file(w, name); err != nil {
+			return err
+		}
+	}
+	if j.shown == 0 {
+		return errNothing
+	}
+	if err := w.end(); err != nil {
+		return fmt.Errorf("write dumps: %w", err)
+	}
+	for _, err := range j.files.Unused() {
+		j.complain(err)
+	}
+	if j.missing {
+		return errPart
+	}
+	return nil
+}
+
+// file shows all dumps of one file. Only what could not be written ends the run.
+func (j *symbolizing) file(w dumpSink, name string) error {
+	in := os.Stdin
+	if name != "-" {
+		var err error
+		if in, err = os.Open(name); err != nil {
+			j.fail(fmt.Errorf("read dump: %w", err))
+			return nil
+		}
+		defer in.Close()
+	}
+	r := report.NewReader(bufio.NewReaderSize(in, 64<<10))
+	for n := 0; ; n++ {
+		d, err := r.Read()
+		switch {
+		case err == io.EOF && n > 0:
+			return nil
+		case err == io.EOF:
+			j.fail(fmt.Errorf("dump %s: it is empty", fileLabel(name)))
+			return nil
+		case err != nil:
+			j.fail(fmt.Errorf("dump %s: %w", fileLabel(name), err))
+			return nil
+		}
+		if err := j.show(w, d); err != nil {
+			return err
+		}
+	}
+}
+
+func (j *symbolizing) fail(err error) {
+	j.complain(err)
+	j.missing = true
+}
+
+func (j *symbolizing) show(w dumpSink, d *profile.Dump) error {
+	named, outcomes := j.namer.Dump(d)
+	j.app.progress.clear()
+	for i := range outcomes {
+		j.tell(&outcomes[i])
+	}
+	j.shown++
+	if err := w.add(named); err != nil {
+		return fmt.Errorf("write dump of process %d: %w", d.Process.PID, err)
+	}
+	return nil
+}
+
+// tell tells on standard error what became of one module.
+func (j *symbolizing) tell(o *symbolize.Outcome) {
+	for _, err := range parts(o.Err) {
+		j.complain(err)
+	}
+	if j.o.verbose {
+		for _, file := range o.Files {
+			fmt.Fprintf(j.stderr, "fpstack: %s\n", escape(fmt.Sprintf("%q: names from %q", o.Module.Path, file)))
+		}
+	}
+	if o.Unchecked && len(o.Files) > 0 {
+		j.complain(fmt.Errorf("%q has no build id: that %q belongs to it is not checked", o.Module.Path, o.Files[0]))
+	}
+	if o.Unnamed == 0 {
+		return
+	}
+	why := "the files found do not name them"
+	switch {
+	case len(o.Files) > 0:
+	case o.Module.BuildID == "":
+		why = "it has no build id: give a file of its name"
+	default:
+		why = "no file with build id " + o.Module.BuildID + " was found"
+	}
+	j.fail(fmt.Errorf("%q: %d of %d frames have no name: %s", o.Module.Path, o.Unnamed, o.Frames, why))
+}
+
+// parts takes joined errors apart: each is told in a line of its own.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, parts(e)...)
+		}
+		return all
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}

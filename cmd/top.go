@@ -1,0 +1,217 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/top"
+)
+
+// topRows is how many rows text has where no terminal bounds them.
+const topRows = 40
+
+// topOptions are the flags of top.
+type topOptions struct {
+	samplingOptions
+	sort   choice
+	by     choice
+	idle   bool
+	filter string
+	window time.Duration
+	once   seconds
+	json   bool
+	colour colourMode
+}
+
+// topCommand is the live table.
+func (a *app) topCommand() *cobra.Command {
+	o := &topOptions{}
+	c := &cobra.Command{
+		Use:   "top -p PID[,PID…] | -- CMD [ARG…]",
+		Short: "Show where the time goes, live",
+		Long: `Top samples processes and shows the functions in which their time is spent, again each
+second. Threads that wait in the kernel are hidden until i is pressed; ? lists the keys.
+Without a terminal it writes the table as text, again and again or --once.`,
+		Example: `  fpstack top -p 4121
+  fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
+  fpstack top -- make -j4                  a command and all that it starts`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			command, err := o.check(c, args)
+			if err != nil {
+				return err
+			}
+			return a.top(c.Context(), o, command)
+		},
+	}
+	o.register(c)
+	f := c.Flags()
+	o.sort = choice{"self", []string{"self", "total", "function", "module", "file"}}
+	o.by = choice{"function", []string{"function", "line", "thread"}}
+	o.colour = "auto"
+	f.Var(&o.sort, "sort", "the column that orders the rows")
+	f.Var(&o.by, "by", "what a row stands for")
+	f.BoolVar(&o.idle, "idle", false, "show threads that wait in the kernel")
+	f.StringVar(&o.filter, "filter", "", `rows to show: a regular expression, "module:RE", "thread:RE"`)
+	f.DurationVar(&o.window, "window", 10*time.Second, "how far back the table reaches")
+	f.Var(&o.once, "once", "write the table once, as text, after so many seconds")
+	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
+	f.Var(&o.colour, "color", "when to colour")
+	return c
+}
+
+// check refuses values that make no sense together.
+func (o *topOptions) check(c *cobra.Command, args []string) (command []string, err error) {
+	if o.window < time.Second || o.window > time.Hour {
+		return nil, usageError{fmt.Errorf("--window %v: want 1s to 1h", o.window)}
+	}
+	return o.samplingOptions.check(c, args)
+}
+
+// top samples until a person quits, --once is over, or everything has ended.
+func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
+	live := !o.json && o.once == 0 && isTerminal(a.stdout)
+	if live && !inForeground() {
+		return errBackground
+	}
+	unnamed, err := a.addNamed(&o.pids, o.byName)
+	if err != nil {
+		return err
+	}
+	finder := a.finder(ctx, &o.namingOptions)
+	defer finder.Close()
+	r := sampler.New(o.sampler(command, finder))
+	defer r.Close()
+	pids := o.pids
+	if len(command) > 0 {
+		child, err := startTopped(command, live)
+		if err != nil {
+			a.complain(err)
+			return statusError(startStatus(err))
+		}
+		defer a.endTopped(child)
+		pids = ids{child.process.Pid}
+	}
+	missing := a.addAll(r, pids)
+	if missing == len(pids) {
+		return errNothing
+	}
+	if err := a.showTop(ctx, r, o, live, topTitle(pids, command)); err != nil {
+		return err
+	}
+	if missing+unnamed > 0 {
+		return errPart
+	}
+	return nil
+}
+
+// addAll gives the processes to r and tells those that cannot be looked at.
+func (a *app) addAll(r *sampler.Recorder, pids ids) (missing int) {
+	for _, pid := range pids {
+		if err := r.Add(pid); err != nil {
+			a.complain(err)
+			missing++
+		}
+	}
+	return missing
+}
+
+// showTop runs r and shows what it finds. Both have ended when it returns.
+func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, live bool, title string) error {
+	inner, cancel := context.WithCancel(ctx)
+	ended, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		ended <- top.Guard(func() error { return r.Run(inner) })
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	opt := o.view(title)
+	opt.Ended = ended
+	err := top.ErrScreen
+	if live {
+		jobs := takeJobControl(ctx)
+		opt.Suspend, opt.SetRate = jobs.asked, r.SetRate
+		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
+		opt.Write, opt.WriteTo = a.topWrite, o.proposal()
+		err = top.Run(ctx, recorded{r}, opt)
+		jobs.release()
+	}
+	if errors.Is(err, top.ErrScreen) {
+		err = top.Print(ctx, recorded{r}, a.stdout, opt, a.printOptions(o))
+	}
+	var p *top.PanicError
+	if errors.As(err, &p) {
+		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, escapeLines(string(p.Stack)))
+		return statusError(statusNothing)
+	}
+	return err
+}
+
+// view is what the flags say of the table.
+func (o *topOptions) view(title string) top.Options {
+	opt := top.Options{Title: title, Window: o.window, Idle: o.idle, Filter: o.filter, Every: time.Second}
+	opt.Plain = o.colour == "never" || o.colour != "always" && os.Getenv("NO_COLOR") != ""
+	opt.Sort, _ = top.ParseSort(o.sort.word) // --sort takes no other words
+	opt.By, _ = top.ParseGrouping(o.by.word)
+	return opt
+}
+
+// printOptions are for where nothing is drawn: as wide and high as a terminal, or without bounds.
+func (a *app) printOptions(o *topOptions) top.PrintOptions {
+	how := top.PrintOptions{JSON: o.json, Once: time.Duration(o.once), Rows: topRows}
+	f, ok := a.stdout.(*os.File)
+	if !ok || !isScreen(f) {
+		return how
+	}
+	if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		const besides = 6 // head, heading, what is left out, and an empty line
+		how.Width, how.Rows = w, max(1, h-besides)
+	}
+	return how
+}
+
+// sampler is what the flags say of the sampling, with the debug files that finder finds.
+func (o *samplingOptions) sampler(command []string, finder *debugfile.Finder) sampler.Options {
+	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead), Children: o.follow(command),
+		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.Mode, RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
+		Names: o.names(finder)}
+	if o.mode.word == "cpu" {
+		opt.Mode = sampler.CPU
+	}
+	return opt
+}
+
+// recorded is a Recorder as top wants it.
+type recorded struct{ *sampler.Recorder }
+
+func (r recorded) Stats() top.Stats {
+	s := r.Recorder.Stats()
+	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stood,
+		Threads: s.Threads, Ticks: s.Ticks, Late: s.LateTicks, Samples: s.Samples, Lost: s.Lost,
+		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}
+}
+
+// topTitle names what is looked at: "4121 redis-server *:6379".
+func topTitle(pids ids, command []string) string {
+	words := command
+	if len(words) == 0 && len(pids) == 1 {
+		words = cmdline(pids[0])
+	}
+	if len(words) == 0 {
+		return pids.String()
+	}
+	return pids.String() + " " + strings.Join(append([]string{filepath.Base(words[0])}, words[1:]...), " ")
+}

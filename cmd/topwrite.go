@@ -1,0 +1,81 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// topWrite stores what top has seen, in the form that the ending of the name says.
+func (a *app) topWrite(name string, p *profile.Profile) error {
+	f := formOfFile(name)
+	if f == nil {
+		return fmt.Errorf("%q: the ending tells no format: want %s", name, allEndings())
+	}
+	v, err := newView(p, nil, false, &viewOptions{}, func(string) {})
+	if err != nil {
+		return err
+	}
+	return a.writeOutput(name, func(w io.Writer) error { return f.write(w, v) })
+}
+
+// proposal is the name that w proposes.
+func (o *topOptions) proposal() string {
+	if len(o.pids) > 0 {
+		return recordStem(o.pids, nil) + ".html"
+	}
+	return "fpstack-top.html"
+}
+
+// startTopped starts the command that top is to watch. Beside a live table it gets
+// /dev/null for what would be the terminal: two programs cannot use that at once.
+func startTopped(argv []string, live bool) (*child, error) {
+	files := []uintptr{0, 1, 2}
+	if !live {
+		return startChildWith(argv, files)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	for i, fd := range files {
+		if isatty.IsTerminal(fd) {
+			files[i] = null.Fd()
+		}
+	}
+	return startChildWith(argv, files)
+}
+
+// startStatus is the exit status for a command that could not be started.
+func startStatus(err error) int {
+	var s *startError
+	if errors.As(err, &s) {
+		return s.status
+	}
+	return statusOurs
+}
+
+// endTopped ends the command that top started, as a terminal that closes would, and tells if
+// it does not end.
+func (a *app) endTopped(c *child) {
+	const patience = 2 * time.Second
+	select {
+	case <-c.ended:
+		return
+	default:
+	}
+	syscall.Kill(c.process.Pid, syscall.SIGTERM)
+	select {
+	case <-c.ended:
+	case <-time.After(patience):
+		a.complain(fmt.Errorf("process %d, which top started, goes on after SIGTERM", c.process.Pid))
+	}
+}

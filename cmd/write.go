@@ -1,0 +1,114 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/flame/page"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// view is what is written of a profile.
+type view struct {
+	profile  *profile.Profile
+	old      *profile.Profile // what it is compared with, nil for nothing
+	diff     *profile.Diff    // both on one tree, nil for no comparison
+	absolute bool
+	options  *viewOptions
+	warn     func(string)
+}
+
+// newView settles what is shown of p: which value, and beside what. old is nil where nothing
+// is compared; a file may hold a comparison by itself.
+func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(string)) (*view, error) {
+	v := &view{profile: p, old: old, absolute: absolute, options: o, warn: warn}
+	var err error
+	switch {
+	case old == nil && p.IsDiff():
+		v.diff, err = profile.Split(p)
+		if err == nil {
+			before := *v.diff.New
+			before.Values = v.diff.Old
+			v.profile, v.old, v.absolute = v.diff.New, &before, true
+		}
+	case old != nil && (p.IsDiff() || old.IsDiff()):
+		err = fmt.Errorf("compare profiles: one of them is a comparison already")
+	case old != nil:
+		v.diff, err = profile.Compare(p, old, profile.DiffOptions{Absolute: absolute})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, v.choose()
+}
+
+// choose makes the value that was asked for the default one.
+func (v *view) choose() error {
+	if v.diff != nil {
+		if err := chooseType(&v.diff.New, v.options.typ); err != nil {
+			return err
+		}
+		// The newer one alone may have another default than both have.
+		return chooseType(&v.profile, v.diff.New.Types[v.diff.New.Default].Type)
+	}
+	return chooseType(&v.profile, v.options.typ)
+}
+
+// chooseType puts a copy of *p in its place whose default value is the one named typ, unless
+// that is "".
+func chooseType(p **profile.Profile, typ string) error {
+	if typ == "" {
+		return nil
+	}
+	i := (*p).TypeIndex(typ)
+	if i < 0 {
+		var has []string
+		for _, t := range (*p).Types {
+			has = append(has, t.Type)
+		}
+		return usageError{fmt.Errorf("--type %q: the profile has %s", typ, strings.Join(has, ", "))}
+	}
+	chosen := **p
+	chosen.Default = i
+	*p = &chosen
+	return nil
+}
+
+// write writes v in form f.
+func (f *form) write(w io.Writer, v *view) error {
+	o := v.options
+	switch f.name {
+	case "folded":
+		opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs, Annotate: o.annotate}
+		if v.diff != nil {
+			return flame.WriteFoldedDiff(w, v.diff, opt)
+		}
+		return flame.WriteFolded(w, v.profile, opt)
+	case "pprof":
+		opt := flame.PprofOptions{Version: version()}
+		if v.diff != nil {
+			return flame.WritePprofDiff(w, v.diff, opt)
+		}
+		return flame.WritePprof(w, v.profile, opt)
+	case "svg":
+		return page.SVG(w, v.profile, v.page())
+	case "html":
+		return page.HTML(w, v.profile, v.page())
+	}
+	p := v.profile
+	if v.diff != nil { // these know no second side: it is values of its own
+		p = v.diff.Join()
+	}
+	if f.name == "speedscope" {
+		return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: o.title, Version: version(), Warn: v.warn})
+	}
+	return flame.WriteJSON(w, p)
+}
+
+func (v *view) page() page.Options {
+	o := v.options
+	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs, MinShare: float64(o.minShare),
+		All: o.all, Static: o.static, Width: o.width, Old: v.old, Absolute: v.absolute, Warn: v.warn}
+}

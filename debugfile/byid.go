@@ -1,0 +1,52 @@
+package debugfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/fpstack/fpstack/maps/module"
+)
+
+// ByBuildID returns a file with that build id, lower-case hex, where the object itself is not at
+// hand: the debug file or the object that one of the directories holds under the id, else what
+// the Fetcher brings. It is nil if there is none. The error tells of files that were refused, as
+// that of [Finder.Debug].
+func (f *Finder) ByBuildID(id string) (*module.Module, error) {
+	if !isBuildID(id) {
+		return nil, nil
+	}
+	var names []string
+	for _, dir := range f.dirs {
+		name := path.Join(dir, ".build-id", id[:2], id[2:])
+		names = append(names, name+".debug", name)
+	}
+	found, err := f.first(&module.Module{}, names, sameBuildID(id))
+	if found != nil || f.fetcher == nil {
+		return found, err
+	}
+	file, failed := f.fetcher.Fetch(id)
+	if errors.Is(failed, fs.ErrNotExist) {
+		return nil, err
+	}
+	if failed == nil {
+		found, failed = f.take(file, sameBuildID(id))
+	} else {
+		failed = fmt.Errorf("fetch debug file %s: %w", id, failed)
+	}
+	return found, errors.Join(err, failed)
+}
+
+// isBuildID tells whether id is one that may be part of a path.
+func isBuildID(id string) bool {
+	if len(id) < 4 || len(id) > 128 {
+		return false
+	}
+	for _, c := range id {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

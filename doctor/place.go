@@ -1,0 +1,93 @@
+package doctor
+
+import "fmt"
+
+// Place is where a person stands, as far as it changes what they have to type.
+type Place uint8
+
+// The places that remedies are worded for.
+const (
+	Shell Place = iota
+	Container
+	Kubernetes
+	Service       // of systemd
+	GitHubActions // a step of a job
+)
+
+var placeNames = [...]string{"shell", "container", "Kubernetes", "systemd service", "GitHub Actions"}
+
+func (p Place) String() string { return placeNames[p] }
+
+// PlaceFrom tells the place by the environment and by files that container engines leave. exists
+// tells whether a path is there.
+func PlaceFrom(getenv func(string) string, exists func(path string) bool) Place {
+	switch {
+	case getenv("GITHUB_ACTIONS") == "true":
+		return GitHubActions
+	case getenv("KUBERNETES_SERVICE_HOST") != "":
+		return Kubernetes
+	case exists("/.dockerenv") || exists("/run/.containerenv") || getenv("container") != "":
+		return Container
+	case getenv("INVOCATION_ID") != "" && getenv("SHLVL") == "":
+		return Service
+	}
+	return Shell
+}
+
+// Advice is one remedy for one place.
+type Advice struct {
+	Place Place
+	Line  string
+}
+
+// AllPlaces words what gives CAP_SYS_PTRACE, for every place.
+func AllPlaces() []Advice {
+	var all []Advice
+	for p := Shell; p <= GitHubActions; p++ {
+		all = append(all, Advice{p, p.allowPtrace()})
+	}
+	return all
+}
+
+// allowPtrace words what gives us CAP_SYS_PTRACE and lifts a filter on ptrace.
+func (p Place) allowPtrace() string {
+	switch p {
+	case Container:
+		return "Start the container with --cap-add SYS_PTRACE (Docker, Podman), or run fpstack on the host."
+	case Kubernetes:
+		return "kubectl debug -it POD --target=CONTAINER --profile=general gives SYS_PTRACE; or securityContext.capabilities.add: [SYS_PTRACE] with shareProcessNamespace: true."
+	case Service:
+		return "AmbientCapabilities=CAP_SYS_PTRACE in the unit, and no SystemCallFilter= without @debug."
+	case GitHubActions:
+		return "sudo fpstack …; in a job's container: options: --cap-add SYS_PTRACE."
+	}
+	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace+ep fpstack."
+}
+
+// becomeRoot words how to look at a process of another user.
+func (p Place) becomeRoot(uid int) string {
+	switch p {
+	case Container:
+		if uid > 0 {
+			return fmt.Sprintf("Run fpstack as uid %d or as root in the container (docker exec -u %d …), or as root with --cap-add SYS_PTRACE.", uid, uid)
+		}
+		return "Run fpstack as root in the container (docker exec -u 0 …), or on the host."
+	case Kubernetes, Service:
+		return p.allowPtrace()
+	}
+	if uid > 0 {
+		return fmt.Sprintf("Run with sudo, or as its user: sudo -u '#%d' fpstack ….", uid)
+	}
+	return "Run with sudo."
+}
+
+// relaxYama words how to pass ptrace_scope 1.
+func (p Place) relaxYama() string {
+	switch p {
+	case Container, Kubernetes, Service:
+		return p.allowPtrace()
+	case GitHubActions:
+		return "sudo fpstack …, or sudo sysctl kernel.yama.ptrace_scope=0 in a step before."
+	}
+	return "Run with sudo, or set it to 0 (sudo sysctl kernel.yama.ptrace_scope=0)."
+}

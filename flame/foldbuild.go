@@ -1,0 +1,207 @@
+package flame
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/syscalls"
+)
+
+// profile makes a Profile of what was added up.
+func (f *folder) profile() (*profile.Profile, error) {
+	f.report.Columns = 1
+	if f.columns != 1 {
+		f.report.Columns = 2
+		return f.twoColumns()
+	}
+	p := &profile.Profile{Types: []profile.ValueType{profile.SamplesCount}, Tree: f.stacks.tree}
+	p.Frames, p.Modules = framesOf(f.names)
+	factor := f.factor(f.total)
+	used := 0
+	for n := range f.self {
+		if f.self[n] != 0 || n < len(f.micro) && f.micro[n] != 0 {
+			used++
+		}
+	}
+	p.Samples, p.Values = make([]profile.Sample, 0, used), make([]int64, 0, used)
+	for n := range f.self {
+		v := f.self[n] * factor
+		if n < len(f.micro) {
+			v += fraction(f.micro[n], factor)
+		}
+		if v != 0 {
+			p.Samples = append(p.Samples, profile.Sample{Stack: profile.NodeID(n), Task: -1})
+			p.Values = append(p.Values, v)
+		}
+	}
+	return p, nil
+}
+
+// twoColumns makes a difference: the last frame of each stack still bears the first number.
+func (f *folder) twoColumns() (*profile.Profile, error) {
+	older := make([]count, len(f.lines)) // one line's
+	var sum int64
+	for n, lines := range f.lines {
+		if lines == 0 {
+			continue
+		}
+		_, c, _ := cutCount(f.names.name(int(f.stacks.tree.Frame(profile.NodeID(n)))))
+		if c.value > (math.MaxInt64-sum)/int64(lines) {
+			return nil, errFoldedSum
+		}
+		sum += c.value * int64(lines)
+		f.digits = max(f.digits, c.digits)
+		older[n] = c
+	}
+	factor := f.factor(max(f.total, sum))
+	names, tree := newInterner(), profile.Tree{}
+	at := f.inner(names, &tree)
+	p := &profile.Profile{Types: []profile.ValueType{{Type: "before samples", Unit: "count"}, profile.SamplesCount}, Default: 1}
+	index := map[profile.NodeID]int{} // of a stack's values
+	for n, lines := range f.lines {
+		if lines == 0 {
+			continue
+		}
+		stack := at[f.stacks.tree.Parent(profile.NodeID(n))]
+		name, _, _ := cutCount(f.names.name(int(f.stacks.tree.Frame(profile.NodeID(n)))))
+		if len(name) > 0 { // else the line was "a;b; 1 2"
+			id, _ := names.number(name)
+			stack = tree.Child(stack, profile.FrameID(id))
+		}
+		i, ok := index[stack]
+		if !ok {
+			i = len(p.Values)
+			index[stack] = i
+			p.Samples = append(p.Samples, profile.Sample{Stack: stack, Task: -1})
+			p.Values = append(p.Values, 0, 0)
+		}
+		p.Values[i] += older[n].value*int64(lines)*factor + fraction(int64(older[n].micro)*int64(lines), factor)
+		p.Values[i+1] += f.self[n] * factor
+		if n < len(f.micro) {
+			p.Values[i+1] += fraction(f.micro[n], factor)
+		}
+	}
+	p.Tree = tree
+	p.Frames, p.Modules = framesOf(names)
+	return p, nil
+}
+
+// inner copies to tree the stacks that others were called from, and gives each node its place.
+func (f *folder) inner(names *interner, tree *profile.Tree) []profile.NodeID {
+	calls := make([]bool, f.stacks.tree.Len())
+	for n := profile.NodeID(f.stacks.tree.Len() - 1); n > 0; n-- {
+		if calls[n] || int(n) < len(f.lines) && f.lines[n] > 0 {
+			calls[f.stacks.tree.Parent(n)] = true
+		}
+	}
+	at := make([]profile.NodeID, len(calls))
+	for n := profile.NodeID(1); int(n) < len(calls); n++ {
+		if calls[n] {
+			id, _ := names.number(f.names.name(int(f.stacks.tree.Frame(n))))
+			at[n] = tree.Child(at[f.stacks.tree.Parent(n)], profile.FrameID(id))
+		}
+	}
+	return at
+}
+
+// factor sets and returns by what all values are multiplied so that fractions are not lost, as far as
+// the sum of all stays below 63 bits.
+func (f *folder) factor(total int64) int64 {
+	f.report.Factor = 1
+	limit := math.MaxInt64 / (uint64(total) + uint64(f.report.Lines) + 1) // a fraction is below 1
+	for range f.digits {
+		if uint64(f.report.Factor) <= limit/10 {
+			f.report.Factor *= 10
+		}
+	}
+	return f.report.Factor
+}
+
+// fraction returns micro millionths times factor, rounded.
+func fraction(micro, factor int64) int64 {
+	whole, rest := micro/million, micro%million
+	return whole*factor + (rest*factor+million/2)/million
+}
+
+// framesOf returns the frame of each name, and the modules that they lie in: the kernel if there are
+// functions of it. What is marked as the kernel's and bears the name of a system call is a
+// wait, as [WriteFolded] marks it; the kernel's functions have other names (__x64_sys_read, ksys_read),
+// and a thread in them was running.
+func framesOf(names *interner) ([]profile.Frame, []profile.Module) {
+	frames := make([]profile.Frame, 0, names.len())
+	var modules []profile.Module
+	var calls map[string]bool
+	for _, name := range names.strings() {
+		f := frameOf(name)
+		if f.Kind == profile.Kernel {
+			if calls == nil {
+				calls = callNames()
+			}
+			if !calls[f.Func] && !strings.HasPrefix(f.Func, "(") && !strings.HasPrefix(f.Func, "system call") {
+				modules = []profile.Module{{}, {Path: kernelModule}} // the main program first: it is not known
+				f.Module = 1
+			}
+		}
+		frames = append(frames, f)
+	}
+	return frames, modules
+}
+
+// callNames returns the names of system calls, of all architectures: where a file was recorded is
+// not known.
+func callNames() map[string]bool {
+	const numbers = 1024 // more than any architecture has
+	calls := map[string]bool{}
+	for _, arch := range []string{"amd64", "386", "arm64", "arm", "riscv64", "s390x", "ppc64le", "loong64"} {
+		for nr := range int64(numbers) {
+			if name, ok := syscalls.Name(arch, nr); ok {
+				calls[name] = true
+			}
+		}
+	}
+	return calls
+}
+
+// kindMarks are what stands behind a name to tell its kind.
+// Source: stackcollapse-perf.pl --kernel --jit --inline, and flamegraph.pl.
+var kindMarks = []struct {
+	mark    string
+	kind    profile.Kind
+	inlined bool
+}{
+	{"_[k]", profile.Kernel, false},
+	{"_[j]", profile.JIT, false},
+	{"_[i]", profile.Native, true},
+}
+
+// frameOf takes the mark off a name in folded text.
+func frameOf(name string) profile.Frame {
+	if strings.HasSuffix(name, "]") {
+		for _, m := range kindMarks {
+			if bare, ok := strings.CutSuffix(name, m.mark); ok {
+				return profile.Frame{Func: bare, Kind: m.kind, Inlined: m.inlined, Module: -1}
+			}
+		}
+	}
+	return profile.Frame{Func: name, Module: -1}
+}
+
+// markOf returns what [frameOf] takes off.
+func markOf(f *profile.Frame) string {
+	for _, m := range kindMarks {
+		if f.Kind == m.kind && f.Inlined == m.inlined && (f.Inlined || f.Kind != profile.Native) {
+			return m.mark
+		}
+	}
+	return ""
+}
+
+// shownFirst is the end of a message that tells the first line that was not understood.
+func (r FoldedReport) shownFirst() string {
+	if r.Skipped == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; line %d is %q", r.Number, r.First)
+}

@@ -1,0 +1,54 @@
+package flame
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// FoldedOptions say how folded text is written.
+type FoldedOptions struct {
+	Type      int  // index of the value type; -1 is the profile's default
+	Threads   bool // the process's and the thread's name stand in front of each stack
+	ThreadIDs bool // and their ids behind these
+	Annotate  bool // _[k], _[j] and _[i] behind the names of kernel, JIT and inlined frames
+}
+
+// WriteFolded writes one value of p as folded stacks: outermost frame first, ';' between frames,
+// a space, an integer above 0, LF; valid UTF-8, no heading, sorted by bytes. Stacks whose
+// names are the same are one line. What it changes in a name is told in docs/formats.md.
+//
+// Precondition: p passes [profile.Profile.CheckValid]. It fails if w does, or if a value is
+// below 0.
+func WriteFolded(w io.Writer, p *profile.Profile, opt FoldedOptions) error {
+	typ := typeOf(p, opt.Type)
+	t := newFoldTree(p, opt, 1)
+	for i := range p.Samples {
+		v := p.Value(i)[typ]
+		if v < 0 {
+			return fmt.Errorf("write folded: value %d of sample %d: folded text has no negative numbers", v, i)
+		}
+		t.values[t.place[i]] += v
+	}
+	return t.write(w)
+}
+
+// WriteFoldedDiff writes one value of both sides of d in two columns, the older first, as
+// difffolded.pl does and flamegraph.pl and inferno take it: a stack that only one side has gets a 0.
+//
+// Precondition and errors are those of [WriteFolded].
+func WriteFoldedDiff(w io.Writer, d *profile.Diff, opt FoldedOptions) error {
+	typ := typeOf(d.New, opt.Type)
+	t := newFoldTree(d.New, opt, 2)
+	for i := range d.New.Samples {
+		before, after := d.OldValue(i)[typ], d.New.Value(i)[typ]
+		if before < 0 || after < 0 {
+			return fmt.Errorf("write folded: values %d and %d of sample %d: folded text has no negative numbers", before, after, i)
+		}
+		at := 2 * t.place[i]
+		t.values[at] += before
+		t.values[at+1] += after
+	}
+	return t.write(w)
+}

@@ -1,0 +1,317 @@
+package flame
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// FoldedReadOptions say how folded text is taken.
+type FoldedReadOptions struct {
+	// Columns is how many numbers end a line: 2 for an older and a newer value as
+	// difffolded.pl writes them, 1, or 0 for 2 if every line has two and 1 else.
+	Columns int
+}
+
+// FoldedReport says what [ReadFolded] met.
+type FoldedReport struct {
+	Lines   int    // understood
+	Skipped int    // not understood; blank lines do not count
+	Number  int    // of the first line that was not, from 1
+	First   string // what stands there, cut at 200 bytes
+	Columns int
+	Factor  int64 // what all values were multiplied by, because some were fractions
+}
+
+// Comments says in short lines what of the input is not as it was.
+func (r FoldedReport) Comments() []string {
+	var out []string
+	if r.Skipped > 0 {
+		out = append(out, fmt.Sprintf("%d of %d lines not understood, the first is line %d: %s",
+			r.Skipped, r.Skipped+r.Lines, r.Number, strconv.Quote(r.First)))
+	}
+	if r.Factor > 1 {
+		out = append(out, fmt.Sprintf("values were fractions: all are multiplied by %d", r.Factor))
+	}
+	return out
+}
+
+// Bounds of ReadFolded.
+const (
+	firstFoldedBlock = 64 << 10
+	foldedBlockSize  = 2 << 20
+	maxFoldedLine    = 64 << 20 // 2,000 frames with names of 10 kB are 20 MB
+	maxShown         = 200
+)
+
+var (
+	errNothingFolded = errors.New("read folded: no line is understood: expected frames joined by ';', a space and a number")
+	errFoldedSum     = errors.New("read folded: values add up to more than 63 bits")
+)
+
+// ReadFolded reads folded stacks as flamegraph.pl, inferno and others take them: outermost
+// frame first, ';' between frames, white space, a number. Lines may end in CR LF. Values
+// are of type samples/count; fractions are not cut but make all values larger ([FoldedReport]).
+// _[k], _[j] and _[i] behind a name tell a frame's kind: kernel, JIT, inlined.
+//
+// With two columns the result is a difference ([profile.Profile.IsDiff]).
+// What the report tells stands in the profile's Comments too.
+//
+// It fails if r does, if no line is understood, and if a line is longer than 64 MiB.
+func ReadFolded(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
+	workers := min(runtime.GOMAXPROCS(0), 4)
+	f := &folder{names: newInterner(), stacks: newStackSet(), columns: opt.Columns}
+	if err := f.run(r, workers); err != nil {
+		return nil, f.report, err
+	}
+	if f.report.Lines == 0 {
+		return nil, f.report, fmt.Errorf("%w%s", errNothingFolded, f.report.shownFirst())
+	}
+	p, err := f.profile()
+	if err != nil {
+		return nil, f.report, err
+	}
+	p.Comments = f.report.Comments()
+	return p, f.report, nil
+}
+
+// run reads r in blocks, has workers take them apart, and adds them up in the order in
+// which they were read: the result does not depend on who was faster.
+func (f *folder) run(r io.Reader, workers int) error {
+	blocks := 2*workers + 1
+	free, work, order := make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks)
+	for range blocks {
+		free <- &foldedBlock{done: make(chan struct{}, 1)}
+	}
+	var wait sync.WaitGroup
+	hasher, asked := newStackHasher(), f.columns == 2
+	for range workers {
+		wait.Go(func() {
+			w := &foldedWorker{hasher: hasher, asked: asked}
+			for b := range work {
+				w.parse(b)
+				b.done <- struct{}{}
+			}
+		})
+	}
+	var failed atomic.Bool
+	var addErr error
+	wait.Go(func() {
+		for b := range order {
+			<-b.done
+			if addErr == nil {
+				if addErr = f.add(b); addErr != nil {
+					failed.Store(true)
+				}
+			}
+			free <- b
+		}
+	})
+	err := readBlocks(r, func() *foldedBlock { return <-free }, func(b *foldedBlock) bool {
+		work <- b
+		order <- b
+		return !failed.Load()
+	})
+	close(work)
+	close(order)
+	wait.Wait()
+	return errors.Join(err, addErr)
+}
+
+// readBlocks cuts r into blocks that end with a line, until give returns false.
+func readBlocks(r io.Reader, take func() *foldedBlock, give func(*foldedBlock) bool) error {
+	var rest []byte          // of the last block: the begin of a line
+	size := firstFoldedBlock // most inputs are small
+	for eof := false; !eof; size = foldedBlockSize {
+		b := take()
+		b.data = append(b.data[:0], rest...)
+		for whole := -1; whole < 0; {
+			n := len(b.data)
+			if n >= maxFoldedLine {
+				return fmt.Errorf("read folded: a line is longer than %d MiB", maxFoldedLine>>20)
+			}
+			more := max(size, n) - n%size
+			b.data = slices.Grow(b.data, more)[:n+more]
+			got, err := fill(r, b.data[n:])
+			b.data = b.data[:n+got]
+			if err == io.EOF {
+				eof = true
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read folded: %w", err)
+			}
+			whole = bytes.LastIndexByte(b.data, '\n')
+		}
+		if !eof {
+			end := bytes.LastIndexByte(b.data, '\n') + 1
+			rest = append(rest[:0], b.data[end:]...)
+			b.data = b.data[:end]
+		}
+		if !give(b) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// fill reads until buf is full. io.ReadFull does not tell the end of r from one that r calls
+// unexpected, as that of a compressed file is that was cut.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for idle := 0; n < len(buf) && err == nil; idle++ {
+		var got int
+		got, err = r.Read(buf[n:])
+		if n += got; got > 0 {
+			idle = 0
+		} else if idle > 100 && err == nil {
+			err = io.ErrNoProgress
+		}
+	}
+	if n == len(buf) {
+		err = nil
+	}
+	return n, err
+}
+
+// folder adds blocks up.
+type folder struct {
+	names   *interner
+	stacks  *stackSet
+	path    []profile.NodeID // of the line before, outermost first; 0 where it was not needed, but for the last
+	self    []int64          // by node
+	micro   []int64          // by node, millionths on top; nil until a fraction comes
+	total   int64
+	digits  uint8    // most decimals of a fraction
+	columns int      // 0 while every line has two
+	lines   []uint32 // by node, how many lines there were unless columns is 1
+	blank   int
+	report  FoldedReport
+}
+
+func (f *folder) add(b *foldedBlock) error {
+	f.path = f.path[:0]
+	frames := b.frames
+	for i := range b.lines {
+		l := &b.lines[i]
+		if l.bad {
+			f.skip(b, int(l.at))
+			continue
+		}
+		if f.total += l.value; f.total < 0 {
+			return errFoldedSum
+		}
+		f.count(f.stack(b.data, int(l.keep), frames[:l.add]), l)
+		frames = frames[l.add:]
+	}
+	f.blank += b.blank
+	if f.names.len() > maxNames {
+		return fmt.Errorf("read folded: more than %d different names", maxNames)
+	}
+	return nil
+}
+
+// stack returns the stack that has the outer frames of the line before, as many as keep says, and
+// behind these frames.
+func (f *folder) stack(data []byte, keep int, frames []foldedFrame) profile.NodeID {
+	n, known := profile.NodeID(0), len(frames)
+	for ; known > 0; known-- {
+		if node, ok := f.stacks.find(frames[known-1].hash); ok {
+			n = node
+			break
+		}
+	}
+	if known == 0 {
+		n = f.outer(keep)
+	}
+	f.path = f.path[:keep]
+	for range known {
+		f.path = append(f.path, 0)
+	}
+	if len(f.path) > 0 {
+		f.path[len(f.path)-1] = n
+	}
+	for _, frame := range frames[known:] {
+		id, _ := f.names.number(data[frame.start:frame.end])
+		n = f.stacks.add(n, profile.FrameID(id), frame.hash)
+		f.path = append(f.path, n)
+	}
+	return n
+}
+
+// outer returns the stack of the first frames of the line before.
+func (f *folder) outer(frames int) profile.NodeID {
+	if frames == 0 {
+		return 0
+	}
+	at := frames - 1
+	for f.path[at] == 0 {
+		at++
+	}
+	n := f.path[at]
+	for ; at >= frames; at-- {
+		n = f.stacks.tree.Parent(n)
+	}
+	return n
+}
+
+// count adds what line l says to node n.
+func (f *folder) count(n profile.NodeID, l *foldedLine) {
+	f.report.Lines++
+	f.self = reach(f.self, n)
+	f.self[n] += l.value
+	if l.digits > 0 {
+		f.digits = max(f.digits, l.digits)
+		f.micro = reach(f.micro, n)
+		f.micro[n] += int64(l.micro)
+	}
+	switch {
+	case f.columns == 1:
+	case l.two:
+		f.lines = reach(f.lines, n)
+		f.lines[n]++
+	default:
+		f.columns, f.lines = 1, nil
+	}
+}
+
+// skip counts a line that was not understood, which stands in b at a position.
+func (f *folder) skip(b *foldedBlock, at int) {
+	if f.report.Skipped++; f.report.Skipped > 1 {
+		return
+	}
+	text, _, _ := bytes.Cut(b.data[at:], []byte{'\n'})
+	f.report.Number = f.report.Lines + f.blank + blankBefore(b, at) + 1
+	f.report.First = string(bytes.TrimRight(text[:min(len(text), maxShown)], "\r"))
+}
+
+// blankBefore counts the empty lines of b in front of a position.
+func blankBefore(b *foldedBlock, at int) int {
+	n := 0
+	for line := range bytes.Lines(b.data[:at]) {
+		if from, to := trimSpace(line, 0, len(line)); from == to {
+			n++
+		}
+	}
+	return n
+}
+
+// reach makes s long enough for index n.
+func reach[T any](s []T, n profile.NodeID) []T {
+	if int(n) >= len(s) {
+		if int(n) >= cap(s) {
+			s = slices.Grow(s, int(n)+1)
+		}
+		grown := s[:n+1]
+		clear(grown[len(s):])
+		return grown
+	}
+	return s
+}

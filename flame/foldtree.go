@@ -1,0 +1,208 @@
+package flame
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// foldTree is stacks as folded text shows them: frames that look alike are one.
+type foldTree struct {
+	names   []string // of frames
+	ids     map[string]profile.FrameID
+	tree    profile.Tree
+	place   []profile.NodeID // by sample of the profile
+	columns int
+	values  []int64 // columns of them for each node
+}
+
+// newFoldTree places the samples of p. All values are 0.
+func newFoldTree(p *profile.Profile, opt FoldedOptions, columns int) *foldTree {
+	t := &foldTree{ids: map[string]profile.FrameID{}, columns: columns, place: make([]profile.NodeID, len(p.Samples))}
+	frames := make([]profile.FrameID, len(p.Frames))
+	for f := range p.Frames {
+		name := foldedName(p.Name(profile.FrameID(f)))
+		if opt.Annotate {
+			name += markOf(&p.Frames[f])
+		}
+		frames[f] = t.frame(name)
+	}
+	if opt.Threads {
+		t.placeByTask(p, frames, opt.ThreadIDs)
+	} else {
+		t.placeAll(p, frames)
+	}
+	t.values = make([]int64, columns*t.tree.Len())
+	return t
+}
+
+func (t *foldTree) frame(name string) profile.FrameID {
+	id, ok := t.ids[name]
+	if !ok {
+		id = profile.FrameID(len(t.names))
+		t.names = append(t.names, name)
+		t.ids[name] = id
+	}
+	return id
+}
+
+func (t *foldTree) placeAll(p *profile.Profile, frames []profile.FrameID) {
+	at := make([]profile.NodeID, p.Tree.Len())
+	for n := profile.NodeID(1); int(n) < len(at); n++ {
+		at[n] = t.tree.Child(at[p.Tree.Parent(n)], frames[p.Tree.Frame(n)])
+	}
+	for i, s := range p.Samples {
+		if t.place[i] = at[s.Stack]; t.place[i] == 0 { // a line needs a frame
+			t.place[i] = t.tree.Child(0, t.frame("?"))
+		}
+	}
+}
+
+// placeByTask puts the stacks of each task below two frames for its process and itself.
+func (t *foldTree) placeByTask(p *profile.Profile, frames []profile.FrameID, ids bool) {
+	order := make([]int, len(p.Samples))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Samples[a].Task, p.Samples[b].Task) })
+	at, by := make([]profile.NodeID, p.Tree.Len()), make([]int, p.Tree.Len()) // by: task + 2 that at is for
+	var path []profile.NodeID
+	for _, i := range order {
+		s := p.Samples[i]
+		n := s.Stack
+		path = path[:0]
+		for ; n != 0 && by[n] != s.Task+2; n = p.Tree.Parent(n) {
+			path = append(path, n)
+		}
+		if n == 0 && by[0] != s.Task+2 {
+			at[0], by[0] = t.taskRoot(p, s.Task, ids), s.Task+2
+		}
+		to := at[n]
+		for _, n := range slices.Backward(path) {
+			to = t.tree.Child(to, frames[p.Tree.Frame(n)])
+			at[n], by[n] = to, s.Task+2
+		}
+		t.place[i] = to
+	}
+}
+
+func (t *foldTree) taskRoot(p *profile.Profile, task int, ids bool) profile.NodeID {
+	var k profile.Task
+	if task >= 0 {
+		k = p.Tasks[task]
+	}
+	if !ids {
+		k.PID, k.TID = 0, 0
+	}
+	process := t.tree.Child(0, t.frame(taskName(k.Process, k.PID)))
+	return t.tree.Child(process, t.frame(taskName(k.Thread, k.TID)))
+}
+
+// foldItem is a line, or all lines below a node.
+type foldItem struct {
+	node profile.NodeID
+	line bool
+}
+
+// foldLevel is what is left to write below one node.
+type foldLevel struct {
+	next, end int // in the items
+	prefix    int // how much of the line stands for this level's callers
+}
+
+// write writes all lines in the order of their bytes. Lines below one node all begin alike and
+// so stand together: it is enough to sort what is below each node.
+func (t *foldTree) write(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 256<<10)
+	child, sibling := t.tree.Links()
+	wanted := t.wanted()
+	items := t.appendBelow(nil, 0, child, sibling, wanted)
+	levels := []foldLevel{{0, len(items), 0}}
+	var line []byte
+	for len(levels) > 0 {
+		top := &levels[len(levels)-1]
+		if top.next == top.end {
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		item := items[top.next]
+		top.next++
+		line = append(line[:top.prefix], t.names[t.tree.Frame(item.node)]...)
+		if item.line {
+			line = append(t.appendValues(line, item.node), '\n')
+			if _, err := out.Write(line); err != nil {
+				return err
+			}
+			continue
+		}
+		line = append(line, ';')
+		start := top.end // items behind it belong to levels that are done
+		items = t.appendBelow(items[:start], item.node, child, sibling, wanted)
+		levels = append(levels, foldLevel{start, len(items), len(line)})
+	}
+	return out.Flush()
+}
+
+// wanted marks the nodes that have a line below them.
+func (t *foldTree) wanted() []bool {
+	wanted := make([]bool, t.tree.Len())
+	for n := profile.NodeID(t.tree.Len() - 1); n > 0; n-- {
+		if wanted[n] || t.hasLine(n) {
+			wanted[t.tree.Parent(n)] = true
+		}
+	}
+	return wanted
+}
+
+func (t *foldTree) row(n profile.NodeID) []int64 {
+	return t.values[int(n)*t.columns : (int(n)+1)*t.columns]
+}
+
+func (t *foldTree) hasLine(n profile.NodeID) bool {
+	return slices.ContainsFunc(t.row(n), func(v int64) bool { return v != 0 })
+}
+
+// appendBelow appends the lines and groups of lines below n in their order.
+func (t *foldTree) appendBelow(items []foldItem, n profile.NodeID, child, sibling []profile.NodeID, wanted []bool) []foldItem {
+	start := len(items)
+	for c := child[n]; c != 0; c = sibling[c] {
+		if t.hasLine(c) {
+			items = append(items, foldItem{c, true})
+		}
+		if wanted[c] {
+			items = append(items, foldItem{c, false})
+		}
+	}
+	slices.SortFunc(items[start:], t.compare)
+	return items
+}
+
+// compare orders items as the bytes of their lines are.
+func (t *foldTree) compare(a, b foldItem) int {
+	left, right := t.names[t.tree.Frame(a.node)], t.names[t.tree.Frame(b.node)]
+	n := min(len(left), len(right))
+	if c := strings.Compare(left[:n], right[:n]); c != 0 {
+		return c
+	}
+	return strings.Compare(left[n:]+t.tail(a), right[n:]+t.tail(b))
+}
+
+// tail is what stands behind the name of an item.
+func (t *foldTree) tail(i foldItem) string {
+	if i.line {
+		return string(t.appendValues(nil, i.node))
+	}
+	return ";"
+}
+
+func (t *foldTree) appendValues(line []byte, n profile.NodeID) []byte {
+	for _, v := range t.row(n) {
+		line = strconv.AppendInt(append(line, ' '), v, 10)
+	}
+	return line
+}

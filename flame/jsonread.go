@@ -1,0 +1,307 @@
+package flame
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Bounds of tables in our JSON. An element of few bytes may take a hundred and fifty in memory.
+const (
+	maxJSONFrames  = 1 << 24
+	maxJSONModules = 1 << 18
+	maxJSONTasks   = 1 << 20
+	maxJSONLines   = 1 << 16 // comments, words of a command
+)
+
+var (
+	errJSONAddr   = errors.New("expected an address as \"0x…\"")
+	errJSONSchema = errors.New("read JSON: not a " + jsonSchema + " document")
+	errJSONSum    = errors.New("read JSON: values add up to more than 63 bits")
+)
+
+// ReadJSON reads what [WriteJSON] wrote. Members that it does not know are left out, so that later
+// documents of the same schema can be read.
+//
+// It fails if r does, if the document is cut short or inconsistent, has a value below 0, or is
+// larger than 1 GiB.
+func ReadJSON(r io.Reader) (*profile.Profile, error) {
+	in := &jsonReader{d: json.NewDecoder(&boundedReader{r, maxFile})}
+	if err := in.document(); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if in.schema != jsonSchema {
+			return nil, fmt.Errorf("%w: %w", errJSONSchema, err)
+		}
+		return nil, fmt.Errorf("read JSON: at byte %d: %w", in.d.InputOffset(), err)
+	}
+	if in.schema != jsonSchema {
+		return nil, errJSONSchema
+	}
+	return in.profile()
+}
+
+// boundedReader fails behind n bytes, where io.LimitReader ends as if the file did.
+type boundedReader struct {
+	r io.Reader
+	n int64
+}
+
+func (b *boundedReader) Read(buf []byte) (int, error) {
+	if b.n <= 0 {
+		return 0, fmt.Errorf("more than %d MiB", maxFile>>20)
+	}
+	n, err := b.r.Read(buf[:min(int64(len(buf)), b.n)])
+	b.n -= int64(n)
+	return n, err
+}
+
+// jsonReader holds what was read so far.
+type jsonReader struct {
+	d      *json.Decoder
+	schema string
+	p      profile.Profile
+	stacks struct {
+		Caller []profile.NodeID  `json:"caller"`
+		Frame  []profile.FrameID `json:"frame"`
+	}
+	samples struct {
+		Stack  []profile.NodeID `json:"stack"`
+		Task   []int            `json:"task"`
+		Values []int64          `json:"values"`
+	}
+	runs *struct {
+		Task  []int            `json:"task"`
+		Stack []profile.NodeID `json:"stack"`
+		At    []time.Duration  `json:"at_ns"`
+		For   []time.Duration  `json:"for_ns"`
+	}
+}
+
+func (in *jsonReader) document() error {
+	if err := in.delim('{'); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for in.d.More() {
+		name, err := in.d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := name.(string)
+		if seen[key] {
+			return fmt.Errorf("member %q comes twice", key)
+		}
+		if len(seen) < 64 { // bounds the map: unknown names may be many
+			seen[key] = true
+		}
+		if err := in.member(key); err != nil {
+			return fmt.Errorf("member %q: %w", key, err)
+		}
+	}
+	if err := in.delim('}'); err != nil {
+		return err
+	}
+	// The end has to be read: compressed data are known to be whole only there.
+	if token, err := in.d.Token(); err == nil {
+		return fmt.Errorf("expected the end, found %v", token)
+	} else if err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+func (in *jsonReader) delim(want json.Delim) error {
+	token, err := in.d.Token()
+	if err == nil && token != want {
+		err = fmt.Errorf("expected %q, found %v", want, token)
+	}
+	return err
+}
+
+func (in *jsonReader) member(name string) error {
+	p := &in.p
+	switch name {
+	case "schema":
+		return in.d.Decode(&in.schema)
+	case "default":
+		return in.d.Decode(&p.Default)
+	case "period_ns":
+		return in.d.Decode(&p.Period)
+	case "period_type":
+		var t jsonType
+		err := in.d.Decode(&t)
+		p.PeriodType = t.value()
+		return err
+	case "start":
+		return in.d.Decode(&p.Start)
+	case "duration_ns":
+		return in.d.Decode(&p.Duration)
+	case "types":
+		return list(in, maxPprofTypes, func(t jsonType) error { p.Types = append(p.Types, t.value()); return nil })
+	case "command":
+		return list(in, maxJSONLines, func(s string) error { p.Command = append(p.Command, original(s)); return nil })
+	case "comments":
+		return list(in, maxJSONLines, func(s string) error { p.Comments = append(p.Comments, original(s)); return nil })
+	case "modules":
+		return list(in, maxJSONModules, in.module)
+	case "frames":
+		return list(in, maxJSONFrames, in.frame)
+	case "tasks":
+		return list(in, maxJSONTasks, func(t jsonTask) error {
+			p.Tasks = append(p.Tasks, profile.Task{PID: t.PID, TID: t.TID, Process: original(t.Process), Thread: original(t.Thread)})
+			return nil
+		})
+	case "stacks":
+		return in.d.Decode(&in.stacks)
+	case "samples":
+		return in.d.Decode(&in.samples)
+	case "runs":
+		return in.d.Decode(&in.runs)
+	}
+	var skipped json.RawMessage
+	return in.d.Decode(&skipped)
+}
+
+// list reads the elements of a list one by one, at most limit.
+func list[T any](in *jsonReader, limit int, add func(T) error) error {
+	if err := in.delim('['); err != nil {
+		return err
+	}
+	for n := 0; in.d.More(); n++ {
+		if n == limit {
+			return fmt.Errorf("more than %d elements", limit)
+		}
+		var v T
+		if err := in.d.Decode(&v); err != nil {
+			return err
+		}
+		if err := add(v); err != nil {
+			return fmt.Errorf("element %d: %w", n, err)
+		}
+	}
+	return in.delim(']')
+}
+
+func (in *jsonReader) module(m jsonModule) error {
+	for i, s := range m.Symbols {
+		m.Symbols[i] = original(s)
+	}
+	in.p.Modules = append(in.p.Modules, profile.Module{Path: original(m.Path), BuildID: original(m.BuildID), Base: uint64(m.Base),
+		Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols, Err: original(m.Error)})
+	return nil
+}
+
+func (in *jsonReader) frame(f jsonFrame) error {
+	kind, ok := kindNamed(f.Kind)
+	if !ok {
+		return fmt.Errorf("kind %q is not known", f.Kind)
+	}
+	out := profile.Frame{Func: original(f.Func), Linkage: original(f.Linkage), Kind: kind, Inlined: f.Inlined, Module: -1, File: original(f.File), Line: f.Line,
+		Addr: value(f.Address), ModuleAddr: value(f.ModuleAddr), Offset: value(f.Offset)}
+	if f.Module != nil {
+		out.Module = *f.Module
+	}
+	in.p.Frames = append(in.p.Frames, out)
+	return nil
+}
+
+func (t jsonType) value() profile.ValueType {
+	return profile.ValueType{Type: original(t.Type), Unit: original(t.Unit)}
+}
+
+func value(a *jsonAddr) uint64 {
+	if a == nil {
+		return 0
+	}
+	return uint64(*a)
+}
+
+func kindNamed(name string) (profile.Kind, bool) {
+	for k := profile.Native; k <= profile.Unknown; k++ {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// profile puts the tables together.
+func (in *jsonReader) profile() (*profile.Profile, error) {
+	p := &in.p
+	if p.Period < 0 || p.Duration < 0 {
+		return nil, fmt.Errorf("read JSON: period %d ns, duration %d ns", p.Period, p.Duration)
+	}
+	if len(in.stacks.Caller) != len(in.stacks.Frame) {
+		return nil, fmt.Errorf("read JSON: %d callers of %d stacks", len(in.stacks.Caller), len(in.stacks.Frame))
+	}
+	for i, caller := range in.stacks.Caller {
+		if int(caller) > i || p.Tree.Child(caller, in.stacks.Frame[i]) != profile.NodeID(i+1) {
+			return nil, fmt.Errorf("read JSON: stack %d is called from %d, which is not before it, or comes twice", i+1, caller)
+		}
+	}
+	if len(in.samples.Stack) != len(in.samples.Task) {
+		return nil, fmt.Errorf("read JSON: %d stacks and %d tasks of samples", len(in.samples.Stack), len(in.samples.Task))
+	}
+	p.Samples = make([]profile.Sample, len(in.samples.Stack))
+	for i, stack := range in.samples.Stack {
+		p.Samples[i] = profile.Sample{Stack: stack, Task: in.samples.Task[i]}
+	}
+	p.Values = in.samples.Values
+	if err := in.setRuns(); err != nil {
+		return nil, err
+	}
+	if err := checkValues(p); err != nil {
+		return nil, err
+	}
+	if err := p.CheckValid(); err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
+	}
+	return p, nil
+}
+
+func (in *jsonReader) setRuns() error {
+	r := in.runs
+	if r == nil {
+		return nil
+	}
+	n := len(r.Task)
+	if len(r.Stack) != n || len(r.At) != n || len(r.For) != n {
+		return fmt.Errorf("read JSON: columns of runs have %d, %d, %d and %d rows", n, len(r.Stack), len(r.At), len(r.For))
+	}
+	in.p.Runs = make([]profile.Run, n)
+	last := map[int]time.Duration{} // by task: when its run before ended
+	for i := range n {
+		run := profile.Run{Task: r.Task[i], Stack: r.Stack[i], At: r.At[i], For: r.For[i]}
+		if run.At < last[run.Task] || run.For < 0 || run.At > math.MaxInt64-run.For {
+			return fmt.Errorf("read JSON: run %d is not behind the one before of its task", i)
+		}
+		last[run.Task] = run.At + run.For
+		in.p.Runs[i] = run
+	}
+	return nil
+}
+
+// checkValues refuses values below 0 and sums that do not fit.
+func checkValues(p *profile.Profile) error {
+	if len(p.Types) == 0 {
+		return nil // CheckValid tells it
+	}
+	sums := make([]int64, len(p.Types))
+	for i, v := range p.Values {
+		k := i % len(sums)
+		if v < 0 {
+			return fmt.Errorf("read JSON: value %d is below 0", v)
+		}
+		if sums[k] += v; sums[k] < 0 {
+			return errJSONSum
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+function start(data) {
+	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', TOP = 52, MARGIN = 10, theme = PALETTE.light;
+	const {head, frames} = data, type = head.types[head.type];
+	const own = selfs(data, head.type, () => true, true), forward = finish(data.tree, own.self, own.old);
+	let reversed = null, S = {z: 0, q: '', rev: false, flip: head.inverted}, view = forward, found = null;
+	const make = (tag, props, text, ns = SVG) => {
+		const e = document.createElementNS(ns, tag);
+		for (const k in props) e.setAttribute(k, props[k]);
+		if (text) e.textContent = text;
+		return e;
+	};
+	const html = (tag, props, text) => make(tag, props, text, XHTML);
+	const button = (text, label, run) => { const b = html('button', {type: 'button', title: label, 'aria-label': label}, text); b.style.cssText = 'font:13px system-ui,sans-serif;padding:2px 8px'; b.onclick = run; return b; };
+
+	// The bar: HTML inside the picture, for a real search box.
+	const holder = make('foreignObject', {x: 0, y: 0, height: TOP}), bar = html('div'), title = html('b', {}, head.title), input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}), share = html('span', {id: 'share'}), line = html('div', {id: 'details'}), top = html('div');
+	bar.style.cssText = 'font:13px system-ui,sans-serif;color:#16181d';
+	top.style.cssText = 'display:flex;gap:6px;align-items:center;padding:3px 10px;height:28px;box-sizing:border-box';
+	title.style.cssText = 'flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap';
+	input.style.cssText = 'font:inherit;width:190px;min-width:60px;flex:0 1 auto';
+	share.style.cssText = 'white-space:nowrap;font-weight:600';
+	line.style.cssText = 'padding:0 10px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis';
+	const reverse = button('reverse', 'Reverse: innermost first (r)', () => go({rev: !S.rev, z: 0})), flip = button('flip', 'Root at the top or the bottom (i)', () => go({flip: !S.flip})), reset = button('reset', 'Everything as at first (0)', () => { input.value = ''; go({z: 0, q: '', rev: false}); });
+	top.append(title, input, share, reverse, flip, reset);
+	bar.append(top, line);
+	holder.append(bar);
+	const rows = make('g', {id: 'rows'});
+	svg.append(holder, rows);
+	block('static').remove();
+
+	const width = () => head.width ? Math.max(200, head.width) : Math.max(320, innerWidth || 1200);
+	function read() {
+		const p = new URLSearchParams(location.hash.slice(1));
+		S = {z: +p.get('z') | 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' : !!head.inverted};
+		input.value = S.q;
+	}
+	function go(change, replace) {
+		S = {...S, ...change};
+		const p = new URLSearchParams();
+		if (S.z) p.set('z', S.z);
+		if (S.q) p.set('q', S.q);
+		if (S.rev) p.set('r', 1);
+		if (S.flip !== !!head.inverted) p.set('i', +S.flip);
+		try { history[replace ? 'replaceState' : 'pushState'](null, '', '#' + p); } catch {}
+		render();
+	}
+	const told = i => {
+		const f = view.frame[i], v = view.total[i], at = sourceOf(frames, f);
+		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') + `: ${quantity(v, type.unit)}, ${percent(v, type.total)}`;
+		if (S.z) s += ` of all, ${percent(v, view.total[S.z])} of view`;
+		if (view.oldTotal) { const c = 100 * (v - view.oldTotal[i]) / (view.total[0] || 1); s += `, ${c < 0 ? '' : '+'}${c.toFixed(2)} points`; }
+		return s;
+	};
+	function render() {
+		if (S.rev && !reversed) {
+			const at = [], w = [], o = own.old && [];
+			for (let i = 0; i < data.tree.n; i++) if (own.self[i] || o && own.old[i]) { at.push(i); w.push(own.self[i]); if (o) o.push(own.old[i]); }
+			const r = invert(data.tree, at, w, o, 0, false, 2e-4, 2e5);
+			reversed = finish(r.tree, r.self, r.old);
+		}
+		view = S.rev ? reversed : forward;
+		if (!(S.z < view.n)) S.z = 0;
+		const hit = matcher(S.q, frames), W = width();
+		found = hit && search(view, hit, S.z);
+		const all = hit && search(forward, hit, 0);
+		share.textContent = found ? percent(all.total, type.total) + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
+		reverse.style.fontWeight = S.rev ? 'bold' : '';
+		const placed = layout(view, S.z, W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
+		svg.setAttribute('viewBox', `0 0 ${W} ${H}`);
+		if (!head.width) svg.setAttribute('width', W);
+		svg.setAttribute('height', H);
+		holder.setAttribute('width', W);
+		const out = document.createDocumentFragment();
+		let left = 7000;
+		placed.forEach((r, d) => {
+			const y = S.flip ? TOP + d * ROW : H - MARGIN - (d + 1) * ROW;
+			for (let k = 0; k < r.length && left; k += 4) { out.append(shape(r[k], MARGIN + r[k + 1], r[k + 2], r[k + 3], y)); left--; }
+		});
+		rows.replaceChildren(out);
+		line.textContent = told(S.z);
+	}
+	function shape(i, x, w, last, y) {
+		const at = {x: x.toFixed(1), y, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1};
+		if (i < 0) return make('rect', {...at, fill: found && found.before[last] > found.before[-1 - i] ? theme.hit : theme.kinds.smaller[0]});
+		const hit = found && found.hit[view.frame[i]], g = make('g', {'data-i': i, cursor: 'pointer'}), above = S.z && i < S.z && view.end[i] > S.z;
+		if (found && !hit || above) g.setAttribute('opacity', 0.5);
+		g.append(make('title', {}, told(i)), make('rect', {...at, fill: hit ? theme.hit : fillOf(data, theme, view, i)}));
+		const text = shorten(nameOf(data, view, i), (w - 6) / 7.22 | 0);
+		if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: y + 13, fill: hit ? theme.hitText : theme.text}, text));
+		return g;
+	}
+	const nodeAt = e => { const g = e.target.closest && e.target.closest('[data-i]'); return g ? +g.getAttribute('data-i') : -1; };
+	rows.addEventListener('click', e => { const i = nodeAt(e); if (i >= 0 && i !== S.z) go({z: i}); });
+	rows.addEventListener('pointerover', e => { const i = nodeAt(e); line.textContent = told(i < 0 ? S.z : i); });
+	input.oninput = () => go({q: input.value}, true);
+	addEventListener('popstate', () => { read(); render(); });
+	addEventListener('resize', () => head.width || render());
+	addEventListener('keydown', e => {
+		if (e.key === '/' && e.target !== input || (e.ctrlKey || e.metaKey) && e.key === 'f' && document.activeElement !== input) { e.preventDefault(); input.select(); return; }
+		if (e.key === 'Escape') { if (S.z) go({z: view.parent[S.z]}); else { input.value = ''; go({q: ''}); } return; }
+		if (e.target === input || e.ctrlKey || e.metaKey || e.altKey) return;
+		({r: () => reverse.click(), i: () => flip.click(), 0: () => reset.click(), Backspace: () => S.z && go({z: view.parent[S.z]})}[e.key] || (() => {}))();
+	});
+	read();
+	render();
+	svg.setAttribute('data-ready', Math.round(performance.now()));
+}

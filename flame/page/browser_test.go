@@ -1,0 +1,208 @@
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// shop is a profile of two processes whose sums are told here by hand, in samples of 10 ms:
+//
+//	server, thread 100:  main · parse · read_file · read (waits) 30
+//	                     main · parse · json::decode (inlined, library) 20
+//	                     main · work · copy 10
+//	server, thread 101:  main · work · hash 50;  main · work · hash · hash 20
+//	                     main · work · ?? of libz 5;  main · Interpreter (JIT) 25
+//	helper, thread 200:  loop · epoll_wait (waits) 40
+func shop() *profile.Profile {
+	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime)
+	p := b.Profile()
+	p.Modules = []profile.Module{{Path: "/usr/bin/server"}, {Path: "/usr/lib/libz.so.1"}}
+	p.Command, p.Duration, p.Period = []string{"server", "-v"}, 1e9, 1e7
+	p.Comments = []string{"3 stacks were cut"}
+	main := b.Task(profile.Task{PID: 100, TID: 100, Process: "server", Thread: "main"})
+	worker := b.Task(profile.Task{PID: 100, TID: 101, Process: "server", Thread: "worker"})
+	helper := b.Task(profile.Task{PID: 200, TID: 200, Process: "helper", Thread: "helper"})
+	wait := func(name string) profile.Frame {
+		return profile.Frame{Func: name, Kind: profile.Kernel, Module: -1}
+	}
+	at := map[int]int64{}
+	add := func(task int, n int64, frames ...profile.Frame) {
+		node := profile.NodeID(0)
+		for _, f := range frames {
+			node = b.Child(node, b.Frame(f))
+		}
+		cpu := n * 1e7
+		if frames[len(frames)-1].Kind == profile.Kernel {
+			cpu = 0
+		}
+		b.Add(node, task, n, n*1e7, cpu)
+		p.Runs = append(p.Runs, profile.Run{Task: task, Stack: node, At: time.Duration(at[task] * 1e7), For: time.Duration(n * 1e7)})
+		at[task] += n
+	}
+	m, parse, work, hash := fn("main"), fn("parse"), fn("work"), fn("hash")
+	add(main, 30, m, parse, fn("read_file"), wait("read"))
+	add(main, 20, m, parse, profile.Frame{Func: "json::decode<char>(std::string const&)", Inlined: true, Module: 1, File: "json.h", Line: 12})
+	add(main, 10, m, work, profile.Frame{Func: "copy", Module: 1})
+	add(worker, 50, m, work, hash)
+	add(worker, 20, m, work, hash, hash)
+	add(worker, 5, m, work, profile.Frame{Module: 1})
+	add(worker, 25, m, profile.Frame{Func: "Interpreter.run", Kind: profile.JIT, Module: -1})
+	add(helper, 40, fn("loop"), wait("epoll_wait"))
+	return p
+}
+
+// perfLike has 100 samples: 10 wait, 70 end in a function of the kernel and ran.
+func perfLike() *profile.Profile {
+	b := profile.NewBuilder(profile.SamplesCount)
+	b.Profile().Modules = []profile.Module{{Path: "/bin/prog"}, {Path: "[kernel.kallsyms]"}}
+	main := b.Child(0, b.Frame(fn("main")))
+	b.Add(main, -1, 20)
+	b.Add(b.Child(main, b.Frame(profile.Frame{Func: "vfs_read", Kind: profile.Kernel, Module: 1})), -1, 70)
+	b.Add(b.Child(main, b.Frame(profile.Frame{Func: "read", Kind: profile.Kernel, Module: -1})), -1, 10)
+	return b.Profile()
+}
+
+// sum is what the samples hold whose stack, innermost first, has yes.
+func sum(p *profile.Profile, typ int, yes func(stack []profile.Frame, task int) bool) int64 {
+	total := int64(0)
+	for i, s := range p.Samples {
+		var stack []profile.Frame
+		for _, f := range p.Tree.Append(nil, s.Stack) {
+			stack = append(stack, p.Frames[f])
+		}
+		if yes(stack, s.Task) {
+			total += p.Value(i)[typ]
+		}
+	}
+	return total
+}
+
+func has(stack []profile.Frame, part string) bool {
+	return slices.ContainsFunc(stack, func(f profile.Frame) bool { return strings.Contains(f.Func, part) })
+}
+
+// fixtures writes the documents that browser/run.mjs opens, and what it must find in them.
+func fixtures(t *testing.T, dir string) {
+	t.Helper()
+	p := shop()
+	old := stacks(profile.WallTime, "main;work;hash 500", "main;forgotten 500")
+	docs := map[string]struct {
+		p   *profile.Profile
+		opt Options
+	}{
+		"shop": {p, Options{Type: 0}}, "shop-static": {p, Options{Static: true}}, "diff": {stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), Options{Old: old}},
+		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}}, "threads": {p, Options{Threads: true}},
+		"perf": {perfLike(), Options{}},
+		"many": {generated(3000), Options{Type: 1}}, "empty": {stacks(profile.SamplesCount), Options{}},
+	}
+	for _, n := range sizes() {
+		docs[fmt.Sprintf("lines-%d", n)] = struct {
+			p   *profile.Profile
+			opt Options
+		}{folded(n), Options{}}
+	}
+	for name, d := range docs {
+		for ending, write := range map[string]func(io.Writer, *profile.Profile, Options) error{".html": HTML, ".svg": SVG} {
+			if err := os.WriteFile(filepath.Join(dir, name+ending), []byte(written(t, write, d.p, d.opt)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	many := docs["many"].p
+	waits := func(s []profile.Frame, _ int) bool { return s[0].Kind == profile.Kernel }
+	want := map[string]any{
+		"total":    sum(p, 0, func([]profile.Frame, int) bool { return true }),
+		"cpu":      sum(p, 2, func([]profile.Frame, int) bool { return true }),
+		"waiting":  sum(p, 0, waits),
+		"worker":   sum(p, 0, func(_ []profile.Frame, task int) bool { return task == 1 }),
+		"helper":   sum(p, 0, func(_ []profile.Frame, task int) bool { return task == 2 }),
+		"hash":     sum(p, 0, func(s []profile.Frame, _ int) bool { return has(s, "hash") }),
+		"hashSelf": sum(p, 0, func(s []profile.Frame, _ int) bool { return s[0].Func == "hash" }),
+		"work":     sum(p, 0, func(s []profile.Frame, _ int) bool { return has(s, "work") }),
+		"noParse":  sum(p, 0, func(s []profile.Frame, _ int) bool { return !has(s, "parse") }),
+		"libz": sum(p, 0, func(s []profile.Frame, _ int) bool {
+			return slices.ContainsFunc(s, func(f profile.Frame) bool { return f.Module == 1 })
+		}),
+		"manyHandle1": sum(many, 1, func(s []profile.Frame, _ int) bool { return has(s, "handle_1") }),
+		"manyTotal":   sum(many, 1, func([]profile.Frame, int) bool { return true }),
+		"sizes":       sizes(),
+	}
+	data, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "want.json"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sizes are the numbers of folded lines that are timed; the last takes half a minute to make.
+func sizes() []int {
+	if os.Getenv("FPSTACK_SOAK") != "" {
+		return []int{10_000, 100_000, 1_000_000}
+	}
+	return []int{10_000, 100_000}
+}
+
+// TestInChromium opens pages and pictures in a real browser. scripts/browser-test brings what
+// it needs and fails where that cannot be had; go test alone skips then.
+func TestInChromium(t *testing.T) {
+	if os.Getenv("FPSTACK_BROWSER") == "" {
+		t.Skip("a browser is driven in a step of its own: scripts/browser-test")
+	}
+	for _, command := range []string{"node", "chromium"} {
+		if _, err := exec.LookPath(command); err != nil {
+			t.Fatalf("no %s: scripts/browser-test says what is needed", command)
+		}
+	}
+	if _, err := os.Stat("browser/node_modules/playwright-core"); err != nil {
+		t.Fatal("playwright-core is not installed: run scripts/browser-test")
+	}
+	dir := t.TempDir()
+	fixtures(t, dir)
+	cmd := exec.Command("node", "browser/run.mjs", dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	checks := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		line := lines.Text()
+		name, failed := strings.CutPrefix(line, "not ok ")
+		name, passed := strings.CutPrefix(name, "ok ")
+		if !failed && !passed {
+			t.Log(line)
+			continue
+		}
+		checks++
+		name, why, _ := strings.Cut(name, ": ")
+		t.Run(name, func(t *testing.T) {
+			if failed {
+				t.Error(why)
+			}
+		})
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("node browser/run.mjs: %v\n%s", err, stderr.Bytes())
+	}
+	if checks < 30 {
+		t.Errorf("%d checks ran, want at least 30", checks)
+	}
+}

@@ -1,0 +1,59 @@
+package page
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// theme is one of the two sets of colours of assets/palette.json. Each kind has a hue of its
+// own that keeps apart from the others where red and green look the same, and a name always
+// has the same shade of it.
+type theme struct {
+	Text    string              `json:"text"`
+	Paper   string              `json:"paper"`
+	Kinds   map[string][]string `json:"kinds"`
+	More    []string            `json:"more"`
+	Less    []string            `json:"less"`
+	Equal   string              `json:"equal"`
+	Hit     string              `json:"hit"`
+	HitText string              `json:"hitText"`
+}
+
+// kindNames are the keys of theme.Kinds.
+var kindNames = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller"}
+
+// palette returns the themes by name: light and dark.
+func palette() (map[string]theme, error) {
+	data, err := assets.ReadFile("assets/palette.json")
+	if err != nil {
+		return nil, err
+	}
+	var themes map[string]theme
+	if err := json.Unmarshal(data, &themes); err != nil {
+		return nil, err
+	}
+	return themes, nil
+}
+
+// fill returns the colour of p.
+func (t *theme) fill(p *place) string { return t.Kinds[kindNames[p.kind]][shade(p.name)] }
+
+// changes are the shares of the whole from which a change has the next strength.
+var changes = [...]float64{0.0005, 0.002, 0.01, 0.03, 0.1}
+
+// change returns the colour for a change by share of the whole.
+func (t *theme) change(share float64) string {
+	strength := -1
+	for _, from := range changes {
+		if math.Abs(share) >= from {
+			strength++
+		}
+	}
+	switch {
+	case strength < 0:
+		return t.Equal
+	case share < 0:
+		return t.Less[strength]
+	}
+	return t.More[strength]
+}

@@ -1,0 +1,188 @@
+package page
+
+import (
+	"bufio"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// What the page shows without script.
+const (
+	staticFrames = 300
+	staticRows   = 30
+)
+
+func (g *graph) writeHTML(w *bufio.Writer, opt Options) error {
+	loader, script, err := scripts("page.js")
+	if err != nil {
+		return err
+	}
+	style, err := sources("page.css")
+	if err != nil {
+		return err
+	}
+	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; style-src '" + digest(style) + "'"
+	if !opt.Static {
+		policy += "; script-src '" + digest(loader) + "' '" + digest(script) + "'"
+	}
+	fmt.Fprintf(w, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="fpstack">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+`, policy, escape(g.head.Title), style)
+	if !opt.Static {
+		// First, so that the static part is never painted where the script runs.
+		w.WriteString("<script>" + loader + "</script>\n")
+	}
+	if err := g.writeStatic(w, opt); err != nil {
+		return err
+	}
+	if !opt.Static {
+		w.WriteString(`<script type="application/octet-stream" id="code">`)
+		if err := zipped(w, script); err != nil {
+			return err
+		}
+		w.WriteString("</script>\n" + `<script type="application/octet-stream" id="data">`)
+		if err := g.pack(w); err != nil {
+			return err
+		}
+		w.WriteString("</script>\n")
+	}
+	w.WriteString("</body>\n</html>\n")
+	return w.Flush()
+}
+
+// writeStatic writes what is read without script. It uses no styles: a host's policy may
+// forbid them.
+func (g *graph) writeStatic(w *bufio.Writer, opt Options) error {
+	p, err := g.newPicture(opt, pageWidth, staticFrames)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "<main id=\"static\">\n<h1>%s</h1>\n", escape(g.head.Title))
+	for _, line := range g.facts(opt.Type) {
+		fmt.Fprintf(w, "<p>%s</p>\n", escape(line))
+	}
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Flame graph: %s" viewBox="0 0 %d %.0f" width="100%%" font-family="monospace" font-size="%d" fill="%s">`+"\n",
+		escape(g.head.Title), pageWidth, p.height(), fontSize, p.colours.Text)
+	p.draw(w, staticFrames)
+	w.WriteString("</svg>\n")
+	if frames := len(g.tree.frame) - 1; frames > staticFrames && !opt.Static {
+		fmt.Fprintf(w, "<p>The %d widest of %s frames. A browser that runs this page's script shows all of them.</p>\n", staticFrames, grouped(int64(frames)))
+	}
+	g.writeTable(w, opt.Type)
+	w.WriteString("</main>\n")
+	return nil
+}
+
+// writeTable writes the functions with the most value of their own.
+func (g *graph) writeTable(w io.StringWriter, typ int) {
+	t := g.head.Types[typ]
+	row := func(tag string, cells ...string) {
+		w.WriteString("<tr>")
+		for i, cell := range cells {
+			align := ""
+			if i < 4 {
+				align = ` align="right"`
+			}
+			w.WriteString("<" + tag + align + ">" + escape(cell) + "</" + tag + ">")
+		}
+		w.WriteString("</tr>\n")
+	}
+	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + "</caption>\n")
+	row("th", "Self", "Share", "Total", "Share", "Function", "Source", "Module")
+	for _, f := range g.hottest(typ, staticRows) {
+		at := &g.places[f.frame]
+		row("td", quantity(float64(f.self), t.Unit), share(float64(f.self), float64(t.Total)),
+			quantity(float64(f.total), t.Unit), share(float64(f.total), float64(t.Total)),
+			shorten(at.name, 200), at.source(), strings.TrimPrefix(path.Base(at.module), "."))
+	}
+	w.WriteString("</table>\n")
+}
+
+// facts are lines that tell of the profile as a whole.
+func (g *graph) facts(typ int) []string {
+	t := g.head.Types[typ]
+	facts := []string{t.Title + ": " + quantity(float64(t.Total), t.Unit)}
+	if g.head.Duration > 0 {
+		facts[0] += fmt.Sprintf(", recorded for %.1f s", g.head.Duration)
+	}
+	if g.head.Diff {
+		facts = append(facts, fmt.Sprintf("compared with %s, multiplied with %.4g", quantity(float64(t.Old), t.Unit), t.Scale))
+	}
+	if g.head.Smaller > 0 {
+		facts = append(facts, g.head.note())
+	}
+	return append(facts, g.head.Comments...)
+}
+
+// scripts returns the script that a document holds in plain, and the one that it unpacks
+// and runs: of the latter, last is the part that only this form has.
+func scripts(last string) (loader, script string, err error) {
+	if loader, err = sources("load.js"); err != nil {
+		return "", "", err
+	}
+	script, err = sources("core.js", last)
+	return loader, script, err
+}
+
+// zipped writes base64 of gzip of script.
+func zipped(w io.Writer, script string) error {
+	out := base64.NewEncoder(base64.StdEncoding, w)
+	zip, err := gzip.NewWriterLevel(out, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(zip, script); err != nil {
+		return err
+	}
+	if err := zip.Close(); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// sources joins files of assets, without the lines that are comments and without
+// indentation: those are for who reads the source.
+func sources(names ...string) (string, error) {
+	var b strings.Builder
+	for _, name := range names {
+		data, err := assets.ReadFile("assets/" + name)
+		if err != nil {
+			return "", err
+		}
+		for line := range strings.Lines(string(data)) {
+			line = strings.TrimLeft(line, "\t")
+			if line != "\n" && !strings.HasPrefix(line, "//") {
+				b.WriteString(line)
+			}
+		}
+		if name == "core.js" {
+			colours, err := assets.ReadFile("assets/palette.json")
+			if err != nil {
+				return "", err
+			}
+			b.WriteString("const PALETTE = " + strings.ReplaceAll(string(colours), "\n", "") + ";\n")
+		}
+	}
+	return b.String(), nil
+}
+
+// digest is the source expression for an inline script or style.
+// Source: Content Security Policy Level 3, section 2.3.1 (hash-source).
+func digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,163 @@
+package page
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Measures of the picture, in pixels. A letter of a font of one width is about 0.602 of the
+// font's size wide.
+const (
+	rowHeight   = 18
+	letterWidth = 7.22
+	fontSize    = 12
+	pageWidth   = 1200
+	margin      = 10
+)
+
+// picture is the flame graph as it is drawn without script: rectangles that hold more than
+// least of the value.
+type picture struct {
+	g          *graph
+	colours    theme
+	value      shown
+	totals     []int64
+	olds       []int64 // nil unless two profiles are compared
+	depth      []int32 // -1: not drawn
+	rows       int
+	width, top float64
+	inverted   bool
+}
+
+// newPicture chooses what is drawn: all that is at least half a pixel wide, and if most is
+// not 0 the widest most of those.
+func (g *graph) newPicture(opt Options, width float64, most int) (*picture, error) {
+	themes, err := palette()
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type], totals: g.values(opt.Type, false),
+		depth: make([]int32, len(g.tree.frame)), width: width, inverted: opt.Inverted}
+	if g.head.Diff {
+		p.olds = g.values(opt.Type, true)
+	}
+	least := max(1, int64(float64(p.totals[0])*0.5/(width-2*margin)))
+	if most > 0 {
+		var wide []int64
+		for _, v := range p.totals {
+			if v >= least {
+				wide = append(wide, v)
+			}
+		}
+		if slices.SortFunc(wide, func(a, b int64) int { return int(max(-1, min(1, b-a))) }); len(wide) > most {
+			least = wide[most-1]
+		}
+	}
+	for n := range p.depth {
+		above := int32(-1)
+		if n > 0 {
+			above = p.depth[g.tree.parent[n]]
+		}
+		p.depth[n] = -1
+		if p.totals[n] >= least && (n == 0 || above >= 0) {
+			p.depth[n] = above + 1
+			p.rows = max(p.rows, int(above)+2)
+		}
+	}
+	return p, nil
+}
+
+// height of the rows alone.
+func (p *picture) height() float64 { return float64(p.rows * rowHeight) }
+
+// draw writes a group of rectangles, each with its text and title.
+func (p *picture) draw(w *bufio.Writer, most int) {
+	whole := float64(p.totals[0])
+	if whole == 0 {
+		return
+	}
+	scale := (p.width - 2*margin) / whole
+	next := make([]int64, len(p.totals)) // where the next callee begins
+	drawn := 0
+	for n := range p.totals {
+		var from int64
+		if n > 0 {
+			up := p.g.tree.parent[n]
+			from = next[up]
+			next[up] += p.totals[n]
+		}
+		next[n] = from
+		if p.depth[n] < 0 || most > 0 && drawn >= most {
+			continue
+		}
+		drawn++
+		y := p.top + float64(p.depth[n])*rowHeight
+		if !p.inverted {
+			y = p.top + p.height() - float64(p.depth[n]+1)*rowHeight
+		}
+		p.rectangle(w, n, margin+float64(from)*scale, y, float64(p.totals[n])*scale)
+	}
+}
+
+func (p *picture) rectangle(w *bufio.Writer, n int, x, y, width float64) {
+	at := &p.g.places[p.g.tree.frame[n]]
+	name := p.g.name(n)
+	fill := p.colours.fill(at)
+	if p.olds != nil {
+		fill = p.colours.change(p.change(n))
+	}
+	var b [64]byte
+	w.WriteString("<g><title>")
+	w.WriteString(escape(p.title(n, name, at)))
+	w.WriteString(`</title><rect x="`)
+	w.Write(strconv.AppendFloat(b[:0], x, 'f', 1, 64))
+	w.WriteString(`" y="`)
+	w.Write(strconv.AppendFloat(b[:0], y, 'f', -1, 64))
+	w.WriteString(`" width="`)
+	w.Write(strconv.AppendFloat(b[:0], max(0.1, width-0.4), 'f', 1, 64))
+	fmt.Fprintf(w, `" height="%d" fill="%s"/>`, rowHeight-1, fill)
+	if text := shorten(name, int((width-6)/letterWidth)); text != "" {
+		w.WriteString(`<text x="`)
+		w.Write(strconv.AppendFloat(b[:0], x+3, 'f', 1, 64))
+		w.WriteString(`" y="`)
+		w.Write(strconv.AppendFloat(b[:0], y+13, 'f', -1, 64))
+		w.WriteString(`">`)
+		w.WriteString(escape(text))
+		w.WriteString("</text>")
+	}
+	w.WriteString("</g>\n")
+}
+
+// change is by how much of the whole node n changed.
+func (p *picture) change(n int) float64 {
+	return (float64(p.totals[n]) - float64(p.olds[n])*p.value.Scale) / float64(p.totals[0])
+}
+
+func (p *picture) title(n int, name string, at *place) string {
+	var b strings.Builder
+	b.WriteString(name)
+	if s := at.source(); s != "" {
+		b.WriteString(" (" + s + ")")
+	}
+	v := float64(p.totals[n])
+	fmt.Fprintf(&b, ": %s, %s", quantity(v, p.value.Unit), share(v, float64(p.totals[0])))
+	if p.olds != nil {
+		fmt.Fprintf(&b, ", %+.2f points", 100*p.change(n))
+	}
+	return b.String()
+}
+
+// name is what stands in the rectangle of node n.
+func (g *graph) name(n int) string {
+	if count := g.smaller[n]; count > 0 {
+		s := "(" + grouped(int64(count)) + " smaller)"
+		if g.tree.frame[n] == smallerWaitingFrame {
+			s = "(" + grouped(int64(count)) + " smaller, waiting)"
+		}
+		return s
+	}
+	return g.places[g.tree.frame[n]].name
+}

@@ -1,0 +1,51 @@
+package page
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+)
+
+// What stands above the rows of an SVG.
+const svgHeader = 44
+
+func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
+	width, shownWidth := float64(pageWidth), "100%"
+	if opt.Width > 0 {
+		width = float64(max(opt.Width, 200))
+		shownWidth = fmt.Sprint(width)
+	}
+	p, err := g.newPicture(opt, width, 0)
+	if err != nil {
+		return err
+	}
+	p.top = svgHeader
+	height := p.height() + svgHeader + margin
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%d" fill="%s">
+<title>%s</title>
+<rect width="100%%" height="100%%" fill="%s"/>
+<g id="static"><text x="%d" y="18" font-size="15">%s</text><text x="%d" y="36">%s</text>
+`, shownWidth, height, width, height, fontSize, p.colours.Text, escape(g.head.Title), p.colours.Paper,
+		margin, escape(shorten(g.head.Title, int(width/10))),
+		margin, escape(shorten(strings.Join(g.facts(opt.Type), ". "), int(width/letterWidth)-2)))
+	p.draw(w, 0)
+	w.WriteString("</g>\n")
+	if !opt.Static {
+		loader, script, err := scripts("svg.js")
+		if err != nil {
+			return err
+		}
+		w.WriteString(`<metadata id="code">`)
+		if err := zipped(w, script); err != nil {
+			return err
+		}
+		w.WriteString("</metadata>\n" + `<metadata id="data">`)
+		if err := g.pack(w); err != nil {
+			return err
+		}
+		w.WriteString("</metadata>\n<script><![CDATA[\n" + loader + "]]></script>\n")
+	}
+	w.WriteString("</svg>\n")
+	return w.Flush()
+}

@@ -1,0 +1,220 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+func TestClean(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"plain":                   {"main", "main"},
+		"letters of all kinds":    {"größe漢😀", "größe漢😀"},
+		"escape and line end":     {"a\x1b[1m\nb", "a�[1m�b"},
+		"C1 control":              {"a\u0085b", "a�b"},
+		"bytes that are no UTF-8": {"a\xff\xfeb", "a�b"},
+		"text turned round":       {"\u202egnp\u2066", "�gnp�"},
+		"no characters of XML":    {"\ufffe\uffff", "��"},
+	} {
+		if got := clean(c[0]); got != c[1] {
+			t.Errorf("%s: clean(%q) = %q, want %q", name, c[0], got, c[1])
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		n    int
+		want string
+	}{
+		{"main", 4, "main"},
+		{"main", 2, ""},
+		{"long_name_without_parts", 8, "long_na…"},
+		{"server::part::handle", 16, "server:…::handle"},
+		{"server::part::handle", 11, "se…::handle"},
+		{"server::part::handle", 9, "…::handle"},
+		{"server::part::handle", 8, "handle"},
+		{"server::part::handle", 5, "hand…"},
+		{"runtime.gcBgMarkWorker", 14, "gcBgMarkWorker"},
+		{"a::f<b::c>(d::e)", 15, "f<b::c>(d::e)"},
+		{"漢漢漢漢", 6, "漢漢…"},
+		{"a:/", 2, ""},
+	} {
+		if got := shorten(c.name, c.n); got != c.want {
+			t.Errorf("shorten(%q, %d) = %q, want %q", c.name, c.n, got, c.want)
+		}
+	}
+}
+
+func FuzzShorten(f *testing.F) {
+	for _, s := range append(hostile, "a::b(c)", "::", "a/", "x<y>::z", "漢::漢") {
+		f.Add(s, 5)
+	}
+	f.Fuzz(func(t *testing.T, s string, n int) {
+		s = clean(s)
+		if got := shorten(s, n); n >= 0 && columns(got) > n {
+			t.Errorf("shorten(%q, %d) = %q: %d columns", s, n, got, columns(got))
+		}
+	})
+}
+
+func TestQuantity(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		unit string
+		want string
+	}{
+		{1234567, "count", "1,234,567"}, {-1234, "count", "-1,234"}, {999, "", "999"},
+		{999, "nanoseconds", "999 ns"}, {1500, "nanoseconds", "1.50 µs"}, {12.34e9, "nanoseconds", "12.3 s"}, {4e12, "nanoseconds", "4000 s"},
+		{2048, "bytes", "2.00 KiB"}, {3 << 30, "bytes", "3.00 GiB"},
+	} {
+		if got := quantity(c.v, c.unit); got != c.want {
+			t.Errorf("quantity(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for name, c := range map[string]struct {
+		f      profile.Frame
+		module string
+		want   kind
+	}{
+		"function of the program":       {profile.Frame{Func: "main"}, "/usr/bin/redis-server", application},
+		"nothing known of the module":   {profile.Frame{Func: "main"}, "", application},
+		"library with a version":        {profile.Frame{Func: "read"}, "/lib/libc.so.6", library},
+		"vdso":                          {profile.Frame{Func: "gettime", Kind: profile.VDSO}, "[vdso]", library},
+		"code a runtime made":           {profile.Frame{Func: "f", Kind: profile.JIT}, "", runtime},
+		"Go's scheduler":                {profile.Frame{Func: "runtime.mcall"}, "/bin/server", runtime},
+		"interpreter":                   {profile.Frame{Func: "PyEval"}, "/lib/libpython3.11.so.1.0", runtime},
+		"wait in the kernel":            {profile.Frame{Func: "read", Kind: profile.Kernel}, "", kernel},
+		"inlined in a library":          {profile.Frame{Func: "f", Inlined: true}, "/lib/libc.so.6", inlined},
+		"no name":                       {profile.Frame{}, "/lib/libc.so.6", unnamed},
+		"a name from nobody that knows": {profile.Frame{Func: "0x12", Kind: profile.Unknown}, "", unnamed},
+	} {
+		if got := kindOf(&c.f, c.module); got != c.want {
+			t.Errorf("%s: %s, want %s", name, kindNames[got], kindNames[c.want])
+		}
+	}
+}
+
+func TestHottestCountsRecursionOnce(t *testing.T) {
+	p := stacks(profile.SamplesCount, "main;f;g;f 5", "main;f 2", "main;g;f 3", "main;g 1")
+	opt := Options{}
+	g := newGraph(p, opt)
+	var got []string
+	for _, f := range g.hottest(0, 10) {
+		got = append(got, fmt.Sprintf("%s %d %d", g.places[f.frame].name, f.self, f.total))
+	}
+	if want := "f 10 10, g 1 9, main 0 11"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %q", strings.Join(got, ", "), want)
+	}
+}
+
+type colour [3]float64 // linear light, 0 to 1
+
+func parse(t *testing.T, hex string) colour {
+	t.Helper()
+	var rgb [3]int
+	if n, err := fmt.Sscanf(hex, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); n != 3 {
+		t.Fatalf("colour %q: %v", hex, err)
+	}
+	var c colour
+	for i, v := range rgb {
+		s := float64(v) / 255
+		if c[i] = s / 12.92; s > 0.04045 {
+			c[i] = math.Pow((s+0.055)/1.055, 2.4)
+		}
+	}
+	return c
+}
+
+// luminance and contrast as in WCAG 2.2, "relative luminance" and "contrast ratio".
+func (c colour) luminance() float64 { return 0.2126*c[0] + 0.7152*c[1] + 0.0722*c[2] }
+
+func contrast(a, b colour) float64 {
+	x, y := a.luminance(), b.luminance()
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// deuteranopia is how c looks to someone without green cones.
+// Source: Machado, Oliveira, Fernandes, A Physiologically-based Model for Simulation of
+// Color Vision Deficiency (2009), table for severity 1.0.
+func (c colour) deuteranopia() colour {
+	clip := func(v float64) float64 { return min(1, max(0, v)) }
+	return colour{
+		clip(0.367322*c[0] + 0.860646*c[1] - 0.227968*c[2]),
+		clip(0.280085*c[0] + 0.672501*c[1] + 0.047413*c[2]),
+		clip(-0.011820*c[0] + 0.042940*c[1] + 0.968881*c[2]),
+	}
+}
+
+// lab is CIE L*a*b* for the white of sRGB.
+func (c colour) lab() [3]float64 {
+	f := func(v float64) float64 {
+		if v > 216.0/24389 {
+			return math.Cbrt(v)
+		}
+		return (24389.0/27*v + 16) / 116
+	}
+	x := f((0.4124*c[0] + 0.3576*c[1] + 0.1805*c[2]) / 0.9505)
+	y := f(c.luminance())
+	z := f((0.0193*c[0] + 0.1192*c[1] + 0.9505*c[2]) / 1.089)
+	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
+}
+
+func distance(a, b colour) float64 {
+	p, q := a.lab(), b.lab()
+	return math.Sqrt((p[0]-q[0])*(p[0]-q[0]) + (p[1]-q[1])*(p[1]-q[1]) + (p[2]-q[2])*(p[2]-q[2]))
+}
+
+func TestTextStandsOutOnEveryColour(t *testing.T) {
+	themes, err := palette()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, th := range themes {
+		fills := append(append([]string{th.Equal, th.Paper}, th.More...), th.Less...)
+		for _, k := range kindNames {
+			if len(th.Kinds[k]) != shades {
+				t.Fatalf("%s: %d shades of %s, want %d", name, len(th.Kinds[k]), k, shades)
+			}
+			fills = append(fills, th.Kinds[k]...)
+		}
+		for _, fill := range fills {
+			if got := contrast(parse(t, fill), parse(t, th.Text)); got < 4.5 {
+				t.Errorf("%s: contrast of text on %s is %.2f, want at least 4.5", name, fill, got)
+			}
+		}
+		if got := contrast(parse(t, th.Hit), parse(t, th.HitText)); got < 4.5 {
+			t.Errorf("%s: contrast of text on a search hit is %.2f, want at least 4.5", name, got)
+		}
+	}
+}
+
+// A difference of 8 in L*a*b* is seen at a glance by most; 2.3 is just noticeable.
+func TestKindsDifferWithoutGreenCones(t *testing.T) {
+	themes, err := palette()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, th := range themes {
+		for i, a := range kindNames[:thread] {
+			for _, b := range kindNames[:i] {
+				p, q := parse(t, th.Kinds[a][shades/2]).deuteranopia(), parse(t, th.Kinds[b][shades/2]).deuteranopia()
+				if got := distance(p, q); got < 8 {
+					t.Errorf("%s: %s and %s are %.1f apart, want at least 8", name, a, b, got)
+				}
+			}
+		}
+		for i := range th.More {
+			if got := distance(parse(t, th.More[i]).deuteranopia(), parse(t, th.Less[i]).deuteranopia()); got < 15 {
+				t.Errorf("%s: more and less of strength %d are %.1f apart, want at least 15", name, i, got)
+			}
+		}
+	}
+}

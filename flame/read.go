@@ -1,0 +1,101 @@
+package flame
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// errUnknownFormat names what is understood; who knows the file's name adds it.
+var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile.proto or " + jsonSchema + " JSON")
+
+// head is how many bytes tell a format.
+const head = 512
+
+// Read reads a profile in any format that this package reads: folded stacks, profile.proto, our own
+// JSON, each of them maybe compressed by gzip. It tells them apart by their first bytes.
+//
+// It fails if r does, and as [ReadFolded], [ReadPprof] and [ReadJSON] do.
+func Read(r io.Reader) (*profile.Profile, error) {
+	p, _, err := ReadReport(r)
+	return p, err
+}
+
+// ReadReport is [Read] that tells too what folded text held; the report of other formats is the
+// zero value. Comments of the profile hold the same for a person.
+func ReadReport(r io.Reader) (*profile.Profile, FoldedReport, error) {
+	in, err := uncompressed(r)
+	if err != nil {
+		return nil, FoldedReport{}, fmt.Errorf("read profile: %w", err)
+	}
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	start, err := buffered.Peek(head)
+	if err != nil && err != io.EOF {
+		return nil, FoldedReport{}, fmt.Errorf("read profile: %w", err)
+	}
+	text := bytes.TrimSpace(start)
+	if found := foreign(text); found != "" {
+		return nil, FoldedReport{}, fmt.Errorf("%w: found %s", errUnknownFormat, found)
+	}
+	switch {
+	case len(text) == 0 && len(start) < head:
+		return nil, FoldedReport{}, fmt.Errorf("%w: found nothing", errUnknownFormat)
+	case isProto(start):
+		data, err := readWhole(buffered, "pprof")
+		if err != nil {
+			return nil, FoldedReport{}, err
+		}
+		p, err := parsePprof(data)
+		return p, FoldedReport{}, err
+	case isJSON(text):
+		p, err := ReadJSON(buffered)
+		return p, FoldedReport{}, err
+	default:
+		return ReadFolded(buffered, FoldedReadOptions{})
+	}
+}
+
+// isProto says whether a file that begins with start may be a profile.proto: a field of the first 15
+// whose length lies within a few bytes, and bytes that no text has.
+func isProto(start []byte) bool {
+	if len(start) < 2 || start[0]>>3 == 0 || start[0]>>3 > 15 {
+		return false
+	}
+	if wire := start[0] & 7; wire != 0 && wire != 2 {
+		return false
+	}
+	return bytes.ContainsFunc(start[:min(len(start), 64)], func(r rune) bool { return r < '\t' || '\r' < r && r < ' ' && r != 0x1b })
+}
+
+// isJSON says whether text begins as an object of JSON does. A frame may begin with a brace too.
+func isJSON(text []byte) bool {
+	rest, ok := bytes.CutPrefix(text, []byte("{"))
+	rest = bytes.TrimSpace(rest)
+	return ok && (len(rest) == 0 || rest[0] == '"' || rest[0] == '}')
+}
+
+// foreign names formats that people try.
+func foreign(text []byte) string {
+	for _, f := range []struct{ magic, name string }{
+		{"PERFILE2", "a recording of perf: perf script and stackcollapse-perf.pl make folded stacks of it"},
+		{"\x7fELF", "a program"},
+		{"<!", "a page"},
+		{"<?xml", "a page or picture"},
+		{"<html", "a page"},
+		{"<svg", "a picture"},
+		{"[{", "JSON of another program"},
+		{"\x28\xb5\x2f\xfd", "a file compressed by zstd"},
+		{"\xfd7zXZ", "a file compressed by xz"},
+		{"BZh91AY", "a file compressed by bzip2"},
+		{"PK\x03\x04", "a zip archive"},
+	} {
+		if bytes.HasPrefix(text, []byte(f.magic)) {
+			return f.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+//go:build linux
+
+package live
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestRecordWhatIsNotThere: the same refusals as for a dump, and no file.
+func TestRecordWhatIsNotThere(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		start func(t *testing.T) string
+		want  string
+	}{
+		{"no such process", func(t *testing.T) string { return unusedPID(t) }, "no such process"},
+		{"zombie", startZombie, "has ended and was not reaped"},
+		{"kernel thread", kernelThread, "is a kernel thread"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := room(t)
+			o := show(t, "record", "-p", tt.start(t), "-d", "10s", "-o", filepath.Join(dir, "out.svg"))
+			if o.status != 2 || !strings.Contains(o.stderr, tt.want) || o.stdout != "" {
+				t.Errorf("status %d, output %q, standard error %q; want 2, nothing and %q", o.status, o.stdout, o.stderr, tt.want)
+			}
+			if got := names(t, dir); len(got) > 0 {
+				t.Errorf("files %q", got)
+			}
+		})
+	}
+}
+
+// TestRecordSeveral: one that is not there does not keep the others back.
+func TestRecordSeveral(t *testing.T) {
+	a, b := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "100")).ready(t), launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "0", "100")).ready(t)
+	pids := strconv.Itoa(a.pid) + "," + unusedPID(t) + "," + strconv.Itoa(b.pid)
+	o := show(t, "record", "-p", pids, "-d", "1s")
+	if o.status != 1 || !strings.Contains(o.stderr, "no such process") {
+		t.Errorf("status %d, %q; want 1 and the reason", o.status, o.stderr)
+	}
+	if self := foldedSelf(t, o.stdout); self["work_a"] == 0 || self["work_b_"] == 0 {
+		t.Errorf("self times %v, want both works", self)
+	}
+}
+
+// TestRecordEndsWithTarget: a target that ends during the recording ends it; what was seen is
+// kept.
+func TestRecordEndsWithTarget(t *testing.T) {
+	out := filepath.Join(room(t), "out.folded")
+	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "70", "30")).ready(t)
+	term := onTerminal(t, exec.Command(fpstack, "record", "-p", strconv.Itoa(p.pid), "-d", "1h", "-o", out))
+	term.sampled(t)
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	if status := term.ended(t); status != 0 {
+		t.Errorf("status %d, want 0; the terminal got %q", status, term.seen())
+	}
+	if b, err := os.ReadFile(out); err != nil || !strings.Contains(string(b), "work_") {
+		t.Errorf("result %q, %v", b, err)
+	}
+}
+
+// TestRecordShortCommands: a command may end before the first look.
+func TestRecordShortCommands(t *testing.T) {
+	for i := range 30 {
+		out := filepath.Join(room(t), "out.pb.gz")
+		o := show(t, "record", "-o", out, "--", "sh", "-c", "exit "+strconv.Itoa(i%3))
+		if _, err := os.Stat(out); o.status != i%3 || err != nil || o.stdout != "" {
+			t.Errorf("status %d, %v, %q; want %d and a file", o.status, err, o.stderr, i%3)
+		}
+	}
+}
+
+// TestRecordThread: only that one.
+func TestRecordThread(t *testing.T) {
+	p := runTarget(t, "threads", "4", "10")
+	tids := threadsOf(p.pid)
+	pid, tid := strconv.Itoa(p.pid), strconv.Itoa(tids[2])
+	o := show(t, "record", "-q", "-p", pid, "-t", tid, "-d", "500ms", "--threads", "--thread-ids")
+	if o.status != 0 || o.stdout == "" {
+		t.Fatalf("status %d, %q\n%s", o.status, o.stdout, o.stderr)
+	}
+	for line := range strings.Lines(o.stdout) {
+		if !strings.Contains(line, tid) || !strings.Contains(line, "descend") {
+			t.Errorf("a line of another thread than %s: %q", tid, line)
+		}
+	}
+}
+
+// TestRecordRunningOnly: of a sleeper and a worker, the worker; of sleepers alone, nothing, and
+// that is an answer.
+func TestRecordRunningOnly(t *testing.T) {
+	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "100")).ready(t)
+	idle := sleeper(t)
+	pids := strconv.Itoa(p.pid) + "," + idle
+	o := show(t, "record", "-p", pids, "-d", "1s", "--running-only")
+	if self := foldedSelf(t, o.stdout); o.status != 0 || self["work_a"] == 0 || strings.Contains(o.stdout, "descend") {
+		t.Errorf("status %d, self times %v\n%s", o.status, self, o.stderr)
+	}
+	if o := show(t, "record", "-p", pids, "-d", "1s"); !strings.Contains(o.stdout, "descend") || !strings.Contains(o.stdout, "work_a") {
+		t.Errorf("without it: %q", o.stdout)
+	}
+	if o := show(t, "record", "-p", idle, "-d", "500ms", "--running-only"); o.status != 0 || o.stdout != "" || !strings.Contains(o.stderr, "nothing ran") {
+		t.Errorf("sleepers alone: status %d, output %q, %q", o.status, o.stdout, o.stderr)
+	}
+}
+
+// TestRecordNastyNames: names of processes and threads are data in every format and in what is
+// told.
+func TestRecordNastyNames(t *testing.T) {
+	dir := room(t)
+	path := filepath.Join(dir, nasty)
+	copyFile(t, program(t, "threads-static"), path)
+	p := launch(t, &exec.Cmd{Path: path, Args: []string{nasty, "2", "5"}}).ready(t)
+	asleep(t, p.pid)
+	pid := strconv.Itoa(p.pid)
+	o := show(t, "record", "-p", pid, "-d", "500ms", "--threads", "--no-symbols")
+	if o.status != 0 {
+		t.Fatalf("status %d, %q", o.status, o.stderr)
+	}
+	checkClean(t, o.stderr)
+	checkControls(t, "folded", o.stdout)
+	foldedSelf(t, o.stdout)
+	for _, file := range []string{"out.svg", "out.html", "out.json", "out.speedscope.json", "out.pb.gz"} {
+		out := filepath.Join(dir, file)
+		if o := show(t, "record", "-p", pid, "-d", "300ms", "--threads", "-o", out); o.status != 0 {
+			t.Errorf("%s: status %d, %q", file, o.status, o.stderr)
+			continue
+		}
+		switch filepath.Ext(file) {
+		case ".svg":
+			svgFile(t, out)
+		case ".html":
+			htmlFile(t, out)
+		case ".gz":
+			pprofTop(t, out, "wall")
+		}
+		if file != "out.pb.gz" {
+			checkControls(t, file, readFile(t, out))
+		}
+	}
+}
+
+// checkControls fails if text holds a control character of ASCII but line ends and tabs, or is no UTF-8.
+func checkControls(t *testing.T, name, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("%s is no UTF-8", name)
+	}
+	if at := strings.IndexFunc(text, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' }); at >= 0 {
+		t.Errorf("%s holds a control character: %q", name, text[max(0, at-20):min(len(text), at+20)])
+	}
+}

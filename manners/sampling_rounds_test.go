@@ -1,0 +1,255 @@
+//go:build linux
+
+package manners
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+	"golang.org/x/sys/unix"
+)
+
+// TestSampledRounds looks at all threads of a self-checking process, one by one, thousands
+// of times.
+func TestSampledRounds(t *testing.T) {
+	n := rounds(500, 5000)
+	sum := newTally()
+	start(t, "witness", "2") // takes the CPUs
+	looks := 0
+	for left := n; left > 0; left -= 1000 {
+		c := startChecker(t, "-i", "100")
+		k := sample(t, c.pid, tracer.LookOptions{RepairEINTR: left%2 == 0})
+		for range min(left, 1000) {
+			k.lookAll(t)
+		}
+		looks += k.looks
+		sum.add(c.finish(t))
+	}
+	sum.tell(t, fmt.Sprintf("%d looks", looks))
+}
+
+// TestSampledByKilled kills programs that sample without a pause at random moments.
+func TestSampledByKilled(t *testing.T) {
+	n := rounds(150, 3000)
+	sum, inStop := newTally(), 0
+	for left := n; left > 0; left -= killsEach {
+		c := startChecker(t, "-i", "200")
+		for range min(left, killsEach) {
+			if killLooker(t, c.pid) {
+				inStop++
+			}
+			checkFree(t, c.pid)
+			if t.Failed() {
+				return
+			}
+		}
+		sum.add(c.finish(t))
+	}
+	sum.tell(t, fmt.Sprintf("%d kills, %d while a thread was seen held,", n, inStop))
+}
+
+// killLooker kills a program that samples all the time, 0.2 to 2.7 ms after it began.
+func killLooker(t *testing.T, pid int) bool {
+	t.Helper()
+	cmd := helperOn(t, "looker", pid)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = begin(cmd)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		cmd.Wait()
+		t.Fatal(err)
+	}
+	time.Sleep(200*time.Microsecond + rand.N(2500*time.Microsecond))
+	held := held(pid) > 0
+	cmd.Process.Kill()
+	cmd.Wait()
+	return held
+}
+
+// lookerHelper PID [ROUNDS]: samples without a pause, and says so before the first round.
+func lookerHelper(args []string) {
+	k, err := openLooker(pidArg(args[0]), tracer.LookOptions{})
+	check(err)
+	fmt.Println("R")
+	for n := 0; len(args) == 1 || n < pidArg(args[1]); n++ {
+		check(k.round())
+	}
+	fmt.Println("D", k.looks)
+}
+
+// TestSampledSignalStorm sends numbered signals as fast as the receiver's queue takes them.
+func TestSampledSignalStorm(t *testing.T) {
+	s := newScene(t, "1")
+	k := sample(t, s.pid, tracer.LookOptions{})
+	sent := s.inStorm(func() {
+		for range rounds(1000, 20000) {
+			k.lookAll(t)
+		}
+	})
+	t.Logf("%d signals; %v", sent, k)
+}
+
+// TestSampledByKilledInStorm kills samplers of a process that is sent signals all the time, so
+// that most of its stops are made by one.
+func TestSampledByKilledInStorm(t *testing.T) {
+	s := newScene(t, "1")
+	n, inStop := rounds(150, 3000), 0
+	sent := s.inStorm(func() {
+		for range n {
+			if killLooker(t, s.pid) {
+				inStop++
+			}
+			checkFree(t, s.pid)
+		}
+	})
+	t.Logf("%d signals, %d kills, %d while a thread was seen held", sent, n, inStop)
+}
+
+// inStorm runs f while numbered signals are sent as fast as the queue of the process takes
+// them, and checks that each was handled once, in order.
+func (s *scene) inStorm(f func()) int64 {
+	t := s.t
+	t.Helper()
+	var sent atomic.Int64
+	var over atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for !over.Load() {
+			if queue(s.pid, realTime, int32(sent.Load())) {
+				sent.Add(1)
+			} else {
+				runtime.Gosched()
+			}
+		}
+	}()
+	f()
+	over.Store(true)
+	<-done
+	got := s.handled(int(sent.Load()))
+	if total := s.book.count(); int64(total) != sent.Load() {
+		t.Errorf("handled %d signals, want %d", total, sent.Load())
+	}
+	for i := 1; i < len(got); i++ {
+		if got[i].Value != got[i-1].Value+1 || got[i].Code != siQueue || got[i].PID != int32(os.Getpid()) {
+			t.Fatalf("after %+v came %+v", got[i-1], got[i])
+		}
+	}
+	s.finish(t, nil)
+	return sent.Load()
+}
+
+// TestSampledSignalEachLook sends one signal with each look at a thread: each is handled once
+// and the process makes progress.
+func TestSampledSignalEachLook(t *testing.T) {
+	s := newScene(t, "1")
+	k := sample(t, s.pid, tracer.LookOptions{})
+	for i := range 200 {
+		before := s.book.turns()[0]
+		if !queue(s.pid, realTime, int32(i)) {
+			t.Fatal("the signal could not be sent")
+		}
+		k.lookAll(t)
+		s.handled(i + 1)
+		eventually(t, func() (string, bool) { return "no progress", s.book.turns()[0] > before })
+	}
+	s.finish(t, nil)
+}
+
+// TestSampledWithoutPause looks at a thread that runs, with a signal queued before each look
+// and nothing waited for: what it does between two looks must add up.
+func TestSampledWithoutPause(t *testing.T) {
+	s := newScene(t, "1")
+	k := sample(t, s.pid, tracer.LookOptions{})
+	before := s.book.turns()[0]
+	sent := 0
+	for sent < 2000 {
+		if queue(s.pid, realTime, int32(sent)) {
+			sent++
+		}
+		if err := k.round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.handled(sent)
+	if s.book.turns()[0] == before {
+		t.Error("no progress in 2,000 looks")
+	}
+	s.finish(t, nil)
+}
+
+// TestSampledJobControl stops and continues the process while it is looked at: its parent is
+// told of each once, and a stopped process stays so.
+func TestSampledJobControl(t *testing.T) {
+	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
+			s := newScene(t, "1")
+			k := sample(t, s.pid, tracer.LookOptions{})
+			var want []string
+			for i := range 20 {
+				k.meanwhile(t, func() {
+					atRandom(time.Millisecond)
+					s.send(sig)
+					atRandom(2 * time.Millisecond)
+				})
+				s.told(t, "stopped "+itoa(int(sig)))
+				s.stopped()
+				turns := s.book.turns()[0]
+				for range 5 {
+					k.lookAll(t)
+					s.stopped()
+				}
+				if s.book.turns()[0] != turns {
+					t.Error("a stopped thread ran")
+				}
+				k.meanwhile(t, func() {
+					atRandom(time.Millisecond)
+					s.send(unix.SIGCONT)
+					atRandom(time.Millisecond)
+				})
+				s.told(t, "continued")
+				s.running()
+				s.handled(i + 1)
+				want = append(want, "stopped "+itoa(int(sig)), "continued")
+			}
+			s.finish(t, want)
+		})
+	}
+}
+
+// TestSampledTracedByAnother has a thread that another program traces.
+func TestSampledTracedByAnother(t *testing.T) {
+	c := start(t, "witness", "2")
+	k := sample(t, c.pid, tracer.LookOptions{})
+	k.only = c.pid
+	k.lookAll(t)
+	other := helperOn(t, "traced", c.pid)
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := launch(t, other)
+	o.awaitReady(t)
+	err = k.round()
+	var traced *tracer.TracedError
+	if !errors.As(err, &traced) || traced.Tracer == 0 {
+		t.Errorf("got %v, want a *TracedError", err)
+	}
+	in.Close()
+	other.Wait()
+	k.lookAll(t)
+	goesOn(t, c)
+	endsBy(t, c, unix.SIGTERM)
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package manners
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// looker looks at the threads of one process one after the other, as a sampler does, but
+// without any rule that spares a thread.
+type looker struct {
+	p       *tracer.Process
+	l       *tracer.Looker
+	table   *maps.Table
+	watches map[int]*tracer.Watch
+	copied  tracer.Copy
+	looks   int // that copied a thread
+	ended   int // that met a thread which had ended
+	execs   int // that met another program
+	stuck   int // that met a thread which does not stop
+	only    int // the thread to look at; 0: all
+}
+
+func openLooker(pid int, opt tracer.LookOptions) (*looker, error) {
+	p, err := tracer.Open(pid, tracer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	k := &looker{p: p, l: tracer.NewLooker(opt), watches: map[int]*tracer.Watch{}}
+	return k, k.readMaps()
+}
+
+func (k *looker) close() {
+	for tid := range k.watches {
+		k.forget(tid)
+	}
+	k.l.Close()
+	k.p.Close()
+}
+
+func (k *looker) forget(tid int) {
+	k.watches[tid].Close()
+	delete(k.watches, tid)
+}
+
+func (k *looker) readMaps() (err error) {
+	k.table, err = k.p.Maps()
+	return err
+}
+
+// round looks once at each thread that is listed now.
+func (k *looker) round() error {
+	tids, err := k.p.ThreadIDs()
+	if err != nil {
+		return err
+	}
+	for tid := range k.watches {
+		if !slices.Contains(tids, tid) {
+			k.forget(tid)
+		}
+	}
+	k.l.Do(func() {
+		for _, tid := range tids {
+			if k.only == 0 || k.only == tid {
+				err = k.look(tid)
+			}
+			if err != nil || k.l.Dirty() {
+				return
+			}
+		}
+	})
+	if err == nil && k.p.Replaced() {
+		k.execs++
+		if err = k.p.Reopen(); err == nil {
+			err = k.readMaps()
+		}
+	}
+	return err
+}
+
+// look looks at one thread, and takes it as it is that the thread may end, execute another
+// program, or not stop.
+func (k *looker) look(tid int) error {
+	w := k.watches[tid]
+	if w == nil {
+		var err error
+		if w, err = k.p.Watch(tid); errors.Is(err, tracer.ErrNoThread) {
+			k.ended++
+			return nil
+		} else if err != nil {
+			return err
+		}
+		k.watches[tid] = w
+	}
+	err := k.l.Stop(w, &k.copied, k.table)
+	var not *tracer.NotStoppedError
+	switch {
+	case err == nil:
+		k.looks++
+	case errors.Is(err, tracer.ErrNoThread):
+		k.ended++
+	case errors.Is(err, tracer.ErrExec):
+		k.execs++
+	case errors.As(err, &not):
+		k.stuck++
+	default:
+		return err
+	}
+	return nil
+}
+
+func (k *looker) String() string {
+	return fmt.Sprintf("%d looks, %d met an ended thread, %d another program, %d did not stop", k.looks, k.ended, k.execs, k.stuck)
+}
+
+// sample opens a process to look at its threads one by one.
+func sample(t testing.TB, pid int, opt tracer.LookOptions) *looker {
+	t.Helper()
+	k, err := openLooker(pid, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.close)
+	return k
+}
+
+// lookAll looks at each thread once, which must succeed, and checks that all was let go.
+func (k *looker) lookAll(t testing.TB) {
+	t.Helper()
+	if err := k.round(); err != nil {
+		t.Fatal(err)
+	}
+	checkFree(t, k.p.PID())
+}
+
+// meanwhile looks over and over while f runs, and once more.
+func (k *looker) meanwhile(t testing.TB, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	for ended := false; !ended; {
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+		k.lookAll(t)
+	}
+}

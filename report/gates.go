@@ -1,0 +1,116 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/fpstack/fpstack/doctor"
+)
+
+// Examination is what `fpstack doctor` found: the gates between us and a process, or, with PID
+// 0, between us and any process of ours.
+type Examination struct {
+	PID   int
+	Comm  string
+	Gates []doctor.Gate
+	Place doctor.Place
+	// Tried is what the kernel said to a trial that changes nothing: "" if it let us, else why
+	// not. Trial says that one was made.
+	Trial bool
+	Tried string
+}
+
+// Passes tells whether the process can be looked at: what the kernel said if it was asked, else
+// what the gates say.
+func (e *Examination) Passes() bool {
+	if e.Trial {
+		return e.Tried == ""
+	}
+	state, _ := doctor.Verdict(e.Gates)
+	return state != doctor.Closed
+}
+
+// GatesText writes e for a person: a verdict, then a line for each gate with its remedy below.
+func GatesText(w io.Writer, e *Examination, style Style) error {
+	b := bufio.NewWriter(w)
+	if style == nil {
+		style = func(_ Part, piece string) string { return piece }
+	}
+	who := "processes of ours"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+		if e.Comm != "" {
+			who += " " + quoted(e.Comm)
+		}
+	}
+	verdict := "can be looked at"
+	if !e.Passes() {
+		verdict = "cannot be looked at"
+	}
+	fmt.Fprintf(b, "%s %s", style(Heading, who), verdict)
+	switch state, gate := doctor.Verdict(e.Gates); {
+	case !e.Passes() && gate != nil && state == doctor.Closed:
+		fmt.Fprintf(b, ": %s refuses", gate.Name)
+	case !e.Passes():
+		fmt.Fprintf(b, ": %s", escape(e.Tried))
+	case e.Trial:
+		fmt.Fprintf(b, ": the kernel let us try")
+	}
+	fmt.Fprintln(b)
+	for _, g := range e.Gates {
+		state := g.State.String()
+		if g.State == doctor.Closed {
+			state = style(Cut, fmt.Sprintf("%-8s", state))
+		}
+		fmt.Fprintf(b, "  %-27s %-8s %s\n", g.Name, state, escape(g.Says))
+		if g.Remedy != "" && g.State != doctor.Open {
+			fmt.Fprintf(b, "  %-27s %-8s %s\n", "", "", escape(g.Remedy))
+		}
+	}
+	if !e.Passes() {
+		fmt.Fprintln(b, "What gives the right to look, by place:")
+		for _, a := range doctor.AllPlaces() {
+			mark := " "
+			if a.Place == e.Place {
+				mark = "*"
+			}
+			fmt.Fprintf(b, " %s %-16s %s\n", mark, a.Place, a.Line)
+		}
+	}
+	return b.Flush()
+}
+
+// GatesJSON writes e for a program, as an indented document that ends in a newline. Strings are
+// written as [JSON] does; docs/schema describes it.
+func GatesJSON(w io.Writer, e *Examination) error {
+	type gate struct {
+		Name   string `json:"name"`
+		State  string `json:"state"`
+		Says   string `json:"says"`
+		Remedy string `json:"remedy,omitempty"`
+	}
+	doc := struct {
+		Schema string `json:"schema"`
+		PID    int    `json:"pid,omitempty"`
+		Comm   string `json:"comm,omitempty"`
+		Passes bool   `json:"passes"`
+		Tried  string `json:"tried,omitempty"`
+		Place  string `json:"place"`
+		Gates  []gate `json:"gates"`
+	}{"fpstack.doctor/1", e.PID, lossless(e.Comm), e.Passes(), lossless(e.Tried), e.Place.String(), []gate{}}
+	for _, g := range e.Gates {
+		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), lossless(g.Says), lossless(g.Remedy)})
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	err := enc.Encode(doc)
+	if err == nil {
+		_, err = w.Write(printable(text.Bytes()))
+	}
+	return err
+}

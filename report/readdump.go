@@ -1,0 +1,214 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// dumpReader holds what was read of one document.
+type dumpReader struct {
+	d      *json.Decoder
+	limits limits
+	dump   profile.Dump
+	schema string
+	frames int
+	words  map[string]string // names, each kept once
+	known  map[int]int       // module id -> index
+}
+
+func (in *dumpReader) document() error {
+	d := &in.dump
+	seen, err := in.object(func(name string) error {
+		switch name {
+		case "schema":
+			if err := in.d.Decode(&in.schema); err != nil {
+				return err
+			}
+			return in.checkSchema()
+		case "time":
+			return in.d.Decode(&d.Time)
+		case "stopped_ns":
+			return in.duration(&d.Stopped)
+		case "rolling":
+			return in.d.Decode(&d.Rolling)
+		case "process":
+			return in.process()
+		case "threads":
+			return in.list(in.limits.threads, in.thread)
+		case "modules":
+			return in.list(in.limits.modules, in.module)
+		case "exited":
+			return in.count(&d.Exited)
+		case "late":
+			return in.count(&d.Late)
+		case "problems":
+			return in.textList(&d.Problems)
+		}
+		return in.skip()
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.checkSchema(); err != nil {
+		return err
+	}
+	return require(seen, "process", "threads", "modules")
+}
+
+func (in *dumpReader) checkSchema() error {
+	if in.schema == Schema {
+		return nil
+	}
+	return fmt.Errorf("schema is %q, want %q", in.schema, Schema)
+}
+
+func (in *dumpReader) process() error {
+	var p processDoc
+	if err := in.d.Decode(&p); err != nil {
+		return err
+	}
+	var err error
+	in.dump.Process = profile.Process{PID: p.PID, Comm: in.text(p.Comm, &err), Exe: in.text(p.Exe, &err),
+		Arch: in.text(p.Arch, &err), Cmdline: in.texts(p.Cmdline, &err)}
+	return err
+}
+
+func (in *dumpReader) thread() error {
+	t := profile.Thread{}
+	var err error
+	seen, failed := in.object(func(name string) error {
+		switch name {
+		case "tid":
+			return in.d.Decode(&t.TID)
+		case "name":
+			return in.word(&t.Name)
+		case "state":
+			return in.word(&t.State)
+		case "stopped_ns":
+			return in.duration(&t.Stopped)
+		case "not_stopped":
+			return in.word(&t.NotStopped)
+		case "no_user_code":
+			return in.d.Decode(&t.NoUserCode)
+		case "syscall":
+			t.Syscall, err = in.syscall()
+			return err
+		case "wchan":
+			return in.word(&t.Wchan)
+		case "kernel_stack":
+			return in.textList(&t.KernelStack)
+		case "stack":
+			return in.stack(&t.Stack)
+		}
+		return in.skip()
+	})
+	if failed != nil {
+		return failed
+	}
+	in.dump.Threads = append(in.dump.Threads, t)
+	return require(seen, "tid", "stack")
+}
+
+func (in *dumpReader) syscall() (*profile.Syscall, error) {
+	var doc *syscallDoc
+	if err := in.d.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	var err error
+	call := &profile.Syscall{Number: doc.Number, Name: in.text(doc.Name, &err)}
+	for _, a := range doc.Args {
+		call.Args = append(call.Args, profile.Arg{Name: in.text(a.Name, &err), Value: unhex(a.Value, &err),
+			Text: in.text(a.Text, &err), FD: in.text(a.FD, &err)})
+	}
+	return call, err
+}
+
+func (in *dumpReader) stack(s *profile.Stack) error {
+	_, err := in.object(func(name string) error {
+		switch name {
+		case "complete":
+			return in.d.Decode(&s.Complete)
+		case "stop":
+			return in.word(&s.Stop)
+		case "detail":
+			return in.word(&s.Detail)
+		case "frames":
+			return in.list(in.limits.frames, func() error { return in.frame(s) })
+		}
+		return in.skip()
+	})
+	return err
+}
+
+// frame reads one frame. Its Module is the id until all modules are known.
+func (in *dumpReader) frame(s *profile.Stack) error {
+	if in.frames++; in.frames > in.limits.frames {
+		return fmt.Errorf("more than %d frames", in.limits.frames)
+	}
+	var doc frameDoc
+	if err := in.d.Decode(&doc); err != nil {
+		return err
+	}
+	kind, ok := kindNamed(doc.Kind)
+	switch {
+	case !ok:
+		return fmt.Errorf("kind %q of a frame is not known", doc.Kind)
+	case doc.Index < 0 || doc.Line < 0 || doc.Module != nil && *doc.Module < 0:
+		return errors.New("index, line or module of a frame is below 0")
+	case !doc.Inlined && doc.Address == "":
+		return errors.New("a frame has no address")
+	case !doc.Inlined && doc.Module != nil && doc.ModuleAddress == "":
+		return errors.New("a frame in a module has no module_address")
+	}
+	var err error
+	f := profile.Frame{Index: doc.Index, Inlined: doc.Inlined, Interrupted: doc.Interrupted, Kind: kind, Line: doc.Line, Module: -1,
+		Func: in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
+		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err)}
+	if !doc.Inlined {
+		f.Addr = unhex(doc.Address, &err)
+		f.Offset, f.ModuleAddr = optional(doc.Offset, &err), optional(doc.ModuleAddress, &err)
+	}
+	if doc.Module != nil {
+		f.Module = *doc.Module
+	}
+	s.Frames = append(s.Frames, f)
+	return err
+}
+
+func (in *dumpReader) module() error {
+	var doc moduleDoc
+	if err := in.d.Decode(&doc); err != nil {
+		return err
+	}
+	if _, twice := in.known[doc.ID]; twice || doc.ID < 0 {
+		return fmt.Errorf("module %d comes twice or is below 0", doc.ID)
+	}
+	var err error
+	in.known[doc.ID] = len(in.dump.Modules)
+	in.dump.Modules = append(in.dump.Modules, profile.Module{Path: in.text(doc.Path, &err), BuildID: in.text(doc.BuildID, &err),
+		Base: unhex(doc.Base, &err), Symbols: in.texts(doc.Symbols, &err),
+		DebugFile: in.text(doc.Debug, &err), Unread: in.text(doc.Unread, &err), Err: in.text(doc.Error, &err)})
+	return err
+}
+
+// connect makes the module ids of frames indices.
+func (in *dumpReader) connect() error {
+	for i := range in.dump.Threads {
+		frames := in.dump.Threads[i].Stack.Frames
+		for k := range frames {
+			id := frames[k].Module
+			if id < 0 {
+				continue
+			}
+			at, ok := in.known[id]
+			if !ok {
+				return fmt.Errorf("a frame of thread %d lies in module %d, which is not listed", in.dump.Threads[i].TID, id)
+			}
+			frames[k].Module = at
+		}
+	}
+	return nil
+}

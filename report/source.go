@@ -1,0 +1,45 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// sameLine tells whether two frames stand at one line, as those of a recursion.
+func sameLine(a, b *profile.Frame) bool { return a.File == b.File && a.Line == b.Line }
+
+// source writes the line that a frame stands at, with its neighbours, where they were read:
+//
+//	  13  	while (staying) {
+//	> 14  		pause();
+//	  15  		sink++;
+func (p *printer) source(f *profile.Frame) {
+	s, ok := p.dump.Sources[f.File]
+	if !ok || p.opt.NoLines || s.Lines[f.Line] == "" && s.Lines[f.Line-1] == "" && s.Lines[f.Line+1] == "" {
+		return
+	}
+	if s.Newer && !p.newer[f.File] {
+		p.newer[f.File] = true
+		p.line("          ", p.style(Cut, "! "+escape(baseName(f.File))+" was changed after the program was built: lines may be off"))
+	}
+	for n := f.Line - 1; n <= f.Line+1; n++ {
+		text, ok := s.Lines[n]
+		if !ok {
+			continue
+		}
+		mark := " "
+		if n == f.Line {
+			mark = ">"
+		}
+		line := fmt.Sprintf("        %s %4d  %s", mark, n, sourceText(text))
+		p.line(p.style(Source, strings.TrimRight(line, " ")))
+	}
+}
+
+// sourceText makes text fit to be shown: tabs as blanks, all else that is not printed escaped. A
+// backslash stays single, as C programs are full of them.
+func sourceText(text string) string {
+	return strings.ReplaceAll(escape(strings.ReplaceAll(text, "\t", "    ")), `\\`, `\`)
+}

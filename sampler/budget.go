@@ -1,0 +1,76 @@
+package sampler
+
+import "time"
+
+const (
+	// budgetWindow is over how long the cost is measured.
+	budgetWindow = time.Second
+	// maxHalvings bounds how far the rate goes down: to a 64th.
+	maxHalvings = 6
+	// calmWindows must pass, with room for twice the cost, before the rate goes up again.
+	calmWindows = 5
+)
+
+// budget lowers the rate when the recording costs more than it may.
+type budget struct {
+	limit    float64 // share, 0: none
+	wanted   float64 // rate asked for
+	halvings int
+	calm     int
+	lowered  uint64
+	begun    bool
+	at       time.Duration // begin of the window
+	cpu      time.Duration // own CPU time then
+	stood    time.Duration // time threads had stood, of ran
+	ran      time.Duration
+}
+
+// spent is what the recording has cost so far.
+type spent struct {
+	cpu        time.Duration // CPU time of this program
+	stood, ran time.Duration // threads stood still, threads were seen running
+}
+
+// excess is a window that cost too much.
+type excess struct {
+	cpu, stood float64 // shares
+	rate       float64 // from now on
+}
+
+// check closes a window if it is over. It returns the rate to go on with, and what was too
+// much if it was lowered.
+func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) {
+	if b.limit <= 0 || b.wanted == 0 {
+		return b.wanted, nil
+	}
+	if now-b.at < budgetWindow {
+		return b.rate(), nil
+	}
+	cpu := float64(s.cpu-b.cpu) / float64(now-b.at)
+	stood := 0.0
+	if ran := s.ran - b.ran; ran > 0 {
+		stood = float64(s.stood-b.stood) / float64(ran)
+	}
+	first := !b.begun
+	b.begun = true
+	b.at, b.cpu, b.stood, b.ran = now, s.cpu, s.stood, s.ran
+	worst := max(cpu, stood)
+	switch {
+	case first: // opening files and the first look at every thread come once
+	case worst > b.limit && b.halvings < maxHalvings:
+		b.halvings++
+		b.lowered++
+		b.calm = 0
+		return b.rate(), &excess{cpu, stood, b.rate()}
+	case b.halvings > 0 && 2*worst < 0.8*b.limit:
+		if b.calm++; b.calm >= calmWindows {
+			b.calm = 0
+			b.halvings--
+		}
+	default:
+		b.calm = 0
+	}
+	return b.rate(), nil
+}
+
+func (b *budget) rate() float64 { return b.wanted / float64(int(1)<<b.halvings) }

@@ -1,0 +1,221 @@
+package sampler
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// track is what the counting goroutine keeps of one thread in one program, but for wantStop.
+type track struct {
+	program *program
+	task    int32
+	tid     int
+	// wantStop asks for one stop of the thread where it sleeps, because the walk without one
+	// did not reach the root.
+	wantStop atomic.Bool
+
+	stack   profile.NodeID // where it stood at the last look
+	running bool           // it did not sleep there
+	onCPU   bool           // nor wait for a CPU
+	cpu     cpuShare
+
+	stopped  bool           // it was stopped in its sleep once
+	stopNode profile.NodeID // what that stop gave
+	partial  int            // frames that the walk without a stop gave
+	stopAt   time.Duration  // when a stop was asked for last
+}
+
+// task is a thread as the profile shows it.
+type task = profile.Task
+
+// look is what the ticker hands over about one thread. First what the stack seen before has got
+// since then, then what was seen now.
+type look struct {
+	track   *track
+	samples int64
+	at, end time.Duration // the wall time of those samples is [at, end)
+	cpu     time.Duration // taken since the last look
+	kind    lookKind
+	copied  *tracer.Copy // for stopped, peeked, again
+	// preempted says of a stopped thread that it waited for a CPU.
+	preempted bool
+	call      snapshot.Syscall // for peeked and again
+	mark      func()           // for marked: is called once all before it is counted
+	name      profile.Task     // for named
+	target    target           // for closed, if the process is followed no longer: to be closed
+}
+
+type lookKind uint8
+
+const (
+	nothing lookKind = iota // only what the stack before has got
+	stopped                 // it ran and was stopped
+	peeked                  // it sleeps and was copied without a stop
+	again                   // it sleeps as at the last look, and was stopped for a better stack
+	unseen                  // it sleeps, and its stack was not to be had
+	named                   // it has another name now
+	ended                   // it is followed no longer
+	closed                  // its program is: no look at that comes any more
+	marked
+)
+
+// counter walks and counts. All its fields belong to the goroutine that calls count.
+type counter struct {
+	opt    *Options
+	clock  func() time.Duration
+	files  *module.Shared // files are open and parsed once for all processes
+	book   *book
+	ledger *ledger
+	bounds unwind.Functions
+	tasks  []task
+	live   map[*track]struct{}
+	hash   maphash.Hash
+	walked unwind.Stack
+	free   chan<- *tracer.Copy
+	first  *program // the main program is of this one
+	main   int32    // its place, -1 unknown
+	// generation counts how often ids of sites began anew.
+	generation int
+	out        counts
+}
+
+// counts are the counter's part of Stats.
+type counts struct {
+	cut, inferred atomic.Uint64
+	full          atomic.Bool
+	dropped       atomic.Bool
+}
+
+func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
+	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(), ledger: newLedger(opt.KeepOrder),
+		bounds: resolve.New(nil, resolve.Options{}), live: map[*track]struct{}{}, free: free, main: -1}
+}
+
+// count takes one look into account.
+func (c *counter) count(l *look) {
+	t := l.track
+	if l.kind == again { // the better stack of the time since
+		c.restack(t, l)
+		c.credit(t, l)
+	} else {
+		c.credit(t, l)
+		if l.copied != nil || l.kind == unseen {
+			c.restack(t, l)
+		}
+	}
+	if l.copied != nil {
+		c.free <- l.copied
+		l.copied = nil
+	}
+	switch l.kind {
+	case named:
+		c.rename(t, l.name)
+	case ended:
+		c.finish(t)
+	case closed:
+		t.program.close()
+		if l.target != nil {
+			l.target.Close()
+		}
+	case marked:
+		l.mark()
+	}
+}
+
+// rename gives a thread its name. The first makes it known.
+func (c *counter) rename(t *track, name task) {
+	for int(t.task) >= len(c.tasks) {
+		c.tasks = append(c.tasks, task{})
+	}
+	c.tasks[t.task] = name
+	c.live[t] = struct{}{}
+	if c.first == nil && t.program.main {
+		c.first = t.program
+	}
+}
+
+// credit gives the stack before what it has got, and the thread its CPU time.
+func (c *counter) credit(t *track, l *look) {
+	if t == nil {
+		return
+	}
+	if l.end > l.at {
+		e := c.ledger.entry(t.stack, t.task, t.running)
+		e.samples += l.samples
+		e.wall += l.end - l.at
+		c.ledger.keep(t.stack, t.task, l.at, l.end)
+		if t.running {
+			t.cpu.ran(t.stack, l.samples, l.end-l.at, t.onCPU)
+			if t.cpu.due() {
+				c.spread(t)
+			}
+		} else {
+			t.cpu.slept(l.samples)
+		}
+	}
+	t.cpu.pool += l.cpu
+}
+
+func (c *counter) spread(t *track) {
+	t.cpu.spread(func(n profile.NodeID, d time.Duration) {
+		if d > 0 {
+			c.ledger.entry(n, t.task, true).cpu += d
+		}
+	})
+}
+
+// restack walks what was copied.
+func (c *counter) restack(t *track, l *look) {
+	switch l.kind {
+	case stopped:
+		t.program.walk(c, &c.walked, &l.copied.Thread, l.copied.Stale)
+		t.running, t.onCPU = !l.copied.Blocked, !l.preempted
+		t.stack = c.stackOf(t)
+		if l.copied.Blocked && l.copied.Thread.Syscall != nil {
+			t.stack = c.waiting(t.stack, &l.copied.Thread, l.copied.Thread.Syscall)
+		}
+	case peeked, again:
+		t.running = false
+		t.stack = c.sleeping(t, l)
+	case unseen:
+		t.running = false
+		t.stack = c.waiting(c.book.said(0, wordSite, wordUnseen), nil, &l.call)
+	}
+	if c.book.full {
+		c.out.full.Store(true)
+	}
+}
+
+// stackOf enters what was walked.
+func (c *counter) stackOf(t *track) profile.NodeID {
+	if c.walked.Stop != unwind.Root {
+		c.out.cut.Add(1)
+	}
+	return c.book.stack(&c.walked, t.program.number, func(f *unwind.Frame) int32 { return t.program.place(c.book, f) })
+}
+
+// waiting puts the system call on top of a stack.
+func (c *counter) waiting(stack profile.NodeID, t *snapshot.Thread, call *snapshot.Syscall) profile.NodeID {
+	if t == nil {
+		return c.book.said(stack, callSite, resolve.Wait(nil, call))
+	}
+	return c.book.said(stack, callSite, resolve.Wait(t.Arch, call))
+}
+
+// finish closes the account of a thread. What CPU time it could not be seen to take stays in
+// the pool for the next Take.
+func (c *counter) finish(t *track) {
+	c.spread(t)
+	if t.cpu.pool == 0 {
+		delete(c.live, t)
+	}
+	t.program = nil
+}

@@ -1,0 +1,178 @@
+package sampler
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// extract is what was counted between two Takes, without ties to the counter.
+type extract struct {
+	generation int // of the ids of sites: they begin anew with another
+	entries    []entry
+	runs       []run
+	tree       profile.Tree
+	used       marks // stacks of tree in use; nil: all
+	sites      []site
+	words      []string
+	places     []place
+	tasks      []task
+	main       int32
+}
+
+// extract closes the accounts of the time since the last one and begins new ones. It runs
+// where the counter does.
+func (c *counter) extract(final bool) *extract {
+	c.settleCPU(final)
+	if c.main < 0 && c.first != nil && c.first.places != nil {
+		if n, ok := c.first.first(c); ok {
+			c.main = n
+		}
+	}
+	l := c.ledger
+	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
+	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: slices.Clone(c.tasks), main: c.main,
+		sites: c.book.sites, words: c.book.words, places: c.book.places}
+	c.ledger = newLedger(c.opt.KeepOrder && !l.dropped)
+	c.ledger.dropped = l.dropped
+	e.take(&c.book.tree, final)
+	if final || c.book.tree.Len() > c.book.limit/2 || len(c.book.sites) > maxSites/2 {
+		c.renew()
+	}
+	return e
+}
+
+// settleCPU gives away the CPU time that waits for a running sample, where one will not come:
+// to the stacks in which the thread ran before, or, if it was never seen to run, to a stack that
+// says so. A thread that lives keeps it for the next time, unless this is the last.
+func (c *counter) settleCPU(final bool) {
+	left := map[int32]*track{}
+	for t := range c.live {
+		c.spread(t)
+		if t.cpu.pool > 0 {
+			left[t.task] = t
+		}
+	}
+	seen := map[int32][]weighted{}
+	for i := range c.ledger.entries {
+		e := &c.ledger.entries[i]
+		if left[e.task] != nil && e.running {
+			seen[e.task] = append(seen[e.task], weighted{e.stack, max(1, int64(e.wall))})
+		}
+	}
+	for id, t := range left {
+		if shares := seen[id]; len(shares) > 0 {
+			spread(t.cpu.pool, shares, func(n profile.NodeID, d time.Duration) { c.ledger.entry(n, id, true).cpu += d })
+			t.cpu.pool = 0
+		} else if final || t.program == nil {
+			c.ledger.entry(c.book.said(0, wordSite, wordBetween), id, true).cpu += t.cpu.pool
+			t.cpu.pool = 0
+		}
+		if t.program == nil && t.cpu.pool == 0 {
+			delete(c.live, t)
+		}
+	}
+}
+
+// take brings the stacks in use into e. If tree is given away and most of it is in use, e gets it
+// as it is, as two of them would be much memory in a long recording; else a copy of what is in
+// use, to which entries and runs point then.
+func (e *extract) take(tree *profile.Tree, given bool) {
+	e.used = newMarks(tree.Len())
+	count := 1
+	use := func(n profile.NodeID) {
+		for ; n != 0 && e.used.add(int(n)); n = tree.Parent(n) {
+			count++
+		}
+	}
+	for i := range e.entries {
+		use(e.entries[i].stack)
+	}
+	for i := range e.runs {
+		use(e.runs[i].stack)
+	}
+	if given && 2*count > tree.Len() {
+		tree.Trim()
+		e.tree = *tree
+		return
+	}
+	number := make([]profile.NodeID, tree.Len())
+	for n := 1; n < len(number); n++ {
+		if id := profile.NodeID(n); e.used.has(n) { // callers have lower numbers
+			number[n] = e.tree.Push(number[tree.Parent(id)], tree.Frame(id))
+		}
+	}
+	e.used = nil
+	for i := range e.entries {
+		e.entries[i].stack = number[e.entries[i].stack]
+	}
+	for i := range e.runs {
+		e.runs[i].stack = number[e.runs[i].stack]
+	}
+}
+
+// stacks runs over the stacks in use, callers first, without the empty one.
+func (e *extract) stacks(yield func(profile.NodeID) bool) {
+	for n := 1; n < e.tree.Len(); n++ {
+		if (e.used == nil || e.used.has(n)) && !yield(profile.NodeID(n)) {
+			return
+		}
+	}
+}
+
+// marks is a set of small numbers.
+type marks []uint64
+
+func newMarks(n int) marks { return make(marks, (n+63)/64) }
+
+func (b marks) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+
+// add is false if i was in the set.
+func (b marks) add(i int) bool {
+	was := b.has(i)
+	b[i/64] |= 1 << (i % 64)
+	return !was
+}
+
+// renew forgets all stacks and sites but those that threads stand in, when nothing else refers
+// to them.
+func (c *counter) renew() {
+	old := c.book
+	b := newBook()
+	b.places, b.placeOf, b.limit = old.places, old.placeOf, old.limit
+	c.book = b
+	c.generation++
+	moved := map[profile.NodeID]profile.NodeID{}
+	for t := range c.live {
+		t.stack = b.adopt(old, t.stack, moved)
+		t.stopNode = b.adopt(old, t.stopNode, moved)
+		if t.program != nil && t.program.known != nil {
+			clear(t.program.known)
+		}
+	}
+}
+
+// adopt makes a stack of another book one of b.
+func (b *book) adopt(old *book, n profile.NodeID, moved map[profile.NodeID]profile.NodeID) profile.NodeID {
+	var path []profile.NodeID
+	at := profile.NodeID(0)
+	for ; n != 0; n = old.tree.Parent(n) {
+		if to, ok := moved[n]; ok {
+			at = to
+			break
+		}
+		path = append(path, n)
+	}
+	for _, n := range slices.Backward(path) {
+		s := old.sites[old.tree.Frame(n)]
+		if s.kind == codeSite {
+			id, _ := b.frame(s) // there is room: fewer than before
+			at = b.tree.Child(at, id)
+		} else {
+			at = b.said(at, s.kind, old.words[s.addr])
+		}
+		moved[n] = at
+	}
+	return at
+}

@@ -1,0 +1,299 @@
+package sampler
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// fake is a machine that is drawn: its time passes only where the sampler sleeps, or where
+// a stop is said to last.
+type fake struct {
+	now       atomic.Int64
+	end       time.Duration
+	cancel    func()
+	seed      uint64 // of the moments of looks
+	settle    func() // waits until all looks are counted
+	processes map[int]*fakeProcess
+	kin       map[int][2]int
+	cpu       func(now time.Duration) time.Duration // own
+	last      int
+
+	mu           sync.Mutex
+	peeks, stops map[int]int // by thread
+	asked        int         // readings of counters
+}
+
+func newFake(end time.Duration) *fake {
+	return &fake{end: end, processes: map[int]*fakeProcess{}, kin: map[int][2]int{}, peeks: map[int]int{}, stops: map[int]int{}, last: 100}
+}
+
+func (f *fake) pass(d time.Duration) {
+	if time.Duration(f.now.Add(int64(d))) >= f.end && f.cancel != nil {
+		f.cancel()
+	}
+}
+
+func (f *fake) Now() time.Duration { return time.Duration(f.now.Load()) }
+
+func (f *fake) After(d time.Duration) <-chan time.Time {
+	f.settle()
+	f.pass(min(d, max(0, f.end-f.Now())))
+	c := make(chan time.Time, 1)
+	c <- time.Time{}
+	return c
+}
+
+func (f *fake) Pause(d time.Duration) { f.pass(d) }
+func (f *fake) OwnCPU() time.Duration {
+	if f.cpu == nil {
+		return 0
+	}
+	return f.cpu(f.Now())
+}
+func (f *fake) Do(do func())         { do() }
+func (f *fake) Dirty() bool          { return false }
+func (f *fake) Close() error         { return nil }
+func (f *fake) LastID() (int, error) { return f.last, nil }
+func (f *fake) Kin(id int) (int, int, error) {
+	k, ok := f.kin[id]
+	if !ok {
+		return 0, 0, fs.ErrNotExist
+	}
+	return k[0], k[1], nil
+}
+
+func (f *fake) Open(pid int) (target, error) {
+	p := f.processes[pid]
+	if p == nil {
+		return nil, tracer.ErrNoProcess
+	}
+	return p, nil
+}
+
+// view is what a thread does at a moment.
+type view struct {
+	stack    []uint64 // innermost first
+	asleep   bool
+	needs    bool // the walk needs registers
+	switches uint64
+	cpu      time.Duration
+	gone     bool
+	pause    time.Duration // how long a stop of it takes
+}
+
+type fakeProcess struct {
+	f        *fake
+	pid      int
+	threads  map[int]func(now time.Duration) view
+	replaced bool
+	comm     string
+	children []int
+}
+
+func (f *fake) process(pid int) *fakeProcess {
+	p := &fakeProcess{f: f, pid: pid, threads: map[int]func(time.Duration) view{}, comm: "p"}
+	f.processes[pid] = p
+	return p
+}
+
+func (p *fakeProcess) PID() int                                    { return p.pid }
+func (p *fakeProcess) Children() ([]int, error)                    { return p.children, nil }
+func (p *fakeProcess) Replaced() bool                              { return p.replaced }
+func (p *fakeProcess) Reopen() error                               { p.replaced = false; return nil }
+func (p *fakeProcess) Close() error                                { return nil }
+func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error)       { return 0, errors.New("nothing") }
+func (p *fakeProcess) Maps() (*maps.Table, error)                  { return fakeTable, nil }
+func (p *fakeProcess) Walker(*module.Set, unwind.Functions) walker { return fakeWalker{} }
+func (p *fakeProcess) OpenMapping(*maps.Mapping) (*module.File, error) {
+	return nil, errors.New("no file")
+}
+
+var fakeTable = maps.NewTable([]maps.Mapping{{Start: 0x1000, End: 0x100000, Perm: maps.Read | maps.Exec}})
+
+func (p *fakeProcess) ThreadIDs() ([]int, error) {
+	var ids []int
+	for tid, at := range p.threads {
+		if !at(p.f.Now()).gone {
+			ids = append(ids, tid)
+		}
+	}
+	return ids, nil
+}
+
+func (p *fakeProcess) Watch(tid int) (watch, error) { return &fakeWatch{p: p, tid: tid}, nil }
+
+type fakeWatch struct {
+	p     *fakeProcess
+	tid   int
+	stops uint64 // our own
+}
+
+func (w *fakeWatch) view() (view, error) {
+	v := w.p.threads[w.tid](w.p.f.Now())
+	if v.gone {
+		return v, tracer.ErrNoThread
+	}
+	v.switches += 1 + 2*w.stops
+	return v, nil
+}
+
+func (w *fakeWatch) Counters() (tracer.Counters, error) {
+	v, err := w.view()
+	w.p.f.mu.Lock()
+	w.p.f.asked++
+	w.p.f.mu.Unlock()
+	return tracer.Counters{CPU: v.cpu, Switches: v.switches}, err
+}
+
+var fakeCall = snapshot.Syscall{Number: 0, SP: 0x8000, PC: 0x2000} // read
+
+func (w *fakeWatch) Asleep() (snapshot.Syscall, bool, error) {
+	v, err := w.view()
+	return fakeCall, v.asleep, err
+}
+
+func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, nil }
+func (w *fakeWatch) Close() error                 { return nil }
+func (w *fakeWatch) Near()                        {}
+
+func (w *fakeWatch) fill(c *tracer.Copy, v view) {
+	var b []byte
+	for _, pc := range v.stack {
+		b = binary.LittleEndian.AppendUint64(b, pc)
+	}
+	call := fakeCall
+	c.Thread = snapshot.Thread{TID: w.tid, Arch: regs.AMD64, Stack: mem.Range{Start: 0x8000, Data: b}}
+	if v.needs {
+		c.Thread.Comm = "needs"
+	}
+	c.Blocked, c.Pause = v.asleep, 0
+	if v.asleep {
+		c.Thread.Syscall = &call
+		c.Counters = tracer.Counters{CPU: v.cpu, Switches: v.switches}
+	}
+}
+
+func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
+	v, err := w.view()
+	if err != nil {
+		return err
+	}
+	if !v.asleep {
+		return tracer.ErrRan
+	}
+	w.p.f.mu.Lock()
+	w.p.f.peeks[w.tid]++
+	w.p.f.mu.Unlock()
+	w.fill(c, v)
+	return nil
+}
+
+func (w *fakeWatch) Stop(c *tracer.Copy, _ *maps.Table) error {
+	v, err := w.view()
+	if err != nil {
+		return err
+	}
+	w.p.f.mu.Lock()
+	w.p.f.stops[w.tid]++
+	w.p.f.mu.Unlock()
+	w.stops++
+	v.switches += 2
+	w.fill(c, v)
+	r := regs.New(regs.AMD64)
+	r.Set(regs.AMD64.PC, v.stack[0])
+	c.Thread.Registers = &r
+	c.Pause = v.pause
+	w.p.f.pass(v.pause)
+	return nil
+}
+
+// faulty is a frame at which the fake walker panics.
+const faulty = 0xbad
+
+// fakeWalker takes the words of the stack for its frames.
+type fakeWalker struct{}
+
+func (fakeWalker) Renew() {}
+
+func (fakeWalker) WalkInto(s *unwind.Stack, t *snapshot.Thread, _ mem.Reader, _ unwind.Options) {
+	s.Frames, s.Stop = s.Frames[:0], unwind.Root
+	if len(t.Stack.Data) >= 8 && binary.LittleEndian.Uint64(t.Stack.Data) == faulty {
+		panic("a parser's fault")
+	}
+	for b := t.Stack.Data; len(b) >= 8; b = b[8:] {
+		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)), Interrupted: len(s.Frames) == 0})
+	}
+	if t.Comm == "needs" && t.Registers == nil {
+		s.Frames, s.Stop, s.Err = s.Frames[:1], unwind.BadCFA, errors.New("CFA rests on rbp, which is not known")
+	}
+}
+
+// drawn records process 1 of f until its end.
+func drawn(t *testing.T, f *fake, opt Options) (*profile.Profile, Stats, *Recorder) {
+	t.Helper()
+	r := newRecorder(opt, f)
+	t.Cleanup(func() { r.Close() })
+	r.draw = rand.New(rand.NewPCG(1, f.seed)).Float64
+	p, s := finish(t, r, f)
+	return p, s, r
+}
+
+// finish records process 1 of f with r.
+func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
+	t.Helper()
+	if err := r.Add(1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f.cancel = cancel
+	f.settle = func() {
+		counted := make(chan struct{})
+		r.ticker.tell(look{kind: marked, mark: func() { close(counted) }})
+		<-counted
+	}
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, r.Stats()
+}
+
+// amounts sums the values of the stacks whose innermost code is at pc, in thread tid; 0 stands
+// for any.
+func amounts(p *profile.Profile, tid int, pc uint64) (samples int64, wall, cpu time.Duration) {
+	for i, s := range p.Samples {
+		if tid != 0 && p.Tasks[s.Task].TID != tid {
+			continue
+		}
+		n := s.Stack
+		for n != 0 && p.Frames[p.Tree.Frame(n)].Kind == profile.Kernel {
+			n = p.Tree.Parent(n)
+		}
+		if pc != 0 && (n == 0 || p.Frames[p.Tree.Frame(n)].Addr != pc) {
+			continue
+		}
+		v := p.Value(i)
+		samples, wall, cpu = samples+v[0], wall+time.Duration(v[1]), cpu+time.Duration(v[2])
+	}
+	return samples, wall, cpu
+}

@@ -1,0 +1,334 @@
+package sampler
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// process is a process that is followed. It belongs to the ticker.
+type process struct {
+	target   target
+	program  *program
+	comm     string
+	threads  []*thread
+	byTID    map[int]*thread
+	checked  bool // in this round: whether it runs another program
+	replaced bool // it does
+	gone     bool
+}
+
+// thread is a thread that is followed. It belongs to the ticker.
+type thread struct {
+	tid   int
+	slot  int // spreads the looks at long sleepers over the rounds
+	watch watch
+	track *track
+	name  string
+
+	asleep  bool          // it slept at the last look
+	asked   time.Duration // when it was asked last whether it sleeps
+	base    tracer.Counters
+	own     bool          // our stop moved its counters since
+	upto    time.Duration // until when its time is accounted for
+	skipped uint64        // rounds since it was looked at, of a long sleeper
+	still   int           // looks in a row at which it had not run
+	lost    bool          // the last look gave nothing
+	moved   bool          // it ran since its name was read
+	known   bool          // a look was handed over: samples have a stack to go to
+
+	samples int64 // not handed over yet, of the stack seen last
+	from    time.Duration
+	end     time.Duration
+	cpu     time.Duration // not handed over yet
+}
+
+// add begins to follow process pid, and those below it.
+func (k *ticker) add(pid int, born bool) error {
+	if k.byPID[pid] != nil {
+		return nil
+	}
+	if k.lastID == 0 { // what is made from here on is found by its id
+		k.lastID, _ = k.sys.LastID()
+	}
+	p, err := k.sys.Open(pid)
+	if err != nil {
+		return err
+	}
+	if k.byPID[p.PID()] != nil { // pid was the id of a thread
+		return p.Close()
+	}
+	table, err := p.Maps()
+	if err != nil {
+		p.Close()
+		return err
+	}
+	q := &process{target: p, byTID: map[int]*thread{}}
+	q.program = newProgram(k.programs, p, table, k.sys.Now())
+	if k.programs == 0 {
+		q.program.main = true
+	}
+	k.programs++
+	k.byPID[p.PID()] = q
+	k.processes = append(k.processes, q)
+	k.listThreads(q, born)
+	if k.opt.Children {
+		k.listChildren(q, born)
+	}
+	return nil
+}
+
+// listThreads finds threads that are new, and tells whether the process lives.
+func (k *ticker) listThreads(p *process, born bool) bool {
+	ids, err := p.target.ThreadIDs()
+	if err != nil {
+		return !isGone(err)
+	}
+	for _, tid := range ids {
+		k.addThread(p, tid, born)
+	}
+	return true
+}
+
+// addThread begins to follow a thread. One that was born during the recording took all its CPU
+// time in it.
+func (k *ticker) addThread(p *process, tid int, born bool) {
+	if p.byTID[tid] != nil || k.opt.TIDs != nil && !slices.Contains(k.opt.TIDs, tid) {
+		return
+	}
+	w, err := p.target.Watch(tid)
+	if err != nil {
+		if !isGone(err) {
+			k.notes.add("watch", "thread %d is not recorded: %v", tid, err)
+		}
+		return
+	}
+	if isWorker(w) {
+		w.Close()
+		return
+	}
+	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto}
+	k.slot++
+	now, err := w.Counters()
+	if err == nil {
+		var state byte
+		if state, t.name, err = w.State(); state == 'Z' || state == 'X' {
+			err = tracer.ErrNoThread // a leader that ended before its threads
+		}
+	}
+	if err != nil {
+		w.Close()
+		return
+	}
+	// What took more was not born since, but adopted.
+	if !born || now.CPU > k.now-k.begun {
+		t.base = now
+	}
+	if tid == p.target.PID() {
+		p.comm = t.name
+	}
+	t.track = &track{program: p.program, tid: tid, task: int32(len(k.tasks))}
+	k.tasks = append(k.tasks, profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: t.name})
+	k.tell(look{track: t.track, kind: named, name: k.tasks[t.track.task]})
+	p.byTID[tid] = t
+	p.threads = append(p.threads, t)
+}
+
+// isWorker tells whether a thread has no user code.
+func isWorker(w watch) bool {
+	k, ok := w.(interface{ KernelWorker() bool })
+	return ok && k.KernelWorker()
+}
+
+// listChildren begins to follow what p has started.
+func (k *ticker) listChildren(p *process, born bool) {
+	ids, err := p.target.Children()
+	if err != nil {
+		return
+	}
+	for _, pid := range ids {
+		k.addChild(pid, born)
+	}
+}
+
+func (k *ticker) addChild(pid int, born bool) {
+	if k.refused[pid] {
+		return
+	}
+	if err := k.add(pid, born); err != nil && !isGone(err) {
+		k.refused[pid] = true
+		k.refusals++
+		if k.refusals == 1 {
+			k.notes.add("child", "process %d is not recorded: %v", pid, err)
+		} else {
+			k.notes.add("child", "%d processes are not recorded, the last: process %d: %v", k.refusals, pid, err)
+		}
+	}
+}
+
+// isGone tells whether what was asked for has ended.
+func isGone(err error) bool {
+	var zombie *tracer.ZombieError
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrNoThread) || errors.As(err, &zombie)
+}
+
+const (
+	// maxNewIDs is how many new ids are asked one by one what they are.
+	maxNewIDs = 64
+	// listEvery is how often all threads and children are listed, in case one was missed.
+	listEvery = time.Second
+	// discoverEvery bounds how often new ids are looked for.
+	discoverEvery = time.Millisecond
+)
+
+// discover finds threads and processes that are new since the last round.
+func (k *ticker) discover(now time.Duration) {
+	if now-k.discovered < discoverEvery && k.discovered != 0 {
+		return
+	}
+	k.discovered = now
+	last, err := k.sys.LastID()
+	from := k.lastID
+	k.lastID = last
+	if now-k.listed >= listEvery || err != nil || last < from || last-from > maxNewIDs {
+		k.list(now)
+		return
+	}
+	for id := from + 1; id <= last; id++ {
+		k.meet(id)
+	}
+}
+
+// meet begins to follow a new thread or child.
+func (k *ticker) meet(id int) {
+	pid, parent, err := k.sys.Kin(id)
+	if err != nil {
+		return // it has ended, or was never an id of ours
+	}
+	if p := k.byPID[pid]; p != nil {
+		k.addThread(p, id, true)
+		return
+	}
+	if k.opt.Children && k.byPID[parent] != nil && pid == id {
+		k.addChild(pid, true)
+	}
+}
+
+// list lists all threads and children.
+func (k *ticker) list(now time.Duration) {
+	k.listed = now
+	for _, p := range slices.Clone(k.processes) {
+		if p.gone || !k.listThreads(p, true) {
+			continue
+		}
+		if k.opt.Children {
+			k.listChildren(p, true)
+		}
+		k.rename(p)
+	}
+}
+
+// rename learns the names that threads gave themselves since they began.
+func (k *ticker) rename(p *process) {
+	if p.target.Replaced() {
+		return // the names are those of another program
+	}
+	alive := false
+	for _, t := range p.threads {
+		if !t.moved { // it sleeps: it is there, and has the name it had
+			alive = true
+			continue
+		}
+		t.moved = false
+		state, name, err := t.watch.State()
+		if err != nil {
+			continue
+		}
+		alive = alive || state != 'Z' && state != 'X'
+		if t.tid == p.target.PID() {
+			p.comm = name
+		}
+		old := &k.tasks[t.track.task]
+		if old.Thread != name || old.Process != p.comm {
+			old.Thread, old.Process = name, p.comm
+			t.name = name
+			k.tell(look{track: t.track, kind: named, name: *old})
+		}
+	}
+	if !alive {
+		p.gone = true
+	}
+}
+
+// replace makes a process that began another program a new one with the same id.
+func (k *ticker) replace(p *process) {
+	var cpu time.Duration
+	if t := p.byTID[p.target.PID()]; t != nil {
+		cpu = t.base.CPU
+	}
+	k.endThreads(p)
+	k.tell(look{track: &track{program: p.program}, kind: closed})
+	if err := p.target.Reopen(); err != nil {
+		k.letGo(p, err)
+		return
+	}
+	table, err := p.target.Maps()
+	if err != nil {
+		k.letGo(p, err)
+		return
+	}
+	main := p.program.main
+	p.program = newProgram(k.programs, p.target, table, k.sys.Now())
+	p.program.main = main
+	k.programs++
+	k.listThreads(p, false)
+	if t := p.byTID[p.target.PID()]; t != nil && t.base.CPU > cpu && cpu > 0 {
+		t.base.CPU = cpu // what it took since the last look is of the new program, mostly
+	}
+}
+
+// letGo ends following a process that lives but cannot be looked at any more.
+func (k *ticker) letGo(p *process, err error) {
+	if !isGone(err) {
+		k.refused[p.target.PID()] = true
+		k.failed = err
+		k.notes.add("let go", "process %d %q was let go: %v", p.target.PID(), p.comm, err)
+	}
+	p.gone = true
+}
+
+// endThreads hands over what is known of the threads of p and forgets them.
+func (k *ticker) endThreads(p *process) {
+	for _, t := range p.threads {
+		if t.watch != nil { // else it ended in this round already
+			k.endThread(p, t)
+		}
+	}
+	p.threads = p.threads[:0]
+}
+
+func (k *ticker) endThread(p *process, t *thread) {
+	k.flush(t)
+	k.tell(look{track: t.track, kind: ended})
+	t.watch.Close()
+	delete(p.byTID, t.tid)
+	t.watch = nil
+}
+
+// sweep forgets processes that have ended.
+func (k *ticker) sweep() {
+	k.processes = slices.DeleteFunc(k.processes, func(p *process) bool {
+		if !p.gone {
+			return false
+		}
+		k.endThreads(p)
+		k.tell(look{track: &track{program: p.program}, kind: closed, target: p.target})
+		delete(k.byPID, p.target.PID())
+		k.ended++
+		return true
+	})
+}

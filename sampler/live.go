@@ -1,0 +1,180 @@
+package sampler
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// live is the machine we run on.
+type live struct {
+	*tracer.Looker
+	start time.Time
+}
+
+func newLive(opt Options) *live {
+	return &live{tracer.NewLooker(tracer.LookOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR}), time.Now()}
+}
+
+// Open implements opener.
+func (s *live) Open(pid int) (target, error) {
+	p, err := tracer.Open(pid, tracer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &liveTarget{Process: p, s: s}, nil
+}
+
+// LastID implements opener.
+func (s *live) LastID() (int, error) { return tracer.LastID() }
+
+// Kin implements opener.
+func (s *live) Kin(id int) (pid, parent int, err error) {
+	dir := "/proc/" + strconv.Itoa(id)
+	text, err := os.ReadFile(dir + "/status")
+	if err != nil {
+		return 0, 0, err
+	}
+	status, err := tracer.ParseStatus(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	if text, err = os.ReadFile(dir + "/stat"); err != nil {
+		return 0, 0, err
+	}
+	stat, err := tracer.ParseStat(text)
+	return status.TGID, stat.Parent, err
+}
+
+// Now implements ticking.
+func (s *live) Now() time.Duration { return time.Since(s.start) }
+
+// After implements clock.
+func (s *live) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Pause implements clock.
+func (s *live) Pause(d time.Duration) { s.Sleep(d) }
+
+// liveTarget is a process of this machine. The counter reads from it while the ticker may
+// turn it to another program.
+type liveTarget struct {
+	*tracer.Process
+	s       *live
+	turning sync.RWMutex
+	closed  bool // guarded by turning
+}
+
+// Reopen implements image.
+func (p *liveTarget) Reopen() error {
+	p.turning.Lock()
+	defer p.turning.Unlock()
+	return p.Process.Reopen()
+}
+
+// ReadMem implements mem.Reader.
+func (p *liveTarget) ReadMem(b []byte, addr mem.Addr) (int, error) {
+	p.turning.RLock()
+	defer p.turning.RUnlock()
+	return p.Process.ReadMem(b, addr)
+}
+
+// Maps implements image.
+func (p *liveTarget) Maps() (*maps.Table, error) {
+	p.turning.RLock()
+	defer p.turning.RUnlock()
+	return p.Process.Maps()
+}
+
+// Watch implements target.
+func (p *liveTarget) Watch(tid int) (watch, error) {
+	w, err := p.Process.Watch(tid)
+	if err != nil {
+		return nil, err
+	}
+	return liveWatch{w, p.s}, nil
+}
+
+// Walker implements image.
+func (p *liveTarget) Walker(set *module.Set, names unwind.Functions) walker {
+	return unwind.NewWalker(set, names)
+}
+
+// OpenMapping implements image.
+func (p *liveTarget) OpenMapping(m *maps.Mapping) (*module.File, error) {
+	p.turning.RLock()
+	defer p.turning.RUnlock()
+	data, path, closeFile, err := p.Process.OpenMapping(m)
+	if err != nil {
+		return nil, err
+	}
+	return &module.File{Data: data, Path: path, Close: closeFile, Beside: p.openPath}, nil
+}
+
+// openPath opens a file in the view of the process. Names are asked for by another goroutine,
+// when the process may be gone.
+func (p *liveTarget) openPath(path string) (*module.File, error) {
+	p.turning.RLock()
+	defer p.turning.RUnlock()
+	if p.closed {
+		return nil, fs.ErrNotExist
+	}
+	data, closeFile, err := p.Process.OpenPath(path)
+	switch {
+	case errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrExec):
+		return nil, fs.ErrNotExist
+	case err != nil:
+		return nil, err
+	}
+	return &module.File{Data: data, Path: path, Close: closeFile, Beside: p.openPath}, nil
+}
+
+// Close implements target.
+func (p *liveTarget) Close() error {
+	p.turning.Lock()
+	defer p.turning.Unlock()
+	p.closed = true
+	return p.Process.Close()
+}
+
+// liveWatch is a thread of this machine.
+type liveWatch struct {
+	*tracer.Watch
+	s *live
+}
+
+// Stop implements watch.
+func (w liveWatch) Stop(c *tracer.Copy, table *maps.Table) error {
+	return w.s.Looker.Stop(w.Watch, c, table)
+}
+
+// Near implements watch.
+func (w liveWatch) Near() { w.s.Looker.Near(w.Watch) }
+
+// State implements counters.
+func (w liveWatch) State() (state byte, comm string, err error) {
+	state, comm, _, err = w.Watch.State()
+	return state, comm, err
+}
+
+// Asleep implements counters.
+func (w liveWatch) Asleep() (snapshot.Syscall, bool, error) { return w.Watch.Asleep() }
+
+// OwnCPU implements ticking.
+func (s *live) OwnCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

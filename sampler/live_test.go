@@ -1,0 +1,260 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+var built string // the program of testdata, "" where there is no compiler
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "sampler")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "target")
+	out, err := exec.Command("cc", "-O1", "-pthread", "-o", program, "testdata/target.c").CombinedOutput()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "build target: %v\n%s", err, out)
+	} else {
+		built = program
+	}
+	return m.Run()
+}
+
+// start starts the target and waits until it stands where it should. It is reaped at the end
+// of the test: a wait for a child takes the stops of the tracer from it, see docs/sampling.md.
+func start(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	if built == "" {
+		t.Skip("no C compiler: cc is needed to build the target")
+	}
+	cmd := exec.Command(built, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	b := make([]byte, 1)
+	if n, err := out.Read(b); n != 1 || b[0] != 'r' {
+		t.Fatalf("target is not ready: %q, %v", b[:n], err)
+	}
+	return cmd
+}
+
+// record records a process for a while.
+func record(t *testing.T, pid int, opt Options, d time.Duration) (*profile.Profile, Stats) {
+	t.Helper()
+	r := New(opt)
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := r.Add(pid); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, r.Stats()
+}
+
+// total sums one value over the stacks that hold the function named.
+func total(p *profile.Profile, typ, function string) int64 {
+	k := p.TypeIndex(typ)
+	sum := int64(0)
+	var buf []profile.FrameID
+	for i, s := range p.Samples {
+		buf = p.Tree.Append(buf[:0], s.Stack)
+		for _, f := range buf {
+			if p.Frames[f].Func == function {
+				sum += p.Value(i)[k]
+				break
+			}
+		}
+	}
+	return sum
+}
+
+// folded shows p for a failing test.
+func folded(p *profile.Profile) string {
+	var b strings.Builder
+	for i, s := range p.Samples {
+		var names []string
+		for _, f := range p.Tree.Append(nil, s.Stack) {
+			names = append(names, p.Frames[f].Func)
+		}
+		fmt.Fprintf(&b, "%v %+v %v\n", names, p.Tasks[s.Task], p.Value(i))
+	}
+	return b.String()
+}
+
+// checkShares compares shares, in points, of functions among themselves.
+// The tolerance is at least four standard errors, as many samples as there were.
+func checkShares(t *testing.T, p *profile.Profile, typ string, tolerance float64, want map[string]float64) {
+	t.Helper()
+	sum, n := 0.0, 0.0
+	for f := range want {
+		sum += float64(total(p, typ, f))
+		n += float64(total(p, "samples", f))
+	}
+	tolerance = max(tolerance, 400*math.Sqrt(0.25/n))
+	for f, share := range want {
+		if got := 100 * float64(total(p, typ, f)) / sum; got < share-tolerance || got > share+tolerance {
+			t.Errorf("%s share of %s: got %.1f%%, want %.1f%% ± %g\n%s", typ, f, got, share, tolerance, folded(p))
+		}
+	}
+}
+
+func TestDuty(t *testing.T) {
+	c := start(t, "duty", "7", "3")
+	p, s := record(t, c.Process.Pid, Options{Rate: 499}, 5*time.Second)
+	for _, typ := range []string{"wall", "cpu"} {
+		checkShares(t, p, typ, 5, map[string]float64{"work_a": 70, "work_b": 30})
+	}
+	if got, want := p.Totals()[1], int64(s.Elapsed); got < want*98/100 || got > want*102/100 {
+		t.Errorf("wall: got %v in all, want %v", time.Duration(got), s.Elapsed)
+	}
+	t.Logf("%+v", s)
+}
+
+func TestBursts(t *testing.T) {
+	c := start(t, "burst")
+	p, s := record(t, c.Process.Pid, Options{Rate: 499}, 5*time.Second)
+	t.Logf("%+v", s)
+	if s.LateTicks > s.Ticks/10 {
+		// Program and sampler wait for the same CPUs, and are woken together: docs/sampling.md.
+		t.Skipf("the machine is busy: %d rounds of %d were late", s.LateTicks, s.Ticks+s.LateTicks)
+	}
+	for _, typ := range []string{"wall", "cpu"} {
+		checkShares(t, p, typ, 5, map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20})
+	}
+}
+
+func TestParkedThreadsAreLeftAlone(t *testing.T) {
+	c := start(t, "parked", "1000")
+	p, s := record(t, c.Process.Pid, Options{Rate: 99}, 4*time.Second)
+	t.Logf("%+v", s)
+	if s.Threads != 1001 {
+		t.Errorf("got %d threads, want 1001", s.Threads)
+	}
+	// Their stacks need no registers here: none is stopped but the busy one.
+	if s.Stops > s.Ticks || s.Peeks < 1000 || s.Peeks > 1000+s.Ticks {
+		t.Errorf("got %d stops and %d copies in %d rounds, want one stop a round and one copy a thread", s.Stops, s.Peeks, s.Ticks)
+	}
+	want := 1000 * int64(s.Elapsed)
+	if got := total(p, "wall", "parked"); got < want*97/100 || got > want*103/100 {
+		t.Errorf("wall in parked: got %v, want %v", time.Duration(got), time.Duration(want))
+	}
+}
+
+func TestThreadsComeAndGo(t *testing.T) {
+	c := start(t, "churn")
+	target, err := tracer.Open(c.Process.Pid, tracer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	before, _ := target.CPUTime()
+	p, s := record(t, c.Process.Pid, Options{Rate: 199}, 3*time.Second)
+	after, _ := target.CPUTime()
+	t.Logf("%+v", s)
+	// A thread's last stretch is not seen, nor one that no look fell into.
+	got, all := time.Duration(total(p, "cpu", "spinning")), after-before
+	if got < all*3/10 || got > all*103/100 {
+		t.Errorf("cpu in spinning: got %v, want most of %v\n%s", got, all, folded(p))
+	}
+	if len(p.Tasks) < 4 {
+		t.Errorf("got %d tasks, want one for each of the threads", len(p.Tasks))
+	}
+}
+
+func TestChildrenAreFollowed(t *testing.T) {
+	c := start(t, "forks", "4")
+	p, s := record(t, c.Process.Pid, Options{Rate: 199, Children: true}, 20*time.Second)
+	t.Logf("%+v", s)
+	// Eight children of 150 ms each.
+	if got := time.Duration(total(p, "cpu", "work_b")); got < 900*time.Millisecond || got > 1300*time.Millisecond {
+		t.Errorf("cpu in work_b: got %v, want 1.2 s\n%s", got, folded(p))
+	}
+	pids := map[int]bool{}
+	for _, task := range p.Tasks {
+		pids[task.PID] = true
+	}
+	if len(pids) != 9 || s.Ended != 9 {
+		t.Errorf("got %d processes, %d ended, want 9", len(pids), s.Ended)
+	}
+	if s.Cut > s.Samples/20 {
+		t.Errorf("%d of %d stacks are cut", s.Cut, s.Samples)
+	}
+}
+
+func TestExecInTheMiddle(t *testing.T) {
+	other := filepath.Join(filepath.Dir(built), "another")
+	if built != "" {
+		if err := os.Link(built, other); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	c := start(t, "exec", other, "child")
+	p, s := record(t, c.Process.Pid, Options{Rate: 199}, 20*time.Second)
+	t.Logf("%+v", s)
+	a, b := time.Duration(total(p, "cpu", "work_a")), time.Duration(total(p, "cpu", "work_b"))
+	if a < 200*time.Millisecond || a > 350*time.Millisecond || b < 100*time.Millisecond || b > 200*time.Millisecond {
+		t.Errorf("cpu in work_a %v, in work_b %v, want 300 and 150 ms\n%s", a, b, folded(p))
+	}
+	names := map[string]bool{}
+	for _, task := range p.Tasks {
+		names[task.Process] = true
+	}
+	if !names["target"] || !names["another"] {
+		t.Errorf("got processes %v, want target and another", names)
+	}
+}
+
+func TestTargetThatEndsAtOnce(t *testing.T) {
+	c := start(t, "quick")
+	r := New(Options{Rate: 99})
+	defer r.Close()
+	if err := r.Add(c.Process.Pid); err == nil {
+		if err := r.Run(context.Background()); err != nil {
+			t.Errorf("Run: got %v, want none", err)
+		}
+	}
+	p, err := r.Take()
+	if err != nil || p.CheckValid() != nil {
+		t.Errorf("Take: got %v", err)
+	}
+	if _, err := os.Stat("/proc/" + strconv.Itoa(c.Process.Pid)); err == nil {
+		t.Log("the process is there still")
+	}
+}

@@ -1,0 +1,74 @@
+package sampler
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// Mode says which time is recorded.
+type Mode uint8
+
+// The modes of --mode.
+const (
+	Wall Mode = iota // all threads, waiting ones too
+	CPU              // threads that run
+)
+
+// Options says what to record. The zero value looks at all threads as fast as it goes.
+type Options struct {
+	// Rate is how many looks are wanted in a second; 0 looks as fast as it goes.
+	Rate float64
+	Mode Mode
+	// RunningOnly leaves out threads that wait: they are neither looked at nor counted.
+	RunningOnly bool
+	// MaxOverhead is the share of one CPU that this program may take, and the share of time
+	// that running threads may stand still, before the rate is lowered; 0 sets no limit.
+	MaxOverhead float64
+	// Children follows what the processes start, and what is found below them.
+	Children bool
+	// TIDs are the threads to look at; nil means all.
+	TIDs      []int
+	MaxFrames int // of one stack; 0: no limit but the stack itself
+	Unwind    unwind.Mode
+	// MaxPause is how long one thread is waited for, see tracer.LookOptions; 0 means its default.
+	MaxPause time.Duration
+	// RepairEINTR lets calls go on that a stop would end with EINTR, see tracer.LookOptions.
+	RepairEINTR bool
+	// KeepOrder keeps when each stack was seen, as profile.Runs, up to a bound.
+	KeepOrder bool
+	Names     resolve.Options
+}
+
+// running tells whether threads that wait are left out.
+func (o *Options) running() bool { return o.RunningOnly || o.Mode == CPU }
+
+// Stats are the counts of a recording so far. They are exact unless they say otherwise.
+type Stats struct {
+	Elapsed time.Duration // since Run began
+	Ticks   uint64        // rounds of looks made
+	// LateTicks are rounds that were due and could not be made: their time counts for the next.
+	LateTicks uint64
+	Samples   uint64 // threads seen, one for each thread and round
+	Reused    uint64 // of Samples: the thread had not run, its stack is the one from before
+	Stops     uint64 // threads stopped
+	Peeks     uint64 // sleeping threads copied without a stop
+	// Inferred counts stacks of sleeping threads that were walked without a stop with registers
+	// of an earlier stop at the same place.
+	Inferred uint64
+	// Lost counts looks that gave nothing: a thread that did not stop in time, or a copy that
+	// could not be walked in time. Their time counts for the thread's next sample.
+	Lost      uint64
+	Cut       uint64 // walked stacks whose outermost frame was not reached
+	Threads   int    // followed now
+	Processes int    // followed now
+	Ended     int    // processes that ended while they were followed
+	// PauseP50 and PauseMax are how long a thread stood at a stop; the median is within a tenth.
+	PauseP50, PauseMax time.Duration
+	Stood              float64 // share of the time in which threads ran that they stood still for a look
+	Overhead           float64 // CPU time of this program over Elapsed, one CPU is 1
+	Rate, Wanted       float64 // rounds a second: made, asked for
+	BackedOff          uint64  // how often the rate was lowered
+	Notes              []string
+}

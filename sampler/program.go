@@ -1,0 +1,196 @@
+package sampler
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+const (
+	// mapsEvery is how often the mappings of a process that runs are read anew.
+	mapsEvery = time.Second
+	// firstCut is how soon they are read anew because a walk was cut.
+	firstCut = 2 * time.Millisecond
+	// mapsCost bounds what reading them may take: a fiftieth of the time.
+	mapsCost = 50
+	// maxKnown bounds the sleeping stacks remembered of one program.
+	maxKnown = 1 << 13
+)
+
+// program is what one process runs from one exec to the next. It belongs to the counting
+// goroutine, but for table.
+type program struct {
+	number int32
+	main   bool // of the first process
+	image  image
+	begun  time.Duration              // when it was first seen
+	table  atomic.Pointer[maps.Table] // as read last
+
+	set      *module.Set
+	walker   walker
+	memory   mem.Overlay   // of the walk under way
+	renewed  time.Duration // when the walker was told last that time passes
+	places   map[*module.Module]int32
+	known    map[uint64]profile.NodeID // sleeping stacks by what stands on them
+	hopeless map[mem.Addr]bool         // where a walk without a stop ends, and one with it too
+	read     time.Duration             // when the mappings were read last
+	cost     time.Duration             // and how long that took
+	cutEvery time.Duration             // how often they are read anew because a walk was cut
+}
+
+func newProgram(number int32, p image, table *maps.Table, now time.Duration) *program {
+	g := &program{number: number, image: p, begun: now, places: map[*module.Module]int32{},
+		known: map[uint64]profile.NodeID{}, hopeless: map[mem.Addr]bool{}, read: now, cutEvery: firstCut}
+	g.table.Store(table)
+	return g
+}
+
+// open makes what the first walk needs.
+func (g *program) open(c *counter) {
+	if g.set != nil {
+		return
+	}
+	g.set = module.NewSet(g.table.Load(), c.files.Opener(g.image.OpenMapping), g.image)
+	g.walker = g.image.Walker(g.set, c.bounds)
+}
+
+// close drops what only walks need. Modules that the book holds stay.
+func (g *program) close() {
+	g.set, g.walker, g.places, g.known = nil, nil, nil, nil
+}
+
+// refresh reads the mappings anew if they are older than age, but not so often that it costs
+// much. It tells whether they were read.
+func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bool {
+	if now-g.read < max(age, mapsCost*g.cost) {
+		return false
+	}
+	began := clock()
+	table, err := g.image.Maps()
+	g.read, g.cost = now, clock()-began
+	if err != nil || !g.same(table) {
+		return false
+	}
+	g.table.Store(table)
+	g.set.Update(table)
+	return true
+}
+
+// renewEvery is how long what is known of code that no file holds is believed: a JIT compiler
+// may write other code to the same place.
+const renewEvery = 5 * time.Millisecond
+
+// same tells whether a table is of the program still, as an exec may have come between.
+func (g *program) same(*maps.Table) bool { return !g.image.Replaced() }
+
+// walk walks what was copied into s. It reads the mappings anew if the innermost frame or the
+// stack lies in none.
+func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bool) {
+	g.open(c)
+	now := c.clock()
+	g.refresh(mapsEvery, now, c.clock)
+	if stale || g.strange(t) {
+		g.refresh(0, now, c.clock)
+	}
+	if now-g.renewed >= renewEvery {
+		g.renewed = now
+		g.walker.Renew()
+	}
+	memory := &g.memory
+	memory.Reset(g.image, t.Stack)
+	opt := unwind.Options{Mode: c.opt.Unwind, MaxFrames: c.opt.MaxFrames}
+	g.walker.WalkInto(s, t, memory, opt)
+	// A program that has just begun maps its libraries bit by bit. Where that does not help,
+	// it is tried less and less often.
+	if cut(s) && g.refresh(g.cutEvery, now, c.clock) {
+		g.walker.WalkInto(s, t, memory, opt)
+		if cut(s) {
+			g.cutEvery = min(2*g.cutEvery, mapsEvery)
+		}
+	}
+}
+
+// cut tells whether a walk ended where mappings that are not known yet might lead on.
+func cut(s *unwind.Stack) bool { return s.Stop == unwind.NoRule || s.Stop == unwind.BadCFA }
+
+// strange tells whether a thread executes where nothing is mapped as far as is known.
+func (g *program) strange(t *snapshot.Thread) bool {
+	var pc mem.Addr
+	switch {
+	case t.Registers != nil:
+		pc, _ = t.Registers.PC()
+	case t.Syscall != nil:
+		pc = t.Syscall.PC
+	}
+	return pc != 0 && g.table.Load().Find(pc) == nil
+}
+
+// place returns the number of the module of f in the book.
+func (g *program) place(b *book, f *unwind.Frame) int32 {
+	m := f.Module
+	if m == nil {
+		return -1
+	}
+	n, ok := g.places[m]
+	if ok {
+		return n
+	}
+	mapping := g.table.Load().Find(f.LookupPC())
+	id := identity{path: m.Path, build: m.BuildID()}
+	if mapping != nil && mapping.IsFile() {
+		id.dev, id.inode = mapping.Dev, mapping.Inode
+	} else if id.build == "" {
+		id.path, id.inode = id.path+"\x00", uint64(g.number)<<32|uint64(m.ID) // of this program alone
+	}
+	n = b.place(id, func() place {
+		p := place{m: m, start: m.Start(), end: m.End()}
+		if mapping != nil {
+			p.start, p.end, p.offset = mapping.Start, mapping.End, mapping.Offset
+		}
+		return p
+	})
+	g.places[m] = n
+	return n
+}
+
+// first is the main program as its mappings tell: the first file with code. It has no
+// number where there is none.
+func (g *program) first(c *counter) (int32, bool) {
+	g.open(c)
+	for _, m := range g.table.Load().All() {
+		if m.IsFile() && m.Perm&maps.Exec != 0 {
+			f := unwind.Frame{PC: m.Start, Interrupted: true, Module: g.set.Find(m.Start)}
+			if f.Module == nil {
+				return 0, false
+			}
+			return g.place(c.book, &f), true
+		}
+	}
+	return 0, false
+}
+
+// sleepKey names a sleeping stack by all that decides what a walk of it gives.
+func (c *counter) sleepKey(call *snapshot.Syscall, copied *tracer.Copy) uint64 {
+	h := &c.hash
+	h.Reset()
+	var head [24]byte
+	for i, v := range []uint64{uint64(call.SP), uint64(call.PC), uint64(call.Number)} {
+		for k := range 8 {
+			head[8*i+k] = byte(v >> (8 * k))
+		}
+	}
+	h.Write(head[:])
+	stack := copied.Thread.Stack
+	if call.SP > stack.Start && call.SP < stack.End() {
+		stack.Data = stack.Data[call.SP-stack.Start:] // below SP lies nothing of a sleeper
+	}
+	h.Write(stack.Data)
+	return h.Sum64()
+}

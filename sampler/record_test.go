@@ -1,0 +1,284 @@
+package sampler
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// busy runs all the time: the first half of each second at 0x2000, then at 0x3000.
+func busy(now time.Duration) view {
+	pc := uint64(0x2000)
+	if now%time.Second >= time.Second/2 {
+		pc = 0x3000
+	}
+	return view{stack: []uint64{pc, 0x4000}, switches: uint64(now), cpu: now}
+}
+
+// parked sleeps all the time.
+func parked(time.Duration) view { return view{stack: []uint64{0x5000, 0x4000}, asleep: true} }
+
+func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		rate float64
+		late time.Duration // how long each stop of the busy thread takes
+	}{
+		{"99 a second", 99, 0},
+		{"late looks", 99, 35 * time.Millisecond},
+		{"one a second", 1, 0},
+		{"as fast as it goes", 0, time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(10*time.Second + 3*time.Millisecond)
+			p := f.process(1)
+			p.threads[1] = func(now time.Duration) view { v := busy(now); v.pause = tt.late; return v }
+			p.threads[2] = parked
+			got, s, _ := drawn(t, f, Options{Rate: tt.rate, KeepOrder: true})
+			for _, tid := range []int{1, 2} {
+				if _, wall, _ := amounts(got, tid, 0); wall != s.Elapsed {
+					t.Errorf("thread %d: wall %v, want %v", tid, wall, s.Elapsed)
+				}
+			}
+			var ordered time.Duration
+			for _, r := range got.Runs {
+				ordered += r.For
+			}
+			if ordered != 2*s.Elapsed {
+				t.Errorf("runs: %v in all, want %v", ordered, 2*s.Elapsed)
+			}
+			if tt.rate > 0 {
+				cells := uint64(math.Ceil(s.Elapsed.Seconds() * tt.rate))
+				if n := s.Ticks + s.LateTicks; n+4 < cells || n > cells+1 { // a late look may reach over the end
+					t.Errorf("%d rounds made, %d missed: want %d in all", s.Ticks, s.LateTicks, cells)
+				}
+			}
+		})
+	}
+}
+
+func TestParkedThreadsAreAskedSeldomAndCopiedOnce(t *testing.T) {
+	f := newFake(20 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	for tid := 2; tid <= 1001; tid++ {
+		p.threads[tid] = parked
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	for tid := 2; tid <= 1001; tid++ {
+		if f.peeks[tid] != 1 || f.stops[tid] != 0 {
+			t.Fatalf("thread %d: %d copies, %d stops, want one and none", tid, f.peeks[tid], f.stops[tid])
+		}
+		if _, wall, cpu := amounts(got, tid, 0x5000); tid%100 == 2 && (wall != s.Elapsed || cpu != 0) {
+			t.Errorf("thread %d: wall %v, cpu %v, want %v and none", tid, wall, cpu, s.Elapsed)
+		}
+	}
+	if most := int(s.Ticks) * 1000 / 3; f.asked > most+200*1000 {
+		t.Errorf("counters were read %d times in %d rounds, want at most %d", f.asked, s.Ticks, most)
+	}
+}
+
+func TestSleeperIsStoppedOnceForItsRegisters(t *testing.T) {
+	f := newFake(3 * time.Second)
+	p := f.process(1)
+	p.threads[1] = func(time.Duration) view { return view{stack: []uint64{0x5000, 0x4000}, asleep: true, needs: true} }
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if f.peeks[1] != 1 || f.stops[1] != 1 || s.Stops != 1 {
+		t.Errorf("%d copies, %d stops, %d told, want 1 of each", f.peeks[1], f.stops[1], s.Stops)
+	}
+	if _, wall, _ := amounts(got, 1, 0x5000); wall != s.Elapsed {
+		t.Errorf("wall %v, want %v", wall, s.Elapsed)
+	}
+}
+
+// TestBurstsGetTheirShares draws a program that computes 3 ms (half of it in 0x2000, 30 % in
+// 0x2100, 20 % in 0x2200) and sleeps a little more than 7 ms.
+func TestBurstsGetTheirShares(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cycle time.Duration
+	}{
+		{"cycle near the period", 10090 * time.Microsecond},
+		{"cycle is the period", 10101010 * time.Nanosecond},
+		{"cycle of three periods", 30303030 * time.Nanosecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(200 * time.Second)
+			f.process(1).threads[1] = func(now time.Duration) view {
+				cycles, at := now/tt.cycle, now%tt.cycle
+				v := view{switches: uint64(cycles), cpu: cycles * 3 * time.Millisecond}
+				switch {
+				case at < 1500*time.Microsecond:
+					v.stack = []uint64{0x2000, 0x4000}
+				case at < 2400*time.Microsecond:
+					v.stack = []uint64{0x2100, 0x4000}
+				case at < 3*time.Millisecond:
+					v.stack = []uint64{0x2200, 0x4000}
+				default:
+					v.stack, v.asleep, at = []uint64{0x5000, 0x4000}, true, 3*time.Millisecond
+				}
+				v.cpu += at
+				return v
+			}
+			got, s, _ := drawn(t, f, Options{Rate: 99})
+			_, _, all := amounts(got, 1, 0)
+			want := s.Elapsed * 3 * time.Millisecond / tt.cycle / time.Nanosecond
+			if d := all - want; d < -20*time.Millisecond || d > 20*time.Millisecond {
+				t.Errorf("cpu %v in all, want %v", all, want)
+			}
+			for pc, share := range map[uint64]float64{0x2000: 50, 0x2100: 30, 0x2200: 20} {
+				_, wall, cpu := amounts(got, 1, pc)
+				wantWall := share / 100 * float64(3*time.Millisecond) / float64(tt.cycle) * 100
+				gotCPU, gotWall := 100*float64(cpu)/float64(all), 100*float64(wall)/float64(s.Elapsed)
+				if math.Abs(gotCPU-share) > 2 || math.Abs(gotWall-wantWall) > 1 {
+					t.Errorf("at %#x: cpu %.1f%%, wall %.1f%%, want %.1f%% and %.1f%%", pc, gotCPU, gotWall, share, wantWall)
+				}
+			}
+		})
+	}
+}
+
+func TestThreadThatNeverIsCaughtRunning(t *testing.T) {
+	f := newFake(5 * time.Second)
+	f.process(1).threads[1] = func(now time.Duration) view {
+		return view{stack: []uint64{0x5000}, asleep: true, switches: uint64(now / time.Second), cpu: now / time.Second * time.Millisecond}
+	}
+	got, _, _ := drawn(t, f, Options{Rate: 99})
+	for i, s := range got.Samples {
+		if fr := got.Frames[got.Tree.Frame(s.Stack)]; fr.Func == wordBetween {
+			if v := got.Value(i); v[2] != int64(4*time.Millisecond) && v[2] != int64(5*time.Millisecond) || v[1] != 0 {
+				t.Errorf("%s: got %v, want 4 ms of cpu", wordBetween, v)
+			}
+			return
+		}
+	}
+	t.Errorf("no stack %q", wordBetween)
+}
+
+func TestThreadsAndChildrenAppearAndEnd(t *testing.T) {
+	f := newFake(4 * time.Second)
+	p := f.process(1)
+	p.threads[1] = func(now time.Duration) view {
+		if now >= time.Second && f.last == 100 { // it starts a thread and a process
+			p.threads[101] = func(now time.Duration) view { v := busy(now); v.gone = now >= 2*time.Second; return v }
+			q := f.process(102)
+			q.threads[102] = func(now time.Duration) view { v := busy(now); v.gone = now >= 2*time.Second; return v }
+			f.kin[101], f.kin[102] = [2]int{1, 0}, [2]int{102, 1}
+			f.last = 102
+		}
+		return parked(now)
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99, Children: true})
+	for _, tid := range []int{101, 102} {
+		if _, wall, _ := amounts(got, tid, 0); wall < 980*time.Millisecond || wall > 1020*time.Millisecond {
+			t.Errorf("thread %d: wall %v, want 1 s and no more than two periods less or more", tid, wall)
+		}
+	}
+	if s.Ended != 1 || s.Processes != 1 {
+		t.Errorf("%d processes ended, %d left, want 1 and 1", s.Ended, s.Processes)
+	}
+}
+
+func TestExecMakesAnotherTask(t *testing.T) {
+	f := newFake(2 * time.Second)
+	p := f.process(1)
+	done := false
+	p.threads[1] = func(now time.Duration) view {
+		if now >= time.Second && !done {
+			done, p.replaced, p.comm = true, true, "q"
+		}
+		return busy(now)
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	wall := map[string]time.Duration{}
+	for i, sample := range got.Samples {
+		wall[got.Tasks[sample.Task].Process] += time.Duration(got.Value(i)[1])
+	}
+	if len(wall) != 2 || wall["p"]+wall["q"] < s.Elapsed-11*time.Millisecond || wall["q"] < 980*time.Millisecond {
+		t.Errorf("got %v, want p and q with a second each", wall)
+	}
+}
+
+func TestRunningOnly(t *testing.T) {
+	f := newFake(4 * time.Second)
+	p := f.process(1)
+	p.threads[1], p.threads[2] = busy, parked
+	got, s, _ := drawn(t, f, Options{Rate: 99, RunningOnly: true})
+	if _, wall, _ := amounts(got, 2, 0); wall != 0 || f.peeks[2] != 0 || f.stops[2] != 0 {
+		t.Errorf("parked thread: wall %v, %d copies, %d stops, want none", wall, f.peeks[2], f.stops[2])
+	}
+	if _, wall, _ := amounts(got, 1, 0); wall != s.Elapsed {
+		t.Errorf("busy thread: wall %v, want %v", wall, s.Elapsed)
+	}
+}
+
+func TestBackOffIsTold(t *testing.T) {
+	f := newFake(8 * time.Second)
+	f.process(1).threads[1] = busy
+	f.cpu = func(now time.Duration) time.Duration { return now / 10 } // ten times what is allowed
+	_, s, _ := drawn(t, f, Options{Rate: 99, MaxOverhead: 0.01})
+	if s.BackedOff < 3 || s.Rate > 60 || len(s.Notes) != 1 {
+		t.Errorf("lowered %d times, %.1f rounds a second, notes %q", s.BackedOff, s.Rate, s.Notes)
+	}
+}
+
+// TestTakesAddUp takes twice while the recording goes on, and once after it.
+func TestTakesAddUp(t *testing.T) {
+	f := newFake(6 * time.Second)
+	p := f.process(1)
+	p.threads[2] = parked
+	var r *Recorder
+	taken := make(chan time.Duration, 2)
+	next := 2 * time.Second
+	p.threads[1] = func(now time.Duration) view {
+		if now >= next && next < 6*time.Second {
+			next += 2 * time.Second
+			asked := make(chan struct{})
+			go func() {
+				close(asked)
+				got, err := r.Take()
+				if err != nil {
+					t.Error(err)
+				}
+				_, wall, _ := amounts(got, 0, 0)
+				taken <- wall
+			}()
+			<-asked
+		}
+		return busy(now)
+	}
+	r = newRecorder(Options{Rate: 99}, f)
+	defer r.Close()
+	got, s := finish(t, r, f)
+	_, wall, _ := amounts(got, 0, 0)
+	wall += <-taken + <-taken
+	if wall != 2*s.Elapsed {
+		t.Errorf("three takes: wall %v in all, want %v", wall, 2*s.Elapsed)
+	}
+}
+
+// A fault of ours on one stack must end neither the recording nor who draws it on a terminal.
+func TestFaultCostsOneLook(t *testing.T) {
+	f := newFake(5 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	p.threads[2] = func(now time.Duration) view {
+		v := busy(now)
+		if now > time.Second && now < 2*time.Second {
+			v.stack = append([]uint64{faulty}, v.stack...)
+		}
+		return v
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if _, wall, _ := amounts(got, 1, 0); wall != s.Elapsed {
+		t.Errorf("the other thread: wall %v, want %v", wall, s.Elapsed)
+	}
+	if _, wall, _ := amounts(got, 2, 0); wall < 3*time.Second {
+		t.Errorf("the thread itself: wall %v, want most of %v", wall, s.Elapsed)
+	}
+	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
+		t.Errorf("notes %q do not tell", s.Notes)
+	}
+}

@@ -1,0 +1,307 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+const (
+	// copies is how many looks may wait to be walked. A Copy takes 64 KiB at first.
+	copies = 128
+	// queued is how many looks may wait to be counted, those without a copy too.
+	queued = 1 << 12
+	// stay is how far the next round may be to be waited for on the OS thread. To leave it wakes
+	// three threads, which may take the CPU from the one that is recorded.
+	stay = 25 * time.Millisecond
+	// turn bounds the time spent on the OS thread in one go.
+	turn = 100 * time.Millisecond
+)
+
+// moveEvery is how often the OS thread goes to the CPU of the one thread that it looks at as fast
+// as it can: woken there it need not wake another CPU.
+const moveEvery = 5 * time.Millisecond
+
+// ErrNothing says that no process was given to be recorded.
+var ErrNothing = errors.New("no process to record")
+
+// Recorder records processes. Its methods may be called from any goroutine.
+type Recorder struct {
+	opt     Options
+	sys     system
+	looks   batches
+	counted chan struct{} // closed when the counter has ended
+	counter *counter
+	asked   chan func()  // what Run is to do between two rounds
+	asking  atomic.Int32 // how many wait for that
+	draw    func() float64
+
+	driving sync.Mutex // held by who uses the ticker: Run, or others while that does not run
+	ticker  *ticker
+	naming  namer
+	ended   chan struct{} // closed when Run has ended
+
+	mu      sync.Mutex // guards what follows
+	running bool
+	over    bool // Run has ended
+	closed  bool
+	begun   time.Duration
+	stats   Stats
+	cpu     time.Duration // own, when Run began
+	extra   notes         // of others than the ticker
+}
+
+// New returns a Recorder. The caller closes it.
+func New(opt Options) *Recorder { return newRecorder(opt, newLive(opt)) }
+
+func newRecorder(opt Options, sys system) *Recorder {
+	free := make(chan *tracer.Copy, copies)
+	for range copies {
+		free <- new(tracer.Copy)
+	}
+	r := &Recorder{opt: opt, sys: sys, looks: newBatches(), counted: make(chan struct{}),
+		asked: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
+	r.ticker = newTicker(sys, &r.opt, r.looks, free)
+	r.counter = newCounter(&r.opt, sys.Now, free)
+	r.naming = newNamer(&r.opt)
+	go func() {
+		defer close(r.counted)
+		r.looks.each(r.count)
+	}()
+	return r
+}
+
+// count takes one look into account. A fault of ours in it, as of a parser on bytes that no test
+// had, costs that look and is told: whoever draws on a terminal must not be ended by it.
+func (r *Recorder) count(l *look) {
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		r.mu.Lock()
+		r.extra.add("fault", "a stack was lost to a fault of fpstack, please report it: %v", fault)
+		r.mu.Unlock()
+		if l.copied != nil {
+			r.counter.free <- l.copied
+		}
+	}()
+	r.counter.count(l)
+}
+
+// Add begins to follow process pid, and those below it if Options.Children says so. It stops
+// nothing.
+//
+// It fails as tracer.Open does.
+func (r *Recorder) Add(pid int) error {
+	var err error
+	r.drive(func() { err = r.ticker.add(pid, false) })
+	return err
+}
+
+// drive runs f where the ticker may be used.
+func (r *Recorder) drive(f func()) {
+	for {
+		if r.driving.TryLock() {
+			defer r.driving.Unlock()
+			f()
+			return
+		}
+		done := make(chan struct{})
+		r.asking.Add(1)
+		select {
+		case r.asked <- func() { defer close(done); f() }:
+			r.asking.Add(-1)
+			<-done
+			return
+		case <-r.ended:
+			r.asking.Add(-1)
+			r.driving.Lock()
+			defer r.driving.Unlock()
+			f()
+			return
+		case <-time.After(10 * time.Millisecond): // another Add or Take held it
+			r.asking.Add(-1)
+		}
+	}
+}
+
+// Run records until ctx ends or every process has ended; both are no error. It runs once.
+//
+// It fails with ErrNothing if there is no process, or with the reason why the last process
+// could not be looked at, if nothing was recorded.
+func (r *Recorder) Run(ctx context.Context) error {
+	r.mu.Lock()
+	if r.running || r.over {
+		r.mu.Unlock()
+		return errors.New("a Recorder runs once")
+	}
+	r.running = true
+	r.mu.Unlock()
+	r.driving.Lock()
+	defer r.driving.Unlock()
+	defer close(r.ended)
+	defer func() {
+		r.mu.Lock()
+		r.running, r.over = false, true
+		r.mu.Unlock()
+	}()
+	k := r.ticker
+	begin := r.sys.Now()
+	k.begin(begin)
+	r.mu.Lock()
+	r.begun, r.cpu = begin, r.sys.OwnCPU()
+	r.mu.Unlock()
+	if len(k.processes) == 0 {
+		return ErrNothing
+	}
+	r.rounds(ctx, begin)
+	k.settle(r.sys.Now())
+	r.publish()
+	if k.failed != nil && len(k.processes) == 0 && k.counted.samples == 0 {
+		return fmt.Errorf("record: %w", k.failed)
+	}
+	return nil
+}
+
+// rounds makes rounds of looks until the end.
+func (r *Recorder) rounds(ctx context.Context, begin time.Duration) {
+	k := r.ticker
+	plan := newSchedule(r.opt.Rate, r.draw)
+	plan.origin = begin
+	money := budget{limit: r.opt.MaxOverhead, wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
+	due := plan.next(r.sys.Now())
+	for ctx.Err() == nil && len(k.processes) > 0 {
+		if !r.rest(ctx, due) {
+			return
+		}
+		r.sys.Do(func() { due = r.burst(ctx, &plan, due) })
+		money.wanted = r.opt.Rate // SetRate may have changed it
+		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.stood.sum, k.ran}); rate != plan.rate {
+			plan.setRate(rate)
+			due = plan.next(r.sys.Now())
+			if over != nil {
+				k.notes.add("backed off", "sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads stood %.2f%% of their time; the limit is %.1f%%",
+					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stood, 100*r.opt.MaxOverhead)
+			}
+		}
+		k.counted.lowered = money.lowered
+		r.publish()
+	}
+}
+
+// rest waits for the round that is due, and does meanwhile what others ask for. It is false
+// when ctx has ended.
+func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
+	for {
+		wait := due - r.sys.Now()
+		if wait <= 0 {
+			select {
+			case f := <-r.asked:
+				f()
+			default:
+			}
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case f := <-r.asked:
+			f()
+		case <-r.sys.After(wait):
+		}
+	}
+}
+
+// burst makes the round that is due, and those that follow at once, on the OS thread. It
+// returns when the next is due.
+func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration) time.Duration {
+	k := r.ticker
+	defer k.handOver()
+	moved := time.Duration(-moveEvery)
+	for until := r.sys.Now() + turn; ; {
+		now := r.sys.Now()
+		for ; now < due; now = r.sys.Now() {
+			r.sys.Pause(due - now)
+		}
+		upto, missed := plan.reached(now)
+		k.counted.late += missed
+		k.tick(now, upto, plan.period())
+		now = r.sys.Now()
+		due = plan.next(now)
+		if r.opt.Rate == 0 && k.runners == 1 && now >= moved+moveEvery {
+			moved = now
+			k.runs.watch.Near()
+		}
+		if due > now+stay || now >= until || r.asking.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+			return due
+		}
+	}
+}
+
+// publish makes the counts readable for others.
+func (r *Recorder) publish() {
+	k := r.ticker
+	now, cpu := r.sys.Now(), r.sys.OwnCPU()
+	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
+		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Processes: len(k.processes), Ended: k.ended,
+		PauseP50: k.stood.median(), PauseMax: k.stood.max, BackedOff: k.counted.lowered, Wanted: r.opt.Rate, Notes: k.notes.all()}
+	for _, p := range k.processes {
+		s.Threads += len(p.threads)
+	}
+	if k.ran > 0 {
+		s.Stood = float64(k.stood.sum) / float64(k.ran)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.Elapsed = now - r.begun
+	if s.Elapsed > 0 {
+		s.Overhead = float64(cpu-r.cpu) / float64(s.Elapsed)
+		s.Rate = float64(s.Ticks) / s.Elapsed.Seconds()
+	}
+	r.stats = s
+}
+
+// Stats returns the counts so far: those of the last round.
+func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	out := &r.counter.out
+	s.Cut, s.Inferred = out.cut.Load(), out.inferred.Load()
+	s.Notes = append(append([]string(nil), s.Notes...), r.extra.all()...)
+	if out.full.Load() {
+		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))
+	}
+	if out.dropped.Load() {
+		s.Notes = append(s.Notes, "the order of stacks was dropped: it would have taken too much memory")
+	}
+	return s
+}
+
+// Close gives up all processes. No method may be called afterwards.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	r.mu.Unlock()
+	r.driving.Lock()
+	for _, p := range r.ticker.processes {
+		p.gone = true
+	}
+	r.ticker.sweep()
+	r.ticker.handOver()
+	r.driving.Unlock()
+	close(r.looks.full)
+	<-r.counted
+	return errors.Join(r.sys.Close(), r.counter.files.Close())
+}

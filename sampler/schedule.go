@@ -1,0 +1,95 @@
+package sampler
+
+import (
+	"math"
+	"time"
+)
+
+// schedule cuts time into cells of one period, on an absolute grid, and chooses one moment in
+// each for a round of looks. The moment is drawn anew for each cell: a fixed distance would
+// see a program that works in the same rhythm always in the same place.
+//
+// A cell has sixteen parts, and of sixteen cells in a row each is looked at in another part, in
+// an order that is drawn: a program whose rhythm is near ours is then seen evenly also in a
+// short recording, where moments that know nothing of one another leave gaps and heaps. Each
+// moment by itself is still as likely as any other.
+// Source: Latin hypercube sampling, McKay, Beckman, Conover, Technometrics 21, 1979.
+//
+// All times count from the begin of the recording. A rate of 0 has no cells.
+type schedule struct {
+	rate   float64
+	origin time.Duration
+	cell   int64 // of the round that was made or is due, -1 before the first
+	draw   func() float64
+	parts  [parts]uint8 // the order of parts in this row of cells
+	used   int          // how many of them were used
+}
+
+// parts is how many parts a cell has.
+const parts = 16
+
+func newSchedule(rate float64, draw func() float64) schedule {
+	return schedule{rate: rate, cell: -1, draw: draw}
+}
+
+// start is where a cell begins. It is computed from the origin, so that errors do not add up.
+func (s *schedule) start(cell int64) time.Duration {
+	return s.origin + time.Duration(math.Round(float64(cell)/s.rate*float64(time.Second)))
+}
+
+// period is the length of a cell, 0 if there are none.
+func (s *schedule) period() time.Duration {
+	if s.rate == 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Second) / s.rate)
+}
+
+// next goes to the next cell and returns the moment in it that is due.
+func (s *schedule) next(now time.Duration) time.Duration {
+	if s.rate == 0 {
+		return now
+	}
+	s.cell++
+	from, to := s.start(s.cell), s.start(s.cell+1)
+	return from + time.Duration(s.moment()*float64(to-from))
+}
+
+// moment draws where in its cell the next round is, from 0 to 1.
+func (s *schedule) moment() float64 {
+	if s.used == 0 {
+		for i := range s.parts {
+			j := int(s.draw() * float64(i+1)) // inside-out, Knuth's algorithm P
+			s.parts[i] = s.parts[j]
+			s.parts[j] = uint8(i)
+		}
+	}
+	part := s.parts[s.used]
+	s.used = (s.used + 1) % parts
+	return (float64(part) + s.draw()) / parts
+}
+
+// reached tells until when the round made at now stands for, and how many cells went by
+// without one.
+func (s *schedule) reached(now time.Duration) (upto time.Duration, missed uint64) {
+	if s.rate == 0 {
+		return now, 0
+	}
+	for now >= s.start(s.cell+1) {
+		// In one step: a machine may have slept for hours.
+		skip := max(1, int64(float64(now-s.start(s.cell+1))/float64(time.Second)*s.rate))
+		s.cell += skip
+		missed += uint64(skip)
+	}
+	return s.start(s.cell + 1), missed
+}
+
+// setRate begins a new grid where the current cell ends.
+func (s *schedule) setRate(rate float64) {
+	if rate == s.rate || s.rate == 0 || rate <= 0 {
+		return
+	}
+	s.origin = s.start(s.cell + 1)
+	s.cell = -1
+	s.rate = rate
+}

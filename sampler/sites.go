@@ -1,0 +1,152 @@
+package sampler
+
+import (
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// site is what a physical stack is made of: a place in code without the process it was seen
+// in, or a word of our own.
+type site struct {
+	module      int32 // index in book.modules; below 0: in no module
+	interrupted bool  // addr is where a thread was interrupted, not a return address
+	signal      bool  // a signal trampoline
+	kind        siteKind
+	addr        uint64 // as linked in module, or as in the process; index of words
+}
+
+// siteKind says what a site is.
+type siteKind uint8
+
+const (
+	codeSite siteKind = iota
+	callSite          // the system call words[addr]
+	wordSite          // words[addr], for what is no frame
+)
+
+// place is one module as all processes share it.
+type place struct {
+	m          *module.Module // the first that was met; its set may be gone, its bytes are not
+	start, end mem.Addr       // of its mapping with code, where m is
+	offset     int64
+}
+
+// identity tells whether modules of two processes are one: the same file with the same build
+// id. What has no file is one only with a build id (the vDSO).
+type identity struct {
+	dev, inode uint64
+	path       string
+	build      string
+}
+
+// Bounds of a book. Behind them a stack is replaced by a word that says so.
+const (
+	maxNodes = 4 << 20
+	maxSites = 1 << 18
+	maxWords = 1 << 12
+)
+
+// book keeps each physical frame and each stack once. It belongs to the counting goroutine.
+// What was appended to its slices is never changed, so that a naming goroutine may read a
+// slice as it was.
+type book struct {
+	tree    profile.Tree
+	sites   []site
+	index   map[site]profile.FrameID
+	words   []string
+	word    map[string]int
+	places  []place
+	placeOf map[identity]int32
+	full    bool // a stack was left out
+	limit   int  // nodes
+}
+
+func newBook() *book {
+	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{}, limit: maxNodes}
+}
+
+// frame returns the id of a site, made if need be; false if there is no room.
+func (b *book) frame(s site) (profile.FrameID, bool) {
+	id, ok := b.index[s]
+	if ok {
+		return id, true
+	}
+	if len(b.sites) >= maxSites && s.kind == codeSite {
+		return 0, false
+	}
+	id = profile.FrameID(len(b.sites))
+	b.sites = append(b.sites, s)
+	b.index[s] = id
+	return id, true
+}
+
+// said returns the stack with one word as its only frame, or below parent.
+func (b *book) said(parent profile.NodeID, kind siteKind, text string) profile.NodeID {
+	i, ok := b.word[text]
+	if !ok {
+		if len(b.words) >= maxWords { // names of calls are few; this is never met
+			return parent
+		}
+		i = len(b.words)
+		b.words = append(b.words, text)
+		b.word[text] = i
+	}
+	f, _ := b.frame(site{module: -1, kind: kind, addr: uint64(i)})
+	return b.tree.Child(parent, f)
+}
+
+// The words for what is no frame.
+const (
+	wordTooMany = "(too many stacks)"
+	wordBetween = "(ran between looks)"
+	wordNoStack = "(no user stack)"
+	wordUnseen  = "(stack not copied)"
+)
+
+// stack returns the stack of s, seen in the program with that number. Its outermost frame says
+// so if the walk did not reach the root.
+func (b *book) stack(s *unwind.Stack, program int32, moduleOf func(*unwind.Frame) int32) profile.NodeID {
+	if b.tree.Len()+len(s.Frames) > b.limit {
+		return b.tooMany()
+	}
+	node := profile.NodeID(0)
+	switch {
+	case s.Stop == unwind.NoContext || len(s.Frames) == 0:
+		return b.said(0, wordSite, wordNoStack)
+	case s.Stop != unwind.Root:
+		node = b.said(0, wordSite, "(stack cut: "+s.Stop.String()+")")
+	}
+	for i := len(s.Frames) - 1; i >= 0; i-- {
+		f := &s.Frames[i]
+		at := site{module: moduleOf(f), interrupted: f.Interrupted, signal: f.Signal, addr: uint64(f.PC)}
+		if f.Module != nil {
+			at.addr = uint64(f.Module.Vaddr(f.PC))
+		} else {
+			at.module = -1 - program // an address means something in its own process alone
+		}
+		id, ok := b.frame(at)
+		if !ok {
+			return b.tooMany()
+		}
+		node = b.tree.Child(node, id)
+	}
+	return node
+}
+
+func (b *book) tooMany() profile.NodeID {
+	b.full = true
+	return b.said(0, wordSite, wordTooMany)
+}
+
+// place returns the number of the module that f lies in, made if need be.
+func (b *book) place(id identity, make func() place) int32 {
+	n, ok := b.placeOf[id]
+	if !ok {
+		n = int32(len(b.places))
+		b.places = append(b.places, make())
+		b.placeOf[id] = n
+	}
+	return n
+}

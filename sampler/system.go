@@ -1,0 +1,102 @@
+package sampler
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// system is the machine as the sampler sees it: live.go has the real one, tests draw theirs.
+type system interface {
+	opener
+	looker
+	clock
+}
+
+// opener finds processes.
+type opener interface {
+	// Open opens a process to be followed.
+	Open(pid int) (target, error)
+	// LastID is the id given last to a process or thread.
+	LastID() (int, error)
+	// Kin tells what has that id: the process that a thread belongs to, and that one's parent.
+	Kin(id int) (pid, parent int, err error)
+}
+
+// looker is the OS thread that stops threads: see tracer.Looker.
+type looker interface {
+	Do(f func())
+	Dirty() bool
+	Close() error
+}
+
+// clock tells the time and lets it pass.
+type clock interface {
+	ticking
+	// After sends once d has passed, at once for none.
+	After(d time.Duration) <-chan time.Time
+	// Pause sleeps on the OS thread of the looker, inside of Do; it may end early.
+	Pause(d time.Duration)
+}
+
+// ticking tells times: both count from some moment before the recording.
+type ticking interface {
+	Now() time.Duration
+	// OwnCPU is the CPU time that this program has taken.
+	OwnCPU() time.Duration
+}
+
+// target is a process that is followed.
+type target interface {
+	kinship
+	image
+	Watch(tid int) (watch, error)
+	Close() error
+}
+
+// kinship tells of which threads a process is made and what it has started.
+type kinship interface {
+	PID() int
+	ThreadIDs() ([]int, error)
+	Children() ([]int, error)
+}
+
+// image is the program that a process runs.
+type image interface {
+	mem.Reader
+	Replaced() bool
+	Reopen() error
+	Maps() (*maps.Table, error)
+	// Walker makes what walks its stacks, and finds their modules.
+	Walker(set *module.Set, names unwind.Functions) walker
+	OpenMapping(m *maps.Mapping) (*module.File, error)
+}
+
+// walker is unwind.Walker.
+type walker interface {
+	WalkInto(s *unwind.Stack, t *snapshot.Thread, memory mem.Reader, opt unwind.Options)
+	Renew()
+}
+
+// watch is a thread that is followed.
+type watch interface {
+	counters
+	Peek(c *tracer.Copy, table *maps.Table) error
+	// Stop may be called only inside of looker.Do.
+	Stop(c *tracer.Copy, table *maps.Table) error
+	// Near moves the OS thread of the looker to the thread's CPU, until Do ends.
+	Near()
+	Close() error
+}
+
+// counters tell without a stop what a thread does.
+type counters interface {
+	Counters() (tracer.Counters, error)
+	Asleep() (call snapshot.Syscall, ok bool, err error)
+	State() (state byte, comm string, err error)
+}

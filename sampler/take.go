@@ -1,0 +1,230 @@
+package sampler
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// Take returns everything since the last Take, or since Run began, with names. It may be called
+// while Run goes on, which it does not hold up, and afterwards.
+//
+// The profile is valid by CheckValid, has the values samples, wall and cpu, and belongs to the
+// caller. Its Command is not filled in.
+func (r *Recorder) Take() (*profile.Profile, error) {
+	r.naming.Lock()
+	defer r.naming.Unlock()
+	var e *extract
+	from, to, rate := r.naming.taken, time.Duration(0), 0.0
+	done := make(chan struct{})
+	r.drive(func() {
+		r.mu.Lock()
+		from, to = max(from, r.begun), r.begun+r.stats.Elapsed
+		final := !r.running
+		r.mu.Unlock()
+		if !final {
+			to = r.sys.Now()
+		}
+		for _, p := range r.ticker.processes {
+			for _, t := range p.threads {
+				r.ticker.flush(t)
+			}
+		}
+		rate = r.opt.Rate
+		r.ticker.tell(look{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
+	})
+	<-done
+	p, err := r.naming.name(e, from)
+	if err != nil {
+		r.mu.Lock()
+		r.extra.add("names", "names are missing: %v", err)
+		r.mu.Unlock()
+	}
+	r.naming.taken = to
+	p.Start = time.Now().Add(from - r.sys.Now())
+	p.Duration = to - from
+	if rate > 0 {
+		p.Period = time.Duration(float64(time.Second) / rate)
+	}
+	p.PeriodType, p.Default = profile.WallTime, 1
+	if r.opt.Mode == CPU {
+		p.PeriodType, p.Default = profile.CPUTime, 2
+	}
+	return p, p.CheckValid()
+}
+
+// namer turns extracts into profiles and keeps the names it has found.
+type namer struct {
+	sync.Mutex
+	taken      time.Duration // until when was taken
+	names      *resolve.Names
+	generation int
+	sites      map[profile.FrameID][]profile.Frame // Module is a place, -1 for none
+	modules    map[int32]profile.Module
+}
+
+func newNamer(opt *Options) namer {
+	return namer{names: resolve.New(nil, opt.Names), sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
+}
+
+// draft is a profile that is being made of an extract.
+type draft struct {
+	*profile.Builder
+	n       *namer
+	e       *extract
+	module  map[int32]int // place -> index in Modules
+	logical []profile.NodeID
+	frames  map[profile.FrameID][]profile.FrameID // of a site
+}
+
+// name makes the profile of e. An error says which names may be missing.
+func (n *namer) name(e *extract, from time.Duration) (*profile.Profile, error) {
+	if e.generation != n.generation {
+		n.generation = e.generation
+		clear(n.sites)
+	}
+	n.lookUp(e)
+	d := &draft{profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime), n, e,
+		map[int32]int{}, make([]profile.NodeID, e.tree.Len()), map[profile.FrameID][]profile.FrameID{}}
+	if e.main >= 0 {
+		d.place(e.main)
+	}
+	d.stacks()
+	for i := range e.entries {
+		s := &e.entries[i]
+		d.Add(d.logical[s.stack], d.Task(e.tasks[s.task]), s.samples, int64(s.wall), int64(s.cpu))
+	}
+	d.order(from)
+	d.Profile().Tree.Trim()
+	return d.Profile(), n.names.Err()
+}
+
+// stacks makes the tree of logical frames.
+func (d *draft) stacks() {
+	tree, most := &d.Profile().Tree, 0
+	own := true // each site has an outermost logical frame that no other has
+	site := map[profile.FrameID]profile.FrameID{}
+	for n := range d.e.stacks {
+		at := d.e.tree.Frame(n)
+		frames := d.site(at)
+		most += len(frames)
+		if own && len(frames) > 0 {
+			outer := frames[len(frames)-1]
+			if other, ok := site[outer]; !ok {
+				site[outer] = at
+			} else {
+				own = other == at
+			}
+		}
+		own = own && len(frames) > 0
+	}
+	tree.Grow(most)
+	child := tree.Child
+	if own { // then no two stacks become one, and none need be looked for
+		child = tree.Push
+	}
+	for n := range d.e.stacks {
+		at := d.logical[d.e.tree.Parent(n)]
+		frames := d.site(d.e.tree.Frame(n))
+		for j := len(frames) - 1; j >= 0; j-- { // a function calls what was inlined into it
+			at = child(at, frames[j])
+		}
+		d.logical[n] = at
+	}
+}
+
+// order brings the runs into the profile.
+func (d *draft) order(from time.Duration) {
+	p := d.Profile()
+	last := map[int]int{} // task -> its last run
+	for _, r := range d.e.runs {
+		task, stack := d.Task(d.e.tasks[r.task]), d.logical[r.stack]
+		if i, ok := last[task]; ok && p.Runs[i].Stack == stack && p.Runs[i].At+p.Runs[i].For == r.at-from {
+			p.Runs[i].For += r.end - r.at
+			continue
+		}
+		last[task] = len(p.Runs)
+		p.Runs = append(p.Runs, profile.Run{Task: task, Stack: stack, At: r.at - from, For: r.end - r.at})
+	}
+}
+
+// site returns the logical frames of a site, innermost first.
+func (d *draft) site(id profile.FrameID) []profile.FrameID {
+	frames, ok := d.frames[id]
+	if !ok {
+		for _, f := range d.n.sites[id] {
+			if f.Module >= 0 {
+				f.Module = d.place(int32(f.Module))
+			}
+			frames = append(frames, d.Frame(f))
+		}
+		d.frames[id] = frames
+	}
+	return frames
+}
+
+// place returns the index in Modules of a place.
+func (d *draft) place(at int32) int {
+	i, ok := d.module[at]
+	if !ok {
+		p := d.Profile()
+		i = len(p.Modules)
+		p.Modules = append(p.Modules, d.n.module(at, &d.e.places[at]))
+		d.module[at] = i
+	}
+	return i
+}
+
+func (n *namer) module(at int32, p *place) profile.Module {
+	m, ok := n.modules[at]
+	if !ok {
+		m = n.names.Module(p.m)
+		m.Start, m.End, m.Offset = uint64(p.start), uint64(p.end), uint64(p.offset)
+		n.modules[at] = m
+	}
+	return m
+}
+
+// lookUp names the sites of e that have no names yet, each module's in one go.
+func (n *namer) lookUp(e *extract) {
+	var ids []profile.FrameID
+	var ask []unwind.Frame
+	for stack := range e.stacks {
+		frame := e.tree.Frame(stack)
+		if _, ok := n.sites[frame]; ok {
+			continue
+		}
+		s := &e.sites[frame]
+		switch s.kind {
+		case callSite:
+			n.sites[frame] = []profile.Frame{{Kind: profile.Kernel, Func: e.words[s.addr], Module: -1}}
+		case wordSite:
+			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
+		default:
+			n.sites[frame] = nil // asked
+			ids, ask = append(ids, frame), append(ask, s.physical(e))
+		}
+	}
+	for i, frames := range n.names.Frames(ask) {
+		for j := range frames {
+			frames[j].Module = int(max(-1, e.sites[ids[i]].module))
+		}
+		n.sites[ids[i]] = frames
+	}
+	n.names.Forget()
+}
+
+// physical is a site as the walk found it, in the process that its module was first met in.
+func (s *site) physical(e *extract) unwind.Frame {
+	f := unwind.Frame{PC: mem.Addr(s.addr), Interrupted: s.interrupted, Signal: s.signal}
+	if s.module >= 0 {
+		f.Module = e.places[s.module].m
+		f.PC = f.Module.Addr(module.Vaddr(s.addr))
+	}
+	return f
+}

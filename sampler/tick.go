@@ -1,0 +1,423 @@
+package sampler
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+const (
+	// patience is after how many looks without a change a thread counts as a long sleeper.
+	patience = 100
+	// easyPolls is how many long sleepers are looked at in a round, if they are not so many that
+	// it would leave one alone for more than maxEvery rounds.
+	easyPolls = 256
+	maxEvery  = 16
+	// sleepStops bounds the sleepers stopped in one round.
+	sleepStops = 32
+	// bufferWait bounds how long a round waits for the counter.
+	bufferWait = 20 * time.Millisecond
+)
+
+// ticker looks: it reads counters, stops and copies. All its fields belong to the goroutine
+// that calls it.
+type ticker struct {
+	sys   system
+	opt   *Options
+	queue batches
+	batch []look // not handed over yet
+	free  <-chan *tracer.Copy
+
+	processes []*process
+	byPID     map[int]*process
+	refused   map[int]bool // not recorded, told once
+	refusals  int
+	tasks     []profile.Task
+	programs  int32
+	slot      int
+	begun     time.Duration // when the recording began
+	failed    error         // why a process was let go last
+	ended     int
+
+	discovered, listed time.Duration
+	lastID             int
+
+	round   uint64
+	now     time.Duration
+	upto    time.Duration // the last round stands for the time until then
+	before  time.Duration // the one before, at most one period
+	stops   int           // sleepers that may be stopped in this round
+	long    int           // sleepers met that have slept long
+	every   int           // they are looked at in one of so many rounds
+	handed  time.Duration // when looks were handed over last
+	urgent  bool          // the counter should see soon what was looked at
+	waited  bool          // this round waited for the counter
+	runners int           // threads stopped in this round as they ran
+	runs    *thread       // the last of them
+	stood   pauses
+	ran     time.Duration // wall time of samples in which threads ran
+	counted tally
+	notes   notes
+}
+
+// tally is the ticker's part of Stats.
+type tally struct {
+	ticks, late, samples, reused, stops, peeks, lost, lowered uint64
+}
+
+func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
+	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1}
+}
+
+// tick makes one round at now that stands for the time until upto; a new thread's first
+// sample stands for at most period.
+func (k *ticker) tick(now, upto, period time.Duration) {
+	k.now, k.round = now, k.round+1
+	k.stops, k.waited, k.runners = sleepStops, false, 0
+	if period == 0 {
+		k.before = k.upto
+	} else {
+		k.before = max(k.upto, upto-period)
+	}
+	k.upto = k.before // new threads begin here
+	k.discover(now)
+	k.long = 0
+	for _, p := range k.processes {
+		if !p.gone {
+			k.visit(p, upto)
+		}
+	}
+	k.every = min(maxEvery, 1+k.long/easyPolls)
+	k.sweep()
+	k.upto = upto
+	k.counted.ticks++
+	if k.urgent || !k.dense() && now-k.handed >= handEvery {
+		k.handOver()
+	}
+}
+
+// dense tells whether looks follow one another so closely that what hardly changes is not asked
+// for each of them.
+func (k *ticker) dense() bool { return k.opt.Rate == 0 || k.opt.Rate > closeRate }
+
+// askEvery is how often it is asked then.
+const askEvery = 2 * time.Millisecond
+
+// visit looks at one process.
+func (k *ticker) visit(p *process, upto time.Duration) {
+	p.checked = false
+	for _, t := range p.threads {
+		if t.watch == nil {
+			continue
+		}
+		if t.still >= patience {
+			k.long++
+		}
+		k.lookAt(p, t, upto)
+		if p.gone || p.replaced {
+			break
+		}
+	}
+	if p.replaced && !p.gone {
+		p.replaced = false
+		k.replace(p)
+		for _, t := range p.threads {
+			k.lookAt(p, t, upto)
+		}
+	}
+	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return t.watch == nil })
+	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil
+}
+
+// lookAt looks at one thread.
+func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
+	if t.asleep && t.still >= patience && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
+		t.skipped++
+		return
+	}
+	if t.asleep {
+		now, err := t.watch.Counters()
+		if err != nil {
+			k.trouble(p, t, err)
+			return
+		}
+		if t.base.Unmoved(now) && !t.lost {
+			k.unmoved(p, t, now, upto)
+			return
+		}
+	}
+	t.skipped, t.still, t.moved = 0, 0, true
+	if !t.asleep && t.known && k.dense() && k.now-t.asked < askEvery {
+		k.runner(p, t, upto)
+		return
+	}
+	t.asked = k.now
+	if !p.checked { // only what ran can have begun another program
+		p.checked = true
+		if p.target.Replaced() {
+			p.replaced = true
+			return
+		}
+	}
+	call, asleep, err := t.watch.Asleep()
+	switch {
+	case err != nil:
+		k.trouble(p, t, err)
+	case asleep:
+		k.sleeper(p, t, &call, upto)
+	default:
+		k.runner(p, t, upto)
+	}
+}
+
+// unmoved is a thread that has not run since the last look.
+func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.Duration) {
+	if t.own {
+		t.base.CPU, t.own = now.CPU, false // what our stop took is not the thread's
+	}
+	n := 1 + t.skipped
+	t.skipped = 0
+	t.still++
+	k.account(t, int64(n), upto)
+	if !k.opt.running() {
+		k.counted.samples += n
+		k.counted.reused += n
+	}
+	if t.track.wantStop.Load() && k.stops > 0 {
+		k.stops--
+		k.better(p, t)
+	}
+}
+
+// account adds samples of the stack seen last.
+func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
+	switch {
+	case t.lost || !t.known && !k.opt.running():
+		return // for the next sample
+	case t.asleep && k.opt.running():
+		t.upto = upto // it waits, which is not recorded
+		return
+	}
+	if t.samples == 0 {
+		t.from = t.upto
+	}
+	t.samples += samples
+	t.end, t.upto = upto, upto
+}
+
+// flush hands over what the stack seen last has got.
+func (k *ticker) flush(t *thread) {
+	if t.samples > 0 || t.end > t.from || t.cpu > 0 {
+		k.hand(t, look{kind: nothing})
+	}
+}
+
+// hand completes a look and hands it over.
+func (k *ticker) hand(t *thread, l look) {
+	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
+	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
+	k.urgent = k.urgent || l.copied != nil && (l.copied.Stale || l.kind == again || k.now-t.track.program.begun < youth)
+	k.tell(l)
+}
+
+// took notes the CPU time since the last look.
+func (t *thread) took(now tracer.Counters) {
+	t.cpu += max(0, now.CPU-t.base.CPU)
+	t.base, t.own = now, false
+}
+
+// cpuWait is how long a thread must have waited for a CPU to count as waiting when it was looked
+// at. Less may be our own doing: we took the CPU from it.
+const cpuWait = 200 * time.Microsecond
+
+// closeRate is the rate, looks a second, above which looks are dense.
+const closeRate = 2000
+
+// runner stops a thread that runs, or waits for a CPU.
+func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
+	c := k.buffer()
+	if c == nil {
+		k.lose(t)
+		return
+	}
+	before := t.base
+	if !k.dense() {
+		if now, err := t.watch.Counters(); err == nil {
+			before = now
+		}
+	}
+	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
+		k.give(c)
+		k.trouble(p, t, err)
+		return
+	}
+	k.runners, k.runs = k.runners+1, t
+	now := c.Counters
+	if !c.Blocked {
+		now = t.base
+		if !k.dense() || t.asked == k.now {
+			if read, err := t.watch.Counters(); err == nil {
+				now = read
+			}
+		}
+	}
+	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
+	// that it stood because of us.
+	waited := now.Waited - before.Waited
+	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
+	t.took(now)
+	t.asleep = c.Blocked
+	l := look{kind: stopped, copied: c, preempted: waited > cpuWait}
+	if c.Blocked {
+		t.own = true
+	} else {
+		k.ran += upto - t.upto
+	}
+	k.seen(t, l, upto)
+}
+
+// stopped counts a stop in which a thread stood for d.
+func (k *ticker) stopped(d time.Duration) {
+	k.counted.stops++
+	k.stood.add(d)
+}
+
+// sleeper copies a thread that sleeps, without a stop.
+func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto time.Duration) {
+	if k.opt.running() {
+		k.ignore(p, t, upto)
+		return
+	}
+	if call.SP == 0 && call.PC == 0 { // it has ended, or has no user code
+		if state, _, err := t.watch.State(); err != nil || state == 'Z' || state == 'X' {
+			k.endThread(p, t)
+			return
+		}
+	}
+	c := k.buffer()
+	if c == nil {
+		k.lose(t)
+		return
+	}
+	err := t.watch.Peek(c, p.program.table.Load())
+	switch {
+	case err == nil:
+		k.counted.peeks++
+		t.took(c.Counters)
+		t.asleep = true
+		k.seen(t, look{kind: peeked, copied: c, call: *call}, upto)
+	case errors.Is(err, tracer.ErrRan):
+		k.give(c)
+		k.runner(p, t, upto)
+	case isGone(err) || errors.Is(err, tracer.ErrExec):
+		k.give(c)
+		k.trouble(p, t, err)
+	default: // its memory cannot be read; where it waits is known all the same
+		k.give(c)
+		if now, err := t.watch.Counters(); err == nil {
+			t.took(now)
+		}
+		t.asleep = true
+		k.seen(t, look{kind: unseen, call: *call}, upto)
+	}
+}
+
+// ignore leaves out a thread that sleeps. If it is asleep behind its counters, it slept when
+// they were read.
+func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
+	now, err := t.watch.Counters()
+	if err != nil {
+		k.trouble(p, t, err)
+		return
+	}
+	_, asleep, err := t.watch.Asleep()
+	switch {
+	case err != nil:
+		k.trouble(p, t, err)
+	case !asleep:
+		k.runner(p, t, upto)
+	default:
+		t.took(now)
+		t.asleep, t.lost, t.upto = true, false, upto
+	}
+}
+
+// better stops a thread that sleeps since the last look, for the registers.
+func (k *ticker) better(p *process, t *thread) {
+	c := k.buffer()
+	if c == nil {
+		return
+	}
+	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
+		k.give(c)
+		k.trouble(p, t, err)
+		return
+	}
+	k.stopped(c.Pause)
+	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
+	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
+		t.lost = true
+		k.give(c)
+		return
+	}
+	t.base, t.own = c.Counters, true
+	k.hand(t, look{kind: again, copied: c, call: *c.Thread.Syscall})
+}
+
+// seen hands over a look at another stack, which has one sample from now on.
+func (k *ticker) seen(t *thread, l look, upto time.Duration) {
+	k.hand(t, l)
+	t.lost, t.known = false, true
+	k.counted.samples++
+	if t.asleep && k.opt.running() {
+		t.upto = upto
+		return
+	}
+	t.samples, t.from, t.end = 1, t.upto, upto
+	t.upto = upto
+}
+
+// lose leaves a thread's time to its next sample.
+func (k *ticker) lose(t *thread) {
+	k.counted.lost++
+	t.lost = true
+}
+
+// begin tells when the recording begins.
+func (k *ticker) begin(now time.Duration) {
+	k.now, k.begun, k.upto, k.listed = now, now, now, now
+	for _, p := range k.processes {
+		for _, t := range p.threads {
+			t.upto = now
+			if base, err := t.watch.Counters(); err == nil {
+				t.base = base
+			}
+		}
+	}
+}
+
+// settle closes the accounts of all threads at the end of the recording: the last sample of
+// each stands for the time until then, no more and no less.
+func (k *ticker) settle(end time.Duration) {
+	for _, p := range k.processes {
+		for _, t := range p.threads {
+			k.flushUntil(t, end)
+		}
+	}
+}
+
+func (k *ticker) flushUntil(t *thread, end time.Duration) {
+	if t.known && !t.lost && !(t.asleep && k.opt.running()) {
+		if t.samples == 0 {
+			t.from = t.upto
+		}
+		t.samples += int64(t.skipped)
+		t.skipped = 0
+		t.end = max(t.from, end)
+	}
+	k.flush(t)
+}

@@ -1,0 +1,29 @@
+package sampler
+
+import (
+	"errors"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// trouble decides what follows from a look that failed.
+func (k *ticker) trouble(p *process, t *thread, err error) {
+	var traced *tracer.TracedError
+	var held *tracer.NotStoppedError
+	switch {
+	case isGone(err):
+		k.endThread(p, t)
+	case errors.Is(err, tracer.ErrExec):
+		t.lost = true // the next round meets the new program
+	case errors.As(err, &traced):
+		k.notes.add("traced", "process %d cannot be looked at while another traces it: %v", p.target.PID(), err)
+		k.lose(t)
+	case errors.As(err, &held):
+		k.notes.add("held", "thread %d did not stop in time, as others may: %v", t.tid, err)
+		k.lose(t)
+	case errors.Is(err, tracer.ErrDirty):
+		k.lose(t)
+	default:
+		k.letGo(p, err)
+	}
+}

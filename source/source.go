@@ -1,0 +1,138 @@
+// Package source reads the lines of source files that the frames of a dump stand at.
+//
+// The caller gives the views to look through, that of the process before our own, and a dump
+// with files and lines. It is asked while the process may be looked at still, never while it stands.
+//
+// It guarantees that work and memory are bounded whatever the names and files are. Text is that of
+// the files and may hold any bytes.
+package source
+
+import (
+	"bytes"
+	"path"
+	"time"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+)
+
+const (
+	maxSize  = 64 << 20 // bytes of a source file; the largest that people write have some MB
+	maxFiles = 4096     // looked for in one dump
+	maxText  = 512      // bytes of a line that are kept
+)
+
+// View is one view of the file system.
+type View struct {
+	// Open opens a regular file by its absolute path.
+	Open func(path string) (*module.File, error)
+	// ModTime is when the file was changed last, false if that is not known.
+	ModTime func(path string) (time.Time, bool)
+}
+
+// Add puts into d.Sources the line of each frame with around lines before and behind it, where
+// the file is in one of the views; the first that has it counts. A file with a relative name, one
+// that is no regular file, and one of more than 64 MB is left out.
+func Add(d *profile.Dump, around int, views ...View) {
+	wanted := wantedLines(d, around)
+	if len(wanted) == 0 {
+		return
+	}
+	d.Sources = map[string]profile.Source{}
+	for name, w := range wanted {
+		if s, ok := read(name, w, views); ok {
+			d.Sources[name] = s
+		}
+	}
+}
+
+// wanted is what is asked of one file.
+type wanted struct {
+	lines   map[int]bool
+	modules map[string]bool // paths of the objects whose code it is
+}
+
+func wantedLines(d *profile.Dump, around int) map[string]*wanted {
+	files := map[string]*wanted{}
+	for i := range d.Threads {
+		for _, f := range d.Threads[i].Stack.Frames {
+			if !path.IsAbs(f.File) || f.Line <= 0 {
+				continue
+			}
+			w := files[f.File]
+			if w == nil {
+				if len(files) == maxFiles {
+					continue
+				}
+				w = &wanted{map[int]bool{}, map[string]bool{}}
+				files[f.File] = w
+			}
+			for n := f.Line - around; n <= f.Line+around; n++ {
+				w.lines[n] = true
+			}
+			if f.Module >= 0 && f.Module < len(d.Modules) {
+				w.modules[d.Modules[f.Module].Path] = true
+			}
+		}
+	}
+	return files
+}
+
+// read reads the wanted lines of a file from the first view that has it.
+func read(name string, w *wanted, views []View) (profile.Source, bool) {
+	clean := path.Clean(name)
+	for _, v := range views {
+		file, err := v.Open(clean)
+		if err != nil {
+			continue
+		}
+		var s profile.Source
+		if len(file.Data) <= maxSize {
+			err = module.Guard(clean, func() error {
+				s.Lines = lines(file.Data, w.lines)
+				return nil
+			})
+		}
+		if file.Close != nil {
+			file.Close()
+		}
+		if err != nil || len(s.Lines) == 0 {
+			return s, false
+		}
+		s.Newer = newer(clean, w, v)
+		return s, true
+	}
+	return profile.Source{}, false
+}
+
+// lines returns the wanted lines of text, by their numbers from 1.
+func lines(text []byte, want map[int]bool) map[int]string {
+	last := 0
+	for n := range want {
+		last = max(last, n)
+	}
+	out := map[int]string{}
+	for n := 1; n <= last && len(text) > 0; n++ {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		if want[n] {
+			line = bytes.TrimSuffix(line, []byte("\r"))
+			out[n] = string(line[:min(len(line), maxText)])
+		}
+		text = rest
+	}
+	return out
+}
+
+// newer tells whether the file was changed after one of the objects built from it.
+func newer(name string, w *wanted, v View) bool {
+	changed, ok := v.ModTime(name)
+	if !ok {
+		return false
+	}
+	for object := range w.modules {
+		if built, ok := v.ModTime(object); ok && changed.After(built) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+package source
+
+import (
+	"io/fs"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// view holds files with the hour that each was changed at.
+func view(files map[string]string, hours map[string]int) View {
+	return View{
+		Open: func(path string) (*module.File, error) {
+			text, ok := files[path]
+			if !ok {
+				return nil, fs.ErrNotExist
+			}
+			return &module.File{Data: []byte(text), Path: path}, nil
+		},
+		ModTime: func(path string) (time.Time, bool) {
+			h, ok := hours[path]
+			return time.Unix(0, 0).Add(time.Duration(h) * time.Hour), ok
+		},
+	}
+}
+
+func dumpAt(file string, lines ...int) *profile.Dump {
+	d := &profile.Dump{Modules: []profile.Module{{Path: "/bin/p"}}, Threads: make([]profile.Thread, 1)}
+	for _, n := range lines {
+		d.Threads[0].Stack.Frames = append(d.Threads[0].Stack.Frames, profile.Frame{File: file, Line: n})
+	}
+	return d
+}
+
+func TestAdd(t *testing.T) {
+	const five = "one\ntwo\r\nthree\nfour\nfive"
+	theirs := view(map[string]string{"/s/a.c": five, "/s/empty.c": ""}, map[string]int{"/s/a.c": 1, "/bin/p": 2})
+	ours := view(map[string]string{"/s/a.c": "wrong\n", "/s/b.c": five}, map[string]int{"/s/b.c": 3, "/bin/p": 2})
+	for _, c := range []struct {
+		name  string
+		dump  *profile.Dump
+		lines map[int]string // nil: no such file
+		newer bool
+	}{
+		{"in the middle", dumpAt("/s/a.c", 3), map[int]string{2: "two", 3: "three", 4: "four"}, false},
+		{"first line", dumpAt("/s/a.c", 1), map[int]string{1: "one", 2: "two"}, false},
+		{"last line has no newline", dumpAt("/s/a.c", 5), map[int]string{4: "four", 5: "five"}, false},
+		{"behind the end", dumpAt("/s/a.c", 9), nil, false},
+		{"two places overlap", dumpAt("/s/a.c", 1, 2), map[int]string{1: "one", 2: "two", 3: "three"}, false},
+		{"only in our view, and newer than the program", dumpAt("/s/b.c", 1), map[int]string{1: "one", 2: "two"}, true},
+		{"path with dots", dumpAt("/s/x/../a.c", 1), map[int]string{1: "one", 2: "two"}, false},
+		{"relative", dumpAt("s/a.c", 1), nil, false},
+		{"no line", dumpAt("/s/a.c", 0), nil, false},
+		{"not there", dumpAt("/s/c.c", 1), nil, false},
+		{"empty", dumpAt("/s/empty.c", 1), nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			Add(c.dump, 1, theirs, ours)
+			got, ok := c.dump.Sources[c.dump.Threads[0].Stack.Frames[0].File]
+			if ok != (c.lines != nil) || !maps.Equal(got.Lines, c.lines) || got.Newer != c.newer {
+				t.Errorf("got %v, newer %v; want %v, %v", got.Lines, got.Newer, c.lines, c.newer)
+			}
+		})
+	}
+}
+
+func TestLongLinesAreCut(t *testing.T) {
+	d := dumpAt("/s/a.c", 1)
+	Add(d, 0, view(map[string]string{"/s/a.c": strings.Repeat("x", 1<<20)}, nil))
+	if got := len(d.Sources["/s/a.c"].Lines[1]); got != maxText {
+		t.Errorf("%d bytes of a line of 1 MB, want %d", got, maxText)
+	}
+}
+
+func TestLargeFilesAreLeftOut(t *testing.T) {
+	d := dumpAt("/s/a.c", 1)
+	Add(d, 0, view(map[string]string{"/s/a.c": strings.Repeat("\n", maxSize+1)}, nil))
+	if len(d.Sources) != 0 {
+		t.Error("a file of more than 64 MB was read")
+	}
+}

@@ -1,0 +1,97 @@
+package dwarf
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrBudget says that the sections ask for more work than their size justifies.
+var ErrBudget = errors.New("debug information asks for too much work")
+
+// errNoAlt says that names stand in a file that is not at hand.
+var errNoAlt = errors.New("names stand in the supplementary file of dwz (.gnu_debugaltlink), which is not at hand")
+
+// FormatError says which part of a section cannot be right.
+type FormatError struct {
+	Section string
+	Offset  uint64
+	What    string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("parse %s+%#x: %s", e.Section, e.Offset, e.What)
+}
+
+// Bounds. A program stays far below each of them.
+const (
+	maxProblems = 8        // errors kept of one call
+	maxUnits    = 1 << 22  // units of one section
+	maxDepth    = 1 << 12  // entries inside of each other
+	maxInline   = 256      // inlined calls inside of each other
+	maxHops     = 16       // references from an entry to the one with its name
+	maxString   = 16 << 10 // bytes of a name or path
+	maxFiles    = 1 << 20  // files or directories of one line table
+	maxClaims   = 1 << 22  // ranges kept for later calls
+	maxScopes   = 64       // namespaces and classes around a function
+
+	// A call may take baseBudget steps, and budgetFactor for each byte of the sections that it
+	// goes through. A step is about one byte read or one address compared.
+	baseBudget   = 16 << 20
+	budgetFactor = 8
+)
+
+func (d *Data) problem(err error) {
+	if err == nil || len(d.problems) >= maxProblems {
+		return
+	}
+	for _, p := range d.problems {
+		if p.Error() == err.Error() {
+			return
+		}
+	}
+	d.problems = append(d.problems, err)
+}
+
+func (d *Data) malformed(id sectionID, off uint64, format string, args ...any) {
+	d.problem(&FormatError{Section: d.sectionName(id), Offset: off, What: fmt.Sprintf(format, args...)})
+}
+
+// begin makes d and the files that belong to it ready for one call.
+func (d *Data) begin() {
+	d.problems = nil
+	d.left = baseBudget
+	for id := range d.sections {
+		d.left += budgetFactor * len(d.sections[id].data)
+	}
+	for _, other := range d.files() {
+		other.begin()
+	}
+}
+
+// end returns the problems of one call.
+func (d *Data) end() error {
+	errs := d.problems
+	for _, other := range d.files() {
+		errs = append(errs, other.end())
+	}
+	return errors.Join(errs...)
+}
+
+// files are the further files that d has asked, at most maxUnits.
+func (d *Data) files() []*Data {
+	if d.o.Alt == nil {
+		return d.splits
+	}
+	return append(d.splits[:len(d.splits):len(d.splits)], d.o.Alt)
+}
+
+// spend takes n steps from the budget, false if they are not left.
+func (d *Data) spend(n int) bool {
+	if n > d.left {
+		d.left = 0
+		d.problem(ErrBudget)
+		return false
+	}
+	d.left -= n
+	return true
+}

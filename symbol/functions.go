@@ -1,0 +1,76 @@
+package symbol
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fpstack/fpstack/maps/module"
+)
+
+// Function is where one function of a symbol table lies: [Start, End).
+type Function struct {
+	Start, End module.Vaddr
+}
+
+// Functions lists the functions of one symbol table, ".symtab" or ".dynsym", in order of address,
+// one for each. Labels without type and size are no functions, and neither are the parts that
+// a compiler placed apart (".cold"). Where the table gives no size, a function reaches to the next.
+//
+// It lists at most limit of them; the error then says that there are more, or that the table is cut.
+func (t *Table) Functions(name string, limit int) ([]Function, error) {
+	t.open()
+	raw := t.symtab
+	if name == ".dynsym" {
+		raw = t.dynsym
+	}
+	if raw == nil {
+		return nil, t.err
+	}
+	var out []Function
+	err := module.Guard(t.m.Path, func() error {
+		var err error
+		out, err = raw.functions(limit)
+		return err
+	})
+	return out, err
+}
+
+func (t *rawTable) functions(limit int) (out []Function, err error) {
+	err = t.err
+	sized := map[module.Vaddr]bool{}
+	var e entry
+	for i, n := 0, t.count(); i < n; i++ {
+		if !t.read(i, &e) || e.info&0xf == sttNotype && e.size == 0 || isPart(e.nameBytes()) {
+			continue
+		}
+		if len(out) == limit {
+			err = fmt.Errorf("list %s: more than %d functions", t.label, limit)
+			break
+		}
+		if e.size != 0 {
+			sized[vaddr(e.start)] = true
+		}
+		out = append(out, Function{vaddr(e.start), vaddr(e.end)})
+	}
+	slices.SortFunc(out, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
+	out = slices.CompactFunc(out, func(a, b Function) bool { return a.Start == b.Start })
+	for i := range out {
+		if !sized[out[i].Start] && i+1 < len(out) {
+			out[i].End = min(out[i].End, out[i+1].Start)
+		}
+	}
+	return out, err
+}
+
+// isPart tells the names that gcc and clang give to the cold part of a function.
+func isPart(name []byte) bool {
+	return bytes.HasSuffix(name, []byte(".cold")) || bytes.Contains(name, []byte(".cold."))
+}
+
+// Contents returns the bytes of a section of debug information, inflated if need be; nil if the
+// file has none.
+func (f DebugFile) Contents(name string) ([]byte, error) { return debugSection(f, name) }

@@ -1,0 +1,157 @@
+package symbol
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/fpstack/fpstack/maps/module"
+)
+
+// Kinds of compression, gABI chapter 4, "Section Compression".
+const (
+	compressZlib = 1 // ELFCOMPRESS_ZLIB
+	compressZstd = 2 // ELFCOMPRESS_ZSTD
+)
+
+// Bounds of an inflated section.
+const (
+	maxInflated = min(4<<30, math.MaxInt) // bytes
+	// maxZlibRatio is what deflate can make of a byte: 258 of two bits (RFC 1951, 3.2.5).
+	maxZlibRatio = 1032
+	// maxZstdRatio is what Zstandard can: a block of 128 KiB of one repeated byte takes four
+	// (RFC 8878, 3.1.1.2).
+	maxZstdRatio = 128 << 10 / 4
+	// maxWindow bounds what Zstandard may keep beside the result, bytes: what zstd --ultra takes.
+	maxWindow = 128 << 20
+)
+
+// packed is a compressed section before it is inflated.
+type packed struct {
+	name string
+	kind uint32
+	size uint64 // inflated
+	data []byte
+}
+
+// debugSection returns the contents of a section of debug information, inflated, nil if the
+// file has none.
+func debugSection(file DebugFile, name string) ([]byte, error) {
+	s, p, err := findDebug(file, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case p == nil:
+		return s.Data, nil
+	}
+	out, err := p.inflate()
+	if err != nil {
+		return nil, fmt.Errorf("inflate %s of %q: %w", p.name, file.Path, err)
+	}
+	return out, nil
+}
+
+// findDebug finds a section of debug information, as packed if it is compressed. GNU tools
+// before 2.26 wrote compressed ones under names that begin with ".z".
+func findDebug(file DebugFile, name string) (module.Section, *packed, error) {
+	s, ok := file.Section(name)
+	if !ok {
+		old, found := file.Section(".z" + strings.TrimPrefix(name, "."))
+		if !found {
+			return s, nil, nil
+		}
+		const head = 12 // "ZLIB" and the size, big-endian
+		if len(old.Data) < head || string(old.Data[:4]) != "ZLIB" {
+			return s, nil, fmt.Errorf("inflate %s of %q: header is malformed", old.Name, file.Path)
+		}
+		return old, &packed{old.Name, compressZlib, binary.BigEndian.Uint64(old.Data[4:]), old.Data[head:]}, nil
+	}
+	if uint64(len(s.Data)) < s.Size && s.Type != shtNobits {
+		return s, nil, fmt.Errorf("read %s of %q: %d of %d bytes are in the file", name, file.Path, len(s.Data), s.Size)
+	}
+	if !s.Compressed {
+		return s, nil, nil
+	}
+	// Elf32_Chdr and Elf64_Chdr: type, in the second 4 bytes unused, size, alignment.
+	head := 3 * file.Class
+	if len(s.Data) < head || file.Class != 4 && file.Class != 8 {
+		return s, nil, fmt.Errorf("inflate %s of %q: header is cut", name, file.Path)
+	}
+	size := uint64(file.Order.Uint32(s.Data[4:]))
+	if file.Class == 8 {
+		size = file.Order.Uint64(s.Data[8:])
+	}
+	return s, &packed{name, file.Order.Uint32(s.Data), size, s.Data[head:]}, nil
+}
+
+// inflate returns the p.size bytes that were compressed.
+func (p *packed) inflate() ([]byte, error) {
+	ratio := uint64(maxZlibRatio)
+	switch p.kind {
+	case compressZlib:
+	case compressZstd:
+		ratio = maxZstdRatio
+	default:
+		return nil, fmt.Errorf("compression %d is not known", p.kind)
+	}
+	switch {
+	case p.size > maxInflated || p.size/ratio > uint64(len(p.data)):
+		return nil, fmt.Errorf("%d bytes cannot become %d", len(p.data), p.size)
+	case p.size == 0:
+		return nil, nil
+	case p.kind == compressZstd:
+		return p.inflateZstd()
+	}
+	z, err := zlib.NewReader(bytes.NewReader(p.data))
+	if err != nil {
+		return nil, err
+	}
+	return p.read(z)
+}
+
+func (p *packed) inflateZstd() ([]byte, error) {
+	// A window larger than the contents has no use, but compressors round it up.
+	window := min(max(2*p.size, 1<<20), maxWindow)
+	z, err := zstd.NewReader(bytes.NewReader(p.data), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return p.read(z)
+}
+
+// read returns the first p.size bytes of r.
+func (p *packed) read(r io.Reader) ([]byte, error) {
+	out := make([]byte, p.size)
+	n, err := io.ReadFull(r, out)
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		err = fmt.Errorf("%d bytes came out, the header says %d", n, p.size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// lineSections are what lines and inlined calls are read from.
+var lineSections = []string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets",
+	".debug_addr", ".debug_line", ".debug_ranges", ".debug_rnglists", ".debug_aranges"}
+
+// inflated is how many bytes the compressed ones of lineSections have when they are inflated, 0 if none
+// is compressed.
+func inflated(file DebugFile) uint64 {
+	sum := uint64(0)
+	for _, name := range lineSections {
+		if _, p, err := findDebug(file, name); err == nil && p != nil {
+			sum += min(p.size, maxInflated)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,123 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Widths of the columns with numbers, in cells.
+const (
+	percentCells = 6
+	valueCells   = 7
+)
+
+// layout says which columns the table has and how wide they are.
+type layout struct {
+	values             bool // SELF and TOTAL
+	name, module, file int  // 0: not shown
+	left               bool // nothing is cut: widths are those of the text
+}
+
+// fit chooses the columns for a terminal. Narrow ones lose places first, then times.
+func fit(cells int, by Grouping) layout {
+	l := layout{values: cells >= 60}
+	rest := cells - (percentCells + 1 + percentCells + 2)
+	if l.values {
+		rest -= 2 * (valueCells + 1)
+	}
+	l.name = max(1, rest)
+	if cells >= 72 && by != ByThread {
+		l.module = min(max(rest/5, 8), 24)
+		l.file = min(max(3*rest/10, 12), 40)
+		l.name = rest - l.module - l.file - 2
+	}
+	return l
+}
+
+// fitAll is for text without a width: columns are as wide as the rows need.
+func fitAll(rows []row, by Grouping) layout {
+	const most = 60 // wider names push their own line aside
+	l := layout{values: true, left: true, name: len("FUNCTION")}
+	for i := range rows {
+		l.name = min(most, max(l.name, width(escape(rows[i].name))))
+		if by != ByThread {
+			l.module = min(most, max(l.module, width(rowModule(&rows[i]))))
+			l.file = min(most, max(l.file, width(rowPlace(&rows[i]))))
+		}
+	}
+	if l.module > 0 || l.file > 0 {
+		l.module, l.file = max(l.module, len("MODULE")), max(l.file, len("FILE:LINE"))
+	}
+	return l
+}
+
+// heading is the line above the rows, with the column that orders them in another ink.
+func (l *layout) heading(v *view) line {
+	name := "FUNCTION"
+	if v.by == ByThread {
+		name = "THREAD"
+	}
+	text := l.join("SELF%", "TOTAL%", " ", "SELF", "TOTAL", name, "MODULE", "FILE:LINE")
+	word := [...]string{"SELF%", "TOTAL%", name, "MODULE", "FILE:LINE"}[v.sort]
+	before, after, found := strings.Cut(text, word)
+	if !found {
+		return line{{text, bar}}
+	}
+	return line{{before, bar}, {word, barSorted}, {after, bar}}
+}
+
+// rowText is the line of one row.
+func (l *layout) rowText(r *row, t *table, unit profile.ValueType) string {
+	name, module, place := escape(r.name), rowModule(r), rowPlace(r)
+	if !l.left {
+		name, module, place = cutMiddle(name, l.name), cutEnd(module, l.module), cutPath(place, l.file)
+	}
+	mark := [...]string{"-", " ", "+"}[r.trend+1]
+	return l.join(percent(t.share(r.self), 1), percent(t.share(r.total), 1), mark,
+		value(r.self.value, unit), value(r.total.value, unit), name, module, place)
+}
+
+// join sets the columns side by side.
+func (l *layout) join(selfShare, totalShare, mark, self, total, name, module, place string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%*s %*s%s ", percentCells, selfShare, percentCells, totalShare, mark)
+	if l.values {
+		b.WriteString(pad(self, valueCells, true) + " " + pad(total, valueCells, true) + " ")
+	}
+	b.WriteString(pad(name, l.name, false))
+	if l.module > 0 {
+		b.WriteString(" " + pad(module, l.module, false) + " " + pad(place, l.file, false))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+func rowModule(r *row) string {
+	k := rowKey{module: r.module}
+	return escape(k.moduleName())
+}
+
+// rowPlace is FILE:LINE; "" if the file is not known.
+func rowPlace(r *row) string {
+	if r.file == "" {
+		return ""
+	}
+	if r.line == 0 {
+		return escape(r.file)
+	}
+	return fmt.Sprintf("%s:%d", escape(r.file), r.line)
+}
+
+// rowInk tells what sort of row it is.
+func rowInk(r *row) ink {
+	switch {
+	case r.kind == profile.Kernel:
+		return waits
+	case r.trend == Rising:
+		return rises
+	case r.trend == Falling:
+		return falls
+	}
+	return plain
+}

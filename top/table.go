@@ -1,0 +1,269 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Sort is what rows are ordered by.
+type Sort int
+
+// The orders, as the columns stand. Numbers go down, names up.
+const (
+	SortSelf Sort = iota
+	SortTotal
+	SortName
+	SortModule
+	SortFile
+)
+
+var sortNames = [...]string{"self", "total", "function", "module", "file"}
+
+func (s Sort) String() string { return sortNames[s] }
+
+// ParseSort is the inverse of String.
+func ParseSort(s string) (Sort, error) {
+	for i, name := range sortNames {
+		if s == name {
+			return Sort(i), nil
+		}
+	}
+	return 0, fmt.Errorf("want %s", strings.Join(sortNames[:], ", "))
+}
+
+// view says what of the data is shown and how.
+type view struct {
+	by         Grouping
+	sort       Sort
+	idle       bool // with what waits in the kernel
+	sinceBegin bool
+	filter     filter
+}
+
+// row is one line of the table.
+type row struct {
+	id          rowID // of its grouping; the index of the task by thread
+	name        string
+	module      string // path
+	file        string
+	line        int
+	kind        profile.Kind
+	self, total amount
+	trend       Trend // of the share that the table is sorted by, else of the total
+}
+
+// table is what is shown of some data.
+type table struct {
+	rows    []row
+	sum     amount // of everything that the shares are of
+	idle    amount // what was left out as waiting
+	waiting int    // threads that did nothing else, if idle ones are left out
+	covered time.Duration
+	counted bool // amounts hold looks
+}
+
+// share is v's part of everything.
+func (t *table) share(v amount) float64 {
+	if t.sum.value <= 0 {
+		return 0
+	}
+	return v.value / t.sum.value
+}
+
+// nodeAmounts sums the samples that v lets pass by stack, in self, and by thread.
+func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
+	p := d.store.profile()
+	self, tasks = make([]amount, p.Tree.Len()), make([]amount, len(p.Tasks)+1)
+	pass, waits := make([]bool, len(p.Tasks)+1), make([]bool, len(p.Tasks)+1)
+	pass[0] = v.filter.thread == nil
+	canIdle := p.Types[p.Default].Type != profile.CPUTime.Type // what used the CPU did not wait
+	for i := range p.Tasks {
+		pass[i+1] = v.filter.matchesTask(&p.Tasks[i])
+	}
+	d.each(v.sinceBegin, func(s profile.Sample, a amount) {
+		switch {
+		case !pass[s.Task+1]:
+		case !v.idle && canIdle && isIdle(p, s.Stack):
+			t.idle.add(a)
+			waits[s.Task+1] = waits[s.Task+1] || a.value > 0
+		default:
+			self[s.Stack].add(a)
+			tasks[s.Task+1].add(a)
+			t.sum.add(a)
+		}
+	})
+	for i := range waits {
+		if waits[i] && tasks[i].value <= 0 {
+			t.waiting++
+		}
+	}
+	return self, tasks
+}
+
+// isIdle tells whether a thread in stack n waits in the kernel.
+func isIdle(p *profile.Profile, n profile.NodeID) bool {
+	return n != 0 && p.Frames[p.Tree.Frame(n)].Waits()
+}
+
+// table sums up d as v asks.
+func (d *data) table(v *view) *table {
+	p := d.store.profile()
+	t := &table{covered: d.covered(v.sinceBegin), counted: p.TypeIndex(profile.SamplesCount.Type) >= 0}
+	self, tasks := d.nodeAmounts(v, t)
+	if v.by == ByThread {
+		t.rows = threadRows(p, tasks)
+	} else {
+		t.rows = d.codeRows(v.by, self)
+	}
+	t.rows = slices.DeleteFunc(t.rows, func(r row) bool {
+		if v.by == ByThread {
+			return !matches(v.filter.name, r.name)
+		}
+		return !v.filter.matchesRow(&d.store.groups.of(v.by).keys[r.id])
+	})
+	for i := range t.rows {
+		r := &t.rows[i]
+		r.self.round()
+		r.total.round()
+		r.trend = trend(r.total, t.sum, t.counted)
+		if v.sort == SortSelf {
+			r.trend = trend(r.self, t.sum, t.counted)
+		}
+	}
+	t.sum.round()
+	t.idle.round()
+	slices.SortFunc(t.rows, v.sort.compare)
+	return t
+}
+
+func threadRows(p *profile.Profile, tasks []amount) []row {
+	var rows []row
+	for i, a := range tasks {
+		if a.value <= 0 {
+			continue
+		}
+		name := "(thread not known)"
+		if i > 0 {
+			name = taskLabel(&p.Tasks[i-1])
+		}
+		rows = append(rows, row{id: rowID(i - 1), name: name, self: a, total: a})
+	}
+	return rows
+}
+
+// codeRows sums the stacks by function or by line. One pass over the tree from its end adds
+// each node to its caller's.
+func (d *data) codeRows(by Grouping, self []amount) []row {
+	tree, g := &d.store.profile().Tree, d.store.groups.of(by)
+	rows := make([]row, len(g.keys))
+	places := newPlaces(&d.store.groups)
+	all := slices.Clone(self)
+	for n := tree.Len() - 1; n > 0; n-- {
+		if all[n] == (amount{}) {
+			continue
+		}
+		id := profile.NodeID(n)
+		r := &rows[g.rows[tree.Frame(id)]]
+		r.self.add(self[n])
+		if g.outermost[n] {
+			r.total.add(all[n])
+		}
+		all[tree.Parent(id)].add(all[n])
+		places.add(tree.Frame(id), self[n].value, all[n].value)
+	}
+	best := places.best()
+	shown := rows[:0]
+	for i := range rows {
+		r := rows[i]
+		if r.total.value <= 0 {
+			continue
+		}
+		k := &g.keys[i]
+		r.id, r.name, r.module, r.kind = rowID(i), k.label(), k.module, k.kind
+		r.file, r.line = k.file, k.line
+		if by == ByFunction && best[i] != noRow {
+			line := &d.store.groups.line.keys[best[i]]
+			r.file, r.line = line.file, line.line
+		}
+		shown = append(shown, r)
+	}
+	return shown
+}
+
+// compare orders rows by s, and rows that are equal in that by name.
+func (s Sort) compare(a, b row) int {
+	c := 0
+	switch s {
+	case SortSelf:
+		c = cmp.Or(cmp.Compare(b.self.value, a.self.value), cmp.Compare(b.total.value, a.total.value))
+	case SortTotal:
+		c = cmp.Or(cmp.Compare(b.total.value, a.total.value), cmp.Compare(b.self.value, a.self.value))
+	case SortModule:
+		c = cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(b.self.value, a.self.value))
+	case SortFile:
+		c = cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	}
+	return cmp.Or(c, cmp.Compare(a.name, b.name), cmp.Compare(a.module, b.module), cmp.Compare(a.file, b.file),
+		cmp.Compare(a.line, b.line), cmp.Compare(a.id, b.id))
+}
+
+// taskLabel names a thread: "redis-server/bio_aof 4123", ids where they are known.
+func taskLabel(t *profile.Task) string {
+	name := t.Thread
+	if t.Process != "" && t.Process != t.Thread {
+		name = t.Process + "/" + t.Thread
+	}
+	if name == "" {
+		name = "thread"
+	}
+	if t.TID != 0 {
+		name = fmt.Sprintf("%s %d", name, t.TID)
+	}
+	return name
+}
+
+// places finds for each function the line with the most own time, or where it has none
+// the line that most time was spent below.
+type places struct {
+	groups *groups
+	lines  []struct{ self, below float64 } // by row of the grouping by line
+	owner  []rowID                         // the function of a line
+}
+
+func newPlaces(g *groups) *places {
+	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.keys)), owner: make([]rowID, len(g.line.keys))}
+	for f, line := range g.line.rows {
+		p.owner[line] = g.function.rows[f]
+	}
+	return p
+}
+
+func (p *places) add(f profile.FrameID, self, below float64) {
+	l := &p.lines[p.groups.line.rows[f]]
+	l.self += self
+	l.below += below
+}
+
+// best gives for each function its line that has the most, or noRow.
+func (p *places) best() []rowID {
+	best := make([]rowID, len(p.groups.function.keys))
+	for i := range best {
+		best[i] = noRow
+	}
+	for i := range p.lines {
+		l := p.lines[i]
+		if l.below <= 0 || p.groups.line.keys[i].file == "" {
+			continue
+		}
+		old := best[p.owner[i]]
+		if old == noRow || l.self > p.lines[old].self || l.self == p.lines[old].self && l.below > p.lines[old].below {
+			best[p.owner[i]] = rowID(i)
+		}
+	}
+	return best
+}

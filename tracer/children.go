@@ -1,0 +1,132 @@
+//go:build linux
+
+package tracer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Children lists the processes that threads of this one started and that are still its
+// children: those that have ended and were not reaped too, and not those whose parent ended.
+//
+// The ids are those of the pid namespace that /proc was mounted for, and a process outside
+// of it is not listed.
+// Source: proc_tid_children(5). Without CONFIG_PROC_CHILDREN all of /proc is searched for the parent's id.
+func (p *Process) Children() ([]int, error) {
+	tids, err := p.ThreadIDs()
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	buf := make([]byte, 0, 1024)
+	for _, tid := range tids {
+		b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/children", buf, maxProcFile)
+		switch {
+		case err == nil:
+			out = appendNumbers(out, b)
+		case !isGone(err):
+			return nil, err
+		case p.present(tid):
+			return p.searchChildren()
+		}
+	}
+	return out, nil
+}
+
+// ChildrenOf lists the children of process pid like [Process.Children], and needs no right to look
+// into it: one of another user may have started ours.
+func ChildrenOf(pid int) ([]int, error) {
+	p := &Process{pid: pid, root: "/proc"}
+	var err error
+	if p.dir, err = openAt(unix.AT_FDCWD, p.root+"/"+strconv.Itoa(pid), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+		return nil, err
+	}
+	defer unix.Close(p.dir)
+	return p.Children()
+}
+
+// appendNumbers adds the decimals in b, which stand apart by white space.
+func appendNumbers(out []int, b []byte) []int {
+	for word := range bytes.FieldsSeq(b) {
+		if n, ok := number(word); ok {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// searchChildren looks at every process.
+func (p *Process) searchChildren() ([]int, error) {
+	fd, err := openAt(unix.AT_FDCWD, p.root, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	d := taskDir{fd: fd}
+	d.reserve(1024)
+	all, err := d.list(nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	buf := make([]byte, 0, 1024)
+	for _, pid := range all {
+		b, err := readAt(fd, strconv.Itoa(pid)+"/stat", buf, 4096)
+		if err != nil {
+			continue // it has ended
+		}
+		if st, err := ParseStat(b); err == nil && st.Parent == p.pid {
+			out = append(out, pid)
+		}
+	}
+	return out, nil
+}
+
+// ErrNoLastID says that this system does not tell the last id that was given.
+var ErrNoLastID = errors.New("last process id is not to be had")
+
+// LastID is the last id that was given to a process or a thread. If it is unchanged, no
+// process and no thread was made since in our pid namespace, nor in one below it, as those
+// have an id in ours too. Ids that were chosen by clone3(2) with set_tid do not show.
+//
+// It fails where /proc/loadavg is not the kernel's own: lxcfs puts a file of its own there,
+// which is up to five seconds old.
+// Source: proc_loadavg(5); loadavg_proc_show in linux/fs/proc/loadavg.c.
+func LastID() (int, error) { return lastID("/proc/loadavg") }
+
+func lastID(path string) (int, error) {
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	if fs.Type != unix.PROC_SUPER_MAGIC {
+		return 0, fmt.Errorf("%q: %w", path, ErrNoLastID)
+	}
+	var buf [128]byte
+	n, err := unix.Pread(fd, buf[:], 0)
+	if err != nil {
+		return 0, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	return parseLoadAverage(buf[:n])
+}
+
+// parseLoadAverage takes the last number, as in "0.31 0.22 0.18 2/497 18320\n".
+func parseLoadAverage(b []byte) (int, error) {
+	line := bytes.TrimSpace(b)
+	id, ok := number(line[bytes.LastIndexByte(line, ' ')+1:])
+	if !ok || bytes.Count(line, []byte(" ")) != 4 {
+		return 0, malformed("loadavg", string(b))
+	}
+	return id, nil
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// LookOptions say how a Looker looks. The zero value is usual.
+type LookOptions struct {
+	// MaxPause bounds how long one thread is waited for; 0 means 20 ms. One that is ready to
+	// run is waited for 250 ms at least: it stops when it comes to a CPU, which others may
+	// have, or a control group may grant only every 100 ms. It does not stand while it is
+	// waited for.
+	MaxPause time.Duration
+	// StackLimit bounds the bytes copied of one stack; 0 means 256 KiB, which takes about
+	// 60 us. Less is copied where less is in use. Where the upper end of the used part is not
+	// known (a goroutine's stack), 32 KiB are copied, and more, up to the limit, only if a
+	// chain of frame pointers leads out of them.
+	StackLimit int
+	// RepairEINTR lets a system call that would return EINTR because of our stop begin anew,
+	// by a change of one register. Only on amd64, for calls that wait without a limit.
+	RepairEINTR bool
+}
+
+const (
+	defaultLookPause = 20 * time.Millisecond
+	defaultLookLimit = 256 << 10
+)
+
+// Looker looks at single threads of any processes, again and again, from one OS thread of
+// its own. Between two looks nothing is attached, so that signals, debuggers and setuid
+// programs are left alone.
+//
+// It holds one thread at a time and nothing else while it attaches, so that an exec which
+// waits for the threads we hold never waits for us.
+//
+// Its methods may be called from any goroutine; Stop only inside of Do. A process is not to
+// be looked at by a Snapshot or another Looker at the same time: a thread has one tracer.
+type Looker struct {
+	opt    LookOptions
+	mu     sync.Mutex // held by Do
+	thread *osThread
+	alarm  alarm
+	clock  time.Time // durations of a look count from here
+	inside bool      // in Do
+	armed  bool      // the alarm is set
+	dirty  bool      // something may still be traced: the OS thread must end
+
+	windows windows
+	note    [noteBytes]byte
+	info    siginfo
+	ended   time.Duration // when the last look did
+	writes  int           // registers of targets that were written
+	cpu     int           // one more than the CPU that the OS thread was moved to, 0: it was not
+	home    unix.CPUSet   // where it may run otherwise
+}
+
+// NewLooker returns a Looker. The caller closes it.
+func NewLooker(opt LookOptions) *Looker {
+	if opt.MaxPause <= 0 {
+		opt.MaxPause = defaultLookPause
+	}
+	if opt.StackLimit <= 0 {
+		opt.StackLimit = defaultLookLimit
+	}
+	return &Looker{opt: opt, clock: time.Now()}
+}
+
+// ErrDirty says that a thread which did not stop may still be traced, so that no other is
+// stopped until Do has ended the OS thread.
+var ErrDirty = errors.New("a thread that did not stop may still be traced")
+
+var errOutside = errors.New("stop of a thread outside of Looker.Do")
+
+// Do runs f on the OS thread of the Looker and waits for its end. Stop may be called only
+// in f. Children must not be started in f.
+//
+// When Dirty is true f should return soon: a thread that did not stop is let go by the end
+// of the OS thread, which Do sees to after f. The next Do starts another.
+func (l *Looker) Do(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.thread == nil {
+		l.thread = startThread()
+		l.thread.do(wakeSoon)
+		l.alarm.make(l.thread.tid)
+	}
+	l.thread.do(func() {
+		prepareSignals()
+		l.inside = true
+		defer func() {
+			l.inside = false
+			l.goHome()
+			l.disarm()
+		}()
+		f()
+	})
+	if l.dirty {
+		l.endThread()
+	}
+}
+
+// Sleep lets up to d pass on the OS thread of the Looker; it may return early. It is called
+// inside of Do. The sleep of a goroutine would do, but that is several threads waking one
+// another, and where no CPU is idle each of them takes the one of a thread that is looked at.
+func (l *Looker) Sleep(d time.Duration) {
+	if !l.inside || d <= 0 {
+		return
+	}
+	l.disarm()
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
+}
+
+// arm lets the alarm go off from now on, for a wait that may last.
+func (l *Looker) arm() {
+	if !l.armed {
+		l.alarm.set(alarmPeriod)
+		l.armed = true
+	}
+}
+
+func (l *Looker) disarm() {
+	if l.armed {
+		l.alarm.set(0)
+		l.armed = false
+	}
+}
+
+// Dirty tells, inside of Do, whether something may still be traced.
+func (l *Looker) Dirty() bool { return l.dirty }
+
+// Close ends the OS thread. No method may be called afterwards.
+func (l *Looker) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endThread()
+	return nil
+}
+
+func (l *Looker) endThread() {
+	if l.thread != nil {
+		l.alarm.drop()
+		l.thread.end()
+		l.thread, l.dirty = nil, false
+	}
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+package tracer
+
+import (
+	"github.com/fpstack/fpstack/regs"
+	"golang.org/x/sys/unix"
+)
+
+// Results by which a call that our stop woke says how it goes on. User space never sees
+// them.
+// Source: linux/include/linux/errno.h.
+const (
+	restartSys     = -512 // ERESTARTSYS
+	restartNoIntr  = -513 // ERESTARTNOINTR
+	restartNoHand  = -514 // ERESTARTNOHAND
+	restartByBlock = -516 // ERESTART_RESTARTBLOCK
+)
+
+// inCall tells, of a thread of x86 that stands, whether it is in a system call, and what that
+// would return. known is false where registers do not tell.
+func (c *Copy) inCall() (in bool, result int64, known bool) {
+	a := c.regs.Arch
+	if a != regs.AMD64 && a != regs.I386 {
+		return false, 0, false
+	}
+	number, _ := c.regs.Get(a.Syscall)
+	value, _ := c.regs.Get(a.Result)
+	if a.WordSize == 4 {
+		return int32(number) >= 0, int64(int32(value)), true
+	}
+	return int64(number) >= 0, int64(value), true
+}
+
+// wait tells whether a thread that stands was blocked in a call, and whether the call goes
+// on when the thread is let go with signal sig. It completes Thread.Syscall.
+func (c *Copy) wait(w *Watch, before Counters, sig int) (blocked, goesOn bool) {
+	in, result, known := c.inCall()
+	if !known {
+		now, err := w.Counters()
+		blocked = c.Thread.Syscall != nil && err == nil && now.Switches == before.Switches+1
+		return blocked, blocked && sig == 0 && !EndsWithEINTR(c.call, c.regs.Arch)
+	}
+	c.Thread.Syscall = nil
+	if !in {
+		return false, false
+	}
+	c.callFromRegisters()
+	switch result {
+	case restartSys, restartNoIntr, restartNoHand, restartByBlock:
+		blocked, goesOn = true, sig == 0
+	case -int64(unix.EINTR):
+		blocked = EndsWithEINTR(c.call, c.regs.Arch)
+	}
+	if blocked {
+		w.restarted(&c.call)
+		c.Thread.Syscall = &c.call
+	}
+	return blocked, goesOn
+}
+
+// callFromRegisters sets call as /proc/TID/syscall shows it.
+func (c *Copy) callFromRegisters() {
+	a := c.regs.Arch
+	number, _ := c.regs.Get(a.Syscall)
+	c.call.Number = int64(number)
+	for i, r := range a.Args {
+		c.call.Args[i], _ = c.regs.Get(r)
+	}
+	c.call.SP, _ = c.regs.SP()
+	c.call.PC, _ = c.regs.PC()
+}

@@ -1,0 +1,68 @@
+//go:build linux
+
+package tracer
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// Copy is what one look at one thread gave. Its buffers are used again by the next look that
+// is given the same Copy: who wants to keep something copies it. The zero Copy is ready.
+type Copy struct {
+	// Thread has TID, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
+	// as they were seen; State 0 is unknown. Comm is empty: see Watch.State.
+	Thread snapshot.Thread
+	Time   time.Time // when it was asked to stop, or began to be copied
+	// Pause is the time from the request to stop to the release: it stood no longer than that.
+	// A thread that had to wait for a CPU before it could stop waited within that time.
+	// Stood is the part from when we knew that it stood, the least that it can have been. Both
+	// are 0 if it was not stopped.
+	Pause, Stood time.Duration
+
+	// Blocked says that the thread waited in a system call, which goes on, or is begun anew,
+	// after the look. Then Counters are the base to compare with: see Counters.Unmoved.
+	Blocked bool
+	// Counters are those of a thread that is Blocked, our own stop counted in. They are zero
+	// for others: a thread that runs has always run since the last look.
+	Counters Counters
+
+	// Inferred says that it was not stopped, and that Registers, except for SP and PC, are
+	// those of the last Stop of this thread, which then stood in the same call, with the same
+	// SP and PC. Ran tells what that is worth.
+	Inferred bool
+	// Ran says of Inferred registers that the thread has been woken since that stop: they are
+	// a guess, as it may have come to the same place by another way. If it is false they are
+	// those it has now: it sleeps in the call that it slept in then, and the kernel keeps the
+	// registers that a call preserves. A wake-up in the very microseconds of that stop is not
+	// told from the stop itself.
+	Ran bool
+	// Stale says that SP lies in no mapping of the table that was given: it is time to read
+	// them anew.
+	Stale bool
+
+	registers
+	call   snapshot.Syscall
+	before Counters // of a thread that slept before it was stopped
+	buf    []byte   // of Stack
+	win    window
+	cut    mem.FaultError // of StackErr
+}
+
+// initialCopy is what a Copy has room for at first, bytes.
+const initialCopy = 64 << 10
+
+// begin empties c for a look at w. It makes what the look will need.
+func (c *Copy) begin(w *Watch) {
+	c.Thread = snapshot.Thread{TID: w.tid}
+	c.Pause, c.Stood, c.Counters = 0, 0, Counters{}
+	c.Blocked, c.Inferred, c.Ran, c.Stale = false, false, false, false
+	if c.buf == nil {
+		c.buf = make([]byte, initialCopy)
+		for i := 0; i < len(c.buf); i += pageSize {
+			c.buf[i] = 1 // the page must not be faulted in during a stop
+		}
+	}
+}

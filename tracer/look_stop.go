@@ -1,0 +1,264 @@
+//go:build linux
+
+package tracer
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"golang.org/x/sys/unix"
+)
+
+// Stop stops one thread, copies its registers and the used part of its stack to c, and lets
+// it go: PTRACE_SEIZE, PTRACE_INTERRUPT, waitid, PTRACE_GETREGSET, one read of
+// /proc/PID/mem, PTRACE_DETACH. Nothing is allocated once c has grown. table holds the
+// mappings, as they were at some time: it decides what is copied (see Copy.Stale).
+//
+// It may be called only inside of Do. A thread that sleeps is first looked at without a
+// stop, so that one which cannot be stopped is not waited for.
+//
+// It fails with ErrNoThread if the thread has ended, ErrExec if the process began another
+// program, *NotStoppedError, *TracedError, *PermissionError, *KernelError, *WordSizeError,
+// or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
+// ErrExec with Dirty set.
+func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
+	switch {
+	case !l.inside:
+		return errOutside
+	case l.dirty:
+		return ErrDirty
+	}
+	c.begin(w)
+	if err := l.before(w, c); err != nil {
+		return err
+	}
+	l.warm(w, c, table)
+	spins := l.elsewhere(w)
+	if err := l.attach(w); err != nil {
+		return err
+	}
+	asked := time.Since(l.clock)
+	err := l.hold(w, c, table, asked, spins)
+	c.Time = l.clock.Add(asked)
+	l.ended = time.Since(l.clock)
+	if c.Stood == 0 { // it was lost, or never stood
+		c.Pause = l.ended - asked
+	}
+	return err
+}
+
+// A thread that ran at a look is taken to run at so many more, before it is looked at first
+// again. Registers of x86 tell that it was not in any system call; elsewhere it may sleep.
+const (
+	ranSurely = 64
+	ranLikely = 8
+)
+
+// before looks at a thread without stopping it, if it may sleep: when it ran at the last
+// look that would be wasted.
+func (l *Looker) before(w *Watch, c *Copy) error {
+	if w.ran > 0 {
+		w.ran--
+		return nil
+	}
+	asleep, err := w.asleep(&c.call)
+	if err != nil {
+		return err
+	}
+	if !asleep {
+		c.Thread.State = 'R'
+		return nil
+	}
+	if c.before, err = w.Counters(); err != nil {
+		return err
+	}
+	if c.Thread.State, err = w.state(); err != nil {
+		return err
+	}
+	c.Thread.Syscall = &c.call
+	switch c.Thread.State {
+	case 'D', 'I':
+		return &NotStoppedError{TID: w.tid, State: c.Thread.State}
+	case 'Z', 'X':
+		return ErrNoThread
+	}
+	if l := &w.last; l.known && l.repaired && l.call == c.call && l.base.Unmoved(c.before) {
+		return &NotStoppedError{TID: w.tid, State: c.Thread.State, Repaired: true}
+	}
+	return nil
+}
+
+// attach seizes the thread.
+func (l *Looker) attach(w *Watch) error {
+	for try := 0; ; try++ {
+		e := seize(w.tid)
+		switch {
+		case e == 0:
+			return nil
+		case e == unix.ESRCH || !w.p.present(w.tid):
+			return ErrNoThread
+		case w.p.Replaced():
+			return w.gone()
+		}
+		err := w.p.refusal(w.tid, e)
+		if _, traced := err.(*TracedError); traced || try == 3 {
+			return err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond) // an exec moves ids
+	}
+}
+
+// hold stops the thread that was seized, reads it, and lets it go.
+func (l *Looker) hold(w *Watch, c *Copy, table *maps.Table, asked time.Duration, spins bool) (err error) {
+	if interrupt(w.tid) != 0 {
+		return l.lost(w)
+	}
+	sig, err := l.await(w, asked, spins)
+	if err != nil {
+		return err
+	}
+	stands := time.Since(l.clock)
+	defer func() { // also out of a panic
+		// It may take the CPU from us as soon as it can run, and keep it for long.
+		released := time.Since(l.clock)
+		c.Stood, c.Pause = released-stands, released-asked
+		if detach(w.tid, sig) != 0 {
+			err = l.lost(w)
+		}
+	}()
+	e, err := c.registers.read(w.p.host, w.tid, &l.note)
+	if e != 0 || err != nil {
+		return w.noRegisters(e, err)
+	}
+	w.tp = c.tp
+	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
+	if err := l.copyStack(w, c, table); err != nil {
+		return err
+	}
+	l.settle(w, c, sig)
+	return nil
+}
+
+// await waits until the seized thread stands, and returns the signal to hand back. If it spins
+// it asks again and again for a while before it sleeps.
+func (l *Looker) await(w *Watch, asked time.Duration, spins bool) (sig int, err error) {
+	for waited := time.Duration(0); ; {
+		var e unix.Errno
+		if spins {
+			e, spins = l.spin(w.tid, asked), false
+		} else {
+			e = l.wait(w.tid, waited)
+		}
+		switch {
+		case e == unix.EINTR:
+			waited = time.Since(l.clock) - asked
+			if err := l.overdue(w, waited); err != nil {
+				l.dirty = true
+				return 0, err
+			}
+		case e != 0 || ending(&l.info): // ECHILD: lost to an exec
+			return 0, l.lost(w)
+		default:
+			return deliverySignal(&l.info), nil
+		}
+	}
+}
+
+// wait waits for the stop or end of a thread until the alarm goes off: EINTR.
+func (l *Looker) wait(tid int, waited time.Duration) unix.Errno {
+	if l.alarm.made {
+		l.arm()
+		if waited > 0 { // it may last: the scheduler needs what we occupy
+			return waitStop(tid, 0, &l.info)
+		}
+		return waitRaw(tid, &l.info)
+	}
+	e := waitStop(tid, unix.WNOHANG, &l.info)
+	if e == 0 && l.info[pidAt] == 0 {
+		time.Sleep(50 * time.Microsecond)
+		return unix.EINTR
+	}
+	return e
+}
+
+// grace is how long a thread is waited for before we ask what it does.
+const grace = time.Millisecond
+
+// consumed is how long a thread that stands may go without its stop being told: then another
+// wait of our own process took it (docs/findings.md), and it is not told again.
+const consumed = 250 * time.Millisecond
+
+// overdue is the reason not to wait on for a thread that has not stopped yet, or nil.
+func (l *Looker) overdue(w *Watch, waited time.Duration) error {
+	if waited < grace {
+		return nil
+	}
+	state, err := w.state()
+	switch {
+	case err != nil:
+		return err
+	case state == 't' && waited < consumed: // it stands by now
+		return nil
+	case state == 'D' || waited >= l.patience(state):
+		return &NotStoppedError{TID: w.tid, State: state, Waited: waited}
+	case w.p.Replaced(): // an exec forgets that the thread was asked to stop
+		return w.gone()
+	}
+	return nil
+}
+
+// patience is how long a thread is waited for.
+func (l *Looker) patience(state byte) time.Duration {
+	if state == 'R' {
+		return max(l.opt.MaxPause, runnablePause)
+	}
+	return l.opt.MaxPause
+}
+
+// lost is the end of a look at a seized thread that is no longer there. It has ended, and is
+// reaped, as its process may wait for that; or an exec took it away, and only the end of the
+// OS thread is sure to let it go. The end of a leader belongs to its parent, also if that
+// is us: it too is given back by the end of the OS thread.
+func (l *Looker) lost(w *Watch) error {
+	if w.tid == w.p.pid || !reap(w.tid) {
+		l.dirty = true
+	}
+	return w.gone()
+}
+
+// settle completes what is known of a thread that stands, for the look that comes next.
+func (l *Looker) settle(w *Watch, c *Copy, sig int) {
+	blocked, goesOn := c.wait(w, c.before, sig)
+	repaired := blocked && !goesOn && l.repair(w, c, sig)
+	w.last.known = false
+	switch {
+	case !blocked:
+		w.ran = ranLikely
+		if in, _, known := c.inCall(); known && in {
+			w.ran = 0
+		} else if known {
+			w.ran = ranSurely
+		}
+	case goesOn || repaired:
+		now, err := w.Counters()
+		if err != nil {
+			return
+		}
+		now.Switches++ // it comes to a CPU once more, to return into its wait
+		c.Blocked, c.Counters = true, now
+		w.remember(c, repaired)
+	}
+}
+
+// noRegisters is the reason why a thread that stands could not be read.
+func (w *Watch) noRegisters(e unix.Errno, err error) error {
+	switch {
+	case e == unix.ESRCH: // killed while it stood
+		return ErrNoThread
+	case e != 0:
+		return &KernelError{Request: "PTRACE_GETREGSET", Err: e}
+	case err == errWordSize:
+		return &WordSizeError{PID: w.p.pid}
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"golang.org/x/sys/unix"
+)
+
+func openWatch(t testing.TB, p *Process, tid int) *Watch {
+	t.Helper()
+	w, err := p.Watch(tid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func openLooker(t testing.TB, opt LookOptions) *Looker {
+	t.Helper()
+	l := NewLooker(opt)
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func mapsOf(t testing.TB, p *Process) *maps.Table {
+	t.Helper()
+	table, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// stopOne makes one Stop, which must succeed.
+func stopOne(t testing.TB, l *Looker, w *Watch, c *Copy, table *maps.Table) {
+	t.Helper()
+	var err error
+	l.Do(func() { err = l.Stop(w, c, table) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFree(t, w.PID())
+}
+
+func TestStopCopies(t *testing.T) {
+	c := start(t, "threads", 3, 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	table := mapsOf(t, p)
+	ids, _ := p.ThreadIDs()
+	var got Copy
+	for range 3 {
+		for _, tid := range ids {
+			w := openWatch(t, p, tid)
+			begun := time.Now()
+			stopOne(t, l, w, &got, table)
+			sp, ok := got.regs.SP()
+			if th := &got.Thread; th.TID != tid || !ok || th.Stack.Start > sp || th.Stack.End() <= sp || th.StackErr != nil {
+				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(), th.StackErr)
+			}
+			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > time.Second {
+				t.Errorf("thread %d: at %v, for %v", tid, got.Time, got.Pause)
+			}
+		}
+	}
+}
+
+func TestStopOutsideOfDo(t *testing.T) {
+	c := start(t, "threads", 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, c.pid())
+	if err := l.Stop(w, &Copy{}, mapsOf(t, p)); !errors.Is(err, errOutside) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestStopOfStoppedStaysStopped looks at threads that job control stopped.
+func TestStopOfStoppedStaysStopped(t *testing.T) {
+	c := start(t, "threads", 2, 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	unix.Kill(c.pid(), unix.SIGSTOP)
+	ids, _ := p.ThreadIDs()
+	var got Copy
+	for _, tid := range ids {
+		waitState(t, tid, 'T')
+		w := openWatch(t, p, tid)
+		for range 20 {
+			stopOne(t, l, w, &got, mapsOf(t, p))
+			waitState(t, tid, 'T')
+		}
+	}
+	unix.Kill(c.pid(), unix.SIGCONT)
+	waitState(t, c.pid(), 'S')
+}
+
+// TestStopIsNotConsumed holds a thread at the delivery of a signal: the wait leaves the stop
+// to be told again, so that the kernel keeps the signal if we die here; and the signal
+// arrives when the thread is let go.
+func TestStopIsNotConsumed(t *testing.T) {
+	c, in := startWaits(t, "epoll")
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, c.pid())
+	waitState(t, c.pid(), 'S')
+	l.Do(func() {
+		if err := l.attach(w); err != nil {
+			t.Error(err)
+			return
+		}
+		unix.Kill(c.pid(), unix.SIGUSR1) // not yet asked to stop, it stops to be given the signal
+		sig, err := l.await(w, time.Since(l.clock), false)
+		if err != nil || sig != int(unix.SIGUSR1) {
+			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
+		}
+		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) || l.info[statusAt] != int32(unix.SIGUSR1) {
+			t.Errorf("told again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
+		}
+		if interrupt(w.tid) != 0 {
+			t.Error("not interrupted")
+		}
+		var got Copy
+		got.begin(w)
+		if e, err := got.registers.read(p.host, w.tid, &l.note); e != 0 || err != nil {
+			t.Errorf("registers: %v, %v", e, err)
+		}
+		l.settle(w, &got, sig)
+		if got.Blocked {
+			t.Error("a thread that is about to run a handler is said to sleep on")
+		}
+		if detach(w.tid, sig) != 0 {
+			t.Error("not detached")
+		}
+	})
+	answer(t, c, "e")
+	in.Write([]byte("x"))
+	answer(t, c, "d")
+}
+
+// TestTracedByAnother has a thread that another Looker holds: the error names who.
+func TestStopOfTraced(t *testing.T) {
+	c := start(t, "threads", 1, 1)
+	p := openTarget(t, c.pid())
+	w := openWatch(t, p, c.pid())
+	table := mapsOf(t, p)
+	other, l := openLooker(t, LookOptions{}), openLooker(t, LookOptions{})
+	var got Copy
+	other.Do(func() {
+		if err := other.attach(w); err != nil {
+			t.Error(err)
+			return
+		}
+		var err error
+		var traced *TracedError
+		l.Do(func() { err = l.Stop(w, &got, table) })
+		if !errors.As(err, &traced) || traced.Tracer != unix.Gettid() {
+			t.Errorf("got %v, want a *TracedError of %d", err, unix.Gettid())
+		}
+		other.dirty = true // the end of its thread lets go
+	})
+	checkFree(t, c.pid())
+	stopOne(t, l, w, &got, table)
+}
+
+// TestDirtyLooker gives up a thread that cannot be stopped: nothing else is stopped until the
+// OS thread has ended, and the next Do has another.
+func TestDirtyLooker(t *testing.T) {
+	c := start(t, "target", "vfork", 100)
+	waitState(t, c.pid(), 'D')
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, c.pid())
+	table := mapsOf(t, p)
+	var got Copy
+	var first, second int
+	l.Do(func() {
+		first = unix.Gettid()
+		var not *NotStoppedError
+		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.State != 'D' || not.Waited != 0 || l.Dirty() {
+			t.Errorf("looked at first: got %v, dirty %v", err, l.Dirty())
+		}
+		w.ran = 1 // as if it had run at the last look
+		begun := time.Now()
+		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 || !l.Dirty() {
+			t.Errorf("not looked at first: got %v, dirty %v", err, l.Dirty())
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		if err := l.Stop(w, &got, table); !errors.Is(err, ErrDirty) {
+			t.Errorf("while dirty: got %v", err)
+		}
+	})
+	checkFree(t, c.pid())
+	l.Do(func() { second = unix.Gettid() })
+	if l.Dirty() || first == second {
+		t.Errorf("dirty %v, thread %d then %d", l.Dirty(), first, second)
+	}
+}
+
+// TestWithoutAlarm does without a timer of the kernel: the wait is still bounded.
+func TestWithoutAlarm(t *testing.T) {
+	c := start(t, "target", "vfork", 100)
+	waitState(t, c.pid(), 'D')
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, c.pid())
+	table := mapsOf(t, p)
+	var got Copy
+	l.Do(func() {
+		l.alarm.drop()
+		w.ran = 1
+		var not *NotStoppedError
+		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 {
+			t.Errorf("got %v", err)
+		}
+	})
+	checkFree(t, c.pid())
+	spins := start(t, "threads", 0, 1, 1)
+	q := openTarget(t, spins.pid())
+	ws := openWatch(t, q, spinner(t, spins.pid()))
+	qTable := mapsOf(t, q)
+	l.Do(func() {
+		l.alarm.drop()
+		for range 10 {
+			if err := l.Stop(ws, &got, qTable); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	checkFree(t, spins.pid())
+}
+
+// TestDeepStackIsCut copies as much of a deep stack as is allowed, and says that there is more.
+func TestDeepStackIsCut(t *testing.T) {
+	c := start(t, "target", "deep-thread", 200000)
+	p := openTarget(t, c.pid())
+	table := mapsOf(t, p)
+	ids, _ := p.ThreadIDs()
+	tid := ids[len(ids)-1]
+	for _, row := range []struct{ limit, want int }{{0, 256 << 10}, {64 << 10, 64 << 10}} {
+		l := openLooker(t, LookOptions{StackLimit: row.limit})
+		w := openWatch(t, p, tid)
+		var got Copy
+		stopOne(t, l, w, &got, table)
+		if n := len(got.Thread.Stack.Data); n != row.want || got.Thread.StackErr == nil {
+			t.Errorf("limit %d: %d bytes, %v", row.limit, n, got.Thread.StackErr)
+		}
+	}
+}
+
+// TestStaleTable looks with mappings that do not hold the stack.
+func TestStaleTable(t *testing.T) {
+	c := start(t, "threads", 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, c.pid())
+	var got Copy
+	waitState(t, c.pid(), 'S')
+	stopOne(t, l, w, &got, &maps.Table{})
+	if sp, _ := got.regs.SP(); !got.Stale || got.Thread.Stack.End() <= sp {
+		t.Errorf("stale %v, stack %#x to %#x, sp %#x", got.Stale, got.Thread.Stack.Start, got.Thread.Stack.End(), sp)
+	}
+	stopOne(t, l, w, &got, mapsOf(t, p))
+	if got.Stale {
+		t.Error("stale with the right table")
+	}
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+package tracer
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/fpstack/fpstack/maps"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// spinTime is how long a stop is asked for again and again before we sleep. A thread that has
+	// its CPU stops within some 5 to 25 us; one that has none may take milliseconds.
+	spinTime = 60 * time.Microsecond
+	// coolTime is after how much rest our CPU, or the one under a virtual one, has forgotten what
+	// a look needs.
+	coolTime = 300 * time.Microsecond
+)
+
+// spin waits for the stop or end of a thread without sleeping: to be woken takes longer than the
+// stop, on an idle virtual CPU several times as long, and the thread stands all that while. It
+// returns EINTR, as an alarm would, when spinTime has passed.
+func (l *Looker) spin(tid int, asked time.Duration) unix.Errno {
+	for {
+		e := waitStop(tid, unix.WNOHANG, &l.info)
+		if e != 0 || l.info[pidAt] != 0 {
+			return e
+		}
+		if time.Since(l.clock)-asked > spinTime {
+			return unix.EINTR
+		}
+	}
+}
+
+// elsewhere tells whether the thread ran last on another CPU than ours: then we may spin. On ours
+// it stops only once we sleep.
+func (l *Looker) elsewhere(w *Watch) bool {
+	if l.cpu != 0 { // moved to it
+		return false
+	}
+	var here uint32
+	if _, _, e := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&here)), 0, 0); e != 0 {
+		return false
+	}
+	if w.stat.fd < 0 {
+		_ = w.stat.open(w) // it is read at each look now
+	}
+	b, err := w.stat.read(w)
+	if err != nil {
+		return false
+	}
+	cpu, ok := processor(b)
+	return ok && cpu != int(here)
+}
+
+// warm does beforehand, if we have rested for long, what we are going to do while the thread
+// stands: for the first time after a rest all of it takes several times as long. What it reads
+// of the stack is overwritten. Like a copy it reads nothing for which somebody else may have to
+// bring a page.
+func (l *Looker) warm(w *Watch, c *Copy, table *maps.Table) {
+	if !w.window.quick || w.window.size == 0 || w.windowOf != table || time.Since(l.clock)-l.ended < coolTime {
+		return
+	}
+	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
+	_, _ = c.registers.read(w.p.host, w.tid, &l.note) // not traced yet: ESRCH
+	_ = waitStop(w.tid, unix.WNOHANG, &l.info)        // ECHILD
+}
+
+// shortSlice is the least that sched(7) takes for the slice of a thread.
+const shortSlice = 100 * time.Microsecond
+
+// wakeSoon has the calling OS thread run soon after it wakes, also if a thread that is looked at has
+// the CPU: a look that waits until that one sleeps has missed what it did. A short slice, which
+// kernels know since 6.12, asks for no privilege; others ignore it.
+// Source: sched_setattr(2), linux/kernel/sched/fair.c: PREEMPT_SHORT; PR_SET_TIMERSLACK(2const).
+func wakeSoon() {
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_NORMAL {
+		return
+	}
+	attr.Runtime = uint64(shortSlice)
+	_ = unix.SchedSetAttr(0, attr, 0)
+}

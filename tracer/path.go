@@ -1,0 +1,90 @@
+//go:build linux
+
+package tracer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenPath maps the regular file that stands at path in the view of the process, whole and
+// read-only. data is valid until release is called; the file may become shorter meanwhile. No
+// link leads out of the root of the process. After Close it fails with ErrNoProcess.
+func (p *Process) OpenPath(path string) (data []byte, release func() error, err error) {
+	m := p.memory.Load()
+	if m == nil {
+		return nil, nil, fmt.Errorf("open root of process %d: %w", p.pid, ErrNoProcess)
+	}
+	root, err := openAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open root of process %d: %w", p.pid, p.gone(err))
+	}
+	defer unix.Close(root)
+	fd, err := openIn(root, path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %q: %w", path, err)
+	}
+	return mapAndClose(fd, path)
+}
+
+// inView is the path by which the process itself reaches a file that /proc shows to us at path:
+// in a mere chroot the kernel shows the path outside of it. Source: d_path in linux/fs/d_path.c,
+// which is given the reader's root.
+func (p *Process) inView(path string) string {
+	m := p.memory.Load()
+	if m == nil {
+		return path
+	}
+	root, err := readLinkAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root")
+	if err != nil || root == "/" {
+		return path
+	}
+	if inner, ok := strings.CutPrefix(path, root+"/"); ok {
+		return "/" + inner
+	}
+	return path
+}
+
+// ModTime is when the file at path in the view of the process was changed last.
+func (p *Process) ModTime(path string) (time.Time, error) {
+	m := p.memory.Load()
+	if m == nil {
+		return time.Time{}, fmt.Errorf("open root of process %d: %w", p.pid, ErrNoProcess)
+	}
+	root, err := openAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("open root of process %d: %w", p.pid, p.gone(err))
+	}
+	defer unix.Close(root)
+	fd, err := openIn(root, path)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("open %q: %w", path, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return time.Time{}, fmt.Errorf("stat %q: %w", path, err)
+	}
+	return time.Unix(st.Mtim.Unix()), nil
+}
+
+// OpenFile maps the regular file at path in our own view, like [Process.OpenPath].
+func OpenFile(path string) (data []byte, release func() error, err error) {
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_PATH)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %q: %w", path, err)
+	}
+	return mapAndClose(fd, path)
+}
+
+func mapAndClose(fd int, path string) (data []byte, release func() error, err error) {
+	defer unix.Close(fd)
+	if data, err = mapFile(fd); err != nil {
+		return nil, nil, fmt.Errorf("map %q: %w", path, err)
+	}
+	return data, func() error { return unix.Munmap(data) }, nil
+}

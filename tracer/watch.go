@@ -1,0 +1,239 @@
+//go:build linux
+
+package tracer
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoThread says that the thread has ended. It is fs.ErrNotExist too.
+var ErrNoThread error = noThread{}
+
+type noThread struct{}
+
+func (noThread) Error() string { return "no such thread" }
+
+func (noThread) Is(target error) bool {
+	return target == fs.ErrNotExist || target == error(unix.ESRCH)
+}
+
+// Watch is what is kept open of one thread between two looks. Its descriptors are dead with
+// the thread, also when the id is given anew.
+//
+// It is used by one goroutine at a time.
+type Watch struct {
+	p      *Process
+	tid    int
+	worker bool
+	sched  procFile // schedstat, or status where the kernel has none
+	call   procFile // syscall
+	stat   procFile // opened when it is first wanted
+	path   [64]byte // room for a path
+	buf    []byte   // for what is read; grows to the longest file
+
+	ran      int         // looks that need not ask first whether it sleeps
+	tp       mem.Addr    // thread pointer, from the last Stop; 0 unknown
+	last     last        // what the last Stop found, of a thread that was blocked
+	window   window      // of the stack that the last Stop copied
+	windowOf *maps.Table // which says that it is quick to read
+	arch     *regs.Arch  // of the program that table shows
+	table    *maps.Table
+}
+
+// last is what is known of a blocked thread since its last Stop.
+type last struct {
+	known    bool
+	regs     regs.Registers
+	pacMask  uint64
+	call     snapshot.Syscall
+	base     Counters
+	repaired bool // its EINTR was repaired
+}
+
+// Watch opens what is read again and again of thread tid. It takes two descriptors, a third from
+// the first Stop on, and none when more than half of those allowed are in use: then each read
+// opens and closes one.
+//
+// It fails with ErrNoThread or a *PermissionError. The caller closes the Watch, before the
+// Process.
+func (p *Process) Watch(tid int) (*Watch, error) {
+	w := &Watch{p: p, tid: tid, buf: make([]byte, 512), call: closedFile("syscall"), stat: closedFile("stat")}
+	b, err := w.stat.read(w)
+	if err != nil {
+		return nil, err
+	}
+	st, err := ParseStat(b)
+	if err != nil {
+		return nil, err
+	}
+	w.worker = st.KernelWorker()
+	w.sched = closedFile("schedstat")
+	if !p.hasSchedstat() {
+		w.sched = closedFile("status")
+	}
+	for _, f := range []*procFile{&w.sched, &w.call} {
+		if err := f.open(w); err != nil {
+			w.Close()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// hasSchedstat tells whether this kernel counts how often a thread is put on a CPU, by what
+// it says of us.
+// Source: proc_pid_schedstat in linux/fs/proc/base.c: "0 0 0" where counting is off.
+func (p *Process) hasSchedstat() bool {
+	b, err := readFile(p.root+"/self/schedstat", 128)
+	if err != nil {
+		return false
+	}
+	c, err := parseSchedstat(b)
+	return err == nil && c.Switches > 0
+}
+
+// PID is the id of the process.
+func (w *Watch) PID() int { return w.p.pid }
+
+// TID is the id of the thread.
+func (w *Watch) TID() int { return w.tid }
+
+// Process is the process of the thread.
+func (w *Watch) Process() *Process { return w.p }
+
+// KernelWorker says that the thread was a worker of the kernel when the Watch was made: it
+// has no user code, and need not be looked at.
+func (w *Watch) KernelWorker() bool { return w.worker }
+
+// Close closes the descriptors.
+func (w *Watch) Close() error {
+	for _, f := range []*procFile{&w.sched, &w.call, &w.stat} {
+		f.close()
+	}
+	return nil
+}
+
+// State reads what /proc/TID/stat tells: its state (R S D T t Z X I), its name (at most 15
+// bytes, any bytes), and when it began, after boot.
+func (w *Watch) State() (state byte, comm string, start time.Duration, err error) {
+	b, err := w.stat.read(w)
+	if err != nil {
+		return 0, "", 0, err
+	}
+	st, err := ParseStat(b)
+	if err != nil {
+		return 0, "", 0, err
+	}
+	return st.State, st.Comm, time.Duration(st.Start) * (time.Second / ticksPerSecond), nil
+}
+
+// state reads the state alone, without allocating.
+func (w *Watch) state() (byte, error) {
+	b, err := w.stat.read(w)
+	if err != nil {
+		return 0, err
+	}
+	return stateIn(b)
+}
+
+// gone says what became of a thread that was lost to us: it ended, or an exec took its id
+// or its program.
+func (w *Watch) gone() error {
+	if _, err := w.state(); err != nil {
+		return ErrNoThread
+	}
+	if w.p.Replaced() {
+		return ErrExec
+	}
+	return ErrNoThread
+}
+
+// procFile is a file in the /proc directory of a thread, kept open if that can be.
+type procFile struct {
+	name string
+	fd   int
+}
+
+func closedFile(name string) procFile { return procFile{name, -1} }
+
+// open opens the file to keep it. It is not kept if half of the descriptors that we may have
+// are in use, which the number of a new one tells.
+func (f *procFile) open(w *Watch) error {
+	fd, err := w.openFile(f.name)
+	if err != nil {
+		return err
+	}
+	var most unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &most) == nil && uint64(fd) > uint64(most.Cur)/2 {
+		unix.Close(fd)
+		return nil
+	}
+	f.fd = fd
+	return nil
+}
+
+func (f *procFile) close() {
+	if f.fd >= 0 {
+		unix.Close(f.fd)
+	}
+	f.fd = -1
+}
+
+// read reads the beginning of the file into w.buf.
+func (f *procFile) read(w *Watch) ([]byte, error) {
+	fd := f.fd
+	if fd < 0 {
+		var err error
+		if fd, err = w.openFile(f.name); err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd)
+	}
+	for {
+		n, err := unix.Pread(fd, w.buf, 0)
+		switch {
+		case err == unix.EINTR:
+		case n == len(w.buf) && n < maxProcFile:
+			w.buf = make([]byte, 4*n)
+		case err == unix.ESRCH || err == nil && n == 0:
+			return nil, ErrNoThread
+		case err != nil:
+			return nil, &os.PathError{Op: "read", Path: f.name, Err: err}
+		default:
+			return w.buf[:n], nil
+		}
+	}
+}
+
+// openFile opens a file of the thread without allocating.
+func (w *Watch) openFile(name string) (int, error) {
+	path := append(w.path[:0], "task/"...)
+	path = strconv.AppendInt(path, int64(w.tid), 10)
+	path = append(path, '/')
+	path = append(append(path, name...), 0)
+	for {
+		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(w.p.dir), uintptr(unsafe.Pointer(&path[0])),
+			unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+		switch e {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR:
+		case unix.ENOENT, unix.ESRCH:
+			return -1, ErrNoThread
+		case unix.EACCES, unix.EPERM:
+			return -1, permissionError(w.p.root, w.p.pid, "open "+name+" of", e)
+		default:
+			return -1, &os.PathError{Op: "open", Path: string(path[:len(path)-1]), Err: e}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// ErrRan says that a thread could not be copied without a stop: it runs, or it ran meanwhile.
+var ErrRan = errors.New("thread runs")
+
+// Asleep reads /proc/TID/syscall: the system call, SP and PC of a thread that sleeps. It is
+// false while the thread runs or is ready to. A call that was begun anew by restart_syscall
+// shows as the call it was, if a Stop has seen that.
+//
+// It fails with ErrNoThread.
+func (w *Watch) Asleep() (call snapshot.Syscall, ok bool, err error) {
+	ok, err = w.asleep(&call)
+	return call, ok, err
+}
+
+func (w *Watch) asleep(call *snapshot.Syscall) (bool, error) {
+	b, err := w.call.read(w)
+	if err != nil {
+		return false, err
+	}
+	ok, err := parseSyscall(b, call)
+	if ok {
+		w.restarted(call)
+	}
+	return ok, err
+}
+
+// Peek copies the stack of a thread that sleeps without stopping it. SP, PC and the call
+// are those of /proc/TID/syscall. Other registers are known only of an earlier Stop: see
+// Copy.Inferred. At most 256 KiB of the stack are copied, or what c has room for since a
+// Stop. table is as for Stop. It may be called from any goroutine, one at a time.
+//
+// What it returns is never torn: the thread slept before and after the copy in the same
+// call with the same SP and PC, and was not put on a CPU between. Other threads may have
+// written to its stack.
+//
+// It fails with ErrRan, ErrNoThread or ErrExec.
+func (w *Watch) Peek(c *Copy, table *maps.Table) error {
+	c.begin(w)
+	before, err := w.Counters()
+	if err != nil {
+		return err
+	}
+	asleep, err := w.asleep(&c.call)
+	if err != nil {
+		return err
+	}
+	if !asleep {
+		return ErrRan
+	}
+	c.Time = time.Now()
+	c.Thread.Syscall, c.Thread.Arch = &c.call, w.archOf(table)
+	w.infer(c, before)
+	if c.call.SP != 0 {
+		limit := max(len(c.buf), defaultLookLimit)
+		ws := windows{table: table, limit: limit, total: limit}
+		if err := c.copyStack(w.p.memory.Load(), &ws, c.call.SP, c.tp); err != nil {
+			return err
+		}
+	}
+	var again snapshot.Syscall
+	if asleep, err = w.asleep(&again); err != nil {
+		return err
+	}
+	after, err := w.Counters()
+	if err != nil {
+		return err
+	}
+	if !asleep || again != c.call || after.Switches != before.Switches {
+		return ErrRan
+	}
+	c.Blocked, c.Counters = true, after
+	return nil
+}
+
+// infer offers the registers of the last Stop to a thread that sleeps in the same place.
+func (w *Watch) infer(c *Copy, now Counters) {
+	c.regs.Arch, c.tp, c.pacMask = nil, w.tp, 0
+	l := &w.last
+	if !l.known || l.call != c.call {
+		return
+	}
+	c.regs, c.pacMask = l.regs, l.pacMask
+	c.Inferred, c.Ran = true, !l.base.Unmoved(now)
+	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
+}
+
+// remember keeps what a Stop found of a blocked thread.
+func (w *Watch) remember(c *Copy, repaired bool) {
+	w.last = last{known: true, regs: c.regs, pacMask: c.pacMask, call: c.call, base: c.Counters, repaired: repaired}
+}
+
+// restarted gives a call that goes on as restart_syscall the number that it had when it was
+// stopped. SP, PC and the arguments are as they were then.
+func (w *Watch) restarted(call *snapshot.Syscall) {
+	l := &w.last
+	if !l.known || l.call.Number == call.Number || !isRestart(l.regs.Arch, call.Number) {
+		return
+	}
+	was := l.call
+	was.Number = call.Number
+	if was == *call {
+		call.Number = l.call.Number
+	}
+}
+
+// archOf is the architecture of the program that table shows.
+func (w *Watch) archOf(table *maps.Table) *regs.Arch {
+	if w.arch == nil || w.table != table {
+		w.arch, w.table = archOf(w.p.host, table), table
+	}
+	return w.arch
+}

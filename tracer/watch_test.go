@@ -1,0 +1,379 @@
+//go:build linux
+
+package tracer
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+func TestParseSchedstat(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		want       Counters
+		bad        bool
+	}{
+		{"ran", "1234567 89 12\n", Counters{CPU: 1234567, Waited: 89, Switches: 12}, false},
+		{"never ran", "0 0 0\n", Counters{}, false},
+		{"two numbers", "1 2\n", Counters{}, true},
+		{"empty", "", Counters{}, true},
+		{"negative", "-1 2 3\n", Counters{}, true},
+		{"words", "a b c\n", Counters{}, true},
+		{"more digits than 64 bits have", "99999999999999999999 2 3\n", Counters{}, true},
+	} {
+		got, err := parseSchedstat([]byte(row.text))
+		if got != row.want || (err != nil) != row.bad {
+			t.Errorf("%s: got %+v, %v, want %+v, error %v", row.name, got, err, row.want, row.bad)
+		}
+	}
+}
+
+func FuzzParseSchedstat(f *testing.F) {
+	f.Add([]byte("1234567 89 12\n"))
+	f.Add([]byte("0 0 0"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, err := parseSchedstat(b); err != nil && c != (Counters{}) {
+			t.Errorf("%q: %+v and %v", b, c, err)
+		}
+	})
+}
+
+// TestSleepersCompareUnchanged stops each of 500 sleepers once. The counters that the stop
+// predicts are those found afterwards; where the kernel took the CPU from a thread on its
+// way back, it counted that elsewhere too.
+func TestSleepersCompareUnchanged(t *testing.T) {
+	const sleepers = 500
+	for _, coarse := range []bool{false, true} {
+		t.Run(map[bool]string{false: "schedstat", true: "status"}[coarse], func(t *testing.T) {
+			c := start(t, "threads", sleepers, 1)
+			p := openTarget(t, c.pid())
+			l := openLooker(t, LookOptions{})
+			table := mapsOf(t, p)
+			ids, err := p.ThreadIDs()
+			if err != nil || len(ids) != sleepers+1 {
+				t.Fatalf("%d threads, %v", len(ids), err)
+			}
+			moved, unsettled := 0, 0
+			for _, tid := range ids {
+				waitState(t, tid, 'S')
+				w := openWatch(t, p, tid)
+				if coarse {
+					w.sched.close()
+					w.sched = closedFile("status")
+				}
+				taken := preempted(t, tid)
+				var got Copy
+				var early Counters
+				l.Do(func() {
+					if err = l.Stop(w, &got, table); err == nil {
+						early, err = w.Counters() // before it may have come to a CPU
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !got.Blocked || got.Counters.Coarse != coarse {
+					t.Fatalf("thread %d: blocked %v, counters %+v", tid, got.Blocked, got.Counters)
+				}
+				waitState(t, tid, 'S')
+				now, err := w.Counters()
+				if err != nil {
+					t.Fatal(err)
+				}
+				taken = preempted(t, tid) - taken
+				if early.Switches < got.Counters.Switches {
+					unsettled++
+				}
+				if want := got.Counters.Switches + taken; now.Switches != want && now.Switches != want-min(taken, 1) {
+					t.Errorf("thread %d: %d switches, want %d; the CPU was taken from it %d times", tid, now.Switches, want, taken)
+				}
+				if taken == 0 && (!got.Counters.Unmoved(now) || !got.Counters.Unmoved(early)) {
+					t.Errorf("thread %d moved: base %+v, at once %+v, later %+v", tid, got.Counters, early, now)
+				}
+				if !got.Counters.Unmoved(now) {
+					moved++
+				}
+				w.Close()
+			}
+			t.Logf("of %d sleepers %d were on their way back at the first look after, %d lost the CPU on it", len(ids), unsettled, moved)
+		})
+	}
+}
+
+// preempted reads how often the kernel took the CPU from a thread that wanted it.
+func preempted(t *testing.T, tid int) uint64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/" + itoa(tid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`nonvoluntary_ctxt_switches:\t(\d+)`).FindSubmatch(b)
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(m[1])), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestWokenSleeperMoves wakes a thread that was stopped once, by what it waits for.
+func TestWokenSleeperMoves(t *testing.T) {
+	c, in := startWaits(t, "echo")
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, c.pid())
+	table := mapsOf(t, p)
+	for range 100 {
+		waitState(t, c.pid(), 'S')
+		var got Copy
+		stopOne(t, l, w, &got, table)
+		waitState(t, c.pid(), 'S') // it has come back from our stop
+		in.Write([]byte("x"))
+		answer(t, c, "x")
+		now, err := w.Counters()
+		if err != nil || got.Counters.Unmoved(now) {
+			t.Fatalf("base %+v, now %+v: does not tell that the thread was woken (%v)", got.Counters, now, err)
+		}
+	}
+}
+
+// startWaits starts waits, whose standard input the test writes to.
+func startWaits(t *testing.T, mode string) (*target, io.Writer) {
+	t.Helper()
+	if built == "" {
+		t.Skip("no C compiler: gcc is needed to build the targets")
+	}
+	cmd := exec.Command(filepath.Join(built, "waits"), mode)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return launch(t, cmd), in
+}
+
+// answer waits for what a target writes.
+func answer(t *testing.T, c *target, want string) {
+	t.Helper()
+	got := make(chan string, 1)
+	go func() {
+		b := make([]byte, len(want))
+		n, _ := io.ReadFull(c.out, b)
+		got <- string(b[:n])
+	}()
+	select {
+	case text := <-got:
+		if text != want {
+			t.Fatalf("target said %q, want %q", text, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("target did not say %q", want)
+	}
+}
+
+func TestEndedThread(t *testing.T) {
+	c := start(t, "threads", 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	table := mapsOf(t, p)
+	w := openWatch(t, p, c.pid())
+	c.Process.Kill()
+	c.Wait()
+	var got Copy
+	_, errCounters := w.Counters()
+	_, _, errAsleep := w.Asleep()
+	_, _, _, errState := w.State()
+	errPeek := w.Peek(&got, table)
+	var errStop error
+	l.Do(func() { errStop = l.Stop(w, &got, table) })
+	_, errWatch := p.Watch(c.pid())
+	for name, err := range map[string]error{"Counters": errCounters, "Asleep": errAsleep, "State": errState,
+		"Peek": errPeek, "Stop": errStop, "Watch": errWatch} {
+		if !errors.Is(err, ErrNoThread) || !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, unix.ESRCH) {
+			t.Errorf("%s: got %v, want ErrNoThread", name, err)
+		}
+	}
+	if !p.Replaced() {
+		t.Error("the process is not said to be replaced")
+	}
+}
+
+func TestState(t *testing.T) {
+	c := start(t, "threads", 1, 1)
+	p := openTarget(t, c.pid())
+	w := openWatch(t, p, c.pid())
+	waitState(t, c.pid(), 'S')
+	state, comm, begun, err := w.State()
+	var up unix.Timespec
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &up)
+	if age := time.Duration(up.Nano()) - begun; err != nil || state != 'S' || comm != "threads" || age < -time.Second || age > time.Minute {
+		t.Errorf("state %c, %q, began %v ago, %v", state, comm, age, err)
+	}
+}
+
+// TestPeekEqualsStop copies parked threads in both ways, each first once.
+func TestPeekEqualsStop(t *testing.T) {
+	c := start(t, "threads", 20, 30)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	table := mapsOf(t, p)
+	ids, _ := p.ThreadIDs()
+	for i, tid := range ids {
+		waitState(t, tid, 'S')
+		w := openWatch(t, p, tid)
+		var stopped, peeked Copy
+		if i%2 == 0 {
+			peek(t, w, &peeked)
+			if peeked.Inferred || peeked.Thread.Registers != nil {
+				t.Errorf("thread %d: registers without a stop", tid)
+			}
+			stopOne(t, l, w, &stopped, table)
+		} else {
+			taken := preempted(t, tid)
+			stopOne(t, l, w, &stopped, table)
+			waitState(t, tid, 'S')
+			peek(t, w, &peeked)
+			taken = preempted(t, tid) - taken // if it lost its CPU on the way back, it looks woken
+			if !peeked.Inferred || peeked.Ran && taken == 0 || *peeked.Thread.Registers != *stopped.Thread.Registers {
+				t.Errorf("thread %d: inferred %v, ran %v", tid, peeked.Inferred, peeked.Ran)
+			}
+		}
+		sp, _ := stopped.regs.SP()
+		pc, _ := stopped.regs.PC()
+		call := peeked.Thread.Syscall
+		if call == nil || stopped.Thread.Syscall == nil || *call != *stopped.Thread.Syscall || call.SP != sp || call.PC != pc {
+			t.Errorf("thread %d: peek %+v, stop %+v, sp %#x, pc %#x", tid, call, stopped.Thread.Syscall, sp, pc)
+		}
+		a, b := stopped.Thread.Stack, peeked.Thread.Stack
+		if stopped.tp > a.Start { // above it the kernel notes on which CPU the thread is
+			a.Data = a.Data[:min(len(a.Data), int(stopped.tp-a.Start))]
+		}
+		if a.Start != b.Start || len(a.Data) < 256 || !bytes.Equal(a.Data, b.Data[:min(len(a.Data), len(b.Data))]) {
+			t.Errorf("thread %d: stacks at %#x and %#x, %d and %d bytes, differ", tid, a.Start, b.Start, len(a.Data), len(b.Data))
+		}
+		if peeked.Pause != 0 || !peeked.Blocked || peeked.Thread.Arch != stopped.Thread.Arch {
+			t.Errorf("thread %d: pause %v, blocked %v, arch %v", tid, peeked.Pause, peeked.Blocked, peeked.Thread.Arch)
+		}
+	}
+}
+
+func peek(t *testing.T, w *Watch, c *Copy) {
+	t.Helper()
+	if err := w.Peek(c, mapsOf(t, w.p)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPeekOfRunning never copies a thread that runs, nor one that runs now and then while it
+// is copied.
+func TestPeekOfRunning(t *testing.T) {
+	c := start(t, "threads", 1, 1, 1)
+	p := openTarget(t, c.pid())
+	w := openWatch(t, p, spinner(t, c.pid()))
+	var got Copy
+	for range 100 {
+		if err := w.Peek(&got, mapsOf(t, p)); !errors.Is(err, ErrRan) {
+			t.Fatalf("got %v, want ErrRan", err)
+		}
+	}
+}
+
+// TestPeekIsNotNoticed looks at a call that returns EINTR after any stop.
+func TestPeekIsNotNoticed(t *testing.T) {
+	c, in := startWaits(t, "epoll")
+	p := openTarget(t, c.pid())
+	w := openWatch(t, p, c.pid())
+	waitState(t, c.pid(), 'S')
+	before, err := w.Counters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Copy
+	table := mapsOf(t, p)
+	for range 1000 {
+		if err := w.Peek(&got, table); err != nil {
+			t.Fatal(err)
+		}
+		if !EndsWithEINTR(*got.Thread.Syscall, got.Thread.Arch) || len(got.Thread.Stack.Data) < 256 {
+			t.Fatalf("call %+v of %v, %d bytes", got.Thread.Syscall, got.Thread.Arch, len(got.Thread.Stack.Data))
+		}
+	}
+	if now, err := w.Counters(); err != nil || now != before {
+		t.Errorf("counters %+v, before %+v, %v", now, before, err)
+	}
+	in.Write([]byte("x"))
+	answer(t, c, "d")
+}
+
+// TestNothingIsAllocated makes looks of every kind in a steady state.
+func TestNothingIsAllocated(t *testing.T) {
+	c := start(t, "threads", 0, 1, 1)
+	runs := spinner(t, c.pid())
+	p := openTarget(t, c.pid())
+	busy, asleep := openWatch(t, p, runs), openWatch(t, p, c.pid())
+	l := openLooker(t, LookOptions{})
+	table := mapsOf(t, p)
+	var got Copy
+	for _, row := range []struct {
+		name string
+		f    func() error
+	}{
+		{"Stop of one that runs", func() error { return l.Stop(busy, &got, table) }},
+		{"Stop of a sleeper", func() error { return l.Stop(asleep, &got, table) }},
+		{"Counters", func() error { _, err := busy.Counters(); return err }},
+		{"Asleep", func() error { _, _, err := asleep.Asleep(); return err }},
+		{"Peek", func() error { return asleep.Peek(&got, table) }},
+	} {
+		waitState(t, c.pid(), 'S')
+		var err error
+		var n float64
+		l.Do(func() {
+			n = testing.AllocsPerRun(100, func() {
+				if e := row.f(); e != nil && !errors.Is(e, ErrRan) {
+					err = e
+				}
+			})
+		})
+		if n != 0 || err != nil {
+			t.Errorf("%s: %v allocations, %v", row.name, n, err)
+		}
+	}
+}
+
+func TestEndsWithEINTR(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		arch *regs.Arch
+		call snapshot.Syscall
+		want bool
+	}{
+		{"epoll_wait", regs.AMD64, snapshot.Syscall{Number: 232}, true},
+		{"epoll_wait with a limit", regs.AMD64, snapshot.Syscall{Number: 232, Args: [6]uint64{3: 100}}, true},
+		{"read", regs.AMD64, snapshot.Syscall{Number: 0}, false},
+		{"futex", regs.AMD64, snapshot.Syscall{Number: 202}, false},
+		{"recvfrom", regs.AMD64, snapshot.Syscall{Number: 45}, false},
+		{"restart_syscall", regs.AMD64, snapshot.Syscall{Number: 219}, false},
+		{"in a page fault", regs.AMD64, snapshot.Syscall{Number: -1}, false},
+		{"epoll_pwait of arm64", regs.ARM64, snapshot.Syscall{Number: 22}, true},
+		{"the same number on amd64: pipe", regs.AMD64, snapshot.Syscall{Number: 22}, false},
+		{"semop through ipc", regs.I386, snapshot.Syscall{Number: 117, Args: [6]uint64{1}}, true},
+		{"semtimedop through ipc, a version above", regs.S390X, snapshot.Syscall{Number: 117, Args: [6]uint64{1<<16 | 4}}, true},
+		{"msgrcv through ipc", regs.I386, snapshot.Syscall{Number: 117, Args: [6]uint64{12}}, false},
+		{"an architecture that is not known", &regs.Arch{}, snapshot.Syscall{Number: 232}, false},
+	} {
+		if got := EndsWithEINTR(row.call, row.arch); got != row.want {
+			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+		}
+	}
+}
