@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -44,7 +45,9 @@ func (c counts) status() int {
 // run collects one run of go test and prints it as it goes on.
 type run struct {
 	counts counts
-	skips  []string // one line each: the test and its reason
+	skips  []string          // one line each: the test and its reason
+	ended  map[string]string // how each test did, by package and test: pass, fail or skip
+	broken bool              // a panic, a data race, or a package failed and none of its tests is to blame
 
 	w       io.Writer
 	output  map[string][]string // by package and test, until its result is known
@@ -53,7 +56,7 @@ type run struct {
 }
 
 func newRun(w io.Writer) *run {
-	return &run{w: w, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
+	return &run{w: w, ended: map[string]string{}, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
 }
 
 // readAll reads events to the end of r. A line that is none (go vet writes such
@@ -98,6 +101,7 @@ func (r *run) take(e event) {
 
 func (r *run) endTest(e event) {
 	output := r.output[e.Package+" "+e.Test]
+	r.ended[e.Package+" "+e.Test] = e.Action
 	switch e.Action {
 	case "pass":
 		r.counts.passed++
@@ -108,9 +112,15 @@ func (r *run) endTest(e event) {
 	case "fail":
 		r.counts.failed++
 		r.blamed[e.Package] = true
+		r.broken = r.broken || slices.ContainsFunc(output, grave)
 		fmt.Fprintf(r.w, "FAILED: %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
 		r.print(output)
 	}
+}
+
+// grave tells whether a line of a failed test's output is of a fault that a second try must not hide.
+func grave(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "WARNING: DATA RACE")
 }
 
 // endPackage prints one line for a package. Its failure counts as one more only if
@@ -125,6 +135,7 @@ func (r *run) endPackage(e event) {
 		fmt.Fprintf(r.w, "FAIL  %s (%.1fs)\n", e.Package, e.Elapsed)
 		if !r.blamed[e.Package] {
 			r.counts.failed++
+			r.broken = true
 			r.print(r.ofBuild[e.FailedBuild])
 			r.printUnfinished(e.Package)
 		}
