@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/tracer"
@@ -65,12 +66,16 @@ func (k *looker) round() error {
 			k.forget(tid)
 		}
 	}
+	if k.only != 0 {
+		tids = slices.DeleteFunc(tids, func(tid int) bool { return tid != k.only })
+	}
 	k.l.Do(func() {
+		if together() {
+			err = k.askAll(tids)
+			return
+		}
 		for _, tid := range tids {
-			if k.only == 0 || k.only == tid {
-				err = k.look(tid)
-			}
-			if err != nil || k.l.Dirty() {
+			if err = k.look(tid); err != nil || k.l.Dirty() {
 				return
 			}
 		}
@@ -87,18 +92,33 @@ func (k *looker) round() error {
 // look looks at one thread, and takes it as it is that the thread may end, execute another
 // program, or not stop.
 func (k *looker) look(tid int) error {
-	w := k.watches[tid]
+	w, err := k.watch(tid)
 	if w == nil {
-		var err error
-		if w, err = k.p.Watch(tid); errors.Is(err, tracer.ErrNoThread) {
-			k.ended++
-			return nil
-		} else if err != nil {
-			return err
-		}
-		k.watches[tid] = w
+		return err
 	}
-	err := k.l.Stop(w, &k.copied, k.table)
+	return k.met(k.l.Stop(w, &k.copied, k.table))
+}
+
+// watch returns what is kept open of a thread, nil if it has ended.
+func (k *looker) watch(tid int) (*tracer.Watch, error) {
+	w := k.watches[tid]
+	if w != nil {
+		return w, nil
+	}
+	w, err := k.p.Watch(tid)
+	switch {
+	case errors.Is(err, tracer.ErrNoThread):
+		k.ended++
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	k.watches[tid] = w
+	return w, nil
+}
+
+// met counts what a look met, and returns what it should not have.
+func (k *looker) met(err error) error {
 	var not *tracer.NotStoppedError
 	switch {
 	case err == nil:
@@ -137,6 +157,24 @@ func (k *looker) lookAll(t testing.TB) {
 		t.Fatal(err)
 	}
 	checkFree(t, k.p.PID())
+}
+
+// lookAtAll makes rounds until so many were whole, each of which must add a look at every one of so many
+// threads. One that runs may get no CPU in time to stop where others have them all, and ends its round.
+func (k *looker) lookAtAll(t testing.TB, rounds, threads int) {
+	t.Helper()
+	for end := time.Now().Add(patience); rounds > 0; {
+		looks, stuck := k.looks, k.stuck
+		k.lookAll(t)
+		switch {
+		case k.stuck == stuck && k.looks != looks+threads:
+			t.Fatalf("a round of %d looks, want %d: %v", k.looks-looks, threads, k)
+		case k.stuck == stuck:
+			rounds--
+		case time.Now().After(end):
+			t.Fatalf("%d rounds more are wanted: %v", rounds, k)
+		}
+	}
 }
 
 // meanwhile looks over and over while f runs, and once more.

@@ -1,11 +1,13 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,6 +36,7 @@ type fake struct {
 	cpu       func(now time.Duration) time.Duration // own
 	last      int
 
+	pending      []*fakeAsked
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
 	asked        int         // readings of counters
@@ -204,14 +207,35 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 	return nil
 }
 
-func (w *fakeWatch) Stop(c *tracer.Copy, _ *maps.Table) error {
+func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
+	if err := w.Ask(c, table); err != nil {
+		return err
+	}
+	f := w.p.f
+	a := f.pending[len(f.pending)-1]
+	f.pending = f.pending[:len(f.pending)-1]
+	f.pass(a.v.pause)
+	return nil
+}
+
+// fakeAsked is a thread that was asked to stop.
+type fakeAsked struct {
+	w     *fakeWatch
+	c     *tracer.Copy
+	v     view
+	ready time.Duration
+}
+
+// Ask takes what the thread does now: where it stops later is where it was asked.
+func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
 	v, err := w.view()
 	if err != nil {
 		return err
 	}
-	w.p.f.mu.Lock()
-	w.p.f.stops[w.tid]++
-	w.p.f.mu.Unlock()
+	f := w.p.f
+	f.mu.Lock()
+	f.stops[w.tid]++
+	f.mu.Unlock()
 	w.stops++
 	v.switches += 2
 	w.fill(c, v)
@@ -219,9 +243,27 @@ func (w *fakeWatch) Stop(c *tracer.Copy, _ *maps.Table) error {
 	r.Set(regs.AMD64.PC, v.stack[0])
 	c.Thread.Registers = &r
 	c.Pause = v.pause
-	w.p.f.pass(v.pause)
+	f.pending = append(f.pending, &fakeAsked{w, c, v, f.Now() + v.pause})
 	return nil
 }
+
+// Collect lets time pass until the thread that stops first does.
+func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
+	if len(f.pending) == 0 {
+		return nil, nil
+	}
+	now := f.Now()
+	first := slices.MinFunc(f.pending, func(a, b *fakeAsked) int { return cmp.Compare(a.ready, b.ready) })
+	if first.ready > now+max(0, d) {
+		f.pass(max(0, d))
+		return nil, nil
+	}
+	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
+	f.pass(max(0, first.ready-now))
+	return first.c, nil
+}
+
+func (f *fake) GiveUp() { f.pending = nil }
 
 // faulty is a frame at which the fake walker panics.
 const faulty = 0xbad

@@ -30,6 +30,7 @@ type thread struct {
 	track *track
 	name  string
 
+	pending bool          // it was asked to stop, and is not collected yet
 	asleep  bool          // it slept at the last look
 	asked   time.Duration // when it was asked last whether it sleeps
 	base    tracer.Counters
@@ -239,6 +240,9 @@ func (k *ticker) rename(p *process) {
 	}
 	alive := false
 	for _, t := range p.threads {
+		if t.watch == nil { // it has ended
+			continue
+		}
 		if !t.moved { // it sleeps: it is there, and has the name it had
 			alive = true
 			continue
@@ -321,6 +325,9 @@ func (k *ticker) endThread(p *process, t *thread) {
 
 // sweep forgets processes that have ended.
 func (k *ticker) sweep() {
+	if slices.ContainsFunc(k.processes, func(p *process) bool { return p.gone }) {
+		k.drain()
+	}
 	k.processes = slices.DeleteFunc(k.processes, func(p *process) bool {
 		if !p.gone {
 			return false

@@ -158,6 +158,11 @@ func (w liveWatch) Stop(c *tracer.Copy, table *maps.Table) error {
 	return w.s.Looker.Stop(w.Watch, c, table)
 }
 
+// Ask implements watch.
+func (w liveWatch) Ask(c *tracer.Copy, table *maps.Table) error {
+	return w.s.Looker.Ask(w.Watch, c, table)
+}
+
 // Near implements watch.
 func (w liveWatch) Near() { w.s.Looker.Near(w.Watch) }
 

@@ -20,8 +20,10 @@ const (
 	// stay is how far the next round may be to be waited for on the OS thread. To leave it wakes
 	// three threads, which may take the CPU from the one that is recorded.
 	stay = 25 * time.Millisecond
-	// turn bounds the time spent on the OS thread in one go.
-	turn = 100 * time.Millisecond
+	// turn bounds the time spent on the OS thread in one go, longTurn what is added while threads are
+	// asked to stop that have not.
+	turn     = 100 * time.Millisecond
+	longTurn = 900 * time.Millisecond
 )
 
 // moveEvery is how often the OS thread goes to the CPU of the one thread that it looks at as fast
@@ -224,11 +226,14 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration) time.Duration {
 	k := r.ticker
 	defer k.handOver()
+	defer k.drain()
 	moved := time.Duration(-moveEvery)
 	for until := r.sys.Now() + turn; ; {
 		now := r.sys.Now()
 		for ; now < due; now = r.sys.Now() {
-			r.sys.Pause(due - now)
+			if k.collect(due); len(k.asked) == 0 {
+				r.sys.Pause(due - r.sys.Now())
+			}
 		}
 		upto, missed := plan.reached(now)
 		k.counted.late += missed
@@ -239,7 +244,7 @@ func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration)
 			moved = now
 			k.runs.watch.Near()
 		}
-		if due > now+stay || now >= until || r.asking.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+		if due > now+stay || now >= until && (len(k.asked) == 0 || now >= until+longTurn) || r.asking.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
 			return due
 		}
 	}

@@ -31,6 +31,10 @@ type opener interface {
 // looker is the OS thread that stops threads: see tracer.Looker.
 type looker interface {
 	Do(f func())
+	// Collect waits for a thread that was asked, inside of Do; nil if none has stopped.
+	Collect(d time.Duration) (*tracer.Copy, error)
+	// GiveUp leaves what was not collected to the end of Do.
+	GiveUp()
 	Dirty() bool
 	Close() error
 }
@@ -89,6 +93,8 @@ type watch interface {
 	Peek(c *tracer.Copy, table *maps.Table) error
 	// Stop may be called only inside of looker.Do.
 	Stop(c *tracer.Copy, table *maps.Table) error
+	// Ask is a Stop that is collected later.
+	Ask(c *tracer.Copy, table *maps.Table) error
 	// Near moves the OS thread of the looker to the thread's CPU, until Do ends.
 	Near()
 	Close() error

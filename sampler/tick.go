@@ -30,6 +30,7 @@ type ticker struct {
 	opt   *Options
 	queue batches
 	batch []look // not handed over yet
+	asked []asked
 	free  <-chan *tracer.Copy
 
 	processes []*process
@@ -56,7 +57,7 @@ type ticker struct {
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
 	waited  bool          // this round waited for the counter
-	runners int           // threads stopped in this round as they ran
+	runners int           // threads stopped in this round of many as they ran
 	runs    *thread       // the last of them
 	stood   pauses
 	ran     time.Duration // wall time of samples in which threads ran
@@ -84,6 +85,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 		k.before = max(k.upto, upto-period)
 	}
 	k.upto = k.before // new threads begin here
+	k.collect(now)    // what has stopped by now is asked anew
 	k.discover(now)
 	k.long = 0
 	for _, p := range k.processes {
@@ -110,7 +112,9 @@ const askEvery = 2 * time.Millisecond
 // visit looks at one process.
 func (k *ticker) visit(p *process, upto time.Duration) {
 	p.checked = false
-	for _, t := range p.threads {
+	for i := range p.threads {
+		// None is always asked first, and where not all can be asked they take turns.
+		t := p.threads[(uint64(i)+k.round*maxAsked)%uint64(len(p.threads))]
 		if t.watch == nil {
 			continue
 		}
@@ -121,6 +125,9 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 		if p.gone || p.replaced {
 			break
 		}
+	}
+	if p.replaced && !p.gone {
+		k.drain()
 	}
 	if p.replaced && !p.gone {
 		p.replaced = false
@@ -135,6 +142,10 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 
 // lookAt looks at one thread.
 func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
+	if t.pending {
+		k.waits(t, upto)
+		return
+	}
 	if t.asleep && t.still >= patience && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
 		t.skipped++
 		return
@@ -237,19 +248,18 @@ const cpuWait = 200 * time.Microsecond
 // closeRate is the rate, looks a second, above which looks are dense.
 const closeRate = 2000
 
-// runner stops a thread that runs, or waits for a CPU.
+// runner looks at a thread that runs, or waits for a CPU.
 func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
+	if !k.dense() {
+		k.ask(p, t, upto)
+		return
+	}
 	c := k.buffer()
 	if c == nil {
 		k.lose(t)
 		return
 	}
 	before := t.base
-	if !k.dense() {
-		if now, err := t.watch.Counters(); err == nil {
-			before = now
-		}
-	}
 	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
 		k.give(c)
 		k.trouble(p, t, err)
@@ -259,12 +269,18 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	now := c.Counters
 	if !c.Blocked {
 		now = t.base
-		if !k.dense() || t.asked == k.now {
+		if t.asked == k.now {
 			if read, err := t.watch.Counters(); err == nil {
 				now = read
 			}
 		}
 	}
+	k.standing(t, c, before, now, 1, upto)
+}
+
+// standing takes a stop into account: c is what it gave, before and now are the counters before it was asked
+// for and after it, and the look stands for so many samples until upto.
+func (k *ticker) standing(t *thread, c *tracer.Copy, before, now tracer.Counters, samples int64, upto time.Duration) {
 	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
 	// that it stood because of us.
 	waited := now.Waited - before.Waited
@@ -277,7 +293,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	} else {
 		k.ran += upto - t.upto
 	}
-	k.seen(t, l, upto)
+	k.seen(t, l, samples, upto)
 }
 
 // stopped counts a stop in which a thread stood for d.
@@ -309,7 +325,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		k.counted.peeks++
 		t.took(c.Counters)
 		t.asleep = true
-		k.seen(t, look{kind: peeked, copied: c, call: *call}, upto)
+		k.seen(t, look{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
 		k.give(c)
 		k.runner(p, t, upto)
@@ -322,7 +338,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 			t.took(now)
 		}
 		t.asleep = true
-		k.seen(t, look{kind: unseen, call: *call}, upto)
+		k.seen(t, look{kind: unseen, call: *call}, 1, upto)
 	}
 }
 
@@ -368,16 +384,16 @@ func (k *ticker) better(p *process, t *thread) {
 	k.hand(t, look{kind: again, copied: c, call: *c.Thread.Syscall})
 }
 
-// seen hands over a look at another stack, which has one sample from now on.
-func (k *ticker) seen(t *thread, l look, upto time.Duration) {
+// seen hands over a look at another stack, which has so many samples from now on.
+func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
 	k.hand(t, l)
 	t.lost, t.known = false, true
-	k.counted.samples++
+	k.counted.samples += uint64(samples)
 	if t.asleep && k.opt.running() {
 		t.upto = upto
 		return
 	}
-	t.samples, t.from, t.end = 1, t.upto, upto
+	t.samples, t.from, t.end = samples, t.upto, upto
 	t.upto = upto
 }
 
@@ -405,7 +421,9 @@ func (k *ticker) begin(now time.Duration) {
 func (k *ticker) settle(end time.Duration) {
 	for _, p := range k.processes {
 		for _, t := range p.threads {
-			k.flushUntil(t, end)
+			if t.watch != nil { // else it has ended
+				k.flushUntil(t, end)
+			}
 		}
 	}
 }

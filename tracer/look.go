@@ -36,10 +36,11 @@ const (
 // its own. Between two looks nothing is attached, so that signals, debuggers and setuid
 // programs are left alone.
 //
-// It holds one thread at a time and nothing else while it attaches, so that an exec which
-// waits for the threads we hold never waits for us.
+// Stop holds one thread at a time and nothing else while it attaches, so that an exec which
+// waits for the threads we hold never waits for us. Ask and Collect hold several, and see to it that
+// such an exec goes on.
 //
-// Its methods may be called from any goroutine; Stop only inside of Do. A process is not to
+// Its methods may be called from any goroutine; Stop, Ask and Collect only inside of Do. A process is not to
 // be looked at by a Snapshot or another Looker at the same time: a thread has one tracer.
 type Looker struct {
 	opt    LookOptions
@@ -51,6 +52,8 @@ type Looker struct {
 	armed  bool      // the alarm is set
 	dirty  bool      // something may still be traced: the OS thread must end
 
+	asked   []asked // to be collected
+	reaper  reaper
 	windows windows
 	note    [noteBytes]byte
 	info    siginfo
@@ -95,6 +98,7 @@ func (l *Looker) Do(f func()) {
 		l.inside = true
 		defer func() {
 			l.inside = false
+			l.GiveUp()
 			l.goHome()
 			l.disarm()
 		}()
@@ -103,6 +107,24 @@ func (l *Looker) Do(f func()) {
 	if l.dirty {
 		l.endThread()
 	}
+}
+
+// GiveUp leaves what was asked and not collected to the end of the OS thread, if there is any: Dirty is
+// set. The Copies belong to the caller again. It is called inside of Do, and by its end.
+func (l *Looker) GiveUp() {
+	l.reaper.rest()
+	l.dirty = l.dirty || len(l.asked) > 0
+	for len(l.asked) > 0 {
+		l.remove(len(l.asked) - 1)
+	}
+}
+
+// seize attaches to a thread, also while others are held that an exec may wait for.
+func (l *Looker) seize(tid int) unix.Errno {
+	if len(l.asked) > 0 {
+		return l.reaper.seize(tid)
+	}
+	return seize(tid)
 }
 
 // Sleep lets up to d pass on the OS thread of the Looker; it may return early. It is called
@@ -120,14 +142,14 @@ func (l *Looker) Sleep(d time.Duration) {
 // arm lets the alarm go off from now on, for a wait that may last.
 func (l *Looker) arm() {
 	if !l.armed {
-		l.alarm.set(alarmPeriod)
+		l.alarm.set(alarmPeriod, alarmPeriod)
 		l.armed = true
 	}
 }
 
 func (l *Looker) disarm() {
 	if l.armed {
-		l.alarm.set(0)
+		l.alarm.set(0, 0)
 		l.armed = false
 	}
 }
@@ -140,6 +162,7 @@ func (l *Looker) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endThread()
+	l.reaper.end()
 	return nil
 }
 

@@ -45,13 +45,13 @@ func (a *alarm) make(tid int) {
 	a.made = errno == 0
 }
 
-// set lets the alarm go off each period from now on; 0 means never.
-func (a *alarm) set(period time.Duration) {
+// set lets the alarm go off after first, and then each period; a first of 0 means never.
+func (a *alarm) set(first, period time.Duration) {
 	if !a.made {
 		return
 	}
-	t := unix.NsecToTimespec(int64(period))
-	spec := [2]unix.Timespec{t, t} // it_interval, it_value
+	// it_interval, it_value
+	spec := [2]unix.Timespec{unix.NsecToTimespec(int64(period)), unix.NsecToTimespec(int64(first))}
 	unix.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(a.id), 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 

@@ -104,11 +104,15 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	table := mapsOf(t, w.p)
 	l.Do(func() {
 		got.begin(w)
-		if err := l.attach(w); err != nil {
-			t.Error(err)
+		if err := l.attach(w); err != nil || interrupt(w.tid) != 0 {
+			t.Errorf("attach: %v", err)
 			return
 		}
-		if err := l.hold(w, &got, table, 0, false); err != nil {
+		sig, err := l.await(w, 0, false)
+		if err == nil {
+			err = l.take(&asked{w: w, c: &got, table: table}, sig)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})

@@ -22,29 +22,16 @@ import (
 // or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
 // ErrExec with Dirty set.
 func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
-	switch {
-	case !l.inside:
-		return errOutside
-	case l.dirty:
-		return ErrDirty
-	}
-	c.begin(w)
-	if err := l.before(w, c); err != nil {
+	a, err := l.ask(w, c, table)
+	if err != nil {
 		return err
 	}
-	l.warm(w, c, table)
-	spins := l.elsewhere(w)
-	if err := l.attach(w); err != nil {
+	defer l.close(&a)
+	sig, err := l.await(w, a.at, a.spins)
+	if err != nil {
 		return err
 	}
-	asked := time.Since(l.clock)
-	err := l.hold(w, c, table, asked, spins)
-	c.Time = l.clock.Add(asked)
-	l.ended = time.Since(l.clock)
-	if c.Stood == 0 { // it was lost, or never stood
-		c.Pause = l.ended - asked
-	}
-	return err
+	return l.take(&a, sig)
 }
 
 // A thread that ran at a look is taken to run at so many more, before it is looked at first
@@ -91,7 +78,7 @@ func (l *Looker) before(w *Watch, c *Copy) error {
 // attach seizes the thread.
 func (l *Looker) attach(w *Watch) error {
 	for try := 0; ; try++ {
-		e := seize(w.tid)
+		e := l.seize(w.tid)
 		switch {
 		case e == 0:
 			return nil
@@ -108,20 +95,39 @@ func (l *Looker) attach(w *Watch) error {
 	}
 }
 
-// hold stops the thread that was seized, reads it, and lets it go.
-func (l *Looker) hold(w *Watch, c *Copy, table *maps.Table, asked time.Duration, spins bool) (err error) {
+// ask seizes a thread and asks it to stop.
+func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
+	switch {
+	case !l.inside:
+		return asked{}, errOutside
+	case l.dirty:
+		return asked{}, ErrDirty
+	}
+	c.begin(w)
+	if err := l.before(w, c); err != nil {
+		return asked{}, err
+	}
+	l.warm(w, c, table)
+	a := asked{w: w, c: c, table: table, spins: l.elsewhere(w)}
+	if err := l.attach(w); err != nil {
+		return a, err
+	}
+	a.at = time.Since(l.clock)
 	if interrupt(w.tid) != 0 {
-		return l.lost(w)
+		defer l.close(&a)
+		return a, l.lost(w)
 	}
-	sig, err := l.await(w, asked, spins)
-	if err != nil {
-		return err
-	}
+	return a, nil
+}
+
+// take reads a thread that stands and lets it go. sig is the signal to hand back.
+func (l *Looker) take(a *asked, sig int) (err error) {
+	w, c := a.w, a.c
 	stands := time.Since(l.clock)
 	defer func() { // also out of a panic
 		// It may take the CPU from us as soon as it can run, and keep it for long.
 		released := time.Since(l.clock)
-		c.Stood, c.Pause = released-stands, released-asked
+		c.Stood, c.Pause = released-stands, released-a.at
 		if detach(w.tid, sig) != 0 {
 			err = l.lost(w)
 		}
@@ -132,11 +138,20 @@ func (l *Looker) hold(w *Watch, c *Copy, table *maps.Table, asked time.Duration,
 	}
 	w.tp = c.tp
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
-	if err := l.copyStack(w, c, table); err != nil {
+	if err := l.copyStack(w, c, a.table); err != nil {
 		return err
 	}
 	l.settle(w, c, sig)
 	return nil
+}
+
+// close notes when a look has ended.
+func (l *Looker) close(a *asked) {
+	a.c.Time = l.clock.Add(a.at)
+	l.ended = time.Since(l.clock)
+	if a.c.Stood == 0 { // it was lost, or never stood
+		a.c.Pause = l.ended - a.at
+	}
 }
 
 // await waits until the seized thread stands, and returns the signal to hand back. If it spins

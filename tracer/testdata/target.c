@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void ready(void) { write(1, "r", 1); }
@@ -177,6 +179,32 @@ static void chain(void) {
 	asleep(NULL);
 }
 
+// stamps: n threads that share one CPU, each writing the time of CLOCK_MONOTONIC in
+// nanoseconds to its stack, behind a word that tells the place.
+static void *stamp(void *arg) {
+	volatile struct {
+		unsigned long long word, time;
+	} at = {0x7374616d70732e2eULL, 0};
+	struct timespec t;
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		at.time = t.tv_sec * 1000000000ULL + t.tv_nsec;
+	}
+	return arg;
+}
+
+static void stamps(long n) {
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof one, &one))
+		_exit(1);
+	while (n-- > 0)
+		thread(stamp, NULL);
+	ready();
+	asleep(NULL);
+}
+
 int main(int argc, char **argv) {
 	const char *mode = argv[1];
 	long n = argc > 2 ? atol(argv[2]) : 0;
@@ -213,6 +241,8 @@ int main(int argc, char **argv) {
 		fault(n);
 	if (!strcmp(mode, "hold"))
 		hold(n);
+	if (!strcmp(mode, "stamps"))
+		stamps(n);
 	if (!strcmp(mode, "chain"))
 		chain();
 	return 1;

@@ -1,0 +1,75 @@
+//go:build linux
+
+package manners
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// togetherVariable has the lookers of this program and of its helpers ask all threads to stop at one
+// moment, and collect them as they stop.
+const togetherVariable = "MANNERS_TOGETHER"
+
+func together() bool { return os.Getenv(togetherVariable) == "1" }
+
+// TestSampledTogether repeats the tests of looks at single threads with looks at all of them at once.
+func TestSampledTogether(t *testing.T) {
+	t.Setenv(togetherVariable, "1")
+	for _, row := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"rounds", TestSampledRounds}, {"killed", TestSampledByKilled},
+		{"signal storm", TestSampledSignalStorm}, {"killed in a storm", TestSampledByKilledInStorm},
+		{"signal each look", TestSampledSignalEachLook}, {"without a pause", TestSampledWithoutPause},
+		{"job control", TestSampledJobControl}, {"exec", TestSampledExec}, {"exec of setuid", TestSampledExecSetuid},
+		{"churn", TestSampledChurn}, {"own child", TestSampledOwnChild}, {"end", TestSampledEnd},
+		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent}, {"into vfork", TestSampledIntoVfork},
+		{"frozen", TestSampledFrozen}, {"throttled", TestSampledThrottled}, {"missing page", TestSampledMissingPage},
+	} {
+		t.Run(row.name, row.test)
+	}
+}
+
+// collectBound is how long all threads of a round are waited for that were asked together.
+const collectBound = 5 * time.Second
+
+// askAll asks all threads of tids at one moment, and collects them. It is called inside of Do.
+func (k *looker) askAll(tids []int) error {
+	asked := 0
+	for _, tid := range tids {
+		w, err := k.watch(tid)
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			continue
+		}
+		c := new(tracer.Copy)
+		if err := k.l.Ask(w, c, k.table); err != nil {
+			if err := k.met(err); err != nil {
+				return err
+			}
+			continue
+		}
+		asked++
+	}
+	for end := time.Now().Add(collectBound); asked > 0; {
+		c, err := k.l.Collect(time.Until(end))
+		if c == nil {
+			k.stuck += asked
+			k.l.GiveUp()
+			return nil
+		}
+		asked--
+		if err := k.met(err); err != nil && !errors.Is(err, tracer.ErrDirty) {
+			return err
+		}
+	}
+	return nil
+}

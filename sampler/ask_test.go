@@ -1,0 +1,84 @@
+package sampler
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// TestRoundsDoNotWaitForThreads has eight threads that each wait 15 ms for a CPU before they stop. Rounds
+// come in their time all the same, each thread has a sample in each, and all its time.
+func TestRoundsDoNotWaitForThreads(t *testing.T) {
+	f := newFake(10*time.Second + 3*time.Millisecond)
+	p := f.process(1)
+	for tid := 1; tid <= 8; tid++ {
+		p.threads[tid] = func(now time.Duration) view { v := busy(now); v.pause = 15 * time.Millisecond; return v }
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if rounds := uint64(99 * 10); s.Ticks < rounds-2*10 || s.LateTicks > 2*10 { // once a second all are waited for
+		t.Errorf("%d rounds in time, %d late, want about %d and none", s.Ticks, s.LateTicks, rounds)
+	}
+	if s.Stops >= 8*s.Ticks*3/4 {
+		t.Errorf("%d stops of eight threads in %d rounds: threads that were waited for are asked again", s.Stops, s.Ticks)
+	}
+	for tid := 1; tid <= 8; tid++ {
+		samples, wall, _ := amounts(got, tid, 0)
+		if samples < int64(s.Ticks)-10 || samples > int64(s.Ticks) || wall != s.Elapsed {
+			t.Errorf("thread %d: %d samples in %d rounds, wall %v of %v", tid, samples, s.Ticks, wall, s.Elapsed)
+		}
+		if _, first, _ := amounts(got, tid, 0x2000); math.Abs(first.Seconds()/wall.Seconds()-0.5) > 0.02 {
+			t.Errorf("thread %d: %v of %v in the first half of each second", tid, first, wall)
+		}
+	}
+}
+
+// TestMoreThreadsThanAreAsked has more threads that wait for a CPU than are asked at a time: each
+// comes to its turn, and none loses time.
+func TestMoreThreadsThanAreAsked(t *testing.T) {
+	f := newFake(10 * time.Second)
+	p := f.process(1)
+	const threads = 2*maxAsked + 10
+	for tid := 1; tid <= threads; tid++ {
+		p.threads[tid] = func(now time.Duration) view { v := busy(now); v.pause = 5 * time.Millisecond; return v }
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 50})
+	for tid := 1; tid <= threads; tid++ {
+		if samples, wall, _ := amounts(got, tid, 0); samples < 100 || wall < s.Elapsed-200*time.Millisecond || wall > s.Elapsed {
+			t.Errorf("thread %d: %d samples, wall %v of %v", tid, samples, wall, s.Elapsed)
+		}
+	}
+}
+
+// TestThreadThatNeverStops is given up, and those beside it go on.
+func TestThreadThatNeverStops(t *testing.T) {
+	f := newFake(5 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	p.threads[2] = func(now time.Duration) view { v := busy(now); v.pause = time.Hour; return v }
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if _, wall, _ := amounts(got, 1, 0); wall != s.Elapsed {
+		t.Errorf("thread 1: wall %v of %v", wall, s.Elapsed)
+	}
+	if samples, _, _ := amounts(got, 2, 0); samples != 0 {
+		t.Errorf("thread 2: %d samples of a thread that was never seen", samples)
+	}
+	if s.Lost == 0 {
+		t.Error("no look was lost")
+	}
+}
+
+// TestThreadEndsWhileAsked has a thread end before it stops: its time ends there.
+func TestThreadEndsWhileAsked(t *testing.T) {
+	f := newFake(3 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	p.threads[2] = func(now time.Duration) view {
+		v := busy(now)
+		v.pause, v.gone = 30*time.Millisecond, now > time.Second
+		return v
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if _, wall, _ := amounts(got, 2, 0); wall < 900*time.Millisecond || wall > 1050*time.Millisecond {
+		t.Errorf("thread 2, which lived for a second: wall %v of %v", wall, s.Elapsed)
+	}
+}

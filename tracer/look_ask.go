@@ -1,0 +1,193 @@
+//go:build linux
+
+package tracer
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/fpstack/fpstack/maps"
+	"golang.org/x/sys/unix"
+)
+
+// asked is a thread that is seized and was asked to stop.
+type asked struct {
+	w     *Watch
+	c     *Copy
+	table *maps.Table
+	at    time.Duration // when it was asked
+	next  time.Duration // when to see what became of it, if it has not stopped
+	spins bool          // it ran last on another CPU than ours
+}
+
+// Ask is the first half of Stop: it asks the thread to stop and does not wait. From that moment on the
+// thread runs no code of its program until Collect has copied it: what runs stops within microseconds,
+// and what waits for a CPU stops before its first instruction once it gets one. So the copy tells where
+// the thread was when it was asked, however long it waits, and many threads can be asked at one moment.
+//
+// It may be called only inside of Do, and every thread that was asked must be collected there: what is
+// left when Do ends is let go by the end of the OS thread. c belongs to the Looker until Collect returns
+// it. It fails as Stop does; then there is nothing to collect.
+func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
+	a, err := l.ask(w, c, table)
+	if err != nil {
+		return err
+	}
+	a.next = a.at + grace
+	l.asked = append(l.asked, a)
+	l.reaper.add(w)
+	return nil
+}
+
+// Collect waits up to d for one of the threads that were asked, copies it and lets it go. It returns
+// the Copy that Ask was given, with the error that Stop would have returned; nil if no thread has
+// stopped. With d at or below 0 it only looks.
+//
+// A thread that is ready to run is waited for without a limit here: it does not stand meanwhile. After
+// an error with Dirty set the others come with ErrDirty.
+func (l *Looker) Collect(d time.Duration) (*Copy, error) {
+	if len(l.asked) == 0 {
+		return nil, nil
+	}
+	if d > 0 {
+		l.reaper.rest()
+	}
+	for until := l.now() + d; ; {
+		if l.dirty {
+			return l.drop(len(l.asked)-1, ErrDirty)
+		}
+		e := l.waitAny(until)
+		if e == 0 && l.info[pidAt] != 0 {
+			return l.met(int(l.info[pidAt]))
+		}
+		now := l.now()
+		for i := range l.asked {
+			if a := &l.asked[i]; now >= a.next || e == unix.ECHILD {
+				a.next = now + max(grace, now-a.at)
+				if err, is := l.missed(a, now); is {
+					return l.drop(i, err)
+				}
+			}
+		}
+		if now >= until {
+			return nil, nil
+		}
+	}
+}
+
+func (l *Looker) now() time.Duration { return time.Since(l.clock) }
+
+// drop forgets a thread that was asked. It lives on, was lost, or is let go by the end of the OS thread.
+func (l *Looker) drop(i int, err error) (*Copy, error) {
+	a := l.remove(i)
+	l.close(&a)
+	return a.c, err
+}
+
+func (l *Looker) remove(i int) asked {
+	a, last := l.asked[i], len(l.asked)-1
+	l.asked[i] = l.asked[last]
+	l.asked[last] = asked{}
+	l.asked = l.asked[:last]
+	l.reaper.remove(a.w)
+	return a
+}
+
+// met ends the look at the thread whose stop or end l.info tells.
+func (l *Looker) met(tid int) (*Copy, error) {
+	for i := range l.asked {
+		if l.asked[i].w.tid != tid {
+			continue
+		}
+		if ending(&l.info) {
+			return l.drop(i, l.lost(l.asked[i].w))
+		}
+		sig := deliverySignal(&l.info)
+		if tid == l.asked[i].w.p.pid && len(l.asked) > 1 && l.asked[i].w.p.Replaced() {
+			// Another thread that was asked may have taken over the id of this one by an exec.
+			detach(tid, sig)
+			l.dirty = true
+			return l.drop(i, ErrExec)
+		}
+		a := l.remove(i)
+		defer l.close(&a)
+		return a.c, l.take(&a, sig)
+	}
+	l.dirty = true // an exec gave one of them another id
+	return l.drop(len(l.asked)-1, ErrDirty)
+}
+
+// missed sees what became of a thread that has not stopped for a while. It is false if there is reason
+// to wait on.
+func (l *Looker) missed(a *asked, now time.Duration) (err error, is bool) {
+	if waitStop(a.w.tid, unix.WNOHANG, &l.info) != 0 {
+		return l.lost(a.w), true
+	}
+	if l.info[pidAt] != 0 {
+		return nil, false // it stands by now
+	}
+	state, err := a.w.state()
+	waited := now - a.at
+	switch {
+	case err != nil:
+	case state == 't' && waited < consumed:
+		return nil, false
+	case a.w.p.Replaced(): // an exec forgets that the thread was asked
+		err = a.w.gone()
+	case state == 'R' || waited < l.opt.MaxPause:
+		return nil, false
+	default:
+		err = &NotStoppedError{TID: a.w.tid, State: state, Waited: waited}
+	}
+	l.dirty = true
+	return err, true
+}
+
+// waitAny waits until one of the threads that were asked has stopped or ended, as l.info then tells, but
+// not beyond until nor beyond the time when one of them is to be seen to.
+func (l *Looker) waitAny(until time.Duration) unix.Errno {
+	spin := time.Duration(0)
+	for i := range l.asked {
+		a := &l.asked[i]
+		until = min(until, a.next)
+		if a.spins {
+			spin = max(spin, a.at+spinTime)
+		}
+	}
+	for {
+		if e := l.anyStop(unix.WNOHANG); e != 0 || l.info[pidAt] != 0 {
+			return e
+		}
+		if l.now() >= min(spin, until) {
+			break
+		}
+	}
+	now := l.now()
+	switch {
+	case now >= until:
+		return 0
+	case !l.alarm.made:
+		time.Sleep(50 * time.Microsecond)
+		return 0
+	}
+	l.alarm.set(until-now, alarmPeriod) // again and again: it may go off before the wait begins
+	l.armed = true
+	return l.anyStop(0)
+}
+
+// anyStop is waitStop for all threads that were asked.
+func (l *Looker) anyStop(options int) unix.Errno {
+	if len(l.asked) == 1 {
+		return waitStop(l.asked[0].w.tid, options, &l.info)
+	}
+	const all = 0 // P_ALL
+	l.info[pidAt] = 0
+	// What other OS threads of ours have started or traced is not waited for.
+	args := uintptr(waitKeep | unix.WNOTHREAD | options)
+	if options&unix.WNOHANG != 0 {
+		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&l.info)), args, 0, 0)
+		return e
+	}
+	_, _, e := unix.Syscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&l.info)), args, 0, 0)
+	return e
+}
