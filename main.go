@@ -21,5 +21,6 @@ func init() {
 }
 
 func main() {
+	cmd.Calm(os.Args[1:])
 	os.Exit(cmd.Execute(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -53,10 +53,13 @@ func startChildWith(argv []string, files []uintptr) (*child, error) {
 	}
 	pidfd := -1
 	attr := &syscall.ProcAttr{Env: environment(), Files: files, Sys: &syscall.SysProcAttr{PidFD: &pidfd}}
-	pid, _, err := syscall.StartProcess(path, argv, attr)
-	if errors.Is(err, syscall.ENOEXEC) { // as execvp(3): a script without #!
-		pid, _, err = syscall.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), attr)
-	}
+	var pid int
+	withUsualTimers(func() {
+		pid, _, err = syscall.StartProcess(path, argv, attr)
+		if errors.Is(err, syscall.ENOEXEC) { // as execvp(3): a script without #!
+			pid, _, err = syscall.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), attr)
+		}
+	})
 	if err != nil {
 		return nil, newStartError(argv[0], err)
 	}

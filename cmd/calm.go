@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	"os"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// calmSlack is how late timers of our threads may be, nanoseconds, but for the OS thread that
+	// samples, which asks for exact ones itself.
+	calmSlack = 4_000_000
+	// usualSlack is what programs have that ask for nothing. Source: linux/init/init_task.c.
+	usualSlack = 50_000
+)
+
+// calms are the subcommands that look over and over.
+var calms = []string{"record", "top"}
+
+// Calm is called first of all by a program that will run the command line args. For a recording it begins
+// the program anew, in the same process, with coarse timers; else, or where that cannot be, it returns.
+//
+// The Go runtime has a thread that watches the others. After each sleep of the thread that samples it looks around
+// every 20 us for a millisecond, then less often: sixty times in the hundredth of a second between two rounds. That
+// took as much CPU time as the sampling, and where no CPU is idle it took that from the threads which
+// are recorded. It has no switch, but the slack of its timers delays it, and a thread inherits that from
+// the one that made it, here from the program before exec.
+// Source: sysmon in runtime/proc.go; PR_SET_TIMERSLACK(2const).
+func Calm(args []string) {
+	if len(args) == 0 || !slices.Contains(calms, args[0]) {
+		return
+	}
+	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	if err != nil || slack >= calmSlack {
+		return
+	}
+	path, ok := ownPath()
+	if !ok {
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, calmSlack, 0, 0, 0) != nil {
+		return
+	}
+	_ = unix.Exec(path, os.Args, os.Environ())
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
+}
+
+// ownPath is the path of this program, if the same file still stands there.
+func ownPath() (string, bool) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", false
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	running, err := os.Stat("/proc/self/exe")
+	return path, err == nil && os.SameFile(there, running)
+}
+
+// withUsualTimers runs f on an OS thread whose children have timers as usual.
+func withUsualTimers(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, usualSlack, 0, 0, 0)
+		f()
+	}()
+	<-done
+}
