@@ -4,8 +4,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 const (
@@ -14,6 +13,12 @@ const (
 	calmSlack = 4_000_000
 	// usualSlack is what programs have that ask for nothing. Source: linux/init/init_task.c.
 	usualSlack = 50_000
+)
+
+// Operations of prctl(2). Source: linux/include/uapi/linux/prctl.h.
+const (
+	setTimerSlack = 29
+	getTimerSlack = 30
 )
 
 // calms are the subcommands that look over and over.
@@ -32,8 +37,8 @@ func Calm(args []string) {
 	if len(args) == 0 || !slices.Contains(calms, args[0]) {
 		return
 	}
-	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-	if err != nil || slack >= calmSlack {
+	slack, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, getTimerSlack, 0, 0)
+	if errno != 0 || slack >= calmSlack {
 		return
 	}
 	path, ok := ownPath()
@@ -42,11 +47,16 @@ func Calm(args []string) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if unix.Prctl(unix.PR_SET_TIMERSLACK, calmSlack, 0, 0, 0) != nil {
-		return
+	if setSlack(calmSlack) {
+		_ = syscall.Exec(path, os.Args, os.Environ())
+		setSlack(slack)
 	}
-	_ = unix.Exec(path, os.Args, os.Environ())
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
+}
+
+// setSlack sets the timer slack of the calling OS thread, nanoseconds.
+func setSlack(slack uintptr) bool {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, slack, 0)
+	return errno == 0
 }
 
 // ownPath is the path of this program, if the same file still stands there.
@@ -69,7 +79,7 @@ func withUsualTimers(f func()) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, usualSlack, 0, 0, 0)
+		setSlack(usualSlack)
 		f()
 	}()
 	<-done

@@ -38,13 +38,15 @@ type Finder struct {
 	dirs    []string
 	fetcher Fetcher
 	open    []*module.File
+
+	unsummed int64 // bytes that checksums may yet be taken of
 }
 
 // New returns a Finder that looks through the view of the module itself ([module.Module.Beside]), then
 // through the given ones in their order, in each below dirs (as "/usr/lib/debug"), and asks
 // fetcher last, if it is not nil.
 func New(views []Open, dirs []string, fetcher Fetcher) *Finder {
-	return &Finder{views: views, dirs: dirs, fetcher: fetcher}
+	return &Finder{views: views, dirs: dirs, fetcher: fetcher, unsummed: maxSummed}
 }
 
 // Close closes every file found. Their modules must not be used afterwards.
@@ -58,6 +60,10 @@ func (f *Finder) Close() error {
 	f.open = nil
 	return errors.Join(errs...)
 }
+
+// maxSummed bounds what checksums are taken of, of all files together, bytes: some ten seconds. Files of the target
+// may be as large as it likes without taking room. Debug files without a build id are old and small.
+const maxSummed = 16 << 30
 
 // maxOpen bounds the files that one Finder keeps open.
 const maxOpen = 1 << 14
@@ -107,7 +113,7 @@ func (f *Finder) byLink(m *module.Module) (*module.Module, error) {
 		if id := m.BuildID(); id != "" && found.BuildID() != "" {
 			return sameBuildID(id)(found, data)
 		}
-		return link.check(data)
+		return f.checksum(link, data)
 	})
 }
 

@@ -1,6 +1,8 @@
 package debugfile
 
 import (
+	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -238,8 +240,17 @@ func TestMiniIsUnpacked(t *testing.T) {
 }
 
 func FuzzDictionary(f *testing.F) {
-
-	f.Add([]byte{0xfd, '7', 'z', 'X', 'Z', 0, 0, 4, 0, 0, 0, 0, 2, 0, 0x21, 1, 22, 0, 0, 0})
+	// Stream header, block header, a chunk that is not compressed and the end mark, padding, CRC-64.
+	block := []byte{2, 0, 0x21, 1, 22, 0, 0, 0, 1, 2, 3, 4, 1, 0, 0, 'x', 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}
+	stream := append([]byte{0xfd, '7', 'z', 'X', 'Z', 0, 0, 4, 0, 0, 0, 0}, block...)
+	f.Add(stream)
+	stream = append(append(stream, block...), 0) // the index
+	if n, ok := dictionary(stream); !ok || n != 8<<20 {
+		f.Errorf("got a dictionary of %d bytes, %v, want 8 MiB", n, ok)
+	}
+	f.Add(stream)
+	stream[24] = 0xe0 // compressed, with properties: 6 bytes of head
+	f.Add(stream)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if n, ok := dictionary(b); ok && n == 0 {
 			t.Errorf("a dictionary of 0 bytes in %x", b)
@@ -289,5 +300,97 @@ func TestViewOfModuleFirst(t *testing.T) {
 	found, err = New([]Open{view("ours", inside)}, nil, nil).Debug(load(view("theirs", inside)))
 	if found != nil || err == nil || strings.Count(err.Error(), "not an ELF object") != 1 {
 		t.Errorf("a file that is none, in both views: got %v, %v; want one refusal", found, err)
+	}
+}
+
+// twoBlocks packs b in blocks of their own, and returns where the header of the second begins.
+func twoBlocks(t *testing.T, b []byte) (packed []byte, second int) {
+	t.Helper()
+	if _, err := exec.LookPath("xz"); err != nil {
+		t.Skip("xz is not installed")
+	}
+	cmd := exec.Command("xz", "-T1", "--check=crc32", fmt.Sprintf("--block-size=%d", (len(b)+1)/2))
+	cmd.Stdin = bytes.NewReader(b)
+	packed, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := packed[12:24] // of the first block, as of the second: it has no sizes
+	second = 24 + bytes.Index(packed[24:], header)
+	if second < 24 || header[0] != 2 {
+		t.Fatalf("the second block is not found, the first is %x", header)
+	}
+	return packed, second
+}
+
+// Each block of a stream may have a dictionary of its own.
+func TestDictionaryOfEachBlock(t *testing.T) {
+	root := build(t)
+	m := open(t, root, "/bin/packed")
+	mini, err := os.ReadFile(filepath.Join(root, "made", "full"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, second := twoBlocks(t, mini)
+	s, _ := m.Section(".gnu_debugdata")
+	replace := func(b []byte) *module.Module {
+		data, err := os.ReadFile(filepath.Join(root, "bin", "packed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := (len(data) + 7) &^ 7
+		data = append(append(data, make([]byte, at-len(data))...), b...)
+		f, err := elf.NewFile(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, sec := range f.Sections {
+			if sec.Name == s.Name {
+				header := data[binary.LittleEndian.Uint64(data[40:])+64*uint64(i):] // e_shoff
+				binary.LittleEndian.PutUint64(header[24:], uint64(at))              // sh_offset
+				binary.LittleEndian.PutUint64(header[32:], uint64(len(b)))          // sh_size
+			}
+		}
+		out, err := module.NewFile(&module.File{Data: data, Path: "/x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if found, err := Mini(replace(packed)); err != nil || found == nil {
+		t.Errorf("two blocks: got %v, %v, want the object", found, err)
+	}
+	large := bytes.Clone(packed)
+	header := large[second : second+12]
+	header[4] = 40 // the size of the dictionary: 4 GiB
+	binary.LittleEndian.PutUint32(header[8:], crc32.ChecksumIEEE(header[:8]))
+	if found, err := Mini(replace(large)); found != nil || err == nil || !strings.Contains(err.Error(), "dictionary") {
+		t.Errorf("the second with a dictionary of 4 GiB: got %v, %v, want an error about it", found, err)
+	}
+	for end := range packed {
+		if n, ok := dictionary(packed[:end]); ok && n > maxDictionary {
+			t.Fatalf("cut at %d: a dictionary of %d bytes", end, n)
+		}
+	}
+}
+
+// A checksum reads the whole file, which may be as large as its owner likes and take no room (a hole).
+func TestChecksumsAreBounded(t *testing.T) {
+	root := build(t, "-Wl,--build-id=none")
+	put(t, root, "made/prog.debug", "/bin/prog.debug")
+	st, err := os.Stat(filepath.Join(root, "made/prog.debug"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New([]Open{below(root)}, nil, nil)
+	f.unsummed = 2*st.Size() + 10
+	for i := range 3 {
+		found, err := f.Debug(open(t, root, "/bin/prog"))
+		if i < 2 && (found == nil || err != nil) {
+			t.Errorf("file %d: got %v, %v, want it", i, found, err)
+		}
+		if i == 2 && (found != nil || err == nil || !strings.Contains(err.Error(), "checksum")) {
+			t.Errorf("more than may be summed: got %v, %v, want an error about the checksum", found, err)
+		}
 	}
 }

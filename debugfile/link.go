@@ -47,8 +47,12 @@ func debugLink(m *module.Module) (link, bool) {
 	return l, ok
 }
 
-// check accepts the bytes of the file that was linked to.
-func (l link) check(data []byte) error {
+// checksum accepts the bytes of the file that l links to.
+func (f *Finder) checksum(l link, data []byte) error {
+	if int64(len(data)) > f.unsummed {
+		return fmt.Errorf("refuse %q: to take the checksum of its %d bytes is too much", l.name, len(data))
+	}
+	f.unsummed -= int64(len(data))
 	if got := crc32.ChecksumIEEE(data); got != l.crc {
 		return fmt.Errorf("refuse %q: its checksum is %#x, the link wants %#x", l.name, got, l.crc)
 	}

@@ -2,6 +2,7 @@ package debugfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -48,18 +49,67 @@ func Mini(m *module.Module) (*module.Module, error) {
 	return found, err
 }
 
-// dictionary reads the size of the dictionary that the first block wants, the last filter
-// being LZMA2, false where b is no such stream.
-// Source: The .xz File Format 1.2.0, sections 2.1.1, 3.1 and 5.3.1.
-func dictionary(b []byte) (uint64, bool) {
-	const streamHeader, lzma2 = 12, 0x21
-	if len(b) < streamHeader+8 || string(b[:6]) != "\xfd7zXZ\x00" {
+// checkSizes are those of the checksum behind a block, by the number of the check, bytes.
+// Source: The .xz File Format 1.2.0, section 2.1.1.2.
+var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
+
+// dictionary reads the size of the largest dictionary that a block of a stream wants, false where b is no whole
+// stream of blocks with LZMA2 alone. It goes from block to block as an unpacker does: what the index behind them says
+// would be believed too late.
+// Source: The .xz File Format 1.2.0, sections 2.1.1 and 3.
+func dictionary(b []byte) (largest uint64, ok bool) {
+	const streamHeader = 12
+	if len(b) < streamHeader || string(b[:6]) != "\xfd7zXZ\x00" {
 		return 0, false
 	}
-	header := b[streamHeader:]
-	size := (int(header[0]) + 1) * 4
-	if header[0] == 0 || size > len(header) {
-		return 0, false
+	check := checkSizes[b[7]&15]
+	at := streamHeader
+	for at < len(b) && b[at] != 0 { // 0: the index
+		n, size, ok := blockHeader(b[at:])
+		if !ok {
+			return 0, false
+		}
+		packed, ok := lzma2Size(b[at+size:])
+		if !ok {
+			return 0, false
+		}
+		largest = max(largest, n)
+		at += (size+packed+3)&^3 + check
+	}
+	return largest, largest > 0 && at < len(b)
+}
+
+// lzma2Size is how many bytes the chunks at the start of b have, the end mark included.
+// Source: linux/lib/xz/xz_dec_lzma2.c, struct lzma2_dec.
+func lzma2Size(b []byte) (size int, ok bool) {
+	for at := 0; at < len(b); {
+		control := b[at]
+		head, sizeAt := 3, 1 // not compressed
+		switch {
+		case control == 0:
+			return at + 1, true
+		case control >= 0xc0:
+			head, sizeAt = 6, 3 // with properties
+		case control >= 0x80:
+			head, sizeAt = 5, 3
+		case control > 2:
+			return 0, false
+		}
+		if len(b)-at < head {
+			return 0, false
+		}
+		at += head + int(binary.BigEndian.Uint16(b[at+sizeAt:])) + 1
+	}
+	return 0, false
+}
+
+// blockHeader reads the size of a block's dictionary, the last filter being LZMA2, and that of its header, bytes.
+// Source: The .xz File Format 1.2.0, sections 3.1 and 5.3.1.
+func blockHeader(header []byte) (dictionary uint64, size int, ok bool) {
+	const lzma2 = 0x21
+	size = (int(header[0]) + 1) * 4
+	if size < 8 || size > len(header) {
+		return 0, 0, false
 	}
 	at := 2
 	for flag := byte(0x40); flag != 0; flag <<= 1 { // compressed size, uncompressed size
@@ -71,14 +121,14 @@ func dictionary(b []byte) (uint64, bool) {
 		}
 	}
 	if at+3 > size || header[at] != lzma2 || header[at+1] != 1 {
-		return 0, false // other filters come before it in no .gnu_debugdata that is known
+		return 0, 0, false // other filters come before it in no .gnu_debugdata that is known
 	}
 	bits := header[at+2]
 	if bits > 40 {
-		return 0, false
+		return 0, 0, false
 	}
 	if bits == 40 {
-		return 1<<32 - 1, true
+		return 1<<32 - 1, size, true
 	}
-	return uint64(2|bits&1) << (bits/2 + 11), true
+	return uint64(2|bits&1) << (bits/2 + 11), size, true
 }

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,8 @@ type Client struct {
 	URLs []string
 	// Cache is the directory that files are kept in, made if need be.
 	Cache string
-	// Timeout bounds the time without any answer, MaxTime the whole of one file, 0: no bound.
+	// Timeout bounds the time without an answer and without another 100 KB of it, MaxTime the whole of
+	// one file, 0: no bound.
 	Timeout, MaxTime time.Duration
 	// MaxSize bounds a file, bytes; 0: 16 GiB.
 	MaxSize int64
@@ -52,10 +54,17 @@ type Client struct {
 // _TIMEOUT, _MAXTIME and _MAXSIZE. getenv is os.Getenv, home the user's directory, "" if
 // unknown: then the cache lies in a temporary directory.
 func FromEnvironment(getenv func(string) string, home string, open func(string) (*module.File, error)) *Client {
-	c := &Client{URLs: strings.Fields(getenv("DEBUGINFOD_URLS")), Cache: cachePath(getenv, home), Open: open,
+	c := &Client{URLs: servers(getenv("DEBUGINFOD_URLS")), Cache: cachePath(getenv, home), Open: open,
 		Timeout: seconds(getenv("DEBUGINFOD_TIMEOUT"), 90), MaxTime: seconds(getenv("DEBUGINFOD_MAXTIME"), 0), Missing: 10 * time.Minute}
 	fmt.Sscan(getenv("DEBUGINFOD_MAXSIZE"), &c.MaxSize)
 	return c
+}
+
+// servers lists the URLs in s, without the marks between them that say which of them give signatures: these are
+// not looked at, as by an elfutils that was built so.
+// Source: debuginfod-client-config(7), DEBUGINFOD_URLS, "ima:enforcing".
+func servers(s string) []string {
+	return slices.DeleteFunc(strings.Fields(s), func(url string) bool { return strings.HasPrefix(url, "ima:") })
 }
 
 func seconds(s string, fallback int) time.Duration {
@@ -115,8 +124,10 @@ func (c *Client) Fetch(buildID string) (*module.File, error) {
 // ask asks one server after the other.
 func (c *Client) ask(buildID, dir, file string) (*module.File, error) {
 	var errs []error
+	all := true // were asked
 	for _, base := range c.URLs {
 		if c.down[base] {
+			all = false
 			continue
 		}
 		err := c.get(strings.TrimSuffix(base, "/")+"/buildid/"+buildID+"/debuginfo", dir, file)
@@ -131,18 +142,32 @@ func (c *Client) ask(buildID, dir, file string) (*module.File, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	// An empty file that nobody may read says so to elfutils' client too.
-	if f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0); err == nil {
-		f.Close()
+	if all {
+		remember(file)
 	}
 	return nil, fmt.Errorf("fetch %s: no server has it: %w", buildID, fs.ErrNotExist)
+}
+
+// remember leaves an empty file that nobody may read, which says to elfutils' client too that nobody has it. A
+// file that another client brought meanwhile stays.
+func remember(file string) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0)
+	if err == nil {
+		f.Close()
+		return
+	}
+	if st, err := os.Lstat(file); err == nil && st.Size() == 0 && st.Mode().IsRegular() {
+		now := time.Now()
+		_ = os.Chtimes(file, now, now) // else all servers are asked again
+	}
 }
 
 // giveUp remembers a server that is not there: the next hundred modules would wait for it too.
 func (c *Client) giveUp(base string, err error) {
 	var status statusError
-	if errors.As(err, &status) {
-		return // it answers
+	var file fileError
+	if errors.As(err, &status) || errors.As(err, &file) || errors.Is(err, context.Canceled) {
+		return // it answers, or nobody waits any more
 	}
 	if c.down == nil {
 		c.down = map[string]bool{}
@@ -156,6 +181,11 @@ type statusError int
 func (s statusError) Error() string {
 	return fmt.Sprintf("the server says %d %s", int(s), http.StatusText(int(s)))
 }
+
+// fileError is what is wrong with one file.
+type fileError string
+
+func (f fileError) Error() string { return string(f) }
 
 // get fetches url into file, by a temporary one in dir.
 func (c *Client) get(url, dir, file string) (err error) {
@@ -182,6 +212,7 @@ func (c *Client) get(url, dir, file string) (err error) {
 		return because(ctx, err)
 	}
 	defer answer.Body.Close()
+	silence.answered()
 	switch {
 	case answer.StatusCode == http.StatusNotFound:
 		return fs.ErrNotExist
@@ -217,7 +248,7 @@ func (c *Client) keep(answer *http.Response, url, dir, file string, silence *sil
 		most = defaultMaxSize
 	}
 	if answer.ContentLength > most {
-		return fmt.Errorf("file has %d bytes, more than %d", answer.ContentLength, most)
+		return fileError(fmt.Sprintf("file has %d bytes, more than %d", answer.ContentLength, most))
 	}
 	f, err := os.CreateTemp(dir, "debuginfo.*")
 	if err != nil {
@@ -226,7 +257,7 @@ func (c *Client) keep(answer *http.Response, url, dir, file string, silence *sil
 	defer os.Remove(f.Name())
 	defer f.Close()
 	got, err := io.Copy(f, &counted{r: io.LimitReader(answer.Body, most+1), f: func(n int64) {
-		silence.broken()
+		silence.broken(n)
 		if c.Progress != nil {
 			c.Progress(url, n, answer.ContentLength)
 		}
@@ -235,9 +266,9 @@ func (c *Client) keep(answer *http.Response, url, dir, file string, silence *sil
 	case err != nil:
 		return err
 	case got > most:
-		return fmt.Errorf("file has more than %d bytes", most)
+		return fileError(fmt.Sprintf("file has more than %d bytes", most))
 	case got == 0:
-		return errors.New("the answer is empty")
+		return fileError("the answer is empty")
 	}
 	if err := f.Close(); err != nil {
 		return err
@@ -259,20 +290,36 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// silence ends a request when nothing comes for too long.
+// enough is how many bytes end a silence: elfutils' client gives a server up that does not send them
+// in time, since one that drips would hold it for ever.
+// Source: debuginfod-client-config(7), DEBUGINFOD_TIMEOUT.
+const enough = 100 << 10
+
+// silence ends a request when too little comes for too long.
 type silence struct {
 	timer *time.Timer
 	bound time.Duration
+	got   int64 // bytes when it was broken last
 }
 
 func newSilence(bound time.Duration, cancel context.CancelCauseFunc) *silence {
 	if bound <= 0 {
 		return &silence{}
 	}
-	return &silence{time.AfterFunc(bound, func() { cancel(fmt.Errorf("no answer within %v", bound)) }), bound}
+	late := func() { cancel(fmt.Errorf("no answer within %v, or less than %d bytes more of it", bound, enough)) }
+	return &silence{timer: time.AfterFunc(bound, late), bound: bound}
 }
 
-func (s *silence) broken() {
+// broken tells that got bytes have come in all.
+func (s *silence) broken(got int64) {
+	if got-s.got >= enough {
+		s.got = got
+		s.answered()
+	}
+}
+
+// answered begins the time anew.
+func (s *silence) answered() {
 	if s.timer != nil && s.timer.Stop() {
 		s.timer.Reset(s.bound)
 	}

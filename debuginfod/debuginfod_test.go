@@ -130,9 +130,7 @@ func TestAnswersThatBringNothing(t *testing.T) {
 
 func TestAServerThatIsAwayIsAskedOnce(t *testing.T) {
 	c, asked := client(t, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")) })
-	away := httptest.NewServer(http.NotFoundHandler())
-	c.URLs = append([]string{away.URL}, c.URLs...)
-	away.Close()
+	c.URLs = append([]string{"http://127.0.0.1:1"}, c.URLs...) // a port that nobody gets by chance
 	for _, id := range []string{id, strings.Repeat("ab", 20)} {
 		if f, err := c.Fetch(id); err != nil || string(f.Data) != "x" {
 			t.Errorf("Fetch = %v, %v, want the second server's file", f, err)
@@ -178,5 +176,143 @@ func TestFromEnvironment(t *testing.T) {
 	env["DEBUGINFOD_CACHE_PATH"], env["DEBUGINFOD_URLS"], env["DEBUGINFOD_TIMEOUT"], env["DEBUGINFOD_MAXSIZE"] = "/y", " http://a  http://b ", "7", "123"
 	if c := FromEnvironment(getenv, home, nil); c.Cache != "/y" || len(c.URLs) != 2 || c.Timeout != 7*time.Second || c.MaxSize != 123 {
 		t.Errorf("full environment: %+v", c)
+	}
+}
+
+// "Nobody has it" is kept only where every server was asked.
+func TestMissingIsNotKeptWhereAServerWasNotAsked(t *testing.T) {
+	other := strings.Repeat("ab", 20)
+	nothing := func(t *testing.T, c *Client, id string) {
+		t.Helper()
+		if left, _ := filepath.Glob(filepath.Join(c.Cache, id, "*")); len(left) > 0 {
+			t.Errorf("the cache says of %s: %q, want nothing", id, left)
+		}
+	}
+	t.Run("one that is away", func(t *testing.T) {
+		c, asked := client(t, http.NotFound)
+		away := httptest.NewServer(http.NotFoundHandler())
+		away.Close()
+		c.URLs = append([]string{away.URL}, c.URLs...)
+		if _, err := c.Fetch(id); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("first: error %v, want that a server is away", err)
+		}
+		if _, err := c.Fetch(other); !errors.Is(err, fs.ErrNotExist) { // it was told
+			t.Errorf("second: error %v, want that nobody has it", err)
+		}
+		if asked.Load() != 2 {
+			t.Errorf("the other server was asked %d times, want 2", asked.Load())
+		}
+		nothing(t, c, id)
+		nothing(t, c, other)
+	})
+	t.Run("ended by the caller", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		c, _ := client(t, func(w http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
+		c.Context = ctx
+		for _, id := range []string{id, other} {
+			if _, err := c.Fetch(id); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want context canceled", err)
+			}
+			nothing(t, c, id)
+		}
+	})
+}
+
+// A file that is refused says nothing of the server's others.
+func TestAServerIsAskedAgainAfterAFileTooLarge(t *testing.T) {
+	for name, first := range map[string]string{"too large": strings.Repeat("x", 2000), "empty": ""} {
+		c, _ := client(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, id) {
+				w.Write([]byte(first))
+				return
+			}
+			w.Write([]byte("contents"))
+		})
+		c.MaxSize = 1000
+		if _, err := c.Fetch(id); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if f, err := c.Fetch(strings.Repeat("ab", 20)); err != nil || string(f.Data) != "contents" {
+			t.Errorf("behind one that is %s: %v, %v, want the file", name, f, err)
+		}
+	}
+}
+
+// Another client may have brought the file meanwhile: it may be mapped by that one already.
+func TestAFileThatCameMeanwhileStays(t *testing.T) {
+	var file string
+	c, _ := client(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := os.WriteFile(file, []byte("contents"), 0o600); err != nil {
+			t.Error(err)
+		}
+		http.NotFound(w, r)
+	})
+	file = filepath.Join(c.Cache, id, "debuginfo")
+	c.Fetch(id)
+	if b, err := os.ReadFile(file); err != nil || string(b) != "contents" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+}
+
+// An old "nobody has it", which its owner may not open, is made new.
+func TestMissingIsRenewed(t *testing.T) {
+	c, asked := client(t, http.NotFound)
+	file := filepath.Join(c.Cache, id, "debuginfo")
+	old := time.Now().Add(-2 * c.Missing)
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0), os.Chtimes(file, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := c.Fetch(id); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("error %v, want that nobody has it", err)
+		}
+	}
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times, want 1", asked.Load())
+	}
+}
+
+// A server that drips holds nobody: elfutils' client wants 100 KB within each bound too. One that gives these goes on.
+func TestDrippingServer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		piece int
+		whole bool
+	}{{"a byte at a time", 1, false}, {"enough at a time", 200 << 10, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			const pieces = 6
+			client, _ := client(t, func(w http.ResponseWriter, r *http.Request) {
+				for i := 0; (i < pieces || !c.whole) && r.Context().Err() == nil; i++ {
+					if _, err := w.Write(make([]byte, c.piece)); err != nil {
+						return
+					}
+					w.(http.Flusher).Flush()
+					select { // the pace of the server
+					case <-time.After(100 * time.Millisecond):
+					case <-r.Context().Done():
+					}
+				}
+			})
+			client.Timeout = 400 * time.Millisecond
+			var stop context.CancelFunc
+			client.Context, stop = context.WithTimeout(context.Background(), 30*time.Second)
+			defer stop()
+			f, err := client.Fetch(id)
+			if c.whole && (err != nil || len(f.Data) != pieces*c.piece) {
+				t.Errorf("got %v, want the file", err)
+			}
+			if !c.whole && (err == nil || !strings.Contains(err.Error(), "within 400ms")) {
+				t.Errorf("got error %v, want one about the bound", err)
+			}
+		})
+	}
+}
+
+// Fedora's list of servers holds marks that are no servers.
+func TestPolicyMarksAreNoServers(t *testing.T) {
+	env := map[string]string{"DEBUGINFOD_URLS": "ima:enforcing https://a/ ima:ignore https://b/"}
+	c := FromEnvironment(func(k string) string { return env[k] }, t.TempDir(), nil)
+	if got := strings.Join(c.URLs, " "); got != "https://a/ https://b/" {
+		t.Errorf("servers %q, want the two", got)
 	}
 }

@@ -71,7 +71,7 @@ func (w *foldedWorker) parse(b *foldedBlock) {
 func (w *foldedWorker) line(b *foldedBlock, from, to int) (l foldedLine, ok bool) {
 	stack, c, ok := cutCount(b.data[from:to])
 	stack = bytes.TrimRight(stack, ";")
-	if !ok || len(stack) == 0 {
+	if !ok || len(stack) == 0 || len(stack) > maxFoldedDepth && bytes.Count(stack, []byte{';'}) >= maxFoldedDepth {
 		return l, false
 	}
 	l = foldedLine{value: c.value, micro: c.micro, digits: c.digits, at: uint32(from)}

@@ -49,8 +49,18 @@ const (
 	firstFoldedBlock = 64 << 10
 	foldedBlockSize  = 2 << 20
 	maxFoldedLine    = 64 << 20 // 2,000 frames with names of 10 kB are 20 MB
+	maxFoldedDepth   = 1 << 20  // frames of a line: in memory each takes 24 bytes in several places
 	maxShown         = 200
 )
+
+// foldedBounds are those of what is kept of all lines.
+type foldedBounds struct {
+	names int // different ones
+	bytes int // of different names
+	nodes int // of the call tree
+}
+
+var largestFolded = foldedBounds{names: maxNames, bytes: 1 << 30, nodes: maxNodes}
 
 var (
 	errNothingFolded = errors.New("read folded: no line is understood: expected frames joined by ';', a space and a number")
@@ -65,10 +75,15 @@ var (
 // With two columns the result is a difference ([profile.Profile.IsDiff]).
 // What the report tells stands in the profile's Comments too.
 //
-// It fails if r does, if no line is understood, and if a line is longer than 64 MiB.
+// It fails if r does, if no line is understood, if a line is longer than 64 MiB, and if names or
+// stacks would take more than some gigabytes. A line of more than 2^20 frames is not understood.
 func ReadFolded(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
+	return readFolded(r, opt, largestFolded)
+}
+
+func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profile.Profile, FoldedReport, error) {
 	workers := min(runtime.GOMAXPROCS(0), 4)
-	f := &folder{names: newInterner(), stacks: newStackSet(), columns: opt.Columns}
+	f := &folder{names: newInterner(), stacks: newStackSet(), columns: opt.Columns, bounds: bounds}
 	if err := f.run(r, workers); err != nil {
 		return nil, f.report, err
 	}
@@ -138,7 +153,7 @@ func readBlocks(r io.Reader, take func() *foldedBlock, give func(*foldedBlock) b
 			if n >= maxFoldedLine {
 				return fmt.Errorf("read folded: a line is longer than %d MiB", maxFoldedLine>>20)
 			}
-			more := max(size, n) - n%size
+			more := size - n%size // no more: behind the end of a long line may stand frames of one byte
 			b.data = slices.Grow(b.data, more)[:n+more]
 			got, err := fill(r, b.data[n:])
 			b.data = b.data[:n+got]
@@ -149,7 +164,7 @@ func readBlocks(r io.Reader, take func() *foldedBlock, give func(*foldedBlock) b
 			if err != nil {
 				return fmt.Errorf("read folded: %w", err)
 			}
-			whole = bytes.LastIndexByte(b.data, '\n')
+			whole = bytes.LastIndexByte(b.data[n:], '\n')
 		}
 		if !eof {
 			end := bytes.LastIndexByte(b.data, '\n') + 1
@@ -193,6 +208,7 @@ type folder struct {
 	columns int      // 0 while every line has two
 	lines   []uint32 // by node, how many lines there were unless columns is 1
 	blank   int
+	bounds  foldedBounds
 	report  FoldedReport
 }
 
@@ -212,8 +228,18 @@ func (f *folder) add(b *foldedBlock) error {
 		frames = frames[l.add:]
 	}
 	f.blank += b.blank
-	if f.names.len() > maxNames {
-		return fmt.Errorf("read folded: more than %d different names", maxNames)
+	return f.checkSize()
+}
+
+// checkSize is asked after each block, which adds no more than a few megabytes or one line.
+func (f *folder) checkSize() error {
+	switch {
+	case f.names.len() > f.bounds.names:
+		return fmt.Errorf("read folded: more than %d different names", f.bounds.names)
+	case f.names.size() > f.bounds.bytes:
+		return fmt.Errorf("read folded: different names have more than %d bytes", f.bounds.bytes)
+	case f.stacks.tree.Len() > f.bounds.nodes:
+		return fmt.Errorf("read folded: call tree of more than %d nodes", f.bounds.nodes)
 	}
 	return nil
 }

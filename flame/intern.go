@@ -25,6 +25,9 @@ func newInterner() *interner {
 // len is how many names there are.
 func (t *interner) len() int { return len(t.ends) }
 
+// size is how many bytes they have.
+func (t *interner) size() int { return len(t.text) }
+
 // name returns name i, part of t until the next call of number.
 func (t *interner) name(i int) []byte {
 	if i == 0 {

@@ -94,8 +94,8 @@ func WriteJSON(w io.Writer, p *profile.Profile) error {
 		out.value("start", p.Start.Format(time.RFC3339Nano))
 	}
 	out.value("duration_ns", int64(p.Duration))
-	out.member("command", len(p.Command), func(i int) any { return lossless(p.Command[i]) })
-	out.member("comments", len(p.Comments), func(i int) any { return lossless(p.Comments[i]) })
+	out.member("command", len(p.Command), func(i int) any { return profile.Lossless(p.Command[i]) })
+	out.member("comments", len(p.Comments), func(i int) any { return profile.Lossless(p.Comments[i]) })
 	out.member("modules", len(p.Modules), func(i int) any { return moduleJSON(&p.Modules[i]) })
 	out.member("frames", len(p.Frames), func(i int) any { return frameJSON(&p.Frames[i]) })
 	out.member("tasks", len(p.Tasks), func(i int) any { return taskJSON(p.Tasks[i]) })
@@ -122,20 +122,22 @@ func WriteJSON(w io.Writer, p *profile.Profile) error {
 	return out.w.Flush()
 }
 
-func typeJSON(t profile.ValueType) jsonType { return jsonType{lossless(t.Type), lossless(t.Unit)} }
+func typeJSON(t profile.ValueType) jsonType {
+	return jsonType{profile.Lossless(t.Type), profile.Lossless(t.Unit)}
+}
 
 func moduleJSON(m *profile.Module) jsonModule {
 	var symbols []string
 	for _, s := range m.Symbols {
-		symbols = append(symbols, lossless(s))
+		symbols = append(symbols, profile.Lossless(s))
 	}
-	return jsonModule{lossless(m.Path), lossless(m.BuildID), jsonAddr(m.Base), jsonAddr(m.Start), jsonAddr(m.End), jsonAddr(m.Offset),
-		symbols, lossless(m.Err)}
+	return jsonModule{profile.Lossless(m.Path), profile.Lossless(m.BuildID), jsonAddr(m.Base), jsonAddr(m.Start), jsonAddr(m.End), jsonAddr(m.Offset),
+		symbols, profile.Lossless(m.Err)}
 }
 
 func frameJSON(f *profile.Frame) jsonFrame {
-	out := jsonFrame{Func: lossless(f.Func), Linkage: lossless(f.Linkage), Kind: f.Kind.String(), Inlined: f.Inlined, Address: optional(f.Addr),
-		ModuleAddr: optional(f.ModuleAddr), Offset: optional(f.Offset), File: lossless(f.File), Line: f.Line}
+	out := jsonFrame{Func: profile.Lossless(f.Func), Linkage: profile.Lossless(f.Linkage), Kind: f.Kind.String(), Inlined: f.Inlined, Address: optional(f.Addr),
+		ModuleAddr: optional(f.ModuleAddr), Offset: optional(f.Offset), File: profile.Lossless(f.File), Line: f.Line}
 	if f.Module >= 0 {
 		out.Module = &f.Module
 	}
@@ -143,7 +145,7 @@ func frameJSON(f *profile.Frame) jsonFrame {
 }
 
 func taskJSON(t profile.Task) jsonTask {
-	return jsonTask{t.PID, t.TID, lossless(t.Process), lossless(t.Thread)}
+	return jsonTask{t.PID, t.TID, profile.Lossless(t.Process), profile.Lossless(t.Thread)}
 }
 
 // jsonWriter writes a document piece by piece: as one value it would be in memory twice.

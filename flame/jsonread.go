@@ -1,6 +1,7 @@
 package flame
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ const (
 	maxJSONModules = 1 << 18
 	maxJSONTasks   = 1 << 20
 	maxJSONLines   = 1 << 16 // comments, words of a command
+	maxJSONNumbers = 1 << 27 // of stacks, samples and runs: 8 bytes each, twice while a list grows
 )
 
 var (
@@ -28,10 +30,14 @@ var (
 // ReadJSON reads what [WriteJSON] wrote. Members that it does not know are left out, so that later
 // documents of the same schema can be read.
 //
-// It fails if r does, if the document is cut short or inconsistent, has a value below 0, or is
-// larger than 1 GiB.
+// It fails if r does, if the document is cut short or inconsistent, has a value below 0, is
+// larger than 1 GiB, or has more than 2^27 numbers in stacks, samples and runs.
 func ReadJSON(r io.Reader) (*profile.Profile, error) {
-	in := &jsonReader{d: json.NewDecoder(&boundedReader{r, maxFile})}
+	return readJSON(r, maxJSONNumbers)
+}
+
+func readJSON(r io.Reader, numbers int) (*profile.Profile, error) {
+	in := &jsonReader{d: json.NewDecoder(&boundedReader{r, maxFile}), numbers: numbers}
 	if err := in.document(); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -64,10 +70,11 @@ func (b *boundedReader) Read(buf []byte) (int, error) {
 
 // jsonReader holds what was read so far.
 type jsonReader struct {
-	d      *json.Decoder
-	schema string
-	p      profile.Profile
-	stacks struct {
+	d       *json.Decoder
+	numbers int // that columns may still have
+	schema  string
+	p       profile.Profile
+	stacks  struct {
 		Caller []profile.NodeID  `json:"caller"`
 		Frame  []profile.FrameID `json:"frame"`
 	}
@@ -96,13 +103,13 @@ func (in *jsonReader) document() error {
 		}
 		key, _ := name.(string)
 		if seen[key] {
-			return fmt.Errorf("member %q comes twice", key)
+			return fmt.Errorf("member %.100q comes twice", key)
 		}
 		if len(seen) < 64 { // bounds the map: unknown names may be many
 			seen[key] = true
 		}
 		if err := in.member(key); err != nil {
-			return fmt.Errorf("member %q: %w", key, err)
+			return fmt.Errorf("member %.100q: %w", key, err)
 		}
 	}
 	if err := in.delim('}'); err != nil {
@@ -110,7 +117,7 @@ func (in *jsonReader) document() error {
 	}
 	// The end has to be read: compressed data are known to be whole only there.
 	if token, err := in.d.Token(); err == nil {
-		return fmt.Errorf("expected the end, found %v", token)
+		return fmt.Errorf("expected the end, found %.100q", fmt.Sprint(token))
 	} else if err != io.EOF {
 		return err
 	}
@@ -120,7 +127,7 @@ func (in *jsonReader) document() error {
 func (in *jsonReader) delim(want json.Delim) error {
 	token, err := in.d.Token()
 	if err == nil && token != want {
-		err = fmt.Errorf("expected %q, found %v", want, token)
+		err = fmt.Errorf("expected %q, found %.100q", want, fmt.Sprint(token))
 	}
 	return err
 }
@@ -159,14 +166,27 @@ func (in *jsonReader) member(name string) error {
 			return nil
 		})
 	case "stacks":
-		return in.d.Decode(&in.stacks)
+		return in.columns(&in.stacks)
 	case "samples":
-		return in.d.Decode(&in.samples)
+		return in.columns(&in.samples)
 	case "runs":
-		return in.d.Decode(&in.runs)
+		return in.columns(&in.runs)
 	}
 	var skipped json.RawMessage
 	return in.d.Decode(&skipped)
+}
+
+// columns reads lists of numbers, of which none may be a list by itself. Two bytes of text may be eight
+// in memory, which are copied while the list grows: the commas are counted first.
+func (in *jsonReader) columns(to any) error {
+	var text json.RawMessage
+	if err := in.d.Decode(&text); err != nil {
+		return err
+	}
+	if in.numbers -= bytes.Count(text, []byte{','}) + 1; in.numbers < 0 {
+		return fmt.Errorf("more than %d numbers", maxJSONNumbers)
+	}
+	return json.Unmarshal(text, to)
 }
 
 // list reads the elements of a list one by one, at most limit.
@@ -201,7 +221,7 @@ func (in *jsonReader) module(m jsonModule) error {
 func (in *jsonReader) frame(f jsonFrame) error {
 	kind, ok := kindNamed(f.Kind)
 	if !ok {
-		return fmt.Errorf("kind %q is not known", f.Kind)
+		return fmt.Errorf("kind %.100q is not known", f.Kind)
 	}
 	out := profile.Frame{Func: original(f.Func), Linkage: original(f.Linkage), Kind: kind, Inlined: f.Inlined, Module: -1, File: original(f.File), Line: f.Line,
 		Addr: value(f.Address), ModuleAddr: value(f.ModuleAddr), Offset: value(f.Offset)}
@@ -304,4 +324,10 @@ func checkValues(p *profile.Profile) error {
 		}
 	}
 	return nil
+}
+
+// original is what s stands for. A backslash that stands for nothing stays: nothing is lost by it.
+func original(s string) string {
+	s, _ = profile.Original(s)
+	return s
 }

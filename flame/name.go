@@ -25,6 +25,22 @@ func clean(name string) string {
 	return b.String()
 }
 
+// cleaner is clean for many names: what it changes is kept once, however many frames or threads have that
+// name.
+type cleaner map[string]string
+
+func (c cleaner) clean(name string) string {
+	if isPlain(name) {
+		return name
+	}
+	out, ok := c[name]
+	if !ok {
+		out = clean(name)
+		c[name] = out
+	}
+	return out
+}
+
 func isPlain(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if name[i] < ' ' || name[i] >= 0x7f {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,9 +36,13 @@ const (
 const (
 	maxPprofComments = 5
 	maxPprofFrames   = 1 << 28 // over all samples: a Location takes 8 bytes there
+	maxPprofLines    = 1 << 26 // over all Locations: 32 bytes each
 )
 
-var errPprofSize = errors.New("write pprof: stacks have more than 268,435,456 frames in all")
+var (
+	errPprofSize  = errors.New("write pprof: stacks have more than 268,435,456 frames in all")
+	errPprofLines = errors.New("write pprof: places in the code have more than 67,108,864 inlined functions in all")
+)
 
 // WritePprof writes p as profile.proto, compressed by gzip. A difference ([profile.Profile.IsDiff])
 // is written as [WritePprofDiff] does. Runs are left out: the format has no time of samples.
@@ -47,13 +52,19 @@ func WritePprof(w io.Writer, p *profile.Profile, opt PprofOptions) error {
 	if d, err := profile.Split(p); err == nil {
 		return WritePprofDiff(w, d, opt)
 	}
-	return newPprofBuilder(p, opt).write(w, func(yield func(pprofSample) bool) {
-		for i, s := range p.Samples {
-			if !yield(pprofSample{s, p.Value(i), false}) {
+	b := newPprofBuilder(p, opt)
+	return b.write(w, b.samples())
+}
+
+// samples gives those of a profile that is no difference.
+func (b *pprofBuilder) samples() iter.Seq[pprofSample] {
+	return func(yield func(pprofSample) bool) {
+		for i, s := range b.p.Samples {
+			if !yield(pprofSample{s, b.p.Value(i), false}) {
 				return
 			}
 		}
-	})
+	}
 }
 
 // WritePprofDiff writes both sides of d as profile.proto, compressed by gzip: the older one's
@@ -82,6 +93,7 @@ type pprofBuilder struct {
 	column []int // by type of out: index in p.Types
 	labels []map[string][]string
 
+	cleaned   cleaner
 	functions map[pprof.Function]*pprof.Function
 	kinds     map[profile.Kind]*pprof.Mapping // of frames without a module
 
@@ -91,6 +103,7 @@ type pprofBuilder struct {
 	chain     []profile.NodeID
 	locations []*pprof.Location // by pprofPlace.index
 	frames    int
+	lines     int // that Locations may still have
 }
 
 // pprofPlace tells Locations apart: a PC and the call before it are two.
@@ -108,7 +121,7 @@ func (at pprofPlace) index() int {
 
 func newPprofBuilder(p *profile.Profile, opt PprofOptions) *pprofBuilder {
 	b := &pprofBuilder{p: p, functions: map[pprof.Function]*pprof.Function{}, kinds: map[profile.Kind]*pprof.Mapping{},
-		chain: make([]profile.NodeID, p.Tree.Len())}
+		chain: make([]profile.NodeID, p.Tree.Len()), cleaned: cleaner{}, lines: maxPprofLines}
 	b.out = &pprof.Profile{
 		PeriodType:        &pprof.ValueType{Type: clean(p.PeriodType.Type), Unit: clean(p.PeriodType.Unit)},
 		Period:            int64(p.Period),
@@ -126,10 +139,10 @@ func newPprofBuilder(p *profile.Profile, opt PprofOptions) *pprofBuilder {
 	b.addTypes()
 	for i := range p.Modules {
 		m := &p.Modules[i]
-		b.mapping(&pprof.Mapping{Start: m.Start, Limit: m.End, Offset: m.Offset, File: clean(m.Path), BuildID: m.BuildID})
+		b.mapping(&pprof.Mapping{Start: m.Start, Limit: m.End, Offset: m.Offset, File: clean(m.Path), BuildID: clean(m.BuildID)})
 	}
 	for _, t := range p.Tasks {
-		b.labels = append(b.labels, taskLabels(t, opt.NoIDs))
+		b.labels = append(b.labels, b.taskLabels(t, opt.NoIDs))
 	}
 	for n := profile.NodeID(1); int(n) < len(b.chain); n++ {
 		up := profile.NodeID(0)
@@ -172,11 +185,11 @@ func pprofComments(p *profile.Profile, version string) []string {
 	return comments
 }
 
-func taskLabels(t profile.Task, noIDs bool) map[string][]string {
+func (b *pprofBuilder) taskLabels(t profile.Task, noIDs bool) map[string][]string {
 	labels := map[string][]string{}
 	for key, value := range map[string]string{labelThread: t.Thread, labelProcess: t.Process} {
 		if value != "" {
-			labels[key] = []string{clean(value)}
+			labels[key] = []string{b.cleaned.clean(value)}
 		}
 	}
 	for key, id := range map[string]int{labelThreadID: t.TID, labelProcessID: t.PID} {

@@ -93,51 +93,73 @@ func (r *pprofReader) place(f *profile.Frame, at pprofUse) {
 	}
 }
 
-// task finds the thread of s in its labels: ours, or those that other producers use.
+// Labels that name a thread, in the order in which they are believed: ours, then those of other producers.
+// Source: Datadog's profilers ("thread name", "thread id").
+var (
+	threadNames    = []string{labelThread, "thread name"}
+	processNames   = []string{labelProcess}
+	threadIDs      = []string{labelThreadID, "thread id"}
+	processIDs     = []string{labelProcessID}
+	threadNumbers  = []string{labelThreadID, "thread id", "tid"} // labels that are numbers
+	processNumbers = []string{labelProcessID, "pid"}
+)
+
+// maxTaskName bounds the name of a thread or a process, in bytes: one string of the file may name a million
+// threads, and each is shown with its id.
+const maxTaskName = 1 << 10
+
+// task finds the thread of s in its labels, -1 if they name none.
 func (r *pprofReader) task(s *pprof.Sample) int {
-	var t profile.Task
-	found := false
-	for key, values := range s.Label {
-		known := len(values) > 0
-		switch {
-		case !known:
-		case key == labelThread || key == "thread name":
-			t.Thread = values[0]
-		case key == labelProcess:
-			t.Process = values[0]
-		case key == labelThreadID || key == "thread id":
-			known = setID(&t.TID, values[0])
-		case key == labelProcessID:
-			known = setID(&t.PID, values[0])
-		case key == labelBase:
-			known = false
-		default:
-			known, r.dropped[key] = false, true
-		}
-		found = found || known
-	}
-	for key, values := range s.NumLabel {
-		switch {
-		case len(values) == 1 && (key == "tid" || key == labelThreadID || key == "thread id"):
-			found = setID(&t.TID, strconv.FormatInt(values[0], 10)) || found
-		case len(values) == 1 && (key == "pid" || key == labelProcessID):
-			found = setID(&t.PID, strconv.FormatInt(values[0], 10)) || found
-		default:
-			r.dropped[key] = true
-		}
-	}
-	if !found {
+	r.tellDropped(s)
+	t := profile.Task{Thread: nameIn(s.Label, threadNames), Process: nameIn(s.Label, processNames),
+		TID: idIn(s, threadIDs, threadNumbers), PID: idIn(s, processIDs, processNumbers)}
+	if t == (profile.Task{}) {
 		return -1
 	}
 	return r.b.Task(t)
 }
 
-// setID sets id to the number in text if that is one of a thread.
-func setID(id *int, text string) bool {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err == nil && n > 0 {
-		*id = int(n)
-		return true
+// tellDropped keeps the keys of labels that are not used.
+func (r *pprofReader) tellDropped(s *pprof.Sample) {
+	for key, values := range s.Label {
+		switch key {
+		case labelThread, "thread name", labelProcess, labelThreadID, "thread id", labelProcessID, labelBase:
+		default:
+			if len(values) > 0 {
+				r.dropped[key] = true
+			}
+		}
 	}
-	return false
+	for key, values := range s.NumLabel {
+		if len(values) != 1 || !slices.Contains(threadNumbers, key) && !slices.Contains(processNumbers, key) {
+			r.dropped[key] = true
+		}
+	}
+}
+
+// nameIn returns the first value of the first of keys that has one, cut where it is too long.
+func nameIn(labels map[string][]string, keys []string) string {
+	for _, key := range keys {
+		if values := labels[key]; len(values) > 0 && values[0] != "" {
+			return values[0][:min(len(values[0]), maxTaskName)]
+		}
+	}
+	return ""
+}
+
+// idIn returns the first id in labels that are text, else in those that are numbers; 0 if there is none.
+func idIn(s *pprof.Sample, text, numbers []string) int {
+	for _, key := range text {
+		if values := s.Label[key]; len(values) > 0 {
+			if n, err := strconv.ParseInt(values[0], 10, 32); err == nil && n > 0 {
+				return int(n)
+			}
+		}
+	}
+	for _, key := range numbers {
+		if values := s.NumLabel[key]; len(values) == 1 && 0 < values[0] && values[0] <= math.MaxInt32 {
+			return int(values[0])
+		}
+	}
+	return 0
 }

@@ -7,14 +7,15 @@ import (
 )
 
 // location returns the Location of a physical frame: its logical frames as lines, what was inlined
-// deepest first.
+// deepest first. Where there are too many of them b.lines falls below 0.
 func (b *pprofBuilder) location(at pprofPlace) *pprof.Location {
 	if l := b.locations[at.index()]; l != nil {
 		return l
 	}
 	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1)}
 	outer := at.chain
-	for n := at.chain; n != 0; n = b.chains.Parent(n) {
+	for n := at.chain; n != 0 && b.lines >= 0; n = b.chains.Parent(n) {
+		b.lines--
 		f := &b.p.Frames[b.chains.Frame(n)]
 		l.Line = append(l.Line, pprof.Line{Function: b.function(b.chains.Frame(n)), Line: int64(f.Line)})
 		outer = n
@@ -68,7 +69,7 @@ func (b *pprofBuilder) mappingOf(f *profile.Frame) *pprof.Mapping {
 // address: without, pprof shows all of a module as one.
 func (b *pprofBuilder) function(id profile.FrameID) *pprof.Function {
 	f := &b.p.Frames[id]
-	key := pprof.Function{Name: clean(b.p.Name(id)), SystemName: clean(f.Linkage), Filename: clean(f.File)}
+	key := pprof.Function{Name: b.cleaned.clean(b.p.Name(id)), SystemName: b.cleaned.clean(f.Linkage), Filename: b.cleaned.clean(f.File)}
 	if key.SystemName == key.Name { // pprof would cut <…> and (…) from the name
 		key.SystemName = ""
 	}

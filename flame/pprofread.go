@@ -26,10 +26,10 @@ const maxPprofTypes = 64
 //
 // Samples below 0 or with the label pprof::base are the older side of a difference, and make the result one
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
-// kept, and told in Comments.
+// kept, and told in Comments. Of several that tell the same, ours counts, then text.
 //
-// It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB or
-// would take more than 4 GiB of memory.
+// It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB,
+// would take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
 func ReadPprof(r io.Reader) (*profile.Profile, error) {
 	in, err := uncompressed(r)
 	if err != nil {
@@ -60,7 +60,24 @@ func parsePprof(data []byte) (*profile.Profile, error) {
 	if n := len(in.SampleType); n == 0 || n > maxPprofTypes {
 		return nil, fmt.Errorf("read pprof: %d types of values: expected 1 to %d", n, maxPprofTypes)
 	}
+	if err := checkFrames(in); err != nil {
+		return nil, err
+	}
 	return newPprofReader(in).read()
+}
+
+// checkFrames refuses stacks that have too many frames in all. What was inlined in a place stands in the file
+// once, however often the place stands in a stack.
+func checkFrames(in *pprof.Profile) error {
+	frames := 0
+	for _, s := range in.Sample {
+		for _, l := range s.Location {
+			if frames += max(1, len(l.Line)); frames > maxPprofFrames {
+				return fmt.Errorf("read pprof: stacks have more than %d frames in all", maxPprofFrames)
+			}
+		}
+	}
+	return nil
 }
 
 // pprofReader turns in into a Profile.
@@ -71,6 +88,7 @@ type pprofReader struct {
 	modules   map[*pprof.Mapping]int
 	locations map[pprofUse][]profile.FrameID // outermost first
 	dropped   map[string]bool                // keys of labels
+	nodes     int                            // that the call tree may have
 }
 
 // pprofUse is a Location in its place: a return address is one behind that of its call.
@@ -80,7 +98,7 @@ type pprofUse struct {
 }
 
 func newPprofReader(in *pprof.Profile) *pprofReader {
-	r := &pprofReader{in: in, modules: map[*pprof.Mapping]int{}, locations: map[pprofUse][]profile.FrameID{}, dropped: map[string]bool{}}
+	r := &pprofReader{in: in, modules: map[*pprof.Mapping]int{}, locations: map[pprofUse][]profile.FrameID{}, dropped: map[string]bool{}, nodes: maxNodes}
 	for _, s := range in.Sample {
 		r.diff = r.diff || s.DiffBaseSample() || slices.ContainsFunc(s.Value, func(v int64) bool { return v < 0 })
 	}
@@ -116,7 +134,11 @@ func (r *pprofReader) read() (*profile.Profile, error) {
 				return nil, errPprofSum
 			}
 		}
-		r.b.Add(r.stack(s.Location), r.task(s), values...)
+		stack, err := r.stack(s.Location)
+		if err != nil {
+			return nil, err
+		}
+		r.b.Add(stack, r.task(s), values...)
 	}
 	r.describe(p)
 	if err := p.CheckValid(); err != nil {
@@ -146,16 +168,19 @@ func (r *pprofReader) values(s *pprof.Sample) ([]int64, error) {
 	return values, nil
 }
 
-func (r *pprofReader) stack(locations []*pprof.Location) profile.NodeID {
+func (r *pprofReader) stack(locations []*pprof.Location) (profile.NodeID, error) {
 	n := profile.NodeID(0)
 	for i, l := range slices.Backward(locations) {
 		// Below a call into the kernel stands the PC itself, see [WritePprof].
 		caller := i > 0 && kindOf(locations[i-1].Mapping) != profile.Kernel
 		for _, f := range r.frames(pprofUse{l, caller}) {
 			n = r.b.Child(n, f)
+			if r.b.Profile().Tree.Len() > r.nodes {
+				return 0, fmt.Errorf("read pprof: call tree of more than %d nodes", r.nodes)
+			}
 		}
 	}
-	return n
+	return n, nil
 }
 
 // describe fills what describes p as a whole.

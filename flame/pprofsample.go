@@ -58,6 +58,9 @@ func (b *pprofBuilder) write(w io.Writer, samples iter.Seq[pprofSample]) error {
 		if b.frames += len(ids); b.frames > maxPprofFrames {
 			return errPprofSize
 		}
+		if b.lines < 0 {
+			return errPprofLines
+		}
 		who := pprofWho{s.Task, s.older}
 		if _, ok := kinds[who]; !ok {
 			kinds[who] = len(b.out.Sample)

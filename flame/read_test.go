@@ -86,9 +86,9 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that a reader gives a consistent profile or an error, and that each writer takes
-// what a reader gave.
-func FuzzRead(f *testing.F) {
+// readable are small files of each format that Read takes.
+func readable(f *testing.F) [][]byte {
+	f.Helper()
 	p := sampled()
 	var proto, raw, doc bytes.Buffer
 	if err := WritePprof(&proto, p, PprofOptions{}); err != nil {
@@ -104,7 +104,13 @@ func FuzzRead(f *testing.F) {
 	if err := WriteJSON(&doc, p); err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range [][]byte{proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"), []byte("a;b;; 1 2\n\xff 1\n")} {
+	return [][]byte{proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"), []byte("a;b;; 1 2\n\xff 1\n")}
+}
+
+// FuzzRead holds that a reader gives a consistent profile or an error, and that each writer takes
+// what a reader gave.
+func FuzzRead(f *testing.F) {
+	for _, seed := range readable(f) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,8 +12,13 @@ import (
 // Bounds of files that are held in memory as a whole. Profiles of an hour are some ten megabytes.
 const (
 	maxFile   = 1 << 30 // bytes, after decompression
-	maxWeight = 4 << 30 // bytes that decoding a profile.proto takes
+	maxWeight = 4 << 30 // bytes that decoding a file takes
+	maxNodes  = 1 << 26 // of a call tree: each takes some 60 bytes while it is read
 )
+
+// numberWeight is what a number takes that stands for a string: itself and the string, twice while
+// the lists grow.
+const numberWeight = 2 * (8 + 16)
 
 var errPprofCut = errors.New("read pprof: file is cut short or not a profile.proto")
 
@@ -61,6 +66,7 @@ func weigh(data []byte) (int64, error) {
 		switch tag & 7 {
 		case 0: // varint
 			_, size = binary.Uvarint(data)
+			weight += numberWeight // a comment is one number
 		case 1: // 64 bits
 			size = 8
 		case 2: // length and bytes

@@ -39,7 +39,8 @@ func (d *Diff) OldValue(i int) []int64 {
 // Compare puts the older profile beside the newer. Frames are the same if their names are
 // ([Profile.Name]), threads if their names and their process's are. Only values that both have are kept.
 //
-// Precondition: both pass [Profile.CheckValid]. It fails if they have no value in common.
+// Precondition: both pass [Profile.CheckValid]. It fails if they have no value in common, or if
+// scaled values do not fit.
 func Compare(newer, older *Profile, opt DiffOptions) (*Diff, error) {
 	types := slices.DeleteFunc(slices.Clone(newer.Types), func(t ValueType) bool { return !slices.Contains(older.Types, t) })
 	if len(types) == 0 {
@@ -48,6 +49,9 @@ func Compare(newer, older *Profile, opt DiffOptions) (*Diff, error) {
 	b := NewBuilder(slices.Concat(types, types)...)
 	c := comparer{b, moduleSet{b.Profile(), map[moduleKey]int{}}, map[string]FrameID{}, types}
 	scale := scales(types, newer, older, opt)
+	if err := checkScaled(older, types, scale); err != nil {
+		return nil, err
+	}
 	c.add(newer, 0, nil)
 	c.add(older, len(types), scale)
 

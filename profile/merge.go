@@ -20,6 +20,9 @@ func Merge(ps ...*Profile) (*Profile, error) {
 	if len(ps) == 0 {
 		return nil, errors.New("merge profiles: none given")
 	}
+	if err := checkSums(ps); err != nil {
+		return nil, err
+	}
 	b := NewBuilder(unionOfTypes(ps)...)
 	m := merger{b: b, modules: moduleSet{b.Profile(), map[moduleKey]int{}}}
 	for _, p := range ps {

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/fpstack/fpstack/check"
+	"github.com/fpstack/fpstack/profile"
 )
 
 // CheckSchema is the value of "schema" in the document that CheckJSON writes, described in
@@ -151,7 +152,7 @@ func checkDocument(r *check.Report) *checkDoc {
 	doc := &checkDoc{Schema: CheckSchema, Modules: []*checkModuleDoc{}, Required: append([]check.Aspect{}, r.Required...),
 		Unmet: []unmetDoc{}, Problems: losslessAll(r.Problems)}
 	if r.PID != 0 {
-		doc.Process = &checkProcessDoc{r.PID, lossless(r.Comm)}
+		doc.Process = &checkProcessDoc{r.PID, profile.Lossless(r.Comm)}
 		doc.Unnamed = &unnamedDoc{r.Unnamed, r.UnnamedBytes}
 	}
 	number := map[*check.Module]int{}
@@ -160,7 +161,7 @@ func checkDocument(r *check.Report) *checkDoc {
 		doc.Modules = append(doc.Modules, moduleDocument(m))
 	}
 	for _, u := range r.Unmet() {
-		doc.Unmet = append(doc.Unmet, unmetDoc{number[u.Module], u.Aspect, lossless(u.Why)})
+		doc.Unmet = append(doc.Unmet, unmetDoc{number[u.Module], u.Aspect, profile.Lossless(u.Why)})
 	}
 	for i := range r.Threads {
 		doc.Threads = append(doc.Threads, checkThreadDocument(&r.Threads[i]))
@@ -169,14 +170,14 @@ func checkDocument(r *check.Report) *checkDoc {
 }
 
 func moduleDocument(m *check.Module) *checkModuleDoc {
-	doc := &checkModuleDoc{Path: lossless(m.Path), BuildID: m.BuildID, Arch: m.Arch, System: m.System(), Deleted: m.Deleted,
+	doc := &checkModuleDoc{Path: profile.Lossless(m.Path), BuildID: m.BuildID, Arch: m.Arch, System: m.System(), Deleted: m.Deleted,
 		VDSO: m.VDSO, Compilers: []compilerDoc{}, Symbols: []symbolDoc{}, Mend: []mendDoc{}, Notes: losslessAll(m.Notes)}
 	if m.Err != nil {
-		doc.Error = lossless(m.Err.Error())
+		doc.Error = profile.Lossless(m.Err.Error())
 		return doc
 	}
 	for _, c := range m.Compilers {
-		doc.Compilers = append(doc.Compilers, compilerDoc{c.Kind, lossless(c.Version)})
+		doc.Compilers = append(doc.Compilers, compilerDoc{c.Kind, profile.Lossless(c.Version)})
 	}
 	code := m.Code
 	doc.Code = &code
@@ -185,30 +186,30 @@ func moduleDocument(m *check.Module) *checkModuleDoc {
 		doc.Tables.Kinds = append(doc.Tables.Kinds, tableKindDoc{k.Name, k.Covered})
 	}
 	for _, s := range m.Symbols {
-		doc.Symbols = append(doc.Symbols, symbolDoc{s.Name, lossless(s.Path), s.Functions})
+		doc.Symbols = append(doc.Symbols, symbolDoc{s.Name, profile.Lossless(s.Path), s.Functions})
 	}
 	if m.Lines.Kind != "" {
-		doc.Lines = &linesDoc{m.Lines.Kind, lossless(m.Lines.Path)}
+		doc.Lines = &linesDoc{m.Lines.Kind, profile.Lossless(m.Lines.Path)}
 	}
 	if f := m.Frames; f.Looked > 0 {
 		doc.Frames = &framesDoc{f.From, f.All, f.Looked, f.Kept, f.Missing, f.NotNeeded, f.Unclear}
 	}
 	for _, a := range []check.Aspect{check.FP, check.Unwind, check.Names, check.Source} {
 		if how := m.Mend(a); how != "" {
-			doc.Mend = append(doc.Mend, mendDoc{a, lossless(how)})
+			doc.Mend = append(doc.Mend, mendDoc{a, profile.Lossless(how)})
 		}
 	}
 	return doc
 }
 
 func checkThreadDocument(t *check.Thread) *checkThreadDoc {
-	doc := &checkThreadDoc{TIDs: t.TIDs, Names: losslessAll(t.Names), NotWalked: lossless(t.NotWalked), Frames: t.Frames,
-		Reached: t.Reached, Stop: lossless(t.Stop), Breaks: []breakDoc{}, MoreBreaks: t.MoreBreaks}
+	doc := &checkThreadDoc{TIDs: t.TIDs, Names: losslessAll(t.Names), NotWalked: profile.Lossless(t.NotWalked), Frames: t.Frames,
+		Reached: t.Reached, Stop: profile.Lossless(t.Stop), Breaks: []breakDoc{}, MoreBreaks: t.MoreBreaks}
 	for _, b := range t.Breaks {
-		d := breakDoc{b.Frame, lossless(b.Function), lossless(b.Module), b.Signal, b.Effect.String(), b.Lost,
-			lossless(b.Reason), lossless(b.Mend), nil}
+		d := breakDoc{b.Frame, profile.Lossless(b.Function), profile.Lossless(b.Module), b.Signal, b.Effect.String(), b.Lost,
+			profile.Lossless(b.Reason), profile.Lossless(b.Mend), nil}
 		for _, c := range b.Also {
-			d.Also = append(d.Also, culpritDoc{lossless(c.Function), lossless(c.Module), c.Frames, lossless(c.Mend)})
+			d.Also = append(d.Also, culpritDoc{profile.Lossless(c.Function), profile.Lossless(c.Module), c.Frames, profile.Lossless(c.Mend)})
 		}
 		doc.Breaks = append(doc.Breaks, d)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/profile"
 )
 
 // Examination is what `fpstack doctor` found: the gates between us and a process, or, with PID
@@ -100,9 +101,9 @@ func GatesJSON(w io.Writer, e *Examination) error {
 		Tried  string `json:"tried,omitempty"`
 		Place  string `json:"place"`
 		Gates  []gate `json:"gates"`
-	}{"fpstack.doctor/1", e.PID, lossless(e.Comm), e.Passes(), lossless(e.Tried), e.Place.String(), []gate{}}
+	}{"fpstack.doctor/1", e.PID, profile.Lossless(e.Comm), e.Passes(), profile.Lossless(e.Tried), e.Place.String(), []gate{}}
 	for _, g := range e.Gates {
-		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), lossless(g.Says), lossless(g.Remedy)})
+		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), profile.Lossless(g.Says), profile.Lossless(g.Remedy)})
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

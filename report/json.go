@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -37,8 +36,8 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
 		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited, Late: d.Late,
-		Process: processDoc{PID: d.Process.PID, Comm: lossless(d.Process.Comm), Cmdline: losslessAll(d.Process.Cmdline),
-			Exe: lossless(d.Process.Exe), Arch: lossless(d.Process.Arch)},
+		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm), Cmdline: losslessAll(d.Process.Cmdline),
+			Exe: profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
 		Problems: losslessAll(d.Problems),
 	}
@@ -51,18 +50,18 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	}
 	for i := range d.Modules {
 		m := &d.Modules[i]
-		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: lossless(m.Path), BuildID: lossless(m.BuildID),
+		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: profile.Lossless(m.Path), BuildID: profile.Lossless(m.BuildID),
 			Base: hex(m.Base), Symbols: losslessAll(m.Symbols),
-			Debug: lossless(m.DebugFile), Unread: lossless(m.Unread), Error: lossless(m.Err)})
+			Debug: profile.Lossless(m.DebugFile), Unread: profile.Lossless(m.Unread), Error: profile.Lossless(m.Err)})
 	}
 	return doc
 }
 
 func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc {
 	doc := &threadDoc{
-		TID: t.TID, Name: lossless(t.Name), State: lossless(t.State), Stopped: t.Stopped.Nanoseconds(),
-		NotStopped: lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: lossless(t.Wchan), KernelStack: losslessAll(t.KernelStack),
-		Stack: stackDoc{Complete: t.Stack.Complete, Stop: lossless(t.Stack.Stop), Detail: lossless(t.Stack.Detail)},
+		TID: t.TID, Name: profile.Lossless(t.Name), State: profile.Lossless(t.State), Stopped: t.Stopped.Nanoseconds(),
+		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan), KernelStack: losslessAll(t.KernelStack),
+		Stack: stackDoc{Complete: t.Stack.Complete, Stop: profile.Lossless(t.Stack.Stop), Detail: profile.Lossless(t.Stack.Detail)},
 	}
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
@@ -76,9 +75,9 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 }
 
 func syscallDocument(call *profile.Syscall) *syscallDoc {
-	doc := &syscallDoc{Number: call.Number, Name: lossless(call.Name), Args: make([]argDoc, 0, len(call.Args))}
+	doc := &syscallDoc{Number: call.Number, Name: profile.Lossless(call.Name), Args: make([]argDoc, 0, len(call.Args))}
 	for _, a := range call.Args {
-		doc.Args = append(doc.Args, argDoc{lossless(a.Name), hex(a.Value), lossless(a.Text), lossless(a.FD)})
+		doc.Args = append(doc.Args, argDoc{profile.Lossless(a.Name), hex(a.Value), profile.Lossless(a.Text), profile.Lossless(a.FD)})
 	}
 	return doc
 }
@@ -86,10 +85,10 @@ func syscallDocument(call *profile.Syscall) *syscallDoc {
 func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	doc := &frameDoc{
 		Index: f.Index, Inlined: f.Inlined, Interrupted: f.Interrupted, Kind: f.Kind.String(),
-		Function: lossless(f.Func), Origin: lossless(f.Origin), Note: lossless(f.Note),
+		Function: profile.Lossless(f.Func), Origin: profile.Lossless(f.Origin), Note: profile.Lossless(f.Note),
 	}
 	if f.Func != "" {
-		doc.Linkage = lossless(f.Linkage)
+		doc.Linkage = profile.Lossless(f.Linkage)
 	}
 	if !f.Inlined {
 		doc.Address = hex(f.Addr)
@@ -98,7 +97,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 		}
 	}
 	if f.File != "" && !opt.NoLines {
-		doc.File, doc.Line = lossless(f.File), max(f.Line, 0)
+		doc.File, doc.Line = profile.Lossless(f.File), max(f.Line, 0)
 	}
 	if f.Module >= 0 && f.Module < modules {
 		id := f.Module
@@ -110,32 +109,11 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	return doc
 }
 
-// lossless returns s as valid UTF-8 from which each byte can be had back.
-func lossless(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, '\\') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\\':
-			b.WriteString(`\\`)
-		default:
-			b.WriteString(s[i : i+size])
-		}
-		i += size
-	}
-	return b.String()
-}
-
 // losslessAll returns an empty list for none, never null.
 func losslessAll(list []string) []string {
 	out := make([]string, 0, len(list))
 	for _, s := range list {
-		out = append(out, lossless(s))
+		out = append(out, profile.Lossless(s))
 	}
 	return out
 }

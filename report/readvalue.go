@@ -108,7 +108,7 @@ func (in *dumpReader) text(s string, err *error) string {
 	if known, ok := in.words[s]; ok {
 		return known
 	}
-	original, ok := restore(s)
+	original, ok := profile.Original(s)
 	if !ok && *err == nil {
 		*err = fmt.Errorf("%.100q holds a backslash that begins neither \\\\ nor \\xNN", s)
 	}
@@ -122,35 +122,6 @@ func (in *dumpReader) texts(list []string, err *error) []string {
 		out[i] = in.text(s, err)
 	}
 	return out
-}
-
-// restore undoes lossless.
-func restore(s string) (string, bool) {
-	if strings.IndexByte(s, '\\') < 0 {
-		return s, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			b.WriteByte(s[i])
-			continue
-		}
-		switch {
-		case strings.HasPrefix(s[i:], `\\`):
-			b.WriteByte('\\')
-			i++
-		case strings.HasPrefix(s[i:], `\x`) && len(s) >= i+4:
-			v, err := strconv.ParseUint(s[i+2:i+4], 16, 8)
-			if err != nil {
-				return s, false
-			}
-			b.WriteByte(byte(v))
-			i += 3
-		default:
-			return s, false
-		}
-	}
-	return b.String(), true
 }
 
 // unhex reads a number of the form that the schema calls hex.

@@ -97,11 +97,16 @@ func (s *DWARF) open(k dwarf.Skeleton) (*dwarf.Data, error) {
 	return d, nil
 }
 
-// codeBounds returns the addresses between which m has code.
+// codeBounds returns the addresses between which m has code, as its sections say. Segments serve where they say
+// nothing: one with code may begin at 0, where lines and ranges of functions that the linker dropped lie.
 func codeBounds(m *module.Module) (low, high uint64) {
 	low = ^uint64(0)
 	x := executable(m)
-	for _, s := range append(x.sections, x.segments...) {
+	spans := x.sections
+	if !x.tabled {
+		spans = x.segments
+	}
+	for _, s := range spans {
 		if s.end > s.start {
 			low, high = min(low, s.start), max(high, s.end)
 		}
@@ -125,8 +130,9 @@ func (s *DWARF) Calls(addrs []module.Vaddr) ([][]Call, error) {
 			plain[i] = uint64(v)
 		}
 		found, err := s.data.Calls(plain)
+		names := map[string]string{}
 		for i, calls := range found {
-			out[i] = fromDWARF(calls)
+			out[i] = fromDWARF(calls, names)
 		}
 		if err != nil && !errors.Is(err, module.ErrShrunk) {
 			err = fmt.Errorf("read lines of %q: %w", s.path, err)
@@ -136,7 +142,9 @@ func (s *DWARF) Calls(addrs []module.Vaddr) ([][]Call, error) {
 	return out, err
 }
 
-func fromDWARF(calls []dwarf.Call) []Call {
+// fromDWARF returns calls with readable names. names holds those that were demangled so far: many addresses
+// are in few functions.
+func fromDWARF(calls []dwarf.Call, names map[string]string) []Call {
 	if calls == nil {
 		return nil
 	}
@@ -145,7 +153,12 @@ func fromDWARF(calls []dwarf.Call) []Call {
 		out[i] = Call{Func: c.Name, Linkage: c.Linkage, File: c.File, Line: c.Line,
 			Start: module.Vaddr(c.Start), HasStart: c.HasStart}
 		if c.Linkage != "" {
-			out[i].Func = Demangle(c.Linkage)
+			name, ok := names[c.Linkage]
+			if !ok {
+				name = Demangle(c.Linkage)
+				names[c.Linkage] = name
+			}
+			out[i].Func = name
 		}
 	}
 	return out

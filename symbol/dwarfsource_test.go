@@ -3,9 +3,11 @@ package symbol
 import (
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -269,5 +271,24 @@ func TestNoLinesWithoutInfo(t *testing.T) {
 	}
 	if s.data != nil {
 		t.Error("DWARF was opened")
+	}
+}
+
+// A name that many addresses have is demangled once, and one string for all of them.
+func TestNamesAreDemangledOnce(t *testing.T) {
+	const n, length = 1000, 3000
+	linkage := fmt.Sprintf("_Z%d%sv", length, strings.Repeat("a", length))
+	names := map[string]string{}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range n {
+		calls := fromDWARF([]dwarf.Call{{Linkage: linkage}, {Linkage: "plain"}, {Name: "none"}}, names)
+		if calls[0].Func != strings.Repeat("a", length) || calls[1].Func != "plain" || calls[2].Func != "none" {
+			t.Fatalf("got %.100q, %q and %q", calls[0].Func, calls[1].Func, calls[2].Func)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > n*2*length {
+		t.Errorf("%d names took %d bytes", n, took)
 	}
 }

@@ -40,9 +40,9 @@ type separate struct {
 	mini   *module.Module // the object in .gnu_debugdata, nil if not needed
 	err    error          // what was refused, until it is told
 	lines  *DWARF         // nil until it is chosen
-	unread string         // why lines that are there are not read
+	unread string         // why lines or inlined calls that are there are not read
 	splits map[string]*DebugFile
-	lost   bool // a split file was not found: it was told
+	lost   bool // a split file was not found, or not read: it was told
 }
 
 func newSeparate(m *module.Module, files *Files) *separate {
@@ -147,6 +147,9 @@ func (s *separate) choose() *DWARF {
 		s.refuse(err)
 		if alt != nil {
 			f := DebugFileOf(alt)
+			if s.unread = s.costly(f); s.unread != "" {
+				return none // nearly all names stand there
+			}
 			links.Alt = &f
 		}
 	}
@@ -212,7 +215,7 @@ func (s *separate) split(from *module.Module, k dwarf.Skeleton) (*DebugFile, err
 	return file, err
 }
 
-// keep opens a file once, and remembers that there is none.
+// keep opens a file once, and remembers that there is none or that it costs too much.
 func (s *separate) keep(key string, open func() (*module.Module, error)) (*DebugFile, error) {
 	if f, ok := s.splits[key]; ok {
 		return f, nil
@@ -223,6 +226,10 @@ func (s *separate) keep(key string, open func() (*module.Module, error)) (*Debug
 		return nil, err
 	}
 	f := DebugFileOf(found)
+	if why := s.costly(f); why != "" {
+		s.unread, s.lost = why, true
+		return nil, nil
+	}
 	s.splits[key] = &f
 	return &f, nil // what was refused on the way matters no more
 }

@@ -217,3 +217,47 @@ func TestNamesAloneLookForNothing(t *testing.T) {
 		t.Errorf("lines: %d files asked for, want a few", asked)
 	}
 }
+
+// What lines lead on to is counted too: the file of dwz, packages and split files may be compressed.
+func TestCostlyLinesElsewhere(t *testing.T) {
+	program := func(t *testing.T, script string, tools ...string) string {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.cc"), []byte(spots), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		shell(t, dir, script, append(tools, "g++", "objcopy")...)
+		return filepath.Join(dir, "program")
+	}
+	const compress = "objcopy --compress-debug-sections=zlib "
+	for _, c := range []struct {
+		name, script string
+		tools        []string
+		line         int // without what is compressed
+	}{
+		{"file of dwz", "g++ -O1 -g -o program a.cc; cp program other; dwz -m common.debug program other; " + compress + "common.debug", []string{"dwz"}, 0},
+		{"file that a link like that of dwz names", `g++ -O1 -g -Wl,--build-id -o common.debug a.cc; objcopy -O binary --only-section=.note.gnu.build-id common.debug note
+printf 'common.debug\0' > link; tail -c 20 note >> link; objcopy --add-section .gnu_debugaltlink=link common.debug program; ` + compress + "common.debug", nil, 0},
+		{"split file", "g++ -O1 -g -gsplit-dwarf -c a.cc; g++ -o program a.o; " + compress + "a.dwo", nil, 6},
+		{"package", "g++ -O1 -g -gdwarf-4 -gsplit-dwarf -c a.cc; g++ -o program a.o; dwp -o program.dwp a.dwo; rm a.dwo; " + compress + "program.dwp", []string{"dwp"}, 6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := program(t, c.script, c.tools...)
+			v := spotOf(t, path)
+			for _, left := range []uint64{maxUnasked, 10} {
+				files := NewFiles(finderOf(), false)
+				files.left = left
+				r := NewResolver(load(t, path), files)
+				got := resolve(t, r, v, Options{})
+				if left == maxUnasked {
+					checkSpot(t, got)
+				} else if len(got) != 1 || got[0].Func != "host" || got[0].Line != c.line {
+					t.Errorf("nothing may be inflated: got %+v, want host at line %d alone", got, c.line)
+				}
+				if said := r.Unread(); (said != "") != (left == 10) || files.left > left || left == maxUnasked && files.left == left {
+					t.Errorf("with %d bytes to be inflated: told %q, %d bytes are left", left, said, files.left)
+				}
+			}
+		})
+	}
+}

@@ -1,7 +1,5 @@
 package page
 
-import "slices"
-
 // cut leaves out what has no value at all and what is too small: nodes below
 // opt.MinShare, and unless opt.All is set all but the largest maxFrames. In their place each
 // parent gets a grey node with the sum, so that no width lies; what waited in the kernel
@@ -123,42 +121,22 @@ func threshold(scores []uint64, opt Options) (least uint64, ties int) {
 	return least, maxFrames - above
 }
 
-// largest returns the value that stands at place n, from 1, of s in falling order. It
-// changes the order of s.
+// largest returns the value that stands at place n, from 1, of s in falling order. Whatever s holds
+// takes eight passes: each settles a byte of the value, the highest first.
 func largest(s []uint64, n int) uint64 {
-	for len(s) > 64 {
-		middle := len(s) / 2
-		three := []uint64{s[0], s[middle], s[len(s)-1]}
-		slices.Sort(three)
-		above, equal := partition(s, three[1])
-		switch {
-		case n <= above:
-			s = s[:above]
-		case n <= above+equal:
-			return three[1]
-		default:
-			s, n = s[above+equal:], n-above-equal
+	var value uint64 // its bytes above shift
+	for shift := 56; shift >= 0; shift -= 8 {
+		var counts [256]int
+		for _, v := range s {
+			if v>>shift>>8 == value {
+				counts[byte(v>>shift)]++
+			}
 		}
-	}
-	slices.Sort(s)
-	return s[len(s)-n]
-}
-
-// partition puts what is above pivot first and what equals it next.
-func partition(s []uint64, pivot uint64) (above, equal int) {
-	low, high := 0, len(s)
-	for i := 0; i < high; {
-		switch {
-		case s[i] > pivot:
-			s[i], s[low] = s[low], s[i]
-			low++
-			i++
-		case s[i] < pivot:
-			high--
-			s[i], s[high] = s[high], s[i]
-		default:
-			i++
+		digit := 255
+		for ; n > counts[digit]; digit-- {
+			n -= counts[digit]
 		}
+		value = value<<8 | uint64(digit)
 	}
-	return low, high - low
+	return value
 }

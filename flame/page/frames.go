@@ -56,12 +56,13 @@ type place struct {
 
 // table collects frames, each once.
 type table struct {
-	places []place
-	ids    map[frame]uint32
+	places  []place
+	ids     map[frame]uint32
+	cleaned cleaner
 }
 
 func newTable() *table {
-	t := &table{ids: map[frame]uint32{}}
+	t := &table{ids: map[frame]uint32{}, cleaned: cleaner{}}
 	t.add(frame{name: "all", kind: thread}, 0)
 	t.add(frame{name: "(smaller)", kind: smaller}, 0)
 	t.add(frame{name: "(smaller, waiting)", kind: smaller}, 0)
@@ -94,7 +95,7 @@ func (t *table) addAll(p *profile.Profile) []uint32 {
 	}
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		shown := frame{name: clean(f.Func), file: clean(f.File)}
+		shown := frame{name: t.cleaned.clean(f.Func), file: t.cleaned.clean(f.File)}
 		if f.Module >= 0 {
 			shown.module = modules[f.Module]
 		}

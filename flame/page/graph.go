@@ -148,12 +148,12 @@ func (g *graph) sum(p *profile.Profile, opt Options) {
 	}
 }
 
-// matching returns p with the values that types names, 0 where p has none. A profile whose
+// matching returns p with the values that types names, 0 where p has none in that unit. A profile whose
 // only value goes by another name is taken as it is: folded stacks do not name theirs.
 func matching(p *profile.Profile, types []profile.ValueType) *profile.Profile {
 	from := make([]int, len(types))
 	for i, t := range types {
-		from[i] = p.TypeIndex(t.Type)
+		from[i] = slices.Index(p.Types, t)
 	}
 	if len(types) == 1 && len(p.Types) == 1 {
 		from[0] = 0

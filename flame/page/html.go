@@ -2,9 +2,6 @@ package page
 
 import (
 	"bufio"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"path"
@@ -18,7 +15,7 @@ const (
 )
 
 func (g *graph) writeHTML(w *bufio.Writer, opt Options) error {
-	loader, script, err := scripts("page.js")
+	loader, script, err := scripts(pageScript)
 	if err != nil {
 		return err
 	}
@@ -107,7 +104,7 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 		at := &g.places[f.frame]
 		row("td", quantity(float64(f.self), t.Unit), share(float64(f.self), float64(t.Total)),
 			quantity(float64(f.total), t.Unit), share(float64(f.total), float64(t.Total)),
-			shorten(at.name, 200), at.source(), strings.TrimPrefix(path.Base(at.module), "."))
+			shorten(at.name, 200), shorten(at.source(), 300), shorten(strings.TrimPrefix(path.Base(at.module), "."), 300))
 	}
 	w.WriteString("</table>\n")
 }
@@ -126,63 +123,4 @@ func (g *graph) facts(typ int) []string {
 		facts = append(facts, g.head.note())
 	}
 	return append(facts, g.head.Comments...)
-}
-
-// scripts returns the script that a document holds in plain, and the one that it unpacks
-// and runs: of the latter, last is the part that only this form has.
-func scripts(last string) (loader, script string, err error) {
-	if loader, err = sources("load.js"); err != nil {
-		return "", "", err
-	}
-	script, err = sources("core.js", last)
-	return loader, script, err
-}
-
-// zipped writes base64 of gzip of script.
-func zipped(w io.Writer, script string) error {
-	out := base64.NewEncoder(base64.StdEncoding, w)
-	zip, err := gzip.NewWriterLevel(out, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(zip, script); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
-	return out.Close()
-}
-
-// sources joins files of assets, without the lines that are comments and without
-// indentation: those are for who reads the source.
-func sources(names ...string) (string, error) {
-	var b strings.Builder
-	for _, name := range names {
-		data, err := assets.ReadFile("assets/" + name)
-		if err != nil {
-			return "", err
-		}
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimLeft(line, "\t")
-			if line != "\n" && !strings.HasPrefix(line, "//") {
-				b.WriteString(line)
-			}
-		}
-		if name == "core.js" {
-			colours, err := assets.ReadFile("assets/palette.json")
-			if err != nil {
-				return "", err
-			}
-			b.WriteString("const PALETTE = " + strings.ReplaceAll(string(colours), "\n", "") + ";\n")
-		}
-	}
-	return b.String(), nil
-}
-
-// digest is the source expression for an inline script or style.
-// Source: Content Security Policy Level 3, section 2.3.1 (hash-source).
-func digest(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

@@ -27,7 +27,7 @@ func (b *joiner) add(p *profile.Profile, old bool) {
 	frames := b.table.addAll(p)
 	tasks := make([]int, len(p.Tasks))
 	for i, t := range p.Tasks {
-		tasks[i] = b.task(task{t.PID, t.TID, clean(t.Process), clean(t.Thread)})
+		tasks[i] = b.task(task{t.PID, t.TID, b.table.cleaned.clean(t.Process), b.table.cleaned.clean(t.Thread)})
 	}
 	samples := make([]int32, len(p.Samples)) // by task, else as they stand
 	for i := range samples {
@@ -176,12 +176,15 @@ func (b *joiner) addRuns(p *profile.Profile, place func(profile.NodeID, int) uin
 		return
 	}
 	runs := slices.Clone(p.Runs)
+	for i := range runs { // first, as two of p's tasks may look alike and be one
+		runs[i].Task = taskOf(tasks, runs[i].Task)
+	}
 	slices.SortStableFunc(runs, func(a, c profile.Run) int {
 		return cmp.Or(cmp.Compare(a.Task, c.Task), cmp.Compare(a.At, c.At))
 	})
 	for _, r := range runs {
-		at := taskOf(tasks, r.Task)
-		b.runs = append(b.runs, profile.Run{Task: at, Stack: profile.NodeID(place(r.Stack, at)), At: r.At, For: r.For})
+		r.Stack = profile.NodeID(place(r.Stack, r.Task))
+		b.runs = append(b.runs, r)
 	}
 	b.finish()
 }

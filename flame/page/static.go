@@ -16,6 +16,7 @@ const (
 	fontSize    = 12
 	pageWidth   = 1200
 	margin      = 10
+	tipWidth    = 4000 // letters of a name that a tip shows; one name may stand in many boxes
 )
 
 // picture is the flame graph as it is drawn without script: rectangles that hold more than
@@ -138,9 +139,9 @@ func (p *picture) change(n int) float64 {
 
 func (p *picture) title(n int, name string, at *place) string {
 	var b strings.Builder
-	b.WriteString(name)
+	b.WriteString(shorten(name, tipWidth))
 	if s := at.source(); s != "" {
-		b.WriteString(" (" + s + ")")
+		b.WriteString(" (" + shorten(s, tipWidth) + ")")
 	}
 	v := float64(p.totals[n])
 	fmt.Fprintf(&b, ": %s, %s", quantity(v, p.value.Unit), share(v, float64(p.totals[0])))

@@ -32,7 +32,7 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 	p.draw(w, 0)
 	w.WriteString("</g>\n")
 	if !opt.Static {
-		loader, script, err := scripts("svg.js")
+		loader, script, err := scripts(pictureScript)
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,21 @@ func clean(s string) string {
 	return s
 }
 
+// cleaner is clean for many names: what it changes is kept once, however many frames or threads have that
+// name.
+type cleaner map[string]string
+
+func (c cleaner) clean(name string) string {
+	out, ok := c[name]
+	if !ok {
+		if out = clean(name); out == name {
+			return name
+		}
+		c[name] = out
+	}
+	return out
+}
+
 func cleanRune(r rune) rune {
 	switch {
 	case unicode.IsControl(r), r == 0xfffe, r == 0xffff,
@@ -39,7 +54,7 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&
 // shorten cuts name to n columns, in the middle where it is made of parts, so that
 // the last part stays: a::b::c to a…::c. Below three columns nothing is left.
 func shorten(name string, n int) string {
-	if len(name) <= n || columns(name) <= n {
+	if len(name) <= n || len(name) <= utf8.UTFMax*n && columns(name) <= n {
 		return name
 	}
 	if n < 3 {
@@ -121,7 +136,10 @@ func quantity(v float64, unit string) string {
 	case "bytes":
 		return scaled(v, []string{"B", "KiB", "MiB", "GiB", "TiB"}, 1024)
 	}
-	return grouped(int64(math.Round(v)))
+	if v = math.Round(v); v >= math.MaxInt64 { // as a float that is one more than an int64 holds
+		return grouped(math.MaxInt64)
+	}
+	return grouped(int64(v))
 }
 
 func scaled(v float64, units []string, step float64) string {

@@ -22,6 +22,10 @@ const maxDepth = 60
 func main() {
 	lines := flag.Int("lines", 10_000, "how many `stacks` to write")
 	flag.Parse()
+	if *lines < 0 {
+		fmt.Fprintf(os.Stderr, "write folded stacks: -lines %d: expected 0 or more\n", *lines)
+		os.Exit(2)
+	}
 	w := bufio.NewWriterSize(os.Stdout, 1<<20)
 	if err := write(w, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, "write folded stacks:", err)

@@ -33,17 +33,18 @@ func (t *abbrevs) get(code uint64) *abbrev {
 	return t.sparse[code]
 }
 
-// abbrevsAt returns the table at off of .debug_abbrev, what could be read of it.
+// abbrevsAt returns the table at off of .debug_abbrev, what could be read of it; nil if the budget does not
+// suffice for it.
 func (d *Data) abbrevsAt(off uint64, l layout) *abbrevs {
 	key := abbrevKey{off, l}
 	if t, ok := d.abbrevs[key]; ok {
 		return t
 	}
 	t := &abbrevs{}
-	d.abbrevs[key] = t
 	r := d.reader(secAbbrev, off)
+	from := r.off
 	var attrs []attr
-	for d.left > 0 {
+	for {
 		start := r.off
 		code := r.uleb()
 		if code == 0 {
@@ -51,7 +52,10 @@ func (d *Data) abbrevsAt(off uint64, l layout) *abbrevs {
 		}
 		var a abbrev
 		a, attrs = readAbbrev(&r, attrs, l)
-		if !d.spend(r.off-start) || r.bad {
+		if !d.spend(r.off - start) {
+			return nil // the next call may read it
+		}
+		if r.bad {
 			break
 		}
 		if code == uint64(len(t.dense))+1 {
@@ -66,6 +70,10 @@ func (d *Data) abbrevsAt(off uint64, l layout) *abbrevs {
 	if r.bad {
 		d.malformed(secAbbrev, off, "table ends beyond the section")
 	}
+	if !d.keep(secAbbrev, r.off-from) {
+		return nil
+	}
+	d.abbrevs[key] = t
 	return t
 }
 

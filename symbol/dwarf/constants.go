@@ -107,8 +107,9 @@ const (
 	utSplitType    = 0x06 // DW_UT_split_type
 )
 
-// plain are languages whose names have no qualification: C, assembly, Go. DWARF 5, 7.12.
-var plain = map[uint64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2e: true,
+// plain are languages whose names have no qualification: C (C89, C, C99, C11, C17, C23), Go, assembly.
+// DWARF 5, 7.12; those above 0x25 are in the list of codes at dwarfstd.org/languages.html.
+var plain = map[uint64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true, 0x3e: true,
 	0x16: true, 0x8001: true, 0x31: true}
 
 const tagSkeleton = 0x4a // DW_TAG_skeleton_unit

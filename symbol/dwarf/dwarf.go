@@ -73,13 +73,13 @@ type Data struct {
 	scanned bool
 	units   map[place]*unit
 	abbrevs map[abbrevKey]*abbrevs
-	sigs    map[uint64]*unit // type units by signature, when scanned
+	sigs    map[uint64]place // type units by signature, when scanned
 	index   [2]*packageIndex // of a .dwp: compilation and type units; nil if none, when opened
 	opened  bool
 	claims  claims
 	splits  []*Data // opened for units of this one
 
-	left     int // budget of the running call
+	left     int64 // budget of the running call
 	problems []error
 }
 

@@ -34,14 +34,21 @@ const (
 	maxClaims   = 1 << 22  // ranges kept for later calls
 	maxScopes   = 64       // namespaces and classes around a function
 
+	// keptFactor is how often the bytes of a section may be made a table: abbreviations once more for units
+	// with other sizes of addresses and offsets.
+	keptFactor = 2
+
+	// rangeCost is the steps that are counted for a range that is remembered.
+	rangeCost = 32
+
 	// A call may take baseBudget steps, and budgetFactor for each byte of the sections that it
-	// goes through. A step is about one byte read or one address compared.
+	// goes through. A step is about one byte read or copied, or one address compared.
 	baseBudget   = 16 << 20
 	budgetFactor = 8
 )
 
 func (d *Data) problem(err error) {
-	if err == nil || len(d.problems) >= maxProblems {
+	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget {
 		return
 	}
 	for _, p := range d.problems {
@@ -61,7 +68,7 @@ func (d *Data) begin() {
 	d.problems = nil
 	d.left = baseBudget
 	for id := range d.sections {
-		d.left += budgetFactor * len(d.sections[id].data)
+		d.left += budgetFactor * int64(len(d.sections[id].data))
 	}
 	for _, other := range d.files() {
 		other.begin()
@@ -87,11 +94,11 @@ func (d *Data) files() []*Data {
 
 // spend takes n steps from the budget, false if they are not left.
 func (d *Data) spend(n int) bool {
-	if n > d.left {
+	if int64(n) > d.left {
 		d.left = 0
 		d.problem(ErrBudget)
 		return false
 	}
-	d.left -= n
+	d.left -= int64(n)
 	return true
 }

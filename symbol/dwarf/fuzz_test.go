@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,23 +37,48 @@ type specimen struct {
 	low, high       uint64
 }
 
+// scoped is C++ whose names need what is around them: in namespaces and classes, and in type units.
+const scoped = `
+namespace outer {
+struct Box {
+	int n;
+	__attribute__((always_inline)) int put(int k) { struct Inner { static __attribute__((noinline)) int twice(int x) { return 2 * x + 1; } }; return Inner::twice(n += k); }
+};
+namespace { __attribute__((noinline)) int hidden(Box &b, int k) { return b.put(k) + b.put(k + 1); } }
+}
+extern "C" void _start() { outer::Box b{1}; volatile int v = outer::hidden(b, 2); (void)v; for (;;) {} }
+`
+
 // specimens are built once for a fuzz test. The order is steady, since seeds name them by number.
 func specimens(f *testing.F) []specimen {
 	var out []specimen
-	for _, args := range []string{
-		"-gdwarf-2 -gstrict-dwarf", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -ffunction-sections",
-		"-gdwarf-4 -gsplit-dwarf", "-gdwarf-5 -gsplit-dwarf", "-gdwarf64 -gdwarf-5",
+	for _, build := range []string{
+		"gcc -gdwarf-2 -gstrict-dwarf", "gcc -gdwarf-3", "gcc -gdwarf-4", "gcc -gdwarf-5", "gcc -gdwarf-5 -ffunction-sections",
+		"gcc -gdwarf-4 -gsplit-dwarf", "gcc -gdwarf-5 -gsplit-dwarf", "gcc -gdwarf64 -gdwarf-5",
+		"g++ -gdwarf-4 -fdebug-types-section", "g++ -gdwarf-5 -fdebug-types-section",
+		"clang++ -gdwarf-5", "clang++ -gdwarf-5 -gsplit-dwarf",
 	} {
+		args := strings.Fields(build)
+		if _, err := exec.LookPath(args[0]); err != nil && strings.HasPrefix(build, "clang") {
+			break // the last ones
+		}
 		dir := f.TempDir()
 		source(f, dir, "plain.c")
-		command(f, dir, "gcc", append(strings.Fields(args), "-O2", "-nostdlib", "-o", "program", "plain.c")...)
+		file := "plain.c"
+		if strings.HasSuffix(args[0], "++") {
+			file = "scoped.cc"
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(scoped), 0o644); err != nil {
+				f.Fatal(err)
+			}
+		}
+		command(f, dir, args[0], append(args[1:], "-O2", "-nostdlib", "-o", "program", file)...)
 		p := filepath.Join(dir, "program")
 		o := object(f, p, nil)
 		s := specimen{sections: sectionsOf(f, p), low: o.Low, high: o.High}
-		if strings.Contains(args, "split") {
+		if strings.Contains(build, "split") {
 			found, _ := filepath.Glob(filepath.Join(dir, "*.dwo"))
 			if len(found) != 1 {
-				f.Fatalf("gcc %s wrote %q, want one .dwo", args, found)
+				f.Fatalf("%s wrote %q, want one .dwo", build, found)
 			}
 			s.split = sectionsOf(f, found[0])
 		}
@@ -102,6 +129,7 @@ func fuzz(f *testing.F, names ...string) {
 			for _, at := range []uint32{0, 4, 8, 12, 20, 30, 41, 60, 90} {
 				f.Add(uint8(i), uint8(j), edit(at, 0xffff))
 				f.Add(uint8(i), uint8(j), edit(at, 0x0001))
+				f.Add(uint8(i), uint8(j), append(edit(at, 0x0001), 0)) // of the split file
 			}
 			f.Add(uint8(i), uint8(j), edit(0x80000000+25, 0))
 		}
@@ -134,7 +162,7 @@ func fuzz(f *testing.F, names ...string) {
 }
 
 func FuzzInfo(f *testing.F) {
-	fuzz(f, ".debug_info", ".debug_str", ".debug_str_offsets", ".debug_addr")
+	fuzz(f, ".debug_info", ".debug_str", ".debug_str_offsets", ".debug_addr", ".debug_types")
 }
 
 func FuzzAbbrev(f *testing.F) { fuzz(f, ".debug_abbrev") }
@@ -146,10 +174,14 @@ func FuzzRanges(f *testing.F) { fuzz(f, ".debug_ranges", ".debug_rnglists", ".de
 // FuzzPackage reads any bytes as the index of a .dwp.
 func FuzzPackage(f *testing.F) {
 	all := specimens(f)
+	f.Add([]byte(nil)) // no package: units are found one by one
 	for _, version := range []byte{2, 5} {
 		b := []byte{version, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}
-		b = append(b, make([]byte, 24)...)
-		f.Add(append(b, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0))
+		b = append(b, make([]byte, 16)...) // two signatures of 0
+		for _, row := range []byte{0, 1} {
+			b := append(bytes.Clone(b), row, 0, 0, 0, 0, 0, 0, 0)
+			f.Add(append(b, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0))
+		}
 	}
 	f.Fuzz(func(t *testing.T, index []byte) {
 		for i := range all {
@@ -161,11 +193,10 @@ func FuzzPackage(f *testing.F) {
 			split[".debug_tu_index"] = index
 			d := all[i].open(all[i].sections, split)
 			d.Calls([]uint64{all[i].low + 5})
-			if d := NewSplit(Object{Section: func(name string) ([]byte, error) { return split[name], nil }}); d.left == 0 {
-				d.begin()
-				d.splitWith(0)
-				d.typeUnit(0)
-			}
+			d = NewSplit(Object{Section: func(name string) ([]byte, error) { return split[name], nil }})
+			d.begin()
+			d.splitWith(0)
+			d.typeUnit(0)
 		}
 	})
 }

@@ -53,7 +53,8 @@ func (t *lineTable) find(want []uint64, rows []row) {
 	run := &lineRun{t: t, want: want, rows: rows}
 	run.reset()
 	r := t.program
-	for r.more() && run.step(&r) {
+	t.files = t.files[:t.listed] // this run defines its files again
+	for t.u.d.left > 0 && r.more() && run.step(&r) {
 	}
 	if r.bad {
 		t.u.d.malformed(secLine, t.off, "program is cut")
@@ -155,11 +156,15 @@ func (l *lineRun) emit() {
 	case s.addr < l.prev.addr: // no sequence should go down
 		l.next, _ = slices.BinarySearch(l.want, s.addr)
 	case !l.dead:
+		from := l.next
 		for l.next < len(l.want) && l.want[l.next] < s.addr {
 			if at := &l.rows[l.next]; !at.ok {
 				*at = row{file: l.prev.file, line: lineNumber(l.prev.line), ok: true}
 			}
 			l.next++
+		}
+		if n := l.next - from; n > 0 {
+			l.t.u.d.spend(n)
 		}
 	}
 	l.prev = s

@@ -17,6 +17,7 @@ type lineTable struct {
 	lengths    [256]uint8 // arguments of standard opcodes
 	dirs       []value
 	files      []fileEntry
+	listed     int // of files: those of the header, the rest is defined by the program
 	program    reader
 	paths      map[uint64]string
 }
@@ -39,7 +40,9 @@ func (u *unit) lineTable() *lineTable {
 	}
 	t := &lineTable{u: u, off: u.part(secLine) + u.root.stmtList.u, paths: map[uint64]string{}}
 	if !t.readHeader() {
-		u.root.stmtList = value{} // told once
+		if u.d.left > 0 { // else the next call may read it
+			u.root.stmtList = value{} // told once
+		}
 		return nil
 	}
 	u.lines = t
@@ -73,11 +76,12 @@ func (t *lineTable) readHeader() bool {
 	} else {
 		t.readLists(&head)
 	}
-	if head.bad || t.program.bad || !d.spend(head.off-in.off) {
+	if head.bad || t.program.bad {
 		d.malformed(secLine, t.off, "header is cut")
 		return false
 	}
-	return true
+	t.listed = len(t.files)
+	return d.spend(head.off-in.off) && d.keep(secLine, head.off-in.off)
 }
 
 func (t *lineTable) readFields(r *reader) {
@@ -139,6 +143,7 @@ func (t *lineTable) entries(r *reader, add func(fileEntry)) {
 		r.fail()
 	}
 	for range n {
+		at := r.off
 		var f fileEntry
 		for _, a := range formats {
 			v := t.layout.read(r, a.form, 0)
@@ -148,6 +153,9 @@ func (t *lineTable) entries(r *reader, add func(fileEntry)) {
 			case lnctDirectory:
 				f.dir = v.u
 			}
+		}
+		if r.off == at || !t.u.d.spend(len(formats)) {
+			r.fail()
 		}
 		if r.bad {
 			return
@@ -166,7 +174,9 @@ func (t *lineTable) path(file uint64) string {
 		return p
 	}
 	p := t.join(t.files[file])
-	t.paths[file] = p
+	if t.u.d.left > 0 { // else it may be cut
+		t.paths[file] = p
+	}
 	return p
 }
 
@@ -199,7 +209,7 @@ func isAbs(path string) bool { return strings.HasPrefix(path, "/") }
 
 func (t *lineTable) str(v value) string {
 	if v.form == formString {
-		return cstring(t.data, v.u)
+		return t.u.d.paid(cstring(t.data, v.u))
 	}
 	return t.u.str(v)
 }

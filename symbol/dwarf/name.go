@@ -1,9 +1,6 @@
 package dwarf
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // scopeInfo is what a function or an inlined call says of itself.
 type scopeInfo struct {
@@ -17,6 +14,7 @@ type funcName struct {
 	linkage string
 	name    string
 	prefix  string
+	full    string  // prefix and name, when asked for
 	owner   entryAt // the entry that has the name, or its declaration in a class
 	waiting bool    // for the prefix
 }
@@ -40,6 +38,9 @@ func (e entryAt) entry() (f function, ok bool) {
 	a := u.table.get(r.uleb())
 	if a == nil || r.bad {
 		u.d.malformed(u.section(), e.off, "reference to what is no entry")
+		return f, false
+	}
+	if !u.d.spend(len(a.attrs)) { // many of them may take no byte
 		return f, false
 	}
 	f.tag, f.children = a.tag, a.children
@@ -170,7 +171,7 @@ func qualify(u *unit, names []*funcName) {
 	slices.SortFunc(names, func(a, b *funcName) int { return int(int64(a.owner.off) - int64(b.owner.off)) })
 	w := &around{u: u}
 	for _, f := range names {
-		f.prefix = w.of(f.owner.off)
+		f.prefix = u.d.paid(w.of(f.owner.off))
 	}
 }
 
@@ -246,7 +247,7 @@ func (w *around) spell() string {
 			s = w.prefix[i-1]
 		}
 		if name := (entryAt{w.u, w.path[i]}).scopeName(); name != "" && len(s) < maxString {
-			s += name + "::"
+			s = w.u.d.paid(s + name + "::")
 		}
 		w.prefix = append(w.prefix, s)
 	}
@@ -292,10 +293,10 @@ func (e entryAt) scopeName() string {
 	return ""
 }
 
-// String is the name with what is around it.
+// String is the name with what is around it, one string for all who ask.
 func (n *funcName) String() string {
-	var b strings.Builder
-	b.WriteString(n.prefix)
-	b.WriteString(n.name)
-	return b.String()
+	if n.full == "" {
+		n.full = n.prefix + n.name
+	}
+	return n.full
 }

@@ -6,8 +6,18 @@ type entryAt struct {
 	off uint64
 }
 
-// str returns a string attribute, "" if it cannot be read.
-func (u *unit) str(v value) string {
+// str returns a copy of a string attribute, "" if it cannot be read or the budget does not suffice.
+func (u *unit) str(v value) string { return u.d.paid(u.text(v)) }
+
+// paid returns s if the budget allows a copy of it, else "".
+func (d *Data) paid(s string) string {
+	if !d.spend(len(s)) {
+		return ""
+	}
+	return s
+}
+
+func (u *unit) text(v value) string {
 	d := u.d
 	switch v.form {
 	case formString:

@@ -145,6 +145,9 @@ func (w *walker) meet(a *abbrev, at *level, attrs int) (closed bool) {
 	if !a.coded {
 		return a.tag == tagSubprogram // a declaration, or the abstract instance
 	}
+	if !w.u.d.spend(len(a.attrs)) { // many of them may take no byte
+		return true
+	}
 	var x extent
 	r := reader{b: w.u.data(), off: attrs, big: w.u.d.o.Big}
 	for _, at := range a.attrs {
@@ -164,7 +167,7 @@ func (w *walker) meet(a *abbrev, at *level, attrs int) (closed bool) {
 	closed = true
 	w.u.each(x, func(lo, hi uint64) {
 		i, j := span(w.want, lo, hi)
-		if i == j || !w.u.d.spend(j-i) {
+		if i == j || !w.u.d.spend(j-i+rangeCost) {
 			return
 		}
 		closed = false
@@ -204,10 +207,13 @@ func (w *walker) chain(at *level) []scope {
 // scope is l as what is around the address v.
 func (l *level) scope(u *unit, v uint64) scope {
 	sc := scope{entryAt: entryAt{u, l.off}, inline: l.tag == tagInlined}
-	for _, r := range l.ranges {
-		if v >= r.lo && v < r.hi {
+	n := len(l.ranges)
+	for n > 0 && !sc.known {
+		n--
+		if r := l.ranges[n]; v >= r.lo && v < r.hi {
 			sc.start, sc.known = r.lo, true
 		}
 	}
+	u.d.spend(len(l.ranges) - n)
 	return sc
 }

@@ -34,6 +34,7 @@ type section struct {
 	asked bool
 	data  []byte
 	err   error
+	kept  int // bytes that tables which stay were made of
 }
 
 func (d *Data) sectionName(id sectionID) string {
@@ -52,12 +53,24 @@ func (d *Data) data(id sectionID) []byte {
 		if len(s.data) > math.MaxInt32 && math.MaxInt == math.MaxInt32 {
 			s.data, s.err = nil, fmt.Errorf("%s has %d bytes: too many", d.sectionName(id), len(s.data))
 		}
-		d.left += budgetFactor * len(s.data)
+		d.left += budgetFactor * int64(len(s.data))
 	}
 	if s.err != nil {
 		d.problem(s.err)
 	}
 	return s.data
+}
+
+// keep tells whether a table made of n bytes of a section may stay. All of them are in bounds unless
+// they overlap, as only those of a hostile file do: kept call after call, these would add up.
+func (d *Data) keep(id sectionID, n int) bool {
+	s := &d.sections[id]
+	if n > keptFactor*len(s.data)-s.kept {
+		d.problem(ErrBudget)
+		return false
+	}
+	s.kept += n
+	return true
 }
 
 // reader returns a reader of a section from off on.

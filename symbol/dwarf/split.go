@@ -43,12 +43,12 @@ func (d *Data) splitWith(id uint64) *unit {
 		return d.packed(ix, id)
 	}
 	for _, off := range d.scan() {
-		u := d.unit(place{off: off})
-		if u == nil || u.kind == utType || u.kind == utSplitType {
-			continue
+		if !d.spend(32) {
+			break
 		}
-		if u.version >= 5 && u.id == id || u.version < 5 && u.readRoot() && u.id == id {
-			return u
+		u := unit{d: d, at: place{off: off}} // not kept: there may be very many
+		if u.readHeader() && !u.isType() && (u.version >= 5 || u.readRoot()) && u.id == id {
+			return d.unit(u.at)
 		}
 	}
 	return nil

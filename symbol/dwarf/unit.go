@@ -51,6 +51,8 @@ func (u *unit) section() sectionID {
 	return secInfo
 }
 
+func (u *unit) isType() bool { return u.kind == utType || u.kind == utSplitType }
+
 // data is the section up to the end of the unit.
 func (u *unit) data() []byte { return u.d.data(u.section())[:u.end] }
 
@@ -147,6 +149,7 @@ func (u *unit) readRoot() bool {
 		a = u.d.abbrevAt(u.part(secAbbrev)+u.abbrevOff, code, u.layout)
 	}
 	if a == nil || r.bad {
+		u.rooted = u.d.left > 0 // else the next call may read it
 		u.d.malformed(u.section(), u.first, "abbreviation %d of the root entry is missing", code)
 		return false
 	}
@@ -210,7 +213,7 @@ func (d *Data) scan() []uint64 {
 	if d.scanned {
 		return d.starts
 	}
-	d.scanned = true
+	d.starts = d.starts[:0]
 	r := d.reader(secInfo, 0)
 	for r.more() && len(d.starts) < maxUnits && d.spend(16) {
 		start := r.off
@@ -221,6 +224,7 @@ func (d *Data) scan() []uint64 {
 		}
 		d.starts = append(d.starts, uint64(start))
 	}
+	d.scanned = d.left > 0 // else the next call may go on
 	return d.starts
 }
 
@@ -244,7 +248,7 @@ func (d *Data) typeUnit(sig uint64) *unit {
 		return d.packed(ix, sig)
 	}
 	if d.sigs == nil {
-		d.sigs = map[uint64]*unit{}
+		d.sigs = map[uint64]place{}
 		for _, off := range d.scan() {
 			d.addSignature(place{off: off})
 		}
@@ -257,16 +261,24 @@ func (d *Data) typeUnit(sig uint64) *unit {
 			d.addSignature(place{types: true, off: off})
 		}
 	}
-	return d.sigs[sig]
+	at, ok := d.sigs[sig]
+	if d.left == 0 { // the next call may find more
+		d.sigs = nil
+	}
+	if !ok {
+		return nil
+	}
+	return d.unit(at)
 }
 
 func (d *Data) addSignature(p place) {
 	if !d.spend(32) {
 		return
 	}
-	if u := d.unit(p); u != nil && (u.kind == utType || u.kind == utSplitType) {
+	u := unit{d: d, at: p} // not kept: there may be very many
+	if u.readHeader() && u.isType() {
 		if _, ok := d.sigs[u.id]; !ok {
-			d.sigs[u.id] = u
+			d.sigs[u.id] = p
 		}
 	}
 }

@@ -31,7 +31,7 @@ function start(data) {
 	const width = () => head.width ? Math.max(200, head.width) : Math.max(320, innerWidth || 1200);
 	function read() {
 		const p = new URLSearchParams(location.hash.slice(1));
-		S = {z: +p.get('z') | 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' : !!head.inverted};
+		S = {z: p.get('z') >>> 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' : !!head.inverted};
 		input.value = S.q;
 	}
 	function go(change, replace) {

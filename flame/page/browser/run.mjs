@@ -69,6 +69,12 @@ for (const doc of ['shop', 'hostile', 'many', 'deep', 'diff', 'threads', 'empty'
 		holds(!/owned/.test(await page.title()) || doc === 'hostile', 'the title was changed');
 	});
 
+for (const form of ['html', 'svg']) for (const address of ['z=-5', 'z=4294967295', 'z=1e99&q=(', 'z=x&type=9&chart=4294967295&t=x&from=x&to=-1&sand=none&theme=x&table=x'])
+	await check(`an address that means nothing shows everything in ${form} (${address})`, `shop.${form}#${address}`, {}, async page => {
+		const shown = await page.locator('#details').textContent();
+		holds(/^all/.test(shown), `details are ${shown}`);
+	});
+
 for (const form of ['html', 'svg']) await check(`names that look like script do nothing in ${form}`, `hostile.${form}`, {}, async page => {
 	const before = await page.title();
 	await page.keyboard.press('/');

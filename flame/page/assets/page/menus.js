@@ -1,0 +1,48 @@
+// Menus of the bar.
+const closeAll = () => { for (const b of [threads, views]) { b.pop.hidden = true; b.ariaExpanded = 'false'; } const was = !menu.hidden; menu.hidden = true; return was; };
+function toggle(b) {
+	const show = b.pop.hidden;
+	closeAll();
+	if (!show) return;
+	b === threads ? fillThreads() : fillViews();
+	b.pop.hidden = false; b.ariaExpanded = 'true';
+	const r = b.getBoundingClientRect();
+	b.pop.style.top = r.bottom + 4 + 'px';
+	b.pop.style.left = Math.max(4, Math.min(r.left, innerWidth - b.pop.offsetWidth - 4)) + 'px';
+	(b.pop.querySelector('input') || b.pop.querySelector('button')).focus();
+}
+addEventListener('pointerdown', e => { if (!e.target.closest('.pop,#threads,#view')) closeAll(); });
+const join = (name, id) => [name, id].filter(Boolean).join(' ');
+const taskName = k => { const t = head.tasks[k]; return t ? join(t.thread, t.tid) || join(t.process, t.pid) || 'thread' : 'no thread'; };
+function fillThreads() {
+	const sums = new Map(), groups = new Map(), all = head.types[S.type].total, box = el('div', {className: 'list'});
+	for (const l of data.lists) if (!l.old) sums.set(l.task, (sums.get(l.task) || 0) + l.values[S.type].reduce((a, b) => a + b, 0));
+	head.tasks.forEach((t, k) => { const g = join(t.process, t.pid); groups.has(g) || groups.set(g, []); groups.get(g).push(k); });
+	if (sums.has(-1)) groups.set('', [...(groups.get('') || []), -1]);
+	const every = [...groups.values()].flat(), rows = [];
+	const set = (list, on) => { const s = new Set(S.threads || every); for (const k of list) on ? s.add(k) : s.delete(k); go({threads: s.size === every.length ? null : s, z: 0}); sync(); };
+	const check = (text, list, cls) => {
+		const c = el('input', {type: 'checkbox'}), sum = list.reduce((a, k) => a + (sums.get(k) || 0), 0);
+		c.onchange = () => set(list, c.checked);
+		const r = el('div', {className: cls}, el('label', {}, c, el('span', {textContent: text}), el('em', {textContent: percent(sum, all)})), button('only', 'Only ' + text, () => { go({threads: new Set(list), z: 0}); sync(); }));
+		r.list = list; r.c = c; r.text = text.toLowerCase();
+		rows.push(r); box.append(r);
+	};
+	const sync = () => { for (const r of rows) { const on = r.list.filter(pick).length; r.c.checked = on === r.list.length; r.c.indeterminate = on > 0 && on < r.list.length; } };
+	for (const [g, ks] of groups) {
+		if (g && groups.size > 1 || g && ks.length > 1) check(g, ks, 'process');
+		ks.sort((a, b) => (sums.get(b) || 0) - (sums.get(a) || 0));
+		for (const k of ks) check(taskName(k), [k], 'thread');
+	}
+	const filter = el('input', {type: 'search', placeholder: 'filter', ariaLabel: 'Filter threads', oninput: () => { for (const r of rows) r.hidden = !r.text.includes(filter.value.toLowerCase()); }});
+	threads.pop.replaceChildren(el('div', {}, filter, button('all', 'All threads', () => { go({threads: null, z: 0}); sync(); }), button('none', 'No thread', () => { go({threads: new Set(), z: 0}); sync(); })), box);
+	sync();
+}
+function fillViews() {
+	const item = (text, on, change) => { const b = button((on ? '✓ ' : '') + text, text, () => { closeAll(); go(change); }); b.ariaPressed = String(!!on); return b; };
+	const chart = runs.task.length ? [...new Set(runs.task)].filter(pick).slice(0, 40).map(k => item('Time order: ' + taskName(k), S.chart === k, {chart: S.chart === k ? -1 : k, z: 0, sand: -1, rev: false})) : [];
+	views.pop.replaceChildren(item('Root at the top (i)', !panes[panes.length - 1].grows, {flip: panes[panes.length - 1].grows}), item('Reversed: innermost first (r)', S.rev, {rev: !S.rev, sand: -1, chart: -1, z: 0}), item('Largest first', S.size, {size: !S.size, z: 0}), item('Collapse recursion', S.rec, {rec: !S.rec, z: 0}), item('Everything as at first', false, {...defaults, theme: S.theme}), ...chart);
+}
+function switchTheme() { go({theme: root.dataset.theme === 'dark' ? 'light' : 'dark'}, true); }
+legendOf();
+function legendOf() { legend.replaceChildren(...LABELS.slice(0, 6).map((t, k) => el('span', {textContent: t, className: 'k' + k})), 'Lighter and darker shades only tell names apart.'); }

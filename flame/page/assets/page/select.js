@@ -1,0 +1,46 @@
+// Details of one frame.
+function lines(p, i) {
+	const v = p.view, f = v.frame[i], all = whole(), inside = V.view.total[S.z] || 1, out = [];
+	const put = (label, x) => out.push([label, `${amount(x)} · ${percent(x, all)} of all` + (inside !== all ? ` · ${percent(x, inside)} of view` : '')]);
+	put('total', v.total[i]);
+	if (!(S.rev || p.skip) || !i) put('self', v.self[i]);
+	if (v.oldTotal) {
+		const delta = v.total[i] - v.oldTotal[i], own = v.self[i] - v.old[i], sign = x => (x < 0 ? '−' : '+');
+		out.push(['change', `${sign(delta)}${amount(Math.abs(delta))} (${sign(delta)}${(100 * Math.abs(delta) / (v.total[0] || 1)).toFixed(2)} points), self ${sign(own)}${amount(Math.abs(own))}`]);
+	}
+	return {name: nameOf(data, v, i), where: [sourceOf(frames, f), base(frames.modules[frames.module[f]]), frames.kind[f] < THREAD && LABELS[frames.kind[f]]].filter(Boolean).join(' · '), out};
+}
+function describe(at) {
+	const d = lines(...at);
+	details.replaceChildren(el('b', {textContent: d.name, title: d.name}), ' ', el('span', {className: 'where', textContent: d.where}), ...d.out.flatMap(([k, v]) => [' ', el('span', {className: 'value'}, el('i', {textContent: k + ' '}), v)]));
+	return d;
+}
+const say = text => { told.textContent = text; };
+function select(at, quiet) {
+	picked = at;
+	const d = describe(at);
+	if (!quiet) say(`${d.name}, ${d.out.map(o => o.join(' ')).join(', ')}`);
+	reveal(at);
+	draw();
+}
+function reveal([p, i]) {
+	const y = yOf(p, p.view.depth[i] - p.skip);
+	if (y < graph.scrollTop) graph.scrollTop = y;
+	else if (y + ROW > graph.scrollTop + graph.clientHeight) graph.scrollTop = y + ROW - graph.clientHeight;
+}
+function hit(e) {
+	const box = graph.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top + graph.scrollTop;
+	if (x > graph.clientWidth) return null;
+	for (const p of panes) {
+		const d = Math.floor(p.grows ? (p.top + p.height - y) / ROW : (y - p.top) / ROW), r = p.rows[d];
+		if (!r) continue;
+		let lo = 0, hi = r.length / 4;
+		while (lo < hi) { const m = lo + hi >> 1; if (r[4 * m + 1] <= x) lo = m + 1; else hi = m; }
+		if (lo && r[4 * lo - 4] >= 0 && x < r[4 * lo - 3] + r[4 * lo - 2]) return [p, r[4 * lo - 4]];
+	}
+	return null;
+}
+function act([p, i]) {
+	if (S.sand >= 0) { if (i && frames.kind[p.view.frame[i]] < THREAD && p.view.frame[i] !== S.sand) go({sand: p.view.frame[i]}); return; }
+	if (i !== S.z) { const at = [panes[0], i]; go({z: i}); select(at, true); }
+}

@@ -1,0 +1,125 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Tasks that look alike are one, wherever they stand: the steps from task to task stay above 0.
+func TestRunsOfTasksThatAreOne(t *testing.T) {
+	b := profile.NewBuilder(profile.WallTime)
+	p := b.Profile()
+	p.Modules = []profile.Module{{Path: "/bin/prog"}}
+	p.Tasks = []profile.Task{{TID: 1, Thread: "a"}, {TID: 2, Thread: "b"}, {TID: 1, Thread: "a"}}
+	n := b.Child(0, b.Frame(fn("main")))
+	for task := range p.Tasks {
+		b.Add(n, task, 10)
+		p.Runs = append(p.Runs, profile.Run{Task: task, Stack: n, At: time.Duration(20 * task), For: 10})
+	}
+	g := newGraph(p, Options{})
+	if len(g.head.Tasks) != 2 {
+		t.Fatalf("%d tasks, want 2", len(g.head.Tasks))
+	}
+	var got []string
+	for _, r := range g.runs {
+		got = append(got, fmt.Sprintf("%d: %d+%d", r.Task, r.At, r.For))
+	}
+	if want := "[0: 0+10 0: 40+10 1: 20+10]"; fmt.Sprint(got) != want {
+		t.Errorf("runs %v, want %s", got, want)
+	}
+}
+
+// Nanoseconds and milliseconds are not compared as if they were the same.
+func TestDifferenceOfUnits(t *testing.T) {
+	count, ns, ms := profile.SamplesCount, profile.WallTime, profile.ValueType{Type: "wall", Unit: "milliseconds"}
+	one := func(typ profile.ValueType, v int64) *profile.Profile {
+		b := profile.NewBuilder(count, typ)
+		b.Profile().Modules = []profile.Module{{Path: "/bin/prog"}}
+		b.Add(b.Child(0, b.Frame(fn("main"))), -1, 1, v)
+		return b.Profile()
+	}
+	g := newGraph(one(ns, 5e6), Options{Old: one(ms, 5), Absolute: true})
+	if got := g.head.Types[1].Old; got != 0 {
+		t.Errorf("older wall time in nanoseconds is %d, want none: it is in milliseconds", got)
+	}
+	if got := g.head.Types[0].Old; got != 1 {
+		t.Errorf("older samples are %d, want 1", got)
+	}
+}
+
+func allocated(do func()) uint64 {
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	do()
+	goruntime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// A name of 256 KiB that many frames share is cleaned once, and the picture is not made of it.
+func TestLongNames(t *testing.T) {
+	const size, files = 1 << 18, 100
+	for what, name := range map[string]string{"letters": strings.Repeat("ä", size/2), "plain": strings.Repeat("a", size)} {
+		b := profile.NewBuilder(profile.SamplesCount)
+		for i := range files {
+			b.Add(b.Child(0, b.Frame(profile.Frame{Func: name, File: fmt.Sprint(i), Module: -1})), -1, 1)
+		}
+		for form, write := range map[string]func(io.Writer, *profile.Profile, Options) error{"html": HTML, "svg": SVG} {
+			var out bytes.Buffer
+			got := allocated(func() {
+				if err := write(&out, b.Profile(), Options{Static: true}); err != nil {
+					t.Error(err)
+				}
+			})
+			if got > 60*size {
+				t.Errorf("%s of %s: %d KiB allocated for one name of %d", form, what, got>>10, size>>10)
+			}
+			if out.Len() > 6*size {
+				t.Errorf("%s of %s: %d KiB written", form, what, out.Len()>>10)
+			}
+		}
+	}
+}
+
+// As a float the largest sum is one more than an int64 holds.
+func TestLargestSum(t *testing.T) {
+	b := profile.NewBuilder(profile.SamplesCount)
+	b.Profile().Modules = []profile.Module{{Path: "/bin/prog"}}
+	b.Add(b.Child(0, b.Frame(fn("main"))), -1, math.MaxInt64)
+	for form, write := range map[string]func(io.Writer, *profile.Profile, Options) error{"html": HTML, "svg": SVG} {
+		got := written(t, write, b.Profile(), Options{Static: true})
+		if strings.Contains(got, "-9,223") || !strings.Contains(got, ": 9,223,372,036,854,775,807, 100.00 %") {
+			t.Errorf("%s of the largest sum: %s", form, got)
+		}
+	}
+}
+
+// Values that rise and then fall, where the median of the first, the middle and the last is always the second
+// smallest, take no longer than others.
+func TestLargestOfAMountain(t *testing.T) {
+	const size = 400_000
+	mountain := make([]uint64, size)
+	for i := range size / 2 {
+		mountain[i], mountain[size-1-i] = uint64(2*i+1), uint64(2*i)
+	}
+	sorted := slices.Clone(mountain)
+	begin := time.Now()
+	slices.Sort(sorted)
+	least := time.Since(begin)
+	begin = time.Now()
+	got := largest(mountain, size/2)
+	if took := time.Since(begin); took > 2*time.Second+50*least { // the square takes half a minute
+		t.Errorf("took %v, sorting takes %v", took, least)
+	}
+	if want := sorted[size/2]; got != want {
+		t.Errorf("got %d, want %d", got, want)
+	}
+}

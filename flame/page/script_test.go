@@ -1,0 +1,28 @@
+package page
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A file that nobody names would be missing from the page without a word.
+func TestEveryScriptIsUsedOnce(t *testing.T) {
+	named := append([]string{"load.js", "core.js", "svg.js", "page/element.js"}, pageParts...)
+	var found []string
+	err := fs.WalkDir(assets, "assets", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".js") {
+			found = append(found, strings.TrimPrefix(path, "assets/"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(named)
+	slices.Sort(found)
+	if !slices.Equal(found, named) {
+		t.Errorf("assets hold the scripts %q, those in use are %q", found, named)
+	}
+}
