@@ -20,7 +20,7 @@ var busyPrograms = []struct {
 	{"/usr/bin/python3", []string{"-c", "import json,re\nwhile 1: json.loads(json.dumps({str(i): [i, re.sub('1', 'x', str(i))] for i in range(999)}))"}},
 	{"perl", []string{"-e", `while (1) { my %h = map { $_ => "x" x $_ } 1..500; join ",", sort { $h{$a} cmp $h{$b} } keys %h; "aaab" =~ /(a+)+c/ }`}},
 	{"bash", []string{"-c", `while :; do a=(${a[@]:0:50} x); s=${a[*]//x/y}; printf -v q %q "$s"; done`}},
-	{"openssl", []string{"speed", "-seconds", "60", "rsa2048"}},
+	{"openssl", []string{"speed", "-seconds", "6000", "rsa2048"}},
 	{"xz", []string{"-9", "-k", "-c", "/dev/urandom"}},
 	{"sort", []string{"--parallel=2", "-R", "/dev/zero"}},
 	{"awk", []string{`BEGIN { while (1) { s = sprintf("%f", rand()); gsub(/[0-9]/, "x", s); t[s]++ } }`}},
@@ -39,6 +39,7 @@ func TestPeersAnywhere(t *testing.T) {
 			}
 			defer null.Close()
 			pid := launchTo(t, cmd, null)
+			await(t, "it is at its work", func() bool { return ticksOf(pid) >= 10 })
 			for range 25 {
 				time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 				compareStopped(t, pid)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -147,16 +148,19 @@ const spinners = 4
 
 // spin is what the target of TestBusyThreads does; its process is killed by the test.
 func spin() {
+	var begun sync.WaitGroup
+	begun.Add(spinners)
 	for range spinners {
 		go func() {
 			runtime.LockOSThread()
+			begun.Done()
 			for turning(0) {
 			}
 		}()
 	}
-	time.Sleep(10 * time.Millisecond) // the threads are awaited by the test
+	begun.Wait()
 	fmt.Println("R")
-	time.Sleep(time.Minute)
+	time.Sleep(time.Hour)
 }
 
 //go:noinline
@@ -223,27 +227,27 @@ func leaderless() {
 			time.Sleep(time.Millisecond)
 		}
 		fmt.Println("R")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 	}()
 	syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 }
 
 // TestLeaderEnded: the process is a zombie by its id, and lives.
 func TestLeaderEnded(t *testing.T) {
-	p := runSelf(t, "leaderless")
-	d, o := tryJSON(t, p.pid)
-	if d == nil || o.status > 1 {
-		t.Fatalf("status %d\n%s", o.status, o.stderr)
-	}
-	found := 0
-	for i := range d.Threads {
-		if th := &d.Threads[i]; th.Stack.Complete && slices.Contains(th.functions(), "syscall.Pause") {
-			found++
+	p := runSelf(t, "leaderless", "GOMAXPROCS=6") // the thread that ends takes one of them with it
+	await(t, fmt.Sprintf("%d threads stand in syscall.Pause", spinners), func() bool {
+		d, o := tryJSON(t, p.pid)
+		if d == nil || o.status > 1 {
+			t.Fatalf("status %d\n%s", o.status, o.stderr)
 		}
-	}
-	if found != spinners {
-		t.Errorf("%d threads stand in syscall.Pause, want %d", found, spinners)
-	}
+		found := 0
+		for i := range d.Threads {
+			if th := &d.Threads[i]; th.Stack.Complete && slices.Contains(th.functions(), "syscall.Pause") {
+				found++
+			}
+		}
+		return found == spinners
+	})
 	checkClean(t, show(t, "-p", strconv.Itoa(p.pid)).stdout)
 }
 

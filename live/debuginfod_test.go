@@ -4,6 +4,7 @@ package live
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // serveDebugFiles runs Debian's debuginfod on loopback for the files in dir, and waits until it
@@ -19,37 +21,57 @@ import (
 func serveDebugFiles(t *testing.T, dir, buildID string) (url string) {
 	t.Helper()
 	server := installed(t, "debuginfod")
+	for range 10 { // the port may be taken by somebody else before the server has it
+		port := freePort(t)
+		url = fmt.Sprintf("http://127.0.0.1:%d", port)
+		cmd := exec.Command(server, "-F", "-p", strconv.Itoa(port), "-d", filepath.Join(room(t), "db"), dir)
+		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
+		p := launch(t, cmd)
+		answers := false
+		await(t, "the server has the debug file, or ends", func() bool {
+			answers = hasDebugFile(url, buildID)
+			return answers || stateOf(p.pid) == 'Z'
+		})
+		if answers {
+			return url
+		}
+	}
+	t.Fatal("debuginfod ends as soon as it is started")
+	return ""
+}
+
+// freePort is a port of loopback that was free a moment ago.
+func freePort(t *testing.T) int {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port // most likely free a moment later
-	l.Close()
-	url = fmt.Sprintf("http://127.0.0.1:%d", port)
-	cmd := exec.Command(server, "-F", "-p", strconv.Itoa(port), "-d", filepath.Join(room(t), "db"), dir)
-	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	launch(t, cmd)
-	await(t, "the server has the debug file", func() bool {
-		answer, err := http.Get(url + "/buildid/" + buildID + "/debuginfo")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
-	return url
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// hasDebugFile tells whether a server knows a debug file.
+func hasDebugFile(url, buildID string) bool {
+	answer, err := http.Get(url + "/buildid/" + buildID + "/debuginfo")
+	if err != nil {
+		return false
+	}
+	answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }
 
 // remote is a stripped program whose debug file only a server has.
 type remote struct {
 	pid, id, cache string
 	kept           string // folder of the debug file
+	patience       string // how long a server is waited for, in seconds
 }
 
 func newRemote(t *testing.T) remote {
 	t.Helper()
 	dir := room(t)
-	r := remote{cache: room(t), kept: filepath.Join(dir, "kept")}
+	r := remote{cache: room(t), kept: filepath.Join(dir, "kept"), patience: "60"}
 	stripTo(t, program(t, "threads"), filepath.Join(dir, "t"), r.kept)
 	r.id = sh(t, dir, byBuildID+`echo "$id"`, filepath.Join(dir, "t"), dir)
 	r.pid = strconv.Itoa(launchAsleep(t, exec.Command(filepath.Join(dir, "t"), "2", "5")).pid)
@@ -59,7 +81,7 @@ func newRemote(t *testing.T) remote {
 // run runs fpstack with servers and the cache of r, on its process.
 func (r remote) run(t *testing.T, urls string, args ...string) outcome {
 	t.Helper()
-	env := []string{"DEBUGINFOD_URLS=" + urls, "DEBUGINFOD_CACHE_PATH=" + r.cache, "DEBUGINFOD_TIMEOUT=2", fpstack}
+	env := []string{"DEBUGINFOD_URLS=" + urls, "DEBUGINFOD_CACHE_PATH=" + r.cache, "DEBUGINFOD_TIMEOUT=" + r.patience, fpstack}
 	o := execute(t, bound, "env", append(env, args...)...)
 	checkEnd(t, o, args)
 	return o
@@ -127,6 +149,7 @@ func TestDebuginfodRefusals(t *testing.T) {
 // A server that says nothing costs us time, and the target none.
 func TestDebuginfodSilentServer(t *testing.T) {
 	r := newRemote(t)
+	r.patience = "2"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -139,20 +162,40 @@ func TestDebuginfodSilentServer(t *testing.T) {
 			return
 		}
 		defer c.Close()
-		pid, _ := strconv.Atoi(r.pid)
-		seen := ""
-		for _, tid := range threadsOf(pid) {
-			seen += string(stateOf(tid))
-		}
-		states <- seen
-		c.Read(make([]byte, 1<<16))
-		c.Read(make([]byte, 1)) // until it gives up
+		gaveUp := make(chan struct{})
+		go func() {
+			defer close(gaveUp)
+			io.Copy(io.Discard, c) // until fpstack does
+		}()
+		states <- statesUntil(r.pid, gaveUp, "SSS")
+		<-gaveUp
 	}()
 	o := r.run(t, "http://"+l.Addr().String(), "-p", r.pid, "--debuginfod")
+	l.Close()
 	if got := <-states; got != "SSS" {
 		t.Errorf("states of the threads while the server is asked: %q, want SSS", got)
 	}
 	if o.status != 1 || !strings.Contains(o.stderr, "no answer within 2s") || !strings.Contains(o.stdout, "pause+") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
+	}
+}
+
+// statesUntil gives the states of the threads of a process when they are those wanted, as threads fall asleep
+// again a moment after they were let go, and what they are in the end if that never comes before over.
+func statesUntil(pid string, over <-chan struct{}, want string) string {
+	n, _ := strconv.Atoi(pid)
+	for {
+		seen := ""
+		for _, tid := range threadsOf(n) {
+			seen += string(stateOf(tid))
+		}
+		select {
+		case <-over:
+			return seen
+		case <-time.After(time.Millisecond):
+		}
+		if seen == want {
+			return seen
+		}
 	}
 }

@@ -145,7 +145,7 @@ func TestFlameDiff(t *testing.T) {
 
 // TestFlameBadInput: what is not understood is told, counted, and never taken for something else.
 func TestFlameBadInput(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "100")).ready(t)
+	p := duty(t, "100", "1", "cpu", "100")
 	pprof, dir := filepath.Join(room(t), "whole.pb.gz"), room(t)
 	if o := show(t, "record", "-q", "-p", strconv.Itoa(p.pid), "-d", "500ms", "-o", pprof); o.status != 0 {
 		t.Fatal(o.stderr)
@@ -258,7 +258,7 @@ func TestFlameFullDisk(t *testing.T) {
 
 // TestFlameThreads: a recording keeps who did it.
 func TestFlameThreads(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "2", "cpu", "100")).ready(t)
+	p := duty(t, "100", "2", "cpu", "100")
 	out := filepath.Join(room(t), "out.json")
 	if o := show(t, "record", "-q", "-p", strconv.Itoa(p.pid), "-d", "500ms", "-o", out); o.status != 0 {
 		t.Fatal(o.stderr)

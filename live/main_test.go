@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 )
 
@@ -49,8 +51,20 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	heedSignals()
 	go startAll()
 	return m.Run()
+}
+
+// heedSignals lets programs that are started here heed what a terminal sends, also where these tests were told
+// to ignore it, by nohup or as a job in the background of a script: that would be inherited. A signal that is
+// caught is not.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // starts takes what is to run on the thread that starts every program. The parent-death

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -153,18 +152,25 @@ func TestPprofAddresses(t *testing.T) {
 	if calls == nil {
 		t.Skipf("how a call looks on %s is not told here", runtime.GOARCH)
 	}
-	works := launch(t, exec.Command(program(t, "duty"), "100", "3", "wall", "50", "30", "20")).ready(t)
+	works := duty(t, "100", "3", "wall", "50", "30", "20")
 	waits := runTarget(t, "threads", "4", "10")
 	out := filepath.Join(room(t), "out.pb.gz")
 	pids := fmt.Sprintf("%d,%d", works.pid, waits.pid)
+	recorded, ended := make(chan struct{}), make(chan struct{})
 	go func() { // keeps the one that works waiting outside of any call
-		for range 8 {
-			time.Sleep(150 * time.Millisecond)
+		defer close(ended)
+		for over := false; !over; {
 			_ = syscall.Kill(works.pid, syscall.SIGSTOP)
 			time.Sleep(50 * time.Millisecond)
 			_ = syscall.Kill(works.pid, syscall.SIGCONT)
+			select {
+			case <-recorded:
+				over = true
+			case <-time.After(150 * time.Millisecond):
+			}
 		}
 	}()
+	t.Cleanup(func() { close(recorded); <-ended })
 	if o := show(t, "record", "-q", "-F", "499", "-p", pids, "-d", "2s", "-o", out); o.status != 0 {
 		t.Fatal(o.stderr)
 	}
@@ -239,13 +245,16 @@ func linkedAt(t *testing.T, path string, offset uint64) uint64 {
 	return 0
 }
 
-// TestPprofBesideGo: what we and Go's own profiler see of one run of a Go program agrees. At 100 Hz the
-// latter has some 300 samples, so that a share of a third is off by 0.03 (one standard deviation), and more where
-// another program had the CPU; 0.12 is allowed.
+// TestPprofBesideGo: what we and Go's own profiler see of one run of a Go program agrees. At 100 Hz of CPU time
+// the latter has some 300 samples, so that a share of a third is off by 0.03 (one standard deviation). 0.12 is
+// allowed, and five deviations where fewer of its signals came.
 func TestPprofBesideGo(t *testing.T) {
+	// With it a thread that waited for its CPU gets a signal of the scheduler beside that of the profiler, which
+	// then finds it in the runtime.
+	t.Setenv("GODEBUG", "asyncpreemptoff=1")
 	dir := room(t)
 	ours, theirs := filepath.Join(dir, "ours.pb.gz"), filepath.Join(dir, "theirs.pb.gz")
-	o := show(t, "record", "-q", "--mode", "cpu", "-F", "499", "--max-overhead", "0", "-f", "pprof", "-o", ours, "--", program(t, "work-go"), "5", theirs)
+	o := show(t, "record", "-q", "--mode", "cpu", "-F", "499", "--max-overhead", "0", "-f", "pprof", "-o", ours, "--", program(t, "work-go"), "3", theirs)
 	if o.status != 0 || o.stdout != "D\n" {
 		t.Fatalf("status %d, %q, %s", o.status, o.stdout, o.stderr)
 	}
@@ -258,17 +267,18 @@ func TestPprofBesideGo(t *testing.T) {
 			common++
 		}
 	}
-	t.Logf("we: %v; runtime/pprof: %v", gotTop, wantTop)
-	if common < most-1 || gotTop[0] != wantTop[0] {
+	// Both saw about the CPU time that was used. runtime/pprof's signals are lost at times.
+	mine, other := totalOf(pprofTop(t, ours, "cpu")), totalOf(pprofTop(t, theirs, "cpu"))
+	off := max(0.12, 5*math.Sqrt(0.22/(100*other)))
+	t.Logf("we: %v; runtime/pprof: %v; in %.2f s of CPU time", gotTop, wantTop, other)
+	if common < most-1 || want[wantTop[0]]-want[gotTop[0]] > off {
 		t.Errorf("the hottest functions are %q, runtime/pprof has %q", gotTop, wantTop)
 	}
 	for name := range want {
-		if math.Abs(got[name]-want[name]) > 0.12 {
+		if math.Abs(got[name]-want[name]) > off {
 			t.Errorf("%s has %.3f of the CPU time, runtime/pprof says %.3f", name, got[name], want[name])
 		}
 	}
-	// Both saw about the CPU time that was used. runtime/pprof's signals are lost at times.
-	mine, other := totalOf(pprofTop(t, ours, "cpu")), totalOf(pprofTop(t, theirs, "cpu"))
 	if mine < 0.7*other || mine > 1.5*other {
 		t.Errorf("%.2f s of CPU time, runtime/pprof has %.2f s", mine, other)
 	}

@@ -4,7 +4,6 @@ package live
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -54,7 +53,7 @@ func TestRecordUsage(t *testing.T) {
 
 // TestRecordTellsBefore: what cannot be written is told before the recording, not after it.
 func TestRecordTellsBefore(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "100")).ready(t)
+	p := duty(t, "100", "1", "cpu", "100")
 	dir := room(t)
 	if err := os.Mkdir(filepath.Join(dir, "folder.svg"), 0o755); err != nil {
 		t.Fatal(err)
@@ -84,7 +83,7 @@ var savedAs = regexp.MustCompile(`The recording was saved as (\S+)\n`)
 // does.
 func TestRecordFullDisk(t *testing.T) {
 	asRoot(t)
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "70", "30")).ready(t)
+	p := duty(t, "100", "1", "cpu", "70", "30")
 	full, elsewhere := room(t), room(t)
 	if err := syscall.Mount("tmpfs", full, "tmpfs", 0, "size=8k"); err != nil {
 		t.Skipf("no small file system can be had: %v", err)
@@ -117,7 +116,7 @@ func TestRecordFullDisk(t *testing.T) {
 
 // TestRecordFileSizeLimit: a limit is no reason to die.
 func TestRecordFileSizeLimit(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "70", "30")).ready(t)
+	p := duty(t, "100", "1", "cpu", "70", "30")
 	dir := room(t)
 	t.Setenv("TMPDIR", dir)
 	o := execute(t, bound, "sh", "-c", `ulimit -f 4; exec "$0" record -p "$1" -d 500ms -o "$2"`, fpstack, strconv.Itoa(p.pid), filepath.Join(dir, "out.html"))
@@ -129,7 +128,7 @@ func TestRecordFileSizeLimit(t *testing.T) {
 
 // TestRecordStandardOutput: a full disk below standard output is told.
 func TestRecordStandardOutput(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "70", "30")).ready(t)
+	p := duty(t, "100", "1", "cpu", "70", "30")
 	dir := room(t)
 	t.Setenv("TMPDIR", dir)
 	o := execute(t, bound, "sh", "-c", `exec "$0" record -p "$1" -d 500ms >/dev/full`, fpstack, strconv.Itoa(p.pid))
@@ -145,7 +144,7 @@ func TestRecordStandardOutput(t *testing.T) {
 
 // TestRecordKeepsDevices: a device or a pipe is written to, not replaced by a file.
 func TestRecordKeepsDevices(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "70", "30")).ready(t)
+	p := duty(t, "100", "1", "cpu", "70", "30")
 	pid := strconv.Itoa(p.pid)
 	o := show(t, "record", "-p", pid, "-d", "300ms", "-f", "svg", "-o", "/dev/null")
 	if info, err := os.Stat("/dev/null"); o.status != 0 || err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -14,7 +14,7 @@ import (
 // TestRecordSuspended: Ctrl-Z stops fpstack alone. Whenever it comes, no thread of the target is held
 // while fpstack stands, and after fg the recording goes on.
 func TestRecordSuspended(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "2", "cpu", "70", "30")).ready(t)
+	p := duty(t, "100", "2", "cpu", "70", "30")
 	out := filepath.Join(room(t), "out.json")
 	const script = `set -m
 "$0" record -p "$1" -F 5000 --max-overhead 0 -d 1h -o "$2"
@@ -35,8 +35,9 @@ kill -INT %1; fg; echo "status $?"`
 				t.Fatalf("round %d: thread %d is held while fpstack stands: state %q", round, tid, stateOf(tid))
 			}
 		}
-		seen := len(samplesSeen.FindAllString(term.seen(), -1))
 		term.types(t, "on\r")
+		await(t, "fpstack is continued", func() bool { return stateOf(recorder[0]) != 'T' })
+		seen := len(samplesSeen.FindAllString(term.seen(), -1))
 		await(t, "fpstack goes on", func() bool { return len(samplesSeen.FindAllString(term.seen(), -1)) > seen })
 	}
 	term.types(t, "\x1a")

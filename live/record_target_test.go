@@ -38,7 +38,7 @@ func TestRecordWhatIsNotThere(t *testing.T) {
 
 // TestRecordSeveral: one that is not there does not keep the others back.
 func TestRecordSeveral(t *testing.T) {
-	a, b := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "100")).ready(t), launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "0", "100")).ready(t)
+	a, b := duty(t, "100", "1", "cpu", "100"), duty(t, "100", "1", "cpu", "0", "100")
 	pids := strconv.Itoa(a.pid) + "," + unusedPID(t) + "," + strconv.Itoa(b.pid)
 	o := show(t, "record", "-p", pids, "-d", "1s")
 	if o.status != 1 || !strings.Contains(o.stderr, "no such process") {
@@ -53,7 +53,7 @@ func TestRecordSeveral(t *testing.T) {
 // kept.
 func TestRecordEndsWithTarget(t *testing.T) {
 	out := filepath.Join(room(t), "out.folded")
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "70", "30")).ready(t)
+	p := duty(t, "100", "1", "cpu", "70", "30")
 	term := onTerminal(t, exec.Command(fpstack, "record", "-p", strconv.Itoa(p.pid), "-d", "1h", "-o", out))
 	term.sampled(t)
 	p.cmd.Process.Kill()
@@ -96,7 +96,7 @@ func TestRecordThread(t *testing.T) {
 // TestRecordRunningOnly: of a sleeper and a worker, the worker; of sleepers alone, nothing, and
 // that is an answer.
 func TestRecordRunningOnly(t *testing.T) {
-	p := launch(t, exec.Command(program(t, "duty"), "100", "1", "cpu", "100")).ready(t)
+	p := duty(t, "100", "1", "cpu", "100")
 	idle := sleeper(t)
 	pids := strconv.Itoa(p.pid) + "," + idle
 	o := show(t, "record", "-p", pids, "-d", "1s", "--running-only")

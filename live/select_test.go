@@ -181,7 +181,8 @@ func TestTree(t *testing.T) {
 
 // TestTreeOfOurParent: fpstack is a child of the shell that runs it, and leaves itself out.
 func TestTreeOfOurParent(t *testing.T) {
-	o := execute(t, bound, "sh", "-c", `sleep 600 & "$0" -p $$ --children; status=$?; kill $!; exit $status`, fpstack)
+	const script = `sleep 600 & until [ "$(cut -d' ' -f2,3 /proc/$!/stat)" = "(sleep) S" ]; do :; done; "$0" -p $$ --children; status=$?; kill $!; exit $status`
+	o := execute(t, bound, "sh", "-c", script, fpstack)
 	checkEnd(t, o, nil)
 	if got := shownIn(o.stdout); len(got) != 2 || o.status != 0 || o.stderr != "" {
 		t.Errorf("shown %v, status %d, %q; want the shell and sleep", got, o.status, o.stderr)

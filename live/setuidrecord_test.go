@@ -78,6 +78,7 @@ func TestRecordSetuidExec(t *testing.T) {
 	if status := term.ended(t); status != 0 {
 		t.Errorf("status %d, want 0; the terminal got %q", status, term.seen())
 	}
+	<-term.end
 	checkLetGo(t, term.seen(), p.pid)
 	if text := readFile(t, out); !strings.Contains(text, "main;") {
 		t.Errorf("what was seen before is not in the result: %q", text)
@@ -108,7 +109,7 @@ func checkLetGo(t *testing.T, told string, pid int) {
 func TestRecordCommandSetuid(t *testing.T) {
 	set := setuidCopy(t)
 	out := filepath.Join(openDir(t), "out.folded")
-	script := `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; { sleep 0.3; } | "$0"; "$0" </dev/null; exit 9`
+	script := `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; { sleep 2; } | "$0"; "$0" </dev/null; exit 9`
 	args := asNobody(t, fpstack, "record", "-F", "499", "-o", out, "--", "sh", "-c", script, set)
 	o := execute(t, bound, args[0], args[1:]...)
 	checkEnd(t, o, args)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -152,8 +153,20 @@ func asleep(t testing.TB, pid int) {
 	})
 }
 
-// threadsOf lists the threads of process pid, none if there is no such process.
-func threadsOf(pid int) []int { return numbers(fmt.Sprintf("/proc/%d/task", pid)) }
+// threadsOf lists the threads of process pid, the first one first, none if there is no such process.
+func threadsOf(pid int) []int {
+	tids := numbers(fmt.Sprintf("/proc/%d/task", pid))
+	slices.SortFunc(tids, func(a, b int) int {
+		switch {
+		case a == pid:
+			return -1
+		case b == pid:
+			return 1
+		}
+		return a - b
+	})
+	return tids
+}
 
 // numbers lists the entries of dir that are numbers.
 func numbers(dir string) []int {
@@ -186,6 +199,21 @@ func statOf(tid int) []string {
 		return nil
 	}
 	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// duty starts the program of that name and waits until its threads run. They are made behind the
+// line that says it is ready.
+func duty(t testing.TB, args ...string) *target {
+	t.Helper()
+	p := launch(t, exec.Command(program(t, "duty"), args...)).ready(t)
+	threads, err := strconv.Atoi(args[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the threads of duty run", func() bool {
+		return len(threadsOf(p.pid)) == 1+threads && ticksOf(p.pid) > 0
+	})
+	return p
 }
 
 // childrenOf lists the processes whose parent is pid.

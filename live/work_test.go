@@ -139,7 +139,7 @@ func TestRecordCompiler(t *testing.T) {
 	want := readFile(t, object)
 	os.Remove(object)
 	out := filepath.Join(dir, "out.json")
-	o := execute(t, bound, "sh", "-c", build, "sh", dir, fpstack, "record", "-q", "-F", "199", "-o", out, "--", compiler)
+	o := execute(t, bound, "sh", "-c", build, "sh", dir, fpstack, "record", "-q", "-F", "199", "--max-overhead", "0", "-o", out, "--", compiler)
 	checkEnd(t, o, nil)
 	if plain.status != 0 || o.status != 0 || o.stdout != plain.stdout || o.stderr != plain.stderr {
 		t.Errorf("status %d, %q, %q; without us %d, %q, %q", o.status, o.stdout, o.stderr, plain.status, plain.stdout, plain.stderr)

@@ -209,8 +209,9 @@ func TestDumpingCore(t *testing.T) {
 		t.Skipf("%s cannot be changed: %v", setting, err)
 	}
 	room := openRoom(t)
-	handler, begun := filepath.Join(room, "core"), filepath.Join(room, "begun")
-	writeFile(t, handler, "#!/bin/sh\nPATH=/usr/bin:/bin\n: >"+begun+"\nsleep 3\nexec cat >/dev/null\n")
+	handler, begun, goOn := filepath.Join(room, "core"), filepath.Join(room, "begun"), filepath.Join(room, "go on")
+	writeFile(t, handler, "#!/bin/sh\nPATH=/usr/bin:/bin\n: >"+begun+"\n"+
+		"n=0; until [ -e '"+goOn+"' ] || [ $n -ge 600 ]; do sleep 0.1; n=$((n+1)); done\nexec cat >/dev/null\n")
 	if err := os.Chmod(handler, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +238,7 @@ func TestDumpingCore(t *testing.T) {
 			t.Errorf("took %v, status %d: %s%s", r.took, r.status, r.out, r.err)
 		}
 	}
+	writeFile(t, goOn, "")
 	c.cmd.Wait()
 	if ws := c.cmd.ProcessState.Sys().(unixStatus); ws.Signal() != unix.SIGABRT {
 		t.Errorf("target ended by %v, want SIGABRT", c.cmd.ProcessState)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -60,8 +62,20 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	heedSignals()
 	go startAll()
 	return m.Run()
+}
+
+// heedSignals lets programs that are started here heed what a terminal sends, also where these tests were told
+// to ignore it, by nohup or as a job in the background of a script: that would be inherited. A signal that is
+// caught is not.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }
 
 // buildOwn builds the programs of testdata, and the tracer's bare loop in C, into scratch.

@@ -24,10 +24,11 @@ func TestSampledRounds(t *testing.T) {
 	sum := newTally()
 	start(t, "witness", "2") // takes the CPUs
 	looks := 0
-	for left := n; left > 0; left -= 1000 {
+	for left := n; left > 0; {
 		c := startChecker(t, "-i", "100")
 		k := sample(t, c.pid, tracer.LookOptions{RepairEINTR: left%2 == 0})
-		for range min(left, 1000) {
+		for i := 0; i < 1000 && left > 0 && c.young(); i++ {
+			left--
 			k.lookAll(t)
 		}
 		looks += k.looks
@@ -40,9 +41,10 @@ func TestSampledRounds(t *testing.T) {
 func TestSampledByKilled(t *testing.T) {
 	n := rounds(150, 3000)
 	sum, inStop := newTally(), 0
-	for left := n; left > 0; left -= killsEach {
+	for left := n; left > 0; {
 		c := startChecker(t, "-i", "200")
-		for range min(left, killsEach) {
+		for i := 0; i < killsEach && left > 0 && c.young(); i++ {
+			left--
 			if killLooker(t, c.pid) {
 				inStop++
 			}

@@ -66,22 +66,19 @@ func (s *scene) meanwhile(f func()) (looks int) {
 }
 
 // whileHeld runs f in a stop, when the threads of tids stand. On a busy machine some may
-// stop later than the others; then it tries again.
-func (s *scene) whileHeld(tids []int, f func()) {
+// stop later than the others; then it tries again. It is false if they did not stand until the end of f, as
+// our own CPU was taken from us for longer than a stop lasts.
+func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	s.t.Helper()
 	var began atomic.Bool
 	ran := make(chan struct{})
 	w := viewer(func(view *snapshot.Snapshot) {
-		if len(view.Threads) < len(tids) || began.Load() {
+		if len(view.Threads) < len(tids) || began.Load() || !stand(view) { // released by now, as we are late
 			return
-		}
-		for _, th := range view.Threads {
-			if stateOf(th.TID) != 't' { // released by now, as we are late
-				return
-			}
 		}
 		began.Store(true)
 		f()
+		throughout = stand(view)
 		close(ran)
 	})
 	for try := 0; try < 100 && !began.Load(); try++ {
@@ -92,7 +89,16 @@ func (s *scene) whileHeld(tids []int, f func()) {
 	}
 	<-ran
 	checkFree(s.t, s.pid)
+	return throughout
 }
+
+// stand tells whether all threads of a view stand in a trace stop.
+func stand(view *snapshot.Snapshot) bool {
+	return !slices.ContainsFunc(view.Threads, func(th snapshot.Thread) bool { return stateOf(th.TID) != 't' })
+}
+
+// anew replaces the scene by a fresh one.
+func (s *scene) anew(args ...string) { *s = *newScene(s.t, args...) }
 
 // all are the threads of the witness.
 func (s *scene) all() []int { return threadIDs(s.pid) }

@@ -13,7 +13,13 @@ import (
 )
 
 // checker is a running selfcheck: it notices bad manners and says so when it ends.
-type checker struct{ *target }
+type checker struct {
+	*target
+	begun time.Time
+}
+
+// young tells whether it will live long enough for another round: it ends by itself after two minutes.
+func (c checker) young() bool { return time.Since(c.begun) < time.Minute }
 
 // report is the line of a selfcheck: faults are all after the word "faults".
 type report struct {
@@ -23,7 +29,7 @@ type report struct {
 
 func startChecker(t testing.TB, args ...string) checker {
 	t.Helper()
-	return checker{start(t, "selfcheck", args...)}
+	return checker{start(t, "selfcheck", args...), time.Now()}
 }
 
 // finish ends the selfcheck, which first waits for all signals that it sent, and fails if

@@ -40,7 +40,9 @@ var situations = []situation{
 	{name: "SIGCONT while all are held", do: continueHeld((*scene).all), log: []string{"stopped 19", "continued"}},
 	{name: "SIGCONT while some are held", args: []string{"3"}, do: continueHeld((*scene).others), log: []string{"stopped 19", "continued"}},
 	{name: "SIGSTOP and SIGCONT while held", do: func(s *scene) {
-		s.whileHeld(s.all(), func() { s.send(unix.SIGSTOP); s.send(unix.SIGCONT) })
+		for !s.whileHeld(s.all(), func() { s.send(unix.SIGSTOP); s.send(unix.SIGCONT) }) {
+			s.anew("1")
+		}
 		s.running()
 		s.handled(1)
 	}},

@@ -64,6 +64,37 @@ func start(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// settle waits until the threads of a process but its first sleep, and none of them came to a CPU between two
+// readings of all their counters.
+func settle(t *testing.T, pid int) {
+	t.Helper()
+	counters := func() (text string, asleep bool) {
+		var all strings.Builder
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+		asleep = true
+		for _, task := range tasks {
+			if filepath.Base(task) == strconv.Itoa(pid) {
+				continue
+			}
+			counted, _ := os.ReadFile(task + "/schedstat")
+			all.Write(counted)
+			stat, _ := os.ReadFile(task + "/stat")
+			asleep = asleep && strings.Contains(string(stat), ") S ")
+		}
+		return all.String(), asleep
+	}
+	last, _ := counters()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+		now, asleep := counters()
+		if asleep && now == last {
+			return
+		}
+		last = now
+	}
+	t.Fatalf("the threads of process %d do not stand still", pid)
+}
+
 // record records a process for a while.
 func record(t *testing.T, pid int, opt Options, d time.Duration) (*profile.Profile, Stats) {
 	t.Helper()
@@ -162,6 +193,7 @@ func TestBursts(t *testing.T) {
 
 func TestParkedThreadsAreLeftAlone(t *testing.T) {
 	c := start(t, "parked", "1000")
+	settle(t, c.Process.Pid) // it says that it is ready when they begin to park
 	p, s := record(t, c.Process.Pid, Options{Rate: 99}, 4*time.Second)
 	t.Logf("%+v", s)
 	if s.Threads != 1001 {
@@ -200,7 +232,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 
 func TestChildrenAreFollowed(t *testing.T) {
 	c := start(t, "forks", "4")
-	p, s := record(t, c.Process.Pid, Options{Rate: 199, Children: true}, 20*time.Second)
+	p, s := record(t, c.Process.Pid, Options{Rate: 199, Children: true}, time.Minute)
 	t.Logf("%+v", s)
 	// Eight children of 150 ms each.
 	if got := time.Duration(total(p, "cpu", "work_b")); got < 900*time.Millisecond || got > 1300*time.Millisecond {
@@ -226,7 +258,7 @@ func TestExecInTheMiddle(t *testing.T) {
 		}
 	}
 	c := start(t, "exec", other, "child")
-	p, s := record(t, c.Process.Pid, Options{Rate: 199}, 20*time.Second)
+	p, s := record(t, c.Process.Pid, Options{Rate: 199}, time.Minute)
 	t.Logf("%+v", s)
 	a, b := time.Duration(total(p, "cpu", "work_a")), time.Duration(total(p, "cpu", "work_b"))
 	if a < 200*time.Millisecond || a > 350*time.Millisecond || b < 100*time.Millisecond || b > 200*time.Millisecond {

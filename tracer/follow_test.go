@@ -25,7 +25,7 @@ func TestCPUTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := before
-	for end := time.Now().Add(10 * time.Second); after < before+50*time.Millisecond && time.Now().Before(end); {
+	for end := time.Now().Add(patience); after < before+50*time.Millisecond && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 		if after, err = p.CPUTime(); err != nil {
 			t.Fatal(err)
@@ -229,7 +229,7 @@ func TestReplacedAfterVfork(t *testing.T) {
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if f() {
 			return
 		}

@@ -98,7 +98,7 @@ func cRate(b testing.TB, tid, cpu, bytes int) float64 {
 func spinner(b testing.TB, pid int) (tid int) {
 	b.Helper()
 	p := openTarget(b, pid)
-	for range 2000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		ids, err := p.ThreadIDs()
 		if err != nil {
 			b.Fatal(err)
@@ -112,7 +112,6 @@ func spinner(b testing.TB, pid int) (tid int) {
 		if n == 1 {
 			return tid
 		}
-		time.Sleep(time.Millisecond)
 	}
 	b.Fatal("it does not come that one thread runs")
 	return 0

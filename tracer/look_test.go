@@ -37,11 +37,22 @@ func mapsOf(t testing.TB, p *Process) *maps.Table {
 	return table
 }
 
+// withoutCPU tells whether a thread was ready to stop, and got no CPU in the time that it had, as others have
+// them all. It is asked again then.
+func withoutCPU(err error) bool {
+	var late *NotStoppedError
+	return errors.As(err, &late) && late.State == 'R'
+}
+
 // stopOne makes one Stop, which must succeed.
 func stopOne(t testing.TB, l *Looker, w *Watch, c *Copy, table *maps.Table) {
 	t.Helper()
 	var err error
-	l.Do(func() { err = l.Stop(w, c, table) })
+	for range 20 {
+		if l.Do(func() { err = l.Stop(w, c, table) }); !withoutCPU(err) {
+			break
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +75,7 @@ func TestStopCopies(t *testing.T) {
 			if th := &got.Thread; th.TID != tid || !ok || th.Stack.Start > sp || th.Stack.End() <= sp || th.StackErr != nil {
 				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(), th.StackErr)
 			}
-			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > time.Second {
+			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
 				t.Errorf("thread %d: at %v, for %v", tid, got.Time, got.Pause)
 			}
 		}
@@ -191,7 +202,7 @@ func TestDirtyLooker(t *testing.T) {
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 || !l.Dirty() {
 			t.Errorf("not looked at first: got %v, dirty %v", err, l.Dirty())
 		}
-		if took := time.Since(begun); took > time.Second {
+		if took := time.Since(begun); took > 10*time.Second { // of the 100 that the child sleeps
 			t.Errorf("took %v", took)
 		}
 		if err := l.Stop(w, &got, table); !errors.Is(err, ErrDirty) {
@@ -227,14 +238,17 @@ func TestWithoutAlarm(t *testing.T) {
 	q := openTarget(t, spins.pid())
 	ws := openWatch(t, q, spinner(t, spins.pid()))
 	qTable := mapsOf(t, q)
-	l.Do(func() {
-		l.alarm.drop()
-		for range 10 {
-			if err := l.Stop(ws, &got, qTable); err != nil {
+	for good, tries := 0, 0; good < 10 && tries < 100; tries++ {
+		l.Do(func() {
+			l.alarm.drop()
+			err := l.Stop(ws, &got, qTable)
+			if err == nil {
+				good++
+			} else if !withoutCPU(err) || tries == 99 {
 				t.Error(err)
 			}
-		}
-	})
+		})
+	}
 	checkFree(t, spins.pid())
 }
 

@@ -15,10 +15,14 @@ import (
 func TestSleep(t *testing.T) {
 	l := openLooker(t, LookOptions{})
 	const d = 20 * time.Millisecond
-	begun := time.Now()
-	l.Sleep(d)
-	if took := time.Since(begun); took > d/2 {
-		t.Errorf("outside of Do: took %v", took)
+	shortest := d
+	for range 20 { // somebody else may have the CPU in some of them
+		begun := time.Now()
+		l.Sleep(d)
+		shortest = min(shortest, time.Since(begun))
+	}
+	if shortest > d/2 {
+		t.Errorf("outside of Do: took at least %v", shortest)
 	}
 	l.Do(func() {
 		l.arm() // goes off every 2 ms
@@ -94,7 +98,7 @@ func TestElsewhere(t *testing.T) {
 		}
 		w := openWatch(t, p, tid)
 		// Its CPU is the new one once it was put there.
-		for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 			b, err := w.stat.read(w)
 			if err != nil {
 				t.Fatal(err)
@@ -155,7 +159,7 @@ func TestWarm(t *testing.T) {
 		read  bool
 	}{
 		{"after a rest", table, true, time.Second, true},
-		{"without one", table, true, 0, false},
+		{"without one", table, true, -time.Hour, false}, // however long it takes until then
 		{"mappings read anew", mapsOf(t, p), true, time.Second, false},
 		{"of a mapped file", table, false, time.Second, false},
 	} {

@@ -39,7 +39,7 @@ func TestSnapshotOfSleeper(t *testing.T) {
 	if _, err := p.ReadMem(now, th.Stack.Start); err != nil || !bytes.Equal(now, th.Stack.Data) {
 		t.Errorf("copied stack differs from the memory of the sleeper (%v)", err)
 	}
-	if th.Stopped <= 0 || s.Stopped < th.Stopped || s.Stopped > time.Second {
+	if th.Stopped <= 0 || s.Stopped < th.Stopped || s.Stopped > 10*time.Second {
 		t.Errorf("stopped: thread %v, all %v", th.Stopped, s.Stopped)
 	}
 }
@@ -119,7 +119,7 @@ func TestPageThatNeverComes(t *testing.T) {
 			c := start(t, "target", "fault", others)
 			begun := time.Now()
 			s := look(t, openTarget(t, c.pid()), StopOptions{})
-			if took := time.Since(begun); took > 3*time.Second {
+			if took := time.Since(begun); took > 20*time.Second { // the page never comes
 				t.Errorf("took %v", took)
 			}
 			cut := 0

@@ -5,7 +5,6 @@ package tracer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -65,7 +64,9 @@ func TestNoSignalIsLost(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range sent {
-			queue(c.pid(), 36) // SIGRTMIN+2 of glibc
+			for !queue(c.pid(), 36) { // SIGRTMIN+2 of glibc; the queue may be full
+				time.Sleep(time.Millisecond)
+			}
 			if i%8 == 0 {
 				time.Sleep(50 * time.Microsecond)
 			}
@@ -95,12 +96,13 @@ func TestNoSignalIsLost(t *testing.T) {
 	t.Errorf("target got %s signals of %d in %d stops", got, sent, rounds)
 }
 
-// queue sends a signal that is queued even if one is pending.
-func queue(pid int, sig unix.Signal) {
+// queue sends a signal that is queued even if one is pending. It is false if no more can be queued.
+func queue(pid int, sig unix.Signal) bool {
 	var info siginfo
 	info[0], info[codeAt] = int32(sig), -1 // SI_QUEUE
 	info[pidAt] = int32(os.Getpid())
-	unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
+	_, _, e := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
+	return e != unix.EAGAIN
 }
 
 func TestThreadsThatComeAndGo(t *testing.T) {
@@ -112,10 +114,10 @@ func TestThreadsThatComeAndGo(t *testing.T) {
 			t.Fatalf("leader: %q", th.NotStopped)
 		}
 	}
-	ids, err := p.ThreadIDs()
-	if err != nil || len(ids) > 12 {
-		t.Errorf("%d threads are in the list, 9 at most live: some were not reaped (%v)", len(ids), err)
-	}
+	eventually(t, "the list has no more than the 9 that live at most, and some on their way out", func() bool {
+		ids, err := p.ThreadIDs()
+		return err == nil && len(ids) <= 12
+	})
 }
 
 func TestExecMeanwhile(t *testing.T) {
@@ -124,7 +126,8 @@ func TestExecMeanwhile(t *testing.T) {
 			c := start(t, "target", mode)
 			p := openTarget(t, c.pid())
 			good := 0
-			for i := range 60 {
+			limit := time.Now().Add(patience) // how many an exec takes away depends on who has the CPUs
+			for i := 0; i < 60 || good < 20 && time.Now().Before(limit); i++ {
 				begun := time.Now()
 				s, err := p.Snapshot(context.Background(), StopOptions{Rolling: i%2 == 1})
 				if err == nil && len(s.Threads) > 0 {
@@ -132,12 +135,12 @@ func TestExecMeanwhile(t *testing.T) {
 				} else if !errors.Is(err, ErrExec) {
 					t.Fatalf("got %v", err)
 				}
-				if took := time.Since(begun); took > 2*time.Second {
+				if took := time.Since(begun); took > 10*time.Second {
 					t.Errorf("took %v", took)
 				}
 			}
 			if good < 20 {
-				t.Errorf("%d of 60 snapshots could be made", good)
+				t.Errorf("%d snapshots could be made, want 20", good)
 			}
 			if err := unix.Kill(c.pid(), 0); err != nil {
 				t.Errorf("target: %v", err)
@@ -148,12 +151,13 @@ func TestExecMeanwhile(t *testing.T) {
 
 // TestVforkParent has a leader that waits in state D for a child that sleeps.
 func TestVforkParent(t *testing.T) {
-	c := start(t, "target", "vfork", 3)
+	const longest = 2 * time.Second // others are let go long before
+	c := start(t, "target", "vfork", 600)
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
 	begun := time.Now()
-	s := look(t, p, StopOptions{MaxPause: 200 * time.Millisecond})
-	if took := time.Since(begun); took > 1500*time.Millisecond {
+	s := look(t, p, StopOptions{MaxPause: longest})
+	if took := time.Since(begun); took > 10*longest {
 		t.Errorf("took %v", took)
 	}
 	th := threadOf(t, s, c.pid())
@@ -164,27 +168,39 @@ func TestVforkParent(t *testing.T) {
 		t.Errorf("leader: %d bytes of stack at %#x: %v", len(th.Stack.Data), th.Stack.Start, th.StackErr)
 	}
 	for _, other := range s.Threads {
-		if other.TID != c.pid() && (other.Registers == nil || other.Stopped > 150*time.Millisecond) {
+		if other.TID != c.pid() && (other.Registers == nil || other.Stopped > longest/2) {
 			t.Errorf("other thread stood %v: %q", other.Stopped, other.NotStopped)
 		}
 	}
+	endVfork(t, c)
 	if b, err := c.out.ReadByte(); b != 'r' || err != nil {
 		t.Errorf("target did not go on: %q, %v", b, err)
 	}
 }
 
+// endVfork ends the child that the leader of the target waits for.
+func endVfork(t *testing.T, c *target) {
+	t.Helper()
+	children, err := ChildrenOf(c.pid())
+	if err != nil || len(children) != 1 {
+		t.Fatalf("children %v, %v, want one", children, err)
+	}
+	unix.Kill(children[0], unix.SIGKILL)
+}
+
 func TestCancel(t *testing.T) {
-	c := start(t, "target", "vfork", 3)
+	c := start(t, "target", "vfork", 600)
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	_, err := p.Snapshot(ctx, StopOptions{MaxPause: 20 * time.Second})
-	if took := time.Since(begun); took > time.Second || !errors.Is(err, context.DeadlineExceeded) {
+	_, err := p.Snapshot(ctx, StopOptions{MaxPause: 100 * time.Second})
+	if took := time.Since(begun); took > 10*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v after %v", err, took)
 	}
 	checkFree(t, c.pid())
+	endVfork(t, c)
 	if _, err := p.Snapshot(ctx, StopOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled before: got %v", err)
 	}
@@ -240,7 +256,7 @@ func TestKilledMeanwhile(t *testing.T) {
 		for err == nil {
 			_, err = p.Snapshot(context.Background(), StopOptions{Rolling: i%2 == 0})
 		}
-		if took := time.Since(begun); took > 2*time.Second {
+		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("took %v until %v", took, err)
 		}
 		c.Wait()
@@ -250,11 +266,11 @@ func TestKilledMeanwhile(t *testing.T) {
 // TestNoLeak makes many stops and counts descriptors and threads of this program.
 func TestNoLeak(t *testing.T) {
 	c := start(t, "threads", 4, 1)
-	count := func() string {
+	count := func() int {
 		fds, _ := os.ReadDir("/proc/self/fd")
-		return fmt.Sprint(len(fds), " descriptors")
+		return len(fds)
 	}
-	before := ""
+	before := 0
 	for i := range 30 {
 		p, err := Open(c.pid(), Options{})
 		if err != nil {
@@ -266,7 +282,7 @@ func TestNoLeak(t *testing.T) {
 			before = count()
 		}
 	}
-	if after := count(); after != before {
-		t.Errorf("%s after the first stop, %s after 30", before, after)
+	if after := count(); after > before { // what earlier tests left to the collector may have gone
+		t.Errorf("%d descriptors after the first stop, %d after 30", before, after)
 	}
 }

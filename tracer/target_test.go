@@ -11,11 +11,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fpstack/fpstack/snapshot"
 )
+
+// patience bounds every wait for what will come. Only a test that fails uses it up.
+const patience = 30 * time.Second
 
 var built string // directory of the programs of testdata
 
@@ -72,8 +76,14 @@ func start(t testing.TB, name string, args ...any) *target {
 	return launch(t, exec.Command(filepath.Join(built, name), text...))
 }
 
+// launch starts cmd in a process group of its own. Ours may be orphaned, as in a session without a terminal's
+// shell, and then the stop signals of a terminal have no effect.
 func launch(t testing.TB, cmd *exec.Cmd) *target {
 	t.Helper()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -145,11 +155,10 @@ func stateOf(t testing.TB, tid int) byte {
 func waitState(t testing.TB, tid int, want byte) {
 	t.Helper()
 	var got byte
-	for range 2000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if got = stateOf(t, tid); got == want {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("thread %d is in state %c, want %c", tid, got, want)
 }
