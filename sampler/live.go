@@ -21,10 +21,11 @@ import (
 type live struct {
 	*tracer.Looker
 	start time.Time
+	ids   *tracer.IDs // nil until it is first wanted
 }
 
 func newLive(opt Options) *live {
-	return &live{tracer.NewLooker(tracer.LookOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR}), time.Now()}
+	return &live{tracer.NewLooker(tracer.LookOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR}), time.Now(), nil}
 }
 
 // Open implements opener.
@@ -37,7 +38,23 @@ func (s *live) Open(pid int) (target, error) {
 }
 
 // LastID implements opener.
-func (s *live) LastID() (int, error) { return tracer.LastID() }
+func (s *live) LastID() (int, error) {
+	if s.ids == nil {
+		var err error
+		if s.ids, err = tracer.OpenIDs(); err != nil {
+			return 0, err
+		}
+	}
+	return s.ids.Last()
+}
+
+// Close implements looker.
+func (s *live) Close() error {
+	if s.ids != nil {
+		s.ids.Close()
+	}
+	return s.Looker.Close()
+}
 
 // Kin implements opener.
 func (s *live) Kin(id int) (pid, parent int, err error) {

@@ -91,35 +91,50 @@ func (p *Process) searchChildren() ([]int, error) {
 // ErrNoLastID says that this system does not tell the last id that was given.
 var ErrNoLastID = errors.New("last process id is not to be had")
 
-// LastID is the last id that was given to a process or a thread. If it is unchanged, no
-// process and no thread was made since in our pid namespace, nor in one below it, as those
-// have an id in ours too. Ids that were chosen by clone3(2) with set_tid do not show.
+// IDs tells the last id that was given to a process or a thread.
+type IDs struct{ file int }
+
+// OpenIDs opens what tells the last id. The caller closes it.
 //
 // It fails where /proc/loadavg is not the kernel's own: lxcfs puts a file of its own there,
 // which is up to five seconds old.
 // Source: proc_loadavg(5); loadavg_proc_show in linux/fs/proc/loadavg.c.
-func LastID() (int, error) { return lastID("/proc/loadavg") }
+func OpenIDs() (*IDs, error) { return openIDs("/proc/loadavg") }
 
-func lastID(path string) (int, error) {
+func openIDs(path string) (*IDs, error) {
 	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer unix.Close(fd)
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(fd, &fs); err != nil {
-		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	if err = unix.Fstatfs(fd, &fs); err != nil {
+		err = &os.PathError{Op: "statfs", Path: path, Err: err}
+	} else if fs.Type != unix.PROC_SUPER_MAGIC {
+		err = fmt.Errorf("%q: %w", path, ErrNoLastID)
 	}
-	if fs.Type != unix.PROC_SUPER_MAGIC {
-		return 0, fmt.Errorf("%q: %w", path, ErrNoLastID)
-	}
-	var buf [128]byte
-	n, err := unix.Pread(fd, buf[:], 0)
 	if err != nil {
-		return 0, &os.PathError{Op: "read", Path: path, Err: err}
+		unix.Close(fd)
+		return nil, err
+	}
+	return &IDs{fd}, nil
+}
+
+// Last is the id that was given last. If it is unchanged, no
+// process and no thread was made since in our pid namespace, nor in one below it, as those
+// have an id in ours too. Ids that were chosen by clone3(2) with set_tid do not show.
+//
+// It takes a microsecond.
+func (i *IDs) Last() (int, error) {
+	var buf [128]byte
+	n, err := unix.Pread(i.file, buf[:], 0)
+	if err != nil {
+		return 0, &os.PathError{Op: "read", Path: "loadavg", Err: err}
 	}
 	return parseLoadAverage(buf[:n])
 }
+
+// Close closes the file.
+func (i *IDs) Close() error { return unix.Close(i.file) }
 
 // parseLoadAverage takes the last number, as in "0.31 0.22 0.18 2/497 18320\n".
 func parseLoadAverage(b []byte) (int, error) {

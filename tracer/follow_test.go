@@ -101,10 +101,15 @@ func TestChildren(t *testing.T) {
 
 func TestLastID(t *testing.T) {
 	c := start(t, "threads", 1, 1)
-	id, err := LastID()
+	ids, err := OpenIDs()
 	if errors.Is(err, ErrNoLastID) {
 		t.Skip(err)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ids.Close()
+	id, err := ids.Last()
 	if err != nil || id <= 0 {
 		t.Fatalf("got %d, %v", id, err)
 	}
@@ -112,15 +117,15 @@ func TestLastID(t *testing.T) {
 		t.Logf("last id %d, a process has %d", id, c.pid())
 	}
 	start(t, "threads", 1, 1)
-	if after, err := LastID(); err != nil || after == id {
+	if after, err := ids.Last(); err != nil || after == id {
 		t.Errorf("after a process was made: got %d, %v, before %d", after, err, id)
 	}
 	plain := filepath.Join(t.TempDir(), "loadavg")
 	if err := os.WriteFile(plain, []byte("0.31 0.22 0.18 2/497 18320\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if id, err := lastID(plain); !errors.Is(err, ErrNoLastID) {
-		t.Errorf("a file that is not the kernel's: got %d, %v", id, err)
+	if _, err := openIDs(plain); !errors.Is(err, ErrNoLastID) {
+		t.Errorf("a file that is not the kernel's: got %v", err)
 	}
 }
 

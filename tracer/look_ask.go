@@ -18,7 +18,11 @@ type asked struct {
 	at    time.Duration // when it was asked
 	next  time.Duration // when to see what became of it, if it has not stopped
 	spins bool          // it ran last on another CPU than ours
+	known bool          // whether spins was found out
 }
+
+// askedGrace is how long a thread that was asked is waited for before we see what it does.
+const askedGrace = 4 * time.Millisecond
 
 // Ask is the first half of Stop: it asks the thread to stop and does not wait. From that moment on the
 // thread runs no code of its program until Collect has copied it: what runs stops within microseconds,
@@ -33,7 +37,7 @@ func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
 	if err != nil {
 		return err
 	}
-	a.next = a.at + grace
+	a.next = a.at + askedGrace
 	l.asked = append(l.asked, a)
 	l.reaper.add(w)
 	return nil
@@ -63,7 +67,7 @@ func (l *Looker) Collect(d time.Duration) (*Copy, error) {
 		now := l.now()
 		for i := range l.asked {
 			if a := &l.asked[i]; now >= a.next || e == unix.ECHILD {
-				a.next = now + max(grace, now-a.at)
+				a.next = now + max(askedGrace, now-a.at)
 				if err, is := l.missed(a, now); is {
 					return l.drop(i, err)
 				}
@@ -146,14 +150,10 @@ func (l *Looker) missed(a *asked, now time.Duration) (err error, is bool) {
 // waitAny waits until one of the threads that were asked has stopped or ended, as l.info then tells, but
 // not beyond until nor beyond the time when one of them is to be seen to.
 func (l *Looker) waitAny(until time.Duration) unix.Errno {
-	spin := time.Duration(0)
 	for i := range l.asked {
-		a := &l.asked[i]
-		until = min(until, a.next)
-		if a.spins {
-			spin = max(spin, a.at+spinTime)
-		}
+		until = min(until, l.asked[i].next)
 	}
+	spin := l.spinUntil()
 	for {
 		if e := l.anyStop(unix.WNOHANG); e != 0 || l.info[pidAt] != 0 {
 			return e
@@ -173,6 +173,22 @@ func (l *Looker) waitAny(until time.Duration) unix.Errno {
 	l.alarm.set(until-now, alarmPeriod) // again and again: it may go off before the wait begins
 	l.armed = true
 	return l.anyStop(0)
+}
+
+// spinUntil is until when the threads that were asked are waited for without sleeping. Of several some
+// have stopped while the others were asked, and most of what is left has no CPU.
+func (l *Looker) spinUntil() time.Duration {
+	a := &l.asked[0]
+	if len(l.asked) > 1 || l.now() >= a.at+spinTime {
+		return 0
+	}
+	if !a.known {
+		a.spins, a.known = l.elsewhere(a.w), true
+	}
+	if !a.spins {
+		return 0
+	}
+	return a.at + spinTime
 }
 
 // anyStop is waitStop for all threads that were asked.

@@ -22,12 +22,13 @@ import (
 // or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
 // ErrExec with Dirty set.
 func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
+	spins := l.inside && l.elsewhere(w)
 	a, err := l.ask(w, c, table)
 	if err != nil {
 		return err
 	}
 	defer l.close(&a)
-	sig, err := l.await(w, a.at, a.spins)
+	sig, err := l.await(w, a.at, spins)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
 		return asked{}, err
 	}
 	l.warm(w, c, table)
-	a := asked{w: w, c: c, table: table, spins: l.elsewhere(w)}
+	a := asked{w: w, c: c, table: table}
 	if err := l.attach(w); err != nil {
 		return a, err
 	}
