@@ -21,6 +21,10 @@ const (
 	getTimerSlack = 30
 )
 
+// begunAnew is the variable that tells a program begun anew that it was. It is taken away at once, so that
+// no command inherits it.
+const begunAnew = "FPSTACK_BEGUN_ANEW"
+
 // calms are the subcommands that look over and over.
 var calms = []string{"record", "top"}
 
@@ -37,8 +41,8 @@ func Calm(args []string) {
 	if len(args) == 0 || !slices.Contains(calms, args[0]) {
 		return
 	}
-	slack, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, getTimerSlack, 0, 0)
-	if errno != 0 || slack >= calmSlack {
+	if os.Getenv(begunAnew) != "" { // whatever became of the slack: not again
+		os.Unsetenv(begunAnew)
 		return
 	}
 	path, ok := ownPath()
@@ -47,10 +51,21 @@ func Calm(args []string) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if setSlack(calmSlack) {
-		_ = syscall.Exec(path, os.Args, os.Environ())
-		setSlack(slack)
+	before, ok := slack()
+	if !ok || before >= calmSlack || !setSlack(calmSlack) {
+		return
 	}
+	// Threads of real-time classes have none, and cannot be given any.
+	if now, ok := slack(); ok && now == calmSlack {
+		_ = syscall.Exec(path, os.Args, append(os.Environ(), begunAnew+"=1"))
+	}
+	setSlack(before)
+}
+
+// slack is the timer slack of the calling OS thread, nanoseconds.
+func slack() (uintptr, bool) {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, getTimerSlack, 0, 0)
+	return n, errno == 0
 }
 
 // setSlack sets the timer slack of the calling OS thread, nanoseconds.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -128,7 +129,8 @@ func environment() []string {
 	if err != nil || len(b) == 0 {
 		return os.Environ()
 	}
-	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
+	all := strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
+	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, begunAnew+"=") })
 }
 
 // startError says why a command could not be started.

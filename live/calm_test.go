@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -10,7 +11,7 @@ import (
 // TestRecordingIsCalm asks a command under fpstack record what its timers and those of fpstack are: the
 // runtime's watching thread has coarse ones, the command what it would have had, and fpstack its name.
 func TestRecordingIsCalm(t *testing.T) {
-	script := `cat /proc/self/timerslack_ns; cat /proc/$PPID/timerslack_ns 2>/dev/null || echo hidden; cat /proc/$PPID/comm; tr '\0' ' ' </proc/$PPID/cmdline`
+	script := `cat /proc/self/timerslack_ns; cat /proc/$PPID/timerslack_ns 2>/dev/null || echo hidden; cat /proc/$PPID/comm; env | grep FPSTACK_BEGUN; tr '\0' ' ' </proc/$PPID/cmdline`
 	cmd := exec.Command(fpstack, "record", "-q", "-o", t.TempDir()+"/x.folded", "--", "/bin/sh", "-c", script)
 	out, err := cmd.Output()
 	if err != nil {
@@ -23,5 +24,20 @@ func TestRecordingIsCalm(t *testing.T) {
 	}
 	if want := strings.Join(cmd.Args, " "); !strings.HasPrefix(lines[len(lines)-1], want) {
 		t.Errorf("command line %q, want %q", lines[len(lines)-1], want)
+	}
+}
+
+// TestRecordingOfRealTime has fpstack record run in a real-time class, where timers have no slack: it
+// records as well.
+func TestRecordingOfRealTime(t *testing.T) {
+	chrt := installed(t, "chrt")
+	if out, err := exec.Command(chrt, "-f", "1", "/bin/true").CombinedOutput(); err != nil {
+		t.Skipf("a real-time class is not to be had: %v: %s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, chrt, "-f", "1", fpstack, "record", "-q", "-f", "folded", "-o", "-", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done").Output()
+	if err != nil || len(out) == 0 {
+		t.Errorf("got %v, %q", err, out)
 	}
 }

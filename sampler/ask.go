@@ -17,6 +17,7 @@ type asked struct {
 	t       *thread
 	c       *tracer.Copy
 	before  tracer.Counters
+	since   time.Duration // from the begin of the round until it was asked
 	samples int64         // rounds that passed since
 	upto    time.Duration // until when the look stands for
 }
@@ -43,13 +44,14 @@ func (k *ticker) ask(p *process, t *thread, upto time.Duration) {
 	if now, err := t.watch.Counters(); err == nil {
 		before = now
 	}
+	since := k.sys.Now() - k.now
 	if err := t.watch.Ask(c, p.program.table.Load()); err != nil {
 		k.give(c)
 		k.trouble(p, t, err)
 		return
 	}
 	t.pending = true
-	k.asked = append(k.asked, asked{p: p, t: t, c: c, before: before, samples: 1, upto: upto})
+	k.asked = append(k.asked, asked{p: p, t: t, c: c, before: before, since: since, samples: 1, upto: upto})
 	k.collect(0) // some have stopped by now
 }
 
@@ -108,5 +110,5 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 			now = read
 		}
 	}
-	k.standing(a.t, c, a.before, now, a.samples, a.upto)
+	k.standing(a.t, c, stop{a.before, now, a.since}, a.samples, a.upto)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tracer"
 )
 
 // TestRoundsDoNotWaitForThreads has eight threads that each wait 15 ms for a CPU before they stop. Rounds
@@ -80,5 +82,57 @@ func TestThreadEndsWhileAsked(t *testing.T) {
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if _, wall, _ := amounts(got, 2, 0); wall < 900*time.Millisecond || wall > 1050*time.Millisecond {
 		t.Errorf("thread 2, which lived for a second: wall %v of %v", wall, s.Elapsed)
+	}
+}
+
+// TestCPUTimeGoesToWhatRan has a thread run for 10 ms, wait for a CPU for 10, and sleep for 30: with either
+// mode no CPU time is given to the place where it waited, but for what it may have lost to us: wakeTime of 10 ms.
+func TestCPUTimeGoesToWhatRan(t *testing.T) {
+	const part, cycle = 10 * time.Millisecond, 50 * time.Millisecond
+	for _, mode := range []Mode{Wall, CPU} {
+		f := newFake(20 * time.Second)
+		p := f.process(1)
+		p.threads[1] = func(now time.Duration) view {
+			n, at := now/cycle, now%cycle
+			v := view{cpu: n*part + min(at, part), waited: n * part, switches: uint64(2 * n)}
+			switch {
+			case at < part:
+				v.stack = []uint64{0x2000, 0x4000}
+			case at < 2*part:
+				v.stack, v.pause = []uint64{0x3000, 0x4000}, 2*part-at
+			default:
+				v.stack, v.asleep, v.waited, v.switches = []uint64{0x5000, 0x4000}, true, v.waited+part, v.switches+1
+			}
+			return v
+		}
+		got, s, _ := drawn(t, f, Options{Rate: 99, Mode: mode})
+		samples, _, cpu := amounts(got, 1, 0x3000)
+		if samples < int64(s.Ticks)/10 || cpu > 80*time.Millisecond {
+			t.Errorf("mode %v: %d samples of %d rounds, and %v of CPU time, where it waited for a CPU", mode, samples, s.Ticks, cpu)
+		}
+		if _, _, cpu := amounts(got, 1, 0x2000); cpu < 3850*time.Millisecond || cpu > 4*time.Second {
+			t.Errorf("mode %v: %v of CPU time where it ran, want 4 s", mode, cpu)
+		}
+	}
+}
+
+// TestPreempted: who has had no CPU for longer than the round lasts did not lose it to us.
+func TestPreempted(t *testing.T) {
+	const us = time.Microsecond
+	for _, tt := range []struct {
+		name                       string
+		waited, since, pause, held time.Duration
+		want                       bool
+	}{
+		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, false},
+		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, false},
+		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, true},
+		{"it was asked last of many", 400 * us, 350 * us, 20 * us, 5 * us, false},
+		{"it had waited, and was asked last of many", 800 * us, 350 * us, 20 * us, 5 * us, true},
+	} {
+		s := stop{before: tracer.Counters{Waited: time.Second}, after: tracer.Counters{Waited: time.Second + tt.waited}, since: tt.since}
+		if got := s.preempted(&tracer.Copy{Pause: tt.pause, Stood: tt.held}); got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
+		}
 	}
 }

@@ -43,6 +43,7 @@ type look struct {
 	samples int64
 	at, end time.Duration // the wall time of those samples is [at, end)
 	cpu     time.Duration // taken since the last look
+	rests   int64         // rounds in which it slept, and that is not recorded
 	kind    lookKind
 	copied  *tracer.Copy // for stopped, peeked, again
 	// preempted says of a stopped thread that it waited for a CPU.
@@ -161,6 +162,7 @@ func (c *counter) credit(t *track, l *look) {
 			t.cpu.slept(l.samples)
 		}
 	}
+	t.cpu.slept(l.rests)
 	t.cpu.pool += l.cpu
 }
 

@@ -96,6 +96,7 @@ type view struct {
 	needs    bool // the walk needs registers
 	switches uint64
 	cpu      time.Duration
+	waited   time.Duration // for a CPU, up to the last time it got one
 	gone     bool
 	pause    time.Duration // how long a stop of it takes
 }
@@ -161,7 +162,7 @@ func (w *fakeWatch) Counters() (tracer.Counters, error) {
 	w.p.f.mu.Lock()
 	w.p.f.asked++
 	w.p.f.mu.Unlock()
-	return tracer.Counters{CPU: v.cpu, Switches: v.switches}, err
+	return tracer.Counters{CPU: v.cpu, Waited: v.waited, Switches: v.switches}, err
 }
 
 var fakeCall = snapshot.Syscall{Number: 0, SP: 0x8000, PC: 0x2000} // read

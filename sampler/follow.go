@@ -38,6 +38,7 @@ type thread struct {
 	upto    time.Duration // until when its time is accounted for
 	skipped uint64        // rounds since it was looked at, of a long sleeper
 	still   int           // looks in a row at which it had not run
+	rests   int64         // rounds in which it slept and was left out, not handed over yet
 	lost    bool          // the last look gave nothing
 	moved   bool          // it ran since its name was read
 	known   bool          // a look was handed over: samples have a stack to go to

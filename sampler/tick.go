@@ -211,6 +211,7 @@ func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
 		return // for the next sample
 	case t.asleep && k.opt.running():
 		t.upto = upto // it waits, which is not recorded
+		t.rests += samples
 		return
 	}
 	if t.samples == 0 {
@@ -229,8 +230,8 @@ func (k *ticker) flush(t *thread) {
 
 // hand completes a look and hands it over.
 func (k *ticker) hand(t *thread, l look) {
-	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
-	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
+	l.track, l.samples, l.at, l.end, l.cpu, l.rests = t.track, t.samples, t.from, t.end, t.cpu, t.rests
+	t.samples, t.from, t.end, t.cpu, t.rests = 0, 0, 0, 0, 0
 	k.urgent = k.urgent || l.copied != nil && (l.copied.Stale || l.kind == again || k.now-t.track.program.begun < youth)
 	k.tell(l)
 }
@@ -241,9 +242,8 @@ func (t *thread) took(now tracer.Counters) {
 	t.base, t.own = now, false
 }
 
-// cpuWait is how long a thread must have waited for a CPU to count as waiting when it was looked
-// at. Less may be our own doing: we took the CPU from it.
-const cpuWait = 200 * time.Microsecond
+// wakeTime is how long before a round begins we may have taken the CPU from a thread.
+const wakeTime = 50 * time.Microsecond
 
 // closeRate is the rate, looks a second, above which looks are dense.
 const closeRate = 2000
@@ -259,7 +259,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		k.lose(t)
 		return
 	}
-	before := t.base
+	before, since := t.base, k.sys.Now()-k.now
 	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
 		k.give(c)
 		k.trouble(p, t, err)
@@ -275,19 +275,30 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 			}
 		}
 	}
-	k.standing(t, c, before, now, 1, upto)
+	k.standing(t, c, stop{before, now, since}, 1, upto)
 }
 
-// standing takes a stop into account: c is what it gave, before and now are the counters before it was asked
-// for and after it, and the look stands for so many samples until upto.
-func (k *ticker) standing(t *thread, c *tracer.Copy, before, now tracer.Counters, samples int64, upto time.Duration) {
+// stop is what is known of a stop beside what it gave.
+type stop struct {
+	before, after tracer.Counters
+	since         time.Duration // from the begin of the round until it was asked for
+}
+
+// preempted tells whether the thread had no CPU when the round began. If it has waited for one for a
+// shorter time than it took until it stood it is we who took it, from a thread that ran.
+func (s *stop) preempted(c *tracer.Copy) bool {
+	return s.after.Waited-s.before.Waited > s.since+c.Pause-c.Stood+wakeTime
+}
+
+// standing takes a stop into account that gave c and stands for so many samples until upto.
+func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
 	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
 	// that it stood because of us.
-	waited := now.Waited - before.Waited
+	waited := s.after.Waited - s.before.Waited
 	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
-	t.took(now)
+	t.took(s.after)
 	t.asleep = c.Blocked
-	l := look{kind: stopped, copied: c, preempted: waited > cpuWait}
+	l := look{kind: stopped, copied: c, preempted: s.preempted(c)}
 	if c.Blocked {
 		t.own = true
 	} else {
@@ -359,6 +370,7 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 	default:
 		t.took(now)
 		t.asleep, t.lost, t.upto = true, false, upto
+		t.rests++
 	}
 }
 
@@ -391,6 +403,7 @@ func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
 	k.counted.samples += uint64(samples)
 	if t.asleep && k.opt.running() {
 		t.upto = upto
+		t.rests += samples
 		return
 	}
 	t.samples, t.from, t.end = samples, t.upto, upto
