@@ -36,7 +36,7 @@ func (s *session) compare(t *thread) error {
 	if s.opt.TruthOnly {
 		return nil
 	}
-	stack, err := t.walk()
+	stack, err := t.walk(s.opt.Blind)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (s *session) compare(t *thread) error {
 	return s.askPeer(t)
 }
 
-// walk takes a snapshot of the stopped thread and walks it.
-func (t *thread) walk() (unwind.Stack, error) {
+// walk takes a snapshot of the stopped thread and walks it. blind leaves out all registers but PC and SP.
+func (t *thread) walk(blind bool) (unwind.Stack, error) {
 	m, err := t.space.stackAt(t.at.sp)
 	if err != nil {
 		return unwind.Stack{}, err
@@ -72,6 +72,10 @@ func (t *thread) walk() (unwind.Stack, error) {
 		}
 		n, _ := t.space.ReadMem(t.stack[:size], from)
 		th.Stack = mem.Range{Start: from, Data: t.stack[:n]}
+	}
+	if blind {
+		th.Arch, th.Registers = th.Registers.Arch, nil
+		th.Syscall = &snapshot.Syscall{Number: -1, PC: memAddr(t.at.pc), SP: memAddr(t.at.sp)}
 	}
 	memory := mem.NewOverlay(t.space.live, th.Stack)
 	return t.space.walker.Walk(&th, memory, unwind.Options{}), nil

@@ -25,21 +25,25 @@ var known = []struct{ function, cause string }{
 	{"sigsetjmp", InJump}, // of musl: when it returns again, the truth knows its caller no more
 	{"__sigsetjmp_tail", InJump},
 	{"__x86_return_thunk", Thunk},
-	{"runtime.systemstack", GoSwitch},
 	{"runtime.mcall", GoSwitch},
 	{"runtime.gogo", GoSwitch},
 	{"gogo", GoSwitch},
-	{"runtime.morestack", GoSwitch},
 }
 
-// inChain lists functions that explain a miss wherever they stand in the true chain: the
-// frames below them are on another stack, which only runtime data can find.
+// inChain lists functions that explain a miss wherever they stand in the true chain: they gave
+// the goroutine away, and the walk ends there.
 var inChain = []struct{ function, cause string }{
-	{"runtime.systemstack", GoSwitch},
 	{"runtime.mcall", GoSwitch},
-	{"runtime.morestack", GoSwitch},
-	{"runtime.mstart", GoSwitch},
+	{"gogo", GoSwitch}, // a signal met it
+	{"runtime.gopreempt_m", GoSwitch},
+	{"runtime.goschedImpl", GoSwitch},
+	{"runtime.preemptPark", GoSwitch},
 }
+
+// stackCalls lists the functions that go to another stack and keep where they came from, so that
+// the frames there are below them.
+var stackCalls = []string{"runtime.systemstack", "runtime.morestack", "runtime.asmcgocall", "runtime.nanotime1",
+	"runtime.walltime", "time.now", "runtime.vgetrandom1"}
 
 // knownSite returns the cause of a miss whose place is known, "" for others.
 func knownSite(m *Miss) string {

@@ -21,6 +21,9 @@ type Options struct {
 	Fixed  bool   // without address space randomisation
 	Dir    string // working directory; "" is the caller's
 	Keep   int    // misses kept for each symbol and cause; 0 is 2
+	// Blind walks from PC and SP alone, which is all that is known of a thread that sleeps and was
+	// not stopped.
+	Blind bool
 	// TruthOnly walks nothing: points are counted, and the truth's own consistency is all
 	// that is reported.
 	TruthOnly bool

@@ -5,6 +5,7 @@ package exact
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,7 @@ func (s *session) add(tid int, sp *space, truth *Truth) error {
 	if truth == nil {
 		t.truth = newTruth(t.at, sp.wordSize())
 	}
+	t.truth.calls = func(pc uint64) bool { return slices.Contains(stackCalls, function(s.names.find(sp.table, pc))) }
 	s.threads[tid] = t
 	s.spaces[sp.pid] = sp
 	s.report.Threads++

@@ -9,6 +9,10 @@ type strand struct {
 	low     uint64 // SP when it was left
 	entries []entry
 	under   *strand // the stack that a signal interrupted to run its handler here
+	// from is the stack that a function left to go on here as if it had called: the first depth
+	// entries are below it, and stand for nothing meanwhile.
+	from  *strand
+	depth int
 }
 
 func (s *strand) clone() *strand {
@@ -18,6 +22,7 @@ func (s *strand) clone() *strand {
 	c := *s
 	c.entries = slices.Clone(s.entries)
 	c.under = s.under.clone()
+	c.from = s.from.clone()
 	return &c
 }
 
@@ -38,6 +43,14 @@ func (s *strand) topSlot() uint64 {
 		return e.slot
 	}
 	return 0
+}
+
+// below returns the stack that the frames of s go on with, and the index of the last of them.
+func (s *strand) below() (*strand, int) {
+	if s.from != nil {
+		return s.from, min(s.depth, len(s.entries))
+	}
+	return s.under, 0
 }
 
 // contains tells whether SP may go from one value to the other on this strand.

@@ -35,6 +35,9 @@ type Truth struct {
 	inJump bool
 	// fresh says that the strand is new and its first function has not been entered.
 	fresh bool
+	// calls tells of an address where SP changes stacks whether that is like a call: the caller
+	// waits on the stack that is left. Go's runtime does this. nil stands for never.
+	calls func(pc uint64) bool
 	// Odd counts returns to another address than the call left; thunks and landings do this.
 	Odd int
 }
@@ -105,9 +108,15 @@ func (t *Truth) moved(in instruction, before, after point) {
 		}
 		return
 	}
-	t.cur.low = before.sp
+	left := t.cur
+	left.low = before.sp
 	t.jump()
 	t.moveTo(after.sp)
+	back := left.from == t.cur
+	left.from = nil
+	if !back && t.cur != left && t.calls != nil && t.calls(before.pc) {
+		t.cur.from, t.cur.depth = left, len(t.cur.entries)
+	}
 }
 
 // isAdjustOverOne tells whether SP just stepped over the innermost return address, as a return
@@ -210,10 +219,12 @@ func (t *Truth) entering(in instruction) bool {
 // chain appends the true addresses to buf, innermost first.
 func (t *Truth) chain(buf []uint64, pc uint64) []uint64 {
 	buf = append(buf, pc)
-	for s := t.cur; s != nil; s = s.under {
-		for _, e := range slices.Backward(s.entries) {
+	for s := t.cur; s != nil; {
+		next, last := s.below()
+		for _, e := range slices.Backward(s.entries[last:]) {
 			buf = append(buf, e.addr)
 		}
+		s = next
 	}
 	return buf
 }
@@ -234,8 +245,10 @@ func (t *Truth) signals(f func(frame, pc, sp uint64) bool) bool {
 // depth is the length of the chain.
 func (t *Truth) depth() int {
 	n := 1
-	for s := t.cur; s != nil; s = s.under {
-		n += len(s.entries)
+	for s := t.cur; s != nil; {
+		next, last := s.below()
+		n += len(s.entries) - last
+		s = next
 	}
 	return n
 }

@@ -190,6 +190,33 @@ func TestTruthReturnThunk(t *testing.T) {
 	}
 }
 
+// A function of Go's runtime goes to the system stack and comes back, as runtime.systemstack does.
+func TestTruthStackCall(t *testing.T) {
+	s := newScript()
+	s.calls = func(pc uint64) bool { return pc == 0x3000 }
+	s.call(0x2000)                 // scheduler
+	s.run(other, 0x2001, 0x900000) // to a goroutine, for good
+	s.begun(s.at, 0x9005, true)    // which will end at 0x9005
+	s.call(0x3000)                 // systemstack
+	s.run(other, 0x3001, 0x7ff8)   // to the system stack
+	s.call(0x4000)                 //
+	for _, step := range []struct {
+		name string
+		run  func()
+		want []uint64
+	}{
+		{"on the system stack", func() {}, []uint64{0x4000, 0x3006, 0x2006, 0x9005}},
+		{"returned there", func() { s.run(ret, 0x3006, 0x7ff8) }, []uint64{0x3006, 0x2006, 0x9005}},
+		{"back on the goroutine's", func() { s.at.pc = 0x3000; s.run(other, 0x3010, 0x900000-8) }, []uint64{0x3010, 0x2006, 0x9005}},
+		{"to the scheduler, for good", func() { s.at.pc = 0x5000; s.run(other, 0x5001, 0x7ff8) }, []uint64{0x5001, 0x1005}},
+	} {
+		step.run()
+		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) || s.depth() != len(got) {
+			t.Errorf("%s: got %s, depth %d, want %s", step.name, hexes(got), s.depth(), hexes(step.want))
+		}
+	}
+}
+
 func TestTruthCloneIsApart(t *testing.T) {
 	s := newScript()
 	s.call(0x2000)

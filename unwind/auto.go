@@ -28,7 +28,14 @@ func (c *cursor) stepTable(s *site) *ending {
 	if s.origin == PCSP && s.row.CFA.Reg == uint64(c.arch.FP) && c.leftGoroutine() {
 		return atRoot
 	}
+	if c.uncalled && !c.returns(s.row) {
+		return atRoot
+	}
 	e := c.applyRow(s.row, s.origin)
+	// Of a thread that sleeps and was not stopped only SP and PC are known.
+	if e != nil && e.blind && c.stepBySP(s) {
+		return nil
+	}
 	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes
 	// down, its memcpy not at all.
 	if e != nil && e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
@@ -61,13 +68,21 @@ func (c *cursor) leftGoroutine() bool {
 // stepNoTable steps out of code that no table covers.
 func (c *cursor) stepNoTable(s *site) *ending {
 	innermost := c.top().Interrupted
+	if s.grows && !innermost {
+		return c.stepGrowth()
+	}
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
 	}
 	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
 		return nil
 	}
-	if s.leaves {
+	switch {
+	case s.grows:
+		return c.stepGrowth()
+	case s.resumes:
+		return c.stepResume()
+	case s.leaves:
 		return end(NoRule, "%s", s.why)
 	}
 	unproved := innermost && c.linkRegisterUnproved()

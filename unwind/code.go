@@ -159,18 +159,17 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 // tryRow applies a row that code gave if it leads to a return address with a call before it.
 // Such a row may rest on a wrong path through the code, and the check finds that.
 func (c *cursor) tryRow(row *cfi.Row) bool {
+	return c.returns(row) && c.applyRow(row, Code) == nil
+}
+
+// returns tells whether row leads to a return address that a call left.
+func (c *cursor) returns(row *cfi.Row) bool {
 	cfa, err := c.cfa(row)
 	if err != nil || c.checkCFA(cfa, row) != nil {
 		return false
 	}
 	ra, e := c.returnAddress(row, cfa)
-	if e != nil || !c.executable(ra) {
-		return false
-	}
-	if !c.mayReturnTo(ra) {
-		return false
-	}
-	return c.applyRow(row, Code) == nil
+	return e == nil && c.executable(ra) && c.mayReturnTo(ra)
 }
 
 // readCode reads the instructions around the top frame's PC for rows at that place.

@@ -145,6 +145,21 @@ func TestFramePointerChain(t *testing.T) {
 	}
 }
 
+// The list of mappings may be older than the stack of a new thread.
+func TestStackInNoMapping(t *testing.T) {
+	d := newDrawn(regs.AMD64)
+	d.call(0x100)
+	d.call(0x200)
+	d.alt = mem.NewImage(0x70000000, 8, regs.AMD64.Order)
+	d.alt.Skip(2).Label("fp").Ref("fp2").Word(0x10100).Skip(4).Label("fp2").Word(0x70001000).Word(0x10200)
+	s := d.walk(t, unwind.Options{Mode: unwind.FramePointersOnly}, map[regs.Reg]uint64{
+		regs.AMD64RIP: 0x10800, regs.AMD64RSP: 0x70000000, regs.AMD64RBP: uint64(d.alt.Addr("fp"))})
+	const want = "0x10800(context) 0x10100(frame pointer) 0x10200(frame pointer) bad CFA"
+	if got := show(s); got != want {
+		t.Errorf("got  %s (%v)\nwant %s", got, s.Err, want)
+	}
+}
+
 func TestDepthLimit(t *testing.T) {
 	for _, tc := range []struct {
 		limit int

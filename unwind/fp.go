@@ -52,7 +52,7 @@ func (c *cursor) stepFramePointer() *ending {
 	next.Set(c.arch.PC, uint64(ra))
 	c.advance(fp+mem.Addr(rec.CFA), next, FramePointer)
 	c.loose = recordFloats(c.arch)
-	c.noteLate(fp + mem.Addr(rec.RA))
+	c.noteLate(c.readLate(fp + mem.Addr(rec.RA)))
 	return nil
 }
 

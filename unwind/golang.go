@@ -47,8 +47,8 @@ func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
 		// that they pushed first stays where the frame pointer points.
-		if len(row.Regs) == 0 {
-			return found{leaves: true, why: f.Name() + " goes to another stack"}, true
+		if name := f.Name(); len(row.Regs) == 0 || name == growth {
+			return found{leaves: true, grows: name == growth, resumes: name == "gogo", why: name + " goes to another stack"}, true
 		}
 		if v >= f.Entry+recordPrologue[arch] && !popsRecord(f, v, arch) {
 			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}

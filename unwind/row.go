@@ -31,7 +31,7 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	}
 	cfa, err := c.cfa(row)
 	if err != nil {
-		return failed(BadCFA, err)
+		return &ending{stop: BadCFA, err: err, blind: true}
 	}
 	if c.inDoubt(row) {
 		cfa = c.proveCFA(cfa)
@@ -43,7 +43,11 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	if e != nil {
 		return e
 	}
+	late := row.RA.Kind == cfi.Offset && c.readLate(mem.Addr(c.mask(uint64(cfa)+uint64(row.RA.N))))
 	if ra == 0 {
+		if o == PCSP { // Go marks what is outermost, and leaves no 0 there
+			return impossible(NoRule, "return address at CFA %#x is 0", uint64(cfa))
+		}
 		return atZero
 	}
 	if !c.executable(ra) {
@@ -57,9 +61,7 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	c.doubtAfter(row)
 	c.advance(cfa, next, o)
 	c.next.Interrupted = row.Signal
-	if row.RA.Kind == cfi.Offset {
-		c.noteLate(mem.Addr(c.mask(uint64(cfa) + uint64(row.RA.N))))
-	}
+	c.noteLate(late)
 	c.noteReturn(ra)
 	c.enterIfLeft()
 	return nil

@@ -31,6 +31,9 @@ type site struct {
 	// code are the rows that reading the instructions gave, best first; filled on demand.
 	code     []codeRow
 	codeRead bool
+	// bySP is the row that rests on SP alone, nil if there is none; filled on demand too.
+	bySP     *cfi.Row
+	bySPRead bool
 
 	outermost  bool // a table says that the stack ends here
 	returnable bool // see mayReturnTo
@@ -173,10 +176,29 @@ func isEntry(m *module.Module, v module.Vaddr) bool {
 
 // noteReturn marks the frame to be pushed if no call stands before its return address. Such
 // frames exist (return thunks, contexts made by hand), so that tables are believed all the same.
+//
+// The first instruction of a function has been put on the stack for a return to go there, as
+// makecontext(3) does with what ends a context: that function has not begun, and nobody called it.
 func (c *cursor) noteReturn(ra mem.Addr) {
-	if !c.next.Interrupted && !c.mayReturnTo(ra) {
-		c.next.Note = "no call before the return address"
+	if c.next.Interrupted || c.mayReturnTo(ra) {
+		return
 	}
+	if c.beginsFunction(ra) {
+		c.next.Interrupted, c.uncalled = true, true
+		return
+	}
+	c.next.Note = "no call before the return address"
+}
+
+// beginsFunction tells whether a table says that a function begins at a.
+func (c *cursor) beginsFunction(a mem.Addr) bool {
+	m := c.w.modules.Find(a)
+	if m == nil || c.w.table(m).cfi == nil {
+		return false
+	}
+	v := uint64(m.Vaddr(a))
+	fde, err := c.w.table(m).cfi.FDE(v)
+	return err == nil && fde.Start == v
 }
 
 // mayReturnTo tells whether code may return to ra: a call stands before it, or it is a signal

@@ -73,7 +73,10 @@ type found struct {
 	origin Origin
 	root   bool // the outermost function of its stack
 	leaves bool // the function goes to another stack somewhere, and keeps no frame record
-	why    string
+	grows  bool // it is runtime.morestack
+	// resumes says that it goes to a goroutine and never comes back.
+	resumes bool
+	why     string
 }
 
 // find asks .eh_frame, Go's table, and .debug_frame last: what Go writes there does not tell

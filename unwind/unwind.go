@@ -44,7 +44,7 @@ const (
 	NoRule                   // no table, no frame pointer, no readable code
 	BadCFA                   // the CFA is misaligned or outside of the stack
 	NotAdvancing             // the next frame is not above this one
-	ReadFault                // memory that the rule needs is not readable
+	ReadFault                // memory that the rule needs is not readable, or was read too late
 	DepthLimit               // Options.MaxFrames was reached
 	NoContext                // the thread has no registers
 )

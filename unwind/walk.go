@@ -101,6 +101,9 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 		e = failed(ReadFault, err)
 	}
 	s.Frames, s.Stop, s.Err = c.frames, e.stop, e.err
+	if c.late && e.err != nil && e.stop != DepthLimit {
+		s.Stop, s.Err = ReadFault, fmt.Errorf("stack was read while the thread ran again: %w", e.err)
+	}
 	*c = cursor{}
 }
 
@@ -189,6 +192,8 @@ type ending struct {
 	err  error
 	// impossible says that a table's row contradicts the stack: it is wrong, or the stack is.
 	impossible bool
+	// blind says that the CFA rests on what is not known.
+	blind bool
 }
 
 func end(stop Stop, format string, args ...any) *ending {
@@ -223,6 +228,8 @@ type cursor struct {
 	doubt    uint64       // registers, by DWARF number, that a landing exception may have overwritten
 	copied   *mem.Overlay // what was copied while the thread stood, nil if it did not stand
 	loose    bool         // SP is only a lower bound: see recordFloats
+	late     bool         // the walk rests on memory that was not copied: see readLate
+	uncalled bool         // the top frame's function has not begun, and nobody called it: see noteReturn
 	bare     bool         // only frame pointers are followed
 	overlay  *mem.Overlay // memory if it is one, nil if not
 	window   mem.Range    // the part of overlay that hurry reads
@@ -249,6 +256,11 @@ func (c *cursor) enter() {
 		return
 	}
 	c.lo, c.hi = 0, 0
+	if c.overlay != nil { // a thread so young that its stack is in no list yet: what was copied is known
+		if r, ok := c.overlay.Around(sp); ok {
+			c.lo, c.hi = r.Start, r.End()
+		}
+	}
 }
 
 // stackMapping finds the mapping of a stack pointer. The main thread's stack grows down, so SP
@@ -285,13 +297,22 @@ func (c *cursor) mask(v uint64) uint64 {
 	return v
 }
 
-// noteLate marks the frame to be pushed if the word that led to it was not copied while the
-// thread stood: it was read from the running process, and may be of a later moment.
-func (c *cursor) noteLate(a mem.Addr) {
+// readLate tells whether the word at a was not copied while the thread stood: it is read from the
+// running process, and may be of a later moment.
+func (c *cursor) readLate(a mem.Addr) bool {
 	if c.copied == nil {
-		return
+		return false
 	}
-	if _, ok := c.copied.Bytes(a, c.arch.WordSize); !ok {
+	if _, ok := c.copied.Bytes(a, c.arch.WordSize); ok {
+		return false
+	}
+	c.late = true
+	return true
+}
+
+// noteLate marks the frame to be pushed if what led to it was read late.
+func (c *cursor) noteLate(late bool) {
+	if late {
 		c.next.Note = "read while the thread ran again"
 	}
 }
@@ -308,7 +329,7 @@ func (c *cursor) executable(a mem.Addr) bool {
 func (c *cursor) advance(cfa mem.Addr, r regs.Registers, o Origin) {
 	c.top().CFA = cfa
 	c.regs = r
-	c.loose = false
+	c.loose, c.uncalled = false, false
 	c.next.Origin = o
 }
 

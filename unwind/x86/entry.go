@@ -31,6 +31,18 @@ func (c *Code) FromEntry(entry, end, pc uint64) (cfi.Row, bool) {
 	return c.entryRow(s, at, length)
 }
 
+// FromEntrySP is [Code.FromEntry] for a thread of which SP alone is known: its CFA rests on SP. It
+// reports false where SP has moved by an unknown distance.
+func (c *Code) FromEntrySP(entry, end, pc uint64) (cfi.Row, bool) {
+	s, at, length, ok := c.stateAt(entry, end, pc)
+	if !ok || s.regs[rsp].kind != relative || s.regs[rsp].base != base(rsp) {
+		return cfi.Row{}, false
+	}
+	row, ok := c.entryRow(s, at, length)
+	row.CFA = cfi.Rule{Kind: cfi.Register, Reg: c.dwarf(rsp), N: c.word() - int64(s.regs[rsp].off)}
+	return row, ok
+}
+
 // stateAt returns the state before the instruction that contains pc, its address and length.
 func (c *Code) stateAt(entry, end, pc uint64) (found *state, at uint64, length int, ok bool) {
 	if !c.Contains(entry) || !c.Contains(pc) {

@@ -112,6 +112,30 @@ func TestFromEntry(t *testing.T) {
 	}
 }
 
+func TestFromEntrySP(t *testing.T) {
+	for _, test := range []struct {
+		name, code string
+		pc         uint64
+		want       string // "" : no row
+	}{
+		{"first instruction", framed, 0x1000, "7+8 ra@-8"},
+		{"frame pointer, SP moved by 24 and two pushes", framed, 0x100d, "7+48 ra@-8 3@-24 6@-16"},
+		{"behind leave", framed, 0x1013, "7+8 ra@-8"},
+		{"SP rounded below a frame pointer", rounded, 0x100c, ""},
+		{"SP realigned", realigned, 0x101b, ""},
+		{"not code", "\x06\x06\xc3", 0x1002, ""},
+	} {
+		c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: true}
+		got := ""
+		if row, ok := c.FromEntrySP(c.Start, c.End(), test.pc); ok {
+			got = describe(row)
+		}
+		if got != test.want {
+			t.Errorf("%s, %#x: got %q, want %q", test.name, test.pc, got, test.want)
+		}
+	}
+}
+
 func TestForward(t *testing.T) {
 	for _, test := range []struct {
 		name, code string
