@@ -88,9 +88,10 @@ func TestRemarks(t *testing.T) {
 	if got := remarks(&sampler.Stats{Ticks: 100, Samples: 5}); len(got) != 0 {
 		t.Errorf("nothing to say: got %q", got)
 	}
-	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 1, Stops: 900, Peeks: 100, Cut: 1000, Notes: []string{"note"}}
+	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 1, Stops: 900, Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
 	want := []string{"30 looks left out of 3,000 due: what the next one saw weighs the more", "1 look gave nothing: a thread did not stop in time",
-		"1,000 stacks were cut of 1,000: the outermost frame was not reached", "note"}
+		"1,000 stacks were cut of 1,000: the outermost frame was not reached",
+		"2 stacks were read of 1,000 in part after the stop: their outer frames may be of a later moment", "note"}
 	got := remarks(s)
 	if len(got) != len(want) {
 		t.Fatalf("got %q, want %q", got, want)

@@ -69,6 +69,9 @@ func remarks(s *sampler.Stats) []string {
 	if s.Cut > 0 {
 		all = append(all, fmt.Sprintf("%s of %s: the outermost frame was not reached", plural(int(s.Cut), "stack was cut", "stacks were cut"), thousands(s.Stops+s.Peeks)))
 	}
+	if s.Late > 0 {
+		all = append(all, fmt.Sprintf("%s of %s in part after the stop: their outer frames may be of a later moment", plural(int(s.Late), "stack was read", "stacks were read"), thousands(s.Stops+s.Peeks)))
+	}
 	return append(all, s.Notes...)
 }
 

@@ -91,6 +91,7 @@ type counter struct {
 // counts are the counter's part of Stats.
 type counts struct {
 	cut, inferred atomic.Uint64
+	late          atomic.Uint64
 	full          atomic.Bool
 	dropped       atomic.Bool
 }
@@ -179,6 +180,9 @@ func (c *counter) restack(t *track, l *look) {
 	switch l.kind {
 	case stopped:
 		t.program.walk(c, &c.walked, &l.copied.Thread, l.copied.Stale)
+		if c.walked.Late { // of others the stack stays as it is
+			c.out.late.Add(1)
+		}
 		t.running, t.onCPU = !l.copied.Blocked, !l.preempted
 		t.stack = c.stackOf(t)
 		if l.copied.Blocked && l.copied.Thread.Syscall != nil {

@@ -61,6 +61,7 @@ type Stats struct {
 	// could not be walked in time. Their time counts for the thread's next sample.
 	Lost      uint64
 	Cut       uint64 // walked stacks whose outermost frame was not reached
+	Late      uint64 // walked stacks that were read in part after the stop
 	Threads   int    // followed now
 	Processes int    // followed now
 	Ended     int    // processes that ended while they were followed

@@ -279,7 +279,7 @@ func (r *Recorder) Stats() Stats {
 	defer r.mu.Unlock()
 	s := r.stats
 	out := &r.counter.out
-	s.Cut, s.Inferred = out.cut.Load(), out.inferred.Load()
+	s.Cut, s.Late, s.Inferred = out.cut.Load(), out.late.Load(), out.inferred.Load()
 	s.Notes = append(append([]string(nil), s.Notes...), r.extra.all()...)
 	if out.full.Load() {
 		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))

@@ -309,4 +309,11 @@ func TestWordsReadLate(t *testing.T) {
 			t.Errorf("frame %d: got note %q, want %q", i, got, want)
 		}
 	}
+	if !s.Late {
+		t.Error("the stack is not told to be late")
+	}
+	all := mem.NewOverlay(running, whole)
+	if s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: whole}, all, unwind.Options{Mode: unwind.FramePointersOnly}); s.Late {
+		t.Error("a stack that was copied whole is told to be late")
+	}
 }

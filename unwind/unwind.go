@@ -86,6 +86,9 @@ type Stack struct {
 	Stop   Stop
 	// Err is the detail of Stop; nil for Root.
 	Err error
+	// Late says that the walk rests in part on memory of a thread that had been stopped which was not copied
+	// meanwhile: frames that Note says so of may be of a later moment.
+	Late bool
 }
 
 // Mode chooses how to walk.

@@ -100,7 +100,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	if err := module.Guard("unwind tables", func() error { e = c.run(limit); return nil }); err != nil {
 		e = failed(ReadFault, err)
 	}
-	s.Frames, s.Stop, s.Err = c.frames, e.stop, e.err
+	s.Frames, s.Stop, s.Err, s.Late = c.frames, e.stop, e.err, c.late
 	if c.late && e.err != nil && e.stop != DepthLimit {
 		s.Stop, s.Err = ReadFault, fmt.Errorf("stack was read while the thread ran again: %w", e.err)
 	}
