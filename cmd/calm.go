@@ -57,7 +57,7 @@ func Calm(args []string) {
 	}
 	// Threads of real-time classes have none, and cannot be given any.
 	if now, ok := slack(); ok && now == calmSlack {
-		_ = syscall.Exec(path, os.Args, append(os.Environ(), begunAnew+"=1"))
+		_ = syscall.Exec(path, os.Args, append(environment(), begunAnew+"=1"))
 	}
 	setSlack(before)
 }
@@ -88,14 +88,13 @@ func ownPath() (string, bool) {
 	return path, err == nil && os.SameFile(there, running)
 }
 
-// withUsualTimers runs f on an OS thread whose children have timers as usual.
+// withUsualTimers runs f, whose children have timers as usual. The OS thread goes on afterwards: the kernel tells
+// a child that asked for it (PR_SET_PDEATHSIG) when the thread that made it ends.
 func withUsualTimers(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		setSlack(usualSlack)
-		f()
-	}()
-	<-done
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if before, ok := slack(); ok && setSlack(usualSlack) {
+		defer setSlack(before)
+	}
+	f()
 }

@@ -41,3 +41,15 @@ func TestRecordingOfRealTime(t *testing.T) {
 		t.Errorf("got %v, %q", err, out)
 	}
 }
+
+// TestRecordedCommandOutlivesThreads records a command that wants to die with the thread that made it.
+func TestRecordedCommandOutlivesThreads(t *testing.T) {
+	python := installed(t, "/usr/bin/python3")
+	const script = "import ctypes, time\nctypes.CDLL(None).prctl(1, 9)\ntime.sleep(0.3)\nprint('lives')" // PR_SET_PDEATHSIG
+	for range 3 {
+		out, err := exec.Command(fpstack, "record", "-q", "-o", t.TempDir()+"/x.folded", "--", python, "-c", script).Output()
+		if err != nil || string(out) != "lives\n" {
+			t.Errorf("got %q, %v", out, err)
+		}
+	}
+}
