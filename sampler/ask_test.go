@@ -136,3 +136,20 @@ func TestPreempted(t *testing.T) {
 		}
 	}
 }
+
+// TestExecWhileTraced has a process begin another program while something of it may still be traced by us:
+// it is opened anew once that is over, and not let go.
+func TestExecWhileTraced(t *testing.T) {
+	f := newFake(3 * time.Second)
+	p := f.process(1)
+	p.threads[1] = func(now time.Duration) view {
+		if now > time.Second && p.reopened == 0 && !p.replaced {
+			p.replaced, f.dirty = true, true
+		}
+		return busy(now)
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if _, wall, _ := amounts(got, 1, 0); p.reopened != 1 || wall < s.Elapsed-100*time.Millisecond {
+		t.Errorf("opened anew %d times, wall %v of %v, %q", p.reopened, wall, s.Elapsed, s.Notes)
+	}
+}

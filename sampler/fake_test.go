@@ -37,6 +37,7 @@ type fake struct {
 	last      int
 
 	pending      []*fakeAsked
+	dirty        bool // until the end of Do
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
 	asked        int         // readings of counters
@@ -69,8 +70,8 @@ func (f *fake) OwnCPU() time.Duration {
 	}
 	return f.cpu(f.Now())
 }
-func (f *fake) Do(do func())         { do() }
-func (f *fake) Dirty() bool          { return false }
+func (f *fake) Do(do func())         { do(); f.dirty = false }
+func (f *fake) Dirty() bool          { return f.dirty }
 func (f *fake) Close() error         { return nil }
 func (f *fake) LastID() (int, error) { return f.last, nil }
 func (f *fake) Kin(id int) (int, int, error) {
@@ -106,6 +107,7 @@ type fakeProcess struct {
 	pid      int
 	threads  map[int]func(now time.Duration) view
 	replaced bool
+	reopened int
 	comm     string
 	children []int
 }
@@ -119,13 +121,21 @@ func (f *fake) process(pid int) *fakeProcess {
 func (p *fakeProcess) PID() int                                    { return p.pid }
 func (p *fakeProcess) Children() ([]int, error)                    { return p.children, nil }
 func (p *fakeProcess) Replaced() bool                              { return p.replaced }
-func (p *fakeProcess) Reopen() error                               { p.replaced = false; return nil }
 func (p *fakeProcess) Close() error                                { return nil }
 func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error)       { return 0, errors.New("nothing") }
 func (p *fakeProcess) Maps() (*maps.Table, error)                  { return fakeTable, nil }
 func (p *fakeProcess) Walker(*module.Set, unwind.Functions) walker { return fakeWalker{} }
 func (p *fakeProcess) OpenMapping(*maps.Mapping) (*module.File, error) {
 	return nil, errors.New("no file")
+}
+
+func (p *fakeProcess) Reopen() error {
+	if p.f.dirty {
+		return &tracer.TracedError{PID: p.pid, Tracer: 1}
+	}
+	p.replaced = false
+	p.reopened++
+	return nil
 }
 
 var fakeTable = maps.NewTable([]maps.Mapping{{Start: 0x1000, End: 0x100000, Perm: maps.Read | maps.Exec}})

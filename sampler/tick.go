@@ -129,8 +129,10 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	if p.replaced && !p.gone {
 		k.drain()
 	}
-	if p.replaced && !p.gone {
-		p.replaced = false
+	// What is still traced, by us, cannot be opened anew: the next round will see to it.
+	anew := p.replaced && !k.sys.Dirty()
+	p.replaced = false
+	if anew && !p.gone {
 		k.replace(p)
 		for _, t := range p.threads {
 			k.lookAt(p, t, upto)
