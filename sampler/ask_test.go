@@ -1,10 +1,13 @@
 package sampler
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -152,4 +155,39 @@ func TestExecWhileTraced(t *testing.T) {
 	if _, wall, _ := amounts(got, 1, 0); p.reopened != 1 || wall < s.Elapsed-100*time.Millisecond {
 		t.Errorf("opened anew %d times, wall %v of %v, %q", p.reopened, wall, s.Elapsed, s.Notes)
 	}
+}
+
+// TestSleeperInNewMappings has a thread fall asleep for good in a library that was mapped while the mappings
+// could not be read again, as that takes long: its stack is whole later on, by one stop more.
+func TestSleeperInNewMappings(t *testing.T) {
+	f := newFake(5 * time.Second)
+	p := f.process(1)
+	p.slowMaps = 10 * time.Millisecond
+	p.threads[1] = func(now time.Duration) view { v := busy(now); v.unmapped = now < 50*time.Millisecond; return v }
+	p.threads[2] = func(now time.Duration) view {
+		v := busy(now)
+		if now > 100*time.Millisecond {
+			v.stack, v.asleep, v.unmapped, v.switches = []uint64{0x5000, 0x6000}, true, true, 1<<40
+		}
+		return v
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	whole := time.Duration(0)
+	for i, sample := range got.Samples {
+		if names := stackNames(got, sample.Stack); got.Tasks[sample.Task].TID == 2 && strings.Contains(names, "0x6000") {
+			whole += time.Duration(got.Value(i)[1])
+		}
+	}
+	if whole < 3*time.Second || f.stops[2] > 20 {
+		t.Errorf("its whole stack stands for %v of %v; %d stops", whole, s.Elapsed, f.stops[2])
+	}
+}
+
+// stackNames lists the addresses of a stack, innermost first.
+func stackNames(p *profile.Profile, n profile.NodeID) string {
+	var all []string
+	for ; n != 0; n = p.Tree.Parent(n) {
+		all = append(all, fmt.Sprintf("%#x", p.Frames[p.Tree.Frame(n)].Addr))
+	}
+	return strings.Join(all, " ")
 }

@@ -83,6 +83,9 @@ type counter struct {
 	free   chan<- *tracer.Copy
 	first  *program // the main program is of this one
 	main   int32    // its place, -1 unknown
+	// doubtful are the sleepers to be stopped once more, from doubtDue on.
+	doubtful map[*track]struct{}
+	doubtDue time.Duration
 	// generation counts how often ids of sites began anew.
 	generation int
 	out        counts
@@ -98,11 +101,12 @@ type counts struct {
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
 	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(), ledger: newLedger(opt.KeepOrder),
-		bounds: resolve.New(nil, resolve.Options{}), live: map[*track]struct{}{}, free: free, main: -1}
+		bounds: resolve.New(nil, resolve.Options{}), live: map[*track]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
 }
 
 // count takes one look into account.
 func (c *counter) count(l *look) {
+	c.resolveDoubts()
 	t := l.track
 	if l.kind == again { // the better stack of the time since
 		c.restack(t, l)

@@ -95,6 +95,7 @@ type view struct {
 	stack    []uint64 // innermost first
 	asleep   bool
 	needs    bool // the walk needs registers
+	unmapped bool // the walk needs mappings that are read late
 	switches uint64
 	cpu      time.Duration
 	waited   time.Duration // for a CPU, up to the last time it got one
@@ -108,6 +109,8 @@ type fakeProcess struct {
 	threads  map[int]func(now time.Duration) view
 	replaced bool
 	reopened int
+	maps     int // times that the mappings were read
+	slowMaps time.Duration
 	comm     string
 	children []int
 }
@@ -123,8 +126,7 @@ func (p *fakeProcess) Children() ([]int, error)                    { return p.ch
 func (p *fakeProcess) Replaced() bool                              { return p.replaced }
 func (p *fakeProcess) Close() error                                { return nil }
 func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error)       { return 0, errors.New("nothing") }
-func (p *fakeProcess) Maps() (*maps.Table, error)                  { return fakeTable, nil }
-func (p *fakeProcess) Walker(*module.Set, unwind.Functions) walker { return fakeWalker{} }
+func (p *fakeProcess) Walker(*module.Set, unwind.Functions) walker { return fakeWalker{p} }
 func (p *fakeProcess) OpenMapping(*maps.Mapping) (*module.File, error) {
 	return nil, errors.New("no file")
 }
@@ -136,6 +138,12 @@ func (p *fakeProcess) Reopen() error {
 	p.replaced = false
 	p.reopened++
 	return nil
+}
+
+func (p *fakeProcess) Maps() (*maps.Table, error) {
+	p.maps++
+	p.f.pass(p.slowMaps)
+	return fakeTable, nil
 }
 
 var fakeTable = maps.NewTable([]maps.Mapping{{Start: 0x1000, End: 0x100000, Perm: maps.Read | maps.Exec}})
@@ -195,6 +203,9 @@ func (w *fakeWatch) fill(c *tracer.Copy, v view) {
 	c.Thread = snapshot.Thread{TID: w.tid, Arch: regs.AMD64, Stack: mem.Range{Start: 0x8000, Data: b}}
 	if v.needs {
 		c.Thread.Comm = "needs"
+	}
+	if v.unmapped {
+		c.Thread.Comm = "unmapped"
 	}
 	c.Blocked, c.Pause = v.asleep, 0
 	if v.asleep {
@@ -280,17 +291,20 @@ func (f *fake) GiveUp() { f.pending = nil }
 const faulty = 0xbad
 
 // fakeWalker takes the words of the stack for its frames.
-type fakeWalker struct{}
+type fakeWalker struct{ p *fakeProcess }
 
 func (fakeWalker) Renew() {}
 
-func (fakeWalker) WalkInto(s *unwind.Stack, t *snapshot.Thread, _ mem.Reader, _ unwind.Options) {
+func (w fakeWalker) WalkInto(s *unwind.Stack, t *snapshot.Thread, _ mem.Reader, _ unwind.Options) {
 	s.Frames, s.Stop = s.Frames[:0], unwind.Root
 	if len(t.Stack.Data) >= 8 && binary.LittleEndian.Uint64(t.Stack.Data) == faulty {
 		panic("a parser's fault")
 	}
 	for b := t.Stack.Data; len(b) >= 8; b = b[8:] {
 		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)), Interrupted: len(s.Frames) == 0})
+	}
+	if t.Comm == "unmapped" && w.p.maps < 3 {
+		s.Frames, s.Stop, s.Err = s.Frames[:1], unwind.NoRule, errors.New("no table")
 	}
 	if t.Comm == "needs" && t.Registers == nil {
 		s.Frames, s.Stop, s.Err = s.Frames[:1], unwind.BadCFA, errors.New("CFA rests on rbp, which is not known")

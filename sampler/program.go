@@ -43,6 +43,7 @@ type program struct {
 	read     time.Duration             // when the mappings were read last
 	cost     time.Duration             // and how long that took
 	cutEvery time.Duration             // how often they are read anew because a walk was cut
+	doubt    bool                      // the last walk was cut, and the mappings may be older than that stack
 }
 
 func newProgram(number int32, p image, table *maps.Table, now time.Duration) *program {
@@ -109,7 +110,9 @@ func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bo
 	g.walker.WalkInto(s, t, memory, opt)
 	// A program that has just begun maps its libraries bit by bit. Where that does not help,
 	// it is tried less and less often.
-	if cut(s) && g.refresh(g.cutEvery, now, c.clock) {
+	g.doubt = cut(s) && g.read < now
+	if g.doubt && g.refresh(g.cutEvery, now, c.clock) {
+		g.doubt = false
 		g.walker.WalkInto(s, t, memory, opt)
 		if cut(s) {
 			g.cutEvery = min(2*g.cutEvery, mapsEvery)

@@ -29,6 +29,10 @@ func (c *counter) sleeping(t *track, l *look) profile.NodeID {
 		return n
 	}
 	n, sure := c.walkSleeper(t, l)
+	if g.doubt {
+		sure = false
+		c.lookAgain(t, l)
+	}
 	n = c.waiting(n, &l.copied.Thread, &l.call)
 	if sure {
 		if len(g.known) >= maxKnown {
@@ -42,6 +46,32 @@ func (c *counter) sleeping(t *track, l *look) profile.NodeID {
 	return n
 }
 
+// lookAgain has a sleeping thread stopped once more after a while: its stack was cut by what may be an old
+// list of mappings, which is not read as often as one wants, and a thread that never wakes is not looked at
+// by itself. One whose call a stop would end for the second time is left as it is.
+func (c *counter) lookAgain(t *track, l *look) {
+	if (t.stopped || l.kind == again) && tracer.EndsWithEINTR(l.call, l.copied.Thread.Arch) {
+		return
+	}
+	if len(c.doubtful) == 0 {
+		c.doubtDue = c.clock() + stopPause
+	}
+	c.doubtful[t] = struct{}{}
+}
+
+// resolveDoubts asks for the stops that are due.
+func (c *counter) resolveDoubts() {
+	if len(c.doubtful) == 0 || c.clock() < c.doubtDue {
+		return
+	}
+	for t := range c.doubtful {
+		if t.program != nil && !t.running {
+			c.want(t, true)
+		}
+	}
+	clear(c.doubtful)
+}
+
 // walkSleeper walks, and asks for a stop if that would help. sure tells whether the same bytes
 // will give the same stack.
 func (c *counter) walkSleeper(t *track, l *look) (n profile.NodeID, sure bool) {
@@ -49,7 +79,7 @@ func (c *counter) walkSleeper(t *track, l *look) (n profile.NodeID, sure bool) {
 	if l.kind == again || th.Registers != nil && l.copied.Inferred && !l.copied.Ran {
 		c.want(t, false)
 		g.walk(c, &c.walked, th, l.copied.Stale)
-		if l.kind == again && !c.complete() && len(c.walked.Frames) <= t.partial && len(g.hopeless) < maxKnown {
+		if l.kind == again && !g.doubt && !c.complete() && len(c.walked.Frames) <= t.partial && len(g.hopeless) < maxKnown {
 			g.hopeless[c.last()] = true
 		}
 		return c.stackOf(t), true
