@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -14,6 +16,9 @@ const (
 	// usualSlack is what programs have that ask for nothing. Source: linux/init/init_task.c.
 	usualSlack = 50_000
 )
+
+// hastyRate is in looks a second.
+const hastyRate = 2000
 
 // Operations of prctl(2). Source: linux/include/uapi/linux/prctl.h.
 const (
@@ -38,7 +43,7 @@ var calms = []string{"record", "top"}
 // the one that made it, here from the program before exec.
 // Source: sysmon in runtime/proc.go; PR_SET_TIMERSLACK(2const).
 func Calm(args []string) {
-	if len(args) == 0 || !slices.Contains(calms, args[0]) {
+	if len(args) == 0 || !slices.Contains(calms, args[0]) || hasty(args[1:]) {
 		return
 	}
 	if os.Getenv(begunAnew) != "" { // whatever became of the slack: not again
@@ -60,6 +65,28 @@ func Calm(args []string) {
 		_ = syscall.Exec(path, os.Args, append(environment(), begunAnew+"=1"))
 	}
 	setSlack(before)
+}
+
+// hasty tells whether so many looks a second are asked for that the threads of the runtime hardly sleep: then
+// coarse timers hold them up, and a third of the looks is lost.
+func hasty(args []string) bool {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		value, ok := strings.CutPrefix(arg, "--rate=")
+		if !ok && !strings.HasPrefix(arg, "--") {
+			value, ok = strings.CutPrefix(arg, "-F")
+			value = strings.TrimPrefix(value, "=")
+		}
+		if (arg == "-F" || arg == "--rate") && i+1 < len(args) {
+			value, ok = args[i+1], true
+		}
+		if rate, err := strconv.ParseFloat(value, 64); ok && err == nil && (rate == 0 || rate > hastyRate) {
+			return true
+		}
+	}
+	return false
 }
 
 // slack is the timer slack of the calling OS thread, nanoseconds.

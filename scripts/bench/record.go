@@ -140,7 +140,7 @@ func (s *speaker) pace(d time.Duration) (float64, error) {
 // what the same number of looks of the bare C loop costs it. The windows lie inside the
 // recording, so that neither its beginning nor the naming counts.
 func (b *bench) slowdown(rate string, bound float64) error {
-	s, err := speak(filepath.Join(b.live, "spin"), "28", "0")
+	s, err := speakWith(padded, filepath.Join(b.live, "spin"), "28", "0")
 	if err != nil {
 		return err
 	}
