@@ -52,7 +52,9 @@ func (k *ticker) ask(p *process, t *thread, upto time.Duration) {
 	}
 	t.pending = true
 	k.asked = append(k.asked, asked{p: p, t: t, c: c, before: before, since: since, samples: 1, upto: upto})
-	k.collect(0) // some have stopped by now
+	if len(k.asked) > 1 { // some have stopped by now
+		k.collect(0)
+	}
 }
 
 // waits counts one more round for a thread that has not stopped yet.

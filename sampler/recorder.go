@@ -231,9 +231,7 @@ func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration)
 	for until := r.sys.Now() + turn; ; {
 		now := r.sys.Now()
 		for ; now < due; now = r.sys.Now() {
-			if k.collect(due); len(k.asked) == 0 {
-				r.sys.Pause(due - r.sys.Now())
-			}
+			k.await(due)
 		}
 		upto, missed := plan.reached(now)
 		k.counted.late += missed

@@ -97,8 +97,20 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	k.sweep()
 	k.upto = upto
 	k.counted.ticks++
-	if k.urgent || !k.dense() && now-k.handed >= handEvery {
+	if k.dense() && k.urgent {
 		k.handOver()
+	}
+}
+
+// await lets time pass until the next round is due. What was asked comes first, and stands no longer than
+// it must: the counter is woken afterwards.
+func (k *ticker) await(due time.Duration) {
+	k.collect(due)
+	if k.urgent || k.now-k.handed >= handEvery {
+		k.handOver()
+	}
+	if len(k.asked) == 0 {
+		k.sys.Pause(due - k.sys.Now())
 	}
 }
 

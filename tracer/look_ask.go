@@ -18,7 +18,6 @@ type asked struct {
 	at    time.Duration // when it was asked
 	next  time.Duration // when to see what became of it, if it has not stopped
 	spins bool          // it ran last on another CPU than ours
-	known bool          // whether spins was found out
 }
 
 // askedGrace is how long a thread that was asked is waited for before we see what it does.
@@ -33,10 +32,12 @@ const askedGrace = 4 * time.Millisecond
 // left when Do ends is let go by the end of the OS thread. c belongs to the Looker until Collect returns
 // it. It fails as Stop does; then there is nothing to collect.
 func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
+	spins := l.inside && len(l.asked) == 0 && l.elsewhere(w)
 	a, err := l.ask(w, c, table)
 	if err != nil {
 		return err
 	}
+	a.spins = spins
 	a.next = a.at + askedGrace
 	l.asked = append(l.asked, a)
 	l.reaper.add(w)
@@ -178,17 +179,10 @@ func (l *Looker) waitAny(until time.Duration) unix.Errno {
 // spinUntil is until when the threads that were asked are waited for without sleeping. Of several some
 // have stopped while the others were asked, and most of what is left has no CPU.
 func (l *Looker) spinUntil() time.Duration {
-	a := &l.asked[0]
-	if len(l.asked) > 1 || l.now() >= a.at+spinTime {
-		return 0
+	if a := &l.asked[0]; len(l.asked) == 1 && a.spins {
+		return a.at + spinTime
 	}
-	if !a.known {
-		a.spins, a.known = l.elsewhere(a.w), true
-	}
-	if !a.spins {
-		return 0
-	}
-	return a.at + spinTime
+	return 0
 }
 
 // anyStop is waitStop for all threads that were asked.
