@@ -146,8 +146,9 @@ func TestExecWhileTraced(t *testing.T) {
 	f := newFake(3 * time.Second)
 	p := f.process(1)
 	p.threads[1] = func(now time.Duration) view {
-		if now > time.Second && p.reopened == 0 && !p.replaced {
-			p.replaced, f.dirty = true, true
+		if now > time.Second && p.reopened == 0 && !p.replaced.Load() {
+			p.replaced.Store(true)
+			f.dirty = true
 		}
 		return busy(now)
 	}

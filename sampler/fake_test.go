@@ -107,7 +107,7 @@ type fakeProcess struct {
 	f        *fake
 	pid      int
 	threads  map[int]func(now time.Duration) view
-	replaced bool
+	replaced atomic.Bool
 	reopened int
 	maps     int // times that the mappings were read
 	slowMaps time.Duration
@@ -123,7 +123,7 @@ func (f *fake) process(pid int) *fakeProcess {
 
 func (p *fakeProcess) PID() int                                    { return p.pid }
 func (p *fakeProcess) Children() ([]int, error)                    { return p.children, nil }
-func (p *fakeProcess) Replaced() bool                              { return p.replaced }
+func (p *fakeProcess) Replaced() bool                              { return p.replaced.Load() }
 func (p *fakeProcess) Close() error                                { return nil }
 func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error)       { return 0, errors.New("nothing") }
 func (p *fakeProcess) Walker(*module.Set, unwind.Functions) walker { return fakeWalker{p} }
@@ -135,7 +135,7 @@ func (p *fakeProcess) Reopen() error {
 	if p.f.dirty {
 		return &tracer.TracedError{PID: p.pid, Tracer: 1}
 	}
-	p.replaced = false
+	p.replaced.Store(false)
 	p.reopened++
 	return nil
 }

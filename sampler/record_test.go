@@ -187,7 +187,8 @@ func TestExecMakesAnotherTask(t *testing.T) {
 	done := false
 	p.threads[1] = func(now time.Duration) view {
 		if now >= time.Second && !done {
-			done, p.replaced, p.comm = true, true, "q"
+			done, p.comm = true, "q"
+			p.replaced.Store(true)
 		}
 		return busy(now)
 	}
