@@ -1,0 +1,78 @@
+package sampler
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// wakeTime is how long before a round begins we may have taken the CPU from a thread.
+const wakeTime = 50 * time.Microsecond
+
+// closeRate is the rate, looks a second, above which looks are dense.
+const closeRate = 2000
+
+// runner looks at a thread that runs, or waits for a CPU.
+func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
+	if !k.dense() {
+		k.ask(p, t, upto)
+		return
+	}
+	c := k.buffer()
+	if c == nil {
+		k.lose(t)
+		return
+	}
+	before, since := t.base, k.sys.Now()-k.now
+	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
+		k.give(c)
+		k.trouble(p, t, err)
+		return
+	}
+	k.runners, k.runs = k.runners+1, t
+	now := c.Counters
+	if !c.Blocked {
+		now = t.base
+		if t.asked == k.now {
+			if read, err := t.watch.Counters(); err == nil {
+				now = read
+			}
+		}
+	}
+	k.standing(t, c, stop{before, now, since}, 1, upto)
+}
+
+// stop is what is known of a stop beside what it gave.
+type stop struct {
+	before, after tracer.Counters
+	since         time.Duration // from the begin of the round until it was asked for
+}
+
+// preempted tells whether the thread had no CPU when the round began. If it has waited for one for a
+// shorter time than it took until it stood it is we who took it, from a thread that ran.
+func (s *stop) preempted(c *tracer.Copy) bool {
+	return s.after.Waited-s.before.Waited > s.since+c.Pause-c.Stood+wakeTime
+}
+
+// standing takes a stop into account that gave c and stands for so many samples until upto.
+func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
+	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
+	// that it stood because of us.
+	waited := s.after.Waited - s.before.Waited
+	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
+	t.took(s.after)
+	t.asleep = c.Blocked
+	l := look{kind: stopped, copied: c, preempted: s.preempted(c)}
+	if c.Blocked {
+		t.own = true
+	} else {
+		k.ran += upto - t.upto
+	}
+	k.seen(t, l, samples, upto)
+}
+
+// stopped counts a stop in which a thread stood for d.
+func (k *ticker) stopped(d time.Duration) {
+	k.counted.stops++
+	k.stood.add(d)
+}
