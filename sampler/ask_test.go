@@ -192,3 +192,16 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// TestNobodyStandsForABuffer: a counter that is behind is waited for, but not while threads may stand.
+func TestNobodyStandsForABuffer(t *testing.T) {
+	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy))
+	k.asked = []asked{{}}
+	if c := k.buffer(); c != nil || k.waited {
+		t.Errorf("got %v, waited %v", c, k.waited)
+	}
+	k.asked = nil
+	if c := k.buffer(); c != nil || !k.waited {
+		t.Errorf("with nobody asked: got %v, waited %v", c, k.waited)
+	}
+}

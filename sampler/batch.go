@@ -67,14 +67,15 @@ func (b batches) each(count func(*look)) {
 	}
 }
 
-// buffer returns a Copy for a look, or nil if the counter is too far behind.
+// buffer returns a Copy for a look, or nil if the counter is too far behind. It does not wait for that while
+// threads are asked to stop: some may stand by now.
 func (k *ticker) buffer() *tracer.Copy {
 	select {
 	case c := <-k.free:
 		return c
 	default:
 	}
-	if k.waited {
+	if k.waited || len(k.asked) > 0 {
 		return nil
 	}
 	k.handOver() // some may be in there
