@@ -37,7 +37,9 @@ type fake struct {
 	last      int
 
 	pending      []*fakeAsked
-	dirty        bool // until the end of Do
+	peekTime     time.Duration // how long a copy without a stop takes
+	stood        time.Duration // the longest that a thread stood before it was collected
+	dirty        bool          // until the end of Do
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
 	asked        int         // readings of counters
@@ -63,7 +65,14 @@ func (f *fake) After(d time.Duration) <-chan time.Time {
 	return c
 }
 
-func (f *fake) Pause(d time.Duration) { f.pass(d) }
+// Pause lets time pass as the sampler sees it: what it looked at is counted by then.
+func (f *fake) Pause(d time.Duration) {
+	if f.settle != nil && d > 0 {
+		f.settle()
+	}
+	f.pass(d)
+}
+
 func (f *fake) OwnCPU() time.Duration {
 	if f.cpu == nil {
 		return 0
@@ -225,6 +234,7 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 	w.p.f.mu.Lock()
 	w.p.f.peeks[w.tid]++
 	w.p.f.mu.Unlock()
+	w.p.f.pass(w.p.f.peekTime)
 	w.fill(c, v)
 	return nil
 }
@@ -277,11 +287,12 @@ func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	now := f.Now()
 	first := slices.MinFunc(f.pending, func(a, b *fakeAsked) int { return cmp.Compare(a.ready, b.ready) })
 	if first.ready > now+max(0, d) {
-		f.pass(max(0, d))
+		f.Pause(max(0, d))
 		return nil, nil
 	}
 	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
-	f.pass(max(0, first.ready-now))
+	f.Pause(max(0, first.ready-now))
+	f.stood = max(f.stood, f.Now()-first.ready)
 	return first.c, nil
 }
 
