@@ -12,11 +12,15 @@ import (
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// Functions tells the bounds of functions, so that code without tables can be read from its
-// beginning. It is asked only for such code.
+// Functions tells what symbols and debug information say of functions. It is asked only for code
+// that no mapped table covers.
 type Functions interface {
-	// Bounds returns the function of m that holds v, [start, end), or false.
+	// Bounds returns the function of m that holds v, [start, end), or false, so that its code can
+	// be read from its beginning.
 	Bounds(m *module.Module, v module.Vaddr) (start, end module.Vaddr, ok bool)
+	// DebugFrame returns the contents of m's .debug_frame, inflated if need be; nil if it has none.
+	// They must stay readable while m is.
+	DebugFrame(m *module.Module) ([]byte, error)
 }
 
 // Walker walks the stacks of one process and keeps what it learned of each PC, so that the next
@@ -40,7 +44,7 @@ type Walker struct {
 }
 
 // NewWalker returns a Walker for the process with those modules. functions may be nil: then
-// code without tables is read without knowing where its functions begin.
+// code without tables is read without knowing where its functions begin, and no .debug_frame is read.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions, tables: map[*module.Module]*tables{},
 		sites: newSites(), paths: map[pathKey]*cfi.Row{}, budget: maxBudget, changes: modules.Changes(),
