@@ -59,6 +59,7 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 		c.noteLanding(cfa)
 	}
 	c.doubtAfter(row)
+	c.top().Signal = row.Signal
 	c.advance(cfa, next, o)
 	c.next.Interrupted = row.Signal
 	c.noteLate(late)
