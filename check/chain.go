@@ -63,7 +63,8 @@ type Culprit struct {
 type Namer interface {
 	// Frames returns for each frame its logical frames, the function itself last.
 	Frames([]unwind.Frame) [][]profile.Frame
-	unwind.Functions
+	// Bounds returns the function of m that holds v, [start, end), or false.
+	Bounds(m *module.Module, v module.Vaddr) (start, end module.Vaddr, ok bool)
 }
 
 // Bounds of what is told of one thread.

@@ -63,14 +63,16 @@ func (l *look) coverage() {
 // addFrames reads one section of frame descriptions and tells whether it has any for code of m.
 func (l *look) addFrames(name string) bool {
 	arch := archOf(l.m)
-	section, ok := l.m.Section(name)
-	if arch == nil || !ok || len(section.Data) == 0 {
+	if arch == nil {
 		return false
 	}
 	data, err := symbol.DebugFileOf(l.m).Contents(name)
 	l.note(err)
+	if len(data) == 0 {
+		return false
+	}
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
-	s := cfi.Section{Addr: uint64(section.Addr), Data: data}
+	s := cfi.Section{Addr: addressOf(l.m, name), Data: data}
 	if config.EHFrame = s; name == ".debug_frame" {
 		config.EHFrame, config.DebugFrame = cfi.Section{}, s
 	}

@@ -111,9 +111,12 @@ func (d *dumping) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.D
 	names := resolve.New(set, d.names)
 	walker := unwind.NewWalker(set, names)
 	stacks := make([]unwind.Stack, len(snap.Threads))
+	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return walker.CallNumber(t, p) })
+	left := frameBudget(maxDumpFrames)
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: d.o.unwind.Mode, MaxFrames: d.o.maxFrames})
+		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: d.o.unwind.Mode, MaxFrames: left.limit(d.o.maxFrames)})
+		left.take(&stacks[i])
 	}
 	return names.Dump(snap, stacks)
 }

@@ -39,9 +39,17 @@ func (o *namingOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
 	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
 	f.BoolVar(&o.allLines, "all-lines", false, "compressed lines too that are not read unasked: of the C library, above 128 MB")
-	f.StringArrayVar(&o.debugDirs, "debug-dir", slices.Clone(debugDirs), "where separate debug files lie; repeated for several")
+	o.registerDebugDir(f)
 	f.BoolVar(&o.debuginfod, "debuginfod", false, "fetch debug files that are not here from the servers that DEBUGINFOD_URLS names")
 }
+
+// registerDebugDir adds --debug-dir alone.
+func (o *namingOptions) registerDebugDir(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.debugDirs, "debug-dir", nil, "where separate debug files lie, besides and before "+debugDirs[0]+"; repeated for several")
+}
+
+// places are the folders that separate debug files are looked for in, those asked for first.
+func (o *namingOptions) places() []string { return slices.Concat(o.debugDirs, debugDirs) }
 
 // check refuses values that make no sense.
 func (o *namingOptions) check() error {
@@ -65,13 +73,13 @@ func (o *namingOptions) check() error {
 // caller closes it when names are wanted no more.
 func (a *app) finder(ctx context.Context, o *namingOptions) *debugfile.Finder {
 	if !o.debuginfod {
-		return debugfile.New([]debugfile.Open{ownFile}, o.debugDirs, nil)
+		return debugfile.New([]debugfile.Open{ownFile}, o.places(), nil)
 	}
 	home, _ := os.UserHomeDir() // without one the cache is a temporary folder
 	client := debuginfod.FromEnvironment(os.Getenv, home, ownFile)
 	client.Context = ctx
 	client.Progress = func(url string, got, all int64) { a.progress.update(downloadText(url, got, all)) }
-	return debugfile.New([]debugfile.Open{ownFile}, o.debugDirs, client)
+	return debugfile.New([]debugfile.Open{ownFile}, o.places(), client)
 }
 
 // downloadText is the line shown while a debug file comes; all is -1 if its size is not known.

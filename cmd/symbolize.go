@@ -52,7 +52,7 @@ frame in a module is left without a name.`,
 	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
 	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
 	f.BoolVar(&o.allLines, "all-lines", false, "compressed lines too that are not read unasked: of the C library, above 128 MB")
-	f.StringArrayVar(&o.debugDirs, "debug-dir", debugDirs, "where separate debug files lie; repeated for several")
+	o.registerDebugDir(f)
 	f.BoolVar(&o.debuginfod, "debuginfod", false, "fetch debug files that are not here from the servers that DEBUGINFOD_URLS names")
 	f.BoolVar(&o.noGroup, "no-group", false, "one entry a thread, even where stacks are the same")
 	f.Var(&o.colour, "color", "when to colour")

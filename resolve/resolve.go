@@ -84,6 +84,14 @@ func (n *Names) Bounds(m *module.Module, v module.Vaddr) (start, end module.Vadd
 	return n.of(m).Bounds(v)
 }
 
+// DebugFrame implements unwind.Functions.
+func (n *Names) DebugFrame(m *module.Module) ([]byte, error) {
+	if m.Err != nil {
+		return nil, nil
+	}
+	return n.of(m).DebugFrame()
+}
+
 // of returns the symbols of m, made once.
 func (n *Names) of(m *module.Module) *symbol.Resolver {
 	r, ok := n.symbols[m]

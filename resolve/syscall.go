@@ -32,6 +32,35 @@ func Descriptors(s *snapshot.Snapshot) []int {
 	return fds
 }
 
+// restartable are the calls that the kernel goes on with by restart_syscall after a stop.
+// Source: users of set_restart_fn and of ERESTART_RESTARTBLOCK in linux/kernel/time, futex and fs/select.c.
+var restartable = map[string]bool{"nanosleep": true, "clock_nanosleep": true, "clock_nanosleep_time64": true, "poll": true,
+	"futex": true, "futex_time64": true}
+
+// Restarted gives the threads of s that are in restart_syscall the number of the call that goes on there, whose
+// arguments they have still. number tells it where it can be proved.
+func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)) {
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if t.Syscall == nil || !restarts(archName(s, t), t.Syscall.Number) {
+			continue
+		}
+		n, ok := number(t)
+		if name, _ := syscalls.Name(archName(s, t), n); !ok || !restartable[name] {
+			continue
+		}
+		call := *t.Syscall
+		call.Number = n
+		t.Syscall = &call
+	}
+}
+
+// restarts tells whether number is that of restart_syscall.
+func restarts(arch string, number int64) bool {
+	name, ok := syscalls.Name(arch, number)
+	return ok && name == "restart_syscall"
+}
+
 // archName is the architecture whose system call numbers t uses.
 func archName(s *snapshot.Snapshot, t *snapshot.Thread) string {
 	switch {

@@ -81,3 +81,29 @@ func TestWait(t *testing.T) {
 		}
 	}
 }
+
+// Only what the kernel goes on with by restart_syscall is believed, of threads that are in it.
+func TestRestarted(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		call, proved int64
+		ok           bool
+		want         int64
+	}{
+		{"clock_nanosleep", 219, 230, true, 230},
+		{"poll", 219, 7, true, 7},
+		{"futex", 219, 202, true, 202},
+		{"a call that is never restarted so", 219, 0, true, 219},
+		{"not proved", 219, 230, false, 219},
+		{"no number of a call", 219, 1 << 40, true, 219},
+		{"another call", 0, 230, true, 0},
+		{"blocked outside of a call", -1, 230, true, -1},
+	} {
+		call := &snapshot.Syscall{Number: tc.call, Args: [6]uint64{1, 2, 3}}
+		s := &snapshot.Snapshot{Host: regs.AMD64, Threads: []snapshot.Thread{{Syscall: call}, {}}}
+		resolve.Restarted(s, func(*snapshot.Thread) (int64, bool) { return tc.proved, tc.ok })
+		if got := s.Threads[0].Syscall; got.Number != tc.want || got.Args != call.Args || call.Number != tc.call {
+			t.Errorf("%s: got %+v (was %+v), want number %d", tc.name, *got, *call, tc.want)
+		}
+	}
+}

@@ -47,6 +47,7 @@ type Resolver struct {
 	table    *Table
 	golang   *goSource
 	separate *separate
+	unwind   debugFrame
 	plt      *stubs
 	sources  []Source
 }

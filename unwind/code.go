@@ -344,7 +344,9 @@ func (c *cursor) stepStackTop() bool {
 	next := c.regs
 	next.Set(c.arch.PC, v)
 	next.Set(c.arch.SP, uint64(sp)+uint64(c.arch.WordSize))
-	c.advance(sp+mem.Addr(c.arch.WordSize), next, StackTop)
+	if c.advance(sp+mem.Addr(c.arch.WordSize), &next, StackTop) != nil {
+		return false
+	}
 	c.next.Note = "taken from the top of the stack: no table, no frame pointer"
 	return true
 }
@@ -367,7 +369,9 @@ func (c *cursor) stepLinkRegister() bool {
 	next.Set(c.arch.PC, uint64(lr))
 	next.Forget(c.arch.LR)
 	loose := c.arch == regs.ARM64 && c.runsBefore(movesSP)
-	c.advance(sp, next, LinkRegister)
+	if c.advance(sp, &next, LinkRegister) != nil {
+		return false
+	}
 	c.loose = loose
 	return true
 }

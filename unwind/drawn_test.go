@@ -29,6 +29,8 @@ type drawn struct {
 	code  []byte
 	stack *mem.Image
 	alt   *mem.Image
+	// tables is the .eh_frame of the code, which then is of a file; nil: no file holds the code.
+	tables *ehFrame
 }
 
 func newDrawn(a *regs.Arch) *drawn {
@@ -53,8 +55,11 @@ func (d *drawn) call(off int) uint64 {
 
 func (d *drawn) walk(t *testing.T, opt unwind.Options, set map[regs.Reg]uint64) unwind.Stack {
 	t.Helper()
-	table := maps.NewTable([]maps.Mapping{
-		{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec},
+	code := maps.Mapping{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec}
+	if d.tables != nil {
+		code.Inode, code.Offset, code.Path = 1, objectCode, "/drawn"
+	}
+	table := maps.NewTable([]maps.Mapping{code,
 		{Start: altBase, End: altEnd, Perm: maps.Read | maps.Write},
 		{Start: stackBase, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
 	})
@@ -67,7 +72,7 @@ func (d *drawn) walk(t *testing.T, opt unwind.Options, set map[regs.Reg]uint64) 
 	for reg, v := range set {
 		r.Set(reg, v)
 	}
-	w := unwind.NewWalker(module.NewSet(table, nil, memory), nil)
+	w := unwind.NewWalker(module.NewSet(table, d.open, memory), nil)
 	th := &snapshot.Thread{TID: 1, Arch: d.arch, Registers: &r, Stack: d.stack.Range()}
 	s := w.Walk(th, memory, opt)
 	// What the Walker learned changes nothing.

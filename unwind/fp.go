@@ -50,7 +50,9 @@ func (c *cursor) stepFramePointer() *ending {
 	next.Set(c.arch.FP, saved)
 	next.Set(c.arch.SP, uint64(fp)+uint64(rec.CFA))
 	next.Set(c.arch.PC, uint64(ra))
-	c.advance(fp+mem.Addr(rec.CFA), next, FramePointer)
+	if e := c.advance(fp+mem.Addr(rec.CFA), &next, FramePointer); e != nil {
+		return e
+	}
 	c.loose = recordFloats(c.arch)
 	c.noteLate(c.readLate(fp + mem.Addr(rec.RA)))
 	return nil
@@ -64,12 +66,14 @@ func (c *cursor) checkFP(fp mem.Addr, rec regs.Record) *ending {
 	if c.top().Origin == FramePointer {
 		below = 0 // SP is the end of a record, which no other one overlaps
 	}
+	// The record's words; it may stand below what the frame pointer points to.
+	low, high := fp+mem.Addr(min(rec.SavedFP, rec.RA)), fp+mem.Addr(max(rec.SavedFP, rec.RA))+width
 	switch {
 	case fp%width != 0:
 		return end(BadCFA, "frame pointer %#x is not aligned to %d bytes", uint64(fp), c.arch.WordSize)
-	case fp+below < sp && fp >= c.lo:
+	case low+below < sp && low >= c.lo:
 		return end(NotAdvancing, "frame pointer %#x did not grow (previous %#x)", uint64(fp), uint64(sp))
-	case fp < c.lo || fp+2*width > c.hi:
+	case low < c.lo || high > c.hi || high < low:
 		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo), uint64(c.hi))
 	case fp > sp && fp-sp > maxFrameLength:
 		return end(BadCFA, "frame pointer %#x makes a frame of %d bytes", uint64(fp), uint64(fp-sp))

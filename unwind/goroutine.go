@@ -54,12 +54,11 @@ func (c *cursor) stepGrowth() *ending {
 	if g == nil {
 		return end(NoRule, "%s left the stack of a goroutine, which is no longer to be found", growth)
 	}
-	if c.descents++; c.descents > maxDescents {
-		return end(NotAdvancing, "%s goes to another stack, after %d changes of stack", growth, maxDescents)
-	}
 	next := c.resumed(g)
 	sp, _ := next.SP()
-	c.advance(sp, next, Context)
+	if e := c.advance(sp, &next, Context); e != nil {
+		return e
+	}
 	c.next.Interrupted = true // it goes on at PC itself
 	c.noteLate(late)
 	c.doubt = 0
@@ -199,7 +198,9 @@ func (c *cursor) stepResume() *ending {
 	next := c.regs
 	next.Set(c.arch.PC, uint64(pc))
 	sp, _ := next.SP()
-	c.advance(sp, next, Context)
+	if e := c.advance(sp, &next, Context); e != nil {
+		return e
+	}
 	c.next.Interrupted = true
 	c.noteLate(string(code) != jump && c.readLate(mem.Addr(buf)))
 	return nil

@@ -188,6 +188,7 @@ func (c *cursor) pushQuick(next *site, ra, cfa mem.Addr, o Origin) {
 	c.regs.Set(c.arch.SP, uint64(cfa))
 	c.regs.Set(c.arch.PC, uint64(ra))
 	c.top().CFA = cfa
+	c.uncalled = false
 	c.frames = append(c.frames, Frame{PC: ra, SP: cfa, Module: next.module, Origin: o})
 }
 

@@ -115,6 +115,15 @@ func (r *replayed) Bounds(m *module.Module, v module.Vaddr) (start, end module.V
 	return module.Vaddr(y.Value), module.Vaddr(y.Value + y.Size), true
 }
 
+// DebugFrame implements unwind.Functions.
+func (r *replayed) DebugFrame(m *module.Module) ([]byte, error) {
+	s, _ := m.Section(".debug_frame")
+	if s.Compressed {
+		return nil, fmt.Errorf("%s is compressed", s.Name)
+	}
+	return s.Data, nil
+}
+
 // name is the function of a frame, "signal" for a trampoline, "vdso" and "?" where there is none.
 func (r *replayed) name(f *unwind.Frame) string {
 	switch {

@@ -55,11 +55,17 @@ func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
 	}
 	next := c.restore(row, cfa)
 	next.Set(c.arch.PC, uint64(ra))
+	if e := c.checkSP(&next, cfa); e != nil {
+		return e
+	}
+	if e := c.advance(cfa, &next, o); e != nil {
+		return e
+	}
 	if landsExceptions(row, c.arch) {
 		c.noteLanding(cfa)
 	}
 	c.doubtAfter(row)
-	c.advance(cfa, next, o)
+	c.top().Signal = row.Signal
 	c.next.Interrupted = row.Signal
 	c.noteLate(late)
 	c.noteReturn(ra)
@@ -116,19 +122,31 @@ func (c *cursor) checkCFA(cfa mem.Addr, row *cfi.Row) *ending {
 		}
 		return impossible(BadCFA, "CFA %#x lies outside of the stack %#x-%#x", uint64(cfa), uint64(c.lo), uint64(c.hi))
 	}
-	return c.descend(cfa, sp)
-}
-
-// descend allows the walk to leave the current stack for the one that holds cfa.
-func (c *cursor) descend(cfa, sp mem.Addr) *ending {
-	m := c.w.modules.Table().Find(cfa - 1)
-	if m == nil || m.Perm&(maps.Read|maps.Write) != maps.Read|maps.Write {
+	if !c.isStack(cfa) {
 		return impossible(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)", uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
 	}
-	if c.descents++; c.descents > maxDescents {
-		return impossible(NotAdvancing, "CFA %#x is not above SP %#x, after %d changes of stack", uint64(cfa), uint64(sp), maxDescents)
-	}
 	return nil
+}
+
+// checkSP refuses a stack pointer of the caller that a rule of its own gave, and not the CFA, if it
+// is misaligned or points to no stack.
+func (c *cursor) checkSP(next *regs.Registers, cfa mem.Addr) *ending {
+	to, ok := next.SP()
+	switch {
+	case !ok, to == cfa:
+		return nil
+	case uint64(to)%uint64(c.arch.WordSize) != 0:
+		return impossible(BadCFA, "stack pointer %#x of the caller is not aligned to %d bytes", uint64(to), c.arch.WordSize)
+	case to > c.lo && to <= c.hi, c.isStack(to):
+		return nil
+	}
+	return impossible(BadCFA, "stack pointer %#x of the caller lies in no stack", uint64(to))
+}
+
+// isStack tells whether a stack may end at a: memory below it is readable and writable.
+func (c *cursor) isStack(a mem.Addr) bool {
+	m := c.w.modules.Table().Find(a - 1)
+	return m != nil && m.Perm&(maps.Read|maps.Write) == maps.Read|maps.Write
 }
 
 // spDWARF is the DWARF number of the stack pointer; the table's numbers below 32 are DWARF's.

@@ -104,13 +104,10 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 		next.Set(slot.reg, v)
 	}
 	c.top().Signal = true
-	if newSP, _ := next.SP(); newSP <= sp {
-		if c.descents++; c.descents > maxDescents {
-			return end(NotAdvancing, "signal frame at %#x leads down to %#x, after %d changes of stack", uint64(sp), uint64(newSP), maxDescents)
-		}
+	interrupted, _ := next.SP()
+	if e := c.advance(interrupted, &next, Context); e != nil {
+		return e
 	}
-	newSP, _ := next.SP()
-	c.advance(newSP, next, Context)
 	c.next.Interrupted = true
 	c.doubt = 0
 	c.enter()
@@ -150,9 +147,9 @@ func (c *cursor) stepBadPC() *ending {
 	}
 	next.Set(c.arch.PC, uint64(ra))
 	next.Set(c.arch.SP, uint64(cfa))
-	c.advance(cfa, next, StackTop)
+	origin := StackTop
 	if c.arch.LR != regs.NoReg {
-		c.next.Origin = LinkRegister
+		origin = LinkRegister
 	}
-	return nil
+	return c.advance(cfa, &next, origin)
 }

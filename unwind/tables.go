@@ -1,11 +1,7 @@
 package unwind
 
 import (
-	"bytes"
-	"compress/zlib"
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
@@ -15,11 +11,13 @@ import (
 
 // tables are the unwind tables of one module.
 type tables struct {
-	m     *module.Module
-	cfi   *cfi.Table // .eh_frame; nil if m could not be read
-	debug *cfi.Table // .debug_frame, made on demand
-	pcln  *pclntab.Table
-	err   error // why pcln could not be read
+	m         *module.Module
+	functions Functions
+	cfi       *cfi.Table // .eh_frame; nil if m could not be read
+	debug     *cfi.Table // .debug_frame, made on demand
+	debugErr  error      // why that could not be read
+	pcln      *pclntab.Table
+	err       error // why pcln could not be read
 }
 
 // table returns the tables of m, opening them once.
@@ -27,7 +25,7 @@ func (w *Walker) table(m *module.Module) *tables {
 	if t, ok := w.tables[m]; ok {
 		return t
 	}
-	t := &tables{m: m}
+	t := &tables{m: m, functions: w.functions}
 	w.tables[m] = t
 	if m.Err != nil {
 		return t
@@ -100,7 +98,10 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 		if debugErr == nil {
 			return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
 		}
-		if !errors.Is(debugErr, cfi.ErrNoFDE) {
+		switch {
+		case t.debugErr != nil:
+			err = t.debugErr
+		case !errors.Is(debugErr, cfi.ErrNoFDE):
 			err = debugErr
 		}
 	}
@@ -114,32 +115,10 @@ func (t *tables) debugFrame() *cfi.Table {
 	}
 	arch := archOf(t.m)
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
-	if s, ok := t.m.Section(".debug_frame"); ok {
-		data := s.Data
-		if s.Compressed {
-			data, _ = inflate(s.Data, t.m.Class()) // nil if it cannot be: then there is no table
-		}
-		config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: data}
+	if t.functions != nil {
+		// Its addresses are absolute, so that it does not matter where it lies.
+		config.DebugFrame.Data, t.debugErr = t.functions.DebugFrame(t.m)
 	}
 	t.debug = cfi.New(config)
 	return t.debug
-}
-
-// maxInflated bounds what a compressed .debug_frame may become.
-const maxInflated = 256 << 20
-
-// inflate undoes SHF_COMPRESSED with ELFCOMPRESS_ZLIB (1), gABI chapter 4.
-func inflate(b []byte, class int) ([]byte, error) {
-	header := 24
-	if class == 4 {
-		header = 12
-	}
-	if len(b) < header || b[0] != 1 {
-		return nil, fmt.Errorf("inflate .debug_frame: compression %#x is not zlib", b[:min(4, len(b))])
-	}
-	z, err := zlib.NewReader(bytes.NewReader(b[header:]))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(z, maxInflated))
 }

@@ -103,5 +103,5 @@ const (
 // Options bounds a walk.
 type Options struct {
 	Mode      Mode
-	MaxFrames int // 0: no limit but the stack itself
+	MaxFrames int // 0, and whatever is larger: [MaxFrames]
 }

@@ -12,11 +12,15 @@ import (
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// Functions tells the bounds of functions, so that code without tables can be read from its
-// beginning. It is asked only for such code.
+// Functions tells what symbols and debug information say of functions. It is asked only for code
+// that no mapped table covers.
 type Functions interface {
-	// Bounds returns the function of m that holds v, [start, end), or false.
+	// Bounds returns the function of m that holds v, [start, end), or false, so that its code can
+	// be read from its beginning.
 	Bounds(m *module.Module, v module.Vaddr) (start, end module.Vaddr, ok bool)
+	// DebugFrame returns the contents of m's .debug_frame, inflated if need be; nil if it has none.
+	// They must stay readable while m is.
+	DebugFrame(m *module.Module) ([]byte, error)
 }
 
 // Walker walks the stacks of one process and keeps what it learned of each PC, so that the next
@@ -40,7 +44,7 @@ type Walker struct {
 }
 
 // NewWalker returns a Walker for the process with those modules. functions may be nil: then
-// code without tables is read without knowing where its functions begin.
+// code without tables is read without knowing where its functions begin, and no .debug_frame is read.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions, tables: map[*module.Module]*tables{},
 		sites: newSites(), paths: map[pathKey]*cfi.Row{}, budget: maxBudget, changes: modules.Changes(),
@@ -55,13 +59,13 @@ func NewWalker(modules *module.Set, functions Functions) *Walker {
 // Who walks the threads of one moment has no need of it; who walks again later has.
 func (w *Walker) Renew() { w.moment++ }
 
-// hardFrameLimit bounds a walk without a limit of its own. A stack of 8 MiB, the default of
+// MaxFrames bounds a walk that has no limit of its own. A stack of 8 MiB, the default of
 // Linux, holds at most half a million frames.
-const hardFrameLimit = 8 << 20
+const MaxFrames = 1 << 20
 
-// maxDescents bounds how often one walk may go to another stack (signal handlers on an
-// alternate stack, Go's system stack, coroutines). Between two descents addresses grow, so
-// that this also bounds the whole walk.
+// maxDescents bounds how many steps of one walk may lead to a stack pointer that is not above
+// the last one: to another stack (signal handlers on an alternate stack, Go's system stack, coroutines), or
+// out of a frame of no size (vfork, leaves that return by the link register).
 const maxDescents = 64
 
 // Walk returns the stack of t. memory is the process's, with t's stack laid over it (see
@@ -92,8 +96,8 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	c.bare = opt.Mode == FramePointersOnly
 	c.enter()
 	limit := opt.MaxFrames
-	if limit <= 0 || limit > hardFrameLimit {
-		limit = hardFrameLimit
+	if limit <= 0 || limit > MaxFrames {
+		limit = MaxFrames
 	}
 	e := endedEarly
 	// Tables and code are mapped files, which may become shorter while they are read.
@@ -325,12 +329,29 @@ func (c *cursor) executable(a mem.Addr) bool {
 	return c.w.modules.Executable(a)
 }
 
-// advance makes r the registers of the next frame, found by o, with the top frame's CFA.
-func (c *cursor) advance(cfa mem.Addr, r regs.Registers, o Origin) {
+// advance makes r the registers of the next frame, found by o, with the top frame's CFA. Each step
+// of a walk but the quick ones, which go up, comes through here, and this is why a walk ends: the stack
+// pointer grows, or one of maxDescents is used up.
+func (c *cursor) advance(cfa mem.Addr, r *regs.Registers, o Origin) *ending {
+	to, ok := r.SP()
+	if !ok {
+		return impossible(BadCFA, "stack pointer of the caller is not known")
+	}
+	if sp, _ := c.regs.SP(); to <= sp {
+		if pc, _ := r.PC(); to == sp && pc == c.top().PC {
+			return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc), uint64(to))
+		}
+		if c.descents == maxDescents {
+			return impossible(NotAdvancing, "stack pointer %#x of the caller is not above %#x, after %d changes of stack",
+				uint64(to), uint64(sp), maxDescents)
+		}
+		c.descents++
+	}
 	c.top().CFA = cfa
-	c.regs = r
+	c.regs = *r
 	c.loose, c.uncalled = false, false
 	c.next.Origin = o
+	return nil
 }
 
 // isRoot tells whether the top frame is the outermost, without going on.

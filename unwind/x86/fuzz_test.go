@@ -29,6 +29,7 @@ func FuzzCode(f *testing.F) {
 		c.Forward(pc, nil)
 		c.Pattern(pc, false)
 		c.CallBefore(pc)
+		c.CallNumber(c.Start, c.End(), pc)
 		c.JumpTarget(pc)
 		c.Slot386(pc)
 		SignalReturn(data, int(at), mode64)
