@@ -126,7 +126,7 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 	if err != nil {
 		return err
 	}
-	return a.writeOutput(o.output, func(w io.Writer) error {
+	return a.writeVerdict(o.output, func(w io.Writer) error {
 		shown, missing := 0, unnamed
 		show := func(r *check.Report, err error) error {
 			if err != nil {

@@ -114,11 +114,12 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writeOutput(to.path, func(w io.Writer) error { return to.form.write(w, v) }); err != nil {
+	path, err := a.store(&to, func(w io.Writer) error { return to.form.write(w, v) })
+	if err != nil {
 		return err
 	}
-	if o.output == "" && to.path != "-" {
-		fmt.Fprintf(a.stderr, "wrote %s\n", escape(to.path))
+	if to.stem != "" {
+		fmt.Fprintf(a.stderr, "wrote %s\n", escape(path))
 	}
 	if !whole {
 		return errPart

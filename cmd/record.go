@@ -167,7 +167,7 @@ func (r *recording) runCommand(ctx context.Context) error {
 
 // run does the recording. Its result is written before the command, if there is one, has ended.
 func (r *recording) run(ctx context.Context) error {
-	if err := checkWritable(r.to.path); err != nil {
+	if err := r.checkWritable(r.to.path); err != nil {
 		return err
 	}
 	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
@@ -367,10 +367,10 @@ func (r *recording) write(p *profile.Profile) error {
 		return err
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }
-	err = r.writeOutput(r.to.path, write)
+	path, err := r.store(&r.to, write)
 	if err == nil {
-		if r.to.path != "-" && !r.o.quiet {
-			fmt.Fprintf(r.stderr, "wrote %s\n", escape(r.to.path))
+		if path != "-" && !r.o.quiet {
+			fmt.Fprintf(r.stderr, "wrote %s\n", escape(path))
 		}
 		return nil
 	}
@@ -378,19 +378,12 @@ func (r *recording) write(p *profile.Profile) error {
 		return err
 	}
 	r.complain(err)
-	f, tempErr := os.CreateTemp("", "fpstack-*"+r.to.form.endings[0])
-	if tempErr == nil {
-		f.Close()
-		tempErr = r.replaceFile(f.Name(), write)
-	}
-	if tempErr != nil {
-		r.complain(fmt.Errorf("save recording elsewhere: %w", tempErr))
-		if f != nil {
-			os.Remove(f.Name())
-		}
+	path, err = r.createOutput(os.TempDir(), recordStem(r.o.pids, r.command), r.to.form.endings[0], write)
+	if err != nil {
+		r.complain(fmt.Errorf("save recording elsewhere: %w", err))
 		return errNothing
 	}
-	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(f.Name()))
+	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))
 	return errPart
 }
 

@@ -13,6 +13,8 @@ import (
 	"os/signal"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/outfile"
 )
 
 // Exit statuses, docs/cli.md.
@@ -37,7 +39,7 @@ func (e usageError) Error() string { return e.err.Error() }
 // app is what the subcommands share: where results and complaints go.
 type app struct {
 	stdout, stderr io.Writer
-	unfinished     unfinished
+	files          outfile.Files
 	progress       *progress // nil if none is shown
 }
 
@@ -50,8 +52,14 @@ func Execute(args []string, stdout, stderr io.Writer) int {
 	// A second signal ends the program as if it had no handler.
 	context.AfterFunc(ctx, stop)
 	root := a.root()
+	plain := &plainOutput{app: a}
+	root.SetOut(plain)
 	root.SetArgs(args)
-	return a.status(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = plain.err
+	}
+	return a.status(err)
 }
 
 // status tells err, if that was not done yet, and gives its exit status.
@@ -107,7 +115,6 @@ it is changed.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		RunE:              func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
 	}
-	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)

@@ -47,7 +47,7 @@ func (a *app) heed(first func(os.Signal)) (stop func()) {
 
 // end ends the program by signal s. The kernel lets go of everything that is stopped.
 func (a *app) end(s os.Signal) {
-	a.unfinished.remove()
+	a.files.Abandon()
 	a.progress.clear()
 	signal.Reset(s)
 	syscall.Kill(os.Getpid(), s.(syscall.Signal))

@@ -27,9 +27,6 @@ type symbolizeOptions struct {
 	verbose bool
 }
 
-// toStdout tells whether the result goes to standard output.
-func (o *symbolizeOptions) toStdout() bool { return o.output == "-" || o.output == "" }
-
 func (a *app) symbolizeCommand() *cobra.Command {
 	o := &symbolizeOptions{format: choice{"text", dumpForms}, colour: "auto"}
 	c := &cobra.Command{
@@ -65,7 +62,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.format.word == "pprof" && o.toStdout() && isScreen(a.stdout) {
+	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
 		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
 	}
 	dumps, objects := sortArguments(args)
@@ -130,7 +127,7 @@ type symbolizing struct {
 
 func (j *symbolizing) run(to io.Writer, dumps []string) error {
 	opt := report.Options{Group: !j.o.noGroup, Verbose: j.o.verbose, NoInlines: j.o.noInlines, NoLines: j.o.noLines}
-	if j.o.toStdout() {
+	if toStdout(j.o.output) {
 		opt.Style = j.o.colour.style(j.stdout)
 	}
 	w := dumpWriter(to, opt, &dumpOptions{format: j.o.format})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/top"
 )
@@ -84,6 +85,9 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	if live && !inForeground() {
 		return errBackground
 	}
+	if err := a.checkWritable("-"); err != nil {
+		return err
+	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err
@@ -145,7 +149,8 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		jobs := takeJobControl(ctx)
 		opt.Suspend, opt.SetRate = jobs.asked, r.SetRate
 		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
-		opt.Write, opt.WriteTo = a.topWrite, o.proposal()
+		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
+		opt.WriteTo = o.stem() + topEnding
 		err = top.Run(ctx, recorded{r}, opt)
 		jobs.release()
 	}
