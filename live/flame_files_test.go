@@ -3,9 +3,11 @@
 package live
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,12 +126,30 @@ func TestFlameDiff(t *testing.T) {
 	}
 	for _, file := range []string{"diff.svg", "diff.html", "diff.json", "diff.speedscope.json"} {
 		out := filepath.Join(dir, file)
-		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 {
-			t.Errorf("%s: status %d, %q", file, o.status, o.stderr)
+		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 || o.stdout != "" || o.stderr != "" {
+			t.Errorf("%s: status %d, %q, %q", file, o.status, o.stdout, o.stderr)
 		}
 	}
-	if svg := readFile(t, filepath.Join(dir, "diff.svg")); !strings.Contains(svg, "old.folded") {
-		t.Error("the picture does not say what it is compared with")
+	for _, file := range []string{"diff.svg", "diff.html"} {
+		text := readFile(t, filepath.Join(dir, file))
+		if !strings.Contains(text, "old.folded") {
+			t.Errorf("%s does not say what it is compared with", file)
+		}
+		for name, want := range map[string]string{
+			"main": `100, 100\.00 %`, "a": `20, 20\.00 %.* -40\.00 points`, "b": `40, 40\.00 %`, "c": `40, 40\.00 %.* \+40\.00 points`,
+		} {
+			if tips := regexp.MustCompile(`<title>`+name+`: `+want).FindAllString(text, -1); len(tips) != 1 {
+				t.Errorf("%s: %d tips of %s with %s", file, len(tips), name, want)
+			}
+		}
+	}
+	// Speedscope knows no differences: it gets the newer one, and its heading says so.
+	self := speedscopeSums(t, filepath.Join(dir, "diff.speedscope.json"), "none")
+	if want := map[string]float64{"a": 20, "b": 40, "c": 40}; !maps.Equal(self, want) {
+		t.Errorf("diff.speedscope.json: %v, want %v", self, want)
+	}
+	if text := readFile(t, filepath.Join(dir, "diff.speedscope.json")); !strings.Contains(text, "compared with old.folded") {
+		t.Error("diff.speedscope.json does not say what it is compared with")
 	}
 	svgFile(t, filepath.Join(dir, "diff.svg"))
 	// A file that holds a comparison is one.

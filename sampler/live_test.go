@@ -43,7 +43,7 @@ func runTests(m *testing.M) int {
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if built == "" {
-		t.Skip("no C compiler: cc is needed to build the target")
+		t.Skip("the target is not built: cc is needed")
 	}
 	cmd := exec.Command(built, args...)
 	out, err := cmd.StdoutPipe()

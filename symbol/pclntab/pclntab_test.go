@@ -148,7 +148,7 @@ func TestLinesAreThoseOfGosym(t *testing.T) {
 // Go writes the same facts as CFA rules into .debug_frame, which readelf interprets.
 func TestSPDeltaIsThatOfDebugFrame(t *testing.T) {
 	if _, err := exec.LookPath("readelf"); err != nil {
-		t.Skipf("no readelf: %v", err)
+		t.Skipf("readelf is not installed: %v", err)
 	}
 	path := build(t, false, []string{"GOOS=linux", "GOARCH=amd64"})
 	table, _ := open(t, path)
