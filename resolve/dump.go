@@ -91,6 +91,8 @@ func (n *Names) Module(m *module.Module) profile.Module { return n.module(m) }
 func (n *Names) module(m *module.Module) profile.Module {
 	out := profile.Module{Path: m.Path, BuildID: m.BuildID(), Base: m.Base()}
 	switch {
+	case m.Made():
+		return out
 	case m.Err != nil:
 		out.Err = m.Err.Error()
 		return out

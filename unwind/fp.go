@@ -36,12 +36,13 @@ func (c *cursor) stepFramePointer() *ending {
 	if !c.executable(ra) {
 		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra), uint64(fp))
 	}
-	if !c.mayReturnTo(ra) {
-		return end(NoRule, "no call stands before the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
-	}
 	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
 		return failed(ReadFault, err)
+	}
+	called := c.mayReturnTo(ra)
+	if !called && !c.leadsBack(fp, mem.Addr(saved), ra) {
+		return end(NoRule, "no call stands before the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
 	}
 	next := c.regs
 	// Only what the record holds is known of the caller: the rest was not saved here but
@@ -54,8 +55,55 @@ func (c *cursor) stepFramePointer() *ending {
 		return e
 	}
 	c.loose = recordFloats(c.arch)
+	if !called {
+		c.next.Note = uncalledNote
+	}
 	c.noteLate(c.readLate(fp + mem.Addr(rec.RA)))
 	return nil
+}
+
+// An interpreter enters its functions by a push of the return address and a jump, so that no call stands
+// before it (HotSpot's templates; what a method returns to is an entry for the next bytecode).
+
+// maxChain bounds the frame records that are looked at to prove one return address.
+const maxChain = 1 << 16
+
+// leadsBack tells whether the frame record at fp may be believed though no call stands before its return
+// address: that lies in code of no file, and the chain of records goes on, upwards in the same stack, through
+// such code to a return address in a file, behind a call. What was proved so is remembered up to there.
+func (c *cursor) leadsBack(fp, saved, ra mem.Addr) bool {
+	if recordFloats(c.arch) || !c.returnSite(ra).made {
+		return false
+	}
+	if fp < c.proved {
+		return true
+	}
+	rec, width := c.arch.Record, mem.Addr(c.arch.WordSize)
+	for range maxChain {
+		low := saved + mem.Addr(min(rec.SavedFP, rec.RA))
+		if saved <= fp || saved%width != 0 || saved-fp > maxFrameLength || low < c.lo || low+2*width > c.hi {
+			return false
+		}
+		v, err := c.word(saved + mem.Addr(rec.RA))
+		ra := c.code(v)
+		if err != nil || !c.executable(ra) {
+			return false
+		}
+		s := c.returnSite(ra)
+		switch {
+		case !s.made && s.returnable:
+			c.proved = saved
+			return true
+		case !s.made:
+			return false
+		}
+		next, err := c.word(saved + mem.Addr(rec.SavedFP))
+		if err != nil {
+			return false
+		}
+		fp, saved = saved, mem.Addr(next)
+	}
+	return false
 }
 
 // checkFP refuses a frame pointer that cannot be one.

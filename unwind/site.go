@@ -15,6 +15,7 @@ type site struct {
 	interrupted bool
 	module      *module.Module // of the address to look up
 	exec        bool           // code can run at pc
+	made        bool           // it is code of no object: the process made it
 	// held says that a file holds the code, so that it is what it was while the module is. Other
 	// code may be replaced in place; then print is the hash of its bytes.
 	held  bool
@@ -74,7 +75,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 		lookup--
 	}
 	m := c.w.modules.Find(lookup)
-	*s = site{pc: pc, interrupted: interrupted, module: m, exec: c.executable(pc)}
+	*s = site{pc: pc, interrupted: interrupted, module: m, exec: c.executable(pc), made: m == nil || m.Made()}
 	s.held = inFile(m, lookup) && inFile(m, pc) && c.w.modules.Find(pc) == m
 	if !s.held {
 		s.print = c.fingerprint(pc)
@@ -92,7 +93,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 // fillRow asks the tables.
 func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	m := s.module
-	if m == nil {
+	if s.made {
 		s.why = "code of no file"
 		return
 	}
@@ -174,6 +175,8 @@ func isEntry(m *module.Module, v module.Vaddr) bool {
 	return m.Err == nil && e != 0 && v >= e && v < e+entryStub
 }
 
+const uncalledNote = "no call before the return address"
+
 // noteReturn marks the frame to be pushed if no call stands before its return address. Such
 // frames exist (return thunks, contexts made by hand), so that tables are believed all the same.
 //
@@ -187,7 +190,7 @@ func (c *cursor) noteReturn(ra mem.Addr) {
 		c.next.Interrupted, c.uncalled = true, true
 		return
 	}
-	c.next.Note = "no call before the return address"
+	c.next.Note = uncalledNote
 }
 
 // beginsFunction tells whether a table says that a function begins at a.

@@ -235,6 +235,7 @@ type cursor struct {
 	late     bool         // the walk rests on memory that was not copied: see readLate
 	uncalled bool         // the top frame's function has not begun, and nobody called it: see noteReturn
 	bare     bool         // only frame pointers are followed
+	proved   mem.Addr     // up to where a chain of frame records was proved: see leadsBack
 	overlay  *mem.Overlay // memory if it is one, nil if not
 	window   mem.Range    // the part of overlay that hurry reads
 }
