@@ -73,7 +73,7 @@ pointers alone lead on each thread, and in which function they break; for that i
 the process as a dump does. Its status is 1 if something that --require names is not met.`,
 		Example: `  fpstack check ./server --require fp,symbols   in a CI job
   fpstack check -p 4121                         why are its stacks short?`,
-		RunE: func(c *cobra.Command, files []string) error { return a.check(c.Context(), o, files) },
+		RunE: func(c *cobra.Command, files []string) error { return a.check(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
 	f.SortFlags = false

@@ -47,7 +47,7 @@ file FILE.html in the current folder.`,
 			if err := o.check(files); err != nil {
 				return err
 			}
-			return a.flame(c.Context(), o, files)
+			return a.flame(a.endable(c.Context()), o, files)
 		},
 	}
 	f := c.Flags()

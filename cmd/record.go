@@ -59,7 +59,7 @@ a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 			if err != nil {
 				return err
 			}
-			return a.record(c.Context(), o, command)
+			return a.record(a.endable(c.Context()), o, command)
 		},
 	}
 	f := c.Flags()

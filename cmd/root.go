@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 
@@ -41,21 +40,20 @@ type app struct {
 	stdout, stderr io.Writer
 	files          outfile.Files
 	progress       *progress // nil if none is shown
+	unheed         func()    // ends what endable began
 }
 
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr}
-	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
-	defer stop()
-	// A second signal ends the program as if it had no handler.
-	context.AfterFunc(ctx, stop)
+	a := &app{stdout: stdout, stderr: stderr, unheed: func() {}}
+	defer func() { a.unheed() }()
 	root := a.root()
+	a.addCommands(root, args)
 	plain := &plainOutput{app: a}
 	root.SetOut(plain)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.Background())
 	if err == nil {
 		err = plain.err
 	}
@@ -94,7 +92,7 @@ func (a *app) complain(err error) {
 	}
 }
 
-// root is the command without a subcommand, which is dump.
+// root is the command without a subcommand, which is dump. It has no subcommands yet: see addCommands.
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
@@ -118,7 +116,6 @@ it is changed.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
-	c.AddCommand(a.dumpCommand(), a.recordCommand(), a.flameCommand(), a.topCommand(), a.checkCommand(), a.symbolizeCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand())
 	return c
 }
 

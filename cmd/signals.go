@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,6 +18,18 @@ func endSignals() []os.Signal {
 		}
 	}
 	return signals
+}
+
+// endable returns a context that ends with the first signal that is to end fpstack. A second one ends the program
+// as if it had no handler.
+//
+// Commands that would leave nothing half-made do without, and end at once: the kernel lets go of what is stopped. A
+// handler takes two changes of threads a signal, at the start and at the end, an eighth of a dump's time.
+func (a *app) endable(ctx context.Context) context.Context {
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
+	context.AfterFunc(ctx, stop)
+	a.unheed = stop
+	return ctx
 }
 
 // heed calls first with the first signal that is to end fpstack. At the second one the

@@ -40,7 +40,7 @@ frame in a module is left without a name.`,
 		Example: `  fpstack -p 4121 -f json -o dump.json            there
   fpstack symbolize dump.json ./build/server      here, with the unstripped program
   fpstack symbolize dump.json --debug-dir ./debug`,
-		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(c.Context(), o, files) },
+		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
 	f.SortFlags = false

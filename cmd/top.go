@@ -52,7 +52,7 @@ Without a terminal it writes the table as text, again and again or --once.`,
 			if err != nil {
 				return err
 			}
-			return a.top(c.Context(), o, command)
+			return a.top(a.endable(c.Context()), o, command)
 		},
 	}
 	o.register(c)
