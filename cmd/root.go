@@ -46,7 +46,7 @@ type app struct {
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr}
+	a := &app{stdout: stdout, stderr: steady(stderr)}
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	// A second signal ends the program as if it had no handler.
