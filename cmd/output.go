@@ -101,6 +101,21 @@ func (a *app) checkWritable(path string) error {
 // stdoutLost tells whether what is written to standard output is lost.
 func (a *app) stdoutLost() bool { return isOwnStdout(a.stdout) && outfile.StandardLost() }
 
+// steady gives what complaints are written to, by another number if it is the standard error of this program: Go ends
+// a program that writes to a broken pipe by the number 2 or 1, and who has lost its connection to us (ssh) has
+// not lost interest in the file that is being recorded. Nothing that is started inherits that number.
+func steady(stderr io.Writer) io.Writer {
+	f, ok := stderr.(*os.File)
+	if !ok || f.Fd() != uintptr(syscall.Stderr) {
+		return stderr
+	}
+	fd, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_DUPFD_CLOEXEC, uintptr(syscall.Stderr)+1)
+	if errno != 0 {
+		return stderr
+	}
+	return os.NewFile(fd, f.Name())
+}
+
 // isOwnStdout tells whether w is the standard output of this program.
 func isOwnStdout(w io.Writer) bool {
 	f, ok := w.(*os.File)

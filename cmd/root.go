@@ -46,7 +46,7 @@ type app struct {
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, unheed: func() {}}
+	a := &app{stdout: stdout, stderr: steady(stderr), unheed: func() {}}
 	defer func() { a.unheed() }()
 	root := a.root()
 	a.addCommands(root, args)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 )
 
 // endSignals are the signals that end what fpstack is doing: those of Ctrl-C, kill and a
@@ -32,23 +34,23 @@ func (a *app) endable(ctx context.Context) context.Context {
 	return ctx
 }
 
-// heed calls first with the first signal that is to end fpstack. At the second one the
-// program ends at once, by that signal, and leaves no file half-written behind. The
-// returned function ends this.
-func (a *app) heed(first func(os.Signal)) (stop func()) {
-	signals, done := make(chan os.Signal, 4), make(chan struct{})
-	signal.Notify(signals, endSignals()...)
+// heed calls each with every signal that is to end fpstack, and with those of more. When somebody gives up, the program
+// ends at once, by that signal, and leaves no file half-written behind. The returned function ends this.
+func (a *app) heed(each func(os.Signal), more ...os.Signal) (stop func()) {
+	signals, done := make(chan os.Signal, 16), make(chan struct{})
+	ends := endSignals()
+	signal.Notify(signals, append(more, ends...)...)
 	go func() {
-		for n := 0; ; n++ {
+		seen := repeats{}
+		for {
 			select {
 			case <-done:
 				return
 			case s := <-signals:
-				if n == 0 {
-					first(s)
-					continue
+				each(s)
+				if slices.Contains(ends, s) && seen.again(s, time.Now()) {
+					a.end(s)
 				}
-				a.end(s)
 			}
 		}
 	}()
@@ -56,6 +58,21 @@ func (a *app) heed(first func(os.Signal)) (stop func()) {
 		signal.Stop(signals)
 		close(done)
 	}
+}
+
+// repeats knows when each signal came first.
+type repeats map[os.Signal]time.Time
+
+// again tells whether who sends s at that time means it once more: one event can bring several signals. A terminal that is
+// closed sends SIGHUP by the shell and by the kernel, ten milliseconds apart, and a service manager may send SIGHUP
+// behind SIGTERM.
+func (r repeats) again(s os.Signal, now time.Time) bool {
+	const apart = time.Second
+	first, came := r[s]
+	if !came {
+		r[s] = now
+	}
+	return came && now.Sub(first) >= apart
 }
 
 // end ends the program by signal s. The kernel lets go of everything that is stopped.
