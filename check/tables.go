@@ -69,7 +69,7 @@ func (l *look) addFrames(name string) bool {
 	}
 	data, err := symbol.DebugFileOf(l.m).Contents(name)
 	l.note(err)
-	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64, Budget: l.m.Budget()}
 	s := cfi.Section{Addr: uint64(section.Addr), Data: data}
 	if config.EHFrame = s; name == ".debug_frame" {
 		config.EHFrame, config.DebugFrame = cfi.Section{}, s
@@ -127,7 +127,7 @@ func (l *look) openGo() *pclntab.Table {
 	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
 		s, ok := l.m.Section(name)
 		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	})
+	}, l.m.Budget())
 	if err != nil && !errors.Is(err, pclntab.ErrNone) {
 		l.note(err)
 	}
