@@ -166,6 +166,9 @@ func (l *look) all() {
 	l.coverage()
 	l.lines()
 	l.frames(list)
+	if err := l.m.Budget().Err(); err != nil {
+		l.note(fmt.Errorf("not all of %q was read: %w", l.m.Path, err))
+	}
 }
 
 // note keeps an error for the reader.

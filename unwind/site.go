@@ -73,6 +73,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if !interrupted {
 		lookup--
 	}
+	c.w.filled++
 	m := c.w.modules.Find(lookup)
 	*s = site{pc: pc, interrupted: interrupted, module: m, exec: c.executable(pc)}
 	s.held = inFile(m, lookup) && inFile(m, pc) && c.w.modules.Find(pc) == m

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind/cfi"
+	"github.com/fpstack/fpstack/work"
 )
 
 // tables are the unwind tables of one module.
@@ -37,7 +38,7 @@ func (w *Walker) table(m *module.Module) *tables {
 		return t
 	}
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
-		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr")}
+		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr"), Budget: m.Budget()}
 	if s, ok := m.Section(".text"); ok {
 		config.TextBase = uint64(s.Addr)
 	}
@@ -113,11 +114,11 @@ func (t *tables) debugFrame() *cfi.Table {
 		return t.debug
 	}
 	arch := archOf(t.m)
-	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64, Budget: t.m.Budget()}
 	if s, ok := t.m.Section(".debug_frame"); ok {
 		data := s.Data
 		if s.Compressed {
-			data, _ = inflate(s.Data, t.m.Class()) // nil if it cannot be: then there is no table
+			data, _ = inflate(s.Data, t.m) // nil if it cannot be: then there is no table
 		}
 		config.DebugFrame = cfi.Section{Addr: uint64(s.Addr), Data: data}
 	}
@@ -128,18 +129,27 @@ func (t *tables) debugFrame() *cfi.Table {
 // maxInflated bounds what a compressed .debug_frame may become.
 const maxInflated = 256 << 20
 
-// inflate undoes SHF_COMPRESSED with ELFCOMPRESS_ZLIB (1), gABI chapter 4.
-func inflate(b []byte, class int) ([]byte, error) {
-	header := 24
-	if class == 4 {
-		header = 12
-	}
-	if len(b) < header || b[0] != 1 {
+// inflate undoes SHF_COMPRESSED with ELFCOMPRESS_ZLIB (1), gABI chapter 4, as far as the budget of m goes.
+func inflate(b []byte, m *module.Module) ([]byte, error) {
+	header := 3 * m.Class()
+	if len(b) < header || m.Order().Uint32(b) != 1 {
 		return nil, fmt.Errorf("inflate .debug_frame: compression %#x is not zlib", b[:min(4, len(b))])
+	}
+	size := uint64(m.Order().Uint32(b[4:]))
+	if m.Class() == 8 {
+		size = m.Order().Uint64(b[8:])
+	}
+	if size > maxInflated || !m.Budget().Hold(int64(size)) {
+		return nil, fmt.Errorf("inflate .debug_frame: %w", work.ErrMemory)
 	}
 	z, err := zlib.NewReader(bytes.NewReader(b[header:]))
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(z, maxInflated))
+	out := make([]byte, size)
+	n, err := io.ReadFull(m.Budget().Reader(z, inflateCost), out)
+	return out[:n], err
 }
+
+// inflateCost is the steps of a [work.Budget] that one inflated byte takes.
+const inflateCost = 3
