@@ -147,7 +147,7 @@ func (r *recording) run(ctx context.Context) error {
 	}
 	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
 	defer finder.Close()
-	options := r.o.sampler(r.command, finder)
+	options := r.o.sampler(context.Background(), r.command, finder)
 	options.KeepOrder = r.to.form.order
 	r.rec = sampler.New(options)
 	defer r.rec.Close()

@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbolize"
+	"github.com/fpstack/fpstack/work"
 )
 
 // symbolizeOptions are the flags of symbolize.
@@ -73,11 +74,12 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 		a.progress = newProgress(a.stderr)
 		defer a.progress.clear()
 	}
+	budget := newBudget(ctx, &o.namingOptions)
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
-	files := symbolize.NewFiles(ownFile, finder)
+	files := symbolize.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
-	j := &symbolizing{app: a, o: o, files: files,
+	j := &symbolizing{app: a, o: o, files: files, budget: budget,
 		namer: symbolize.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
 		if err := files.Give(name); err != nil {
@@ -121,6 +123,7 @@ type symbolizing struct {
 	o       *symbolizeOptions
 	files   *symbolize.Files
 	namer   *symbolize.Namer
+	budget  *work.Budget
 	shown   int
 	missing bool
 }
@@ -162,7 +165,7 @@ func (j *symbolizing) file(w dumpSink, name string) error {
 		}
 		defer in.Close()
 	}
-	r := report.NewReader(bufio.NewReaderSize(in, 64<<10))
+	r := report.NewReader(bufio.NewReaderSize(j.budget.Reader(in, 0), 64<<10))
 	for n := 0; ; n++ {
 		d, err := r.Read()
 		switch {

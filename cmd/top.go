@@ -94,7 +94,7 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	}
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
-	r := sampler.New(o.sampler(command, finder))
+	r := sampler.New(o.sampler(ctx, command, finder))
 	defer r.Close()
 	pids := o.pids
 	if len(command) > 0 {
@@ -189,10 +189,11 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 }
 
 // sampler is what the flags say of the sampling, with the debug files that finder finds.
-func (o *samplingOptions) sampler(command []string, finder *debugfile.Finder) sampler.Options {
+// Reading them ends with ctx.
+func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
 	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead), Children: o.follow(command),
 		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.Mode, RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
-		Names: o.names(finder)}
+		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
 	if o.mode.word == "cpu" {
 		opt.Mode = sampler.CPU
 	}

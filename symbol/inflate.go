@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Kinds of compression, gABI chapter 4, "Section Compression".
@@ -50,7 +51,7 @@ func debugSection(file DebugFile, name string) ([]byte, error) {
 	case p == nil:
 		return s.Data, nil
 	}
-	out, err := p.inflate()
+	out, err := p.inflate(file.Budget)
 	if err != nil {
 		return nil, fmt.Errorf("inflate %s of %q: %w", p.name, file.Path, err)
 	}
@@ -90,8 +91,11 @@ func findDebug(file DebugFile, name string) (module.Section, *packed, error) {
 	return s, &packed{name, file.Order.Uint32(s.Data), size, s.Data[head:]}, nil
 }
 
-// inflate returns the p.size bytes that were compressed.
-func (p *packed) inflate() ([]byte, error) {
+// inflateCost is the steps of a [work.Budget] that one inflated byte takes.
+const inflateCost = 3
+
+// inflate returns the p.size bytes that were compressed, if b has room for them.
+func (p *packed) inflate(b *work.Budget) ([]byte, error) {
 	ratio := uint64(maxZlibRatio)
 	switch p.kind {
 	case compressZlib:
@@ -105,26 +109,42 @@ func (p *packed) inflate() ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes cannot become %d", len(p.data), p.size)
 	case p.size == 0:
 		return nil, nil
-	case p.kind == compressZstd:
-		return p.inflateZstd()
+	case !b.Hold(int64(p.size)):
+		return nil, work.ErrMemory
 	}
+	read := p.inflateZlib
+	if p.kind == compressZstd {
+		read = p.inflateZstd
+	}
+	out, err := read(b)
+	if err != nil {
+		b.Release(int64(p.size))
+	}
+	return out, err
+}
+
+func (p *packed) inflateZlib(b *work.Budget) ([]byte, error) {
 	z, err := zlib.NewReader(bytes.NewReader(p.data))
 	if err != nil {
 		return nil, err
 	}
-	return p.read(z)
+	return p.read(b.Reader(z, inflateCost))
 }
 
-func (p *packed) inflateZstd() ([]byte, error) {
+func (p *packed) inflateZstd(b *work.Budget) ([]byte, error) {
 	// A window larger than the contents has no use, but compressors round it up.
 	window := min(max(2*p.size, 1<<20), maxWindow)
+	if !b.Hold(int64(window)) {
+		return nil, work.ErrMemory
+	}
+	defer b.Release(int64(window))
 	z, err := zstd.NewReader(bytes.NewReader(p.data), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	return p.read(z)
+	return p.read(b.Reader(z, inflateCost))
 }
 
 // read returns the first p.size bytes of r.

@@ -61,7 +61,7 @@ func open(t testing.TB, path string) (*Table, *elf.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	table, err := Open(sectionsOf(f))
+	table, err := Open(sectionsOf(f), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open(func(string) (Section, bool) { return Section{}, false }); err != ErrNone {
+	if _, err := Open(func(string) (Section, bool) { return Section{}, false }, nil); err != ErrNone {
 		t.Errorf("no section: got error %v, want %v", err, ErrNone)
 	}
 }
@@ -237,7 +237,7 @@ func TestWithoutModuledata(t *testing.T) {
 			return Section{}, false
 		}
 		return find(name)
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
