@@ -118,6 +118,7 @@ func (d *dumping) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.D
 		t := &snap.Threads[i]
 		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: d.o.unwind.Mode, MaxFrames: left.limit(d.o.maxFrames)})
 		left.take(&stacks[i])
+		stacks[i].Unsettle(snap.Changed)
 	}
 	return names.Dump(snap, stacks)
 }

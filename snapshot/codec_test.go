@@ -33,6 +33,7 @@ func full() *Snapshot {
 			{Start: 0x400000, End: 0x401000, Perm: maps.Read | maps.Exec, Offset: 0x1000, Dev: 0xfe << 32, Inode: 1<<64 - 1, Path: "/x\xff", Deleted: true},
 			{Start: 1<<64 - 8192, End: 1<<64 - 4096, Perm: maps.Shared, Path: "[vsyscall]"},
 		}),
+		Changed: maps.Spans{{Start: 0x400000, End: 0x401000}, {Start: 1<<64 - 8192, End: 1<<64 - 1}},
 		Threads: []Thread{
 			{TID: 4121, Comm: "\x00\x80", State: 'S', Arch: regs.I386, Registers: &r, PACMask: 1<<63 | 1, Stack: mem.Range{Start: 0x7ffe0000, Data: []byte{1, 2, 3, 0xff}},
 				StackErr: errors.New("read 8 bytes at 0x7ffe0004: not mapped"), Syscall: &Syscall{Number: -1, Args: [6]uint64{1<<64 - 1, 2, 3, 4, 5, 6}, SP: 7, PC: 1 << 63},

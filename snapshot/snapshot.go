@@ -26,6 +26,9 @@ type Snapshot struct {
 	// Rolling says that the threads were not stopped at one instant but in batches.
 	Rolling bool
 	Maps    *maps.Table
+	// Changed is where the code was other before the stop than after it, as Maps says: which of the two
+	// the threads were in is not known.
+	Changed maps.Spans
 	Threads []Thread
 	// Memory are further ranges that were asked for, copied while the threads stood.
 	Memory []mem.Range

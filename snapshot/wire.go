@@ -27,6 +27,7 @@ type wireHead struct {
 	Late     int           `json:"late,omitempty"`
 	Problems []text        `json:"problems"`
 	HasMaps  bool          `json:"maps"`
+	Changed  []wireSpan    `json:"changed,omitempty"`
 }
 
 type wireMapping struct {
@@ -38,6 +39,11 @@ type wireMapping struct {
 	Inode   uint64   `json:"inode"`
 	Path    text     `json:"path"`
 	Deleted bool     `json:"deleted"`
+}
+
+type wireSpan struct {
+	Start mem.Addr `json:"start"`
+	End   mem.Addr `json:"end"`
 }
 
 // wireRange is followed by Size raw bytes.
@@ -84,6 +90,9 @@ func headOf(s *Snapshot) wireHead {
 		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
 	h.Host = nameOf(s.Host)
+	for _, c := range s.Changed {
+		h.Changed = append(h.Changed, wireSpan(c))
+	}
 	return h
 }
 
@@ -91,6 +100,9 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline), Exe: string(h.Exe)},
 		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
 		Exited: h.Exited, Late: h.Late, Problems: texts[string](h.Problems)}
+	for _, c := range h.Changed {
+		s.Changed = append(s.Changed, maps.Span(c))
+	}
 	var err error
 	if s.Host, err = lookup(h.Host); err != nil {
 		return nil, err

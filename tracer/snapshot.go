@@ -3,7 +3,6 @@
 package tracer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,7 +45,7 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	s, text, err := p.prepare(ctx, opt)
+	s, err := p.prepare(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -68,28 +67,27 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if err := s.nothing(); err != nil {
 		return nil, err
 	}
-	return s.result(text), nil
+	return s.result(), nil
 }
 
 // prepare reads what /proc tells before the stop, and makes all that the stop will need.
-// It returns the text of the mappings too.
-func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, []byte, error) {
+func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	text, err := p.mapsText(nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	table, err := p.parseMaps(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(table.All()) == 0 { // a program that is being replaced, or ended
-		return nil, nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
+		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
-	s := &stop{p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, clock: time.Now(), settle: settle,
+	s := &stop{p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, clock: time.Now(), settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
 	if err := s.listFacts(); err != nil {
 		s.copier.close()
-		return nil, nil, err
+		return nil, err
 	}
 	n := len(s.threads) + 64
 	s.ids = make([]int, 0, n)
@@ -97,7 +95,8 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, []byte, 
 	s.pieces, s.of = make([]piece, 0, n), make([]int, 0, n)
 	s.vector = newVector(maxVector)
 	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
-	return s, text, nil
+	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
+	return s, nil
 }
 
 // listFacts lists the threads wanted with what /proc tells of each, those that run last.
@@ -179,10 +178,10 @@ func (s *stop) nothing() error {
 }
 
 // result makes the Snapshot when all run again.
-func (s *stop) result(text []byte) *snapshot.Snapshot {
+func (s *stop) result() *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
 		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems, Late: s.late}
-	out.Maps = s.laterMaps(text)
+	out.Maps, out.Changed = s.tables()
 	w := windows{table: out.Maps, limit: openWindow, total: s.p.opt.StackTotal}
 	for i := range s.threads {
 		t := &s.threads[i]
@@ -216,32 +215,6 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 		}
 	}
 	return compat
-}
-
-// laterMaps is the table read before the stop, unless a thread stood somewhere that it does
-// not know: then mappings were made between, and they are read again.
-func (s *stop) laterMaps(text []byte) *maps.Table {
-	known := func(t *tracee) bool {
-		if t.regs.Arch == nil {
-			return true
-		}
-		pc, _ := t.regs.PC()
-		return s.table.Find(pc) != nil && t.win.top != 0
-	}
-	for i := range s.threads {
-		if known(&s.threads[i]) {
-			continue
-		}
-		again, err := s.p.mapsText(nil)
-		if err != nil || len(again) == 0 || bytes.Equal(again, text) {
-			break
-		}
-		if later, err := s.p.parseMaps(again); err == nil {
-			return later
-		}
-		break
-	}
-	return s.table
 }
 
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.

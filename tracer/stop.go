@@ -22,6 +22,7 @@ type stop struct {
 	ctx    context.Context
 	memory *memory
 	table  *maps.Table
+	first  []byte    // the text of table
 	clock  time.Time // all durations count from here
 
 	threads []tracee
@@ -41,6 +42,8 @@ type stop struct {
 	begun, end time.Duration // first request to stop, last release
 	since      time.Duration // first request of the batch under way
 	settle     time.Duration // how long the others wait for a thread that does not stop
+	text       []byte        // the mappings just before the stop; empty if they are not known
+	again      []byte        // and just behind it
 	refusal    error
 	further    []mem.Range
 	problems   []string
@@ -58,6 +61,7 @@ func (s *stop) run() {
 	defer s.dog.stop()
 	defer s.leave()
 	defer s.release(0) // on every path, also out of a panic
+	s.text = s.readMaps(s.text)
 	if s.opt.Rolling {
 		s.inBatches()
 	} else {
@@ -65,6 +69,7 @@ func (s *stop) run() {
 	}
 	s.release(0)
 	s.stragglers()
+	s.again = s.readMaps(s.again)
 }
 
 // together stops all threads at one instant: it lists again until no thread is new.

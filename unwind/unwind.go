@@ -13,6 +13,7 @@
 package unwind
 
 import (
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 )
@@ -89,6 +90,35 @@ type Stack struct {
 	// Late says that the walk rests in part on memory of a thread that had been stopped which was not copied
 	// meanwhile: frames that Note says so of may be of a later moment.
 	Late bool
+}
+
+// What Unsettle says of frames.
+const (
+	unsettledNote = "other code was mapped here shortly before or after"
+	beyondNote    = "found through code that may have been another's"
+)
+
+// Unsettle marks the frames whose code was other before the stop than after it, as changed tells, and those
+// behind them, which were found by what that code's tables say.
+func (s *Stack) Unsettle(changed maps.Spans) {
+	if len(changed) == 0 {
+		return
+	}
+	note := ""
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		here := note
+		if changed.Contain(f.LookupPC()) {
+			here, note = unsettledNote, beyondNote
+		}
+		switch {
+		case here == "":
+		case f.Note == "":
+			f.Note = here
+		default:
+			f.Note += "; " + here
+		}
+	}
 }
 
 // Mode chooses how to walk.
