@@ -72,9 +72,7 @@ func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
 	if o.sample == 0 {
 		steps *= 16
 	}
-	b := work.New(steps, work.Memory)
-	context.AfterFunc(ctx, func() { b.Stop(errInterrupted) })
-	return b
+	return keepHeap(stoppable(ctx, work.New(steps, work.Memory)))
 }
 
 func (a *app) checkCommand() *cobra.Command {

@@ -33,7 +33,7 @@ type dumping struct {
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), unseen: slices.Clone(o.tids)}
-	d.names = o.namingOptions.names(d.finder, newBudget(ctx, &o.namingOptions))
+	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -93,8 +94,12 @@ func downloadText(url string, got, all int64) string {
 	return fmt.Sprintf("fetching debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
 }
 
-// allLines are the bytes that --all-lines may inflate in one run.
-const allLines = 1 << 30
+const (
+	// allLines are the bytes that --all-lines may inflate in one run besides.
+	allLines = 640 << 20
+	// heapSlack is how much of the heap may be garbage before it is collected, bytes.
+	heapSlack = 128 << 20
+)
 
 // errInterrupted is why reading ends at a signal.
 var errInterrupted = errors.New("interrupted")
@@ -103,10 +108,22 @@ var errInterrupted = errors.New("interrupted")
 func newBudget(ctx context.Context, o *namingOptions) *work.Budget {
 	steps, memory := int64(work.Steps), int64(work.Memory)
 	if o.allLines {
-		steps, memory = 4*steps, memory+allLines
+		steps, memory = 2*steps, memory+allLines
 	}
-	b := work.New(steps, memory)
+	return stoppable(ctx, work.New(steps, memory))
+}
+
+// stoppable makes b end with ctx.
+func stoppable(ctx context.Context, b *work.Budget) *work.Budget {
 	context.AfterFunc(ctx, func() { b.Stop(errInterrupted) })
+	return b
+}
+
+// keepHeap keeps the heap near to what b counts: by itself it would grow to twice that. Recordings, which
+// hold more than files, do without.
+func keepHeap(b *work.Budget) *work.Budget {
+	_, memory := b.Left()
+	debug.SetMemoryLimit(memory + heapSlack)
 	return b
 }
 

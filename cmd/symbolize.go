@@ -74,7 +74,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 		a.progress = newProgress(a.stderr)
 		defer a.progress.clear()
 	}
-	budget := newBudget(ctx, &o.namingOptions)
+	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
 	files := symbolize.NewFiles(charged(ownFile, budget), finder)

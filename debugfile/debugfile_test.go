@@ -402,7 +402,7 @@ func TestMiniIsBounded(t *testing.T) {
 		make func(int) []byte
 		want string
 	}{
-		{"256 MB of zeros", hostile.MiniZeros, "more than 67108864 bytes"},
+		{"80 MB of zeros", hostile.MiniZeros, "more than 67108864 bytes"},
 		{"a dictionary for each byte", hostile.MiniDictionaries, work.ErrSpent.Error()},
 	} {
 		budget := work.New(work.Steps, work.Memory)

@@ -25,7 +25,6 @@ type segment struct {
 	entry      int32
 }
 
-//
 // It is nil where the symbols take more room or work than b allows.
 func newIndex(b *work.Budget, tables ...*rawTable) *index {
 	x, left := &index{}, b.Purse()

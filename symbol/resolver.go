@@ -149,14 +149,14 @@ func (r *Resolver) askTable(queries []Query, out []found) error {
 		return nil
 	}
 	symbols, err := r.table.Lookup(addrs)
-	if told := r.plt.err; told != nil {
-		err, r.plt.err = errors.Join(err, told), nil
-	}
 	for j, s := range symbols {
 		if s == nil {
 			s = r.plt.name(addrs[j])
 		}
 		out[at[j]].symbol = s
+	}
+	if r.plt.err != nil { // told once
+		err, r.plt.err = errors.Join(err, r.plt.err), nil
 	}
 	return err
 }

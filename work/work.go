@@ -163,6 +163,11 @@ func (b *Budget) Release(n int64) {
 	}
 }
 
+// Left is what may yet be taken, in steps and bytes.
+func (b *Budget) Left() (steps, bytes int64) {
+	return b.steps.Load() + b.aside.Load(), b.bytes.Load()
+}
+
 // Stopped is the reason that was given to Stop, nil if there was none.
 func (b *Budget) Stopped() error {
 	for ; b != nil; b = b.above {

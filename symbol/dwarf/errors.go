@@ -69,7 +69,13 @@ func (d *Data) problem(err error) {
 	d.problems = append(d.problems, err)
 }
 
+// problemCost is the steps that it takes to word a problem: a section may consist of them.
+const problemCost = 500
+
 func (d *Data) malformed(id sectionID, off uint64, format string, args ...any) {
+	if len(d.problems) >= maxProblems || !d.spend(problemCost) {
+		return
+	}
 	d.problem(&FormatError{Section: d.sectionName(id), Offset: off, What: fmt.Sprintf(format, args...)})
 }
 
