@@ -46,7 +46,6 @@ type Looker struct {
 	opt    LookOptions
 	mu     sync.Mutex // held by Do
 	thread *osThread
-	alarm  alarm
 	clock  time.Time // durations of a look count from here
 	inside bool      // in Do
 	armed  bool      // the alarm is set
@@ -91,7 +90,6 @@ func (l *Looker) Do(f func()) {
 	if l.thread == nil {
 		l.thread = startThread()
 		l.thread.do(wakeSoon)
-		l.alarm.make(l.thread.tid)
 	}
 	l.thread.do(func() {
 		prepareSignals()
@@ -142,14 +140,14 @@ func (l *Looker) Sleep(d time.Duration) {
 // arm lets the alarm go off from now on, for a wait that may last.
 func (l *Looker) arm() {
 	if !l.armed {
-		l.alarm.set(alarmPeriod, alarmPeriod)
+		l.thread.alarm.set(alarmPeriod, alarmPeriod)
 		l.armed = true
 	}
 }
 
 func (l *Looker) disarm() {
 	if l.armed {
-		l.alarm.set(0, 0)
+		l.thread.alarm.set(0, 0)
 		l.armed = false
 	}
 }
@@ -168,7 +166,6 @@ func (l *Looker) Close() error {
 
 func (l *Looker) endThread() {
 	if l.thread != nil {
-		l.alarm.drop()
 		l.thread.end()
 		l.thread, l.dirty = nil, false
 	}

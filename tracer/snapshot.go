@@ -54,6 +54,7 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if p.thread == nil {
 		p.thread = startThread()
 	}
+	s.alarm = &p.thread.alarm
 	p.thread.do(s.run)
 	if s.dirty {
 		p.thread.end()
