@@ -84,14 +84,19 @@ var errOutside = errors.New("stop of a thread outside of Looker.Do")
 //
 // When Dirty is true f should return soon: a thread that did not stop is let go by the end
 // of the OS thread, which Do sees to after f. The next Do starts another.
-func (l *Looker) Do(f func()) {
+//
+// It fails with a *FaultError if f panics. Everything is let go then, what was asked is given up, and the
+// Looker can be used on.
+func (l *Looker) Do(f func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		l.thread.do(wakeSoon)
+		if err := l.thread.do(wakeSoon); err != nil {
+			return err
+		}
 	}
-	l.thread.do(func() {
+	err := l.thread.do(func() {
 		prepareSignals()
 		l.inside = true
 		defer func() {
@@ -102,9 +107,10 @@ func (l *Looker) Do(f func()) {
 		}()
 		f()
 	})
-	if l.dirty {
+	if l.dirty || err != nil { // out of a panic something may be held that nobody knows of
 		l.endThread()
 	}
+	return err
 }
 
 // GiveUp leaves what was asked and not collected to the end of the OS thread, if there is any: Dirty is

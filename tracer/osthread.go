@@ -50,14 +50,12 @@ func (t *osThread) run(ready chan struct{}) {
 	}
 }
 
-// do runs f on the thread and waits for its end.
-func (t *osThread) do(f func()) {
-	done := make(chan struct{})
-	t.work <- func() {
-		defer close(done)
-		f()
-	}
-	<-done
+// do runs f on the thread and waits for its end. A panic in f is returned: what f held may still be held, until
+// the end of the thread.
+func (t *osThread) do(f func()) error {
+	done := make(chan error)
+	t.work <- func() { done <- guard(f) }
+	return <-done
 }
 
 // end ends the thread and waits until the kernel has detached all it traced, which comes

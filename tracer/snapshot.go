@@ -55,7 +55,10 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 		p.thread = startThread()
 	}
 	s.alarm = &p.thread.alarm
-	p.thread.do(s.run)
+	if err := p.thread.do(s.run); err != nil {
+		s.dirty = true
+		s.problem(err.Error())
+	}
 	if s.dirty {
 		p.thread.end()
 		p.thread = nil
