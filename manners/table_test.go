@@ -110,6 +110,11 @@ var situations = []situation{
 		s.running()
 	}},
 	{name: "SCHED_IDLE thread on busy CPUs", do: idleThread},
+	{name: "fpstack inherits signal 63 blocked", do: inherited("blocked", "63")},
+	{name: "fpstack inherits SIGURG blocked", do: inherited("blocked", "23")},
+	{name: "fpstack inherits SIGCHLD blocked", do: inherited("blocked", "17")},
+	{name: "fpstack inherits every signal blocked", do: inherited("blocked", "all")},
+	{name: "no signal can be queued", do: inherited("queue", "0")},
 	{name: "tracer dies while all are held, signals queued", do: tracerDiesHolding(0), log: nil},
 	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19", "continued"}},
 }

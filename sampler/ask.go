@@ -105,6 +105,7 @@ func (k *ticker) askEach(upto time.Duration) {
 func (k *ticker) giveBack(a *toAsk) {
 	if a.c != nil {
 		k.give(a.c)
+		a.c = nil
 	}
 }
 
@@ -122,7 +123,7 @@ func (k *ticker) ask(a *toAsk, upto time.Duration) {
 		// A stop would end some of the calls that it may sleep in by now.
 		call, asleep, err := t.watch.Asleep()
 		if err != nil || asleep {
-			k.give(a.c)
+			k.giveBack(a)
 			if err != nil {
 				k.trouble(a.p, t, err)
 			} else {
@@ -137,7 +138,7 @@ func (k *ticker) ask(a *toAsk, upto time.Duration) {
 	}
 	since := k.sys.Now() - k.now
 	if err := t.watch.Ask(a.c, a.p.program.table.Load()); err != nil {
-		k.give(a.c)
+		k.giveBack(a)
 		k.trouble(a.p, t, err)
 		return
 	}
@@ -146,7 +147,7 @@ func (k *ticker) ask(a *toAsk, upto time.Duration) {
 	if !a.sleeps {
 		out.samples = 1 // else this round is accounted for
 	}
-	k.asked = append(k.asked, out)
+	k.asked, a.c = append(k.asked, out), nil
 	if len(k.asked) > 1 { // some have stopped by now
 		k.collect(0)
 	}
@@ -190,6 +191,23 @@ func (k *ticker) drain() {
 	for len(k.asked) > 0 {
 		k.collected(k.asked[0].c, tracer.ErrDirty)
 	}
+}
+
+// abandon forgets what a round was at when a fault ended it. The looker has let all threads go.
+func (k *ticker) abandon() {
+	for i := range k.asked {
+		a := &k.asked[i]
+		a.t.pending = false
+		k.give(a.c)
+		k.lose(a.t)
+	}
+	for i := range k.toAsk {
+		k.giveBack(&k.toAsk[i])
+	}
+	clear(k.asked)
+	clear(k.toAsk)
+	clear(k.dozed)
+	k.asked, k.toAsk, k.dozed = k.asked[:0], k.toAsk[:0], k.dozed[:0]
 }
 
 // collected completes the look for which c was given.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"slices"
@@ -79,7 +80,17 @@ func (f *fake) OwnCPU() time.Duration {
 	}
 	return f.cpu(f.Now())
 }
-func (f *fake) Do(do func())         { do(); f.dirty = false }
+func (f *fake) Do(do func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+		f.dirty = false
+		f.GiveUp()
+	}()
+	do()
+	return nil
+}
 func (f *fake) Dirty() bool          { return f.dirty }
 func (f *fake) Close() error         { return nil }
 func (f *fake) LastID() (int, error) { return f.last, nil }
@@ -109,6 +120,7 @@ type view struct {
 	cpu      time.Duration
 	waited   time.Duration // for a CPU, up to the last time it got one
 	gone     bool
+	fault    bool          // to ask it to stop is a fault of the tracer
 	pause    time.Duration // how long a stop of it takes
 }
 
@@ -263,6 +275,9 @@ func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
 	v, err := w.view()
 	if err != nil {
 		return err
+	}
+	if v.fault {
+		panic("a tracer's fault")
 	}
 	f := w.p.f
 	f.mu.Lock()
