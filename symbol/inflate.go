@@ -9,8 +9,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/fpstack/fpstack/maps/module"
 )
 
@@ -28,8 +26,6 @@ const (
 	// maxZstdRatio is what Zstandard can: a block of 128 KiB of one repeated byte takes four
 	// (RFC 8878, 3.1.1.2).
 	maxZstdRatio = 128 << 10 / 4
-	// maxWindow bounds what Zstandard may keep beside the result, bytes: what zstd --ultra takes.
-	maxWindow = 128 << 20
 )
 
 // packed is a compressed section before it is inflated.
@@ -116,14 +112,10 @@ func (p *packed) inflate() ([]byte, error) {
 }
 
 func (p *packed) inflateZstd() ([]byte, error) {
-	// A window larger than the contents has no use, but compressors round it up.
-	window := min(max(2*p.size, 1<<20), maxWindow)
-	z, err := zstd.NewReader(bytes.NewReader(p.data), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	z, err := newZstdReader(p.data)
 	if err != nil {
 		return nil, err
 	}
-	defer z.Close()
 	return p.read(z)
 }
 
