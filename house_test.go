@@ -36,6 +36,7 @@ var bound = []string{"tracer", "hang/supervise", "outfile", "exact", "live", "ma
 var forTests = map[string][]string{
 	"flame":  {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"report": {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"symbol": {"github.com/klauspost/compress/zstd"}, // Go has no compressor
 	"live":   {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
 }
 

@@ -9,8 +9,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/work"
 )
@@ -29,8 +27,8 @@ const (
 	// maxZstdRatio is what Zstandard can: a block of 128 KiB of one repeated byte takes four
 	// (RFC 8878, 3.1.1.2).
 	maxZstdRatio = 128 << 10 / 4
-	// maxWindow bounds what Zstandard may keep beside the result, bytes: what zstd --ultra takes.
-	maxWindow = 128 << 20
+	// zstdWindow is what the decoder of Zstandard keeps beside the result, bytes at most: see newZstdReader.
+	zstdWindow = 8 << 20
 )
 
 // packed is a compressed section before it is inflated.
@@ -132,18 +130,14 @@ func (p *packed) inflateZlib(b *work.Budget) ([]byte, error) {
 }
 
 func (p *packed) inflateZstd(b *work.Budget) ([]byte, error) {
-	// A window larger than the contents has no use, but compressors round it up.
-	window := min(max(2*p.size, 1<<20), maxWindow)
-	if !b.Hold(int64(window)) {
+	if !b.Hold(zstdWindow) {
 		return nil, work.ErrMemory
 	}
-	defer b.Release(int64(window))
-	z, err := zstd.NewReader(bytes.NewReader(p.data), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	defer b.Release(zstdWindow)
+	z, err := newZstdReader(p.data)
 	if err != nil {
 		return nil, err
 	}
-	defer z.Close()
 	return p.read(b.Reader(z, inflateCost))
 }
 
