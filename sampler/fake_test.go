@@ -35,6 +35,7 @@ type fake struct {
 	kin       map[int][2]int
 	cpu       func(now time.Duration) time.Duration // own
 	last      int
+	births    func(now time.Duration) // makes what was born until then
 
 	pending      []*fakeAsked
 	peekTime     time.Duration // how long a copy without a stop takes
@@ -79,10 +80,15 @@ func (f *fake) OwnCPU() time.Duration {
 	}
 	return f.cpu(f.Now())
 }
-func (f *fake) Do(do func())         { do(); f.dirty = false }
-func (f *fake) Dirty() bool          { return f.dirty }
-func (f *fake) Close() error         { return nil }
-func (f *fake) LastID() (int, error) { return f.last, nil }
+func (f *fake) Do(do func()) { do(); f.dirty = false }
+func (f *fake) Dirty() bool  { return f.dirty }
+func (f *fake) Close() error { return nil }
+func (f *fake) LastID() (int, error) {
+	if f.births != nil {
+		f.births(f.Now())
+	}
+	return f.last, nil
+}
 func (f *fake) Kin(id int) (int, int, error) {
 	k, ok := f.kin[id]
 	if !ok {
@@ -122,6 +128,23 @@ type fakeProcess struct {
 	slowMaps time.Duration
 	comm     string
 	children []int
+	clock    func(now time.Duration) time.Duration // of all its threads; nil: not to be had
+	reaped   func(now time.Duration) time.Duration
+	parent   int
+}
+
+func (p *fakeProcess) Clock() (time.Duration, error) {
+	if p.clock == nil {
+		return 0, tracer.ErrNoProcess
+	}
+	return p.clock(p.f.Now()), nil
+}
+
+func (p *fakeProcess) Reaped() (time.Duration, int, error) {
+	if p.reaped == nil {
+		return 0, p.parent, nil
+	}
+	return p.reaped(p.f.Now()), p.parent, nil
 }
 
 func (f *fake) process(pid int) *fakeProcess {

@@ -103,7 +103,11 @@ func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto
 		t.own = true
 	} else {
 		k.ran += upto - t.upto
+		if t.born && !l.preempted {
+			l.stands = upto - t.upto
+		}
 	}
+	t.born = false
 	k.seen(t, l, samples, upto)
 }
 
