@@ -270,6 +270,7 @@ func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
 	a := f.pending[len(f.pending)-1]
 	f.pending = f.pending[:len(f.pending)-1]
 	f.pass(a.v.pause)
+	a.stand()
 	return nil
 }
 
@@ -280,6 +281,9 @@ type fakeAsked struct {
 	v     view
 	ready time.Duration
 }
+
+// stand fills in what it has counted when it stands.
+func (a *fakeAsked) stand() { a.c.Standing, _ = a.w.Counters() }
 
 // Ask takes what the thread does now: where it stops later is where it was asked.
 func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
@@ -316,6 +320,7 @@ func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
 	f.Pause(max(0, first.ready-now))
 	f.stood = max(f.stood, f.Now()-first.ready)
+	first.stand()
 	return first.c, nil
 }
 

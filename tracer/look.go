@@ -53,6 +53,7 @@ type Looker struct {
 	dirty  bool      // something may still be traced: the OS thread must end
 
 	asked   []asked // to be collected
+	delay   delay
 	reaper  reaper
 	windows windows
 	note    [noteBytes]byte
@@ -92,6 +93,7 @@ func (l *Looker) Do(f func()) {
 		l.thread = startThread()
 		l.thread.do(wakeSoon)
 		l.alarm.make(l.thread.tid)
+		l.thread.do(l.delay.open)
 	}
 	l.thread.do(func() {
 		prepareSignals()
@@ -169,6 +171,7 @@ func (l *Looker) Close() error {
 func (l *Looker) endThread() {
 	if l.thread != nil {
 		l.alarm.drop()
+		l.delay.close()
 		l.thread.end()
 		l.thread, l.dirty = nil, false
 	}
