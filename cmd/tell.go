@@ -72,6 +72,10 @@ func remarks(s *sampler.Stats) []string {
 	if s.Late > 0 {
 		all = append(all, fmt.Sprintf("%s of %s in part after the stop: their outer frames may be of a later moment", plural(int(s.Late), "stack was read", "stacks were read"), thousands(s.Stops+s.Peeks)))
 	}
+	if s.Unseen >= time.Millisecond {
+		all = append(all, fmt.Sprintf("%.3g s of the CPU time were taken by threads and processes that ended between two looks: so far as looks at others like them prove it stands there, else as %q",
+			s.Unseen.Seconds(), "(ended unseen)"))
+	}
 	return append(all, s.Notes...)
 }
 

@@ -136,14 +136,13 @@ func (k *ticker) ask(a *toAsk, upto time.Duration) {
 	if now, err := t.watch.Counters(); err == nil {
 		before = now
 	}
-	since := k.sys.Now() - k.now
 	if err := t.watch.Ask(a.c, a.p.program.table.Load()); err != nil {
 		k.giveBack(a)
 		k.trouble(a.p, t, err)
 		return
 	}
 	t.pending = true
-	out := asked{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: since, upto: upto}
+	out := asked{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now, upto: upto}
 	if !a.sleeps {
 		out.samples = 1 // else this round is accounted for
 	}
@@ -229,12 +228,5 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 		k.bettered(a.t, c, a.samples, a.upto)
 		return
 	}
-	now := c.Counters
-	if !c.Blocked {
-		now = a.t.base
-		if read, err := a.t.watch.Counters(); err == nil {
-			now = read
-		}
-	}
-	k.standing(a.t, c, stop{a.before, now, a.since}, a.samples, a.upto)
+	k.standing(a.t, c, stop{a.before, a.since, a.before.Switches - a.t.base.Switches, a.upto - a.t.upto}, a.samples, a.upto)
 }

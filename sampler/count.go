@@ -16,6 +16,7 @@ import (
 // track is what the counting goroutine keeps of one thread in one program, but for wantStop.
 type track struct {
 	program *program
+	estate  *estate
 	task    int32
 	tid     int
 	// wantStop asks for one stop of the thread where it sleeps, because the walk without one
@@ -26,6 +27,7 @@ type track struct {
 	running bool           // it did not sleep there
 	onCPU   bool           // nor wait for a CPU
 	cpu     cpuShare
+	claim   claim
 
 	stopped  bool           // it was stopped in its sleep once
 	stopNode profile.NodeID // what that stop gave
@@ -43,6 +45,7 @@ type look struct {
 	samples int64
 	at, end time.Duration // the wall time of those samples is [at, end)
 	cpu     time.Duration // taken since the last look
+	stands  time.Duration // what the first look at a thread that was just born stands for
 	rests   int64         // rounds in which it slept, and that is not recorded
 	kind    lookKind
 	copied  *tracer.Copy // for stopped, peeked, again
@@ -62,6 +65,7 @@ const (
 	peeked                  // it sleeps and was copied without a stop
 	again                   // it sleeps as at the last look, and was stopped for a better stack
 	unseen                  // it sleeps, and its stack was not to be had
+	left                    // CPU time of ended threads that no look saw
 	named                   // it has another name now
 	ended                   // it is followed no longer
 	closed                  // its program is: no look at that comes any more
@@ -78,11 +82,13 @@ type counter struct {
 	bounds unwind.Functions
 	tasks  []task
 	live   map[*track]struct{}
-	hash   maphash.Hash
-	walked unwind.Stack
-	free   chan<- *tracer.Copy
-	first  *program // the main program is of this one
-	main   int32    // its place, -1 unknown
+	// estates are those that have something.
+	estates map[*estate]struct{}
+	hash    maphash.Hash
+	walked  unwind.Stack
+	free    chan<- *tracer.Copy
+	first   *program // the main program is of this one
+	main    int32    // its place, -1 unknown
 	// doubtful are the sleepers to be stopped once more, from doubtDue on.
 	doubtful map[*track]struct{}
 	doubtDue time.Duration
@@ -101,7 +107,7 @@ type counts struct {
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
 	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(), ledger: newLedger(opt.KeepOrder),
-		bounds: resolve.New(nil, resolve.Options{}), live: map[*track]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
+		bounds: resolve.New(nil, resolve.Options{}), live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
 }
 
 // count takes one look into account.
@@ -129,6 +135,9 @@ func (c *counter) count(l *look) {
 	case closed:
 		t.program.close()
 		if l.target != nil {
+			c.closeEstate(t.estate)
+		}
+		if l.target != nil {
 			l.target.Close()
 		}
 	case marked:
@@ -150,9 +159,14 @@ func (c *counter) rename(t *track, name task) {
 
 // credit gives the stack before what it has got, and the thread its CPU time.
 func (c *counter) credit(t *track, l *look) {
-	if t == nil {
+	switch {
+	case t == nil:
+		return
+	case l.kind == left:
+		c.inherit(t, l.cpu)
 		return
 	}
+	t.claim.took += l.cpu
 	if l.end > l.at {
 		e := c.ledger.entry(t.stack, t.task, t.running)
 		e.samples += l.samples
@@ -189,6 +203,9 @@ func (c *counter) restack(t *track, l *look) {
 		}
 		t.running, t.onCPU = !l.copied.Blocked, !l.preempted
 		t.stack = c.stackOf(t)
+		if l.stands > 0 {
+			t.claim.stack, t.claim.stands = t.stack, l.stands
+		}
 		if l.copied.Blocked && l.copied.Thread.Syscall != nil {
 			t.stack = c.waiting(t.stack, &l.copied.Thread, l.copied.Thread.Syscall)
 		}
@@ -227,5 +244,6 @@ func (c *counter) finish(t *track) {
 	if t.cpu.pool == 0 {
 		delete(c.live, t)
 	}
+	c.claims(t)
 	t.program = nil
 }

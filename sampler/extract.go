@@ -25,6 +25,9 @@ type extract struct {
 // where the counter does.
 func (c *counter) extract(final bool) *extract {
 	c.settleCPU(final)
+	for e := range c.estates {
+		c.share(e)
+	}
 	if c.main < 0 && c.first != nil && c.first.places != nil {
 		if n, ok := c.first.first(c); ok {
 			c.main = n
@@ -144,7 +147,11 @@ func (c *counter) renew() {
 	c.book = b
 	c.generation++
 	moved := map[profile.NodeID]profile.NodeID{}
+	for e := range c.estates {
+		e.adopt(b, old, moved)
+	}
 	for t := range c.live {
+		t.claim.stack = b.adopt(old, t.claim.stack, moved)
 		t.stack = b.adopt(old, t.stack, moved)
 		t.stopNode = b.adopt(old, t.stopNode, moved)
 		if t.program != nil && t.program.known != nil {

@@ -36,6 +36,7 @@ type fake struct {
 	kin       map[int][2]int
 	cpu       func(now time.Duration) time.Duration // own
 	last      int
+	births    func(now time.Duration) // makes what was born until then
 
 	pending      []*fakeAsked
 	peekTime     time.Duration // how long a copy without a stop takes
@@ -91,9 +92,14 @@ func (f *fake) Do(do func()) (err error) {
 	do()
 	return nil
 }
-func (f *fake) Dirty() bool          { return f.dirty }
-func (f *fake) Close() error         { return nil }
-func (f *fake) LastID() (int, error) { return f.last, nil }
+func (f *fake) Dirty() bool  { return f.dirty }
+func (f *fake) Close() error { return nil }
+func (f *fake) LastID() (int, error) {
+	if f.births != nil {
+		f.births(f.Now())
+	}
+	return f.last, nil
+}
 func (f *fake) Kin(id int) (int, int, error) {
 	k, ok := f.kin[id]
 	if !ok {
@@ -134,6 +140,23 @@ type fakeProcess struct {
 	slowMaps time.Duration
 	comm     string
 	children []int
+	clock    func(now time.Duration) time.Duration // of all its threads; nil: not to be had
+	reaped   func(now time.Duration) time.Duration
+	parent   int
+}
+
+func (p *fakeProcess) Clock() (time.Duration, error) {
+	if p.clock == nil {
+		return 0, tracer.ErrNoProcess
+	}
+	return p.clock(p.f.Now()), nil
+}
+
+func (p *fakeProcess) Reaped() (time.Duration, int, error) {
+	if p.reaped == nil {
+		return 0, p.parent, nil
+	}
+	return p.reaped(p.f.Now()), p.parent, nil
 }
 
 func (f *fake) process(pid int) *fakeProcess {
@@ -259,6 +282,7 @@ func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
 	a := f.pending[len(f.pending)-1]
 	f.pending = f.pending[:len(f.pending)-1]
 	f.pass(a.v.pause)
+	a.stand()
 	return nil
 }
 
@@ -269,6 +293,9 @@ type fakeAsked struct {
 	v     view
 	ready time.Duration
 }
+
+// stand fills in what it has counted when it stands.
+func (a *fakeAsked) stand() { a.c.Standing, _ = a.w.Counters() }
 
 // Ask takes what the thread does now: where it stops later is where it was asked.
 func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
@@ -310,6 +337,7 @@ func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
 	f.Pause(max(0, first.ready-now))
 	f.stood = max(f.stood, f.Now()-first.ready)
+	first.stand()
 	return first.c, nil
 }
 

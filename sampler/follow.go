@@ -20,12 +20,19 @@ type process struct {
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
 	gone     bool
+	partial  bool    // a thread of it could not be followed
+	compare  bool    // its clock was read in this round
+	toll     toll    // beyond what was seen of its threads
+	estate   *estate // what its ended threads left: belongs to the counter
+	remains  *track  // of those
 }
 
 // thread is a thread that is followed. It belongs to the ticker.
 type thread struct {
+	of    *process
 	tid   int
-	slot  int // spreads the looks at long sleepers over the rounds
+	born  bool // during the recording, and not looked at yet
+	slot  int  // spreads the looks at long sleepers over the rounds
 	watch watch
 	track *track
 	name  string
@@ -78,7 +85,12 @@ func (k *ticker) add(pid int, born bool) error {
 	k.programs++
 	k.byPID[p.PID()] = q
 	k.processes = append(k.processes, q)
+	q.estate = &estate{}
 	k.listThreads(q, born)
+	k.open(q, born)
+	if parent := k.byPID[q.toll.parent]; parent != nil {
+		q.estate.heir = parent.estate
+	}
 	if k.opt.Children {
 		k.listChildren(q, born)
 	}
@@ -107,6 +119,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	w, err := p.target.Watch(tid)
 	if err != nil {
 		if !isGone(err) {
+			p.partial = true
 			k.notes.add("watch", "thread %d is not recorded: %v", tid, err)
 		}
 		return
@@ -130,16 +143,24 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	}
 	// What took more was not born since, but adopted.
 	if !born || now.CPU > k.now-k.begun {
-		t.base = now
+		t.base, born = now, false
 	}
 	if tid == p.target.PID() {
 		p.comm = t.name
 	}
-	t.track = &track{program: p.program, tid: tid, task: int32(len(k.tasks))}
-	k.tasks = append(k.tasks, profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: t.name})
-	k.tell(look{track: t.track, kind: named, name: k.tasks[t.track.task]})
+	t.born = born
+	t.of = p
+	t.track = k.newTrack(p, tid, t.name)
 	p.byTID[tid] = t
 	p.threads = append(p.threads, t)
+}
+
+// newTrack makes a thread known to the counter. tid is 0 for what stands for several.
+func (k *ticker) newTrack(p *process, tid int, name string) *track {
+	t := &track{program: p.program, estate: p.estate, tid: tid, task: int32(len(k.tasks))}
+	k.tasks = append(k.tasks, profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name})
+	k.tell(look{track: t, kind: named, name: k.tasks[t.task]})
+	return t
 }
 
 // isWorker tells whether a thread has no user code.
@@ -202,7 +223,7 @@ func (k *ticker) discover(now time.Duration) {
 		k.list(now)
 		return
 	}
-	for id := from + 1; id <= last; id++ {
+	for id := last; id > from; id-- { // the youngest is the likeliest to live still
 		k.meet(id)
 	}
 }
@@ -336,7 +357,8 @@ func (k *ticker) sweep() {
 			return false
 		}
 		k.endThreads(p)
-		k.tell(look{track: &track{program: p.program}, kind: closed, target: p.target})
+		k.closeToll(p)
+		k.tell(look{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
 		delete(k.byPID, p.target.PID())
 		k.ended++
 		return true

@@ -3,8 +3,6 @@ package sampler
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -57,22 +55,7 @@ func (s *live) Close() error {
 }
 
 // Kin implements opener.
-func (s *live) Kin(id int) (pid, parent int, err error) {
-	dir := "/proc/" + strconv.Itoa(id)
-	text, err := os.ReadFile(dir + "/status")
-	if err != nil {
-		return 0, 0, err
-	}
-	status, err := tracer.ParseStatus(text)
-	if err != nil {
-		return 0, 0, err
-	}
-	if text, err = os.ReadFile(dir + "/stat"); err != nil {
-		return 0, 0, err
-	}
-	stat, err := tracer.ParseStat(text)
-	return status.TGID, stat.Parent, err
-}
+func (s *live) Kin(id int) (pid, parent int, err error) { return tracer.Kin(id) }
 
 // Now implements ticking.
 func (s *live) Now() time.Duration { return time.Since(s.start) }

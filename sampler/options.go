@@ -59,12 +59,15 @@ type Stats struct {
 	Inferred uint64
 	// Lost counts looks that gave nothing: a thread that did not stop in time, or a copy that
 	// could not be walked in time. Their time counts for the thread's next sample.
-	Lost      uint64
-	Cut       uint64 // walked stacks whose outermost frame was not reached
-	Late      uint64 // walked stacks that were read in part after the stop
-	Threads   int    // followed now
-	Processes int    // followed now
-	Ended     int    // processes that ended while they were followed
+	Lost uint64
+	Cut  uint64 // walked stacks whose outermost frame was not reached
+	Late uint64 // walked stacks that were read in part after the stop
+	// Unseen is the CPU time of threads and processes that ended between two looks, within that of
+	// the profile: a look at one of them stands for others so far as chance allows to say, the rest is a frame of its own.
+	Unseen    time.Duration
+	Threads   int // followed now
+	Processes int // followed now
+	Ended     int // processes that ended while they were followed
 	// PauseP50, P90 and P99 are how long a thread stood at a stop, at the median, in 90 and in 99 of 100
 	// stops at most, within a tenth; PauseMax is the longest.
 	PauseP50, PauseP90, PauseP99, PauseMax time.Duration

@@ -274,7 +274,7 @@ func (r *Recorder) publish() {
 	k := r.ticker
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
-		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Processes: len(k.processes), Ended: k.ended,
+		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
 		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, Wanted: r.opt.Rate, Notes: k.notes.all()}
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)

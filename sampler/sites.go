@@ -101,6 +101,7 @@ func (b *book) said(parent profile.NodeID, kind siteKind, text string) profile.N
 const (
 	wordTooMany = "(too many stacks)"
 	wordBetween = "(ran between looks)"
+	wordEnded   = "(ended unseen)"
 	wordNoStack = "(no user stack)"
 	wordUnseen  = "(stack not copied)"
 )

@@ -6,8 +6,13 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// wakeTime is how long before a round begins we may have taken the CPU from a thread.
-const wakeTime = 50 * time.Microsecond
+const (
+	// wakeTime is how long before a round begins we may have taken the CPU from a thread.
+	wakeTime = 50 * time.Microsecond
+	// timerSlack is how long before its time a wait may be ended by the interrupt that wakes us.
+	// Source: PR_SET_TIMERSLACK(2const).
+	timerSlack = 50 * time.Microsecond
+)
 
 // closeRate is the rate, looks a second, above which looks are dense.
 const closeRate = 2000
@@ -31,16 +36,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		return
 	}
 	k.runners, k.runs = k.runners+1, t
-	now := c.Counters
-	if !c.Blocked {
-		now = t.base
-		if t.asked == k.now {
-			if read, err := t.watch.Counters(); err == nil {
-				now = read
-			}
-		}
-	}
-	k.standing(t, c, stop{before, now, since}, 1, upto)
+	k.standing(t, c, stop{before: before, since: since}, 1, upto)
 }
 
 // better stops a thread that sleeps since the last look, for the registers.
@@ -80,30 +76,48 @@ func (k *ticker) bettered(t *thread, c *tracer.Copy, rounds int64, upto time.Dur
 
 // stop is what is known of a stop beside what it gave.
 type stop struct {
-	before, after tracer.Counters
-	since         time.Duration // from the begin of the round until it was asked for
+	before tracer.Counters
+	since  time.Duration // from the begin of the round until it was asked for
+	wakes  uint64        // how often the thread got a CPU since its last look
+	time   time.Duration // how long ago that was
 }
 
-// preempted tells whether the thread had no CPU when the round began. If it has waited for one for a
-// shorter time than it took until it stood it is we who took it, from a thread that ran.
-func (s *stop) preempted(c *tracer.Copy) bool {
-	return s.after.Waited-s.before.Waited > s.since+c.Pause-c.Stood+wakeTime
+// idle tells whether the thread had no CPU when the round began, or would have had none without us.
+func (s *stop) idle(c *tracer.Copy) bool {
+	return s.queued(c) || c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8
+}
+
+// queued tells whether the thread waited for a CPU when the round began. One that was not put on a CPU
+// anew before it stood was on one. If it has waited for a shorter time than it took until it stood, it is we who
+// took the CPU, from a thread that ran.
+func (s *stop) queued(c *tracer.Copy) bool {
+	if c.Standing.Switches == s.before.Switches {
+		return false
+	}
+	return c.Standing.Waited-s.before.Waited > s.since+c.Pause-c.Stood-c.Unnoticed+wakeTime
 }
 
 // standing takes a stop into account that gave c and stands for so many samples until upto.
 func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
 	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
 	// that it stood because of us.
-	waited := s.after.Waited - s.before.Waited
+	waited := c.Standing.Waited - s.before.Waited
 	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
-	t.took(s.after)
+	l := look{kind: stopped, copied: c, preempted: s.idle(c)}
 	t.asleep = c.Blocked
-	l := look{kind: stopped, copied: c, preempted: s.preempted(c)}
 	if c.Blocked {
+		t.took(c.Counters)
 		t.own = true
 	} else {
+		if c.Standing.Switches > 0 { // else they were not to be had
+			t.took(c.Standing)
+		}
 		k.ran += upto - t.upto
+		if t.born && !l.preempted {
+			l.stands = upto - t.upto
+		}
 	}
+	t.born = false
 	k.seen(t, l, samples, upto)
 }
 

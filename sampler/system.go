@@ -58,6 +58,7 @@ type ticking interface {
 // target is a process that is followed.
 type target interface {
 	kinship
+	spender
 	image
 	Watch(tid int) (watch, error)
 	Close() error
@@ -68,6 +69,13 @@ type kinship interface {
 	PID() int
 	ThreadIDs() ([]int, error)
 	Children() ([]int, error)
+}
+
+// spender tells how much CPU time a process has taken, with its threads that have ended.
+type spender interface {
+	Clock() (time.Duration, error)
+	// Reaped is that of its children that have ended, and who its own parent is.
+	Reaped() (cpu time.Duration, parent int, err error)
 }
 
 // image is the program that a process runs.

@@ -35,6 +35,9 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 			for _, t := range p.threads {
 				r.ticker.flush(t)
 			}
+			if !final {
+				r.ticker.tellUnseen(p, p.toll.surely())
+			}
 		}
 		rate = r.opt.Rate
 		r.ticker.tell(look{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})

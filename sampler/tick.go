@@ -72,6 +72,7 @@ type ticker struct {
 // tally is the ticker's part of Stats.
 type tally struct {
 	ticks, late, samples, reused, stops, peeks, lost, lowered uint64
+	unseen                                                    time.Duration
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
@@ -94,6 +95,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 		k.handOver()
 	}
 	k.discover(now)
+	k.clocks()
 	k.long = 0
 	for _, p := range k.processes {
 		if !p.gone {
@@ -101,6 +103,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 		}
 	}
 	k.every = min(maxEvery, 1+k.long/easyPolls)
+	k.compared()
 	k.sweep()
 	k.askAll(upto)
 	k.upto = upto
@@ -214,6 +217,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 // unmoved is a thread that has not run since the last look.
 func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.Duration) {
 	if t.own {
+		t.of.toll.seen += max(0, now.CPU-t.base.CPU)
 		t.base.CPU, t.own = now.CPU, false // what our stop took is not the thread's
 	}
 	n := 1 + t.skipped
@@ -264,7 +268,9 @@ func (k *ticker) hand(t *thread, l look) {
 
 // took notes the CPU time since the last look.
 func (t *thread) took(now tracer.Counters) {
-	t.cpu += max(0, now.CPU-t.base.CPU)
+	took := max(0, now.CPU-t.base.CPU)
+	t.cpu += took
+	t.of.toll.seen += took
 	t.base, t.own = now, false
 }
 
@@ -359,6 +365,7 @@ func (k *ticker) begin(now time.Duration) {
 				t.base = base
 			}
 		}
+		k.open(p, false)
 	}
 }
 
@@ -366,11 +373,22 @@ func (k *ticker) begin(now time.Duration) {
 // each stands for the time until then, no more and no less.
 func (k *ticker) settle(end time.Duration) {
 	for _, p := range k.processes {
+		k.readToll(p) // before its threads
 		for _, t := range p.threads {
 			if t.watch != nil { // else it has ended
+				k.reread(t)
 				k.flushUntil(t, end)
 			}
 		}
+		k.tellUnseen(p, p.toll.now())
+	}
+}
+
+// reread finds what a thread took since the last look.
+func (k *ticker) reread(t *thread) {
+	now, err := t.watch.Counters()
+	if err == nil && !(t.own && t.base.Unmoved(now)) {
+		t.took(now)
 	}
 }
 

@@ -52,6 +52,7 @@ type Looker struct {
 	dirty  bool      // something may still be traced: the OS thread must end
 
 	asked   []asked // to be collected
+	delay   delay
 	reaper  reaper
 	windows windows
 	note    [noteBytes]byte
@@ -92,7 +93,7 @@ func (l *Looker) Do(f func()) error {
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		if err := l.thread.do(wakeSoon); err != nil {
+		if err := errors.Join(l.thread.do(wakeSoon), l.thread.do(l.delay.open)); err != nil {
 			return err
 		}
 	}
@@ -172,6 +173,7 @@ func (l *Looker) Close() error {
 
 func (l *Looker) endThread() {
 	if l.thread != nil {
+		l.delay.close()
 		l.thread.end()
 		l.thread, l.dirty = nil, false
 	}

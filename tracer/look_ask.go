@@ -159,6 +159,7 @@ func (l *Looker) waitAny(until time.Duration) unix.Errno {
 		if e := l.anyStop(unix.WNOHANG); e != 0 || l.info[pidAt] != 0 {
 			return e
 		}
+		l.delay.mark()
 		if l.now() >= min(spin, until) {
 			break
 		}

@@ -70,3 +70,34 @@ func (c *Copy) callFromRegisters() {
 	c.call.SP, _ = c.regs.SP()
 	c.call.PC, _ = c.regs.PC()
 }
+
+// TimerEnded tells whether a thread that was stopped was coming back from a wait that its own time ended:
+// nanosleep, or poll, select, epoll_wait or futex with a limit. The interrupt that wakes us ends such waits
+// too, if their slack has begun; then it is not by chance that the thread is met there. Only amd64 tells.
+//
+// Source: linux/arch/x86/entry/syscalls/syscall_64.tbl; hrtimer_interrupt in linux/kernel/time/hrtimer.c ends all
+// timers whose soft expiry has passed.
+func (c *Copy) TimerEnded() bool {
+	in, result, known := c.inCall()
+	if !known || !in || c.regs.Arch != regs.AMD64 {
+		return false
+	}
+	number, _ := c.regs.Get(c.regs.Arch.Syscall)
+	limit := func(arg int) bool {
+		v, _ := c.regs.Get(c.regs.Arch.Args[arg])
+		return v != 0
+	}
+	switch number {
+	case 35, 230: // nanosleep, clock_nanosleep
+		return result == 0
+	case 7, 271: // poll, ppoll
+		return result == 0 && limit(2)
+	case 23, 270: // select, pselect6
+		return result == 0 && limit(4)
+	case 232, 281, 441: // epoll_wait, epoll_pwait, epoll_pwait2
+		return result == 0 && limit(3)
+	case 202: // futex
+		return result == -int64(unix.ETIMEDOUT)
+	}
+	return false
+}

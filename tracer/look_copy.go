@@ -29,6 +29,13 @@ type Copy struct {
 	// for others: a thread that runs has always run since the last look.
 	Counters Counters
 
+	// Standing are the counters while it stood, as exact as they can be: it was taken from its CPU. They
+	// are zero if it was not stopped.
+	Standing Counters
+	// Unnoticed is how long it stood before we knew, at least: for so long this OS thread waited for a
+	// CPU after the stop had woken it, or between two looks whether it stands.
+	Unnoticed time.Duration
+
 	// Inferred says that it was not stopped, and that Registers, except for SP and PC, are
 	// those of the last Stop of this thread, which then stood in the same call, with the same
 	// SP and PC. Ran tells what that is worth.
@@ -57,7 +64,7 @@ const initialCopy = 64 << 10
 // begin empties c for a look at w. It makes what the look will need.
 func (c *Copy) begin(w *Watch) {
 	c.Thread = snapshot.Thread{TID: w.tid}
-	c.Pause, c.Stood, c.Counters = 0, 0, Counters{}
+	c.Pause, c.Stood, c.Counters, c.Standing, c.Unnoticed = 0, 0, Counters{}, Counters{}, 0
 	c.Blocked, c.Inferred, c.Ran, c.Stale = false, false, false, false
 	if c.buf == nil {
 		c.buf = make([]byte, initialCopy)

@@ -133,6 +133,10 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 			err = l.lost(w)
 		}
 	}()
+	c.Unnoticed = l.unnoticed()
+	if now, err := w.Counters(); err == nil {
+		c.Standing = now
+	}
 	e, err := c.registers.read(w.p.host, w.tid, &l.note)
 	if e != 0 || err != nil {
 		return w.noRegisters(e, err)
@@ -246,8 +250,8 @@ func (l *Looker) settle(w *Watch, c *Copy, sig int) {
 			w.ran = ranSurely
 		}
 	case goesOn || repaired:
-		now, err := w.Counters()
-		if err != nil {
+		now := c.Standing
+		if now.Switches == 0 { // not to be had
 			return
 		}
 		now.Switches++ // it comes to a CPU once more, to return into its wait

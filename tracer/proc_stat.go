@@ -17,6 +17,7 @@ type Stat struct {
 	Parent int
 	Flags  uint64
 	CPU    uint64 // user and system time, in ticks; 0 in a line cut before it
+	Reaped uint64 // the same of children that ended and were waited for, and of theirs
 	Start  uint64 // when it began, ticks after boot; 0 in a line cut before it
 }
 
@@ -54,6 +55,9 @@ func ParseStat(b []byte) (Stat, error) {
 		user, _ := strconv.ParseUint(f[11], 10, 64)
 		system, _ := strconv.ParseUint(f[12], 10, 64)
 		s.CPU = user + system
+		user, _ = strconv.ParseUint(f[13], 10, 64)
+		system, _ = strconv.ParseUint(f[14], 10, 64)
+		s.Reaped = user + system
 		s.Start, _ = strconv.ParseUint(f[19], 10, 64)
 	}
 	return s, nil

@@ -13,6 +13,7 @@ import (
 type Status struct {
 	Name        string // escaped by the kernel: \n and \\
 	TGID        int
+	Parent      int
 	TracerPid   int
 	UIDs, GIDs  [4]int // real, effective, saved, file system
 	CapPrm      uint64
@@ -24,7 +25,7 @@ type Status struct {
 // ParseStatus reads the text of /proc/PID/status.
 func ParseStatus(b []byte) (Status, error) {
 	none := [4]int{-1, -1, -1, -1}
-	s := Status{TGID: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1}
+	s := Status{TGID: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1}
 	for line := range strings.Lines(string(b)) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !ok {
@@ -37,6 +38,8 @@ func ParseStatus(b []byte) (Status, error) {
 			s.Name = value
 		case "Tgid":
 			s.TGID, err = strconv.Atoi(value)
+		case "PPid":
+			s.Parent, err = strconv.Atoi(value)
 		case "TracerPid":
 			s.TracerPid, err = strconv.Atoi(value)
 		case "Uid":

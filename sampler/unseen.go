@@ -1,0 +1,167 @@
+package sampler
+
+import (
+	"slices"
+	"time"
+)
+
+// What threads took after their last look, and what those took that no look met, is in no counter of a
+// thread any more, but in those of their process; what a process took that has ended is in those of the parent
+// that waited for it. So both are compared with what was seen.
+
+const (
+	// clockCost bounds what reading the clock of a process may take: a hundredth of the time, as it sums
+	// over all threads, some ten nanoseconds each.
+	clockCost = 100 * 20 * time.Nanosecond
+	// clockEvery and reapedEvery are how often the counters of a small process are read at most.
+	clockEvery  = 2 * time.Millisecond
+	reapedEvery = 50 * time.Millisecond
+	// littleLeft is what is not told of a process by itself.
+	littleLeft = 50 * time.Millisecond
+	// leastUnseen is what is not told at all: counters move at ticks of the kernel.
+	leastUnseen = 10 * time.Millisecond
+)
+
+// toll compares what one process has taken with what its threads were seen to take.
+type toll struct {
+	clock  time.Duration // when the recording of it began
+	seen   time.Duration // what looks at its threads have found since
+	unseen [16]time.Duration
+	n      int           // readings, the last ones are in unseen
+	last   time.Duration // what the clock showed last
+	due    time.Duration
+
+	reaped    time.Duration // of children, when the recording of the process began
+	known     time.Duration // what those children took that were followed to their end
+	gathered  time.Duration // reaped now
+	parent    int
+	reapedDue time.Duration
+	told      time.Duration // of both, to the counter
+}
+
+// open begins the comparison. A process that was born during the recording began at nothing.
+func (k *ticker) open(p *process, born bool) {
+	clock, err := p.target.Clock()
+	if err != nil {
+		return
+	}
+	reaped, parent, err := p.target.Reaped()
+	if err != nil {
+		return
+	}
+	p.toll.last, p.toll.gathered, p.toll.parent = clock, reaped, parent
+	if !born || clock > k.now-k.begun { // adopted
+		p.toll.clock, p.toll.reaped = clock, reaped
+	}
+}
+
+// whole tells whether all threads of p are followed, so that what was not seen has ended.
+func (k *ticker) whole(p *process) bool { return k.opt.TIDs == nil && !p.partial }
+
+// clocks reads the counters of processes that are due. The clocks are read before the threads are looked
+// at: what those do in between seems seen, never unseen.
+func (k *ticker) clocks() {
+	for _, p := range k.processes {
+		s := &p.toll
+		if k.now < s.due || !k.whole(p) {
+			continue
+		}
+		cost := clockCost * time.Duration(len(p.threads))
+		s.due = k.now + max(clockEvery, cost)
+		if clock, err := p.target.Clock(); err == nil {
+			s.last = clock
+			p.compare = true
+		}
+		if !k.opt.Children || k.now < s.reapedDue {
+			continue
+		}
+		s.reapedDue = k.now + max(reapedEvery, 10*cost)
+		k.gather(p)
+	}
+}
+
+// readToll reads all counters of p, if it is still there.
+func (k *ticker) readToll(p *process) {
+	if clock, err := p.target.Clock(); err == nil {
+		p.toll.last = clock
+		if k.opt.Children {
+			k.gather(p)
+		}
+	}
+}
+
+// gather reads what the children have taken that p has waited for.
+func (k *ticker) gather(p *process) {
+	if reaped, parent, err := p.target.Reaped(); err == nil {
+		p.toll.gathered, p.toll.parent = reaped, parent
+	}
+}
+
+// compared notes what the clocks that were read show beyond what was seen. While a thread is asked to stop,
+// what it took before is not seen yet.
+func (k *ticker) compared() {
+	for _, p := range k.processes {
+		if !p.compare {
+			continue
+		}
+		p.compare = false
+		if slices.ContainsFunc(k.asked, func(a asked) bool { return a.p == p }) {
+			continue
+		}
+		s := &p.toll
+		s.unseen[s.n%len(s.unseen)] = s.last - s.clock - s.seen
+		s.n++
+	}
+}
+
+// surely is the CPU time of threads of p and of children that has not been seen and will not be: a
+// thread that lives may yet be found to have taken the rest.
+func (s *toll) surely() time.Duration {
+	own := time.Duration(0)
+	if n := len(s.unseen); s.n >= n {
+		own = slices.Min(s.unseen[:])
+	}
+	return max(0, own) + s.children()
+}
+
+// now is what has not been seen, if all its threads were looked at after the clock was read.
+func (s *toll) now() time.Duration { return max(0, s.last-s.clock-s.seen) + s.children() }
+
+// children is what children took that were not followed to their end.
+func (s *toll) children() time.Duration { return max(0, s.gathered-s.reaped-s.known) }
+
+// tellUnseen tells the counter what is sure now.
+func (k *ticker) tellUnseen(p *process, sure time.Duration) {
+	if d := sure - p.toll.told; d > 0 && sure >= leastUnseen && k.whole(p) {
+		p.toll.told += d
+		k.counted.unseen += d
+		k.tell(look{track: k.remains(p), kind: left, cpu: d})
+	}
+}
+
+// remains is the track of all threads and children of p that ended unseen.
+func (k *ticker) remains(p *process) *track {
+	if p.remains == nil {
+		p.remains = k.newTrack(p, 0, nameEnded)
+	}
+	return p.remains
+}
+
+// closeToll closes the comparison of a process that is followed no longer, with all its threads ended, or
+// looked at for the last time. What it took is what its parent will be told by the kernel.
+func (k *ticker) closeToll(p *process) {
+	s := &p.toll
+	k.readToll(p)
+	sure := s.now()
+	parent := k.byPID[s.parent]
+	if parent == nil || !p.gone || !k.opt.Children {
+		k.tellUnseen(p, sure)
+		return
+	}
+	parent.toll.known += s.last + s.gathered
+	if rest := sure - s.told; rest < littleLeft {
+		parent.toll.known -= rest // one of many short ones: all of them together are told of the parent
+	} else {
+		k.tellUnseen(p, sure)
+	}
+}

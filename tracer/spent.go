@@ -1,0 +1,54 @@
+//go:build linux
+
+package tracer
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Clock is the CPU time that all threads of the process have taken, those too that have ended. Like the
+// counters of a thread it is up to a tick of the kernel old. It takes a microsecond, and some
+// ten nanoseconds for each thread.
+//
+// It fails with ErrNoProcess, also if the id belongs to another process by now. One that has ended and
+// was not waited for has its clock still.
+// Source: clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/include/linux/posix-timers.h.
+func (p *Process) Clock() (time.Duration, error) {
+	const sched = 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^p.pid<<3|sched), &t); err != nil {
+		return 0, fmt.Errorf("read clock of process %d: %w", p.pid, ErrNoProcess)
+	}
+	// The clock goes by the id; the directory dies with the process.
+	if err := unix.Faccessat(p.dir, "stat", unix.F_OK, 0); err != nil {
+		return 0, fmt.Errorf("read clock of process %d: %w", p.pid, ErrNoProcess)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// Reaped is the CPU time of the children that the process has waited for, and of those that these had
+// waited for, in hundredths of a second; parent is who will wait for the process itself. Children of a process that
+// ignores SIGCHLD count nowhere.
+//
+// It fails with ErrNoProcess.
+// Source: cutime and cstime in proc_pid_stat(5).
+func (p *Process) Reaped() (cpu time.Duration, parent int, err error) {
+	b, err := readAt(p.dir, "stat", nil, 4096)
+	if err != nil {
+		return 0, 0, p.gone(err)
+	}
+	st, err := ParseStat(b)
+	return time.Duration(st.Reaped) * (time.Second / ticksPerSecond), st.Parent, err
+}
+
+// Kin tells which process id belongs to, if it is a thread, and the parent of that.
+//
+// It fails if there is no such thread.
+func Kin(id int) (pid, parent int, err error) {
+	st, err := readStatus("/proc/" + strconv.Itoa(id) + "/status")
+	return st.TGID, st.Parent, err
+}
