@@ -34,6 +34,8 @@ type Walker struct {
 	sites     sites
 	paths     map[pathKey]*cfi.Row // nil value: no way
 	budget    int                  // ways that may be tried, see maxBudget
+	records   int                  // frame records that may be looked at, see maxRecords
+	chain     []mem.Addr           // those that were proved in this walk, ascending
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
@@ -47,7 +49,7 @@ type Walker struct {
 // code without tables is read without knowing where its functions begin, and no .debug_frame is read.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions, tables: map[*module.Module]*tables{},
-		sites: newSites(), paths: map[pathKey]*cfi.Row{}, budget: maxBudget, changes: modules.Changes(),
+		sites: newSites(), paths: map[pathKey]*cfi.Row{}, budget: maxBudget, records: maxRecords, changes: modules.Changes(),
 		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
 
@@ -114,6 +116,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 // begin notices what has changed since the last walk.
 func (w *Walker) begin(a *regs.Arch) {
 	w.budget = min(w.budget+refill, maxBudget)
+	w.records, w.chain = min(w.records+recordRefill, maxRecords), w.chain[:0]
 	if n := w.modules.Changes(); n != w.changes {
 		w.changes = n
 		w.mapped++
@@ -235,7 +238,6 @@ type cursor struct {
 	late     bool         // the walk rests on memory that was not copied: see readLate
 	uncalled bool         // the top frame's function has not begun, and nobody called it: see noteReturn
 	bare     bool         // only frame pointers are followed
-	proved   mem.Addr     // up to where a chain of frame records was proved: see leadsBack
 	overlay  *mem.Overlay // memory if it is one, nil if not
 	window   mem.Range    // the part of overlay that hurry reads
 }
