@@ -27,17 +27,21 @@ type room struct {
 }
 
 // vocabulary may be imported by whoever reaches it through its row.
-var vocabulary = []string{"mem", "regs", "maps"}
+var vocabulary = []string{"mem", "regs", "maps", "work"}
 
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
-var bound = []string{"tracer", "hang/supervise", "exact", "live", "manners", "scripts/bench"}
+var bound = []string{"tracer", "hang/supervise", "outfile", "exact", "live", "manners", "scripts/bench"}
 
 // forTests are modules that tests may import, by room.
 var forTests = map[string][]string{
 	"flame":  {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"report": {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"symbol": {"github.com/klauspost/compress/zstd"}, // Go has no compressor
 	"live":   {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
 }
+
+// inTests are rooms that any test may import.
+var inTests = []string{"hostile"}
 
 // listed is what this test wants of `go list -json`.
 type listed struct {
@@ -245,10 +249,21 @@ func TestImportsOfTests(t *testing.T) {
 			switch {
 			case path == "unsafe" && !inRooms(bound, from):
 				t.Errorf("tests of %s import unsafe: only %v may", from, bound)
+			case inRooms(inTests, relative(path)):
 			case isOurs(path) && !anything && !reach[relative(path)] && !mayImport(rooms, from, relative(path)):
 				t.Errorf("tests of %s import %s, which the rows of %s do not reach: move the test to exact or cmd", from, relative(path), plan)
 			case isOutside(path) && !inRooms(slices.Concat(r.outside, forTests[from]), path):
 				t.Errorf("tests of %s import %s: do without, or add it to forTests with a reason", from, path)
+			}
+		}
+	}
+}
+
+func TestOnlyTestsImportTheirRooms(t *testing.T) {
+	for _, p := range list(t, "linux", "amd64") {
+		for _, path := range p.Imports {
+			if isOurs(path) && inRooms(inTests, relative(path)) {
+				t.Errorf("%s -> %s: it is for tests alone", p.room(), relative(path))
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package check
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/fpstack/fpstack/work"
+)
 
 // maxARM64 bounds the code of one function that is followed, bytes.
 const maxARM64 = 256 << 10
@@ -24,14 +28,18 @@ type armWalk struct {
 	work     []armPath
 	indirect []armPath // behind jumps through a register, with the state of the jump
 	grows    bool
+	left     work.Purse
 	records
 }
+
+// armCost is the steps of a [work.Budget] that one instruction takes.
+const armCost = 20
 
 // arm64Records is x86.Records for arm64, whose functions store x29 and x30 and then point x29
 // there: "stp x29, x30, [sp, #-n]!; mov x29, sp".
 // Source: Procedure Call Standard for the Arm 64-bit Architecture, section 6.4.6.
-func arm64Records(code []byte, grows bool) records {
-	w := &armWalk{code: code[:min(len(code), maxARM64)&^3], grows: grows}
+func arm64Records(code []byte, grows bool, b *work.Budget) records {
+	w := &armWalk{code: code[:min(len(code), maxARM64)&^3], grows: grows, left: b.Purse()}
 	w.Whole = len(code) <= maxARM64 && len(w.code) > 0
 	w.seen = make([]bool, len(w.code)/4)
 	w.work = []armPath{{}}
@@ -49,12 +57,12 @@ func arm64Records(code []byte, grows bool) records {
 // resume goes on behind a jump through a register, where the cases of a switch stand.
 func (w *armWalk) resume() {
 	for len(w.indirect) > 0 {
-		p := w.indirect[0]
-		for p.at < len(w.code) && w.seen[p.at/4] {
+		p := &w.indirect[0] // what it has passed is not passed again
+		for p.at < len(w.code) && w.seen[p.at/4] && w.left.Spend(1) {
 			p.at += 4
 		}
-		if p.at < len(w.code) {
-			w.work = append(w.work, p)
+		if p.at < len(w.code) && !w.left.Spent() {
+			w.work = append(w.work, *p)
 			return
 		}
 		w.indirect = w.indirect[1:]
@@ -63,7 +71,7 @@ func (w *armWalk) resume() {
 
 // follow goes along one path to its end.
 func (w *armWalk) follow(p armPath) {
-	for p.at >= 0 && p.at < len(w.code) && !w.seen[p.at/4] {
+	for p.at >= 0 && p.at < len(w.code) && !w.seen[p.at/4] && w.left.Spend(armCost) {
 		w.seen[p.at/4] = true
 		i := binary.LittleEndian.Uint32(w.code[p.at:])
 		next := p.at + 4

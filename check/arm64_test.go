@@ -63,7 +63,7 @@ func TestARM64Records(t *testing.T) {
 		{"nothing", nil, false, records{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := arm64Records(tt.code, tt.grows); got != tt.want {
+			if got := arm64Records(tt.code, tt.grows, nil); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

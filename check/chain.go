@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
@@ -97,13 +98,13 @@ func Threads(snap *snapshot.Snapshot, full, bare []unwind.Stack, names Namer, of
 	return out
 }
 
-// addresses are what differs between threads alike.
-var addresses = regexp.MustCompile(`0x[0-9a-f]+|thread [0-9]+`)
+// addresses are what differs between threads alike. Compiled when first asked for: a dump never asks.
+var addresses = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`0x[0-9a-f]+|thread [0-9]+`) })
 
 // likeness is the same for threads that tell the same story.
 func likeness(t *Thread) string {
 	all := fmt.Sprintf("%q %d %q %d %+v %d", t.NotWalked, t.Frames, t.Stop, t.Reached, t.Breaks, t.MoreBreaks)
-	return addresses.ReplaceAllString(all, "")
+	return addresses().ReplaceAllString(all, "")
 }
 
 // compare follows the bare chain along the full walk.

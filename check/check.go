@@ -36,6 +36,8 @@ type Module struct {
 	Symbols []SymbolTable // by how much they know, the best first; none: nothing can be named
 	Lines   Lines
 	Frames  FramePointers
+	// Cut says why not all of it was read, nil if all was: what it has is counted too low.
+	Cut error
 	// Notes are what could not be read, and what may make a number smaller than it is.
 	Notes []string
 
@@ -166,6 +168,10 @@ func (l *look) all() {
 	l.coverage()
 	l.lines()
 	l.frames(list)
+	if err := l.m.Budget().Err(); err != nil {
+		l.out.Cut = fmt.Errorf("not all of %q was read: %w", l.m.Path, err)
+		l.note(l.out.Cut)
+	}
 }
 
 // note keeps an error for the reader.

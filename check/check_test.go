@@ -256,7 +256,7 @@ func FuzzLook(f *testing.F) {
 func FuzzARM64(f *testing.F) {
 	f.Add(words(0xa9bf7bfd, 0x910003fd, 0x94000000, 0xa8c17bfd, 0xd65f03c0), false)
 	f.Fuzz(func(t *testing.T, code []byte, grows bool) {
-		if r := arm64Records(code, grows); r.Bare > r.Calls || r.Calls > len(code)/4 {
+		if r := arm64Records(code, grows, nil); r.Bare > r.Calls || r.Calls > len(code)/4 {
 			t.Errorf("got %+v of %d bytes", r, len(code))
 		}
 	})

@@ -87,10 +87,10 @@ func (l *look) judge(f symbol.Function) verdict {
 	grows := l.golang.holds(uint64(f.Start))
 	switch archOf(l.m) {
 	case regs.AMD64, regs.I386:
-		c := x86.Code{Start: uint64(f.Start), Data: code, Mode64: l.m.Class() == 8}
+		c := x86.Code{Start: uint64(f.Start), Data: code, Mode64: l.m.Class() == 8, Budget: l.m.Budget()}
 		return judged(records(c.Records(c.Start, c.End(), grows)))
 	case regs.ARM64:
-		return judged(arm64Records(code, grows))
+		return judged(arm64Records(code, grows, l.m.Budget()))
 	}
 	return unclear
 }

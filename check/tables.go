@@ -71,7 +71,7 @@ func (l *look) addFrames(name string) bool {
 	if len(data) == 0 {
 		return false
 	}
-	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64, Budget: l.m.Budget()}
 	s := cfi.Section{Addr: addressOf(l.m, name), Data: data}
 	if config.EHFrame = s; name == ".debug_frame" {
 		config.EHFrame, config.DebugFrame = cfi.Section{}, s
@@ -129,7 +129,7 @@ func (l *look) openGo() *pclntab.Table {
 	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
 		s, ok := l.m.Section(name)
 		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	})
+	}, l.m.Budget())
 	if err != nil && !errors.Is(err, pclntab.ErrNone) {
 		l.note(err)
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // aspects is the value of --require: comma separated or repeated.
@@ -60,6 +62,17 @@ type checkOptions struct {
 	output  string
 	colour  colourMode
 	verbose bool
+
+	budget *work.Budget // of the run
+}
+
+// newBudget is what the run may take. Who asks for every function gets many times what a dump does.
+func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
+	steps := int64(work.Steps)
+	if o.sample == 0 {
+		steps *= 16
+	}
+	return keepHeap(stoppable(ctx, work.New(steps, work.Memory)))
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -73,7 +86,7 @@ pointers alone lead on each thread, and in which function they break; for that i
 the process as a dump does. Its status is 1 if something that --require names is not met.`,
 		Example: `  fpstack check ./server --require fp,symbols   in a CI job
   fpstack check -p 4121                         why are its stacks short?`,
-		RunE: func(c *cobra.Command, files []string) error { return a.check(c.Context(), o, files) },
+		RunE: func(c *cobra.Command, files []string) error { return a.check(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
 	f.SortFlags = false
@@ -126,7 +139,8 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 	if err != nil {
 		return err
 	}
-	return a.writeOutput(o.output, func(w io.Writer) error {
+	o.budget = o.newBudget(ctx)
+	return a.writeVerdict(o.output, func(w io.Writer) error {
 		shown, missing := 0, unnamed
 		show := func(r *check.Report, err error) error {
 			if err != nil {
@@ -141,9 +155,11 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			}
 			shown++
 			for _, m := range r.Modules {
-				if m.Err != nil {
-					a.complain(m.Err)
+				if err := cmp.Or(m.Err, m.Cut); err != nil {
 					missing++
+					if o.budget.Stopped() == nil { // else it is told once for all
+						a.complain(err)
+					}
 				}
 			}
 			missing += len(r.Unmet()) + len(r.Problems)
@@ -158,6 +174,10 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			if err := show(o.checkProcess(ctx, pid)); err != nil {
 				return err
 			}
+		}
+		if err := o.budget.Stopped(); err != nil {
+			a.complain(fmt.Errorf("not all was read: %w", err))
+			missing++
 		}
 		switch {
 		case shown == 0:
@@ -209,7 +229,7 @@ func (o *checkOptions) checkFile(name string) (*check.Module, error) {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs // .gnu_debuglink is relative to it
 	}
-	f, err := ownFile(name)
+	f, err := charged(ownFile, o.budget)(name)
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +256,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	}
 	set := module.NewSet(snap.Maps, opener(p), p)
 	defer set.Close()
+	set.Charge(o.budget)
 	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
 	defer finder.Close()
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}

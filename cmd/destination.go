@@ -9,12 +9,15 @@ import (
 	"strings"
 
 	"github.com/mattn/go-isatty"
+
+	"github.com/fpstack/fpstack/outfile"
 )
 
 // destination is where a profile goes, and in which form.
 type destination struct {
-	path string // "-" is standard output
+	path string // "-" is standard output; with stem, the name that is likely
 	form *form
+	stem string // of a new file in the current folder, whose name we choose; "" if the user named one
 }
 
 // destine decides from -o and -f, either of which may be "". Without -f the ending of the
@@ -31,20 +34,20 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	onScreen := isScreen(a.stdout)
 	switch {
 	case output != "" && output != "-":
-		return destination{output, f}, nil
+		return destination{path: output, form: f}, nil
 	case !onScreen && f == nil:
-		return destination{"-", formNamed(piped)}, nil
+		return destination{path: "-", form: formNamed(piped)}, nil
 	case !onScreen, f != nil && f.text:
-		return destination{"-", f}, nil
+		return destination{path: "-", form: f}, nil
 	case output == "-" && f == nil:
-		return destination{"-", formNamed("folded")}, nil
+		return destination{path: "-", form: formNamed("folded")}, nil
 	case output == "-":
 		return destination{}, usageError{fmt.Errorf("-o - -f %s: standard output is a terminal; name a file", f.name)}
 	case f == nil:
 		f = formNamed("html")
 	}
-	path, err := unusedFile(stem, f.endings[0])
-	return destination{path, f}, err
+	path, err := outfile.Propose("", stem, f.endings[0])
+	return destination{path: path, form: f, stem: stem}, err
 }
 
 // isScreen tells whether w is a terminal, of whatever ability.
@@ -53,19 +56,12 @@ func isScreen(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// unusedFile gives a name in the current folder that no file has.
-func unusedFile(stem, ending string) (string, error) {
-	const most = 10000
-	for n := 1; n < most; n++ {
-		name := stem + ending
-		if n > 1 {
-			name = stem + "-" + strconv.Itoa(n) + ending
-		}
-		if _, err := os.Lstat(name); os.IsNotExist(err) {
-			return name, nil
-		}
+// store lets write fill the destination, and returns the path of the file, "-" for standard output.
+func (a *app) store(to *destination, write func(io.Writer) error) (path string, err error) {
+	if to.stem != "" {
+		return a.createOutput(".", to.stem, to.form.endings[0], write)
 	}
-	return "", fmt.Errorf("create output: %d files are named %s-N%s; give -o", most, stem, ending)
+	return to.path, a.writeOutput(to.path, write)
 }
 
 // recordStem names a recording of these processes or this command.

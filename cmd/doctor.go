@@ -55,7 +55,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 	if len(pids) == 0 {
 		pids = ids{0}
 	}
-	return a.writeOutput(o.output, func(w io.Writer) error {
+	return a.writeVerdict(o.output, func(w io.Writer) error {
 		refused := unnamed > 0
 		for i, pid := range pids {
 			e := examine(pid)
@@ -82,7 +82,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 
 // style is that of standard output, none of a file.
 func (o *doctorOptions) style(stdout io.Writer) report.Style {
-	if o.output != "-" && o.output != "" {
+	if !toStdout(o.output) {
 		return nil
 	}
 	return o.colour.style(stdout)

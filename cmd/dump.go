@@ -34,8 +34,11 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.format.word == "pprof" && o.toStdout() && isScreen(a.stdout) {
+	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
 		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
+	}
+	if !toStdout(o.output) || o.debuginfod {
+		ctx = a.endable(ctx) // a file or the cache would keep what is half written
 	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
@@ -73,7 +76,7 @@ func hasThread(d *profile.Dump, tid int) bool {
 func (a *app) reportOptions(o *dumpOptions) report.Options {
 	opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, SkipFrames: o.skipFrames,
 		NoInlines: o.noInlines, NoLines: o.noLines}
-	if o.toStdout() {
+	if toStdout(o.output) {
 		opt.Style = o.colour.style(a.stdout)
 	}
 	return opt

@@ -33,7 +33,7 @@ type dumping struct {
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), unseen: slices.Clone(o.tids)}
-	d.names = o.namingOptions.names(d.finder)
+	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
 }
@@ -108,6 +108,7 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 func (d *dumping) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.Dump {
 	set := module.NewSet(snap.Maps, d.objects.Opener(opener(p)), p)
 	defer set.Close()
+	set.Charge(d.names.Budget)
 	names := resolve.New(set, d.names)
 	walker := unwind.NewWalker(set, names)
 	stacks := make([]unwind.Stack, len(snap.Threads))

@@ -22,6 +22,7 @@ type flameOptions struct {
 	format   string
 	diff     string
 	absolute bool
+	columns  int
 	quiet    bool
 }
 
@@ -46,7 +47,7 @@ file FILE.html in the current folder.`,
 			if err := o.check(files); err != nil {
 				return err
 			}
-			return a.flame(c.Context(), o, files)
+			return a.flame(a.endable(c.Context()), o, files)
 		},
 	}
 	f := c.Flags()
@@ -55,6 +56,7 @@ file FILE.html in the current folder.`,
 	f.StringVarP(&o.format, "format", "f", "", formNames()+" (default: from the ending of -o)")
 	f.StringVar(&o.diff, "diff", "", "compare with this older profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
+	f.IntVar(&o.columns, "columns", 0, "folded text read: numbers that end a line, 2 for a difference (default: 2 if every line has two)")
 	o.viewOptions.register(c)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "errors alone")
 	return c
@@ -76,6 +78,8 @@ func (o *flameOptions) check(files []string) error {
 		return usageError{fmt.Errorf("no profile named: give FILE, or - for standard input")}
 	case stdin > 1:
 		return usageError{fmt.Errorf("standard input (-) can be read once")}
+	case o.columns < 0 || o.columns > 2:
+		return usageError{fmt.Errorf("--columns %d: want 1 or 2", o.columns)}
 	case o.absolute && o.diff == "":
 		return usageError{fmt.Errorf("--absolute without --diff")}
 	case o.format != "" && formNamed(o.format) == nil:
@@ -91,14 +95,14 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 		return err
 	}
 	defer a.heed(a.end)()
-	newer, whole, err := a.readProfiles(files)
+	newer, whole, err := a.readProfiles(o, files)
 	if err != nil {
 		return err
 	}
 	var older *profile.Profile
 	if o.diff != "" {
 		oldWhole := false
-		if older, oldWhole, err = a.readProfiles([]string{o.diff}); err != nil {
+		if older, oldWhole, err = a.readProfiles(o, []string{o.diff}); err != nil {
 			return err
 		}
 		whole = whole && oldWhole
@@ -110,11 +114,12 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writeOutput(to.path, func(w io.Writer) error { return to.form.write(w, v) }); err != nil {
+	path, err := a.store(&to, func(w io.Writer) error { return to.form.write(w, v) })
+	if err != nil {
 		return err
 	}
-	if o.output == "" && to.path != "-" {
-		fmt.Fprintf(a.stderr, "wrote %s\n", escape(to.path))
+	if to.stem != "" {
+		fmt.Fprintf(a.stderr, "wrote %s\n", escape(path))
 	}
 	if !whole {
 		return errPart
@@ -131,18 +136,24 @@ func (a *app) warner(quiet bool) func(string) {
 	}
 }
 
-// readProfiles adds files up. Lines that were not understood are told, and whole is false.
-func (a *app) readProfiles(files []string) (sum *profile.Profile, whole bool, err error) {
+// readProfiles adds files up. Lines that were not understood are told, and whole is false; what was taken for a
+// difference without being asked for is told too.
+func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profile, whole bool, err error) {
 	whole = true
 	var all []*profile.Profile
 	for _, file := range files {
-		p, skipped, err := readProfile(file)
+		p, report, err := readProfile(file, flame.FoldedReadOptions{Columns: o.columns})
 		if err != nil {
 			return nil, false, err
 		}
-		if skipped != nil {
-			a.complain(fmt.Errorf("profile %s: %w", fileLabel(file), skipped))
+		if report.Skipped > 0 {
+			a.complain(fmt.Errorf("profile %s: %d of %d lines not understood, the first is line %d: %q", fileLabel(file),
+				report.Skipped, report.Skipped+report.Lines, report.Number, report.First))
 			whole = false
+		}
+		if report.Columns == 2 && o.columns != 2 {
+			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends in two numbers: taken as a difference, the older value first; "+
+				"--columns 1 takes the first for a part of the name", fileLabel(file)))
 		}
 		all = append(all, p)
 	}
@@ -193,22 +204,19 @@ func flameStem(file string) string {
 	return plainName(name)
 }
 
-// readProfile reads one file. skipped says what of it was not understood.
-func readProfile(file string) (p *profile.Profile, skipped, err error) {
+// readProfile reads one file.
+func readProfile(file string, opt flame.FoldedReadOptions) (*profile.Profile, flame.FoldedReport, error) {
 	in := os.Stdin
 	if file != "-" {
+		var err error
 		if in, err = os.Open(file); err != nil {
-			return nil, nil, fmt.Errorf("read profile: %w", err)
+			return nil, flame.FoldedReport{}, fmt.Errorf("read profile: %w", err)
 		}
 		defer in.Close()
 	}
-	p, report, err := flame.ReadReport(in)
+	p, report, err := flame.ReadReport(in, opt)
 	if err != nil {
-		return nil, nil, fmt.Errorf("profile %s: %w", fileLabel(file), err)
+		return nil, report, fmt.Errorf("profile %s: %w", fileLabel(file), err)
 	}
-	if report.Skipped > 0 {
-		skipped = fmt.Errorf("%d of %d lines not understood, the first is line %d: %q",
-			report.Skipped, report.Skipped+report.Lines, report.Number, report.First)
-	}
-	return p, skipped, nil
+	return p, report, nil
 }

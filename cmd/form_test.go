@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -54,16 +55,21 @@ func TestDestine(t *testing.T) {
 	}
 }
 
-func TestUnusedFile(t *testing.T) {
+// TestStoreChoosesUnusedNames: a name that we choose gets a number if it is taken, and whoever took it is left alone.
+func TestStoreChoosesUnusedNames(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, want := range []string{"fpstack-7.html", "fpstack-7-2.html", "fpstack-7-3.html"} {
-		got, err := unusedFile(recordStem(ids{7, 8}, nil), ".html")
-		if err != nil || got != want {
-			t.Errorf("got %q, %v; want %q", got, err, want)
+	if err := os.Symlink("elsewhere", "fpstack-7-2.html"); err != nil {
+		t.Fatal(err)
+	}
+	to := destination{path: "fpstack-7.html", form: formNamed("html"), stem: recordStem(ids{7, 8}, nil)}
+	for _, want := range []string{"fpstack-7.html", "fpstack-7-3.html", "fpstack-7-4.html"} {
+		got, err := (&app{}).store(&to, func(w io.Writer) error { _, err := io.WriteString(w, want); return err })
+		if b, _ := os.ReadFile(want); err != nil || got != want || string(b) != want {
+			t.Errorf("got %q, %v with %q; want %q", got, err, b, want)
 		}
-		if err := os.WriteFile(got, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if _, err := os.Lstat("elsewhere"); err == nil {
+		t.Error("a link was followed")
 	}
 	if got, want := recordStem(nil, []string{"/usr/bin/my prog;$x\n", "-v"}), "fpstack-my_prog__x_"; got != want {
 		t.Errorf("name of a command: got %q, want %q", got, want)
@@ -84,7 +90,7 @@ func TestCheckWritable(t *testing.T) {
 		{"device", "/dev/null", true}, {"a folder", dir, false}, {"folder that is not there", filepath.Join(dir, "no", "new"), false},
 		{"file below a file", filepath.Join(old, "new"), false},
 	} {
-		if err := checkWritable(tt.path); (err == nil) != tt.ok {
+		if err := (&app{}).checkWritable(tt.path); (err == nil) != tt.ok {
 			t.Errorf("%s: got %v, want ok %v", tt.name, err, tt.ok)
 		}
 	}

@@ -33,7 +33,7 @@ func (a *app) manCommand() *cobra.Command {
 			if err != nil { // of a command that cobra makes, as help
 				return usageError{fmt.Errorf("no manual page of %q", strings.Join(args, " "))}
 			}
-			_, err = io.WriteString(a.stdout, strings.Replace(string(page), versionHere, "fpstack "+version(), 1))
+			_, err = io.WriteString(c.OutOrStdout(), strings.Replace(string(page), versionHere, "fpstack "+version(), 1))
 			return err
 		},
 	}

@@ -30,7 +30,7 @@ func TestManPages(t *testing.T) {
 	}
 	a := &app{stdout: io.Discard, stderr: io.Discard}
 	root := a.root()
-	root.InitDefaultCompletionCmd()
+	a.addRest(root)
 	root.DisableAutoGenTag = true
 	seen := 0
 	walkCommands(root, func(c *cobra.Command) {

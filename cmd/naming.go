@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/fpstack/fpstack/source"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/work"
 )
 
 // debugDirs are where distributions put separate debug files.
@@ -92,9 +94,53 @@ func downloadText(url string, got, all int64) string {
 	return fmt.Sprintf("fetching debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
 }
 
-// names is what the flags say of naming, with the files of finder.
-func (o *namingOptions) names(finder *debugfile.Finder) resolve.Options {
-	return resolve.Options{NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines,
+const (
+	// allLines are the bytes that --all-lines may inflate in one run besides.
+	allLines = 640 << 20
+	// heapSlack is how much of the heap may be garbage before it is collected, bytes.
+	heapSlack = 128 << 20
+)
+
+// errInterrupted is why reading ends at a signal.
+var errInterrupted = errors.New("interrupted")
+
+// newBudget is what one run may take to read files that it does not trust. It ends with ctx.
+func newBudget(ctx context.Context, o *namingOptions) *work.Budget {
+	steps, memory := int64(work.Steps), int64(work.Memory)
+	if o.allLines {
+		steps, memory = 2*steps, memory+allLines
+	}
+	return stoppable(ctx, work.New(steps, memory))
+}
+
+// stoppable makes b end with ctx.
+func stoppable(ctx context.Context, b *work.Budget) *work.Budget {
+	context.AfterFunc(ctx, func() { b.Stop(errInterrupted) })
+	return b
+}
+
+// keepHeap keeps the heap near to what b counts: by itself it would grow to twice that. Recordings, which
+// hold more than files, do without.
+func keepHeap(b *work.Budget) *work.Budget {
+	_, memory := b.Left()
+	debug.SetMemoryLimit(memory + heapSlack)
+	return b
+}
+
+// charged opens files as open does, each within half of what b has left.
+func charged(open debugfile.Open, b *work.Budget) debugfile.Open {
+	return func(path string) (*module.File, error) {
+		f, err := open(path)
+		if err == nil {
+			f.Budget = b.Share()
+		}
+		return f, err
+	}
+}
+
+// names is what the flags say of naming, with the files of finder, within b.
+func (o *namingOptions) names(finder *debugfile.Finder, b *work.Budget) resolve.Options {
+	return resolve.Options{Budget: b, NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines,
 		Files: symbol.NewFiles(finder, o.allLines)}
 }
 

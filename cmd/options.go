@@ -133,6 +133,3 @@ func (o *dumpOptions) check() error {
 	}
 	return o.namingOptions.check()
 }
-
-// toStdout tells whether the result goes to standard output.
-func (o *dumpOptions) toStdout() bool { return o.output == "-" || o.output == "" }

@@ -6,155 +6,121 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"sync"
 	"syscall"
+
+	"github.com/fpstack/fpstack/outfile"
 )
 
-// writeOutput lets write fill the file at path, whole or not at all: a temporary file beside
-// it takes its place when all is written. The path "" or "-" is stdout. A device or a pipe is
-// written to as it is.
+// plainOutput is standard output for texts about fpstack itself, which are written without asking what became of them.
+// It keeps the first error.
+type plainOutput struct {
+	app *app
+	err error
+}
+
+func (p *plainOutput) Write(b []byte) (int, error) {
+	if p.err == nil && p.app.stdoutLost() {
+		p.err = errClosed
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.app.stdout.Write(b)
+	if err != nil {
+		p.err = fmt.Errorf("write standard output: %w", err)
+	}
+	return n, p.err
+}
+
+// errClosed says that nobody can read what is written to standard output.
+var errClosed = errors.New("write standard output: it is closed")
+
+// writeOutput lets write fill the file at path, whole or not at all. The path "" or "-" is standard
+// output. What write writes and then calls a part (errPart) is kept.
 func (a *app) writeOutput(path string, write func(io.Writer) error) error {
-	if path == "" || path == "-" {
-		w := bufio.NewWriterSize(a.stdout, 64<<10)
+	if toStdout(path) && a.stdoutLost() {
+		return errClosed
+	}
+	return a.writeVerdict(path, write)
+}
+
+// writeVerdict is writeOutput for a command whose status is an answer by itself: who closes its standard output
+// does not want to read more.
+func (a *app) writeVerdict(path string, write func(io.Writer) error) error {
+	if toStdout(path) {
+		return a.writeStdout(write)
+	}
+	return keepPart(write, func(write func(io.Writer) error) error { return a.files.Write(path, write) })
+}
+
+func (a *app) writeStdout(write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(a.stdout, 64<<10)
+	err := write(w)
+	if flushErr := w.Flush(); flushErr != nil {
+		return fmt.Errorf("write standard output: %w", flushErr)
+	}
+	return err
+}
+
+// createOutput lets write fill a new file of a name that nobody asked for, in folder dir, and returns its path.
+func (a *app) createOutput(dir, stem, ending string, write func(io.Writer) error) (path string, err error) {
+	err = keepPart(write, func(write func(io.Writer) error) (err error) {
+		path, err = a.files.Create(dir, stem, ending, write)
+		return err
+	})
+	return path, err
+}
+
+// keepPart runs store, for which a part is a success, and tells errPart behind it.
+func keepPart(write func(io.Writer) error, store func(func(io.Writer) error) error) error {
+	var part error
+	err := store(func(w io.Writer) error {
 		err := write(w)
-		if flushErr := w.Flush(); flushErr != nil {
-			return fmt.Errorf("write standard output: %w", flushErr)
+		if err == errPart {
+			part, err = err, nil
 		}
 		return err
-	}
-	if isSpecial(path) {
-		return writeSpecial(path, write)
-	}
-	return a.replaceFile(path, write)
-}
-
-// isSpecial tells whether path is there and neither a file nor a folder: putting a file into
-// its place would break /dev/null for everyone.
-func isSpecial(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-func writeSpecial(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("open output: %w", err)
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 64<<10)
-	writeErr := write(w)
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	return writeErr
-}
-
-func (a *app) replaceFile(path string, write func(io.Writer) error) (err error) {
-	path = behindLink(path)
-	f, err := createBeside(path)
+	})
 	if err != nil {
 		return err
 	}
-	a.unfinished.set(f.Name())
-	defer func() {
-		f.Close()
-		if err != nil && err != errPart {
-			a.unfinished.remove()
-		}
-		a.unfinished.set("")
-	}()
-	w := bufio.NewWriterSize(f, 64<<10)
-	writeErr := write(w)
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	if writeErr != nil && writeErr != errPart {
-		return writeErr
-	}
-	if err := settle(f); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	return writeErr
-}
-
-// createBeside creates a temporary file in the folder of path.
-func createBeside(path string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		// The cause alone: the temporary file's name says nothing to anyone.
-		var at *os.PathError
-		if errors.As(err, &at) {
-			err = at.Err
-		}
-		return nil, fmt.Errorf("create output %q: %w", path, err)
-	}
-	return f, nil
-}
-
-// settle brings f to the disk, so that what does not fit is known before the old file is
-// gone, and closes it.
-func settle(f *os.File) error {
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // EINVAL: the file system has no such thing
-		return err
-	}
-	return f.Close()
-}
-
-// behindLink gives the file that path leads to, so that a link stays one.
-func behindLink(path string) string {
-	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return real
-		}
-	}
-	return path
+	return part
 }
 
 // checkWritable tells now what would keep [app.writeOutput] from writing path later.
-func checkWritable(path string) error {
-	if path == "" || path == "-" || isSpecial(path) {
-		return nil
+func (a *app) checkWritable(path string) error {
+	if !toStdout(path) {
+		return a.files.Check(path)
 	}
-	path = behindLink(path)
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("create output %q: %w", path, syscall.EISDIR)
+	if a.stdoutLost() {
+		return errClosed
 	}
-	f, err := createBeside(path)
-	if err != nil {
-		return err
-	}
-	f.Close()
-	return os.Remove(f.Name())
+	return nil
 }
 
-// unfinished is the temporary file that is being written, known to who ends the program
-// meanwhile. Any goroutine may call its methods.
-type unfinished struct {
-	mu   sync.Mutex
-	path string // "" if there is none
-}
+// stdoutLost tells whether what is written to standard output is lost.
+func (a *app) stdoutLost() bool { return isOwnStdout(a.stdout) && outfile.StandardLost() }
 
-func (u *unfinished) set(path string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.path = path
-}
-
-// remove removes the file.
-func (u *unfinished) remove() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.path != "" {
-		os.Remove(u.path)
+// steady gives what complaints are written to, by another number if it is the standard error of this program: Go ends
+// a program that writes to a broken pipe by the number 2 or 1, and who has lost its connection to us (ssh) has
+// not lost interest in the file that is being recorded. Nothing that is started inherits that number.
+func steady(stderr io.Writer) io.Writer {
+	f, ok := stderr.(*os.File)
+	if !ok || f.Fd() != uintptr(syscall.Stderr) {
+		return stderr
 	}
+	fd, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_DUPFD_CLOEXEC, uintptr(syscall.Stderr)+1)
+	if errno != 0 {
+		return stderr
+	}
+	return os.NewFile(fd, f.Name())
 }
+
+// isOwnStdout tells whether w is the standard output of this program.
+func isOwnStdout(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && f.Fd() == uintptr(syscall.Stdout)
+}
+
+// toStdout tells whether path stands for standard output.
+func toStdout(path string) bool { return path == "" || path == "-" }

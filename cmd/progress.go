@@ -8,7 +8,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -17,11 +16,15 @@ import (
 // its methods.
 type progress struct {
 	mu      sync.Mutex
-	bar     *progressbar.ProgressBar
+	out     io.Writer
 	width   func() int  // of the terminal, in cells
 	visible func() bool // whether the terminal is ours now
-	shown   bool
+	turn    int         // how often it was drawn: the spinner turns by it
+	cells   int         // that it takes on the screen, 0 if it is not there
 }
+
+// spinner shows that the line still lives.
+var spinner = [...]string{"|", "/", "-", `\`}
 
 // newProgress returns a line on out, nil if nobody looks at out.
 func newProgress(out io.Writer) *progress {
@@ -40,11 +43,7 @@ func newProgress(out io.Writer) *progress {
 
 // drawProgress returns a line on out, whatever that is.
 func drawProgress(out io.Writer, width func() int, visible func() bool) *progress {
-	bar := progressbar.NewOptions64(-1, progressbar.OptionSetWriter(out),
-		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine that draws by itself
-		progressbar.OptionSpinnerCustom([]string{"|", "/", "-", `\`}))
-	return &progress{bar: bar, width: width, visible: visible}
+	return &progress{out: out, width: width, visible: visible}
 }
 
 // update shows text.
@@ -58,8 +57,16 @@ func (p *progress) update(text string) {
 		return
 	}
 	const besides = 4 // cells for the spinner and the blanks
-	p.shown = true
-	p.bar.Describe(cut(text, p.width()-besides))
+	line := spinner[p.turn%len(spinner)] + " " + cut(text, p.width()-besides)
+	p.turn++
+	p.draw(line)
+}
+
+// draw puts line where the last one stood. A terminal that takes nothing has lost it, and that harms nothing.
+func (p *progress) draw(line string) {
+	cells := utf8.RuneCountInString(line)
+	io.WriteString(p.out, "\r"+line+strings.Repeat(" ", max(0, p.cells-cells))+"\r")
+	p.cells = cells
 }
 
 // clear takes the line away. It may come back by update.
@@ -69,10 +76,10 @@ func (p *progress) clear() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shown && p.visible() {
-		p.bar.Clear()
+	if p.cells > 0 && p.visible() {
+		p.draw("")
 	}
-	p.shown = false
+	p.cells = 0
 }
 
 // cut shortens text to at most n characters, with a mark where it was cut.

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
-	"github.com/fpstack/fpstack/tracer"
 )
 
 // recordOptions are the flags of record.
@@ -43,7 +41,7 @@ their time went. Nothing stays attached between two looks; a thread that did not
 since the last one is not stopped again.
 
 It ends when -d has passed, when all processes have ended, or at Ctrl-C, which writes
-the result too; a second Ctrl-C gives up at once. A command behind -- runs with fpstack's
+the result too; a second Ctrl-C, a second later, gives up. A command behind -- runs with fpstack's
 own files, environment and process group; when the recording ends before it does, fpstack
 waits for it, and passes its exit status on.
 
@@ -59,7 +57,7 @@ a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 			if err != nil {
 				return err
 			}
-			return a.record(c.Context(), o, command)
+			return a.record(a.endable(c.Context()), o, command)
 		},
 	}
 	f := c.Flags()
@@ -105,6 +103,8 @@ type recording struct {
 	// tooShort says that the command had ended before it could be looked at.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
+	// unfollowed says why the recording has ended before the command, nil if it has not or was to.
+	unfollowed error
 }
 
 // recordGC is how much garbage a recording keeps, in percent of what it needs: that grows with
@@ -133,62 +133,29 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 		}
 	}()
 	if command == nil {
+		defer r.heed(func(os.Signal) {})() // ctx ends by the first one
 		return r.run(ctx)
 	}
+	defer r.heed(r.owed.pass, passedOn()...)()
 	return r.runCommand(ctx)
-}
-
-// runCommand gives the status of a command that ran, whatever became of its recording.
-func (r *recording) runCommand(ctx context.Context) error {
-	err := r.run(ctx)
-	var start *startError
-	switch {
-	case errors.As(err, &start):
-		r.complain(err)
-		return statusError(start.status)
-	case err != nil && err != errPart && err != errNothing:
-		r.complain(err)
-	}
-	if r.child == nil {
-		return statusError(statusOurs)
-	}
-	<-r.child.ended
-	if r.child.err != nil {
-		r.complain(r.child.err)
-	}
-	if err != nil {
-		return statusError(statusOurs)
-	}
-	if r.child.status != 0 {
-		return statusError(r.child.status)
-	}
-	return nil
 }
 
 // run does the recording. Its result is written before the command, if there is one, has ended.
 func (r *recording) run(ctx context.Context) error {
-	if err := checkWritable(r.to.path); err != nil {
+	if err := r.checkWritable(r.to.path); err != nil {
 		return err
 	}
 	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
 	defer finder.Close()
-	options := r.o.sampler(r.command, finder)
+	options := r.o.sampler(context.Background(), r.command, finder)
 	options.KeepOrder = r.to.form.order
 	r.rec = sampler.New(options)
 	defer r.rec.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if !r.o.quiet && r.command == nil {
 		r.progress = newProgress(r.stderr)
 		defer r.progress.clear()
 	}
 	r.release = suspendable(r.rec, r.progress.clear)
-	defer r.heed(func(s os.Signal) {
-		cancel()
-		if s == syscall.SIGTERM {
-			r.owed.pass(s)
-		}
-	})()
 	if ctx.Err() != nil { // a signal came before anything began
 		return errNothing
 	}
@@ -233,51 +200,11 @@ func (r *recording) begin() error {
 	return nil
 }
 
-// follow adds the command to what is recorded. One that has ended already is no failure.
-func (r *recording) follow() error {
-	err := r.rec.Add(r.child.process.Pid)
-	var zombie *tracer.ZombieError
-	if errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie) {
-		r.tooShort = true
-		return nil
-	}
-	return err
-}
-
 func (r *recording) until() string {
 	if r.o.duration > 0 {
 		return r.o.duration.String() + " have passed"
 	}
 	return "the end or Ctrl-C"
-}
-
-// owed passes a signal on to the command that only we got: a terminal sends Ctrl-C and its end
-// to the whole process group, kill sends SIGTERM to one process. One that comes before the
-// command is known is kept for it. Any goroutine may call its methods.
-type owed struct {
-	mu     sync.Mutex
-	child  *child
-	signal os.Signal // not passed on yet
-}
-
-func (o *owed) pass(s os.Signal) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.child == nil {
-		o.signal = s
-		return
-	}
-	o.child.process.Signal(s)
-}
-
-// settle says that the command runs.
-func (o *owed) settle(c *child) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.child = c
-	if o.signal != nil {
-		c.process.Signal(o.signal)
-	}
 }
 
 // sample looks until ctx ends, the duration has passed, or nothing is left to look at, and
@@ -306,6 +233,9 @@ func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 		r.show(ctx)
 	}()
 	err := r.rec.Run(ctx)
+	if ctx.Err() == nil && r.child != nil {
+		err = r.lostCommand(err)
+	}
 	cancel()
 	<-shown
 	if err != nil && !errors.Is(err, sampler.ErrNothing) { // they have all ended by now
@@ -367,10 +297,10 @@ func (r *recording) write(p *profile.Profile) error {
 		return err
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }
-	err = r.writeOutput(r.to.path, write)
+	path, err := r.store(&r.to, write)
 	if err == nil {
-		if r.to.path != "-" && !r.o.quiet {
-			fmt.Fprintf(r.stderr, "wrote %s\n", escape(r.to.path))
+		if path != "-" && !r.o.quiet {
+			fmt.Fprintf(r.stderr, "wrote %s\n", escape(path))
 		}
 		return nil
 	}
@@ -378,19 +308,12 @@ func (r *recording) write(p *profile.Profile) error {
 		return err
 	}
 	r.complain(err)
-	f, tempErr := os.CreateTemp("", "fpstack-*"+r.to.form.endings[0])
-	if tempErr == nil {
-		f.Close()
-		tempErr = r.replaceFile(f.Name(), write)
-	}
-	if tempErr != nil {
-		r.complain(fmt.Errorf("save recording elsewhere: %w", tempErr))
-		if f != nil {
-			os.Remove(f.Name())
-		}
+	path, err = r.createOutput(os.TempDir(), recordStem(r.o.pids, r.command), r.to.form.endings[0], write)
+	if err != nil {
+		r.complain(fmt.Errorf("save recording elsewhere: %w", err))
 		return errNothing
 	}
-	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(f.Name()))
+	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))
 	return errPart
 }
 

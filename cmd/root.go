@@ -10,9 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/outfile"
 )
 
 // Exit statuses, docs/cli.md.
@@ -37,21 +38,26 @@ func (e usageError) Error() string { return e.err.Error() }
 // app is what the subcommands share: where results and complaints go.
 type app struct {
 	stdout, stderr io.Writer
-	unfinished     unfinished
+	files          outfile.Files
 	progress       *progress // nil if none is shown
+	unheed         func()    // ends what endable began
 }
 
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr}
-	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
-	defer stop()
-	// A second signal ends the program as if it had no handler.
-	context.AfterFunc(ctx, stop)
+	a := &app{stdout: stdout, stderr: steady(stderr), unheed: func() {}}
+	defer func() { a.unheed() }()
 	root := a.root()
+	a.addCommands(root, args)
+	plain := &plainOutput{app: a}
+	root.SetOut(plain)
 	root.SetArgs(args)
-	return a.status(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		err = plain.err
+	}
+	return a.status(err)
 }
 
 // status tells err, if that was not done yet, and gives its exit status.
@@ -86,7 +92,7 @@ func (a *app) complain(err error) {
 	}
 }
 
-// root is the command without a subcommand, which is dump.
+// root is the command without a subcommand, which is dump. It has no subcommands yet: see addCommands.
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
@@ -107,11 +113,9 @@ it is changed.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		RunE:              func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
 	}
-	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
-	c.AddCommand(a.dumpCommand(), a.recordCommand(), a.flameCommand(), a.topCommand(), a.checkCommand(), a.symbolizeCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand())
 	return c
 }
 

@@ -1,9 +1,12 @@
 package cmd
 
 import (
+	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 )
 
 // endSignals are the signals that end what fpstack is doing: those of Ctrl-C, kill and a
@@ -19,23 +22,35 @@ func endSignals() []os.Signal {
 	return signals
 }
 
-// heed calls first with the first signal that is to end fpstack. At the second one the
-// program ends at once, by that signal, and leaves no file half-written behind. The
-// returned function ends this.
-func (a *app) heed(first func(os.Signal)) (stop func()) {
-	signals, done := make(chan os.Signal, 4), make(chan struct{})
-	signal.Notify(signals, endSignals()...)
+// endable returns a context that ends with the first signal that is to end fpstack. A second one ends the program
+// as if it had no handler.
+//
+// Commands that would leave nothing half-made do without, and end at once: the kernel lets go of what is stopped. A
+// handler takes two changes of threads a signal, at the start and at the end, an eighth of a dump's time.
+func (a *app) endable(ctx context.Context) context.Context {
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
+	context.AfterFunc(ctx, stop)
+	a.unheed = stop
+	return ctx
+}
+
+// heed calls each with every signal that is to end fpstack, and with those of more. When somebody gives up, the program
+// ends at once, by that signal, and leaves no file half-written behind. The returned function ends this.
+func (a *app) heed(each func(os.Signal), more ...os.Signal) (stop func()) {
+	signals, done := make(chan os.Signal, 16), make(chan struct{})
+	ends := endSignals()
+	signal.Notify(signals, append(more, ends...)...)
 	go func() {
-		for n := 0; ; n++ {
+		seen := repeats{}
+		for {
 			select {
 			case <-done:
 				return
 			case s := <-signals:
-				if n == 0 {
-					first(s)
-					continue
+				each(s)
+				if slices.Contains(ends, s) && seen.again(s, time.Now()) {
+					a.end(s)
 				}
-				a.end(s)
 			}
 		}
 	}()
@@ -45,9 +60,24 @@ func (a *app) heed(first func(os.Signal)) (stop func()) {
 	}
 }
 
+// repeats knows when each signal came first.
+type repeats map[os.Signal]time.Time
+
+// again tells whether who sends s at that time means it once more: one event can bring several signals. A terminal that is
+// closed sends SIGHUP by the shell and by the kernel, ten milliseconds apart, and a service manager may send SIGHUP
+// behind SIGTERM.
+func (r repeats) again(s os.Signal, now time.Time) bool {
+	const apart = time.Second
+	first, came := r[s]
+	if !came {
+		r[s] = now
+	}
+	return came && now.Sub(first) >= apart
+}
+
 // end ends the program by signal s. The kernel lets go of everything that is stopped.
 func (a *app) end(s os.Signal) {
-	a.unfinished.remove()
+	a.files.Abandon()
 	a.progress.clear()
 	signal.Reset(s)
 	syscall.Kill(os.Getpid(), s.(syscall.Signal))

@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbolize"
+	"github.com/fpstack/fpstack/work"
 )
 
 // symbolizeOptions are the flags of symbolize.
@@ -26,9 +27,6 @@ type symbolizeOptions struct {
 	colour  colourMode
 	verbose bool
 }
-
-// toStdout tells whether the result goes to standard output.
-func (o *symbolizeOptions) toStdout() bool { return o.output == "-" || o.output == "" }
 
 func (a *app) symbolizeCommand() *cobra.Command {
 	o := &symbolizeOptions{format: choice{"text", dumpForms}, colour: "auto"}
@@ -43,7 +41,7 @@ frame in a module is left without a name.`,
 		Example: `  fpstack -p 4121 -f json -o dump.json            there
   fpstack symbolize dump.json ./build/server      here, with the unstripped program
   fpstack symbolize dump.json --debug-dir ./debug`,
-		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(c.Context(), o, files) },
+		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
 	f.SortFlags = false
@@ -65,7 +63,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.format.word == "pprof" && o.toStdout() && isScreen(a.stdout) {
+	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
 		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
 	}
 	dumps, objects := sortArguments(args)
@@ -76,11 +74,12 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 		a.progress = newProgress(a.stderr)
 		defer a.progress.clear()
 	}
+	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
-	files := symbolize.NewFiles(ownFile, finder)
+	files := symbolize.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
-	j := &symbolizing{app: a, o: o, files: files,
+	j := &symbolizing{app: a, o: o, files: files, budget: budget,
 		namer: symbolize.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
 		if err := files.Give(name); err != nil {
@@ -124,13 +123,14 @@ type symbolizing struct {
 	o       *symbolizeOptions
 	files   *symbolize.Files
 	namer   *symbolize.Namer
+	budget  *work.Budget
 	shown   int
 	missing bool
 }
 
 func (j *symbolizing) run(to io.Writer, dumps []string) error {
 	opt := report.Options{Group: !j.o.noGroup, Verbose: j.o.verbose, NoInlines: j.o.noInlines, NoLines: j.o.noLines}
-	if j.o.toStdout() {
+	if toStdout(j.o.output) {
 		opt.Style = j.o.colour.style(j.stdout)
 	}
 	w := dumpWriter(to, opt, &dumpOptions{format: j.o.format})
@@ -165,7 +165,7 @@ func (j *symbolizing) file(w dumpSink, name string) error {
 		}
 		defer in.Close()
 	}
-	r := report.NewReader(bufio.NewReaderSize(in, 64<<10))
+	r := report.NewReader(bufio.NewReaderSize(j.budget.Reader(in, 0), 64<<10))
 	for n := 0; ; n++ {
 		d, err := r.Read()
 		switch {

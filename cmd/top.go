@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/top"
 )
@@ -51,7 +52,7 @@ Without a terminal it writes the table as text, again and again or --once.`,
 			if err != nil {
 				return err
 			}
-			return a.top(c.Context(), o, command)
+			return a.top(a.endable(c.Context()), o, command)
 		},
 	}
 	o.register(c)
@@ -84,13 +85,16 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	if live && !inForeground() {
 		return errBackground
 	}
+	if err := a.checkWritable("-"); err != nil {
+		return err
+	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err
 	}
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
-	r := sampler.New(o.sampler(command, finder))
+	r := sampler.New(o.sampler(ctx, command, finder))
 	defer r.Close()
 	pids := o.pids
 	if len(command) > 0 {
@@ -145,7 +149,8 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		jobs := takeJobControl(ctx)
 		opt.Suspend, opt.SetRate = jobs.asked, r.SetRate
 		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
-		opt.Write, opt.WriteTo = a.topWrite, o.proposal()
+		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
+		opt.WriteTo = o.stem() + topEnding
 		err = top.Run(ctx, recorded{r}, opt)
 		jobs.release()
 	}
@@ -184,10 +189,11 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 }
 
 // sampler is what the flags say of the sampling, with the debug files that finder finds.
-func (o *samplingOptions) sampler(command []string, finder *debugfile.Finder) sampler.Options {
+// Reading them ends with ctx.
+func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
 	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead), Children: o.follow(command),
 		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.Mode, RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
-		Names: o.names(finder)}
+		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
 	if o.mode.word == "cpu" {
 		opt.Mode = sampler.CPU
 	}

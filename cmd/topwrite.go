@@ -13,25 +13,32 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// topWrite stores what top has seen, in the form that the ending of the name says.
-func (a *app) topWrite(name string, p *profile.Profile) error {
-	f := formOfFile(name)
-	if f == nil {
-		return fmt.Errorf("%q: the ending tells no format: want %s", name, allEndings())
+// topEnding is the one of the name that w proposes.
+const topEnding = ".html"
+
+// topWrite stores what top has seen, in the form that the ending of the name says, and returns where. The name that
+// was proposed gets a number if it is taken.
+func (a *app) topWrite(o *topOptions, name string, p *profile.Profile) (path string, err error) {
+	to := destination{path: name, form: formOfFile(name)}
+	if to.form == nil {
+		return "", fmt.Errorf("%q: the ending tells no format: want %s", name, allEndings())
+	}
+	if name == o.stem()+topEnding {
+		to.stem = o.stem()
 	}
 	v, err := newView(p, nil, false, &viewOptions{}, func(string) {})
 	if err != nil {
-		return err
+		return "", err
 	}
-	return a.writeOutput(name, func(w io.Writer) error { return f.write(w, v) })
+	return a.store(&to, func(w io.Writer) error { return to.form.write(w, v) })
 }
 
-// proposal is the name that w proposes.
-func (o *topOptions) proposal() string {
+// stem begins the name that w proposes.
+func (o *topOptions) stem() string {
 	if len(o.pids) > 0 {
-		return recordStem(o.pids, nil) + ".html"
+		return recordStem(o.pids, nil)
 	}
-	return "fpstack-top.html"
+	return "fpstack-top"
 }
 
 // startTopped starts the command that top is to watch. Beside a live table it gets

@@ -22,7 +22,8 @@ func (f *Finder) ByBuildID(id string) (*module.Module, error) {
 		name := path.Join(dir, ".build-id", id[:2], id[2:])
 		names = append(names, name+".debug", name)
 	}
-	found, err := f.first(&module.Module{}, names, sameBuildID(id))
+	nobody := &module.Module{}
+	found, err := f.first(nobody, names, sameBuildID(id))
 	if found != nil || f.fetcher == nil {
 		return found, err
 	}
@@ -31,7 +32,7 @@ func (f *Finder) ByBuildID(id string) (*module.Module, error) {
 		return nil, err
 	}
 	if failed == nil {
-		found, failed = f.take(file, sameBuildID(id))
+		found, failed = f.take(nobody, file, sameBuildID(id))
 	} else {
 		failed = fmt.Errorf("fetch debug file %s: %w", id, failed)
 	}

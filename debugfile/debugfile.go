@@ -38,15 +38,13 @@ type Finder struct {
 	dirs    []string
 	fetcher Fetcher
 	open    []*module.File
-
-	unsummed int64 // bytes that checksums may yet be taken of
 }
 
 // New returns a Finder that looks through the view of the module itself ([module.Module.Beside]), then
 // through the given ones in their order, in each below dirs (as "/usr/lib/debug"), and asks
 // fetcher last, if it is not nil.
 func New(views []Open, dirs []string, fetcher Fetcher) *Finder {
-	return &Finder{views: views, dirs: dirs, fetcher: fetcher, unsummed: maxSummed}
+	return &Finder{views: views, dirs: dirs, fetcher: fetcher}
 }
 
 // Close closes every file found. Their modules must not be used afterwards.
@@ -60,10 +58,6 @@ func (f *Finder) Close() error {
 	f.open = nil
 	return errors.Join(errs...)
 }
-
-// maxSummed bounds what checksums are taken of, of all files together, bytes: some ten seconds. Files of the target
-// may be as large as it likes without taking room. Debug files without a build id are old and small.
-const maxSummed = 16 << 30
 
 // maxOpen bounds the files that one Finder keeps open.
 const maxOpen = 1 << 14
@@ -113,7 +107,7 @@ func (f *Finder) byLink(m *module.Module) (*module.Module, error) {
 		if id := m.BuildID(); id != "" && found.BuildID() != "" {
 			return sameBuildID(id)(found, data)
 		}
-		return f.checksum(link, data)
+		return checksum(link, data, m.Budget())
 	})
 }
 
@@ -129,7 +123,7 @@ func (f *Finder) fetch(m *module.Module) (*module.Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch debug file of %q: %w", m.Path, err)
 	}
-	return f.take(file, sameBuildID(m.BuildID()))
+	return f.take(m, file, sameBuildID(m.BuildID()))
 }
 
 // first returns the first of the files that is there and that check accepts, looking for all
@@ -138,13 +132,16 @@ func (f *Finder) first(m *module.Module, names []string, check func(*module.Modu
 	var refused []error
 	for _, open := range append([]Open{m.Beside}, f.views...) {
 		for _, name := range names {
+			if !m.Budget().Spend(openCost) {
+				return nil, errors.Join(append(refused, fmt.Errorf("look for %q: %w", name, m.Budget().Err()))...)
+			}
 			file, err := open(name)
 			if missing(err) {
 				continue
 			}
 			var found *module.Module
 			if err == nil {
-				found, err = f.take(file, check)
+				found, err = f.take(m, file, check)
 			}
 			if err != nil {
 				refused = addNew(refused, err)
@@ -171,8 +168,14 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
 
-// take reads an opened file and keeps it if check accepts it, else closes it.
-func (f *Finder) take(file *module.File, check func(*module.Module, []byte) error) (*module.Module, error) {
+// openCost is the steps of a [work.Budget] that one file takes to be looked for.
+const openCost = 20_000
+
+// take reads a file opened for m and keeps it if check accepts it, else closes it.
+func (f *Finder) take(m *module.Module, file *module.File, check func(*module.Module, []byte) error) (*module.Module, error) {
+	if b := m.Budget(); b != nil { // else that of who opened it
+		file.Budget = b
+	}
 	found, err := module.NewFile(file)
 	if err == nil {
 		err = module.Guard(file.Path, func() error { return check(found, file.Data) })

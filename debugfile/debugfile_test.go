@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/hostile"
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 // below is a view of the file system whose root is dir.
@@ -239,21 +242,22 @@ func TestMiniIsUnpacked(t *testing.T) {
 	}
 }
 
-func FuzzDictionary(f *testing.F) {
+func FuzzMeasure(f *testing.F) {
 	// Stream header, block header, a chunk that is not compressed and the end mark, padding, CRC-64.
 	block := []byte{2, 0, 0x21, 1, 22, 0, 0, 0, 1, 2, 3, 4, 1, 0, 0, 'x', 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}
 	stream := append([]byte{0xfd, '7', 'z', 'X', 'Z', 0, 0, 4, 0, 0, 0, 0}, block...)
 	f.Add(stream)
 	stream = append(append(stream, block...), 0) // the index
-	if n, ok := dictionary(stream); !ok || n != 8<<20 {
-		f.Errorf("got a dictionary of %d bytes, %v, want 8 MiB", n, ok)
+	want := needs{unpacked: 2, dictionary: 8 << 20, dictionaries: 16 << 20}
+	if n, ok := measure(stream, nil); !ok || n != want {
+		f.Errorf("got %+v, %v, want %+v", n, ok, want)
 	}
 	f.Add(stream)
 	stream[24] = 0xe0 // compressed, with properties: 6 bytes of head
 	f.Add(stream)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, ok := dictionary(b); ok && n == 0 {
-			t.Errorf("a dictionary of 0 bytes in %x", b)
+		if n, ok := measure(b, nil); ok && (n.dictionary == 0 || n.dictionaries < n.dictionary) {
+			t.Errorf("got %+v for %x", n, b)
 		}
 	})
 }
@@ -368,29 +372,67 @@ func TestDictionaryOfEachBlock(t *testing.T) {
 		t.Errorf("the second with a dictionary of 4 GiB: got %v, %v, want an error about it", found, err)
 	}
 	for end := range packed {
-		if n, ok := dictionary(packed[:end]); ok && n > maxDictionary {
-			t.Fatalf("cut at %d: a dictionary of %d bytes", end, n)
+		if n, ok := measure(packed[:end], nil); ok && n.dictionary > maxDictionary {
+			t.Fatalf("cut at %d: got %+v", end, n)
 		}
 	}
 }
 
 // A checksum reads the whole file, which may be as large as its owner likes and take no room (a hole).
 func TestChecksumsAreBounded(t *testing.T) {
-	root := build(t, "-Wl,--build-id=none")
-	put(t, root, "made/prog.debug", "/bin/prog.debug")
-	st, err := os.Stat(filepath.Join(root, "made/prog.debug"))
+	data := make([]byte, 3*summed+1)
+	l := link{"x", crc32.ChecksumIEEE(data)}
+	budget := work.New(2*int64(len(data))/2+10, 0)
+	for i := range 3 {
+		err := checksum(l, data, budget)
+		if i < 2 && err != nil {
+			t.Errorf("file %d: got %v, want it accepted", i, err)
+		}
+		if i == 2 && !errors.Is(err, work.ErrSpent) {
+			t.Errorf("more than may be summed: got %v, want %v", err, work.ErrSpent)
+		}
+	}
+}
+
+// What is packed says how large it becomes, and what it takes to unpack: too much is refused
+// before any of it is done.
+func TestMiniIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(int) []byte
+		want string
+	}{
+		{"80 MB of zeros", hostile.MiniZeros, "more than 67108864 bytes"},
+		{"a dictionary for each byte", hostile.MiniDictionaries, work.ErrSpent.Error()},
+	} {
+		budget := work.New(work.Steps, work.Memory)
+		m, err := module.NewFile(&module.File{Data: tt.make(1 << 20), Path: "/x", Budget: budget.Share()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		found, err := Mini(m)
+		runtime.ReadMemStats(&after)
+		if found != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, %v, want an error with %q", tt.name, found, err, tt.want)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+			t.Errorf("%s: %d bytes were taken", tt.name, took)
+		}
+	}
+}
+
+// A signal ends the unpacking.
+func TestMiniStops(t *testing.T) {
+	budget := work.New(work.Steps, work.Memory)
+	m, err := module.NewFile(&module.File{Data: hostile.MiniZeros(4 << 10), Path: "/x", Budget: budget})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := New([]Open{below(root)}, nil, nil)
-	f.unsummed = 2*st.Size() + 10
-	for i := range 3 {
-		found, err := f.Debug(open(t, root, "/bin/prog"))
-		if i < 2 && (found == nil || err != nil) {
-			t.Errorf("file %d: got %v, %v, want it", i, found, err)
-		}
-		if i == 2 && (found != nil || err == nil || !strings.Contains(err.Error(), "checksum")) {
-			t.Errorf("more than may be summed: got %v, %v, want an error about the checksum", found, err)
-		}
+	want := errors.New("interrupted")
+	budget.Stop(want)
+	if found, err := Mini(m); found != nil || !errors.Is(err, want) {
+		t.Errorf("got %v, %v, want %v", found, err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 // errNotDir is what a path through a file gives: nothing can be there.
@@ -47,13 +48,21 @@ func debugLink(m *module.Module) (link, bool) {
 	return l, ok
 }
 
-// checksum accepts the bytes of the file that l links to.
-func (f *Finder) checksum(l link, data []byte) error {
-	if int64(len(data)) > f.unsummed {
-		return fmt.Errorf("refuse %q: to take the checksum of its %d bytes is too much", l.name, len(data))
+// summed is how many bytes checksums are taken of at once. A file of the target may be as large as it
+// likes without taking room: the budget is asked before each.
+const summed = 1 << 20
+
+// checksum accepts the bytes of the file that l links to, if b allows to read them all.
+func checksum(l link, data []byte, b *work.Budget) error {
+	got := uint32(0)
+	for left := data; len(left) > 0; left = left[min(summed, len(left)):] {
+		part := left[:min(summed, len(left))]
+		if !b.Spend(int64(len(part)) / 2) {
+			return fmt.Errorf("refuse %q: to take the checksum of its %d bytes: %w", l.name, len(data), b.Err())
+		}
+		got = crc32.Update(got, crc32.IEEETable, part)
 	}
-	f.unsummed -= int64(len(data))
-	if got := crc32.ChecksumIEEE(data); got != l.crc {
+	if got != l.crc {
 		return fmt.Errorf("refuse %q: its checksum is %#x, the link wants %#x", l.name, got, l.crc)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package exact
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"os"
@@ -27,17 +28,21 @@ type program struct {
 	args    string
 	opt     Options // of the full form
 	allowed []string
-	want    float64 // least fraction of exact points; the causes allowed are in it
-	misses  int     // of other causes, at most
+	want    float64 // usual fraction of exact points; what misses has a cause that is allowed
+	peer    string  // in place of want: a program that is walked in the same way beside it
+	misses  int     // of other causes, as many as usual
 	rooted  float64 // least fraction of walks that end at a root; 0: any
 	short   int     // compare each short-th instruction in the short form too; 0: only with -full
 }
 
 var jumps = []string{InJump}
 
-// The fractions are those of design facts measured before, or better; a fraction below 1 is due
-// to the causes that are allowed, each explained at its constant. Other misses are none, where
-// the row does not say so: then its comment says which.
+// blind is a walk of a thread that sleeps and was not stopped.
+var blind = Options{Every: 7, Blind: true}
+
+// What misses must have a cause that is allowed, each explained at its constant; other misses are
+// none, where the row does not say so: then its comment says which. How large the share of an allowed
+// cause is depends on libc, compiler and CPU too: twice what was measured here is still right.
 var programs = []program{
 	{name: "steps", allowed: jumps, want: 1, short: 1},
 	{name: "steps-O0", allowed: jumps, want: 1},
@@ -113,9 +118,10 @@ var programs = []program{
 	// A jump through a table in code without symbols: nothing leads to a return, 5 points a round.
 	{name: "asm-stripped", want: 0.9997, misses: 25},
 	// Of a thread that sleeps and was not stopped PC and SP are known: what rests on rbp is found by
-	// the code. Where SP was realigned or moved by a variable, the walk ends and says so.
-	{name: "steps-fp", opt: Options{Every: 7, Blind: true}, allowed: []string{InJump, StartCode}, want: 0.942, misses: 1500, short: 29},
-	{name: "steps-O0", opt: Options{Every: 7, Blind: true}, allowed: []string{InJump, StartCode}, want: 0.941, misses: 1500},
+	// the code. Where SP was realigned or moved by a variable, the walk ends and says so. How much of
+	// that there is, libc decides: so steps, the same without frame pointers, is the peer.
+	{name: "steps-fp", opt: blind, allowed: []string{InJump, StartCode, NotKnown}, peer: "steps", short: 29},
+	{name: "steps-O0", opt: blind, allowed: []string{InJump, StartCode, NotKnown}, peer: "steps"},
 	// Go ends its stacks at functions marked TOPFRAME (start code here). Its threads and timers
 	// run as they like: no two runs are the same.
 	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68, misses: 20},
@@ -148,16 +154,39 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-func (p *program) test(t *testing.T) {
-	path, err := filepath.Abs(filepath.Join(targets, p.name))
+// peerSlack is how much smaller the exact share of a program may be than its peer's: their functions
+// are not the same.
+const peerSlack = 0.05
+
+// least is the smallest fraction of exact points that p may have.
+func (p *program) least(t *testing.T, opt Options) float64 {
+	if p.peer == "" {
+		return 1 - 2*(1-p.want) - 0.001 // where not all points are compared, those in a jump may be more of them
+	}
+	beside, err := Run([]string{built(t, p.peer)}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s beside it: %.6f exact of %d points", p.peer, beside.Fraction(), beside.Points)
+	return beside.Fraction() - peerSlack
+}
+
+// built gives the path of a program.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(targets, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("not built, scripts/build-targets says why: %v", err)
+		t.Skipf("%s is not built, scripts/build-targets says why: %v", name, err)
 	}
-	opt := p.opt
-	opt.Dir, opt.Keep = t.TempDir(), 1
+	return path
+}
+
+func (p *program) test(t *testing.T) {
+	path, opt := built(t, p.name), p.opt
+	opt.Dir, opt.Keep, opt.Tunables = t.TempDir(), 1, cmp.Or(opt.Tunables, os.Getenv("GLIBC_TUNABLES"))
 	if !*full {
 		opt.Every = p.short
 	}
@@ -171,21 +200,58 @@ func (p *program) test(t *testing.T) {
 	if opt.Inject > 0 && r.Signals < 100 {
 		t.Errorf("handlers entered: got %d, want at least 100", r.Signals)
 	}
-	got, want := r.Fraction(), p.want
-	if !*full {
-		want -= 0.001 // the points compared are other ones
-	}
-	if n := r.Missed(p.allowed...); got < want || n > p.misses || r.Points < 1000 {
+	got, want := r.Fraction(), p.least(t, opt)
+	if n := r.Missed(p.allowed...); got < want || n > 2*p.misses || r.Points < 1000 {
 		var b strings.Builder
 		r.Print(&b)
-		t.Errorf("got %.6f exact of %d points and %d misses unexplained, want %.4f and %d\n%.8000s",
-			got, r.Points, n, want, p.misses, b.String())
+		t.Errorf("got %.6f exact of %d points and %d misses unexplained, want at least %.4f and at most %d\n%.8000s",
+			got, r.Points, n, want, 2*p.misses, b.String())
 		return
 	}
 	if rooted := float64(r.Stops[unwind.Root]) / float64(r.Points); rooted < p.rooted {
 		t.Errorf("got %.6f of the walks to a root, want %.4f: %v", rooted, p.rooted, r.Stops)
 	}
 	t.Logf("%d steps, %d points, %.6f exact, %v", r.Steps, r.Points, got, r.ByCause)
+}
+
+// models are CPUs that the one here can be told to be, newest first: what glibc chooses by them are its
+// functions of memory and text, and the dynamic linker's way to keep registers. Names are those of glibc 2.33
+// and later; what a glibc or a CPU does not know changes nothing.
+var models = []struct {
+	name, hwcaps string
+	always       bool // not with -full alone
+}{
+	{"AVX2", without512, true},
+	{"AVX2 without ERMS", without512 + ",-ERMS,-FSRM", false},
+	{"SSSE3", withoutAVX + ",-SSE4_1,-SSE4_2", false},
+	{"SSE2", withoutAVX + ",-SSE4_1,-SSE4_2,-SSSE3,-XSAVEC,-XSAVE,-Fast_Unaligned_Copy,-Fast_Unaligned_Load,Slow_BSF", true},
+}
+
+const (
+	without512 = "-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ"
+	withoutAVX = without512 + ",-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM"
+)
+
+// TestCPUModels has some of the programs run as on older CPUs.
+func TestCPUModels(t *testing.T) {
+	if err := mayTrace(); err != nil {
+		t.Skipf("ptrace is not to be had here: %v", err)
+	}
+	for _, m := range models {
+		if !*full && !m.always {
+			continue
+		}
+		for _, p := range []program{
+			{name: "steps", allowed: jumps, want: 1, short: 3},
+			{name: "steps-fp", opt: blind, allowed: []string{InJump, StartCode, NotKnown}, peer: "steps", short: 29},
+		} {
+			p.opt.Tunables = "glibc.cpu.hwcaps=" + m.hwcaps
+			t.Run(m.name+" "+p.name, func(t *testing.T) {
+				t.Parallel()
+				p.test(t)
+			})
+		}
+	}
 }
 
 // mayTrace tells why this process may not trace its children, nil if it may.

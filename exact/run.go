@@ -21,6 +21,9 @@ type Options struct {
 	Fixed  bool   // without address space randomisation
 	Dir    string // working directory; "" is the caller's
 	Keep   int    // misses kept for each symbol and cause; 0 is 2
+	// Tunables is the program's GLIBC_TUNABLES. With glibc.cpu.hwcaps=-AVX512VL and the like glibc
+	// takes the functions that it would take on a CPU without; "The GNU C Library", Tunables.
+	Tunables string
 	// Blind walks from PC and SP alone, which is all that is known of a thread that sleeps and was
 	// not stopped.
 	Blind bool
@@ -73,7 +76,7 @@ func Run(argv []string, opt Options) (Report, error) {
 	defer runtime.UnlockOSThread()
 	defer pinToOneCPU()()
 	opt.Every, opt.Keep = max(opt.Every, 1), max(opt.Keep, 2*btoi(opt.Keep == 0))
-	pid, err := start(argv, opt.Dir, opt.Fixed)
+	pid, err := start(argv, &opt)
 	if err != nil {
 		return Report{}, err
 	}

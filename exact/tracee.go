@@ -19,22 +19,23 @@ const (
 )
 
 // start runs argv under ptrace and returns its process id, stopped behind its exec. Its
-// standard input and output are /dev/null; standard error stays.
+// standard input and output are /dev/null; standard error stays. Its environment is the same
+// everywhere, but for what tunables says.
 // Precondition: the goroutine is locked to its OS thread, which makes all later calls.
-func start(argv []string, dir string, fixed bool) (int, error) {
+func start(argv []string, opt *Options) (int, error) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
-	if fixed {
+	if opt.Fixed {
 		old, _, _ := unix.RawSyscall(unix.SYS_PERSONALITY, 0xffffffff, 0, 0)
 		unix.RawSyscall(unix.SYS_PERSONALITY, old|addrNoRandomize, 0, 0)
 		defer unix.RawSyscall(unix.SYS_PERSONALITY, old, 0, 0)
 	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir:   dir,
-		Env:   []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "HOME=/"}, // the same everywhere
+		Dir:   opt.Dir,
+		Env:   []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "HOME=/", "GLIBC_TUNABLES=" + opt.Tunables},
 		Files: []uintptr{uintptr(null), uintptr(null), 2},
 		Sys:   &syscall.SysProcAttr{Ptrace: true},
 	})

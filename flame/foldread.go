@@ -27,8 +27,8 @@ type FoldedReport struct {
 	Skipped int    // not understood; blank lines do not count
 	Number  int    // of the first line that was not, from 1
 	First   string // what stands there, cut at 200 bytes
-	Columns int
-	Factor  int64 // what all values were multiplied by, because some were fractions
+	Columns int    // 2: the lines are a difference
+	Factor  int64  // what all values were multiplied by, because some were fractions
 }
 
 // Comments says in short lines what of the input is not as it was.
@@ -62,8 +62,10 @@ type foldedBounds struct {
 
 var largestFolded = foldedBounds{names: maxNames, bytes: 1 << 30, nodes: maxNodes}
 
+const foldedForm = "frames joined by ';', a space and a number"
+
 var (
-	errNothingFolded = errors.New("read folded: no line is understood: expected frames joined by ';', a space and a number")
+	errNothingFolded = errors.New("read folded: no line is understood: expected " + foldedForm)
 	errFoldedSum     = errors.New("read folded: values add up to more than 63 bits")
 )
 
@@ -75,7 +77,7 @@ var (
 // With two columns the result is a difference ([profile.Profile.IsDiff]).
 // What the report tells stands in the profile's Comments too.
 //
-// It fails if r does, if no line is understood, if a line is longer than 64 MiB, and if names or
+// It fails if r does, if most lines are not understood, if a line is longer than 64 MiB, and if names or
 // stacks would take more than some gigabytes. A line of more than 2^20 frames is not understood.
 func ReadFolded(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
 	return readFolded(r, opt, largestFolded)
@@ -87,8 +89,12 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 	if err := f.run(r, workers); err != nil {
 		return nil, f.report, err
 	}
-	if f.report.Lines == 0 {
+	switch {
+	case f.report.Lines == 0:
 		return nil, f.report, fmt.Errorf("%w%s", errNothingFolded, f.report.shownFirst())
+	case f.report.Skipped > f.report.Lines:
+		return nil, f.report, fmt.Errorf("read folded: %d of %d lines are not understood: expected %s%s", f.report.Skipped,
+			f.report.Skipped+f.report.Lines, foldedForm, f.report.shownFirst())
 	}
 	p, err := f.profile()
 	if err != nil {

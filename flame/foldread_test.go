@@ -70,8 +70,8 @@ func TestReadFolded(t *testing.T) {
 		{name: "more digits than six", in: "a 0.3333333\nb 0.6666666\nc 1.9999999\n",
 			want: map[string][]int64{"a": {333333}, "b": {666667}, "c": {2000000}}, report: FoldedReport{Lines: 3, Factor: 1_000_000}},
 		{name: "fractions that do not fit", in: "a 900000000000000000.5\nb 0.5\n", want: map[string][]int64{"a": {9000000000000000005}, "b": {5}}, report: FoldedReport{Lines: 2, Factor: 10}},
-		{name: "exponents, signs and words are not understood", in: "a 1\nb 1e3\nc -5\nd\n5\ne x\n;; 7\nf 99999999999999999999\n",
-			want: map[string][]int64{"a": {1}}, report: FoldedReport{Lines: 1, Skipped: 7, Number: 2, First: "b 1e3"}},
+		{name: "exponents, signs and words are not understood", in: "a 1\nb 1e3\nc -5\nd\n5\ne x\n;; 7\nf 99999999999999999999\n" + strings.Repeat("a 1\n", 6),
+			want: map[string][]int64{"a": {7}}, report: FoldedReport{Lines: 7, Skipped: 7, Number: 2, First: "b 1e3"}},
 		{name: "the first that is not understood behind blank lines", in: "a 1\n\nb 2\n\n\nc\r\n", want: map[string][]int64{"a": {1}, "b": {2}},
 			report: FoldedReport{Lines: 2, Skipped: 1, Number: 6, First: "c"}},
 		{name: "two columns in every line", in: "a;b 2 3\na 0 4\n", want: map[string][]int64{"a|b": {2, 3}, "a": {0, 4}}, report: FoldedReport{Lines: 2, Columns: 2}},
@@ -257,5 +257,20 @@ func TestReadFoldedInBlocks(t *testing.T) {
 	}
 	if !slices.Equal(first.Frames, second.Frames) || !slices.Equal(first.Samples, second.Samples) || !slices.Equal(first.Values, second.Values) {
 		t.Error("the same input gave two profiles")
+	}
+}
+
+// Text of which most lines are not understood is something else.
+func TestReadFoldedRefusesOtherText(t *testing.T) {
+	for in, want := range map[string]string{
+		"a 1\nb\nc\n":                            "2 of 3 lines are not understood: expected frames joined by ';', a space and a number; line 2 is \"b\"",
+		"a 1\nb\n":                               "",
+		strings.Repeat("a\nb 1\n", 1000):         "",
+		strings.Repeat("a\nb 1\n", 1000) + "c\n": "1001 of 2001 lines are not understood",
+	} {
+		_, report, err := ReadFolded(strings.NewReader(in), FoldedReadOptions{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.20q: got %v, %+v, want %q", in, err, report, want)
+		}
 	}
 }

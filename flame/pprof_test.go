@@ -277,7 +277,7 @@ func rows(text string) []string {
 // the samples of sampled: 1 s in all, of that inl 0.3, read 0.5, nameless 0.05, handler 0.15.
 func TestGoToolPprof(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go tool: ", err)
+		t.Skip("go is not installed: ", err)
 	}
 	dir := t.TempDir()
 	file := func(name string, write func(*bytes.Buffer) error) string {

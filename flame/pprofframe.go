@@ -11,8 +11,12 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// standsForKind says whether m is what [WritePprof] makes of frames without a module.
+// standsForKind says whether m is what [WritePprof] makes of frames without a module, or what pprof's reader of older
+// forms makes of places in the code that lie in no mapping: all of memory, without a name.
 func standsForKind(m *pprof.Mapping) bool {
+	if m.Start == 0 && m.Limit == math.MaxUint64 && m.File == "" && m.BuildID == "" {
+		return true
+	}
 	if m.Start != 0 || m.Limit != 0 || m.BuildID != "" {
 		return false
 	}

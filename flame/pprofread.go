@@ -20,7 +20,8 @@ var errPprofSum = errors.New("read pprof: values add up to more than 63 bits")
 // maxPprofTypes bounds the values of a sample; Go's heap profiles have 4.
 const maxPprofTypes = 64
 
-// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer. Modules
+// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text and
+// the CPU profiles of gperftools, Go's text, Java's. Modules
 // are its mappings. The format does not say where an object was linked: Base is taken to be where
 // the file's first byte would lie, so ModuleAddr is an offset in the file.
 //
@@ -28,8 +29,8 @@ const maxPprofTypes = 64
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
 // kept, and told in Comments. Of several that tell the same, ours counts, then text.
 //
-// It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB,
-// would take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
+// It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB (64 MiB in an older
+// form), would take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
 func ReadPprof(r io.Reader) (*profile.Profile, error) {
 	in, err := uncompressed(r)
 	if err != nil {
@@ -43,6 +44,24 @@ func ReadPprof(r io.Reader) (*profile.Profile, error) {
 }
 
 func parsePprof(data []byte) (*profile.Profile, error) {
+	parse := parseProto
+	if isLegacy(data[:min(len(data), head)]) {
+		parse = parseLegacy
+	}
+	in, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(in.SampleType); n == 0 || n > maxPprofTypes {
+		return nil, fmt.Errorf("read pprof: %d types of values: expected 1 to %d", n, maxPprofTypes)
+	}
+	if err := checkFrames(in); err != nil {
+		return nil, err
+	}
+	return newPprofReader(in).read()
+}
+
+func parseProto(data []byte) (*pprof.Profile, error) {
 	weight, err := weigh(data)
 	if err != nil {
 		return nil, err
@@ -57,13 +76,7 @@ func parsePprof(data []byte) (*profile.Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read pprof: %w", err)
 	}
-	if n := len(in.SampleType); n == 0 || n > maxPprofTypes {
-		return nil, fmt.Errorf("read pprof: %d types of values: expected 1 to %d", n, maxPprofTypes)
-	}
-	if err := checkFrames(in); err != nil {
-		return nil, err
-	}
-	return newPprofReader(in).read()
+	return in, nil
 }
 
 // checkFrames refuses stacks that have too many frames in all. What was inlined in a place stands in the file

@@ -11,23 +11,23 @@ import (
 )
 
 // errUnknownFormat names what is understood; who knows the file's name adds it.
-var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile.proto or " + jsonSchema + " JSON")
+var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile of pprof or " + jsonSchema + " JSON")
 
 // head is how many bytes tell a format.
 const head = 512
 
-// Read reads a profile in any format that this package reads: folded stacks, profile.proto, our own
+// Read reads a profile in any format that this package reads: folded stacks, profile.proto and pprof's older forms, our own
 // JSON, each of them maybe compressed by gzip. It tells them apart by their first bytes.
 //
 // It fails if r does, and as [ReadFolded], [ReadPprof] and [ReadJSON] do.
 func Read(r io.Reader) (*profile.Profile, error) {
-	p, _, err := ReadReport(r)
+	p, _, err := ReadReport(r, FoldedReadOptions{})
 	return p, err
 }
 
-// ReadReport is [Read] that tells too what folded text held; the report of other formats is the
+// ReadReport is [Read] that takes folded text as opt says, and tells too what that held; the report of other formats is the
 // zero value. Comments of the profile hold the same for a person.
-func ReadReport(r io.Reader) (*profile.Profile, FoldedReport, error) {
+func ReadReport(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
 	in, err := uncompressed(r)
 	if err != nil {
 		return nil, FoldedReport{}, fmt.Errorf("read profile: %w", err)
@@ -44,7 +44,7 @@ func ReadReport(r io.Reader) (*profile.Profile, FoldedReport, error) {
 	switch {
 	case len(text) == 0 && len(start) < head:
 		return nil, FoldedReport{}, fmt.Errorf("%w: found nothing", errUnknownFormat)
-	case isProto(start):
+	case isProto(start), isLegacy(start):
 		data, err := readWhole(buffered, "pprof")
 		if err != nil {
 			return nil, FoldedReport{}, err
@@ -55,7 +55,7 @@ func ReadReport(r io.Reader) (*profile.Profile, FoldedReport, error) {
 		p, err := ReadJSON(buffered)
 		return p, FoldedReport{}, err
 	default:
-		return ReadFolded(buffered, FoldedReadOptions{})
+		return ReadFolded(buffered, opt)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestReadTellsFormatsApart(t *testing.T) {
 }
 
 func TestReadFails(t *testing.T) {
-	const want = "read profile: expected folded stacks, a profile.proto or fpstack.profile/1 JSON: found "
+	const want = "read profile: expected folded stacks, a profile of pprof or fpstack.profile/1 JSON: found "
 	elf, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		elf = []byte("\x7fELF\x02\x01\x01\x00")
@@ -104,7 +104,10 @@ func readable(f *testing.F) [][]byte {
 	if err := WriteJSON(&doc, p); err != nil {
 		f.Fatal(err)
 	}
-	return [][]byte{proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"), []byte("a;b;; 1 2\n\xff 1\n")}
+	heap := "heap profile: 1: 4 [ 1: 4] @ heapz_v2/524288\n 1: 4 [ 1: 4] @ 0x400001 0x400101\n\nMAPPED_LIBRARIES:\na=/bin\n400000-500000 $a/x (@100)\n"
+	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0}, "400000-500000 r-xp 0 0:0 5 /bin/x\n"),
+		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"), []byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
+		proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"), []byte("a;b;; 1 2\n\xff 1\n")}
 }
 
 // FuzzRead holds that a reader gives a consistent profile or an error, and that each writer takes
@@ -167,12 +170,15 @@ func FuzzReadFolded(f *testing.F) {
 			return // fractions have rules of their own
 		}
 		want := map[string]int64{}
-		lines := 0
+		lines, others := 0, 0
 		for line := range strings.SplitSeq(in, "\n") {
 			m := spacedLine.FindStringSubmatch(strings.Trim(line, " \t\r\v\f"))
 			if m == nil || len(m[2]) > 15 || strings.Trim(m[1], ";") == "" {
 				if m != nil && len(m[2]) > 15 {
 					return
+				}
+				if strings.Trim(line, " \t\r\v\f") != "" {
+					others++
 				}
 				continue
 			}
@@ -187,9 +193,9 @@ func FuzzReadFolded(f *testing.F) {
 			}
 		}
 		p, report, err := ReadFolded(strings.NewReader(in), FoldedReadOptions{Columns: 1})
-		if lines == 0 {
+		if lines == 0 || others > lines {
 			if err == nil {
-				t.Fatalf("got %v of no lines", p)
+				t.Fatalf("got %v of %d lines and %d others", p, lines, others)
 			}
 			return
 		}

@@ -52,14 +52,14 @@ func uncompressed(r io.Reader) (io.Reader, error) {
 
 // weigh estimates how many bytes a profile.proto takes when it is decoded, which may be a
 // hundred times its size: an empty sample is two bytes in the file and 120 in memory.
-// It fails if data are no sequence of fields.
+// It fails if data are no sequence of fields; the estimate is of those before.
 // Source: protobuf's encoding document, "message structure".
 func weigh(data []byte) (int64, error) {
 	var weight int64
 	for len(data) > 0 {
 		tag, n := binary.Uvarint(data)
 		if n <= 0 {
-			return 0, errPprofCut
+			return weight, errPprofCut
 		}
 		data = data[n:]
 		size := 0
@@ -72,7 +72,7 @@ func weigh(data []byte) (int64, error) {
 		case 2: // length and bytes
 			length, n := binary.Uvarint(data)
 			if n <= 0 || length > uint64(len(data)-n) {
-				return 0, errPprofCut
+				return weight, errPprofCut
 			}
 			size = n + int(length)
 			// One byte may be one number: 8 bytes, twice while ids are turned into references.
@@ -81,7 +81,7 @@ func weigh(data []byte) (int64, error) {
 			size = 4
 		}
 		if size <= 0 || size > len(data) {
-			return 0, errPprofCut
+			return weight, errPprofCut
 		}
 		data = data[size:]
 	}

@@ -210,7 +210,7 @@ func TestCheckBareChain(t *testing.T) {
 // TestCheckLibcHasSymbols: the separate debug file is found where the distribution puts it.
 func TestCheckLibcHasSymbols(t *testing.T) {
 	if m, _ := filepath.Glob("/usr/lib/debug/.build-id/*/*.debug"); len(m) == 0 {
-		t.Skip("no separate debug files are installed (libc6-dbg)")
+		t.Skip("libc6-dbg is not installed: no separate debug files")
 	}
 	p := runTarget(t, "threads", "4", "10")
 	c := checkJSON(t, 0, "-p", strconv.Itoa(p.pid), "--module", "libc.so.6", "--require", "symbols")

@@ -3,9 +3,11 @@
 package live
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,12 +126,30 @@ func TestFlameDiff(t *testing.T) {
 	}
 	for _, file := range []string{"diff.svg", "diff.html", "diff.json", "diff.speedscope.json"} {
 		out := filepath.Join(dir, file)
-		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 {
-			t.Errorf("%s: status %d, %q", file, o.status, o.stderr)
+		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 || o.stdout != "" || o.stderr != "" {
+			t.Errorf("%s: status %d, %q, %q", file, o.status, o.stdout, o.stderr)
 		}
 	}
-	if svg := readFile(t, filepath.Join(dir, "diff.svg")); !strings.Contains(svg, "old.folded") {
-		t.Error("the picture does not say what it is compared with")
+	for _, file := range []string{"diff.svg", "diff.html"} {
+		text := readFile(t, filepath.Join(dir, file))
+		if !strings.Contains(text, "old.folded") {
+			t.Errorf("%s does not say what it is compared with", file)
+		}
+		for name, want := range map[string]string{
+			"main": `100, 100\.00 %`, "a": `20, 20\.00 %.* -40\.00 points`, "b": `40, 40\.00 %`, "c": `40, 40\.00 %.* \+40\.00 points`,
+		} {
+			if tips := regexp.MustCompile(`<title>`+name+`: `+want).FindAllString(text, -1); len(tips) != 1 {
+				t.Errorf("%s: %d tips of %s with %s", file, len(tips), name, want)
+			}
+		}
+	}
+	// Speedscope knows no differences: it gets the newer one, and its heading says so.
+	self := speedscopeSums(t, filepath.Join(dir, "diff.speedscope.json"), "none")
+	if want := map[string]float64{"a": 20, "b": 40, "c": 40}; !maps.Equal(self, want) {
+		t.Errorf("diff.speedscope.json: %v, want %v", self, want)
+	}
+	if text := readFile(t, filepath.Join(dir, "diff.speedscope.json")); !strings.Contains(text, "compared with old.folded") {
+		t.Error("diff.speedscope.json does not say what it is compared with")
 	}
 	svgFile(t, filepath.Join(dir, "diff.svg"))
 	// A file that holds a comparison is one.
@@ -158,6 +178,9 @@ func TestFlameBadInput(t *testing.T) {
 	}{
 		{"a bad line", "x.folded", "a;b 10\nno number\na;c 5\nnor here\n", 1, "a;b 10\na;c 5\n", `2 of 4 lines not understood, the first is line 2: "no number"`},
 		{"a bad line with an escape", "x.folded", "a;b 10\n\x1b[31mred\n", 1, "a;b 10\n", `1 of 2 lines not understood, the first is line 2: "\x1b[31mred"`},
+		{"most lines bad", "x.folded", "a;b 10\nno number\nnor here\n", 2, "", `2 of 3 lines are not understood`},
+		{"a contention profile", "x.txt", "--- contentionz 1 ---\ncycles/second = 1000000000\nsampling period = 1\n500 2 @ 0x401001\n", 0, "0x401000 500\n", ""},
+		{"a broken contention profile", "x.txt", "--- contentionz 1 ---\nhello 5\n", 2, "", "read pprof"},
 		{"no good line", "x.folded", "one\ntwo\n", 2, "", "no line is understood"},
 		{"nothing", "x.folded", "", 2, "", "found nothing"},
 		{"a cut pprof", "x.pb.gz", whole[:len(whole)/2], 2, "", "unexpected EOF"},
@@ -169,7 +192,7 @@ func TestFlameBadInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, tt.file, tt.text)
 			o := show(t, "flame", path, "-f", "folded")
-			if o.status != tt.status || o.stdout != tt.stdout || !strings.Contains(o.stderr, tt.told) || !strings.Contains(o.stderr, path) {
+			if o.status != tt.status || o.stdout != tt.stdout || !strings.Contains(o.stderr, tt.told) || strings.Contains(o.stderr, path) != (tt.told != "") {
 				t.Errorf("status %d, output %q, standard error %q; want %d, %q and %q", o.status, o.stdout, o.stderr, tt.status, tt.stdout, tt.told)
 			}
 			checkClean(t, o.stderr)
@@ -183,6 +206,33 @@ func TestFlameBadInput(t *testing.T) {
 	}
 	if got := names(t, dir); len(got) > 0 {
 		t.Errorf("files are left: %q", got)
+	}
+}
+
+// TestFlameColumns: a number before the count makes a difference only if it stands in every line, and that is said.
+func TestFlameColumns(t *testing.T) {
+	two, mixed := write(t, "two.folded", "main;a 3 10\nmain;b 4 5\n"), write(t, "mixed.folded", "main;a 3 10\nmain;b 5\n")
+	const told = "every line ends in two numbers: taken as a difference, the older value first; --columns 1"
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		stdout string
+		told   string
+	}{
+		{"in every line", []string{two}, "main;a 3 10\nmain;b 4 5\n", told},
+		{"asked for", []string{two, "--columns", "2"}, "main;a 3 10\nmain;b 4 5\n", ""},
+		{"quiet", []string{two, "-q"}, "main;a 3 10\nmain;b 4 5\n", ""},
+		{"one asked for", []string{two, "--columns", "1"}, "main;a_3 10\nmain;b_4 5\n", ""},
+		{"in one line", []string{mixed}, "main;a_3 10\nmain;b 5\n", ""},
+		{"compared", []string{two, "--diff", mixed, "--columns", "1"}, "main;a_3 10 10\nmain;b 5 0\nmain;b_4 0 5\n", ""},
+	} {
+		o := show(t, append([]string{"flame", "-f", "folded"}, tt.args...)...)
+		if o.status != 0 || o.stdout != tt.stdout || tt.told == "" && o.stderr != "" || !strings.Contains(o.stderr, tt.told) {
+			t.Errorf("%s: status %d, %q, %q; want %q and %q", tt.name, o.status, o.stdout, o.stderr, tt.stdout, tt.told)
+		}
+	}
+	if o := show(t, "flame", two, "--columns", "3"); o.status != 64 || !strings.Contains(o.stderr, "want 1 or 2") {
+		t.Errorf("three columns: status %d, %q", o.status, o.stderr)
 	}
 }
 

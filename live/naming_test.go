@@ -395,7 +395,7 @@ func TestLinesAsGDB(t *testing.T) {
 				}
 			}
 			if len(theirs) < 8 {
-				t.Skipf("gdb shows %d frames (has it Python?)\n%s", len(theirs), o.stderr)
+				t.Skipf("gdb does not work here: it shows %d frames (has it Python?)\n%s", len(theirs), o.stderr)
 			}
 			d := dumpJSON(t, p.pid, "--all-lines")
 			for i, f := range d.Threads[0].Stack.Frames {

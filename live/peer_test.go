@@ -90,7 +90,7 @@ func gdb(t testing.TB, pid int) map[int][]place {
 	o := execute(t, peerLimit, installed(t, "gdb"), "-nx", "-q", "-batch", "-iex", "set auto-load off",
 		"-p", strconv.Itoa(pid), "-x", script)
 	if !strings.Contains(o.stdout, "TID ") {
-		t.Skipf("gdb shows no thread (has it Python?): %s", o.stderr)
+		t.Skipf("gdb does not work here: it shows no thread (has it Python?): %s", o.stderr)
 	}
 	return readStacks(o.stdout)
 }

@@ -136,7 +136,7 @@ func startPostgres(t testing.TB) []int {
 	bin := postgresPrograms(t)
 	owner, err := user.Lookup("postgres")
 	if err != nil {
-		t.Skip("there is no user postgres")
+		t.Skip("postgres is not installed: there is no such user")
 	}
 	uid, _ := strconv.Atoi(owner.Uid)
 	gid, _ := strconv.Atoi(owner.Gid)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // samplesSeen is a line of progress behind ten looks, so that each of a few threads was looked at.
@@ -57,6 +58,7 @@ func TestRecordGivesUp(t *testing.T) {
 	term.awaits(t, "R\r\n")
 	term.types(t, "\x03")
 	await(t, "the recording is written", func() bool { return slices.Equal(names(t, dir), []string{"out.folded"}) })
+	time.Sleep(1100 * time.Millisecond) // sooner, it would be for the same event
 	term.types(t, "\x03")
 	term.ended(t)
 	w := term.cmd.ProcessState.Sys().(syscall.WaitStatus)

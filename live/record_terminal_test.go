@@ -3,6 +3,7 @@
 package live
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,14 +34,7 @@ func onTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	if err != nil {
 		t.Skipf("no terminal can be had: %v", err)
 	}
-	fd := int(side.Fd())
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
-	}
+	number, err := ready(side)
 	if err != nil {
 		t.Skipf("no terminal can be had: %v", err)
 	}
@@ -75,6 +69,25 @@ func onTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 		<-term.end
 	})
 	return term
+}
+
+// ready unlocks the terminal's other side, makes it 24 lines of 80 cells, and gives its number. It leaves side to the
+// poller, so that it can be closed while somebody reads: File.Fd would not.
+func ready(side *os.File) (number int, err error) {
+	conn, err := side.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	controlErr := conn.Control(func(fd uintptr) {
+		number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		if err == nil {
+			err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		}
+		if err == nil {
+			err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+		}
+	})
+	return number, errors.Join(err, controlErr)
 }
 
 // read takes what comes until nobody has the terminal open any more.

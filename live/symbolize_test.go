@@ -93,7 +93,7 @@ func shell(t *testing.T, dir, script string) {
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
 		if strings.Contains(script, "-m32") {
-			t.Skipf("no 32-bit program can be built: %s", out)
+			t.Skipf("a 32-bit program is not built: %s", out)
 		}
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}

@@ -27,8 +27,8 @@ func TestAllStand(t *testing.T) {
 	c := start(t, "churn", "6")
 	p := open(t, c.pid)
 	lived := counterOf(t, p, "lived")
-	n, late := rounds(200, 2000), 0
-	for range n {
+	n, good, late := rounds(200, 2000), 0, 0
+	for good < n && late < 10*n {
 		moves := make(chan [2]uint64, 64) // one for each time that threads stand
 		snap := look(t, p, holding(func() {
 			before, ok := lived()
@@ -41,6 +41,7 @@ func TestAllStand(t *testing.T) {
 			late++ // it is told that not all stood at one instant
 			continue
 		}
+		good++
 		select {
 		case m := <-moves:
 			if m[0] != m[1] {
@@ -50,9 +51,9 @@ func TestAllStand(t *testing.T) {
 			t.Error("the counter could not be read")
 		}
 	}
-	t.Logf("%d looks, %d of them told that some threads stopped later", n, late)
-	if late == n {
-		t.Skip("the machine is too busy: no look found all threads standing")
+	t.Logf("%d looks at all threads, %d more that told that some threads stopped later", good, late)
+	if good < n {
+		t.Errorf("only %d looks of %d found all threads standing, want %d", good, good+late, n)
 	}
 	endChurn(t, c)
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +29,8 @@ func helper(mode string) {
 		dier(os.Args[1:])
 	case "traced":
 		traced(os.Args[1:])
+	case "inherits":
+		inherits(os.Args[1:])
 	default:
 		check(fmt.Errorf("no helper %q", mode))
 	}
@@ -69,6 +73,28 @@ func traced(args []string) {
 	var b [1]byte
 	_, _ = os.Stdin.Read(b[:])
 }
+
+// inherits blocked|queue SIGNALS CMD…: becomes CMD with these signals blocked (all, or a number), or with no room
+// for signals in the queue.
+func inherits(args []string) {
+	runtime.LockOSThread() // the mask is that of the thread which executes
+	switch args[0] {
+	case "blocked":
+		set := unix.Sigset_t{}
+		n, err := strconv.Atoi(args[1])
+		for sig := 1; sig <= 64; sig++ {
+			if err != nil || sig == n {
+				set.Val[(sig-1)/wordBits] |= 1 << ((sig - 1) % wordBits)
+			}
+		}
+		check(unix.PthreadSigmask(unix.SIG_SETMASK, &set, nil))
+	case "queue":
+		check(unix.Prlimit(0, unix.RLIMIT_SIGPENDING, &unix.Rlimit{}, nil))
+	}
+	check(unix.Exec(args[2], args[2:], slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MANNERS_HELPER=") })))
+}
+
+const wordBits = 32 << (^uint(0) >> 63)
 
 func openArg(pid string) *tracer.Process {
 	p, err := tracer.Open(pidArg(pid), tracer.Options{})

@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -137,22 +139,44 @@ func TestInterruptedCommand(t *testing.T) {
 }
 
 // TestInterruptedWait interrupts the command while it waits for a thread that does not
-// stop: the longest that it could go on is far away.
+// stop: the longest that it could go on is far away. One that writes to standard output has nothing to tidy and
+// ends by the signal; a file it leaves neither half nor under another name.
 func TestInterruptedWait(t *testing.T) {
-	c := start(t, "vfork", "100000")
-	waitState(t, c.pid, "D")
-	cmd := exec.Command(fpstack, "-p", itoa(c.pid), "--max-pause", "100s")
-	if err := begin(cmd); err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		name   string
+		toFile bool
+		status int // -1: ended by the signal
+	}{
+		{"to standard output", false, -1}, {"to a file", true, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := start(t, "vfork", "100000")
+			waitState(t, c.pid, "D")
+			dir := t.TempDir()
+			args := []string{"-p", itoa(c.pid), "--max-pause", "100s"}
+			if tt.toFile {
+				args = append(args, "-o", filepath.Join(dir, "dump"))
+			}
+			cmd := exec.Command(fpstack, args...)
+			if err := begin(cmd); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() (string, bool) { return "the command seizes nothing", held(c.pid) > 0 })
+			time.Sleep(50 * time.Millisecond)
+			cmd.Process.Signal(unix.SIGTERM)
+			waitEnd(t, cmd, c.pid)
+			if status := cmd.ProcessState.ExitCode(); status != tt.status {
+				t.Errorf("exit status %d, want %d", status, tt.status)
+			}
+			if ws := cmd.ProcessState.Sys().(unixStatus); tt.status < 0 && ws.Signal() != unix.SIGTERM {
+				t.Errorf("ended by signal %v, want SIGTERM", ws.Signal())
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left %v behind (%v)", left, err)
+			}
+			endVfork(t, c)
+		})
 	}
-	eventually(t, func() (string, bool) { return "the command seizes nothing", held(c.pid) > 0 })
-	time.Sleep(50 * time.Millisecond)
-	cmd.Process.Signal(unix.SIGTERM)
-	waitEnd(t, cmd, c.pid)
-	if status := cmd.ProcessState.ExitCode(); status != 2 {
-		t.Errorf("exit status %d, want 2", status)
-	}
-	endVfork(t, c)
 }
 
 // waitEnd waits for a tracer to which a signal was sent. It must let go at once; its own

@@ -12,6 +12,7 @@ package resolve
 
 import (
 	"errors"
+	"fmt"
 	"sort"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -19,6 +20,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Resolver names code that no ELF object holds.
@@ -36,6 +38,9 @@ type Options struct {
 	// Files leads to debug files; nil: each module speaks for itself alone. It is the
 	// caller's to keep open while names are asked for.
 	Files *symbol.Files
+	// Budget is what reading files and code may take in the whole run: who makes a set of modules
+	// charges it to this. Nil: no bound.
+	Budget *work.Budget
 	// Shared keeps symbols and names for several Names whose modules are shared and whose other
 	// options are the same; nil: each has its own.
 	Shared *Shared
@@ -193,6 +198,9 @@ func (n *Names) problem(err error) {
 			n.problem(e)
 		}
 		return
+	}
+	if why := n.opt.Budget.Stopped(); why != nil && errors.Is(err, why) { // of every module: told once
+		err = fmt.Errorf("names are missing: %w", why)
 	}
 	if err == nil || n.told[err.Error()] || len(n.problems) >= maxProblems {
 		return

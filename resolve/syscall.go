@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
@@ -38,21 +39,32 @@ var restartable = map[string]bool{"nanosleep": true, "clock_nanosleep": true, "c
 	"futex": true, "futex_time64": true}
 
 // Restarted gives the threads of s that are in restart_syscall the number of the call that goes on there, whose
-// arguments they have still. number tells it where it can be proved.
+// arguments they have still. number tells it where it can be proved; it is asked once a PC.
 func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)) {
+	known := map[mem.Addr]int64{}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if t.Syscall == nil || !restarts(archName(s, t), t.Syscall.Number) {
+		arch := archName(s, t)
+		if t.Syscall == nil || !restarts(arch, t.Syscall.Number) {
 			continue
 		}
-		n, ok := number(t)
-		if name, _ := syscalls.Name(archName(s, t), n); !ok || !restartable[name] {
-			continue
+		n, asked := known[t.Syscall.PC]
+		if !asked {
+			n = t.Syscall.Number
+			if proved, ok := number(t); ok && isRestartable(arch, proved) {
+				n = proved
+			}
+			known[t.Syscall.PC] = n
 		}
 		call := *t.Syscall
 		call.Number = n
 		t.Syscall = &call
 	}
+}
+
+func isRestartable(arch string, number int64) bool {
+	name, ok := syscalls.Name(arch, number)
+	return ok && restartable[name]
 }
 
 // restarts tells whether number is that of restart_syscall.

@@ -3,19 +3,39 @@ package sampler
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// Threads that run are asked to stop all at once, and collected as they stop. One that waits for a CPU
-// stops when it gets one: until then its stack is the one it had when it was asked, so that rounds
-// which pass meanwhile see it too. To wait for each before the next is asked would move all looks but
-// the first of a round to moments that the scheduler chose, and make rounds last as long as all those waits.
+// A round has two passes. First each thread is looked at without a stop, and what sleeps is served, which
+// takes its time. Then those that run are asked to stop one right after the other, and collected as they stop:
+// as soon as one stands nothing else is done before it is let go. One that waits for a CPU stops when it
+// gets one: until then its stack is the one it had when it was asked, so that rounds which pass meanwhile see
+// it too. To wait for each before the next is asked would move all looks but the first of a round to moments
+// that the scheduler chose, and make rounds last as long as all those waits.
+
+// toAsk is a thread that is to be asked to stop in this round.
+type toAsk struct {
+	p      *process
+	t      *thread
+	seen   time.Duration // when it was seen to run last
+	sleeps bool          // it is asked in its sleep, for the registers
+	c      *tracer.Copy
+}
+
+// dozed is a thread that fell asleep before it was asked.
+type dozed struct {
+	p    *process
+	t    *thread
+	call snapshot.Syscall
+}
 
 // asked is a thread that was asked to stop.
 type asked struct {
 	p       *process
 	t       *thread
 	c       *tracer.Copy
+	sleeps  bool
 	before  tracer.Counters
 	since   time.Duration // from the begin of the round until it was asked
 	samples int64         // rounds that passed since
@@ -27,32 +47,115 @@ const (
 	maxAsked = copies / 2
 	// drainTime bounds how long those are waited for that were asked, before what was asked is given up.
 	drainTime = 300 * time.Millisecond
+	// fresh is for how long a thread that was seen to run is taken to run still.
+	fresh = 20 * time.Microsecond
+	// relieveEvery is after how many looks without a stop it is seen whether one that was asked stands.
+	relieveEvery = 16
 )
 
-// ask asks a thread to stop.
-func (k *ticker) ask(p *process, t *thread, upto time.Duration) {
-	if len(k.asked) >= maxAsked {
-		k.lose(t)
-		return
+// askAll asks the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that it is,
+// and asked if it runs again by then.
+func (k *ticker) askAll(upto time.Duration) {
+	for range 2 {
+		if len(k.toAsk) == 0 {
+			return
+		}
+		k.askEach(upto)
+		for i := range k.dozed {
+			d := &k.dozed[i]
+			k.relieve()
+			k.sleeper(d.p, d.t, &d.call, upto)
+		}
+		clear(k.dozed)
+		k.dozed = k.dozed[:0]
 	}
-	c := k.buffer()
-	if c == nil {
-		k.lose(t)
-		return
+	for i := range k.toAsk {
+		k.forgo(&k.toAsk[i])
+	}
+	clear(k.toAsk)
+	k.toAsk = k.toAsk[:0]
+}
+
+// askEach asks all threads of toAsk that there is room for, one right after the other; they take turns.
+func (k *ticker) askEach(upto time.Duration) {
+	n, room := len(k.toAsk), maxAsked-len(k.asked)
+	from := k.turn % n
+	if k.turn++; n > room { // none is always asked first
+		k.turn = from + room
+	}
+	at := func(i int) *toAsk { return &k.toAsk[(from+i)%n] }
+	for i := range min(n, room) {
+		at(i).c = k.buffer(0) // for all before the first is asked: it may take a while
+	}
+	for i := range n {
+		a := at(i)
+		switch {
+		case a.t.watch == nil: // it has ended since
+			k.giveBack(a)
+		case a.c == nil:
+			k.forgo(a)
+		default:
+			k.ask(a, upto)
+		}
+	}
+	clear(k.toAsk)
+	k.toAsk = k.toAsk[:0]
+}
+
+func (k *ticker) giveBack(a *toAsk) {
+	if a.c != nil {
+		k.give(a.c)
+		a.c = nil
+	}
+}
+
+// forgo does without a stop in this round. A sleeper keeps the stack that it has.
+func (k *ticker) forgo(a *toAsk) {
+	if !a.sleeps {
+		k.lose(a.t)
+	}
+}
+
+// ask asks a thread to stop.
+func (k *ticker) ask(a *toAsk, upto time.Duration) {
+	t := a.t
+	if !a.sleeps && k.sys.Now()-a.seen > fresh {
+		// A stop would end some of the calls that it may sleep in by now.
+		call, asleep, err := t.watch.Asleep()
+		if err != nil || asleep {
+			k.giveBack(a)
+			if err != nil {
+				k.trouble(a.p, t, err)
+			} else {
+				k.dozed = append(k.dozed, dozed{a.p, t, call})
+			}
+			return
+		}
 	}
 	before := t.base
 	if now, err := t.watch.Counters(); err == nil {
 		before = now
 	}
 	since := k.sys.Now() - k.now
-	if err := t.watch.Ask(c, p.program.table.Load()); err != nil {
-		k.give(c)
-		k.trouble(p, t, err)
+	if err := t.watch.Ask(a.c, a.p.program.table.Load()); err != nil {
+		k.giveBack(a)
+		k.trouble(a.p, t, err)
 		return
 	}
 	t.pending = true
-	k.asked = append(k.asked, asked{p: p, t: t, c: c, before: before, since: since, samples: 1, upto: upto})
+	out := asked{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: since, upto: upto}
+	if !a.sleeps {
+		out.samples = 1 // else this round is accounted for
+	}
+	k.asked, a.c = append(k.asked, out), nil
 	if len(k.asked) > 1 { // some have stopped by now
+		k.collect(0)
+	}
+}
+
+// relieve collects what has stopped by now of what was asked. It is called before what takes a while.
+func (k *ticker) relieve() {
+	if len(k.asked) > 0 {
 		k.collect(0)
 	}
 }
@@ -90,6 +193,23 @@ func (k *ticker) drain() {
 	}
 }
 
+// abandon forgets what a round was at when a fault ended it. The looker has let all threads go.
+func (k *ticker) abandon() {
+	for i := range k.asked {
+		a := &k.asked[i]
+		a.t.pending = false
+		k.give(a.c)
+		k.lose(a.t)
+	}
+	for i := range k.toAsk {
+		k.giveBack(&k.toAsk[i])
+	}
+	clear(k.asked)
+	clear(k.toAsk)
+	clear(k.dozed)
+	k.asked, k.toAsk, k.dozed = k.asked[:0], k.toAsk[:0], k.dozed[:0]
+}
+
 // collected completes the look for which c was given.
 func (k *ticker) collected(c *tracer.Copy, err error) {
 	i := 0
@@ -103,6 +223,10 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 	if err != nil {
 		k.give(c)
 		k.trouble(a.p, a.t, err)
+		return
+	}
+	if a.sleeps {
+		k.bettered(a.t, c, a.samples, a.upto)
 		return
 	}
 	now := c.Counters

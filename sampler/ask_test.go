@@ -54,6 +54,40 @@ func TestMoreThreadsThanAreAsked(t *testing.T) {
 	}
 }
 
+// TestNobodyStandsForOthers has threads that run among many that wake and sleep again, some of which have to be
+// stopped in their sleep: copying those takes its time, and nobody who was asked to stop stands meanwhile.
+func TestNobodyStandsForOthers(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		pause time.Duration // until one that runs stops
+	}{
+		{"threads that have a CPU", 10 * time.Microsecond},
+		{"threads that wait for one for several rounds", 25 * time.Millisecond},
+	} {
+		f := newFake(3 * time.Second)
+		f.peekTime = 5 * time.Microsecond
+		p := f.process(1)
+		for tid := 1; tid <= 60; tid++ {
+			p.threads[tid] = func(now time.Duration) view {
+				v := busy(now)
+				if tid%20 == 0 {
+					v.pause = row.pause
+					return v
+				}
+				v.asleep, v.needs, v.switches = true, tid%20 == 1, uint64(now/(7*time.Millisecond))
+				return v
+			}
+		}
+		_, s, _ := drawn(t, f, Options{Rate: 99})
+		if s.Peeks < 50*s.Ticks/2 || s.Stops == 0 {
+			t.Errorf("%s: %d copies without a stop and %d stops in %d rounds", row.name, s.Peeks, s.Stops, s.Ticks)
+		}
+		if f.stood > 2*f.peekTime {
+			t.Errorf("%s: one stood for %v before it was copied, while a copy of another takes %v", row.name, f.stood, f.peekTime)
+		}
+	}
+}
+
 // TestThreadThatNeverStops is given up, and those beside it go on.
 func TestThreadThatNeverStops(t *testing.T) {
 	f := newFake(5 * time.Second)
@@ -197,11 +231,11 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 func TestNobodyStandsForABuffer(t *testing.T) {
 	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy))
 	k.asked = []asked{{}}
-	if c := k.buffer(); c != nil || k.waited {
+	if c := k.buffer(0); c != nil || k.waited {
 		t.Errorf("got %v, waited %v", c, k.waited)
 	}
 	k.asked = nil
-	if c := k.buffer(); c != nil || !k.waited {
+	if c := k.buffer(0); c != nil || !k.waited {
 		t.Errorf("with nobody asked: got %v, waited %v", c, k.waited)
 	}
 }

@@ -20,7 +20,8 @@ func newBatches() batches {
 	return batches{make(chan []look, queued/batchSize), make(chan []look, 8)}
 }
 
-// tell adds a look to those that are handed over next; a mark is waited for, and goes at once.
+// tell adds a look to those that are handed over next; a mark is waited for, and goes at once. While threads
+// are asked to stop the others wait until none is known to stand: to wake the counter lasts longer than a look.
 func (k *ticker) tell(l look) {
 	if k.batch == nil {
 		select {
@@ -29,7 +30,11 @@ func (k *ticker) tell(l look) {
 			k.batch = make([]look, 0, batchSize)
 		}
 	}
-	if k.batch = append(k.batch, l); len(k.batch) == batchSize || l.kind == marked {
+	k.batch = append(k.batch, l)
+	switch {
+	case l.kind == marked:
+		k.handOverAll()
+	case len(k.batch) >= batchSize && len(k.asked) == 0:
 		k.handOver()
 	}
 }
@@ -43,14 +48,31 @@ const (
 	youth = time.Second
 )
 
-// handOver gives what was told to the counter. That always comes on, so that this blocks but for
-// a moment.
+// handOver gives what was told to the counter. While threads are asked to stop it does not wait for the
+// counter: some may stand.
 func (k *ticker) handOver() {
+	if len(k.asked) == 0 {
+		k.handOverAll()
+		return
+	}
+	if len(k.batch) > 0 {
+		select {
+		case k.queue.full <- k.batch:
+			k.batch = nil
+		default:
+			return
+		}
+	}
 	k.handed, k.urgent = k.now, false
+}
+
+// handOverAll does so in any case. The counter always comes on, so that this blocks but for a moment.
+func (k *ticker) handOverAll() {
 	if len(k.batch) > 0 {
 		k.queue.full <- k.batch
 		k.batch = nil
 	}
+	k.handed, k.urgent = k.now, false
 }
 
 // each runs count on every look that comes, until there are no more.
@@ -67,13 +89,14 @@ func (b batches) each(count func(*look)) {
 	}
 }
 
-// buffer returns a Copy for a look, or nil if the counter is too far behind. It does not wait for that while
-// threads are asked to stop: some may stand by now.
-func (k *ticker) buffer() *tracer.Copy {
-	select {
-	case c := <-k.free:
+// reserved is how many Copies sleepers leave to threads that run, which come to their turn behind them.
+const reserved = 16
+
+// buffer returns a Copy for a look and leaves so many; nil if the counter is too far behind. It does not
+// wait for that while threads are asked to stop: some may stand by now.
+func (k *ticker) buffer(leave int) *tracer.Copy {
+	if c := k.unused(leave); c != nil {
 		return c
-	default:
 	}
 	if k.waited || len(k.asked) > 0 {
 		return nil
@@ -81,14 +104,32 @@ func (k *ticker) buffer() *tracer.Copy {
 	k.handOver() // some may be in there
 	bound := time.NewTimer(bufferWait)
 	defer bound.Stop()
-	select {
-	case c := <-k.free:
-		return c
-	case <-bound.C:
-		k.waited = true
-		return nil
+	for {
+		select {
+		case c := <-k.free:
+			k.spare = append(k.spare, c)
+			if c := k.unused(leave); c != nil {
+				return c
+			}
+		case <-bound.C:
+			k.waited = true
+			return nil
+		}
 	}
 }
 
+// unused takes a Copy that nobody uses if more than leave are left.
+func (k *ticker) unused(leave int) *tracer.Copy {
+	if len(k.spare)+len(k.free) <= leave {
+		return nil
+	}
+	if n := len(k.spare); n > 0 {
+		c := k.spare[n-1]
+		k.spare = k.spare[:n-1]
+		return c
+	}
+	return <-k.free // nobody else takes from it
+}
+
 // give returns a Copy that was not used.
-func (k *ticker) give(c *tracer.Copy) { k.tell(look{copied: c, kind: nothing}) }
+func (k *ticker) give(c *tracer.Copy) { k.spare = append(k.spare, c) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"slices"
@@ -37,7 +38,9 @@ type fake struct {
 	last      int
 
 	pending      []*fakeAsked
-	dirty        bool // until the end of Do
+	peekTime     time.Duration // how long a copy without a stop takes
+	stood        time.Duration // the longest that a thread stood before it was collected
+	dirty        bool          // until the end of Do
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
 	asked        int         // readings of counters
@@ -63,14 +66,31 @@ func (f *fake) After(d time.Duration) <-chan time.Time {
 	return c
 }
 
-func (f *fake) Pause(d time.Duration) { f.pass(d) }
+// Pause lets time pass as the sampler sees it: what it looked at is counted by then.
+func (f *fake) Pause(d time.Duration) {
+	if f.settle != nil && d > 0 {
+		f.settle()
+	}
+	f.pass(d)
+}
+
 func (f *fake) OwnCPU() time.Duration {
 	if f.cpu == nil {
 		return 0
 	}
 	return f.cpu(f.Now())
 }
-func (f *fake) Do(do func())         { do(); f.dirty = false }
+func (f *fake) Do(do func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+		f.dirty = false
+		f.GiveUp()
+	}()
+	do()
+	return nil
+}
 func (f *fake) Dirty() bool          { return f.dirty }
 func (f *fake) Close() error         { return nil }
 func (f *fake) LastID() (int, error) { return f.last, nil }
@@ -100,6 +120,7 @@ type view struct {
 	cpu      time.Duration
 	waited   time.Duration // for a CPU, up to the last time it got one
 	gone     bool
+	fault    bool          // to ask it to stop is a fault of the tracer
 	pause    time.Duration // how long a stop of it takes
 }
 
@@ -225,6 +246,7 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 	w.p.f.mu.Lock()
 	w.p.f.peeks[w.tid]++
 	w.p.f.mu.Unlock()
+	w.p.f.pass(w.p.f.peekTime)
 	w.fill(c, v)
 	return nil
 }
@@ -254,6 +276,9 @@ func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
 	if err != nil {
 		return err
 	}
+	if v.fault {
+		panic("a tracer's fault")
+	}
 	f := w.p.f
 	f.mu.Lock()
 	f.stops[w.tid]++
@@ -269,19 +294,22 @@ func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
 	return nil
 }
 
-// Collect lets time pass until the thread that stops first does.
+// Collect lets time pass until the thread that stops first does. The counter keeps up meanwhile, as in After: how
+// fast it is on the machine of the test must not decide how many copies are free.
 func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	if len(f.pending) == 0 {
 		return nil, nil
 	}
+	f.settle()
 	now := f.Now()
 	first := slices.MinFunc(f.pending, func(a, b *fakeAsked) int { return cmp.Compare(a.ready, b.ready) })
 	if first.ready > now+max(0, d) {
-		f.pass(max(0, d))
+		f.Pause(max(0, d))
 		return nil, nil
 	}
 	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
-	f.pass(max(0, first.ready-now))
+	f.Pause(max(0, first.ready-now))
+	f.stood = max(f.stood, f.Now()-first.ready)
 	return first.c, nil
 }
 

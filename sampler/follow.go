@@ -54,6 +54,7 @@ func (k *ticker) add(pid int, born bool) error {
 	if k.byPID[pid] != nil {
 		return nil
 	}
+	k.relieve()
 	if k.lastID == 0 { // what is made from here on is found by its id
 		k.lastID, _ = k.sys.LastID()
 	}
@@ -102,6 +103,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	if p.byTID[tid] != nil || k.opt.TIDs != nil && !slices.Contains(k.opt.TIDs, tid) {
 		return
 	}
+	k.relieve()
 	w, err := p.target.Watch(tid)
 	if err != nil {
 		if !isGone(err) {

@@ -43,7 +43,7 @@ func runTests(m *testing.M) int {
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if built == "" {
-		t.Skip("no C compiler: cc is needed to build the target")
+		t.Skip("the target is not built: cc is needed")
 	}
 	cmd := exec.Command(built, args...)
 	out, err := cmd.StdoutPipe()
@@ -178,25 +178,27 @@ func TestDuty(t *testing.T) {
 	t.Logf("%+v", s)
 }
 
+// TestBursts records what computes for 3 ms and sleeps for 7. Where others have the CPUs, program and sampler wait for
+// them and are woken together (docs/sampling.md, Risks): then wall time is what the machine made of it, and CPU time,
+// of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
 func TestBursts(t *testing.T) {
-	c := start(t, "burst")
+	c, want := start(t, "burst"), map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20}
+	var p *profile.Profile
 	for range 3 {
 		before := ranAndWaited(t, c.Process.Pid)
-		p, s := record(t, c.Process.Pid, Options{Rate: 499}, 5*time.Second)
+		var s Stats
+		p, s = record(t, c.Process.Pid, Options{Rate: 499}, 5*time.Second)
 		after := ranAndWaited(t, c.Process.Pid)
 		t.Logf("%+v", s)
 		ran, waited := after[0]-before[0], after[1]-before[1]
-		// Program and sampler wait for the same CPUs then, and are woken together: docs/sampling.md, Risks.
-		if s.LateTicks > s.Ticks/10 || waited > ran/20 {
-			t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks, s.Ticks+s.LateTicks, ran, waited)
-			continue
+		if s.LateTicks <= s.Ticks/10 && waited <= ran/20 {
+			checkShares(t, p, "wall", 5, want)
+			checkShares(t, p, "cpu", 5, want)
+			return
 		}
-		for _, typ := range []string{"wall", "cpu"} {
-			checkShares(t, p, typ, 5, map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20})
-		}
-		return
+		t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks, s.Ticks+s.LateTicks, ran, waited)
 	}
-	t.Skip("the machine was busy in three recordings")
+	checkShares(t, p, "cpu", 15, want)
 }
 
 // ranAndWaited is how long a thread ran, and was ready to run and had no CPU.

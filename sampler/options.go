@@ -65,11 +65,12 @@ type Stats struct {
 	Threads   int    // followed now
 	Processes int    // followed now
 	Ended     int    // processes that ended while they were followed
-	// PauseP50 and PauseMax are how long a thread stood at a stop; the median is within a tenth.
-	PauseP50, PauseMax time.Duration
-	Stood              float64 // share of the time in which threads ran that they stood still for a look
-	Overhead           float64 // CPU time of this program over Elapsed, one CPU is 1
-	Rate, Wanted       float64 // rounds a second: made, asked for
-	BackedOff          uint64  // how often the rate was lowered
-	Notes              []string
+	// PauseP50, P90 and P99 are how long a thread stood at a stop, at the median, in 90 and in 99 of 100
+	// stops at most, within a tenth; PauseMax is the longest.
+	PauseP50, PauseP90, PauseP99, PauseMax time.Duration
+	Stood                                  float64 // share of the time in which threads ran that they stood still for a look
+	Overhead                               float64 // CPU time of this program over Elapsed, one CPU is 1
+	Rate, Wanted                           float64 // rounds a second: made, asked for
+	BackedOff                              uint64  // how often the rate was lowered
+	Notes                                  []string
 }

@@ -44,14 +44,14 @@ func middle(i int) time.Duration {
 	return time.Duration((8+uint64(i%8))*width + width/2)
 }
 
-// median returns the middle pause, 0 if there was none.
-func (p *pauses) median() time.Duration {
-	left := p.n / 2
+// quantile returns the pause that a share q of all stays below, 0 if there was none.
+func (p *pauses) quantile(q float64) time.Duration {
+	left := uint64(q * float64(p.n))
 	for i, c := range p.counts {
 		if c > left {
 			return min(middle(i), p.max)
 		}
 		left -= c
 	}
-	return 0
+	return p.max
 }

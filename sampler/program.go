@@ -20,6 +20,8 @@ const (
 	firstCut = 2 * time.Millisecond
 	// mapsCost bounds what reading them may take: a fiftieth of the time.
 	mapsCost = 50
+	// readingShare is the part of the time, one in so many, that reading tables and code may take in the long run.
+	readingShare = 20
 	// maxKnown bounds the sleeping stacks remembered of one program.
 	maxKnown = 1 << 13
 )
@@ -59,6 +61,7 @@ func (g *program) open(c *counter) {
 		return
 	}
 	g.set = module.NewSet(g.table.Load(), c.files.Opener(g.image.OpenMapping), g.image)
+	g.set.Charge(c.opt.Names.Budget)
 	g.walker = g.image.Walker(g.set, c.bounds)
 }
 
@@ -75,6 +78,7 @@ func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bo
 	}
 	began := clock()
 	table, err := g.image.Maps()
+	g.set.Budget().Earn(int64(now-g.read) / readingShare) // a step is about a nanosecond
 	g.read, g.cost = now, clock()-began
 	if err != nil || !g.same(table) {
 		return false

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -281,5 +282,71 @@ func TestFaultCostsOneLook(t *testing.T) {
 	}
 	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
 		t.Errorf("notes %q do not tell", s.Notes)
+	}
+}
+
+// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is told. One that
+// comes at each round ends the recording, which keeps what it has.
+func TestFaultCostsOneRound(t *testing.T) {
+	for _, row := range []struct {
+		until time.Duration
+		least time.Duration // of the time of the other thread
+	}{
+		{1500 * time.Millisecond, 4800 * time.Millisecond},
+		{time.Hour, 900 * time.Millisecond},
+	} {
+		f := newFake(5 * time.Second)
+		p := f.process(1)
+		p.threads[1] = busy
+		p.threads[2] = func(now time.Duration) view {
+			v := busy(now)
+			v.fault = now > time.Second && now < row.until
+			return v
+		}
+		got, s, r := drawn(t, f, Options{Rate: 99})
+		if _, wall, _ := amounts(got, 1, 0); wall < row.least {
+			t.Errorf("until %v: the other thread has %v of %v", row.until, wall, s.Elapsed)
+		}
+		if len(r.ticker.asked) > 0 || len(r.ticker.toAsk) > 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
+			t.Errorf("until %v: %d asked, notes %q", row.until, len(r.ticker.asked), s.Notes)
+		}
+	}
+}
+
+// TestFaultOfCaller: what is done between two rounds for somebody else ends him, not the recording.
+func TestFaultOfCaller(t *testing.T) {
+	f := newFake(1 << 62) // it ends when it is told
+	f.process(1).threads[1] = busy
+	r := newRecorder(Options{Rate: 99}, f)
+	defer r.Close()
+	f.settle = func() { time.Sleep(10 * time.Microsecond) }
+	if err := r.Add(1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ran := make(chan error)
+	go func() { ran <- r.Run(ctx) }()
+	for r.Stats().Ticks == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	fault := func() (v any) {
+		defer func() { v = recover() }()
+		r.Hold(func() { panic("of the caller") })
+		return nil
+	}()
+	if fault != "of the caller" {
+		t.Errorf("the caller got %v", fault)
+	}
+	before := r.Stats().Ticks
+	for end := time.Now().Add(10 * time.Second); r.Stats().Ticks == before && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if r.Stats().Ticks == before {
+		t.Error("the recording does not go on")
+	}
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
 	}
 }

@@ -115,12 +115,14 @@ func (r *Recorder) drive(f func()) {
 			f()
 			return
 		}
-		done := make(chan struct{})
+		done := make(chan any)
 		r.asking.Add(1)
 		select {
-		case r.asked <- func() { defer close(done); f() }:
+		case r.asked <- func() { defer func() { done <- recover() }(); f() }:
 			r.asking.Add(-1)
-			<-done
+			if fault := <-done; fault != nil {
+				panic(fault) // it is the caller's, not that of Run
+			}
 			return
 		case <-r.ended:
 			r.asking.Add(-1)
@@ -163,27 +165,45 @@ func (r *Recorder) Run(ctx context.Context) error {
 	if len(k.processes) == 0 {
 		return ErrNothing
 	}
-	r.rounds(ctx, begin)
+	fault := r.rounds(ctx, begin)
 	k.settle(r.sys.Now())
+	if fault != nil {
+		k.notes.add("faults", "the recording was ended by a fault that came again and again: %v", fault)
+	}
 	r.publish()
+	if fault != nil && k.counted.samples == 0 {
+		return fmt.Errorf("record: %w", fault)
+	}
 	if k.failed != nil && len(k.processes) == 0 && k.counted.samples == 0 {
 		return fmt.Errorf("record: %w", k.failed)
 	}
 	return nil
 }
 
-// rounds makes rounds of looks until the end.
-func (r *Recorder) rounds(ctx context.Context, begin time.Duration) {
+// maxFaults is how many faults of our own a recording survives: one that comes back at each round would go on for
+// ever, and show nothing.
+const maxFaults = 100
+
+// rounds makes rounds of looks until the end. It fails after too many faults of our own.
+func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	k := r.ticker
+	faults := 0
 	plan := newSchedule(r.opt.Rate, r.draw)
 	plan.origin = begin
 	money := budget{limit: r.opt.MaxOverhead, wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
 	due := plan.next(r.sys.Now())
 	for ctx.Err() == nil && len(k.processes) > 0 {
 		if !r.rest(ctx, due) {
-			return
+			return nil
 		}
-		r.sys.Do(func() { due = r.burst(ctx, &plan, due) })
+		if err := r.sys.Do(func() { due = r.burst(ctx, &plan, due) }); err != nil {
+			k.abandon()
+			if faults++; faults > maxFaults {
+				return err
+			}
+			k.notes.add("fault", "looks were lost to a fault, the last: %v", err)
+			due = plan.next(r.sys.Now())
+		}
 		money.wanted = r.opt.Rate // SetRate may have changed it
 		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.stood.sum, k.ran}); rate != plan.rate {
 			plan.setRate(rate)
@@ -196,6 +216,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) {
 		k.counted.lowered = money.lowered
 		r.publish()
 	}
+	return nil
 }
 
 // rest waits for the round that is due, and does meanwhile what others ask for. It is false
@@ -254,7 +275,7 @@ func (r *Recorder) publish() {
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
 		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Processes: len(k.processes), Ended: k.ended,
-		PauseP50: k.stood.median(), PauseMax: k.stood.max, BackedOff: k.counted.lowered, Wanted: r.opt.Rate, Notes: k.notes.all()}
+		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, Wanted: r.opt.Rate, Notes: k.notes.all()}
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
 	}

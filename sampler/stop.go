@@ -12,13 +12,14 @@ const wakeTime = 50 * time.Microsecond
 // closeRate is the rate, looks a second, above which looks are dense.
 const closeRate = 2000
 
-// runner looks at a thread that runs, or waits for a CPU.
+// runner looks at a thread that runs, or waits for a CPU: at once where looks are dense, else when all others
+// have been looked at.
 func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.ask(p, t, upto)
+		k.toAsk = append(k.toAsk, toAsk{p: p, t: t, seen: k.sys.Now()})
 		return
 	}
-	c := k.buffer()
+	c := k.buffer(0)
 	if c == nil {
 		k.lose(t)
 		return
@@ -40,6 +41,41 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		}
 	}
 	k.standing(t, c, stop{before, now, since}, 1, upto)
+}
+
+// better stops a thread that sleeps since the last look, for the registers.
+func (k *ticker) better(p *process, t *thread, upto time.Duration) {
+	if !k.dense() {
+		k.toAsk = append(k.toAsk, toAsk{p: p, t: t, sleeps: true})
+		return
+	}
+	c := k.buffer(0)
+	if c == nil {
+		return
+	}
+	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
+		k.give(c)
+		k.trouble(p, t, err)
+		return
+	}
+	k.bettered(t, c, 0, upto)
+}
+
+// bettered takes into account a stop of a thread in its sleep that gave c, and that took so many rounds.
+func (k *ticker) bettered(t *thread, c *tracer.Copy, rounds int64, upto time.Duration) {
+	k.stopped(c.Pause)
+	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
+	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
+		t.lost = true
+		k.give(c)
+		return
+	}
+	if rounds > 0 {
+		k.account(t, rounds, upto)
+		k.counted.samples += uint64(rounds)
+	}
+	t.base, t.own = c.Counters, true
+	k.hand(t, look{kind: again, copied: c, call: *c.Thread.Syscall})
 }
 
 // stop is what is known of a stop beside what it gave.

@@ -30,7 +30,7 @@ type opener interface {
 
 // looker is the OS thread that stops threads: see tracer.Looker.
 type looker interface {
-	Do(f func())
+	Do(f func()) error
 	// Collect waits for a thread that was asked, inside of Do; nil if none has stopped.
 	Collect(d time.Duration) (*tracer.Copy, error)
 	// GiveUp leaves what was not collected to the end of Do.

@@ -9,6 +9,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Take returns everything since the last Take, or since Run began, with names. It may be called
@@ -63,13 +64,14 @@ type namer struct {
 	sync.Mutex
 	taken      time.Duration // until when was taken
 	names      *resolve.Names
+	budget     *work.Budget
 	generation int
 	sites      map[profile.FrameID][]profile.Frame // Module is a place, -1 for none
 	modules    map[int32]profile.Module
 }
 
 func newNamer(opt *Options) namer {
-	return namer{names: resolve.New(nil, opt.Names), sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
+	return namer{names: resolve.New(nil, opt.Names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
 }
 
 // draft is a profile that is being made of an extract.
@@ -210,6 +212,7 @@ func (n *namer) lookUp(e *extract) {
 			ids, ask = append(ids, frame), append(ask, s.physical(e))
 		}
 	}
+	n.budget.Earn(earned)
 	for i, frames := range n.names.Frames(ask) {
 		for j := range frames {
 			frames[j].Module = int(max(-1, e.sites[ids[i]].module))
@@ -218,6 +221,10 @@ func (n *namer) lookUp(e *extract) {
 	}
 	n.names.Forget()
 }
+
+// earned is the steps that each Take gives back to the budget of the run: a tenth of a second. A table that
+// is drawn for days asks for new places all the time.
+const earned = 100 << 20
 
 // physical is a site as the walk found it, in the process that its module was first met in.
 func (s *site) physical(e *extract) unwind.Frame {

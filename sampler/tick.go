@@ -30,8 +30,12 @@ type ticker struct {
 	opt   *Options
 	queue batches
 	batch []look // not handed over yet
-	asked []asked
 	free  <-chan *tracer.Copy
+	spare []*tracer.Copy // taken from free and not used
+	toAsk []toAsk        // threads to be asked to stop in this round
+	dozed []dozed        // of them, those that fell asleep before they were
+	asked []asked
+	turn  int // where among toAsk the next round begins
 
 	processes []*process
 	byPID     map[int]*process
@@ -86,6 +90,9 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.upto = k.before // new threads begin here
 	k.collect(now)    // what has stopped by now is asked anew
+	if len(k.batch) >= batchSize {
+		k.handOver()
+	}
 	k.discover(now)
 	k.long = 0
 	for _, p := range k.processes {
@@ -95,6 +102,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.every = min(maxEvery, 1+k.long/easyPolls)
 	k.sweep()
+	k.askAll(upto)
 	k.upto = upto
 	k.counted.ticks++
 	if k.dense() && k.urgent {
@@ -106,7 +114,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 // it must: the counter is woken afterwards.
 func (k *ticker) await(due time.Duration) {
 	k.collect(due)
-	if k.urgent || k.now-k.handed >= handEvery {
+	if k.urgent || k.now-k.handed >= handEvery || len(k.batch) >= batchSize {
 		k.handOver()
 	}
 	if len(k.asked) == 0 {
@@ -125,8 +133,11 @@ const askEvery = 2 * time.Millisecond
 func (k *ticker) visit(p *process, upto time.Duration) {
 	p.checked = false
 	for i := range p.threads {
-		// None is always asked first, and where not all can be asked they take turns.
+		// Where there are not buffers for all they take turns.
 		t := p.threads[(uint64(i)+k.round*maxAsked)%uint64(len(p.threads))]
+		if i%relieveEvery == 0 {
+			k.relieve()
+		}
 		if t.watch == nil {
 			continue
 		}
@@ -181,6 +192,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 		return
 	}
 	t.asked = k.now
+	k.relieve()
 	if !p.checked { // only what ran can have begun another program
 		p.checked = true
 		if p.target.Replaced() {
@@ -214,7 +226,7 @@ func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.D
 	}
 	if t.track.wantStop.Load() && k.stops > 0 {
 		k.stops--
-		k.better(p, t)
+		k.better(p, t, upto)
 	}
 }
 
@@ -268,7 +280,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 			return
 		}
 	}
-	c := k.buffer()
+	c := k.buffer(reserved)
 	if c == nil {
 		k.lose(t)
 		return
@@ -315,28 +327,6 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 		t.asleep, t.lost, t.upto = true, false, upto
 		t.rests++
 	}
-}
-
-// better stops a thread that sleeps since the last look, for the registers.
-func (k *ticker) better(p *process, t *thread) {
-	c := k.buffer()
-	if c == nil {
-		return
-	}
-	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
-		k.give(c)
-		k.trouble(p, t, err)
-		return
-	}
-	k.stopped(c.Pause)
-	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
-	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
-		t.lost = true
-		k.give(c)
-		return
-	}
-	t.base, t.own = c.Counters, true
-	k.hand(t, look{kind: again, copied: c, call: *c.Thread.Syscall})
 }
 
 // seen hands over a look at another stack, which has so many samples from now on.

@@ -36,7 +36,7 @@ func BenchmarkIndexNode(b *testing.B) {
 	t := New(load(b, node(b)))
 	t.open()
 	for b.Loop() {
-		newIndex(t.symtab, t.dynsym)
+		newIndex(nil, t.symtab, t.dynsym)
 	}
 }
 

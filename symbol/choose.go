@@ -1,6 +1,10 @@
 package symbol
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/fpstack/fpstack/work"
+)
 
 // better says that a names an address better than b, both of which start there and are valid for
 // it. No two tools agree on the alias they show, so the rule is our own: it puts the name
@@ -13,7 +17,10 @@ import "bytes"
 //  5. global before weak: behind 4, because in glibc poll is weak and __poll global
 //  6. default version before others
 //  7. shortest, then alphabetic
-func better(a, b *entry) bool {
+//
+// Names are long where they are hostile: to compare them takes from left, and is not done when
+// nothing is left there. Then the answer is of no use.
+func better(a, b *entry, left *work.Purse) bool {
 	if a.table != b.table {
 		return a.table.rank < b.table.rank
 	}
@@ -26,6 +33,9 @@ func better(a, b *entry) bool {
 	}
 	an, av := splitVersion(a)
 	bn, bv := splitVersion(b)
+	if !left.Spend(int64(len(an)+len(bn)) / bytesAStep) {
+		return false
+	}
 	if p, q := underscores(an), underscores(bn); p != q {
 		return p < q
 	}
@@ -40,6 +50,9 @@ func better(a, b *entry) bool {
 	}
 	return bytes.Compare(an, bn) < 0
 }
+
+// bytesAStep is how many bytes of a name are searched or compared in one step of a [work.Budget].
+const bytesAStep = 4
 
 func typeRank(info uint8) int {
 	if info&0xf == sttNotype {

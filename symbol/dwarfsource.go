@@ -7,6 +7,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/symbol/dwarf"
+	"github.com/fpstack/fpstack/work"
 )
 
 // DebugFile is a file that holds DWARF: the object with the code, its separate debug file, the
@@ -18,11 +19,13 @@ type DebugFile struct {
 	Section func(name string) (module.Section, bool)
 	Order   binary.ByteOrder
 	Class   int // size of addresses in the file's headers, 4 or 8 bytes
+	// Budget bounds what is inflated and read of it; nil: nothing does.
+	Budget *work.Budget
 }
 
 // DebugFileOf returns m as a file with its own DWARF.
 func DebugFileOf(m *module.Module) DebugFile {
-	return DebugFile{Path: m.Path, Section: m.Section, Order: m.Order(), Class: m.Class()}
+	return DebugFile{Path: m.Path, Section: m.Section, Order: m.Order(), Class: m.Class(), Budget: m.Budget()}
 }
 
 // DebugLinks is where further parts of the DWARF are.
@@ -80,6 +83,7 @@ func (s *DWARF) object(file DebugFile) dwarf.Object {
 		Section: func(name string) ([]byte, error) { return debugSection(file, name) },
 		Big:     file.Order == binary.ByteOrder(binary.BigEndian),
 		Low:     s.low, High: s.high,
+		Budget: file.Budget,
 	}
 }
 

@@ -1,12 +1,17 @@
 package symbol
 
-import "github.com/fpstack/fpstack/maps/module"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fpstack/fpstack/maps/module"
+)
 
 // execRanges are the places of code in an object, by section number and as address ranges.
 type execRanges struct {
 	sections []span // index is the section's number; empty if not executable
 	tabled   bool   // the object has a section table that knows code
-	segments []span
+	segments []span // ascending, apart from each other
 }
 
 type span struct{ start, end uint64 }
@@ -28,7 +33,21 @@ func executable(m *module.Module) execRanges {
 			x.segments = append(x.segments, span{uint64(p.Addr), end})
 		}
 	}
+	x.segments = apart(x.segments)
 	return x
+}
+
+// apart sorts spans, and takes from each what one that begins before it has, so that the one of an
+// address is found by halves: a file may have 65,000, and ask for each of a million symbols.
+func apart(spans []span) []span {
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	out, end := spans[:0], uint64(0)
+	for _, s := range spans {
+		if s.start = max(s.start, end); s.start < s.end {
+			out, end = append(out, s), s.end
+		}
+	}
+	return out
 }
 
 // end returns the end of the executable section that a symbol of section shndx at v lies in.
@@ -44,10 +63,12 @@ func (x *execRanges) end(shndx uint16, v uint64) (uint64, bool) {
 	if shndx >= shnLoReserve && shndx != shnXIndex {
 		return 0, false
 	}
-	for _, s := range x.segments {
-		if s.holds(v) {
-			return s.end, true
-		}
+	i, found := slices.BinarySearchFunc(x.segments, v, func(s span, v uint64) int { return cmp.Compare(s.start, v) })
+	if !found {
+		i--
 	}
-	return 0, false
+	if i < 0 || !x.segments[i].holds(v) {
+		return 0, false
+	}
+	return x.segments[i].end, true
 }

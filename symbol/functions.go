@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Function is where one function of a symbol table lies: [Start, End).
@@ -31,19 +32,26 @@ func (t *Table) Functions(name string, limit int) ([]Function, error) {
 	var out []Function
 	err := module.Guard(t.m.Path, func() error {
 		var err error
-		out, err = raw.functions(limit)
+		out, err = raw.functions(limit, t.m.Budget())
 		return err
 	})
 	return out, err
 }
 
-func (t *rawTable) functions(limit int) (out []Function, err error) {
+// functionCost is the steps of a [work.Budget] that one function takes: it is noted and sorted.
+const functionCost = 100
+
+func (t *rawTable) functions(limit int, b *work.Budget) (out []Function, err error) {
 	err = t.err
+	left := b.Purse()
 	sized := map[module.Vaddr]bool{}
 	var e entry
-	for i, n := 0, t.count(); i < n; i++ {
+	for i, n := 0, t.count(); i < n && left.Spend(symbolCost); i++ {
 		if !t.read(i, &e) || e.info&0xf == sttNotype && e.size == 0 || isPart(e.nameBytes()) {
 			continue
+		}
+		if !left.Spend(int64(len(e.nameBytes()))/bytesAStep + functionCost) {
+			return nil, fmt.Errorf("list %s: %w", t.label, b.Err())
 		}
 		if len(out) == limit {
 			err = fmt.Errorf("list %s: more than %d functions", t.label, limit)
@@ -53,6 +61,9 @@ func (t *rawTable) functions(limit int) (out []Function, err error) {
 			sized[vaddr(e.start)] = true
 		}
 		out = append(out, Function{vaddr(e.start), vaddr(e.end)})
+	}
+	if left.Spent() {
+		return nil, fmt.Errorf("list %s: %w", t.label, b.Err())
 	}
 	slices.SortFunc(out, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))

@@ -26,7 +26,7 @@ func (g *goSource) open() (*pclntab.Table, error) {
 	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
 		s, ok := g.m.Section(name)
 		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	})
+	}, g.m.Budget())
 	g.table = t
 	if err == nil {
 		err = t.InlineErr()

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 // index is the symbols of a module in order of address. It gives the same answers as a pass,
@@ -24,15 +25,19 @@ type segment struct {
 	entry      int32
 }
 
-func newIndex(tables ...*rawTable) *index {
-	x := &index{}
+// It is nil where the symbols take more room or work than b allows.
+func newIndex(b *work.Budget, tables ...*rawTable) *index {
+	x, left := &index{}, b.Purse()
+	if !b.Hold(indexSize(tables)) {
+		return nil
+	}
 	for _, t := range tables {
 		if t == nil {
 			continue
 		}
 		from := len(x.entries)
 		var e entry
-		for i, n := 0, t.count(); i < n; i++ {
+		for i, n := 0, t.count(); i < n && left.Spend(symbolCost); i++ {
 			if t.read(i, &e) {
 				x.entries = append(x.entries, e)
 			}
@@ -40,23 +45,39 @@ func newIndex(tables ...*rawTable) *index {
 		part := x.entries[from:]
 		// The best of those with one start comes last.
 		slices.SortFunc(part, func(a, b entry) int {
+			left.Spend(coverCost)
 			if a.start != b.start {
 				return cmp.Compare(a.start, b.start)
 			}
-			return order(&b, &a)
+			return order(&b, &a, &left)
 		})
 		x.covers = append(x.covers, flatten(part, int32(from)))
 	}
-	x.edges()
+	x.edges(&left)
+	if left.Spent() {
+		b.Release(indexSize(tables))
+		return nil
+	}
 	return x
 }
 
+// indexSize is about how many bytes an index takes: of each symbol an entry, two segments, its start
+// and end.
+func indexSize(tables []*rawTable) (size int64) {
+	for _, t := range tables {
+		if t != nil {
+			size += int64(t.count()) * 128
+		}
+	}
+	return size
+}
+
 // order sorts the better first.
-func order(a, b *entry) int {
-	if better(a, b) {
+func order(a, b *entry, left *work.Purse) int {
+	if better(a, b, left) {
 		return -1
 	}
-	if better(b, a) {
+	if better(b, a, left) {
 		return 1
 	}
 	return 0
@@ -93,7 +114,7 @@ func flatten(entries []entry, base int32) []segment {
 }
 
 // edges fills starts, ends and labels.
-func (x *index) edges() {
+func (x *index) edges(left *work.Purse) {
 	for i := range x.entries {
 		e := &x.entries[i]
 		x.starts = append(x.starts, e.start)
@@ -106,11 +127,12 @@ func (x *index) edges() {
 	slices.Sort(x.starts)
 	slices.Sort(x.ends)
 	slices.SortFunc(x.labels, func(i, j int32) int {
+		left.Spend(coverCost)
 		a, b := &x.entries[i], &x.entries[j]
 		if a.start != b.start {
 			return cmp.Compare(a.start, b.start)
 		}
-		return order(a, b)
+		return order(a, b, left)
 	})
 	x.labels = slices.CompactFunc(x.labels, func(i, j int32) bool {
 		return x.entries[i].start == x.entries[j].start

@@ -9,9 +9,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Kinds of compression, gABI chapter 4, "Section Compression".
@@ -28,8 +27,8 @@ const (
 	// maxZstdRatio is what Zstandard can: a block of 128 KiB of one repeated byte takes four
 	// (RFC 8878, 3.1.1.2).
 	maxZstdRatio = 128 << 10 / 4
-	// maxWindow bounds what Zstandard may keep beside the result, bytes: what zstd --ultra takes.
-	maxWindow = 128 << 20
+	// zstdWindow is what the decoder of Zstandard keeps beside the result, bytes at most: see newZstdReader.
+	zstdWindow = 8 << 20
 )
 
 // packed is a compressed section before it is inflated.
@@ -50,7 +49,7 @@ func debugSection(file DebugFile, name string) ([]byte, error) {
 	case p == nil:
 		return s.Data, nil
 	}
-	out, err := p.inflate()
+	out, err := p.inflate(file.Budget)
 	if err != nil {
 		return nil, fmt.Errorf("inflate %s of %q: %w", p.name, file.Path, err)
 	}
@@ -90,8 +89,11 @@ func findDebug(file DebugFile, name string) (module.Section, *packed, error) {
 	return s, &packed{name, file.Order.Uint32(s.Data), size, s.Data[head:]}, nil
 }
 
-// inflate returns the p.size bytes that were compressed.
-func (p *packed) inflate() ([]byte, error) {
+// inflateCost is the steps of a [work.Budget] that one inflated byte takes.
+const inflateCost = 3
+
+// inflate returns the p.size bytes that were compressed, if b has room for them.
+func (p *packed) inflate(b *work.Budget) ([]byte, error) {
 	ratio := uint64(maxZlibRatio)
 	switch p.kind {
 	case compressZlib:
@@ -105,26 +107,38 @@ func (p *packed) inflate() ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes cannot become %d", len(p.data), p.size)
 	case p.size == 0:
 		return nil, nil
-	case p.kind == compressZstd:
-		return p.inflateZstd()
+	case !b.Hold(int64(p.size)):
+		return nil, work.ErrMemory
 	}
+	read := p.inflateZlib
+	if p.kind == compressZstd {
+		read = p.inflateZstd
+	}
+	out, err := read(b)
+	if err != nil {
+		b.Release(int64(p.size))
+	}
+	return out, err
+}
+
+func (p *packed) inflateZlib(b *work.Budget) ([]byte, error) {
 	z, err := zlib.NewReader(bytes.NewReader(p.data))
 	if err != nil {
 		return nil, err
 	}
-	return p.read(z)
+	return p.read(b.Reader(z, inflateCost))
 }
 
-func (p *packed) inflateZstd() ([]byte, error) {
-	// A window larger than the contents has no use, but compressors round it up.
-	window := min(max(2*p.size, 1<<20), maxWindow)
-	z, err := zstd.NewReader(bytes.NewReader(p.data), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+func (p *packed) inflateZstd(b *work.Budget) ([]byte, error) {
+	if !b.Hold(zstdWindow) {
+		return nil, work.ErrMemory
+	}
+	defer b.Release(zstdWindow)
+	z, err := newZstdReader(p.data)
 	if err != nil {
 		return nil, err
 	}
-	defer z.Close()
-	return p.read(z)
+	return p.read(b.Reader(z, inflateCost))
 }
 
 // read returns the first p.size bytes of r.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
 )
 
 func vaddr(v uint64) module.Vaddr { return module.Vaddr(v) }
@@ -30,15 +31,24 @@ type pass struct {
 	// step k, so that next to nothing is left to search within a step.
 	hints [maxHints + 2]int32
 	shift uint
+
+	left work.Purse
 }
+
+const (
+	// symbolCost is the steps of a [work.Budget] that one symbol takes, coverCost those that one address
+	// takes which it covers.
+	symbolCost = 12
+	coverCost  = 4
+)
 
 const maxHints = 1024
 
-func newPass(addrs []module.Vaddr) *pass {
+func newPass(addrs []module.Vaddr, b *work.Budget) *pass {
 	sorted := slices.Clone(addrs)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
-	p := &pass{wants: make([]want, len(sorted)), addrs: make([]uint64, len(sorted))}
+	p := &pass{wants: make([]want, len(sorted)), addrs: make([]uint64, len(sorted)), left: b.Purse()}
 	for i, v := range sorted {
 		p.wants[i] = want{addr: uint64(v), next: ^uint64(0)}
 		p.addrs[i] = uint64(v)
@@ -82,13 +92,13 @@ func (p *pass) first(v uint64) int {
 	return lo
 }
 
-// scan takes every symbol of t into account.
+// scan takes every symbol of t into account, as far as the budget goes: see [pass.cut].
 func (p *pass) scan(t *rawTable) {
 	if len(p.wants) == 0 {
 		return
 	}
 	var e entry
-	for i, n := 0, t.count(); i < n; i++ {
+	for i, n := 0, t.count(); i < n && p.left.Spend(symbolCost); i++ {
 		if !t.read(i, &e) {
 			continue
 		}
@@ -100,7 +110,7 @@ func (p *pass) scan(t *rawTable) {
 			continue
 		}
 		if e.size == 0 {
-			p.wants[at].addLabel(&e)
+			p.addLabel(&p.wants[at], &e)
 			continue
 		}
 		if at = p.cover(at, &e); at < len(p.wants) {
@@ -113,25 +123,28 @@ func (p *pass) scan(t *rawTable) {
 // number of the first behind it. What an earlier table covers stays, so that an answer does
 // not depend on what else was asked.
 func (p *pass) cover(at int, e *entry) int {
-	for ; at < len(p.wants) && p.wants[at].addr < e.end; at++ {
+	for ; at < len(p.wants) && p.wants[at].addr < e.end && p.left.Spend(coverCost); at++ {
 		w := &p.wants[at]
-		if w.sized.table == nil || w.sized.table == e.table && nearer(e, &w.sized) {
+		if w.sized.table == nil || w.sized.table == e.table && nearer(e, &w.sized, &p.left) {
 			w.sized = *e
 		}
 	}
 	return at
 }
 
-func (w *want) addLabel(e *entry) {
-	if w.label.table == nil || nearer(e, &w.label) {
+func (p *pass) addLabel(w *want, e *entry) {
+	if w.label.table == nil || nearer(e, &w.label, &p.left) {
 		w.label = *e
 	}
 }
 
 // nearer says that a names addresses above both better than b.
-func nearer(a, b *entry) bool {
-	return a.start > b.start || a.start == b.start && better(a, b)
+func nearer(a, b *entry, left *work.Purse) bool {
+	return a.start > b.start || a.start == b.start && better(a, b, left)
 }
+
+// cut says that not all symbols were looked at: what is known then may be wrong.
+func (p *pass) cut() bool { return p.left.Spent() }
 
 // settled says that no further table can change an answer.
 func (p *pass) settled() bool {

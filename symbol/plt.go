@@ -17,6 +17,7 @@ type stubs struct {
 	table   *Table
 	slots   map[uint64]target // by address of the slot in the GOT
 	indexed []target          // of .rela.plt or .rel.plt, in order
+	err     error             // why some of both are missing
 }
 
 // target is what a slot of the GOT is filled with.

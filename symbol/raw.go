@@ -129,7 +129,22 @@ func (t *rawTable) read(i int, e *entry) bool {
 		e.end = e.start + e.size
 	}
 	e.index, e.table = uint32(i), t
-	return e.info&0xf != sttNotype || !unusable(e.nameBytes())
+	return e.info&0xf != sttNotype || !unusable(e.beginOfName())
+}
+
+// beginOfName is as much of the name as tells a mark of the assembler: a name may be long, and each of
+// a million symbols have it.
+func (e *entry) beginOfName() []byte {
+	t := e.table
+	off := uint64(t.u32(t.data[int(e.index)*t.size:]))
+	if off >= uint64(len(t.strings)) {
+		return nil
+	}
+	s := t.strings[off:min(off+2, uint64(len(t.strings)))]
+	if n := bytes.IndexByte(s, 0); n >= 0 {
+		s = s[:n]
+	}
+	return s
 }
 
 // nameBytes is the name of e as in the table, nil if it is not there or goes on beyond maxName.

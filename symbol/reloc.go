@@ -1,5 +1,13 @@
 package symbol
 
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/work"
+)
+
 // Relocation types that fill a slot of the GOT with a function's address: GLOB_DAT,
 // JUMP_SLOT, IRELATIVE. The first two have one number on both machines.
 // Source: System V ABI supplements for AMD64 and i386, "Relocation Types".
@@ -9,6 +17,8 @@ const (
 	rel386IRelative  = 42
 	relX86IRelative  = 37
 	maxGOTSlots      = 1 << 20 // kept in memory
+	slotSize         = 96      // bytes that a slot takes there, about
+	slotCost         = 100     // steps of a [work.Budget] that it takes to keep it
 	inPlaceWordBytes = 4
 )
 
@@ -35,7 +45,7 @@ func (s *stubs) load() {
 }
 
 // read takes the entries of one section, Elf32_Rel, Elf32_Rela or Elf64_Rela; both machines
-// are little-endian.
+// are little-endian. Those that the budget has no room for are left out, and err is set.
 func (s *stubs) read(data []byte, addend, plt bool) {
 	wide := s.m.Class() == 8
 	word := s.m.Class()
@@ -43,7 +53,13 @@ func (s *stubs) read(data []byte, addend, plt bool) {
 	if addend {
 		size += word
 	}
-	for ; len(data) >= size && len(s.slots) < maxGOTSlots; data = data[size:] {
+	budget := s.m.Budget()
+	left := budget.Purse()
+	for ; len(data) >= size && len(s.slots) < maxGOTSlots && len(s.indexed) < maxGOTSlots; data = data[size:] {
+		if !left.Spend(symbolCost) {
+			s.err = fmt.Errorf("stubs of %q not read: %w", s.m.Path, budget.Err())
+			return
+		}
 		info := number(data[word:], word)
 		typ, sym := uint32(info&0xff), uint32(info>>8)
 		if wide {
@@ -53,6 +69,12 @@ func (s *stubs) read(data []byte, addend, plt bool) {
 		t.relative = wide && typ == relX86IRelative || !wide && typ == rel386IRelative
 		if t.relative && addend {
 			t.resolver = number(data[2*word:], word)
+		}
+		if used := t.relative || typ == relGlobDat || typ == relJumpSlot; used || plt {
+			if !left.Spend(slotCost) || !budget.Hold(slotSize) {
+				s.err = fmt.Errorf("stubs of %q not read: %w", s.m.Path, cmp.Or(budget.Err(), work.ErrMemory))
+				return
+			}
 		}
 		if plt {
 			s.indexed = append(s.indexed, t)
@@ -65,11 +87,8 @@ func (s *stubs) read(data []byte, addend, plt bool) {
 
 // inPlace reads the addend that REL entries keep in the slot itself.
 func (s *stubs) inPlace(slot uint64) uint64 {
-	for _, p := range s.m.Segments() {
-		off := slot - uint64(p.Addr)
-		if p.Type == ptLoad && slot >= uint64(p.Addr) && off < uint64(len(p.Data)) && uint64(len(p.Data))-off >= inPlaceWordBytes {
-			return number(p.Data[off:], inPlaceWordBytes)
-		}
+	if b, ok := s.m.Loaded(module.Vaddr(slot)); ok && len(b) >= inPlaceWordBytes {
+		return number(b, inPlaceWordBytes)
 	}
 	return 0
 }

@@ -2,9 +2,11 @@ package symbol
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Call is one logical frame as a [Source] knows it.
@@ -73,8 +75,17 @@ func (r *Resolver) Resolve(queries []Query, opt Options) ([][]profile.Frame, err
 		return r.ask(queries, found, opt)
 	})
 	out := make([][]profile.Frame, len(queries))
+	cut := false
 	for i, q := range queries {
 		out[i] = r.frames(q, &found[i], opt)
+		for k := range out[i] {
+			if f := &out[i][k]; !r.keep(f) {
+				f.Func, f.Linkage, f.File, f.Line, cut = "", "", "", 0, true
+			}
+		}
+	}
+	if cut {
+		err = errors.Join(err, fmt.Errorf("some names of %q are left out: %w", r.m.Path, work.ErrMemory))
 	}
 	return out, err
 }
@@ -114,6 +125,16 @@ func (r *Resolver) ask(queries []Query, out []found, opt Options) error {
 	return errors.Join(errs...)
 }
 
+// longName is the length, bytes, above which the names of one frame are counted: those of usual
+// length are bounded by the places that are named.
+const longName = 1 << 10
+
+// keep tells whether there is room for the names of one frame.
+func (r *Resolver) keep(f *profile.Frame) bool {
+	size := len(f.Func) + len(f.Linkage) + len(f.File)
+	return size <= longName || r.m.Budget().Hold(int64(size))
+}
+
 // askTable looks up the functions that are not Go's: a symbol names a copy or a part of a function
 // apart, which the sources of lines do not.
 func (r *Resolver) askTable(queries []Query, out []found) error {
@@ -133,6 +154,9 @@ func (r *Resolver) askTable(queries []Query, out []found) error {
 			s = r.plt.name(addrs[j])
 		}
 		out[at[j]].symbol = s
+	}
+	if r.plt.err != nil { // told once
+		err, r.plt.err = errors.Join(err, r.plt.err), nil
 	}
 	return err
 }

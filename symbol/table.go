@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
 )
@@ -55,8 +56,7 @@ func (t *Table) Lookup(addrs []module.Vaddr) ([]*Symbol, error) {
 	}
 	found := make([]*Symbol, len(missing))
 	err := errors.Join(t.err, module.Guard(t.m.Path, func() error {
-		t.find(found, missing)
-		return nil
+		return t.find(found, missing)
 	}))
 	for i, at := range places {
 		out[at] = found[i]
@@ -94,16 +94,21 @@ func (t *Table) open() {
 	}
 }
 
-// find sets found[i] to the symbol of addrs[i], and remembers it.
-func (t *Table) find(found []*Symbol, addrs []module.Vaddr) {
-	if t.index == nil && t.passes >= indexAfter {
-		t.index = newIndex(t.symtab, t.dynsym)
+// find sets found[i] to the symbol of addrs[i], and remembers it. Where not all symbols can be looked
+// at there is no answer: a nearer one may be among the others.
+func (t *Table) find(found []*Symbol, addrs []module.Vaddr) error {
+	if t.index == nil && t.passes == indexAfter {
+		t.index = newIndex(t.m.Budget(), t.symtab, t.dynsym)
 	}
 	var name func(module.Vaddr) *Symbol
 	if t.index != nil {
 		name = t.index.find
 	} else {
-		name = t.pass(addrs)
+		p := t.pass(addrs)
+		if p.cut() {
+			return fmt.Errorf("symbols of %q not read: %w", t.m.Path, t.m.Budget().Err())
+		}
+		name = p.answer
 	}
 	for i, v := range addrs {
 		found[i] = name(v)
@@ -112,12 +117,13 @@ func (t *Table) find(found []*Symbol, addrs []module.Vaddr) {
 		}
 		t.known[v] = found[i]
 	}
+	return nil
 }
 
-// pass goes once over the tables for all of addrs, and returns what answers for one of them.
-func (t *Table) pass(addrs []module.Vaddr) func(module.Vaddr) *Symbol {
+// pass goes once over the tables for all of addrs.
+func (t *Table) pass(addrs []module.Vaddr) *pass {
 	t.passes++
-	p := newPass(addrs)
+	p := newPass(addrs, t.m.Budget())
 	if t.symtab != nil {
 		p.scan(t.symtab)
 	}
@@ -125,5 +131,5 @@ func (t *Table) pass(addrs []module.Vaddr) func(module.Vaddr) *Symbol {
 		p.scan(t.dynsym)
 	}
 	p.spread()
-	return p.answer
+	return p
 }

@@ -134,7 +134,7 @@ func TestIndexAgreesWithPass(t *testing.T) {
 		m := load(t, path)
 		table := New(m)
 		table.open()
-		x := newIndex(table.symtab, table.dynsym)
+		x := newIndex(nil, table.symtab, table.dynsym)
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, seg := range m.Segments() {
 			if seg.Flags&pfX == 0 || seg.Type != ptLoad {

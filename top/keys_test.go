@@ -198,16 +198,16 @@ func TestRate(t *testing.T) {
 func TestWrite(t *testing.T) {
 	var name string
 	var got *profile.Profile
-	opt := Options{WriteTo: "out.html", Write: func(n string, p *profile.Profile) error {
+	opt := Options{WriteTo: "out.html", Write: func(n string, p *profile.Profile) (string, error) {
 		if n == "bad" {
-			return errors.New("disk\x1b full")
+			return "", errors.New("disk\x1b full")
 		}
 		name, got = n, p
-		return p.CheckValid()
+		return "out-2.html", p.CheckValid()
 	}}
 	m := modelOf(t, opt, program(), program())
 	typed(t, m, "w<enter>")
-	if name != "out.html" || m.message != "wrote out.html" {
+	if name != "out.html" || m.message != "wrote out-2.html" {
 		t.Fatalf("wrote to %q, message %q", name, m.message)
 	}
 	// Twice program: 2 x 22 looks of 100 ms.

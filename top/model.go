@@ -238,7 +238,8 @@ func (m *model) write(path string) {
 	p := *m.store.profile()
 	p.Duration = m.store.now - m.store.begin
 	p.Comments = (&headData{stats: m.stats, problems: m.problems, comments: m.comments}).missing()
-	if err := m.opt.Write(path, &p); err != nil {
+	path, err := m.opt.Write(path, &p)
+	if err != nil {
 		m.message = "not written: " + err.Error()
 		return
 	}

@@ -22,8 +22,8 @@ type Options struct {
 	// SetRate changes the looks a second; nil: they are fixed.
 	SetRate func(hz float64) error
 	// Write stores what was seen so far; the ending of the name says in which form. The
-	// profile is its to read until it returns. nil: not possible.
-	Write   func(name string, p *profile.Profile) error
+	// profile is its to read until it returns, and path says where it is now. nil: not possible.
+	Write   func(name string, p *profile.Profile) (path string, err error)
 	WriteTo string // the name proposed
 
 	// Ended says that sampling has ended: by itself (nil) or why. A *PanicError ends Run.

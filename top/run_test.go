@@ -207,7 +207,7 @@ func TestPanicGivesTheScreenBack(t *testing.T) {
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
-		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) error { panic("callback") }, WriteTo: "x"}
+		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string, error) { panic("callback") }, WriteTo: "x"}
 		runOn(t.Context(), w, steady(), opt.withDefaults())
 	}()
 	w.await(t, "leaf")

@@ -80,13 +80,18 @@ func (s *stop) copyStacks() {
 		}
 		return
 	}
-	pieces, err := s.pieces, error(nil)
-	done := s.copier.do(func() {
-		if err = s.vector.read(s.memory.tid, pieces); err != nil {
+	pieces := s.pieces
+	err := s.copier.do(func() {
+		if s.vector.read(s.memory.tid, pieces) != nil {
 			readEach(s.memory, pieces)
 		}
 	}, min(copyTime, s.opt.MaxPause))
-	if !done {
+	switch {
+	case errors.Is(err, errNotInTime):
+		s.problem("a page of a stack did not come")
+		s.copyAgain()
+	case err != nil:
+		s.problem(err.Error())
 		s.copyAgain()
 	}
 }
@@ -94,7 +99,6 @@ func (s *stop) copyStacks() {
 // copyAgain reads the stacks by /proc/PID/mem, into fresh memory, when the copier sleeps in
 // the kernel on a page that does not come. The file skips such pages.
 func (s *stop) copyAgain() {
-	s.problem("a page of a stack did not come")
 	fresh := make([]piece, len(s.pieces))
 	for k := range fresh {
 		fresh[k] = piece{addr: s.pieces[k].addr, data: make([]byte, len(s.pieces[k].data))}

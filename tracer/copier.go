@@ -2,45 +2,50 @@
 
 package tracer
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // copier runs work that may sleep in the kernel for ever on another thread than the one
 // that must release the target. After such a sleep it is given up, with its thread; the
 // end of our process ends it.
 type copier struct {
 	work chan func()
-	idle chan struct{}
+	idle chan error // what became of it
 	dead bool
 }
 
+// errNotInTime says that the copier has not ended, or will not be asked again.
+var errNotInTime = errors.New("not ended in time")
+
 func startCopier() *copier {
-	c := &copier{work: make(chan func(), 1), idle: make(chan struct{}, 1)}
+	c := &copier{work: make(chan func(), 1), idle: make(chan error, 1)}
 	go func() {
 		for f := range c.work {
-			f()
-			c.idle <- struct{}{}
+			c.idle <- guard(f)
 		}
 	}()
-	c.do(func() {}, time.Second) // its start would compete for the CPU with the stop
+	_ = c.do(func() {}, time.Second) // its start would compete for the CPU with the stop
 	return c
 }
 
 func (c *copier) close() { close(c.work) }
 
-// do runs f and tells whether it ended within the bound. What f writes must not be read
-// if it did not.
-func (c *copier) do(f func(), bound time.Duration) bool {
+// do runs f within the bound. It fails with errNotInTime, when what f writes must not be read, or with a
+// *FaultError if f panicked.
+func (c *copier) do(f func(), bound time.Duration) error {
 	if c.dead {
-		return false
+		return errNotInTime
 	}
 	timer := time.NewTimer(bound)
 	defer timer.Stop()
 	c.work <- f
 	select {
-	case <-c.idle:
-		return true
+	case err := <-c.idle:
+		return err
 	case <-timer.C:
 		c.dead = true
-		return false
+		return errNotInTime
 	}
 }

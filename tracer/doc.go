@@ -25,7 +25,8 @@
 // end of the main thread does not detach. That thread is placed by itself; a program
 // whose package main calls runtime.LockOSThread in an init function saves it a retry.
 // While a stop lasts the garbage collector is held off, SIGCHLD bears SA_NOCLDSTOP, and
-// real-time signal 63 is used, without SA_RESTART, to end waits.
+// real-time signal 63 is used, without SA_RESTART, to end waits. A timer sends it; it is unblocked on the OS
+// thread that traces, whatever mask this program inherited.
 //
 // It is not for reading ELF, walking stacks or naming anything.
 //

@@ -46,7 +46,6 @@ type Looker struct {
 	opt    LookOptions
 	mu     sync.Mutex // held by Do
 	thread *osThread
-	alarm  alarm
 	clock  time.Time // durations of a look count from here
 	inside bool      // in Do
 	armed  bool      // the alarm is set
@@ -85,15 +84,19 @@ var errOutside = errors.New("stop of a thread outside of Looker.Do")
 //
 // When Dirty is true f should return soon: a thread that did not stop is let go by the end
 // of the OS thread, which Do sees to after f. The next Do starts another.
-func (l *Looker) Do(f func()) {
+//
+// It fails with a *FaultError if f panics. Everything is let go then, what was asked is given up, and the
+// Looker can be used on.
+func (l *Looker) Do(f func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		l.thread.do(wakeSoon)
-		l.alarm.make(l.thread.tid)
+		if err := l.thread.do(wakeSoon); err != nil {
+			return err
+		}
 	}
-	l.thread.do(func() {
+	err := l.thread.do(func() {
 		prepareSignals()
 		l.inside = true
 		defer func() {
@@ -104,9 +107,10 @@ func (l *Looker) Do(f func()) {
 		}()
 		f()
 	})
-	if l.dirty {
+	if l.dirty || err != nil { // out of a panic something may be held that nobody knows of
 		l.endThread()
 	}
+	return err
 }
 
 // GiveUp leaves what was asked and not collected to the end of the OS thread, if there is any: Dirty is
@@ -142,14 +146,14 @@ func (l *Looker) Sleep(d time.Duration) {
 // arm lets the alarm go off from now on, for a wait that may last.
 func (l *Looker) arm() {
 	if !l.armed {
-		l.alarm.set(alarmPeriod, alarmPeriod)
+		l.thread.alarm.set(alarmPeriod, alarmPeriod)
 		l.armed = true
 	}
 }
 
 func (l *Looker) disarm() {
 	if l.armed {
-		l.alarm.set(0, 0)
+		l.thread.alarm.set(0, 0)
 		l.armed = false
 	}
 }
@@ -168,7 +172,6 @@ func (l *Looker) Close() error {
 
 func (l *Looker) endThread() {
 	if l.thread != nil {
-		l.alarm.drop()
 		l.thread.end()
 		l.thread, l.dirty = nil, false
 	}

@@ -167,11 +167,11 @@ func (l *Looker) waitAny(until time.Duration) unix.Errno {
 	switch {
 	case now >= until:
 		return 0
-	case !l.alarm.made:
+	case !l.thread.alarm.made:
 		time.Sleep(50 * time.Microsecond)
 		return 0
 	}
-	l.alarm.set(until-now, alarmPeriod) // again and again: it may go off before the wait begins
+	l.thread.alarm.set(until-now, alarmPeriod) // again and again: it may go off before the wait begins
 	l.armed = true
 	return l.anyStop(0)
 }

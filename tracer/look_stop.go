@@ -180,21 +180,11 @@ func (l *Looker) await(w *Watch, asked time.Duration, spins bool) (sig int, err 
 	}
 }
 
-// wait waits for the stop or end of a thread until the alarm goes off: EINTR.
+// wait waits for the stop or end of a thread until the alarm goes off: EINTR. What has lasted for a while may
+// last on: the scheduler needs what we occupy.
 func (l *Looker) wait(tid int, waited time.Duration) unix.Errno {
-	if l.alarm.made {
-		l.arm()
-		if waited > 0 { // it may last: the scheduler needs what we occupy
-			return waitStop(tid, 0, &l.info)
-		}
-		return waitRaw(tid, &l.info)
-	}
-	e := waitStop(tid, unix.WNOHANG, &l.info)
-	if e == 0 && l.info[pidAt] == 0 {
-		time.Sleep(50 * time.Microsecond)
-		return unix.EINTR
-	}
-	return e
+	l.arm()
+	return l.thread.alarm.wait(tid, waited == 0, &l.info)
 }
 
 // grace is how long a thread is waited for before we ask what it does.

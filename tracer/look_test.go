@@ -226,7 +226,7 @@ func TestWithoutAlarm(t *testing.T) {
 	table := mapsOf(t, p)
 	var got Copy
 	l.Do(func() {
-		l.alarm.drop()
+		l.thread.alarm.drop()
 		w.ran = 1
 		var not *NotStoppedError
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 {
@@ -240,7 +240,7 @@ func TestWithoutAlarm(t *testing.T) {
 	qTable := mapsOf(t, q)
 	for good, tries := 0, 0; good < 10 && tries < 100; tries++ {
 		l.Do(func() {
-			l.alarm.drop()
+			l.thread.alarm.drop()
 			err := l.Stop(ws, &got, qTable)
 			if err == nil {
 				good++

@@ -60,8 +60,8 @@ func (l *Looker) elsewhere(w *Watch) bool {
 // of the stack is overwritten. Like a copy it reads nothing for which somebody else may have to
 // bring a page.
 func (l *Looker) warm(w *Watch, c *Copy, table *maps.Table) {
-	if !w.window.quick || w.window.size == 0 || w.windowOf != table || time.Since(l.clock)-l.ended < coolTime {
-		return
+	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.asked) > 0 || time.Since(l.clock)-l.ended < coolTime {
+		return // or another was asked: it may stand
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
 	_, _ = c.registers.read(w.p.host, w.tid, &l.note) // not traced yet: ESRCH

@@ -23,7 +23,7 @@ import (
 func copyOf(t *testing.T) (c *target, path string, content []byte) {
 	t.Helper()
 	if built == "" {
-		t.Skip("no C compiler: gcc is needed to build the targets")
+		t.Skip("the targets are not built: gcc is not installed")
 	}
 	content, err := os.ReadFile(filepath.Join(built, "target"))
 	if err != nil {
@@ -193,7 +193,7 @@ func TestOpenMappingInChroot(t *testing.T) {
 	}
 	root := t.TempDir()
 	if out, err := exec.Command("gcc", "-static", "-pthread", "-o", filepath.Join(root, "inside"), "testdata/target.c").CombinedOutput(); err != nil {
-		t.Skipf("no static program can be built: %v\n%s", err, out)
+		t.Skipf("a static program is not built: %v\n%s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(root, "note"), []byte("in the root"), 0o644); err != nil {
 		t.Fatal(err)

@@ -14,9 +14,12 @@ import (
 // seized a target may make them. It is never the main thread, because its end is the one
 // way to give up a target that does not stop, and the main thread of a Go program does
 // not end.
+//
+// Its waits are ended by its alarm, whose signal is not blocked in it, whatever mask this program inherited.
 type osThread struct {
-	tid  int
-	work chan func()
+	tid   int
+	work  chan func()
+	alarm alarm
 }
 
 func startThread() *osThread {
@@ -39,25 +42,26 @@ func (t *osThread) run(ready chan struct{}) {
 		return
 	}
 	t.tid = unix.Gettid()
+	unblockKick()
+	t.alarm.make(t.tid)
 	close(ready)
 	for f := range t.work {
 		f()
 	}
 }
 
-// do runs f on the thread and waits for its end.
-func (t *osThread) do(f func()) {
-	done := make(chan struct{})
-	t.work <- func() {
-		defer close(done)
-		f()
-	}
-	<-done
+// do runs f on the thread and waits for its end. A panic in f is returned: what f held may still be held, until
+// the end of the thread.
+func (t *osThread) do(f func()) error {
+	done := make(chan error)
+	t.work <- func() { done <- guard(f) }
+	return <-done
 }
 
 // end ends the thread and waits until the kernel has detached all it traced, which comes
 // before its id disappears. The wait is bounded; it takes some ten microseconds.
 func (t *osThread) end() {
+	t.alarm.drop()
 	close(t.work)
 	pid := os.Getpid()
 	for range 2000 {

@@ -83,7 +83,6 @@ func (s *stop) lost(t *tracee) { t.phase = ended }
 // stopped become stragglers.
 func (s *stop) wait(from int) {
 	s.progress()
-	defer s.dog.deadline.Store(0)
 	options := 0
 	for i := len(s.threads) - 1; i >= from && s.ctx.Err() == nil; i-- {
 		t := &s.threads[i]
@@ -102,19 +101,24 @@ func (s *stop) wait(from int) {
 	}
 }
 
-// progress sets the time at which the watchdog ends the wait under way.
+// progress sets the time until which the wait under way may last.
 func (s *stop) progress() {
-	now := time.Since(s.clock)
-	s.dog.deadline.Store(int64(min(now+s.settle, s.since+s.opt.MaxPause)))
+	s.bound = min(time.Since(s.clock)+s.settle, s.since+s.opt.MaxPause)
 }
 
 // waitFor waits for the stop or end of one thread. It is false if it has not stopped yet:
-// at once with WNOHANG, else when the watchdog's deadline is past or ctx has ended.
+// at once with WNOHANG, else when the bound is past or ctx has ended, as the alarm lets us see.
 func (s *stop) waitFor(t *tracee, options int) bool {
 	for {
-		switch e := waitStop(t.tid, options, &s.info); {
+		var e unix.Errno
+		if options == 0 {
+			e = s.alarm.wait(t.tid, false, &s.info)
+		} else {
+			e = waitStop(t.tid, options, &s.info)
+		}
+		switch {
 		case e == unix.EINTR:
-			if s.ctx.Err() != nil || int64(time.Since(s.clock)) >= s.dog.deadline.Load() {
+			if s.ctx.Err() != nil || time.Since(s.clock) >= s.bound {
 				return false
 			}
 		case e != 0: // ECHILD: reaped by the watchdog, or lost to an exec

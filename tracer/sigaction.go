@@ -28,6 +28,15 @@ func prepareSignals() {
 	changeFlags(unix.SIGCHLD, saNoCLDStop, 0)
 }
 
+// unblockKick lets the kick signal come to the calling OS thread, which keeps it. A crash handler with a full
+// sa_mask, or a daemon that waits by sigwait(3), starts us with every signal blocked. The runtime gives each new
+// thread, and the processes that it starts, the mask that this program inherited: both stay as they are.
+func unblockKick() {
+	set := uint64(1) << (kickSignal - 1)
+	const unblock = 1 // SIG_UNBLOCK of asm-generic/signal-defs.h
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unblock, uintptr(unsafe.Pointer(&set)), 0, kernelSigset, 0, 0)
+}
+
 // changeFlags rewrites the flags of a signal's action and nothing else.
 //
 // struct sigaction of the kernel begins, on all architectures that regs knows, with the

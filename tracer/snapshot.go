@@ -53,7 +53,11 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if p.thread == nil {
 		p.thread = startThread()
 	}
-	p.thread.do(s.run)
+	s.alarm = &p.thread.alarm
+	if err := p.thread.do(s.run); err != nil {
+		s.dirty = true
+		s.problem(err.Error())
+	}
 	if s.dirty {
 		p.thread.end()
 		p.thread = nil

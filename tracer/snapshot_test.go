@@ -141,7 +141,7 @@ func TestPageThatNeverComes(t *testing.T) {
 func Test32BitTarget(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "target32")
 	if out, err := exec.Command("gcc", "-m32", "-pthread", "-o", bin, "testdata/target.c").CombinedOutput(); err != nil {
-		t.Skipf("no 32-bit compiler: %v: %.80s", err, out)
+		t.Skipf("a 32-bit program is not built: %v: %.80s", err, out)
 	}
 	c := launch(t, exec.Command(bin, "sleep"))
 	waitState(t, c.pid(), 'S')

@@ -30,6 +30,8 @@ type stop struct {
 	missing int   // threads of the list that had ended before they were seized, or were reaped since
 	ids     []int // room for a listing
 	dog     *watchdog
+	alarm   *alarm        // ends the waits of the tracer thread
+	bound   time.Duration // until when the wait under way may last, after clock
 	copier  *copier
 	windows windows
 	arena   *arena
@@ -57,8 +59,10 @@ type stop struct {
 func (s *stop) run() {
 	prepareSignals()
 	defer holdGC()()
-	s.dog = startWatchdog(s.ctx, s.p.thread.tid, s.clock, len(s.threads)+64)
+	s.dog = startWatchdog(len(s.threads) + 64)
 	defer s.dog.stop()
+	s.alarm.set(tick, tick)
+	defer s.alarm.set(0, 0)
 	defer s.leave()
 	defer s.release(0) // on every path, also out of a panic
 	s.text = s.readMaps(s.text)
@@ -68,6 +72,7 @@ func (s *stop) run() {
 		s.together()
 	}
 	s.release(0)
+	s.alarm.set(0, 0) // stragglers wait without blocking
 	s.stragglers()
 	s.again = s.readMaps(s.again)
 }

@@ -67,7 +67,7 @@ func (c *target) pid() int { return c.Process.Pid }
 func start(t testing.TB, name string, args ...any) *target {
 	t.Helper()
 	if built == "" {
-		t.Skip("no C compiler: gcc is needed to build the targets")
+		t.Skip("the targets are not built: gcc is not installed")
 	}
 	var text []string
 	for _, a := range args {

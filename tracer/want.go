@@ -3,6 +3,7 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,9 +27,12 @@ func (s *stop) askWanters(from int) {
 	view := s.view(from)
 	brought := new(asking)
 	m, wanters := s.memory, s.opt.Wanters
-	if !s.copier.do(func() { brought.ask(view, m, wanters) }, min(wantTime, s.opt.MaxPause)) {
+	switch err := s.copier.do(func() { brought.ask(view, m, wanters) }, min(wantTime, s.opt.MaxPause)); {
+	case errors.Is(err, errNotInTime):
 		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied within %v", wantTime))
 		return
+	case err != nil: // what came before is kept
+		s.problem(err.Error())
 	}
 	s.further = append(s.further, brought.ranges...)
 	for _, p := range brought.problems {
@@ -52,14 +56,16 @@ func (s *stop) view(from int) *snapshot.Snapshot {
 func (a *asking) ask(view *snapshot.Snapshot, m *memory, wanters []Wanter) {
 	room, bytes := MaxRanges, MaxWanted
 	for round := range MaxRounds {
-		var want []Range
+		var wants [][]Range
 		for _, w := range wanters {
-			want = append(want, a.want(w, view, round)...)
+			if want := a.want(w, view, round); len(want) > 0 {
+				wants = append(wants, want)
+			}
 		}
-		if len(want) == 0 {
+		if len(wants) == 0 {
 			return
 		}
-		ranges, cut := normalize(want, view.Memory, room, bytes)
+		ranges, cut := divide(wants, view.Memory, room, bytes)
 		if cut {
 			a.problems = append(a.problems, "runtimes asked for more memory than a stop may copy")
 		}
@@ -74,13 +80,11 @@ func (a *asking) ask(view *snapshot.Snapshot, m *memory, wanters []Wanter) {
 
 // want asks one Wanter. A fault in it costs what it asked for, not the stop.
 func (a *asking) want(w Wanter, view *snapshot.Snapshot, round int) (want []Range) {
-	defer func() {
-		if r := recover(); r != nil {
-			a.problems = append(a.problems, fmt.Sprintf("%T: %v", w, r))
-			want = nil
-		}
-	}()
-	return w.Want(view, round)
+	if err := guard(func() { want = w.Want(view, round) }); err != nil {
+		a.problems = append(a.problems, fmt.Sprintf("%T: %v", w, err))
+		return nil
+	}
+	return want
 }
 
 // copy reads ranges with as few calls as can be, and returns what was mapped of them.

@@ -25,8 +25,8 @@ type Range struct {
 // it is read by s.Reader(t, nil) and must be neither changed nor kept.
 //
 // Want computes and returns: the target waits for it. It must not open files, read the
-// target or block. What all Wanters ask for is copied together; ranges may overlap. What
-// is beyond [MaxRanges] or [MaxWanted], or not mapped, is left out; if all together take
+// target or block; a panic costs what it asked for. What all Wanters ask for is copied together; ranges may overlap. What
+// is beyond [MaxRanges] or [MaxWanted], or not mapped, is left out, in equal parts: who asks for little gets it. If all together take
 // longer than a few milliseconds the threads are released and nothing of it is kept. In a
 // rolling snapshot it is asked for each batch.
 type Wanter interface {
@@ -40,52 +40,108 @@ const (
 	MaxWanted = 4 << 20 // bytes
 )
 
-// normalize sorts ranges, joins those that touch and takes out what have holds already.
-// It keeps at most maxRanges ranges and maxBytes bytes, and tells whether that cut.
+// divide makes one list of what several ask for, sorted, without what have holds, of at most maxRanges ranges and
+// maxBytes bytes, and tells whether that cut. Whoever asks for little gets it, whatever the others ask for: each in
+// turn, least first, gets at most an equal part of what is left.
+func divide(wants [][]Range, have []mem.Range, maxRanges, maxBytes int) (out []Range, cut bool) {
+	lists := make([][]Range, len(wants))
+	for i, want := range wants {
+		var c bool
+		lists[i], c = normalize(want, have, maxRanges, maxBytes)
+		cut = cut || c
+	}
+	slices.SortStableFunc(lists, func(a, b []Range) int { return cmp.Compare(total(a), total(b)) })
+	for i, list := range lists {
+		left := len(lists) - i
+		part, c := limit(list, maxRanges/left, maxBytes/left)
+		cut = cut || c
+		maxRanges -= len(part)
+		maxBytes -= total(part)
+		out = append(out, part...)
+	}
+	return merge(out), cut
+}
+
+func total(ranges []Range) int {
+	n := 0
+	for _, r := range ranges {
+		n += r.Len
+	}
+	return n
+}
+
+// normalize sorts ranges, joins those that touch and takes out what have holds already. It looks at no more than
+// maxRanges ranges of at most maxBytes bytes each, and tells whether that cut: so no sum of lengths overflows.
 func normalize(want []Range, have []mem.Range, maxRanges, maxBytes int) (out []Range, cut bool) {
 	if len(want) > maxRanges {
-		want, cut = want[:maxRanges], true
+		want, cut = want[:max(0, maxRanges)], true
 	}
-	want = slices.DeleteFunc(slices.Clone(want), func(r Range) bool {
-		return r.Len <= 0 || r.Addr+mem.Addr(r.Len) < r.Addr
-	})
-	slices.SortFunc(want, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
+	out = make([]Range, 0, len(want))
 	for _, r := range want {
+		if r.Len > maxBytes {
+			r.Len, cut = maxBytes, true
+		}
+		if r.Len > 0 && r.end() > r.Addr { // else it goes round the end of the address space
+			out = append(out, r)
+		}
+	}
+	return subtract(merge(out), have), cut
+}
+
+// merge sorts ranges and joins those that touch.
+func merge(ranges []Range) []Range {
+	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
+	out := ranges[:0]
+	for _, r := range ranges {
 		if n := len(out); n > 0 && out[n-1].end() >= r.Addr {
 			out[n-1].Len = int(max(out[n-1].end(), r.end()) - out[n-1].Addr)
 			continue
 		}
 		out = append(out, r)
 	}
-	out = subtract(out, have)
-	for i := range out {
-		if out[i].Len > maxBytes {
-			return out[:i], true
+	return out
+}
+
+// limit takes the first ranges that the bounds allow; the last may lose its end.
+func limit(ranges []Range, maxRanges, maxBytes int) (out []Range, cut bool) {
+	for _, r := range ranges {
+		if len(out) >= maxRanges || maxBytes <= 0 {
+			return out, true
 		}
-		maxBytes -= out[i].Len
+		if r.Len > maxBytes {
+			r.Len, cut = maxBytes, true
+		}
+		maxBytes -= r.Len
+		out = append(out, r)
 	}
 	return out, cut
 }
 
 func (r Range) end() mem.Addr { return r.Addr + mem.Addr(r.Len) }
 
-// subtract returns the parts of want, which is sorted, that no range of have covers.
+// subtract returns the parts of want, sorted and apart, that no range of have covers.
 func subtract(want []Range, have []mem.Range) []Range {
+	held := make([]Range, 0, len(have))
 	for _, h := range have {
-		var left []Range
-		for _, w := range want {
-			if h.End() <= w.Addr || w.end() <= h.Start {
-				left = append(left, w)
-				continue
-			}
-			if w.Addr < h.Start {
-				left = append(left, Range{w.Addr, int(h.Start - w.Addr)})
-			}
-			if h.End() < w.end() {
-				left = append(left, Range{h.End(), int(w.end() - h.End())})
-			}
-		}
-		want = left
+		held = append(held, Range{h.Start, len(h.Data)})
 	}
-	return want
+	held = merge(held)
+	var out []Range
+	at := 0 // held before it ends below all that is left of want
+	for _, w := range want {
+		for at < len(held) && held[at].end() <= w.Addr {
+			at++
+		}
+		for i := at; i < len(held) && w.Len > 0 && held[i].Addr < w.end(); i++ {
+			if w.Addr < held[i].Addr {
+				out = append(out, Range{w.Addr, int(held[i].Addr - w.Addr)})
+			}
+			end := max(w.Addr, min(w.end(), held[i].end()))
+			w = Range{end, int(w.end() - end)}
+		}
+		if w.Len > 0 {
+			out = append(out, w)
+		}
+	}
+	return out
 }

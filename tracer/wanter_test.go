@@ -5,6 +5,7 @@ package tracer
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestWanterThatMisbehaves(t *testing.T) {
 	}
 }
 
-func TestNormalize(t *testing.T) {
+func TestDivide(t *testing.T) {
 	have := []mem.Range{{Start: 0x2000, Data: make([]byte, 0x100)}}
 	for _, row := range []struct {
 		name string
@@ -93,12 +94,37 @@ func TestNormalize(t *testing.T) {
 		{"empty, negative and around the end", []Range{{1, 0}, {2, -1}, {^mem.Addr(0), 8}}, nil, false},
 		{"copied already", []Range{{0x2010, 16}}, nil, false},
 		{"partly copied", []Range{{0x1ff0, 0x200}}, []Range{{0x1ff0, 0x10}, {0x2100, 0xf0}}, false},
-		{"too many bytes", []Range{{0x1000, 16}, {0x3000, 4096}}, []Range{{0x1000, 16}}, true},
+		{"too many bytes", []Range{{0x1000, 16}, {0x3000, 4096}}, []Range{{0x1000, 16}, {0x3000, 1008}}, true},
 		{"too many ranges", []Range{{0x100, 1}, {0x200, 1}, {0x300, 1}, {0x400, 1}}, []Range{{0x100, 1}, {0x200, 1}, {0x300, 1}}, true},
+		{"lengths whose sum overflows", []Range{{0, math.MaxInt}, {math.MaxInt, math.MaxInt}}, []Range{{0, 1024}}, true},
+		{"the whole address space", []Range{{0x1000, math.MaxInt}, {0x1001, math.MaxInt}, {1 << 63, math.MaxInt}}, []Range{{0x1000, 1024}}, true},
+		{"more than is copied, around it", []Range{{0x1f00, 900}}, []Range{{0x1f00, 0x100}, {0x2100, 388}}, false},
 	} {
-		got, cut := normalize(row.in, have, 3, 1024)
+		got, cut := divide([][]Range{row.in}, have, 3, 1024)
 		if !slices.Equal(got, row.want) || cut != row.cut {
 			t.Errorf("%s: got %#x cut %v, want %#x %v", row.name, got, cut, row.want, row.cut)
+		}
+	}
+}
+
+// TestNobodyStarves: who asks for little gets it whatever others ask for, in whatever order they are asked.
+func TestNobodyStarves(t *testing.T) {
+	const little, much = mem.Addr(0x10000), mem.Addr(0x900000)
+	few, bytes, ranges := []Range{{little, 64}, {little + 0x100, 8}}, []Range{{much, math.MaxInt}}, make([]Range, MaxRanges+1)
+	for i := range ranges {
+		ranges[i] = Range{0x40000000 + mem.Addr(i)*16, 8}
+	}
+	for _, wants := range [][][]Range{{few, bytes, ranges}, {ranges, bytes, few}, {bytes, few, ranges}} {
+		got, cut := divide(wants, nil, MaxRanges, MaxWanted)
+		if !cut || len(got) > MaxRanges || total(got) > MaxWanted {
+			t.Errorf("cut %v, %d ranges, %d bytes", cut, len(got), total(got))
+		}
+		of := map[bool]int{}
+		for _, r := range got {
+			of[r.Addr < much] += r.Len
+		}
+		if of[true] != 72 || of[false] < MaxWanted/2 {
+			t.Errorf("who asked for 72 bytes got %d, the others %d", of[true], of[false])
 		}
 	}
 }

@@ -179,7 +179,7 @@ func TestWokenSleeperMoves(t *testing.T) {
 func startWaits(t *testing.T, mode string) (*target, io.Writer) {
 	t.Helper()
 	if built == "" {
-		t.Skip("no C compiler: gcc is needed to build the targets")
+		t.Skip("the targets are not built: gcc is not installed")
 	}
 	cmd := exec.Command(filepath.Join(built, "waits"), mode)
 	in, err := cmd.StdinPipe()

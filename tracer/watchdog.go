@@ -3,26 +3,18 @@
 package tracer
 
 import (
-	"context"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // tick is how often a watchdog looks, and repeats what it does.
 const tick = 5 * time.Millisecond
 
-// watchdog frees the tracer thread from system calls that have no bound of their own: a
-// waitid past its deadline or after ctx has ended, by the kick signal, and a PTRACE_SEIZE
-// that waits for an exec which waits for us, by reaping.
+// watchdog frees the tracer thread from a system call that has no bound of its own and that no signal ends: a
+// PTRACE_SEIZE that waits for an exec which waits for us, by reaping.
 type watchdog struct {
-	tracer   int // thread to kick
-	clock    time.Time
-	deadline atomic.Int64 // of the wait under way, ns after clock; 0 if none
-	reaping  atomic.Bool  // a SEIZE is under way
+	reaping atomic.Bool // a SEIZE is under way
 
 	mu    sync.Mutex
 	prey  []int // threads seized so far that may be reaped
@@ -31,11 +23,10 @@ type watchdog struct {
 	ended chan struct{}
 }
 
-func startWatchdog(ctx context.Context, tracer int, clock time.Time, room int) *watchdog {
-	w := &watchdog{tracer: tracer, clock: clock, prey: make([]int, 0, room),
-		quit: make(chan struct{}), ended: make(chan struct{})}
+func startWatchdog(room int) *watchdog {
+	w := &watchdog{prey: make([]int, 0, room), quit: make(chan struct{}), ended: make(chan struct{})}
 	started := make(chan struct{})
-	go w.run(ctx, started)
+	go w.run(started)
 	<-started // its start would compete for the CPU with the stop
 	return w
 }
@@ -46,25 +37,19 @@ func (w *watchdog) stop() {
 	<-w.ended
 }
 
-func (w *watchdog) run(ctx context.Context, started chan<- struct{}) {
+func (w *watchdog) run(started chan<- struct{}) {
 	defer close(w.ended)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	close(started)
-	cancelled := ctx.Done()
 	for {
 		select {
 		case <-w.quit:
 			return
-		case <-cancelled:
-			cancelled = nil // once at once, then with each tick
 		case <-ticker.C:
-		}
-		if d := w.deadline.Load(); d != 0 && (ctx.Err() != nil || int64(time.Since(w.clock)) > d) {
-			_ = unix.Tgkill(os.Getpid(), w.tracer, kickSignal) // ESRCH: it has ended
-		}
-		if w.reaping.Load() {
-			w.reap()
+			if w.reaping.Load() {
+				w.reap()
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"encoding/binary"
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind/cfi"
 	"github.com/fpstack/fpstack/unwind/x86"
+	"github.com/fpstack/fpstack/work"
 )
 
 // TestSites holds the table against a map, up to its bound and beyond.
@@ -138,29 +140,27 @@ func TestNewCodeForEver(t *testing.T) {
 
 // A search that may not be made for now is made later: having been refused is not remembered.
 func TestBudgetComesBack(t *testing.T) {
-	w := NewWalker(module.NewSet(maps.NewTable(nil), nil, nil), nil)
-	code := &x86.Code{Start: 0x1000, Data: []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, Mode64: true} // push rbp; nop; nop; pop rbp; ret
+	budget := work.New(1<<20, 1<<20)
+	set := module.NewSet(maps.NewTable(nil), nil, nil)
+	set.Charge(budget)
+	w := NewWalker(set, nil)
+	code := &x86.Code{Start: 0x1000, Data: []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, Mode64: true, Budget: budget} // push rbp; nop; nop; pop rbp; ret
 	c := &cursor{w: w, arch: regs.AMD64, frames: []Frame{{Module: &module.Module{}}}}
-	w.budget = 0
-	if row := c.fromTarget(code, 0, 0x1000, 0x1002); row != nil {
-		t.Fatalf("without budget: got %+v", row)
+	budget.Spend(2 << 20)
+	if row := c.fromTarget(code, 0, 0x1000, 0x1002); row != nil || !errors.Is(c.refused, work.ErrSpent) {
+		t.Fatalf("without budget: got %+v, refused %v", row, c.refused)
 	}
-	w.begin(regs.AMD64)
-	if w.budget != refill {
-		t.Errorf("after a walk: got a budget of %d, want %d", w.budget, refill)
-	}
+	c.earn(budget)
 	row := c.fromTarget(code, 0, 0x1000, 0x1002)
 	if row == nil || row.CFA.Kind != cfi.Register || row.CFA.N != 16 { // behind the push
 		t.Fatalf("with budget: got %+v, want a CFA of rsp+16", row)
 	}
-	w.budget = 0
+	budget.Spend(2 << 20)
 	if again := c.fromTarget(code, 0, 0x1000, 0x1002); again != row {
 		t.Errorf("found before, without budget: got %+v", again)
 	}
-	for range maxBudget {
-		w.begin(regs.AMD64)
-	}
-	if w.budget != maxBudget {
-		t.Errorf("after many walks: got a budget of %d, want %d", w.budget, maxBudget)
+	c.earn(budget)
+	if err := budget.Err(); err != work.ErrSpent {
+		t.Errorf("a second refill in one walk: got %v", err)
 	}
 }

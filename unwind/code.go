@@ -1,12 +1,15 @@
 package unwind
 
 import (
+	"cmp"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
 	"github.com/fpstack/fpstack/unwind/x86"
+	"github.com/fpstack/fpstack/work"
 )
 
 // hasCode tells whether instructions of the architecture can be read.
@@ -20,18 +23,15 @@ const codeWindow = 256
 func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code *x86.Code, bias uint64, ok bool) {
 	mode64 := c.arch.WordSize == 8
 	if m != nil && m.Err == nil {
-		v := m.Vaddr(pc)
-		for _, s := range m.Segments() {
-			if s.Flags&1 != 0 && s.Type == ptLoad && v >= s.Addr && uint64(v-s.Addr) < uint64(len(s.Data)) {
-				return &x86.Code{Start: uint64(s.Addr), Data: s.Data, Mode64: mode64}, m.Base(), true
-			}
+		if s, ok := m.Code(m.Vaddr(pc)); ok {
+			return &x86.Code{Start: uint64(s.Addr), Data: s.Data, Mode64: mode64, Budget: m.Budget()}, m.Base(), true
 		}
 	}
 	start, buf := c.memoryAt(pc, make([]byte, 2*codeWindow))
 	if len(buf) == 0 {
 		return nil, 0, false
 	}
-	return &x86.Code{Start: uint64(start), Data: buf, Mode64: mode64}, 0, true
+	return &x86.Code{Start: uint64(start), Data: buf, Mode64: mode64, Budget: c.w.modules.Budget()}, 0, true
 }
 
 // memoryAt reads the code around pc, as far as its mapping reaches, from the memory of the
@@ -50,8 +50,6 @@ func (c *cursor) memoryAt(pc mem.Addr, buf []byte) (start mem.Addr, code []byte)
 	n, _ := c.memory.ReadMem(buf[:end-start], start)
 	return start, buf[:n]
 }
-
-const ptLoad = 1 // PT_LOAD, System V gABI figure 5-2
 
 // findCall tells s whether a call instruction ends at its PC, and the target if that is fixed: a
 // direct call, or one through a word of the global offset table.
@@ -178,6 +176,7 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	if !ok {
 		return nil
 	}
+	c.earn(code.Budget)
 	pc := uint64(f.LookupPC()) - bias
 	var rows []codeRow
 	add := func(row cfi.Row, ok, exact bool) {
@@ -197,6 +196,7 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	from := uint64(f.PC) - bias
 	row, ok := code.Forward(from, nil)
 	add(row, ok, false)
+	c.refused = cmp.Or(c.refused, code.Budget.Err())
 	return rows
 }
 
@@ -238,9 +238,11 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 	if !ok {
 		return false
 	}
+	c.earn(code.Budget)
 	pc := uint64(f.LookupPC()) - bias
 	width := mem.Addr(c.arch.WordSize)
-	for i, at := 0, sp; i < searchWords && at < c.hi; i, at = i+1, at+width {
+	left := c.search(code.Budget)
+	for i, at := 0, sp; i < searchWords && at < c.hi && left(); i, at = i+1, at+width {
 		v, err := c.word(at)
 		if err != nil {
 			return false
@@ -265,6 +267,27 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 	return false
 }
 
+// Steps of a [work.Budget] that one word of a search takes, and a PC of which nothing was known.
+const (
+	wordCost = 20
+	siteCost = 2000
+)
+
+// search returns a function that is asked before each word of a search for a call, and is false when
+// it may take no more from b.
+func (c *cursor) search(b *work.Budget) func() bool {
+	left, filled := b.Purse(), c.w.filled
+	return func() bool {
+		cost := wordCost + siteCost*(c.w.filled-filled)
+		filled = c.w.filled
+		if left.Spend(cost) {
+			return true
+		}
+		c.refused = cmp.Or(c.refused, b.Err())
+		return false
+	}
+}
+
 // pathKey is a way through code: from the entry of a function to a PC, at link addresses.
 type pathKey struct {
 	m         *module.Module
@@ -275,12 +298,19 @@ type pathKey struct {
 const (
 	// maxPaths bounds the remembered ways.
 	maxPaths = 1 << 14
-	// maxBudget bounds how many ways a Walker tries in its first walks, and refill how many more
-	// each walk allows. A search tries a few, and remembers them; a stack made to look like calls
+	// refill is the steps that each walk which reads code gives back to the budget. A search tries a few
+	// ways, and remembers them, so that a recording can go on for days; a stack made to look like calls
 	// everywhere could ask for millions, each a thousand times dearer than a row of a table.
-	maxBudget = 1 << 15
-	refill    = 16
+	refill = 1 << 18
 )
+
+// earn gives b the refill of this walk, once.
+func (c *cursor) earn(b *work.Budget) {
+	if !c.earned {
+		c.earned = true
+		b.Earn(refill)
+	}
+}
 
 // fromTarget interprets the function that begins at target up to pc; nil if it does not get
 // there, or if too many ways were tried of late.
@@ -295,12 +325,12 @@ func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uin
 	}
 	var found *cfi.Row
 	if code.Contains(key.entry) {
-		if c.w.budget <= 0 {
-			return nil // not remembered: later there may be time for it
-		}
-		c.w.budget--
-		if row, ok := code.FromEntry(key.entry, 0, pc); ok {
+		row, ok := code.FromEntry(key.entry, 0, pc)
+		if ok {
 			found = &row
+		} else if err := code.Budget.Err(); err != nil {
+			c.refused = cmp.Or(c.refused, err)
+			return nil // not remembered: later there may be time for it
 		}
 	}
 	if len(c.w.paths) >= maxPaths {

@@ -14,7 +14,7 @@ func openPCLN(m *module.Module) (*pclntab.Table, error) {
 	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
 		s, ok := m.Section(name)
 		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	})
+	}, m.Budget())
 	if errors.Is(err, pclntab.ErrNone) {
 		return nil, nil
 	}

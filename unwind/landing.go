@@ -58,7 +58,8 @@ func (c *cursor) proveCFA(cfa mem.Addr) mem.Addr {
 		return cfa
 	}
 	sp, _ := c.regs.SP()
-	for i, at := 0, sp; i < searchWords && at < c.hi; i, at = i+1, at+width {
+	left := c.search(c.w.modules.Budget())
+	for i, at := 0, sp; i < searchWords && at < c.hi && left(); i, at = i+1, at+width {
 		if _, here := c.calls(at, start); here {
 			return at + width
 		}

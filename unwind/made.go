@@ -10,14 +10,8 @@ import (
 // before it: HotSpot's templates return to an entry for the next bytecode. In code that the process made such a
 // frame record is believed if it is one of a chain that leads back to where somebody called that code.
 
-const (
-	// maxChain bounds the records of one chain: a frame of an interpreter has some hundred bytes.
-	maxChain = 1 << 17
-	// maxRecords bounds the records that a Walker looks at for this in its first walks, and recordRefill how many
-	// more each walk allows. A hostile stack could have chains that lead nowhere everywhere.
-	maxRecords   = 1 << 22
-	recordRefill = 1 << 10
-)
+// maxChain bounds the records of one chain: a frame of an interpreter has some hundred bytes.
+const maxChain = 1 << 17
 
 // leadsBack tells whether the frame record at fp, with the saved frame pointer and the return address ra, may be
 // believed though no call stands before ra: that lies in code of no file, and the chain of records goes on,
@@ -31,7 +25,10 @@ func (c *cursor) leadsBack(fp, saved, ra mem.Addr) bool {
 		return true
 	}
 	c.w.chain = append(c.w.chain[:0], fp)
-	for range maxChain {
+	b := c.w.modules.Budget()
+	c.earn(b)
+	left := c.search(b)
+	for i := 0; i < maxChain && left(); i++ {
 		next, s := c.record(fp, saved)
 		if s == nil || !s.made && !s.returnable {
 			break
@@ -51,10 +48,9 @@ func (c *cursor) leadsBack(fp, saved, ra mem.Addr) bool {
 func (c *cursor) record(below, fp mem.Addr) (saved mem.Addr, s *site) {
 	rec, width := c.arch.Record, mem.Addr(c.arch.WordSize)
 	low := fp + mem.Addr(min(rec.SavedFP, rec.RA))
-	if fp <= below || fp%width != 0 || fp-below > maxFrameLength || low < c.lo || low+2*width > c.hi || c.w.records <= 0 {
+	if fp <= below || fp%width != 0 || fp-below > maxFrameLength || low < c.lo || low+2*width > c.hi {
 		return 0, nil
 	}
-	c.w.records--
 	if c.copied != nil {
 		if _, ok := c.copied.Bytes(low, 2*c.arch.WordSize); !ok {
 			return 0, nil

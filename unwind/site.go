@@ -74,6 +74,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if !interrupted {
 		lookup--
 	}
+	c.w.filled++
 	m := c.w.modules.Find(lookup)
 	*s = site{pc: pc, interrupted: interrupted, module: m, exec: c.executable(pc), made: m == nil || m.Made()}
 	s.held = inFile(m, lookup) && inFile(m, pc) && c.w.modules.Find(pc) == m

@@ -35,7 +35,7 @@ func (w *Walker) table(m *module.Module) *tables {
 		return t
 	}
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
-		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr")}
+		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr"), Budget: m.Budget()}
 	if s, ok := m.Section(".text"); ok {
 		config.TextBase = uint64(s.Addr)
 	}
@@ -114,7 +114,7 @@ func (t *tables) debugFrame() *cfi.Table {
 		return t.debug
 	}
 	arch := archOf(t.m)
-	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64}
+	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64, Budget: t.m.Budget()}
 	if t.functions != nil {
 		// Its addresses are absolute, so that it does not matter where it lies.
 		config.DebugFrame.Data, t.debugErr = t.functions.DebugFrame(t.m)

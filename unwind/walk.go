@@ -33,23 +33,23 @@ type Walker struct {
 	tables    map[*module.Module]*tables
 	sites     sites
 	paths     map[pathKey]*cfi.Row // nil value: no way
-	budget    int                  // ways that may be tried, see maxBudget
-	records   int                  // frame records that may be looked at, see maxRecords
-	chain     []mem.Addr           // those that were proved in this walk, ascending
+	chain     []mem.Addr           // frame records that were proved in this walk, ascending: see leadsBack
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
 	moment  uint64 // counts those and the moments that Renew told, from 1
 	seed    maphash.Seed
 	buffer  [2*codeWindow + 2]byte
+	filled  int64  // sites that were looked up so far
 	cursor  cursor // of the walk that goes on
 }
 
 // NewWalker returns a Walker for the process with those modules. functions may be nil: then
-// code without tables is read without knowing where its functions begin, and no .debug_frame is read.
+// code without tables is read without knowing where its functions begin, and no .debug_frame is read. What tables and
+// code take to be read is charged to the budget of modules (see [module.Set.Charge]); without one nothing bounds it.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions, tables: map[*module.Module]*tables{},
-		sites: newSites(), paths: map[pathKey]*cfi.Row{}, budget: maxBudget, records: maxRecords, changes: modules.Changes(),
+		sites: newSites(), paths: map[pathKey]*cfi.Row{}, changes: modules.Changes(),
 		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
 
@@ -107,16 +107,18 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 		e = failed(ReadFault, err)
 	}
 	s.Frames, s.Stop, s.Err, s.Late = c.frames, e.stop, e.err, c.late
+	if c.refused != nil && e.err != nil {
+		s.Err = fmt.Errorf("%w; code was not read: %w", e.err, c.refused)
+	}
 	if c.late && e.err != nil && e.stop != DepthLimit {
-		s.Stop, s.Err = ReadFault, fmt.Errorf("stack was read while the thread ran again: %w", e.err)
+		s.Stop, s.Err = ReadFault, fmt.Errorf("stack was read while the thread ran again: %w", s.Err)
 	}
 	*c = cursor{}
 }
 
 // begin notices what has changed since the last walk.
 func (w *Walker) begin(a *regs.Arch) {
-	w.budget = min(w.budget+refill, maxBudget)
-	w.records, w.chain = min(w.records+recordRefill, maxRecords), w.chain[:0]
+	w.chain = w.chain[:0]
 	if n := w.modules.Changes(); n != w.changes {
 		w.changes = n
 		w.mapped++
@@ -132,6 +134,9 @@ func (w *Walker) begin(a *regs.Arch) {
 func (c *cursor) run(limit int) *ending {
 	for {
 		c.push()
+		if err := c.w.modules.Budget().Stopped(); err != nil {
+			return failed(ReadFault, err)
+		}
 		if e := c.hurry(limit); e != nil {
 			return e
 		}
@@ -240,6 +245,8 @@ type cursor struct {
 	bare     bool         // only frame pointers are followed
 	overlay  *mem.Overlay // memory if it is one, nil if not
 	window   mem.Range    // the part of overlay that hurry reads
+	earned   bool         // the refill was given for this walk
+	refused  error        // why some code was not read, nil if none was refused
 }
 
 // push appends the frame that the registers stand for.

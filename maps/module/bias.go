@@ -9,17 +9,25 @@ import (
 // holds their first byte.
 const maxPage = 64 << 10
 
+// maxFitting bounds the segments of one object that a mapping is compared with. Each is looked up in
+// the mappings with all others, and a file may have a thousand that fit.
+const maxFitting = 16
+
 // biasOf returns the load bias of an object that m is a mapping of, or false if m maps
 // bytes that no segment loads.
 //
 // Page rounding makes neighbouring segments share a page of the file, so more than one
 // segment may fit m. Each gives a bias; the one with which most segments lie where the
-// table has them, with the same offset and the same right to execute, is taken.
+// table has them, with the same offset and the same right to execute, is taken. Programs have two or
+// three that fit; the first maxFitting are compared.
 func biasOf(loads []*Segment, m *maps.Mapping, table *maps.Table) (bias uint64, ok bool) {
-	best := -1
+	best, fitting := -1, 0
 	for _, p := range loads {
 		if !covers(p, m) {
 			continue
+		}
+		if fitting++; fitting > maxFitting {
+			break
 		}
 		b := uint64(m.Start) - uint64(p.Addr) - uint64(m.Offset-p.Offset)
 		score := 0

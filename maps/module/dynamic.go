@@ -133,13 +133,17 @@ func (im *image) gnuHash(v Vaddr) (table []byte, symbols uint64, ok bool) {
 		return nil, 0, false
 	}
 	last := uint64(0)
-	for i := range buckets { // bounded by chainAt <= size
+	left := im.budget.Purse() // a file with holes may be larger than any disk
+	for i := range buckets {  // bounded by chainAt <= size
+		if !left.Spend(1) {
+			return nil, 0, false
+		}
 		last = max(last, u32(bucketsAt+4*i))
 	}
 	if last < first {
 		return b[:chainAt:chainAt], first, true
 	}
-	for at := chainAt + 4*(last-first); at+4 <= size; at += 4 {
+	for at := chainAt + 4*(last-first); at+4 <= size && left.Spend(1); at += 4 {
 		last++
 		if u32(at)&1 != 0 {
 			return b[: at+4 : at+4], last, true

@@ -13,6 +13,9 @@ func (im *image) add(s Section) {
 		im.sections[i] = s
 		return
 	}
+	if im.byName != nil {
+		im.byName[s.Name] = len(im.sections)
+	}
 	im.sections = append(im.sections, s)
 }
 

@@ -3,6 +3,8 @@ package module
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // Constants of elf.h with the meaning that this package gives them.
@@ -31,6 +33,7 @@ const (
 // image is the headers of one object and the bytes behind them. The bytes are either a
 // file (data) or, where no file can be had, pieces of memory (chunks) by link address.
 type image struct {
+	budget *work.Budget
 	data   []byte
 	chunks []chunk
 	bias   uint64 // of a memory image: what the loader may have added to pointers in it
@@ -44,6 +47,7 @@ type image struct {
 	segments []Segment
 	loads    []*Segment // those of segments that are PT_LOAD, at most maxLoads
 	sections []Section
+	byName   map[string]int // the first section of a name, nil while there are few
 	// unmapped allows what no process maps, as split DWARF and what dwz makes: ET_REL, and objects
 	// without program headers.
 	unmapped bool
@@ -63,8 +67,8 @@ type header struct {
 const headerSize = 64
 
 // parseFile reads all headers of an object that is a file.
-func parseFile(data []byte) (*image, error) {
-	im := &image{data: data}
+func parseFile(data []byte, b *work.Budget) (*image, error) {
+	im := &image{data: data, budget: b}
 	if err := im.parseAll(data); err != nil {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import "fmt"
 // The caller keeps f open as long as the module is used. It fails with [ErrNotELF] or a
 // *[FormatError], both with the path.
 func NewFile(f *File) (*Module, error) {
-	m := &Module{Path: f.Path, beside: f.Beside}
+	m := &Module{Path: f.Path, beside: f.Beside, budget: f.Budget}
 	err := Guard(f.Path, func() error {
-		im := &image{data: f.Data, unmapped: true}
+		im := &image{data: f.Data, unmapped: true, budget: f.Budget}
 		if err := im.parseAll(f.Data); err != nil {
 			return fmt.Errorf("parse %q: %w", f.Path, err)
 		}

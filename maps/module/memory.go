@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Bounds of what is copied from the memory of a process in place of files, bytes.
@@ -27,7 +28,7 @@ var errNoMemory = errors.New("no ELF header in memory")
 // fromMemory reads an object from the memory of the process. cause says why its file was
 // not read, nil if it has none: then memory that holds no ELF header gives nil.
 func (s *Set) fromMemory(m *maps.Mapping, cause error) *object {
-	o := &object{path: m.Path, err: cause}
+	o := &object{path: m.Path, err: cause, budget: s.budget.Share()}
 	if m.Path == "[vdso]" {
 		s.readVDSO(o, m)
 		return o
@@ -42,7 +43,7 @@ func (s *Set) fromMemory(m *maps.Mapping, cause error) *object {
 		return o
 	}
 	o.err = nil
-	s.parse(o, func() (*image, error) { return s.parseMemory(head, low, m) })
+	s.parse(o, func() (*image, error) { return s.parseMemory(head, low, m, o.budget) })
 	if o.elf != nil {
 		o.from = low
 	}
@@ -75,13 +76,13 @@ func (s *Set) readVDSO(o *object, m *maps.Mapping) {
 		o.err = fmt.Errorf("read %q: %w", m.Path, err)
 		return
 	}
-	s.parse(o, func() (*image, error) { return parseFile(b) })
+	s.parse(o, func() (*image, error) { return parseFile(b, o.budget) })
 }
 
 // parseMemory reads the headers from head, the copied start of the object at low, then
 // copies what its segments span and reads the rest from there.
-func (s *Set) parseMemory(head []byte, low, m *maps.Mapping) (*image, error) {
-	im := &image{chunks: []chunk{{data: head}}}
+func (s *Set) parseMemory(head []byte, low, m *maps.Mapping, b *work.Budget) (*image, error) {
+	im := &image{chunks: []chunk{{data: head}}, budget: b}
 	if err := im.parseHeader(head); err != nil {
 		return nil, err
 	}
@@ -154,8 +155,12 @@ func (s *Set) copyMemory(addr mem.Addr, n uint64) ([]byte, error) {
 	if n > uint64(s.memoryLeft) {
 		return nil, ErrTooMany
 	}
+	if !s.budget.Hold(int64(n)) {
+		return nil, work.ErrMemory
+	}
 	b := make([]byte, n)
 	got, err := s.memory.ReadMem(b, addr)
 	s.memoryLeft -= got
+	s.budget.Release(int64(n) - int64(got))
 	return b[:got], err
 }

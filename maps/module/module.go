@@ -18,6 +18,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Vaddr is an address as linked in an ELF object. Only [Module] converts it from and to mem.Addr.
@@ -32,6 +33,8 @@ type File struct {
 	// path there; nil if that cannot be. Once the view is gone (its process has ended) it fails
 	// with fs.ErrNotExist.
 	Beside func(path string) (*File, error)
+	// Budget bounds what reading the file may take where no [Set] does; nil: nothing does.
+	Budget *work.Budget
 
 	shared *sharedFile // nil for a file of one process
 }
@@ -78,7 +81,11 @@ type Module struct {
 	bias       uint64
 	elf        *image // never nil; empty if Err is set
 	beside     func(path string) (*File, error)
+	budget     *work.Budget
 }
+
+// Budget is what may yet be done to read the object and what belongs to it; nil: everything.
+func (m *Module) Budget() *work.Budget { return m.budget }
 
 // Beside opens another file in the view that the module's own was opened through, see
 // [File.Beside]. It fails with fs.ErrNotExist where there is no such view.
@@ -165,14 +172,27 @@ func (m *Module) SectionsErr() error {
 // Segments lists all program headers. The Module owns the slice.
 func (m *Module) Segments() []Segment { return m.elf.segments }
 
+// Loaded returns the bytes of the object's file from v to the end of the segment that holds it, or
+// false.
+func (m *Module) Loaded(v Vaddr) ([]byte, bool) { return m.elf.fromVaddr(v) }
+
+// Code returns the executable segment that holds v, or false.
+func (m *Module) Code(v Vaddr) (*Segment, bool) {
+	for _, p := range m.elf.loads {
+		if p.Flags&pfX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
 // Text returns the bytes of the object's file from v to the end of the executable segment
 // that holds it, or false. The bytes are those of the file: code that the process patched
 // is read from memory instead.
 func (m *Module) Text(v Vaddr) ([]byte, bool) {
-	for _, p := range m.elf.loads {
-		if p.Flags&pfX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
-			return p.Data[v-p.Addr:], true
-		}
+	p, ok := m.Code(v)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return p.Data[v-p.Addr:], true
 }

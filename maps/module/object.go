@@ -54,11 +54,11 @@ func (s *Set) openObject(m *maps.Mapping) *object {
 	if err != nil {
 		return s.fromMemory(m, err)
 	}
-	o := &object{path: f.Path, close: f.Close, beside: f.Beside}
+	o := &object{path: f.Path, close: f.Close, beside: f.Beside, budget: s.budget.Share()}
 	if o.path == "" {
 		o.path = m.Path
 	}
-	s.parse(o, f.parse)
+	s.parse(o, func() (*image, error) { return f.parse(o.budget) })
 	return o
 }
 

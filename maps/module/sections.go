@@ -2,17 +2,32 @@ package module
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 const shfCompressed = 0x800 // SHF_COMPRESSED
 
-// maxNames bounds the copy that is made of .shstrtab, bytes; the table of a program has
-// some 400. Names behind it are read one by one.
-const maxNames = 1 << 20
+const (
+	// maxNames bounds the copy that is made of .shstrtab, bytes; the table of a program has
+	// some 400. Names behind it are read one by one, as many bytes again.
+	maxNames = 1 << 20
+	// manySections are too many to look through for each name.
+	manySections = 64
+	// sectionSize is about what a Section takes in memory, bytes.
+	sectionSize = 192
+)
 
 // section returns the index of the first section with that name, or -1.
 func (im *image) section(name string) int {
+	if im.byName != nil {
+		if i, ok := im.byName[name]; ok {
+			return i
+		}
+		return -1
+	}
 	for i := range im.sections {
 		if im.sections[i].Name == name {
 			return i
@@ -47,6 +62,10 @@ func (im *image) parseSections() {
 	if _, ok := im.fileBytes(h.shOff, n*h.shEntSize); !ok {
 		return
 	}
+	if cost := int64(n) * sectionSize; !im.budget.Hold(cost) || !im.budget.Spend(cost) {
+		im.cut = fmt.Errorf("section table at %#x with %d entries is not read: %w", h.shOff, n, cmp.Or(im.budget.Err(), work.ErrMemory))
+		return
+	}
 	strtab, _ := im.sectionHeader(names)
 	nameOf := im.names(&strtab)
 	im.cut = nil
@@ -56,12 +75,21 @@ func (im *image) parseSections() {
 		s.Name = nameOf(name)
 		im.sections[i] = s
 	}
+	if n > manySections {
+		im.byName = make(map[string]int, n)
+		for i := range im.sections {
+			if _, ok := im.byName[im.sections[i].Name]; !ok {
+				im.byName[im.sections[i].Name] = i
+			}
+		}
+	}
 }
 
 // names returns a function from sh_name to the name, "" for one outside of the table.
 func (im *image) names(strtab *Section) func(uint32) string {
 	b := strtab.Data
 	all := string(b[:min(len(b), maxNames)]) // one copy for all names
+	apart := maxNames
 	return func(at uint32) string {
 		if uint64(at) >= uint64(len(b)) {
 			return ""
@@ -72,6 +100,9 @@ func (im *image) names(strtab *Section) func(uint32) string {
 		}
 		if int(at)+n <= len(all) {
 			return all[at : int(at)+n]
+		}
+		if apart -= n; apart < 0 {
+			return ""
 		}
 		return string(b[at : int(at)+n])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Bounds of one process. What is behind them gets a module with the error [ErrTooMany].
@@ -20,6 +21,7 @@ type Set struct {
 	table  *maps.Table
 	open   Opener
 	memory mem.Reader
+	budget *work.Budget
 
 	modules []*Module
 	byAddr  map[mem.Addr]*Module // start of mapping -> module, nil value: none
@@ -55,7 +57,8 @@ type object struct {
 	err    error
 	close  func() error
 	beside func(path string) (*File, error)
-	head   []byte        // a copy of its ELF header, nil if it could not be read
+	head   []byte // a copy of its ELF header, nil if it could not be read
+	budget *work.Budget
 	from   *maps.Mapping // of an object read from memory: the lowest mapping, else nil
 }
 
@@ -65,6 +68,14 @@ func NewSet(table *maps.Table, open Opener, memory mem.Reader) *Set {
 	return &Set{table: table, open: open, memory: memory, byAddr: map[mem.Addr]*Module{},
 		byPlace: map[place]*Module{}, objects: map[fileID]*object{}, memoryLeft: maxSetMemory}
 }
+
+// Charge bounds by b what reading the modules may take, here and by those who ask them later
+// ([Module.Budget]): each file may take half of what is left when it is opened. It is called
+// before anything is asked; without it nothing is bounded.
+func (s *Set) Charge(b *work.Budget) { s.budget = b }
+
+// Budget is what Charge was given.
+func (s *Set) Budget() *work.Budget { return s.budget }
 
 // Table returns the mappings that the Set was made of, or given last.
 func (s *Set) Table() *maps.Table { return s.table }
@@ -153,7 +164,7 @@ func (s *Set) load(m *maps.Mapping) *Module {
 		return s.modules[maxModules-1]
 	}
 	mod := &Module{ID: len(s.modules), Path: obj.path, Deleted: m.Deleted, VDSO: vdso, Err: err,
-		start: m.Start, end: m.End, bias: bias, elf: obj.elf, beside: obj.beside}
+		start: m.Start, end: m.End, bias: bias, elf: obj.elf, beside: obj.beside, budget: obj.budget}
 	if len(s.modules) == maxModules-1 {
 		mod.Err = fmt.Errorf("open %q: %w", obj.path, ErrTooMany)
 	}

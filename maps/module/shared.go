@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/work"
 )
 
 // maxShared bounds how many files are known for all processes; the kernel allows a process
@@ -103,14 +104,14 @@ func fingerprint(f *File) []byte {
 	return b
 }
 
-// parse reads the headers of f, once for all that share it.
-func (f *File) parse() (*image, error) {
+// parse reads the headers of f, once for all that share it, within b.
+func (f *File) parse(b *work.Budget) (*image, error) {
 	if f.shared == nil {
-		return parseFile(f.Data)
+		return parseFile(f.Data, b)
 	}
 	k := f.shared
 	if k.elf == nil && k.err == nil {
-		k.elf, k.err = parseFile(f.Data)
+		k.elf, k.err = parseFile(f.Data, b)
 	}
 	return k.elf, k.err
 }

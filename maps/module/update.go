@@ -70,6 +70,7 @@ func (s *Set) holds(o *object) bool {
 	}
 	head, err := s.copyMemory(m.Start, uint64(len(o.head)))
 	s.memoryLeft += len(head) // it is not kept
+	s.budget.Release(int64(len(head)))
 	if err != nil || !bytes.Equal(head, o.head) {
 		return false
 	}

@@ -2,8 +2,9 @@
 // package, what failed with its output, and every skipped test with its reason.
 //
 //	go test -json ./... | testsum
-//	testsum -total LOG...
-//	testsum -again LOG
+//	testsum -total [-live FILE] LOG...
+//	testsum -again -live FILE LOG
+//	testsum -unsteady TEXT...
 //
 // Without arguments it reads one run from standard input as it goes on, and ends
 // with its count. With -total it reads logs of several runs, lists the skipped
@@ -11,10 +12,17 @@
 //
 //	N passed, N failed, N skipped
 //
-// With -again it prints the pattern for `go test -run` of the tests that failed in a log, if they are
-// few and may be tried once more, and exits with 1 if not. What X.again.json then tells of a test that
-// failed in X.json counts in its place, and is listed as unsteady: such a test, or what it tests, is to
-// be mended, but no job has to be lost to it.
+// With -again it prints the pattern for `go test -run` of the tests that failed in a log and may be tried
+// once more, and exits with 1 if there are none. Only tests of live processes may, if they are few: FILE lists
+// them, one package or one package and test a line. What X.again.json then tells of such a test that failed
+// in X.json counts in its place, and is listed as unsteady: such a test, or what it tests, is to be mended,
+// but no job has to be lost to it.
+//
+// With -unsteady it reads what -total printed for several runs, prints in how many of them each test was
+// unsteady, and exits with 1 if one was twice: that one is to be mended now.
+//
+// Where the variable CI is set, a test that is skipped because a tool is missing has failed: scripts/setup
+// brings all that the tests need.
 //
 // It exits with 1 if anything failed, or if nothing ran at all.
 package main
@@ -33,12 +41,24 @@ import (
 func main() {
 	total := flag.Bool("total", false, "sum up the logs named as arguments")
 	again := flag.Bool("again", false, "print which tests of the log may be tried once more")
+	unsteady := flag.Bool("unsteady", false, "count in how many runs tests were unsteady")
+	list := flag.String("live", "", "`file` that lists the tests of live processes")
 	flag.Parse()
+	l := live{}
+	if *list != "" {
+		var err error
+		if l, err = readLive(*list); err != nil {
+			fmt.Fprintln(os.Stderr, "testsum:", err)
+			os.Exit(1)
+		}
+	}
 	switch {
 	case *total:
-		os.Exit(sumUp(flag.Args(), os.Stdout))
+		os.Exit(sumUp(flag.Args(), l, os.Stdout))
 	case *again:
-		os.Exit(printAgain(flag.Arg(0), os.Stdout))
+		os.Exit(printAgain(flag.Arg(0), l, os.Stdout))
+	case *unsteady:
+		os.Exit(countUnsteady(flag.Args(), os.Stdout))
 	}
 	run := newRun(os.Stdout)
 	if err := run.readAll(os.Stdin); err != nil {
@@ -50,7 +70,7 @@ func main() {
 }
 
 // sumUp prints the skips, the unsteady tests and the count of all logs and returns the exit status.
-func sumUp(paths []string, w io.Writer) int {
+func sumUp(paths []string, l live, w io.Writer) int {
 	var all counts
 	for _, path := range paths {
 		if strings.HasSuffix(path, againSuffix) {
@@ -66,8 +86,11 @@ func sumUp(paths []string, w io.Writer) int {
 			fmt.Fprintln(os.Stderr, "testsum:", err)
 			return 1
 		}
-		for _, s := range append(run.skips, run.amend(second)...) {
+		for _, s := range run.skips {
 			fmt.Fprintln(w, s)
+		}
+		for _, key := range run.amend(second, l) {
+			fmt.Fprintf(w, unsteadyLine, key)
 		}
 		all.add(run.counts)
 	}
@@ -76,13 +99,13 @@ func sumUp(paths []string, w io.Writer) int {
 }
 
 // printAgain prints which tests of the log at path may be tried once more, and returns the exit status.
-func printAgain(path string, w io.Writer) int {
+func printAgain(path string, l live, w io.Writer) int {
 	run := newRun(io.Discard)
 	if err := readFile(run, path); err != nil {
 		fmt.Fprintln(os.Stderr, "testsum:", err)
 		return 1
 	}
-	pattern, ok := run.again()
+	pattern, ok := run.again(l)
 	if !ok {
 		return 1
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 )
@@ -47,6 +48,7 @@ type run struct {
 	counts counts
 	skips  []string          // one line each: the test and its reason
 	ended  map[string]string // how each test did, by package and test: pass, fail or skip
+	strict bool              // a tool that is missing is a failure
 	broken bool              // a panic, a data race, or a package failed and none of its tests is to blame
 
 	w       io.Writer
@@ -56,7 +58,7 @@ type run struct {
 }
 
 func newRun(w io.Writer) *run {
-	return &run{w: w, ended: map[string]string{}, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
+	return &run{w: w, strict: os.Getenv("CI") != "", ended: map[string]string{}, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
 }
 
 // readAll reads events to the end of r. A line that is none (go vet writes such
@@ -106,8 +108,14 @@ func (r *run) endTest(e event) {
 	case "pass":
 		r.counts.passed++
 	case "skip":
-		r.counts.skipped++
-		r.skips = append(r.skips, fmt.Sprintf("skipped: %s %s: %s", e.Package, e.Test, reason(output)))
+		said, why := "skipped", reason(output)
+		if r.strict && lacksTool(why) {
+			said = "failed for want of a tool"
+			r.counts.failed++
+		} else {
+			r.counts.skipped++
+		}
+		r.skips = append(r.skips, fmt.Sprintf("%s: %s %s: %s", said, e.Package, e.Test, why))
 		fmt.Fprintln(r.w, r.skips[len(r.skips)-1])
 	case "fail":
 		r.counts.failed++
@@ -116,6 +124,14 @@ func (r *run) endTest(e event) {
 		fmt.Fprintf(r.w, "FAILED: %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
 		r.print(output)
 	}
+}
+
+// lacksTool tells whether the reason of a skip is that a tool, or what a tool makes, is missing. Tests say so in
+// one of these words.
+func lacksTool(reason string) bool {
+	return slices.ContainsFunc([]string{"is not installed", "is not built", "does not work here"}, func(words string) bool {
+		return strings.Contains(reason, words)
+	})
 }
 
 // grave tells whether a line of a failed test's output is of a fault that a second try must not hide.

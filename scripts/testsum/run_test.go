@@ -76,6 +76,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestMissingTool: where all tools must be there, a skip for want of one is a failure, and other skips are none.
+func TestMissingTool(t *testing.T) {
+	const events = `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: gdb is not installed\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    a_test.go:8: no kernel thread is in sight\n"}
+{"Action":"skip","Package":"p","Test":"TestB"}
+{"Action":"pass","Package":"p"}
+`
+	for ci, want := range map[string]counts{"true": {failed: 1, skipped: 1}, "": {skipped: 2}} {
+		t.Setenv("CI", ci)
+		var text strings.Builder
+		run := newRun(&text)
+		if err := run.readAll(strings.NewReader(events)); err != nil {
+			t.Fatal(err)
+		}
+		if run.counts != want {
+			t.Errorf("CI=%q: got %v, want %v", ci, run.counts, want)
+		}
+		if said := strings.Contains(text.String(), "failed for want of a tool: p TestA: a_test.go:7: gdb is not installed"); said != (ci != "") {
+			t.Errorf("CI=%q: got %q", ci, text.String())
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

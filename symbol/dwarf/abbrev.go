@@ -52,7 +52,7 @@ func (d *Data) abbrevsAt(off uint64, l layout) *abbrevs {
 		}
 		var a abbrev
 		a, attrs = readAbbrev(&r, attrs, l)
-		if !d.spend(r.off - start) {
+		if !d.spend(r.off-start) || !d.hold(tableSize*(r.off-start)) {
 			return nil // the next call may read it
 		}
 		if r.bad {
@@ -98,12 +98,12 @@ func (d *Data) abbrevAt(off, want uint64, l layout) *abbrev {
 		}
 		r.uleb()
 		r.u8()
-		for {
+		for range maxAttrs {
 			name, form := r.uleb(), r.uleb()
 			if form == formImplicitConst {
 				r.sleb()
 			}
-			if name == 0 && form == 0 {
+			if name == 0 && form == 0 || r.bad {
 				break
 			}
 		}
@@ -123,6 +123,10 @@ func readAbbrev(r *reader, store []attr, l layout) (abbrev, []attr) {
 			at.implicit = r.sleb()
 		}
 		if at.name == 0 && at.form == 0 {
+			break
+		}
+		if len(store)-first == maxAttrs {
+			r.fail()
 			break
 		}
 		store = append(store, at)

@@ -20,7 +20,11 @@
 // supplementary files (DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt).
 package dwarf
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fpstack/fpstack/work"
+)
 
 // Object is what the DWARF of one object is read from.
 type Object struct {
@@ -38,6 +42,8 @@ type Object struct {
 	// Split opens the file with the rest of a split unit: a .dwo or a .dwp, as Data of
 	// [NewSplit]. It may be nil; it is asked once for each unit.
 	Split func(Skeleton) (*Data, error)
+	// Budget bounds the work of all calls together, and what is kept between them; nil: nothing does.
+	Budget *work.Budget
 }
 
 // Skeleton names the split part of a unit.
@@ -79,7 +85,8 @@ type Data struct {
 	claims  claims
 	splits  []*Data // opened for units of this one
 
-	left     int64 // budget of the running call
+	left     int64 // steps of the running call
+	purse    work.Purse
 	problems []error
 }
 
@@ -91,7 +98,7 @@ type place struct {
 
 // New returns the DWARF of an object. It reads nothing yet.
 func New(o Object) *Data {
-	return &Data{o: o, units: map[place]*unit{}, abbrevs: map[abbrevKey]*abbrevs{}}
+	return &Data{o: o, units: map[place]*unit{}, abbrevs: map[abbrevKey]*abbrevs{}, purse: o.Budget.Purse()}
 }
 
 // NewSplit returns the DWARF of a .dwo or .dwp file, for [Object].Split.

@@ -3,6 +3,8 @@ package dwarf
 import (
 	"errors"
 	"fmt"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // ErrBudget says that the sections ask for more work than their size justifies.
@@ -31,12 +33,20 @@ const (
 	maxHops     = 16       // references from an entry to the one with its name
 	maxString   = 16 << 10 // bytes of a name or path
 	maxFiles    = 1 << 20  // files or directories of one line table
+	maxAttrs    = 1 << 16  // attributes of an abbreviation
 	maxClaims   = 1 << 22  // ranges kept for later calls
 	maxScopes   = 64       // namespaces and classes around a function
 
 	// keptFactor is how often the bytes of a section may be made a table: abbreviations once more for units
 	// with other sizes of addresses and offsets.
 	keptFactor = 2
+
+	// What is kept, bytes in memory about: of each byte of an abbreviation, of a file or directory of a line
+	// table, of a unit that .debug_aranges lists, of a type unit, of a range.
+	tableSize, fileSize, listedSize, signatureSize, claimSize = 16, 40, 48, 64, 24
+
+	// often is how many bytes are read at most before the budget is asked.
+	often = 64 << 10
 
 	// rangeCost is the steps that are counted for a range that is remembered.
 	rangeCost = 32
@@ -48,7 +58,7 @@ const (
 )
 
 func (d *Data) problem(err error) {
-	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget {
+	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget && err != work.ErrSpent && err != work.ErrMemory {
 		return
 	}
 	for _, p := range d.problems {
@@ -59,7 +69,13 @@ func (d *Data) problem(err error) {
 	d.problems = append(d.problems, err)
 }
 
+// problemCost is the steps that it takes to word a problem: a section may consist of them.
+const problemCost = 500
+
 func (d *Data) malformed(id sectionID, off uint64, format string, args ...any) {
+	if len(d.problems) >= maxProblems || !d.spend(problemCost) {
+		return
+	}
 	d.problem(&FormatError{Section: d.sectionName(id), Offset: off, What: fmt.Sprintf(format, args...)})
 }
 
@@ -92,8 +108,23 @@ func (d *Data) files() []*Data {
 	return append(d.splits[:len(d.splits):len(d.splits)], d.o.Alt)
 }
 
-// spend takes n steps from the budget, false if they are not left.
+// hold tells whether there is room for n bytes that are kept. Without it the call ends.
+func (d *Data) hold(n int) bool {
+	if !d.o.Budget.Hold(int64(n)) {
+		d.left = 0
+		d.problem(work.ErrMemory)
+		return false
+	}
+	return true
+}
+
+// spend takes n steps from the budgets of the call and of the run, false if they are not left.
 func (d *Data) spend(n int) bool {
+	if !d.purse.Spend(int64(n)) {
+		d.left = 0
+		d.problem(d.o.Budget.Err())
+		return false
+	}
 	if int64(n) > d.left {
 		d.left = 0
 		d.problem(ErrBudget)

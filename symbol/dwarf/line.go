@@ -54,12 +54,17 @@ func (t *lineTable) find(want []uint64, rows []row) {
 	run.reset()
 	r := t.program
 	t.files = t.files[:t.listed] // this run defines its files again
+	from := r.off
 	for t.u.d.left > 0 && r.more() && run.step(&r) {
+		if r.off-from > often {
+			t.u.d.spend(r.off - from)
+			from = r.off
+		}
 	}
 	if r.bad {
 		t.u.d.malformed(secLine, t.off, "program is cut")
 	}
-	t.u.d.spend(len(r.b) - t.program.off)
+	t.u.d.spend(r.off - from)
 }
 
 func (l *lineRun) reset() {

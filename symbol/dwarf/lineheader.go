@@ -102,7 +102,7 @@ func (t *lineTable) readLists(r *reader) {
 	t.dirs = append(t.dirs, value{})
 	for len(t.dirs) < maxFiles && !r.bad {
 		at := r.off
-		if r.skipString(); r.off-at <= 1 {
+		if r.skipString(); r.off-at <= 1 || !t.u.d.hold(fileSize) {
 			break
 		}
 		t.dirs = append(t.dirs, value{form: formString, u: uint64(at)})
@@ -121,10 +121,10 @@ func (t *lineTable) define(r *reader) bool {
 	f := fileEntry{name: value{form: formString, u: uint64(at)}, dir: r.uleb()}
 	r.uleb() // time
 	r.uleb() // size
-	if len(t.files) < maxFiles {
+	if len(t.files) < maxFiles && t.u.d.hold(fileSize) {
 		t.files = append(t.files, f)
 	}
-	return !r.bad
+	return !r.bad && t.u.d.left > 0
 }
 
 // readEntries reads the directories and files of version 5. Both count from 0.
@@ -154,7 +154,7 @@ func (t *lineTable) entries(r *reader, add func(fileEntry)) {
 				f.dir = v.u
 			}
 		}
-		if r.off == at || !t.u.d.spend(len(formats)) {
+		if r.off == at || !t.u.d.spend(len(formats)) || !t.u.d.hold(fileSize) {
 			r.fail()
 		}
 		if r.bad {

@@ -83,7 +83,7 @@ func (d *Data) eachClaim(f func(claim) bool) {
 	d.claims.calls++
 	keep := d.claims.calls > keepAfter
 	emit := func(c claim) bool {
-		if keep = keep && len(d.claims.all) < maxClaims; keep {
+		if keep = keep && len(d.claims.all) < maxClaims && d.o.Budget.Hold(claimSize); keep {
 			d.claims.all = append(d.claims.all, c)
 		}
 		return f(c)
@@ -114,13 +114,24 @@ func (d *Data) aranges(f func(claim) bool) (listed map[uint64]bool, ok bool) {
 			continue
 		}
 		in.skip(uint64(-(in.off - start) & (2*size - 1))) // tuples are aligned to their size
-		for in.more() {
+		for from := in.off; in.more(); {
+			if in.off-from > often {
+				if !d.spend(in.off - from) {
+					return listed, false
+				}
+				from = in.off
+			}
 			in.skip(uint64(segment))
 			lo, n := in.uint(size), in.uint(size)
 			if in.bad || n == 0 { // the end, or a function that was dropped
 				continue
 			}
-			listed[unit] = true
+			if !listed[unit] {
+				if !d.hold(listedSize) {
+					return listed, false
+				}
+				listed[unit] = true
+			}
 			if lo < d.o.Low || lo >= d.o.High {
 				continue
 			}

@@ -119,6 +119,10 @@ func (w *walker) run() {
 		default:
 			w.path = append(w.path, at)
 		}
+		if off-from > often {
+			u.d.spend(off - from)
+			from = off
+		}
 		if u.d.left == 0 {
 			return
 		}

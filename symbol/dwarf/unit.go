@@ -215,7 +215,7 @@ func (d *Data) scan() []uint64 {
 	}
 	d.starts = d.starts[:0]
 	r := d.reader(secInfo, 0)
-	for r.more() && len(d.starts) < maxUnits && d.spend(16) {
+	for r.more() && len(d.starts) < maxUnits && d.spend(16) && d.hold(8) {
 		start := r.off
 		r.sub()
 		if r.bad || r.off == start {
@@ -272,7 +272,7 @@ func (d *Data) typeUnit(sig uint64) *unit {
 }
 
 func (d *Data) addSignature(p place) {
-	if !d.spend(32) {
+	if !d.spend(32) || !d.hold(signatureSize) {
 		return
 	}
 	u := unit{d: d, at: p} // not kept: there may be very many

@@ -31,7 +31,7 @@ func build(t testing.TB, cgo bool, env []string, args ...string) string {
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if cgo {
 		if _, err := exec.LookPath("gcc"); err != nil {
-			t.Skipf("no C compiler: %v", err)
+			t.Skipf("a C compiler is not installed: %v", err)
 		}
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
@@ -61,7 +61,7 @@ func open(t testing.TB, path string) (*Table, *elf.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	table, err := Open(sectionsOf(f))
+	table, err := Open(sectionsOf(f), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (f Func) SPDelta(pc uint64) (int32, bool) {
 	if f.t == nil {
 		return 0, false
 	}
-	return f.value(f.u32(12), pc, newBudget())
+	return f.value(f.u32(12), pc, f.t.question())
 }
 
 // Line returns the source position of pc. Inside of an inlined call it is the position in
@@ -99,7 +99,7 @@ func (f Func) Line(pc uint64) (file string, line int, ok bool) {
 	if f.t == nil {
 		return "", 0, false
 	}
-	return f.line(pc, newBudget())
+	return f.line(pc, f.t.question())
 }
 
 func (f *Func) line(pc uint64, left *budget) (file string, line int, ok bool) {

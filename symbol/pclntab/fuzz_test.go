@@ -46,7 +46,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		sections[".gopclntab"] = Section{Addr: table.Addr, Data: data[:end]}
 		sections[".go.module"] = Section{Addr: module.Addr, Data: data[len(table.Data):]}
-		opened, err := Open(func(name string) (Section, bool) { s, ok := sections[name]; return s, ok })
+		opened, err := Open(func(name string) (Section, bool) { s, ok := sections[name]; return s, ok }, nil)
 		if (err == nil) != (opened != nil) {
 			t.Fatalf("Open: got table %v and error %v", opened != nil, err)
 		}

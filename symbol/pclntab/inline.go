@@ -41,7 +41,7 @@ func (f Func) Frames(pc uint64) []Frame {
 		return nil
 	}
 	var out []Frame
-	left := newBudget()
+	left := f.t.question()
 	tree, ok := f.inlineTree()
 	for ok && len(out) < maxInline {
 		i, found := f.pcdata(pcdataInlTreeIndex, pc, left)

@@ -1,8 +1,12 @@
 package pclntab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // Section is the bytes of one ELF section and the address it is linked at.
@@ -37,8 +41,9 @@ const (
 // moduledata, which is found by its pointers into the table, so symbols are not needed. Without
 // moduledata, text is what the header says, or the start of .text (wrong by the start-up
 // code where a C linker made the program), and [Table.InlineErr] says what is missing.
-// It fails with [ErrNone] if there is no table.
-func Open(find func(name string) (Section, bool)) (*Table, error) {
+// What is looked through for it, and what the Table is asked later, takes from b; nil: without a
+// bound. It fails with [ErrNone] if there is no table.
+func Open(find func(name string) (Section, bool), b *work.Budget) (*Table, error) {
 	s, ok := find(".gopclntab")
 	if !ok {
 		if s, ok = find(".data.rel.ro.gopclntab"); !ok {
@@ -56,7 +61,7 @@ func Open(find func(name string) (Section, bool)) (*Table, error) {
 		}
 		return t, err
 	}
-	t.addr = s.Addr
+	t.addr, t.budget = s.Addr, b
 	if start := t.word(t.data, 2); start != 0 {
 		t.text = start
 	}
@@ -66,9 +71,12 @@ func Open(find func(name string) (Section, bool)) (*Table, error) {
 
 // useModuledata sets text and the place of inlined calls.
 func (t *Table) useModuledata(find func(name string) (Section, bool)) error {
-	o := object{t: t, find: find}
+	o := object{t: t, find: find, left: t.budget.Purse()}
 	words, ok := o.moduledata()
-	if !ok {
+	switch {
+	case o.left.Spent():
+		return fmt.Errorf("inlined calls: moduledata is not looked for: %w", t.budget.Err())
+	case !ok:
 		return errors.New("inlined calls: moduledata not found")
 	}
 	t.text = words[wordText]
@@ -92,43 +100,79 @@ func (t *Table) useModuledata(find func(name string) (Section, bool)) error {
 type object struct {
 	t    *Table
 	find func(name string) (Section, bool)
+	left work.Purse
 }
 
+// maxCandidates bounds the words that point to the table and are compared with moduledata. Programs
+// have one or two; a file may consist of nothing else.
+const maxCandidates = 64
+
+// pair is one relocation: at is where value will stand.
+type pair struct{ at, value uint64 }
+
 // moduledata returns the first words of the moduledata that belongs to the table. It tries
-// each word of the data sections that points to the table, as it stands in the file or as a
+// words of the data sections that point to the table, as it stands in the file or as a
 // relocation will make it.
 func (o *object) moduledata() ([]uint64, bool) {
+	var data []Section
 	for _, name := range []string{".go.module", ".noptrdata", ".data", ".data.rel.ro"} {
-		s, ok := o.find(name)
-		if !ok {
-			continue
+		if s, ok := o.find(name); ok {
+			data = append(data, s)
 		}
-		size := uint64(o.t.ptr)
-		for off := uint64(0); off+size <= uint64(len(s.Data)); off += size {
-			if o.t.uint(s.Data[off:], o.t.ptr) != o.t.addr {
-				continue
-			}
-			if w, ok := o.words(s, s.Addr+off); ok {
+	}
+	var candidates []uint64
+	for _, s := range data {
+		candidates = o.pointing(s, candidates)
+	}
+	o.relocations(func(p pair) {
+		if p.value == o.t.addr && len(candidates) < maxCandidates {
+			candidates = append(candidates, p.at)
+		}
+	})
+	moved := o.moved(candidates)
+	for _, s := range data {
+		for _, at := range candidates {
+			if w, ok := o.words(s, at, moved); ok {
 				return w, true
 			}
-		}
-		var words []uint64
-		o.relocations(func(at, value uint64) bool {
-			if _, in := s.bytes(at, size); in && value == o.t.addr {
-				words, ok = o.words(s, at)
-				return words == nil
-			}
-			return true
-		})
-		if words != nil {
-			return words, true
 		}
 	}
 	return nil, false
 }
 
+// pointing adds the addresses in s of words that point to the table.
+func (o *object) pointing(s Section, to []uint64) []uint64 {
+	size := uint64(o.t.ptr)
+	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates && o.left.Spend(1); off += size {
+		if o.t.uint(s.Data[off:], o.t.ptr) == o.t.addr {
+			to = append(to, s.Addr+off)
+		}
+	}
+	return to
+}
+
+// moved returns the relocations of what may be moduledata, by their addresses. Of several at one address
+// the last counts.
+func (o *object) moved(candidates []uint64) []pair {
+	var out []pair
+	slices.Sort(candidates)
+	candidates = slices.Compact(candidates)
+	size := uint64(o.t.ptr)
+	o.relocations(func(p pair) {
+		i, found := slices.BinarySearch(candidates, p.at)
+		if !found {
+			i--
+		}
+		if i >= 0 && (p.at-candidates[i])/size < moduledataWords && len(out) < maxCandidates*moduledataWords {
+			out = append(out, p)
+		}
+	})
+	slices.SortStableFunc(out, func(a, b pair) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
 // words reads a candidate at addr and checks that it points where the table says.
-func (o *object) words(s Section, addr uint64) ([]uint64, bool) {
+func (o *object) words(s Section, addr uint64, moved []pair) ([]uint64, bool) {
 	t, size := o.t, uint64(o.t.ptr)
 	b, ok := s.bytes(addr, moduledataWords*size)
 	if !ok {
@@ -138,12 +182,16 @@ func (o *object) words(s Section, addr uint64) ([]uint64, bool) {
 	for i := range w {
 		w[i] = t.uint(b[i*t.ptr:], t.ptr)
 	}
-	o.relocations(func(at, value uint64) bool {
-		if at >= addr && (at-addr)/size < moduledataWords && (at-addr)%size == 0 {
-			w[(at-addr)/size] = value
+	from, _ := slices.BinarySearchFunc(moved, addr, func(p pair, addr uint64) int { return cmp.Compare(p.at, addr) })
+	for _, p := range moved[from:] {
+		i := (p.at - addr) / size
+		if i >= moduledataWords {
+			break
 		}
-		return true
-	})
+		if (p.at-addr)%size == 0 {
+			w[i] = p.value
+		}
+	}
 	for _, c := range []struct {
 		word int
 		want uint64
@@ -160,21 +208,19 @@ func (o *object) words(s Section, addr uint64) ([]uint64, bool) {
 	return w, true
 }
 
-// relocations calls f for each entry with an addend, until f returns false. Where addends stand
+// relocations calls f for each entry with an addend, as far as the budget goes. Where addends stand
 // in the relocated word itself (REL, RELR) there is nothing to tell. The type is not looked
 // at: what is made of an entry is checked.
 // Source: System V gABI, Elf32_Rela and Elf64_Rela.
-func (o *object) relocations(f func(at, value uint64) bool) {
+func (o *object) relocations(f func(pair)) {
 	for _, name := range []string{".rela.dyn", ".rela"} {
 		s, ok := o.find(name)
 		if !ok {
 			continue
 		}
 		size := 3 * o.t.ptr
-		for b := s.Data; len(b) >= size; b = b[size:] {
-			if !f(o.t.uint(b, o.t.ptr), o.t.uint(b[2*o.t.ptr:], o.t.ptr)) {
-				return
-			}
+		for b := s.Data; len(b) >= size && o.left.Spend(4); b = b[size:] {
+			f(pair{o.t.uint(b, o.t.ptr), o.t.uint(b[2*o.t.ptr:], o.t.ptr)})
 		}
 	}
 }

@@ -9,7 +9,7 @@
 // It guarantees bounded work on any bytes: no panic, no endless loop, nothing allocated but
 // the names it returns. A value it does not find is not ok, never zero.
 //
-// It imports the standard library alone, so that the walker of stacks (stack pointer, outermost
+// It imports no other room but the budget of work, so that the walker of stacks (stack pointer, outermost
 // frames) and the naming of functions may both use it. It is not for DWARF and knows no process.
 //
 // It follows the Go sources: internal/abi/symtab.go, runtime/symtab.go, runtime/symtabinl.go,
@@ -21,6 +21,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // ErrNone is the cause when an object has no table: it holds no Go code.
@@ -65,6 +67,7 @@ type Table struct {
 	nameOff, cuOff, fileOff, pcOff, funcOff uint64
 
 	inline inlines
+	budget *work.Budget
 }
 
 // Parse reads the header of data. text is the address of runtime.text; it is not used

@@ -148,7 +148,7 @@ func TestLinesAreThoseOfGosym(t *testing.T) {
 // Go writes the same facts as CFA rules into .debug_frame, which readelf interprets.
 func TestSPDeltaIsThatOfDebugFrame(t *testing.T) {
 	if _, err := exec.LookPath("readelf"); err != nil {
-		t.Skipf("no readelf: %v", err)
+		t.Skipf("readelf is not installed: %v", err)
 	}
 	path := build(t, false, []string{"GOOS=linux", "GOARCH=amd64"})
 	table, _ := open(t, path)
@@ -218,7 +218,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: got error %v, want one with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open(func(string) (Section, bool) { return Section{}, false }); err != ErrNone {
+	if _, err := Open(func(string) (Section, bool) { return Section{}, false }, nil); err != ErrNone {
 		t.Errorf("no section: got error %v, want %v", err, ErrNone)
 	}
 }
@@ -237,7 +237,7 @@ func TestWithoutModuledata(t *testing.T) {
 			return Section{}, false
 		}
 		return find(name)
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,21 @@
 package pclntab
 
-// budget is how many steps one question may still take over all tables that it reads. The
-// largest generated functions of real programs need some ten thousand for each.
-type budget int
+import "github.com/fpstack/fpstack/work"
 
-func newBudget() *budget {
-	b := budget(1 << 18)
-	return &b
+// maxSteps is how many steps one question may take over all tables that it reads. The
+// largest generated functions of real programs need some ten thousand for each.
+const maxSteps = 1 << 18
+
+// budget is what one question may still take.
+type budget struct {
+	steps int
+	run   *work.Budget
 }
+
+func (t *Table) question() *budget { return &budget{maxSteps, t.budget} }
+
+// stepCost is the steps of a run that one of a question takes.
+const stepCost = 4
 
 // value looks pc up in the table of values at off: pairs of a zigzag difference of the value,
 // which begins at -1, and the number of instruction quanta that the new value is good for.
@@ -19,8 +27,10 @@ func (f *Func) value(off uint32, pc uint64, left *budget) (int32, bool) {
 	}
 	b := f.t.pcs[off:]
 	at, v := f.Entry, int32(-1)
-	for first := true; *left > 0; first = false {
-		*left--
+	begun := left.steps
+	defer func() { left.charge(begun - left.steps) }()
+	for first := true; left.steps > 0; first = false {
+		left.steps--
 		d, n := uvarint(b)
 		if n == 0 || (d == 0 && !first) {
 			return 0, false
@@ -49,4 +59,11 @@ func uvarint(b []byte) (v uint32, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// charge takes the steps that were gone from the run's budget. Without it the question ends.
+func (b *budget) charge(steps int) {
+	if !b.run.Spend(int64(steps) * stepCost) {
+		b.steps = 0
+	}
 }

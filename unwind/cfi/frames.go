@@ -3,6 +3,8 @@ package cfi
 import (
 	"errors"
 	"fmt"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // frames is .eh_frame or .debug_frame: CIEs and FDEs one after the other.
@@ -15,6 +17,7 @@ type frames struct {
 	big      bool
 	cies     map[uint64]parsedCIE
 	index    *index // nil until the section was walked
+	budget   *work.Budget
 }
 
 // entry is the head that CIEs and FDEs share.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // index finds the FDEs of a section that has no search table.
@@ -27,14 +29,25 @@ func (s *frames) walked() *index {
 	return s.index
 }
 
+// Steps of a [work.Budget] that one entry takes, and bytes that one FDE takes in memory, twice while the list grows.
+const (
+	entryCost = 40
+	rangeSize = 48
+)
+
 // walk goes through all entries by their lengths and never back, so the section's length
-// bounds it. Entries that cannot be read are left out. A terminator inside of the section
+// bounds it, and the budget: a section may be a hole of any length. Entries that cannot be read are left out. A terminator inside of the section
 // is passed: entries of objects linked later may follow it.
 //
 // FDEs that start at 0 belong to functions that the linker removed, empty ones to none.
 func (s *frames) walk() *index {
 	x := &index{none: ErrNoFDE}
+	left := s.budget.Purse()
 	for offset := uint64(0); offset < uint64(len(s.data)); {
+		if !left.Spend(entryCost) {
+			x.note(s.budget.Err())
+			break
+		}
 		e, err := s.entry(offset)
 		if err != nil {
 			x.note(err)
@@ -45,6 +58,10 @@ func (s *frames) walk() *index {
 			if err != nil {
 				x.note(err)
 			} else if f.Start != 0 && f.End > f.Start {
+				if !s.budget.Hold(rangeSize) {
+					x.note(work.ErrMemory)
+					break
+				}
 				x.ranges = append(x.ranges, indexed{f.Start, f.End, offset})
 			}
 		}

@@ -1,5 +1,11 @@
 package cfi
 
+import (
+	"cmp"
+
+	"github.com/fpstack/fpstack/work"
+)
+
 // interpret runs the instructions of f up to pc and returns the Row there.
 // Precondition: f covers pc.
 func (t *Table) interpret(s *frames, f *FDE, pc uint64) (*Row, error) {
@@ -11,7 +17,7 @@ func (t *Table) interpret(s *frames, f *FDE, pc uint64) (*Row, error) {
 	}
 	c := s.cursor(f.program.start, f.program.end)
 	p.start(f.CIE, initial, f.Start, pc)
-	err = p.run(&c)
+	err = cmp.Or(p.run(&c), t.pay(p))
 	if err == nil {
 		err = p.now.check()
 	}
@@ -30,11 +36,30 @@ func (t *Table) initial(s *frames, cie *CIE) (*state, error) {
 	p := &t.program
 	c := s.cursor(cie.program.start, cie.program.end)
 	p.start(cie, &state{}, 0, ^uint64(0))
-	if err := p.run(&c); err != nil {
+	if err := cmp.Or(p.run(&c), t.pay(p)); err != nil {
 		cie.initialErr = s.formatError("CIE", cie.Offset, err)
 	}
 	p.now.copyTo(&cie.initial)
 	return &cie.initial, cie.initialErr
+}
+
+const (
+	// instructionCost is the steps of a [work.Budget] that one instruction takes.
+	instructionCost = 16
+	// usualRules is how many rules a row has room for without being counted: real ones have some ten. A
+	// hostile one has 256, 48 bytes each.
+	usualRules, ruleSize = 32, 48
+)
+
+// pay takes from the budget what p did, and what its rules will take.
+func (t *Table) pay(p *program) error {
+	if !t.budget.Spend(int64(p.work) * instructionCost) {
+		return t.budget.Err()
+	}
+	if n := len(p.now.regs); n > usualRules && !t.budget.Hold(int64(n)*ruleSize) {
+		return work.ErrMemory
+	}
+	return nil
 }
 
 // row makes a Row of what the program has now.

@@ -45,7 +45,8 @@ const (
 
 const (
 	maxRemembered = 32      // depth of DW_CFA_remember_state
-	maxWork       = 1 << 20 // instructions of one FDE, and rules copied by them
+	maxWork       = 1 << 20 // instructions of one FDE, and rules copied or passed by them
+	rulesAStep    = 16      // rules that are passed in the time of an instruction
 )
 
 // program runs the instructions of a CIE and an FDE up to an address. Its memory is reused
@@ -199,6 +200,7 @@ func (p *program) defineCFA(op uint8, c *cursor) {
 // set gives reg a rule unless its operands could not be read.
 func (p *program) set(c *cursor, reg uint64, rule Rule) {
 	if c.err == nil {
+		p.work += len(p.now.regs) / rulesAStep
 		c.fail(p.now.set(reg, rule))
 	}
 }

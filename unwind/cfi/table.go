@@ -3,6 +3,8 @@ package cfi
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // Section is the bytes of a section and the address it is linked at. No Data: the module
@@ -26,6 +28,8 @@ type Config struct {
 	// AArch64 says that the opcodes 0x2c and 0x2d change whether the return address is
 	// signed. Elsewhere they are refused.
 	AArch64 bool
+	// Budget bounds the work of all questions together; nil: nothing does.
+	Budget *work.Budget
 }
 
 // maxRows bounds the rows a Table keeps, half a kilobyte each.
@@ -42,6 +46,7 @@ type Table struct {
 	spareRows []Row
 	spareRegs []RegRule
 	chunk     int // rows to allocate next
+	budget    *work.Budget
 }
 
 // New returns the Table of a module. It reads a few bytes; sections without a search table
@@ -52,13 +57,13 @@ func New(cfg Config) *Table {
 	big := bigEndian(cfg.Order)
 	section := func(name string, s Section) *frames {
 		return &frames{
-			name: name, data: s.Data, eh: name == ".eh_frame", wordSize: cfg.WordSize, big: big,
+			name: name, data: s.Data, eh: name == ".eh_frame", wordSize: cfg.WordSize, big: big, budget: cfg.Budget,
 			bases: bases{section: s.Addr, text: cfg.TextBase, data: cfg.DataBase},
 		}
 	}
 	t := &Table{
 		eh: section(".eh_frame", cfg.EHFrame), debug: section(".debug_frame", cfg.DebugFrame),
-		rows: make(map[uint64]*Row), chunk: 8,
+		rows: make(map[uint64]*Row), chunk: 8, budget: cfg.Budget,
 	}
 	t.program.aarch64 = cfg.AArch64
 	if len(cfg.EHFrameHdr.Data) != 0 {
@@ -75,7 +80,7 @@ func (t *Table) HeaderError() error { return t.headerErr }
 // address minus one. The Row is shared and must not be changed.
 //
 // It fails with ErrNoFDE if no entry covers pc and with a *FormatError if the entry is
-// malformed, or its row is bogus.
+// malformed, if its row is bogus, or if the budget does not suffice for it.
 func (t *Table) Row(pc uint64) (*Row, error) {
 	if r, ok := t.rows[pc]; ok {
 		return r, nil

@@ -9,6 +9,10 @@ import (
 // maxFunction bounds a function whose end is not known, in bytes.
 const maxFunction = 64 << 10
 
+// maxKnown bounds a function that a symbol or a table tells, in bytes: the largest that compilers make of
+// real programs have some hundred thousand, a file may say anything.
+const maxKnown = 1 << 20
+
 // maxSweep bounds the code behind pc that is searched for jumps where the end of the
 // function is not known, in bytes.
 const maxSweep = 2 << 10
@@ -92,6 +96,9 @@ func (c *Code) window(entry, end, pc uint64) (*walk, bool) {
 	known := end > entry
 	if !known {
 		end = entry + maxFunction
+	}
+	if known {
+		end = min(end, max(pc, entry)+maxFunction, entry+maxKnown)
 	}
 	if pc >= entry && pc < end {
 		w := newWalk(c, entry, end)

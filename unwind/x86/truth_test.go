@@ -234,6 +234,9 @@ func (c *Code) sameRule(s *state, r register, got, want cfi.Rule) bool {
 //   - OpenSSL's helpers change registers that the ABI keeps: "lost" is what they are;
 //   - 386: callees in other modules that remove arguments, and switch cases next to a
 //     call that never returns.
+//
+// How often each of these is met is decided by the build of the library: the shares wanted leave room for twice as many
+// as in those of Debian 12. TestCodeWithoutTables holds code of our own to all of them.
 func TestAgainstTables(t *testing.T) {
 	const libs = "/usr/lib/x86_64-linux-gnu/"
 	for _, test := range []struct {
@@ -242,11 +245,11 @@ func TestAgainstTables(t *testing.T) {
 		cfa, regs  float64 // shares that must be reached
 		long       bool
 	}{
-		{"libc", libs + "libc.so.6", 13, 0.998, 0.9999, false},
+		{"libc", libs + "libc.so.6", 13, 0.997, 0.9999, false},
 		{"libstdc++", libs + "libstdc++.so.6", 13, 0.999, 0.9999, false},
-		{"libcrypto", libs + "libcrypto.so.3", 7, 0.994, 0.998, false},
-		{"libc 386", "/lib32/libc.so.6", 41, 0.975, 0.995, true},
-		{"libstdc++ 386", "/lib32/libstdc++.so.6", 13, 0.97, 0.9999, true},
+		{"libcrypto", libs + "libcrypto.so.3", 7, 0.99, 0.997, false},
+		{"libc 386", "/lib32/libc.so.6", 41, 0.95, 0.99, true},
+		{"libstdc++ 386", "/lib32/libstdc++.so.6", 13, 0.945, 0.9999, true},
 		{"libdav1d", libs + "libdav1d.so.6", 41, 0.999, 0.9999, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,5 +1,7 @@
 package x86
 
+import "github.com/fpstack/fpstack/work"
+
 // path is a place that is to be interpreted, with the state before it.
 type path struct {
 	pc    uint64
@@ -31,11 +33,13 @@ type walk struct {
 	targets     []uint64         // of jumps, ascending; filled by joins
 	sweep       [2]uint64        // where joins looks for jumps
 	noReturn    func(target uint64) bool
+	left        work.Purse
 }
 
 func newWalk(c *Code, lo, hi uint64) *walk {
 	lo, hi = max(lo, c.Start), min(hi, c.End())
-	w := &walk{c: c, lo: lo, hi: max(lo, hi)}
+	w := &walk{c: c, lo: lo, hi: max(lo, hi), left: c.Budget.Purse()}
+	w.left.Spend(int64(w.hi-w.lo) / 64)
 	w.seen = make([]uint64, (w.hi-lo+63)/64)
 	w.sweep = [2]uint64{w.lo, w.hi}
 	return w
@@ -93,7 +97,7 @@ func (w *walk) run(visit visitor) bool {
 
 // follow interprets one path to its end.
 func (w *walk) follow(p path, visit visitor) bool {
-	for w.steps < maxSteps && w.mark(p.pc) {
+	for w.steps < maxSteps && w.left.Spend(stepCost) && w.mark(p.pc) {
 		w.steps++
 		in, ok := w.c.decode(p.pc)
 		if !ok {
@@ -117,7 +121,7 @@ func (w *walk) advance(p *path, in *inst) bool {
 	case flowNext:
 		p.s.step(in)
 	case flowCond:
-		if target := w.c.target(next, in.imm); w.unseen(target) {
+		if target := w.c.target(next, in.imm); w.unseen(target) && w.left.Spend(cloneCost) {
 			w.add(path{target, p.s.clone(), p.calls})
 		}
 		p.s.leaveProbe()

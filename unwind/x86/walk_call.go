@@ -51,7 +51,7 @@ func (w *walk) behindCall(p *path, next uint64) {
 func (w *walk) joins(pc uint64) bool {
 	if w.targets == nil {
 		w.targets = []uint64{}
-		for at := w.sweep[0]; at < w.sweep[1]; {
+		for at := w.sweep[0]; at < w.sweep[1] && w.left.Spend(decodeCost); {
 			in, ok := w.c.decode(at)
 			if !ok {
 				at++ // data between code
@@ -101,7 +101,7 @@ func (w *walk) calleePops(target uint64) int64 {
 	w.pops[target] = 0
 	pc := target
 	for range maxCallee {
-		if w.calleeSteps++; w.calleeSteps > maxSteps {
+		if w.calleeSteps++; w.calleeSteps > maxSteps || !w.left.Spend(decodeCost) {
 			return 0
 		}
 		in, ok := w.c.decode(pc)

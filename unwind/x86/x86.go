@@ -17,14 +17,28 @@
 // calling conventions and DWARF register numbers.
 package x86
 
-import "github.com/fpstack/fpstack/unwind/cfi"
+import (
+	"github.com/fpstack/fpstack/unwind/cfi"
+	"github.com/fpstack/fpstack/work"
+)
 
 // Code is one executable range of a module.
 type Code struct {
 	Start  uint64 // link address of Data[0]
 	Data   []byte // may be a mapped file; is only read
 	Mode64 bool   // amd64; else 386
+	// Budget bounds the work of all answers together; nil: nothing does. Where it does not suffice there is
+	// no row, and [work.Budget.Err] says so.
+	Budget *work.Budget
 }
+
+// Steps of a [work.Budget]: for an instruction that is interpreted, for one that is only decoded, for a copy
+// of the state.
+const (
+	stepCost   = 60
+	decodeCost = 20
+	cloneCost  = 200
+)
 
 // End is the address behind the last byte.
 func (c *Code) End() uint64 { return c.Start + uint64(len(c.Data)) }

@@ -26,6 +26,7 @@ func main() {
 	flag.IntVar(&opt.Keep, "keep", 2, "misses to print for each place")
 	flag.BoolVar(&opt.Fixed, "fixed", false, "without address space randomisation")
 	flag.BoolVar(&opt.Blind, "blind", false, "walk from PC and SP alone")
+	flag.StringVar(&opt.Tunables, "tunables", os.Getenv("GLIBC_TUNABLES"), "the program's GLIBC_TUNABLES")
 	flag.BoolVar(&opt.TruthOnly, "truth-only", false, "walk nothing, check the truth alone")
 	flag.IntVar(&opt.PeerEvery, "peer-every", 1000, "ask the peer at each `N`-th point")
 	peer := flag.String("peer", "", "compare also with this `command`, to which the process id is appended")

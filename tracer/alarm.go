@@ -16,6 +16,9 @@ const alarmPeriod = 2 * time.Millisecond
 // alarm is a timer of the kernel that sends the kick signal to one thread, over and over
 // while it is set: the wait that it is to end may begin just after one signal. Most uses
 // of it end before it first goes off, and cost two system calls.
+//
+// The signal of a timer is set aside when that is made. One sent by tgkill(2) is refused once the
+// user's limit of pending signals (RLIMIT_SIGPENDING) is reached, which a target of the same user can see to.
 type alarm struct {
 	id   int32
 	made bool
@@ -36,8 +39,8 @@ type sigevent struct {
 	_      [13 - wordSize/4]int32
 }
 
-// make creates the timer for thread tid. Without it, where the kernel refuses, a wait looks
-// by itself from time to time.
+// make creates the timer for thread tid, in which the kick signal is not blocked. Without it, where the
+// kernel refuses (EAGAIN at the limit of pending signals), a wait looks by itself from time to time.
 func (a *alarm) make(tid int) {
 	e := sigevent{signo: int32(kickSignal), notify: notifySignal | notifyThreadID, tid: int32(tid)}
 	_, _, errno := unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC,
@@ -60,4 +63,21 @@ func (a *alarm) drop() {
 		unix.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(a.id), 0, 0)
 	}
 	a.made = false
+}
+
+// wait is waitStop until the alarm goes off: EINTR. Where there is no alarm it asks once and lets a moment pass.
+// soon says that the wait is likely to be short: the scheduler is not told then.
+func (a *alarm) wait(tid int, soon bool, info *siginfo) unix.Errno {
+	switch {
+	case a.made && soon:
+		return waitRaw(tid, info)
+	case a.made:
+		return waitStop(tid, 0, info)
+	}
+	e := waitStop(tid, unix.WNOHANG, info)
+	if e == 0 && info[pidAt] == 0 {
+		time.Sleep(50 * time.Microsecond)
+		return unix.EINTR
+	}
+	return e
 }

@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// subcommand is a subcommand that is not made yet.
+type subcommand struct {
+	name string
+	make func(*app) *cobra.Command
+}
+
+// subcommands are all but those that cobra makes.
+func subcommands() []subcommand {
+	return []subcommand{
+		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"flame", (*app).flameCommand},
+		{"top", (*app).topCommand}, {"check", (*app).checkCommand}, {"symbolize", (*app).symbolizeCommand},
+		{"doctor", (*app).doctorCommand}, {"version", (*app).versionCommand}, {"man", (*app).manCommand},
+	}
+}
+
+// cobras are the subcommands that cobra makes. They ask for all others.
+var cobras = []string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
+// addCommands adds to root the subcommands that the command line args may ask for: making the hundred flags of those
+// that nobody named takes longer than reading the stack of a process. Help adds the rest.
+func (a *app) addCommands(root *cobra.Command, args []string) {
+	all := subcommands()
+	isNamed := func(s subcommand) bool { return slices.Contains(args, s.name) }
+	plain := len(args) > 0 && (strings.HasPrefix(args[0], "-") || slices.ContainsFunc(all, isNamed)) &&
+		!slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) })
+	if !plain {
+		a.addRest(root)
+		return
+	}
+	for _, s := range all {
+		if isNamed(s) {
+			root.AddCommand(s.make(a))
+		}
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, words []string) {
+		a.addRest(root)
+		show(c, words)
+	})
+}
+
+// addRest adds the subcommands that root has not yet.
+func (a *app) addRest(root *cobra.Command) {
+	for _, s := range subcommands() {
+		if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == s.name }) {
+			root.AddCommand(s.make(a))
+		}
+	}
+	root.CompletionOptions.DisableDefaultCmd = false
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+}

@@ -1,0 +1,82 @@
+//go:build linux
+
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What a start may cost. Each run pays it, also one that shows a single sleeping process, which takes five times
+// as long as the start of an empty Go program. Bytes and allocations are the same on every machine.
+const (
+	largestProgram = 12_000_000 // bytes, without symbols, which Go programs do not need
+	startBytes     = 460_000    // of the heap, by all packages together before main
+	startAllocs    = 3_200
+	packageBytes   = 40_000 // by one package
+)
+
+// costly are the packages that may take more than packageBytes, and why.
+var costly = map[string]string{
+	"github.com/google/pprof/profile": "its regular expressions; the format's own library",
+	"github.com/gdamore/encoding":     "character sets; tcell, which top draws with, imports it",
+}
+
+// initLine is what GODEBUG=inittrace=1 tells of a package. Source: package runtime, "Environment Variables".
+var initLine = regexp.MustCompile(`^init (\S+) @.* (\d+) bytes, (\d+) allocs$`)
+
+// TestStart holds what every run of fpstack has to load and to do before main.
+func TestStart(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "fpstack")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build fpstack: %v\n%s", err, out)
+	}
+	st, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Size() > largestProgram {
+		t.Errorf("the program has %d bytes, at most %d are wanted", st.Size(), largestProgram)
+	}
+	run := exec.Command(program, "version")
+	run.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	var trace strings.Builder
+	run.Stderr = &trace
+	if err := run.Run(); err != nil {
+		t.Fatalf("run fpstack: %v\n%s", err, trace.String())
+	}
+	checkInits(t, trace.String())
+}
+
+// checkInits holds the bounds of what packages do before main.
+func checkInits(t *testing.T, trace string) {
+	t.Helper()
+	bytes, allocs, packages := 0, 0, 0
+	for line := range strings.Lines(trace) {
+		m := initLine.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		packages++
+		b, _ := strconv.Atoi(m[2])
+		n, _ := strconv.Atoi(m[3])
+		bytes, allocs = bytes+b, allocs+n
+		if b > packageBytes && costly[m[1]] == "" {
+			t.Errorf("package %s takes %d bytes in %d allocations before main, at most %d are wanted", m[1], b, n, packageBytes)
+		}
+	}
+	t.Logf("%d packages take %d bytes in %d allocations before main", packages, bytes, allocs)
+	if packages < 20 {
+		t.Fatalf("the trace tells of %d packages: %q", packages, trace)
+	}
+	if bytes > startBytes || allocs > startAllocs {
+		t.Errorf("before main %d bytes are taken in %d allocations, at most %d in %d are wanted", bytes, allocs, startBytes, startAllocs)
+	}
+}

@@ -1,0 +1,36 @@
+//go:build linux
+
+package tracer
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// FaultError is a panic of code that ran on a thread of this package: of ours, of a [Wanter], of what was given to
+// [Looker.Do]. It ends what was under way there and nothing else.
+type FaultError struct {
+	Value any    // of the panic
+	Stack []byte // where it happened, as runtime/debug.Stack tells
+}
+
+func (e *FaultError) Error() string {
+	return fmt.Sprintf("a fault of fpstack, please report it: %v", e.Value)
+}
+
+// Unwrap is the value of the panic, if that is an error.
+func (e *FaultError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// guard runs f. A panic in it becomes a *FaultError.
+func guard(f func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &FaultError{v, debug.Stack()}
+		}
+	}()
+	f()
+	return nil
+}

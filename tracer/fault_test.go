@@ -1,0 +1,106 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// faulty is a context that panics when it is asked for the n-th time whether it has ended, which the tracer's thread
+// does all through a stop.
+type faulty struct {
+	context.Context
+	left atomic.Int32
+}
+
+func (f *faulty) Err() error {
+	if f.left.Add(-1) == 0 {
+		panic("of the test")
+	}
+	return nil
+}
+
+// TestFaultOnTracerThread has a panic at every place of a stop that asks for the context: all threads are let go, and
+// what was had by then is shown.
+func TestFaultOnTracerThread(t *testing.T) {
+	c := start(t, "threads", 3, 1, 1)
+	p := openTarget(t, c.pid())
+	told, whole := 0, false
+	for n := int32(1); n < 200 && !whole; n++ {
+		ctx := &faulty{Context: context.Background()}
+		ctx.left.Store(n)
+		var s *snapshot.Snapshot
+		err := guard(func() {
+			var e error
+			if s, e = p.Snapshot(ctx, StopOptions{}); e != nil {
+				t.Errorf("fault at %d: %v", n, e)
+			}
+		})
+		checkFree(t, c.pid())
+		var fault *FaultError
+		switch {
+		case errors.As(err, &fault): // the caller's own goroutine asked
+		case s != nil && strings.Contains(strings.Join(s.Problems, ""), "of the test"):
+			told++
+		case ctx.left.Load() > 0:
+			whole = true // it is not asked as often
+		}
+	}
+	if told < 3 || !whole {
+		t.Errorf("%d faults were told; to the end: %v", told, whole)
+	}
+	if s := look(t, p, StopOptions{}); len(s.Problems) > 0 || len(s.Threads) < 4 {
+		t.Errorf("afterwards: %d threads, %q", len(s.Threads), s.Problems)
+	}
+}
+
+// TestFaultOfCopier ends what was under way on it, and nothing else.
+func TestFaultOfCopier(t *testing.T) {
+	c := startCopier()
+	defer c.close()
+	var fault *FaultError
+	if err := c.do(func() { panic("of the test") }, time.Minute); !errors.As(err, &fault) || fault.Value != "of the test" || len(fault.Stack) == 0 {
+		t.Errorf("got %v", err)
+	}
+	ran := false
+	if err := c.do(func() { ran = true }, time.Minute); err != nil || !ran {
+		t.Errorf("afterwards: %v, ran %v", err, ran)
+	}
+}
+
+// TestFaultInDo panics with a thread asked to stop: it is let go, and the Looker serves on.
+func TestFaultInDo(t *testing.T) {
+	c := start(t, "threads", 1, 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, spinner(t, c.pid()))
+	table := mapsOf(t, p)
+	var got Copy
+	for range 20 {
+		err := l.Do(func() {
+			if err := l.Ask(w, &got, table); err != nil {
+				t.Error(err)
+			}
+			panic("of the test")
+		})
+		var fault *FaultError
+		if !errors.As(err, &fault) {
+			t.Fatalf("got %v", err)
+		}
+		checkFree(t, c.pid())
+		if err := l.Do(func() {
+			if err := l.Stop(w, &got, table); err != nil && !withoutCPU(err) {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+// Package work bounds what one run of fpstack may do for bytes that it does not trust: how much
+// work all parsers together may take, and how much memory what they read may fill.
+//
+// A [Budget] is made once for a run and handed down to every reader of such bytes. Bounds of
+// single files do not add up to one: a process may map thousands, each at its worst. The same
+// question, asked in every loop, serves a signal ([Budget.Stop]): all readers end soon after it.
+//
+// A reader that is refused returns what it has together with [Budget.Err], so that a person is told
+// what is missing and why. It knows no clock: the same bytes are cut at the same place on every machine.
+package work
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// The reasons to end early, besides the one that is given to [Budget.Stop].
+var (
+	// ErrSpent says that reading would take more work than is allowed.
+	ErrSpent = errors.New("it takes more work than one run may do")
+	// ErrMemory says that what is read would take more memory than is allowed.
+	ErrMemory = errors.New("it takes more memory than one run may hold")
+)
+
+// The budget of a run. A step is about a nanosecond of work on a machine of 2020: to compare or
+// copy a byte or a few, to look at one word. The names of a program of 250 MB with lines
+// and inlined calls take some hundred million.
+const (
+	Steps  = 2 << 30
+	Memory = 384 << 20 // bytes
+)
+
+// Budget is what may yet be done. Nil allows everything. It may be used by several goroutines.
+type Budget struct {
+	above *Budget // what is taken here is taken there too; nil for that of a whole run
+	steps atomic.Int64
+	bytes atomic.Int64
+	most  int64        // steps that there were at first
+	aside atomic.Int64 // steps that above has set aside for this one
+	stop  atomic.Pointer[error]
+
+	earned atomic.Int64 // of a run: all that Earn gave
+	seen   atomic.Int64 // of a share: how much of that it has got
+}
+
+// New returns a Budget of so many steps and bytes.
+func New(steps, bytes int64) *Budget {
+	b := &Budget{most: steps}
+	b.steps.Store(steps)
+	b.bytes.Store(bytes)
+	return b
+}
+
+// setAside bounds the steps that are set aside for one file, and asidePart is the part of what is left
+// that it is at most. It suffices for the symbols of a usual library.
+const (
+	setAside  = 1 << 18
+	asidePart = 256
+)
+
+// Share returns a Budget for one file: half of what b has now, taken from b as it is used, and a few
+// steps that are set aside for it, so that other files cannot use up what is left. Share of nil is nil.
+func (b *Budget) Share() *Budget {
+	if b == nil {
+		return nil
+	}
+	left := max(0, b.steps.Load())
+	s := New(left/2, b.bytes.Load()/2)
+	s.above = b
+	s.seen.Store(b.earned.Load())
+	if aside := min(setAside, left/asidePart); b.steps.Add(-aside) >= 0 {
+		s.aside.Store(aside)
+	}
+	return s
+}
+
+// Stop makes every later question be refused with err as the reason.
+func (b *Budget) Stop(err error) {
+	if b != nil {
+		b.stop.CompareAndSwap(nil, &err)
+	}
+}
+
+// Spend takes n steps. It is false if they are not left, and then none are; and after Stop.
+func (b *Budget) Spend(n int64) bool {
+	if b.Stopped() != nil {
+		return false
+	}
+	for ; b != nil; b = b.above {
+		if n > 0 && take(&b.aside, n, false) {
+			return true
+		}
+		if !take(&b.steps, n, false) {
+			b.catchUp()
+			if !take(&b.steps, n, true) {
+				b.aside.Store(0)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// take takes n from what there is, or, if that is less, nothing, or all to no avail.
+func take(from *atomic.Int64, n int64, all bool) bool {
+	for {
+		had := from.Load()
+		switch {
+		case had >= n:
+			if from.CompareAndSwap(had, had-n) {
+				return true
+			}
+		case !all || from.CompareAndSwap(had, 0):
+			return false
+		}
+	}
+}
+
+// catchUp gives a share what its run has earned since it was asked last, and tells whether that was anything.
+func (b *Budget) catchUp() bool {
+	if b.above == nil {
+		return false
+	}
+	all := b.above.earned.Load()
+	more := all - b.seen.Swap(all)
+	b.steps.Add(min(more, b.most))
+	return more > 0
+}
+
+// Earn gives a run n steps back, up to what there was at first, and its shares too: a recording that
+// goes on for hours meets new code all the time.
+func (b *Budget) Earn(n int64) {
+	if b == nil {
+		return
+	}
+	for b.above != nil {
+		b = b.above
+	}
+	b.earned.Add(n)
+	if b.steps.Load() < b.most {
+		b.steps.Add(n)
+	}
+}
+
+// Hold takes n bytes for what is about to be kept. It is false, and takes none, if they are not left.
+func (b *Budget) Hold(n int64) bool {
+	for at := b; at != nil; at = at.above {
+		if at.bytes.Add(-n) >= 0 {
+			continue
+		}
+		for back := b; back != at.above; back = back.above {
+			back.bytes.Add(n)
+		}
+		return false
+	}
+	return true
+}
+
+// Release gives back n bytes that Hold took.
+func (b *Budget) Release(n int64) {
+	for ; b != nil; b = b.above {
+		b.bytes.Add(n)
+	}
+}
+
+// Left is what may yet be taken, in steps and bytes.
+func (b *Budget) Left() (steps, bytes int64) {
+	return b.steps.Load() + b.aside.Load(), b.bytes.Load()
+}
+
+// Stopped is the reason that was given to Stop, nil if there was none.
+func (b *Budget) Stopped() error {
+	for ; b != nil; b = b.above {
+		if why := b.stop.Load(); why != nil {
+			return *why
+		}
+	}
+	return nil
+}
+
+// Err says why nothing more can be done: the reason given to Stop, or ErrSpent; nil if something can.
+func (b *Budget) Err() error {
+	if why := b.Stopped(); why != nil {
+		return why
+	}
+	for ; b != nil; b = b.above {
+		if b.aside.Load() > 0 {
+			return nil
+		}
+		if b.steps.Load() <= 0 && (!b.catchUp() || b.steps.Load() <= 0) {
+			return ErrSpent
+		}
+	}
+	return nil
+}
