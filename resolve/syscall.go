@@ -33,11 +33,6 @@ func Descriptors(s *snapshot.Snapshot) []int {
 	return fds
 }
 
-// restartable are the calls that the kernel goes on with by restart_syscall after a stop.
-// Source: users of set_restart_fn and of ERESTART_RESTARTBLOCK in linux/kernel/time, futex and fs/select.c.
-var restartable = map[string]bool{"nanosleep": true, "clock_nanosleep": true, "clock_nanosleep_time64": true, "poll": true,
-	"futex": true, "futex_time64": true}
-
 // Restarted gives the threads of s that are in restart_syscall the number of the call that goes on there, whose
 // arguments they have still. number tells it where it can be proved; it is asked once a PC.
 func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)) {
@@ -62,9 +57,14 @@ func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)
 	}
 }
 
+// isRestartable tells whether the kernel goes on with a call by restart_syscall after a stop.
+// Source: users of set_restart_fn and of ERESTART_RESTARTBLOCK in linux/kernel/time, futex and fs/select.c.
 func isRestartable(arch string, number int64) bool {
-	name, ok := syscalls.Name(arch, number)
-	return ok && restartable[name]
+	switch name, _ := syscalls.Name(arch, number); name {
+	case "nanosleep", "clock_nanosleep", "clock_nanosleep_time64", "poll", "futex", "futex_time64":
+		return true
+	}
+	return false
 }
 
 // restarts tells whether number is that of restart_syscall.
