@@ -15,7 +15,7 @@ type Spans []Span
 
 // Contain tells whether a lies in one of them.
 func (s Spans) Contain(a mem.Addr) bool {
-	i, found := slices.BinarySearchFunc(s, a, func(x Span, a mem.Addr) int {
+	_, found := slices.BinarySearchFunc(s, a, func(x Span, a mem.Addr) int {
 		switch {
 		case a < x.Start:
 			return 1
@@ -24,7 +24,7 @@ func (s Spans) Contain(a mem.Addr) bool {
 		}
 		return 0
 	})
-	return found && i < len(s)
+	return found
 }
 
 // Union returns the addresses that lie in s or t.

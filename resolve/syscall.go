@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
@@ -32,27 +33,38 @@ func Descriptors(s *snapshot.Snapshot) []int {
 	return fds
 }
 
-// restartable are the calls that the kernel goes on with by restart_syscall after a stop.
-// Source: users of set_restart_fn and of ERESTART_RESTARTBLOCK in linux/kernel/time, futex and fs/select.c.
-var restartable = map[string]bool{"nanosleep": true, "clock_nanosleep": true, "clock_nanosleep_time64": true, "poll": true,
-	"futex": true, "futex_time64": true}
-
 // Restarted gives the threads of s that are in restart_syscall the number of the call that goes on there, whose
-// arguments they have still. number tells it where it can be proved.
+// arguments they have still. number tells it where it can be proved; it is asked once a PC.
 func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)) {
+	known := map[mem.Addr]int64{}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if t.Syscall == nil || !restarts(archName(s, t), t.Syscall.Number) {
+		arch := archName(s, t)
+		if t.Syscall == nil || !restarts(arch, t.Syscall.Number) {
 			continue
 		}
-		n, ok := number(t)
-		if name, _ := syscalls.Name(archName(s, t), n); !ok || !restartable[name] {
-			continue
+		n, asked := known[t.Syscall.PC]
+		if !asked {
+			n = t.Syscall.Number
+			if proved, ok := number(t); ok && isRestartable(arch, proved) {
+				n = proved
+			}
+			known[t.Syscall.PC] = n
 		}
 		call := *t.Syscall
 		call.Number = n
 		t.Syscall = &call
 	}
+}
+
+// isRestartable tells whether the kernel goes on with a call by restart_syscall after a stop.
+// Source: users of set_restart_fn and of ERESTART_RESTARTBLOCK in linux/kernel/time, futex and fs/select.c.
+func isRestartable(arch string, number int64) bool {
+	switch name, _ := syscalls.Name(arch, number); name {
+	case "nanosleep", "clock_nanosleep", "clock_nanosleep_time64", "poll", "futex", "futex_time64":
+		return true
+	}
+	return false
 }
 
 // restarts tells whether number is that of restart_syscall.

@@ -62,50 +62,6 @@ func (c *cursor) stepFramePointer() *ending {
 	return nil
 }
 
-// An interpreter enters its functions by a push of the return address and a jump, so that no call stands
-// before it (HotSpot's templates; what a method returns to is an entry for the next bytecode).
-
-// maxChain bounds the frame records that are looked at to prove one return address.
-const maxChain = 1 << 16
-
-// leadsBack tells whether the frame record at fp may be believed though no call stands before its return
-// address: that lies in code of no file, and the chain of records goes on, upwards in the same stack, through
-// such code to a return address in a file, behind a call. What was proved so is remembered up to there.
-func (c *cursor) leadsBack(fp, saved, ra mem.Addr) bool {
-	if recordFloats(c.arch) || !c.returnSite(ra).made {
-		return false
-	}
-	if fp < c.proved {
-		return true
-	}
-	rec, width := c.arch.Record, mem.Addr(c.arch.WordSize)
-	for range maxChain {
-		low := saved + mem.Addr(min(rec.SavedFP, rec.RA))
-		if saved <= fp || saved%width != 0 || saved-fp > maxFrameLength || low < c.lo || low+2*width > c.hi {
-			return false
-		}
-		v, err := c.word(saved + mem.Addr(rec.RA))
-		ra := c.code(v)
-		if err != nil || !c.executable(ra) {
-			return false
-		}
-		s := c.returnSite(ra)
-		switch {
-		case !s.made && s.returnable:
-			c.proved = saved
-			return true
-		case !s.made:
-			return false
-		}
-		next, err := c.word(saved + mem.Addr(rec.SavedFP))
-		if err != nil {
-			return false
-		}
-		fp, saved = saved, mem.Addr(next)
-	}
-	return false
-}
-
 // checkFP refuses a frame pointer that cannot be one.
 func (c *cursor) checkFP(fp mem.Addr, rec regs.Record) *ending {
 	sp, _ := c.regs.SP()

@@ -46,6 +46,13 @@ func TestInterpretedFrames(t *testing.T) {
 		{"one with a call between them", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(0x20300).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20408 0x20300? 0x10108 root", ""},
+		{"two thousand of them", anonymous, func(s *mem.Image) {
+			s.Label("fp")
+			for i := range mem.Addr(2000) {
+				s.Word(uint64(s.Addr("fp") + 16*(i+1))).Word(0x20200)
+			}
+			s.Word(1).Word(0x10108)
+		}, "0x20100 " + strings.Repeat("0x20200? ", 2000) + "0x10108 root", ""},
 		{"a return address into data", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(stackBase)
 		}, "0x20100 no rule", "no call stands before"},

@@ -33,6 +33,7 @@ type Walker struct {
 	tables    map[*module.Module]*tables
 	sites     sites
 	paths     map[pathKey]*cfi.Row // nil value: no way
+	chain     []mem.Addr           // frame records that were proved in this walk, ascending: see leadsBack
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
@@ -117,6 +118,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 
 // begin notices what has changed since the last walk.
 func (w *Walker) begin(a *regs.Arch) {
+	w.chain = w.chain[:0]
 	if n := w.modules.Changes(); n != w.changes {
 		w.changes = n
 		w.mapped++
@@ -241,7 +243,6 @@ type cursor struct {
 	late     bool         // the walk rests on memory that was not copied: see readLate
 	uncalled bool         // the top frame's function has not begun, and nobody called it: see noteReturn
 	bare     bool         // only frame pointers are followed
-	proved   mem.Addr     // up to where a chain of frame records was proved: see leadsBack
 	overlay  *mem.Overlay // memory if it is one, nil if not
 	window   mem.Range    // the part of overlay that hurry reads
 	earned   bool         // the refill was given for this walk

@@ -1,5 +1,7 @@
 package x86
 
+import "github.com/fpstack/fpstack/work"
+
 // CallNumber returns the number of the system call that the instruction just before pc makes, if the
 // function [start, end) loads it as a constant on every way there. It reports false where another
 // instruction stands there, where the number came from elsewhere, and where ways are not known: indirect
@@ -11,14 +13,15 @@ func (c *Code) CallNumber(start, end, pc uint64) (int64, bool) {
 	if end > c.End() || start < c.Start || end <= start || end-start > maxFunction || pc < start+length || pc > end {
 		return 0, false
 	}
-	joins, ok := c.jumpTargets(start, end)
+	left := c.Budget.Purse()
+	joins, ok := c.jumpTargets(start, end, &left)
 	if !ok {
 		return 0, false
 	}
 	s := newState(false)
 	for at := start; at < pc; {
 		in, ok := c.decode(at)
-		if !ok {
+		if !ok || !left.Spend(stepCost) {
 			return 0, false
 		}
 		if joins[at] {
@@ -40,12 +43,12 @@ func (c *Code) CallNumber(start, end, pc uint64) (int64, bool) {
 }
 
 // jumpTargets returns where direct jumps of the function [start, end) lead. It reports false if there are
-// jumps whose targets are not known, or bytes that are no instruction.
-func (c *Code) jumpTargets(start, end uint64) (map[uint64]bool, bool) {
+// jumps whose targets are not known, or bytes that are no instruction, and if it may do no more work.
+func (c *Code) jumpTargets(start, end uint64, left *work.Purse) (map[uint64]bool, bool) {
 	targets := map[uint64]bool{}
 	for at := start; at < end; {
 		in, ok := c.decode(at)
-		if !ok {
+		if !ok || !left.Spend(decodeCost) {
 			return nil, false
 		}
 		at += uint64(in.n)
