@@ -2,14 +2,20 @@ package symbol
 
 import (
 	"strings"
+	"time"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // Bounds of demangling, bytes. A short name can stand for one of exponential length.
 const (
 	maxMangled   = 4 << 10
 	maxDemangled = 14 // as a power of two
+	// maxExpansion bounds the steps of a microsecond that expanding packs of a local name takes at the most. Names
+	// of real programs stay below a hundredth of it.
+	maxExpansion = 1 << 18
 )
 
 // coldMark is put behind the name of a function whose unlikely part was moved elsewhere.
@@ -29,6 +35,26 @@ func Demangle(linkage string) string {
 	return name
 }
 
+// demangleWithin is Demangle that takes from b what names with packs take, the only ones that can take
+// long; without b's leave they stay as they are. The clock decides, for their spelling does not tell.
+func demangleWithin(b *work.Budget, linkage string) string {
+	if expansion(linkage) == 0 {
+		return Demangle(linkage)
+	}
+	if b.Err() != nil {
+		return linkage
+	}
+	begun := time.Now()
+	name := Demangle(linkage)
+	if took := time.Since(begun); took > usualTime {
+		b.Spend(took.Nanoseconds())
+	}
+	return name
+}
+
+// usualTime is longer than the names of real programs take.
+const usualTime = 200 * time.Microsecond
+
 // DemangleFull is Demangle with the parameters of C++ functions and the suffixes of copies that the compiler
 // made ("f(int) [clone .part.0]").
 func DemangleFull(linkage string) string { return filter(linkage) }
@@ -37,10 +63,59 @@ func filter(name string, options ...demangle.Option) string {
 	if len(name) > maxMangled || !strings.HasPrefix(name, "_Z") && !strings.HasPrefix(name, "_R") && !strings.HasPrefix(name, "__Z") {
 		return name
 	}
+	if expansion(name) > maxExpansion {
+		return name
+	}
 	if out := demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...); out != "" {
 		return out
 	}
 	return name // "_RC0" is a crate whose name is empty
+}
+
+// expansion is how much work the packs of a C++ name can make: for each place that expands one, the square of
+// the elements that it may have. A function inside of another is printed with the parameters of that one, and
+// of 1,700 bytes 26 s were made.
+func expansion(name string) int {
+	places := 0
+	for _, op := range []string{"Dp", "sp", "sZ", "sP"} {
+		places += strings.Count(name, op)
+	}
+	if places == 0 {
+		return 0
+	}
+	n := atoms(name)
+	return places * n * n
+}
+
+// atoms is no less than how many elements a pack in name can have: each has a lower-case letter, a '_' or the
+// name of a source, which counts once. What may not be such a name is counted letter by letter.
+// Source: Itanium C++ ABI, section 5.1.
+func atoms(name string) (n int) {
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '_' || 'a' <= c && c <= 'z':
+			n++
+		case '0' <= c && c <= '9':
+			n++
+			i = behindSourceName(name, i)
+		}
+	}
+	return n
+}
+
+// behindSourceName returns the index of the last byte of the number at i, or, if it surely begins the name of
+// a source, of that name.
+func behindSourceName(name string, i int) int {
+	size, end := 0, i
+	for ; end < len(name) && '0' <= name[end] && name[end] <= '9'; end++ {
+		size = min(10*size+int(name[end]-'0'), len(name))
+	}
+	last := end - 1
+	literal := i > 0 && (name[i-1] == '_' || name[i-1] == 'L') || i > 1 && name[i-2] == 'L' || i > 2 && name[i-3] == 'L'
+	if literal || end+size > len(name) || end == len(name) || name[end] == '_' || name[end] == 'E' {
+		return last
+	}
+	return end + size - 1
 }
 
 // splitCold cuts ".cold" or ".cold.N" from the end of a name.
