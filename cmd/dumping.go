@@ -99,7 +99,7 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 	}
 	got := d.resolve(p, snap)
 	if d.o.source && !d.o.noLines {
-		source.Add(got, 1, theirSource(p), ownSource)
+		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
 	}
 	return got, err
 }

@@ -9,11 +9,13 @@ package source
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"time"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/work"
 )
 
 const (
@@ -30,19 +32,33 @@ type View struct {
 	ModTime func(path string) (time.Time, bool)
 }
 
+// Steps of a [work.Budget] that a line takes, and a file to be looked for; in a line so many bytes are a step.
+const (
+	lineCost   = 20
+	fileCost   = 20_000
+	bytesAStep = 8
+)
+
 // Add puts into d.Sources the line of each frame with around lines before and behind it, where
 // the file is in one of the views; the first that has it counts. A file with a relative name, one
-// that is no regular file, and one of more than 64 MB is left out.
-func Add(d *profile.Dump, around int, views ...View) {
+// that is no regular file, and one of more than 64 MB is left out, and so are those that b does not suffice for
+// (nil: it does for all).
+func Add(d *profile.Dump, around int, b *work.Budget, views ...View) {
 	wanted := wantedLines(d, around)
 	if len(wanted) == 0 {
 		return
 	}
 	d.Sources = map[string]profile.Source{}
 	for name, w := range wanted {
-		if s, ok := read(name, w, views); ok {
+		if !b.Spend(fileCost) {
+			break
+		}
+		if s, ok := read(name, w, b, views); ok {
 			d.Sources[name] = s
 		}
+	}
+	if err := b.Err(); err != nil {
+		d.Problems = append(d.Problems, fmt.Sprintf("source lines are missing: %v", err))
 	}
 }
 
@@ -79,7 +95,7 @@ func wantedLines(d *profile.Dump, around int) map[string]*wanted {
 }
 
 // read reads the wanted lines of a file from the first view that has it.
-func read(name string, w *wanted, views []View) (profile.Source, bool) {
+func read(name string, w *wanted, b *work.Budget, views []View) (profile.Source, bool) {
 	clean := path.Clean(name)
 	for _, v := range views {
 		file, err := v.Open(clean)
@@ -89,7 +105,7 @@ func read(name string, w *wanted, views []View) (profile.Source, bool) {
 		var s profile.Source
 		if len(file.Data) <= maxSize {
 			err = module.Guard(clean, func() error {
-				s.Lines = lines(file.Data, w.lines)
+				s.Lines = lines(file.Data, w.lines, b)
 				return nil
 			})
 		}
@@ -105,15 +121,19 @@ func read(name string, w *wanted, views []View) (profile.Source, bool) {
 	return profile.Source{}, false
 }
 
-// lines returns the wanted lines of text, by their numbers from 1.
-func lines(text []byte, want map[int]bool) map[int]string {
+// lines returns the wanted lines of text, by their numbers from 1, as far as b goes.
+func lines(text []byte, want map[int]bool, b *work.Budget) map[int]string {
 	last := 0
 	for n := range want {
 		last = max(last, n)
 	}
 	out := map[int]string{}
+	left := b.Purse()
 	for n := 1; n <= last && len(text) > 0; n++ {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		if !left.Spend(lineCost + int64(len(line))/bytesAStep) {
+			break
+		}
 		if want[n] {
 			line = bytes.TrimSuffix(line, []byte("\r"))
 			out[n] = string(line[:min(len(line), maxText)])

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/work"
 )
 
 // view holds files with the hour that each was changed at.
@@ -59,7 +61,7 @@ func TestAdd(t *testing.T) {
 		{"empty", dumpAt("/s/empty.c", 1), nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			Add(c.dump, 1, theirs, ours)
+			Add(c.dump, 1, nil, theirs, ours)
 			got, ok := c.dump.Sources[c.dump.Threads[0].Stack.Frames[0].File]
 			if ok != (c.lines != nil) || !maps.Equal(got.Lines, c.lines) || got.Newer != c.newer {
 				t.Errorf("got %v, newer %v; want %v, %v", got.Lines, got.Newer, c.lines, c.newer)
@@ -70,7 +72,7 @@ func TestAdd(t *testing.T) {
 
 func TestLongLinesAreCut(t *testing.T) {
 	d := dumpAt("/s/a.c", 1)
-	Add(d, 0, view(map[string]string{"/s/a.c": strings.Repeat("x", 1<<20)}, nil))
+	Add(d, 0, nil, view(map[string]string{"/s/a.c": strings.Repeat("x", 1<<20)}, nil))
 	if got := len(d.Sources["/s/a.c"].Lines[1]); got != maxText {
 		t.Errorf("%d bytes of a line of 1 MB, want %d", got, maxText)
 	}
@@ -78,8 +80,24 @@ func TestLongLinesAreCut(t *testing.T) {
 
 func TestLargeFilesAreLeftOut(t *testing.T) {
 	d := dumpAt("/s/a.c", 1)
-	Add(d, 0, view(map[string]string{"/s/a.c": strings.Repeat("\n", maxSize+1)}, nil))
+	Add(d, 0, nil, view(map[string]string{"/s/a.c": strings.Repeat("\n", maxSize+1)}, nil))
 	if len(d.Sources) != 0 {
 		t.Error("a file of more than 64 MB was read")
+	}
+}
+
+// Many large files take no more than the budget, and what is missing is told.
+func TestSourcesAreBounded(t *testing.T) {
+	text := strings.Repeat("\n", 1<<20)
+	files := map[string]string{}
+	d := &profile.Dump{Threads: []profile.Thread{{}}}
+	for i := range 20 {
+		name := fmt.Sprintf("/s/%d.c", i)
+		files[name] = text
+		d.Threads[0].Stack.Frames = append(d.Threads[0].Stack.Frames, profile.Frame{File: name, Line: 1 << 20})
+	}
+	Add(d, 0, work.New(5*lineCost<<20, 0), view(files, nil))
+	if len(d.Sources) < 3 || len(d.Sources) > 5 || len(d.Problems) != 1 || !strings.Contains(d.Problems[0], work.ErrSpent.Error()) {
+		t.Errorf("got %d files and %q, want some of 20 and one problem", len(d.Sources), d.Problems)
 	}
 }

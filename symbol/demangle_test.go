@@ -70,3 +70,40 @@ func FuzzDemangle(f *testing.F) {
 		DemangleFull(name)
 	})
 }
+
+// A name of few bytes can ask for seconds: it stays as it is. Packs of usual size are spelled.
+func TestExpansionIsBounded(t *testing.T) {
+	local := func(pack string, expanded int) string {
+		return "_ZZ1fIJ" + pack + "EEv" + strings.Repeat("DpT_", expanded) + "ENKUlvE_clEv"
+	}
+	usual := "_ZZ5applyIZ4mainEUlT_E_JidSsEEvOS0_DpOT0_ENKUlvE_clEv"
+	begun := time.Now()
+	if got := Demangle(usual); got == usual {
+		t.Errorf("Demangle(%q) leaves it as it is", usual)
+	}
+	few := time.Since(begun)
+	for _, name := range []string{
+		local(strings.Repeat("i", 3800), 1), local(strings.Repeat("i", 500), 300), local(strings.Repeat("S_", 1500), 16),
+		local(strings.Repeat("Lj1900E", 2)+strings.Repeat("i", 1900), 4),
+		local("Lf1900aE"+strings.Repeat("i", 1900), 4), local("T1900_"+strings.Repeat("i", 1900), 4),
+		local(strings.Repeat("1a", 1500), 4),
+	} {
+		if got := Demangle(name); got != name {
+			t.Errorf("Demangle(%.60q, %d bytes) is %.60q, want it as it is", name, len(name), got)
+		}
+	}
+	// What is let through takes some ten milliseconds at most.
+	for n := 1; n < 3900; n += n/3 + 1 {
+		for _, k := range []int{1, 4, 16, 64} {
+			name := local(strings.Repeat("i", n), k)
+			if len(name) > maxMangled || expansion(name) > maxExpansion {
+				continue
+			}
+			begun = time.Now()
+			Demangle(name)
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("%d elements, expanded %d times, take %v; a usual name %v", n, k, took, few)
+			}
+		}
+	}
+}

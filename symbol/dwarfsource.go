@@ -48,6 +48,8 @@ type DWARF struct {
 	low   uint64
 	high  uint64
 	split map[*DebugFile]*dwarf.Data
+
+	budget *work.Budget
 }
 
 // NewDWARF returns what file says of the code in m. The file may be the module itself.
@@ -56,7 +58,7 @@ func NewDWARF(m *module.Module, file DebugFile, links DebugLinks) *DWARF {
 	if m.Err != nil || !hasInfo(file) {
 		return s
 	}
-	s.has = true
+	s.has, s.budget = true, file.Budget
 	s.low, s.high = codeBounds(m)
 	o := s.object(file)
 	if links.Alt != nil {
@@ -136,7 +138,7 @@ func (s *DWARF) Calls(addrs []module.Vaddr) ([][]Call, error) {
 		found, err := s.data.Calls(plain)
 		names := map[string]string{}
 		for i, calls := range found {
-			out[i] = fromDWARF(calls, names)
+			out[i] = fromDWARF(calls, names, s.budget)
 		}
 		if err != nil && !errors.Is(err, module.ErrShrunk) {
 			err = fmt.Errorf("read lines of %q: %w", s.path, err)
@@ -148,7 +150,7 @@ func (s *DWARF) Calls(addrs []module.Vaddr) ([][]Call, error) {
 
 // fromDWARF returns calls with readable names. names holds those that were demangled so far: many addresses
 // are in few functions.
-func fromDWARF(calls []dwarf.Call, names map[string]string) []Call {
+func fromDWARF(calls []dwarf.Call, names map[string]string, b *work.Budget) []Call {
 	if calls == nil {
 		return nil
 	}
@@ -159,7 +161,7 @@ func fromDWARF(calls []dwarf.Call, names map[string]string) []Call {
 		if c.Linkage != "" {
 			name, ok := names[c.Linkage]
 			if !ok {
-				name = Demangle(c.Linkage)
+				name = demangleWithin(b, c.Linkage)
 				names[c.Linkage] = name
 			}
 			out[i].Func = name

@@ -282,7 +282,7 @@ func TestNamesAreDemangledOnce(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range n {
-		calls := fromDWARF([]dwarf.Call{{Linkage: linkage}, {Linkage: "plain"}, {Name: "none"}}, names)
+		calls := fromDWARF([]dwarf.Call{{Linkage: linkage}, {Linkage: "plain"}, {Name: "none"}}, names, nil)
 		if calls[0].Func != strings.Repeat("a", length) || calls[1].Func != "plain" || calls[2].Func != "none" {
 			t.Fatalf("got %.100q, %q and %q", calls[0].Func, calls[1].Func, calls[2].Func)
 		}

@@ -175,7 +175,7 @@ func (r *Resolver) frames(q Query, f *found, opt Options) []profile.Frame {
 	}
 	// A label without size and type may stand in the middle of a function that a source knows.
 	if s := f.symbol; s != nil && (s.Sized || s.Typed || !self.HasStart || self.Func == "") {
-		self.Func, self.Linkage = Demangle(s.Name), s.Name
+		self.Func, self.Linkage = demangleWithin(r.m.Budget(), s.Name), s.Name
 		self.Start, self.HasStart = s.Start, true
 	}
 	last := r.frame(self, opt, false)
