@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/debugfile"
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/pick"
 	"github.com/fpstack/fpstack/profile"
@@ -87,8 +88,10 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 		return nil, err
 	}
 	defer p.Close()
-	snap, err := p.Snapshot(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel})
+	w := &walking{d: d, p: p}
+	defer w.close()
+	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
+		KernelStacks: d.o.kernel}, w.walk)
 	if snap == nil {
 		return nil, err
 	}
@@ -97,30 +100,63 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 		d.progress = newProgress(d.stderr)
 		defer d.progress.clear()
 	}
-	got := d.resolve(p, snap)
+	got := w.names.Dump(snap, w.of(snap))
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
 	}
 	return got, err
 }
 
-// resolve walks and names what the snapshot holds. The process runs again.
-func (d *dumping) resolve(p *tracer.Process, snap *snapshot.Snapshot) *profile.Dump {
-	set := module.NewSet(snap.Maps, d.objects.Opener(opener(p)), p)
-	defer set.Close()
-	set.Charge(d.names.Budget)
-	names := resolve.New(set, d.names)
-	walker := unwind.NewWalker(set, names)
-	stacks := make([]unwind.Stack, len(snap.Threads))
-	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return walker.CallNumber(t, p) })
-	left := frameBudget(maxDumpFrames)
+// walking walks the stacks of one process, batch by batch. The process runs again.
+type walking struct {
+	d      *dumping
+	p      *tracer.Process
+	set    *module.Set
+	names  *resolve.Names
+	walker *unwind.Walker
+	table  *maps.Table // of the first batch
+	left   frameBudget
+	stacks map[int]unwind.Stack // by thread
+}
+
+// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch showed.
+func (w *walking) walk(snap *snapshot.Snapshot) {
+	if w.set == nil {
+		w.table, w.left = snap.Maps, maxDumpFrames
+		w.set = module.NewSet(snap.Maps, w.d.objects.Opener(opener(w.p)), w.p)
+		w.set.Charge(w.d.names.Budget)
+		w.names = resolve.New(w.set, w.d.names)
+		w.walker = unwind.NewWalker(w.set, w.names)
+		w.stacks = make(map[int]unwind.Stack, len(snap.Threads))
+	}
+	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
+	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		stacks[i] = walker.Walk(t, snap.Reader(t, p), unwind.Options{Mode: d.o.unwind.Mode, MaxFrames: left.limit(d.o.maxFrames)})
-		left.take(&stacks[i])
-		stacks[i].Unsettle(snap.Changed)
+		opt := unwind.Options{Mode: w.d.o.unwind.Mode, MaxFrames: w.left.limit(w.d.o.maxFrames)}
+		stack := w.walker.Walk(t, snap.Reader(t, w.p), opt)
+		w.left.take(&stack)
+		stack.Unsettle(changed)
+		w.stacks[t.TID] = stack
 	}
-	return names.Dump(snap, stacks)
+}
+
+// of lists the stacks of all threads, in their order.
+func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
+	stacks := make([]unwind.Stack, len(snap.Threads))
+	for i := range snap.Threads {
+		var walked bool
+		if stacks[i], walked = w.stacks[snap.Threads[i].TID]; !walked {
+			stacks[i].Stop = unwind.NoContext
+		}
+	}
+	return stacks
+}
+
+func (w *walking) close() {
+	if w.set != nil {
+		w.set.Close()
+	}
 }
 
 // nothing says that no process was shown, and why if that was not told.

@@ -45,8 +45,12 @@ func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
 	}
 	fmt.Fprintln(w, dress(report.Heading, fmt.Sprintf("recorded %.1f s: %s of %s in %s, %.1f looks a second", s.Elapsed.Seconds(),
 		count(s.Samples, "sample"), count(uint64(len(p.Tasks)), "thread"), plural(len(processes), "process", "processes"), s.Rate)))
-	fmt.Fprintf(w, "  %s, each for %v at the median, 90 of 100 within %v, 99 within %v, %v at most; fpstack took %.1f %% of one CPU\n",
-		count(s.Stops, "stop"), short(s.PauseP50), short(s.PauseP90), short(s.PauseP99), short(s.PauseMax), 100*s.Overhead)
+	stood := ""
+	if s.Stops > 0 {
+		stood = fmt.Sprintf(", each for %v at the median, 90 of 100 within %v, 99 within %v, %v at most",
+			short(s.PauseP50), short(s.PauseP90), short(s.PauseP99), short(s.PauseMax))
+	}
+	fmt.Fprintf(w, "  %s%s; fpstack took %.1f %% of one CPU\n", count(s.Stops, "stop"), stood, 100*s.Overhead)
 	r.tellRemarks(s)
 	switch {
 	case len(p.Samples) == 0 && r.child != nil:

@@ -139,7 +139,7 @@ func TestPanicWhileHeld(t *testing.T) {
 		for try := 0; try < 50 && strings.Contains(strings.Join(snap.Problems, ""), "not copied within"); try++ {
 			snap = look(t, s.p, opt)
 		}
-		if want := "manners.viewer: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
+		if want := "manners.viewer: a fault of fpstack, please report it: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
 			t.Errorf("problems %q, want %q", snap.Problems, want)
 		}
 		s.running()

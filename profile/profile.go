@@ -128,10 +128,12 @@ type Process struct {
 
 // Dump is one look at every thread of one process.
 type Dump struct {
-	Process  Process
-	Time     time.Time
-	Stopped  time.Duration
-	Rolling  bool // the threads were not stopped at one instant
+	Process Process
+	Time    time.Time
+	Stopped time.Duration
+	Rolling bool // the threads were not stopped at one instant
+	// Batches is how many looks the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
+	Batches  int
 	Threads  []Thread
 	Modules  []Module
 	Exited   int      // threads that ended before they were looked at

@@ -14,6 +14,7 @@ type document struct {
 	Time     *time.Time   `json:"time,omitempty"`
 	Stopped  int64        `json:"stopped_ns"`
 	Rolling  bool         `json:"rolling"`
+	Batches  int          `json:"batches,omitempty"`
 	Process  processDoc   `json:"process"`
 	Threads  []*threadDoc `json:"threads"`
 	Modules  []*moduleDoc `json:"modules"`

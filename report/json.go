@@ -41,6 +41,9 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
 		Problems: losslessAll(d.Problems),
 	}
+	if d.Batches > 1 {
+		doc.Batches = d.Batches
+	}
 	// A year beyond 9999 has no form in RFC 3339.
 	if utc := d.Time.UTC(); !d.Time.IsZero() && utc.Year() >= 0 && utc.Year() <= 9999 {
 		doc.Time = &utc

@@ -34,6 +34,8 @@ func (in *dumpReader) document() error {
 			return in.duration(&d.Stopped)
 		case "rolling":
 			return in.d.Decode(&d.Rolling)
+		case "batches":
+			return in.count(&d.Batches)
 		case "process":
 			return in.process()
 		case "threads":

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -143,6 +144,7 @@ type fakeProcess struct {
 	clock    func(now time.Duration) time.Duration // of all its threads; nil: not to be had
 	reaped   func(now time.Duration) time.Duration
 	parent   int
+	wants    func(now time.Duration) bool // nothing can be opened of it
 }
 
 func (p *fakeProcess) Clock() (time.Duration, error) {
@@ -157,6 +159,14 @@ func (p *fakeProcess) Reaped() (time.Duration, int, error) {
 		return 0, p.parent, nil
 	}
 	return p.reaped(p.f.Now()), p.parent, nil
+}
+
+// want is what opening something of the process fails with, if it does.
+func (p *fakeProcess) want() error {
+	if p.wants != nil && p.wants(p.f.Now()) {
+		return &fs.PathError{Op: "open", Path: "stat", Err: syscall.EMFILE}
+	}
+	return nil
 }
 
 func (f *fake) process(pid int) *fakeProcess {
@@ -176,6 +186,9 @@ func (p *fakeProcess) OpenMapping(*maps.Mapping) (*module.File, error) {
 }
 
 func (p *fakeProcess) Reopen() error {
+	if err := p.want(); err != nil {
+		return err
+	}
 	if p.f.dirty {
 		return &tracer.TracedError{PID: p.pid, Tracer: 1}
 	}
@@ -193,6 +206,9 @@ func (p *fakeProcess) Maps() (*maps.Table, error) {
 var fakeTable = maps.NewTable([]maps.Mapping{{Start: 0x1000, End: 0x100000, Perm: maps.Read | maps.Exec}})
 
 func (p *fakeProcess) ThreadIDs() ([]int, error) {
+	if err := p.want(); err != nil {
+		return nil, err
+	}
 	var ids []int
 	for tid, at := range p.threads {
 		if !at(p.f.Now()).gone {
@@ -202,7 +218,7 @@ func (p *fakeProcess) ThreadIDs() ([]int, error) {
 	return ids, nil
 }
 
-func (p *fakeProcess) Watch(tid int) (watch, error) { return &fakeWatch{p: p, tid: tid}, nil }
+func (p *fakeProcess) Watch(tid int) (watch, error) { return &fakeWatch{p: p, tid: tid}, p.want() }
 
 type fakeWatch struct {
 	p     *fakeProcess
@@ -212,6 +228,9 @@ type fakeWatch struct {
 
 func (w *fakeWatch) view() (view, error) {
 	v := w.p.threads[w.tid](w.p.f.Now())
+	if err := w.p.want(); err != nil {
+		return v, err
+	}
 	if v.gone {
 		return v, tracer.ErrNoThread
 	}
@@ -234,7 +253,7 @@ func (w *fakeWatch) Asleep() (snapshot.Syscall, bool, error) {
 	return fakeCall, v.asleep, err
 }
 
-func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, nil }
+func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, w.p.want() }
 func (w *fakeWatch) Close() error                 { return nil }
 func (w *fakeWatch) Near()                        {}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -19,6 +20,8 @@ type process struct {
 	byTID    map[int]*thread
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
+	closed   bool // it does, and could not be opened anew yet
+	wants    bool // something of it could not be opened since the last listing: it may have threads that are not followed
 	gone     bool
 	partial  bool    // a thread of it could not be followed
 	compare  bool    // its clock was read in this round
@@ -100,6 +103,9 @@ func (k *ticker) add(pid int, born bool) error {
 // listThreads finds threads that are new, and tells whether the process lives.
 func (k *ticker) listThreads(p *process, born bool) bool {
 	ids, err := p.target.ThreadIDs()
+	if p.wants = tracer.Transient(err); p.wants {
+		k.wanting(p, err)
+	}
 	if err != nil {
 		return !isGone(err)
 	}
@@ -118,7 +124,10 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	k.relieve()
 	w, err := p.target.Watch(tid)
 	if err != nil {
-		if !isGone(err) {
+		switch {
+		case tracer.Transient(err): // the next listing meets it again
+			k.wanting(p, err)
+		case !isGone(err):
 			p.partial = true
 			k.notes.add("watch", "thread %d is not recorded: %v", tid, err)
 		}
@@ -184,7 +193,11 @@ func (k *ticker) addChild(pid int, born bool) {
 	if k.refused[pid] {
 		return
 	}
-	if err := k.add(pid, born); err != nil && !isGone(err) {
+	switch err := k.add(pid, born); {
+	case err == nil || isGone(err):
+	case tracer.Transient(err): // the next listing meets it again
+		k.notes.add("wanting", "process %d is not recorded yet: %v", pid, err)
+	default:
 		k.refused[pid] = true
 		k.refusals++
 		if k.refusals == 1 {
@@ -235,7 +248,9 @@ func (k *ticker) meet(id int) {
 		return // it has ended, or was never an id of ours
 	}
 	if p := k.byPID[pid]; p != nil {
-		k.addThread(p, id, true)
+		if !p.closed {
+			k.addThread(p, id, true)
+		}
 		return
 	}
 	if k.opt.Children && k.byPID[parent] != nil && pid == id {
@@ -247,7 +262,7 @@ func (k *ticker) meet(id int) {
 func (k *ticker) list(now time.Duration) {
 	k.listed = now
 	for _, p := range slices.Clone(k.processes) {
-		if p.gone || !k.listThreads(p, true) {
+		if p.gone || p.closed || !k.listThreads(p, true) {
 			continue
 		}
 		if k.opt.Children {
@@ -274,6 +289,7 @@ func (k *ticker) rename(p *process) {
 		t.moved = false
 		state, name, err := t.watch.State()
 		if err != nil {
+			alive = alive || tracer.Transient(err)
 			continue
 		}
 		alive = alive || state != 'Z' && state != 'X'
@@ -298,13 +314,19 @@ func (k *ticker) replace(p *process) {
 	if t := p.byTID[p.target.PID()]; t != nil {
 		cpu = t.base.CPU
 	}
-	k.endThreads(p)
-	k.tell(look{track: &track{program: p.program}, kind: closed})
-	if err := p.target.Reopen(); err != nil {
-		k.letGo(p, err)
+	if !p.closed {
+		k.endThreads(p)
+		k.tell(look{track: &track{program: p.program}, kind: closed})
+	}
+	err := p.target.Reopen()
+	var table *maps.Table
+	if err == nil {
+		table, err = p.target.Maps()
+	}
+	if p.closed = tracer.Transient(err); p.closed { // the next round tries again
+		k.wanting(p, err)
 		return
 	}
-	table, err := p.target.Maps()
 	if err != nil {
 		k.letGo(p, err)
 		return

@@ -350,3 +350,44 @@ func TestFaultOfCaller(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWantOfDescriptors has nothing that can be opened of a process for a while, in which it does what it did, begins
+// another program, or has new threads. It is kept, looked at again, and the want is told.
+func TestWantOfDescriptors(t *testing.T) {
+	const from, until = 1500 * time.Millisecond, 3500 * time.Millisecond
+	for _, row := range []struct {
+		name string
+		then func(p *fakeProcess, now time.Duration)
+	}{
+		{"goes on", func(*fakeProcess, time.Duration) {}},
+		{"begins another program before", func(p *fakeProcess, now time.Duration) {
+			if now > from-5*time.Millisecond && now < from && p.reopened == 0 {
+				p.replaced.Store(true)
+			}
+		}},
+		{"begins another program meanwhile", func(p *fakeProcess, now time.Duration) {
+			if now > from && now < until && p.reopened == 0 {
+				p.replaced.Store(true)
+			}
+		}},
+	} {
+		f := newFake(6 * time.Second)
+		p := f.process(1)
+		p.wants = func(now time.Duration) bool { return now > from && now < until }
+		p.threads[1] = func(now time.Duration) view { row.then(p, now); return busy(now) }
+		p.threads[2] = func(now time.Duration) view { v := busy(now); v.asleep = true; return v }
+		p.threads[3] = func(now time.Duration) view { v := busy(now); v.gone = now < 2*time.Second; return v }
+		got, s, _ := drawn(t, f, Options{Rate: 99})
+		if s.Elapsed < 6*time.Second {
+			t.Errorf("%s: the recording ended after %v: %q", row.name, s.Elapsed, s.Notes)
+		}
+		for tid, least := range map[int]time.Duration{1: 3500 * time.Millisecond, 2: 3500 * time.Millisecond, 3: 1400 * time.Millisecond} {
+			if _, wall, _ := amounts(got, tid, 0); wall < least {
+				t.Errorf("%s: thread %d: wall %v, want at least %v", row.name, tid, wall, least)
+			}
+		}
+		if s.Ended != 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
+			t.Errorf("%s: %d ended, notes %q", row.name, s.Ended, s.Notes)
+		}
+	}
+}

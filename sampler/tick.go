@@ -152,6 +152,7 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 			break
 		}
 	}
+	p.replaced = p.replaced || p.closed
 	if p.replaced && !p.gone {
 		k.drain()
 	}
@@ -165,7 +166,7 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 		}
 	}
 	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return t.watch == nil })
-	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil
+	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
 }
 
 // lookAt looks at one thread.

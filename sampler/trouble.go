@@ -23,7 +23,16 @@ func (k *ticker) trouble(p *process, t *thread, err error) {
 		k.lose(t)
 	case errors.Is(err, tracer.ErrDirty):
 		k.lose(t)
+	case tracer.Transient(err):
+		k.wanting(p, err)
+		k.lose(t)
 	default:
 		k.letGo(p, err)
 	}
+}
+
+// wanting notes that something could not be done for want of descriptors or memory. It is tried again.
+func (k *ticker) wanting(p *process, err error) {
+	p.wants = true
+	k.notes.add("wanting", "process %d %q: looks were lost for want of descriptors or memory, the last: %v", p.target.PID(), p.comm, err)
 }

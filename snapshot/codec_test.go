@@ -45,6 +45,8 @@ func full() *Snapshot {
 		FDs:      map[int]string{0: "/dev/null", 7: "pipe:[\xff]"},
 		Exited:   3,
 		Late:     2,
+		Left:     []int{77, 78},
+		Batches:  3,
 		Problems: []string{"thread 4123: operation not permitted"},
 	}
 }

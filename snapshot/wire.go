@@ -25,6 +25,8 @@ type wireHead struct {
 	FDs      map[int]text  `json:"fds"`
 	Exited   int           `json:"exited"`
 	Late     int           `json:"late,omitempty"`
+	Left     []int         `json:"left,omitempty"`
+	Batches  int           `json:"batches,omitempty"`
 	Problems []text        `json:"problems"`
 	HasMaps  bool          `json:"maps"`
 	Changed  []wireSpan    `json:"changed,omitempty"`
@@ -88,7 +90,7 @@ type wireSyscall struct {
 func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
 		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
-		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
+		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches, Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
 	h.Host = nameOf(s.Host)
 	for _, c := range s.Changed {
 		h.Changed = append(h.Changed, wireSpan(c))
@@ -99,7 +101,7 @@ func headOf(s *Snapshot) wireHead {
 func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline), Exe: string(h.Exe)},
 		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
-		Exited: h.Exited, Late: h.Late, Problems: texts[string](h.Problems)}
+		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems)}
 	for _, c := range h.Changed {
 		s.Changed = append(s.Changed, maps.Span(c))
 	}

@@ -33,13 +33,18 @@ func (a *arena) take(n int) []byte {
 func (w windows) estimate(threads []tracee) int {
 	n := 0
 	for i := range threads {
-		if c := threads[i].syscall; c != nil {
-			n += w.find(c.SP, 0).size + 256
-		} else {
-			n += openWindow
-		}
+		n += w.expect(&threads[i])
 	}
 	return n
+}
+
+// expect is the room that the stack of a thread is likely to take.
+func (w windows) expect(t *tracee) int {
+	w.total = w.limit
+	if c := t.syscall; c != nil {
+		return w.find(c.SP, 0).size + 256
+	}
+	return openWindow
 }
 
 // rangeOf returns the part of a piece that was had.

@@ -54,7 +54,12 @@ func (s *stop) plan(i int) {
 	if !ok || sp == 0 {
 		return
 	}
+	room := s.windows.total
 	t.win = s.windows.find(sp, t.tp)
+	if t.win.size >= room && room < s.p.opt.StackTotal { // all that is left, and maybe not all of it
+		t.crowded, s.windows.total = true, room
+		return
+	}
 	if t.win.size == 0 {
 		t.stkErr = errStackTotal
 		return

@@ -97,7 +97,7 @@ func (p *Process) lastComm(tid int) string {
 func (p *Process) present(tid int) bool {
 	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
 	if err != nil {
-		return false
+		return Transient(err) // it was there
 	}
 	st, err := ParseStat(b)
 	return err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&flagExiting == 0

@@ -48,7 +48,7 @@ func (p *Process) Replaced() bool {
 func (p *Process) isForked() bool {
 	b, err := readAt(p.dir, "stat", nil, 4096)
 	if err != nil {
-		return false
+		return Transient(err) // as far as is known
 	}
 	st, err := ParseStat(b)
 	return err == nil && st.Flags&flagForkNoExec != 0

@@ -92,7 +92,7 @@ func (p *Process) check() error {
 	case status.TracerPid > 0:
 		return p.traced(status.TracerPid)
 	case stat.State == 'Z' || stat.State == 'X':
-		if _, ok := p.livingThread(); !ok {
+		if _, err := p.livingThread(); err != nil && !Transient(err) {
 			return &ZombieError{PID: p.pid, Parent: stat.Parent, Comm: stat.Comm}
 		}
 	}

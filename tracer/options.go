@@ -8,7 +8,8 @@ import "time"
 type Options struct {
 	// StackLimit bounds the bytes copied of one stack while it stands; 0 means 16 MiB.
 	StackLimit int
-	// StackTotal bounds the bytes copied of all stacks in one stop; 0 means 128 MiB.
+	// StackTotal bounds the bytes copied of all stacks in one Snapshot; 0 means 64 MiB. Threads whose stacks are
+	// expected beyond that are left alone: see snapshot.Snapshot.Left and Process.Batches.
 	StackTotal int
 }
 
@@ -32,7 +33,7 @@ type StopOptions struct {
 
 const (
 	defaultStackLimit = 16 << 20
-	defaultStackTotal = 128 << 20
+	defaultStackTotal = 64 << 20
 	defaultMaxPause   = time.Second
 	maxBatch          = 8
 	// settle is how long the others wait for a thread that does not stop.

@@ -79,6 +79,12 @@ func isGone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }
 
+// Transient tells whether err is a want that may pass: of descriptors, ours or the system's, or of memory. It says
+// nothing about the process that was asked for.
+func Transient(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
 // malformed is the error of a file of /proc that has not the form its document gives.
 func malformed(file, text string) error {
 	if len(text) > 80 {

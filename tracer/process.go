@@ -83,8 +83,12 @@ func (p *Process) gone(err error) error {
 	if err == nil || !isGone(err) {
 		return err
 	}
-	if _, ok := p.livingThread(); ok {
+	_, living := p.livingThread()
+	switch {
+	case living == nil:
 		return fmt.Errorf("process %d: %w", p.pid, ErrExec)
+	case Transient(living):
+		return fmt.Errorf("process %d: %w", p.pid, living)
 	}
 	return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
 }
@@ -142,16 +146,20 @@ func (p *Process) exe() (string, error) {
 
 // openMemory opens the memory of the process anew: that of the program it runs now.
 func (p *Process) openMemory() error {
-	tid, ok := p.livingThread()
-	if !ok {
+	tid, err := p.livingThread()
+	switch {
+	case Transient(err):
+		return fmt.Errorf("process %d: %w", p.pid, err)
+	case err != nil:
 		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
 	}
 	m := &memory{tid: tid}
-	var err error
 	if m.fd, err = openAt(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
 		switch {
 		case isGone(err):
 			return p.gone(err)
+		case Transient(err):
+			return fmt.Errorf("process %d: %w", p.pid, err)
 		case errors.Is(err, os.ErrPermission):
 			return permissionError(p.root, p.pid, "open memory of", unix.EACCES)
 		}
@@ -164,18 +172,19 @@ func (p *Process) openMemory() error {
 }
 
 // livingThread is the leader, or if that has ended a thread which has not. While a thread
-// execs it takes over the id of the ended leader, and one listing can miss it under both.
-func (p *Process) livingThread() (int, bool) {
+// execs it takes over the id of the ended leader, and one listing can miss it under both. It fails with ESRCH if
+// there is none, or as a listing does.
+func (p *Process) livingThread() (int, error) {
 	for range 4 {
 		tids, err := p.listThreads()
 		if err != nil && !isGone(err) {
-			return 0, false
+			return 0, err
 		}
 		for _, tid := range tids {
 			if p.present(tid) {
-				return tid, true
+				return tid, nil
 			}
 		}
 	}
-	return 0, false
+	return 0, unix.ESRCH
 }

@@ -93,7 +93,8 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 		s.copier.close()
 		return nil, err
 	}
-	n := len(s.threads) + 64
+	s.leaveOut()
+	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
 	p.tasks.reserve(n)
 	s.pieces, s.of = make([]piece, 0, n), make([]int, 0, n)
@@ -135,6 +136,26 @@ func (s *stop) listFacts() error {
 		return cmp.Compare(runs(&a), runs(&b))
 	})
 	return nil
+}
+
+// leaveOut takes those threads out of the list for whose stacks there will be no room, as far as can be told from
+// where they slept last. One is always left in.
+func (s *stop) leaveOut() {
+	room := s.windows.total
+	at := 0
+	for i := range s.threads {
+		t := &s.threads[i]
+		if t.phase == listed {
+			if room -= s.windows.expect(t); room < 0 && at > 0 {
+				s.left = append(s.left, t.tid)
+				continue
+			}
+		}
+		s.threads[at] = *t
+		at++
+	}
+	clear(s.threads[at:])
+	s.threads = s.threads[:at]
 }
 
 // readKernel reads where in the kernel a thread waits. Of one that runs the file says nothing true.
@@ -184,13 +205,17 @@ func (s *stop) nothing() error {
 // result makes the Snapshot when all run again.
 func (s *stop) result() *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
-		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems, Late: s.late}
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems, Late: s.late, Left: s.left}
 	out.Maps, out.Changed = s.tables()
-	w := windows{table: out.Maps, limit: openWindow, total: s.p.opt.StackTotal}
+	w := windows{table: out.Maps, limit: openWindow, total: max(0, s.windows.total)}
 	for i := range s.threads {
 		t := &s.threads[i]
 		if t.phase == ended && t.regs.Arch == nil {
 			out.Exited++
+			continue
+		}
+		if t.phase == released && t.crowded {
+			out.Left = append(out.Left, t.tid)
 			continue
 		}
 		th := t.describe()

@@ -27,6 +27,7 @@ type stop struct {
 
 	threads []tracee
 	known   map[int]bool
+	left    []int // threads that are not looked at, as there is no room for their stacks
 	missing int   // threads of the list that had ended before they were seized, or were reaped since
 	ids     []int // room for a listing
 	dog     *watchdog
@@ -154,7 +155,7 @@ func (s *stop) listNew() bool {
 	}
 	s.dog.mu.Lock() // what it reaps is no longer counted
 	n, ok := s.p.tasks.count()
-	known := len(s.threads) - s.missing - s.dog.taken
+	known := len(s.threads) + len(s.left) - s.missing - s.dog.taken
 	s.dog.mu.Unlock()
 	if ok && n == known {
 		return false

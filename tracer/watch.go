@@ -149,7 +149,9 @@ func (w *Watch) state() (byte, error) {
 // gone says what became of a thread that was lost to us: it ended, or an exec took its id
 // or its program.
 func (w *Watch) gone() error {
-	if _, err := w.state(); err != nil {
+	if _, err := w.state(); Transient(err) {
+		return err
+	} else if err != nil {
 		return ErrNoThread
 	}
 	if w.p.Replaced() {

@@ -288,6 +288,7 @@ var parts = []part{
 		return b.slowdown("1000", 2)
 	}},
 	{"parked", (*bench).parked},
+	{"pauses", (*bench).pauses},
 	{"rate", (*bench).rate},
 	{"many", (*bench).memoryOfMany},
 	{"flames", func(b *bench) error { return b.flames(b.folded, b.flamegraph) }},

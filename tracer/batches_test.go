@@ -1,0 +1,70 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"testing"
+
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// TestBatches looks at a process whose stacks are more than may be copied at once: each thread is looked at once, with
+// its stack, and no look holds more than the bound.
+func TestBatches(t *testing.T) {
+	const threads, bound = 61, 128 << 10
+	c := start(t, "threads", threads-1, 30)
+	for _, row := range []struct {
+		name  string
+		total int
+		opt   StopOptions
+		least int // batches
+		most  int
+	}{
+		{"all at once", 0, StopOptions{}, 1, 1},
+		{"a few at once", bound, StopOptions{}, 3, threads},
+		{"rolling", bound, StopOptions{Rolling: true}, 3, threads},
+		{"one at a time", 1, StopOptions{}, threads, threads},
+	} {
+		p, err := Open(c.pid(), Options{StackTotal: row.total})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, batches := map[int]int{}, 0
+		whole, err := p.Batches(context.Background(), row.opt, func(s *snapshot.Snapshot) {
+			held := 0
+			batches++
+			for i := range s.Threads {
+				th := &s.Threads[i]
+				held += len(th.Stack.Data)
+				if len(th.Stack.Data) > 0 {
+					seen[th.TID]++
+				}
+			}
+			if row.total > 0 && held > row.total {
+				t.Errorf("%s: a look held %d bytes of %d", row.name, held, row.total)
+			}
+		})
+		p.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFree(t, c.pid())
+		if batches < row.least || batches > row.most || whole.Batches != batches || len(whole.Threads) != threads || len(seen) != threads {
+			t.Errorf("%s: %d batches, told %d, %d threads, %d with stacks; %q", row.name, batches, whole.Batches, len(whole.Threads), len(seen), whole.Problems)
+		}
+		for tid, n := range seen {
+			if n != 1 {
+				t.Errorf("%s: thread %d was looked at %d times", row.name, tid, n)
+			}
+		}
+		if want := row.least > 1 || row.opt.Rolling; whole.Rolling != want {
+			t.Errorf("%s: rolling %v", row.name, whole.Rolling)
+		}
+		for i := range whole.Threads {
+			if th := &whole.Threads[i]; th.NotStopped != "" || th.Registers == nil || i > 0 && whole.Threads[i-1].TID >= th.TID {
+				t.Errorf("%s: thread %d: %q, registers %v", row.name, th.TID, th.NotStopped, th.Registers != nil)
+			}
+		}
+	}
+}
