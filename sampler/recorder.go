@@ -282,6 +282,9 @@ func (r *Recorder) Stats() Stats {
 	if out.full.Load() {
 		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))
 	}
+	if n := out.folded.Load(); n > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("%d threads that ended are shown together as %q, those that were seen longest by themselves", n, nameEnded))
+	}
 	if out.dropped.Load() {
 		s.Notes = append(s.Notes, "the order of stacks was dropped: it would have taken too much memory")
 	}

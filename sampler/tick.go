@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -41,7 +40,7 @@ type ticker struct {
 	byPID     map[int]*process
 	refused   map[int]bool // not recorded, told once
 	refusals  int
-	tasks     []profile.Task
+	tasks     int32 // made so far
 	programs  int32
 	slot      int
 	begun     time.Duration // when the recording began
