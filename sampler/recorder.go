@@ -305,7 +305,9 @@ func (r *Recorder) Close() error {
 		p.gone = true
 	}
 	r.ticker.sweep()
-	r.ticker.handOver()
+	if rest := r.ticker.batch; len(rest) > 0 {
+		r.looks.full <- rest
+	}
 	r.driving.Unlock()
 	close(r.looks.full)
 	<-r.counted
