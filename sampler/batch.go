@@ -20,7 +20,7 @@ func newBatches() batches {
 	return batches{make(chan []look, queued/batchSize), make(chan []look, 8)}
 }
 
-// tell adds a look to those that are handed over next; a mark is waited for, and goes at once. While threads
+// tell adds a look to those that are handed over next, a mark at once if the counter takes it. While threads
 // are asked to stop the others wait until none is known to stand: to wake the counter lasts longer than a look.
 func (k *ticker) tell(l look) {
 	if k.batch == nil {
@@ -31,10 +31,7 @@ func (k *ticker) tell(l look) {
 		}
 	}
 	k.batch = append(k.batch, l)
-	switch {
-	case l.kind == marked:
-		k.handOverAll()
-	case len(k.batch) >= batchSize && len(k.asked) == 0:
+	if l.kind == marked || len(k.batch) >= batchSize && len(k.asked) == 0 {
 		k.handOver()
 	}
 }
@@ -48,13 +45,12 @@ const (
 	youth = time.Second
 )
 
-// handOver gives what was told to the counter. While threads are asked to stop it does not wait for the
-// counter: some may stand.
+// mostTold is how many looks wait for a counter that takes none before no more are made.
+const mostTold = 1 << 14
+
+// handOver gives what was told to the counter, if that takes it now. It may be held up, by a file of a
+// dead file system for example; threads must not stand for that, nor their time be lost.
 func (k *ticker) handOver() {
-	if len(k.asked) == 0 {
-		k.handOverAll()
-		return
-	}
 	if len(k.batch) > 0 {
 		select {
 		case k.queue.full <- k.batch:
@@ -66,13 +62,13 @@ func (k *ticker) handOver() {
 	k.handed, k.urgent = k.now, false
 }
 
-// handOverAll does so in any case. The counter always comes on, so that this blocks but for a moment.
-func (k *ticker) handOverAll() {
-	if len(k.batch) > 0 {
-		k.queue.full <- k.batch
-		k.batch = nil
+// heldUp tells whether the counter is so far behind that a round has to be left out.
+func (k *ticker) heldUp() bool {
+	if len(k.batch) < mostTold {
+		return false
 	}
-	k.handed, k.urgent = k.now, false
+	k.handOver()
+	return len(k.batch) >= mostTold
 }
 
 // each runs count on every look that comes, until there are no more.
@@ -82,6 +78,9 @@ func (b batches) each(count func(*look)) {
 			count(&batch[i])
 		}
 		clear(batch)
+		if cap(batch) > 4*batchSize { // it waited for long
+			continue
+		}
 		select {
 		case b.spare <- batch[:0]:
 		default:
@@ -98,7 +97,7 @@ func (k *ticker) buffer(leave int) *tracer.Copy {
 	if c := k.unused(leave); c != nil {
 		return c
 	}
-	if k.waited || len(k.asked) > 0 {
+	if k.waited || k.starved || len(k.asked) > 0 {
 		return nil
 	}
 	k.handOver() // some may be in there
@@ -112,7 +111,7 @@ func (k *ticker) buffer(leave int) *tracer.Copy {
 				return c
 			}
 		case <-bound.C:
-			k.waited = true
+			k.waited, k.starved = true, true // the counter may be held up: the next do not wait
 			return nil
 		}
 	}
@@ -123,6 +122,7 @@ func (k *ticker) unused(leave int) *tracer.Copy {
 	if len(k.spare)+len(k.free) <= leave {
 		return nil
 	}
+	k.starved = false
 	if n := len(k.spare); n > 0 {
 		c := k.spare[n-1]
 		k.spare = k.spare[:n-1]

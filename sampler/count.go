@@ -80,7 +80,9 @@ type counter struct {
 	book   *book
 	ledger *ledger
 	bounds unwind.Functions
-	tasks  []task
+	tasks  map[int32]task
+	ended  []int32        // tasks that have, and may have entries
+	folds  map[task]int32 // what stands for several of them
 	live   map[*track]struct{}
 	// estates are those that have something.
 	estates map[*estate]struct{}
@@ -101,13 +103,14 @@ type counter struct {
 type counts struct {
 	cut, inferred atomic.Uint64
 	late          atomic.Uint64
+	folded        atomic.Uint64
 	full          atomic.Bool
 	dropped       atomic.Bool
 }
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
 	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(), ledger: newLedger(opt.KeepOrder),
-		bounds: resolve.New(nil, resolve.Options{}), live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
+		bounds: resolve.New(nil, resolve.Options{}), tasks: map[int32]task{}, folds: map[task]int32{}, live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
 }
 
 // count takes one look into account.
@@ -147,9 +150,6 @@ func (c *counter) count(l *look) {
 
 // rename gives a thread its name. The first makes it known.
 func (c *counter) rename(t *track, name task) {
-	for int(t.task) >= len(c.tasks) {
-		c.tasks = append(c.tasks, task{})
-	}
 	c.tasks[t.task] = name
 	c.live[t] = struct{}{}
 	if c.first == nil && t.program.main {
@@ -246,4 +246,5 @@ func (c *counter) finish(t *track) {
 	}
 	c.claims(t)
 	t.program = nil
+	c.retire(t.task)
 }

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ type extract struct {
 	sites      []site
 	words      []string
 	places     []place
-	tasks      []task
+	tasks      map[int32]task
 	main       int32
 }
 
@@ -35,10 +36,18 @@ func (c *counter) extract(final bool) *extract {
 	}
 	l := c.ledger
 	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
-	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: slices.Clone(c.tasks), main: c.main,
+	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: maps.Clone(c.tasks), main: c.main,
 		sites: c.book.sites, words: c.book.words, places: c.book.places}
 	c.ledger = newLedger(c.opt.KeepOrder && !l.dropped)
 	c.ledger.dropped = l.dropped
+	for _, id := range c.ended { // nothing more comes of them
+		delete(c.tasks, id)
+	}
+	c.ended = nil
+	for _, id := range c.folds {
+		delete(c.tasks, id)
+	}
+	clear(c.folds)
 	e.take(&c.book.tree, final)
 	if final || c.book.tree.Len() > c.book.limit/2 || len(c.book.sites) > maxSites/2 {
 		c.renew()

@@ -37,6 +37,7 @@ type fake struct {
 	kin       map[int][2]int
 	cpu       func(now time.Duration) time.Duration // own
 	last      int
+	blocked   chan struct{}           // walks wait for it
 	births    func(now time.Duration) // makes what was born until then
 
 	pending      []*fakeAsked
@@ -375,6 +376,9 @@ func (w fakeWalker) WalkInto(s *unwind.Stack, t *snapshot.Thread, _ mem.Reader, 
 	if len(t.Stack.Data) >= 8 && binary.LittleEndian.Uint64(t.Stack.Data) == faulty {
 		panic("a parser's fault")
 	}
+	if w.p.f.blocked != nil {
+		<-w.p.f.blocked
+	}
 	for b := t.Stack.Data; len(b) >= 8; b = b[8:] {
 		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)), Interrupted: len(s.Frames) == 0})
 	}
@@ -408,7 +412,14 @@ func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
 	f.settle = func() {
 		counted := make(chan struct{})
 		r.ticker.tell(look{kind: marked, mark: func() { close(counted) }})
-		<-counted
+		for {
+			select {
+			case <-counted:
+				return
+			case <-time.After(time.Millisecond):
+				r.ticker.handOver()
+			}
+		}
 	}
 	if err := r.Run(ctx); err != nil {
 		t.Fatal(err)

@@ -39,6 +39,8 @@ type thread struct {
 	watch watch
 	track *track
 	name  string
+	// process is the name of its process as it was told with its own.
+	process string
 
 	pending bool          // it was asked to stop, and is not collected yet
 	asleep  bool          // it slept at the last look
@@ -159,6 +161,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	}
 	t.born = born
 	t.of = p
+	t.process = p.comm
 	t.track = k.newTrack(p, tid, t.name)
 	p.byTID[tid] = t
 	p.threads = append(p.threads, t)
@@ -166,9 +169,9 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 
 // newTrack makes a thread known to the counter. tid is 0 for what stands for several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
-	t := &track{program: p.program, estate: p.estate, tid: tid, task: int32(len(k.tasks))}
-	k.tasks = append(k.tasks, profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name})
-	k.tell(look{track: t, kind: named, name: k.tasks[t.task]})
+	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
+	k.tasks++
+	k.tell(look{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name}})
 	return t
 }
 
@@ -198,6 +201,9 @@ func (k *ticker) addChild(pid int, born bool) {
 	case tracer.Transient(err): // the next listing meets it again
 		k.notes.add("wanting", "process %d is not recorded yet: %v", pid, err)
 	default:
+		if len(k.refused) >= maxRefused {
+			clear(k.refused) // they are refused again
+		}
 		k.refused[pid] = true
 		k.refusals++
 		if k.refusals == 1 {
@@ -219,6 +225,8 @@ const (
 	maxNewIDs = 64
 	// listEvery is how often all threads and children are listed, in case one was missed.
 	listEvery = time.Second
+	// maxRefused bounds the processes that are not tried again.
+	maxRefused = 1 << 12
 	// discoverEvery bounds how often new ids are looked for.
 	discoverEvery = time.Millisecond
 )
@@ -296,11 +304,9 @@ func (k *ticker) rename(p *process) {
 		if t.tid == p.target.PID() {
 			p.comm = name
 		}
-		old := &k.tasks[t.track.task]
-		if old.Thread != name || old.Process != p.comm {
-			old.Thread, old.Process = name, p.comm
-			t.name = name
-			k.tell(look{track: t.track, kind: named, name: *old})
+		if t.name != name || t.process != p.comm {
+			t.name, t.process = name, p.comm
+			k.tell(look{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid, Process: p.comm, Thread: name}})
 		}
 	}
 	if !alive {
@@ -381,6 +387,9 @@ func (k *ticker) sweep() {
 		k.endThreads(p)
 		k.closeToll(p)
 		k.tell(look{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
+		if p.remains != nil {
+			k.tell(look{track: p.remains, kind: ended})
+		}
 		delete(k.byPID, p.target.PID())
 		k.ended++
 		return true

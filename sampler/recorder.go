@@ -303,6 +303,9 @@ func (r *Recorder) Stats() Stats {
 	if out.full.Load() {
 		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))
 	}
+	if n := out.folded.Load(); n > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("%d threads that ended are shown together as %q, those that were seen longest by themselves", n, nameEnded))
+	}
 	if out.dropped.Load() {
 		s.Notes = append(s.Notes, "the order of stacks was dropped: it would have taken too much memory")
 	}
@@ -323,7 +326,9 @@ func (r *Recorder) Close() error {
 		p.gone = true
 	}
 	r.ticker.sweep()
-	r.ticker.handOver()
+	if rest := r.ticker.batch; len(rest) > 0 {
+		r.looks.full <- rest
+	}
 	r.driving.Unlock()
 	close(r.looks.full)
 	<-r.counted

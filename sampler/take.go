@@ -42,7 +42,14 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 		rate = r.opt.Rate
 		r.ticker.tell(look{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
 	})
-	<-done
+	for counted := false; !counted; {
+		select {
+		case <-done:
+			counted = true
+		case <-time.After(handEvery): // the counter may not have taken the mark
+			r.drive(r.ticker.handOver)
+		}
+	}
 	p, err := r.naming.name(e, from)
 	if err != nil {
 		r.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -41,7 +40,7 @@ type ticker struct {
 	byPID     map[int]*process
 	refused   map[int]bool // not recorded, told once
 	refusals  int
-	tasks     []profile.Task
+	tasks     int32 // made so far
 	programs  int32
 	slot      int
 	begun     time.Duration // when the recording began
@@ -61,6 +60,7 @@ type ticker struct {
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
 	waited  bool          // this round waited for the counter
+	starved bool          // the last wait for it was in vain
 	runners int           // threads stopped in this round of many as they ran
 	runs    *thread       // the last of them
 	stood   pauses
@@ -83,6 +83,12 @@ func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy
 // sample stands for at most period.
 func (k *ticker) tick(now, upto, period time.Duration) {
 	k.now, k.round = now, k.round+1
+	if k.heldUp() {
+		k.collect(now)
+		k.counted.late++
+		k.notes.add("held up", "walking and counting was held up, maybe by a file that cannot be read; looks were left out meanwhile")
+		return
+	}
 	k.stops, k.waited, k.runners = sleepStops, false, 0
 	if period == 0 {
 		k.before = k.upto
