@@ -24,7 +24,7 @@ var (
 	// Source: google/pprof/profile, legacy_profile.go and legacy_java_profile.go.
 	legacyText = regexp.MustCompile(`\A(heap profile: *\d+: *\d+ *\[|--- (contentionz|threadz|heapz) \d|` +
 		`--- (mutex|contention):|--- Thread [[:xdigit:]]+ \(name: |\S+ profile: total \d+\r?(\n|\z))`)
-	legacyMap  = regexp.MustCompile(`(?m)^.*(MAPPED_LIBRARIES:|--- Memory map: ---)`)
+	legacyMap = regexp.MustCompile(`(?m)^.*(MAPPED_LIBRARIES:|--- Memory map: ---)`)
 
 	errLegacyPanic = errors.New("read pprof: an older form that its library does not read")
 )
