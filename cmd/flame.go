@@ -120,6 +120,9 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	if o.output == "" && to.path != "-" {
 		fmt.Fprintf(a.stderr, "wrote %s\n", escape(to.path))
 	}
+	if older != nil && !o.quiet {
+		writeChanges(a.stderr, dresser(nil), v.diff, 10)
+	}
 	if !whole {
 		return errPart
 	}
