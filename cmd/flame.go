@@ -121,6 +121,9 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	if to.stem != "" {
 		fmt.Fprintf(a.stderr, "wrote %s\n", escape(path))
 	}
+	if older != nil && !o.quiet {
+		writeChanges(a.stderr, dresser(nil), v.diff, 10)
+	}
 	if !whole {
 		return errPart
 	}

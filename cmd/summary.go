@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
@@ -15,7 +16,7 @@ import (
 // own share, the share with what they called, and, where p has it and it is another, their
 // own share of the CPU time, which tells who works from who waits.
 func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n int) {
-	functions := profile.Functions(p, typ)
+	functions := profile.Hottest(p, typ)
 	functions = slices.DeleteFunc(functions, func(f profile.Hot) bool { return f.Self == 0 })
 	if len(functions) == 0 {
 		return
@@ -25,22 +26,42 @@ func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n in
 	if cpuType == typ || cpuType >= 0 && whole[cpuType] == 0 {
 		cpuType = -1
 	}
-	cpu := map[string]int64{}
+	cpu := map[profile.Function]int64{}
 	heading := fmt.Sprintf("%8s %8s", "self", "total")
 	if cpuType >= 0 {
 		heading += fmt.Sprintf(" %8s", "cpu")
-		for _, f := range profile.Functions(p, cpuType) {
-			cpu[f.Name] = f.Self
+		for _, f := range profile.Hottest(p, cpuType) {
+			cpu[f.Function] = f.Self
 		}
 	}
-	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, p.Types[typ].Type)
+	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, wholeText(p, typ, whole[typ]))
 	for _, f := range functions[:min(n, len(functions))] {
 		line := percent(f.Self, whole[typ]) + " " + percent(f.Total, whole[typ])
 		if cpuType >= 0 {
-			line += " " + percent(cpu[f.Name], whole[cpuType])
+			line += " " + percent(cpu[f.Function], whole[cpuType])
 		}
 		fmt.Fprintf(w, "%s  %s\n", line, functionLabel(dress, p, &f))
 	}
+}
+
+// wholeText is what shares of value typ are of. A time of all threads together is mostly more than has passed.
+func wholeText(p *profile.Profile, typ int, whole int64) string {
+	t := p.Types[typ]
+	if !t.ThreadTime() {
+		return escape(t.Type)
+	}
+	return t.Type + ": " + threeDigits(time.Duration(whole)) + " of thread time"
+}
+
+// threeDigits writes d in seconds, below one as time.Duration does.
+func threeDigits(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s >= 100:
+		return fmt.Sprintf("%.0f s", s)
+	case s >= 1:
+		return fmt.Sprintf("%.3g s", s)
+	}
+	return short(d).String()
 }
 
 // dresser is style, or what leaves text as it is.

@@ -12,27 +12,20 @@ import (
 
 // view is what is written of a profile.
 type view struct {
-	profile  *profile.Profile
-	old      *profile.Profile // what it is compared with, nil for nothing
-	diff     *profile.Diff    // both on one tree, nil for no comparison
-	absolute bool
-	options  *viewOptions
-	warn     func(string)
+	profile *profile.Profile
+	diff    *profile.Diff // profile and what it is compared with on one tree, nil for no comparison
+	options *viewOptions
+	warn    func(string)
 }
 
 // newView settles what is shown of p: which value, and beside what. old is nil where nothing
 // is compared; a file may hold a comparison by itself.
 func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(string)) (*view, error) {
-	v := &view{profile: p, old: old, absolute: absolute, options: o, warn: warn}
+	v := &view{profile: p, options: o, warn: warn}
 	var err error
 	switch {
 	case old == nil && p.IsDiff():
 		v.diff, err = profile.Split(p)
-		if err == nil {
-			before := *v.diff.New
-			before.Values = v.diff.Old
-			v.profile, v.old, v.absolute = v.diff.New, &before, true
-		}
 	case old != nil && (p.IsDiff() || old.IsDiff()):
 		err = fmt.Errorf("compare profiles: one of them is a comparison already")
 	case old != nil:
@@ -46,14 +39,12 @@ func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(s
 
 // choose makes the value that was asked for the default one.
 func (v *view) choose() error {
-	if v.diff != nil {
-		if err := chooseType(&v.diff.New, v.options.typ); err != nil {
-			return err
-		}
-		// The newer one alone may have another default than both have.
-		return chooseType(&v.profile, v.diff.New.Types[v.diff.New.Default].Type)
+	if v.diff == nil {
+		return chooseType(&v.profile, v.options.typ)
 	}
-	return chooseType(&v.profile, v.options.typ)
+	err := chooseType(&v.diff.New, v.options.typ)
+	v.profile = v.diff.New
+	return err
 }
 
 // chooseType puts a copy of *p in its place whose default value is the one named typ, unless
@@ -97,18 +88,21 @@ func (f *form) write(w io.Writer, v *view) error {
 	case "html":
 		return page.HTML(w, v.profile, v.page())
 	}
+	if f.name == "json" && v.diff != nil {
+		return flame.WriteJSONDiff(w, v.diff)
+	}
+	if f.name == "json" {
+		return flame.WriteJSON(w, v.profile)
+	}
 	p := v.profile
-	if v.diff != nil { // these know no second side: it is values of its own
+	if v.diff != nil { // speedscope knows no second side: it is values of its own
 		p = v.diff.Join()
 	}
-	if f.name == "speedscope" {
-		return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: o.title, Version: version(), Warn: v.warn})
-	}
-	return flame.WriteJSON(w, p)
+	return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: o.title, Version: version(), Warn: v.warn})
 }
 
 func (v *view) page() page.Options {
 	o := v.options
 	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs, MinShare: float64(o.minShare),
-		All: o.all, Static: o.static, Width: o.width, Old: v.old, Absolute: v.absolute, Warn: v.warn}
+		All: o.all, Static: o.static, Width: o.width, Diff: v.diff, Warn: v.warn}
 }

@@ -82,7 +82,7 @@ func FuzzCompare(f *testing.F) {
 			t.Fatalf("sum of the newer side is %d, want %d", want[1], newer.Totals()[typ])
 		}
 		checkDiff(t, d, want)
-		if err := page.SVG(io.Discard, newer, page.Options{Type: newer.Default, Old: older, Absolute: absolute}); err != nil {
+		if err := page.SVG(io.Discard, nil, page.Options{Type: d.New.Default, Diff: d}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -83,7 +83,15 @@ func optional(v uint64) *jsonAddr {
 // dumps, so that none is lost.
 //
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does.
-func WriteJSON(w io.Writer, p *profile.Profile) error {
+func WriteJSON(w io.Writer, p *profile.Profile) error { return writeJSON(w, p, nil) }
+
+// WriteJSONDiff writes d as WriteJSON writes [profile.Diff.Join], and how each function's default value changed and how
+// sure that is ([profile.Diff.Changes]).
+//
+// Precondition: d.New passes [profile.Profile.CheckValid]. It fails if w does.
+func WriteJSONDiff(w io.Writer, d *profile.Diff) error { return writeJSON(w, d.Join(), d) }
+
+func writeJSON(w io.Writer, p *profile.Profile, d *profile.Diff) error {
 	out := &jsonWriter{w: bufio.NewWriterSize(w, 256<<10)}
 	out.raw("{\"schema\":\"" + jsonSchema + "\"")
 	out.member("types", len(p.Types), func(i int) any { return typeJSON(p.Types[i]) })
@@ -114,6 +122,9 @@ func WriteJSON(w io.Writer, p *profile.Profile) error {
 	out.raw("}")
 	if p.Runs != nil {
 		out.runs(p.Runs)
+	}
+	if d != nil {
+		out.difference(d)
 	}
 	out.raw("}\n")
 	if out.err != nil {

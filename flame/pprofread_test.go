@@ -134,7 +134,7 @@ func TestReadGoProfiles(t *testing.T) {
 					}
 				}
 			}
-			for _, h := range profile.Functions(got, k) {
+			for _, h := range profile.Hottest(got, k) {
 				if h.Self != flat[h.Name] || h.Total != cum[h.Name] {
 					t.Errorf("%s %s of %s: got %d, %d, want %d, %d", tt.name, typ.Type, h.Name, h.Self, h.Total, flat[h.Name], cum[h.Name])
 				}

@@ -115,9 +115,9 @@ type weighed struct {
 
 func newSpeedscope(w io.Writer, p *profile.Profile, typ int) *speedscope {
 	s := &speedscope{w: bufio.NewWriterSize(w, 256<<10), p: p, typ: typ, place: make([]profile.NodeID, p.Tree.Len())}
-	of, first := p.Names()
+	of, first := p.Functions()
 	for _, f := range first {
-		s.names = append(s.names, scopeName{p.Name(f), p.Frames[f].File})
+		s.names = append(s.names, scopeName{p.Function(f).String(), p.Frames[f].File})
 	}
 	for n := profile.NodeID(1); int(n) < len(s.place); n++ {
 		f := profile.FrameID(of[p.Tree.Frame(n)])

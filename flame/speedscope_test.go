@@ -82,8 +82,8 @@ func TestSpeedscopeInTime(t *testing.T) {
 		start   int64
 		samples []string
 	}{
-		{"all threads", 0, []string{"main read read 500000000", "main ns::work(int) inl 300000000", "main app+0x3000 50000000", "start_thread spin __restore_rt handler 150000000"}},
-		{"app 4121", 0, []string{"main ns::work(int) inl 100000000", "main read read 500000000", "main ns::work(int) inl 200000000", "100000000", "main app+0x3000 50000000"}},
+		{"all threads", 0, []string{"main read read (waits) 500000000", "main ns::work(int) inl 300000000", "main app+0x3000 50000000", "start_thread spin __restore_rt handler 150000000"}},
+		{"app 4121", 0, []string{"main ns::work(int) inl 100000000", "main read read (waits) 500000000", "main ns::work(int) inl 200000000", "100000000", "main app+0x3000 50000000"}},
 		{"io one 4122", 200_000_000, []string{"start_thread spin __restore_rt handler 150000000"}},
 	} {
 		got := f.Profiles[i]
@@ -106,7 +106,7 @@ func TestSpeedscopeFrames(t *testing.T) {
 			t.Errorf("%s has a line", frame.Name)
 		}
 	}
-	want := []string{"main /src/app.c", "ns::work(int) /src/app.c", "inl /src/inl.h", "read ", "app+0x3000 ", "start_thread ", "spin /src/app.c", "__restore_rt ", "handler /src/app.c"}
+	want := []string{"main /src/app.c", "ns::work(int) /src/app.c", "inl /src/inl.h", "read ", "read (waits) ", "app+0x3000 ", "start_thread ", "spin /src/app.c", "__restore_rt ", "handler /src/app.c"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -117,7 +117,7 @@ func TestSpeedscopeByWeight(t *testing.T) {
 	if f.Name != "title" || f.Profiles[0].Unit != "none" {
 		t.Errorf("name %q, unit %q, want title, none", f.Name, f.Profiles[0].Unit)
 	}
-	want := []string{"main read read 50", "main ns::work(int) inl 30", "main app+0x3000 5"}
+	want := []string{"main read read (waits) 50", "main ns::work(int) inl 30", "main app+0x3000 5"}
 	if got := f.shown(1); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -145,7 +145,7 @@ func TestSpeedscopeSums(t *testing.T) {
 				got[name] = v
 			}
 		}
-		for _, h := range profile.Functions(p, 0) {
+		for _, h := range profile.Hottest(p, 0) {
 			want[clean(h.Name)] = sum{h.Self, h.Total}
 		}
 		delete(want, "?") // "" and "?" are two there

@@ -97,7 +97,7 @@ func TestSpeedscopeJoins(t *testing.T) {
 	p := crowded(1)
 	total := p.Totals()[1]
 	whole := map[string]int64{}
-	for _, h := range profile.Functions(p, 1) {
+	for _, h := range profile.Hottest(p, 1) {
 		whole[h.Name] = h.Total
 	}
 	for _, limit := range []int64{10_000_000, 2_000_000, 1_000_000, 200_000, 20_000} {

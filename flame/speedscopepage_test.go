@@ -78,9 +78,9 @@ func scopeDocs(t *testing.T, dir string) {
 	}
 	p := sampled()
 	for _, value := range []int{0, 1} { // cpu has one function of 40 ms twice, and no runs
-		doc := scopeDoc{Name: "sampled " + p.Types[value].Type, Profiles: []scopeFunction{{"all threads", profile.Functions(p, value)}}}
+		doc := scopeDoc{Name: "sampled " + p.Types[value].Type, Profiles: []scopeFunction{{"all threads", profile.Hottest(p, value)}}}
 		for task, name := range []string{"app 4121", "io one 4122"} {
-			doc.Profiles = append(doc.Profiles, scopeFunction{name, profile.Functions(ofTask(p, task), value)})
+			doc.Profiles = append(doc.Profiles, scopeFunction{name, profile.Hottest(ofTask(p, task), value)})
 		}
 		add(doc, p, SpeedscopeOptions{Type: value}, maxSpeedscopeFile)
 	}
@@ -88,7 +88,7 @@ func scopeDocs(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Functions(recursive, 0)}}}, recursive, SpeedscopeOptions{}, maxSpeedscopeFile)
+	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Hottest(recursive, 0)}}}, recursive, SpeedscopeOptions{}, maxSpeedscopeFile)
 	add(scopeDoc{Name: "100,000 stacks", Seconds: 5, Shown: "all threads"}, wide(), SpeedscopeOptions{}, maxSpeedscopeFile)
 	add(scopeDoc{Name: "joined stacks", Seconds: 5, Shown: "joined as (smaller)"}, crowded(1), SpeedscopeOptions{Type: -1}, 1_000_000)
 	want, err := json.Marshal(docs)
@@ -101,7 +101,7 @@ func scopeDocs(t *testing.T, dir string) {
 }
 
 // TestSpeedscopeInChromium opens files in speedscope's own page. The table of its sandwich view must be that of
-// profile.Functions.
+// profile.Hottest.
 func TestSpeedscopeInChromium(t *testing.T) {
 	if os.Getenv("FPSTACK_BROWSER") == "" {
 		t.Skip("a browser is driven in a step of its own: scripts/browser-test")

@@ -18,6 +18,9 @@ type Diff struct {
 	Old []int64
 	// Scale is what the older's values were multiplied by, one factor for each of New.Types.
 	Scale []float64
+	// NewGrain and OldGrain are what one sample of each side weighs, for each of New.Types, the older's after scaling;
+	// 0 if the side does not count its samples. See [Diff.Error].
+	NewGrain, OldGrain []float64
 }
 
 // DiffOptions say how two profiles are compared.
@@ -36,8 +39,8 @@ func (d *Diff) OldValue(i int) []int64 {
 	return d.Old[i*n : i*n+n : i*n+n]
 }
 
-// Compare puts the older profile beside the newer. Frames are the same if their names are
-// ([Profile.Name]), threads if their names and their process's are. Only values that both have are kept.
+// Compare puts the older profile beside the newer. Frames are the same if their functions are
+// ([Profile.Function]), threads if their names and their process's are. Only values that both have are kept.
 //
 // Precondition: both pass [Profile.CheckValid]. It fails if they have no value in common, or if
 // scaled values do not fit.
@@ -47,7 +50,7 @@ func Compare(newer, older *Profile, opt DiffOptions) (*Diff, error) {
 		return nil, fmt.Errorf("compare profiles: no value in common: %s and %s", typeList(newer.Types), typeList(older.Types))
 	}
 	b := NewBuilder(slices.Concat(types, types)...)
-	c := comparer{b, moduleSet{b.Profile(), map[moduleKey]int{}}, map[string]FrameID{}, types}
+	c := comparer{b, moduleSet{b.Profile(), map[moduleKey]int{}}, map[Function]FrameID{}, types}
 	scale := scales(types, newer, older, opt)
 	if err := checkScaled(older, types, scale); err != nil {
 		return nil, err
@@ -56,7 +59,10 @@ func Compare(newer, older *Profile, opt DiffOptions) (*Diff, error) {
 	c.add(older, len(types), scale)
 
 	both := b.Profile()
-	d := &Diff{New: both, Scale: scale}
+	d := &Diff{New: both, Scale: scale, NewGrain: newer.grains(types), OldGrain: older.grains(types)}
+	for k := range scale {
+		d.OldGrain[k] *= scale[k]
+	}
 	both.Types = types
 	both.Values, d.Old = unzip(both.Values, len(types))
 	both.Default = max(0, slices.Index(types, newer.Types[newer.Default]))
@@ -100,7 +106,7 @@ func scales(types []ValueType, newer, older *Profile, opt DiffOptions) []float64
 type comparer struct {
 	b       *Builder
 	modules moduleSet
-	names   map[string]FrameID
+	names   map[Function]FrameID
 	types   []ValueType
 }
 
@@ -130,7 +136,7 @@ func (c *comparer) add(p *Profile, at int, scale []float64) {
 	}
 }
 
-// frames gives the ids that p's frames have in the result: one for each name.
+// frames gives the ids that p's frames have in the result: one for each function.
 func (c *comparer) frames(p *Profile) []FrameID {
 	modules := make([]int, len(p.Modules))
 	for i, mod := range p.Modules {
@@ -138,8 +144,8 @@ func (c *comparer) frames(p *Profile) []FrameID {
 	}
 	ids := make([]FrameID, len(p.Frames))
 	for f, frame := range p.Frames {
-		name := p.Name(FrameID(f))
-		id, ok := c.names[name]
+		fn := p.Function(FrameID(f))
+		id, ok := c.names[fn]
 		if !ok {
 			if frame.Module >= 0 {
 				frame.Module = modules[frame.Module]
@@ -149,7 +155,7 @@ func (c *comparer) frames(p *Profile) []FrameID {
 			}
 			frame.Offset, frame.Line = 0, 0
 			id = c.b.Frame(frame)
-			c.names[name] = id
+			c.names[fn] = id
 		}
 		ids[f] = id
 	}
@@ -164,6 +170,13 @@ func unzip(values []int64, n int) (first, second []int64) {
 		second = append(second, values[at+n:at+2*n]...)
 	}
 	return first, second
+}
+
+// Older returns the older side as a profile. It shares all but the values with d.New.
+func (d *Diff) Older() *Profile {
+	p := *d.New
+	p.Values = d.Old
+	return &p
 }
 
 // Join returns d as one profile that has for each type two: the older values as "before
@@ -185,7 +198,8 @@ func (d *Diff) Join() *Profile {
 var errNotJoined = errors.New("split profile: not a difference: its types do not come as \"before TYPE\" and TYPE")
 
 // Split undoes [Diff.Join]: a file may hold a difference, as folded text with two columns does.
-// It fails if p is none, see [Profile.IsDiff].
+// It fails if p is none, see [Profile.IsDiff]. Numbers of samples
+// are taken as they stand: whether the older's were scaled is not known.
 func Split(p *Profile) (*Diff, error) {
 	if !p.IsDiff() {
 		return nil, errNotJoined
@@ -201,6 +215,7 @@ func Split(p *Profile) (*Diff, error) {
 	for i := 0; i+1 < len(p.Values); i += 2 {
 		d.Old, newer.Values = append(d.Old, p.Values[i]), append(newer.Values, p.Values[i+1])
 	}
+	d.NewGrain, d.OldGrain = newer.grains(newer.Types), d.Older().grains(newer.Types)
 	return d, nil
 }
 

@@ -136,3 +136,30 @@ func TestSplitUndoesJoin(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareIsByFunction: two builds in two folders have their functions in common; a wait and the function of its name
+// are two.
+func TestCompareIsByFunction(t *testing.T) {
+	build := func(folder string, line int) *Profile {
+		b := NewBuilder(SamplesCount)
+		b.Profile().Modules = []Module{{Path: folder + "/prog", BuildID: folder}}
+		main := b.Child(0, b.Frame(Frame{Func: "main", Module: 0, Addr: uint64(line), ModuleAddr: uint64(line), File: folder + "/main.c", Line: line}))
+		poll := b.Child(main, b.Frame(Frame{Func: "poll", Module: 0}))
+		b.Add(poll, -1, 10)
+		b.Add(b.Child(poll, b.Frame(Frame{Func: "poll", Kind: Kernel, Module: -1})), -1, 90)
+		return b.Profile()
+	}
+	d, err := Compare(build("/new", 12), build("/old", 10), DiffOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := d.Changes(0)
+	if d.New.Tree.Len() != 4 || len(changes) != 3 {
+		t.Errorf("%d stacks, changes %+v, want 4 with the empty one, and three functions", d.New.Tree.Len(), changes)
+	}
+	for _, c := range changes {
+		if c.Self != c.SelfBefore || c.Total != c.TotalBefore || !c.TotalNoise {
+			t.Errorf("%v changed: %+v", c.Function, c)
+		}
+	}
+}

@@ -7,8 +7,8 @@ import (
 
 // Hot is what one function got of a value.
 type Hot struct {
-	Name  string  // see [Profile.Name]
-	Frame FrameID // the first frame of that name: for module, kind and file
+	Function
+	Frame FrameID // the first frame of it: for module, kind and file
 	Self  int64   // where it was the innermost frame
 	Total int64   // where it was anywhere in the stack, counted once
 }
@@ -25,15 +25,15 @@ func (p *Profile) Self(typ int) []int64 {
 	return self
 }
 
-// Functions tells what every function got of value typ, an index of p.Types: most of Self
+// Hottest tells what every function got of value typ, an index of p.Types: most of Self
 // first, then most of Total, then by name. Functions that got nothing are left out.
 //
 // Precondition: p passes [Profile.CheckValid].
-func Functions(p *Profile, typ int) []Hot {
-	of, first := p.Names()
+func Hottest(p *Profile, typ int) []Hot {
+	of, first := p.Functions()
 	hot := make([]Hot, len(first))
 	for i, f := range first {
-		hot[i] = Hot{Name: p.Name(f), Frame: f}
+		hot[i] = Hot{Function: p.Function(f), Frame: f}
 	}
 	for i, s := range p.Samples {
 		if s.Stack != 0 {
@@ -47,7 +47,7 @@ func Functions(p *Profile, typ int) []Hot {
 	}
 	hot = slices.DeleteFunc(hot, func(h Hot) bool { return h.Self == 0 && h.Total == 0 })
 	slices.SortFunc(hot, func(a, b Hot) int {
-		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.String(), b.String()))
 	})
 	return hot
 }

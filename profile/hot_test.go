@@ -33,7 +33,7 @@ func letters(s string) []string {
 	return out
 }
 
-func TestFunctions(t *testing.T) {
+func TestHottest(t *testing.T) {
 	type row struct {
 		name        string
 		self, total int64
@@ -54,7 +54,7 @@ func TestFunctions(t *testing.T) {
 		{"a function beside its own branch", map[string]int64{"mfg": 1, "mgf": 2}, []row{{"f", 2, 3}, {"g", 1, 3}, {"m", 0, 3}}},
 	} {
 		var got []row
-		for _, h := range Functions(stacked(tt.stacks, letters), 0) {
+		for _, h := range Hottest(stacked(tt.stacks, letters), 0) {
 			got = append(got, row{h.Name, h.Self, h.Total})
 		}
 		if !slices.Equal(got, tt.want) {
@@ -64,7 +64,7 @@ func TestFunctions(t *testing.T) {
 }
 
 // Addresses of one function are one row, and what has no name is told by module and address.
-func TestFunctionsGoByName(t *testing.T) {
+func TestHottestGoByName(t *testing.T) {
 	b := NewBuilder(SamplesCount)
 	b.Profile().Modules = []Module{{Path: "/usr/lib/libx.so.1"}}
 	b.Add(b.Child(0, b.Frame(Frame{Func: "f", Addr: 1, Module: 0})), -1, 1)
@@ -72,8 +72,8 @@ func TestFunctionsGoByName(t *testing.T) {
 	b.Add(b.Child(0, b.Frame(Frame{Addr: 0x7f01, Module: 0, ModuleAddr: 0x123})), -1, 4)
 	b.Add(b.Child(0, b.Frame(Frame{Addr: 0xbeef, Module: -1})), -1, 8)
 	b.Add(b.Child(0, b.Frame(Frame{Module: -1})), -1, 16)
-	want := []Hot{{"?", 4, 16, 16}, {"0xbeef", 3, 8, 8}, {"libx.so.1+0x123", 2, 4, 4}, {"f", 0, 3, 3}}
-	if got := Functions(b.Profile(), 0); !slices.Equal(got, want) {
+	want := []Hot{{Function{"?", false}, 4, 16, 16}, {Function{"0xbeef", false}, 3, 8, 8}, {Function{"libx.so.1+0x123", false}, 2, 4, 4}, {Function{"f", false}, 0, 3, 3}}
+	if got := Hottest(b.Profile(), 0); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -92,7 +92,7 @@ func TestTotalsAgree(t *testing.T) {
 			b.Add(nodes[rnd.IntN(len(nodes))], rnd.IntN(3)-1, rnd.Int64N(9))
 		}
 		p := b.Profile()
-		of, first := p.Names()
+		of, first := p.Functions()
 		one, other := make([]Hot, len(first)), make([]Hot, len(first))
 		p.totalsBySample(0, of, one)
 		p.totalsByNode(0, of, other)
@@ -120,7 +120,7 @@ func TestDeepStacksAreNotWalked(t *testing.T) {
 	if deep.walkable() {
 		t.Error("a thousand samples 10,000 deep: walked")
 	}
-	if got := Functions(deep, 0)[0]; got.Self != 1001 || got.Total != 1001 {
+	if got := Hottest(deep, 0)[0]; got.Self != 1001 || got.Total != 1001 {
 		t.Errorf("got %+v, want 1001 samples in the recursion", got)
 	}
 }

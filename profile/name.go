@@ -5,9 +5,30 @@ import (
 	"strings"
 )
 
+// Function is what tells functions apart: frames of one Function are one function to every table, picture and
+// comparison, whatever module, file and line they lie in. Two builds of a program, and one loaded from two places, have
+// their functions in common.
+type Function struct {
+	Name  string // see [Profile.Name]
+	Waits bool   // no code, but what a thread waits in ([Frame.Waits]): libc's poll and the system call poll are two
+}
+
+// String is the name, and of a wait that it is one.
+func (fn Function) String() string {
+	if fn.Waits {
+		return fn.Name + " (waits)"
+	}
+	return fn.Name
+}
+
+// Function returns the function that frame f is of.
+func (p *Profile) Function(f FrameID) Function {
+	return Function{p.Name(f), p.Frames[f].Waits()}
+}
+
 // Name returns what frame f is called where one name has to do: its function, else the last
 // element of its module's path and its address as linked there, as "libx.so.1+0x123", else its
-// address, else "?". Frames of one Name are one function to every table and picture.
+// address, else "?".
 func (p *Profile) Name(f FrameID) string {
 	fr := &p.Frames[f]
 	switch {
@@ -30,17 +51,16 @@ func (m *Module) Name() string {
 	return name
 }
 
-// Names numbers the functions of p, frames of one [Profile.Name]: of[f] is the number of frame
-// f's, first[i] the first frame of function i.
-func (p *Profile) Names() (of []uint32, first []FrameID) {
-	ids := make(map[string]uint32, len(p.Frames))
+// Functions numbers the functions of p: of[f] is the number of frame f's, first[i] the first frame of function i.
+func (p *Profile) Functions() (of []uint32, first []FrameID) {
+	ids := make(map[Function]uint32, len(p.Frames))
 	of = make([]uint32, len(p.Frames))
 	for f := range p.Frames {
-		name := p.Name(FrameID(f))
-		id, ok := ids[name]
+		fn := p.Function(FrameID(f))
+		id, ok := ids[fn]
 		if !ok {
 			id = uint32(len(first))
-			ids[name] = id
+			ids[fn] = id
 			first = append(first, FrameID(f))
 		}
 		of[f] = id

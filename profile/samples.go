@@ -18,6 +18,9 @@ var (
 	CPUTime      = ValueType{"cpu", "nanoseconds"}
 )
 
+// ThreadTime says that values of t are times of threads added up: six threads that sleep for a second are six seconds.
+func (t ValueType) ThreadTime() bool { return t == WallTime || t == CPUTime }
+
 // Task is a thread of which samples were taken. PID and TID are 0 if unknown: a profile that
 // was read from a file may name threads without ids, or none at all.
 type Task struct {

@@ -9,10 +9,10 @@ import (
 
 // call is a caller or a callee of the chosen row, and the time that belongs to both.
 type call struct {
-	id   rowID  // what Enter goes to; noRow for nothing
-	name string // "(self)", "(root)", or that of a row
-	kind profile.Kind
-	got  amount
+	id    rowID  // what Enter goes to; noRow for nothing
+	name  string // "(self)", "(root)", or that of a row
+	waits bool
+	got   amount
 }
 
 // calls are the two lists for one row, the most first. Each sums up to the row's total.
@@ -88,7 +88,7 @@ func (g *grouping) callList(m map[rowID]amount) []call {
 		case root:
 			c.id, c.name = noRow, "(root)"
 		default:
-			c.name, c.kind = g.keys[id].label(), g.keys[id].kind
+			c.name, c.waits = g.groups[id].String(), g.groups[id].Waits
 		}
 		if a.value > 0 {
 			list = append(list, c)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fpstack/fpstack/profile"
 )
 
 func TestEscape(t *testing.T) {
@@ -124,6 +126,6 @@ func FuzzFilter(f *testing.F) {
 		v := parseFilter(s)
 		task := taskOf("a")
 		v.matchesTask(&task)
-		v.matchesRow(&rowKey{name: "main", module: "/bin/prog"})
+		v.matchesRow(&group{rowKey: rowKey{Function: profile.Function{Name: "main"}}, modules: []string{"/bin/prog"}})
 	})
 }

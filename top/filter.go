@@ -2,6 +2,7 @@ package top
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -57,6 +58,6 @@ func (f *filter) matchesTask(t *profile.Task) bool {
 }
 
 // matchesRow looks at a row that stands for code.
-func (f *filter) matchesRow(k *rowKey) bool {
-	return matches(f.name, k.label()) && matches(f.module, k.module)
+func (f *filter) matchesRow(g *group) bool {
+	return matches(f.name, g.Name) && (f.module == nil || slices.ContainsFunc(g.modules, f.module.MatchString))
 }

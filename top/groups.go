@@ -2,7 +2,7 @@ package top
 
 import (
 	"fmt"
-	"path"
+	"slices"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -12,7 +12,7 @@ type Grouping int
 
 // The groupings.
 const (
-	ByFunction Grouping = iota // one function of one module
+	ByFunction Grouping = iota // one function, whatever modules it lies in
 	ByLine                     // one line of source; an address where none is known
 	ByThread
 )
@@ -33,24 +33,31 @@ func ParseGrouping(s string) (Grouping, error) {
 
 // rowKey is what frames of one row have in common. Two rows never have the same.
 type rowKey struct {
-	name   string // function; "" if unknown
-	module string // path; "" for none
-	file   string // of a row that is a line
-	line   int
-	addr   uint64 // of a row by line without a name or a line, as linked in its module
-	kind   profile.Kind
+	profile.Function
+	file string // of a row that is a line
+	line int
 }
 
-// rowID is an index in grouping.keys.
+// group is what a row stands for.
+type group struct {
+	rowKey
+	kind    profile.Kind // of its first frame
+	modules []string     // paths of the modules that its frames lie in, as met, at most maxModules
+}
+
+// maxModules bounds the modules that are remembered of one row.
+const maxModules = 8
+
+// rowID is an index in grouping.groups.
 type rowID int32
 
 const noRow rowID = -1
 
 // grouping assigns the frames of a store to rows.
 type grouping struct {
-	ids  map[rowKey]rowID
-	keys []rowKey
-	rows []rowID // by frame
+	ids    map[rowKey]rowID
+	groups []group
+	rows   []rowID // by frame
 
 	// outermost tells of a node that none of its callers is of the same row. A
 	// function's total is the sum over its outermost nodes, so that recursion counts once.
@@ -78,18 +85,19 @@ func (g *groups) extend(p *profile.Profile) {
 	g.line.extend(p, lineKey)
 }
 
-func (g *grouping) extend(p *profile.Profile, key func(*profile.Profile, *profile.Frame) rowKey) {
+func (g *grouping) extend(p *profile.Profile, key func(*profile.Profile, profile.FrameID) rowKey) {
 	if g.ids == nil {
 		g.ids = map[rowKey]rowID{}
 		g.outermost, g.above = []bool{false}, []uint64{0}
 	}
 	for f := len(g.rows); f < len(p.Frames); f++ {
-		k := key(p, &p.Frames[f])
+		k := key(p, profile.FrameID(f))
 		id, ok := g.ids[k]
 		if !ok {
-			id = rowID(len(g.keys))
-			g.ids[k], g.keys = id, append(g.keys, k)
+			id = rowID(len(g.groups))
+			g.ids[k], g.groups = id, append(g.groups, group{rowKey: k, kind: p.Frames[f].Kind})
 		}
+		g.groups[id].met(p, &p.Frames[f])
 		g.rows = append(g.rows, id)
 	}
 	for n := len(g.outermost); n < p.Tree.Len(); n++ {
@@ -114,44 +122,29 @@ func (g *grouping) callsItself(tree *profile.Tree, n profile.NodeID, row rowID) 
 	return false
 }
 
-// functionKey makes one row of all of a function, and one of all that has no name in a module.
-func functionKey(p *profile.Profile, f *profile.Frame) rowKey {
-	return rowKey{name: f.Func, module: modulePath(p, f), kind: f.Kind}
+// functionKey makes one row of all of a function.
+func functionKey(p *profile.Profile, f profile.FrameID) rowKey {
+	return rowKey{Function: p.Function(f)}
 }
 
-func lineKey(p *profile.Profile, f *profile.Frame) rowKey {
-	k := rowKey{name: f.Func, module: modulePath(p, f), file: f.File, line: f.Line, kind: f.Kind}
-	if f.Func == "" && f.Line == 0 {
-		k.addr = f.ModuleAddr
-		if f.Module < 0 {
-			k.addr = f.Addr
-		}
+func lineKey(p *profile.Profile, f profile.FrameID) rowKey {
+	return rowKey{p.Function(f), p.Frames[f].File, p.Frames[f].Line}
+}
+
+// met adds where f lies.
+func (g *group) met(p *profile.Profile, f *profile.Frame) {
+	if f.Module < 0 || len(g.modules) == maxModules {
+		return
 	}
-	return k
+	if path := p.Modules[f.Module].Path; !slices.Contains(g.modules, path) {
+		g.modules = append(g.modules, path)
+	}
 }
 
-func modulePath(p *profile.Profile, f *profile.Frame) string {
-	if f.Module < 0 {
+// module is the path of the first module, "" for none.
+func (g *group) module() string {
+	if len(g.modules) == 0 {
 		return ""
 	}
-	return p.Modules[f.Module].Path
-}
-
-// label names the row; what is unknown reads as in a dump.
-func (k *rowKey) label() string {
-	switch {
-	case k.name != "":
-		return k.name
-	case k.addr != 0:
-		return fmt.Sprintf("?? +%#x", k.addr)
-	}
-	return "??"
-}
-
-// moduleName is the module's file name.
-func (k *rowKey) moduleName() string {
-	if k.module == "" {
-		return ""
-	}
-	return path.Base(k.module)
+	return g.modules[0]
 }

@@ -144,13 +144,14 @@ func ratio(part, all uint64) float64 {
 	return float64(part) / float64(all)
 }
 
-// kindOfTime names a type of values for the head.
+// kindOfTime names a type of values for the head. Times are those of all threads added up: a reader who sees more seconds
+// than have passed shall know why.
 func kindOfTime(t profile.ValueType) string {
 	switch t.Type {
 	case profile.WallTime.Type:
-		return "wall time"
+		return "thread wall time"
 	case profile.CPUTime.Type:
-		return "CPU time"
+		return "thread CPU time"
 	}
 	return escape(t.Type)
 }

@@ -50,6 +50,7 @@ type samplingDoc struct {
 type rowDoc struct {
 	Name       string  `json:"name"`
 	Kind       string  `json:"kind,omitempty"`
+	Waits      bool    `json:"waits,omitempty"`
 	Module     string  `json:"module,omitempty"`
 	File       string  `json:"file,omitempty"`
 	Line       int     `json:"line,omitempty"`
@@ -82,7 +83,7 @@ func (m *model) document() *document {
 }
 
 func rowDocument(r *row, t *table, by Grouping) rowDoc {
-	d := rowDoc{Name: r.name, Module: r.module, File: r.file, Line: r.line, Self: int64(r.self.value), Total: int64(r.total.value),
+	d := rowDoc{Name: r.name, Waits: r.waits, Module: r.module, File: r.file, Line: r.line, Self: int64(r.self.value), Total: int64(r.total.value),
 		SelfShare: t.share(r.self), TotalShare: t.share(r.total), Trend: r.trend.String()}
 	if by != ByThread {
 		d.Kind = profile.Kind.String(r.kind)

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -41,7 +42,7 @@ func fitAll(rows []row, by Grouping) layout {
 	const most = 60 // wider names push their own line aside
 	l := layout{values: true, left: true, name: len("FUNCTION")}
 	for i := range rows {
-		l.name = min(most, max(l.name, width(escape(rows[i].name))))
+		l.name = min(most, max(l.name, width(escape(rows[i].label()))))
 		if by != ByThread {
 			l.module = min(most, max(l.module, width(rowModule(&rows[i]))))
 			l.file = min(most, max(l.file, width(rowPlace(&rows[i]))))
@@ -70,7 +71,7 @@ func (l *layout) heading(v *view) line {
 
 // rowText is the line of one row.
 func (l *layout) rowText(r *row, t *table, unit profile.ValueType) string {
-	name, module, place := escape(r.name), rowModule(r), rowPlace(r)
+	name, module, place := escape(r.label()), rowModule(r), rowPlace(r)
 	if !l.left {
 		name, module, place = cutMiddle(name, l.name), cutEnd(module, l.module), cutPath(place, l.file)
 	}
@@ -94,8 +95,10 @@ func (l *layout) join(selfShare, totalShare, mark, self, total, name, module, pl
 }
 
 func rowModule(r *row) string {
-	k := rowKey{module: r.module}
-	return escape(k.moduleName())
+	if r.module == "" {
+		return ""
+	}
+	return escape(path.Base(r.module))
 }
 
 // rowPlace is FILE:LINE; "" if the file is not known.
@@ -112,7 +115,7 @@ func rowPlace(r *row) string {
 // rowInk tells what sort of row it is.
 func rowInk(r *row) ink {
 	switch {
-	case r.kind == profile.Kernel:
+	case r.waits:
 		return waits
 	case r.trend == Rising:
 		return rises

@@ -118,8 +118,8 @@ func (m *model) paneLines() []line {
 	if m.calls == nil {
 		return fill(nil, height)
 	}
-	callers := listTitle{"callers of ", m.calls.of.name, m.calls.callers, onCallers}
-	callees := listTitle{"callees of ", m.calls.of.name, m.calls.callees, onCallees}
+	callers := listTitle{"callers of ", m.calls.of.label(), m.calls.callers, onCallers}
+	callees := listTitle{"callees of ", m.calls.of.label(), m.calls.callees, onCallees}
 	if m.view.by == ByThread {
 		callees.label = "functions of "
 		return m.callLines(&callees, m.width, height)
@@ -159,7 +159,7 @@ func (m *model) callLines(t *listTitle, cells, height int) []line {
 		c := &t.calls[i]
 		text := fmt.Sprintf("%*s ", percentCells, percent(m.table.share(c.got), 1))
 		s := span{text + cutMiddle(escape(c.name), max(1, cells-len(text))), plain}
-		if c.kind == profile.Kernel {
+		if c.waits {
 			s.ink = waits
 		}
 		if i == at {

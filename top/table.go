@@ -49,13 +49,17 @@ type view struct {
 type row struct {
 	id          rowID // of its grouping; the index of the task by thread
 	name        string
-	module      string // path
+	waits       bool   // no code, but what threads wait in
+	module      string // path of the first
 	file        string
 	line        int
 	kind        profile.Kind
 	self, total amount
 	trend       Trend // of the share that the table is sorted by, else of the total
 }
+
+// label is the name as a table shows it.
+func (r *row) label() string { return profile.Function{Name: r.name, Waits: r.waits}.String() }
 
 // table is what is shown of some data.
 type table struct {
@@ -124,7 +128,7 @@ func (d *data) table(v *view) *table {
 		if v.by == ByThread {
 			return !matches(v.filter.name, r.name)
 		}
-		return !v.filter.matchesRow(&d.store.groups.of(v.by).keys[r.id])
+		return !v.filter.matchesRow(&d.store.groups.of(v.by).groups[r.id])
 	})
 	for i := range t.rows {
 		r := &t.rows[i]
@@ -160,7 +164,7 @@ func threadRows(p *profile.Profile, tasks []amount) []row {
 // each node to its caller's.
 func (d *data) codeRows(by Grouping, self []amount) []row {
 	tree, g := &d.store.profile().Tree, d.store.groups.of(by)
-	rows := make([]row, len(g.keys))
+	rows := make([]row, len(g.groups))
 	places := newPlaces(&d.store.groups)
 	all := slices.Clone(self)
 	for n := tree.Len() - 1; n > 0; n-- {
@@ -183,11 +187,11 @@ func (d *data) codeRows(by Grouping, self []amount) []row {
 		if r.total.value <= 0 {
 			continue
 		}
-		k := &g.keys[i]
-		r.id, r.name, r.module, r.kind = rowID(i), k.label(), k.module, k.kind
+		k := &g.groups[i]
+		r.id, r.name, r.waits, r.module, r.kind = rowID(i), k.Name, k.Waits, k.module(), k.kind
 		r.file, r.line = k.file, k.line
 		if by == ByFunction && best[i] != noRow {
-			line := &d.store.groups.line.keys[best[i]]
+			line := &d.store.groups.line.groups[best[i]]
 			r.file, r.line = line.file, line.line
 		}
 		shown = append(shown, r)
@@ -236,7 +240,7 @@ type places struct {
 }
 
 func newPlaces(g *groups) *places {
-	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.keys)), owner: make([]rowID, len(g.line.keys))}
+	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.groups)), owner: make([]rowID, len(g.line.groups))}
 	for f, line := range g.line.rows {
 		p.owner[line] = g.function.rows[f]
 	}
@@ -251,13 +255,13 @@ func (p *places) add(f profile.FrameID, self, below float64) {
 
 // best gives for each function its line that has the most, or noRow.
 func (p *places) best() []rowID {
-	best := make([]rowID, len(p.groups.function.keys))
+	best := make([]rowID, len(p.groups.function.groups))
 	for i := range best {
 		best[i] = noRow
 	}
 	for i := range p.lines {
 		l := p.lines[i]
-		if l.below <= 0 || p.groups.line.keys[i].file == "" {
+		if l.below <= 0 || p.groups.line.groups[i].file == "" {
 			continue
 		}
 		old := best[p.owner[i]]

@@ -135,13 +135,30 @@ func TestNamelessCode(t *testing.T) {
 	p := func() *profile.Profile {
 		return testProfile(spent{"main@/bin/prog;0x10@/lib/stripped.so", "a", 30 * msec}, spent{"main@/bin/prog;0x20@/lib/stripped.so", "a", 50 * msec})
 	}
-	m := modelOf(t, Options{}, p())
-	if got, want := rowsText(m.table.rows), []string{"?? 80 80", "main 0 80"}; !slices.Equal(got, want) {
-		t.Errorf("by function: got %q, want %q", got, want)
+	for _, by := range []Grouping{ByFunction, ByLine} {
+		m := modelOf(t, Options{By: by}, p())
+		if got, want := rowsText(m.table.rows), []string{"stripped.so+0x20 50 50", "stripped.so+0x10 30 30", "main 0 80"}; !slices.Equal(got, want) {
+			t.Errorf("by %v: got %q, want %q", by, got, want)
+		}
 	}
-	m = modelOf(t, Options{By: ByLine}, p())
-	if got, want := rowsText(m.table.rows), []string{"?? +0x20 50 50", "?? +0x10 30 30", "main 0 80"}; !slices.Equal(got, want) {
-		t.Errorf("by line: got %q, want %q", got, want)
+}
+
+// TestWrapperIsNotTheWait: libc's function and the system call of its name are two rows.
+func TestWrapperIsNotTheWait(t *testing.T) {
+	m := modelOf(t, Options{Idle: true}, testProfile(
+		spent{"main@/bin/prog;poll@/lib/libc.so.6;[poll]", "a", 90 * msec}, spent{"main@/bin/prog;poll@/lib/libc.so.6", "a", 10 * msec}))
+	var b strings.Builder
+	if err := m.print(&b, &PrintOptions{}, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"90.0%  90.0%   90.0ms  90.0ms poll (waits)", "10.0% 100.0%   10.0ms   100ms poll         libc.so.6"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	d := m.document()
+	if len(d.Rows) != 3 || d.Rows[0].Name != "poll" || !d.Rows[0].Waits || d.Rows[1].Waits {
+		t.Errorf("rows of the document: %+v", d.Rows)
 	}
 }
 
@@ -164,7 +181,7 @@ func TestCalls(t *testing.T) {
 			[]string{"(root) 1200"},
 			// the stack main leaf work leaf counts for leaf, which main called
 			[]string{"leaf 600", "work 400", "fib 200"}},
-		{"waits", "idle", Options{Idle: true}, []string{"start 1000"}, []string{"futex 1000"}},
+		{"waits", "idle", Options{Idle: true}, []string{"start 1000"}, []string{"futex (waits) 1000"}},
 		{"by line", "fib", Options{By: ByLine},
 			[]string{"fib 150", "main 50"}, []string{"(self) 200"}},
 		{"a thread's functions", "prog/a 100", Options{By: ByThread}, nil,

@@ -23,7 +23,7 @@ import (
 //	                     main · parse · json::decode (inlined, library) 20
 //	                     main · work · copy 10
 //	server, thread 101:  main · work · hash 50;  main · work · hash · hash 20
-//	                     main · work · ?? of libz 5;  main · Interpreter (JIT) 25
+//	                     main · work · libz.so.1+0x0 5;  main · Interpreter (JIT) 25
 //	helper, thread 200:  loop · epoll_wait (waits) 40
 func shop() *profile.Profile {
 	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime)
@@ -74,6 +74,30 @@ func perfLike() *profile.Profile {
 	return b.Profile()
 }
 
+// wrapperAndWait has libc's poll and the system call of that name.
+func wrapperAndWait() *profile.Profile {
+	b := profile.NewBuilder(profile.WallTime)
+	b.Profile().Modules = []profile.Module{{Path: "/bin/prog"}, {Path: "/lib/libc.so.6"}}
+	main := b.Child(0, b.Frame(fn("main")))
+	poll := b.Child(main, b.Frame(profile.Frame{Func: "poll", Module: 1}))
+	b.Add(poll, -1, 10)
+	b.Add(b.Child(poll, b.Frame(profile.Frame{Func: "poll", Kind: profile.Kernel, Module: -1})), -1, 90)
+	return b.Profile()
+}
+
+// boxes has 1,200 functions beside each other, each with seven below it, and one as deep that is wide.
+func boxes() *profile.Profile {
+	lines := []string{"wide;a;b;c;d;e;f;g 100"}
+	for i := range 1200 {
+		var names []string
+		for depth := range 8 {
+			names = append(names, fmt.Sprintf("f%d_%d", i, depth))
+		}
+		lines = append(lines, strings.Join(names, ";")+" 1")
+	}
+	return stacks(profile.SamplesCount, lines...)
+}
+
 // sum is what the samples hold whose stack, innermost first, has yes.
 func sum(p *profile.Profile, typ int, yes func(stack []profile.Frame, task int) bool) int64 {
 	total := int64(0)
@@ -102,9 +126,12 @@ func fixtures(t *testing.T, dir string) {
 		p   *profile.Profile
 		opt Options
 	}{
-		"shop": {p, Options{Type: 0}}, "shop-static": {p, Options{Static: true}}, "diff": {stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), Options{Old: old}},
+		"shop": {p, Options{Type: 0}}, "shop-static": {p, Options{Static: true}}, "diff": {nil, Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), old)}},
 		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}}, "threads": {p, Options{Threads: true}},
-		"perf": {perfLike(), Options{}},
+		"perf": {perfLike(), Options{}}, "wrapper": {wrapperAndWait(), Options{}},
+		"noise": {nil, Options{Diff: compared(stacks(profile.SamplesCount, "main;same 210", "main;grown 420", "main;new 370"),
+			stacks(profile.SamplesCount, "main;same 200", "main;grown 180", "main;forgotten 250", "main;new 370"))}},
+		"boxes": {boxes(), Options{}}, "shaft": {deep(8000), Options{}},
 		"many": {generated(3000), Options{Type: 1}}, "empty": {stacks(profile.SamplesCount), Options{}},
 	}
 	for _, n := range sizes() {

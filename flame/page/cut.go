@@ -58,7 +58,7 @@ func (c *cutter) drop(n uint32, counts bool) {
 		above = c.kept.parent[above]
 	}
 	waits := 0
-	if c.g.places[c.g.tree.frame[n]].waits() {
+	if c.g.places[c.g.tree.frame[n]].waits {
 		waits = 1
 	}
 	node := c.grey[above][waits]

@@ -36,23 +36,23 @@ const (
 // shades is how many lightnesses a kind's colour has.
 const shades = 6
 
-// frame is one function as the graph shows it: all its places in the code are one.
+// frame tells what the graph shows as one: a function (see profile.Function), or what is none, as a thread.
 type frame struct {
-	name   string
-	module string // path
-	file   string
-	kind   kind
+	name    string
+	waits   bool // a thread waits in it; the script does the same by kind and module
+	special bool // a process, a thread, frames left out
 }
-
-// waits tells frames in which a thread waits, where they are innermost. The script does it in the
-// same way.
-func (f *frame) waits() bool { return f.kind == kernel && f.module == "" }
 
 // place adds to a frame what does not tell it from others.
 type place struct {
 	frame
-	low, high int // lines seen, 0 if unknown
+	kind           kind
+	modules, files []string // paths, as met, at most maxPlaces of each
+	low, high      int      // lines seen in the first of files, 0 if unknown
 }
+
+// maxPlaces bounds the modules and files that are remembered of one function.
+const maxPlaces = 8
 
 // table collects frames, each once.
 type table struct {
@@ -63,27 +63,40 @@ type table struct {
 
 func newTable() *table {
 	t := &table{ids: map[frame]uint32{}, cleaned: cleaner{}}
-	t.add(frame{name: "all", kind: thread}, 0)
-	t.add(frame{name: "(smaller)", kind: smaller}, 0)
-	t.add(frame{name: "(smaller, waiting)", kind: smaller}, 0)
+	t.add(frame{name: "all", special: true}, thread)
+	t.add(frame{name: "(smaller)", special: true}, smaller)
+	t.add(frame{name: "(smaller, waiting)", special: true, waits: true}, smaller)
 	return t
 }
 
-func (t *table) add(f frame, line int) uint32 {
+func (t *table) add(f frame, k kind) uint32 {
 	id, ok := t.ids[f]
 	if !ok {
 		id = uint32(len(t.places))
 		t.ids[f] = id
-		t.places = append(t.places, place{f, line, line})
-		return id
-	}
-	if at := &t.places[id]; line > 0 {
-		at.high = max(at.high, line)
-		if at.low == 0 || line < at.low {
-			at.low = line
-		}
+		t.places = append(t.places, place{frame: f, kind: k})
 	}
 	return id
+}
+
+// met adds to p where one of its frames lies. A function that was inlined in some places is shown as what it is in the
+// others.
+func (p *place) met(k kind, module, file string, line int) {
+	if p.kind == inlined {
+		p.kind = k
+	}
+	if module != "" && len(p.modules) < maxPlaces && !slices.Contains(p.modules, module) {
+		p.modules = append(p.modules, module)
+	}
+	if file != "" && len(p.files) < maxPlaces && !slices.Contains(p.files, file) {
+		p.files = append(p.files, file)
+	}
+	if line > 0 && len(p.files) > 0 && file == p.files[0] {
+		p.high = max(p.high, line)
+		if p.low == 0 || line < p.low {
+			p.low = line
+		}
+	}
 }
 
 // addAll returns the id in t of each of p's frames.
@@ -94,22 +107,19 @@ func (t *table) addAll(p *profile.Profile) []uint32 {
 		modules[i] = clean(p.Modules[i].Path)
 	}
 	for i := range p.Frames {
-		f := &p.Frames[i]
-		shown := frame{name: t.cleaned.clean(f.Func), file: t.cleaned.clean(f.File)}
+		f, fn, module := &p.Frames[i], p.Function(profile.FrameID(i)), ""
 		if f.Module >= 0 {
-			shown.module = modules[f.Module]
+			module = modules[f.Module]
 		}
-		shown.kind = kindOf(f, shown.module)
-		if shown.kind == unnamed && shown.name == "" {
-			shown.name = "[unknown]"
-			if shown.module != "" {
-				shown.name = "[" + path.Base(shown.module) + "]"
-			}
-		}
-		ids[i] = t.add(shown, max(0, f.Line))
+		k := kindOf(f, module)
+		ids[i] = t.add(frame{name: t.cleaned.clean(fn.Name), waits: fn.Waits}, k)
+		t.places[ids[i]].met(k, module, t.cleaned.clean(f.File), f.Line)
 	}
 	return ids
 }
+
+// label is what a table calls f.
+func (f *frame) label() string { return profile.Function{Name: f.name, Waits: f.waits}.String() }
 
 // runtimes begin the file names of what runs a language's programs.
 var runtimes = []string{"libjvm.", "libpython", "libcoreclr.", "libclrjit.", "libnode.", "libruby", "libperl", "ld-linux", "ld-musl"}
@@ -141,14 +151,24 @@ func (t *table) sorted() ([]place, []uint32) {
 	}
 	slices.SortFunc(order[firstFrame:], func(a, b uint32) int {
 		f, g := &t.places[a].frame, &t.places[b].frame
-		return cmp.Or(strings.Compare(f.name, g.name), strings.Compare(f.module, g.module),
-			strings.Compare(f.file, g.file), cmp.Compare(f.kind, g.kind))
+		return cmp.Or(strings.Compare(f.name, g.name), falseFirst(f.waits, g.waits), falseFirst(f.special, g.special))
 	})
 	places, ids := make([]place, len(order)), make([]uint32, len(order))
 	for to, from := range order {
 		places[to], ids[from] = t.places[from], uint32(to)
 	}
 	return places, ids
+}
+
+// falseFirst puts false before true.
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // shade picks the lightness of a name.

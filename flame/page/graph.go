@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
@@ -33,11 +34,14 @@ type head struct {
 
 // shown is a value as the switch shows it. Total and Old are sums over everything.
 type shown struct {
-	Title string  `json:"title"`
-	Unit  string  `json:"unit"`
-	Total int64   `json:"total"`
-	Old   int64   `json:"old,omitempty"`
-	Scale float64 `json:"scale,omitempty"` // what Old is multiplied with before it is compared
+	Title string `json:"title"`
+	Unit  string `json:"unit"`
+	Total int64  `json:"total"`
+	Old   int64  `json:"old,omitempty"`    // scaled
+	Whole bool   `json:"thread,omitempty"` // times of all threads added up
+	// Grain is what one sample of the newer and of the older side weighs, 0 if that is not known: see profile.Diff.Error.
+	Grain *[2]float64 `json:"grain,omitempty"`
+	scale float64     // what Old was multiplied with
 }
 
 type task struct {
@@ -75,13 +79,14 @@ type list struct {
 	values []int64
 }
 
-// newGraph makes the graph of p and, if there is one, opt.Old.
+// newGraph makes the graph of p, which is the newer side of opt.Diff if there is one.
 func newGraph(p *profile.Profile, opt Options) *graph {
 	b := &joiner{table: newTable(), tasks: map[task]int{}, threads: opt.Threads, types: len(p.Types)}
-	b.add(p, false)
-	if opt.Old != nil {
-		b.add(matching(opt.Old, p.Types), true)
+	var olds []int64
+	if opt.Diff != nil {
+		olds = opt.Diff.Old
 	}
+	b.add(p, olds)
 	g := &graph{tree: b.tree, lists: b.lists, runs: b.runs}
 	places, ids := b.table.sorted()
 	g.places = places
@@ -90,8 +95,8 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	}
 	g.head = describe(p, opt)
 	g.head.Tasks = append(g.head.Tasks, b.order...)
-	g.head.Diff = slices.ContainsFunc(g.lists, func(l list) bool { return l.old }) || opt.Old != nil
-	g.sum(p, opt)
+	g.head.Diff = slices.ContainsFunc(g.lists, func(l list) bool { return l.old }) || opt.Diff != nil
+	g.sum(opt)
 	g.cut(opt)
 	g.arrange()
 	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), len(g.tree.frame), len(g.lists)
@@ -115,13 +120,13 @@ func describe(p *profile.Profile, opt Options) head {
 		h.Comments = append(h.Comments, clean(c))
 	}
 	for _, t := range p.Types {
-		h.Types = append(h.Types, shown{Title: typeTitle(t), Unit: clean(t.Unit)})
+		h.Types = append(h.Types, shown{Title: typeTitle(t), Unit: clean(t.Unit), Whole: t.ThreadTime(), scale: 1})
 	}
 	return h
 }
 
-// sum fills the totals of the head and the scales of what is compared.
-func (g *graph) sum(p *profile.Profile, opt Options) {
+// sum fills the totals of the head, and what of a difference holds for a value as a whole.
+func (g *graph) sum(opt Options) {
 	types := g.head.Types
 	for _, l := range g.lists {
 		for i, v := range l.values {
@@ -132,44 +137,13 @@ func (g *graph) sum(p *profile.Profile, opt Options) {
 			}
 		}
 	}
-	if !g.head.Diff {
+	if opt.Diff == nil {
 		return
 	}
 	for i := range types {
-		t := &types[i]
-		t.Scale = 1
-		switch {
-		case opt.Absolute || opt.Old == nil || t.Old == 0:
-		case p.Duration > 0 && opt.Old.Duration > 0:
-			t.Scale = float64(p.Duration) / float64(opt.Old.Duration)
-		case t.Total > 0:
-			t.Scale = float64(t.Total) / float64(t.Old)
-		}
+		types[i].scale = opt.Diff.Scale[i]
+		types[i].Grain = &[2]float64{opt.Diff.NewGrain[i], opt.Diff.OldGrain[i]}
 	}
-}
-
-// matching returns p with the values that types names, 0 where p has none in that unit. A profile whose
-// only value goes by another name is taken as it is: folded stacks do not name theirs.
-func matching(p *profile.Profile, types []profile.ValueType) *profile.Profile {
-	from := make([]int, len(types))
-	for i, t := range types {
-		from[i] = slices.Index(p.Types, t)
-	}
-	if len(types) == 1 && len(p.Types) == 1 {
-		from[0] = 0
-	}
-	q := *p
-	q.Types, q.Values = types, make([]int64, 0, len(p.Samples)*len(types))
-	for i := range p.Samples {
-		for _, k := range from {
-			v := int64(0)
-			if k >= 0 {
-				v = p.Value(i)[k]
-			}
-			q.Values = append(q.Values, v)
-		}
-	}
-	return &q
 }
 
 // values sums, for each node, value typ of all tasks over the node and what it calls.
@@ -194,17 +168,28 @@ func (g *graph) selfs(typ int, old bool) []int64 {
 	return sums
 }
 
-// source is where a function is, as "ae.c:347": the lines are those that were seen.
+// source is where a function is, as "ae.c:347": the lines are those that were seen in the first of its files.
 func (p *place) source() string {
-	if p.file == "" {
-		return ""
-	}
-	s := path.Base(p.file)
+	s, more, _ := strings.Cut(bases(p.files), ", ")
 	if p.low > 0 {
 		s += fmt.Sprintf(":%d", p.low)
 	}
 	if p.high > p.low {
 		s += fmt.Sprintf("–%d", p.high)
 	}
+	if more != "" {
+		s += ", " + more
+	}
 	return s
+}
+
+// bases are the last elements of paths, each once.
+func bases(paths []string) string {
+	var names []string
+	for _, p := range paths {
+		if base := path.Base(p); !slices.Contains(names, base) {
+			names = append(names, base)
+		}
+	}
+	return strings.Join(names, ", ")
 }

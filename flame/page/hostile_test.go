@@ -38,24 +38,6 @@ func TestRunsOfTasksThatAreOne(t *testing.T) {
 	}
 }
 
-// Nanoseconds and milliseconds are not compared as if they were the same.
-func TestDifferenceOfUnits(t *testing.T) {
-	count, ns, ms := profile.SamplesCount, profile.WallTime, profile.ValueType{Type: "wall", Unit: "milliseconds"}
-	one := func(typ profile.ValueType, v int64) *profile.Profile {
-		b := profile.NewBuilder(count, typ)
-		b.Profile().Modules = []profile.Module{{Path: "/bin/prog"}}
-		b.Add(b.Child(0, b.Frame(fn("main"))), -1, 1, v)
-		return b.Profile()
-	}
-	g := newGraph(one(ns, 5e6), Options{Old: one(ms, 5), Absolute: true})
-	if got := g.head.Types[1].Old; got != 0 {
-		t.Errorf("older wall time in nanoseconds is %d, want none: it is in milliseconds", got)
-	}
-	if got := g.head.Types[0].Old; got != 1 {
-		t.Errorf("older samples are %d, want 1", got)
-	}
-}
-
 func allocated(do func()) uint64 {
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 )
 
 // What the page shows without script.
@@ -73,7 +71,9 @@ func (g *graph) writeStatic(w *bufio.Writer, opt Options) error {
 		fmt.Fprintf(w, "<p>%s</p>\n", escape(line))
 	}
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Flame graph: %s" viewBox="0 0 %d %.0f" width="100%%" font-family="monospace" font-size="%d" fill="%s">`+"\n",
-		escape(g.head.Title), pageWidth, p.height(), fontSize, p.colours.Text)
+		escape(g.head.Title), pageWidth, p.height()+p.above(), fontSize, p.colours.Text)
+	p.top = p.above()
+	p.explain(w, 0)
 	p.draw(w, staticFrames)
 	w.WriteString("</svg>\n")
 	if frames := len(g.tree.frame) - 1; frames > staticFrames && !opt.Static {
@@ -98,13 +98,13 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 		}
 		w.WriteString("</tr>\n")
 	}
-	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + "</caption>\n")
+	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + ", of " + escape(t.amount(float64(t.Total), true)) + "</caption>\n")
 	row("th", "Self", "Share", "Total", "Share", "Function", "Source", "Module")
 	for _, f := range g.hottest(typ, staticRows) {
 		at := &g.places[f.frame]
 		row("td", quantity(float64(f.self), t.Unit), share(float64(f.self), float64(t.Total)),
 			quantity(float64(f.total), t.Unit), share(float64(f.total), float64(t.Total)),
-			shorten(at.name, 200), shorten(at.source(), 300), shorten(strings.TrimPrefix(path.Base(at.module), "."), 300))
+			shorten(at.label(), 200), shorten(at.source(), 300), shorten(bases(at.modules), 300))
 	}
 	w.WriteString("</table>\n")
 }
@@ -112,12 +112,12 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 // facts are lines that tell of the profile as a whole.
 func (g *graph) facts(typ int) []string {
 	t := g.head.Types[typ]
-	facts := []string{t.Title + ": " + quantity(float64(t.Total), t.Unit)}
+	facts := []string{t.Title + ": " + t.amount(float64(t.Total), true)}
 	if g.head.Duration > 0 {
 		facts[0] += fmt.Sprintf(", recorded for %.1f s", g.head.Duration)
 	}
 	if g.head.Diff {
-		facts = append(facts, fmt.Sprintf("compared with %s, multiplied with %.4g", quantity(float64(t.Old), t.Unit), t.Scale))
+		facts = append(facts, t.compared())
 	}
 	if g.head.Smaller > 0 {
 		facts = append(facts, g.head.note())

@@ -21,9 +21,9 @@ type joiner struct {
 	merged profile.Tree // nodes of tree, where several stacks may become one
 }
 
-// add adds the samples of p. A negative value, which comparing tools write, is one of the
-// older side.
-func (b *joiner) add(p *profile.Profile, old bool) {
+// add adds the samples of p, and where olds is not nil what an older side has in the same places as p.Values. A
+// negative value, which comparing tools write, is one of the older side.
+func (b *joiner) add(p *profile.Profile, olds []int64) {
 	frames := b.table.addAll(p)
 	tasks := make([]int, len(p.Tasks))
 	for i, t := range p.Tasks {
@@ -37,19 +37,20 @@ func (b *joiner) add(p *profile.Profile, old bool) {
 	if !slices.IsSortedFunc(samples, byTask) {
 		slices.SortStableFunc(samples, byTask)
 	}
-	place := b.places(p, frames, old)
+	place := b.places(p, frames)
 	for from := 0; from < len(samples); {
 		to, at := from, p.Samples[samples[from]].Task
 		for to < len(samples) && p.Samples[samples[to]].Task == at {
 			to++
 		}
-		b.addList(p, samples[from:to], place, taskOf(tasks, at), old)
+		b.addList(p, p.Values, samples[from:to], place, list{task: taskOf(tasks, at)})
+		if olds != nil {
+			b.addList(p, olds, samples[from:to], place, list{task: taskOf(tasks, at), old: true})
+		}
 		from = to
 	}
 	b.finish()
-	if !old {
-		b.addRuns(p, place, tasks)
-	}
+	b.addRuns(p, place, tasks)
 }
 
 func taskOf(tasks []int, at int) int {
@@ -69,19 +70,19 @@ func (b *joiner) task(t task) int {
 	return i
 }
 
-// addList adds what the samples, all of one task, hold.
-func (b *joiner) addList(p *profile.Profile, samples []int32, place func(profile.NodeID, int) uint32, at int, old bool) {
-	l := list{task: at, old: old, nodes: make([]uint32, len(samples)), values: make([]int64, 0, len(samples)*b.types)}
+// addList fills l with what the samples, all of one task, hold in values, and adds it.
+func (b *joiner) addList(p *profile.Profile, values []int64, samples []int32, place func(profile.NodeID, int) uint32, l list) {
+	l.nodes, l.values = make([]uint32, len(samples)), make([]int64, 0, len(samples)*b.types)
 	negative := false
 	for i, s := range samples {
-		l.nodes[i] = place(p.Samples[s].Stack, at)
-		for _, v := range p.Value(int(s)) {
+		l.nodes[i] = place(p.Samples[s].Stack, l.task)
+		for _, v := range values[int(s)*b.types:][:b.types] {
 			negative = negative || v < 0
 			l.values = append(l.values, v)
 		}
 	}
 	if negative {
-		other := list{task: at, old: !old, nodes: slices.Clone(l.nodes), values: make([]int64, len(l.values))}
+		other := list{task: l.task, old: !l.old, nodes: slices.Clone(l.nodes), values: make([]int64, len(l.values))}
 		for i, v := range l.values {
 			l.values[i], other.values[i] = max(v, 0), max(-v, 0)
 		}
@@ -91,8 +92,8 @@ func (b *joiner) addList(p *profile.Profile, samples []int32, place func(profile
 }
 
 // places returns a function that gives the node of a stack of p in a task.
-func (b *joiner) places(p *profile.Profile, frames []uint32, old bool) func(profile.NodeID, int) uint32 {
-	if !b.threads && !old && distinct(frames) {
+func (b *joiner) places(p *profile.Profile, frames []uint32) func(profile.NodeID, int) uint32 {
+	if !b.threads && distinct(frames) {
 		// No two stacks can become one: the tree is taken as it is.
 		t := tree{make([]uint32, p.Tree.Len()), make([]uint32, p.Tree.Len())}
 		for n := 1; n < len(t.frame); n++ {
@@ -153,7 +154,7 @@ func (b *joiner) root(at int) profile.NodeID {
 	t, n := b.order[at], profile.NodeID(0)
 	for _, name := range []string{numbered(t.Process, t.PID), numbered(t.Thread, t.TID)} {
 		if name != "" {
-			n = b.merged.Child(n, profile.FrameID(b.table.add(frame{name: name, kind: thread}, 0)))
+			n = b.merged.Child(n, profile.FrameID(b.table.add(frame{name: name, special: true}, thread)))
 		}
 	}
 	return n

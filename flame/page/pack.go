@@ -26,6 +26,7 @@ import (
 //	runs      of each: task step, node, nanoseconds since the end of the task's last one,
 //	          and for how long
 //
+// A module or file that stands for several joins their paths by line ends, of which a path that was cleaned has none.
 // Strings are sorted and front-coded: length of what is shared with the one before, length
 // of the rest, the rest.
 func (g *graph) pack(w io.Writer) error {
@@ -98,8 +99,8 @@ func (e *encoder) dictionary(places []place, of func(*place) string) map[string]
 }
 
 func (e *encoder) frames(places []place) {
-	modules := e.dictionary(places, func(p *place) string { return p.module })
-	files := e.dictionary(places, func(p *place) string { return p.file })
+	modules := e.dictionary(places, func(p *place) string { return strings.Join(p.modules, "\n") })
+	files := e.dictionary(places, func(p *place) string { return strings.Join(p.files, "\n") })
 	names := make([]string, len(places))
 	for i := range places {
 		names[i] = places[i].name
@@ -109,8 +110,8 @@ func (e *encoder) frames(places []place) {
 		e.WriteByte(byte(int(places[i].kind)*shades + shade(places[i].name)))
 	}
 	columns := []func(*place) uint64{
-		func(p *place) uint64 { return modules[p.module] },
-		func(p *place) uint64 { return files[p.file] },
+		func(p *place) uint64 { return modules[strings.Join(p.modules, "\n")] },
+		func(p *place) uint64 { return files[strings.Join(p.files, "\n")] },
 		func(p *place) uint64 { return uint64(p.low) },
 		func(p *place) uint64 { return uint64(p.high - p.low) },
 	}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -151,9 +150,9 @@ func TestPackedSumsAreTheProfiles(t *testing.T) {
 		case f.Func != "":
 			return f.Func
 		case f.Module >= 0:
-			return "[" + p.Modules[f.Module].Path[strings.LastIndexByte(p.Modules[f.Module].Path, '/')+1:] + "]"
+			return p.Modules[f.Module].Path[strings.LastIndexByte(p.Modules[f.Module].Path, '/')+1:] + fmt.Sprintf("+%#x", f.ModuleAddr)
 		}
-		return "[unknown]"
+		return fmt.Sprintf("%#x", f.Addr)
 	}
 	want := map[string][]int64{}
 	for i, s := range p.Samples {
@@ -172,7 +171,7 @@ func TestPackedSumsAreTheProfiles(t *testing.T) {
 	}
 	got := map[string][]int64{}
 	for key, v := range d.self {
-		// Frames of one name in several files are several nodes.
+		// A wait and the function of its name are two nodes.
 		for ; len(v) > 0; v = v[len(p.Types):] {
 			if got[key] == nil {
 				got[key] = make([]int64, len(p.Types))
@@ -224,30 +223,28 @@ func TestFunctionsAreOneFrameWhereverTheyWereInterrupted(t *testing.T) {
 }
 
 func TestDifference(t *testing.T) {
-	now := stacks(profile.WallTime, "main;a 60", "main;b 40")
+	now := stacks(profile.SamplesCount, "main;a 60", "main;b 40")
 	before := stacks(profile.SamplesCount, "main;a 10", "main;gone 40")
-	d := decode(t, written(t, HTML, now, Options{Old: before}))
-	want := map[string][]int64{"-1/0/main;a": {60}, "-1/0/main;b": {40}, "-1/1/main;a": {10}, "-1/1/main;gone": {40}}
-	if fmt.Sprint(d.self) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", d.self, want)
+	// Another build in another folder: its functions are the same.
+	before.Modules[0].Path = "/home/old/prog"
+	for i := range before.Frames {
+		before.Frames[i].File, before.Frames[i].Line = "/home/old/src/x.c", 99
 	}
-	if got := d.head.Types[0]; got.Total != 100 || got.Old != 50 || got.Scale != 2 || !d.head.Diff {
-		t.Errorf("total %d, old %d, scale %v, diff %v, want 100, 50, 2, true", got.Total, got.Old, got.Scale, d.head.Diff)
+	d := decode(t, written(t, HTML, nil, Options{Diff: compared(now, before)}))
+	want := map[string][]int64{"-1/0/main;a": {60}, "-1/0/main;b": {40}, "-1/1/main;a": {20}, "-1/1/main;gone": {80}}
+	if fmt.Sprint(d.self) != fmt.Sprint(want) || d.head.Nodes != 5 {
+		t.Errorf("got %v in %d nodes, want %v in 5", d.self, d.head.Nodes, want)
 	}
-	now.Duration, before.Duration = 30*time.Second, 10*time.Second
-	if got := decode(t, written(t, HTML, now, Options{Old: before})).head.Types[0].Scale; got != 3 {
-		t.Errorf("scale of 30 s and 10 s is %v, want 3", got)
-	}
-	if got := decode(t, written(t, HTML, now, Options{Old: before, Absolute: true})).head.Types[0].Scale; got != 1 {
-		t.Errorf("scale of absolute values is %v, want 1", got)
+	if got := d.head.Types[0]; got.Total != 100 || got.Old != 100 || *got.Grain != [2]float64{1, 2} || !d.head.Diff {
+		t.Errorf("total %d, old %d, grain %v, diff %v, want 100, 100, 1 and 2, true", got.Total, got.Old, *got.Grain, d.head.Diff)
 	}
 }
 
 func TestNegativeValuesAreTheOlderSide(t *testing.T) {
 	d := decode(t, written(t, HTML, stacks(profile.SamplesCount, "main;less -30", "main;more 20"), Options{}))
 	want := map[string][]int64{"-1/1/main;less": {30}, "-1/0/main;more": {20}}
-	if fmt.Sprint(d.self) != fmt.Sprint(want) || !d.head.Diff || d.head.Types[0].Scale != 1 {
-		t.Errorf("got %v, diff %v, scale %v, want %v, true, 1", d.self, d.head.Diff, d.head.Types[0].Scale, want)
+	if fmt.Sprint(d.self) != fmt.Sprint(want) || !d.head.Diff {
+		t.Errorf("got %v, diff %v, want %v, true", d.self, d.head.Diff, want)
 	}
 }
 

@@ -16,7 +16,6 @@ package page
 import (
 	"bufio"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -46,11 +45,8 @@ type Options struct {
 	// Inverted draws the root at the top (an icicle graph).
 	Inverted bool
 
-	// Old, if set, is the profile that the other one is compared with.
-	Old *profile.Profile
-	// Absolute compares values as they are. Without it those of Old are scaled to the
-	// duration of the other profile, or to its total where a duration is not known.
-	Absolute bool
+	// Diff, if set, is shown instead of a profile: its newer side, and how that differs from the older one.
+	Diff *profile.Diff
 
 	// Warn is called with each sentence that a person should be told, as the number of
 	// frames too small to be kept. The page says them too. nil: nobody is told.
@@ -60,7 +56,7 @@ type Options struct {
 //go:embed assets
 var assets embed.FS
 
-// HTML writes p as a page. It fails where w does, and on options that do not fit p.
+// HTML writes p, or opt.Diff, as a page. It fails where w does, and on options that do not fit p.
 func HTML(w io.Writer, p *profile.Profile, opt Options) error {
 	g, err := prepare(p, &opt)
 	if err != nil {
@@ -73,7 +69,7 @@ func HTML(w io.Writer, p *profile.Profile, opt Options) error {
 	return nil
 }
 
-// SVG writes p as a picture. It fails where w does, and on options that do not fit p.
+// SVG writes p, or opt.Diff, as a picture. It fails where w does, and on options that do not fit p.
 func SVG(w io.Writer, p *profile.Profile, opt Options) error {
 	g, err := prepare(p, &opt)
 	if err != nil {
@@ -88,6 +84,9 @@ func SVG(w io.Writer, p *profile.Profile, opt Options) error {
 
 // prepare checks opt against p, fills what it leaves open, and makes the graph.
 func prepare(p *profile.Profile, opt *Options) (*graph, error) {
+	if opt.Diff != nil {
+		p = opt.Diff.New
+	}
 	if opt.Type < 0 || opt.Type >= len(p.Types) {
 		return nil, fmt.Errorf("value %d of %d", opt.Type, len(p.Types))
 	}
@@ -96,9 +95,6 @@ func prepare(p *profile.Profile, opt *Options) (*graph, error) {
 	}
 	if opt.Width < 0 {
 		return nil, fmt.Errorf("width %d: expected pixels", opt.Width)
-	}
-	if opt.Old != nil && len(opt.Old.Types) == 0 {
-		return nil, errors.New("the older profile has no values")
 	}
 	if opt.Title == "" {
 		opt.Title = strings.Join(p.Command, " ")

@@ -47,6 +47,9 @@ func stacks(typ profile.ValueType, lines ...string) *profile.Profile {
 func written(t *testing.T, write func(io.Writer, *profile.Profile, Options) error, p *profile.Profile, opt Options) string {
 	t.Helper()
 	var b bytes.Buffer
+	if opt.Diff != nil {
+		p = opt.Diff.New
+	}
 	if err := p.CheckValid(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +57,15 @@ func written(t *testing.T, write func(io.Writer, *profile.Profile, Options) erro
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// compared puts two profiles that have a value in common side by side.
+func compared(newer, older *profile.Profile) *profile.Diff {
+	d, err := profile.Compare(newer, older, profile.DiffOptions{})
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 // hostileProfile holds the names that would do harm, in every place where a name can be.
@@ -98,7 +110,7 @@ func documents() map[string]struct {
 	return map[string]document{
 		"small":          {small, Options{Title: "small"}},
 		"small-static":   {small, Options{Title: "small", Static: true, Inverted: true, Width: 800}},
-		"diff":           {small, Options{Title: "diff", Old: old}},
+		"diff":           {nil, Options{Title: "diff", Diff: compared(small, old)}},
 		"empty":          {stacks(profile.SamplesCount), Options{}},
 		"hostile":        {hostileProfile(), Options{}},
 		"hostile-static": {hostileProfile(), Options{Static: true, Threads: true}},
@@ -266,11 +278,10 @@ func TestStaticHoldsNoScriptAndNoData(t *testing.T) {
 func TestOptionsThatDoNotFit(t *testing.T) {
 	p := deep(2)
 	for name, opt := range map[string]Options{
-		"type behind the last":  {Type: 1},
-		"type below 0":          {Type: -1},
-		"share above 1":         {MinShare: 2},
-		"width below 0":         {Width: -1},
-		"old without any value": {Old: &profile.Profile{}},
+		"type behind the last": {Type: 1},
+		"type below 0":         {Type: -1},
+		"share above 1":        {MinShare: 2},
+		"width below 0":        {Width: -1},
 	} {
 		if err := HTML(io.Discard, p, opt); err == nil {
 			t.Errorf("%s: no error", name)

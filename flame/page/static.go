@@ -27,6 +27,7 @@ type picture struct {
 	value      shown
 	totals     []int64
 	olds       []int64 // nil unless two profiles are compared
+	gone       []int   // nodes that only the older side has, outermost ones, the largest first
 	depth      []int32 // -1: not drawn
 	rows       int
 	width, top float64
@@ -44,6 +45,7 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 		depth: make([]int32, len(g.tree.frame)), width: width, inverted: opt.Inverted}
 	if g.head.Diff {
 		p.olds = g.values(opt.Type, true)
+		p.gone = p.lost()
 	}
 	least := max(1, int64(float64(p.totals[0])*0.5/(width-2*margin)))
 	if most > 0 {
@@ -73,6 +75,17 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 
 // height of the rows alone.
 func (p *picture) height() float64 { return float64(p.rows * rowHeight) }
+
+// above is how much room what explains a difference takes above the rows.
+func (p *picture) above() float64 {
+	switch {
+	case p.olds == nil:
+		return 0
+	case len(p.gone) == 0:
+		return rowHeight + 4
+	}
+	return 2*rowHeight + 4
+}
 
 // draw writes a group of rectangles, each with its text and title.
 func (p *picture) draw(w *bufio.Writer, most int) {
@@ -109,32 +122,41 @@ func (p *picture) rectangle(w *bufio.Writer, n int, x, y, width float64) {
 	fill := p.colours.fill(at)
 	if p.olds != nil {
 		fill = p.colours.change(p.change(n))
+		if p.noise(n) {
+			fill = p.colours.Equal
+		}
 	}
+	box{x, y, width, fill, p.title(n, name, at), name}.write(w)
+}
+
+// box is a rectangle with its text and its tip.
+type box struct {
+	x, y, width float64
+	fill        string
+	title, text string
+}
+
+func (r box) write(w *bufio.Writer) {
 	var b [64]byte
 	w.WriteString("<g><title>")
-	w.WriteString(escape(p.title(n, name, at)))
+	w.WriteString(escape(r.title))
 	w.WriteString(`</title><rect x="`)
-	w.Write(strconv.AppendFloat(b[:0], x, 'f', 1, 64))
+	w.Write(strconv.AppendFloat(b[:0], r.x, 'f', 1, 64))
 	w.WriteString(`" y="`)
-	w.Write(strconv.AppendFloat(b[:0], y, 'f', -1, 64))
+	w.Write(strconv.AppendFloat(b[:0], r.y, 'f', -1, 64))
 	w.WriteString(`" width="`)
-	w.Write(strconv.AppendFloat(b[:0], max(0.1, width-0.4), 'f', 1, 64))
-	fmt.Fprintf(w, `" height="%d" fill="%s"/>`, rowHeight-1, fill)
-	if text := shorten(name, int((width-6)/letterWidth)); text != "" {
+	w.Write(strconv.AppendFloat(b[:0], max(0.1, r.width-0.4), 'f', 1, 64))
+	fmt.Fprintf(w, `" height="%d" fill="%s"/>`, rowHeight-1, r.fill)
+	if text := shorten(r.text, int((r.width-6)/letterWidth)); text != "" {
 		w.WriteString(`<text x="`)
-		w.Write(strconv.AppendFloat(b[:0], x+3, 'f', 1, 64))
+		w.Write(strconv.AppendFloat(b[:0], r.x+3, 'f', 1, 64))
 		w.WriteString(`" y="`)
-		w.Write(strconv.AppendFloat(b[:0], y+13, 'f', -1, 64))
+		w.Write(strconv.AppendFloat(b[:0], r.y+13, 'f', -1, 64))
 		w.WriteString(`">`)
 		w.WriteString(escape(text))
 		w.WriteString("</text>")
 	}
 	w.WriteString("</g>\n")
-}
-
-// change is by how much of the whole node n changed.
-func (p *picture) change(n int) float64 {
-	return (float64(p.totals[n]) - float64(p.olds[n])*p.value.Scale) / float64(p.totals[0])
 }
 
 func (p *picture) title(n int, name string, at *place) string {
@@ -144,9 +166,9 @@ func (p *picture) title(n int, name string, at *place) string {
 		b.WriteString(" (" + shorten(s, tipWidth) + ")")
 	}
 	v := float64(p.totals[n])
-	fmt.Fprintf(&b, ": %s, %s", quantity(v, p.value.Unit), share(v, float64(p.totals[0])))
+	fmt.Fprintf(&b, ": %s, %s", p.value.amount(v, n == 0), share(v, float64(p.totals[0])))
 	if p.olds != nil {
-		fmt.Fprintf(&b, ", %+.2f points", 100*p.change(n))
+		b.WriteString(", " + p.points(n))
 	}
 	return b.String()
 }

@@ -19,8 +19,8 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 	if err != nil {
 		return err
 	}
-	p.top = svgHeader
-	height := p.height() + svgHeader + margin
+	p.top = svgHeader + p.above()
+	height := p.height() + p.top + margin
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%d" fill="%s">
 <title>%s</title>
@@ -29,6 +29,7 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 `, shownWidth, height, width, height, fontSize, p.colours.Text, escape(g.head.Title), p.colours.Paper,
 		margin, escape(shorten(g.head.Title, int(width/10))),
 		margin, escape(shorten(strings.Join(g.facts(opt.Type), ". "), int(width/letterWidth)-2)))
+	p.explain(w, svgHeader)
 	p.draw(w, 0)
 	w.WriteString("</g>\n")
 	if !opt.Static {

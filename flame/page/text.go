@@ -142,6 +142,22 @@ func quantity(v float64, unit string) string {
 	return grouped(int64(v))
 }
 
+// amount writes v; all says that it is everything, of which a person should know that it is more than the clock shows.
+func (t *shown) amount(v float64, all bool) string {
+	if all {
+		return quantity(v, t.Unit) + t.whose()
+	}
+	return quantity(v, t.Unit)
+}
+
+// whose says that a sum is one over threads.
+func (t *shown) whose() string {
+	if t.Whole {
+		return " of thread time"
+	}
+	return ""
+}
+
 func scaled(v float64, units []string, step float64) string {
 	i := 0
 	for ; i < len(units)-1 && math.Abs(v) >= step; i++ {

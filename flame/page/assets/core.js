@@ -76,13 +76,13 @@ const isWaiting = (frames, f) => frames.kind[f] === KERNEL && !frames.module[f] 
 // selfs sums the lists that pick chooses: what each node has by itself. types is the value.
 function selfs(data, type, pick, waiting) {
 	const self = new Float64Array(data.tree.n), old = data.head.diff ? new Float64Array(data.tree.n) : null;
-	const scale = data.head.types[type].scale || 1, {frame} = data.tree;
+	const {frame} = data.tree;
 	for (const l of data.lists) {
 		if (!pick(l.task)) continue;
-		const to = l.old ? old : self, by = l.old ? scale : 1, values = l.values[type];
+		const to = l.old ? old : self, values = l.values[type];
 		for (let i = 0; i < l.nodes.length; i++) {
 			const node = l.nodes[i];
-			if (waiting || !isWaiting(data.frames, frame[node])) to[node] += values[i] * by;
+			if (waiting || !isWaiting(data.frames, frame[node])) to[node] += values[i];
 		}
 	}
 	return {self, old};
@@ -244,7 +244,7 @@ function matcher(query, frames) {
 	} catch {
 		test = s => (fold ? s.toLowerCase() : s).includes(what);
 	}
-	const once = list => list.map(s => s !== '' && test(s));
+	const once = list => list.map(s => s !== '' && s.split('\n').some(test));
 	const hit = new Uint8Array(frames.n);
 	if (where) {
 		const yes = once(where === 'file' ? frames.files : frames.modules), of = frames[where];
@@ -272,10 +272,10 @@ function matched(view, hit, before, root) {
 	return {total, self, count};
 }
 
-// layout places what is at least half a pixel wide below zoom: rows of (node, x, width,
-// last). A strip of narrower ones has -1-node for the first of them, and last is behind the
+// layout places what is drawn below zoom, that which is wide says yes to by its width: rows of (node, x, width,
+// last). A strip of others has -1-node for the first of them, and last is behind the
 // end of the last.
-function layout(view, zoom, width) {
+function layout(view, zoom, width, wide = w => w >= 0.5) {
 	const rows = [], {end, start, total, parent} = view, base = view.depth[zoom], whole = total[zoom];
 	for (let i = zoom, d = base; d >= 0; d--, i = parent[i]) rows[d] = [i, 0, width, end[i]];
 	if (!whole) return rows;
@@ -284,7 +284,7 @@ function layout(view, zoom, width) {
 		const w = total[i] * scale;
 		if (w <= 0) { i = end[i]; continue; }
 		const x = (start[i] - origin) * scale, row = rows[depth[i]] || (rows[depth[i]] = []);
-		if (w >= 0.5) { row.push(i, x, w, end[i]); i++; continue; }
+		if (wide(w)) { row.push(i, x, w, end[i]); i++; continue; }
 		const k = row.length;
 		if (k && row[k - 4] < 0 && x - row[k - 3] - row[k - 2] < 0.01 && row[k - 1] === i) { row[k - 2] = x + w - row[k - 3]; row[k - 1] = end[i]; } else row.push(-1 - i, x, w, end[i]);
 		i = end[i];
@@ -319,15 +319,20 @@ function lastPart(name) {
 
 const base = path => path.slice(path.lastIndexOf('/') + 1);
 
+// bases are the last elements of the paths that text joins by line ends, each once.
+const bases = text => [...new Set(text.split('\n').map(base))].join(', ');
+
+// labelOf names a function as tables do: libc's poll and the system call poll are two.
+const labelOf = (frames, f) => frames.names[f] + (f > 2 && isWaiting(frames, f) ? ' (waits)' : '');
+
 const nameOf = (data, view, i) => {
 	const grey = view.grey.get(i), f = view.frame[i];
 	return grey ? '(' + grey.toLocaleString('en') + ' smaller' + (f === 2 ? ', waiting)' : ')') : data.frames.names[f];
 };
 
 const sourceOf = (frames, f) => {
-	let s = base(frames.files[frames.file[f]]);
-	if (s && frames.low[f]) s += ':' + frames.low[f] + (frames.more[f] ? '–' + (frames.low[f] + frames.more[f]) : '');
-	return s;
+	const [s, ...more] = bases(frames.files[frames.file[f]]).split(', ');
+	return [s && frames.low[f] ? s + ':' + frames.low[f] + (frames.more[f] ? '–' + (frames.low[f] + frames.more[f]) : '') : s, ...more].join(', ');
 };
 
 function quantity(v, unit) {
@@ -340,14 +345,36 @@ function quantity(v, unit) {
 
 const percent = (part, whole) => (whole ? 100 * part / whole : 0).toFixed(2) + ' %';
 
+// whose says of a time that it is one of all threads added up.
+const whose = type => (type.thread ? ' of thread time' : '');
+
+// errorOf is the standard error of the change of node i, NaN if it is not known: graph.go says what a grain is.
+function errorOf(view, i) {
+	const g = view.grain, after = view.total[i], before = view.oldTotal[i];
+	return !g || !g[0] && (after || !g[1]) || !g[1] && before ? NaN : Math.sqrt(g[0] * after + g[1] * before);
+}
+const isNoise = (view, i) => view.total[i] === view.oldTotal[i] || Math.abs(view.total[i] - view.oldTotal[i]) < 2 * errorOf(view, i);
+const pointsOf = (view, i) => {
+	const whole = view.total[0] || view.oldTotal[0] || 1, change = 100 * (view.total[i] - view.oldTotal[i]) / whole, error = 100 * errorOf(view, i) / whole;
+	return `${change < 0 ? '' : '+'}${change.toFixed(2)}` + (error >= 0 ? ` ± ${error.toFixed(2)} points` : ' points') + (error >= 0 && isNoise(view, i) ? ', within the noise of the samples' : '');
+};
+const equalText = type => (type.grain && type.grain[0] ? 'equal, or within the noise of the samples' : 'equal');
+
+// lostOf lists the outermost nodes that only the older side has, the largest first: they have no width.
+function lostOf(view) {
+	const lost = [];
+	for (let i = 1; i < view.n;) if (!view.total[i] && view.oldTotal[i]) { lost.push(i); i = view.end[i]; } else i++;
+	return lost.sort((a, b) => view.oldTotal[b] - view.oldTotal[a]);
+}
+
 // CHANGES are the shares of the whole from which a change has the next strength.
 const CHANGES = [0.0005, 0.002, 0.01, 0.03, 0.1];
 
 function fillOf(data, theme, view, i) {
 	const f = view.frame[i];
 	if (!view.oldTotal) return theme.kinds[KINDS[data.frames.kind[f]]][data.frames.shade[f]];
-	const change = (view.total[i] - view.oldTotal[i]) / view.total[0];
+	const change = (view.total[i] - view.oldTotal[i]) / (view.total[0] || 1);
 	let k = -1;
-	for (const c of CHANGES) if (Math.abs(change) >= c) k++;
+	if (!isNoise(view, i)) for (const c of CHANGES) if (Math.abs(change) >= c) k++;
 	return k < 0 ? theme.equal : (change < 0 ? theme.less : theme.more)[k];
 }

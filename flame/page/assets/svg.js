@@ -1,8 +1,11 @@
 function start(data) {
-	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', TOP = 52, MARGIN = 10, theme = PALETTE.light;
+	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', MARGIN = 10, BOXES = 7000, theme = PALETTE.light;
 	const {head, frames} = data, type = head.types[head.type];
-	const own = selfs(data, head.type, () => true, true), forward = finish(data.tree, own.self, own.old);
-	let reversed = null, S = {z: 0, q: '', rev: false, flip: head.inverted}, view = forward, found = null;
+	const own = selfs(data, head.type, () => true, true), forward = finish(data.tree, own.self, own.old), BAR = 52;
+	forward.grain = type.grain;
+	// Of a difference: a row of what only the older side has, below one that explains the colours.
+	const lost = head.diff ? lostOf(forward) : [], TOP = BAR + (head.diff ? ROW + 4 : 0) + (lost.length ? ROW : 0);
+	let limit = '', reversed = null, S = {z: 0, q: '', rev: false, flip: head.inverted}, view = forward, found = null;
 	const make = (tag, props, text, ns = SVG) => {
 		const e = document.createElementNS(ns, tag);
 		for (const k in props) e.setAttribute(k, props[k]);
@@ -13,7 +16,7 @@ function start(data) {
 	const button = (text, label, run) => { const b = html('button', {type: 'button', title: label, 'aria-label': label}, text); b.style.cssText = 'font:13px system-ui,sans-serif;padding:2px 8px'; b.onclick = run; return b; };
 
 	// The bar: HTML inside the picture, for a real search box.
-	const holder = make('foreignObject', {x: 0, y: 0, height: TOP}), bar = html('div'), title = html('b', {}, head.title), input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}), share = html('span', {id: 'share'}), line = html('div', {id: 'details'}), top = html('div');
+	const holder = make('foreignObject', {x: 0, y: 0, height: BAR}), bar = html('div'), title = html('b', {}, head.title), input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}), share = html('span', {id: 'share'}), line = html('div', {id: 'details'}), top = html('div');
 	bar.style.cssText = 'font:13px system-ui,sans-serif;color:#16181d';
 	top.style.cssText = 'display:flex;gap:6px;align-items:center;padding:3px 10px;height:28px;box-sizing:border-box';
 	title.style.cssText = 'flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap';
@@ -24,8 +27,8 @@ function start(data) {
 	top.append(title, input, share, reverse, flip, reset);
 	bar.append(top, line);
 	holder.append(bar);
-	const rows = make('g', {id: 'rows'});
-	svg.append(holder, rows);
+	const rows = make('g', {id: 'rows'}), notes = make('g', {id: 'notes'});
+	svg.append(holder, notes, rows);
 	block('static').remove();
 
 	const width = () => head.width ? Math.max(200, head.width) : Math.max(320, innerWidth || 1200);
@@ -46,9 +49,9 @@ function start(data) {
 	}
 	const told = i => {
 		const f = view.frame[i], v = view.total[i], at = sourceOf(frames, f);
-		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') + `: ${quantity(v, type.unit)}, ${percent(v, type.total)}`;
+		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') + `: ${quantity(v, type.unit)}${i ? '' : whose(type)}, ${percent(v, type.total)}`;
 		if (S.z) s += ` of all, ${percent(v, view.total[S.z])} of view`;
-		if (view.oldTotal) { const c = 100 * (v - view.oldTotal[i]) / (view.total[0] || 1); s += `, ${c < 0 ? '' : '+'}${c.toFixed(2)} points`; }
+		if (view.oldTotal) s += ', ' + pointsOf(view, i);
 		return s;
 	};
 	function render() {
@@ -57,27 +60,84 @@ function start(data) {
 			for (let i = 0; i < data.tree.n; i++) if (own.self[i] || o && own.old[i]) { at.push(i); w.push(own.self[i]); if (o) o.push(own.old[i]); }
 			const r = invert(data.tree, at, w, o, 0, false, 2e-4, 2e5);
 			reversed = finish(r.tree, r.self, r.old);
+			reversed.grain = type.grain;
 		}
 		view = S.rev ? reversed : forward;
 		if (!(S.z < view.n)) S.z = 0;
 		const hit = matcher(S.q, frames), W = width();
 		found = hit && search(view, hit, S.z);
 		const all = hit && search(forward, hit, 0);
-		share.textContent = found ? percent(all.total, type.total) + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
+		share.textContent = found ? percent(all.total, type.total) + ' of all' + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
 		reverse.style.fontWeight = S.rev ? 'bold' : '';
-		const placed = layout(view, S.z, W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
+		const {placed, hidden} = fitted(W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
 		svg.setAttribute('viewBox', `0 0 ${W} ${H}`);
 		if (!head.width) svg.setAttribute('width', W);
 		svg.setAttribute('height', H);
 		holder.setAttribute('width', W);
 		const out = document.createDocumentFragment();
-		let left = 7000;
 		placed.forEach((r, d) => {
 			const y = S.flip ? TOP + d * ROW : H - MARGIN - (d + 1) * ROW;
-			for (let k = 0; k < r.length && left; k += 4) { out.append(shape(r[k], MARGIN + r[k + 1], r[k + 2], r[k + 3], y)); left--; }
+			for (let k = 0; k < r.length; k += 4) out.append(shape(r[k], MARGIN + r[k + 1], r[k + 2], r[k + 3], y));
 		});
 		rows.replaceChildren(out);
-		line.textContent = told(S.z);
+		limit = hidden;
+		explain(W);
+		describe(S.z);
+	}
+	// fitted lays out what can be drawn at once: beyond BOXES the innermost rows are left out, then the narrowest boxes are drawn
+	// as strips.
+	function fitted(width) {
+		const count = () => placed.reduce((n, r) => n + r.length / 4, 0), boxes = () => placed.flatMap(r => r.filter((_, k) => k % 4 === 2 && r[k - 2] >= 0)), hidden = [];
+		let placed = layout(view, S.z, width), rows = placed.length;
+		if (count() > BOXES && rows > BOXES / 2) {
+			rows = BOXES / 2;
+			hidden.push(`The ${(placed.length - rows).toLocaleString('en')} innermost rows are not drawn: zoom in`);
+			placed.length = rows;
+		}
+		if (count() > BOXES) {
+			const widths = boxes().sort((a, b) => b - a);
+			// Strips take room too, up to twice that of the boxes.
+			for (let keep = Math.min(widths.length, BOXES); count() > BOXES; keep = 0.8 * keep | 0) {
+				const least = widths[keep - 1];
+				let ties = keep - widths.findIndex(w => w <= least);
+				placed = layout(view, S.z, width, w => w > least || w === least && ties-- > 0);
+				placed.length = Math.min(rows, placed.length);
+			}
+			hidden.push(`The ${(widths.length - boxes().length).toLocaleString('en')} narrowest boxes are drawn as grey strips: zoom in`);
+		}
+		return {placed, hidden: hidden.join('. ')};
+	}
+	function describe(i) { line.textContent = told(i) + (limit && '. ' + limit); }
+	function explain(W) {
+		notes.replaceChildren();
+		if (!head.diff) return;
+		let x = MARGIN;
+		const word = s => { notes.append(make('text', {x: x.toFixed(1), y: BAR + 13}, s)); x += (s.length + 2) * 7.22; };
+		for (const [colours, s] of [[theme.more, 'more'], [theme.less, 'less'], [[theme.equal], equalText(type)]]) {
+			for (const c of colours) { notes.append(make('rect', {x: x.toFixed(1), y: BAR + 3, width: 12, height: 12, fill: c})); x += 12; }
+			x += 5;
+			word(s);
+		}
+		word('stronger from 0.05, 0.2, 1, 3, 10 points of the whole');
+		if (!lost.length) return;
+		notes.append(make('text', {x: MARGIN, y: BAR + ROW + 13}, 'gone:'));
+		x = MARGIN + 6 * 7.22;
+		let sum = lost.reduce((a, i) => a + forward.oldTotal[i], 0), k = 0;
+		const by = Math.min((W - 2 * MARGIN) / (forward.total[0] || forward.oldTotal[0]), (W - MARGIN - 3 - x) / sum);
+		const put = (name, tip, w, fill) => {
+			const g = make('g'), text = shorten(name, (w - 6) / 7.22 | 0);
+			g.append(make('title', {}, tip), make('rect', {x: x.toFixed(1), y: BAR + ROW, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1, fill}));
+			if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: BAR + ROW + 13}, text));
+			notes.append(g);
+			x += w;
+		};
+		for (; k < lost.length && (!k || forward.oldTotal[lost[k]] * by >= 1); k++) {
+			const i = lost[k], v = forward.oldTotal[i], at = sourceOf(frames, forward.frame[i]), name = nameOf(data, forward, i);
+			put(name, `${name}${at ? ` (${at})` : ''}: gone, was ${quantity(v, type.unit)}, ${pointsOf(forward, i)}`, v * by, theme.less[4]);
+			sum -= v;
+		}
+		const more = lost.length - k, name = `(${more.toLocaleString('en')} smaller)`;
+		if (more) put(name, `${name}: gone, was ${quantity(sum, type.unit)}`, Math.max(3, sum * by), theme.less[0]);
 	}
 	function shape(i, x, w, last, y) {
 		const at = {x: x.toFixed(1), y, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1};
@@ -91,7 +151,7 @@ function start(data) {
 	}
 	const nodeAt = e => { const g = e.target.closest && e.target.closest('[data-i]'); return g ? +g.getAttribute('data-i') : -1; };
 	rows.addEventListener('click', e => { const i = nodeAt(e); if (i >= 0 && i !== S.z) go({z: i}); });
-	rows.addEventListener('pointerover', e => { const i = nodeAt(e); line.textContent = told(i < 0 ? S.z : i); });
+	rows.addEventListener('pointerover', e => { const i = nodeAt(e); describe(i < 0 ? S.z : i); });
 	input.oninput = () => go({q: input.value}, true);
 	addEventListener('popstate', () => { read(); render(); });
 	addEventListener('resize', () => head.width || render());

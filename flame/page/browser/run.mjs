@@ -155,9 +155,9 @@ await check('search: regex, case, module, not a regex', 'shop.html', {}, async p
 	for (const [q, sum] of [['^hash$', want.hash], ['HASH', 0], ['Interp', 25], ['interp', 25], ['module:libz', want.libz], ['file:HASH', 0], ['file:hash\\.c', want.hash], ['decode<char>(', 20], ['work|parse', 135]]) {
 		await page.locator('#q').fill(q);
 		await page.waitForTimeout(30);
-		equal(await text(page, '#share'), share(sum, want.total), 'share of ' + q);
+		equal(await text(page, '#share'), share(sum, want.total) + ' of all', 'share of ' + q);
 	}
-	equal(await page.locator('#share').getAttribute('title'), '2 matching frames: 135 in all, 0 of their own (0.00 %)', 'title');
+	equal(await page.locator('#share').getAttribute('title'), `2 matching frames: 135 in all, 0 of their own (0.00 %); shares are of ${want.total}`, 'title');
 });
 await check('next and previous match', 'shop.html', {}, async page => {
 	await search(page, 'parse|copy|epoll');
@@ -188,6 +188,40 @@ await check('waiting is hidden and shown', 'shop.html', {}, async page => {
 	await page.keyboard.press('w');
 	equal(await value(page, 'total'), want.total, 'total with waiting');
 });
+await check('search and threads tell shares of what is shown', 'shop.html', {}, async page => {
+	const shown = want.total - want.waiting, worker = page.locator('#threads-menu .thread', {hasText: 'worker'}).locator('em');
+	await page.keyboard.press('w');
+	await search(page, '^hash$');
+	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of what is shown'), `share is ${await text(page, '#share')}`);
+	holds((await page.locator('#share').getAttribute('title')).endsWith('shares are of ' + shown), 'the title does not tell the whole');
+	await blur(page);
+	await page.keyboard.press('t');
+	equal(await worker.innerText(), share(want.worker, shown), 'share of a thread, waiting hidden');
+	equal(await text(page, '#threads-menu .of'), `Shares are of ${shown}: all threads, waiting hidden`, 'whole of the menu');
+	await page.keyboard.press('Escape');
+	await blur(page);
+	await page.keyboard.press('w');
+	await menu(page, '^work$', 'Ignore stacks with it');
+	await blur(page);
+	await page.keyboard.press('t');
+	equal(await worker.innerText(), share(25, want.total - want.work), 'share of a thread without work');
+	await page.getByRole('button', {name: 'Only worker 101'}).click();
+	equal(await worker.innerText(), share(25, want.total - want.work), 'share of a thread that is chosen alone');
+	await page.locator('#q').fill('Interp');
+	await page.waitForTimeout(30);
+	equal(await text(page, '#share'), share(25, 25) + ' of what is shown', 'share in one thread');
+});
+await check('a wait is not the function of its name', 'wrapper.html', {}, async page => {
+	await page.keyboard.press('l');
+	const rows = (await page.locator('#sheet tbody tr .name').allTextContents()).join(', ');
+	equal(rows, 'poll (waits), poll, main', 'functions');
+	await page.getByRole('button', {name: 'poll (waits)'}).click();
+	equal(await value(page, 'total'), 90, 'total of the wait');
+	await page.reload();
+	await page.waitForSelector('[data-ready]', {state: 'attached'});
+	equal(await value(page, 'total'), 90, 'total of the wait after a reload');
+	holds(/total of thread time/.test(await (async () => { await page.keyboard.press('0'); return text(page, '#details'); })()), 'the whole is not said to be thread time');
+});
 await check('thread filter', 'shop.html', {}, async page => {
 	await page.keyboard.press('t');
 	await page.getByRole('button', {name: 'Only worker 101'}).click();
@@ -211,14 +245,14 @@ await check('sandwich sums, callers and callees', 'shop.html', {}, async page =>
 	await page.keyboard.press('l');
 	await page.getByRole('button', {name: 'Callers, callees'}).click();
 	const rows = await page.locator('#sheet tbody tr').evaluateAll(list => list.map(r => r.querySelector('.name').textContent + ' ' + r.cells[0].firstChild.data));
-	equal(rows.join(', '), `main ${want.work}, hash ${want.hash}, copy 10, [libz.so.1] 5`, 'callers and callees');
+	equal(rows.join(', '), `main ${want.work}, hash ${want.hash}, copy 10, libz.so.1+0x0 5`, 'callers and callees');
 	await page.getByRole('button', {name: 'hash', exact: true}).click();
 	equal(await value(page, 'total'), want.hash, 'total of hash, recursion once');
 	await page.keyboard.press('Escape');
 });
 await check('hide, focus, ignore, recursion', 'shop.html', {}, async page => {
 	await menu(page, '^work$', 'Hide frames of this name');
-	equal(await text(page, '#share'), share(0, 1), 'share of what is hidden');
+	equal(await text(page, '#share'), share(0, 1) + ' of all', 'share of what is hidden');
 	equal(await value(page, 'total'), want.total, 'total with a name hidden');
 	await page.locator('#chips button').first().click();
 	await page.locator('#q').fill('');
@@ -239,7 +273,7 @@ await check('hide a module', 'shop.html', {}, async page => {
 	await menu(page, 'copy', /Hide frames of libz/);
 	await page.locator('#q').fill('module:libz');
 	await page.waitForTimeout(30);
-	equal(await text(page, '#share'), share(0, 1), 'share of a hidden module');
+	equal(await text(page, '#share'), share(0, 1) + ' of all', 'share of a hidden module');
 	equal(await value(page, 'total'), want.total, 'total');
 });
 await check('copy name and stack', origin + 'shop.html', {permissions: ['clipboard-read', 'clipboard-write']}, async page => {
@@ -303,6 +337,39 @@ await check('difference: colours, sums, what is gone', 'diff.html', {}, async pa
 	await choose(page, 'copy');
 	holds(/change\s+\+700/.test(await text(page, '#details')), `details are ${await text(page, '#details')}`);
 	holds(/gone \(1\):/.test(await text(page, '#chips')) && /forgotten −50\.00 %/.test(await text(page, '#chips')), `chips are ${await text(page, '#chips')}`);
+});
+await check('difference: the legend explains the colours, noise is grey and said', 'noise.html', {}, async page => {
+	equal((await text(page, '#colours')).replace(/\s+/g, ' ').trim(), 'more less equal, or within the noise of the samples', 'legend');
+	equal(await page.locator('#colours i').count(), 11, 'colours of the legend');
+	await choose(page, '^same$');
+	holds(/\+1\.00 ± 2\.02 points, within the noise of the samples/.test(await text(page, '#details')), `details are ${await text(page, '#details')}`);
+	await choose(page, '^grown$');
+	holds(/\+24\.00 ± 2\.45 points\)/.test(await text(page, '#details')), `details are ${await text(page, '#details')}`);
+	await blur(page);
+	await page.keyboard.press('l');
+	holds(/\+240 ?± 24 /.test((await text(page, '#sheet')).replace(/\s+/g, ' ')), `table is ${await text(page, '#sheet')}`);
+});
+await check('difference as a picture: legend, gone, noise', 'noise.svg', {}, async page => {
+	const notes = (await page.locator('#notes text').allTextContents()).join(' | '), titles = (await page.locator('#notes title').allTextContents()).join(' | ');
+	equal(notes, 'more | less | equal, or within the noise of the samples | stronger from 0.05, 0.2, 1, 3, 10 points of the whole | gone: | forgotten', 'notes');
+	equal(titles, 'forgotten (forgotten.c): gone, was 250, -25.00 ± 1.58 points', 'tip of what is gone');
+	const fill = async name => page.locator('#rows g', {hasText: new RegExp('^' + name)}).locator('rect').first().getAttribute('fill');
+	equal(await fill('same'), '#dedede', 'colour of noise');
+	equal(await fill('grown'), '#e47700', 'colour of a change');
+	holds((await page.locator('#notes g rect').boundingBox()).width > 200, 'what is gone is not as wide as it was');
+});
+await check('svg draws no more than it can, and says so', 'boxes.svg', {}, async page => {
+	const boxes = await page.locator('#rows rect').count();
+	holds(boxes <= 7000 && boxes > 1000, `${boxes} boxes`);
+	holds(/The [2-6],\d\d\d narrowest boxes are drawn as grey strips: zoom in$/.test(await text(page, '#details')), `details are ${await text(page, '#details')}`);
+	const ends = await page.evaluate(() => { const m = {}; for (const r of document.querySelectorAll('#rows rect')) { const y = r.getAttribute('y'); m[y] = Math.max(m[y] || 0, +r.getAttribute('x') + +r.getAttribute('width')); } return Object.values(m); });
+	holds(ends.length === 9 && ends.every(x => x > 1260), `rows end at ${ends}`);
+	await page.locator('#rows g', {hasText: /^wide/}).first().click();
+	holds(!/strips/.test(await text(page, '#details')), 'it is still said when all is drawn');
+});
+await check('svg of more rows than it can draw says so', 'shaft.svg', {}, async page => {
+	holds(/The 4,501 innermost rows are not drawn: zoom in$/.test(await text(page, '#details')), `details are ${(await text(page, '#details')).slice(-200)}`);
+	equal(await page.locator('#rows rect').count(), 3500, 'boxes');
 });
 for (const colorScheme of ['light', 'dark']) await check(`${colorScheme} by the system and by key`, 'many.html', {colorScheme, noise: true}, async page => {
 	const paper = () => page.evaluate(() => [...document.getElementById('canvas').getContext('2d').getImageData(2, document.getElementById('canvas').height - 3, 1, 1).data.slice(0, 3)].join());
@@ -369,7 +436,7 @@ await check('svg: zoom, Back, search, reverse, reset', 'shop.svg', {}, async pag
 	equal(await hash(page), '', 'address after Back');
 	await page.keyboard.press('/');
 	await page.keyboard.type('hash');
-	equal(await text(page, '#share'), share(want.hash, want.total), 'share');
+	equal(await text(page, '#share'), share(want.hash, want.total) + ' of all', 'share');
 	await page.keyboard.press('Escape');
 	await page.evaluate(() => document.activeElement.blur());
 	await page.keyboard.press('r');

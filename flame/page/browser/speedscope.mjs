@@ -62,7 +62,7 @@ const shows = (page, text) => page.waitForFunction(t => document.body.innerText.
 const rows = page => page.evaluate(() => [...document.querySelectorAll('table tr')].map(r => [...r.querySelectorAll('td')].map(c => c.innerText.trim())).filter(r => r.length === 3 && r[0].endsWith('%)')));
 
 function compare(got, functions, what) {
-	const want = new Map(functions.map(f => [f.Name, f]));
+	const want = new Map(functions.map(f => [f.Name + (f.Waits ? ' (waits)' : ''), f]));
 	equal(got.length, want.size, `${what}: number of functions`);
 	for (const [total, self, name] of got) {
 		const f = want.get(name);

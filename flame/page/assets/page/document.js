@@ -1,6 +1,6 @@
 // What all parts of the page know: the data, the state, the elements.
 block('static').remove();
-const {head, frames, runs} = data, names = frames.names, N = v => v.toLocaleString('en');
+const {head, frames, runs} = data, names = frames.names, labels = names.map((_, f) => labelOf(frames, f)), N = v => v.toLocaleString('en');
 const defaults = {z: 0, q: '', type: head.type, threads: null, wait: true, flip: null, rev: false, sand: -1, hide: [], focus: [], ignore: [], rec: false, size: false, theme: '', chart: -1, range: null, table: ''};
 let S = {...defaults}, V, panes = [], found = null, picked = null, hovered = null, theme = PALETTE.light, shareText = null, viewKey = '', searchKey = '', laid = '', scrolled = '';
 
@@ -14,7 +14,7 @@ const popup = (id, label, title) => { const b = button(label, title, () => toggl
 const threads = popup('threads', 'Threads', 'Choose threads (t)'), views = popup('view', 'View', 'Ways to look at it');
 const bar = el('div', {id: 'bar'}, el('h1', {textContent: head.title, title: head.command || head.title}), head.types.length > 1 ? types : '', wait,
 	el('div', {id: 'search'}, input, finds), threads, views, button('☰', 'Tables (l)', () => go({table: S.table ? '' : 'top'}), {id: 'tables'}), button('◐', 'Theme (d)', () => switchTheme(), {id: 'theme'}), button('?', 'Keys and help (?)', () => help.showModal(), {id: 'help'}));
-const details = el('div', {id: 'details'}), chips = el('div', {id: 'chips'}), told = el('div', {id: 'told', className: 'hidden', role: 'status'});
+const details = el('div', {id: 'details'}), chips = el('div', {id: 'chips'}), colours = el('span', {id: 'colours'}), told = el('div', {id: 'told', className: 'hidden', role: 'status'});
 const canvas = el('canvas', {id: 'canvas', role: 'img'}), spacer = el('div'), graph = el('div', {id: 'graph', tabIndex: 0, role: 'group', ariaLabel: 'Flame graph'}, canvas, spacer);
 const time = el('canvas', {id: 'time', role: 'img', ariaLabel: 'Activity over time: drag to choose a range', hidden: !runs.task.length});
 const drawer = el('section', {id: 'drawer', hidden: true, ariaLabel: 'Tables'}), tip = el('div', {id: 'tip', hidden: true, ariaHidden: 'true'}), menu = el('div', {id: 'menu', className: 'pop', role: 'menu', hidden: true});

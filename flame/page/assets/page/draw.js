@@ -60,7 +60,7 @@ function row(c, p, d, y, hits) {
 		if (text) { c.fillStyle = hit ? theme.hitText : theme.text; c.fillText(text, x + 3, y + ROW / 2); }
 	}
 }
-const widest = () => hottest().slice(0, 3).map(r => `${shorten(names[r.f], 60)} ${percent(r.self, V.view.total[0])}`);
+const widest = () => hottest().slice(0, 3).map(r => `${shorten(labels[r.f], 60)} ${percent(r.self, V.view.total[0])}`);
 function drawTime() {
 	if (time.hidden) return;
 	const W = time.clientWidth, H = time.clientHeight, ratio = devicePixelRatio || 1, c = time.getContext('2d');

@@ -14,9 +14,17 @@ function toggle(b) {
 addEventListener('pointerdown', e => { if (!e.target.closest('.pop,#threads,#view')) closeAll(); });
 const join = (name, id) => [name, id].filter(Boolean).join(' ');
 const taskName = k => { const t = head.tasks[k]; return t ? join(t.thread, t.tid) || join(t.process, t.pid) || 'thread' : 'no thread'; };
+// threadSums tells what each thread has of what is shown, were all threads chosen.
+function threadSums() {
+	const sums = new Map(), out = left(), {frame} = data.tree, add = (task, i, v) => { if (v && !(out && out[i])) sums.set(task, (sums.get(task) || 0) + v); else if (!sums.has(task)) sums.set(task, 0); };
+	if (S.range) eachInRange((k, w) => add(runs.task[k], runs.node[k], w));
+	else for (const l of data.lists) if (!l.old) l.nodes.forEach((i, k) => add(l.task, i, S.wait || !isWaiting(frames, frame[i]) ? l.values[S.type][k] : 0));
+	return sums;
+}
+// shownOf says what shares of threads are of.
+const shownOf = all => `Shares are of ${amount(all)}: all threads` + (S.wait ? '' : ', waiting hidden') + (S.focus.length || S.ignore.length ? ', focus and ignore heeded' : '') + (S.range ? ', in the range chosen' : '');
 function fillThreads() {
-	const sums = new Map(), groups = new Map(), all = head.types[S.type].total, box = el('div', {className: 'list'});
-	for (const l of data.lists) if (!l.old) sums.set(l.task, (sums.get(l.task) || 0) + l.values[S.type].reduce((a, b) => a + b, 0));
+	const sums = threadSums(), groups = new Map(), all = [...sums.values()].reduce((a, b) => a + b, 0), box = el('div', {className: 'list'});
 	head.tasks.forEach((t, k) => { const g = join(t.process, t.pid); groups.has(g) || groups.set(g, []); groups.get(g).push(k); });
 	if (sums.has(-1)) groups.set('', [...(groups.get('') || []), -1]);
 	const every = [...groups.values()].flat(), rows = [];
@@ -35,7 +43,7 @@ function fillThreads() {
 		for (const k of ks) check(taskName(k), [k], 'thread');
 	}
 	const filter = el('input', {type: 'search', placeholder: 'filter', ariaLabel: 'Filter threads', oninput: () => { for (const r of rows) r.hidden = !r.text.includes(filter.value.toLowerCase()); }});
-	threads.pop.replaceChildren(el('div', {}, filter, button('all', 'All threads', () => { go({threads: null, z: 0}); sync(); }), button('none', 'No thread', () => { go({threads: new Set(), z: 0}); sync(); })), box);
+	threads.pop.replaceChildren(el('div', {}, filter, button('all', 'All threads', () => { go({threads: null, z: 0}); sync(); }), button('none', 'No thread', () => { go({threads: new Set(), z: 0}); sync(); })), el('div', {className: 'of', textContent: shownOf(all)}), box);
 	sync();
 }
 function fillViews() {
@@ -45,4 +53,13 @@ function fillViews() {
 }
 function switchTheme() { go({theme: root.dataset.theme === 'dark' ? 'light' : 'dark'}, true); }
 legendOf();
-function legendOf() { legend.replaceChildren(...LABELS.slice(0, 6).map((t, k) => el('span', {textContent: t, className: 'k' + k})), 'Lighter and darker shades only tell names apart.'); }
+function legendOf() {
+	if (head.diff) {
+		const mark = colours => el('span', {className: 'marks'}, ...colours.map(c => el('i', {className: c})));
+		const parts = () => [mark(['m0', 'm1', 'm2', 'm3', 'm4']), 'more ', mark(['l0', 'l1', 'l2', 'l3', 'l4']), 'less ', mark(['e']), equalText(head.types[S.type])];
+		colours.replaceChildren(...parts());
+		legend.replaceChildren(...parts(), '. Stronger from 0.05, 0.2, 1, 3, 10 points of the whole.');
+		return;
+	}
+	legend.replaceChildren(...LABELS.slice(0, 6).map((t, k) => el('span', {textContent: t, className: 'k' + k})), 'Lighter and darker shades only tell names apart.');
+}

@@ -23,7 +23,7 @@ new ResizeObserver(() => { place(); draw(); drawTime(); }).observe(graph);
 function open(at, x, y) {
 	closeAll();
 	picked = at; draw(); describe(at); tip.hidden = true;
-	const [p, i] = at, f = p.view.frame[i], name = names[f], real = frames.kind[f] < THREAD, module = base(frames.modules[frames.module[f]]);
+	const [p, i] = at, f = p.view.frame[i], name = labels[f], real = frames.kind[f] < THREAD, module = bases(frames.modules[frames.module[f]]).split(', ')[0];
 	const item = (text, run) => button(text, text, () => { closeAll(); run(); }, {role: 'menuitem', title: ''});
 	const add = (k, v) => go({[k]: [...new Set([...S[k], v])], z: 0});
 	menu.replaceChildren(el('b', {textContent: shorten(nameOf(data, p.view, i), 50)}), ...[

@@ -11,6 +11,8 @@ function render() {
 	const dark = S.theme ? S.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 	theme = PALETTE[root.dataset.theme = dark ? 'dark' : 'light'];
 	KINDS.forEach((k, i) => root.style.setProperty('--k' + i, theme.kinds[k][3]));
+	theme.more.forEach((c, i) => { root.style.setProperty('--m' + i, c); root.style.setProperty('--l' + i, theme.less[i]); });
+	root.style.setProperty('--e', theme.equal);
 	find();
 	controls();
 	place();
@@ -22,34 +24,38 @@ function render() {
 
 function controls() {
 	head.types.forEach((t, i) => { const b = types.children[i]; b.ariaPressed = String(i === S.type); });
-	if (controls.key !== S.type) { controls.key = S.type; controls.waiting = waitingShare(); }
+	const of = S.type + ' ' + (S.threads && [...S.threads]);
+	if (controls.key !== of) { controls.key = of; [controls.waiting, controls.all] = waitingShare(); }
 	wait.hidden = !controls.waiting;
-	wait.textContent = `waiting ${percent(controls.waiting, head.types[S.type].total)}${S.wait ? '' : ' hidden'}`;
+	wait.textContent = `waiting ${percent(controls.waiting, controls.all)}${S.wait ? '' : ' hidden'}`;
 	wait.ariaPressed = String(S.wait);
 	threads.textContent = 'Threads' + (S.threads ? ` ${S.threads.size}/${head.tasks.length}` : '');
 	threads.hidden = head.tasks.length < 2;
 	chips.replaceChildren();
 	const chip = (text, change) => chips.append(button(text + ' ✕', 'Take away: ' + text, () => go({...change, z: 0})));
 	for (const k of ['focus', 'ignore', 'hide']) for (const v of S[k]) chip(`${k} ${shorten(v, 40)}`, {[k]: S[k].filter(x => x !== v)});
-	if (S.sand >= 0) chip('sandwich ' + shorten(names[S.sand], 40), {sand: -1});
+	if (S.sand >= 0) chip('sandwich ' + shorten(labels[S.sand], 40), {sand: -1});
 	if (S.rev) chip('reversed', {rev: false});
 	if (S.rec) chip('recursion collapsed', {rec: false});
 	if (S.chart >= 0) chip('in order of time: ' + taskName(S.chart), {chart: -1});
 	if (S.range) chip(`${(S.range[0] / 1000).toFixed(2)}–${(S.range[1] / 1000).toFixed(2)} s`, {range: null});
-	if (head.diff) gone();
+	if (head.diff) { legendOf(); chips.append(colours); gone(); }
 	if (notes.length) chips.append(button('⚠ ' + notes[0] + (notes.length > 1 ? ` (and ${notes.length - 1} more)` : ''), 'Notes: ' + notes.join('. '), () => help.showModal(), {className: 'note'}));
 }
+// waitingShare sums what waits of the threads that are chosen, and all that they have.
 function waitingShare() {
-	let sum = 0;
-	for (const l of data.lists) if (!l.old) for (let i = 0; i < l.nodes.length; i++) if (isWaiting(frames, data.tree.frame[l.nodes[i]])) sum += l.values[S.type][i];
-	return sum;
+	let sum = 0, all = 0;
+	for (const l of data.lists) if (!l.old && pick(l.task)) for (let i = 0; i < l.nodes.length; i++) {
+		const v = l.values[S.type][i];
+		all += v;
+		if (isWaiting(frames, data.tree.frame[l.nodes[i]])) sum += v;
+	}
+	return [sum, all];
 }
 // gone shows what only the older side has: it has no width in the graph.
 function gone() {
-	const v = V.flat, lost = [];
-	for (let i = 1; i < v.n;) if (!v.total[i] && v.oldTotal[i]) { lost.push(i); i = v.end[i]; } else i++;
-	lost.sort((a, b) => v.oldTotal[b] - v.oldTotal[a]);
+	const v = V.flat, lost = v.oldTotal ? lostOf(v) : [];
 	if (!lost.length) return;
 	chips.append(el('span', {textContent: `gone (${N(lost.length)}):`}));
-	for (const i of lost.slice(0, 8)) chips.append(button(`${shorten(nameOf(data, v, i), 30)} −${percent(v.oldTotal[i], v.total[0])}`, 'Show it in the details', () => describe([{view: v}, i]), {className: 'gone'}));
+	for (const i of lost.slice(0, 8)) chips.append(button(`${shorten(nameOf(data, v, i), 30)} −${percent(v.oldTotal[i], v.total[0] || v.oldTotal[0])}`, 'Show it in the details', () => describe([{view: v}, i]), {className: 'gone'}));
 }

@@ -2,13 +2,13 @@
 function lines(p, i) {
 	const v = p.view, f = v.frame[i], all = whole(), inside = V.view.total[S.z] || 1, out = [];
 	const put = (label, x) => out.push([label, `${amount(x)} · ${percent(x, all)} of all` + (inside !== all ? ` · ${percent(x, inside)} of view` : '')]);
-	put('total', v.total[i]);
+	put('total' + (i || S.sand >= 0 ? '' : whose(head.types[S.type])), v.total[i]);
 	if (!(S.rev || p.skip) || !i) put('self', v.self[i]);
 	if (v.oldTotal) {
 		const delta = v.total[i] - v.oldTotal[i], own = v.self[i] - v.old[i], sign = x => (x < 0 ? '−' : '+');
-		out.push(['change', `${sign(delta)}${amount(Math.abs(delta))} (${sign(delta)}${(100 * Math.abs(delta) / (v.total[0] || 1)).toFixed(2)} points), self ${sign(own)}${amount(Math.abs(own))}`]);
+		out.push(['change', `${sign(delta)}${amount(Math.abs(delta))} (${pointsOf(v, i).replace('-', '−')}), self ${sign(own)}${amount(Math.abs(own))}`]);
 	}
-	return {name: nameOf(data, v, i), where: [sourceOf(frames, f), base(frames.modules[frames.module[f]]), frames.kind[f] < THREAD && LABELS[frames.kind[f]]].filter(Boolean).join(' · '), out};
+	return {name: nameOf(data, v, i), where: [sourceOf(frames, f), bases(frames.modules[frames.module[f]]), frames.kind[f] < THREAD && LABELS[frames.kind[f]]].filter(Boolean).join(' · '), out};
 }
 function describe(at) {
 	const d = lines(...at);

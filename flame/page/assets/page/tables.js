@@ -1,4 +1,6 @@
 // Tables.
+// sureness tells how sure the change of a function is: sums of it stand behind those of the whole.
+const sureness = sums => ({points: pointsOf(sums, 1), error: errorOf(sums, 1)});
 function hottest() {
 	const key = viewKey + S.z;
 	if (hottest.key === key) return hottest.rows;
@@ -11,7 +13,7 @@ function hottest() {
 		if (i >= inside[f]) { total[f] += v.total[i]; if (tOld) tOld[f] += v.oldTotal[i]; inside[f] = v.end[i]; }
 	}
 	const rows = [];
-	for (let f = 3; f < frames.n; f++) if (frames.kind[f] < THREAD && (total[f] || tOld && tOld[f])) rows.push({f, self: self[f], total: total[f], change: tOld ? total[f] - tOld[f] : 0});
+	for (let f = 3; f < frames.n; f++) if (frames.kind[f] < THREAD && (total[f] || tOld && tOld[f])) rows.push({f, self: self[f], total: total[f], change: tOld ? total[f] - tOld[f] : 0, ...tOld && sureness({grain: v.grain, total: [v.total[0], total[f]], oldTotal: [v.oldTotal[0], tOld[f]]})});
 	rows.sort((a, b) => b.self - a.self || b.total - a.total);
 	hottest.key = key;
 	return hottest.rows = rows;
@@ -19,8 +21,8 @@ function hottest() {
 let order = 'self', shownRows = 100, about = -1;
 function table(caption, rows, columns, all) {
 	const t = el('table', {}, el('caption', {textContent: caption}), el('thead', {}, el('tr', {}, ...columns.map(([k, label]) => el('th', {scope: 'col', ariaSort: k === order ? 'descending' : 'none'}, k ? button(label, 'Order by ' + label, () => { order = k; fillDrawer(true); }) : label)))));
-	t.append(el('tbody', {}, ...rows.map(r => el('tr', {}, ...columns.map(([k]) => k ? el('td', {className: 'n', textContent: (k === 'change' && r[k] > 0 ? '+' : '') + amount(r[k]), title: percent(r[k], all)}, k === 'change' ? '' : el('i', {textContent: percent(r[k], all)})) :
-		el('td', {}, button(shorten(names[r.f], 90), names[r.f], () => go({sand: r.f, z: 0}), {className: 'name k' + frames.kind[r.f]}), el('i', {textContent: [sourceOf(frames, r.f), base(frames.modules[frames.module[r.f]])].filter(Boolean).join(' · ')})))))));
+	t.append(el('tbody', {}, ...rows.map(r => el('tr', {}, ...columns.map(([k]) => k ? el('td', {className: 'n', textContent: (k === 'change' && r[k] > 0 ? '+' : '') + amount(r[k]), title: k === 'change' ? r.points : percent(r[k], all)}, k === 'change' ? el('i', {textContent: r.error >= 0 ? '± ' + amount(r.error) : ''}) : el('i', {textContent: percent(r[k], all)})) :
+		el('td', {}, button(shorten(labels[r.f], 90), labels[r.f], () => go({sand: r.f, z: 0}), {className: 'name k' + frames.kind[r.f]}), el('i', {textContent: [sourceOf(frames, r.f), bases(frames.modules[frames.module[r.f]])].filter(Boolean).join(' · ')})))))));
 	return t;
 }
 function neighbours(f) {
@@ -45,14 +47,14 @@ function fillDrawer(again) {
 		if (S.sand >= 0) about = S.sand; else if (picked && frames.kind[picked[0].view.frame[picked[1]]] < THREAD) about = picked[0].view.frame[picked[1]];
 		if (about < 0) { content.append(el('p', {textContent: 'Choose a function first.'})); return; }
 		const [up, down] = neighbours(about);
-		content.append(el('h2', {textContent: names[about]}), el('div', {className: 'two'}, table('Callers', up, [['total', 'Total'], ['', 'Function']], all), table('Callees', down, [['total', 'Total'], ['', 'Function']], all)));
+		content.append(el('h2', {textContent: labels[about]}), el('div', {className: 'two'}, table('Callers', up, [['total', 'Total'], ['', 'Function']], all), table('Callees', down, [['total', 'Total'], ['', 'Function']], all)));
 	} else if (S.table === 'tree') content.append(treeView());
 	else {
 		let rows = hottest();
 		if (found) rows = rows.filter(r => found[0].hit[r.f]);
 		rows = [...rows].sort((a, b) => Math.abs(b[order]) - Math.abs(a[order]));
 		const columns = [['self', 'Self'], ['total', 'Total'], ...(head.diff ? [['change', 'Change']] : []), ['', 'Function']];
-		content.append(table(`${N(rows.length)} functions${S.z ? ' in this view' : ''}`, rows.slice(0, shownRows), columns, all));
+		content.append(table(`${N(rows.length)} functions${S.z ? ' in this view' : ''}, of ${amount(all)}${whose(head.types[S.type])}`, rows.slice(0, shownRows), columns, all));
 		if (rows.length > shownRows) content.append(button(`${N(rows.length - shownRows)} more`, 'Show more functions', () => { shownRows += 400; fillDrawer(); }));
 	}
 }

@@ -2,21 +2,28 @@
 const pick = t => !S.threads || S.threads.has(t);
 const named = list => {
 	const of = new Uint8Array(frames.n), set = new Set(list);
-	for (let f = 3; f < frames.n; f++) if (set.has(names[f]) || frames.module[f] && set.has('module:' + base(frames.modules[frames.module[f]]))) of[f] = 1;
+	for (let f = 3; f < frames.n; f++) if (set.has(labels[f]) || frames.module[f] && bases(frames.modules[frames.module[f]]).split(', ').some(m => set.has('module:' + m))) of[f] = 1;
 	return of;
 };
-function compute() {
-	const pool = S.range ? inRange() : selfs(data, S.type, pick, S.wait);
-	let tree = data.tree, {self, old} = pool;
-	const {n, parent, frame} = tree;
+// left marks the nodes whose own value focus and ignore leave out, null if there are none.
+function left() {
+	if (!S.focus.length && !S.ignore.length) return null;
+	const {n, parent, frame} = data.tree, out = new Uint8Array(n);
 	for (const [name, want] of [...S.focus.map(f => [f, 1]), ...S.ignore.map(f => [f, 0])]) {
 		const is = named([name]), has = new Uint8Array(n);
 		for (let i = 1; i < n; i++) {
 			has[i] = has[parent[i]] | is[frame[i]];
-			if (has[i] !== want) { self[i] = 0; if (old) old[i] = 0; }
+			out[i] |= has[i] ^ want;
 		}
-		if (want) { self[0] = 0; if (old) old[0] = 0; }
+		out[0] |= want;
 	}
+	return out;
+}
+function compute() {
+	const pool = S.range ? inRange() : selfs(data, S.type, pick, S.wait);
+	let tree = data.tree, {self, old} = pool;
+	const {n, frame, parent} = tree, out = left();
+	if (out) for (let i = 0; i < n; i++) if (out[i]) { self[i] = 0; if (old) old[i] = 0; }
 	if (S.hide.length || S.rec) {
 		const gone = named(S.hide);
 		({tree, self, old} = project(tree, self, old, 0, 0, i => gone[frame[i]] || S.rec && i && frame[parent[i]] === frame[i] ? -1 : frame[i]));
@@ -46,15 +53,21 @@ function compute() {
 		view = finish(sorted, carry(sorted, view.self), carry(sorted, view.old));
 		if (S.sand < 0 && !S.rev) flat = view;
 	}
+	for (const v of [view, up, flat]) if (v) v.grain = head.types[S.type].grain;
 	return {view, up, flat};
 }
 function inRange() {
-	const self = new Float64Array(data.tree.n), [from, to] = S.range.map(ms => ms * 1e6), cpu = head.types[S.type].title === 'cpu';
+	const self = new Float64Array(data.tree.n);
+	eachInRange((k, w) => { if (pick(runs.task[k])) self[runs.node[k]] += w; });
+	return {self, old: null};
+}
+// eachInRange calls f for each run of which a part is shown, with how much that is.
+function eachInRange(f) {
+	const [from, to] = S.range.map(ms => ms * 1e6), cpu = head.types[S.type].title === 'cpu';
 	for (let k = 0; k < runs.node.length; k++) {
 		const w = Math.min(to, runs.to[k]) - Math.max(from, runs.from[k]);
-		if (w > 0 && pick(runs.task[k]) && (S.wait && !cpu || !isWaiting(frames, data.tree.frame[runs.node[k]]))) self[runs.node[k]] += w;
+		if (w > 0 && (S.wait && !cpu || !isWaiting(frames, data.tree.frame[runs.node[k]]))) f(k, w);
 	}
-	return {self, old: null};
 }
 // chartOf lays the stacks of one thread out in the order of time.
 function chartOf(task) {

@@ -1,0 +1,142 @@
+package page
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// compared tells with what the value as a whole is compared.
+func (t *shown) compared() string {
+	text := "compared with " + t.amount(float64(t.Old), true)
+	if t.scale != 1 {
+		text += fmt.Sprintf(" (%s multiplied by %.4g)", quantity(float64(t.Old)/t.scale, t.Unit), t.scale)
+	}
+	return text
+}
+
+// deviation returns the standard error of the change from before to after, as profile.Diff.Error does. The script
+// has the same.
+func (t *shown) deviation(before, after int64) (err float64, ok bool) {
+	if t.Grain == nil {
+		return 0, false
+	}
+	n, o := t.Grain[0], t.Grain[1]
+	if n == 0 && after != 0 || o == 0 && before != 0 || n == 0 && o == 0 {
+		return 0, false
+	}
+	return math.Sqrt(n*float64(after) + o*float64(before)), true
+}
+
+// change tells by which share of the whole node n changed.
+func (p *picture) change(n int) float64 {
+	return (float64(p.totals[n]) - float64(p.olds[n])) / p.whole()
+}
+
+// whole is what shares are of: the newer side, or what there is.
+func (p *picture) whole() float64 {
+	if p.totals[0] > 0 {
+		return float64(p.totals[0])
+	}
+	return max(1, float64(p.olds[0]))
+}
+
+// noise says that the change of node n is smaller than two of its standard errors.
+func (p *picture) noise(n int) bool {
+	err, _ := p.value.deviation(p.olds[n], p.totals[n])
+	return p.totals[n] == p.olds[n] || math.Abs(float64(p.totals[n]-p.olds[n])) < 2*err
+}
+
+// points tells the change of node n in points of the whole, and how sure it is.
+func (p *picture) points(n int) string {
+	text := fmt.Sprintf("%+.2f", 100*p.change(n))
+	err, ok := p.value.deviation(p.olds[n], p.totals[n])
+	if !ok {
+		return text + " points"
+	}
+	text += fmt.Sprintf(" ± %.2f points", 100*err/p.whole())
+	if p.noise(n) {
+		text += ", within the noise of the samples"
+	}
+	return text
+}
+
+// lost finds the stacks that only the older side has.
+func (p *picture) lost() []int {
+	var gone []int
+	for n := 1; n < len(p.totals); n++ {
+		up := p.g.tree.parent[n]
+		if p.totals[n] == 0 && p.olds[n] > 0 && (up == 0 || p.totals[up] > 0) {
+			gone = append(gone, n)
+		}
+	}
+	slices.SortFunc(gone, func(a, b int) int { return cmp.Or(cmp.Compare(p.olds[b], p.olds[a]), cmp.Compare(a, b)) })
+	return gone
+}
+
+// explain draws above the rows what the colours of a difference mean, and what only the older side has.
+func (p *picture) explain(w *bufio.Writer, y float64) {
+	if p.olds == nil {
+		return
+	}
+	const side = 12
+	x := float64(margin)
+	word := func(text string) {
+		fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%s</text>`+"\n", x, y+13, escape(text))
+		x += float64(columns(text)+2) * letterWidth
+	}
+	for _, part := range []struct {
+		colours []string
+		text    string
+	}{{p.colours.More, "more"}, {p.colours.Less, "less"}, {[]string{p.colours.Equal}, p.value.equalText()}} {
+		for _, colour := range part.colours {
+			fmt.Fprintf(w, `<rect x="%.1f" y="%.1f" width="%d" height="%d" fill="%s"/>`+"\n", x, y+3, side, side, colour)
+			x += side
+		}
+		x += 5
+		word(part.text)
+	}
+	word("stronger from 0.05, 0.2, 1, 3, 10 points of the whole")
+	if len(p.gone) > 0 {
+		p.drawGone(w, y+rowHeight)
+	}
+}
+
+// equalText says what grey is.
+func (t *shown) equalText() string {
+	if t.Grain != nil && t.Grain[0] > 0 {
+		return "equal, or within the noise of the samples"
+	}
+	return "equal"
+}
+
+// drawGone draws a row of what only the older side has, as wide as it was, narrower if that does not fit.
+func (p *picture) drawGone(w *bufio.Writer, y float64) {
+	const label = "gone:"
+	fmt.Fprintf(w, `<text x="%d" y="%.1f">%s</text>`+"\n", margin, y+13, label)
+	x := margin + (float64(len(label))+1)*letterWidth
+	sum := 0.0
+	for _, n := range p.gone {
+		sum += float64(p.olds[n])
+	}
+	const last = 3 // pixels that the box of the small ones has at least
+	scale := min((p.width-2*margin)/p.whole(), (p.width-margin-last-x)/sum)
+	drawn := 0
+	for ; drawn < len(p.gone) && (drawn == 0 || float64(p.olds[p.gone[drawn]])*scale >= 1); drawn++ {
+		n := p.gone[drawn]
+		at, name, v := &p.g.places[p.g.tree.frame[n]], p.g.name(n), float64(p.olds[n])
+		title := shorten(name, tipWidth)
+		if s := at.source(); s != "" {
+			title += " (" + shorten(s, tipWidth) + ")"
+		}
+		title += ": gone, was " + quantity(v, p.value.Unit) + ", " + p.points(n)
+		box{x, y, v * scale, p.colours.Less[len(p.colours.Less)-1], title, name}.write(w)
+		x, sum = x+v*scale, sum-v
+	}
+	if more := len(p.gone) - drawn; more > 0 {
+		name := "(" + grouped(int64(more)) + " smaller)"
+		box{x, y, max(last, sum*scale), p.colours.Less[0], name + ": gone, was " + quantity(sum, p.value.Unit), name}.write(w)
+	}
+}
