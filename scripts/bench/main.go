@@ -282,10 +282,10 @@ var parts = []part{
 	{"dwarf", (*bench).dwarf},
 	{"shares", (*bench).shares},
 	{"slow", func(b *bench) error {
-		if err := b.slowdown("99", 0.5); err != nil {
+		if err := b.slowdown("99"); err != nil {
 			return err
 		}
-		return b.slowdown("1000", 2)
+		return b.slowdown("1000")
 	}},
 	{"parked", (*bench).parked},
 	{"pauses", (*bench).pauses},

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -122,73 +121,6 @@ func (s *speaker) rounds() (float64, error) {
 		return 0, err
 	}
 	return strconv.ParseFloat(strings.TrimSpace(line), 64)
-}
-
-// pace is the rounds a second over d.
-func (s *speaker) pace(d time.Duration) (float64, error) {
-	first, err := s.rounds()
-	if err != nil {
-		return 0, err
-	}
-	begun := time.Now()
-	time.Sleep(d)
-	last, err := s.rounds()
-	return (last - first) / time.Since(begun).Seconds(), err
-}
-
-// slowdown compares the pace of a busy thread with and without being recorded, in turn, and tells
-// what the same number of looks of the bare C loop costs it. The windows lie inside the
-// recording, so that neither its beginning nor the naming counts.
-func (b *bench) slowdown(rate string, bound float64) error {
-	s, err := speakWith(padded, filepath.Join(b.live, "spin"), "28", "0")
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	var ours, bare []float64
-	for range b.rounds {
-		free, err := s.pace(slowWindow)
-		if err != nil {
-			return err
-		}
-		watched, err := s.paceDuring(b.fpstack, "record", "-q", "-F", rate, "-d", "2.6s", "-o", "/dev/null", "-f", "folded", "--max-overhead", "0", "-p", s.pid())
-		if err != nil {
-			return err
-		}
-		again, err := s.pace(slowWindow)
-		if err != nil {
-			return err
-		}
-		looked, err := s.paceDuring(b.clook, s.pid(), "2600", "-1", "5120", rate)
-		if err != nil {
-			return err
-		}
-		ours = append(ours, 1-watched/((free+again)/2))
-		bare = append(bare, 1-looked/((free+again)/2))
-	}
-	slices.Sort(ours)
-	slices.Sort(bare)
-	median := ours[len(ours)/2]
-	verdict(fmt.Sprintf("slow-down of a busy thread at %s Hz", rate), 100*median, bound, "%",
-		fmt.Sprintf("quartiles %.2f and %.2f; bare C loop %.2f %%", 100*ours[len(ours)/4], 100*ours[3*len(ours)/4], 100*bare[len(bare)/2]))
-	return nil
-}
-
-const slowWindow = 2 * time.Second
-
-// paceDuring is the pace within a command that takes somewhat longer.
-func (s *speaker) paceDuring(argv ...string) (float64, error) {
-	c := exec.Command(argv[0], argv[1:]...)
-	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		return 0, err
-	}
-	time.Sleep(300 * time.Millisecond)
-	pace, err := s.pace(slowWindow)
-	if e := c.Wait(); err == nil && e != nil {
-		err = fmt.Errorf("run %q: %w", argv, e)
-	}
-	return pace, err
 }
 
 // verdict prints one line of the table for a figure with a bound of its own.
