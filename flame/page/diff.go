@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -15,19 +14,6 @@ func (t *shown) compared() string {
 		text += fmt.Sprintf(" (%s multiplied by %.4g)", quantity(float64(t.Old)/t.scale, t.Unit), t.scale)
 	}
 	return text
-}
-
-// deviation returns the standard error of the change from before to after, as profile.Diff.Error does. The script
-// has the same.
-func (t *shown) deviation(before, after int64) (err float64, ok bool) {
-	if t.Grain == nil {
-		return 0, false
-	}
-	n, o := t.Grain[0], t.Grain[1]
-	if n == 0 && after != 0 || o == 0 && before != 0 || n == 0 && o == 0 {
-		return 0, false
-	}
-	return math.Sqrt(n*float64(after) + o*float64(before)), true
 }
 
 // change tells by which share of the whole node n changed.
@@ -43,16 +29,21 @@ func (p *picture) whole() float64 {
 	return max(1, float64(p.olds[0]))
 }
 
-// noise says that the change of node n is smaller than two of its standard errors.
+// noise says that the change of node n is no more than chance makes, see profile.Diff.Noise.
 func (p *picture) noise(n int) bool {
-	err, _ := p.value.deviation(p.olds[n], p.totals[n])
-	return p.totals[n] == p.olds[n] || math.Abs(float64(p.totals[n]-p.olds[n])) < 2*err
+	if p.diff == nil {
+		return p.olds[n] == p.totals[n]
+	}
+	return p.diff.Noise(p.typ, p.olds[n], p.totals[n])
 }
 
 // points tells the change of node n in points of the whole, and how sure it is.
 func (p *picture) points(n int) string {
 	text := fmt.Sprintf("%+.2f", 100*p.change(n))
-	err, ok := p.value.deviation(p.olds[n], p.totals[n])
+	if p.diff == nil {
+		return text + " points"
+	}
+	err, ok := p.diff.Error(p.typ, p.olds[n], p.totals[n])
 	if !ok {
 		return text + " points"
 	}

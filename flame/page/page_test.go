@@ -275,6 +275,19 @@ func TestStaticHoldsNoScriptAndNoData(t *testing.T) {
 	}
 }
 
+// What is too narrow to be drawn is not left out without a word.
+func TestPictureTellsWhatItDoesNotDraw(t *testing.T) {
+	for lines, want := range map[string]string{
+		"wide 100000|thin;a;b 10|thin2 10": "4 frames narrower than half a pixel are not drawn",
+		"wide 100|thin;a;b 10|thin2 10":    "",
+	} {
+		got := written(t, SVG, stacks(profile.SamplesCount, strings.Split(lines, "|")...), Options{Static: true})
+		if told := strings.Contains(got, "are not drawn"); told != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: told %v, want %q in %.600s", lines, told, want, got)
+		}
+	}
+}
+
 func TestOptionsThatDoNotFit(t *testing.T) {
 	p := deep(2)
 	for name, opt := range map[string]Options{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fpstack/fpstack/profile"
 )
 
 // Measures of the picture, in pixels. A letter of a font of one width is about 0.602 of the
@@ -27,6 +29,9 @@ type picture struct {
 	value      shown
 	totals     []int64
 	olds       []int64 // nil unless two profiles are compared
+	diff       *profile.Diff
+	typ        int
+	hidden     int     // nodes that are too narrow to be drawn
 	gone       []int   // nodes that only the older side has, outermost ones, the largest first
 	depth      []int32 // -1: not drawn
 	rows       int
@@ -42,7 +47,8 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 		return nil, err
 	}
 	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type], totals: g.values(opt.Type, false),
-		depth: make([]int32, len(g.tree.frame)), width: width, inverted: opt.Inverted}
+		depth: make([]int32, len(g.tree.frame)), width: width, inverted: opt.Inverted,
+		diff: opt.Diff, typ: opt.Type}
 	if g.head.Diff {
 		p.olds = g.values(opt.Type, true)
 		p.gone = p.lost()
@@ -68,6 +74,8 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 		if p.totals[n] >= least && (n == 0 || above >= 0) {
 			p.depth[n] = above + 1
 			p.rows = max(p.rows, int(above)+2)
+		} else if p.totals[n] > 0 {
+			p.hidden++
 		}
 	}
 	return p, nil
