@@ -71,8 +71,8 @@ type ticker struct {
 
 // tally is the ticker's part of Stats.
 type tally struct {
-	ticks, late, samples, reused, stops, peeks, lost, lowered uint64
-	unseen                                                    time.Duration
+	ticks, late, samples, reused, stops, peeks, lost, behind, lowered uint64
+	unseen                                                            time.Duration
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
@@ -294,7 +294,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 	}
 	c := k.buffer(reserved)
 	if c == nil {
-		k.lose(t)
+		k.unread(t)
 		return
 	}
 	err := t.watch.Peek(c, p.program.table.Load())
@@ -353,6 +353,12 @@ func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
 	}
 	t.samples, t.from, t.end = samples, t.upto, upto
 	t.upto = upto
+}
+
+// unread leaves the time of a thread to its next sample, for want of a Copy: what was copied before is not walked yet.
+func (k *ticker) unread(t *thread) {
+	k.counted.behind++
+	k.lose(t)
 }
 
 // lose leaves a thread's time to its next sample.
