@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// patience is after how many looks without a change a thread counts as a long sleeper.
-	patience = 100
+	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
+	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
+	patience, leastPatience = 100, 2
 	// easyPolls is how many long sleepers are looked at in a round, if they are not so many that
 	// it would leave one alone for more than maxEvery rounds.
 	easyPolls = 256
-	maxEvery  = 16
+	maxEvery  = 128
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -57,6 +58,7 @@ type ticker struct {
 	stops   int           // sleepers that may be stopped in this round
 	long    int           // sleepers met that have slept long
 	every   int           // they are looked at in one of so many rounds
+	patient int           // after how many looks that begins
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
 	waited  bool          // this round waited for the counter
@@ -102,7 +104,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.discover(now)
 	k.clocks()
-	k.long = 0
+	k.long, k.patient = 0, k.patience()
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
@@ -150,7 +152,7 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 		if t.watch == nil {
 			continue
 		}
-		if t.still >= patience {
+		if t.still >= k.patient {
 			k.long++
 		}
 		k.lookAt(p, t, upto)
@@ -180,7 +182,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 		k.waits(t, upto)
 		return
 	}
-	if t.asleep && t.still >= patience && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
+	if t.asleep && t.still >= k.patient && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
 		t.skipped++
 		return
 	}
@@ -396,8 +398,20 @@ func (k *ticker) settle(end time.Duration) {
 	}
 }
 
+// patience is after how many looks without a change a thread counts as a long sleeper now.
+func (k *ticker) patience() int {
+	threads := 1
+	for _, p := range k.processes {
+		threads += len(p.threads)
+	}
+	return max(leastPatience, min(patience, patience*easyPolls/threads))
+}
+
 // reread finds what a thread took since the last look.
 func (k *ticker) reread(t *thread) {
+	if k.every > 1 && t.still >= k.patient { // one of very many that sleep
+		return
+	}
 	now, err := t.watch.Counters()
 	if err == nil && !(t.own && t.base.Unmoved(now)) {
 		t.took(now)
