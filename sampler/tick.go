@@ -17,6 +17,9 @@ const (
 	// it would leave one alone for more than maxEvery rounds.
 	easyPolls = 256
 	maxEvery  = 128
+	// maxFirst is how many threads are looked at for the first time in a round: of the others the first look
+	// comes later, and stands for the time until then.
+	maxFirst = 256
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -58,6 +61,7 @@ type ticker struct {
 	stops   int           // sleepers that may be stopped in this round
 	long    int           // sleepers met that have slept long
 	every   int           // they are looked at in one of so many rounds
+	first   int           // threads that may be looked at for the first time in this round
 	patient int           // after how many looks that begins
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
@@ -104,7 +108,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.discover(now)
 	k.clocks()
-	k.long, k.patient = 0, k.patience()
+	k.long, k.patient, k.first = 0, k.patience(), maxFirst
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
@@ -185,6 +189,12 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 	if t.asleep && t.still >= k.patient && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
 		t.skipped++
 		return
+	}
+	if !t.known && !t.asleep {
+		if k.first == 0 {
+			return
+		}
+		k.first--
 	}
 	if t.asleep {
 		now, err := t.watch.Counters()
@@ -386,15 +396,22 @@ func (k *ticker) begin(now time.Duration) {
 // settle closes the accounts of all threads at the end of the recording: the last sample of
 // each stands for the time until then, no more and no less.
 func (k *ticker) settle(end time.Duration) {
+	never := 0
 	for _, p := range k.processes {
 		k.readToll(p) // before its threads
 		for _, t := range p.threads {
+			if !t.known && !t.asleep {
+				never++
+			}
 			if t.watch != nil { // else it has ended
 				k.reread(t)
 				k.flushUntil(t, end)
 			}
 		}
 		k.tellUnseen(p, p.toll.now())
+	}
+	if never > maxFirst {
+		k.notes.add("never", "%d threads were not looked at even once: the recording was too short for so many", never)
 	}
 }
 
