@@ -105,8 +105,10 @@ func TestRemarks(t *testing.T) {
 	if got := remarks(&sampler.Stats{Ticks: 100, Samples: 5}); len(got) != 0 {
 		t.Errorf("nothing to say: got %q", got)
 	}
-	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 1, Stops: 900, Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
+	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900, Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
 	want := []string{"30 looks left out of 3,000 due: what the next one saw weighs the more", "1 look gave nothing: a thread did not stop in time",
+		"3 looks gave nothing: what was copied before had not been walked yet",
+		"fpstack took 17.0 % of one CPU, more than the 5 % it may: looking less often does not help against what it takes to begin, to follow many threads and to read symbols",
 		"1,000 stacks were cut of 1,000: the outermost frame was not reached",
 		"2 stacks were read of 1,000 in part after the stop: their outer frames may be of a later moment", "note"}
 	got := remarks(s)

@@ -67,8 +67,15 @@ func remarks(s *sampler.Stats) []string {
 	if s.LateTicks > 0 {
 		all = append(all, fmt.Sprintf("%s left out of %s due: what the next one saw weighs the more", count(s.LateTicks, "look"), thousands(s.Ticks+s.LateTicks)))
 	}
-	if s.Lost > 0 {
-		all = append(all, fmt.Sprintf("%s gave nothing: a thread did not stop in time", count(s.Lost, "look")))
+	if n := s.Lost - s.Behind; n > 0 {
+		all = append(all, fmt.Sprintf("%s gave nothing: a thread did not stop in time", count(n, "look")))
+	}
+	if s.Behind > 0 {
+		all = append(all, fmt.Sprintf("%s gave nothing: what was copied before had not been walked yet", count(s.Behind, "look")))
+	}
+	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead {
+		all = append(all, fmt.Sprintf("fpstack took %.1f %% of one CPU, more than the %.3g %% it may: looking less often does not help against what it takes to begin, to follow many threads and to read symbols",
+			100*s.Overhead, 100*s.MaxOverhead))
 	}
 	if s.Cut > 0 {
 		all = append(all, fmt.Sprintf("%s of %s: the outermost frame was not reached", plural(int(s.Cut), "stack was cut", "stacks were cut"), thousands(s.Stops+s.Peeks)))

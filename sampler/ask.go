@@ -112,7 +112,7 @@ func (k *ticker) giveBack(a *toAsk) {
 // forgo does without a stop in this round. A sleeper keeps the stack that it has.
 func (k *ticker) forgo(a *toAsk) {
 	if !a.sleeps {
-		k.lose(a.t)
+		k.unread(a.t)
 	}
 }
 

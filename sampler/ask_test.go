@@ -153,28 +153,31 @@ func TestCPUTimeGoesToWhatRan(t *testing.T) {
 	}
 }
 
-// TestQueued: who has had no CPU for longer than the round lasts did not lose it to us.
-func TestQueued(t *testing.T) {
+// TestStateOfStopped: who has had no CPU for longer than the round lasts did not lose it to us, and who waited for a
+// shorter time slept.
+func TestStateOfStopped(t *testing.T) {
 	const us = time.Microsecond
 	for _, tt := range []struct {
 		name                                  string
 		waited, since, pause, held, unnoticed time.Duration
 		again                                 uint64 // times it was put on a CPU
-		want                                  bool
+		want                                  state
 	}{
-		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, 0, 0, false},
-		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, false},
-		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, false},
-		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, false},
-		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, true},
-		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, true},
-		{"it was asked last of many", 400 * us, 350 * us, 20 * us, 5 * us, 0, 1, false},
-		{"it had waited, and was asked last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, true},
+		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, 0, 0, onCPU},
+		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU},
+		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU},
+		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU},
+		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, waiting},
+		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, waiting},
+		{"it was asked last of many", 400 * us, 350 * us, 20 * us, 5 * us, 0, 1, onCPU},
+		{"it had waited, and was asked last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting},
+		{"it slept, and our stop woke it", 3 * us, 60 * us, 25 * us, 5 * us, 0, 1, slept},
+		{"it slept a moment before it was asked", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept},
 	} {
 		s := stop{before: tracer.Counters{Waited: time.Second, Switches: 7}, since: tt.since}
 		c := &tracer.Copy{Pause: tt.pause, Stood: tt.held, Unnoticed: tt.unnoticed,
 			Standing: tracer.Counters{Waited: time.Second + tt.waited, Switches: 7 + tt.again}}
-		if got := s.queued(c); got != tt.want {
+		if got := s.state(c); got != tt.want {
 			t.Errorf("%s: got %v", tt.name, got)
 		}
 	}

@@ -5,6 +5,8 @@ import "time"
 const (
 	// budgetWindow is over how long the cost is measured.
 	budgetWindow = time.Second
+	// firstWindow is for how long nothing is lowered: the beginning comes once.
+	firstWindow = budgetWindow / 4
 	// maxHalvings bounds how far the rate goes down: to a 64th.
 	maxHalvings = 6
 	// calmWindows must pass, with room for twice the cost, before the rate goes up again.
@@ -43,7 +45,7 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 	if b.limit <= 0 || b.wanted == 0 {
 		return b.wanted, nil
 	}
-	if now-b.at < budgetWindow {
+	if window := b.window(); now-b.at < window {
 		return b.rate(), nil
 	}
 	cpu := float64(s.cpu-b.cpu) / float64(now-b.at)
@@ -71,6 +73,14 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 		b.calm = 0
 	}
 	return b.rate(), nil
+}
+
+// window is how long the one is that goes on. The first is short, so that what comes once is soon over.
+func (b *budget) window() time.Duration {
+	if b.begun {
+		return budgetWindow
+	}
+	return firstWindow
 }
 
 func (b *budget) rate() float64 { return b.wanted / float64(int(1)<<b.halvings) }

@@ -48,13 +48,12 @@ type look struct {
 	stands  time.Duration // what the first look at a thread that was just born stands for
 	rests   int64         // rounds in which it slept, and that is not recorded
 	kind    lookKind
-	copied  *tracer.Copy // for stopped, peeked, again
-	// preempted says of a stopped thread that it waited for a CPU.
-	preempted bool
-	call      snapshot.Syscall // for peeked and again
-	mark      func()           // for marked: is called once all before it is counted
-	name      profile.Task     // for named
-	target    target           // for closed, if the process is followed no longer: to be closed
+	copied  *tracer.Copy     // for stopped, peeked, again
+	state   state            // of a stopped thread
+	call    snapshot.Syscall // for peeked and again
+	mark    func()           // for marked: is called once all before it is counted
+	name    profile.Task     // for named
+	target  target           // for closed, if the process is followed no longer: to be closed
 }
 
 type lookKind uint8
@@ -201,7 +200,7 @@ func (c *counter) restack(t *track, l *look) {
 		if c.walked.Late { // of others the stack stays as it is
 			c.out.late.Add(1)
 		}
-		t.running, t.onCPU = !l.copied.Blocked, !l.preempted
+		t.running, t.onCPU = !l.copied.Blocked && l.state != slept, l.state == onCPU
 		t.stack = c.stackOf(t)
 		if l.stands > 0 {
 			t.claim.stack, t.claim.stands = t.stack, l.stands

@@ -59,9 +59,10 @@ type Stats struct {
 	Inferred uint64
 	// Lost counts looks that gave nothing: a thread that did not stop in time, or a copy that
 	// could not be walked in time. Their time counts for the thread's next sample.
-	Lost uint64
-	Cut  uint64 // walked stacks whose outermost frame was not reached
-	Late uint64 // walked stacks that were read in part after the stop
+	Lost   uint64
+	Behind uint64 // of Lost: there was no room for a copy
+	Cut    uint64 // walked stacks whose outermost frame was not reached
+	Late   uint64 // walked stacks that were read in part after the stop
 	// Unseen is the CPU time of threads and processes that ended between two looks, within that of
 	// the profile: a look at one of them stands for others so far as chance allows to say, the rest is a frame of its own.
 	Unseen    time.Duration
@@ -72,7 +73,8 @@ type Stats struct {
 	// stops at most, within a tenth; PauseMax is the longest.
 	PauseP50, PauseP90, PauseP99, PauseMax time.Duration
 	Stood                                  float64 // share of the time in which threads ran that they stood still for a look
-	Overhead                               float64 // CPU time of this program over Elapsed, one CPU is 1
+	Overhead                               float64 // CPU time of this program over Elapsed, one CPU is 1; after the last Take with the naming
+	MaxOverhead                            float64 // what it may be, 0: anything
 	Rate, Wanted                           float64 // rounds a second: made, asked for
 	BackedOff                              uint64  // how often the rate was lowered
 	Notes                                  []string

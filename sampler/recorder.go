@@ -55,7 +55,7 @@ type Recorder struct {
 	closed  bool
 	begun   time.Duration
 	stats   Stats
-	cpu     time.Duration // own, when Run began
+	cpu     time.Duration // own, when the Recorder was made: what it takes to begin counts
 	extra   notes         // of others than the ticker
 }
 
@@ -69,6 +69,7 @@ func newRecorder(opt Options, sys system) *Recorder {
 	}
 	r := &Recorder{opt: opt, sys: sys, looks: newBatches(), counted: make(chan struct{}),
 		asked: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
+	r.cpu = sys.OwnCPU()
 	r.ticker = newTicker(sys, &r.opt, r.looks, free)
 	r.counter = newCounter(&r.opt, sys.Now, free)
 	r.naming = newNamer(&r.opt)
@@ -160,7 +161,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	begin := r.sys.Now()
 	k.begin(begin)
 	r.mu.Lock()
-	r.begun, r.cpu = begin, r.sys.OwnCPU()
+	r.begun = begin
 	r.mu.Unlock()
 	if len(k.processes) == 0 {
 		return ErrNothing
@@ -274,8 +275,8 @@ func (r *Recorder) publish() {
 	k := r.ticker
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
-		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
-		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, Wanted: r.opt.Rate, Notes: k.notes.all()}
+		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
+		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate, Notes: k.notes.all()}
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
 	}

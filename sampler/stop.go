@@ -26,7 +26,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	}
 	c := k.buffer(0)
 	if c == nil {
-		k.lose(t)
+		k.unread(t)
 		return
 	}
 	before, since := t.base, k.sys.Now()-k.now
@@ -82,19 +82,31 @@ type stop struct {
 	time   time.Duration // how long ago that was
 }
 
-// idle tells whether the thread had no CPU when the round began, or would have had none without us.
-func (s *stop) idle(c *tracer.Copy) bool {
-	return s.queued(c) || c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8
-}
+// state is what a thread that was stopped did when it was asked.
+type state uint8
 
-// queued tells whether the thread waited for a CPU when the round began. One that was not put on a CPU
-// anew before it stood was on one. If it has waited for a shorter time than it took until it stood, it is we who
-// took the CPU, from a thread that ran.
-func (s *stop) queued(c *tracer.Copy) bool {
-	if c.Standing.Switches == s.before.Switches {
-		return false
+const (
+	onCPU   state = iota
+	waiting       // it waited for a CPU
+	slept         // it slept, and what woke it came with the stop
+)
+
+// state tells what the thread did. One that was not put on a CPU anew before it stood was on one. Else, if it
+// has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for longer,
+// it had none; if for a shorter time, it slept when it was asked, as nobody else takes a CPU so soon.
+func (s *stop) state(c *tracer.Copy) state {
+	waited, since := c.Standing.Waited-s.before.Waited, s.since+c.Pause-c.Stood-c.Unnoticed
+	switch {
+	case c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8:
+		return waiting // without us it would have slept for a moment more
+	case c.Standing.Coarse || c.Standing.Switches == s.before.Switches:
+		return onCPU
+	case waited > since+wakeTime:
+		return waiting
+	case waited < since-wakeTime:
+		return slept
 	}
-	return c.Standing.Waited-s.before.Waited > s.since+c.Pause-c.Stood-c.Unnoticed+wakeTime
+	return onCPU
 }
 
 // standing takes a stop into account that gave c and stands for so many samples until upto.
@@ -103,7 +115,7 @@ func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto
 	// that it stood because of us.
 	waited := c.Standing.Waited - s.before.Waited
 	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
-	l := look{kind: stopped, copied: c, preempted: s.idle(c)}
+	l := look{kind: stopped, copied: c, state: s.state(c)}
 	t.asleep = c.Blocked
 	if c.Blocked {
 		t.took(c.Counters)
@@ -113,7 +125,7 @@ func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto
 			t.took(c.Standing)
 		}
 		k.ran += upto - t.upto
-		if t.born && !l.preempted {
+		if t.born && l.state == onCPU {
 			l.stands = upto - t.upto
 		}
 	}

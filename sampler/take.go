@@ -56,6 +56,11 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 		r.extra.add("names", "names are missing: %v", err)
 		r.mu.Unlock()
 	}
+	r.mu.Lock()
+	if r.over && r.stats.Elapsed > 0 {
+		r.stats.Overhead = float64(r.sys.OwnCPU()-r.cpu) / float64(r.stats.Elapsed)
+	}
+	r.mu.Unlock()
 	r.naming.taken = to
 	p.Start = time.Now().Add(from - r.sys.Now())
 	p.Duration = to - from

@@ -10,12 +10,16 @@ import (
 )
 
 const (
-	// patience is after how many looks without a change a thread counts as a long sleeper.
-	patience = 100
+	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
+	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
+	patience, leastPatience = 100, 2
 	// easyPolls is how many long sleepers are looked at in a round, if they are not so many that
 	// it would leave one alone for more than maxEvery rounds.
 	easyPolls = 256
-	maxEvery  = 16
+	maxEvery  = 128
+	// maxFirst is how many threads are looked at for the first time in a round: of the others the first look
+	// comes later, and stands for the time until then.
+	maxFirst = 256
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -57,6 +61,8 @@ type ticker struct {
 	stops   int           // sleepers that may be stopped in this round
 	long    int           // sleepers met that have slept long
 	every   int           // they are looked at in one of so many rounds
+	first   int           // threads that may be looked at for the first time in this round
+	patient int           // after how many looks that begins
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
 	waited  bool          // this round waited for the counter
@@ -71,8 +77,8 @@ type ticker struct {
 
 // tally is the ticker's part of Stats.
 type tally struct {
-	ticks, late, samples, reused, stops, peeks, lost, lowered uint64
-	unseen                                                    time.Duration
+	ticks, late, samples, reused, stops, peeks, lost, behind, lowered uint64
+	unseen                                                            time.Duration
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
@@ -102,7 +108,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.discover(now)
 	k.clocks()
-	k.long = 0
+	k.long, k.patient, k.first = 0, k.patience(), maxFirst
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
@@ -150,7 +156,7 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 		if t.watch == nil {
 			continue
 		}
-		if t.still >= patience {
+		if t.still >= k.patient {
 			k.long++
 		}
 		k.lookAt(p, t, upto)
@@ -181,9 +187,15 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 		k.waits(t, upto)
 		return
 	}
-	if t.asleep && t.still >= patience && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
+	if t.asleep && t.still >= k.patient && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
 		t.skipped++
 		return
+	}
+	if !t.known && !t.asleep {
+		if k.first == 0 {
+			return
+		}
+		k.first--
 	}
 	if t.asleep {
 		now, err := t.watch.Counters()
@@ -295,7 +307,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 	}
 	c := k.buffer(reserved)
 	if c == nil {
-		k.lose(t)
+		k.unread(t)
 		return
 	}
 	err := t.watch.Peek(c, p.program.table.Load())
@@ -356,6 +368,12 @@ func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
 	t.upto = upto
 }
 
+// unread leaves the time of a thread to its next sample, for want of a Copy: what was copied before is not walked yet.
+func (k *ticker) unread(t *thread) {
+	k.counted.behind++
+	k.lose(t)
+}
+
 // lose leaves a thread's time to its next sample.
 func (k *ticker) lose(t *thread) {
 	k.counted.lost++
@@ -379,9 +397,13 @@ func (k *ticker) begin(now time.Duration) {
 // settle closes the accounts of all threads at the end of the recording: the last sample of
 // each stands for the time until then, no more and no less.
 func (k *ticker) settle(end time.Duration) {
+	never := 0
 	for _, p := range k.processes {
 		k.readToll(p) // before its threads
 		for _, t := range p.threads {
+			if !t.known && !t.asleep {
+				never++
+			}
 			if t.watch != nil { // else it has ended
 				k.reread(t)
 				k.flushUntil(t, end)
@@ -389,10 +411,25 @@ func (k *ticker) settle(end time.Duration) {
 		}
 		k.tellUnseen(p, p.toll.now())
 	}
+	if never > maxFirst {
+		k.notes.add("never", "%d threads were not looked at even once: the recording was too short for so many", never)
+	}
+}
+
+// patience is after how many looks without a change a thread counts as a long sleeper now.
+func (k *ticker) patience() int {
+	threads := 1
+	for _, p := range k.processes {
+		threads += len(p.threads)
+	}
+	return max(leastPatience, min(patience, patience*easyPolls/threads))
 }
 
 // reread finds what a thread took since the last look.
 func (k *ticker) reread(t *thread) {
+	if k.every > 1 && t.still >= k.patient { // one of very many that sleep
+		return
+	}
 	now, err := t.watch.Counters()
 	if err == nil && !(t.own && t.base.Unmoved(now)) {
 		t.took(now)

@@ -281,6 +281,7 @@ var parts = []part{
 	{"node", (*bench).node},
 	{"dwarf", (*bench).dwarf},
 	{"shares", (*bench).shares},
+	{"busy", (*bench).busy},
 	{"slow", func(b *bench) error {
 		if err := b.slowdown("99"); err != nil {
 			return err
