@@ -52,6 +52,7 @@ type Looker struct {
 	dirty  bool      // something may still be traced: the OS thread must end
 
 	asked   []asked // to be collected
+	urgency urgency
 	reaper  reaper
 	windows windows
 	note    [noteBytes]byte
@@ -92,7 +93,7 @@ func (l *Looker) Do(f func()) error {
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		if err := l.thread.do(wakeSoon); err != nil {
+		if err := l.thread.do(func() { wakeSoon(); l.urgency.prepare() }); err != nil {
 			return err
 		}
 	}
@@ -121,6 +122,7 @@ func (l *Looker) GiveUp() {
 	for len(l.asked) > 0 {
 		l.remove(len(l.asked) - 1)
 	}
+	l.urgency.end()
 }
 
 // seize attaches to a thread, also while others are held that an exec may wait for.
