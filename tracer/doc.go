@@ -6,6 +6,7 @@
 // PTRACE_SEIZE, PTRACE_INTERRUPT, waitid, PTRACE_GETREGSET, a copy of the used part of
 // each stack and of what each [Wanter] asks for, PTRACE_DETACH. Memory that was not
 // copied, mapped files and descriptors are read afterwards, while the process runs.
+// [Process.Batches] does so for processes whose stacks are more than is to be held at once.
 //
 // A [Looker] looks at single threads again and again, for a sampler: [Looker.Stop] makes the
 // same stop of one thread without reading mappings or lists, and [Watch] keeps the files open
@@ -19,7 +20,8 @@
 // It guarantees that a thread stopped by job control stays stopped, that a signal which
 // arrives meanwhile is delivered once, also if this process is killed, and that no wait is
 // without a bound. A thread that cannot be stopped is given up by the end of the OS thread
-// that traces it; what /proc tells of it is reported instead of registers.
+// that traces it; what /proc tells of it is reported instead of registers. A panic on one of
+// its threads becomes a [FaultError]: it costs what was under way, and everything is let go.
 //
 // All ptrace requests are made by one OS thread that is never the main one, because the
 // end of the main thread does not detach. That thread is placed by itself; a program

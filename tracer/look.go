@@ -53,6 +53,7 @@ type Looker struct {
 
 	asked   []asked // to be collected
 	delay   delay
+	urgency urgency
 	reaper  reaper
 	windows windows
 	note    [noteBytes]byte
@@ -93,7 +94,7 @@ func (l *Looker) Do(f func()) error {
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		if err := errors.Join(l.thread.do(wakeSoon), l.thread.do(l.delay.open)); err != nil {
+		if err := l.thread.do(func() { wakeSoon(); l.urgency.prepare(); l.delay.open() }); err != nil {
 			return err
 		}
 	}
@@ -122,6 +123,7 @@ func (l *Looker) GiveUp() {
 	for len(l.asked) > 0 {
 		l.remove(len(l.asked) - 1)
 	}
+	l.urgency.end()
 }
 
 // seize attaches to a thread, also while others are held that an exec may wait for.

@@ -33,8 +33,10 @@ const askedGrace = 4 * time.Millisecond
 // it. It fails as Stop does; then there is nothing to collect.
 func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
 	spins := l.inside && len(l.asked) == 0 && l.elsewhere(w)
+	l.urgency.begin()
 	a, err := l.ask(w, c, table)
 	if err != nil {
+		l.calm()
 		return err
 	}
 	a.spins = spins
@@ -54,6 +56,7 @@ func (l *Looker) Collect(d time.Duration) (*Copy, error) {
 	if len(l.asked) == 0 {
 		return nil, nil
 	}
+	defer l.calm()
 	if d > 0 {
 		l.reaper.rest()
 	}
@@ -77,6 +80,13 @@ func (l *Looker) Collect(d time.Duration) (*Copy, error) {
 		if now >= until {
 			return nil, nil
 		}
+	}
+}
+
+// calm ends the urgency once nobody can stand because of us.
+func (l *Looker) calm() {
+	if len(l.asked) == 0 {
+		l.urgency.end()
 	}
 }
 

@@ -96,9 +96,11 @@ func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	}
 	c := make(chan result, 1)
 	go func() {
-		own := make([]byte, len(b)) // b is the caller's again after the bound
-		n, err := m.read(own, addr)
-		c <- result{own, n, err}
+		r := result{b: make([]byte, len(b))} // b is the caller's again after the bound
+		if fault := guard(func() { r.n, r.err = m.read(r.b, addr) }); fault != nil {
+			r.n, r.err = 0, fault
+		}
+		c <- r
 	}()
 	bound := time.NewTimer(slowRead)
 	defer bound.Stop()

@@ -1,0 +1,58 @@
+//go:build linux
+
+package tracer
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestUrgentWhileAsked has the OS thread come before others only as long as somebody may stand because of it.
+func TestUrgentWhileAsked(t *testing.T) {
+	c := start(t, "threads", 1, 1, 1)
+	p := openTarget(t, c.pid())
+	l := openLooker(t, LookOptions{})
+	w := openWatch(t, p, spinner(t, c.pid()))
+	table := mapsOf(t, p)
+	var got Copy
+	policy := func() uint32 {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attr.Policy
+	}
+	refused := false
+	ask := func(f func()) {
+		l.Do(func() {
+			if at := policy(); at != unix.SCHED_NORMAL {
+				t.Errorf("with nobody asked: policy %d", at)
+			}
+			if err := l.Ask(w, &got, table); err != nil {
+				t.Fatal(err)
+			}
+			refused = l.urgency.refused
+			if at := policy(); !refused && at != unix.SCHED_FIFO {
+				t.Errorf("with one asked: policy %d", at)
+			}
+			f()
+			if at := policy(); at != unix.SCHED_NORMAL {
+				t.Errorf("afterwards: policy %d", at)
+			}
+		})
+	}
+	for range 5 {
+		ask(func() {
+			if c, err := l.Collect(20 * time.Second); c == nil || err != nil {
+				t.Fatalf("it does not stop: %v", err)
+			}
+		})
+	}
+	ask(l.GiveUp)
+	checkFree(t, c.pid())
+	if refused {
+		t.Skip("real-time scheduling is refused here")
+	}
+}
