@@ -70,10 +70,12 @@ func refusal(f *doctor.Facts, at doctor.Place) string {
 func factsOf(e *tracer.PermissionError) *doctor.Facts {
 	f := &doctor.Facts{PID: e.PID, Comm: e.Comm, Exists: !e.HidePID, Hidden: e.HidePID, Refused: true,
 		OwnUID: e.OwnUID, TargetUID: e.TargetUID, IDsDiffer: e.UIDsDiffer, Caps: e.OwnCaps, MoreCaps: e.MoreCaps,
-		Dumpable: e.Dumpable, Yama: e.YamaScope, UserNS: e.SameUserNS, Seccomp: e.Seccomp, OwnLSM: e.LSM, HidePID: e.HidePID}
+		Dumpable: e.Dumpable, Yama: e.YamaScope, UserNS: e.SameUserNS, Seccomp: e.Seccomp, OwnLSM: e.LSM, HidePID: e.HidePID,
+		FilesOwner: -1, CallRefused: e.CallRefused}
 	if e.PID > 0 { // what the error has not, as it is now
 		now := doctor.Look("/proc", e.PID)
 		f.InitialUserNS, f.TargetLSM, f.HidePID, f.Release = now.InitialUserNS, now.TargetLSM, now.HidePID, now.Release
+		f.FilesOwner = now.FilesOwner
 		if f.UserNS == nil {
 			f.UserNS = now.UserNS
 		}
