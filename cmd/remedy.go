@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,6 +23,7 @@ func remedy(err error) string {
 		old        *tracer.KernelError
 		word       *tracer.WordSizeError
 		unnamed    *unnamedError
+		limit      *limitError
 	)
 	switch {
 	case errors.As(err, &permission):
@@ -41,6 +43,10 @@ func remedy(err error) string {
 		return "A name is that of the program's file, in full, or the one that ps -e shows."
 	case errors.As(err, &word):
 		return "Use the 64-bit build of fpstack."
+	case errors.As(err, &limit):
+		return limit.remedy
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return filesRemedy(err)
 	case errors.Is(err, tracer.ErrSelf):
 		return "Run a second fpstack to look at this one."
 	case errors.Is(err, tracer.ErrCoreDump):

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 
 	"github.com/spf13/cobra"
@@ -41,12 +42,22 @@ type app struct {
 	stdout, stderr io.Writer
 	files          outfile.Files
 	progress       *progress // nil if none is shown
+	oom            oomScore
+}
+
+// Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory runs out, and
+// what it starts as it was before.
+func Run(args []string) int {
+	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: yield()}).execute(args)
 }
 
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: steady(stderr)}
+	return (&app{stdout: stdout, stderr: stderr}).execute(args)
+}
+
+func (a *app) execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	// A second signal ends the program as if it had no handler.
@@ -118,6 +129,7 @@ it is changed.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
+	c.PersistentPreRunE = a.checkLimits
 	c.AddCommand(a.dumpCommand(), a.recordCommand(), a.flameCommand(), a.topCommand(), a.checkCommand(), a.symbolizeCommand(), a.doctorCommand(), a.versionCommand(), a.manCommand())
 	return c
 }
