@@ -22,5 +22,5 @@ func init() {
 
 func main() {
 	cmd.Calm(os.Args[1:])
-	os.Exit(cmd.Execute(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cmd.Run(os.Args[1:]))
 }

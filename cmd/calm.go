@@ -22,6 +22,8 @@ const hastyRate = 2000
 
 // Operations of prctl(2). Source: linux/include/uapi/linux/prctl.h.
 const (
+	getDumpable   = 3
+	setDumpable   = 4
 	setTimerSlack = 29
 	getTimerSlack = 30
 )
@@ -43,7 +45,7 @@ var calms = []string{"record", "top"}
 // the one that made it, here from the program before exec.
 // Source: sysmon in runtime/proc.go; PR_SET_TIMERSLACK(2const).
 func Calm(args []string) {
-	if len(args) == 0 || !slices.Contains(calms, args[0]) || hasty(args[1:]) {
+	if len(args) == 0 || !slices.Contains(calms, args[0]) || hasty(args[1:]) || smallLimit() != nil {
 		return
 	}
 	if os.Getenv(begunAnew) != "" { // whatever became of the slack: not again

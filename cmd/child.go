@@ -36,18 +36,18 @@ type child struct {
 	err     error         // as status
 }
 
-// startChild starts argv and returns when its program has taken over. The error is a
-// *startError.
+// startChild starts argv, with the place in the order of the OOM killer that oom says we had, and returns when its program
+// has taken over. The error is a *startError.
 //
 // Files beyond standard error are inherited as they are. Signals that were ignored when
 // fpstack began stay ignored if they are SIGHUP or SIGINT; the others are at their default,
 // because Go's runtime takes those over before any of our code runs.
-func startChild(argv []string) (*child, error) {
-	return startChildWith(argv, []uintptr{0, 1, 2})
+func startChild(argv []string, oom oomScore) (*child, error) {
+	return startChildWith(argv, []uintptr{0, 1, 2}, oom)
 }
 
 // startChildWith is startChild with other files for standard input, output and error.
-func startChildWith(argv []string, files []uintptr) (*child, error) {
+func startChildWith(argv []string, files []uintptr, oom oomScore) (*child, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell too runs what PATH finds in "."
 		return nil, newStartError(argv[0], err)
@@ -55,12 +55,13 @@ func startChildWith(argv []string, files []uintptr) (*child, error) {
 	pidfd := -1
 	attr := &syscall.ProcAttr{Env: environment(), Files: files, Sys: &syscall.SysProcAttr{PidFD: &pidfd}}
 	var pid int
-	withUsualTimers(func() {
+	start := func() {
 		pid, _, err = syscall.StartProcess(path, argv, attr)
 		if errors.Is(err, syscall.ENOEXEC) { // as execvp(3): a script without #!
 			pid, _, err = syscall.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), attr)
 		}
-	})
+	}
+	oom.usual(func() { withUsualTimers(start) })
 	if err != nil {
 		return nil, newStartError(argv[0], err)
 	}

@@ -40,7 +40,7 @@ func TestChildStatus(t *testing.T) {
 		{"empty name", []string{""}, 127, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := startChild(tt.argv)
+			c, err := startChild(tt.argv, oomScore{})
 			var start *startError
 			if errors.As(err, &start) || tt.start != 0 {
 				if start == nil || start.status != tt.start {

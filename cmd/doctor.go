@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,6 +107,8 @@ func examine(pid int) *report.Examination {
 	if err := tracer.Try(pid); err != nil {
 		e.Tried = err.Error()
 		facts.Refused = true
+		var permission *tracer.PermissionError
+		facts.CallRefused = errors.As(err, &permission) && permission.CallRefused
 	}
 	e.Gates = doctor.Judge(facts, e.Place)
 	return e

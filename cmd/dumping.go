@@ -95,7 +95,11 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 	if snap == nil {
 		return nil, err
 	}
-	snap.FDs = p.DescribeFDs(resolve.Descriptors(snap))
+	wanted := resolve.Descriptors(snap)
+	snap.FDs = p.DescribeFDs(wanted)
+	if len(wanted) > 0 && len(snap.FDs) == 0 && p.FilesDenied() {
+		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH, or its user")
+	}
 	if d.o.debuginfod {
 		d.progress = newProgress(d.stderr)
 		defer d.progress.clear()

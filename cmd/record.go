@@ -172,7 +172,7 @@ func (r *recording) run(ctx context.Context) error {
 // begin starts the command, or finds the processes.
 func (r *recording) begin() error {
 	if r.command != nil {
-		c, err := startChild(r.command)
+		c, err := startChild(r.command, r.oom)
 		if err != nil {
 			return err
 		}

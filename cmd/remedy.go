@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,6 +23,7 @@ func remedy(err error) string {
 		old        *tracer.KernelError
 		word       *tracer.WordSizeError
 		unnamed    *unnamedError
+		limit      *limitError
 	)
 	switch {
 	case errors.As(err, &permission):
@@ -41,6 +43,10 @@ func remedy(err error) string {
 		return "A name is that of the program's file, in full, or the one that ps -e shows."
 	case errors.As(err, &word):
 		return "Use the 64-bit build of fpstack."
+	case errors.As(err, &limit):
+		return limit.remedy
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return filesRemedy(err)
 	case errors.Is(err, tracer.ErrSelf):
 		return "Run a second fpstack to look at this one."
 	case errors.Is(err, tracer.ErrCoreDump):
@@ -70,10 +76,12 @@ func refusal(f *doctor.Facts, at doctor.Place) string {
 func factsOf(e *tracer.PermissionError) *doctor.Facts {
 	f := &doctor.Facts{PID: e.PID, Comm: e.Comm, Exists: !e.HidePID, Hidden: e.HidePID, Refused: true,
 		OwnUID: e.OwnUID, TargetUID: e.TargetUID, IDsDiffer: e.UIDsDiffer, Caps: e.OwnCaps, MoreCaps: e.MoreCaps,
-		Dumpable: e.Dumpable, Yama: e.YamaScope, UserNS: e.SameUserNS, Seccomp: e.Seccomp, OwnLSM: e.LSM, HidePID: e.HidePID}
+		Dumpable: e.Dumpable, Yama: e.YamaScope, UserNS: e.SameUserNS, Seccomp: e.Seccomp, OwnLSM: e.LSM, HidePID: e.HidePID,
+		FilesOwner: -1, CallRefused: e.CallRefused}
 	if e.PID > 0 { // what the error has not, as it is now
 		now := doctor.Look("/proc", e.PID)
 		f.InitialUserNS, f.TargetLSM, f.HidePID, f.Release = now.InitialUserNS, now.TargetLSM, now.HidePID, now.Release
+		f.FilesOwner = now.FilesOwner
 		if f.UserNS == nil {
 			f.UserNS = now.UserNS
 		}

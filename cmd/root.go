@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -41,12 +42,23 @@ type app struct {
 	files          outfile.Files
 	progress       *progress // nil if none is shown
 	unheed         func()    // ends what endable began
+	oom            oomScore
+}
+
+// Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory runs out, and
+// what it starts as it was before.
+func Run(args []string) int {
+	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: yield()}).execute(args)
 }
 
 // Execute runs the command line args and returns the exit status. Results go to stdout,
 // complaints to stderr.
 func Execute(args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: steady(stderr), unheed: func() {}}
+	return (&app{stdout: stdout, stderr: stderr}).execute(args)
+}
+
+func (a *app) execute(args []string) int {
+	a.unheed = func() {}
 	defer func() { a.unheed() }()
 	root := a.root()
 	a.addCommands(root, args)
@@ -116,6 +128,7 @@ it is changed.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
+	c.PersistentPreRunE = a.checkLimits
 	return c
 }
 

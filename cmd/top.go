@@ -98,7 +98,7 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	defer r.Close()
 	pids := o.pids
 	if len(command) > 0 {
-		child, err := startTopped(command, live)
+		child, err := startTopped(command, live, a.oom)
 		if err != nil {
 			a.complain(err)
 			return statusError(startStatus(err))

@@ -43,10 +43,10 @@ func (o *topOptions) stem() string {
 
 // startTopped starts the command that top is to watch. Beside a live table it gets
 // /dev/null for what would be the terminal: two programs cannot use that at once.
-func startTopped(argv []string, live bool) (*child, error) {
+func startTopped(argv []string, live bool, oom oomScore) (*child, error) {
 	files := []uintptr{0, 1, 2}
 	if !live {
-		return startChildWith(argv, files)
+		return startChildWith(argv, files, oom)
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -58,7 +58,7 @@ func startTopped(argv []string, live bool) (*child, error) {
 			files[i] = null.Fd()
 		}
 	}
-	return startChildWith(argv, files)
+	return startChildWith(argv, files, oom)
 }
 
 // startStatus is the exit status for a command that could not be started.

@@ -52,6 +52,8 @@ type Facts struct {
 	IDsDiffer         bool
 	Caps              uint64 // our effective capabilities
 	MoreCaps          bool   // the process is permitted capabilities that we have not
+	FilesOwner        int    // of its files in /proc, -1 unknown
+	CallRefused       bool   // process_vm_readv was refused to us, and ptrace is not
 	Dumpable          *bool
 	Yama              int   // kernel.yama.ptrace_scope, -1 where there is no Yama
 	Descendant        *bool // the process descends from us
@@ -68,11 +70,18 @@ type Facts struct {
 	Refused           bool   // the kernel refused us: not every gate is open
 }
 
-// capSysPtrace is CAP_SYS_PTRACE of capabilities(7).
-const capSysPtrace = 19
+// Capabilities of capabilities(7).
+const (
+	capDACOverride   = 1
+	capDACReadSearch = 2
+	capSysPtrace     = 19
+)
 
 // capable tells whether CAP_SYS_PTRACE is effective for us in our user namespace.
-func (f *Facts) capable() bool { return f.Caps>>capSysPtrace&1 == 1 }
+func (f *Facts) capable() bool { return f.has(capSysPtrace) }
+
+// has tells whether a capability is effective for us.
+func (f *Facts) has(capability int) bool { return f.Caps>>capability&1 == 1 }
 
 // mayTrace tells whether CAP_SYS_PTRACE is effective for us where the process lives: in our user
 // namespace or in one below it. Where neither is known it is taken to be so.
@@ -93,7 +102,7 @@ func Judge(f *Facts, place Place) []Gate {
 		return gates
 	}
 	return append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(), f.dumpable(place),
-		f.moreCapabilities(place), f.yama(place), f.securityModule(), f.tracer())
+		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(), f.tracer())
 }
 
 // General returns the gates that do not depend on a process: what we may do at all.

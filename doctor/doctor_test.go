@@ -49,6 +49,19 @@ func TestEachGateRefusesByItself(t *testing.T) {
 		"namespace below, seen by root of the machine": {func(f *Facts) {
 			f.UserNS, f.InitialUserNS, f.Caps, f.OwnUID, f.TargetUID, f.IDsDiffer, f.MoreCaps = truth(false), truth(true), sysPtrace, 0, 33, true, true
 		}, "", Open, ""},
+		"an identity map is not the machine's namespace": {func(f *Facts) {
+			f.UserNS, f.InitialUserNS, f.Caps, f.OwnUID, f.TargetUID, f.Refused = nil, truth(false), sysPtrace, 0, 0, true
+		}, "user namespace", Closed, "nsenter"},
+		"files of another user, we have the right": {func(f *Facts) {
+			f.TargetUID, f.FilesOwner, f.IDsDiffer, f.Caps = 33, 33, true, sysPtrace
+		}, "", Open, ""},
+		"and process_vm_readv is refused": {func(f *Facts) {
+			f.TargetUID, f.FilesOwner, f.IDsDiffer, f.Caps, f.Refused, f.CallRefused = 33, 33, true, sysPtrace, true, true
+		}, "files of /proc", Closed, "cap_dac_read_search"},
+		"and it is, but files may be read": {func(f *Facts) {
+			f.TargetUID, f.FilesOwner, f.IDsDiffer, f.Caps, f.CallRefused = 33, 33, true, sysPtrace|1<<2, true
+		}, "", Open, ""},
+		"whose its files are is not known":       {func(f *Facts) { f.FilesOwner = -1 }, "files of /proc", Unknown, ""},
 		"user namespace not known":               {func(f *Facts) { f.UserNS = nil }, "user namespace", Unknown, ""},
 		"more capabilities in a namespace below": {func(f *Facts) { f.UserNS, f.MoreCaps = truth(false), true }, "user namespace", Unknown, "nsenter"},
 		"not dumpable":                           {func(f *Facts) { f.Dumpable = truth(false) }, "dumpable", Closed, "sudo"},
@@ -131,7 +144,7 @@ func TestLookReadsWhatProcSays(t *testing.T) {
 	root := tree(t, map[string]string{
 		"self/status":                  "Name:\tfpstack\nTgid:\t50\nPPid:\t40\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000080000\nSeccomp:\t2\n",
 		"self/attr/current":            "docker-default (enforce)\n",
-		"self/ns/user":                 "->user:[1]",
+		"self/ns/user":                 "->user:[4026531837]",
 		"self/ns/pid":                  "->pid:[1]",
 		"self/mountinfo":               "22 1 0:20 / /proc rw shared:5 - proc proc rw,hidepid=invisible\n",
 		"sys/kernel/osrelease":         "5.10.0-28-amd64\n",
@@ -166,6 +179,12 @@ func TestLookReadsWhatProcSays(t *testing.T) {
 	}
 	if f := Look(root, 62); f.Zombie || f.Kernel || f.UserNS == nil || *f.UserNS || f.InitialUserNS == nil || !*f.InitialUserNS {
 		t.Errorf("a leader that ended before its threads, in a user namespace that may be told by its map alone: %+v", f)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(root, "self/ns/user")), os.Symlink("user:[4026532001]", filepath.Join(root, "self/ns/user"))); err != nil {
+		t.Fatal(err)
+	}
+	if f := Look(root, 62); f.InitialUserNS == nil || *f.InitialUserNS {
+		t.Errorf("another user namespace that maps ids as the machine's does: %+v", f)
 	}
 	if f := Look(root, 1234); f.Exists {
 		t.Errorf("no process: %+v", f)

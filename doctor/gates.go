@@ -106,10 +106,17 @@ func (f *Facts) capability(Place) Gate {
 	return Gate{Name: "capability", State: Absent, Says: "CAP_SYS_PTRACE is not effective: only processes that are ours may be looked at"}
 }
 
+// outsideNamespaces is the remedy where our capabilities do not count.
+const outsideNamespaces = "Run fpstack as root outside of all user namespaces, or inside the one of the process (nsenter -U -t PID)."
+
 // userNamespace judges where our capabilities count.
 func (f *Facts) userNamespace(place Place) Gate {
 	g := Gate{Name: "user namespace", State: Open, Says: "the process is in our user namespace"}
 	switch {
+	case f.UserNS == nil && f.Refused && f.capable() && f.InitialUserNS != nil && !*f.InitialUserNS:
+		// Inside ours, or below, CAP_SYS_PTRACE would have let us look.
+		g.State, g.Says = Closed, "our capabilities count inside our user namespace alone, and the process is not in it"
+		g.Remedy = outsideNamespaces
 	case f.UserNS == nil:
 		g.State, g.Says = Unknown, "whether the process is in our user namespace is not known"
 	case *f.UserNS:
@@ -117,7 +124,7 @@ func (f *Facts) userNamespace(place Place) Gate {
 		g.Says = "the process is in a user namespace below ours, where our capabilities count"
 	default:
 		g.State, g.Says = Unknown, "the process is in another user namespace: only who made it, or has CAP_SYS_PTRACE in one above it, may look"
-		g.Remedy = "Run fpstack as root outside of all user namespaces, or inside the one of the process (nsenter -U -t PID)."
+		g.Remedy = outsideNamespaces
 		if f.Refused {
 			g.State = Closed
 		}
@@ -166,6 +173,26 @@ func (f *Facts) moreCapabilities(place Place) Gate {
 	}
 	return Gate{Name: "capabilities of the process", State: Closed, Says: "the process is permitted capabilities that we have not",
 		Remedy: place.allowPtrace()}
+}
+
+// files judges the files of /proc that its user alone may read. CAP_SYS_PTRACE does not open them; of what they tell only the
+// memory is needed, and process_vm_readv reads that too.
+func (f *Facts) files(place Place) Gate {
+	g := Gate{Name: "files of /proc", State: Open, Says: "its files in /proc may be read"}
+	switch {
+	case f.FilesOwner < 0:
+		g.State, g.Says = Unknown, "whose its files in /proc are is not known"
+	case f.FilesOwner == f.OwnUID, f.has(capDACReadSearch), f.has(capDACOverride):
+	case !f.mayTrace():
+		g.State, g.Says = Absent, "its files in /proc are not ours to read; the gates above refuse already"
+	case f.CallRefused:
+		g.State, g.Remedy = Closed, place.readFiles()
+		g.Says = fmt.Sprintf("its memory in /proc is for uid %d alone, CAP_SYS_PTRACE does not open it, and a filter refuses process_vm_readv to us", f.FilesOwner)
+	default:
+		g.Says = fmt.Sprintf("some of its files in /proc are for uid %d alone, and CAP_SYS_PTRACE does not open them: memory is read by process_vm_readv, "+
+			"open files stay without names (CAP_DAC_READ_SEARCH reads them)", f.FilesOwner)
+	}
+	return g
 }
 
 // yama judges kernel.yama.ptrace_scope.

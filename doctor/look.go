@@ -11,7 +11,7 @@ import (
 // Look reads the facts about process pid from a proc file system, "/proc". It asks for nothing
 // that an unprivileged reader may not; what it may not read stays unknown.
 func Look(root string, pid int) *Facts {
-	f := &Facts{PID: pid, OwnUID: -1, TargetUID: -1, Yama: -1, Seccomp: -1, Tracer: -1}
+	f := &Facts{PID: pid, OwnUID: -1, TargetUID: -1, FilesOwner: -1, Yama: -1, Seccomp: -1, Tracer: -1}
 	p := proc{root: root, dir: filepath.Join(root, strconv.Itoa(pid))}
 	own := p.status(filepath.Join(root, "self"))
 	f.us(p, own)
@@ -33,7 +33,7 @@ func (f *Facts) us(p proc, own map[string]string) {
 	}
 	f.OwnLSM = p.label(filepath.Join(p.root, "self"))
 	f.Release = strings.TrimSpace(p.read(filepath.Join(p.root, "sys/kernel/osrelease"), 256))
-	f.InitialUserNS = initial(p.uidMap(filepath.Join(p.root, "self")))
+	f.InitialUserNS = p.initialUserNS()
 	if s := strings.TrimSpace(p.read(filepath.Join(p.root, "sys/kernel/yama/ptrace_scope"), 64)); s != "" {
 		f.Yama = firstNumber(s, 0)
 	}
@@ -55,6 +55,9 @@ func (f *Facts) them(p proc, own, target map[string]string) {
 	permitted, _ := strconv.ParseUint(target["CapPrm"], 16, 64)
 	f.MoreCaps = permitted&^f.Caps != 0
 	f.Dumpable = p.dumpable(firstNumber(target["Uid"], 1))
+	if owner, ok := ownerOf(filepath.Join(p.dir, "stat")); ok {
+		f.FilesOwner = owner
+	}
 	f.UserNS, f.PIDNS = p.sameUserNS(), p.same("pid")
 	f.TargetLSM = p.label(p.dir)
 	f.Tracer = firstNumber(target["TracerPid"], 0)
@@ -137,13 +140,17 @@ func (p proc) uidMap(dir string) string {
 	return strings.Join(strings.Fields(p.read(filepath.Join(dir, "uid_map"), 64<<10)), " ")
 }
 
-// initial tells by its map whether a user namespace is that of the machine, nil if that was not
-// to be had.
-func initial(uidMap string) *bool {
-	if uidMap == "" {
+// initialUser is what the link of the machine's user namespace reads. Others may map ids as it does, and none has its number.
+// Source: PROC_USER_INIT_INO in linux/include/linux/proc_ns.h.
+const initialUser = "user:[4026531837]"
+
+// initialUserNS tells whether our user namespace is that of the machine, nil if that was not to be had.
+func (p proc) initialUserNS() *bool {
+	ours, err := os.Readlink(filepath.Join(p.root, "self/ns/user"))
+	if err != nil {
 		return nil
 	}
-	yes := uidMap == "0 0 4294967295"
+	yes := ours == initialUser
 	return &yes
 }
 

@@ -64,6 +64,19 @@ func (p Place) allowPtrace() string {
 	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace+ep fpstack."
 }
 
+// readFiles words what gives us CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE.
+func (p Place) readFiles() string {
+	switch p {
+	case Container:
+		return "Start the container with --cap-add SYS_PTRACE --cap-add DAC_READ_SEARCH and run fpstack as root in it, or run it on the host."
+	case Kubernetes:
+		return "securityContext: runAsUser: 0 and capabilities.add: [SYS_PTRACE, DAC_READ_SEARCH], with shareProcessNamespace: true."
+	case Service:
+		return "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH in the unit, or SystemCallFilter= with process_vm_readv."
+	}
+	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace,cap_dac_read_search+ep fpstack."
+}
+
 // becomeRoot words how to look at a process of another user.
 func (p Place) becomeRoot(uid int) string {
 	switch p {

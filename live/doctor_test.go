@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,7 +23,8 @@ type observer struct {
 	// inside runs a whole script instead, with fpstack as $0 and its arguments behind; for an observer
 	// that shares a namespace with the process. The script sets pid.
 	inside string
-	self   bool // a shell asks for its own id, and becomes fpstack
+	self   bool   // a shell asks for its own id, and becomes fpstack
+	env    string // NAME=VALUE, added
 }
 
 // look runs fpstack as the observer.
@@ -36,6 +38,9 @@ func (o observer) look(t *testing.T, args ...string) outcome {
 		line = append([]string{"unshare", "--mount", "--pid", "--fork", "sh", "-c", o.inside, fpstack}, args...)
 	default:
 		line = append(append(append([]string{}, o.run...), fpstack), append(args, "-p", o.pid)...)
+	}
+	if name, value, ok := strings.Cut(o.env, "="); ok {
+		t.Setenv(name, value)
 	}
 	got := execute(t, bound, installed(t, line[0]), line[1:]...)
 	checkEnd(t, got, line)
@@ -155,6 +160,17 @@ func TestGates(t *testing.T) {
 		{"user namespace beside", func(t *testing.T) observer {
 			return observer{run: inUserNamespace, pid: as(t, append(append([]string{}, nobody...), "unshare", "--user")...)}
 		}, "user namespace"},
+		{"user namespace that maps every id to itself", func(t *testing.T) observer {
+			return observer{run: []string{"sh", "-c", inIdentityMap}, pid: as(t)}
+		}, "user namespace"},
+		{"CAP_SYS_PTRACE alone, a process of root", func(t *testing.T) observer { return capable(t, as(t)) }, ""},
+		{"CAP_SYS_PTRACE alone, another user's process", func(t *testing.T) observer {
+			return capable(t, as(t, "setpriv", "--reuid", "3", "--regid", "3", "--clear-groups"))
+		}, ""},
+		{"CAP_SYS_PTRACE alone, not dumpable", func(t *testing.T) observer { return capable(t, undumpable(t)) }, ""},
+		{"CAP_SYS_PTRACE alone, a container of mount and pid namespaces and a root of its own", func(t *testing.T) observer {
+			return capable(t, as(t, "unshare", "--mount", "--pid", "--fork", "--mount-proc", "chroot", "/"))
+		}, ""},
 		{"pid namespace below", func(t *testing.T) observer { return observer{pid: as(t, "unshare", "--pid", "--fork")} }, ""},
 		{"thread of the kernel", func(t *testing.T) observer { return observer{pid: kernelThread(t)} }, "process"},
 		{"zombie", func(t *testing.T) observer { return observer{pid: startZombie(t)} }, "process"},
@@ -166,6 +182,24 @@ func TestGates(t *testing.T) {
 			checkGates(t, tt.who(t), tt.gate)
 		})
 	}
+}
+
+// inIdentityMap runs what follows as root of a user namespace that maps ids as the machine's does.
+const inIdentityMap = `unshare --user sleep 600 & u=$!
+while [ "$(readlink /proc/$u/ns/user)" = "$(readlink /proc/self/ns/user)" ]; do :; done
+echo "0 0 4294967295" >/proc/$u/uid_map && echo "0 0 4294967295" >/proc/$u/gid_map || exit 99
+nsenter --user -t $u "$0" "$@"; s=$?; kill $u; exit $s`
+
+// capable is nobody, with a copy of fpstack that a file capability gives CAP_SYS_PTRACE alone.
+func capable(t *testing.T, pid string) observer {
+	t.Helper()
+	path := filepath.Join(room(t), "fpstack")
+	copyFile(t, fpstack, path)
+	if out, err := exec.Command(installed(t, "setcap"), "cap_sys_ptrace+ep", path).CombinedOutput(); err != nil {
+		t.Skipf("no file capabilities here: %v, %s", err, out)
+	}
+	// What the table runs as fpstack is $0 of this shell.
+	return observer{run: append(append([]string{}, nobody...), "sh", "-c", `exec "$FPSTACK_CAPABLE" "$@"`), pid: pid, env: "FPSTACK_CAPABLE=" + path}
 }
 
 // filtered is root under a filter that refuses ptrace.
@@ -273,4 +307,50 @@ func TestRemediesFitThePlace(t *testing.T) {
 		checkEnd(t, o, line)
 		checkRefusal(t, o, "permission denied", tt.want)
 	}
+}
+
+// TestCapabilityAlone: with CAP_SYS_PTRACE and no other right, stacks, system calls, names and a recording of another user's process
+// are what root gets. What is missing is told.
+func TestCapabilityAlone(t *testing.T) {
+	asRoot(t)
+	for _, user := range []string{"0", "3"} {
+		line := []string{"--reuid", user, "--regid", user, "--clear-groups", program(t, "duty"), "100", "2", "cpu", "70", "30"}
+		p := launch(t, exec.Command(installed(t, "setpriv"), line...)).ready(t)
+		who := capable(t, strconv.Itoa(p.pid))
+		o := who.look(t, "--no-group")
+		root := show(t, "--no-group", "-p", who.pid)
+		if o.status != 0 || strings.Count(o.stdout, "\nthread ") != strings.Count(root.stdout, "\nthread ") || !strings.Contains(o.stdout, "work_") {
+			t.Errorf("of user %s: status %d, %s\n%s\nroot gets\n%s", user, o.status, o.stderr, o.stdout, root.stdout)
+		}
+		waits := regexp.MustCompile(`(?m)^thread .* S  (futex\(.*)$`)
+		if got, want := waits.FindStringSubmatch(o.stdout), waits.FindStringSubmatch(root.stdout); got == nil || want == nil || got[1] != want[1] {
+			t.Errorf("of user %s: the call that its main thread waits in is %q, root gets %q", user, got, want)
+		}
+		rec := who.look(t, "record", "-d", "1s", "-f", "folded", "-q")
+		if self := foldedSelf(t, rec.stdout); rec.status != 0 || self["futex"] == 0 || !strings.Contains(rec.stdout, "run;work_") {
+			t.Errorf("of user %s: record: status %d, %s\n%s", user, rec.status, rec.stderr, rec.stdout)
+		}
+		told := who.look(t, "doctor")
+		if !strings.Contains(told.stdout, "process_vm_readv") || !strings.Contains(told.stdout, "CAP_DAC_READ_SEARCH") {
+			t.Errorf("doctor does not tell how it looks: %s", told.stdout)
+		}
+		checkFree(t, p.pid)
+	}
+	cmd := exec.Command(installed(t, "cat"))
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	cat := launch(t, cmd)
+	await(t, "cat waits for input", func() bool { return stateOf(cat.pid) == 'S' && callOf(cat.pid) == "0" })
+	o := capable(t, strconv.Itoa(cat.pid)).look(t)
+	if o.status != 1 || !strings.Contains(o.stdout, "read(0, ") || !strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
+		t.Errorf("a file that has no name: status %d, %s\n%s", o.status, o.stderr, o.stdout)
+	}
+}
+
+// callOf gives the number of the system call that a thread stands in, as text.
+func callOf(tid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+	number, _, _ := strings.Cut(string(b), " ")
+	return number
 }

@@ -30,6 +30,7 @@ type PermissionError struct {
 	Seccomp           int    // mode of ourselves, 2 is a filter; -1 unknown
 	LSM               string // our security label, "" if unknown
 	HidePID           bool   // the process lives but /proc does not show it
+	CallRefused       bool   // ptrace is not refused as such, and process_vm_readv(2) is, as is the memory's file
 }
 
 func (e *PermissionError) Error() string {

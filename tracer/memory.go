@@ -14,13 +14,17 @@ import (
 // memory reads the address space of one program. It goes on to name that address space
 // when the process begins another program, and then reads nothing.
 type memory struct {
-	fd  int // /proc/TID/mem, or -1 where there is none
-	tid int // for process_vm_readv
+	fd   int         // /proc/TID/mem, or -1 where it cannot be had
+	tid  int         // for process_vm_readv
+	call *callMemory // where fd is -1
 }
 
 func (m *memory) close() {
 	if m.fd >= 0 {
 		unix.Close(m.fd)
+	}
+	if m.call != nil {
+		m.call.close()
 	}
 }
 
@@ -29,7 +33,7 @@ func (m *memory) close() {
 // Source: mem_rw in linux/fs/proc/base.c returns 0 once nobody uses the address space.
 func (m *memory) replaced(addr mem.Addr) bool {
 	if m.fd < 0 {
-		return false
+		return m.call.replaced()
 	}
 	var b [1]byte
 	n, err := unix.Pread(m.fd, b[:], int64(addr))
@@ -37,7 +41,8 @@ func (m *memory) replaced(addr mem.Addr) bool {
 }
 
 // read fills b by /proc/TID/mem, which fails at once on a page that another process must
-// bring (userfaultfd), where process_vm_readv sleeps and cannot be woken.
+// bring (userfaultfd), where process_vm_readv sleeps and cannot be woken. Where that file cannot be had
+// the call is made nevertheless: see callMemory.
 func (m *memory) read(b []byte, addr mem.Addr) (int, error) {
 	done := 0
 	for done < len(b) {
@@ -63,13 +68,7 @@ func (m *memory) readSome(b []byte, addr mem.Addr) (int, error) {
 	if m.fd >= 0 {
 		return unix.Pread(m.fd, b, int64(addr))
 	}
-	if uint64(addr) > uint64(^uintptr(0)) {
-		return 0, unix.EFAULT
-	}
-	local := []unix.Iovec{{Base: &b[0]}}
-	local[0].SetLen(len(b))
-	remote := []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}
-	return unix.ProcessVMReadv(m.tid, local, remote, 0)
+	return m.call.read(b, addr)
 }
 
 // slowRead is how long the read of a mapped file may take; the file may lie on a network.

@@ -16,6 +16,10 @@ import (
 // Open prepares to look at process pid. It stops nothing. The id of a thread stands for the
 // process that it belongs to.
 //
+// With CAP_SYS_PTRACE alone, the files that /proc gives to the user of another's process are refused: mem, syscall, fd,
+// map_files and others (proc(5)). Its memory is read by process_vm_readv(2) then, system calls are told from registers, which
+// takes a stop, descriptors stay without a name, and mapped files that were deleted without symbols: see FilesDenied.
+//
 // It fails with ErrNoProcess, ErrSelf, ErrCoreDump, *KernelThreadError, *ZombieError,
 // *TracedError or *PermissionError. The caller closes the Process.
 func Open(pid int, opt Options) (*Process, error) { return open("/proc", pid, opt) }
@@ -125,8 +129,10 @@ func (p *Process) traced(tracer int) error {
 func (p *Process) notListed(err error) error {
 	kill := unix.Kill(p.pid, 0)
 	switch {
-	case !isGone(err):
+	case errors.Is(err, os.ErrPermission):
 		return permissionError(p.root, p.pid, "open", err)
+	case !isGone(err):
+		return fmt.Errorf("open process %d: %w", p.pid, err)
 	case kill == nil || errors.Is(kill, unix.EPERM):
 		e := permissionError(p.root, p.pid, "open", unix.EPERM)
 		e.HidePID = true

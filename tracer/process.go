@@ -155,20 +155,43 @@ func (p *Process) openMemory() error {
 	}
 	m := &memory{tid: tid}
 	if m.fd, err = openAt(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
-		switch {
-		case isGone(err):
-			return p.gone(err)
-		case Transient(err):
-			return fmt.Errorf("process %d: %w", p.pid, err)
-		case errors.Is(err, os.ErrPermission):
-			return permissionError(p.root, p.pid, "open memory of", unix.EACCES)
+		if m.call, err = p.withoutFile(tid, err); err != nil {
+			return err
 		}
-		m.fd = -1 // no such file here: process_vm_readv serves
 	}
 	if old := p.memory.Swap(m); old != nil {
 		old.close()
 	}
 	return nil
+}
+
+// withoutFile opens the memory where its file could not be opened because of refusal.
+func (p *Process) withoutFile(tid int, refusal error) (*callMemory, error) {
+	switch {
+	case isGone(refusal) && !p.present(tid):
+		return nil, p.gone(refusal)
+	case Transient(refusal):
+		return nil, fmt.Errorf("open memory of process %d: %w", p.pid, refusal)
+	}
+	call, err := openCallMemory(p.dir, tid)
+	switch {
+	case isGone(err):
+		return nil, p.gone(err)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, unix.ENOSYS):
+		e := permissionError(p.root, p.pid, "open memory of", unix.EACCES)
+		e.CallRefused = callRefused() == 0 // not by what refuses ptrace
+		return nil, e
+	case err != nil:
+		return nil, fmt.Errorf("read memory of process %d: %w", p.pid, err)
+	}
+	return call, nil
+}
+
+// FilesDenied tells whether the files that /proc gives to the user of the process alone are refused to us. What they tell
+// is done without then: see Open.
+func (p *Process) FilesDenied() bool {
+	m := p.memory.Load()
+	return m != nil && m.call != nil
 }
 
 // livingThread is the leader, or if that has ended a thread which has not. While a thread

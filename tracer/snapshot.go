@@ -256,6 +256,9 @@ func (t *tracee) describe() snapshot.Thread {
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch
+		if th.Syscall == nil {
+			th.Syscall = callOf(t.state, &t.regs)
+		}
 		return th
 	}
 	switch {

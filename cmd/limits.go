@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// limitError says that a limit of this program is too small for it.
+type limitError struct {
+	what   string
+	remedy string
+}
+
+func (e *limitError) Error() string { return e.what }
+
+const (
+	// leastSpace is the address space that Go's runtime reserves, and some for what we map, bytes. With less than 740 MB it ends
+	// before any code of ours runs; between that and this, at some sizes (1,250 MB) and not at others.
+	leastSpace = 1400 << 20
+	// leastData is the private memory that a small dump takes, bytes. With less than 75 MB the runtime ends as above.
+	leastData = 96 << 20
+	// leastFiles is how many files a dump or a recording of one process opens at a time, and some to spare.
+	leastFiles = 24
+)
+
+// limitAddressSpace is RLIMIT_AS of linux/include/uapi/asm-generic/resource.h, the same on all our architectures.
+const limitAddressSpace = 9
+
+// checkLimits refuses to look or to read where a limit is too small, before anything begins. What only prints a text has no need of it.
+func (a *app) checkLimits(c *cobra.Command, args []string) error {
+	switch c.Name() {
+	case "version", "man", "help", "completion", "bash", "zsh", "fish", "powershell", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+		return nil
+	}
+	err := smallLimit()
+	if err != nil && c.Name() == "record" && c.ArgsLenAtDash() >= 0 {
+		a.complain(err)
+		return statusError(statusOurs)
+	}
+	return err
+}
+
+// smallLimit tells now which limit would end this program in the middle, by Go's runtime.
+func smallLimit() error {
+	var most syscall.Rlimit
+	if syscall.Getrlimit(limitAddressSpace, &most) == nil && most.Cur < leastSpace {
+		return &limitError{fmt.Sprintf("the address space of this program is limited to %d MB, and fpstack reserves %d", most.Cur>>20, leastSpace>>20),
+			"Run it without that limit: (ulimit -v unlimited; fpstack …), or take LimitAS= out of the unit. It reserves addresses, not memory."}
+	}
+	if syscall.Getrlimit(syscall.RLIMIT_DATA, &most) == nil && most.Cur < leastData {
+		return &limitError{fmt.Sprintf("the data of this program is limited to %d MB, and fpstack wants %d", most.Cur>>20, leastData>>20),
+			"Run it without that limit: (ulimit -d unlimited; fpstack …), or take LimitDATA= out of the unit."}
+	}
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most) == nil {
+		if free := freeFiles(); free < leastFiles {
+			return &limitError{fmt.Sprintf("this program may open %d files more (of %d), and fpstack wants %d", free, most.Cur, leastFiles),
+				fmt.Sprintf("Run it with a higher limit: (ulimit -n %d; fpstack …), or LimitNOFILE= in the unit.", max(1024, most.Cur+leastFiles))}
+		}
+	}
+	return nil
+}
+
+// freeFiles counts, up to leastFiles, how many files we may still open.
+func freeFiles() int {
+	var fds []int
+	for len(fds) < leastFiles {
+		fd, err := syscall.Dup(0)
+		if err != nil {
+			break
+		}
+		fds = append(fds, fd)
+	}
+	for _, fd := range fds {
+		syscall.Close(fd)
+	}
+	return len(fds)
+}
+
+// filesRemedy is the remedy where a limit on open files was met all the same.
+func filesRemedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "fpstack may open no more files: raise its limit (ulimit -n, LimitNOFILE=)."
+	case errors.Is(err, syscall.ENFILE):
+		return "The machine has no more open files (fs.file-max)."
+	}
+	return ""
+}
