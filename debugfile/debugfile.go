@@ -133,7 +133,7 @@ func (f *Finder) first(m *module.Module, names []string, check func(*module.Modu
 	for _, open := range append([]Open{m.Beside}, f.views...) {
 		for _, name := range names {
 			if !m.Budget().Spend(openCost) {
-				return nil, errors.Join(append(refused, fmt.Errorf("look for %q: %w", name, m.Budget().Err()))...)
+				return nil, errors.Join(append(refused, fmt.Errorf("look for %q: %w", name, m.Budget().Refusal()))...)
 			}
 			file, err := open(name)
 			if missing(err) {

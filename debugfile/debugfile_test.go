@@ -382,7 +382,7 @@ func TestDictionaryOfEachBlock(t *testing.T) {
 func TestChecksumsAreBounded(t *testing.T) {
 	data := make([]byte, 3*summed+1)
 	l := link{"x", crc32.ChecksumIEEE(data)}
-	budget := work.New(2*int64(len(data))/2+10, 0)
+	budget := work.New(2*int64(len(data))+10, 0)
 	for i := range 3 {
 		err := checksum(l, data, budget)
 		if i < 2 && err != nil {

@@ -57,8 +57,8 @@ func checksum(l link, data []byte, b *work.Budget) error {
 	got := uint32(0)
 	for left := data; len(left) > 0; left = left[min(summed, len(left)):] {
 		part := left[:min(summed, len(left))]
-		if !b.Spend(int64(len(part)) / 2) {
-			return fmt.Errorf("refuse %q: to take the checksum of its %d bytes: %w", l.name, len(data), b.Err())
+		if !b.Spend(int64(len(part))) {
+			return fmt.Errorf("refuse %q: to take the checksum of its %d bytes: %w", l.name, len(data), b.Refusal())
 		}
 		got = crc32.Update(got, crc32.IEEETable, part)
 	}

@@ -58,7 +58,7 @@ func unpack(packed []byte, b *work.Budget) ([]byte, error) {
 	case need.unpacked > maxMini:
 		return nil, fmt.Errorf("more than %d bytes", maxMini)
 	case !b.Spend(int64(need.dictionaries / dictionaryShare)):
-		return nil, b.Err()
+		return nil, b.Refusal()
 	case !b.Hold(int64(need.dictionary + need.unpacked)):
 		return nil, work.ErrMemory
 	}

@@ -32,11 +32,10 @@ type View struct {
 	ModTime func(path string) (time.Time, bool)
 }
 
-// Steps of a [work.Budget] that a line takes, and a file to be looked for; in a line so many bytes are a step.
+// Steps of a [work.Budget] that a line takes besides one for each byte, and a file to be looked for.
 const (
-	lineCost   = 20
-	fileCost   = 20_000
-	bytesAStep = 8
+	lineCost = 20
+	fileCost = 20_000
 )
 
 // Add puts into d.Sources the line of each frame with around lines before and behind it, where
@@ -131,7 +130,7 @@ func lines(text []byte, want map[int]bool, b *work.Budget) map[int]string {
 	left := b.Purse()
 	for n := 1; n <= last && len(text) > 0; n++ {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
-		if !left.Spend(lineCost + int64(len(line))/bytesAStep) {
+		if !left.Spend(lineCost + int64(len(line))) {
 			break
 		}
 		if want[n] {

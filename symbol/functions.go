@@ -51,7 +51,7 @@ func (t *rawTable) functions(limit int, b *work.Budget) (out []Function, err err
 			continue
 		}
 		if !left.Spend(int64(len(e.nameBytes()))/bytesAStep + functionCost) {
-			return nil, fmt.Errorf("list %s: %w", t.label, b.Err())
+			return nil, fmt.Errorf("list %s: %w", t.label, b.Refusal())
 		}
 		if len(out) == limit {
 			err = fmt.Errorf("list %s: more than %d functions", t.label, limit)
@@ -63,7 +63,7 @@ func (t *rawTable) functions(limit int, b *work.Budget) (out []Function, err err
 		out = append(out, Function{vaddr(e.start), vaddr(e.end)})
 	}
 	if left.Spent() {
-		return nil, fmt.Errorf("list %s: %w", t.label, b.Err())
+		return nil, fmt.Errorf("list %s: %w", t.label, b.Refusal())
 	}
 	slices.SortFunc(out, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))

@@ -38,7 +38,7 @@ type pass struct {
 const (
 	// symbolCost is the steps of a [work.Budget] that one symbol takes, coverCost those that one address
 	// takes which it covers.
-	symbolCost = 12
+	symbolCost = 24
 	coverCost  = 4
 )
 

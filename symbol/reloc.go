@@ -57,7 +57,7 @@ func (s *stubs) read(data []byte, addend, plt bool) {
 	left := budget.Purse()
 	for ; len(data) >= size && len(s.slots) < maxGOTSlots && len(s.indexed) < maxGOTSlots; data = data[size:] {
 		if !left.Spend(symbolCost) {
-			s.err = fmt.Errorf("stubs of %q not read: %w", s.m.Path, budget.Err())
+			s.err = fmt.Errorf("stubs of %q not read: %w", s.m.Path, budget.Refusal())
 			return
 		}
 		info := number(data[word:], word)

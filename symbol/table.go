@@ -106,7 +106,7 @@ func (t *Table) find(found []*Symbol, addrs []module.Vaddr) error {
 	} else {
 		p := t.pass(addrs)
 		if p.cut() {
-			return fmt.Errorf("symbols of %q not read: %w", t.m.Path, t.m.Budget().Err())
+			return fmt.Errorf("symbols of %q not read: %w", t.m.Path, t.m.Budget().Refusal())
 		}
 		name = p.answer
 	}

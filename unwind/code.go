@@ -283,7 +283,7 @@ func (c *cursor) search(b *work.Budget) func() bool {
 		if left.Spend(cost) {
 			return true
 		}
-		c.refused = cmp.Or(c.refused, b.Err())
+		c.refused = cmp.Or(c.refused, b.Refusal())
 		return false
 	}
 }

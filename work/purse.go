@@ -67,7 +67,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	}
 	n, err := r.r.Read(b[:min(len(b), atOnce)])
 	if !r.b.Spend(int64(n)*r.cost) && err == nil {
-		err = r.b.Err()
+		err = r.b.Refusal()
 	}
 	return n, err
 }

@@ -10,6 +10,7 @@
 package work
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 )
@@ -22,8 +23,8 @@ var (
 	ErrMemory = errors.New("it takes more memory than one run may hold")
 )
 
-// The budget of a run. A step is about a nanosecond of work on a machine of 2020: to compare or
-// copy a byte or a few, to look at one word. The names of a program of 250 MB with lines
+// The budget of a run. A step is about a nanosecond of work on a machine of 2020. A byte of a file that
+// is read takes one at the least, whatever is done with it: its page may be a hole that the kernel fills. The names of a program of 250 MB with lines
 // and inlined calls take some hundred million.
 const (
 	Steps  = 2 << 30
@@ -86,13 +87,13 @@ func (b *Budget) Spend(n int64) bool {
 	if b.Stopped() != nil {
 		return false
 	}
-	for ; b != nil; b = b.above {
-		if n > 0 && take(&b.aside, n, false) {
+	for at := b; at != nil; at = at.above {
+		if n > 0 && take(&at.aside, n, false) {
 			return true
 		}
-		if !take(&b.steps, n, false) {
-			b.catchUp()
-			if !take(&b.steps, n, true) {
+		if !take(&at.steps, n, false) {
+			at.catchUp()
+			if !take(&at.steps, n, true) {
 				b.aside.Store(0)
 				return false
 			}
@@ -177,6 +178,9 @@ func (b *Budget) Stopped() error {
 	}
 	return nil
 }
+
+// Refusal is why Spend was false: as [Budget.Err], and ErrSpent where something has come back since.
+func (b *Budget) Refusal() error { return cmp.Or(b.Err(), ErrSpent) }
 
 // Err says why nothing more can be done: the reason given to Stop, or ErrSpent; nil if something can.
 func (b *Budget) Err() error {

@@ -67,6 +67,21 @@ func TestAside(t *testing.T) {
 	}
 }
 
+// Who was refused is told why, wherever it was that something lacked.
+func TestRefusal(t *testing.T) {
+	run := New(1<<30, 0)
+	file := run.Share()
+	for run.Spend(1 << 20) {
+	}
+	if file.Spend(setAside+1) || file.Err() != ErrSpent || file.Refusal() != ErrSpent {
+		t.Errorf("a file after the run is spent: got %v, %v, want %v", file.Err(), file.Refusal(), ErrSpent)
+	}
+	run.Earn(1 << 20)
+	if file.Err() != nil || file.Refusal() != ErrSpent {
+		t.Errorf("when some came back: got %v, %v, want none and %v", file.Err(), file.Refusal(), ErrSpent)
+	}
+}
+
 // What a run earns comes to its shares too, also to those that had used up theirs.
 func TestEarn(t *testing.T) {
 	run := New(100, 0)

@@ -122,7 +122,7 @@ func (d *Data) hold(n int) bool {
 func (d *Data) spend(n int) bool {
 	if !d.purse.Spend(int64(n)) {
 		d.left = 0
-		d.problem(d.o.Budget.Err())
+		d.problem(d.o.Budget.Refusal())
 		return false
 	}
 	if int64(n) > d.left {

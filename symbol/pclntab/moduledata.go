@@ -75,7 +75,7 @@ func (t *Table) useModuledata(find func(name string) (Section, bool)) error {
 	words, ok := o.moduledata()
 	switch {
 	case o.left.Spent():
-		return fmt.Errorf("inlined calls: moduledata is not looked for: %w", t.budget.Err())
+		return fmt.Errorf("inlined calls: moduledata is not looked for: %w", t.budget.Refusal())
 	case !ok:
 		return errors.New("inlined calls: moduledata not found")
 	}
@@ -143,7 +143,7 @@ func (o *object) moduledata() ([]uint64, bool) {
 // pointing adds the addresses in s of words that point to the table.
 func (o *object) pointing(s Section, to []uint64) []uint64 {
 	size := uint64(o.t.ptr)
-	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates && o.left.Spend(1); off += size {
+	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates && o.left.Spend(int64(size)); off += size {
 		if o.t.uint(s.Data[off:], o.t.ptr) == o.t.addr {
 			to = append(to, s.Addr+off)
 		}
@@ -219,7 +219,7 @@ func (o *object) relocations(f func(pair)) {
 			continue
 		}
 		size := 3 * o.t.ptr
-		for b := s.Data; len(b) >= size && o.left.Spend(4); b = b[size:] {
+		for b := s.Data; len(b) >= size && o.left.Spend(int64(size)); b = b[size:] {
 			f(pair{o.t.uint(b, o.t.ptr), o.t.uint(b[2*o.t.ptr:], o.t.ptr)})
 		}
 	}

@@ -45,7 +45,7 @@ func (s *frames) walk() *index {
 	left := s.budget.Purse()
 	for offset := uint64(0); offset < uint64(len(s.data)); {
 		if !left.Spend(entryCost) {
-			x.note(s.budget.Err())
+			x.note(s.budget.Refusal())
 			break
 		}
 		e, err := s.entry(offset)

@@ -54,7 +54,7 @@ const (
 // pay takes from the budget what p did, and what its rules will take.
 func (t *Table) pay(p *program) error {
 	if !t.budget.Spend(int64(p.work) * instructionCost) {
-		return t.budget.Err()
+		return t.budget.Refusal()
 	}
 	if n := len(p.now.regs); n > usualRules && !t.budget.Hold(int64(n)*ruleSize) {
 		return work.ErrMemory
