@@ -33,7 +33,7 @@ var initLine = regexp.MustCompile(`^init (\S+) @.* (\d+) bytes, (\d+) allocs$`)
 // TestStart holds what every run of fpstack has to load and to do before main.
 func TestStart(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "fpstack")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
+	build := exec.Command("scripts/build", program)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build fpstack: %v\n%s", err, out)

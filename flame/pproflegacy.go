@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 
 	pprof "github.com/google/pprof/profile"
 )
@@ -22,9 +23,13 @@ const (
 var (
 	// legacyText are the first lines of text that pprof reads.
 	// Source: google/pprof/profile, legacy_profile.go and legacy_java_profile.go.
-	legacyText = regexp.MustCompile(`\A(heap profile: *\d+: *\d+ *\[|--- (contentionz|threadz|heapz) \d|` +
-		`--- (mutex|contention):|--- Thread [[:xdigit:]]+ \(name: |\S+ profile: total \d+\r?(\n|\z))`)
-	legacyMap = regexp.MustCompile(`(?m)^.*(MAPPED_LIBRARIES:|--- Memory map: ---)`)
+	legacyText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\A(heap profile: *\d+: *\d+ *\[|--- (contentionz|threadz|heapz) \d|` +
+			`--- (mutex|contention):|--- Thread [[:xdigit:]]+ \(name: |\S+ profile: total \d+\r?(\n|\z))`)
+	})
+	legacyMap = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^.*(MAPPED_LIBRARIES:|--- Memory map: ---)`)
+	})
 
 	errLegacyPanic = errors.New("read pprof: an older form that its library does not read")
 )
@@ -36,7 +41,7 @@ func isLegacy(start []byte) bool {
 	for { // blank lines and comments may come first
 		line, rest, more := bytes.Cut(text, []byte("\n"))
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return legacyText.Match(text) || isLegacyCPU(start)
+			return legacyText().Match(text) || isLegacyCPU(start)
 		}
 		if !more {
 			return isLegacyCPU(start)
@@ -97,7 +102,7 @@ func checkLegacy(data []byte) error {
 	places, listed := len(data)/4, data // of words of 32 bits, where the list follows at once
 	if !isLegacyCPU(data) {
 		places, listed = bytes.Count(data, []byte("0x")), nil
-		if at := legacyMap.FindIndex(data); at != nil {
+		if at := legacyMap().FindIndex(data); at != nil {
 			listed = data[at[1]:]
 		}
 	}
