@@ -3,10 +3,13 @@
 package live
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -83,9 +86,18 @@ func unescape(s string) string {
 func TestNastyNamesInErrors(t *testing.T) {
 	path := filepath.Join(room(t), nasty)
 	copyFile(t, installed(t, "sleep"), path)
-	p := launch(t, exec.Command("sh", "-c", `"$1" 0 & echo $!; exec sleep 600`, "sh", path))
+	p := launch(t, exec.Command("sh", "-c", `"$1" 600 & echo $!; exec sleep 600`, "sh", path))
 	pid := p.line(t)
 	n, _ := strconv.Atoi(pid)
+	// A shell reaps a child that ends before it becomes sleep, which reaps none.
+	await(t, "both have become what they execute", func() bool {
+		shell, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid))
+		child, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", n))
+		return string(shell) == "sleep\n" && string(child) != "sh\n"
+	})
+	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 	await(t, "the child is a zombie", func() bool { return stateOf(n) == 'Z' })
 	o := show(t, "-p", pid)
 	checkClean(t, o.stderr)
