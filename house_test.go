@@ -16,7 +16,7 @@ import (
 
 const (
 	module = "github.com/fpstack/fpstack"
-	plan   = "docs/architecture.md"
+	plan   = "docs/dev/architecture.md"
 )
 
 // room is one row of the import table.
@@ -30,18 +30,18 @@ type room struct {
 var vocabulary = []string{"mem", "regs", "maps", "work"}
 
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
-var bound = []string{"tracer", "hang/supervise", "outfile", "exact", "live", "manners", "scripts/bench"}
+var bound = []string{"tracer", "hang/supervise", "outfile", "tests/exact", "tests/live", "tests/manners", "scripts/bench"}
 
 // forTests are modules that tests may import, by room.
 var forTests = map[string][]string{
-	"flame":  {"github.com/santhosh-tekuri/jsonschema/v6"},
-	"report": {"github.com/santhosh-tekuri/jsonschema/v6"},
-	"symbol": {"github.com/klauspost/compress/zstd"}, // Go has no compressor
-	"live":   {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
+	"flame":      {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"report":     {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"symbol":     {"github.com/klauspost/compress/zstd"}, // Go has no compressor
+	"tests/live": {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
 }
 
 // inTests are rooms that any test may import.
-var inTests = []string{"hostile"}
+var inTests = []string{"tests/hostile"}
 
 // listed is what this test wants of `go list -json`.
 type listed struct {
@@ -126,15 +126,15 @@ func table(t *testing.T) map[string]room {
 	return rooms
 }
 
-// find gives the row of a package; vm/v8 has that of vm/*, exact/step that of exact.
+// find gives the row of a package; vm/v8 has that of vm/*, tests/exact/step that of tests/exact.
 func find(rooms map[string]room, pkg string) (room, bool) {
 	for _, name := range []string{pkg, path.Dir(pkg) + "/*"} {
 		if r, ok := rooms[name]; ok {
 			return r, true
 		}
 	}
-	if strings.HasPrefix(pkg, "exact/") {
-		return rooms["exact"], true
+	if strings.HasPrefix(pkg, "tests/exact/") {
+		return rooms["tests/exact"], true
 	}
 	return room{}, false
 }
@@ -178,9 +178,9 @@ func TestMayImport(t *testing.T) {
 		{"one of several runtimes", "vm/v8", "unwind", true},
 		{"a runtime asks another", "vm/v8", "vm/golang", false},
 		{"the command line may use all", "cmd", "unwind/cfi", true},
-		{"but not the test room", "cmd", "exact", false},
-		{"the test room may use all", "exact", "cmd", true},
-		{"the test room's own parts", "exact/step", "exact", true},
+		{"but not the test room", "cmd", "tests/exact", false},
+		{"the test room may use all", "tests/exact", "cmd", true},
+		{"the test room's own parts", "tests/exact/step", "tests/exact", true},
 		{"main goes through cmd", ".", "tracer", false},
 		{"a package without a row", "cmd", "nowhere", false},
 	} {
@@ -199,7 +199,7 @@ func mayImport(rooms map[string]room, from, to string) bool {
 	below, known := find(rooms, to)
 	if slices.Contains(r.imports, "*") {
 		// The parts of exact may use each other.
-		return known && (below.layer < r.layer || inRooms([]string{"exact"}, from) && inRooms([]string{"exact"}, to))
+		return known && (below.layer < r.layer || inRooms([]string{"tests/exact"}, from) && inRooms([]string{"tests/exact"}, to))
 	}
 	if slices.Contains(r.imports, path.Dir(to)+"/*") {
 		return true
@@ -272,7 +272,7 @@ func TestOnlyTestsImportTheirRooms(t *testing.T) {
 func TestNothingImportsExact(t *testing.T) {
 	for _, p := range list(t, "linux", "amd64") {
 		for _, path := range p.Imports {
-			if isOurs(path) && inRooms([]string{"exact"}, relative(path)) && !inRooms([]string{"exact"}, p.room()) {
+			if isOurs(path) && inRooms([]string{"tests/exact"}, relative(path)) && !inRooms([]string{"tests/exact"}, p.room()) {
 				t.Errorf("%s -> %s: the test room may import everything and nothing imports it", p.room(), relative(path))
 			}
 		}

@@ -1,9 +1,9 @@
 package check
 
 import (
-	"github.com/fpstack/fpstack/debugfile"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/pclntab"
 )
 

@@ -76,7 +76,7 @@ func startChildWith(argv []string, files []uintptr, oom oomScore) (*child, error
 
 // wait reaps the child when it has ended, and not before: a wait for the end of a process
 // that some thread of ours traces takes the stops which that thread is waiting for, and shows them as
-// an end (docs/findings.md). os.Process.Wait would.
+// an end (docs/dev/findings.md). os.Process.Wait would.
 func (c *child) wait(pidfd int) {
 	defer close(c.ended)
 	pid := c.process.Pid

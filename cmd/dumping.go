@@ -7,14 +7,14 @@ import (
 	"os"
 	"slices"
 
-	"github.com/fpstack/fpstack/debugfile"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/pick"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/source"
+	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 )
@@ -50,7 +50,7 @@ func (d *dumping) processes() []int {
 	if !d.o.children {
 		return d.o.pids
 	}
-	all := pick.Tree(d.o.pids, tracer.ChildrenOf)
+	all := procfs.Tree(d.o.pids, tracer.ChildrenOf)
 	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
 }
 

@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/fpstack/fpstack/pick"
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // nameUsage explains -n.
@@ -25,7 +25,7 @@ func (a *app) addNamed(pids *ids, names []string) (missing int, err error) {
 		}
 	}
 	for _, name := range names {
-		found, err := pick.Named("/proc", name)
+		found, err := procfs.Named("/proc", name)
 		if err != nil {
 			return missing, err
 		}

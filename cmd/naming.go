@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/fpstack/fpstack/debugfile"
-	"github.com/fpstack/fpstack/debuginfod"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/resolve"
-	"github.com/fpstack/fpstack/source"
 	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/symbol/debuginfod"
+	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/work"
 )

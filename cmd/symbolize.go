@@ -13,8 +13,8 @@ import (
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/resolve/offline"
 	"github.com/fpstack/fpstack/symbol"
-	"github.com/fpstack/fpstack/symbolize"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -77,10 +77,10 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
-	files := symbolize.NewFiles(charged(ownFile, budget), finder)
+	files := offline.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget,
-		namer: symbolize.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
+		namer: offline.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
 		if err := files.Give(name); err != nil {
 			a.complain(err)
@@ -121,8 +121,8 @@ func isELF(name string) bool {
 type symbolizing struct {
 	*app
 	o       *symbolizeOptions
-	files   *symbolize.Files
-	namer   *symbolize.Namer
+	files   *offline.Files
+	namer   *offline.Namer
 	budget  *work.Budget
 	shown   int
 	missing bool
@@ -203,7 +203,7 @@ func (j *symbolizing) show(w dumpSink, d *profile.Dump) error {
 }
 
 // tell tells on standard error what became of one module.
-func (j *symbolizing) tell(o *symbolize.Outcome) {
+func (j *symbolizing) tell(o *offline.Outcome) {
 	for _, err := range parts(o.Err) {
 		j.complain(err)
 	}

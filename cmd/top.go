@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/fpstack/fpstack/debugfile"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/top"
 )
 

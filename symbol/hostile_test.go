@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fpstack/fpstack/debugfile"
-	"github.com/fpstack/fpstack/hostile"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/tests/hostile"
 	"github.com/fpstack/fpstack/work"
 )
 

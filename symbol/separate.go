@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/fpstack/fpstack/debugfile"
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/dwarf"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fpstack/fpstack/debugfile"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/symbol/debugfile"
 )
 
 // shell runs a script in dir and skips where it does not work.

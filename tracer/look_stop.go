@@ -195,7 +195,7 @@ func (l *Looker) wait(tid int, waited time.Duration) unix.Errno {
 const grace = time.Millisecond
 
 // consumed is how long a thread that stands may go without its stop being told: then another
-// wait of our own process took it (docs/findings.md), and it is not told again.
+// wait of our own process took it (docs/dev/findings.md), and it is not told again.
 const consumed = 250 * time.Millisecond
 
 // overdue is the reason not to wait on for a thread that has not stopped yet, or nil.

@@ -40,7 +40,7 @@ var calls = map[*regs.Arch]callNumbers{
 // returns how much was written.
 //
 // Source: signal(7), "Interruption of system calls and library functions by stop signals";
-// measured in manners/testdata/eintr.golden.
+// measured in tests/manners/testdata/eintr.golden.
 func EndsWithEINTR(call snapshot.Syscall, arch *regs.Arch) bool {
 	n, ok := calls[arch]
 	if !ok || call.Number < 0 {

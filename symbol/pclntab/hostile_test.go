@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fpstack/fpstack/hostile"
+	"github.com/fpstack/fpstack/tests/hostile"
 	"github.com/fpstack/fpstack/work"
 )
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fpstack/fpstack/hostile"
+	"github.com/fpstack/fpstack/tests/hostile"
 	"github.com/fpstack/fpstack/work"
 )
 
