@@ -37,7 +37,9 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
 		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
 	}
-	if !toStdout(o.output) || o.debuginfod {
+	if toStdout(o.output) && !o.debuginfod {
+		ctx = a.endableLater(ctx)
+	} else {
 		ctx = a.endable(ctx) // a file or the cache would keep what is half written
 	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)

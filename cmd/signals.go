@@ -24,13 +24,26 @@ func endSignals() []os.Signal {
 
 // endable returns a context that ends with the first signal that is to end fpstack. A second one ends the program
 // as if it had no handler.
-//
-// Commands that would leave nothing half-made do without, and end at once: the kernel lets go of what is stopped. A
-// handler takes two changes of threads a signal, at the start and at the end, an eighth of a dump's time.
 func (a *app) endable(ctx context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
 	context.AfterFunc(ctx, stop)
 	a.unheed = stop
+	return ctx
+}
+
+// brief is how long a run may do without handlers of signals.
+const brief = 50 * time.Millisecond
+
+// endableLater is endable for what leaves nothing half-made. A signal that comes before brief is over ends the program at
+// once, and the kernel lets go of what is stopped: most dumps are done by then, and handlers take two changes of threads
+// a signal at the start and at the end, an eighth of such a dump's time.
+func (a *app) endableLater(ctx context.Context) context.Context {
+	ctx, end := context.WithCancel(ctx)
+	later := time.AfterFunc(brief, func() {
+		heard, stop := signal.NotifyContext(ctx, endSignals()...)
+		context.AfterFunc(heard, func() { stop(); end() })
+	})
+	a.unheed = func() { later.Stop(); end() }
 	return ctx
 }
 
