@@ -45,16 +45,25 @@ func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)
 		}
 		n, asked := known[t.Syscall.PC]
 		if !asked {
-			n = t.Syscall.Number
-			if proved, ok := number(t); ok && isRestartable(arch, proved) {
-				n = proved
-			}
+			n = CallNumber(arch, t.Syscall.Number, func() (int64, bool) { return number(t) })
 			known[t.Syscall.PC] = n
 		}
 		call := *t.Syscall
 		call.Number = n
 		t.Syscall = &call
 	}
+}
+
+// CallNumber returns the number of the call that a thread is in whose number the kernel tells as told: that of
+// the call that goes on by restart_syscall if prove, which is asked for such ones alone, proves it, else told.
+func CallNumber(arch string, told int64, prove func() (int64, bool)) int64 {
+	if !restarts(arch, told) {
+		return told
+	}
+	if proved, ok := prove(); ok && isRestartable(arch, proved) {
+		return proved
+	}
+	return told
 }
 
 // isRestartable tells whether the kernel goes on with a call by restart_syscall after a stop.

@@ -206,14 +206,14 @@ func (c *counter) restack(t *track, l *look) {
 			t.claim.stack, t.claim.stands = t.stack, l.stands
 		}
 		if l.copied.Blocked && l.copied.Thread.Syscall != nil {
-			t.stack = c.waiting(t.stack, &l.copied.Thread, l.copied.Thread.Syscall)
+			t.stack = c.waiting(t.program, t.stack, &l.copied.Thread, l.copied.Thread.Syscall)
 		}
 	case peeked, again:
 		t.running = false
 		t.stack = c.sleeping(t, l)
 	case unseen:
 		t.running = false
-		t.stack = c.waiting(c.book.said(0, wordSite, wordUnseen), nil, &l.call)
+		t.stack = c.waiting(t.program, c.book.said(0, wordSite, wordUnseen), nil, &l.call)
 	}
 	if c.book.full {
 		c.out.full.Store(true)
@@ -228,12 +228,14 @@ func (c *counter) stackOf(t *track) profile.NodeID {
 	return c.book.stack(&c.walked, t.program.number, func(f *unwind.Frame) int32 { return t.program.place(c.book, f) })
 }
 
-// waiting puts the system call on top of a stack.
-func (c *counter) waiting(stack profile.NodeID, t *snapshot.Thread, call *snapshot.Syscall) profile.NodeID {
-	if t == nil {
+// waiting puts the system call that a thread of g sleeps in on top of its stack.
+func (c *counter) waiting(g *program, stack profile.NodeID, t *snapshot.Thread, call *snapshot.Syscall) profile.NodeID {
+	if t == nil || t.Arch == nil {
 		return c.book.said(stack, callSite, resolve.Wait(nil, call))
 	}
-	return c.book.said(stack, callSite, resolve.Wait(t.Arch, call))
+	known := *call
+	known.Number = g.callNumber(c, t.Arch, call)
+	return c.book.said(stack, callSite, resolve.Wait(t.Arch, &known))
 }
 
 // finish closes the account of a thread. What CPU time it could not be seen to take stays in

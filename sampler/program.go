@@ -8,6 +8,8 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
@@ -42,6 +44,7 @@ type program struct {
 	places   map[*module.Module]int32
 	known    map[uint64]profile.NodeID // sleeping stacks by what stands on them
 	hopeless map[mem.Addr]bool         // where a walk without a stop ends, and one with it too
+	calls    map[mem.Addr]int64        // the calls that go on by restart_syscall, by PC
 	read     time.Duration             // when the mappings were read last
 	cost     time.Duration             // and how long that took
 	cutEvery time.Duration             // how often they are read anew because a walk was cut
@@ -50,7 +53,7 @@ type program struct {
 
 func newProgram(number int32, p image, table *maps.Table, now time.Duration) *program {
 	g := &program{number: number, image: p, begun: now, places: map[*module.Module]int32{},
-		known: map[uint64]profile.NodeID{}, hopeless: map[mem.Addr]bool{}, read: now, cutEvery: firstCut}
+		known: map[uint64]profile.NodeID{}, hopeless: map[mem.Addr]bool{}, calls: map[mem.Addr]int64{}, read: now, cutEvery: firstCut}
 	g.table.Store(table)
 	return g
 }
@@ -85,6 +88,7 @@ func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bo
 	}
 	g.table.Store(table)
 	g.set.Update(table)
+	clear(g.calls)
 	return true
 }
 
@@ -122,6 +126,26 @@ func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bo
 			g.cutEvery = min(2*g.cutEvery, mapsEvery)
 		}
 	}
+}
+
+// callNumber is the number of the call that a thread sleeps in, also where our stop, or somebody else's, made it one that
+// goes on by restart_syscall.
+func (g *program) callNumber(c *counter, arch *regs.Arch, call *snapshot.Syscall) int64 {
+	return resolve.CallNumber(arch.Name, call.Number, func() (int64, bool) {
+		n, known := g.calls[call.PC]
+		if !known {
+			g.open(c)
+			var proved bool
+			if n, proved = g.walker.CallNumber(&snapshot.Thread{Arch: arch, Syscall: call}, g.image); !proved {
+				n = -1
+			}
+			if len(g.calls) >= maxKnown {
+				clear(g.calls)
+			}
+			g.calls[call.PC] = n
+		}
+		return n, n >= 0
+	})
 }
 
 // cut tells whether a walk ended where mappings that are not known yet might lead on.

@@ -33,7 +33,7 @@ func (c *counter) sleeping(t *track, l *look) profile.NodeID {
 		sure = false
 		c.lookAgain(t, l)
 	}
-	n = c.waiting(n, &l.copied.Thread, &l.call)
+	n = c.waiting(g, n, &l.copied.Thread, &l.call)
 	if sure {
 		if len(g.known) >= maxKnown {
 			clear(g.known)
@@ -113,7 +113,7 @@ func (c *counter) guessed(t *track, l *look, guess *regs.Registers) (profile.Nod
 		return 0, false
 	}
 	n := c.stackOf(t)
-	same := c.waiting(n, th, &l.call) == t.stopNode
+	same := c.waiting(t.program, n, th, &l.call) == t.stopNode
 	if !same && !(t.stopped && tracer.EndsWithEINTR(l.call, th.Arch)) {
 		return 0, false
 	}

@@ -92,6 +92,7 @@ type image interface {
 // walker is unwind.Walker.
 type walker interface {
 	WalkInto(s *unwind.Stack, t *snapshot.Thread, memory mem.Reader, opt unwind.Options)
+	CallNumber(t *snapshot.Thread, memory mem.Reader) (int64, bool)
 	Renew()
 }
 

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -38,8 +40,8 @@ int main(void) {
 }
 `
 
-// A stop makes the kernel go on with a sleep by restart_syscall. The next dump shows the call that it is, where
-// the code proves it, and else what the kernel says.
+// A stop makes the kernel go on with a sleep by restart_syscall. The next dump shows the call that it is, and so does a
+// recording, where the code proves it, and else what the kernel says.
 func TestCallGoesOnAfterAStop(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the program is of amd64")
@@ -50,17 +52,27 @@ func TestCallGoesOnAfterAStop(t *testing.T) {
 	}
 	sh(t, dir, "gcc -O1 -g -pthread -o sleeper sleeper.c")
 	p := launch(t, exec.Command(filepath.Join(dir, "sleeper"))).ready(t)
+	other := 0
 	for i := range 3 {
 		asleep(t, p.pid)
 		d := dumpJSON(t, p.pid)
 		for _, th := range d.Threads {
 			want := "nanosleep"
+			if th.TID != p.pid {
+				other = th.TID
+			}
 			if th.TID != p.pid && i > 0 {
 				want = "restart_syscall"
 			}
 			if th.Syscall == nil || th.Syscall.Name != want {
 				t.Errorf("dump %d, thread %d: got call %+v, want %s", i, th.TID, th.Syscall, want)
 			}
+		}
+	}
+	for tid, want := range map[int]string{p.pid: "main;constant;nanosleep ", other: "other;given;restart_syscall "} {
+		o := show(t, "record", "-q", "-p", strconv.Itoa(p.pid), "-t", strconv.Itoa(tid), "-d", "300ms", "-f", "folded")
+		if o.status != 0 || !strings.Contains(o.stdout, want) {
+			t.Errorf("recording of thread %d: status %d, want %q in\n%s%s", tid, o.status, want, o.stdout, o.stderr)
 		}
 	}
 }
