@@ -22,7 +22,7 @@ func (a *app) dumpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dump -p PID[,PID…] | -n NAME",
 		Short: "Show every thread once (what fpstack does without a command)",
-		Args:  noArgs,
+		Args:  func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
 		RunE:  func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
 	}
 	o.register(c)

@@ -35,6 +35,31 @@ func (v *ids) Set(s string) error {
 	return nil
 }
 
+// seconds is the value of a flag that takes a time above 0: seconds, or a number with its unit, as 10, 10s or 1m.
+type seconds time.Duration
+
+func (s *seconds) Type() string { return "TIME" }
+
+// String is empty for 0, which stands for no time given.
+func (s *seconds) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+func (s *seconds) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, numberErr := strconv.ParseFloat(text, 64); numberErr == nil && n < 1e9 {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil || d < time.Microsecond {
+		return fmt.Errorf("want seconds above 0, or a time with its unit, as 10, 500ms or 5m")
+	}
+	*s = seconds(d)
+	return nil
+}
+
 // unwindMode is the value of --unwind.
 type unwindMode struct{ unwind.Mode }
 
@@ -111,7 +136,8 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.source, "source", false, "the line of each frame with its neighbours, where the file is there; text")
 	f.BoolVar(&o.kernel, "kernel", false, "where in the kernel threads wait, on top of their stacks; needs root")
 	f.BoolVar(&o.noGroup, "no-group", false, "one entry a thread, even where stacks are the same")
-	f.DurationVar(&o.maxPause, "max-pause", time.Second, "no thread stands still longer than this")
+	o.maxPause = time.Second
+	f.Var((*seconds)(&o.maxPause), "max-pause", "no thread stands still longer than this")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads in small batches, not all at one instant")
 	f.Var(&o.colour, "color", "when to colour")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "how each frame was found, and what was missing")
@@ -126,8 +152,6 @@ func (o *dumpOptions) check() error {
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	case o.skipFrames < 0:
 		return usageError{fmt.Errorf("--skip-frames %d is negative", o.skipFrames)}
-	case o.maxPause <= 0:
-		return usageError{fmt.Errorf("--max-pause %v is not positive", o.maxPause)}
 	case o.source && o.format.word != "text":
 		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
 	}

@@ -63,7 +63,7 @@ a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f := c.Flags()
 	f.SortFlags = false
 	o.samplingOptions.register(c)
-	f.DurationVarP(&o.duration, "duration", "d", 0, "how long, as 30s or 5m (default: until the end or Ctrl-C)")
+	f.VarP((*seconds)(&o.duration), "duration", "d", "how long, as 30 (seconds) or 5m (default: until the end or Ctrl-C)")
 	f.StringVarP(&o.output, "output", "o", "", "file to write, whole or not at all; - is standard output")
 	f.StringVarP(&o.format, "format", "f", "", formNames()+" (default: from the ending of -o)")
 	o.viewOptions.register(c)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -113,23 +114,49 @@ func (a *app) root() *cobra.Command {
 		Long: `fpstack shows the stack of every thread of a running process, native code and
 runtimes alike. The process stands still for about a millisecond, and nothing of
 it is changed.`,
-		Example: `  fpstack -p 4121              every thread of process 4121
+		Example: `  fpstack -p 4121              every thread of process 4121; fpstack 4121 is the same
   fpstack -p 4121 -t 4130      one thread
   fpstack -n nginx             every process of that name
   fpstack -p 4121 --children   the whole process tree below
   fpstack -p 4121 -f json      for programs
   fpstack record -p 4121 -d 30s -o out.svg   where its time goes, as a flame graph`,
-		Args:              noArgs,
+		Args:              func(c *cobra.Command, args []string) error { return a.pidArgs(c, args, &o.pids) },
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
-		RunE:              func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
+		// Beyond so many edits no command is proposed for a word.
+		SuggestionsMinimumDistance: 2,
+	}
+	asked := false
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if asked {
+			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
+			return err
+		}
+		return a.dump(c.Context(), o)
 	}
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
+	c.Flags().BoolVar(&asked, "version", false, "print the version")
 	c.PersistentPreRunE = a.checkLimits
 	return c
+}
+
+// pidArgs takes words that are process ids as -p does, so that fpstack 4121 works as pstack 4121 does.
+func (a *app) pidArgs(c *cobra.Command, args []string, pids *ids) error {
+	for _, word := range args {
+		if pids.Set(word) == nil {
+			continue
+		}
+		err := fmt.Errorf("unknown command or argument %q", word)
+		a.addRest(c)
+		if near := c.SuggestionsFor(word); len(near) > 0 {
+			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+		}
+		return usageError{err}
+	}
+	return nil
 }
 
 // noArgs refuses words that no flag takes.

@@ -44,7 +44,8 @@ func (o *samplingOptions) register(c *cobra.Command) {
 	f.Var(&o.unwind, "unwind", "how to walk; fp: frame pointers alone")
 	o.namingOptions.register(f)
 	f.BoolVar(&o.repairEINTR, "repair-eintr", false, "let calls that a stop would end with EINTR go on (x86-64, waits without a limit); changes a register of the target")
-	f.DurationVar(&o.maxPause, "max-pause", 20*time.Millisecond, "a thread that does not stop within this is let go until the next look")
+	o.maxPause = 20 * time.Millisecond
+	f.Var((*seconds)(&o.maxPause), "max-pause", "a thread that does not stop within this is let go until the next look")
 }
 
 // check refuses values that make no sense together. command is what stands behind --.
@@ -69,8 +70,6 @@ func (o *samplingOptions) check(c *cobra.Command, args []string) (command []stri
 		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v looks a second, or 0", o.rate, math.Round(maxRate))}
 	case o.maxFrames < 0:
 		return nil, usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
-	case o.maxPause <= 0:
-		return nil, usageError{fmt.Errorf("--max-pause %v is not positive", o.maxPause)}
 	}
 	o.childrenSet = c.Flags().Changed("children")
 	return command, o.namingOptions.check()

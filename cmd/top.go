@@ -64,7 +64,8 @@ Without a terminal it writes the table as text, again and again or --once.`,
 	f.Var(&o.by, "by", "what a row stands for")
 	f.BoolVar(&o.idle, "idle", false, "show threads that wait in the kernel")
 	f.StringVar(&o.filter, "filter", "", `rows to show: a regular expression, "module:RE", "thread:RE"`)
-	f.DurationVar(&o.window, "window", 10*time.Second, "how far back the table reaches")
+	o.window = 10 * time.Second
+	f.Var((*seconds)(&o.window), "window", "how far back the table reaches")
 	f.Var(&o.once, "once", "write the table once, as text, after so many seconds")
 	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
 	f.Var(&o.colour, "color", "when to colour")

@@ -21,7 +21,7 @@ func TestSeconds(t *testing.T) {
 		ok   bool
 	}{
 		{"10", 10 * time.Second, true}, {"0.5", 500 * time.Millisecond, true}, {"1m30s", 90 * time.Second, true},
-		{"0", 0, false}, {"-3", 0, false}, {"", 0, false}, {"soon", 0, false}, {"NaN", 0, false}, {"1e300", 0, false}, {"Inf", 0, false}, {"1us", 0, false},
+		{"0", 0, false}, {"-3", 0, false}, {"", 0, false}, {"soon", 0, false}, {"NaN", 0, false}, {"1e300", 0, false}, {"Inf", 0, false}, {"1us", time.Microsecond, true}, {"1ns", 0, false},
 	} {
 		var s seconds
 		err := s.Set(tc.in)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -15,24 +14,6 @@ import (
 
 // errBackground says that the terminal belongs to others now.
 var errBackground = errors.New("top runs in the background, where the terminal is not its own: bring it to the foreground (fg), or use --once N")
-
-// seconds is the value of a flag that takes a number of seconds or a duration: 10, 10s, 1m.
-type seconds time.Duration
-
-func (s *seconds) Type() string   { return "N" }
-func (s *seconds) String() string { return time.Duration(*s).String() }
-
-func (s *seconds) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if n, numberErr := strconv.ParseFloat(text, 64); numberErr == nil && n < 1e9 {
-		d, err = time.Duration(n*float64(time.Second)), nil
-	}
-	if err != nil || d < time.Millisecond {
-		return fmt.Errorf("want a number of seconds above 0, as 10 or 500ms")
-	}
-	*s = seconds(d)
-	return nil
-}
 
 // jobControl lets the shell suspend this program while it draws on the terminal.
 type jobControl struct {
