@@ -62,9 +62,9 @@ func (a *app) execute(args []string) int {
 	a.unheed = func() {}
 	defer func() { a.unheed() }()
 	root := a.root()
-	a.addCommands(root, args)
 	plain := &plainOutput{app: a}
-	root.SetOut(plain)
+	root.SetOut(plain) // before commands are made: that of completions keeps it
+	a.addCommands(root, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 type delay struct {
 	file   int // schedstat of the OS thread, one more than its number; 0 if there is none
 	marked time.Duration
+	buf    [64]byte
 }
 
 // open is called on the OS thread.
@@ -33,15 +34,14 @@ func (d *delay) close() {
 
 // waited is how long the OS thread has waited for a CPU in its life.
 func (d *delay) waited() time.Duration {
-	var b [64]byte
 	if d.file == 0 {
 		return 0
 	}
-	n, err := unix.Pread(d.file-1, b[:], 0)
+	n, err := unix.Pread(d.file-1, d.buf[:], 0)
 	if err != nil {
 		return 0
 	}
-	c, err := parseSchedstat(b[:n])
+	c, err := parseSchedstat(d.buf[:n])
 	if err != nil {
 		return 0
 	}

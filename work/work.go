@@ -88,14 +88,10 @@ func (b *Budget) Spend(n int64) bool {
 		return false
 	}
 	for at := b; at != nil; at = at.above {
-		if n > 0 && take(&at.aside, n, false) {
-			return true
-		}
 		if !take(&at.steps, n, false) {
 			at.catchUp()
 			if !take(&at.steps, n, true) {
-				b.aside.Store(0)
-				return false
+				return n > 0 && take(&b.aside, n, true) // last, as it is for when others have used up the rest
 			}
 		}
 	}

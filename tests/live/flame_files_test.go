@@ -126,7 +126,7 @@ func TestFlameDiff(t *testing.T) {
 	}
 	for _, file := range []string{"diff.svg", "diff.html", "diff.json", "diff.speedscope.json"} {
 		out := filepath.Join(dir, file)
-		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 || o.stdout != "" || o.stderr != "" {
+		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 || o.stdout != "" || !strings.Contains(o.stderr, "-40.00 ±") {
 			t.Errorf("%s: status %d, %q, %q", file, o.status, o.stdout, o.stderr)
 		}
 	}
@@ -136,7 +136,7 @@ func TestFlameDiff(t *testing.T) {
 			t.Errorf("%s does not say what it is compared with", file)
 		}
 		for name, want := range map[string]string{
-			"main": `100, 100\.00 %`, "a": `20, 20\.00 %.* -40\.00 points`, "b": `40, 40\.00 %`, "c": `40, 40\.00 %.* \+40\.00 points`,
+			"main": `100, 100\.00 %`, "a": `20, 20\.00 %, -40\.00 ± 8\.94 points`, "b": `40, 40\.00 %`, "c": `40, 40\.00 %, \+40\.00 ± 6\.32 points`,
 		} {
 			if tips := regexp.MustCompile(`<title>`+name+`: `+want).FindAllString(text, -1); len(tips) != 1 {
 				t.Errorf("%s: %d tips of %s with %s", file, len(tips), name, want)

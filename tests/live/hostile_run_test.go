@@ -20,20 +20,36 @@ import (
 // and gives their names.
 func chained(t *testing.T, n, size int) (*target, []string) {
 	t.Helper()
-	dir, made := room(t), map[string][]byte{}
-	var files []string
+	dir := room(t)
+	// By another process: what they take to be made would count as the memory of every program that is started here
+	// later (exec keeps the peak of who called it, getrusage(2)).
+	write := exec.Command(os.Args[0], dir, strconv.Itoa(n), strconv.Itoa(size))
+	write.Env = append(os.Environ(), "LIVE_TARGET=hostile")
+	if out, err := write.CombinedOutput(); err != nil {
+		t.Fatalf("write hostile files: %v\n%s", err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.so"))
+	if err != nil || len(files) != n {
+		t.Fatalf("%d hostile files, want %d (%v)", len(files), n, err)
+	}
+	return launchAsleep(t, exec.Command(program(t, "chain"), files...)), files
+}
+
+// writeHostile writes files for chained: the directory, how many, and their size in bytes.
+func writeHostile(args []string) {
+	n, _ := strconv.Atoi(args[1])
+	size, _ := strconv.Atoi(args[2])
+	made := map[string][]byte{}
 	for i := range n {
 		k := hostile.Kinds[i%len(hostile.Kinds)]
 		if made[k.Name] == nil {
 			made[k.Name] = k.Make(size)
 		}
-		name := filepath.Join(dir, fmt.Sprintf("%04d.so", i))
-		if err := os.WriteFile(name, made[k.Name], 0o755); err != nil {
-			t.Fatal(err)
+		if err := os.WriteFile(filepath.Join(args[0], fmt.Sprintf("%04d.so", i)), made[k.Name], 0o755); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
-		files = append(files, name)
 	}
-	return launchAsleep(t, exec.Command(program(t, "chain"), files...)), files
 }
 
 // A process that maps a thousand files, each as dear to read as its format allows, is shown whole: the

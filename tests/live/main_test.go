@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 		spin()
 	case "leaderless":
 		leaderless()
+	case "hostile":
+		writeHostile(os.Args[1:])
 	default:
 		os.Exit(run(m))
 	}
