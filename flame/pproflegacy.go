@@ -120,10 +120,10 @@ func checkLegacy(data []byte) error {
 				line[:min(len(line), maxShown)])
 		}
 	}
-	if expanded := length * bytes.Count(listed, []byte("$")); expanded > maxLegacyExpanded {
+	if expanded := int64(length) * int64(bytes.Count(listed, []byte("$"))); expanded > maxLegacyExpanded {
 		return fmt.Errorf("read pprof: attributes would take %d MiB in the list of mappings", expanded>>20)
 	}
-	if lookups := places * lines; lookups > maxLegacyLookups {
+	if lookups := int64(places) * int64(lines); lookups > maxLegacyLookups {
 		return fmt.Errorf("read pprof: %d places in the code and %d mappings are too many", places, lines)
 	}
 	return nil

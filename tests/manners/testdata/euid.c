@@ -1,7 +1,7 @@
 /* euid PROGRAM: prints "R", and after a byte on standard input executes PROGRAM, which is
  * this one with another owner and the setuid bit. Without PROGRAM it prints its effective
  * user id and ends. */
-#include "../../testdata/live/live.h"
+#include "../../../testdata/live/live.h"
 
 int main(int argc, char **argv) {
 	char line[32], byte;

@@ -10,7 +10,7 @@
  *                       prints "R" and sleeps; "n" if it may not
  *
  * In COMMAND the word @ stands for the process id of the family. */
-#include "../../testdata/live/live.h"
+#include "../../../testdata/live/live.h"
 #include <linux/sched.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /* intovfork MILLISECONDS: runs until SIGUSR1, then stands in vfork, where it cannot be stopped,
  * while its child sleeps. When the child has ended, it writes "D" and sleeps. */
-#include "../../testdata/live/live.h"
+#include "../../../testdata/live/live.h"
 
 static volatile int go;
 

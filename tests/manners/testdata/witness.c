@@ -15,7 +15,7 @@
  *      fault:      one more thread sleeps in read(2) into such a page, which comes with
  *                  SIGUSR1; turns[7] counts it.
  *      dump:       aborts on SIGUSR1. */
-#include "../../testdata/live/live.h"
+#include "../../../testdata/live/live.h"
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
