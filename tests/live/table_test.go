@@ -74,7 +74,7 @@ func (r *row) tell(t *testing.T) {
 
 const (
 	document = "../../docs/dev/peers.md"
-	begin    = "<!-- table: go test ./live -run TestPeers -update -->\n"
+	begin    = "<!-- table: go test ./tests/live -run TestPeers -update -->\n"
 	end      = "<!-- end -->\n"
 )
 

@@ -3,8 +3,8 @@
 // Command exact steps a program and prints at how many instructions the walked stack is the
 // true one, with the first misses of each place. It is for developers of package unwind:
 //
-//	go run ./exact/cmd/exact -every 3 -max 100000 -- /usr/bin/openssl dgst /etc/passwd
-//	go run ./exact/cmd/exact -peer "eu-stack -p" -peer-every 500 -- /bin/true
+//	go run ./tests/exact/cmd/exact -every 3 -max 100000 -- /usr/bin/openssl dgst /etc/passwd
+//	go run ./tests/exact/cmd/exact -peer "eu-stack -p" -peer-every 500 -- /bin/true
 package main
 
 import (
