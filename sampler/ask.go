@@ -163,7 +163,8 @@ func (k *ticker) relieve() {
 func (k *ticker) waits(t *thread, upto time.Duration) {
 	for i := range k.asked {
 		if a := &k.asked[i]; a.t == t {
-			a.samples++
+			a.samples += 1 + int64(t.skipped)
+			t.skipped = 0
 			a.upto = upto
 		}
 	}
