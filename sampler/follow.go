@@ -148,7 +148,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	now, err := w.Counters()
 	if err == nil {
 		var state byte
-		if state, t.name, err = w.State(); state == 'Z' || state == 'X' {
+		if state, t.name = w.First(); state == 'Z' || state == 'X' {
 			err = tracer.ErrNoThread // a leader that ended before its threads
 		}
 	}
