@@ -41,6 +41,9 @@ type Options struct {
 	// Budget is what reading files and code may take in the whole run: who makes a set of modules
 	// charges it to this. Nil: no bound.
 	Budget *work.Budget
+	// Forgets says that names are asked for as long as the target runs, which may load other objects for ever: symbols of at
+	// most 256 of them are kept, those of others read again.
+	Forgets bool
 	// Shared keeps symbols and names for several Names whose modules are shared and whose other
 	// options are the same; nil: each has its own.
 	Shared *Shared
@@ -52,7 +55,7 @@ type Names struct {
 	set       *module.Set
 	opt       Options
 	resolvers []Resolver
-	symbols   map[*module.Module]*symbol.Resolver
+	symbols   map[module.Object]*symbol.Resolver // at most maxShared
 	known     map[place][]profile.Frame
 	problems  []error
 	told      map[string]bool // their texts
@@ -78,7 +81,7 @@ func placeOf(f *unwind.Frame) place {
 // their order. Set may be nil if [Names.Dump] is not called.
 func New(set *module.Set, opt Options, resolvers ...Resolver) *Names {
 	return &Names{set: set, opt: opt, resolvers: resolvers,
-		symbols: map[*module.Module]*symbol.Resolver{}, known: map[place][]profile.Frame{}, told: map[string]bool{}}
+		symbols: map[module.Object]*symbol.Resolver{}, known: map[place][]profile.Frame{}, told: map[string]bool{}}
 }
 
 // Bounds implements unwind.Functions.
@@ -97,12 +100,15 @@ func (n *Names) DebugFrame(m *module.Module) ([]byte, error) {
 	return n.of(m).DebugFrame()
 }
 
-// of returns the symbols of m, made once.
+// of returns the symbols of m, made once for all places where the object is mapped.
 func (n *Names) of(m *module.Module) *symbol.Resolver {
-	r, ok := n.symbols[m]
+	r, ok := n.symbols[m.Object()]
 	if !ok {
+		if len(n.symbols) >= maxShared && n.opt.Forgets {
+			clear(n.symbols)
+		}
 		r = n.opt.Shared.of(m, n.opt.Files)
-		n.symbols[m] = r
+		n.symbols[m.Object()] = r
 	}
 	return r
 }

@@ -44,7 +44,7 @@ type asked struct {
 
 const (
 	// maxAsked bounds the threads that are asked at a time: each has a Copy.
-	maxAsked = copies / 2
+	maxAsked = copies - reserved
 	// drainTime bounds how long those are waited for that were asked, before what was asked is given up.
 	drainTime = 300 * time.Millisecond
 	// fresh is for how long a thread that was seen to run is taken to run still.
@@ -163,7 +163,8 @@ func (k *ticker) relieve() {
 func (k *ticker) waits(t *thread, upto time.Duration) {
 	for i := range k.asked {
 		if a := &k.asked[i]; a.t == t {
-			a.samples++
+			a.samples += 1 + int64(t.skipped)
+			t.skipped = 0
 			a.upto = upto
 		}
 	}

@@ -255,6 +255,7 @@ func (w *fakeWatch) Asleep() (snapshot.Syscall, bool, error) {
 }
 
 func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, w.p.want() }
+func (w *fakeWatch) First() (byte, string)        { return 'S', w.p.comm }
 func (w *fakeWatch) Close() error                 { return nil }
 func (w *fakeWatch) Near()                        {}
 

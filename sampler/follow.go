@@ -17,6 +17,8 @@ type process struct {
 	program  *program
 	comm     string
 	threads  []*thread
+	agenda   agenda
+	ended    bool // a thread of it has, and is in threads still
 	byTID    map[int]*thread
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
@@ -49,6 +51,8 @@ type thread struct {
 	own     bool          // our stop moved its counters since
 	upto    time.Duration // until when its time is accounted for
 	skipped uint64        // rounds since it was looked at, of a long sleeper
+	looked  uint64        // round of the last look
+	resting bool          // it has slept long, and is not looked at in each round
 	still   int           // looks in a row at which it had not run
 	rests   int64         // rounds in which it slept and was left out, not handed over yet
 	lost    bool          // the last look gave nothing
@@ -144,7 +148,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	now, err := w.Counters()
 	if err == nil {
 		var state byte
-		if state, t.name, err = w.State(); state == 'Z' || state == 'X' {
+		if state, t.name = w.First(); state == 'Z' || state == 'X' {
 			err = tracer.ErrNoThread // a leader that ended before its threads
 		}
 	}
@@ -165,6 +169,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	t.track = k.newTrack(p, tid, t.name)
 	p.byTID[tid] = t
 	p.threads = append(p.threads, t)
+	p.agenda.first = append(p.agenda.first, t)
 }
 
 // newTrack makes a thread known to the counter. tid is 0 for what stands for several.
@@ -365,6 +370,7 @@ func (k *ticker) endThreads(p *process) {
 		}
 	}
 	p.threads = p.threads[:0]
+	p.agenda.clear()
 }
 
 func (k *ticker) endThread(p *process, t *thread) {
@@ -372,7 +378,8 @@ func (k *ticker) endThread(p *process, t *thread) {
 	k.tell(look{track: t.track, kind: ended})
 	t.watch.Close()
 	delete(p.byTID, t.tid)
-	t.watch = nil
+	t.watch, p.ended = nil, true
+	k.rest(t, false)
 }
 
 // sweep forgets processes that have ended.

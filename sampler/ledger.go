@@ -29,8 +29,8 @@ type run struct {
 	at, end time.Duration // since the recording began
 }
 
-// maxRuns bounds the runs kept: 48 MB.
-const maxRuns = 2 << 20
+// maxRuns bounds the runs kept: 12 MiB, and 16 MiB in a profile.
+const maxRuns = 1 << 19
 
 // ledger sums what the stacks got since the last Take.
 type ledger struct {

@@ -166,6 +166,9 @@ func (w liveWatch) Ask(c *tracer.Copy, table *maps.Table) error {
 // Near implements watch.
 func (w liveWatch) Near() { w.s.Looker.Near(w.Watch) }
 
+// First implements counters.
+func (w liveWatch) First() (state byte, comm string) { return w.Watch.First() }
+
 // State implements counters.
 func (w liveWatch) State() (state byte, comm string, err error) {
 	state, comm, _, err = w.Watch.State()

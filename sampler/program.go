@@ -24,6 +24,8 @@ const (
 	mapsCost = 50
 	// readingShare is the part of the time, one in so many, that reading tables and code may take in the long run.
 	readingShare = 20
+	// maxUnmapped is how many modules of one program are kept ready that it has unmapped: it may load one of them again.
+	maxUnmapped = 64
 	// maxKnown bounds the sleeping stacks remembered of one program.
 	maxKnown = 1 << 13
 )
@@ -65,6 +67,7 @@ func (g *program) open(c *counter) {
 	}
 	g.set = module.NewSet(g.table.Load(), c.files.Opener(g.image.OpenMapping), g.image)
 	g.set.Charge(c.opt.Names.Budget)
+	g.set.Keep(maxUnmapped)
 	g.walker = g.image.Walker(g.set, c.bounds)
 }
 
@@ -89,6 +92,9 @@ func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bo
 	g.table.Store(table)
 	g.set.Update(table)
 	clear(g.calls)
+	if len(g.places) > 2*len(g.set.All()) { // of modules that are forgotten: the book knows their numbers
+		clear(g.places)
+	}
 	return true
 }
 

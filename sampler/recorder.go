@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// copies is how many looks may wait to be walked. A Copy takes 64 KiB at first.
-	copies = 128
+	// copies is how many looks may wait to be walked. A Copy takes 64 KiB at first, and four times that at most:
+	// 16 MiB all of them.
+	copies = 64
 	// queued is how many looks may wait to be counted, those without a copy too.
 	queued = 1 << 12
 	// stay is how far the next round may be to be waited for on the OS thread. To leave it wakes

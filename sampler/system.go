@@ -114,4 +114,6 @@ type counters interface {
 	Counters() (tracer.Counters, error)
 	Asleep() (call snapshot.Syscall, ok bool, err error)
 	State() (state byte, comm string, err error)
+	// First is what State gave when the thread was opened.
+	First() (state byte, comm string)
 }

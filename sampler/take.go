@@ -86,7 +86,9 @@ type namer struct {
 }
 
 func newNamer(opt *Options) namer {
-	return namer{names: resolve.New(nil, opt.Names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
+	names := opt.Names
+	names.Forgets = true
+	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
 }
 
 // draft is a profile that is being made of an extract.

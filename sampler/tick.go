@@ -13,13 +13,6 @@ const (
 	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
 	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
 	patience, leastPatience = 100, 2
-	// easyPolls is how many long sleepers are looked at in a round, if they are not so many that
-	// it would leave one alone for more than maxEvery rounds.
-	easyPolls = 256
-	maxEvery  = 128
-	// maxFirst is how many threads are looked at for the first time in a round: of the others the first look
-	// comes later, and stands for the time until then.
-	maxFirst = 256
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -59,10 +52,16 @@ type ticker struct {
 	upto    time.Duration // the last round stands for the time until then
 	before  time.Duration // the one before, at most one period
 	stops   int           // sleepers that may be stopped in this round
-	long    int           // sleepers met that have slept long
+	long    int           // threads that have slept long
 	every   int           // they are looked at in one of so many rounds
 	first   int           // threads that may be looked at for the first time in this round
 	patient int           // after how many looks that begins
+	met     uint64        // threads that were due, in all rounds
+	woken   time.Duration // CPU time that long sleepers were found to have taken, since calmFrom
+	calm    bool          // it was next to nothing in the window before
+
+	calmFrom time.Duration
+
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
 	waited  bool          // this round waited for the counter
@@ -88,13 +87,14 @@ func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy
 // tick makes one round at now that stands for the time until upto; a new thread's first
 // sample stands for at most period.
 func (k *ticker) tick(now, upto, period time.Duration) {
-	k.now, k.round = now, k.round+1
+	k.now = now
 	if k.heldUp() {
 		k.collect(now)
 		k.counted.late++
 		k.notes.add("held up", "walking and counting was held up, maybe by a file that cannot be read; looks were left out meanwhile")
 		return
 	}
+	k.round++
 	k.stops, k.waited, k.runners = sleepStops, false, 0
 	if period == 0 {
 		k.before = k.upto
@@ -108,13 +108,13 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.discover(now)
 	k.clocks()
-	k.long, k.patient, k.first = 0, k.patience(), maxFirst
+	k.patient, k.first = k.patience(), maxFirst
+	k.spread()
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
 		}
 	}
-	k.every = min(maxEvery, 1+k.long/easyPolls)
 	k.compared()
 	k.sweep()
 	k.askAll(upto)
@@ -144,26 +144,10 @@ func (k *ticker) dense() bool { return k.opt.Rate == 0 || k.opt.Rate > closeRate
 // askEvery is how often it is asked then.
 const askEvery = 2 * time.Millisecond
 
-// visit looks at one process.
+// visit looks at the threads of one process that are due.
 func (k *ticker) visit(p *process, upto time.Duration) {
 	p.checked = false
-	for i := range p.threads {
-		// Where there are not buffers for all they take turns.
-		t := p.threads[(uint64(i)+k.round*maxAsked)%uint64(len(p.threads))]
-		if i%relieveEvery == 0 {
-			k.relieve()
-		}
-		if t.watch == nil {
-			continue
-		}
-		if t.still >= k.patient {
-			k.long++
-		}
-		k.lookAt(p, t, upto)
-		if p.gone || p.replaced {
-			break
-		}
-	}
+	k.lookAll(p, upto)
 	p.replaced = p.replaced || p.closed
 	if p.replaced && !p.gone {
 		k.drain()
@@ -173,29 +157,44 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	p.replaced = false
 	if anew && !p.gone {
 		k.replace(p)
-		for _, t := range p.threads {
+		k.lookAll(p, upto)
+	}
+	if p.ended {
+		p.ended = false
+		p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return t.watch == nil })
+	}
+	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
+}
+
+// lookAll looks at the threads of p that are due, until it is seen to be gone or another program.
+func (k *ticker) lookAll(p *process, upto time.Duration) {
+	waiting := len(p.agenda.first)
+	due := p.agenda.due(k.round, k.first)
+	k.first -= waiting - len(p.agenda.first)
+	k.met += uint64(len(due))
+	for i := range due {
+		// Where there are not buffers for all they take turns.
+		t := due[(uint64(i)+k.round*maxAsked)%uint64(len(due))]
+		if i%relieveEvery == 0 {
+			k.relieve()
+		}
+		if t.watch != nil && !p.gone && !p.replaced {
 			k.lookAt(p, t, upto)
 		}
+		if t.watch != nil {
+			k.plan(p, t)
+		}
 	}
-	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return t.watch == nil })
-	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
+	clear(due)
 }
 
 // lookAt looks at one thread.
 func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
+	t.skip(k.round - 1)
+	t.looked = k.round
 	if t.pending {
 		k.waits(t, upto)
 		return
-	}
-	if t.asleep && t.still >= k.patient && (k.round+uint64(t.slot))%uint64(k.every) != 0 {
-		t.skipped++
-		return
-	}
-	if !t.known && !t.asleep {
-		if k.first == 0 {
-			return
-		}
-		k.first--
 	}
 	if t.asleep {
 		now, err := t.watch.Counters()
@@ -206,6 +205,9 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 		if t.base.Unmoved(now) && !t.lost {
 			k.unmoved(p, t, now, upto)
 			return
+		}
+		if t.resting {
+			k.woken += max(0, now.CPU-t.base.CPU)
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, true
@@ -230,6 +232,14 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 		k.sleeper(p, t, &call, upto)
 	default:
 		k.runner(p, t, upto)
+	}
+}
+
+// skip counts the rounds since the last look up to last, of a thread that is not looked at in each.
+func (t *thread) skip(last uint64) {
+	if t.resting && last > t.looked {
+		t.skipped += last - t.looked
+		t.looked = last
 	}
 }
 
@@ -405,6 +415,7 @@ func (k *ticker) settle(end time.Duration) {
 				never++
 			}
 			if t.watch != nil { // else it has ended
+				t.skip(k.round)
 				k.reread(t)
 				k.flushUntil(t, end)
 			}
@@ -416,18 +427,9 @@ func (k *ticker) settle(end time.Duration) {
 	}
 }
 
-// patience is after how many looks without a change a thread counts as a long sleeper now.
-func (k *ticker) patience() int {
-	threads := 1
-	for _, p := range k.processes {
-		threads += len(p.threads)
-	}
-	return max(leastPatience, min(patience, patience*easyPolls/threads))
-}
-
 // reread finds what a thread took since the last look.
 func (k *ticker) reread(t *thread) {
-	if k.every > 1 && t.still >= k.patient { // one of very many that sleep
+	if k.every > 1 && t.resting { // one of very many that sleep
 		return
 	}
 	now, err := t.watch.Counters()

@@ -70,7 +70,7 @@ func (l *Looker) before(w *Watch, c *Copy) error {
 	case 'Z', 'X':
 		return ErrNoThread
 	}
-	if l := &w.last; l.known && l.repaired && l.call == c.call && l.base.Unmoved(c.before) {
+	if l := w.last; l != nil && l.known && l.repaired && l.call == c.call && l.base.Unmoved(c.before) {
 		return &NotStoppedError{TID: w.tid, State: c.Thread.State, Repaired: true}
 	}
 	return nil
@@ -240,7 +240,7 @@ func (l *Looker) lost(w *Watch) error {
 func (l *Looker) settle(w *Watch, c *Copy, sig int) {
 	blocked, goesOn := c.wait(w, c.before, sig)
 	repaired := blocked && !goesOn && l.repair(w, c, sig)
-	w.last.known = false
+	w.forget()
 	switch {
 	case !blocked:
 		w.ran = ranLikely

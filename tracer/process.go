@@ -36,6 +36,9 @@ type Process struct {
 	forked atomic.Bool // had not executed a program when memory was opened
 	memory atomic.Pointer[memory]
 	table  atomic.Pointer[maps.Table] // the mappings last read
+
+	room     watchRoom // of its Watches
+	counters string    // the file of their counters, "" not known yet
 }
 
 // PID returns the id that the process was opened by.

@@ -4,6 +4,7 @@ package tracer
 
 import (
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -39,16 +40,22 @@ type Watch struct {
 	sched  procFile // schedstat, or status where the kernel has none
 	call   procFile // syscall
 	stat   procFile // opened when it is first wanted
-	path   [64]byte // room for a path
-	buf    []byte   // for what is read; grows to the longest file
+	room   *watchRoom
+	first  Stat // what stat told when the Watch was made
 
 	ran      int         // looks that need not ask first whether it sleeps
 	tp       mem.Addr    // thread pointer, from the last Stop; 0 unknown
-	last     last        // what the last Stop found, of a thread that was blocked
+	last     *last       // what the last Stop found, of a thread that was blocked; nil: there was none
 	window   window      // of the stack that the last Stop copied
 	windowOf *maps.Table // which says that it is quick to read
 	arch     *regs.Arch  // of the program that table shows
 	table    *maps.Table
+}
+
+// watchRoom is what the Watches of one Process read into: there may be twenty thousand of them.
+type watchRoom struct {
+	path [64]byte
+	buf  []byte // grows to the longest file
 }
 
 // last is what is known of a blocked thread since its last Stop.
@@ -62,13 +69,15 @@ type last struct {
 }
 
 // Watch opens what is read again and again of thread tid. It takes two descriptors, a third from
-// the first Stop on, and none when more than half of those allowed are in use: then each read
-// opens and closes one.
+// the first Stop on; one when more than an eighth of those allowed are in use, and none when more
+// than half are: then each read opens and closes one.
+//
+// The Watches of one Process are used by one goroutine at a time.
 //
 // It fails with ErrNoThread or a *PermissionError. The caller closes the Watch, before the
 // Process.
 func (p *Process) Watch(tid int) (*Watch, error) {
-	w := &Watch{p: p, tid: tid, buf: make([]byte, 512), call: closedFile("syscall"), stat: closedFile("stat")}
+	w := &Watch{p: p, tid: tid, room: &p.room, call: closedFile("syscall"), stat: closedFile("stat")}
 	b, err := w.stat.read(w)
 	if err != nil {
 		return nil, err
@@ -77,23 +86,35 @@ func (p *Process) Watch(tid int) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.worker = st.KernelWorker()
-	w.sched = closedFile("schedstat")
-	if !p.hasSchedstat() {
-		w.sched = closedFile("status")
-	}
+	w.first, w.worker = st, st.KernelWorker()
+	w.sched = closedFile(p.countersFile())
 	w.blind = p.FilesDenied()
-	for _, f := range []*procFile{&w.sched, &w.call} {
-		if f == &w.call && w.blind {
-			continue
-		}
-		if err := f.open(w); err != nil {
-			w.Close()
-			return nil, err
-		}
+	if err := w.sched.open(w); err != nil {
+		return nil, err
+	}
+	if w.blind || w.sched.fd < 0 || uint64(w.sched.fd) > descriptors()/8 {
+		return w, nil
+	}
+	if err := w.call.open(w); err != nil {
+		w.Close()
+		return nil, err
 	}
 	return w, nil
 }
+
+// countersFile is the file that tells how often a thread was put on a CPU. It asks the kernel once.
+func (p *Process) countersFile() string {
+	if p.counters == "" {
+		p.counters = "status"
+		if p.hasSchedstat() {
+			p.counters = "schedstat"
+		}
+	}
+	return p.counters
+}
+
+// First is the state and the name that the thread had when the Watch was made.
+func (w *Watch) First() (state byte, comm string) { return w.first.State, w.first.Comm }
 
 // hasSchedstat tells whether this kernel counts how often a thread is put on a CPU, by what
 // it says of us.
@@ -180,13 +201,21 @@ func (f *procFile) open(w *Watch) error {
 	if err != nil {
 		return err
 	}
-	var most unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &most) == nil && uint64(fd) > uint64(most.Cur)/2 {
+	if uint64(fd) > descriptors()/2 {
 		unix.Close(fd)
 		return nil
 	}
 	f.fd = fd
 	return nil
+}
+
+// descriptors is how many this process may have.
+func descriptors() uint64 {
+	var most unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &most) != nil {
+		return math.MaxUint64
+	}
+	return uint64(most.Cur)
 }
 
 func (f *procFile) close() {
@@ -196,7 +225,7 @@ func (f *procFile) close() {
 	f.fd = -1
 }
 
-// read reads the beginning of the file into w.buf.
+// read reads the beginning of the file into the room of w.
 func (f *procFile) read(w *Watch) ([]byte, error) {
 	fd := f.fd
 	if fd < 0 {
@@ -206,25 +235,29 @@ func (f *procFile) read(w *Watch) ([]byte, error) {
 		}
 		defer unix.Close(fd)
 	}
+	buf := &w.room.buf
+	if len(*buf) == 0 {
+		*buf = make([]byte, 512)
+	}
 	for {
-		n, err := unix.Pread(fd, w.buf, 0)
+		n, err := unix.Pread(fd, *buf, 0)
 		switch {
 		case err == unix.EINTR:
-		case n == len(w.buf) && n < maxProcFile:
-			w.buf = make([]byte, 4*n)
+		case n == len(*buf) && n < maxProcFile:
+			*buf = make([]byte, 4*n)
 		case err == unix.ESRCH || err == nil && n == 0:
 			return nil, ErrNoThread
 		case err != nil:
 			return nil, &os.PathError{Op: "read", Path: f.name, Err: err}
 		default:
-			return w.buf[:n], nil
+			return (*buf)[:n], nil
 		}
 	}
 }
 
 // openFile opens a file of the thread without allocating.
 func (w *Watch) openFile(name string) (int, error) {
-	path := append(w.path[:0], "task/"...)
+	path := append(w.room.path[:0], "task/"...)
 	path = strconv.AppendInt(path, int64(w.tid), 10)
 	path = append(path, '/')
 	path = append(append(path, name...), 0)

@@ -90,8 +90,8 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 // infer offers the registers of the last Stop to a thread that sleeps in the same place.
 func (w *Watch) infer(c *Copy, now Counters) {
 	c.regs.Arch, c.tp, c.pacMask = nil, w.tp, 0
-	l := &w.last
-	if !l.known || l.call != c.call {
+	l := w.last
+	if l == nil || !l.known || l.call != c.call {
 		return
 	}
 	c.regs, c.pacMask = l.regs, l.pacMask
@@ -101,14 +101,24 @@ func (w *Watch) infer(c *Copy, now Counters) {
 
 // remember keeps what a Stop found of a blocked thread.
 func (w *Watch) remember(c *Copy, repaired bool) {
-	w.last = last{known: true, regs: c.regs, pacMask: c.pacMask, call: c.call, base: c.Counters, repaired: repaired}
+	if w.last == nil {
+		w.last = new(last)
+	}
+	*w.last = last{known: true, regs: c.regs, pacMask: c.pacMask, call: c.call, base: c.Counters, repaired: repaired}
+}
+
+// forget drops what the last Stop found.
+func (w *Watch) forget() {
+	if w.last != nil {
+		w.last.known = false
+	}
 }
 
 // restarted gives a call that goes on as restart_syscall the number that it had when it was
 // stopped. SP, PC and the arguments are as they were then.
 func (w *Watch) restarted(call *snapshot.Syscall) {
-	l := &w.last
-	if !l.known || l.call.Number == call.Number || !isRestart(l.regs.Arch, call.Number) {
+	l := w.last
+	if l == nil || !l.known || l.call.Number == call.Number || !isRestart(l.regs.Arch, call.Number) {
 		return
 	}
 	was := l.call

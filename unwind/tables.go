@@ -20,13 +20,35 @@ type tables struct {
 	err       error // why pcln could not be read
 }
 
-// table returns the tables of m, opening them once.
+// maxTables bounds the objects of which tables are kept: more than a program has mapped. One that makes new
+// ones for ever meets it, and then all are opened anew.
+const maxTables = 1 << 14
+
+// forget drops the tables of objects that the modules have forgotten (see [module.Set.Keep]). Sites of theirs go with
+// them, as they hold their rows.
+func (w *Walker) forget() {
+	lost := false
+	for object := range w.tables {
+		if !w.modules.Has(object) {
+			delete(w.tables, object)
+			lost = true
+		}
+	}
+	if lost {
+		w.sites = newSites()
+	}
+}
+
+// table returns the tables of m, opening them once for all places where the object is mapped.
 func (w *Walker) table(m *module.Module) *tables {
-	if t, ok := w.tables[m]; ok {
+	if t, ok := w.tables[m.Object()]; ok {
 		return t
 	}
+	if len(w.tables) >= maxTables {
+		clear(w.tables)
+	}
 	t := &tables{m: m, functions: w.functions}
-	w.tables[m] = t
+	w.tables[m.Object()] = t
 	if m.Err != nil {
 		return t
 	}

@@ -29,8 +29,8 @@ type Functions interface {
 type Walker struct {
 	modules   *module.Set
 	functions Functions
-	arch      *regs.Arch // of the threads walked last, for which sites holds
-	tables    map[*module.Module]*tables
+	arch      *regs.Arch                // of the threads walked last, for which sites holds
+	tables    map[module.Object]*tables // at most maxTables
 	sites     sites
 	paths     map[pathKey]*cfi.Row // nil value: no way
 	chain     []mem.Addr           // frame records that were proved in this walk, ascending: see leadsBack
@@ -48,7 +48,7 @@ type Walker struct {
 // code without tables is read without knowing where its functions begin, and no .debug_frame is read. What tables and
 // code take to be read is charged to the budget of modules (see [module.Set.Charge]); without one nothing bounds it.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
-	return &Walker{modules: modules, functions: functions, tables: map[*module.Module]*tables{},
+	return &Walker{modules: modules, functions: functions, tables: map[module.Object]*tables{},
 		sites: newSites(), paths: map[pathKey]*cfi.Row{}, changes: modules.Changes(),
 		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
@@ -123,6 +123,7 @@ func (w *Walker) begin(a *regs.Arch) {
 		w.changes = n
 		w.mapped++
 		w.moment++
+		w.forget()
 	}
 	if a != w.arch {
 		w.arch, w.sites = a, newSites()

@@ -36,6 +36,7 @@ type Budget struct {
 	above *Budget // what is taken here is taken there too; nil for that of a whole run
 	steps atomic.Int64
 	bytes atomic.Int64
+	held  atomic.Int64 // bytes that were taken and not given back
 	most  int64        // steps that there were at first
 	aside atomic.Int64 // steps that above has set aside for this one
 	stop  atomic.Pointer[error]
@@ -142,11 +143,12 @@ func (b *Budget) Earn(n int64) {
 // Hold takes n bytes for what is about to be kept. It is false, and takes none, if they are not left.
 func (b *Budget) Hold(n int64) bool {
 	for at := b; at != nil; at = at.above {
+		at.held.Add(n)
 		if at.bytes.Add(-n) >= 0 {
 			continue
 		}
 		for back := b; back != at.above; back = back.above {
-			back.bytes.Add(n)
+			back.give(n)
 		}
 		return false
 	}
@@ -156,7 +158,20 @@ func (b *Budget) Hold(n int64) bool {
 // Release gives back n bytes that Hold took.
 func (b *Budget) Release(n int64) {
 	for ; b != nil; b = b.above {
-		b.bytes.Add(n)
+		b.give(n)
+	}
+}
+
+func (b *Budget) give(n int64) {
+	b.held.Add(-n)
+	b.bytes.Add(n)
+}
+
+// ReleaseAll gives back all that Hold took from a share: the file that it is for is forgotten, and
+// nobody releases what was held for it any more.
+func (b *Budget) ReleaseAll() {
+	if b != nil && b.above != nil {
+		b.Release(b.held.Load())
 	}
 }
 

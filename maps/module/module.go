@@ -79,7 +79,9 @@ type Module struct {
 
 	start, end mem.Addr // lowest and highest mapped address that belongs to it
 	bias       uint64
-	elf        *image // never nil; empty if Err is set
+	elf        *image       // never nil; empty if Err is set
+	from       maps.Mapping // what it was found by
+	unmapped   int          // at how many updates in a row nothing of it was mapped
 	beside     func(path string) (*File, error)
 	budget     *work.Budget
 }

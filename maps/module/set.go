@@ -27,8 +27,11 @@ type Set struct {
 	byAddr  map[mem.Addr]*Module // start of mapping -> module, nil value: none
 	byPlace map[place]*Module
 	objects map[fileID]*object
-	copies  []*object // objects read from memory, at most maxCopies
-	retired []*object // files that were written over since, open still
+	copies  []*object           // objects read from memory, at most maxCopies
+	retired []*object           // files that were written over since, open still
+	made    int                 // modules so far
+	keep    int                 // how many objects are kept that are mapped no longer; below 0: all
+	images  map[*image]struct{} // of objects that are kept, nil where all are
 
 	changes    int           // of the table
 	last       *maps.Mapping // of the last address asked for
@@ -66,7 +69,7 @@ type object struct {
 // vDSO and for objects without a file; it may be nil. Close releases all files.
 func NewSet(table *maps.Table, open Opener, memory mem.Reader) *Set {
 	return &Set{table: table, open: open, memory: memory, byAddr: map[mem.Addr]*Module{},
-		byPlace: map[place]*Module{}, objects: map[fileID]*object{}, memoryLeft: maxSetMemory}
+		byPlace: map[place]*Module{}, objects: map[fileID]*object{}, memoryLeft: maxSetMemory, keep: -1}
 }
 
 // Charge bounds by b what reading the modules may take, here and by those who ask them later
@@ -163,8 +166,8 @@ func (s *Set) load(m *maps.Mapping) *Module {
 	if len(s.modules) >= maxModules {
 		return s.modules[maxModules-1]
 	}
-	mod := &Module{ID: len(s.modules), Path: obj.path, Deleted: m.Deleted, VDSO: vdso, Err: err,
-		start: m.Start, end: m.End, bias: bias, elf: obj.elf, beside: obj.beside, budget: obj.budget}
+	mod := &Module{ID: s.made, Path: obj.path, Deleted: m.Deleted, VDSO: vdso, Err: err,
+		start: m.Start, end: m.End, from: *m, bias: bias, elf: obj.elf, beside: obj.beside, budget: obj.budget}
 	if len(s.modules) == maxModules-1 {
 		mod.Err = fmt.Errorf("open %q: %w", obj.path, ErrTooMany)
 	}
@@ -173,7 +176,11 @@ func (s *Set) load(m *maps.Mapping) *Module {
 	} else if lo, hi, ok := obj.elf.span(); ok {
 		mod.start, mod.end = mod.Addr(lo), mod.Addr(hi)
 	}
+	s.made++
 	s.modules = append(s.modules, mod)
+	if s.images != nil {
+		s.images[mod.elf] = struct{}{}
+	}
 	s.byPlace[place{obj, bias}] = mod
 	return mod
 }
@@ -196,7 +203,7 @@ func (o *object) place(s *Set, m *maps.Mapping) (uint64, error) {
 	return uint64(low.Start) - uint64(low.Offset), err
 }
 
-// All returns the modules opened so far, by ID.
+// All returns the modules opened so far and not forgotten, by ID.
 func (s *Set) All() []*Module { return s.modules }
 
 // Close releases every file. Modules and their sections must not be used afterwards.

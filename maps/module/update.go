@@ -12,7 +12,7 @@ import (
 // not: see [Set.Changes].
 //
 // Files that are mapped no longer stay open until Close, so that addresses which were seen in them
-// can be named later. A process that began another program needs another Set.
+// can be named later; [Set.Keep] bounds them. A process that began another program needs another Set.
 //
 // It asks for a file to be opened again where the file was written over in place, as its header or
 // its build id tell. A change of other bytes alone is not seen.
@@ -30,10 +30,13 @@ func (s *Set) Update(table *maps.Table) {
 	for _, o := range s.copies {
 		if s.holds(o) {
 			kept = append(kept, o)
+		} else if s.keep >= 0 {
+			s.retired = append(s.retired, o) // until its modules are forgotten
 		}
 	}
 	clear(s.copies[len(kept):])
 	s.copies = kept
+	s.forget()
 }
 
 // Changes is how often the mappings have changed. While it is the same, an address belongs to
@@ -42,7 +45,7 @@ func (s *Set) Changes() int { return s.changes }
 
 // retire keeps a file open that no new Module is made of.
 func (s *Set) retire(o *object) {
-	if o != nil && o.close != nil {
+	if o != nil && (o.close != nil || s.keep >= 0) {
 		s.retired = append(s.retired, o)
 	}
 }

@@ -1,0 +1,86 @@
+package sampler
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestARoundTouchesWhatIsDue has 20,000 threads that sleep and one that runs: once they are known to sleep long a round
+// reads the counters of few, and passes over no others. All of their time is counted all the same.
+func TestARoundTouchesWhatIsDue(t *testing.T) {
+	const sleepers = 20_000
+	f := newFake(12 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	for tid := 2; tid < sleepers+2; tid++ {
+		p.threads[tid] = parked
+	}
+	r := newRecorder(Options{Rate: 99}, f)
+	t.Cleanup(func() { r.Close() })
+	r.draw = rand.New(rand.NewPCG(1, 1)).Float64
+	k := r.ticker
+	var rounds, met, most, from uint64
+	var asked, mostAsked, fromAsked int
+	f.births = func(now time.Duration) { // is called in each round
+		if now < 6*time.Second {
+			from, fromAsked = k.met, f.asked
+			return
+		}
+		rounds++
+		most, mostAsked = max(most, k.met-from), max(mostAsked, f.asked-fromAsked)
+		met, asked = met+k.met-from, asked+f.asked-fromAsked
+		from, fromAsked = k.met, f.asked
+	}
+	got, s := finish(t, r, f)
+	if rounds < 400 || met == 0 || asked == 0 {
+		t.Fatalf("%d rounds with %d threads due were seen, want some", rounds, met)
+	}
+	if mean := met / rounds; mean > 100 || most > 400 {
+		t.Errorf("%d threads were due in a round, %d at the most: want 100 and 400", mean, most)
+	}
+	if mean := asked / int(rounds); mean > 100 || mostAsked > 400 {
+		t.Errorf("counters were read %d times in a round, %d at the most: want 100 and 400", mean, mostAsked)
+	}
+	for tid := 2; tid < sleepers+2; tid += 997 {
+		samples, wall, cpu := amounts(got, tid, 0x5000)
+		if wall != s.Elapsed || cpu != 0 {
+			t.Errorf("thread %d: wall %v, cpu %v, want %v and none", tid, wall, cpu, s.Elapsed)
+		}
+		if least := int64(s.Ticks) - sleepers/maxFirst - 2; samples < least || samples > int64(s.Ticks) {
+			t.Errorf("thread %d: %d samples, want %d to %d", tid, samples, least, s.Ticks)
+		}
+	}
+}
+
+// TestLongSleepersThatWorkAreSeen has very many threads that sleep, of which each works for a tenth of a second now and
+// then, at another place than the others: the CPU time is all there, and each place has its part of the wall time.
+func TestLongSleepersThatWorkAreSeen(t *testing.T) {
+	const threads, turn = 6000, 100 * time.Millisecond
+	f := newFake(30 * time.Second)
+	p := f.process(1)
+	for tid := 1; tid <= threads; tid++ {
+		at := time.Duration(tid%300) * turn // 20 of them work at a time
+		p.threads[tid] = func(now time.Duration) view {
+			switch {
+			case now < at:
+				return view{stack: []uint64{0x5000, 0x4000}, asleep: true}
+			case now < at+turn:
+				return view{stack: []uint64{0x2000, 0x4000}, switches: 1, cpu: now - at}
+			}
+			return view{stack: []uint64{0x5000, 0x4000}, asleep: true, switches: 1, cpu: turn}
+		}
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	_, ran, _ := amounts(got, 0, 0x2000)
+	_, all, cpu := amounts(got, 0, 0)
+	if want := threads * turn; cpu < want*98/100 || cpu > want {
+		t.Errorf("CPU time %v, want %v", cpu, want)
+	}
+	if want := threads * turn; ran < want*3/4 || ran > want*5/4 {
+		t.Errorf("wall time at work %v, want %v", ran, want)
+	}
+	if want := threads * s.Elapsed; all < want*99/100 || all > want {
+		t.Errorf("wall time %v, want %v", all, want)
+	}
+}
