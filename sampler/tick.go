@@ -20,6 +20,9 @@ const (
 	// maxFirst is how many threads are looked at for the first time in a round: of the others the first look
 	// comes later, and stands for the time until then.
 	maxFirst = 256
+	// maxPrompt is how many threads may be followed for a round to come before all usual threads: it takes them
+	// a CPU for some tenths of a millisecond then.
+	maxPrompt = 256
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -133,7 +136,7 @@ func (k *ticker) await(due time.Duration) {
 		k.handOver()
 	}
 	if len(k.asked) == 0 {
-		k.sys.Pause(due - k.sys.Now())
+		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
 	}
 }
 
@@ -418,11 +421,15 @@ func (k *ticker) settle(end time.Duration) {
 
 // patience is after how many looks without a change a thread counts as a long sleeper now.
 func (k *ticker) patience() int {
-	threads := 1
+	return max(leastPatience, min(patience, patience*easyPolls/(1+k.threads())))
+}
+
+// threads is how many are followed.
+func (k *ticker) threads() (n int) {
 	for _, p := range k.processes {
-		threads += len(p.threads)
+		n += len(p.threads)
 	}
-	return max(leastPatience, min(patience, patience*easyPolls/threads))
+	return n
 }
 
 // reread finds what a thread took since the last look.
