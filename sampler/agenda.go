@@ -103,9 +103,13 @@ func (k *ticker) spread() {
 
 // patience is after how many looks without a change a thread counts as a long sleeper now.
 func (k *ticker) patience() int {
-	threads := 1
+	return max(leastPatience, min(patience, patience*easyPolls/(1+k.threads())))
+}
+
+// threads is how many are followed.
+func (k *ticker) threads() (n int) {
 	for _, p := range k.processes {
-		threads += len(p.threads)
+		n += len(p.threads)
 	}
-	return max(leastPatience, min(patience, patience*easyPolls/threads))
+	return n
 }

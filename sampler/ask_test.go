@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -162,21 +163,36 @@ func TestStateOfStopped(t *testing.T) {
 		waited, since, pause, held, unnoticed time.Duration
 		again                                 uint64 // times it was put on a CPU
 		want                                  state
+		cut                                   bool // its call was cut by the stop
+		elsewhere                             bool
 	}{
-		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, 0, 0, onCPU},
-		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU},
-		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU},
-		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU},
-		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, waiting},
-		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, waiting},
-		{"it was asked last of many", 400 * us, 350 * us, 20 * us, 5 * us, 0, 1, onCPU},
-		{"it had waited, and was asked last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting},
-		{"it slept, and our stop woke it", 3 * us, 60 * us, 25 * us, 5 * us, 0, 1, slept},
-		{"it slept a moment before it was asked", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept},
+		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, 0, 0, onCPU, false, false},
+		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU, false, false},
+		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU, false, false},
+		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU, false, false},
+		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, waiting, false, false},
+		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, waiting, false, false},
+		{"it was asked last of many", 370 * us, 350 * us, 20 * us, 5 * us, 0, 1, onCPU, false, false},
+		{"it had waited, and was asked last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting, false, false},
+		{"it slept, and our stop woke it", 3 * us, 60 * us, 25 * us, 5 * us, 0, 1, slept, false, false},
+		{"it fell asleep just before it was asked, and our stop cut its sleep", 3 * us, 40 * us, 25 * us, 5 * us, 0, 1, slept, true, false},
+		{"the same on another CPU", 3 * us, 40 * us, 25 * us, 5 * us, 0, 1, slept, true, true},
+		{"the same, and its CPU went to another thread first", 3003 * us, 40 * us, 3025 * us, 5 * us, 0, 1, slept, true, false},
+		{"it ran, on its way into a sleep", 0, 40 * us, 25 * us, 5 * us, 0, 0, onCPU, true, true},
+		{"we took its CPU on its way into a sleep", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, onCPU, true, false},
+		{"it woke just before the round, on a CPU that another has", 85 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false, false},
+		{"it woke with the round, on another CPU than ours", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false, true},
+		{"it slept a moment before it was asked", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept, false, false},
 	} {
 		s := stop{before: tracer.Counters{Waited: time.Second, Switches: 7}, since: tt.since}
 		c := &tracer.Copy{Pause: tt.pause, Stood: tt.held, Unnoticed: tt.unnoticed,
 			Standing: tracer.Counters{Waited: time.Second + tt.waited, Switches: 7 + tt.again}}
+		if c.Elsewhere = tt.elsewhere; tt.cut {
+			r := regs.New(regs.AMD64)
+			r.Set(regs.AMD64.Syscall, 232)       // epoll_wait
+			r.Set(regs.AMD64.Result, ^uint64(3)) // -EINTR
+			c.Thread.Registers = &r
+		}
 		if got := s.state(c); got != tt.want {
 			t.Errorf("%s: got %v", tt.name, got)
 		}

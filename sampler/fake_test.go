@@ -70,7 +70,7 @@ func (f *fake) After(d time.Duration) <-chan time.Time {
 }
 
 // Pause lets time pass as the sampler sees it: what it looked at is counted by then.
-func (f *fake) Pause(d time.Duration) {
+func (f *fake) Pause(d time.Duration, _ bool) {
 	if f.settle != nil && d > 0 {
 		f.settle()
 	}
@@ -352,11 +352,11 @@ func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	now := f.Now()
 	first := slices.MinFunc(f.pending, func(a, b *fakeAsked) int { return cmp.Compare(a.ready, b.ready) })
 	if first.ready > now+max(0, d) {
-		f.Pause(max(0, d))
+		f.Pause(max(0, d), false)
 		return nil, nil
 	}
 	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
-	f.Pause(max(0, first.ready-now))
+	f.Pause(max(0, first.ready-now), false)
 	f.stood = max(f.stood, f.Now()-first.ready)
 	first.stand()
 	return first.c, nil

@@ -64,7 +64,7 @@ func (s *live) Now() time.Duration { return time.Since(s.start) }
 func (s *live) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // Pause implements clock.
-func (s *live) Pause(d time.Duration) { s.Sleep(d) }
+func (s *live) Pause(d time.Duration, prompt bool) { s.Sleep(d, prompt) }
 
 // liveTarget is a process of this machine. The counter reads from it while the ticker may
 // turn it to another program.

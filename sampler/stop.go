@@ -8,7 +8,7 @@ import (
 
 const (
 	// wakeTime is how long before a round begins we may have taken the CPU from a thread.
-	wakeTime = 50 * time.Microsecond
+	wakeTime = 15 * time.Microsecond
 	// timerSlack is how long before its time a wait may be ended by the interrupt that wakes us.
 	// Source: PR_SET_TIMERSLACK(2const).
 	timerSlack = 50 * time.Microsecond
@@ -95,16 +95,27 @@ const (
 // has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for longer,
 // it had none; if for a shorter time, it slept when it was asked, as nobody else takes a CPU so soon.
 func (s *stop) state(c *tracer.Copy) state {
-	waited, since := c.Standing.Waited-s.before.Waited, s.since+c.Pause-c.Stood-c.Unnoticed
-	switch {
-	case c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8:
+	if c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8 {
 		return waiting // without us it would have slept for a moment more
-	case c.Standing.Coarse || c.Standing.Switches == s.before.Switches:
+	}
+	if c.Standing.Coarse {
+		if c.CutShort() {
+			return slept
+		}
 		return onCPU
-	case waited > since+wakeTime:
+	}
+	if c.Standing.Switches == s.before.Switches {
+		return onCPU
+	}
+	// When it came to the queue for a CPU, from the begin of the round on.
+	queued := s.since + c.Pause - c.Stood - c.Unnoticed - (c.Standing.Waited - s.before.Waited)
+	switch {
+	case queued < -wakeTime:
 		return waiting
-	case waited < since-wakeTime:
+	case queued > wakeTime, c.CutShort() && queued > s.since/2:
 		return slept
+	case c.Elsewhere:
+		return waiting
 	}
 	return onCPU
 }

@@ -44,8 +44,9 @@ type clock interface {
 	ticking
 	// After sends once d has passed, at once for none.
 	After(d time.Duration) <-chan time.Time
-	// Pause sleeps on the OS thread of the looker, inside of Do; it may end early.
-	Pause(d time.Duration)
+	// Pause sleeps on the OS thread of the looker, inside of Do; it may end early. With prompt it is woken
+	// before all usual threads, and stays before them until what is asked next has been collected.
+	Pause(d time.Duration, prompt bool)
 }
 
 // ticking tells times: both count from some moment before the recording.

@@ -13,6 +13,9 @@ const (
 	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
 	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
 	patience, leastPatience = 100, 2
+	// maxPrompt is how many threads may be followed for a round to come before all usual threads: it takes them
+	// a CPU for some tenths of a millisecond then.
+	maxPrompt = 256
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -133,7 +136,7 @@ func (k *ticker) await(due time.Duration) {
 		k.handOver()
 	}
 	if len(k.asked) == 0 {
-		k.sys.Pause(due - k.sys.Now())
+		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
 	}
 }
 

@@ -137,11 +137,20 @@ func (l *Looker) seize(tid int) unix.Errno {
 // Sleep lets up to d pass on the OS thread of the Looker; it may return early. It is called
 // inside of Do. The sleep of a goroutine would do, but that is several threads waking one
 // another, and where no CPU is idle each of them takes the one of a thread that is looked at.
-func (l *Looker) Sleep(d time.Duration) {
+//
+// With prompt the OS thread gets a CPU before all usual threads when it wakes, where the kernel lets it, until what is
+// asked next has been collected, or the next Sleep that is not prompt, or the end of Do: the moment of a look is
+// then not the scheduler's choice. What follows the Sleep should take a fraction of a millisecond.
+func (l *Looker) Sleep(d time.Duration, prompt bool) {
 	if !l.inside || d <= 0 {
 		return
 	}
 	l.disarm()
+	if prompt {
+		l.urgency.begin()
+	} else {
+		l.calm()
+	}
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
 }

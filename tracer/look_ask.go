@@ -34,12 +34,16 @@ const askedGrace = 4 * time.Millisecond
 func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
 	spins := l.inside && len(l.asked) == 0 && l.elsewhere(w)
 	l.urgency.begin()
+	marked := l.delay.waited()
 	a, err := l.ask(w, c, table)
 	if err != nil {
 		l.calm()
 		return err
 	}
-	a.spins = spins
+	a.spins, c.Elsewhere = spins, spins
+	if len(l.asked) == 0 {
+		l.delay.marked = marked // what we waited for before does not count
+	}
 	a.next = a.at + askedGrace
 	l.asked = append(l.asked, a)
 	l.reaper.add(w)

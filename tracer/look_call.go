@@ -19,13 +19,15 @@ const (
 
 // inCall tells, of a thread of x86 that stands, whether it is in a system call, and what that
 // would return. known is false where registers do not tell.
-func (c *Copy) inCall() (in bool, result int64, known bool) {
-	a := c.regs.Arch
-	if a != regs.AMD64 && a != regs.I386 {
+func (c *Copy) inCall() (in bool, result int64, known bool) { return inCall(&c.regs) }
+
+func inCall(r *regs.Registers) (in bool, result int64, known bool) {
+	if r == nil || r.Arch != regs.AMD64 && r.Arch != regs.I386 {
 		return false, 0, false
 	}
-	number, _ := c.regs.Get(a.Syscall)
-	value, _ := c.regs.Get(a.Result)
+	a := r.Arch
+	number, _ := r.Get(a.Syscall)
+	value, _ := r.Get(a.Result)
 	if a.WordSize == 4 {
 		return int32(number) >= 0, int64(int32(value)), true
 	}
@@ -71,6 +73,24 @@ func (c *Copy) callFromRegisters() {
 	c.call.PC, _ = c.regs.PC()
 }
 
+// CutShort tells whether a thread that was stopped stands in a call that the stop, or a signal that came with it, has
+// ended before its time: it slept in that call, or was about to. Where registers do not tell (all but x86) it is
+// Blocked. A call that had done a part of its work returns that part, and is not told.
+//
+// Such a result is never seen outside of the kernel: it is replaced, or delivered with EINTR, as the thread goes on.
+// Source: signal(7), "Interruption of system calls and library functions by stop signals".
+func (c *Copy) CutShort() bool {
+	in, result, known := inCall(c.Thread.Registers)
+	if !known {
+		return c.Blocked
+	}
+	switch result {
+	case restartSys, restartNoIntr, restartNoHand, restartByBlock, -int64(unix.EINTR):
+		return in
+	}
+	return false
+}
+
 // TimerEnded tells whether a thread that was stopped was coming back from a wait that its own time ended:
 // nanosleep, or poll, select, epoll_wait or futex with a limit. The interrupt that wakes us ends such waits
 // too, if their slack has begun; then it is not by chance that the thread is met there. Only amd64 tells.
@@ -78,13 +98,14 @@ func (c *Copy) callFromRegisters() {
 // Source: linux/arch/x86/entry/syscalls/syscall_64.tbl; hrtimer_interrupt in linux/kernel/time/hrtimer.c ends all
 // timers whose soft expiry has passed.
 func (c *Copy) TimerEnded() bool {
-	in, result, known := c.inCall()
-	if !known || !in || c.regs.Arch != regs.AMD64 {
+	r := c.Thread.Registers
+	in, result, known := inCall(r)
+	if !known || !in || r.Arch != regs.AMD64 {
 		return false
 	}
-	number, _ := c.regs.Get(c.regs.Arch.Syscall)
+	number, _ := r.Get(r.Arch.Syscall)
 	limit := func(arg int) bool {
-		v, _ := c.regs.Get(c.regs.Arch.Args[arg])
+		v, _ := r.Get(r.Arch.Args[arg])
 		return v != 0
 	}
 	switch number {

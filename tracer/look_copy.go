@@ -36,6 +36,10 @@ type Copy struct {
 	// CPU after the stop had woken it, or between two looks whether it stands.
 	Unnoticed time.Duration
 
+	// Elsewhere says that it ran last on another CPU than the one that we asked it from: then it is not we who
+	// took its CPU from it. It is false where that is not known, as it is of all but the first that is asked.
+	Elsewhere bool
+
 	// Inferred says that it was not stopped, and that Registers, except for SP and PC, are
 	// those of the last Stop of this thread, which then stood in the same call, with the same
 	// SP and PC. Ran tells what that is worth.
@@ -65,7 +69,7 @@ const initialCopy = 64 << 10
 func (c *Copy) begin(w *Watch) {
 	c.Thread = snapshot.Thread{TID: w.tid}
 	c.Pause, c.Stood, c.Counters, c.Standing, c.Unnoticed = 0, 0, Counters{}, Counters{}, 0
-	c.Blocked, c.Inferred, c.Ran, c.Stale = false, false, false, false
+	c.Blocked, c.Elsewhere, c.Inferred, c.Ran, c.Stale = false, false, false, false, false
 	if c.buf == nil {
 		c.buf = make([]byte, initialCopy)
 		for i := 0; i < len(c.buf); i += pageSize {

@@ -28,6 +28,7 @@ func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
 		return err
 	}
 	defer l.close(&a)
+	c.Elsewhere = spins
 	sig, err := l.await(w, a.at, spins)
 	if err != nil {
 		return err

@@ -56,3 +56,35 @@ func TestUrgentWhileAsked(t *testing.T) {
 		t.Skip("real-time scheduling is refused here")
 	}
 }
+
+// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it asks has been
+// collected, or it sleeps in another way.
+func TestPromptSleep(t *testing.T) {
+	l := openLooker(t, LookOptions{})
+	policy := func() uint32 {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attr.Policy
+	}
+	l.Do(func() {
+		l.Sleep(time.Millisecond, true)
+		if at := policy(); at != unix.SCHED_FIFO && !l.urgency.refused {
+			t.Errorf("after a prompt Sleep: policy %d", at)
+		}
+		l.Sleep(time.Millisecond, false)
+		if at := policy(); at != unix.SCHED_NORMAL {
+			t.Errorf("after another: policy %d", at)
+		}
+		l.Sleep(time.Millisecond, true)
+	})
+	l.Do(func() {
+		if at := policy(); at != unix.SCHED_NORMAL {
+			t.Errorf("after the end of Do: policy %d", at)
+		}
+	})
+	if l.urgency.refused {
+		t.Skip("real-time scheduling is refused here")
+	}
+}

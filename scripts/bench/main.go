@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -281,7 +282,7 @@ var parts = []part{
 	{"node", (*bench).node},
 	{"dwarf", (*bench).dwarf},
 	{"shares", (*bench).shares},
-	{"busy", (*bench).busy},
+	{"busy", func(b *bench) error { return errors.Join(b.busy(), b.busyPeers()) }},
 	{"slow", func(b *bench) error {
 		if err := b.slowdown("99"); err != nil {
 			return err
