@@ -19,11 +19,11 @@ type herald interface {
 }
 
 const (
-	// maxHeard bounds the events that are read in a round: some 0.3 ms. What is left is read in the next.
-	maxHeard = 1 << 10
-	// maxStrange is of how many threads of others we listen to in a second: it takes some 0.3 µs for each. Beyond
-	// that we do without for a second, twice as long each time it comes again, up to maxDeaf.
-	maxStrange = 20_000
+	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the next.
+	maxHeard = 1 << 9
+	// maxStrange is how many events of others are read in a second: each takes about a microsecond, so that it is a
+	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to maxDeaf.
+	maxStrange = 10_000
 	minDeaf    = time.Second
 	maxDeaf    = time.Minute
 )
@@ -55,6 +55,12 @@ func (b *births) belongs(pid int) {
 	if b.source != nil {
 		b.family[pid] = struct{}{}
 	}
+}
+
+// told tells whether all that begins below a process was heard, and will be.
+func (b *births) told(pid int) bool {
+	_, told := b.family[pid]
+	return told
 }
 
 // listen opens the herald, unless there is none, or too much was heard of others.

@@ -86,6 +86,7 @@ func (k *ticker) add(pid int, born bool) error {
 	}
 	q := &process{target: p, byTID: map[int]*thread{}}
 	q.unmet = born
+	told := k.births.told(p.PID())
 	k.births.belongs(p.PID())
 	q.program = newProgram(k.programs, p, table, k.sys.Now())
 	if k.programs == 0 {
@@ -100,7 +101,7 @@ func (k *ticker) add(pid int, born bool) error {
 	if parent := k.byPID[q.toll.parent]; parent != nil {
 		q.estate.heir = parent.estate
 	}
-	if k.opt.Children {
+	if k.opt.Children && !told {
 		k.listChildren(q, born)
 	}
 	return nil

@@ -22,7 +22,7 @@ const (
 )
 
 // Events is a connection to the kernel's process events: every thread and process of the machine that begins or
-// ends. While it is open the kernel makes a message of each, which costs who forks a microsecond. It is
+// ends. While it is open the kernel makes a message of each, which costs who makes it about a microsecond. It is
 // not safe for concurrent use. The caller closes it.
 //
 // Source: linux/drivers/connector/cn_proc.c, linux/include/uapi/linux/cn_proc.h, netlink(7).
