@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,25 @@ func TestRemarks(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("got %q, want %q", got[i], want[i])
+		}
+	}
+}
+
+func TestUnseen(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		s    sampler.Stats
+		want string
+	}{
+		{"nothing", sampler.Stats{Heard: true, AllHeard: true}, ""},
+		{"commands", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2334}, "2,334 commands began and ended between two looks"},
+		{"one of each", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 1, UnmetThreads: 1}, "1 command and 1 thread began and ended between two looks"},
+		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3}, "at least 3 threads began and ended between two looks"},
+		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second}, "1 s of the CPU time were taken by threads and processes that ended between two looks"},
+		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second}, "2 commands began and ended between two looks; 1 s of the CPU time"},
+	} {
+		if got := unseen(&tt.s); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

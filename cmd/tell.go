@@ -83,11 +83,36 @@ func remarks(s *sampler.Stats) []string {
 	if s.Late > 0 {
 		all = append(all, fmt.Sprintf("%s of %s in part after the stop: their outer frames may be of a later moment", plural(int(s.Late), "stack was read", "stacks were read"), thousands(s.Stops+s.Peeks)))
 	}
-	if s.Unseen >= time.Millisecond {
-		all = append(all, fmt.Sprintf("%.3g s of the CPU time were taken by threads and processes that ended between two looks: so far as looks at others like them prove it stands there, else as %q",
-			s.Unseen.Seconds(), "(ended unseen)"))
+	if text := unseen(s); text != "" {
+		all = append(all, text)
 	}
 	return append(all, s.Notes...)
+}
+
+// unseen says what ended between two looks, "" for nothing.
+func unseen(s *sampler.Stats) string {
+	var text string
+	if s.Heard && s.UnmetProcesses+s.UnmetThreads > 0 {
+		var kinds []string
+		if n := s.UnmetProcesses; n > 0 {
+			kinds = append(kinds, plural(int(n), "command", "commands"))
+		}
+		if n := s.UnmetThreads; n > 0 {
+			kinds = append(kinds, plural(int(n), "thread", "threads"))
+		}
+		text = strings.Join(kinds, " and ") + " began and ended between two looks"
+		if !s.AllHeard {
+			text = "at least " + text
+		}
+	}
+	if s.Unseen < time.Millisecond {
+		return text
+	}
+	if text != "" {
+		text += "; "
+	}
+	return text + fmt.Sprintf("%.3g s of the CPU time were taken by threads and processes that ended between two looks: so far as looks at others like them prove it stands there, else as %q",
+		s.Unseen.Seconds(), "(ended unseen)")
 }
 
 // tellRemarks tells them.

@@ -39,6 +39,7 @@ type fake struct {
 	last      int
 	blocked   chan struct{}           // walks wait for it
 	births    func(now time.Duration) // makes what was born until then
+	herald    *fakeHerald             // nil: the kernel tells nothing
 
 	pending      []*fakeAsked
 	peekTime     time.Duration // how long a copy without a stop takes
@@ -110,9 +111,17 @@ func (f *fake) Kin(id int) (int, int, error) {
 	return k[0], k[1], nil
 }
 
+func (f *fake) Events() (herald, error) {
+	if f.herald == nil {
+		return nil, errors.New("no events")
+	}
+	f.herald.opened++
+	return f.herald, nil
+}
+
 func (f *fake) Open(pid int) (target, error) {
 	p := f.processes[pid]
-	if p == nil {
+	if p == nil || p.life != nil && !p.life(f.Now()) {
 		return nil, tracer.ErrNoProcess
 	}
 	return p, nil
@@ -145,6 +154,7 @@ type fakeProcess struct {
 	clock    func(now time.Duration) time.Duration // of all its threads; nil: not to be had
 	reaped   func(now time.Duration) time.Duration
 	parent   int
+	life     func(now time.Duration) bool // nil: it does not end
 	wants    func(now time.Duration) bool // nothing can be opened of it
 }
 

@@ -25,6 +25,7 @@ type process struct {
 	closed   bool // it does, and could not be opened anew yet
 	wants    bool // something of it could not be opened since the last listing: it may have threads that are not followed
 	gone     bool
+	unmet    bool    // it began during the recording, and none of its threads was looked at yet
 	partial  bool    // a thread of it could not be followed
 	compare  bool    // its clock was read in this round
 	toll     toll    // beyond what was seen of its threads
@@ -36,7 +37,8 @@ type process struct {
 type thread struct {
 	of    *process
 	tid   int
-	born  bool // during the recording, and not looked at yet
+	born  bool // during the recording, and not stopped yet
+	unmet bool // during the recording, and not looked at yet
 	slot  int  // spreads the looks at long sleepers over the rounds
 	watch watch
 	track *track
@@ -87,6 +89,9 @@ func (k *ticker) add(pid int, born bool) error {
 		return err
 	}
 	q := &process{target: p, byTID: map[int]*thread{}}
+	q.unmet = born
+	told := k.births.told(p.PID())
+	k.births.belongs(p.PID())
 	q.program = newProgram(k.programs, p, table, k.sys.Now())
 	if k.programs == 0 {
 		q.program.main = true
@@ -100,7 +105,7 @@ func (k *ticker) add(pid int, born bool) error {
 	if parent := k.byPID[q.toll.parent]; parent != nil {
 		q.estate.heir = parent.estate
 	}
-	if k.opt.Children {
+	if k.opt.Children && !told {
 		k.listChildren(q, born)
 	}
 	return nil
@@ -122,10 +127,10 @@ func (k *ticker) listThreads(p *process, born bool) bool {
 }
 
 // addThread begins to follow a thread. One that was born during the recording took all its CPU
-// time in it.
-func (k *ticker) addThread(p *process, tid int, born bool) {
+// time in it. It tells whether that has ended.
+func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	if p.byTID[tid] != nil || k.opt.TIDs != nil && !slices.Contains(k.opt.TIDs, tid) {
-		return
+		return false
 	}
 	k.relieve()
 	w, err := p.target.Watch(tid)
@@ -137,13 +142,13 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 			p.partial = true
 			k.notes.add("watch", "thread %d is not recorded: %v", tid, err)
 		}
-		return
+		return isGone(err)
 	}
 	if isWorker(w) {
 		w.Close()
-		return
+		return false
 	}
-	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto}
+	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto, unmet: born}
 	k.slot++
 	now, err := w.Counters()
 	if err == nil {
@@ -154,7 +159,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	}
 	if err != nil {
 		w.Close()
-		return
+		return isGone(err)
 	}
 	// What took more was not born since, but adopted.
 	if !born || now.CPU > k.now-k.begun {
@@ -170,7 +175,11 @@ func (k *ticker) addThread(p *process, tid int, born bool) {
 	p.byTID[tid] = t
 	p.threads = append(p.threads, t)
 	p.agenda.first = append(p.agenda.first, t)
+	return false
 }
+
+// meet notes that t was looked at.
+func (t *thread) meet() { t.unmet, t.of.unmet = false, false }
 
 // newTrack makes a thread known to the counter. tid is 0 for what stands for several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
@@ -197,12 +206,15 @@ func (k *ticker) listChildren(p *process, born bool) {
 	}
 }
 
-func (k *ticker) addChild(pid int, born bool) {
+// addChild begins to follow a process that is not asked for by its id. It tells whether that has ended.
+func (k *ticker) addChild(pid int, born bool) (gone bool) {
 	if k.refused[pid] {
-		return
+		return false
 	}
 	switch err := k.add(pid, born); {
-	case err == nil || isGone(err):
+	case err == nil:
+	case isGone(err):
+		return true
 	case tracer.Transient(err): // the next listing meets it again
 		k.notes.add("wanting", "process %d is not recorded yet: %v", pid, err)
 	default:
@@ -217,6 +229,7 @@ func (k *ticker) addChild(pid int, born bool) {
 			k.notes.add("child", "%d processes are not recorded, the last: process %d: %v", k.refusals, pid, err)
 		}
 	}
+	return false
 }
 
 // isGone tells whether what was asked for has ended.
@@ -242,6 +255,12 @@ func (k *ticker) discover(now time.Duration) {
 		return
 	}
 	k.discovered = now
+	if k.hear(now) {
+		if now-k.listed >= listEvery {
+			k.list(now)
+		}
+		return
+	}
 	last, err := k.sys.LastID()
 	from := k.lastID
 	k.lastID = last
@@ -357,6 +376,7 @@ func (k *ticker) letGo(p *process, err error) {
 	if !isGone(err) {
 		k.refused[p.target.PID()] = true
 		k.failed = err
+		p.unmet = false // it has not ended
 		k.notes.add("let go", "process %d %q was let go: %v", p.target.PID(), p.comm, err)
 	}
 	p.gone = true
@@ -374,6 +394,9 @@ func (k *ticker) endThreads(p *process) {
 }
 
 func (k *ticker) endThread(p *process, t *thread) {
+	if t.unmet && t.tid != p.target.PID() {
+		k.births.ended(false)
+	}
 	k.flush(t)
 	k.tell(look{track: t.track, kind: ended})
 	t.watch.Close()
@@ -392,6 +415,9 @@ func (k *ticker) sweep() {
 			return false
 		}
 		k.endThreads(p)
+		if p.unmet {
+			k.births.ended(true)
+		}
 		k.closeToll(p)
 		k.tell(look{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
 		if p.remains != nil {

@@ -57,6 +57,9 @@ func (s *live) Close() error {
 // Kin implements opener.
 func (s *live) Kin(id int) (pid, parent int, err error) { return tracer.Kin(id) }
 
+// Events implements opener.
+func (s *live) Events() (herald, error) { return tracer.OpenEvents() }
+
 // Now implements ticking.
 func (s *live) Now() time.Duration { return time.Since(s.start) }
 

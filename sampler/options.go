@@ -65,10 +65,14 @@ type Stats struct {
 	Late   uint64 // walked stacks that were read in part after the stop
 	// Unseen is the CPU time of threads and processes that ended between two looks, within that of
 	// the profile: a look at one of them stands for others so far as chance allows to say, the rest is a frame of its own.
-	Unseen    time.Duration
-	Threads   int // followed now
-	Processes int // followed now
-	Ended     int // processes that ended while they were followed
+	Unseen time.Duration
+	// UnmetProcesses and UnmetThreads began and ended between two looks, so that none of them is in the profile. There
+	// were at least as many, and no more if AllHeard. Where the kernel did not tell of beginnings Heard is false, and they are not known.
+	UnmetProcesses, UnmetThreads uint64
+	Heard, AllHeard              bool
+	Threads                      int // followed now
+	Processes                    int // followed now
+	Ended                        int // processes that ended while they were followed
 	// PauseP50, P90 and P99 are how long a thread stood at a stop, at the median, in 90 and in 99 of 100
 	// stops at most, within a tenth; PauseMax is the longest.
 	PauseP50, PauseP90, PauseP99, PauseMax time.Duration

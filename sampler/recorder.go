@@ -278,6 +278,7 @@ func (r *Recorder) publish() {
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
 		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
 		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate, Notes: k.notes.all()}
+	k.births.tell(&s)
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
 	}
@@ -328,6 +329,7 @@ func (r *Recorder) Close() error {
 		p.gone = true
 	}
 	r.ticker.sweep()
+	r.ticker.births.close()
 	if rest := r.ticker.batch; len(rest) > 0 {
 		r.looks.full <- rest
 	}

@@ -26,6 +26,8 @@ type opener interface {
 	LastID() (int, error)
 	// Kin tells what has that id: the process that a thread belongs to, and that one's parent.
 	Kin(id int) (pid, parent int, err error)
+	// Events listens to what begins and ends on this machine. It fails where that is not to be had.
+	Events() (herald, error)
 }
 
 // looker is the OS thread that stops threads: see tracer.Looker.

@@ -49,6 +49,7 @@ type ticker struct {
 
 	discovered, listed time.Duration
 	lastID             int
+	births             births
 
 	round   uint64
 	now     time.Duration
@@ -364,6 +365,7 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 		t.took(now)
 		t.asleep, t.lost, t.upto = true, false, upto
 		t.rests++
+		t.meet()
 	}
 }
 
@@ -371,6 +373,7 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
 	k.hand(t, l)
 	t.lost, t.known = false, true
+	t.meet()
 	k.counted.samples += uint64(samples)
 	if t.asleep && k.opt.running() {
 		t.upto = upto
@@ -396,6 +399,7 @@ func (k *ticker) lose(t *thread) {
 // begin tells when the recording begins.
 func (k *ticker) begin(now time.Duration) {
 	k.now, k.begun, k.upto, k.listed = now, now, now, now
+	k.listen(now)
 	for _, p := range k.processes {
 		for _, t := range p.threads {
 			t.upto = now
@@ -411,6 +415,7 @@ func (k *ticker) begin(now time.Duration) {
 // each stands for the time until then, no more and no less.
 func (k *ticker) settle(end time.Duration) {
 	never := 0
+	k.hearLast()
 	for _, p := range k.processes {
 		k.readToll(p) // before its threads
 		for _, t := range p.threads {

@@ -13,6 +13,8 @@
 // that tell without a stop whether a thread ran ([Watch.Counters]) and what a sleeper's stack
 // holds ([Watch.Peek]). What decides when to look, and at whom, is the caller's.
 //
+// [Events] tells which threads and processes begin and end, where the kernel does.
+//
 // The caller provides a context that ends with SIGINT and SIGTERM: a cancelled context
 // releases every thread within milliseconds. It must not reap children of its own by
 // wait4(-1), and must not ignore SIGCHLD.

@@ -1,0 +1,234 @@
+package sampler
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// Where the kernel tells of each thread and process that begins or ends, nothing has to be listed or asked what it
+// is: what is ours is known by its parent, also if that has ended, and what began and ended between two rounds is known
+// to have been.
+
+// herald tells what began and ended on this machine, see tracer.Events.
+type herald interface {
+	// Read fills into with what happened since, and does not wait. tracer.ErrMissed says that some was lost.
+	Read(into []tracer.Event) (n int, err error)
+	Close() error
+}
+
+const (
+	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the next.
+	maxHeard = 1 << 9
+	// maxStrange is how many events of others are read in a second: each takes about a microsecond, so that it is a
+	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to maxDeaf.
+	maxStrange = 10_000
+	minDeaf    = time.Second
+	maxDeaf    = time.Minute
+)
+
+// births knows which threads and processes of ours began. It belongs to the ticker.
+type births struct {
+	source herald // nil: none, or not now
+	failed bool   // there is none
+	joined bool   // what began before we listened is found
+
+	family map[int]struct{} // processes that are followed, and what began below them, until their end is heard
+	alive  map[int]int      // threads that began and are not met yet, and the processes they belong to
+	order  []int            // of alive, as they began; some may have ended
+	into   [64]tracer.Event
+
+	strange int           // events of others in this second, which ends at until
+	until   time.Duration // when it ends
+	deaf    time.Duration // how long we did without the last time
+	back    time.Duration // until when we do without now
+
+	listened bool // at some time
+	missed   bool // some were not heard
+	// unmet are those that began and ended and were never looked at.
+	unmet struct{ processes, threads uint64 }
+}
+
+// belongs tells that a process is followed.
+func (b *births) belongs(pid int) {
+	if b.source != nil {
+		b.family[pid] = struct{}{}
+	}
+}
+
+// told tells whether all that begins below a process was heard, and will be.
+func (b *births) told(pid int) bool {
+	_, told := b.family[pid]
+	return told
+}
+
+// listen opens the herald, unless there is none, or too much was heard of others.
+func (k *ticker) listen(now time.Duration) {
+	b := &k.births
+	if b.source != nil || b.failed || now < b.back {
+		return
+	}
+	source, err := k.sys.Events()
+	if err != nil {
+		b.failed = true // as things are without
+		return
+	}
+	b.source, b.joined, b.listened = source, false, true
+	b.strange, b.until = 0, now+time.Second
+	b.family, b.alive, b.order = map[int]struct{}{}, map[int]int{}, nil
+	for pid := range k.byPID {
+		b.belongs(pid)
+	}
+}
+
+// hear meets what began since the last round. It is false if that may not be all.
+func (k *ticker) hear(now time.Duration) bool {
+	k.listen(now)
+	b := &k.births
+	if b.source == nil {
+		return false
+	}
+	whole := k.catchUp() && b.joined
+	b.joined = true
+	k.meetAll()
+	if b.tooStrange(now) {
+		b.close()
+		b.missed = true
+		return false
+	}
+	return whole
+}
+
+// catchUp reads what happened since. It is false if some of it was lost.
+func (k *ticker) catchUp() bool {
+	b := &k.births
+	whole := true
+	for heard := 0; heard < maxHeard; {
+		n, err := b.source.Read(b.into[:])
+		for _, e := range b.into[:n] {
+			b.note(e, k.opt.Children)
+		}
+		heard += n
+		if err != nil {
+			whole = false
+			b.missed = true
+			if !errors.Is(err, tracer.ErrMissed) {
+				b.close()
+				b.failed = true
+				return false
+			}
+			b.forget(k.byPID)
+		} else if n < len(b.into) {
+			break
+		}
+	}
+	return whole
+}
+
+// hearLast takes into account what ended since the last round.
+func (k *ticker) hearLast() {
+	if k.births.source != nil {
+		k.catchUp()
+	}
+}
+
+// note takes one event into account.
+func (b *births) note(e tracer.Event, children bool) {
+	_, ours := b.family[e.PID]
+	if e.Parent != 0 && children && !ours {
+		_, ours = b.family[e.Parent]
+	}
+	switch {
+	case !ours:
+		b.strange++
+	case !e.Ended:
+		b.family[e.PID] = struct{}{}
+		b.alive[e.TID] = e.PID
+		b.order = append(b.order, e.TID)
+	default:
+		if _, waits := b.alive[e.TID]; waits {
+			delete(b.alive, e.TID)
+			b.ended(e.TID == e.PID)
+		}
+		if e.TID == e.PID {
+			delete(b.family, e.PID)
+		}
+	}
+}
+
+// ended counts one that was never looked at.
+func (b *births) ended(process bool) {
+	if process {
+		b.unmet.processes++
+	} else {
+		b.unmet.threads++
+	}
+}
+
+// meetAll begins to follow what began and has not ended. The youngest is the likeliest to live still.
+func (k *ticker) meetAll() {
+	b := &k.births
+	for i := len(b.order) - 1; i >= 0; i-- {
+		tid := b.order[i]
+		pid, lives := b.alive[tid]
+		if !lives {
+			continue
+		}
+		delete(b.alive, tid)
+		gone := false
+		if p := k.byPID[pid]; p != nil && !p.closed {
+			gone = k.addThread(p, tid, true)
+		} else if p == nil && tid == pid {
+			gone = k.addChild(pid, true)
+		}
+		if gone {
+			b.ended(tid == pid)
+		}
+	}
+	b.order = b.order[:0]
+}
+
+// forget makes the family what is followed: of others the end may have been lost.
+func (b *births) forget(followed map[int]*process) {
+	clear(b.family)
+	for pid := range followed {
+		b.family[pid] = struct{}{}
+	}
+	for _, pid := range b.alive {
+		b.family[pid] = struct{}{}
+	}
+}
+
+// tooStrange tells whether so much was heard of others that we had better not listen.
+func (b *births) tooStrange(now time.Duration) bool {
+	if b.strange > maxStrange {
+		b.deaf = min(maxDeaf, max(minDeaf, 2*b.deaf))
+		b.back = now + b.deaf
+		return true
+	}
+	if now >= b.until {
+		if b.strange < maxStrange/2 {
+			b.deaf /= 2
+		}
+		b.strange, b.until = 0, now+time.Second
+	}
+	return false
+}
+
+// tell puts what was heard into s.
+func (b *births) tell(s *Stats) {
+	s.Heard, s.AllHeard = b.listened, b.listened && !b.missed
+	if b.listened {
+		s.UnmetProcesses, s.UnmetThreads = b.unmet.processes, b.unmet.threads
+	}
+}
+
+// close ends listening, for now or for good.
+func (b *births) close() {
+	if b.source == nil {
+		return
+	}
+	b.source.Close()
+	b.source, b.family, b.alive, b.order = nil, nil, nil, nil
+}

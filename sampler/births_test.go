@@ -1,0 +1,313 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// fakeHerald tells drawn events at drawn moments.
+type fakeHerald struct {
+	f                    *fake
+	events               []timed                     // in order of time
+	strange              func(now time.Duration) int // events of others since the last reading
+	err                  error                       // given once
+	opened, closed, read int
+}
+
+type timed struct {
+	at time.Duration
+	tracer.Event
+}
+
+func (h *fakeHerald) Read(into []tracer.Event) (n int, err error) {
+	err, h.err = h.err, nil
+	if h.strange != nil {
+		for range min(len(into), h.strange(h.f.Now())) {
+			into[n] = tracer.Event{PID: 1 << 20, TID: 1 << 20, Parent: 1 << 19}
+			n++
+		}
+	}
+	for n < len(into) && len(h.events) > 0 && h.events[0].at <= h.f.Now() {
+		into[n], h.events = h.events[0].Event, h.events[1:]
+		n++
+	}
+	h.read += n
+	return n, err
+}
+
+func (h *fakeHerald) Close() error { h.closed++; return nil }
+
+// herald has f tell events, and nothing else: what is found is found by them.
+func (f *fake) tells(events ...timed) *fakeHerald {
+	f.herald = &fakeHerald{f: f, events: events}
+	return f.herald
+}
+
+func begins(at time.Duration, pid, parent int) timed {
+	return timed{at, tracer.Event{PID: pid, TID: pid, Parent: parent}}
+}
+func ends(at time.Duration, pid int) timed {
+	return timed{at, tracer.Event{Ended: true, PID: pid, TID: pid}}
+}
+
+// lives adds a process of one busy thread that lives from one moment to another. /proc shows it below no other.
+func (f *fake) lives(pid int, from, to time.Duration) {
+	p := f.process(pid)
+	p.life = func(now time.Duration) bool { return now >= from && now < to }
+	p.threads[pid] = func(now time.Duration) view {
+		v := busy(now)
+		v.gone = now >= to
+		return v
+	}
+}
+
+func pids(got []int, tid int) []int {
+	if !slices.Contains(got, tid) {
+		got = append(got, tid)
+	}
+	return got
+}
+
+func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name     string
+		children bool
+		draw     func(f *fake, p *fakeProcess)
+		want     []int // processes seen, beside the first
+		unmet    uint64
+	}{
+		{"a child", true, func(f *fake, _ *fakeProcess) {
+			f.lives(200, 105*ms, 900*ms)
+			f.tells(begins(105*ms, 200, 1), ends(900*ms, 200))
+		}, []int{200}, 0},
+		{"a child that nobody wants", false, func(f *fake, _ *fakeProcess) {
+			f.lives(200, 105*ms, 900*ms)
+			f.tells(begins(105*ms, 200, 1), ends(900*ms, 200))
+		}, nil, 0},
+		{"a daemon that forked twice, its parent ended before the next round", true, func(f *fake, _ *fakeProcess) {
+			f.lives(201, 105*ms, 900*ms)
+			f.tells(begins(105*ms, 200, 1), begins(105*ms, 201, 200), ends(105*ms, 200))
+		}, []int{201}, 1},
+		{"a daemon whose parent was followed to its end before it was told", true, func(f *fake, _ *fakeProcess) {
+			f.lives(200, 105*ms, 205*ms)
+			f.lives(201, 205*ms, 900*ms)
+			f.tells(begins(105*ms, 200, 1), begins(225*ms, 201, 200), ends(225*ms, 200))
+		}, []int{200, 201}, 0},
+		{"a child of another", true, func(f *fake, _ *fakeProcess) {
+			f.lives(200, 105*ms, 900*ms)
+			f.tells(begins(105*ms, 200, 7))
+		}, nil, 0},
+		{"one that took the id of a child of ours that ended, and is another's", true, func(f *fake, _ *fakeProcess) {
+			f.lives(200, 305*ms, 900*ms)
+			f.tells(begins(105*ms, 200, 1), ends(105*ms, 200), begins(305*ms, 200, 7))
+		}, nil, 1},
+		{"commands too short to be seen", true, func(f *fake, _ *fakeProcess) {
+			var all []timed
+			for i := range 50 {
+				all = append(all, begins(105*ms, 300+i, 1), ends(105*ms, 300+i))
+			}
+			f.tells(all...)
+		}, nil, 50},
+		{"one whose end was not told yet", true, func(f *fake, _ *fakeProcess) {
+			f.tells(begins(105*ms, 200, 1), ends(300*ms, 200))
+		}, nil, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(time.Second)
+			p := f.process(1)
+			p.threads[1] = busy
+			tt.draw(f, p)
+			got, s, _ := drawn(t, f, Options{Rate: 99, Children: tt.children})
+			var seen []int
+			for _, sample := range got.Samples {
+				if pid := got.Tasks[sample.Task].PID; pid != 1 {
+					seen = pids(seen, pid)
+				}
+			}
+			slices.Sort(seen)
+			if !slices.Equal(seen, tt.want) || s.UnmetProcesses != tt.unmet || s.UnmetThreads != 0 {
+				t.Errorf("saw %v, %d and %d ended unmet, want %v, %d and 0", seen, s.UnmetProcesses, s.UnmetThreads, tt.want, tt.unmet)
+			}
+			if !s.Heard || !s.AllHeard {
+				t.Errorf("heard %v, all %v", s.Heard, s.AllHeard)
+			}
+		})
+	}
+}
+
+func TestThreadsThatTheKernelTells(t *testing.T) {
+	const ms = time.Millisecond
+	f := newFake(time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	from := func(at time.Duration) func(time.Duration) view {
+		return func(now time.Duration) view {
+			v := busy(now)
+			v.gone = now < at
+			return v
+		}
+	}
+	p.threads[10] = from(105 * ms)
+	f.tells(timed{105 * ms, tracer.Event{PID: 1, TID: 10}},
+		timed{305 * ms, tracer.Event{PID: 1, TID: 11}}, timed{305 * ms, tracer.Event{PID: 1, TID: 11, Ended: true}})
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	if n, wall, _ := amounts(got, 10, 0); n < 85 || wall < 880*ms || wall > 910*ms {
+		t.Errorf("thread 10: %d samples, %v", n, wall)
+	}
+	if s.UnmetThreads != 1 || s.UnmetProcesses != 0 {
+		t.Errorf("%d threads and %d processes ended unmet, want one and none", s.UnmetThreads, s.UnmetProcesses)
+	}
+}
+
+// What is lost is found in the old way, and it is told that the count may be short.
+func TestEventsThatWereLost(t *testing.T) {
+	for name, err := range map[string]error{"an overrun": tracer.ErrMissed, "an end": errors.New("gone")} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(time.Second)
+			p := f.process(1)
+			p.threads[1] = busy
+			f.tells()
+			f.births = func(now time.Duration) {
+				if now > 100*time.Millisecond && f.last == 100 {
+					f.last = 200
+					f.lives(200, 0, time.Hour)
+					p.children = []int{200}
+				}
+			}
+			r := newRecorder(Options{Rate: 99, Children: true}, f)
+			t.Cleanup(func() { r.Close() })
+			rounds := 0
+			r.draw = func() float64 {
+				if rounds++; f.Now() > 100*time.Millisecond && f.last == 100 {
+					f.herald.err = err
+				}
+				return 0.5
+			}
+			got, s := finish(t, r, f)
+			n := 0
+			for _, sample := range got.Samples {
+				if got.Tasks[sample.Task].PID == 200 {
+					n++
+				}
+			}
+			if n == 0 || !s.Heard || s.AllHeard {
+				t.Errorf("%d stacks of the child, heard %v, all %v, want some, true, false", n, s.Heard, s.AllHeard)
+			}
+		})
+	}
+}
+
+// A machine on which others make ten thousands of threads a second costs a bounded number of readings.
+func TestStormOfOthers(t *testing.T) {
+	f := newFake(20 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	last := time.Duration(0)
+	f.tells().strange = func(now time.Duration) int {
+		n := int((now - last) / (10 * time.Microsecond)) // 100,000 a second
+		n = min(n, 64)
+		last += time.Duration(n) * 10 * time.Microsecond
+		return n
+	}
+	_, s, _ := drawn(t, f, Options{Rate: 99, Children: true})
+	h := f.herald
+	if s.AllHeard || h.opened < 3 || h.opened != h.closed && h.opened != h.closed+1 {
+		t.Errorf("all heard %v, opened %d and closed %d times", s.AllHeard, h.opened, h.closed)
+	}
+	// 1 + 2 + 4 + 8 s of the twenty it is not listened.
+	if limit := 5 * (maxStrange + maxHeard); h.read > limit {
+		t.Errorf("%d events were read, want %d at most", h.read, limit)
+	}
+}
+
+// Where the kernel tells nothing nothing is said of what it would have told.
+func TestNoEvents(t *testing.T) {
+	f := newFake(time.Second)
+	f.process(1).threads[1] = busy
+	_, s, r := drawn(t, f, Options{Rate: 99, Children: true})
+	if s.Heard || s.AllHeard || r.ticker.births.source != nil {
+		t.Errorf("heard %v, all %v", s.Heard, s.AllHeard)
+	}
+}
+
+// The program makes many short commands, and a daemon that forks twice, whose parent ends at once.
+func TestCommandsOfAShell(t *testing.T) {
+	if e, err := tracer.OpenEvents(); err != nil {
+		t.Skipf("no process events here: %v", err)
+	} else {
+		e.Close()
+	}
+	const commands = 200
+	cmd := exec.Command("sh", "-c", `read go; i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done
+		( ( sleep 60 & echo $! ) & ); read end`)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Wait() })
+	r := New(Options{Rate: 20, Children: true})
+	t.Cleanup(func() { r.Close() })
+	if err := r.Add(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	done := make(chan error)
+	go func() { done <- r.Run(ctx) }()
+	for r.Stats().Ticks == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Fprintln(in, "go")
+	var daemon int
+	if _, err := fmt.Fscan(out, &daemon); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Kill(daemon, syscall.SIGKILL) })
+	met := func() bool {
+		found := false
+		r.drive(func() { p := r.ticker.byPID[daemon]; found = p != nil && !p.unmet })
+		return found
+	}
+	for end := time.Now().Add(20 * time.Second); !met(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the daemon %d was not met", daemon)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, task := range p.Tasks {
+		seen[task.PID] = true
+	}
+	s := r.Stats()
+	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is told.
+	all := int(s.UnmetProcesses) + len(seen)
+	if !s.AllHeard {
+		t.Skipf("events were lost beside the load of others: %d were told", all)
+	}
+	if all < commands || all > commands+5 {
+		t.Errorf("%d commands ended unmet and %d processes were seen, want %d in all", s.UnmetProcesses, len(seen), commands)
+	}
+}
