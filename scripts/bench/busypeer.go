@@ -57,7 +57,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), H).serve_foreve
 const (
 	// peerPoints is how far the share of a function may be from what perf has.
 	peerPoints = 5
-	peerWindow = 20 * time.Second
+	peerWindow = 24 * time.Second
 	// topFunctions is how many functions of either are compared.
 	topFunctions = 8
 )
@@ -170,7 +170,7 @@ func innermost(text string) map[string]float64 {
 				continue
 			}
 			if name = bare(strings.Join(fields[1:len(fields)-1], " ")); name == "[unknown]" {
-				name = fileOf(file)
+				name = bare(file + "+0x")
 			}
 			break
 		}
@@ -181,24 +181,31 @@ func innermost(text string) map[string]float64 {
 	return out
 }
 
-// bare is the name of a function as both show it: without its file, its arguments and the underscores of an alias. One
-// without a name goes by its file.
+// bare is the name of a function as both show it: without its file, its arguments, and what tells the aliases of a
+// function of the C library apart. One without a name goes by its file.
 func bare(name string) string {
-	if at := strings.IndexByte(name, '['); at >= 0 && name != "[unknown]" {
-		if at == 0 || strings.HasPrefix(name, "??") {
-			return fileOf(strings.Trim(name[at:], "[]"))
-		}
+	if at := strings.Index(name, "+0x"); at >= 0 {
+		return fileOf(strings.Trim(strings.TrimPrefix(name[:at], "??"), " []"))
+	}
+	if name == "[unknown]" || strings.HasPrefix(name, "0x") {
+		return "[unknown]"
+	}
+	if at := strings.LastIndexByte(name, '['); at > 0 {
 		name = strings.TrimSpace(name[:at])
 	}
 	if at := strings.IndexByte(name, '('); at > 0 {
 		name = name[:at]
 	}
-	return strings.TrimPrefix(strings.TrimLeft(name, "_"), "GI_")
+	name = strings.TrimLeft(name, "_")
+	for _, prefix := range []string{"GI_", "_", "libc_"} {
+		name = strings.TrimPrefix(strings.TrimLeft(name, "_"), prefix)
+	}
+	return strings.TrimSuffix(name, "64")
 }
 
 func fileOf(path string) string {
 	file, _, _ := strings.Cut(filepath.Base(path), "+")
-	if strings.HasPrefix(path, "//anon") || strings.HasPrefix(path, "[") || strings.HasPrefix(file, "perf-") || file == "anon" {
+	if path == "" || strings.HasPrefix(path, "//anon") || strings.HasPrefix(path, "anon") || strings.HasPrefix(path, "JIT") || strings.HasPrefix(file, "perf-") {
 		return "[code of no file]"
 	}
 	return "[" + file + "]"
