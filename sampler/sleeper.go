@@ -1,0 +1,91 @@
+package sampler
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// unmoved is a thread that has not run since the last look.
+func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.Duration) {
+	if t.own {
+		t.of.toll.seen += max(0, now.CPU-t.base.CPU)
+		t.base.CPU, t.own = now.CPU, false // what our stop took is not the thread's
+	}
+	n := 1 + t.skipped
+	t.skipped = 0
+	t.still++
+	k.account(t, int64(n), upto)
+	if !k.opt.running() {
+		k.counted.samples += n
+		k.counted.reused += n
+	}
+	if t.track.wantStop.Load() && k.stops > 0 {
+		k.stops--
+		k.better(p, t, upto)
+	}
+}
+
+// sleeper copies a thread that sleeps, without a stop.
+func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto time.Duration) {
+	if k.opt.running() {
+		k.ignore(p, t, upto)
+		return
+	}
+	if call.SP == 0 && call.PC == 0 { // it has ended, or has no user code
+		if state, _, err := t.watch.State(); err != nil || state == 'Z' || state == 'X' {
+			k.endThread(p, t)
+			return
+		}
+	}
+	c := k.buffer(reserved)
+	if c == nil {
+		k.unread(t)
+		return
+	}
+	err := t.watch.Peek(c, p.program.table.Load())
+	switch {
+	case err == nil:
+		k.counted.peeks++
+		t.took(c.Counters)
+		t.asleep = true
+		k.seen(t, look{kind: peeked, copied: c, call: *call}, 1, upto)
+	case errors.Is(err, tracer.ErrRan):
+		k.give(c)
+		k.runner(p, t, upto)
+	case isGone(err) || errors.Is(err, tracer.ErrExec):
+		k.give(c)
+		k.trouble(p, t, err)
+	default: // its memory cannot be read; where it waits is known all the same
+		k.give(c)
+		if now, err := t.watch.Counters(); err == nil {
+			t.took(now)
+		}
+		t.asleep = true
+		k.seen(t, look{kind: unseen, call: *call}, 1, upto)
+	}
+}
+
+// ignore leaves out a thread that sleeps. If it is asleep behind its counters, it slept when
+// they were read.
+func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
+	now, err := t.watch.Counters()
+	if err != nil {
+		k.trouble(p, t, err)
+		return
+	}
+	_, asleep, err := t.watch.Asleep()
+	switch {
+	case err != nil:
+		k.trouble(p, t, err)
+	case !asleep:
+		k.runner(p, t, upto)
+	default:
+		t.took(now)
+		t.asleep, t.lost, t.upto = true, false, upto
+		t.rests++
+		t.meet()
+	}
+}
