@@ -12,7 +12,7 @@ import (
 const (
 	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
 	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
-	patience, leastPatience = 100, 2
+	patience, leastPatience = 100, 1
 	// sleepStops bounds the sleepers stopped in one round.
 	sleepStops = 32
 	// bufferWait bounds how long a round waits for the counter.
@@ -45,6 +45,7 @@ type ticker struct {
 	ended     int
 
 	discovered, listed time.Duration
+	listing            time.Duration // how long the last listing took
 	lastID             int
 
 	round   uint64
@@ -61,6 +62,9 @@ type ticker struct {
 	calm    bool          // it was next to nothing in the window before
 
 	calmFrom time.Duration
+
+	mostFirst int           // see firsts
+	roundTook time.Duration // the looks of the last round without a stop
 
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
@@ -81,7 +85,7 @@ type tally struct {
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
-	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1}
+	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1, mostFirst: maxFirst, calm: true}
 }
 
 // tick makes one round at now that stands for the time until upto; a new thread's first
@@ -108,13 +112,14 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.discover(now)
 	k.clocks()
-	k.patient, k.first = k.patience(), maxFirst
+	k.patient, k.first = k.patience(), k.firsts(period)
 	k.spread()
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
 		}
 	}
+	k.roundTook = k.sys.Now() - now
 	k.compared()
 	k.sweep()
 	k.askAll(upto)
@@ -191,6 +196,7 @@ func (k *ticker) lookAll(p *process, upto time.Duration) {
 // lookAt looks at one thread.
 func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 	t.skip(k.round - 1)
+	first := t.looked == 0
 	t.looked = k.round
 	if t.pending {
 		k.waits(t, upto)
@@ -210,7 +216,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 			k.woken += max(0, now.CPU-t.base.CPU)
 		}
 	}
-	t.skipped, t.still, t.moved = 0, 0, true
+	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
 	if !t.asleep && t.known && k.dense() && k.now-t.asked < askEvery {
 		k.runner(p, t, upto)
 		return
@@ -231,6 +237,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 	case asleep:
 		k.sleeper(p, t, &call, upto)
 	default:
+		t.moved = true
 		k.runner(p, t, upto)
 	}
 }
@@ -324,11 +331,13 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 	switch {
 	case err == nil:
 		k.counted.peeks++
+		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
 		t.asleep = true
 		k.seen(t, look{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
 		k.give(c)
+		t.moved = true
 		k.runner(p, t, upto)
 	case isGone(err) || errors.Is(err, tracer.ErrExec):
 		k.give(c)
