@@ -1,6 +1,9 @@
 package sampler
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// easyPolls is how many long sleepers are looked at in a round, if they are not so many that
@@ -10,14 +13,15 @@ const (
 	// Of more than manySleepers that take next to no CPU time calmPolls are looked at, and one is left alone
 	// for calmEvery rounds at the most.
 	manySleepers = 4096
-	calmPolls    = 64
+	calmPolls    = 32
 	calmEvery    = 512
 	// calmCPU is how much CPU time long sleepers may be found to take, in calmWindow, to count as calm.
 	calmCPU    = 10 * time.Millisecond
 	calmWindow = time.Second
-	// maxFirst is how many threads are looked at for the first time in a round: of the others the first look
-	// comes later, and stands for the time until then.
-	maxFirst = 256
+	// maxFirst is how many threads are looked at for the first time in a round, at least leastFirst, so that it takes half
+	// of its time: of the others the first look comes later, and stands for the time until then.
+	maxFirst   = 256
+	leastFirst = 16
 )
 
 // agenda holds the threads of one process by when they are looked at next, so that a round touches none but
@@ -89,15 +93,36 @@ func (k *ticker) rest(t *thread, resting bool) {
 	t.resting = resting
 }
 
+// firsts is how many threads may be looked at for the first time in this round: fewer than before if the one
+// before took long for it.
+func (k *ticker) firsts(period time.Duration) int {
+	switch {
+	case k.roundTook > period/2 && period > 0:
+		k.mostFirst = max(leastFirst, k.mostFirst/2)
+	default:
+		k.mostFirst = min(maxFirst, k.mostFirst+leastFirst)
+	}
+	return k.mostFirst
+}
+
+// beginning tells whether there are threads that were not looked at even once.
+func (k *ticker) beginning() bool {
+	return slices.ContainsFunc(k.processes, func(p *process) bool { return len(p.agenda.first) > 0 })
+}
+
 // spread decides in one of how many rounds a long sleeper is looked at from now on.
 func (k *ticker) spread() {
 	if k.now-k.calmFrom >= calmWindow {
 		k.calm = k.woken < calmCPU
 		k.calmFrom, k.woken = k.now, 0
 	}
-	k.every = min(maxEvery, 1+k.long/easyPolls)
-	if k.calm && k.long > manySleepers {
-		k.every = min(calmEvery, 1+k.long/calmPolls)
+	long := k.long
+	for _, p := range k.processes {
+		long += len(p.agenda.first) // most of many sleep
+	}
+	k.every = min(maxEvery, 1+long/easyPolls)
+	if k.calm && long > manySleepers {
+		k.every = min(calmEvery, 1+long/calmPolls)
 	}
 }
 

@@ -7,6 +7,8 @@ const (
 	budgetWindow = time.Second
 	// firstWindow is for how long nothing is lowered: the beginning comes once.
 	firstWindow = budgetWindow / 4
+	// longestFirst is how long that may be where threads are so many that not all were looked at once by then.
+	longestFirst = 5 * time.Second
 	// maxHalvings bounds how far the rate goes down: to a 64th.
 	maxHalvings = 6
 	// calmWindows must pass, with room for twice the cost, before the rate goes up again.
@@ -21,16 +23,19 @@ type budget struct {
 	calm     int
 	lowered  uint64
 	begun    bool
-	at       time.Duration // begin of the window
-	cpu      time.Duration // own CPU time then
-	stood    time.Duration // time threads had stood, of ran
-	ran      time.Duration
+	// prolonged says that the first window went on until all threads were looked at once.
+	prolonged bool
+	at        time.Duration // begin of the window
+	cpu       time.Duration // own CPU time then
+	stood     time.Duration // time threads had stood, of ran
+	ran       time.Duration
 }
 
 // spent is what the recording has cost so far.
 type spent struct {
 	cpu        time.Duration // CPU time of this program
 	stood, ran time.Duration // threads stood still, threads were seen running
+	beginning  bool          // not all threads were looked at once
 }
 
 // excess is a window that cost too much.
@@ -46,6 +51,10 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 		return b.wanted, nil
 	}
 	if window := b.window(); now-b.at < window {
+		return b.rate(), nil
+	}
+	if !b.begun && s.beginning && now-b.at < longestFirst {
+		b.prolonged = true
 		return b.rate(), nil
 	}
 	cpu := float64(s.cpu-b.cpu) / float64(now-b.at)

@@ -241,8 +241,10 @@ func isGone(err error) bool {
 const (
 	// maxNewIDs is how many new ids are asked one by one what they are.
 	maxNewIDs = 64
-	// listEvery is how often all threads and children are listed, in case one was missed.
+	// listEvery is how often all threads and children are listed, in case one was missed; more seldom where that would
+	// take more than half a hundredth of the time.
 	listEvery = time.Second
+	listShare = 200
 	// maxRefused bounds the processes that are not tried again.
 	maxRefused = 1 << 12
 	// discoverEvery bounds how often new ids are looked for.
@@ -264,7 +266,7 @@ func (k *ticker) discover(now time.Duration) {
 	last, err := k.sys.LastID()
 	from := k.lastID
 	k.lastID = last
-	if now-k.listed >= listEvery || err != nil || last < from || last-from > maxNewIDs {
+	if now-k.listed >= max(listEvery, listShare*k.listing) || err != nil || last < from || last-from > maxNewIDs {
 		k.list(now)
 		return
 	}
@@ -293,6 +295,7 @@ func (k *ticker) meet(id int) {
 // list lists all threads and children.
 func (k *ticker) list(now time.Duration) {
 	k.listed = now
+	defer func(began time.Duration) { k.listing = k.sys.Now() - began }(k.sys.Now())
 	for _, p := range slices.Clone(k.processes) {
 		if p.gone || p.closed || !k.listThreads(p, true) {
 			continue

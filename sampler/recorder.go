@@ -47,8 +47,10 @@ type Recorder struct {
 
 	driving sync.Mutex // held by who uses the ticker: Run, or others while that does not run
 	ticker  *ticker
-	naming  namer
-	ended   chan struct{} // closed when Run has ended
+	// begunWell says that the cost of the beginning was looked at.
+	begunWell bool
+	naming    namer
+	ended     chan struct{} // closed when Run has ended
 
 	mu      sync.Mutex // guards what follows
 	running bool
@@ -206,8 +208,9 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			k.notes.add("fault", "looks were lost to a fault, the last: %v", err)
 			due = plan.next(r.sys.Now())
 		}
+		r.noteBeginning(&money, begin)
 		money.wanted = r.opt.Rate // SetRate may have changed it
-		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.stood.sum, k.ran}); rate != plan.rate {
+		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.stood.sum, k.ran, k.beginning()}); rate != plan.rate {
 			plan.setRate(rate)
 			due = plan.next(r.sys.Now())
 			if over != nil {
@@ -219,6 +222,19 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 		r.publish()
 	}
 	return nil
+}
+
+// noteBeginning tells what it took to begin, once that is over, if it is more than the limit.
+func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
+	took := b.cpu - r.cpu
+	if r.begunWell || !b.begun || b.limit <= 0 {
+		return
+	}
+	r.begunWell = true
+	if lasted := b.at - begin; b.prolonged && took > time.Duration(b.limit*float64(lasted)) {
+		r.ticker.notes.add("beginning", "to open what is recorded and to look at each thread once took %.2g s of CPU time, up to %.2g s after the begin",
+			took.Seconds(), lasted.Seconds())
+	}
 }
 
 // rest waits for the round that is due, and does meanwhile what others ask for. It is false

@@ -49,11 +49,13 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 	switch {
 	case err == nil:
 		k.counted.peeks++
+		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
 		t.asleep = true
 		k.seen(t, look{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
 		k.give(c)
+		t.moved = true
 		k.runner(p, t, upto)
 	case isGone(err) || errors.Is(err, tracer.ErrExec):
 		k.give(c)
@@ -86,6 +88,5 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 		t.took(now)
 		t.asleep, t.lost, t.upto = true, false, upto
 		t.rests++
-		t.meet()
 	}
 }

@@ -10,7 +10,7 @@ import (
 const (
 	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
 	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
-	patience, leastPatience = 100, 2
+	patience, leastPatience = 100, 1
 	// maxPrompt is how many threads may be followed for a round to come before all usual threads: it takes them
 	// a CPU for some tenths of a millisecond then.
 	maxPrompt = 256
@@ -46,6 +46,7 @@ type ticker struct {
 	ended     int
 
 	discovered, listed time.Duration
+	listing            time.Duration // how long the last listing took
 	lastID             int
 	births             births
 
@@ -63,6 +64,9 @@ type ticker struct {
 	calm    bool          // it was next to nothing in the window before
 
 	calmFrom time.Duration
+
+	mostFirst int           // see firsts
+	roundTook time.Duration // the looks of the last round without a stop
 
 	handed  time.Duration // when looks were handed over last
 	urgent  bool          // the counter should see soon what was looked at
@@ -83,7 +87,7 @@ type tally struct {
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
-	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1}
+	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1, mostFirst: maxFirst, calm: true}
 }
 
 // tick makes one round at now that stands for the time until upto; a new thread's first
@@ -110,13 +114,14 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.discover(now)
 	k.clocks()
-	k.patient, k.first = k.patience(), maxFirst
+	k.patient, k.first = k.patience(), k.firsts(period)
 	k.spread()
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
 		}
 	}
+	k.roundTook = k.sys.Now() - now
 	k.compared()
 	k.sweep()
 	k.askAll(upto)
@@ -193,6 +198,7 @@ func (k *ticker) lookAll(p *process, upto time.Duration) {
 // lookAt looks at one thread.
 func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 	t.skip(k.round - 1)
+	first := t.looked == 0
 	t.looked = k.round
 	if t.pending {
 		k.waits(t, upto)
@@ -212,7 +218,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 			k.woken += max(0, now.CPU-t.base.CPU)
 		}
 	}
-	t.skipped, t.still, t.moved = 0, 0, true
+	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
 	if !t.asleep && t.known && k.dense() && k.now-t.asked < askEvery {
 		k.runner(p, t, upto)
 		return
@@ -233,6 +239,7 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 	case asleep:
 		k.sleeper(p, t, &call, upto)
 	default:
+		t.moved = true
 		k.runner(p, t, upto)
 	}
 }

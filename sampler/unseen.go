@@ -10,9 +10,10 @@ import (
 // that waited for it. So both are compared with what was seen.
 
 const (
-	// clockCost bounds what reading the clock of a process may take: a hundredth of the time, as it sums
-	// over all threads, some ten nanoseconds each.
-	clockCost = 100 * 20 * time.Nanosecond
+	// clockCost and clockShare bound what reading the clock of a process may take: half a hundredth of the time, as it sums
+	// over all threads, some ten nanoseconds each, and some more where they are so many that they are in no cache.
+	clockCost  = 100 * 20 * time.Nanosecond
+	clockShare = 200
 	// clockEvery and reapedEvery are how often the counters of a small process are read at most.
 	clockEvery  = 2 * time.Millisecond
 	reapedEvery = 50 * time.Millisecond
@@ -66,12 +67,13 @@ func (k *ticker) clocks() {
 		if k.now < s.due || !k.whole(p) {
 			continue
 		}
-		cost := clockCost * time.Duration(len(p.threads))
-		s.due = k.now + max(clockEvery, cost)
+		cost, began := clockCost*time.Duration(len(p.threads)), k.sys.Now()
 		if clock, err := p.target.Clock(); err == nil {
 			s.last = clock
 			p.compare = true
 		}
+		cost = max(cost, clockShare*(k.sys.Now()-began))
+		s.due = k.now + max(clockEvery, cost)
 		if !k.opt.Children || k.now < s.reapedDue {
 			continue
 		}

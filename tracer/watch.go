@@ -209,6 +209,20 @@ func (f *procFile) open(w *Watch) error {
 	return nil
 }
 
+// keep opens a file for a moment, and tells whether it was not open and the caller closes it. Without a descriptor each
+// read says why.
+func (w *Watch) keep(f *procFile) bool {
+	if f.fd >= 0 {
+		return false
+	}
+	fd, err := w.openFile(f.name)
+	if err != nil {
+		return false
+	}
+	f.fd = fd
+	return true
+}
+
 // descriptors is how many this process may have.
 func descriptors() uint64 {
 	var most unix.Rlimit

@@ -51,6 +51,12 @@ func (w *Watch) asleep(call *snapshot.Syscall) (bool, error) {
 // It fails with ErrRan, ErrNoThread or ErrExec.
 func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 	c.begin(w)
+	if w.keep(&w.sched) { // it is read twice
+		defer w.sched.close()
+	}
+	if !w.blind && w.keep(&w.call) {
+		defer w.call.close()
+	}
 	before, err := w.Counters()
 	if err != nil {
 		return err
