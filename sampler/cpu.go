@@ -24,9 +24,8 @@ type weighted struct {
 // cpuShare holds the CPU time of one thread until it is spread over the stacks in which the
 // thread was seen running, each in proportion to the time that its samples stand for.
 //
-// A thread that was ready to run and waited for a CPU counts as running if it never sleeps: then
-// it lost the CPU at a moment that has nothing to do with what it did. One that sleeps loses it
-// a time slice after it woke, always at the same place, so that only samples on a CPU count.
+// Samples of a thread that was ready to run and waited for a CPU count only if there is no other: one that sleeps
+// loses the CPU a time slice after it woke, always at the same place, and one that does not where it woke another thread.
 type cpuShare struct {
 	pool   time.Duration
 	seen   []weighted // on a CPU
@@ -62,7 +61,7 @@ func (c *cpuShare) due() bool { return c.n >= cpuWindow || len(c.seen)+len(c.que
 // spread gives all CPU time away, if there is a sample to give it to.
 func (c *cpuShare) spread(give func(profile.NodeID, time.Duration)) {
 	shares := c.seen
-	if len(shares) == 0 || 10*c.rests < c.n+c.waits {
+	if len(shares) == 0 {
 		shares = append(shares, c.queued...)
 	}
 	if len(shares) == 0 {

@@ -52,6 +52,7 @@ type Looker struct {
 	dirty  bool      // something may still be traced: the OS thread must end
 
 	asked   []asked // to be collected
+	crowded int     // sleeps for which no CPU is taken to be idle
 	delay   delay
 	urgency urgency
 	reaper  reaper
@@ -134,11 +135,19 @@ func (l *Looker) seize(tid int) unix.Errno {
 	return seize(tid)
 }
 
+const (
+	// noIdleCPU is how long the OS thread waits for a CPU where none is idle, at least.
+	noIdleCPU = 30 * time.Microsecond
+	// crowdedFor is for how many sleeps that is taken to last. Where a CPU is idle it is better to be woken there: a
+	// real-time thread comes back to the CPU it had, also if a thread that is recorded runs there now.
+	crowdedFor = 256
+)
+
 // Sleep lets up to d pass on the OS thread of the Looker; it may return early. It is called
 // inside of Do. The sleep of a goroutine would do, but that is several threads waking one
 // another, and where no CPU is idle each of them takes the one of a thread that is looked at.
 //
-// With prompt the OS thread gets a CPU before all usual threads when it wakes, where the kernel lets it, until what is
+// With prompt, and if a Sleep of late has ended late for want of a CPU, the OS thread gets a CPU before all usual threads when it wakes, where the kernel lets it, until what is
 // asked next has been collected, or the next Sleep that is not prompt, or the end of Do: the moment of a look is
 // then not the scheduler's choice. What follows the Sleep should take a fraction of a millisecond.
 func (l *Looker) Sleep(d time.Duration, prompt bool) {
@@ -146,11 +155,18 @@ func (l *Looker) Sleep(d time.Duration, prompt bool) {
 		return
 	}
 	l.disarm()
-	if prompt {
+	if prompt && l.crowded > 0 {
+		l.crowded--
 		l.urgency.begin()
 	} else {
 		l.calm()
 	}
+	waited := l.delay.waited()
+	defer func() {
+		if l.delay.waited()-waited > noIdleCPU {
+			l.crowded = crowdedFor
+		}
+	}()
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
 }

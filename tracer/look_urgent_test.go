@@ -69,6 +69,12 @@ func TestPromptSleep(t *testing.T) {
 		return attr.Policy
 	}
 	l.Do(func() {
+		l.crowded = 0
+		l.Sleep(time.Millisecond, true)
+		if at := policy(); at != unix.SCHED_NORMAL {
+			t.Errorf("after a prompt Sleep where a CPU is idle: policy %d", at)
+		}
+		l.crowded = 8
 		l.Sleep(time.Millisecond, true)
 		if at := policy(); at != unix.SCHED_FIFO && !l.urgency.refused {
 			t.Errorf("after a prompt Sleep: policy %d", at)

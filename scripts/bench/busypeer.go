@@ -169,9 +169,10 @@ func innermost(text string) map[string]float64 {
 			if strings.HasPrefix(file, "[k") || strings.HasPrefix(file, "[guest") {
 				continue
 			}
-			if name = bare(strings.Join(fields[1:len(fields)-1], " ")); name == "[unknown]" {
-				name = bare(file + "+0x")
+			if name = strings.Join(fields[1:len(fields)-1], " "); name == "[unknown]" {
+				name = file + "+0x"
 			}
+			name = bare(name)
 			break
 		}
 		if name != "" {
@@ -187,8 +188,8 @@ func bare(name string) string {
 	if at := strings.Index(name, "+0x"); at >= 0 {
 		return fileOf(strings.Trim(strings.TrimPrefix(name[:at], "??"), " []"))
 	}
-	if name == "[unknown]" || strings.HasPrefix(name, "0x") {
-		return "[unknown]"
+	if strings.HasPrefix(name, "0x") {
+		return "[code of no file]"
 	}
 	if at := strings.LastIndexByte(name, '['); at > 0 {
 		name = strings.TrimSpace(name[:at])
