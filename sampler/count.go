@@ -46,7 +46,6 @@ type look struct {
 	at, end time.Duration // the wall time of those samples is [at, end)
 	cpu     time.Duration // taken since the last look
 	stands  time.Duration // what the first look at a thread that was just born stands for
-	rests   int64         // rounds in which it slept, and that is not recorded
 	kind    lookKind
 	copied  *tracer.Copy     // for stopped, peeked, again
 	state   state            // of a stopped thread
@@ -176,11 +175,8 @@ func (c *counter) credit(t *track, l *look) {
 			if t.cpu.due() {
 				c.spread(t)
 			}
-		} else {
-			t.cpu.slept(l.samples)
 		}
 	}
-	t.cpu.slept(l.rests)
 	t.cpu.pool += l.cpu
 }
 

@@ -31,8 +31,6 @@ type cpuShare struct {
 	seen   []weighted // on a CPU
 	queued []weighted // ready to run
 	n      int        // samples in seen
-	waits  int        // samples in queued
-	rests  int        // samples asleep
 }
 
 // ran notes samples in which the thread ran, or was ready to.
@@ -41,8 +39,6 @@ func (c *cpuShare) ran(stack profile.NodeID, samples int64, wall time.Duration, 
 	if onCPU {
 		c.n += int(samples)
 		list = &c.seen
-	} else {
-		c.waits += int(samples)
 	}
 	w := max(1, int64(wall))
 	if i := len(*list) - 1; i >= 0 && (*list)[i].stack == stack {
@@ -51,9 +47,6 @@ func (c *cpuShare) ran(stack profile.NodeID, samples int64, wall time.Duration, 
 	}
 	*list = append(*list, weighted{stack, w})
 }
-
-// slept notes samples in which the thread slept.
-func (c *cpuShare) slept(samples int64) { c.rests += int(min(samples, 1<<20)) }
 
 // due tells whether enough samples are there to share the CPU time.
 func (c *cpuShare) due() bool { return c.n >= cpuWindow || len(c.seen)+len(c.queued) >= maxShare }

@@ -56,7 +56,6 @@ type thread struct {
 	looked  uint64        // round of the last look
 	resting bool          // it has slept long, and is not looked at in each round
 	still   int           // looks in a row at which it had not run
-	rests   int64         // rounds in which it slept and was left out, not handed over yet
 	lost    bool          // the last look gave nothing
 	moved   bool          // it ran since its name was read
 	known   bool          // a look was handed over: samples have a stack to go to

@@ -138,19 +138,20 @@ func TestSpreadIsExact(t *testing.T) {
 	}
 }
 
-func TestQueuedSamplesCountOnlyOfThreadsThatNeverSleep(t *testing.T) {
+func TestQueuedSamplesCountOnlyIfNoneRan(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		rests int64
-		want  time.Duration // of the queued stack
+		name string
+		ran  bool
+		want time.Duration // of the queued stack
 	}{
-		{"never asleep", 0, 300},
-		{"asleep at times", 2, 0},
+		{"met on a CPU too", true, 0},
+		{"never met on a CPU", false, 400},
 	} {
 		c := cpuShare{pool: 400}
-		c.ran(1, 1, 100, true)
+		if tt.ran {
+			c.ran(1, 1, 100, true)
+		}
 		c.ran(2, 3, 300, false)
-		c.slept(tt.rests)
 		got := map[profile.NodeID]time.Duration{}
 		c.spread(func(n profile.NodeID, d time.Duration) { got[n] += d })
 		if got[2] != tt.want || got[1]+got[2] != 400 {

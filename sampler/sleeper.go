@@ -87,7 +87,6 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 	default:
 		t.took(now)
 		t.asleep, t.lost, t.upto = true, false, upto
-		t.rests++
 		t.meet()
 	}
 }

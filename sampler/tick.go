@@ -259,7 +259,6 @@ func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
 		return // for the next sample
 	case t.asleep && k.opt.running():
 		t.upto = upto // it waits, which is not recorded
-		t.rests += samples
 		return
 	}
 	if t.samples == 0 {
@@ -278,8 +277,8 @@ func (k *ticker) flush(t *thread) {
 
 // hand completes a look and hands it over.
 func (k *ticker) hand(t *thread, l look) {
-	l.track, l.samples, l.at, l.end, l.cpu, l.rests = t.track, t.samples, t.from, t.end, t.cpu, t.rests
-	t.samples, t.from, t.end, t.cpu, t.rests = 0, 0, 0, 0, 0
+	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
+	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
 	k.urgent = k.urgent || l.copied != nil && (l.copied.Stale || l.kind == again || k.now-t.track.program.begun < youth)
 	k.tell(l)
 }
@@ -300,7 +299,6 @@ func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
 	k.counted.samples += uint64(samples)
 	if t.asleep && k.opt.running() {
 		t.upto = upto
-		t.rests += samples
 		return
 	}
 	t.samples, t.from, t.end = samples, t.upto, upto
