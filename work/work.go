@@ -39,24 +39,27 @@ type Budget struct {
 	held  atomic.Int64 // bytes that were taken and not given back
 	most  int64        // steps that there were at first
 	aside atomic.Int64 // steps that above has set aside for this one
+	kept  atomic.Int64 // of a run: steps that are to be set aside
 	stop  atomic.Pointer[error]
 
 	earned atomic.Int64 // of a run: all that Earn gave
 	seen   atomic.Int64 // of a share: how much of that it has got
 }
 
-// New returns a Budget of so many steps and bytes.
+// New returns a Budget of so many steps and bytes, and half of the steps more for what shares set aside.
 func New(steps, bytes int64) *Budget {
 	b := &Budget{most: steps}
 	b.steps.Store(steps)
+	b.kept.Store(steps / keptPart)
 	b.bytes.Store(bytes)
 	return b
 }
 
-// setAside bounds the steps that are set aside for one file, and asidePart is the part of what is left
-// that it is at most. It suffices for the symbols of a usual library.
+// Half of a run's steps comes on top, to be set aside for files: setAside for each, which suffices for the symbols
+// of the C library in its debug file, and where there are hundreds an asidePart of what is kept still.
 const (
-	setAside  = 1 << 18
+	keptPart  = 2
+	setAside  = 1 << 19
 	asidePart = 256
 )
 
@@ -67,10 +70,11 @@ func (b *Budget) Share() *Budget {
 		return nil
 	}
 	left := max(0, b.steps.Load())
-	s := New(left/2, b.bytes.Load()/2)
-	s.above = b
+	s := &Budget{above: b, most: left / 2}
+	s.steps.Store(left / 2)
+	s.bytes.Store(b.bytes.Load() / 2)
 	s.seen.Store(b.earned.Load())
-	if aside := min(setAside, left/asidePart); b.steps.Add(-aside) >= 0 {
+	if aside := min(setAside, b.kept.Load()/asidePart); aside > 0 && b.kept.Add(-aside) >= 0 {
 		s.aside.Store(aside)
 	}
 	return s

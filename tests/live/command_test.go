@@ -56,7 +56,7 @@ func TestUsage(t *testing.T) {
 		{"unknown way to walk", []string{"-p", "1", "--unwind", "magic"}, "magic"},
 		{"unknown colour", []string{"-p", "1", "--color", "mauve"}, "mauve"},
 		{"pause of nothing", []string{"-p", "1", "--max-pause", "0s"}, "--max-pause"},
-		{"pause without unit", []string{"-p", "1", "--max-pause", "5"}, "max-pause"},
+		{"pause that is no time", []string{"-p", "1", "--max-pause", "soon"}, "max-pause"},
 		{"escape in a word", []string{"\x1b[31m"}, `\x1b[31m`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
