@@ -29,13 +29,16 @@ const (
 // limitAddressSpace is RLIMIT_AS of linux/include/uapi/asm-generic/resource.h, the same on all our architectures.
 const limitAddressSpace = 9
 
-// checkLimits refuses to look or to read where a limit is too small, before anything begins. What only prints a text has no need of it.
+// checkLimits refuses to look or to read where a limit is too small or /proc not ours, before anything begins. What only prints a text has no need of it.
 func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	switch c.Name() {
 	case "version", "man", "help", "completion", "bash", "zsh", "fish", "powershell", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
 		return nil
 	}
 	err := smallLimit()
+	if err == nil {
+		err = checkProc(c)
+	}
 	if err != nil && c.Name() == "record" && c.ArgsLenAtDash() >= 0 {
 		a.complain(err)
 		return statusError(statusOurs)

@@ -24,6 +24,7 @@ func remedy(err error) string {
 		word       *tracer.WordSizeError
 		unnamed    *unnamedError
 		limit      *limitError
+		foreign    *foreignProcError
 	)
 	switch {
 	case errors.As(err, &permission):
@@ -45,6 +46,8 @@ func remedy(err error) string {
 		return "Use the 64-bit build of fpstack."
 	case errors.As(err, &limit):
 		return limit.remedy
+	case errors.As(err, &foreign):
+		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run fpstack outside of it."
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return filesRemedy(err)
 	case errors.Is(err, tracer.ErrSelf):

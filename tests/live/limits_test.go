@@ -115,3 +115,24 @@ with open(__import__("sys").argv[1], "w") as f:
 		}
 	}
 }
+
+// TestForeignProc has fpstack in a pid namespace whose /proc is that of another: ids that it reads there mean other
+// processes to the kernel.
+func TestForeignProc(t *testing.T) {
+	unshare := installed(t, "unshare")
+	for _, tt := range []struct {
+		args   []string
+		status int
+	}{
+		{[]string{"record", "-q", "-o", filepath.Join(room(t), "x.folded"), "--", "sh", "-c", "exit 0"}, 125},
+		{[]string{"-p", "1"}, 2},
+	} {
+		o := execute(t, bound, unshare, append([]string{"-pf", fpstack}, tt.args...)...)
+		if o.status != tt.status || !strings.Contains(o.stderr, "/proc is of another pid namespace") {
+			t.Errorf("fpstack %q: status %d, want %d; %q", tt.args, o.status, tt.status, o.stderr)
+		}
+	}
+	if o := execute(t, bound, unshare, "-pf", fpstack, "--version"); o.status != 0 {
+		t.Errorf("--version: status %d, %q", o.status, o.stderr)
+	}
+}
