@@ -36,15 +36,52 @@ func (c *Code) FromEntry(entry, end, pc uint64) (cfi.Row, bool) {
 }
 
 // FromEntrySP is [Code.FromEntry] for a thread of which SP alone is known: its CFA rests on SP. It
-// reports false where SP has moved by an unknown distance.
+// reports false where a way to pc moves SP by an unknown distance: which way was taken, SP alone
+// does not tell.
 func (c *Code) FromEntrySP(entry, end, pc uint64) (cfi.Row, bool) {
-	s, at, length, ok := c.stateAt(entry, end, pc)
-	if !ok || s.regs[rsp].kind != relative || s.regs[rsp].base != base(rsp) {
+	if !c.Contains(entry) || pc < entry || pc >= min(end, c.End()) {
 		return cfi.Row{}, false
 	}
-	row, ok := c.entryRow(s, at, length)
-	row.CFA = cfi.Rule{Kind: cfi.Register, Reg: c.dwarf(rsp), N: c.word() - int64(s.regs[rsp].off)}
+	w, ok := c.window(entry, end, pc)
+	if !ok {
+		return cfi.Row{}, false
+	}
+	w.apart = true
+	w.seen[1] = make([]uint64, len(w.seen[0]))
+	f := place{pc: pc}
+	moved := func(at uint64, in *inst, s *state) bool { return f.visit(c, at, in, s) && s.movedSP() }
+	w.add(path{pc: entry, s: newState(false)})
+	for resumed := 0; resumed == 0 || w.resume(w.hi); resumed++ {
+		if resumed == maxResumed || w.run(moved) || w.exhausted {
+			return cfi.Row{}, false
+		}
+	}
+	if f.s == nil {
+		return cfi.Row{}, false
+	}
+	row, ok := c.entryRow(f.s, f.at, f.length)
+	row.CFA = cfi.Rule{Kind: cfi.Register, Reg: c.dwarf(rsp), N: c.word() - int64(f.s.regs[rsp].off)}
 	return row, ok
+}
+
+// place is what is found at pc.
+type place struct {
+	pc     uint64
+	s      *state // before the instruction that contains pc; nil until that is found
+	at     uint64
+	length int
+}
+
+// visit keeps s if in is the instruction that contains pc, and reports whether it is.
+func (f *place) visit(c *Code, at uint64, in *inst, s *state) bool {
+	if f.pc-at >= uint64(in.n) {
+		return false
+	}
+	f.s, f.at, f.length = s.clone(), at, in.n
+	if f.pc != at {
+		c.duringCall(at, in, f.s)
+	}
+	return true
 }
 
 // stateAt returns the state before the instruction that contains pc, its address and length.
@@ -56,20 +93,11 @@ func (c *Code) stateAt(entry, end, pc uint64) (found *state, at uint64, length i
 	if !ok {
 		return nil, 0, 0, false
 	}
-	visit := func(addr uint64, in *inst, s *state) bool {
-		if pc-addr >= uint64(in.n) {
-			return false
-		}
-		if pc != addr {
-			c.duringCall(addr, in, s)
-		}
-		found, at, length = s, addr, in.n
-		return true
-	}
+	f := place{pc: pc}
 	w.add(path{pc: entry, s: newState(false)})
 	for range maxResumed {
-		if w.run(visit) {
-			return found, at, length, true
+		if w.run(func(at uint64, in *inst, s *state) bool { return f.visit(c, at, in, s) }) {
+			return f.s, f.at, f.length, true
 		}
 		if !w.resume(pc) {
 			break
@@ -120,13 +148,13 @@ func (c *Code) window(entry, end, pc uint64) (*walk, bool) {
 // begin with the state of that jump. It takes the nearest unreached place before pc that
 // follows the end of a path, and reports false when there is none.
 func (w *walk) resume(pc uint64) bool {
-	if w.steps >= maxSteps {
+	if w.exhausted {
 		return false
 	}
 	slices.Sort(w.ends)
 	for i := len(w.ends) - 1; i >= 0; i-- {
 		start := w.ends[i]
-		if start > pc || !w.unseen(start) {
+		if start > pc {
 			continue
 		}
 		if from := w.switchBefore(start); from != nil {
@@ -137,17 +165,12 @@ func (w *walk) resume(pc uint64) bool {
 	return false
 }
 
-func (w *walk) unseen(pc uint64) bool {
-	i := pc - w.lo
-	return pc >= w.lo && pc < w.hi && w.seen[i/64]&(1<<(i%64)) == 0
-}
-
-// switchBefore returns the last indirect jump before start, by address.
+// switchBefore returns the last indirect jump before start, by address, from which start was not visited.
 func (w *walk) switchBefore(start uint64) *path {
 	var best *path
 	for i := range w.switches {
 		p := &w.switches[i]
-		if p.pc <= start && (best == nil || p.pc > best.pc) {
+		if p.pc <= start && (best == nil || p.pc > best.pc) && w.unseen(start, p.s) {
 			best = p
 		}
 	}

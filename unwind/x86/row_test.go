@@ -123,6 +123,10 @@ func TestFromEntrySP(t *testing.T) {
 		{"behind leave", framed, 0x1013, "7+8 ra@-8"},
 		{"SP rounded below a frame pointer", rounded, 0x100c, ""},
 		{"SP realigned", realigned, 0x101b, ""},
+		// push rbp; mov rsp, rbp; test edi, edi; je 1f; sub rax, rsp; 1: nop; leave; ret
+		{"SP moved by a variable on one way here", "\x55\x48\x89\xe5\x85\xff\x74\x03\x48\x29\xc4\x90\xc9\xc3", 0x100b, ""},
+		// the same with je and jne to each other's place: the moving way is not the first that is followed
+		{"SP moved on the other way", "\x55\x48\x89\xe5\x85\xff\x75\x02\xeb\x03\x48\x29\xc4\x90\xc9\xc3", 0x100d, ""},
 		{"not code", "\x06\x06\xc3", 0x1002, ""},
 	} {
 		c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: true}

@@ -17,12 +17,12 @@ const (
 )
 
 // walk interprets code along all its paths. Each instruction is visited once: the first
-// state that reaches it wins. Paths with the fewest calls behind them go first, so that
+// state that reaches it wins; with apart once more, by the first state in which SP was moved. Paths with the fewest calls behind them go first, so that
 // code behind a call which does not return gets its state from the jumps that lead there.
 type walk struct {
 	c           *Code
-	lo, hi      uint64 // only this range is followed
-	seen        []uint64
+	lo, hi      uint64      // only this range is followed
+	seen        [2][]uint64 // the second with apart, for states in which SP was moved
 	work        [maxCalls + 1][]path
 	open        int
 	steps       int
@@ -34,19 +34,25 @@ type walk struct {
 	sweep       [2]uint64        // where joins looks for jumps
 	noReturn    func(target uint64) bool
 	left        work.Purse
+	apart       bool // code is visited both with SP at a known distance from its start and moved
+	exhausted   bool // code was left out: too much of it, or the budget is spent
 }
 
 func newWalk(c *Code, lo, hi uint64) *walk {
 	lo, hi = max(lo, c.Start), min(hi, c.End())
 	w := &walk{c: c, lo: lo, hi: max(lo, hi), left: c.Budget.Purse()}
 	w.left.Spend(int64(w.hi-w.lo) / 64)
-	w.seen = make([]uint64, (w.hi-lo+63)/64)
+	w.seen[0] = make([]uint64, (w.hi-lo+63)/64)
 	w.sweep = [2]uint64{w.lo, w.hi}
 	return w
 }
 
 func (w *walk) add(p path) {
-	if w.open >= maxOpen || p.pc < w.lo || p.pc >= w.hi {
+	if p.pc < w.lo || p.pc >= w.hi {
+		return
+	}
+	if w.open >= maxOpen {
+		w.exhausted = true
 		return
 	}
 	p.calls = min(p.calls, maxCalls)
@@ -66,17 +72,28 @@ func (w *walk) take() (path, bool) {
 	return path{}, false
 }
 
-// mark reports whether pc is in range and was not visited before, and marks it.
-func (w *walk) mark(pc uint64) bool {
-	if pc < w.lo || pc >= w.hi {
+// mark reports whether pc is in range and was not visited before in a state like s, and marks it.
+func (w *walk) mark(pc uint64, s *state) bool {
+	if !w.unseen(pc, s) {
 		return false
 	}
 	i := pc - w.lo
-	if w.seen[i/64]&(1<<(i%64)) != 0 {
-		return false
-	}
-	w.seen[i/64] |= 1 << (i % 64)
+	w.seenLike(s)[i/64] |= 1 << (i % 64)
 	return true
+}
+
+// unseen is mark without marking.
+func (w *walk) unseen(pc uint64, s *state) bool {
+	i := pc - w.lo
+	return pc >= w.lo && pc < w.hi && w.seenLike(s)[i/64]&(1<<(i%64)) == 0
+}
+
+// seenLike holds what was visited in states like s.
+func (w *walk) seenLike(s *state) []uint64 {
+	if w.apart && s.movedSP() {
+		return w.seen[1]
+	}
+	return w.seen[0]
 }
 
 // visitor sees each instruction with the state before it, and reports whether to stop.
@@ -97,7 +114,11 @@ func (w *walk) run(visit visitor) bool {
 
 // follow interprets one path to its end.
 func (w *walk) follow(p path, visit visitor) bool {
-	for w.steps < maxSteps && w.left.Spend(stepCost) && w.mark(p.pc) {
+	for w.mark(p.pc, p.s) {
+		if w.steps >= maxSteps || !w.left.Spend(stepCost) {
+			w.exhausted = true
+			return false
+		}
 		w.steps++
 		in, ok := w.c.decode(p.pc)
 		if !ok {
@@ -114,6 +135,11 @@ func (w *walk) follow(p path, visit visitor) bool {
 	return false
 }
 
+// movedSP tells whether SP is at an unknown distance from where it was at the start.
+func (s *state) movedSP() bool {
+	return s.regs[rsp].kind != relative || s.regs[rsp].base != base(rsp)
+}
+
 // advance moves p over in, opens the other paths, and reports whether p goes on.
 func (w *walk) advance(p *path, in *inst) bool {
 	next := p.pc + uint64(in.n)
@@ -121,7 +147,11 @@ func (w *walk) advance(p *path, in *inst) bool {
 	case flowNext:
 		p.s.step(in)
 	case flowCond:
-		if target := w.c.target(next, in.imm); w.unseen(target) && w.left.Spend(cloneCost) {
+		if target := w.c.target(next, in.imm); w.unseen(target, p.s) {
+			if !w.left.Spend(cloneCost) {
+				w.exhausted = true
+				return false
+			}
 			w.add(path{target, p.s.clone(), p.calls})
 		}
 		p.s.leaveProbe()
