@@ -262,7 +262,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
 	if len(snap.Left) > 0 {
 		r.Problems = append(r.Problems, fmt.Sprintf("%s not looked at: the stacks of the others are as much as is copied at once",
-			plural(len(snap.Left), "thread was", "threads were")))
+			were(uint64(len(snap.Left)), "thread")))
 	}
 	for i := range snap.Threads {
 		if t := &snap.Threads[i]; t.NotStopped != "" && !t.KernelWorker {

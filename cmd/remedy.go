@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -72,7 +73,7 @@ func permissionRemedy(e *tracer.PermissionError) string {
 func refusal(f *doctor.Facts, at doctor.Place) string {
 	g := doctor.Culprit(f, at)
 	first, size := utf8.DecodeRuneInString(g.Says)
-	return escape(string(unicode.ToUpper(first)) + g.Says[size:] + ". " + g.Remedy)
+	return text.Message(string(unicode.ToUpper(first)) + g.Says[size:] + ". " + g.Remedy)
 }
 
 // factsOf is what is known of a refusal.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // errBackground says that the terminal belongs to others now.
@@ -109,7 +111,7 @@ func relations(pid int) (r relation, err error) {
 func escapeLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		lines[i] = strings.ReplaceAll(escape(l), `\t`, "\t")
+		lines[i] = strings.ReplaceAll(text.Message(l), `\t`, "\t")
 	}
 	return strings.Join(lines, "\n")
 }

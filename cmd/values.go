@@ -46,20 +46,3 @@ func (c *choice) Set(s string) error {
 	}
 	return fmt.Errorf("want one of %s", strings.Join(c.among, ", "))
 }
-
-// thousands writes n with a comma between groups of three digits.
-func thousands(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for at := len(s) - 3; at > 0; at -= 3 {
-		s = s[:at] + "," + s[at:]
-	}
-	return s
-}
-
-// count writes n and what is counted: "1 thread", "2,970 samples".
-func count(n uint64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(n) + " " + what
-}
