@@ -137,7 +137,7 @@ func (w *walking) walk(snap *snapshot.Snapshot) {
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.d.o.unwind.Mode, MaxFrames: w.left.limit(w.d.o.maxFrames)}
+		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames)}
 		stack := w.walker.Walk(t, snap.Reader(t, w.p), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)

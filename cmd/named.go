@@ -8,9 +8,6 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 )
 
-// nameUsage explains -n.
-const nameUsage = "processes whose program, or its name in ps, is called so; repeated for several names"
-
 // unnamedError says that no process bears a name.
 type unnamedError struct{ name string }
 

@@ -38,7 +38,7 @@ func TestUsage(t *testing.T) {
 		args []string
 		want string // in the first line of standard error
 	}{
-		{"nothing asked", nil, "no process named"},
+		{"nothing given", nil, "no process given"},
 		{"unknown flag", []string{"--frobnicate"}, "--frobnicate"},
 		{"unknown command", []string{"frobnicate"}, `"frobnicate"`},
 		{"flag without value", []string{"-p"}, "-p"},
