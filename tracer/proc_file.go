@@ -4,9 +4,9 @@ package tracer
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -85,10 +85,10 @@ func Transient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
-// malformed is the error of a file of /proc that has not the form its document gives.
-func malformed(file, text string) error {
-	if len(text) > 80 {
-		text = text[:80]
+func readStatus(path string) (procfs.Status, error) {
+	b, err := readFile(path, maxProcFile)
+	if err != nil {
+		return procfs.Status{}, err
 	}
-	return fmt.Errorf("parse %s: unexpected %q", file, text)
+	return procfs.ParseStatus(b)
 }

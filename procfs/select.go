@@ -1,11 +1,10 @@
-// Package procfs tells which processes a person means who gives a name, or a process and all that
-// it started.
+// Package procfs reads what the files of a proc file system say. The parsers take bytes and open nothing; the functions
+// that find processes by name, or a process and all that it started, read the files themselves.
 //
-// It reads a proc file system, stops nothing and needs no rights: what it may not read of a
-// process does not count. A list is true of the moment at which it was made; processes
-// may end before they are looked at, and others begin.
+// It stops nothing and needs no rights: what it may not read of a process does not count. A list is true of the moment
+// at which it was made; processes may end before they are looked at, and others begin. No bytes make a parser panic.
 //
-// Sources: proc(5): /proc/PID/comm, /proc/PID/cmdline, /proc/PID/exe.
+// Source: proc(5), and what each parser names.
 package procfs
 
 import (

@@ -1,6 +1,4 @@
-//go:build linux
-
-package tracer
+package procfs
 
 import (
 	"strconv"
@@ -75,12 +73,4 @@ func parseIDs(ids *[4]int, text string) error {
 		ids[i] = int(n)
 	}
 	return nil
-}
-
-func readStatus(path string) (Status, error) {
-	b, err := readFile(path, maxProcFile)
-	if err != nil {
-		return Status{}, err
-	}
-	return ParseStatus(b)
 }
