@@ -122,7 +122,7 @@ func TestRemedies(t *testing.T) {
 		{&tracer.PermissionError{YamaScope: 2}, "ptrace_scope is 2"},
 		{&tracer.PermissionError{OwnCaps: root, YamaScope: -1, LSM: "docker-default (enforce)"}, "audit log"},
 		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &yes, YamaScope: -1}, "cannot be seen from here. sudo"},
-		{&unnamedError{"x"}, "ps -e"},
+		{&unnamedError{name: "x"}, "ps -e"},
 		{&tracer.TracedError{PID: 5, Tracer: 99, Name: "gdb"}, "process 99"},
 		{&tracer.TracedError{PID: 5, Mutual: true}, "holds this program"},
 		{&tracer.ZombieError{Parent: 33}, "process 33"},

@@ -19,35 +19,48 @@ import (
 	"strings"
 )
 
-// Named lists the ids of the processes below root ("/proc") that bear the name, ascending. A
-// process bears three: what the kernel calls it (comm, the first 15 bytes of its program's name
-// unless it chose another), the last part of its executable's path, and that of the first
-// of its arguments. One of them is equal to name, byte for byte.
-//
-// Processes that have ended and threads of the kernel run no program: they bear none. The error
-// says that root cannot be listed.
-func Named(root, name string) ([]int, error) {
+// Program is a process that runs a program: neither one that has ended nor a thread of the kernel.
+type Program struct {
+	PID int
+	// Names are what it is called, each once and none empty: the kernel's name (comm, the first 15 bytes of its program's
+	// name unless it chose another), the last part of its executable's path, and that of its first argument.
+	Names []string
+}
+
+// Programs lists the programs below root ("/proc") by ascending id. The error says that root cannot be listed.
+func Programs(root string) ([]Program, error) {
 	ids, err := numbers(root)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var found []int
+	var all []Program
 	for _, pid := range ids {
-		if bears(filepath.Join(root, strconv.Itoa(pid)), name) {
-			found = append(found, pid)
+		dir := filepath.Join(root, strconv.Itoa(pid))
+		exe, first, ok := program(dir)
+		if !ok {
+			continue
 		}
+		p := Program{PID: pid}
+		comm := strings.TrimSuffix(string(read(filepath.Join(dir, "comm"), 64)), "\n")
+		for _, name := range []string{comm, base(exe), base(first)} {
+			if name != "" && !slices.Contains(p.Names, name) {
+				p.Names = append(p.Names, name)
+			}
+		}
+		all = append(all, p)
 	}
-	return found, nil
+	return all, nil
 }
 
-// bears tells whether the process in dir has the name.
-func bears(dir, name string) bool {
-	exe, first, ok := program(dir)
-	if !ok {
-		return false
+// Named lists the ids of those programs that have the name, byte for byte.
+func Named(programs []Program, name string) []int {
+	var found []int
+	for _, p := range programs {
+		if slices.Contains(p.Names, name) {
+			found = append(found, p.PID)
+		}
 	}
-	comm := strings.TrimSuffix(string(read(filepath.Join(dir, "comm"), 64)), "\n")
-	return name != "" && (comm == name || base(exe) == name || base(first) == name)
+	return found
 }
 
 // program returns the executable and the first argument of the process in dir, of a living
