@@ -34,6 +34,9 @@ func (a *app) addCommands(root *cobra.Command, args []string) {
 		!slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) })
 	if !plain {
 		a.addRest(root)
+		if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+			complete(root, args[1:len(args)-1])
+		}
 		return
 	}
 	for _, s := range all {

@@ -41,8 +41,7 @@ func Programs(root string) ([]Program, error) {
 			continue
 		}
 		p := Program{PID: pid}
-		comm := strings.TrimSuffix(string(read(filepath.Join(dir, "comm"), 64)), "\n")
-		for _, name := range []string{comm, base(exe), base(first)} {
+		for _, name := range []string{comm(dir), base(exe), base(first)} {
 			if name != "" && !slices.Contains(p.Names, name) {
 				p.Names = append(p.Names, name)
 			}
@@ -61,6 +60,28 @@ func Named(programs []Program, name string) []int {
 		}
 	}
 	return found
+}
+
+// Thread is one thread of a process and the name that the kernel has for it.
+type Thread struct {
+	TID  int
+	Comm string
+}
+
+// Threads lists the threads of process pid below root by ascending id, none if it is gone.
+func Threads(root string, pid int) []Thread {
+	dir := filepath.Join(root, strconv.Itoa(pid), "task")
+	tids, _ := numbers(dir)
+	var all []Thread
+	for _, tid := range tids {
+		all = append(all, Thread{tid, comm(filepath.Join(dir, strconv.Itoa(tid)))})
+	}
+	return all
+}
+
+// comm is what the kernel calls the process or thread in dir.
+func comm(dir string) string {
+	return strings.TrimSuffix(string(read(filepath.Join(dir, "comm"), 64)), "\n")
 }
 
 // program returns the executable and the first argument of the process in dir, of a living

@@ -24,7 +24,7 @@ func TestRecordUsage(t *testing.T) {
 		{"nothing after --", []string{"--"}, "no command after --"},
 		{"a command without --", []string{"make"}, `unknown argument "make"`},
 		{"a word before --", []string{"x", "--", "make"}, `unknown argument "x"`},
-		{"both", []string{"-p", "1", "--", "make"}, "and a command: give one of them"},
+		{"both", []string{"-p", "1", "--", "make"}, "with a command: give one of them"},
 		{"threads of a command", []string{"-t", "1", "--", "make"}, "-t"},
 		{"unknown ending", []string{"-p", "1", "-o", "out.png"}, ".folded .txt .pb.gz .pprof .pb .svg .html .speedscope.json .json"},
 		{"no ending", []string{"-p", "1", "-o", "out"}, "give -f"},
