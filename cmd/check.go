@@ -117,7 +117,7 @@ func (o *checkOptions) verify(files []string) error {
 	case len(o.pids)+len(o.byName) == 0 && len(files) == 0:
 		return usageError{errors.New("nothing to check: give -p PID, -n NAME or files")}
 	case len(o.pids)+len(o.byName) > 0 && len(files) > 0:
-		return usageError{errors.New("give either processes or files")}
+		return usageError{errors.New("both processes and files: give one of them")}
 	case o.sample < 0:
 		return usageError{fmt.Errorf("--sample %d is negative", o.sample)}
 	}
@@ -183,7 +183,7 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			}
 		}
 		if err := o.budget.Stopped(); err != nil {
-			a.complain(fmt.Errorf("not all was read: %w", err))
+			a.complain(fmt.Errorf("not everything was read: %w", err))
 			missing++
 		}
 		switch {
@@ -227,7 +227,7 @@ func (a *app) checkFiles(o *checkOptions, files []string) (*check.Report, error)
 		r.Modules = append(r.Modules, m)
 	}
 	if failed == nil && len(r.Modules) == 0 {
-		failed = errors.New("check: no file matches --module")
+		failed = errors.New("check: no file matches the pattern of --module")
 	}
 	return r, failed
 }
@@ -268,7 +268,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	defer finder.Close()
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
 	if len(snap.Left) > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s not looked at: the stacks of the others are as much as is copied at once",
+		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied in one stop",
 			plural(len(snap.Left), "thread was", "threads were")))
 	}
 	for i := range snap.Threads {
@@ -284,7 +284,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 		return known[m]
 	})
 	if len(r.Modules) == 0 && err == nil {
-		err = fmt.Errorf("check process %d: no module matches --module", pid)
+		err = fmt.Errorf("check process %d: no module matches the pattern of --module", pid)
 	}
 	return r, err
 }

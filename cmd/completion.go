@@ -115,7 +115,7 @@ func addCandidate(all []string, typed, word, means string) []string {
 	if before != "" {
 		return append(all, before+word)
 	}
-	return append(all, cobra.CompletionWithDesc(word, plainText(means)))
+	return append(all, cobra.CompletionWithDesc(word, means))
 }
 
 // completePIDs lists processes by id, with a name of each.
@@ -123,7 +123,7 @@ func completePIDs(_ *cobra.Command, _ []string, typed string) ([]string, cobra.S
 	all, _ := programs() // without /proc there is nothing to complete
 	var found []string
 	for _, p := range all {
-		found = addCandidate(found, typed, strconv.Itoa(p.PID), strings.Join(p.Names, ", "))
+		found = addCandidate(found, typed, strconv.Itoa(p.PID), plainText(strings.Join(p.Names, ", ")))
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
@@ -142,7 +142,7 @@ func completeTIDs(c *cobra.Command, _ []string, typed string) ([]string, cobra.S
 	var found []string
 	for _, pid := range slices.Compact(slices.Sorted(slices.Values(*pids))) { // cobra may have parsed them twice
 		for _, t := range procfs.Threads("/proc", pid) {
-			found = addCandidate(found, typed, strconv.Itoa(t.TID), t.Comm)
+			found = addCandidate(found, typed, strconv.Itoa(t.TID), plainText(t.Comm))
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

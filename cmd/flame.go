@@ -82,11 +82,11 @@ func (o *flameOptions) check(files []string) error {
 	case len(files) == 0, o.diff != "" && len(files) == 1:
 		return usageError{fmt.Errorf("no profile given: name a FILE, or - for standard input")}
 	case stdin > 1:
-		return usageError{fmt.Errorf("standard input (-) can be read once")}
+		return usageError{fmt.Errorf("standard input (-) can be read only once")}
 	case o.columns < 0 || o.columns > 2:
 		return usageError{fmt.Errorf("--columns %d: want 1 or 2", o.columns)}
 	case o.absolute && o.diff == "":
-		return usageError{fmt.Errorf("--absolute without --diff")}
+		return usageError{fmt.Errorf("--absolute works only with --diff")}
 	}
 	return o.viewOptions.check()
 }
@@ -153,13 +153,13 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 			return nil, false, err
 		}
 		if report.Skipped > 0 {
-			a.complain(fmt.Errorf("profile %s: %d of %d lines not understood, the first is line %d: %q", fileLabel(file),
+			a.complain(fmt.Errorf("profile %s: %d of %d lines were not understood; the first is line %d: %q", fileLabel(file),
 				report.Skipped, report.Skipped+report.Lines, report.Number, report.First))
 			whole = false
 		}
 		if report.Columns == 2 && o.columns != 2 {
-			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends in two numbers: taken as a difference, the older value first; "+
-				"--columns 1 takes the first for a part of the name", fileLabel(file)))
+			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a comparison, older value first; "+
+				"--columns 1 reads the first number as part of the name", fileLabel(file)))
 		}
 		all = append(all, p)
 	}

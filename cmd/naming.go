@@ -66,7 +66,7 @@ func (o *namingOptions) check() error {
 		o.debugDirs[i] = abs
 	}
 	if o.debuginfod && os.Getenv("DEBUGINFOD_URLS") == "" {
-		return usageError{errors.New("--debuginfod: DEBUGINFOD_URLS names no server")}
+		return usageError{errors.New("--debuginfod: DEBUGINFOD_URLS is not set")}
 	}
 	return nil
 }
@@ -89,9 +89,9 @@ func downloadText(url string, got, all int64) string {
 	const megabyte = 1 << 20
 	id := path.Base(path.Dir(url)) // …/buildid/ID/debuginfo
 	if all <= 0 {
-		return fmt.Sprintf("fetching debug file %.12s  %.1f MB", id, float64(got)/megabyte)
+		return fmt.Sprintf("downloading debug file %.12s  %.1f MB", id, float64(got)/megabyte)
 	}
-	return fmt.Sprintf("fetching debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
+	return fmt.Sprintf("downloading debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
 }
 
 const (

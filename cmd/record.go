@@ -284,7 +284,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	empty := len(p.Samples) == 0
 	if empty && r.child == nil && !r.o.runningOnly && r.o.mode.word == "wall" {
 		r.tellRemarks(&stats)
-		r.complain(fmt.Errorf("record %s: ended before the first look", processes(r.o.pids)))
+		r.complain(fmt.Errorf("record %s: ended before the first sample", processes(r.o.pids)))
 		return errNothing
 	}
 	if !r.o.quiet {
@@ -318,7 +318,7 @@ func (r *recording) write(p *profile.Profile) error {
 	r.complain(err)
 	path, err = r.createOutput(os.TempDir(), recordStem(r.o.pids, r.command), r.to.form.endings[0], write)
 	if err != nil {
-		r.complain(fmt.Errorf("save recording elsewhere: %w", err))
+		r.complain(fmt.Errorf("save recording in another folder: %w", err))
 		return errNothing
 	}
 	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))

@@ -70,7 +70,7 @@ func (o *samplingOptions) check(c *cobra.Command, args []string) (command []stri
 	case len(args) == 0 && len(o.pids)+len(o.byName) == 0:
 		return nil, usageError{fmt.Errorf("nothing to sample: give -p PID, -n NAME or -- CMD")}
 	case len(args) > 0 && len(o.tids) > 0:
-		return nil, usageError{fmt.Errorf("-t with a command: its threads have no ids yet")}
+		return nil, usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
 	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
 		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
 	case o.maxFrames < 0:

@@ -213,16 +213,16 @@ func (j *symbolizing) tell(o *offline.Outcome) {
 		}
 	}
 	if o.Unchecked && len(o.Files) > 0 {
-		j.complain(fmt.Errorf("%q has no build id: that %q belongs to it is not checked", o.Module.Path, o.Files[0]))
+		j.complain(fmt.Errorf("%q has no build id: whether %q belongs to it was not checked", o.Module.Path, o.Files[0]))
 	}
 	if o.Unnamed == 0 {
 		return
 	}
-	why := "the files found do not name them"
+	why := "the files found have no names for them"
 	switch {
 	case len(o.Files) > 0:
 	case o.Module.BuildID == "":
-		why = "it has no build id: give a file of its name"
+		why = "it has no build id; give a file with its name"
 	default:
 		why = "no file with build id " + o.Module.BuildID + " was found"
 	}
