@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -116,5 +117,27 @@ func checkRoff(t *testing.T, name, page string) {
 	run.Stderr = &complaint
 	if out, err := run.Output(); err != nil || complaint.Len() > 0 || len(out) == 0 {
 		t.Errorf("groff on the page of %s: %v, %d bytes\n%s", name, err, len(out), complaint.String())
+	}
+}
+
+// TestContractNamesFlags holds that docs/cli.md has every command and every flag.
+func TestContractNamesFlags(t *testing.T) {
+	text, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract := string(text)
+	for _, c := range allCommands() {
+		if c.HasParent() && c.Parent() != c.Root() || c.Name() == "help" {
+			continue
+		}
+		if !strings.Contains(contract, c.Name()) {
+			t.Errorf("docs/cli.md does not have the command %s", c.Name())
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !strings.Contains(contract, "--"+f.Name) {
+				t.Errorf("docs/cli.md does not have --%s of %s", f.Name, c.Name())
+			}
+		})
 	}
 }
