@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/top"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // topRows is how many rows text has where no terminal bounds them.
@@ -150,7 +152,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt := o.view(title)
+	opt, source := o.view(title), &recorded{Recorder: r}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
@@ -159,11 +161,11 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
-		err = top.Run(ctx, recorded{r}, opt)
+		err = top.Run(ctx, source, opt)
 		jobs.release()
 	}
 	if errors.Is(err, top.ErrScreen) {
-		err = top.Print(ctx, recorded{r}, a.stdout, opt, a.printOptions(o))
+		err = top.Print(ctx, source, a.stdout, opt, a.printOptions(o))
 	}
 	var p *top.PanicError
 	if errors.As(err, &p) {
@@ -209,10 +211,29 @@ func (o *samplingOptions) sampler(ctx context.Context, command []string, finder 
 }
 
 // recorded is a Recorder as top wants it.
-type recorded struct{ *sampler.Recorder }
+type recorded struct {
+	*sampler.Recorder
+	unshown []string // of all takes, each once
+}
 
-func (r recorded) Stats() top.Stats {
+func (r *recorded) Take() (*profile.Profile, error) {
+	p, err := r.Recorder.Take()
+	if err == nil {
+		for _, note := range unshown.InProfile(p) {
+			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
+				r.unshown = append(r.unshown, note)
+			}
+		}
+	}
+	return p, err
+}
+
+// maxUnshown bounds the notes about languages: processes come and go.
+const maxUnshown = 8
+
+func (r *recorded) Stats() top.Stats {
 	s := r.Recorder.Stats()
+	s.Notes = append(slices.Clip(s.Notes), r.unshown...)
 	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stood,
 		Threads: s.Threads, Ticks: s.Ticks, Late: s.LateTicks, Samples: s.Samples, Lost: s.Lost,
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}

@@ -20,24 +20,20 @@ const leastColumn = 8
 // Precondition: each row has len(columns) cells.
 func Table(rows [][]string, columns []Column, width int) []string {
 	cells := make([]int, len(columns))
-	sum := 2 * (len(columns) - 1)
-	for c := range columns {
+	room := width - 2*(len(columns)-1)
+	var give []*int // the widths that may shrink
+	for c, shorten := range columns {
 		for _, row := range rows {
 			cells[c] = max(cells[c], Width(row[c]))
 		}
-		sum += cells[c]
+		if shorten != nil {
+			give = append(give, &cells[c])
+		} else {
+			room -= cells[c]
+		}
 	}
-	for ; width > 0 && sum > width; sum-- {
-		widest := -1
-		for c, shorten := range columns {
-			if shorten != nil && cells[c] > leastColumn && (widest < 0 || cells[c] >= cells[widest]) {
-				widest = c
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		cells[widest]--
+	if width > 0 {
+		Fit(room, give...)
 	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
@@ -52,6 +48,26 @@ func Table(rows [][]string, columns []Column, width int) []string {
 		lines[i] = strings.TrimRight(b.String(), " ")
 	}
 	return lines
+}
+
+// Fit makes widths smaller until their sum is at most room: the widest first, the last of several, and none below
+// eight.
+func Fit(room int, widths ...*int) {
+	for _, w := range widths {
+		room -= *w
+	}
+	for ; room < 0; room++ {
+		widest := -1
+		for i, w := range widths {
+			if *w > leastColumn && (widest < 0 || *w >= *widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		*widths[widest]--
+	}
 }
 
 // Wrap breaks s at blanks into lines of at most width cells, 0 for no limit; a word that is
