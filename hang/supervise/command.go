@@ -117,7 +117,7 @@ func (c *Command) End(patience time.Duration) error {
 	case <-c.ended:
 		return nil
 	case <-time.After(patience):
-		return fmt.Errorf("process %d goes on after SIGTERM", c.process.Pid)
+		return fmt.Errorf("process %d still runs after SIGTERM", c.process.Pid)
 	}
 }
 
