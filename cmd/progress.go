@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -32,7 +32,7 @@ func newProgress(out io.Writer) *progress {
 	if !isTerminal(out) {
 		return nil
 	}
-	return drawProgress(out, func() int { return terminalWidth(out) }, inForeground)
+	return drawProgress(out, func() int { return terminalWidth(out) }, supervise.InForeground)
 }
 
 // terminalWidth is how many cells a line of the terminal has that shows out, 0 if none does.
@@ -86,16 +86,4 @@ func (p *progress) clear() {
 		p.draw("")
 	}
 	p.cells = 0
-}
-
-// inForeground tells whether the terminal listens to our process group: a job in the
-// background must not write over what the shell shows. Unknown counts as yes.
-// Source: proc_pid_stat(5), fields pgrp (5) and tpgid (8).
-func inForeground() bool {
-	b, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		return true
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	return len(fields) < 6 || fields[2] == fields[5]
 }
