@@ -66,3 +66,37 @@ func TestTextFits(t *testing.T) {
 		t.Errorf("a reason lost something:\n%s", narrow.String())
 	}
 }
+
+// TestTablesFit: nor does a line of check or doctor wrap, and no word of a remedy is lost.
+func TestTablesFit(t *testing.T) {
+	dress := func(_ Part, s string) string { return "\x1b[31m" + s + "\x1b[0m" }
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for _, cells := range []int{80, 100} {
+		for name, r := range checkCases() {
+			var fit, dressed bytes.Buffer
+			CheckText(&fit, r, false, nil, cells)
+			CheckText(&dressed, r, false, dress, cells)
+			for line := range strings.Lines(fit.String()) {
+				if text.Width(strings.TrimRight(line, "\n")) > cells {
+					t.Errorf("%s at %d cells: %q", name, cells, line)
+				}
+			}
+			if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[0m", "").Replace(dressed.String()); plain != fit.String() {
+				t.Errorf("%s at %d cells: colours change the lines:\n%s\n%s", name, cells, plain, fit.String())
+			}
+		}
+		for name, e := range gateCases() {
+			var fit, whole bytes.Buffer
+			GatesText(&fit, e, true, nil, cells)
+			GatesText(&whole, e, true, nil, 0)
+			for line := range strings.Lines(fit.String()) {
+				if text.Width(strings.TrimRight(line, "\n")) > cells {
+					t.Errorf("%s at %d cells: %q", name, cells, line)
+				}
+			}
+			if words(fit.String()) != words(whole.String()) {
+				t.Errorf("%s at %d cells: words differ:\n%s", name, cells, fit.String())
+			}
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Pad fills s up to cells with blanks on its right.
 func Pad(s string, cells int) string { return s + strings.Repeat(" ", max(0, cells-Width(s))) }
@@ -70,10 +73,13 @@ func Fit(room int, widths ...*int) {
 	}
 }
 
+// colours are the sequences that dress text on a terminal. Source: ECMA-48, section 8.3.117 (SGR).
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
 // Wrap breaks s at blanks into lines of at most width cells, 0 for no limit; a word that is
-// wider stays whole. Lines but the first begin with indent blanks.
+// wider stays whole. Lines but the first begin with indent blanks. Colours ("\x1b[…m") take no cells.
 func Wrap(s string, width, indent int) string {
-	if width <= 0 || fits(s, width) {
+	if width <= 0 || fits(colours.ReplaceAllString(s, ""), width) {
 		return s
 	}
 	var b strings.Builder
@@ -82,12 +88,13 @@ func Wrap(s string, width, indent int) string {
 		blanks := rest[:len(rest)-len(strings.TrimLeft(rest, " "))]
 		word, _, _ := strings.Cut(rest[len(blanks):], " ")
 		rest = rest[len(blanks)+len(word):]
-		if at > indent && at+len(blanks)+Width(word) > width {
+		cells := Width(colours.ReplaceAllString(word, ""))
+		if at > indent && at+len(blanks)+cells > width {
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			blanks, at = "", indent
 		}
 		b.WriteString(blanks + word)
-		at += len(blanks) + Width(word)
+		at += len(blanks) + cells
 	}
 	return b.String()
 }
