@@ -19,3 +19,12 @@ func escape(s string) string {
 	}
 	return b.String()
 }
+
+// escapeLines is escape for text of several lines.
+func escapeLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(escape(l), `\t`, "\t")
+	}
+	return strings.Join(lines, "\n")
+}

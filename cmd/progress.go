@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/fpstack/fpstack/hang/supervise"
 )
 
 // progress is a line on a terminal that tells how far a recording is. It changes no setting
@@ -38,7 +39,7 @@ func newProgress(out io.Writer) *progress {
 		}
 		return w
 	}
-	return drawProgress(out, width, inForeground)
+	return drawProgress(out, width, supervise.InForeground)
 }
 
 // drawProgress returns a line on out, whatever that is.
@@ -91,16 +92,4 @@ func cut(text string, n int) string {
 		return ""
 	}
 	return string([]rune(text)[:n-1]) + "…"
-}
-
-// inForeground tells whether the terminal listens to our process group: a job in the
-// background must not write over what the shell shows. Unknown counts as yes.
-// Source: proc_pid_stat(5), fields pgrp (5) and tpgid (8).
-func inForeground() bool {
-	b, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		return true
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	return len(fields) < 6 || fields[2] == fields[5]
 }

@@ -12,11 +12,16 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/top"
 )
+
+// errBackground says that the terminal belongs to others now.
+var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), or use --once N")
 
 // topRows is how many rows text has where no terminal bounds them.
 const topRows = 40
@@ -89,7 +94,7 @@ func (o *topOptions) check(c *cobra.Command, args []string) (command []string, e
 // top samples until a person quits, --once is over, or everything has ended.
 func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	live := !o.json && o.once == 0 && isTerminal(a.stdout)
-	if live && !inForeground() {
+	if live && !supervise.InForeground() {
 		return errBackground
 	}
 	if err := a.checkWritable("-"); err != nil {
@@ -105,13 +110,13 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	defer r.Close()
 	pids := o.pids
 	if len(command) > 0 {
-		child, err := startTopped(command, live, a.oom)
+		child, err := a.startTopped(command, live)
 		if err != nil {
 			a.complain(err)
 			return statusError(startStatus(err))
 		}
 		defer a.endTopped(child)
-		pids = ids{child.process.Pid}
+		pids = ids{child.PID()}
 	}
 	missing := a.addAll(r, pids)
 	if missing == len(pids) {
@@ -153,13 +158,13 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
-		jobs := takeJobControl(ctx)
-		opt.Suspend, opt.SetRate = jobs.asked, r.SetRate
-		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
+		jobs := supervise.TakeJobs()
+		opt.Suspend, opt.SetRate = jobs.Asked(), r.SetRate
+		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target stands still with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
 		err = top.Run(ctx, recorded{r}, opt)
-		jobs.release()
+		jobs.Release()
 	}
 	if errors.Is(err, top.ErrScreen) {
 		err = top.Print(ctx, recorded{r}, a.stdout, opt, a.printOptions(o))
@@ -221,7 +226,7 @@ func (r recorded) Stats() top.Stats {
 func topTitle(pids ids, command []string) string {
 	words := command
 	if len(words) == 0 && len(pids) == 1 {
-		words = cmdline(pids[0])
+		words = procfs.Cmdline("/proc", pids[0])
 	}
 	if len(words) == 0 {
 		return pids.String()

@@ -81,7 +81,7 @@ func Threads(root string, pid int) []Thread {
 
 // comm is what the kernel calls the process or thread in dir.
 func comm(dir string) string {
-	return strings.TrimSuffix(string(read(filepath.Join(dir, "comm"), 64)), "\n")
+	return strings.TrimSuffix(string(Read(filepath.Join(dir, "comm"), 64)), "\n")
 }
 
 // program returns the executable and the first argument of the process in dir, of a living
@@ -102,7 +102,7 @@ func program(dir string) (exe, first string, ok bool) {
 func names(dir string) (exe, first string, ok bool) {
 	exe, err := os.Readlink(filepath.Join(dir, "exe"))
 	exe = strings.TrimSuffix(exe, " (deleted)")
-	line := read(filepath.Join(dir, "cmdline"), 64<<10)
+	line := Read(filepath.Join(dir, "cmdline"), 64<<10)
 	arg, _, _ := bytes.Cut(line, []byte{0})
 	// The link of another user's process is there, and cannot be read.
 	return exe, string(arg), len(line) > 0 || err == nil || os.IsPermission(err) && !kernel(dir)
@@ -111,9 +111,8 @@ func names(dir string) (exe, first string, ok bool) {
 // kernel tells whether a process without arguments is a thread of the kernel, which is its
 // descendant: process 2, "kthreadd", or a child of it.
 func kernel(dir string) bool {
-	stat := read(filepath.Join(dir, "stat"), 4096)
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	return path.Base(dir) == "2" || len(fields) > 1 && (fields[1] == "2" || fields[0] == "Z" || fields[0] == "X")
+	st, err := ParseStat(Read(filepath.Join(dir, "stat"), 4096))
+	return path.Base(dir) == "2" || err == nil && (st.Parent == 2 || st.State == 'Z' || st.State == 'X')
 }
 
 // base is the last part of a path, "" of "".
@@ -124,8 +123,8 @@ func base(file string) string {
 	return path.Base(file)
 }
 
-// read returns at most limit bytes of a file, none if it cannot be read.
-func read(file string, limit int64) []byte {
+// Read returns at most limit bytes of a file, none if it cannot be read.
+func Read(file string, limit int64) []byte {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil
@@ -179,4 +178,9 @@ func Tree(pids []int, children func(pid int) ([]int, error)) []int {
 		}
 	}
 	return out
+}
+
+// Cmdline returns the arguments of process pid, nil if they are not known. Source: proc_pid_cmdline(5).
+func Cmdline(root string, pid int) []string {
+	return ParseStrings(Read(filepath.Join(root, strconv.Itoa(pid), "cmdline"), 1<<20))
 }
