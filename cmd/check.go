@@ -268,7 +268,8 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	defer finder.Close()
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
 	if len(snap.Left) > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied in one stop",
+		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied "+
+			"in one stop",
 			plural(len(snap.Left), "thread was", "threads were")))
 	}
 	for i := range snap.Threads {
@@ -290,7 +291,8 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 }
 
 // checkModules looks at all modules that are mapped to execute, and adds those that are wanted to r.
-func (o *checkOptions) checkModules(r *check.Report, set *module.Set, finder *debugfile.Finder) map[*module.Module]*check.Module {
+func (o *checkOptions) checkModules(r *check.Report, set *module.Set,
+	finder *debugfile.Finder) map[*module.Module]*check.Module {
 	known := map[*module.Module]*check.Module{}
 	for _, mapping := range set.Table().All() {
 		if mapping.Perm&maps.Exec == 0 || mapping.Path == "[vsyscall]" {
@@ -315,7 +317,8 @@ func (o *checkOptions) checkModules(r *check.Report, set *module.Set, finder *de
 const maxCheckFrames = 1 << 16
 
 // threadsOf walks every thread both ways.
-func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process, of func(*module.Module) *check.Module) []check.Thread {
+func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process,
+	of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
 	walker := unwind.NewWalker(set, names)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))

@@ -55,8 +55,8 @@ func (r *recording) follow() error {
 	return r.unfollowed
 }
 
-// lostCommand tells at once that the recording has ended by itself, with err, though the command goes on: it began a program
-// that we may not look into. The error it returns is what is left to be told.
+// lostCommand tells at once that the recording has ended by itself, with err, though the command goes on: it began a
+// program that we may not look into. The error it returns is what is left to be told.
 func (r *recording) lostCommand(err error) error {
 	name := filepath.Base(r.command[0])
 	switch {

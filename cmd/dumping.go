@@ -33,7 +33,8 @@ type dumping struct {
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), unseen: slices.Clone(o.tids)}
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+		unseen: slices.Clone(o.tids)}
 	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
@@ -98,7 +99,8 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 	wanted := resolve.Descriptors(snap)
 	snap.FDs = p.DescribeFDs(wanted)
 	if len(wanted) > 0 && len(snap.FDs) == 0 && p.FilesDenied() {
-		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH, or its user")
+		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
+			"its user")
 	}
 	if d.o.debuginfod {
 		d.progress = newProgress(d.stderr)
@@ -123,7 +125,8 @@ type walking struct {
 	stacks map[int]unwind.Stack // by thread
 }
 
-// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch showed.
+// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch
+// showed.
 func (w *walking) walk(snap *snapshot.Snapshot) {
 	if w.set == nil {
 		w.table, w.left = snap.Maps, maxDumpFrames

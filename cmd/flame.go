@@ -60,7 +60,8 @@ new file FILE.html in the current folder.`,
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
 	f.StringVar(&o.diff, "diff", "", "compare with this `OLDER` profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
-	f.IntVar(&o.columns, "columns", 0, "folded text read ends with `N` numbers, 2 for a difference; by default 2 if every line has two")
+	f.IntVar(&o.columns, "columns", 0, "`N` numbers end a line of folded text, 2 for a difference; by default as "+
+		"it looks")
 	o.viewOptions.register(f)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors")
 	sections(f, "output", "Result", "diff", "Input", "type", "What is written", "quiet", "Messages")
@@ -153,12 +154,14 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 			return nil, false, err
 		}
 		if report.Skipped > 0 {
-			a.complain(fmt.Errorf("profile %s: %d of %d lines were not understood; the first is line %d: %q", fileLabel(file),
+			a.complain(fmt.Errorf("profile %s: %d of %d lines were not understood; the first is line %d: %q",
+				fileLabel(file),
 				report.Skipped, report.Skipped+report.Lines, report.Number, report.First))
 			whole = false
 		}
 		if report.Columns == 2 && o.columns != 2 {
-			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a comparison, older value first; "+
+			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a "+
+				"comparison, older value first; "+
 				"--columns 1 reads the first number as part of the name", fileLabel(file)))
 		}
 		all = append(all, p)

@@ -58,8 +58,9 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
   fpstack record -o build.html -- make -j8    a command and all that it starts
   fpstack record -n nginx --mode cpu          CPU time alone, without waiting
   fpstack record -p 4121 -d 10 | head         folded text for other tools`,
-		Annotations: exitStatus("0", "all processes were recorded", "1", "some were not, or the result was saved elsewhere",
-			"2", "nothing was recorded or written", "125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
+		Annotations: exitStatus("0", "all processes were recorded",
+			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
 			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -71,7 +72,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	}
 	f := c.Flags()
 	o.registerProcesses(f)
-	f.VarP((*seconds)(&o.duration), "duration", "d", "how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
+	f.VarP((*seconds)(&o.duration), "duration", "d",
+		"how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
@@ -80,7 +82,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
-	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names",
+	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
+		"no-symbols", "Names",
 		"type", "What is written", "color", "Messages")
 	return c
 }
@@ -165,7 +168,8 @@ func (r *recording) run(ctx context.Context) error {
 		r.progress = newProgress(r.stderr)
 		defer r.progress.clear()
 	}
-	r.release = supervise.TakeJobs().Serve(func(stop func()) { // between two rounds, when no thread of the target stands still with us
+	// Between two rounds no thread of the target is stopped with us.
+	r.release = supervise.TakeJobs().Serve(func(stop func()) {
 		r.progress.clear()
 		r.rec.Hold(stop)
 	})

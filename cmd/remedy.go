@@ -38,7 +38,8 @@ func remedy(err error) string {
 	case errors.As(err, &limit):
 		return limit.remedy
 	case errors.As(err, &foreign):
-		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run fpstack outside of it."
+		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run " +
+			"fpstack outside of it."
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return filesRemedy(err)
 	}
@@ -54,7 +55,8 @@ func stateOf(err error) *doctor.Facts {
 	)
 	switch {
 	case errors.As(err, &traced):
-		return &doctor.Facts{Exists: true, PID: traced.PID, Tracer: traced.Tracer, TracerName: traced.Name, Mutual: traced.Mutual}
+		return &doctor.Facts{Exists: true, PID: traced.PID, Tracer: traced.Tracer, TracerName: traced.Name,
+			Mutual: traced.Mutual}
 	case errors.As(err, &zombie):
 		return &doctor.Facts{Exists: true, PID: zombie.PID, Zombie: true, Parent: zombie.Parent}
 	case errors.As(err, &kernel):

@@ -80,7 +80,8 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	files := offline.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget,
-		namer: offline.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
+		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
+			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
 		if err := files.Give(name); err != nil {
 			a.complain(err)
@@ -213,7 +214,8 @@ func (j *symbolizing) tell(o *offline.Outcome) {
 		}
 	}
 	if o.Unchecked && len(o.Files) > 0 {
-		j.complain(fmt.Errorf("%q has no build id: whether %q belongs to it was not checked", o.Module.Path, o.Files[0]))
+		j.complain(fmt.Errorf("%q has no build id: whether %q belongs to it was not checked", o.Module.Path,
+			o.Files[0]))
 	}
 	if o.Unnamed == 0 {
 		return

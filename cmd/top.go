@@ -21,7 +21,8 @@ import (
 )
 
 // errBackground says that the terminal belongs to others now.
-var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), or use --once N")
+var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), " +
+	"or use --once N")
 
 // topRows is how many rows text has where no terminal bounds them.
 const topRows = 40
@@ -54,7 +55,8 @@ second or, with --once, one time.`,
   fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
   fpstack top -- make -j4                  a command and all that it starts`,
 		Annotations: exitStatus("0", "all processes were shown", "1", "some were not", "2", "nothing was shown",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127", "-- CMD: it was not found"),
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127",
+			"-- CMD: it was not found"),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -66,9 +68,11 @@ second or, with --once, one time.`,
 	}
 	f := c.Flags()
 	o.colour, o.window = newColour(), 10*time.Second
-	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"}, {"total", "time in it and in what it calls"},
+	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"},
+		{"total", "time in it and in what it calls"},
 		{"function", "its name"}, {"module", "the file it is in"}, {"file", "source file and line"}}}
-	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"}, {"thread", "a thread"}}}
+	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"},
+		{"thread", "a thread"}}}
 	o.registerProcesses(f)
 	f.Var(&o.sort, "sort", "column that orders the rows")
 	f.Var(&o.by, "by", "what a row shows")
@@ -79,7 +83,8 @@ second or, with --once, one time.`,
 	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
 	f.Var(&o.colour, "color", "use of colour")
 	o.samplingOptions.register(f)
-	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names")
+	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks",
+		"no-symbols", "Names")
 	return c
 }
 
@@ -203,9 +208,11 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 // sampler is what the flags say of the sampling, with the debug files that finder finds.
 // Reading them ends with ctx.
 func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
-	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead), Children: o.follow(command),
-		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(), RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
-		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
+	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead),
+		Children: o.follow(command),
+		TIDs:     o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(), RepairEINTR: o.repairEINTR,
+		MaxPause: o.maxPause,
+		Names:    o.names(finder, newBudget(ctx, &o.namingOptions))}
 	if o.mode.word == "cpu" {
 		opt.Mode = sampler.CPU
 	}

@@ -109,7 +109,8 @@ func (c *choice) Set(s string) error {
 
 // textOrJSON is the value of --format of commands that answer a question.
 func textOrJSON() choice {
-	return choice{"FORMAT", "text", []word{{"text", "for people"}, {"json", "for programs, a document for each process"}}}
+	return choice{"FORMAT", "text", []word{{"text", "for people"},
+		{"json", "for programs, a document for each process"}}}
 }
 
 // unwindMode is the value of --unwind.

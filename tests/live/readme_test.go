@@ -75,7 +75,8 @@ func showDeadlock(t *testing.T, dir string) string {
 
 func recordShop(t *testing.T, dir string) string {
 	p, out := buildShown(t, dir, "shop"), filepath.Join(dir, "shop.html")
-	return strings.ReplaceAll(show(t, "record", "-p", strconv.Itoa(p.pid), "-d", "5", "-o", out).stderr, out, "shop.html")
+	return strings.ReplaceAll(show(t, "record", "-p", strconv.Itoa(p.pid), "-d", "5", "-o", out).stderr, out,
+		"shop.html")
 }
 
 func topShop(t *testing.T, dir string) string {
@@ -84,8 +85,8 @@ func topShop(t *testing.T, dir string) string {
 
 var figure = regexp.MustCompile(`0x[0-9a-f]+|\d[\d.,]*`)
 
-// dumpForms keeps the shape of a dump, and of the frames of the program itself function and line. What the C library calls
-// its functions, and how many there are, is its matter.
+// dumpForms keeps the shape of a dump, and of the frames of the program itself function and line. What the C library
+// calls its functions, and how many there are, is its matter.
 func dumpForms(text string) []string {
 	var forms []string
 	for line := range strings.Lines(text) {

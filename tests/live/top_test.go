@@ -617,7 +617,7 @@ func TestTopWrites(t *testing.T) {
 	term.keys("w", "C-u")
 	term.tmux("send-keys", "-t", "top", "-l", "seen.nothing")
 	term.keys("Enter")
-	term.await("its ending is not that of a format")
+	term.await("its ending is no format")
 	term.keys("q")
 	out, err := exec.Command("go", "tool", "pprof", "-top", path).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("flat%")) {
