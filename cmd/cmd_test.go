@@ -95,7 +95,7 @@ func TestTellMissing(t *testing.T) {
 			NoUserCode: true}, false},
 	} {
 		var complaint bytes.Buffer
-		got := tellMissing(&app{stderr: &complaint}, &profile.Dump{Threads: []profile.Thread{tc.thread}})
+		got := reportMissing(&app{stderr: &complaint}, &profile.Dump{Threads: []profile.Thread{tc.thread}})
 		if got != tc.want || (complaint.Len() > 0) != tc.want {
 			t.Errorf("%s: got %v and %q, want %v", tc.name, got, complaint.String(), tc.want)
 		}

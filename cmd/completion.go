@@ -47,7 +47,7 @@ func wordCobras(root *cobra.Command) {
 	}
 }
 
-// complete gives the commands what a shell may complete behind the words typed so far. Only the command that shells
+// complete gives the commands what a shell may complete after the words typed so far. Only the command that shells
 // call needs it.
 func complete(root *cobra.Command, typed []string) {
 	for _, c := range append(root.Commands(), root) {
@@ -63,7 +63,7 @@ func complete(root *cobra.Command, typed []string) {
 		case "dump":
 			c.ValidArgsFunction = completePIDs
 		case "record", "top":
-			if !slices.Contains(typed, "--") { // cobra itself tells -- from a word in vain
+			if !slices.Contains(typed, "--") { // cobra itself cannot tell whether -- was typed
 				c.ValidArgsFunction = cobra.NoFileCompletions
 			}
 		case "man":

@@ -52,7 +52,7 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	return destination{path: path, form: f, stem: stem}, err
 }
 
-// isScreen tells whether w is a terminal, of whatever ability.
+// isScreen reports whether w is a terminal, of whatever ability.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())

@@ -27,7 +27,7 @@ type dumping struct {
 	objects *module.Shared
 	names   resolve.Options
 
-	unseen         ids // threads asked for that no process has
+	unseen         ids // threads of --tid that no process has
 	shown, missing int
 	ended          int // processes of a tree that were gone when their turn came
 }
@@ -45,7 +45,7 @@ func (d *dumping) close() {
 	d.objects.Close()
 }
 
-// processes lists the processes to look at: those named, with --children each before the tree
+// processes lists the processes to sample: those named, with --children each before the tree
 // below it. We are none of them.
 func (d *dumping) processes() []int {
 	if !d.o.children {
@@ -55,9 +55,9 @@ func (d *dumping) processes() []int {
 	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
 }
 
-// take makes the dump of one process, and tells what it lacks. It is nil if there is none.
+// take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
-	got, err := d.look(ctx, pid)
+	got, err := d.sample(ctx, pid)
 	switch {
 	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
 		d.ended++
@@ -69,21 +69,21 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	if tellMissing(d.app, got) {
+	if reportMissing(d.app, got) {
 		d.missing++
 	}
 	d.unseen = slices.DeleteFunc(d.unseen, func(tid int) bool { return hasThread(got, tid) })
 	return got
 }
 
-// hasEnded tells whether err says that a process is there no more.
+// hasEnded reports whether err says that a process is gone.
 func hasEnded(err error) bool {
 	var zombie *tracer.ZombieError
 	return errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie)
 }
 
-// look makes the dump of one process. It may return both a dump and an error.
-func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
+// sample makes the dump of one process. It may return both a dump and an error.
+func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (w *walking) close() {
 	}
 }
 
-// nothing says that no process was shown, and why if that was not told.
+// nothing says that no process was shown, and why if that was not reported.
 func (d *dumping) nothing() error {
 	if d.missing == 0 {
 		return errors.New("every process ended before it was sampled")
@@ -174,7 +174,7 @@ func (d *dumping) nothing() error {
 	return errNothing
 }
 
-// verdict tells what is missing of all processes together.
+// verdict reports what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
 		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))

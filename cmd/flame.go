@@ -92,7 +92,7 @@ func (o *flameOptions) check(files []string) error {
 	return o.viewOptions.check()
 }
 
-// flame reads, compares if asked to, and writes.
+// flame reads, compares with --diff, and writes.
 func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	to, err := a.destine(o.output, o.format.word, "svg", flameStem(files[0]))
 	if err != nil {
@@ -134,7 +134,7 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	return nil
 }
 
-// warner gives who tells what a person should know of a result.
+// warner returns what writes a remark on a result, unless quiet.
 func (a *app) warner(quiet bool) func(string) {
 	return func(message string) {
 		if !quiet {
@@ -143,8 +143,8 @@ func (a *app) warner(quiet bool) func(string) {
 	}
 }
 
-// readProfiles adds files up. Lines that were not understood are told, and whole is false; what was taken for a
-// difference without being asked for is told too.
+// readProfiles adds files up. Lines that were not understood are reported, and whole is false; what was taken for a
+// comparison by its looks is reported too.
 func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profile, whole bool, err error) {
 	whole = true
 	var all []*profile.Profile

@@ -50,7 +50,7 @@ func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	return err
 }
 
-// smallLimit tells now which limit would end this program in the middle, by Go's runtime.
+// smallLimit returns now which limit would end this program in the middle, by Go's runtime.
 func smallLimit() error {
 	var most syscall.Rlimit
 	if syscall.Getrlimit(limitAddressSpace, &most) == nil && most.Cur < leastSpace {

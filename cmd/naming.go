@@ -52,7 +52,7 @@ func (o *namingOptions) registerFiles(f *pflag.FlagSet) {
 	f.BoolVar(&o.debuginfod, "debuginfod", false, "download missing debug files from the servers in DEBUGINFOD_URLS")
 }
 
-// places are the folders that separate debug files are looked for in, those asked for first.
+// places are the folders to search for separate debug files, those of --debug-dir first.
 func (o *namingOptions) places() []string { return slices.Concat(o.debugDirs, debugDirs) }
 
 // check refuses values that make no sense.

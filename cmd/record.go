@@ -111,9 +111,9 @@ type recording struct {
 	command []string           // nil with -p
 	child   *supervise.Command // nil with -p, and until it is started
 	relay   supervise.Relay
-	missing bool     // a process could not be recorded; it was told
+	missing bool     // a process could not be recorded; it was reported
 	cmdline []string // of the first process, with -p
-	// tooShort says that the command had ended before it could be looked at.
+	// tooShort says that the command had ended before it could be sampled.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
 	// unfollowed says why the recording has ended before the command, nil if it has not or was to.
@@ -224,8 +224,8 @@ func (r *recording) until() string {
 	return "the end or Ctrl-C"
 }
 
-// sample looks until ctx ends, the duration has passed, or nothing is left to look at, and
-// names what was seen. What a command leaves running behind itself is let go with it.
+// sample samples until ctx ends, the duration has passed, or nothing is left to sample, and names what was seen. What
+// a command leaves running in the background is let go with it.
 func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 	if r.tooShort {
 		return profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime).Profile(), nil
@@ -282,7 +282,7 @@ func (r *recording) show(ctx context.Context) {
 	}
 }
 
-// finish writes p and the summary, and tells whether all was had.
+// finish writes p and the summary, and reports whether it is all.
 func (r *recording) finish(p *profile.Profile) error {
 	stats := r.rec.Stats()
 	p.Comments = append(p.Comments, remarks(&stats)...)
@@ -306,7 +306,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	return err
 }
 
-// write writes p where it was asked for, or, if that is not possible any more, where it can be
+// write writes p to its destination, or, if that is not possible any more, where it can be
 // found: half a minute of somebody's trouble is not thrown away for a full disk.
 func (r *recording) write(p *profile.Profile) error {
 	v, err := newView(p, nil, false, &r.o.viewOptions, r.warner(r.o.quiet))

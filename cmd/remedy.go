@@ -46,7 +46,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// stateOf is what the tracer found that keeps a process from being looked at; nil if it is none of that.
+// stateOf is what the tracer found that keeps a process from being sampled; nil if it is none of that.
 func stateOf(err error) *doctor.Facts {
 	var (
 		traced *tracer.TracedError

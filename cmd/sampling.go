@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxRate bounds -F: beyond it no machine comes, and 0 asks for all that it can.
+// maxRate bounds -F: no machine is faster, and 0 means as many as possible.
 const maxRate = 1e6
 
 // samplingOptions are the flags that say how a process is sampled over time.
@@ -86,7 +86,7 @@ func (o *samplingOptions) check(c *cobra.Command, args []string) (command []stri
 	return command, o.namingOptions.check()
 }
 
-// follow tells whether processes below the given ones are followed.
+// follow reports whether processes below the given ones are followed.
 func (o *samplingOptions) follow(command []string) bool {
 	return o.children || !o.childrenSet && len(command) > 0
 }

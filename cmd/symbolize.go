@@ -91,7 +91,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	return a.writeOutput(o.output, func(w io.Writer) error { return j.run(w, dumps) })
 }
 
-// sortArguments tells objects from dumps by their first bytes. What is no regular file, as a pipe,
+// sortArguments separates objects from dumps by their first bytes. What is no regular file, as a pipe,
 // and what is not there, counts as a dump.
 func sortArguments(args []string) (dumps, objects []string) {
 	for _, name := range args {
@@ -194,7 +194,7 @@ func (j *symbolizing) show(w dumpSink, d *profile.Dump) error {
 	named, outcomes := j.namer.Dump(d)
 	j.app.progress.clear()
 	for i := range outcomes {
-		j.tell(&outcomes[i])
+		j.report(&outcomes[i])
 	}
 	j.shown++
 	if err := w.add(named); err != nil {
@@ -203,8 +203,8 @@ func (j *symbolizing) show(w dumpSink, d *profile.Dump) error {
 	return nil
 }
 
-// tell tells on standard error what became of one module.
-func (j *symbolizing) tell(o *offline.Outcome) {
+// report reports on standard error what became of one module.
+func (j *symbolizing) report(o *offline.Outcome) {
 	for _, err := range parts(o.Err) {
 		j.complain(err)
 	}
@@ -231,7 +231,7 @@ func (j *symbolizing) tell(o *offline.Outcome) {
 	j.fail(fmt.Errorf("%q: %d of %d frames have no name: %s", o.Module.Path, o.Unnamed, o.Frames, why))
 }
 
-// parts takes joined errors apart: each is told in a line of its own.
+// parts takes joined errors apart: each is reported in a line of its own.
 func parts(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

@@ -136,7 +136,7 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	return nil
 }
 
-// addAll gives the processes to r and tells those that cannot be looked at.
+// addAll gives the processes to r and reports those that cannot be sampled.
 func (a *app) addAll(r *sampler.Recorder, pids ids) (missing int) {
 	for _, pid := range pids {
 		if err := r.Add(pid); err != nil {
@@ -165,7 +165,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 	if live {
 		jobs := supervise.TakeJobs()
 		opt.Suspend, opt.SetRate = jobs.Asked(), r.SetRate
-		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target stands still with us
+		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target is stopped with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
 		err = top.Run(ctx, recorded{r}, opt)
@@ -229,7 +229,7 @@ func (r recorded) Stats() top.Stats {
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}
 }
 
-// topTitle names what is looked at: "4121 redis-server *:6379".
+// topTitle names what is sampled: "4121 redis-server *:6379".
 func topTitle(pids ids, command []string) string {
 	words := command
 	if len(words) == 0 && len(pids) == 1 {

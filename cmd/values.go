@@ -38,7 +38,7 @@ type seconds time.Duration
 
 func (s *seconds) Type() string { return "TIME" }
 
-// String is empty for 0, which stands for no time given.
+// String is empty for 0, which means that no time is given.
 func (s *seconds) String() string {
 	if *s == 0 {
 		return ""

@@ -37,7 +37,7 @@ func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(s
 	return v, v.choose()
 }
 
-// choose makes the value that was asked for the default one.
+// choose makes the value of --type the default one.
 func (v *view) choose() error {
 	if v.diff == nil {
 		return chooseType(&v.profile, v.options.typ)
