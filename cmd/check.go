@@ -270,7 +270,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	if len(snap.Left) > 0 {
 		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied "+
 			"in one stop",
-			plural(len(snap.Left), "thread was", "threads were")))
+			were(uint64(len(snap.Left)), "thread")))
 	}
 	for i := range snap.Threads {
 		if t := &snap.Threads[i]; t.NotStopped != "" && !t.KernelWorker {

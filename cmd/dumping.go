@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/source"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 )
@@ -177,7 +178,7 @@ func (d *dumping) nothing() error {
 // verdict reports what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
-		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", text.Count(d.ended, "process"))
 	}
 	for _, tid := range d.unseen {
 		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))

@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/text"
 )
 
 // recordOptions are the flags of record.
@@ -212,7 +213,7 @@ func (r *recording) begin() error {
 		return errNothing
 	}
 	if r.o.verbose {
-		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", escape(r.to.place()), r.until())
+		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", text.Message(r.to.place()), r.until())
 	}
 	return nil
 }
@@ -317,7 +318,7 @@ func (r *recording) write(p *profile.Profile) error {
 	path, err := r.store(&r.to, write)
 	if err == nil {
 		if path != "-" && !r.o.quiet {
-			fmt.Fprintf(r.stderr, "wrote %s\n", escape(path))
+			fmt.Fprintf(r.stderr, "wrote %s\n", text.Message(path))
 		}
 		return nil
 	}
@@ -330,7 +331,7 @@ func (r *recording) write(p *profile.Profile) error {
 		r.complain(fmt.Errorf("save recording in another folder: %w", err))
 		return errNothing
 	}
-	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))
+	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", text.Message(path))
 	return errPart
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/top"
 )
 
@@ -239,4 +240,13 @@ func topTitle(pids ids, command []string) string {
 		return pids.String()
 	}
 	return pids.String() + " " + strings.Join(append([]string{filepath.Base(words[0])}, words[1:]...), " ")
+}
+
+// escapeLines makes text of several lines harmless.
+func escapeLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(text.Message(l), `\t`, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

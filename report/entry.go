@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Bounds of what one entry says about threads that differ; Verbose lifts them.
@@ -20,10 +21,10 @@ func (p *printer) entry(e entry) {
 	p.heading(e)
 	first := e.threads[0]
 	if first.NotStopped != "" {
-		p.cutLine("not stopped: " + escape(first.NotStopped))
+		p.cutLine("not stopped: " + text.Escape(first.NotStopped))
 	}
 	for _, line := range first.KernelStack {
-		p.line("  kernel", noAddress, p.style(Function, escape(kernelFrame(line))))
+		p.line("  kernel", noAddress, p.style(Function, text.Escape(kernelFrame(line))))
 	}
 	for i := range e.frames {
 		p.frame(&e.frames[i])
@@ -53,7 +54,7 @@ func (p *printer) heading(e entry) {
 			p.line(fmt.Sprintf("  … %d more states and calls", len(parts)-i))
 			break
 		}
-		p.line("  ", plural(len(part.threads), "thread"), " ", p.ids(part.threads), "  ", part.text)
+		p.line("  ", counted(len(part.threads), "thread"), " ", p.ids(part.threads), "  ", part.text)
 	}
 }
 
@@ -84,7 +85,7 @@ func (p *printer) ids(threads []*profile.Thread) string {
 
 // names returns the quoted names that threads bear.
 func (p *printer) names(threads []*profile.Thread) string {
-	return p.distinct(threads, ", ", func(t *profile.Thread) string { return quoted(t.Name) })
+	return p.distinct(threads, ", ", func(t *profile.Thread) string { return text.Quote(t.Name) })
 }
 
 // distinct returns the different texts of threads in their order, the first few of them.
@@ -111,7 +112,7 @@ func (p *printer) stop(e entry) {
 	s := &first.Stack
 	switch {
 	case len(e.frames) == 0 && len(s.Frames) > 0:
-		p.cutLine(plural(len(s.Frames), "frame") + " left out")
+		p.cutLine(counted(len(s.Frames), "frame") + " left out")
 	case len(s.Frames) == 0 && first.NotStopped != "" && (s.Stop == "" || s.Stop == "not stopped"):
 		return
 	case len(s.Frames) == 0 && s.Complete:
@@ -126,7 +127,7 @@ func (p *printer) stop(e entry) {
 // cutReason is the sentence for a stack that is not Complete: its own, or one for its Stop.
 func cutReason(s *profile.Stack) string {
 	if s.Detail != "" {
-		return escape(s.Detail)
+		return text.Escape(s.Detail)
 	}
 	switch s.Stop {
 	case "no rule":
@@ -144,7 +145,7 @@ func cutReason(s *profile.Stack) string {
 	case "":
 		return "reason not known"
 	}
-	return escape(s.Stop)
+	return text.Escape(s.Stop)
 }
 
 func physicalFrames(s *profile.Stack) int {

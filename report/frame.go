@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // noAddress is what stands in place of "0x" and 16 digits.
@@ -65,9 +67,9 @@ func (p *printer) functionText(f *profile.Frame) string {
 	case f.Func == "":
 		return p.style(Function, unnamed)
 	case f.Inlined:
-		return p.style(Function, escape(f.Func))
+		return p.style(Function, text.Escape(f.Func))
 	}
-	return p.style(Function, escape(f.Func)+"+"+hex(f.Offset))
+	return p.style(Function, text.Escape(f.Func)+"+"+jsondoc.Hex(f.Offset))
 }
 
 func (p *printer) sourceText(f *profile.Frame) string {
@@ -75,9 +77,9 @@ func (p *printer) sourceText(f *profile.Frame) string {
 	case f.File == "" || p.opt.NoLines:
 		return ""
 	case f.Line <= 0:
-		return p.style(Source, escape(f.File))
+		return p.style(Source, text.Escape(f.File))
 	}
-	return p.style(Source, escape(f.File)+":"+strconv.Itoa(f.Line))
+	return p.style(Source, text.Escape(f.File)+":"+strconv.Itoa(f.Line))
 }
 
 // moduleText names where the code lies: the last part of the module's path, or the kind of
@@ -92,9 +94,9 @@ func (p *printer) moduleText(f *profile.Frame) string {
 		}
 		return ""
 	}
-	name := escape(baseName(p.dump.Modules[f.Module].Path))
+	name := text.Escape(baseName(p.dump.Modules[f.Module].Path))
 	if f.Func == "" {
-		name += "+" + hex(f.ModuleAddr)
+		name += "+" + jsondoc.Hex(f.ModuleAddr)
 	}
 	return p.style(Module, "["+name+"]")
 }
@@ -113,9 +115,7 @@ func originText(f *profile.Frame) string {
 	case f.Inlined || f.Origin == "" && f.Note == "":
 		return ""
 	case f.Note == "":
-		return "{" + escape(f.Origin) + "}"
+		return "{" + text.Escape(f.Origin) + "}"
 	}
-	return "{" + escape(f.Origin) + ": " + escape(f.Note) + "}"
+	return "{" + text.Escape(f.Origin) + ": " + text.Escape(f.Note) + "}"
 }
-
-func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }

@@ -8,7 +8,9 @@ import (
 	"io"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Examination is what `fpstack doctor` found: the gates between us and a process, or, with PID
@@ -44,7 +46,7 @@ func GatesText(w io.Writer, e *Examination, style Style) error {
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 		if e.Comm != "" {
-			who += " " + quoted(e.Comm)
+			who += " " + text.Quote(e.Comm)
 		}
 	}
 	verdict := "can be looked at"
@@ -56,7 +58,7 @@ func GatesText(w io.Writer, e *Examination, style Style) error {
 	case !e.Passes() && gate != nil && state == doctor.Closed:
 		fmt.Fprintf(b, ": %s refuses", gate.Name)
 	case !e.Passes():
-		fmt.Fprintf(b, ": %s", escape(e.Tried))
+		fmt.Fprintf(b, ": %s", text.Escape(e.Tried))
 	case e.Trial:
 		fmt.Fprintf(b, ": the kernel let us try")
 	}
@@ -66,9 +68,9 @@ func GatesText(w io.Writer, e *Examination, style Style) error {
 		if g.State == doctor.Closed {
 			state = style(Cut, fmt.Sprintf("%-8s", state))
 		}
-		fmt.Fprintf(b, "  %-27s %-8s %s\n", g.Name, state, escape(g.Says))
+		fmt.Fprintf(b, "  %-27s %-8s %s\n", g.Name, state, text.Escape(g.Says))
 		if g.Remedy != "" && g.State != doctor.Open {
-			fmt.Fprintf(b, "  %-27s %-8s %s\n", "", "", escape(g.Remedy))
+			fmt.Fprintf(b, "  %-27s %-8s %s\n", "", "", text.Escape(g.Remedy))
 		}
 	}
 	if !e.Passes() {
@@ -111,7 +113,7 @@ func GatesJSON(w io.Writer, e *Examination) error {
 	enc.SetIndent("", " ")
 	err := enc.Encode(doc)
 	if err == nil {
-		_, err = w.Write(printable(text.Bytes()))
+		_, err = w.Write(jsondoc.Printable(text.Bytes()))
 	}
 	return err
 }

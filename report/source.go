@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // sameLine tells whether two frames stand at one line, as those of a recursion.
@@ -22,7 +23,7 @@ func (p *printer) source(f *profile.Frame) {
 	}
 	if s.Newer && !p.newer[f.File] {
 		p.newer[f.File] = true
-		p.line("          ", p.style(Cut, "! "+escape(baseName(f.File))+" was changed after the program was built: lines may be off"))
+		p.line("          ", p.style(Cut, "! "+text.Escape(baseName(f.File))+" was changed after the program was built: lines may be off"))
 	}
 	for n := f.Line - 1; n <= f.Line+1; n++ {
 		text, ok := s.Lines[n]
@@ -40,6 +41,6 @@ func (p *printer) source(f *profile.Frame) {
 
 // sourceText makes text fit to be shown: tabs as blanks, all else that is not printed escaped. A
 // backslash stays single, as C programs are full of them.
-func sourceText(text string) string {
-	return strings.ReplaceAll(escape(strings.ReplaceAll(text, "\t", "    ")), `\\`, `\`)
+func sourceText(line string) string {
+	return strings.ReplaceAll(text.Escape(strings.ReplaceAll(line, "\t", "    ")), `\\`, `\`)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Text writes d for a person: the process, then each entry, a thread or several with the same
@@ -62,7 +63,7 @@ func (p *printer) cutLine(text string) {
 // process writes the first line: who it is, how many threads, how long they stood.
 func (p *printer) process() {
 	d := p.dump
-	name := fmt.Sprintf("process %d %s", d.Process.PID, escape(d.Process.Comm))
+	name := fmt.Sprintf("process %d %s", d.Process.PID, text.Escape(d.Process.Comm))
 	command := commandLine(&d.Process)
 	if command != "" {
 		command = "  " + command
@@ -79,15 +80,15 @@ func commandLine(proc *profile.Process) string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(arg)
-		if b.Len() > maxName {
+		if b.Len() > text.MaxName {
 			break // escape says that there is more
 		}
 	}
-	text := strings.TrimRight(b.String(), " ")
-	if text == "" {
-		text = proc.Exe
+	line := strings.TrimRight(b.String(), " ")
+	if line == "" {
+		line = proc.Exe
 	}
-	return escape(text)
+	return text.Escape(line)
 }
 
 // counts returns the pieces after the command line: threads, the stop, what was not reached.
@@ -99,7 +100,7 @@ func (p *printer) counts() []string {
 			missed++
 		}
 	}
-	pieces := []string{plural(len(d.Threads), "thread")}
+	pieces := []string{counted(len(d.Threads), "thread")}
 	switch {
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
@@ -134,9 +135,5 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+// counted is text.Count without commas: programs that read a heading look for digits alone.
+func counted(n int, noun string) string { return fmt.Sprintf("%d %s", n, text.Plural(n, noun)) }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // PrintOptions say how Print writes.
@@ -62,14 +64,14 @@ func (m *model) print(w io.Writer, how *PrintOptions, first bool) error {
 		b.WriteByte('\n')
 	}
 	for _, l := range m.textLines(how) {
-		text := ""
+		whole := ""
 		for _, s := range l {
-			text += s.text
+			whole += s.text
 		}
 		if how.Width > 0 {
-			text = cutEnd(text, how.Width)
+			whole = text.ShortenEnd(whole, how.Width)
 		}
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
+		b.WriteString(strings.TrimRight(whole, " ") + "\n")
 	}
 	return b.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Sort is what rows are ordered by.
@@ -78,6 +79,9 @@ func (t *table) share(v amount) float64 {
 	}
 	return v.value / t.sum.value
 }
+
+// cell is v's share for a column.
+func (t *table) cell(v amount) string { return text.Cell(t.share(v), 1) }
 
 // nodeAmounts sums the samples that v lets pass by stack, in self, and by thread.
 func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
