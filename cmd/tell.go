@@ -13,7 +13,7 @@ import (
 
 // progressText is the line shown while a recording goes on; whole is 0 if it has no end.
 func progressText(s *sampler.Stats, whole time.Duration) string {
-	line := "recording " + text.Duration(s.Elapsed)
+	line := fmt.Sprintf("recording %.1f s", s.Elapsed.Seconds())
 	if whole > 0 {
 		line += " of " + text.Duration(whole)
 	}

@@ -71,6 +71,7 @@ second or, with --once, one time.`,
 	o.colour, o.window = newColour(), 10*time.Second
 	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"},
 		{"total", "time in it and in what it calls"},
+		{"cpu", "CPU time"},
 		{"function", "its name"}, {"module", "the file it is in"}, {"file", "source file and line"}}}
 	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"},
 		{"thread", "a thread"}}}

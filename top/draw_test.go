@@ -169,7 +169,7 @@ func TestScrolling(t *testing.T) {
 		{"<end>r", "no sample", ""},   //
 	} {
 		typed(t, m, tc.keys)
-		l := fit(80, ByFunction)
+		l := fit(80, &view{})
 		if got := m.tableLines(&l)[0][0].text; chosenName(m) != tc.chosen || !strings.Contains(got, tc.first) && tc.chosen != "" {
 			t.Errorf("after %q: first line %q, chosen %q, want %s and %s", tc.keys, got, chosenName(m), tc.first, tc.chosen)
 		}

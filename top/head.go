@@ -87,11 +87,11 @@ func (h *headData) threadsLine(cells int) line {
 	}
 	waited := max(0, h.stats.Threads-h.ran)
 	parts := []string{
-		fmt.Sprintf("threads: %d ran, %d waited, %d gone", h.ran, waited, h.gone),
+		h.cpu(), fmt.Sprintf("threads: %d ran, %d waited, %d gone", h.ran, waited, h.gone),
 		"by " + h.view.by.String(), reach,
 	}
 	if text.Width(strings.Join(parts, "  ")) > cells-12 {
-		parts[0] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
+		parts[1] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
 	}
 	if !h.view.idle && h.table.idle.value > 0 {
 		parts = append(parts, "idle hidden")
@@ -104,6 +104,15 @@ func (h *headData) threadsLine(cells int) line {
 		l = append(line{span{"FROZEN  ", bad}}, l...)
 	}
 	return l
+}
+
+// cpu says how much of one CPU all that is sampled used: over the time that the rows are of, "-" where it is not known.
+func (h *headData) cpu() string {
+	share, ok := h.table.cpuShare(h.table.cpu)
+	if !ok {
+		return "CPU -"
+	}
+	return "CPU " + text.Percent(share, 1, 1)
 }
 
 // missingLine: what the numbers below do not tell.

@@ -259,7 +259,7 @@ func (m *model) changeRate(up bool) {
 		return
 	}
 	m.stats.Wanted = hz
-	m.message = fmt.Sprintf("%s looks a second asked", rate(hz))
+	m.message = fmt.Sprintf("%s samples a second from now on", rate(hz))
 }
 
 // rates are odd so that they do not march in step with timers of the target.

@@ -31,7 +31,7 @@ func (m *model) tableHeight() int {
 // lines is the whole picture, m.height lines.
 func (m *model) lines() []line {
 	list := m.head().headLines(m.width)
-	l := fit(m.width, m.view.by)
+	l := fit(m.width, &m.view)
 	heading := l.heading(&m.view)
 	list = append(list, append(heading, span{strings.Repeat(" ", max(0, m.width-lineWidth(heading))), bar}))
 	if m.help {

@@ -82,9 +82,9 @@ func (m *model) textLines(how *PrintOptions) []line {
 	if how.Rows > 0 {
 		rows = rows[:min(len(rows), how.Rows)]
 	}
-	l, cells := fitAll(rows, m.view.by), 1<<20
+	l, cells := fitAll(rows, &m.view), 1<<20
 	if how.Width > 0 {
-		l, cells = fit(how.Width, m.view.by), how.Width
+		l, cells = fit(how.Width, &m.view), how.Width
 	}
 	list := append(m.head().headLines(cells), l.heading(&m.view))
 	for i := range rows {
