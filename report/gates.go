@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/fpstack/fpstack/doctor"
 	"github.com/fpstack/fpstack/jsondoc"
@@ -26,7 +27,7 @@ type Examination struct {
 	Tried string
 }
 
-// Passes tells whether the process can be looked at: what the kernel said if it was asked, else
+// Passes tells whether the process can be sampled: what the kernel said if it was asked, else
 // what the gates say.
 func (e *Examination) Passes() bool {
 	if e.Trial {
@@ -36,22 +37,31 @@ func (e *Examination) Passes() bool {
 	return state != doctor.Closed
 }
 
-// GatesText writes e for a person: a verdict, then a line for each gate with its remedy below.
-func GatesText(w io.Writer, e *Examination, style Style) error {
+// anyUser tells whether we may sample what is not ours too.
+func (e *Examination) anyUser() bool {
+	return slices.ContainsFunc(e.Gates, func(g doctor.Gate) bool { return g.Name == doctor.Capability && g.State == doctor.Open })
+}
+
+// GatesText writes e for a person: a verdict, then a line for each gate with its remedy below; the verdict alone if
+// nothing refuses and verbose is not set.
+func GatesText(w io.Writer, e *Examination, verbose bool, style Style) error {
 	b := bufio.NewWriter(w)
 	if style == nil {
 		style = func(_ Part, piece string) string { return piece }
 	}
-	who := "processes of ours"
+	who := "our processes"
+	if e.Passes() && e.anyUser() {
+		who = "processes of any user"
+	}
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 		if e.Comm != "" {
 			who += " " + text.Quote(e.Comm)
 		}
 	}
-	verdict := "can be looked at"
+	verdict := "can be sampled"
 	if !e.Passes() {
-		verdict = "cannot be looked at"
+		verdict = "cannot be sampled"
 	}
 	fmt.Fprintf(b, "%s %s", style(Heading, who), verdict)
 	switch state, gate := doctor.Verdict(e.Gates); {
@@ -63,6 +73,9 @@ func GatesText(w io.Writer, e *Examination, style Style) error {
 		fmt.Fprintf(b, ": the kernel let us try")
 	}
 	fmt.Fprintln(b)
+	if e.Passes() && !verbose {
+		return b.Flush()
+	}
 	for _, g := range e.Gates {
 		state := g.State.String()
 		if g.State == doctor.Closed {
@@ -74,7 +87,7 @@ func GatesText(w io.Writer, e *Examination, style Style) error {
 		}
 	}
 	if !e.Passes() {
-		fmt.Fprintln(b, "What gives the right to look, by place:")
+		fmt.Fprintln(b, "What gives the right to sample, by place:")
 		for _, a := range doctor.AllPlaces() {
 			mark := " "
 			if a.Place == e.Place {

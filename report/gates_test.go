@@ -30,10 +30,18 @@ func TestGatesGoldens(t *testing.T) {
 	general := &Examination{Gates: open.Gates[2:]}
 	for name, e := range map[string]*Examination{"doctor-refused": examination(), "doctor-open": open, "doctor-general": general} {
 		var text, doc bytes.Buffer
-		if err := GatesText(&text, e, nil); err != nil {
+		if err := GatesText(&text, e, true, nil); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, name+".txt", text.Bytes())
+		var short bytes.Buffer
+		if err := GatesText(&short, e, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		verdict, _, _ := strings.Cut(text.String(), "\n")
+		if want := verdict + "\n"; e.Passes() && short.String() != want || !e.Passes() && short.String() != text.String() {
+			t.Errorf("%s without -v: %q", name, short.String())
+		}
 		if err := GatesJSON(&doc, e); err != nil {
 			t.Fatal(err)
 		}
