@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -373,6 +374,24 @@ func TestDocsFit(t *testing.T) {
 			}
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widestLine && !isData {
 				t.Errorf("%s:%d has %d characters", file, number, n)
+			}
+		}
+	}
+}
+
+// link is a reference of a document to another file.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// TestDocsLinks holds that what documents refer to is there.
+func TestDocsLinks(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", file, m[1], err)
 			}
 		}
 	}

@@ -119,7 +119,7 @@ func tableForms(text string) []string {
 	heading := false
 	return rowForms(text, func(line string) bool {
 		heading = heading || strings.Contains(line, "FUNCTION")
-		return heading || !strings.HasPrefix(line, "N% of")
+		return heading || !strings.HasPrefix(line, "N % of")
 	})
 }
 
@@ -134,10 +134,10 @@ func rowForms(text string, keep func(string) bool) []string {
 		if isRemark || !keep(form) || form == "row" && len(forms) > 0 && forms[len(forms)-1] == "row" {
 			continue
 		}
-		forms = append(forms, unit.ReplaceAllString(form, "N$1"))
+		forms = append(forms, unit.ReplaceAllString(form, "N"))
 	}
 	return forms
 }
 
 // unit is a time that is in another unit on another day.
-var unit = regexp.MustCompile(`N(?:ns|µs|ms)\b`)
+var unit = regexp.MustCompile(`N (?:ns|µs|ms|s)\b`)
