@@ -30,7 +30,7 @@ func TestReadme(t *testing.T) {
 	}{
 		{"fpstack -n deadlock --source", showDeadlock, dumpForms},
 		{"fpstack record -n shop -d 5 -o shop.html", recordShop, summaryForms},
-		{"fpstack top -n shop", topShop, tableForms},
+		{"fpstack top -n shop --once 5 | head -9", topShop, tableForms},
 	} {
 		before, rest, ok := strings.Cut(string(text), "$ sudo "+demo.command+"\n")
 		shown, after, ended := strings.Cut(rest, "```")
@@ -80,7 +80,8 @@ func recordShop(t *testing.T, dir string) string {
 }
 
 func topShop(t *testing.T, dir string) string {
-	return show(t, "top", "-p", strconv.Itoa(buildShown(t, dir, "shop").pid), "--once", "5").stdout
+	lines := strings.SplitAfter(show(t, "top", "-p", strconv.Itoa(buildShown(t, dir, "shop").pid), "--once", "5").stdout, "\n")
+	return strings.Join(lines[:min(9, len(lines))], "")
 }
 
 var figure = regexp.MustCompile(`0x[0-9a-f]+|\d[\d.,]*`)
