@@ -136,7 +136,7 @@ type merger struct {
 
 func (m *merger) add(p *Profile) {
 	out := m.b.Profile()
-	stacks := graft(&out.Tree, &p.Tree, m.frames(p))
+	stacks := out.Tree.Graft(&p.Tree, m.frames(p))
 	tasks := make([]int, len(p.Tasks))
 	for i, t := range p.Tasks {
 		tasks[i] = m.b.Task(t)
@@ -190,14 +190,4 @@ func (m *merger) frames(p *Profile) []FrameID {
 		ids[f] = m.b.Frame(frame)
 	}
 	return ids
-}
-
-// graft adds the stacks of src to dst and gives each node of src its place there. frames
-// are the ids of src's frames in the profile of dst.
-func graft(dst, src *Tree, frames []FrameID) []NodeID {
-	at := make([]NodeID, src.Len())
-	for n := 1; n < len(src.parent); n++ {
-		at[n] = dst.Child(at[src.parent[n]], frames[src.frame[n]])
-	}
-	return at
 }

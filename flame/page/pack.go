@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/fpstack/fpstack/profile"
 )
 
 // pack writes the data block: base64 of gzip of the bytes below. Numbers are unsigned
@@ -17,7 +19,7 @@ import (
 //	head      length, JSON
 //	modules   number, strings
 //	files     number, strings
-//	frames    names as strings; kind*shades+shade, a byte each; module+1, file+1 (0 for
+//	frames    names as strings; kind*shades+shade, plus waitsBit, a byte each; module+1, file+1 (0 for
 //	          none); lowest line, highest minus lowest line: column after column
 //	tree      frame and number of callees of each node in preorder
 //	smaller   number of grey nodes; step to each, and how many frames it stands for
@@ -52,6 +54,9 @@ func (g *graph) pack(w io.Writer) error {
 	}
 	return out.Close()
 }
+
+// waitsBit marks a frame in which a thread waits.
+const waitsBit = 0x80
 
 type encoder struct{ bytes.Buffer }
 
@@ -107,7 +112,11 @@ func (e *encoder) frames(places []place) {
 	}
 	e.strings(names)
 	for i := range places {
-		e.WriteByte(byte(int(places[i].kind)*shades + shade(places[i].name)))
+		look := byte(int(places[i].kind)*shades + shade(places[i].name))
+		if places[i].waits {
+			look |= waitsBit
+		}
+		e.WriteByte(look)
 	}
 	columns := []func(*place) uint64{
 		func(p *place) uint64 { return modules[strings.Join(p.modules, "\n")] },
@@ -123,17 +132,21 @@ func (e *encoder) frames(places []place) {
 }
 
 func (g *graph) packTree(e *encoder) {
-	callees := make([]uint32, len(g.tree.frame))
+	callees := make([]uint32, g.tree.Len())
 	greys := 0
 	for n := 1; n < len(callees); n++ {
-		callees[g.tree.parent[n]]++
+		callees[g.tree.Parent(profile.NodeID(n))]++
 		if g.smaller[n] > 0 {
 			greys++
 		}
 	}
-	for n, f := range g.tree.frame {
+	for n, count := range callees {
+		f := profile.FrameID(rootFrame)
+		if n > 0 {
+			f = g.tree.Frame(profile.NodeID(n))
+		}
 		e.num(uint64(f))
-		e.num(uint64(callees[n]))
+		e.num(uint64(count))
 	}
 	e.num(uint64(greys))
 	last := 0
@@ -156,7 +169,7 @@ func (g *graph) packLists(e *encoder) {
 			e.num(0)
 		}
 		e.num(uint64(len(l.nodes)))
-		last := uint32(0)
+		last := profile.NodeID(0)
 		for _, n := range l.nodes {
 			e.num(uint64(n - last))
 			last = n

@@ -45,6 +45,10 @@ type Options struct {
 	// Inverted draws the root at the top (an icicle graph).
 	Inverted bool
 
+	// Waits shows from the first what waits. Without it, it is folded away behind a switch that says how much it is, unless
+	// nothing else is there.
+	Waits bool
+
 	// Diff, if set, is shown instead of a profile: its newer side, and how that differs from the older one.
 	Diff *profile.Diff
 

@@ -47,8 +47,12 @@ func scripts(own func() (string, error)) (loader, script string, err error) {
 	if script, err = sources("core.js"); err != nil {
 		return "", "", err
 	}
+	constants, err := description()
+	if err != nil {
+		return "", "", err
+	}
 	form, err := own()
-	return loader, script + form, err
+	return loader, script + constants + form, err
 }
 
 // zipped writes base64 of gzip of script.
@@ -81,13 +85,6 @@ func sources(names ...string) (string, error) {
 			if line != "\n" && !strings.HasPrefix(line, "//") {
 				b.WriteString(line)
 			}
-		}
-		if name == "core.js" {
-			colours, err := assets.ReadFile("assets/palette.json")
-			if err != nil {
-				return "", err
-			}
-			b.WriteString("const PALETTE = " + strings.ReplaceAll(string(colours), "\n", "") + ";\n")
 		}
 	}
 	return b.String(), nil

@@ -179,25 +179,60 @@ await check("what ended in the kernel's own code did not wait", 'perf.html', {},
 	equal(await value(page, 'total'), 70, 'total of vfs_read without what waits');
 	await choose(page, '^main$');
 	equal(await value(page, 'total'), 90, 'total of main without what waits');
-	equal(await text(page, '#wait'), 'waiting ' + share(10, 100) + ' hidden', 'button');
+	equal(await text(page, '#wait'), '10 % of samples were waiting: show', 'button');
 });
-await check('waiting is hidden and shown', 'shop.html', {}, async page => {
-	equal(await text(page, '#wait'), 'waiting ' + share(want.waiting, want.total), 'button');
-	await page.locator('#wait').click();
-	equal(await value(page, 'total'), want.total - want.waiting, 'total without waiting');
+for (const form of ['html', 'svg']) await check(`what waits is folded away at first, in ${form}`, `idle.${form}`, {}, async page => {
+	const root = async () => { if (form === 'html') return value(page, 'total'); const all = (await page.locator('#rows g > title').allTextContents()).find(t => t.startsWith('all: ')); return Number(/[\d,]+/.exec(all)[0].replaceAll(',', '')); };
+	const button = page.getByRole('button', {name: 'of samples were waiting'}).or(page.getByRole('button', {name: 'what waits'}));
+	const drawn = () => (form === 'html' ? page.locator('#canvas').getAttribute('aria-label') : page.locator('#rows').textContent());
+	const percentage = Math.round(100 * want.waiting / want.total);
+	equal(await button.innerText(), `${percentage} % of samples were waiting: show`, 'switch');
+	equal(await root(), want.total - want.waiting, 'total, folded away');
+	if (form === 'svg') holds(!/epoll_wait/.test(await drawn()), 'a wait is drawn');
+	await search(page, '^hash$');
+	equal((await text(page, '#share')).replace(/.* · /, ''), share(want.hash, want.total - want.waiting) + ' of what did not wait', 'share of hash');
+	await blur(page);
+	await button.click();
+	equal(await button.innerText(), `${percentage} % of samples were waiting: fold away`, 'switch, shown');
+	equal(await root(), want.total, 'total, shown');
+	equal((await text(page, '#share')).replace(/.* · /, ''), share(want.hash, want.total) + ' of all', 'share of hash, shown');
+	if (form === 'svg') holds(/epoll_wait/.test(await drawn()), 'a wait is not drawn');
+	holds(/wait=1/.test(await hash(page)), 'the address does not keep it');
+	await page.reload();
+	await page.waitForSelector('[data-ready]', {state: 'attached'});
+	equal(await root(), want.total, 'total after a reload');
+	await blur(page);
 	await page.keyboard.press('w');
-	equal(await value(page, 'total'), want.total, 'total with waiting');
+	equal(await root(), want.total - want.waiting, 'total after w');
+	await page.keyboard.press('0');
+	equal(await root(), want.total - want.waiting, 'total as at first');
 });
-await check('search and threads tell shares of what is shown', 'shop.html', {}, async page => {
+for (const doc of ['idle.html', 'idle.svg', 'idle-static.html', 'idle-static.svg'])
+	await check(`${doc} says with scripts off what is folded away`, doc, {javaScriptEnabled: false, ready: false}, async page => {
+		const titles = await page.locator('#static g > title').allTextContents();
+		holds(titles.includes(`hash (hash.c:7): ${want.hash}, ${share(want.hash, want.total - want.waiting)}`), `titles are ${titles.join(' | ')}`);
+		holds(!titles.some(t => /epoll_wait/.test(t)), 'a wait is drawn');
+		const said = page.locator('#static', {hasText: `${Math.round(100 * want.waiting / want.total)} % of samples were waiting, folded away here`});
+		holds(await said.isVisible(), 'the share of what waits is missing');
+	});
+for (const form of ['html', 'svg']) await check(`where all waits nothing is folded away, in ${form}`, `asleep.${form}`, {}, async page => {
+	if (form === 'svg') holds(/poll/.test(await page.locator('#rows').textContent()), 'nothing is drawn');
+	else equal(await page.locator('#details .value').first().innerText(), 'total of thread time 10 ns · 100.00 % of all', 'details');
+	equal(await page.getByRole('button', {name: /was waiting|what waits/}).innerText(), '100 % of thread time was waiting: fold away', 'switch');
+});
+for (const doc of ['lines-10000', 'diff', 'empty', 'deep']) for (const form of ['html', 'svg']) await check(`no switch where nothing waits: ${doc}.${form}`, `${doc}.${form}`, {}, async page => {
+	equal(await page.getByRole('button', {name: /waiting|what waits/}).count(), 0, 'number of switches');
+});
+await check('search and threads give shares of what is shown', 'shop.html', {}, async page => {
 	const shown = want.total - want.waiting, worker = page.locator('#threads-menu .thread', {hasText: 'worker'}).locator('em');
 	await page.keyboard.press('w');
 	await search(page, '^hash$');
-	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of what is shown'), `share is ${await text(page, '#share')}`);
+	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of what did not wait'), `share is ${await text(page, '#share')}`);
 	holds((await page.locator('#share').getAttribute('title')).endsWith('shares are of ' + shown), 'the title does not tell the whole');
 	await blur(page);
 	await page.keyboard.press('t');
-	equal(await worker.innerText(), share(want.worker, shown), 'share of a thread, waiting hidden');
-	equal(await text(page, '#threads-menu .of'), `Shares are of ${shown}: all threads, waiting hidden`, 'whole of the menu');
+	equal(await worker.innerText(), share(want.worker, shown), 'share of a thread, waiting folded away');
+	equal(await text(page, '#threads-menu .of'), `Shares are of ${shown}: all threads, waiting folded away`, 'whole of the menu');
 	await page.keyboard.press('Escape');
 	await blur(page);
 	await page.keyboard.press('w');

@@ -68,7 +68,7 @@ function drawTime() {
 		drawTime.key = W + viewKey;
 		const until = drawTime.until = runs.to.reduce((a, b) => Math.max(a, b), 1), busy = drawTime.busy = new Float64Array(W + 1), by = until / W;
 		for (let k = 0; k < runs.node.length; k++) {
-			if (!pick(runs.task[k]) || isWaiting(frames, data.tree.frame[runs.node[k]])) continue;
+			if (!pick(runs.task[k]) || frames.waits[data.tree.frame[runs.node[k]]]) continue;
 			for (let x = runs.from[k] / by | 0; x <= W && x * by < runs.to[k]; x++) busy[x] += Math.min(runs.to[k], (x + 1) * by) - Math.max(runs.from[k], x * by);
 		}
 	}

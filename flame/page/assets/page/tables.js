@@ -13,7 +13,7 @@ function hottest() {
 		if (i >= inside[f]) { total[f] += v.total[i]; if (tOld) tOld[f] += v.oldTotal[i]; inside[f] = v.end[i]; }
 	}
 	const rows = [];
-	for (let f = 3; f < frames.n; f++) if (frames.kind[f] < THREAD && (total[f] || tOld && tOld[f])) rows.push({f, self: self[f], total: total[f], change: tOld ? total[f] - tOld[f] : 0, ...tOld && sureness({grain: v.grain, total: [v.total[0], total[f]], oldTotal: [v.oldTotal[0], tOld[f]]})});
+	for (let f = FIRST; f < frames.n; f++) if (frames.kind[f] < THREAD && (total[f] || tOld && tOld[f])) rows.push({f, self: self[f], total: total[f], change: tOld ? total[f] - tOld[f] : 0, ...tOld && sureness({grain: v.grain, total: [v.total[0], total[f]], oldTotal: [v.oldTotal[0], tOld[f]]})});
 	rows.sort((a, b) => b.self - a.self || b.total - a.total);
 	hottest.key = key;
 	return hottest.rows = rows;
