@@ -15,7 +15,8 @@ var pageParts = []string{
 	"page/address.js",  // the state, and how the address keeps it
 	"page/view.js",     // the call tree after all filters
 	"page/render.js",   // what follows from a change of state: bar, chips
-	"page/draw.js",     // layout, canvas, strip of time
+	"page/draw.js",     // layout, canvas
+	"page/time.js",     // strip and lanes of threads over one axis of time
 	"page/select.js",   // one frame: details, where it is
 	"page/pointer.js",  // mouse and fingers, menu of a frame, copying
 	"page/menus.js",    // menus of the bar

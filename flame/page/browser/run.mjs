@@ -55,7 +55,7 @@ async function check(name, url, options, test) {
 
 const text = (page, at) => page.locator(at).innerText();
 const search = async (page, what) => { await blur(page); await page.keyboard.press('/'); await page.keyboard.type(what); await page.keyboard.press('Enter'); };
-const blur = page => page.evaluate(() => document.activeElement.blur());
+const blur = page => page.evaluate(() => document.activeElement?.blur());
 // value reads "total 123" from the details.
 const value = async (page, label) => { const m = new RegExp(label + '\\s+(-?[\\d,]+)').exec(await text(page, '#details')); return m ? Number(m[1].replaceAll(',', '')) : null; };
 const share = (part, whole) => (100 * part / whole).toFixed(2) + ' %';
@@ -354,11 +354,50 @@ await check('tree view by keys', 'shop.html', {}, async page => {
 	await page.keyboard.press('ArrowLeft');
 	equal(await page.locator('[role=treeitem]:focus').getAttribute('aria-expanded'), 'true', 'the caller is open');
 });
+// pixel reads the colour at a place of a canvas, in its own pixels as laid out.
+const pixel = (page, at, x, y) => page.locator(at).evaluate((c, [x, y]) => { const r = devicePixelRatio; return [...c.getContext('2d').getImageData(Math.floor(x * r), Math.floor(y * r), 1, 1).data.slice(0, 3)].map(v => v.toString(16).padStart(2, '0')).join(''); }, [x, y]);
+// axisOf gives the place of a time on the axis, as a share of the 1,000 ms of the recording.
+const axisOf = async page => { const wide = await page.locator('#lanes').evaluate(e => e.clientWidth), gutter = Math.min(170, Math.floor(wide * 0.25)); return share => gutter + share * (wide - gutter); };
+await check('time: lanes and axis', 'shop.html', {deviceScaleFactor: 1, noise: true}, async page => {
+	const at = await axisOf(page), colours = {ran: 'f8ad73', jit: 'bf91db', waited: '89b8b4', paper: 'ffffff', text: '16181d'};
+	equal(await page.locator('#lanes canvas').getAttribute('aria-label').then(s => s.split(' ')[0]), '3', 'number of lanes');
+	// The lanes in turn: worker (hash for 700 ms, …), main (a wait of 300 ms first), helper, which only waits.
+	equal(await pixel(page, '#lanes canvas', at(0.3), 5), colours.ran, 'worker at 300 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.9), 5), colours.jit, 'worker at 900 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.15), 20), colours.paper, 'main at 150 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.15), 28), colours.waited, 'line of main at 150 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.55), 20), colours.ran, 'main at 550 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.2), 35), colours.paper, 'helper at 200 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.2), 43), colours.waited, 'line of helper at 200 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.8), 43), colours.paper, 'helper when it has ended');
+	equal(await pixel(page, '#time', at(0.5), 32), colours.text, 'tick at 0.5 s');
+	equal(await pixel(page, '#time', at(0.55), 32), colours.paper, 'no tick at 0.55 s');
+	const box = await page.locator('#lanes').boundingBox();
+	await page.mouse.move(box.x + at(0.3), box.y + 6);
+	holds(/worker 101.*0\.300 s: hash.*ran 1\.00 s of 1\.00 s/s.test(await text(page, '#tip')), `tip is ${await text(page, '#tip')}`);
+	await page.mouse.click(box.x + 10, box.y + 6);
+	equal(await value(page, 'total'), want.worker, 'total of the lane that was clicked');
+	await page.mouse.click(box.x + 10, box.y + 6);
+	equal(await value(page, 'total'), want.total, 'total after a second click');
+	await page.locator('#view').click();
+	await page.getByRole('button', {name: 'Lanes of threads'}).click();
+	holds(!await page.locator('#lanes').isVisible(), 'the lanes are not hidden');
+	holds(/lanes=0/.test(await hash(page)), 'the address does not keep it');
+});
+await check('the legend is in sight, and names what is there', 'shop.html', {}, async page => {
+	const shown = (await text(page, '#colours')).split(/\s{2,}|\n/).map(s => s.trim()).filter(Boolean).join(' ');
+	equal(shown, 'application library runtime, JIT kernel, waiting inlined not named', 'legend');
+	equal(await page.locator('#colours .f0').evaluate(e => getComputedStyle(e).backgroundColor), 'rgb(248, 173, 115)', 'colour of application');
+});
+for (const doc of ['shop.svg', 'shop-static.svg']) await check(`the legend of ${doc}`, doc, {ready: doc === 'shop.svg'}, async page => {
+	const words = await page.locator('svg > g > text').allTextContents();
+	for (const word of ['application', 'library', 'runtime, JIT', 'kernel, waiting', 'inlined', 'not named']) holds(words.includes(word), `the legend lacks ${word}: ${words}`);
+});
 await check('time: range and order', 'shop.html', {}, async page => {
-	const box = await page.locator('#time').boundingBox();
-	await page.mouse.move(box.x, box.y + 10);
+	const box = await page.locator('#time').boundingBox(), at = await axisOf(page);
+	await page.mouse.move(box.x + at(0), box.y + 10);
 	await page.mouse.down();
-	await page.mouse.move(box.x + box.width / 2, box.y + 10);
+	await page.mouse.move(box.x + at(0.5), box.y + 10);
 	await page.mouse.up();
 	// Each of the three threads has 500 of its 1,000, 600 and 400 ms in the first half second.
 	holds(/total\s+1\.40 s/.test(await text(page, '#details')), `details are ${await text(page, '#details')}`);
@@ -473,7 +512,7 @@ await check('svg: zoom, Back, search, reverse, reset', 'shop.svg', {}, async pag
 	await page.keyboard.type('hash');
 	equal(await text(page, '#share'), share(want.hash, want.total) + ' of all', 'share');
 	await page.keyboard.press('Escape');
-	await page.evaluate(() => document.activeElement.blur());
+	await page.evaluate(() => document.activeElement?.blur());
 	await page.keyboard.press('r');
 	holds((await page.locator('#rows g > title').allTextContents()).some(t => t.startsWith(`hash (hash.c:7): ${want.hashSelf},`)), 'hash is not at the root when reversed');
 	await page.getByRole('button', {name: 'Everything as at first'}).click();

@@ -49,7 +49,7 @@ function fillThreads() {
 function fillViews() {
 	const item = (text, on, change) => { const b = button((on ? '✓ ' : '') + text, text, () => { closeAll(); go(change); }); b.ariaPressed = String(!!on); return b; };
 	const chart = runs.task.length ? [...new Set(runs.task)].filter(pick).slice(0, 40).map(k => item('Time order: ' + taskName(k), S.chart === k, {chart: S.chart === k ? -1 : k, z: 0, sand: -1, rev: false})) : [];
-	views.pop.replaceChildren(item('Root at the top (i)', !panes[panes.length - 1].grows, {flip: panes[panes.length - 1].grows}), item('Reversed: innermost first (r)', S.rev, {rev: !S.rev, sand: -1, chart: -1, z: 0}), item('Largest first', S.size, {size: !S.size, z: 0}), item('Collapse recursion', S.rec, {rec: !S.rec, z: 0}), item('Everything as at first', false, {...defaults, theme: S.theme}), ...chart);
+	views.pop.replaceChildren(item('Root at the top (i)', !panes[panes.length - 1].grows, {flip: panes[panes.length - 1].grows}), item('Reversed: innermost first (r)', S.rev, {rev: !S.rev, sand: -1, chart: -1, z: 0}), item('Largest first', S.size, {size: !S.size, z: 0}), item('Collapse recursion', S.rec, {rec: !S.rec, z: 0}), ...(allLanes.length > 1 ? [item('Lanes of threads', S.lanes, {lanes: !S.lanes})] : []), item('Everything as at first', false, {...defaults, theme: S.theme}), ...chart);
 }
 function switchTheme() { go({theme: root.dataset.theme === 'dark' ? 'light' : 'dark'}, true); }
 // legendOf fills the line that explains the colours, in sight and in the help.
