@@ -359,14 +359,14 @@ const pixel = (page, at, x, y) => page.locator(at).evaluate((c, [x, y]) => { con
 // axisOf gives the place of a time on the axis, as a share of the 1,000 ms of the recording.
 const axisOf = async page => { const wide = await page.locator('#lanes').evaluate(e => e.clientWidth), gutter = Math.min(170, Math.floor(wide * 0.25)); return share => gutter + share * (wide - gutter); };
 await check('time: lanes and axis', 'shop.html', {deviceScaleFactor: 1, noise: true}, async page => {
-	const at = await axisOf(page), colours = {ran: 'f8ad73', jit: 'bf91db', waited: '89b8b4', paper: 'ffffff', text: '16181d'};
+	const at = await axisOf(page), colours = {ran: 'f8ad73', library: '9acef3', jit: 'bf91db', waited: '89b8b4', paper: 'ffffff', text: '16181d'};
 	equal(await page.locator('#lanes canvas').getAttribute('aria-label').then(s => s.split(' ')[0]), '3', 'number of lanes');
 	// The lanes in turn: worker (hash for 700 ms, …), main (a wait of 300 ms first), helper, which only waits.
 	equal(await pixel(page, '#lanes canvas', at(0.3), 5), colours.ran, 'worker at 300 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.9), 5), colours.jit, 'worker at 900 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.15), 20), colours.paper, 'main at 150 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.15), 28), colours.waited, 'line of main at 150 ms');
-	equal(await pixel(page, '#lanes canvas', at(0.55), 20), colours.ran, 'main at 550 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.55), 20), colours.library, 'main at 550 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.2), 35), colours.paper, 'helper at 200 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.2), 43), colours.waited, 'line of helper at 200 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.8), 43), colours.paper, 'helper when it has ended');
