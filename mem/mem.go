@@ -13,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 )
 
 // Addr is an address in the running target.
@@ -102,7 +102,7 @@ type Overlay struct {
 }
 
 // NewOverlay returns an Overlay of ranges over base. Base may be nil: then an
-// address outside the ranges is [ErrUnmapped]. The ranges must not overlap; it keeps them.
+// address outside the ranges is [ErrUnmapped]. Where ranges overlap the first of them answers. It keeps them.
 func NewOverlay(base Reader, ranges ...Range) *Overlay {
 	o := &Overlay{ranges: make([]Range, 0, len(ranges))}
 	o.Reset(base, ranges...)
@@ -115,13 +115,42 @@ func (o *Overlay) Reset(base Reader, ranges ...Range) {
 	clear(o.ranges)
 	o.ranges, o.base = o.ranges[:0], base
 	for _, r := range ranges {
-		if len(r.Data) > 0 {
-			o.ranges = append(o.ranges, r)
+		o.add(r)
+	}
+}
+
+// add adds the parts of r that no range holds yet.
+func (o *Overlay) add(r Range) {
+	for len(r.Data) > 0 { // ends: each round takes bytes from r
+		i := o.after(r.Start)
+		if i > 0 { // what the range before holds
+			if held := uint64(r.Start - o.ranges[i-1].Start); held < uint64(len(o.ranges[i-1].Data)) {
+				n := min(uint64(len(r.Data)), uint64(len(o.ranges[i-1].Data))-held)
+				r = Range{r.Start + Addr(n), r.Data[n:]}
+				continue
+			}
+		}
+		n := len(r.Data)
+		if i < len(o.ranges) && uint64(o.ranges[i].Start-r.Start) < uint64(n) {
+			n = int(o.ranges[i].Start - r.Start)
+		}
+		o.ranges = slices.Insert(o.ranges, i, Range{r.Start, r.Data[:n:n]})
+		r = Range{r.Start + Addr(n), r.Data[n:]}
+	}
+}
+
+// after returns the index of the first range that starts behind addr. It is by Start alone: End of a range at the top of the
+// address space is 0.
+func (o *Overlay) after(addr Addr) int {
+	low, high := 0, len(o.ranges)
+	for low < high {
+		if at := (low + high) / 2; o.ranges[at].Start > addr {
+			high = at
+		} else {
+			low = at + 1
 		}
 	}
-	if rs := o.ranges; len(rs) > 1 {
-		sort.Slice(rs, func(i, j int) bool { return rs[i].Start < rs[j].Start })
-	}
+	return low
 }
 
 // Around returns the copied range that holds addr. The bytes are not copied again.
@@ -190,8 +219,7 @@ func (o *Overlay) find(addr Addr) *Range {
 		}
 		return nil
 	}
-	// By Start alone: End of a range at the top of the address space is 0.
-	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].Start > addr }) - 1
+	i := o.after(addr) - 1
 	if i < 0 || uint64(addr-o.ranges[i].Start) >= uint64(len(o.ranges[i].Data)) {
 		return nil
 	}
@@ -200,7 +228,7 @@ func (o *Overlay) find(addr Addr) *Range {
 
 // next returns the first range that starts behind addr, or nil.
 func (o *Overlay) next(addr Addr) *Range {
-	i := sort.Search(len(o.ranges), func(i int) bool { return o.ranges[i].Start > addr })
+	i := o.after(addr)
 	if i == len(o.ranges) {
 		return nil
 	}

@@ -95,6 +95,37 @@ func TestOverlayOverOverlay(t *testing.T) {
 	}
 }
 
+func TestOverlayOverlap(t *testing.T) {
+	a, b, c := fill(0x1004, 4, 'a'), fill(0x1002, 8, 'b'), fill(0x1000, 16, 'c')
+	top := fill(1<<64-4, 4, 't')
+	for _, row := range []struct {
+		name   string
+		ranges []Range
+		at     Addr
+		want   string // from there on, "." is unknown
+	}{
+		{"the first answers", []Range{a, b, c}, 0xfff, ".ccbbaaaabbcccccc."},
+		{"the last is hidden", []Range{c, b, a}, 0xfff, ".cccccccccccccccc."},
+		{"in two parts", []Range{a, c}, 0xfff, ".ccccaaaacccccccc."},
+		{"around several", []Range{fill(0x1001, 1, 'x'), fill(0x1003, 1, 'y'), fill(0x1005, 1, 'z'), b, c}, 0xfff, ".cxbybzbbbbcccccc."},
+		{"the same twice", []Range{a, a}, 0x1003, ".aaaa."},
+		{"at the top", []Range{top, fill(1<<64-6, 6, 'u')}, 1<<64 - 7, ".uutttt"},
+		{"the whole of the top first", []Range{fill(1<<64-6, 6, 'u'), top}, 1<<64 - 7, ".uuuuuu"},
+	} {
+		o, got := NewOverlay(nil, row.ranges...), ""
+		for i := range row.want {
+			if b, ok := o.Bytes(row.at+Addr(i), 1); ok {
+				got += string(b)
+			} else {
+				got += "."
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+}
+
 func TestOverlayReset(t *testing.T) {
 	o := NewOverlay(pattern{}, fill(0x1000, 8, 0xaa), fill(0x2000, 8, 0xbb))
 	for _, row := range []struct {

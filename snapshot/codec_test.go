@@ -37,7 +37,9 @@ func full() *Snapshot {
 		Threads: []Thread{
 			{TID: 4121, Comm: "\x00\x80", State: 'S', Arch: regs.I386, Registers: &r, PACMask: 1<<63 | 1, Stack: mem.Range{Start: 0x7ffe0000, Data: []byte{1, 2, 3, 0xff}},
 				StackErr: errors.New("read 8 bytes at 0x7ffe0004: not mapped"), Syscall: &Syscall{Number: -1, Args: [6]uint64{1<<64 - 1, 2, 3, 4, 5, 6}, SP: 7, PC: 1 << 63},
-				Wchan: "futex_wait", KernelStack: []string{"futex_wait+0x1/0x2", ""}, NotStopped: "none", Stopped: 77, KernelWorker: true},
+				Wchan: "futex_wait", KernelStack: []string{"futex_wait+0x1/0x2", ""}, NotStopped: "none", Stopped: 77, KernelWorker: true,
+				TP: 1<<64 - 64, HasTP: true, Copied: []mem.Range{{Start: 0x7ffe0002, Data: []byte{3, 0xff, 5}}, {Start: 8, Data: []byte{1}}},
+				Shortfalls: []Shortfall{{"golang", errors.New("budget is spent")}}},
 			{TID: 4122, Registers: &z, KernelStack: []string{}},
 			{},
 		},

@@ -44,6 +44,7 @@ type decoder struct {
 	r        *bufio.Reader
 	out      *Snapshot
 	mappings []maps.Mapping
+	ranges   int // in all
 	json     uint64
 	memory   uint64
 }
@@ -93,15 +94,17 @@ func (d *decoder) records() error {
 			err = d.mapping(raw)
 		case recordThread:
 			err = d.thread(raw)
+		case recordCopied:
+			err = d.copied(raw)
 		case recordRange:
-			err = d.memoryRange(raw)
+			err = d.memoryRange(raw, &d.out.Memory)
 		case recordEnd:
 			return nil
 		default:
 			err = &FormatError{"record", fmt.Errorf("kind %q is not known", kind)}
 		}
 		if err == nil {
-			err = withinCounts(len(d.mappings), len(d.out.Threads), len(d.out.Memory))
+			err = withinCounts(len(d.mappings), len(d.out.Threads), d.ranges)
 		}
 		if err != nil {
 			return err
@@ -135,9 +138,18 @@ func (d *decoder) thread(raw []byte) error {
 	return nil
 }
 
-func (d *decoder) memoryRange(raw []byte) error {
+// copied reads a range of the thread that was read last.
+func (d *decoder) copied(raw []byte) error {
+	if len(d.out.Threads) == 0 {
+		return &FormatError{"copied range", errors.New("no thread before it")}
+	}
+	return d.memoryRange(raw, &d.out.Threads[len(d.out.Threads)-1].Copied)
+}
+
+func (d *decoder) memoryRange(raw []byte, to *[]mem.Range) error {
 	var w wireRange
-	name := fmt.Sprintf("memory range %d", len(d.out.Memory))
+	name := fmt.Sprintf("memory range %d", d.ranges)
+	d.ranges++
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return &FormatError{name, err}
 	}
@@ -145,7 +157,7 @@ func (d *decoder) memoryRange(raw []byte) error {
 	if err != nil {
 		return &FormatError{name, err}
 	}
-	d.out.Memory = append(d.out.Memory, mem.Range{Start: w.Start, Data: b})
+	*to = append(*to, mem.Range{Start: w.Start, Data: b})
 	return nil
 }
 

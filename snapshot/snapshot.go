@@ -69,11 +69,20 @@ type Thread struct {
 	Registers *regs.Registers
 	// PACMask has the bits to clear in arm64 return addresses; 0 elsewhere.
 	PACMask uint64
+	// TP is the thread pointer, from which a thread's own variables are found (fs base, tpidr), if HasTP says so:
+	// a thread that has not set it has 0.
+	TP    mem.Addr
+	HasTP bool
 	// Stack is the copied part of the stack: from below SP (red zone) upward, so far as it is
 	// mapped or as the limit allowed. Empty if it could not be read.
 	Stack mem.Range
 	// StackErr says why Stack is shorter than wanted; nil if it is whole.
 	StackErr error
+	// Copied is what Copiers asked for of this thread, in their order, copied at the moment of Registers. Ranges
+	// may overlap one another and Stack.
+	Copied []mem.Range
+	// Shortfalls say which Copiers did not get all.
+	Shortfalls []Shortfall
 	// Syscall is the system call that the thread was blocked in before the stop; nil if it
 	// ran, or if this could not be read.
 	Syscall *Syscall
@@ -96,38 +105,14 @@ type Syscall struct {
 	SP, PC mem.Addr
 }
 
-// Reader returns the memory of the snapshot: the stack of t (nil for none), all further
-// ranges, and base for what was not copied. Base may be nil.
+// Reader returns the memory of the snapshot as t is to be walked in: its stack, what was copied of it, all further
+// ranges, and base for what was not copied; where they overlap the first of them answers. t and base may be nil.
 func (s *Snapshot) Reader(t *Thread, base mem.Reader) *mem.Overlay {
-	ranges := make([]mem.Range, 0, len(s.Memory)+1)
-	if t == nil || len(t.Stack.Data) == 0 {
-		return mem.NewOverlay(base, append(ranges, s.Memory...)...)
+	if t == nil {
+		return mem.NewOverlay(base, s.Memory...)
 	}
+	ranges := make([]mem.Range, 0, 1+len(t.Copied)+len(s.Memory))
 	ranges = append(ranges, t.Stack)
-	for _, r := range s.Memory {
-		ranges = append(ranges, without(r, t.Stack)...)
-	}
-	return mem.NewOverlay(base, ranges...)
-}
-
-// without returns the pieces of r that are not in cut.
-func without(r, cut mem.Range) (pieces []mem.Range) {
-	before, behind := r, r
-	if r.Start >= cut.Start {
-		before.Data = nil
-	} else if n := uint64(cut.Start - r.Start); n < uint64(len(r.Data)) {
-		before.Data = r.Data[:n]
-	}
-	if r.Start < cut.Start || uint64(r.Start-cut.Start) < uint64(len(cut.Data)) {
-		// Modulo 2^64: the bytes of r up to the end of cut.
-		n := uint64(cut.Start-r.Start) + uint64(len(cut.Data))
-		n = min(n, uint64(len(r.Data)))
-		behind = mem.Range{Start: r.Start + mem.Addr(n), Data: r.Data[n:]}
-	}
-	for _, p := range []mem.Range{before, behind} {
-		if len(p.Data) > 0 {
-			pieces = append(pieces, p)
-		}
-	}
-	return pieces
+	ranges = append(ranges, t.Copied...)
+	return mem.NewOverlay(base, append(ranges, s.Memory...)...)
 }

@@ -54,22 +54,29 @@ type wireRange struct {
 	Size  uint64   `json:"size"`
 }
 
-// wireThread is followed by the bytes of its stack.
+// wireThread is followed by the bytes of its stack, and those by the ranges that were copied of it, each with its bytes.
 type wireThread struct {
-	TID          int            `json:"tid"`
-	Comm         text           `json:"comm"`
-	State        uint8          `json:"state"`
-	Arch         string         `json:"arch"` // GOARCH, "" for unknown
-	Registers    *wireRegisters `json:"registers"`
-	PACMask      uint64         `json:"pacMask"`
-	Stack        wireRange      `json:"stack"`
-	StackErr     *text          `json:"stackErr"`
-	Syscall      *wireSyscall   `json:"syscall"`
-	Wchan        text           `json:"wchan"`
-	KernelStack  []text         `json:"kernelStack"`
-	NotStopped   text           `json:"notStopped"`
-	Stopped      time.Duration  `json:"stopped"`
-	KernelWorker bool           `json:"kernelWorker"`
+	TID          int             `json:"tid"`
+	Comm         text            `json:"comm"`
+	State        uint8           `json:"state"`
+	Arch         string          `json:"arch"` // GOARCH, "" for unknown
+	Registers    *wireRegisters  `json:"registers"`
+	PACMask      uint64          `json:"pacMask"`
+	Stack        wireRange       `json:"stack"`
+	StackErr     *text           `json:"stackErr"`
+	Syscall      *wireSyscall    `json:"syscall"`
+	Wchan        text            `json:"wchan"`
+	KernelStack  []text          `json:"kernelStack"`
+	NotStopped   text            `json:"notStopped"`
+	Stopped      time.Duration   `json:"stopped"`
+	KernelWorker bool            `json:"kernelWorker"`
+	TP           *mem.Addr       `json:"tp,omitempty"`
+	Shortfalls   []wireShortfall `json:"shortfalls,omitempty"`
+}
+
+type wireShortfall struct {
+	Copier text `json:"copier"`
+	Why    text `json:"why"`
 }
 
 // wireRegisters is the bytes of NT_PRSTATUS as the kernel would give them, and a bit for
@@ -146,6 +153,12 @@ func threadOf(t *Thread) (wireThread, error) {
 	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask, Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
 		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall)}
+	if t.HasTP {
+		w.TP = &t.TP
+	}
+	for _, s := range t.Shortfalls {
+		w.Shortfalls = append(w.Shortfalls, wireShortfall{text(s.Copier), text(s.Why.Error())})
+	}
 	if t.StackErr != nil {
 		e := text(t.StackErr.Error())
 		w.StackErr = &e
@@ -160,7 +173,7 @@ func threadOf(t *Thread) (wireThread, error) {
 	return w, nil
 }
 
-// thread returns all but the bytes of the stack.
+// thread returns all but what was copied.
 func (w *wireThread) thread() (Thread, error) {
 	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask, Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
@@ -168,6 +181,12 @@ func (w *wireThread) thread() (Thread, error) {
 	var err error
 	if t.Arch, err = lookup(w.Arch); err != nil {
 		return t, err
+	}
+	if w.TP != nil {
+		t.TP, t.HasTP = *w.TP, true
+	}
+	for _, s := range w.Shortfalls {
+		t.Shortfalls = append(t.Shortfalls, Shortfall{string(s.Copier), errors.New(string(s.Why))})
 	}
 	if w.StackErr != nil {
 		t.StackErr = errors.New(string(*w.StackErr))

@@ -7,18 +7,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/fpstack/fpstack/mem"
 )
 
 // A recorded file is gzip over: the magic line, then records in this order: one head, the
-// mappings, the threads, the further ranges of memory, one end. A record is a letter, the
-// length of its JSON as four bytes little-endian, and the JSON. Behind a thread and a range
-// stand the bytes that it announces. The same Snapshot gives the same file.
+// mappings, the threads, each with the ranges that were copied of it, the further ranges of memory, one end. A
+// record is a letter, the length of its JSON as four bytes little-endian, and the JSON. A thread and a range
+// are followed by the bytes that they announce. The same Snapshot gives the same file.
 const magic = "fpstack snapshot 1\n"
 
 const (
 	recordHead    = 'H'
 	recordMapping = 'M'
 	recordThread  = 'T'
+	recordCopied  = 'C' // a range of the thread before
 	recordRange   = 'R'
 	recordEnd     = 'E'
 )
@@ -61,7 +64,11 @@ type encoder struct {
 }
 
 func (e *encoder) snapshot(s *Snapshot) error {
-	if err := withinCounts(len(s.Maps.All()), len(s.Threads), len(s.Memory)); err != nil {
+	ranges := len(s.Memory)
+	for i := range s.Threads {
+		ranges += len(s.Threads[i].Copied)
+	}
+	if err := withinCounts(len(s.Maps.All()), len(s.Threads), ranges); err != nil {
 		return err
 	}
 	e.w.WriteString(magic)
@@ -79,10 +86,7 @@ func (e *encoder) snapshot(s *Snapshot) error {
 		}
 	}
 	for _, r := range s.Memory {
-		if err := e.record(recordRange, rangeOf(r)); err != nil {
-			return err
-		}
-		if err := e.bytes(r.Data); err != nil {
+		if err := e.memoryRange(recordRange, r); err != nil {
 			return err
 		}
 	}
@@ -109,7 +113,22 @@ func (e *encoder) thread(t *Thread) error {
 	if err := e.record(recordThread, w); err != nil {
 		return fmt.Errorf("thread %d: %w", t.TID, err)
 	}
-	return e.bytes(t.Stack.Data)
+	if err := e.bytes(t.Stack.Data); err != nil {
+		return err
+	}
+	for _, r := range t.Copied {
+		if err := e.memoryRange(recordCopied, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *encoder) memoryRange(kind byte, r mem.Range) error {
+	if err := e.record(kind, rangeOf(r)); err != nil {
+		return err
+	}
+	return e.bytes(r.Data)
 }
 
 func (e *encoder) record(kind byte, v any) error {

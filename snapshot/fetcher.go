@@ -1,0 +1,232 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Copier copies what a runtime needs of a thread besides its stack, while the thread is stopped: the words that
+// lead to the caller of a frame, or that say what executes in it.
+//
+// Copy gets the thread with Arch, Registers (nil if it sleeps and was not stopped: then Syscall has SP and PC), TP
+// and Stack, and reads by f alone. The target waits for it: it allocates nothing once warm, blocks on nothing and
+// opens nothing. It may be called from any goroutine, for several threads at the same time, and keeps neither t nor f.
+//
+// Where it implements [fmt.Stringer] that is its name in messages.
+type Copier interface {
+	Copy(t *Thread, f *Fetcher)
+}
+
+// PieceReader reads the memory of a stopped process for a [Fetcher].
+type PieceReader interface {
+	// ReadPieces fills each piece from its Addr on, as far as memory is mapped there, and sets its Got. Where all is
+	// mapped that is one system call. It keeps no piece. It fails if nothing more can be read in this stop.
+	ReadPieces(pieces []Piece) error
+}
+
+// Piece is memory to read: len(Data) bytes at Addr, of which Got were had.
+type Piece struct {
+	Addr mem.Addr
+	Data []byte
+	Got  int
+}
+
+// Want is memory that a Copier asks for.
+type Want struct {
+	Addr mem.Addr
+	Len  int // bytes
+}
+
+// Budget bounds what one Copier gets of one thread. A stop is not made longer than that by it.
+type Budget struct {
+	Calls, Ranges, Bytes int
+	Time                 time.Duration // from its first instruction on
+}
+
+// CopyBudget is the Budget of a Fetcher that has none of its own: enough for a chain of 250 frames of which each is
+// read by its own call, at about a microsecond a call. The time is for a CPU that is taken from us meanwhile.
+var CopyBudget = Budget{Calls: 256, Ranges: 512, Bytes: 256 << 10, Time: 10 * time.Millisecond}
+
+// ErrSpent says that a Copier has used up its Budget.
+var ErrSpent = errors.New("budget is spent")
+
+// Shortfall says that a Copier did not get all that it asked for.
+type Shortfall struct {
+	Copier string
+	Why    error
+}
+
+func (s Shortfall) String() string {
+	return fmt.Sprintf("%s: memory was not copied while the thread was stopped: %v", s.Copier, s.Why)
+}
+
+// Fetcher copies what Copiers ask for of one thread at a time, into memory that is used again for the next thread
+// unless [Fetcher.Keep] is called. The zero Fetcher is ready. It is for one goroutine at a time.
+type Fetcher struct {
+	Budget Budget // of each Copier and thread; the zero Budget is CopyBudget
+
+	memory     PieceReader
+	thread     *Thread
+	ranges     []mem.Range // what was copied of thread
+	shortfalls []Shortfall
+	pieces     []Piece
+	buf, rest  []byte // rest is the end of buf that is not in use
+	left       Budget // of the Copier that is called
+	began      time.Time
+	err        error // why the Copier gets no more, nil if it does
+	broken     error // why nobody does
+}
+
+// Run lets copiers copy what they need of t, by memory, and puts it into t.Copied and t.Shortfalls. Both belong to f,
+// and are valid until the next Run. A panic in a Copier costs what that one asked for, and is a Shortfall.
+func (f *Fetcher) Run(copiers []Copier, t *Thread, memory PieceReader) {
+	f.memory, f.thread, f.broken = memory, t, nil
+	f.ranges, f.shortfalls, f.rest = f.ranges[:0], f.shortfalls[:0], f.buf
+	for _, c := range copiers {
+		f.run(c)
+	}
+	t.Copied, t.Shortfalls = f.ranges, f.shortfalls
+	f.memory, f.thread = nil, nil
+}
+
+// Keep gives what the last Run copied to the Thread for good: the next Run uses other memory.
+func (f *Fetcher) Keep() {
+	f.buf = f.rest
+	f.ranges, f.shortfalls = f.ranges[len(f.ranges):len(f.ranges):len(f.ranges)], nil
+}
+
+func (f *Fetcher) run(c Copier) {
+	f.left, f.err, f.began = f.Budget, f.broken, time.Now()
+	if f.left == (Budget{}) {
+		f.left = CopyBudget
+	}
+	had := len(f.ranges)
+	defer func() {
+		if p := recover(); p != nil {
+			f.ranges = f.ranges[:had]
+			f.err = fmt.Errorf("a fault of fpstack, please report it: %v", p)
+		}
+		if f.err != nil {
+			f.shortfalls = append(f.shortfalls, Shortfall{nameOfCopier(c), f.err})
+		}
+	}()
+	c.Copy(f.thread, f)
+}
+
+func nameOfCopier(c Copier) string {
+	if s, ok := c.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return fmt.Sprintf("%T", c)
+}
+
+// Fetch copies what is wanted, by one vectored read, and tells whether all of it was had. What the stack or an
+// earlier range holds is not read again. What was had of a range that is mapped in part is kept.
+//
+// When the budget is spent it copies nothing any more, and the Thread says so.
+func (f *Fetcher) Fetch(wants ...Want) bool {
+	f.pieces = f.pieces[:0]
+	all := true
+	for _, w := range wants {
+		switch {
+		case w.Len <= 0 || uint64(w.Addr)+uint64(w.Len)-1 < uint64(w.Addr): // nothing, or around the end of the address space
+			all = all && w.Len == 0
+		case f.holds(w):
+		case !f.charge(w.Len):
+			all = false
+		default:
+			f.pieces = append(f.pieces, Piece{Addr: w.Addr, Data: f.room(w.Len)})
+		}
+	}
+	return f.read() && all
+}
+
+// charge takes n bytes from the budget.
+func (f *Fetcher) charge(n int) bool {
+	switch {
+	case f.err != nil:
+		return false
+	case f.left.Ranges < 1 || f.left.Bytes < n || len(f.pieces) == 0 && f.left.Calls < 1, time.Since(f.began) > f.left.Time:
+		f.err = ErrSpent
+		return false
+	}
+	if len(f.pieces) == 0 {
+		f.left.Calls--
+	}
+	f.left.Ranges--
+	f.left.Bytes -= n
+	return true
+}
+
+// read reads the pieces and keeps what was had.
+func (f *Fetcher) read() bool {
+	if len(f.pieces) == 0 {
+		return true
+	}
+	if err := f.memory.ReadPieces(f.pieces); err != nil {
+		f.err, f.broken = err, err
+		return false
+	}
+	all := true
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		all = all && p.Got == len(p.Data)
+		if p.Got > 0 {
+			f.ranges = append(f.ranges, mem.Range{Start: p.Addr, Data: p.Data[:p.Got:p.Got]})
+		}
+	}
+	return all
+}
+
+// firstRoom is what a Fetcher has room for at first, bytes.
+const firstRoom = 4 << 10
+
+// room returns n bytes that nothing is copied to yet.
+func (f *Fetcher) room(n int) []byte {
+	if n > len(f.rest) {
+		f.buf = make([]byte, max(n, 2*len(f.buf), firstRoom))
+		f.rest = f.buf
+	}
+	b := f.rest[:n]
+	f.rest = f.rest[n:]
+	return b
+}
+
+// holds tells whether w was copied already.
+func (f *Fetcher) holds(w Want) bool {
+	_, ok := f.Bytes(w.Addr, w.Len)
+	return ok
+}
+
+// Bytes returns the n bytes at addr without copying them, if the stack or one range that was copied holds them all.
+// They are not to be changed.
+func (f *Fetcher) Bytes(addr mem.Addr, n int) ([]byte, bool) {
+	if b, ok := f.thread.Stack.Bytes(addr, n); ok {
+		return b, true
+	}
+	for i := range f.ranges {
+		if b, ok := f.ranges[i].Bytes(addr, n); ok {
+			return b, true
+		}
+	}
+	return nil, false
+}
+
+// Word returns the word of the thread's architecture at addr, if it was copied.
+func (f *Fetcher) Word(addr mem.Addr) (uint64, bool) {
+	a := f.thread.Arch
+	if a == nil {
+		return 0, false
+	}
+	b, ok := f.Bytes(addr, a.WordSize)
+	if !ok {
+		return 0, false
+	}
+	if a.WordSize == 4 {
+		return uint64(a.Order.Uint32(b)), true
+	}
+	return a.Order.Uint64(b), true
+}
