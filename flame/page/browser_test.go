@@ -127,8 +127,10 @@ func fixtures(t *testing.T, dir string) {
 		opt Options
 	}{
 		"shop": {p, Options{Waits: true}}, "shop-static": {p, Options{Static: true, Waits: true}}, "idle": {p, Options{}}, "idle-static": {p, Options{Static: true}},
-		"asleep": {stacks(profile.WallTime, "main;[poll] 10"), Options{}},
-		"diff": {nil, Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), old)}},
+		"source": {p, Options{Waits: true, Sources: map[string]profile.Source{"/src/hash.c": {Newer: true, Lines: map[int]string{
+			5: "int hash(char *s)", 6: "{", 7: "\treturn *s ? 31 * hash(s + 1) : 0; // </script><img src=x onerror=1>", 8: "}", 12: "not near"}}}}},
+		"asleep":  {stacks(profile.WallTime, "main;[poll] 10"), Options{}},
+		"diff":    {nil, Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), old)}},
 		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}}, "threads": {p, Options{Threads: true, Waits: true}},
 		"perf": {perfLike(), Options{Waits: true}}, "wrapper": {wrapperAndWait(), Options{Waits: true}},
 		"noise": {nil, Options{Diff: compared(stacks(profile.SamplesCount, "main;same 210", "main;grown 420", "main;new 370"),

@@ -31,7 +31,8 @@ type head struct {
 	Width    int      `json:"width,omitempty"`
 	Runs     int      `json:"runs,omitempty"`
 	Waits    bool     `json:"waits,omitempty"` // what waits is shown at first
-	Kinds    []int    `json:"kinds"`           // those that frames have, for the legend
+	Sources  bool     `json:"sources,omitempty"`
+	Kinds    []int    `json:"kinds"` // those that frames have, for the legend
 }
 
 // shown is a value as the switch shows it. Total and Old are sums over everything.
@@ -70,6 +71,7 @@ type graph struct {
 	tree    profile.Tree
 	lists   []list
 	runs    []profile.Run // Stack is a node of tree
+	listing *listing      // nil for none
 	smaller []uint32      // by node: how many frames it stands for, 0 for a frame of its own
 }
 
@@ -95,6 +97,12 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	g := &graph{lists: b.lists, runs: b.runs}
 	places, ids := b.table.sorted()
 	g.places = places
+	if len(opt.Sources) > 0 && !opt.Static {
+		for f, id := range b.frames {
+			b.frames[f] = ids[id]
+		}
+		g.listing = newListing(p, opt.Sources, b.frames)
+	}
 	g.tree.Graft(&b.tree, ids) // of distinct frames: the nodes keep their ids
 	g.head = describe(p, opt)
 	g.head.Tasks = append(g.head.Tasks, b.order...)
@@ -110,6 +118,7 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), g.tree.Len(), len(g.lists)
 	g.head.Runs = len(g.runs)
 	g.head.Kinds = g.kinds()
+	g.head.Sources = g.listing != nil
 	return g
 }
 

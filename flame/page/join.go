@@ -10,6 +10,7 @@ import (
 // joiner makes one call tree of shown frames out of a profile.
 type joiner struct {
 	table   *table
+	frames  []profile.FrameID // what the table calls each frame of the profile
 	tree    profile.Tree
 	lists   []list
 	runs    []profile.Run
@@ -22,12 +23,12 @@ type joiner struct {
 // add adds the samples of p, and where olds is not nil what an older side has in the same places as p.Values. A
 // negative value, which comparing tools write, is one of the older side.
 func (b *joiner) add(p *profile.Profile, olds []int64) {
-	frames := b.table.addAll(p)
+	b.frames = b.table.addAll(p)
 	tasks := make([]int, len(p.Tasks))
 	for i, t := range p.Tasks {
 		tasks[i] = b.task(task{t.PID, t.TID, b.table.cleaned.clean(t.Process), b.table.cleaned.clean(t.Thread)})
 	}
-	place := b.places(p, frames)
+	place := b.places(p, b.frames)
 	samples := p.ByTask()
 	for from := 0; from < len(samples); {
 		to, at := from, p.Samples[samples[from]].Task

@@ -27,6 +27,7 @@ import (
 //	          node; then for each type one value a node
 //	runs      of each: task step, node, nanoseconds since the end of the task's last one,
 //	          and for how long
+//	sources   length, JSON; only if the head says that there are some
 //
 // A module or file that stands for several joins their paths by line ends, of which a path that was cleaned has none.
 // Strings are sorted and front-coded: length of what is shared with the one before, length
@@ -48,6 +49,16 @@ func (g *graph) pack(w io.Writer) error {
 			return err
 		}
 		e.Reset()
+	}
+	if g.listing != nil {
+		if js, err = json.Marshal(g.listing); err != nil {
+			return err
+		}
+		e.num(uint64(len(js)))
+		e.Write(js)
+		if _, err := zip.Write(e.Bytes()); err != nil {
+			return err
+		}
 	}
 	if err := zip.Close(); err != nil {
 		return err

@@ -49,6 +49,10 @@ type Options struct {
 	// nothing else is there.
 	Waits bool
 
+	// Sources is the text of source files by the File of frames; the page shows the lines of functions with it. All of it
+	// is written into the page: the caller bounds it.
+	Sources map[string]profile.Source
+
 	// Diff, if set, is shown instead of a profile: its newer side, and how that differs from the older one.
 	Diff *profile.Diff
 

@@ -63,7 +63,8 @@ function parse(bytes) {
 		runs.task.push(task); runs.node.push(num());
 		runs.from.push(now += num()); runs.to.push(now += num());
 	}
-	return {head, frames, tree: {n, frame, parent, end, depth, grey}, lists, runs};
+	const size2 = head.sources ? num() : 0, sources = size2 ? JSON.parse(text.decode(bytes.subarray(at, at + size2))) : null;
+	return {head, frames, tree: {n, frame, parent, end, depth, grey}, lists, runs, sources};
 }
 
 // selfs sums the lists that pick chooses: what each node has by itself. types is the value.

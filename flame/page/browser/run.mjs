@@ -370,7 +370,7 @@ await check('time: lanes and axis', 'shop.html', {deviceScaleFactor: 1, noise: t
 	equal(await pixel(page, '#lanes canvas', at(0.2), 35), colours.paper, 'helper at 200 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.2), 43), colours.waited, 'line of helper at 200 ms');
 	equal(await pixel(page, '#lanes canvas', at(0.8), 43), colours.paper, 'helper when it has ended');
-	equal(await pixel(page, '#time', at(0.5), 32), colours.text, 'tick at 0.5 s');
+	equal(await pixel(page, '#time', Math.round(at(0.5)), 32), colours.text, 'tick at 0.5 s');
 	equal(await pixel(page, '#time', at(0.55), 32), colours.paper, 'no tick at 0.55 s');
 	const box = await page.locator('#lanes').boundingBox();
 	await page.mouse.move(box.x + at(0.3), box.y + 6);
@@ -392,6 +392,18 @@ await check('the legend is in sight, and names what is there', 'shop.html', {}, 
 for (const doc of ['shop.svg', 'shop-static.svg']) await check(`the legend of ${doc}`, doc, {ready: doc === 'shop.svg'}, async page => {
 	const words = await page.locator('svg > g > text').allTextContents();
 	for (const word of ['application', 'library', 'runtime, JIT', 'kernel, waiting', 'inlined', 'not named']) holds(words.includes(word), `the legend lacks ${word}: ${words}`);
+});
+await check('source lines of the chosen function', 'source.html', {}, async page => {
+	await page.keyboard.press('l');
+	await page.getByRole('button', {name: 'Source'}).click();
+	equal(await text(page, '#sheet'), 'Choose a function first.', 'table before a choice');
+	await choose(page, '^hash$');
+	const rows = await page.locator('.source tr').evaluateAll(list => list.map(r => [...r.cells].map(c => c.textContent).join('|')));
+	equal(rows.join('\n'), `|5|int hash(char *s)\n|6|{\n${share(want.hash, want.total)}|7|    return *s ? 31 * hash(s + 1) : 0; // </script><img src=x onerror=1>\n|8|}`, 'lines');
+	holds(/hash\.c: changed after the program was built/.test(await text(page, '.source caption')), 'a newer file is not said');
+	await choose(page, '^copy$');
+	holds(/no source lines/.test(await text(page, '#sheet')), 'a function without lines is not said');
+	equal(await page.locator('#sheet img').count(), 0, 'number of injected elements');
 });
 await check('time: range and order', 'shop.html', {}, async page => {
 	const box = await page.locator('#time').boundingBox(), at = await axisOf(page);

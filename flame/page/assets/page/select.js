@@ -22,6 +22,7 @@ function select(at, quiet) {
 	if (!quiet) say(`${d.name}, ${d.out.map(o => o.join(' ')).join(', ')}`);
 	reveal(at);
 	draw();
+	if (S.table === 'source') fillDrawer();
 }
 function reveal([p, i]) {
 	const y = yOf(p, p.view.depth[i] - p.skip);

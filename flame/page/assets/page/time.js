@@ -72,7 +72,7 @@ function ticks(c, wide) {
 	const [unit, size] = until >= 1e9 ? ['s', 1e9] : until >= 1e6 ? ['ms', 1e6] : ['µs', 1e3];
 	c.fillStyle = theme.text;
 	for (let k = 0; k * step <= until; k++) {
-		const x = xOf(k * step), text = +(k * step / size).toPrecision(9) + ' ' + unit, half = c.measureText(text).width / 2;
+		const x = Math.round(xOf(k * step)), text = +(k * step / size).toPrecision(9) + ' ' + unit, half = c.measureText(text).width / 2;
 		c.fillRect(x, STRIP, 1, 4);
 		c.fillText(text, Math.max(gutter(), Math.min(x - half, gutter() + wide - 2 * half)), STRIP + 10);
 	}
