@@ -31,6 +31,7 @@ type recordOptions struct {
 	format   choice
 	quiet    bool
 	verbose  bool
+	noSource bool
 	colour   colourMode
 }
 
@@ -81,6 +82,7 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
 	o.samplingOptions.register(f)
 	o.viewOptions.register(f)
+	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
@@ -115,6 +117,8 @@ type recording struct {
 	relay   supervise.Relay
 	missing bool     // a process could not be recorded; it was reported
 	cmdline []string // of the first process, with -p
+	// sameFiles says that the first process sees the files that we see, under the same names.
+	sameFiles bool
 	// tooShort says that the command had ended before it could be sampled.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
@@ -197,6 +201,7 @@ func (r *recording) begin() error {
 		}
 		r.child = c
 		r.relay.To(c)
+		r.sameFiles = true
 		return r.follow()
 	}
 	found := 0
@@ -208,6 +213,7 @@ func (r *recording) begin() error {
 		}
 		if found++; found == 1 {
 			r.cmdline = procfs.Cmdline("/proc", pid)
+			r.sameFiles = seesOurFiles(pid)
 		}
 	}
 	if found == 0 {
@@ -315,6 +321,9 @@ func (r *recording) write(p *profile.Profile) error {
 	v, err := newView(p, nil, false, &r.o.viewOptions, r.warner(r.o.quiet))
 	if err != nil {
 		return err
+	}
+	if r.to.form.name == "html" && !r.o.noSource && !r.o.static && r.sameFiles {
+		v.sources = sourceLines(p)
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }
 	path, err := r.store(&r.to, write)

@@ -59,7 +59,7 @@ func costText(s *sampler.Stats) string {
 // waitingText says how much of the thread time was waiting and how to leave that out; "" where nothing
 // waited, or where times are not what is shown.
 func waitingText(p *profile.Profile) string {
-	waiting, whole := p.Waiting(p.Default), p.Totals()[p.Default]
+	waiting, whole := p.Waiting()[p.Default], p.Totals()[p.Default]
 	if p.Types[p.Default] != profile.WallTime || waiting == 0 || whole == 0 {
 		return ""
 	}

@@ -15,6 +15,7 @@ type view struct {
 	profile *profile.Profile
 	diff    *profile.Diff // profile and what it is compared with on one tree, nil for no comparison
 	options *viewOptions
+	sources map[string]profile.Source // of files by the names that frames have, nil for none
 	warn    func(string)
 }
 
@@ -105,7 +106,6 @@ func (f *form) write(w io.Writer, v *view) error {
 
 func (v *view) page() page.Options {
 	o := v.options
-	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs,
-		MinShare: float64(o.minShare),
-		All:      o.all, Static: o.static, Width: o.width, Diff: v.diff, Warn: v.warn}
+	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs, MinShare: float64(o.minShare),
+		All: o.all, Static: o.static, Waits: o.waits, Width: o.width, Sources: v.sources, Diff: v.diff, Warn: v.warn}
 }

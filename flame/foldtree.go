@@ -2,7 +2,6 @@ package flame
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -52,10 +51,7 @@ func (t *foldTree) frame(name string) profile.FrameID {
 }
 
 func (t *foldTree) placeAll(p *profile.Profile, frames []profile.FrameID) {
-	at := make([]profile.NodeID, p.Tree.Len())
-	for n := profile.NodeID(1); int(n) < len(at); n++ {
-		at[n] = t.tree.Child(at[p.Tree.Parent(n)], frames[p.Tree.Frame(n)])
-	}
+	at := t.tree.Graft(&p.Tree, frames)
 	for i, s := range p.Samples {
 		if t.place[i] = at[s.Stack]; t.place[i] == 0 { // a line needs a frame
 			t.place[i] = t.tree.Child(0, t.frame("?"))
@@ -65,29 +61,9 @@ func (t *foldTree) placeAll(p *profile.Profile, frames []profile.FrameID) {
 
 // placeByTask puts the stacks of each task below two frames for its process and itself.
 func (t *foldTree) placeByTask(p *profile.Profile, frames []profile.FrameID, ids bool) {
-	order := make([]int, len(p.Samples))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Samples[a].Task, p.Samples[b].Task) })
-	at, by := make([]profile.NodeID, p.Tree.Len()), make([]int, p.Tree.Len()) // by: task + 2 that at is for
-	var path []profile.NodeID
-	for _, i := range order {
-		s := p.Samples[i]
-		n := s.Stack
-		path = path[:0]
-		for ; n != 0 && by[n] != s.Task+2; n = p.Tree.Parent(n) {
-			path = append(path, n)
-		}
-		if n == 0 && by[0] != s.Task+2 {
-			at[0], by[0] = t.taskRoot(p, s.Task, ids), s.Task+2
-		}
-		to := at[n]
-		for _, n := range slices.Backward(path) {
-			to = t.tree.Child(to, frames[p.Tree.Frame(n)])
-			at[n], by[n] = to, s.Task+2
-		}
-		t.place[i] = to
+	g := profile.NewTaskGraft(&t.tree, &p.Tree, frames, func(task int) profile.NodeID { return t.taskRoot(p, task, ids) })
+	for _, i := range p.ByTask() {
+		t.place[i] = g.Place(p.Samples[i].Stack, p.Samples[i].Task)
 	}
 }
 

@@ -206,19 +206,12 @@ func (c *scopeCut) apply(floor int64) {
 		}
 	}
 	smaller := profile.FrameID(len(names))
-	var tree profile.Tree
-	to := make([]profile.NodeID, s.tree.Len())
-	for n := profile.NodeID(1); int(n) < len(to); n++ {
-		up := s.tree.Parent(n)
-		switch {
-		case c.total[n] >= floor:
-			to[n] = tree.Child(to[up], id[s.tree.Frame(n)])
-		case up == 0 || c.total[up] >= floor:
-			to[n] = tree.Child(to[up], smaller)
-		default:
-			to[n] = to[up]
+	tree, to := s.tree.Prune(func(n profile.NodeID) (profile.Fate, profile.FrameID) {
+		if c.total[n] >= floor {
+			return profile.Kept, id[s.tree.Frame(n)]
 		}
-	}
+		return profile.Joined, smaller
+	})
 	for i, n := range s.place {
 		s.place[i] = to[n]
 	}

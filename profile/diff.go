@@ -114,7 +114,7 @@ type comparer struct {
 // What is cut off by rounding is carried to the next sample, so that the sum is right and a
 // thousand stacks of 1 do not all become 0.
 func (c *comparer) add(p *Profile, at int, scale []float64) {
-	stacks := graft(&c.b.p.Tree, &p.Tree, c.frames(p))
+	stacks := c.b.p.Tree.Graft(&p.Tree, c.frames(p))
 	values := make([]int64, 2*len(c.types))
 	sums, given := make([]float64, len(c.types)), make([]float64, len(c.types))
 	for i, s := range p.Samples {

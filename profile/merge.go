@@ -252,13 +252,3 @@ func unionOfComments(ps []*Profile) []string {
 	}
 	return all
 }
-
-// graft adds the stacks of src to dst and gives each node of src its place there. frames
-// are the ids of src's frames in the profile of dst.
-func graft(dst, src *Tree, frames []FrameID) []NodeID {
-	at := make([]NodeID, src.Len())
-	for n := 1; n < len(src.parent); n++ {
-		at[n] = dst.Child(at[src.parent[n]], frames[src.frame[n]])
-	}
-	return at
-}

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// noiseErrors is how many standard errors a change has to have to be told from chance: 19 of 20 changes that chance
+// NoiseErrors is how many standard errors a change has to have to be told from chance: 19 of 20 changes that chance
 // makes have less.
-const noiseErrors = 2
+const NoiseErrors = 2
 
 // mostSamples is how many samples a profile may have that has no other value. More are no samples but times or
 // sizes in folded text, which does not say what it counts.
@@ -57,7 +57,7 @@ func (d *Diff) Error(typ int, before, after int64) (err float64, ok bool) {
 // no change is noise.
 func (d *Diff) Noise(typ int, before, after int64) bool {
 	err, _ := d.Error(typ, before, after)
-	return before == after || math.Abs(float64(after)-float64(before)) < noiseErrors*err
+	return before == after || math.Abs(float64(after)-float64(before)) < NoiseErrors*err
 }
 
 // Change is what one function got of a value in an older and a newer profile, the older's scaled.

@@ -1,7 +1,9 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -94,6 +96,33 @@ func (p *Profile) Totals() []int64 {
 		}
 	}
 	return sums
+}
+
+// Waiting sums every value over the samples that wait: their innermost frame is a wait ([Frame.Waits]).
+func (p *Profile) Waiting() []int64 {
+	sums := make([]int64, len(p.Types))
+	for i, s := range p.Samples {
+		if s.Stack == 0 || !p.Frames[p.Tree.Frame(s.Stack)].Waits() {
+			continue
+		}
+		for k, v := range p.Value(i) {
+			sums[k] += v
+		}
+	}
+	return sums
+}
+
+// ByTask returns the samples, as indexes of p.Samples, those of each task together.
+func (p *Profile) ByTask() []int {
+	order := make([]int, len(p.Samples))
+	for i := range order {
+		order[i] = i
+	}
+	byTask := func(a, b int) int { return cmp.Compare(p.Samples[a].Task, p.Samples[b].Task) }
+	if !slices.IsSortedFunc(order, byTask) {
+		slices.SortStableFunc(order, byTask)
+	}
+	return order
 }
 
 // CheckValid tells what makes p inconsistent, nil if nothing does: indexes out of range, a

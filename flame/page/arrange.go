@@ -6,77 +6,77 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-func nodeID(n uint32) profile.NodeID { return profile.NodeID(n) }
-
-// arrange puts the nodes into preorder, callees by name, and the lists into the order of
-// nodes, each node once.
-func (g *graph) arrange() {
-	first, children := g.tree.children(len(g.places))
-	size := len(g.tree.frame)
-	to := make([]uint32, size)
-	ordered := tree{make([]uint32, size), make([]uint32, size)}
-	smaller := make([]uint32, size)
-	stack, next := []uint32{0}, uint32(0)
+// arrange puts the nodes into preorder, callees by name, and returns the new id of each.
+func (g *graph) arrange() []profile.NodeID {
+	first, children := callees(&g.tree, len(g.places))
+	to := make([]profile.NodeID, g.tree.Len())
+	var ordered profile.Tree
+	ordered.Grow(g.tree.Len())
+	stack := slices.Clone(children[first[0]:first[1]])
+	slices.Reverse(stack)
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		to[n] = next
-		ordered.frame[next], ordered.parent[next] = g.tree.frame[n], to[g.tree.parent[n]]
-		smaller[next] = g.smaller[n]
-		next++
+		to[n] = ordered.Push(to[g.tree.Parent(n)], g.tree.Frame(n))
 		for _, child := range slices.Backward(children[first[n]:first[n+1]]) {
 			stack = append(stack, child)
 		}
 	}
-	g.tree, g.smaller = ordered, smaller
-	for i := range g.lists {
-		g.lists[i].move(to, len(g.head.Types))
-	}
-	for i := range g.runs {
-		g.runs[i].Stack = nodeID(to[g.runs[i].Stack])
-	}
-	g.joinLists()
+	g.tree = ordered
+	return to
 }
 
-// children returns the callees of node n at [first[n]:first[n+1]], ordered by frame: two
+// callees returns the callees of node n of t at [first[n]:first[n+1]], ordered by frame: two
 // passes of counting, by frame and by parent.
-func (t *tree) children(frames int) (first, nodes []uint32) {
-	byFrame := make([]uint32, len(t.frame)-1)
+func callees(t *profile.Tree, frames int) (first []uint32, nodes []profile.NodeID) {
+	size := t.Len()
+	byFrame := make([]profile.NodeID, size-1)
 	at := make([]uint32, frames+1)
-	for _, f := range t.frame[1:] {
-		at[f+1]++
+	for n := 1; n < size; n++ {
+		at[t.Frame(profile.NodeID(n))+1]++
 	}
 	for f := range frames {
 		at[f+1] += at[f]
 	}
-	for n := 1; n < len(t.frame); n++ {
-		f := t.frame[n]
-		byFrame[at[f]] = uint32(n)
+	for n := profile.NodeID(1); int(n) < size; n++ {
+		f := t.Frame(n)
+		byFrame[at[f]] = n
 		at[f]++
 	}
-	first, nodes = make([]uint32, len(t.frame)+2), make([]uint32, len(byFrame))
-	for _, p := range t.parent[1:] {
-		first[p+2]++
+	first, nodes = make([]uint32, size+2), make([]profile.NodeID, size-1)
+	for n := 1; n < size; n++ {
+		first[t.Parent(profile.NodeID(n))+2]++
 	}
-	for n := range t.frame {
+	for n := range size {
 		first[n+2] += first[n+1]
 	}
 	for _, n := range byFrame {
-		p := t.parent[n]
+		p := t.Parent(n)
 		nodes[first[p+1]] = n
 		first[p+1]++
 	}
-	return first[:len(t.frame)+1], nodes
+	return first[:size+1], nodes
 }
 
-// move renames the nodes of l, orders them and adds up those that became one. What has no
+// move renames the nodes of all lists and runs, and leaves out lists without values.
+func (g *graph) move(to []profile.NodeID, size int) {
+	for i := range g.lists {
+		g.lists[i].move(to, size, len(g.head.Types))
+	}
+	g.lists = slices.DeleteFunc(g.lists, func(l list) bool { return len(l.nodes) == 0 })
+	for i := range g.runs {
+		g.runs[i].Stack = to[g.runs[i].Stack]
+	}
+}
+
+// move renames the nodes of l to some of size, orders them and adds up those that became one. What has no
 // value is left out.
-func (l *list) move(to []uint32, types int) {
-	sums := make(map[uint32]int) // where a node's values are in the order of coming
+func (l *list) move(to []profile.NodeID, size, types int) {
+	sums := make(map[profile.NodeID]int) // where a node's values are in the order of coming
 	order := make([]uint64, 0, len(l.nodes))
 	dense := []uint32(nil)
-	if len(l.nodes) > len(to)/8 {
-		dense, sums = make([]uint32, len(to)), nil
+	if len(l.nodes) > size/8 {
+		dense, sums = make([]uint32, size), nil
 	}
 	for i, n := range l.nodes {
 		n = to[n]
@@ -105,13 +105,8 @@ func (l *list) move(to []uint32, types int) {
 	for _, key := range order {
 		v := l.values[int(uint32(key))*types:][:types]
 		if slices.ContainsFunc(v, func(v int64) bool { return v != 0 }) {
-			l.nodes, values = append(l.nodes, uint32(key>>32)), append(values, v...)
+			l.nodes, values = append(l.nodes, profile.NodeID(key>>32)), append(values, v...)
 		}
 	}
 	l.values = values
-}
-
-// joinLists leaves out lists without values.
-func (g *graph) joinLists() {
-	g.lists = slices.DeleteFunc(g.lists, func(l list) bool { return len(l.nodes) == 0 })
 }

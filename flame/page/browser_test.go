@@ -126,13 +126,17 @@ func fixtures(t *testing.T, dir string) {
 		p   *profile.Profile
 		opt Options
 	}{
-		"shop": {p, Options{Type: 0}}, "shop-static": {p, Options{Static: true}}, "diff": {nil, Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), old)}},
-		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}}, "threads": {p, Options{Threads: true}},
-		"perf": {perfLike(), Options{}}, "wrapper": {wrapperAndWait(), Options{}},
+		"shop": {p, Options{Waits: true}}, "shop-static": {p, Options{Static: true, Waits: true}}, "idle": {p, Options{}}, "idle-static": {p, Options{Static: true}},
+		"source": {p, Options{Waits: true, Sources: map[string]profile.Source{"/src/hash.c": {Newer: true, Lines: map[int]string{
+			5: "int hash(char *s)", 6: "{", 7: "\treturn *s ? 31 * hash(s + 1) : 0; // </script><img src=x onerror=1>", 8: "}", 12: "not near"}}}}},
+		"asleep":  {stacks(profile.WallTime, "main;[poll] 10"), Options{}},
+		"diff":    {nil, Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), old)}},
+		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}}, "threads": {p, Options{Threads: true, Waits: true}},
+		"perf": {perfLike(), Options{Waits: true}}, "wrapper": {wrapperAndWait(), Options{Waits: true}},
 		"noise": {nil, Options{Diff: compared(stacks(profile.SamplesCount, "main;same 210", "main;grown 420", "main;new 370"),
 			stacks(profile.SamplesCount, "main;same 200", "main;grown 180", "main;forgotten 250", "main;new 370"))}},
 		"boxes": {boxes(), Options{}}, "shaft": {deep(8000), Options{}},
-		"many": {generated(3000), Options{Type: 1}}, "empty": {stacks(profile.SamplesCount), Options{}},
+		"many": {generated(3000), Options{Type: 1, Waits: true}}, "empty": {stacks(profile.SamplesCount), Options{}},
 	}
 	for _, n := range sizes() {
 		docs[fmt.Sprintf("lines-%d", n)] = struct {

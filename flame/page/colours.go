@@ -3,6 +3,8 @@ package page
 import (
 	"encoding/json"
 	"math"
+
+	"github.com/fpstack/fpstack/profile"
 )
 
 // theme is one of the two sets of colours of assets/palette.json. Each kind has a hue of its
@@ -19,8 +21,11 @@ type theme struct {
 	HitText string              `json:"hitText"`
 }
 
-// kindNames are the keys of theme.Kinds.
-var kindNames = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller"}
+// kindNames are the keys of theme.Kinds, kindLabels what a legend says of them.
+var (
+	kindNames  = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller"}
+	kindLabels = [kinds]string{"application", "library", "runtime, JIT", "kernel, waiting", "inlined", "not named", "thread", "smaller"}
+)
 
 // palette returns the themes by name: light and dark.
 func palette() (map[string]theme, error) {
@@ -38,8 +43,26 @@ func palette() (map[string]theme, error) {
 // fill returns the colour of p.
 func (t *theme) fill(p *place) string { return t.Kinds[kindNames[p.kind]][shade(p.name)] }
 
-// changes are the shares of the whole from which a change has the next strength.
+// changes are the shares of the whole from which a change has the next strength, strengths is that for a person.
 var changes = [...]float64{0.0005, 0.002, 0.01, 0.03, 0.1}
+
+const strengths = "stronger from 0.05, 0.2, 1, 3, 10 points of the whole"
+
+// description is what the scripts know from here, as JavaScript: what Go draws and what they draw follow one rule.
+func description() (string, error) {
+	themes, err := palette()
+	if err != nil {
+		return "", err
+	}
+	js, err := json.Marshal(map[string]any{"PALETTE": themes, "KINDS": kindNames, "LABELS": kindLabels, "KERNEL": kernel, "THREAD": thread,
+		"SMALLER": smaller, "SHADES": shades, "WAITS": waitsBit, "FIRST": firstFrame, "ROW": rowHeight, "LETTER": letterWidth,
+		"MARGIN": margin, "CHANGES": changes, "STRENGTHS": strengths, "NOISE": profile.NoiseErrors})
+	if err != nil {
+		return "", err
+	}
+	return "const {PALETTE, KINDS, LABELS, KERNEL, THREAD, SMALLER, SHADES, WAITS, FIRST, ROW, LETTER, MARGIN, CHANGES, STRENGTHS, NOISE} = " +
+		string(js) + ";\n", nil
+}
 
 // change returns the colour for a change by share of the whole.
 func (t *theme) change(share float64) string {

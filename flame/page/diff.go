@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -19,7 +20,7 @@ func (t *shown) compared() string {
 }
 
 // change tells by which share of the whole node n changed.
-func (p *picture) change(n int) float64 {
+func (p *picture) change(n profile.NodeID) float64 {
 	return (float64(p.totals[n]) - float64(p.olds[n])) / p.whole()
 }
 
@@ -32,7 +33,7 @@ func (p *picture) whole() float64 {
 }
 
 // noise says that the change of node n is no more than chance makes, see profile.Diff.Noise.
-func (p *picture) noise(n int) bool {
+func (p *picture) noise(n profile.NodeID) bool {
 	if p.diff == nil {
 		return p.olds[n] == p.totals[n]
 	}
@@ -40,7 +41,7 @@ func (p *picture) noise(n int) bool {
 }
 
 // points tells the change of node n in points of the whole, and how sure it is.
-func (p *picture) points(n int) string {
+func (p *picture) points(n profile.NodeID) string {
 	text := fmt.Sprintf("%+.2f", 100*p.change(n))
 	if p.diff == nil {
 		return text + " points"
@@ -57,52 +58,46 @@ func (p *picture) points(n int) string {
 }
 
 // lost finds the stacks that only the older side has.
-func (p *picture) lost() []int {
-	var gone []int
-	for n := 1; n < len(p.totals); n++ {
-		up := p.g.tree.parent[n]
+func (p *picture) lost() []profile.NodeID {
+	var gone []profile.NodeID
+	for n := profile.NodeID(1); int(n) < len(p.totals); n++ {
+		up := p.g.tree.Parent(n)
 		if p.totals[n] == 0 && p.olds[n] > 0 && (up == 0 || p.totals[up] > 0) {
 			gone = append(gone, n)
 		}
 	}
-	slices.SortFunc(gone, func(a, b int) int { return cmp.Or(cmp.Compare(p.olds[b], p.olds[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(gone, func(a, b profile.NodeID) int { return cmp.Or(cmp.Compare(p.olds[b], p.olds[a]), cmp.Compare(a, b)) })
 	return gone
 }
 
-// explain draws above the rows what the colours of a difference mean, and what only the older side has.
+// explain draws above the rows what the colours mean, and of a difference what only the older side has.
 func (p *picture) explain(w *bufio.Writer, y float64) {
-	if p.olds == nil {
-		return
-	}
 	const side = 12
 	x := float64(margin)
-	word := func(s string) {
-		fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%s</text>`+"\n", x, y+13, escape(s))
-		x += float64(text.Width(s)+2) * letterWidth
-	}
-	for _, part := range []struct {
-		colours []string
-		text    string
-	}{{p.colours.More, "more"}, {p.colours.Less, "less"}, {[]string{p.colours.Equal}, p.value.equalText()}} {
-		for _, colour := range part.colours {
+	part := func(label string, colours ...string) {
+		for _, colour := range colours {
 			fmt.Fprintf(w, `<rect x="%.1f" y="%.1f" width="%d" height="%d" fill="%s"/>`+"\n", x, y+3, side, side, colour)
 			x += side
 		}
-		x += 5
-		word(part.text)
+		if len(colours) > 0 {
+			x += 5
+		}
+		fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%s</text>`+"\n", x, y+13, escape(label))
+		x += float64(text.Width(label)+2) * letterWidth
 	}
-	word("stronger from 0.05, 0.2, 1, 3, 10 points of the whole")
+	if p.olds == nil {
+		for _, k := range p.g.head.Kinds {
+			part(kindLabels[k], p.colours.Kinds[kindNames[k]][shades/2])
+		}
+		return
+	}
+	part("more", p.colours.More...)
+	part("less", p.colours.Less...)
+	part(p.value.Equal, p.colours.Equal)
+	part(strengths)
 	if len(p.gone) > 0 {
 		p.drawGone(w, y+rowHeight)
 	}
-}
-
-// equalText says what grey is.
-func (t *shown) equalText() string {
-	if t.Grain != nil && t.Grain[0] > 0 {
-		return "equal, or within the noise of the samples"
-	}
-	return "equal"
 }
 
 // drawGone draws a row of what only the older side has, as wide as it was, narrower if that does not fit.
@@ -119,7 +114,7 @@ func (p *picture) drawGone(w *bufio.Writer, y float64) {
 	drawn := 0
 	for ; drawn < len(p.gone) && (drawn == 0 || float64(p.olds[p.gone[drawn]])*scale >= 1); drawn++ {
 		n := p.gone[drawn]
-		at, name, v := &p.g.places[p.g.tree.frame[n]], p.g.name(n), float64(p.olds[n])
+		at, name, v := p.g.place(n), p.g.name(n), float64(p.olds[n])
 		title := text.Shorten(name, tipWidth)
 		if s := at.source(); s != "" {
 			title += " (" + text.Shorten(s, tipWidth) + ")"

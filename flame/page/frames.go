@@ -12,7 +12,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// kind is the sort of a frame as its colour shows it. The script has the same numbers.
+// kind is the sort of a frame as its colour shows it.
 type kind uint8
 
 const (
@@ -41,7 +41,7 @@ const shades = 6
 // frame tells what the graph shows as one: a function (see profile.Function), or what is none, as a thread.
 type frame struct {
 	name    string
-	waits   bool // a thread waits in it; the script does the same by kind and module
+	waits   bool // a thread waits in it
 	special bool // a process, a thread, frames left out
 }
 
@@ -59,22 +59,22 @@ const maxPlaces = 8
 // table collects frames, each once.
 type table struct {
 	places  []place
-	ids     map[frame]uint32
+	ids     map[frame]profile.FrameID
 	cleaned *text.Cleaner
 }
 
 func newTable() *table {
-	t := &table{ids: map[frame]uint32{}, cleaned: text.NewCleaner(utf8.RuneError)}
+	t := &table{ids: map[frame]profile.FrameID{}, cleaned: text.NewCleaner(utf8.RuneError)}
 	t.add(frame{name: "all", special: true}, thread)
 	t.add(frame{name: "(smaller)", special: true}, smaller)
 	t.add(frame{name: "(smaller, waiting)", special: true, waits: true}, smaller)
 	return t
 }
 
-func (t *table) add(f frame, k kind) uint32 {
+func (t *table) add(f frame, k kind) profile.FrameID {
 	id, ok := t.ids[f]
 	if !ok {
-		id = uint32(len(t.places))
+		id = profile.FrameID(len(t.places))
 		t.ids[f] = id
 		t.places = append(t.places, place{frame: f, kind: k})
 	}
@@ -102,8 +102,8 @@ func (p *place) met(k kind, module, file string, line int) {
 }
 
 // addAll returns the id in t of each of p's frames.
-func (t *table) addAll(p *profile.Profile) []uint32 {
-	ids := make([]uint32, len(p.Frames))
+func (t *table) addAll(p *profile.Profile) []profile.FrameID {
+	ids := make([]profile.FrameID, len(p.Frames))
 	modules := make([]string, len(p.Modules))
 	for i := range p.Modules {
 		modules[i] = clean(p.Modules[i].Path)
@@ -146,18 +146,18 @@ func kindOf(f *profile.Frame, module string) kind {
 
 // sorted orders the frames by name and returns the new id of each. The special ones keep
 // theirs.
-func (t *table) sorted() ([]place, []uint32) {
-	order := make([]uint32, len(t.places))
+func (t *table) sorted() ([]place, []profile.FrameID) {
+	order := make([]profile.FrameID, len(t.places))
 	for i := range order {
-		order[i] = uint32(i)
+		order[i] = profile.FrameID(i)
 	}
-	slices.SortFunc(order[firstFrame:], func(a, b uint32) int {
+	slices.SortFunc(order[firstFrame:], func(a, b profile.FrameID) int {
 		f, g := &t.places[a].frame, &t.places[b].frame
 		return cmp.Or(strings.Compare(f.name, g.name), falseFirst(f.waits, g.waits), falseFirst(f.special, g.special))
 	})
-	places, ids := make([]place, len(order)), make([]uint32, len(order))
+	places, ids := make([]place, len(order)), make([]profile.FrameID, len(order))
 	for to, from := range order {
-		places[to], ids[from] = t.places[from], uint32(to)
+		places[to], ids[from] = t.places[from], profile.FrameID(to)
 	}
 	return places, ids
 }

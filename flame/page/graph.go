@@ -31,6 +31,9 @@ type head struct {
 	Inverted bool     `json:"inverted,omitempty"`
 	Width    int      `json:"width,omitempty"`
 	Runs     int      `json:"runs,omitempty"`
+	Waits    bool     `json:"waits,omitempty"` // what waits is shown at first
+	Sources  bool     `json:"sources,omitempty"`
+	Kinds    []int    `json:"kinds"` // those that frames have, for the legend
 }
 
 // shown is a value as the switch shows it. Total and Old are sums over everything.
@@ -38,10 +41,15 @@ type shown struct {
 	Title string `json:"title"`
 	Unit  string `json:"unit"`
 	Total int64  `json:"total"`
-	Old   int64  `json:"old,omitempty"`    // scaled
-	Whole bool   `json:"thread,omitempty"` // times of all threads added up
+	Old   int64  `json:"old,omitempty"` // scaled
+	// Waiting and OldWaiting are the parts of Total and Old that wait.
+	Waiting    int64  `json:"waiting,omitempty"`
+	OldWaiting int64  `json:"oldWaiting,omitempty"`
+	Waited     string `json:"waited"`           // what the switch says of it, behind a share
+	Whole      bool   `json:"thread,omitempty"` // times of all threads added up
 	// Grain is what one sample of the newer and of the older side weighs, 0 if that is not known: see profile.Diff.Error.
 	Grain *[2]float64 `json:"grain,omitempty"`
+	Equal string      `json:"equal,omitempty"` // what grey says of a difference
 	scale float64     // what Old was multiplied with
 }
 
@@ -56,29 +64,28 @@ func (h *head) note() string {
 	return fmt.Sprintf("%s frames too small to be kept are drawn as grey “(n smaller)” frames", text.Thousands(h.Smaller))
 }
 
-// graph is a profile, or two, as one call tree of shown frames.
+// graph is a profile, or two, as one call tree of shown frames: its frames are indexes of places. When it is finished the
+// tree is in preorder.
 type graph struct {
 	head    head
 	places  []place
-	tree    tree
+	tree    profile.Tree
 	lists   []list
 	runs    []profile.Run // Stack is a node of tree
+	listing *listing      // nil for none
 	smaller []uint32      // by node: how many frames it stands for, 0 for a frame of its own
-}
-
-// tree is a call tree: parents before children, 0 is the root. In a finished graph it is in
-// preorder.
-type tree struct {
-	frame, parent []uint32
 }
 
 // list is what one task, or none, got in each node by itself: len(head.Types) values a node.
 type list struct {
 	task   int // index in head.Tasks, -1 for none
 	old    bool
-	nodes  []uint32
+	nodes  []profile.NodeID
 	values []int64
 }
+
+// side chooses values: those of the older side or of the newer, with what waits or without.
+type side struct{ old, waits bool }
 
 // newGraph makes the graph of p, which is the newer side of opt.Diff if there is one.
 func newGraph(p *profile.Profile, opt Options) *graph {
@@ -88,25 +95,60 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 		olds = opt.Diff.Old
 	}
 	b.add(p, olds)
-	g := &graph{tree: b.tree, lists: b.lists, runs: b.runs}
+	g := &graph{lists: b.lists, runs: b.runs}
 	places, ids := b.table.sorted()
 	g.places = places
-	for n := range g.tree.frame {
-		g.tree.frame[n] = ids[g.tree.frame[n]]
+	if len(opt.Sources) > 0 && !opt.Static {
+		for f, id := range b.frames {
+			b.frames[f] = ids[id]
+		}
+		g.listing = newListing(p, opt.Sources, b.frames)
 	}
+	g.tree.Graft(&b.tree, ids) // of distinct frames: the nodes keep their ids
 	g.head = describe(p, opt)
 	g.head.Tasks = append(g.head.Tasks, b.order...)
-	g.head.Diff = slices.ContainsFunc(g.lists, func(l list) bool { return l.old }) || opt.Diff != nil
+	g.head.Diff = opt.Diff != nil || slices.ContainsFunc(g.lists, func(l list) bool { return l.old })
 	g.sum(opt)
-	g.cut(opt)
-	g.arrange()
-	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), len(g.tree.frame), len(g.lists)
+	to := g.cut(opt)
+	ordered := g.arrange()
+	for n := range to {
+		to[n] = ordered[to[n]]
+	}
+	g.move(to, len(ordered))
+	g.smaller = moved(g.smaller, ordered)
+	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), g.tree.Len(), len(g.lists)
 	g.head.Runs = len(g.runs)
+	g.head.Kinds = g.kinds()
+	g.head.Sources = g.listing != nil
 	return g
 }
 
+// kinds lists the kinds that functions of g have.
+func (g *graph) kinds() []int {
+	met := map[kind]bool{}
+	for i := range g.places[firstFrame:] {
+		met[g.places[firstFrame+i].kind] = true
+	}
+	list := []int{}
+	for k := range thread {
+		if met[k] {
+			list = append(list, int(k))
+		}
+	}
+	return list
+}
+
+// moved puts each of list to its new place.
+func moved(list []uint32, to []profile.NodeID) []uint32 {
+	out := make([]uint32, len(list))
+	for n, v := range list {
+		out[to[n]] = v
+	}
+	return out
+}
+
 func describe(p *profile.Profile, opt Options) head {
-	h := head{Version: 1, Title: opt.Title, Type: opt.Type, Tasks: []task{}, Inverted: opt.Inverted, Width: opt.Width,
+	h := head{Version: 2, Title: opt.Title, Type: opt.Type, Tasks: []task{}, Inverted: opt.Inverted, Width: opt.Width,
 		Duration: p.Duration.Seconds(), Period: p.Period.Seconds()}
 	for i, arg := range p.Command {
 		if i > 0 {
@@ -121,7 +163,7 @@ func describe(p *profile.Profile, opt Options) head {
 		h.Comments = append(h.Comments, clean(c))
 	}
 	for _, t := range p.Types {
-		h.Types = append(h.Types, shown{Title: typeTitle(t), Unit: clean(t.Unit), Whole: t.ThreadTime(), scale: 1})
+		h.Types = append(h.Types, shown{Title: typeTitle(t), Unit: clean(t.Unit), Waited: waited(t), Equal: "equal", Whole: t.ThreadTime(), scale: 1})
 	}
 	return h
 }
@@ -131,39 +173,53 @@ func (g *graph) sum(opt Options) {
 	types := g.head.Types
 	for _, l := range g.lists {
 		for i, v := range l.values {
+			t := &types[i%len(types)]
+			total, waiting := &t.Total, &t.Waiting
 			if l.old {
-				types[i%len(types)].Old += v
-			} else {
-				types[i%len(types)].Total += v
+				total, waiting = &t.Old, &t.OldWaiting
+			}
+			*total += v
+			if g.waits(l.nodes[i/len(types)]) {
+				*waiting += v
 			}
 		}
 	}
+	shown := &types[opt.Type]
+	g.head.Waits = opt.Waits || shown.Waiting == shown.Total
 	if opt.Diff == nil {
 		return
 	}
 	for i := range types {
 		types[i].scale = opt.Diff.Scale[i]
 		types[i].Grain = &[2]float64{opt.Diff.NewGrain[i], opt.Diff.OldGrain[i]}
+		if types[i].Grain[0] > 0 {
+			types[i].Equal = "equal, or within the noise of the samples"
+		}
 	}
 }
 
+// waits says whether a thread whose stack is n waits.
+func (g *graph) waits(n profile.NodeID) bool { return n > 0 && g.places[g.tree.Frame(n)].waits }
+
 // values sums, for each node, value typ of all tasks over the node and what it calls.
-func (g *graph) values(typ int, old bool) []int64 {
-	sums := g.selfs(typ, old)
+func (g *graph) values(typ int, s side) []int64 {
+	sums := g.selfs(typ, s)
 	for n := len(sums) - 1; n > 0; n-- {
-		sums[g.tree.parent[n]] += sums[n]
+		sums[g.tree.Parent(profile.NodeID(n))] += sums[n]
 	}
 	return sums
 }
 
-func (g *graph) selfs(typ int, old bool) []int64 {
-	sums, types := make([]int64, len(g.tree.frame)), len(g.head.Types)
+func (g *graph) selfs(typ int, s side) []int64 {
+	sums, types := make([]int64, g.tree.Len()), len(g.head.Types)
 	for _, l := range g.lists {
-		if l.old != old {
+		if l.old != s.old {
 			continue
 		}
 		for i, n := range l.nodes {
-			sums[n] += l.values[i*types+typ]
+			if s.waits || !g.waits(n) {
+				sums[n] += l.values[i*types+typ]
+			}
 		}
 	}
 	return sums

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	goruntime "runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,27 +80,5 @@ func TestLargestSum(t *testing.T) {
 		if strings.Contains(got, "-9,223") || !strings.Contains(got, ": 9,223,372,036,854,775,807, 100.00 %") {
 			t.Errorf("%s of the largest sum: %s", form, got)
 		}
-	}
-}
-
-// Values that rise and then fall, where the median of the first, the middle and the last is always the second
-// smallest, take no longer than others.
-func TestLargestOfAMountain(t *testing.T) {
-	const size = 400_000
-	mountain := make([]uint64, size)
-	for i := range size / 2 {
-		mountain[i], mountain[size-1-i] = uint64(2*i+1), uint64(2*i)
-	}
-	sorted := slices.Clone(mountain)
-	begin := time.Now()
-	slices.Sort(sorted)
-	least := time.Since(begin)
-	begin = time.Now()
-	got := largest(mountain, size/2)
-	if took := time.Since(begin); took > 2*time.Second+50*least { // the square takes half a minute
-		t.Errorf("took %v, sorting takes %v", took, least)
-	}
-	if want := sorted[size/2]; got != want {
-		t.Errorf("got %d, want %d", got, want)
 	}
 }

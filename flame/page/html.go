@@ -76,9 +76,9 @@ func (g *graph) writeStatic(w *bufio.Writer, opt Options) error {
 		escape(g.head.Title), pageWidth, p.height()+p.above(), fontSize, p.colours.Text)
 	p.top = p.above()
 	p.explain(w, 0)
-	p.draw(w, staticFrames)
+	p.draw(w)
 	w.WriteString("</svg>\n")
-	if frames := len(g.tree.frame) - 1; frames > staticFrames && !opt.Static {
+	if frames := g.tree.Len() - 1; frames > staticFrames && !opt.Static {
 		fmt.Fprintf(w, "<p>The %d widest of %s frames. A browser that runs this page's script shows all of them.</p>\n", staticFrames, text.Thousands(frames))
 	}
 	g.writeTable(w, opt.Type)
@@ -89,6 +89,7 @@ func (g *graph) writeStatic(w *bufio.Writer, opt Options) error {
 // writeTable writes the functions with the most value of their own.
 func (g *graph) writeTable(w io.StringWriter, typ int) {
 	t := g.head.Types[typ]
+	all := float64(t.shown(g.head.Waits))
 	row := func(tag string, cells ...string) {
 		w.WriteString("<tr>")
 		for i, cell := range cells {
@@ -100,12 +101,12 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 		}
 		w.WriteString("</tr>\n")
 	}
-	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + ", of " + escape(t.amount(float64(t.Total), true)) + "</caption>\n")
+	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + ", of " + escape(t.amount(all, true)) + t.ran(g.head.Waits) + "</caption>\n")
 	row("th", "Self", "Share", "Total", "Share", "Function", "Source", "Module")
 	for _, f := range g.hottest(typ, staticRows) {
 		at := &g.places[f.frame]
-		row("td", text.Quantity(float64(f.self), t.Unit), share(float64(f.self), float64(t.Total)),
-			text.Quantity(float64(f.total), t.Unit), share(float64(f.total), float64(t.Total)),
+		row("td", text.Quantity(float64(f.self), t.Unit), share(float64(f.self), all),
+			text.Quantity(float64(f.total), t.Unit), share(float64(f.total), all),
 			text.Shorten(at.label(), 200), text.Shorten(at.source(), 300), text.Shorten(bases(at.modules), 300))
 	}
 	w.WriteString("</table>\n")
@@ -117,6 +118,9 @@ func (g *graph) facts(typ int) []string {
 	facts := []string{t.Title + ": " + t.amount(float64(t.Total), true)}
 	if g.head.Duration > 0 {
 		facts[0] += fmt.Sprintf(", recorded for %.1f s", g.head.Duration)
+	}
+	if t.Waiting > 0 || t.OldWaiting > 0 {
+		facts = append(facts, t.waiting(g.head.Waits))
 	}
 	if g.head.Diff {
 		facts = append(facts, t.compared())

@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/fpstack/fpstack/profile"
 )
 
 // pack writes the data block: base64 of gzip of the bytes below. Numbers are unsigned
@@ -17,7 +19,7 @@ import (
 //	head      length, JSON
 //	modules   number, strings
 //	files     number, strings
-//	frames    names as strings; kind*shades+shade, a byte each; module+1, file+1 (0 for
+//	frames    names as strings; kind*shades+shade, plus waitsBit, a byte each; module+1, file+1 (0 for
 //	          none); lowest line, highest minus lowest line: column after column
 //	tree      frame and number of callees of each node in preorder
 //	smaller   number of grey nodes; step to each, and how many frames it stands for
@@ -25,6 +27,7 @@ import (
 //	          node; then for each type one value a node
 //	runs      of each: task step, node, nanoseconds since the end of the task's last one,
 //	          and for how long
+//	sources   length, JSON; only if the head says that there are some
 //
 // A module or file that stands for several joins their paths by line ends, of which a path that was cleaned has none.
 // Strings are sorted and front-coded: length of what is shared with the one before, length
@@ -47,11 +50,24 @@ func (g *graph) pack(w io.Writer) error {
 		}
 		e.Reset()
 	}
+	if g.listing != nil {
+		if js, err = json.Marshal(g.listing); err != nil {
+			return err
+		}
+		e.num(uint64(len(js)))
+		e.Write(js)
+		if _, err := zip.Write(e.Bytes()); err != nil {
+			return err
+		}
+	}
 	if err := zip.Close(); err != nil {
 		return err
 	}
 	return out.Close()
 }
+
+// waitsBit marks a frame in which a thread waits.
+const waitsBit = 0x80
 
 type encoder struct{ bytes.Buffer }
 
@@ -107,7 +123,11 @@ func (e *encoder) frames(places []place) {
 	}
 	e.strings(names)
 	for i := range places {
-		e.WriteByte(byte(int(places[i].kind)*shades + shade(places[i].name)))
+		look := byte(int(places[i].kind)*shades + shade(places[i].name))
+		if places[i].waits {
+			look |= waitsBit
+		}
+		e.WriteByte(look)
 	}
 	columns := []func(*place) uint64{
 		func(p *place) uint64 { return modules[strings.Join(p.modules, "\n")] },
@@ -123,17 +143,21 @@ func (e *encoder) frames(places []place) {
 }
 
 func (g *graph) packTree(e *encoder) {
-	callees := make([]uint32, len(g.tree.frame))
+	callees := make([]uint32, g.tree.Len())
 	greys := 0
 	for n := 1; n < len(callees); n++ {
-		callees[g.tree.parent[n]]++
+		callees[g.tree.Parent(profile.NodeID(n))]++
 		if g.smaller[n] > 0 {
 			greys++
 		}
 	}
-	for n, f := range g.tree.frame {
+	for n, count := range callees {
+		f := profile.FrameID(rootFrame)
+		if n > 0 {
+			f = g.tree.Frame(profile.NodeID(n))
+		}
 		e.num(uint64(f))
-		e.num(uint64(callees[n]))
+		e.num(uint64(count))
 	}
 	e.num(uint64(greys))
 	last := 0
@@ -156,7 +180,7 @@ func (g *graph) packLists(e *encoder) {
 			e.num(0)
 		}
 		e.num(uint64(len(l.nodes)))
-		last := uint32(0)
+		last := profile.NodeID(0)
 		for _, n := range l.nodes {
 			e.num(uint64(n - last))
 			last = n

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand"
 	"regexp"
 	"slices"
 	"strings"
@@ -320,21 +319,5 @@ func TestRuns(t *testing.T) {
 	d := decode(t, written(t, HTML, p, Options{}))
 	if want := []string{"0 main;a 0-3", "0 main;b 5-6", "1 main;b 4-6"}; !slices.Equal(d.runs, want) {
 		t.Errorf("got %q, want %q", d.runs, want)
-	}
-}
-
-func TestLargest(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
-	for range 200 {
-		s := make([]uint64, 1+r.Intn(500))
-		for i := range s {
-			s[i] = uint64(r.Intn(1 + r.Intn(300)))
-		}
-		sorted := slices.Clone(s)
-		slices.Sort(sorted)
-		n := 1 + r.Intn(len(s))
-		if got, want := largest(slices.Clone(s), n), sorted[len(s)-n]; got != want {
-			t.Fatalf("number %d of %v is %d, want %d", n, s, got, want)
-		}
 	}
 }

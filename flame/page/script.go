@@ -15,7 +15,8 @@ var pageParts = []string{
 	"page/address.js",  // the state, and how the address keeps it
 	"page/view.js",     // the call tree after all filters
 	"page/render.js",   // what follows from a change of state: bar, chips
-	"page/draw.js",     // layout, canvas, strip of time
+	"page/draw.js",     // layout, canvas
+	"page/time.js",     // strip and lanes of threads over one axis of time
 	"page/select.js",   // one frame: details, where it is
 	"page/pointer.js",  // mouse and fingers, menu of a frame, copying
 	"page/menus.js",    // menus of the bar
@@ -47,8 +48,12 @@ func scripts(own func() (string, error)) (loader, script string, err error) {
 	if script, err = sources("core.js"); err != nil {
 		return "", "", err
 	}
+	constants, err := description()
+	if err != nil {
+		return "", "", err
+	}
 	form, err := own()
-	return loader, script + form, err
+	return loader, script + constants + form, err
 }
 
 // zipped writes base64 of gzip of script.
@@ -81,13 +86,6 @@ func sources(names ...string) (string, error) {
 			if line != "\n" && !strings.HasPrefix(line, "//") {
 				b.WriteString(line)
 			}
-		}
-		if name == "core.js" {
-			colours, err := assets.ReadFile("assets/palette.json")
-			if err != nil {
-				return "", err
-			}
-			b.WriteString("const PALETTE = " + strings.ReplaceAll(string(colours), "\n", "") + ";\n")
 		}
 	}
 	return b.String(), nil

@@ -3,7 +3,6 @@ package page
 import (
 	"bufio"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,13 +27,14 @@ type picture struct {
 	g          *graph
 	colours    theme
 	value      shown
+	waits      bool // what waits is drawn
 	totals     []int64
 	olds       []int64 // nil unless two profiles are compared
 	diff       *profile.Diff
 	typ        int
-	hidden     int     // nodes that are too narrow to be drawn
-	gone       []int   // nodes that only the older side has, outermost ones, the largest first
-	depth      []int32 // -1: not drawn
+	hidden     int              // nodes that are too narrow to be drawn
+	gone       []profile.NodeID // nodes that only the older side has, outermost ones, the largest first
+	depth      []int32          // -1: not drawn
 	rows       int
 	width, top float64
 	inverted   bool
@@ -47,86 +47,82 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type], totals: g.values(opt.Type, false),
-		depth: make([]int32, len(g.tree.frame)), width: width, inverted: opt.Inverted,
-		diff: opt.Diff, typ: opt.Type}
+	waits := g.head.Waits
+	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type], totals: g.values(opt.Type, side{false, waits}),
+		depth: make([]int32, g.tree.Len()), width: width, inverted: opt.Inverted, waits: waits, diff: opt.Diff, typ: opt.Type}
 	if g.head.Diff {
-		p.olds = g.values(opt.Type, true)
+		p.olds = g.values(opt.Type, side{true, waits})
 		p.gone = p.lost()
 	}
-	least := max(1, int64(float64(p.totals[0])*0.5/(width-2*margin)))
-	if most > 0 {
-		var wide []int64
-		for _, v := range p.totals {
-			if v >= least {
-				wide = append(wide, v)
-			}
-		}
-		if slices.SortFunc(wide, func(a, b int64) int { return int(max(-1, min(1, b-a))) }); len(wide) > most {
-			least = wide[most-1]
-		}
+	p.choose(most)
+	return p, nil
+}
+
+// choose sets the depth of what is drawn.
+func (p *picture) choose(most int) {
+	if most == 0 {
+		most = len(p.totals)
 	}
+	scores := make([]uint64, len(p.totals))
+	for n, v := range p.totals {
+		scores[n] = uint64(max(0, v))
+	}
+	wide := profile.Largest(scores, uint64(max(1, float64(p.totals[0])*0.5/(p.width-2*margin))), most)
 	for n := range p.depth {
 		above := int32(-1)
 		if n > 0 {
-			above = p.depth[g.tree.parent[n]]
+			above = p.depth[p.g.tree.Parent(profile.NodeID(n))]
 		}
 		p.depth[n] = -1
-		if p.totals[n] >= least && (n == 0 || above >= 0) {
+		if wide[n] {
 			p.depth[n] = above + 1
 			p.rows = max(p.rows, int(above)+2)
 		} else if p.totals[n] > 0 {
 			p.hidden++
 		}
 	}
-	return p, nil
 }
 
 // height of the rows alone.
 func (p *picture) height() float64 { return float64(p.rows * rowHeight) }
 
-// above is how much room what explains a difference takes above the rows.
+// above is how much room what explains the colours takes above the rows.
 func (p *picture) above() float64 {
-	switch {
-	case p.olds == nil:
-		return 0
-	case len(p.gone) == 0:
+	if len(p.gone) == 0 {
 		return rowHeight + 4
 	}
 	return 2*rowHeight + 4
 }
 
 // draw writes a group of rectangles, each with its text and title.
-func (p *picture) draw(w *bufio.Writer, most int) {
+func (p *picture) draw(w *bufio.Writer) {
 	whole := float64(p.totals[0])
 	if whole == 0 {
 		return
 	}
 	scale := (p.width - 2*margin) / whole
 	next := make([]int64, len(p.totals)) // where the next callee begins
-	drawn := 0
 	for n := range p.totals {
 		var from int64
 		if n > 0 {
-			up := p.g.tree.parent[n]
+			up := p.g.tree.Parent(profile.NodeID(n))
 			from = next[up]
 			next[up] += p.totals[n]
 		}
 		next[n] = from
-		if p.depth[n] < 0 || most > 0 && drawn >= most {
+		if p.depth[n] < 0 {
 			continue
 		}
-		drawn++
 		y := p.top + float64(p.depth[n])*rowHeight
 		if !p.inverted {
 			y = p.top + p.height() - float64(p.depth[n]+1)*rowHeight
 		}
-		p.rectangle(w, n, margin+float64(from)*scale, y, float64(p.totals[n])*scale)
+		p.rectangle(w, profile.NodeID(n), margin+float64(from)*scale, y, float64(p.totals[n])*scale)
 	}
 }
 
-func (p *picture) rectangle(w *bufio.Writer, n int, x, y, width float64) {
-	at := &p.g.places[p.g.tree.frame[n]]
+func (p *picture) rectangle(w *bufio.Writer, n profile.NodeID, x, y, width float64) {
+	at := p.g.place(n)
 	name := p.g.name(n)
 	fill := p.colours.fill(at)
 	if p.olds != nil {
@@ -170,7 +166,7 @@ func (r box) write(w *bufio.Writer) {
 	w.WriteString("</g>\n")
 }
 
-func (p *picture) title(n int, name string, at *place) string {
+func (p *picture) title(n profile.NodeID, name string, at *place) string {
 	var b strings.Builder
 	b.WriteString(text.Shorten(name, tipWidth))
 	if s := at.source(); s != "" {
@@ -184,14 +180,23 @@ func (p *picture) title(n int, name string, at *place) string {
 	return b.String()
 }
 
-// name is what stands in the rectangle of node n.
-func (g *graph) name(n int) string {
-	if count := g.smaller[n]; count > 0 {
-		s := "(" + text.Thousands(count) + " smaller)"
-		if g.tree.frame[n] == smallerWaitingFrame {
-			s = "(" + text.Thousands(count) + " smaller, waiting)"
-		}
-		return s
+// place is what node n is of.
+func (g *graph) place(n profile.NodeID) *place {
+	if n == 0 {
+		return &g.places[rootFrame]
 	}
-	return g.places[g.tree.frame[n]].name
+	return &g.places[g.tree.Frame(n)]
+}
+
+// name is the text of the rectangle of node n.
+func (g *graph) name(n profile.NodeID) string {
+	at := g.place(n)
+	switch count := text.Thousands(g.smaller[n]); {
+	case g.smaller[n] == 0:
+		return at.name
+	case at.waits:
+		return "(" + count + " smaller, waiting)"
+	default:
+		return "(" + count + " smaller)"
+	}
 }

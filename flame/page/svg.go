@@ -37,7 +37,7 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 		margin, escape(text.Shorten(g.head.Title, int(width/10))),
 		margin, escape(text.Shorten(strings.Join(facts, ". "), int(width/letterWidth)-2)))
 	p.explain(w, svgHeader)
-	p.draw(w, 0)
+	p.draw(w)
 	w.WriteString("</g>\n")
 	if !opt.Static {
 		loader, script, err := scripts(pictureScript)

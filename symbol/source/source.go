@@ -47,18 +47,23 @@ func Add(d *profile.Dump, around int, b *work.Budget, views ...View) {
 	if len(wanted) == 0 {
 		return
 	}
-	d.Sources = map[string]profile.Source{}
-	for name, w := range wanted {
+	d.Sources = collect(wanted, b, views)
+	if err := b.Err(); err != nil {
+		d.Problems = append(d.Problems, fmt.Sprintf("source lines are missing: %v", err))
+	}
+}
+
+func collect(files map[string]*wanted, b *work.Budget, views []View) map[string]profile.Source {
+	got := map[string]profile.Source{}
+	for name, w := range files {
 		if !b.Spend(fileCost) {
 			break
 		}
 		if s, ok := read(name, w, b, views); ok {
-			d.Sources[name] = s
+			got[name] = s
 		}
 	}
-	if err := b.Err(); err != nil {
-		d.Problems = append(d.Problems, fmt.Sprintf("source lines are missing: %v", err))
-	}
+	return got
 }
 
 // wanted is what is asked of one file.
@@ -74,23 +79,28 @@ func wantedLines(d *profile.Dump, around int) map[string]*wanted {
 			if !path.IsAbs(f.File) || f.Line <= 0 {
 				continue
 			}
-			w := files[f.File]
-			if w == nil {
-				if len(files) == maxFiles {
-					continue
-				}
-				w = &wanted{map[int]bool{}, map[string]bool{}}
-				files[f.File] = w
-			}
-			for n := f.Line - around; n <= f.Line+around; n++ {
-				w.lines[n] = true
-			}
-			if f.Module >= 0 && f.Module < len(d.Modules) {
-				w.modules[d.Modules[f.Module].Path] = true
-			}
+			want(files, &f, around, d.Modules)
 		}
 	}
 	return files
+}
+
+// want adds the lines around that of f.
+func want(files map[string]*wanted, f *profile.Frame, around int, modules []profile.Module) {
+	w := files[f.File]
+	if w == nil {
+		if len(files) == maxFiles {
+			return
+		}
+		w = &wanted{map[int]bool{}, map[string]bool{}}
+		files[f.File] = w
+	}
+	for n := f.Line - around; n <= f.Line+around; n++ {
+		w.lines[n] = true
+	}
+	if f.Module >= 0 && f.Module < len(modules) {
+		w.modules[modules[f.Module].Path] = true
+	}
 }
 
 // read reads the wanted lines of a file from the first view that has it.

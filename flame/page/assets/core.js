@@ -1,9 +1,6 @@
 'use strict';
 // What the page and the picture share: unpacking, call trees, search, layout.
-const KERNEL = 3, THREAD = 6, SMALLER = 7, SHADES = 6;
-const KINDS = ['application', 'library', 'runtime', 'kernel', 'inlined', 'unnamed', 'thread', 'smaller'];
-const LABELS = ['application', 'library', 'runtime, JIT', 'kernel, waiting', 'inlined', 'not named', 'thread', 'smaller'];
-const ROW = 18;
+// Constants come from colours.go.
 
 // parse reads what pack.go describes.
 function parse(bytes) {
@@ -34,7 +31,7 @@ function parse(bytes) {
 	const modules = ['', ...strings(num())], files = ['', ...strings(num())];
 	const F = head.frames, names = strings(F), looks = bytes.slice(at, at += F);
 	const column = n => { const c = new Uint32Array(n); for (let i = 0; i < n; i++) c[i] = num(); return c; };
-	const frames = {n: F, names, kind: looks.map(b => b / SHADES | 0), shade: looks.map(b => b % SHADES),
+	const frames = {n: F, names, kind: looks.map(b => (b & ~WAITS) / SHADES | 0), shade: looks.map(b => (b & ~WAITS) % SHADES), waits: looks.map(b => b & WAITS),
 		module: column(F), file: column(F), low: column(F), more: column(F), modules, files};
 	const n = head.nodes, frame = new Uint32Array(n), parent = new Uint32Array(n), end = new Uint32Array(n), depth = new Uint32Array(n);
 	frame[0] = num();
@@ -66,12 +63,9 @@ function parse(bytes) {
 		runs.task.push(task); runs.node.push(num());
 		runs.from.push(now += num()); runs.to.push(now += num());
 	}
-	return {head, frames, tree: {n, frame, parent, end, depth, grey}, lists, runs};
+	const size2 = head.sources ? num() : 0, sources = size2 ? JSON.parse(text.decode(bytes.subarray(at, at + size2))) : null;
+	return {head, frames, tree: {n, frame, parent, end, depth, grey}, lists, runs, sources};
 }
-
-// isWaiting tells frames in which a thread waits, where they are innermost. The kernel's own functions
-// lie in a module.
-const isWaiting = (frames, f) => frames.kind[f] === KERNEL && !frames.module[f] || f === 2;
 
 // selfs sums the lists that pick chooses: what each node has by itself. types is the value.
 function selfs(data, type, pick, waiting) {
@@ -82,7 +76,7 @@ function selfs(data, type, pick, waiting) {
 		const to = l.old ? old : self, values = l.values[type];
 		for (let i = 0; i < l.nodes.length; i++) {
 			const node = l.nodes[i];
-			if (waiting || !isWaiting(data.frames, frame[node])) to[node] += values[i];
+			if (waiting || !data.frames.waits[frame[node]]) to[node] += values[i];
 		}
 	}
 	return {self, old};
@@ -248,8 +242,8 @@ function matcher(query, frames) {
 	const hit = new Uint8Array(frames.n);
 	if (where) {
 		const yes = once(where === 'file' ? frames.files : frames.modules), of = frames[where];
-		for (let f = 3; f < frames.n; f++) hit[f] = yes[of[f]] ? 1 : 0;
-	} else for (let f = 3; f < frames.n; f++) hit[f] = test(frames.names[f]) ? 1 : 0;
+		for (let f = FIRST; f < frames.n; f++) hit[f] = yes[of[f]] ? 1 : 0;
+	} else for (let f = FIRST; f < frames.n; f++) hit[f] = test(frames.names[f]) ? 1 : 0;
 	return hit;
 }
 
@@ -323,11 +317,11 @@ const base = path => path.slice(path.lastIndexOf('/') + 1);
 const bases = text => [...new Set(text.split('\n').map(base))].join(', ');
 
 // labelOf names a function as tables do: libc's poll and the system call poll are two.
-const labelOf = (frames, f) => frames.names[f] + (f > 2 && isWaiting(frames, f) ? ' (waits)' : '');
+const labelOf = (frames, f) => frames.names[f] + (f >= FIRST && frames.waits[f] ? ' (waits)' : '');
 
 const nameOf = (data, view, i) => {
 	const grey = view.grey.get(i), f = view.frame[i];
-	return grey ? '(' + grey.toLocaleString('en') + ' smaller' + (f === 2 ? ', waiting)' : ')') : data.frames.names[f];
+	return grey ? '(' + grey.toLocaleString('en') + ' smaller' + (data.frames.waits[f] ? ', waiting)' : ')') : data.frames.names[f];
 };
 
 const sourceOf = (frames, f) => {
@@ -345,6 +339,12 @@ function quantity(v, unit) {
 
 const percent = (part, whole) => (whole ? 100 * part / whole : 0).toFixed(2) + ' %';
 
+// roughly is part of whole in whole per cent, which is 0 or 100 only for nothing and everything.
+function roughly(part, whole) {
+	const share = 100 * part / (whole || 1);
+	return (part > 0 && share < 1 ? '<1' : part < whole && share > 99 ? '>99' : share.toFixed(0)) + ' %';
+}
+
 // whose says of a time that it is one of all threads added up.
 const whose = type => (type.thread ? ' of thread time' : '');
 
@@ -353,22 +353,17 @@ function errorOf(view, i) {
 	const g = view.grain, after = view.total[i], before = view.oldTotal[i];
 	return !g || !g[0] && (after || !g[1]) || !g[1] && before ? NaN : Math.sqrt(g[0] * after + g[1] * before);
 }
-const isNoise = (view, i) => view.total[i] === view.oldTotal[i] || Math.abs(view.total[i] - view.oldTotal[i]) < 2 * errorOf(view, i);
+const isNoise = (view, i) => view.total[i] === view.oldTotal[i] || Math.abs(view.total[i] - view.oldTotal[i]) < NOISE * errorOf(view, i);
 const pointsOf = (view, i) => {
 	const whole = view.total[0] || view.oldTotal[0] || 1, change = 100 * (view.total[i] - view.oldTotal[i]) / whole, error = 100 * errorOf(view, i) / whole;
 	return `${change < 0 ? '' : '+'}${change.toFixed(2)}` + (error >= 0 ? ` ± ${error.toFixed(2)} points` : ' points') + (error >= 0 && isNoise(view, i) ? ', within the noise of the samples' : '');
 };
-const equalText = type => (type.grain && type.grain[0] ? 'equal, or within the noise of the samples' : 'equal');
-
 // lostOf lists the outermost nodes that only the older side has, the largest first: they have no width.
 function lostOf(view) {
 	const lost = [];
 	for (let i = 1; i < view.n;) if (!view.total[i] && view.oldTotal[i]) { lost.push(i); i = view.end[i]; } else i++;
 	return lost.sort((a, b) => view.oldTotal[b] - view.oldTotal[a]);
 }
-
-// CHANGES are the shares of the whole from which a change has the next strength.
-const CHANGES = [0.0005, 0.002, 0.01, 0.03, 0.1];
 
 function fillOf(data, theme, view, i) {
 	const f = view.frame[i];

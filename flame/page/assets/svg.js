@@ -1,11 +1,10 @@
 function start(data) {
-	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', MARGIN = 10, BOXES = 7000, theme = PALETTE.light;
-	const {head, frames} = data, type = head.types[head.type];
-	const own = selfs(data, head.type, () => true, true), forward = finish(data.tree, own.self, own.old), BAR = 52;
-	forward.grain = type.grain;
-	// Of a difference: a row of what only the older side has, below one that explains the colours.
-	const lost = head.diff ? lostOf(forward) : [], TOP = BAR + (head.diff ? ROW + 4 : 0) + (lost.length ? ROW : 0);
-	let limit = '', reversed = null, S = {z: 0, q: '', rev: false, flip: head.inverted}, view = forward, found = null;
+	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', BOXES = 7000, theme = PALETTE.light;
+	const {head, frames} = data, type = head.types[head.type], BAR = 52;
+	// own is what each node has by itself, forward and reversed are the trees made of it; lost is what only the older side of
+	// a difference has: a row of its own.
+	let own, forward, reversed, lost, folded = null, TOP = 0;
+	let limit = '', S = {z: 0, q: '', rev: false, flip: head.inverted, wait: !!head.waits}, view, found = null;
 	const make = (tag, props, text, ns = SVG) => {
 		const e = document.createElementNS(ns, tag);
 		for (const k in props) e.setAttribute(k, props[k]);
@@ -23,8 +22,8 @@ function start(data) {
 	input.style.cssText = 'font:inherit;width:190px;min-width:60px;flex:0 1 auto';
 	share.style.cssText = 'white-space:nowrap;font-weight:600';
 	line.style.cssText = 'padding:0 10px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis';
-	const reverse = button('reverse', 'Reverse: innermost first (r)', () => go({rev: !S.rev, z: 0})), flip = button('flip', 'Root at the top or the bottom (i)', () => go({flip: !S.flip})), reset = button('reset', 'Everything as at first (0)', () => { input.value = ''; go({z: 0, q: '', rev: false}); });
-	top.append(title, input, share, reverse, flip, reset);
+	const wait = button('', 'Show what waits, or fold it away (w)', () => go({wait: !S.wait, z: 0})), reverse = button('reverse', 'Reverse: innermost first (r)', () => go({rev: !S.rev, z: 0})), flip = button('flip', 'Root at the top or the bottom (i)', () => go({flip: !S.flip})), reset = button('reset', 'Everything as at first (0)', () => { input.value = ''; go({z: 0, q: '', rev: false, wait: !!head.waits}); });
+	top.append(title, ...(type.waiting ? [wait] : []), input, share, reverse, flip, reset);
 	bar.append(top, line);
 	holder.append(bar);
 	const rows = make('g', {id: 'rows'}), notes = make('g', {id: 'notes'});
@@ -34,7 +33,7 @@ function start(data) {
 	const width = () => head.width ? Math.max(200, head.width) : Math.max(320, innerWidth || 1200);
 	function read() {
 		const p = new URLSearchParams(location.hash.slice(1));
-		S = {z: p.get('z') >>> 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' : !!head.inverted};
+		S = {z: p.get('z') >>> 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' : !!head.inverted, wait: p.has('wait') ? p.get('wait') === '1' : !!head.waits};
 		input.value = S.q;
 	}
 	function go(change, replace) {
@@ -44,17 +43,32 @@ function start(data) {
 		if (S.q) p.set('q', S.q);
 		if (S.rev) p.set('r', 1);
 		if (S.flip !== !!head.inverted) p.set('i', +S.flip);
+		if (S.wait !== !!head.waits) p.set('wait', +S.wait);
 		try { history[replace ? 'replaceState' : 'pushState'](null, '', '#' + p); } catch {}
 		render();
 	}
-	const told = i => {
+	const tipOf = i => {
 		const f = view.frame[i], v = view.total[i], at = sourceOf(frames, f);
-		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') + `: ${quantity(v, type.unit)}${i ? '' : whose(type)}, ${percent(v, type.total)}`;
-		if (S.z) s += ` of all, ${percent(v, view.total[S.z])} of view`;
+		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') + `: ${quantity(v, type.unit)}${i ? '' : whose(type)}, ${percent(v, forward.total[0])}`;
+		if (S.z) s += `${ofAll()}, ${percent(v, view.total[S.z])} of view`;
 		if (view.oldTotal) s += ', ' + pointsOf(view, i);
 		return s;
 	};
+	const ofAll = () => (S.wait || !type.waiting ? ' of all' : ' of what did not wait');
+	// sum adds the values up when what waits is folded away or shown.
+	function sum() {
+		if (folded === !S.wait) return;
+		folded = !S.wait;
+		own = selfs(data, head.type, () => true, S.wait);
+		forward = finish(data.tree, own.self, own.old);
+		forward.grain = type.grain;
+		reversed = null;
+		lost = head.diff ? lostOf(forward) : [];
+		TOP = BAR + ROW + 4 + (lost.length ? ROW : 0);
+		wait.textContent = `${roughly(type.waiting, type.total)} ${type.waited}: ${S.wait ? 'fold away' : 'show'}`;
+	}
 	function render() {
+		sum();
 		if (S.rev && !reversed) {
 			const at = [], w = [], o = own.old && [];
 			for (let i = 0; i < data.tree.n; i++) if (own.self[i] || o && own.old[i]) { at.push(i); w.push(own.self[i]); if (o) o.push(own.old[i]); }
@@ -67,7 +81,7 @@ function start(data) {
 		const hit = matcher(S.q, frames), W = width();
 		found = hit && search(view, hit, S.z);
 		const all = hit && search(forward, hit, 0);
-		share.textContent = found ? percent(all.total, type.total) + ' of all' + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
+		share.textContent = found ? percent(all.total, forward.total[0]) + ofAll() + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
 		reverse.style.fontWeight = S.rev ? 'bold' : '';
 		const {placed, hidden} = fitted(W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
 		svg.setAttribute('viewBox', `0 0 ${W} ${H}`);
@@ -107,25 +121,25 @@ function start(data) {
 		}
 		return {placed, hidden: hidden.join('. ')};
 	}
-	function describe(i) { line.textContent = told(i) + (limit && '. ' + limit); }
+	function describe(i) { line.textContent = tipOf(i) + (limit && '. ' + limit); }
 	function explain(W) {
 		notes.replaceChildren();
-		if (!head.diff) return;
 		let x = MARGIN;
-		const word = s => { notes.append(make('text', {x: x.toFixed(1), y: BAR + 13}, s)); x += (s.length + 2) * 7.22; };
-		for (const [colours, s] of [[theme.more, 'more'], [theme.less, 'less'], [[theme.equal], equalText(type)]]) {
+		const word = s => { notes.append(make('text', {x: x.toFixed(1), y: BAR + 13}, s)); x += (s.length + 2) * LETTER; };
+		const parts = head.diff ? [[theme.more, 'more'], [theme.less, 'less'], [[theme.equal], type.equal]] : head.kinds.map(k => [[theme.kinds[KINDS[k]][3]], LABELS[k]]);
+		for (const [colours, s] of parts) {
 			for (const c of colours) { notes.append(make('rect', {x: x.toFixed(1), y: BAR + 3, width: 12, height: 12, fill: c})); x += 12; }
 			x += 5;
 			word(s);
 		}
-		word('stronger from 0.05, 0.2, 1, 3, 10 points of the whole');
+		if (head.diff) word(STRENGTHS);
 		if (!lost.length) return;
 		notes.append(make('text', {x: MARGIN, y: BAR + ROW + 13}, 'gone:'));
-		x = MARGIN + 6 * 7.22;
+		x = MARGIN + 6 * LETTER;
 		let sum = lost.reduce((a, i) => a + forward.oldTotal[i], 0), k = 0;
 		const by = Math.min((W - 2 * MARGIN) / (forward.total[0] || forward.oldTotal[0]), (W - MARGIN - 3 - x) / sum);
 		const put = (name, tip, w, fill) => {
-			const g = make('g'), text = shorten(name, (w - 6) / 7.22 | 0);
+			const g = make('g'), text = shorten(name, (w - 6) / LETTER | 0);
 			g.append(make('title', {}, tip), make('rect', {x: x.toFixed(1), y: BAR + ROW, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1, fill}));
 			if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: BAR + ROW + 13}, text));
 			notes.append(g);
@@ -144,8 +158,8 @@ function start(data) {
 		if (i < 0) return make('rect', {...at, fill: found && found.before[last] > found.before[-1 - i] ? theme.hit : theme.kinds.smaller[0]});
 		const hit = found && found.hit[view.frame[i]], g = make('g', {'data-i': i, cursor: 'pointer'}), above = S.z && i < S.z && view.end[i] > S.z;
 		if (found && !hit || above) g.setAttribute('opacity', 0.5);
-		g.append(make('title', {}, told(i)), make('rect', {...at, fill: hit ? theme.hit : fillOf(data, theme, view, i)}));
-		const text = shorten(nameOf(data, view, i), (w - 6) / 7.22 | 0);
+		g.append(make('title', {}, tipOf(i)), make('rect', {...at, fill: hit ? theme.hit : fillOf(data, theme, view, i)}));
+		const text = shorten(nameOf(data, view, i), (w - 6) / LETTER | 0);
 		if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: y + 13, fill: hit ? theme.hitText : theme.text}, text));
 		return g;
 	}
@@ -159,7 +173,7 @@ function start(data) {
 		if (e.key === '/' && e.target !== input || (e.ctrlKey || e.metaKey) && e.key === 'f' && document.activeElement !== input) { e.preventDefault(); input.select(); return; }
 		if (e.key === 'Escape') { if (S.z) go({z: view.parent[S.z]}); else { input.value = ''; go({q: ''}); } return; }
 		if (e.target === input || e.ctrlKey || e.metaKey || e.altKey) return;
-		({r: () => reverse.click(), i: () => flip.click(), 0: () => reset.click(), Backspace: () => S.z && go({z: view.parent[S.z]})}[e.key] || (() => {}))();
+		({r: () => reverse.click(), w: () => type.waiting && wait.click(), i: () => flip.click(), 0: () => reset.click(), Backspace: () => S.z && go({z: view.parent[S.z]})}[e.key] || (() => {}))();
 	});
 	read();
 	render();

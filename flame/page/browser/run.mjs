@@ -55,7 +55,7 @@ async function check(name, url, options, test) {
 
 const text = (page, at) => page.locator(at).innerText();
 const search = async (page, what) => { await blur(page); await page.keyboard.press('/'); await page.keyboard.type(what); await page.keyboard.press('Enter'); };
-const blur = page => page.evaluate(() => document.activeElement.blur());
+const blur = page => page.evaluate(() => document.activeElement?.blur());
 // value reads "total 123" from the details.
 const value = async (page, label) => { const m = new RegExp(label + '\\s+(-?[\\d,]+)').exec(await text(page, '#details')); return m ? Number(m[1].replaceAll(',', '')) : null; };
 const share = (part, whole) => (100 * part / whole).toFixed(2) + ' %';
@@ -179,25 +179,60 @@ await check("what ended in the kernel's own code did not wait", 'perf.html', {},
 	equal(await value(page, 'total'), 70, 'total of vfs_read without what waits');
 	await choose(page, '^main$');
 	equal(await value(page, 'total'), 90, 'total of main without what waits');
-	equal(await text(page, '#wait'), 'waiting ' + share(10, 100) + ' hidden', 'button');
+	equal(await text(page, '#wait'), '10 % of samples were waiting: show', 'button');
 });
-await check('waiting is hidden and shown', 'shop.html', {}, async page => {
-	equal(await text(page, '#wait'), 'waiting ' + share(want.waiting, want.total), 'button');
-	await page.locator('#wait').click();
-	equal(await value(page, 'total'), want.total - want.waiting, 'total without waiting');
+for (const form of ['html', 'svg']) await check(`what waits is folded away at first, in ${form}`, `idle.${form}`, {}, async page => {
+	const root = async () => { if (form === 'html') return value(page, 'total'); const all = (await page.locator('#rows g > title').allTextContents()).find(t => t.startsWith('all: ')); return Number(/[\d,]+/.exec(all)[0].replaceAll(',', '')); };
+	const button = page.getByRole('button', {name: 'of samples were waiting'}).or(page.getByRole('button', {name: 'what waits'}));
+	const drawn = () => (form === 'html' ? page.locator('#canvas').getAttribute('aria-label') : page.locator('#rows').textContent());
+	const percentage = Math.round(100 * want.waiting / want.total);
+	equal(await button.innerText(), `${percentage} % of samples were waiting: show`, 'switch');
+	equal(await root(), want.total - want.waiting, 'total, folded away');
+	if (form === 'svg') holds(!/epoll_wait/.test(await drawn()), 'a wait is drawn');
+	await search(page, '^hash$');
+	equal((await text(page, '#share')).replace(/.* · /, ''), share(want.hash, want.total - want.waiting) + ' of what did not wait', 'share of hash');
+	await blur(page);
+	await button.click();
+	equal(await button.innerText(), `${percentage} % of samples were waiting: fold away`, 'switch, shown');
+	equal(await root(), want.total, 'total, shown');
+	equal((await text(page, '#share')).replace(/.* · /, ''), share(want.hash, want.total) + ' of all', 'share of hash, shown');
+	if (form === 'svg') holds(/epoll_wait/.test(await drawn()), 'a wait is not drawn');
+	holds(/wait=1/.test(await hash(page)), 'the address does not keep it');
+	await page.reload();
+	await page.waitForSelector('[data-ready]', {state: 'attached'});
+	equal(await root(), want.total, 'total after a reload');
+	await blur(page);
 	await page.keyboard.press('w');
-	equal(await value(page, 'total'), want.total, 'total with waiting');
+	equal(await root(), want.total - want.waiting, 'total after w');
+	await page.keyboard.press('0');
+	equal(await root(), want.total - want.waiting, 'total as at first');
 });
-await check('search and threads tell shares of what is shown', 'shop.html', {}, async page => {
+for (const doc of ['idle.html', 'idle.svg', 'idle-static.html', 'idle-static.svg'])
+	await check(`${doc} says with scripts off what is folded away`, doc, {javaScriptEnabled: false, ready: false}, async page => {
+		const titles = await page.locator('#static g > title').allTextContents();
+		holds(titles.includes(`hash (hash.c:7): ${want.hash}, ${share(want.hash, want.total - want.waiting)}`), `titles are ${titles.join(' | ')}`);
+		holds(!titles.some(t => /epoll_wait/.test(t)), 'a wait is drawn');
+		const said = page.locator('#static', {hasText: `${Math.round(100 * want.waiting / want.total)} % of samples were waiting, folded away here`});
+		holds(await said.isVisible(), 'the share of what waits is missing');
+	});
+for (const form of ['html', 'svg']) await check(`where all waits nothing is folded away, in ${form}`, `asleep.${form}`, {}, async page => {
+	if (form === 'svg') holds(/poll/.test(await page.locator('#rows').textContent()), 'nothing is drawn');
+	else equal(await page.locator('#details .value').first().innerText(), 'total of thread time 10 ns · 100.00 % of all', 'details');
+	equal(await page.getByRole('button', {name: /was waiting|what waits/}).innerText(), '100 % of thread time was waiting: fold away', 'switch');
+});
+for (const doc of ['lines-10000', 'diff', 'empty', 'deep']) for (const form of ['html', 'svg']) await check(`no switch where nothing waits: ${doc}.${form}`, `${doc}.${form}`, {}, async page => {
+	equal(await page.getByRole('button', {name: /waiting|what waits/}).count(), 0, 'number of switches');
+});
+await check('search and threads give shares of what is shown', 'shop.html', {}, async page => {
 	const shown = want.total - want.waiting, worker = page.locator('#threads-menu .thread', {hasText: 'worker'}).locator('em');
 	await page.keyboard.press('w');
 	await search(page, '^hash$');
-	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of what is shown'), `share is ${await text(page, '#share')}`);
+	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of what did not wait'), `share is ${await text(page, '#share')}`);
 	holds((await page.locator('#share').getAttribute('title')).endsWith('shares are of ' + shown), 'the title does not tell the whole');
 	await blur(page);
 	await page.keyboard.press('t');
-	equal(await worker.innerText(), share(want.worker, shown), 'share of a thread, waiting hidden');
-	equal(await text(page, '#threads-menu .of'), `Shares are of ${shown}: all threads, waiting hidden`, 'whole of the menu');
+	equal(await worker.innerText(), share(want.worker, shown), 'share of a thread, waiting folded away');
+	equal(await text(page, '#threads-menu .of'), `Shares are of ${shown}: all threads, waiting folded away`, 'whole of the menu');
 	await page.keyboard.press('Escape');
 	await blur(page);
 	await page.keyboard.press('w');
@@ -319,11 +354,62 @@ await check('tree view by keys', 'shop.html', {}, async page => {
 	await page.keyboard.press('ArrowLeft');
 	equal(await page.locator('[role=treeitem]:focus').getAttribute('aria-expanded'), 'true', 'the caller is open');
 });
+// pixel reads the colour at a place of a canvas, in its own pixels as laid out.
+const pixel = (page, at, x, y) => page.locator(at).evaluate((c, [x, y]) => { const r = devicePixelRatio; return [...c.getContext('2d').getImageData(Math.floor(x * r), Math.floor(y * r), 1, 1).data.slice(0, 3)].map(v => v.toString(16).padStart(2, '0')).join(''); }, [x, y]);
+// axisOf gives the place of a time on the axis, as a share of the 1,000 ms of the recording.
+const axisOf = async page => { const wide = await page.locator('#lanes').evaluate(e => e.clientWidth), gutter = Math.min(170, Math.floor(wide * 0.25)); return share => gutter + share * (wide - gutter); };
+await check('time: lanes and axis', 'shop.html', {deviceScaleFactor: 1, noise: true}, async page => {
+	const at = await axisOf(page), colours = {ran: 'f8ad73', library: '9acef3', jit: 'bf91db', waited: '89b8b4', paper: 'ffffff', text: '16181d'};
+	equal(await page.locator('#lanes canvas').getAttribute('aria-label').then(s => s.split(' ')[0]), '3', 'number of lanes');
+	// The lanes in turn: worker (hash for 700 ms, …), main (a wait of 300 ms first), helper, which only waits.
+	equal(await pixel(page, '#lanes canvas', at(0.3), 5), colours.ran, 'worker at 300 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.9), 5), colours.jit, 'worker at 900 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.15), 20), colours.paper, 'main at 150 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.15), 28), colours.waited, 'line of main at 150 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.55), 20), colours.library, 'main at 550 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.2), 35), colours.paper, 'helper at 200 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.2), 43), colours.waited, 'line of helper at 200 ms');
+	equal(await pixel(page, '#lanes canvas', at(0.8), 43), colours.paper, 'helper when it has ended');
+	equal(await pixel(page, '#time', Math.round(at(0.5)), 32), colours.text, 'tick at 0.5 s');
+	equal(await pixel(page, '#time', at(0.55), 32), colours.paper, 'no tick at 0.55 s');
+	const box = await page.locator('#lanes').boundingBox();
+	await page.mouse.move(box.x + at(0.3), box.y + 6);
+	holds(/worker 101.*0\.300 s: hash.*ran 1\.00 s of 1\.00 s/s.test(await text(page, '#tip')), `tip is ${await text(page, '#tip')}`);
+	await page.mouse.click(box.x + 10, box.y + 6);
+	equal(await value(page, 'total'), want.worker, 'total of the lane that was clicked');
+	await page.mouse.click(box.x + 10, box.y + 6);
+	equal(await value(page, 'total'), want.total, 'total after a second click');
+	await page.locator('#view').click();
+	await page.getByRole('button', {name: 'Lanes of threads'}).click();
+	holds(!await page.locator('#lanes').isVisible(), 'the lanes are not hidden');
+	holds(/lanes=0/.test(await hash(page)), 'the address does not keep it');
+});
+await check('the legend is in sight, and names what is there', 'shop.html', {}, async page => {
+	const shown = (await text(page, '#colours')).split(/\s{2,}|\n/).map(s => s.trim()).filter(Boolean).join(' ');
+	equal(shown, 'application library runtime, JIT kernel, waiting inlined not named', 'legend');
+	equal(await page.locator('#colours .f0').evaluate(e => getComputedStyle(e).backgroundColor), 'rgb(248, 173, 115)', 'colour of application');
+});
+for (const doc of ['shop.svg', 'shop-static.svg']) await check(`the legend of ${doc}`, doc, {ready: doc === 'shop.svg'}, async page => {
+	const words = await page.locator('svg > g > text').allTextContents();
+	for (const word of ['application', 'library', 'runtime, JIT', 'kernel, waiting', 'inlined', 'not named']) holds(words.includes(word), `the legend lacks ${word}: ${words}`);
+});
+await check('source lines of the chosen function', 'source.html', {}, async page => {
+	await page.keyboard.press('l');
+	await page.getByRole('button', {name: 'Source'}).click();
+	equal(await text(page, '#sheet'), 'Choose a function first.', 'table before a choice');
+	await choose(page, '^hash$');
+	const rows = await page.locator('.source tr').evaluateAll(list => list.map(r => [...r.cells].map(c => c.textContent).join('|')));
+	equal(rows.join('\n'), `|5|int hash(char *s)\n|6|{\n${share(want.hash, want.total)}|7|    return *s ? 31 * hash(s + 1) : 0; // </script><img src=x onerror=1>\n|8|}`, 'lines');
+	holds(/hash\.c: changed after the program was built/.test(await text(page, '.source caption')), 'a newer file is not said');
+	await choose(page, '^copy$');
+	holds(/no source lines/.test(await text(page, '#sheet')), 'a function without lines is not said');
+	equal(await page.locator('#sheet img').count(), 0, 'number of injected elements');
+});
 await check('time: range and order', 'shop.html', {}, async page => {
-	const box = await page.locator('#time').boundingBox();
-	await page.mouse.move(box.x, box.y + 10);
+	const box = await page.locator('#time').boundingBox(), at = await axisOf(page);
+	await page.mouse.move(box.x + at(0), box.y + 10);
 	await page.mouse.down();
-	await page.mouse.move(box.x + box.width / 2, box.y + 10);
+	await page.mouse.move(box.x + at(0.5), box.y + 10);
 	await page.mouse.up();
 	// Each of the three threads has 500 of its 1,000, 600 and 400 ms in the first half second.
 	holds(/total\s+1\.40 s/.test(await text(page, '#details')), `details are ${await text(page, '#details')}`);
@@ -438,7 +524,7 @@ await check('svg: zoom, Back, search, reverse, reset', 'shop.svg', {}, async pag
 	await page.keyboard.type('hash');
 	equal(await text(page, '#share'), share(want.hash, want.total) + ' of all', 'share');
 	await page.keyboard.press('Escape');
-	await page.evaluate(() => document.activeElement.blur());
+	await page.evaluate(() => document.activeElement?.blur());
 	await page.keyboard.press('r');
 	holds((await page.locator('#rows g > title').allTextContents()).some(t => t.startsWith(`hash (hash.c:7): ${want.hashSelf},`)), 'hash is not at the root when reversed');
 	await page.getByRole('button', {name: 'Everything as at first'}).click();

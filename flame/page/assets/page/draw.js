@@ -61,27 +61,3 @@ function row(c, p, d, y, hits) {
 	}
 }
 const widest = () => hottest().slice(0, 3).map(r => `${shorten(labels[r.f], 60)} ${percent(r.self, V.view.total[0])}`);
-function drawTime() {
-	if (time.hidden) return;
-	const W = time.clientWidth, H = time.clientHeight, ratio = devicePixelRatio || 1, c = time.getContext('2d');
-	if (drawTime.key !== W + viewKey) {
-		drawTime.key = W + viewKey;
-		const until = drawTime.until = runs.to.reduce((a, b) => Math.max(a, b), 1), busy = drawTime.busy = new Float64Array(W + 1), by = until / W;
-		for (let k = 0; k < runs.node.length; k++) {
-			if (!pick(runs.task[k]) || isWaiting(frames, data.tree.frame[runs.node[k]])) continue;
-			for (let x = runs.from[k] / by | 0; x <= W && x * by < runs.to[k]; x++) busy[x] += Math.min(runs.to[k], (x + 1) * by) - Math.max(runs.from[k], x * by);
-		}
-	}
-	time.width = W * ratio; time.height = H * ratio;
-	c.scale(ratio, ratio);
-	c.fillStyle = theme.kinds.thread[0]; c.fillRect(0, 0, W, H);
-	const most = drawTime.busy.reduce((a, b) => Math.max(a, b), 1);
-	c.fillStyle = theme.kinds.application[0];
-	drawTime.busy.forEach((v, x) => c.fillRect(x, H - v / most * H, 1, H));
-	if (S.range) { c.fillStyle = theme.text; c.globalAlpha = 0.25; const [a, b] = S.range.map(ms => ms * 1e6 / drawTime.until * W); c.fillRect(0, 0, a, H); c.fillRect(b, 0, W - b, H); }
-}
-let dragged = -1;
-const msAt = e => Math.round(Math.max(0, Math.min(1, e.offsetX / time.clientWidth)) * drawTime.until / 1e6);
-time.onpointerdown = e => { dragged = msAt(e); time.setPointerCapture(e.pointerId); };
-time.onpointermove = e => { if (dragged >= 0) { S.range = [Math.min(dragged, msAt(e)), Math.max(dragged, msAt(e))]; drawTime(); } };
-time.onpointerup = e => { const at = msAt(e), from = dragged; dragged = -1; S.range = null; go({z: 0, range: at === from ? null : [Math.min(at, from), Math.max(at, from)]}); };

@@ -18,11 +18,11 @@ const taskName = k => { const t = head.tasks[k]; return t ? join(t.thread, t.tid
 function threadSums() {
 	const sums = new Map(), out = left(), {frame} = data.tree, add = (task, i, v) => { if (v && !(out && out[i])) sums.set(task, (sums.get(task) || 0) + v); else if (!sums.has(task)) sums.set(task, 0); };
 	if (S.range) eachInRange((k, w) => add(runs.task[k], runs.node[k], w));
-	else for (const l of data.lists) if (!l.old) l.nodes.forEach((i, k) => add(l.task, i, S.wait || !isWaiting(frames, frame[i]) ? l.values[S.type][k] : 0));
+	else for (const l of data.lists) if (!l.old) l.nodes.forEach((i, k) => add(l.task, i, S.wait || !frames.waits[frame[i]] ? l.values[S.type][k] : 0));
 	return sums;
 }
 // shownOf says what shares of threads are of.
-const shownOf = all => `Shares are of ${amount(all)}: all threads` + (S.wait ? '' : ', waiting hidden') + (S.focus.length || S.ignore.length ? ', focus and ignore heeded' : '') + (S.range ? ', in the range chosen' : '');
+const shownOf = all => `Shares are of ${amount(all)}: all threads` + (S.wait ? '' : ', waiting folded away') + (S.focus.length || S.ignore.length ? ', focus and ignore heeded' : '') + (S.range ? ', in the range chosen' : '');
 function fillThreads() {
 	const sums = threadSums(), groups = new Map(), all = [...sums.values()].reduce((a, b) => a + b, 0), box = el('div', {className: 'list'});
 	head.tasks.forEach((t, k) => { const g = join(t.process, t.pid); groups.has(g) || groups.set(g, []); groups.get(g).push(k); });
@@ -49,17 +49,13 @@ function fillThreads() {
 function fillViews() {
 	const item = (text, on, change) => { const b = button((on ? '✓ ' : '') + text, text, () => { closeAll(); go(change); }); b.ariaPressed = String(!!on); return b; };
 	const chart = runs.task.length ? [...new Set(runs.task)].filter(pick).slice(0, 40).map(k => item('Time order: ' + taskName(k), S.chart === k, {chart: S.chart === k ? -1 : k, z: 0, sand: -1, rev: false})) : [];
-	views.pop.replaceChildren(item('Root at the top (i)', !panes[panes.length - 1].grows, {flip: panes[panes.length - 1].grows}), item('Reversed: innermost first (r)', S.rev, {rev: !S.rev, sand: -1, chart: -1, z: 0}), item('Largest first', S.size, {size: !S.size, z: 0}), item('Collapse recursion', S.rec, {rec: !S.rec, z: 0}), item('Everything as at first', false, {...defaults, theme: S.theme}), ...chart);
+	views.pop.replaceChildren(item('Root at the top (i)', !panes[panes.length - 1].grows, {flip: panes[panes.length - 1].grows}), item('Reversed: innermost first (r)', S.rev, {rev: !S.rev, sand: -1, chart: -1, z: 0}), item('Largest first', S.size, {size: !S.size, z: 0}), item('Collapse recursion', S.rec, {rec: !S.rec, z: 0}), ...(allLanes.length > 1 ? [item('Lanes of threads', S.lanes, {lanes: !S.lanes})] : []), item('Everything as at first', false, {...defaults, theme: S.theme}), ...chart);
 }
 function switchTheme() { go({theme: root.dataset.theme === 'dark' ? 'light' : 'dark'}, true); }
-legendOf();
+// legendOf fills the line that explains the colours, in sight and in the help.
 function legendOf() {
-	if (head.diff) {
-		const mark = colours => el('span', {className: 'marks'}, ...colours.map(c => el('i', {className: c})));
-		const parts = () => [mark(['m0', 'm1', 'm2', 'm3', 'm4']), 'more ', mark(['l0', 'l1', 'l2', 'l3', 'l4']), 'less ', mark(['e']), equalText(head.types[S.type])];
-		colours.replaceChildren(...parts());
-		legend.replaceChildren(...parts(), '. Stronger from 0.05, 0.2, 1, 3, 10 points of the whole.');
-		return;
-	}
-	legend.replaceChildren(...LABELS.slice(0, 6).map((t, k) => el('span', {textContent: t, className: 'k' + k})), 'Lighter and darker shades only tell names apart.');
+	const mark = colours => el('span', {className: 'marks'}, ...colours.map(c => el('i', {className: c})));
+	const parts = () => (head.diff ? [mark(['m0', 'm1', 'm2', 'm3', 'm4']), 'more ', mark(['l0', 'l1', 'l2', 'l3', 'l4']), 'less ', mark(['e']), head.types[S.type].equal] : head.kinds.flatMap(k => [mark(['f' + k]), LABELS[k] + ' ']));
+	colours.replaceChildren(...parts());
+	legend.replaceChildren(...parts(), head.diff ? ', ' + STRENGTHS + '.' : '. Lighter and darker shades only tell names apart.');
 }

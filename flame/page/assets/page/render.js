@@ -27,8 +27,8 @@ function controls() {
 	const of = S.type + ' ' + (S.threads && [...S.threads]);
 	if (controls.key !== of) { controls.key = of; [controls.waiting, controls.all] = waitingShare(); }
 	wait.hidden = !controls.waiting;
-	wait.textContent = `waiting ${percent(controls.waiting, controls.all)}${S.wait ? '' : ' hidden'}`;
-	wait.ariaPressed = String(S.wait);
+	wait.textContent = `${roughly(controls.waiting, controls.all)} ${head.types[S.type].waited}: ${S.wait ? 'fold away' : 'show'}`;
+	wait.title = `${amount(controls.waiting)} of ${amount(controls.all)} (w)`;
 	threads.textContent = 'Threads' + (S.threads ? ` ${S.threads.size}/${head.tasks.length}` : '');
 	threads.hidden = head.tasks.length < 2;
 	chips.replaceChildren();
@@ -39,7 +39,8 @@ function controls() {
 	if (S.rec) chip('recursion collapsed', {rec: false});
 	if (S.chart >= 0) chip('in order of time: ' + taskName(S.chart), {chart: -1});
 	if (S.range) chip(`${(S.range[0] / 1000).toFixed(2)}–${(S.range[1] / 1000).toFixed(2)} s`, {range: null});
-	if (head.diff) { legendOf(); chips.append(colours); gone(); }
+	legendOf();
+	if (head.diff) gone();
 	if (notes.length) chips.append(button('⚠ ' + notes[0] + (notes.length > 1 ? ` (and ${notes.length - 1} more)` : ''), 'Notes: ' + notes.join('. '), () => help.showModal(), {className: 'note'}));
 }
 // waitingShare sums what waits of the threads that are chosen, and all that they have.
@@ -48,7 +49,7 @@ function waitingShare() {
 	for (const l of data.lists) if (!l.old && pick(l.task)) for (let i = 0; i < l.nodes.length; i++) {
 		const v = l.values[S.type][i];
 		all += v;
-		if (isWaiting(frames, data.tree.frame[l.nodes[i]])) sum += v;
+		if (frames.waits[data.tree.frame[l.nodes[i]]]) sum += v;
 	}
 	return [sum, all];
 }

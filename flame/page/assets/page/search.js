@@ -11,7 +11,7 @@ function find() {
 	// In a sandwich and a reversed view a function's share is that of the stacks.
 	const all = search(V.flat, hit, 0), here = found[found.length - 1], inside = V.view.total[S.z];
 	const shown = V.flat.total[0];
-	shareText = () => percent(all.total, shown) + (shown === whole() ? ' of all' : ' of what is shown') + (S.z ? ' · view ' + percent(here.total, inside) : '');
+	shareText = () => percent(all.total, shown) + (shown === whole() ? ofAll() : ' of what is shown') + (S.z ? ' · view ' + percent(here.total, inside) : '');
 	share.textContent = shareText();
 	share.title = `${N(all.count)} matching frames: ${amount(all.total)} in all, ${amount(all.self)} of their own (${percent(all.self, shown)}); shares are of ${amount(shown)}`;
 }

@@ -1,7 +1,7 @@
 // Details of one frame.
 function lines(p, i) {
 	const v = p.view, f = v.frame[i], all = whole(), inside = V.view.total[S.z] || 1, out = [];
-	const put = (label, x) => out.push([label, `${amount(x)} · ${percent(x, all)} of all` + (inside !== all ? ` · ${percent(x, inside)} of view` : '')]);
+	const put = (label, x) => out.push([label, `${amount(x)} · ${percent(x, all)}${ofAll()}` + (inside !== all ? ` · ${percent(x, inside)} of view` : '')]);
 	put('total' + (i || S.sand >= 0 ? '' : whose(head.types[S.type])), v.total[i]);
 	if (!(S.rev || p.skip) || !i) put('self', v.self[i]);
 	if (v.oldTotal) {
@@ -15,13 +15,14 @@ function describe(at) {
 	details.replaceChildren(el('b', {textContent: d.name, title: d.name}), ' ', el('span', {className: 'where', textContent: d.where}), ...d.out.flatMap(([k, v]) => [' ', el('span', {className: 'value'}, el('i', {textContent: k + ' '}), v)]));
 	return d;
 }
-const say = text => { told.textContent = text; };
+const say = text => { spoken.textContent = text; };
 function select(at, quiet) {
 	picked = at;
 	const d = describe(at);
 	if (!quiet) say(`${d.name}, ${d.out.map(o => o.join(' ')).join(', ')}`);
 	reveal(at);
 	draw();
+	if (S.table === 'source') fillDrawer();
 }
 function reveal([p, i]) {
 	const y = yOf(p, p.view.depth[i] - p.skip);

@@ -13,7 +13,7 @@ function hottest() {
 		if (i >= inside[f]) { total[f] += v.total[i]; if (tOld) tOld[f] += v.oldTotal[i]; inside[f] = v.end[i]; }
 	}
 	const rows = [];
-	for (let f = 3; f < frames.n; f++) if (frames.kind[f] < THREAD && (total[f] || tOld && tOld[f])) rows.push({f, self: self[f], total: total[f], change: tOld ? total[f] - tOld[f] : 0, ...tOld && sureness({grain: v.grain, total: [v.total[0], total[f]], oldTotal: [v.oldTotal[0], tOld[f]]})});
+	for (let f = FIRST; f < frames.n; f++) if (frames.kind[f] < THREAD && (total[f] || tOld && tOld[f])) rows.push({f, self: self[f], total: total[f], change: tOld ? total[f] - tOld[f] : 0, ...tOld && sureness({grain: v.grain, total: [v.total[0], total[f]], oldTotal: [v.oldTotal[0], tOld[f]]})});
 	rows.sort((a, b) => b.self - a.self || b.total - a.total);
 	hottest.key = key;
 	return hottest.rows = rows;
@@ -35,20 +35,39 @@ function neighbours(f) {
 	}
 	return [up, down].map(m => [...m.values()].filter(r => r.total).sort((a, b) => b.total - a.total).slice(0, 50));
 }
+// subject is the function that tables are about: the one chosen last, -1 for none.
+function subject() {
+	const f = S.sand >= 0 ? S.sand : picked ? picked[0].view.frame[picked[1]] : S.z ? V.view.frame[S.z] : -1;
+	if (f >= FIRST && frames.kind[f] < THREAD) about = f;
+	return about;
+}
+// sourceOfFunction shows the lines of a function that were seen, with what the stacks through each got.
+function sourceOfFunction(f) {
+	if (f < 0) return [el('p', {textContent: 'Choose a function first.'})];
+	const {files, functions} = data.sources, out = [el('h2', {textContent: labels[f]})], type = head.types[S.type];
+	for (const fn of functions.filter(x => x.frame === f)) {
+		const file = files[fn.file], seen = new Map(fn.lines.map(l => [l.n, (S.wait ? l.all : l.ran)[S.type]])), near = new Set(fn.lines.flatMap(l => [-2, -1, 0, 1, 2].map(d => l.n + d)));
+		const numbers = [...near].filter(n => n in file.lines).sort((a, b) => a - b), of = type.total - (S.wait ? 0 : type.waiting || 0);
+		const row = (n, k) => el('tr', {className: k && numbers[k - 1] !== n - 1 ? 'gap' : ''}, el('td', {className: 'n', textContent: seen.get(n) ? percent(seen.get(n), of) : ''}), el('td', {className: 'n', textContent: n}), el('td', {}, el('code', {textContent: file.lines[n]})));
+		out.push(el('table', {className: 'source'}, el('caption', {textContent: file.name + (file.newer ? ': changed after the program was built, lines may be off' : '') + `. Shares are of ${quantity(of, type.unit)}, whatever is chosen above.`}), el('tbody', {}, ...numbers.map(row))));
+	}
+	if (out.length === 1) out.push(el('p', {textContent: 'The page has no source lines of it.'}));
+	return out;
+}
 function fillDrawer(again) {
-	const key = [viewKey, S.z, S.q, S.table, shownRows, order, S.theme].join('\n');
+	const key = [viewKey, S.z, S.q, S.table, shownRows, order, S.theme, S.table === 'source' && subject()].join('\n');
 	drawer.hidden = !S.table;
 	if (!S.table || key === fillDrawer.key && !again) return;
 	fillDrawer.key = key;
 	const tab = (k, text) => { const b = button(text, text, () => go({table: k}, true)); b.ariaPressed = String(S.table === k); return b; };
 	const content = el('div', {id: 'sheet', tabIndex: 0, role: 'group', ariaLabel: 'Table'}), all = V.flat.total[0];
-	drawer.replaceChildren(el('div', {className: 'group'}, tab('top', 'Functions'), tab('near', 'Callers, callees'), tab('tree', 'Tree'), button('✕', 'Close the tables', () => go({table: ''}, true))), content);
+	drawer.replaceChildren(el('div', {className: 'group'}, tab('top', 'Functions'), tab('near', 'Callers, callees'), tab('tree', 'Tree'), ...(data.sources ? [tab('source', 'Source')] : []), button('✕', 'Close the tables', () => go({table: ''}, true))), content);
 	if (S.table === 'near') {
-		if (S.sand >= 0) about = S.sand; else if (picked && frames.kind[picked[0].view.frame[picked[1]]] < THREAD) about = picked[0].view.frame[picked[1]];
-		if (about < 0) { content.append(el('p', {textContent: 'Choose a function first.'})); return; }
+		if (subject() < 0) { content.append(el('p', {textContent: 'Choose a function first.'})); return; }
 		const [up, down] = neighbours(about);
 		content.append(el('h2', {textContent: labels[about]}), el('div', {className: 'two'}, table('Callers', up, [['total', 'Total'], ['', 'Function']], all), table('Callees', down, [['total', 'Total'], ['', 'Function']], all)));
 	} else if (S.table === 'tree') content.append(treeView());
+	else if (S.table === 'source') content.append(...sourceOfFunction(subject()));
 	else {
 		let rows = hottest();
 		if (found) rows = rows.filter(r => found[0].hit[r.f]);

@@ -2,7 +2,7 @@
 const pick = t => !S.threads || S.threads.has(t);
 const named = list => {
 	const of = new Uint8Array(frames.n), set = new Set(list);
-	for (let f = 3; f < frames.n; f++) if (set.has(labels[f]) || frames.module[f] && bases(frames.modules[frames.module[f]]).split(', ').some(m => set.has('module:' + m))) of[f] = 1;
+	for (let f = FIRST; f < frames.n; f++) if (set.has(labels[f]) || frames.module[f] && bases(frames.modules[frames.module[f]]).split(', ').some(m => set.has('module:' + m))) of[f] = 1;
 	return of;
 };
 // left marks the nodes whose own value focus and ignore leave out, null if there are none.
@@ -66,7 +66,7 @@ function eachInRange(f) {
 	const [from, to] = S.range.map(ms => ms * 1e6), cpu = head.types[S.type].title === 'cpu';
 	for (let k = 0; k < runs.node.length; k++) {
 		const w = Math.min(to, runs.to[k]) - Math.max(from, runs.from[k]);
-		if (w > 0 && (S.wait && !cpu || !isWaiting(frames, data.tree.frame[runs.node[k]]))) f(k, w);
+		if (w > 0 && (S.wait && !cpu || !frames.waits[data.tree.frame[runs.node[k]]])) f(k, w);
 	}
 }
 // chartOf lays the stacks of one thread out in the order of time.
@@ -77,7 +77,7 @@ function chartOf(task) {
 	let open = [0], last = 0;
 	const close = d => { while (open.length > d) { const i = open.pop(); width[i] = last - at.a[i]; end[i] = frame.n; } };
 	for (let k = 0; k < runs.node.length && frame.n < 4e6; k++) {
-		if (runs.task[k] !== task || !S.wait && isWaiting(frames, tree.frame[runs.node[k]])) continue;
+		if (runs.task[k] !== task || !S.wait && frames.waits[tree.frame[runs.node[k]]]) continue;
 		const path = [];
 		for (let i = runs.node[k]; i; i = tree.parent[i]) path.push(tree.frame[i]);
 		path.reverse();
@@ -96,5 +96,7 @@ function chartOf(task) {
 }
 
 const unit = () => S.range || S.chart >= 0 ? 'nanoseconds' : head.types[S.type].unit;
-const whole = () => S.range || S.chart >= 0 ? V.view.total[0] : head.types[S.type].total;
+const whole = () => { const t = head.types[S.type]; return S.range || S.chart >= 0 ? V.view.total[0] : t.total - (S.wait ? 0 : t.waiting || 0); };
+// ofAll says what shares of everything are of.
+const ofAll = () => (S.wait || !head.types[S.type].waiting ? ' of all' : ' of what did not wait');
 const amount = v => quantity(v, unit());
