@@ -204,7 +204,7 @@ func (a *app) writeCheck(w io.Writer, o *checkOptions, r *check.Report) error {
 	if toStdout(o.output) {
 		style = o.colour.style(a.stdout)
 	}
-	return report.CheckText(w, r, o.verbose, style)
+	return report.CheckText(w, r, o.verbose, style, a.lineWidth(o.output))
 }
 
 // checkFiles checks files. The error is of the last that could not be opened; the others were reported.

@@ -70,7 +70,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 			if o.format.word == "json" {
 				err = report.GatesJSON(w, e)
 			} else {
-				err = report.GatesText(w, e, o.verbose, o.style(a.stdout))
+				err = report.GatesText(w, e, o.verbose, o.style(a.stdout), a.lineWidth(o.output))
 			}
 			if err != nil {
 				return fmt.Errorf("write gates of process %d: %w", pid, err)

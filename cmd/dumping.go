@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // dumping is one run of dump: what its processes share, and what was had of them.
@@ -70,6 +71,12 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
+	got.Notes = unshown.InDump(got)
+	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
+		for _, note := range got.Notes {
+			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
+		}
+	}
 	if reportMissing(d.app, got) {
 		d.missing++
 	}

@@ -47,6 +47,14 @@ func terminalWidth(out io.Writer) int {
 	return w
 }
 
+// lineWidth is how many cells a line of text may have that goes to the output at path, 0 for any.
+func (a *app) lineWidth(path string) int {
+	if !toStdout(path) {
+		return 0
+	}
+	return terminalWidth(a.stdout)
+}
+
 // drawProgress returns a line on out, whatever that is.
 func drawProgress(out io.Writer, width func() int, visible func() bool) *progress {
 	return &progress{out: out, width: width, visible: visible}

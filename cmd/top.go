@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/top"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // errBackground says that the terminal belongs to others now.
@@ -161,7 +163,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt := o.view(title)
+	opt, source := o.view(title), &recorded{Recorder: r}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
@@ -170,15 +172,15 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target is stopped with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
-		err = top.Run(ctx, recorded{r}, opt)
+		err = top.Run(ctx, source, opt)
 		jobs.Release()
 	}
 	if errors.Is(err, top.ErrScreen) {
-		err = top.Print(ctx, recorded{r}, a.stdout, opt, a.printOptions(o))
+		err = top.Print(ctx, source, a.stdout, opt, a.printOptions(o))
 	}
 	var p *top.PanicError
 	if errors.As(err, &p) {
-		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, escapeLines(string(p.Stack)))
+		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, text.Lines(string(p.Stack)))
 		return statusError(statusNothing)
 	}
 	return err
@@ -222,10 +224,29 @@ func (o *samplingOptions) sampler(ctx context.Context, command []string, finder 
 }
 
 // recorded is a Recorder as top wants it.
-type recorded struct{ *sampler.Recorder }
+type recorded struct {
+	*sampler.Recorder
+	unshown []string // of all takes, each once
+}
 
-func (r recorded) Stats() top.Stats {
+func (r *recorded) Take() (*profile.Profile, error) {
+	p, err := r.Recorder.Take()
+	if err == nil {
+		for _, note := range unshown.InProfile(p) {
+			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
+				r.unshown = append(r.unshown, note)
+			}
+		}
+	}
+	return p, err
+}
+
+// maxUnshown bounds the notes about languages: processes come and go.
+const maxUnshown = 8
+
+func (r *recorded) Stats() top.Stats {
 	s := r.Recorder.Stats()
+	s.Notes = append(slices.Clip(s.Notes), r.unshown...)
 	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stood,
 		Threads: s.Threads, Ticks: s.Ticks, Late: s.LateTicks, Samples: s.Samples, Lost: s.Lost,
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}

@@ -78,9 +78,3 @@ func TestTopTitle(t *testing.T) {
 		}
 	}
 }
-
-func TestEscapeLines(t *testing.T) {
-	if got, want := escapeLines("a\n\tb\x1b[31m\n"), "a\n\tb\\x1b[31m\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

@@ -148,6 +148,7 @@ type Dump struct {
 	Exited   int      // threads that ended before they were looked at
 	Late     int      // threads that stopped only after the others had been let go
 	Problems []string // what could not be had, for a person
+	Notes    []string // what a person should know of the stacks, such as that frames of a language are missing
 	// Sources has text around the lines of frames by the Frame's File, where it was asked for.
 	Sources map[string]Source
 }

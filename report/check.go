@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/fpstack/fpstack/check"
 	"github.com/fpstack/fpstack/text"
@@ -14,9 +13,12 @@ import (
 
 // CheckText writes r for a person: a table with a line for each module and below it what is missing and
 // what mends it, then the threads, then what is required and not met. Without verbose, libraries of
-// the system at which nothing is to be seen are one line.
-func CheckText(w io.Writer, r *check.Report, verbose bool, style Style) error {
+// the system at which nothing is to be seen are one line, and lines are of at most width cells, 0 for any.
+func CheckText(w io.Writer, r *check.Report, verbose bool, style Style, width int) error {
 	p := &checkPrinter{w: bufio.NewWriter(w), r: r, verbose: verbose, style: style}
+	if !verbose {
+		p.width = width
+	}
 	if style == nil {
 		p.style = func(_ Part, piece string) string { return piece }
 	}
@@ -38,13 +40,13 @@ type checkPrinter struct {
 	r       *check.Report
 	verbose bool
 	style   Style
+	width   int // of a line, 0 for any
 }
 
 func (p *checkPrinter) line(pieces ...string) {
-	for _, s := range pieces {
-		p.w.WriteString(s)
-	}
-	p.w.WriteByte('\n')
+	line := strings.Join(pieces, "")
+	indent := len(line) - len(strings.TrimLeft(line, " ")) + 4
+	p.w.WriteString(text.Wrap(line, p.width, indent) + "\n")
 }
 
 func (p *checkPrinter) heading() {
@@ -77,7 +79,7 @@ func (p *checkPrinter) modules() {
 		shown, hidden = p.r.Modules, nil
 	}
 	if len(shown) > 0 {
-		for i, row := range table(shown) {
+		for i, row := range p.table(shown) {
 			p.line("  ", row)
 			if i > 0 {
 				p.below(shown[i-1])
@@ -113,19 +115,18 @@ func (p *checkPrinter) uneventful(m *check.Module) bool {
 }
 
 // table lays out the rows, the heading in front.
-func table(modules []*check.Module) []string {
-	var b strings.Builder
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "tables\tsymbols\tlines\tframe pointers\tmodule")
+func (p *checkPrinter) table(modules []*check.Module) []string {
+	rows := [][]string{{"tables", "symbols", "lines", "frame pointers", "module"}}
 	for _, m := range modules {
 		if m.Err != nil {
-			fmt.Fprintf(tw, "?\t?\t?\t?\t%s\n", text.Escape(m.Path))
+			rows = append(rows, []string{"?", "?", "?", "?", text.Escape(m.Path)})
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", tablesCell(m), symbolsCell(m), linesCell(m), frameCell(m), pathCell(m))
+		rows = append(rows, []string{tablesCell(m), symbolsCell(m), linesCell(m), frameCell(m), pathCell(m)})
 	}
-	tw.Flush()
-	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	const indent = 2
+	end := text.ShortenEnd
+	return text.Table(rows, []text.Column{end, end, end, end, text.ShortenPath}, max(0, p.width-indent))
 }
 
 func pathCell(m *check.Module) string {

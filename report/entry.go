@@ -24,7 +24,11 @@ func (p *printer) entry(e entry) {
 		p.cutLine("not stopped: " + text.Escape(first.NotStopped))
 	}
 	for _, line := range first.KernelStack {
-		p.line("  kernel", noAddress, p.style(Function, text.Escape(kernelFrame(line))))
+		name := text.Escape(kernelFrame(line))
+		if w := p.width(); w > 0 {
+			name = text.ShortenEnd(name, w-len("  kernel")-len(noAddress))
+		}
+		p.line("  kernel", noAddress, p.style(Function, name))
 	}
 	for i := range e.frames {
 		p.frame(&e.frames[i])
@@ -42,19 +46,20 @@ func (p *printer) heading(e entry) {
 	if len(e.threads) > 1 {
 		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
 	}
-	who = p.style(Thread, who) + " " + p.names(e.threads)
+	names := " " + p.names(e.threads)
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
-		p.line(who, "  ", parts[0].text)
+		p.wrapped(Thread, who, names+"  "+parts[0].text)
 		return
 	}
-	p.line(who)
+	p.wrapped(Thread, who, names)
 	for i, part := range parts {
 		if i == maxMembers && !p.opt.Verbose {
 			p.line(fmt.Sprintf("  … %d more states and calls", len(parts)-i))
 			break
 		}
-		p.line("  ", counted(len(part.threads), "thread"), " ", p.ids(part.threads), "  ", part.text)
+		line := "  " + counted(len(part.threads), "thread") + " " + p.ids(part.threads) + "  " + part.text
+		p.line(text.Wrap(line, p.width(), 4))
 	}
 }
 
@@ -63,7 +68,7 @@ func (p *printer) ids(threads []*profile.Thread) string {
 	var b strings.Builder
 	ranges := 0
 	for i := 0; i < len(threads); ranges++ {
-		if ranges == maxRanges && !p.opt.Verbose {
+		if !p.opt.Verbose && (ranges == maxRanges || p.opt.Width > 0 && b.Len() > p.opt.Width/3) {
 			fmt.Fprintf(&b, ",… %d more", len(threads)-i)
 			break
 		}
@@ -83,7 +88,7 @@ func (p *printer) ids(threads []*profile.Thread) string {
 	return b.String()
 }
 
-// names returns the quoted names that threads bear.
+// names returns the quoted names of threads.
 func (p *printer) names(threads []*profile.Thread) string {
 	return p.distinct(threads, ", ", func(t *profile.Thread) string { return text.Quote(t.Name) })
 }

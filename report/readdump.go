@@ -48,6 +48,8 @@ func (in *dumpReader) document() error {
 			return in.count(&d.Late)
 		case "problems":
 			return in.textList(&d.Problems)
+		case "notes":
+			return in.textList(&d.Notes)
 		}
 		return in.Skip()
 	})

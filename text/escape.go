@@ -95,3 +95,12 @@ func escape(s, backslash string) string {
 	}
 	return b.String()
 }
+
+// Lines is Message for text of several lines, in which tabs stay.
+func Lines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(Message(l), `\t`, "\t")
+	}
+	return strings.Join(lines, "\n")
+}

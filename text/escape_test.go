@@ -76,3 +76,9 @@ func TestClean(t *testing.T) {
 		}
 	}
 }
+
+func TestLines(t *testing.T) {
+	if got, want := Lines("a\n\tb\x1b[31m\n"), "a\n\tb\\x1b[31m\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

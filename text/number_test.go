@@ -80,6 +80,8 @@ func TestWrap(t *testing.T) {
 		{"  ! a reason that is long", 14, 4, "  ! a reason\n    that is\n    long"},
 		{"averyverylongword and", 8, 2, "averyverylongword\n  and"},
 		{"one two", 0, 2, "one two"},
+		{"\x1b[1mone\x1b[22m two", 7, 2, "\x1b[1mone\x1b[22m two"},
+		{"\x1b[1mone two\x1b[22m three", 9, 2, "\x1b[1mone two\x1b[22m\n  three"},
 	} {
 		if got := Wrap(c.in, c.width, c.indent); got != c.want {
 			t.Errorf("Wrap(%q, %d, %d): got %q, want %q", c.in, c.width, c.indent, got, c.want)

@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Pad fills s up to cells with blanks on its right.
 func Pad(s string, cells int) string { return s + strings.Repeat(" ", max(0, cells-Width(s))) }
@@ -20,24 +23,20 @@ const leastColumn = 8
 // Precondition: each row has len(columns) cells.
 func Table(rows [][]string, columns []Column, width int) []string {
 	cells := make([]int, len(columns))
-	sum := 2 * (len(columns) - 1)
-	for c := range columns {
+	room := width - 2*(len(columns)-1)
+	var give []*int // the widths that may shrink
+	for c, shorten := range columns {
 		for _, row := range rows {
 			cells[c] = max(cells[c], Width(row[c]))
 		}
-		sum += cells[c]
+		if shorten != nil {
+			give = append(give, &cells[c])
+		} else {
+			room -= cells[c]
+		}
 	}
-	for ; width > 0 && sum > width; sum-- {
-		widest := -1
-		for c, shorten := range columns {
-			if shorten != nil && cells[c] > leastColumn && (widest < 0 || cells[c] >= cells[widest]) {
-				widest = c
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		cells[widest]--
+	if width > 0 {
+		Fit(room, give...)
 	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
@@ -54,10 +53,33 @@ func Table(rows [][]string, columns []Column, width int) []string {
 	return lines
 }
 
+// Fit makes widths smaller until their sum is at most room: the widest first, the last of several, and none below
+// eight.
+func Fit(room int, widths ...*int) {
+	for _, w := range widths {
+		room -= *w
+	}
+	for ; room < 0; room++ {
+		widest := -1
+		for i, w := range widths {
+			if *w > leastColumn && (widest < 0 || *w >= *widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		*widths[widest]--
+	}
+}
+
+// colours are the sequences that dress text on a terminal. Source: ECMA-48, section 8.3.117 (SGR).
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
 // Wrap breaks s at blanks into lines of at most width cells, 0 for no limit; a word that is
-// wider stays whole. Lines but the first begin with indent blanks.
+// wider stays whole. Lines but the first begin with indent blanks. Colours ("\x1b[…m") take no cells.
 func Wrap(s string, width, indent int) string {
-	if width <= 0 || fits(s, width) {
+	if width <= 0 || fits(colours.ReplaceAllString(s, ""), width) {
 		return s
 	}
 	var b strings.Builder
@@ -66,12 +88,13 @@ func Wrap(s string, width, indent int) string {
 		blanks := rest[:len(rest)-len(strings.TrimLeft(rest, " "))]
 		word, _, _ := strings.Cut(rest[len(blanks):], " ")
 		rest = rest[len(blanks)+len(word):]
-		if at > indent && at+len(blanks)+Width(word) > width {
+		cells := Width(colours.ReplaceAllString(word, ""))
+		if at > indent && at+len(blanks)+cells > width {
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			blanks, at = "", indent
 		}
 		b.WriteString(blanks + word)
-		at += len(blanks) + Width(word)
+		at += len(blanks) + cells
 	}
 	return b.String()
 }
