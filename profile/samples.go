@@ -21,6 +21,19 @@ var (
 // ThreadTime says that values of t are times of threads added up: six threads that sleep for a second are six seconds.
 func (t ValueType) ThreadTime() bool { return t == WallTime || t == CPUTime }
 
+// Words says in a sentence what a value of t is: "nanoseconds of CPU time", "samples", "bytes of inuse_space".
+func (t ValueType) Words() string {
+	switch {
+	case t == WallTime:
+		return t.Unit + " of wall time"
+	case t == CPUTime:
+		return t.Unit + " of CPU time"
+	case t.Unit == "count" || t.Unit == "":
+		return t.Type
+	}
+	return t.Unit + " of " + t.Type
+}
+
 // Task is a thread of which samples were taken. PID and TID are 0 if unknown: a profile that
 // was read from a file may name threads without ids, or none at all.
 type Task struct {
