@@ -164,7 +164,7 @@ func callNames() map[string]bool {
 	return calls
 }
 
-// kindMarks are what stands behind a name to tell its kind.
+// kindMarks are what follows a name to give its kind.
 // Source: stackcollapse-perf.pl --kernel --jit --inline, and flamegraph.pl.
 var kindMarks = []struct {
 	mark    string
@@ -198,7 +198,7 @@ func markOf(f *profile.Frame) string {
 	return ""
 }
 
-// shownFirst is the end of a message that tells the first line that was not understood.
+// shownFirst is the end of a message that shows the first line that was not understood.
 func (r FoldedReport) shownFirst() string {
 	if r.Skipped == 0 {
 		return ""

@@ -16,7 +16,7 @@ type jsonChange struct {
 	TotalNoise  bool     `json:"total_noise"`
 }
 
-// difference writes what the columns of values do not tell of d: by what the older values were multiplied, and how the
+// difference writes what the columns of values do not show of d: by what the older values were multiplied, and how the
 // functions changed.
 func (o *jsonWriter) difference(d *profile.Diff) {
 	typ := d.New.Default

@@ -244,7 +244,7 @@ func (in *jsonReader) setRuns() error {
 // checkValues refuses values below 0 and sums that do not fit.
 func checkValues(p *profile.Profile) error {
 	if len(p.Types) == 0 {
-		return nil // CheckValid tells it
+		return nil // CheckValid says it
 	}
 	sums := make([]int64, len(p.Types))
 	for i, v := range p.Values {
@@ -259,7 +259,7 @@ func checkValues(p *profile.Profile) error {
 	return nil
 }
 
-// original is what s stands for. A backslash that stands for nothing stays: nothing is lost by it.
+// original is what s was made of. A backslash that escapes nothing stays: nothing is lost by it.
 func original(s string) string {
 	s, _ = profile.Original(s)
 	return s

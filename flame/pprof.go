@@ -15,7 +15,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// PprofOptions say what stands in a profile.proto besides the profile.
+// PprofOptions say what is in a profile.proto besides the profile.
 type PprofOptions struct {
 	Version string // of fpstack, "" if unknown: part of the first comment
 	DocURL  string // an absolute URL; "" is that of docs/formats.md
@@ -107,7 +107,7 @@ type pprofBuilder struct {
 	lines     int // that Locations may still have
 }
 
-// pprofPlace tells Locations apart: a PC and the call before it are two.
+// pprofPlace distinguishes Locations: a PC and the call before it are two.
 type pprofPlace struct {
 	chain  profile.NodeID
 	caller bool

@@ -45,7 +45,7 @@ func (b *pprofBuilder) address(f *profile.Frame) uint64 {
 	return m.Base + f.ModuleAddr
 }
 
-// Files of mappings that stand for no module: a name in brackets is left alone by pprof.
+// Files of mappings that are no module: a name in brackets is left alone by pprof.
 var kindFiles = map[profile.Kind]string{profile.Kernel: "[kernel]", profile.JIT: "[jit]", profile.VDSO: "[vdso]"}
 
 func (b *pprofBuilder) mappingOf(f *profile.Frame) *pprof.Mapping {

@@ -27,7 +27,7 @@ const maxPprofTypes = 64
 //
 // Samples below 0 or with the label pprof::base are the older side of a difference, and make the result one
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
-// kept, and told in Comments. Of several that tell the same, ours counts, then text.
+// kept, and named in Comments. Of several that say the same, ours counts, then text.
 //
 // It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB (64 MiB in an older
 // form), would take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
@@ -79,8 +79,8 @@ func parseProto(data []byte) (*pprof.Profile, error) {
 	return in, nil
 }
 
-// checkFrames refuses stacks that have too many frames in all. What was inlined in a place stands in the file
-// once, however often the place stands in a stack.
+// checkFrames refuses stacks that have too many frames in all. What was inlined in a place is in the file
+// once, however often the place is in a stack.
 func checkFrames(in *pprof.Profile) error {
 	frames := 0
 	for _, s := range in.Sample {
@@ -184,7 +184,7 @@ func (r *pprofReader) values(s *pprof.Sample) ([]int64, error) {
 func (r *pprofReader) stack(locations []*pprof.Location) (profile.NodeID, error) {
 	n := profile.NodeID(0)
 	for i, l := range slices.Backward(locations) {
-		// Below a call into the kernel stands the PC itself, see [WritePprof].
+		// Below a call into the kernel is the PC itself, see [WritePprof].
 		caller := i > 0 && kindOf(locations[i-1].Mapping) != profile.Kernel
 		for _, f := range r.frames(pprofUse{l, caller}) {
 			n = r.b.Child(n, f)

@@ -13,11 +13,11 @@ import (
 // errUnknownFormat names what is understood; who knows the file's name adds it.
 var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile of pprof or " + jsonSchema + " JSON")
 
-// head is how many bytes tell a format.
+// head is how many bytes identify a format.
 const head = 512
 
 // Read reads a profile in any format that this package reads: folded stacks, profile.proto and pprof's older forms, our own
-// JSON, each of them maybe compressed by gzip. It tells them apart by their first bytes.
+// JSON, each of them maybe compressed by gzip. It distinguishes them by their first bytes.
 //
 // It fails if r does, and as [ReadFolded], [ReadPprof] and [ReadJSON] do.
 func Read(r io.Reader) (*profile.Profile, error) {
@@ -25,7 +25,7 @@ func Read(r io.Reader) (*profile.Profile, error) {
 	return p, err
 }
 
-// ReadReport is [Read] that takes folded text as opt says, and tells too what that held; the report of other formats is the
+// ReadReport is [Read] that takes folded text as opt says, and says too what that held; the report of other formats is the
 // zero value. Comments of the profile hold the same for a person.
 func ReadReport(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
 	in, err := uncompressed(r)

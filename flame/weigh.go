@@ -16,7 +16,7 @@ const (
 	maxNodes  = 1 << 26 // of a call tree: each takes some 60 bytes while it is read
 )
 
-// numberWeight is what a number takes that stands for a string: itself and the string, twice while
+// numberWeight is what a number takes in place of a string: itself and the string, twice while
 // the lists grow.
 const numberWeight = 2 * (8 + 16)
 

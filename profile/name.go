@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Function is what tells functions apart: frames of one Function are one function to every table, picture and
+// Function is what distinguishes functions: frames of one Function are one function to every table, picture and
 // comparison, whatever module, file and line they lie in. Two builds of a program, and one loaded from two places, have
 // their functions in common.
 type Function struct {

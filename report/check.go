@@ -12,7 +12,7 @@ import (
 )
 
 // CheckText writes r for a person: a table with a line for each module and below it what is missing and
-// what mends it, then the threads, then what is required and not met. Without verbose, libraries of
+// what fixes it, then the threads, then what is required and not met. Without verbose, libraries of
 // the system at which nothing is to be seen are one line, and lines are of at most width cells, 0 for any.
 func CheckText(w io.Writer, r *check.Report, verbose bool, style Style, width int) error {
 	p := &checkPrinter{w: bufio.NewWriter(w), r: r, verbose: verbose, style: style}
@@ -95,7 +95,7 @@ func (p *checkPrinter) modules() {
 	}
 }
 
-// uneventful tells whether m may be summed up: one of the system's that nobody asked for and in
+// uneventful reports whether m may be summed up: one of the system's that nobody asked for and in
 // which no chain breaks.
 func (p *checkPrinter) uneventful(m *check.Module) bool {
 	if p.verbose || p.r.PID == 0 || !m.System() || m.Err != nil {

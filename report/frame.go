@@ -11,10 +11,10 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// noAddress is what stands in place of "0x" and 16 digits.
+// noAddress is what replaces "0x" and 16 digits.
 const noAddress = "                  "
 
-// unnamed stands for a function whose name is not known.
+// unnamed is shown for a function whose name is not known.
 const unnamed = "??"
 
 // frame writes one logical frame:

@@ -28,7 +28,7 @@ type Examination struct {
 	Tried string
 }
 
-// Passes tells whether the process can be sampled: what the kernel said if it was asked, else
+// Passes reports whether the process can be sampled: what the kernel said if it was asked, else
 // what the gates say.
 func (e *Examination) Passes() bool {
 	if e.Trial {
@@ -38,7 +38,7 @@ func (e *Examination) Passes() bool {
 	return state != doctor.Closed
 }
 
-// anyUser tells whether we may sample what is not ours too.
+// anyUser reports whether we may sample what is not ours too.
 func (e *Examination) anyUser() bool {
 	return slices.ContainsFunc(e.Gates, func(g doctor.Gate) bool { return g.Name == doctor.Capability && g.State == doctor.Open })
 }

@@ -16,7 +16,7 @@ import (
 //
 // Numbers of 64 bits are strings in hexadecimal, since many readers keep only 53 bits of a
 // number. Strings of the target keep every byte: a backslash is \\ in the value and a byte
-// that is no UTF-8 is \xNN. No character that does not print stands in the output raw.
+// that is no UTF-8 is \xNN. No character that does not print is in the output raw.
 func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -8,10 +8,10 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// sameLine tells whether two frames stand at one line, as those of a recursion.
+// sameLine reports whether two frames are at one line, as those of a recursion.
 func sameLine(a, b *profile.Frame) bool { return a.File == b.File && a.Line == b.Line }
 
-// source writes the line that a frame stands at, with its neighbours, where they were read:
+// source writes the line that a frame is at, with its neighbours, where they were read:
 //
 //	  13  	while (staying) {
 //	> 14  		pause();

@@ -38,7 +38,7 @@ type printer struct {
 	w    *bufio.Writer
 	dump *profile.Dump
 	opt  Options
-	// newer has the source files of which it was told that they were changed since.
+	// newer has the source files of which it was said that they were changed since.
 	newer map[string]bool
 }
 
@@ -81,7 +81,7 @@ func (p *printer) wrapped(part Part, head, rest string) {
 	p.line(p.style(part, head), line[len(head):])
 }
 
-// process writes the first line: who it is, how many threads, how long they stood.
+// process writes the first line: who it is, how many threads, how long they were stopped.
 func (p *printer) process() {
 	d := p.dump
 	const least = 16 // cells of a command line that says something

@@ -36,7 +36,7 @@ func wide() *profile.Dump {
 	return d
 }
 
-// TestTextFits: on a terminal of 80 cells no line wraps, and what tells frames apart stays.
+// TestTextFits: on a terminal of 80 cells no line wraps, and what distinguishes frames stays.
 func TestTextFits(t *testing.T) {
 	for _, cells := range []int{80, 100, 200} {
 		var out bytes.Buffer

@@ -27,7 +27,7 @@ func simulated(t *testing.T, w, h int) tcell.SimulationScreen {
 	return s
 }
 
-// cells shows what stands on the screen, and below it how: a letter a cell, blank for plain.
+// cells shows what is on the screen, and below it how: a letter a cell, blank for plain.
 func cells(s tcell.SimulationScreen) string {
 	contents, w, h := s.GetContents()
 	styles := map[tcell.Style]byte{}
@@ -152,7 +152,7 @@ func TestNamesReachNoTerminal(t *testing.T) {
 func TestScrolling(t *testing.T) {
 	var list []spent
 	for i := range 100 {
-		list = append(list, spent{fmt.Sprintf("main;f%02d", i), "a", time.Duration(100-i) * lookEvery})
+		list = append(list, spent{fmt.Sprintf("main;f%02d", i), "a", time.Duration(100-i) * sampleEvery})
 	}
 	m := modelOf(t, Options{}, testProfile(list...))
 	for _, tc := range []struct{ keys, first, chosen string }{

@@ -15,7 +15,7 @@ type document struct {
 	Value      string      `json:"value"` // "wall", "cpu", …
 	Unit       string      `json:"unit"`
 	By         string      `json:"by"`
-	Covered    int64       `json:"covered_ns"` // the time that the rows tell about
+	Covered    int64       `json:"covered_ns"` // the time that the rows cover
 	SinceStart bool        `json:"since_start"`
 	Total      int64       `json:"total"` // what the shares are of
 	Idle       bool        `json:"idle"`  // waits in the kernel are among the rows

@@ -124,7 +124,7 @@ func (u *ui) dueAfter(wait time.Duration) {
 	}
 }
 
-// event takes one event of the screen, and tells whether it was the last.
+// event takes one event of the screen, and reports whether it was the last.
 func (u *ui) event(ctx context.Context, ev tcell.Event) (bool, error) {
 	u.dueAfter(keyEvery)
 	switch ev := ev.(type) {
@@ -141,7 +141,7 @@ func (u *ui) event(ctx context.Context, ev tcell.Event) (bool, error) {
 	return false, nil
 }
 
-// suspend gives the terminal back, stops, and takes it again. It tells whether the program
+// suspend gives the terminal back, stops, and takes it again. It reports whether the program
 // is to end instead: then the terminal may be another's.
 func (u *ui) suspend(ctx context.Context) (bool, error) {
 	if u.model.opt.Stop == nil {

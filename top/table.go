@@ -141,7 +141,7 @@ func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
 	return self, tasks
 }
 
-// isIdle tells whether a thread in stack n waits in the kernel.
+// isIdle reports whether a thread in stack n waits in the kernel.
 func isIdle(p *profile.Profile, n profile.NodeID) bool {
 	return n != 0 && p.Frames[p.Tree.Frame(n)].Waits()
 }

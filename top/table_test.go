@@ -214,7 +214,7 @@ func TestAgainstCounting(t *testing.T) {
 			for i := range names {
 				names[i] = string(rune('a' + random.IntN(5)))
 			}
-			wall := time.Duration(1+random.IntN(9)) * lookEvery
+			wall := time.Duration(1+random.IntN(9)) * sampleEvery
 			list = append(list, spent{strings.Join(names, ";"), "a", wall})
 			self[names[len(names)-1]] += wall
 			for i, name := range names {

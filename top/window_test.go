@@ -43,7 +43,7 @@ func TestWindow(t *testing.T) {
 
 func TestTrend(t *testing.T) {
 	mixed := func(ofA int) *profile.Profile { // so many of 100 looks are in a
-		return second(spent{"main;a", "a", time.Duration(ofA) * lookEvery}, spent{"main;b", "a", time.Duration(100-ofA) * lookEvery})
+		return second(spent{"main;a", "a", time.Duration(ofA) * sampleEvery}, spent{"main;b", "a", time.Duration(100-ofA) * sampleEvery})
 	}
 	for _, tc := range []struct {
 		name        string
