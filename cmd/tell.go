@@ -67,7 +67,8 @@ func waitingText(p *profile.Profile) string {
 	if share := float64(waiting) / float64(whole); share < 0.01 || share > 0.99 && waiting < whole {
 		digits = 2 // not "100 %" of what is a little less
 	}
-	return text.Percent(float64(waiting), float64(whole), digits) + " of thread time was waiting; --mode cpu records CPU time alone"
+	return text.Percent(float64(waiting), float64(whole), digits) +
+		" of thread time was waiting; --mode cpu records CPU time alone"
 }
 
 // remarks are what a person should know of a recording: what came late, what is missing.
@@ -93,7 +94,8 @@ func remarks(s *sampler.Stats) []string {
 		add("%s of %s cut: the outermost frame was not reached", text.Thousands(s.Cut), stacks)
 	}
 	if s.Late > 0 {
-		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late), stacks)
+		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late),
+			stacks)
 	}
 	if line := unseen(s); line != "" {
 		add("%s", line)

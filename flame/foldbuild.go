@@ -58,7 +58,8 @@ func (f *folder) twoColumns() (*profile.Profile, error) {
 	factor := f.factor(max(f.total, sum))
 	names, tree := newInterner(), profile.Tree{}
 	at := f.inner(names, &tree)
-	p := &profile.Profile{Types: []profile.ValueType{{Type: "before samples", Unit: "count"}, profile.SamplesCount}, Default: 1}
+	p := &profile.Profile{Types: []profile.ValueType{{Type: "before samples", Unit: "count"}, profile.SamplesCount},
+		Default: 1}
 	index := map[profile.NodeID]int{} // of a stack's values
 	for n, lines := range f.lines {
 		if lines == 0 {

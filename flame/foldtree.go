@@ -168,7 +168,8 @@ func (t *foldTree) hasLine(n profile.NodeID) bool {
 }
 
 // appendBelow appends the lines and groups of lines below n in their order.
-func (t *foldTree) appendBelow(items []foldItem, n profile.NodeID, child, sibling []profile.NodeID, wanted []bool) []foldItem {
+func (t *foldTree) appendBelow(items []foldItem, n profile.NodeID, child, sibling []profile.NodeID,
+	wanted []bool) []foldItem {
 	start := len(items)
 	for c := child[n]; c != 0; c = sibling[c] {
 		if t.hasLine(c) {

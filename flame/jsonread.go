@@ -114,7 +114,8 @@ func (in *jsonReader) member(name string) error {
 		return list(in, maxJSONFrames, in.frame)
 	case "tasks":
 		return list(in, maxJSONTasks, func(t jsonTask) error {
-			p.Tasks = append(p.Tasks, profile.Task{PID: t.PID, TID: t.TID, Process: original(t.Process), Thread: original(t.Thread)})
+			p.Tasks = append(p.Tasks, profile.Task{PID: t.PID, TID: t.TID, Process: original(t.Process),
+				Thread: original(t.Thread)})
 			return nil
 		})
 	case "stacks":
@@ -155,8 +156,9 @@ func (in *jsonReader) module(m jsonModule) error {
 	for i, s := range m.Symbols {
 		m.Symbols[i] = original(s)
 	}
-	in.p.Modules = append(in.p.Modules, profile.Module{Path: original(m.Path), BuildID: original(m.BuildID), Base: uint64(m.Base),
-		Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols, Err: original(m.Error)})
+	in.p.Modules = append(in.p.Modules,
+		profile.Module{Path: original(m.Path), BuildID: original(m.BuildID), Base: uint64(m.Base),
+			Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols, Err: original(m.Error)})
 	return nil
 }
 
@@ -165,7 +167,8 @@ func (in *jsonReader) frame(f jsonFrame) error {
 	if !ok {
 		return fmt.Errorf("kind %.100q is not known", f.Kind)
 	}
-	out := profile.Frame{Func: original(f.Func), Linkage: original(f.Linkage), Kind: kind, Inlined: f.Inlined, Module: -1, File: original(f.File), Line: f.Line,
+	out := profile.Frame{Func: original(f.Func), Linkage: original(f.Linkage), Kind: kind, Inlined: f.Inlined,
+		Module: -1, File: original(f.File), Line: f.Line,
 		Addr: value(f.Address), ModuleAddr: value(f.ModuleAddr), Offset: value(f.Offset)}
 	if f.Module != nil {
 		out.Module = *f.Module

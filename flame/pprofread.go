@@ -20,10 +20,10 @@ var errPprofSum = errors.New("read pprof: values add up to more than 63 bits")
 // maxPprofTypes bounds the values of a sample; Go's heap profiles have 4.
 const maxPprofTypes = 64
 
-// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text and
-// the CPU profiles of gperftools, Go's text, Java's. Modules
-// are its mappings. The format does not say where an object was linked: Base is taken to be where
-// the file's first byte would lie, so ModuleAddr is an offset in the file.
+// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text
+// and the CPU profiles of gperftools, Go's text, Java's. Modules are its mappings. The format does not say where an
+// object was linked: Base is taken to be where the file's first byte would lie, so ModuleAddr is an offset in the
+// file.
 //
 // Samples below 0 or with the label pprof::base are the older side of a difference, and make the result one
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
@@ -111,7 +111,8 @@ type pprofUse struct {
 }
 
 func newPprofReader(in *pprof.Profile) *pprofReader {
-	r := &pprofReader{in: in, modules: map[*pprof.Mapping]int{}, locations: map[pprofUse][]profile.FrameID{}, dropped: map[string]bool{}, nodes: maxNodes}
+	r := &pprofReader{in: in, modules: map[*pprof.Mapping]int{}, locations: map[pprofUse][]profile.FrameID{},
+		dropped: map[string]bool{}, nodes: maxNodes}
 	for _, s := range in.Sample {
 		r.diff = r.diff || s.DiffBaseSample() || slices.ContainsFunc(s.Value, func(v int64) bool { return v < 0 })
 	}

@@ -57,7 +57,8 @@ func checkScaled(p *Profile, types []ValueType, scale []float64) error {
 	}
 	for k, t := range types {
 		if scaled := float64(sums[t]) * scale[k]; scaled > 1<<62 && scale[k] != 1 {
-			return fmt.Errorf("compare profiles: the older's %s/%s times %.3g does not fit in 63 bits", t.Type, t.Unit, scale[k])
+			return fmt.Errorf("compare profiles: the older's %s/%s times %.3g does not fit in 63 bits", t.Type, t.Unit,
+				scale[k])
 		}
 	}
 	return nil

@@ -57,9 +57,11 @@ func (p *checkPrinter) heading() {
 	}
 	more := ""
 	if p.r.Unnamed > 0 {
-		more = fmt.Sprintf(", %s of %d bytes in all that no file holds", counted(p.r.Unnamed, "executable region"), p.r.UnnamedBytes)
+		more = fmt.Sprintf(", %s of %d bytes in all that no file holds", counted(p.r.Unnamed, "executable region"),
+			p.r.UnnamedBytes)
 	}
-	p.line(p.style(Heading, fmt.Sprintf("process %d %s", p.r.PID, text.Quote(p.r.Comm))), "  ", counted(n, "module"), more)
+	p.line(p.style(Heading, fmt.Sprintf("process %d %s", p.r.PID, text.Quote(p.r.Comm))), "  ", counted(n, "module"),
+		more)
 }
 
 // minHidden is the least number of modules that are worth one line instead of theirs.

@@ -81,7 +81,8 @@ func moduleName(path string) string {
 }
 
 func breakText(b *check.Break) string {
-	effect := map[check.Effect]string{check.Skips: "loses its caller", check.Ends: "ends the chain", check.Astray: "leads astray"}[b.Effect]
+	effect := map[check.Effect]string{check.Skips: "loses its caller", check.Ends: "ends the chain",
+		check.Astray: "leads astray"}[b.Effect]
 	if b.Effect != check.Skips {
 		effect += ", " + counted(b.Lost, "frame") + " lost"
 	}

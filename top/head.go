@@ -67,8 +67,10 @@ func (h *headData) samplingLine(cells int) line {
 		least int // cells for the title
 		facts string
 	}{
-		{text.Width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stopped %s", kindOfTime(h.valueType), asked, reached, p50, most, stopped)},
-		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stopped %s", kindOfTime(h.valueType), reached, of, p50, most, stopped)},
+		{text.Width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stopped %s", kindOfTime(h.valueType),
+			asked, reached, p50, most, stopped)},
+		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stopped %s", kindOfTime(h.valueType), reached, of, p50, most,
+			stopped)},
 		{12, fmt.Sprintf("  %s %s%s Hz %s/%s %s", h.valueType.Type, reached, of, p50, most, stopped)},
 		{5, fmt.Sprintf(" %s%sHz %s/%s %s", reached, of, p50, most, stopped)},
 	} {
@@ -106,7 +108,8 @@ func (h *headData) threadsLine(cells int) line {
 	return l
 }
 
-// cpu says how much of one CPU all that is sampled used: over the time that the rows are of, "-" where it is not known.
+// cpu says how much of one CPU all that is sampled used: over the time that the rows are of, "-" where it is not
+// known.
 func (h *headData) cpu() string {
 	share, ok := h.table.cpuShare(h.table.cpu)
 	if !ok {
@@ -149,8 +152,8 @@ func (h *headData) missing() []string {
 
 func sharePart(part, all uint64) string { return text.Percent(float64(part), float64(all), 1) }
 
-// kindOfTime names a type of values for the head. Times are those of all threads added up: a reader who sees more seconds
-// than have passed shall know why.
+// kindOfTime names a type of values for the head. Times are those of all threads added up: a reader who sees more
+// seconds than have passed shall know why.
 func kindOfTime(t profile.ValueType) string {
 	switch t.Type {
 	case profile.WallTime.Type:

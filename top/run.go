@@ -209,8 +209,9 @@ type inks [falls + 1]tcell.Style
 // inksFor gives styles for a screen. Without colours the difference is made by brightness.
 func inksFor(screen tcell.Screen, plainOnly bool) inks {
 	d := tcell.StyleDefault
-	list := inks{plain: d, strong: d.Bold(true), faint: d.Dim(true), bar: d.Reverse(true), barSorted: d.Reverse(true).Bold(true).Underline(true),
-		chosen: d.Reverse(true), bad: d.Bold(true), waits: d.Dim(true), rises: d.Bold(true), falls: d}
+	list := inks{plain: d, strong: d.Bold(true), faint: d.Dim(true), bar: d.Reverse(true),
+		barSorted: d.Reverse(true).Bold(true).Underline(true),
+		chosen:    d.Reverse(true), bad: d.Bold(true), waits: d.Dim(true), rises: d.Bold(true), falls: d}
 	if plainOnly || screen.Colors() < 8 {
 		return list
 	}

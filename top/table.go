@@ -277,7 +277,8 @@ type places struct {
 }
 
 func newPlaces(g *groups) *places {
-	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.groups)), owner: make([]rowID, len(g.line.groups))}
+	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.groups)),
+		owner: make([]rowID, len(g.line.groups))}
 	for f, line := range g.line.rows {
 		p.owner[line] = g.function.rows[f]
 	}
