@@ -36,7 +36,8 @@ func TestWriteHottest(t *testing.T) {
 
 	got.Reset()
 	writeHottest(&got, dresser(nil), b.Profile(), 2, 1, 0)
-	if want := "    self    total  function (share of cpu: 300 ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n"; got.String() != want {
+	if want := "    self    total  function (share of cpu: 300 ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  " +
+		"[x\\x1b[2J]\n"; got.String() != want {
 		t.Errorf("one function by CPU time: got\n%s, want\n%s", got.String(), want)
 	}
 
@@ -92,7 +93,8 @@ func TestRemarks(t *testing.T) {
 	want := []string{"30 of 3,000 samples were late; the next sample carries their time",
 		"1 sample was lost: a thread did not stop in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
-		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what it takes to start, to follow many threads and to read symbols",
+		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what it takes " +
+			"to start, to follow many threads and to read symbols",
 		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
 		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment", "note"}
 	got := remarks(s)
@@ -122,7 +124,8 @@ func TestUnseen(t *testing.T) {
 		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second},
 			"threads and processes that ended between two samples used 1.00 s of CPU time"},
 		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second},
-			"2 commands started and ended between two samples; threads and processes that ended between two samples used 1.00 s of CPU time"},
+			"2 commands started and ended between two samples; threads and processes that ended between two samples used " +
+				"1.00 s of CPU time"},
 	} {
 		if got := unseen(&tt.s); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

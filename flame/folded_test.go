@@ -117,7 +117,8 @@ func TestFoldedThreads(t *testing.T) {
 		want string
 	}{
 		{"names", false, "?;?;main;f 8\n?;a:b 32\nmy_app;io_7 16\nmy_app;io_7;main 4\nmy_app;io_7;main;f 3\n"},
-		{"ids", true, "?;?;main;f 8\n?;a:b 32\nmy_app-1;io_7-2;main 4\nmy_app-1;io_7-2;main;f 1\nmy_app-1;io_7-3 16\nmy_app-1;io_7-3;main;f 2\n"},
+		{"ids", true, "?;?;main;f 8\n?;a:b 32\nmy_app-1;io_7-2;main 4\nmy_app-1;io_7-2;main;f 1\nmy_app-1;io_7-3 16\n" +
+			"my_app-1;io_7-3;main;f 2\n"},
 	} {
 		if got := folded(t, b.Profile(), FoldedOptions{Threads: true, ThreadIDs: tt.ids}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

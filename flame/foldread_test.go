@@ -160,7 +160,8 @@ func TestReadFoldedMarks(t *testing.T) {
 // bpf tools have the kernel's own functions, in which the thread ran.
 func TestReadFoldedKernel(t *testing.T) {
 	const text = "app;main;read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];vfs_read_[k] 7\n" +
-		"app;main;read;read_[k] 20\napp;asm_sysvec_apic_timer_interrupt_[k] 1\napp;(blocked)_[k] 2\napp;system call_999_[k] 3\napp;futex_time64_[k] 4\n"
+		"app;main;read;read_[k] 20\napp;asm_sysvec_apic_timer_interrupt_[k] 1\napp;(blocked)_[k] 2\napp;system " +
+		"call_999_[k] 3\napp;futex_time64_[k] 4\n"
 	p, _, err := ReadFolded(strings.NewReader(text), FoldedReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +293,8 @@ func TestReadFoldedInBlocks(t *testing.T) {
 // Text of which most lines are not understood is something else.
 func TestReadFoldedRefusesOtherText(t *testing.T) {
 	for in, want := range map[string]string{
-		"a 1\nb\nc\n":                            "2 of 3 lines are not understood: expected frames joined by ';', a space and a number; line 2 is \"b\"",
+		"a 1\nb\nc\n": "2 of 3 lines are not understood: expected frames joined by ';', a " +
+			"space and a number; line 2 is \"b\"",
 		"a 1\nb\n":                               "",
 		strings.Repeat("a\nb 1\n", 1000):         "",
 		strings.Repeat("a\nb 1\n", 1000) + "c\n": "1001 of 2001 lines are not understood",

@@ -118,13 +118,16 @@ func TestPprofStacks(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"inlined into the leaf": "0x55d0c0002345 inl||/src/inl.h:7 ns::work(int)|_ZN2ns4workEi|/src/app.c:40\n" +
-			"0x55d0c0001233 main||/src/app.c:10\n[30 300000000 300000000] map[process:[app] process_id:[4121] thread:[app] thread_id:[4121]]",
+			"0x55d0c0001233 main||/src/app.c:10\n[30 300000000 300000000] map[process:[app] process_id:[4121] thread:[app] " +
+			"thread_id:[4121]]",
 		"waiting in the kernel": "0x0 read||:0\n0x7f3a1b0f0010 read||:0\n0x55d0c0001243 main||/src/app.c:11\n" +
 			"[50 0 500000000] map[process:[app] process_id:[4121] thread:[app] thread_id:[4121]]",
 		"without a name": "0x55d0c0003000 app+0x3000||:0\n0x55d0c0001253 main||/src/app.c:12\n" +
 			"[5 40000000 50000000] map[process:[app] process_id:[4121] thread:[app] thread_id:[4121]]",
-		"interrupted by a signal": "0x55d0c0004800 handler||/src/app.c:90\n0x7f3a1b03c050 __restore_rt||:0\n0x55d0c0004444 spin||/src/app.c:70\n" +
-			"0x7f3a1b08912f start_thread||:0\n[15 150000000 150000000] map[process:[app] process_id:[4121] thread:[io one] thread_id:[4122]]",
+		"interrupted by a signal": "0x55d0c0004800 handler||/src/app.c:90\n0x7f3a1b03c050 __restore_rt||:0\n" +
+			"0x55d0c0004444 spin||/src/app.c:70\n" +
+			"0x7f3a1b08912f start_thread||:0\n[15 150000000 150000000] map[process:[app] process_id:[4121] thread:[io one] " +
+			"thread_id:[4122]]",
 	} {
 		if !got[want] {
 			t.Errorf("%s: no sample is\n%s", name, want)

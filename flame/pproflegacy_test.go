@@ -155,7 +155,8 @@ func TestLegacyBounds(t *testing.T) {
 }
 
 func TestLegacyBehindComments(t *testing.T) {
-	p, err := Read(strings.NewReader("# written by hand\n\ngoroutine profile: total 7\n3 @ 0x44cb3 0x45045\n#\t0x44cb2\tmain.work+0x12\t/src/main.go:5\n4 @ 0x44cb3\n"))
+	p, err := Read(strings.NewReader("# written by hand\n\ngoroutine profile: total 7\n3 @ 0x44cb3 0x45045\n" +
+		"#\t0x44cb2\tmain.work+0x12\t/src/main.go:5\n4 @ 0x44cb3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,8 @@ func readable(f *testing.F) [][]byte {
 	if err := WriteJSON(&doc, p); err != nil {
 		f.Fatal(err)
 	}
-	heap := "heap profile: 1: 4 [ 1: 4] @ heapz_v2/524288\n 1: 4 [ 1: 4] @ 0x400001 0x400101\n\nMAPPED_LIBRARIES:\na=/bin\n400000-500000 $a/x (@100)\n"
+	heap := "heap profile: 1: 4 [ 1: 4] @ heapz_v2/524288\n 1: 4 [ 1: 4] @ 0x400001 0x400101\n\nMAPPED_LIBRARIES:\n" +
+		"a=/bin\n400000-500000 $a/x (@100)\n"
 	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0},
 		"400000-500000 r-xp 0 0:0 5 /bin/x\n"),
 		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"),

@@ -86,7 +86,8 @@ func scopeDocs(t *testing.T, dir string) {
 		}
 		add(doc, p, SpeedscopeOptions{Type: value}, maxSpeedscopeFile)
 	}
-	recursive, _, err := ReadFolded(strings.NewReader("main;f;g;f 5\nmain;f 2\nmain;g;f 3\nmain;g 1\nstart;<b>&amp;\"\\;ns::f<char>(int)_[i] 1234567\n"), FoldedReadOptions{})
+	recursive, _, err := ReadFolded(strings.NewReader("main;f;g;f 5\nmain;f 2\nmain;g;f 3\nmain;g 1\n"+
+		"start;<b>&amp;\"\\;ns::f<char>(int)_[i] 1234567\n"), FoldedReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -242,7 +242,8 @@ func (p *checkPrinter) details(m *check.Module) {
 		p.line("      lines", in(m.Lines.Path))
 	}
 	if f := &m.Frames; f.Looked > 0 {
-		p.line("      ", fmt.Sprintf("functions by %s: %d, read %d: frame record kept %d, missing %d, not needed %d, unclear %d",
+		p.line("      ", fmt.Sprintf("functions by %s: %d, read %d: frame record kept %d, missing %d, not needed %d, "+
+			"unclear %d",
 			f.From, f.All, f.Looked, f.Kept, f.Missing, f.NotNeeded, f.Unclear))
 	}
 }

@@ -14,7 +14,8 @@ func wide() *profile.Dump {
 	d := redis()
 	long := strings.Repeat("very::long::", 20) + "name<int>::last(char const*)"
 	d.Process.Cmdline = strings.Fields("/usr/bin/redis-server " + strings.Repeat("--option value ", 30))
-	d.Notes = []string{"python3 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows them"}
+	d.Notes = []string{"python3 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump " +
+		"--pid 4121 shows them"}
 	d.Modules = append(d.Modules, profile.Module{Path: "/usr/lib/" + strings.Repeat("lib", 30) + ".so.1"})
 	t := &d.Threads[0]
 	t.Stack.Complete, t.Stack.Detail = false, strings.Repeat("a reason that goes on ", 8)

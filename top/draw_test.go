@@ -80,8 +80,12 @@ var testStats = Stats{Wanted: 99, Reached: 98.7, PauseP50: 21 * time.Microsecond
 func hostileNames() []spent {
 	return []spent{
 		{"main@/bin/prog@m.c:1;\x1b[2J\x1b]0,owned\a@/lib/\x1b[31m.so@\u202e/x.c:1", "a", 500 * msec},
-		{"main@/bin/prog@m.c:1;std::vector<std::pair<int, int>, std::allocator<int>>::emplace_back<int>(int&&)@/usr/lib/libverylongname.so.1.2.3@/usr/include/c++/12/bits/vector.tcc:123", "a", 300 * msec},
-		{"main@/bin/prog@m.c:1;日本語の関数名::漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字@/bin/日本@漢字.c:7", "a", 200 * msec},
+		{"main@/bin/prog@m.c:1;std::vector<std::pair<int, int>, " +
+			"std::allocator<int>>::emplace_back<int>(int&&)@/usr/lib/libverylongname.so.1.2.3@" +
+			"/usr/include/c++/12/bits/vector.tcc:123",
+			"a", 300 * msec},
+		{"main@/bin/prog@m.c:1;日本語の関数名::漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字@/bin/日本@漢字.c:7",
+			"a", 200 * msec},
 	}
 }
 

@@ -35,7 +35,8 @@ func TestNotes(t *testing.T) {
 	}{
 		{"Python waits in a call", []string{"clock_nanosleep@libc.so.6", "time_sleep",
 			"_PyEval_EvalFrameDefault@libpython3.11.so.1.0", "main"},
-			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows them"},
+			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows " +
+				"them"},
 		{"Python, stripped", []string{"read@libc.so.6", "@python3.11", "__libc_start_main@libc.so.6"}, "Python"},
 		{"Java", []string{"@", "JavaCalls::call_helper@libjvm.so"}, "jstack 4121 shows them"},
 		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so", "ConcurrentGCThread::run@libjvm.so"},
@@ -77,7 +78,8 @@ func TestNotesOfSeveralProcesses(t *testing.T) {
 		dumps = append(dumps, d)
 	}
 	got := InProfile(profile.FromDumps(dumps...))
-	want := []string{"worker 10 and 2 more: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 10 shows them"}
+	want := []string{"worker 10 and 2 more: Python frames are not shown: fpstack does not read this runtime yet; " +
+		"py-spy dump --pid 10 shows them"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
