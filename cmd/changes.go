@@ -11,8 +11,8 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// writeChanges writes the n functions whose own share of the default value of d changed most, with the standard error of
-// that, and how many changed by no more than chance makes.
+// writeChanges writes the n functions whose own share of the default value of d changed most, with the standard error
+// of that, and how many changed by no more than chance makes.
 func writeChanges(w io.Writer, dress report.Style, d *profile.Diff, n, width int) {
 	typ := d.New.Default
 	whole, before := d.New.Totals()[typ], d.Older().Totals()[typ]

@@ -63,10 +63,7 @@ type checkOptions struct {
 	require aspects
 	modules []string
 	sample  int
-	format  choice
-	output  string
-	colour  colourMode
-	verbose bool
+	shownOptions
 
 	budget *work.Budget // of the run
 }
@@ -81,7 +78,7 @@ func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
 }
 
 func (a *app) checkCommand() *cobra.Command {
-	o := &checkOptions{format: textOrJSON(), colour: newColour()}
+	o := &checkOptions{}
 	c := &cobra.Command{
 		Use:   "check [OPTION…] -p PID[,PID…] | -n NAME | FILE…",
 		Short: "Say whether stacks of a program will be complete and named",
@@ -103,10 +100,7 @@ the process once, as a dump does.`,
 	f.StringArrayVar(&o.modules, "module", nil, "only modules whose name or path matches this `PATTERN` (* ? [a-z])")
 	f.Var(&o.require, "require", "exit with status 1 if a module lacks one of these, separated by commas")
 	f.IntVar(&o.sample, "sample", 500, "read `N` functions of each module, evenly chosen; 0: all")
-	f.VarP(&o.format, "format", "f", "format of the output")
-	outputFlag(f, &o.output)
-	f.Var(&o.colour, "color", "use of colour")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every module, and where each number comes from")
+	o.shownOptions.register(f, textOrJSON(), "show every module, and where each number comes from")
 	sections(f, "pid", "What to check", "require", "Checks", "format", "Output")
 	return c
 }
@@ -200,11 +194,7 @@ func (a *app) writeCheck(w io.Writer, o *checkOptions, r *check.Report) error {
 	if o.format.word == "json" {
 		return report.CheckJSON(w, r)
 	}
-	var style report.Style
-	if toStdout(o.output) {
-		style = o.colour.style(a.stdout)
-	}
-	return report.CheckText(w, r, o.verbose, style, a.lineWidth(o.output))
+	return report.CheckText(w, r, o.verbose, o.style(a), a.lineWidth(o.output))
 }
 
 // checkFiles checks files. The error is of the last that could not be opened; the others were reported.

@@ -136,11 +136,14 @@ func completePIDsBegun(c *cobra.Command, args []string, typed string) ([]string,
 	return completePIDs(c, args, typed)
 }
 
-// completeTIDs lists the threads of the processes that -p names.
-func completeTIDs(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	pids, _ := c.Flags().Lookup("pid").Value.(*ids)
+// completeTIDs lists the threads of the processes that -p or words name.
+func completeTIDs(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var pids ids
+	for _, text := range append(args, c.Flags().Lookup("pid").Value.String()) {
+		_ = pids.Set(text) // a word that is no id has no threads
+	}
 	var found []string
-	for _, pid := range slices.Compact(slices.Sorted(slices.Values(*pids))) { // cobra may have parsed them twice
+	for _, pid := range slices.Compact(slices.Sorted(slices.Values(pids))) { // cobra may have parsed them twice
 		for _, t := range procfs.Threads("/proc", pid) {
 			found = addCandidate(found, typed, strconv.Itoa(t.TID), plainText(t.Comm))
 		}

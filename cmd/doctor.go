@@ -17,15 +17,11 @@ import (
 // doctorOptions are the flags of doctor.
 type doctorOptions struct {
 	processOptions
-	format choice
-	output string
-	colour colourMode
-	// verbose shows the gates where nothing refuses too.
-	verbose bool
+	shownOptions
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	o := &doctorOptions{format: textOrJSON(), colour: newColour()}
+	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use:   "doctor [OPTION…] [-p PID[,PID…] | -n NAME]",
 		Short: "Say whether a process can be sampled, and what prevents it",
@@ -41,10 +37,7 @@ another tracer. Nothing is stopped. If all is well it says so in one line.`,
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
-	f.VarP(&o.format, "format", "f", "format of the output")
-	outputFlag(f, &o.output)
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "every check, also where nothing refuses")
-	f.Var(&o.colour, "color", "use of colour")
+	o.shownOptions.register(f, textOrJSON(), "show every check, also where nothing refuses")
 	sections(f, "pid", "Processes", "format", "Output")
 	return c
 }
@@ -70,7 +63,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 			if o.format.word == "json" {
 				err = report.GatesJSON(w, e)
 			} else {
-				err = report.GatesText(w, e, o.verbose, o.style(a.stdout), a.lineWidth(o.output))
+				err = report.GatesText(w, e, o.verbose, o.style(a), a.lineWidth(o.output))
 			}
 			if err != nil {
 				return fmt.Errorf("write gates of process %d: %w", pid, err)
@@ -81,14 +74,6 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 		}
 		return nil
 	})
-}
-
-// style is that of standard output, none of a file.
-func (o *doctorOptions) style(stdout io.Writer) report.Style {
-	if !toStdout(o.output) {
-		return nil
-	}
-	return o.colour.style(stdout)
 }
 
 // examine checks all gates between us and process pid, and tries what the kernel says; 0 is no

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -37,9 +35,11 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
-		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
+	form, err := o.dumps(a, o.noGroup, &o.namingOptions)
+	if err != nil {
+		return err
 	}
+	form.SkipFrames = o.skipFrames
 	if toStdout(o.output) && !o.debuginfod {
 		ctx = a.endableLater(ctx)
 	} else {
@@ -53,7 +53,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	defer d.close()
 	d.missing = unnamed
 	return a.writeOutput(o.output, func(w io.Writer) error {
-		write := dumpWriter(w, a.reportOptions(o), o)
+		write := dumpWriter(w, form, o.format.word)
 		for _, pid := range d.processes() {
 			got := d.take(ctx, pid)
 			if got == nil {
@@ -76,15 +76,6 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 // hasThread reports whether d shows thread tid.
 func hasThread(d *profile.Dump, tid int) bool {
 	return slices.ContainsFunc(d.Threads, func(t profile.Thread) bool { return t.TID == tid })
-}
-
-func (a *app) reportOptions(o *dumpOptions) report.Options {
-	opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, SkipFrames: o.skipFrames,
-		NoInlines: o.noInlines, NoLines: o.noLines}
-	if toStdout(o.output) {
-		opt.Style, opt.Width = o.colour.style(a.stdout), a.lineWidth(o.output)
-	}
-	return opt
 }
 
 // reportMissing reports on standard error what the dump could not show, and whether there is any.

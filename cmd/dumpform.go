@@ -25,19 +25,19 @@ type dumpSink interface {
 	end() error // when all were added, at least one
 }
 
-// dumpWriter returns what writes to w in the form of o.
-func dumpWriter(w io.Writer, opt report.Options, o *dumpOptions) dumpSink {
-	switch o.format.word {
+// dumpWriter returns what writes to w in that form.
+func dumpWriter(w io.Writer, opt report.Options, form string) dumpSink {
+	switch form {
 	case "json":
 		return &eachDump{w: w, opt: opt, form: report.JSON}
 	case "gdb":
 		return &eachDump{w: w, opt: opt, form: report.GDB}
 	case "folded":
-		return &allDumps{skip: o.skipFrames, write: func(p *profile.Profile) error {
+		return &allDumps{skip: opt.SkipFrames, write: func(p *profile.Profile) error {
 			return flame.WriteFolded(w, p, flame.FoldedOptions{Type: -1})
 		}}
 	case "pprof":
-		return &allDumps{skip: o.skipFrames, write: func(p *profile.Profile) error {
+		return &allDumps{skip: opt.SkipFrames, write: func(p *profile.Profile) error {
 			return flame.WritePprof(w, p, flame.PprofOptions{Version: version()})
 		}}
 	}

@@ -124,7 +124,7 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 		return err
 	}
 	if to.stem != "" {
-		fmt.Fprintf(a.stderr, "wrote %s\n", text.Message(path))
+		fmt.Fprintf(a.stderr, "wrote %s%s\n", text.Message(path), to.form.unitNote(v))
 	}
 	if older != nil && !o.quiet {
 		writeChanges(a.stderr, dresser(nil), v.diff, 10, terminalWidth(a.stderr))

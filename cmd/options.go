@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/fpstack/fpstack/report"
 )
 
 // processOptions are the flags that say which processes are meant.
@@ -33,39 +35,67 @@ func newColour() colourMode {
 		{"never", "no colour"}}}}
 }
 
+// shownOptions are the flags that say how a result that is text by default is shown.
+type shownOptions struct {
+	format  choice
+	output  string
+	colour  colourMode
+	verbose bool
+}
+
+// register adds the flags to f. verbose says what --verbose adds.
+func (o *shownOptions) register(f *pflag.FlagSet, format choice, verbose string) {
+	o.format, o.colour = format, newColour()
+	f.VarP(&o.format, "format", "f", "format of the output")
+	outputFlag(f, &o.output)
+	f.Var(&o.colour, "color", "use of colour")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, verbose)
+}
+
+// style is that of standard output, none of a file.
+func (o *shownOptions) style(a *app) report.Style {
+	if !toStdout(o.output) {
+		return nil
+	}
+	return o.colour.style(a.stdout)
+}
+
+// dumps is how dumps are shown. It refuses to write to a terminal what is not text.
+func (o *shownOptions) dumps(a *app, noGroup bool, names *namingOptions) (report.Options, error) {
+	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
+		return report.Options{}, usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
+	}
+	return report.Options{Group: !noGroup, Verbose: o.verbose, NoInlines: names.noInlines, NoLines: names.noLines,
+		Style: o.style(a), Width: a.lineWidth(o.output)}, nil
+}
+
 // dumpOptions are the flags of dump.
 type dumpOptions struct {
 	processOptions
 	tids       ids
 	children   bool
-	format     choice
-	output     string
 	maxFrames  int
 	skipFrames int
 	unwind     unwindMode
+	shownOptions
 	namingOptions
 	kernel   bool
 	source   bool
 	noGroup  bool
 	maxPause time.Duration
 	rolling  bool
-	colour   colourMode
-	verbose  bool
 }
 
 // register adds the flags to c.
 func (o *dumpOptions) register(c *cobra.Command) {
 	f := c.Flags()
-	o.format, o.colour, o.unwind, o.maxPause = dumpForm(), newColour(), newUnwindMode(), time.Second
+	o.unwind, o.maxPause = newUnwindMode(), time.Second
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
-	f.VarP(&o.format, "format", "f", "format of the output")
-	outputFlag(f, &o.output)
+	o.shownOptions.register(f, dumpForm(), "say how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
-	f.Var(&o.colour, "color", "use of colour")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "say how each frame was found, what was read and what was missing")
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
 	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")

@@ -38,7 +38,8 @@ func TestProgress(t *testing.T) {
 		width int
 		want  string
 	}{
-		{120, "| " + text}, {80, "| " + text}, {40, "| recording 12.3 s of 30 s  1,203 sam…"}, {6, "| r…"}, {4, "|"}, {1, "|"},
+		{120, "| " + text}, {80, "| " + text}, {40, "| recording 12.3 s of 30 s  1,203 sam…"}, {6, "| r…"}, {4, "|"},
+		{1, "|"},
 	} {
 		var out bytes.Buffer
 		p := drawProgress(&out, func() int { return tt.width }, always)

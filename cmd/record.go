@@ -328,8 +328,13 @@ func (r *recording) write(p *profile.Profile) error {
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }
 	path, err := r.store(&r.to, write)
 	if err == nil {
-		if path != "-" && !r.o.quiet {
-			fmt.Fprintf(r.stderr, "wrote %s\n", text.Message(path))
+		note := r.to.form.unitNote(v)
+		switch {
+		case r.o.quiet:
+		case path != "-":
+			fmt.Fprintf(r.stderr, "wrote %s%s\n", text.Message(path), note)
+		case note != "":
+			fmt.Fprintf(r.stderr, "wrote standard output%s\n", note)
 		}
 		return nil
 	}

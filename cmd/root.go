@@ -17,6 +17,7 @@ import (
 
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/outfile"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -72,15 +73,15 @@ func (a *app) execute(args []string) int {
 	root.SetOut(plain) // before commands are made: that of completions keeps it
 	a.addCommands(root, args)
 	root.SetArgs(args)
-	err := root.ExecuteContext(context.Background())
+	c, err := root.ExecuteContextC(context.Background())
 	if err == nil {
 		err = plain.err
 	}
-	return a.status(err)
+	return a.status(c, err)
 }
 
-// status reports err, if that was not done yet, and gives its exit status.
-func (a *app) status(err error) int {
+// status reports err of command c, if that was not done yet, and gives its exit status.
+func (a *app) status(c *cobra.Command, err error) int {
 	var (
 		usage  usageError
 		status statusError
@@ -96,7 +97,7 @@ func (a *app) status(err error) int {
 		return statusNothing
 	case errors.As(err, &usage):
 		a.complain(err)
-		fmt.Fprintln(a.stderr, "Run 'fpstack --help' for the options.")
+		fmt.Fprintf(a.stderr, "Run '%s --help' for the options.\n", c.CommandPath())
 		return statusUsage
 	}
 	a.complain(err)
@@ -159,7 +160,11 @@ func (a *app) pidArgs(c *cobra.Command, args []string, pids *ids) error {
 		}
 		err := fmt.Errorf("unknown command or argument %q", word)
 		a.addRest(c)
-		if near := c.SuggestionsFor(word); len(near) > 0 {
+		near := c.SuggestionsFor(word)
+		if all, _ := programs(); len(procfs.Named(all, word)) > 0 {
+			near = []string{"-n " + word}
+		}
+		if len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 		}
 		return usageError{err}

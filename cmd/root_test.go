@@ -1,13 +1,24 @@
+//go:build linux
+
 package cmd
 
 import (
 	"bytes"
+	"os/exec"
 	"strings"
 	"testing"
 )
 
 // TestWords holds what fpstack makes of words without a flag before them.
 func TestWords(t *testing.T) {
+	sleep := exec.Command("sleep", "60")
+	if err := sleep.Start(); err != nil {
+		t.Skipf("no process to name: %v", err)
+	}
+	defer func() {
+		sleep.Process.Kill()
+		sleep.Wait()
+	}()
 	for _, tt := range []struct {
 		args   string
 		status int
@@ -22,6 +33,9 @@ func TestWords(t *testing.T) {
 		{"frobnicate", statusUsage, `unknown command or argument "frobnicate"` + "\n"},
 		{"4194304 x", statusUsage, `"x"`},
 		{"0", statusUsage, `"0"`},
+		{"sleep", statusUsage, "did you mean -n sleep?"},
+		{"record -p init", statusUsage, `"init" is not an id; -n takes names`},
+		{"record -p init", statusUsage, "Run 'fpstack record --help'"},
 	} {
 		var out, complaint bytes.Buffer
 		got := Execute(strings.Fields(tt.args), &out, &complaint)

@@ -36,7 +36,8 @@ func TestWriteHottest(t *testing.T) {
 
 	got.Reset()
 	writeHottest(&got, dresser(nil), b.Profile(), 2, 1, 0)
-	if want := "    self    total  function (share of cpu: 300 ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n"; got.String() != want {
+	if want := "    self    total  function (share of cpu: 300 ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  " +
+		"[x\\x1b[2J]\n"; got.String() != want {
 		t.Errorf("one function by CPU time: got\n%s, want\n%s", got.String(), want)
 	}
 
@@ -60,7 +61,8 @@ func TestWrapperIsNotTheWait(t *testing.T) {
 	b.Profile().Modules = []profile.Module{{Path: "/usr/lib/libc.so.6"}}
 	wrapper := b.Child(0, b.Frame(profile.Frame{Func: "clock_nanosleep", Module: 0}))
 	b.Add(wrapper, -1, 1, 1e9, 1e9)
-	b.Add(b.Child(wrapper, b.Frame(profile.Frame{Func: "clock_nanosleep", Kind: profile.Kernel, Module: -1})), -1, 99, 99e9, 0)
+	b.Add(b.Child(wrapper, b.Frame(profile.Frame{Func: "clock_nanosleep", Kind: profile.Kernel, Module: -1})), -1, 99,
+		99e9, 0)
 	const want = "    self    total      cpu  function (share of wall: 100 s of thread time)\n" +
 		"   99.0%    99.0%     0.0%  clock_nanosleep  (waits)\n" +
 		"    1.0%   100.0%   100.0%  clock_nanosleep  [libc.so.6]\n"
@@ -86,10 +88,13 @@ func TestRemarks(t *testing.T) {
 	if got := remarks(&sampler.Stats{Ticks: 100, Samples: 5}); len(got) != 0 {
 		t.Errorf("nothing to say: got %q", got)
 	}
-	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900, Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
-	want := []string{"30 of 3,000 samples were late; the next sample carries their time", "1 sample was lost: a thread did not stop in time",
+	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900,
+		Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
+	want := []string{"30 of 3,000 samples were late; the next sample carries their time",
+		"1 sample was lost: a thread did not stop in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
-		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what it takes to start, to follow many threads and to read symbols",
+		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what it takes " +
+			"to start, to follow many threads and to read symbols",
 		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
 		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment", "note"}
 	got := remarks(s)
@@ -110,11 +115,17 @@ func TestUnseen(t *testing.T) {
 		want string
 	}{
 		{"nothing", sampler.Stats{Heard: true, AllHeard: true}, ""},
-		{"commands", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2334}, "2,334 commands started and ended between two samples"},
-		{"one of each", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 1, UnmetThreads: 1}, "1 command and 1 thread started and ended between two samples"},
-		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3}, "at least 3 threads started and ended between two samples"},
-		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second}, "threads and processes that ended between two samples used 1.00 s of CPU time"},
-		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second}, "2 commands started and ended between two samples; threads and processes that ended between two samples used 1.00 s of CPU time"},
+		{"commands", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2334},
+			"2,334 commands started and ended between two samples"},
+		{"one of each", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 1, UnmetThreads: 1},
+			"1 command and 1 thread started and ended between two samples"},
+		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3},
+			"at least 3 threads started and ended between two samples"},
+		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second},
+			"threads and processes that ended between two samples used 1.00 s of CPU time"},
+		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second},
+			"2 commands started and ended between two samples; threads and processes that ended between two samples used " +
+				"1.00 s of CPU time"},
 	} {
 		if got := unseen(&tt.s); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

@@ -22,15 +22,12 @@ import (
 // symbolizeOptions are the flags of symbolize.
 type symbolizeOptions struct {
 	namingOptions
-	format  choice
-	output  string
+	shownOptions
 	noGroup bool
-	colour  colourMode
-	verbose bool
 }
 
 func (a *app) symbolizeCommand() *cobra.Command {
-	o := &symbolizeOptions{format: dumpForm(), colour: newColour()}
+	o := &symbolizeOptions{}
 	c := &cobra.Command{
 		Use:   "symbolize [OPTION…] FILE… [EXE|DEBUGFILE…]",
 		Short: "Name the frames of a JSON dump taken on another machine",
@@ -49,11 +46,8 @@ used. FILE - is standard input.`,
 		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
-	f.VarP(&o.format, "format", "f", "format of the output")
-	outputFlag(f, &o.output)
+	o.shownOptions.register(f, dumpForm(), "say how each frame was found, and which files names come from")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
-	f.Var(&o.colour, "color", "use of colour")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "say how each frame was found, and which files names come from")
 	o.registerFiles(f)
 	sections(f, "format", "Output", "no-inlines", "Names")
 	return c
@@ -64,8 +58,9 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
-		return usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
+	form, err := o.dumps(a, o.noGroup, &o.namingOptions)
+	if err != nil {
+		return err
 	}
 	dumps, objects := sortArguments(args)
 	if len(dumps) == 0 {
@@ -89,7 +84,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 			j.missing = true
 		}
 	}
-	return a.writeOutput(o.output, func(w io.Writer) error { return j.run(w, dumps) })
+	return a.writeOutput(o.output, func(w io.Writer) error { return j.run(dumpWriter(w, form, o.format.word), dumps) })
 }
 
 // sortArguments separates objects from dumps by their first bytes. What is no regular file, as a pipe,
@@ -130,12 +125,7 @@ type symbolizing struct {
 	missing bool
 }
 
-func (j *symbolizing) run(to io.Writer, dumps []string) error {
-	opt := report.Options{Group: !j.o.noGroup, Verbose: j.o.verbose, NoInlines: j.o.noInlines, NoLines: j.o.noLines}
-	if toStdout(j.o.output) {
-		opt.Style = j.o.colour.style(j.stdout)
-	}
-	w := dumpWriter(to, opt, &dumpOptions{format: j.o.format})
+func (j *symbolizing) run(w dumpSink, dumps []string) error {
 	for _, name := range dumps {
 		if err := j.file(w, name); err != nil {
 			return err

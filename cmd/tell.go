@@ -67,7 +67,8 @@ func waitingText(p *profile.Profile) string {
 	if share := float64(waiting) / float64(whole); share < 0.01 || share > 0.99 && waiting < whole {
 		digits = 2 // not "100 %" of what is a little less
 	}
-	return text.Percent(float64(waiting), float64(whole), digits) + " of thread time was waiting; --mode cpu records CPU time alone"
+	return text.Percent(float64(waiting), float64(whole), digits) +
+		" of thread time was waiting; --mode cpu records CPU time alone"
 }
 
 // remarks are what a person should know of a recording: what came late, what is missing.
@@ -85,15 +86,16 @@ func remarks(s *sampler.Stats) []string {
 		add("%s lost: stacks came faster than they could be unwound", were(s.Behind, "sample"))
 	}
 	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead {
-		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not lower what it takes "+
-			"to start, to follow many threads and to read symbols", text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)
+		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not "+
+			"lower what it takes to start, to follow many threads and to read symbols", text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)
 	}
 	stacks := were(s.Stops+s.Peeks, "stack")
 	if s.Cut > 0 {
 		add("%s of %s cut: the outermost frame was not reached", text.Thousands(s.Cut), stacks)
 	}
 	if s.Late > 0 {
-		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late), stacks)
+		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late),
+			stacks)
 	}
 	if line := unseen(s); line != "" {
 		add("%s", line)

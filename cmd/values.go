@@ -26,7 +26,7 @@ func (v *ids) Set(s string) error {
 	for _, text := range strings.Split(s, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n <= 0 || n > 1<<22 { // PID_MAX_LIMIT
-			return fmt.Errorf("%q is not an id of a process or thread", text)
+			return fmt.Errorf("%q is not an id; -n takes names", text)
 		}
 		*v = append(*v, n)
 	}

@@ -68,6 +68,14 @@ func chooseType(p **profile.Profile, typ string) error {
 	return nil
 }
 
+// unitNote says what the numbers of folded text are, which has no place for it; "" for other forms.
+func (f *form) unitNote(v *view) string {
+	if f.name != "folded" {
+		return ""
+	}
+	return "; each number is " + v.profile.Types[v.profile.Default].Words()
+}
+
 // write writes v in form f.
 func (f *form) write(w io.Writer, v *view) error {
 	o := v.options

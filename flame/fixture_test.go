@@ -52,11 +52,14 @@ func sampled() *profile.Profile {
 	p.Command = []string{"/usr/bin/app", "--serve"}
 	p.Comments = []string{"2 of 1000 looks were late"}
 	p.Modules = []profile.Module{
-		{Path: "/usr/bin/app", BuildID: "0011aabb", Base: appBase, Start: appBase + 0x1000, End: appBase + 0x9000, Offset: 0x1000, Symbols: []string{".symtab"}},
-		{Path: "/usr/lib/libc.so.6", BuildID: "99ff", Base: libcBase, Start: libcBase + 0x26000, End: libcBase + 0x17b000, Offset: 0x26000},
+		{Path: "/usr/bin/app", BuildID: "0011aabb", Base: appBase, Start: appBase + 0x1000, End: appBase + 0x9000,
+			Offset: 0x1000, Symbols: []string{".symtab"}},
+		{Path: "/usr/lib/libc.so.6", BuildID: "99ff", Base: libcBase, Start: libcBase + 0x26000, End: libcBase + 0x17b000,
+			Offset: 0x26000},
 	}
 	app := func(name string, at uint64, line int) profile.Frame {
-		return profile.Frame{Func: name, Addr: appBase + at, ModuleAddr: at, Module: 0, File: "/src/app.c", Line: line, Offset: 4}
+		return profile.Frame{Func: name, Addr: appBase + at, ModuleAddr: at, Module: 0, File: "/src/app.c", Line: line,
+			Offset: 4}
 	}
 	libc := func(name string, at uint64) profile.Frame {
 		return profile.Frame{Func: name, Addr: libcBase + at, ModuleAddr: at, Module: 1}
@@ -74,8 +77,10 @@ func sampled() *profile.Profile {
 	linkage.Linkage = "_ZN2ns4workEi"
 	inl := profile.Frame{Func: "inl", Inlined: true, Module: 0, File: "/src/inl.h", Line: 7}
 	spin := stack(app("main", 0x1234, 10), linkage, inl)
-	wait := stack(app("main", 0x1244, 11), libc("read", 0xf0010), profile.Frame{Func: "read", Kind: profile.Kernel, Module: -1})
-	nameless := stack(app("main", 0x1254, 12), profile.Frame{Kind: profile.Unknown, Module: 0, Addr: appBase + 0x3000, ModuleAddr: 0x3000})
+	wait := stack(app("main", 0x1244, 11), libc("read", 0xf0010),
+		profile.Frame{Func: "read", Kind: profile.Kernel, Module: -1})
+	nameless := stack(app("main", 0x1254, 12),
+		profile.Frame{Kind: profile.Unknown, Module: 0, Addr: appBase + 0x3000, ModuleAddr: 0x3000})
 	signal := libc("__restore_rt", 0x3c050)
 	signal.Kind = profile.Signal
 	handler := stack(libc("start_thread", 0x89130), app("spin", 0x4444, 70), signal, app("handler", 0x4800, 90))

@@ -7,11 +7,11 @@
 // compressed.
 //
 // Readers take bytes from anyone: names stay as they are (who shows them escapes them), sizes
-// are bounded, and what was not understood is an error or stands in the profile's Comments.
+// are bounded, and what was not understood is an error or is in the profile's Comments.
 // A profile that was read passes [profile.Profile.CheckValid] and has no value below 0: a file with a
 // difference becomes a profile with an older and a newer value ([profile.Profile.IsDiff]).
 //
 // Pages are package page's.
 //
-// Rules and their sources stand in docs/formats.md.
+// Rules and their sources are in docs/formats.md.
 package flame

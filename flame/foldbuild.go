@@ -58,7 +58,8 @@ func (f *folder) twoColumns() (*profile.Profile, error) {
 	factor := f.factor(max(f.total, sum))
 	names, tree := newInterner(), profile.Tree{}
 	at := f.inner(names, &tree)
-	p := &profile.Profile{Types: []profile.ValueType{{Type: "before samples", Unit: "count"}, profile.SamplesCount}, Default: 1}
+	p := &profile.Profile{Types: []profile.ValueType{{Type: "before samples", Unit: "count"}, profile.SamplesCount},
+		Default: 1}
 	index := map[profile.NodeID]int{} // of a stack's values
 	for n, lines := range f.lines {
 		if lines == 0 {
@@ -164,7 +165,7 @@ func callNames() map[string]bool {
 	return calls
 }
 
-// kindMarks are what stands behind a name to tell its kind.
+// kindMarks are what follows a name to give its kind.
 // Source: stackcollapse-perf.pl --kernel --jit --inline, and flamegraph.pl.
 var kindMarks = []struct {
 	mark    string
@@ -198,7 +199,7 @@ func markOf(f *profile.Frame) string {
 	return ""
 }
 
-// shownFirst is the end of a message that tells the first line that was not understood.
+// shownFirst is the end of a message that shows the first line that was not understood.
 func (r FoldedReport) shownFirst() string {
 	if r.Skipped == 0 {
 		return ""

@@ -10,14 +10,14 @@ import (
 // FoldedOptions say how folded text is written.
 type FoldedOptions struct {
 	Type      int  // index of the value type; -1 is the profile's default
-	Threads   bool // the process's and the thread's name stand in front of each stack
+	Threads   bool // the process's and the thread's name are in front of each stack
 	ThreadIDs bool // and their ids behind these
 	Annotate  bool // _[k], _[j] and _[i] behind the names of kernel, JIT and inlined frames
 }
 
 // WriteFolded writes one value of p as folded stacks: outermost frame first, ';' between frames,
 // a space, an integer above 0, LF; valid UTF-8, no heading, sorted by bytes. Stacks whose
-// names are the same are one line. What it changes in a name is told in docs/formats.md.
+// names are the same are one line. What it changes in a name is written in docs/formats.md.
 //
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does, or if a value is
 // below 0.
@@ -44,7 +44,8 @@ func WriteFoldedDiff(w io.Writer, d *profile.Diff, opt FoldedOptions) error {
 	for i := range d.New.Samples {
 		before, after := d.OldValue(i)[typ], d.New.Value(i)[typ]
 		if before < 0 || after < 0 {
-			return fmt.Errorf("write folded: values %d and %d of sample %d: folded text has no negative numbers", before, after, i)
+			return fmt.Errorf("write folded: values %d and %d of sample %d: folded text has no negative numbers", before,
+				after, i)
 		}
 		at := 2 * t.place[i]
 		t.values[at] += before

@@ -103,7 +103,8 @@ func TestFoldedOptions(t *testing.T) {
 
 func TestFoldedThreads(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount)
-	deep := b.Child(b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1})), b.Frame(profile.Frame{Func: "f", Module: -1}))
+	deep := b.Child(b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1})),
+		b.Frame(profile.Frame{Func: "f", Module: -1}))
 	b.Add(deep, b.Task(profile.Task{PID: 1, TID: 2, Process: "my app", Thread: "io 7"}), 1)
 	b.Add(deep, b.Task(profile.Task{PID: 1, TID: 3, Process: "my app", Thread: "io 7"}), 2)
 	b.Add(b.Profile().Tree.Parent(deep), 0, 4)
@@ -116,7 +117,8 @@ func TestFoldedThreads(t *testing.T) {
 		want string
 	}{
 		{"names", false, "?;?;main;f 8\n?;a:b 32\nmy_app;io_7 16\nmy_app;io_7;main 4\nmy_app;io_7;main;f 3\n"},
-		{"ids", true, "?;?;main;f 8\n?;a:b 32\nmy_app-1;io_7-2;main 4\nmy_app-1;io_7-2;main;f 1\nmy_app-1;io_7-3 16\nmy_app-1;io_7-3;main;f 2\n"},
+		{"ids", true, "?;?;main;f 8\n?;a:b 32\nmy_app-1;io_7-2;main 4\nmy_app-1;io_7-2;main;f 1\nmy_app-1;io_7-3 16\n" +
+			"my_app-1;io_7-3;main;f 2\n"},
 	} {
 		if got := folded(t, b.Profile(), FoldedOptions{Threads: true, ThreadIDs: tt.ids}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
@@ -163,7 +165,8 @@ func TestFoldedRefusesBelowZero(t *testing.T) {
 // randomProfile has names that sort in unlike orders before and behind ';' and ' '.
 func randomProfile(seed uint64) *profile.Profile {
 	r := rand.New(rand.NewPCG(seed, 0))
-	names := []string{"a", "a b", "a!", "a-b", "a:b", "a<b>", "ab", "a 1", "a 1;b", "b", "é", "", "?", "a\x01", "1", "a 1 2"}
+	names := []string{"a", "a b", "a!", "a-b", "a:b", "a<b>", "ab", "a 1", "a 1;b", "b", "é", "", "?", "a\x01", "1",
+		"a 1 2"}
 	b := profile.NewBuilder(profile.SamplesCount)
 	for range 300 {
 		n := profile.NodeID(0)
@@ -229,8 +232,10 @@ func TestFlamegraphPl(t *testing.T) {
 		t.Skip("FLAMEGRAPH_PL is not set: no flamegraph.pl to run")
 	}
 	b := profile.NewBuilder(profile.SamplesCount)
-	for _, name := range []string{"b 3", "a;b", "x\r\ny", "a\tb", "\x01\x1b[0m", "bad \xff", "", "<&>\"'", "# c", strings.Repeat("long", 2500)} {
-		b.Add(b.Child(b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1})), b.Frame(profile.Frame{Func: name, Module: -1})), -1, 10)
+	for _, name := range []string{"b 3", "a;b", "x\r\ny", "a\tb", "\x01\x1b[0m", "bad \xff", "", "<&>\"'", "# c",
+		strings.Repeat("long", 2500)} {
+		b.Add(b.Child(b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1})),
+			b.Frame(profile.Frame{Func: name, Module: -1})), -1, 10)
 	}
 	cmd := exec.Command("perl", script)
 	cmd.Stdin = strings.NewReader(folded(t, b.Profile(), FoldedOptions{}))
@@ -244,7 +249,8 @@ func TestFlamegraphPl(t *testing.T) {
 	if got, want := strings.Count(string(svg), "<title>"), 12; got != want { // 10 leaves, main, all
 		t.Errorf("flamegraph.pl shows %d frames, want %d", got, want)
 	}
-	if strings.Contains(string(svg), "; 0.00%)") || strings.Contains(string(svg), "+") && strings.Contains(string(svg), "%; +") {
+	if strings.Contains(string(svg), "; 0.00%)") || strings.Contains(string(svg), "+") &&
+		strings.Contains(string(svg), "%; +") {
 		t.Error("flamegraph.pl made a difference of it")
 	}
 }

@@ -66,7 +66,7 @@ func (w *foldedWorker) parse(b *foldedBlock) {
 	}
 }
 
-// line takes apart what stands in b.data between two positions. It is not ok if that is not
+// line takes apart what is in b.data between two positions. It is not ok if that is not
 // understood.
 func (w *foldedWorker) line(b *foldedBlock, from, to int) (l foldedLine, ok bool) {
 	stack, c, ok := cutCount(b.data[from:to])
@@ -143,7 +143,7 @@ type count struct {
 	digits uint8
 }
 
-// cutCount parts text into what stands before its last white space and the number behind that:
+// cutCount parts text into what is before its last white space and the number behind that:
 // digits, and maybe a point and more. It is not ok if there is none, or one beyond 63 bits.
 // Source: flamegraph.pl, ^(.*)\s+?(\d+(\.\d*)?)$.
 func cutCount(text []byte) (before []byte, c count, ok bool) {

@@ -26,7 +26,7 @@ type FoldedReport struct {
 	Lines   int    // understood
 	Skipped int    // not understood; blank lines do not count
 	Number  int    // of the first line that was not, from 1
-	First   string // what stands there, cut at 200 bytes
+	First   string // what is there, cut at 200 bytes
 	Columns int    // 2: the lines are a difference
 	Factor  int64  // what all values were multiplied by, because some were fractions
 }
@@ -72,10 +72,10 @@ var (
 // ReadFolded reads folded stacks as flamegraph.pl, inferno and others take them: outermost
 // frame first, ';' between frames, white space, a number. Lines may end in CR LF. Values
 // are of type samples/count; fractions are not cut but make all values larger ([FoldedReport]).
-// _[k], _[j] and _[i] behind a name tell a frame's kind: kernel, JIT, inlined.
+// _[k], _[j] and _[i] behind a name are a frame's kind: kernel, JIT, inlined.
 //
 // With two columns the result is a difference ([profile.Profile.IsDiff]).
-// What the report tells stands in the profile's Comments too.
+// What the report says is in the profile's Comments too.
 //
 // It fails if r does, if most lines are not understood, if a line is longer than 64 MiB, and if names or
 // stacks would take more than some gigabytes. A line of more than 2^20 frames is not understood.
@@ -159,7 +159,7 @@ func readBlocks(r io.Reader, take func() *foldedBlock, give func(*foldedBlock) b
 			if n >= maxFoldedLine {
 				return fmt.Errorf("read folded: a line is longer than %d MiB", maxFoldedLine>>20)
 			}
-			more := size - n%size // no more: behind the end of a long line may stand frames of one byte
+			more := size - n%size // no more: behind the end of a long line may be frames of one byte
 			b.data = slices.Grow(b.data, more)[:n+more]
 			got, err := fill(r, b.data[n:])
 			b.data = b.data[:n+got]
@@ -184,7 +184,7 @@ func readBlocks(r io.Reader, take func() *foldedBlock, give func(*foldedBlock) b
 	return nil
 }
 
-// fill reads until buf is full. io.ReadFull does not tell the end of r from one that r calls
+// fill reads until buf is full. io.ReadFull does not distinguish the end of r from one that r calls
 // unexpected, as that of a compressed file is that was cut.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for idle := 0; n < len(buf) && err == nil; idle++ {
@@ -314,7 +314,7 @@ func (f *folder) count(n profile.NodeID, l *foldedLine) {
 	}
 }
 
-// skip counts a line that was not understood, which stands in b at a position.
+// skip counts a line that was not understood, which is in b at a position.
 func (f *folder) skip(b *foldedBlock, at int) {
 	if f.report.Skipped++; f.report.Skipped > 1 {
 		return

@@ -52,38 +52,61 @@ func TestReadFolded(t *testing.T) {
 	}{
 		{name: "plain", in: "a;b 2\na 3\n", want: map[string][]int64{"a|b": {2}, "a": {3}}, report: FoldedReport{Lines: 2}},
 		{name: "no line end at the end", in: "a;b 2", want: map[string][]int64{"a|b": {2}}, report: FoldedReport{Lines: 1}},
-		{name: "the same stack again", in: "a;b 2\nc 1\na;b 5\n", want: map[string][]int64{"a|b": {7}, "c": {1}}, report: FoldedReport{Lines: 3}},
-		{name: "CR LF", in: "a;b 2\r\nc 1\r\n", want: map[string][]int64{"a|b": {2}, "c": {1}}, report: FoldedReport{Lines: 2}},
+		{name: "the same stack again", in: "a;b 2\nc 1\na;b 5\n", want: map[string][]int64{"a|b": {7}, "c": {1}},
+			report: FoldedReport{Lines: 3}},
+		{name: "CR LF", in: "a;b 2\r\nc 1\r\n", want: map[string][]int64{"a|b": {2}, "c": {1}},
+			report: FoldedReport{Lines: 2}},
 		{name: "tab", in: "a;b\t2\n", want: map[string][]int64{"a|b": {2}}, report: FoldedReport{Lines: 1}},
-		{name: "more white space", in: "  a;b \t 2  \n", want: map[string][]int64{"a|b": {2}}, report: FoldedReport{Lines: 1}},
-		{name: "white space in a frame", in: "operator new;a b c 2\n", want: map[string][]int64{"operator new|a b c": {2}}, report: FoldedReport{Lines: 1}},
+		{name: "more white space", in: "  a;b \t 2  \n", want: map[string][]int64{"a|b": {2}},
+			report: FoldedReport{Lines: 1}},
+		{name: "white space in a frame", in: "operator new;a b c 2\n", want: map[string][]int64{"operator new|a b c": {2}},
+			report: FoldedReport{Lines: 1}},
 		{name: "empty frame inside", in: "a;;b 2\n", want: map[string][]int64{"a||b": {2}}, report: FoldedReport{Lines: 1}},
-		{name: "separators at the end", in: "a;b;; 2\n", want: map[string][]int64{"a|b": {2}}, report: FoldedReport{Lines: 1}},
-		{name: "looks like a comment", in: "# text 5\n", want: map[string][]int64{"# text": {5}}, report: FoldedReport{Lines: 1}},
-		{name: "begins with a bracket", in: "[unknown];<module>;{closure} 5\n", want: map[string][]int64{"[unknown]|<module>|{closure}": {5}}, report: FoldedReport{Lines: 1}},
+		{name: "separators at the end", in: "a;b;; 2\n", want: map[string][]int64{"a|b": {2}},
+			report: FoldedReport{Lines: 1}},
+		{name: "looks like a comment", in: "# text 5\n", want: map[string][]int64{"# text": {5}},
+			report: FoldedReport{Lines: 1}},
+		{name: "begins with a bracket", in: "[unknown];<module>;{closure} 5\n",
+			want: map[string][]int64{"[unknown]|<module>|{closure}": {5}}, report: FoldedReport{Lines: 1}},
 		{name: "bad UTF-8", in: "a\xff;b 2\n", want: map[string][]int64{"a\xff|b": {2}}, report: FoldedReport{Lines: 1}},
 		{name: "zero", in: "a 0\nb 1\n", want: map[string][]int64{"b": {1}}, report: FoldedReport{Lines: 2}},
 		{name: "blank lines", in: "\n\na 1\n \n", want: map[string][]int64{"a": {1}}, report: FoldedReport{Lines: 1}},
-		{name: "fractions are scaled", in: "a 1.5\nb 2\nc 0.25\n", want: map[string][]int64{"a": {150}, "b": {200}, "c": {25}}, report: FoldedReport{Lines: 3, Factor: 100}},
+		{name: "fractions are scaled", in: "a 1.5\nb 2\nc 0.25\n",
+			want: map[string][]int64{"a": {150}, "b": {200}, "c": {25}}, report: FoldedReport{Lines: 3, Factor: 100}},
 		{name: "a point without digits", in: "a 7.\n", want: map[string][]int64{"a": {7}}, report: FoldedReport{Lines: 1}},
-		{name: "zeros behind the point", in: "a 7.000\n", want: map[string][]int64{"a": {7}}, report: FoldedReport{Lines: 1}},
+		{name: "zeros behind the point", in: "a 7.000\n", want: map[string][]int64{"a": {7}},
+			report: FoldedReport{Lines: 1}},
 		{name: "more digits than six", in: "a 0.3333333\nb 0.6666666\nc 1.9999999\n",
-			want: map[string][]int64{"a": {333333}, "b": {666667}, "c": {2000000}}, report: FoldedReport{Lines: 3, Factor: 1_000_000}},
-		{name: "fractions that do not fit", in: "a 900000000000000000.5\nb 0.5\n", want: map[string][]int64{"a": {9000000000000000005}, "b": {5}}, report: FoldedReport{Lines: 2, Factor: 10}},
-		{name: "exponents, signs and words are not understood", in: "a 1\nb 1e3\nc -5\nd\n5\ne x\n;; 7\nf 99999999999999999999\n" + strings.Repeat("a 1\n", 6),
+			want:   map[string][]int64{"a": {333333}, "b": {666667}, "c": {2000000}},
+			report: FoldedReport{Lines: 3, Factor: 1_000_000}},
+		{name: "fractions that do not fit", in: "a 900000000000000000.5\nb 0.5\n",
+			want: map[string][]int64{"a": {9000000000000000005}, "b": {5}}, report: FoldedReport{Lines: 2, Factor: 10}},
+		{name: "exponents, signs and words are not understood",
+			in:   "a 1\nb 1e3\nc -5\nd\n5\ne x\n;; 7\nf 99999999999999999999\n" + strings.Repeat("a 1\n", 6),
 			want: map[string][]int64{"a": {7}}, report: FoldedReport{Lines: 7, Skipped: 7, Number: 2, First: "b 1e3"}},
-		{name: "the first that is not understood behind blank lines", in: "a 1\n\nb 2\n\n\nc\r\n", want: map[string][]int64{"a": {1}, "b": {2}},
+		{name: "the first that is not understood behind blank lines", in: "a 1\n\nb 2\n\n\nc\r\n",
+			want:   map[string][]int64{"a": {1}, "b": {2}},
 			report: FoldedReport{Lines: 2, Skipped: 1, Number: 6, First: "c"}},
-		{name: "two columns in every line", in: "a;b 2 3\na 0 4\n", want: map[string][]int64{"a|b": {2, 3}, "a": {0, 4}}, report: FoldedReport{Lines: 2, Columns: 2}},
-		{name: "two columns, the same stack twice", in: "a 2 3\na 2 3\na 1 1\n", want: map[string][]int64{"a": {5, 7}}, report: FoldedReport{Lines: 3, Columns: 2}},
-		{name: "two columns with fractions", in: "a 0.5 3\nb 1 0.25\n", want: map[string][]int64{"a": {50, 300}, "b": {100, 25}}, report: FoldedReport{Lines: 2, Columns: 2, Factor: 100}},
-		{name: "two columns, separator at the end", in: "a;b; 2 3\n", want: map[string][]int64{"a|b": {2, 3}}, report: FoldedReport{Lines: 1, Columns: 2}},
-		{name: "two columns in all lines but one", in: "a;b 2 3\na 4\n", want: map[string][]int64{"a|b 2": {3}, "a": {4}}, report: FoldedReport{Lines: 2}},
-		{name: "one column asked for", in: "a;b 2 3\n", opt: FoldedReadOptions{Columns: 1}, want: map[string][]int64{"a|b 2": {3}}, report: FoldedReport{Lines: 1}},
-		{name: "two columns asked for", in: "a;b 2 3\na 4\n", opt: FoldedReadOptions{Columns: 2}, want: map[string][]int64{"a|b": {2, 3}},
+		{name: "two columns in every line", in: "a;b 2 3\na 0 4\n", want: map[string][]int64{"a|b": {2, 3}, "a": {0, 4}},
+			report: FoldedReport{Lines: 2, Columns: 2}},
+		{name: "two columns, the same stack twice", in: "a 2 3\na 2 3\na 1 1\n", want: map[string][]int64{"a": {5, 7}},
+			report: FoldedReport{Lines: 3, Columns: 2}},
+		{name: "two columns with fractions", in: "a 0.5 3\nb 1 0.25\n",
+			want: map[string][]int64{"a": {50, 300}, "b": {100, 25}}, report: FoldedReport{Lines: 2, Columns: 2, Factor: 100}},
+		{name: "two columns, separator at the end", in: "a;b; 2 3\n", want: map[string][]int64{"a|b": {2, 3}},
+			report: FoldedReport{Lines: 1, Columns: 2}},
+		{name: "two columns in all lines but one", in: "a;b 2 3\na 4\n", want: map[string][]int64{"a|b 2": {3}, "a": {4}},
+			report: FoldedReport{Lines: 2}},
+		{name: "one column asked for", in: "a;b 2 3\n", opt: FoldedReadOptions{Columns: 1},
+			want: map[string][]int64{"a|b 2": {3}}, report: FoldedReport{Lines: 1}},
+		{name: "two columns asked for", in: "a;b 2 3\na 4\n", opt: FoldedReadOptions{Columns: 2},
+			want:   map[string][]int64{"a|b": {2, 3}},
 			report: FoldedReport{Lines: 1, Columns: 2, Skipped: 1, Number: 2, First: "a 4"}},
-		{name: "a number that is a frame is no column", in: "a;10 4\n", want: map[string][]int64{"a|10": {4}}, report: FoldedReport{Lines: 1}},
-		{name: "100,000 deep", in: big, want: map[string][]int64{strings.TrimSuffix(strings.Repeat("f|", 100_000), "|"): {1}}, report: FoldedReport{Lines: 1}},
+		{name: "a number that is a frame is no column", in: "a;10 4\n", want: map[string][]int64{"a|10": {4}},
+			report: FoldedReport{Lines: 1}},
+		{name: "100,000 deep", in: big,
+			want:   map[string][]int64{strings.TrimSuffix(strings.Repeat("f|", 100_000), "|"): {1}},
+			report: FoldedReport{Lines: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.report.Columns, tt.report.Factor = max(1, tt.report.Columns), max(1, tt.report.Factor)
@@ -120,7 +143,8 @@ func TestReadFoldedMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []profile.Frame{
-		{Func: "main", Module: -1}, {Func: "read", Kind: profile.Kernel, Module: -1}, {Func: "f", Kind: profile.JIT, Module: -1},
+		{Func: "main", Module: -1}, {Func: "read", Kind: profile.Kernel, Module: -1},
+		{Func: "f", Kind: profile.JIT, Module: -1},
 		{Func: "g", Inlined: true, Module: -1}, {Func: "h_[w]", Module: -1}, {Func: "i[k]", Module: -1},
 	}
 	if !slices.Equal(p.Frames, want) {
@@ -136,7 +160,8 @@ func TestReadFoldedMarks(t *testing.T) {
 // bpf tools have the kernel's own functions, in which the thread ran.
 func TestReadFoldedKernel(t *testing.T) {
 	const text = "app;main;read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];vfs_read_[k] 7\n" +
-		"app;main;read;read_[k] 20\napp;asm_sysvec_apic_timer_interrupt_[k] 1\napp;(blocked)_[k] 2\napp;system call_999_[k] 3\napp;futex_time64_[k] 4\n"
+		"app;main;read;read_[k] 20\napp;asm_sysvec_apic_timer_interrupt_[k] 1\napp;(blocked)_[k] 2\napp;system " +
+		"call_999_[k] 3\napp;futex_time64_[k] 4\n"
 	p, _, err := ReadFolded(strings.NewReader(text), FoldedReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -200,12 +225,16 @@ func TestReadFoldedFails(t *testing.T) {
 		in   io.Reader
 		want string
 	}{
-		{"nothing", strings.NewReader(""), "read folded: no line is understood: expected frames joined by ';', a space and a number"},
+		{"nothing", strings.NewReader(""),
+			"read folded: no line is understood: expected frames joined by ';', a space and a number"},
 		{"text", strings.NewReader("\nhello\nworld\n"),
 			`read folded: no line is understood: expected frames joined by ';', a space and a number; line 2 is "hello"`},
-		{"a reader that fails", io.MultiReader(strings.NewReader("a 1\n"), iotest.ErrReader(broken)), "read folded: disk on fire"},
-		{"compressed data that were cut", io.MultiReader(strings.NewReader("a 1\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), "read folded: unexpected EOF"},
-		{"sum of 64 bits", strings.NewReader("a 9223372036854775807\nb 1\n"), "read folded: values add up to more than 63 bits"},
+		{"a reader that fails", io.MultiReader(strings.NewReader("a 1\n"), iotest.ErrReader(broken)),
+			"read folded: disk on fire"},
+		{"compressed data that were cut", io.MultiReader(strings.NewReader("a 1\n"), iotest.ErrReader(io.ErrUnexpectedEOF)),
+			"read folded: unexpected EOF"},
+		{"sum of 64 bits", strings.NewReader("a 9223372036854775807\nb 1\n"),
+			"read folded: values add up to more than 63 bits"},
 		{"line of 64 MiB", &endless{left: maxFoldedLine + 2*foldedBlockSize}, "read folded: a line is longer than 64 MiB"},
 	} {
 		p, _, err := ReadFolded(tt.in, FoldedReadOptions{})
@@ -255,7 +284,8 @@ func TestReadFoldedInBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first.Frames, second.Frames) || !slices.Equal(first.Samples, second.Samples) || !slices.Equal(first.Values, second.Values) {
+	if !slices.Equal(first.Frames, second.Frames) || !slices.Equal(first.Samples, second.Samples) ||
+		!slices.Equal(first.Values, second.Values) {
 		t.Error("the same input gave two profiles")
 	}
 }
@@ -263,7 +293,8 @@ func TestReadFoldedInBlocks(t *testing.T) {
 // Text of which most lines are not understood is something else.
 func TestReadFoldedRefusesOtherText(t *testing.T) {
 	for in, want := range map[string]string{
-		"a 1\nb\nc\n":                            "2 of 3 lines are not understood: expected frames joined by ';', a space and a number; line 2 is \"b\"",
+		"a 1\nb\nc\n": "2 of 3 lines are not understood: expected frames joined by ';', a " +
+			"space and a number; line 2 is \"b\"",
 		"a 1\nb\n":                               "",
 		strings.Repeat("a\nb 1\n", 1000):         "",
 		strings.Repeat("a\nb 1\n", 1000) + "c\n": "1001 of 2001 lines are not understood",

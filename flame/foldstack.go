@@ -8,7 +8,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// stackHash stands for a stack: 128 bits, so that among ten million stacks two have the same with a
+// stackHash identifies a stack: 128 bits, so that among ten million stacks two have the same with a
 // chance of 1 in 10^24.
 type stackHash struct{ a, b uint64 }
 
@@ -17,7 +17,7 @@ type stackHasher struct{ a, b maphash.Seed }
 
 func newStackHasher() stackHasher { return stackHasher{maphash.MakeSeed(), maphash.MakeSeed()} }
 
-// call returns the hash of the stack in which name was called from h. For one h it tells
+// call returns the hash of the stack in which name was called from h. For one h it distinguishes
 // names apart as well as the hashes of the names do.
 func (s *stackHasher) call(h stackHash, name []byte) stackHash {
 	return stackHash{mix(h.a, maphash.Bytes(s.a, name)), mix(h.b, maphash.Bytes(s.b, name))}

@@ -10,7 +10,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// foldTree is stacks as folded text shows them: frames that look alike are one.
+// foldTree is stacks as folded text shows them: frames that are shown the same are one.
 type foldTree struct {
 	names   []string // of frames
 	ids     map[string]profile.FrameID
@@ -88,11 +88,11 @@ type foldItem struct {
 // foldLevel is what is left to write below one node.
 type foldLevel struct {
 	next, end int // in the items
-	prefix    int // how much of the line stands for this level's callers
+	prefix    int // how much of the line is for this level's callers
 }
 
 // write writes all lines in the order of their bytes. Lines below one node all begin alike and
-// so stand together: it is enough to sort what is below each node.
+// so are together: it is enough to sort what is below each node.
 func (t *foldTree) write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	child, sibling := t.tree.Links()
@@ -144,7 +144,8 @@ func (t *foldTree) hasLine(n profile.NodeID) bool {
 }
 
 // appendBelow appends the lines and groups of lines below n in their order.
-func (t *foldTree) appendBelow(items []foldItem, n profile.NodeID, child, sibling []profile.NodeID, wanted []bool) []foldItem {
+func (t *foldTree) appendBelow(items []foldItem, n profile.NodeID, child, sibling []profile.NodeID,
+	wanted []bool) []foldItem {
 	start := len(items)
 	for c := child[n]; c != 0; c = sibling[c] {
 		if t.hasLine(c) {
@@ -168,7 +169,7 @@ func (t *foldTree) compare(a, b foldItem) int {
 	return strings.Compare(left[n:]+t.tail(a), right[n:]+t.tail(b))
 }
 
-// tail is what stands behind the name of an item.
+// tail is what follows the name of an item.
 func (t *foldTree) tail(i foldItem) string {
 	if i.line {
 		return string(t.appendValues(nil, i.node))

@@ -45,10 +45,12 @@ func TestReadPprofLabelsThatContradict(t *testing.T) {
 		numbers map[string][]int64
 		want    profile.Task
 	}{
-		{"names of threads", map[string][]string{"thread": {"ours"}, "thread name": {"theirs"}}, nil, profile.Task{Thread: "ours"}},
+		{"names of threads", map[string][]string{"thread": {"ours"}, "thread name": {"theirs"}}, nil,
+			profile.Task{Thread: "ours"}},
 		{"ids as text", map[string][]string{"thread_id": {"1"}, "thread id": {"2"}}, nil, profile.Task{TID: 1}},
 		{"the first is no id", map[string][]string{"thread_id": {"x"}, "thread id": {"2"}}, nil, profile.Task{TID: 2}},
-		{"ids as numbers", nil, map[string][]int64{"thread_id": {1}, "thread id": {2}, "tid": {3}, "pid": {4}, "process_id": {5}}, profile.Task{TID: 1, PID: 5}},
+		{"ids as numbers", nil, map[string][]int64{"thread_id": {1}, "thread id": {2}, "tid": {3}, "pid": {4},
+			"process_id": {5}}, profile.Task{TID: 1, PID: 5}},
 		{"text and number", map[string][]string{"thread_id": {"1"}}, map[string][]int64{"tid": {3}}, profile.Task{TID: 1}},
 	} {
 		data := rawPprof(t, one(tt.labels, tt.numbers))

@@ -78,8 +78,8 @@ func optional(v uint64) *jsonAddr {
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does.
 func WriteJSON(w io.Writer, p *profile.Profile) error { return writeJSON(w, p, nil) }
 
-// WriteJSONDiff writes d as WriteJSON writes [profile.Diff.Join], and how each function's default value changed and how
-// sure that is ([profile.Diff.Changes]).
+// WriteJSONDiff writes d as WriteJSON writes [profile.Diff.Join], and how each function's default value changed and
+// how sure that is ([profile.Diff.Changes]).
 //
 // Precondition: d.New passes [profile.Profile.CheckValid]. It fails if w does.
 func WriteJSONDiff(w io.Writer, d *profile.Diff) error { return writeJSON(w, d.Join(), d) }
@@ -135,12 +135,14 @@ func moduleJSON(m *profile.Module) jsonModule {
 	for _, s := range m.Symbols {
 		symbols = append(symbols, profile.Lossless(s))
 	}
-	return jsonModule{profile.Lossless(m.Path), profile.Lossless(m.BuildID), jsonAddr(m.Base), jsonAddr(m.Start), jsonAddr(m.End), jsonAddr(m.Offset),
+	return jsonModule{profile.Lossless(m.Path), profile.Lossless(m.BuildID), jsonAddr(m.Base), jsonAddr(m.Start),
+		jsonAddr(m.End), jsonAddr(m.Offset),
 		symbols, profile.Lossless(m.Err)}
 }
 
 func frameJSON(f *profile.Frame) jsonFrame {
-	out := jsonFrame{Func: profile.Lossless(f.Func), Linkage: profile.Lossless(f.Linkage), Kind: f.Kind.String(), Inlined: f.Inlined, Address: optional(f.Addr),
+	out := jsonFrame{Func: profile.Lossless(f.Func), Linkage: profile.Lossless(f.Linkage), Kind: f.Kind.String(),
+		Inlined: f.Inlined, Address: optional(f.Addr),
 		ModuleAddr: optional(f.ModuleAddr), Offset: optional(f.Offset), File: profile.Lossless(f.File), Line: f.Line}
 	if f.Module >= 0 {
 		out.Module = &f.Module

@@ -62,7 +62,8 @@ func TestJSONComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		p    *profile.Profile
-	}{{"recording", sampled()}, {"another time zone", zone}, {"odd names and numbers", full}, {"no order of time", noRuns}, {"nothing", empty}, {"folded difference", foldedProfile}} {
+	}{{"recording", sampled()}, {"another time zone", zone}, {"odd names and numbers", full},
+		{"no order of time", noRuns}, {"nothing", empty}, {"folded difference", foldedProfile}} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := asJSON(t, tt.p)
 			checkSchema(t, profileSchema, text)
@@ -77,15 +78,18 @@ func TestJSONComesBack(t *testing.T) {
 				t.Errorf("start %v, want %v", back.Start, tt.p.Start)
 			}
 			for _, field := range []struct{ got, want any }{
-				{back.Types, tt.p.Types}, {back.Default, tt.p.Default}, {back.Period, tt.p.Period}, {back.PeriodType, tt.p.PeriodType}, {back.Duration, tt.p.Duration},
-				{back.Command, tt.p.Command}, {back.Comments, tt.p.Comments}, {back.Modules, tt.p.Modules}, {back.Frames, tt.p.Frames},
+				{back.Types, tt.p.Types}, {back.Default, tt.p.Default}, {back.Period, tt.p.Period},
+				{back.PeriodType, tt.p.PeriodType}, {back.Duration, tt.p.Duration},
+				{back.Command, tt.p.Command}, {back.Comments, tt.p.Comments}, {back.Modules, tt.p.Modules},
+				{back.Frames, tt.p.Frames},
 				{back.Tasks, tt.p.Tasks}, {back.Runs, tt.p.Runs},
 			} {
 				if !reflect.DeepEqual(field.got, field.want) {
 					t.Errorf("got %+v, want %+v", field.got, field.want)
 				}
 			}
-			if len(tt.p.Samples) > 0 && (!reflect.DeepEqual(back.Samples, tt.p.Samples) || !reflect.DeepEqual(back.Values, tt.p.Values)) {
+			if len(tt.p.Samples) > 0 && (!reflect.DeepEqual(back.Samples, tt.p.Samples) ||
+				!reflect.DeepEqual(back.Values, tt.p.Values)) {
 				t.Errorf("samples %v %v, want %v %v", back.Samples, back.Values, tt.p.Samples, tt.p.Values)
 			}
 			for n := profile.NodeID(1); int(n) < tt.p.Tree.Len(); n++ {
@@ -161,7 +165,8 @@ func TestReadJSONRefuses(t *testing.T) {
 			t.Fatalf("cut at %d: got %v", n, p)
 		}
 	}
-	if p, err := ReadJSON(iotest.ErrReader(errors.New("disk on fire"))); err == nil || !strings.Contains(err.Error(), "disk on fire") {
+	if p, err := ReadJSON(iotest.ErrReader(errors.New("disk on fire"))); err == nil ||
+		!strings.Contains(err.Error(), "disk on fire") {
 		t.Errorf("a reader that fails: got %v, %v", p, err)
 	}
 }

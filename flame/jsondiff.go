@@ -16,7 +16,7 @@ type jsonChange struct {
 	TotalNoise  bool     `json:"total_noise"`
 }
 
-// difference writes what the columns of values do not tell of d: by what the older values were multiplied, and how the
+// difference writes what the columns of values do not show of d: by what the older values were multiplied, and how the
 // functions changed.
 func (o *jsonWriter) difference(d *profile.Diff) {
 	typ := d.New.Default
@@ -26,7 +26,8 @@ func (o *jsonWriter) difference(d *profile.Diff) {
 	changes := d.Changes(typ)
 	o.member("functions", len(changes), func(i int) any {
 		c := &changes[i]
-		out := jsonChange{Function: profile.Lossless(c.Name), Waits: c.Waits, SelfBefore: c.SelfBefore, Self: c.Self, SelfNoise: c.SelfNoise,
+		out := jsonChange{Function: profile.Lossless(c.Name), Waits: c.Waits, SelfBefore: c.SelfBefore, Self: c.Self,
+			SelfNoise:   c.SelfNoise,
 			TotalBefore: c.TotalBefore, Total: c.Total, TotalNoise: c.TotalNoise}
 		if c.Known {
 			out.SelfError, out.TotalError = &c.SelfError, &c.TotalError

@@ -114,7 +114,8 @@ func (in *jsonReader) member(name string) error {
 		return list(in, maxJSONFrames, in.frame)
 	case "tasks":
 		return list(in, maxJSONTasks, func(t jsonTask) error {
-			p.Tasks = append(p.Tasks, profile.Task{PID: t.PID, TID: t.TID, Process: original(t.Process), Thread: original(t.Thread)})
+			p.Tasks = append(p.Tasks, profile.Task{PID: t.PID, TID: t.TID, Process: original(t.Process),
+				Thread: original(t.Thread)})
 			return nil
 		})
 	case "stacks":
@@ -155,8 +156,9 @@ func (in *jsonReader) module(m jsonModule) error {
 	for i, s := range m.Symbols {
 		m.Symbols[i] = original(s)
 	}
-	in.p.Modules = append(in.p.Modules, profile.Module{Path: original(m.Path), BuildID: original(m.BuildID), Base: uint64(m.Base),
-		Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols, Err: original(m.Error)})
+	in.p.Modules = append(in.p.Modules,
+		profile.Module{Path: original(m.Path), BuildID: original(m.BuildID), Base: uint64(m.Base),
+			Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols, Err: original(m.Error)})
 	return nil
 }
 
@@ -165,7 +167,8 @@ func (in *jsonReader) frame(f jsonFrame) error {
 	if !ok {
 		return fmt.Errorf("kind %.100q is not known", f.Kind)
 	}
-	out := profile.Frame{Func: original(f.Func), Linkage: original(f.Linkage), Kind: kind, Inlined: f.Inlined, Module: -1, File: original(f.File), Line: f.Line,
+	out := profile.Frame{Func: original(f.Func), Linkage: original(f.Linkage), Kind: kind, Inlined: f.Inlined,
+		Module: -1, File: original(f.File), Line: f.Line,
 		Addr: value(f.Address), ModuleAddr: value(f.ModuleAddr), Offset: value(f.Offset)}
 	if f.Module != nil {
 		out.Module = *f.Module
@@ -244,7 +247,7 @@ func (in *jsonReader) setRuns() error {
 // checkValues refuses values below 0 and sums that do not fit.
 func checkValues(p *profile.Profile) error {
 	if len(p.Types) == 0 {
-		return nil // CheckValid tells it
+		return nil // CheckValid says it
 	}
 	sums := make([]int64, len(p.Types))
 	for i, v := range p.Values {
@@ -259,7 +262,7 @@ func checkValues(p *profile.Profile) error {
 	return nil
 }
 
-// original is what s stands for. A backslash that stands for nothing stays: nothing is lost by it.
+// original is what s was made of. A backslash that escapes nothing stays: nothing is lost by it.
 func original(s string) string {
 	s, _ = profile.Original(s)
 	return s

@@ -15,7 +15,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// PprofOptions say what stands in a profile.proto besides the profile.
+// PprofOptions say what is in a profile.proto besides the profile.
 type PprofOptions struct {
 	Version string // of fpstack, "" if unknown: part of the first comment
 	DocURL  string // an absolute URL; "" is that of docs/formats.md
@@ -107,7 +107,7 @@ type pprofBuilder struct {
 	lines     int // that Locations may still have
 }
 
-// pprofPlace tells Locations apart: a PC and the call before it are two.
+// pprofPlace distinguishes Locations: a PC and the call before it are two.
 type pprofPlace struct {
 	chain  profile.NodeID
 	caller bool
@@ -140,7 +140,8 @@ func newPprofBuilder(p *profile.Profile, opt PprofOptions) *pprofBuilder {
 	b.addTypes()
 	for i := range p.Modules {
 		m := &p.Modules[i]
-		b.mapping(&pprof.Mapping{Start: m.Start, Limit: m.End, Offset: m.Offset, File: clean(m.Path), BuildID: clean(m.BuildID)})
+		b.mapping(&pprof.Mapping{Start: m.Start, Limit: m.End, Offset: m.Offset, File: clean(m.Path),
+			BuildID: clean(m.BuildID)})
 	}
 	for _, t := range p.Tasks {
 		b.labels = append(b.labels, b.taskLabels(t, opt.NoIDs))
@@ -166,7 +167,8 @@ func (b *pprofBuilder) addTypes() {
 		b.column = append(slices.Delete(b.column, k, k+1), k)
 	}
 	for _, k := range b.column {
-		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: clean(b.p.Types[k].Type), Unit: clean(b.p.Types[k].Unit)})
+		b.out.SampleType = append(b.out.SampleType,
+			&pprof.ValueType{Type: clean(b.p.Types[k].Type), Unit: clean(b.p.Types[k].Unit)})
 	}
 }
 

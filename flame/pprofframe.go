@@ -26,7 +26,7 @@ func standsForKind(m *pprof.Mapping) bool {
 // kernelModule is where the functions of the kernel lie, as perf and its converters name it.
 const kernelModule = "[kernel.kallsyms]"
 
-// kindOf tells the kind of the frames of m, Native if it does not say.
+// kindOf gives the kind of the frames of m, Native if it does not say.
 func kindOf(m *pprof.Mapping) profile.Kind {
 	switch {
 	case m == nil:

@@ -135,8 +135,11 @@ func TestLegacyBounds(t *testing.T) {
 		{"attributes that double", []byte(heap + "a=xx\nb=$a$a\nc=$b$b\n$c\n"), "refers to others"},
 		{"attributes that double, behind words", legacyCPU(end, "a=xx\nb=$a$a\n"), "refers to others"},
 		{"many attributes", []byte(heap + strings.Repeat("a=x\n", 1001)), "more than 1000 attributes"},
-		{"a long attribute used often", []byte(heap + "a=" + strings.Repeat("x", 60000) + "\n" + strings.Repeat("400000-500000: $a\n", 5000)), "would take 286 MiB"},
-		{"many places and mappings", []byte("heap profile: 1: 2 [ 1: 2] @ heapz_v2/524288\n" + strings.Repeat("  1: 2 [ 1: 2] @ 0x400001\n", 50000) +
+		{"a long attribute used often",
+			[]byte(heap + "a=" + strings.Repeat("x", 60000) + "\n" + strings.Repeat("400000-500000: $a\n", 5000)),
+			"would take 286 MiB"},
+		{"many places and mappings", []byte("heap profile: 1: 2 [ 1: 2] @ heapz_v2/524288\n" +
+			strings.Repeat("  1: 2 [ 1: 2] @ 0x400001\n", 50000) +
 			"MAPPED_LIBRARIES:\n" + strings.Repeat("1-2: x\n", 50000)), "too many"},
 		{"a large file", append([]byte(heap), make([]byte, 65<<20)...), "more than 64 MiB"},
 		{"a sample that is none", []byte("goroutine profile: total 5\nhello world 5\n"), "malformed profile"},
@@ -152,7 +155,8 @@ func TestLegacyBounds(t *testing.T) {
 }
 
 func TestLegacyBehindComments(t *testing.T) {
-	p, err := Read(strings.NewReader("# written by hand\n\ngoroutine profile: total 7\n3 @ 0x44cb3 0x45045\n#\t0x44cb2\tmain.work+0x12\t/src/main.go:5\n4 @ 0x44cb3\n"))
+	p, err := Read(strings.NewReader("# written by hand\n\ngoroutine profile: total 7\n3 @ 0x44cb3 0x45045\n" +
+		"#\t0x44cb2\tmain.work+0x12\t/src/main.go:5\n4 @ 0x44cb3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

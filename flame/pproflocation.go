@@ -45,7 +45,7 @@ func (b *pprofBuilder) address(f *profile.Frame) uint64 {
 	return m.Base + f.ModuleAddr
 }
 
-// Files of mappings that stand for no module: a name in brackets is left alone by pprof.
+// Files of mappings that are no module: a name in brackets is left alone by pprof.
 var kindFiles = map[profile.Kind]string{profile.Kernel: "[kernel]", profile.JIT: "[jit]", profile.VDSO: "[vdso]"}
 
 func (b *pprofBuilder) mappingOf(f *profile.Frame) *pprof.Mapping {
@@ -69,13 +69,15 @@ func (b *pprofBuilder) mappingOf(f *profile.Frame) *pprof.Mapping {
 // address: without, pprof shows all of a module as one.
 func (b *pprofBuilder) function(id profile.FrameID) *pprof.Function {
 	f := &b.p.Frames[id]
-	key := pprof.Function{Name: b.cleaned.Clean(b.p.Name(id)), SystemName: b.cleaned.Clean(f.Linkage), Filename: b.cleaned.Clean(f.File)}
+	key := pprof.Function{Name: b.cleaned.Clean(b.p.Name(id)), SystemName: b.cleaned.Clean(f.Linkage),
+		Filename: b.cleaned.Clean(f.File)}
 	if key.SystemName == key.Name { // pprof would cut <…> and (…) from the name
 		key.SystemName = ""
 	}
 	fn, ok := b.functions[key]
 	if !ok {
-		fn = &pprof.Function{ID: uint64(len(b.out.Function) + 1), Name: key.Name, SystemName: key.SystemName, Filename: key.Filename}
+		fn = &pprof.Function{ID: uint64(len(b.out.Function) + 1), Name: key.Name, SystemName: key.SystemName,
+			Filename: key.Filename}
 		b.functions[key] = fn
 		b.out.Function = append(b.out.Function, fn)
 	}

@@ -20,14 +20,14 @@ var errPprofSum = errors.New("read pprof: values add up to more than 63 bits")
 // maxPprofTypes bounds the values of a sample; Go's heap profiles have 4.
 const maxPprofTypes = 64
 
-// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text and
-// the CPU profiles of gperftools, Go's text, Java's. Modules
-// are its mappings. The format does not say where an object was linked: Base is taken to be where
-// the file's first byte would lie, so ModuleAddr is an offset in the file.
+// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text
+// and the CPU profiles of gperftools, Go's text, Java's. Modules are its mappings. The format does not say where an
+// object was linked: Base is taken to be where the file's first byte would lie, so ModuleAddr is an offset in the
+// file.
 //
 // Samples below 0 or with the label pprof::base are the older side of a difference, and make the result one
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
-// kept, and told in Comments. Of several that tell the same, ours counts, then text.
+// kept, and named in Comments. Of several that say the same, ours counts, then text.
 //
 // It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB (64 MiB in an older
 // form), would take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
@@ -79,8 +79,8 @@ func parseProto(data []byte) (*pprof.Profile, error) {
 	return in, nil
 }
 
-// checkFrames refuses stacks that have too many frames in all. What was inlined in a place stands in the file
-// once, however often the place stands in a stack.
+// checkFrames refuses stacks that have too many frames in all. What was inlined in a place is in the file
+// once, however often the place is in a stack.
 func checkFrames(in *pprof.Profile) error {
 	frames := 0
 	for _, s := range in.Sample {
@@ -111,7 +111,8 @@ type pprofUse struct {
 }
 
 func newPprofReader(in *pprof.Profile) *pprofReader {
-	r := &pprofReader{in: in, modules: map[*pprof.Mapping]int{}, locations: map[pprofUse][]profile.FrameID{}, dropped: map[string]bool{}, nodes: maxNodes}
+	r := &pprofReader{in: in, modules: map[*pprof.Mapping]int{}, locations: map[pprofUse][]profile.FrameID{},
+		dropped: map[string]bool{}, nodes: maxNodes}
 	for _, s := range in.Sample {
 		r.diff = r.diff || s.DiffBaseSample() || slices.ContainsFunc(s.Value, func(v int64) bool { return v < 0 })
 	}
@@ -184,7 +185,7 @@ func (r *pprofReader) values(s *pprof.Sample) ([]int64, error) {
 func (r *pprofReader) stack(locations []*pprof.Location) (profile.NodeID, error) {
 	n := profile.NodeID(0)
 	for i, l := range slices.Backward(locations) {
-		// Below a call into the kernel stands the PC itself, see [WritePprof].
+		// Below a call into the kernel is the PC itself, see [WritePprof].
 		caller := i > 0 && kindOf(locations[i-1].Mapping) != profile.Kernel
 		for _, f := range r.frames(pprofUse{l, caller}) {
 			n = r.b.Child(n, f)

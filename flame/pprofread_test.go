@@ -40,16 +40,19 @@ func TestPprofComesBack(t *testing.T) {
 			}
 		}
 	}
-	if back.Types[back.Default] != profile.WallTime || back.Period != first.Period || back.PeriodType != first.PeriodType ||
+	if back.Types[back.Default] != profile.WallTime || back.Period != first.Period ||
+		back.PeriodType != first.PeriodType ||
 		!back.Start.Equal(first.Start) || back.Duration != first.Duration {
-		t.Errorf("got default %v, period %v of %v, start %v, duration %v", back.Types[back.Default], back.Period, back.PeriodType, back.Start, back.Duration)
+		t.Errorf("got default %v, period %v of %v, start %v, duration %v", back.Types[back.Default], back.Period,
+			back.PeriodType, back.Start, back.Duration)
 	}
 	if !slices.Equal(back.Command, []string{"/usr/bin/app --serve"}) || !slices.Equal(back.Comments, first.Comments) {
 		t.Errorf("command %q, comments %q", back.Command, back.Comments)
 	}
 	for _, f := range first.Frames {
 		f.Offset = 0
-		if !slices.Contains(back.Frames, f) && f.Kind != profile.Signal && f.Func != "spin" { // a trampoline is not told from others
+		// a trampoline is not told from others
+		if !slices.Contains(back.Frames, f) && f.Kind != profile.Signal && f.Func != "spin" {
 			t.Errorf("frame %+v did not come back, got %+v", f, back.Frames)
 		}
 	}
@@ -136,7 +139,8 @@ func TestReadGoProfiles(t *testing.T) {
 			}
 			for _, h := range profile.Hottest(got, k) {
 				if h.Self != flat[h.Name] || h.Total != cum[h.Name] {
-					t.Errorf("%s %s of %s: got %d, %d, want %d, %d", tt.name, typ.Type, h.Name, h.Self, h.Total, flat[h.Name], cum[h.Name])
+					t.Errorf("%s %s of %s: got %d, %d, want %d, %d", tt.name, typ.Type, h.Name, h.Self, h.Total, flat[h.Name],
+						cum[h.Name])
 				}
 				delete(cum, h.Name)
 			}
@@ -179,19 +183,24 @@ func TestReadPprofOfOthers(t *testing.T) {
 		tail string // the last comment
 	}{
 		{"no line", func(*pprof.Profile) {}, "?;?;x+0x2001;f 3\n", ""},
-		{"kernel", func(p *pprof.Profile) { p.Sample[0].Location[0] = p.Location[2] }, "?;?;x+0x2000;[kernel.kallsyms]+0x1000_[k] 3\n", ""},
+		{"kernel", func(p *pprof.Profile) { p.Sample[0].Location[0] = p.Location[2] },
+			"?;?;x+0x2000;[kernel.kallsyms]+0x1000_[k] 3\n", ""},
 		{"no stack", func(p *pprof.Profile) { p.Sample[0].Location = nil }, "?;? 3\n", ""},
 		{"thread by Datadog's labels", func(p *pprof.Profile) {
 			p.Sample[0].Label = map[string][]string{"thread name": {"gc"}, "thread id": {"5"}}
 		}, "?;gc-5;x+0x2001;f 3\n", ""},
-		{"thread by numbers", func(p *pprof.Profile) { p.Sample[0].NumLabel = map[string][]int64{"pid": {4}, "tid": {5}} }, "?-4;?-5;x+0x2001;f 3\n", ""},
+		{"thread by numbers", func(p *pprof.Profile) { p.Sample[0].NumLabel = map[string][]int64{"pid": {4}, "tid": {5}} },
+			"?-4;?-5;x+0x2001;f 3\n", ""},
 		{"other labels", func(p *pprof.Profile) {
 			p.Sample[0].Label = map[string][]string{"b": {"x"}, "thread": {"t"}}
 			p.Sample[0].NumLabel = map[string][]int64{"a\n": {1}}
 		}, "?;t;x+0x2001;f 3\n", `labels not kept: "a\n", "b"`},
-		{"an id that is none", func(p *pprof.Profile) { p.Sample[0].Label = map[string][]string{"thread_id": {"-3"}} }, "?;?;x+0x2001;f 3\n", ""},
-		{"two samples of one stack", func(p *pprof.Profile) { p.Sample = append(p.Sample, p.Sample[0]) }, "?;?;x+0x2001;f 6\n", ""},
-		{"a line number beyond 31 bits", func(p *pprof.Profile) { p.Location[0].Line[0].Line = math.MaxInt64 }, "?;?;x+0x2001;f 3\n", ""},
+		{"an id that is none", func(p *pprof.Profile) { p.Sample[0].Label = map[string][]string{"thread_id": {"-3"}} },
+			"?;?;x+0x2001;f 3\n", ""},
+		{"two samples of one stack", func(p *pprof.Profile) { p.Sample = append(p.Sample, p.Sample[0]) },
+			"?;?;x+0x2001;f 6\n", ""},
+		{"a line number beyond 31 bits", func(p *pprof.Profile) { p.Location[0].Line[0].Line = math.MaxInt64 },
+			"?;?;x+0x2001;f 3\n", ""},
 	} {
 		p, err := Read(bytes.NewReader(foreignPprof(t, tt.edit)))
 		if err != nil {
@@ -230,14 +239,18 @@ func TestReadPprofFails(t *testing.T) {
 		{"check sum is wrong", append(bytes.Clone(data[:len(data)-8]), 1, 2, 3, 4, 5, 6, 7, 8), "gzip: invalid checksum"},
 		{"cut without compression", raw[:len(raw)-3], "file is cut short or not a profile.proto"},
 		{"no types", foreignPprof(t, func(p *pprof.Profile) { p.SampleType, p.Sample = nil, nil }), "0 types of values"},
-		{"values do not fit types", foreignPprof(t, func(p *pprof.Profile) { p.Sample[0].Value = []int64{1, 2} }), "2 values vs. 1 types"},
-		{"ids twice", foreignPprof(t, func(p *pprof.Profile) { p.Function = append(p.Function, &pprof.Function{ID: 3}) }), "multiple functions with same id"},
+		{"values do not fit types", foreignPprof(t, func(p *pprof.Profile) { p.Sample[0].Value = []int64{1, 2} }),
+			"2 values vs. 1 types"},
+		{"ids twice", foreignPprof(t, func(p *pprof.Profile) { p.Function = append(p.Function, &pprof.Function{ID: 3}) }),
+			"multiple functions with same id"},
 		{"sum of 64 bits", foreignPprof(t, func(p *pprof.Profile) {
 			p.Sample[0].Value[0] = math.MaxInt64
 			p.Sample = append(p.Sample, p.Sample[0])
 		}), "more than 63 bits"},
-		{"lowest number", foreignPprof(t, func(p *pprof.Profile) { p.Sample[0].Value[0] = math.MinInt64 }), "more than 63 bits"},
-		{"twenty million empty samples in 40 kB", bomb(bytes.Repeat([]byte{0x12, 0}, 1<<20), 20), "would take 5120 MiB of memory"},
+		{"lowest number", foreignPprof(t, func(p *pprof.Profile) { p.Sample[0].Value[0] = math.MinInt64 }),
+			"more than 63 bits"},
+		{"twenty million empty samples in 40 kB", bomb(bytes.Repeat([]byte{0x12, 0}, 1<<20), 20),
+			"would take 5120 MiB of memory"},
 	} {
 		p, err := ReadPprof(bytes.NewReader(tt.data))
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "read pprof: ") {

@@ -45,8 +45,8 @@ const (
 
 var errPprofBytes = errors.New("write pprof: a field has no length")
 
-// write writes everything: the samples behind the rest, one by one. In the rest stands one sample
-// for each kind of labels, which tells how these are encoded.
+// write writes everything: the samples behind the rest, one by one. In the rest is one sample
+// for each kind of labels, which says how these are encoded.
 func (b *pprofBuilder) write(w io.Writer, samples iter.Seq[pprofSample]) error {
 	kinds := map[pprofWho]int{}
 	var ids []uint64
@@ -160,7 +160,7 @@ func nextField(data []byte) (tag uint64, whole, body []byte, err error) {
 // pprofEncoder encodes samples. What it returns is overwritten by the next.
 type pprofEncoder struct{ packed, body, out []byte }
 
-// sample encodes one sample as a field of Profile. column tells which of values come, in their order.
+// sample encodes one sample as a field of Profile. column says which of values come, in their order.
 func (e *pprofEncoder) sample(locations []uint64, values []int64, column []int, labels []byte) []byte {
 	e.packed = e.packed[:0]
 	for _, id := range locations {

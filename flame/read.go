@@ -11,13 +11,14 @@ import (
 )
 
 // errUnknownFormat names what is understood; who knows the file's name adds it.
-var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile of pprof or " + jsonSchema + " JSON")
+var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile of pprof or " + jsonSchema +
+	" JSON")
 
-// head is how many bytes tell a format.
+// head is how many bytes identify a format.
 const head = 512
 
-// Read reads a profile in any format that this package reads: folded stacks, profile.proto and pprof's older forms, our own
-// JSON, each of them maybe compressed by gzip. It tells them apart by their first bytes.
+// Read reads a profile in any format that this package reads: folded stacks, profile.proto and pprof's older forms,
+// our own JSON, each of them maybe compressed by gzip. It distinguishes them by their first bytes.
 //
 // It fails if r does, and as [ReadFolded], [ReadPprof] and [ReadJSON] do.
 func Read(r io.Reader) (*profile.Profile, error) {
@@ -25,8 +26,8 @@ func Read(r io.Reader) (*profile.Profile, error) {
 	return p, err
 }
 
-// ReadReport is [Read] that takes folded text as opt says, and tells too what that held; the report of other formats is the
-// zero value. Comments of the profile hold the same for a person.
+// ReadReport is [Read] that takes folded text as opt says, and says too what that held; the report of other formats is
+// the zero value. Comments of the profile hold the same for a person.
 func ReadReport(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
 	in, err := uncompressed(r)
 	if err != nil {
@@ -68,7 +69,8 @@ func isProto(start []byte) bool {
 	if wire := start[0] & 7; wire != 0 && wire != 2 {
 		return false
 	}
-	return bytes.ContainsFunc(start[:min(len(start), 64)], func(r rune) bool { return r < '\t' || '\r' < r && r < ' ' && r != 0x1b })
+	return bytes.ContainsFunc(start[:min(len(start), 64)],
+		func(r rune) bool { return r < '\t' || '\r' < r && r < ' ' && r != 0x1b })
 }
 
 // isJSON says whether text begins as an object of JSON does. A frame may begin with a brace too.

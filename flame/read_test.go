@@ -37,7 +37,8 @@ func TestReadTellsFormatsApart(t *testing.T) {
 		name string
 		data []byte
 	}{
-		{"folded", text}, {"folded, compressed", gzipped(t, text)}, {"folded behind blank lines", append([]byte("\n\n"), text...)},
+		{"folded", text}, {"folded, compressed", gzipped(t, text)},
+		{"folded behind blank lines", append([]byte("\n\n"), text...)},
 		{"pprof", proto}, {"pprof, not compressed", raw.Bytes()},
 		{"JSON", doc}, {"JSON, compressed", gzipped(t, doc)}, {"JSON behind white space", append([]byte(" \n\t"), doc...)},
 	} {
@@ -69,8 +70,10 @@ func TestReadFails(t *testing.T) {
 		{"perf.data", []byte("PERFILE2\x68\x00"), want + "a recording of perf"},
 		{"a program", elf[:64], want + "a program"},
 		{"a flame graph", []byte("<?xml version=\"1.0\"?><svg>"), want + "a page or picture"},
-		{"JSON of another program", []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json"}`), "read JSON: not a fpstack.profile/1 document"},
-		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`), "read JSON: not a fpstack.profile/1 document"},
+		{"JSON of another program", []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json"}`),
+			"read JSON: not a fpstack.profile/1 document"},
+		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`),
+			"read JSON: not a fpstack.profile/1 document"},
 		{"a trace", []byte(`[{"ph":"B"}]`), want + "JSON of another program"},
 		{"text", []byte("hello world\n"), "read folded: no line is understood"},
 		{"zstd", []byte("\x28\xb5\x2f\xfd\x00"), want + "a file compressed by zstd"},
@@ -104,10 +107,14 @@ func readable(f *testing.F) [][]byte {
 	if err := WriteJSON(&doc, p); err != nil {
 		f.Fatal(err)
 	}
-	heap := "heap profile: 1: 4 [ 1: 4] @ heapz_v2/524288\n 1: 4 [ 1: 4] @ 0x400001 0x400101\n\nMAPPED_LIBRARIES:\na=/bin\n400000-500000 $a/x (@100)\n"
-	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0}, "400000-500000 r-xp 0 0:0 5 /bin/x\n"),
-		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"), []byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
-		proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"), []byte("a;b;; 1 2\n\xff 1\n")}
+	heap := "heap profile: 1: 4 [ 1: 4] @ heapz_v2/524288\n 1: 4 [ 1: 4] @ 0x400001 0x400101\n\nMAPPED_LIBRARIES:\n" +
+		"a=/bin\n400000-500000 $a/x (@100)\n"
+	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0},
+		"400000-500000 r-xp 0 0:0 5 /bin/x\n"),
+		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"),
+		[]byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
+		proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"),
+		[]byte("a;b;; 1 2\n\xff 1\n")}
 }
 
 // FuzzRead holds that a reader gives a consistent profile or an error, and that each writer takes
@@ -162,7 +169,8 @@ func FuzzRead(f *testing.F) {
 
 // FuzzReadFolded compares the reader with one that takes a line at a time.
 func FuzzReadFolded(f *testing.F) {
-	for _, seed := range []string{"a;b 1\na;c 2\na;b 3\n", "a;b\t1\r\n\n;;a;; 5\nx\n", "a;bb 1\na;b 1\na;bb;c 1\na 1\n", "a 1 2\n", "a 0.5\nb 3.\n"} {
+	for _, seed := range []string{"a;b 1\na;c 2\na;b 3\n", "a;b\t1\r\n\n;;a;; 5\nx\n", "a;bb 1\na;b 1\na;bb;c 1\na 1\n",
+		"a 1 2\n", "a 0.5\nb 3.\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {

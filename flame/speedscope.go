@@ -18,7 +18,7 @@ type SpeedscopeOptions struct {
 	Type    int          // index of the value type; -1 is the profile's default
 	Name    string       // title of the file; "" is the command of the profile
 	Version string       // of fpstack
-	Warn    func(string) // told what was joined to keep the file small; may be nil
+	Warn    func(string) // called with what was joined to keep the file small; may be nil
 }
 
 // maxSpeedscopeThreads bounds the profiles of one file: its page lists them one by one.
@@ -30,10 +30,10 @@ const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
 // then a profile for each thread, the main one first and the others by weight; what is left of more than 200
 // is one more profile. Samples of a thread are in order of time if p
 // has Runs and the value is wall time, with an empty stack where nothing was seen; else, and for
-// all threads, they stand as in a flame graph. A frame is a function, without lines.
+// all threads, they are as in a flame graph. A frame is a function, without lines.
 //
 // A file of more than 50 MB would not open everywhere: what is smallest is joined until it has
-// less, see speedscopejoin.go. Names of profiles and opt.Warn tell it.
+// less, see speedscopejoin.go. Names of profiles and opt.Warn say so.
 //
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does.
 // Source: file-format-schema.json of the npm package speedscope.
@@ -46,9 +46,9 @@ func writeSpeedscope(w io.Writer, p *profile.Profile, opt SpeedscopeOptions, lim
 	s := newSpeedscope(w, p, typeOf(p, opt.Type))
 	profiles := s.profiles()
 	if s.size(profiles) > limit {
-		var told string
-		if profiles, told = s.joined(limit); opt.Warn != nil {
-			opt.Warn(told)
+		var note string
+		if profiles, note = s.joined(limit); opt.Warn != nil {
+			opt.Warn(note)
 		}
 	}
 	name := opt.Name
@@ -75,7 +75,7 @@ func writeSpeedscope(w io.Writer, p *profile.Profile, opt SpeedscopeOptions, lim
 	return s.w.Flush()
 }
 
-// sep is what stands before element i of a list.
+// sep is what is before element i of a list.
 func sep(i int) string {
 	if i == 0 {
 		return ""
@@ -141,7 +141,7 @@ func quoted(text string) []byte {
 	return q
 }
 
-// entry returns frame i as it stands in the file.
+// entry returns frame i as it is in the file.
 func (s *speedscope) entry(i int) []byte {
 	n := &s.names[i]
 	out := append([]byte(`{"name":`), quoted(n.name)...)
@@ -285,7 +285,7 @@ func (s *speedscope) taskName(task int) string {
 }
 
 // largestFirst joins equal stacks and puts them in the order of a flame graph: what has callers in common
-// stands together, and what all threads spent most in comes first. In another order the page takes many times
+// is together, and what all threads spent most in comes first. In another order the page takes many times
 // as long to open, since neighbours share few frames.
 func (s *speedscope) largestFirst(list []weighed) []weighed {
 	slices.SortFunc(list, func(a, b weighed) int { return cmp.Compare(s.rank[a.stack], s.rank[b.stack]) })

@@ -52,7 +52,8 @@ func asSpeedscope(t *testing.T, p *profile.Profile, opt SpeedscopeOptions) ([]by
 			sum += w
 		}
 		if len(one.Samples) != len(one.Weights) || sum != one.EndValue-one.StartValue || one.Type != "sampled" {
-			t.Errorf("%s: %d samples, %d weights, sum %d, from %d to %d", one.Name, len(one.Samples), len(one.Weights), sum, one.StartValue, one.EndValue)
+			t.Errorf("%s: %d samples, %d weights, sum %d, from %d to %d", one.Name, len(one.Samples), len(one.Weights), sum,
+				one.StartValue, one.EndValue)
 		}
 	}
 	return out.Bytes(), f
@@ -82,12 +83,15 @@ func TestSpeedscopeInTime(t *testing.T) {
 		start   int64
 		samples []string
 	}{
-		{"all threads", 0, []string{"main read read (waits) 500000000", "main ns::work(int) inl 300000000", "main app+0x3000 50000000", "start_thread spin __restore_rt handler 150000000"}},
-		{"app 4121", 0, []string{"main ns::work(int) inl 100000000", "main read read (waits) 500000000", "main ns::work(int) inl 200000000", "100000000", "main app+0x3000 50000000"}},
+		{"all threads", 0, []string{"main read read (waits) 500000000", "main ns::work(int) inl 300000000",
+			"main app+0x3000 50000000", "start_thread spin __restore_rt handler 150000000"}},
+		{"app 4121", 0, []string{"main ns::work(int) inl 100000000", "main read read (waits) 500000000",
+			"main ns::work(int) inl 200000000", "100000000", "main app+0x3000 50000000"}},
 		{"io one 4122", 200_000_000, []string{"start_thread spin __restore_rt handler 150000000"}},
 	} {
 		got := f.Profiles[i]
-		if got.Name != want.name || got.Unit != "nanoseconds" || got.StartValue != want.start || !slices.Equal(f.shown(i), want.samples) {
+		if got.Name != want.name || got.Unit != "nanoseconds" || got.StartValue != want.start ||
+			!slices.Equal(f.shown(i), want.samples) {
 			t.Errorf("profile %d: got %s from %d %s %q, want %+v", i, got.Name, got.StartValue, got.Unit, f.shown(i), want)
 		}
 	}
@@ -106,7 +110,8 @@ func TestSpeedscopeFrames(t *testing.T) {
 			t.Errorf("%s has a line", frame.Name)
 		}
 	}
-	want := []string{"main /src/app.c", "ns::work(int) /src/app.c", "inl /src/inl.h", "read ", "read (waits) ", "app+0x3000 ", "start_thread ", "spin /src/app.c", "__restore_rt ", "handler /src/app.c"}
+	want := []string{"main /src/app.c", "ns::work(int) /src/app.c", "inl /src/inl.h", "read ", "read (waits) ",
+		"app+0x3000 ", "start_thread ", "spin /src/app.c", "__restore_rt ", "handler /src/app.c"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -182,8 +187,10 @@ func TestSpeedscopeOrderOfThreads(t *testing.T) {
 		b.Add(f, b.Task(profile.Task{PID: 1, TID: 100 + i, Thread: "pool"}), int64(100*time.Second))
 	}
 	_, file = asSpeedscope(t, b.Profile(), SpeedscopeOptions{})
-	if len(file.Profiles) != 202 || file.Profiles[0].Name != "all 304 threads, the 200 largest follow" || file.Profiles[201].Name != "the other 104 threads" {
-		t.Errorf("%d profiles, the first %q, the last %q", len(file.Profiles), file.Profiles[0].Name, file.Profiles[len(file.Profiles)-1].Name)
+	if len(file.Profiles) != 202 || file.Profiles[0].Name != "all 304 threads, the 200 largest follow" ||
+		file.Profiles[201].Name != "the other 104 threads" {
+		t.Errorf("%d profiles, the first %q, the last %q", len(file.Profiles), file.Profiles[0].Name,
+			file.Profiles[len(file.Profiles)-1].Name)
 	}
 	// All but main and 199 of the 100 s each: 101 of them, 30, 4 and 1 ns.
 	if got, want := file.Profiles[201].Weights, []int64{101*int64(100*time.Second) + 35}; !slices.Equal(got, want) {

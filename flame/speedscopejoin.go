@@ -14,7 +14,7 @@ import (
 // Source: issues 347 and 519 of jlfwong/speedscope.
 const maxSpeedscopeFile = 50_000_000
 
-// smallerName is the frame that stands for stacks that were joined.
+// smallerName is the frame in place of stacks that were joined.
 const smallerName = "(smaller)"
 
 // perProfile and perFile are upper bounds of what is written besides lists and names.
@@ -36,28 +36,30 @@ func (s *speedscope) joined(limit int64) ([]scopeProfile, string) {
 	if alone {
 		share = limit - perProfile - perFile
 	}
-	told := fmt.Sprintf("speedscope opens no large files: to stay below %d MB, stacks below %s of all are joined as %s", limit/1e6, s.cut(share), smallerName)
+	note := fmt.Sprintf("speedscope opens no large files: to stay below %d MB, stacks below %s of all are joined as %s",
+		limit/1e6, s.cut(share), smallerName)
 	byTask = s.byTask() // in their new places
 	all := scopeProfile{"all threads", 0, s.whole()}
 	if alone {
-		all.name += ", " + told
-		return []scopeProfile{all}, told
+		all.name += ", " + note
+		return []scopeProfile{all}, note
 	}
 	list, others, untimed := s.fit(order, byTask, limit-perFile-s.table()-2*s.listSize(&all))
 	all.name = s.allName(len(order), len(list))
 	if len(others) > 0 {
-		told += fmt.Sprintf(", threads shown as one: %d", len(others))
+		note += fmt.Sprintf(", threads shown as one: %d", len(others))
 	}
 	if untimed > 0 {
-		told += fmt.Sprintf(", threads not in the order of time: %d", untimed)
+		note += fmt.Sprintf(", threads not in the order of time: %d", untimed)
 	}
-	all.name += ", " + told
-	return s.appendOthers(append([]scopeProfile{all}, list...), others, byTask), told
+	all.name += ", " + note
+	return s.appendOthers(append([]scopeProfile{all}, list...), others, byTask), note
 }
 
 // fit returns the profiles of the threads that take at most left bytes, and the other threads.
 // untimed is how many of the profiles are not in the order of time that is known.
-func (s *speedscope) fit(order []int, byTask [][]weighed, left int64) (list []scopeProfile, others []int, untimed int) {
+func (s *speedscope) fit(order []int, byTask [][]weighed, left int64) (list []scopeProfile, others []int,
+	untimed int) {
 	runs := s.runsByTask()
 	for _, t := range order {
 		if len(list) == maxSpeedscopeThreads {
@@ -139,7 +141,8 @@ type scopeCut struct {
 // cut puts the stacks that got less than a floor to "(smaller)" behind the nearest caller that got more,
 // so that what all threads and the names take is at most share. It says what the floor is.
 func (s *speedscope) cut(share int64) string {
-	c := &scopeCut{s: s, self: s.self(), entry: make([]int64, len(s.names)), used: make([]bool, len(s.names)), joined: make([]bool, s.tree.Len())}
+	c := &scopeCut{s: s, self: s.self(), entry: make([]int64, len(s.names)), used: make([]bool, len(s.names)),
+		joined: make([]bool, s.tree.Len())}
 	c.total = slices.Clone(c.self)
 	for n := profile.NodeID(s.tree.Len() - 1); n > 0; n-- {
 		c.total[s.tree.Parent(n)] += c.total[n]

@@ -17,7 +17,8 @@ import (
 // Below a floor of 100: d, e, and h with g, of which each got less although f as a whole got more.
 func TestSpeedscopeCut(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount)
-	for stack, value := range map[string]int64{"main a": 700, "main b": 1, "main b c": 200, "main b d": 60, "main e": 40, "f g": 60, "f h": 50, "x": 7} {
+	for stack, value := range map[string]int64{"main a": 700, "main b": 1, "main b c": 200, "main b d": 60, "main e": 40,
+		"f g": 60, "f h": 50, "x": 7} {
 		n := profile.NodeID(0)
 		for name := range strings.FieldsSeq(stack) {
 			n = b.Child(n, b.Frame(profile.Frame{Func: name, Module: -1}))
@@ -34,7 +35,8 @@ func TestSpeedscopeCut(t *testing.T) {
 		{5000, "(smaller) 1118"},
 	} {
 		s := newSpeedscope(io.Discard, b.Profile(), 0)
-		c := &scopeCut{s: s, self: s.self(), entry: make([]int64, len(s.names)), used: make([]bool, len(s.names)), joined: make([]bool, s.tree.Len())}
+		c := &scopeCut{s: s, self: s.self(), entry: make([]int64, len(s.names)), used: make([]bool, len(s.names)),
+			joined: make([]bool, s.tree.Len())}
 		c.total = slices.Clone(c.self)
 		for n := profile.NodeID(s.tree.Len() - 1); n > 0; n-- {
 			c.total[s.tree.Parent(n)] += c.total[n]
@@ -103,7 +105,8 @@ func TestSpeedscopeJoins(t *testing.T) {
 	for _, limit := range []int64{10_000_000, 2_000_000, 1_000_000, 200_000, 20_000} {
 		var out bytes.Buffer
 		var told []string
-		if err := writeSpeedscope(&out, p, SpeedscopeOptions{Type: -1, Warn: func(s string) { told = append(told, s) }}, limit); err != nil {
+		if err := writeSpeedscope(&out, p, SpeedscopeOptions{Type: -1, Warn: func(s string) { told = append(told, s) }},
+			limit); err != nil {
 			t.Fatal(err)
 		}
 		checkSchema(t, "testdata/speedscope-1.25.0.schema.json", out.Bytes())
@@ -112,10 +115,12 @@ func TestSpeedscopeJoins(t *testing.T) {
 			t.Fatal(err)
 		}
 		joined := limit < 10_000_000
-		if int64(out.Len()) > limit || joined && int64(out.Len()) < limit/5 || len(told) > 0 != joined || strings.Contains(f.Profiles[0].Name, "joined as (smaller)") != joined {
+		if int64(out.Len()) > limit || joined && int64(out.Len()) < limit/5 || len(told) > 0 != joined ||
+			strings.Contains(f.Profiles[0].Name, "joined as (smaller)") != joined {
 			t.Errorf("limit %d: %d bytes, told %q, first profile %q", limit, out.Len(), told, f.Profiles[0].Name)
 		}
-		t.Logf("limit %d: %d bytes, %d profiles, %d frames: %s", limit, out.Len(), len(f.Profiles), len(f.Shared.Frames), f.Profiles[0].Name)
+		t.Logf("limit %d: %d bytes, %d profiles, %d frames: %s", limit, out.Len(), len(f.Profiles), len(f.Shared.Frames),
+			f.Profiles[0].Name)
 		checkJoined(t, &f, total, whole)
 	}
 }
@@ -182,7 +187,8 @@ func TestSpeedscopeLarge(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &f); err != nil {
 		t.Fatal(err)
 	}
-	if out.Len() > 50_000_000 || out.Len() < 20_000_000 || !strings.HasPrefix(told, "speedscope opens no large files: to stay below 50 MB, stacks below 0.00") {
+	if out.Len() > 50_000_000 || out.Len() < 20_000_000 ||
+		!strings.HasPrefix(told, "speedscope opens no large files: to stay below 50 MB, stacks below 0.00") {
 		t.Errorf("%d bytes, told %q", out.Len(), told)
 	}
 	sum := int64(0)

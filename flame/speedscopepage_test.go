@@ -49,7 +49,8 @@ func wide() *profile.Profile {
 	for n := 0; n < 100_000; {
 		stack := at[r.IntN(len(at))]
 		for range 1 + r.IntN(6) {
-			stack = b.Child(stack, b.Frame(profile.Frame{Func: fmt.Sprintf("library::module_%d::function_%d", r.IntN(20), r.IntN(400)), Module: -1}))
+			stack = b.Child(stack, b.Frame(profile.Frame{Func: fmt.Sprintf("library::module_%d::function_%d", r.IntN(20),
+				r.IntN(400)), Module: -1}))
 		}
 		if b.Profile().Tree.Depth(stack) < 18 && len(at) < 20_000 {
 			at = append(at, stack)
@@ -78,19 +79,24 @@ func scopeDocs(t *testing.T, dir string) {
 	}
 	p := sampled()
 	for _, value := range []int{0, 1} { // cpu has one function of 40 ms twice, and no runs
-		doc := scopeDoc{Name: "sampled " + p.Types[value].Type, Profiles: []scopeFunction{{"all threads", profile.Hottest(p, value)}}}
+		doc := scopeDoc{Name: "sampled " + p.Types[value].Type,
+			Profiles: []scopeFunction{{"all threads", profile.Hottest(p, value)}}}
 		for task, name := range []string{"app 4121", "io one 4122"} {
 			doc.Profiles = append(doc.Profiles, scopeFunction{name, profile.Hottest(ofTask(p, task), value)})
 		}
 		add(doc, p, SpeedscopeOptions{Type: value}, maxSpeedscopeFile)
 	}
-	recursive, _, err := ReadFolded(strings.NewReader("main;f;g;f 5\nmain;f 2\nmain;g;f 3\nmain;g 1\nstart;<b>&amp;\"\\;ns::f<char>(int)_[i] 1234567\n"), FoldedReadOptions{})
+	recursive, _, err := ReadFolded(strings.NewReader("main;f;g;f 5\nmain;f 2\nmain;g;f 3\nmain;g 1\n"+
+		"start;<b>&amp;\"\\;ns::f<char>(int)_[i] 1234567\n"), FoldedReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Hottest(recursive, 0)}}}, recursive, SpeedscopeOptions{}, maxSpeedscopeFile)
-	add(scopeDoc{Name: "100,000 stacks", Seconds: 5, Shown: "all threads"}, wide(), SpeedscopeOptions{}, maxSpeedscopeFile)
-	add(scopeDoc{Name: "joined stacks", Seconds: 5, Shown: "joined as (smaller)"}, crowded(1), SpeedscopeOptions{Type: -1}, 1_000_000)
+	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Hottest(recursive, 0)}}}, recursive,
+		SpeedscopeOptions{}, maxSpeedscopeFile)
+	add(scopeDoc{Name: "100,000 stacks", Seconds: 5, Shown: "all threads"}, wide(), SpeedscopeOptions{},
+		maxSpeedscopeFile)
+	add(scopeDoc{Name: "joined stacks", Seconds: 5, Shown: "joined as (smaller)"}, crowded(1),
+		SpeedscopeOptions{Type: -1}, 1_000_000)
 	want, err := json.Marshal(docs)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ const (
 	maxNodes  = 1 << 26 // of a call tree: each takes some 60 bytes while it is read
 )
 
-// numberWeight is what a number takes that stands for a string: itself and the string, twice while
+// numberWeight is what a number takes in place of a string: itself and the string, twice while
 // the lists grow.
 const numberWeight = 2 * (8 + 16)
 
@@ -27,7 +27,8 @@ func readWhole(r io.Reader, format string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("read %s: file is cut short: its compressed data end after %d bytes of content: %w", format, len(data), err)
+		return nil, fmt.Errorf("read %s: file is cut short: its compressed data end after %d bytes of content: %w", format,
+			len(data), err)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", format, err)
 	case len(data) > maxFile:

@@ -28,21 +28,24 @@ func read(r *Reader) (sum int, err error) {
 func TestReader(t *testing.T) {
 	limits := Limits{Size: 40, Element: 600}
 	for name, tc := range map[string]struct{ in, want string }{
-		"twice a member":       {`{"a":[1],"a":[2]}`, `member "a" comes twice`},
-		"too many elements":    {`{"a":[1,2,3,4]}`, `"a": more than 3 elements`},
-		"no list":              {`{"a":{}}`, `found { where [ is wanted`},
-		"no number":            {`{"a":[1,"x"]}`, `"a": element 1: `},
-		"cut":                  {`{"a":[1`, "cut short"},
-		"a document too large": {`{"a":[1],` + strings.Repeat(" ", 400) + `"b":[2],` + strings.Repeat(" ", 400) + `"c":[3]` + strings.Repeat(" ", 400) + `}`, "a document of more than 40 bytes"},
+		"twice a member":    {`{"a":[1],"a":[2]}`, `member "a" comes twice`},
+		"too many elements": {`{"a":[1,2,3,4]}`, `"a": more than 3 elements`},
+		"no list":           {`{"a":{}}`, `found { where [ is wanted`},
+		"no number":         {`{"a":[1,"x"]}`, `"a": element 1: `},
+		"cut":               {`{"a":[1`, "cut short"},
+		"a document too large": {`{"a":[1],` + strings.Repeat(" ", 400) + `"b":[2],` + strings.Repeat(" ", 400) +
+			`"c":[3]` + strings.Repeat(" ", 400) + `}`, "a document of more than 40 bytes"},
 		"an element too large": {`{"a":[` + strings.Repeat("1", 10000) + `]}`, "an element of more than 600 bytes"},
 	} {
 		r := NewReader(strings.NewReader(tc.in), limits)
 		_, err := read(r)
-		if err == nil || !strings.Contains(r.Error("doc/1", err).Error(), tc.want) || !strings.Contains(r.Error("doc/1", err).Error(), "read doc/1: at byte ") {
+		if err == nil || !strings.Contains(r.Error("doc/1", err).Error(), tc.want) ||
+			!strings.Contains(r.Error("doc/1", err).Error(), "read doc/1: at byte ") {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
-	r := NewReader(strings.NewReader(strings.Repeat(`{"a":[1,2],"b":[3]} `, 10)), limits) // each by itself is small enough
+	// each by itself is small enough
+	r := NewReader(strings.NewReader(strings.Repeat(`{"a":[1,2],"b":[3]} `, 10)), limits)
 	for i := range 10 {
 		if sum, err := read(r); sum != 6 || err != nil {
 			t.Fatalf("document %d: got %d, %v", i, sum, err)

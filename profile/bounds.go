@@ -34,7 +34,7 @@ func plus(a, b uint64) uint64 {
 	return sum
 }
 
-// checkSums tells whether values of ps that are added up may leave the range of an int64.
+// checkSums reports whether values of ps that are added up may leave the range of an int64.
 func checkSums(ps []*Profile) error {
 	sums := map[ValueType]uint64{}
 	for _, p := range ps {
@@ -48,7 +48,7 @@ func checkSums(ps []*Profile) error {
 	return nil
 }
 
-// checkScaled tells whether the values of p times their scale stay in the range of an int64. scale has a
+// checkScaled reports whether the values of p times their scale stay in the range of an int64. scale has a
 // factor for each of types.
 func checkScaled(p *Profile, types []ValueType, scale []float64) error {
 	sums := map[ValueType]uint64{}
@@ -57,7 +57,8 @@ func checkScaled(p *Profile, types []ValueType, scale []float64) error {
 	}
 	for k, t := range types {
 		if scaled := float64(sums[t]) * scale[k]; scaled > 1<<62 && scale[k] != 1 {
-			return fmt.Errorf("compare profiles: the older's %s/%s times %.3g does not fit in 63 bits", t.Type, t.Unit, scale[k])
+			return fmt.Errorf("compare profiles: the older's %s/%s times %.3g does not fit in 63 bits", t.Type, t.Unit,
+				scale[k])
 		}
 	}
 	return nil

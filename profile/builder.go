@@ -13,7 +13,8 @@ type Builder struct {
 
 // NewBuilder returns a Builder for a profile with those values.
 func NewBuilder(types ...ValueType) *Builder {
-	return &Builder{p: &Profile{Types: slices.Clone(types)}, frames: map[Frame]FrameID{}, tasks: map[Task]int{}, samples: map[Sample]int{}}
+	return &Builder{p: &Profile{Types: slices.Clone(types)}, frames: map[Frame]FrameID{}, tasks: map[Task]int{},
+		samples: map[Sample]int{}}
 }
 
 // Profile returns what was built so far. It stays the Builder's until no method of that is

@@ -199,7 +199,7 @@ var errNotJoined = errors.New("split profile: not a difference: its types do not
 
 // Split undoes [Diff.Join]: a file may hold a difference, as folded text with two columns does.
 // It fails if p is none, see [Profile.IsDiff]. Numbers of samples
-// are taken as they stand: whether the older's were scaled is not known.
+// are taken as they are: whether the older's were scaled is not known.
 func Split(p *Profile) (*Diff, error) {
 	if !p.IsDiff() {
 		return nil, errNotJoined

@@ -4,10 +4,10 @@ import "slices"
 
 import "strings"
 
-// ThreadsCount is the value of a profile made from one look: how many threads have the stack.
+// ThreadsCount is the value of a profile made from one dump: how many threads have the stack.
 var ThreadsCount = ValueType{"threads", "count"}
 
-// FromDumps turns looks at processes into a profile that counts the threads of each stack. A
+// FromDumps turns dumps of processes into a profile that counts the threads of each stack. A
 // thread that waits in the kernel has its system call as innermost frame; a stack whose outermost
 // frame was not reached begins with a word that says so. Modules are those of all dumps, one after
 // the other, each one's executable first.

@@ -14,11 +14,12 @@ func TestFromDumpsCountsThreads(t *testing.T) {
 	wait := []Frame{frame("poll", 0, 0x7010), frame("loop", 1, 0x1020), frame("main", 1, 0x1030)}
 	spin := []Frame{frame("work", 1, 0x1040), frame("main", 1, 0x1030)}
 	asleep := &Syscall{Number: 7, Name: "poll"}
-	first := &Dump{Process: Process{PID: 5, Comm: "a", Exe: "/a"}, Modules: []Module{{Path: "/libc"}, {Path: "/a"}}, Threads: []Thread{
-		{TID: 5, State: "S", Syscall: asleep, Stack: Stack{Frames: wait, Complete: true}},
-		{TID: 6, State: "S", Syscall: asleep, Stack: Stack{Frames: wait, Complete: true}},
-		{TID: 7, State: "R", Stack: Stack{Frames: spin, Complete: true}},
-	}}
+	first := &Dump{Process: Process{PID: 5, Comm: "a", Exe: "/a"}, Modules: []Module{{Path: "/libc"}, {Path: "/a"}},
+		Threads: []Thread{
+			{TID: 5, State: "S", Syscall: asleep, Stack: Stack{Frames: wait, Complete: true}},
+			{TID: 6, State: "S", Syscall: asleep, Stack: Stack{Frames: wait, Complete: true}},
+			{TID: 7, State: "R", Stack: Stack{Frames: spin, Complete: true}},
+		}}
 	second := &Dump{Process: Process{PID: 9, Comm: "b"}, Modules: []Module{{Path: "/b"}}, Threads: []Thread{
 		{TID: 9, State: "R", Stack: Stack{Frames: []Frame{frame("main", 0, 0x1030)}, Complete: true}},
 	}}
@@ -64,11 +65,13 @@ func TestFromDumpsSaysWhatIsMissing(t *testing.T) {
 		thread Thread
 		want   string // innermost first
 	}{
-		"whole":                         {Thread{Stack: Stack{Frames: work, Stop: "root", Complete: true}}, "work"},
-		"cut":                           {Thread{Stack: Stack{Frames: work, Stop: "no rule"}}, "work (stack cut: no rule)"},
-		"cut for no reason given":       {Thread{Stack: Stack{Frames: work}}, "work (stack cut)"},
-		"did not stop":                  {Thread{State: "D", NotStopped: "state D", Syscall: &Syscall{Name: "fsync"}, Stack: Stack{Stop: "not stopped"}}, "fsync (not stopped)"},
-		"worker of the kernel":          {Thread{State: "S", NotStopped: "a worker", NoUserCode: true, Stack: Stack{Stop: "not stopped"}}, "(no user stack)"},
+		"whole":                   {Thread{Stack: Stack{Frames: work, Stop: "root", Complete: true}}, "work"},
+		"cut":                     {Thread{Stack: Stack{Frames: work, Stop: "no rule"}}, "work (stack cut: no rule)"},
+		"cut for no reason given": {Thread{Stack: Stack{Frames: work}}, "work (stack cut)"},
+		"did not stop": {Thread{State: "D", NotStopped: "state D", Syscall: &Syscall{Name: "fsync"},
+			Stack: Stack{Stop: "not stopped"}}, "fsync (not stopped)"},
+		"worker of the kernel": {Thread{State: "S", NotStopped: "a worker", NoUserCode: true,
+			Stack: Stack{Stop: "not stopped"}}, "(no user stack)"},
 		"all frames were to be skipped": {Thread{State: "R", Stack: Stack{Complete: true}}, "(no user stack)"},
 	} {
 		p := FromDumps(&Dump{Threads: []Thread{c.thread}})

@@ -25,7 +25,7 @@ func (p *Profile) Self(typ int) []int64 {
 	return self
 }
 
-// Hottest tells what every function got of value typ, an index of p.Types: most of Self
+// Hottest says what every function got of value typ, an index of p.Types: most of Self
 // first, then most of Total, then by name. Functions that got nothing are left out.
 //
 // Precondition: p passes [Profile.CheckValid].
@@ -52,7 +52,7 @@ func Hottest(p *Profile, typ int) []Hot {
 	return hot
 }
 
-// walkable tells whether the way up from every sample takes few steps for a tree of this size: then
+// walkable reports whether the way up from every sample takes few steps for a tree of this size: then
 // nothing need be kept for each node. Few samples in very deep stacks take more.
 func (p *Profile) walkable() bool {
 	const stepsForNode = 8

@@ -49,9 +49,12 @@ func TestHottest(t *testing.T) {
 			[]row{{"b", 7, 7}, {"a", 2, 9}, {"c", 1, 1}, {"m", 0, 10}}},
 		{"recursion counts once", map[string]int64{"mfff": 4, "mf": 1}, []row{{"f", 5, 5}, {"m", 0, 5}}},
 		{"mutual recursion", map[string]int64{"mabab": 3, "maba": 2}, []row{{"b", 3, 5}, {"a", 2, 5}, {"m", 0, 5}}},
-		{"two branches of one function", map[string]int64{"maf": 1, "mbf": 1}, []row{{"f", 2, 2}, {"m", 0, 2}, {"a", 0, 1}, {"b", 0, 1}}},
-		{"recursion in one branch alone", map[string]int64{"mf": 1, "mxfyf": 10}, []row{{"f", 11, 11}, {"m", 0, 11}, {"x", 0, 10}, {"y", 0, 10}}},
-		{"a function beside its own branch", map[string]int64{"mfg": 1, "mgf": 2}, []row{{"f", 2, 3}, {"g", 1, 3}, {"m", 0, 3}}},
+		{"two branches of one function", map[string]int64{"maf": 1, "mbf": 1},
+			[]row{{"f", 2, 2}, {"m", 0, 2}, {"a", 0, 1}, {"b", 0, 1}}},
+		{"recursion in one branch alone", map[string]int64{"mf": 1, "mxfyf": 10},
+			[]row{{"f", 11, 11}, {"m", 0, 11}, {"x", 0, 10}, {"y", 0, 10}}},
+		{"a function beside its own branch", map[string]int64{"mfg": 1, "mgf": 2},
+			[]row{{"f", 2, 3}, {"g", 1, 3}, {"m", 0, 3}}},
 	} {
 		var got []row
 		for _, h := range Hottest(stacked(tt.stacks, letters), 0) {
@@ -72,7 +75,8 @@ func TestHottestGoByName(t *testing.T) {
 	b.Add(b.Child(0, b.Frame(Frame{Addr: 0x7f01, Module: 0, ModuleAddr: 0x123})), -1, 4)
 	b.Add(b.Child(0, b.Frame(Frame{Addr: 0xbeef, Module: -1})), -1, 8)
 	b.Add(b.Child(0, b.Frame(Frame{Module: -1})), -1, 16)
-	want := []Hot{{Function{"?", false}, 4, 16, 16}, {Function{"0xbeef", false}, 3, 8, 8}, {Function{"libx.so.1+0x123", false}, 2, 4, 4}, {Function{"f", false}, 0, 3, 3}}
+	want := []Hot{{Function{"?", false}, 4, 16, 16}, {Function{"0xbeef", false}, 3, 8, 8},
+		{Function{"libx.so.1+0x123", false}, 2, 4, 4}, {Function{"f", false}, 0, 3, 3}}
 	if got := Hottest(b.Profile(), 0); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

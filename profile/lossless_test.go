@@ -28,7 +28,8 @@ func TestLossless(t *testing.T) {
 }
 
 func TestOriginalOfWhatNobodyWrote(t *testing.T) {
-	for in, want := range map[string]string{`\`: `\`, `a\q`: `a\q`, `\x`: `\x`, `\x4`: `\x4`, `\xg0\\`: `\xg0\`, `\x+1`: `\x+1`, `\x41\`: `A\`} {
+	for in, want := range map[string]string{`\`: `\`, `a\q`: `a\q`, `\x`: `\x`, `\x4`: `\x4`, `\xg0\\`: `\xg0\`,
+		`\x+1`: `\x+1`, `\x41\`: `A\`} {
 		if got, ok := Original(in); got != want || ok {
 			t.Errorf("Original(%q) = %q, %t, want %q, false", in, got, ok, want)
 		}

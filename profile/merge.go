@@ -11,7 +11,7 @@ import (
 // have are kept and are zero for the others. What describes a profile as a whole is taken
 // from the first where it holds for one alone.
 //
-// A module that stands in several, with the same path, build id, offset and size, is one, and the
+// A module that is in several, with the same path, build id, offset and size, is one, and the
 // addresses in it are turned into those of the first. Runs are kept if every profile has them
 // and says when it began. The result shares nothing with ps that anybody changes.
 //
@@ -108,7 +108,7 @@ func inOrder(runs []datedRun, start time.Time) []Run {
 	return out
 }
 
-// moduleKey tells modules of different profiles apart.
+// moduleKey distinguishes modules of different profiles.
 type moduleKey struct {
 	path, buildID string
 	offset, size  uint64

@@ -119,7 +119,8 @@ func TestMergeTime(t *testing.T) {
 			start = int(p.Start.Unix() - 1000)
 		}
 		if start != tt.start || p.Duration != time.Duration(tt.length)*time.Second || len(p.Runs) != tt.runs {
-			t.Errorf("%s: start %d, %v, %d runs, want %d, %d s, %d runs", tt.name, start, p.Duration, len(p.Runs), tt.start, tt.length, tt.runs)
+			t.Errorf("%s: start %d, %v, %d runs, want %d, %d s, %d runs", tt.name, start, p.Duration, len(p.Runs), tt.start,
+				tt.length, tt.runs)
 		}
 		for i := 1; i < len(p.Runs); i++ {
 			if p.Runs[i].At < p.Runs[i-1].At+p.Runs[i-1].For {

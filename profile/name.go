@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Function is what tells functions apart: frames of one Function are one function to every table, picture and
-// comparison, whatever module, file and line they lie in. Two builds of a program, and one loaded from two places, have
-// their functions in common.
+// Function is what distinguishes functions: frames of one Function are one function to every table, picture and
+// comparison, whatever module, file and line they lie in. Two builds of a program, and one loaded from two places,
+// have their functions in common.
 type Function struct {
 	Name  string // see [Profile.Name]
 	Waits bool   // no code, but what a thread waits in ([Frame.Waits]): libc's poll and the system call poll are two

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// NoiseErrors is how many standard errors a change has to have to be told from chance: 19 of 20 changes that chance
+// NoiseErrors is how many standard errors a change has to have to be more than chance: 19 of 20 changes that chance
 // makes have less.
 const NoiseErrors = 2
 
@@ -14,7 +14,7 @@ const NoiseErrors = 2
 // sizes in folded text, which does not say what it counts.
 const mostSamples = 200_000_000
 
-// grains tells what one sample of p weighs in each of types: the mean over samples, each by its value, so that samples of
+// grains says what one sample of p weighs in each of types: the mean over samples, each by its value, so that samples of
 // threads that slept and used no CPU do not count for CPU time. It is 0 if p does not count samples.
 func (p *Profile) grains(types []ValueType) []float64 {
 	grains := make([]float64, len(types))
@@ -71,7 +71,7 @@ type Change struct {
 	SelfNoise, TotalNoise bool // the change is within the noise of the samples
 }
 
-// Changes tells of every function how value typ (an index of d.New.Types) changed: those whose own share changed most
+// Changes says of every function how value typ (an index of d.New.Types) changed: those whose own share changed most
 // first, what is noise last.
 //
 // Precondition: d.New passes [Profile.CheckValid].

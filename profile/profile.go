@@ -1,5 +1,5 @@
 // Package profile holds what was found about a process in the terms of a person: logical
-// frames with names, stacks of them, and the dump of one look at a process.
+// frames with names, stacks of them, and the dump of a process at one moment.
 //
 // It imports the standard library alone and does not know where its values come from.
 // Stacks are innermost frame first. Names are data from a target and may hold any bytes:
@@ -106,7 +106,7 @@ type Thread struct {
 	// that has ended while others live.
 	NoUserCode  bool
 	KernelStack []string
-	Stopped     time.Duration // how long it stood still
+	Stopped     time.Duration // how long it was stopped
 	Stack       Stack
 }
 
@@ -135,17 +135,17 @@ type Process struct {
 	Arch    string
 }
 
-// Dump is one look at every thread of one process.
+// Dump is every thread of one process.
 type Dump struct {
 	Process Process
 	Time    time.Time
 	Stopped time.Duration
 	Rolling bool // the threads were not stopped at one instant
-	// Batches is how many looks the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
+	// Batches is how many stops the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
 	Batches  int
 	Threads  []Thread
 	Modules  []Module
-	Exited   int      // threads that ended before they were looked at
+	Exited   int      // threads that ended before they were stopped
 	Late     int      // threads that stopped only after the others had been let go
 	Problems []string // what could not be had, for a person
 	Notes    []string // what a person should know of the stacks, such as that frames of a language are missing

@@ -23,6 +23,19 @@ var (
 // ThreadTime says that values of t are times of threads added up: six threads that sleep for a second are six seconds.
 func (t ValueType) ThreadTime() bool { return t == WallTime || t == CPUTime }
 
+// Words says in a sentence what a value of t is: "nanoseconds of CPU time", "samples", "bytes of inuse_space".
+func (t ValueType) Words() string {
+	switch {
+	case t == WallTime:
+		return t.Unit + " of wall time"
+	case t == CPUTime:
+		return t.Unit + " of CPU time"
+	case t.Unit == "count" || t.Unit == "":
+		return t.Type
+	}
+	return t.Unit + " of " + t.Type
+}
+
 // Task is a thread of which samples were taken. PID and TID are 0 if unknown: a profile that
 // was read from a file may name threads without ids, or none at all.
 type Task struct {
@@ -37,7 +50,7 @@ type Sample struct {
 	Task  int // index in Profile.Tasks, -1 if unknown
 }
 
-// Run says that a task stood in a stack for a while. A leaf frame that [Frame.Waits] says that it
+// Run says that a task was in a stack for a while. A leaf frame that [Frame.Waits] says that it
 // waited there.
 type Run struct {
 	Task  int
@@ -55,7 +68,7 @@ type Profile struct {
 	Types   []ValueType
 	Default int // index in Types of what is shown first
 
-	Period     time.Duration // between two looks, 0 if unknown
+	Period     time.Duration // between two samples, 0 if unknown
 	PeriodType ValueType
 	Start      time.Time // zero if unknown
 	Duration   time.Duration
@@ -125,7 +138,7 @@ func (p *Profile) ByTask() []int {
 	return order
 }
 
-// CheckValid tells what makes p inconsistent, nil if nothing does: indexes out of range, a
+// CheckValid says what makes p inconsistent, nil if nothing does: indexes out of range, a
 // number of values that does not fit.
 func (p *Profile) CheckValid() error {
 	if len(p.Types) == 0 || p.Default < 0 || p.Default >= len(p.Types) {

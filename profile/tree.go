@@ -79,7 +79,7 @@ func (t *Tree) Child(parent NodeID, f FrameID) NodeID {
 	return n
 }
 
-// Push is Child for a stack that t does not hold: it makes it without a look. Child and Find file what
+// Push is Child for a stack that t does not hold: it makes it without a search. Child and Find file what
 // was pushed when they are called next.
 //
 // Precondition: Find(parent, f) finds nothing.

@@ -170,7 +170,8 @@ func TestGrow(t *testing.T) {
 			}
 		}
 		if plain.Len() != grown.Len() || cap(grown.parent) != room {
-			t.Errorf("after %d nodes: %d stacks in room for %d, want %d in %d", before, grown.Len(), cap(grown.parent), plain.Len(), room)
+			t.Errorf("after %d nodes: %d stacks in room for %d, want %d in %d", before, grown.Len(), cap(grown.parent),
+				plain.Len(), room)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // CheckText writes r for a person: a table with a line for each module and below it what is missing and
-// what mends it, then the threads, then what is required and not met. Without verbose, libraries of
+// what fixes it, then the threads, then what is required and not met. Without verbose, libraries of
 // the system at which nothing is to be seen are one line, and lines are of at most width cells, 0 for any.
 func CheckText(w io.Writer, r *check.Report, verbose bool, style Style, width int) error {
 	p := &checkPrinter{w: bufio.NewWriter(w), r: r, verbose: verbose, style: style}
@@ -57,9 +57,11 @@ func (p *checkPrinter) heading() {
 	}
 	more := ""
 	if p.r.Unnamed > 0 {
-		more = fmt.Sprintf(", %s of %d bytes in all that no file holds", counted(p.r.Unnamed, "executable region"), p.r.UnnamedBytes)
+		more = fmt.Sprintf(", %s of %d bytes in all that no file holds", counted(p.r.Unnamed, "executable region"),
+			p.r.UnnamedBytes)
 	}
-	p.line(p.style(Heading, fmt.Sprintf("process %d %s", p.r.PID, text.Quote(p.r.Comm))), "  ", counted(n, "module"), more)
+	p.line(p.style(Heading, fmt.Sprintf("process %d %s", p.r.PID, text.Quote(p.r.Comm))), "  ", counted(n, "module"),
+		more)
 }
 
 // minHidden is the least number of modules that are worth one line instead of theirs.
@@ -95,7 +97,7 @@ func (p *checkPrinter) modules() {
 	}
 }
 
-// uneventful tells whether m may be summed up: one of the system's that nobody asked for and in
+// uneventful reports whether m may be summed up: one of the system's that nobody asked for and in
 // which no chain breaks.
 func (p *checkPrinter) uneventful(m *check.Module) bool {
 	if p.verbose || p.r.PID == 0 || !m.System() || m.Err != nil {
@@ -240,7 +242,8 @@ func (p *checkPrinter) details(m *check.Module) {
 		p.line("      lines", in(m.Lines.Path))
 	}
 	if f := &m.Frames; f.Looked > 0 {
-		p.line("      ", fmt.Sprintf("functions by %s: %d, read %d: frame record kept %d, missing %d, not needed %d, unclear %d",
+		p.line("      ", fmt.Sprintf("functions by %s: %d, read %d: frame record kept %d, missing %d, not needed %d, "+
+			"unclear %d",
 			f.From, f.All, f.Looked, f.Kept, f.Missing, f.NotNeeded, f.Unclear))
 	}
 }

@@ -26,22 +26,32 @@ func checkedServer() *check.Report {
 	const libcPath = "/usr/lib/x86_64-linux-gnu/libc.so.6"
 	gcc := []check.Compiler{{Kind: "gcc", Version: "GCC: (Debian 12.2.0-14) 12.2.0"}}
 	server := &check.Module{Path: "/opt/app/server", BuildID: "8952988b", Arch: "amd64", Compilers: gcc, Code: 1050,
-		Tables:  check.Tables{Kinds: []check.TableKind{{Name: ".eh_frame", Covered: 50}, {Name: ".debug_frame", Covered: 900}}, Covered: 950, NoIndex: true},
-		Symbols: []check.SymbolTable{{Name: ".symtab", Path: "/usr/lib/debug/.build-id/89/52988b.debug", Functions: 12}, {Name: ".dynsym", Functions: 1}},
-		Lines:   check.Lines{Kind: "dwarf", Path: "/usr/lib/debug/.build-id/89/52988b.debug"},
-		Frames:  check.FramePointers{From: ".symtab", All: 12, Looked: 12, Kept: 1, Missing: 7, NotNeeded: 3, Unclear: 1},
-		Notes:   []string{"85.7% of the code is covered by .debug_frame alone, which strip removes"}}
-	return &check.Report{PID: 4121, Comm: "server", Required: []check.Aspect{check.FP, check.Unwind}, Unnamed: 2, UnnamedBytes: 65536,
-		Modules: []*check.Module{server, checkedLibrary(libcPath), checkedLibrary("/usr/lib/libm.so.6"), checkedLibrary("/usr/lib/libz.so.1"),
-			{Path: "/opt/app/plugin.so", Deleted: true, Err: errors.New(`open "/opt/app/plugin.so": no such file`)}, {Path: "[vdso]", VDSO: true, Code: 100}},
+		Tables: check.Tables{Kinds: []check.TableKind{{Name: ".eh_frame", Covered: 50},
+			{Name: ".debug_frame", Covered: 900}}, Covered: 950, NoIndex: true},
+		Symbols: []check.SymbolTable{{Name: ".symtab", Path: "/usr/lib/debug/.build-id/89/52988b.debug", Functions: 12},
+			{Name: ".dynsym", Functions: 1}},
+		Lines:  check.Lines{Kind: "dwarf", Path: "/usr/lib/debug/.build-id/89/52988b.debug"},
+		Frames: check.FramePointers{From: ".symtab", All: 12, Looked: 12, Kept: 1, Missing: 7, NotNeeded: 3, Unclear: 1},
+		Notes:  []string{"85.7% of the code is covered by .debug_frame alone, which strip removes"}}
+	return &check.Report{PID: 4121, Comm: "server", Required: []check.Aspect{check.FP, check.Unwind}, Unnamed: 2,
+		UnnamedBytes: 65536,
+		Modules: []*check.Module{server, checkedLibrary(libcPath), checkedLibrary("/usr/lib/libm.so.6"),
+			checkedLibrary("/usr/lib/libz.so.1"),
+			{Path: "/opt/app/plugin.so", Deleted: true, Err: errors.New(`open "/opt/app/plugin.so": no such file`)},
+			{Path: "[vdso]", VDSO: true, Code: 100}},
 		Threads: []check.Thread{
-			{TIDs: []int{4121}, Names: []string{"server"}, Frames: 6, Reached: 1, Breaks: []check.Break{{Frame: 0, Function: "pause", Module: libcPath,
-				Effect: check.Ends, Lost: 5, Reason: "frame pointer 0x55f83624500e is not aligned to 8 bytes", Mend: "gcc: " + leafFlags,
-				Also: []check.Culprit{{Function: "bottom", Module: "/opt/app/server", Frames: 1, Mend: "gcc: " + leafFlags},
-					{Function: "descend", Module: "/opt/app/server", Frames: 10, Mend: "gcc: " + leafFlags}}}}},
-			{TIDs: []int{4122, 4123, 4125}, Names: []string{"w", "w", "x"}, Frames: 9, Reached: 7, MoreBreaks: 1, Stop: "no rule: no table", Breaks: []check.Break{
-				{Frame: 1, Effect: check.Skips, Lost: 1, Reason: "a signal came: the chain goes on behind what it interrupted", Signal: true, Module: libcPath},
-				{Frame: 4, Effect: check.Astray, Lost: 2, Reason: "the frame pointer leads to 0x66, which is no frame of the stack", Mend: "no file holds this code"}}},
+			{TIDs: []int{4121}, Names: []string{"server"}, Frames: 6, Reached: 1,
+				Breaks: []check.Break{{Frame: 0, Function: "pause", Module: libcPath,
+					Effect: check.Ends, Lost: 5, Reason: "frame pointer 0x55f83624500e is not aligned to 8 bytes", Mend: "gcc: " +
+						leafFlags,
+					Also: []check.Culprit{{Function: "bottom", Module: "/opt/app/server", Frames: 1, Mend: "gcc: " + leafFlags},
+						{Function: "descend", Module: "/opt/app/server", Frames: 10, Mend: "gcc: " + leafFlags}}}}},
+			{TIDs: []int{4122, 4123, 4125}, Names: []string{"w", "w", "x"}, Frames: 9, Reached: 7, MoreBreaks: 1,
+				Stop: "no rule: no table", Breaks: []check.Break{
+					{Frame: 1, Effect: check.Skips, Lost: 1, Reason: "a signal came: the chain goes on behind what it interrupted",
+						Signal: true, Module: libcPath},
+					{Frame: 4, Effect: check.Astray, Lost: 2,
+						Reason: "the frame pointer leads to 0x66, which is no frame of the stack", Mend: "no file holds this code"}}},
 			{TIDs: []int{4130}, Names: []string{"io"}, NotWalked: "thread 4130 has no registers"},
 		}}
 }
@@ -58,8 +68,11 @@ func checkCases() map[string]*check.Report {
 	return map[string]*check.Report{
 		"check-server": checkedServer(), "check-system": quiet,
 		"check-files": {Modules: []*check.Module{fine, {Path: "/opt/app/data.so"}}, Required: []check.Aspect{check.Names}},
-		"check-escapes": {PID: 9, Comm: "\x1b[2J", Modules: []*check.Module{hostile}, Problems: []string{"c\x1b[31m"}, Threads: []check.Thread{{TIDs: []int{9}, Names: []string{"\x1b"},
-			Frames: 2, Reached: 1, Stop: "\x1b", Breaks: []check.Break{{Function: "f\x1b", Module: "/m\n", Reason: "\r", Mend: "\b", Also: []check.Culprit{{Function: "\x7f", Frames: 1}}}}}}},
+		"check-escapes": {PID: 9, Comm: "\x1b[2J", Modules: []*check.Module{hostile}, Problems: []string{"c\x1b[31m"},
+			Threads: []check.Thread{{TIDs: []int{9}, Names: []string{"\x1b"},
+				Frames: 2, Reached: 1, Stop: "\x1b",
+				Breaks: []check.Break{{Function: "f\x1b", Module: "/m\n", Reason: "\r", Mend: "\b",
+					Also: []check.Culprit{{Function: "\x7f", Frames: 1}}}}}}},
 	}
 }
 

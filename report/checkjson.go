@@ -171,8 +171,9 @@ func checkDocument(r *check.Report) *checkDoc {
 }
 
 func moduleDocument(m *check.Module) *checkModuleDoc {
-	doc := &checkModuleDoc{Path: profile.Lossless(m.Path), BuildID: m.BuildID, Arch: m.Arch, System: m.System(), Deleted: m.Deleted,
-		VDSO: m.VDSO, Compilers: []compilerDoc{}, Symbols: []symbolDoc{}, Mend: []mendDoc{}, Notes: losslessAll(m.Notes)}
+	doc := &checkModuleDoc{Path: profile.Lossless(m.Path), BuildID: m.BuildID, Arch: m.Arch, System: m.System(),
+		Deleted: m.Deleted,
+		VDSO:    m.VDSO, Compilers: []compilerDoc{}, Symbols: []symbolDoc{}, Mend: []mendDoc{}, Notes: losslessAll(m.Notes)}
 	if m.Err != nil {
 		doc.Error = profile.Lossless(m.Err.Error())
 		return doc
@@ -204,13 +205,15 @@ func moduleDocument(m *check.Module) *checkModuleDoc {
 }
 
 func checkThreadDocument(t *check.Thread) *checkThreadDoc {
-	doc := &checkThreadDoc{TIDs: t.TIDs, Names: losslessAll(t.Names), NotWalked: profile.Lossless(t.NotWalked), Frames: t.Frames,
+	doc := &checkThreadDoc{TIDs: t.TIDs, Names: losslessAll(t.Names), NotWalked: profile.Lossless(t.NotWalked),
+		Frames:  t.Frames,
 		Reached: t.Reached, Stop: profile.Lossless(t.Stop), Breaks: []breakDoc{}, MoreBreaks: t.MoreBreaks}
 	for _, b := range t.Breaks {
 		d := breakDoc{b.Frame, profile.Lossless(b.Function), profile.Lossless(b.Module), b.Signal, b.Effect.String(), b.Lost,
 			profile.Lossless(b.Reason), profile.Lossless(b.Mend), nil}
 		for _, c := range b.Also {
-			d.Also = append(d.Also, culpritDoc{profile.Lossless(c.Function), profile.Lossless(c.Module), c.Frames, profile.Lossless(c.Mend)})
+			d.Also = append(d.Also, culpritDoc{profile.Lossless(c.Function), profile.Lossless(c.Module), c.Frames,
+				profile.Lossless(c.Mend)})
 		}
 		doc.Breaks = append(doc.Breaks, d)
 	}

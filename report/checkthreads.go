@@ -9,7 +9,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// threads writes how far frame pointers alone lead, and what mends the breaks, once for each module.
+// threads writes how far frame pointers alone lead, and what fixes the breaks, once for each module.
 func (p *checkPrinter) threads() {
 	if len(p.r.Threads) == 0 {
 		return
@@ -31,7 +31,7 @@ func (p *checkPrinter) threads() {
 	}
 	for i, module := range order {
 		if i == 0 {
-			p.line("  what mends it:")
+			p.line("  what fixes it:")
 		}
 		p.line("    ", moduleName(module), "  ", text.Escape(mends[module]))
 	}
@@ -81,7 +81,8 @@ func moduleName(path string) string {
 }
 
 func breakText(b *check.Break) string {
-	effect := map[check.Effect]string{check.Skips: "loses its caller", check.Ends: "ends the chain", check.Astray: "leads astray"}[b.Effect]
+	effect := map[check.Effect]string{check.Skips: "loses its caller", check.Ends: "ends the chain",
+		check.Astray: "leads astray"}[b.Effect]
 	if b.Effect != check.Skips {
 		effect += ", " + counted(b.Lost, "frame") + " lost"
 	}

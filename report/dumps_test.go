@@ -66,7 +66,8 @@ func redis() *profile.Dump {
 		Stopped: 210 * time.Microsecond,
 		Modules: []profile.Module{
 			{Path: "/usr/bin/redis-server", BuildID: "8f7c3e0d5b9a41c28f7c3e0d5b9a41c2aabbccdd", Base: 0x55d0c1a00000},
-			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", BuildID: "51657f818beb1ae70372216a99b7412b8a100a20", Base: 0x7f3a1b200000, Symbols: []string{".dynsym"}},
+			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", BuildID: "51657f818beb1ae70372216a99b7412b8a100a20",
+				Base: 0x7f3a1b200000, Symbols: []string{".dynsym"}},
 		},
 		Threads: []profile.Thread{{TID: 4121, Name: "redis-server", State: "S", Stopped: 180 * time.Microsecond, Stack: loop,
 			Syscall: &profile.Syscall{Number: 232, Name: "epoll_wait", Args: args("5", "0x55d0c2a01000", "10128", "100")}}},
@@ -80,7 +81,8 @@ func redis() *profile.Dump {
 // worker returns a thread that waits for work at a futex.
 func worker(tid int, name, futex string) profile.Thread {
 	return profile.Thread{TID: tid, Name: name, State: "S", Stopped: 150 * time.Microsecond,
-		Syscall: &profile.Syscall{Number: 202, Name: "futex", Args: args(futex, "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME", "0", "NULL", "NULL", "4294967295")},
+		Syscall: &profile.Syscall{Number: 202, Name: "futex",
+			Args: args(futex, "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME", "0", "NULL", "NULL", "4294967295")},
 		Stack: complete(
 			native(0, 0x7f3a1b27ed36, "__futex_abstimed_wait_common", 0xc6, "", 0, libc),
 			native(1, 0x7f3a1b281468, "pthread_cond_wait@@GLIBC_2.3.2", 0x208, "", 0, libc),

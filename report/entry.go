@@ -111,7 +111,7 @@ func (p *printer) distinct(threads []*profile.Thread, separator string, text fun
 }
 
 // stop writes why the stack has no more frames, unless its outermost frame was reached or
-// the reason stands above.
+// the reason is above.
 func (p *printer) stop(e entry) {
 	first := e.threads[0]
 	s := &first.Stack

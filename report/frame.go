@@ -11,10 +11,10 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// noAddress is what stands in place of "0x" and 16 digits.
+// noAddress is what replaces "0x" and 16 digits.
 const noAddress = "                  "
 
-// unnamed stands for a function whose name is not known.
+// unnamed is shown for a function whose name is not known.
 const unnamed = "??"
 
 // frame writes one logical frame:
@@ -47,12 +47,14 @@ func (p *printer) frame(f *profile.Frame) {
 			widths[1] -= min(over, spare)
 		}
 		text.Fit(room-widths[2], &widths[0], &widths[1])
-		name, file, module = text.Shorten(name, widths[0]), text.ShortenPath(file, widths[1]), text.ShortenEnd(module, widths[2])
+		name, file, module = text.Shorten(name, widths[0]), text.ShortenPath(file, widths[1]),
+			text.ShortenEnd(module, widths[2])
 	}
 	if brackets != "" {
 		module = "[" + module + brackets[1:]
 	}
-	pieces := append([]string{p.addressText(f), p.style(Function, name+offset), p.style(Source, file+line), p.style(Module, module)}, marks...)
+	pieces := append([]string{p.addressText(f), p.style(Function, name+offset), p.style(Source, file+line),
+		p.style(Module, module)}, marks...)
 	p.w.WriteString(head)
 	gap := ""
 	for _, s := range pieces {

@@ -28,7 +28,7 @@ type Examination struct {
 	Tried string
 }
 
-// Passes tells whether the process can be sampled: what the kernel said if it was asked, else
+// Passes reports whether the process can be sampled: what the kernel said if it was asked, else
 // what the gates say.
 func (e *Examination) Passes() bool {
 	if e.Trial {
@@ -38,9 +38,10 @@ func (e *Examination) Passes() bool {
 	return state != doctor.Closed
 }
 
-// anyUser tells whether we may sample what is not ours too.
+// anyUser reports whether we may sample what is not ours too.
 func (e *Examination) anyUser() bool {
-	return slices.ContainsFunc(e.Gates, func(g doctor.Gate) bool { return g.Name == doctor.Capability && g.State == doctor.Open })
+	return slices.ContainsFunc(e.Gates,
+		func(g doctor.Gate) bool { return g.Name == doctor.Capability && g.State == doctor.Open })
 }
 
 // GatesText writes e for a person: a verdict, then a line for each gate with its remedy below; the verdict alone if
@@ -118,7 +119,8 @@ func GatesJSON(w io.Writer, e *Examination) error {
 		Tried  string `json:"tried,omitempty"`
 		Place  string `json:"place"`
 		Gates  []gate `json:"gates"`
-	}{"fpstack.doctor/1", e.PID, profile.Lossless(e.Comm), e.Passes(), profile.Lossless(e.Tried), e.Place.String(), []gate{}}
+	}{"fpstack.doctor/1", e.PID, profile.Lossless(e.Comm), e.Passes(), profile.Lossless(e.Tried), e.Place.String(),
+		[]gate{}}
 	for _, g := range e.Gates {
 		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), profile.Lossless(g.Says), profile.Lossless(g.Remedy)})
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 func examination() *Examination {
-	return &Examination{PID: 4121, Comm: "a\x1b[31mb", Place: doctor.Container, Trial: true, Tried: "open memory of process 4121: permission denied",
+	return &Examination{PID: 4121, Comm: "a\x1b[31mb", Place: doctor.Container, Trial: true,
+		Tried: "open memory of process 4121: permission denied",
 		Gates: []doctor.Gate{
 			{Name: "process", State: doctor.Open, Says: "process 4121 is there"},
 			{Name: "uid", State: doctor.Closed, Says: "the process has uid 33 and we have uid 1000", Remedy: "Run with sudo."},
@@ -22,8 +23,10 @@ func examination() *Examination {
 
 func gateCases() map[string]*Examination {
 	open := examination()
-	open.Tried, open.Gates[1] = "", doctor.Gate{Name: "uid", State: doctor.Open, Says: "the process has uid 1000 and we have uid 1000"}
-	return map[string]*Examination{"doctor-refused": examination(), "doctor-open": open, "doctor-general": {Gates: open.Gates[2:]}}
+	open.Tried, open.Gates[1] = "",
+		doctor.Gate{Name: "uid", State: doctor.Open, Says: "the process has uid 1000 and we have uid 1000"}
+	return map[string]*Examination{"doctor-refused": examination(), "doctor-open": open,
+		"doctor-general": {Gates: open.Gates[2:]}}
 }
 
 func TestGatesGoldens(t *testing.T) {

@@ -70,7 +70,7 @@ func (g *gdbPrinter) frame(number int, f *profile.Frame) {
 	fmt.Fprintf(g.w, "%s () %s\n", name, g.where(f))
 }
 
-// where is the source position, else the module; gdb tells one of them.
+// where is the source position, else the module; gdb shows one of them.
 func (g *gdbPrinter) where(f *profile.Frame) string {
 	switch {
 	case f.File != "" && !g.opt.NoLines && f.Line > 0:

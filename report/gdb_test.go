@@ -12,7 +12,8 @@ import (
 func TestGDBGoldens(t *testing.T) {
 	for _, c := range cases() {
 		switch c.name {
-		case "grouped", "grouped--skip-frames-2", "not-stopped", "special-frames", "escapes", "no-symbols", "stop-depth-limit", "stop-read-fault":
+		case "grouped", "grouped--skip-frames-2", "not-stopped", "special-frames", "escapes", "no-symbols",
+			"stop-depth-limit", "stop-read-fault":
 		default:
 			continue
 		}
@@ -74,7 +75,8 @@ func TestGDBIsTakenByStackcollapse(t *testing.T) {
 		{frame(0, "", profile.Unknown), frame(1, "main", profile.Native)},
 		{frame(0, "poll", profile.Native), inlined, frame(1, "loop", profile.Native), frame(2, "main", profile.Native)},
 	} {
-		d.Threads = append(d.Threads, profile.Thread{TID: tid + 1, Stack: profile.Stack{Frames: frames, Complete: tid != 2, Stop: "no rule"}})
+		d.Threads = append(d.Threads, profile.Thread{TID: tid + 1,
+			Stack: profile.Stack{Frames: frames, Complete: tid != 2, Stop: "no rule"}})
 	}
 	var text bytes.Buffer
 	if err := GDB(&text, d, Options{}); err != nil {

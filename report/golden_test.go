@@ -15,7 +15,8 @@ var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 // bracketed is a Style that shows where each piece begins and ends.
 func bracketed(part Part, piece string) string {
-	return "<" + [...]string{"heading", "thread", "function", "address", "source", "module", "cut"}[part] + ":" + piece + ">"
+	return "<" + [...]string{"heading", "thread", "function", "address", "source", "module", "cut"}[part] + ":" + piece +
+		">"
 }
 
 // cases are the dumps of the goldens; each is named after the situation and, behind a "--",
@@ -37,7 +38,8 @@ func cases() []goldenCase {
 		{"rolling", rolling(), group},
 		{"stop-no-rule", stopped("no rule", ""), group},
 		{"stop-bad-cfa", stopped("bad CFA", ""), group},
-		{"stop-not-advancing", stopped("not advancing", "frame pointer 0x7ffd5a3c1e40 did not grow (previous 0x7ffd5a3c1e40)"), group},
+		{"stop-not-advancing", stopped("not advancing",
+			"frame pointer 0x7ffd5a3c1e40 did not grow (previous 0x7ffd5a3c1e40)"), group},
 		{"stop-read-fault", stopped("read fault", ""), group},
 		{"stop-depth-limit", stopped("depth limit", ""), group},
 		{"stop-not-told", stopped("", ""), group},
@@ -48,7 +50,8 @@ func cases() []goldenCase {
 		{"many-calls--verbose", manyCalls(), Options{Group: true, Verbose: true}},
 		{"no-symbols", noSymbols(), group},
 		{"special-frames", specialFrames(), group},
-		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"), Options{Group: true, Verbose: true}},
+		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"),
+			Options{Group: true, Verbose: true}},
 		{"zero-threads", &profile.Dump{Process: profile.Process{PID: 9, Comm: "gone"}, Exited: 2}, group},
 		{"threads-2000", crowd(2000), group},
 	}
@@ -64,7 +67,8 @@ func verboseDump() *profile.Dump {
 	d := redis()
 	d.Threads[0].Wchan = "do_epoll_wait"
 	d.Threads[1].Stack.Frames[2].Origin, d.Threads[1].Stack.Frames[2].Note = "frame pointer", "no table covers the code"
-	d.Modules = append(d.Modules, profile.Module{Path: "/tmp/plugin.so (deleted)", Base: 0x7f3a1a000000, Err: `open "/tmp/plugin.so": no such file`})
+	d.Modules = append(d.Modules, profile.Module{Path: "/tmp/plugin.so (deleted)", Base: 0x7f3a1a000000,
+		Err: `open "/tmp/plugin.so": no such file`})
 	d.Problems = []string{`symbols of "/tmp/plugin.so": no such file`}
 	return d
 }
@@ -94,8 +98,9 @@ func withKernelStacks() *profile.Dump {
 
 func withDebugFiles() *profile.Dump {
 	d := one(complete(native(0, 0x7f3a1b2f0e26, "read", 0x16, "", 0, libc)))
-	d.Modules = []profile.Module{d.Modules[server], {Path: "/lib/libc.so.6", Symbols: []string{".symtab"}, DebugFile: "/usr/lib/debug/a\n.debug",
-		Unread: "lines not read: 9 MB compressed"}}
+	d.Modules = []profile.Module{d.Modules[server],
+		{Path: "/lib/libc.so.6", Symbols: []string{".symtab"}, DebugFile: "/usr/lib/debug/a\n.debug",
+			Unread: "lines not read: 9 MB compressed"}}
 	return d
 }
 
@@ -108,8 +113,9 @@ func rolling() *profile.Dump {
 func notStopped() *profile.Dump {
 	d := redis()
 	d.Threads[1] = profile.Thread{TID: 4122, Name: "bio_aof", State: "D", Wchan: "folio_wait_bit_common",
-		NotStopped:  "state D did not change within 1s",
-		Syscall:     &profile.Syscall{Number: 74, Name: "fsync", Args: []profile.Arg{{Text: "7", Value: 7, FD: "/var/lib/redis/a.aof"}}},
+		NotStopped: "state D did not change within 1s",
+		Syscall: &profile.Syscall{Number: 74, Name: "fsync",
+			Args: []profile.Arg{{Text: "7", Value: 7, FD: "/var/lib/redis/a.aof"}}},
 		KernelStack: []string{"[<0>] folio_wait_bit_common+0x13d/0x350", "[<0>] file_write_and_wait_range+0x90/0xc0"},
 		Stack:       profile.Stack{Stop: "not stopped"}}
 	d.Threads[2].NotStopped = "traced by gdb (pid 812)"
@@ -128,11 +134,13 @@ func namesDiffer() *profile.Dump {
 func descriptors() *profile.Dump {
 	d := one(complete(native(0, 0x7f3a1b2f0e26, "read", 0x16, "", 0, libc)))
 	d.Threads[0].Syscall = &profile.Syscall{Number: 0, Name: "read", Args: []profile.Arg{
-		{Name: "fd", Value: 0, Text: "0", FD: "/dev/pts/1"}, {Name: "buf", Value: 0x7f3a1b3c2000, Text: "0x7f3a1b3c2000"}, {Name: "count", Value: 1024, Text: "1024"}}}
+		{Name: "fd", Value: 0, Text: "0", FD: "/dev/pts/1"}, {Name: "buf", Value: 0x7f3a1b3c2000, Text: "0x7f3a1b3c2000"},
+		{Name: "count", Value: 1024, Text: "1024"}}}
 	for i, fd := range []string{"pipe:[123]", "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED"} {
 		t := d.Threads[0]
 		call := *t.Syscall
-		call.Args = append([]profile.Arg{{Name: "fd", Value: uint64(3 + i), Text: string(rune('3' + i)), FD: fd}}, call.Args[1:]...)
+		call.Args = append([]profile.Arg{{Name: "fd", Value: uint64(3 + i), Text: string(rune('3' + i)), FD: fd}},
+			call.Args[1:]...)
 		t.TID, t.Syscall = 4130+i, &call
 		d.Threads = append(d.Threads, t)
 	}
@@ -164,8 +172,10 @@ func noSymbols() *profile.Dump {
 
 func specialFrames() *profile.Dump {
 	return one(complete(
-		profile.Frame{Index: 0, Addr: 0x3f7d11a0, Kind: profile.JIT, Func: "handle", Offset: 0x20, File: "app.js", Module: -1, Interrupted: true},
-		profile.Frame{Index: 1, Addr: 0x7f3a1b2425a0, Kind: profile.Signal, Func: "__restore_rt", Module: libc, ModuleAddr: 0x425a0},
+		profile.Frame{Index: 0, Addr: 0x3f7d11a0, Kind: profile.JIT, Func: "handle", Offset: 0x20, File: "app.js",
+			Module: -1, Interrupted: true},
+		profile.Frame{Index: 1, Addr: 0x7f3a1b2425a0, Kind: profile.Signal, Func: "__restore_rt", Module: libc,
+			ModuleAddr: 0x425a0},
 		profile.Frame{Index: 2, Addr: 0xffffffffff600000, Module: 99, Kind: profile.Unknown, Note: "the word at SP"},
 		profile.Frame{Index: 100, Addr: 0xffffffff81000000, Kind: profile.Kernel, Func: "entry", Module: -1},
 	))

@@ -16,7 +16,7 @@ import (
 //
 // Numbers of 64 bits are strings in hexadecimal, since many readers keep only 53 bits of a
 // number. Strings of the target keep every byte: a backslash is \\ in the value and a byte
-// that is no UTF-8 is \xNN. No character that does not print stands in the output raw.
+// that is no UTF-8 is \xNN. No character that does not print is in the output raw.
 func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -35,8 +35,9 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
 		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited, Late: d.Late,
-		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm), Cmdline: losslessAll(d.Process.Cmdline),
-			Exe: profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
+		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
+			Cmdline: losslessAll(d.Process.Cmdline),
+			Exe:     profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
 		Problems: losslessAll(d.Problems), Notes: losslessAll(d.Notes),
 	}
@@ -52,9 +53,10 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	}
 	for i := range d.Modules {
 		m := &d.Modules[i]
-		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: profile.Lossless(m.Path), BuildID: profile.Lossless(m.BuildID),
-			Base: jsondoc.Hex(m.Base), Symbols: losslessAll(m.Symbols),
-			Debug: profile.Lossless(m.DebugFile), Unread: profile.Lossless(m.Unread), Error: profile.Lossless(m.Err)})
+		doc.Modules = append(doc.Modules,
+			&moduleDoc{ID: i, Path: profile.Lossless(m.Path), BuildID: profile.Lossless(m.BuildID),
+				Base: jsondoc.Hex(m.Base), Symbols: losslessAll(m.Symbols),
+				Debug: profile.Lossless(m.DebugFile), Unread: profile.Lossless(m.Unread), Error: profile.Lossless(m.Err)})
 	}
 	return doc
 }
@@ -62,8 +64,10 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc {
 	doc := &threadDoc{
 		TID: t.TID, Name: profile.Lossless(t.Name), State: profile.Lossless(t.State), Stopped: t.Stopped.Nanoseconds(),
-		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan), KernelStack: losslessAll(t.KernelStack),
-		Stack: stackDoc{Complete: t.Stack.Complete, Stop: profile.Lossless(t.Stack.Stop), Detail: profile.Lossless(t.Stack.Detail)},
+		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan),
+		KernelStack: losslessAll(t.KernelStack),
+		Stack: stackDoc{Complete: t.Stack.Complete, Stop: profile.Lossless(t.Stack.Stop),
+			Detail: profile.Lossless(t.Stack.Detail)},
 	}
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
@@ -79,7 +83,8 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 func syscallDocument(call *profile.Syscall) *syscallDoc {
 	doc := &syscallDoc{Number: call.Number, Name: profile.Lossless(call.Name), Args: make([]argDoc, 0, len(call.Args))}
 	for _, a := range call.Args {
-		doc.Args = append(doc.Args, argDoc{profile.Lossless(a.Name), jsondoc.Hex(a.Value), profile.Lossless(a.Text), profile.Lossless(a.FD)})
+		doc.Args = append(doc.Args, argDoc{profile.Lossless(a.Name), jsondoc.Hex(a.Value), profile.Lossless(a.Text),
+			profile.Lossless(a.FD)})
 	}
 	return doc
 }

@@ -88,7 +88,8 @@ func TestSchemaRefuses(t *testing.T) {
 
 // The bytes of a name can be had back from the document.
 func TestJSONKeepsBytes(t *testing.T) {
-	for _, name := range []string{"plain", `C:\tmp\x1b`, "\x1b[31m\n\x00\x7f", "\xff\xfe\xc3", "\u009b\u202e\U000e0001漢", `\xff` + "\xff"} {
+	for _, name := range []string{"plain", `C:\tmp\x1b`, "\x1b[31m\n\x00\x7f", "\xff\xfe\xc3",
+		"\u009b\u202e\U000e0001漢", `\xff` + "\xff"} {
 		d := redis()
 		d.Threads[0].Name = name
 		var doc struct{ Threads []struct{ Name string } }

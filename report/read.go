@@ -16,7 +16,8 @@ type limits struct {
 }
 
 // usual allows the frames of 2000 threads at the default of 1024 for each.
-var usual = limits{Limits: jsondoc.Limits{Size: 1 << 30, Element: 64 << 20}, threads: 1 << 19, frames: 1 << 21, modules: 1 << 16}
+var usual = limits{Limits: jsondoc.Limits{Size: 1 << 30, Element: 64 << 20}, threads: 1 << 19, frames: 1 << 21,
+	modules: 1 << 16}
 
 // Reader reads back what [JSON] wrote, document after document.
 type Reader struct {

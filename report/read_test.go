@@ -157,7 +157,8 @@ func TestReadRefuses(t *testing.T) {
 func TestReadLeavesOutWhatIsNew(t *testing.T) {
 	good := string(asJSON(t, redis()))
 	later := good
-	for _, at := range []string{`"rolling": false,`, `"tid": 4121,`, `"complete": true,`, `"kind": "native",`, `"pid": 4121,`, `"id": 0,`} {
+	for _, at := range []string{`"rolling": false,`, `"tid": 4121,`, `"complete": true,`, `"kind": "native",`,
+		`"pid": 4121,`, `"id": 0,`} {
 		if !strings.Contains(later, at) {
 			t.Fatalf("%s does not stand in the document", at)
 		}
@@ -185,7 +186,8 @@ func TestReadIsBounded(t *testing.T) {
 		head, piece, want string
 	}{
 		{"frames of one thread", head + stack, frame, "more than 5000"},
-		{"frames of many threads", head, stack + strings.Repeat(frame, 100) + frame[:len(frame)-1] + "]}},", "more than 5000 frames"},
+		{"frames of many threads", head, stack + strings.Repeat(frame, 100) + frame[:len(frame)-1] + "]}},",
+			"more than 5000 frames"},
 		{"threads", head, stack + "]}},", "more than 1000 elements"},
 		{"frames without address", head + stack, `{"index":0,"kind":"native","inlined":true},`, "more than 5000"},
 		{"modules with one id", `{"schema":"fpstack.dump/1","modules":[`, `{"id":0,"base":"0x0"},`, "module 0 comes twice"},
@@ -195,7 +197,8 @@ func TestReadIsBounded(t *testing.T) {
 		{"problems", `{"schema":"fpstack.dump/1","problems":[""`, `,"x"`, "an element of more than 65536 bytes"},
 		{"blanks", `{"schema":"fpstack.dump/1"`, " ", "of more than "},
 		{"a member that nobody knows", `{"schema":"fpstack.dump/1","x":[0`, ",1", "an element of more than 65536 bytes"},
-		{"large threads", head, `{"tid":1,"stack":{"frames":[]},"x":"` + strings.Repeat("x", 10000) + `"},`, "a document of more than 1048576 bytes"},
+		{"large threads", head, `{"tid":1,"stack":{"frames":[]},"x":"` + strings.Repeat("x", 10000) + `"},`,
+			"a document of more than 1048576 bytes"},
 	} {
 		source := &pieces{piece: tt.piece, n: many}
 		d, err := newReader(io.MultiReader(strings.NewReader(tt.head), source), small).Read()
@@ -239,7 +242,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 // TestReadBoundsEachDocument: many small documents may be more than one may be.
 func TestReadBoundsEachDocument(t *testing.T) {
 	text := string(asJSON(t, redis()))
-	r := newReader(strings.NewReader(strings.Repeat(text, 100)), limits{Limits: jsondoc.Limits{Size: int64(len(text)) + 100, Element: 1 << 20}, threads: 10, frames: 100, modules: 10})
+	r := newReader(strings.NewReader(strings.Repeat(text, 100)),
+		limits{Limits: jsondoc.Limits{Size: int64(len(text)) + 100, Element: 1 << 20}, threads: 10, frames: 100,
+			modules: 10})
 	for i := range 100 {
 		if _, err := r.Read(); err != nil {
 			t.Fatalf("document %d: %v", i, err)

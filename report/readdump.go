@@ -168,8 +168,9 @@ func (in *dumpReader) frame(s *profile.Stack) error {
 		return errors.New("a frame in a module has no module_address")
 	}
 	var err error
-	f := profile.Frame{Index: doc.Index, Inlined: doc.Inlined, Interrupted: doc.Interrupted, Kind: kind, Line: doc.Line, Module: -1,
-		Func: in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
+	f := profile.Frame{Index: doc.Index, Inlined: doc.Inlined, Interrupted: doc.Interrupted, Kind: kind, Line: doc.Line,
+		Module: -1,
+		Func:   in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
 		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err)}
 	if !doc.Inlined {
 		f.Addr = unhex(doc.Address, &err)
@@ -192,9 +193,10 @@ func (in *dumpReader) module() error {
 	}
 	var err error
 	in.known[doc.ID] = len(in.dump.Modules)
-	in.dump.Modules = append(in.dump.Modules, profile.Module{Path: in.text(doc.Path, &err), BuildID: in.text(doc.BuildID, &err),
-		Base: unhex(doc.Base, &err), Symbols: in.texts(doc.Symbols, &err),
-		DebugFile: in.text(doc.Debug, &err), Unread: in.text(doc.Unread, &err), Err: in.text(doc.Error, &err)})
+	in.dump.Modules = append(in.dump.Modules,
+		profile.Module{Path: in.text(doc.Path, &err), BuildID: in.text(doc.BuildID, &err),
+			Base: unhex(doc.Base, &err), Symbols: in.texts(doc.Symbols, &err),
+			DebugFile: in.text(doc.Debug, &err), Unread: in.text(doc.Unread, &err), Err: in.text(doc.Error, &err)})
 	return err
 }
 

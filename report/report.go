@@ -24,7 +24,7 @@ type Format func(w io.Writer, d *profile.Dump, opt Options) error
 // Part names what a piece of the text is, for a Style.
 type Part uint8
 
-// The parts that a Style may tell apart.
+// The parts that a Style may distinguish.
 const (
 	Heading  Part = iota // the line of the process
 	Thread               // "thread 4121", "3 threads 4122-4124"

@@ -8,10 +8,10 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// sameLine tells whether two frames stand at one line, as those of a recursion.
+// sameLine reports whether two frames are at one line, as those of a recursion.
 func sameLine(a, b *profile.Frame) bool { return a.File == b.File && a.Line == b.Line }
 
-// source writes the line that a frame stands at, with its neighbours, where they were read:
+// source writes the line that a frame is at, with its neighbours, where they were read:
 //
 //	  13  	while (staying) {
 //	> 14  		pause();
@@ -23,7 +23,9 @@ func (p *printer) source(f *profile.Frame) {
 	}
 	if s.Newer && !p.newer[f.File] {
 		p.newer[f.File] = true
-		p.line("          ", p.style(Cut, text.Wrap("          ! "+text.Escape(baseName(f.File))+" was changed after the program was built: lines may be off", p.width(), 12)[10:]))
+		p.line("          ", p.style(Cut,
+			text.Wrap("          ! "+text.Escape(baseName(f.File))+" was changed after the program was built: lines may be "+
+				"off", p.width(), 12)[10:]))
 	}
 	for n := f.Line - 1; n <= f.Line+1; n++ {
 		code, ok := s.Lines[n]

@@ -38,7 +38,7 @@ type printer struct {
 	w    *bufio.Writer
 	dump *profile.Dump
 	opt  Options
-	// newer has the source files of which it was told that they were changed since.
+	// newer has the source files of which it was said that they were changed since.
 	newer map[string]bool
 }
 
@@ -81,7 +81,7 @@ func (p *printer) wrapped(part Part, head, rest string) {
 	p.line(p.style(part, head), line[len(head):])
 }
 
-// process writes the first line: who it is, how many threads, how long they stood.
+// process writes the first line: who it is, how many threads, how long they were stopped.
 func (p *printer) process() {
 	d := p.dump
 	const least = 16 // cells of a command line that says something
@@ -131,7 +131,8 @@ func (p *printer) counts() []string {
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
 	case d.Batches > 1:
-		pieces = append(pieces, fmt.Sprintf("in %d batches, as the stacks are more than is copied at once, longest stop %s", d.Batches, milliseconds(longestStop(d))))
+		pieces = append(pieces, fmt.Sprintf("in %d batches, as the stacks are more than is copied at once, longest stop %s",
+			d.Batches, milliseconds(longestStop(d))))
 	case d.Rolling:
 		pieces = append(pieces, "rolling, not at one instant, longest stop "+milliseconds(longestStop(d)))
 	case d.Stopped > 0:

@@ -128,7 +128,8 @@ func BenchmarkText1001Threads(b *testing.B) {
 	for i := range d.Threads {
 		s := &d.Threads[i].Stack
 		for len(s.Frames) < 30 {
-			s.Frames = append(s.Frames, native(len(s.Frames), 0x55d0c1a2b3c4, "aeProcessEvents", 0x184, "src/ae.c", 347, server))
+			s.Frames = append(s.Frames, native(len(s.Frames), 0x55d0c1a2b3c4, "aeProcessEvents", 0x184, "src/ae.c", 347,
+				server))
 		}
 	}
 	for _, bench := range []struct {

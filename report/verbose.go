@@ -34,7 +34,8 @@ func (p *printer) modules() {
 		if m.Unread != "" {
 			reason += "  " + p.style(Cut, "! "+text.Escape(m.Unread))
 		}
-		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)), text.Escape(m.Path), reason)
+		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)),
+			text.Escape(m.Path), reason)
 	}
 }
 

@@ -14,7 +14,8 @@ func wide() *profile.Dump {
 	d := redis()
 	long := strings.Repeat("very::long::", 20) + "name<int>::last(char const*)"
 	d.Process.Cmdline = strings.Fields("/usr/bin/redis-server " + strings.Repeat("--option value ", 30))
-	d.Notes = []string{"python3 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows them"}
+	d.Notes = []string{"python3 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump " +
+		"--pid 4121 shows them"}
 	d.Modules = append(d.Modules, profile.Module{Path: "/usr/lib/" + strings.Repeat("lib", 30) + ".so.1"})
 	t := &d.Threads[0]
 	t.Stack.Complete, t.Stack.Detail = false, strings.Repeat("a reason that goes on ", 8)
@@ -23,9 +24,12 @@ func wide() *profile.Dump {
 		t.Syscall.Args[i] = profile.Arg{Text: "FLAG_ONE|FLAG_TWO|FLAG_THREE"}
 	}
 	t.KernelStack = []string{"[<0>] " + strings.Repeat("do_", 40) + "poll+0x12/0x34"}
-	for i, file := range []string{"", "/usr/src/" + strings.Repeat("deep/", 30) + "networking.c", "/home/漢字/漢字漢字漢字漢字漢字漢字漢字漢字漢字.c"} {
-		t.Stack.Frames = append(t.Stack.Frames, profile.Frame{Index: 2 + i, Addr: 0x1234, Func: long, Offset: 0x123, File: file, Line: 12345,
-			Module: len(d.Modules) - 1, Note: "unsure"}, profile.Frame{Index: 2 + i, Addr: 0x1234, Module: len(d.Modules) - 1, ModuleAddr: 0x55d0c1a2b3c4},
+	for i, file := range []string{"", "/usr/src/" + strings.Repeat("deep/", 30) + "networking.c",
+		"/home/漢字/漢字漢字漢字漢字漢字漢字漢字漢字漢字.c"} {
+		t.Stack.Frames = append(t.Stack.Frames,
+			profile.Frame{Index: 2 + i, Addr: 0x1234, Func: long, Offset: 0x123, File: file, Line: 12345,
+				Module: len(d.Modules) - 1, Note: "unsure"},
+			profile.Frame{Index: 2 + i, Addr: 0x1234, Module: len(d.Modules) - 1, ModuleAddr: 0x55d0c1a2b3c4},
 			profile.Frame{Index: 2 + i, Inlined: true, Func: long, File: file, Line: 7, Module: -1})
 	}
 	for i := range 300 { // ids that are no run
@@ -36,7 +40,7 @@ func wide() *profile.Dump {
 	return d
 }
 
-// TestTextFits: on a terminal of 80 cells no line wraps, and what tells frames apart stays.
+// TestTextFits: on a terminal of 80 cells no line wraps, and what distinguishes frames stays.
 func TestTextFits(t *testing.T) {
 	for _, cells := range []int{80, 100, 200} {
 		var out bytes.Buffer
@@ -48,7 +52,8 @@ func TestTextFits(t *testing.T) {
 				t.Errorf("at %d cells %d are used by %q", cells, n, line)
 			}
 		}
-		for _, want := range []string{"last(", "+0x123  ", "orking.c:12345", "(unsure)", "(inlined)", "+0x55d0c1a2b3c4]", "301 threads ", "more",
+		for _, want := range []string{"last(", "+0x123  ", "orking.c:12345", "(unsure)", "(inlined)", "+0x55d0c1a2b3c4]",
+			"301 threads ", "more",
 			"py-spy", "0x0000000000001234"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("at %d cells there is no %q in\n%s", cells, want, out.String())
@@ -62,7 +67,10 @@ func TestTextFits(t *testing.T) {
 	if verbose.String() != whole.String() || !strings.Contains(verbose.String(), strings.Repeat("deep/", 30)) {
 		t.Error("with -v a width changes something")
 	}
-	if words := func(s string) string { return strings.Join(strings.Fields(s), " ") }; !strings.Contains(words(narrow.String()), strings.Repeat("a reason that goes on ", 8)[:150]) {
+	if words := func(s string) string {
+		return strings.Join(strings.Fields(s),
+			" ")
+	}; !strings.Contains(words(narrow.String()), strings.Repeat("a reason that goes on ", 8)[:150]) {
 		t.Errorf("a reason lost something:\n%s", narrow.String())
 	}
 }

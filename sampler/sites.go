@@ -100,7 +100,7 @@ func (b *book) said(parent profile.NodeID, kind siteKind, text string) profile.N
 // The words for what is no frame.
 const (
 	wordTooMany = "(too many stacks)"
-	wordBetween = "(ran between looks)"
+	wordBetween = "(ran between samples)"
 	wordEnded   = "(ended unseen)"
 	wordNoStack = "(no user stack)"
 	wordUnseen  = "(stack not copied)"

@@ -18,7 +18,7 @@ import (
 // MaxName is how many bytes of one name are shown; C++ names of a few kilobytes are real.
 const MaxName = 4096
 
-// Escape returns name on one line, such that no two names look alike: a backslash is
+// Escape returns name on one line, such that no two names are the same: a backslash is
 // doubled, a byte that is no UTF-8 is \xNN, a character that does not print (controls, marks
 // that turn the direction of text, line separators) is \n, \t, \r, \xNN, \uNNNN or
 // \UNNNNNNNN. What is beyond MaxName bytes is left out, and "…" says so.

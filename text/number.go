@@ -41,7 +41,7 @@ func Plural[N Integer](n N, noun string) string {
 	return noun + "s"
 }
 
-// Duration writes d with three digits: "21.0 µs", "3.40 ms", "12.3 s". What is longer is told in
+// Duration writes d with three digits: "21.0 µs", "3.40 ms", "12.3 s". What is longer is written in
 // seconds too, so that times can be compared at a glance.
 func Duration(d time.Duration) string { return Quantity(float64(d), "nanoseconds") }
 

@@ -14,10 +14,13 @@ func TestQuantity(t *testing.T) {
 		unit string
 		want string
 	}{
-		{1234567, "count", "1,234,567"}, {-1234, "count", "-1,234"}, {999, "", "999"}, {math.Inf(1), "", "9,223,372,036,854,775,807"},
+		{1234567, "count", "1,234,567"}, {-1234, "count", "-1,234"}, {999, "", "999"},
+		{math.Inf(1), "", "9,223,372,036,854,775,807"},
 		{999, "nanoseconds", "999 ns"}, {1500, "nanoseconds", "1.50 µs"}, {12.34e9, "nanoseconds", "12.3 s"},
-		{4e12, "nanoseconds", "4000 s"}, {9.999e6, "nanoseconds", "10.0 ms"}, {99.94e6, "nanoseconds", "99.9 ms"}, {99.96e6, "nanoseconds", "100 ms"}, {999.9e6, "nanoseconds", "1.00 s"},
-		{2048, "bytes", "2.00 KiB"}, {3 << 30, "bytes", "3.00 GiB"}, {2500, "microseconds", "2.50 ms"}, {20, "milliseconds", "20 ms"},
+		{4e12, "nanoseconds", "4000 s"}, {9.999e6, "nanoseconds", "10.0 ms"}, {99.94e6, "nanoseconds", "99.9 ms"},
+		{99.96e6, "nanoseconds", "100 ms"}, {999.9e6, "nanoseconds", "1.00 s"},
+		{2048, "bytes", "2.00 KiB"}, {3 << 30, "bytes", "3.00 GiB"}, {2500, "microseconds", "2.50 ms"},
+		{20, "milliseconds", "20 ms"},
 	} {
 		if got := Quantity(c.v, c.unit); got != c.want {
 			t.Errorf("Quantity(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
@@ -29,7 +32,8 @@ func TestQuantity(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	got := []string{Count(1, "thread"), Count(0, "thread"), Count(uint64(2970), "sample"), Count(2, "process"), Count(int64(1), "process"),
+	got := []string{Count(1, "thread"), Count(0, "thread"), Count(uint64(2970), "sample"), Count(2, "process"),
+		Count(int64(1), "process"),
 		Thousands(-1234567), Thousands(uint64(math.MaxUint64)), Thousands(int64(math.MinInt64))}
 	want := []string{"1 thread", "0 threads", "2,970 samples", "2 processes", "1 process", "-1,234,567",
 		"18,446,744,073,709,551,615", "-9,223,372,036,854,775,808"}
@@ -50,7 +54,8 @@ func TestPercent(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	rows := [][]string{{"kept", "name", "path"}, {"DWARF", "server::part::handle_request", "/usr/src/redis/src/networking.c:97"}}
+	rows := [][]string{{"kept", "name", "path"},
+		{"DWARF", "server::part::handle_request", "/usr/src/redis/src/networking.c:97"}}
 	columns := []Column{nil, Shorten, ShortenPath}
 	for _, c := range []struct {
 		width int

@@ -6,8 +6,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// maxLooked bounds how much of a name is looked at when it is shortened, in bytes.
-const maxLooked = 1 << 14
+// maxRead bounds how much of a name is read when it is shortened, in bytes.
+const maxRead = 1 << 14
 
 // Width is how many cells s takes on a terminal.
 func Width(s string) int {
@@ -69,8 +69,8 @@ func Shorten(name string, cells int) string {
 	if fits(name, cells) {
 		return name
 	}
-	if len(name) > maxLooked {
-		name = strings.ToValidUTF8(name[:maxLooked/2], "") + strings.ToValidUTF8(name[len(name)-maxLooked/2:], "")
+	if len(name) > maxRead {
+		name = strings.ToValidUTF8(name[:maxRead/2], "") + strings.ToValidUTF8(name[len(name)-maxRead/2:], "")
 	}
 	at := lastPart(name)
 	if at <= 0 {
@@ -101,7 +101,7 @@ func ShortenPath(s string, cells int) string {
 	if room := cells - Width(tail) - 2; room >= 1 && len(tail) < len(s) {
 		return Head(s, room) + "…/" + tail
 	}
-	tail = tail[max(0, len(tail)-maxLooked):]
+	tail = tail[max(0, len(tail)-maxRead):]
 	left := Width(tail) - (cells - 1) // how much has to go
 	EachCell(tail, func(piece string, w int) bool {
 		if left <= 0 {
@@ -113,9 +113,9 @@ func ShortenPath(s string, cells int) string {
 	return "…" + tail
 }
 
-// fits tells whether s takes at most cells. A name of a megabyte is not measured.
+// fits reports whether s takes at most cells. A name of a megabyte is not measured.
 func fits(s string, cells int) bool {
-	return cells >= 0 && (len(s) <= cells || len(s) <= maxLooked && Width(s) <= cells)
+	return cells >= 0 && (len(s) <= cells || len(s) <= maxRead && Width(s) <= cells)
 }
 
 // lastPart is where the last ::, . or / begins that stands outside of all brackets; -1 if

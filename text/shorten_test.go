@@ -8,7 +8,8 @@ import (
 )
 
 func TestWidth(t *testing.T) {
-	for in, want := range map[string]int{"": 0, "abc": 3, "日本": 4, "e\u0301": 1, "naïve": 5, "…": 1, "한글x": 5, "😀": 2} {
+	for in, want := range map[string]int{"": 0, "abc": 3, "日本": 4, "e\u0301": 1, "naïve": 5, "…": 1, "한글x": 5,
+		"😀": 2} {
 		if got := Width(in); got != want {
 			t.Errorf("Width(%q): got %d, want %d", in, got, want)
 		}
@@ -70,7 +71,8 @@ func TestShortenPath(t *testing.T) {
 
 // FuzzNames: whatever a name holds, what is shown prints and fits.
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"std::vector<int>::push_back(int const&)", "a/b.c:3", "\x1b[2J", "日本::漢字", "operator()",
+	for _, s := range []string{"std::vector<int>::push_back(int const&)", "a/b.c:3", "\x1b[2J", "日本::漢字",
+		"operator()",
 		"e\u0301\u0301", "\u0301", "a\x00::b", ")))>>>", "", "a::b(c)", "::", "a/", "x<y>::z", "漢::漢"} {
 		f.Add(s, 10)
 	}

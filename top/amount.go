@@ -54,7 +54,7 @@ func (d *data) freeze() *data {
 	return &frozen
 }
 
-// covered is the time that d tells about.
+// covered is the time that d covers.
 func (d *data) covered(sinceBegin bool) time.Duration {
 	if sinceBegin {
 		return d.now - d.store.begin
@@ -76,9 +76,9 @@ func (d *data) weight(s *slot) float64 {
 func (d *data) each(sinceBegin bool, f func(profile.Sample, amount)) {
 	p := d.store.profile()
 	types, shown := len(p.Types), p.Default
-	looks := p.TypeIndex(profile.SamplesCount.Type)
-	if looks < 0 {
-		looks = shown
+	counts := p.TypeIndex(profile.SamplesCount.Type)
+	if counts < 0 {
+		counts = shown
 	}
 	cpu := p.TypeIndex(profile.CPUTime.Type)
 	used := func(values []int64) float64 {
@@ -96,10 +96,10 @@ func (d *data) each(sinceBegin bool, f func(profile.Sample, amount)) {
 		}
 		isLate := s.to > d.now-time.Duration(lateAfter*float64(d.window))
 		for k, sample := range s.samples {
-			got, seen := float64(s.values[k*types+shown]), float64(s.values[k*types+looks])
+			got, seen := float64(s.values[k*types+shown]), float64(s.values[k*types+counts])
 			a := amount{value: w * got, cpu: w * used(s.values[k*types:])}
 			switch {
-			case got <= 0: // a look at a thread that used no CPU says nothing about shares of it
+			case got <= 0: // a sample of a thread that used no CPU says nothing about shares of it
 			case isLate:
 				a.late = seen
 			default:
@@ -140,16 +140,16 @@ const (
 func (t Trend) String() string { return [...]string{"falling", "steady", "rising"}[t+1] }
 
 // Bounds of a trend: the share changed by so much at least, and by more than so many standard
-// deviations that chance gives a count of independent looks.
+// deviations that chance gives a count of independent samples.
 const (
 	trendShare      = 0.02
 	trendDeviations = 3
-	trendLooks      = 30 // fewer tell nothing
+	trendSamples    = 30 // fewer say nothing
 )
 
 // trend compares a's share of sum in the later part of the window with that in the earlier.
 func trend(a, sum amount, counted bool) Trend {
-	least := float64(trendLooks)
+	least := float64(trendSamples)
 	if !counted {
 		least = 0
 	}

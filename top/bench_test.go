@@ -19,7 +19,8 @@ func manyStacks(stacks int) *profile.Profile {
 	b.Profile().Default = 1
 	frames := make([]profile.FrameID, 8000)
 	for i := range frames {
-		frames[i] = b.Frame(profile.Frame{Func: fmt.Sprintf("namespace::class%d::method%d", i%100, i), Module: -1, File: fmt.Sprintf("src/file%d.cc", i%300), Line: i})
+		frames[i] = b.Frame(profile.Frame{Func: fmt.Sprintf("namespace::class%d::method%d", i%100, i), Module: -1,
+			File: fmt.Sprintf("src/file%d.cc", i%300), Line: i})
 	}
 	tasks := make([]int, 16)
 	for i := range tasks {

@@ -20,7 +20,8 @@ func busy() *profile.Profile {
 	b.Add(work, b.Task(taskOf("a")), 100, second, second*9/10)
 	b.Add(wait, b.Task(taskOf("b")), 100, second, second/5)
 	b.Add(wait, b.Task(taskOf("c")), 100, second, 0)
-	b.Add(b.Child(0, b.Frame(profile.Frame{Func: "(ended unseen)", Module: -1, Kind: profile.Unknown})), -1, 0, 0, second/10)
+	b.Add(b.Child(0, b.Frame(profile.Frame{Func: "(ended unseen)", Module: -1, Kind: profile.Unknown})), -1, 0, 0,
+		second/10)
 	return b.Profile()
 }
 
@@ -37,7 +38,8 @@ func TestCPU(t *testing.T) {
 		for _, r := range d.Rows {
 			got[r.Name] = r.CPUShare
 		}
-		if !near(got["prog/a 100"], 0.9) || !near(got["prog/b 101"], 0.2) || d.Rows[0].Name != "prog/a 100" || d.Rows[1].Name != "prog/b 101" {
+		if !near(got["prog/a 100"], 0.9) || !near(got["prog/b 101"], 0.2) || d.Rows[0].Name != "prog/a 100" ||
+			d.Rows[1].Name != "prog/b 101" {
 			t.Errorf("%+v: rows %+v", opt, d.Rows)
 		}
 		if _, shown := got["prog/c 102"]; shown != opt.Idle {

@@ -6,7 +6,7 @@
 // where there is no terminal.
 //
 // Every profile taken is merged into a store that keeps each stack once. What is shown is
-// summed over it anew after each take and each key, in one pass over the stacks. What was
+// summed over it again after each take and each key, in one pass over the stacks. What was
 // taken in the last window counts the more the younger it is: linearly from all of it now to
 // nothing at the window's end. Times are scaled so that a steady load reads as its real
 // time in the window.

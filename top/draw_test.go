@@ -27,7 +27,7 @@ func simulated(t *testing.T, w, h int) tcell.SimulationScreen {
 	return s
 }
 
-// cells shows what stands on the screen, and below it how: a letter a cell, blank for plain.
+// cells shows what is on the screen, and below it how: a letter a cell, blank for plain.
 func cells(s tcell.SimulationScreen) string {
 	contents, w, h := s.GetContents()
 	styles := map[tcell.Style]byte{}
@@ -40,7 +40,8 @@ func cells(s tcell.SimulationScreen) string {
 	for y := range h {
 		for x := range w {
 			c := contents[y*w+x]
-			if x > 0 && len(string(contents[y*w+x-1].Runes)) > 2 && string(c.Runes) == " " && text.Width(string(contents[y*w+x-1].Runes)) == 2 {
+			if x > 0 && len(string(contents[y*w+x-1].Runes)) > 2 && string(c.Runes) == " " &&
+				text.Width(string(contents[y*w+x-1].Runes)) == 2 {
 				continue // the second cell of a wide character
 			}
 			drawn.WriteString(string(c.Runes))
@@ -70,15 +71,21 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-var testStats = Stats{Wanted: 99, Reached: 98.7, PauseP50: 21 * time.Microsecond, PauseMax: 412 * time.Microsecond, Stood: 0.0021,
-	Threads: 3, Ticks: 990, Late: 10, Samples: 2970, Lost: 30, Walked: 500, Cut: 60, Notes: []string{"could not follow process 99: setuid"}}
+var testStats = Stats{Wanted: 99, Reached: 98.7, PauseP50: 21 * time.Microsecond, PauseMax: 412 * time.Microsecond,
+	Stood:   0.0021,
+	Threads: 3, Ticks: 990, Late: 10, Samples: 2970, Lost: 30, Walked: 500, Cut: 60,
+	Notes: []string{"could not follow process 99: setuid"}}
 
 // hostileNames is a profile whose names would like to do harm, or are hard to fit.
 func hostileNames() []spent {
 	return []spent{
 		{"main@/bin/prog@m.c:1;\x1b[2J\x1b]0,owned\a@/lib/\x1b[31m.so@\u202e/x.c:1", "a", 500 * msec},
-		{"main@/bin/prog@m.c:1;std::vector<std::pair<int, int>, std::allocator<int>>::emplace_back<int>(int&&)@/usr/lib/libverylongname.so.1.2.3@/usr/include/c++/12/bits/vector.tcc:123", "a", 300 * msec},
-		{"main@/bin/prog@m.c:1;日本語の関数名::漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字@/bin/日本@漢字.c:7", "a", 200 * msec},
+		{"main@/bin/prog@m.c:1;std::vector<std::pair<int, int>, " +
+			"std::allocator<int>>::emplace_back<int>(int&&)@/usr/lib/libverylongname.so.1.2.3@" +
+			"/usr/include/c++/12/bits/vector.tcc:123",
+			"a", 300 * msec},
+		{"main@/bin/prog@m.c:1;日本語の関数名::漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字@/bin/日本@漢字.c:7",
+			"a", 200 * msec},
 	}
 }
 
@@ -95,14 +102,16 @@ func picture(t *testing.T, m *model, w, h int) string {
 func TestPictures(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {300, 80}} {
 		for _, tc := range []struct{ name, keys string }{
-			{"table", ""}, {"calls", "<down><enter><down>"}, {"threads", "Hi"}, {"help", "?"}, {"filter", "\\thread:a le"}, {"frozen", " l"},
+			{"table", ""}, {"calls", "<down><enter><down>"}, {"threads", "Hi"}, {"help", "?"}, {"filter", "\\thread:a le"},
+			{"frozen", " l"},
 		} {
 			m := newModel(Options{Title: "7 prog --flag"}.withDefaults())
 			m.width, m.height = size[0], size[1]
 			for i := range 10 {
 				p := program()
 				if i > 7 {
-					p = testProfile(append(hostileNames(), spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5", "a", 200 * msec}, spent{"main@/bin/prog;[epoll_wait]", "b", time.Second})...)
+					p = testProfile(append(hostileNames(), spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5", "a", 200 * msec},
+						spent{"main@/bin/prog;[epoll_wait]", "b", time.Second})...)
 				}
 				m.take(p, time.Duration(i+1)*time.Second, testStats)
 			}
@@ -114,10 +123,12 @@ func TestPictures(t *testing.T) {
 
 // TestEverySize: no size of terminal is too small, and nothing is drawn outside of it.
 func TestEverySize(t *testing.T) {
-	m := modelOf(t, Options{Title: "7 prog"}, testProfile(append(hostileNames(), spent{"a;b;[read]", "b", time.Second})...))
+	m := modelOf(t, Options{Title: "7 prog"},
+		testProfile(append(hostileNames(), spent{"a;b;[read]", "b", time.Second})...))
 	for _, h := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 24} {
 		for w := 1; w < 130; w += 1 + w/3 {
-			for _, keys := range []string{"", "?", "?<end>", "<enter><right><end>", "<esc>H", "<enter>", "<esc>H\\long text that is more than fits<esc>", "i"} {
+			for _, keys := range []string{"", "?", "?<end>", "<enter><right><end>", "<esc>H", "<enter>",
+				"<esc>H\\long text that is more than fits<esc>", "i"} {
 				typed(t, m, keys)
 				picture(t, m, w, h)
 				if got := len(m.lines()); got != h {
@@ -131,7 +142,8 @@ func TestEverySize(t *testing.T) {
 // TestNamesReachNoTerminal: nothing that is drawn holds a control character.
 func TestNamesReachNoTerminal(t *testing.T) {
 	for _, keys := range []string{"", "<enter>", "l", "i", "\\zzz<enter>"} {
-		m := modelOf(t, Options{Title: "7 \x1b[31mprog\n"}, testProfile(append(hostileNames(), spent{"main;[re\x1bad]", "\x1b[1mthread\a", time.Second})...))
+		m := modelOf(t, Options{Title: "7 \x1b[31mprog\n"},
+			testProfile(append(hostileNames(), spent{"main;[re\x1bad]", "\x1b[1mthread\a", time.Second})...))
 		m.problem("take \x1b[5m")
 		m.comments = []string{"note \u202e"}
 		typed(t, m, keys)
@@ -152,7 +164,7 @@ func TestNamesReachNoTerminal(t *testing.T) {
 func TestScrolling(t *testing.T) {
 	var list []spent
 	for i := range 100 {
-		list = append(list, spent{fmt.Sprintf("main;f%02d", i), "a", time.Duration(100-i) * lookEvery})
+		list = append(list, spent{fmt.Sprintf("main;f%02d", i), "a", time.Duration(100-i) * sampleEvery})
 	}
 	m := modelOf(t, Options{}, testProfile(list...))
 	for _, tc := range []struct{ keys, first, chosen string }{
@@ -170,7 +182,8 @@ func TestScrolling(t *testing.T) {
 	} {
 		typed(t, m, tc.keys)
 		l := fit(80, &view{})
-		if got := m.tableLines(&l)[0][0].text; chosenName(m) != tc.chosen || !strings.Contains(got, tc.first) && tc.chosen != "" {
+		if got := m.tableLines(&l)[0][0].text; chosenName(m) != tc.chosen || !strings.Contains(got, tc.first) &&
+			tc.chosen != "" {
 			t.Errorf("after %q: first line %q, chosen %q, want %s and %s", tc.keys, got, chosenName(m), tc.first, tc.chosen)
 		}
 	}

@@ -18,8 +18,8 @@ type spent struct {
 	wall   time.Duration
 }
 
-// lookEvery is the time between two looks in the profiles of the tests.
-const lookEvery = 10 * time.Millisecond
+// sampleEvery is the time between two samples in the profiles of the tests.
+const sampleEvery = 10 * time.Millisecond
 
 // testProfile builds a profile with samples and wall time.
 func testProfile(list ...spent) *profile.Profile {
@@ -32,7 +32,7 @@ func testProfile(list ...spent) *profile.Profile {
 		for _, text := range strings.Split(s.stack, ";") {
 			n = b.Child(n, b.Frame(testFrame(text, p, modules)))
 		}
-		b.Add(n, b.Task(taskOf(s.thread)), int64(s.wall/lookEvery), int64(s.wall))
+		b.Add(n, b.Task(taskOf(s.thread)), int64(s.wall/sampleEvery), int64(s.wall))
 	}
 	return p
 }

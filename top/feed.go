@@ -27,12 +27,12 @@ type feeder struct {
 	timer *time.Timer
 }
 
-// newFeeder returns a feeder whose first look is due after first.
+// newFeeder returns a feeder whose first take is due after first.
 func newFeeder(src Source, opt *Options, first time.Duration) *feeder {
 	return &feeder{src, opt, time.Now(), time.NewTimer(first)}
 }
 
-// next waits until a look is due or the sampling has ended, and takes it. It returns false
+// next waits until a take is due or the sampling has ended, and takes it. It returns false
 // if ctx ends before.
 func (f *feeder) next(ctx context.Context) (update, bool) {
 	var u update
@@ -43,13 +43,13 @@ func (f *feeder) next(ctx context.Context) (update, bool) {
 	case u.why = <-f.opt.Ended:
 		u.ended = true
 	}
-	f.look(&u)
+	f.take(&u)
 	f.timer.Reset(f.opt.Every)
 	return u, true
 }
 
-// look takes what there is into u.
-func (f *feeder) look(u *update) {
+// take takes what there is into u.
+func (f *feeder) take(u *update) {
 	u.err = Guard(func() error { return u.take(f.src, f.begin) })
 }
 

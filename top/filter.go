@@ -57,7 +57,7 @@ func (f *filter) matchesTask(t *profile.Task) bool {
 	return f.thread == nil || f.thread.MatchString(taskLabel(t))
 }
 
-// matchesRow looks at a row that stands for code.
+// matchesRow looks at a row of code.
 func (f *filter) matchesRow(g *group) bool {
 	return matches(f.name, g.Name) && (f.module == nil || slices.ContainsFunc(g.modules, f.module.MatchString))
 }

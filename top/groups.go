@@ -7,7 +7,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// Grouping says what a row of the table stands for.
+// Grouping says what a row of the table shows.
 type Grouping int
 
 // The groupings.
@@ -38,7 +38,7 @@ type rowKey struct {
 	line int
 }
 
-// group is what a row stands for.
+// group is what a row shows.
 type group struct {
 	rowKey
 	kind    profile.Kind // of its first frame
@@ -59,7 +59,7 @@ type grouping struct {
 	groups []group
 	rows   []rowID // by frame
 
-	// outermost tells of a node that none of its callers is of the same row. A
+	// outermost says of a node that none of its callers is of the same row. A
 	// function's total is the sum over its outermost nodes, so that recursion counts once.
 	outermost []bool
 	// above has for a node one bit for each row on the way to the root, itself included:
@@ -112,7 +112,7 @@ func (g *grouping) addNode(tree *profile.Tree, n profile.NodeID) {
 	g.above = append(g.above, g.above[up]|bit)
 }
 
-// callsItself tells whether row is on the way from n to the root.
+// callsItself reports whether row is on the way from n to the root.
 func (g *grouping) callsItself(tree *profile.Tree, n profile.NodeID, row rowID) bool {
 	for ; n != 0; n = tree.Parent(n) {
 		if g.rows[tree.Frame(n)] == row {

@@ -35,7 +35,7 @@ type span struct {
 // line is one line of the picture, not yet cut to the terminal's width.
 type line []span
 
-// headData is what the head lines tell.
+// headData is what the head lines show.
 type headData struct {
 	title      string
 	stats      Stats
@@ -54,10 +54,10 @@ func (h *headData) headLines(cells int) []line {
 	return []line{h.samplingLine(cells), h.threadsLine(cells), h.missingLine(cells)}
 }
 
-// samplingLine: what is looked at, how often, and what it costs the threads.
+// samplingLine: what is sampled, how often, and what it costs the threads.
 func (h *headData) samplingLine(cells int) line {
 	s, title := &h.stats, text.Escape(h.title)
-	p50, most, stood := pause(s.PauseP50), pause(s.PauseMax), text.Percent(s.Stood, 1, 2)
+	p50, most, stopped := pause(s.PauseP50), pause(s.PauseMax), text.Percent(s.Stood, 1, 2)
 	asked, of := "as fast as it goes", ""
 	if s.Wanted > 0 {
 		asked, of = rate(s.Wanted)+" Hz asked", "/"+rate(s.Wanted)
@@ -67,10 +67,12 @@ func (h *headData) samplingLine(cells int) line {
 		least int // cells for the title
 		facts string
 	}{
-		{text.Width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stood still %s", kindOfTime(h.valueType), asked, reached, p50, most, stood)},
-		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stood %s", kindOfTime(h.valueType), reached, of, p50, most, stood)},
-		{12, fmt.Sprintf("  %s %s%s Hz %s/%s %s", h.valueType.Type, reached, of, p50, most, stood)},
-		{5, fmt.Sprintf(" %s%sHz %s/%s %s", reached, of, p50, most, stood)},
+		{text.Width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stopped %s", kindOfTime(h.valueType),
+			asked, reached, p50, most, stopped)},
+		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stopped %s", kindOfTime(h.valueType), reached, of, p50, most,
+			stopped)},
+		{12, fmt.Sprintf("  %s %s%s Hz %s/%s %s", h.valueType.Type, reached, of, p50, most, stopped)},
+		{5, fmt.Sprintf(" %s%sHz %s/%s %s", reached, of, p50, most, stopped)},
 	} {
 		if room := cells - text.Width(form.facts); room >= min(form.least, text.Width(title)) {
 			return line{{text.ShortenEnd(title, room), strong}, {form.facts, plain}}
@@ -106,7 +108,8 @@ func (h *headData) threadsLine(cells int) line {
 	return l
 }
 
-// cpu says how much of one CPU all that is sampled used: over the time that the rows are of, "-" where it is not known.
+// cpu says how much of one CPU all that is sampled used: over the time that the rows are of, "-" where it is not
+// known.
 func (h *headData) cpu() string {
 	share, ok := h.table.cpuShare(h.table.cpu)
 	if !ok {
@@ -115,7 +118,7 @@ func (h *headData) cpu() string {
 	return "CPU " + text.Percent(share, 1, 1)
 }
 
-// missingLine: what the numbers below do not tell.
+// missingLine: what the numbers below do not show.
 func (h *headData) missingLine(int) line {
 	if missing := h.missing(); len(missing) > 0 {
 		return line{{strings.Join(missing, "; "), bad}}
@@ -149,8 +152,8 @@ func (h *headData) missing() []string {
 
 func sharePart(part, all uint64) string { return text.Percent(float64(part), float64(all), 1) }
 
-// kindOfTime names a type of values for the head. Times are those of all threads added up: a reader who sees more seconds
-// than have passed shall know why.
+// kindOfTime names a type of values for the head. Times are those of all threads added up: a reader who sees more
+// seconds than have passed shall know why.
 func kindOfTime(t profile.ValueType) string {
 	switch t.Type {
 	case profile.WallTime.Type:
@@ -161,7 +164,7 @@ func kindOfTime(t profile.ValueType) string {
 	return text.Escape(t.Type)
 }
 
-// rate shows looks a second: 99, 98.7.
+// rate shows samples a second: 99, 98.7.
 func rate(hz float64) string {
 	if hz >= 1000 || hz == math.Trunc(hz) {
 		return fmt.Sprintf("%.0f", hz)
@@ -177,7 +180,7 @@ func value(v float64, t profile.ValueType) string {
 	return text.Quantity(v, t.Unit)
 }
 
-// pause shows how long threads stood still; "-" before the first stop.
+// pause shows how long threads were stopped; "-" before the first stop.
 func pause(d time.Duration) string {
 	if d == 0 {
 		return "-"

@@ -15,7 +15,7 @@ type document struct {
 	Value      string      `json:"value"` // "wall", "cpu", …
 	Unit       string      `json:"unit"`
 	By         string      `json:"by"`
-	Covered    int64       `json:"covered_ns"` // the time that the rows tell about
+	Covered    int64       `json:"covered_ns"` // the time that the rows cover
 	SinceStart bool        `json:"since_start"`
 	Total      int64       `json:"total"` // what the shares are of
 	Idle       bool        `json:"idle"`  // waits in the kernel are among the rows
@@ -96,7 +96,8 @@ func (t *table) knownCPU(cpu float64) *float64 {
 }
 
 func rowDocument(r *row, t *table, by Grouping) rowDoc {
-	d := rowDoc{Name: r.name, Waits: r.waits, Module: r.module, File: r.file, Line: r.line, Self: int64(r.self.value), Total: int64(r.total.value),
+	d := rowDoc{Name: r.name, Waits: r.waits, Module: r.module, File: r.file, Line: r.line, Self: int64(r.self.value),
+		Total:     int64(r.total.value),
 		SelfShare: t.share(r.self), TotalShare: t.share(r.total), Trend: r.trend.String(), CPUShare: t.knownCPU(r.self.cpu)}
 	if by != ByThread {
 		d.Kind = profile.Kind.String(r.kind)

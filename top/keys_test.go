@@ -15,9 +15,11 @@ import (
 // typed presses keys: letters as they are, others by name in <>, with << for <.
 func typed(t *testing.T, m *model, text string) command {
 	t.Helper()
-	named := map[string]tcell.Key{"up": tcell.KeyUp, "down": tcell.KeyDown, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn, "home": tcell.KeyHome,
-		"end": tcell.KeyEnd, "enter": tcell.KeyEnter, "esc": tcell.KeyEscape, "left": tcell.KeyLeft, "right": tcell.KeyRight,
-		"bs": tcell.KeyBackspace2, "^c": tcell.KeyCtrlC, "^u": tcell.KeyCtrlU, "^z": tcell.KeyCtrlZ}
+	named := map[string]tcell.Key{"up": tcell.KeyUp, "down": tcell.KeyDown, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn,
+		"home": tcell.KeyHome,
+		"end":  tcell.KeyEnd, "enter": tcell.KeyEnter, "esc": tcell.KeyEscape, "left": tcell.KeyLeft,
+		"right": tcell.KeyRight,
+		"bs":    tcell.KeyBackspace2, "^c": tcell.KeyCtrlC, "^u": tcell.KeyCtrlU, "^z": tcell.KeyCtrlZ}
 	last := goOn
 	for text != "" {
 		ev := tcell.NewEventKey(tcell.KeyRune, rune(text[0]), tcell.ModNone)
@@ -79,7 +81,8 @@ func TestKeys(t *testing.T) {
 		{"filter", "\\wor<enter>", "work", func(m *model) bool { return len(m.table.rows) == 1 }},
 		{"filter taken back", "\\wor<enter>\\<^u><enter>", "leaf", func(m *model) bool { return len(m.table.rows) == 4 }},
 		{"filter given up", "\\wor<esc>", "leaf", func(m *model) bool { return len(m.table.rows) == 4 }},
-		{"Ctrl-C leaves the prompt alone", "\\wor<^c>", "leaf", func(m *model) bool { return m.prompt == nil && len(m.table.rows) == 4 }},
+		{"Ctrl-C leaves the prompt alone", "\\wor<^c>", "leaf",
+			func(m *model) bool { return m.prompt == nil && len(m.table.rows) == 4 }},
 		{"help", "?", "leaf", func(m *model) bool { return m.help }},
 		{"help shut by any key, which acts", "?<down>", "fib", func(m *model) bool { return !m.help }},
 		{"help twice", "??", "leaf", func(m *model) bool { return !m.help }},
@@ -108,7 +111,8 @@ func TestKeys(t *testing.T) {
 }
 
 func TestKeysThatEnd(t *testing.T) {
-	for keys, want := range map[string]command{"q": quit, "<^c>": quit, "<^z>": suspend, "?q": quit, "/x<esc>q": quit, "<enter>q": quit} {
+	for keys, want := range map[string]command{"q": quit, "<^c>": quit, "<^z>": suspend, "?q": quit, "/x<esc>q": quit,
+		"<enter>q": quit} {
 		if got := typed(t, modelOf(t, Options{}, program()), keys); got != want {
 			t.Errorf("%q: got %v, want %v", keys, got, want)
 		}
@@ -117,7 +121,8 @@ func TestKeysThatEnd(t *testing.T) {
 
 // TestBeforeTheFirstTake: every key finds nothing, and none fails.
 func TestBeforeTheFirstTake(t *testing.T) {
-	for _, keys := range []string{"<down>", "<end>", "<pgdn>", "<enter><enter><esc>", "s", "t", ">", "H", "l", "i", "z", "r", "+", "-", " ", "/x<enter>/<enter>", "\\x<enter>", "w", "?", "H<enter><enter>"} {
+	for _, keys := range []string{"<down>", "<end>", "<pgdn>", "<enter><enter><esc>", "s", "t", ">", "H", "l", "i", "z",
+		"r", "+", "-", " ", "/x<enter>/<enter>", "\\x<enter>", "w", "?", "H<enter><enter>"} {
 		m := newModel(Options{}.withDefaults())
 		typed(t, m, keys)
 		if got := len(m.lines()); got != 24 {
@@ -189,7 +194,8 @@ func TestRate(t *testing.T) {
 		now  float64
 		up   bool
 		want float64
-	}{{0, true, 4999}, {0, false, 4999}, {100, true, 199}, {100, false, 99}, {1, false, 1}, {4999, true, 4999}, {20000, true, 20000}, {20000, false, 4999}} {
+	}{{0, true, 4999}, {0, false, 4999}, {100, true, 199}, {100, false, 99}, {1, false, 1}, {4999, true, 4999},
+		{20000, true, 20000}, {20000, false, 4999}} {
 		if got := nextRate(tc.now, tc.up); got != tc.want {
 			t.Errorf("from %v, up %v: got %v, want %v", tc.now, tc.up, got, tc.want)
 		}

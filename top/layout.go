@@ -74,7 +74,7 @@ func (l *layout) heading(v *view) line {
 	return line{{before, bar}, {word, barSorted}, {after, bar}}
 }
 
-// showsCPU tells whether rows say how much of a CPU they used.
+// showsCPU reports whether rows say how much of a CPU they used.
 func (v *view) showsCPU() bool { return v.by == ByThread || v.sort == SortCPU }
 
 // rowText is the line of one row.
@@ -123,7 +123,7 @@ func rowPlace(r *row) string {
 	return fmt.Sprintf("%s:%d", text.Escape(r.file), r.line)
 }
 
-// rowInk tells what sort of row it is.
+// rowInk says what sort of row it is.
 func rowInk(r *row) ink {
 	switch {
 	case r.waits:

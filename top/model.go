@@ -93,7 +93,7 @@ func (m *model) startAnew() {
 	}
 }
 
-// problem tells something above the table, once.
+// problem shows something above the table, once.
 func (m *model) problem(text string) {
 	for _, old := range m.problems {
 		if old == text {

@@ -9,7 +9,7 @@ import (
 
 // Options say what is shown at first and what keys may do. The zero value works.
 type Options struct {
-	Title      string        // what is looked at: "4121 redis-server"
+	Title      string        // what is sampled: "4121 redis-server"
 	Window     time.Duration // how far back the table reaches; 0: 10 s
 	Every      time.Duration // between two takes; 0: 1 s
 	Sort       Sort
@@ -19,7 +19,7 @@ type Options struct {
 	Filter     string // as typed after \
 	Plain      bool   // no colours
 
-	// SetRate changes the looks a second; nil: they are fixed.
+	// SetRate changes the samples a second; nil: they are fixed.
 	SetRate func(hz float64) error
 	// Write stores what was seen so far; the ending of the name says in which form. The
 	// profile is its to read until it returns, and path says where it is now. nil: not possible.

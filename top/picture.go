@@ -140,7 +140,7 @@ func (m *model) paneLines() []line {
 	return left
 }
 
-// listTitle is one list of calls with what stands above it.
+// listTitle is one list of calls with what is above it.
 type listTitle struct {
 	label, name string
 	calls       []call

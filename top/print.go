@@ -37,7 +37,7 @@ func Print(ctx context.Context, src Source, w io.Writer, opt Options, how PrintO
 		if !ok && how.Once == 0 {
 			return nil
 		} else if !ok {
-			f.look(&u)
+			f.take(&u)
 		}
 		if err := m.receive(u); err != nil {
 			return err

@@ -26,7 +26,10 @@ func TestPrintOnce(t *testing.T) {
 		var b bytes.Buffer
 		tc.how.Once = time.Millisecond
 		tc.opt.Title = "7 prog"
-		src := &fakeSource{take: func() (*profile.Profile, error) { return testProfile(append(hostileNames(), program2()...)...), nil }, stats: testStats}
+		src := &fakeSource{take: func() (*profile.Profile,
+			error) {
+			return testProfile(append(hostileNames(), program2()...)...), nil
+		}, stats: testStats}
 		if err := Print(t.Context(), src, &b, tc.opt, tc.how); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -39,7 +42,8 @@ func TestPrintOnce(t *testing.T) {
 
 func TestPrintJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := Print(t.Context(), steady(), &b, Options{Title: "7 prog"}, PrintOptions{JSON: true, Once: time.Millisecond}); err != nil {
+	if err := Print(t.Context(), steady(), &b, Options{Title: "7 prog"},
+		PrintOptions{JSON: true, Once: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	var d struct {
@@ -59,14 +63,16 @@ func TestPrintJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 		t.Fatalf("%v in %q", err, b.String())
 	}
-	if d.Schema != Schema || d.Title != "7 prog" || d.Value != "wall" || d.Unit != "nanoseconds" || d.By != "function" || !d.SinceStart {
+	if d.Schema != Schema || d.Title != "7 prog" || d.Value != "wall" || d.Unit != "nanoseconds" || d.By != "function" ||
+		!d.SinceStart {
 		t.Errorf("got %+v", d)
 	}
 	if d.Total != int64(1200*msec) || d.HiddenIdle != int64(time.Second) || d.Threads.Ran != 2 || d.Threads.Waited != 1 {
 		t.Errorf("got total %d, hidden %d, threads %+v, want 1.2 s, 1 s, 2 ran, 1 waited", d.Total, d.HiddenIdle, d.Threads)
 	}
 	if len(d.Rows) != 4 || d.Rows[0].Name != "leaf" || d.Rows[0].Self != int64(900*msec) || d.Rows[0].SelfShare != 0.75 ||
-		d.Rows[0].Module != "/lib/libx.so.1" || d.Rows[0].File != "x.c" || d.Rows[0].Line != 5 || d.Rows[0].Kind != "native" {
+		d.Rows[0].Module != "/lib/libx.so.1" || d.Rows[0].File != "x.c" || d.Rows[0].Line != 5 ||
+		d.Rows[0].Kind != "native" {
 		t.Errorf("got rows %+v", d.Rows)
 	}
 	if len(d.Missing) == 0 {
@@ -85,7 +91,8 @@ func TestPrintAgain(t *testing.T) {
 		return program(), nil
 	}}
 	var b bytes.Buffer
-	if err := Print(t.Context(), src, &b, Options{Title: "7 prog", Every: time.Millisecond, Ended: sampling}, PrintOptions{}); err != nil {
+	if err := Print(t.Context(), src, &b, Options{Title: "7 prog", Every: time.Millisecond, Ended: sampling},
+		PrintOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(b.String(), "\n\n")
@@ -98,7 +105,8 @@ func TestPrintEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var b bytes.Buffer
-	if err := Print(ctx, steady(), &b, Options{}, PrintOptions{Once: time.Hour}); err != nil || !strings.Contains(b.String(), "leaf") {
+	if err := Print(ctx, steady(), &b, Options{}, PrintOptions{Once: time.Hour}); err != nil ||
+		!strings.Contains(b.String(), "leaf") {
 		t.Errorf("once: got %v and %q, want what was seen so far", err, b.String())
 	}
 	b.Reset()
@@ -108,12 +116,14 @@ func TestPrintEndsEarly(t *testing.T) {
 }
 
 func TestPrintFails(t *testing.T) {
-	if err := Print(t.Context(), steady(), brokenPipe{}, Options{}, PrintOptions{Once: time.Millisecond}); !errors.Is(err, errPipe) {
+	if err := Print(t.Context(), steady(), brokenPipe{}, Options{},
+		PrintOptions{Once: time.Millisecond}); !errors.Is(err, errPipe) {
 		t.Errorf("got %v, want %v", err, errPipe)
 	}
 	var p *PanicError
 	src := &fakeSource{take: func() (*profile.Profile, error) { panic(1) }}
-	if err := Print(t.Context(), src, &bytes.Buffer{}, Options{}, PrintOptions{Once: time.Millisecond}); !errors.As(err, &p) {
+	if err := Print(t.Context(), src, &bytes.Buffer{}, Options{}, PrintOptions{Once: time.Millisecond}); !errors.As(err,
+		&p) {
 		t.Errorf("got %v, want a panic", err)
 	}
 }

@@ -13,7 +13,7 @@ type prompt struct {
 	done   func(text string, taken bool) // at the end; taken is false after Esc
 }
 
-// press takes one key and tells whether the prompt has ended.
+// press takes one key and reports whether the prompt has ended.
 func (p *prompt) press(ev *tcell.EventKey) bool {
 	switch ev.Key() {
 	case tcell.KeyEnter:

@@ -124,7 +124,7 @@ func (u *ui) dueAfter(wait time.Duration) {
 	}
 }
 
-// event takes one event of the screen, and tells whether it was the last.
+// event takes one event of the screen, and reports whether it was the last.
 func (u *ui) event(ctx context.Context, ev tcell.Event) (bool, error) {
 	u.dueAfter(keyEvery)
 	switch ev := ev.(type) {
@@ -141,7 +141,7 @@ func (u *ui) event(ctx context.Context, ev tcell.Event) (bool, error) {
 	return false, nil
 }
 
-// suspend gives the terminal back, stops, and takes it again. It tells whether the program
+// suspend gives the terminal back, stops, and takes it again. It reports whether the program
 // is to end instead: then the terminal may be another's.
 func (u *ui) suspend(ctx context.Context) (bool, error) {
 	if u.model.opt.Stop == nil {
@@ -209,8 +209,9 @@ type inks [falls + 1]tcell.Style
 // inksFor gives styles for a screen. Without colours the difference is made by brightness.
 func inksFor(screen tcell.Screen, plainOnly bool) inks {
 	d := tcell.StyleDefault
-	list := inks{plain: d, strong: d.Bold(true), faint: d.Dim(true), bar: d.Reverse(true), barSorted: d.Reverse(true).Bold(true).Underline(true),
-		chosen: d.Reverse(true), bad: d.Bold(true), waits: d.Dim(true), rises: d.Bold(true), falls: d}
+	list := inks{plain: d, strong: d.Bold(true), faint: d.Dim(true), bar: d.Reverse(true),
+		barSorted: d.Reverse(true).Bold(true).Underline(true),
+		chosen:    d.Reverse(true), bad: d.Bold(true), waits: d.Dim(true), rises: d.Bold(true), falls: d}
 	if plainOnly || screen.Colors() < 8 {
 		return list
 	}

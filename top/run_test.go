@@ -189,7 +189,8 @@ func TestPanicGivesTheScreenBack(t *testing.T) {
 	var p *PanicError
 	w := newWatched(t)
 	src := &fakeSource{take: func() (*profile.Profile, error) { panic("broken") }}
-	if err := ended(t, startRun(t.Context(), w, src, Options{})); !errors.As(err, &p) || p.Value != "broken" || !strings.Contains(string(p.Stack), "fakeSource") {
+	if err := ended(t, startRun(t.Context(), w, src, Options{})); !errors.As(err, &p) || p.Value != "broken" ||
+		!strings.Contains(string(p.Stack), "fakeSource") {
 		t.Errorf("source: got %v", err)
 	}
 	if got, want := strings.Join(w.steps, " "), "suspend fini"; got != want {
@@ -199,7 +200,8 @@ func TestPanicGivesTheScreenBack(t *testing.T) {
 	w = newWatched(t)
 	sampling := make(chan error, 1)
 	sampling <- Guard(func() error { panic("sampler") })
-	if err := ended(t, startRun(t.Context(), w, steady(), Options{Ended: sampling})); !errors.As(err, &p) || p.Value != "sampler" {
+	if err := ended(t, startRun(t.Context(), w, steady(), Options{Ended: sampling})); !errors.As(err, &p) ||
+		p.Value != "sampler" {
 		t.Errorf("sampling: got %v", err)
 	}
 
@@ -207,7 +209,8 @@ func TestPanicGivesTheScreenBack(t *testing.T) {
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
-		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string, error) { panic("callback") }, WriteTo: "x"}
+		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string, error) { panic("callback") },
+			WriteTo: "x"}
 		runOn(t.Context(), w, steady(), opt.withDefaults())
 	}()
 	w.await(t, "leaf")
@@ -231,7 +234,8 @@ func TestSuspend(t *testing.T) {
 		name string
 		ask  func(w *watched, signals chan<- os.Signal)
 	}{
-		{"by the signal", func(_ *watched, signals chan<- os.Signal) { signals <- syscall.SIGTERM }}, // any signal: top does not look
+		// any signal: top does not look
+		{"by the signal", func(_ *watched, signals chan<- os.Signal) { signals <- syscall.SIGTERM }},
 		{"by the key", func(w *watched, _ chan<- os.Signal) { w.InjectKey(tcell.KeyCtrlZ, 0, tcell.ModNone) }},
 	} {
 		w := newWatched(t)

@@ -15,18 +15,18 @@ type Source interface {
 	// Take returns everything since the Take before, or since the begin. The profile is
 	// top's to read from then on, and is not changed by it.
 	Take() (*profile.Profile, error)
-	// Stats tells about the sampling from its begin until now.
+	// Stats describes the sampling from its begin until now.
 	Stats() Stats
 }
 
 // Stats is what the head says about the sampling.
 type Stats struct {
-	Wanted, Reached    float64       // looks a second; Wanted is 0 for as fast as it goes
-	PauseP50, PauseMax time.Duration // how long a thread stood still for one look
-	Stood              float64       // share of their time that the threads stood still
+	Wanted, Reached    float64       // samples a second; Wanted is 0 for as fast as it goes
+	PauseP50, PauseMax time.Duration // how long a thread was stopped for one sample
+	Stood              float64       // share of their time that the threads were stopped
 	Threads            int           // that live now
-	Ticks, Late        uint64        // rounds of looks made, and rounds that could not be made in time
-	Samples, Lost      uint64        // threads seen, and looks that gave no stack
+	Ticks, Late        uint64        // rounds of samples made, and rounds that could not be made in time
+	Samples, Lost      uint64        // threads seen, and samples that gave no stack
 	Walked, Cut        uint64        // stacks walked, and those of which the outermost frame was not reached
 	Notes              []string      // what was missed or given up, a short line each
 }

@@ -67,7 +67,7 @@ func (s *store) compact() *store {
 	return fresh
 }
 
-// fills tells whether s takes more than a part of what it may.
+// fills reports whether s takes more than a part of what it may.
 func (s *store) fills(part int) bool {
 	p := s.profile()
 	return max(p.Tree.Len(), len(p.Frames), len(p.Samples), 16*len(p.Tasks)) > s.limit/part

@@ -141,7 +141,7 @@ func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
 	return self, tasks
 }
 
-// isIdle tells whether a thread in stack n waits in the kernel.
+// isIdle reports whether a thread in stack n waits in the kernel.
 func isIdle(p *profile.Profile, n profile.NodeID) bool {
 	return n != 0 && p.Frames[p.Tree.Frame(n)].Waits()
 }
@@ -277,7 +277,8 @@ type places struct {
 }
 
 func newPlaces(g *groups) *places {
-	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.groups)), owner: make([]rowID, len(g.line.groups))}
+	p := &places{groups: g, lines: make([]struct{ self, below float64 }, len(g.line.groups)),
+		owner: make([]rowID, len(g.line.groups))}
 	for f, line := range g.line.rows {
 		p.owner[line] = g.function.rows[f]
 	}

@@ -26,7 +26,8 @@ func program() *profile.Profile {
 		spent{"main@/bin/prog@m.c:3;fib@/bin/prog@f.c:9;fib@/bin/prog@f.c:9;fib@/bin/prog@f.c:8", "a", 150 * msec},
 		spent{"main@/bin/prog@m.c:3;fib@/bin/prog@f.c:8", "a", 50 * msec},
 		spent{"start@/lib/libc.so.6;idle@/bin/prog;[futex]", "b", 1000 * msec},
-		spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5;work@/bin/prog@m.c:20;leaf@/lib/libx.so.1@x.c:5", "worker-c", 400 * msec},
+		spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5;work@/bin/prog@m.c:20;leaf@/lib/libx.so.1@x.c:5", "worker-c",
+			400 * msec},
 	)
 }
 
@@ -40,7 +41,8 @@ func TestRows(t *testing.T) {
 			// leaf: 300+200+400; fib: 150+50, counted once a stack; work: 300+100+400
 			[]string{"leaf 900 900", "fib 200 200", "work 100 800", "main 0 1200"}},
 		{"with waits", Options{Idle: true},
-			[]string{"futex 1000 1000", "leaf 900 900", "fib 200 200", "work 100 800", "main 0 1200", "idle 0 1000", "start 0 1000"}},
+			[]string{"futex 1000 1000", "leaf 900 900", "fib 200 200", "work 100 800", "main 0 1200", "idle 0 1000",
+				"start 0 1000"}},
 		{"by total", Options{Sort: SortTotal},
 			[]string{"main 0 1200", "leaf 900 900", "work 100 800", "fib 200 200"}},
 		{"by name", Options{Sort: SortName},
@@ -51,7 +53,8 @@ func TestRows(t *testing.T) {
 			[]string{"fib 200 200", "main 0 1200", "work 100 800", "leaf 900 900"}},
 		{"by line", Options{By: ByLine},
 			// x.c:5 has 300 and 400, x.c:6 200; f.c:8 150 and 50, f.c:9 calls it for 150
-			[]string{"leaf 700 700", "fib 200 200", "leaf 200 200", "work 100 100", "main 0 800", "work 0 700", "main 0 200", "main 0 200", "fib 0 150"}},
+			[]string{"leaf 700 700", "fib 200 200", "leaf 200 200", "work 100 100", "main 0 800", "work 0 700", "main 0 200",
+				"main 0 200", "fib 0 150"}},
 		{"by thread", Options{By: ByThread}, []string{"prog/a 100 800 800", "prog/worker-c 102 400 400"}},
 		{"by thread with waits", Options{By: ByThread, Idle: true},
 			[]string{"prog/b 101 1000 1000", "prog/a 100 800 800", "prog/worker-c 102 400 400"}},
@@ -104,7 +107,8 @@ func TestCPUTimeHasNoIdle(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime)
 	p := b.Profile()
 	p.Default = 2
-	wait := b.Child(b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1})), b.Frame(profile.Frame{Func: "read", Module: -1, Kind: profile.Kernel}))
+	wait := b.Child(b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1})),
+		b.Frame(profile.Frame{Func: "read", Module: -1, Kind: profile.Kernel}))
 	b.Add(wait, b.Task(taskOf("a")), 100, int64(time.Second), int64(30*msec))
 	b.Add(wait, b.Task(taskOf("b")), 100, int64(time.Second), 0)
 	m := modelOf(t, Options{}, p)
@@ -133,11 +137,13 @@ func TestPlaceIsTheHottestLine(t *testing.T) {
 
 func TestNamelessCode(t *testing.T) {
 	p := func() *profile.Profile {
-		return testProfile(spent{"main@/bin/prog;0x10@/lib/stripped.so", "a", 30 * msec}, spent{"main@/bin/prog;0x20@/lib/stripped.so", "a", 50 * msec})
+		return testProfile(spent{"main@/bin/prog;0x10@/lib/stripped.so", "a", 30 * msec},
+			spent{"main@/bin/prog;0x20@/lib/stripped.so", "a", 50 * msec})
 	}
 	for _, by := range []Grouping{ByFunction, ByLine} {
 		m := modelOf(t, Options{By: by}, p())
-		if got, want := rowsText(m.table.rows), []string{"stripped.so+0x20 50 50", "stripped.so+0x10 30 30", "main 0 80"}; !slices.Equal(got, want) {
+		if got, want := rowsText(m.table.rows),
+			[]string{"stripped.so+0x20 50 50", "stripped.so+0x10 30 30", "main 0 80"}; !slices.Equal(got, want) {
 			t.Errorf("by %v: got %q, want %q", by, got, want)
 		}
 	}
@@ -146,12 +152,14 @@ func TestNamelessCode(t *testing.T) {
 // TestWrapperIsNotTheWait: libc's function and the system call of its name are two rows.
 func TestWrapperIsNotTheWait(t *testing.T) {
 	m := modelOf(t, Options{Idle: true}, testProfile(
-		spent{"main@/bin/prog;poll@/lib/libc.so.6;[poll]", "a", 90 * msec}, spent{"main@/bin/prog;poll@/lib/libc.so.6", "a", 10 * msec}))
+		spent{"main@/bin/prog;poll@/lib/libc.so.6;[poll]", "a", 90 * msec},
+		spent{"main@/bin/prog;poll@/lib/libc.so.6", "a", 10 * msec}))
 	var b strings.Builder
 	if err := m.print(&b, &PrintOptions{}, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"90.0%  90.0%  90.0 ms 90.0 ms poll (waits)", "10.0% 100.0%  10.0 ms  100 ms poll         libc.so.6"} {
+	for _, want := range []string{"90.0%  90.0%  90.0 ms 90.0 ms poll (waits)",
+		"10.0% 100.0%  10.0 ms  100 ms poll         libc.so.6"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -214,7 +222,7 @@ func TestAgainstCounting(t *testing.T) {
 			for i := range names {
 				names[i] = string(rune('a' + random.IntN(5)))
 			}
-			wall := time.Duration(1+random.IntN(9)) * lookEvery
+			wall := time.Duration(1+random.IntN(9)) * sampleEvery
 			list = append(list, spent{strings.Join(names, ";"), "a", wall})
 			self[names[len(names)-1]] += wall
 			for i, name := range names {
@@ -233,7 +241,8 @@ func TestAgainstCounting(t *testing.T) {
 		for i := range m.table.rows {
 			r := &m.table.rows[i]
 			if time.Duration(r.self.value) != self[r.name] || time.Duration(r.total.value) != total[r.name] {
-				t.Fatalf("round %d, %s: got %v and %v, want %v and %v", round, r.name, r.self.value, r.total.value, self[r.name], total[r.name])
+				t.Fatalf("round %d, %s: got %v and %v, want %v and %v", round, r.name, r.self.value, r.total.value, self[r.name],
+					total[r.name])
 			}
 		}
 		if !m.find("^b$", false) {

@@ -24,14 +24,17 @@ func TestWindow(t *testing.T) {
 		// Ages of the middles are 1.5 and 0.5 s, weights 0.85 and 0.95, scaled by 2/1.8.
 		{"the younger weighs more", []*profile.Profile{a, b}, Options{},
 			[]string{"b 1055.555556 1055.555556", "a 944.444444 944.444444", "main 0 2000"}},
-		{"a steady load reads as its time", []*profile.Profile{a, a, a, a, a}, Options{}, []string{"a 5000 5000", "main 0 5000"}},
+		{"a steady load reads as its time", []*profile.Profile{a, a, a, a, a}, Options{},
+			[]string{"a 5000 5000", "main 0 5000"}},
 		// After 11 s the first second has left. Weights 0.95, 0.85 … 0.05 sum to 5, scaled by 2.
-		{"what is older than the window has left", append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...), Options{},
+		{"what is older than the window has left",
+			append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...), Options{},
 			[]string{"b 10000 10000", "main 0 10000"}},
 		// Window 2 s: the middles are 1.5 and 0.5 s old, weights 0.25 and 0.75, scaled by 2.
 		{"a shorter window", []*profile.Profile{a, a, b}, Options{Window: 2 * time.Second},
 			[]string{"b 1500 1500", "a 500 500", "main 0 2000"}},
-		{"since the begin all weighs the same", append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...), Options{SinceBegin: true},
+		{"since the begin all weighs the same", append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...),
+			Options{SinceBegin: true},
 			[]string{"b 10000 10000", "a 1000 1000", "main 0 11000"}},
 	} {
 		m := modelOf(t, tc.opt, tc.takes...)
@@ -43,7 +46,8 @@ func TestWindow(t *testing.T) {
 
 func TestTrend(t *testing.T) {
 	mixed := func(ofA int) *profile.Profile { // so many of 100 looks are in a
-		return second(spent{"main;a", "a", time.Duration(ofA) * lookEvery}, spent{"main;b", "a", time.Duration(100-ofA) * lookEvery})
+		return second(spent{"main;a", "a", time.Duration(ofA) * sampleEvery},
+			spent{"main;b", "a", time.Duration(100-ofA) * sampleEvery})
 	}
 	for _, tc := range []struct {
 		name        string
@@ -60,7 +64,8 @@ func TestTrend(t *testing.T) {
 		// p = 0.003, deviation 0.0038: 0.01 is below two points.
 		{"too little to matter", 0, 1, Steady},
 	} {
-		m := modelOf(t, Options{}, append(slices.Repeat([]*profile.Profile{mixed(tc.early)}, 7), slices.Repeat([]*profile.Profile{mixed(tc.late)}, 3)...)...)
+		m := modelOf(t, Options{}, append(slices.Repeat([]*profile.Profile{mixed(tc.early)}, 7),
+			slices.Repeat([]*profile.Profile{mixed(tc.late)}, 3)...)...)
 		i := slices.IndexFunc(m.table.rows, func(r row) bool { return r.name == "a" })
 		if got := m.table.rows[i].trend; got != tc.want {
 			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
@@ -98,7 +103,8 @@ func TestSameModuleInOtherOrder(t *testing.T) {
 func TestCompactKeepsTheWindow(t *testing.T) {
 	takes := []*profile.Profile{program()}
 	for range 12 {
-		takes = append(takes, second(spent{"main@/bin/prog;late@/lib/b.so@l.c:4", "d", time.Second}, spent{"main@/bin/prog;[read]", "e", time.Second}))
+		takes = append(takes, second(spent{"main@/bin/prog;late@/lib/b.so@l.c:4", "d", time.Second},
+			spent{"main@/bin/prog;[read]", "e", time.Second}))
 	}
 	m := modelOf(t, Options{}, takes...)
 	before := rowsText(m.table.rows)

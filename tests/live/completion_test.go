@@ -83,6 +83,7 @@ func TestCompletion(t *testing.T) {
 				{"fpstack " + pid, []string{pid}, "", false},
 				{"fpstack top -p 1," + pid, []string{"1," + pid}, "", false},
 				{"fpstack -p " + pid + " -t ", tids, "a-file.folded", true},
+				{"fpstack " + pid + " -t ", tids, "", true},
 				{"fpstack -n thr", []string{"threads"}, "$(touch", false},
 				{"fpstack record -n $", nil, "$(touch", false},
 				{"fpstack -f ", []string{"text", "json", "gdb", "folded", "pprof"}, "", true},

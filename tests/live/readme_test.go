@@ -115,12 +115,12 @@ func dumpForms(text string) []string {
 // summaryForms keeps the shape of a summary: rows of the table are all the same, remarks come and go.
 func summaryForms(text string) []string { return rowForms(text, func(string) bool { return true }) }
 
-// tableForms keeps the shape of top's table. Its third line comes and goes.
+// tableForms keeps the shape of top's table. Remarks between its head and its heading come and go.
 func tableForms(text string) []string {
 	heading := false
 	return rowForms(text, func(line string) bool {
 		heading = heading || strings.Contains(line, "FUNCTION")
-		return heading || !strings.HasPrefix(line, "N % of")
+		return heading || strings.Contains(line, "wall time") || strings.Contains(line, "threads:")
 	})
 }
 

@@ -250,7 +250,7 @@ func TestRecordOnAPipe(t *testing.T) {
 		args []string
 		want []string // in standard error; none: it is empty
 	}{
-		{"summary", nil, []string{"recorded ", " looks a second", "grind  [duty]"}},
+		{"summary", nil, []string{"recorded ", " Hz: ", "grind  [duty]"}},
 		{"verbose", []string{"-v"}, []string{"recording", "recorded "}},
 		{"quiet", []string{"-q"}, nil},
 	} {

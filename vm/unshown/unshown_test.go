@@ -33,11 +33,14 @@ func TestNotes(t *testing.T) {
 		stack []string
 		want  string // of the note, "" for none
 	}{
-		{"Python waits in a call", []string{"clock_nanosleep@libc.so.6", "time_sleep", "_PyEval_EvalFrameDefault@libpython3.11.so.1.0", "main"},
-			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows them"},
+		{"Python waits in a call", []string{"clock_nanosleep@libc.so.6", "time_sleep",
+			"_PyEval_EvalFrameDefault@libpython3.11.so.1.0", "main"},
+			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows " +
+				"them"},
 		{"Python, stripped", []string{"read@libc.so.6", "@python3.11", "__libc_start_main@libc.so.6"}, "Python"},
 		{"Java", []string{"@", "JavaCalls::call_helper@libjvm.so"}, "jstack 4121 shows them"},
-		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so", "ConcurrentGCThread::run@libjvm.so"}, ""},
+		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so", "ConcurrentGCThread::run@libjvm.so"},
+			""},
 		{"Java with names", []string{"Server.handle@jit", "JavaCalls::call_helper@libjvm.so"}, ""},
 		{"V8", []string{"Builtins_JSEntryTrampoline@node", "v8::internal::Execution::Call@node"}, "JavaScript frames"},
 		{"node's idle loop", []string{"epoll_pwait@libc.so.6", "uv_run@node", "node::Start@node"}, ""},
@@ -53,7 +56,8 @@ func TestNotes(t *testing.T) {
 	} {
 		d := &profile.Dump{Process: profile.Process{PID: 4121, Comm: "prog"}}
 		for range 2 { // two threads alike are told once
-			d.Threads = append(d.Threads, profile.Thread{TID: 4121, Stack: profile.Stack{Frames: frames(&d.Modules, tc.stack...)}})
+			d.Threads = append(d.Threads, profile.Thread{TID: 4121,
+				Stack: profile.Stack{Frames: frames(&d.Modules, tc.stack...)}})
 		}
 		got := InDump(d)
 		if tc.want == "" && len(got) != 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
@@ -69,11 +73,13 @@ func TestNotesOfSeveralProcesses(t *testing.T) {
 	var dumps []*profile.Dump
 	for pid := 10; pid < 13; pid++ {
 		d := &profile.Dump{Process: profile.Process{PID: pid, Comm: "worker"}}
-		d.Threads = []profile.Thread{{TID: pid, Stack: profile.Stack{Frames: frames(&d.Modules, "_PyEval_EvalFrameDefault")}}}
+		d.Threads = []profile.Thread{{TID: pid,
+			Stack: profile.Stack{Frames: frames(&d.Modules, "_PyEval_EvalFrameDefault")}}}
 		dumps = append(dumps, d)
 	}
 	got := InProfile(profile.FromDumps(dumps...))
-	want := []string{"worker 10 and 2 more: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 10 shows them"}
+	want := []string{"worker 10 and 2 more: Python frames are not shown: fpstack does not read this runtime yet; " +
+		"py-spy dump --pid 10 shows them"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
