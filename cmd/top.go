@@ -263,12 +263,3 @@ func topTitle(pids ids, command []string) string {
 	}
 	return pids.String() + " " + strings.Join(append([]string{filepath.Base(words[0])}, words[1:]...), " ")
 }
-
-// escapeLines makes text of several lines harmless.
-func escapeLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = strings.ReplaceAll(text.Message(l), `\t`, "\t")
-	}
-	return strings.Join(lines, "\n")
-}
