@@ -334,7 +334,7 @@ func (r *recording) write(p *profile.Profile) error {
 		case path != "-":
 			fmt.Fprintf(r.stderr, "wrote %s%s\n", text.Message(path), note)
 		case note != "":
-			fmt.Fprintf(r.stderr, "wrote standard output%s\n", note)
+			fmt.Fprintf(r.stderr, "folded text is on standard output%s\n", note)
 		}
 		return nil
 	}

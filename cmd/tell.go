@@ -87,7 +87,8 @@ func remarks(s *sampler.Stats) []string {
 	}
 	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead {
 		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not "+
-			"lower what it takes to start, to follow many threads and to read symbols", text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)
+			"lower what it takes to start, to follow many threads and to read symbols",
+			text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)
 	}
 	stacks := were(s.Stops+s.Peeks, "stack")
 	if s.Cut > 0 {

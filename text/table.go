@@ -83,17 +83,18 @@ func Wrap(s string, width, indent int) string {
 		return s
 	}
 	var b strings.Builder
-	at := 0
+	at, begun := 0, false // what is on the line: cells, and whether a word
 	for rest := s; rest != ""; {
 		blanks := rest[:len(rest)-len(strings.TrimLeft(rest, " "))]
 		word, _, _ := strings.Cut(rest[len(blanks):], " ")
 		rest = rest[len(blanks)+len(word):]
 		cells := Width(colours.ReplaceAllString(word, ""))
-		if at > indent && at+len(blanks)+cells > width {
+		if begun && at+len(blanks)+cells > width {
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			blanks, at = "", indent
 		}
 		b.WriteString(blanks + word)
+		begun = true
 		at += len(blanks) + cells
 	}
 	return b.String()
