@@ -37,7 +37,7 @@ func ReadJSON(r io.Reader) (*profile.Profile, error) {
 }
 
 func readJSON(r io.Reader, numbers int) (*profile.Profile, error) {
-	in := &jsonReader{d: json.NewDecoder(&boundedReader{r, maxFile}), numbers: numbers}
+	in := &jsonReader{d: json.NewDecoder(bounded(r, maxFile)), numbers: numbers}
 	if err := in.document(); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -55,13 +55,15 @@ func readJSON(r io.Reader, numbers int) (*profile.Profile, error) {
 
 // boundedReader fails behind n bytes, where io.LimitReader ends as if the file did.
 type boundedReader struct {
-	r io.Reader
-	n int64
+	r        io.Reader
+	n, limit int64
 }
+
+func bounded(r io.Reader, limit int64) *boundedReader { return &boundedReader{r, limit, limit} }
 
 func (b *boundedReader) Read(buf []byte) (int, error) {
 	if b.n <= 0 {
-		return 0, fmt.Errorf("more than %d MiB", maxFile>>20)
+		return 0, fmt.Errorf("more than %d MiB", b.limit>>20)
 	}
 	n, err := b.r.Read(buf[:min(int64(len(buf)), b.n)])
 	b.n -= int64(n)
