@@ -70,7 +70,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 			if o.format.word == "json" {
 				err = report.GatesJSON(w, e)
 			} else {
-				err = report.GatesText(w, e, o.verbose, o.style(a.stdout))
+				err = report.GatesText(w, e, o.verbose, o.style(a.stdout), a.lineWidth(o.output))
 			}
 			if err != nil {
 				return fmt.Errorf("write gates of process %d: %w", pid, err)
@@ -91,7 +91,7 @@ func (o *doctorOptions) style(stdout io.Writer) report.Style {
 	return o.colour.style(stdout)
 }
 
-// examine looks at all gates between us and process pid, and asks the kernel as well; 0 is no
+// examine checks all gates between us and process pid, and tries what the kernel says; 0 is no
 // process.
 func examine(pid int) *report.Examination {
 	facts := look(pid)
@@ -114,7 +114,7 @@ func examine(pid int) *report.Examination {
 	return e
 }
 
-// place is where the user stands.
+// place is where the user is: a shell, a container, CI.
 func place() doctor.Place {
 	return doctor.PlaceFrom(os.Getenv, func(path string) bool {
 		_, err := os.Stat(path)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/outfile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Exit statuses, docs/cli.md.
@@ -104,7 +105,7 @@ func (a *app) status(err error) int {
 
 // complain writes one error, a line, and its remedy if there is one.
 func (a *app) complain(err error) {
-	fmt.Fprintf(a.stderr, "fpstack: %s\n", escape(err.Error()))
+	fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(err.Error()))
 	if r := remedy(err); r != "" {
 		fmt.Fprintf(a.stderr, "  %s\n", r)
 	}

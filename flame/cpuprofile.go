@@ -2,7 +2,6 @@ package flame
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,16 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
 // Bounds of ReadCPUProfile.
 const (
-	maxCPUProfile         = 256 << 20 // bytes: an hour at 5,000 samples a second
-	maxCPUProfileNodes    = 1 << 22
-	maxCPUProfileSamples  = 1 << 26
-	maxCPUProfileChildren = 32 << 20 // bytes of one node's list
-	maxCPUProfileDepth    = 1 << 16
+	maxCPUProfile        = 256 << 20 // bytes: an hour at 5,000 samples a second
+	maxCPUProfileNodes   = 1 << 22
+	maxCPUProfileSamples = 1 << 26
+	maxCPUProfileElement = 16 << 20 // bytes of a node with the list of its children
+	maxCPUProfileDepth   = 1 << 16
 )
 
 var errCPUProfile = errors.New("read .cpuprofile: not a CPU profile of V8: nodes, samples and timeDeltas are missing")
@@ -27,7 +27,6 @@ var errCPUProfile = errors.New("read .cpuprofile: not a CPU profile of V8: nodes
 // cpuProfile is a document as V8 writes it; times are in microseconds.
 // Source: Chrome DevTools Protocol, Profiler.Profile.
 type cpuProfile struct {
-	d          *json.Decoder
 	nodes      []cpuProfileNode
 	start, end int64
 	samples    []int64 // ids of nodes
@@ -41,81 +40,43 @@ type cpuProfileNode struct {
 		URL      string `json:"url"`
 		Line     int    `json:"lineNumber"` // of the function's first line, from 0
 	} `json:"callFrame"`
-	Children cpuProfileIDs `json:"children"`
-}
-
-// cpuProfileIDs are ids of nodes. A list of them takes eight times its text in memory.
-type cpuProfileIDs []int64
-
-func (ids *cpuProfileIDs) UnmarshalJSON(text []byte) error {
-	if len(text) > maxCPUProfileChildren {
-		return fmt.Errorf("a list of children of more than %d MiB", maxCPUProfileChildren>>20)
-	}
-	return json.Unmarshal(text, (*[]int64)(ids))
+	Children []int64 `json:"children"`
 }
 
 // read takes the document apart element by element, so that what is kept is bounded.
-func (in *cpuProfile) read() error {
-	if token, err := in.d.Token(); err != nil || token != json.Delim('{') {
-		return errors.Join(err, errCPUProfile)
+func (in *cpuProfile) read(d *jsondoc.Reader) error {
+	if err := d.Next(); err != nil {
+		return err
 	}
-	for in.d.More() {
-		key, err := in.d.Token()
-		if err != nil {
-			return err
-		}
-		switch key {
+	_, err := d.Object(func(name string) error {
+		switch name {
 		case "nodes":
-			err = elements(in.d, &in.nodes, maxCPUProfileNodes)
+			return elements(d, &in.nodes, maxCPUProfileNodes)
 		case "samples":
-			err = elements(in.d, &in.samples, maxCPUProfileSamples)
+			return elements(d, &in.samples, maxCPUProfileSamples)
 		case "timeDeltas":
-			err = elements(in.d, &in.deltas, maxCPUProfileSamples)
+			return elements(d, &in.deltas, maxCPUProfileSamples)
 		case "startTime":
-			err = in.d.Decode(&in.start)
+			return d.Decode(&in.start)
 		case "endTime":
-			err = in.d.Decode(&in.end)
-		default:
-			err = in.d.Decode(new(struct{}))
-			var form *json.UnmarshalTypeError
-			if errors.As(err, &form) {
-				err = nil // no object: nobody asked
-			}
+			return d.Decode(&in.end)
 		}
-		if err != nil {
-			return fmt.Errorf("member %.100q: %w", fmt.Sprint(key), err)
-		}
-	}
-	_, err := in.d.Token() // the end has to be read: compressed data are known to be whole only there
+		return d.Skip()
+	})
 	if err == nil {
-		_, err = in.d.Token()
-		if err == nil {
-			return errors.New("something comes behind the end")
-		}
-		if err == io.EOF {
-			return nil
-		}
+		err = d.End()
 	}
 	return err
 }
 
 // elements reads a list of at most that many.
-func elements[T any](d *json.Decoder, into *[]T, most int) error {
-	if token, err := d.Token(); err != nil || token != json.Delim('[') {
-		return errors.Join(err, errors.New("expected a list"))
-	}
-	*into = (*into)[:0]
-	for d.More() {
+func elements[T any](d *jsondoc.Reader, into *[]T, most int) error {
+	return d.List(most, func() error {
 		var element T
-		if err := d.Decode(&element); err != nil {
-			return err
-		}
-		if *into = append(*into, element); len(*into) > most {
-			return fmt.Errorf("more than %d elements", most)
-		}
-	}
-	_, err := d.Token()
-	return err
+		err := d.Decode(&element)
+		*into = append(*into, element)
+		return err
+	})
 }
 
 // isCPUProfile tells whether an object of JSON that begins with text may be one.
@@ -137,12 +98,10 @@ func isCPUProfile(text []byte) bool {
 // It fails if r does, if the document is not one, is inconsistent or larger than 256 MiB, or has more than 4
 // million nodes.
 func ReadCPUProfile(r io.Reader) (*profile.Profile, error) {
-	in := cpuProfile{d: json.NewDecoder(bounded(r, maxCPUProfile))}
-	if err := in.read(); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, fmt.Errorf("read .cpuprofile: at byte %d: %w", in.d.InputOffset(), err)
+	var in cpuProfile
+	d := jsondoc.NewReader(r, jsondoc.Limits{Size: maxCPUProfile, Element: maxCPUProfileElement})
+	if err := in.read(d); err != nil {
+		return nil, d.Error(".cpuprofile", err)
 	}
 	switch {
 	case len(in.nodes) == 0 || len(in.samples) == 0:

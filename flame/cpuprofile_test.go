@@ -73,12 +73,13 @@ func TestCPUProfileForms(t *testing.T) {
 		{"fewer times", `[5,10]`, `[5]`, "2 samples and 1 timeDeltas"},
 		{"times beyond 63 bits", `[5,10]`, `[5,9223372036854775807]`, "63 bits"},
 		{"end before the begin", `"endTime":40`, `"endTime":1`, ""},
+		{"a member that comes twice", `"startTime":10,`, `"startTime":10,"startTime":10,`, "comes twice"},
 		{"no samples", `"samples":[2,2],"timeDeltas":[5,10]`, `"samples":[],"timeDeltas":[]`, "not a CPU profile of V8"},
-		{"nodes are no list", `"nodes":[`, `"nodes":{},"x":[`, "expected a list"},
+		{"nodes are no list", `"nodes":[`, `"nodes":{},"x":[`, "where [ is wanted"},
 		{"cut", `[5,10]}`, `[5,10]`, "EOF"},
 		{"cut in a list", `10]}`, ``, "EOF"},
-		{"more behind the end", `10]}`, `10]}{}`, "behind the end"},
-		{"a name that is none", `"functionName":"f"`, `"functionName":7`, "member"},
+		{"more behind the end", `10]}`, `10]}{}`, "expected the end"},
+		{"a name that is none", `"functionName":"f"`, `"functionName":7`, "nodes"},
 	} {
 		text := strings.Replace(smallCPUProfile, tt.old, tt.new, 1)
 		p, err := Read(strings.NewReader(text))
@@ -95,8 +96,8 @@ func TestCPUProfileIsBounded(t *testing.T) {
 	if _, err := Read(strings.NewReader(`{"nodes":[` + strings.Repeat("{},", maxCPUProfileNodes+1))); err == nil || !strings.Contains(err.Error(), "more than 4194304 elements") {
 		t.Errorf("many nodes: %v", err)
 	}
-	list := `{"nodes":[{"id":1,"children":[` + strings.Repeat("1,", maxCPUProfileChildren/2) + "1]}]}"
-	if _, err := Read(strings.NewReader(list)); err == nil || !strings.Contains(err.Error(), "a list of children of more than") {
+	list := `{"nodes":[{"id":1,"children":[` + strings.Repeat("1,", maxCPUProfileElement) + "1]}]}"
+	if _, err := Read(strings.NewReader(list)); err == nil || !strings.Contains(err.Error(), "an element of more than") {
 		t.Errorf("many children: %v", err)
 	}
 	runtime.ReadMemStats(&after)

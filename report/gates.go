@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Examination is what `fpstack doctor` found: the gates between us and a process, or, with PID
@@ -41,8 +44,8 @@ func (e *Examination) anyUser() bool {
 }
 
 // GatesText writes e for a person: a verdict, then a line for each gate with its remedy below; the verdict alone if
-// nothing refuses and verbose is not set.
-func GatesText(w io.Writer, e *Examination, verbose bool, style Style) error {
+// nothing refuses and verbose is not set. Lines are of at most width cells, 0 for any.
+func GatesText(w io.Writer, e *Examination, verbose bool, style Style, width int) error {
 	b := bufio.NewWriter(w)
 	if style == nil {
 		style = func(_ Part, piece string) string { return piece }
@@ -54,34 +57,35 @@ func GatesText(w io.Writer, e *Examination, verbose bool, style Style) error {
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 		if e.Comm != "" {
-			who += " " + quoted(e.Comm)
+			who += " " + text.Quote(e.Comm)
 		}
 	}
 	verdict := "can be sampled"
 	if !e.Passes() {
 		verdict = "cannot be sampled"
 	}
-	fmt.Fprintf(b, "%s %s", style(Heading, who), verdict)
 	switch state, gate := doctor.Verdict(e.Gates); {
 	case !e.Passes() && gate != nil && state == doctor.Closed:
-		fmt.Fprintf(b, ": %s refuses", gate.Name)
+		verdict += ": " + gate.Name + " refuses"
 	case !e.Passes():
-		fmt.Fprintf(b, ": %s", escape(e.Tried))
+		verdict += ": " + text.Escape(e.Tried)
 	case e.Trial:
-		fmt.Fprintf(b, ": the kernel let us try")
+		verdict += ": the kernel let us try"
 	}
-	fmt.Fprintln(b)
+	fmt.Fprintln(b, style(Heading, who)+text.Wrap(who+" "+verdict, width, 2)[len(who):])
 	if e.Passes() && !verbose {
 		return b.Flush()
 	}
 	for _, g := range e.Gates {
-		state := g.State.String()
+		name, state := fmt.Sprintf("  %-27s ", g.Name), fmt.Sprintf("%-8s", g.State)
+		indent := len(name) + len(state) + 1
+		says := text.Wrap(name+state+" "+text.Escape(g.Says), width, indent)[len(name)+len(state):]
 		if g.State == doctor.Closed {
-			state = style(Cut, fmt.Sprintf("%-8s", state))
+			state = style(Cut, state)
 		}
-		fmt.Fprintf(b, "  %-27s %-8s %s\n", g.Name, state, escape(g.Says))
+		fmt.Fprintln(b, name+state+says)
 		if g.Remedy != "" && g.State != doctor.Open {
-			fmt.Fprintf(b, "  %-27s %-8s %s\n", "", "", escape(g.Remedy))
+			fmt.Fprintln(b, text.Wrap(strings.Repeat(" ", indent)+text.Escape(g.Remedy), width, indent))
 		}
 	}
 	if !e.Passes() {
@@ -91,7 +95,7 @@ func GatesText(w io.Writer, e *Examination, verbose bool, style Style) error {
 			if a.Place == e.Place {
 				mark = "*"
 			}
-			fmt.Fprintf(b, " %s %-16s %s\n", mark, a.Place, a.Line)
+			fmt.Fprintln(b, text.Wrap(fmt.Sprintf(" %s %-16s %s", mark, a.Place, a.Line), width, 20))
 		}
 	}
 	return b.Flush()
@@ -124,7 +128,7 @@ func GatesJSON(w io.Writer, e *Examination) error {
 	enc.SetIndent("", " ")
 	err := enc.Encode(doc)
 	if err == nil {
-		_, err = w.Write(printable(text.Bytes()))
+		_, err = w.Write(jsondoc.Printable(text.Bytes()))
 	}
 	return err
 }
