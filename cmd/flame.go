@@ -35,7 +35,8 @@ func (a *app) flameCommand() *cobra.Command {
 		Short: "Turn profiles into a flame graph or compare two",
 		Long: `Turn profiles into a flame graph or another format, or compare two.
 
-It reads folded text, pprof and fpstack's own JSON, told apart by their content.
+It reads folded text, the text of perf script, pprof, V8's .cpuprofile and
+fpstack's own JSON, told apart by their content.
 Several files are added up; - is standard input.
 
 The ending of -o chooses the format:
@@ -45,7 +46,7 @@ new file FILE.html in the current folder.`,
 		Example: `  fpstack flame out.folded -o out.svg
   fpstack flame new.pb.gz --diff old.pb.gz -o diff.html
   fpstack flame a.json b.json -o both.pb.gz
-  perf script | stackcollapse-perf.pl | fpstack flame - > out.svg`,
+  perf script | fpstack flame - > out.svg`,
 		Annotations: exitStatus("0", "everything was read and written", "1", "some lines were not understood",
 			"2", "nothing was written"),
 		RunE: func(c *cobra.Command, files []string) error {

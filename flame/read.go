@@ -6,21 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"github.com/fpstack/fpstack/profile"
 )
 
 // errUnknownFormat names what is understood; who knows the file's name adds it.
-var errUnknownFormat = errors.New("read profile: expected folded stacks, a profile of pprof or " + jsonSchema +
-	" JSON")
+var errUnknownFormat = errors.New("read profile: expected folded stacks, text of perf script, a profile of pprof, " +
+	"a .cpuprofile or " + jsonSchema + " JSON")
 
 // head is how many bytes identify a format.
 const head = 512
 
-// Read reads a profile in any format that this package reads: folded stacks, profile.proto and pprof's older forms,
-// our own JSON, each of them maybe compressed by gzip. It distinguishes them by their first bytes.
+// Read reads a profile in any format that this package reads: folded stacks, text of perf script, profile.proto and
+// pprof's older forms, V8's .cpuprofile, our own JSON, each of them maybe compressed by gzip. It distinguishes them by
+// their first bytes.
 //
-// It fails if r does, and as [ReadFolded], [ReadPprof] and [ReadJSON] do.
+// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadPprof], [ReadCPUProfile] and [ReadJSON] do.
 func Read(r io.Reader) (*profile.Profile, error) {
 	p, _, err := ReadReport(r, FoldedReadOptions{})
 	return p, err
@@ -52,8 +54,14 @@ func ReadReport(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedRep
 		}
 		p, err := parsePprof(data)
 		return p, FoldedReport{}, err
+	case isJSON(text) && isCPUProfile(text):
+		p, err := ReadCPUProfile(buffered)
+		return p, FoldedReport{}, err
 	case isJSON(text):
 		p, err := ReadJSON(buffered)
+		return p, FoldedReport{}, err
+	case isPerfScript(start):
+		p, err := ReadPerfScript(buffered)
 		return p, FoldedReport{}, err
 	default:
 		return ReadFolded(buffered, opt)
@@ -80,10 +88,16 @@ func isJSON(text []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '"' || rest[0] == '}')
 }
 
+// dumpSchema is in the first bytes of what fpstack -f json writes.
+var dumpSchema = regexp.MustCompile(`^\{\s*"schema"\s*:\s*"fpstack\.dump/`)
+
 // foreign names formats that people try.
 func foreign(text []byte) string {
+	if isJSON(text) && dumpSchema.Match(text) {
+		return "a dump: fpstack symbolize names its frames, and with -f folded writes what can be read here"
+	}
 	for _, f := range []struct{ magic, name string }{
-		{"PERFILE2", "a recording of perf: perf script and stackcollapse-perf.pl make folded stacks of it"},
+		{"PERFILE2", "a recording of perf: perf script makes text of it that can be read"},
 		{"\x7fELF", "a program"},
 		{"<!", "a page"},
 		{"<?xml", "a page or picture"},

@@ -55,7 +55,7 @@ func TestReadTellsFormatsApart(t *testing.T) {
 }
 
 func TestReadFails(t *testing.T) {
-	const want = "read profile: expected folded stacks, a profile of pprof or fpstack.profile/1 JSON: found "
+	const want = "read profile: expected folded stacks, text of perf script, a profile of pprof, a .cpuprofile or fpstack.profile/1 JSON: found "
 	elf, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		elf = []byte("\x7fELF\x02\x01\x01\x00")
@@ -72,8 +72,8 @@ func TestReadFails(t *testing.T) {
 		{"a flame graph", []byte("<?xml version=\"1.0\"?><svg>"), want + "a page or picture"},
 		{"JSON of another program", []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json"}`),
 			"read JSON: not a fpstack.profile/1 document"},
-		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`),
-			"read JSON: not a fpstack.profile/1 document"},
+		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`), want + "a dump: fpstack symbolize"},
+		{"a dump of ours in one line", []byte(`{ "schema" : "fpstack.dump/2"}`), want + "a dump: fpstack symbolize"},
 		{"a trace", []byte(`[{"ph":"B"}]`), want + "JSON of another program"},
 		{"text", []byte("hello world\n"), "read folded: no line is understood"},
 		{"zstd", []byte("\x28\xb5\x2f\xfd\x00"), want + "a file compressed by zstd"},
@@ -111,10 +111,11 @@ func readable(f *testing.F) [][]byte {
 		"a=/bin\n400000-500000 $a/x (@100)\n"
 	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0},
 		"400000-500000 r-xp 0 0:0 5 /bin/x\n"),
-		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"),
-		[]byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
+		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"), []byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
 		proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"),
-		[]byte("a;b;; 1 2\n\xff 1\n")}
+		[]byte("a;b;; 1 2\n\xff 1\n"),
+		[]byte("a b 1/3 [001] 1.000001: 7 cycles:u:\n\t 7f01 f+0x1 (/x.so)\n\t 8 g ([kernel.kallsyms])\n\n"),
+		[]byte(smallCPUProfile)}
 }
 
 // FuzzRead holds that a reader gives a consistent profile or an error, and that each writer takes

@@ -38,7 +38,7 @@ type DebugLinks struct {
 	Split func(dwarf.Skeleton) (*DebugFile, error)
 }
 
-// DWARF is a [Source] of lines and inlined calls. It reads and inflates nothing until it is asked. It
+// DWARF is a [DebugInfo] of lines and inlined calls. It reads and inflates nothing until it is asked. It
 // is for one goroutine at a time.
 type DWARF struct {
 	path  string
@@ -123,7 +123,7 @@ func codeBounds(m *module.Module) (low, high uint64) {
 // Has tells whether there is any DWARF.
 func (s *DWARF) Has() bool { return s.has }
 
-// Calls implements [Source]. The last of the calls at an address has a Start, that of the part of the
+// Calls implements [DebugInfo]. The last of the calls at an address has a Start, that of the part of the
 // function which holds the address.
 func (s *DWARF) Calls(addrs []module.Vaddr) ([][]Call, error) {
 	out := make([][]Call, len(addrs))

@@ -37,7 +37,7 @@ func (g *goSource) open() (*pclntab.Table, error) {
 	return g.table, g.err
 }
 
-// Calls implements [Source].
+// Calls implements [DebugInfo].
 func (g *goSource) Calls(addrs []module.Vaddr) ([][]Call, error) {
 	t, err := g.open()
 	out := make([][]Call, len(addrs))

@@ -9,7 +9,7 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// Call is one logical frame as a [Source] knows it.
+// Call is one logical frame as a [DebugInfo] knows it.
 type Call struct {
 	Func     string       // as a person reads it, "" if unknown
 	Linkage  string       // as in the object, "" if unknown
@@ -19,9 +19,9 @@ type Call struct {
 	HasStart bool
 }
 
-// Source knows lines and inlined calls of a module: Go's own table, [DWARF], and whatever else
+// DebugInfo knows lines and inlined calls of a module: Go's own table, [DWARF], and whatever else
 // is given to [NewResolver].
-type Source interface {
+type DebugInfo interface {
 	// Calls returns for each address the logical calls there, innermost first, the function
 	// itself last; nil for an address that it knows nothing of. An error comes with the
 	// results that could be had.
@@ -51,13 +51,13 @@ type Resolver struct {
 	separate *separate
 	unwind   debugFrame
 	plt      *stubs
-	sources  []Source
+	sources  []DebugInfo
 }
 
 // NewResolver returns a Resolver that asks the module's own tables and DWARF, where it has none
 // those of the files that belong to it (nil files: none), and sources in their order for what
 // those do not know.
-func NewResolver(m *module.Module, files *Files, sources ...Source) *Resolver {
+func NewResolver(m *module.Module, files *Files, sources ...DebugInfo) *Resolver {
 	t, s := New(m), newSeparate(m, files)
 	t.elsewhere = s.symtab
 	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, separate: s, sources: sources}
@@ -98,7 +98,7 @@ type found struct {
 }
 
 func (r *Resolver) ask(queries []Query, out []found, opt Options) error {
-	sources := []Source{r.golang}
+	sources := []DebugInfo{r.golang}
 	if !opt.NoInlines || !opt.NoLines { // names alone are the symbol table's matter
 		sources = append(sources, r.separate)
 	}

@@ -113,7 +113,7 @@ func tableOf(m *module.Module) *rawTable {
 	return t
 }
 
-// Calls implements [Source] by the module's own DWARF, or that of its debug file.
+// Calls implements [DebugInfo] by the module's own DWARF, or that of its debug file.
 func (s *separate) Calls(addrs []module.Vaddr) ([][]Call, error) {
 	if s.lines == nil {
 		s.lines = s.choose()

@@ -13,7 +13,7 @@
 //
 // It follows the System V gABI (symbol table, relocation), the GNU symbol versioning of the
 // Linux Standard Base, and for Go [github.com/fpstack/fpstack/symbol/pclntab]. DWARF lines and
-// separate debug files come in as further [Source] values.
+// separate debug files come in as further [DebugInfo] values.
 package symbol
 
 import "github.com/fpstack/fpstack/maps/module"
