@@ -1,6 +1,6 @@
 function start(data) {
 	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', BOXES = 7000, theme = PALETTE.light;
-	const {head, frames} = data, type = head.types[head.type], BAR = 52;
+	const {head, frames} = data, type = head.types[head.type], BAR = 62;
 	// own is what each node has by itself, forward and reversed are the trees made of it; lost is what only the older side of
 	// a difference has: a row of its own.
 	let own, forward, reversed, lost, folded = null, TOP = 0;
@@ -15,15 +15,18 @@ function start(data) {
 	const button = (text, label, run) => { const b = html('button', {type: 'button', title: label, 'aria-label': label}, text); b.style.cssText = 'font:13px system-ui,sans-serif;padding:2px 8px'; b.onclick = run; return b; };
 
 	// The bar: HTML inside the picture, for a real search box.
-	const holder = make('foreignObject', {x: 0, y: 0, height: BAR}), bar = html('div'), title = html('b', {}, head.title), input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}), share = html('span', {id: 'share'}), line = html('div', {id: 'details'}), top = html('div');
+	const holder = make('foreignObject', {x: 0, y: 0, height: BAR}), bar = html('div'), title = html('b', {}, head.title), input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}), share = html('span', {id: 'share'}), line = html('div'), said = html('span', {id: 'details'}), top = html('div');
 	bar.style.cssText = 'font:13px system-ui,sans-serif;color:#16181d';
 	top.style.cssText = 'display:flex;gap:6px;align-items:center;padding:3px 10px;height:28px;box-sizing:border-box';
 	title.style.cssText = 'flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap';
 	input.style.cssText = 'font:inherit;width:190px;min-width:60px;flex:0 1 auto';
 	share.style.cssText = 'white-space:nowrap;font-weight:600';
-	line.style.cssText = 'padding:0 10px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis';
+	line.style.cssText = 'display:flex;gap:10px;align-items:center;padding:0 10px;height:28px';
+	said.style.cssText = 'white-space:nowrap;overflow:hidden;text-overflow:ellipsis';
 	const wait = button('', 'Show what waits, or fold it away (w)', () => go({wait: !S.wait, z: 0})), reverse = button('reverse', 'Reverse: innermost first (r)', () => go({rev: !S.rev, z: 0})), flip = button('flip', 'Root at the top or the bottom (i)', () => go({flip: !S.flip})), reset = button('reset', 'Everything as at first (0)', () => { input.value = ''; go({z: 0, q: '', rev: false, wait: !!head.waits}); });
-	top.append(title, ...(type.waiting ? [wait] : []), input, share, reverse, flip, reset);
+	line.append(...(type.waiting ? [wait] : []), said);
+	wait.style.cssText += ';white-space:nowrap;flex:none';
+	top.append(title, input, share, reverse, flip, reset);
 	bar.append(top, line);
 	holder.append(bar);
 	const rows = make('g', {id: 'rows'}), notes = make('g', {id: 'notes'});
@@ -64,7 +67,6 @@ function start(data) {
 		forward.grain = type.grain;
 		reversed = null;
 		lost = head.diff ? lostOf(forward) : [];
-		TOP = BAR + ROW + 4 + (lost.length ? ROW : 0);
 		wait.textContent = `${roughly(type.waiting, type.total)} ${type.waited}: ${S.wait ? 'fold away' : 'show'}`;
 	}
 	function render() {
@@ -83,6 +85,7 @@ function start(data) {
 		const all = hit && search(forward, hit, 0);
 		share.textContent = found ? percent(all.total, forward.total[0]) + ofAll() + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
 		reverse.style.fontWeight = S.rev ? 'bold' : '';
+		explain(W);
 		const {placed, hidden} = fitted(W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
 		svg.setAttribute('viewBox', `0 0 ${W} ${H}`);
 		if (!head.width) svg.setAttribute('width', W);
@@ -95,7 +98,6 @@ function start(data) {
 		});
 		rows.replaceChildren(out);
 		limit = hidden;
-		explain(W);
 		describe(S.z);
 	}
 	// fitted lays out what can be drawn at once: beyond BOXES the innermost rows are left out, then the narrowest boxes are drawn
@@ -121,27 +123,30 @@ function start(data) {
 		}
 		return {placed, hidden: hidden.join('. ')};
 	}
-	function describe(i) { line.textContent = tipOf(i) + (limit && '. ' + limit); }
+	function describe(i) { said.textContent = tipOf(i) + (limit && '. ' + limit); }
 	function explain(W) {
 		notes.replaceChildren();
-		let x = MARGIN;
-		const word = s => { notes.append(make('text', {x: x.toFixed(1), y: BAR + 13}, s)); x += (s.length + 2) * LETTER; };
-		const parts = head.diff ? [[theme.more, 'more'], [theme.less, 'less'], [[theme.equal], type.equal]] : head.kinds.map(k => [[theme.kinds[KINDS[k]][3]], LABELS[k]]);
-		for (const [colours, s] of parts) {
-			for (const c of colours) { notes.append(make('rect', {x: x.toFixed(1), y: BAR + 3, width: 12, height: 12, fill: c})); x += 12; }
-			x += 5;
-			word(s);
-		}
-		if (head.diff) word(STRENGTHS);
+		let x = MARGIN, y = BAR;
+		const word = (s, colours) => {
+			const wide = 12 * colours.length + 5 + (s.length + 2) * LETTER;
+			if (x > MARGIN && x + wide > W) { x = MARGIN; y += ROW; }
+			colours.forEach((c, k) => notes.append(make('rect', {x: (x + 12 * k).toFixed(1), y: y + 3, width: 12, height: 12, fill: c})));
+			notes.append(make('text', {x: (x + 12 * colours.length + (colours.length ? 5 : 0)).toFixed(1), y: y + 13}, s));
+			x += wide;
+		};
+		const parts = head.diff ? [['more', theme.more], ['less', theme.less], [type.equal, [theme.equal]], [STRENGTHS, []]] : head.kinds.map(k => [LABELS[k], [theme.kinds[KINDS[k]][3]]]);
+		for (const part of parts) word(...part);
+		y += ROW;
+		TOP = y + 4 + (lost.length ? ROW : 0);
 		if (!lost.length) return;
-		notes.append(make('text', {x: MARGIN, y: BAR + ROW + 13}, 'gone:'));
+		notes.append(make('text', {x: MARGIN, y: y + 13}, 'gone:'));
 		x = MARGIN + 6 * LETTER;
 		let sum = lost.reduce((a, i) => a + forward.oldTotal[i], 0), k = 0;
 		const by = Math.min((W - 2 * MARGIN) / (forward.total[0] || forward.oldTotal[0]), (W - MARGIN - 3 - x) / sum);
 		const put = (name, tip, w, fill) => {
 			const g = make('g'), text = shorten(name, (w - 6) / LETTER | 0);
-			g.append(make('title', {}, tip), make('rect', {x: x.toFixed(1), y: BAR + ROW, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1, fill}));
-			if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: BAR + ROW + 13}, text));
+			g.append(make('title', {}, tip), make('rect', {x: x.toFixed(1), y, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1, fill}));
+			if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: y + 13}, text));
 			notes.append(g);
 			x += w;
 		};

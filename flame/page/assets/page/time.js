@@ -22,6 +22,7 @@ function columns(width, list) {
 	const ran = new Float64Array(width), known = new Float64Array(width), node = new Int32Array(width).fill(-1), longest = new Float64Array(width), by = until / width;
 	for (const {first, last} of list) for (let k = first; k < last; k++) {
 		const yes = !ranNot(k);
+		if (!yes && list.length > 1) continue; // the strip of all shows what ran alone
 		for (let x = runs.from[k] / by | 0; x < width && x * by < runs.to[k]; x++) {
 			const w = Math.min(runs.to[k], (x + 1) * by) - Math.max(runs.from[k], x * by);
 			known[x] += w;
@@ -57,7 +58,7 @@ function drawTime() {
 	const W = gutter() + axis(), G = gutter(), wide = Math.max(1, W - G), c = context(time, W, STRIP + 16), key = wide + ' ' + (S.threads && [...S.threads]);
 	if (drawTime.key !== key) { drawTime.key = key; drawTime.all = columns(wide, allLanes.filter(l => pick(l.task))); }
 	const {ran, by} = drawTime.all, most = ran.reduce((a, b) => Math.max(a, b), by / 100);
-	c.fillText(fitText(`at most ${(most / by).toFixed(most < 10 * by ? 1 : 0)} running`), 4, STRIP / 2);
+	c.fillText(fitText(`peak ${+(most / by).toFixed(1)} running`), 4, STRIP / 2);
 	c.fillStyle = theme.kinds.thread[0]; c.fillRect(G, 0, wide, STRIP);
 	c.fillStyle = theme.kinds.application[3];
 	ran.forEach((v, x) => { if (v) c.fillRect(G + x, STRIP * (1 - v / most), 1, STRIP * v / most); });
