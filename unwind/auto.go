@@ -10,6 +10,8 @@ func (c *cursor) stepAuto() *ending {
 	switch {
 	case s == nil:
 		return c.stepBadPC()
+	case s.first != nil && !c.uncalled && c.apply(s.first, s.first != &s.row) == nil:
+		return nil
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
 	case s.row.Row != nil || s.root:
@@ -28,16 +30,19 @@ func (c *cursor) stepTable(s *site) *ending {
 	}
 	uncalled := c.uncalled
 	e := c.apply(&s.row, uncalled)
-	if e != nil && uncalled {
+	switch {
+	case e == nil:
+		return nil
+	case uncalled:
 		return atRoot
 	}
 	// Of a thread that sleeps and was not stopped only SP and PC are known.
-	if e != nil && e.blind && c.stepBySP(s) {
+	if e.blind && c.stepBySP(s) {
 		return nil
 	}
 	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes
 	// down, its memcpy not at all.
-	if e != nil && e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
+	if e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
 		return nil
 	}
 	return e
@@ -49,11 +54,11 @@ func (c *cursor) underSignal(s *site) bool {
 	if s.row.origin != PCSP {
 		return false
 	}
-	cfa, words, e := c.frame(&s.row)
+	cfa, e := c.frame(&s.row)
 	if e != nil {
 		return false
 	}
-	ra, e := c.returnAddress(&s.row, cfa, words)
+	ra, _, e := c.returnAddress(&s.row, cfa)
 	if e != nil {
 		return false
 	}

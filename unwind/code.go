@@ -135,6 +135,10 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 	if !s.codeRead {
 		s.code = c.readCode(f)
 		s.codeRead = true
+		// Of code of no module no call target is looked for, so that an unsure row comes next.
+		if s.row.Row == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
+			s.first = &s.code[0].compiled
+		}
 	}
 	for i := range s.code {
 		if s.code[i].exact && c.apply(&s.code[i].compiled, mustReturn) == nil {
@@ -412,7 +416,7 @@ func (c *cursor) sameFunction(f *Frame, addr mem.Addr) bool {
 // recordHolds tells whether the frame record at the frame pointer has ra as its return address.
 func (c *cursor) recordHolds(ra mem.Addr) bool {
 	fp, ok := c.regs.FP()
-	if !ok || c.checkFP(fp, c.arch.Record) != nil {
+	if !ok || c.checkFP(fp, &c.arch.Record) != nil {
 		return false
 	}
 	v, err := c.word(fp + mem.Addr(c.arch.Record.RA))

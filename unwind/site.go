@@ -38,7 +38,10 @@ type site struct {
 	// returnable says that code may return here: a call stands before it, or it is a signal trampoline or the root
 	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
 	returnable bool
-	caller     *site // of the return address last met under this one
+	// first is the row that is tried first: of the table, or of the code once that was read; nil if it is not known or
+	// if something else comes before it.
+	first  *compiled
+	caller *site // of the return address last met under this one
 }
 
 // codeRow is a row found by reading code, and whether it knows where the function begins.
@@ -75,17 +78,24 @@ func (c *cursor) returnSite(ra mem.Addr) *site {
 	return s
 }
 
-// callerSite is returnSite for the caller of the top frame, which is mostly the same.
+// lastCaller is the site of the return address that was last met under s if that is ra, as it mostly is; else nil.
+func (s *site) lastCaller(ra mem.Addr, w *Walker) *site {
+	if to := s.caller; to != nil && to.pc == ra && to.exec && w.fresh(to) {
+		return to
+	}
+	return nil
+}
+
+// callerSite is returnSite for the caller of the top frame.
 func (c *cursor) callerSite(ra mem.Addr) *site {
 	if c.at == nil {
 		return c.returnSite(ra)
 	}
-	if to := c.at.caller; to != nil && to.pc == ra && c.holds(to) && to.exec {
+	if to := c.at.lastCaller(ra, c.w); to != nil {
 		return to
 	}
-	to := c.returnSite(ra)
-	c.at.caller = to
-	return to
+	c.at.caller = c.returnSite(ra)
+	return c.at.caller
 }
 
 // fill looks everything up but the rows by code.
@@ -107,6 +117,9 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	c.fillRow(s, lookup)
 	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal
+	if s.row.Row != nil && !s.root && s.signal.kind == noSignal && (s.row.origin != PCSP || s.row.base != c.arch.FP) {
+		s.first = &s.row
+	}
 	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
 }
 
@@ -205,12 +218,12 @@ const uncalledNote = "no call before the return address"
 func (c *cursor) noteReturn(to *site) {
 	switch {
 	case c.next.Interrupted:
+		c.next.at = nil // it is another site as a return address
 	case to.returnable:
-		c.nextAt = to
 	case c.beginsFunction(to.pc):
-		c.next.Interrupted, c.uncalled = true, true
+		c.next.Interrupted, c.next.at, c.uncalled = true, nil, true
 	default:
-		c.nextAt, c.next.Note = to, uncalledNote
+		c.next.Note = uncalledNote
 	}
 }
 
