@@ -22,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -310,7 +311,9 @@ const maxCheckFrames = 1 << 16
 // threadsOf walks every thread both ways.
 func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process, of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
-	walker := unwind.NewWalker(set, names)
+	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process()
+	known.Scan(set)
+	walker.Use(known)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
