@@ -3,12 +3,12 @@
 package tracer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +29,7 @@ func (p *Process) Children() ([]int, error) {
 		b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/children", buf, maxProcFile)
 		switch {
 		case err == nil:
-			out = appendNumbers(out, b)
+			out = procfs.AppendNumbers(out, b)
 		case !isGone(err):
 			return nil, err
 		case p.present(tid):
@@ -49,16 +49,6 @@ func ChildrenOf(pid int) ([]int, error) {
 	}
 	defer unix.Close(p.dir)
 	return p.Children()
-}
-
-// appendNumbers adds the decimals in b, which stand apart by white space.
-func appendNumbers(out []int, b []byte) []int {
-	for word := range bytes.FieldsSeq(b) {
-		if n, ok := number(word); ok {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // searchChildren looks at every process.
@@ -81,7 +71,7 @@ func (p *Process) searchChildren() ([]int, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		if st, err := ParseStat(b); err == nil && st.Parent == p.pid {
+		if st, err := procfs.ParseStat(b); err == nil && st.Parent == p.pid {
 			out = append(out, pid)
 		}
 	}
@@ -130,18 +120,8 @@ func (i *IDs) Last() (int, error) {
 	if err != nil {
 		return 0, &os.PathError{Op: "read", Path: "loadavg", Err: err}
 	}
-	return parseLoadAverage(buf[:n])
+	return procfs.ParseLastID(buf[:n])
 }
 
 // Close closes the file.
 func (i *IDs) Close() error { return unix.Close(i.file) }
-
-// parseLoadAverage takes the last number, as in "0.31 0.22 0.18 2/497 18320\n".
-func parseLoadAverage(b []byte) (int, error) {
-	line := bytes.TrimSpace(b)
-	id, ok := number(line[bytes.LastIndexByte(line, ' ')+1:])
-	if !ok || bytes.Count(line, []byte(" ")) != 4 {
-		return 0, malformed("loadavg", string(b))
-	}
-	return id, nil
-}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
 )
@@ -28,14 +29,16 @@ func (p *Process) readFacts(tid int, buf []byte) (facts, bool) {
 	if err != nil {
 		return f, !isGone(err)
 	}
-	if st, err := ParseStat(b); err == nil {
+	if st, err := procfs.ParseStat(b); err == nil {
 		f.comm, f.state, f.worker = st.Comm, st.State, st.KernelWorker()
 	}
 	if f.state == 'X' || f.state == 'Z' && tid != p.pid {
 		return f, false
 	}
 	if b, err = readAt(p.dir, dir+"/syscall", buf, 4096); err == nil {
-		f.syscall, _ = ParseSyscall(b)
+		if c, asleep, err := procfs.ParseSyscall(b); err == nil && asleep {
+			f.syscall = (*snapshot.Syscall)(&c)
+		}
 	}
 	return f, true
 }
@@ -52,11 +55,11 @@ func (p *Process) readKernel(tid int) (kernelPlace, error) {
 	var k kernelPlace
 	dir := "task/" + strconv.Itoa(tid)
 	if b, err := readAt(p.dir, dir+"/wchan", nil, 4096); err == nil {
-		k.wchan = ParseWchan(b)
+		k.wchan = procfs.ParseWchan(b)
 	}
 	b, err := readAt(p.dir, dir+"/stack", nil, 64<<10)
 	if err == nil {
-		k.stack = ParseKernelStack(b)
+		k.stack = procfs.ParseKernelStack(b)
 	}
 	return k, err
 }
@@ -99,8 +102,8 @@ func (p *Process) present(tid int) bool {
 	if err != nil {
 		return Transient(err) // it was there
 	}
-	st, err := ParseStat(b)
-	return err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&flagExiting == 0
+	st, err := procfs.ParseStat(b)
+	return err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&procfs.Exiting == 0
 }
 
 // refusal explains why thread tid, which is there, could not be seized.
@@ -110,7 +113,7 @@ func (p *Process) refusal(tid int, e unix.Errno) error {
 	}
 	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, maxProcFile)
 	if err == nil {
-		if st, err := ParseStatus(b); err == nil && st.TracerPid > 0 {
+		if st, err := procfs.ParseStatus(b); err == nil && st.TracerPid > 0 {
 			return p.traced(st.TracerPid)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,8 +51,8 @@ func (p *Process) isForked() bool {
 	if err != nil {
 		return Transient(err) // as far as is known
 	}
-	st, err := ParseStat(b)
-	return err == nil && st.Flags&flagForkNoExec != 0
+	st, err := procfs.ParseStat(b)
+	return err == nil && st.Flags&procfs.ForkNoExec != 0
 }
 
 // Reopen takes up the program that the process runs now, after an exec: its memory, and

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,8 +36,8 @@ func TestCPUTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, _ := ParseStat(b)
-	ticks := time.Duration(st.CPU) * (time.Second / ticksPerSecond)
+	st, _ := procfs.ParseStat(b)
+	ticks := time.Duration(st.CPU) * (time.Second / procfs.TicksPerSecond)
 	if after < before+50*time.Millisecond || ticks < after-20*time.Millisecond {
 		t.Errorf("CPU time %v, then %v; by ticks %v", before, after, ticks)
 	}
@@ -127,41 +128,6 @@ func TestLastID(t *testing.T) {
 	if _, err := openIDs(plain); !errors.Is(err, ErrNoLastID) {
 		t.Errorf("a file that is not the kernel's: got %v", err)
 	}
-}
-
-func TestParseLoadAverage(t *testing.T) {
-	for _, row := range []struct {
-		text string
-		want int
-	}{
-		{"0.31 0.22 0.18 2/497 18320\n", 18320}, {"0.00 0.00 0.00 1/1 1", 1},
-		{"", 0}, {"0.31 0.22 0.18 2/497\n", 0}, {"0.31 0.22 0.18 2/497 x\n", 0}, {"18320\n", 0},
-	} {
-		got, err := parseLoadAverage([]byte(row.text))
-		if got != row.want || (err == nil) != (row.want > 0) {
-			t.Errorf("%q: got %d, %v, want %d", row.text, got, err, row.want)
-		}
-	}
-}
-
-func FuzzParseLoadAverage(f *testing.F) {
-	f.Add([]byte("0.31 0.22 0.18 2/497 18320\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if id, err := parseLoadAverage(b); err == nil && id < 0 || err != nil && id != 0 {
-			t.Errorf("%q: %d, %v", b, id, err)
-		}
-	})
-}
-
-func FuzzChildren(f *testing.F) {
-	f.Add([]byte("12 13 4194304 "))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, pid := range appendNumbers(nil, b) {
-			if pid < 0 {
-				t.Errorf("%q: %d", b, pid)
-			}
-		}
-	})
 }
 
 func TestReplaced(t *testing.T) {

@@ -5,6 +5,7 @@ package tracer
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,7 +42,7 @@ func (d *delay) waited() time.Duration {
 	if err != nil {
 		return 0
 	}
-	c, err := parseSchedstat(d.buf[:n])
+	c, err := procfs.ParseSchedstat(d.buf[:n])
 	if err != nil {
 		return 0
 	}

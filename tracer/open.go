@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/regs"
 	"golang.org/x/sys/unix"
 )
@@ -72,19 +73,19 @@ func (p *Process) check() error {
 	if err != nil {
 		return p.gone(err)
 	}
-	stat, err := ParseStat(b)
+	stat, err := procfs.ParseStat(b)
 	if err != nil {
 		return err
 	}
 	p.ownChild = stat.Parent == os.Getpid()
-	p.forked.Store(stat.Flags&flagForkNoExec != 0)
+	p.forked.Store(stat.Flags&procfs.ForkNoExec != 0)
 	if stat.KernelThread() {
 		return &KernelThreadError{PID: p.pid, Comm: stat.Comm}
 	}
 	if b, err = readAt(p.dir, "status", nil, maxProcFile); err != nil {
 		return p.gone(err)
 	}
-	status, err := ParseStatus(b)
+	status, err := procfs.ParseStatus(b)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (p *Process) checkMutual() error {
 func (p *Process) traced(tracer int) error {
 	e := &TracedError{PID: p.pid, Tracer: tracer}
 	if b, err := readFile(p.root+"/"+strconv.Itoa(tracer)+"/stat", 4096); err == nil {
-		if st, err := ParseStat(b); err == nil {
+		if st, err := procfs.ParseStat(b); err == nil {
 			e.Name = st.Comm
 		}
 	}
@@ -135,7 +136,7 @@ func (p *Process) notListed(err error) error {
 		return fmt.Errorf("open process %d: %w", p.pid, err)
 	case kill == nil || errors.Is(kill, unix.EPERM):
 		e := permissionError(p.root, p.pid, "open", unix.EPERM)
-		e.HidePID = true
+		e.Hidden = true
 		return e
 	}
 	return p.gone(err)

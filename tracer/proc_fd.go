@@ -5,10 +5,15 @@ package tracer
 import (
 	"strconv"
 	"strings"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // maxDescribed bounds how many descriptors are described.
 const maxDescribed = 64 << 10
+
+// maxSocketTable bounds what is read of one table of sockets: some hundred thousand lines.
+const maxSocketTable = 64 << 20
 
 // DescribeFDs says what each of the descriptors fds of the process is, as it is now: a
 // path, "pipe:[123]", "anon_inode:[eventpoll]", "tcp 10.0.0.1:80 -> 10.0.0.2:4242
@@ -26,7 +31,7 @@ func (p *Process) DescribeFDs(fds []int) map[int]string {
 			continue
 		}
 		out[fd] = name
-		if inode, ok := socketInode(name); ok {
+		if inode, ok := procfs.SocketInode(name); ok {
 			sockets[inode] = append(sockets[inode], fd)
 		}
 	}
@@ -34,17 +39,6 @@ func (p *Process) DescribeFDs(fds []int) map[int]string {
 		p.describeSockets(sockets, out)
 	}
 	return out
-}
-
-// socketInode takes the number out of "socket:[123]".
-func socketInode(name string) (uint64, bool) {
-	digits, ok := strings.CutPrefix(name, "socket:[")
-	if !ok {
-		return 0, false
-	}
-	digits, ok = strings.CutSuffix(digits, "]")
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, ok && err == nil
 }
 
 // describeSockets replaces the names of sockets that the tables of the network name space
@@ -56,9 +50,9 @@ func (p *Process) describeSockets(sockets map[uint64][]int, out map[int]string) 
 		if err != nil && len(b) == 0 {
 			continue
 		}
-		parse := parseInet
+		parse := procfs.ParseInet
 		if table == "unix" {
-			parse = parseUnix
+			parse = procfs.ParseUnix
 		}
 		for line := range strings.Lines(string(b)) {
 			inode, text, ok := parse(table, strings.TrimSuffix(line, "\n"))

@@ -4,9 +4,9 @@ package tracer
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,8 +63,6 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
-func readLink(path string) (string, error) { return readLinkAt(unix.AT_FDCWD, path) }
-
 func readLinkAt(dir int, path string) (string, error) {
 	buf := make([]byte, 4096) // PATH_MAX; the kernel cuts nothing shorter in /proc
 	n, err := unix.Readlinkat(dir, path, buf)
@@ -85,10 +83,10 @@ func Transient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
-// malformed is the error of a file of /proc that has not the form its document gives.
-func malformed(file, text string) error {
-	if len(text) > 80 {
-		text = text[:80]
+func readStatus(path string) (procfs.Status, error) {
+	b, err := readFile(path, maxProcFile)
+	if err != nil {
+		return procfs.Status{}, err
 	}
-	return fmt.Errorf("parse %s: unexpected %q", file, text)
+	return procfs.ParseStatus(b)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -78,25 +79,10 @@ func appendIDs(ids []int, b []byte) []int {
 		if i := bytes.IndexByte(name, 0); i >= 0 {
 			name = name[:i]
 		}
-		if id, ok := number(name); ok {
+		if id, ok := procfs.Number(name); ok {
 			ids = append(ids, id)
 		}
 		b = b[size:]
 	}
 	return ids
-}
-
-// number reads a positive decimal without allocating.
-func number(b []byte) (int, bool) {
-	if len(b) == 0 || len(b) > 9 {
-		return 0, false
-	}
-	n := 0
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n, true
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
@@ -131,7 +132,7 @@ func (p *Process) mapsText(buf []byte) ([]byte, error) {
 func (p *Process) describe() snapshot.Process {
 	d := snapshot.Process{PID: p.pid}
 	if b, err := readAt(p.dir, "stat", nil, 4096); err == nil {
-		if st, err := ParseStat(b); err == nil {
+		if st, err := procfs.ParseStat(b); err == nil {
 			d.Comm = st.Comm
 		}
 	}

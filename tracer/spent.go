@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,8 +42,8 @@ func (p *Process) Reaped() (cpu time.Duration, parent int, err error) {
 	if err != nil {
 		return 0, 0, p.gone(err)
 	}
-	st, err := ParseStat(b)
-	return time.Duration(st.Reaped) * (time.Second / ticksPerSecond), st.Parent, err
+	st, err := procfs.ParseStat(b)
+	return time.Duration(st.Reaped) * (time.Second / procfs.TicksPerSecond), st.Parent, err
 }
 
 // Kin tells which process id belongs to, if it is a thread, and the parent of that.

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // The clock of a process that has ended is there until somebody waits for it, and what its children
@@ -51,7 +53,7 @@ func TestClockAndReaped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, _ = stateIn(b)
+		state, _ = procfs.ParseState(b)
 	}
 	last, err := p.Clock()
 	if err != nil || last <= first {

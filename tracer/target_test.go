@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -144,7 +145,7 @@ func stateOf(t testing.TB, tid int) byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := ParseStat(b)
+	st, err := procfs.ParseStat(b)
 	if err != nil {
 		t.Fatal(err)
 	}

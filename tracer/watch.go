@@ -12,6 +12,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
@@ -41,7 +42,7 @@ type Watch struct {
 	call   procFile // syscall
 	stat   procFile // opened when it is first wanted
 	room   *watchRoom
-	first  Stat // what stat told when the Watch was made
+	first  procfs.Stat // what stat told when the Watch was made
 
 	ran      int      // looks that need not ask first whether it sleeps
 	tp       mem.Addr // thread pointer, from the last Stop
@@ -83,7 +84,7 @@ func (p *Process) Watch(tid int) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := ParseStat(b)
+	st, err := procfs.ParseStat(b)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (p *Process) hasSchedstat() bool {
 	if err != nil {
 		return false
 	}
-	c, err := parseSchedstat(b)
+	c, err := procfs.ParseSchedstat(b)
 	return err == nil && c.Switches > 0
 }
 
@@ -157,11 +158,11 @@ func (w *Watch) State() (state byte, comm string, start time.Duration, err error
 	if err != nil {
 		return 0, "", 0, err
 	}
-	st, err := ParseStat(b)
+	st, err := procfs.ParseStat(b)
 	if err != nil {
 		return 0, "", 0, err
 	}
-	return st.State, st.Comm, time.Duration(st.Start) * (time.Second / ticksPerSecond), nil
+	return st.State, st.Comm, time.Duration(st.Start) * (time.Second / procfs.TicksPerSecond), nil
 }
 
 // state reads the state alone, without allocating.
@@ -170,7 +171,7 @@ func (w *Watch) state() (byte, error) {
 	if err != nil {
 		return 0, err
 	}
-	return stateIn(b)
+	return procfs.ParseState(b)
 }
 
 // gone says what became of a thread that was lost to us: it ended, or an exec took its id

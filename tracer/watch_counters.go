@@ -3,8 +3,9 @@
 package tracer
 
 import (
-	"bytes"
 	"time"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // Counters are what the kernel counts of one thread.
@@ -45,7 +46,8 @@ func (w *Watch) Counters() (Counters, error) {
 		return Counters{}, err
 	}
 	if w.sched.name == "schedstat" {
-		return parseSchedstat(b)
+		s, err := procfs.ParseSchedstat(b)
+		return Counters{CPU: s.CPU, Waited: s.Waited, Switches: s.Switches}, err
 	}
 	return w.coarse(b)
 }
@@ -53,59 +55,15 @@ func (w *Watch) Counters() (Counters, error) {
 // coarse makes up for schedstat by status, whose text is b, and stat.
 func (w *Watch) coarse(b []byte) (Counters, error) {
 	c := Counters{Coarse: true}
-	for _, key := range []string{"\nvoluntary_ctxt_switches:\t", "\nnonvoluntary_ctxt_switches:\t"} {
-		i := bytes.Index(b, []byte(key))
-		if i < 0 {
-			return c, malformed("status", string(b))
-		}
-		n, _, ok := decimal(b[i+len(key):])
-		if !ok {
-			return c, malformed("status", string(b))
-		}
-		c.Switches += n
+	var err error
+	if c.Switches, err = procfs.ParseSwitches(b); err != nil {
+		return c, err
 	}
-	b, err := w.stat.read(w)
+	b, err = w.stat.read(w)
 	if err != nil {
 		return c, err
 	}
-	st, err := ParseStat(b)
-	c.CPU = time.Duration(st.CPU) * (time.Second / ticksPerSecond)
+	st, err := procfs.ParseStat(b)
+	c.CPU = time.Duration(st.CPU) * (time.Second / procfs.TicksPerSecond)
 	return c, err
-}
-
-// parseSchedstat reads the text of /proc/TID/schedstat: nanoseconds on a CPU, nanoseconds
-// of waiting for one, times put on one.
-// Source: linux/Documentation/scheduler/sched-stats.rst.
-func parseSchedstat(b []byte) (Counters, error) {
-	cpu, rest, ok1 := decimal(b)
-	waited, rest, ok2 := decimal(rest)
-	switches, _, ok3 := decimal(rest)
-	if !ok1 || !ok2 || !ok3 {
-		return Counters{}, malformed("schedstat", string(b))
-	}
-	return Counters{CPU: time.Duration(cpu), Waited: time.Duration(waited), Switches: switches}, nil
-}
-
-// decimal reads a number up to the white space behind it, and returns what follows that.
-func decimal(b []byte) (n uint64, rest []byte, ok bool) {
-	for i, c := range b {
-		switch {
-		case c >= '0' && c <= '9' && i < 19:
-			n = n*10 + uint64(c-'0')
-		case (c == ' ' || c == '\n') && i > 0:
-			return n, b[i+1:], true
-		default:
-			return 0, nil, false
-		}
-	}
-	return n, nil, len(b) > 0
-}
-
-// stateIn takes the state out of the text of stat.
-func stateIn(b []byte) (byte, error) {
-	i := bytes.LastIndexByte(b, ')')
-	if i < 0 || i+2 >= len(b) || b[i+1] != ' ' {
-		return 0, malformed("stat", string(b))
-	}
-	return b[i+2], nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
@@ -32,8 +33,9 @@ func (w *Watch) asleep(call *snapshot.Syscall) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ok, err := parseSyscall(b, call)
+	c, ok, err := procfs.ParseSyscall(b)
 	if ok {
+		*call = snapshot.Syscall(c)
 		w.restarted(call)
 	}
 	return ok, err

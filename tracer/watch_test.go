@@ -21,37 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestParseSchedstat(t *testing.T) {
-	for _, row := range []struct {
-		name, text string
-		want       Counters
-		bad        bool
-	}{
-		{"ran", "1234567 89 12\n", Counters{CPU: 1234567, Waited: 89, Switches: 12}, false},
-		{"never ran", "0 0 0\n", Counters{}, false},
-		{"two numbers", "1 2\n", Counters{}, true},
-		{"empty", "", Counters{}, true},
-		{"negative", "-1 2 3\n", Counters{}, true},
-		{"words", "a b c\n", Counters{}, true},
-		{"more digits than 64 bits have", "99999999999999999999 2 3\n", Counters{}, true},
-	} {
-		got, err := parseSchedstat([]byte(row.text))
-		if got != row.want || (err != nil) != row.bad {
-			t.Errorf("%s: got %+v, %v, want %+v, error %v", row.name, got, err, row.want, row.bad)
-		}
-	}
-}
-
-func FuzzParseSchedstat(f *testing.F) {
-	f.Add([]byte("1234567 89 12\n"))
-	f.Add([]byte("0 0 0"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if c, err := parseSchedstat(b); err != nil && c != (Counters{}) {
-			t.Errorf("%q: %+v and %v", b, c, err)
-		}
-	})
-}
-
 // TestSleepersCompareUnchanged stops each of 500 sleepers once. The counters that the stop
 // predicts are those found afterwards; where the kernel took the CPU from a thread on its
 // way back, it counted that elsewhere too. Of a thousand some few sleep once more in the kernel.

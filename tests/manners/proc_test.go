@@ -11,18 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/procfs"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // statusOf reads status of a thread; false if it is gone.
-func statusOf(dir string) (tracer.Status, bool) {
+func statusOf(dir string) (procfs.Status, bool) {
 	b, err := os.ReadFile(dir + "/status")
 	if err != nil {
-		return tracer.Status{}, false
+		return procfs.Status{}, false
 	}
-	st, err := tracer.ParseStatus(b)
+	st, err := procfs.ParseStatus(b)
 	return st, err == nil
 }
 
@@ -32,7 +32,7 @@ func stateOf(tid int) byte {
 	if err != nil {
 		return 0
 	}
-	st, err := tracer.ParseStat(b)
+	st, err := procfs.ParseStat(b)
 	if err != nil {
 		return 0
 	}
@@ -70,7 +70,7 @@ func stateIn(dir string) byte {
 	if err != nil {
 		return '-'
 	}
-	st, err := tracer.ParseStat(b)
+	st, err := procfs.ParseStat(b)
 	if err != nil {
 		return '-'
 	}

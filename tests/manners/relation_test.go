@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/tracer"
 	"golang.org/x/sys/unix"
 )
@@ -142,7 +143,7 @@ func isKernelThread(pid int) bool {
 	if err != nil {
 		return false
 	}
-	st, err := tracer.ParseStat(b)
+	st, err := procfs.ParseStat(b)
 	return err == nil && st.KernelThread()
 }
 

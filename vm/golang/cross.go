@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -20,9 +19,6 @@ const (
 	resume = "gogo"
 )
 
-// errNoWay says that a function does not leave its stack in a way that is known here.
-var errNoWay = errors.New("it does not switch stacks there")
-
 // Cross implements [unwind.Crosser].
 func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
 	switch top := &frames[len(frames)-1]; r.name(top.LookupPC()) {
@@ -31,7 +27,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	case resume:
 		return r.crossResume(top, now, m)
 	}
-	return unwind.Crossing{}, errNoWay
+	return unwind.Crossing{}, unwind.ErrDeclined
 }
 
 // crossGrowth goes from runtime.morestack on the system stack to the goroutine that called it.

@@ -1,6 +1,4 @@
-//go:build linux
-
-package tracer
+package procfs
 
 import (
 	"encoding/binary"
@@ -8,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fpstack/fpstack/snapshot"
 )
 
 func TestParseStat(t *testing.T) {
@@ -55,14 +51,15 @@ func TestKernelWorker(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nPPid:\t4100\nTracerPid:\t77\nUid:\t0\t1\t2\t3\n" +
-		"Gid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\n"
-	want := Status{Name: "a b", TGID: 4121, Parent: 4100, TracerPid: 77, UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
-		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true}
+		"Gid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\nVmSize:\t 1 kB\nKthread:\t0\n"
+	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Parent: 4100, TracerPid: 77, UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
+		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true,
+		Memory: true, Kthread: 0}
 	if got, err := ParseStatus([]byte(text)); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	got, err := ParseStatus([]byte("Tgid:\t1\n"))
-	if err != nil || got.Seccomp != -1 || got.Parent != -1 || got.TracerPid != -1 || got.UIDs[0] != -1 {
+	if err != nil || got.Seccomp != -1 || got.Kthread != -1 || got.PID != -1 || got.State != 0 || got.Parent != -1 || got.TracerPid != -1 || got.UIDs[0] != -1 {
 		t.Errorf("what is missing is not -1: %+v, %v", got, err)
 	}
 	for _, bad := range []string{"", "Name:\tx\n", "Tgid:\tx\n", "Tgid:\t1\nUid:\t-1\n", "Tgid:\t1\nCapEff:\tzz\n"} {
@@ -75,20 +72,20 @@ func TestParseStatus(t *testing.T) {
 func TestParseSyscall(t *testing.T) {
 	for _, row := range []struct {
 		name, text string
-		want       *snapshot.Syscall
+		want       *Syscall
 	}{
 		{"running", "running\n", nil},
-		{"outside of a call", "-1 0x7ffc0000 0x401136\n", &snapshot.Syscall{Number: -1, SP: 0x7ffc0000, PC: 0x401136}},
+		{"outside of a call", "-1 0x7ffc0000 0x401136\n", &Syscall{Number: -1, SP: 0x7ffc0000, PC: 0x401136}},
 		{"in read", "0 0x3 0x7ffd 0x400 0x0 0x0 0xffffffffffffffff 0x7ffc0000 0x7f3a\n",
-			&snapshot.Syscall{Args: [6]uint64{3, 0x7ffd, 0x400, 0, 0, 1<<64 - 1}, SP: 0x7ffc0000, PC: 0x7f3a}},
+			&Syscall{Args: [6]uint64{3, 0x7ffd, 0x400, 0, 0, 1<<64 - 1}, SP: 0x7ffc0000, PC: 0x7f3a}},
 	} {
-		got, err := ParseSyscall([]byte(row.text))
-		if err != nil || (got == nil) != (row.want == nil) || got != nil && *got != *row.want {
-			t.Errorf("%s: got %+v, %v, want %+v", row.name, got, err, row.want)
+		got, asleep, err := ParseSyscall([]byte(row.text))
+		if err != nil || asleep != (row.want != nil) || asleep && got != *row.want {
+			t.Errorf("%s: got %+v, %v, %v, want %+v", row.name, got, asleep, err, row.want)
 		}
 	}
 	for _, bad := range []string{"", "0\n", "5 0x1 0x2\n", "-1 7ffc 0x1\n", "0 1 2 3 4 5 6 7 8 9\n", "x 0x1 0x2\n"} {
-		if _, err := ParseSyscall([]byte(bad)); err == nil {
+		if _, _, err := ParseSyscall([]byte(bad)); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
@@ -107,16 +104,6 @@ func TestParseKernelStack(t *testing.T) {
 	}
 }
 
-func TestTaskCount(t *testing.T) {
-	c := start(t, "threads", 20, 1)
-	p := openTarget(t, c.pid())
-	ids, err := p.tasks.list(nil)
-	n, ok := p.tasks.count()
-	if err != nil || len(ids) != 21 || !ok || n != 21 {
-		t.Errorf("list: %d threads, %v; count: %d, %v; want 21", len(ids), err, n, ok)
-	}
-}
-
 func TestParseInet(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("the lines are those of a little-endian machine")
@@ -126,12 +113,12 @@ func TestParseInet(t *testing.T) {
 		{"tcp", "   1: 0100007F:1F90 0200007F:A001 01 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 20 4 30 10 -1", "tcp 127.0.0.1:8080 -> 127.0.0.2:40961 ESTABLISHED"},
 		{"udp6", "  9: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000  0  0 4242 2 0 0", "udp6 [2001:db8::1]:53"},
 	} {
-		inode, got, ok := parseInet(row.table, row.line)
+		inode, got, ok := ParseInet(row.table, row.line)
 		if !ok || inode != 4242 || got != row.want {
 			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, row.want)
 		}
 	}
-	if _, _, ok := parseInet("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"); ok {
+	if _, _, ok := ParseInet("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"); ok {
 		t.Error("the titles count as a socket")
 	}
 }
@@ -142,7 +129,7 @@ func TestParseUnix(t *testing.T) {
 		"0000000000000000: 00000003 00000000 00000000 0001 03  4242":          "unix stream CONNECTED",
 		"0000000000000000: 00000002 00000000 00000000 0002 01  4242 @x":       "unix dgram @x",
 	} {
-		if inode, got, ok := parseUnix("unix", line); !ok || inode != 4242 || got != want {
+		if inode, got, ok := ParseUnix("unix", line); !ok || inode != 4242 || got != want {
 			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, want)
 		}
 	}
@@ -163,17 +150,82 @@ func FuzzProc(f *testing.F) {
 		if st, err := ParseStatus(b); err == nil && st.TGID < 0 {
 			t.Error("status without an error and without a process")
 		}
-		if c, err := ParseSyscall(b); c != nil && err != nil {
+		if _, asleep, err := ParseSyscall(b); asleep && err != nil {
 			t.Error("syscall with a result and an error")
 		}
 		if len(ParseKernelStack(b)) > maxKernelFrames {
 			t.Error("kernel stack without a bound")
 		}
 		ParseWchan(b)
-		appendIDs(nil, b)
 		for line := range strings.Lines(string(b)) {
-			parseInet("tcp", line)
-			parseUnix("unix", line)
+			ParseInet("tcp", line)
+			ParseUnix("unix", line)
+		}
+	})
+}
+
+func TestParseLastID(t *testing.T) {
+	for _, row := range []struct {
+		text string
+		want int
+	}{
+		{"0.31 0.22 0.18 2/497 18320\n", 18320}, {"0.00 0.00 0.00 1/1 1", 1},
+		{"", 0}, {"0.31 0.22 0.18 2/497\n", 0}, {"0.31 0.22 0.18 2/497 x\n", 0}, {"18320\n", 0},
+	} {
+		got, err := ParseLastID([]byte(row.text))
+		if got != row.want || (err == nil) != (row.want > 0) {
+			t.Errorf("%q: got %d, %v, want %d", row.text, got, err, row.want)
+		}
+	}
+}
+
+func FuzzParseLastID(f *testing.F) {
+	f.Add([]byte("0.31 0.22 0.18 2/497 18320\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if id, err := ParseLastID(b); err == nil && id < 0 || err != nil && id != 0 {
+			t.Errorf("%q: %d, %v", b, id, err)
+		}
+	})
+}
+
+func FuzzChildren(f *testing.F) {
+	f.Add([]byte("12 13 4194304 "))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, pid := range AppendNumbers(nil, b) {
+			if pid < 0 {
+				t.Errorf("%q: %d", b, pid)
+			}
+		}
+	})
+}
+
+func TestParseSchedstat(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		want       Schedstat
+		bad        bool
+	}{
+		{"ran", "1234567 89 12\n", Schedstat{CPU: 1234567, Waited: 89, Switches: 12}, false},
+		{"never ran", "0 0 0\n", Schedstat{}, false},
+		{"two numbers", "1 2\n", Schedstat{}, true},
+		{"empty", "", Schedstat{}, true},
+		{"negative", "-1 2 3\n", Schedstat{}, true},
+		{"words", "a b c\n", Schedstat{}, true},
+		{"more digits than 64 bits have", "99999999999999999999 2 3\n", Schedstat{}, true},
+	} {
+		got, err := ParseSchedstat([]byte(row.text))
+		if got != row.want || (err != nil) != row.bad {
+			t.Errorf("%s: got %+v, %v, want %+v, error %v", row.name, got, err, row.want, row.bad)
+		}
+	}
+}
+
+func FuzzParseSchedstat(f *testing.F) {
+	f.Add([]byte("1234567 89 12\n"))
+	f.Add([]byte("0 0 0"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, err := ParseSchedstat(b); err != nil && c != (Schedstat{}) {
+			t.Errorf("%q: %+v and %v", b, c, err)
 		}
 	})
 }

@@ -1,32 +1,27 @@
-//go:build linux
-
-package tracer
+package procfs
 
 import (
 	"bytes"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/snapshot"
 )
 
-// ParseSyscall reads the text of /proc/TID/syscall. It is nil without an error for a thread
+// Syscall is a system call in progress. It has the fields of a snapshot's, and is converted to it.
+type Syscall struct {
+	Number int64 // -1: blocked outside of any call (page fault)
+	Args   [6]uint64
+	SP, PC mem.Addr
+}
+
+// ParseSyscall reads the text of /proc/TID/syscall. It is not asleep for a thread
 // that runs: the kernel shows nothing of it then.
 //
 // A call that was restarted after a stop shows as restart_syscall (219 on amd64).
 // Source: proc_pid_syscall(5).
-func ParseSyscall(b []byte) (*snapshot.Syscall, error) {
-	c := &snapshot.Syscall{}
-	if asleep, err := parseSyscall(b, c); err != nil || !asleep {
-		return nil, err
-	}
-	return c, nil
-}
-
-// parseSyscall reads the same into c without allocating. It is false for a thread that runs.
-func parseSyscall(b []byte, c *snapshot.Syscall) (asleep bool, err error) {
+func ParseSyscall(b []byte) (c Syscall, asleep bool, err error) {
 	b = bytes.TrimSpace(b)
 	if string(b) == "running" {
-		return false, nil
+		return c, false, nil
 	}
 	text := b
 	word, b := cutWord(b)
@@ -38,11 +33,11 @@ func parseSyscall(b []byte, c *snapshot.Syscall) (asleep bool, err error) {
 		words[count], ok = hexadecimal(word)
 	}
 	if !ok || len(b) > 0 || count != 8 && count != 2 || (count == 2) != (n == -1) {
-		return false, malformed("syscall", string(text))
+		return c, false, malformed("syscall", string(text))
 	}
-	*c = snapshot.Syscall{Number: n, SP: mem.Addr(words[count-2]), PC: mem.Addr(words[count-1])}
+	c = Syscall{Number: n, SP: mem.Addr(words[count-2]), PC: mem.Addr(words[count-1])}
 	copy(c.Args[:], words[:count-2])
-	return true, nil
+	return c, true, nil
 }
 
 // cutWord cuts b behind its first word, which ends at a space.

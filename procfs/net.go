@@ -1,6 +1,4 @@
-//go:build linux
-
-package tracer
+package procfs
 
 import (
 	"encoding/binary"
@@ -10,17 +8,14 @@ import (
 	"strings"
 )
 
-// maxSocketTable bounds what is read of one table of sockets: some hundred thousand lines.
-const maxSocketTable = 64 << 20
-
 // tcpStates are the states of linux/include/net/tcp_states.h, from 1.
 var tcpStates = []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT",
 	"CLOSE", "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV"}
 
-// parseInet reads a line of /proc/PID/net/{tcp,tcp6,udp,udp6}. It is false for the line of
+// ParseInet reads a line of /proc/PID/net/{tcp,tcp6,udp,udp6}. It is false for the line of
 // titles and for a socket with no inode any more.
 // Source: proc_pid_net(5), linux/Documentation/networking/proc_net_tcp.rst.
-func parseInet(table, line string) (inode uint64, text string, ok bool) {
+func ParseInet(table, line string) (inode uint64, text string, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 {
 		return 0, "", false
@@ -62,13 +57,13 @@ func parseAddrPort(s string) (netip.AddrPort, bool) {
 // unixTypes are the socket types of socket(2) by number.
 var unixTypes = map[string]string{"0001": "stream", "0002": "dgram", "0005": "seqpacket"}
 
-// parseUnix reads a line of /proc/PID/net/unix:
+// ParseUnix reads a line of /proc/PID/net/unix:
 //
 //	Num RefCount Protocol Flags Type St Inode Path
 //
 // The path may hold any bytes but a newline, and begins with @ if it is abstract.
 // Source: unix_seq_show in linux/net/unix/af_unix.c.
-func parseUnix(_, line string) (inode uint64, text string, ok bool) {
+func ParseUnix(_, line string) (inode uint64, text string, ok bool) {
 	var f [7]string
 	rest := line
 	for i := range f {
@@ -93,4 +88,15 @@ func parseUnix(_, line string) (inode uint64, text string, ok bool) {
 		text += " CONNECTED"
 	}
 	return inode, text, true
+}
+
+// SocketInode takes the number out of "socket:[123]".
+func SocketInode(name string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(name, "socket:[")
+	if !ok {
+		return 0, false
+	}
+	digits, ok = strings.CutSuffix(digits, "]")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, ok && err == nil
 }

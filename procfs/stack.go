@@ -1,6 +1,4 @@
-//go:build linux
-
-package tracer
+package procfs
 
 import "strings"
 

@@ -1,6 +1,4 @@
-//go:build linux
-
-package tracer
+package procfs
 
 import (
 	"bytes"
@@ -21,13 +19,17 @@ type Stat struct {
 	Start  uint64 // when it began, ticks after boot; 0 in a line cut before it
 }
 
-// ticksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
+// TicksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
 // Source: linux/include/asm-generic/param.h; 100 on every architecture that regs knows.
-const ticksPerSecond = 100
+const TicksPerSecond = 100
+
+// Bits of [Stat.Flags].
+const (
+	ForkNoExec = 0x00000040 // PF_FORKNOEXEC: it has not executed a program since it was made
+	Exiting    = 0x00000004 // PF_EXITING
+)
 
 const (
-	flagForkNoExec   = 0x00000040 // PF_FORKNOEXEC
-	flagExiting      = 0x00000004 // PF_EXITING
 	flagIOWorker     = 0x00000010 // PF_IO_WORKER since Linux 5.12, PF_VCPU before
 	flagUserWorker   = 0x00004000 // PF_USER_WORKER since Linux 6.4
 	flagKernelThread = 0x00200000 // PF_KTHREAD
@@ -75,4 +77,13 @@ func (s *Stat) KernelWorker() bool {
 	}
 	named := strings.HasPrefix(s.Comm, "iou-wrk-") || strings.HasPrefix(s.Comm, "iou-sqp-")
 	return named && s.Flags&flagIOWorker != 0
+}
+
+// ParseState takes the state out of the text of stat.
+func ParseState(b []byte) (byte, error) {
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 || i+2 >= len(b) || b[i+1] != ' ' {
+		return 0, malformed("stat", string(b))
+	}
+	return b[i+2], nil
 }
