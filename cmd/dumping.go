@@ -17,6 +17,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
 )
 
 // dumping is one run of dump: what its processes share, and what was had of them.
@@ -26,6 +27,7 @@ type dumping struct {
 	finder  *debugfile.Finder
 	objects *module.Shared
 	names   resolve.Options
+	vms     *vm.Table
 
 	unseen         ids // threads asked for that no process has
 	shown, missing int
@@ -33,7 +35,7 @@ type dumping struct {
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), unseen: slices.Clone(o.tids)}
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
 	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
@@ -88,10 +90,11 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 		return nil, err
 	}
 	defer p.Close()
-	w := &walking{d: d, p: p}
+	w := &walking{d: d, p: p, runtimes: d.vms.Process()}
 	defer w.close()
+	w.recognise()
 	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel}, w.walk)
+		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}, w.walk)
 	if snap == nil {
 		return nil, err
 	}
@@ -113,31 +116,45 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 
 // walking walks the stacks of one process, batch by batch. The process runs again.
 type walking struct {
-	d      *dumping
-	p      *tracer.Process
-	set    *module.Set
-	names  *resolve.Names
-	walker *unwind.Walker
-	table  *maps.Table // of the first batch
-	left   frameBudget
-	stacks map[int]unwind.Stack // by thread
+	d        *dumping
+	p        *tracer.Process
+	set      *module.Set
+	runtimes *vm.Process
+	names    *resolve.Names
+	walker   *unwind.Walker
+	table    *maps.Table // of the first batch
+	left     frameBudget
+	stacks   map[int]unwind.Stack // by thread
+}
+
+// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its mappings
+// it finds none.
+func (w *walking) recognise() {
+	table, err := w.p.Maps()
+	if err != nil {
+		table = maps.NewTable(nil)
+	}
+	w.set = module.NewSet(table, w.d.objects.Opener(opener(w.p)), w.p)
+	w.set.Charge(w.d.names.Budget)
+	w.runtimes.Scan(w.set)
 }
 
 // walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch showed.
 func (w *walking) walk(snap *snapshot.Snapshot) {
-	if w.set == nil {
+	if w.walker == nil {
 		w.table, w.left = snap.Maps, maxDumpFrames
-		w.set = module.NewSet(snap.Maps, w.d.objects.Opener(opener(w.p)), w.p)
-		w.set.Charge(w.d.names.Budget)
+		w.set.Update(snap.Maps)
+		w.runtimes.Scan(w.set)
 		w.names = resolve.New(w.set, w.d.names)
 		w.walker = unwind.NewWalker(w.set, w.names)
+		w.walker.Use(w.runtimes)
 		w.stacks = make(map[int]unwind.Stack, len(snap.Threads))
 	}
 	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.d.o.unwind.Mode, MaxFrames: w.left.limit(w.d.o.maxFrames)}
+		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames)}
 		stack := w.walker.Walk(t, snap.Reader(t, w.p), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
@@ -157,16 +174,12 @@ func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
 	return stacks
 }
 
-func (w *walking) close() {
-	if w.set != nil {
-		w.set.Close()
-	}
-}
+func (w *walking) close() { w.set.Close() }
 
 // nothing says that no process was shown, and why if that was not told.
 func (d *dumping) nothing() error {
 	if d.missing == 0 {
-		return errors.New("every process ended before it was looked at")
+		return errors.New("every process ended before it was sampled")
 	}
 	return errNothing
 }
@@ -174,10 +187,10 @@ func (d *dumping) nothing() error {
 // verdict tells what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
-		fmt.Fprintf(d.stderr, "fpstack: %s ended before the look\n", plural(d.ended, "process", "processes"))
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))
 	}
 	for _, tid := range d.unseen {
-		d.complain(fmt.Errorf("thread %d: no such thread", tid))
+		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))
 	}
 	if d.missing+len(d.unseen) > 0 {
 		return errPart

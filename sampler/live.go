@@ -109,8 +109,12 @@ func (p *liveTarget) Watch(tid int) (watch, error) {
 }
 
 // Walker implements image.
-func (p *liveTarget) Walker(set *module.Set, names unwind.Functions) walker {
-	return unwind.NewWalker(set, names)
+func (p *liveTarget) Walker(set *module.Set, names unwind.Functions, runtimes unwind.Runtimes) walker {
+	w := unwind.NewWalker(set, names)
+	if runtimes != nil {
+		w.Use(runtimes)
+	}
+	return w
 }
 
 // OpenMapping implements image.

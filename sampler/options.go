@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -39,6 +40,22 @@ type Options struct {
 	// KeepOrder keeps when each stack was seen, as profile.Runs, up to a bound.
 	KeepOrder bool
 	Names     resolve.Options
+	// Runtimes makes what knows the runtimes of one process; nil: none are known.
+	Runtimes func() Runtimes
+}
+
+// Runtimes are those of one process, and what they need to be copied of each thread.
+type Runtimes interface {
+	unwind.Runtimes
+	Copiers() []snapshot.Copier
+}
+
+// runtimes makes those of a process, nil for none.
+func (o *Options) runtimes() Runtimes {
+	if o.Runtimes == nil {
+		return nil
+	}
+	return o.Runtimes()
 }
 
 // running tells whether threads that wait are left out.

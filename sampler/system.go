@@ -88,7 +88,7 @@ type image interface {
 	Reopen() error
 	Maps() (*maps.Table, error)
 	// Walker makes what walks its stacks, and finds their modules.
-	Walker(set *module.Set, names unwind.Functions) walker
+	Walker(set *module.Set, names unwind.Functions, runtimes unwind.Runtimes) walker
 	OpenMapping(m *maps.Mapping) (*module.File, error)
 }
 

@@ -17,7 +17,7 @@ const (
 	copyTime = 250 * time.Millisecond
 )
 
-// collect copies registers, stacks and what the Wanters ask for, of the threads from index
+// collect copies registers, stacks and what the Copiers ask for, of the threads from index
 // from on that stand.
 func (s *stop) collect(from int) {
 	s.pieces, s.of = s.pieces[:0], s.of[:0]
@@ -42,8 +42,8 @@ func (s *stop) collect(from int) {
 		s.exec = true
 		return
 	}
-	if len(s.opt.Wanters) > 0 && len(s.of) > 0 {
-		s.askWanters(from)
+	if len(s.opt.Copiers) > 0 && len(s.of) > 0 {
+		s.fetch(from)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // Copy is what one look at one thread gave. Its buffers are used again by the next look that
 // is given the same Copy: who wants to keep something copies it. The zero Copy is ready.
 type Copy struct {
-	// Thread has TID, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
+	// Thread has TID, Arch, Registers, PACMask, TP, Stack, Copied, StackErr, and Syscall and State so far
 	// as they were seen; State 0 is unknown. Comm is empty: see Watch.State.
 	Thread snapshot.Thread
 	Time   time.Time // when it was asked to stop, or began to be copied
@@ -54,12 +54,17 @@ type Copy struct {
 	// them anew.
 	Stale bool
 
+	// Copiers are the caller's to set: what runtimes need of the thread is copied into Thread by them.
+	Copiers []snapshot.Copier
+
 	registers
-	call   snapshot.Syscall
-	before Counters // of a thread that slept before it was stopped
-	buf    []byte   // of Stack
-	win    window
-	cut    mem.FaultError // of StackErr
+	fetcher snapshot.Fetcher
+	stopped stoppedMemory
+	call    snapshot.Syscall
+	before  Counters // of a thread that slept before it was stopped
+	buf     []byte   // of Stack
+	win     window
+	cut     mem.FaultError // of StackErr
 }
 
 // initialCopy is what a Copy has room for at first, bytes.

@@ -142,11 +142,12 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 	if e != 0 || err != nil {
 		return w.noRegisters(e, err)
 	}
-	w.tp = c.tp
+	w.tp, w.hasTP = c.tp, c.hasTP
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
 	if err := l.copyStack(w, c, a.table); err != nil {
 		return err
 	}
+	c.fetch(w.p.memory.Load(), a.table)
 	l.settle(w, c, sig)
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 // registers are those of one thread that stands, with what else only its tracer can read.
 type registers struct {
 	regs    regs.Registers // Arch is nil until they were had
-	tp      mem.Addr       // thread pointer, 0 if unknown
+	tp      mem.Addr       // thread pointer, 0 if not set
+	hasTP   bool           // or unknown
 	pacMask uint64
 	size    int // bytes of the note that they came in
 }
@@ -35,12 +36,14 @@ func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.
 	if r.regs, err = a.Decode(note[:n]); err != nil {
 		return 0, err
 	}
-	r.tp, r.pacMask, r.size = threadPointer(a, note[:n]), 0, n
+	r.tp, r.hasTP = threadPointer(a, note[:n])
+	r.pacMask, r.size = 0, n
 	switch a {
 	case regs.ARM64:
 		r.pacMask = pac(tid, note)
+		r.tp, r.hasTP = tlsRegister(tid, note)
 	case regs.I386:
-		r.tp = segmentBase(tid, note)
+		r.tp, r.hasTP = segmentBase(tid, note)
 	}
 	return 0, nil
 }
@@ -79,21 +82,31 @@ func pac(tid int, note *[noteBytes]byte) uint64 {
 	return regs.ARM64.Order.Uint64(note[8:])
 }
 
+// tlsRegister reads the thread pointer of an arm64 thread.
+// Source: tls_get in linux/arch/arm64/kernel/ptrace.c: tpidr_el0 comes first.
+func tlsRegister(tid int, note *[noteBytes]byte) (mem.Addr, bool) {
+	n, e := getRegset(tid, noteARMTLS, note[:8])
+	if e != 0 || n != 8 {
+		return 0, false
+	}
+	return mem.Addr(regs.ARM64.Order.Uint64(note[:])), true
+}
+
 // segmentBase reads the base of the segment that holds a 386 thread's descriptor; 0 if
 // there is none.
 // Source: regset_tls_get in linux/arch/x86/kernel/tls.c: three struct user_desc.
-func segmentBase(tid int, note *[noteBytes]byte) mem.Addr {
+func segmentBase(tid int, note *[noteBytes]byte) (mem.Addr, bool) {
 	n, e := getRegset(tid, note386TLS, note[:48])
 	if e != 0 || n < 8 {
-		return 0
+		return 0, false
 	}
-	return mem.Addr(regs.I386.Order.Uint32(note[4:]))
+	return mem.Addr(regs.I386.Order.Uint32(note[4:])), true
 }
 
 // threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.
 // Source: user_regs_struct or user_pt_regs of each architecture; the psABIs for which
 // register it is.
-func threadPointer(a *regs.Arch, note []byte) mem.Addr {
+func threadPointer(a *regs.Arch, note []byte) (mem.Addr, bool) {
 	word := -1
 	switch a {
 	case regs.AMD64:
@@ -104,9 +117,11 @@ func threadPointer(a *regs.Arch, note []byte) mem.Addr {
 		word = 2 // $tp
 	case regs.PPC64LE:
 		word = 13 // r13
+	case regs.S390X:
+		word = 18 // access registers 0 and 1, the high half first
 	}
 	if word < 0 || len(note) < (word+1)*8 {
-		return 0
+		return 0, false
 	}
-	return mem.Addr(a.Order.Uint64(note[word*8:]))
+	return mem.Addr(a.Order.Uint64(note[word*8:])), true
 }

@@ -205,7 +205,7 @@ func (s *stop) nothing() error {
 // result makes the Snapshot when all run again.
 func (s *stop) result() *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
-		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems, Late: s.late, Left: s.left}
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left}
 	out.Maps, out.Changed = s.tables()
 	w := windows{table: out.Maps, limit: openWindow, total: max(0, s.windows.total)}
 	for i := range s.threads {
@@ -250,12 +250,13 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
 		Stack: t.stack, StackErr: t.stkErr, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
-		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
+		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack, Copied: t.copied, Shortfalls: t.shortfalls}
 	if t.freed > t.asked {
 		th.Stopped = t.freed - t.asked
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch
+		th.TP, th.HasTP = t.tp, t.hasTP
 		if th.Syscall == nil {
 			th.Syscall = callOf(t.state, &t.regs)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/mem"
 )
 
 // maxListings bounds how often the threads are listed again for new ones. Two or three
@@ -48,7 +47,6 @@ type stop struct {
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
 	refusal    error
-	further    []mem.Range
 	problems   []string
 	late       int  // threads that stopped after the others had been let go
 	exec       bool // the process began another program

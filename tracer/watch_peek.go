@@ -80,6 +80,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 			return err
 		}
 	}
+	c.fetch(w.p.memory.Load(), table)
 	var again snapshot.Syscall
 	if asleep, err = w.asleep(&again); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 
 // infer offers the registers of the last Stop to a thread that sleeps in the same place.
 func (w *Watch) infer(c *Copy, now Counters) {
-	c.regs.Arch, c.tp, c.pacMask = nil, w.tp, 0
+	c.regs.Arch, c.tp, c.hasTP, c.pacMask = nil, w.tp, w.hasTP, 0
 	l := w.last
 	if l == nil || !l.known || l.call != c.call {
 		return

@@ -1,6 +1,10 @@
 package unwind
 
-import "github.com/fpstack/fpstack/regs"
+import (
+	"errors"
+
+	"github.com/fpstack/fpstack/regs"
+)
 
 // stepAuto steps to the caller in the order of what is surest: a signal frame by its bytes, a
 // call through a bad pointer, the row of a table, and for code without tables its instructions
@@ -25,7 +29,10 @@ func (c *cursor) stepTable(s *site) *ending {
 	if s.root && (s.row.Row == nil || !c.underSignal(s)) {
 		return atRoot
 	}
-	if s.row.origin == PCSP && s.row.base == c.arch.FP && c.leftGoroutine() {
+	if s.row.origin == PCSP && s.row.base == c.arch.FP && c.lostStack() {
+		if e := c.stepCross(s); e == nil {
+			return nil
+		}
 		return atRoot
 	}
 	uncalled := c.uncalled
@@ -48,8 +55,8 @@ func (c *cursor) stepTable(s *site) *ending {
 	return e
 }
 
-// underSignal tells whether a function that Go calls the outermost of its stack returns to a
-// signal trampoline: runtime.sigtramp, below which stands what the signal interrupted.
+// underSignal tells whether a function that pclntab calls the outermost of its stack returns to a
+// signal trampoline: runtime.sigtramp, below which is what the signal interrupted.
 func (c *cursor) underSignal(s *site) bool {
 	if s.row.origin != PCSP {
 		return false
@@ -66,9 +73,9 @@ func (c *cursor) underSignal(s *site) bool {
 	return to != nil && to.signal.kind != noSignal
 }
 
-// leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:
-// runtime.mcall clears the frame pointer when it goes to the system stack for good.
-func (c *cursor) leftGoroutine() bool {
+// lostStack tells whether a function that switched stacks left nothing to go back to: Go's runtime.mcall clears the
+// frame pointer when it goes to the system stack for good.
+func (c *cursor) lostStack() bool {
 	fp, ok := c.regs.FP()
 	return ok && fp == 0
 }
@@ -76,8 +83,12 @@ func (c *cursor) leftGoroutine() bool {
 // stepNoTable steps out of code that no table covers.
 func (c *cursor) stepNoTable(s *site) *ending {
 	innermost := c.top().Interrupted
-	if s.grows && !innermost {
-		return c.stepGrowth()
+	// Of a function that switches stacks the instructions tell first whether it has done so yet.
+	declined := noWay
+	if s.runtime != nil && !(innermost && s.leaves) {
+		if declined = c.stepCross(s); declined == nil || declined == atRoot {
+			return declined
+		}
 	}
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
@@ -85,13 +96,14 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
 		return nil
 	}
-	switch {
-	case s.grows:
-		return c.stepGrowth()
-	case s.resumes:
-		return c.stepResume()
-	case s.leaves:
-		return end(NoRule, "%s", s.why)
+	if s.leaves {
+		if s.runtime != nil && innermost {
+			declined = c.stepCross(s)
+		}
+		if declined != nil && errors.Is(declined.err, ErrDeclined) {
+			return end(NoRule, "%s", s.why)
+		}
+		return declined
 	}
 	unproved := innermost && c.linkRegisterUnproved()
 	e := c.stepFramePointer()

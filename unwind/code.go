@@ -136,7 +136,7 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 		s.code = c.readCode(f)
 		s.codeRead = true
 		// Of code of no module no call target is looked for, so that an unsure row comes next.
-		if s.row.Row == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
+		if s.row.Row == nil && s.runtime == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
 			s.first = &s.code[0].compiled
 		}
 	}

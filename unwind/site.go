@@ -21,6 +21,9 @@ type site struct {
 	print uint64
 	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
 
+	runtime Runtime // whose code it is, nil for none
+	region  Region
+
 	found       // its row is none where no table covers it
 	entry  bool // no table, and it lies in the start code of a program
 	signal signalSite
@@ -116,7 +119,9 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 		c.findCall(s)
 	}
 	c.fillRow(s, lookup)
-	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal
+	s.runtime, s.region = c.w.regionOf(m, lookup)
+	c.runtimeRow(s, lookup)
+	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal || s.row.origin == ByRuntime
 	if s.row.Row != nil && !s.root && s.signal.kind == noSignal && (s.row.origin != PCSP || s.row.base != c.arch.FP) {
 		s.first = &s.row
 	}
@@ -168,6 +173,9 @@ func (c *cursor) renew(s *site) bool {
 		lookup--
 	}
 	if c.w.modules.Find(lookup) != s.module {
+		return false
+	}
+	if r, region := c.w.regionOf(s.module, lookup); r != s.runtime || region != s.region {
 		return false
 	}
 	switch {

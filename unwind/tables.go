@@ -65,7 +65,7 @@ func (w *Walker) table(m *module.Module) *tables {
 		config.DataBase = uint64(s.Addr)
 	}
 	t.cfi = cfi.New(config)
-	t.pcln, t.err = openPCLN(m)
+	t.pcln, t.err = OpenPCLN(m)
 	return t
 }
 
@@ -92,13 +92,10 @@ type found struct {
 	row    compiled
 	root   bool // the outermost function of its stack
 	leaves bool // the function goes to another stack somewhere, and keeps no frame record
-	grows  bool // it is runtime.morestack
-	// resumes says that it goes to a goroutine and never comes back.
-	resumes bool
-	why     string
+	why    string
 }
 
-// find asks .eh_frame, Go's table, and .debug_frame last: what Go writes there does not tell
+// find asks .eh_frame, pclntab, and .debug_frame last: what Go's linker writes there does not tell
 // the functions that switch stacks.
 func (t *tables) find(v uint64, arch *regs.Arch) found {
 	if t.cfi == nil {
@@ -111,7 +108,7 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 	if err == nil {
 		return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
 	}
-	if f, ok := t.golang(v, arch); ok {
+	if f, ok := t.byPCLN(v, arch); ok {
 		return f
 	}
 	if errors.Is(err, cfi.ErrNoFDE) {

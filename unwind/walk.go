@@ -28,6 +28,7 @@ type Functions interface {
 type Walker struct {
 	modules   *module.Set
 	functions Functions
+	runtimes  Runtimes                  // nil for none
 	arch      *regs.Arch                // of the threads walked last, for which sites holds
 	tables    map[module.Object]*tables // at most maxTables
 	sites     sites
@@ -113,6 +114,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 		s.Stop, s.Err = ReadFault, fmt.Errorf("stack was read while the thread ran again: %w", s.Err)
 	}
 	*c = cursor{}
+	w.identify(s, memory)
 }
 
 // begin notices what has changed since the last walk.
@@ -123,6 +125,9 @@ func (w *Walker) begin(a *regs.Arch) {
 		w.mapped++
 		w.moment++
 		w.forget()
+		if w.runtimes != nil {
+			w.runtimes.Scan(w.modules)
+		}
 	}
 	if a != w.arch {
 		w.arch, w.sites = a, newSites()

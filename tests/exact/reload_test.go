@@ -106,7 +106,7 @@ func TestLibraryReplaced(t *testing.T) {
 			first = inLibrary
 			set = module.NewSet(snap.Maps, opener(p), p)
 			defer set.Close()
-			walker = unwind.NewWalker(set, resolve.New(set, resolve.Options{}))
+			walker = walkerOf(set, resolve.New(set, resolve.Options{}))
 		} else {
 			set.Update(snap.Maps)
 		}
