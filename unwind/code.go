@@ -177,16 +177,12 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 		}
 	}
 	start, end, known := c.bounds(f, bias)
-	if f.Interrupted {
-		row, ok := code.Pattern(pc, known && pc == start)
-		add(row, ok, true)
-	}
 	if known {
 		row, ok := code.FromEntry(start, end, pc)
 		add(row, ok, true)
 	}
 	from := uint64(f.PC) - bias
-	row, ok := code.Forward(from, nil)
+	row, ok := code.Forward(from)
 	add(row, ok, false)
 	c.refused = cmp.Or(c.refused, code.Budget.Err())
 	return rows

@@ -72,6 +72,11 @@ func (c *Code) JumpTarget(pc uint64) (target uint64, slot, ok bool) {
 	return 0, false, false
 }
 
+// isEndbr recognises endbr64 and endbr32: Intel SDM volume 2, ENDBR64.
+func isEndbr(b []byte) bool {
+	return hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfa) || hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfb)
+}
+
 // Slot386 reads a PLT entry of position-independent 386 code, jmp *disp(%ebx): the slot is at
 // disp from the module's global offset table, which ebx holds.
 func (c *Code) Slot386(pc uint64) (disp int32, ok bool) {

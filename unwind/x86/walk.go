@@ -32,7 +32,6 @@ type walk struct {
 	calleeSteps int              // instructions of callees that were read for it
 	targets     []uint64         // of jumps, ascending; filled by joins
 	sweep       [2]uint64        // where joins looks for jumps
-	noReturn    func(target uint64) bool
 	left        work.Purse
 	apart       bool // code is visited both with SP at a known distance from its start and moved
 	exhausted   bool // code was left out: too much of it, or the budget is spent
