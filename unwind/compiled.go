@@ -19,19 +19,19 @@ type compiled struct {
 	signal bool     // Row.Signal
 	lands  bool     // see landsExceptions
 	offset int64
-	// The words of the caller at fixed distances from the CFA lie in span bytes, low from there. A span of
-	// math.MaxUint64 says that they cannot all be read at once, and that nothing but them is not enough.
+	// Where the return address and all registers with a rule are words at fixed distances from the CFA, these are in
+	// span bytes, low from there. Else span is math.MaxUint64: they are not read at once.
 	low   int64
 	span  uint64
-	ra    int64       // the return address, from low
-	words []savedWord // the other registers
+	ra    int64       // where the return address is, from low
+	words []savedWord // registers at fixed distances from the CFA
 	rest  []ownRule   // registers that are found in another way
 }
 
-// savedWord is a register of the caller and where it stands, from compiled.low.
+// savedWord is a register of the caller and where it is saved, from the CFA.
 type savedWord struct {
 	reg regs.Reg
-	at  int64
+	at  int32
 }
 
 // ownRule is a rule that needs more than a word at a fixed place.
@@ -51,25 +51,28 @@ func compile(row *cfi.Row, origin Origin, a *regs.Arch) compiled {
 			r.base, r.offset = base, row.CFA.N
 		}
 	}
-	high := r.low
+	high, n := r.low, 0
+	for i := range row.Regs {
+		if row.Regs[i].Rule.Kind == cfi.Offset {
+			n++
+		}
+	}
+	r.words = make([]savedWord, 0, n)
 	for i := range row.Regs {
 		rule := &row.Regs[i]
 		reg, ok := a.FromDWARF(rule.Reg)
 		switch {
 		case !ok, reg == a.PC, rule.Rule.Kind == cfi.SameValue, rule.Rule.Kind == cfi.Unspecified:
-		case rule.Rule.Kind != cfi.Offset, reg == a.SP:
+		case rule.Rule.Kind != cfi.Offset, reg == a.SP, int64(int32(rule.Rule.N)) != rule.Rule.N:
 			r.rest = append(r.rest, ownRule{reg, *rule})
 		default:
-			r.words = append(r.words, savedWord{reg, rule.Rule.N})
+			r.words = append(r.words, savedWord{reg, int32(rule.Rule.N)})
 			r.low, high = min(r.low, rule.Rule.N), max(high, rule.Rule.N)
 		}
 	}
 	r.ra, r.span = row.RA.N-r.low, uint64(high)-uint64(r.low)+uint64(a.WordSize)
 	if r.span > maxSpan || row.RA.Kind != cfi.Offset || len(r.rest) != 0 {
 		r.span = math.MaxUint64
-	}
-	for i := range r.words {
-		r.words[i].at -= r.low
 	}
 	return r
 }

@@ -54,7 +54,7 @@ func (c *cursor) apply(r *compiled, proved bool) *ending {
 		e = c.restoreSlowly(r, cfa, ra)
 	} else if e = c.stepTo(cfa, cfa, ra, r.origin); e == nil {
 		for _, w := range r.words {
-			c.regs.Set(w.reg, c.wordOf(words[w.at:]))
+			c.regs.Set(w.reg, c.wordOf(words[int64(w.at)-r.low:]))
 		}
 		c.regs.Set(c.arch.SP, uint64(cfa))
 		c.regs.Set(c.arch.PC, uint64(ra))
@@ -247,7 +247,7 @@ func (c *cursor) restoreSlowly(r *compiled, cfa, ra mem.Addr) *ending {
 	next.Set(c.arch.PC, uint64(ra))
 	sp, _ := c.regs.SP()
 	for _, w := range r.words {
-		at := mem.Addr(c.mask(uint64(cfa) + uint64(r.low+w.at)))
+		at := mem.Addr(c.mask(uint64(cfa) + uint64(w.at)))
 		v, err := c.word(at)
 		switch {
 		case err == nil:

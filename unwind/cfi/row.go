@@ -43,8 +43,7 @@ type RegRule struct {
 	Rule Rule
 }
 
-// Row holds the rules for the addresses [Start, End) of a module. Rows may be shared; none
-// is changed after it was made.
+// Row holds the rules for the addresses [Start, End) of a module. It is not changed after it was made.
 type Row struct {
 	Start, End uint64 // link addresses
 	CFA        Rule
