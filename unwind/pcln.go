@@ -1,25 +1,10 @@
 package unwind
 
 import (
-	"errors"
-
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
-
-// OpenPCLN opens the pclntab of m, nil if it has none.
-func OpenPCLN(m *module.Module) (*pclntab.Table, error) {
-	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
-		s, ok := m.Section(name)
-		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	}, m.Budget())
-	if errors.Is(err, pclntab.ErrNone) {
-		return nil, nil
-	}
-	return t, err
-}
 
 // byPCLN finds what pclntab says of v: the distance from SP to the return address, and which functions are the
 // outermost of their stacks.

@@ -13,11 +13,11 @@ import (
 type tables struct {
 	m         *module.Module
 	functions Functions
-	cfi       *cfi.Table // .eh_frame; nil if m could not be read
-	debug     *cfi.Table // .debug_frame, made on demand
-	debugErr  error      // why that could not be read
-	pcln      *pclntab.Table
-	err       error // why pcln could not be read
+	cfi       *cfi.Table     // .eh_frame; nil if m could not be read
+	debug     *cfi.Table     // .debug_frame, made on demand
+	debugErr  error          // why that could not be read
+	pcln      *pclntab.Table // nil if there is none
+	pclnErr   error          // why that could not be read
 }
 
 // maxTables bounds the objects of which tables are kept: more than a program has mapped. One that makes new
@@ -52,7 +52,7 @@ func (w *Walker) table(m *module.Module) *tables {
 	if m.Err != nil {
 		return t
 	}
-	arch := archOf(m)
+	arch := regs.OfELF(m.Machine(), m.Class())
 	if arch == nil {
 		return t
 	}
@@ -65,26 +65,15 @@ func (w *Walker) table(m *module.Module) *tables {
 		config.DataBase = uint64(s.Addr)
 	}
 	t.cfi = cfi.New(config)
-	t.pcln, t.err = OpenPCLN(m)
+	if t.pcln, t.pclnErr = pclntab.Open(m.Plain, m.Budget()); errors.Is(t.pclnErr, pclntab.ErrNone) {
+		t.pclnErr = nil
+	}
 	return t
 }
 
-// archOf is the architecture that m is code of.
-func archOf(m *module.Module) *regs.Arch {
-	for _, a := range regs.All {
-		if a.Machine == m.Machine() && a.WordSize == m.Class() {
-			return a
-		}
-	}
-	return nil
-}
-
 func section(m *module.Module, name string) cfi.Section {
-	s, ok := m.Section(name)
-	if !ok || s.Compressed {
-		return cfi.Section{}
-	}
-	return cfi.Section{Addr: uint64(s.Addr), Data: s.Data}
+	addr, data, _ := m.Plain(name)
+	return cfi.Section{Addr: addr, Data: data}
 }
 
 // found is what the tables say of an address.
@@ -117,6 +106,8 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 			return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
 		}
 		switch {
+		case t.pclnErr != nil:
+			err = t.pclnErr
 		case t.debugErr != nil:
 			err = t.debugErr
 		case !errors.Is(debugErr, cfi.ErrNoFDE):
@@ -131,7 +122,7 @@ func (t *tables) debugFrame() *cfi.Table {
 	if t.debug != nil {
 		return t.debug
 	}
-	arch := archOf(t.m)
+	arch := regs.OfELF(t.m.Machine(), t.m.Class())
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64, Budget: t.m.Budget()}
 	if t.functions != nil {
 		// Its addresses are absolute, so that it does not matter where it lies.

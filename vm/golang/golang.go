@@ -9,6 +9,7 @@ package golang
 
 import (
 	"debug/elf"
+	"errors"
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -34,8 +35,11 @@ type Runtime struct {
 // New returns the Runtime of a module that holds Go code, nil if it does not. An error says that it does, and that
 // its tables cannot be read.
 func New(m *module.Module) (*Runtime, error) {
-	t, err := unwind.OpenPCLN(m)
-	if t == nil || err != nil {
+	t, err := pclntab.Open(m.Plain, m.Budget())
+	switch {
+	case errors.Is(err, pclntab.ErrNone):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	r := &Runtime{m: m, table: t}
