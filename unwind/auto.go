@@ -14,11 +14,11 @@ func (c *cursor) stepAuto() *ending {
 	switch {
 	case s == nil:
 		return c.stepBadPC()
-	case s.first != nil && !c.uncalled && c.apply(s.first, s.first != &s.row) == nil:
+	case s.first != nil && !c.uncalled && c.apply(s.first, s.first != &s.table) == nil:
 		return nil
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
-	case s.row.Row != nil || s.root:
+	case s.row != nil || s.root:
 		return c.stepTable(s)
 	}
 	return c.stepNoTable(s)
@@ -26,17 +26,17 @@ func (c *cursor) stepAuto() *ending {
 
 // stepTable applies the row of a table.
 func (c *cursor) stepTable(s *site) *ending {
-	if s.root && (s.row.Row == nil || !c.underSignal(s)) {
+	if s.root && (s.row == nil || !c.underSignal(s)) {
 		return atRoot
 	}
-	if s.row.origin == PCSP && s.row.base == c.arch.FP && c.lostStack() {
+	if s.origin == PCSP && s.table.base == c.arch.FP && c.lostStack() {
 		if e := c.stepCross(s); e == nil {
 			return nil
 		}
 		return atRoot
 	}
 	uncalled := c.uncalled
-	e := c.apply(&s.row, uncalled)
+	e := c.apply(&s.table, uncalled)
 	switch {
 	case e == nil:
 		return nil
@@ -58,14 +58,14 @@ func (c *cursor) stepTable(s *site) *ending {
 // underSignal tells whether a function that pclntab calls the outermost of its stack returns to a
 // signal trampoline: runtime.sigtramp, below which is what the signal interrupted.
 func (c *cursor) underSignal(s *site) bool {
-	if s.row.origin != PCSP {
+	if s.origin != PCSP {
 		return false
 	}
-	cfa, e := c.frame(&s.row)
+	cfa, e := c.frame(&s.table)
 	if e != nil {
 		return false
 	}
-	ra, _, e := c.returnAddress(&s.row, cfa)
+	ra, _, e := c.returnAddress(&s.table, cfa)
 	if e != nil {
 		return false
 	}

@@ -136,7 +136,7 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 		s.code = c.readCode(f)
 		s.codeRead = true
 		// Of code of no module no call target is looked for, so that an unsure row comes next.
-		if s.row.Row == nil && s.runtime == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
+		if s.row == nil && s.runtime == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
 			s.first = &s.code[0].compiled
 		}
 	}
@@ -173,7 +173,7 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	var rows []codeRow
 	add := func(row cfi.Row, ok, exact bool) {
 		if ok {
-			rows = append(rows, codeRow{compile(&row, Code, c.arch), exact})
+			rows = append(rows, codeRow{c.compile(&row, Code), exact})
 		}
 	}
 	start, end, known := c.bounds(f, bias)
@@ -314,7 +314,7 @@ func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uin
 	if code.Contains(key.entry) {
 		row, ok := code.FromEntry(key.entry, 0, pc)
 		if ok {
-			r := compile(&row, Code, c.arch)
+			r := c.compile(&row, Code)
 			found = &r
 		} else if err := code.Budget.Err(); err != nil {
 			c.refused = cmp.Or(c.refused, err)
@@ -334,18 +334,17 @@ func (c *cursor) throughPLT(target mem.Addr) mem.Addr {
 	if !ok {
 		return target
 	}
-	to, slot, ok := code.JumpTarget(uint64(target) - bias)
-	if !ok {
-		return target
+	stub, ok := code.Stub(uint64(target) - bias)
+	switch {
+	case !ok:
+	case stub.Kind == x86.StubJump:
+		return mem.Addr(stub.Value + bias)
+	case stub.Kind == x86.StubSlot:
+		if v, err := c.word(mem.Addr(c.mask(stub.Value + bias))); err == nil {
+			return mem.Addr(v)
+		}
 	}
-	if !slot {
-		return mem.Addr(to + bias)
-	}
-	v, err := c.word(mem.Addr(c.mask(to + bias)))
-	if err != nil {
-		return target
-	}
-	return mem.Addr(v)
+	return target
 }
 
 // stepStackTop takes the word at SP of an innermost frame for its return address if a call

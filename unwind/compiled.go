@@ -44,20 +44,16 @@ type ownRule struct {
 const maxSpan = 1 << 20
 
 // compile returns the compiled form of row, which origin gave.
-func compile(row *cfi.Row, origin Origin, a *regs.Arch) compiled {
+func (c *cursor) compile(row *cfi.Row, origin Origin) compiled {
+	a := c.arch
 	r := compiled{Row: row, origin: origin, base: regs.NoReg, signal: row.Signal, lands: landsExceptions(row, a), low: row.RA.N}
 	if row.CFA.Kind == cfi.Register {
 		if base, ok := a.FromDWARF(row.CFA.Reg); ok {
 			r.base, r.offset = base, row.CFA.N
 		}
 	}
-	high, n := r.low, 0
-	for i := range row.Regs {
-		if row.Regs[i].Rule.Kind == cfi.Offset {
-			n++
-		}
-	}
-	r.words = make([]savedWord, 0, n)
+	high := r.low
+	r.words = c.w.room(len(row.Regs))
 	for i := range row.Regs {
 		rule := &row.Regs[i]
 		reg, ok := a.FromDWARF(rule.Reg)
@@ -75,6 +71,19 @@ func compile(row *cfi.Row, origin Origin, a *regs.Arch) compiled {
 		r.span = math.MaxUint64
 	}
 	return r
+}
+
+// wordBlock is how many words of rows are allocated at once.
+const wordBlock = 64
+
+// room returns an empty slice for n words.
+func (w *Walker) room(n int) []savedWord {
+	if len(w.spare) < n {
+		w.spare = make([]savedWord, max(n, wordBlock))
+	}
+	words := w.spare[:0:n]
+	w.spare = w.spare[n:]
+	return words
 }
 
 // wordsOf returns the bytes of r's words in the copied window, nil if they are not all there or not all of r.

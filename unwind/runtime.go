@@ -104,7 +104,7 @@ func (w *Walker) regionOf(m *module.Module, pc mem.Addr) (Runtime, Region) {
 // runtimeRow asks the runtime of s for a row, where no table has one.
 func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	source, ok := s.runtime.(RowSource)
-	if !ok || s.row.Row != nil || s.root {
+	if !ok || s.row != nil || s.root {
 		return
 	}
 	row, ok, err := source.Row(s.region, lookup, s.interrupted)
@@ -112,7 +112,7 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	case err != nil:
 		s.why = s.runtime.String() + ": " + err.Error()
 	case ok:
-		s.found = found{row: compile(row, ByRuntime, c.arch), root: row.RA.Kind == cfi.Undefined}
+		s.found = found{row: row, origin: ByRuntime, root: row.RA.Kind == cfi.Undefined}
 	default:
 		s.why = s.runtime.String() + " has no row for it"
 	}

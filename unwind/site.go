@@ -24,8 +24,9 @@ type site struct {
 	runtime Runtime // whose code it is, nil for none
 	region  Region
 
-	found       // its row is none where no table covers it
-	entry  bool // no table, and it lies in the start code of a program
+	found           // row is nil where neither a table nor a runtime has one
+	table  compiled // row
+	entry  bool     // no table, and it lies in the start code of a program
 	signal signalSite
 	// call says that a call instruction ends here, so that PC can be a return address; called
 	// is its target if direct, or the fixed word of memory that has it if byWord.
@@ -121,9 +122,12 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	c.fillRow(s, lookup)
 	s.runtime, s.region = c.w.regionOf(m, lookup)
 	c.runtimeRow(s, lookup)
-	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal || s.row.origin == ByRuntime
-	if s.row.Row != nil && !s.root && s.signal.kind == noSignal && (s.row.origin != PCSP || s.row.base != c.arch.FP) {
-		s.first = &s.row
+	if s.row != nil {
+		s.table = c.compile(s.row, s.origin)
+	}
+	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal || s.origin == ByRuntime
+	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
+		s.first = &s.table
 	}
 	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
 }
@@ -140,7 +144,7 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	if s.interrupted && hasCode(c.arch) {
 		c.mendThunk(s, s.pc, m)
 	}
-	s.entry = s.row.Row == nil && isEntry(m, v)
+	s.entry = s.row == nil && isEntry(m, v)
 }
 
 // inFile tells whether the file of m holds the code at a.
@@ -202,7 +206,7 @@ func (c *cursor) mendThunk(s *site, pc mem.Addr, m *module.Module) {
 		return
 	}
 	if row, ok := code.ThunkReturn(uint64(pc) - bias); ok {
-		s.row = compile(&row, Code, c.arch)
+		s.row, s.origin = &row, Code
 	}
 }
 

@@ -78,7 +78,8 @@ func section(m *module.Module, name string) cfi.Section {
 
 // found is what the tables say of an address.
 type found struct {
-	row    compiled
+	row    *cfi.Row // nil if there is none
+	origin Origin
 	root   bool // the outermost function of its stack
 	leaves bool // the function goes to another stack somewhere, and keeps no frame record
 	why    string
@@ -95,7 +96,7 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 	}
 	row, err := t.cfi.Row(v)
 	if err == nil {
-		return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
+		return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
 	}
 	if f, ok := t.byPCLN(v, arch); ok {
 		return f
@@ -103,7 +104,7 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 	if errors.Is(err, cfi.ErrNoFDE) {
 		row, debugErr := t.debugFrame().Row(v)
 		if debugErr == nil {
-			return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
+			return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
 		}
 		switch {
 		case t.pclnErr != nil:

@@ -33,6 +33,7 @@ type Walker struct {
 	tables    map[module.Object]*tables // at most maxTables
 	sites     sites
 	paths     map[pathKey]*compiled // nil value: no way
+	spare     []savedWord           // for rows to come
 	chain     []mem.Addr            // frame records that were proved in this walk, ascending: see leadsBack
 
 	changes int    // of modules, when mapped was set

@@ -29,8 +29,7 @@ func FuzzCode(f *testing.F) {
 		c.Forward(pc)
 		c.CallBefore(pc)
 		c.CallNumber(c.Start, c.End(), pc)
-		c.JumpTarget(pc)
-		c.Slot386(pc)
+		c.Stub(pc)
 		SignalReturn(data, int(at), mode64)
 	})
 }
