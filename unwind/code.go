@@ -51,39 +51,46 @@ func (c *cursor) memoryAt(pc mem.Addr, buf []byte) (start mem.Addr, code []byte)
 	return start, buf[:n]
 }
 
-// findCall tells s whether a call instruction ends at its PC, and the target if that is fixed: a
-// direct call, or one through a word of the global offset table.
-func (c *cursor) findCall(s *site) {
-	if !hasCode(c.arch) || s.pc == 0 {
-		return
+// findCall looks for the call instruction that ends at pc, in m.
+func (c *cursor) findCall(pc mem.Addr, m *module.Module) callSite {
+	if !hasCode(c.arch) || pc == 0 {
+		return callSite{}
 	}
-	code, bias, ok := c.codeAt(s.pc-1, s.module)
+	code, bias, ok := c.codeAt(pc-1, m)
 	if !ok {
-		return
+		return callSite{}
 	}
-	at := uint64(s.pc) - bias
+	at := uint64(pc) - bias
 	target, direct, ok := code.CallBefore(at)
-	s.call, s.direct, s.called = ok, direct, target+bias
-	if ok && !direct {
-		slot, fixed := code.CallSlot(at)
-		s.byWord, s.called = fixed, slot+bias
+	switch {
+	case !ok:
+		return callSite{}
+	case direct:
+		return callSite{directCall, mem.Addr(target + bias)}
 	}
+	if slot, ok := code.CallSlot(at); ok {
+		return callSite{slotCall, mem.Addr(c.mask(slot + bias))}
+	}
+	return callSite{kind: indirectCall}
 }
 
 // target is where the call that ends at s leads; false where that is not fixed. The word of a
 // call through one is read each time: the dynamic linker changes it at the first call.
 func (c *cursor) target(s *site) (mem.Addr, bool) {
-	if !s.byWord {
-		return mem.Addr(s.called), s.direct
+	switch s.call.kind {
+	case directCall:
+		return s.call.to, true
+	case slotCall:
+		v, err := c.word(s.call.to)
+		return mem.Addr(v), err == nil && c.executable(mem.Addr(v))
 	}
-	v, err := c.word(mem.Addr(c.mask(s.called)))
-	return mem.Addr(v), err == nil && c.executable(mem.Addr(v))
+	return 0, false
 }
 
 // called tells whether ra is the return address of a call.
 func (c *cursor) called(ra mem.Addr) bool {
 	s := c.returnSite(ra)
-	return s != nil && s.call
+	return s != nil && s.call.kind != noCall
 }
 
 // findSignal looks for a signal trampoline at pc.
@@ -236,7 +243,7 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 			return false
 		}
 		s := c.returnSite(mem.Addr(v))
-		if s == nil || !s.call {
+		if s == nil {
 			continue
 		}
 		to, fixed := c.target(s)

@@ -30,7 +30,7 @@ func TestInterpretedFrames(t *testing.T) {
 		name string
 		made maps.Mapping
 		draw func(s *mem.Image)
-		want string // a frame that is not sure bears a ?
+		want string // a frame that is not sure has a ?
 		why  string
 	}{
 		{"three, then the call that entered them", anonymous, func(s *mem.Image) {

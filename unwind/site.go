@@ -15,29 +15,16 @@ type site struct {
 	module      *module.Module // of the address to look up
 	exec        bool           // code can run at pc
 	made        bool           // it is code of no object: the process made it
-	// held says that a file holds the code, so that it is what it was while the module is. Other
-	// code may be replaced in place; then print is the hash of its bytes.
-	held  bool
-	print uint64
-	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
+	validity
 
-	runtime Runtime // whose code it is, nil for none
+	found            // row is nil where neither a table nor a runtime has one
+	table   compiled // row
+	runtime Runtime  // whose code it is, nil for none
 	region  Region
-
-	found           // row is nil where neither a table nor a runtime has one
-	table  compiled // row
-	entry  bool     // no table, and it lies in the start code of a program
-	signal signalSite
-	// call says that a call instruction ends here, so that PC can be a return address; called
-	// is its target if direct, or the fixed word of memory that has it if byWord.
-	call, direct, byWord bool
-	called               uint64
-	// code are the rows that reading the instructions gave, best first; filled on demand.
-	code     []codeRow
-	codeRead bool
-	// bySP is the row that rests on SP alone, nil if there is none; filled on demand too.
-	bySP     *compiled
-	bySPRead bool
+	entry   bool // no table, and it lies in the start code of a program
+	signal  signalSite
+	call    callSite
+	codeRows
 
 	// returnable says that code may return here: a call stands before it, or it is a signal trampoline or the root
 	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
@@ -46,6 +33,39 @@ type site struct {
 	// if something else comes before it.
 	first  *compiled
 	caller *site // of the return address last met under this one
+}
+
+// validity is what shows whether a site is still true.
+type validity struct {
+	// held says that a file holds the code, so that it is what it was while the module is. Other
+	// code may be replaced in place; then print is the hash of its bytes.
+	held  bool
+	print uint64
+	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
+}
+
+// callKind is the form of a call instruction.
+type callKind uint8
+
+const (
+	noCall       callKind = iota
+	indirectCall          // to what nobody knows
+	directCall            // to an address
+	slotCall              // to what a fixed word of memory has, as of the global offset table
+)
+
+// callSite is the call instruction that ends at a PC, so that this can be a return address.
+type callSite struct {
+	kind callKind
+	to   mem.Addr // the address, or that of the word
+}
+
+// codeRows are the rows that reading the instructions gave; filled on demand.
+type codeRows struct {
+	code     []codeRow // best first
+	codeRead bool
+	bySP     *compiled // the row that rests on SP alone, nil if there is none
+	bySPRead bool
 }
 
 // codeRow is a row found by reading code, and whether it knows where the function begins.
@@ -117,7 +137,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	s.signal = c.findSignal(pc)
 	if !interrupted {
-		c.findCall(s)
+		s.call = c.findCall(pc, m)
 	}
 	c.fillRow(s, lookup)
 	s.runtime, s.region = c.w.regionOf(m, lookup)
@@ -125,7 +145,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if s.row != nil {
 		s.table = c.compile(s.row, s.origin)
 	}
-	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal || s.origin == ByRuntime
+	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || s.origin == ByRuntime
 	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
 		s.first = &s.table
 	}
@@ -142,7 +162,7 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	v := m.Vaddr(lookup)
 	s.found = c.w.table(m).find(uint64(v), c.arch)
 	if s.interrupted && hasCode(c.arch) {
-		c.mendThunk(s, s.pc, m)
+		c.fixThunk(s, s.pc, m)
 	}
 	s.entry = s.row == nil && isEntry(m, v)
 }
@@ -199,8 +219,8 @@ func (c *cursor) fingerprint(pc mem.Addr) uint64 {
 	return maphash.Bytes(c.w.seed, b)
 }
 
-// mendThunk replaces the row at the return of a return thunk, where gcc's tables are wrong.
-func (c *cursor) mendThunk(s *site, pc mem.Addr, m *module.Module) {
+// fixThunk replaces the row at the return of a return thunk, where gcc's tables are wrong.
+func (c *cursor) fixThunk(s *site, pc mem.Addr, m *module.Module) {
 	code, bias, ok := c.codeAt(pc, m)
 	if !ok {
 		return

@@ -21,7 +21,7 @@ type tables struct {
 }
 
 // maxTables bounds the objects of which tables are kept: more than a program has mapped. One that makes new
-// ones for ever meets it, and then all are opened anew.
+// ones for ever meets it, and then all are opened again.
 const maxTables = 1 << 14
 
 // forget drops the tables of objects that the modules have forgotten (see [module.Set.Keep]). Sites of theirs go with

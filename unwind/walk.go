@@ -66,10 +66,10 @@ func (w *Walker) Renew() { w.moment++ }
 // Linux, holds at most half a million frames.
 const MaxFrames = 1 << 20
 
-// maxDescents bounds how many steps of one walk may lead to a stack pointer that is not above
+// maxSwitches bounds how many steps of one walk may lead to a stack pointer that is not above
 // the last one: to another stack (signal handlers on an alternate stack, Go's system stack, coroutines), or
 // out of a frame of no size (vfork, leaves that return by the link register).
-const maxDescents = 64
+const maxSwitches = 64
 
 // Walk returns the stack of t. memory is the process's, with t's stack laid over it (see
 // snapshot.Snapshot.Reader).
@@ -170,7 +170,7 @@ func (c *cursor) step() *ending {
 
 // start sets the cursor to the innermost frame of t; false if that is not known.
 func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
-	*c = cursor{w: w, memory: memory, pacMask: t.PACMask, next: coming{Origin: Context, Interrupted: true}}
+	*c = cursor{w: w, pacMask: t.PACMask, view: view{memory: memory}, next: coming{Origin: Context, Interrupted: true}}
 	if !context(&c.regs, t) {
 		return false
 	}
@@ -235,28 +235,38 @@ var (
 	atZero = &ending{stop: Root, impossible: true}
 )
 
-// cursor is the state of one walk: the registers of the frame last pushed.
+// cursor is the state of one walk.
 type cursor struct {
-	w        *Walker
-	arch     *regs.Arch
-	memory   mem.Reader
-	regs     regs.Registers
-	pacMask  uint64
-	frames   []Frame
+	w       *Walker
+	arch    *regs.Arch
+	pacMask uint64
+	bare    bool // only frame pointers are followed
+	view
+	frames []Frame
+	regs   regs.Registers // of the frame last pushed
+	at     *site          // of its PC; nil where no code can run there, and for the first frame if bare
+	doubts
 	next     coming // what is known of the frame to be pushed
-	lo, hi   mem.Addr
-	descents int
-	doubt    uint64       // registers, by DWARF number, that a landing exception may have overwritten
-	copied   *mem.Overlay // what was copied while the thread stood, nil if it did not stand
-	loose    bool         // SP is only a lower bound: see recordFloats
-	late     bool         // the walk rests on memory that was not copied: see readLate
-	uncalled bool         // the top frame's function has not begun, and nobody called it: see noteReturn
-	bare     bool         // only frame pointers are followed
-	overlay  *mem.Overlay // memory if it is one, nil if not
-	window   mem.Range    // the range of overlay that holds the current stack; empty if words are not little-endian
-	at       *site        // of the top frame's PC; nil where no code can run there, and for the first frame if bare
-	earned   bool         // the refill was given for this walk
-	refused  error        // why some code was not read, nil if none was refused
+	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
+	earned   bool   // the refill was given for this walk
+	refused  error  // why some code was not read, nil if none was refused
+}
+
+// view is the memory of the target as a walk sees it, and the part of it that is the current stack.
+type view struct {
+	memory  mem.Reader
+	overlay *mem.Overlay // memory if it is one, nil if not
+	copied  *mem.Overlay // what was copied while the thread stood, nil if it did not stand
+	late    bool         // the walk rests on memory that was not copied: see readLate
+	lo, hi  mem.Addr     // the current stack
+	window  mem.Range    // the range of overlay that holds it; empty if words are not little-endian
+}
+
+// doubts are about the registers of the frame last pushed.
+type doubts struct {
+	doubt    uint64 // registers, by DWARF number, that a landing exception may have overwritten
+	loose    bool   // SP is only a lower bound: see recordFloats
+	uncalled bool   // the function has not begun, and nobody called it: see noteReturn
 }
 
 // coming is what a step finds out of the frame that it leads to, besides its registers.
@@ -394,11 +404,11 @@ func (c *cursor) advance(cfa mem.Addr, r *regs.Registers, o Origin) *ending {
 
 // stepTo leaves the top frame, which has that CFA, for its caller at pc with the stack pointer to, found by o; the
 // registers are left to be set. Each step of a walk comes through here, and this is why a walk ends: the stack
-// pointer grows, or one of maxDescents is used up.
+// pointer grows, or one of maxSwitches is used up.
 func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
 	top := c.top()
 	if to <= top.SP {
-		if e := c.descend(to, pc); e != nil {
+		if e := c.switchStack(to, pc); e != nil {
 			return e
 		}
 	}
@@ -408,17 +418,17 @@ func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
 	return nil
 }
 
-// descend counts a step to a stack pointer that is not above the last one.
-func (c *cursor) descend(to, pc mem.Addr) *ending {
+// switchStack counts a step to a stack pointer that is not above the last one.
+func (c *cursor) switchStack(to, pc mem.Addr) *ending {
 	top := c.top()
 	if to == top.SP && pc == top.PC {
 		return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc), uint64(to))
 	}
-	if c.descents == maxDescents {
+	if c.switches == maxSwitches {
 		return impossible(NotAdvancing, "stack pointer %#x of the caller is not above %#x, after %d changes of stack",
-			uint64(to), uint64(top.SP), maxDescents)
+			uint64(to), uint64(top.SP), maxSwitches)
 	}
-	c.descents++
+	c.switches++
 	return nil
 }
 
