@@ -46,7 +46,8 @@ const maxSpan = 1 << 20
 // compile returns the compiled form of row, which origin gave.
 func (c *cursor) compile(row *cfi.Row, origin Origin) compiled {
 	a := c.arch
-	r := compiled{Row: row, origin: origin, base: regs.NoReg, signal: row.Signal, lands: landsExceptions(row, a), low: row.RA.N}
+	r := compiled{Row: row, origin: origin, base: regs.NoReg, signal: row.Signal,
+		lands: landsExceptions(row, a), low: row.RA.N}
 	if row.CFA.Kind == cfi.Register {
 		if base, ok := a.FromDWARF(row.CFA.Reg); ok {
 			r.base, r.offset = base, row.CFA.N

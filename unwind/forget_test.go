@@ -9,8 +9,8 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// A program that loads and unloads a library again and again leaves one set of tables behind, wherever it was mapped; one
-// that loads another file each time no more than its modules keep.
+// A program that loads and unloads a library again and again leaves one set of tables behind, wherever it was mapped;
+// one that loads another file each time no more than its modules keep.
 func TestTablesOfReloads(t *testing.T) {
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

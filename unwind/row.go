@@ -159,7 +159,8 @@ func (c *cursor) checkCFA(cfa mem.Addr, r *compiled) *ending {
 		return impossible(BadCFA, "CFA %#x lies outside of the stack %#x-%#x", uint64(cfa), uint64(c.lo), uint64(c.hi))
 	}
 	if !c.isStack(cfa) {
-		return impossible(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)", uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
+		return impossible(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)",
+			uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
 	}
 	return nil
 }

@@ -33,11 +33,12 @@ type RowSource interface {
 	Row(r Region, pc mem.Addr, interrupted bool) (row *cfi.Row, ok bool, err error)
 }
 
-// Crosser is a Runtime that knows ways from a frame to its caller which no row describes: to another stack, over frames
-// without a chain, out of an activation.
+// Crosser is a Runtime that knows ways from a frame to its caller which no row describes: to another stack, over
+// frames without a chain, out of an activation.
 type Crosser interface {
-	// Cross goes from the last of frames to its caller. r are the registers in it, m is the memory: what of it was not copied in
-	// the stop is noted. It proves what it says, or declines with an error, which says why: then other ways are tried.
+	// Cross goes from the last of frames to its caller. r are the registers in it, m is the memory: what of it was not
+	// copied in the stop is noted. It proves what it says, or declines with an error, which says why: then other ways
+	// are tried.
 	Cross(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 }
 
@@ -53,8 +54,9 @@ type Crossing struct {
 
 // Identifier is a Runtime that tells what executes in its frames.
 type Identifier interface {
-	// Identify sets Site, and Note where there is something to say, of those frames of s that are its own: from words of m that were copied, or that do not
-	// move. It keeps what it takes to name a Site later. It is called once for each stack that was walked.
+	// Identify sets Site, and Note where there is something to say, of those frames of s that are its own: from words of
+	// m that were copied, or that do not move. It keeps what it takes to name a Site later. It is called once for each
+	// stack that was walked.
 	Identify(s *Stack, m mem.Reader)
 }
 

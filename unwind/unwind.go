@@ -33,7 +33,8 @@ const (
 	ByRuntime                  // a row that the runtime gave whose code it is
 )
 
-var originNames = [...]string{"context", "cfi", "pcsp", "frame pointer", "link register", "code", "stack top", "runtime"}
+var originNames = [...]string{"context", "cfi", "pcsp", "frame pointer", "link register", "code", "stack top",
+	"runtime"}
 
 func (o Origin) String() string { return originNames[o] }
 

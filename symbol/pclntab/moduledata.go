@@ -147,7 +147,10 @@ func (o *object) moduledata() ([]uint64, bool) {
 // pointing adds the addresses in s of words that point to the table.
 func (o *object) pointing(s section, to []uint64) []uint64 {
 	size := uint64(o.t.ptr)
-	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates && o.left.Spend(int64(size)); off += size {
+	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates; off += size {
+		if !o.left.Spend(int64(size)) {
+			break
+		}
 		if o.t.uint(s.Data[off:], o.t.ptr) == o.t.addr {
 			to = append(to, s.Addr+off)
 		}
