@@ -262,7 +262,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	if snap == nil {
 		return nil, err
 	}
-	set := module.NewSet(snap.Maps, opener(p), p)
+	set := module.NewSet(snap.Maps, p.Image())
 	defer set.Close()
 	set.Charge(o.budget)
 	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
@@ -318,7 +318,7 @@ const maxCheckFrames = 1 << 16
 // threadsOf walks every thread both ways.
 func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process, of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
-	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process()
+	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
 	known.Scan(set)
 	walker.Use(known)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))

@@ -90,7 +90,7 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 		return nil, err
 	}
 	defer p.Close()
-	w := &walking{d: d, p: p, runtimes: d.vms.Process()}
+	w := &walking{d: d, p: p}
 	defer w.close()
 	w.recognise()
 	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
@@ -134,7 +134,9 @@ func (w *walking) recognise() {
 	if err != nil {
 		table = maps.NewTable(nil)
 	}
-	w.set = module.NewSet(table, w.d.objects.Opener(opener(w.p)), w.p)
+	image := w.d.objects.Image(w.p.Image())
+	w.runtimes = w.d.vms.Process(image)
+	w.set = module.NewSet(table, image)
 	w.set.Charge(w.d.names.Budget)
 	w.runtimes.Scan(w.set)
 }

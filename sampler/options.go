@@ -3,6 +3,7 @@ package sampler
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
@@ -41,7 +42,7 @@ type Options struct {
 	KeepOrder bool
 	Names     resolve.Options
 	// Runtimes makes what knows the runtimes of one process; nil: none are known.
-	Runtimes func() Runtimes
+	Runtimes func(image module.Image) Runtimes
 }
 
 // Runtimes are those of one process, and what they need to be copied of each thread.
@@ -51,11 +52,11 @@ type Runtimes interface {
 }
 
 // runtimes makes those of a process, nil for none.
-func (o *Options) runtimes() Runtimes {
+func (o *Options) runtimes(p image) Runtimes {
 	if o.Runtimes == nil {
 		return nil
 	}
-	return o.Runtimes()
+	return o.Runtimes(p.Image())
 }
 
 // running tells whether threads that wait are left out.

@@ -69,7 +69,7 @@ func (g *program) open(c *counter) {
 	if g.set != nil {
 		return
 	}
-	g.set = module.NewSet(g.table.Load(), c.files.Opener(g.image.OpenMapping), g.image)
+	g.set = module.NewSet(g.table.Load(), c.files.Image(g.image.Image()))
 	g.set.Charge(c.opt.Names.Budget)
 	g.set.Keep(maxUnmapped)
 	if g.runtimes == nil {
