@@ -2,10 +2,12 @@ package unwind
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
@@ -53,9 +55,10 @@ type Crossing struct {
 
 // Identifier is a Runtime that tells what executes in its frames.
 type Identifier interface {
-	// Identify sets Site, and Note where there is something to say, of those frames of s that are its own: from words of m that were copied, or that do not
-	// move. It keeps what it takes to name a Site later. It is called once for each stack that was walked.
-	Identify(s *Stack, m mem.Reader)
+	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot tell and
+	// why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site later. It is
+	// called once for each stack that was walked.
+	Identify(t *snapshot.Thread, s *Stack, m mem.Reader)
 }
 
 // Site is what executes in a frame as its Runtime numbers it: equal for equal (function, position, inlining), valid as
@@ -118,6 +121,16 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
+// vouched tells whether code may return to s as a runtime says that the process made this code, which cannot be read: a
+// recorded snapshot does not hold it.
+func (c *cursor) vouched(s *site) bool {
+	if s.runtime == nil || !s.made {
+		return false
+	}
+	_, _, ok := c.codeAt(s.pc-1, s.module)
+	return !ok
+}
+
 // stepCross lets the runtime of s lead to the caller. The result is nil or the root if it did; whatever else it is,
 // another way may be tried.
 func (c *cursor) stepCross(s *site) *ending {
@@ -170,10 +183,14 @@ func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 }
 
 // identify lets the runtimes say what executes in the frames of s.
-func (w *Walker) identify(s *Stack, memory mem.Reader) {
+func (w *Walker) identify(t *snapshot.Thread, s *Stack, memory mem.Reader) {
 	for _, r := range w.all() {
-		if i, ok := r.(Identifier); ok {
-			i.Identify(s, memory)
+		i, ok := r.(Identifier)
+		if !ok {
+			continue
+		}
+		if err := module.Guard(r.String(), func() error { i.Identify(t, s, memory); return nil }); err != nil {
+			s.Frames[0].Note = fmt.Sprintf("not named: %v", err)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	c.fillRow(s, lookup)
 	s.runtime, s.region = c.w.regionOf(m, lookup)
 	c.runtimeRow(s, lookup)
-	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal || s.row.origin == ByRuntime
+	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal || c.vouched(s)
 	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
 }
 
