@@ -170,6 +170,20 @@ func (o *Overlay) Bytes(addr Addr, n int) ([]byte, bool) {
 	return r.Bytes(addr, n)
 }
 
+// Holds tells whether copied ranges hold the n bytes at addr.
+func (o *Overlay) Holds(addr Addr, n int) bool {
+	for n > 0 {
+		r := o.find(addr)
+		if r == nil {
+			return false
+		}
+		held := len(r.Data) - int(addr-r.Start)
+		n -= held
+		addr += Addr(held)
+	}
+	return true
+}
+
 // ReadMem implements [Reader]. A read may cross from a range into the base and back.
 func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 	done := 0

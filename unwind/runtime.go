@@ -174,10 +174,8 @@ type noting struct {
 // ReadMem implements mem.Reader.
 func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	got, err := n.c.memory.ReadMem(b, addr)
-	if n.c.copied != nil && got > 0 {
-		if _, ok := n.c.copied.Bytes(addr, len(b)); !ok {
-			n.late = true
-		}
+	if n.c.copied != nil && got > 0 && !n.c.copied.Holds(addr, got) {
+		n.late = true
 	}
 	return got, err
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,13 +26,12 @@ import (
 	"github.com/fpstack/fpstack/vm"
 )
 
-const program = "../../testdata/bin/live/toy"
-
-// start runs the toy until the end of the test, or until the result is called.
-func start(t *testing.T) (pid int, end func()) {
+// start runs a program of testdata/live until the end of the test, or until the result is called.
+func start(t *testing.T, name string) (pid int, end func()) {
 	t.Helper()
+	program := filepath.Join("../../testdata/bin/live", name)
 	if _, err := os.Stat(program); err != nil {
-		t.Skipf("toy is not built, scripts/build-live says why: %v", err)
+		t.Skipf("%s is not built, scripts/build-live says why: %v", name, err)
 	}
 	cmd := exec.Command(program)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -52,7 +52,7 @@ func start(t *testing.T) (pid int, end func()) {
 	}
 	t.Cleanup(end)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "R\n" {
-		t.Fatalf("toy said %q, %v", line, err)
+		t.Fatalf("%s said %q, %v", name, line, err)
 	}
 	return cmd.Process.Pid, end
 }
@@ -125,7 +125,7 @@ func (w *walked) check(t *testing.T, way string) {
 
 // TestDump takes the toy's threads in one stop, and replays what was kept when the process has ended.
 func TestDump(t *testing.T) {
-	pid, end := start(t)
+	pid, end := start(t, "toy")
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		t.Skipf("the toy cannot be looked into: %v", err)
@@ -183,7 +183,7 @@ func replay(t *testing.T, s *snapshot.Snapshot) {
 
 // TestSleeper copies the thread that sleeps without a stop.
 func TestSleeper(t *testing.T) {
-	pid, _ := start(t)
+	pid, _ := start(t, "toy")
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		t.Skipf("the toy cannot be looked into: %v", err)
@@ -238,7 +238,7 @@ func TestSleeper(t *testing.T) {
 
 // TestRecording records both threads, and takes the profile when the process has ended.
 func TestRecording(t *testing.T) {
-	pid, end := start(t)
+	pid, end := start(t, "toy")
 	kinds := vm.NewTable([]vm.Kind{kind})
 	r := sampler.New(sampler.Options{Rate: 99, Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	defer r.Close()

@@ -76,7 +76,7 @@ func (r *Runtime) gaveUp(frames []unwind.Frame) bool {
 func (r *Runtime) grown(m *machine, memory mem.Reader, arch *regs.Arch) (g words, ok bool) {
 	known := int(r.curg.Load()) // others were not copied
 	for i, v := range m.words {
-		if i == mG0 || known != 0 && i != known || !mayBeG(v, m.system, arch) || g.read(memory, arch, mem.Addr(v), gWords) != nil || g[gM] != m.at {
+		if i < mFirst || known != 0 && i != known || !mayBeG(v, m.system, arch) || g.read(memory, arch, mem.Addr(v), gWords) != nil || g[gM] != m.at {
 			continue
 		}
 		// While the stack is copied SP may be in the old one and the bounds be the new one's.
