@@ -79,7 +79,7 @@ func (a *app) reportOptions(o *dumpOptions) report.Options {
 	opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, SkipFrames: o.skipFrames,
 		NoInlines: o.noInlines, NoLines: o.noLines}
 	if toStdout(o.output) {
-		opt.Style = o.colour.style(a.stdout)
+		opt.Style, opt.Width = o.colour.style(a.stdout), a.lineWidth(o.output)
 	}
 	return opt
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/source"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // dumping is one run of dump: what its processes share, and what was had of them.
@@ -70,6 +72,12 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
+	got.Notes = unshown.InDump(got)
+	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
+		for _, note := range got.Notes {
+			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
+		}
+	}
 	if tellMissing(d.app, got) {
 		d.missing++
 	}
@@ -189,7 +197,7 @@ func (d *dumping) nothing() error {
 // verdict tells what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
-		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", text.Count(d.ended, "process"))
 	}
 	for _, tid := range d.unseen {
 		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))
