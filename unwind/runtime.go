@@ -149,10 +149,12 @@ func (c *cursor) stepCross(s *site) *ending {
 	case x.Root:
 		return atRoot
 	}
-	sp, ok := x.Registers.SP()
-	pc, known := x.Registers.PC()
-	if !ok || !known || x.Registers.Arch != c.arch || !c.executable(pc) {
+	if x.Registers.Arch != c.arch {
 		return end(NoRule, "%v leads to no frame", s.runtime)
+	}
+	sp, _ := x.Registers.SP()
+	if pc, ok := x.Registers.PC(); !ok || !c.executable(pc) {
+		return end(NoRule, "%v leads to %#x, where no code is", s.runtime, uint64(pc))
 	}
 	if e := c.advance(sp, &x.Registers, Context); e != nil {
 		return e
