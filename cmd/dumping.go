@@ -37,7 +37,8 @@ type dumping struct {
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+		vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
 	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
@@ -135,8 +136,8 @@ type walking struct {
 	stacks   map[int]unwind.Stack // by thread
 }
 
-// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its mappings
-// it finds none.
+// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its
+// mappings it finds none.
 func (w *walking) recognise() {
 	table, err := w.p.Maps()
 	if err != nil {

@@ -139,8 +139,8 @@ func (o *Overlay) add(r Range) {
 	}
 }
 
-// after returns the index of the first range that starts behind addr. It is by Start alone: End of a range at the top of the
-// address space is 0.
+// after returns the index of the first range that starts behind addr. It is by Start alone: End of a range at the top
+// of the address space is 0.
 func (o *Overlay) after(addr Addr) int {
 	low, high := 0, len(o.ranges)
 	for low < high {

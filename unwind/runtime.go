@@ -29,17 +29,18 @@ type Runtime interface {
 
 // RowSource is a Runtime that knows rows for its code.
 type RowSource interface {
-	// Row returns the row for pc, of the same kind as CFI's, with its Start and End in the process. The walk keeps it as
-	// long as the Generation of r stays. It is false where only Cross knows; an error says why
-	// nobody does. The row of a function that nobody called has an undefined RA.
+	// Row returns the row for pc, of the same kind as CFI's, with its Start and End in the process. The walk keeps it
+	// as long as the Generation of r stays. It is false where only Cross knows; an error says why nobody does. The
+	// row of a function that nobody called has an undefined RA.
 	Row(r Region, pc mem.Addr, interrupted bool) (row *cfi.Row, ok bool, err error)
 }
 
 // Crosser is a Runtime that knows ways from a frame to its caller which no row describes: to another stack, over frames
 // without a chain, out of an activation.
 type Crosser interface {
-	// Cross goes from the last of frames to its caller. r are the registers in it, m is the memory: what of it was not copied in
-	// the stop is noted. It proves what it says, or declines with an error, which says why: then other ways are tried.
+	// Cross goes from the last of frames to its caller. r are the registers in it, m is the memory: what of it was
+	// not copied in the stop is noted. It proves what it says, or declines with an error, which says why: then other
+	// ways are tried.
 	Cross(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 }
 
@@ -55,9 +56,9 @@ type Crossing struct {
 
 // Identifier is a Runtime that tells what executes in its frames.
 type Identifier interface {
-	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot tell and
-	// why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site later. It is
-	// called once for each stack that was walked.
+	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot
+	// tell and why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site
+	// later. It is called once for each stack that was walked.
 	Identify(t *snapshot.Thread, s *Stack, m mem.Reader)
 }
 

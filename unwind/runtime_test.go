@@ -20,7 +20,8 @@ const (
 	madeStack = 0x7ffe0000
 )
 
-// oneRuntime is a runtime whose code is the page at madeBase. Its frames have words words above the return address's end.
+// oneRuntime is a runtime whose code is the page at madeBase. Its frames have words words above the return address's
+// end.
 type oneRuntime struct {
 	generation uint64
 	words      int64 // from SP to the return address; below 0: no row
@@ -87,8 +88,8 @@ func show(s Stack) string {
 	return b.String() + s.Stop.String()
 }
 
-// TestRowsOfRuntime: the row of a runtime is applied as any other, kept as long as the generation of its region stays, and
-// asked for again behind that.
+// TestRowsOfRuntime: the row of a runtime is applied as any other, kept as long as the generation of its region
+// stays, and asked for again behind that.
 func TestRowsOfRuntime(t *testing.T) {
 	w, th := madeThread(0, madeBase+0x200, 0, madeBase+0xf00, 0, 0)
 	r := &oneRuntime{words: 1}

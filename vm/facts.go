@@ -9,8 +9,8 @@ import (
 // maxFacts bounds the bytes that are kept of what was read before a stop.
 const maxFacts = 1 << 20
 
-// facts is a memory that keeps what is read through it: what a runtime learned of the process before the stop. With it a
-// recorded snapshot says the same again.
+// facts is a memory that keeps what is read through it: what a runtime learned of the process before the stop. With
+// it a recorded snapshot says the same again.
 type facts struct {
 	mem.Reader
 	ranges []mem.Range

@@ -25,9 +25,9 @@ type Kind struct {
 	Name string
 	// Files are what names of files begin with that may hold it, besides the program itself.
 	Files []string
-	// New returns the runtime that m holds, nil if it holds none of this kind. An error says that it does, and why
-	// it cannot be made. It may read the image now, before the threads are stopped: what it reads of the memory is kept with a
-	// snapshot. It keeps the image, if it wants, for words that do not move.
+	// New returns the runtime that m holds, nil if it holds none of this kind. An error says that it does, and why it
+	// cannot be made. It may read the image now, before the threads are stopped: what it reads of the memory is kept
+	// with a snapshot. It keeps the image, if it wants, for words that do not move.
 	New func(m *module.Module, image module.Image) (unwind.Runtime, error)
 }
 
@@ -83,8 +83,8 @@ func (t *Table) Recognise(m *module.Module, image module.Image) (unwind.Runtime,
 	return nil, nil
 }
 
-// Process is the runtimes of one process. It implements [unwind.Runtimes]. It is used by the goroutine that walks; Copiers may
-// be called by any.
+// Process is the runtimes of one process. It implements [unwind.Runtimes]. It is used by the goroutine that walks;
+// Copiers may be called by any.
 type Process struct {
 	table   *Table
 	image   module.Image
@@ -102,12 +102,12 @@ func (t *Table) Process(image module.Image) *Process {
 	return p
 }
 
-// Facts is what runtimes read of the memory when they were recognised: it belongs into the Memory of a snapshot, so that they can be
-// recognised again when it is replayed.
+// Facts is what runtimes read of the memory when they were recognised: it belongs into the Memory of a snapshot, so
+// that they can be recognised again when it is replayed.
 func (p *Process) Facts() []mem.Range { return p.facts.ranges }
 
-// Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that they may
-// hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
+// Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
+// they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
 func (p *Process) Scan(set *module.Set) {
 	for m := range p.met {
 		if set.Find(m.Start()) != m {

@@ -5,9 +5,9 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// Image is one process as walking and naming see it: its memory, the files behind its mappings, and files by their path in its view. A live
-// process, a recorded snapshot and a core file fill it, and what follows cannot tell them apart. A field may be nil:
-// then nothing of that kind is to be had.
+// Image is one process as walking and naming see it: its memory, the files behind its mappings, and files by their
+// path in its view. A live process, a recorded snapshot and a core file fill it, and what follows cannot tell them
+// apart. A field may be nil: then nothing of that kind is to be had.
 type Image struct {
 	Memory  mem.Reader
 	Mapping Opener

@@ -1,9 +1,10 @@
 /* toy: a runtime small enough for a test. It writes code when it starts, and interprets frames of its own. One thread
  * spins and one sleeps, both in the same place:
  *
- *   leaf  <-  code that switches stacks  <-  code with an aligned frame  <-  interpret  <-  work  <-  the thread's start
+ *   leaf <- code that switches stacks <- code with an aligned frame <- interpret <- work <- the thread's start
  *
- * where interpret stands for three interpreted frames: inner, middle, outer. What they consist of is on the first stack of the thread.
+ * where interpret stands for three interpreted frames: inner, middle, outer. What they consist of is on the first
+ * stack of the thread.
  *
  * struct toy is what a debugger would look for; it is filled in before "R". */
 #include "live.h"
@@ -56,11 +57,12 @@ NOINLINE static void leaf_sleep(void *none) {
 }
 
 /* push rbx; mov rbx,rsp; and rsp,-256; mov rax,imm64; call rax; mov rsp,rbx; pop rbx; ret */
-static const unsigned char aligned[] = {0x53, 0x48, 0x89, 0xe3, 0x48, 0x81, 0xe4, 0, 0xff, 0xff, 0xff, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,
-	0xff, 0xd0, 0x48, 0x89, 0xdc, 0x5b, 0xc3};
-/* push rbp; mov [rdx-8],rsp; lea rsp,[rdx-16]; xor ebp,ebp; mov rax,rdi; mov rdi,rsi; call rax; mov rsp,[rsp+8]; pop rbp; ret */
-static const unsigned char switched[] = {0x55, 0x48, 0x89, 0x62, 0xf8, 0x48, 0x8d, 0x62, 0xf0, 0x31, 0xed, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7,
-	0xff, 0xd0, 0x48, 0x8b, 0x64, 0x24, 0x08, 0x5d, 0xc3};
+static const unsigned char aligned[] = {0x53, 0x48, 0x89, 0xe3, 0x48, 0x81, 0xe4, 0, 0xff, 0xff, 0xff,
+	0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x89, 0xdc, 0x5b, 0xc3};
+/* push rbp; mov [rdx-8],rsp; lea rsp,[rdx-16]; xor ebp,ebp; mov rax,rdi; mov rdi,rsi; call rax; mov rsp,[rsp+8];
+ * pop rbp; ret */
+static const unsigned char switched[] = {0x55, 0x48, 0x89, 0x62, 0xf8, 0x48, 0x8d, 0x62, 0xf0, 0x31, 0xed,
+	0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x48, 0x8b, 0x64, 0x24, 0x08, 0x5d, 0xc3};
 
 __attribute__((section("interpreter"), noinline)) static void interpret(leaf *f, void *arg) {
 	((aligned_code *)toy.aligned)(f, arg, machine.stack);
@@ -103,7 +105,8 @@ int main(void) {
 	write_code();
 	if (pipe(never) != 0)
 		live_die("pipe");
-	if ((errno = pthread_create(&t, NULL, work, (void *)leaf_spin)) != 0 || (errno = pthread_create(&t, NULL, work, (void *)leaf_sleep)) != 0)
+	if ((errno = pthread_create(&t, NULL, work, (void *)leaf_spin)) != 0 ||
+		(errno = pthread_create(&t, NULL, work, (void *)leaf_sleep)) != 0)
 		live_die("pthread_create");
 	while (!*(volatile pid_t *)&sleeper)
 		live_sleep_us(500);

@@ -60,7 +60,8 @@ func start(t *testing.T, name string) (pid int, end func()) {
 // made are the frames between the leaf and the start of the thread.
 var made = []string{"toy:switched", "toy:aligned", "toy:inner", "toy:middle", "toy:outer", "work", "start_thread"}
 
-// between returns what is on the stack of names from behind leaf to the thread's start, innermost first; nil without leaf.
+// between returns what is on the stack of names from behind leaf to the thread's start, innermost first; nil without
+// leaf.
 func between(names []string, leaf string) []string {
 	i := slices.Index(names, leaf)
 	if i < 0 {

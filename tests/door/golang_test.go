@@ -15,8 +15,9 @@ import (
 	"github.com/fpstack/fpstack/vm"
 )
 
-// TestGoroutineBelowSystemStack stops a program whose goroutine needs a larger stack nearly all the time: then the thread is
-// on its system stack, and the goroutine is found by its g and m. They and its stack are copied in the stop.
+// TestGoroutineBelowSystemStack stops a program whose goroutine needs a larger stack nearly all the time: then the
+// thread is on its system stack, and the goroutine is found by its g and m. They and its stack are copied in the
+// stop.
 func TestGoroutineBelowSystemStack(t *testing.T) {
 	pid, _ := start(t, "grow-go")
 	p, err := tracer.Open(pid, tracer.Options{})

@@ -9,8 +9,8 @@ import (
 // maxStack is how much of the stack of a goroutine is copied, bytes.
 const maxStack = 64 << 10
 
-// Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of both, and
-// the stack of that.
+// Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of
+// both, and the stack of that.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	arch := t.Arch
 	current, ok := r.current(t, f)
@@ -31,7 +31,10 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	r.fetchAll(f, arch, &m, system)
 	for i, v := range m {
-		if i >= mFirst && mayBeG(v, system, arch) && fetched(f, arch, v, &other) && other[gM] == at && (v != current || signalled) {
+		if i < mFirst || !mayBeG(v, system, arch) || v == current && !signalled {
+			continue
+		}
+		if decode(f, arch, v, gWords, &other) && other[gM] == at {
 			r.copyStack(f, &other, current == system, i)
 		}
 	}
@@ -50,8 +53,8 @@ func stackPointer(t *snapshot.Thread) uint64 {
 }
 
 const (
-	// systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered. What
-	// runs there is not deep.
+	// systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered.
+	// What runs there is not deep.
 	systemDepth = 16 << 10
 	// systemTop is how much above: the frames that enter it.
 	systemTop = 1 << 10
@@ -99,8 +102,8 @@ func (r *Runtime) fetchAll(f *snapshot.Fetcher, arch *regs.Arch, m *words, syste
 	f.Fetch(wants[:n]...)
 }
 
-// copyStack copies the stack of the goroutine g, which word number i of its m leads to, as far as it is in use. That is known if
-// the thread is on the system stack.
+// copyStack copies the stack of the goroutine g, which word number i of its m leads to, as far as it is in use. That
+// is known if the thread is on the system stack.
 func (r *Runtime) copyStack(f *snapshot.Fetcher, g *words, onSystem bool, i int) {
 	low, high := g[gStackLo], g[gStackHi]
 	if low >= high {
@@ -123,11 +126,7 @@ func fetch(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool
 	return f.Fetch(snapshot.Want{Addr: mem.Addr(a), Len: n * arch.WordSize}) && decode(f, arch, a, n, w)
 }
 
-// fetched decodes the g at a, if it was copied.
-func fetched(f *snapshot.Fetcher, arch *regs.Arch, a uint64, w *words) bool {
-	return decode(f, arch, a, gWords, w)
-}
-
+// decode decodes n words at a into w, if they were copied.
 func decode(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool {
 	b, ok := f.Bytes(mem.Addr(a), n*arch.WordSize)
 	if ok {

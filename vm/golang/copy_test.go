@@ -27,7 +27,8 @@ func (d *drawn) ReadPieces(pieces []snapshot.Piece) error {
 	return nil
 }
 
-// drawThread draws the words of a thread that is on its system stack, and of its goroutine, of whose stack 2 KiB are in use.
+// drawThread draws the words of a thread that is on its system stack, and of its goroutine, of whose stack 2 KiB are
+// in use.
 func drawThread() *mem.Image {
 	i := mem.NewImage(0x10000, 8, binary.LittleEndian)
 	i.Label("slot").Ref("g0").Label("tp")
@@ -39,8 +40,8 @@ func drawThread() *mem.Image {
 	return i
 }
 
-// TestCopy: what leads to the goroutine is copied, with the part of its stack that is in use; once it is known where m has
-// its goroutine by five short calls, and without an allocation.
+// TestCopy: what leads to the goroutine is copied, with the part of its stack that is in use; once it is known where
+// m has its goroutine by five short calls, and without an allocation.
 func TestCopy(t *testing.T) {
 	i := drawThread()
 	m := &drawn{Range: i.Range()}

@@ -1,7 +1,8 @@
 // Command grow_go has a goroutine whose stack is full all the time: it calls itself until its stack has grown to
 // 64 KiB, ends, and another begins.
 //
-// Truth: a thread in runtime.newstack has, behind runtime.morestack, main.grow many times, main.main.func1 and runtime.goexit.
+// Truth: a thread in runtime.newstack has, behind runtime.morestack, main.grow many times, main.main.func1 and
+// runtime.goexit.
 package main
 
 import (
