@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/fpstack/fpstack/hang/supervise"
 )
 
 const (
@@ -22,8 +24,6 @@ const hastyRate = 2000
 
 // Operations of prctl(2). Source: linux/include/uapi/linux/prctl.h.
 const (
-	getDumpable   = 3
-	setDumpable   = 4
 	setTimerSlack = 29
 	getTimerSlack = 30
 )
@@ -64,7 +64,7 @@ func Calm(args []string) {
 	}
 	// Threads of real-time classes have none, and cannot be given any.
 	if now, ok := slack(); ok && now == calmSlack {
-		_ = syscall.Exec(path, os.Args, append(environment(), begunAnew+"=1"))
+		_ = syscall.Exec(path, os.Args, append(ownEnvironment(), begunAnew+"=1"))
 	}
 	setSlack(before)
 }
@@ -126,4 +126,9 @@ func withUsualTimers(f func()) {
 		defer setSlack(before)
 	}
 	f()
+}
+
+// ownEnvironment is what this program was given, but for what it gave itself.
+func ownEnvironment() []string {
+	return slices.DeleteFunc(supervise.Environment(), func(v string) bool { return strings.HasPrefix(v, begunAnew+"=") })
 }

@@ -205,7 +205,7 @@ func (a *app) writeCheck(w io.Writer, o *checkOptions, r *check.Report) error {
 	if toStdout(o.output) {
 		style = o.colour.style(a.stdout)
 	}
-	return report.CheckText(w, r, o.verbose, style)
+	return report.CheckText(w, r, o.verbose, style, a.lineWidth(o.output))
 }
 
 // checkFiles looks at files. The error is of the last that could not be opened; the others were told.
@@ -262,7 +262,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	if snap == nil {
 		return nil, err
 	}
-	set := module.NewSet(snap.Maps, opener(p), p)
+	set := module.NewSet(snap.Maps, p.Image())
 	defer set.Close()
 	set.Charge(o.budget)
 	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
@@ -270,7 +270,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
 	if len(snap.Left) > 0 {
 		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied in one stop",
-			plural(len(snap.Left), "thread was", "threads were")))
+			were(uint64(len(snap.Left)), "thread")))
 	}
 	for i := range snap.Threads {
 		if t := &snap.Threads[i]; t.NotStopped != "" && !t.KernelWorker {
@@ -318,7 +318,7 @@ const maxCheckFrames = 1 << 16
 // threadsOf walks every thread both ways.
 func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process, of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
-	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process()
+	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
 	known.Scan(set)
 	walker.Use(known)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))

@@ -99,12 +99,6 @@ func TestTellMissing(t *testing.T) {
 	}
 }
 
-func TestEscape(t *testing.T) {
-	if got, want := escape("a\x1b[31m\n\u202eé\\"), `a\x1b[31m\n\u202eé\`; got != want {
-		t.Errorf("escape: got %q, want %q", got, want)
-	}
-}
-
 func TestRemedies(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true") // so that it does not matter where this runs
 	for _, tc := range []struct {

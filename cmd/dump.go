@@ -9,11 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
-	"github.com/fpstack/fpstack/tracer"
 )
 
 // dumpCommand is the main job under its own name.
@@ -82,7 +79,7 @@ func (a *app) reportOptions(o *dumpOptions) report.Options {
 	opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, SkipFrames: o.skipFrames,
 		NoInlines: o.noInlines, NoLines: o.noLines}
 	if toStdout(o.output) {
-		opt.Style = o.colour.style(a.stdout)
+		opt.Style, opt.Width = o.colour.style(a.stdout), a.lineWidth(o.output)
 	}
 	return opt
 }
@@ -102,16 +99,4 @@ func tellMissing(a *app, d *profile.Dump) bool {
 		}
 	}
 	return missing
-}
-
-// opener opens mapped files through the target's view of them.
-func opener(p *tracer.Process) module.Opener {
-	beside := theirFile(p)
-	return func(m *maps.Mapping) (*module.File, error) {
-		data, path, closeFile, err := p.OpenMapping(m)
-		if err != nil {
-			return nil, err
-		}
-		return &module.File{Data: data, Path: path, Close: closeFile, Beside: beside}, nil
-	}
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/source"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // dumping is one run of dump: what its processes share, and what was had of them.
@@ -35,7 +37,8 @@ type dumping struct {
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+		vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
 	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
@@ -70,6 +73,12 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
+	got.Notes = unshown.InDump(got)
+	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
+		for _, note := range got.Notes {
+			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
+		}
+	}
 	if tellMissing(d.app, got) {
 		d.missing++
 	}
@@ -90,7 +99,7 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 		return nil, err
 	}
 	defer p.Close()
-	w := &walking{d: d, p: p, runtimes: d.vms.Process()}
+	w := &walking{d: d, p: p}
 	defer w.close()
 	w.recognise()
 	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
@@ -127,14 +136,16 @@ type walking struct {
 	stacks   map[int]unwind.Stack // by thread
 }
 
-// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its mappings
-// it finds none.
+// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its
+// mappings it finds none.
 func (w *walking) recognise() {
 	table, err := w.p.Maps()
 	if err != nil {
 		table = maps.NewTable(nil)
 	}
-	w.set = module.NewSet(table, w.d.objects.Opener(opener(w.p)), w.p)
+	image := w.d.objects.Image(w.p.Image())
+	w.runtimes = w.d.vms.Process(image)
+	w.set = module.NewSet(table, image)
 	w.set.Charge(w.d.names.Budget)
 	w.runtimes.Scan(w.set)
 }
@@ -187,7 +198,7 @@ func (d *dumping) nothing() error {
 // verdict tells what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
-		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", text.Count(d.ended, "process"))
 	}
 	for _, tid := range d.unseen {
 		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))

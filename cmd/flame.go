@@ -13,6 +13,7 @@ import (
 
 	"github.com/fpstack/fpstack/flame"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // flameOptions are the flags of flame.
@@ -122,10 +123,10 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 		return err
 	}
 	if to.stem != "" {
-		fmt.Fprintf(a.stderr, "wrote %s\n", escape(path))
+		fmt.Fprintf(a.stderr, "wrote %s\n", text.Message(path))
 	}
 	if older != nil && !o.quiet {
-		writeChanges(a.stderr, dresser(nil), v.diff, 10)
+		writeChanges(a.stderr, dresser(nil), v.diff, 10, terminalWidth(a.stderr))
 	}
 	if !whole {
 		return errPart
@@ -137,7 +138,7 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 func (a *app) warner(quiet bool) func(string) {
 	return func(message string) {
 		if !quiet {
-			fmt.Fprintf(a.stderr, "fpstack: %s\n", escape(message))
+			fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(message))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/procfs"
 )
 
@@ -43,7 +44,7 @@ func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	}
 	if err != nil && c.Name() == "record" && c.ArgsLenAtDash() >= 0 {
 		a.complain(err)
-		return statusError(statusOurs)
+		return statusError(supervise.Failed)
 	}
 	return err
 }

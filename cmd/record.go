@@ -14,8 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/text"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // recordOptions are the flags of record.
@@ -103,9 +107,9 @@ type recording struct {
 	o       *recordOptions
 	to      destination
 	rec     *sampler.Recorder
-	command []string // nil with -p
-	child   *child   // nil with -p, and until it is started
-	owed    owed
+	command []string           // nil with -p
+	child   *supervise.Command // nil with -p, and until it is started
+	relay   supervise.Relay
 	missing bool     // a process could not be recorded; it was told
 	cmdline []string // of the first process, with -p
 	// tooShort says that the command had ended before it could be looked at.
@@ -144,7 +148,7 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 		defer r.heed(func(os.Signal) {})() // ctx ends by the first one
 		return r.run(ctx)
 	}
-	defer r.heed(r.owed.pass, passedOn()...)()
+	defer r.heed(r.relay.Pass, supervise.PassedOn()...)()
 	return r.runCommand(ctx)
 }
 
@@ -163,7 +167,10 @@ func (r *recording) run(ctx context.Context) error {
 		r.progress = newProgress(r.stderr)
 		defer r.progress.clear()
 	}
-	r.release = suspendable(r.rec, r.progress.clear)
+	r.release = supervise.TakeJobs().Serve(func(stop func()) { // between two rounds, when no thread of the target stands still with us
+		r.progress.clear()
+		r.rec.Hold(stop)
+	})
 	if ctx.Err() != nil { // a signal came before anything began
 		return errNothing
 	}
@@ -180,12 +187,12 @@ func (r *recording) run(ctx context.Context) error {
 // begin starts the command, or finds the processes.
 func (r *recording) begin() error {
 	if r.command != nil {
-		c, err := startChild(r.command, r.oom)
+		c, err := r.start(r.command, nil)
 		if err != nil {
 			return err
 		}
 		r.child = c
-		r.owed.settle(c)
+		r.relay.To(c)
 		return r.follow()
 	}
 	found := 0
@@ -196,14 +203,14 @@ func (r *recording) begin() error {
 			continue
 		}
 		if found++; found == 1 {
-			r.cmdline = cmdline(pid)
+			r.cmdline = procfs.Cmdline("/proc", pid)
 		}
 	}
 	if found == 0 {
 		return errNothing
 	}
 	if r.o.verbose {
-		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", escape(r.to.place()), r.until())
+		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", text.Message(r.to.place()), r.until())
 	}
 	return nil
 }
@@ -229,7 +236,7 @@ func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 	if r.child != nil {
 		go func() {
 			select {
-			case <-r.child.ended:
+			case <-r.child.Ended():
 				cancel()
 			case <-ctx.Done():
 			}
@@ -276,6 +283,7 @@ func (r *recording) show(ctx context.Context) {
 // finish writes p and the summary, and tells whether all was had.
 func (r *recording) finish(p *profile.Profile) error {
 	stats := r.rec.Stats()
+	stats.Notes = append(slices.Clip(stats.Notes), unshown.InProfile(p)...)
 	p.Comments = append(p.Comments, remarks(&stats)...)
 	p.Command = r.command
 	if p.Command == nil {
@@ -308,7 +316,7 @@ func (r *recording) write(p *profile.Profile) error {
 	path, err := r.store(&r.to, write)
 	if err == nil {
 		if path != "-" && !r.o.quiet {
-			fmt.Fprintf(r.stderr, "wrote %s\n", escape(path))
+			fmt.Fprintf(r.stderr, "wrote %s\n", text.Message(path))
 		}
 		return nil
 	}
@@ -321,17 +329,8 @@ func (r *recording) write(p *profile.Profile) error {
 		r.complain(fmt.Errorf("save recording in another folder: %w", err))
 		return errNothing
 	}
-	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))
+	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", text.Message(path))
 	return errPart
-}
-
-// cmdline gives the arguments of a process, nil if they are not known. proc_pid_cmdline(5)
-func cmdline(pid int) []string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(b) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
 // processes words process ids.

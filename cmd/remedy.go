@@ -7,6 +7,7 @@ import (
 
 	"github.com/fpstack/fpstack/doctor"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -68,7 +69,7 @@ func stateOf(err error) *doctor.Facts {
 }
 
 // refusal words the gate that refused us, in one line.
-func refusal(f *doctor.Facts, at doctor.Place) string { return escape(doctor.Refusal(f, at)) }
+func refusal(f *doctor.Facts, at doctor.Place) string { return text.Message(doctor.Refusal(f, at)) }
 
 // refusedFacts is what is known now of a refusal.
 func refusedFacts(e *tracer.PermissionError) *doctor.Facts {

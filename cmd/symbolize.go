@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/resolve/offline"
 	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -209,7 +210,7 @@ func (j *symbolizing) tell(o *offline.Outcome) {
 	}
 	if j.o.verbose {
 		for _, file := range o.Files {
-			fmt.Fprintf(j.stderr, "fpstack: %s\n", escape(fmt.Sprintf("%q: names from %q", o.Module.Path, file)))
+			fmt.Fprintf(j.stderr, "fpstack: %s\n", text.Message(fmt.Sprintf("%q: names from %q", o.Module.Path, file)))
 		}
 	}
 	if o.Unchecked && len(o.Files) > 0 {

@@ -6,17 +6,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/top"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
+
+// errBackground says that the terminal belongs to others now.
+var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), or use --once N")
 
 // topRows is how many rows text has where no terminal bounds them.
 const topRows = 40
@@ -62,6 +70,7 @@ second or, with --once, one time.`,
 	f := c.Flags()
 	o.colour, o.window = newColour(), 10*time.Second
 	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"}, {"total", "time in it and in what it calls"},
+		{"cpu", "CPU time"},
 		{"function", "its name"}, {"module", "the file it is in"}, {"file", "source file and line"}}}
 	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"}, {"thread", "a thread"}}}
 	o.registerProcesses(f)
@@ -89,7 +98,7 @@ func (o *topOptions) check(c *cobra.Command, args []string) (command []string, e
 // top samples until a person quits, --once is over, or everything has ended.
 func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	live := !o.json && o.once == 0 && isTerminal(a.stdout)
-	if live && !inForeground() {
+	if live && !supervise.InForeground() {
 		return errBackground
 	}
 	if err := a.checkWritable("-"); err != nil {
@@ -105,13 +114,13 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	defer r.Close()
 	pids := o.pids
 	if len(command) > 0 {
-		child, err := startTopped(command, live, a.oom)
+		child, err := a.startTopped(command, live)
 		if err != nil {
 			a.complain(err)
 			return statusError(startStatus(err))
 		}
 		defer a.endTopped(child)
-		pids = ids{child.process.Pid}
+		pids = ids{child.PID()}
 	}
 	missing := a.addAll(r, pids)
 	if missing == len(pids) {
@@ -149,24 +158,24 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt := o.view(title)
+	opt, source := o.view(title), &recorded{Recorder: r}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
-		jobs := takeJobControl(ctx)
-		opt.Suspend, opt.SetRate = jobs.asked, r.SetRate
-		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
+		jobs := supervise.TakeJobs()
+		opt.Suspend, opt.SetRate = jobs.Asked(), r.SetRate
+		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target stands still with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
-		err = top.Run(ctx, recorded{r}, opt)
-		jobs.release()
+		err = top.Run(ctx, source, opt)
+		jobs.Release()
 	}
 	if errors.Is(err, top.ErrScreen) {
-		err = top.Print(ctx, recorded{r}, a.stdout, opt, a.printOptions(o))
+		err = top.Print(ctx, source, a.stdout, opt, a.printOptions(o))
 	}
 	var p *top.PanicError
 	if errors.As(err, &p) {
-		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, escapeLines(string(p.Stack)))
+		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, text.Lines(string(p.Stack)))
 		return statusError(statusNothing)
 	}
 	return err
@@ -209,10 +218,29 @@ func (o *samplingOptions) sampler(ctx context.Context, command []string, finder 
 }
 
 // recorded is a Recorder as top wants it.
-type recorded struct{ *sampler.Recorder }
+type recorded struct {
+	*sampler.Recorder
+	unshown []string // of all takes, each once
+}
 
-func (r recorded) Stats() top.Stats {
+func (r *recorded) Take() (*profile.Profile, error) {
+	p, err := r.Recorder.Take()
+	if err == nil {
+		for _, note := range unshown.InProfile(p) {
+			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
+				r.unshown = append(r.unshown, note)
+			}
+		}
+	}
+	return p, err
+}
+
+// maxUnshown bounds the notes about languages: processes come and go.
+const maxUnshown = 8
+
+func (r *recorded) Stats() top.Stats {
 	s := r.Recorder.Stats()
+	s.Notes = append(slices.Clip(s.Notes), r.unshown...)
 	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stood,
 		Threads: s.Threads, Ticks: s.Ticks, Late: s.LateTicks, Samples: s.Samples, Lost: s.Lost,
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}
@@ -222,7 +250,7 @@ func (r recorded) Stats() top.Stats {
 func topTitle(pids ids, command []string) string {
 	words := command
 	if len(words) == 0 && len(pids) == 1 {
-		words = cmdline(pids[0])
+		words = procfs.Cmdline("/proc", pids[0])
 	}
 	if len(words) == 0 {
 		return pids.String()

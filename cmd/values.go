@@ -126,20 +126,3 @@ func (m *unwindMode) mode() unwind.Mode {
 	}
 	return unwind.Auto
 }
-
-// thousands writes n with a comma between groups of three digits.
-func thousands(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for at := len(s) - 3; at > 0; at -= 3 {
-		s = s[:at] + "," + s[at:]
-	}
-	return s
-}
-
-// count writes n and what is counted: "1 thread", "2,970 samples".
-func count(n uint64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(n) + " " + what
-}

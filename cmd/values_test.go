@@ -31,17 +31,3 @@ func TestChoice(t *testing.T) {
 		t.Errorf("Set(gpu): got %q, %v; want cpu and an error with the words", c.String(), err)
 	}
 }
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 1203: "1,203", 1234567: "1,234,567", 100000: "100,000",
-		18446744073709551615: "18,446,744,073,709,551,615"} {
-		if got := thousands(n); got != want {
-			t.Errorf("thousands(%d): got %q, want %q", n, got, want)
-		}
-	}
-	for n, want := range map[uint64]string{0: "0 samples", 1: "1 sample", 2970: "2,970 samples"} {
-		if got := count(n, "sample"); got != want {
-			t.Errorf("count(%d): got %q, want %q", n, got, want)
-		}
-	}
-}

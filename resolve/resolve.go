@@ -2,7 +2,8 @@
 // frames with functions, files and lines, and a snapshot with its stacks becomes a dump.
 //
 // The caller provides the modules of the process and the stacks. Of a frame in which a runtime says what executes
-// (unwind.Frame.Site) that runtime is asked, as a [SiteNamer]; what nobody knows keeps its address and says what it is in.
+// (unwind.Frame.Site) that runtime is asked, as a [SiteNamer]; what nobody knows keeps its address and says what it
+// is in.
 //
 // It asks each module once for all its addresses, because the symbol table is then read once.
 // It knows no ELF and no runtime, stops nothing, and renders nothing. It is for one goroutine
@@ -22,11 +23,11 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// SiteNamer is an unwind.Runtime that names its Sites. What it takes to name one it has kept when the Site was first seen: it
-// is asked later, also when the process has ended.
+// SiteNamer is an unwind.Runtime that names its Sites. What it takes to name one it has kept when the Site was first
+// seen: it is asked later, also when the process has ended.
 type SiteNamer interface {
-	// Frames returns the logical frames of a Site, innermost first, nil if it has no name. Index, Module, Addr, Interrupted, Origin
-	// and Note are filled in afterwards.
+	// Frames returns the logical frames of a Site, innermost first, nil if it has no name. Index, Module, Addr,
+	// Interrupted, Origin and Note are filled in afterwards.
 	Frames(site unwind.Site) []profile.Frame
 }
 
@@ -41,8 +42,8 @@ type Options struct {
 	// Budget is what reading files and code may take in the whole run: who makes a set of modules
 	// charges it to this. Nil: no bound.
 	Budget *work.Budget
-	// Forgets says that names are asked for as long as the target runs, which may load other objects for ever: symbols of at
-	// most 256 of them are kept, those of others read again.
+	// Forgets says that names are asked for as long as the target runs, which may load other objects for ever:
+	// symbols of at most 256 of them are kept, those of others read again.
 	Forgets bool
 	// Shared keeps symbols and names for several Names whose modules are shared and whose other
 	// options are the same; nil: each has its own.

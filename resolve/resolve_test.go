@@ -27,7 +27,7 @@ func (j *jit) Frames(site unwind.Site) []profile.Frame {
 
 func TestStack(t *testing.T) {
 	j := &jit{}
-	names := resolve.New(module.NewSet(maps.NewTable(nil), nil, nil), resolve.Options{})
+	names := resolve.New(module.NewSet(maps.NewTable(nil), module.Image{}), resolve.Options{})
 	s := unwind.Stack{Stop: unwind.BadCFA, Err: mem.ErrUnmapped, Frames: []unwind.Frame{
 		{PC: 0x5004, Interrupted: true, Origin: unwind.Context, Runtime: j, Site: 7},
 		{PC: 0x7000, Origin: unwind.CFI, Note: "hm"},

@@ -194,8 +194,8 @@ func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error) { return 0, errors.
 func (p *fakeProcess) Walker(*module.Set, unwind.Functions, unwind.Runtimes) walker {
 	return fakeWalker{p}
 }
-func (p *fakeProcess) OpenMapping(*maps.Mapping) (*module.File, error) {
-	return nil, errors.New("no file")
+func (p *fakeProcess) Image() module.Image {
+	return module.Image{Memory: p, Mapping: func(*maps.Mapping) (*module.File, error) { return nil, errors.New("no file") }}
 }
 
 func (p *fakeProcess) Reopen() error {

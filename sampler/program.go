@@ -25,7 +25,8 @@ const (
 	mapsCost = 50
 	// readingShare is the part of the time, one in so many, that reading tables and code may take in the long run.
 	readingShare = 20
-	// maxUnmapped is how many modules of one program are kept ready that it has unmapped: it may load one of them again.
+	// maxUnmapped is how many modules of one program are kept ready that it has unmapped: it may load one of them
+	// again.
 	maxUnmapped = 64
 	// maxKnown bounds the sleeping stacks remembered of one program.
 	maxKnown = 1 << 13
@@ -58,8 +59,9 @@ type program struct {
 }
 
 func newProgram(number int32, p image, table *maps.Table, now time.Duration, runtimes Runtimes) *program {
-	g := &program{number: number, image: p, begun: now, runtimes: runtimes, made: map[madeSite]int32{}, places: map[*module.Module]int32{},
-		known: map[uint64]profile.NodeID{}, hopeless: map[mem.Addr]bool{}, calls: map[mem.Addr]int64{}, read: now, cutEvery: firstCut}
+	g := &program{number: number, image: p, begun: now, runtimes: runtimes, read: now, cutEvery: firstCut,
+		places: map[*module.Module]int32{}, made: map[madeSite]int32{}, known: map[uint64]profile.NodeID{},
+		hopeless: map[mem.Addr]bool{}, calls: map[mem.Addr]int64{}}
 	g.table.Store(table)
 	return g
 }
@@ -69,7 +71,7 @@ func (g *program) open(c *counter) {
 	if g.set != nil {
 		return
 	}
-	g.set = module.NewSet(g.table.Load(), c.files.Opener(g.image.OpenMapping), g.image)
+	g.set = module.NewSet(g.table.Load(), c.files.Image(g.image.Image()))
 	g.set.Charge(c.opt.Names.Budget)
 	g.set.Keep(maxUnmapped)
 	if g.runtimes == nil {
@@ -153,8 +155,8 @@ func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bo
 	}
 }
 
-// callNumber is the number of the call that a thread sleeps in, also where our stop, or somebody else's, made it one that
-// goes on by restart_syscall.
+// callNumber is the number of the call that a thread sleeps in, also where our stop, or somebody else's, made it one
+// that goes on by restart_syscall.
 func (g *program) callNumber(c *counter, arch *regs.Arch, call *snapshot.Syscall) int64 {
 	return resolve.CallNumber(arch.Name, call.Number, func() (int64, bool) {
 		n, known := g.calls[call.PC]

@@ -73,8 +73,8 @@ type book struct {
 }
 
 func newBook() *book {
-	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{}, limit: maxNodes,
-		made: make([][]profile.Frame, 1)}
+	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{},
+		limit: maxNodes, made: make([][]profile.Frame, 1)}
 }
 
 // frame returns the id of a site, made if need be; false if there is no room.
@@ -130,7 +130,8 @@ func (b *book) stack(s *unwind.Stack, g *program) profile.NodeID {
 	}
 	for i := len(s.Frames) - 1; i >= 0; i-- {
 		f := &s.Frames[i]
-		at := site{module: g.place(b, f), interrupted: f.Interrupted, signal: f.Signal, addr: uint64(f.PC), made: g.madeOf(b, f)}
+		at := site{module: g.place(b, f), interrupted: f.Interrupted, signal: f.Signal, addr: uint64(f.PC)}
+		at.made = g.madeOf(b, f)
 		if f.Module != nil {
 			at.addr = uint64(f.Module.Vaddr(f.PC))
 		} else {
@@ -161,8 +162,8 @@ func (b *book) place(id identity, make func() place) int32 {
 	return n
 }
 
-// madeOf returns the number of what executes in f as its runtime says, 0 where it says nothing. It is named when it is first seen: the code
-// may be gone later, or the process.
+// madeOf returns the number of what executes in f as its runtime says, 0 where it says nothing. It is named when it
+// is first seen: the code may be gone later, or the process.
 func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
 	if f.Site == 0 {
 		return 0

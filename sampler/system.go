@@ -89,7 +89,7 @@ type image interface {
 	Maps() (*maps.Table, error)
 	// Walker makes what walks its stacks, and finds their modules.
 	Walker(set *module.Set, names unwind.Functions, runtimes unwind.Runtimes) walker
-	OpenMapping(m *maps.Mapping) (*module.File, error)
+	Image() module.Image
 }
 
 // walker is unwind.Walker.

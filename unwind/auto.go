@@ -90,6 +90,10 @@ func (c *cursor) stepNoTable(s *site) *ending {
 			return declined
 		}
 	}
+	why := s.why
+	if !errors.Is(declined.err, ErrDeclined) {
+		why = declined.err.Error()
+	}
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
 	}
@@ -120,10 +124,10 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	case e == atRoot:
 		// A frame pointer of 0 marks the outermost frame by the ABI, but code that keeps
 		// none may hold a 0 there by chance.
-		return end(NoRule, "%s, and the frame pointer is 0", s.why)
+		return end(NoRule, "%s, and the frame pointer is 0", why)
 	case e.stop == NoRule, e.stop == BadCFA:
 		// What stands in the frame pointer of code that may keep none says nothing.
-		return end(NoRule, "%s; %v", s.why, e.err)
+		return end(NoRule, "%s; %v", why, e.err)
 	}
 	return e
 }

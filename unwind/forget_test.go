@@ -25,9 +25,10 @@ func TestTablesOfReloads(t *testing.T) {
 		{"another file each time", func(i int) uint64 { return uint64(1 + i) }, 12},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set := module.NewSet(maps.NewTable(nil), func(m *maps.Mapping) (*module.File, error) {
+			set := module.NewSet(maps.NewTable(nil), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
 				return &module.File{Data: self, Path: m.Path}, nil
-			}, nil)
+			}})
+
 			set.Keep(8)
 			w := NewWalker(set, nil)
 			for i := range 200 {

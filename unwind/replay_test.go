@@ -67,7 +67,7 @@ func replay(t *testing.T, folder, name string) *replayed {
 		}
 		return &module.File{Data: file, Path: m.Path}, nil
 	}
-	r.set = module.NewSet(s.Maps, open, s.Reader(nil, nil))
+	r.set = module.NewSet(s.Maps, module.Image{Mapping: open, Memory: s.Reader(nil, nil)})
 	return r
 }
 

@@ -2,10 +2,12 @@ package unwind
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
@@ -27,18 +29,18 @@ type Runtime interface {
 
 // RowSource is a Runtime that knows rows for its code.
 type RowSource interface {
-	// Row returns the row for pc, of the same kind as CFI's, with its Start and End in the process. The walk keeps it as
-	// long as the Generation of r stays. It is false where only Cross knows; an error says why
-	// nobody does. The row of a function that nobody called has an undefined RA.
+	// Row returns the row for pc, of the same kind as CFI's, with its Start and End in the process. The walk keeps it
+	// as long as the Generation of r stays. It is false where only Cross knows; an error says why nobody does. The
+	// row of a function that nobody called has an undefined RA.
 	Row(r Region, pc mem.Addr, interrupted bool) (row *cfi.Row, ok bool, err error)
 }
 
 // Crosser is a Runtime that knows ways from a frame to its caller which no row describes: to another stack, over
 // frames without a chain, out of an activation.
 type Crosser interface {
-	// Cross goes from the last of frames to its caller. r are the registers in it, m is the memory: what of it was not
-	// copied in the stop is noted. It proves what it says, or declines with an error, which says why: then other ways
-	// are tried.
+	// Cross goes from the last of frames to its caller. r are the registers in it, m is the memory: what of it was
+	// not copied in the stop is noted. It proves what it says, or declines with an error, which says why: then other
+	// ways are tried.
 	Cross(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 }
 
@@ -54,10 +56,10 @@ type Crossing struct {
 
 // Identifier is a Runtime that tells what executes in its frames.
 type Identifier interface {
-	// Identify sets Site, and Note where there is something to say, of those frames of s that are its own: from words of
-	// m that were copied, or that do not move. It keeps what it takes to name a Site later. It is called once for each
-	// stack that was walked.
-	Identify(s *Stack, m mem.Reader)
+	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot
+	// tell and why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site
+	// later. It is called once for each stack that was walked.
+	Identify(t *snapshot.Thread, s *Stack, m mem.Reader)
 }
 
 // Site is what executes in a frame as its Runtime numbers it: equal for equal (function, position, inlining), valid as
@@ -120,6 +122,16 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
+// vouched tells whether code may return to s as a runtime says that the process made this code, which cannot be read: a
+// recorded snapshot does not hold it.
+func (c *cursor) vouched(s *site) bool {
+	if s.runtime == nil || !s.made {
+		return false
+	}
+	_, _, ok := c.codeAt(s.pc-1, s.module)
+	return !ok
+}
+
 // stepCross lets the runtime of s lead to the caller. The result is nil or the root if it did; whatever else it is,
 // another way may be tried.
 func (c *cursor) stepCross(s *site) *ending {
@@ -138,10 +150,12 @@ func (c *cursor) stepCross(s *site) *ending {
 	case x.Root:
 		return atRoot
 	}
-	sp, ok := x.Registers.SP()
-	pc, known := x.Registers.PC()
-	if !ok || !known || x.Registers.Arch != c.arch || !c.executable(pc) {
+	if x.Registers.Arch != c.arch {
 		return end(NoRule, "%v leads to no frame", s.runtime)
+	}
+	sp, _ := x.Registers.SP()
+	if pc, ok := x.Registers.PC(); !ok || !c.executable(pc) {
+		return end(NoRule, "%v leads to %#x, where no code is", s.runtime, uint64(pc))
 	}
 	if e := c.advance(sp, &x.Registers, Context); e != nil {
 		return e
@@ -163,19 +177,21 @@ type noting struct {
 // ReadMem implements mem.Reader.
 func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	got, err := n.c.memory.ReadMem(b, addr)
-	if n.c.copied != nil && got > 0 {
-		if _, ok := n.c.copied.Bytes(addr, len(b)); !ok {
-			n.late = true
-		}
+	if n.c.copied != nil && got > 0 && !n.c.copied.Holds(addr, got) {
+		n.late = true
 	}
 	return got, err
 }
 
 // identify lets the runtimes say what executes in the frames of s.
-func (w *Walker) identify(s *Stack, memory mem.Reader) {
+func (w *Walker) identify(t *snapshot.Thread, s *Stack, memory mem.Reader) {
 	for _, r := range w.all() {
-		if i, ok := r.(Identifier); ok {
-			i.Identify(s, memory)
+		i, ok := r.(Identifier)
+		if !ok {
+			continue
+		}
+		if err := module.Guard(r.String(), func() error { i.Identify(t, s, memory); return nil }); err != nil {
+			s.Frames[0].Note = fmt.Sprintf("not named: %v", err)
 		}
 	}
 }

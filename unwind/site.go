@@ -145,8 +145,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if s.row != nil {
 		s.table = c.compile(s.row, s.origin)
 	}
-	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal ||
-		s.origin == ByRuntime
+	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.vouched(s)
 	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
 		s.first = &s.table
 	}

@@ -115,7 +115,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 		s.Stop, s.Err = ReadFault, fmt.Errorf("stack was read while the thread ran again: %w", s.Err)
 	}
 	*c = cursor{}
-	w.identify(s, memory)
+	w.identify(t, s, memory)
 }
 
 // begin notices what has changed since the last walk.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
@@ -24,14 +25,17 @@ type Kind struct {
 	Name string
 	// Files are what names of files begin with that may hold it, besides the program itself.
 	Files []string
-	// New returns the runtime that m holds, nil if it holds none of this kind. An error says that it does, and why
-	// it cannot be made.
-	New func(m *module.Module) (unwind.Runtime, error)
+	// New returns the runtime that m holds, nil if it holds none of this kind. An error says that it does, and why it
+	// cannot be made. It may read the image now, before the threads are stopped: what it reads of the memory is kept
+	// with a snapshot. It keeps the image, if it wants, for words that do not move.
+	New func(m *module.Module, image module.Image) (unwind.Runtime, error)
 }
 
 // Kinds are the kinds that are known.
 var Kinds = []Kind{
-	{Name: "Go", New: func(m *module.Module) (unwind.Runtime, error) { return made(golang.New(m)) }},
+	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
+		return made(golang.New(m))
+	}},
 }
 
 // made keeps a nil pointer from becoming a Runtime that is not nil.
@@ -57,14 +61,15 @@ func NewTable(kinds []Kind) *Table { return &Table{kinds: kinds, none: map[strin
 // maxNone bounds the modules that are remembered.
 const maxNone = 1 << 12
 
-// Recognise returns the runtime that m holds, nil for none. An error says that it holds one which cannot be used.
-func (t *Table) Recognise(m *module.Module) (unwind.Runtime, error) {
+// Recognise returns the runtime that m, a module of image, holds, nil for none. An error says that it holds one which
+// cannot be used.
+func (t *Table) Recognise(m *module.Module, image module.Image) (unwind.Runtime, error) {
 	id := m.BuildID()
 	if m.Err != nil || m.Made() || id != "" && t.none[id] {
 		return nil, nil
 	}
 	for i := range t.kinds {
-		switch r, err := t.kinds[i].New(m); {
+		switch r, err := t.kinds[i].New(m, image); {
 		case err != nil:
 			return nil, fmt.Errorf("%s in %q: %w", t.kinds[i].Name, m.Path, err)
 		case r != nil:
@@ -78,23 +83,31 @@ func (t *Table) Recognise(m *module.Module) (unwind.Runtime, error) {
 	return nil, nil
 }
 
-// Process is the runtimes of one process. It implements [unwind.Runtimes]. It is used by the goroutine that walks; Copiers may
-// be called by any.
+// Process is the runtimes of one process. It implements [unwind.Runtimes]. It is used by the goroutine that walks;
+// Copiers may be called by any.
 type Process struct {
 	table   *Table
+	image   module.Image
+	facts   facts
 	met     map[*module.Module]unwind.Runtime // nil for none
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
 	errs    []error
 }
 
-// Process returns the runtimes of a process, of which none is known yet.
-func (t *Table) Process() *Process {
-	return &Process{table: t, met: map[*module.Module]unwind.Runtime{}}
+// Process returns the runtimes of the process that image shows. None is known before Scan.
+func (t *Table) Process(image module.Image) *Process {
+	p := &Process{table: t, image: image, facts: facts{Reader: image.Memory}, met: map[*module.Module]unwind.Runtime{}}
+	p.image.Memory = &p.facts
+	return p
 }
 
-// Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that they may
-// hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
+// Facts is what runtimes read of the memory when they were recognised: it belongs into the Memory of a snapshot, so
+// that they can be recognised again when it is replayed.
+func (p *Process) Facts() []mem.Range { return p.facts.ranges }
+
+// Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
+// they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
 func (p *Process) Scan(set *module.Set) {
 	for m := range p.met {
 		if set.Find(m.Start()) != m {
@@ -130,7 +143,7 @@ func (p *Process) Meet(m *module.Module) {
 	if _, ok := p.met[m]; ok {
 		return
 	}
-	r, err := p.table.Recognise(m)
+	r, err := p.table.Recognise(m, p.image)
 	if err != nil {
 		p.errs = append(p.errs, err)
 	}

@@ -54,14 +54,14 @@ func (s *space) refresh() error {
 			return fmt.Errorf("close modules: %w", err)
 		}
 	}
-	s.modules = module.NewSet(s.table, s.open, s.live)
+	s.modules = module.NewSet(s.table, module.Image{Mapping: s.open, Memory: s.live})
 	s.walker = walkerOf(s.modules, resolve.New(s.modules, resolve.Options{}))
 	return nil
 }
 
 // walkerOf returns a Walker that knows the runtimes, as the program's own.
 func walkerOf(set *module.Set, names unwind.Functions) *unwind.Walker {
-	w, runtimes := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process()
+	w, runtimes := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
 	runtimes.Scan(set)
 	w.Use(runtimes)
 	return w

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -104,7 +103,7 @@ func look(tb testing.TB, pid int) *captured {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &captured{process: p, snap: snap, set: module.NewSet(snap.Maps, opener(p), p)}
+	c := &captured{process: p, snap: snap, set: module.NewSet(snap.Maps, p.Image())}
 	tb.Cleanup(func() { c.set.Close() })
 	c.names = resolve.New(c.set, resolve.Options{})
 	walker := walkerOf(c.set, c.names)
@@ -117,17 +116,6 @@ func look(tb testing.TB, pid int) *captured {
 	}
 	tb.Fatalf("no thread of %d has %d frames", pid, chainLength)
 	return nil
-}
-
-// opener opens mapped files through the target's view of them.
-func opener(p *tracer.Process) module.Opener {
-	return func(m *maps.Mapping) (*module.File, error) {
-		data, path, closeFile, err := p.OpenMapping(m)
-		if err != nil {
-			return nil, err
-		}
-		return &module.File{Data: data, Path: path, Close: closeFile}, nil
-	}
 }
 
 // chains are the programs that BenchmarkWarmWalk walks.

@@ -9,8 +9,8 @@ import (
 // maxStack is how much of the stack of a goroutine is copied, bytes.
 const maxStack = 64 << 10
 
-// Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of both, and
-// the stack of that.
+// Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of
+// both, and the stack of that.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	arch := t.Arch
 	current, ok := r.current(t, f)
@@ -22,16 +22,48 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		return
 	}
 	at, system := g[gM], m[mG0]
-	if system != current {
-		if !fetch(f, arch, system, gWords, &other) || other[gM] != at {
-			return
-		}
+	if !fetch(f, arch, system, gWords, &other) || other[gM] != at {
+		return
+	}
+	signalled := !g.holds(stackPointer(t)) // it is on the stack for signals, for which it may have a g or not yet
+	if signalled {
+		copyBelow(f, other[gSched+bufSP])
 	}
 	r.fetchAll(f, arch, &m, system)
 	for i, v := range m {
-		if i != mG0 && mayBeG(v, system, arch) && fetched(f, arch, v, &other) && other[gM] == at && v != current {
+		if i < mFirst || !mayBeG(v, system, arch) || v == current && !signalled {
+			continue
+		}
+		if decode(f, arch, v, gWords, &other) && other[gM] == at {
 			r.copyStack(f, &other, current == system, i)
 		}
+	}
+}
+
+// stackPointer is the stack pointer of t, 0 if unknown.
+func stackPointer(t *snapshot.Thread) uint64 {
+	switch {
+	case t.Registers != nil:
+		sp, _ := t.Registers.SP()
+		return uint64(sp)
+	case t.Syscall != nil:
+		return uint64(t.Syscall.SP)
+	}
+	return 0
+}
+
+const (
+	// systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered.
+	// What runs there is not deep.
+	systemDepth = 16 << 10
+	// systemTop is how much above: the frames that enter it.
+	systemTop = 1 << 10
+)
+
+// copyBelow copies what is in use of the system stack that was entered at sp.
+func copyBelow(f *snapshot.Fetcher, sp uint64) {
+	if sp > systemDepth {
+		f.Fetch(snapshot.Want{Addr: mem.Addr(sp - systemDepth), Len: systemDepth + systemTop})
 	}
 }
 
@@ -62,7 +94,7 @@ func (r *Runtime) fetchAll(f *snapshot.Fetcher, arch *regs.Arch, m *words, syste
 	n := 0
 	known := int(r.curg.Load())
 	for i, v := range m {
-		if i != mG0 && mayBeG(v, system, arch) && (known == 0 || i == known) {
+		if i >= mFirst && mayBeG(v, system, arch) && (known == 0 || i == known) {
 			wants[n] = snapshot.Want{Addr: mem.Addr(v), Len: gWords * arch.WordSize}
 			n++
 		}
@@ -70,17 +102,23 @@ func (r *Runtime) fetchAll(f *snapshot.Fetcher, arch *regs.Arch, m *words, syste
 	f.Fetch(wants[:n]...)
 }
 
-// copyStack copies the stack of the goroutine g, which word number i of its m leads to, as far as it is in use. That is known if
-// the thread is on the system stack.
+// copyStack copies the stack of the goroutine g, which word number i of its m leads to, as far as it is in use. That
+// is known if the thread is on the system stack.
 func (r *Runtime) copyStack(f *snapshot.Fetcher, g *words, onSystem bool, i int) {
 	low, high := g[gStackLo], g[gStackHi]
-	if sp := g[gSched+bufSP]; onSystem && sp > low && sp <= high {
-		low = sp
+	if low >= high {
+		return
+	}
+	used := int(min(high-low, maxStack))
+	switch sp := g[gSched+bufSP]; {
+	case !onSystem || sp == 0:
+	case sp > low && sp <= high:
+		low, used = sp, int(min(high-sp, maxStack))
 		r.curg.CompareAndSwap(0, int32(i))
+	default: // while the stack is copied to a larger one SP may be in the old one
+		f.Fetch(snapshot.Want{Addr: mem.Addr(sp), Len: used})
 	}
-	if low < high {
-		f.Fetch(snapshot.Want{Addr: mem.Addr(low), Len: int(min(high-low, maxStack))})
-	}
+	f.Fetch(snapshot.Want{Addr: mem.Addr(low), Len: used})
 }
 
 // fetch copies n words at a and decodes them into w.
@@ -88,11 +126,7 @@ func fetch(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool
 	return f.Fetch(snapshot.Want{Addr: mem.Addr(a), Len: n * arch.WordSize}) && decode(f, arch, a, n, w)
 }
 
-// fetched decodes the g at a, if it was copied.
-func fetched(f *snapshot.Fetcher, arch *regs.Arch, a uint64, w *words) bool {
-	return decode(f, arch, a, gWords, w)
-}
-
+// decode decodes n words at a into w, if they were copied.
 func decode(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool {
 	b, ok := f.Bytes(mem.Addr(a), n*arch.WordSize)
 	if ok {

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,12 +12,15 @@ import (
 
 const (
 	// growth keeps in its g where a goroutine was whose stack is full, clears the frame pointer and calls
-	// runtime.newstack on the system stack, which never returns: that resumes the goroutine out of the g, or gives the
-	// thread to another one. So no word of the system stack leads back, and the way is that of the runtime's own
-	// traceback: from the register that holds the current g to its m, to the goroutine of that, to what was saved there.
+	// runtime.newstack on the system stack, which never returns: that resumes the goroutine out of the g, or gives
+	// the thread to another one. So no word of the system stack leads back, and the way is that of the runtime's own
+	// traceback: from the register that holds the current g to its m, to the goroutine of that, to what was saved
+	// there.
 	growth = "runtime.morestack"
 	// resume loads the stack pointer of a goroutine, and then jumps to where that goes on.
 	resume = "gogo"
+
+	left = growth + " left the stack of a goroutine"
 )
 
 // Cross implements [unwind.Crosser].
@@ -38,20 +42,20 @@ func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, memory
 	arch := now.Arch
 	reg, ok := register[arch]
 	if !ok {
-		return unwind.Crossing{}, fmt.Errorf("%s left the stack of a goroutine; how to find it on %s is not known", growth, arch.Name)
+		return unwind.Crossing{}, fmt.Errorf("%s; how to find it on %s is not known", left, arch.Name)
 	}
 	g, ok := now.Get(reg)
 	if !ok {
-		return unwind.Crossing{}, fmt.Errorf("%s left the stack of a goroutine, and %s, which leads to it, is not known", growth, arch.RegName(reg))
+		return unwind.Crossing{}, fmt.Errorf("%s, and %s, which leads to it, is not known", left, arch.RegName(reg))
 	}
 	sp, _ := now.SP()
 	m, err := machineOf(g, uint64(sp), memory, arch)
 	if err != nil {
-		return unwind.Crossing{}, fmt.Errorf("%s left the stack of a goroutine: %w", growth, err)
+		return unwind.Crossing{}, fmt.Errorf("%s: %w", left, err)
 	}
 	called, ok := r.grown(m, memory, arch)
 	if !ok {
-		return unwind.Crossing{}, fmt.Errorf("%s left the stack of a goroutine, which is no longer to be found", growth)
+		return unwind.Crossing{}, errors.New(left + ", which is no longer to be found")
 	}
 	return unwind.Crossing{Registers: saved(called[gSched:], arch), Interrupted: true}, nil
 }
@@ -76,7 +80,10 @@ func (r *Runtime) gaveUp(frames []unwind.Frame) bool {
 func (r *Runtime) grown(m *machine, memory mem.Reader, arch *regs.Arch) (g words, ok bool) {
 	known := int(r.curg.Load()) // others were not copied
 	for i, v := range m.words {
-		if i == mG0 || known != 0 && i != known || !mayBeG(v, m.system, arch) || g.read(memory, arch, mem.Addr(v), gWords) != nil || g[gM] != m.at {
+		if i < mFirst || known != 0 && i != known || !mayBeG(v, m.system, arch) {
+			continue
+		}
+		if g.read(memory, arch, mem.Addr(v), gWords) != nil || g[gM] != m.at {
 			continue
 		}
 		// While the stack is copied SP may be in the old one and the bounds be the new one's.

@@ -1,7 +1,7 @@
 // Package golang knows how the runtime of Go programs goes from one stack to another, which no table says.
 //
-// A thread that runs Go has a system stack beside the stack of its goroutine. What leads back from one to the other is in
-// the structures g and m of the runtime: [Runtime.Copy] copies them while the thread is stopped, with the stack
+// A thread that runs Go has a system stack beside the stack of its goroutine. What leads back from one to the other
+// is in the structures g and m of the runtime: [Runtime.Copy] copies them while the thread is stopped, with the stack
 // of the goroutine, and [Runtime.Cross] goes that way. Rows of Go code come from its pclntab, as tables of the walk.
 //
 // Sources: runtime/runtime2.go, runtime/asm_*.s and cmd/compile/abi-internal.md of the Go distribution.
@@ -68,8 +68,9 @@ func (r *Runtime) name(a mem.Addr) string {
 	return f.Name()
 }
 
-// tlsOffset is where the g of a thread is, from its thread pointer. The linker gives the program's only variable of that
-// kind, runtime.tlsg, the end of the first block, if no C library has one in the program too: then its place is not known.
+// tlsOffset is where the g of a thread is, from its thread pointer. The linker gives the program's only variable of
+// that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too: then its place is
+// not known.
 // Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
 func tlsOffset(m *module.Module) (int64, bool) {
 	const word = 8

@@ -53,12 +53,13 @@ func replay(t *testing.T, folder, name string) *replayed {
 		t.Fatal(err)
 	}
 	r.symbols = slices.DeleteFunc(r.symbols, func(y elf.Symbol) bool { return elf.ST_TYPE(y.Info) != elf.STT_FUNC })
-	r.set = module.NewSet(s.Maps, func(m *maps.Mapping) (*module.File, error) {
+	r.set = module.NewSet(s.Maps, module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
 		if m.Path != s.Process.Exe {
 			return nil, fmt.Errorf("open %q: not part of the recording", m.Path)
 		}
 		return &module.File{Data: file, Path: m.Path}, nil
-	}, s.Reader(nil, nil))
+	}, Memory: s.Reader(nil, nil)})
+
 	pc, _ := s.Threads[0].Registers.PC()
 	if r.runtime, err = golang.New(r.set.Find(pc)); err != nil || r.runtime == nil {
 		t.Fatalf("no runtime in %s: %v", s.Process.Exe, err)

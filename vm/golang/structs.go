@@ -16,6 +16,7 @@ const (
 	gWords                         = gSched + 7
 
 	mG0    = 0
+	mFirst = 8  // the first that may be curg: morebuf before it has a g for a moment
 	mWords = 40 // curg is number 23
 )
 
@@ -43,6 +44,9 @@ func (w *words) decode(b []byte, arch *regs.Arch, n int) {
 	}
 }
 
+// holds tells whether sp is in the stack of the g whose words these are.
+func (w *words) holds(sp uint64) bool { return sp >= w[gStackLo] && sp <= w[gStackHi] }
+
 // mayBeG tells whether v, a word of the m whose system stack has the g at system, can be the address of another g.
 func mayBeG(v, system uint64, arch *regs.Arch) bool {
 	return v != 0 && v != system && v%uint64(arch.WordSize) == 0
@@ -69,7 +73,7 @@ func machineOf(g, sp uint64, memory mem.Reader, arch *regs.Arch) (*machine, erro
 	if err := w.read(memory, arch, mem.Addr(m.system), gWords); err != nil {
 		return nil, fmt.Errorf("read g0: %w", err)
 	}
-	if w[gM] != m.at || sp < w[gStackLo] || sp > w[gStackHi] {
+	if w[gM] != m.at || !w.holds(sp) {
 		return nil, fmt.Errorf("g %#x is not of this thread", g)
 	}
 	return m, nil
