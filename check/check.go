@@ -16,6 +16,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol"
 )
 
@@ -153,7 +154,7 @@ type look struct {
 
 // all fills out, cheap and sure things first.
 func (l *look) all() {
-	if a := archOf(l.m); a != nil {
+	if a := regs.OfELF(l.m.Machine(), l.m.Class()); a != nil {
 		l.out.Arch = a.Name
 	}
 	l.out.Compilers = compilers(l.m)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/regs"
 )
 
 // span is a range of link addresses.
@@ -106,12 +105,3 @@ func find(spans []span, v uint64) (span, bool) {
 	return spans[i], true
 }
 
-// archOf is the architecture that m is code of, nil for an unknown one.
-func archOf(m *module.Module) *regs.Arch {
-	for _, a := range regs.All {
-		if a.Machine == m.Machine() && a.WordSize == m.Class() {
-			return a
-		}
-	}
-	return nil
-}

@@ -85,7 +85,7 @@ func (l *look) judge(f symbol.Function) verdict {
 		code = code[:size]
 	}
 	grows := l.golang.holds(uint64(f.Start))
-	switch archOf(l.m) {
+	switch regs.OfELF(l.m.Machine(), l.m.Class()) {
 	case regs.AMD64, regs.I386:
 		c := x86.Code{Start: uint64(f.Start), Data: code, Mode64: l.m.Class() == 8, Budget: l.m.Budget()}
 		return judged(records(c.Records(c.Start, c.End(), grows)))

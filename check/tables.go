@@ -62,7 +62,7 @@ func (l *look) coverage() {
 
 // addFrames reads one section of frame descriptions and tells whether it has any for code of m.
 func (l *look) addFrames(name string) bool {
-	arch := archOf(l.m)
+	arch := regs.OfELF(l.m.Machine(), l.m.Class())
 	if arch == nil {
 		return false
 	}
@@ -126,10 +126,7 @@ func entryOf(table *cfi.Table, f cfi.FDE, arch *regs.Arch) bounds {
 
 // openGo opens Go's table, nil if m has none that can be read.
 func (l *look) openGo() *pclntab.Table {
-	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
-		s, ok := l.m.Section(name)
-		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	}, l.m.Budget())
+	t, err := pclntab.Open(l.m.Plain, l.m.Budget())
 	if err != nil && !errors.Is(err, pclntab.ErrNone) {
 		l.note(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -251,7 +252,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	if snap == nil {
 		return nil, err
 	}
-	set := module.NewSet(snap.Maps, opener(p), p)
+	set := module.NewSet(snap.Maps, p.Image())
 	defer set.Close()
 	set.Charge(o.budget)
 	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
@@ -310,7 +311,9 @@ const maxCheckFrames = 1 << 16
 func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process,
 	of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
-	walker := unwind.NewWalker(set, names)
+	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
+	known.Scan(set)
+	walker.Use(known)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))
 	for i := range snap.Threads {
 		t := &snap.Threads[i]

@@ -8,10 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/tracer"
 )
 
 // dumpCommand is the main job under its own name.
@@ -93,16 +90,4 @@ func reportMissing(a *app, d *profile.Dump) bool {
 		}
 	}
 	return missing
-}
-
-// opener opens mapped files through the target's view of them.
-func opener(p *tracer.Process) module.Opener {
-	beside := theirFile(p)
-	return func(m *maps.Mapping) (*module.File, error) {
-		data, path, closeFile, err := p.OpenMapping(m)
-		if err != nil {
-			return nil, err
-		}
-		return &module.File{Data: data, Path: path, Close: closeFile, Beside: beside}, nil
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/vm/unshown"
 )
 
@@ -28,6 +29,7 @@ type dumping struct {
 	finder  *debugfile.Finder
 	objects *module.Shared
 	names   resolve.Options
+	vms     *vm.Table
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
@@ -36,7 +38,7 @@ type dumping struct {
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
-		unseen: slices.Clone(o.tids)}
+		vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
 	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
@@ -99,8 +101,9 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	defer p.Close()
 	w := &walking{d: d, p: p}
 	defer w.close()
+	w.recognise()
 	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel}, w.walk)
+		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}, w.walk)
 	if snap == nil {
 		return nil, err
 	}
@@ -123,25 +126,41 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 
 // walking walks the stacks of one process, batch by batch. The process runs again.
 type walking struct {
-	d      *dumping
-	p      *tracer.Process
-	set    *module.Set
-	names  *resolve.Names
-	walker *unwind.Walker
-	table  *maps.Table // of the first batch
-	left   frameBudget
-	stacks map[int]unwind.Stack // by thread
+	d        *dumping
+	p        *tracer.Process
+	set      *module.Set
+	runtimes *vm.Process
+	names    *resolve.Names
+	walker   *unwind.Walker
+	table    *maps.Table // of the first batch
+	left     frameBudget
+	stacks   map[int]unwind.Stack // by thread
+}
+
+// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its
+// mappings it finds none.
+func (w *walking) recognise() {
+	table, err := w.p.Maps()
+	if err != nil {
+		table = maps.NewTable(nil)
+	}
+	image := w.d.objects.Image(w.p.Image())
+	w.runtimes = w.d.vms.Process(image)
+	w.set = module.NewSet(table, image)
+	w.set.Charge(w.d.names.Budget)
+	w.runtimes.Scan(w.set)
 }
 
 // walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch
 // showed.
 func (w *walking) walk(snap *snapshot.Snapshot) {
-	if w.set == nil {
+	if w.walker == nil {
 		w.table, w.left = snap.Maps, maxDumpFrames
-		w.set = module.NewSet(snap.Maps, w.d.objects.Opener(opener(w.p)), w.p)
-		w.set.Charge(w.d.names.Budget)
+		w.set.Update(snap.Maps)
+		w.runtimes.Scan(w.set)
 		w.names = resolve.New(w.set, w.d.names)
 		w.walker = unwind.NewWalker(w.set, w.names)
+		w.walker.Use(w.runtimes)
 		w.stacks = make(map[int]unwind.Stack, len(snap.Threads))
 	}
 	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
@@ -168,11 +187,7 @@ func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
 	return stacks
 }
 
-func (w *walking) close() {
-	if w.set != nil {
-		w.set.Close()
-	}
-}
+func (w *walking) close() { w.set.Close() }
 
 // nothing says that no process was shown, and why if that was not reported.
 func (d *dumping) nothing() error {

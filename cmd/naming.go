@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -167,24 +166,8 @@ var ownSource = source.View{Open: ownFile, ModTime: func(path string) (time.Time
 
 // theirSource is the view that a process has.
 func theirSource(p *tracer.Process) source.View {
-	return source.View{Open: theirFile(p), ModTime: func(path string) (time.Time, bool) {
+	return source.View{Open: p.Image().Path, ModTime: func(path string) (time.Time, bool) {
 		t, err := p.ModTime(path)
 		return t, err == nil
 	}}
-}
-
-// theirFile opens a file as the process sees it. One that has ended sees nothing any more.
-func theirFile(p *tracer.Process) debugfile.Open {
-	var open debugfile.Open
-	open = func(path string) (*module.File, error) {
-		data, release, err := p.OpenPath(path)
-		switch {
-		case errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrExec):
-			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-		case err != nil:
-			return nil, err
-		}
-		return &module.File{Data: data, Path: path, Close: release, Beside: open}, nil
-	}
-	return open
 }

@@ -57,7 +57,8 @@ func TestFindOfFileThatShrinks(t *testing.T) {
 	truncate(0)
 	table := maps.NewTable([]maps.Mapping{{Start: 0x10000, End: 0x20000, Perm: maps.Read | maps.Exec, Inode: 1,
 		Path: "/lib/libx.so"}})
-	s := module.NewSet(table, func(*maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }, nil)
+	open := func(*maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }
+	s := module.NewSet(table, module.Image{Mapping: open})
 	if m := s.Find(0x10000); m == nil || !errors.Is(m.Err, module.ErrShrunk) || m.Name() != "libx.so" {
 		t.Errorf("Find() = %+v, want a module with ErrShrunk", m)
 	}

@@ -139,8 +139,8 @@ func (o *Overlay) add(r Range) {
 	}
 }
 
-// after returns the index of the first range that starts behind addr. It is by Start alone: End of a range at the top of the
-// address space is 0.
+// after returns the index of the first range that starts behind addr. It is by Start alone: End of a range at the top
+// of the address space is 0.
 func (o *Overlay) after(addr Addr) int {
 	low, high := 0, len(o.ranges)
 	for low < high {
@@ -168,6 +168,20 @@ func (o *Overlay) Bytes(addr Addr, n int) ([]byte, bool) {
 		return nil, false
 	}
 	return r.Bytes(addr, n)
+}
+
+// Holds tells whether copied ranges hold the n bytes at addr.
+func (o *Overlay) Holds(addr Addr, n int) bool {
+	for n > 0 {
+		r := o.find(addr)
+		if r == nil {
+			return false
+		}
+		held := len(r.Data) - int(addr-r.Start)
+		n -= held
+		addr += Addr(held)
+	}
+	return true
 }
 
 // ReadMem implements [Reader]. A read may cross from a range into the base and back.

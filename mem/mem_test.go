@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -113,6 +114,11 @@ func TestOverlayOverlap(t *testing.T) {
 		{"the whole of the top first", []Range{fill(1<<64-6, 6, 'u'), top}, 1<<64 - 7, ".uuuuuu"},
 	} {
 		o, got := NewOverlay(nil, row.ranges...), ""
+		inner := strings.Trim(row.want, ".")
+		at := row.at + Addr(strings.Index(row.want, inner))
+		if !o.Holds(at, len(inner)) || o.Holds(at, len(inner)+1) || o.Holds(at-1, 1) {
+			t.Errorf("%s: %d bytes at %#x are held: %v; want those and no more", row.name, len(inner), uint64(at), o.Holds(at, len(inner)))
+		}
 		for i := range row.want {
 			if b, ok := o.Bytes(row.at+Addr(i), 1); ok {
 				got += string(b)

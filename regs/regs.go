@@ -85,6 +85,16 @@ func Lookup(name string) (*Arch, bool) {
 	return nil, false
 }
 
+// OfELF returns the architecture of ELF files with that e_machine and bytes of an address, nil if it is not known.
+func OfELF(machine uint16, wordSize int) *Arch {
+	for _, a := range All {
+		if a.Machine == machine && a.WordSize == wordSize {
+			return a
+		}
+	}
+	return nil
+}
+
 // LayoutError says that a note has the length of no known layout.
 type LayoutError struct {
 	Host string // GOARCH of the kernel

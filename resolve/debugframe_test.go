@@ -153,9 +153,10 @@ func TestWalkByDebugFrame(t *testing.T) {
 					{Start: stackAt, End: stackAt + 0x10000, Perm: maps.Read | maps.Write, Path: "[stack]"},
 				})
 				file := objectOf(a, tc.section, tc.flags, tc.data)
-				set := module.NewSet(table, func(*maps.Mapping) (*module.File, error) {
+				set := module.NewSet(table, module.Image{Mapping: func(*maps.Mapping) (*module.File, error) {
 					return &module.File{Data: file, Path: "/x"}, nil
-				}, nil)
+				}})
+
 				names := resolve.New(set, resolve.Options{})
 				stack := mem.NewImage(stackAt, 8, a.Order).Skip(3).Word(codeAt + 0x204).Skip(8).Range()
 				r := regs.New(a)

@@ -1,9 +1,9 @@
 // Package resolve names what the walk found: physical frames with addresses become logical
 // frames with functions, files and lines, and a snapshot with its stacks becomes a dump.
 //
-// The caller provides the modules of the process and the stacks. Who knows a kind of code
-// that no ELF object holds (a JIT, a perf map) is given as a [Resolver] and is asked first;
-// what nobody knows keeps its address and says what it lies in.
+// The caller provides the modules of the process and the stacks. Of a frame in which a runtime says what executes
+// (unwind.Frame.Site) that runtime is asked, as a [SiteNamer]; what nobody knows keeps its address and says what it
+// is in.
 //
 // It asks each module once for all its addresses, because the symbol table is then read once.
 // It knows no ELF and no runtime, stops nothing, and renders nothing. It is for one goroutine
@@ -23,11 +23,12 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// Resolver names code that no ELF object holds.
-type Resolver interface {
-	// Resolve returns the logical frames at f, innermost first, or nil if the code is not
-	// its own. Index, Addr, Interrupted, Origin and Note are filled in afterwards.
-	Resolve(f *unwind.Frame) []profile.Frame
+// SiteNamer is an unwind.Runtime that names its Sites. What it takes to name one it has kept when the Site was first
+// seen: it is asked later, also when the process has ended.
+type SiteNamer interface {
+	// Frames returns the logical frames of a Site, innermost first, nil if it has no name. Index, Module, Addr,
+	// Interrupted, Origin and Note are filled in afterwards.
+	Frames(site unwind.Site) []profile.Frame
 }
 
 // Options says what is not wanted, and where more is found.
@@ -41,8 +42,8 @@ type Options struct {
 	// Budget is what reading files and code may take in the whole run: who makes a set of modules
 	// charges it to this. Nil: no bound.
 	Budget *work.Budget
-	// Forgets says that names are asked for as long as the target runs, which may load other objects for ever: symbols of at
-	// most 256 of them are kept, those of others read again.
+	// Forgets says that names are asked for as long as the target runs, which may load other objects for ever:
+	// symbols of at most 256 of them are kept, those of others read again.
 	Forgets bool
 	// Shared keeps symbols and names for several Names whose modules are shared and whose other
 	// options are the same; nil: each has its own.
@@ -52,35 +53,35 @@ type Options struct {
 // Names names the frames of one process, or of several whose modules it is given frame by
 // frame: what no module holds must then be of one process, or be asked of a Names of its own.
 type Names struct {
-	set       *module.Set
-	opt       Options
-	resolvers []Resolver
-	symbols   map[module.Object]*symbol.Resolver // at most maxShared
-	known     map[place][]profile.Frame
-	problems  []error
-	told      map[string]bool // their texts
+	set      *module.Set
+	opt      Options
+	symbols  map[module.Object]*symbol.Resolver // at most maxShared
+	known    map[place][]profile.Frame
+	problems []error
+	told     map[string]bool // their texts
 }
 
-// place is an address in a module, nil for none, and how it is to be looked up.
+// place is an address in a module, nil for none, how it is to be looked up, and what executes there.
 type place struct {
 	module     *module.Module
 	pc, lookup mem.Addr
+	runtime    unwind.Runtime // nil for native code
+	site       unwind.Site
 }
 
 // placeOf is the place of f. A signal trampoline was not called: its PC is where it begins, and the
 // byte before that is of another function.
 func placeOf(f *unwind.Frame) place {
-	p := place{f.Module, f.PC, f.LookupPC()}
+	p := place{f.Module, f.PC, f.LookupPC(), f.Runtime, f.Site}
 	if f.Signal {
 		p.lookup = f.PC
 	}
 	return p
 }
 
-// New returns the names of the process with the modules of set. The resolvers are asked in
-// their order. Set may be nil if [Names.Dump] is not called.
-func New(set *module.Set, opt Options, resolvers ...Resolver) *Names {
-	return &Names{set: set, opt: opt, resolvers: resolvers,
+// New returns the names of the process with the modules of set, which may be nil if [Names.Dump] is not called.
+func New(set *module.Set, opt Options) *Names {
+	return &Names{set: set, opt: opt,
 		symbols: map[module.Object]*symbol.Resolver{}, known: map[place][]profile.Frame{}, told: map[string]bool{}}
 }
 
@@ -147,8 +148,8 @@ func (n *Names) collect(frames []unwind.Frame, queries map[*module.Module][]symb
 		if _, ok := n.known[key]; ok {
 			continue
 		}
-		n.known[key] = n.byResolvers(f)
-		if n.known[key] == nil && f.Module != nil && f.Module.Err == nil && !n.opt.NoSymbols {
+		n.known[key] = OfSite(f)
+		if key.site == 0 && f.Module != nil && f.Module.Err == nil && !n.opt.NoSymbols {
 			queries[f.Module] = append(queries[f.Module], symbol.Query{
 				Lookup: f.Module.Vaddr(key.lookup), PC: f.Module.Vaddr(key.pc)})
 		}
@@ -191,7 +192,7 @@ func (n *Names) ask(m *module.Module, queries []symbol.Query) {
 
 // learn keeps the answer to one query.
 func (n *Names) learn(m *module.Module, q symbol.Query, frames []profile.Frame) {
-	n.known[place{m, m.Addr(q.PC), m.Addr(q.Lookup)}] = frames
+	n.known[place{module: m, pc: m.Addr(q.PC), lookup: m.Addr(q.Lookup)}] = frames
 }
 
 // maxProblems bounds what is told of one Names.
@@ -215,11 +216,10 @@ func (n *Names) problem(err error) {
 	n.problems = append(n.problems, err)
 }
 
-func (n *Names) byResolvers(f *unwind.Frame) []profile.Frame {
-	for _, r := range n.resolvers {
-		if frames := r.Resolve(f); frames != nil {
-			return frames
-		}
+// OfSite returns the logical frames that the runtime of f names, nil if f has none.
+func OfSite(f *unwind.Frame) []profile.Frame {
+	if n, ok := f.Runtime.(SiteNamer); ok && f.Site != 0 {
+		return n.Frames(f.Site)
 	}
 	return nil
 }

@@ -11,12 +11,15 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// jit names all code of one page, as two logical frames.
+// jit names Site 7, as two logical frames.
 type jit struct{ asked int }
 
-func (j *jit) Resolve(f *unwind.Frame) []profile.Frame {
+func (j *jit) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{}, false }
+func (j *jit) String() string                        { return "jit" }
+
+func (j *jit) Frames(site unwind.Site) []profile.Frame {
 	j.asked++
-	if f.LookupPC()&^0xfff != 0x5000 {
+	if site != 7 {
 		return nil
 	}
 	return []profile.Frame{{Inlined: true, Func: "inner", Kind: profile.JIT}, {Func: "outer", Offset: 4, Kind: profile.JIT}}
@@ -24,18 +27,20 @@ func (j *jit) Resolve(f *unwind.Frame) []profile.Frame {
 
 func TestStack(t *testing.T) {
 	j := &jit{}
-	names := resolve.New(module.NewSet(maps.NewTable(nil), nil, nil), resolve.Options{}, j)
+	names := resolve.New(module.NewSet(maps.NewTable(nil), module.Image{}), resolve.Options{})
 	s := unwind.Stack{Stop: unwind.BadCFA, Err: mem.ErrUnmapped, Frames: []unwind.Frame{
-		{PC: 0x5004, Interrupted: true, Origin: unwind.Context},
+		{PC: 0x5004, Interrupted: true, Origin: unwind.Context, Runtime: j, Site: 7},
 		{PC: 0x7000, Origin: unwind.CFI, Note: "hm"},
-		{PC: 0x5000, Origin: unwind.FramePointer}, // a return address: looked up in the page before
+		{PC: 0x5004, Origin: unwind.FramePointer},                      // the same code, and native
+		{PC: 0x5004, Origin: unwind.FramePointer, Runtime: j, Site: 8}, // and one that has no name
 	}}
 	got := names.Stack(&s)
 	want := []profile.Frame{
 		{Index: 0, Inlined: true, Func: "inner", Kind: profile.JIT, Module: -1},
 		{Index: 0, Addr: 0x5004, Interrupted: true, Func: "outer", Offset: 4, Kind: profile.JIT, Module: -1, Origin: "context"},
 		{Index: 1, Addr: 0x7000, Kind: profile.Unknown, Module: -1, Origin: "cfi", Note: "hm"},
-		{Index: 2, Addr: 0x5000, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
+		{Index: 2, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
+		{Index: 3, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
 	}
 	if len(got.Frames) != len(want) {
 		t.Fatalf("got %d frames, want %d: %+v", len(got.Frames), len(want), got.Frames)
@@ -58,9 +63,9 @@ func TestStack(t *testing.T) {
 // TestFramesOfSeveralProcesses names the same address in two modules and in none.
 func TestFramesOfSeveralProcesses(t *testing.T) {
 	j := &jit{}
-	names := resolve.New(nil, resolve.Options{}, j)
+	names := resolve.New(nil, resolve.Options{})
 	one, two := &module.Module{ID: 0, Path: "one", Err: mem.ErrUnmapped}, &module.Module{ID: 1, Path: "two", Err: mem.ErrUnmapped}
-	got := names.Frames([]unwind.Frame{{PC: 0x7000, Module: one}, {PC: 0x7000, Module: two}, {PC: 0x7000}, {PC: 0x5004, Interrupted: true}})
+	got := names.Frames([]unwind.Frame{{PC: 0x7000, Module: one}, {PC: 0x7000, Module: two}, {PC: 0x7000}, {PC: 0x5004, Interrupted: true, Runtime: j, Site: 7}})
 	for i, want := range []int{0, 1, -1, -1} {
 		if len(got[i]) == 0 || got[i][len(got[i])-1].Module != want {
 			t.Errorf("frame %d: got %+v, want module %d", i, got[i], want)
@@ -69,7 +74,7 @@ func TestFramesOfSeveralProcesses(t *testing.T) {
 	if len(got[3]) != 2 || got[3][0].Func != "inner" || got[3][1].Func != "outer" {
 		t.Errorf("frame of a JIT: got %+v, want inner and outer", got[3])
 	}
-	if j.asked != 4 {
-		t.Errorf("resolvers were asked %d times, want once a frame", j.asked)
+	if j.asked != 1 {
+		t.Errorf("the runtime was asked %d times, want once a Site", j.asked)
 	}
 }

@@ -25,9 +25,10 @@ func ourselves(t *testing.T, shared *module.Shared, start mem.Addr) *module.Modu
 		t.Fatal(err)
 	}
 	table := maps.NewTable([]maps.Mapping{{Start: start, End: start + mem.Addr(len(data)), Perm: maps.Read | maps.Exec, Inode: 7, Path: path}})
-	m := module.NewSet(table, shared.Opener(func(*maps.Mapping) (*module.File, error) {
+	m := module.NewSet(table, module.Image{Mapping: shared.Opener(func(*maps.Mapping) (*module.File, error) {
 		return &module.File{Data: data, Path: path}, nil
-	}), nil).Find(start)
+	})}).
+		Find(start)
 	if m == nil || m.Err != nil {
 		t.Skipf("the program of this test is no ELF object: %+v", m)
 	}

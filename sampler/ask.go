@@ -136,7 +136,7 @@ func (k *ticker) ask(a *toAsk, upto time.Duration) {
 	if now, err := t.watch.Counters(); err == nil {
 		before = now
 	}
-	if err := t.watch.Ask(a.c, a.p.program.table.Load()); err != nil {
+	if err := t.watch.Ask(a.p.program.prepare(a.c), a.p.program.table.Load()); err != nil {
 		k.giveBack(a)
 		k.trouble(a.p, t, err)
 		return

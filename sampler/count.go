@@ -221,7 +221,7 @@ func (c *counter) stackOf(t *track) profile.NodeID {
 	if c.walked.Stop != unwind.Root {
 		c.out.cut.Add(1)
 	}
-	return c.book.stack(&c.walked, t.program.number, func(f *unwind.Frame) int32 { return t.program.place(c.book, f) })
+	return c.book.stack(&c.walked, t.program)
 }
 
 // waiting puts the system call that a thread of g sleeps in on top of its stack.

@@ -17,6 +17,7 @@ type extract struct {
 	used       marks // stacks of tree in use; nil: all
 	sites      []site
 	words      []string
+	made       [][]profile.Frame
 	places     []place
 	tasks      map[int32]task
 	main       int32
@@ -37,7 +38,7 @@ func (c *counter) extract(final bool) *extract {
 	l := c.ledger
 	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
 	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: maps.Clone(c.tasks), main: c.main,
-		sites: c.book.sites, words: c.book.words, places: c.book.places}
+		sites: c.book.sites, words: c.book.words, places: c.book.places, made: c.book.made}
 	c.ledger = newLedger(c.opt.KeepOrder && !l.dropped)
 	c.ledger.dropped = l.dropped
 	for _, id := range c.ended { // nothing more comes of them
@@ -152,7 +153,7 @@ func (b marks) add(i int) bool {
 func (c *counter) renew() {
 	old := c.book
 	b := newBook()
-	b.places, b.placeOf, b.limit = old.places, old.placeOf, old.limit
+	b.places, b.placeOf, b.limit, b.made = old.places, old.placeOf, old.limit, old.made
 	c.book = b
 	c.generation++
 	moved := map[profile.NodeID]profile.NodeID{}

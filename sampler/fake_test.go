@@ -186,14 +186,16 @@ func (f *fake) process(pid int) *fakeProcess {
 	return p
 }
 
-func (p *fakeProcess) PID() int                                    { return p.pid }
-func (p *fakeProcess) Children() ([]int, error)                    { return p.children, nil }
-func (p *fakeProcess) Replaced() bool                              { return p.replaced.Load() }
-func (p *fakeProcess) Close() error                                { return nil }
-func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error)       { return 0, errors.New("nothing") }
-func (p *fakeProcess) Walker(*module.Set, unwind.Functions) walker { return fakeWalker{p} }
-func (p *fakeProcess) OpenMapping(*maps.Mapping) (*module.File, error) {
-	return nil, errors.New("no file")
+func (p *fakeProcess) PID() int                              { return p.pid }
+func (p *fakeProcess) Children() ([]int, error)              { return p.children, nil }
+func (p *fakeProcess) Replaced() bool                        { return p.replaced.Load() }
+func (p *fakeProcess) Close() error                          { return nil }
+func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error) { return 0, errors.New("nothing") }
+func (p *fakeProcess) Walker(*module.Set, unwind.Functions, unwind.Runtimes) walker {
+	return fakeWalker{p}
+}
+func (p *fakeProcess) Image() module.Image {
+	return module.Image{Memory: p, Mapping: func(*maps.Mapping) (*module.File, error) { return nil, errors.New("no file") }}
 }
 
 func (p *fakeProcess) Reopen() error {

@@ -91,7 +91,7 @@ func (k *ticker) add(pid int, born bool) error {
 	q.unmet = born
 	told := k.births.told(p.PID())
 	k.births.belongs(p.PID())
-	q.program = newProgram(k.programs, p, table, k.sys.Now())
+	q.program = newProgram(k.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
 	if k.programs == 0 {
 		q.program.main = true
 	}
@@ -364,7 +364,7 @@ func (k *ticker) replace(p *process) {
 		return
 	}
 	main := p.program.main
-	p.program = newProgram(k.programs, p.target, table, k.sys.Now())
+	p.program = newProgram(k.programs, p.target, table, k.sys.Now(), k.opt.runtimes(p.target))
 	p.program.main = main
 	k.programs++
 	k.listThreads(p, false)

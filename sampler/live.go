@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"errors"
 	"io/fs"
 	"sync"
 	"syscall"
@@ -109,37 +108,35 @@ func (p *liveTarget) Watch(tid int) (watch, error) {
 }
 
 // Walker implements image.
-func (p *liveTarget) Walker(set *module.Set, names unwind.Functions) walker {
-	return unwind.NewWalker(set, names)
+func (p *liveTarget) Walker(set *module.Set, names unwind.Functions, runtimes unwind.Runtimes) walker {
+	w := unwind.NewWalker(set, names)
+	if runtimes != nil {
+		w.Use(runtimes)
+	}
+	return w
 }
 
-// OpenMapping implements image.
-func (p *liveTarget) OpenMapping(m *maps.Mapping) (*module.File, error) {
-	p.turning.RLock()
-	defer p.turning.RUnlock()
-	data, path, closeFile, err := p.Process.OpenMapping(m)
-	if err != nil {
-		return nil, err
+// Image implements image. Names are asked for by another goroutine, when the process may be gone.
+func (p *liveTarget) Image() module.Image {
+	seen, i := p.Process.Image(), module.Image{Memory: p}
+	i.Path = func(path string) (*module.File, error) {
+		p.turning.RLock()
+		defer p.turning.RUnlock()
+		if p.closed {
+			return nil, fs.ErrNotExist
+		}
+		f, err := seen.Path(path)
+		if err == nil {
+			f.Beside = i.Path
+		}
+		return f, err
 	}
-	return &module.File{Data: data, Path: path, Close: closeFile, Beside: p.openPath}, nil
-}
-
-// openPath opens a file in the view of the process. Names are asked for by another goroutine,
-// when the process may be gone.
-func (p *liveTarget) openPath(path string) (*module.File, error) {
-	p.turning.RLock()
-	defer p.turning.RUnlock()
-	if p.closed {
-		return nil, fs.ErrNotExist
+	i.Mapping = func(m *maps.Mapping) (*module.File, error) {
+		p.turning.RLock()
+		defer p.turning.RUnlock()
+		return seen.Mapping(m)
 	}
-	data, closeFile, err := p.Process.OpenPath(path)
-	switch {
-	case errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrExec):
-		return nil, fs.ErrNotExist
-	case err != nil:
-		return nil, err
-	}
-	return &module.File{Data: data, Path: path, Close: closeFile, Beside: p.openPath}, nil
+	return i
 }
 
 // Close implements target.

@@ -3,7 +3,9 @@ package sampler
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -39,6 +41,22 @@ type Options struct {
 	// KeepOrder keeps when each stack was seen, as profile.Runs, up to a bound.
 	KeepOrder bool
 	Names     resolve.Options
+	// Runtimes makes what knows the runtimes of one process; nil: none are known.
+	Runtimes func(image module.Image) Runtimes
+}
+
+// Runtimes are those of one process, and what they need to be copied of each thread.
+type Runtimes interface {
+	unwind.Runtimes
+	Copiers() []snapshot.Copier
+}
+
+// runtimes makes those of a process, nil for none.
+func (o *Options) runtimes(p image) Runtimes {
+	if o.Runtimes == nil {
+		return nil
+	}
+	return o.Runtimes(p.Image())
 }
 
 // running tells whether threads that wait are left out.
@@ -63,11 +81,12 @@ type Stats struct {
 	Behind uint64 // of Lost: there was no room for a copy
 	Cut    uint64 // walked stacks whose outermost frame was not reached
 	Late   uint64 // walked stacks that were read in part after the stop
-	// Unseen is the CPU time of threads and processes that ended between two looks, within that of
-	// the profile: a look at one of them stands for others so far as chance allows to say, the rest is a frame of its own.
+	// Unseen is the CPU time of threads and processes that ended between two looks, within that of the profile: a
+	// look at one of them stands for others so far as chance allows to say, the rest is a frame of its own.
 	Unseen time.Duration
-	// UnmetProcesses and UnmetThreads began and ended between two looks, so that none of them is in the profile. There
-	// were at least as many, and no more if AllHeard. Where the kernel did not tell of beginnings Heard is false, and they are not known.
+	// UnmetProcesses and UnmetThreads began and ended between two looks, so that none of them is in the profile.
+	// There were at least as many, and no more if AllHeard. Where the kernel did not tell of beginnings Heard is
+	// false, and they are not known.
 	UnmetProcesses, UnmetThreads uint64
 	Heard, AllHeard              bool
 	Threads                      int // followed now

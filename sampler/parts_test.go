@@ -181,7 +181,7 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 	opt := &Options{}
 	c := newCounter(opt, func() time.Duration { return 0 }, nil)
 	tracks := make([]*track, 64)
-	g := newProgram(0, nil, fakeTable, 0)
+	g := newProgram(0, nil, fakeTable, 0, nil)
 	for i := range tracks {
 		tracks[i] = &track{program: g, task: int32(i), running: true, onCPU: true}
 		c.count(&look{track: tracks[i], kind: named, name: profile.Task{PID: 1, TID: i + 1}})
@@ -195,7 +195,7 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 			}
 		}
 		tr := tracks[i%64]
-		tr.stack = c.book.stack(&s, 0, func(*unwind.Frame) int32 { return -1 })
+		tr.stack = c.book.stack(&s, g)
 		c.count(&look{track: tr, samples: 1, end: 10, cpu: 10})
 	}
 	e := c.extract(true)
@@ -221,11 +221,12 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 func TestBookIsBounded(t *testing.T) {
 	b := newBook()
 	b.limit = 1000
+	g := newProgram(0, nil, fakeTable, 0, nil)
 	s := unwind.Stack{Frames: make([]unwind.Frame, 2)}
 	var last profile.NodeID
 	for i := range 5000 {
 		s.Frames[0].PC = mem.Addr(i)
-		last = b.stack(&s, 0, func(*unwind.Frame) int32 { return -1 })
+		last = b.stack(&s, g)
 	}
 	if !b.full || b.tree.Len() > 1002 || b.words[b.sites[b.tree.Frame(last)].addr] != wordTooMany {
 		t.Errorf("full %v, %d nodes, want true and 1000", b.full, b.tree.Len())

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,8 @@ const (
 	mapsCost = 50
 	// readingShare is the part of the time, one in so many, that reading tables and code may take in the long run.
 	readingShare = 20
-	// maxUnmapped is how many modules of one program are kept ready that it has unmapped: it may load one of them again.
+	// maxUnmapped is how many modules of one program are kept ready that it has unmapped: it may load one of them
+	// again.
 	maxUnmapped = 64
 	// maxKnown bounds the sleeping stacks remembered of one program.
 	maxKnown = 1 << 13
@@ -39,9 +41,12 @@ type program struct {
 	begun  time.Duration              // when it was first seen
 	table  atomic.Pointer[maps.Table] // as read last
 
+	runtimes Runtimes // nil for none
+	made     map[madeSite]int32
 	set      *module.Set
 	walker   walker
 	memory   mem.Overlay   // of the walk under way
+	ranges   []mem.Range   // of memory
 	renewed  time.Duration // when the walker was told last that time passes
 	places   map[*module.Module]int32
 	known    map[uint64]profile.NodeID // sleeping stacks by what stands on them
@@ -53,9 +58,10 @@ type program struct {
 	doubt    bool                      // the last walk was cut, and the mappings may be older than that stack
 }
 
-func newProgram(number int32, p image, table *maps.Table, now time.Duration) *program {
-	g := &program{number: number, image: p, begun: now, places: map[*module.Module]int32{},
-		known: map[uint64]profile.NodeID{}, hopeless: map[mem.Addr]bool{}, calls: map[mem.Addr]int64{}, read: now, cutEvery: firstCut}
+func newProgram(number int32, p image, table *maps.Table, now time.Duration, runtimes Runtimes) *program {
+	g := &program{number: number, image: p, begun: now, runtimes: runtimes, read: now, cutEvery: firstCut,
+		places: map[*module.Module]int32{}, made: map[madeSite]int32{}, known: map[uint64]profile.NodeID{},
+		hopeless: map[mem.Addr]bool{}, calls: map[mem.Addr]int64{}}
 	g.table.Store(table)
 	return g
 }
@@ -65,15 +71,29 @@ func (g *program) open(c *counter) {
 	if g.set != nil {
 		return
 	}
-	g.set = module.NewSet(g.table.Load(), c.files.Opener(g.image.OpenMapping), g.image)
+	g.set = module.NewSet(g.table.Load(), c.files.Image(g.image.Image()))
 	g.set.Charge(c.opt.Names.Budget)
 	g.set.Keep(maxUnmapped)
-	g.walker = g.image.Walker(g.set, c.bounds)
+	if g.runtimes == nil {
+		g.walker = g.image.Walker(g.set, c.bounds, nil)
+		return
+	}
+	g.runtimes.Scan(g.set)
+	g.walker = g.image.Walker(g.set, c.bounds, g.runtimes)
 }
 
 // close drops what only walks need. Modules that the book holds stay.
 func (g *program) close() {
-	g.set, g.walker, g.places, g.known = nil, nil, nil, nil
+	g.set, g.walker, g.places, g.known, g.made = nil, nil, nil, nil, nil
+}
+
+// prepare makes c ready for a look at a thread of g: what its runtimes need is copied too.
+func (g *program) prepare(c *tracer.Copy) *tracer.Copy {
+	c.Copiers = nil
+	if g.runtimes != nil {
+		c.Copiers = g.runtimes.Copiers()
+	}
+	return c
 }
 
 // refresh reads the mappings anew if they are older than age, but not so often that it costs
@@ -119,7 +139,8 @@ func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bo
 		g.walker.Renew()
 	}
 	memory := &g.memory
-	memory.Reset(g.image, t.Stack)
+	g.ranges = append(append(g.ranges[:0], t.Stack), t.Copied...)
+	memory.Reset(g.image, g.ranges...)
 	opt := unwind.Options{Mode: c.opt.Unwind, MaxFrames: c.opt.MaxFrames}
 	g.walker.WalkInto(s, t, memory, opt)
 	// A program that has just begun maps its libraries bit by bit. Where that does not help,
@@ -134,8 +155,8 @@ func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bo
 	}
 }
 
-// callNumber is the number of the call that a thread sleeps in, also where our stop, or somebody else's, made it one that
-// goes on by restart_syscall.
+// callNumber is the number of the call that a thread sleeps in, also where our stop, or somebody else's, made it one
+// that goes on by restart_syscall.
 func (g *program) callNumber(c *counter, arch *regs.Arch, call *snapshot.Syscall) int64 {
 	return resolve.CallNumber(arch.Name, call.Number, func() (int64, bool) {
 		n, known := g.calls[call.PC]
@@ -219,9 +240,7 @@ func (c *counter) sleepKey(call *snapshot.Syscall, copied *tracer.Copy) uint64 {
 	h.Reset()
 	var head [24]byte
 	for i, v := range []uint64{uint64(call.SP), uint64(call.PC), uint64(call.Number)} {
-		for k := range 8 {
-			head[8*i+k] = byte(v >> (8 * k))
-		}
+		binary.LittleEndian.PutUint64(head[8*i:], v)
 	}
 	h.Write(head[:])
 	stack := copied.Thread.Stack
@@ -229,5 +248,11 @@ func (c *counter) sleepKey(call *snapshot.Syscall, copied *tracer.Copy) uint64 {
 		stack.Data = stack.Data[call.SP-stack.Start:] // below SP lies nothing of a sleeper
 	}
 	h.Write(stack.Data)
+	for _, r := range copied.Thread.Copied {
+		binary.LittleEndian.PutUint64(head[:], uint64(r.Start))
+		binary.LittleEndian.PutUint64(head[8:], uint64(len(r.Data)))
+		h.Write(head[:16])
+		h.Write(r.Data)
+	}
 	return h.Sum64()
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -15,6 +16,13 @@ type site struct {
 	signal      bool  // a signal trampoline
 	kind        siteKind
 	addr        uint64 // as linked in module, or as in the process; index of words
+	made        int32  // what executes there as its runtime says: 1 and above, index in book.made; 0: native code
+}
+
+// madeSite is a unwind.Site with the runtime whose number it is.
+type madeSite struct {
+	runtime unwind.Runtime
+	site    unwind.Site
 }
 
 // siteKind says what a site is.
@@ -57,6 +65,7 @@ type book struct {
 	index   map[site]profile.FrameID
 	words   []string
 	word    map[string]int
+	made    [][]profile.Frame // the names that runtimes gave; the first is none
 	places  []place
 	placeOf map[identity]int32
 	full    bool // a stack was left out
@@ -64,7 +73,8 @@ type book struct {
 }
 
 func newBook() *book {
-	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{}, limit: maxNodes}
+	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{},
+		limit: maxNodes, made: make([][]profile.Frame, 1)}
 }
 
 // frame returns the id of a site, made if need be; false if there is no room.
@@ -106,9 +116,8 @@ const (
 	wordUnseen  = "(stack not copied)"
 )
 
-// stack returns the stack of s, seen in the program with that number. Its outermost frame says
-// so if the walk did not reach the root.
-func (b *book) stack(s *unwind.Stack, program int32, moduleOf func(*unwind.Frame) int32) profile.NodeID {
+// stack returns the stack of s, seen in g. Its outermost frame says so if the walk did not reach the root.
+func (b *book) stack(s *unwind.Stack, g *program) profile.NodeID {
 	if b.tree.Len()+len(s.Frames) > b.limit {
 		return b.tooMany()
 	}
@@ -121,11 +130,12 @@ func (b *book) stack(s *unwind.Stack, program int32, moduleOf func(*unwind.Frame
 	}
 	for i := len(s.Frames) - 1; i >= 0; i-- {
 		f := &s.Frames[i]
-		at := site{module: moduleOf(f), interrupted: f.Interrupted, signal: f.Signal, addr: uint64(f.PC)}
+		at := site{module: g.place(b, f), interrupted: f.Interrupted, signal: f.Signal, addr: uint64(f.PC)}
+		at.made = g.madeOf(b, f)
 		if f.Module != nil {
 			at.addr = uint64(f.Module.Vaddr(f.PC))
 		} else {
-			at.module = -1 - program // an address means something in its own process alone
+			at.module = -1 - g.number // an address means something in its own process alone
 		}
 		id, ok := b.frame(at)
 		if !ok {
@@ -148,6 +158,22 @@ func (b *book) place(id identity, make func() place) int32 {
 		n = int32(len(b.places))
 		b.places = append(b.places, make())
 		b.placeOf[id] = n
+	}
+	return n
+}
+
+// madeOf returns the number of what executes in f as its runtime says, 0 where it says nothing. It is named when it
+// is first seen: the code may be gone later, or the process.
+func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
+	if f.Site == 0 {
+		return 0
+	}
+	key := madeSite{f.Runtime, f.Site}
+	n, ok := g.made[key]
+	if !ok && len(b.made) < maxSites {
+		n = int32(len(b.made))
+		b.made = append(b.made, resolve.OfSite(f))
+		g.made[key] = n
 	}
 	return n
 }

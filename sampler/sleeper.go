@@ -45,7 +45,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		k.unread(t)
 		return
 	}
-	err := t.watch.Peek(c, p.program.table.Load())
+	err := t.watch.Peek(p.program.prepare(c), p.program.table.Load())
 	switch {
 	case err == nil:
 		k.counted.peeks++

@@ -30,7 +30,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		return
 	}
 	before, since := t.base, k.sys.Now()-k.now
-	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
+	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
 		k.give(c)
 		k.trouble(p, t, err)
 		return
@@ -49,7 +49,7 @@ func (k *ticker) better(p *process, t *thread, upto time.Duration) {
 	if c == nil {
 		return
 	}
-	if err := t.watch.Stop(c, p.program.table.Load()); err != nil {
+	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
 		k.give(c)
 		k.trouble(p, t, err)
 		return

@@ -88,8 +88,8 @@ type image interface {
 	Reopen() error
 	Maps() (*maps.Table, error)
 	// Walker makes what walks its stacks, and finds their modules.
-	Walker(set *module.Set, names unwind.Functions) walker
-	OpenMapping(m *maps.Mapping) (*module.File, error)
+	Walker(set *module.Set, names unwind.Functions, runtimes unwind.Runtimes) walker
+	Image() module.Image
 }
 
 // walker is unwind.Walker.

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -225,7 +226,9 @@ func (n *namer) lookUp(e *extract) {
 		case wordSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
 		default:
-			n.sites[frame] = nil // asked
+			if n.sites[frame] = e.named(s); n.sites[frame] != nil {
+				continue
+			}
 			ids, ask = append(ids, frame), append(ask, s.physical(e))
 		}
 	}
@@ -237,6 +240,18 @@ func (n *namer) lookUp(e *extract) {
 		n.sites[ids[i]] = frames
 	}
 	n.names.Forget()
+}
+
+// named is the logical frames of a site as a runtime named them, nil if none did.
+func (e *extract) named(s *site) []profile.Frame {
+	frames := slices.Clone(e.made[s.made])
+	for i := range frames {
+		frames[i].Module = int(max(-1, s.module))
+	}
+	if n := len(frames); n > 0 {
+		frames[n-1].Addr, frames[n-1].Interrupted = uint64(s.physical(e).PC), s.interrupted
+	}
+	return frames
 }
 
 // earned is the steps that each Take gives back to the budget of the run: a tenth of a second. A table that

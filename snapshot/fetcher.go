@@ -132,7 +132,7 @@ func (f *Fetcher) Fetch(wants ...Want) bool {
 	all := true
 	for _, w := range wants {
 		switch {
-		case w.Len <= 0 || uint64(w.Addr)+uint64(w.Len)-1 < uint64(w.Addr): // nothing, or around the end of the address space
+		case w.Len <= 0 || w.Addr+mem.Addr(w.Len)-1 < w.Addr: // nothing, or around the end of the address space
 			all = all && w.Len == 0
 		case f.holds(w):
 		case !f.charge(w.Len):
@@ -149,7 +149,8 @@ func (f *Fetcher) charge(n int) bool {
 	switch {
 	case f.err != nil:
 		return false
-	case f.left.Ranges < 1 || f.left.Bytes < n || len(f.pieces) == 0 && f.left.Calls < 1, time.Since(f.began) > f.left.Time:
+	case f.left.Ranges < 1, f.left.Bytes < n, len(f.pieces) == 0 && f.left.Calls < 1,
+		time.Since(f.began) > f.left.Time:
 		f.err = ErrSpent
 		return false
 	}

@@ -42,7 +42,8 @@ type Snapshot struct {
 	Late int
 	// Left are threads that were listed and not looked at, as their stacks are more than was to be copied at once.
 	Left []int
-	// Batches is how many looks one after the other this was made of, each as large as may be; 0 if that was not counted.
+	// Batches is how many looks one after the other this was made of, each as large as may be; 0 if that was not
+	// counted.
 	Batches int
 	// Problems are things that could not be had and that a person should know of.
 	Problems []string

@@ -54,7 +54,8 @@ type wireRange struct {
 	Size  uint64   `json:"size"`
 }
 
-// wireThread is followed by the bytes of its stack, and those by the ranges that were copied of it, each with its bytes.
+// wireThread is followed by the bytes of its stack, and those by the ranges that were copied of it, each with its
+// bytes.
 type wireThread struct {
 	TID          int             `json:"tid"`
 	Comm         text            `json:"comm"`

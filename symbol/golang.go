@@ -23,10 +23,7 @@ func (g *goSource) open() (*pclntab.Table, error) {
 		return g.table, g.err
 	}
 	g.opened = true
-	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
-		s, ok := g.m.Section(name)
-		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	}, g.m.Budget())
+	t, err := pclntab.Open(g.m.Plain, g.m.Budget())
 	g.table = t
 	if err == nil {
 		err = t.InlineErr()

@@ -107,9 +107,10 @@ func mappings(path string) ([]maps.Mapping, error) {
 
 // moduleOf opens data, which the first executable of the mappings shows; nil if it is no object.
 func moduleOf(t testing.TB, data []byte, ms []maps.Mapping) *module.Module {
-	set := module.NewSet(maps.NewTable(ms), func(m *maps.Mapping) (*module.File, error) {
+	set := module.NewSet(maps.NewTable(ms), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
 		return &module.File{Data: data, Path: m.Path, Close: func() error { return nil }}, nil
-	}, nil)
+	}})
+
 	t.Cleanup(func() { set.Close() })
 	for _, m := range set.Table().All() {
 		if m.Perm&maps.Exec != 0 {

@@ -19,8 +19,8 @@ import (
 func within(t testing.TB, data []byte, path string, b *work.Budget) *module.Module {
 	t.Helper()
 	end := (mem.Addr(len(data)) + 0xfff) &^ 0xfff
-	set := module.NewSet(maps.NewTable([]maps.Mapping{{End: 1<<32 + end, Start: 1 << 32, Perm: maps.Read | maps.Exec, Inode: 1, Path: path}}),
-		func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }, nil)
+	set := module.NewSet(maps.NewTable([]maps.Mapping{{End: 1<<32 + end, Start: 1 << 32, Perm: maps.Read | maps.Exec, Inode: 1, Path: path}}), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }})
+
 	set.Charge(b)
 	t.Cleanup(func() { set.Close() })
 	m := set.Find(1<<32 + hostile.TextAt)
@@ -157,7 +157,7 @@ func TestLargeProgramsAreWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := work.New(work.Steps, work.Memory)
-		set := module.NewSet(maps.NewTable(ms), func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }, nil)
+		set := module.NewSet(maps.NewTable(ms), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }})
 		set.Charge(run)
 		var m *module.Module
 		for i := range ms {

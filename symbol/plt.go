@@ -1,17 +1,12 @@
 package symbol
 
 import (
-	"bytes"
-	"encoding/binary"
-
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/unwind/x86"
 )
 
 // stubs names the entries of a module's procedure linkage table after the functions that they
 // jump to. No symbol table does.
-//
-// Source: System V ABI supplements for AMD64 and i386, "Procedure Linkage Table"; the
-// forms with endbr are those of binutils.
 type stubs struct {
 	m       *module.Module
 	table   *Table
@@ -39,7 +34,8 @@ func (s *stubs) name(v module.Vaddr) *Symbol {
 		}
 		size := stubSize(&sec)
 		off := uint64(v-sec.Addr) / size * size
-		name := s.decode(sec.Data[off:], uint64(sec.Addr)+off)
+		code := x86.Code{Start: uint64(sec.Addr), Data: sec.Data, Mode64: s.m.Class() == 8}
+		name := s.decode(&code, uint64(sec.Addr)+off)
 		if name == "" {
 			return nil
 		}
@@ -54,50 +50,31 @@ func stubSize(sec *module.Section) uint64 {
 	if sec.EntSize >= 8 && sec.EntSize <= 64 {
 		return sec.EntSize
 	}
-	if sec.Name == ".plt.got" && len(sec.Data) >= 4 && !endbr(sec.Data) {
+	if sec.Name == ".plt.got" && !x86.IsEndbr(sec.Data) {
 		return 8
 	}
 	return 16
 }
 
-func endbr(code []byte) bool {
-	return bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}) || bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfb})
-}
-
-// decode reads the jump of the stub at addr, or the number that a stub of a lazily bound
-// function pushes, and returns the function's name, "" if it is none of the known forms.
-func (s *stubs) decode(code []byte, addr uint64) string {
-	if endbr(code) {
-		code, addr = code[4:], addr+4
-	}
-	if len(code) > 0 && code[0] == 0xf2 { // bnd
-		code, addr = code[1:], addr+1
-	}
-	if len(code) < 6 {
-		return ""
-	}
+// decode reads the stub at addr and returns the function's name, "" if it is none of the known forms.
+func (s *stubs) decode(code *x86.Code, addr uint64) string {
 	s.load()
-	if code[0] == 0x68 { // push $n
-		n := binary.LittleEndian.Uint32(code[1:])
-		if s.m.Class() == 4 {
-			n /= 8 // a byte offset into .rel.plt
-		}
-		if uint64(n) < uint64(len(s.indexed)) {
-			return s.targetName(s.indexed[n])
-		}
+	stub, ok := code.Stub(addr)
+	if !ok || stub.Kind == x86.StubJump {
 		return ""
 	}
-	disp := binary.LittleEndian.Uint32(code[2:])
-	var slot uint64
-	switch {
-	case code[0] == 0xff && code[1] == 0x25 && s.m.Class() == 8: // jmp *disp(%rip)
-		slot = addr + 6 + uint64(int64(int32(disp)))
-	case code[0] == 0xff && code[1] == 0x25: // jmp *disp
-		slot = uint64(disp)
-	case code[0] == 0xff && code[1] == 0xa3: // jmp *disp(%ebx)
-		slot = uint64(uint32(s.got()) + disp)
-	default:
-		return ""
+	slot := stub.Value
+	switch stub.Kind {
+	case x86.StubIndex:
+		if s.m.Class() == 4 {
+			slot /= 8 // a byte offset into .rel.plt
+		}
+		if slot >= uint64(len(s.indexed)) {
+			return ""
+		}
+		return s.targetName(s.indexed[slot])
+	case x86.StubGOT:
+		slot = uint64(uint32(s.got()) + uint32(slot))
 	}
 	t, ok := s.slots[slot]
 	if !ok {

@@ -307,7 +307,7 @@ func TestVDSO(t *testing.T) {
 		if err := os.WriteFile(file, image, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		set := module.NewSet(table, nil, mem.NewOverlay(nil, mem.Range{Start: m.Start, Data: image}))
+		set := module.NewSet(table, module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: m.Start, Data: image})})
 		r := NewResolver(set.Find(m.Start), nil)
 		compared := 0
 		for _, s := range readelf(t, file, ".dynsym") {

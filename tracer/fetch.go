@@ -19,9 +19,9 @@ import (
 // fetchTime bounds how long all Copiers together, with what they read, hold the threads of one stop.
 const fetchTime = 25 * time.Millisecond
 
-// stoppedMemory is the memory of stopped threads as Copiers read it. It reads by /proc/PID/mem, one call a piece: the call
-// that reads several, process_vm_readv, sleeps on a page that userfaultfd serves, and nothing wakes it. Pages of files that are not
-// in memory are left out: somebody may have to bring them while the threads wait.
+// stoppedMemory is the memory of stopped threads as Copiers read it. It reads by /proc/PID/mem, one call a piece: the
+// call that reads several, process_vm_readv, sleeps on a page that userfaultfd serves, and nothing wakes it. Pages of
+// files that are not in memory are left out: somebody may have to bring them while the threads wait.
 type stoppedMemory struct {
 	*memory
 	table *maps.Table

@@ -51,7 +51,8 @@ func checkFollowed(t *testing.T, way string, th *snapshot.Thread, from mem.Addr)
 	if v<<32 != 0x55667788<<32 {
 		t.Errorf("%s: the chain ends in %#x", way, v)
 	}
-	// On amd64 the first word of a C thread's descriptor is its own address (ELF Handling For Thread-Local Storage, 3.4.6).
+	// On amd64 the first word of a C thread's descriptor is its own address (ELF Handling For Thread-Local Storage,
+	// 3.4.6).
 	if self, err := mem.Uint(m, th.TP, wordSize, th.Arch.Order); runtime.GOARCH == "amd64" && (!th.HasTP || err != nil || mem.Addr(self) != th.TP) {
 		t.Errorf("%s: thread pointer %#x (%v) points to %#x, %v", way, uint64(th.TP), th.HasTP, self, err)
 	}

@@ -1,6 +1,10 @@
 package unwind
 
-import "github.com/fpstack/fpstack/regs"
+import (
+	"errors"
+
+	"github.com/fpstack/fpstack/regs"
+)
 
 // stepAuto steps to the caller in the order of what is surest: a signal frame by its bytes, a
 // call through a bad pointer, the row of a table, and for code without tables its instructions
@@ -10,9 +14,11 @@ func (c *cursor) stepAuto() *ending {
 	switch {
 	case s == nil:
 		return c.stepBadPC()
+	case s.first != nil && !c.uncalled && c.apply(s.first, s.first != &s.table) == nil:
+		return nil
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
-	case s.row.Row != nil || s.root:
+	case s.row != nil || s.root:
 		return c.stepTable(s)
 	}
 	return c.stepNoTable(s)
@@ -20,40 +26,46 @@ func (c *cursor) stepAuto() *ending {
 
 // stepTable applies the row of a table.
 func (c *cursor) stepTable(s *site) *ending {
-	if s.root && (s.row.Row == nil || !c.underSignal(s)) {
+	if s.root && (s.row == nil || !c.underSignal(s)) {
 		return atRoot
 	}
-	if s.row.origin == PCSP && s.row.base == c.arch.FP && c.leftGoroutine() {
+	if s.origin == PCSP && s.table.base == c.arch.FP && c.lostStack() {
+		if e := c.stepCross(s); e == nil {
+			return nil
+		}
 		return atRoot
 	}
 	uncalled := c.uncalled
-	e := c.apply(&s.row, uncalled)
-	if e != nil && uncalled {
+	e := c.apply(&s.table, uncalled)
+	switch {
+	case e == nil:
+		return nil
+	case uncalled:
 		return atRoot
 	}
 	// Of a thread that sleeps and was not stopped only SP and PC are known.
-	if e != nil && e.blind && c.stepBySP(s) {
+	if e.blind && c.stepBySP(s) {
 		return nil
 	}
 	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes
 	// down, its memcpy not at all.
-	if e != nil && e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
+	if e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
 		return nil
 	}
 	return e
 }
 
-// underSignal tells whether a function that Go calls the outermost of its stack returns to a
-// signal trampoline: runtime.sigtramp, below which stands what the signal interrupted.
+// underSignal tells whether a function that pclntab calls the outermost of its stack returns to a
+// signal trampoline: runtime.sigtramp, below which is what the signal interrupted.
 func (c *cursor) underSignal(s *site) bool {
-	if s.row.origin != PCSP {
+	if s.origin != PCSP {
 		return false
 	}
-	cfa, words, e := c.frame(&s.row)
+	cfa, e := c.frame(&s.table)
 	if e != nil {
 		return false
 	}
-	ra, e := c.returnAddress(&s.row, cfa, words)
+	ra, _, e := c.returnAddress(&s.table, cfa)
 	if e != nil {
 		return false
 	}
@@ -61,9 +73,9 @@ func (c *cursor) underSignal(s *site) bool {
 	return to != nil && to.signal.kind != noSignal
 }
 
-// leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:
-// runtime.mcall clears the frame pointer when it goes to the system stack for good.
-func (c *cursor) leftGoroutine() bool {
+// lostStack tells whether a function that switched stacks left nothing to go back to: Go's runtime.mcall clears the
+// frame pointer when it goes to the system stack for good.
+func (c *cursor) lostStack() bool {
 	fp, ok := c.regs.FP()
 	return ok && fp == 0
 }
@@ -71,8 +83,16 @@ func (c *cursor) leftGoroutine() bool {
 // stepNoTable steps out of code that no table covers.
 func (c *cursor) stepNoTable(s *site) *ending {
 	innermost := c.top().Interrupted
-	if s.grows && !innermost {
-		return c.stepGrowth()
+	// Of a function that switches stacks the instructions tell first whether it has done so yet.
+	declined := noWay
+	if s.runtime != nil && !(innermost && s.leaves) {
+		if declined = c.stepCross(s); declined == nil || declined == atRoot {
+			return declined
+		}
+	}
+	why := s.why
+	if !errors.Is(declined.err, ErrDeclined) {
+		why = declined.err.Error()
 	}
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
@@ -80,13 +100,14 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
 		return nil
 	}
-	switch {
-	case s.grows:
-		return c.stepGrowth()
-	case s.resumes:
-		return c.stepResume()
-	case s.leaves:
-		return end(NoRule, "%s", s.why)
+	if s.leaves {
+		if s.runtime != nil && innermost {
+			declined = c.stepCross(s)
+		}
+		if declined != nil && errors.Is(declined.err, ErrDeclined) {
+			return end(NoRule, "%s", s.why)
+		}
+		return declined
 	}
 	unproved := innermost && c.linkRegisterUnproved()
 	e := c.stepFramePointer()
@@ -103,10 +124,10 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	case e == atRoot:
 		// A frame pointer of 0 marks the outermost frame by the ABI, but code that keeps
 		// none may hold a 0 there by chance.
-		return end(NoRule, "%s, and the frame pointer is 0", s.why)
+		return end(NoRule, "%s, and the frame pointer is 0", why)
 	case e.stop == NoRule, e.stop == BadCFA:
 		// What stands in the frame pointer of code that may keep none says nothing.
-		return end(NoRule, "%s; %v", s.why, e.err)
+		return end(NoRule, "%s; %v", why, e.err)
 	}
 	return e
 }

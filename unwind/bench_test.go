@@ -36,7 +36,7 @@ func BenchmarkWalkOfMadeCode(b *testing.B) {
 		renew, new bool
 	}{{"one moment", false, false}, {"other moments", true, false}, {"new code", true, true}} {
 		b.Run(row.name, func(b *testing.B) {
-			w, s, i := NewWalker(module.NewSet(table, nil, jit{}), nil), Stack{}, 0
+			w, s, i := NewWalker(module.NewSet(table, module.Image{Memory: jit{}}), nil), Stack{}, 0
 			draw(0)
 			w.WalkInto(&s, th, memory, Options{})
 			b.ReportAllocs()

@@ -25,7 +25,7 @@ func (c *cursor) readBySP(s *site) {
 		return
 	}
 	if row, ok := code.FromEntrySP(start, end, uint64(f.LookupPC())-bias); ok {
-		r := compile(&row, Code, c.arch)
+		r := c.compile(&row, Code)
 		s.bySP = &r
 	}
 }

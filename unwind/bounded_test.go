@@ -94,7 +94,7 @@ func TestNewCodeForEver(t *testing.T) {
 	walks := *newCode / depth
 	table := maps.NewTable([]maps.Mapping{{Start: jitBase, End: jitEnd, Perm: maps.Read | maps.Exec},
 		{Start: stackAt, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"}})
-	w := NewWalker(module.NewSet(table, nil, jit{}), nil)
+	w := NewWalker(module.NewSet(table, module.Image{Memory: jit{}}), nil)
 	stack := make([]byte, 16*(depth+1))
 	memory := mem.NewOverlay(jit{}, mem.Range{Start: stackAt, Data: stack})
 	r := regs.New(regs.AMD64)
@@ -141,7 +141,7 @@ func TestNewCodeForEver(t *testing.T) {
 // A search that may not be made for now is made later: having been refused is not remembered.
 func TestBudgetComesBack(t *testing.T) {
 	budget := work.New(1<<20, 1<<20)
-	set := module.NewSet(maps.NewTable(nil), nil, nil)
+	set := module.NewSet(maps.NewTable(nil), module.Image{})
 	set.Charge(budget)
 	w := NewWalker(set, nil)
 	code := &x86.Code{Start: 0x1000, Data: []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, Mode64: true, Budget: budget} // push rbp; nop; nop; pop rbp; ret

@@ -13,7 +13,7 @@ func (w *Walker) CallNumber(t *snapshot.Thread, memory mem.Reader) (number int64
 	if t.Syscall == nil || t.Syscall.PC == 0 || t.Arch == nil || !hasCode(t.Arch) {
 		return 0, false
 	}
-	c := &cursor{w: w, arch: t.Arch, memory: memory}
+	c := &cursor{w: w, arch: t.Arch, view: view{memory: memory}}
 	f := &Frame{PC: t.Syscall.PC}
 	err := module.Guard("code", func() error {
 		f.Module = w.modules.Find(f.LookupPC())

@@ -51,39 +51,46 @@ func (c *cursor) memoryAt(pc mem.Addr, buf []byte) (start mem.Addr, code []byte)
 	return start, buf[:n]
 }
 
-// findCall tells s whether a call instruction ends at its PC, and the target if that is fixed: a
-// direct call, or one through a word of the global offset table.
-func (c *cursor) findCall(s *site) {
-	if !hasCode(c.arch) || s.pc == 0 {
-		return
+// findCall looks for the call instruction that ends at pc, in m.
+func (c *cursor) findCall(pc mem.Addr, m *module.Module) callSite {
+	if !hasCode(c.arch) || pc == 0 {
+		return callSite{}
 	}
-	code, bias, ok := c.codeAt(s.pc-1, s.module)
+	code, bias, ok := c.codeAt(pc-1, m)
 	if !ok {
-		return
+		return callSite{}
 	}
-	at := uint64(s.pc) - bias
+	at := uint64(pc) - bias
 	target, direct, ok := code.CallBefore(at)
-	s.call, s.direct, s.called = ok, direct, target+bias
-	if ok && !direct {
-		slot, fixed := code.CallSlot(at)
-		s.byWord, s.called = fixed, slot+bias
+	switch {
+	case !ok:
+		return callSite{}
+	case direct:
+		return callSite{directCall, mem.Addr(target + bias)}
 	}
+	if slot, ok := code.CallSlot(at); ok {
+		return callSite{slotCall, mem.Addr(c.mask(slot + bias))}
+	}
+	return callSite{kind: indirectCall}
 }
 
 // target is where the call that ends at s leads; false where that is not fixed. The word of a
 // call through one is read each time: the dynamic linker changes it at the first call.
 func (c *cursor) target(s *site) (mem.Addr, bool) {
-	if !s.byWord {
-		return mem.Addr(s.called), s.direct
+	switch s.call.kind {
+	case directCall:
+		return s.call.to, true
+	case slotCall:
+		v, err := c.word(s.call.to)
+		return mem.Addr(v), err == nil && c.executable(mem.Addr(v))
 	}
-	v, err := c.word(mem.Addr(c.mask(s.called)))
-	return mem.Addr(v), err == nil && c.executable(mem.Addr(v))
+	return 0, false
 }
 
 // called tells whether ra is the return address of a call.
 func (c *cursor) called(ra mem.Addr) bool {
 	s := c.returnSite(ra)
-	return s != nil && s.call
+	return s != nil && s.call.kind != noCall
 }
 
 // findSignal looks for a signal trampoline at pc.
@@ -135,6 +142,10 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 	if !s.codeRead {
 		s.code = c.readCode(f)
 		s.codeRead = true
+		// Of code of no module no call target is looked for, so that an unsure row comes next.
+		if s.row == nil && s.runtime == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
+			s.first = &s.code[0].compiled
+		}
 	}
 	for i := range s.code {
 		if s.code[i].exact && c.apply(&s.code[i].compiled, mustReturn) == nil {
@@ -169,20 +180,16 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	var rows []codeRow
 	add := func(row cfi.Row, ok, exact bool) {
 		if ok {
-			rows = append(rows, codeRow{compile(&row, Code, c.arch), exact})
+			rows = append(rows, codeRow{c.compile(&row, Code), exact})
 		}
 	}
 	start, end, known := c.bounds(f, bias)
-	if f.Interrupted {
-		row, ok := code.Pattern(pc, known && pc == start)
-		add(row, ok, true)
-	}
 	if known {
 		row, ok := code.FromEntry(start, end, pc)
 		add(row, ok, true)
 	}
 	from := uint64(f.PC) - bias
-	row, ok := code.Forward(from, nil)
+	row, ok := code.Forward(from)
 	add(row, ok, false)
 	c.refused = cmp.Or(c.refused, code.Budget.Err())
 	return rows
@@ -236,7 +243,7 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 			return false
 		}
 		s := c.returnSite(mem.Addr(v))
-		if s == nil || !s.call {
+		if s == nil {
 			continue
 		}
 		to, fixed := c.target(s)
@@ -314,7 +321,7 @@ func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uin
 	if code.Contains(key.entry) {
 		row, ok := code.FromEntry(key.entry, 0, pc)
 		if ok {
-			r := compile(&row, Code, c.arch)
+			r := c.compile(&row, Code)
 			found = &r
 		} else if err := code.Budget.Err(); err != nil {
 			c.refused = cmp.Or(c.refused, err)
@@ -334,18 +341,17 @@ func (c *cursor) throughPLT(target mem.Addr) mem.Addr {
 	if !ok {
 		return target
 	}
-	to, slot, ok := code.JumpTarget(uint64(target) - bias)
-	if !ok {
-		return target
+	stub, ok := code.Stub(uint64(target) - bias)
+	switch {
+	case !ok:
+	case stub.Kind == x86.StubJump:
+		return mem.Addr(stub.Value + bias)
+	case stub.Kind == x86.StubSlot:
+		if v, err := c.word(mem.Addr(c.mask(stub.Value + bias))); err == nil {
+			return mem.Addr(v)
+		}
 	}
-	if !slot {
-		return mem.Addr(to + bias)
-	}
-	v, err := c.word(mem.Addr(c.mask(to + bias)))
-	if err != nil {
-		return target
-	}
-	return mem.Addr(v)
+	return target
 }
 
 // stepStackTop takes the word at SP of an innermost frame for its return address if a call
@@ -412,7 +418,7 @@ func (c *cursor) sameFunction(f *Frame, addr mem.Addr) bool {
 // recordHolds tells whether the frame record at the frame pointer has ra as its return address.
 func (c *cursor) recordHolds(ra mem.Addr) bool {
 	fp, ok := c.regs.FP()
-	if !ok || c.checkFP(fp, c.arch.Record) != nil {
+	if !ok || c.checkFP(fp, &c.arch.Record) != nil {
 		return false
 	}
 	v, err := c.word(fp + mem.Addr(c.arch.Record.RA))

@@ -15,21 +15,23 @@ import (
 type compiled struct {
 	*cfi.Row
 	origin Origin
-	base   regs.Reg // the CFA is base + CFA.N; NoReg where it is found in another way
+	base   regs.Reg // the CFA is base + offset; NoReg where it is found in another way
+	signal bool     // Row.Signal
 	lands  bool     // see landsExceptions
-	// The words of the caller that stand at fixed distances from the CFA lie in span bytes, low from there.
-	// A span of math.MaxUint64: too far from each other to be read at once.
+	offset int64
+	// Where the return address and all registers with a rule are words at fixed distances from the CFA, these are in
+	// span bytes, low from there. Else span is math.MaxUint64: they are not read at once.
 	low   int64
 	span  uint64
-	ra    int64       // the return address, from low
-	words []savedWord // the other registers
+	ra    int64       // where the return address is, from low
+	words []savedWord // registers at fixed distances from the CFA
 	rest  []ownRule   // registers that are found in another way
 }
 
-// savedWord is a register of the caller and where it stands, from compiled.low.
+// savedWord is a register of the caller and where it is saved, from the CFA.
 type savedWord struct {
 	reg regs.Reg
-	at  int64
+	at  int32
 }
 
 // ownRule is a rule that needs more than a word at a fixed place.
@@ -42,44 +44,50 @@ type ownRule struct {
 const maxSpan = 1 << 20
 
 // compile returns the compiled form of row, which origin gave.
-func compile(row *cfi.Row, origin Origin, a *regs.Arch) compiled {
-	r := compiled{Row: row, origin: origin, base: regs.NoReg, lands: landsExceptions(row, a)}
+func (c *cursor) compile(row *cfi.Row, origin Origin) compiled {
+	a := c.arch
+	r := compiled{Row: row, origin: origin, base: regs.NoReg, signal: row.Signal,
+		lands: landsExceptions(row, a), low: row.RA.N}
 	if row.CFA.Kind == cfi.Register {
 		if base, ok := a.FromDWARF(row.CFA.Reg); ok {
-			r.base = base
+			r.base, r.offset = base, row.CFA.N
 		}
 	}
-	low, high := int64(math.MaxInt64), int64(math.MinInt64)
-	within := func(n int64) { low, high = min(low, n), max(high, n) }
-	if row.RA.Kind == cfi.Offset {
-		within(row.RA.N)
-	}
+	high := r.low
+	r.words = c.w.room(len(row.Regs))
 	for i := range row.Regs {
 		rule := &row.Regs[i]
 		reg, ok := a.FromDWARF(rule.Reg)
 		switch {
 		case !ok, reg == a.PC, rule.Rule.Kind == cfi.SameValue, rule.Rule.Kind == cfi.Unspecified:
-		case rule.Rule.Kind != cfi.Offset, reg == a.SP:
+		case rule.Rule.Kind != cfi.Offset, reg == a.SP, int64(int32(rule.Rule.N)) != rule.Rule.N:
 			r.rest = append(r.rest, ownRule{reg, *rule})
 		default:
-			r.words = append(r.words, savedWord{reg, rule.Rule.N})
-			within(rule.Rule.N)
+			r.words = append(r.words, savedWord{reg, int32(rule.Rule.N)})
+			r.low, high = min(r.low, rule.Rule.N), max(high, rule.Rule.N)
 		}
 	}
-	if low > high {
-		return r
-	}
-	r.low, r.ra, r.span = low, row.RA.N-low, uint64(high)-uint64(low)+uint64(a.WordSize)
-	if r.span > maxSpan {
+	r.ra, r.span = row.RA.N-r.low, uint64(high)-uint64(r.low)+uint64(a.WordSize)
+	if r.span > maxSpan || row.RA.Kind != cfi.Offset || len(r.rest) != 0 {
 		r.span = math.MaxUint64
-	}
-	for i := range r.words {
-		r.words[i].at -= low
 	}
 	return r
 }
 
-// wordsOf returns the bytes of r's words in the copied window, nil if they are not all there.
+// wordBlock is how many words of rows are allocated at once.
+const wordBlock = 64
+
+// room returns an empty slice for n words.
+func (w *Walker) room(n int) []savedWord {
+	if len(w.spare) < n {
+		w.spare = make([]savedWord, max(n, wordBlock))
+	}
+	words := w.spare[:0:n]
+	w.spare = w.spare[n:]
+	return words
+}
+
+// wordsOf returns the bytes of r's words in the copied window, nil if they are not all there or not all of r.
 func (c *cursor) wordsOf(r *compiled, cfa mem.Addr) []byte {
 	from := uint64(cfa) + uint64(r.low) - uint64(c.window.Start)
 	size := uint64(len(c.window.Data))

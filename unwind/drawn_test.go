@@ -72,7 +72,7 @@ func (d *drawn) walk(t *testing.T, opt unwind.Options, set map[regs.Reg]uint64) 
 	for reg, v := range set {
 		r.Set(reg, v)
 	}
-	w := unwind.NewWalker(module.NewSet(table, d.open, memory), nil)
+	w := unwind.NewWalker(module.NewSet(table, module.Image{Mapping: d.open, Memory: memory}), nil)
 	th := &snapshot.Thread{TID: 1, Arch: d.arch, Registers: &r, Stack: d.stack.Range()}
 	s := w.Walk(th, memory, opt)
 	// What the Walker learned changes nothing.
@@ -259,7 +259,7 @@ func TestSignalFramesInACircle(t *testing.T) {
 }
 
 func TestNoRegisters(t *testing.T) {
-	w := unwind.NewWalker(module.NewSet(maps.NewTable(nil), nil, nil), nil)
+	w := unwind.NewWalker(module.NewSet(maps.NewTable(nil), module.Image{}), nil)
 	s := w.Walk(&snapshot.Thread{TID: 7}, mem.NewOverlay(nil), unwind.Options{})
 	if s.Stop != unwind.NoContext || len(s.Frames) != 0 || s.Err == nil {
 		t.Errorf("got %+v, want no frames and %v with a reason", s, unwind.NoContext)
@@ -278,12 +278,12 @@ func TestWalkFromSystemCall(t *testing.T) {
 	memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, d.stack.Range())
 	th := &snapshot.Thread{TID: 1, Arch: regs.AMD64, NotStopped: "state D",
 		Syscall: &snapshot.Syscall{Number: 58, SP: stackBase + 0x1000, PC: codeBase + 0x402}}
-	s := unwind.NewWalker(module.NewSet(table, nil, memory), nil).Walk(th, memory, unwind.Options{})
+	s := unwind.NewWalker(module.NewSet(table, module.Image{Memory: memory}), nil).Walk(th, memory, unwind.Options{})
 	if got, want := show(s), "0x10402(context) 0x10100(code) no rule"; got != want {
 		t.Errorf("got  %s\nwant %s (%v)", got, want, s.Err)
 	}
 	th.Arch = nil
-	if s := unwind.NewWalker(module.NewSet(table, nil, memory), nil).Walk(th, memory, unwind.Options{}); s.Stop != unwind.NoContext {
+	if s := unwind.NewWalker(module.NewSet(table, module.Image{Memory: memory}), nil).Walk(th, memory, unwind.Options{}); s.Stop != unwind.NoContext {
 		t.Errorf("unknown architecture: got %s, want %v", show(s), unwind.NoContext)
 	}
 }
@@ -304,7 +304,7 @@ func TestWordsReadLate(t *testing.T) {
 	r.Set(regs.AMD64RIP, 0x10800)
 	r.Set(regs.AMD64RSP, stackBase+0x1000)
 	r.Set(regs.AMD64RBP, uint64(d.stack.Addr("fp")))
-	w := unwind.NewWalker(module.NewSet(table, nil, memory), nil)
+	w := unwind.NewWalker(module.NewSet(table, module.Image{Memory: memory}), nil)
 	s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: copied}, memory, unwind.Options{Mode: unwind.FramePointersOnly})
 	if got, want := show(s), "0x10800(context) 0x10100(frame pointer) 0x10200(frame pointer) root"; got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)

@@ -137,7 +137,7 @@ func TestEveryWalkEnds(t *testing.T) {
 			{Start: small, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
 		})
 		memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, stack.Range())
-		w := unwind.NewWalker(module.NewSet(table, d.open, memory), nil)
+		w := unwind.NewWalker(module.NewSet(table, module.Image{Mapping: d.open, Memory: memory}), nil)
 		th := &snapshot.Thread{TID: 1, Registers: &r, Stack: stack.Range()}
 		for range 2 { // the second time by the fast path
 			s := w.Walk(th, memory, unwind.Options{Mode: unwind.Mode(rnd.IntN(2))})

@@ -9,8 +9,8 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// A program that loads and unloads a library again and again leaves one set of tables behind, wherever it was mapped; one
-// that loads another file each time no more than its modules keep.
+// A program that loads and unloads a library again and again leaves one set of tables behind, wherever it was mapped;
+// one that loads another file each time no more than its modules keep.
 func TestTablesOfReloads(t *testing.T) {
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -25,9 +25,10 @@ func TestTablesOfReloads(t *testing.T) {
 		{"another file each time", func(i int) uint64 { return uint64(1 + i) }, 12},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			set := module.NewSet(maps.NewTable(nil), func(m *maps.Mapping) (*module.File, error) {
+			set := module.NewSet(maps.NewTable(nil), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
 				return &module.File{Data: self, Path: m.Path}, nil
-			}, nil)
+			}})
+
 			set.Keep(8)
 			w := NewWalker(set, nil)
 			for i := range 200 {

@@ -11,8 +11,8 @@ const maxFrameLength = 8 << 20
 
 // stepFramePointer steps to the caller by the frame record that the frame pointer stands on.
 func (c *cursor) stepFramePointer() *ending {
-	rec := c.arch.Record
-	if c.arch.FP == regs.NoReg || rec == (regs.Record{}) {
+	rec := &c.arch.Record
+	if c.arch.FP == regs.NoReg || *rec == (regs.Record{}) {
 		return end(NoRule, "%s code keeps no frame pointer", c.arch.Name)
 	}
 	fp, ok := c.regs.FP()
@@ -55,7 +55,7 @@ func (c *cursor) stepFramePointer() *ending {
 	c.regs.Set(c.arch.SP, uint64(cfa))
 	c.regs.Set(c.arch.PC, uint64(ra))
 	c.loose = recordFloats(c.arch)
-	c.nextAt = to
+	c.next.at = to
 	if !to.returnable {
 		c.next.Note = uncalledNote
 	}
@@ -64,8 +64,8 @@ func (c *cursor) stepFramePointer() *ending {
 }
 
 // checkFP refuses a frame pointer that cannot be one.
-func (c *cursor) checkFP(fp mem.Addr, rec regs.Record) *ending {
-	sp, _ := c.regs.SP()
+func (c *cursor) checkFP(fp mem.Addr, rec *regs.Record) *ending {
+	sp := c.top().SP
 	width := mem.Addr(c.arch.WordSize)
 	below := mem.Addr(rec.Below)
 	if c.top().Origin == FramePointer {

@@ -30,7 +30,7 @@ func TestInterpretedFrames(t *testing.T) {
 		name string
 		made maps.Mapping
 		draw func(s *mem.Image)
-		want string // a frame that is not sure bears a ?
+		want string // a frame that is not sure has a ?
 		why  string
 	}{
 		{"three, then the call that entered them", anonymous, func(s *mem.Image) {
@@ -101,7 +101,7 @@ func TestInterpretedFrames(t *testing.T) {
 				r.Set(d.arch.PC, madeBase+0x100)
 				r.Set(d.arch.SP, stackBase+0x1000)
 				r.Set(d.arch.FP, uint64(d.stack.Addr("fp")))
-				w := unwind.NewWalker(module.NewSet(table, open, memory), nil)
+				w := unwind.NewWalker(module.NewSet(table, module.Image{Mapping: open, Memory: memory}), nil)
 				th := &snapshot.Thread{TID: 1, Registers: &r, Stack: d.stack.Range()}
 				want := tc.want
 				if mode == unwind.FramePointersOnly { // it knows no root by a table

@@ -25,22 +25,21 @@ func landsExceptions(row *cfi.Row, a *regs.Arch) bool {
 }
 
 // doubtAfter updates the registers in doubt when row was applied.
-func (c *cursor) doubtAfter(row *cfi.Row) {
-	lands := landsExceptions(row, c.arch)
+func (c *cursor) doubtAfter(row *compiled) {
 	for i := range row.Regs {
 		if row.Regs[i].Rule.Kind != cfi.Offset || row.Regs[i].Reg >= 64 {
 			continue
 		}
 		bit := uint64(1) << row.Regs[i].Reg
 		c.doubt &^= bit
-		if lands {
+		if row.lands {
 			c.doubt |= bit
 		}
 	}
 }
 
 // inDoubt tells whether the CFA of row rests on a register in doubt.
-func (c *cursor) inDoubt(row *cfi.Row) bool {
+func (c *cursor) inDoubt(row *compiled) bool {
 	return row.CFA.Kind == cfi.Register && row.CFA.Reg < 64 && c.doubt>>row.CFA.Reg&1 == 1
 }
 
@@ -100,7 +99,7 @@ func (c *cursor) calls(a, target mem.Addr) (direct, here bool) {
 		return true, false
 	}
 	s := c.returnSite(mem.Addr(v))
-	if s == nil || !s.call {
+	if s == nil || s.call.kind == noCall {
 		return true, false // no call at all proves that the table is wrong
 	}
 	to, fixed := c.target(s)

@@ -44,7 +44,7 @@ func TestChainsAreCharged(t *testing.T) {
 		{"enough", func() *work.Budget { return work.New(work.Steps, work.Memory) }, nil},
 		{"stopped", func() *work.Budget { b := work.New(work.Steps, work.Memory); b.Stop(stopped); return b }, stopped},
 	} {
-		set := module.NewSet(table, nil, memory)
+		set := module.NewSet(table, module.Image{Memory: memory})
 		set.Charge(tc.budget())
 		w := NewWalker(set, nil)
 		s := w.Walk(th, memory, Options{})

@@ -67,7 +67,7 @@ func replay(t *testing.T, folder, name string) *replayed {
 		}
 		return &module.File{Data: file, Path: m.Path}, nil
 	}
-	r.set = module.NewSet(s.Maps, open, s.Reader(nil, nil))
+	r.set = module.NewSet(s.Maps, module.Image{Mapping: open, Memory: s.Reader(nil, nil)})
 	return r
 }
 
@@ -140,7 +140,7 @@ func (r *replayed) name(f *unwind.Frame) string {
 }
 
 // show prints a stack as "name(origin) … stop"; an interrupted frame other than the innermost
-// bears a "!".
+// has a "!".
 func (r *replayed) show(s unwind.Stack) string {
 	var b strings.Builder
 	for i := range s.Frames {
@@ -217,7 +217,7 @@ func (r *replayed) checkCalls(t *testing.T, s unwind.Stack) {
 	}
 }
 
-// checkTrapped proves the interrupted frame of signal.c: its instruction bears a symbol.
+// checkTrapped proves the interrupted frame of signal.c: its instruction has a symbol.
 func (r *replayed) checkTrapped(t *testing.T, s unwind.Stack) {
 	t.Helper()
 	all, err := r.program.Symbols()

@@ -27,61 +27,86 @@ func (m machine) Read(addr uint64, size int) (uint64, error) {
 // apply steps to the caller by r. What was copied is read at once where nearly all rows have it, at fixed distances
 // from the CFA; all else word by word. proved asks more than r says: that code may return to the return address.
 func (c *cursor) apply(r *compiled, proved bool) *ending {
-	if r.RA.Kind == cfi.Undefined {
-		return atRoot
-	}
-	cfa, words, e := c.frame(r)
+	cfa, e := c.frame(r)
 	if e != nil {
 		return e
 	}
-	ra, e := c.returnAddress(r, cfa, words)
-	if e != nil {
+	var ra mem.Addr
+	words, late := c.wordsOf(r, cfa), false
+	if words != nil {
+		ra = c.code(c.wordOf(words[r.ra:]))
+	} else if ra, late, e = c.returnAddress(r, cfa); e != nil {
 		return e
 	}
-	late := words == nil && r.RA.Kind == cfi.Offset && c.readLate(mem.Addr(c.mask(uint64(cfa)+uint64(r.RA.N))))
 	if ra == 0 {
-		if r.origin == PCSP { // Go marks what is outermost, and leaves no 0 there
-			return impossible(NoRule, "return address at CFA %#x is 0", uint64(cfa))
-		}
-		return atZero
+		return r.atZero(cfa)
 	}
-	to := c.callerSite(ra)
-	switch {
-	case to == nil:
-		return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
-	case proved && !to.returnable:
+	to := c.at.lastCaller(ra, c.w)
+	if to == nil {
+		if to = c.callerSite(ra); to == nil {
+			return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
+		}
+	}
+	if proved && !to.returnable {
 		return notCalled
 	}
-	if e := c.restore(r, cfa, ra, words); e != nil {
+	if words == nil {
+		e = c.restoreSlowly(r, cfa, ra)
+	} else if e = c.stepTo(cfa, cfa, ra, r.origin); e == nil {
+		for _, w := range r.words {
+			c.regs.Set(w.reg, c.wordOf(words[int64(w.at)-r.low:]))
+		}
+		c.regs.Set(c.arch.SP, uint64(cfa))
+		c.regs.Set(c.arch.PC, uint64(ra))
+	}
+	if e != nil {
 		return e
 	}
-	if r.lands {
-		c.noteLanding(cfa)
-	}
-	if r.lands || c.doubt != 0 {
-		c.doubtAfter(r.Row)
-	}
-	c.top().Signal = r.Signal
-	c.next.Interrupted = r.Signal
 	c.noteLate(late)
-	c.noteReturn(to)
-	c.enterIfLeft()
+	c.next.at = to
+	if r.signal || r.lands || c.doubt != 0 || !to.returnable || words == nil || cfa > c.hi {
+		c.noteRow(r, cfa)
+		c.noteReturn(to)
+		c.enterIfLeft()
+	}
 	return nil
 }
 
-// frame finds the CFA of the top frame by r, and the words there, nil if they were not all copied.
-func (c *cursor) frame(r *compiled) (cfa mem.Addr, words []byte, e *ending) {
+// frame finds the CFA of the top frame by r, and checks it.
+func (c *cursor) frame(r *compiled) (mem.Addr, *ending) {
+	v, ok := c.regs.Get(r.base)
+	cfa := mem.Addr(c.mask(v + uint64(r.offset)))
+	if ok && !c.loose && c.doubt == 0 && cfa > c.top().SP && cfa <= c.hi && uint64(cfa)&uint64(c.arch.WordSize-1) == 0 {
+		return cfa, nil // as nearly always
+	}
 	cfa, err := c.cfa(r)
 	if err != nil {
-		return 0, nil, &ending{stop: BadCFA, err: err, blind: true}
+		return 0, &ending{stop: BadCFA, err: err, blind: true}
 	}
-	if c.inDoubt(r.Row) {
+	if c.inDoubt(r) {
 		cfa = c.proveCFA(cfa)
 	}
-	if e := c.checkCFA(cfa, r); e != nil {
-		return 0, nil, e
+	return cfa, c.checkCFA(cfa, r)
+}
+
+// noteRow notes what follows from r being of a signal frame, or of a function that lands exceptions.
+func (c *cursor) noteRow(r *compiled, cfa mem.Addr) {
+	if r.lands {
+		c.noteLanding(cfa)
 	}
-	return cfa, c.wordsOf(r, cfa), nil
+	c.doubtAfter(r)
+	if r.signal {
+		c.top().Signal, c.next.Interrupted = true, true
+	}
+}
+
+// atZero is what a return address of 0 at the CFA means: the end of the stack; but Go marks what is outermost, and
+// leaves no 0 there.
+func (r *compiled) atZero(cfa mem.Addr) *ending {
+	if r.origin == PCSP {
+		return impossible(NoRule, "return address at CFA %#x is 0", uint64(cfa))
+	}
+	return atZero
 }
 
 // cfa computes the canonical frame address.
@@ -95,7 +120,7 @@ func (c *cursor) cfa(r *compiled) (mem.Addr, error) {
 		if !ok {
 			return 0, fmt.Errorf("CFA rests on %s, which is not known", c.dwarfName(r.CFA.Reg))
 		}
-		return mem.Addr(c.mask(v + uint64(r.CFA.N))), nil
+		return mem.Addr(c.mask(v + uint64(r.offset))), nil
 	case cfi.ValExpression, cfi.Expression:
 		v, err := cfi.Eval(r.CFA.Expr, nil, machine{c}, c.arch.Order, c.arch.WordSize)
 		if err != nil {
@@ -134,7 +159,8 @@ func (c *cursor) checkCFA(cfa mem.Addr, r *compiled) *ending {
 		return impossible(BadCFA, "CFA %#x lies outside of the stack %#x-%#x", uint64(cfa), uint64(c.lo), uint64(c.hi))
 	}
 	if !c.isStack(cfa) {
-		return impossible(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)", uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
+		return impossible(BadCFA, "CFA %#x lies in no stack (SP %#x, stack %#x-%#x)",
+			uint64(cfa), uint64(sp), uint64(c.lo), uint64(c.hi))
 	}
 	return nil
 }
@@ -160,29 +186,29 @@ func (c *cursor) isStack(a mem.Addr) bool {
 	return m != nil && m.Perm&(maps.Read|maps.Write) == maps.Read|maps.Write
 }
 
-// returnAddress finds where the caller goes on.
-func (c *cursor) returnAddress(r *compiled, cfa mem.Addr, words []byte) (mem.Addr, *ending) {
+// returnAddress finds where the caller goes on, and tells whether that was read late.
+func (c *cursor) returnAddress(r *compiled, cfa mem.Addr) (ra mem.Addr, late bool, e *ending) {
 	switch r.RA.Kind {
 	case cfi.Offset:
-		if words != nil {
-			return c.code(c.wordOf(words[r.ra:])), nil
-		}
+		late = c.readLate(mem.Addr(c.mask(uint64(cfa) + uint64(r.RA.N))))
+	case cfi.Undefined:
+		return 0, false, atRoot
 	case cfi.Unspecified, cfi.SameValue:
 		if c.arch.LR == regs.NoReg {
-			return 0, end(NoRule, "row for %#x has no rule for the return address", uint64(c.top().PC))
+			return 0, false, end(NoRule, "row for %#x has no rule for the return address", uint64(c.top().PC))
 		}
 		if !c.top().Interrupted {
-			return 0, linkLost
+			return 0, false, linkLost
 		}
 	}
 	v, ok, err := c.value(r.RA, r.RAReg, cfa)
 	if err != nil {
-		return 0, failed(ReadFault, fmt.Errorf("read return address: %w", err))
+		return 0, false, failed(ReadFault, fmt.Errorf("read return address: %w", err))
 	}
 	if !ok {
-		return 0, end(NoRule, "return address is in a register that is not known")
+		return 0, false, end(NoRule, "return address is in a register that is not known")
 	}
-	return c.code(v), nil
+	return c.code(v), late, nil
 }
 
 // value finds one value of the caller by its rule. It is false if the rule rests on a register
@@ -214,32 +240,15 @@ func (c *cursor) value(rule cfi.Rule, reg uint64, cfa mem.Addr) (uint64, bool, e
 	return v, ok, nil
 }
 
-// restore gives the registers the values that they have in the caller at ra. One without a rule keeps its value,
-// also a volatile one: hand-written code has CFAs on those.
-func (c *cursor) restore(r *compiled, cfa, ra mem.Addr, words []byte) *ending {
-	if len(r.rest) != 0 {
-		return c.restoreAll(r, cfa, ra)
-	}
+// restoreSlowly makes the registers those of the caller at ra, one after the other: one may rest on what another has
+// lost in the caller. One without a rule keeps its value, also a volatile one: hand-written code has CFAs on those.
+func (c *cursor) restoreSlowly(r *compiled, cfa, ra mem.Addr) *ending {
+	next := c.regs
+	next.Set(c.arch.SP, uint64(cfa))
+	next.Set(c.arch.PC, uint64(ra))
 	sp, _ := c.regs.SP()
-	if e := c.stepTo(cfa, cfa, ra, r.origin); e != nil {
-		return e
-	}
-	if words == nil {
-		c.restoreSlowly(&c.regs, r, cfa, sp)
-	} else {
-		for _, w := range r.words {
-			c.regs.Set(w.reg, c.wordOf(words[w.at:]))
-		}
-	}
-	c.regs.Set(c.arch.SP, uint64(cfa))
-	c.regs.Set(c.arch.PC, uint64(ra))
-	return nil
-}
-
-// restoreSlowly sets those of next that stand at fixed distances from the CFA, one after the other.
-func (c *cursor) restoreSlowly(next *regs.Registers, r *compiled, cfa, sp mem.Addr) {
 	for _, w := range r.words {
-		at := mem.Addr(c.mask(uint64(cfa) + uint64(r.low+w.at)))
+		at := mem.Addr(c.mask(uint64(cfa) + uint64(w.at)))
 		v, err := c.word(at)
 		switch {
 		case err == nil:
@@ -251,14 +260,6 @@ func (c *cursor) restoreSlowly(next *regs.Registers, r *compiled, cfa, sp mem.Ad
 			next.Forget(w.reg)
 		}
 	}
-}
-
-// restoreAll is restore with rules of any kind: one register may rest on what another has lost in the caller.
-func (c *cursor) restoreAll(r *compiled, cfa, ra mem.Addr) *ending {
-	next := c.regs
-	next.Set(c.arch.SP, uint64(cfa))
-	sp, _ := c.regs.SP()
-	c.restoreSlowly(&next, r, cfa, sp)
 	for i := range r.rest {
 		own := &r.rest[i]
 		if c.leftAlready(own, sp, cfa) {
@@ -270,7 +271,6 @@ func (c *cursor) restoreAll(r *compiled, cfa, ra mem.Addr) *ending {
 			next.Forget(own.reg)
 		}
 	}
-	next.Set(c.arch.PC, uint64(ra))
 	if e := c.checkSP(&next, cfa); e != nil {
 		return e
 	}

@@ -15,30 +15,57 @@ type site struct {
 	module      *module.Module // of the address to look up
 	exec        bool           // code can run at pc
 	made        bool           // it is code of no object: the process made it
+	validity
+
+	found            // row is nil where neither a table nor a runtime has one
+	table   compiled // row
+	runtime Runtime  // whose code it is, nil for none
+	region  Region
+	entry   bool // no table, and it lies in the start code of a program
+	signal  signalSite
+	call    callSite
+	codeRows
+
+	// returnable says that code may return here: a call stands before it, or it is a signal trampoline or the root
+	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
+	returnable bool
+	// first is the row that is tried first: of the table, or of the code once that was read; nil if it is not known or
+	// if something else comes before it.
+	first  *compiled
+	caller *site // of the return address last met under this one
+}
+
+// validity is what shows whether a site is still true.
+type validity struct {
 	// held says that a file holds the code, so that it is what it was while the module is. Other
 	// code may be replaced in place; then print is the hash of its bytes.
 	held  bool
 	print uint64
 	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
+}
 
-	found       // its row is none where no table covers it
-	entry  bool // no table, and it lies in the start code of a program
-	signal signalSite
-	// call says that a call instruction ends here, so that PC can be a return address; called
-	// is its target if direct, or the fixed word of memory that has it if byWord.
-	call, direct, byWord bool
-	called               uint64
-	// code are the rows that reading the instructions gave, best first; filled on demand.
-	code     []codeRow
+// callKind is the form of a call instruction.
+type callKind uint8
+
+const (
+	noCall       callKind = iota
+	indirectCall          // to what nobody knows
+	directCall            // to an address
+	slotCall              // to what a fixed word of memory has, as of the global offset table
+)
+
+// callSite is the call instruction that ends at a PC, so that this can be a return address.
+type callSite struct {
+	kind callKind
+	to   mem.Addr // the address, or that of the word
+}
+
+// codeRows are the rows that reading the instructions gave; filled on demand.
+type codeRows struct {
+	code     []codeRow // best first
 	codeRead bool
-	// bySP is the row that rests on SP alone, nil if there is none; filled on demand too.
-	bySP     *compiled
+	bySP     *compiled // the row that rests on SP alone, nil if there is none
 	bySPRead bool
-
-	// returnable says that code may return here: a call stands before it, or it is a signal trampoline or the root
-	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
-	returnable bool
-	caller     *site // of the return address last met under this one
 }
 
 // codeRow is a row found by reading code, and whether it knows where the function begins.
@@ -75,17 +102,24 @@ func (c *cursor) returnSite(ra mem.Addr) *site {
 	return s
 }
 
-// callerSite is returnSite for the caller of the top frame, which is mostly the same.
+// lastCaller is the site of the return address that was last met under s if that is ra, as it mostly is; else nil.
+func (s *site) lastCaller(ra mem.Addr, w *Walker) *site {
+	if to := s.caller; to != nil && to.pc == ra && to.exec && w.fresh(to) {
+		return to
+	}
+	return nil
+}
+
+// callerSite is returnSite for the caller of the top frame.
 func (c *cursor) callerSite(ra mem.Addr) *site {
 	if c.at == nil {
 		return c.returnSite(ra)
 	}
-	if to := c.at.caller; to != nil && to.pc == ra && c.holds(to) && to.exec {
+	if to := c.at.lastCaller(ra, c.w); to != nil {
 		return to
 	}
-	to := c.returnSite(ra)
-	c.at.caller = to
-	return to
+	c.at.caller = c.returnSite(ra)
+	return c.at.caller
 }
 
 // fill looks everything up but the rows by code.
@@ -103,10 +137,18 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	s.signal = c.findSignal(pc)
 	if !interrupted {
-		c.findCall(s)
+		s.call = c.findCall(pc, m)
 	}
 	c.fillRow(s, lookup)
-	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal
+	s.runtime, s.region = c.w.regionOf(m, lookup)
+	c.runtimeRow(s, lookup)
+	if s.row != nil {
+		s.table = c.compile(s.row, s.origin)
+	}
+	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.vouched(s)
+	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
+		s.first = &s.table
+	}
 	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
 }
 
@@ -120,9 +162,9 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	v := m.Vaddr(lookup)
 	s.found = c.w.table(m).find(uint64(v), c.arch)
 	if s.interrupted && hasCode(c.arch) {
-		c.mendThunk(s, s.pc, m)
+		c.fixThunk(s, s.pc, m)
 	}
-	s.entry = s.row.Row == nil && isEntry(m, v)
+	s.entry = s.row == nil && isEntry(m, v)
 }
 
 // inFile tells whether the file of m holds the code at a.
@@ -157,6 +199,9 @@ func (c *cursor) renew(s *site) bool {
 	if c.w.modules.Find(lookup) != s.module {
 		return false
 	}
+	if r, region := c.w.regionOf(s.module, lookup); r != s.runtime || region != s.region {
+		return false
+	}
 	switch {
 	case s.held && c.w.modules.Find(s.pc) != s.module:
 		return false
@@ -174,14 +219,14 @@ func (c *cursor) fingerprint(pc mem.Addr) uint64 {
 	return maphash.Bytes(c.w.seed, b)
 }
 
-// mendThunk replaces the row at the return of a return thunk, where gcc's tables are wrong.
-func (c *cursor) mendThunk(s *site, pc mem.Addr, m *module.Module) {
+// fixThunk replaces the row at the return of a return thunk, where gcc's tables are wrong.
+func (c *cursor) fixThunk(s *site, pc mem.Addr, m *module.Module) {
 	code, bias, ok := c.codeAt(pc, m)
 	if !ok {
 		return
 	}
 	if row, ok := code.ThunkReturn(uint64(pc) - bias); ok {
-		s.row = compile(&row, Code, c.arch)
+		s.row, s.origin = &row, Code
 	}
 }
 
@@ -205,12 +250,12 @@ const uncalledNote = "no call before the return address"
 func (c *cursor) noteReturn(to *site) {
 	switch {
 	case c.next.Interrupted:
+		c.next.at = nil // it is another site as a return address
 	case to.returnable:
-		c.nextAt = to
 	case c.beginsFunction(to.pc):
-		c.next.Interrupted, c.uncalled = true, true
+		c.next.Interrupted, c.next.at, c.uncalled = true, nil, true
 	default:
-		c.nextAt, c.next.Note = to, uncalledNote
+		c.next.Note = uncalledNote
 	}
 }
 

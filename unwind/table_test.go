@@ -32,7 +32,7 @@ func (d *drawn) outermost(cie int, from uint64) {
 	d.tables.fde(cie, from, 16, undefined, 16)
 }
 
-// A row that bears the augmentation S is of a signal trampoline: it is one itself, also where its
+// A row that has the augmentation S is of a signal trampoline: it is one itself, also where its
 // instructions are not known, and what comes next was interrupted.
 func TestSignalRows(t *testing.T) {
 	for _, a := range []*regs.Arch{regs.RISCV64, regs.S390X, regs.PPC64LE, regs.LOONG64} {

@@ -13,15 +13,15 @@ import (
 type tables struct {
 	m         *module.Module
 	functions Functions
-	cfi       *cfi.Table // .eh_frame; nil if m could not be read
-	debug     *cfi.Table // .debug_frame, made on demand
-	debugErr  error      // why that could not be read
-	pcln      *pclntab.Table
-	err       error // why pcln could not be read
+	cfi       *cfi.Table     // .eh_frame; nil if m could not be read
+	debug     *cfi.Table     // .debug_frame, made on demand
+	debugErr  error          // why that could not be read
+	pcln      *pclntab.Table // nil if there is none
+	pclnErr   error          // why that could not be read
 }
 
 // maxTables bounds the objects of which tables are kept: more than a program has mapped. One that makes new
-// ones for ever meets it, and then all are opened anew.
+// ones for ever meets it, and then all are opened again.
 const maxTables = 1 << 14
 
 // forget drops the tables of objects that the modules have forgotten (see [module.Set.Keep]). Sites of theirs go with
@@ -52,7 +52,7 @@ func (w *Walker) table(m *module.Module) *tables {
 	if m.Err != nil {
 		return t
 	}
-	arch := archOf(m)
+	arch := regs.OfELF(m.Machine(), m.Class())
 	if arch == nil {
 		return t
 	}
@@ -65,40 +65,27 @@ func (w *Walker) table(m *module.Module) *tables {
 		config.DataBase = uint64(s.Addr)
 	}
 	t.cfi = cfi.New(config)
-	t.pcln, t.err = openPCLN(m)
+	if t.pcln, t.pclnErr = pclntab.Open(m.Plain, m.Budget()); errors.Is(t.pclnErr, pclntab.ErrNone) {
+		t.pclnErr = nil
+	}
 	return t
 }
 
-// archOf is the architecture that m is code of.
-func archOf(m *module.Module) *regs.Arch {
-	for _, a := range regs.All {
-		if a.Machine == m.Machine() && a.WordSize == m.Class() {
-			return a
-		}
-	}
-	return nil
-}
-
 func section(m *module.Module, name string) cfi.Section {
-	s, ok := m.Section(name)
-	if !ok || s.Compressed {
-		return cfi.Section{}
-	}
-	return cfi.Section{Addr: uint64(s.Addr), Data: s.Data}
+	addr, data, _ := m.Plain(name)
+	return cfi.Section{Addr: addr, Data: data}
 }
 
 // found is what the tables say of an address.
 type found struct {
-	row    compiled
+	row    *cfi.Row // nil if there is none
+	origin Origin
 	root   bool // the outermost function of its stack
 	leaves bool // the function goes to another stack somewhere, and keeps no frame record
-	grows  bool // it is runtime.morestack
-	// resumes says that it goes to a goroutine and never comes back.
-	resumes bool
-	why     string
+	why    string
 }
 
-// find asks .eh_frame, Go's table, and .debug_frame last: what Go writes there does not tell
+// find asks .eh_frame, pclntab, and .debug_frame last: what Go's linker writes there does not tell
 // the functions that switch stacks.
 func (t *tables) find(v uint64, arch *regs.Arch) found {
 	if t.cfi == nil {
@@ -109,17 +96,19 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 	}
 	row, err := t.cfi.Row(v)
 	if err == nil {
-		return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
+		return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
 	}
-	if f, ok := t.golang(v, arch); ok {
+	if f, ok := t.byPCLN(v, arch); ok {
 		return f
 	}
 	if errors.Is(err, cfi.ErrNoFDE) {
 		row, debugErr := t.debugFrame().Row(v)
 		if debugErr == nil {
-			return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
+			return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
 		}
 		switch {
+		case t.pclnErr != nil:
+			err = t.pclnErr
 		case t.debugErr != nil:
 			err = t.debugErr
 		case !errors.Is(debugErr, cfi.ErrNoFDE):
@@ -134,7 +123,7 @@ func (t *tables) debugFrame() *cfi.Table {
 	if t.debug != nil {
 		return t.debug
 	}
-	arch := archOf(t.m)
+	arch := regs.OfELF(t.m.Machine(), t.m.Class())
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64, Budget: t.m.Budget()}
 	if t.functions != nil {
 		// Its addresses are absolute, so that it does not matter where it lies.

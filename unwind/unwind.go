@@ -30,9 +30,11 @@ const (
 	LinkRegister               // the link register of an innermost frame
 	Code                       // the instructions at the PC were read
 	StackTop                   // the word at SP, with a call before it, where nothing else is known
+	ByRuntime                  // a row that the runtime gave whose code it is
 )
 
-var originNames = [...]string{"context", "cfi", "pcsp", "frame pointer", "link register", "code", "stack top"}
+var originNames = [...]string{"context", "cfi", "pcsp", "frame pointer", "link register", "code", "stack top",
+	"runtime"}
 
 func (o Origin) String() string { return originNames[o] }
 
@@ -68,6 +70,10 @@ type Frame struct {
 	Origin Origin
 	// Signal says that this frame is a signal trampoline: the next one was interrupted.
 	Signal bool
+	// Site is what executes in the frame where the PC does not tell: see [Identifier].
+	Site Site
+	// Runtime is the one that set Site, nil for native code.
+	Runtime Runtime
 	// Note says what makes the frame less sure than its Origin; "" mostly.
 	Note string
 }

@@ -120,7 +120,7 @@ func TestCodeReplacedInPlace(t *testing.T) {
 			r.Set(regs.AMD64RSP, stackBase+0x1000)
 			r.Set(regs.AMD64RBP, uint64(d.stack.Addr("fp")))
 			th := &snapshot.Thread{TID: 1, Registers: &r, Stack: stack}
-			set := module.NewSet(table, nil, memory)
+			set := module.NewSet(table, module.Image{Memory: memory})
 			w := unwind.NewWalker(set, nil)
 			var s unwind.Stack
 			for range 3 {
@@ -158,7 +158,7 @@ func TestMappingsChange(t *testing.T) {
 	r.Set(regs.AMD64RSP, stackBase+0x1000)
 	r.Set(regs.AMD64RBP, uint64(d.stack.Addr("fp")))
 	th := &snapshot.Thread{TID: 1, Registers: &r, Stack: stack}
-	set := module.NewSet(with(maps.Read|maps.Exec), nil, memory)
+	set := module.NewSet(with(maps.Read|maps.Exec), module.Image{Memory: memory})
 	w := unwind.NewWalker(set, nil)
 	for i, row := range []struct {
 		perm maps.Perm

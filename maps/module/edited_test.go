@@ -136,7 +136,7 @@ func TestSetWithoutFiles(t *testing.T) {
 		{Start: 0x5000, End: 0x6000, Perm: maps.Read, Offset: 0x2000, Inode: 7, Path: "/gone/libx.so", Deleted: true},
 	})
 	gone := errors.New("open \"/gone/libx.so\": no such file")
-	s := module.NewSet(table, func(*maps.Mapping) (*module.File, error) { return nil, gone }, nil)
+	s := module.NewSet(table, module.Image{Mapping: func(*maps.Mapping) (*module.File, error) { return nil, gone }})
 	for _, addr := range []mem.Addr{0, 0x1000, 0x2fff, 0x3000, 1<<64 - 1} {
 		if m := s.Find(addr); m != nil {
 			t.Errorf("Find(%#x) = %+v, want none", addr, m)
@@ -163,9 +163,10 @@ func TestCloseReleasesEachFileOnce(t *testing.T) {
 		{Start: 0x10000, End: 0x11000, Perm: maps.Read, Inode: 7, Path: "/libx.so"},
 		{Start: 0x20000, End: 0x21000, Perm: maps.Read, Inode: 7, Path: "/libx.so"},
 	})
-	s := module.NewSet(table, func(*maps.Mapping) (*module.File, error) {
+	s := module.NewSet(table, module.Image{Mapping: func(*maps.Mapping) (*module.File, error) {
 		return &module.File{Data: data, Close: func() error { closed++; return errors.New("unmap") }}, nil
-	}, nil)
+	}})
+
 	a, b := s.Find(0x10000), s.Find(0x20000)
 	if a == b || a.Base() != 0x10000 || b.Base() != 0x20000 || a.ID != 0 || b.ID != 1 {
 		t.Errorf("one file at two places: %+v, %+v", a, b)

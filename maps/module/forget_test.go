@@ -19,7 +19,7 @@ func TestKeep(t *testing.T) {
 	budget := work.New(work.Steps, work.Memory)
 	program := whole(main, 1, 0x10000)
 	again := whole(plugin, 2, 0x900000)
-	set := module.NewSet(maps.NewTable([]maps.Mapping{program}), files.file, nil)
+	set := module.NewSet(maps.NewTable([]maps.Mapping{program}), module.Image{Mapping: files.file})
 	set.Charge(budget)
 	set.Keep(keep)
 	first := set.Find(0x10000)
@@ -71,7 +71,7 @@ func TestKeep(t *testing.T) {
 func TestAllAreKept(t *testing.T) {
 	path := objectFile(t, "kept", 1)
 	var files opened
-	set := module.NewSet(maps.NewTable(nil), files.file, nil)
+	set := module.NewSet(maps.NewTable(nil), module.Image{Mapping: files.file})
 	for i := range 300 {
 		at := mem.Addr(0x10000 * (1 + i))
 		set.Update(maps.NewTable([]maps.Mapping{whole(path, uint64(1+i), at)}))

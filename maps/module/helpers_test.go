@@ -131,7 +131,7 @@ func set(t testing.TB, pid int, open module.Opener) (*module.Set, procMem) {
 		t.Skipf("memory of a child is not readable here: %v", err)
 	}
 	t.Cleanup(func() { memory.Close() })
-	s := module.NewSet(table, open, procMem{memory})
+	s := module.NewSet(table, module.Image{Mapping: open, Memory: procMem{memory}})
 	t.Cleanup(func() { s.Close() })
 	return s, procMem{memory}
 }
@@ -141,6 +141,6 @@ func fileModule(data []byte, addr mem.Addr) (*module.Set, *module.Module) {
 	end := addr + mem.Addr(max(len(data), 1)+0xfff)&^0xfff
 	table := maps.NewTable([]maps.Mapping{{Start: addr, End: end, Perm: maps.Read | maps.Exec, Inode: 1, Path: "/x"}})
 	open := func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }
-	s := module.NewSet(table, open, nil)
+	s := module.NewSet(table, module.Image{Mapping: open})
 	return s, s.Find(addr)
 }

@@ -149,7 +149,7 @@ func (s *Set) copySpan(lo, hi mem.Addr, bias uint64) (out []chunk) {
 
 // copyMemory reads up to n bytes of the process; with an error it returns those before.
 func (s *Set) copyMemory(addr mem.Addr, n uint64) ([]byte, error) {
-	if s.memory == nil {
+	if s.image.Memory == nil {
 		return nil, &mem.FaultError{Addr: addr, Len: int(n), Err: errors.New("memory is not read")}
 	}
 	if n > uint64(s.memoryLeft) {
@@ -159,7 +159,7 @@ func (s *Set) copyMemory(addr mem.Addr, n uint64) ([]byte, error) {
 		return nil, work.ErrMemory
 	}
 	b := make([]byte, n)
-	got, err := s.memory.ReadMem(b, addr)
+	got, err := s.image.Memory.ReadMem(b, addr)
 	s.memoryLeft -= got
 	s.budget.Release(int64(n) - int64(got))
 	return b[:got], err

@@ -158,6 +158,16 @@ func (m *Module) Section(name string) (Section, bool) {
 	return Section{}, false
 }
 
+// Plain returns the bytes of a section and the address that it is linked at, false if there is none or if it is
+// compressed: what the readers of tables ask for.
+func (m *Module) Plain(name string) (addr uint64, data []byte, ok bool) {
+	s, ok := m.Section(name)
+	if !ok || s.Compressed {
+		return 0, nil, false
+	}
+	return uint64(s.Addr), s.Data, true
+}
+
 // Sections lists all sections, by their number in the section table (so that st_shndx is
 // an index), those that only program headers give behind them. The Module owns the slice.
 func (m *Module) Sections() []Section { return m.elf.sections }

@@ -47,10 +47,10 @@ func (s *Set) openObject(m *maps.Mapping) *object {
 	if !m.IsFile() {
 		return s.fromMemory(m, nil)
 	}
-	if s.open == nil {
+	if s.image.Mapping == nil {
 		return s.fromMemory(m, fmt.Errorf("open %q: %w", m.Path, errNoOpener))
 	}
-	f, err := s.open(m)
+	f, err := s.image.open(m)
 	if err != nil {
 		return s.fromMemory(m, err)
 	}

@@ -19,8 +19,7 @@ const (
 // at a time.
 type Set struct {
 	table  *maps.Table
-	open   Opener
-	memory mem.Reader
+	image  Image
 	budget *work.Budget
 
 	modules []*Module
@@ -65,10 +64,10 @@ type object struct {
 	from   *maps.Mapping // of an object read from memory: the lowest mapping, else nil
 }
 
-// NewSet returns the modules of a process with the given mappings. memory is used for the
-// vDSO and for objects without a file; it may be nil. Close releases all files.
-func NewSet(table *maps.Table, open Opener, memory mem.Reader) *Set {
-	return &Set{table: table, open: open, memory: memory, byAddr: map[mem.Addr]*Module{},
+// NewSet returns the modules of a process with the given mappings. The memory of the image is used for the
+// vDSO and for objects without a file. Close releases all files.
+func NewSet(table *maps.Table, image Image) *Set {
+	return &Set{table: table, image: image, byAddr: map[mem.Addr]*Module{},
 		byPlace: map[place]*Module{}, objects: map[fileID]*object{}, memoryLeft: maxSetMemory, keep: -1}
 }
 
@@ -79,6 +78,9 @@ func (s *Set) Charge(b *work.Budget) { s.budget = b }
 
 // Budget is what Charge was given.
 func (s *Set) Budget() *work.Budget { return s.budget }
+
+// Image returns what the modules are read from.
+func (s *Set) Image() Image { return s.image }
 
 // Table returns the mappings that the Set was made of, or given last.
 func (s *Set) Table() *maps.Table { return s.table }

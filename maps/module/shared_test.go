@@ -59,12 +59,12 @@ func TestSharedByProcesses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			d := &disk{data: library, view: "first"}
 			shared := module.NewShared()
-			a := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil)
+			a := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)})
 			one := a.Find(0x10000)
 			a.Close()
 			d.view = "second"
 			row.second(d)
-			b := module.NewSet(at(0x50000, row.dev, row.inode), shared.Opener(d.open), nil)
+			b := module.NewSet(at(0x50000, row.dev, row.inode), module.Image{Mapping: shared.Opener(d.open)})
 			two := b.Find(0x50000)
 			b.Close()
 			if one.Err != nil || two.Err != nil {
@@ -94,14 +94,14 @@ func TestSharedFileWrittenOver(t *testing.T) {
 	d := &disk{data: slices.Clone(small(t))}
 	shared := module.NewShared()
 	defer shared.Close()
-	one := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil).Find(0x10000)
+	one := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000)
 	entry := one.Entry()
 	d.data[24] ^= 1 // e_entry, under the mapping of the first
-	two := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil).Find(0x10000)
+	two := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000)
 	if one.Object() == two.Object() || two.Entry() != entry^1 {
 		t.Errorf("entry %#x of the new file, want %#x of another object", two.Entry(), entry^1)
 	}
-	three := module.NewSet(at(0x20000, 3, 7), shared.Opener(d.open), nil).Find(0x20000)
+	three := module.NewSet(at(0x20000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x20000)
 	if three.Object() != two.Object() {
 		t.Error("the new file is not shared")
 	}
@@ -112,16 +112,16 @@ func TestSharedLooksBesideInALivingView(t *testing.T) {
 	d := &disk{data: small(t), view: "first"}
 	shared := module.NewShared()
 	defer shared.Close()
-	one := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil).Find(0x10000)
+	one := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000)
 	d.view = "second"
-	two := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil).Find(0x10000)
+	two := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000)
 	for name, m := range map[string]*module.Module{"first": one, "second": two} {
 		if f, err := m.Beside("/x"); err != nil || f.Path != "second" {
 			t.Errorf("beside the %s: %+v, %v, want the view of the second", name, f, err)
 		}
 	}
 	plain := func(*maps.Mapping) (*module.File, error) { return &module.File{Data: d.data}, nil }
-	none := module.NewSet(at(0x10000, 5, 5), shared.Opener(plain), nil).Find(0x10000)
+	none := module.NewSet(at(0x10000, 5, 5), module.Image{Mapping: shared.Opener(plain)}).Find(0x10000)
 	if _, err := none.Beside("/x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("beside a file without a view: %v, want that it is not there", err)
 	}
@@ -132,12 +132,12 @@ func TestSharedErrors(t *testing.T) {
 	d := &disk{err: errors.New("permission denied")}
 	shared := module.NewShared()
 	defer shared.Close()
-	if m := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil).Find(0x10000); m.Err == nil {
+	if m := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000); m.Err == nil {
 		t.Error("no error")
 	}
 	d.err, d.data = nil, []byte("no object")
 	for range 2 {
-		if m := module.NewSet(at(0x10000, 3, 7), shared.Opener(d.open), nil).Find(0x10000); !errors.Is(m.Err, module.ErrNotELF) {
+		if m := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000); !errors.Is(m.Err, module.ErrNotELF) {
 			t.Errorf("got %v, want %v", m.Err, module.ErrNotELF)
 		}
 	}

@@ -59,7 +59,7 @@ func TestUpdate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var files opened
-			s := module.NewSet(maps.NewTable(tc.before), files.file, nil)
+			s := module.NewSet(maps.NewTable(tc.before), module.Image{Mapping: files.file})
 			old := s.Find(first)
 			if old == nil || old.Err != nil {
 				t.Fatalf("before: %+v", old)
@@ -93,7 +93,7 @@ func TestUpdateAndBack(t *testing.T) {
 	a := objectFile(t, "a", 1)
 	var files opened
 	with := maps.NewTable([]maps.Mapping{whole(a, 1, 0x10000)})
-	s := module.NewSet(with, files.file, nil)
+	s := module.NewSet(with, module.Image{Mapping: files.file})
 	m := s.Find(0x10000)
 	for range 1000 {
 		s.Update(maps.NewTable(nil))
@@ -124,7 +124,7 @@ func TestUpdateOfRewrittenFile(t *testing.T) {
 	copy(mapped, was)
 	open := func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: mapped, Path: m.Path}, nil }
 	table := maps.NewTable([]maps.Mapping{whole("/lib/x.so", 1, 0x10000)})
-	s := module.NewSet(table, open, nil)
+	s := module.NewSet(table, module.Image{Mapping: open})
 	old := s.Find(0x10000)
 	clear(mapped)
 	copy(mapped, is)
@@ -153,7 +153,7 @@ func TestUpdateOfObjectInMemory(t *testing.T) {
 			image := make([]byte, 0x8000)
 			copy(image, b)
 			table := maps.NewTable([]maps.Mapping{{Start: 0x10000, End: 0x18000, Perm: maps.Read | maps.Exec}})
-			s := module.NewSet(table, nil, mem.NewOverlay(nil, mem.Range{Start: 0x10000, Data: image}))
+			s := module.NewSet(table, module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: 0x10000, Data: image})})
 			old := s.Find(0x10000)
 			if old == nil || old.Err != nil {
 				t.Fatalf("before: %+v", old)

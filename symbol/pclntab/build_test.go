@@ -68,13 +68,13 @@ func open(t testing.TB, path string) (*Table, *elf.File) {
 	return table, f
 }
 
-func sectionsOf(f *elf.File) func(string) (Section, bool) {
-	return func(name string) (Section, bool) {
+func sectionsOf(f *elf.File) func(string) (uint64, []byte, bool) {
+	return func(name string) (uint64, []byte, bool) {
 		s := f.Section(name)
 		if s == nil {
-			return Section{}, false
+			return 0, nil, false
 		}
 		data, err := s.Data()
-		return Section{Addr: s.Addr, Data: data}, err == nil
+		return s.Addr, data, err == nil
 	}
 }

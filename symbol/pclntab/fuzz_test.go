@@ -12,16 +12,16 @@ import (
 // is above that.
 func FuzzOpen(f *testing.F) {
 	_, file := open(f, build(f, false, []string{"GOOS=linux", "GOARCH=386"}))
-	whole := map[string]Section{}
+	whole := map[string]section{}
 	for _, name := range []string{".gopclntab", ".go.module", ".text"} {
-		s, ok := sectionsOf(file)(name)
+		addr, data, ok := sectionsOf(file)(name)
 		if !ok {
 			f.Fatalf("no section %q", name)
 		}
-		whole[name] = s
+		whole[name] = section{Addr: addr, Data: data}
 	}
 	text := whole[".text"]
-	whole[".text"] = Section{Addr: text.Addr}
+	whole[".text"] = section{Addr: text.Addr}
 	edit := func(at uint32, v uint16) []byte {
 		return binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint32(nil, at), v)
 	}
@@ -44,9 +44,9 @@ func FuzzOpen(f *testing.F) {
 				copy(data[at:], edits[4:6])
 			}
 		}
-		sections[".gopclntab"] = Section{Addr: table.Addr, Data: data[:end]}
-		sections[".go.module"] = Section{Addr: module.Addr, Data: data[len(table.Data):]}
-		opened, err := Open(func(name string) (Section, bool) { s, ok := sections[name]; return s, ok }, nil)
+		sections[".gopclntab"] = section{Addr: table.Addr, Data: data[:end]}
+		sections[".go.module"] = section{Addr: module.Addr, Data: data[len(table.Data):]}
+		opened, err := Open(func(name string) (uint64, []byte, bool) { s, ok := sections[name]; return s.Addr, s.Data, ok }, nil)
 		if (err == nil) != (opened != nil) {
 			t.Fatalf("Open: got table %v and error %v", opened != nil, err)
 		}

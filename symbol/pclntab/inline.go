@@ -19,7 +19,7 @@ const (
 // inlines is where the trees of inlined calls are.
 type inlines struct {
 	base  uint64    // address of go:func.*, which funcdata offsets count from
-	spans []Section // what may hold it
+	spans []section // what may hold it
 	err   error     // why there are none
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// Section is the bytes of one ELF section and the address it is linked at.
-type Section struct {
+// section is the bytes of one ELF section and the address it is linked at.
+type section struct {
 	Addr uint64
 	Data []byte
 }
 
 // bytes returns n bytes at addr.
-func (s Section) bytes(addr, n uint64) ([]byte, bool) {
+func (s section) bytes(addr, n uint64) ([]byte, bool) {
 	if addr < s.Addr || addr-s.Addr > uint64(len(s.Data)) || n > uint64(len(s.Data))-(addr-s.Addr) {
 		return nil, false
 	}
@@ -34,8 +34,8 @@ const (
 	moduledataWords                        = 41
 )
 
-// Open finds the table of an object and what it needs from other sections. find returns a
-// section by name; it is asked for some ten names.
+// Open finds the table of an object and what it needs from other sections. sections returns the bytes of one
+// by name, not compressed, and the address that it is linked at; it is asked for some ten names.
 //
 // The address of runtime.text and of the trees of inlined calls come from the runtime's
 // moduledata, which is found by its pointers into the table, so symbols are not needed. Without
@@ -43,7 +43,11 @@ const (
 // code where a C linker made the program), and [Table.InlineErr] says what is missing.
 // What is looked through for it, and what the Table is asked later, takes from b; nil: without a
 // bound. It fails with [ErrNone] if there is no table.
-func Open(find func(name string) (Section, bool), b *work.Budget) (*Table, error) {
+func Open(sections func(name string) (addr uint64, data []byte, ok bool), b *work.Budget) (*Table, error) {
+	find := func(name string) (section, bool) {
+		addr, data, ok := sections(name)
+		return section{Addr: addr, Data: data}, ok
+	}
 	s, ok := find(".gopclntab")
 	if !ok {
 		if s, ok = find(".data.rel.ro.gopclntab"); !ok {
@@ -70,7 +74,7 @@ func Open(find func(name string) (Section, bool), b *work.Budget) (*Table, error
 }
 
 // useModuledata sets text and the place of inlined calls.
-func (t *Table) useModuledata(find func(name string) (Section, bool)) error {
+func (t *Table) useModuledata(find func(name string) (section, bool)) error {
 	o := object{t: t, find: find, left: t.budget.Purse()}
 	words, ok := o.moduledata()
 	switch {
@@ -99,7 +103,7 @@ func (t *Table) useModuledata(find func(name string) (Section, bool)) error {
 // object looks for moduledata.
 type object struct {
 	t    *Table
-	find func(name string) (Section, bool)
+	find func(name string) (section, bool)
 	left work.Purse
 }
 
@@ -114,7 +118,7 @@ type pair struct{ at, value uint64 }
 // words of the data sections that point to the table, as it stands in the file or as a
 // relocation will make it.
 func (o *object) moduledata() ([]uint64, bool) {
-	var data []Section
+	var data []section
 	for _, name := range []string{".go.module", ".noptrdata", ".data", ".data.rel.ro"} {
 		if s, ok := o.find(name); ok {
 			data = append(data, s)
@@ -141,9 +145,12 @@ func (o *object) moduledata() ([]uint64, bool) {
 }
 
 // pointing adds the addresses in s of words that point to the table.
-func (o *object) pointing(s Section, to []uint64) []uint64 {
+func (o *object) pointing(s section, to []uint64) []uint64 {
 	size := uint64(o.t.ptr)
-	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates && o.left.Spend(int64(size)); off += size {
+	for off := uint64(0); off+size <= uint64(len(s.Data)) && len(to) < maxCandidates; off += size {
+		if !o.left.Spend(int64(size)) {
+			break
+		}
 		if o.t.uint(s.Data[off:], o.t.ptr) == o.t.addr {
 			to = append(to, s.Addr+off)
 		}
@@ -172,7 +179,7 @@ func (o *object) moved(candidates []uint64) []pair {
 }
 
 // words reads a candidate at addr and checks that it points where the table says.
-func (o *object) words(s Section, addr uint64, moved []pair) ([]uint64, bool) {
+func (o *object) words(s section, addr uint64, moved []pair) ([]uint64, bool) {
 	t, size := o.t, uint64(o.t.ptr)
 	b, ok := s.bytes(addr, moduledataWords*size)
 	if !ok {

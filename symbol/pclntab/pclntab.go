@@ -81,7 +81,8 @@ func Parse(data []byte, text uint64) (*Table, error) {
 	if t.version >= go118 {
 		t.text = text
 	} else if t.entry(t.nfunc) == 0 {
-		return nil, errors.New("parse .gopclntab: the addresses of functions are filled in at load time, the file does not hold them")
+		return nil, errors.New("parse .gopclntab: the addresses of functions are filled in at load time, " +
+			"the file does not hold them")
 	}
 	return t, nil
 }
@@ -100,7 +101,8 @@ func header(data []byte) (*Table, error) {
 		}
 	}
 	t.version = v
-	if data[4] != 0 || data[5] != 0 || (t.quantum != 1 && t.quantum != 2 && t.quantum != 4) || (t.ptr != 4 && t.ptr != 8) {
+	if data[4] != 0 || data[5] != 0 ||
+		t.quantum != 1 && t.quantum != 2 && t.quantum != 4 || t.ptr != 4 && t.ptr != 8 {
 		return nil, fmt.Errorf("header: bytes % x are not zeros, instruction and pointer size", data[4:8])
 	}
 	if v == go12 {

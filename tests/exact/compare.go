@@ -124,7 +124,8 @@ func (s *session) missed(t *thread, m Miss) {
 	switch {
 	case t.truth.inJump:
 		m.Cause = InJump
-	case s.opt.Blind && m.Stop == unwind.BadCFA && m.Err != nil && strings.HasSuffix(m.Err.Error(), "is not known") && agrees(m.Truth, m.Walked):
+	case s.opt.Blind && m.Stop == unwind.BadCFA && m.Err != nil && strings.HasSuffix(m.Err.Error(), "is not known") &&
+		agrees(m.Truth, m.Walked):
 		m.Cause = NotKnown
 	case missing > 0 && missing <= startFrames && len(m.Walked) > 0 && agrees(m.Truth, m.Walked):
 		m.Cause = StartCode

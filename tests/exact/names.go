@@ -113,7 +113,8 @@ func (o *objectNames) add(f *elf.File) {
 		list, _ := read() // a stripped file has none
 		for _, s := range list {
 			t := elf.ST_TYPE(s.Info)
-			if s.Section != elf.SHN_UNDEF && (t == elf.STT_FUNC || t == elf.STT_NOTYPE || t == elf.STT_GNU_IFUNC) && s.Name != "" {
+			code := t == elf.STT_FUNC || t == elf.STT_NOTYPE || t == elf.STT_GNU_IFUNC
+			if code && s.Section != elf.SHN_UNDEF && s.Name != "" {
 				o.symbols = append(o.symbols, s)
 			}
 		}

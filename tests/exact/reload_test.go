@@ -104,9 +104,9 @@ func TestLibraryReplaced(t *testing.T) {
 		}
 		if i == 0 {
 			first = inLibrary
-			set = module.NewSet(snap.Maps, opener(p), p)
+			set = module.NewSet(snap.Maps, p.Image())
 			defer set.Close()
-			walker = unwind.NewWalker(set, resolve.New(set, resolve.Options{}))
+			walker = walkerOf(set, resolve.New(set, resolve.Options{}))
 		} else {
 			set.Update(snap.Maps)
 		}

@@ -122,7 +122,8 @@ func (r *Report) Print(w io.Writer) {
 }
 
 func (m *Miss) print(w io.Writer) {
-	fmt.Fprintf(w, "\nmiss at step %d, thread %d, pc %#x sp %#x %s: %s; walk ends: %v", m.Step, m.TID, m.PC, m.SP, m.Symbol, m.Cause, m.Stop)
+	fmt.Fprintf(w, "\nmiss at step %d, thread %d, pc %#x sp %#x %s: %s; walk ends: %v",
+		m.Step, m.TID, m.PC, m.SP, m.Symbol, m.Cause, m.Stop)
 	if m.Err != nil {
 		fmt.Fprintf(w, " (%v)", m.Err)
 	}

@@ -80,8 +80,10 @@ func Run(argv []string, opt Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	s := &session{opt: opt, leader: pid, threads: map[int]*thread{}, spaces: map[int]*space{}, early: map[int]bool{}, names: names{}}
-	s.report = Report{ByCause: map[string]int{}, Stops: map[unwind.Stop]int{}, Origins: map[unwind.Origin]int{}, perSite: map[string]int{}}
+	s := &session{opt: opt, leader: pid, threads: map[int]*thread{}, spaces: map[int]*space{},
+		early: map[int]bool{}, names: names{}}
+	s.report = Report{ByCause: map[string]int{}, Stops: map[unwind.Stop]int{},
+		Origins: map[unwind.Origin]int{}, perSite: map[string]int{}}
 	defer s.kill()
 	if err = s.add(pid, newSpace(pid), nil); err == nil {
 		err = s.loop()

@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
 )
 
 // space is the address space of one process: mappings, modules, and the code decoded so far.
@@ -53,9 +54,17 @@ func (s *space) refresh() error {
 			return fmt.Errorf("close modules: %w", err)
 		}
 	}
-	s.modules = module.NewSet(s.table, s.open, s.live)
-	s.walker = unwind.NewWalker(s.modules, resolve.New(s.modules, resolve.Options{}))
+	s.modules = module.NewSet(s.table, module.Image{Mapping: s.open, Memory: s.live})
+	s.walker = walkerOf(s.modules, resolve.New(s.modules, resolve.Options{}))
 	return nil
+}
+
+// walkerOf returns a Walker that knows the runtimes, as the program's own.
+func walkerOf(set *module.Set, names unwind.Functions) *unwind.Walker {
+	w, runtimes := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
+	runtimes.Scan(set)
+	w.Use(runtimes)
+	return w
 }
 
 // open implements module.Opener. Closing a file leaves it mapped for the next Set.

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -104,10 +103,10 @@ func look(tb testing.TB, pid int) *captured {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &captured{process: p, snap: snap, set: module.NewSet(snap.Maps, opener(p), p)}
+	c := &captured{process: p, snap: snap, set: module.NewSet(snap.Maps, p.Image())}
 	tb.Cleanup(func() { c.set.Close() })
 	c.names = resolve.New(c.set, resolve.Options{})
-	walker := unwind.NewWalker(c.set, c.names)
+	walker := walkerOf(c.set, c.names)
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
 		if s := walker.Walk(t, snap.Reader(t, p), unwind.Options{}); len(s.Frames) >= chainLength {
@@ -117,17 +116,6 @@ func look(tb testing.TB, pid int) *captured {
 	}
 	tb.Fatalf("no thread of %d has %d frames", pid, chainLength)
 	return nil
-}
-
-// opener opens mapped files through the target's view of them.
-func opener(p *tracer.Process) module.Opener {
-	return func(m *maps.Mapping) (*module.File, error) {
-		data, path, closeFile, err := p.OpenMapping(m)
-		if err != nil {
-			return nil, err
-		}
-		return &module.File{Data: data, Path: path, Close: closeFile}, nil
-	}
 }
 
 // chains are the programs that BenchmarkWarmWalk walks.
@@ -162,7 +150,7 @@ func BenchmarkColdWalk(b *testing.B) {
 			memory := c.snap.Reader(c.thread, c.process)
 			b.ReportAllocs()
 			for b.Loop() {
-				unwind.NewWalker(c.set, c.names).Walk(c.thread, memory, unwind.Options{})
+				walkerOf(c.set, c.names).Walk(c.thread, memory, unwind.Options{})
 			}
 		})
 	}
@@ -170,7 +158,7 @@ func BenchmarkColdWalk(b *testing.B) {
 
 func (c *captured) bench(b *testing.B, opt unwind.Options) {
 	var s unwind.Stack
-	walker, memory := unwind.NewWalker(c.set, c.names), c.snap.Reader(c.thread, c.process)
+	walker, memory := walkerOf(c.set, c.names), c.snap.Reader(c.thread, c.process)
 	walker.WalkInto(&s, c.thread, memory, opt)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -190,14 +178,14 @@ func TestWarmWalk(t *testing.T) {
 	for _, chain := range chains {
 		t.Run(chain.name, func(t *testing.T) {
 			c := capture(t, chain.file, chain.source(), chain.build...)
-			warm, memory := unwind.NewWalker(c.set, c.names), c.snap.Reader(c.thread, c.process)
+			warm, memory := walkerOf(c.set, c.names), c.snap.Reader(c.thread, c.process)
 			var s unwind.Stack
 			for range 3 {
 				for limit := range chainLength + 10 {
 					opt := unwind.Options{MaxFrames: limit}
 					warm.Renew()
 					warm.WalkInto(&s, c.thread, memory, opt)
-					want := unwind.NewWalker(c.set, c.names).Walk(c.thread, memory, opt)
+					want := walkerOf(c.set, c.names).Walk(c.thread, memory, opt)
 					if !slices.Equal(s.Frames, want.Frames) || s.Stop != want.Stop {
 						t.Fatalf("limit %d:\ngot  %+v %v (%v)\nwant %+v %v (%v)", limit, s.Frames, s.Stop, s.Err, want.Frames, want.Stop, want.Err)
 					}

@@ -171,7 +171,7 @@ static void hold(int pid) {
 	asleep(NULL);
 }
 
-// chain: three pointers for a Wanter to follow; prints the address of the first.
+// chain: three pointers for a Copier to follow; prints the address of the first.
 static long last = 0x1122334455667788, *second = &last, **first = &second;
 static void chain(void) {
 	char b[32];

@@ -61,19 +61,6 @@ func BenchmarkDump(b *testing.B) {
 	}
 }
 
-func BenchmarkKnownRow(b *testing.B) {
-	pcs, cfg := rowStarts(b, "/lib/x86_64-linux-gnu/libc.so.6")
-	table := New(cfg)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if _, err := table.Row(pcs[i%300]); err != nil {
-			b.Fatal(err)
-		}
-		i++
-	}
-}
-
 // BenchmarkWalk indexes .eh_frame of a file as if it had no header.
 func BenchmarkWalk(b *testing.B) {
 	for name, path := range map[string]string{"libc": "/lib/x86_64-linux-gnu/libc.so.6", "node": "/usr/bin/node"} {

@@ -36,8 +36,8 @@ const (
 )
 
 // walk goes through all entries by their lengths and never back, so the section's length
-// bounds it, and the budget: a section may be a hole of any length. Entries that cannot be read are left out. A terminator inside of the section
-// is passed: entries of objects linked later may follow it.
+// bounds it, and the budget: a section may be a hole of any length. Entries that cannot be read are left out. A
+// terminator inside of the section is passed: entries of objects linked later may follow it.
 //
 // FDEs that start at 0 belong to functions that the linker removed, empty ones to none.
 func (s *frames) walk() *index {

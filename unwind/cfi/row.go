@@ -43,8 +43,7 @@ type RegRule struct {
 	Rule Rule
 }
 
-// Row holds the rules for the addresses [Start, End) of a module. Rows may be shared; none
-// is changed after it was made.
+// Row holds the rules for the addresses [Start, End) of a module. It is not changed after it was made.
 type Row struct {
 	Start, End uint64 // link addresses
 	CFA        Rule
@@ -52,7 +51,7 @@ type Row struct {
 	RAReg      uint64    // the return address column, a DWARF number
 	Regs       []RegRule // all others that have a rule, each register once, ascending
 	Signal     bool      // augmentation 'S': the caller was interrupted, its PC is exact
-	PACSigned  bool      // arm64: the return address bears an authentication code (DW_CFA_AARCH64_negate_ra_state)
+	PACSigned  bool      // arm64: the return address has an authentication code (DW_CFA_AARCH64_negate_ra_state)
 }
 
 // Rule returns the rule of a register, the zero Rule where there is none.

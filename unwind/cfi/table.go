@@ -32,16 +32,12 @@ type Config struct {
 	Budget *work.Budget
 }
 
-// maxRows bounds the rows a Table keeps, half a kilobyte each.
-const maxRows = 1 << 13
-
 // Table finds the rows of one module. It is for one goroutine at a time; rows may be read
 // by any.
 type Table struct {
 	header    *header
 	headerErr error
 	eh, debug *frames
-	rows      map[uint64]*Row // by PC
 	program   program
 	spareRows []Row
 	spareRegs []RegRule
@@ -63,7 +59,7 @@ func New(cfg Config) *Table {
 	}
 	t := &Table{
 		eh: section(".eh_frame", cfg.EHFrame), debug: section(".debug_frame", cfg.DebugFrame),
-		rows: make(map[uint64]*Row), chunk: 8, budget: cfg.Budget,
+		chunk: 8, budget: cfg.Budget,
 	}
 	t.program.aarch64 = cfg.AArch64
 	if len(cfg.EHFrameHdr.Data) != 0 {
@@ -77,27 +73,16 @@ func New(cfg Config) *Table {
 func (t *Table) HeaderError() error { return t.headerErr }
 
 // Row returns the rules for pc, a link address: an interrupted PC as it is, a return
-// address minus one. The Row is shared and must not be changed.
+// address minus one. It keeps no rows: who asks for the same pc again and again keeps them.
 //
 // It fails with ErrNoFDE if no entry covers pc and with a *FormatError if the entry is
 // malformed, if its row is bogus, or if the budget does not suffice for it.
 func (t *Table) Row(pc uint64) (*Row, error) {
-	if r, ok := t.rows[pc]; ok {
-		return r, nil
-	}
 	s, f, err := t.find(pc)
 	if err != nil {
 		return nil, err
 	}
-	r, err := t.interpret(s, &f, pc)
-	if err != nil {
-		return nil, err
-	}
-	if len(t.rows) >= maxRows {
-		clear(t.rows)
-	}
-	t.rows[pc] = r
-	return r, nil
+	return t.interpret(s, &f, pc)
 }
 
 // FDE returns the entry that covers pc, a link address. It fails as Row does.

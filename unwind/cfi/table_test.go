@@ -223,23 +223,19 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-func TestRowsAreKeptWithinBounds(t *testing.T) {
+// Rows come out of blocks, and the next one must not be written over the last.
+func TestRowsDoNotChange(t *testing.T) {
+	const many = 4096
 	s := section{addr: 0x8000}
-	s.fde(s.plainCIE(), 0x1000, 2*maxRows, opAdvanceLoc|0x20, opDefCFAOffset, 16)
+	s.fde(s.plainCIE(), 0x1000, many, opAdvanceLoc|0x20, opDefCFAOffset, 16)
 	table := New(s.config())
 	first, err := table.Row(0x1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := table.Row(0x1000); again != first {
-		t.Error("the second look-up made another row")
-	}
-	for pc := range uint64(2 * maxRows) {
+	for pc := range uint64(many) {
 		if _, err := table.Row(0x1000 + pc); err != nil {
 			t.Fatal(err)
-		}
-		if len(table.rows) > maxRows {
-			t.Fatalf("%d rows kept, want at most %d", len(table.rows), maxRows)
 		}
 	}
 	if first.CFA.N != 8 || first.End != 0x1020 {

@@ -21,7 +21,7 @@ func TestBoundedWork(t *testing.T) {
 			start := time.Now()
 			c.FromEntry(0, 0, 0xffff)
 			c.FromEntry(0, c.End(), c.End()-1)
-			c.Forward(0x8000, nil)
+			c.Forward(0x8000)
 			if took := time.Since(start); took > limit {
 				t.Errorf("%s: took %v, want less than %v", test.name, took, limit)
 			} else {

@@ -1,7 +1,5 @@
 package x86
 
-import "encoding/binary"
-
 // maxCall is the longest call: prefixes, REX, opcode, ModRM, SIB and 32-bit displacement.
 const maxCall = 10
 
@@ -49,38 +47,53 @@ func (c *Code) CallSlot(pc uint64) (slot uint64, ok bool) {
 	return pc + uint64(int64(int32(disp))), true
 }
 
-// JumpTarget reads a jump at pc, as in a PLT entry, behind endbr or bnd if there is one.
-// With slot false, target is the address of code; with slot true it is the address of the
-// word that holds it (jmp *disp(%rip), 386: jmp *address).
-func (c *Code) JumpTarget(pc uint64) (target uint64, slot, ok bool) {
-	if isEndbr(c.at(pc)) {
+// StubKind says where an entry of a procedure linkage table leads.
+type StubKind uint8
+
+// The forms of stubs.
+const (
+	StubJump  StubKind = iota // jmp TARGET: Value is the address of code
+	StubSlot                  // jmp *disp(%rip), 386 jmp *address: Value is the address of the word that holds the target
+	StubGOT                   // 386, jmp *disp(%ebx): the word is at Value from the global offset table
+	StubIndex                 // push $n: Value is the operand, which tells the relocation
+)
+
+// Stub is an entry of a procedure linkage table, or a jump that leads on as one does.
+type Stub struct {
+	Kind  StubKind
+	Value uint64
+}
+
+// Stub reads the stub at pc, behind endbr or bnd if there is one. It reports false where other code stands.
+//
+// Source: System V ABI supplements for AMD64 and i386, "Procedure Linkage Table"; the forms with endbr are
+// those of binutils.
+func (c *Code) Stub(pc uint64) (Stub, bool) {
+	if IsEndbr(c.at(pc)) {
 		pc += 4
 	}
 	in, ok := c.decode(pc)
 	if !ok {
-		return 0, false, false
+		return Stub{}, false
 	}
 	next := pc + uint64(in.n)
 	switch f := in.flow(); {
 	case f == flowJump:
-		return c.target(next, in.imm), false, true
-	case f == flowSlot && in.base == regIP && !in.thread:
-		return next + uint64(in.disp), true, true
-	case f == flowSlot && in.base == noReg && !c.Mode64 && !in.thread:
-		return uint64(uint32(in.disp)), true, true
+		return Stub{StubJump, c.target(next, in.imm)}, true
+	case f == flowSlot && in.thread:
+	case f == flowSlot && in.base == regIP:
+		return Stub{StubSlot, next + uint64(in.disp)}, true
+	case f == flowSlot && in.base == noReg && !c.Mode64:
+		return Stub{StubSlot, uint64(uint32(in.disp))}, true
+	case f == flowSlot && in.base == rbx && !c.Mode64:
+		return Stub{StubGOT, uint64(uint32(in.disp))}, true
+	case in.space == mapOne && in.op == 0x68:
+		return Stub{StubIndex, uint64(uint32(in.imm))}, true
 	}
-	return 0, false, false
+	return Stub{}, false
 }
 
-// Slot386 reads a PLT entry of position-independent 386 code, jmp *disp(%ebx): the slot is at
-// disp from the module's global offset table, which ebx holds.
-func (c *Code) Slot386(pc uint64) (disp int32, ok bool) {
-	b := c.at(pc)
-	if isEndbr(b) {
-		b = b[4:]
-	}
-	if c.Mode64 || len(b) < 6 || b[0] != 0xff || b[1] != 0xa3 {
-		return 0, false
-	}
-	return int32(binary.LittleEndian.Uint32(b[2:])), true
+// IsEndbr tells whether b begins with endbr64 or endbr32: Intel SDM volume 2, ENDBR64.
+func IsEndbr(b []byte) bool {
+	return hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfa) || hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfb)
 }

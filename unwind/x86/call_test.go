@@ -32,35 +32,32 @@ func TestCallBefore(t *testing.T) {
 	}
 }
 
-func TestJumpTarget(t *testing.T) {
+func TestStub(t *testing.T) {
 	for _, test := range []struct {
 		name, code string
 		mode64     bool
-		target     uint64
-		slot, ok   bool
+		want       Stub
+		ok         bool
 	}{
-		{"PLT", "\xff\x25\x00\x20\x00\x00", true, 0x3006, true, true},
-		{"PLT with endbr64 and bnd", "\xf3\x0f\x1e\xfa\xf2\xff\x25\x00\x20\x00\x00", true, 0x300b, true, true},
-		{"386 PLT", "\xff\x25\x00\x20\x00\x00", false, 0x2000, true, true},
-		{"direct", "\xe9\x00\x20\x00\x00", true, 0x3005, false, true},
-		{"short", "\xeb\x02", true, 0x1004, false, true},
-		{"switch", "\xff\xe0", true, 0, false, false},
-		{"386 position-independent PLT", "\xff\xa3\x0c\x00\x00\x00", false, 0, false, false},
+		{"PLT", "\xff\x25\x00\x20\x00\x00", true, Stub{StubSlot, 0x3006}, true},
+		{"PLT with endbr64 and bnd", "\xf3\x0f\x1e\xfa\xf2\xff\x25\x00\x20\x00\x00", true, Stub{StubSlot, 0x300b}, true},
+		{"386 PLT", "\xff\x25\x00\x20\x00\x00", false, Stub{StubSlot, 0x2000}, true},
+		{"direct", "\xe9\x00\x20\x00\x00", true, Stub{StubJump, 0x3005}, true},
+		{"short", "\xeb\x02", true, Stub{StubJump, 0x1004}, true},
+		{"bound lazily", "\x68\x03\x00\x00\x00\xe9\x00\x00\x00\x00", true, Stub{StubIndex, 3}, true},
+		{"bound lazily, with endbr64", "\xf3\x0f\x1e\xfa\x68\x01\x00\x00\x00\xf2\xe9\x00\x00\x00\x00", true, Stub{StubIndex, 1}, true},
+		{"386 position-independent PLT", "\xff\xa3\x0c\x00\x00\x00", false, Stub{StubGOT, 12}, true},
+		{"386 position-independent PLT with endbr32", "\xf3\x0f\x1e\xfb\xff\xa3\x0c\x00\x00\x00", false, Stub{StubGOT, 12}, true},
+		{"through rbx, which amd64 has not for it", "\xff\xa3\x0c\x00\x00\x00", true, Stub{}, false},
+		{"switch", "\xff\xe0", true, Stub{}, false},
+		{"other code", "\x55\x48\x89\xe5", true, Stub{}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: test.mode64}
-			target, slot, ok := c.JumpTarget(c.Start)
-			if target != test.target || slot != test.slot || ok != test.ok {
-				t.Errorf("got %#x, %v, %v, want %#x, %v, %v", target, slot, ok, test.target, test.slot, test.ok)
+			if got, ok := c.Stub(c.Start); got != test.want || ok != test.ok {
+				t.Errorf("got %+v, %v, want %+v, %v", got, ok, test.want, test.ok)
 			}
 		})
-	}
-}
-
-func TestSlot386(t *testing.T) {
-	c := &Code{Start: 0x1000, Data: []byte("\xf3\x0f\x1e\xfb\xff\xa3\x0c\x00\x00\x00")}
-	if disp, ok := c.Slot386(c.Start); disp != 12 || !ok {
-		t.Errorf("got %d, %v, want 12, true", disp, ok)
 	}
 }
 

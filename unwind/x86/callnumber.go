@@ -67,5 +67,8 @@ func (in *inst) entersKernel() bool {
 	if in.vex {
 		return false
 	}
-	return in.mode64 && in.space == map0F && in.op == 0x05 || !in.mode64 && in.space == mapOne && in.op == 0xcd && in.imm&0xff == 0x80
+	if in.mode64 {
+		return in.space == map0F && in.op == 0x05
+	}
+	return in.space == mapOne && in.op == 0xcd && in.imm&0xff == 0x80
 }

@@ -4,18 +4,17 @@ import "github.com/fpstack/fpstack/unwind/cfi"
 
 // Forward finds the row at pc by interpreting the code from there to a return instruction:
 // what is popped on the way says where the caller's registers are. pc is exact: an
-// interrupted PC, or a return address as it is. noReturn, which may be nil, names the
-// targets of direct calls that are known not to return; others are assumed to.
+// interrupted PC, or a return address as it is. Calls are assumed to
+// return.
 //
 // It reports false where no path of bounded length returns. A row of code that ends in a
 // call which never returns can be wrong: the paths run on into what is behind it.
-func (c *Code) Forward(pc uint64, noReturn func(target uint64) bool) (cfi.Row, bool) {
+func (c *Code) Forward(pc uint64) (cfi.Row, bool) {
 	if !c.Contains(pc) {
 		return cfi.Row{}, false
 	}
 	w := newWalk(c, pc-min(pc, maxFunction), pc+maxFunction)
 	w.sweep = [2]uint64{pc, min(w.hi, pc+maxSweep)}
-	w.noReturn = noReturn
 	first, _ := c.decode(pc)
 	var best, fallback cfi.Row
 	var found bool

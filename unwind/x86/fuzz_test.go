@@ -26,12 +26,10 @@ func FuzzCode(f *testing.F) {
 		}
 		c.FromEntry(c.Start, c.End(), pc)
 		c.FromEntry(pc, pc+1, c.Start)
-		c.Forward(pc, nil)
-		c.Pattern(pc, false)
+		c.Forward(pc)
 		c.CallBefore(pc)
 		c.CallNumber(c.Start, c.End(), pc)
-		c.JumpTarget(pc)
-		c.Slot386(pc)
+		c.Stub(pc)
 		SignalReturn(data, int(at), mode64)
 	})
 }

@@ -35,7 +35,7 @@ func TestCodeBudget(t *testing.T) {
 	answers := 0
 	for b.Err() == nil && answers < 1<<20 {
 		c.FromEntry(0, 0, 0xffff)
-		c.Forward(0x8000, nil)
+		c.Forward(0x8000)
 		answers++
 	}
 	if !errors.Is(b.Err(), work.ErrSpent) {

@@ -36,7 +36,8 @@ func (c *Code) entryCFA(s *state) (cfi.Rule, bool) {
 	word := c.word()
 	plain := func(r register) (cfi.Rule, bool) {
 		v := s.regs[r]
-		return cfi.Rule{Kind: cfi.Register, Reg: c.dwarf(r), N: word - int64(v.off)}, v.kind == relative && v.base == base(rsp)
+		rule := cfi.Rule{Kind: cfi.Register, Reg: c.dwarf(r), N: word - int64(v.off)}
+		return rule, v.kind == relative && v.base == base(rsp)
 	}
 	if s.regs[rbp] == (value{relative, base(rsp), int32(-word)}) {
 		return plain(rbp)

@@ -149,6 +149,11 @@ func TestForward(t *testing.T) {
 	}{
 		{"frame pointer not set up", framed, true, 0x1013, "7+8 ra@-8"},
 		{"through leave", framed, true, 0x100e, "6+16 ra@-8 3@-24 6@-16"},
+		{"at leave", framed, true, 0x1012, "6+16 ra@-8 6@-16"},
+		{"at ret", "\x90\xc3", true, 0x1001, "7+8 ra@-8"},
+		{"at endbr64", "\xf3\x0f\x1e\xfa\xc3", true, 0x1000, "7+8 ra@-8"},
+		{"before push of the frame pointer", framed, true, 0x1000, "7+8 ra@-8"},
+		{"behind push of the frame pointer", framed, true, 0x1001, "7+16 ra@-8 6@-16"},
 		{"realigned", realigned, true, 0x101c, "[76 78 06] ra@-8 6@[76 00]"},
 		{"switch case", switched, true, 0x100d, "7+16 ra@-8 3@-16"},
 		{"386 realigned", realigned386, false, 0x1011, "[75 7c 06] ra@-4 5@[75 00]"},
@@ -157,38 +162,7 @@ func TestForward(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: test.mode64}
 			got := ""
-			if row, ok := c.Forward(test.pc, nil); ok {
-				got = describe(row)
-			}
-			if got != test.want {
-				t.Errorf("%#x: got %q, want %q", test.pc, got, test.want)
-			}
-		})
-	}
-}
-
-func TestPattern(t *testing.T) {
-	for _, test := range []struct {
-		name, code string
-		pc         uint64
-		atEntry    bool
-		want       string
-	}{
-		{"entry", "\x90\xc3", 0x1000, true, "7+8 ra@-8"},
-		{"not an entry", "\x90\xc3", 0x1000, false, ""},
-		{"ret", "\x90\xc3", 0x1001, false, "7+8 ra@-8"},
-		{"endbr64", "\xf3\x0f\x1e\xfa\xc3", 0x1000, false, "7+8 ra@-8"},
-		{"push of the frame pointer", framed, 0x1000, false, "7+8 ra@-8"},
-		{"mov of the frame pointer", framed, 0x1001, false, "7+16 ra@-8 6@-16"},
-		{"leave", framed, 0x1012, false, "6+16 ra@-8 6@-16"},
-		{"return thunk", returnThunk, 0x100c, false, "7+16 ra@-8"},
-		{"return thunk, pause", returnThunk, 0x1005, false, "7+8 ra@-8"},
-		{"return thunk, lfence", returnThunk, 0x1007, false, "7+8 ra@-8"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := &Code{Start: 0x1000, Data: []byte(test.code), Mode64: true}
-			got := ""
-			if row, ok := c.Pattern(test.pc, test.atEntry); ok {
+			if row, ok := c.Forward(test.pc); ok {
 				got = describe(row)
 			}
 			if got != test.want {

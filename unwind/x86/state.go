@@ -42,7 +42,8 @@ func (v value) isInitial(r register) bool { return v == initial(r) }
 // plus adds n to an address or constant; anything else becomes unknown.
 func (v value) plus(n int64) value {
 	sum := int64(v.off) + n
-	if v.kind != relative && v.kind != constant || n < -maxOffset || n > maxOffset || sum < -maxOffset || sum > maxOffset {
+	if v.kind != relative && v.kind != constant ||
+		n < -maxOffset || n > maxOffset || sum < -maxOffset || sum > maxOffset {
 		return value{}
 	}
 	v.off = int32(sum)

@@ -235,8 +235,8 @@ func (c *Code) sameRule(s *state, r register, got, want cfi.Rule) bool {
 //   - 386: callees in other modules that remove arguments, and switch cases next to a
 //     call that never returns.
 //
-// How often each of these is met is decided by the build of the library: the shares wanted leave room for twice as many
-// as in those of Debian 12. TestCodeWithoutTables holds code of our own to all of them.
+// How often each of these is met is decided by the build of the library: the shares wanted leave room for twice as
+// many as in those of Debian 12. TestCodeWithoutTables holds code of our own to all of them.
 func TestAgainstTables(t *testing.T) {
 	const libs = "/usr/lib/x86_64-linux-gnu/"
 	for _, test := range []struct {

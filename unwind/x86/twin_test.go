@@ -77,7 +77,7 @@ func forwardShare(t *testing.T, c *Code, tab *cfi.Table) float64 {
 			continue // padding
 		}
 		total++
-		got, ok := c.Forward(at, nil)
+		got, ok := c.Forward(at)
 		switch {
 		case !ok:
 			none++

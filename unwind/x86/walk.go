@@ -17,8 +17,9 @@ const (
 )
 
 // walk interprets code along all its paths. Each instruction is visited once: the first
-// state that reaches it wins; with apart once more, by the first state in which SP was moved. Paths with the fewest calls behind them go first, so that
-// code behind a call which does not return gets its state from the jumps that lead there.
+// state that reaches it wins; with apart once more, by the first state in which SP was moved. Paths with the fewest
+// calls behind them go first, so that code behind a call which does not return gets its state from the jumps that
+// lead there.
 type walk struct {
 	c           *Code
 	lo, hi      uint64      // only this range is followed
@@ -32,7 +33,6 @@ type walk struct {
 	calleeSteps int              // instructions of callees that were read for it
 	targets     []uint64         // of jumps, ascending; filled by joins
 	sweep       [2]uint64        // where joins looks for jumps
-	noReturn    func(target uint64) bool
 	left        work.Purse
 	apart       bool // code is visited both with SP at a known distance from its start and moved
 	exhausted   bool // code was left out: too much of it, or the budget is spent

@@ -15,10 +15,6 @@ func (w *walk) call(p *path, next, target uint64) bool {
 		inner.push(value{}, w.c.word())
 		w.add(path{target, inner, p.calls})
 	}
-	if w.noReturn != nil && w.noReturn(target) {
-		w.ends = append(w.ends, next)
-		return false
-	}
 	if r, ok := w.c.loadsPC(target); ok {
 		p.s.set(r, value{}) // and nothing else: gcc counts on it
 		p.pc = next

@@ -1,4 +1,4 @@
-package unwind_test
+package golang_test
 
 import (
 	"debug/elf"
@@ -82,15 +82,14 @@ func TestGrowingGoroutine(t *testing.T) {
 		{"gave the thread away", "runtime.goschedImpl", func(*scheduled, *regs.Registers) {}, "root", ""},
 		{"current g is not known", "runtime.newstack", func(_ *scheduled, r *regs.Registers) { r.Forget(28) }, "no rule", "x28"},
 		{"no g", "runtime.newstack", func(_ *scheduled, r *regs.Registers) { r.Set(28, 0x10) }, "read fault", "read g"},
-		{"g of another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.high = s.low + 64 }, "read fault", "not of this thread"},
+		{"g of another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.high = s.low + 64 }, "no rule", "not of this thread"},
 		{"runs again", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.sp = 0 }, "no rule", "no longer"},
 		{"went to another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.curg = false }, "no rule", "no longer"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replay(t, "arm64", "golang-systemstack")
-			w := unwind.NewWalker(r.set, r)
 			th := &r.Threads[0]
-			was := w.Walk(th, r.Reader(th, nil), unwind.Options{})
+			was := r.walk(th)
 			beta, alpha := frameOf(t, r, was, "main.beta"), frameOf(t, r, was, "main.alpha")
 			sp, _ := th.Registers.SP()
 
@@ -103,9 +102,9 @@ func TestGrowingGoroutine(t *testing.T) {
 			next.Set(regs.ARM64.FP, 0)
 			th.Registers = &next
 			i := s.draw(r.callOf(t, "main.beta", "runtime.morestack_noctxt.abi0"), uint64(alpha.PC), 0)
-			r.Memory = append(r.Memory, i.Range())
+			th.Copied = []mem.Range{i.Range()}
 
-			got := w.Walk(th, r.Reader(th, nil), unwind.Options{})
+			got := r.walk(th)
 			want := tc.runs + "(context) runtime.morestack.abi0(pcsp) " + tc.want
 			if show := r.show(got); show != want {
 				t.Errorf("got  %s\nwant %s", show, want)

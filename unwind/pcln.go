@@ -1,31 +1,16 @@
 package unwind
 
 import (
-	"errors"
-
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// openPCLN opens Go's line table, nil if m holds no Go code.
-func openPCLN(m *module.Module) (*pclntab.Table, error) {
-	t, err := pclntab.Open(func(name string) (pclntab.Section, bool) {
-		s, ok := m.Section(name)
-		return pclntab.Section{Addr: uint64(s.Addr), Data: s.Data}, ok && !s.Compressed
-	}, m.Budget())
-	if errors.Is(err, pclntab.ErrNone) {
-		return nil, nil
-	}
-	return t, err
-}
-
-// golang finds what Go's own table says of v: the distance from SP to the return address, and
-// which functions are the outermost of their stacks.
+// byPCLN finds what pclntab says of v: the distance from SP to the return address, and which functions are the
+// outermost of their stacks.
 //
 // Source: cmd/compile/abi-internal.md and runtime/symtab.go of the Go distribution.
-func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
+func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 	if t.pcln == nil {
 		return found{}, false
 	}
@@ -37,24 +22,24 @@ func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
 	top := flags&pclntab.TopFrame != 0
 	depth, ok := f.SPDelta(v)
 	if !ok || depth < 0 {
-		why := "Go's table does not know the depth of the stack in " + f.Name()
-		return found{row: compiled{origin: PCSP}, root: top, why: why}, true
+		why := "pclntab does not know the depth of the stack in " + f.Name()
+		return found{origin: PCSP, root: top, why: why}, true
 	}
 	row := pcspRow(v, int64(depth), arch)
 	if top {
-		return found{row: compile(row, PCSP, arch), root: true}, true
+		return found{row: row, origin: PCSP, root: true}, true
 	}
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
 		// that they pushed first stays where the frame pointer points.
-		if name := f.Name(); len(row.Regs) == 0 || name == growth {
-			return found{leaves: true, grows: name == growth, resumes: name == "gogo", why: name + " goes to another stack"}, true
+		if len(row.Regs) == 0 {
+			return found{leaves: true, why: f.Name() + " goes to another stack"}, true
 		}
 		if v >= f.Entry+recordPrologue[arch] && !popsRecord(f, v, arch) {
 			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}
 		}
 	}
-	return found{row: compile(row, PCSP, arch)}, true
+	return found{row: row, origin: PCSP}, true
 }
 
 // pcspRow is the row at v of a function whose SP stands depth bytes below its return address.

@@ -1,0 +1,35 @@
+//go:build linux
+
+package tracer
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+)
+
+// Image is the process as walking and naming see it: its memory as it is now, and the files in its view. It is used no
+// longer than until Close.
+func (p *Process) Image() module.Image {
+	i := module.Image{Memory: p}
+	i.Mapping = func(m *maps.Mapping) (*module.File, error) {
+		data, path, release, err := p.OpenMapping(m)
+		if err != nil {
+			return nil, err
+		}
+		return &module.File{Data: data, Path: path, Close: release}, nil
+	}
+	i.Path = func(path string) (*module.File, error) {
+		data, release, err := p.OpenPath(path)
+		switch {
+		case errors.Is(err, ErrNoProcess) || errors.Is(err, ErrExec):
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		case err != nil:
+			return nil, err
+		}
+		return &module.File{Data: data, Path: path, Close: release, Beside: i.Path}, nil
+	}
+	return i
+}

@@ -1,0 +1,136 @@
+package golang
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// maxStack is how much of the stack of a goroutine is copied, bytes.
+const maxStack = 64 << 10
+
+// Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of
+// both, and the stack of that.
+func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
+	arch := t.Arch
+	current, ok := r.current(t, f)
+	if !ok || arch.WordSize != 8 {
+		return
+	}
+	var g, m, other words
+	if !fetch(f, arch, current, gWords, &g) || !fetch(f, arch, g[gM], mWords, &m) {
+		return
+	}
+	at, system := g[gM], m[mG0]
+	if !fetch(f, arch, system, gWords, &other) || other[gM] != at {
+		return
+	}
+	signalled := !g.holds(stackPointer(t)) // it is on the stack for signals, for which it may have a g or not yet
+	if signalled {
+		copyBelow(f, other[gSched+bufSP])
+	}
+	r.fetchAll(f, arch, &m, system)
+	for i, v := range m {
+		if i < mFirst || !mayBeG(v, system, arch) || v == current && !signalled {
+			continue
+		}
+		if decode(f, arch, v, gWords, &other) && other[gM] == at {
+			r.copyStack(f, &other, current == system, i)
+		}
+	}
+}
+
+// stackPointer is the stack pointer of t, 0 if unknown.
+func stackPointer(t *snapshot.Thread) uint64 {
+	switch {
+	case t.Registers != nil:
+		sp, _ := t.Registers.SP()
+		return uint64(sp)
+	case t.Syscall != nil:
+		return uint64(t.Syscall.SP)
+	}
+	return 0
+}
+
+const (
+	// systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered.
+	// What runs there is not deep.
+	systemDepth = 16 << 10
+	// systemTop is how much above: the frames that enter it.
+	systemTop = 1 << 10
+)
+
+// copyBelow copies what is in use of the system stack that was entered at sp.
+func copyBelow(f *snapshot.Fetcher, sp uint64) {
+	if sp > systemDepth {
+		f.Fetch(snapshot.Want{Addr: mem.Addr(sp - systemDepth), Len: systemDepth + systemTop})
+	}
+}
+
+// current is the address of the g of t: by the register that holds it in Go code, else by the thread pointer.
+func (r *Runtime) current(t *snapshot.Thread, f *snapshot.Fetcher) (uint64, bool) {
+	if t.Arch == nil {
+		return 0, false
+	}
+	if r.hasTLS && t.HasTP && t.TP != 0 {
+		slot := t.TP + mem.Addr(r.tls)
+		if f.Fetch(snapshot.Want{Addr: slot, Len: t.Arch.WordSize}) {
+			if g, _ := f.Word(slot); g != 0 {
+				return g, true
+			}
+		}
+	}
+	reg, ok := register[t.Arch]
+	if !ok || t.Registers == nil {
+		return 0, false
+	}
+	return t.Registers.Get(reg)
+}
+
+// fetchAll copies the g that the words of m may lead to: that of its goroutine alone, once it is known which word
+// has it.
+func (r *Runtime) fetchAll(f *snapshot.Fetcher, arch *regs.Arch, m *words, system uint64) {
+	var wants [mWords]snapshot.Want
+	n := 0
+	known := int(r.curg.Load())
+	for i, v := range m {
+		if i >= mFirst && mayBeG(v, system, arch) && (known == 0 || i == known) {
+			wants[n] = snapshot.Want{Addr: mem.Addr(v), Len: gWords * arch.WordSize}
+			n++
+		}
+	}
+	f.Fetch(wants[:n]...)
+}
+
+// copyStack copies the stack of the goroutine g, which word number i of its m leads to, as far as it is in use. That
+// is known if the thread is on the system stack.
+func (r *Runtime) copyStack(f *snapshot.Fetcher, g *words, onSystem bool, i int) {
+	low, high := g[gStackLo], g[gStackHi]
+	if low >= high {
+		return
+	}
+	used := int(min(high-low, maxStack))
+	switch sp := g[gSched+bufSP]; {
+	case !onSystem || sp == 0:
+	case sp > low && sp <= high:
+		low, used = sp, int(min(high-sp, maxStack))
+		r.curg.CompareAndSwap(0, int32(i))
+	default: // while the stack is copied to a larger one SP may be in the old one
+		f.Fetch(snapshot.Want{Addr: mem.Addr(sp), Len: used})
+	}
+	f.Fetch(snapshot.Want{Addr: mem.Addr(low), Len: used})
+}
+
+// fetch copies n words at a and decodes them into w.
+func fetch(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool {
+	return f.Fetch(snapshot.Want{Addr: mem.Addr(a), Len: n * arch.WordSize}) && decode(f, arch, a, n, w)
+}
+
+// decode decodes n words at a into w, if they were copied.
+func decode(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool {
+	b, ok := f.Bytes(mem.Addr(a), n*arch.WordSize)
+	if ok {
+		w.decode(b, arch, n)
+	}
+	return ok
+}

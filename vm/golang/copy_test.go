@@ -1,0 +1,89 @@
+package golang
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// drawn is a memory that is read by pieces.
+type drawn struct {
+	mem.Range
+	calls, bytes int
+}
+
+func (d *drawn) ReadPieces(pieces []snapshot.Piece) error {
+	d.calls++
+	for i := range pieces {
+		if b, ok := d.Bytes(pieces[i].Addr, len(pieces[i].Data)); ok {
+			pieces[i].Got = copy(pieces[i].Data, b)
+			d.bytes += len(b)
+		}
+	}
+	return nil
+}
+
+// drawThread draws the words of a thread that is on its system stack, and of its goroutine, of whose stack 2 KiB are
+// in use.
+func drawThread() *mem.Image {
+	i := mem.NewImage(0x10000, 8, binary.LittleEndian)
+	i.Label("slot").Ref("g0").Label("tp")
+	i.Label("g0").Word(0x7f0000).Word(0x7f4000).Skip(4).Ref("m").Word(0x7f3000).Skip(6)
+	i.Label("m").Ref("g0").Skip(10).Ref("gsignal").Skip(11).Ref("g").Skip(16)
+	i.Label("gsignal").Word(0x7e0000).Word(0x7e8000).Skip(4).Ref("m").Word(0).Skip(6)
+	i.Label("g").Ref("low").Ref("high").Skip(4).Ref("m").Ref("used").Skip(6)
+	i.Label("low").Skip(256).Label("used").Skip(256).Label("high").Word(0)
+	return i
+}
+
+// TestCopy: what leads to the goroutine is copied, with the part of its stack that is in use; once it is known where
+// m has its goroutine by five short calls, and without an allocation.
+func TestCopy(t *testing.T) {
+	i := drawThread()
+	m := &drawn{Range: i.Range()}
+	r := &Runtime{tls: -8, hasTLS: true}
+	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
+	f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
+	f.Budget.Time = time.Hour
+	copiers := []snapshot.Copier{r}
+	run := func() { m.calls, m.bytes = 0, 0; f.Run(copiers, th, m) }
+	run()
+	run()
+	if n := int(r.curg.Load()); n != 23 {
+		t.Errorf("the goroutine of m is word %d, want 23", n)
+	}
+	got := mem.NewOverlay(nil, th.Copied...)
+	for _, want := range []struct {
+		label string
+		bytes int
+	}{{"slot", 8}, {"g0", 112}, {"m", 320}, {"g", 112}, {"used", 2048}} {
+		if !got.Holds(i.Addr(want.label), want.bytes) {
+			t.Errorf("%d bytes of %s are not copied", want.bytes, want.label)
+		}
+	}
+	if got.Holds(i.Addr("low"), 8) {
+		t.Error("a part of the stack is copied that is not in use")
+	}
+	if m.calls > 5 || m.bytes > 3<<10 || len(th.Shortfalls) > 0 {
+		t.Errorf("%d calls, %d bytes, %v; want at most 5 calls and 3 KiB", m.calls, m.bytes, th.Shortfalls)
+	}
+	if n := testing.AllocsPerRun(100, run); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// TestCopyOfForeign: nothing but the words that tell so is copied of a thread that runs no Go code.
+func TestCopyOfForeign(t *testing.T) {
+	i := mem.NewImage(0x10000, 8, binary.LittleEndian).Label("slot").Ref("none").Label("tp").Skip(100).Label("none").Skip(100)
+	m := &drawn{Range: i.Range()}
+	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true}
+	var f snapshot.Fetcher
+	f.Run([]snapshot.Copier{&Runtime{tls: -8, hasTLS: true}}, th, m)
+	if m.bytes > 8+112 || m.calls > 3 {
+		t.Errorf("%d calls, %d bytes", m.calls, m.bytes)
+	}
+}

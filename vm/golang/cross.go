@@ -1,0 +1,177 @@
+package golang
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+const (
+	// growth keeps in its g where a goroutine was whose stack is full, clears the frame pointer and calls
+	// runtime.newstack on the system stack, which never returns: that resumes the goroutine out of the g, or gives
+	// the thread to another one. So no word of the system stack leads back, and the way is that of the runtime's own
+	// traceback: from the register that holds the current g to its m, to the goroutine of that, to what was saved
+	// there.
+	growth = "runtime.morestack"
+	// resume loads the stack pointer of a goroutine, and then jumps to where that goes on.
+	resume = "gogo"
+
+	left = growth + " left the stack of a goroutine"
+)
+
+// Cross implements [unwind.Crosser].
+func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
+	switch top := &frames[len(frames)-1]; r.name(top.LookupPC()) {
+	case growth:
+		return r.crossGrowth(frames, now, m)
+	case resume:
+		return r.crossResume(top, now, m)
+	}
+	return unwind.Crossing{}, unwind.ErrDeclined
+}
+
+// crossGrowth goes from runtime.morestack on the system stack to the goroutine that called it.
+func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, memory mem.Reader) (unwind.Crossing, error) {
+	if r.gaveUp(frames) {
+		return unwind.Crossing{Root: true}, nil
+	}
+	arch := now.Arch
+	reg, ok := register[arch]
+	if !ok {
+		return unwind.Crossing{}, fmt.Errorf("%s; how to find it on %s is not known", left, arch.Name)
+	}
+	g, ok := now.Get(reg)
+	if !ok {
+		return unwind.Crossing{}, fmt.Errorf("%s, and %s, which leads to it, is not known", left, arch.RegName(reg))
+	}
+	sp, _ := now.SP()
+	m, err := machineOf(g, uint64(sp), memory, arch)
+	if err != nil {
+		return unwind.Crossing{}, fmt.Errorf("%s: %w", left, err)
+	}
+	called, ok := r.grown(m, memory, arch)
+	if !ok {
+		return unwind.Crossing{}, errors.New(left + ", which is no longer to be found")
+	}
+	return unwind.Crossing{Registers: saved(called[gSched:], arch), Interrupted: true}, nil
+}
+
+// yields are the functions by which runtime.newstack gives the thread away: what follows runs for
+// no goroutine.
+var yields = []string{"runtime.gopreempt_m", "runtime.goschedImpl", "runtime.preemptPark", "runtime.schedule"}
+
+// gaveUp tells whether the frames below runtime.morestack, the last frame, have given the thread away.
+func (r *Runtime) gaveUp(frames []unwind.Frame) bool {
+	const near = 4 // newstack, gopreempt_m, goschedImpl, schedule
+	for i := len(frames) - 2; i >= max(0, len(frames)-1-near); i-- {
+		if slices.Contains(yields, r.name(frames[i].LookupPC())) {
+			return true
+		}
+	}
+	return false
+}
+
+// grown looks among the words of m for the goroutine that called runtime.morestack, and returns the
+// words of its g; false if there is none (any more).
+func (r *Runtime) grown(m *machine, memory mem.Reader, arch *regs.Arch) (g words, ok bool) {
+	known := int(r.curg.Load()) // others were not copied
+	for i, v := range m.words {
+		if i < mFirst || known != 0 && i != known || !mayBeG(v, m.system, arch) {
+			continue
+		}
+		if g.read(memory, arch, mem.Addr(v), gWords) != nil || g[gM] != m.at {
+			continue
+		}
+		// While the stack is copied SP may be in the old one and the bounds be the new one's.
+		if g[gSched+bufSP] != 0 && r.calledGrowth(mem.Addr(g[gSched+bufPC])) {
+			return g, true
+		}
+	}
+	return g, false
+}
+
+// calledGrowth tells whether Go code goes on at pc behind a call of runtime.morestack.
+func (r *Runtime) calledGrowth(pc mem.Addr) bool {
+	if r.name(pc) == "" {
+		return false
+	}
+	target, ok := r.callBefore(pc)
+	if !ok {
+		return r.m.Machine() != machineAMD64
+	}
+	switch r.name(target) {
+	case growth, growth + "_noctxt", "": // "": by way of a stub of the linker
+		return true
+	}
+	return false
+}
+
+// callBefore is the target of the direct call that ends at pc, on amd64: e8 and the distance.
+func (r *Runtime) callBefore(pc mem.Addr) (mem.Addr, bool) {
+	const length = 5
+	if r.m.Machine() != machineAMD64 {
+		return 0, false
+	}
+	b, ok := r.m.Text(r.m.Vaddr(pc - length))
+	if !ok || len(b) < length || b[0] != 0xe8 {
+		return 0, false
+	}
+	return pc + mem.Addr(int32(regs.AMD64.Order.Uint32(b[1:]))), true
+}
+
+// saved returns the registers with which the goroutine goes on whose gobuf that is.
+func saved(buf []uint64, arch *regs.Arch) regs.Registers {
+	last := buf[bufLR:]
+	// Both layouts are told apart by a word that is 0 only in the old one.
+	link := arch.LR != regs.NoReg
+	if link && last[0] == 0 || !link && last[1] == 0 {
+		last = last[1:]
+	}
+	next := regs.New(arch)
+	next.Set(arch.SP, buf[bufSP])
+	next.Set(arch.PC, buf[bufPC])
+	if link {
+		next.Set(arch.LR, last[0])
+	}
+	if fp := last[1]; fp >= buf[bufSP] && fp-buf[bufSP] < maxFrame {
+		next.Set(arch.FP, fp)
+	}
+	return next
+}
+
+// maxFrame bounds the bytes of one frame.
+const maxFrame = 8 << 20
+
+// crossResume goes from gogo, which has loaded the stack pointer of a goroutine, to that: PC is in
+// the gobuf that rbx points to until it is loaded too, for the jump that comes last. Nobody waits for
+// gogo to return, so that it is the outermost frame where this is not known.
+func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, memory mem.Reader) (unwind.Crossing, error) {
+	const jump = "\xff\xe3" // jmp rbx
+	root := unwind.Crossing{Root: true}
+	buf, ok := now.Get(regs.AMD64RBX)
+	if now.Arch != regs.AMD64 || !ok {
+		return root, nil
+	}
+	code, ok := r.m.Text(r.m.Vaddr(top.PC))
+	if !ok || len(code) < len(jump) {
+		return root, nil
+	}
+	pc := mem.Addr(buf)
+	if string(code[:len(jump)]) != jump {
+		v, err := mem.Uint(memory, mem.Addr(buf)+bufPC*8, 8, now.Arch.Order)
+		if err != nil {
+			return root, nil
+		}
+		pc = mem.Addr(v)
+	}
+	if r.name(pc) == "" {
+		return root, nil
+	}
+	next := *now
+	next.Set(next.Arch.PC, uint64(pc))
+	return unwind.Crossing{Registers: next, Interrupted: true}, nil
+}

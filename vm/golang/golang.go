@@ -1,0 +1,95 @@
+// Package golang knows how the runtime of Go programs goes from one stack to another, which no table says.
+//
+// A thread that runs Go has a system stack beside the stack of its goroutine. What leads back from one to the other
+// is in the structures g and m of the runtime: [Runtime.Copy] copies them while the thread is stopped, with the stack
+// of the goroutine, and [Runtime.Cross] goes that way. Rows of Go code come from its pclntab, as tables of the walk.
+//
+// Sources: runtime/runtime2.go, runtime/asm_*.s and cmd/compile/abi-internal.md of the Go distribution.
+package golang
+
+import (
+	"debug/elf"
+	"errors"
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol/pclntab"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// Runtime is the Go runtime in one module of one process. Copy may be called beside the goroutine that walks.
+type Runtime struct {
+	m      *module.Module
+	table  *pclntab.Table
+	region unwind.Region
+	// tls is where a thread keeps the address of its g, from its thread pointer; false where that is not known.
+	tls    int64
+	hasTLS bool
+	// curg is the number of the word of struct m that has its goroutine, 0 until it was seen.
+	curg atomic.Int32
+}
+
+// New returns the Runtime of a module that holds Go code, nil if it does not. An error says that it does, and that
+// its tables cannot be read.
+func New(m *module.Module) (*Runtime, error) {
+	t, err := pclntab.Open(m.Plain, m.Budget())
+	switch {
+	case errors.Is(err, pclntab.ErrNone):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	r := &Runtime{m: m, table: t}
+	low, high := t.Bounds()
+	r.region = unwind.Region{Start: m.Addr(module.Vaddr(low)), End: m.Addr(module.Vaddr(high))}
+	r.tls, r.hasTLS = tlsOffset(m)
+	return r, nil
+}
+
+const machineAMD64 = uint16(elf.EM_X86_64)
+
+// String names the runtime in messages.
+func (r *Runtime) String() string { return "Go" }
+
+// Region implements [unwind.Runtime].
+func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
+	return r.region, pc >= r.region.Start && pc < r.region.End
+}
+
+// name is the Go function that holds a, "" if none does.
+func (r *Runtime) name(a mem.Addr) string {
+	if _, ok := r.Region(a); !ok {
+		return ""
+	}
+	f, _ := r.table.Func(uint64(r.m.Vaddr(a)))
+	return f.Name()
+}
+
+// tlsOffset is where the g of a thread is, from its thread pointer. The linker gives the program's only variable of
+// that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too: then its place is
+// not known.
+// Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
+func tlsOffset(m *module.Module) (int64, bool) {
+	const word = 8
+	if m.Machine() != machineAMD64 {
+		return 0, false
+	}
+	for _, s := range m.Segments() {
+		if elf.ProgType(s.Type) == elf.PT_TLS && s.MemSz != word {
+			return 0, false
+		}
+	}
+	return -word, true
+}
+
+var _ interface {
+	unwind.Crosser
+	snapshot.Copier
+} = (*Runtime)(nil)
+
+// register holds the current g in Go code.
+// Source: cmd/compile/abi-internal.md of the Go distribution.
+var register = map[*regs.Arch]regs.Reg{regs.AMD64: regs.AMD64R14, regs.ARM64: regs.ARM64X0 + 28}

@@ -1,0 +1,193 @@
+// Package vm recognises the runtimes that a process has, by its modules, and has the table of those that are known.
+//
+// It opens no process: the caller gives it modules, passes what it recognised to the walk (unwind.Walker.Use) and its
+// Copiers to what stops the threads.
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/golang"
+)
+
+// Kind is a kind of runtime.
+type Kind struct {
+	Name string
+	// Files are what names of files begin with that may hold it, besides the program itself.
+	Files []string
+	// New returns the runtime that m holds, nil if it holds none of this kind. An error says that it does, and why it
+	// cannot be made. It may read the image now, before the threads are stopped: what it reads of the memory is kept
+	// with a snapshot. It keeps the image, if it wants, for words that do not move.
+	New func(m *module.Module, image module.Image) (unwind.Runtime, error)
+}
+
+// Kinds are the kinds that are known.
+var Kinds = []Kind{
+	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
+		return made(golang.New(m))
+	}},
+}
+
+// made keeps a nil pointer from becoming a Runtime that is not nil.
+func made[R any, P interface {
+	*R
+	unwind.Runtime
+}](r P, err error) (unwind.Runtime, error) {
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+// Table recognises modules, and keeps by build id which of them hold no runtime. It is for one goroutine at a time.
+type Table struct {
+	kinds []Kind
+	none  map[string]bool
+}
+
+// NewTable returns a Table of those kinds.
+func NewTable(kinds []Kind) *Table { return &Table{kinds: kinds, none: map[string]bool{}} }
+
+// maxNone bounds the modules that are remembered.
+const maxNone = 1 << 12
+
+// Recognise returns the runtime that m, a module of image, holds, nil for none. An error says that it holds one which
+// cannot be used.
+func (t *Table) Recognise(m *module.Module, image module.Image) (unwind.Runtime, error) {
+	id := m.BuildID()
+	if m.Err != nil || m.Made() || id != "" && t.none[id] {
+		return nil, nil
+	}
+	for i := range t.kinds {
+		switch r, err := t.kinds[i].New(m, image); {
+		case err != nil:
+			return nil, fmt.Errorf("%s in %q: %w", t.kinds[i].Name, m.Path, err)
+		case r != nil:
+			return r, nil
+		}
+	}
+	if len(t.none) >= maxNone {
+		clear(t.none)
+	}
+	t.none[id] = true
+	return nil, nil
+}
+
+// Process is the runtimes of one process. It implements [unwind.Runtimes]. It is used by the goroutine that walks;
+// Copiers may be called by any.
+type Process struct {
+	table   *Table
+	image   module.Image
+	facts   facts
+	met     map[*module.Module]unwind.Runtime // nil for none
+	all     []unwind.Runtime
+	copiers atomic.Pointer[[]snapshot.Copier]
+	errs    []error
+}
+
+// Process returns the runtimes of the process that image shows. None is known before Scan.
+func (t *Table) Process(image module.Image) *Process {
+	p := &Process{table: t, image: image, facts: facts{Reader: image.Memory}, met: map[*module.Module]unwind.Runtime{}}
+	p.image.Memory = &p.facts
+	return p
+}
+
+// Facts is what runtimes read of the memory when they were recognised: it belongs into the Memory of a snapshot, so
+// that they can be recognised again when it is replayed.
+func (p *Process) Facts() []mem.Range { return p.facts.ranges }
+
+// Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
+// they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
+func (p *Process) Scan(set *module.Set) {
+	for m := range p.met {
+		if set.Find(m.Start()) != m {
+			delete(p.met, m)
+		}
+	}
+	p.list()
+	first := true
+	for i := range set.Table().All() {
+		m := &set.Table().All()[i]
+		if !m.IsFile() || m.Perm&maps.Exec == 0 {
+			continue
+		}
+		if first || p.table.mayHold(m.Path) {
+			if found := set.Find(m.Start); found != nil {
+				p.Meet(found)
+			}
+		}
+		first = false
+	}
+}
+
+// mayHold tells whether a file may hold a runtime by its name.
+func (t *Table) mayHold(file string) bool {
+	name := path.Base(file)
+	return slices.ContainsFunc(t.kinds, func(k Kind) bool {
+		return slices.ContainsFunc(k.Files, func(f string) bool { return strings.HasPrefix(name, f) })
+	})
+}
+
+// Meet implements [unwind.Runtimes].
+func (p *Process) Meet(m *module.Module) {
+	if _, ok := p.met[m]; ok {
+		return
+	}
+	r, err := p.table.Recognise(m, p.image)
+	if err != nil {
+		p.errs = append(p.errs, err)
+	}
+	p.met[m] = r
+	if r != nil {
+		p.list()
+	}
+}
+
+// list makes the lists anew.
+func (p *Process) list() {
+	p.all = nil
+	var copiers []snapshot.Copier
+	for _, k := range sorted(p.met) {
+		if r := p.met[k]; r != nil {
+			p.all = append(p.all, r)
+			if c, ok := r.(snapshot.Copier); ok {
+				copiers = append(copiers, c)
+			}
+		}
+	}
+	p.copiers.Store(&copiers)
+}
+
+// sorted lists modules in the order of their use, so that runtimes are asked in a steady order.
+func sorted(met map[*module.Module]unwind.Runtime) []*module.Module {
+	ms := make([]*module.Module, 0, len(met))
+	for m := range met {
+		ms = append(ms, m)
+	}
+	slices.SortFunc(ms, func(a, b *module.Module) int { return a.ID - b.ID })
+	return ms
+}
+
+// All implements [unwind.Runtimes].
+func (p *Process) All() []unwind.Runtime { return p.all }
+
+// Copiers are what the runtimes need to be copied of each thread.
+func (p *Process) Copiers() []snapshot.Copier {
+	if c := p.copiers.Load(); c != nil {
+		return *c
+	}
+	return nil
+}
+
+// Err is why runtimes that the process has cannot be used; nil if all can.
+func (p *Process) Err() error { return errors.Join(p.errs...) }

@@ -1,0 +1,127 @@
+package vm_test
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
+)
+
+// fake is a runtime that copies nothing.
+type fake struct{ m *module.Module }
+
+func (f fake) Region(mem.Addr) (unwind.Region, bool)    { return unwind.Region{}, false }
+func (f fake) String() string                           { return "fake" }
+func (f fake) Copy(*snapshot.Thread, *snapshot.Fetcher) {}
+
+// program is a set with this test's own program, mapped at 1 GiB, and a library behind it that is the same file.
+func program(t *testing.T) (*module.Set, *maps.Table, module.Image) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the test's program is no ELF file here")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rx = maps.Read | maps.Exec
+	table := maps.NewTable([]maps.Mapping{
+		{Start: 1 << 30, End: 1<<30 + mem.Addr(len(data)), Perm: rx, Inode: 1, Path: "/program"},
+		{Start: 1 << 40, End: 1<<40 + mem.Addr(len(data)), Perm: rx, Inode: 2, Path: "/libfake.so.1"},
+		{Start: 1 << 41, End: 1<<41 + mem.Addr(len(data)), Perm: rx, Inode: 3, Path: "/libother.so"},
+	})
+	image := module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: make([]byte, 64)}),
+		Mapping: func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }}
+	set := module.NewSet(table, image)
+	t.Cleanup(func() { set.Close() })
+	return set, table, image
+}
+
+// TestScan finds runtimes in the program and in files by their names, and forgets those that are mapped no longer.
+func TestScan(t *testing.T) {
+	set, table, image := program(t)
+	var asked []string
+	kind := vm.Kind{Name: "fake", Files: []string{"libfake.so"}}
+	kind.New = func(m *module.Module, i module.Image) (unwind.Runtime, error) {
+		asked = append(asked, m.Path)
+		var b [8]byte
+		if _, err := i.Memory.ReadMem(b[:], 0x1000); err != nil {
+			t.Error(err)
+		}
+		return fake{m}, nil
+	}
+	p := vm.NewTable([]vm.Kind{kind}).Process(image)
+	if len(p.All()) != 0 || len(p.Copiers()) != 0 {
+		t.Error("runtimes are known before Scan")
+	}
+	p.Scan(set)
+	p.Scan(set)
+	if !slices.Equal(asked, []string{"/program", "/libfake.so.1"}) || len(p.All()) != 2 || len(p.Copiers()) != 2 {
+		t.Errorf("asked of %q, %d runtimes, %d copiers; want each of two once", asked, len(p.All()), len(p.Copiers()))
+	}
+	p.Meet(set.Find(1 << 41))
+	if len(asked) != 3 || len(p.All()) != 3 {
+		t.Errorf("a module that a walk met: asked of %q", asked)
+	}
+	if f := p.Facts(); len(f) != 3 || f[0].Start != 0x1000 || len(f[0].Data) != 8 {
+		t.Errorf("facts %v, want 8 bytes at 0x1000 for each", f)
+	}
+	set.Update(maps.NewTable(table.All()[:1]))
+	p.Scan(set)
+	if len(p.All()) != 1 || p.All()[0].(fake).m.Path != "/program" || len(p.Copiers()) != 1 {
+		t.Errorf("%d runtimes when the libraries are gone, want that of the program", len(p.All()))
+	}
+}
+
+// TestRecognise: no, kept by build id; and yes, but broken.
+func TestRecognise(t *testing.T) {
+	set, _, image := program(t)
+	asked, broken := 0, errors.New("no tables")
+	var fails error
+	table := vm.NewTable([]vm.Kind{{Name: "fake", New: func(*module.Module, module.Image) (unwind.Runtime, error) {
+		asked++
+		return nil, fails
+	}}})
+	m := set.Find(1 << 30)
+	for range 2 {
+		fails = broken
+		if r, err := table.Recognise(m, image); r != nil || !errors.Is(err, broken) {
+			t.Errorf("broken: %v, %v", r, err)
+		}
+	}
+	fails = nil
+	for range 3 {
+		if r, err := table.Recognise(m, image); r != nil || err != nil {
+			t.Errorf("none: %v, %v", r, err)
+		}
+	}
+	want := 3
+	if m.BuildID() == "" {
+		want = 5 // nothing to keep it by
+	}
+	if asked != want {
+		t.Errorf("asked %d times, want %d", asked, want)
+	}
+}
+
+// TestGoIsRecognised: this test is a Go program.
+func TestGoIsRecognised(t *testing.T) {
+	set, _, image := program(t)
+	p := vm.NewTable(vm.Kinds).Process(image)
+	p.Scan(set)
+	if len(p.All()) != 1 || p.All()[0].String() != "Go" || p.Err() != nil {
+		t.Errorf("runtimes %v, %v; want Go", p.All(), p.Err())
+	}
+}
