@@ -26,7 +26,7 @@ func (r *recording) runCommand(ctx context.Context) error {
 		return statusError(supervise.Failed)
 	}
 	status, waitErr := r.child.Wait()
-	if r.unfollowed != nil { // again: what the command wrote stands above it now
+	if r.unfollowed != nil { // again: what the command wrote is above it now
 		r.complain(fmt.Errorf("reminder: %w", r.unfollowed))
 	}
 	if waitErr != nil {
@@ -55,8 +55,8 @@ func (r *recording) follow() error {
 	return r.unfollowed
 }
 
-// lostCommand tells at once that the recording has ended by itself, with err, though the command goes on: it began a program
-// that we may not look into. The error it returns is what is left to be told.
+// lostCommand reports at once that the recording has ended by itself, with err, though the command goes on: it began a
+// program that we may not look into. The error it returns is what is left to report.
 func (r *recording) lostCommand(err error) error {
 	name := filepath.Base(r.command[0])
 	switch {
@@ -66,7 +66,7 @@ func (r *recording) lostCommand(err error) error {
 		r.unfollowed = fmt.Errorf("command %q goes on and was not recorded: %w", name, err)
 		return r.unfollowed
 	}
-	why := "nothing of it can be looked at"
+	why := "nothing of it can be sampled"
 	for _, note := range r.rec.Stats().Notes {
 		if strings.Contains(note, "was let go: ") {
 			why = note

@@ -91,7 +91,7 @@ func (o *doctorOptions) style(stdout io.Writer) report.Style {
 	return o.colour.style(stdout)
 }
 
-// examine looks at all gates between us and process pid, and asks the kernel as well; 0 is no
+// examine checks all gates between us and process pid, and tries what the kernel says; 0 is no
 // process.
 func examine(pid int) *report.Examination {
 	facts := look(pid)
@@ -114,7 +114,7 @@ func examine(pid int) *report.Examination {
 	return e
 }
 
-// place is where the user stands.
+// place is where the user is: a shell, a container, CI.
 func place() doctor.Place {
 	return doctor.PlaceFrom(os.Getenv, func(path string) bool {
 		_, err := os.Stat(path)

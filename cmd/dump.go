@@ -70,7 +70,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	})
 }
 
-// hasThread tells whether d shows thread tid.
+// hasThread reports whether d shows thread tid.
 func hasThread(d *profile.Dump, tid int) bool {
 	return slices.ContainsFunc(d.Threads, func(t profile.Thread) bool { return t.TID == tid })
 }
@@ -84,9 +84,9 @@ func (a *app) reportOptions(o *dumpOptions) report.Options {
 	return opt
 }
 
-// tellMissing tells on standard error what the dump could not show, and whether there is any.
+// reportMissing reports on standard error what the dump could not show, and whether there is any.
 // A stack without an outermost frame says so in the dump itself: the thread was shown.
-func tellMissing(a *app, d *profile.Dump) bool {
+func reportMissing(a *app, d *profile.Dump) bool {
 	missing := false
 	for _, p := range d.Problems {
 		a.complain(fmt.Errorf("process %d: %s", d.Process.PID, p))

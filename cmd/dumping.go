@@ -31,7 +31,7 @@ type dumping struct {
 	names   resolve.Options
 	vms     *vm.Table
 
-	unseen         ids // threads asked for that no process has
+	unseen         ids // threads of --tid that no process has
 	shown, missing int
 	ended          int // processes of a tree that were gone when their turn came
 }
@@ -49,7 +49,7 @@ func (d *dumping) close() {
 	d.objects.Close()
 }
 
-// processes lists the processes to look at: those named, with --children each before the tree
+// processes lists the processes to sample: those named, with --children each before the tree
 // below it. We are none of them.
 func (d *dumping) processes() []int {
 	if !d.o.children {
@@ -59,9 +59,9 @@ func (d *dumping) processes() []int {
 	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
 }
 
-// take makes the dump of one process, and tells what it lacks. It is nil if there is none.
+// take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
-	got, err := d.look(ctx, pid)
+	got, err := d.sample(ctx, pid)
 	switch {
 	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
 		d.ended++
@@ -79,21 +79,21 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
 		}
 	}
-	if tellMissing(d.app, got) {
+	if reportMissing(d.app, got) {
 		d.missing++
 	}
 	d.unseen = slices.DeleteFunc(d.unseen, func(tid int) bool { return hasThread(got, tid) })
 	return got
 }
 
-// hasEnded tells whether err says that a process is there no more.
+// hasEnded reports whether err says that a process is gone.
 func hasEnded(err error) bool {
 	var zombie *tracer.ZombieError
 	return errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie)
 }
 
-// look makes the dump of one process. It may return both a dump and an error.
-func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
+// sample makes the dump of one process. It may return both a dump and an error.
+func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		return nil, err
@@ -110,7 +110,8 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 	wanted := resolve.Descriptors(snap)
 	snap.FDs = p.DescribeFDs(wanted)
 	if len(wanted) > 0 && len(snap.FDs) == 0 && p.FilesDenied() {
-		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH, or its user")
+		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
+			"its user")
 	}
 	if d.o.debuginfod {
 		d.progress = newProgress(d.stderr)
@@ -150,7 +151,8 @@ func (w *walking) recognise() {
 	w.runtimes.Scan(w.set)
 }
 
-// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch showed.
+// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch
+// showed.
 func (w *walking) walk(snap *snapshot.Snapshot) {
 	if w.walker == nil {
 		w.table, w.left = snap.Maps, maxDumpFrames
@@ -187,7 +189,7 @@ func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
 
 func (w *walking) close() { w.set.Close() }
 
-// nothing says that no process was shown, and why if that was not told.
+// nothing says that no process was shown, and why if that was not reported.
 func (d *dumping) nothing() error {
 	if d.missing == 0 {
 		return errors.New("every process ended before it was sampled")
@@ -195,7 +197,7 @@ func (d *dumping) nothing() error {
 	return errNothing
 }
 
-// verdict tells what is missing of all processes together.
+// verdict reports what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
 		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", text.Count(d.ended, "process"))

@@ -60,8 +60,9 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
   fpstack record -o build.html -- make -j8    a command and all that it starts
   fpstack record -n nginx --mode cpu          CPU time alone, without waiting
   fpstack record -p 4121 -d 10 | head         folded text for other tools`,
-		Annotations: exitStatus("0", "all processes were recorded", "1", "some were not, or the result was saved elsewhere",
-			"2", "nothing was recorded or written", "125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
+		Annotations: exitStatus("0", "all processes were recorded",
+			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
 			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -73,7 +74,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	}
 	f := c.Flags()
 	o.registerProcesses(f)
-	f.VarP((*seconds)(&o.duration), "duration", "d", "how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
+	f.VarP((*seconds)(&o.duration), "duration", "d",
+		"how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
@@ -82,7 +84,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
-	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names",
+	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
+		"no-symbols", "Names",
 		"type", "What is written", "color", "Messages")
 	return c
 }
@@ -110,9 +113,9 @@ type recording struct {
 	command []string           // nil with -p
 	child   *supervise.Command // nil with -p, and until it is started
 	relay   supervise.Relay
-	missing bool     // a process could not be recorded; it was told
+	missing bool     // a process could not be recorded; it was reported
 	cmdline []string // of the first process, with -p
-	// tooShort says that the command had ended before it could be looked at.
+	// tooShort says that the command had ended before it could be sampled.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
 	// unfollowed says why the recording has ended before the command, nil if it has not or was to.
@@ -167,7 +170,8 @@ func (r *recording) run(ctx context.Context) error {
 		r.progress = newProgress(r.stderr)
 		defer r.progress.clear()
 	}
-	r.release = supervise.TakeJobs().Serve(func(stop func()) { // between two rounds, when no thread of the target stands still with us
+	// Between two rounds no thread of the target is stopped with us.
+	r.release = supervise.TakeJobs().Serve(func(stop func()) {
 		r.progress.clear()
 		r.rec.Hold(stop)
 	})
@@ -222,8 +226,8 @@ func (r *recording) until() string {
 	return "the end or Ctrl-C"
 }
 
-// sample looks until ctx ends, the duration has passed, or nothing is left to look at, and
-// names what was seen. What a command leaves running behind itself is let go with it.
+// sample samples until ctx ends, the duration has passed, or nothing is left to sample, and names what was seen. What
+// a command leaves running in the background is let go with it.
 func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 	if r.tooShort {
 		return profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime).Profile(), nil
@@ -280,7 +284,7 @@ func (r *recording) show(ctx context.Context) {
 	}
 }
 
-// finish writes p and the summary, and tells whether all was had.
+// finish writes p and the summary, and reports whether it is all.
 func (r *recording) finish(p *profile.Profile) error {
 	stats := r.rec.Stats()
 	stats.Notes = append(slices.Clip(stats.Notes), unshown.InProfile(p)...)
@@ -305,7 +309,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	return err
 }
 
-// write writes p where it was asked for, or, if that is not possible any more, where it can be
+// write writes p to its destination, or, if that is not possible any more, where it can be
 // found: half a minute of somebody's trouble is not thrown away for a full disk.
 func (r *recording) write(p *profile.Profile) error {
 	v, err := newView(p, nil, false, &r.o.viewOptions, r.warner(r.o.quiet))

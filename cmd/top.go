@@ -24,7 +24,8 @@ import (
 )
 
 // errBackground says that the terminal belongs to others now.
-var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), or use --once N")
+var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), " +
+	"or use --once N")
 
 // topRows is how many rows text has where no terminal bounds them.
 const topRows = 40
@@ -57,7 +58,8 @@ second or, with --once, one time.`,
   fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
   fpstack top -- make -j4                  a command and all that it starts`,
 		Annotations: exitStatus("0", "all processes were shown", "1", "some were not", "2", "nothing was shown",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127", "-- CMD: it was not found"),
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127",
+			"-- CMD: it was not found"),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -69,10 +71,12 @@ second or, with --once, one time.`,
 	}
 	f := c.Flags()
 	o.colour, o.window = newColour(), 10*time.Second
-	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"}, {"total", "time in it and in what it calls"},
+	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"},
+		{"total", "time in it and in what it calls"},
 		{"cpu", "CPU time"},
 		{"function", "its name"}, {"module", "the file it is in"}, {"file", "source file and line"}}}
-	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"}, {"thread", "a thread"}}}
+	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"},
+		{"thread", "a thread"}}}
 	o.registerProcesses(f)
 	f.Var(&o.sort, "sort", "column that orders the rows")
 	f.Var(&o.by, "by", "what a row shows")
@@ -83,7 +87,8 @@ second or, with --once, one time.`,
 	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
 	f.Var(&o.colour, "color", "use of colour")
 	o.samplingOptions.register(f)
-	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names")
+	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks",
+		"no-symbols", "Names")
 	return c
 }
 
@@ -135,7 +140,7 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	return nil
 }
 
-// addAll gives the processes to r and tells those that cannot be looked at.
+// addAll gives the processes to r and reports those that cannot be sampled.
 func (a *app) addAll(r *sampler.Recorder, pids ids) (missing int) {
 	for _, pid := range pids {
 		if err := r.Add(pid); err != nil {
@@ -164,7 +169,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 	if live {
 		jobs := supervise.TakeJobs()
 		opt.Suspend, opt.SetRate = jobs.Asked(), r.SetRate
-		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target stands still with us
+		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target is stopped with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
 		err = top.Run(ctx, source, opt)
@@ -246,7 +251,7 @@ func (r *recorded) Stats() top.Stats {
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}
 }
 
-// topTitle names what is looked at: "4121 redis-server *:6379".
+// topTitle names what is sampled: "4121 redis-server *:6379".
 func topTitle(pids ids, command []string) string {
 	words := command
 	if len(words) == 0 && len(pids) == 1 {
@@ -256,4 +261,13 @@ func topTitle(pids ids, command []string) string {
 		return pids.String()
 	}
 	return pids.String() + " " + strings.Join(append([]string{filepath.Base(words[0])}, words[1:]...), " ")
+}
+
+// escapeLines makes text of several lines harmless.
+func escapeLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(text.Message(l), `\t`, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

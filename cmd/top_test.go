@@ -20,7 +20,8 @@ func TestSeconds(t *testing.T) {
 		ok   bool
 	}{
 		{"10", 10 * time.Second, true}, {"0.5", 500 * time.Millisecond, true}, {"1m30s", 90 * time.Second, true},
-		{"0", 0, false}, {"-3", 0, false}, {"", 0, false}, {"soon", 0, false}, {"NaN", 0, false}, {"1e300", 0, false}, {"Inf", 0, false}, {"1us", time.Microsecond, true}, {"1ns", 0, false},
+		{"0", 0, false}, {"-3", 0, false}, {"", 0, false}, {"soon", 0, false}, {"NaN", 0, false}, {"1e300", 0, false},
+		{"Inf", 0, false}, {"1us", time.Microsecond, true}, {"1ns", 0, false},
 	} {
 		var s seconds
 		err := s.Set(tc.in)
@@ -32,7 +33,8 @@ func TestSeconds(t *testing.T) {
 
 func TestTopUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"top"}, {"top", "-p", "1", "--", "true"}, {"top", "-p", "1", "--once", "0"}, {"top", "-p", "1", "--sort", "size"},
+		{"top"}, {"top", "-p", "1", "--", "true"}, {"top", "-p", "1", "--once", "0"},
+		{"top", "-p", "1", "--sort", "size"},
 		{"top", "-p", "1", "--by", "file"}, {"top", "-p", "1", "--window", "1ms"}, {"top", "word"}, {"top", "--"},
 	} {
 		var out, complaint bytes.Buffer
@@ -41,7 +43,8 @@ func TestTopUsage(t *testing.T) {
 		}
 	}
 	var out, complaint bytes.Buffer
-	if got := Execute([]string{"top", "-p", "4194304", "--once", "1"}, &out, &complaint); got != statusNothing || !strings.Contains(complaint.String(), "no such process") {
+	if got := Execute([]string{"top", "-p", "4194304", "--once", "1"}, &out, &complaint); got != statusNothing ||
+		!strings.Contains(complaint.String(), "no such process") {
 		t.Errorf("no such process: got status %d, %q", got, complaint.String())
 	}
 }

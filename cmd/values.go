@@ -38,7 +38,7 @@ type seconds time.Duration
 
 func (s *seconds) Type() string { return "TIME" }
 
-// String is empty for 0, which stands for no time given.
+// String is empty for 0, which means that no time is given.
 func (s *seconds) String() string {
 	if *s == 0 {
 		return ""
@@ -109,7 +109,8 @@ func (c *choice) Set(s string) error {
 
 // textOrJSON is the value of --format of commands that answer a question.
 func textOrJSON() choice {
-	return choice{"FORMAT", "text", []word{{"text", "for people"}, {"json", "for programs, a document for each process"}}}
+	return choice{"FORMAT", "text", []word{{"text", "for people"},
+		{"json", "for programs, a document for each process"}}}
 }
 
 // unwindMode is the value of --unwind.
