@@ -214,7 +214,7 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
 	opt := sampler.Options{Runtimes: runtimes(), Rate: o.rate, RunningOnly: o.runningOnly,
 		MaxOverhead: float64(o.maxOverhead),
-		Children: o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
+		Children:    o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
 		RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
 		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
 	if o.mode.word == "cpu" {
