@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -106,28 +107,20 @@ func TestEscape(t *testing.T) {
 
 func TestRemedies(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true") // so that it does not matter where this runs
-	yes, no := true, false
-	root := uint64(1) << 19 // CAP_SYS_PTRACE
 	for _, tc := range []struct {
 		err  error
 		want string
 	}{
-		{&tracer.PermissionError{HidePID: true}, "hidepid"},
-		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &no}, "user namespace"},
-		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &yes, YamaScope: 3}, "until the next boot"},
-		{&tracer.PermissionError{UIDsDiffer: true, TargetUID: 7, OwnUID: 1000}, "uid 7 and we have uid 1000. Run with sudo"},
-		{&tracer.PermissionError{Dumpable: &no}, "not dumpable"},
-		{&tracer.PermissionError{MoreCaps: true}, "capabilities"},
-		{&tracer.PermissionError{YamaScope: 1}, "sysctl kernel.yama.ptrace_scope=0"},
-		{&tracer.PermissionError{YamaScope: 2}, "ptrace_scope is 2"},
-		{&tracer.PermissionError{OwnCaps: root, YamaScope: -1, LSM: "docker-default (enforce)"}, "audit log"},
-		{&tracer.PermissionError{OwnCaps: root, SameUserNS: &yes, YamaScope: -1}, "cannot be seen from here. sudo"},
 		{&unnamedError{"x"}, "ps -e"},
 		{&tracer.TracedError{PID: 5, Tracer: 99, Name: "gdb"}, "process 99"},
 		{&tracer.TracedError{PID: 5, Mutual: true}, "holds this program"},
 		{&tracer.ZombieError{Parent: 33}, "process 33"},
 		{&tracer.KernelThreadError{PID: 2}, "/proc/2/stack"},
 		{tracer.ErrSelf, "second fpstack"},
+		{tracer.ErrCoreDump, "core file"},
+		{&procfs.ForeignError{Self: "7"}, "--mount-proc"},
+		{&tracer.PermissionError{PID: -7}, "no process -7 here"},
+		{&tracer.PermissionError{PID: -7, Hidden: true}, "/proc does not show the process"},
 		{tracer.ErrNoProcess, ""},
 	} {
 		got := remedy(fmt.Errorf("wrapped: %w", tc.err))
@@ -138,17 +131,28 @@ func TestRemedies(t *testing.T) {
 }
 
 func TestRefusalFitsThePlace(t *testing.T) {
-	refused := true
+	yes, no := true, false
+	root := uint64(1) << 19 // CAP_SYS_PTRACE
 	for _, tc := range []struct {
 		name  string
 		facts doctor.Facts
 		place doctor.Place
 		want  string
 	}{
-		{"filter in a container", doctor.Facts{Exists: true, Seccomp: 2, PtraceRefused: &refused}, doctor.Container,
+		{"filter in a container", doctor.Facts{Exists: true, Seccomp: 2, PtraceRefused: &yes}, doctor.Container,
 			"The system call ptrace is refused to us, whatever its target. Start the container with --cap-add SYS_PTRACE"},
 		{"another user in a pod", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true}, doctor.Kubernetes, "kubectl debug"},
 		{"another user under systemd", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true}, doctor.Service, "AmbientCapabilities"},
+		{"hidden", doctor.Facts{Hidden: true, HidePID: true}, doctor.GitHubActions, "hidepid and does not show"},
+		{"another user namespace", doctor.Facts{Exists: true, Caps: root, UserNS: &no}, doctor.GitHubActions, "user namespace"},
+		{"Yama 3", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: 3}, doctor.GitHubActions, "until the next boot"},
+		{"another user", doctor.Facts{Exists: true, IDsDiffer: true, TargetUID: 7, OwnUID: 1000}, doctor.GitHubActions, "uid 7 and we have uid 1000. Run with sudo"},
+		{"not dumpable", doctor.Facts{Exists: true, Dumpable: &no}, doctor.GitHubActions, "not dumpable"},
+		{"more capabilities", doctor.Facts{Exists: true, MoreCaps: true}, doctor.GitHubActions, "capabilities"},
+		{"Yama 1", doctor.Facts{Exists: true, Yama: 1}, doctor.GitHubActions, "sysctl kernel.yama.ptrace_scope=0"},
+		{"Yama 2", doctor.Facts{Exists: true, Yama: 2}, doctor.GitHubActions, "ptrace_scope is 2"},
+		{"a label", doctor.Facts{Exists: true, Caps: root, Yama: -1, OwnLSM: "docker-default (enforce)"}, doctor.GitHubActions, "audit log"},
+		{"no gate", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: -1}, doctor.GitHubActions, "cannot be seen from here. sudo"},
 		{"escape in a label", doctor.Facts{Exists: true, OwnLSM: "\x1b[31m", Yama: -1}, doctor.Shell, `\x1b[31m`},
 	} {
 		tc.facts.Refused = true

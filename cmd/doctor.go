@@ -92,9 +92,7 @@ func (o *doctorOptions) style(stdout io.Writer) report.Style {
 // examine looks at all gates between us and process pid, and asks the kernel as well; 0 is no
 // process.
 func examine(pid int) *report.Examination {
-	facts := doctor.Look("/proc", pid)
-	refused := tracer.PtraceRefused()
-	facts.PtraceRefused = &refused
+	facts := look(pid)
 	e := &report.Examination{PID: pid, Place: place()}
 	if pid == 0 {
 		e.Gates = doctor.General(facts, e.Place)

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // limitError says that a limit of this program is too small for it.
@@ -91,4 +93,19 @@ func filesRemedy(err error) string {
 		return "The machine has no more open files (fs.file-max)."
 	}
 	return ""
+}
+
+// checkProc refuses to look at processes by a /proc that is not ours, before anything is taken for a process that it is
+// not.
+func checkProc(c *cobra.Command) error {
+	switch c.Name() {
+	case "fpstack", "dump", "record", "top":
+	default:
+		return nil
+	}
+	var foreign *procfs.ForeignError
+	if err := procfs.CheckOwn("/proc"); errors.As(err, &foreign) && !c.Flags().Changed("version") {
+		return err
+	}
+	return nil // without /proc each command says so itself
 }

@@ -12,6 +12,11 @@
 // linux/security/commoncap.c; proc(5), "hidepid".
 package doctor
 
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
 // State says what a gate does to us.
 type State uint8
 
@@ -140,4 +145,12 @@ func Culprit(f *Facts, place Place) Gate {
 		}
 	}
 	return Gate{Name: "kernel", State: Closed, Says: "the kernel refused for a reason that cannot be seen from here", Remedy: place.allowPtrace()}
+}
+
+// Refusal is what the Culprit says and what to do about it, as a sentence or two. It may hold any bytes of the target.
+// Precondition: f.Refused.
+func Refusal(f *Facts, place Place) string {
+	g := Culprit(f, place)
+	first, size := utf8.DecodeRuneInString(g.Says)
+	return string(unicode.ToUpper(first)) + g.Says[size:] + ". " + g.Remedy
 }

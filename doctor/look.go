@@ -6,109 +6,81 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // Look reads the facts about process pid from a proc file system, "/proc". It asks for nothing
 // that an unprivileged reader may not; what it may not read stays unknown.
 func Look(root string, pid int) *Facts {
-	f := &Facts{PID: pid, OwnUID: -1, TargetUID: -1, FilesOwner: -1, Yama: -1, Seccomp: -1, Tracer: -1}
-	p := proc{root: root, dir: filepath.Join(root, strconv.Itoa(pid))}
-	own := p.status(filepath.Join(root, "self"))
-	f.us(p, own)
-	target := p.status(p.dir)
-	f.Exists = len(target) > 0
-	if !f.Exists {
-		return f
+	f := &Facts{PID: pid, FilesOwner: -1, Yama: -1}
+	p := proc{root: root, dir: filepath.Join(root, strconv.Itoa(pid)), own: filepath.Join(root, "self")}
+	own, _ := p.status(p.own)
+	f.us(p, &own)
+	target, ok := p.status(p.dir)
+	f.Exists, f.TargetUID, f.Tracer = ok, target.UIDs[0], target.TracerPid
+	if ok {
+		f.them(p, &own, &target)
 	}
-	f.them(p, own, target)
 	return f
 }
 
 // us reads what is known of ourselves and of the system.
-func (f *Facts) us(p proc, own map[string]string) {
-	f.OwnUID = firstNumber(own["Uid"], 1)
-	f.Caps, _ = strconv.ParseUint(own["CapEff"], 16, 64)
-	if s, ok := own["Seccomp"]; ok {
-		f.Seccomp = firstNumber(s, 0)
-	}
-	f.OwnLSM = p.label(filepath.Join(p.root, "self"))
-	f.Release = strings.TrimSpace(p.read(filepath.Join(p.root, "sys/kernel/osrelease"), 256))
+func (f *Facts) us(p proc, own *procfs.Status) {
+	f.OwnUID, f.Caps, f.Seccomp = own.UIDs[1], own.CapEff, own.Seccomp
+	f.OwnLSM = p.label(p.own)
+	f.Release = p.line(filepath.Join(p.root, "sys/kernel/osrelease"))
 	f.InitialUserNS = p.initialUserNS()
-	if s := strings.TrimSpace(p.read(filepath.Join(p.root, "sys/kernel/yama/ptrace_scope"), 64)); s != "" {
-		f.Yama = firstNumber(s, 0)
+	if scope, err := strconv.Atoi(p.line(filepath.Join(p.root, "sys/kernel/yama/ptrace_scope"))); err == nil {
+		f.Yama = scope
 	}
-	f.HidePID = hidesProcesses(p.read(filepath.Join(p.root, "self/mountinfo"), 1<<20))
+	f.HidePID = hidesProcesses(string(procfs.Read(filepath.Join(p.own, "mountinfo"), 1<<20)))
 }
 
 // them reads what is known of the process.
-func (f *Facts) them(p proc, own, target map[string]string) {
-	f.Comm = target["Name"]
-	f.Self = own["Tgid"] != "" && own["Tgid"] == target["Tgid"]
-	state := strings.TrimSpace(target["State"])
-	ended := strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
+func (f *Facts) them(p proc, own, target *procfs.Status) {
+	f.Comm = target.Name
+	f.Self = own.TGID >= 0 && own.TGID == target.TGID
+	ended := target.State == 'Z' || target.State == 'X'
 	f.Zombie = ended && p.threads() <= 1 // a leader may end before its threads
-	f.Parent = firstNumber(target["PPid"], 0)
-	f.Kernel = target["Kthread"] == "1" || target["Kthread"] == "" && target["VmSize"] == "" && !ended && f.Parent <= 2
-	f.Dumping = target["CoreDumping"] == "1"
-	f.TargetUID = firstNumber(target["Uid"], 0)
-	f.IDsDiffer = differ(target["Uid"], firstNumber(own["Uid"], 0)) || differ(target["Gid"], firstNumber(own["Gid"], 0))
-	permitted, _ := strconv.ParseUint(target["CapPrm"], 16, 64)
-	f.MoreCaps = permitted&^f.Caps != 0
-	f.Dumpable = p.dumpable(firstNumber(target["Uid"], 1))
+	f.Parent = target.Parent
+	f.Kernel = target.Kthread == 1 || target.Kthread < 0 && !target.Memory && !ended && f.Parent <= 2
+	f.Dumping = target.CoreDumping
+	f.IDsDiffer = differ(target.UIDs, own.UIDs[0]) || differ(target.GIDs, own.GIDs[0])
+	f.MoreCaps = target.CapPrm&^f.Caps != 0
+	f.Dumpable = p.dumpable(target.UIDs[1])
 	if owner, ok := ownerOf(filepath.Join(p.dir, "stat")); ok {
 		f.FilesOwner = owner
 	}
 	f.UserNS, f.PIDNS = p.sameUserNS(), p.same("pid")
 	f.TargetLSM = p.label(p.dir)
-	f.Tracer = firstNumber(target["TracerPid"], 0)
-	f.Mutual = own["TracerPid"] != "" && own["TracerPid"] == target["Pid"]
+	f.Mutual = own.TracerPid >= 0 && own.TracerPid == target.PID
 	if f.Tracer > 0 {
-		f.TracerName = strings.TrimSuffix(p.read(filepath.Join(p.root, strconv.Itoa(f.Tracer), "comm"), 64), "\n")
+		f.TracerName = p.line(filepath.Join(p.root, strconv.Itoa(f.Tracer), "comm"))
 	}
-	f.Descendant = p.descends(f.PID, firstNumber(own["Tgid"], 0))
+	f.Descendant = p.descends(f.PID, own.TGID)
 }
 
-// proc reads one proc file system.
-type proc struct{ root, dir string }
+// proc is one proc file system, with the folders of the process and of ourselves.
+type proc struct{ root, dir, own string }
 
-// read returns at most limit bytes of a file, "" if it cannot be read.
-func (p proc) read(path string, limit int64) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	b := make([]byte, limit)
-	n := 0
-	for n < len(b) {
-		m, err := file.Read(b[n:])
-		n += m
-		if err != nil || m == 0 {
-			break
-		}
-	}
-	return string(b[:n])
-}
+// line reads a file of one line.
+func (p proc) line(path string) string { return strings.TrimSpace(string(procfs.Read(path, 256))) }
 
-// status reads the fields of a status file; proc_pid_status(5).
-func (p proc) status(dir string) map[string]string {
-	fields := map[string]string{}
-	for line := range strings.Lines(p.read(filepath.Join(dir, "status"), 64<<10)) {
-		if name, value, ok := strings.Cut(line, ":"); ok {
-			fields[name] = strings.TrimSpace(value)
-		}
-	}
-	return fields
+// status reads a status file; it is false if there is none, and its numbers are -1 then.
+func (p proc) status(dir string) (procfs.Status, bool) {
+	st, err := procfs.ParseStatus(procfs.Read(filepath.Join(dir, "status"), 64<<10))
+	return st, err == nil
 }
 
 // label is the security label of the process in dir.
 func (p proc) label(dir string) string {
-	return strings.TrimRight(p.read(filepath.Join(dir, "attr/current"), 4096), "\x00\n")
+	return strings.TrimRight(string(procfs.Read(filepath.Join(dir, "attr/current"), 4096)), "\x00\n")
 }
 
 // same tells whether the process is in our namespace of that kind, nil if one cannot be read.
 func (p proc) same(kind string) *bool {
-	ours, err := os.Readlink(filepath.Join(p.root, "self/ns", kind))
+	ours, err := os.Readlink(filepath.Join(p.own, "ns", kind))
 	if err != nil {
 		return nil
 	}
@@ -127,8 +99,7 @@ func (p proc) sameUserNS() *bool {
 	if same := p.same("user"); same != nil {
 		return same
 	}
-	ours, theirs := p.uidMap(filepath.Join(p.root, "self")), p.uidMap(p.dir)
-	if ours == theirs {
+	if p.uidMap(p.own) == p.uidMap(p.dir) {
 		return nil
 	}
 	no := false
@@ -137,7 +108,7 @@ func (p proc) sameUserNS() *bool {
 
 // uidMap is how the user namespace of the process in dir maps ids; user_namespaces(7).
 func (p proc) uidMap(dir string) string {
-	return strings.Join(strings.Fields(p.read(filepath.Join(dir, "uid_map"), 64<<10)), " ")
+	return strings.Join(strings.Fields(string(procfs.Read(filepath.Join(dir, "uid_map"), 64<<10))), " ")
 }
 
 // initialUser is what the link of the machine's user namespace reads. Others may map ids as it does, and none has its number.
@@ -146,7 +117,7 @@ const initialUser = "user:[4026531837]"
 
 // initialUserNS tells whether our user namespace is that of the machine, nil if that was not to be had.
 func (p proc) initialUserNS() *bool {
-	ours, err := os.Readlink(filepath.Join(p.root, "self/ns/user"))
+	ours, err := os.Readlink(filepath.Join(p.own, "ns/user"))
 	if err != nil {
 		return nil
 	}
@@ -182,12 +153,11 @@ const maxAncestors = 1 << 12
 func (p proc) descends(pid, us int) *bool {
 	found := false
 	for range maxAncestors {
-		status := p.status(filepath.Join(p.root, strconv.Itoa(pid)))
-		parent, ok := status["PPid"]
-		if !ok {
+		status, _ := p.status(filepath.Join(p.root, strconv.Itoa(pid)))
+		if status.Parent < 0 {
 			return nil
 		}
-		pid = firstNumber(parent, 0)
+		pid = status.Parent
 		if pid <= 1 || pid == us {
 			found = pid == us && us > 0
 			break
@@ -213,28 +183,8 @@ func hidesProcesses(mountinfo string) bool {
 	return hides
 }
 
-// firstNumber is the field with index i of text, -1 if it is no number.
-func firstNumber(text string, i int) int {
-	fields := strings.Fields(text)
-	if i >= len(fields) {
-		return -1
-	}
-	n, err := strconv.Atoi(fields[i])
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
-// differ tells whether the real, effective or saved id of the four in text is not own.
-func differ(text string, own int) bool {
-	for i := range 3 {
-		if firstNumber(text, i) != own {
-			return true
-		}
-	}
-	return false
-}
+// differ tells whether the real, effective or saved id is not own.
+func differ(ids [4]int, own int) bool { return ids[0] != own || ids[1] != own || ids[2] != own }
 
 // String is for a person who reads a test's complaint.
 func (g Gate) String() string { return fmt.Sprintf("%s %s: %s", g.Name, g.State, g.Says) }

@@ -51,14 +51,15 @@ func TestKernelWorker(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nPPid:\t4100\nTracerPid:\t77\nUid:\t0\t1\t2\t3\n" +
-		"Gid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\n"
-	want := Status{Name: "a b", TGID: 4121, Parent: 4100, TracerPid: 77, UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
-		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true}
+		"Gid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\nVmSize:\t 1 kB\nKthread:\t0\n"
+	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Parent: 4100, TracerPid: 77, UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
+		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true,
+		Memory: true, Kthread: 0}
 	if got, err := ParseStatus([]byte(text)); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	got, err := ParseStatus([]byte("Tgid:\t1\n"))
-	if err != nil || got.Seccomp != -1 || got.Parent != -1 || got.TracerPid != -1 || got.UIDs[0] != -1 {
+	if err != nil || got.Seccomp != -1 || got.Kthread != -1 || got.PID != -1 || got.State != 0 || got.Parent != -1 || got.TracerPid != -1 || got.UIDs[0] != -1 {
 		t.Errorf("what is missing is not -1: %+v, %v", got, err)
 	}
 	for _, bad := range []string{"", "Name:\tx\n", "Tgid:\tx\n", "Tgid:\t1\nUid:\t-1\n", "Tgid:\t1\nCapEff:\tzz\n"} {

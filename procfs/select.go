@@ -46,7 +46,7 @@ func bears(dir, name string) bool {
 	if !ok {
 		return false
 	}
-	comm := strings.TrimSuffix(string(read(filepath.Join(dir, "comm"), 64)), "\n")
+	comm := strings.TrimSuffix(string(Read(filepath.Join(dir, "comm"), 64)), "\n")
 	return name != "" && (comm == name || base(exe) == name || base(first) == name)
 }
 
@@ -68,7 +68,7 @@ func program(dir string) (exe, first string, ok bool) {
 func names(dir string) (exe, first string, ok bool) {
 	exe, err := os.Readlink(filepath.Join(dir, "exe"))
 	exe = strings.TrimSuffix(exe, " (deleted)")
-	line := read(filepath.Join(dir, "cmdline"), 64<<10)
+	line := Read(filepath.Join(dir, "cmdline"), 64<<10)
 	arg, _, _ := bytes.Cut(line, []byte{0})
 	// The link of another user's process is there, and cannot be read.
 	return exe, string(arg), len(line) > 0 || err == nil || os.IsPermission(err) && !kernel(dir)
@@ -77,7 +77,7 @@ func names(dir string) (exe, first string, ok bool) {
 // kernel tells whether a process without arguments is a thread of the kernel, which is its
 // descendant: process 2, "kthreadd", or a child of it.
 func kernel(dir string) bool {
-	stat := read(filepath.Join(dir, "stat"), 4096)
+	stat := Read(filepath.Join(dir, "stat"), 4096)
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	return path.Base(dir) == "2" || len(fields) > 1 && (fields[1] == "2" || fields[0] == "Z" || fields[0] == "X")
 }
@@ -90,8 +90,8 @@ func base(file string) string {
 	return path.Base(file)
 }
 
-// read returns at most limit bytes of a file, none if it cannot be read.
-func read(file string, limit int64) []byte {
+// Read returns at most limit bytes of a file, none if it cannot be read.
+func Read(file string, limit int64) []byte {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 // Source: proc_pid_status(5).
 type Status struct {
 	Name        string // escaped by the kernel: \n and \\
-	TGID        int
+	State       byte   // as in [Stat], 0 unknown
+	PID, TGID   int    // of the thread and of its process
 	Parent      int
 	TracerPid   int
 	UIDs, GIDs  [4]int // real, effective, saved, file system
@@ -18,12 +19,14 @@ type Status struct {
 	CapEff      uint64
 	Seccomp     int // 0 off, 1 strict, 2 filter
 	CoreDumping bool
+	Memory      bool // it has memory of its own: no thread of the kernel, and not ended
+	Kthread     int  // 1 for a thread of the kernel; -1 before Linux 6.8
 }
 
 // ParseStatus reads the text of /proc/PID/status.
 func ParseStatus(b []byte) (Status, error) {
 	none := [4]int{-1, -1, -1, -1}
-	s := Status{TGID: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1}
+	s := Status{PID: -1, TGID: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1, Kthread: -1}
 	for line := range strings.Lines(string(b)) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !ok {
@@ -34,6 +37,12 @@ func ParseStatus(b []byte) (Status, error) {
 		switch key {
 		case "Name":
 			s.Name = value
+		case "State":
+			if value != "" {
+				s.State = value[0]
+			}
+		case "Pid":
+			s.PID, err = strconv.Atoi(value)
 		case "Tgid":
 			s.TGID, err = strconv.Atoi(value)
 		case "PPid":
@@ -52,6 +61,10 @@ func ParseStatus(b []byte) (Status, error) {
 			s.Seccomp, err = strconv.Atoi(value)
 		case "CoreDumping":
 			s.CoreDumping = value == "1"
+		case "VmSize":
+			s.Memory = true
+		case "Kthread":
+			s.Kthread, err = strconv.Atoi(value)
 		}
 		if err != nil {
 			return s, malformed("status", line)

@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 	"unsafe"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +37,7 @@ type Events struct {
 //
 // It fails where the kernel gives no events, does not answer, or refuses (CAP_NET_ADMIN, before Linux 6.6).
 func OpenEvents() (*Events, error) {
-	if err := seesOwnIDs(); err != nil {
+	if err := procfs.CheckOwn("/proc"); err != nil {
 		return nil, fmt.Errorf("subscribe to process events: %w", err)
 	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
@@ -50,18 +50,6 @@ func OpenEvents() (*Events, error) {
 		return nil, fmt.Errorf("subscribe to process events: %w", err)
 	}
 	return e, nil
-}
-
-// seesOwnIDs fails unless /proc is of our own pid namespace, so that ids of one are those of the other.
-func seesOwnIDs() error {
-	self, err := os.Readlink("/proc/self")
-	if err != nil {
-		return err
-	}
-	if own := fmt.Sprint(os.Getpid()); self != own {
-		return fmt.Errorf("/proc is of another pid namespace: we are %s, there %s", own, self)
-	}
-	return nil
 }
 
 // subscribe begins with the form that every kernel knows and answers. The one with a filter, of Linux 6.6, is

@@ -86,7 +86,7 @@ func refusedHelper() {
 		fmt.Println("not refused:", err)
 		return
 	}
-	fmt.Printf("%v: own %d target %d differ %v caps %x\n", e, e.OwnUID, e.TargetUID, e.UIDsDiffer, e.OwnCaps)
+	fmt.Printf("process %d, %q: %v\n", e.PID, e.Comm, e)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -136,7 +136,7 @@ func (p *Process) notListed(err error) error {
 		return fmt.Errorf("open process %d: %w", p.pid, err)
 	case kill == nil || errors.Is(kill, unix.EPERM):
 		e := permissionError(p.root, p.pid, "open", unix.EPERM)
-		e.HidePID = true
+		e.Hidden = true
 		return e
 	}
 	return p.gone(err)

@@ -63,8 +63,6 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
-func readLink(path string) (string, error) { return readLinkAt(unix.AT_FDCWD, path) }
-
 func readLinkAt(dir int, path string) (string, error) {
 	buf := make([]byte, 4096) // PATH_MAX; the kernel cuts nothing shorter in /proc
 	n, err := unix.Readlinkat(dir, path, buf)
