@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -61,7 +60,7 @@ func startChildWith(argv []string, files []uintptr, oom oomScore) (*child, error
 			pid, _, err = syscall.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), attr)
 		}
 	}
-	oom.usual(func() { withUsualTimers(start) })
+	oom.usual(start)
 	if err != nil {
 		return nil, newStartError(argv[0], err)
 	}
@@ -130,8 +129,7 @@ func environment() []string {
 	if err != nil || len(b) == 0 {
 		return os.Environ()
 	}
-	all := strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
-	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, begunAnew+"=") })
+	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
 }
 
 // startError says why a command could not be started.

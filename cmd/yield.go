@@ -10,6 +10,12 @@ import (
 // Source: proc_pid_oom_score_adj(5).
 const oomAdjust = "/proc/self/oom_score_adj"
 
+// Operations of prctl(2). Source: linux/include/uapi/linux/prctl.h.
+const (
+	getDumpable = 3
+	setDumpable = 4
+)
+
 // firstToGo is the most that it takes.
 const firstToGo = 1000
 

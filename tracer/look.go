@@ -4,8 +4,10 @@ package tracer
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -167,8 +169,19 @@ func (l *Looker) Sleep(d time.Duration, prompt bool) {
 			l.crowded = crowdedFor
 		}
 	}()
+	rest(d)
+}
+
+// rest sleeps for d in this OS thread; a signal ends it early. The Go scheduler is not told where it has
+// another CPU to run on: a thread of it that sleeps wakes its watcher (sysmon), which then looks around every
+// 20 us, and takes as much CPU time as sampling does.
+func rest(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
+	if runtime.GOMAXPROCS(0) == 1 {
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
+		return
+	}
+	unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&t)), 0, 0, 0)
 }
 
 // arm lets the alarm go off from now on, for a wait that may last.

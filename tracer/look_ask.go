@@ -3,6 +3,7 @@
 package tracer
 
 import (
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -203,13 +204,16 @@ func (l *Looker) spinUntil() time.Duration {
 // anyStop is waitStop for all threads that were asked.
 func (l *Looker) anyStop(options int) unix.Errno {
 	if len(l.asked) == 1 {
+		if options == 0 && runtime.GOMAXPROCS(0) > 1 { // see rest; the alarm ends it
+			return waitRaw(l.asked[0].w.tid, &l.info)
+		}
 		return waitStop(l.asked[0].w.tid, options, &l.info)
 	}
 	const all = 0 // P_ALL
 	l.info[pidAt] = 0
 	// What other OS threads of ours have started or traced is not waited for.
 	args := uintptr(waitKeep | unix.WNOTHREAD | options)
-	if options&unix.WNOHANG != 0 {
+	if options&unix.WNOHANG != 0 || runtime.GOMAXPROCS(0) > 1 { // see rest; the alarm ends it
 		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&l.info)), args, 0, 0)
 		return e
 	}
