@@ -5,6 +5,7 @@ package tracer
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 )
@@ -54,12 +55,38 @@ type Copy struct {
 	// them anew.
 	Stale bool
 
+	// Copiers copy what runtimes need besides the stack; nil: none. They are called in the stop, or while it sleeps.
+	Copiers []snapshot.Copier
+
 	registers
-	call   snapshot.Syscall
-	before Counters // of a thread that slept before it was stopped
-	buf    []byte   // of Stack
-	win    window
-	cut    mem.FaultError // of StackErr
+	stackCopy
+	call    snapshot.Syscall
+	before  Counters // of a thread that slept before it was stopped
+	fetcher snapshot.Fetcher
+	pieces  pieces
+}
+
+// copyStack copies the used part of the stack from sp up, and what Copiers ask for. It fails only with ErrExec.
+func (c *Copy) copyStack(m *memory, ws *windows, sp mem.Addr) error {
+	win := ws.find(sp, c.tp)
+	c.Stale = win.top == 0
+	if !win.quick && !c.Stale {
+		c.win, c.Thread.StackErr = win, errMappedFile
+		return nil
+	}
+	if err := c.stackCopy.read(m, ws, win, c.Thread.Registers); err != nil {
+		return err
+	}
+	c.Thread.Stack, c.Thread.StackErr = c.stack, c.err
+	return nil
+}
+
+// copyWords copies what Copiers ask for.
+func (c *Copy) copyWords(m *memory, table *maps.Table) {
+	if len(c.Copiers) > 0 {
+		c.pieces = pieces{m: m, table: table}
+		c.fetcher.Run(c.Copiers, &c.Thread, &c.pieces)
+	}
 }
 
 // initialCopy is what a Copy has room for at first, bytes.

@@ -142,13 +142,27 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 	if e != 0 || err != nil {
 		return w.noRegisters(e, err)
 	}
-	w.tp = c.tp
+	w.tp, w.hasTP = c.tp, c.hasTP
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
+	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
 	if err := l.copyStack(w, c, a.table); err != nil {
 		return err
 	}
+	c.copyWords(w.p.memory.Load(), a.table)
 	l.settle(w, c, sig)
 	return nil
+}
+
+// copyStack copies the used part of the stack at SP of c.
+func (l *Looker) copyStack(w *Watch, c *Copy, table *maps.Table) error {
+	sp, ok := c.regs.SP()
+	if !ok || sp == 0 {
+		return nil
+	}
+	l.windows.table, l.windows.limit, l.windows.total = table, l.opt.StackLimit, l.opt.StackLimit
+	err := c.copyStack(w.p.memory.Load(), &l.windows, sp)
+	w.window, w.windowOf = c.win, table
+	return err
 }
 
 // close notes when a look has ended.

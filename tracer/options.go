@@ -2,7 +2,11 @@
 
 package tracer
 
-import "time"
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
+)
 
 // Options say how a process is opened. The zero value is usual.
 type Options struct {
@@ -27,8 +31,8 @@ type StopOptions struct {
 	// KernelStacks reads where in the kernel each waiting thread stands, before the stop. It takes
 	// CAP_SYS_ADMIN; without it the function that it sleeps in is read (wchan), and that is told.
 	KernelStacks bool
-	// Wanters are asked, while the threads stand, which further memory to copy.
-	Wanters []Wanter
+	// Copiers copy what runtimes need of each thread besides its stack, while the threads are stopped.
+	Copiers []snapshot.Copier
 }
 
 const (

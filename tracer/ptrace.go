@@ -16,6 +16,7 @@ import (
 const (
 	notePRStatus = 1     // NT_PRSTATUS
 	note386TLS   = 0x200 // NT_386_TLS
+	noteARMTLS   = 0x401 // NT_ARM_TLS
 	notePACMask  = 0x406 // NT_ARM_PAC_MASK
 	noteBytes    = 512   // more than NT_PRSTATUS of any architecture
 	pidType      = 1     // P_PID of waitid

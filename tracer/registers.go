@@ -14,6 +14,7 @@ import (
 type registers struct {
 	regs    regs.Registers // Arch is nil until they were had
 	tp      mem.Addr       // thread pointer, 0 if unknown
+	hasTP   bool           // it is known
 	pacMask uint64
 	size    int // bytes of the note that they came in
 }
@@ -35,38 +36,20 @@ func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.
 	if r.regs, err = a.Decode(note[:n]); err != nil {
 		return 0, err
 	}
-	r.tp, r.pacMask, r.size = threadPointer(a, note[:n]), 0, n
+	r.tp, r.hasTP = threadPointer(a, note[:n])
+	r.pacMask, r.size = 0, n
 	switch a {
 	case regs.ARM64:
 		r.pacMask = pac(tid, note)
+		r.tp, r.hasTP = tls(tid, noteARMTLS, note, 8, a)
 	case regs.I386:
-		r.tp = segmentBase(tid, note)
+		r.tp, r.hasTP = tls(tid, note386TLS, note, 48, a)
 	}
 	return 0, nil
 }
 
 // errWordSize stands for a *WordSizeError where the process is not known.
 var errWordSize = errors.New("64-bit registers in a 32-bit build")
-
-// registers reads the registers of a thread that stands.
-func (s *stop) registers(t *tracee) bool {
-	e, err := t.registers.read(s.p.host, t.tid, &s.note)
-	switch {
-	case e == 0 && err == nil:
-		return true
-	case e == unix.ESRCH:
-		s.lost(t)
-	case e == unix.EIO:
-		t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
-	case e != 0:
-		t.why = "read registers: " + e.Error()
-	case err == errWordSize:
-		t.err = &WordSizeError{PID: s.p.pid}
-	default:
-		t.err = err
-	}
-	return false
-}
 
 // pac reads the bits of an arm64 address that hold its authentication code; none where the
 // CPU has no such codes.
@@ -79,21 +62,24 @@ func pac(tid int, note *[noteBytes]byte) uint64 {
 	return regs.ARM64.Order.Uint64(note[8:])
 }
 
-// segmentBase reads the base of the segment that holds a 386 thread's descriptor; 0 if
-// there is none.
-// Source: regset_tls_get in linux/arch/x86/kernel/tls.c: three struct user_desc.
-func segmentBase(tid int, note *[noteBytes]byte) mem.Addr {
-	n, e := getRegset(tid, note386TLS, note[:48])
-	if e != 0 || n < 8 {
-		return 0
+// tls reads the thread pointer out of a register set of its own: tpidr_el0 of arm64, or of a 386 thread the base
+// of the segment that holds its descriptor, the second word of the first of three struct user_desc.
+// Source: tls_get in linux/arch/arm64/kernel/ptrace.c, regset_tls_get in linux/arch/x86/kernel/tls.c.
+func tls(tid int, set uintptr, note *[noteBytes]byte, size int, a *regs.Arch) (mem.Addr, bool) {
+	n, e := getRegset(tid, set, note[:size])
+	switch {
+	case e != 0 || n < 8:
+		return 0, false
+	case a == regs.I386:
+		return mem.Addr(a.Order.Uint32(note[4:])), true
 	}
-	return mem.Addr(regs.I386.Order.Uint32(note[4:]))
+	return mem.Addr(a.Order.Uint64(note[:])), true
 }
 
 // threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.
 // Source: user_regs_struct or user_pt_regs of each architecture; the psABIs for which
 // register it is.
-func threadPointer(a *regs.Arch, note []byte) mem.Addr {
+func threadPointer(a *regs.Arch, note []byte) (tp mem.Addr, known bool) {
 	word := -1
 	switch a {
 	case regs.AMD64:
@@ -106,7 +92,7 @@ func threadPointer(a *regs.Arch, note []byte) mem.Addr {
 		word = 13 // r13
 	}
 	if word < 0 || len(note) < (word+1)*8 {
-		return 0
+		return 0, false
 	}
-	return mem.Addr(a.Order.Uint64(note[word*8:]))
+	return mem.Addr(a.Order.Uint64(note[word*8:])), true
 }

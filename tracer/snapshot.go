@@ -97,8 +97,6 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
 	p.tasks.reserve(n)
-	s.pieces, s.of = make([]piece, 0, n), make([]int, 0, n)
-	s.vector = newVector(maxVector)
 	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
 	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
 	return s, nil
@@ -205,7 +203,7 @@ func (s *stop) nothing() error {
 // result makes the Snapshot when all run again.
 func (s *stop) result() *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
-		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Memory: s.further, Problems: s.problems, Late: s.late, Left: s.left}
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left}
 	out.Maps, out.Changed = s.tables()
 	w := windows{table: out.Maps, limit: openWindow, total: max(0, s.windows.total)}
 	for i := range s.threads {
@@ -249,7 +247,7 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.
 func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stkErr, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
+		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
 		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
 	if t.freed > t.asked {
 		th.Stopped = t.freed - t.asked

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/mem"
 )
 
 // maxListings bounds how often the threads are listed again for new ones. Two or three
@@ -36,9 +35,6 @@ type stop struct {
 	copier  *copier
 	windows windows
 	arena   *arena
-	pieces  []piece
-	of      []int // the thread of each piece
-	vector  *vector
 	note    [noteBytes]byte
 	info    siginfo
 
@@ -48,7 +44,6 @@ type stop struct {
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
 	refusal    error
-	further    []mem.Range
 	problems   []string
 	late       int  // threads that stopped after the others had been let go
 	exec       bool // the process began another program

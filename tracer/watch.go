@@ -45,7 +45,8 @@ type Watch struct {
 	first  procfs.Stat // what stat told when the Watch was made
 
 	ran      int         // looks that need not ask first whether it sleeps
-	tp       mem.Addr    // thread pointer, from the last Stop; 0 unknown
+	tp       mem.Addr    // thread pointer, from the last Stop
+	hasTP    bool        // else it is unknown
 	last     *last       // what the last Stop found, of a thread that was blocked; nil: there was none
 	window   window      // of the stack that the last Stop copied
 	windowOf *maps.Table // which says that it is quick to read

@@ -133,14 +133,17 @@ func TestSignalStorm(t *testing.T) {
 func TestPanicWhileHeld(t *testing.T) {
 	s := newScene(t, "1")
 	for _, opt := range ways {
-		opt.Wanters = []tracer.Wanter{viewer(func(*snapshot.Snapshot) { panic(errors.New("bad offset")) })}
+		opt.Copiers = []snapshot.Copier{viewer(func(*snapshot.Thread) { panic(errors.New("bad offset")) })}
 		snap := look(t, s.p, opt)
 		// Where others have the CPUs its time may be over before the panic: then it is tried again.
 		for try := 0; try < 50 && strings.Contains(strings.Join(snap.Problems, ""), "not copied within"); try++ {
 			snap = look(t, s.p, opt)
 		}
-		if want := "manners.viewer: a fault of fpstack, please report it: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
-			t.Errorf("problems %q, want %q", snap.Problems, want)
+		const want = "manners.viewer: memory was not copied while the thread was stopped: a fault of fpstack, please report it: bad offset"
+		for _, th := range snap.Threads {
+			if len(snap.Problems) > 0 || len(th.Shortfalls) != 1 || th.Shortfalls[0].String() != want {
+				t.Errorf("problems %q, shortfalls %q, want %q", snap.Problems, th.Shortfalls, want)
+			}
 		}
 		s.running()
 	}

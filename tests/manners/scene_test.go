@@ -72,17 +72,19 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	s.t.Helper()
 	var began atomic.Bool
 	ran := make(chan struct{})
-	w := viewer(func(view *snapshot.Snapshot) {
-		if len(view.Threads) < len(tids) || began.Load() || !stand(view) { // released by now, as we are late
+	var met atomic.Int32
+	w := viewer(func(*snapshot.Thread) {
+		if met.Add(1) < int32(len(tids)) || began.Load() || !stopped(tids) { // released by now, as we are late
 			return
 		}
 		began.Store(true)
 		f()
-		throughout = stand(view)
+		throughout = stopped(tids)
 		close(ran)
 	})
 	for try := 0; try < 100 && !began.Load(); try++ {
-		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Wanters: []tracer.Wanter{w}}) // the process may end meanwhile
+		met.Store(0)
+		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Copiers: []snapshot.Copier{w}}) // the process may end meanwhile
 	}
 	if !began.Load() {
 		s.t.Fatalf("the threads could not be held: %s", threadStates(s.pid))
@@ -92,9 +94,9 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	return throughout
 }
 
-// stand tells whether all threads of a view stand in a trace stop.
-func stand(view *snapshot.Snapshot) bool {
-	return !slices.ContainsFunc(view.Threads, func(th snapshot.Thread) bool { return stateOf(th.TID) != 't' })
+// stopped tells whether all threads are in a trace stop.
+func stopped(tids []int) bool {
+	return !slices.ContainsFunc(tids, func(tid int) bool { return stateOf(tid) != 't' })
 }
 
 // anew replaces the scene by a fresh one.

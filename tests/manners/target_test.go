@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -130,19 +131,19 @@ func look(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Sna
 	return s
 }
 
-// viewer is called while the threads stand, once a stop, or once a batch.
-type viewer func(*snapshot.Snapshot)
+// viewer is called for each thread while the threads are stopped.
+type viewer func(*snapshot.Thread)
 
-func (v viewer) Want(s *snapshot.Snapshot, round int) []tracer.Range {
-	if round == 0 {
-		v(s)
-	}
-	return nil
-}
+func (v viewer) Copy(t *snapshot.Thread, _ *snapshot.Fetcher) { v(t) }
 
-// holding runs f while the threads stand.
+// holding runs f while the threads are stopped, once for all: for the thread that it is called for first.
 func holding(f func()) tracer.StopOptions {
-	return tracer.StopOptions{Wanters: []tracer.Wanter{viewer(func(*snapshot.Snapshot) { f() })}}
+	var first atomic.Int32
+	return tracer.StopOptions{Copiers: []snapshot.Copier{viewer(func(t *snapshot.Thread) {
+		if first.CompareAndSwap(0, int32(t.TID)) || first.Load() == int32(t.TID) {
+			f()
+		}
+	})}}
 }
 
 // result is what one run of the command gave.
