@@ -19,21 +19,6 @@ const (
 	coolTime = 300 * time.Microsecond
 )
 
-// spin waits for the stop or end of a thread without sleeping: to be woken takes longer than the
-// stop, on an idle virtual CPU several times as long, and the thread stands all that while. It
-// returns EINTR, as an alarm would, when spinTime has passed.
-func (l *Looker) spin(tid int, asked time.Duration) unix.Errno {
-	for {
-		e := waitStop(tid, unix.WNOHANG, &l.info)
-		if e != 0 || l.info[pidAt] != 0 {
-			return e
-		}
-		if time.Since(l.clock)-asked > spinTime {
-			return unix.EINTR
-		}
-	}
-}
-
 // elsewhere tells whether the thread ran last on another CPU than ours: then we may spin. On ours
 // it stops only once we sleep.
 func (l *Looker) elsewhere(w *Watch) bool {

@@ -53,7 +53,7 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if p.thread == nil {
 		p.thread = startThread()
 	}
-	s.alarm = &p.thread.alarm
+	s.use(p.thread)
 	if err := p.thread.do(s.run); err != nil {
 		s.dirty = true
 		s.problem(err.Error())
@@ -87,7 +87,7 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	if len(table.All()) == 0 { // a program that is being replaced, or ended
 		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
-	s := &stop{p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, clock: time.Now(), settle: settle,
+	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
 	if err := s.listFacts(); err != nil {
 		s.copier.close()
