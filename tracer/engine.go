@@ -23,6 +23,7 @@ type engine struct {
 	note   [noteBytes]byte
 	info   siginfo // what the last wait told
 	armed  bool    // the alarm goes off again and again
+	brief  bool    // the next wait is likely to be short: the scheduler is not told
 	dirty  bool    // something may still be traced: the OS thread must end
 }
 
@@ -77,7 +78,9 @@ func (e *engine) wait(tid int, until time.Duration) unix.Errno {
 	if !e.armed {
 		e.alarm.set(left, alarmPeriod) // again and again: it may go off before the wait begins
 	}
-	return e.waitid(tid, 0)
+	errno := e.waitid(tid, 0)
+	e.brief = false // what has lasted for a while may last on: the scheduler needs what we occupy
+	return errno
 }
 
 // poll is wait that returns at once.
@@ -85,7 +88,7 @@ func (e *engine) poll(tid int) unix.Errno { return e.waitid(tid, unix.WNOHANG) }
 
 func (e *engine) waitid(tid, options int) unix.Errno {
 	if tid != anyThread {
-		if options == 0 && unheard() {
+		if options == 0 && e.brief {
 			return waitRaw(tid, &e.info)
 		}
 		return waitStop(tid, options, &e.info)
@@ -94,7 +97,7 @@ func (e *engine) waitid(tid, options int) unix.Errno {
 	e.info[pidAt] = 0
 	// What other OS threads of ours have started or traced is not waited for.
 	args := uintptr(waitKeep | unix.WNOTHREAD | options)
-	if options&unix.WNOHANG != 0 || unheard() {
+	if options&unix.WNOHANG != 0 {
 		_, _, errno := unix.RawSyscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&e.info)), args, 0, 0)
 		return errno
 	}
@@ -102,15 +105,12 @@ func (e *engine) waitid(tid, options int) unix.Errno {
 	return errno
 }
 
-// unheard tells whether this OS thread may sleep in the kernel without telling Go's scheduler, which then keeps a CPU
-// for it and has another one to go on. To be told wakes the watching thread of the runtime (sysmon), which looks
-// around every 20 us and takes as much CPU time as sampling does.
-func unheard() bool { return runtime.GOMAXPROCS(0) > 1 }
-
-// sleep lets d pass; a signal ends it early.
+// sleep lets d pass; a signal ends it early. Go's scheduler is not told, if it has another CPU to go on: to be
+// told wakes the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time
+// as sampling does.
 func sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
-	if !unheard() {
+	if runtime.GOMAXPROCS(0) == 1 {
 		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
 		return
 	}

@@ -29,6 +29,7 @@ func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
 		return err
 	}
 	l.arm() // for all Stops: they follow one another
+	l.brief = true
 	patience := max(l.opt.MaxPause, runnablePause)
 	if got, err := l.Collect(patience); got != nil {
 		return err
