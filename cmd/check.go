@@ -28,7 +28,13 @@ import (
 // aspects is the value of --require: comma separated or repeated.
 type aspects []check.Aspect
 
-func (v *aspects) Type() string { return "fp|tables|symbols" }
+func (v *aspects) Type() string { return "WORD" }
+
+func (v *aspects) words() []word {
+	return []word{{"fp", "95% of the functions that need a frame record make one"},
+		{"tables", "90% of the code has unwind tables"},
+		{"symbols", "functions that are not exported have names too"}}
+}
 
 func (v *aspects) String() string {
 	var words []string
@@ -39,10 +45,10 @@ func (v *aspects) String() string {
 }
 
 func (v *aspects) Set(s string) error {
-	for _, word := range strings.Split(s, ",") {
-		a := check.Aspect(strings.TrimSpace(word))
+	for _, text := range strings.Split(s, ",") {
+		a := check.Aspect(strings.TrimSpace(text))
 		if !slices.Contains(check.Required, a) {
-			return fmt.Errorf("want fp, tables or symbols, not %q", word)
+			return fmt.Errorf("want %s, not %q", orList(v.words()), text)
 		}
 		if !slices.Contains(*v, a) {
 			*v = append(*v, a)
@@ -53,12 +59,11 @@ func (v *aspects) Set(s string) error {
 
 // checkOptions are the flags of check.
 type checkOptions struct {
-	pids    ids
-	byName  []string
+	processOptions
 	require aspects
 	modules []string
 	sample  int
-	format  format
+	format  choice
 	output  string
 	colour  colourMode
 	verbose bool
@@ -76,29 +81,33 @@ func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
 }
 
 func (a *app) checkCommand() *cobra.Command {
-	o := &checkOptions{format: "text", colour: "auto"}
+	o := &checkOptions{format: textOrJSON(), colour: newColour()}
 	c := &cobra.Command{
-		Use:   "check -p PID[,PID…] | FILE…",
-		Short: "Tell what stacks, names and lines can be had of programs, and what to change in their build",
-		Long: `check reads the unwind tables, symbols, lines and the code of each object: of files, or
-of all that a process has mapped to execute. Of a process it tells besides how far frame
-pointers alone lead on each thread, and in which function they break; for that it stops
-the process as a dump does. Its status is 1 if something that --require names is not met.`,
+		Use:   "check [OPTION…] -p PID[,PID…] | -n NAME | FILE…",
+		Short: "Say whether stacks of a program will be complete and named",
+		Long: `Say whether stacks of a program will be complete and have names and lines, and
+which compiler flag brings what is missing.
+
+It reads the unwind tables, symbols, lines and code of the files, or of all code
+that a process has mapped. For a process it also shows how far frame pointers
+alone lead on each thread, and in which function they break; for that it stops
+the process once, as a dump does.`,
 		Example: `  fpstack check ./server --require fp,symbols   in a CI job
   fpstack check -p 4121                         why are its stacks short?`,
+		Annotations: exitStatus("0", "everything that --require names is there",
+			"1", "something required is missing, or a part could not be read", "2", "nothing could be read"),
 		RunE: func(c *cobra.Command, files []string) error { return a.check(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
-	f.SortFlags = false
-	f.VarP(&o.pids, "pid", "p", "processes to look at")
-	f.StringArrayVarP(&o.byName, "name", "n", nil, nameUsage)
-	f.Var(&o.require, "require", "status 1 if a module lacks this; repeated or comma separated")
-	f.StringArrayVar(&o.modules, "module", nil, "only modules whose name or path matches this pattern (* ? [a-z])")
-	f.IntVar(&o.sample, "sample", 500, "functions of a module that are read, evenly chosen; 0: all")
-	f.VarP(&o.format, "format", "f", "form of the output")
-	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
-	f.Var(&o.colour, "color", "when to colour")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "every module, and where each number comes from")
+	o.processOptions.register(f)
+	f.StringArrayVar(&o.modules, "module", nil, "only modules whose name or path matches this `PATTERN` (* ? [a-z])")
+	f.Var(&o.require, "require", "exit with status 1 if a module lacks one of these, separated by commas")
+	f.IntVar(&o.sample, "sample", 500, "read `N` functions of each module, evenly chosen; 0: all")
+	f.VarP(&o.format, "format", "f", "format of the output")
+	outputFlag(f, &o.output)
+	f.Var(&o.colour, "color", "use of colour")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show every module, and where each number comes from")
+	sections(f, "pid", "What to check", "require", "Checks", "format", "Output")
 	return c
 }
 
@@ -106,13 +115,11 @@ the process as a dump does. Its status is 1 if something that --require names is
 func (o *checkOptions) verify(files []string) error {
 	switch {
 	case len(o.pids)+len(o.byName) == 0 && len(files) == 0:
-		return usageError{errors.New("nothing named: give -p PID, -n NAME or files")}
+		return usageError{errors.New("nothing to check: give -p PID, -n NAME or files")}
 	case len(o.pids)+len(o.byName) > 0 && len(files) > 0:
-		return usageError{errors.New("give either processes or files")}
+		return usageError{errors.New("both processes and files: give one of them")}
 	case o.sample < 0:
 		return usageError{fmt.Errorf("--sample %d is negative", o.sample)}
-	case o.format != "text" && o.format != "json":
-		return usageError{fmt.Errorf("--format %s: check writes text or json", o.format)}
 	}
 	for _, pattern := range o.modules {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -150,7 +157,7 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			if r == nil || len(r.Modules) == 0 {
 				return nil
 			}
-			if shown > 0 && o.format == "text" {
+			if shown > 0 && o.format.word == "text" {
 				fmt.Fprintln(w)
 			}
 			shown++
@@ -176,7 +183,7 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			}
 		}
 		if err := o.budget.Stopped(); err != nil {
-			a.complain(fmt.Errorf("not all was read: %w", err))
+			a.complain(fmt.Errorf("not everything was read: %w", err))
 			missing++
 		}
 		switch {
@@ -190,11 +197,11 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 }
 
 func (a *app) writeCheck(w io.Writer, o *checkOptions, r *check.Report) error {
-	if o.format == "json" {
+	if o.format.word == "json" {
 		return report.CheckJSON(w, r)
 	}
 	var style report.Style
-	if o.output == "-" || o.output == "" {
+	if toStdout(o.output) {
 		style = o.colour.style(a.stdout)
 	}
 	return report.CheckText(w, r, o.verbose, style)
@@ -220,7 +227,7 @@ func (a *app) checkFiles(o *checkOptions, files []string) (*check.Report, error)
 		r.Modules = append(r.Modules, m)
 	}
 	if failed == nil && len(r.Modules) == 0 {
-		failed = errors.New("check: no file matches --module")
+		failed = errors.New("check: no file matches the pattern of --module")
 	}
 	return r, failed
 }
@@ -261,7 +268,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	defer finder.Close()
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
 	if len(snap.Left) > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s not looked at: the stacks of the others are as much as is copied at once",
+		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied in one stop",
 			plural(len(snap.Left), "thread was", "threads were")))
 	}
 	for i := range snap.Threads {
@@ -277,7 +284,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 		return known[m]
 	})
 	if len(r.Modules) == 0 && err == nil {
-		err = fmt.Errorf("check process %d: no module matches --module", pid)
+		err = fmt.Errorf("check process %d: no module matches the pattern of --module", pid)
 	}
 	return r, err
 }

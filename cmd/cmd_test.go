@@ -111,7 +111,7 @@ func TestRemedies(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&unnamedError{"x"}, "ps -e"},
+		{&unnamedError{name: "x"}, "ps -e"},
 		{&tracer.TracedError{PID: 5, Tracer: 99, Name: "gdb"}, "process 99"},
 		{&tracer.TracedError{PID: 5, Mutual: true}, "holds this program"},
 		{&tracer.ZombieError{Parent: 33}, "process 33"},

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -12,24 +11,12 @@ import (
 )
 
 // colourMode is the value of --color.
-type colourMode string
+type colourMode struct{ choice }
 
-func (m *colourMode) String() string { return string(*m) }
-func (m *colourMode) Type() string   { return "auto|always|never" }
-
-func (m *colourMode) Set(s string) error {
-	switch s {
-	case "auto", "always", "never":
-		*m = colourMode(s)
-		return nil
-	}
-	return fmt.Errorf("want auto, always or never")
-}
-
-// style returns how text is dressed, nil for not at all. NO_COLOR (no-color.org) is heeded
-// unless colour was asked for by name.
+// style returns the colours of text, nil for none. NO_COLOR (no-color.org) is respected
+// unless --color=always is given.
 func (m colourMode) style(out io.Writer) report.Style {
-	if m == "never" || m != "always" && (os.Getenv("NO_COLOR") != "" || !isTerminal(out)) {
+	if m.word == "never" || m.word != "always" && (os.Getenv("NO_COLOR") != "" || !isTerminal(out)) {
 		return nil
 	}
 	dress := map[report.Part]*color.Color{

@@ -13,20 +13,20 @@ type subcommand struct {
 	make func(*app) *cobra.Command
 }
 
-// subcommands are all but those that cobra makes.
+// subcommands are all but those that cobra makes, in the order in which help shows them.
 func subcommands() []subcommand {
 	return []subcommand{
-		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"flame", (*app).flameCommand},
-		{"top", (*app).topCommand}, {"check", (*app).checkCommand}, {"symbolize", (*app).symbolizeCommand},
-		{"doctor", (*app).doctorCommand}, {"version", (*app).versionCommand}, {"man", (*app).manCommand},
+		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
+		{"flame", (*app).flameCommand}, {"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand},
+		{"doctor", (*app).doctorCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}
 }
 
-// cobras are the subcommands that cobra makes. They ask for all others.
+// cobras are the subcommands that cobra makes. They need all others.
 var cobras = []string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
-// addCommands adds to root the subcommands that the command line args may ask for: making the hundred flags of those
-// that nobody named takes longer than reading the stack of a process. Help adds the rest.
+// addCommands adds to root the subcommands that the command line args may name: making the hundred flags of the
+// others takes longer than reading the stack of a process. Help adds the rest.
 func (a *app) addCommands(root *cobra.Command, args []string) {
 	all := subcommands()
 	isNamed := func(s subcommand) bool { return slices.Contains(args, s.name) }
@@ -34,6 +34,9 @@ func (a *app) addCommands(root *cobra.Command, args []string) {
 		!slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) })
 	if !plain {
 		a.addRest(root)
+		if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+			complete(root, args[1:len(args)-1])
+		}
 		return
 	}
 	for _, s := range all {
@@ -59,4 +62,5 @@ func (a *app) addRest(root *cobra.Command) {
 	root.CompletionOptions.DisableDefaultCmd = false
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	wordCobras(root)
 }

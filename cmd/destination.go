@@ -28,7 +28,7 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	f := formNamed(format)
 	if f == nil && output != "" && output != "-" {
 		if f = formOfFile(output); f == nil {
-			return destination{}, usageError{fmt.Errorf("-o %q: the ending tells no format: want %s, or give -f", output, allEndings())}
+			return destination{}, usageError{fmt.Errorf("-o %q: its ending is not that of a format: want %s, or give -f", output, allEndings())}
 		}
 	}
 	onScreen := isScreen(a.stdout)
@@ -42,7 +42,7 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	case output == "-" && f == nil:
 		return destination{path: "-", form: formNamed("folded")}, nil
 	case output == "-":
-		return destination{}, usageError{fmt.Errorf("-o - -f %s: standard output is a terminal; name a file", f.name)}
+		return destination{}, usageError{fmt.Errorf("-f %s: standard output is a terminal; name a file with -o", f.name)}
 	case f == nil:
 		f = formNamed("html")
 	}

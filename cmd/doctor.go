@@ -16,34 +16,33 @@ import (
 
 // doctorOptions are the flags of doctor.
 type doctorOptions struct {
-	pids   ids
-	byName []string
-	format format
+	processOptions
+	format choice
 	output string
 	colour colourMode
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	o := &doctorOptions{format: "text", colour: "auto"}
+	o := &doctorOptions{format: textOrJSON(), colour: newColour()}
 	c := &cobra.Command{
-		Use:   "doctor [-p PID[,PID…] | -n NAME]",
-		Short: "Tell whether a process can be looked at, and what is in the way",
-		Long: `doctor goes through the gates of the kernel: ids, capabilities, namespaces, Yama,
-seccomp, another tracer. It says which of them refuses and what to do where you
-stand. Nothing is stopped. Its status is 0 if every process named can be looked
-at, else 1.`,
-		Example: `  fpstack doctor               what we may do at all
-  fpstack doctor -p 4121       why can process 4121 not be looked at?`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
+		Use:   "doctor [OPTION…] [-p PID[,PID…] | -n NAME]",
+		Short: "Say whether a process can be sampled, and what prevents it",
+		Long: `Say whether a process can be sampled, what prevents it, and what to do about it.
+
+It checks what the kernel checks: ids, capabilities, namespaces, Yama, seccomp,
+another tracer. Nothing is stopped.`,
+		Example: `  fpstack doctor               what is possible here at all
+  fpstack doctor -p 4121       why is process 4121 refused?`,
+		Annotations: exitStatus("0", "every process can be sampled", "1", "one of them cannot"),
+		Args:        noArgs,
+		RunE:        func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
 	}
 	f := c.Flags()
-	f.SortFlags = false
-	f.VarP(&o.pids, "pid", "p", "processes to ask about; none: what we may do at all")
-	f.StringArrayVarP(&o.byName, "name", "n", nil, nameUsage)
-	f.VarP(&o.format, "format", "f", "form of the output")
-	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
-	f.Var(&o.colour, "color", "when to colour")
+	o.processOptions.register(f)
+	f.VarP(&o.format, "format", "f", "format of the output")
+	outputFlag(f, &o.output)
+	f.Var(&o.colour, "color", "use of colour")
+	sections(f, "pid", "Processes", "format", "Output")
 	return c
 }
 
@@ -61,11 +60,11 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 		for i, pid := range pids {
 			e := examine(pid)
 			refused = refused || !e.Passes()
-			if i > 0 && o.format == "text" {
+			if i > 0 && o.format.word == "text" {
 				fmt.Fprintln(w)
 			}
 			var err error
-			if o.format == "json" {
+			if o.format.word == "json" {
 				err = report.GatesJSON(w, e)
 			} else {
 				err = report.GatesText(w, e, o.style(a.stdout))

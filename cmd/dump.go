@@ -20,10 +20,13 @@ import (
 func (a *app) dumpCommand() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "dump -p PID[,PID…] | -n NAME",
-		Short: "Show every thread once (what fpstack does without a command)",
-		Args:  func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
-		RunE:  func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
+		Use:   "dump [OPTION…] -p PID[,PID…] | -n NAME",
+		Short: "Show the stack of every thread once; the default",
+		Long: `Show the stack of every thread of a process, once. fpstack without a command
+does the same.`,
+		Annotations: exitStatus(dumpStatus...),
+		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		RunE:        func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
 	}
 	o.register(c)
 	return c

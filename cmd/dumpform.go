@@ -9,8 +9,15 @@ import (
 	"github.com/fpstack/fpstack/report"
 )
 
-// dumpForms are the forms of a dump.
-var dumpForms = []string{"text", "json", "gdb", "folded", "pprof"}
+// dumpForm is the value of --format of a dump.
+func dumpForm() choice {
+	return choice{"FORMAT", "text", []word{
+		{"text", "for people"},
+		{"json", "for programs, a document for each process"},
+		{"gdb", "as 'thread apply all bt' of gdb writes it"},
+		{"folded", "main;work 3: how many threads have the stack, all processes together"},
+		{"pprof", "profile.proto, compressed, all processes together"}}}
+}
 
 // dumpSink writes dumps in one form.
 type dumpSink interface {

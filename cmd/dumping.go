@@ -137,7 +137,7 @@ func (w *walking) walk(snap *snapshot.Snapshot) {
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.d.o.unwind.Mode, MaxFrames: w.left.limit(w.d.o.maxFrames)}
+		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames)}
 		stack := w.walker.Walk(t, snap.Reader(t, w.p), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
@@ -166,7 +166,7 @@ func (w *walking) close() {
 // nothing says that no process was shown, and why if that was not told.
 func (d *dumping) nothing() error {
 	if d.missing == 0 {
-		return errors.New("every process ended before it was looked at")
+		return errors.New("every process ended before it was sampled")
 	}
 	return errNothing
 }
@@ -174,10 +174,10 @@ func (d *dumping) nothing() error {
 // verdict tells what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
-		fmt.Fprintf(d.stderr, "fpstack: %s ended before the look\n", plural(d.ended, "process", "processes"))
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))
 	}
 	for _, tid := range d.unseen {
-		d.complain(fmt.Errorf("thread %d: no such thread", tid))
+		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))
 	}
 	if d.missing+len(d.unseen) > 0 {
 		return errPart

@@ -19,7 +19,7 @@ import (
 type flameOptions struct {
 	viewOptions
 	output   string
-	format   string
+	format   choice
 	diff     string
 	absolute bool
 	columns  int
@@ -28,21 +28,25 @@ type flameOptions struct {
 
 // flameCommand turns profiles into other formats.
 func (a *app) flameCommand() *cobra.Command {
-	o := &flameOptions{}
+	o := &flameOptions{format: profileForm()}
 	c := &cobra.Command{
-		Use:   "flame FILE…",
-		Short: "Turn profiles into a flame graph or another format, or compare two",
-		Long: `fpstack flame reads folded text, pprof and fpstack's own JSON, told apart by their content,
-and writes each of the formats of fpstack record. Several files are added up; - is
-standard input.
+		Use:   "flame [OPTION…] FILE…",
+		Short: "Turn profiles into a flame graph or compare two",
+		Long: `Turn profiles into a flame graph or another format, or compare two.
 
-The ending of -o chooses the format: ` + allEndings() + `.
-Without -o the result goes to standard output, as SVG; on a terminal it goes to a new
-file FILE.html in the current folder.`,
+It reads folded text, pprof and fpstack's own JSON, told apart by their content.
+Several files are added up; - is standard input.
+
+The ending of -o chooses the format:
+  ` + allEndings() + `
+Without -o the result goes to standard output as SVG, or, on a terminal, to a
+new file FILE.html in the current folder.`,
 		Example: `  fpstack flame out.folded -o out.svg
-  perf script | stackcollapse-perf.pl | fpstack flame - > out.svg
   fpstack flame new.pb.gz --diff old.pb.gz -o diff.html
-  fpstack flame a.json b.json -o both.pb.gz`,
+  fpstack flame a.json b.json -o both.pb.gz
+  perf script | stackcollapse-perf.pl | fpstack flame - > out.svg`,
+		Annotations: exitStatus("0", "everything was read and written", "1", "some lines were not understood",
+			"2", "nothing was written"),
 		RunE: func(c *cobra.Command, files []string) error {
 			if err := o.check(files); err != nil {
 				return err
@@ -51,14 +55,15 @@ file FILE.html in the current folder.`,
 		},
 	}
 	f := c.Flags()
-	f.SortFlags = false
-	f.StringVarP(&o.output, "output", "o", "", "file to write, whole or not at all; - is standard output")
-	f.StringVarP(&o.format, "format", "f", "", formNames()+" (default: from the ending of -o)")
-	f.StringVar(&o.diff, "diff", "", "compare with this older profile")
+	outputFlag(f, &o.output)
+	f.Lookup("output").DefValue, o.output = "", ""
+	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	f.StringVar(&o.diff, "diff", "", "compare with this `OLDER` profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
-	f.IntVar(&o.columns, "columns", 0, "folded text read: numbers that end a line, 2 for a difference (default: 2 if every line has two)")
-	o.viewOptions.register(c)
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "errors alone")
+	f.IntVar(&o.columns, "columns", 0, "folded text read ends with `N` numbers, 2 for a difference; by default 2 if every line has two")
+	o.viewOptions.register(f)
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors")
+	sections(f, "output", "Result", "diff", "Input", "type", "What is written", "quiet", "Messages")
 	return c
 }
 
@@ -75,22 +80,20 @@ func (o *flameOptions) check(files []string) error {
 	}
 	switch {
 	case len(files) == 0, o.diff != "" && len(files) == 1:
-		return usageError{fmt.Errorf("no profile named: give FILE, or - for standard input")}
+		return usageError{fmt.Errorf("no profile given: name a FILE, or - for standard input")}
 	case stdin > 1:
-		return usageError{fmt.Errorf("standard input (-) can be read once")}
+		return usageError{fmt.Errorf("standard input (-) can be read only once")}
 	case o.columns < 0 || o.columns > 2:
 		return usageError{fmt.Errorf("--columns %d: want 1 or 2", o.columns)}
 	case o.absolute && o.diff == "":
-		return usageError{fmt.Errorf("--absolute without --diff")}
-	case o.format != "" && formNamed(o.format) == nil:
-		return usageError{fmt.Errorf("-f %q: want %s", o.format, formNames())}
+		return usageError{fmt.Errorf("--absolute works only with --diff")}
 	}
 	return o.viewOptions.check()
 }
 
 // flame reads, compares if asked to, and writes.
 func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
-	to, err := a.destine(o.output, o.format, "svg", flameStem(files[0]))
+	to, err := a.destine(o.output, o.format.word, "svg", flameStem(files[0]))
 	if err != nil {
 		return err
 	}
@@ -150,13 +153,13 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 			return nil, false, err
 		}
 		if report.Skipped > 0 {
-			a.complain(fmt.Errorf("profile %s: %d of %d lines not understood, the first is line %d: %q", fileLabel(file),
+			a.complain(fmt.Errorf("profile %s: %d of %d lines were not understood; the first is line %d: %q", fileLabel(file),
 				report.Skipped, report.Skipped+report.Lines, report.Number, report.First))
 			whole = false
 		}
 		if report.Columns == 2 && o.columns != 2 {
-			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends in two numbers: taken as a difference, the older value first; "+
-				"--columns 1 takes the first for a part of the name", fileLabel(file)))
+			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a comparison, older value first; "+
+				"--columns 1 reads the first number as part of the name", fileLabel(file)))
 		}
 		all = append(all, p)
 	}

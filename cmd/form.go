@@ -8,6 +8,7 @@ import (
 // form is a format that profiles are written in.
 type form struct {
 	name    string
+	means   string
 	endings []string // of files that hold it; the first is given to new ones
 	text    bool     // lines that a person can read on a terminal
 	order   bool     // shows which stack came when
@@ -15,12 +16,21 @@ type form struct {
 
 // forms are all of them. An ending comes before those that end it.
 var forms = []form{
-	{"folded", []string{".folded", ".txt"}, true, false},
-	{"pprof", []string{".pb.gz", ".pprof", ".pb"}, false, false},
-	{"svg", []string{".svg"}, false, true},
-	{"html", []string{".html"}, false, true},
-	{"speedscope", []string{".speedscope.json"}, false, true},
-	{"json", []string{".json"}, true, true},
+	{"folded", "main;work 42, for flamegraph.pl, inferno and speedscope", []string{".folded", ".txt"}, true, false},
+	{"pprof", "profile.proto, compressed, for go tool pprof", []string{".pb.gz", ".pprof", ".pb"}, false, false},
+	{"svg", "a flame graph, one picture", []string{".svg"}, false, true},
+	{"html", "a flame graph with threads, callers and tables", []string{".html"}, false, true},
+	{"speedscope", "for speedscope.app", []string{".speedscope.json"}, false, true},
+	{"json", "everything that is known", []string{".json"}, true, true},
+}
+
+// profileForm is the value of --format of a profile; the ending of a file decides if it is not given.
+func profileForm() choice {
+	c := choice{kind: "FORMAT"}
+	for i := range forms {
+		c.among = append(c.among, word{forms[i].name, forms[i].means})
+	}
+	return c
 }
 
 // formNamed gives the form of that name, nil if there is none.
@@ -44,15 +54,6 @@ func formOfFile(path string) *form {
 		}
 	}
 	return nil
-}
-
-// formNames lists the names for a person.
-func formNames() string {
-	var names []string
-	for i := range forms {
-		names = append(names, forms[i].name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // allEndings lists the endings for a person.

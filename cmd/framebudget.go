@@ -25,6 +25,6 @@ func (b frameBudget) limit(each int) int {
 func (b *frameBudget) take(s *unwind.Stack) {
 	*b -= frameBudget(len(s.Frames))
 	if *b <= 0 && s.Stop == unwind.DepthLimit {
-		s.Err = fmt.Errorf("limit of %d frames of all threads together", maxDumpFrames)
+		s.Err = fmt.Errorf("limit of %d frames for all threads together", maxDumpFrames)
 	}
 }

@@ -1,37 +1,46 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/procfs"
 )
 
-// nameUsage explains -n.
-const nameUsage = "processes whose program, or its name in ps, is called so; repeated for several names"
+// unnamedError says that no process has a name.
+type unnamedError struct {
+	name string
+	near []string // names that may have been meant
+}
 
-// unnamedError says that no process bears a name.
-type unnamedError struct{ name string }
+func (e *unnamedError) Error() string {
+	text := fmt.Sprintf("no process is named %q", e.name)
+	if len(e.near) > 0 {
+		text += "; did you mean " + strings.Join(e.near, " or ") + "?"
+	}
+	return text
+}
 
-func (e *unnamedError) Error() string { return fmt.Sprintf("no process is named %q", e.name) }
-
-// addNamed adds the processes that bear the names to pids, each once; we are none of them. A name that
-// nobody bears is told and counted; the error says that there is no process at all.
+// addNamed adds the processes that have the names to pids, each once; we are none of them. A name that
+// no process has is reported and counted; the error says that there is no process at all.
 func (a *app) addNamed(pids *ids, names []string) (missing int, err error) {
-	for _, name := range names {
-		if name == "" {
-			return 0, usageError{fmt.Errorf("--name: no name given")}
-		}
+	if slices.Contains(names, "") {
+		return 0, usageError{errors.New("--name: no name given")}
+	}
+	if len(names) == 0 {
+		return 0, nil
+	}
+	all, err := programs()
+	if err != nil {
+		return 0, err
 	}
 	for _, name := range names {
-		found, err := procfs.Named("/proc", name)
-		if err != nil {
-			return missing, err
-		}
-		found = slices.DeleteFunc(found, func(pid int) bool { return pid == os.Getpid() })
+		found := procfs.Named(all, name)
 		if len(found) == 0 {
-			a.complain(&unnamedError{name})
+			a.complain(&unnamedError{name, procfs.Similar(all, name)})
 			missing++
 		}
 		for _, pid := range found {
@@ -44,4 +53,10 @@ func (a *app) addNamed(pids *ids, names []string) (missing int, err error) {
 		return missing, errNothing
 	}
 	return missing, nil
+}
+
+// programs lists all that run but for us.
+func programs() ([]procfs.Program, error) {
+	all, err := procfs.Programs("/proc")
+	return slices.DeleteFunc(all, func(p procfs.Program) bool { return p.PID == os.Getpid() }), err
 }

@@ -38,16 +38,16 @@ type namingOptions struct {
 // register adds the flags to f.
 func (o *namingOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.noSymbols, "no-symbols", false, "addresses and module+offset only")
-	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
-	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
-	f.BoolVar(&o.allLines, "all-lines", false, "compressed lines too that are not read unasked: of the C library, above 128 MB")
-	o.registerDebugDir(f)
-	f.BoolVar(&o.debuginfod, "debuginfod", false, "fetch debug files that are not here from the servers that DEBUGINFOD_URLS names")
+	o.registerFiles(f)
 }
 
-// registerDebugDir adds --debug-dir alone.
-func (o *namingOptions) registerDebugDir(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.debugDirs, "debug-dir", nil, "where separate debug files lie, besides and before "+debugDirs[0]+"; repeated for several")
+// registerFiles adds those that a command without a process has too.
+func (o *namingOptions) registerFiles(f *pflag.FlagSet) {
+	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
+	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
+	f.BoolVar(&o.allLines, "all-lines", false, "also read compressed line tables, skipped by default for the C library and above 128 MB")
+	f.StringArrayVar(&o.debugDirs, "debug-dir", nil, "look for debug files in `DIR` before "+debugDirs[0]+"; can be repeated")
+	f.BoolVar(&o.debuginfod, "debuginfod", false, "download missing debug files from the servers in DEBUGINFOD_URLS")
 }
 
 // places are the folders that separate debug files are looked for in, those asked for first.
@@ -66,7 +66,7 @@ func (o *namingOptions) check() error {
 		o.debugDirs[i] = abs
 	}
 	if o.debuginfod && os.Getenv("DEBUGINFOD_URLS") == "" {
-		return usageError{errors.New("--debuginfod: DEBUGINFOD_URLS names no server")}
+		return usageError{errors.New("--debuginfod: DEBUGINFOD_URLS is not set")}
 	}
 	return nil
 }
@@ -89,9 +89,9 @@ func downloadText(url string, got, all int64) string {
 	const megabyte = 1 << 20
 	id := path.Base(path.Dir(url)) // …/buildid/ID/debuginfo
 	if all <= 0 {
-		return fmt.Sprintf("fetching debug file %.12s  %.1f MB", id, float64(got)/megabyte)
+		return fmt.Sprintf("downloading debug file %.12s  %.1f MB", id, float64(got)/megabyte)
 	}
-	return fmt.Sprintf("fetching debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
+	return fmt.Sprintf("downloading debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
 }
 
 const (

@@ -1,107 +1,41 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/fpstack/fpstack/unwind"
+	"github.com/spf13/pflag"
 )
 
-// ids is the value of --pid and --tid: comma separated or repeated.
-type ids []int
-
-func (v *ids) Type() string { return "N[,N…]" }
-
-func (v *ids) String() string {
-	s := make([]string, len(*v))
-	for i, n := range *v {
-		s[i] = strconv.Itoa(n)
-	}
-	return strings.Join(s, ",")
+// processOptions are the flags that say which processes are meant.
+type processOptions struct {
+	pids   ids
+	byName []string
 }
 
-func (v *ids) Set(s string) error {
-	for _, word := range strings.Split(s, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil || n <= 0 || n > 1<<22 { // PID_MAX_LIMIT
-			return fmt.Errorf("%q is no process or thread id", word)
-		}
-		*v = append(*v, n)
-	}
-	return nil
+// register adds the flags to f.
+func (o *processOptions) register(f *pflag.FlagSet) {
+	f.VarP(&o.pids, "pid", "p", "processes with these `PID`s, as 12,13; can be repeated")
+	f.StringArrayVarP(&o.byName, "name", "n", nil, "every process of this `NAME`; can be repeated")
 }
 
-// seconds is the value of a flag that takes a time above 0: seconds, or a number with its unit, as 10, 10s or 1m.
-type seconds time.Duration
-
-func (s *seconds) Type() string { return "TIME" }
-
-// String is empty for 0, which stands for no time given.
-func (s *seconds) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return time.Duration(*s).String()
+// outputFlag adds --output for a result that is text by default.
+func outputFlag(f *pflag.FlagSet, output *string) {
+	f.StringVarP(output, "output", "o", "-", "write to `FILE`, whole or not at all; - is standard output")
 }
 
-func (s *seconds) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if n, numberErr := strconv.ParseFloat(text, 64); numberErr == nil && n < 1e9 {
-		d, err = time.Duration(n*float64(time.Second)), nil
-	}
-	if err != nil || d < time.Microsecond {
-		return fmt.Errorf("want seconds above 0, or a time with its unit, as 10, 500ms or 5m")
-	}
-	*s = seconds(d)
-	return nil
-}
-
-// unwindMode is the value of --unwind.
-type unwindMode struct{ unwind.Mode }
-
-func (m *unwindMode) Type() string { return "auto|fp" }
-
-func (m *unwindMode) String() string {
-	if m.Mode == unwind.FramePointersOnly {
-		return "fp"
-	}
-	return "auto"
-}
-
-func (m *unwindMode) Set(s string) error {
-	switch s {
-	case "auto":
-		m.Mode = unwind.Auto
-	case "fp":
-		m.Mode = unwind.FramePointersOnly
-	default:
-		return fmt.Errorf("want auto or fp")
-	}
-	return nil
-}
-
-// format is the value of --format where there are two.
-type format string
-
-func (f *format) Type() string   { return "text|json" }
-func (f *format) String() string { return string(*f) }
-
-func (f *format) Set(s string) error {
-	if s != "text" && s != "json" {
-		return fmt.Errorf("want text or json")
-	}
-	*f = format(s)
-	return nil
+// newColour is the value of --color where it is not given.
+func newColour() colourMode {
+	return colourMode{choice{"WHEN", "auto", []word{
+		{"auto", "on a terminal, unless NO_COLOR is set"}, {"always", "in files and pipes too"}, {"never", "no colour"}}}}
 }
 
 // dumpOptions are the flags of dump.
 type dumpOptions struct {
-	pids, tids ids
-	byName     []string
+	processOptions
+	tids       ids
 	children   bool
 	format     choice
 	output     string
@@ -121,33 +55,31 @@ type dumpOptions struct {
 // register adds the flags to c.
 func (o *dumpOptions) register(c *cobra.Command) {
 	f := c.Flags()
-	f.SortFlags = false
-	o.format, o.colour = choice{"text", dumpForms}, "auto"
-	f.VarP(&o.pids, "pid", "p", "processes to look at")
-	f.StringArrayVarP(&o.byName, "name", "n", nil, nameUsage)
-	f.BoolVar(&o.children, "children", false, "the whole process tree below too")
-	f.VarP(&o.tids, "tid", "t", "only these threads")
-	f.VarP(&o.format, "format", "f", "form of the output")
-	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
-	f.IntVar(&o.maxFrames, "max-frames", 1024, "frames a thread, 0 for no limit; a stack that is cut says so")
-	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the innermost frames")
-	f.Var(&o.unwind, "unwind", "how to walk; fp: frame pointers alone")
+	o.format, o.colour, o.unwind, o.maxPause = dumpForm(), newColour(), newUnwindMode(), time.Second
+	o.processOptions.register(f)
+	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
+	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
+	f.VarP(&o.format, "format", "f", "format of the output")
+	outputFlag(f, &o.output)
+	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
+	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
+	f.Var(&o.colour, "color", "use of colour")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say how each frame was found, what was read and what was missing")
+	f.IntVar(&o.maxFrames, "max-frames", 1024, "show at most `N` frames of a thread; 0: no limit")
+	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
+	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")
+	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
-	f.BoolVar(&o.source, "source", false, "the line of each frame with its neighbours, where the file is there; text")
-	f.BoolVar(&o.kernel, "kernel", false, "where in the kernel threads wait, on top of their stacks; needs root")
-	f.BoolVar(&o.noGroup, "no-group", false, "one entry a thread, even where stacks are the same")
-	o.maxPause = time.Second
-	f.Var((*seconds)(&o.maxPause), "max-pause", "no thread stands still longer than this")
-	f.BoolVar(&o.rolling, "rolling", false, "stop threads in small batches, not all at one instant")
-	f.Var(&o.colour, "color", "when to colour")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "how each frame was found, and what was missing")
+	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
+	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
+	sections(f, "pid", "Processes and threads", "format", "Output", "max-frames", "Stacks", "no-symbols", "Names", "max-pause", "Stops")
 }
 
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {
 	switch {
 	case len(o.pids) == 0 && len(o.byName) == 0:
-		return usageError{fmt.Errorf("no process named: give -p PID or -n NAME")}
+		return usageError{errors.New("no process given: use -p PID or -n NAME")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	case o.skipFrames < 0:

@@ -24,7 +24,7 @@ type recordOptions struct {
 	viewOptions
 	duration time.Duration
 	output   string
-	format   string
+	format   choice
 	quiet    bool
 	verbose  bool
 	colour   colourMode
@@ -32,26 +32,33 @@ type recordOptions struct {
 
 // recordCommand samples over time.
 func (a *app) recordCommand() *cobra.Command {
-	o := &recordOptions{colour: "auto"}
+	o := &recordOptions{colour: newColour(), format: profileForm()}
 	c := &cobra.Command{
-		Use:   "record -p PID[,PID…] | -- CMD [ARG…]",
-		Short: "Sample processes over time into a profile or a flame graph",
-		Long: `fpstack record looks at the stacks of processes many times a second, and writes where
-their time went. Nothing stays attached between two looks; a thread that did not run
-since the last one is not stopped again.
+		Use:   "record [OPTION…] -p PID[,PID…] | -n NAME | -- CMD [ARG…]",
+		Short: "Sample stacks over time into a flame graph or a profile",
+		Long: `Sample the stacks of processes over time and write a flame graph or a profile.
 
-It ends when -d has passed, when all processes have ended, or at Ctrl-C, which writes
-the result too; a second Ctrl-C, a second later, gives up. A command behind -- runs with fpstack's
-own files, environment and process group; when the recording ends before it does, fpstack
-waits for it, and passes its exit status on.
+Threads are stopped one at a time for some microseconds; a thread that has not
+run since its last sample is not stopped again. Nothing stays attached between
+two samples.
 
-The ending of -o chooses the format: ` + allEndings() + `.
-Without -o the result goes to standard output, as folded text; on a terminal it goes to
-a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
-		Example: `  fpstack record -p 4121 -d 30s -o out.svg     a flame graph of half a minute
-  fpstack record -p 4121 -o out.pb.gz          until Ctrl-C, for go tool pprof
-  fpstack record -o build.html -- make -j8     a command and all that it starts
-  fpstack record -p 4121 -d 10s | head         folded text for other tools`,
+A recording ends after -d, when all processes have ended, or at Ctrl-C; all
+three write the result. A second Ctrl-C, a second later, discards it. A command
+after -- has fpstack's own files, environment and process group. If -d ends the
+recording first, fpstack waits for the command. Its exit status is passed on.
+
+The ending of -o chooses the format:
+  ` + allEndings() + `
+Without -o the result goes to standard output as folded text, or, on a terminal,
+to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
+		Example: `  fpstack record -p 4121 -d 30 -o out.html    half a minute as a flame graph
+  fpstack record -p 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
+  fpstack record -o build.html -- make -j8    a command and all that it starts
+  fpstack record -n nginx --mode cpu          CPU time alone, without waiting
+  fpstack record -p 4121 -d 10 | head         folded text for other tools`,
+		Annotations: exitStatus("0", "all processes were recorded", "1", "some were not, or the result was saved elsewhere",
+			"2", "nothing was recorded or written", "125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
+			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
 			if err != nil {
@@ -61,15 +68,18 @@ a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 		},
 	}
 	f := c.Flags()
-	f.SortFlags = false
-	o.samplingOptions.register(c)
-	f.VarP((*seconds)(&o.duration), "duration", "d", "how long, as 30 (seconds) or 5m (default: until the end or Ctrl-C)")
-	f.StringVarP(&o.output, "output", "o", "", "file to write, whole or not at all; - is standard output")
-	f.StringVarP(&o.format, "format", "f", "", formNames()+" (default: from the ending of -o)")
-	o.viewOptions.register(c)
-	f.Var(&o.colour, "color", "when to colour")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary; errors alone")
+	o.registerProcesses(f)
+	f.VarP((*seconds)(&o.duration), "duration", "d", "how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
+	outputFlag(f, &o.output)
+	f.Lookup("output").DefValue, o.output = "", ""
+	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	o.samplingOptions.register(f)
+	o.viewOptions.register(f)
+	f.Var(&o.colour, "color", "use of colour in the summary")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
+	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names",
+		"type", "What is written", "color", "Messages")
 	return c
 }
 
@@ -81,10 +91,8 @@ func (o *recordOptions) check(c *cobra.Command, args []string) ([]string, error)
 		return nil, err
 	case c.Flags().Changed("duration") && o.duration <= 0:
 		return nil, usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
-	case o.format != "" && formNamed(o.format) == nil:
-		return nil, usageError{fmt.Errorf("-f %q: want %s", o.format, formNames())}
 	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
-		return nil, usageError{fmt.Errorf("--type %q: a recording has samples, wall, cpu", o.typ)}
+		return nil, usageError{fmt.Errorf("--type %q: a recording has samples, wall and cpu", o.typ)}
 	}
 	return command, o.viewOptions.check()
 }
@@ -121,7 +129,7 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 	if err != nil {
 		return err
 	}
-	to, err := a.destine(o.output, o.format, "folded", recordStem(o.pids, command))
+	to, err := a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command))
 	if err != nil {
 		return err
 	}
@@ -276,7 +284,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	empty := len(p.Samples) == 0
 	if empty && r.child == nil && !r.o.runningOnly && r.o.mode.word == "wall" {
 		r.tellRemarks(&stats)
-		r.complain(fmt.Errorf("record %s: ended before the first look", processes(r.o.pids)))
+		r.complain(fmt.Errorf("record %s: ended before the first sample", processes(r.o.pids)))
 		return errNothing
 	}
 	if !r.o.quiet {
@@ -310,7 +318,7 @@ func (r *recording) write(p *profile.Profile) error {
 	r.complain(err)
 	path, err = r.createOutput(os.TempDir(), recordStem(r.o.pids, r.command), r.to.form.endings[0], write)
 	if err != nil {
-		r.complain(fmt.Errorf("save recording elsewhere: %w", err))
+		r.complain(fmt.Errorf("save recording in another folder: %w", err))
 		return errNothing
 	}
 	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))

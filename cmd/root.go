@@ -23,13 +23,17 @@ const (
 	statusAll     = 0  // all was shown
 	statusPart    = 1  // something was shown, something could not be
 	statusNothing = 2  // nothing could be shown
-	statusUsage   = 64 // the command line is off; EX_USAGE of sysexits.h
+	statusUsage   = 64 // the command line is wrong; EX_USAGE of sysexits.h
 )
 
-// errPart says that part of the result is missing; what is missing was told already.
+// dumpStatus are the exit statuses of a dump and what they mean.
+var dumpStatus = []string{"0", "everything was shown", "1", "something could not be shown; standard error says what",
+	"2", "nothing could be shown"}
+
+// errPart says that part of the result is missing; what is missing was reported already.
 var errPart = errors.New("part of the result is missing")
 
-// errNothing says that nothing could be shown; why was told already.
+// errNothing says that nothing could be shown; why was reported already.
 var errNothing = errors.New("nothing could be shown")
 
 // usageError is a mistake on the command line.
@@ -46,8 +50,8 @@ type app struct {
 	oom            oomScore
 }
 
-// Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory runs out, and
-// what it starts as it was before.
+// Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory
+// runs out, and what it starts as it was before.
 func Run(args []string) int {
 	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: yield()}).execute(args)
 }
@@ -73,7 +77,7 @@ func (a *app) execute(args []string) int {
 	return a.status(err)
 }
 
-// status tells err, if that was not done yet, and gives its exit status.
+// status reports err, if that was not done yet, and gives its exit status.
 func (a *app) status(err error) int {
 	var (
 		usage  usageError
@@ -90,7 +94,7 @@ func (a *app) status(err error) int {
 		return statusNothing
 	case errors.As(err, &usage):
 		a.complain(err)
-		fmt.Fprintln(a.stderr, "Run 'fpstack --help' for what can be asked.")
+		fmt.Fprintln(a.stderr, "Run 'fpstack --help' for the options.")
 		return statusUsage
 	}
 	a.complain(err)
@@ -109,27 +113,27 @@ func (a *app) complain(err error) {
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "fpstack -p PID[,PID…] | -n NAME",
+		Use:   "fpstack [OPTION…] -p PID[,PID…] | -n NAME",
 		Short: "Show what every thread of a process is doing",
-		Long: `fpstack shows the stack of every thread of a running process, native code and
-runtimes alike. The process stands still for about a millisecond, and nothing of
-it is changed.`,
-		Example: `  fpstack -p 4121              every thread of process 4121; fpstack 4121 is the same
-  fpstack -p 4121 -t 4130      one thread
-  fpstack -n nginx             every process of that name
-  fpstack -p 4121 --children   the whole process tree below
+		Long: `fpstack shows the stack of every thread of a running process: what it is doing,
+or where it hangs. Threads are stopped for about a millisecond, and nothing in
+the process is changed.`,
+		Example: `  fpstack 4121                 every thread of process 4121
+  fpstack -n nginx             of every process named nginx
+  fpstack -p 4121 --children   of it and all processes below
   fpstack -p 4121 -f json      for programs
-  fpstack record -p 4121 -d 30s -o out.svg   where its time goes, as a flame graph`,
-		Args:              func(c *cobra.Command, args []string) error { return a.pidArgs(c, args, &o.pids) },
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+  fpstack record -p 4121 -d 30 -o out.html   where its time goes, a flame graph
+  fpstack top -p 4121                        the same live`,
+		Annotations:   exitStatus(dumpStatus...),
+		Args:          func(c *cobra.Command, args []string) error { return a.pidArgs(c, args, &o.pids) },
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		// Beyond so many edits no command is proposed for a word.
 		SuggestionsMinimumDistance: 2,
 	}
-	asked := false
+	onlyVersion := false
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if asked {
+		if onlyVersion {
 			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
 			return err
 		}
@@ -138,7 +142,9 @@ it is changed.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
-	c.Flags().BoolVar(&asked, "version", false, "print the version")
+	c.Flags().BoolVar(&onlyVersion, "version", false, "print the version")
+	sections(c.Flags(), "version", "About fpstack")
+	c.SetHelpFunc(a.showHelp)
 	c.PersistentPreRunE = a.checkLimits
 	return c
 }

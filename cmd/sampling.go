@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // maxRate bounds -F: beyond it no machine comes, and 0 asks for all that it can.
@@ -13,8 +14,8 @@ const maxRate = 1e6
 
 // samplingOptions are the flags that say how a process is sampled over time.
 type samplingOptions struct {
-	pids, tids  ids
-	byName      []string
+	processOptions
+	tids        ids
 	rate        float64
 	mode        choice
 	runningOnly bool
@@ -28,46 +29,50 @@ type samplingOptions struct {
 	maxPause    time.Duration
 }
 
-// register adds the flags to c.
-func (o *samplingOptions) register(c *cobra.Command) {
-	f := c.Flags()
-	o.mode, o.maxOverhead = choice{"wall", []string{"wall", "cpu"}}, 0.05
-	f.VarP(&o.pids, "pid", "p", "processes to look at")
-	f.StringArrayVarP(&o.byName, "name", "n", nil, nameUsage)
-	f.VarP(&o.tids, "tid", "t", "only these threads")
-	f.BoolVar(&o.children, "children", false, "the whole process tree below, as it comes and goes (default: on for -- CMD, off for -p)")
-	f.Float64VarP(&o.rate, "rate", "F", 99, "looks a second; 0: as many as can be had")
-	f.Var(&o.mode, "mode", "what a sample weighs: the time that passed, or CPU time")
-	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
-	f.Var(&o.maxOverhead, "max-overhead", "look less often when this share of one CPU is passed; 0: never")
-	f.IntVar(&o.maxFrames, "max-frames", 1024, "frames a thread, 0 for no limit; a stack that is cut says so")
-	f.Var(&o.unwind, "unwind", "how to walk; fp: frame pointers alone")
-	o.namingOptions.register(f)
-	f.BoolVar(&o.repairEINTR, "repair-eintr", false, "let calls that a stop would end with EINTR go on (x86-64, waits without a limit); changes a register of the target")
-	o.maxPause = 20 * time.Millisecond
-	f.Var((*seconds)(&o.maxPause), "max-pause", "a thread that does not stop within this is let go until the next look")
+// registerProcesses adds the flags that say what is sampled.
+func (o *samplingOptions) registerProcesses(f *pflag.FlagSet) {
+	o.processOptions.register(f)
+	f.BoolVar(&o.children, "children", false, "also all processes below them, as they come and go; by default only for -- CMD")
+	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
 }
 
-// check refuses values that make no sense together. command is what stands behind --.
+// register adds those that say how.
+func (o *samplingOptions) register(f *pflag.FlagSet) {
+	o.unwind, o.maxOverhead, o.maxPause = newUnwindMode(), 0.05, 20*time.Millisecond
+	o.mode = choice{"MODE", "wall", []word{{"wall", "the time that passed since the thread's last sample, waiting included"},
+		{"cpu", "the CPU time that the thread used since then"}}}
+	f.Float64VarP(&o.rate, "rate", "F", 99, "take `N` samples a second; 0: as many as possible")
+	f.Var(&o.mode, "mode", "what a sample counts for")
+	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
+	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; 0: never")
+	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go until the next sample")
+	f.BoolVar(&o.repairEINTR, "repair-eintr", false,
+		"restart system calls that a stop would end with EINTR (x86-64, waits without a limit); changes a register of the process")
+	f.IntVar(&o.maxFrames, "max-frames", 1024, "at most `N` frames of a thread; 0: no limit")
+	f.Var(&o.unwind, "unwind", "how stacks are walked")
+	o.namingOptions.register(f)
+}
+
+// check refuses values that make no sense together. command is what comes after --.
 func (o *samplingOptions) check(c *cobra.Command, args []string) (command []string, err error) {
 	dash := c.ArgsLenAtDash()
 	if dash < 0 && len(args) > 0 || dash > 0 {
-		return nil, usageError{fmt.Errorf("unknown argument %q; a command to run stands behind --", args[0])}
+		return nil, usageError{fmt.Errorf("unknown argument %q; a command to run comes after --", args[0])}
 	}
 	if len(args) > 0 {
 		command = args
 	}
 	switch {
 	case len(args) == 0 && dash == 0:
-		return nil, usageError{fmt.Errorf("no command behind --")}
+		return nil, usageError{fmt.Errorf("no command after --")}
 	case len(args) > 0 && len(o.pids)+len(o.byName) > 0:
-		return nil, usageError{fmt.Errorf("both -p or -n and a command: give one of them")}
+		return nil, usageError{fmt.Errorf("-p or -n together with a command: give one of them")}
 	case len(args) == 0 && len(o.pids)+len(o.byName) == 0:
-		return nil, usageError{fmt.Errorf("nothing to look at: give -p PID, -n NAME or -- CMD")}
+		return nil, usageError{fmt.Errorf("nothing to sample: give -p PID, -n NAME or -- CMD")}
 	case len(args) > 0 && len(o.tids) > 0:
-		return nil, usageError{fmt.Errorf("-t with a command: its threads have no ids yet")}
+		return nil, usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
 	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
-		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v looks a second, or 0", o.rate, math.Round(maxRate))}
+		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
 	case o.maxFrames < 0:
 		return nil, usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}

@@ -29,32 +29,32 @@ type symbolizeOptions struct {
 }
 
 func (a *app) symbolizeCommand() *cobra.Command {
-	o := &symbolizeOptions{format: choice{"text", dumpForms}, colour: "auto"}
+	o := &symbolizeOptions{format: dumpForm(), colour: newColour()}
 	c := &cobra.Command{
-		Use:   "symbolize FILE… [EXE|DEBUGFILE…]",
-		Short: "Name the frames of a JSON dump taken elsewhere",
-		Long: `symbolize reads what fpstack -f json wrote, on a machine without symbols perhaps, and
-fills in functions, inlined calls, files and lines from the files that are here: those
-named behind the dump, those at the paths of the modules, and debug files by build id.
-A file with another build id is refused. FILE - is standard input. Its status is 1 if a
-frame in a module is left without a name.`,
+		Use:   "symbolize [OPTION…] FILE… [EXE|DEBUGFILE…]",
+		Short: "Name the frames of a JSON dump taken on another machine",
+		Long: `Name the frames of dumps that 'fpstack -f json' wrote on another machine.
+
+Functions, inlined calls, files and lines come from the files that are here: the
+programs and debug files given after the dump, the files at the paths of the
+modules, and debug files found by build id. A file with another build id is not
+used. FILE - is standard input.`,
 		Example: `  fpstack -p 4121 -f json -o dump.json            there
-  fpstack symbolize dump.json ./build/server      here, with the unstripped program
+  fpstack symbolize dump.json ./build/server      here, with the unstripped
+                                                  program
   fpstack symbolize dump.json --debug-dir ./debug`,
+		Annotations: exitStatus("0", "every frame in a module has a name",
+			"1", "some have none, or a file could not be read", "2", "no dump could be read"),
 		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
-	f.SortFlags = false
-	f.VarP(&o.format, "format", "f", "form of the output")
-	f.StringVarP(&o.output, "output", "o", "-", "file to write, whole or not at all; - is standard output")
-	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
-	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
-	f.BoolVar(&o.allLines, "all-lines", false, "compressed lines too that are not read unasked: of the C library, above 128 MB")
-	o.registerDebugDir(f)
-	f.BoolVar(&o.debuginfod, "debuginfod", false, "fetch debug files that are not here from the servers that DEBUGINFOD_URLS names")
-	f.BoolVar(&o.noGroup, "no-group", false, "one entry a thread, even where stacks are the same")
-	f.Var(&o.colour, "color", "when to colour")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "how each frame was found, and which files names came from")
+	f.VarP(&o.format, "format", "f", "format of the output")
+	outputFlag(f, &o.output)
+	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
+	f.Var(&o.colour, "color", "use of colour")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say how each frame was found, and which files names come from")
+	o.registerFiles(f)
+	sections(f, "format", "Output", "no-inlines", "Names")
 	return c
 }
 
@@ -68,7 +68,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	}
 	dumps, objects := sortArguments(args)
 	if len(dumps) == 0 {
-		return usageError{errors.New("no dump named: give FILE, or - for standard input")}
+		return usageError{errors.New("no dump given: name a FILE, or - for standard input")}
 	}
 	if o.debuginfod {
 		a.progress = newProgress(a.stderr)
@@ -213,16 +213,16 @@ func (j *symbolizing) tell(o *offline.Outcome) {
 		}
 	}
 	if o.Unchecked && len(o.Files) > 0 {
-		j.complain(fmt.Errorf("%q has no build id: that %q belongs to it is not checked", o.Module.Path, o.Files[0]))
+		j.complain(fmt.Errorf("%q has no build id: whether %q belongs to it was not checked", o.Module.Path, o.Files[0]))
 	}
 	if o.Unnamed == 0 {
 		return
 	}
-	why := "the files found do not name them"
+	why := "the files found have no names for them"
 	switch {
 	case len(o.Files) > 0:
 	case o.Module.BuildID == "":
-		why = "it has no build id: give a file of its name"
+		why = "it has no build id; give a file with its name"
 	default:
 		why = "no file with build id " + o.Module.BuildID + " was found"
 	}

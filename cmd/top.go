@@ -38,14 +38,18 @@ type topOptions struct {
 func (a *app) topCommand() *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
-		Use:   "top -p PID[,PID…] | -- CMD [ARG…]",
-		Short: "Show where the time goes, live",
-		Long: `Top samples processes and shows the functions in which their time is spent, again each
-second. Threads that wait in the kernel are hidden until i is pressed; ? lists the keys.
-Without a terminal it writes the table as text, again and again or --once.`,
+		Use:   "top [OPTION…] -p PID[,PID…] | -n NAME | -- CMD [ARG…]",
+		Short: "Show live which functions take the time",
+		Long: `Show live which functions take the time, in a table that is updated each second.
+
+Threads that wait in the kernel are hidden until i is pressed; ? lists the keys.
+Where standard output is not a terminal the table is written as text, each
+second or, with --once, one time.`,
 		Example: `  fpstack top -p 4121
   fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
   fpstack top -- make -j4                  a command and all that it starts`,
+		Annotations: exitStatus("0", "all processes were shown", "1", "some were not", "2", "nothing was shown",
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127", "-- CMD: it was not found"),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -55,20 +59,22 @@ Without a terminal it writes the table as text, again and again or --once.`,
 			return a.top(a.endable(c.Context()), o, command)
 		},
 	}
-	o.register(c)
 	f := c.Flags()
-	o.sort = choice{"self", []string{"self", "total", "function", "module", "file"}}
-	o.by = choice{"function", []string{"function", "line", "thread"}}
-	o.colour = "auto"
-	f.Var(&o.sort, "sort", "the column that orders the rows")
-	f.Var(&o.by, "by", "what a row stands for")
-	f.BoolVar(&o.idle, "idle", false, "show threads that wait in the kernel")
-	f.StringVar(&o.filter, "filter", "", `rows to show: a regular expression, "module:RE", "thread:RE"`)
-	o.window = 10 * time.Second
-	f.Var((*seconds)(&o.window), "window", "how far back the table reaches")
-	f.Var(&o.once, "once", "write the table once, as text, after so many seconds")
+	o.colour, o.window = newColour(), 10*time.Second
+	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"}, {"total", "time in it and in what it calls"},
+		{"function", "its name"}, {"module", "the file it is in"}, {"file", "source file and line"}}}
+	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"}, {"thread", "a thread"}}}
+	o.registerProcesses(f)
+	f.Var(&o.sort, "sort", "column that orders the rows")
+	f.Var(&o.by, "by", "what a row shows")
+	f.BoolVar(&o.idle, "idle", false, "also show threads that wait in the kernel")
+	f.StringVar(&o.filter, "filter", "", "rows to show: a regular `EXPRESSION`, module:RE or thread:RE")
+	f.Var((*seconds)(&o.window), "window", "`TIME` that the table covers, 1s to 1h")
+	f.Var(&o.once, "once", "write the table one time, as text, after this `TIME`")
 	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
-	f.Var(&o.colour, "color", "when to colour")
+	f.Var(&o.colour, "color", "use of colour")
+	o.samplingOptions.register(f)
+	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names")
 	return c
 }
 
@@ -169,7 +175,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 // view is what the flags say of the table.
 func (o *topOptions) view(title string) top.Options {
 	opt := top.Options{Title: title, Window: o.window, Idle: o.idle, Filter: o.filter, Every: time.Second}
-	opt.Plain = o.colour == "never" || o.colour != "always" && os.Getenv("NO_COLOR") != ""
+	opt.Plain = o.colour.word == "never" || o.colour.word != "always" && os.Getenv("NO_COLOR") != ""
 	opt.Sort, _ = top.ParseSort(o.sort.word) // --sort takes no other words
 	opt.By, _ = top.ParseGrouping(o.by.word)
 	return opt
@@ -193,7 +199,7 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 // Reading them ends with ctx.
 func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
 	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead), Children: o.follow(command),
-		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.Mode, RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
+		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(), RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
 		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
 	if o.mode.word == "cpu" {
 		opt.Mode = sampler.CPU

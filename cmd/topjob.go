@@ -13,7 +13,7 @@ import (
 )
 
 // errBackground says that the terminal belongs to others now.
-var errBackground = errors.New("top runs in the background, where the terminal is not its own: bring it to the foreground (fg), or use --once N")
+var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), or use --once N")
 
 // jobControl lets the shell suspend this program while it draws on the terminal.
 type jobControl struct {

@@ -21,7 +21,7 @@ const topEnding = ".html"
 func (a *app) topWrite(o *topOptions, name string, p *profile.Profile) (path string, err error) {
 	to := destination{path: name, form: formOfFile(name)}
 	if to.form == nil {
-		return "", fmt.Errorf("%q: the ending tells no format: want %s", name, allEndings())
+		return "", fmt.Errorf("%q: its ending is not that of a format: want %s", name, allEndings())
 	}
 	if name == o.stem()+topEnding {
 		to.stem = o.stem()
@@ -83,6 +83,6 @@ func (a *app) endTopped(c *child) {
 	select {
 	case <-c.ended:
 	case <-time.After(patience):
-		a.complain(fmt.Errorf("process %d, which top started, goes on after SIGTERM", c.process.Pid))
+		a.complain(fmt.Errorf("process %d, which top started, still runs after SIGTERM", c.process.Pid))
 	}
 }

@@ -23,12 +23,12 @@ func TestShare(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	c := choice{"wall", []string{"wall", "cpu"}}
-	if err := c.Set("cpu"); err != nil || c.String() != "cpu" || c.Type() != "wall|cpu" {
+	c := choice{"MODE", "wall", []word{{"wall", "time"}, {"cpu", "CPU time"}, {"both", "both"}}}
+	if err := c.Set("cpu"); err != nil || c.String() != "cpu" || c.Type() != "MODE" {
 		t.Errorf("Set(cpu): got %q of %q, %v", c.String(), c.Type(), err)
 	}
-	if err := c.Set("gpu"); err == nil || c.String() != "cpu" {
-		t.Errorf("Set(gpu): got %q, %v; want cpu and an error", c.String(), err)
+	if err := c.Set("gpu"); err == nil || err.Error() != "want wall, cpu or both" || c.String() != "cpu" {
+		t.Errorf("Set(gpu): got %q, %v; want cpu and an error with the words", c.String(), err)
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 // versionCommand prints what this program was built from.
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
+		Use:         "version",
+		Short:       "Print the version",
+		Args:        noArgs,
+		Annotations: exitStatus("0", "it was printed"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
 			return err

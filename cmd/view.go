@@ -3,7 +3,7 @@ package cmd
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // viewOptions are the flags that say what of a profile is written, and how.
@@ -19,24 +19,23 @@ type viewOptions struct {
 	title     string
 }
 
-// register adds the flags to c.
-func (o *viewOptions) register(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&o.typ, "type", "", "the value shown: samples, wall, cpu (default: what the profile says)")
+// register adds the flags to f.
+func (o *viewOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.typ, "type", "", "the `VALUE` shown: samples, wall or cpu; by default what the profile says")
 	f.BoolVar(&o.threads, "threads", false, "process and thread as the outermost frames")
 	f.BoolVar(&o.threadIDs, "thread-ids", false, "folded: the same with their ids")
 	f.BoolVar(&o.annotate, "annotate", false, "folded: mark frames as _[k] kernel, _[j] JIT, _[i] inlined")
-	f.Var(&o.minShare, "min-share", "svg, html: leave out frames below this share")
-	f.BoolVar(&o.all, "all", false, "svg, html: every frame, not the largest 500,000")
+	f.Var(&o.minShare, "min-share", "svg, html: leave out frames below this `SHARE`")
+	f.BoolVar(&o.all, "all", false, "svg, html: every frame, not only the largest 500,000")
 	f.BoolVar(&o.static, "static", false, "svg, html: the picture alone, without data and script")
-	f.IntVar(&o.width, "width", 0, "svg: pixels (default: as wide as the window)")
-	f.StringVar(&o.title, "title", "", "svg, html, speedscope: the heading (default: the command)")
+	f.IntVar(&o.width, "width", 0, "svg: `N` pixels wide; by default as wide as the window")
+	f.StringVar(&o.title, "title", "", "svg, html, speedscope: `TEXT` of the heading; by default the command")
 }
 
 // check refuses values that make no sense.
 func (o *viewOptions) check() error {
 	if o.width < 0 || o.width > 100000 {
-		return usageError{fmt.Errorf("--width %d: want 1 to 100000, or 0 for that of the window", o.width)}
+		return usageError{fmt.Errorf("--width %d: want 1 to 100000, or 0 for the width of the window", o.width)}
 	}
 	return nil
 }

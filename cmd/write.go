@@ -27,7 +27,7 @@ func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(s
 	case old == nil && p.IsDiff():
 		v.diff, err = profile.Split(p)
 	case old != nil && (p.IsDiff() || old.IsDiff()):
-		err = fmt.Errorf("compare profiles: one of them is a comparison already")
+		err = fmt.Errorf("compare profiles: one of them is already a comparison")
 	case old != nil:
 		v.diff, err = profile.Compare(p, old, profile.DiffOptions{Absolute: absolute})
 	}

@@ -19,35 +19,69 @@ import (
 	"strings"
 )
 
-// Named lists the ids of the processes below root ("/proc") that bear the name, ascending. A
-// process bears three: what the kernel calls it (comm, the first 15 bytes of its program's name
-// unless it chose another), the last part of its executable's path, and that of the first
-// of its arguments. One of them is equal to name, byte for byte.
-//
-// Processes that have ended and threads of the kernel run no program: they bear none. The error
-// says that root cannot be listed.
-func Named(root, name string) ([]int, error) {
+// Program is a process that runs a program: neither one that has ended nor a thread of the kernel.
+type Program struct {
+	PID int
+	// Names are what it is called, each once and none empty: the kernel's name (comm, the first 15 bytes of its program's
+	// name unless it chose another), the last part of its executable's path, and that of its first argument.
+	Names []string
+}
+
+// Programs lists the programs below root ("/proc") by ascending id. The error says that root cannot be listed.
+func Programs(root string) ([]Program, error) {
 	ids, err := numbers(root)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var found []int
+	var all []Program
 	for _, pid := range ids {
-		if bears(filepath.Join(root, strconv.Itoa(pid)), name) {
-			found = append(found, pid)
+		dir := filepath.Join(root, strconv.Itoa(pid))
+		exe, first, ok := program(dir)
+		if !ok {
+			continue
 		}
+		p := Program{PID: pid}
+		for _, name := range []string{comm(dir), base(exe), base(first)} {
+			if name != "" && !slices.Contains(p.Names, name) {
+				p.Names = append(p.Names, name)
+			}
+		}
+		all = append(all, p)
 	}
-	return found, nil
+	return all, nil
 }
 
-// bears tells whether the process in dir has the name.
-func bears(dir, name string) bool {
-	exe, first, ok := program(dir)
-	if !ok {
-		return false
+// Named lists the ids of those programs that have the name, byte for byte.
+func Named(programs []Program, name string) []int {
+	var found []int
+	for _, p := range programs {
+		if slices.Contains(p.Names, name) {
+			found = append(found, p.PID)
+		}
 	}
-	comm := strings.TrimSuffix(string(Read(filepath.Join(dir, "comm"), 64)), "\n")
-	return name != "" && (comm == name || base(exe) == name || base(first) == name)
+	return found
+}
+
+// Thread is one thread of a process and the name that the kernel has for it.
+type Thread struct {
+	TID  int
+	Comm string
+}
+
+// Threads lists the threads of process pid below root by ascending id, none if it is gone.
+func Threads(root string, pid int) []Thread {
+	dir := filepath.Join(root, strconv.Itoa(pid), "task")
+	tids, _ := numbers(dir)
+	var all []Thread
+	for _, tid := range tids {
+		all = append(all, Thread{tid, comm(filepath.Join(dir, strconv.Itoa(tid)))})
+	}
+	return all
+}
+
+// comm is what the kernel calls the process or thread in dir.
+func comm(dir string) string {
+	return strings.TrimSuffix(string(Read(filepath.Join(dir, "comm"), 64)), "\n")
 }
 
 // program returns the executable and the first argument of the process in dir, of a living

@@ -46,6 +46,10 @@ func TestNamed(t *testing.T) {
 		"30/task/31/cmdline": "/opt/whole\x00", "30/task/31/exe": "->/opt/whole",
 		"self/comm": "server\n", "self/exe": "->/opt/server", "meminfo": "", "0/comm": "server\n", "0/cmdline": "server\x00",
 	})
+	programs, err := Programs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string][]int{
 		"init":              {1},
 		"systemd":           {1},
@@ -68,12 +72,11 @@ func TestNamed(t *testing.T) {
 		".":                 nil,
 		"/opt/server":       nil,
 	} {
-		got, err := Named(root, name)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q: %v, %v, want %v", name, got, err, want)
+		if got := Named(programs, name); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
-	if _, err := Named(filepath.Join(root, "none"), "x"); err == nil {
+	if _, err := Programs(filepath.Join(root, "none")); err == nil {
 		t.Error("no error where nothing can be listed")
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // cpuWindow is how many running samples of a thread share its CPU time. Fewer would give
-// more to samples late in a burst of work: see docs/sampling.md.
+// more to samples late in a burst of work: see docs/dev/sampling.md.
 const cpuWindow = 64
 
 // maxShare is after how many samples of any kind CPU time is shared, if the thread hardly

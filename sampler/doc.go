@@ -12,5 +12,5 @@
 // One goroutine on an OS thread of its own looks and copies; another walks and counts, behind
 // a queue with a bound. Names are looked up in Take alone.
 //
-// docs/sampling.md tells how a look goes, how time is counted, and what it costs.
+// docs/dev/sampling.md tells how a look goes, how time is counted, and what it costs.
 package sampler

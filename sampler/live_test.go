@@ -39,7 +39,7 @@ func runTests(m *testing.M) int {
 }
 
 // start starts the target and waits until it stands where it should. It is reaped at the end
-// of the test: a wait for a child takes the stops of the tracer from it, see docs/sampling.md.
+// of the test: a wait for a child takes the stops of the tracer from it, see docs/dev/sampling.md.
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if built == "" {
@@ -179,7 +179,7 @@ func TestDuty(t *testing.T) {
 }
 
 // TestBursts records what computes for 3 ms and sleeps for 7. Where others have the CPUs, program and sampler wait for
-// them and are woken together (docs/sampling.md, Risks): then wall time is what the machine made of it, and CPU time,
+// them and are woken together (docs/dev/sampling.md, Risks): then wall time is what the machine made of it, and CPU time,
 // of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
 func TestBursts(t *testing.T) {
 	c, want := start(t, "burst"), map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20}

@@ -4,19 +4,13 @@ package tracer
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// copyTime bounds how long stacks in mapped files may take while threads are stopped.
-	copyTime = 250 * time.Millisecond
-	// wordsTime bounds how long all Copiers together hold the threads of one stop.
-	wordsTime = 25 * time.Millisecond
-)
+// copyTime bounds how long stacks in mapped files may take while threads are stopped.
+const copyTime = 250 * time.Millisecond
 
 // collect copies registers, stacks and what the Copiers ask for, of the threads from index
 // from on that are stopped.
@@ -46,7 +40,7 @@ func (s *stop) collect(from int) {
 		return
 	}
 	if read && len(s.opt.Copiers) > 0 {
-		s.copyWords(from)
+		s.fetch(from)
 	}
 }
 
@@ -118,35 +112,5 @@ func (s *stop) copySlow(from int) {
 		s.problem("a page of a stack did not come")
 	case err != nil:
 		s.problem(err.Error())
-	}
-}
-
-// copyWords lets the Copiers copy what runtimes need, on the copier: the threads are released in time, whatever
-// they do.
-func (s *stop) copyWords(from int) {
-	var of []*tracee
-	var threads []snapshot.Thread
-	for i := from; i < len(s.threads); i++ {
-		if t := &s.threads[i]; t.phase == stopped && t.regs.Arch != nil && !t.crowded {
-			of, threads = append(of, t), append(threads, t.describe())
-		}
-	}
-	copiers, reader := s.opt.Copiers, &pieces{m: s.memory, table: s.table, patient: true}
-	err := s.copier.do(func() {
-		var f snapshot.Fetcher
-		for i := range threads {
-			f.Run(copiers, &threads[i], reader)
-			f.Keep()
-		}
-	}, min(wordsTime, s.opt.MaxPause))
-	switch {
-	case errors.Is(err, errNotInTime):
-		s.problem(fmt.Sprintf("memory that runtimes need was not copied within %v", wordsTime))
-		return
-	case err != nil:
-		s.problem(err.Error())
-	}
-	for i, t := range of {
-		t.copied, t.shortfalls = threads[i].Copied, threads[i].Shortfalls
 	}
 }

@@ -4,7 +4,7 @@
 // [Open] checks that a process can be looked at and keeps its files under /proc open, so
 // that a reused process id is never taken for it. [Process.Snapshot] makes one stop:
 // PTRACE_SEIZE, PTRACE_INTERRUPT, waitid, PTRACE_GETREGSET, a copy of the used part of
-// each stack and of what each [Wanter] asks for, PTRACE_DETACH. Memory that was not
+// each stack and of what each Copier asks for, PTRACE_DETACH. Memory that was not
 // copied, mapped files and descriptors are read afterwards, while the process runs.
 // [Process.Batches] does so for processes whose stacks are more than is to be held at once.
 //

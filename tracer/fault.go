@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// FaultError is a panic of code that ran on a thread of this package: of ours, of a [Wanter], of what was given to
+// FaultError is a panic of code that ran on a thread of this package: of ours, of a Copier, of what was given to
 // [Looker.Do]. It ends what was under way there and nothing else.
 type FaultError struct {
 	Value any    // of the panic

@@ -5,7 +5,6 @@ package tracer
 import (
 	"time"
 
-	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 )
@@ -63,7 +62,7 @@ type Copy struct {
 	call    snapshot.Syscall
 	before  Counters // of a thread that slept before it was stopped
 	fetcher snapshot.Fetcher
-	pieces  pieces
+	stopped stoppedMemory
 }
 
 // copyStack copies the used part of the stack from sp up, and what Copiers ask for. It fails only with ErrExec.
@@ -79,14 +78,6 @@ func (c *Copy) copyStack(m *memory, ws *windows, sp mem.Addr) error {
 	}
 	c.Thread.Stack, c.Thread.StackErr = c.stack, c.err
 	return nil
-}
-
-// copyWords copies what Copiers ask for.
-func (c *Copy) copyWords(m *memory, table *maps.Table) {
-	if len(c.Copiers) > 0 {
-		c.pieces = pieces{m: m, table: table}
-		c.fetcher.Run(c.Copiers, &c.Thread, &c.pieces)
-	}
 }
 
 // initialCopy is what a Copy has room for at first, bytes.

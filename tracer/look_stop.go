@@ -134,7 +134,7 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 	if err := l.copyStack(w, c, a.table); err != nil {
 		return err
 	}
-	c.copyWords(w.p.memory.Load(), a.table)
+	c.fetch(w.p.memory.Load(), a.table)
 	l.settle(w, c, sig)
 	return nil
 }

@@ -4,6 +4,7 @@ package tracer
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -17,6 +18,10 @@ type memory struct {
 	fd   int         // /proc/TID/mem, or -1 where it cannot be had
 	tid  int         // for process_vm_readv
 	call *callMemory // where fd is -1
+
+	dir       int // open /proc/PID
+	pagesOnce sync.Once
+	pages     int // /proc/TID/pagemap, or -1; see openPages
 }
 
 func (m *memory) close() {
@@ -25,6 +30,10 @@ func (m *memory) close() {
 	}
 	if m.call != nil {
 		m.call.close()
+	}
+	m.pagesOnce.Do(func() { m.pages = -1 })
+	if m.pages >= 0 {
+		unix.Close(m.pages)
 	}
 }
 

@@ -31,7 +31,7 @@ type StopOptions struct {
 	// KernelStacks reads where in the kernel each waiting thread stands, before the stop. It takes
 	// CAP_SYS_ADMIN; without it the function that it sleeps in is read (wchan), and that is told.
 	KernelStacks bool
-	// Copiers copy what runtimes need of each thread besides its stack, while the threads are stopped.
+	// Copiers copy what runtimes need of each thread while it is stopped. All together get a few milliseconds a stop.
 	Copiers []snapshot.Copier
 }
 

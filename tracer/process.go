@@ -157,7 +157,7 @@ func (p *Process) openMemory() error {
 	case err != nil:
 		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
 	}
-	m := &memory{tid: tid}
+	m := &memory{tid: tid, dir: p.dir}
 	if m.fd, err = openAt(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
 		if m.call, err = p.withoutFile(tid, err); err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 // registers are those of one thread that stands, with what else only its tracer can read.
 type registers struct {
 	regs    regs.Registers // Arch is nil until they were had
-	tp      mem.Addr       // thread pointer, 0 if unknown
-	hasTP   bool           // it is known
+	tp      mem.Addr       // thread pointer, 0 if not set
+	hasTP   bool           // or unknown
 	pacMask uint64
 	size    int // bytes of the note that they came in
 }
@@ -41,9 +41,9 @@ func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.
 	switch a {
 	case regs.ARM64:
 		r.pacMask = pac(tid, note)
-		r.tp, r.hasTP = tls(tid, noteARMTLS, note, 8, a)
+		r.tp, r.hasTP = tlsRegister(tid, note)
 	case regs.I386:
-		r.tp, r.hasTP = tls(tid, note386TLS, note, 48, a)
+		r.tp, r.hasTP = segmentBase(tid, note)
 	}
 	return 0, nil
 }
@@ -62,24 +62,31 @@ func pac(tid int, note *[noteBytes]byte) uint64 {
 	return regs.ARM64.Order.Uint64(note[8:])
 }
 
-// tls reads the thread pointer out of a register set of its own: tpidr_el0 of arm64, or of a 386 thread the base
-// of the segment that holds its descriptor, the second word of the first of three struct user_desc.
-// Source: tls_get in linux/arch/arm64/kernel/ptrace.c, regset_tls_get in linux/arch/x86/kernel/tls.c.
-func tls(tid int, set uintptr, note *[noteBytes]byte, size int, a *regs.Arch) (mem.Addr, bool) {
-	n, e := getRegset(tid, set, note[:size])
-	switch {
-	case e != 0 || n < 8:
+// tlsRegister reads the thread pointer of an arm64 thread.
+// Source: tls_get in linux/arch/arm64/kernel/ptrace.c: tpidr_el0 comes first.
+func tlsRegister(tid int, note *[noteBytes]byte) (mem.Addr, bool) {
+	n, e := getRegset(tid, noteARMTLS, note[:8])
+	if e != 0 || n != 8 {
 		return 0, false
-	case a == regs.I386:
-		return mem.Addr(a.Order.Uint32(note[4:])), true
 	}
-	return mem.Addr(a.Order.Uint64(note[:])), true
+	return mem.Addr(regs.ARM64.Order.Uint64(note[:])), true
+}
+
+// segmentBase reads the base of the segment that holds a 386 thread's descriptor; 0 if
+// there is none.
+// Source: regset_tls_get in linux/arch/x86/kernel/tls.c: three struct user_desc.
+func segmentBase(tid int, note *[noteBytes]byte) (mem.Addr, bool) {
+	n, e := getRegset(tid, note386TLS, note[:48])
+	if e != 0 || n < 8 {
+		return 0, false
+	}
+	return mem.Addr(regs.I386.Order.Uint32(note[4:])), true
 }
 
 // threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.
 // Source: user_regs_struct or user_pt_regs of each architecture; the psABIs for which
 // register it is.
-func threadPointer(a *regs.Arch, note []byte) (tp mem.Addr, known bool) {
+func threadPointer(a *regs.Arch, note []byte) (mem.Addr, bool) {
 	word := -1
 	switch a {
 	case regs.AMD64:
@@ -90,6 +97,8 @@ func threadPointer(a *regs.Arch, note []byte) (tp mem.Addr, known bool) {
 		word = 2 // $tp
 	case regs.PPC64LE:
 		word = 13 // r13
+	case regs.S390X:
+		word = 18 // access registers 0 and 1, the high half first
 	}
 	if word < 0 || len(note) < (word+1)*8 {
 		return 0, false

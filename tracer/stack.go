@@ -130,11 +130,18 @@ func word(a *regs.Arch, b []byte) uint64 {
 // the scheduler. It returns what came before a hole; 0 without an error says that the
 // program is gone.
 func (m *memory) quickRead(b []byte, addr mem.Addr) (int, error) {
-	if m.fd < 0 || wordSize == 4 { // a 64-bit offset takes two arguments there
-		n, err := m.readSome(b, addr)
-		return n, err
+	if m.fd < 0 {
+		return m.readSome(b, addr)
 	}
-	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(m.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(addr), 0, 0)
+	return rawPread(m.fd, b, uint64(addr))
+}
+
+// rawPread is pread without telling the scheduler.
+func rawPread(fd int, b []byte, offset uint64) (int, error) {
+	if wordSize == 4 { // a 64-bit offset takes two arguments there
+		return unix.Pread(fd, b, int64(offset))
+	}
+	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(offset), 0, 0)
 	if e != 0 {
 		return 0, e
 	}

@@ -80,7 +80,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 			return err
 		}
 	}
-	c.copyWords(w.p.memory.Load(), table)
+	c.fetch(w.p.memory.Load(), table)
 	var again snapshot.Syscall
 	if asleep, err = w.asleep(&again); err != nil {
 		return err

@@ -6,15 +6,13 @@ import "github.com/fpstack/fpstack/regs"
 // call through a bad pointer, the row of a table, and for code without tables its instructions
 // and its frame pointer.
 func (c *cursor) stepAuto() *ending {
-	f := c.top()
-	if !c.executable(f.PC) {
+	s := c.at
+	switch {
+	case s == nil:
 		return c.stepBadPC()
-	}
-	s := c.site(f)
-	if s.signal.kind != noSignal {
+	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
-	}
-	if s.row != nil || s.root {
+	case s.row.Row != nil || s.root:
 		return c.stepTable(s)
 	}
 	return c.stepNoTable(s)
@@ -22,16 +20,17 @@ func (c *cursor) stepAuto() *ending {
 
 // stepTable applies the row of a table.
 func (c *cursor) stepTable(s *site) *ending {
-	if s.root && (s.row == nil || !c.underSignal(s)) {
+	if s.root && (s.row.Row == nil || !c.underSignal(s)) {
 		return atRoot
 	}
-	if s.origin == PCSP && s.row.CFA.Reg == uint64(c.arch.FP) && c.leftGoroutine() {
+	if s.row.origin == PCSP && s.row.base == c.arch.FP && c.leftGoroutine() {
 		return atRoot
 	}
-	if c.uncalled && !c.returns(s.row) {
+	uncalled := c.uncalled
+	e := c.apply(&s.row, uncalled)
+	if e != nil && uncalled {
 		return atRoot
 	}
-	e := c.applyRow(s.row, s.origin)
 	// Of a thread that sleeps and was not stopped only SP and PC are known.
 	if e != nil && e.blind && c.stepBySP(s) {
 		return nil
@@ -47,15 +46,19 @@ func (c *cursor) stepTable(s *site) *ending {
 // underSignal tells whether a function that Go calls the outermost of its stack returns to a
 // signal trampoline: runtime.sigtramp, below which stands what the signal interrupted.
 func (c *cursor) underSignal(s *site) bool {
-	if s.origin != PCSP {
+	if s.row.origin != PCSP {
 		return false
 	}
-	cfa, err := c.cfa(s.row)
-	if err != nil || c.checkCFA(cfa, s.row) != nil {
+	cfa, words, e := c.frame(&s.row)
+	if e != nil {
 		return false
 	}
-	ra, e := c.returnAddress(s.row, cfa)
-	return e == nil && c.executable(ra) && c.returnSite(ra).signal.kind != noSignal
+	ra, e := c.returnAddress(&s.row, cfa, words)
+	if e != nil {
+		return false
+	}
+	to := c.returnSite(ra)
+	return to != nil && to.signal.kind != noSignal
 }
 
 // leftGoroutine tells whether a Go function that switched stacks left nothing to go back to:

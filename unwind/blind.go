@@ -6,7 +6,7 @@ func (c *cursor) stepBySP(s *site) bool {
 	if !s.bySPRead {
 		c.readBySP(s)
 	}
-	return s.bySP != nil && c.tryRow(s.bySP)
+	return s.bySP != nil && c.apply(s.bySP, mustReturn) == nil
 }
 
 // readBySP fills s.bySP.
@@ -25,6 +25,7 @@ func (c *cursor) readBySP(s *site) {
 		return
 	}
 	if row, ok := code.FromEntrySP(start, end, uint64(f.LookupPC())-bias); ok {
-		s.bySP = &row
+		r := compile(&row, Code, c.arch)
+		s.bySP = &r
 	}
 }

@@ -80,9 +80,10 @@ func (c *cursor) target(s *site) (mem.Addr, bool) {
 	return mem.Addr(v), err == nil && c.executable(mem.Addr(v))
 }
 
-// callAt tells whether a call instruction ends at ra.
-func (c *cursor) callAt(ra mem.Addr) bool {
-	return c.returnSite(ra).call
+// called tells whether ra is the return address of a call.
+func (c *cursor) called(ra mem.Addr) bool {
+	s := c.returnSite(ra)
+	return s != nil && s.call
 }
 
 // findSignal looks for a signal trampoline at pc.
@@ -118,6 +119,9 @@ func (c *cursor) findSignal(pc mem.Addr) signalSite {
 // trampolineBytes is more than the longest trampoline has.
 const trampolineBytes = 16
 
+// mustReturn asks that code may return to the return address: a row that code gave may rest on a wrong path.
+const mustReturn = true
+
 // How sure a way through code must be.
 const (
 	sure   = true  // it begins where the function does
@@ -133,7 +137,7 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 		s.codeRead = true
 	}
 	for i := range s.code {
-		if s.code[i].exact && c.tryRow(&s.code[i].row) {
+		if s.code[i].exact && c.apply(&s.code[i].compiled, mustReturn) == nil {
 			return true
 		}
 	}
@@ -147,27 +151,11 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 		return false
 	}
 	for i := range s.code {
-		if !s.code[i].exact && c.tryRow(&s.code[i].row) {
+		if !s.code[i].exact && c.apply(&s.code[i].compiled, mustReturn) == nil {
 			return true
 		}
 	}
 	return false
-}
-
-// tryRow applies a row that code gave if it leads to a return address with a call before it.
-// Such a row may rest on a wrong path through the code, and the check finds that.
-func (c *cursor) tryRow(row *cfi.Row) bool {
-	return c.returns(row) && c.applyRow(row, Code) == nil
-}
-
-// returns tells whether row leads to a return address that a call left.
-func (c *cursor) returns(row *cfi.Row) bool {
-	cfa, err := c.cfa(row)
-	if err != nil || c.checkCFA(cfa, row) != nil {
-		return false
-	}
-	ra, e := c.returnAddress(row, cfa)
-	return e == nil && c.executable(ra) && c.mayReturnTo(ra)
 }
 
 // readCode reads the instructions around the top frame's PC for rows at that place.
@@ -181,7 +169,7 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	var rows []codeRow
 	add := func(row cfi.Row, ok, exact bool) {
 		if ok {
-			rows = append(rows, codeRow{row, exact})
+			rows = append(rows, codeRow{compile(&row, Code, c.arch), exact})
 		}
 	}
 	start, end, known := c.bounds(f, bias)
@@ -247,20 +235,19 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 		if err != nil {
 			return false
 		}
-		ra := mem.Addr(v)
-		if !c.executable(ra) {
+		s := c.returnSite(mem.Addr(v))
+		if s == nil || !s.call {
 			continue
 		}
-		s := c.returnSite(ra)
 		to, fixed := c.target(s)
-		if !s.call || !fixed {
+		if !fixed {
 			continue
 		}
 		row := c.fromTarget(code, bias, c.throughPLT(to), pc)
 		if row == nil {
 			continue
 		}
-		if cfa, err := c.cfa(row); err == nil && cfa == at+width && c.tryRow(row) {
+		if cfa, err := c.cfa(row); err == nil && cfa == at+width && c.apply(row, mustReturn) == nil {
 			return true
 		}
 	}
@@ -314,7 +301,7 @@ func (c *cursor) earn(b *work.Budget) {
 
 // fromTarget interprets the function that begins at target up to pc; nil if it does not get
 // there, or if too many ways were tried of late.
-func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64) *cfi.Row {
+func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64) *compiled {
 	m := c.top().Module
 	key := pathKey{m: m, entry: uint64(target) - bias, pc: pc}
 	if m.Err != nil || bias != m.Base() {
@@ -323,11 +310,12 @@ func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uin
 	if row, ok := c.w.paths[key]; ok {
 		return row
 	}
-	var found *cfi.Row
+	var found *compiled
 	if code.Contains(key.entry) {
 		row, ok := code.FromEntry(key.entry, 0, pc)
 		if ok {
-			found = &row
+			r := compile(&row, Code, c.arch)
+			found = &r
 		} else if err := code.Budget.Err(); err != nil {
 			c.refused = cmp.Or(c.refused, err)
 			return nil // not remembered: later there may be time for it
@@ -368,7 +356,7 @@ func (c *cursor) stepStackTop() bool {
 		return false
 	}
 	v, err := c.word(sp)
-	if err != nil || !c.executable(mem.Addr(v)) || !c.callAt(mem.Addr(v)) {
+	if err != nil || !c.called(mem.Addr(v)) {
 		return false
 	}
 	next := c.regs

@@ -33,29 +33,30 @@ func (c *cursor) stepFramePointer() *ending {
 	if ra == 0 {
 		return atRoot
 	}
-	if !c.executable(ra) {
+	to := c.callerSite(ra)
+	if to == nil {
 		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra), uint64(fp))
 	}
 	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
 		return failed(ReadFault, err)
 	}
-	called := c.mayReturnTo(ra)
-	if !called && !c.leadsBack(fp, mem.Addr(saved), ra) {
+	if !to.returnable && !c.leadsBack(fp, mem.Addr(saved), to) {
 		return end(NoRule, "no call stands before the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
 	}
-	next := c.regs
-	// Only what the record holds is known of the caller: the rest was not saved here but
-	// may have been saved by code in between.
-	c.forgetCallee(&next)
-	next.Set(c.arch.FP, saved)
-	next.Set(c.arch.SP, uint64(fp)+uint64(rec.CFA))
-	next.Set(c.arch.PC, uint64(ra))
-	if e := c.advance(fp+mem.Addr(rec.CFA), &next, FramePointer); e != nil {
+	cfa := fp + mem.Addr(rec.CFA)
+	if e := c.stepTo(cfa, cfa, ra, FramePointer); e != nil {
 		return e
 	}
+	// Only what the record holds is known of the caller: the rest was not saved here but
+	// may have been saved by code in between.
+	c.forgetCallee(&c.regs)
+	c.regs.Set(c.arch.FP, saved)
+	c.regs.Set(c.arch.SP, uint64(cfa))
+	c.regs.Set(c.arch.PC, uint64(ra))
 	c.loose = recordFloats(c.arch)
-	if !called {
+	c.nextAt = to
+	if !to.returnable {
 		c.next.Note = uncalledNote
 	}
 	c.noteLate(c.readLate(fp + mem.Addr(rec.RA)))

@@ -38,11 +38,11 @@ func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
 	depth, ok := f.SPDelta(v)
 	if !ok || depth < 0 {
 		why := "Go's table does not know the depth of the stack in " + f.Name()
-		return found{origin: PCSP, root: top, why: why}, true
+		return found{row: compiled{origin: PCSP}, root: top, why: why}, true
 	}
 	row := pcspRow(v, int64(depth), arch)
 	if top {
-		return found{row: row, origin: PCSP, root: true}, true
+		return found{row: compile(row, PCSP, arch), root: true}, true
 	}
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
@@ -54,7 +54,7 @@ func (t *tables) golang(v uint64, arch *regs.Arch) (found, bool) {
 			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}
 		}
 	}
-	return found{row: row, origin: PCSP}, true
+	return found{row: compile(row, PCSP, arch)}, true
 }
 
 // pcspRow is the row at v of a function whose SP stands depth bytes below its return address.

@@ -96,13 +96,12 @@ func (c *cursor) functionStart() (mem.Addr, bool) {
 // calls looks at the word at a: is it the return address of a direct call, and of one to target?
 func (c *cursor) calls(a, target mem.Addr) (direct, here bool) {
 	v, err := c.word(a)
-	ra := mem.Addr(v)
-	if err != nil || !c.executable(ra) {
-		return true, false // no call at all proves that the table is wrong
-	}
-	s := c.returnSite(ra)
-	if !s.call {
+	if err != nil {
 		return true, false
+	}
+	s := c.returnSite(mem.Addr(v))
+	if s == nil || !s.call {
+		return true, false // no call at all proves that the table is wrong
 	}
 	to, fixed := c.target(s)
 	if !fixed {

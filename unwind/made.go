@@ -13,12 +13,12 @@ import (
 // maxChain bounds the records of one chain: a frame of an interpreter has some hundred bytes.
 const maxChain = 1 << 17
 
-// leadsBack tells whether the frame record at fp, with the saved frame pointer and the return address ra, may be
-// believed though no call stands before ra: that lies in code of no file, and the chain of records goes on,
+// leadsBack tells whether the frame record at fp, with the saved frame pointer and the return address of to, may be
+// believed though no call stands before that: it lies in code of no file, and the chain of records goes on,
 // upwards in the same stack, through such code to a return address in a file, behind a call. The records of a
 // chain that was proved are remembered for the rest of the walk.
-func (c *cursor) leadsBack(fp, saved, ra mem.Addr) bool {
-	if recordFloats(c.arch) || !c.returnSite(ra).made {
+func (c *cursor) leadsBack(fp, saved mem.Addr, to *site) bool {
+	if recordFloats(c.arch) || !to.made {
 		return false
 	}
 	if _, known := slices.BinarySearch(c.w.chain, fp); known {
@@ -57,13 +57,12 @@ func (c *cursor) record(below, fp mem.Addr) (saved mem.Addr, s *site) {
 		}
 	}
 	v, err := c.word(fp + mem.Addr(rec.RA))
-	ra := c.code(v)
-	if err != nil || !c.executable(ra) {
-		return 0, nil
-	}
-	v, err = c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
 		return 0, nil
 	}
-	return mem.Addr(v), c.returnSite(ra)
+	chained, err := c.word(fp + mem.Addr(rec.SavedFP))
+	if err != nil {
+		return 0, nil
+	}
+	return mem.Addr(chained), c.returnSite(c.code(v))
 }

@@ -24,69 +24,80 @@ func (m machine) Read(addr uint64, size int) (uint64, error) {
 	return mem.Uint(m.c.memory, mem.Addr(addr), size, m.c.arch.Order)
 }
 
-// applyRow steps to the caller by the rules of row.
-func (c *cursor) applyRow(row *cfi.Row, o Origin) *ending {
-	if row.RA.Kind == cfi.Undefined {
+// apply steps to the caller by r. What was copied is read at once where nearly all rows have it, at fixed distances
+// from the CFA; all else word by word. proved asks more than r says: that code may return to the return address.
+func (c *cursor) apply(r *compiled, proved bool) *ending {
+	if r.RA.Kind == cfi.Undefined {
 		return atRoot
 	}
-	cfa, err := c.cfa(row)
-	if err != nil {
-		return &ending{stop: BadCFA, err: err, blind: true}
-	}
-	if c.inDoubt(row) {
-		cfa = c.proveCFA(cfa)
-	}
-	if e := c.checkCFA(cfa, row); e != nil {
-		return e
-	}
-	ra, e := c.returnAddress(row, cfa)
+	cfa, words, e := c.frame(r)
 	if e != nil {
 		return e
 	}
-	late := row.RA.Kind == cfi.Offset && c.readLate(mem.Addr(c.mask(uint64(cfa)+uint64(row.RA.N))))
+	ra, e := c.returnAddress(r, cfa, words)
+	if e != nil {
+		return e
+	}
+	late := words == nil && r.RA.Kind == cfi.Offset && c.readLate(mem.Addr(c.mask(uint64(cfa)+uint64(r.RA.N))))
 	if ra == 0 {
-		if o == PCSP { // Go marks what is outermost, and leaves no 0 there
+		if r.origin == PCSP { // Go marks what is outermost, and leaves no 0 there
 			return impossible(NoRule, "return address at CFA %#x is 0", uint64(cfa))
 		}
 		return atZero
 	}
-	if !c.executable(ra) {
+	to := c.callerSite(ra)
+	switch {
+	case to == nil:
 		return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
+	case proved && !to.returnable:
+		return notCalled
 	}
-	next := c.restore(row, cfa)
-	next.Set(c.arch.PC, uint64(ra))
-	if e := c.checkSP(&next, cfa); e != nil {
+	if e := c.restore(r, cfa, ra, words); e != nil {
 		return e
 	}
-	if e := c.advance(cfa, &next, o); e != nil {
-		return e
-	}
-	if landsExceptions(row, c.arch) {
+	if r.lands {
 		c.noteLanding(cfa)
 	}
-	c.doubtAfter(row)
-	c.top().Signal = row.Signal
-	c.next.Interrupted = row.Signal
+	if r.lands || c.doubt != 0 {
+		c.doubtAfter(r.Row)
+	}
+	c.top().Signal = r.Signal
+	c.next.Interrupted = r.Signal
 	c.noteLate(late)
-	c.noteReturn(ra)
+	c.noteReturn(to)
 	c.enterIfLeft()
 	return nil
 }
 
+// frame finds the CFA of the top frame by r, and the words there, nil if they were not all copied.
+func (c *cursor) frame(r *compiled) (cfa mem.Addr, words []byte, e *ending) {
+	cfa, err := c.cfa(r)
+	if err != nil {
+		return 0, nil, &ending{stop: BadCFA, err: err, blind: true}
+	}
+	if c.inDoubt(r.Row) {
+		cfa = c.proveCFA(cfa)
+	}
+	if e := c.checkCFA(cfa, r); e != nil {
+		return 0, nil, e
+	}
+	return cfa, c.wordsOf(r, cfa), nil
+}
+
 // cfa computes the canonical frame address.
-func (c *cursor) cfa(row *cfi.Row) (mem.Addr, error) {
-	switch row.CFA.Kind {
+func (c *cursor) cfa(r *compiled) (mem.Addr, error) {
+	switch r.CFA.Kind {
 	case cfi.Register:
-		if c.loose && row.CFA.Reg == c.spDWARF() {
-			return c.cfaByRecord(row)
+		if c.loose && r.base == c.arch.SP {
+			return c.cfaByRecord(r.Row)
 		}
-		v, ok := machine{c}.Reg(row.CFA.Reg)
+		v, ok := c.regs.Get(r.base)
 		if !ok {
-			return 0, fmt.Errorf("CFA rests on %s, which is not known", c.dwarfName(row.CFA.Reg))
+			return 0, fmt.Errorf("CFA rests on %s, which is not known", c.dwarfName(r.CFA.Reg))
 		}
-		return mem.Addr(c.mask(v + uint64(row.CFA.N))), nil
+		return mem.Addr(c.mask(v + uint64(r.CFA.N))), nil
 	case cfi.ValExpression, cfi.Expression:
-		v, err := cfi.Eval(row.CFA.Expr, nil, machine{c}, c.arch.Order, c.arch.WordSize)
+		v, err := cfi.Eval(r.CFA.Expr, nil, machine{c}, c.arch.Order, c.arch.WordSize)
 		if err != nil {
 			return 0, fmt.Errorf("compute CFA: %w", err)
 		}
@@ -106,17 +117,17 @@ func (c *cursor) dwarfName(n uint64) string {
 // checkCFA refuses a CFA that no frame can have: misaligned, not above SP, or outside of the
 // stack. A row that finds it by another register than SP may lead to another stack, which
 // must be readable and writable memory.
-func (c *cursor) checkCFA(cfa mem.Addr, row *cfi.Row) *ending {
+func (c *cursor) checkCFA(cfa mem.Addr, r *compiled) *ending {
 	sp, _ := c.regs.SP()
-	if uint64(cfa)%uint64(c.arch.WordSize) != 0 {
+	if uint64(cfa)&uint64(c.arch.WordSize-1) != 0 {
 		return impossible(BadCFA, "CFA %#x is not aligned to %d bytes", uint64(cfa), c.arch.WordSize)
 	}
 	// A return address in a register leaves a frame of no size (vfork, link registers).
-	grows := cfa > sp || cfa == sp && row.RA.Kind != cfi.Offset
+	grows := cfa > sp || cfa == sp && r.RA.Kind != cfi.Offset
 	if grows && cfa <= c.hi && c.hi != 0 {
 		return nil
 	}
-	if row.CFA.Kind == cfi.Register && row.CFA.Reg == c.spDWARF() {
+	if r.base == c.arch.SP {
 		if !grows {
 			return impossible(NotAdvancing, "CFA %#x is not above SP %#x", uint64(cfa), uint64(sp))
 		}
@@ -149,12 +160,13 @@ func (c *cursor) isStack(a mem.Addr) bool {
 	return m != nil && m.Perm&(maps.Read|maps.Write) == maps.Read|maps.Write
 }
 
-// spDWARF is the DWARF number of the stack pointer; the table's numbers below 32 are DWARF's.
-func (c *cursor) spDWARF() uint64 { return uint64(c.arch.SP) }
-
 // returnAddress finds where the caller goes on.
-func (c *cursor) returnAddress(row *cfi.Row, cfa mem.Addr) (mem.Addr, *ending) {
-	switch row.RA.Kind {
+func (c *cursor) returnAddress(r *compiled, cfa mem.Addr, words []byte) (mem.Addr, *ending) {
+	switch r.RA.Kind {
+	case cfi.Offset:
+		if words != nil {
+			return c.code(c.wordOf(words[r.ra:])), nil
+		}
 	case cfi.Unspecified, cfi.SameValue:
 		if c.arch.LR == regs.NoReg {
 			return 0, end(NoRule, "row for %#x has no rule for the return address", uint64(c.top().PC))
@@ -163,7 +175,7 @@ func (c *cursor) returnAddress(row *cfi.Row, cfa mem.Addr) (mem.Addr, *ending) {
 			return 0, linkLost
 		}
 	}
-	v, ok, err := c.value(row.RA, row.RAReg, cfa)
+	v, ok, err := c.value(r.RA, r.RAReg, cfa)
 	if err != nil {
 		return 0, failed(ReadFault, fmt.Errorf("read return address: %w", err))
 	}
@@ -202,37 +214,74 @@ func (c *cursor) value(rule cfi.Rule, reg uint64, cfa mem.Addr) (uint64, bool, e
 	return v, ok, nil
 }
 
-// restore returns the registers of the caller, but for its PC. A register without a rule keeps
-// its value, also a volatile one: hand-written code has CFAs on those.
-func (c *cursor) restore(row *cfi.Row, cfa mem.Addr) regs.Registers {
-	next := c.regs
-	next.Set(c.arch.SP, uint64(cfa))
+// restore gives the registers the values that they have in the caller at ra. One without a rule keeps its value,
+// also a volatile one: hand-written code has CFAs on those.
+func (c *cursor) restore(r *compiled, cfa, ra mem.Addr, words []byte) *ending {
+	if len(r.rest) != 0 {
+		return c.restoreAll(r, cfa, ra)
+	}
 	sp, _ := c.regs.SP()
-	for i := range row.Regs {
-		rule := row.Regs[i].Rule
-		r, ok := c.arch.FromDWARF(row.Regs[i].Reg)
-		if !ok || c.leftAlready(rule, row.Regs[i].Reg, sp, cfa) {
-			continue
+	if e := c.stepTo(cfa, cfa, ra, r.origin); e != nil {
+		return e
+	}
+	if words == nil {
+		c.restoreSlowly(&c.regs, r, cfa, sp)
+	} else {
+		for _, w := range r.words {
+			c.regs.Set(w.reg, c.wordOf(words[w.at:]))
 		}
-		v, ok, err := c.value(rule, row.Regs[i].Reg, cfa)
+	}
+	c.regs.Set(c.arch.SP, uint64(cfa))
+	c.regs.Set(c.arch.PC, uint64(ra))
+	return nil
+}
+
+// restoreSlowly sets those of next that stand at fixed distances from the CFA, one after the other.
+func (c *cursor) restoreSlowly(next *regs.Registers, r *compiled, cfa, sp mem.Addr) {
+	for _, w := range r.words {
+		at := mem.Addr(c.mask(uint64(cfa) + uint64(r.low+w.at)))
+		v, err := c.word(at)
 		switch {
-		case ok:
-			next.Set(r, v)
-		case err != nil && rule.Kind == cfi.Offset && mem.Addr(uint64(cfa)+uint64(rule.N)) < sp:
+		case err == nil:
+			next.Set(w.reg, v)
+		case at < sp:
 			// Behind a pop the row still names the slot, now below SP and perhaps not
 			// copied; the register has its value back already.
 		default:
-			next.Forget(r)
+			next.Forget(w.reg)
 		}
 	}
-	return next
+}
+
+// restoreAll is restore with rules of any kind: one register may rest on what another has lost in the caller.
+func (c *cursor) restoreAll(r *compiled, cfa, ra mem.Addr) *ending {
+	next := c.regs
+	next.Set(c.arch.SP, uint64(cfa))
+	sp, _ := c.regs.SP()
+	c.restoreSlowly(&next, r, cfa, sp)
+	for i := range r.rest {
+		own := &r.rest[i]
+		if c.leftAlready(own, sp, cfa) {
+			continue
+		}
+		if v, ok, _ := c.value(own.rule.Rule, own.rule.Reg, cfa); ok {
+			next.Set(own.reg, v)
+		} else {
+			next.Forget(own.reg)
+		}
+	}
+	next.Set(c.arch.PC, uint64(ra))
+	if e := c.checkSP(&next, cfa); e != nil {
+		return e
+	}
+	return c.advance(cfa, &next, r.origin)
 }
 
 // leftAlready finds the gap that gcc leaves in functions which realign their stack: behind
 // "leave" the row still says that rbp is saved where rbp points, though rbp is the caller's
 // again by then.
-func (c *cursor) leftAlready(rule cfi.Rule, reg uint64, sp, cfa mem.Addr) bool {
-	if rule.Kind != cfi.Expression || c.arch.FP == regs.NoReg || reg != uint64(c.arch.FP) {
+func (c *cursor) leftAlready(own *ownRule, sp, cfa mem.Addr) bool {
+	if own.rule.Rule.Kind != cfi.Expression || own.reg != c.arch.FP {
 		return false
 	}
 	fp, ok := c.regs.FP()

@@ -142,7 +142,7 @@ func (c *cursor) stepBadPC() *ending {
 		ra = c.code(v)
 		cfa += mem.Addr(c.arch.WordSize)
 	}
-	if !c.executable(ra) || hasCode(c.arch) && !c.callAt(ra) {
+	if !c.executable(ra) || hasCode(c.arch) && !c.called(ra) {
 		return end(NoRule, "PC %#x is in no executable mapping", uint64(pc))
 	}
 	next.Set(c.arch.PC, uint64(ra))

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
 // site is what the code and the tables at one PC say, which is the same for every stack. The
@@ -22,7 +21,7 @@ type site struct {
 	print uint64
 	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
 
-	found       // row is nil where no table covers it
+	found       // its row is none where no table covers it
 	entry  bool // no table, and it lies in the start code of a program
 	signal signalSite
 	// call says that a call instruction ends here, so that PC can be a return address; called
@@ -33,26 +32,22 @@ type site struct {
 	code     []codeRow
 	codeRead bool
 	// bySP is the row that rests on SP alone, nil if there is none; filled on demand too.
-	bySP     *cfi.Row
+	bySP     *compiled
 	bySPRead bool
 
-	outermost  bool // a table says that the stack ends here
-	returnable bool // see mayReturnTo
-	shortcut
-	caller *site // of the return address last met under this site
+	// returnable says that code may return here: a call stands before it, or it is a signal trampoline or the root
+	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
+	returnable bool
+	caller     *site // of the return address last met under this one
 }
 
 // codeRow is a row found by reading code, and whether it knows where the function begins.
 type codeRow struct {
-	row   cfi.Row
+	compiled
 	exact bool
 }
 
-// site returns what is known of the top frame's PC.
-func (c *cursor) site(f *Frame) *site {
-	return c.siteAt(f.PC, f.Interrupted)
-}
-
+// siteAt returns what is known of a PC.
 func (c *cursor) siteAt(pc mem.Addr, interrupted bool) *site {
 	s := c.w.sites.get(pc, interrupted)
 	if s == nil {
@@ -65,8 +60,33 @@ func (c *cursor) siteAt(pc mem.Addr, interrupted bool) *site {
 	return s
 }
 
-// returnSite is the site of a return address.
-func (c *cursor) returnSite(ra mem.Addr) *site { return c.siteAt(ra, false) }
+// returnSite is the site of the return address ra; nil if no code can run there.
+func (c *cursor) returnSite(ra mem.Addr) *site {
+	s := c.w.sites.get(ra, false)
+	if s == nil && !c.executable(ra) {
+		return nil // that may be any number: nothing is kept of it
+	}
+	if s == nil || !c.holds(s) {
+		s = c.siteAt(ra, false)
+	}
+	if !s.exec {
+		return nil
+	}
+	return s
+}
+
+// callerSite is returnSite for the caller of the top frame, which is mostly the same.
+func (c *cursor) callerSite(ra mem.Addr) *site {
+	if c.at == nil {
+		return c.returnSite(ra)
+	}
+	if to := c.at.caller; to != nil && to.pc == ra && c.holds(to) && to.exec {
+		return to
+	}
+	to := c.returnSite(ra)
+	c.at.caller = to
+	return to
+}
 
 // fill looks everything up but the rows by code.
 func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
@@ -87,7 +107,6 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	c.fillRow(s, lookup)
 	s.returnable = !hasCode(c.arch) || s.call || s.root || s.signal.kind != noSignal
-	s.outermost = s.root && s.origin != PCSP && s.signal.kind == noSignal
 	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
 }
 
@@ -103,7 +122,7 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	if s.interrupted && hasCode(c.arch) {
 		c.mendThunk(s, s.pc, m)
 	}
-	s.entry = s.row == nil && isEntry(m, v)
+	s.entry = s.row.Row == nil && isEntry(m, v)
 }
 
 // inFile tells whether the file of m holds the code at a.
@@ -162,7 +181,7 @@ func (c *cursor) mendThunk(s *site, pc mem.Addr, m *module.Module) {
 		return
 	}
 	if row, ok := code.ThunkReturn(uint64(pc) - bias); ok {
-		s.row, s.origin = &row, Code
+		s.row = compile(&row, Code, c.arch)
 	}
 }
 
@@ -183,15 +202,16 @@ const uncalledNote = "no call before the return address"
 //
 // The first instruction of a function has been put on the stack for a return to go there, as
 // makecontext(3) does with what ends a context: that function has not begun, and nobody called it.
-func (c *cursor) noteReturn(ra mem.Addr) {
-	if c.next.Interrupted || c.mayReturnTo(ra) {
-		return
-	}
-	if c.beginsFunction(ra) {
+func (c *cursor) noteReturn(to *site) {
+	switch {
+	case c.next.Interrupted:
+	case to.returnable:
+		c.nextAt = to
+	case c.beginsFunction(to.pc):
 		c.next.Interrupted, c.uncalled = true, true
-		return
+	default:
+		c.nextAt, c.next.Note = to, uncalledNote
 	}
-	c.next.Note = uncalledNote
 }
 
 // beginsFunction tells whether a table says that a function begins at a.
@@ -203,14 +223,4 @@ func (c *cursor) beginsFunction(a mem.Addr) bool {
 	v := uint64(m.Vaddr(a))
 	fde, err := c.w.table(m).cfi.FDE(v)
 	return err == nil && fde.Start == v
-}
-
-// mayReturnTo tells whether code may return to ra: a call stands before it, or it is a signal
-// trampoline or the root of a stack, whose addresses were written by other means. It is true
-// where instructions cannot be read.
-func (c *cursor) mayReturnTo(ra mem.Addr) bool {
-	if !hasCode(c.arch) {
-		return true
-	}
-	return c.returnSite(ra).returnable
 }

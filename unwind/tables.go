@@ -89,8 +89,7 @@ func section(m *module.Module, name string) cfi.Section {
 
 // found is what the tables say of an address.
 type found struct {
-	row    *cfi.Row
-	origin Origin
+	row    compiled
 	root   bool // the outermost function of its stack
 	leaves bool // the function goes to another stack somewhere, and keeps no frame record
 	grows  bool // it is runtime.morestack
@@ -110,7 +109,7 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 	}
 	row, err := t.cfi.Row(v)
 	if err == nil {
-		return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
+		return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
 	}
 	if f, ok := t.golang(v, arch); ok {
 		return f
@@ -118,7 +117,7 @@ func (t *tables) find(v uint64, arch *regs.Arch) found {
 	if errors.Is(err, cfi.ErrNoFDE) {
 		row, debugErr := t.debugFrame().Row(v)
 		if debugErr == nil {
-			return found{row: row, origin: CFI, root: row.RA.Kind == cfi.Undefined}
+			return found{row: compile(row, CFI, arch), root: row.RA.Kind == cfi.Undefined}
 		}
 		switch {
 		case t.debugErr != nil:

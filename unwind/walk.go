@@ -9,7 +9,6 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
 // Functions tells what symbols and debug information say of functions. It is asked only for code
@@ -32,8 +31,8 @@ type Walker struct {
 	arch      *regs.Arch                // of the threads walked last, for which sites holds
 	tables    map[module.Object]*tables // at most maxTables
 	sites     sites
-	paths     map[pathKey]*cfi.Row // nil value: no way
-	chain     []mem.Addr           // frame records that were proved in this walk, ascending: see leadsBack
+	paths     map[pathKey]*compiled // nil value: no way
+	chain     []mem.Addr            // frame records that were proved in this walk, ascending: see leadsBack
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
@@ -49,7 +48,7 @@ type Walker struct {
 // code take to be read is charged to the budget of modules (see [module.Set.Charge]); without one nothing bounds it.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions, tables: map[module.Object]*tables{},
-		sites: newSites(), paths: map[pathKey]*cfi.Row{}, changes: modules.Changes(),
+		sites: newSites(), paths: map[pathKey]*compiled{}, changes: modules.Changes(),
 		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
 
@@ -138,9 +137,6 @@ func (c *cursor) run(limit int) *ending {
 		if err := c.w.modules.Budget().Stopped(); err != nil {
 			return failed(ReadFault, err)
 		}
-		if e := c.hurry(limit); e != nil {
-			return e
-		}
 		if len(c.frames) == limit {
 			if c.isRoot() {
 				return atRoot
@@ -221,6 +217,7 @@ func impossible(stop Stop, format string, args ...any) *ending {
 
 var (
 	atRoot     = &ending{stop: Root}
+	notCalled  = end(NoRule, "no call stands before the return address")
 	linkLost   = end(NoRule, "return address is in the link register, which a call has overwritten")
 	endedEarly = end(ReadFault, "walk ended early")
 	// atZero is a root by a return address of 0 where a table expects one.
@@ -245,7 +242,9 @@ type cursor struct {
 	uncalled bool         // the top frame's function has not begun, and nobody called it: see noteReturn
 	bare     bool         // only frame pointers are followed
 	overlay  *mem.Overlay // memory if it is one, nil if not
-	window   mem.Range    // the part of overlay that hurry reads
+	window   mem.Range    // the range of overlay that holds the current stack; empty if words are not little-endian
+	at       *site        // of the top frame's PC; nil where no code can run there, and for the first frame if bare
+	nextAt   *site        // of the frame to be pushed; nil if it was not looked up yet
 	earned   bool         // the refill was given for this walk
 	refused  error        // why some code was not read, nil if none was refused
 }
@@ -255,9 +254,17 @@ func (c *cursor) push() {
 	f := c.next
 	f.PC, _ = c.regs.PC()
 	f.SP, _ = c.regs.SP()
-	f.Module = c.w.modules.Find(f.LookupPC())
+	c.at = c.nextAt
+	if c.at == nil && !c.bare && c.executable(f.PC) {
+		c.at = c.siteAt(f.PC, f.Interrupted)
+	}
+	if c.at != nil {
+		f.Module = c.at.module
+	} else {
+		f.Module = c.w.modules.Find(f.LookupPC())
+	}
 	c.frames = append(c.frames, f)
-	c.next = Frame{}
+	c.next, c.nextAt = Frame{}, nil
 }
 
 // top is the frame last pushed.
@@ -266,15 +273,18 @@ func (c *cursor) top() *Frame { return &c.frames[len(c.frames)-1] }
 // enter makes the mapping that holds SP the current stack.
 func (c *cursor) enter() {
 	sp, _ := c.regs.SP()
+	var copied mem.Range
+	if c.overlay != nil {
+		copied, _ = c.overlay.Around(sp)
+	}
+	// A thread may be so young that its stack is in no list yet: what was copied is known.
+	c.lo, c.hi = copied.Start, copied.End()
 	if m := c.stackMapping(sp); m != nil {
 		c.lo, c.hi = min(m.Start, sp), m.End
-		return
 	}
-	c.lo, c.hi = 0, 0
-	if c.overlay != nil { // a thread so young that its stack is in no list yet: what was copied is known
-		if r, ok := c.overlay.Around(sp); ok {
-			c.lo, c.hi = r.Start, r.End()
-		}
+	c.window = mem.Range{}
+	if c.arch.Order == little {
+		c.window = copied
 	}
 }
 
@@ -340,16 +350,27 @@ func (c *cursor) executable(a mem.Addr) bool {
 	return c.w.modules.Executable(a)
 }
 
-// advance makes r the registers of the next frame, found by o, with the top frame's CFA. Each step
-// of a walk but the quick ones, which go up, comes through here, and this is why a walk ends: the stack
-// pointer grows, or one of maxDescents is used up.
+// advance makes r the registers of the next frame, found by o, with the top frame's CFA.
 func (c *cursor) advance(cfa mem.Addr, r *regs.Registers, o Origin) *ending {
-	to, ok := r.SP()
+	sp, ok := r.SP()
 	if !ok {
 		return impossible(BadCFA, "stack pointer of the caller is not known")
 	}
+	pc, _ := r.PC()
+	if e := c.stepTo(cfa, sp, pc, o); e != nil {
+		return e
+	}
+	c.regs = *r
+	return nil
+}
+
+// stepTo leaves the top frame, which has that CFA, for its caller at pc with the stack pointer to, found by o; the
+// registers are left to be set. Each step of a walk comes through here, and this is why a walk ends: the stack
+// pointer grows, or one of maxDescents is used up.
+func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
+	top := c.top()
 	if sp, _ := c.regs.SP(); to <= sp {
-		if pc, _ := r.PC(); to == sp && pc == c.top().PC {
+		if to == sp && pc == top.PC {
 			return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc), uint64(to))
 		}
 		if c.descents == maxDescents {
@@ -358,8 +379,7 @@ func (c *cursor) advance(cfa mem.Addr, r *regs.Registers, o Origin) *ending {
 		}
 		c.descents++
 	}
-	c.top().CFA = cfa
-	c.regs = *r
+	top.CFA = cfa
 	c.loose, c.uncalled = false, false
 	c.next.Origin = o
 	return nil

@@ -15,7 +15,7 @@ type program struct {
 	name  string
 	build string // commands, one a line; the result is "program"
 	// gnu and llvm are how many answers in a thousand must be the peer's. Where it is less
-	// than 999, docs/symbols.md says which of us is right and why.
+	// than 999, docs/dev/lines.md says which of us is right and why.
 	gnu, llvm int
 	alt       string // supplementary file of dwz
 	packed    string // .dwp

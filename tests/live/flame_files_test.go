@@ -158,7 +158,7 @@ func TestFlameDiff(t *testing.T) {
 			t.Errorf("read %s: status %d, %q, %s", file, o.status, o.stdout, o.stderr)
 		}
 	}
-	if o := show(t, "flame", pprof, "--diff", older, "-f", "folded"); o.status != 2 || !strings.Contains(o.stderr, "comparison already") {
+	if o := show(t, "flame", pprof, "--diff", older, "-f", "folded"); o.status != 2 || !strings.Contains(o.stderr, "already a comparison") {
 		t.Errorf("a comparison of a comparison: status %d, %q", o.status, o.stderr)
 	}
 }
@@ -176,8 +176,8 @@ func TestFlameBadInput(t *testing.T) {
 		status           int
 		stdout, told     string
 	}{
-		{"a bad line", "x.folded", "a;b 10\nno number\na;c 5\nnor here\n", 1, "a;b 10\na;c 5\n", `2 of 4 lines not understood, the first is line 2: "no number"`},
-		{"a bad line with an escape", "x.folded", "a;b 10\n\x1b[31mred\n", 1, "a;b 10\n", `1 of 2 lines not understood, the first is line 2: "\x1b[31mred"`},
+		{"a bad line", "x.folded", "a;b 10\nno number\na;c 5\nnor here\n", 1, "a;b 10\na;c 5\n", `2 of 4 lines were not understood; the first is line 2: "no number"`},
+		{"a bad line with an escape", "x.folded", "a;b 10\n\x1b[31mred\n", 1, "a;b 10\n", `1 of 2 lines were not understood; the first is line 2: "\x1b[31mred"`},
 		{"most lines bad", "x.folded", "a;b 10\nno number\nnor here\n", 2, "", `2 of 3 lines are not understood`},
 		{"a contention profile", "x.txt", "--- contentionz 1 ---\ncycles/second = 1000000000\nsampling period = 1\n500 2 @ 0x401001\n", 0, "0x401000 500\n", ""},
 		{"a broken contention profile", "x.txt", "--- contentionz 1 ---\nhello 5\n", 2, "", "read pprof"},
@@ -212,7 +212,7 @@ func TestFlameBadInput(t *testing.T) {
 // TestFlameColumns: a number before the count makes a difference only if it stands in every line, and that is said.
 func TestFlameColumns(t *testing.T) {
 	two, mixed := write(t, "two.folded", "main;a 3 10\nmain;b 4 5\n"), write(t, "mixed.folded", "main;a 3 10\nmain;b 5\n")
-	const told = "every line ends in two numbers: taken as a difference, the older value first; --columns 1"
+	const told = "every line ends with two numbers, so it is read as a comparison, older value first; --columns 1"
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -248,7 +248,7 @@ func TestFlameUsage(t *testing.T) {
 		{"only the older", []string{"--diff", in}, 64, "no profile named"},
 		{"standard input twice", []string{"-", "-"}, 64, "read once"},
 		{"standard input twice, once as the older", []string{"-", "--diff", "-"}, 64, "read once"},
-		{"absolute without an older", []string{in, "--absolute"}, 64, "--absolute without --diff"},
+		{"absolute without an older", []string{in, "--absolute"}, 64, "--absolute works only with --diff"},
 		{"unknown format", []string{in, "-f", "png"}, 64, "want folded, pprof"},
 		{"unknown ending", []string{in, "-o", "x.png"}, 64, ".speedscope.json"},
 		{"unknown value", []string{in, "--type", "wall"}, 64, "the profile has samples"},

@@ -20,15 +20,15 @@ func TestRecordUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"nothing to look at", nil, "give -p PID, -n NAME or -- CMD"},
-		{"nothing behind --", []string{"--"}, "no command behind --"},
+		{"nothing to sample", nil, "give -p PID, -n NAME or -- CMD"},
+		{"nothing after --", []string{"--"}, "no command after --"},
 		{"a command without --", []string{"make"}, `unknown argument "make"`},
 		{"a word before --", []string{"x", "--", "make"}, `unknown argument "x"`},
-		{"both", []string{"-p", "1", "--", "make"}, "and a command: give one of them"},
+		{"both", []string{"-p", "1", "--", "make"}, "with a command: give one of them"},
 		{"threads of a command", []string{"-t", "1", "--", "make"}, "-t"},
 		{"unknown ending", []string{"-p", "1", "-o", "out.png"}, ".folded .txt .pb.gz .pprof .pb .svg .html .speedscope.json .json"},
 		{"no ending", []string{"-p", "1", "-o", "out"}, "give -f"},
-		{"unknown format", []string{"-p", "1", "-f", "png"}, "folded, pprof, svg, html, speedscope, json"},
+		{"unknown format", []string{"-p", "1", "-f", "png"}, "folded, pprof, svg, html, speedscope or json"},
 		{"format of a dump", []string{"-p", "1", "-f", "text"}, "want folded"},
 		{"rate is negative", []string{"-p", "1", "-F", "-1"}, "--rate -1"},
 		{"rate is no number", []string{"-p", "1", "-F", "NaN"}, "--rate NaN"},
@@ -36,7 +36,7 @@ func TestRecordUsage(t *testing.T) {
 		{"duration of nothing", []string{"-p", "1", "-d", "0s"}, "--duration"},
 		{"duration that is no time", []string{"-p", "1", "-d", "soon"}, "duration"},
 		{"share beyond the whole", []string{"-p", "1", "--max-overhead", "5"}, "as 5% or 0.05"},
-		{"unknown mode", []string{"-p", "1", "--mode", "gpu"}, "wall, cpu"},
+		{"unknown mode", []string{"-p", "1", "--mode", "gpu"}, "wall or cpu"},
 		{"negative number of frames", []string{"-p", "1", "--max-frames", "-1"}, "--max-frames -1"},
 		{"negative width", []string{"-p", "1", "--width", "-1"}, "--width -1"},
 	} {

@@ -153,7 +153,7 @@ func TestTree(t *testing.T) {
 	root, below := startTree(t)
 	whole := []int{root, below["leaf"], below["middle"], below["deep"]}
 	pid := strconv.Itoa(root)
-	gone := "1 process ended before the look"
+	gone := "1 process ended before being sampled"
 	for _, tt := range []struct {
 		name   string
 		args   []string

@@ -451,7 +451,7 @@ func TestTopInTheBackground(t *testing.T) {
 	term := newTopTerminal(t, installed(t, "bash")+" --norc --noprofile -i")
 	before := term.modes("before")
 	term.run(fmt.Sprintf("%s top -p %d & wait $!; echo status=$?", fpstack, target.pid))
-	term.await("runs in the background")
+	term.await("top is in the background")
 	if got := term.value("status"); got != "2" {
 		t.Errorf("got status %s, want 2", got)
 	}
@@ -617,7 +617,7 @@ func TestTopWrites(t *testing.T) {
 	term.keys("w", "C-u")
 	term.tmux("send-keys", "-t", "top", "-l", "seen.nothing")
 	term.keys("Enter")
-	term.await("the ending tells no format")
+	term.await("its ending is not that of a format")
 	term.keys("q")
 	out, err := exec.Command("go", "tool", "pprof", "-top", path).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("flat%")) {

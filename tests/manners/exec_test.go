@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +31,7 @@ const (
 // PTRACE_SEIZE is under way, and each waits for the other until the ended threads are
 // reaped.
 func TestExec(t *testing.T) {
-	hold := holding(func() { time.Sleep(3 * time.Millisecond) })
+	hold := tracer.StopOptions{Copiers: []snapshot.Copier{viewer(func(*snapshot.Thread) { time.Sleep(time.Millisecond) })}}
 	for _, row := range []struct {
 		name          string
 		who, interval string

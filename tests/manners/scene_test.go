@@ -72,18 +72,17 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	s.t.Helper()
 	var began atomic.Bool
 	ran := make(chan struct{})
-	var met atomic.Int32
-	w := viewer(func(*snapshot.Thread) {
-		if met.Add(1) < int32(len(tids)) || began.Load() || !stopped(tids) { // released by now, as we are late
-			return
-		}
-		began.Store(true)
-		f()
-		throughout = stopped(tids)
-		close(ran)
-	})
 	for try := 0; try < 100 && !began.Load(); try++ {
-		met.Store(0)
+		var met []int
+		w := viewer(func(th *snapshot.Thread) {
+			if met = append(met, th.TID); len(met) < len(tids) || began.Load() || !stand(met) { // released by now, as we are late
+				return
+			}
+			began.Store(true)
+			f()
+			throughout = stand(met)
+			close(ran)
+		})
 		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Copiers: []snapshot.Copier{w}}) // the process may end meanwhile
 	}
 	if !began.Load() {
@@ -94,8 +93,8 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	return throughout
 }
 
-// stopped tells whether all threads are in a trace stop.
-func stopped(tids []int) bool {
+// stand tells whether all these threads are in a trace stop.
+func stand(tids []int) bool {
 	return !slices.ContainsFunc(tids, func(tid int) bool { return stateOf(tid) != 't' })
 }
 

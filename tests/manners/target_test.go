@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -131,19 +131,15 @@ func look(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Sna
 	return s
 }
 
-// viewer is called for each thread while the threads are stopped.
+// viewer is called while the threads are stopped, once for each of them.
 type viewer func(*snapshot.Thread)
 
 func (v viewer) Copy(t *snapshot.Thread, _ *snapshot.Fetcher) { v(t) }
 
-// holding runs f while the threads are stopped, once for all: for the thread that it is called for first.
+// holding runs f while the threads are stopped, once.
 func holding(f func()) tracer.StopOptions {
-	var first atomic.Int32
-	return tracer.StopOptions{Copiers: []snapshot.Copier{viewer(func(t *snapshot.Thread) {
-		if first.CompareAndSwap(0, int32(t.TID)) || first.Load() == int32(t.TID) {
-			f()
-		}
-	})}}
+	var once sync.Once
+	return tracer.StopOptions{Copiers: []snapshot.Copier{viewer(func(*snapshot.Thread) { once.Do(f) })}}
 }
 
 // result is what one run of the command gave.

@@ -1,0 +1,137 @@
+//go:build linux
+
+package tracer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+// fetchTime bounds how long all Copiers together, with what they read, hold the threads of one stop.
+const fetchTime = 25 * time.Millisecond
+
+// stoppedMemory is the memory of stopped threads as Copiers read it. It reads by /proc/PID/mem, one call a piece: the call
+// that reads several, process_vm_readv, sleeps on a page that userfaultfd serves, and nothing wakes it. Pages of files that are not
+// in memory are left out: somebody may have to bring them while the threads wait.
+type stoppedMemory struct {
+	*memory
+	table *maps.Table
+	entry [8]byte // of pagemap
+}
+
+// ReadPieces implements [snapshot.PieceReader].
+func (m *stoppedMemory) ReadPieces(pieces []snapshot.Piece) error {
+	for i := range pieces {
+		p := &pieces[i]
+		p.Got = 0
+		ready := m.ready(p.Addr, len(p.Data))
+		if ready == 0 {
+			continue
+		}
+		n, err := m.quickRead(p.Data[:ready], p.Addr)
+		if n == 0 && err == nil {
+			return ErrExec
+		}
+		p.Got = max(n, 0)
+	}
+	return nil
+}
+
+// ready is how many of the n bytes at addr can be read without waiting for a file.
+func (m *stoppedMemory) ready(addr mem.Addr, n int) int {
+	last := addr + mem.Addr(n) - 1
+	for at := addr; ; {
+		mapping := m.table.FindFrom(at)
+		if mapping == nil || mapping.Start > last {
+			return n
+		}
+		at = max(at, mapping.Start)
+		for mapping.Inode != 0 && at <= last && at-mapping.Start < mapping.End-mapping.Start {
+			if !m.present(at) {
+				return int(at - addr)
+			}
+			at = at&^(kernelPage-1) + kernelPage
+		}
+		if at = mapping.End; at-1 >= last {
+			return n
+		}
+	}
+}
+
+// present tells whether the page at addr is in memory, or in swap: a file that must be read is neither.
+// Source: linux/Documentation/admin-guide/mm/pagemap.rst, bits 63 and 62.
+func (m *stoppedMemory) present(addr mem.Addr) bool {
+	m.openPages()
+	if m.pages < 0 {
+		return false
+	}
+	n, err := rawPread(m.pages, m.entry[:], uint64(addr/kernelPage)*8)
+	return err == nil && n == 8 && binary.NativeEndian.Uint64(m.entry[:])>>62 != 0
+}
+
+// kernelPage is the page size that pagemap counts in.
+var kernelPage = mem.Addr(os.Getpagesize())
+
+// openPages opens what tells which pages are in memory, once.
+func (m *memory) openPages() {
+	m.pagesOnce.Do(func() {
+		var err error
+		if m.pages, err = openAt(m.dir, "task/"+strconv.Itoa(m.tid)+"/pagemap", unix.O_RDONLY); err != nil {
+			m.pages = -1
+		}
+	})
+}
+
+// fetch lets the Copiers of c copy what they need of its thread.
+func (c *Copy) fetch(m *memory, table *maps.Table) {
+	if len(c.Copiers) == 0 {
+		return
+	}
+	c.stopped.memory, c.stopped.table = m, table
+	c.fetcher.Run(c.Copiers, &c.Thread, &c.stopped)
+}
+
+// fetch lets the Copiers copy what they need of the threads from index from on that stand. They run on the copier: the
+// threads are released in time, whatever they do.
+func (s *stop) fetch(from int) {
+	var of []int
+	var threads []snapshot.Thread
+	for i := from; i < len(s.threads); i++ {
+		if t := &s.threads[i]; t.phase == stopped && t.regs.Arch != nil && !t.crowded {
+			of, threads = append(of, i), append(threads, t.describe())
+		}
+	}
+	done := 0 // threads that were copied, the copier's until it has ended
+	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.Copiers
+	run := func() {
+		var f snapshot.Fetcher
+		for i := range threads {
+			f.Run(copiers, &threads[i], &m)
+			f.Keep()
+			done++
+		}
+	}
+	switch err := s.copier.do(run, min(fetchTime, s.opt.MaxPause)); {
+	case errors.Is(err, errNotInTime):
+		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied within %v", fetchTime))
+		return
+	case err != nil:
+		s.problem(err.Error())
+	}
+	for k := range done {
+		t := &s.threads[of[k]]
+		t.copied, t.shortfalls = threads[k].Copied, threads[k].Shortfalls
+		for _, short := range t.shortfalls {
+			s.problem(short.String())
+		}
+	}
+}
