@@ -25,6 +25,9 @@ type LookOptions struct {
 	// RepairEINTR lets a system call that would return EINTR because of our stop begin anew,
 	// by a change of one register. Only on amd64, for calls that wait without a limit.
 	RepairEINTR bool
+	// Calm gives the other threads of this program coarse timers, 4 ms, where it may (CAP_SYS_NICE): Go's runtime takes
+	// half the CPU time then. It is not for more than some 2,000 looks a second, of which a third would be lost.
+	Calm bool
 }
 
 const (
@@ -89,7 +92,7 @@ func (l *Looker) Do(f func()) error {
 	if l.thread == nil {
 		l.thread = startThread()
 		l.use(l.thread)
-		if err := l.thread.do(func() { wakeSoon(); l.urgency.prepare(); l.delay.open() }); err != nil {
+		if err := l.thread.do(func() { l.settleThreads(); l.urgency.prepare(); l.delay.open() }); err != nil {
 			return err
 		}
 	}
@@ -108,6 +111,13 @@ func (l *Looker) Do(f func()) error {
 		l.endThread()
 	}
 	return err
+}
+
+func (l *Looker) settleThreads() {
+	if l.opt.Calm {
+		calmOthers()
+	}
+	wakeSoon()
 }
 
 // GiveUp leaves what was asked and not collected to the end of the OS thread, if there is any: Dirty is
