@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
@@ -333,6 +336,62 @@ func TestPurePackagesAreTheSameEverywhere(t *testing.T) {
 			}
 			if len(p.CFiles) > 0 {
 				t.Errorf("%s has C files %v: fpstack is built without cgo", p.room(), p.CFiles)
+			}
+		}
+	}
+}
+
+// widestLine is how many characters a line of the docs has at most: tables and lists are read in terminals too.
+const widestLine = 119
+
+// documents are README and the docs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/dev/*.md"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil || len(more) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(more), err)
+		}
+		files = append(files, more...)
+	}
+	return files
+}
+
+// TestDocsFit holds that no line of the docs is wider, but for the import table and what programs print.
+func TestDocsFit(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isData := false
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			if strings.HasPrefix(line, "```") {
+				isData = strings.HasPrefix(line, "```imports") || strings.HasPrefix(line, "```console")
+			}
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widestLine && !isData {
+				t.Errorf("%s:%d has %d characters", file, number, n)
+			}
+		}
+	}
+}
+
+// link is a reference of a document to another file.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// TestDocsLinks holds that what documents refer to is there.
+func TestDocsLinks(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", file, m[1], err)
 			}
 		}
 	}

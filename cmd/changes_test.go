@@ -38,7 +38,7 @@ func TestWriteChanges(t *testing.T) {
 			"    self            change  function (points of space)\n" +
 			"   50.0%    -1.00           grown\\x1b[m  [x]\n" +
 			"   50.0%    +1.00           same  [x]\n" +
-			"  how sure that is is not known: the profiles do not count samples\n"},
+			"  how sure this is, is not known: the profiles do not count samples\n"},
 		{"nothing", made(bytesType, 50, 50, 0), made(bytesType, 50, 50, 0), ""},
 	} {
 		d, err := profile.Compare(tt.newer, tt.older, profile.DiffOptions{})
@@ -46,7 +46,7 @@ func TestWriteChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got bytes.Buffer
-		if writeChanges(&got, dresser(nil), d, 10); got.String() != tt.want {
+		if writeChanges(&got, dresser(nil), d, 10, 0); got.String() != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", tt.name, got.String(), tt.want)
 		}
 	}

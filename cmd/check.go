@@ -71,7 +71,7 @@ type checkOptions struct {
 	budget *work.Budget // of the run
 }
 
-// newBudget is what the run may take. Who asks for every function gets many times what a dump does.
+// newBudget is what the run may take. A check of every function gets many times what a dump does.
 func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
 	steps := int64(work.Steps)
 	if o.sample == 0 {
@@ -129,7 +129,7 @@ func (o *checkOptions) verify(files []string) error {
 	return nil
 }
 
-// wants tells whether a module with that path is to be looked at.
+// wants reports whether a module with that path is to be checked.
 func (o *checkOptions) wants(file string) bool {
 	return len(o.modules) == 0 || slices.ContainsFunc(o.modules, func(pattern string) bool {
 		byName, _ := path.Match(pattern, path.Base(file))
@@ -164,7 +164,7 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			for _, m := range r.Modules {
 				if err := cmp.Or(m.Err, m.Cut); err != nil {
 					missing++
-					if o.budget.Stopped() == nil { // else it is told once for all
+					if o.budget.Stopped() == nil { // else it is reported once for all
 						a.complain(err)
 					}
 				}
@@ -204,10 +204,10 @@ func (a *app) writeCheck(w io.Writer, o *checkOptions, r *check.Report) error {
 	if toStdout(o.output) {
 		style = o.colour.style(a.stdout)
 	}
-	return report.CheckText(w, r, o.verbose, style)
+	return report.CheckText(w, r, o.verbose, style, a.lineWidth(o.output))
 }
 
-// checkFiles looks at files. The error is of the last that could not be opened; the others were told.
+// checkFiles checks files. The error is of the last that could not be opened; the others were reported.
 func (a *app) checkFiles(o *checkOptions, files []string) (*check.Report, error) {
 	r := &check.Report{Required: o.require}
 	var failed error
@@ -250,7 +250,7 @@ func (o *checkOptions) checkFile(name string) (*check.Module, error) {
 	return check.Look(m, check.Options{Sample: o.sample, Debug: finder}), nil
 }
 
-// checkProcess looks at one process. It may return both a report and an error.
+// checkProcess checks one process. It may return both a report and an error.
 func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report, error) {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
@@ -268,8 +268,9 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	defer finder.Close()
 	r := &check.Report{PID: pid, Comm: snap.Process.Comm, Required: o.require, Problems: slices.Clone(snap.Problems)}
 	if len(snap.Left) > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied in one stop",
-			plural(len(snap.Left), "thread was", "threads were")))
+		r.Problems = append(r.Problems, fmt.Sprintf("%s not checked: the stacks of the others fill what is copied "+
+			"in one stop",
+			were(uint64(len(snap.Left)), "thread")))
 	}
 	for i := range snap.Threads {
 		if t := &snap.Threads[i]; t.NotStopped != "" && !t.KernelWorker {
@@ -289,8 +290,9 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	return r, err
 }
 
-// checkModules looks at all modules that are mapped to execute, and adds those that are wanted to r.
-func (o *checkOptions) checkModules(r *check.Report, set *module.Set, finder *debugfile.Finder) map[*module.Module]*check.Module {
+// checkModules checks all modules that are mapped to execute, and adds those that are wanted to r.
+func (o *checkOptions) checkModules(r *check.Report, set *module.Set,
+	finder *debugfile.Finder) map[*module.Module]*check.Module {
 	known := map[*module.Module]*check.Module{}
 	for _, mapping := range set.Table().All() {
 		if mapping.Perm&maps.Exec == 0 || mapping.Path == "[vsyscall]" {
@@ -315,7 +317,8 @@ func (o *checkOptions) checkModules(r *check.Report, set *module.Set, finder *de
 const maxCheckFrames = 1 << 16
 
 // threadsOf walks every thread both ways.
-func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process, of func(*module.Module) *check.Module) []check.Thread {
+func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process,
+	of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
 	walker := unwind.NewWalker(set, names)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))

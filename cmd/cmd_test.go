@@ -25,7 +25,8 @@ func TestIDs(t *testing.T) {
 		ok   bool
 	}{
 		{"1", "1", true}, {"12,13", "12,13", true}, {" 7 , 8", "7,8", true},
-		{"0", "", false}, {"-4", "", false}, {"x", "", false}, {"1,,2", "", false}, {"4194305", "", false}, {"", "", false},
+		{"0", "", false}, {"-4", "", false}, {"x", "", false}, {"1,,2", "", false}, {"4194305", "", false},
+		{"", "", false},
 	} {
 		var v ids
 		err := v.Set(tc.in)
@@ -46,7 +47,8 @@ func TestUsage(t *testing.T) {
 			t.Errorf("fpstack %q: got status %d, want %d", args, got, statusUsage)
 		}
 		if !strings.HasPrefix(complaint.String(), "fpstack: ") || out.Len() > 0 {
-			t.Errorf("fpstack %q: got %q on standard error and %q on standard output", args, complaint.String(), out.String())
+			t.Errorf("fpstack %q: got %q on standard error and %q on standard output", args, complaint.String(),
+				out.String())
 		}
 	}
 }
@@ -89,19 +91,14 @@ func TestTellMissing(t *testing.T) {
 	}{
 		{"shown", profile.Thread{TID: 1}, false},
 		{"in state D", profile.Thread{TID: 1, NotStopped: "did not stop within 1s"}, true},
-		{"worker of the kernel, ended leader", profile.Thread{TID: 1, NotStopped: "worker of the kernel", NoUserCode: true}, false},
+		{"worker of the kernel, ended leader", profile.Thread{TID: 1, NotStopped: "worker of the kernel",
+			NoUserCode: true}, false},
 	} {
 		var complaint bytes.Buffer
-		got := tellMissing(&app{stderr: &complaint}, &profile.Dump{Threads: []profile.Thread{tc.thread}})
+		got := reportMissing(&app{stderr: &complaint}, &profile.Dump{Threads: []profile.Thread{tc.thread}})
 		if got != tc.want || (complaint.Len() > 0) != tc.want {
 			t.Errorf("%s: got %v and %q, want %v", tc.name, got, complaint.String(), tc.want)
 		}
-	}
-}
-
-func TestEscape(t *testing.T) {
-	if got, want := escape("a\x1b[31m\n\u202eé\\"), `a\x1b[31m\n\u202eé\`; got != want {
-		t.Errorf("escape: got %q, want %q", got, want)
 	}
 }
 
@@ -140,19 +137,27 @@ func TestRefusalFitsThePlace(t *testing.T) {
 		want  string
 	}{
 		{"filter in a container", doctor.Facts{Exists: true, Seccomp: 2, PtraceRefused: &yes}, doctor.Container,
-			"The system call ptrace is refused to us, whatever its target. Start the container with --cap-add SYS_PTRACE"},
-		{"another user in a pod", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true}, doctor.Kubernetes, "kubectl debug"},
-		{"another user under systemd", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true}, doctor.Service, "AmbientCapabilities"},
+			"The system call ptrace is refused to us, whatever its target. Start the container with --cap-add " +
+				"SYS_PTRACE"},
+		{"another user in a pod", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true},
+			doctor.Kubernetes, "kubectl debug"},
+		{"another user under systemd", doctor.Facts{Exists: true, TargetUID: 33, OwnUID: 1000, IDsDiffer: true},
+			doctor.Service, "AmbientCapabilities"},
 		{"hidden", doctor.Facts{Hidden: true, HidePID: true}, doctor.GitHubActions, "hidepid and does not show"},
-		{"another user namespace", doctor.Facts{Exists: true, Caps: root, UserNS: &no}, doctor.GitHubActions, "user namespace"},
-		{"Yama 3", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: 3}, doctor.GitHubActions, "until the next boot"},
-		{"another user", doctor.Facts{Exists: true, IDsDiffer: true, TargetUID: 7, OwnUID: 1000}, doctor.GitHubActions, "uid 7 and we have uid 1000. Run with sudo"},
+		{"another user namespace", doctor.Facts{Exists: true, Caps: root, UserNS: &no}, doctor.GitHubActions,
+			"user namespace"},
+		{"Yama 3", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: 3}, doctor.GitHubActions,
+			"until the next boot"},
+		{"another user", doctor.Facts{Exists: true, IDsDiffer: true, TargetUID: 7, OwnUID: 1000},
+			doctor.GitHubActions, "uid 7 and we have uid 1000. Run with sudo"},
 		{"not dumpable", doctor.Facts{Exists: true, Dumpable: &no}, doctor.GitHubActions, "not dumpable"},
 		{"more capabilities", doctor.Facts{Exists: true, MoreCaps: true}, doctor.GitHubActions, "capabilities"},
 		{"Yama 1", doctor.Facts{Exists: true, Yama: 1}, doctor.GitHubActions, "sysctl kernel.yama.ptrace_scope=0"},
 		{"Yama 2", doctor.Facts{Exists: true, Yama: 2}, doctor.GitHubActions, "ptrace_scope is 2"},
-		{"a label", doctor.Facts{Exists: true, Caps: root, Yama: -1, OwnLSM: "docker-default (enforce)"}, doctor.GitHubActions, "audit log"},
-		{"no gate", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: -1}, doctor.GitHubActions, "cannot be seen from here. sudo"},
+		{"a label", doctor.Facts{Exists: true, Caps: root, Yama: -1, OwnLSM: "docker-default (enforce)"},
+			doctor.GitHubActions, "audit log"},
+		{"no gate", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: -1}, doctor.GitHubActions,
+			"cannot be seen from here. sudo"},
 		{"escape in a label", doctor.Facts{Exists: true, OwnLSM: "\x1b[31m", Yama: -1}, doctor.Shell, `\x1b[31m`},
 	} {
 		tc.facts.Refused = true

@@ -39,7 +39,7 @@ func (m colourMode) style(out io.Writer) report.Style {
 	}
 }
 
-// isTerminal tells whether a person looks at w.
+// isTerminal reports whether a person reads w.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(f.Fd())

@@ -4,49 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/tracer"
 )
 
 // runCommand gives the status of a command that ran, whatever became of its recording.
 func (r *recording) runCommand(ctx context.Context) error {
 	err := r.run(ctx)
-	var start *startError
+	var start *supervise.StartError
 	switch {
 	case errors.As(err, &start):
 		r.complain(err)
-		return statusError(start.status)
+		return statusError(start.Status)
 	case err != nil && err != errPart && err != errNothing:
 		r.complain(err)
 	}
 	if r.child == nil {
-		return statusError(statusOurs)
+		return statusError(supervise.Failed)
 	}
-	<-r.child.ended
-	if r.unfollowed != nil { // again: what the command wrote stands above it now
+	status, waitErr := r.child.Wait()
+	if r.unfollowed != nil { // again: what the command wrote is above it now
 		r.complain(fmt.Errorf("reminder: %w", r.unfollowed))
 	}
-	if r.child.err != nil {
-		r.complain(r.child.err)
+	if waitErr != nil {
+		r.complain(waitErr)
 	}
 	if err != nil {
-		return statusError(statusOurs)
+		return statusError(supervise.Failed)
 	}
-	if r.child.status != 0 {
-		return statusError(r.child.status)
+	if status != 0 {
+		return statusError(status)
 	}
 	return nil
 }
 
 // follow adds the command to what is recorded. One that has ended already is no failure.
 func (r *recording) follow() error {
-	err := r.rec.Add(r.child.process.Pid)
+	err := r.rec.Add(r.child.PID())
 	var zombie *tracer.ZombieError
 	if errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie) {
 		r.tooShort = true
@@ -58,18 +55,18 @@ func (r *recording) follow() error {
 	return r.unfollowed
 }
 
-// lostCommand tells at once that the recording has ended by itself, with err, though the command goes on: it began a program
-// that we may not look into. The error it returns is what is left to be told.
+// lostCommand reports at once that the recording has ended by itself, with err, though the command goes on: it began a
+// program that we may not look into. The error it returns is what is left to report.
 func (r *recording) lostCommand(err error) error {
 	name := filepath.Base(r.command[0])
 	switch {
-	case isZombie(r.child.process.Pid):
+	case r.child.Gone():
 		return err
 	case err != nil:
 		r.unfollowed = fmt.Errorf("command %q goes on and was not recorded: %w", name, err)
 		return r.unfollowed
 	}
-	why := "nothing of it can be looked at"
+	why := "nothing of it can be sampled"
 	for _, note := range r.rec.Stats().Notes {
 		if strings.Contains(note, "was let go: ") {
 			why = note
@@ -80,54 +77,16 @@ func (r *recording) lostCommand(err error) error {
 	return nil
 }
 
-// passedOn are the signals, beside those that end a recording, that a command gets which we get: what programs give
-// a meaning of their own. Those that were to be ignored stay so.
-func passedOn() []os.Signal {
-	var signals []os.Signal
-	for _, s := range []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2} {
-		if !signal.Ignored(s) {
-			signals = append(signals, s)
-		}
-	}
-	return signals
-}
+// statusError ends fpstack with a status that the table of a dump has not. What is to be
+// said was said already.
+type statusError int
 
-// owed passes the signals that we get on to the command: who started fpstack in its place sends them to us. Those that come
-// before the command is known are kept for it. Any goroutine may call its methods.
-type owed struct {
-	mu      sync.Mutex
-	child   *child
-	signals []os.Signal // not passed on yet
-}
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// pass gives the command s, unless it has it already.
-func (o *owed) pass(s os.Signal) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.child == nil:
-		o.signals = append(o.signals, s)
-	case s == syscall.SIGINT && o.child.sharesKeys():
-	default:
-		o.child.process.Signal(s)
-	}
-}
-
-// settle says that the command runs.
-func (o *owed) settle(c *child) {
-	o.mu.Lock()
-	o.child = c
-	signals := o.signals
-	o.mu.Unlock()
-	for _, s := range signals {
-		o.pass(s)
-	}
-}
-
-// sharesKeys tells whether the terminal sends Ctrl-C to us and to the child both: we are in its foreground, and
-// the child in our process group. A second Ctrl-C means to many programs that they shall end at once.
-func (c *child) sharesKeys() bool {
-	ours, err := relations(os.Getpid())
-	theirs, childErr := relations(c.process.Pid)
-	return err == nil && childErr == nil && ours.group == theirs.group && inForeground()
+// start starts a command, with files for its standard input, output and error, or ours. What this program changed for
+// itself it gets as usual.
+func (a *app) start(argv []string, files []uintptr) (*supervise.Command, error) {
+	return supervise.Start(argv, supervise.Options{Files: files, Env: supervise.Environment(), Around: func(start func()) {
+		a.oom.Usual(start)
+	}})
 }

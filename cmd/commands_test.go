@@ -13,8 +13,10 @@ func TestCommandsMade(t *testing.T) {
 		args string
 		want string
 	}{
-		{"-p 1", ""}, {"-p 1 -o record", "record"}, {"record -p 1", "record"}, {"version", "version"}, {"man top", "top man"},
-		{"-p 1 --help", ""}, {"record --help", "record"}, {"", "all"}, {"frobnicate", "all"}, {"help", "all"}, {"-n help", "all"},
+		{"-p 1", ""}, {"-p 1 -o record", "record"}, {"record -p 1", "record"}, {"version", "version"},
+		{"man top", "top man"},
+		{"-p 1 --help", ""}, {"record --help", "record"}, {"", "all"}, {"frobnicate", "all"}, {"help", "all"},
+		{"-n help", "all"},
 		{"completion bash", "all"}, {"__complete rec", "all"},
 	} {
 		a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
@@ -48,7 +50,8 @@ func TestHelpKnowsAllCommands(t *testing.T) {
 		}
 		return out.String()
 	}
-	for _, same := range [][]string{{"help", "--help", "-p 1 --help", "-vh", "--help record"}, {"help record", "record --help", "record -p 1 -h"}} {
+	for _, same := range [][]string{{"help", "--help", "-p 1 --help", "-vh", "--help record"},
+		{"help record", "record --help", "record -p 1 -h"}} {
 		want := help(same[0])
 		if !strings.Contains(want, "Usage:") {
 			t.Errorf("fpstack %s shows no usage: %q", same[0], want)

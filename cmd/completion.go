@@ -36,10 +36,10 @@ func wordCobras(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":
-			c.Short, c.Use, c.Long = "Show the help text of a command", "help [COMMAND]", "Show the help text of a command."
+			c.Short, c.Use, c.Long = "Show the help text of a command", "help [COMMAND]", ""
 		case "completion":
 			c.Short, c.Use, c.Long = "Print the completion script for a shell", "completion SHELL",
-				"Print the script with which a shell completes options, process ids and names,\nformats and files of fpstack."
+				"Print the script with which a shell completes options, process ids and names."
 			for _, shell := range c.Commands() {
 				shell.Short, shell.Long = "Print the completion script for "+shell.Name(), shells[shell.Name()]
 			}
@@ -47,7 +47,7 @@ func wordCobras(root *cobra.Command) {
 	}
 }
 
-// complete gives the commands what a shell may complete behind the words typed so far. Only the command that shells
+// complete gives the commands what a shell may complete after the words typed so far. Only the command that shells
 // call needs it.
 func complete(root *cobra.Command, typed []string) {
 	for _, c := range append(root.Commands(), root) {
@@ -63,7 +63,7 @@ func complete(root *cobra.Command, typed []string) {
 		case "dump":
 			c.ValidArgsFunction = completePIDs
 		case "record", "top":
-			if !slices.Contains(typed, "--") { // cobra itself tells -- from a word in vain
+			if !slices.Contains(typed, "--") { // cobra itself cannot tell whether -- was typed
 				c.ValidArgsFunction = cobra.NoFileCompletions
 			}
 		case "man":
@@ -155,7 +155,8 @@ func completeNames(_ *cobra.Command, _ []string, typed string) ([]string, cobra.
 	var found []string
 	for _, p := range all {
 		for _, name := range p.Names {
-			if strings.HasPrefix(name, typed) && name == plainName(name) && name[0] != '-' && !slices.Contains(found, name) {
+			if strings.HasPrefix(name, typed) && name == plainName(name) && name[0] != '-' && !slices.Contains(found,
+				name) {
 				found = append(found, name)
 			}
 		}

@@ -28,7 +28,8 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	f := formNamed(format)
 	if f == nil && output != "" && output != "-" {
 		if f = formOfFile(output); f == nil {
-			return destination{}, usageError{fmt.Errorf("-o %q: its ending is not that of a format: want %s, or give -f", output, allEndings())}
+			return destination{}, usageError{fmt.Errorf("-o %q: its ending is no format: want %s, or give -f", output,
+				allEndings())}
 		}
 	}
 	onScreen := isScreen(a.stdout)
@@ -42,7 +43,8 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	case output == "-" && f == nil:
 		return destination{path: "-", form: formNamed("folded")}, nil
 	case output == "-":
-		return destination{}, usageError{fmt.Errorf("-f %s: standard output is a terminal; name a file with -o", f.name)}
+		return destination{}, usageError{fmt.Errorf("-f %s: standard output is a terminal; name a file with -o",
+			f.name)}
 	case f == nil:
 		f = formNamed("html")
 	}
@@ -50,7 +52,7 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	return destination{path: path, form: f, stem: stem}, err
 }
 
-// isScreen tells whether w is a terminal, of whatever ability.
+// isScreen reports whether w is a terminal, of whatever ability.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())

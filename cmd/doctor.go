@@ -20,6 +20,8 @@ type doctorOptions struct {
 	format choice
 	output string
 	colour colourMode
+	// verbose shows the gates where nothing refuses too.
+	verbose bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -30,7 +32,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Say whether a process can be sampled, what prevents it, and what to do about it.
 
 It checks what the kernel checks: ids, capabilities, namespaces, Yama, seccomp,
-another tracer. Nothing is stopped.`,
+another tracer. Nothing is stopped. If all is well it says so in one line.`,
 		Example: `  fpstack doctor               what is possible here at all
   fpstack doctor -p 4121       why is process 4121 refused?`,
 		Annotations: exitStatus("0", "every process can be sampled", "1", "one of them cannot"),
@@ -41,6 +43,7 @@ another tracer. Nothing is stopped.`,
 	o.processOptions.register(f)
 	f.VarP(&o.format, "format", "f", "format of the output")
 	outputFlag(f, &o.output)
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "every check, also where nothing refuses")
 	f.Var(&o.colour, "color", "use of colour")
 	sections(f, "pid", "Processes", "format", "Output")
 	return c
@@ -67,7 +70,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 			if o.format.word == "json" {
 				err = report.GatesJSON(w, e)
 			} else {
-				err = report.GatesText(w, e, o.style(a.stdout))
+				err = report.GatesText(w, e, o.verbose, o.style(a.stdout), a.lineWidth(o.output))
 			}
 			if err != nil {
 				return fmt.Errorf("write gates of process %d: %w", pid, err)
@@ -88,7 +91,7 @@ func (o *doctorOptions) style(stdout io.Writer) report.Style {
 	return o.colour.style(stdout)
 }
 
-// examine looks at all gates between us and process pid, and asks the kernel as well; 0 is no
+// examine checks all gates between us and process pid, and tries what the kernel says; 0 is no
 // process.
 func examine(pid int) *report.Examination {
 	facts := look(pid)
@@ -111,7 +114,7 @@ func examine(pid int) *report.Examination {
 	return e
 }
 
-// place is where the user stands.
+// place is where the user is: a shell, a container, CI.
 func place() doctor.Place {
 	return doctor.PlaceFrom(os.Getenv, func(path string) bool {
 		_, err := os.Stat(path)

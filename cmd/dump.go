@@ -73,7 +73,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	})
 }
 
-// hasThread tells whether d shows thread tid.
+// hasThread reports whether d shows thread tid.
 func hasThread(d *profile.Dump, tid int) bool {
 	return slices.ContainsFunc(d.Threads, func(t profile.Thread) bool { return t.TID == tid })
 }
@@ -82,14 +82,14 @@ func (a *app) reportOptions(o *dumpOptions) report.Options {
 	opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, SkipFrames: o.skipFrames,
 		NoInlines: o.noInlines, NoLines: o.noLines}
 	if toStdout(o.output) {
-		opt.Style = o.colour.style(a.stdout)
+		opt.Style, opt.Width = o.colour.style(a.stdout), a.lineWidth(o.output)
 	}
 	return opt
 }
 
-// tellMissing tells on standard error what the dump could not show, and whether there is any.
+// reportMissing reports on standard error what the dump could not show, and whether there is any.
 // A stack without an outermost frame says so in the dump itself: the thread was shown.
-func tellMissing(a *app, d *profile.Dump) bool {
+func reportMissing(a *app, d *profile.Dump) bool {
 	missing := false
 	for _, p := range d.Problems {
 		a.complain(fmt.Errorf("process %d: %s", d.Process.PID, p))

@@ -15,8 +15,10 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/source"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // dumping is one run of dump: what its processes share, and what was had of them.
@@ -27,13 +29,14 @@ type dumping struct {
 	objects *module.Shared
 	names   resolve.Options
 
-	unseen         ids // threads asked for that no process has
+	unseen         ids // threads of --tid that no process has
 	shown, missing int
 	ended          int // processes of a tree that were gone when their turn came
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(), unseen: slices.Clone(o.tids)}
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+		unseen: slices.Clone(o.tids)}
 	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	d.names.Shared = resolve.NewShared()
 	return d
@@ -44,7 +47,7 @@ func (d *dumping) close() {
 	d.objects.Close()
 }
 
-// processes lists the processes to look at: those named, with --children each before the tree
+// processes lists the processes to sample: those named, with --children each before the tree
 // below it. We are none of them.
 func (d *dumping) processes() []int {
 	if !d.o.children {
@@ -54,9 +57,9 @@ func (d *dumping) processes() []int {
 	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
 }
 
-// take makes the dump of one process, and tells what it lacks. It is nil if there is none.
+// take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
-	got, err := d.look(ctx, pid)
+	got, err := d.sample(ctx, pid)
 	switch {
 	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
 		d.ended++
@@ -68,21 +71,27 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	if tellMissing(d.app, got) {
+	got.Notes = unshown.InDump(got)
+	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
+		for _, note := range got.Notes {
+			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
+		}
+	}
+	if reportMissing(d.app, got) {
 		d.missing++
 	}
 	d.unseen = slices.DeleteFunc(d.unseen, func(tid int) bool { return hasThread(got, tid) })
 	return got
 }
 
-// hasEnded tells whether err says that a process is there no more.
+// hasEnded reports whether err says that a process is gone.
 func hasEnded(err error) bool {
 	var zombie *tracer.ZombieError
 	return errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie)
 }
 
-// look makes the dump of one process. It may return both a dump and an error.
-func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
+// sample makes the dump of one process. It may return both a dump and an error.
+func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		return nil, err
@@ -98,7 +107,8 @@ func (d *dumping) look(ctx context.Context, pid int) (*profile.Dump, error) {
 	wanted := resolve.Descriptors(snap)
 	snap.FDs = p.DescribeFDs(wanted)
 	if len(wanted) > 0 && len(snap.FDs) == 0 && p.FilesDenied() {
-		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH, or its user")
+		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
+			"its user")
 	}
 	if d.o.debuginfod {
 		d.progress = newProgress(d.stderr)
@@ -123,7 +133,8 @@ type walking struct {
 	stacks map[int]unwind.Stack // by thread
 }
 
-// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch showed.
+// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch
+// showed.
 func (w *walking) walk(snap *snapshot.Snapshot) {
 	if w.set == nil {
 		w.table, w.left = snap.Maps, maxDumpFrames
@@ -163,7 +174,7 @@ func (w *walking) close() {
 	}
 }
 
-// nothing says that no process was shown, and why if that was not told.
+// nothing says that no process was shown, and why if that was not reported.
 func (d *dumping) nothing() error {
 	if d.missing == 0 {
 		return errors.New("every process ended before it was sampled")
@@ -171,10 +182,10 @@ func (d *dumping) nothing() error {
 	return errNothing
 }
 
-// verdict tells what is missing of all processes together.
+// verdict reports what is missing of all processes together.
 func (d *dumping) verdict() error {
 	if d.ended > 0 {
-		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", plural(d.ended, "process", "processes"))
+		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", text.Count(d.ended, "process"))
 	}
 	for _, tid := range d.unseen {
 		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))

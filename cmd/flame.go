@@ -13,6 +13,7 @@ import (
 
 	"github.com/fpstack/fpstack/flame"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // flameOptions are the flags of flame.
@@ -60,7 +61,8 @@ new file FILE.html in the current folder.`,
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
 	f.StringVar(&o.diff, "diff", "", "compare with this `OLDER` profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
-	f.IntVar(&o.columns, "columns", 0, "folded text read ends with `N` numbers, 2 for a difference; by default 2 if every line has two")
+	f.IntVar(&o.columns, "columns", 0, "`N` numbers end a line of folded text, 2 for a difference; by default as "+
+		"it looks")
 	o.viewOptions.register(f)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors")
 	sections(f, "output", "Result", "diff", "Input", "type", "What is written", "quiet", "Messages")
@@ -91,7 +93,7 @@ func (o *flameOptions) check(files []string) error {
 	return o.viewOptions.check()
 }
 
-// flame reads, compares if asked to, and writes.
+// flame reads, compares with --diff, and writes.
 func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	to, err := a.destine(o.output, o.format.word, "svg", flameStem(files[0]))
 	if err != nil {
@@ -122,10 +124,10 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 		return err
 	}
 	if to.stem != "" {
-		fmt.Fprintf(a.stderr, "wrote %s\n", escape(path))
+		fmt.Fprintf(a.stderr, "wrote %s\n", text.Message(path))
 	}
 	if older != nil && !o.quiet {
-		writeChanges(a.stderr, dresser(nil), v.diff, 10)
+		writeChanges(a.stderr, dresser(nil), v.diff, 10, terminalWidth(a.stderr))
 	}
 	if !whole {
 		return errPart
@@ -133,17 +135,17 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	return nil
 }
 
-// warner gives who tells what a person should know of a result.
+// warner returns what writes a remark on a result, unless quiet.
 func (a *app) warner(quiet bool) func(string) {
 	return func(message string) {
 		if !quiet {
-			fmt.Fprintf(a.stderr, "fpstack: %s\n", escape(message))
+			fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(message))
 		}
 	}
 }
 
-// readProfiles adds files up. Lines that were not understood are told, and whole is false; what was taken for a
-// difference without being asked for is told too.
+// readProfiles adds files up. Lines that were not understood are reported, and whole is false; what was taken for a
+// comparison by its looks is reported too.
 func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profile, whole bool, err error) {
 	whole = true
 	var all []*profile.Profile
@@ -153,12 +155,14 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 			return nil, false, err
 		}
 		if report.Skipped > 0 {
-			a.complain(fmt.Errorf("profile %s: %d of %d lines were not understood; the first is line %d: %q", fileLabel(file),
+			a.complain(fmt.Errorf("profile %s: %d of %d lines were not understood; the first is line %d: %q",
+				fileLabel(file),
 				report.Skipped, report.Skipped+report.Lines, report.Number, report.First))
 			whole = false
 		}
 		if report.Columns == 2 && o.columns != 2 {
-			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a comparison, older value first; "+
+			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a "+
+				"comparison, older value first; "+
 				"--columns 1 reads the first number as part of the name", fileLabel(file)))
 		}
 		all = append(all, p)

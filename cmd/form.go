@@ -43,7 +43,7 @@ func formNamed(name string) *form {
 	return nil
 }
 
-// formOfFile gives the form that the ending of a file's name stands for, nil for none.
+// formOfFile gives the form that the ending of a file's name means, nil for none.
 func formOfFile(path string) *form {
 	name := strings.ToLower(filepath.Base(path))
 	for i := range forms {

@@ -11,9 +11,11 @@ import (
 
 func TestFormOfFile(t *testing.T) {
 	for path, want := range map[string]string{
-		"a.folded": "folded", "a.txt": "folded", "a.pb.gz": "pprof", "a.pprof": "pprof", "a.pb": "pprof", "a.svg": "svg",
-		"a.html": "html", "a.speedscope.json": "speedscope", "a.json": "json", "A.SVG": "svg", "dir.svg/a.json": "json",
-		"a": "", "a.gz": "", "a.png": "", "svg": "", "dir.svg/a": "", "": "",
+		"a.folded": "folded", "a.txt": "folded", "a.pb.gz": "pprof", "a.pprof": "pprof", "a.pb": "pprof",
+		"a.svg":  "svg",
+		"a.html": "html", "a.speedscope.json": "speedscope", "a.json": "json", "A.SVG": "svg",
+		"dir.svg/a.json": "json",
+		"a":              "", "a.gz": "", "a.png": "", "svg": "", "dir.svg/a": "", "": "",
 	} {
 		f := formOfFile(path)
 		if got := ""; f != nil {
@@ -86,8 +88,10 @@ func TestCheckWritable(t *testing.T) {
 		name, path string
 		ok         bool
 	}{
-		{"standard output", "-", true}, {"new file", filepath.Join(dir, "new"), true}, {"file that is there", old, true},
-		{"device", "/dev/null", true}, {"a folder", dir, false}, {"folder that is not there", filepath.Join(dir, "no", "new"), false},
+		{"standard output", "-", true}, {"new file", filepath.Join(dir, "new"), true},
+		{"file that is there", old, true},
+		{"device", "/dev/null", true}, {"a folder", dir, false},
+		{"folder that is not there", filepath.Join(dir, "no", "new"), false},
 		{"file below a file", filepath.Join(old, "new"), false},
 	} {
 		if err := (&app{}).checkWritable(tt.path); (err == nil) != tt.ok {

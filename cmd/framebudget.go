@@ -14,14 +14,14 @@ type frameBudget int
 
 // limit is the limit of the next stack, given that of each, which is 0 for none.
 func (b frameBudget) limit(each int) int {
-	left := max(int(b), 1) // where a thread stands is always shown
+	left := max(int(b), 1) // where a thread is now is always shown
 	if each <= 0 {
 		return left
 	}
 	return min(each, left)
 }
 
-// take takes the frames of s off, and tells in s if it was cut because there were no more.
+// take takes the frames of s off, and says in s if it was cut because there were no more.
 func (b *frameBudget) take(s *unwind.Stack) {
 	*b -= frameBudget(len(s.Frames))
 	if *b <= 0 && s.Stop == unwind.DepthLimit {

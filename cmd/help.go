@@ -19,8 +19,8 @@ const (
 // sectionKey is the annotation of the first flag of a section: the section's title.
 const sectionKey = "fpstack-section"
 
-// sections divides the flags of f. pairs are the first flag of a section and its title; flags stay in the order in which
-// they were added.
+// sections divides the flags of f. pairs are the first flag of a section and its title; flags stay in the order in
+// which they were added.
 func sections(f *pflag.FlagSet, pairs ...string) {
 	f.SortFlags = false
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -47,7 +47,8 @@ func (a *app) showHelp(c *cobra.Command, _ []string) {
 	writeCommands(w, c)
 	writeFlags(w, c)
 	if c == c.Root() {
-		fmt.Fprint(w, "\n'fpstack COMMAND --help' shows the options of a command,\n'fpstack man COMMAND' its manual page.\n")
+		fmt.Fprint(w, "\n'fpstack COMMAND --help' shows the options of a command,\n"+
+			"'fpstack man COMMAND' its manual page.\n")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/procfs"
 )
 
@@ -19,8 +20,8 @@ type limitError struct {
 func (e *limitError) Error() string { return e.what }
 
 const (
-	// leastSpace is the address space that Go's runtime reserves, and some for what we map, bytes. With less than 740 MB it ends
-	// before any code of ours runs; between that and this, at some sizes (1,250 MB) and not at others.
+	// leastSpace is the address space that Go's runtime reserves, and some for what we map, bytes. With less than 740
+	// MB it ends before any code of ours runs; between that and this, at some sizes (1,250 MB) and not at others.
 	leastSpace = 1400 << 20
 	// leastData is the private memory that a small dump takes, bytes. With less than 75 MB the runtime ends as above.
 	leastData = 96 << 20
@@ -31,10 +32,11 @@ const (
 // limitAddressSpace is RLIMIT_AS of linux/include/uapi/asm-generic/resource.h, the same on all our architectures.
 const limitAddressSpace = 9
 
-// checkLimits refuses to look or to read where a limit is too small or /proc not ours, before anything begins. What only prints a text has no need of it.
+// checkLimits refuses to begin where a limit is too small or /proc is not ours. What only prints a text needs neither.
 func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	switch c.Name() {
-	case "version", "man", "help", "completion", "bash", "zsh", "fish", "powershell", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+	case "version", "man", "help", "completion", "bash", "zsh", "fish", "powershell",
+		cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
 		return nil
 	}
 	err := smallLimit()
@@ -43,26 +45,31 @@ func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	}
 	if err != nil && c.Name() == "record" && c.ArgsLenAtDash() >= 0 {
 		a.complain(err)
-		return statusError(statusOurs)
+		return statusError(supervise.Failed)
 	}
 	return err
 }
 
-// smallLimit tells now which limit would end this program in the middle, by Go's runtime.
+// smallLimit returns now which limit would end this program in the middle, by Go's runtime.
 func smallLimit() error {
 	var most syscall.Rlimit
 	if syscall.Getrlimit(limitAddressSpace, &most) == nil && most.Cur < leastSpace {
-		return &limitError{fmt.Sprintf("the address space of this program is limited to %d MB, and fpstack reserves %d", most.Cur>>20, leastSpace>>20),
-			"Run it without that limit: (ulimit -v unlimited; fpstack …), or take LimitAS= out of the unit. It reserves addresses, not memory."}
+		return &limitError{fmt.Sprintf("the address space is limited to %d MB, and fpstack reserves %d", most.Cur>>20,
+			leastSpace>>20),
+			"Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit. " +
+				"It reserves addresses, not memory."}
 	}
 	if syscall.Getrlimit(syscall.RLIMIT_DATA, &most) == nil && most.Cur < leastData {
-		return &limitError{fmt.Sprintf("the data of this program is limited to %d MB, and fpstack wants %d", most.Cur>>20, leastData>>20),
-			"Run it without that limit: (ulimit -d unlimited; fpstack …), or take LimitDATA= out of the unit."}
+		return &limitError{fmt.Sprintf("the data segment is limited to %d MB, and fpstack needs %d", most.Cur>>20,
+			leastData>>20),
+			"Run it without that limit: (ulimit -d unlimited; fpstack …), or without LimitDATA= in the unit."}
 	}
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most) == nil {
 		if free := freeFiles(); free < leastFiles {
-			return &limitError{fmt.Sprintf("this program may open %d files more (of %d), and fpstack wants %d", free, most.Cur, leastFiles),
-				fmt.Sprintf("Run it with a higher limit: (ulimit -n %d; fpstack …), or LimitNOFILE= in the unit.", max(1024, most.Cur+leastFiles))}
+			return &limitError{fmt.Sprintf("fpstack may open %d more files (of %d), and needs %d", free, most.Cur,
+				leastFiles),
+				fmt.Sprintf("Run it with a higher limit: (ulimit -n %d; fpstack …), or LimitNOFILE= in the unit.",
+					max(1024, most.Cur+leastFiles))}
 		}
 	}
 	return nil
@@ -95,8 +102,7 @@ func filesRemedy(err error) string {
 	return ""
 }
 
-// checkProc refuses to look at processes by a /proc that is not ours, before anything is taken for a process that it is
-// not.
+// checkProc refuses to use a /proc that is not ours: its ids mean other processes.
 func checkProc(c *cobra.Command) error {
 	switch c.Name() {
 	case "fpstack", "dump", "record", "top":

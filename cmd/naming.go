@@ -45,12 +45,14 @@ func (o *namingOptions) register(f *pflag.FlagSet) {
 func (o *namingOptions) registerFiles(f *pflag.FlagSet) {
 	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
 	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
-	f.BoolVar(&o.allLines, "all-lines", false, "also read compressed line tables, skipped by default for the C library and above 128 MB")
-	f.StringArrayVar(&o.debugDirs, "debug-dir", nil, "look for debug files in `DIR` before "+debugDirs[0]+"; can be repeated")
+	f.BoolVar(&o.allLines, "all-lines", false, "also read compressed line tables, skipped by default for the C "+
+		"library and above 128 MB")
+	f.StringArrayVar(&o.debugDirs, "debug-dir", nil,
+		"look for debug files in `DIR` before "+debugDirs[0]+"; can be repeated")
 	f.BoolVar(&o.debuginfod, "debuginfod", false, "download missing debug files from the servers in DEBUGINFOD_URLS")
 }
 
-// places are the folders that separate debug files are looked for in, those asked for first.
+// places are the folders to search for separate debug files, those of --debug-dir first.
 func (o *namingOptions) places() []string { return slices.Concat(o.debugDirs, debugDirs) }
 
 // check refuses values that make no sense.
@@ -91,7 +93,8 @@ func downloadText(url string, got, all int64) string {
 	if all <= 0 {
 		return fmt.Sprintf("downloading debug file %.12s  %.1f MB", id, float64(got)/megabyte)
 	}
-	return fmt.Sprintf("downloading debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte, float64(all)/megabyte)
+	return fmt.Sprintf("downloading debug file %.12s  %.1f of %.1f MB", id, float64(got)/megabyte,
+		float64(all)/megabyte)
 }
 
 const (

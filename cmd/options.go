@@ -29,7 +29,8 @@ func outputFlag(f *pflag.FlagSet, output *string) {
 // newColour is the value of --color where it is not given.
 func newColour() colourMode {
 	return colourMode{choice{"WHEN", "auto", []word{
-		{"auto", "on a terminal, unless NO_COLOR is set"}, {"always", "in files and pipes too"}, {"never", "no colour"}}}}
+		{"auto", "on a terminal, unless NO_COLOR is set"}, {"always", "in files and pipes too"},
+		{"never", "no colour"}}}}
 }
 
 // dumpOptions are the flags of dump.
@@ -72,7 +73,8 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.namingOptions.register(f)
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
-	sections(f, "pid", "Processes and threads", "format", "Output", "max-frames", "Stacks", "no-symbols", "Names", "max-pause", "Stops")
+	sections(f, "pid", "Processes and threads", "format", "Output", "max-frames", "Stacks", "no-symbols", "Names",
+		"max-pause", "Stops")
 }
 
 // check refuses values that make no sense together.

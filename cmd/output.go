@@ -62,7 +62,7 @@ func (a *app) writeStdout(write func(io.Writer) error) error {
 	return err
 }
 
-// createOutput lets write fill a new file of a name that nobody asked for, in folder dir, and returns its path.
+// createOutput lets write fill a new file of a name that fpstack chose, in folder dir, and returns its path.
 func (a *app) createOutput(dir, stem, ending string, write func(io.Writer) error) (path string, err error) {
 	err = keepPart(write, func(write func(io.Writer) error) (err error) {
 		path, err = a.files.Create(dir, stem, ending, write)
@@ -71,7 +71,7 @@ func (a *app) createOutput(dir, stem, ending string, write func(io.Writer) error
 	return path, err
 }
 
-// keepPart runs store, for which a part is a success, and tells errPart behind it.
+// keepPart runs store, for which a part is a success, and returns errPart after it.
 func keepPart(write func(io.Writer) error, store func(func(io.Writer) error) error) error {
 	var part error
 	err := store(func(w io.Writer) error {
@@ -87,7 +87,7 @@ func keepPart(write func(io.Writer) error, store func(func(io.Writer) error) err
 	return part
 }
 
-// checkWritable tells now what would keep [app.writeOutput] from writing path later.
+// checkWritable returns now what would keep [app.writeOutput] from writing path later.
 func (a *app) checkWritable(path string) error {
 	if !toStdout(path) {
 		return a.files.Check(path)
@@ -98,7 +98,7 @@ func (a *app) checkWritable(path string) error {
 	return nil
 }
 
-// stdoutLost tells whether what is written to standard output is lost.
+// stdoutLost reports whether what is written to standard output is lost.
 func (a *app) stdoutLost() bool { return isOwnStdout(a.stdout) && outfile.StandardLost() }
 
 // steady gives what complaints are written to, by another number if it is the standard error of this program: Go ends
@@ -116,11 +116,11 @@ func steady(stderr io.Writer) io.Writer {
 	return os.NewFile(fd, f.Name())
 }
 
-// isOwnStdout tells whether w is the standard output of this program.
+// isOwnStdout reports whether w is the standard output of this program.
 func isOwnStdout(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && f.Fd() == uintptr(syscall.Stdout)
 }
 
-// toStdout tells whether path stands for standard output.
+// toStdout reports whether path stands for standard output.
 func toStdout(path string) bool { return path == "" || path == "-" }

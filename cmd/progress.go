@@ -1,14 +1,15 @@
 package cmd
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/text"
 )
 
 // progress is a line on a terminal that tells how far a recording is. It changes no setting
@@ -31,14 +32,27 @@ func newProgress(out io.Writer) *progress {
 	if !isTerminal(out) {
 		return nil
 	}
-	width := func() int {
-		w, _, err := term.GetSize(int(out.(*os.File).Fd()))
-		if err != nil || w <= 0 {
-			return 80
-		}
-		return w
+	return drawProgress(out, func() int { return terminalWidth(out) }, supervise.InForeground)
+}
+
+// terminalWidth is how many cells a line of the terminal has that shows out, 0 if none does.
+func terminalWidth(out io.Writer) int {
+	if !isTerminal(out) {
+		return 0
 	}
-	return drawProgress(out, width, inForeground)
+	w, _, err := term.GetSize(int(out.(*os.File).Fd()))
+	if err != nil || w <= 0 {
+		return 80
+	}
+	return w
+}
+
+// lineWidth is how many cells a line of text may have that goes to the output at path, 0 for any.
+func (a *app) lineWidth(path string) int {
+	if !toStdout(path) {
+		return 0
+	}
+	return terminalWidth(a.stdout)
 }
 
 // drawProgress returns a line on out, whatever that is.
@@ -46,8 +60,8 @@ func drawProgress(out io.Writer, width func() int, visible func() bool) *progres
 	return &progress{out: out, width: width, visible: visible}
 }
 
-// update shows text.
-func (p *progress) update(text string) {
+// update shows message.
+func (p *progress) update(message string) {
 	if p == nil {
 		return
 	}
@@ -57,14 +71,14 @@ func (p *progress) update(text string) {
 		return
 	}
 	const besides = 4 // cells for the spinner and the blanks
-	line := spinner[p.turn%len(spinner)] + " " + cut(text, p.width()-besides)
+	line := spinner[p.turn%len(spinner)] + " " + text.ShortenEnd(message, p.width()-besides)
 	p.turn++
 	p.draw(line)
 }
 
-// draw puts line where the last one stood. A terminal that takes nothing has lost it, and that harms nothing.
+// draw puts line in place of the last one. A terminal that takes nothing has lost it, and that harms nothing.
 func (p *progress) draw(line string) {
-	cells := utf8.RuneCountInString(line)
+	cells := text.Width(line)
 	io.WriteString(p.out, "\r"+line+strings.Repeat(" ", max(0, p.cells-cells))+"\r")
 	p.cells = cells
 }
@@ -80,27 +94,4 @@ func (p *progress) clear() {
 		p.draw("")
 	}
 	p.cells = 0
-}
-
-// cut shortens text to at most n characters, with a mark where it was cut.
-func cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	if n < 1 {
-		return ""
-	}
-	return string([]rune(text)[:n-1]) + "…"
-}
-
-// inForeground tells whether the terminal listens to our process group: a job in the
-// background must not write over what the shell shows. Unknown counts as yes.
-// Source: proc_pid_stat(5), fields pgrp (5) and tpgid (8).
-func inForeground() bool {
-	b, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		return true
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	return len(fields) < 6 || fields[2] == fields[5]
 }

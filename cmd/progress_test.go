@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // screen gives the last line that a terminal of width cells shows of what was written to it:
@@ -75,19 +74,5 @@ func TestProgressUnseen(t *testing.T) {
 	p.clear()
 	if out.Len() > 0 {
 		t.Errorf("in the background: wrote %q", out.String())
-	}
-}
-
-func TestCut(t *testing.T) {
-	for _, tt := range []struct {
-		in   string
-		n    int
-		want string
-	}{
-		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"ééé", 3, "ééé"}, {"éééé", 2, "é…"}, {"abc", 1, "…"}, {"abc", 0, ""}, {"abc", -5, ""}, {"", 0, ""},
-	} {
-		if got := cut(tt.in, tt.n); got != tt.want || !utf8.ValidString(got) {
-			t.Errorf("cut(%q, %d): got %q, want %q", tt.in, tt.n, got, tt.want)
-		}
 	}
 }

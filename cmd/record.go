@@ -14,8 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/text"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // recordOptions are the flags of record.
@@ -56,8 +60,9 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
   fpstack record -o build.html -- make -j8    a command and all that it starts
   fpstack record -n nginx --mode cpu          CPU time alone, without waiting
   fpstack record -p 4121 -d 10 | head         folded text for other tools`,
-		Annotations: exitStatus("0", "all processes were recorded", "1", "some were not, or the result was saved elsewhere",
-			"2", "nothing was recorded or written", "125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
+		Annotations: exitStatus("0", "all processes were recorded",
+			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
 			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -69,7 +74,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	}
 	f := c.Flags()
 	o.registerProcesses(f)
-	f.VarP((*seconds)(&o.duration), "duration", "d", "how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
+	f.VarP((*seconds)(&o.duration), "duration", "d",
+		"how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
@@ -78,7 +84,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
-	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names",
+	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
+		"no-symbols", "Names",
 		"type", "What is written", "color", "Messages")
 	return c
 }
@@ -103,12 +110,12 @@ type recording struct {
 	o       *recordOptions
 	to      destination
 	rec     *sampler.Recorder
-	command []string // nil with -p
-	child   *child   // nil with -p, and until it is started
-	owed    owed
-	missing bool     // a process could not be recorded; it was told
+	command []string           // nil with -p
+	child   *supervise.Command // nil with -p, and until it is started
+	relay   supervise.Relay
+	missing bool     // a process could not be recorded; it was reported
 	cmdline []string // of the first process, with -p
-	// tooShort says that the command had ended before it could be looked at.
+	// tooShort says that the command had ended before it could be sampled.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
 	// unfollowed says why the recording has ended before the command, nil if it has not or was to.
@@ -144,7 +151,7 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 		defer r.heed(func(os.Signal) {})() // ctx ends by the first one
 		return r.run(ctx)
 	}
-	defer r.heed(r.owed.pass, passedOn()...)()
+	defer r.heed(r.relay.Pass, supervise.PassedOn()...)()
 	return r.runCommand(ctx)
 }
 
@@ -163,7 +170,11 @@ func (r *recording) run(ctx context.Context) error {
 		r.progress = newProgress(r.stderr)
 		defer r.progress.clear()
 	}
-	r.release = suspendable(r.rec, r.progress.clear)
+	// Between two rounds no thread of the target is stopped with us.
+	r.release = supervise.TakeJobs().Serve(func(stop func()) {
+		r.progress.clear()
+		r.rec.Hold(stop)
+	})
 	if ctx.Err() != nil { // a signal came before anything began
 		return errNothing
 	}
@@ -180,12 +191,12 @@ func (r *recording) run(ctx context.Context) error {
 // begin starts the command, or finds the processes.
 func (r *recording) begin() error {
 	if r.command != nil {
-		c, err := startChild(r.command, r.oom)
+		c, err := r.start(r.command, nil)
 		if err != nil {
 			return err
 		}
 		r.child = c
-		r.owed.settle(c)
+		r.relay.To(c)
 		return r.follow()
 	}
 	found := 0
@@ -196,14 +207,14 @@ func (r *recording) begin() error {
 			continue
 		}
 		if found++; found == 1 {
-			r.cmdline = cmdline(pid)
+			r.cmdline = procfs.Cmdline("/proc", pid)
 		}
 	}
 	if found == 0 {
 		return errNothing
 	}
 	if r.o.verbose {
-		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", escape(r.to.place()), r.until())
+		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", text.Message(r.to.place()), r.until())
 	}
 	return nil
 }
@@ -215,8 +226,8 @@ func (r *recording) until() string {
 	return "the end or Ctrl-C"
 }
 
-// sample looks until ctx ends, the duration has passed, or nothing is left to look at, and
-// names what was seen. What a command leaves running behind itself is let go with it.
+// sample samples until ctx ends, the duration has passed, or nothing is left to sample, and names what was seen. What
+// a command leaves running in the background is let go with it.
 func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 	if r.tooShort {
 		return profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime).Profile(), nil
@@ -229,7 +240,7 @@ func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 	if r.child != nil {
 		go func() {
 			select {
-			case <-r.child.ended:
+			case <-r.child.Ended():
 				cancel()
 			case <-ctx.Done():
 			}
@@ -273,9 +284,10 @@ func (r *recording) show(ctx context.Context) {
 	}
 }
 
-// finish writes p and the summary, and tells whether all was had.
+// finish writes p and the summary, and reports whether it is all.
 func (r *recording) finish(p *profile.Profile) error {
 	stats := r.rec.Stats()
+	stats.Notes = append(slices.Clip(stats.Notes), unshown.InProfile(p)...)
 	p.Comments = append(p.Comments, remarks(&stats)...)
 	p.Command = r.command
 	if p.Command == nil {
@@ -297,7 +309,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	return err
 }
 
-// write writes p where it was asked for, or, if that is not possible any more, where it can be
+// write writes p to its destination, or, if that is not possible any more, where it can be
 // found: half a minute of somebody's trouble is not thrown away for a full disk.
 func (r *recording) write(p *profile.Profile) error {
 	v, err := newView(p, nil, false, &r.o.viewOptions, r.warner(r.o.quiet))
@@ -308,7 +320,7 @@ func (r *recording) write(p *profile.Profile) error {
 	path, err := r.store(&r.to, write)
 	if err == nil {
 		if path != "-" && !r.o.quiet {
-			fmt.Fprintf(r.stderr, "wrote %s\n", escape(path))
+			fmt.Fprintf(r.stderr, "wrote %s\n", text.Message(path))
 		}
 		return nil
 	}
@@ -321,17 +333,8 @@ func (r *recording) write(p *profile.Profile) error {
 		r.complain(fmt.Errorf("save recording in another folder: %w", err))
 		return errNothing
 	}
-	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", escape(path))
+	fmt.Fprintf(r.stderr, "  The recording was saved as %s\n", text.Message(path))
 	return errPart
-}
-
-// cmdline gives the arguments of a process, nil if they are not known. proc_pid_cmdline(5)
-func cmdline(pid int) []string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(b) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
 // processes words process ids.

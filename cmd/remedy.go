@@ -7,6 +7,7 @@ import (
 
 	"github.com/fpstack/fpstack/doctor"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -38,14 +39,15 @@ func remedy(err error) string {
 	case errors.As(err, &limit):
 		return limit.remedy
 	case errors.As(err, &foreign):
-		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run fpstack outside of it."
+		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run " +
+			"fpstack outside of it."
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return filesRemedy(err)
 	}
 	return ""
 }
 
-// stateOf is what the tracer found that keeps a process from being looked at; nil if it is none of that.
+// stateOf is what the tracer found that keeps a process from being sampled; nil if it is none of that.
 func stateOf(err error) *doctor.Facts {
 	var (
 		traced *tracer.TracedError
@@ -54,7 +56,8 @@ func stateOf(err error) *doctor.Facts {
 	)
 	switch {
 	case errors.As(err, &traced):
-		return &doctor.Facts{Exists: true, PID: traced.PID, Tracer: traced.Tracer, TracerName: traced.Name, Mutual: traced.Mutual}
+		return &doctor.Facts{Exists: true, PID: traced.PID, Tracer: traced.Tracer, TracerName: traced.Name,
+			Mutual: traced.Mutual}
 	case errors.As(err, &zombie):
 		return &doctor.Facts{Exists: true, PID: zombie.PID, Zombie: true, Parent: zombie.Parent}
 	case errors.As(err, &kernel):
@@ -68,7 +71,7 @@ func stateOf(err error) *doctor.Facts {
 }
 
 // refusal words the gate that refused us, in one line.
-func refusal(f *doctor.Facts, at doctor.Place) string { return escape(doctor.Refusal(f, at)) }
+func refusal(f *doctor.Facts, at doctor.Place) string { return text.Message(doctor.Refusal(f, at)) }
 
 // refusedFacts is what is known now of a refusal.
 func refusedFacts(e *tracer.PermissionError) *doctor.Facts {

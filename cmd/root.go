@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/outfile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Exit statuses, docs/cli.md.
@@ -47,13 +49,13 @@ type app struct {
 	files          outfile.Files
 	progress       *progress // nil if none is shown
 	unheed         func()    // ends what endable began
-	oom            oomScore
+	oom            supervise.OOMScore
 }
 
 // Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory
 // runs out, and what it starts as it was before.
 func Run(args []string) int {
-	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: yield()}).execute(args)
+	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: supervise.Yield()}).execute(args)
 }
 
 // Execute runs the command line args and returns the exit status. Results go to stdout,
@@ -103,7 +105,7 @@ func (a *app) status(err error) int {
 
 // complain writes one error, a line, and its remedy if there is one.
 func (a *app) complain(err error) {
-	fmt.Fprintf(a.stderr, "fpstack: %s\n", escape(err.Error()))
+	fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(err.Error()))
 	if r := remedy(err); r != "" {
 		fmt.Fprintf(a.stderr, "  %s\n", r)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxRate bounds -F: beyond it no machine comes, and 0 asks for all that it can.
+// maxRate bounds -F: no machine is faster, and 0 means as many as possible.
 const maxRate = 1e6
 
 // samplingOptions are the flags that say how a process is sampled over time.
@@ -32,22 +32,27 @@ type samplingOptions struct {
 // registerProcesses adds the flags that say what is sampled.
 func (o *samplingOptions) registerProcesses(f *pflag.FlagSet) {
 	o.processOptions.register(f)
-	f.BoolVar(&o.children, "children", false, "also all processes below them, as they come and go; by default only for -- CMD")
+	f.BoolVar(&o.children, "children", false, "also all processes below them, as they come and go; by default only "+
+		"for -- CMD")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
 }
 
 // register adds those that say how.
 func (o *samplingOptions) register(f *pflag.FlagSet) {
 	o.unwind, o.maxOverhead, o.maxPause = newUnwindMode(), 0.05, 20*time.Millisecond
-	o.mode = choice{"MODE", "wall", []word{{"wall", "the time that passed since the thread's last sample, waiting included"},
+	o.mode = choice{"MODE", "wall", []word{{"wall",
+		"the time that passed since the thread's last sample, waiting included"},
 		{"cpu", "the CPU time that the thread used since then"}}}
 	f.Float64VarP(&o.rate, "rate", "F", 99, "take `N` samples a second; 0: as many as possible")
 	f.Var(&o.mode, "mode", "what a sample counts for")
 	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
-	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; 0: never")
-	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go until the next sample")
+	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; "+
+		"0: never")
+	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go "+
+		"until the next sample")
 	f.BoolVar(&o.repairEINTR, "repair-eintr", false,
-		"restart system calls that a stop would end with EINTR (x86-64, waits without a limit); changes a register of the process")
+		"restart system calls that a stop would end with EINTR (x86-64, waits without a limit); changes a register "+
+			"of the process")
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "at most `N` frames of a thread; 0: no limit")
 	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
@@ -72,7 +77,8 @@ func (o *samplingOptions) check(c *cobra.Command, args []string) (command []stri
 	case len(args) > 0 && len(o.tids) > 0:
 		return nil, usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
 	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
-		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
+		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate,
+			math.Round(maxRate))}
 	case o.maxFrames < 0:
 		return nil, usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}
@@ -80,7 +86,7 @@ func (o *samplingOptions) check(c *cobra.Command, args []string) (command []stri
 	return command, o.namingOptions.check()
 }
 
-// follow tells whether processes below the given ones are followed.
+// follow reports whether processes below the given ones are followed.
 func (o *samplingOptions) follow(command []string) bool {
 	return o.children || !o.childrenSet && len(command) > 0
 }

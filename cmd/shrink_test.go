@@ -46,7 +46,8 @@ func TestGuardFileShrinks(t *testing.T) {
 		}
 		return nil
 	})
-	if want := `read "/lib/libx.so": file became shorter while it was read`; err == nil || err.Error() != want || !errors.Is(err, module.ErrShrunk) {
+	if want := `read "/lib/libx.so": file became shorter while it was read`; err == nil || err.Error() != want ||
+		!errors.Is(err, module.ErrShrunk) {
 		t.Errorf("Guard() = %v, want %s", err, want)
 	}
 }
@@ -54,7 +55,8 @@ func TestGuardFileShrinks(t *testing.T) {
 func TestFindOfFileThatShrinks(t *testing.T) {
 	data, truncate := mapped(t, make([]byte, 4*os.Getpagesize()))
 	truncate(0)
-	table := maps.NewTable([]maps.Mapping{{Start: 0x10000, End: 0x20000, Perm: maps.Read | maps.Exec, Inode: 1, Path: "/lib/libx.so"}})
+	table := maps.NewTable([]maps.Mapping{{Start: 0x10000, End: 0x20000, Perm: maps.Read | maps.Exec, Inode: 1,
+		Path: "/lib/libx.so"}})
 	s := module.NewSet(table, func(*maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }, nil)
 	if m := s.Find(0x10000); m == nil || !errors.Is(m.Err, module.ErrShrunk) || m.Name() != "libx.so" {
 		t.Errorf("Find() = %+v, want a module with ErrShrunk", m)

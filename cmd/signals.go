@@ -34,9 +34,9 @@ func (a *app) endable(ctx context.Context) context.Context {
 // brief is how long a run may do without handlers of signals.
 const brief = 50 * time.Millisecond
 
-// endableLater is endable for what leaves nothing half-made. A signal that comes before brief is over ends the program at
-// once, and the kernel lets go of what is stopped: most dumps are done by then, and handlers take two changes of threads
-// a signal at the start and at the end, an eighth of such a dump's time.
+// endableLater is endable for what leaves nothing half-made. A signal that comes before brief is over ends the
+// program at once, and the kernel lets go of what is stopped: most dumps are done by then, and handlers take two
+// changes of threads a signal at the start and at the end, an eighth of such a dump's time.
 func (a *app) endableLater(ctx context.Context) context.Context {
 	ctx, end := context.WithCancel(ctx)
 	later := time.AfterFunc(brief, func() {
@@ -47,8 +47,8 @@ func (a *app) endableLater(ctx context.Context) context.Context {
 	return ctx
 }
 
-// heed calls each with every signal that is to end fpstack, and with those of more. When somebody gives up, the program
-// ends at once, by that signal, and leaves no file half-written behind. The returned function ends this.
+// heed calls each with every signal that is to end fpstack, and with those of more. When somebody gives up, the
+// program ends at once, by that signal, and leaves no half-written file. The returned function ends this.
 func (a *app) heed(each func(os.Signal), more ...os.Signal) (stop func()) {
 	signals, done := make(chan os.Signal, 16), make(chan struct{})
 	ends := endSignals()
@@ -76,9 +76,9 @@ func (a *app) heed(each func(os.Signal), more ...os.Signal) (stop func()) {
 // repeats knows when each signal came first.
 type repeats map[os.Signal]time.Time
 
-// again tells whether who sends s at that time means it once more: one event can bring several signals. A terminal that is
-// closed sends SIGHUP by the shell and by the kernel, ten milliseconds apart, and a service manager may send SIGHUP
-// behind SIGTERM.
+// again reports whether who sends s at that time means it once more: one event can bring several signals. A terminal
+// that is closed sends SIGHUP by the shell and by the kernel, ten milliseconds apart, and a service manager may send
+// SIGHUP after SIGTERM.
 func (r repeats) again(s os.Signal, now time.Time) bool {
 	const apart = time.Second
 	first, came := r[s]

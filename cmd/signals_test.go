@@ -21,7 +21,8 @@ func TestRepeats(t *testing.T) {
 	}{
 		{"a closed terminal", []sent{{hup, 0, false}, {hup, 10 * time.Millisecond, false}}},
 		{"Ctrl-C twice", []sent{{in, 0, false}, {in, 1500 * time.Millisecond, true}}},
-		{"Ctrl-C in a hurry", []sent{{in, 0, false}, {in, 200 * time.Millisecond, false}, {in, 1200 * time.Millisecond, true}}},
+		{"Ctrl-C in a hurry", []sent{{in, 0, false}, {in, 200 * time.Millisecond, false},
+			{in, 1200 * time.Millisecond, true}}},
 		{"another kind, late", []sent{{in, 0, false}, {term, 5 * time.Second, false}, {hup, 9 * time.Second, false}}},
 		{"kinds by turns", []sent{{term, 0, false}, {hup, 2 * time.Second, false}, {term, 3 * time.Second, true}}},
 	} {

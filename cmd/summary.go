@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/text"
 )
 
 // writeHottest writes the n functions in which most of the value typ of p was spent: their
 // own share, the share with what they called, and, where p has it and it is another, their
-// own share of the CPU time, which tells who works from who waits.
-func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n int) {
+// own share of the CPU time, which tells who works from who waits. width is that of the terminal, 0 for any.
+func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, width int) {
 	functions := profile.Hottest(p, typ)
 	functions = slices.DeleteFunc(functions, func(f profile.Hot) bool { return f.Self == 0 })
 	if len(functions) == 0 {
@@ -36,11 +36,11 @@ func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n in
 	}
 	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, wholeText(p, typ, whole[typ]))
 	for _, f := range functions[:min(n, len(functions))] {
-		line := percent(f.Self, whole[typ]) + " " + percent(f.Total, whole[typ])
+		line := shareCell(f.Self, whole[typ]) + " " + shareCell(f.Total, whole[typ])
 		if cpuType >= 0 {
-			line += " " + percent(cpu[f.Function], whole[cpuType])
+			line += " " + shareCell(cpu[f.Function], whole[cpuType])
 		}
-		fmt.Fprintf(w, "%s  %s\n", line, functionLabel(dress, p, &f))
+		fmt.Fprintf(w, "%s  %s\n", line, functionLabel(dress, p, &f, len(line)+2, width))
 	}
 }
 
@@ -48,20 +48,14 @@ func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n in
 func wholeText(p *profile.Profile, typ int, whole int64) string {
 	t := p.Types[typ]
 	if !t.ThreadTime() {
-		return escape(t.Type)
+		return text.Escape(t.Type)
 	}
-	return t.Type + ": " + threeDigits(time.Duration(whole)) + " of thread time"
+	return t.Type + ": " + text.Duration(time.Duration(whole)) + " of thread time"
 }
 
-// threeDigits writes d in seconds, below one as time.Duration does.
-func threeDigits(d time.Duration) string {
-	switch s := d.Seconds(); {
-	case s >= 100:
-		return fmt.Sprintf("%.0f s", s)
-	case s >= 1:
-		return fmt.Sprintf("%.3g s", s)
-	}
-	return short(d).String()
+// shareCell is part of whole in eight columns.
+func shareCell(part, whole int64) string {
+	return text.PadLeft(text.Cell(float64(part), float64(whole)), 8)
 }
 
 // dresser is style, or what leaves text as it is.
@@ -72,36 +66,26 @@ func dresser(style report.Style) report.Style {
 	return style
 }
 
-// percent writes part of whole in eight columns.
-func percent(part, whole int64) string {
-	if whole == 0 {
-		return fmt.Sprintf("%8s", "-")
-	}
-	return fmt.Sprintf("%7.1f%%", 100*float64(part)/float64(whole))
-}
-
-// functionLabel is a function and what it lies in, made harmless and short enough for a line.
-func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot) string {
+// functionLabel is a function and what it lies in, made harmless and short enough for a line of width cells of
+// which taken are used; 0 for any.
+func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot, taken, width int) string {
 	const widest = 100
+	room := widest
+	if width > 0 {
+		room = min(room, width-taken)
+	}
 	frame := &p.Frames[f.Frame]
-	name := dress(report.Function, middle(escape(f.Name), widest))
+	name, module := text.Escape(f.Name), ""
 	switch {
 	case frame.Waits():
-		return name + "  (waits)"
+		module = "  (waits)"
 	case frame.Module >= 0 && frame.Func != "":
-		module := strings.Trim(middle(escape(p.Modules[frame.Module].Name()), widest/2), "[]")
-		return name + "  " + dress(report.Module, "["+module+"]")
+		module = strings.Trim(text.ShortenEnd(text.Escape(p.Modules[frame.Module].Name()), max(8, room/3)), "[]")
+		module = "  [" + module + "]"
 	}
-	return name
-}
-
-// middle shortens s to at most n characters by leaving out what is in the middle: a long name
-// differs from others at its end as often as at its begin.
-func middle(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
+	name = dress(report.Function, text.Shorten(name, max(8, room-text.Width(module))))
+	if inner, ok := strings.CutPrefix(module, "  ["); ok {
+		return name + "  " + dress(report.Module, "["+inner)
 	}
-	r := []rune(s)
-	left := (n - 1) / 2
-	return string(r[:left]) + "…" + string(r[len(r)-(n-1-left):])
+	return name + module
 }

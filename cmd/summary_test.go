@@ -22,32 +22,32 @@ func TestWriteHottest(t *testing.T) {
 	b.Add(work, -1, 1, 100, 90)
 	b.Add(again, -1, 1, 200, 200)
 	b.Add(wait, -1, 1, 600, 0)
-	b.Add(clock, -1, 1, 100, 10)
+	b.Add(clock, -1, 1, 100, 10, 0)
 	// Of 1000 ns and 300 ns of CPU: work 300 and 290, counted once where it calls itself.
-	const want = "    self    total      cpu  function (share of wall: 1µs of thread time)\n" +
+	const want = "    self    total      cpu  function (share of wall: 1.00 µs of thread time)\n" +
 		"   60.0%    60.0%     0.0%  epoll_wait  (waits)\n" +
 		"   30.0%    30.0%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n" +
 		"   10.0%    10.0%     3.3%  [vdso]+0x12\n"
 	var got bytes.Buffer
-	writeHottest(&got, dresser(nil), b.Profile(), 1, 10)
+	writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0)
 	if got.String() != want {
 		t.Errorf("got\n%s, want\n%s", got.String(), want)
 	}
 
 	got.Reset()
-	writeHottest(&got, dresser(nil), b.Profile(), 2, 1)
-	if want := "    self    total  function (share of cpu: 300ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n"; got.String() != want {
+	writeHottest(&got, dresser(nil), b.Profile(), 2, 1, 0)
+	if want := "    self    total  function (share of cpu: 300 ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n"; got.String() != want {
 		t.Errorf("one function by CPU time: got\n%s, want\n%s", got.String(), want)
 	}
 
 	got.Reset()
-	writeHottest(&got, func(_ report.Part, s string) string { return "<" + s + ">" }, b.Profile(), 1, 1)
+	writeHottest(&got, func(_ report.Part, s string) string { return "<" + s + ">" }, b.Profile(), 1, 1, 0)
 	if want := "<epoll_wait>  (waits)\n"; !bytes.HasSuffix(got.Bytes(), []byte(want)) {
 		t.Errorf("dressed: got %q, want %q at its end", got.String(), want)
 	}
 
 	got.Reset()
-	writeHottest(&got, dresser(nil), profile.NewBuilder(profile.SamplesCount).Profile(), 0, 10)
+	writeHottest(&got, dresser(nil), profile.NewBuilder(profile.SamplesCount).Profile(), 0, 10, 0)
 	if got.Len() > 0 {
 		t.Errorf("no samples: got %q", got.String())
 	}
@@ -65,39 +65,19 @@ func TestWrapperIsNotTheWait(t *testing.T) {
 		"   99.0%    99.0%     0.0%  clock_nanosleep  (waits)\n" +
 		"    1.0%   100.0%   100.0%  clock_nanosleep  [libc.so.6]\n"
 	var got bytes.Buffer
-	if writeHottest(&got, dresser(nil), b.Profile(), 1, 10); got.String() != want {
+	if writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0); got.String() != want {
 		t.Errorf("got\n%s, want\n%s", got.String(), want)
-	}
-}
-
-func TestMiddle(t *testing.T) {
-	for _, tt := range []struct {
-		in   string
-		n    int
-		want string
-	}{{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "ab…efg"}, {"ééééééé", 3, "é…é"}} {
-		if got := middle(tt.in, tt.n); got != tt.want {
-			t.Errorf("middle(%q, %d): got %q, want %q", tt.in, tt.n, got, tt.want)
-		}
 	}
 }
 
 func TestProgressText(t *testing.T) {
 	s := &sampler.Stats{Elapsed: 12300 * time.Millisecond, Samples: 1203, Threads: 5, Overhead: 0.004}
 	for whole, want := range map[time.Duration]string{
-		30 * time.Second: "recording 12.3 s of 30 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
+		30 * time.Second: "recording 12.3 s of 30.0 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
 		0:                "recording 12.3 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
 	} {
 		if got := progressText(s, whole); got != want {
 			t.Errorf("of %v: got %q, want %q", whole, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{
-		500 * time.Millisecond: "0.5 s", 30 * time.Second: "30 s", 90 * time.Second: "1m30s", 5 * time.Minute: "5m",
-		time.Hour: "1h", 90 * time.Minute: "1h30m", 10 * time.Hour: "10h", time.Hour + time.Second: "1h0m1s", 100 * time.Minute: "1h40m",
-	} {
-		if got := shortTime(d); got != want {
-			t.Errorf("shortTime(%v): got %q, want %q", d, got, want)
 		}
 	}
 }
@@ -107,11 +87,11 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("nothing to say: got %q", got)
 	}
 	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900, Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
-	want := []string{"30 looks left out of 3,000 due: what the next one saw weighs the more", "1 look gave nothing: a thread did not stop in time",
-		"3 looks gave nothing: what was copied before had not been walked yet",
-		"fpstack took 17.0 % of one CPU, more than the 5 % it may: looking less often does not help against what it takes to begin, to follow many threads and to read symbols",
-		"1,000 stacks were cut of 1,000: the outermost frame was not reached",
-		"2 stacks were read of 1,000 in part after the stop: their outer frames may be of a later moment", "note"}
+	want := []string{"30 of 3,000 samples were late; the next sample carries their time", "1 sample was lost: a thread did not stop in time",
+		"3 samples were lost: stacks came faster than they could be unwound",
+		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what it takes to start, to follow many threads and to read symbols",
+		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
+		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment", "note"}
 	got := remarks(s)
 	if len(got) != len(want) {
 		t.Fatalf("got %q, want %q", got, want)
@@ -130,11 +110,11 @@ func TestUnseen(t *testing.T) {
 		want string
 	}{
 		{"nothing", sampler.Stats{Heard: true, AllHeard: true}, ""},
-		{"commands", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2334}, "2,334 commands began and ended between two looks"},
-		{"one of each", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 1, UnmetThreads: 1}, "1 command and 1 thread began and ended between two looks"},
-		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3}, "at least 3 threads began and ended between two looks"},
-		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second}, "1 s of the CPU time were taken by threads and processes that ended between two looks"},
-		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second}, "2 commands began and ended between two looks; 1 s of the CPU time"},
+		{"commands", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2334}, "2,334 commands started and ended between two samples"},
+		{"one of each", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 1, UnmetThreads: 1}, "1 command and 1 thread started and ended between two samples"},
+		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3}, "at least 3 threads started and ended between two samples"},
+		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second}, "threads and processes that ended between two samples used 1.00 s of CPU time"},
+		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second}, "2 commands started and ended between two samples; threads and processes that ended between two samples used 1.00 s of CPU time"},
 	} {
 		if got := unseen(&tt.s); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

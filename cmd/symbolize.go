@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/resolve/offline"
 	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -80,7 +81,8 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	files := offline.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget,
-		namer: offline.New(files, symbol.NewFiles(finder, o.allLines), symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
+		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
+			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
 		if err := files.Give(name); err != nil {
 			a.complain(err)
@@ -90,7 +92,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	return a.writeOutput(o.output, func(w io.Writer) error { return j.run(w, dumps) })
 }
 
-// sortArguments tells objects from dumps by their first bytes. What is no regular file, as a pipe,
+// sortArguments separates objects from dumps by their first bytes. What is no regular file, as a pipe,
 // and what is not there, counts as a dump.
 func sortArguments(args []string) (dumps, objects []string) {
 	for _, name := range args {
@@ -193,7 +195,7 @@ func (j *symbolizing) show(w dumpSink, d *profile.Dump) error {
 	named, outcomes := j.namer.Dump(d)
 	j.app.progress.clear()
 	for i := range outcomes {
-		j.tell(&outcomes[i])
+		j.report(&outcomes[i])
 	}
 	j.shown++
 	if err := w.add(named); err != nil {
@@ -202,18 +204,19 @@ func (j *symbolizing) show(w dumpSink, d *profile.Dump) error {
 	return nil
 }
 
-// tell tells on standard error what became of one module.
-func (j *symbolizing) tell(o *offline.Outcome) {
+// report reports on standard error what became of one module.
+func (j *symbolizing) report(o *offline.Outcome) {
 	for _, err := range parts(o.Err) {
 		j.complain(err)
 	}
 	if j.o.verbose {
 		for _, file := range o.Files {
-			fmt.Fprintf(j.stderr, "fpstack: %s\n", escape(fmt.Sprintf("%q: names from %q", o.Module.Path, file)))
+			fmt.Fprintf(j.stderr, "fpstack: %s\n", text.Message(fmt.Sprintf("%q: names from %q", o.Module.Path, file)))
 		}
 	}
 	if o.Unchecked && len(o.Files) > 0 {
-		j.complain(fmt.Errorf("%q has no build id: whether %q belongs to it was not checked", o.Module.Path, o.Files[0]))
+		j.complain(fmt.Errorf("%q has no build id: whether %q belongs to it was not checked", o.Module.Path,
+			o.Files[0]))
 	}
 	if o.Unnamed == 0 {
 		return
@@ -229,7 +232,7 @@ func (j *symbolizing) tell(o *offline.Outcome) {
 	j.fail(fmt.Errorf("%q: %d of %d frames have no name: %s", o.Module.Path, o.Unnamed, o.Frames, why))
 }
 
-// parts takes joined errors apart: each is told in a line of its own.
+// parts takes joined errors apart: each is reported in a line of its own.
 func parts(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

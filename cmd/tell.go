@@ -8,135 +8,137 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/text"
 )
 
 // progressText is the line shown while a recording goes on; whole is 0 if it has no end.
 func progressText(s *sampler.Stats, whole time.Duration) string {
-	text := fmt.Sprintf("recording %.1f s", s.Elapsed.Seconds())
+	line := fmt.Sprintf("recording %.1f s", s.Elapsed.Seconds())
 	if whole > 0 {
-		text += " of " + shortTime(whole)
+		line += " of " + text.Duration(whole)
 	}
-	return text + fmt.Sprintf("  %s  %s  overhead %.1f %%  lost %s",
-		count(s.Samples, "sample"), count(uint64(s.Threads), "thread"), 100*s.Overhead, thousands(s.Lost))
+	return line + fmt.Sprintf("  %s  %s  overhead %s  lost %s", text.Count(s.Samples, "sample"),
+		text.Count(s.Threads, "thread"), text.Percent(s.Overhead, 1, 1), text.Thousands(s.Lost))
 }
 
-// shortTime writes d without parts that say nothing: "0.5 s", "30 s", "5m", "1h30m".
-func shortTime(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%.3g s", d.Seconds())
-	}
-	text := strings.TrimSuffix(d.Round(time.Second).String(), "m0s")
-	if len(text) < len(d.Round(time.Second).String()) {
-		text += "m"
-	}
-	if hours, ok := strings.CutSuffix(text, "h0m"); ok {
-		return hours + "h"
-	}
-	return text
-}
-
-// summarize tells a person what was recorded: how much, at what cost, what is missing, and
-// where the time went.
+// summarize says what was recorded: how much, at what cost, what is missing, and where the
+// time went.
 func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
-	w, dress := r.stderr, dresser(r.o.colour.style(r.stderr))
+	w, dress, width := r.stderr, dresser(r.o.colour.style(r.stderr)), terminalWidth(r.stderr)
 	processes := map[int]bool{}
 	for _, t := range p.Tasks {
 		processes[t.PID] = true
 	}
-	fmt.Fprintln(w, dress(report.Heading, fmt.Sprintf("recorded %.1f s: %s of %s in %s, %.1f looks a second", s.Elapsed.Seconds(),
-		count(s.Samples, "sample"), count(uint64(len(p.Tasks)), "thread"), plural(len(processes), "process", "processes"), s.Rate)))
-	stood := ""
-	if s.Stops > 0 {
-		stood = fmt.Sprintf(", each for %v at the median, 90 of 100 within %v, 99 within %v, %v at most",
-			short(s.PauseP50), short(s.PauseP90), short(s.PauseP99), short(s.PauseMax))
-	}
-	fmt.Fprintf(w, "  %s%s; fpstack took %.1f %% of one CPU\n", count(s.Stops, "stop"), stood, 100*s.Overhead)
+	heading := fmt.Sprintf("recorded %s at %.1f Hz: %s of %s in %s", text.Duration(s.Elapsed), s.Rate,
+		text.Count(s.Samples, "sample"), text.Count(len(p.Tasks), "thread"), text.Count(len(processes), "process"))
+	fmt.Fprintln(w, dress(report.Heading, text.Wrap(heading, width, 2)))
+	fmt.Fprintln(w, text.Wrap("  "+costText(s), width, 4))
 	r.tellRemarks(s)
 	switch {
 	case len(p.Samples) == 0 && r.child != nil:
-		fmt.Fprintln(w, "  ! no samples: the command ended before the first look")
+		fmt.Fprintln(w, "  ! no samples: the command ended before the first one")
 	case len(p.Samples) == 0:
 		fmt.Fprintln(w, "  ! no samples: nothing ran")
 	}
-	writeHottest(w, dress, p, p.Default, 10)
+	if line := waitingText(p); line != "" {
+		fmt.Fprintln(w, text.Wrap("  "+line, width, 4))
+	}
+	writeHottest(w, dress, p, p.Default, 10, width)
+}
+
+// costText says what the recording cost the target and this machine.
+func costText(s *sampler.Stats) string {
+	line := text.Count(s.Stops, "stop")
+	if s.Stops > 0 {
+		line += fmt.Sprintf(", each for %s at the median, 90 of 100 within %s, 99 within %s, the longest %s",
+			text.Duration(s.PauseP50), text.Duration(s.PauseP90), text.Duration(s.PauseP99), text.Duration(s.PauseMax))
+	}
+	return line + fmt.Sprintf("; fpstack used %s of one CPU", text.Percent(s.Overhead, 1, 1))
+}
+
+// waitingText says how much of the thread time was waiting and how to leave that out; "" where nothing
+// waited, or where times are not what is shown.
+func waitingText(p *profile.Profile) string {
+	waiting, whole := p.Waiting(p.Default), p.Totals()[p.Default]
+	if p.Types[p.Default] != profile.WallTime || waiting == 0 || whole == 0 {
+		return ""
+	}
+	digits := 0
+	if share := float64(waiting) / float64(whole); share < 0.01 || share > 0.99 && waiting < whole {
+		digits = 2 // not "100 %" of what is a little less
+	}
+	return text.Percent(float64(waiting), float64(whole), digits) + " of thread time was waiting; --mode cpu records CPU time alone"
 }
 
 // remarks are what a person should know of a recording: what came late, what is missing.
 func remarks(s *sampler.Stats) []string {
 	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if s.LateTicks > 0 {
-		all = append(all, fmt.Sprintf("%s left out of %s due: what the next one saw weighs the more", count(s.LateTicks, "look"), thousands(s.Ticks+s.LateTicks)))
+		add("%s of %s late; the next sample carries their time", text.Thousands(s.LateTicks),
+			were(s.Ticks+s.LateTicks, "sample"))
 	}
 	if n := s.Lost - s.Behind; n > 0 {
-		all = append(all, fmt.Sprintf("%s gave nothing: a thread did not stop in time", count(n, "look")))
+		add("%s lost: a thread did not stop in time", were(n, "sample"))
 	}
 	if s.Behind > 0 {
-		all = append(all, fmt.Sprintf("%s gave nothing: what was copied before had not been walked yet", count(s.Behind, "look")))
+		add("%s lost: stacks came faster than they could be unwound", were(s.Behind, "sample"))
 	}
 	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead {
-		all = append(all, fmt.Sprintf("fpstack took %.1f %% of one CPU, more than the %.3g %% it may: looking less often does not help against what it takes to begin, to follow many threads and to read symbols",
-			100*s.Overhead, 100*s.MaxOverhead))
+		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not lower what it takes "+
+			"to start, to follow many threads and to read symbols", text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)
 	}
+	stacks := were(s.Stops+s.Peeks, "stack")
 	if s.Cut > 0 {
-		all = append(all, fmt.Sprintf("%s of %s: the outermost frame was not reached", plural(int(s.Cut), "stack was cut", "stacks were cut"), thousands(s.Stops+s.Peeks)))
+		add("%s of %s cut: the outermost frame was not reached", text.Thousands(s.Cut), stacks)
 	}
 	if s.Late > 0 {
-		all = append(all, fmt.Sprintf("%s of %s in part after the stop: their outer frames may be of a later moment", plural(int(s.Late), "stack was read", "stacks were read"), thousands(s.Stops+s.Peeks)))
+		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late), stacks)
 	}
-	if text := unseen(s); text != "" {
-		all = append(all, text)
+	if line := unseen(s); line != "" {
+		add("%s", line)
 	}
 	return append(all, s.Notes...)
 }
 
-// unseen says what ended between two looks, "" for nothing.
+// were counts what something was done to: "1 stack was", "12 stacks were".
+func were(n uint64, noun string) string {
+	if n == 1 {
+		return text.Count(n, noun) + " was"
+	}
+	return text.Count(n, noun) + " were"
+}
+
+// unseen says what ended between two samples, "" for nothing.
 func unseen(s *sampler.Stats) string {
-	var text string
+	var line string
 	if s.Heard && s.UnmetProcesses+s.UnmetThreads > 0 {
 		var kinds []string
 		if n := s.UnmetProcesses; n > 0 {
-			kinds = append(kinds, plural(int(n), "command", "commands"))
+			kinds = append(kinds, text.Count(n, "command"))
 		}
 		if n := s.UnmetThreads; n > 0 {
-			kinds = append(kinds, plural(int(n), "thread", "threads"))
+			kinds = append(kinds, text.Count(n, "thread"))
 		}
-		text = strings.Join(kinds, " and ") + " began and ended between two looks"
+		line = strings.Join(kinds, " and ") + " started and ended between two samples"
 		if !s.AllHeard {
-			text = "at least " + text
+			line = "at least " + line
 		}
 	}
 	if s.Unseen < time.Millisecond {
-		return text
+		return line
 	}
-	if text != "" {
-		text += "; "
+	if line != "" {
+		line += "; "
 	}
-	return text + fmt.Sprintf("%.3g s of the CPU time were taken by threads and processes that ended between two looks: so far as looks at others like them prove it stands there, else as %q",
-		s.Unseen.Seconds(), "(ended unseen)")
+	return line + fmt.Sprintf("threads and processes that ended between two samples used %s of CPU time: "+
+		"it counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen), "(ended unseen)")
 }
 
-// tellRemarks tells them.
+// tellRemarks writes them.
 func (r *recording) tellRemarks(s *sampler.Stats) {
-	dress := dresser(r.o.colour.style(r.stderr))
-	for _, text := range remarks(s) {
-		fmt.Fprintln(r.stderr, dress(report.Cut, "  ! "+escape(text)))
+	dress, width := dresser(r.o.colour.style(r.stderr)), terminalWidth(r.stderr)
+	for _, remark := range remarks(s) {
+		fmt.Fprintln(r.stderr, dress(report.Cut, text.Wrap("  ! "+text.Message(remark), width, 4)))
 	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return thousands(uint64(n)) + " " + many
-}
-
-// short rounds d to what a person reads.
-func short(d time.Duration) time.Duration {
-	switch {
-	case d < 10*time.Microsecond:
-		return d.Round(100 * time.Nanosecond)
-	case d < 10*time.Millisecond:
-		return d.Round(time.Microsecond)
-	}
-	return d.Round(time.Millisecond)
 }

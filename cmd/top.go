@@ -6,17 +6,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/top"
+	"github.com/fpstack/fpstack/vm/unshown"
 )
+
+// errBackground says that the terminal belongs to others now.
+var errBackground = errors.New("top is in the background, where it may not draw: bring it to the foreground (fg), " +
+	"or use --once N")
 
 // topRows is how many rows text has where no terminal bounds them.
 const topRows = 40
@@ -49,7 +58,8 @@ second or, with --once, one time.`,
   fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
   fpstack top -- make -j4                  a command and all that it starts`,
 		Annotations: exitStatus("0", "all processes were shown", "1", "some were not", "2", "nothing was shown",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127", "-- CMD: it was not found"),
+			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127",
+			"-- CMD: it was not found"),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := o.check(c, args)
@@ -61,9 +71,12 @@ second or, with --once, one time.`,
 	}
 	f := c.Flags()
 	o.colour, o.window = newColour(), 10*time.Second
-	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"}, {"total", "time in it and in what it calls"},
+	o.sort = choice{"COLUMN", "self", []word{{"self", "time in the function itself"},
+		{"total", "time in it and in what it calls"},
+		{"cpu", "CPU time"},
 		{"function", "its name"}, {"module", "the file it is in"}, {"file", "source file and line"}}}
-	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"}, {"thread", "a thread"}}}
+	o.by = choice{"WHAT", "function", []word{{"function", "a function"}, {"line", "a source line"},
+		{"thread", "a thread"}}}
 	o.registerProcesses(f)
 	f.Var(&o.sort, "sort", "column that orders the rows")
 	f.Var(&o.by, "by", "what a row shows")
@@ -74,7 +87,8 @@ second or, with --once, one time.`,
 	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
 	f.Var(&o.colour, "color", "use of colour")
 	o.samplingOptions.register(f)
-	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks", "no-symbols", "Names")
+	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks",
+		"no-symbols", "Names")
 	return c
 }
 
@@ -89,7 +103,7 @@ func (o *topOptions) check(c *cobra.Command, args []string) (command []string, e
 // top samples until a person quits, --once is over, or everything has ended.
 func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	live := !o.json && o.once == 0 && isTerminal(a.stdout)
-	if live && !inForeground() {
+	if live && !supervise.InForeground() {
 		return errBackground
 	}
 	if err := a.checkWritable("-"); err != nil {
@@ -105,13 +119,13 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	defer r.Close()
 	pids := o.pids
 	if len(command) > 0 {
-		child, err := startTopped(command, live, a.oom)
+		child, err := a.startTopped(command, live)
 		if err != nil {
 			a.complain(err)
 			return statusError(startStatus(err))
 		}
 		defer a.endTopped(child)
-		pids = ids{child.process.Pid}
+		pids = ids{child.PID()}
 	}
 	missing := a.addAll(r, pids)
 	if missing == len(pids) {
@@ -126,7 +140,7 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	return nil
 }
 
-// addAll gives the processes to r and tells those that cannot be looked at.
+// addAll gives the processes to r and reports those that cannot be sampled.
 func (a *app) addAll(r *sampler.Recorder, pids ids) (missing int) {
 	for _, pid := range pids {
 		if err := r.Add(pid); err != nil {
@@ -149,24 +163,24 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt := o.view(title)
+	opt, source := o.view(title), &recorded{Recorder: r}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
-		jobs := takeJobControl(ctx)
-		opt.Suspend, opt.SetRate = jobs.asked, r.SetRate
-		opt.Stop = func() { r.Hold(jobs.stop) } // no thread of the target stands still with us
+		jobs := supervise.TakeJobs()
+		opt.Suspend, opt.SetRate = jobs.Asked(), r.SetRate
+		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target is stopped with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding
-		err = top.Run(ctx, recorded{r}, opt)
-		jobs.release()
+		err = top.Run(ctx, source, opt)
+		jobs.Release()
 	}
 	if errors.Is(err, top.ErrScreen) {
-		err = top.Print(ctx, recorded{r}, a.stdout, opt, a.printOptions(o))
+		err = top.Print(ctx, source, a.stdout, opt, a.printOptions(o))
 	}
 	var p *top.PanicError
 	if errors.As(err, &p) {
-		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, escapeLines(string(p.Stack)))
+		fmt.Fprintf(a.stderr, "fpstack: %v\n%s", p, text.Lines(string(p.Stack)))
 		return statusError(statusNothing)
 	}
 	return err
@@ -198,9 +212,11 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 // sampler is what the flags say of the sampling, with the debug files that finder finds.
 // Reading them ends with ctx.
 func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
-	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead), Children: o.follow(command),
-		TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(), RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
-		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
+	opt := sampler.Options{Rate: o.rate, RunningOnly: o.runningOnly, MaxOverhead: float64(o.maxOverhead),
+		Children: o.follow(command),
+		TIDs:     o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(), RepairEINTR: o.repairEINTR,
+		MaxPause: o.maxPause,
+		Names:    o.names(finder, newBudget(ctx, &o.namingOptions))}
 	if o.mode.word == "cpu" {
 		opt.Mode = sampler.CPU
 	}
@@ -208,23 +224,51 @@ func (o *samplingOptions) sampler(ctx context.Context, command []string, finder 
 }
 
 // recorded is a Recorder as top wants it.
-type recorded struct{ *sampler.Recorder }
+type recorded struct {
+	*sampler.Recorder
+	unshown []string // of all takes, each once
+}
 
-func (r recorded) Stats() top.Stats {
+func (r *recorded) Take() (*profile.Profile, error) {
+	p, err := r.Recorder.Take()
+	if err == nil {
+		for _, note := range unshown.InProfile(p) {
+			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
+				r.unshown = append(r.unshown, note)
+			}
+		}
+	}
+	return p, err
+}
+
+// maxUnshown bounds the notes about languages: processes come and go.
+const maxUnshown = 8
+
+func (r *recorded) Stats() top.Stats {
 	s := r.Recorder.Stats()
+	s.Notes = append(slices.Clip(s.Notes), r.unshown...)
 	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stood,
 		Threads: s.Threads, Ticks: s.Ticks, Late: s.LateTicks, Samples: s.Samples, Lost: s.Lost,
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}
 }
 
-// topTitle names what is looked at: "4121 redis-server *:6379".
+// topTitle names what is sampled: "4121 redis-server *:6379".
 func topTitle(pids ids, command []string) string {
 	words := command
 	if len(words) == 0 && len(pids) == 1 {
-		words = cmdline(pids[0])
+		words = procfs.Cmdline("/proc", pids[0])
 	}
 	if len(words) == 0 {
 		return pids.String()
 	}
 	return pids.String() + " " + strings.Join(append([]string{filepath.Base(words[0])}, words[1:]...), " ")
+}
+
+// escapeLines makes text of several lines harmless.
+func escapeLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(text.Message(l), `\t`, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -21,7 +20,8 @@ func TestSeconds(t *testing.T) {
 		ok   bool
 	}{
 		{"10", 10 * time.Second, true}, {"0.5", 500 * time.Millisecond, true}, {"1m30s", 90 * time.Second, true},
-		{"0", 0, false}, {"-3", 0, false}, {"", 0, false}, {"soon", 0, false}, {"NaN", 0, false}, {"1e300", 0, false}, {"Inf", 0, false}, {"1us", time.Microsecond, true}, {"1ns", 0, false},
+		{"0", 0, false}, {"-3", 0, false}, {"", 0, false}, {"soon", 0, false}, {"NaN", 0, false}, {"1e300", 0, false},
+		{"Inf", 0, false}, {"1us", time.Microsecond, true}, {"1ns", 0, false},
 	} {
 		var s seconds
 		err := s.Set(tc.in)
@@ -33,7 +33,8 @@ func TestSeconds(t *testing.T) {
 
 func TestTopUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"top"}, {"top", "-p", "1", "--", "true"}, {"top", "-p", "1", "--once", "0"}, {"top", "-p", "1", "--sort", "size"},
+		{"top"}, {"top", "-p", "1", "--", "true"}, {"top", "-p", "1", "--once", "0"},
+		{"top", "-p", "1", "--sort", "size"},
 		{"top", "-p", "1", "--by", "file"}, {"top", "-p", "1", "--window", "1ms"}, {"top", "word"}, {"top", "--"},
 	} {
 		var out, complaint bytes.Buffer
@@ -42,7 +43,8 @@ func TestTopUsage(t *testing.T) {
 		}
 	}
 	var out, complaint bytes.Buffer
-	if got := Execute([]string{"top", "-p", "4194304", "--once", "1"}, &out, &complaint); got != statusNothing || !strings.Contains(complaint.String(), "no such process") {
+	if got := Execute([]string{"top", "-p", "4194304", "--once", "1"}, &out, &complaint); got != statusNothing ||
+		!strings.Contains(complaint.String(), "no such process") {
 		t.Errorf("no such process: got status %d, %q", got, complaint.String())
 	}
 }
@@ -74,57 +76,5 @@ func TestTopTitle(t *testing.T) {
 		if got := topTitle(tc.pids, tc.command); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
-	}
-}
-
-// TestShellWatches: a group is watched if a parent of another group but the same session is
-// above it.
-func TestShellWatches(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		attr syscall.SysProcAttr
-		want bool
-	}{
-		{"a group of its own", syscall.SysProcAttr{Setpgid: true}, true},
-		{"a session of its own", syscall.SysProcAttr{Setsid: true}, false},
-	} {
-		// The shell's child is in the shell's group: the chain of parents goes up two steps.
-		cmd := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; wait")
-		cmd.SysProcAttr = &tc.attr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var line [20]byte
-		n, err := out.Read(line[:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, pid := range []int{cmd.Process.Pid, child} {
-			if got := shellWatches(pid); got != tc.want {
-				t.Errorf("%s: process %d: got %v, want %v", tc.name, pid, got, tc.want)
-			}
-		}
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		cmd.Wait()
-	}
-	if shellWatches(1) {
-		t.Error("process 1 is watched by a shell")
-	}
-	if r, err := relations(os.Getpid()); err != nil || r.parent != os.Getppid() || r.group != syscall.Getpgrp() {
-		t.Errorf("relations: got %+v, %v, want parent %d, group %d", r, err, os.Getppid(), syscall.Getpgrp())
-	}
-}
-
-func TestEscapeLines(t *testing.T) {
-	if got, want := escapeLines("a\n\tb\x1b[31m\n"), "a\n\tb\\x1b[31m\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/mattn/go-isatty"
 
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -21,7 +21,7 @@ const topEnding = ".html"
 func (a *app) topWrite(o *topOptions, name string, p *profile.Profile) (path string, err error) {
 	to := destination{path: name, form: formOfFile(name)}
 	if to.form == nil {
-		return "", fmt.Errorf("%q: its ending is not that of a format: want %s", name, allEndings())
+		return "", fmt.Errorf("%q: its ending is no format: want %s", name, allEndings())
 	}
 	if name == o.stem()+topEnding {
 		to.stem = o.stem()
@@ -43,10 +43,10 @@ func (o *topOptions) stem() string {
 
 // startTopped starts the command that top is to watch. Beside a live table it gets
 // /dev/null for what would be the terminal: two programs cannot use that at once.
-func startTopped(argv []string, live bool, oom oomScore) (*child, error) {
+func (a *app) startTopped(argv []string, live bool) (*supervise.Command, error) {
 	files := []uintptr{0, 1, 2}
 	if !live {
-		return startChildWith(argv, files, oom)
+		return a.start(argv, files)
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -58,31 +58,22 @@ func startTopped(argv []string, live bool, oom oomScore) (*child, error) {
 			files[i] = null.Fd()
 		}
 	}
-	return startChildWith(argv, files, oom)
+	return a.start(argv, files)
 }
 
 // startStatus is the exit status for a command that could not be started.
 func startStatus(err error) int {
-	var s *startError
+	var s *supervise.StartError
 	if errors.As(err, &s) {
-		return s.status
+		return s.Status
 	}
-	return statusOurs
+	return supervise.Failed
 }
 
-// endTopped ends the command that top started, as a terminal that closes would, and tells if
-// it does not end.
-func (a *app) endTopped(c *child) {
+// endTopped ends the command that top started, and says if it does not end.
+func (a *app) endTopped(c *supervise.Command) {
 	const patience = 2 * time.Second
-	select {
-	case <-c.ended:
-		return
-	default:
-	}
-	syscall.Kill(c.process.Pid, syscall.SIGTERM)
-	select {
-	case <-c.ended:
-	case <-time.After(patience):
-		a.complain(fmt.Errorf("process %d, which top started, still runs after SIGTERM", c.process.Pid))
+	if err := c.End(patience); err != nil {
+		a.complain(fmt.Errorf("end command that top started: %w", err))
 	}
 }

@@ -38,7 +38,7 @@ type seconds time.Duration
 
 func (s *seconds) Type() string { return "TIME" }
 
-// String is empty for 0, which stands for no time given.
+// String is empty for 0, which means that no time is given.
 func (s *seconds) String() string {
 	if *s == 0 {
 		return ""
@@ -109,7 +109,8 @@ func (c *choice) Set(s string) error {
 
 // textOrJSON is the value of --format of commands that answer a question.
 func textOrJSON() choice {
-	return choice{"FORMAT", "text", []word{{"text", "for people"}, {"json", "for programs, a document for each process"}}}
+	return choice{"FORMAT", "text", []word{{"text", "for people"},
+		{"json", "for programs, a document for each process"}}}
 }
 
 // unwindMode is the value of --unwind.
@@ -125,21 +126,4 @@ func (m *unwindMode) mode() unwind.Mode {
 		return unwind.FramePointersOnly
 	}
 	return unwind.Auto
-}
-
-// thousands writes n with a comma between groups of three digits.
-func thousands(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for at := len(s) - 3; at > 0; at -= 3 {
-		s = s[:at] + "," + s[at:]
-	}
-	return s
-}
-
-// count writes n and what is counted: "1 thread", "2,970 samples".
-func count(n uint64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(n) + " " + what
 }

@@ -37,7 +37,7 @@ func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(s
 	return v, v.choose()
 }
 
-// choose makes the value that was asked for the default one.
+// choose makes the value of --type the default one.
 func (v *view) choose() error {
 	if v.diff == nil {
 		return chooseType(&v.profile, v.options.typ)
@@ -72,7 +72,8 @@ func (f *form) write(w io.Writer, v *view) error {
 	o := v.options
 	switch f.name {
 	case "folded":
-		opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs, Annotate: o.annotate}
+		opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs,
+			Annotate: o.annotate}
 		if v.diff != nil {
 			return flame.WriteFoldedDiff(w, v.diff, opt)
 		}
@@ -98,11 +99,13 @@ func (f *form) write(w io.Writer, v *view) error {
 	if v.diff != nil { // speedscope knows no second side: it is values of its own
 		p = v.diff.Join()
 	}
-	return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: o.title, Version: version(), Warn: v.warn})
+	return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: o.title, Version: version(),
+		Warn: v.warn})
 }
 
 func (v *view) page() page.Options {
 	o := v.options
-	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs, MinShare: float64(o.minShare),
-		All: o.all, Static: o.static, Width: o.width, Diff: v.diff, Warn: v.warn}
+	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs,
+		MinShare: float64(o.minShare),
+		All:      o.all, Static: o.static, Width: o.width, Diff: v.diff, Warn: v.warn}
 }

@@ -98,12 +98,15 @@ func (f *Facts) uid(place Place) Gate {
 	return g
 }
 
-// capability tells of CAP_SYS_PTRACE. It refuses nothing by itself.
+// Capability is the name of the gate that is open if we have CAP_SYS_PTRACE.
+const Capability = "capability"
+
+// capability says whether we have CAP_SYS_PTRACE. It refuses nothing by itself.
 func (f *Facts) capability(Place) Gate {
 	if f.mayTrace() {
-		return Gate{Name: "capability", State: Open, Says: "CAP_SYS_PTRACE is effective"}
+		return Gate{Name: Capability, State: Open, Says: "CAP_SYS_PTRACE is effective"}
 	}
-	return Gate{Name: "capability", State: Absent, Says: "CAP_SYS_PTRACE is not effective: only processes that are ours may be looked at"}
+	return Gate{Name: Capability, State: Absent, Says: "CAP_SYS_PTRACE is not effective: only our own processes may be sampled"}
 }
 
 // outsideNamespaces is the remedy where our capabilities do not count.

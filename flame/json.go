@@ -3,13 +3,11 @@ package flame
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -55,17 +53,12 @@ type jsonTask struct {
 // jsonAddr is a number of 64 bits as "0x…": JSON's lose bits.
 type jsonAddr uint64
 
-// MarshalJSON returns a in quotes.
-func (a jsonAddr) MarshalJSON() ([]byte, error) {
-	return append(strconv.AppendUint([]byte(`"0x`), uint64(a), 16), '"'), nil
-}
+// MarshalText returns a as [jsondoc.Hex] does.
+func (a jsonAddr) MarshalText() ([]byte, error) { return []byte(jsondoc.Hex(uint64(a))), nil }
 
-// UnmarshalJSON takes what MarshalJSON gives.
-func (a *jsonAddr) UnmarshalJSON(text []byte) error {
-	if len(text) < 5 || string(text[:3]) != `"0x` || text[len(text)-1] != '"' {
-		return errJSONAddr
-	}
-	v, err := strconv.ParseUint(string(text[3:len(text)-1]), 16, 64)
+// UnmarshalText takes what MarshalText gives.
+func (a *jsonAddr) UnmarshalText(text []byte) error {
+	v, err := jsondoc.ParseHex(string(text))
 	*a = jsonAddr(v)
 	return err
 }
@@ -178,22 +171,7 @@ func (o *jsonWriter) any(v any) {
 	if err != nil && o.err == nil {
 		o.err = err
 	}
-	if isPlain(string(text)) {
-		o.w.Write(text)
-		return
-	}
-	// A terminal shall show what is there: marks that turn the direction of text are escaped too.
-	for _, r := range string(text) {
-		switch {
-		case r < 0x7f || unicode.IsPrint(r):
-			o.w.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(o.w, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(o.w, `\u%04x`, r)
-		}
-	}
+	o.w.Write(jsondoc.Printable(text))
 }
 
 // member writes a list, a line for each element.

@@ -109,9 +109,9 @@ func TestReadJSONRefuses(t *testing.T) {
 	}{
 		{"another schema", `"fpstack.profile/1"`, `"fpstack.dump/1"`, "not a fpstack.profile/1 document", true},
 		{"no schema", `"schema":"fpstack.profile/1",`, ``, "not a fpstack.profile/1 document", true},
-		{"address as a number", `"base":"0x55d0c0000000"`, `"base":94355789348864`, "expected an address", true},
-		{"address without 0x", `"base":"0x55d0c0000000"`, `"base":"55d0c0000000"`, "expected an address", true},
-		{"address of 68 bits", `"base":"0x55d0c0000000"`, `"base":"0x155d0c00000000000"`, "out of range", true},
+		{"address as a number", `"base":"0x55d0c0000000"`, `"base":94355789348864`, "cannot unmarshal number", true},
+		{"address without 0x", `"base":"0x55d0c0000000"`, `"base":"55d0c0000000"`, "no number of the form 0x1f", true},
+		{"address of 68 bits", `"base":"0x55d0c0000000"`, `"base":"0x155d0c00000000000"`, "of up to 64 bits", true},
 		{"unknown kind", `"kind":"kernel"`, `"kind":"other"`, `frames": element 5: kind "other" is not known`, true},
 		{"no kind", `"kind":"kernel"`, `"inlined":true`, `kind "" is not known`, true},
 		{"module out of range", `"module":1`, `"module":2`, "lies in module 2 of 2", false},
@@ -130,7 +130,7 @@ func TestReadJSONRefuses(t *testing.T) {
 		{"columns of runs", `"at_ns":[0,`, `"at_ns":[`, "columns of runs", false},
 		{"negative time", `"duration_ns":`, `"duration_ns":-`, "duration -10000000000 ns", true},
 		{"a member twice", `"default":1`, `"default":1,"default":1`, `"default" comes twice`, false},
-		{"a list that is none", `"command":[`, `"command":{"a":[`, `expected "["`, true},
+		{"a list that is none", `"command":[`, `"command":{"a":[`, "where [ is wanted", true},
 		{"something behind it", "]}}\n", "]}}\n{}", "expected the end", false},
 		{"cut", `"tasks"`, "\x00", "invalid character", false},
 	} {

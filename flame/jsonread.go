@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -22,7 +23,6 @@ const (
 )
 
 var (
-	errJSONAddr   = errors.New("expected an address as \"0x…\"")
 	errJSONSchema = errors.New("read JSON: not a " + jsonSchema + " document")
 	errJSONSum    = errors.New("read JSON: values add up to more than 63 bits")
 )
@@ -37,15 +37,13 @@ func ReadJSON(r io.Reader) (*profile.Profile, error) {
 }
 
 func readJSON(r io.Reader, numbers int) (*profile.Profile, error) {
-	in := &jsonReader{d: json.NewDecoder(&boundedReader{r, maxFile}), numbers: numbers}
+	in := &jsonReader{Reader: jsondoc.NewReader(r, jsondoc.Limits{Size: maxFile, Element: maxFile}), numbers: numbers}
 	if err := in.document(); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+		err = in.Error("JSON", err)
 		if in.schema != jsonSchema {
 			return nil, fmt.Errorf("%w: %w", errJSONSchema, err)
 		}
-		return nil, fmt.Errorf("read JSON: at byte %d: %w", in.d.InputOffset(), err)
+		return nil, err
 	}
 	if in.schema != jsonSchema {
 		return nil, errJSONSchema
@@ -53,24 +51,9 @@ func readJSON(r io.Reader, numbers int) (*profile.Profile, error) {
 	return in.profile()
 }
 
-// boundedReader fails behind n bytes, where io.LimitReader ends as if the file did.
-type boundedReader struct {
-	r io.Reader
-	n int64
-}
-
-func (b *boundedReader) Read(buf []byte) (int, error) {
-	if b.n <= 0 {
-		return 0, fmt.Errorf("more than %d MiB", maxFile>>20)
-	}
-	n, err := b.r.Read(buf[:min(int64(len(buf)), b.n)])
-	b.n -= int64(n)
-	return n, err
-}
-
 // jsonReader holds what was read so far.
 type jsonReader struct {
-	d       *json.Decoder
+	*jsondoc.Reader
 	numbers int // that columns may still have
 	schema  string
 	p       profile.Profile
@@ -92,64 +75,33 @@ type jsonReader struct {
 }
 
 func (in *jsonReader) document() error {
-	if err := in.delim('{'); err != nil {
+	if err := in.Next(); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
-	for in.d.More() {
-		name, err := in.d.Token()
-		if err != nil {
-			return err
-		}
-		key, _ := name.(string)
-		if seen[key] {
-			return fmt.Errorf("member %.100q comes twice", key)
-		}
-		if len(seen) < 64 { // bounds the map: unknown names may be many
-			seen[key] = true
-		}
-		if err := in.member(key); err != nil {
-			return fmt.Errorf("member %.100q: %w", key, err)
-		}
-	}
-	if err := in.delim('}'); err != nil {
+	if _, err := in.Object(in.member); err != nil {
 		return err
 	}
-	// The end has to be read: compressed data are known to be whole only there.
-	if token, err := in.d.Token(); err == nil {
-		return fmt.Errorf("expected the end, found %.100q", fmt.Sprint(token))
-	} else if err != io.EOF {
-		return err
-	}
-	return nil
-}
-
-func (in *jsonReader) delim(want json.Delim) error {
-	token, err := in.d.Token()
-	if err == nil && token != want {
-		err = fmt.Errorf("expected %q, found %.100q", want, fmt.Sprint(token))
-	}
-	return err
+	return in.End()
 }
 
 func (in *jsonReader) member(name string) error {
 	p := &in.p
 	switch name {
 	case "schema":
-		return in.d.Decode(&in.schema)
+		return in.Decode(&in.schema)
 	case "default":
-		return in.d.Decode(&p.Default)
+		return in.Decode(&p.Default)
 	case "period_ns":
-		return in.d.Decode(&p.Period)
+		return in.Decode(&p.Period)
 	case "period_type":
 		var t jsonType
-		err := in.d.Decode(&t)
+		err := in.Decode(&t)
 		p.PeriodType = t.value()
 		return err
 	case "start":
-		return in.d.Decode(&p.Start)
+		return in.Decode(&p.Start)
 	case "duration_ns":
-		return in.d.Decode(&p.Duration)
+		return in.Decode(&p.Duration)
 	case "types":
 		return list(in, maxPprofTypes, func(t jsonType) error { p.Types = append(p.Types, t.value()); return nil })
 	case "command":
@@ -172,15 +124,14 @@ func (in *jsonReader) member(name string) error {
 	case "runs":
 		return in.columns(&in.runs)
 	}
-	var skipped json.RawMessage
-	return in.d.Decode(&skipped)
+	return in.Skip()
 }
 
 // columns reads lists of numbers, of which none may be a list by itself. Two bytes of text may be eight
 // in memory, which are copied while the list grows: the commas are counted first.
 func (in *jsonReader) columns(to any) error {
 	var text json.RawMessage
-	if err := in.d.Decode(&text); err != nil {
+	if err := in.Decode(&text); err != nil {
 		return err
 	}
 	if in.numbers -= bytes.Count(text, []byte{','}) + 1; in.numbers < 0 {
@@ -189,24 +140,15 @@ func (in *jsonReader) columns(to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// list reads the elements of a list one by one, at most limit.
+// list reads a list of values of one type, at most limit.
 func list[T any](in *jsonReader, limit int, add func(T) error) error {
-	if err := in.delim('['); err != nil {
-		return err
-	}
-	for n := 0; in.d.More(); n++ {
-		if n == limit {
-			return fmt.Errorf("more than %d elements", limit)
-		}
+	return in.List(limit, func() error {
 		var v T
-		if err := in.d.Decode(&v); err != nil {
+		if err := in.Decode(&v); err != nil {
 			return err
 		}
-		if err := add(v); err != nil {
-			return fmt.Errorf("element %d: %w", n, err)
-		}
-	}
-	return in.delim(']')
+		return add(v)
+	})
 }
 
 func (in *jsonReader) module(m jsonModule) error {
@@ -219,7 +161,7 @@ func (in *jsonReader) module(m jsonModule) error {
 }
 
 func (in *jsonReader) frame(f jsonFrame) error {
-	kind, ok := kindNamed(f.Kind)
+	kind, ok := profile.KindNamed(f.Kind)
 	if !ok {
 		return fmt.Errorf("kind %.100q is not known", f.Kind)
 	}
@@ -241,15 +183,6 @@ func value(a *jsonAddr) uint64 {
 		return 0
 	}
 	return uint64(*a)
-}
-
-func kindNamed(name string) (profile.Kind, bool) {
-	for k := profile.Native; k <= profile.Unknown; k++ {
-		if k.String() == name {
-			return k, true
-		}
-	}
-	return 0, false
 }
 
 // profile puts the tables together.

@@ -7,48 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
-// clean returns name as valid UTF-8 on one line: a control character or line separator is "?",
-// a byte that is no UTF-8 is U+FFFD.
-func clean(name string) string {
-	if isPlain(name) {
-		return name
-	}
-	var b strings.Builder
-	for _, r := range name {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			r = '?'
-		}
-		b.WriteRune(r) // U+FFFD for a byte that is no UTF-8
-	}
-	return b.String()
-}
-
-// cleaner is clean for many names: what it changes is kept once, however many frames or threads have that
-// name.
-type cleaner map[string]string
-
-func (c cleaner) clean(name string) string {
-	if isPlain(name) {
-		return name
-	}
-	out, ok := c[name]
-	if !ok {
-		out = clean(name)
-		c[name] = out
-	}
-	return out
-}
-
-func isPlain(name string) bool {
-	for i := 0; i < len(name); i++ {
-		if name[i] < ' ' || name[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
+// clean returns name as valid UTF-8 on one line.
+func clean(name string) string { return text.Clean(name, '?') }
 
 // foldedName returns name so that every reader of folded text sees one frame in it: no ';', no
 // white space around it, not empty, and no number behind white space at its end, which would be

@@ -12,6 +12,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // PprofOptions say what stands in a profile.proto besides the profile.
@@ -93,7 +94,7 @@ type pprofBuilder struct {
 	column []int // by type of out: index in p.Types
 	labels []map[string][]string
 
-	cleaned   cleaner
+	cleaned   *text.Cleaner
 	functions map[pprof.Function]*pprof.Function
 	kinds     map[profile.Kind]*pprof.Mapping // of frames without a module
 
@@ -121,7 +122,7 @@ func (at pprofPlace) index() int {
 
 func newPprofBuilder(p *profile.Profile, opt PprofOptions) *pprofBuilder {
 	b := &pprofBuilder{p: p, functions: map[pprof.Function]*pprof.Function{}, kinds: map[profile.Kind]*pprof.Mapping{},
-		chain: make([]profile.NodeID, p.Tree.Len()), cleaned: cleaner{}, lines: maxPprofLines}
+		chain: make([]profile.NodeID, p.Tree.Len()), cleaned: text.NewCleaner('?'), lines: maxPprofLines}
 	b.out = &pprof.Profile{
 		PeriodType:        &pprof.ValueType{Type: clean(p.PeriodType.Type), Unit: clean(p.PeriodType.Unit)},
 		Period:            int64(p.Period),
@@ -189,7 +190,7 @@ func (b *pprofBuilder) taskLabels(t profile.Task, noIDs bool) map[string][]strin
 	labels := map[string][]string{}
 	for key, value := range map[string]string{labelThread: t.Thread, labelProcess: t.Process} {
 		if value != "" {
-			labels[key] = []string{b.cleaned.clean(value)}
+			labels[key] = []string{b.cleaned.Clean(value)}
 		}
 	}
 	for key, id := range map[string]int{labelThreadID: t.TID, labelProcessID: t.PID} {

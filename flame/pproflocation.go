@@ -69,7 +69,7 @@ func (b *pprofBuilder) mappingOf(f *profile.Frame) *pprof.Mapping {
 // address: without, pprof shows all of a module as one.
 func (b *pprofBuilder) function(id profile.FrameID) *pprof.Function {
 	f := &b.p.Frames[id]
-	key := pprof.Function{Name: b.cleaned.clean(b.p.Name(id)), SystemName: b.cleaned.clean(f.Linkage), Filename: b.cleaned.clean(f.File)}
+	key := pprof.Function{Name: b.cleaned.Clean(b.p.Name(id)), SystemName: b.cleaned.Clean(f.Linkage), Filename: b.cleaned.Clean(f.File)}
 	if key.SystemName == key.Name { // pprof would cut <…> and (…) from the name
 		key.SystemName = ""
 	}

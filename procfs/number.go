@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // Number reads a positive decimal without allocating.
@@ -61,4 +62,12 @@ func malformed(file, text string) error {
 		text = text[:80]
 	}
 	return fmt.Errorf("parse %s: unexpected %q", file, text)
+}
+
+// ParseStrings reads strings that each end with a zero byte: the text of /proc/PID/cmdline and environ.
+func ParseStrings(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
 }

@@ -111,9 +111,8 @@ func names(dir string) (exe, first string, ok bool) {
 // kernel tells whether a process without arguments is a thread of the kernel, which is its
 // descendant: process 2, "kthreadd", or a child of it.
 func kernel(dir string) bool {
-	stat := Read(filepath.Join(dir, "stat"), 4096)
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	return path.Base(dir) == "2" || len(fields) > 1 && (fields[1] == "2" || fields[0] == "Z" || fields[0] == "X")
+	st, err := ParseStat(Read(filepath.Join(dir, "stat"), 4096))
+	return path.Base(dir) == "2" || err == nil && (st.Parent == 2 || st.State == 'Z' || st.State == 'X')
 }
 
 // base is the last part of a path, "" of "".
@@ -179,4 +178,9 @@ func Tree(pids []int, children func(pid int) ([]int, error)) []int {
 		}
 	}
 	return out
+}
+
+// Cmdline returns the arguments of process pid, nil if they are not known. Source: proc_pid_cmdline(5).
+func Cmdline(root string, pid int) []string {
+	return ParseStrings(Read(filepath.Join(root, strconv.Itoa(pid), "cmdline"), 1<<20))
 }

@@ -7,8 +7,10 @@ import (
 )
 
 func TestSimilar(t *testing.T) {
-	programs := []Program{{1, []string{"systemd", "init"}}, {2, []string{"nginx"}}, {3, []string{"nginx"}}, {4, []string{"redis-server"}},
-		{5, []string{"MainThread", "node"}}, {6, []string{"sh"}}, {7, []string{strings.Repeat("n", 5000)}}, {8, []string{"nging"}}}
+	programs := []Program{{1, []string{"systemd", "init"}}, {2, []string{"nginx"}}, {3, []string{"nginx"}},
+		{4, []string{"redis-server"}},
+		{5, []string{"MainThread", "node"}}, {6, []string{"sh"}}, {7, []string{strings.Repeat("n", 5000)}},
+		{8, []string{"nging"}}}
 	for _, tc := range []struct {
 		name, written string
 		want          []string
@@ -34,7 +36,8 @@ func TestDistance(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}, {"é", "e", 1}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3},
+		{"ca", "abc", 3}, {"é", "e", 1}} {
 		if got := distance([]rune(tc.a), []rune(tc.b)); got != tc.want {
 			t.Errorf("distance of %q and %q: got %d, want %d", tc.a, tc.b, got, tc.want)
 		}

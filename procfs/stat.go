@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -9,14 +10,17 @@ import (
 // Stat is the part of /proc/TID/stat that is of use here.
 // Source: proc_pid_stat(5); flags are PF_ bits of linux/include/linux/sched.h.
 type Stat struct {
-	TID    int
-	Comm   string // any bytes, at most 15 (63 for kernel workers)
-	State  byte   // R S D T t Z X I
-	Parent int
-	Flags  uint64
-	CPU    uint64 // user and system time, in ticks; 0 in a line cut before it
-	Reaped uint64 // the same of children that ended and were waited for, and of theirs
-	Start  uint64 // when it began, ticks after boot; 0 in a line cut before it
+	TID        int
+	Comm       string // any bytes, at most 15 (63 for kernel workers)
+	State      byte   // R S D T t Z X I
+	Parent     int
+	Group      int // process group
+	Session    int
+	Foreground int // the process group that its terminal listens to, -1 for none
+	Flags      uint64
+	CPU        uint64 // user and system time, in ticks; 0 in a line cut before it
+	Reaped     uint64 // the same of children that ended and were waited for, and of theirs
+	Start      uint64 // when it began, ticks after boot; 0 in a line cut before it
 }
 
 // TicksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
@@ -49,10 +53,14 @@ func ParseStat(b []byte) (Stat, error) {
 	tid, err1 := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
 	parent, err2 := strconv.Atoi(f[1])
 	flags, err3 := strconv.ParseUint(f[6], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil {
+	group, err4 := strconv.Atoi(f[2])
+	session, err5 := strconv.Atoi(f[3])
+	foreground, err6 := strconv.Atoi(f[5])
+	if errors.Join(err1, err2, err3, err4, err5, err6) != nil {
 		return Stat{}, malformed("stat", string(b))
 	}
-	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent, Flags: flags}
+	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent,
+		Group: group, Session: session, Foreground: foreground, Flags: flags}
 	if len(f) > 19 {
 		user, _ := strconv.ParseUint(f[11], 10, 64)
 		system, _ := strconv.ParseUint(f[12], 10, 64)

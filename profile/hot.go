@@ -130,3 +130,17 @@ func (t *Tree) Links() (child, sibling []NodeID) {
 	}
 	return child, sibling
 }
+
+// Waiting sums value typ (an index of p.Types) over the samples in which a thread waited in the
+// kernel ([Frame.Waits]).
+//
+// Precondition: p passes [Profile.CheckValid].
+func (p *Profile) Waiting(typ int) int64 {
+	sum := int64(0)
+	for i, s := range p.Samples {
+		if s.Stack != 0 && p.Frames[p.Tree.frame[s.Stack]].Waits() {
+			sum += p.Value(i)[typ]
+		}
+	}
+	return sum
+}

@@ -23,12 +23,15 @@ func Merge(ps ...*Profile) (*Profile, error) {
 	if err := checkSums(ps); err != nil {
 		return nil, err
 	}
-	b := NewBuilder(unionOfTypes(ps)...)
-	m := merger{b: b, modules: moduleSet{b.Profile(), map[moduleKey]int{}}}
+	m := NewMerger(unionOfTypes(ps)...)
+	var runs []datedRun
 	for _, p := range ps {
-		m.add(p)
+		in := m.Add(p)
+		for _, r := range p.Runs {
+			runs = append(runs, datedRun{in.run(r), p.Start.Add(r.At)})
+		}
 	}
-	out, first := m.b.Profile(), ps[0]
+	out, first := m.Profile(), ps[0]
 	out.Default = slices.Index(out.Types, first.Types[first.Default])
 	out.Period, out.PeriodType, out.Command = first.Period, first.PeriodType, slices.Clone(first.Command)
 	for _, p := range ps[1:] {
@@ -38,9 +41,10 @@ func Merge(ps ...*Profile) (*Profile, error) {
 	}
 	out.Start, out.Duration = span(ps)
 	if slices.ContainsFunc(ps, func(p *Profile) bool { return p.Runs == nil || p.Start.IsZero() }) {
-		m.runs = nil
+		runs = nil
 	}
-	out.Runs = inOrder(m.runs, out.Start)
+	out.Runs = inOrder(runs, out.Start)
+	out.Comments = unionOfComments(ps)
 	return out, nil
 }
 
@@ -128,68 +132,125 @@ func (s moduleSet) add(mod Module) int {
 	return i
 }
 
-type merger struct {
+// Merger adds profiles to one, which grows. It is for one goroutine at a time.
+type Merger struct {
 	b       *Builder
 	modules moduleSet
-	runs    []datedRun
 }
 
-func (m *merger) add(p *Profile) {
-	out := m.b.Profile()
-	stacks := graft(&out.Tree, &p.Tree, m.frames(p))
-	tasks := make([]int, len(p.Tasks))
-	for i, t := range p.Tasks {
-		tasks[i] = m.b.Task(t)
+// NewMerger returns a Merger for a profile with those values.
+func NewMerger(types ...ValueType) *Merger {
+	b := NewBuilder(types...)
+	return &Merger{b, moduleSet{b.Profile(), map[moduleKey]int{}}}
+}
+
+// Profile is what was added so far. The caller fills the fields that describe it as a whole, and
+// changes nothing else. It changes with the next Add; ids in it stay.
+func (m *Merger) Profile() *Profile { return m.b.Profile() }
+
+// Added says where stacks and tasks of a profile are in the one that it was added to.
+type Added struct {
+	stacks []NodeID // 0 where neither a sample nor a run has the stack
+	tasks  []int
+}
+
+// Sample returns s with the ids of the whole.
+func (a *Added) Sample(s Sample) Sample {
+	s.Stack = a.stacks[s.Stack]
+	if s.Task >= 0 {
+		s.Task = a.tasks[s.Task]
 	}
+	return s
+}
+
+func (a *Added) run(r Run) Run {
+	s := a.Sample(Sample{r.Stack, r.Task})
+	r.Stack, r.Task = s.Stack, s.Task
+	return r
+}
+
+// Add adds the samples of p, the stacks that samples and runs refer to, and all tasks. Values of a type that
+// the Merger has not are left out. p is not kept.
+//
+// Precondition: p passes [Profile.CheckValid].
+func (m *Merger) Add(p *Profile) *Added {
+	in := &Added{stacks: m.stacks(p), tasks: make([]int, len(p.Tasks))}
+	for i, t := range p.Tasks {
+		in.tasks[i] = m.b.Task(t)
+	}
+	types := m.Profile().Types
 	column := make([]int, len(p.Types))
 	for k, t := range p.Types {
-		column[k] = slices.Index(out.Types, t)
+		column[k] = slices.Index(types, t)
 	}
-	values := make([]int64, len(out.Types))
+	values := make([]int64, len(types))
 	for i, s := range p.Samples {
 		clear(values)
 		for k, v := range p.Value(i) {
-			values[column[k]] += v
+			if column[k] >= 0 {
+				values[column[k]] += v
+			}
 		}
-		m.b.Add(stacks[s.Stack], mapTask(tasks, s.Task), values...)
+		s = in.Sample(s)
+		m.b.Add(s.Stack, s.Task, values...)
+	}
+	return in
+}
+
+// stacks gives the node in the whole of each node of p that a sample or a run refers to, itself or by its
+// callees. Callers have lower ids than callees, so one pass upward in ids is enough.
+func (m *Merger) stacks(p *Profile) []NodeID {
+	wanted := make([]bool, p.Tree.Len())
+	want := func(n NodeID) {
+		for ; n != 0 && !wanted[n]; n = p.Tree.Parent(n) {
+			wanted[n] = true
+		}
+	}
+	for _, s := range p.Samples {
+		want(s.Stack)
 	}
 	for _, r := range p.Runs {
-		r.Task, r.Stack = mapTask(tasks, r.Task), stacks[r.Stack]
-		m.runs = append(m.runs, datedRun{r, p.Start.Add(r.At)})
+		want(r.Stack)
 	}
-	for _, c := range p.Comments {
-		if !slices.Contains(out.Comments, c) {
-			out.Comments = append(out.Comments, c)
+	at := make([]NodeID, p.Tree.Len())
+	frames, known := make([]FrameID, len(p.Frames)), make([]bool, len(p.Frames))
+	for n := 1; n < len(at); n++ {
+		if !wanted[n] {
+			continue
+		}
+		f := p.Tree.frame[n]
+		if !known[f] {
+			frames[f], known[f] = m.frame(p, f), true
+		}
+		at[n] = m.b.Child(at[p.Tree.parent[n]], frames[f])
+	}
+	return at
+}
+
+// frame gives the id in the whole of p's frame f.
+func (m *Merger) frame(p *Profile, f FrameID) FrameID {
+	frame := p.Frames[f]
+	if frame.Module >= 0 {
+		mod := p.Modules[frame.Module]
+		frame.Module = m.modules.add(mod)
+		if frame.Addr != 0 {
+			frame.Addr += m.Profile().Modules[frame.Module].Base - mod.Base
 		}
 	}
+	return m.b.Frame(frame)
 }
 
-func mapTask(tasks []int, i int) int {
-	if i < 0 {
-		return -1
-	}
-	return tasks[i]
-}
-
-// frames gives the ids that p's frames have in the result.
-func (m *merger) frames(p *Profile) []FrameID {
-	modules := make([]int, len(p.Modules))
-	moved := make([]uint64, len(p.Modules)) // what to add to an address
-	for i, mod := range p.Modules {
-		modules[i] = m.modules.add(mod)
-		moved[i] = m.b.p.Modules[modules[i]].Base - mod.Base
-	}
-	ids := make([]FrameID, len(p.Frames))
-	for f, frame := range p.Frames {
-		if frame.Module >= 0 {
-			if frame.Addr != 0 {
-				frame.Addr += moved[frame.Module]
+// unionOfComments keeps each once.
+func unionOfComments(ps []*Profile) []string {
+	var all []string
+	for _, p := range ps {
+		for _, c := range p.Comments {
+			if !slices.Contains(all, c) {
+				all = append(all, c)
 			}
-			frame.Module = modules[frame.Module]
 		}
-		ids[f] = m.b.Frame(frame)
 	}
-	return ids
+	return all
 }
 
 // graft adds the stacks of src to dst and gives each node of src its place there. frames

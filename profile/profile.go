@@ -6,7 +6,10 @@
 // who shows them escapes them.
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kind says what sort of code a frame is.
 type Kind uint8
@@ -29,6 +32,12 @@ func (k Kind) String() string {
 		return kindNames[k]
 	}
 	return "unknown"
+}
+
+// KindNamed is the inverse of String.
+func KindNamed(name string) (Kind, bool) {
+	i := slices.Index(kindNames[:], name)
+	return Kind(max(i, 0)), i >= 0
 }
 
 // Frame is one logical frame. Several may belong to one physical frame: the functions that
@@ -139,6 +148,7 @@ type Dump struct {
 	Exited   int      // threads that ended before they were looked at
 	Late     int      // threads that stopped only after the others had been let go
 	Problems []string // what could not be had, for a person
+	Notes    []string // what a person should know of the stacks, such as that frames of a language are missing
 	// Sources has text around the lines of frames by the Frame's File, where it was asked for.
 	Sources map[string]Source
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // activity is what some threads of an entry do alike.
@@ -57,14 +59,14 @@ func (p *printer) exactText(t *profile.Thread) string {
 // activityText shows threads of one state in one call: "S  read(0</dev/pts/1>, 0x7f…, 1024)".
 func (p *printer) activityText(threads []*profile.Thread) string {
 	t := threads[0]
-	text := "?"
+	line := "?"
 	if t.State != "" {
-		text = escape(t.State)
+		line = text.Escape(t.State)
 	}
 	if t.Syscall != nil {
-		text += "  " + callText(threads)
+		line += "  " + callText(threads)
 	}
-	return text + p.waitChannel(t)
+	return line + p.waitChannel(t)
 }
 
 // waitChannel names the kernel function that t sleeps in where that says more than its call and its
@@ -74,7 +76,7 @@ func (p *printer) waitChannel(t *profile.Thread) string {
 	if t.Wchan == "" || len(t.KernelStack) > 0 && !(p.opt.Verbose || t.State == "D" || t.NotStopped != "") {
 		return ""
 	}
-	return "  in " + escape(t.Wchan)
+	return "  in " + text.Escape(t.Wchan)
 }
 
 // callText shows a call that all threads are in; an argument in which they differ is "…".
@@ -83,7 +85,7 @@ func callText(threads []*profile.Thread) string {
 	if call.Number == -1 {
 		return "(blocked outside of a system call)"
 	}
-	name := escape(call.Name)
+	name := text.Escape(call.Name)
 	if name == "" {
 		name = fmt.Sprintf("syscall_%d", call.Number)
 	}
@@ -102,12 +104,12 @@ func callText(threads []*profile.Thread) string {
 
 // argText shows one argument, a descriptor with what it is: "3<pipe:[123]>".
 func argText(a *profile.Arg) string {
-	text := escape(a.Text)
-	if text == "" {
-		text = hex(a.Value)
+	shown := text.Escape(a.Text)
+	if shown == "" {
+		shown = jsondoc.Hex(a.Value)
 	}
 	if a.FD != "" {
-		text += "<" + escape(a.FD) + ">"
+		shown += "<" + text.Escape(a.FD) + ">"
 	}
-	return text
+	return shown
 }

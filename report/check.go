@@ -6,16 +6,19 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/fpstack/fpstack/check"
+	"github.com/fpstack/fpstack/text"
 )
 
 // CheckText writes r for a person: a table with a line for each module and below it what is missing and
 // what mends it, then the threads, then what is required and not met. Without verbose, libraries of
-// the system at which nothing is to be seen are one line.
-func CheckText(w io.Writer, r *check.Report, verbose bool, style Style) error {
+// the system at which nothing is to be seen are one line, and lines are of at most width cells, 0 for any.
+func CheckText(w io.Writer, r *check.Report, verbose bool, style Style, width int) error {
 	p := &checkPrinter{w: bufio.NewWriter(w), r: r, verbose: verbose, style: style}
+	if !verbose {
+		p.width = width
+	}
 	if style == nil {
 		p.style = func(_ Part, piece string) string { return piece }
 	}
@@ -23,8 +26,8 @@ func CheckText(w io.Writer, r *check.Report, verbose bool, style Style) error {
 	p.modules()
 	p.threads()
 	p.required()
-	for _, text := range r.Problems {
-		p.line(p.style(Cut, "! "+escape(text)))
+	for _, problem := range r.Problems {
+		p.line(p.style(Cut, "! "+text.Escape(problem)))
 	}
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("write what was checked: %w", err)
@@ -37,26 +40,26 @@ type checkPrinter struct {
 	r       *check.Report
 	verbose bool
 	style   Style
+	width   int // of a line, 0 for any
 }
 
 func (p *checkPrinter) line(pieces ...string) {
-	for _, s := range pieces {
-		p.w.WriteString(s)
-	}
-	p.w.WriteByte('\n')
+	line := strings.Join(pieces, "")
+	indent := len(line) - len(strings.TrimLeft(line, " ")) + 4
+	p.w.WriteString(text.Wrap(line, p.width, indent) + "\n")
 }
 
 func (p *checkPrinter) heading() {
 	n := len(p.r.Modules)
 	if p.r.PID == 0 {
-		p.line(p.style(Heading, plural(n, "file")))
+		p.line(p.style(Heading, counted(n, "file")))
 		return
 	}
 	more := ""
 	if p.r.Unnamed > 0 {
-		more = fmt.Sprintf(", %s of %d bytes in all that no file holds", plural(p.r.Unnamed, "executable region"), p.r.UnnamedBytes)
+		more = fmt.Sprintf(", %s of %d bytes in all that no file holds", counted(p.r.Unnamed, "executable region"), p.r.UnnamedBytes)
 	}
-	p.line(p.style(Heading, fmt.Sprintf("process %d %s", p.r.PID, quoted(p.r.Comm))), "  ", plural(n, "module"), more)
+	p.line(p.style(Heading, fmt.Sprintf("process %d %s", p.r.PID, text.Quote(p.r.Comm))), "  ", counted(n, "module"), more)
 }
 
 // minHidden is the least number of modules that are worth one line instead of theirs.
@@ -76,7 +79,7 @@ func (p *checkPrinter) modules() {
 		shown, hidden = p.r.Modules, nil
 	}
 	if len(shown) > 0 {
-		for i, row := range table(shown) {
+		for i, row := range p.table(shown) {
 			p.line("  ", row)
 			if i > 0 {
 				p.below(shown[i-1])
@@ -112,26 +115,25 @@ func (p *checkPrinter) uneventful(m *check.Module) bool {
 }
 
 // table lays out the rows, the heading in front.
-func table(modules []*check.Module) []string {
-	var b strings.Builder
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "tables\tsymbols\tlines\tframe pointers\tmodule")
+func (p *checkPrinter) table(modules []*check.Module) []string {
+	rows := [][]string{{"tables", "symbols", "lines", "frame pointers", "module"}}
 	for _, m := range modules {
 		if m.Err != nil {
-			fmt.Fprintf(tw, "?\t?\t?\t?\t%s\n", escape(m.Path))
+			rows = append(rows, []string{"?", "?", "?", "?", text.Escape(m.Path)})
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", tablesCell(m), symbolsCell(m), linesCell(m), frameCell(m), pathCell(m))
+		rows = append(rows, []string{tablesCell(m), symbolsCell(m), linesCell(m), frameCell(m), pathCell(m)})
 	}
-	tw.Flush()
-	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	const indent = 2
+	end := text.ShortenEnd
+	return text.Table(rows, []text.Column{end, end, end, end, text.ShortenPath}, max(0, p.width-indent))
 }
 
 func pathCell(m *check.Module) string {
 	if m.Deleted {
-		return escape(m.Path) + " (deleted)"
+		return text.Escape(m.Path) + " (deleted)"
 	}
-	return escape(m.Path)
+	return text.Escape(m.Path)
 }
 
 // tablesCell is "none", or the share of code and the tables that cover it.
@@ -201,29 +203,29 @@ func frameCell(m *check.Module) string {
 // below writes what is to be said about one module besides its row.
 func (p *checkPrinter) below(m *check.Module) {
 	if m.Err != nil {
-		p.line("      ", p.style(Cut, "! "+escape(m.Err.Error())))
+		p.line("      ", p.style(Cut, "! "+text.Escape(m.Err.Error())))
 		return
 	}
 	if p.verbose {
 		p.details(m)
 	}
 	for _, a := range []check.Aspect{check.FP, check.Unwind, check.Names, check.Source} {
-		if text := m.Mend(a); text != "" && (p.verbose || !m.System() || slices.Contains(p.r.Required, a)) {
-			p.line("      ", fmt.Sprintf("%-8s ", a), escape(text))
+		if how := m.Mend(a); how != "" && (p.verbose || !m.System() || slices.Contains(p.r.Required, a)) {
+			p.line("      ", fmt.Sprintf("%-8s ", a), text.Escape(how))
 		}
 	}
 	for _, note := range m.Notes {
-		p.line("      ", p.style(Cut, "! "+escape(note)))
+		p.line("      ", p.style(Cut, "! "+text.Escape(note)))
 	}
 }
 
 // details writes what -v adds.
 func (p *checkPrinter) details(m *check.Module) {
 	if m.BuildID != "" {
-		p.line("      build id ", escape(m.BuildID))
+		p.line("      build id ", text.Escape(m.BuildID))
 	}
 	for _, c := range m.Compilers {
-		p.line("      compiler ", escape(strings.TrimSpace(c.Kind+"  "+c.Version)))
+		p.line("      compiler ", text.Escape(strings.TrimSpace(c.Kind+"  "+c.Version)))
 	}
 	for _, k := range m.Tables.Kinds {
 		p.line("      ", fmt.Sprintf("%s covers %d of %d bytes", k.Name, k.Covered, m.Code))
@@ -232,7 +234,7 @@ func (p *checkPrinter) details(m *check.Module) {
 		p.line("      .eh_frame has no .eh_frame_hdr: it is read in whole at the first use")
 	}
 	for _, s := range m.Symbols {
-		p.line("      ", fmt.Sprintf("%s: %s", s.Name, plural(s.Functions, "function")), in(s.Path))
+		p.line("      ", fmt.Sprintf("%s: %s", s.Name, counted(s.Functions, "function")), in(s.Path))
 	}
 	if m.Lines.Path != "" {
 		p.line("      lines", in(m.Lines.Path))
@@ -247,7 +249,7 @@ func in(path string) string {
 	if path == "" {
 		return ""
 	}
-	return " in " + escape(path)
+	return " in " + text.Escape(path)
 }
 
 // summary counts what modules have that are not shown.
@@ -281,6 +283,6 @@ func (p *checkPrinter) required() {
 	}
 	p.line(p.style(Cut, "required "+all+": not met"))
 	for _, u := range unmet {
-		p.line("  ", fmt.Sprintf("%-8s", u.Aspect), " ", escape(u.Module.Path), ": ", escape(u.Why))
+		p.line("  ", fmt.Sprintf("%-8s", u.Aspect), " ", text.Escape(u.Module.Path), ": ", text.Escape(u.Why))
 	}
 }

@@ -73,7 +73,7 @@ func TestCheckGoldens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for suffix, verbose := range map[string]bool{".txt": false, "--verbose.txt": true} {
 				var text bytes.Buffer
-				if err := CheckText(&text, r, verbose, nil); err != nil {
+				if err := CheckText(&text, r, verbose, nil, 0); err != nil {
 					t.Fatal(err)
 				}
 				compare(t, name+suffix, text.Bytes())
@@ -128,7 +128,7 @@ func TestCheckSchemaRefuses(t *testing.T) {
 // Nothing is left out without a word: what is not shown is counted.
 func TestCheckCountsWhatItHides(t *testing.T) {
 	var text bytes.Buffer
-	if err := CheckText(&text, checkCases()["check-system"], false, nil); err != nil {
+	if err := CheckText(&text, checkCases()["check-system"], false, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); !strings.Contains(got, "3 modules") || !strings.Contains(got, "3 of the system") {

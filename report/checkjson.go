@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/fpstack/fpstack/check"
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -140,7 +141,7 @@ func CheckJSON(w io.Writer, r *check.Report) error {
 	encoder.SetIndent("", " ")
 	err := encoder.Encode(checkDocument(r))
 	if err == nil {
-		_, err = w.Write(printable(text.Bytes()))
+		_, err = w.Write(jsondoc.Printable(text.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("write what was checked: %w", err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/check"
+	"github.com/fpstack/fpstack/text"
 )
 
 // threads writes how far frame pointers alone lead, and what mends the breaks, once for each module.
@@ -32,7 +33,7 @@ func (p *checkPrinter) threads() {
 		if i == 0 {
 			p.line("  what mends it:")
 		}
-		p.line("    ", moduleName(module), "  ", escape(mends[module]))
+		p.line("    ", moduleName(module), "  ", text.Escape(mends[module]))
 	}
 }
 
@@ -42,9 +43,9 @@ func (p *checkPrinter) thread(t *check.Thread) {
 	if len(t.TIDs) > 1 {
 		who = fmt.Sprintf("%d threads %s", len(t.TIDs), tidRanges(t.TIDs))
 	}
-	reach := fmt.Sprintf("%d of %s", t.Reached, plural(t.Frames, "frame"))
+	reach := fmt.Sprintf("%d of %s", t.Reached, counted(t.Frames, "frame"))
 	if t.NotWalked != "" {
-		reach = "not walked: " + escape(t.NotWalked)
+		reach = "not walked: " + text.Escape(t.NotWalked)
 	}
 	p.line("  ", p.style(Thread, who), " ", someNames(t.Names), "  ", reach)
 	for _, b := range t.Breaks {
@@ -54,15 +55,15 @@ func (p *checkPrinter) thread(t *check.Thread) {
 		}
 	}
 	if t.MoreBreaks > 0 {
-		p.line("    … ", plural(t.MoreBreaks, "more break"))
+		p.line("    … ", counted(t.MoreBreaks, "more break"))
 	}
 	if t.Stop != "" {
-		p.line("    ", p.style(Cut, "! the full walk was cut: "+escape(t.Stop)))
+		p.line("    ", p.style(Cut, "! the full walk was cut: "+text.Escape(t.Stop)))
 	}
 }
 
 func functionName(b *check.Break) string {
-	name := escape(b.Function)
+	name := text.Escape(b.Function)
 	switch {
 	case b.Signal:
 		name = "(signal)"
@@ -76,15 +77,15 @@ func moduleName(path string) string {
 	if path == "" {
 		return "no file"
 	}
-	return escape(baseName(path))
+	return text.Escape(baseName(path))
 }
 
 func breakText(b *check.Break) string {
-	text := map[check.Effect]string{check.Skips: "loses its caller", check.Ends: "ends the chain", check.Astray: "leads astray"}[b.Effect]
+	effect := map[check.Effect]string{check.Skips: "loses its caller", check.Ends: "ends the chain", check.Astray: "leads astray"}[b.Effect]
 	if b.Effect != check.Skips {
-		text += ", " + plural(b.Lost, "frame") + " lost"
+		effect += ", " + counted(b.Lost, "frame") + " lost"
 	}
-	return text + ": " + escape(b.Reason)
+	return effect + ": " + text.Escape(b.Reason)
 }
 
 // culprits lists functions, with their numbers where they stand more than once.
@@ -133,7 +134,7 @@ func someNames(names []string) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, quoted(n))
+		out = append(out, text.Quote(n))
 	}
 	return strings.Join(out, ", ")
 }

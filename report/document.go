@@ -21,6 +21,7 @@ type document struct {
 	Exited   int          `json:"exited"`
 	Late     int          `json:"late"`
 	Problems []string     `json:"problems"`
+	Notes    []string     `json:"notes,omitempty"`
 }
 
 type processDoc struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Bounds of what one entry says about threads that differ; Verbose lifts them.
@@ -20,10 +21,14 @@ func (p *printer) entry(e entry) {
 	p.heading(e)
 	first := e.threads[0]
 	if first.NotStopped != "" {
-		p.cutLine("not stopped: " + escape(first.NotStopped))
+		p.cutLine("not stopped: " + text.Escape(first.NotStopped))
 	}
 	for _, line := range first.KernelStack {
-		p.line("  kernel", noAddress, p.style(Function, escape(kernelFrame(line))))
+		name := text.Escape(kernelFrame(line))
+		if w := p.width(); w > 0 {
+			name = text.ShortenEnd(name, w-len("  kernel")-len(noAddress))
+		}
+		p.line("  kernel", noAddress, p.style(Function, name))
 	}
 	for i := range e.frames {
 		p.frame(&e.frames[i])
@@ -41,19 +46,20 @@ func (p *printer) heading(e entry) {
 	if len(e.threads) > 1 {
 		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
 	}
-	who = p.style(Thread, who) + " " + p.names(e.threads)
+	names := " " + p.names(e.threads)
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
-		p.line(who, "  ", parts[0].text)
+		p.wrapped(Thread, who, names+"  "+parts[0].text)
 		return
 	}
-	p.line(who)
+	p.wrapped(Thread, who, names)
 	for i, part := range parts {
 		if i == maxMembers && !p.opt.Verbose {
 			p.line(fmt.Sprintf("  … %d more states and calls", len(parts)-i))
 			break
 		}
-		p.line("  ", plural(len(part.threads), "thread"), " ", p.ids(part.threads), "  ", part.text)
+		line := "  " + counted(len(part.threads), "thread") + " " + p.ids(part.threads) + "  " + part.text
+		p.line(text.Wrap(line, p.width(), 4))
 	}
 }
 
@@ -62,7 +68,7 @@ func (p *printer) ids(threads []*profile.Thread) string {
 	var b strings.Builder
 	ranges := 0
 	for i := 0; i < len(threads); ranges++ {
-		if ranges == maxRanges && !p.opt.Verbose {
+		if !p.opt.Verbose && (ranges == maxRanges || p.opt.Width > 0 && b.Len() > p.opt.Width/3) {
 			fmt.Fprintf(&b, ",… %d more", len(threads)-i)
 			break
 		}
@@ -82,9 +88,9 @@ func (p *printer) ids(threads []*profile.Thread) string {
 	return b.String()
 }
 
-// names returns the quoted names that threads bear.
+// names returns the quoted names of threads.
 func (p *printer) names(threads []*profile.Thread) string {
-	return p.distinct(threads, ", ", func(t *profile.Thread) string { return quoted(t.Name) })
+	return p.distinct(threads, ", ", func(t *profile.Thread) string { return text.Quote(t.Name) })
 }
 
 // distinct returns the different texts of threads in their order, the first few of them.
@@ -111,7 +117,7 @@ func (p *printer) stop(e entry) {
 	s := &first.Stack
 	switch {
 	case len(e.frames) == 0 && len(s.Frames) > 0:
-		p.cutLine(plural(len(s.Frames), "frame") + " left out")
+		p.cutLine(counted(len(s.Frames), "frame") + " left out")
 	case len(s.Frames) == 0 && first.NotStopped != "" && (s.Stop == "" || s.Stop == "not stopped"):
 		return
 	case len(s.Frames) == 0 && s.Complete:
@@ -126,7 +132,7 @@ func (p *printer) stop(e entry) {
 // cutReason is the sentence for a stack that is not Complete: its own, or one for its Stop.
 func cutReason(s *profile.Stack) string {
 	if s.Detail != "" {
-		return escape(s.Detail)
+		return text.Escape(s.Detail)
 	}
 	switch s.Stop {
 	case "no rule":
@@ -144,7 +150,7 @@ func cutReason(s *profile.Stack) string {
 	case "":
 		return "reason not known"
 	}
-	return escape(s.Stop)
+	return text.Escape(s.Stop)
 }
 
 func physicalFrames(s *profile.Stack) int {

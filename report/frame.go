@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // noAddress is what stands in place of "0x" and 16 digits.
@@ -23,19 +25,35 @@ const unnamed = "??"
 //
 // The offset of an unnamed frame is its address as linked, as addr2line takes it.
 func (p *printer) frame(f *profile.Frame) {
-	pieces := []string{p.addressText(f), p.functionText(f), p.sourceText(f), p.moduleText(f)}
-	switch {
-	case f.Inlined:
-		pieces = append(pieces, "(inlined)")
-	case f.Kind == profile.Signal:
-		pieces = append(pieces, "(signal)")
+	marks := p.marks(f)
+	name, offset := functionText(f)
+	file, line := p.sourceText(f)
+	module, brackets := p.moduleText(f)
+	head := fmt.Sprintf("  #%-2d ", f.Index)
+	if w := p.width(); w > 0 {
+		widths := []int{text.Width(name), text.Width(file), text.Width(module)}
+		room := w - len(head) - len(noAddress) - len(offset) - len(line) - len(brackets)
+		for _, piece := range append([]string{name, file, module + brackets}, marks...) {
+			if piece != "" {
+				room -= 2
+			}
+		}
+		for _, mark := range marks {
+			room -= len(mark)
+		}
+		text.Fit(room-widths[0]-widths[1], &widths[2])       // the module says the least
+		spare := widths[1] - 1 - text.Width(path.Base(file)) // the folders of a file say less than a function's name
+		if over := widths[0] + widths[1] + widths[2] - room; over > 0 && spare > 0 {
+			widths[1] -= min(over, spare)
+		}
+		text.Fit(room-widths[2], &widths[0], &widths[1])
+		name, file, module = text.Shorten(name, widths[0]), text.ShortenPath(file, widths[1]), text.ShortenEnd(module, widths[2])
 	}
-	if p.opt.Verbose {
-		pieces = append(pieces, originText(f))
-	} else if f.Note != "" {
-		pieces = append(pieces, "(unsure)")
+	if brackets != "" {
+		module = "[" + module + brackets[1:]
 	}
-	fmt.Fprintf(p.w, "  #%-2d ", f.Index)
+	pieces := append([]string{p.addressText(f), p.style(Function, name+offset), p.style(Source, file+line), p.style(Module, module)}, marks...)
+	p.w.WriteString(head)
 	gap := ""
 	for _, s := range pieces {
 		if s != "" {
@@ -45,6 +63,23 @@ func (p *printer) frame(f *profile.Frame) {
 		}
 	}
 	p.w.WriteByte('\n')
+}
+
+// marks say what sort of frame it is and how sure.
+func (p *printer) marks(f *profile.Frame) []string {
+	var marks []string
+	switch {
+	case f.Inlined:
+		marks = append(marks, "(inlined)")
+	case f.Kind == profile.Signal:
+		marks = append(marks, "(signal)")
+	}
+	if p.opt.Verbose {
+		marks = append(marks, originText(f))
+	} else if f.Note != "" {
+		marks = append(marks, "(unsure)")
+	}
+	return marks
 }
 
 func (p *printer) addressText(f *profile.Frame) string {
@@ -60,43 +95,45 @@ func address(a uint64) string {
 	return "0x" + "0000000000000000"[len(digits):] + digits
 }
 
-func (p *printer) functionText(f *profile.Frame) string {
+// functionText is the function and how far into it the frame is.
+func functionText(f *profile.Frame) (name, offset string) {
 	switch {
 	case f.Func == "":
-		return p.style(Function, unnamed)
+		return unnamed, ""
 	case f.Inlined:
-		return p.style(Function, escape(f.Func))
+		return text.Escape(f.Func), ""
 	}
-	return p.style(Function, escape(f.Func)+"+"+hex(f.Offset))
+	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)
 }
 
-func (p *printer) sourceText(f *profile.Frame) string {
+// sourceText is the file and, where it is known, ":LINE".
+func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	switch {
 	case f.File == "" || p.opt.NoLines:
-		return ""
+		return "", ""
 	case f.Line <= 0:
-		return p.style(Source, escape(f.File))
+		return text.Escape(f.File), ""
 	}
-	return p.style(Source, escape(f.File)+":"+strconv.Itoa(f.Line))
+	return text.Escape(f.File), ":" + strconv.Itoa(f.Line)
 }
 
-// moduleText names where the code lies: the last part of the module's path, or the kind of
-// code that has none.
-func (p *printer) moduleText(f *profile.Frame) string {
+// moduleText names where the code is: the last part of the module's path, or the kind of
+// code that has none, and what is around it: "[]", or with the address in it "[+0x12]". Both are "" for nothing.
+func (p *printer) moduleText(f *profile.Frame) (name, brackets string) {
 	if f.Inlined {
-		return ""
+		return "", ""
 	}
 	if f.Module < 0 || f.Module >= len(p.dump.Modules) {
 		if f.Kind == profile.JIT || f.Kind == profile.Kernel || f.Kind == profile.VDSO {
-			return p.style(Module, "["+f.Kind.String()+"]")
+			return f.Kind.String(), "[]"
 		}
-		return ""
+		return "", ""
 	}
-	name := escape(baseName(p.dump.Modules[f.Module].Path))
+	name = text.Escape(baseName(p.dump.Modules[f.Module].Path))
 	if f.Func == "" {
-		name += "+" + hex(f.ModuleAddr)
+		return name, "[+" + jsondoc.Hex(f.ModuleAddr) + "]"
 	}
-	return p.style(Module, "["+name+"]")
+	return name, "[]"
 }
 
 // baseName returns the last part of a module's path; "[vdso]" loses its brackets.
@@ -113,9 +150,7 @@ func originText(f *profile.Frame) string {
 	case f.Inlined || f.Origin == "" && f.Note == "":
 		return ""
 	case f.Note == "":
-		return "{" + escape(f.Origin) + "}"
+		return "{" + text.Escape(f.Origin) + "}"
 	}
-	return "{" + escape(f.Origin) + ": " + escape(f.Note) + "}"
+	return "{" + text.Escape(f.Origin) + ": " + text.Escape(f.Note) + "}"
 }
-
-func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }

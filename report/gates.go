@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Examination is what `fpstack doctor` found: the gates between us and a process, or, with PID
@@ -24,7 +28,7 @@ type Examination struct {
 	Tried string
 }
 
-// Passes tells whether the process can be looked at: what the kernel said if it was asked, else
+// Passes tells whether the process can be sampled: what the kernel said if it was asked, else
 // what the gates say.
 func (e *Examination) Passes() bool {
 	if e.Trial {
@@ -34,51 +38,64 @@ func (e *Examination) Passes() bool {
 	return state != doctor.Closed
 }
 
-// GatesText writes e for a person: a verdict, then a line for each gate with its remedy below.
-func GatesText(w io.Writer, e *Examination, style Style) error {
+// anyUser tells whether we may sample what is not ours too.
+func (e *Examination) anyUser() bool {
+	return slices.ContainsFunc(e.Gates, func(g doctor.Gate) bool { return g.Name == doctor.Capability && g.State == doctor.Open })
+}
+
+// GatesText writes e for a person: a verdict, then a line for each gate with its remedy below; the verdict alone if
+// nothing refuses and verbose is not set. Lines are of at most width cells, 0 for any.
+func GatesText(w io.Writer, e *Examination, verbose bool, style Style, width int) error {
 	b := bufio.NewWriter(w)
 	if style == nil {
 		style = func(_ Part, piece string) string { return piece }
 	}
-	who := "processes of ours"
+	who := "our processes"
+	if e.Passes() && e.anyUser() {
+		who = "processes of any user"
+	}
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 		if e.Comm != "" {
-			who += " " + quoted(e.Comm)
+			who += " " + text.Quote(e.Comm)
 		}
 	}
-	verdict := "can be looked at"
+	verdict := "can be sampled"
 	if !e.Passes() {
-		verdict = "cannot be looked at"
+		verdict = "cannot be sampled"
 	}
-	fmt.Fprintf(b, "%s %s", style(Heading, who), verdict)
 	switch state, gate := doctor.Verdict(e.Gates); {
 	case !e.Passes() && gate != nil && state == doctor.Closed:
-		fmt.Fprintf(b, ": %s refuses", gate.Name)
+		verdict += ": " + gate.Name + " refuses"
 	case !e.Passes():
-		fmt.Fprintf(b, ": %s", escape(e.Tried))
+		verdict += ": " + text.Escape(e.Tried)
 	case e.Trial:
-		fmt.Fprintf(b, ": the kernel let us try")
+		verdict += ": the kernel let us try"
 	}
-	fmt.Fprintln(b)
+	fmt.Fprintln(b, style(Heading, who)+text.Wrap(who+" "+verdict, width, 2)[len(who):])
+	if e.Passes() && !verbose {
+		return b.Flush()
+	}
 	for _, g := range e.Gates {
-		state := g.State.String()
+		name, state := fmt.Sprintf("  %-27s ", g.Name), fmt.Sprintf("%-8s", g.State)
+		indent := len(name) + len(state) + 1
+		says := text.Wrap(name+state+" "+text.Escape(g.Says), width, indent)[len(name)+len(state):]
 		if g.State == doctor.Closed {
-			state = style(Cut, fmt.Sprintf("%-8s", state))
+			state = style(Cut, state)
 		}
-		fmt.Fprintf(b, "  %-27s %-8s %s\n", g.Name, state, escape(g.Says))
+		fmt.Fprintln(b, name+state+says)
 		if g.Remedy != "" && g.State != doctor.Open {
-			fmt.Fprintf(b, "  %-27s %-8s %s\n", "", "", escape(g.Remedy))
+			fmt.Fprintln(b, text.Wrap(strings.Repeat(" ", indent)+text.Escape(g.Remedy), width, indent))
 		}
 	}
 	if !e.Passes() {
-		fmt.Fprintln(b, "What gives the right to look, by place:")
+		fmt.Fprintln(b, "What gives the right to sample, by place:")
 		for _, a := range doctor.AllPlaces() {
 			mark := " "
 			if a.Place == e.Place {
 				mark = "*"
 			}
-			fmt.Fprintf(b, " %s %-16s %s\n", mark, a.Place, a.Line)
+			fmt.Fprintln(b, text.Wrap(fmt.Sprintf(" %s %-16s %s", mark, a.Place, a.Line), width, 20))
 		}
 	}
 	return b.Flush()
@@ -111,7 +128,7 @@ func GatesJSON(w io.Writer, e *Examination) error {
 	enc.SetIndent("", " ")
 	err := enc.Encode(doc)
 	if err == nil {
-		_, err = w.Write(printable(text.Bytes()))
+		_, err = w.Write(jsondoc.Printable(text.Bytes()))
 	}
 	return err
 }

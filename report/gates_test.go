@@ -20,20 +20,31 @@ func examination() *Examination {
 		}}
 }
 
-func TestGatesGoldens(t *testing.T) {
+func gateCases() map[string]*Examination {
 	open := examination()
 	open.Tried, open.Gates[1] = "", doctor.Gate{Name: "uid", State: doctor.Open, Says: "the process has uid 1000 and we have uid 1000"}
+	return map[string]*Examination{"doctor-refused": examination(), "doctor-open": open, "doctor-general": {Gates: open.Gates[2:]}}
+}
+
+func TestGatesGoldens(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile("../docs/schema/fpstack.doctor.1.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	general := &Examination{Gates: open.Gates[2:]}
-	for name, e := range map[string]*Examination{"doctor-refused": examination(), "doctor-open": open, "doctor-general": general} {
+	for name, e := range gateCases() {
 		var text, doc bytes.Buffer
-		if err := GatesText(&text, e, nil); err != nil {
+		if err := GatesText(&text, e, true, nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, name+".txt", text.Bytes())
+		var short bytes.Buffer
+		if err := GatesText(&short, e, false, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		verdict, _, _ := strings.Cut(text.String(), "\n")
+		if want := verdict + "\n"; e.Passes() && short.String() != want || !e.Passes() && short.String() != text.String() {
+			t.Errorf("%s without -v: %q", name, short.String())
+		}
 		if err := GatesJSON(&doc, e); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // GDB writes d as gdb's "thread apply all bt" does, for the many programs that read that: log
@@ -37,14 +38,14 @@ type gdbPrinter struct {
 }
 
 func (g *gdbPrinter) thread(number int, t *profile.Thread) {
-	fmt.Fprintf(g.w, "\nThread %d (LWP %d %s):\n", number, t.TID, quoted(t.Name))
+	fmt.Fprintf(g.w, "\nThread %d (LWP %d %s):\n", number, t.TID, text.Quote(t.Name))
 	frames := g.opt.visible(&t.Stack)
 	for i := range frames {
 		g.frame(i, &frames[i])
 	}
 	switch {
 	case t.NotStopped != "":
-		fmt.Fprintf(g.w, "(not stopped: %s)\n", escape(t.NotStopped))
+		fmt.Fprintf(g.w, "(not stopped: %s)\n", text.Escape(t.NotStopped))
 	case !t.Stack.Complete && t.Stack.Stop == "depth limit":
 		fmt.Fprintf(g.w, "(More stack frames follow...)\n")
 	case !t.Stack.Complete && len(t.Stack.Frames) > 0:
@@ -62,7 +63,7 @@ func (g *gdbPrinter) frame(number int, f *profile.Frame) {
 	if !f.Inlined {
 		fmt.Fprintf(g.w, "%s in ", address(f.Addr))
 	}
-	name := escape(f.Func)
+	name := text.Escape(f.Func)
 	if name == "" {
 		name = unnamed
 	}
@@ -73,11 +74,11 @@ func (g *gdbPrinter) frame(number int, f *profile.Frame) {
 func (g *gdbPrinter) where(f *profile.Frame) string {
 	switch {
 	case f.File != "" && !g.opt.NoLines && f.Line > 0:
-		return fmt.Sprintf("at %s:%d", escape(f.File), f.Line)
+		return fmt.Sprintf("at %s:%d", text.Escape(f.File), f.Line)
 	case f.File != "" && !g.opt.NoLines:
-		return "at " + escape(f.File)
+		return "at " + text.Escape(f.File)
 	case f.Module >= 0 && f.Module < len(g.dump.Modules):
-		return "from " + escape(path.Clean(g.dump.Modules[f.Module].Path))
+		return "from " + text.Escape(path.Clean(g.dump.Modules[f.Module].Path))
 	}
 	return "from " + f.Kind.String()
 }

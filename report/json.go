@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -25,7 +24,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 	encoder.SetIndent("", " ")
 	err := encoder.Encode(dumpDocument(d, &opt))
 	if err == nil {
-		_, err = w.Write(printable(text.Bytes()))
+		_, err = w.Write(jsondoc.Printable(text.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("write JSON of process %d: %w", d.Process.PID, err)
@@ -39,7 +38,7 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm), Cmdline: losslessAll(d.Process.Cmdline),
 			Exe: profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
-		Problems: losslessAll(d.Problems),
+		Problems: losslessAll(d.Problems), Notes: losslessAll(d.Notes),
 	}
 	if d.Batches > 1 {
 		doc.Batches = d.Batches
@@ -54,7 +53,7 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules, &moduleDoc{ID: i, Path: profile.Lossless(m.Path), BuildID: profile.Lossless(m.BuildID),
-			Base: hex(m.Base), Symbols: losslessAll(m.Symbols),
+			Base: jsondoc.Hex(m.Base), Symbols: losslessAll(m.Symbols),
 			Debug: profile.Lossless(m.DebugFile), Unread: profile.Lossless(m.Unread), Error: profile.Lossless(m.Err)})
 	}
 	return doc
@@ -80,7 +79,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 func syscallDocument(call *profile.Syscall) *syscallDoc {
 	doc := &syscallDoc{Number: call.Number, Name: profile.Lossless(call.Name), Args: make([]argDoc, 0, len(call.Args))}
 	for _, a := range call.Args {
-		doc.Args = append(doc.Args, argDoc{profile.Lossless(a.Name), hex(a.Value), profile.Lossless(a.Text), profile.Lossless(a.FD)})
+		doc.Args = append(doc.Args, argDoc{profile.Lossless(a.Name), jsondoc.Hex(a.Value), profile.Lossless(a.Text), profile.Lossless(a.FD)})
 	}
 	return doc
 }
@@ -94,9 +93,9 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
 	if !f.Inlined {
-		doc.Address = hex(f.Addr)
+		doc.Address = jsondoc.Hex(f.Addr)
 		if f.Func != "" {
-			doc.Offset = hex(f.Offset)
+			doc.Offset = jsondoc.Hex(f.Offset)
 		}
 	}
 	if f.File != "" && !opt.NoLines {
@@ -106,7 +105,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 		id := f.Module
 		doc.Module = &id
 		if !f.Inlined {
-			doc.ModuleAddress = hex(f.ModuleAddr)
+			doc.ModuleAddress = jsondoc.Hex(f.ModuleAddr)
 		}
 	}
 	return doc
@@ -117,32 +116,6 @@ func losslessAll(list []string) []string {
 	out := make([]string, 0, len(list))
 	for _, s := range list {
 		out = append(out, profile.Lossless(s))
-	}
-	return out
-}
-
-// printable returns JSON text in which characters that do not print are \uNNNN, as a pair of
-// surrogates beyond U+FFFF. They can only stand inside strings, save for the newlines between
-// members, which stay.
-func printable(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		if c := text[i]; c >= ' ' && c < 0x7f || c == '\n' {
-			out = append(out, c)
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRune(text[i:])
-		switch {
-		case unicode.IsPrint(r):
-			out = append(out, text[i:i+size]...)
-		case r > 0xffff:
-			v := r - 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+v>>10, 0xdc00+v&0x3ff)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		i += size
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -174,7 +175,7 @@ func TestReadLeavesOutWhatIsNew(t *testing.T) {
 // TestReadIsBounded: documents that are too much are refused, and no more of them is read than
 // that takes. The usual limits are reached in live.
 func TestReadIsBounded(t *testing.T) {
-	small := limits{size: 1 << 20, element: 1 << 16, threads: 1000, frames: 5000, modules: 100}
+	small := limits{Limits: jsondoc.Limits{Size: 1 << 20, Element: 1 << 16}, threads: 1000, frames: 5000, modules: 100}
 	const head = `{"schema":"fpstack.dump/1","process":{"pid":1,"cmdline":[]},"threads":[`
 	const stack = `{"tid":1,"stack":{"complete":true,"frames":[`
 	const frame = `{"index":0,"kind":"native","address":"0x1"},`
@@ -201,7 +202,7 @@ func TestReadIsBounded(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 1000 {
 			t.Errorf("%s: got %v, error %.300v, want one with %q", tt.name, d, err, tt.want)
 		}
-		if read := (many - source.n) * len(tt.piece); int64(read) > small.size+4*small.element {
+		if read := (many - source.n) * len(tt.piece); int64(read) > small.Size+4*small.Element {
 			t.Errorf("%s: %d bytes were read", tt.name, read)
 		}
 	}
@@ -238,7 +239,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 // TestReadBoundsEachDocument: many small documents may be more than one may be.
 func TestReadBoundsEachDocument(t *testing.T) {
 	text := string(asJSON(t, redis()))
-	r := newReader(strings.NewReader(strings.Repeat(text, 100)), limits{size: int64(len(text)) + 100, element: 1 << 20, threads: 10, frames: 100, modules: 10})
+	r := newReader(strings.NewReader(strings.Repeat(text, 100)), limits{Limits: jsondoc.Limits{Size: int64(len(text)) + 100, Element: 1 << 20}, threads: 10, frames: 100, modules: 10})
 	for i := range 100 {
 		if _, err := r.Read(); err != nil {
 			t.Fatalf("document %d: %v", i, err)

@@ -1,16 +1,16 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
 )
 
 // dumpReader holds what was read of one document.
 type dumpReader struct {
-	d      *json.Decoder
+	*jsondoc.Reader
 	limits limits
 	dump   profile.Dump
 	schema string
@@ -21,35 +21,37 @@ type dumpReader struct {
 
 func (in *dumpReader) document() error {
 	d := &in.dump
-	seen, err := in.object(func(name string) error {
+	seen, err := in.Object(func(name string) error {
 		switch name {
 		case "schema":
-			if err := in.d.Decode(&in.schema); err != nil {
+			if err := in.Decode(&in.schema); err != nil {
 				return err
 			}
 			return in.checkSchema()
 		case "time":
-			return in.d.Decode(&d.Time)
+			return in.Decode(&d.Time)
 		case "stopped_ns":
 			return in.duration(&d.Stopped)
 		case "rolling":
-			return in.d.Decode(&d.Rolling)
+			return in.Decode(&d.Rolling)
 		case "batches":
 			return in.count(&d.Batches)
 		case "process":
 			return in.process()
 		case "threads":
-			return in.list(in.limits.threads, in.thread)
+			return in.List(in.limits.threads, in.thread)
 		case "modules":
-			return in.list(in.limits.modules, in.module)
+			return in.List(in.limits.modules, in.module)
 		case "exited":
 			return in.count(&d.Exited)
 		case "late":
 			return in.count(&d.Late)
 		case "problems":
 			return in.textList(&d.Problems)
+		case "notes":
+			return in.textList(&d.Notes)
 		}
-		return in.skip()
+		return in.Skip()
 	})
 	if err != nil {
 		return err
@@ -69,7 +71,7 @@ func (in *dumpReader) checkSchema() error {
 
 func (in *dumpReader) process() error {
 	var p processDoc
-	if err := in.d.Decode(&p); err != nil {
+	if err := in.Decode(&p); err != nil {
 		return err
 	}
 	var err error
@@ -81,10 +83,10 @@ func (in *dumpReader) process() error {
 func (in *dumpReader) thread() error {
 	t := profile.Thread{}
 	var err error
-	seen, failed := in.object(func(name string) error {
+	seen, failed := in.Object(func(name string) error {
 		switch name {
 		case "tid":
-			return in.d.Decode(&t.TID)
+			return in.Decode(&t.TID)
 		case "name":
 			return in.word(&t.Name)
 		case "state":
@@ -94,7 +96,7 @@ func (in *dumpReader) thread() error {
 		case "not_stopped":
 			return in.word(&t.NotStopped)
 		case "no_user_code":
-			return in.d.Decode(&t.NoUserCode)
+			return in.Decode(&t.NoUserCode)
 		case "syscall":
 			t.Syscall, err = in.syscall()
 			return err
@@ -105,7 +107,7 @@ func (in *dumpReader) thread() error {
 		case "stack":
 			return in.stack(&t.Stack)
 		}
-		return in.skip()
+		return in.Skip()
 	})
 	if failed != nil {
 		return failed
@@ -116,7 +118,7 @@ func (in *dumpReader) thread() error {
 
 func (in *dumpReader) syscall() (*profile.Syscall, error) {
 	var doc *syscallDoc
-	if err := in.d.Decode(&doc); err != nil || doc == nil {
+	if err := in.Decode(&doc); err != nil || doc == nil {
 		return nil, err
 	}
 	var err error
@@ -129,18 +131,18 @@ func (in *dumpReader) syscall() (*profile.Syscall, error) {
 }
 
 func (in *dumpReader) stack(s *profile.Stack) error {
-	_, err := in.object(func(name string) error {
+	_, err := in.Object(func(name string) error {
 		switch name {
 		case "complete":
-			return in.d.Decode(&s.Complete)
+			return in.Decode(&s.Complete)
 		case "stop":
 			return in.word(&s.Stop)
 		case "detail":
 			return in.word(&s.Detail)
 		case "frames":
-			return in.list(in.limits.frames, func() error { return in.frame(s) })
+			return in.List(in.limits.frames, func() error { return in.frame(s) })
 		}
-		return in.skip()
+		return in.Skip()
 	})
 	return err
 }
@@ -151,10 +153,10 @@ func (in *dumpReader) frame(s *profile.Stack) error {
 		return fmt.Errorf("more than %d frames", in.limits.frames)
 	}
 	var doc frameDoc
-	if err := in.d.Decode(&doc); err != nil {
+	if err := in.Decode(&doc); err != nil {
 		return err
 	}
-	kind, ok := kindNamed(doc.Kind)
+	kind, ok := profile.KindNamed(doc.Kind)
 	switch {
 	case !ok:
 		return fmt.Errorf("kind %q of a frame is not known", doc.Kind)
@@ -182,7 +184,7 @@ func (in *dumpReader) frame(s *profile.Stack) error {
 
 func (in *dumpReader) module() error {
 	var doc moduleDoc
-	if err := in.d.Decode(&doc); err != nil {
+	if err := in.Decode(&doc); err != nil {
 		return err
 	}
 	if _, twice := in.known[doc.ID]; twice || doc.ID < 0 {

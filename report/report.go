@@ -43,6 +43,7 @@ type Style func(part Part, piece string) string
 type Options struct {
 	Style      Style // of Text; nil for none
 	Group      bool  // Text: threads with the same stack are one entry
+	Width      int   // Text: cells of a line, 0 for any; with Verbose nothing is shortened
 	Verbose    bool  // Text: how each frame was found, notes, modules, problems
 	SkipFrames int   // innermost physical frames to leave out of each stack
 	NoInlines  bool  // leave out the frames of inlined functions

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // sameLine tells whether two frames stand at one line, as those of a recursion.
@@ -22,10 +23,10 @@ func (p *printer) source(f *profile.Frame) {
 	}
 	if s.Newer && !p.newer[f.File] {
 		p.newer[f.File] = true
-		p.line("          ", p.style(Cut, "! "+escape(baseName(f.File))+" was changed after the program was built: lines may be off"))
+		p.line("          ", p.style(Cut, text.Wrap("          ! "+text.Escape(baseName(f.File))+" was changed after the program was built: lines may be off", p.width(), 12)[10:]))
 	}
 	for n := f.Line - 1; n <= f.Line+1; n++ {
-		text, ok := s.Lines[n]
+		code, ok := s.Lines[n]
 		if !ok {
 			continue
 		}
@@ -33,13 +34,16 @@ func (p *printer) source(f *profile.Frame) {
 		if n == f.Line {
 			mark = ">"
 		}
-		line := fmt.Sprintf("        %s %4d  %s", mark, n, sourceText(text))
-		p.line(p.style(Source, strings.TrimRight(line, " ")))
+		line := strings.TrimRight(fmt.Sprintf("        %s %4d  %s", mark, n, sourceText(code)), " ")
+		if w := p.width(); w > 0 {
+			line = text.ShortenEnd(line, w)
+		}
+		p.line(p.style(Source, line))
 	}
 }
 
 // sourceText makes text fit to be shown: tabs as blanks, all else that is not printed escaped. A
 // backslash stays single, as C programs are full of them.
-func sourceText(text string) string {
-	return strings.ReplaceAll(escape(strings.ReplaceAll(text, "\t", "    ")), `\\`, `\`)
+func sourceText(line string) string {
+	return strings.ReplaceAll(text.Escape(strings.ReplaceAll(line, "\t", "    ")), `\\`, `\`)
 }

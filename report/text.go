@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Text writes d for a person: the process, then each entry, a thread or several with the same
@@ -16,6 +17,9 @@ import (
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.process()
+	for _, note := range d.Notes {
+		p.cutLine(text.Message(note))
+	}
 	for _, e := range entries(d, &opt) {
 		p.entry(e)
 	}
@@ -54,20 +58,43 @@ func (p *printer) style(part Part, piece string) string {
 	return p.opt.Style(part, piece)
 }
 
-// cutLine writes a line that says what is missing from an entry; text is escaped.
-func (p *printer) cutLine(text string) {
-	p.line("  ", p.style(Cut, "! "+text))
+// width is how many cells a line may have, 0 for any.
+func (p *printer) width() int {
+	if p.opt.Verbose {
+		return 0
+	}
+	return p.opt.Width
+}
+
+// cutLine writes a line that says what is missing; reason is escaped.
+func (p *printer) cutLine(reason string) {
+	p.line("  ", p.style(Cut, text.Wrap("  ! "+reason, p.width(), 4)[2:]))
+}
+
+// wrapped writes a line that begins with head, dressed, and goes on in further ones where it is too long.
+func (p *printer) wrapped(part Part, head, rest string) {
+	line := text.Wrap(head+rest, p.width(), 4)
+	if !strings.HasPrefix(line, head) { // head alone is too long
+		p.line(line)
+		return
+	}
+	p.line(p.style(part, head), line[len(head):])
 }
 
 // process writes the first line: who it is, how many threads, how long they stood.
 func (p *printer) process() {
 	d := p.dump
-	name := fmt.Sprintf("process %d %s", d.Process.PID, escape(d.Process.Comm))
+	const least = 16 // cells of a command line that says something
+	name := strings.TrimRight(fmt.Sprintf("process %d %s", d.Process.PID, text.Escape(d.Process.Comm)), " ")
+	counts := "  " + strings.Join(p.counts(), ", ")
 	command := commandLine(&d.Process)
+	if w := p.width(); w > 0 {
+		command = text.ShortenEnd(command, max(least, w-text.Width(name)-2-text.Width(counts)))
+	}
 	if command != "" {
 		command = "  " + command
 	}
-	p.line(p.style(Heading, strings.TrimRight(name, " ")), command, "  ", strings.Join(p.counts(), ", "))
+	p.wrapped(Heading, name, command+counts)
 }
 
 // commandLine returns the escaped arguments, else the executable where there are none (a
@@ -79,15 +106,15 @@ func commandLine(proc *profile.Process) string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(arg)
-		if b.Len() > maxName {
+		if b.Len() > text.MaxName {
 			break // escape says that there is more
 		}
 	}
-	text := strings.TrimRight(b.String(), " ")
-	if text == "" {
-		text = proc.Exe
+	line := strings.TrimRight(b.String(), " ")
+	if line == "" {
+		line = proc.Exe
 	}
-	return escape(text)
+	return text.Escape(line)
 }
 
 // counts returns the pieces after the command line: threads, the stop, what was not reached.
@@ -99,7 +126,7 @@ func (p *printer) counts() []string {
 			missed++
 		}
 	}
-	pieces := []string{plural(len(d.Threads), "thread")}
+	pieces := []string{counted(len(d.Threads), "thread")}
 	switch {
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
@@ -134,9 +161,5 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+// counted is text.Count without commas: programs that read a heading look for digits alone.
+func counted(n int, noun string) string { return fmt.Sprintf("%d %s", n, text.Plural(n, noun)) }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // fullDisk takes some bytes and then fails, as a file on a full disk does.
@@ -88,7 +89,7 @@ func TestEntriesOrder(t *testing.T) {
 func FuzzText(f *testing.F) {
 	f.Add("redis-server", 0, 0, true)
 	f.Add("\x1b]0;title\x07\u202e\xff\r\n  #0  0x0000000000000000  main", 3, -7, false)
-	f.Add(strings.Repeat("\xf0\x9f", maxName/2+1), -1, 1<<30, true)
+	f.Add(strings.Repeat("\xf0\x9f", text.MaxName/2+1), -1, 1<<30, true)
 	f.Fuzz(func(t *testing.T, name string, module, skip int, group bool) {
 		calm, wild := hostile("x"), hostile(name)
 		for _, d := range []*profile.Dump{calm, wild} {

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // modules writes the table of modules: base, build ID, path, and why one could not be read.
@@ -14,25 +16,25 @@ func (p *printer) modules() {
 	for i := range p.dump.Modules {
 		width = max(width, len(buildID(p.dump.Modules[i].BuildID)))
 	}
-	p.line(p.style(Thread, plural(len(p.dump.Modules), "module")))
+	p.line(p.style(Thread, counted(len(p.dump.Modules), "module")))
 	for i := range p.dump.Modules {
 		m := &p.dump.Modules[i]
 		reason := ""
 		switch {
 		case m.Err != "":
-			reason = "  " + p.style(Cut, "! "+escape(m.Err))
+			reason = "  " + p.style(Cut, "! "+text.Escape(m.Err))
 		case len(m.Symbols) == 0:
 			reason = "  " + p.style(Cut, "! no symbols")
 		default:
-			reason = "  " + escape(strings.Join(m.Symbols, " "))
+			reason = "  " + text.Escape(strings.Join(m.Symbols, " "))
 		}
 		if m.DebugFile != "" {
-			reason += "  from " + escape(m.DebugFile)
+			reason += "  from " + text.Escape(m.DebugFile)
 		}
 		if m.Unread != "" {
-			reason += "  " + p.style(Cut, "! "+escape(m.Unread))
+			reason += "  " + p.style(Cut, "! "+text.Escape(m.Unread))
 		}
-		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)), escape(m.Path), reason)
+		p.line("  ", p.style(Address, address(m.Base)), fmt.Sprintf("  %-*s  ", width, buildID(m.BuildID)), text.Escape(m.Path), reason)
 	}
 }
 
@@ -40,12 +42,12 @@ func buildID(id string) string {
 	if id == "" {
 		return "no build ID"
 	}
-	return escape(id)
+	return text.Escape(id)
 }
 
 // problems writes what could not be had.
 func (p *printer) problems() {
 	for _, problem := range p.dump.Problems {
-		p.line(p.style(Cut, "! "+escape(problem)))
+		p.line(p.style(Cut, "! "+text.Escape(problem)))
 	}
 }

@@ -10,13 +10,15 @@ import (
 // amount is how much a stack, a row or a call got.
 type amount struct {
 	value float64 // of the chosen type, weighted
-	// early and late are looks in the window, if the profile counts them, else values:
+	cpu   float64 // CPU time, weighted; 0 too where the profile does not have it
+	// early and late are samples in the window, if the profile counts them, else values:
 	// before and after lateAfter before its end.
 	early, late float64
 }
 
 func (a *amount) add(b amount) {
 	a.value += b.value
+	a.cpu += b.cpu
 	a.early += b.early
 	a.late += b.late
 }
@@ -78,6 +80,13 @@ func (d *data) each(sinceBegin bool, f func(profile.Sample, amount)) {
 	if looks < 0 {
 		looks = shown
 	}
+	cpu := p.TypeIndex(profile.CPUTime.Type)
+	used := func(values []int64) float64 {
+		if cpu < 0 {
+			return 0
+		}
+		return float64(values[cpu])
+	}
 	scale := d.scale()
 	for i := range d.slots {
 		s := &d.slots[i]
@@ -88,7 +97,7 @@ func (d *data) each(sinceBegin bool, f func(profile.Sample, amount)) {
 		isLate := s.to > d.now-time.Duration(lateAfter*float64(d.window))
 		for k, sample := range s.samples {
 			got, seen := float64(s.values[k*types+shown]), float64(s.values[k*types+looks])
-			a := amount{value: w * got}
+			a := amount{value: w * got, cpu: w * used(s.values[k*types:])}
 			switch {
 			case got <= 0: // a look at a thread that used no CPU says nothing about shares of it
 			case isLate:
@@ -101,7 +110,7 @@ func (d *data) each(sinceBegin bool, f func(profile.Sample, amount)) {
 	}
 	if sinceBegin {
 		for k, sample := range d.samples {
-			f(sample, amount{value: float64(d.values[k*types+shown])})
+			f(sample, amount{value: float64(d.values[k*types+shown]), cpu: used(d.values[k*types:])})
 		}
 	}
 }

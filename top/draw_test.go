@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -34,20 +36,20 @@ func cells(s tcell.SimulationScreen) string {
 			styles[style] = " Sf=Hcbwrg"[i]
 		}
 	}
-	var text, dress strings.Builder
+	var drawn, dress strings.Builder
 	for y := range h {
 		for x := range w {
 			c := contents[y*w+x]
-			if x > 0 && len(string(contents[y*w+x-1].Runes)) > 2 && string(c.Runes) == " " && width(string(contents[y*w+x-1].Runes)) == 2 {
+			if x > 0 && len(string(contents[y*w+x-1].Runes)) > 2 && string(c.Runes) == " " && text.Width(string(contents[y*w+x-1].Runes)) == 2 {
 				continue // the second cell of a wide character
 			}
-			text.WriteString(string(c.Runes))
+			drawn.WriteString(string(c.Runes))
 			dress.WriteByte(styles[c.Style])
 		}
-		text.WriteString("|\n")
+		drawn.WriteString("|\n")
 		dress.WriteString("|\n")
 	}
-	return text.String() + "\n" + dress.String()
+	return drawn.String() + "\n" + dress.String()
 }
 
 // golden compares got with a file of testdata, or writes it.
@@ -137,7 +139,7 @@ func TestNamesReachNoTerminal(t *testing.T) {
 			typed(t, m, by)
 			for y, l := range m.lines() {
 				for _, s := range l {
-					if escape(s.text) != s.text {
+					if text.Message(s.text) != s.text {
 						t.Errorf("keys %q: line %d holds %q", keys+by, y, s.text)
 					}
 				}
@@ -167,7 +169,7 @@ func TestScrolling(t *testing.T) {
 		{"<end>r", "no sample", ""},   //
 	} {
 		typed(t, m, tc.keys)
-		l := fit(80, ByFunction)
+		l := fit(80, &view{})
 		if got := m.tableLines(&l)[0][0].text; chosenName(m) != tc.chosen || !strings.Contains(got, tc.first) && tc.chosen != "" {
 			t.Errorf("after %q: first line %q, chosen %q, want %s and %s", tc.keys, got, chosenName(m), tc.first, tc.chosen)
 		}
@@ -184,16 +186,5 @@ func TestColours(t *testing.T) {
 	}
 	if fg, _, _ := inksFor(s, false)[bad].Decompose(); fg == tcell.ColorDefault {
 		t.Error("with colours nothing is red")
-	}
-}
-
-func TestShortTime(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0ns", 999: "999ns", 21 * time.Microsecond: "21µs", 1500 * time.Microsecond: "1.50ms", 99940 * time.Microsecond: "99.9ms",
-		99960 * time.Microsecond: "100ms", time.Second: "1.00s", 12340 * msec: "12.3s", 1000 * time.Second: "1000s", 9996 * time.Microsecond: "10.0ms", -5: "0ns",
-	} {
-		if got := shortTime(d); got != want {
-			t.Errorf("%d: got %s, want %s", d, got, want)
-		}
 	}
 }

@@ -115,4 +115,4 @@ func program2() []spent {
 }
 
 // sinceStart is the part of the head that a clock makes.
-var sinceStart = regexp.MustCompile(`since start [0-9.]+[a-zµ]+`)
+var sinceStart = regexp.MustCompile(`since start [0-9.]+ [a-zµ]+`)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // ink is what a piece of text is, for colours.
@@ -55,8 +56,8 @@ func (h *headData) headLines(cells int) []line {
 
 // samplingLine: what is looked at, how often, and what it costs the threads.
 func (h *headData) samplingLine(cells int) line {
-	s, title := &h.stats, escape(h.title)
-	p50, most, stood := shortTime(s.PauseP50), shortTime(s.PauseMax), percent(s.Stood, 2)
+	s, title := &h.stats, text.Escape(h.title)
+	p50, most, stood := pause(s.PauseP50), pause(s.PauseMax), text.Percent(s.Stood, 1, 2)
 	asked, of := "as fast as it goes", ""
 	if s.Wanted > 0 {
 		asked, of = rate(s.Wanted)+" Hz asked", "/"+rate(s.Wanted)
@@ -64,15 +65,15 @@ func (h *headData) samplingLine(cells int) line {
 	reached := rate(s.Reached)
 	for _, form := range []struct {
 		least int // cells for the title
-		text  string
+		facts string
 	}{
-		{width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stood still %s", kindOfTime(h.valueType), asked, reached, p50, most, stood)},
+		{text.Width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stood still %s", kindOfTime(h.valueType), asked, reached, p50, most, stood)},
 		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stood %s", kindOfTime(h.valueType), reached, of, p50, most, stood)},
 		{12, fmt.Sprintf("  %s %s%s Hz %s/%s %s", h.valueType.Type, reached, of, p50, most, stood)},
 		{5, fmt.Sprintf(" %s%sHz %s/%s %s", reached, of, p50, most, stood)},
 	} {
-		if room := cells - width(form.text); room >= min(form.least, width(title)) {
-			return line{{cutEnd(title, room), strong}, {form.text, plain}}
+		if room := cells - text.Width(form.facts); room >= min(form.least, text.Width(title)) {
+			return line{{text.ShortenEnd(title, room), strong}, {form.facts, plain}}
 		}
 	}
 	return line{{title, strong}}
@@ -82,27 +83,36 @@ func (h *headData) samplingLine(cells int) line {
 func (h *headData) threadsLine(cells int) line {
 	reach := "last " + h.windowText
 	if h.view.sinceBegin {
-		reach = "since start " + shortTime(h.table.covered)
+		reach = "since start " + text.Duration(h.table.covered)
 	}
 	waited := max(0, h.stats.Threads-h.ran)
 	parts := []string{
-		fmt.Sprintf("threads: %d ran, %d waited, %d gone", h.ran, waited, h.gone),
+		h.cpu(), fmt.Sprintf("threads: %d ran, %d waited, %d gone", h.ran, waited, h.gone),
 		"by " + h.view.by.String(), reach,
 	}
-	if width(strings.Join(parts, "  ")) > cells-12 {
-		parts[0] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
+	if text.Width(strings.Join(parts, "  ")) > cells-12 {
+		parts[1] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
 	}
 	if !h.view.idle && h.table.idle.value > 0 {
 		parts = append(parts, "idle hidden")
 	}
 	l := line{{strings.Join(parts, "  "), plain}}
 	if h.view.filter.text != "" {
-		l = append(l, span{"  filter " + escape(h.view.filter.text), bad})
+		l = append(l, span{"  filter " + text.Escape(h.view.filter.text), bad})
 	}
 	if h.frozen {
 		l = append(line{span{"FROZEN  ", bad}}, l...)
 	}
 	return l
+}
+
+// cpu says how much of one CPU all that is sampled used: over the time that the rows are of, "-" where it is not known.
+func (h *headData) cpu() string {
+	share, ok := h.table.cpuShare(h.table.cpu)
+	if !ok {
+		return "CPU -"
+	}
+	return "CPU " + text.Percent(share, 1, 1)
 }
 
 // missingLine: what the numbers below do not tell.
@@ -116,33 +126,28 @@ func (h *headData) missingLine(int) line {
 // missing lists it, the gravest first.
 func (h *headData) missing() []string {
 	var list []string
-	for _, text := range h.problems {
-		list = append(list, escape(text))
+	for _, problem := range h.problems {
+		list = append(list, text.Message(problem))
 	}
 	s := &h.stats
 	if s.Lost > 0 {
-		list = append(list, fmt.Sprintf("%s of looks gave no stack", percent(ratio(s.Lost, s.Lost+s.Samples), 1)))
+		list = append(list, sharePart(s.Lost, s.Lost+s.Samples)+" of samples lost")
 	}
 	if s.Cut > 0 {
-		list = append(list, fmt.Sprintf("%s of stacks cut", percent(ratio(s.Cut, s.Walked), 1)))
+		list = append(list, sharePart(s.Cut, s.Walked)+" of stacks cut")
 	}
-	if late := ratio(s.Late, s.Late+s.Ticks); late >= 0.001 {
-		list = append(list, fmt.Sprintf("%s of looks late", percent(late, 1)))
+	if s.Late > 0 && s.Late >= (s.Late+s.Ticks)/1000 {
+		list = append(list, sharePart(s.Late, s.Late+s.Ticks)+" of samples late")
 	}
-	for _, texts := range [][]string{h.comments, s.Notes} {
-		for _, text := range texts {
-			list = append(list, escape(text))
+	for _, notes := range [][]string{h.comments, s.Notes} {
+		for _, note := range notes {
+			list = append(list, text.Message(note))
 		}
 	}
 	return list
 }
 
-func ratio(part, all uint64) float64 {
-	if all == 0 {
-		return 0
-	}
-	return float64(part) / float64(all)
-}
+func sharePart(part, all uint64) string { return text.Percent(float64(part), float64(all), 1) }
 
 // kindOfTime names a type of values for the head. Times are those of all threads added up: a reader who sees more seconds
 // than have passed shall know why.
@@ -153,12 +158,7 @@ func kindOfTime(t profile.ValueType) string {
 	case profile.CPUTime.Type:
 		return "thread CPU time"
 	}
-	return escape(t.Type)
-}
-
-// percent shows a share with so many digits behind the point.
-func percent(share float64, digits int) string {
-	return fmt.Sprintf("%.*f%%", digits, 100*share)
+	return text.Escape(t.Type)
 }
 
 // rate shows looks a second: 99, 98.7.
@@ -169,35 +169,18 @@ func rate(hz float64) string {
 	return fmt.Sprintf("%.1f", hz)
 }
 
-// shortTime shows d with three digits: 21µs, 3.40ms, 12.3s.
-func shortTime(d time.Duration) string {
-	units := []struct {
-		unit time.Duration
-		name string
-	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}}
-	for _, u := range units {
-		if d < u.unit {
-			continue
-		}
-		v := float64(d) / float64(u.unit)
-		switch {
-		case v < 9.995 && u.unit != time.Microsecond:
-			return fmt.Sprintf("%.2f%s", v, u.name)
-		case v < 99.95 && u.unit != time.Microsecond:
-			return fmt.Sprintf("%.1f%s", v, u.name)
-		}
-		return fmt.Sprintf("%.0f%s", v, u.name)
-	}
-	return fmt.Sprintf("%dns", max(0, d))
-}
-
 // value shows an amount in the unit of t.
 func value(v float64, t profile.ValueType) string {
-	if t.Unit == profile.WallTime.Unit && v != 0 {
-		if v > 0 && v < 1000 {
-			return "<1µs"
-		}
-		return shortTime(time.Duration(v))
+	if v == 0 {
+		return "0"
 	}
-	return fmt.Sprintf("%.0f", v)
+	return text.Quantity(v, t.Unit)
+}
+
+// pause shows how long threads stood still; "-" before the first stop.
+func pause(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return text.Duration(d)
 }

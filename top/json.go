@@ -20,6 +20,7 @@ type document struct {
 	Total      int64       `json:"total"` // what the shares are of
 	Idle       bool        `json:"idle"`  // waits in the kernel are among the rows
 	Hidden     int64       `json:"hidden_idle"`
+	CPU        *float64    `json:"cpu_share,omitempty"` // of one CPU
 	Ended      bool        `json:"ended"`
 	Threads    threadsDoc  `json:"threads"`
 	Sampling   samplingDoc `json:"sampling"`
@@ -59,6 +60,8 @@ type rowDoc struct {
 	SelfShare  float64 `json:"self_share"`
 	TotalShare float64 `json:"total_share"`
 	Trend      string  `json:"trend"`
+	// CPUShare is the CPU time of its own, of a thread all that it used, over covered_ns.
+	CPUShare *float64 `json:"cpu_share,omitempty"`
 }
 
 // document is what is shown, as JSON has it.
@@ -76,15 +79,25 @@ func (m *model) document() *document {
 		Sampling: samplingDoc{s.Wanted, s.Reached, int64(s.PauseP50), int64(s.PauseMax), s.Stood,
 			s.Ticks, s.Late, s.Samples, s.Lost, s.Walked, s.Cut},
 	}
+	d.CPU = t.knownCPU(t.cpu)
 	for i := range t.rows {
 		d.Rows[i] = rowDocument(&t.rows[i], t, m.view.by)
 	}
 	return d
 }
 
+// knownCPU is cpuShare, nil where it is not known.
+func (t *table) knownCPU(cpu float64) *float64 {
+	share, ok := t.cpuShare(cpu)
+	if !ok {
+		return nil
+	}
+	return &share
+}
+
 func rowDocument(r *row, t *table, by Grouping) rowDoc {
 	d := rowDoc{Name: r.name, Waits: r.waits, Module: r.module, File: r.file, Line: r.line, Self: int64(r.self.value), Total: int64(r.total.value),
-		SelfShare: t.share(r.self), TotalShare: t.share(r.total), Trend: r.trend.String()}
+		SelfShare: t.share(r.self), TotalShare: t.share(r.total), Trend: r.trend.String(), CPUShare: t.knownCPU(r.self.cpu)}
 	if by != ByThread {
 		d.Kind = profile.Kind.String(r.kind)
 	}

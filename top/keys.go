@@ -22,7 +22,7 @@ var helpText = [...]string{
 	"arrows PgUp PgDn Home End   choose a row",
 	"Enter      to the callers and callees; there Enter follows a call, left and",
 	"           right change the list, Esc goes back",
-	"s t < >    sort by self, by total, by the column before or behind",
+	"s t c < >  sort by self, by total, by CPU, by the column before or behind",
 	"/          search a name; / and Enter alone: the next one",
 	"\\          filter: a regular expression, module:RE, thread:RE",
 	"H          by thread, and back",
@@ -30,7 +30,7 @@ var helpText = [...]string{
 	"i          with threads that wait in the kernel, or without",
 	"z          since start, or the last window",
 	"r          reset: forget what was seen",
-	"+ -        more or fewer looks a second",
+	"+ -        more or fewer samples a second",
 	"w          write what was seen as .html or .pb.gz",
 	"?          this help",
 }
@@ -97,6 +97,8 @@ func (m *model) pressRune(r rune) command {
 		m.setView(func(v *view) { v.sort = SortSelf })
 	case 't':
 		m.setView(func(v *view) { v.sort = SortTotal })
+	case 'c':
+		m.setView(func(v *view) { v.sort = SortCPU })
 	case '<':
 		m.setView(func(v *view) { v.sort = max(SortSelf, v.sort-1) })
 	case '>':

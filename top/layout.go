@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Widths of the columns with numbers, in cells.
@@ -16,20 +17,24 @@ const (
 
 // layout says which columns the table has and how wide they are.
 type layout struct {
+	cpu                bool // CPU%
 	values             bool // SELF and TOTAL
 	name, module, file int  // 0: not shown
 	left               bool // nothing is cut: widths are those of the text
 }
 
 // fit chooses the columns for a terminal. Narrow ones lose places first, then times.
-func fit(cells int, by Grouping) layout {
-	l := layout{values: cells >= 60}
+func fit(cells int, v *view) layout {
+	l := layout{values: cells >= 60, cpu: v.showsCPU()}
 	rest := cells - (percentCells + 1 + percentCells + 2)
+	if l.cpu {
+		rest -= percentCells + 1
+	}
 	if l.values {
 		rest -= 2 * (valueCells + 1)
 	}
 	l.name = max(1, rest)
-	if cells >= 72 && by != ByThread {
+	if cells >= 72 && v.by != ByThread {
 		l.module = min(max(rest/5, 8), 24)
 		l.file = min(max(3*rest/10, 12), 40)
 		l.name = rest - l.module - l.file - 2
@@ -38,14 +43,14 @@ func fit(cells int, by Grouping) layout {
 }
 
 // fitAll is for text without a width: columns are as wide as the rows need.
-func fitAll(rows []row, by Grouping) layout {
+func fitAll(rows []row, v *view) layout {
 	const most = 60 // wider names push their own line aside
-	l := layout{values: true, left: true, name: len("FUNCTION")}
+	l := layout{values: true, cpu: v.showsCPU(), left: true, name: len("FUNCTION")}
 	for i := range rows {
-		l.name = min(most, max(l.name, width(escape(rows[i].label()))))
-		if by != ByThread {
-			l.module = min(most, max(l.module, width(rowModule(&rows[i]))))
-			l.file = min(most, max(l.file, width(rowPlace(&rows[i]))))
+		l.name = min(most, max(l.name, text.Width(text.Escape(rows[i].label()))))
+		if v.by != ByThread {
+			l.module = min(most, max(l.module, text.Width(rowModule(&rows[i]))))
+			l.file = min(most, max(l.file, text.Width(rowPlace(&rows[i]))))
 		}
 	}
 	if l.module > 0 || l.file > 0 {
@@ -60,36 +65,42 @@ func (l *layout) heading(v *view) line {
 	if v.by == ByThread {
 		name = "THREAD"
 	}
-	text := l.join("SELF%", "TOTAL%", " ", "SELF", "TOTAL", name, "MODULE", "FILE:LINE")
-	word := [...]string{"SELF%", "TOTAL%", name, "MODULE", "FILE:LINE"}[v.sort]
-	before, after, found := strings.Cut(text, word)
+	titles := l.join("SELF%", "TOTAL%", " ", "CPU%", "SELF", "TOTAL", name, "MODULE", "FILE:LINE")
+	word := [...]string{"SELF%", "TOTAL%", "CPU%", name, "MODULE", "FILE:LINE"}[v.sort]
+	before, after, found := strings.Cut(titles, word)
 	if !found {
-		return line{{text, bar}}
+		return line{{titles, bar}}
 	}
 	return line{{before, bar}, {word, barSorted}, {after, bar}}
 }
 
+// showsCPU tells whether rows say how much of a CPU they used.
+func (v *view) showsCPU() bool { return v.by == ByThread || v.sort == SortCPU }
+
 // rowText is the line of one row.
 func (l *layout) rowText(r *row, t *table, unit profile.ValueType) string {
-	name, module, place := escape(r.label()), rowModule(r), rowPlace(r)
+	name, module, place := text.Escape(r.label()), rowModule(r), rowPlace(r)
 	if !l.left {
-		name, module, place = cutMiddle(name, l.name), cutEnd(module, l.module), cutPath(place, l.file)
+		name, module, place = text.Shorten(name, l.name), text.ShortenEnd(module, l.module), text.ShortenPath(place, l.file)
 	}
 	mark := [...]string{"-", " ", "+"}[r.trend+1]
-	return l.join(percent(t.share(r.self), 1), percent(t.share(r.total), 1), mark,
+	return l.join(t.cell(r.self), t.cell(r.total), mark, t.cpuCell(r.self.cpu),
 		value(r.self.value, unit), value(r.total.value, unit), name, module, place)
 }
 
 // join sets the columns side by side.
-func (l *layout) join(selfShare, totalShare, mark, self, total, name, module, place string) string {
+func (l *layout) join(selfShare, totalShare, mark, cpu, self, total, name, module, place string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%*s %*s%s ", percentCells, selfShare, percentCells, totalShare, mark)
-	if l.values {
-		b.WriteString(pad(self, valueCells, true) + " " + pad(total, valueCells, true) + " ")
+	if l.cpu {
+		b.WriteString(text.PadLeft(cpu, percentCells) + " ")
 	}
-	b.WriteString(pad(name, l.name, false))
+	if l.values {
+		b.WriteString(text.PadLeft(self, valueCells) + " " + text.PadLeft(total, valueCells) + " ")
+	}
+	b.WriteString(text.Pad(name, l.name))
 	if l.module > 0 {
-		b.WriteString(" " + pad(module, l.module, false) + " " + pad(place, l.file, false))
+		b.WriteString(" " + text.Pad(module, l.module) + " " + text.Pad(place, l.file))
 	}
 	return strings.TrimRight(b.String(), " ")
 }
@@ -98,7 +109,7 @@ func rowModule(r *row) string {
 	if r.module == "" {
 		return ""
 	}
-	return escape(path.Base(r.module))
+	return text.Escape(path.Base(r.module))
 }
 
 // rowPlace is FILE:LINE; "" if the file is not known.
@@ -107,9 +118,9 @@ func rowPlace(r *row) string {
 		return ""
 	}
 	if r.line == 0 {
-		return escape(r.file)
+		return text.Escape(r.file)
 	}
-	return fmt.Sprintf("%s:%d", escape(r.file), r.line)
+	return fmt.Sprintf("%s:%d", text.Escape(r.file), r.line)
 }
 
 // rowInk tells what sort of row it is.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // focus is where the arrow keys move.
@@ -86,7 +87,7 @@ func (m *model) startAnew() {
 	if m.store.fills(2) {
 		m.store = newStore(m.store.now, m.store.profile().Types, m.opt.limit)
 	}
-	m.problem("too many different stacks: since start counts from " + shortTime(m.store.begin))
+	m.problem("too many different stacks: since start counts from " + text.Duration(m.store.begin))
 	if m.frozen == nil {
 		m.at, m.held = 0, false
 	}
@@ -258,7 +259,7 @@ func (m *model) changeRate(up bool) {
 		return
 	}
 	m.stats.Wanted = hz
-	m.message = fmt.Sprintf("%s looks a second asked", rate(hz))
+	m.message = fmt.Sprintf("%s samples a second from now on", rate(hz))
 }
 
 // rates are odd so that they do not march in step with timers of the target.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // headHeight is the lines above the rows, the table's heading included.
@@ -30,7 +31,7 @@ func (m *model) tableHeight() int {
 // lines is the whole picture, m.height lines.
 func (m *model) lines() []line {
 	list := m.head().headLines(m.width)
-	l := fit(m.width, m.view.by)
+	l := fit(m.width, &m.view)
 	heading := l.heading(&m.view)
 	list = append(list, append(heading, span{strings.Repeat(" ", max(0, m.width-lineWidth(heading))), bar}))
 	if m.help {
@@ -55,8 +56,8 @@ func fill(list []line, n int) []line {
 
 func helpLines() []line {
 	var list []line
-	for _, text := range helpText {
-		list = append(list, line{{text, plain}})
+	for _, help := range helpText {
+		list = append(list, line{{help, plain}})
 	}
 	return list
 }
@@ -89,7 +90,7 @@ func (m *model) tableLines(l *layout) []line {
 		r := &rows[i]
 		s := span{l.rowText(r, m.table, m.valueType()), rowInk(r)}
 		if i == m.at && m.focus == onTable {
-			s = span{pad(s.text, m.width, false), chosen}
+			s = span{text.Pad(s.text, m.width), chosen}
 		}
 		list = append(list, line{s})
 	}
@@ -148,8 +149,8 @@ type listTitle struct {
 
 // callLines shows one list in height lines of cells.
 func (m *model) callLines(t *listTitle, cells, height int) []line {
-	title := t.label + cutMiddle(escape(t.name), max(1, cells-len(t.label)))
-	list := []line{{{pad(title, cells, false), bar}}}
+	title := t.label + text.Shorten(text.Escape(t.name), max(1, cells-len(t.label)))
+	list := []line{{{text.Pad(title, cells), bar}}}
 	at, first := -1, 0
 	if m.focus == t.focus {
 		at = m.callAt
@@ -157,13 +158,13 @@ func (m *model) callLines(t *listTitle, cells, height int) []line {
 	}
 	for i := first; i < len(t.calls) && len(list) < height; i++ {
 		c := &t.calls[i]
-		text := fmt.Sprintf("%*s ", percentCells, percent(m.table.share(c.got), 1))
-		s := span{text + cutMiddle(escape(c.name), max(1, cells-len(text))), plain}
+		share := text.PadLeft(m.table.cell(c.got), percentCells) + " "
+		s := span{share + text.Shorten(text.Escape(c.name), max(1, cells-len(share))), plain}
 		if c.waits {
 			s.ink = waits
 		}
 		if i == at {
-			s = span{pad(s.text, cells, false), chosen}
+			s = span{text.Pad(s.text, cells), chosen}
 		}
 		list = append(list, line{s})
 	}
@@ -173,7 +174,7 @@ func (m *model) callLines(t *listTitle, cells, height int) []line {
 func lineWidth(l line) int {
 	sum := 0
 	for _, s := range l {
-		sum += width(s.text)
+		sum += text.Width(s.text)
 	}
 	return sum
 }
@@ -182,14 +183,14 @@ func lineWidth(l line) int {
 func (m *model) lastLine() line {
 	switch {
 	case m.prompt != nil:
-		text := escape(string(m.prompt.text))
-		for over := width(m.prompt.label) + width(text) + 1 - m.width; over > 0 && text != ""; over-- {
-			_, n := firstCell(text)
-			text = text[n:]
+		typed := text.Escape(string(m.prompt.text))
+		for over := text.Width(m.prompt.label) + text.Width(typed) + 1 - m.width; over > 0 && typed != ""; over-- {
+			_, n := firstCell(typed)
+			typed = typed[n:]
 		}
-		return line{{m.prompt.label, strong}, {text, plain}, {" ", chosen}}
+		return line{{m.prompt.label, strong}, {typed, plain}, {" ", chosen}}
 	case m.message != "":
-		return line{{escape(m.message), strong}}
+		return line{{text.Message(m.message), strong}}
 	}
 	if m.width < 75 {
 		return line{{"q quit  space freeze  ? keys", faint}}
@@ -199,6 +200,6 @@ func (m *model) lastLine() line {
 
 // firstCell is the first piece of s that stays together, and its bytes.
 func firstCell(s string) (piece string, n int) {
-	eachCell(s, func(p string, _ int) bool { piece, n = p, len(p); return false })
+	text.EachCell(s, func(p string, _ int) bool { piece, n = p, len(p); return false })
 	return piece, max(1, n)
 }

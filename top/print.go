@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // PrintOptions say how Print writes.
@@ -62,14 +64,14 @@ func (m *model) print(w io.Writer, how *PrintOptions, first bool) error {
 		b.WriteByte('\n')
 	}
 	for _, l := range m.textLines(how) {
-		text := ""
+		whole := ""
 		for _, s := range l {
-			text += s.text
+			whole += s.text
 		}
 		if how.Width > 0 {
-			text = cutEnd(text, how.Width)
+			whole = text.ShortenEnd(whole, how.Width)
 		}
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
+		b.WriteString(strings.TrimRight(whole, " ") + "\n")
 	}
 	return b.Flush()
 }
@@ -80,9 +82,9 @@ func (m *model) textLines(how *PrintOptions) []line {
 	if how.Rows > 0 {
 		rows = rows[:min(len(rows), how.Rows)]
 	}
-	l, cells := fitAll(rows, m.view.by), 1<<20
+	l, cells := fitAll(rows, &m.view), 1<<20
 	if how.Width > 0 {
-		l, cells = fit(how.Width, m.view.by), how.Width
+		l, cells = fit(how.Width, &m.view), how.Width
 	}
 	list := append(m.head().headLines(cells), l.heading(&m.view))
 	for i := range rows {

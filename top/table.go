@@ -8,21 +8,23 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Sort is what rows are ordered by.
 type Sort int
 
-// The orders, as the columns stand. Numbers go down, names up.
+// The orders, in that of the columns. Numbers go down, names up.
 const (
 	SortSelf Sort = iota
 	SortTotal
+	SortCPU
 	SortName
 	SortModule
 	SortFile
 )
 
-var sortNames = [...]string{"self", "total", "function", "module", "file"}
+var sortNames = [...]string{"self", "total", "cpu", "function", "module", "file"}
 
 func (s Sort) String() string { return sortNames[s] }
 
@@ -68,7 +70,10 @@ type table struct {
 	idle    amount // what was left out as waiting
 	waiting int    // threads that did nothing else, if idle ones are left out
 	covered time.Duration
-	counted bool // amounts hold looks
+	counted bool // amounts hold samples
+	// cpu is the CPU time of everything, what is hidden and filtered out too; not known without hasCPU.
+	cpu    float64
+	hasCPU bool
 }
 
 // share is v's part of everything.
@@ -77,6 +82,26 @@ func (t *table) share(v amount) float64 {
 		return 0
 	}
 	return v.value / t.sum.value
+}
+
+// cell is v's share for a column.
+func (t *table) cell(v amount) string { return text.Cell(t.share(v), 1) }
+
+// cpuShare is how much of one CPU a time is; not ok where it is not known.
+func (t *table) cpuShare(cpu float64) (share float64, ok bool) {
+	if !t.hasCPU || t.covered <= 0 {
+		return 0, false
+	}
+	return cpu / float64(t.covered), true
+}
+
+// cpuCell is the share of one CPU for a column, "-" where it is not known.
+func (t *table) cpuCell(cpu float64) string {
+	share, ok := t.cpuShare(cpu)
+	if !ok {
+		return "-"
+	}
+	return text.Cell(share, 1)
 }
 
 // nodeAmounts sums the samples that v lets pass by stack, in self, and by thread.
@@ -89,7 +114,13 @@ func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
 	for i := range p.Tasks {
 		pass[i+1] = v.filter.matchesTask(&p.Tasks[i])
 	}
+	t.hasCPU = p.TypeIndex(profile.CPUTime.Type) >= 0
+	cpus := make([]float64, len(tasks)) // a thread that is seen waiting had worked, too
 	d.each(v.sinceBegin, func(s profile.Sample, a amount) {
+		t.cpu += a.cpu
+		if pass[s.Task+1] {
+			cpus[s.Task+1] += a.cpu
+		}
 		switch {
 		case !pass[s.Task+1]:
 		case !v.idle && canIdle && isIdle(p, s.Stack):
@@ -102,6 +133,7 @@ func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
 		}
 	})
 	for i := range waits {
+		tasks[i].cpu = cpus[i]
 		if waits[i] && tasks[i].value <= 0 {
 			t.waiting++
 		}
@@ -120,7 +152,7 @@ func (d *data) table(v *view) *table {
 	t := &table{covered: d.covered(v.sinceBegin), counted: p.TypeIndex(profile.SamplesCount.Type) >= 0}
 	self, tasks := d.nodeAmounts(v, t)
 	if v.by == ByThread {
-		t.rows = threadRows(p, tasks)
+		t.rows = t.threadRows(p, tasks)
 	} else {
 		t.rows = d.codeRows(v.by, self)
 	}
@@ -145,10 +177,12 @@ func (d *data) table(v *view) *table {
 	return t
 }
 
-func threadRows(p *profile.Profile, tasks []amount) []row {
+// threadRows has a row for each thread that got something, or used CPU time that shows.
+func (t *table) threadRows(p *profile.Profile, tasks []amount) []row {
+	const shows = 0.0005 // of one CPU
 	var rows []row
 	for i, a := range tasks {
-		if a.value <= 0 {
+		if cpu, _ := t.cpuShare(a.cpu); a.value <= 0 && cpu < shows {
 			continue
 		}
 		name := "(thread not known)"
@@ -207,6 +241,9 @@ func (s Sort) compare(a, b row) int {
 		c = cmp.Or(cmp.Compare(b.self.value, a.self.value), cmp.Compare(b.total.value, a.total.value))
 	case SortTotal:
 		c = cmp.Or(cmp.Compare(b.total.value, a.total.value), cmp.Compare(b.self.value, a.self.value))
+	case SortCPU:
+		c = cmp.Or(cmp.Compare(b.self.cpu, a.self.cpu), cmp.Compare(b.total.cpu, a.total.cpu),
+			cmp.Compare(b.self.value, a.self.value)) // where no CPU time is known
 	case SortModule:
 		c = cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(b.self.value, a.self.value))
 	case SortFile:

@@ -83,7 +83,7 @@ func TestSharesAreOfWhatIsShown(t *testing.T) {
 		i := slices.IndexFunc(m.table.rows, func(r row) bool { return r.name == "leaf" })
 		if i < 0 {
 			t.Errorf("%s: no leaf in %q", tc.name, rowsText(m.table.rows))
-		} else if got := percent(m.table.share(m.table.rows[i].self), 1); got != tc.want {
+		} else if got := m.table.cell(m.table.rows[i].self); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -151,7 +151,7 @@ func TestWrapperIsNotTheWait(t *testing.T) {
 	if err := m.print(&b, &PrintOptions{}, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"90.0%  90.0%   90.0ms  90.0ms poll (waits)", "10.0% 100.0%   10.0ms   100ms poll         libc.so.6"} {
+	for _, want := range []string{"90.0%  90.0%  90.0 ms 90.0 ms poll (waits)", "10.0% 100.0%  10.0 ms  100 ms poll         libc.so.6"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -5,15 +5,17 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // compared tells with what the value as a whole is compared.
 func (t *shown) compared() string {
-	text := "compared with " + t.amount(float64(t.Old), true)
+	line := "compared with " + t.amount(float64(t.Old), true)
 	if t.scale != 1 {
-		text += fmt.Sprintf(" (%s multiplied by %.4g)", quantity(float64(t.Old)/t.scale, t.Unit), t.scale)
+		line += fmt.Sprintf(" (%s multiplied by %.4g)", text.Quantity(float64(t.Old)/t.scale, t.Unit), t.scale)
 	}
-	return text
+	return line
 }
 
 // change tells by which share of the whole node n changed.
@@ -74,9 +76,9 @@ func (p *picture) explain(w *bufio.Writer, y float64) {
 	}
 	const side = 12
 	x := float64(margin)
-	word := func(text string) {
-		fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%s</text>`+"\n", x, y+13, escape(text))
-		x += float64(columns(text)+2) * letterWidth
+	word := func(s string) {
+		fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%s</text>`+"\n", x, y+13, escape(s))
+		x += float64(text.Width(s)+2) * letterWidth
 	}
 	for _, part := range []struct {
 		colours []string
@@ -118,16 +120,16 @@ func (p *picture) drawGone(w *bufio.Writer, y float64) {
 	for ; drawn < len(p.gone) && (drawn == 0 || float64(p.olds[p.gone[drawn]])*scale >= 1); drawn++ {
 		n := p.gone[drawn]
 		at, name, v := &p.g.places[p.g.tree.frame[n]], p.g.name(n), float64(p.olds[n])
-		title := shorten(name, tipWidth)
+		title := text.Shorten(name, tipWidth)
 		if s := at.source(); s != "" {
-			title += " (" + shorten(s, tipWidth) + ")"
+			title += " (" + text.Shorten(s, tipWidth) + ")"
 		}
-		title += ": gone, was " + quantity(v, p.value.Unit) + ", " + p.points(n)
+		title += ": gone, was " + text.Quantity(v, p.value.Unit) + ", " + p.points(n)
 		box{x, y, v * scale, p.colours.Less[len(p.colours.Less)-1], title, name}.write(w)
 		x, sum = x+v*scale, sum-v
 	}
 	if more := len(p.gone) - drawn; more > 0 {
-		name := "(" + grouped(int64(more)) + " smaller)"
-		box{x, y, max(last, sum*scale), p.colours.Less[0], name + ": gone, was " + quantity(sum, p.value.Unit), name}.write(w)
+		name := "(" + text.Thousands(more) + " smaller)"
+		box{x, y, max(last, sum*scale), p.colours.Less[0], name + ": gone, was " + text.Quantity(sum, p.value.Unit), name}.write(w)
 	}
 }

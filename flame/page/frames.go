@@ -6,8 +6,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // kind is the sort of a frame as its colour shows it. The script has the same numbers.
@@ -58,11 +60,11 @@ const maxPlaces = 8
 type table struct {
 	places  []place
 	ids     map[frame]uint32
-	cleaned cleaner
+	cleaned *text.Cleaner
 }
 
 func newTable() *table {
-	t := &table{ids: map[frame]uint32{}, cleaned: cleaner{}}
+	t := &table{ids: map[frame]uint32{}, cleaned: text.NewCleaner(utf8.RuneError)}
 	t.add(frame{name: "all", special: true}, thread)
 	t.add(frame{name: "(smaller)", special: true}, smaller)
 	t.add(frame{name: "(smaller, waiting)", special: true, waits: true}, smaller)
@@ -112,8 +114,8 @@ func (t *table) addAll(p *profile.Profile) []uint32 {
 			module = modules[f.Module]
 		}
 		k := kindOf(f, module)
-		ids[i] = t.add(frame{name: t.cleaned.clean(fn.Name), waits: fn.Waits}, k)
-		t.places[ids[i]].met(k, module, t.cleaned.clean(f.File), f.Line)
+		ids[i] = t.add(frame{name: t.cleaned.Clean(fn.Name), waits: fn.Waits}, k)
+		t.places[ids[i]].met(k, module, t.cleaned.Clean(f.File), f.Line)
 	}
 	return ids
 }

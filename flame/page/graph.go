@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // head is the part of the data that the script reads as JSON.
@@ -52,7 +53,7 @@ type task struct {
 }
 
 func (h *head) note() string {
-	return fmt.Sprintf("%s frames too small to be kept are drawn as grey “(n smaller)” frames", grouped(int64(h.Smaller)))
+	return fmt.Sprintf("%s frames too small to be kept are drawn as grey “(n smaller)” frames", text.Thousands(h.Smaller))
 }
 
 // graph is a profile, or two, as one call tree of shown frames.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // What the page shows without script.
@@ -77,7 +79,7 @@ func (g *graph) writeStatic(w *bufio.Writer, opt Options) error {
 	p.draw(w, staticFrames)
 	w.WriteString("</svg>\n")
 	if frames := len(g.tree.frame) - 1; frames > staticFrames && !opt.Static {
-		fmt.Fprintf(w, "<p>The %d widest of %s frames. A browser that runs this page's script shows all of them.</p>\n", staticFrames, grouped(int64(frames)))
+		fmt.Fprintf(w, "<p>The %d widest of %s frames. A browser that runs this page's script shows all of them.</p>\n", staticFrames, text.Thousands(frames))
 	}
 	g.writeTable(w, opt.Type)
 	w.WriteString("</main>\n")
@@ -102,9 +104,9 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 	row("th", "Self", "Share", "Total", "Share", "Function", "Source", "Module")
 	for _, f := range g.hottest(typ, staticRows) {
 		at := &g.places[f.frame]
-		row("td", quantity(float64(f.self), t.Unit), share(float64(f.self), float64(t.Total)),
-			quantity(float64(f.total), t.Unit), share(float64(f.total), float64(t.Total)),
-			shorten(at.label(), 200), shorten(at.source(), 300), shorten(bases(at.modules), 300))
+		row("td", text.Quantity(float64(f.self), t.Unit), share(float64(f.self), float64(t.Total)),
+			text.Quantity(float64(f.total), t.Unit), share(float64(f.total), float64(t.Total)),
+			text.Shorten(at.label(), 200), text.Shorten(at.source(), 300), text.Shorten(bases(at.modules), 300))
 	}
 	w.WriteString("</table>\n")
 }

@@ -27,7 +27,7 @@ func (b *joiner) add(p *profile.Profile, olds []int64) {
 	frames := b.table.addAll(p)
 	tasks := make([]int, len(p.Tasks))
 	for i, t := range p.Tasks {
-		tasks[i] = b.task(task{t.PID, t.TID, b.table.cleaned.clean(t.Process), b.table.cleaned.clean(t.Thread)})
+		tasks[i] = b.task(task{t.PID, t.TID, b.table.cleaned.Clean(t.Process), b.table.cleaned.Clean(t.Thread)})
 	}
 	samples := make([]int32, len(p.Samples)) // by task, else as they stand
 	for i := range samples {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Measures of the picture, in pixels. A letter of a font of one width is about 0.602 of the
@@ -155,13 +156,15 @@ func (r box) write(w *bufio.Writer) {
 	w.WriteString(`" width="`)
 	w.Write(strconv.AppendFloat(b[:0], max(0.1, r.width-0.4), 'f', 1, 64))
 	fmt.Fprintf(w, `" height="%d" fill="%s"/>`, rowHeight-1, r.fill)
-	if text := shorten(r.text, int((r.width-6)/letterWidth)); text != "" {
+	const least = 3 // letters of a name that was shortened: fewer say nothing
+	letters := int((r.width - 6) / letterWidth)
+	if label := text.Shorten(r.text, letters); label != "" && (label == r.text || letters >= least) {
 		w.WriteString(`<text x="`)
 		w.Write(strconv.AppendFloat(b[:0], r.x+3, 'f', 1, 64))
 		w.WriteString(`" y="`)
 		w.Write(strconv.AppendFloat(b[:0], r.y+13, 'f', -1, 64))
 		w.WriteString(`">`)
-		w.WriteString(escape(text))
+		w.WriteString(escape(label))
 		w.WriteString("</text>")
 	}
 	w.WriteString("</g>\n")
@@ -169,9 +172,9 @@ func (r box) write(w *bufio.Writer) {
 
 func (p *picture) title(n int, name string, at *place) string {
 	var b strings.Builder
-	b.WriteString(shorten(name, tipWidth))
+	b.WriteString(text.Shorten(name, tipWidth))
 	if s := at.source(); s != "" {
-		b.WriteString(" (" + shorten(s, tipWidth) + ")")
+		b.WriteString(" (" + text.Shorten(s, tipWidth) + ")")
 	}
 	v := float64(p.totals[n])
 	fmt.Fprintf(&b, ": %s, %s", p.value.amount(v, n == 0), share(v, float64(p.totals[0])))
@@ -184,9 +187,9 @@ func (p *picture) title(n int, name string, at *place) string {
 // name is what stands in the rectangle of node n.
 func (g *graph) name(n int) string {
 	if count := g.smaller[n]; count > 0 {
-		s := "(" + grouped(int64(count)) + " smaller)"
+		s := "(" + text.Thousands(count) + " smaller)"
 		if g.tree.frame[n] == smallerWaitingFrame {
-			s = "(" + grouped(int64(count)) + " smaller, waiting)"
+			s = "(" + text.Thousands(count) + " smaller, waiting)"
 		}
 		return s
 	}

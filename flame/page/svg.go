@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fpstack/fpstack/text"
 )
 
 // What stands above the rows of an SVG.
@@ -24,7 +26,7 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 	height := p.height() + p.top + margin
 	facts := g.facts(opt.Type)
 	if p.hidden > 0 {
-		facts = slices.Insert(facts, 1, grouped(int64(p.hidden))+" frames narrower than half a pixel are not drawn")
+		facts = slices.Insert(facts, 1, text.Thousands(p.hidden)+" frames narrower than half a pixel are not drawn")
 	}
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%d" fill="%s">
@@ -32,8 +34,8 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 <rect width="100%%" height="100%%" fill="%s"/>
 <g id="static"><text x="%d" y="18" font-size="15">%s</text><text x="%d" y="36">%s</text>
 `, shownWidth, height, width, height, fontSize, p.colours.Text, escape(g.head.Title), p.colours.Paper,
-		margin, escape(shorten(g.head.Title, int(width/10))),
-		margin, escape(shorten(strings.Join(facts, ". "), int(width/letterWidth)-2)))
+		margin, escape(text.Shorten(g.head.Title, int(width/10))),
+		margin, escape(text.Shorten(strings.Join(facts, ". "), int(width/letterWidth)-2)))
 	p.explain(w, svgHeader)
 	p.draw(w, 0)
 	w.WriteString("</g>\n")

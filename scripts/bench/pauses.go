@@ -68,7 +68,7 @@ func (b *bench) paused(c crowd) (stood [4]float64, err error) {
 		return stood, fmt.Errorf("no pauses told in %q", r.output)
 	}
 	for k := range stood {
-		d, err := time.ParseDuration(m[k+1])
+		d, err := time.ParseDuration(strings.ReplaceAll(m[k+1], " ", ""))
 		if err != nil {
 			return stood, fmt.Errorf("read pauses of %q: %w", strings.TrimSpace(m[0]), err)
 		}
@@ -77,5 +77,5 @@ func (b *bench) paused(c crowd) (stood [4]float64, err error) {
 	return stood, nil
 }
 
-// pausesTold is how the summary of a recording tells how long threads stood.
-var pausesTold = regexp.MustCompile(`each for (\S+) at the median, 90 of 100 within (\S+), 99 within (\S+), (\S+) at most`)
+// pausesTold is how the summary of a recording says how long threads stood still.
+var pausesTold = regexp.MustCompile(`each for (\S+ \S+) at the median, 90 of 100 within (\S+ \S+), 99 within (\S+ \S+), the longest (\S+ [^\s;]+)`)

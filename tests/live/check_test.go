@@ -120,8 +120,8 @@ func TestCheckStatus(t *testing.T) {
 		status int
 		stderr string
 	}{
-		{"nothing named", nil, 64, "nothing named"},
-		{"process and file", []string{"-p", "1", good}, 64, "either"},
+		{"nothing named", nil, 64, "nothing to check"},
+		{"process and file", []string{"-p", "1", good}, 64, "give one of them"},
 		{"unknown requirement", []string{good, "--require", "speed"}, 64, "speed"},
 		{"bad pattern", []string{good, "--module", "[a"}, 64, "[a"},
 		{"no such file", []string{filepath.Join(dir, "gone")}, 2, "gone"},

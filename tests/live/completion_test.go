@@ -36,7 +36,8 @@ __start_fpstack fpstack 2>/dev/null; printf '%%s\n' "${COMPREPLY[@]}"`,
 
 func completeFish(t *testing.T, line string) []string {
 	home := room(t)
-	script := fmt.Sprintf("set PATH %q $PATH; fpstack completion fish | source; complete -C %q", filepath.Dir(fpstack), line)
+	script := fmt.Sprintf("set PATH %q $PATH; fpstack completion fish | source; complete -C %q",
+		filepath.Dir(fpstack), line)
 	return candidates(execute(t, bound, installed(t, "env"), "HOME="+home, installed(t, "fish"), "-c", script).stdout)
 }
 
@@ -102,8 +103,10 @@ func TestCompletion(t *testing.T) {
 					continue // readline completes files by itself where the function gives nothing
 				}
 				missing := slices.ContainsFunc(tt.want, func(w string) bool { return !slices.Contains(got, w) })
-				if missing || tt.only && len(got) != len(tt.want) || tt.unwanted != "" && slices.Contains(got, tt.unwanted) {
-					t.Errorf("%q: got %q, want %q (nothing else: %v), not %q", tt.line, got, tt.want, tt.only, tt.unwanted)
+				if missing || tt.only && len(got) != len(tt.want) || tt.unwanted != "" && slices.Contains(got,
+					tt.unwanted) {
+					t.Errorf("%q: got %q, want %q (nothing else: %v), not %q", tt.line, got, tt.want, tt.only,
+						tt.unwanted)
 				}
 			}
 			if _, err := os.Stat("odd"); err == nil {

@@ -264,12 +264,19 @@ func checkDoctorSchema(t *testing.T, text string) {
 func TestDoctorWithoutProcess(t *testing.T) {
 	asRoot(t)
 	o := show(t, "doctor")
-	if o.status != 0 || !strings.HasPrefix(o.stdout, "processes of ours can be looked at\n") {
+	if o.status != 0 || o.stdout != "processes of any user can be sampled\n" {
 		t.Errorf("status %d, %q", o.status, o.stdout)
+	}
+	if v := show(t, "doctor", "-v"); v.status != 0 || !strings.HasPrefix(v.stdout, o.stdout+"  kernel ") || strings.Count(v.stdout, "\n") < 5 {
+		t.Errorf("with -v: status %d, %q", v.status, v.stdout)
+	}
+	pid := sleeper(t)
+	if o := show(t, "doctor", "-p", pid); o.status != 0 || o.stdout != "process "+pid+` "threads" can be sampled: the kernel let us try`+"\n" {
+		t.Errorf("of a process: status %d, %q", o.status, o.stdout)
 	}
 	checkDoctorSchema(t, show(t, "doctor", "-f", "json").stdout)
 	refused := execute(t, bound, enterable(t, "noptrace"), "eperm", fpstack, "doctor")
-	if refused.status != 1 || !strings.HasPrefix(refused.stdout, "processes of ours cannot be looked at: seccomp refuses\n") {
+	if refused.status != 1 || !strings.HasPrefix(refused.stdout, "our processes cannot be sampled: seccomp refuses\n") {
 		t.Errorf("under a filter: status %d, %q", refused.status, refused.stdout)
 	}
 	checkClean(t, refused.stdout)

@@ -244,10 +244,10 @@ func TestFlameUsage(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"no file", nil, 64, "no profile named"},
-		{"only the older", []string{"--diff", in}, 64, "no profile named"},
-		{"standard input twice", []string{"-", "-"}, 64, "read once"},
-		{"standard input twice, once as the older", []string{"-", "--diff", "-"}, 64, "read once"},
+		{"no file", nil, 64, "no profile given"},
+		{"only the older", []string{"--diff", in}, 64, "no profile given"},
+		{"standard input twice", []string{"-", "-"}, 64, "read only once"},
+		{"standard input twice, once as the older", []string{"-", "--diff", "-"}, 64, "read only once"},
 		{"absolute without an older", []string{in, "--absolute"}, 64, "--absolute works only with --diff"},
 		{"unknown format", []string{in, "-f", "png"}, 64, "want folded, pprof"},
 		{"unknown ending", []string{in, "-o", "x.png"}, 64, ".speedscope.json"},

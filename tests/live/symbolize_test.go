@@ -406,8 +406,8 @@ func TestSymbolizeBadInput(t *testing.T) {
 		status int
 		want   string
 	}{
-		{nil, 64, "no dump named"},
-		{[]string{fpstack}, 64, "no dump named"},
+		{nil, 64, "no dump given"},
+		{[]string{fpstack}, 64, "no dump given"},
 		{[]string{"/nowhere.json"}, 2, "/nowhere.json"},
 		{[]string{"/"}, 2, "directory"},
 		{[]string{"-f", "xml", "x"}, 64, "text"},

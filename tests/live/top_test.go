@@ -565,7 +565,7 @@ func TestTopNames(t *testing.T) {
 	term.run(fmt.Sprintf("%s top -p %d", fpstack, target.pid))
 	term.await("callers of")
 	term.keys("H")
-	term.await(`\x1b[31mX\a\x1b]2`)
+	term.await(`\x1b[31mX\x07\x1b]2`)
 	term.keys("q")
 	raw := term.kept(screenGivenBack)
 	for _, bad := range []string{"\x1b[31mX", "\x1b]2", "\x1b[32marg"} {
@@ -617,7 +617,7 @@ func TestTopWrites(t *testing.T) {
 	term.keys("w", "C-u")
 	term.tmux("send-keys", "-t", "top", "-l", "seen.nothing")
 	term.keys("Enter")
-	term.await("its ending is not that of a format")
+	term.await("its ending is no format")
 	term.keys("q")
 	out, err := exec.Command("go", "tool", "pprof", "-top", path).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("flat%")) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package cmd
+package supervise
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestChildStatus(t *testing.T) {
+func TestCommandStatus(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]struct {
 		text string
@@ -40,17 +40,16 @@ func TestChildStatus(t *testing.T) {
 		{"empty name", []string{""}, 127, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := startChild(tt.argv, oomScore{})
-			var start *startError
+			c, err := Start(tt.argv, Options{})
+			var start *StartError
 			if errors.As(err, &start) || tt.start != 0 {
-				if start == nil || start.status != tt.start {
+				if start == nil || start.Status != tt.start {
 					t.Errorf("start: got %v, want status %d", err, tt.start)
 				}
 				return
 			}
-			<-c.ended
-			if c.status != tt.want || c.err != nil {
-				t.Errorf("got status %d, %v; want %d", c.status, c.err, tt.want)
+			if status, err := c.Wait(); status != tt.want || err != nil {
+				t.Errorf("got status %d, %v; want %d", status, err, tt.want)
 			}
 		})
 	}

@@ -1,4 +1,6 @@
-package cmd
+//go:build linux
+
+package supervise
 
 import (
 	"bytes"
@@ -19,26 +21,26 @@ const (
 // firstToGo is the most that it takes.
 const firstToGo = 1000
 
-// oomScore is what this program had there before it made itself the first to go. The zero oomScore had not changed it.
-type oomScore struct {
+// OOMScore is what this program had there before it made itself the first to go. The zero OOMScore had not changed it.
+type OOMScore struct {
 	before int
 	raised bool
 }
 
-// yield makes this program the first one that the kernel ends when memory runs out: we often run inside of the memory
+// Yield makes this program the first one that the kernel ends when memory runs out: we often run inside of the memory
 // cgroup of the process that we look at, which has more of it and would be ended for what we take. Nobody needs
 // a right for that, nor to take it back.
 // Source: __set_oom_adj in linux/fs/proc/base.c.
-func yield() oomScore {
+func Yield() OOMScore {
 	before, err := readOOM()
 	if err != nil || before >= firstToGo {
-		return oomScore{}
+		return OOMScore{}
 	}
-	return oomScore{before, setOOM(firstToGo)}
+	return OOMScore{before, setOOM(firstToGo)}
 }
 
-// usual runs f with what was there before, for what is started by it.
-func (o oomScore) usual(f func()) {
+// Usual runs f with what was there before, for what is started by it.
+func (o OOMScore) Usual(f func()) {
 	if o.raised && setOOM(o.before) {
 		defer setOOM(firstToGo)
 	}

@@ -1,0 +1,171 @@
+//go:build linux
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/fpstack/fpstack/procfs"
+)
+
+// Options are what a command gets that it would not have without us.
+type Options struct {
+	// Files are its standard input, output and error; nil: ours.
+	Files []uintptr
+	// Env is its environment; nil: [Environment].
+	Env []string
+	// Around calls start, which makes the process, and puts back before it what the command is to have as usual
+	// and we changed for us: a new process inherits that from the thread that makes it. nil: nothing.
+	Around func(start func())
+}
+
+// Command is a command that was started. Its methods may be called by any goroutine.
+type Command struct {
+	process *os.Process
+	ended   chan struct{} // closed when it has ended
+	status  int           // valid when ended is closed
+	err     error         // as status
+}
+
+// Start starts argv and returns when its program has taken over. A file without #! that the kernel does not know is run
+// by /bin/sh, as execvp(3) does. The error is a *StartError.
+//
+// Files beyond standard error are inherited as they are. Signals that were ignored when
+// this program began stay ignored if they are SIGHUP or SIGINT; the others are at their default,
+// because Go's runtime takes those over before any of our code runs.
+func Start(argv []string, opt Options) (*Command, error) {
+	path, err := exec.LookPath(argv[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell too runs what PATH finds in "."
+		return nil, newStartError(argv[0], err)
+	}
+	pidfd := -1
+	attr := &syscall.ProcAttr{Env: opt.Env, Files: opt.Files, Sys: &syscall.SysProcAttr{PidFD: &pidfd}}
+	if attr.Env == nil {
+		attr.Env = Environment()
+	}
+	if attr.Files == nil {
+		attr.Files = []uintptr{0, 1, 2}
+	}
+	var pid int
+	start := func() {
+		pid, _, err = syscall.StartProcess(path, argv, attr)
+		if errors.Is(err, syscall.ENOEXEC) {
+			pid, _, err = syscall.StartProcess("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), attr)
+		}
+	}
+	if opt.Around != nil {
+		opt.Around(start)
+	} else {
+		start()
+	}
+	if err != nil {
+		return nil, newStartError(argv[0], err)
+	}
+	p, err := os.FindProcess(pid) // it cannot fail: a child that has ended is there until it is reaped
+	if err != nil {
+		return nil, newStartError(argv[0], err)
+	}
+	c := &Command{process: p, ended: make(chan struct{})}
+	go c.reap(pidfd)
+	return c, nil
+}
+
+// Environment is the one that this program was given, to the byte. os.Environ leaves out what has
+// a name twice and what is empty.
+func Environment() []string {
+	if all := procfs.ParseStrings(procfs.Read("/proc/self/environ", maxEnvironment)); len(all) > 0 {
+		return all
+	}
+	return os.Environ()
+}
+
+// maxEnvironment is far beyond what execve(2) takes.
+const maxEnvironment = 1 << 30
+
+// PID is the id of its process, which belongs to it until Ended is closed.
+func (c *Command) PID() int { return c.process.Pid }
+
+// Ended is closed when the command has ended and was reaped.
+func (c *Command) Ended() <-chan struct{} { return c.ended }
+
+// Wait waits for the end of the command. The status is what a shell says: its own, or 128 and the signal that ended
+// it. The error says that it could not be waited for; the status is [Failed] then.
+func (c *Command) Wait() (status int, err error) {
+	<-c.ended
+	return c.status, c.err
+}
+
+// Gone tells whether it has ended, reaped or not.
+func (c *Command) Gone() bool { return isZombie(c.process.Pid) }
+
+// End asks the command to end, as a terminal that closes would, and waits so long. It fails if the command goes on.
+func (c *Command) End(patience time.Duration) error {
+	select {
+	case <-c.ended:
+		return nil
+	default:
+	}
+	c.process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.ended:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("process %d still runs after SIGTERM", c.process.Pid)
+	}
+}
+
+// reap takes the status of the child when it has ended, and not before: a wait for the end of a process
+// that some thread of ours traces takes the stops which that thread is waiting for, and shows them as
+// an end (docs/dev/findings.md). os.Process.Wait would.
+func (c *Command) reap(pidfd int) {
+	defer close(c.ended)
+	pid := c.process.Pid
+	awaitEnd(pid, pidfd)
+	var w syscall.WaitStatus
+	_, err := syscall.Wait4(pid, &w, 0, nil)
+	for err == syscall.EINTR {
+		_, err = syscall.Wait4(pid, &w, 0, nil)
+	}
+	switch {
+	case err != nil:
+		c.status, c.err = Failed, fmt.Errorf("wait for process %d: %w", pid, err)
+	case w.Signaled():
+		c.status = 128 + int(w.Signal())
+	default:
+		c.status = w.ExitStatus()
+	}
+}
+
+// awaitEnd returns when process pid, a child, has ended and can be reaped. pidfd, which it closes, is
+// readable then and at no stop before (pidfd_open(2)); it is -1 where the kernel has none.
+func awaitEnd(pid, pidfd int) {
+	const often = 10 * time.Millisecond // where there is nothing to wait on
+	if pidfd >= 0 && syscall.SetNonblock(pidfd, true) == nil {
+		f := os.NewFile(uintptr(pidfd), "pidfd")
+		defer f.Close()
+		if conn, err := f.SyscallConn(); err == nil {
+			conn.Read(func(uintptr) bool { return isZombie(pid) })
+		}
+	}
+	for !isZombie(pid) {
+		time.Sleep(often)
+	}
+}
+
+// isZombie tells whether a child has ended and waits to be reaped. A leader whose threads live on
+// looks like that too; a wait for it blocks until they have ended, and nobody stops it.
+func isZombie(pid int) bool {
+	st, err := statOf(pid)
+	return err != nil || st.State == 'Z' || st.State == 'X' // gone, or no /proc to look at
+}
+
+func statOf(pid int) (procfs.Stat, error) {
+	return procfs.ParseStat(procfs.Read(filepath.Join("/proc", strconv.Itoa(pid), "stat"), 4096))
+}

@@ -1,0 +1,58 @@
+//go:build linux
+
+package supervise
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestShellWatches: a group is watched if a parent of another group but the same session is
+// above it.
+func TestShellWatches(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		attr syscall.SysProcAttr
+		want bool
+	}{
+		{"a group of its own", syscall.SysProcAttr{Setpgid: true}, true},
+		{"a session of its own", syscall.SysProcAttr{Setsid: true}, false},
+	} {
+		// The shell's child is in the shell's group: the chain of parents goes up two steps.
+		cmd := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; wait")
+		cmd.SysProcAttr = &tc.attr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var line [20]byte
+		n, err := out.Read(line[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range []int{cmd.Process.Pid, child} {
+			if got := shellWatches(pid); got != tc.want {
+				t.Errorf("%s: process %d: got %v, want %v", tc.name, pid, got, tc.want)
+			}
+		}
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		cmd.Wait()
+	}
+	if shellWatches(1) {
+		t.Error("process 1 is watched by a shell")
+	}
+	if st, err := statOf(os.Getpid()); err != nil || st.Parent != os.Getppid() || st.Group != syscall.Getpgrp() {
+		t.Errorf("relations: got %+v, %v, want parent %d, group %d", st, err, os.Getppid(), syscall.Getpgrp())
+	}
+}

@@ -1,0 +1,162 @@
+// Package unshown says which languages' frames are missing from stacks: where an interpreter or
+// a runtime was at work whose own frames nobody reads yet.
+//
+// It looks at the names of native frames and of the modules that they are in. A runtime that is
+// read leaves the table below. It guarantees that a process without such frames gets no
+// note: an idle event loop has no frame of its language on the stack.
+package unshown
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// runtime is how one language's runtime is recognised, and who reads it.
+type runtime struct {
+	language string
+	// functions begin the names of functions that are on the stack while code of the language runs.
+	functions []string
+	// modules begin the file names of the program or library. A frame without a name in one of them counts as
+	// one of functions: the file may be stripped.
+	modules []string
+	// names says that functions have names that other programs may have: they count in modules alone.
+	names bool
+	jit   bool   // frames of the language are machine code, and some are named from tables of it
+	shows string // what shows the frames, with the process id for %d; "" if nothing simple does
+}
+
+// runtimes are those that nobody reads yet.
+// Sources: the programs' own code (Python/ceval.c, hotspot/share/runtime/javaCalls.cpp, v8/src/execution/execution.cc,
+// Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
+var runtimes = []runtime{
+	{language: "Python", functions: []string{"_PyEval_", "PyEval_Eval", "Py_RunMain", "Py_BytesMain"}, modules: []string{"python", "libpython"},
+		shows: "py-spy dump --pid %d"},
+	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so"}, jit: true, shows: "jstack %d"},
+	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry", "Builtins_InterpreterEntry"}, modules: []string{"libv8"},
+		jit: true},
+	{language: "Ruby", functions: []string{"rb_vm_exec", "rb_ec_exec_node", "ruby_run_node"}, modules: []string{"ruby", "libruby"},
+		shows: "rbspy snapshot --pid %d"},
+	{language: "PHP", functions: []string{"execute_ex", "zend_execute"}, modules: []string{"php", "libphp", "mod_php"}, names: true,
+		shows: "phpspy -p %d"},
+	{language: ".NET", functions: []string{"CallDescrWorker", "MethodDescCallSite::"}, modules: []string{"libcoreclr.so"}, names: true, jit: true,
+		shows: "dotnet-stack report -p %d"},
+	{language: "Perl", functions: []string{"Perl_runops_", "perl_run"}, modules: []string{"perl", "libperl"}},
+	{language: "Lua", functions: []string{"luaV_execute", "lj_vm_"}, modules: []string{"lua", "liblua"}},
+	{language: "Erlang", functions: []string{"process_main", "beam_jit_"}, modules: []string{"beam.smp"}, names: true, jit: true},
+}
+
+// of is the index of the runtime at whose work f shows, -1 for none. module is the file name of f's module.
+func of(f *profile.Frame, module string) int {
+	if f.Kind != profile.Native || f.Func == "" && f.Module < 0 {
+		return -1
+	}
+	begins := func(s string) func(string) bool {
+		return func(start string) bool { return strings.HasPrefix(s, start) }
+	}
+	return slices.IndexFunc(runtimes, func(r runtime) bool {
+		inside := slices.ContainsFunc(r.modules, begins(module))
+		if f.Func == "" {
+			return inside
+		}
+		return (inside || !r.names) && slices.ContainsFunc(r.functions, begins(f.Func))
+	})
+}
+
+// note is the sentence about runtime i in a process.
+func note(i int, process string, pid, others int) string {
+	r := &runtimes[i]
+	who := process
+	if pid != 0 {
+		who = strings.TrimLeft(fmt.Sprintf("%s %d", process, pid), " ")
+	}
+	if others > 0 {
+		who += fmt.Sprintf(" and %d more", others)
+	}
+	text := fmt.Sprintf("%s: %s frames are not shown: fpstack does not read this runtime yet", who, r.language)
+	if r.shows != "" && pid != 0 {
+		text += "; " + fmt.Sprintf(r.shows, pid) + " shows them"
+	}
+	return text
+}
+
+// InDump returns a sentence for each runtime at work in d, mostly none.
+func InDump(d *profile.Dump) []string {
+	found := make([]bool, len(runtimes))
+	named := false
+	for i := range d.Threads {
+		frames := d.Threads[i].Stack.Frames
+		for k := range frames {
+			f := &frames[k]
+			named = named || isNamedJIT(f)
+			if r := of(f, moduleName(d.Modules, f.Module)); r >= 0 {
+				found[r] = true
+			}
+		}
+	}
+	var notes []string
+	for i := range runtimes {
+		if found[i] && !(named && runtimes[i].jit) {
+			notes = append(notes, note(i, d.Process.Comm, d.Process.PID, 0))
+		}
+	}
+	return notes
+}
+
+// InProfile returns a sentence for each runtime at work in p: about the first process where one is, and how many more
+// there are.
+func InProfile(p *profile.Profile) []string {
+	byFrame := make([]uint64, len(p.Frames)) // a bit for each runtime
+	named := false
+	for i := range p.Frames {
+		named = named || isNamedJIT(&p.Frames[i])
+		if r := of(&p.Frames[i], moduleName(p.Modules, p.Frames[i].Module)); r >= 0 {
+			byFrame[i] = 1 << r
+		}
+	}
+	if !slices.ContainsFunc(byFrame, func(bits uint64) bool { return bits != 0 }) {
+		return nil
+	}
+	byNode := make([]uint64, p.Tree.Len())
+	for n := 1; n < len(byNode); n++ {
+		id := profile.NodeID(n)
+		byNode[n] = byNode[p.Tree.Parent(id)] | byFrame[p.Tree.Frame(id)]
+	}
+	var notes []string
+	for i := range runtimes {
+		if named && runtimes[i].jit {
+			continue
+		}
+		first, pids := profile.Task{}, map[int]bool{}
+		for _, s := range p.Samples {
+			if byNode[s.Stack]&(1<<i) == 0 {
+				continue
+			}
+			t := profile.Task{}
+			if s.Task >= 0 {
+				t = p.Tasks[s.Task]
+			}
+			if len(pids) == 0 {
+				first = t
+			}
+			pids[t.PID] = true
+		}
+		if len(pids) > 0 {
+			notes = append(notes, note(i, first.Process, first.PID, len(pids)-1))
+		}
+	}
+	return notes
+}
+
+// isNamedJIT says that f is code that a runtime made and named.
+func isNamedJIT(f *profile.Frame) bool { return f.Kind == profile.JIT && f.Func != "" }
+
+func moduleName(modules []profile.Module, i int) string {
+	if i < 0 || i >= len(modules) {
+		return ""
+	}
+	return path.Base(modules[i].Path)
+}

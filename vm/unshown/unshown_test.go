@@ -1,0 +1,80 @@
+package unshown
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// frames of a stack, innermost first: "function" of the program, "function@module", or "@module" without a name.
+func frames(modules *[]profile.Module, list ...string) []profile.Frame {
+	var out []profile.Frame
+	for i, s := range list {
+		name, module, _ := strings.Cut(s, "@")
+		f := profile.Frame{Index: i, Addr: uint64(i + 1), Func: name, Module: -1}
+		switch module {
+		case "":
+		case "jit":
+			f.Kind = profile.JIT
+		default:
+			f.Module = len(*modules)
+			*modules = append(*modules, profile.Module{Path: "/usr/bin/" + module})
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func TestNotes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		stack []string
+		want  string // of the note, "" for none
+	}{
+		{"Python waits in a call", []string{"clock_nanosleep@libc.so.6", "time_sleep", "_PyEval_EvalFrameDefault@libpython3.11.so.1.0", "main"},
+			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows them"},
+		{"Python, stripped", []string{"read@libc.so.6", "@python3.11", "__libc_start_main@libc.so.6"}, "Python"},
+		{"Java", []string{"@", "JavaCalls::call_helper@libjvm.so"}, "jstack 4121 shows them"},
+		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so", "ConcurrentGCThread::run@libjvm.so"}, ""},
+		{"Java with names", []string{"Server.handle@jit", "JavaCalls::call_helper@libjvm.so"}, ""},
+		{"V8", []string{"Builtins_JSEntryTrampoline@node", "v8::internal::Execution::Call@node"}, "JavaScript frames"},
+		{"node's idle loop", []string{"epoll_pwait@libc.so.6", "uv_run@node", "node::Start@node"}, ""},
+		{"PHP", []string{"execute_ex@php8.2", "zend_execute_scripts@php8.2"}, "phpspy -p 4121"},
+		{"a name that PHP has too", []string{"execute_ex@server"}, ""},
+		{"Perl", []string{"Perl_pp_sleep@perl", "Perl_runops_standard@perl"}, "Perl"},
+		{"Ruby", []string{"rb_vm_exec@libruby-3.1.so.3.1"}, "rbspy"},
+		{"Lua", []string{"luaV_execute@redis-server"}, "Lua"},
+		{".NET", []string{"CallDescrWorkerInternal@libcoreclr.so"}, "dotnet-stack report -p 4121"},
+		{"Erlang", []string{"process_main@beam.smp"}, "Erlang"},
+		{"a C program", []string{"main@server", "_start@server"}, ""},
+		{"nothing", nil, ""},
+	} {
+		d := &profile.Dump{Process: profile.Process{PID: 4121, Comm: "prog"}}
+		for range 2 { // two threads alike are told once
+			d.Threads = append(d.Threads, profile.Thread{TID: 4121, Stack: profile.Stack{Frames: frames(&d.Modules, tc.stack...)}})
+		}
+		got := InDump(d)
+		if tc.want == "" && len(got) != 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		if inProfile := InProfile(profile.FromDumps(d)); !slices.Equal(inProfile, got) {
+			t.Errorf("%s: of a profile %q, of the dump %q", tc.name, inProfile, got)
+		}
+	}
+}
+
+func TestNotesOfSeveralProcesses(t *testing.T) {
+	var dumps []*profile.Dump
+	for pid := 10; pid < 13; pid++ {
+		d := &profile.Dump{Process: profile.Process{PID: pid, Comm: "worker"}}
+		d.Threads = []profile.Thread{{TID: pid, Stack: profile.Stack{Frames: frames(&d.Modules, "_PyEval_EvalFrameDefault")}}}
+		dumps = append(dumps, d)
+	}
+	got := InProfile(profile.FromDumps(dumps...))
+	want := []string{"worker 10 and 2 more: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 10 shows them"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
