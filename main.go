@@ -21,6 +21,5 @@ func init() {
 }
 
 func main() {
-	cmd.Calm(os.Args[1:])
 	os.Exit(cmd.Run(os.Args[1:]))
 }

@@ -22,7 +22,8 @@ type live struct {
 }
 
 func newLive(opt Options) *live {
-	return &live{tracer.NewLooker(tracer.LookOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR}), time.Now(), nil}
+	return &live{tracer.NewLooker(tracer.LookOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR,
+		Calm: opt.Rate > 0 && opt.Rate <= closeRate}), time.Now(), nil}
 }
 
 // Open implements opener.

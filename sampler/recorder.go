@@ -22,8 +22,8 @@ const (
 	// three threads, which may take the CPU from the one that is recorded.
 	stay = 25 * time.Millisecond
 	// turn bounds the time spent on the OS thread in one go, longTurn what is added while threads are
-	// asked to stop that have not.
-	turn     = 100 * time.Millisecond
+	// asked to stop that have not. To leave it wakes the runtime's watching thread, for a millisecond of CPU time.
+	turn     = time.Second
 	longTurn = 900 * time.Millisecond
 )
 

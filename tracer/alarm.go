@@ -64,20 +64,3 @@ func (a *alarm) drop() {
 	}
 	a.made = false
 }
-
-// wait is waitStop until the alarm goes off: EINTR. Where there is no alarm it asks once and lets a moment pass.
-// soon says that the wait is likely to be short: the scheduler is not told then.
-func (a *alarm) wait(tid int, soon bool, info *siginfo) unix.Errno {
-	switch {
-	case a.made && soon:
-		return waitRaw(tid, info)
-	case a.made:
-		return waitStop(tid, 0, info)
-	}
-	e := waitStop(tid, unix.WNOHANG, info)
-	if e == 0 && info[pidAt] == 0 {
-		time.Sleep(50 * time.Microsecond)
-		return unix.EINTR
-	}
-	return e
-}

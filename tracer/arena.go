@@ -2,8 +2,6 @@
 
 package tracer
 
-import "github.com/fpstack/fpstack/mem"
-
 // arena hands out parts of one buffer that was made and touched before a stop, so that
 // neither an allocation nor a page fault of ours lengthens it.
 type arena struct{ rest []byte }
@@ -19,12 +17,12 @@ func newArena(n int) *arena {
 	return &arena{rest: b}
 }
 
-// take returns n bytes. Its capacity reaches into what is handed out next.
+// take returns n bytes, which nobody else has.
 func (a *arena) take(n int) []byte {
 	if n > len(a.rest) {
 		a.rest = make([]byte, max(n, 256<<10))
 	}
-	b := a.rest[:n]
+	b := a.rest[:n:n]
 	a.rest = a.rest[n:]
 	return b
 }
@@ -45,9 +43,4 @@ func (w windows) expect(t *tracee) int {
 		return w.find(c.SP, 0).size + 256
 	}
 	return openWindow
-}
-
-// rangeOf returns the part of a piece that was had.
-func rangeOf(p *piece) mem.Range {
-	return mem.Range{Start: p.addr, Data: p.data[:p.got:p.got]}
 }

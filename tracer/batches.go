@@ -53,9 +53,8 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions, use func(batch *
 
 // forget drops the memory that was copied.
 func forget(s *snapshot.Snapshot) {
-	s.Memory = nil
 	for i := range s.Threads {
-		s.Threads[i].Stack = mem.Range{}
+		s.Threads[i].Stack, s.Threads[i].Copied = mem.Range{}, nil
 	}
 }
 

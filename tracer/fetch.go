@@ -97,7 +97,6 @@ func (c *Copy) fetch(m *memory, table *maps.Table) {
 		return
 	}
 	c.stopped.memory, c.stopped.table = m, table
-	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
 	c.fetcher.Run(c.Copiers, &c.Thread, &c.stopped)
 }
 
@@ -107,7 +106,7 @@ func (s *stop) fetch(from int) {
 	var of []int
 	var threads []snapshot.Thread
 	for i := from; i < len(s.threads); i++ {
-		if t := &s.threads[i]; t.phase == stopped && t.regs.Arch != nil {
+		if t := &s.threads[i]; t.phase == stopped && t.regs.Arch != nil && !t.crowded {
 			of, threads = append(of, i), append(threads, t.describe())
 		}
 	}

@@ -25,6 +25,9 @@ type LookOptions struct {
 	// RepairEINTR lets a system call that would return EINTR because of our stop begin anew,
 	// by a change of one register. Only on amd64, for calls that wait without a limit.
 	RepairEINTR bool
+	// Calm gives the other threads of this program coarse timers, 4 ms, where it may (CAP_SYS_NICE): Go's runtime takes
+	// half the CPU time then. It is not for more than some 2,000 looks a second, of which a third would be lost.
+	Calm bool
 }
 
 const (
@@ -36,29 +39,20 @@ const (
 // its own. Between two looks nothing is attached, so that signals, debuggers and setuid
 // programs are left alone.
 //
-// Stop holds one thread at a time and nothing else while it attaches, so that an exec which
-// waits for the threads we hold never waits for us. Ask and Collect hold several, and see to it that
-// such an exec goes on.
-//
 // Its methods may be called from any goroutine; Stop, Ask and Collect only inside of Do. A process is not to
 // be looked at by a Snapshot or another Looker at the same time: a thread has one tracer.
 type Looker struct {
+	engine
 	opt    LookOptions
 	mu     sync.Mutex // held by Do
 	thread *osThread
-	clock  time.Time // durations of a look count from here
-	inside bool      // in Do
-	armed  bool      // the alarm is set
-	dirty  bool      // something may still be traced: the OS thread must end
+	inside bool // in Do
 
 	asked   []asked // to be collected
 	crowded int     // sleeps for which no CPU is taken to be idle
 	delay   delay
 	urgency urgency
-	reaper  reaper
 	windows windows
-	note    [noteBytes]byte
-	info    siginfo
 	ended   time.Duration // when the last look did
 	writes  int           // registers of targets that were written
 	cpu     int           // one more than the CPU that the OS thread was moved to, 0: it was not
@@ -73,12 +67,14 @@ func NewLooker(opt LookOptions) *Looker {
 	if opt.StackLimit <= 0 {
 		opt.StackLimit = defaultLookLimit
 	}
-	return &Looker{opt: opt, clock: time.Now()}
+	return &Looker{engine: engine{clock: time.Now()}, opt: opt}
 }
 
 // ErrDirty says that a thread which did not stop may still be traced, so that no other is
 // stopped until Do has ended the OS thread.
 var ErrDirty = errors.New("a thread that did not stop may still be traced")
+
+var errAsked = errors.New("stop of a thread while others are asked to stop")
 
 var errOutside = errors.New("stop of a thread outside of Looker.Do")
 
@@ -95,7 +91,8 @@ func (l *Looker) Do(f func()) error {
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		if err := l.thread.do(func() { wakeSoon(); l.urgency.prepare(); l.delay.open() }); err != nil {
+		l.use(l.thread)
+		if err := l.thread.do(func() { l.settleThreads(); l.urgency.prepare(); l.delay.open() }); err != nil {
 			return err
 		}
 	}
@@ -116,23 +113,22 @@ func (l *Looker) Do(f func()) error {
 	return err
 }
 
+func (l *Looker) settleThreads() {
+	if l.opt.Calm {
+		calmOthers()
+	}
+	wakeSoon()
+}
+
 // GiveUp leaves what was asked and not collected to the end of the OS thread, if there is any: Dirty is
 // set. The Copies belong to the caller again. It is called inside of Do, and by its end.
 func (l *Looker) GiveUp() {
-	l.reaper.rest()
+	l.reaper.clear()
 	l.dirty = l.dirty || len(l.asked) > 0
 	for len(l.asked) > 0 {
 		l.remove(len(l.asked) - 1)
 	}
 	l.urgency.end()
-}
-
-// seize attaches to a thread, also while others are held that an exec may wait for.
-func (l *Looker) seize(tid int) unix.Errno {
-	if len(l.asked) > 0 {
-		return l.reaper.seize(tid)
-	}
-	return seize(tid)
 }
 
 const (
@@ -167,23 +163,7 @@ func (l *Looker) Sleep(d time.Duration, prompt bool) {
 			l.crowded = crowdedFor
 		}
 	}()
-	t := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
-}
-
-// arm lets the alarm go off from now on, for a wait that may last.
-func (l *Looker) arm() {
-	if !l.armed {
-		l.thread.alarm.set(alarmPeriod, alarmPeriod)
-		l.armed = true
-	}
-}
-
-func (l *Looker) disarm() {
-	if l.armed {
-		l.thread.alarm.set(0, 0)
-		l.armed = false
-	}
+	sleep(d)
 }
 
 // Dirty tells, inside of Do, whether something may still be traced.
@@ -194,7 +174,6 @@ func (l *Looker) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endThread()
-	l.reaper.end()
 	return nil
 }
 

@@ -3,8 +3,8 @@
 package tracer
 
 import (
+	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/fpstack/fpstack/maps"
 	"golang.org/x/sys/unix"
@@ -32,8 +32,12 @@ const askedGrace = 4 * time.Millisecond
 // left when Do ends is let go by the end of the OS thread. c belongs to the Looker until Collect returns
 // it. It fails as Stop does; then there is nothing to collect.
 func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
-	spins := l.inside && len(l.asked) == 0 && l.elsewhere(w)
 	l.urgency.begin()
+	return l.askOne(w, c, table)
+}
+
+func (l *Looker) askOne(w *Watch, c *Copy, table *maps.Table) error {
+	spins := l.inside && len(l.asked) == 0 && l.elsewhere(w)
 	marked := l.delay.waited()
 	a, err := l.ask(w, c, table)
 	if err != nil {
@@ -46,7 +50,6 @@ func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
 	}
 	a.next = a.at + askedGrace
 	l.asked = append(l.asked, a)
-	l.reaper.add(w)
 	return nil
 }
 
@@ -68,7 +71,7 @@ func (l *Looker) Collect(d time.Duration) (*Copy, error) {
 		if l.dirty {
 			return l.drop(len(l.asked)-1, ErrDirty)
 		}
-		e := l.waitAny(until)
+		e := l.next(until)
 		if e == 0 && l.info[pidAt] != 0 {
 			return l.met(int(l.info[pidAt]))
 		}
@@ -94,8 +97,6 @@ func (l *Looker) calm() {
 	}
 }
 
-func (l *Looker) now() time.Duration { return time.Since(l.clock) }
-
 // drop forgets a thread that was asked. It lives on, was lost, or is let go by the end of the OS thread.
 func (l *Looker) drop(i int, err error) (*Copy, error) {
 	a := l.remove(i)
@@ -108,32 +109,30 @@ func (l *Looker) remove(i int) asked {
 	l.asked[i] = l.asked[last]
 	l.asked[last] = asked{}
 	l.asked = l.asked[:last]
-	l.reaper.remove(a.w)
+	l.reaper.remove(a.w.tid)
 	return a
 }
 
 // met ends the look at the thread whose stop or end l.info tells.
 func (l *Looker) met(tid int) (*Copy, error) {
-	for i := range l.asked {
-		if l.asked[i].w.tid != tid {
-			continue
-		}
-		if ending(&l.info) {
-			return l.drop(i, l.lost(l.asked[i].w))
-		}
-		sig := deliverySignal(&l.info)
-		if tid == l.asked[i].w.p.pid && len(l.asked) > 1 && l.asked[i].w.p.Replaced() {
-			// Another thread that was asked may have taken over the id of this one by an exec.
-			detach(tid, sig)
-			l.dirty = true
-			return l.drop(i, ErrExec)
-		}
-		a := l.remove(i)
-		defer l.close(&a)
-		return a.c, l.take(&a, sig)
+	i := slices.IndexFunc(l.asked, func(a asked) bool { return a.w.tid == tid })
+	if i < 0 {
+		l.dirty = true // an exec gave one of them another id
+		return l.drop(len(l.asked)-1, ErrDirty)
 	}
-	l.dirty = true // an exec gave one of them another id
-	return l.drop(len(l.asked)-1, ErrDirty)
+	if ending(&l.info) {
+		return l.drop(i, l.lost(l.asked[i].w))
+	}
+	sig, p := deliverySignal(&l.info), l.asked[i].w.p
+	if tid == p.pid && len(l.asked) > 1 && p.Replaced() {
+		// Another thread that was asked may have taken over the id of this one by an exec.
+		detach(tid, sig)
+		l.dirty = true
+		return l.drop(i, ErrExec)
+	}
+	a := l.remove(i)
+	defer l.close(&a)
+	return a.c, l.take(&a, sig)
 }
 
 // missed sees what became of a thread that has not stopped for a while. It is false if there is reason
@@ -153,7 +152,7 @@ func (l *Looker) missed(a *asked, now time.Duration) (err error, is bool) {
 		return nil, false
 	case a.w.p.Replaced(): // an exec forgets that the thread was asked
 		err = a.w.gone()
-	case state == 'R' || waited < l.opt.MaxPause:
+	case state == 'R' || waited < l.opt.MaxPause: // what is ready to run stops when it comes to a CPU
 		return nil, false
 	default:
 		err = &NotStoppedError{TID: a.w.tid, State: state, Waited: waited}
@@ -162,15 +161,18 @@ func (l *Looker) missed(a *asked, now time.Duration) (err error, is bool) {
 	return err, true
 }
 
-// waitAny waits until one of the threads that were asked has stopped or ended, as l.info then tells, but
+// next waits until one of the threads that were asked has stopped or ended, as l.info then tells, but
 // not beyond until nor beyond the time when one of them is to be seen to.
-func (l *Looker) waitAny(until time.Duration) unix.Errno {
+func (l *Looker) next(until time.Duration) unix.Errno {
+	tid := anyThread
+	if len(l.asked) == 1 {
+		tid = l.asked[0].w.tid
+	}
 	for i := range l.asked {
 		until = min(until, l.asked[i].next)
 	}
-	spin := l.spinUntil()
-	for {
-		if e := l.anyStop(unix.WNOHANG); e != 0 || l.info[pidAt] != 0 {
+	for spin := l.spinUntil(); ; {
+		if e := l.poll(tid); e != 0 || l.info[pidAt] != 0 {
 			return e
 		}
 		l.delay.mark()
@@ -178,41 +180,14 @@ func (l *Looker) waitAny(until time.Duration) unix.Errno {
 			break
 		}
 	}
-	now := l.now()
-	switch {
-	case now >= until:
-		return 0
-	case !l.thread.alarm.made:
-		time.Sleep(50 * time.Microsecond)
-		return 0
-	}
-	l.thread.alarm.set(until-now, alarmPeriod) // again and again: it may go off before the wait begins
-	l.armed = true
-	return l.anyStop(0)
+	return l.wait(tid, until)
 }
 
-// spinUntil is until when the threads that were asked are waited for without sleeping. Of several some
-// have stopped while the others were asked, and most of what is left has no CPU.
+// spinUntil is until when the threads that were asked are waited for without sleeping: to be woken takes longer than
+// a stop on another CPU. Of several some have stopped while the others were asked, and most of what is left has no CPU.
 func (l *Looker) spinUntil() time.Duration {
 	if a := &l.asked[0]; len(l.asked) == 1 && a.spins {
 		return a.at + spinTime
 	}
 	return 0
-}
-
-// anyStop is waitStop for all threads that were asked.
-func (l *Looker) anyStop(options int) unix.Errno {
-	if len(l.asked) == 1 {
-		return waitStop(l.asked[0].w.tid, options, &l.info)
-	}
-	const all = 0 // P_ALL
-	l.info[pidAt] = 0
-	// What other OS threads of ours have started or traced is not waited for.
-	args := uintptr(waitKeep | unix.WNOTHREAD | options)
-	if options&unix.WNOHANG != 0 {
-		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&l.info)), args, 0, 0)
-		return e
-	}
-	_, _, e := unix.Syscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&l.info)), args, 0, 0)
-	return e
 }

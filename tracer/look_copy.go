@@ -12,7 +12,7 @@ import (
 // Copy is what one look at one thread gave. Its buffers are used again by the next look that
 // is given the same Copy: who wants to keep something copies it. The zero Copy is ready.
 type Copy struct {
-	// Thread has TID, Arch, Registers, PACMask, TP, Stack, Copied, StackErr, and Syscall and State so far
+	// Thread has TID, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
 	// as they were seen; State 0 is unknown. Comm is empty: see Watch.State.
 	Thread snapshot.Thread
 	Time   time.Time // when it was asked to stop, or began to be copied
@@ -54,17 +54,30 @@ type Copy struct {
 	// them anew.
 	Stale bool
 
-	// Copiers are the caller's to set: what runtimes need of the thread is copied into Thread by them.
+	// Copiers copy what runtimes need besides the stack; nil: none. They are called in the stop, or while it sleeps.
 	Copiers []snapshot.Copier
 
 	registers
-	fetcher snapshot.Fetcher
-	stopped stoppedMemory
+	stackCopy
 	call    snapshot.Syscall
 	before  Counters // of a thread that slept before it was stopped
-	buf     []byte   // of Stack
-	win     window
-	cut     mem.FaultError // of StackErr
+	fetcher snapshot.Fetcher
+	stopped stoppedMemory
+}
+
+// copyStack copies the used part of the stack from sp up, and what Copiers ask for. It fails only with ErrExec.
+func (c *Copy) copyStack(m *memory, ws *windows, sp mem.Addr) error {
+	win := ws.find(sp, c.tp)
+	c.Stale = win.top == 0
+	if !win.quick && !c.Stale {
+		c.win, c.Thread.StackErr = win, errMappedFile
+		return nil
+	}
+	if err := c.stackCopy.read(m, ws, win, c.Thread.Registers); err != nil {
+		return err
+	}
+	c.Thread.Stack, c.Thread.StackErr = c.stack, c.err
+	return nil
 }
 
 // initialCopy is what a Copy has room for at first, bytes.

@@ -104,11 +104,11 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	table := mapsOf(t, w.p)
 	l.Do(func() {
 		got.begin(w)
-		if err := l.attach(w); err != nil || interrupt(w.tid) != 0 {
+		if err := l.attach(w.p, w.tid, attachTries); err != nil || interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
-		sig, err := l.await(w, 0, false)
+		sig, err := standing(l, w)
 		if err == nil {
 			err = l.take(&asked{w: w, c: &got, table: table}, sig)
 		}
@@ -121,11 +121,11 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	waitState(t, c.pid(), 'S')
 	l.Do(func() { // the same, step by step, with the signal in between
 		got.begin(w)
-		if err := l.attach(w); err != nil || interrupt(w.tid) != 0 {
+		if err := l.attach(w.p, w.tid, attachTries); err != nil || interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
-		sig, err := l.await(w, 0, false)
+		sig, err := standing(l, w)
 		if _, err2 := got.registers.read(w.p.host, w.tid, &l.note); err != nil || err2 != nil || sig != 0 {
 			t.Errorf("signal %d, %v, %v", sig, err, err2)
 		}

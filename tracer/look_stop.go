@@ -22,18 +22,20 @@ import (
 // or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
 // ErrExec with Dirty set.
 func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
-	spins := l.inside && l.elsewhere(w)
-	a, err := l.ask(w, c, table)
-	if err != nil {
+	if len(l.asked) > 0 {
+		return errAsked
+	}
+	if err := l.askOne(w, c, table); err != nil {
 		return err
 	}
-	defer l.close(&a)
-	c.Elsewhere = spins
-	sig, err := l.await(w, a.at, spins)
-	if err != nil {
+	l.arm() // for all Stops: they follow one another
+	l.brief = true
+	patience := max(l.opt.MaxPause, runnablePause)
+	if got, err := l.Collect(patience); got != nil {
 		return err
 	}
-	return l.take(&a, sig)
+	l.GiveUp()
+	return &NotStoppedError{TID: w.tid, State: 'R', Waited: patience}
 }
 
 // A thread that ran at a look is taken to run at so many more, before it is looked at first
@@ -77,26 +79,6 @@ func (l *Looker) before(w *Watch, c *Copy) error {
 	return nil
 }
 
-// attach seizes the thread.
-func (l *Looker) attach(w *Watch) error {
-	for try := 0; ; try++ {
-		e := l.seize(w.tid)
-		switch {
-		case e == 0:
-			return nil
-		case e == unix.ESRCH || !w.p.present(w.tid):
-			return ErrNoThread
-		case w.p.Replaced():
-			return w.gone()
-		}
-		err := w.p.refusal(w.tid, e)
-		if _, traced := err.(*TracedError); traced || try == 3 {
-			return err
-		}
-		time.Sleep(time.Duration(try) * time.Millisecond) // an exec moves ids
-	}
-}
-
 // ask seizes a thread and asks it to stop.
 func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
 	switch {
@@ -111,11 +93,15 @@ func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
 	}
 	l.warm(w, c, table)
 	a := asked{w: w, c: c, table: table}
-	if err := l.attach(w); err != nil {
+	if err := l.attach(w.p, w.tid, attachTries); err == ErrExec {
+		return a, w.gone()
+	} else if err != nil {
 		return a, err
 	}
-	a.at = time.Since(l.clock)
+	l.reaper.add(w.p, w.tid)
+	a.at = l.now()
 	if interrupt(w.tid) != 0 {
+		l.reaper.remove(w.tid)
 		defer l.close(&a)
 		return a, l.lost(w)
 	}
@@ -125,10 +111,10 @@ func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
 // take reads a thread that stands and lets it go. sig is the signal to hand back.
 func (l *Looker) take(a *asked, sig int) (err error) {
 	w, c := a.w, a.c
-	stands := time.Since(l.clock)
+	stands := l.now()
 	defer func() { // also out of a panic
 		// It may take the CPU from us as soon as it can run, and keep it for long.
-		released := time.Since(l.clock)
+		released := l.now()
 		c.Stood, c.Pause = released-stands, released-a.at
 		if detach(w.tid, sig) != 0 {
 			err = l.lost(w)
@@ -144,6 +130,7 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 	}
 	w.tp, w.hasTP = c.tp, c.hasTP
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
+	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
 	if err := l.copyStack(w, c, a.table); err != nil {
 		return err
 	}
@@ -152,89 +139,34 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 	return nil
 }
 
+// copyStack copies the used part of the stack at SP of c.
+func (l *Looker) copyStack(w *Watch, c *Copy, table *maps.Table) error {
+	sp, ok := c.regs.SP()
+	if !ok || sp == 0 {
+		return nil
+	}
+	l.windows.table, l.windows.limit, l.windows.total = table, l.opt.StackLimit, l.opt.StackLimit
+	err := c.copyStack(w.p.memory.Load(), &l.windows, sp)
+	w.window, w.windowOf = c.win, table
+	return err
+}
+
 // close notes when a look has ended.
 func (l *Looker) close(a *asked) {
 	a.c.Time = l.clock.Add(a.at)
-	l.ended = time.Since(l.clock)
+	l.ended = l.now()
 	if a.c.Stood == 0 { // it was lost, or never stood
 		a.c.Pause = l.ended - a.at
 	}
 }
 
-// await waits until the seized thread stands, and returns the signal to hand back. If it spins
-// it asks again and again for a while before it sleeps.
-func (l *Looker) await(w *Watch, asked time.Duration, spins bool) (sig int, err error) {
-	for waited := time.Duration(0); ; {
-		var e unix.Errno
-		if spins {
-			e, spins = l.spin(w.tid, asked), false
-		} else {
-			e = l.wait(w.tid, waited)
-		}
-		switch {
-		case e == unix.EINTR:
-			waited = time.Since(l.clock) - asked
-			if err := l.overdue(w, waited); err != nil {
-				l.dirty = true
-				return 0, err
-			}
-		case e != 0 || ending(&l.info): // ECHILD: lost to an exec
-			return 0, l.lost(w)
-		default:
-			return deliverySignal(&l.info), nil
-		}
-	}
-}
-
-// wait waits for the stop or end of a thread until the alarm goes off: EINTR. What has lasted for a while may
-// last on: the scheduler needs what we occupy.
-func (l *Looker) wait(tid int, waited time.Duration) unix.Errno {
-	l.arm()
-	return l.thread.alarm.wait(tid, waited == 0, &l.info)
-}
-
-// grace is how long a thread is waited for before we ask what it does.
-const grace = time.Millisecond
-
 // consumed is how long a thread that stands may go without its stop being told: then another
 // wait of our own process took it (docs/dev/findings.md), and it is not told again.
 const consumed = 250 * time.Millisecond
 
-// overdue is the reason not to wait on for a thread that has not stopped yet, or nil.
-func (l *Looker) overdue(w *Watch, waited time.Duration) error {
-	if waited < grace {
-		return nil
-	}
-	state, err := w.state()
-	switch {
-	case err != nil:
-		return err
-	case state == 't' && waited < consumed: // it stands by now
-		return nil
-	case state == 'D' || waited >= l.patience(state):
-		return &NotStoppedError{TID: w.tid, State: state, Waited: waited}
-	case w.p.Replaced(): // an exec forgets that the thread was asked to stop
-		return w.gone()
-	}
-	return nil
-}
-
-// patience is how long a thread is waited for.
-func (l *Looker) patience(state byte) time.Duration {
-	if state == 'R' {
-		return max(l.opt.MaxPause, runnablePause)
-	}
-	return l.opt.MaxPause
-}
-
-// lost is the end of a look at a seized thread that is no longer there. It has ended, and is
-// reaped, as its process may wait for that; or an exec took it away, and only the end of the
-// OS thread is sure to let it go. The end of a leader belongs to its parent, also if that
-// is us: it too is given back by the end of the OS thread.
+// lost is the end of a look at a seized thread that is no longer there: it has ended, or an exec took it away.
 func (l *Looker) lost(w *Watch) error {
-	if w.tid == w.p.pid || !reap(w.tid) {
-		l.dirty = true
-	}
+	l.dirty = !l.bury(w.p, w.tid) || l.dirty
 	return w.gone()
 }
 

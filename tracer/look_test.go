@@ -122,12 +122,12 @@ func TestStopIsNotConsumed(t *testing.T) {
 	w := openWatch(t, p, c.pid())
 	waitState(t, c.pid(), 'S')
 	l.Do(func() {
-		if err := l.attach(w); err != nil {
+		if err := l.attach(w.p, w.tid, attachTries); err != nil {
 			t.Error(err)
 			return
 		}
 		unix.Kill(c.pid(), unix.SIGUSR1) // not yet asked to stop, it stops to be given the signal
-		sig, err := l.await(w, time.Since(l.clock), false)
+		sig, err := standing(l, w)
 		if err != nil || sig != int(unix.SIGUSR1) {
 			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
 		}
@@ -164,7 +164,7 @@ func TestStopOfTraced(t *testing.T) {
 	other, l := openLooker(t, LookOptions{}), openLooker(t, LookOptions{})
 	var got Copy
 	other.Do(func() {
-		if err := other.attach(w); err != nil {
+		if err := other.attach(w.p, w.tid, attachTries); err != nil {
 			t.Error(err)
 			return
 		}
@@ -286,4 +286,17 @@ func TestStaleTable(t *testing.T) {
 	if got.Stale {
 		t.Error("stale with the right table")
 	}
+}
+
+// standing waits until a seized thread has stopped, and returns the signal to hand back.
+func standing(l *Looker, w *Watch) (sig int, err error) {
+	for until := l.now() + patience; l.now() < until; {
+		switch errno := l.wait(w.tid, until); {
+		case errno == 0 && l.info[pidAt] != 0:
+			return deliverySignal(&l.info), nil
+		case errno != 0 && errno != unix.EINTR:
+			return 0, errno
+		}
+	}
+	return 0, errors.New("it did not stop")
 }

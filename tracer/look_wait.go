@@ -3,6 +3,7 @@
 package tracer
 
 import (
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -18,21 +19,6 @@ const (
 	// a look needs.
 	coolTime = 300 * time.Microsecond
 )
-
-// spin waits for the stop or end of a thread without sleeping: to be woken takes longer than the
-// stop, on an idle virtual CPU several times as long, and the thread stands all that while. It
-// returns EINTR, as an alarm would, when spinTime has passed.
-func (l *Looker) spin(tid int, asked time.Duration) unix.Errno {
-	for {
-		e := waitStop(tid, unix.WNOHANG, &l.info)
-		if e != 0 || l.info[pidAt] != 0 {
-			return e
-		}
-		if time.Since(l.clock)-asked > spinTime {
-			return unix.EINTR
-		}
-	}
-}
 
 // elsewhere tells whether the thread ran last on another CPU than ours: then we may spin. On ours
 // it stops only once we sleep.
@@ -83,4 +69,29 @@ func wakeSoon() {
 	}
 	attr.Runtime = uint64(shortSlice)
 	_ = unix.SchedSetAttr(0, attr, 0)
+}
+
+// calmSlack is how late timers of the runtime's own threads may be, nanoseconds.
+const calmSlack = "4000000"
+
+// calmOthers gives the other OS threads of this program coarse timers, and those that they make: the runtime's
+// watching thread (sysmon) looks around every 20 us for a while after each sleep of ours. It takes CAP_SYS_NICE; without
+// it that thread goes on as it does.
+// Source: proc_pid_timerslack_ns(5), which takes the id of any thread.
+func calmOthers() {
+	fd, err := openAt(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	tids, _ := (&taskDir{fd: fd}).list(nil)
+	for _, tid := range tids {
+		if tid == unix.Gettid() {
+			continue
+		}
+		if at, err := openAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/timerslack_ns", unix.O_WRONLY); err == nil {
+			_, _ = unix.Write(at, []byte(calmSlack))
+			unix.Close(at)
+		}
+	}
 }

@@ -173,3 +173,16 @@ func TestWarm(t *testing.T) {
 		}
 	}
 }
+
+// TestCalm: with Calm the other threads of this program get coarse timers, and the OS thread of the Looker does not.
+func TestCalm(t *testing.T) {
+	if err := unix.Access("/proc/self/timerslack_ns", unix.W_OK); err != nil || unix.Geteuid() != 0 {
+		t.Skipf("timers of other threads are not ours to change: %v", err)
+	}
+	l := openLooker(t, LookOptions{Calm: true})
+	var own, others int
+	l.Do(func() { own, _ = unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0) })
+	if others, _ = unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); own != 1 || itoa(others) != calmSlack {
+		t.Errorf("timer slack of the Looker: %d ns, of another: %d, want 1 and %s", own, others, calmSlack)
+	}
+}

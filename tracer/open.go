@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/regs"
@@ -33,15 +34,22 @@ func open(root string, pid int, opt Options) (*Process, error) {
 		pid = st.TGID
 	}
 	p := &Process{pid: pid, root: root, opt: opt.withDefaults(), dir: -1, tasks: taskDir{fd: -1}}
-	if err := p.open(); err != nil {
-		for _, fd := range []int{p.dir, p.tasks.fd} {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
+	for try := 0; ; try++ {
+		err := p.open()
+		if err == nil {
+			return p, nil
 		}
-		return nil, err
+		for _, fd := range []*int{&p.dir, &p.tasks.fd} {
+			if *fd >= 0 {
+				unix.Close(*fd)
+			}
+			*fd = -1
+		}
+		if !errors.Is(err, ErrExec) || try == maxExecs {
+			return nil, err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
 	}
-	return p, nil
 }
 
 func (p *Process) open() (err error) {
@@ -60,11 +68,7 @@ func (p *Process) open() (err error) {
 	if p.tasks.fd, err = openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return p.gone(err)
 	}
-	for try := 0; ; try++ {
-		if err = p.openMemory(); !errors.Is(err, ErrExec) || try == maxExecs {
-			return err
-		}
-	}
+	return p.openMemory()
 }
 
 // check refuses what cannot be stopped or must not be.

@@ -17,9 +17,10 @@ import (
 //
 // Its waits are ended by its alarm, whose signal is not blocked in it, whatever mask this program inherited.
 type osThread struct {
-	tid   int
-	work  chan func()
-	alarm alarm
+	tid    int
+	work   chan func()
+	alarm  alarm
+	reaper reaper
 }
 
 func startThread() *osThread {
@@ -62,6 +63,7 @@ func (t *osThread) do(f func()) error {
 // before its id disappears. The wait is bounded; it takes some ten microseconds.
 func (t *osThread) end() {
 	t.alarm.drop()
+	t.reaper.end()
 	close(t.work)
 	pid := os.Getpid()
 	for range 2000 {

@@ -51,26 +51,6 @@ func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.
 // errWordSize stands for a *WordSizeError where the process is not known.
 var errWordSize = errors.New("64-bit registers in a 32-bit build")
 
-// registers reads the registers of a thread that stands.
-func (s *stop) registers(t *tracee) bool {
-	e, err := t.registers.read(s.p.host, t.tid, &s.note)
-	switch {
-	case e == 0 && err == nil:
-		return true
-	case e == unix.ESRCH:
-		s.lost(t)
-	case e == unix.EIO:
-		t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
-	case e != 0:
-		t.why = "read registers: " + e.Error()
-	case err == errWordSize:
-		t.err = &WordSizeError{PID: s.p.pid}
-	default:
-		t.err = err
-	}
-	return false
-}
-
 // pac reads the bits of an arm64 address that hold its authentication code; none where the
 // CPU has no such codes.
 // Source: struct user_pac_mask in linux/arch/arm64/include/uapi/asm/ptrace.h.

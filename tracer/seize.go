@@ -3,29 +3,29 @@
 package tracer
 
 import (
-	"time"
-
 	"golang.org/x/sys/unix"
 )
 
 // seizeNew attaches to the threads from index from on. It does not stop them.
 func (s *stop) seizeNew(from int) {
-	s.dog.reaping.Store(true)
-	defer s.dog.reaping.Store(false)
 	for i := from; i < len(s.threads) && s.ctx.Err() == nil && !s.exec; i++ {
 		t := &s.threads[i]
 		if t.phase != listed || t.worker || t.state == 'Z' {
 			continue
 		}
-		switch e := s.attach(t.tid); {
-		case e == 0:
+		tries := attachTries
+		if s.refusal != nil {
+			tries = 0
+		}
+		switch err := s.attach(s.p, t.tid, tries); {
+		case err == nil:
 			t.phase, t.held = running, true
-			if t.tid != s.p.pid {
-				s.dog.mayReap(t.tid)
-			}
-		case e != unix.ESRCH:
+			s.reaper.add(s.p, t.tid)
+		case err == ErrExec:
+			s.exec = true
+		case err != ErrNoThread:
 			if s.refusal == nil { // one is told for all
-				s.refusal = s.p.refusal(t.tid, e)
+				s.refusal = err
 			}
 			t.phase, t.err = refused, s.refusal
 		case t.tid == s.p.pid:
@@ -35,27 +35,7 @@ func (s *stop) seizeNew(from int) {
 			s.missing++
 		}
 	}
-}
-
-// attach seizes one thread; ESRCH says that it has ended. A thread that is ending is
-// refused like one that we may not trace, and after an exec its id may belong to a living
-// one a moment later: so it is tried again, unless another was refused already.
-func (s *stop) attach(tid int) unix.Errno {
-	for try := 0; ; try++ {
-		e := seize(tid)
-		switch {
-		case e == 0 || e == unix.ESRCH:
-			return e
-		case s.memory.replaced(s.table.All()[0].Start):
-			s.exec = true // what we seized may have taken over this id
-			return unix.ESRCH
-		case !s.p.present(tid):
-			return unix.ESRCH
-		case s.refusal != nil || try == 3:
-			return e
-		}
-		time.Sleep(time.Duration(try) * time.Millisecond)
-	}
+	s.reaper.rest()
 }
 
 // interrupt asks the seized threads from index from on to stop, those that run on a CPU
@@ -66,7 +46,7 @@ func (s *stop) interrupt(from int) {
 		if t.phase != running || t.late {
 			continue
 		}
-		t.asked = time.Since(s.clock)
+		t.asked = s.now()
 		if interrupt(t.tid) != 0 {
 			s.lost(t)
 		}
@@ -78,57 +58,56 @@ func (s *stop) interrupt(from int) {
 // tracer thread is sure to let it go.
 func (s *stop) lost(t *tracee) { t.phase = ended }
 
-// wait waits until the threads from index from on stand, the last one first: when it has
+// await waits until the threads from index from on stand, the last one first: when it has
 // stopped most others have. When nothing has happened for a while, those that have not
 // stopped become stragglers.
-func (s *stop) wait(from int) {
+func (s *stop) await(from int) {
 	s.progress()
-	options := 0
+	late := false
 	for i := len(s.threads) - 1; i >= from && s.ctx.Err() == nil; i-- {
 		t := &s.threads[i]
 		if t.phase != running || t.late {
 			continue
 		}
-		if !s.waitFor(t, options) {
+		if !s.waitFor(t, late) {
 			t.late = true
-			options = unix.WNOHANG // the time is over for the others too
-		} else if options == 0 && i%16 == 0 {
+			late = true // the time is over for the others too
+		} else if !late && i%16 == 0 {
 			s.progress()
 		}
 	}
-	if options != 0 && s.opt.Rolling {
+	if late && s.opt.Rolling {
 		s.settle = settle / 10 // more of them may come, and each batch waits
 	}
 }
 
 // progress sets the time until which the wait under way may last.
 func (s *stop) progress() {
-	s.bound = min(time.Since(s.clock)+s.settle, s.since+s.opt.MaxPause)
+	s.bound = min(s.now()+s.settle, s.since+s.opt.MaxPause)
 }
 
 // waitFor waits for the stop or end of one thread. It is false if it has not stopped yet:
-// at once with WNOHANG, else when the bound is past or ctx has ended, as the alarm lets us see.
-func (s *stop) waitFor(t *tracee, options int) bool {
+// at once with late, else when the bound is past or ctx has ended, as the alarm lets us see.
+func (s *stop) waitFor(t *tracee, late bool) bool {
 	for {
-		var e unix.Errno
-		if options == 0 {
-			e = s.alarm.wait(t.tid, false, &s.info)
-		} else {
-			e = waitStop(t.tid, options, &s.info)
+		until := s.bound
+		if late {
+			until = 0
 		}
+		errno := s.engine.wait(t.tid, until)
 		switch {
-		case e == unix.EINTR:
-			if s.ctx.Err() != nil || time.Since(s.clock) >= s.bound {
+		case errno == unix.EINTR:
+			if s.ctx.Err() != nil || s.now() >= s.bound {
 				return false
 			}
-		case e != 0: // ECHILD: reaped by the watchdog, or lost to an exec
+		case errno != 0: // ECHILD: reaped while another was seized, or lost to an exec
 			s.lost(t)
 			return true
 		case s.info[pidAt] == 0:
 			return false
 		default:
 			t.classify(&s.info)
-			if t.phase == ended && t.tid != s.p.pid && reap(t.tid) {
+			if t.phase == ended && s.bury(s.p, t.tid) {
 				t.held = false // an exec in the process waits for this
 				s.missing++
 			}
@@ -150,7 +129,7 @@ func (s *stop) release(from int) {
 			continue
 		}
 		t.phase, t.held = released, false
-		t.freed = time.Since(s.clock)
+		t.freed = s.now()
 		s.end = max(s.end, t.freed)
 	}
 }
@@ -161,7 +140,7 @@ func (s *stop) release(from int) {
 func (s *stop) reapEnded() {
 	for i := range s.threads {
 		t := &s.threads[i]
-		if t.held && t.phase == ended && t.tid != s.p.pid && reap(t.tid) {
+		if t.held && t.phase == ended && s.bury(s.p, t.tid) {
 			t.held = false
 		}
 	}

@@ -53,7 +53,7 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if p.thread == nil {
 		p.thread = startThread()
 	}
-	s.alarm = &p.thread.alarm
+	s.use(p.thread)
 	if err := p.thread.do(s.run); err != nil {
 		s.dirty = true
 		s.problem(err.Error())
@@ -87,7 +87,7 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	if len(table.All()) == 0 { // a program that is being replaced, or ended
 		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
-	s := &stop{p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, clock: time.Now(), settle: settle,
+	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
 	if err := s.listFacts(); err != nil {
 		s.copier.close()
@@ -97,8 +97,6 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
 	p.tasks.reserve(n)
-	s.pieces, s.of = make([]piece, 0, n), make([]int, 0, n)
-	s.vector = newVector(maxVector)
 	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
 	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
 	return s, nil
@@ -249,14 +247,13 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.
 func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stkErr, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
-		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack, Copied: t.copied, Shortfalls: t.shortfalls}
+		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
+		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
 	if t.freed > t.asked {
 		th.Stopped = t.freed - t.asked
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch
-		th.TP, th.HasTP = t.tp, t.hasTP
 		if th.Syscall == nil {
 			th.Syscall = callOf(t.state, &t.regs)
 		}

@@ -16,30 +16,23 @@ const maxListings = 16
 // stop is one stop of one process. Its methods run on the tracer thread. All it needs is
 // made before the first thread is asked to stop.
 type stop struct {
+	engine
 	p      *Process
 	opt    StopOptions
 	ctx    context.Context
 	memory *memory
 	table  *maps.Table
-	first  []byte    // the text of table
-	clock  time.Time // all durations count from here
+	first  []byte // the text of table
 
 	threads []tracee
 	known   map[int]bool
-	left    []int // threads that are not looked at, as there is no room for their stacks
-	missing int   // threads of the list that had ended before they were seized, or were reaped since
-	ids     []int // room for a listing
-	dog     *watchdog
-	alarm   *alarm        // ends the waits of the tracer thread
+	left    []int         // threads that are not looked at, as there is no room for their stacks
+	missing int           // threads of the list that had ended before they were seized, or were reaped since
+	ids     []int         // room for a listing
 	bound   time.Duration // until when the wait under way may last, after clock
 	copier  *copier
 	windows windows
 	arena   *arena
-	pieces  []piece
-	of      []int // the thread of each piece
-	vector  *vector
-	note    [noteBytes]byte
-	info    siginfo
 
 	begun, end time.Duration // first request to stop, last release
 	since      time.Duration // first request of the batch under way
@@ -50,7 +43,6 @@ type stop struct {
 	problems   []string
 	late       int  // threads that stopped after the others had been let go
 	exec       bool // the process began another program
-	dirty      bool // something may still be traced: the tracer thread must end
 }
 
 // run makes the stop. All threads are released when it returns, except those that do not
@@ -58,10 +50,9 @@ type stop struct {
 func (s *stop) run() {
 	prepareSignals()
 	defer holdGC()()
-	s.dog = startWatchdog(len(s.threads) + 64)
-	defer s.dog.stop()
-	s.alarm.set(tick, tick)
-	defer s.alarm.set(0, 0)
+	defer s.reaper.clear()
+	s.arm()
+	defer s.disarm()
 	defer s.leave()
 	defer s.release(0) // on every path, also out of a panic
 	s.text = s.readMaps(s.text)
@@ -71,14 +62,14 @@ func (s *stop) run() {
 		s.together()
 	}
 	s.release(0)
-	s.alarm.set(0, 0) // stragglers wait without blocking
+	s.disarm() // stragglers wait without blocking
 	s.stragglers()
 	s.again = s.readMaps(s.again)
 }
 
 // together stops all threads at one instant: it lists again until no thread is new.
 func (s *stop) together() {
-	s.since = time.Since(s.clock)
+	s.since = s.now()
 	s.seizeNew(0)
 	for range maxListings {
 		n := len(s.threads)
@@ -87,12 +78,12 @@ func (s *stop) together() {
 		}
 		s.seizeNew(n)
 	}
-	s.begun = time.Since(s.clock)
+	s.begun = s.now()
 	s.since = s.begun
 	from := 0
 	for round := 0; ; round++ {
 		s.interrupt(from)
-		s.wait(from)
+		s.await(from)
 		from = len(s.threads)
 		if s.over() || !s.listNew() {
 			break
@@ -110,7 +101,7 @@ func (s *stop) together() {
 
 // inBatches stops a few threads at a time. Those that do not stop are left for the end.
 func (s *stop) inBatches() {
-	s.begun = time.Since(s.clock)
+	s.begun = s.now()
 	listings := 0
 	for from := 0; s.ctx.Err() == nil && !s.exec; {
 		if from == len(s.threads) {
@@ -118,12 +109,12 @@ func (s *stop) inBatches() {
 				return
 			}
 		}
-		s.since = time.Since(s.clock)
+		s.since = s.now()
 		all := s.threads
 		s.threads = all[:min(from+s.opt.Batch, len(all))]
 		s.seizeNew(from)
 		s.interrupt(from)
-		s.wait(from)
+		s.await(from)
 		s.collect(from)
 		s.release(from)
 		s.reapEnded()
@@ -134,7 +125,7 @@ func (s *stop) inBatches() {
 
 // over tells whether the stop must not go on.
 func (s *stop) over() bool {
-	return s.exec || s.ctx.Err() != nil || time.Since(s.clock)-s.since > s.opt.MaxPause
+	return s.exec || s.ctx.Err() != nil || s.now()-s.since > s.opt.MaxPause
 }
 
 func (s *stop) problem(text string) {
@@ -151,10 +142,8 @@ func (s *stop) listNew() bool {
 	if s.opt.TIDs != nil {
 		return false
 	}
-	s.dog.mu.Lock() // what it reaps is no longer counted
 	n, ok := s.p.tasks.count()
-	known := len(s.threads) + len(s.left) - s.missing - s.dog.taken
-	s.dog.mu.Unlock()
+	known := len(s.threads) + len(s.left) - s.missing - s.reaper.reaped() // nobody reaps while nothing is seized
 	if ok && n == known {
 		return false
 	}

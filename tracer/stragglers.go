@@ -5,8 +5,6 @@ package tracer
 import (
 	"fmt"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // sweep is the time between two looks at the threads that have not stopped. It blocks in
@@ -16,17 +14,17 @@ const sweep = time.Millisecond
 // stragglers waits for the threads that did not stop with the others, which run again by
 // now, and looks at each as it stops.
 func (s *stop) stragglers() {
-	begun := time.Since(s.clock)
+	begun := s.now()
 	for s.ctx.Err() == nil && !s.exec {
 		s.reapEnded()
 		waiting := false
-		looked := time.Since(s.clock)
+		looked := s.now()
 		for i := range s.threads {
 			t := &s.threads[i]
 			if t.phase != running || !t.late {
 				continue
 			}
-			if s.waitFor(t, unix.WNOHANG) {
+			if s.waitFor(t, true) {
 				s.takeLate(i)
 				continue
 			}
@@ -67,7 +65,7 @@ func (s *stop) takeLate(i int) {
 	}
 	all := s.threads
 	s.threads = all[:i+1]
-	s.since = time.Since(s.clock)
+	s.since = s.now()
 	s.collect(i)
 	s.release(i)
 	s.threads = all

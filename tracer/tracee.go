@@ -25,20 +25,18 @@ const (
 type tracee struct {
 	facts
 	registers
-	phase      phase
-	held       bool          // it may still be traced by us
-	signal     int           // of its delivery stop, handed back at DETACH; 0 at any other stop
-	asked      time.Duration // when it was asked to stop, after stop.clock
-	freed      time.Duration
-	win        window
-	stack      mem.Range
-	stkErr     error
-	copied     []mem.Range
+	phase  phase
+	held   bool          // it may still be traced by us
+	signal int           // of its delivery stop, handed back at DETACH; 0 at any other stop
+	asked  time.Duration // when it was asked to stop, after stop.clock
+	freed  time.Duration
+	stackCopy
+	copied     []mem.Range // by Copiers
 	shortfalls []snapshot.Shortfall
 	crowded    bool // there was no room left for its stack
 	late       bool // it did not stop with the others
 	why        string
-	err        error // of PTRACE_SEIZE
+	err        error // why it cannot be read
 }
 
 // classify takes over what waitid told of a seized thread.

@@ -44,9 +44,9 @@ type Watch struct {
 	room   *watchRoom
 	first  procfs.Stat // what stat told when the Watch was made
 
-	ran      int      // looks that need not ask first whether it sleeps
-	tp       mem.Addr // thread pointer, from the last Stop
-	hasTP    bool
+	ran      int         // looks that need not ask first whether it sleeps
+	tp       mem.Addr    // thread pointer, from the last Stop
+	hasTP    bool        // else it is unknown
 	last     *last       // what the last Stop found, of a thread that was blocked; nil: there was none
 	window   window      // of the stack that the last Stop copied
 	windowOf *maps.Table // which says that it is quick to read

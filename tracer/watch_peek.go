@@ -76,7 +76,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 	if c.call.SP != 0 {
 		limit := max(len(c.buf), defaultLookLimit)
 		ws := windows{table: table, limit: limit, total: limit}
-		if err := c.copyStack(w.p.memory.Load(), &ws, c.call.SP, c.tp); err != nil {
+		if err := c.copyStack(w.p.memory.Load(), &ws, c.call.SP); err != nil {
 			return err
 		}
 	}
@@ -99,6 +99,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 // infer offers the registers of the last Stop to a thread that sleeps in the same place.
 func (w *Watch) infer(c *Copy, now Counters) {
 	c.regs.Arch, c.tp, c.hasTP, c.pacMask = nil, w.tp, w.hasTP, 0
+	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
 	l := w.last
 	if l == nil || !l.known || l.call != c.call {
 		return

@@ -12,14 +12,14 @@ import (
 // Source: proc_pid_oom_score_adj(5).
 const oomAdjust = "/proc/self/oom_score_adj"
 
-// firstToGo is the most that it takes.
-const firstToGo = 1000
-
 // Operations of prctl(2). Source: linux/include/uapi/linux/prctl.h.
 const (
 	getDumpable = 3
 	setDumpable = 4
 )
+
+// firstToGo is the most that it takes.
+const firstToGo = 1000
 
 // OOMScore is what this program had there before it made itself the first to go. The zero OOMScore had not changed it.
 type OOMScore struct {

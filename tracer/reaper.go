@@ -11,10 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaper frees a Looker from a PTRACE_SEIZE that waits for an exec which waits for us: exec holds the
-// lock that SEIZE needs until every other thread of the process is reaped, those too that the Looker has
-// asked to stop. A second OS thread reaps them. It sleeps on a timer of the kernel, which costs two system
-// calls for a round of requests, and none for a Looker that asks one thread at a time.
+// tick is how often the reaper looks.
+const tick = 5 * time.Millisecond
+
+// reaper frees an OS thread from a PTRACE_SEIZE that waits for an exec which waits for us: exec holds the
+// lock that SEIZE needs until every other thread of the process is reaped, those too that this OS thread has
+// seized. No signal ends that wait; a second OS thread reaps them. It sleeps on a timer of the kernel, which costs
+// two system calls for a round of requests, and none where one thread is seized at a time.
 //
 // Source: de_thread in linux/fs/exec.c, ptrace_attach in linux/kernel/ptrace.c.
 type reaper struct {
@@ -22,31 +25,51 @@ type reaper struct {
 	set     bool
 	seizing atomic.Bool
 
-	mu   sync.Mutex
-	prey []int // threads that were asked, but leaders: exec does not wait for those
-	over bool
+	mu    sync.Mutex
+	prey  []int // threads that were seized, but leaders: exec does not wait for those
+	taken int   // of them, those that were reaped here
+	over  bool
+	gone  chan struct{} // closed when who waits for the timer has ended
 }
 
-// add notes a thread that was asked to stop.
-func (r *reaper) add(w *Watch) {
-	if w.tid == w.p.pid {
+// add notes a thread of p that was seized.
+func (r *reaper) add(p *Process, tid int) {
+	if tid == p.pid {
 		return
 	}
 	r.mu.Lock()
-	r.prey = append(r.prey, w.tid)
+	r.prey = append(r.prey, tid)
 	r.mu.Unlock()
 }
 
-func (r *reaper) remove(w *Watch) {
+func (r *reaper) remove(tid int) {
 	r.mu.Lock()
-	if i := slices.Index(r.prey, w.tid); i >= 0 {
+	if i := slices.Index(r.prey, tid); i >= 0 {
 		r.prey = slices.Delete(r.prey, i, i+1)
 	}
 	r.mu.Unlock()
 }
 
-// seize attaches to a thread while others are asked.
+// clear forgets all threads and stops the timer.
+func (r *reaper) clear() {
+	r.rest()
+	r.mu.Lock()
+	r.prey, r.taken = r.prey[:0], 0
+	r.mu.Unlock()
+}
+
+// reaped is how many threads were reaped since clear.
+func (r *reaper) reaped() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.taken
+}
+
+// seize attaches to a thread, also while others are seized that an exec may wait for.
 func (r *reaper) seize(tid int) unix.Errno {
+	if len(r.prey) == 0 { // nobody else adds any
+		return seize(tid)
+	}
 	if !r.set {
 		r.start()
 		r.wake(tick)
@@ -84,19 +107,24 @@ func (r *reaper) start() {
 	if err != nil {
 		return
 	}
-	r.timer = fd + 1
+	r.timer, r.gone = fd+1, make(chan struct{})
 	go r.run(fd)
 }
 
 // end ends who waits for the timer, and closes it. No method is called afterwards.
 func (r *reaper) end() {
+	if r.timer == 0 {
+		return
+	}
 	r.mu.Lock()
 	r.over = true
 	r.mu.Unlock()
-	r.wake(tick)
+	r.wake(time.Nanosecond)
+	<-r.gone
 }
 
 func (r *reaper) run(timer int) {
+	defer close(r.gone)
 	defer unix.Close(timer)
 	var times [8]byte
 	for {
@@ -115,7 +143,9 @@ func (r *reaper) reap() (over bool) {
 	defer r.mu.Unlock()
 	if r.seizing.Load() {
 		for _, tid := range r.prey {
-			reap(tid)
+			if reap(tid) {
+				r.taken++
+			}
 		}
 	}
 	return r.over

@@ -1,0 +1,137 @@
+//go:build linux
+
+package tracer
+
+import (
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// engine stops threads, for dumps and recordings alike: it attaches, asks to stop, waits for who has stopped,
+// reads, and lets go. A dump asks all threads of a process and holds them until all are copied, one at a time of
+// eight does so for eight; a recording asks those that run, and lets each go once it is copied.
+//
+// Its methods run on the OS thread whose alarm and reaper it has: only that one may make ptrace requests. What does
+// not stop is given up by the end of that OS thread, which dirty asks for.
+type engine struct {
+	alarm  *alarm
+	reaper *reaper
+	clock  time.Time // all durations count from here
+	note   [noteBytes]byte
+	info   siginfo // what the last wait told
+	armed  bool    // the alarm goes off again and again
+	brief  bool    // the next wait is likely to be short: the scheduler is not told
+	dirty  bool    // something may still be traced: the OS thread must end
+}
+
+func (e *engine) use(t *osThread) { e.alarm, e.reaper = &t.alarm, &t.reaper }
+
+func (e *engine) now() time.Duration { return time.Since(e.clock) }
+
+// attach seizes thread tid of p. It fails with ErrNoThread, ErrExec or why the kernel refused. A thread that is
+// ending is refused like one that we may not trace, and after an exec its id may belong to a living one a
+// moment later: so it is tried again.
+func (e *engine) attach(p *Process, tid, tries int) error {
+	for try := 0; ; try++ {
+		errno := e.reaper.seize(tid)
+		switch {
+		case errno == 0:
+			return nil
+		case errno == unix.ESRCH:
+			return ErrNoThread
+		case p.Replaced():
+			return ErrExec // what we hold may have taken over this id
+		case !p.present(tid):
+			return ErrNoThread
+		}
+		err := p.refusal(tid, errno)
+		if _, traced := err.(*TracedError); traced || try >= tries {
+			return err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
+}
+
+// attachTries is how often attach tries again.
+const attachTries = 3
+
+const anyThread = 0
+
+// wait waits until thread tid, or anyThread that this OS thread traces, has stopped or ended, as info then tells;
+// else, when until is past or the alarm goes off, info has no process id, or the error is EINTR. It does not
+// consume what it tells.
+func (e *engine) wait(tid int, until time.Duration) unix.Errno {
+	left := until - e.now()
+	if left <= 0 {
+		return e.poll(tid)
+	}
+	if !e.alarm.made { // ask, and let a moment pass
+		if errno := e.poll(tid); errno != 0 || e.info[pidAt] != 0 {
+			return errno
+		}
+		time.Sleep(50 * time.Microsecond)
+		return unix.EINTR
+	}
+	if !e.armed {
+		e.alarm.set(left, alarmPeriod) // again and again: it may go off before the wait begins
+	}
+	errno := e.waitid(tid, 0)
+	e.brief = false // what has lasted for a while may last on: the scheduler needs what we occupy
+	return errno
+}
+
+// poll is wait that returns at once.
+func (e *engine) poll(tid int) unix.Errno { return e.waitid(tid, unix.WNOHANG) }
+
+func (e *engine) waitid(tid, options int) unix.Errno {
+	if tid != anyThread {
+		if options == 0 && e.brief {
+			return waitRaw(tid, &e.info)
+		}
+		return waitStop(tid, options, &e.info)
+	}
+	const all = 0 // P_ALL
+	e.info[pidAt] = 0
+	// What other OS threads of ours have started or traced is not waited for.
+	args := uintptr(waitKeep | unix.WNOTHREAD | options)
+	if options&unix.WNOHANG != 0 {
+		_, _, errno := unix.RawSyscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&e.info)), args, 0, 0)
+		return errno
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&e.info)), args, 0, 0)
+	return errno
+}
+
+// sleep lets d pass; a signal ends it early. Go's scheduler is not told, if it has another CPU to go on: to be
+// told wakes the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time
+// as sampling does.
+func sleep(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	if runtime.GOMAXPROCS(0) == 1 {
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)
+		return
+	}
+	unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+}
+
+// arm lets the alarm go off from now on, each period.
+func (e *engine) arm() {
+	if !e.armed {
+		e.alarm.set(alarmPeriod, alarmPeriod)
+		e.armed = true
+	}
+}
+
+// disarm ends the alarm, also one that was set for a single wait.
+func (e *engine) disarm() {
+	e.alarm.set(0, 0)
+	e.armed = false
+}
+
+// bury consumes the end of thread tid of p, as an exec in the process may wait for that. It is false, and the OS
+// thread has to end, for what is not there to be consumed: an exec may have taken it away. The end of a leader belongs
+// to its parent, also if that is us: it too is given back by the end of the OS thread.
+func (e *engine) bury(p *Process, tid int) bool { return tid != p.pid && reap(tid) }
