@@ -33,7 +33,8 @@ type room struct {
 var vocabulary = []string{"mem", "regs", "maps", "work"}
 
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
-var bound = []string{"tracer", "hang/supervise", "outfile", "tests/door", "tests/exact", "tests/live", "tests/manners", "scripts/bench"}
+var bound = []string{"tracer", "hang/supervise", "outfile", "tests/door", "tests/exact", "tests/live", "tests/manners",
+	"scripts/bench"}
 
 // forTests are modules that tests may import, by room.
 var forTests = map[string][]string{
@@ -202,7 +203,8 @@ func mayImport(rooms map[string]room, from, to string) bool {
 	below, known := find(rooms, to)
 	if slices.Contains(r.imports, "*") {
 		// The parts of exact may use each other.
-		return known && (below.layer < r.layer || inRooms([]string{"tests/exact"}, from) && inRooms([]string{"tests/exact"}, to))
+		return known && (below.layer < r.layer ||
+			inRooms([]string{"tests/exact"}, from) && inRooms([]string{"tests/exact"}, to))
 	}
 	if slices.Contains(r.imports, path.Dir(to)+"/*") {
 		return true
@@ -230,10 +232,12 @@ func TestImports(t *testing.T) {
 			case path == "unsafe" && !inRooms(bound, from):
 				t.Errorf("%s imports unsafe: only %v may; move what needs it there", from, bound)
 			case isOurs(path) && !mayImport(rooms, from, relative(path)):
-				t.Errorf("%s -> %s is not in the table of %s: pass the data as a plain value, or answer there why this pair is needed",
+				t.Errorf("%s -> %s is not in the table of %s: pass the data as a plain value, "+
+					"or answer there why this pair is needed",
 					from, relative(path), plan)
 			case isOutside(path) && !inRooms(r.outside, path):
-				t.Errorf("%s imports %s, which its row in %s does not name: do without, or say there why it is needed", from, path, plan)
+				t.Errorf("%s imports %s, which its row in %s does not name: do without, or say there why it is needed",
+					from, path, plan)
 			}
 		}
 	}
@@ -254,7 +258,8 @@ func TestImportsOfTests(t *testing.T) {
 				t.Errorf("tests of %s import unsafe: only %v may", from, bound)
 			case inRooms(inTests, relative(path)):
 			case isOurs(path) && !anything && !reach[relative(path)] && !mayImport(rooms, from, relative(path)):
-				t.Errorf("tests of %s import %s, which the rows of %s do not reach: move the test to exact or cmd", from, relative(path), plan)
+				t.Errorf("tests of %s import %s, which the rows of %s do not reach: move the test to exact or cmd",
+					from, relative(path), plan)
 			case isOutside(path) && !inRooms(slices.Concat(r.outside, forTests[from]), path):
 				t.Errorf("tests of %s import %s: do without, or add it to forTests with a reason", from, path)
 			}
@@ -275,8 +280,10 @@ func TestOnlyTestsImportTheirRooms(t *testing.T) {
 func TestNothingImportsExact(t *testing.T) {
 	for _, p := range list(t, "linux", "amd64") {
 		for _, path := range p.Imports {
-			if isOurs(path) && inRooms([]string{"tests/exact"}, relative(path)) && !inRooms([]string{"tests/exact"}, p.room()) {
-				t.Errorf("%s -> %s: the test room may import everything and nothing imports it", p.room(), relative(path))
+			if isOurs(path) && inRooms([]string{"tests/exact"}, relative(path)) &&
+				!inRooms([]string{"tests/exact"}, p.room()) {
+				t.Errorf("%s -> %s: the test room may import everything and nothing imports it", p.room(),
+					relative(path))
 			}
 		}
 	}
@@ -331,7 +338,8 @@ func TestPurePackagesAreTheSameEverywhere(t *testing.T) {
 				continue
 			}
 			for _, name := range differ(p.files(), there.files()) {
-				t.Errorf("%s: %s is not built on linux/amd64 and %s alike: a pure package has no build constraints, and no file name that is one (regs_amd64.go)",
+				t.Errorf("%s: %s is not built on linux/amd64 and %s alike: a pure package has no build constraints, "+
+					"and no file name that is one (regs_amd64.go)",
 					p.room(), name, system)
 			}
 			if len(p.CFiles) > 0 {

@@ -86,7 +86,8 @@ func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e
 // start starts a command, with files for its standard input, output and error, or ours. What this program changed for
 // itself it gets as usual.
 func (a *app) start(argv []string, files []uintptr) (*supervise.Command, error) {
-	return supervise.Start(argv, supervise.Options{Files: files, Env: supervise.Environment(), Around: func(start func()) {
-		a.oom.Usual(start)
-	}})
+	return supervise.Start(argv, supervise.Options{Files: files, Env: supervise.Environment(),
+		Around: func(start func()) {
+			a.oom.Usual(start)
+		}})
 }

@@ -144,7 +144,8 @@ func Culprit(f *Facts, place Place) Gate {
 			return g
 		}
 	}
-	return Gate{Name: "kernel", State: Closed, Says: "the kernel refused for a reason that cannot be seen from here", Remedy: place.allowPtrace()}
+	return Gate{Name: "kernel", State: Closed, Says: "the kernel refused for a reason that cannot be seen from here",
+		Remedy: place.allowPtrace()}
 }
 
 // Refusal is what the Culprit says and what to do about it, as a sentence or two. It may hold any bytes of the target.

@@ -111,8 +111,8 @@ func (p proc) uidMap(dir string) string {
 	return strings.Join(strings.Fields(string(procfs.Read(filepath.Join(dir, "uid_map"), 64<<10))), " ")
 }
 
-// initialUser is what the link of the machine's user namespace reads. Others may map ids as it does, and none has its number.
-// Source: PROC_USER_INIT_INO in linux/include/linux/proc_ns.h.
+// initialUser is what the link of the machine's user namespace reads. Others may map ids as it does, and none has its
+// number. Source: PROC_USER_INIT_INO in linux/include/linux/proc_ns.h.
 const initialUser = "user:[4026531837]"
 
 // initialUserNS tells whether our user namespace is that of the machine, nil if that was not to be had.

@@ -106,7 +106,8 @@ func (f *Files) settle(t *temp, p *place) error {
 		return t.create(p.name)
 	}
 	switch err := t.adopt(&p.stat); {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL): // EINVAL: the owner has no number in our user namespace
+	// EINVAL: the owner has no number in our user namespace
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
 		return t.overwrite(p)
 	case err != nil:
 		return err

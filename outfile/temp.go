@@ -53,7 +53,8 @@ func openTemp(dir int, name string, mode uint32, named bool) (*temp, error) {
 // lacksTmpfile tells whether err says that there are no files without a name here: EISDIR of kernels before
 // 3.11, EOPNOTSUPP of file systems, EINVAL of some.
 func lacksTmpfile(err error) bool {
-	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT)
+	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.ENOENT)
 }
 
 // linkable tells whether a file without a name can be given one, which needs /proc.
@@ -115,7 +116,8 @@ func (t *temp) create(name string) error {
 	var err error
 	if t.name == "" {
 		err = unix.Linkat(unix.AT_FDCWD, throughProc(int(t.file.Fd())), t.dir, name, unix.AT_SYMLINK_FOLLOW)
-	} else if err = unix.Renameat2(t.dir, t.name, t.dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+	} else if err = unix.Renameat2(t.dir, t.name, t.dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.ENOSYS) {
 		// A file system, or a kernel before 3.15, that cannot do it in one step.
 		if err = unix.Linkat(t.dir, t.name, t.dir, name, 0); err == nil {
 			err = unix.Unlinkat(t.dir, t.name, 0)

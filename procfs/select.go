@@ -22,8 +22,8 @@ import (
 // Program is a process that runs a program: neither one that has ended nor a thread of the kernel.
 type Program struct {
 	PID int
-	// Names are what it is called, each once and none empty: the kernel's name (comm, the first 15 bytes of its program's
-	// name unless it chose another), the last part of its executable's path, and that of its first argument.
+	// Names are what it is called, each once and none empty: the kernel's name (comm, the first 15 bytes of its
+	// program's name unless it chose another), the last part of its executable's path, and that of its first argument.
 	Names []string
 }
 

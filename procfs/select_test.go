@@ -44,7 +44,8 @@ func TestNamed(t *testing.T) {
 		// A leader that has ended, and a thread that has not.
 		"30/comm": "half\n", "30/stat": "30 (half) Z 1", "30/cmdline": "", "30/task/30/cmdline": "",
 		"30/task/31/cmdline": "/opt/whole\x00", "30/task/31/exe": "->/opt/whole",
-		"self/comm": "server\n", "self/exe": "->/opt/server", "meminfo": "", "0/comm": "server\n", "0/cmdline": "server\x00",
+		"self/comm": "server\n", "self/exe": "->/opt/server", "meminfo": "", "0/comm": "server\n",
+		"0/cmdline": "server\x00",
 	})
 	programs, err := Programs(root)
 	if err != nil {

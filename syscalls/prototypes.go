@@ -9,7 +9,8 @@ func prototype(arch, name string) (string, bool) {
 	if spec, ok := variant(arch, name); ok {
 		return spec, true
 	}
-	for _, of := range [...]func(string) (string, bool){fileCall, pathCall, waitCall, socketCall, memoryCall, processCall, timeCall, systemCall} {
+	for _, of := range [...]func(string) (string, bool){fileCall, pathCall, waitCall, socketCall, memoryCall,
+		processCall, timeCall, systemCall} {
 		if spec, ok := of(name); ok {
 			return spec, true
 		}

@@ -163,7 +163,8 @@ func operatorSign(s string) int {
 // arguments is where the list of arguments at the end of s begins, 0 if it has none.
 func arguments(s string) int {
 	open := strings.IndexByte(s, '(')
-	if open <= 0 || !strings.HasSuffix(s, ")") && !strings.HasSuffix(s, ") const") || strings.HasPrefix(s[open:], "()") {
+	if open <= 0 || !strings.HasSuffix(s, ")") && !strings.HasSuffix(s, ") const") ||
+		strings.HasPrefix(s[open:], "()") {
 		return 0
 	}
 	return open

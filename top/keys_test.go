@@ -15,7 +15,8 @@ import (
 // typed presses keys: letters as they are, others by name in <>, with << for <.
 func typed(t *testing.T, m *model, text string) command {
 	t.Helper()
-	named := map[string]tcell.Key{"up": tcell.KeyUp, "down": tcell.KeyDown, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn,
+	named := map[string]tcell.Key{"up": tcell.KeyUp, "down": tcell.KeyDown, "pgup": tcell.KeyPgUp,
+		"pgdn": tcell.KeyPgDn,
 		"home": tcell.KeyHome,
 		"end":  tcell.KeyEnd, "enter": tcell.KeyEnter, "esc": tcell.KeyEscape, "left": tcell.KeyLeft,
 		"right": tcell.KeyRight,
@@ -76,10 +77,12 @@ func TestKeys(t *testing.T) {
 		{"search given up", "<down>/wo<esc>", "fib", func(m *model) bool { return m.prompt == nil }},
 		{"next of two", "/[ai]<enter>/<enter>", "fib", nil},
 		{"next goes around", "/[ai]<enter>/<enter>/<enter>/<enter>", "leaf", nil},
-		{"search without a match", "/zzz<enter>", "leaf", func(m *model) bool { return m.message == "no row matches zzz" }},
+		{"search without a match", "/zzz<enter>", "leaf",
+			func(m *model) bool { return m.message == "no row matches zzz" }},
 		{"search takes keys as text", "/q", "leaf", func(m *model) bool { return string(m.prompt.text) == "q" }},
 		{"filter", "\\wor<enter>", "work", func(m *model) bool { return len(m.table.rows) == 1 }},
-		{"filter taken back", "\\wor<enter>\\<^u><enter>", "leaf", func(m *model) bool { return len(m.table.rows) == 4 }},
+		{"filter taken back", "\\wor<enter>\\<^u><enter>", "leaf",
+			func(m *model) bool { return len(m.table.rows) == 4 }},
 		{"filter given up", "\\wor<esc>", "leaf", func(m *model) bool { return len(m.table.rows) == 4 }},
 		{"Ctrl-C leaves the prompt alone", "\\wor<^c>", "leaf",
 			func(m *model) bool { return m.prompt == nil && len(m.table.rows) == 4 }},

@@ -209,7 +209,10 @@ func TestPanicGivesTheScreenBack(t *testing.T) {
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
-		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string, error) { panic("callback") },
+		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string,
+			error) {
+			panic("callback")
+		},
 			WriteTo: "x"}
 		runOn(t.Context(), w, steady(), opt.withDefaults())
 	}()

@@ -33,7 +33,8 @@ func TestWindow(t *testing.T) {
 		// Window 2 s: the middles are 1.5 and 0.5 s old, weights 0.25 and 0.75, scaled by 2.
 		{"a shorter window", []*profile.Profile{a, a, b}, Options{Window: 2 * time.Second},
 			[]string{"b 1500 1500", "a 500 500", "main 0 2000"}},
-		{"since the begin all weighs the same", append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...),
+		{"since the begin all weighs the same",
+			append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...),
 			Options{SinceBegin: true},
 			[]string{"b 10000 10000", "a 1000 1000", "main 0 11000"}},
 	} {
@@ -80,7 +81,8 @@ func TestTrend(t *testing.T) {
 // TestSameModuleInOtherOrder: takes number their modules, frames and threads as they like.
 func TestSameModuleInOtherOrder(t *testing.T) {
 	m := modelOf(t, Options{SinceBegin: true},
-		second(spent{"main@/bin/prog;f@/lib/a.so", "a", 100 * msec}, spent{"main@/bin/prog;f@/lib/b.so", "b", 200 * msec}),
+		second(spent{"main@/bin/prog;f@/lib/a.so", "a", 100 * msec}, spent{"main@/bin/prog;f@/lib/b.so", "b",
+			200 * msec}),
 		second(spent{"f@/lib/b.so", "b", 20 * msec}, spent{"main@/bin/prog;f@/lib/a.so", "a", 10 * msec}))
 	// f is one function, whatever it lies in: see profile.Function.
 	if got, want := rowsText(m.table.rows), []string{"f 330 330", "main 0 310"}; !slices.Equal(got, want) {

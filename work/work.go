@@ -24,8 +24,8 @@ var (
 )
 
 // The budget of a run. A step is about a nanosecond of work on a machine of 2020. A byte of a file that
-// is read takes one at the least, whatever is done with it: its page may be a hole that the kernel fills. The names of a program of 250 MB with lines
-// and inlined calls take some hundred million.
+// is read takes one at the least, whatever is done with it: its page may be a hole that the kernel fills. The names of
+// a program of 250 MB with lines and inlined calls take some hundred million.
 const (
 	Steps  = 2 << 30
 	Memory = 384 << 20 // bytes

@@ -47,8 +47,9 @@ func (o OOMScore) Usual(f func()) {
 	f()
 }
 
-// setOOM writes the value. The file belongs to root if this program has capabilities by its file (setcap), because it is not
-// dumpable then; so it is made that for a moment. Nobody may look into us meanwhile who has not those capabilities.
+// setOOM writes the value. The file belongs to root if this program has capabilities by its file (setcap), because it
+// is not dumpable then; so it is made that for a moment. Nobody may look into us meanwhile who has not those
+// capabilities.
 func setOOM(value int) bool {
 	if writeOOM(value) {
 		return true

@@ -133,7 +133,8 @@ func row(what string, ours, theirs, bound float64, unit string) {
 	if ours/theirs > bound {
 		verdict = "MISSED"
 	}
-	fmt.Printf("| %s | %.2f %s | %.2f %s | %.3f | %.2f | %s |\n", what, ours, unit, theirs, unit, ours/theirs, bound, verdict)
+	fmt.Printf("| %s | %.2f %s | %.2f %s | %.3f | %.2f | %s |\n", what, ours, unit, theirs, unit, ours/theirs,
+		bound, verdict)
 }
 
 // bench knows where the programs are.

@@ -21,7 +21,8 @@ type crowd struct {
 // pauses tells how long a busy thread stands for a look: alone, beside a thousand threads that wait, and beside load on
 // all CPUs. Rounds of the three alternate; each figure is the median of the rounds.
 func (b *bench) pauses() error {
-	crowds := []crowd{{"alone", "0", 0}, {"beside 1,000 parked threads", "1000", 0}, {"beside load on all CPUs", "0", runtime.NumCPU()}}
+	crowds := []crowd{{"alone", "0", 0}, {"beside 1,000 parked threads", "1000", 0},
+		{"beside load on all CPUs", "0", runtime.NumCPU()}}
 	got := make([][4][]float64, len(crowds))
 	for range b.rounds {
 		for i, c := range crowds {
@@ -37,11 +38,13 @@ func (b *bench) pauses() error {
 	same := func(v float64) float64 { return v }
 	for i, c := range crowds {
 		q := got[i]
-		fmt.Printf("| pauses of a busy thread at 99 Hz, %s, µs: p50, p90, p99, max | %.0f, %.0f, %.0f, %.0f | | | | |\n", c.what,
+		fmt.Printf("| pauses of a busy thread at 99 Hz, %s, µs: p50, p90, p99, max | %.0f, %.0f, %.0f, %.0f | "+
+			"| | | |\n", c.what,
 			medianOf(q[0], same), medianOf(q[1], same), medianOf(q[2], same), medianOf(q[3], same))
 	}
 	const bound = 1.5
-	row("p90 of pauses beside 1,000 parked threads, against alone", medianOf(got[1][1], same), medianOf(got[0][1], same), bound, "µs")
+	row("p90 of pauses beside 1,000 parked threads, against alone", medianOf(got[1][1], same),
+		medianOf(got[0][1], same), bound, "µs")
 	return nil
 }
 
@@ -78,4 +81,5 @@ func (b *bench) paused(c crowd) (stood [4]float64, err error) {
 }
 
 // pausesTold is how the summary of a recording says how long threads stood still.
-var pausesTold = regexp.MustCompile(`each for (\S+ \S+) at the median, 90 of 100 within (\S+ \S+), 99 within (\S+ \S+), the longest (\S+ [^\s;]+)`)
+var pausesTold = regexp.MustCompile(
+	`each for (\S+ \S+) at the median, 90 of 100 within (\S+ \S+), 99 within (\S+ \S+), the longest (\S+ [^\s;]+)`)

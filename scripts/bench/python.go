@@ -25,8 +25,10 @@ func (b *bench) python(source string) error {
 	}
 	defer s.stop()
 	const window = 8 * time.Second
-	ours := []string{b.fpstack, "record", "-q", "-F", "100", "-d", "600s", "-f", "folded", "-o", "/dev/null", "--max-overhead", "0", "-p", s.pid()}
-	theirs := []string{"py-spy", "record", "--native", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null", "-p", s.pid()}
+	ours := []string{b.fpstack, "record", "-q", "-F", "100", "-d", "600s", "-f", "folded", "-o", "/dev/null",
+		"--max-overhead", "0", "-p", s.pid()}
+	theirs := []string{"py-spy", "record", "--native", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null",
+		"-p", s.pid()}
 	var lostOurs, lostTheirs []float64
 	for range max(3, b.rounds/3) {
 		free, err := s.spoken(window)
@@ -45,7 +47,8 @@ func (b *bench) python(source string) error {
 	}
 	slices.Sort(lostOurs)
 	slices.Sort(lostTheirs)
-	row("Python, 160 threads at 100 Hz: slow-down, against py-spy --native", 100*lostOurs[len(lostOurs)/2], 100*lostTheirs[len(lostTheirs)/2], 0.2, "%")
+	row("Python, 160 threads at 100 Hz: slow-down, against py-spy --native", 100*lostOurs[len(lostOurs)/2],
+		100*lostTheirs[len(lostTheirs)/2], 0.2, "%")
 	return nil
 }
 

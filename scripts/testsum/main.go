@@ -82,7 +82,8 @@ func sumUp(paths []string, l live, w io.Writer) int {
 			return 1
 		}
 		second := newRun(io.Discard)
-		if err := readFile(second, strings.TrimSuffix(path, ".json")+againSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := readFile(second, strings.TrimSuffix(path, ".json")+againSuffix); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintln(os.Stderr, "testsum:", err)
 			return 1
 		}

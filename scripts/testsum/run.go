@@ -58,7 +58,8 @@ type run struct {
 }
 
 func newRun(w io.Writer) *run {
-	return &run{w: w, strict: os.Getenv("CI") != "", ended: map[string]string{}, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
+	return &run{w: w, strict: os.Getenv("CI") != "", ended: map[string]string{}, output: map[string][]string{},
+		blamed: map[string]bool{}, ofBuild: map[string][]string{}}
 }
 
 // readAll reads events to the end of r. A line that is none (go vet writes such
@@ -129,14 +130,16 @@ func (r *run) endTest(e event) {
 // lacksTool tells whether the reason of a skip is that a tool, or what a tool makes, is missing. Tests say so in
 // one of these words.
 func lacksTool(reason string) bool {
-	return slices.ContainsFunc([]string{"is not installed", "is not built", "does not work here"}, func(words string) bool {
-		return strings.Contains(reason, words)
-	})
+	return slices.ContainsFunc([]string{"is not installed", "is not built", "does not work here"},
+		func(words string) bool {
+			return strings.Contains(reason, words)
+		})
 }
 
 // grave tells whether a line of a failed test's output is of a fault that a second try must not hide.
 func grave(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "WARNING: DATA RACE")
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
+		strings.HasPrefix(line, "WARNING: DATA RACE")
 }
 
 // endPackage prints one line for a package. Its failure counts as one more only if

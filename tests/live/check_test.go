@@ -77,7 +77,8 @@ func TestCheckRequires(t *testing.T) {
 		{"threads-notables", "tables", 0}, // -g leaves .debug_frame
 		{"threads-stripped", "symbols", 1}, {"threads-stripped", "tables", 0},
 		{"threads-musl-static", "tables", 1}, {"threads-musl-static", "fp", 1},
-		{"threads-go", "fp,tables,symbols", 0}, {"threads-go-stripped", "fp,tables,symbols", 0}, {"threads-go-386", "fp", 1},
+		{"threads-go", "fp,tables,symbols", 0}, {"threads-go-stripped", "fp,tables,symbols", 0},
+		{"threads-go-386", "fp", 1},
 		{"threads-rust", "fp", 1}, {"threads-rust-fp", "fp,tables,symbols", 0},
 		{"threads-m32", "fp", 1}, {"threads-m32-fp", "fp,tables,symbols", 0},
 		{"threads-clang", "fp", 1}, {"threads-clang-fp", "fp", 0},
@@ -135,7 +136,8 @@ func TestCheckStatus(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"check"}, tt.args...)...)
 			if o.status != tt.status || !strings.Contains(o.stderr, tt.stderr) {
-				t.Errorf("status %d, want %d; standard error %q, want %q in it", o.status, tt.status, o.stderr, tt.stderr)
+				t.Errorf("status %d, want %d; standard error %q, want %q in it", o.status, tt.status,
+					o.stderr, tt.stderr)
 			}
 		})
 	}
@@ -148,7 +150,8 @@ func TestCheckThreads(t *testing.T) {
 		name    string
 		culprit bool // the program itself keeps none
 	}{
-		{"threads", true}, {"threads-fp", false}, {"threads-notables-fp", false}, {"threads-m32", true}, {"threads-m32-fp", false},
+		{"threads", true}, {"threads-fp", false}, {"threads-notables-fp", false}, {"threads-m32", true},
+		{"threads-m32-fp", false},
 		{"threads-rust", false}, {"threads-rust-fp", false}, {"threads-clang", true}, {"threads-clang-fp", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,13 +173,17 @@ func TestCheckThreads(t *testing.T) {
 					}
 				}
 				if ours != tt.culprit && tt.name != "threads-rust" {
-					t.Errorf("thread %d: program blamed: %v, want %v: %+v", group.TIDs[0], ours, tt.culprit, group.Breaks)
+					t.Errorf("thread %d: program blamed: %v, want %v: %+v", group.TIDs[0], ours, tt.culprit,
+						group.Breaks)
 				}
 				if len(group.Breaks) < 8 && group.Reached+lost != group.Frames {
-					t.Errorf("thread %d: %d of %d frames reached, %d lost", group.TIDs[0], group.Reached, group.Frames, lost)
+					t.Errorf("thread %d: %d of %d frames reached, %d lost", group.TIDs[0], group.Reached,
+						group.Frames, lost)
 				}
-				if len(group.Breaks) == 0 || group.Breaks[0].Frame != 0 || group.Breaks[0].Mend == "" && !strings.Contains(tt.name, "m32") {
-					t.Errorf("thread %d: libc's pause keeps no frame pointer, and that is not the first break: %+v", group.TIDs[0], group.Breaks)
+				if len(group.Breaks) == 0 || group.Breaks[0].Frame != 0 ||
+					group.Breaks[0].Mend == "" && !strings.Contains(tt.name, "m32") {
+					t.Errorf("thread %d: libc's pause keeps no frame pointer, and that is not the first break: %+v",
+						group.TIDs[0], group.Breaks)
 				}
 			}
 			if seen != len(dump.Threads) {
@@ -195,7 +202,8 @@ func TestCheckBareChain(t *testing.T) {
 			d := dumpJSON(t, p.pid, "--unwind", "fp")
 			for _, group := range c.Threads {
 				for _, tid := range group.TIDs {
-					if got := len(physical(d.thread(t, tid).Stack.Frames)); name != "threads-go" && got != group.Reached {
+					if got := len(physical(d.thread(t, tid).Stack.Frames)); name != "threads-go" &&
+						got != group.Reached {
 						t.Errorf("thread %d: %d frames reached, --unwind fp shows %d", tid, group.Reached, got)
 					}
 				}

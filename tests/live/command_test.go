@@ -61,8 +61,10 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, tt.args...)
 			first, _, _ := strings.Cut(o.stderr, "\n")
-			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") || !strings.Contains(first, tt.want) {
-				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout, o.stderr, tt.want)
+			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") ||
+				!strings.Contains(first, tt.want) {
+				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout,
+					o.stderr, tt.want)
 			}
 			checkClean(t, o.stderr)
 		})
@@ -103,7 +105,8 @@ func checkRefusal(t *testing.T, o outcome, want, remedy string) {
 		wantLines = 2
 	}
 	if o.status != 2 || o.stdout != "" || len(lines) != wantLines {
-		t.Fatalf("status %d, output %q, standard error %q; want 2, nothing and %d lines", o.status, o.stdout, o.stderr, wantLines)
+		t.Fatalf("status %d, output %q, standard error %q; want 2, nothing and %d lines", o.status, o.stdout,
+			o.stderr, wantLines)
 	}
 	if !strings.HasPrefix(lines[0], "fpstack: ") || !strings.Contains(lines[0], want) {
 		t.Errorf("standard error %q, want %q", lines[0], want)
@@ -178,7 +181,8 @@ func TestNotPermitted(t *testing.T) {
 	o := execute(t, bound, "env", "-u", "KUBERNETES_SERVICE_HOST", "-u", "container", "GITHUB_ACTIONS=true",
 		installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", fpstack, "-p", pid)
 	checkEnd(t, o, nil)
-	checkRefusal(t, o, "process "+pid+" \"threads\": permission denied", "The process has uid 0 and we have uid 65534. Run ")
+	checkRefusal(t, o, "process "+pid+" \"threads\": permission denied",
+		"The process has uid 0 and we have uid 65534. Run ")
 }
 
 // TestSeveral: what cannot be shown does not keep the others back.

@@ -200,7 +200,8 @@ func TestBusyThreads(t *testing.T) {
 		found := 0
 		for i := range d.Threads {
 			th := &d.Threads[i]
-			if slices.ContainsFunc(th.functions(), func(f string) bool { return strings.HasSuffix(f, "live.spin.func1") }) {
+			if slices.ContainsFunc(th.functions(),
+				func(f string) bool { return strings.HasSuffix(f, "live.spin.func1") }) {
 				found++
 				if th.State != "R" || !th.Stack.Complete {
 					t.Errorf("thread %d: state %s, complete %v; want R, true", th.TID, th.State, th.Stack.Complete)

@@ -85,7 +85,8 @@ func TestSignalEndsReading(t *testing.T) {
 	if o := show(t, "-p", pid, "-f", "json", "--no-symbols", "-o", dumped); o.status > 1 {
 		t.Fatalf("dump without names: status %d\n%.2000s", o.status, o.stderr)
 	}
-	for _, args := range [][]string{{"-p", pid}, {"-p", pid, "--all-lines"}, {"check", "-p", pid}, append([]string{"symbolize", dumped}, files...)} {
+	for _, args := range [][]string{{"-p", pid}, {"-p", pid, "--all-lines"}, {"check", "-p", pid},
+		append([]string{"symbolize", dumped}, files...)} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			t.Run(args[0]+" "+sig.String(), func(t *testing.T) {
 				cmd := exec.Command(fpstack, args...)

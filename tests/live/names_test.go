@@ -25,7 +25,8 @@ func compareNames(t *testing.T, d *dump, ours []frame, theirs []place) {
 		}
 		symbols := symbolsOf(d.Modules[*f.Module].Path, d.Modules[*f.Module].BuildID)
 		if !symbols.alias(got, want) {
-			t.Errorf("frame %d at %s of %q: function %q, and %q in eu-stack", i, f.Address, d.Modules[*f.Module].Path, got, want)
+			t.Errorf("frame %d at %s of %q: function %q, and %q in eu-stack", i, f.Address,
+				d.Modules[*f.Module].Path, got, want)
 		}
 	}
 }

@@ -81,7 +81,8 @@ func TestThreadIDs(t *testing.T) {
 				got = append(got, m[2])
 			}
 			if strings.Join(got, " ") != strings.Join(tt.want, " ") || o.status != tt.status {
-				t.Errorf("threads %v, status %d; want %v, %d\n%s%s", got, o.status, tt.want, tt.status, o.stdout, o.stderr)
+				t.Errorf("threads %v, status %d; want %v, %d\n%s%s", got, o.status, tt.want, tt.status,
+					o.stdout, o.stderr)
 			}
 		})
 	}
@@ -105,15 +106,18 @@ func TestFrameLimits(t *testing.T) {
 	} {
 		th := frames(tt.args...)
 		if len(th.Stack.Frames) != tt.want || th.Stack.Complete || th.Stack.Stop != "depth limit" {
-			t.Errorf("%v: %d frames, complete %v, stop %q; want %d, false, depth limit", tt.args, len(th.Stack.Frames), th.Stack.Complete, th.Stack.Stop, tt.want)
+			t.Errorf("%v: %d frames, complete %v, stop %q; want %d, false, depth limit", tt.args, len(th.Stack.Frames),
+				th.Stack.Complete, th.Stack.Stop, tt.want)
 		}
 	}
 	pid := strconv.Itoa(p.pid)
-	if out := text(t, "-p", pid, "--max-frames", "3"); !strings.Contains(out, "! stack cut: ") || strings.Contains(out, "#3") {
+	if out := text(t, "-p", pid, "--max-frames", "3"); !strings.Contains(out, "! stack cut: ") ||
+		strings.Contains(out, "#3") {
 		t.Errorf("3 frames in text:\n%s", out)
 	}
 	skipped := text(t, "-p", pid, "-t", strconv.Itoa(tid), "--skip-frames", "2", "--max-frames", "0")
-	if _, stack, _ := strings.Cut(skipped, "\n  "); !strings.Contains(stack, "descend") || strings.Contains(skipped, "bottom") || strings.Contains(skipped, "pause+") {
+	if _, stack, _ := strings.Cut(skipped, "\n  "); !strings.Contains(stack, "descend") ||
+		strings.Contains(skipped, "bottom") || strings.Contains(skipped, "pause+") {
 		t.Errorf("the two innermost frames left out:\n%.300s", skipped)
 	}
 	if out := text(t, "-p", pid, "--skip-frames", "5000", "--max-frames", "0"); !strings.Contains(out, "left out") {
@@ -160,11 +164,13 @@ func TestNoSymbols(t *testing.T) {
 	for _, th := range d.Threads {
 		for i, f := range th.Stack.Frames {
 			if f.Function != "" || f.Module == nil || f.ModuleAddress == "" {
-				t.Errorf("thread %d frame %d: function %q, module address %q; want none, some", th.TID, i, f.Function, f.ModuleAddress)
+				t.Errorf("thread %d frame %d: function %q, module address %q; want none, some", th.TID, i, f.Function,
+					f.ModuleAddress)
 			}
 		}
 	}
-	if out := text(t, "-p", strconv.Itoa(p.pid), "--no-symbols"); strings.Contains(out, "pause+") || !strings.Contains(out, "[threads+0x") {
+	if out := text(t, "-p", strconv.Itoa(p.pid), "--no-symbols"); strings.Contains(out, "pause+") ||
+		!strings.Contains(out, "[threads+0x") {
 		t.Errorf("without symbols:\n%s", out)
 	}
 }
@@ -180,7 +186,8 @@ func TestVerbose(t *testing.T) {
 
 func TestRolling(t *testing.T) {
 	p := runTarget(t, "threads", "50", "5")
-	if out := text(t, "-p", strconv.Itoa(p.pid), "--rolling"); !strings.Contains(out, "rolling") || !strings.Contains(out, "51 threads") {
+	if out := text(t, "-p", strconv.Itoa(p.pid), "--rolling"); !strings.Contains(out, "rolling") ||
+		!strings.Contains(out, "51 threads") {
 		t.Errorf("rolling:\n%.500s", out)
 	}
 }
@@ -278,7 +285,8 @@ func TestOutputFull(t *testing.T) {
 // TestPipeCloses: a reader that ends early, as head does, is no reason for noise.
 func TestPipeCloses(t *testing.T) {
 	p := runTarget(t, "threads", "200", "200")
-	o := execute(t, bound, "bash", "-c", `"$0" --no-group -p "$1" | head -1; echo "${PIPESTATUS[0]}"`, fpstack, strconv.Itoa(p.pid))
+	o := execute(t, bound, "bash", "-c", `"$0" --no-group -p "$1" | head -1; echo "${PIPESTATUS[0]}"`, fpstack,
+		strconv.Itoa(p.pid))
 	if !strings.HasPrefix(o.stdout, "process ") || strings.Contains(o.stderr, "goroutine") {
 		t.Errorf("%q\n%s", o.stdout, o.stderr)
 	}

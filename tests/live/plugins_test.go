@@ -18,8 +18,14 @@ const (
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 static volatile int sink;
-__attribute__((noinline, visibility("hidden"))) int JOIN(leaf, L)(int n) { for (int i = 0; i < n; i++) sink += i; return sink; }
-__attribute__((noinline, visibility("hidden"))) int JOIN(mid, L)(int n) { return JOIN(leaf, L)(n) + JOIN(leaf, L)(n / 2) + 1; }
+__attribute__((noinline, visibility("hidden"))) int JOIN(leaf, L)(int n) {
+	for (int i = 0; i < n; i++) sink += i;
+	return sink;
+}
+__attribute__((noinline, visibility("hidden"))) int JOIN(mid, L)(int n)
+{
+	return JOIN(leaf, L)(n) + JOIN(leaf, L)(n / 2) + 1;
+}
 int entry(int n) { int r = JOIN(mid, L)(n) + 1; return r; }
 `
 	hostSource = `
@@ -84,6 +90,7 @@ func TestLibrariesComeAndGo(t *testing.T) {
 	}
 	t.Logf("%d stacks in a library, %d not sure, %d wrong and not told", inside, doubted, wrong)
 	if inside < 20 || wrong*12 > inside {
-		t.Errorf("of %d stacks in a library %d are wrong and not told, want at most one in twelve of 20 or more", inside, wrong)
+		t.Errorf("of %d stacks in a library %d are wrong and not told, want at most one in twelve of 20 or more",
+			inside, wrong)
 	}
 }

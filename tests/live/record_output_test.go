@@ -26,7 +26,8 @@ func TestRecordUsage(t *testing.T) {
 		{"a word before --", []string{"x", "--", "make"}, `unknown argument "x"`},
 		{"both", []string{"-p", "1", "--", "make"}, "with a command: give one of them"},
 		{"threads of a command", []string{"-t", "1", "--", "make"}, "-t"},
-		{"unknown ending", []string{"-p", "1", "-o", "out.png"}, ".folded .txt .pb.gz .pprof .pb .svg .html .speedscope.json .json"},
+		{"unknown ending", []string{"-p", "1", "-o", "out.png"},
+			".folded .txt .pb.gz .pprof .pb .svg .html .speedscope.json .json"},
 		{"no ending", []string{"-p", "1", "-o", "out"}, "give -f"},
 		{"unknown format", []string{"-p", "1", "-f", "png"}, "folded, pprof, svg, html, speedscope or json"},
 		{"format of a dump", []string{"-p", "1", "-f", "text"}, "want folded"},
@@ -43,8 +44,10 @@ func TestRecordUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"record"}, tt.args...)...)
 			first, _, _ := strings.Cut(o.stderr, "\n")
-			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") || !strings.Contains(first, tt.want) {
-				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout, o.stderr, tt.want)
+			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") ||
+				!strings.Contains(first, tt.want) {
+				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout,
+					o.stderr, tt.want)
 			}
 			checkClean(t, o.stderr)
 		})
@@ -119,7 +122,8 @@ func TestRecordFileSizeLimit(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	dir := room(t)
 	t.Setenv("TMPDIR", dir)
-	o := execute(t, bound, "sh", "-c", `ulimit -f 4; exec "$0" record -p "$1" -d 500ms -o "$2"`, fpstack, strconv.Itoa(p.pid), filepath.Join(dir, "out.html"))
+	o := execute(t, bound, "sh", "-c", `ulimit -f 4; exec "$0" record -p "$1" -d 500ms -o "$2"`, fpstack,
+		strconv.Itoa(p.pid), filepath.Join(dir, "out.html"))
 	checkEnd(t, o, nil)
 	if got := names(t, dir); o.status != 2 || len(got) > 0 || !strings.Contains(o.stderr, "file too large") {
 		t.Errorf("status %d, files %q, %q; want 2, none and the reason", o.status, got, o.stderr)

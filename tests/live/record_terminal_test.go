@@ -204,7 +204,8 @@ func TestRecordProgress(t *testing.T) {
 			t.Errorf("the line of progress stays: %q", line)
 		}
 	}
-	if all := strings.Join(shown, "\n"); !strings.Contains(all, "recorded ") || !strings.Contains(all, "grind") || !strings.Contains(all, "wrote "+out) {
+	if all := strings.Join(shown, "\n"); !strings.Contains(all, "recorded ") || !strings.Contains(all, "grind") ||
+		!strings.Contains(all, "wrote "+out) {
 		t.Errorf("no summary in\n%s", all)
 	}
 	if strings.Contains(term.seen(), "\x1b[6n") || strings.Contains(term.seen(), "\x1b]") {
@@ -229,14 +230,17 @@ func TestRecordColour(t *testing.T) {
 		{"never", "", []string{"--color", "never"}, false},
 		{"always wins over NO_COLOR", "1", []string{"--color", "always"}, true},
 	} {
-		args := append([]string{"record", "-p", strconv.Itoa(p.pid), "-d", "200ms", "-o", "/dev/null", "-f", "folded"}, tt.args...)
+		args := append([]string{"record", "-p", strconv.Itoa(p.pid), "-d", "200ms", "-o", "/dev/null", "-f", "folded"},
+			tt.args...)
 		cmd := exec.Command(fpstack, args...)
 		cmd.Env = append(cmd.Environ(), "NO_COLOR="+tt.noColor)
 		term := onTerminal(t, cmd)
 		status := term.ended(t)
 		<-term.end
-		if got := strings.Contains(term.seen(), sgr); status != 0 || got != tt.want || !strings.Contains(term.seen(), "recorded ") {
-			t.Errorf("%s: status %d, colour %v, want %v; the terminal got %q", tt.name, status, got, tt.want, term.seen())
+		if got := strings.Contains(term.seen(), sgr); status != 0 || got != tt.want ||
+			!strings.Contains(term.seen(), "recorded ") {
+			t.Errorf("%s: status %d, colour %v, want %v; the terminal got %q", tt.name, status, got, tt.want,
+				term.seen())
 		}
 	}
 }
@@ -304,7 +308,8 @@ func TestRecordOnATerminalWritesAFile(t *testing.T) {
 		if tt.file != "" {
 			wantFiles = append(wantFiles, tt.file)
 		}
-		if got := names(t, dir); len(got) != len(wantFiles) || tt.file != "" && !strings.Contains(strings.Join(got, " "), tt.file) {
+		if got := names(t, dir); len(got) != len(wantFiles) ||
+			tt.file != "" && !strings.Contains(strings.Join(got, " "), tt.file) {
 			t.Errorf("%q: files %q, want %q", tt.args, got, wantFiles)
 		}
 	}

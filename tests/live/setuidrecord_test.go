@@ -118,7 +118,8 @@ func TestRecordCommandSetuid(t *testing.T) {
 		t.Errorf("status %d, %q, want 9 and euid 0 twice; %s", o.status, o.stdout, o.stderr)
 	}
 	// The child was met before its exec, or behind it.
-	if !strings.Contains(o.stderr, "was let go") && !strings.Contains(o.stderr, "not recorded") || !strings.Contains(o.stderr, "permission denied") {
+	if !strings.Contains(o.stderr, "was let go") && !strings.Contains(o.stderr, "not recorded") ||
+		!strings.Contains(o.stderr, "permission denied") {
 		t.Errorf("not told that a process was let go, or why: %q", o.stderr)
 	}
 	if text := readFile(t, out); !strings.Contains(text, ";") {

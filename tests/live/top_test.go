@@ -82,7 +82,8 @@ func newMadeUp(what string) *madeUp {
 	for n := range 8 {
 		b := profile.NewBuilder(profile.SamplesCount, profile.WallTime)
 		b.Profile().Default = 1
-		task, root := b.Task(profile.Task{PID: 1, TID: 1, Thread: "main"}), b.Frame(profile.Frame{Func: "main", Module: -1})
+		task, root := b.Task(profile.Task{PID: 1, TID: 1, Thread: "main"}),
+			b.Frame(profile.Frame{Func: "main", Module: -1})
 		for i := range 2000 {
 			f := b.Frame(profile.Frame{Func: fmt.Sprintf("function%d", i), Module: -1, File: "a.c", Line: i})
 			b.Add(b.Child(b.Child(0, root), f), task, 1, int64(1+(i*(n+1))%97)*1e4)
@@ -114,7 +115,8 @@ func newTopTerminal(t testing.TB, shell string, env ...string) *topTerminal {
 	tmux := installed(t, "tmux")
 	dir := room(t)
 	term := &topTerminal{t, filepath.Join(dir, "tmux"), dir}
-	cmd := exec.Command(tmux, "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-s", "top", "-x", "80", "-y", "24", "exec "+shell)
+	cmd := exec.Command(tmux, "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-s", "top", "-x", "80", "-y",
+		"24", "exec "+shell)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "TMUX") || strings.HasPrefix(v, "NO_COLOR") || strings.HasPrefix(v, "LC_")
 	}), append([]string{"LANG=C.UTF-8", "SHELL=/bin/sh"}, env...)...)
@@ -285,15 +287,19 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 		{"many keys and q", fpstack + " top -p %d", func(term *topTerminal, _ *target) {
 			term.tmux("send-keys", "-t", "top", "-l", strings.Repeat("stli", 2000)+"q")
 		}, "0"},
-		{"SIGTERM", fpstack + " top -p %d", func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGTERM) }, "0"},
-		{"SIGHUP", fpstack + " top -p %d", func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGHUP) }, "0"},
-		{"SIGINT", fpstack + " top -p %d", func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGINT) }, "0"},
+		{"SIGTERM", fpstack + " top -p %d",
+			func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGTERM) }, "0"},
+		{"SIGHUP", fpstack + " top -p %d",
+			func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGHUP) }, "0"},
+		{"SIGINT", fpstack + " top -p %d",
+			func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGINT) }, "0"},
 		{"the target has ended", fpstack + " top -p %d", func(term *topTerminal, target *target) {
 			target.cmd.Process.Kill()
 			term.await("has ended")
 			term.keys("q")
 		}, "0"},
-		{"a command, quit before its end", fpstack + " top -- /bin/sh -c 'while :; do :; done; : %d'", func(term *topTerminal, _ *target) { term.keys("q") }, "0"},
+		{"a command, quit before its end", fpstack + " top -- /bin/sh -c 'while :; do :; done; : %d'",
+			func(term *topTerminal, _ *target) { term.keys("q") }, "0"},
 		{"panic", "LIVE_TOP=panics " + os.Args[0] + " %d", func(*topTerminal, *target) {}, "0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -347,7 +353,10 @@ func TestTopKeysAndSizes(t *testing.T) {
 	term.keys("Escape")
 	await(t, "the frozen table is back", func() bool { return tableOf(term.screen()) == frozen })
 	term.keys("Space")
-	await(t, "the table goes on", func() bool { return !strings.Contains(term.screen(), "FROZEN") && tableOf(term.screen()) != frozen })
+	await(t, "the table goes on", func() bool {
+		return !strings.Contains(term.screen(), "FROZEN") &&
+			tableOf(term.screen()) != frozen
+	})
 	term.tmux("resize-window", "-t", "top", "-x", "40", "-y", "10")
 	term.await("? keys")
 	for _, l := range strings.Split(term.screen(), "\n") {
@@ -488,10 +497,12 @@ func TestTopToAPipe(t *testing.T) {
 	target := busyTarget(t)
 	pid := strconv.Itoa(target.pid)
 	out, err := exec.Command(fpstack, "top", "-p", pid, "--once", "1").Output()
-	if err != nil || bytes.IndexByte(out, 0x1b) >= 0 || !bytes.Contains(out, []byte("SELF% TOTAL%")) || !bytes.Contains(out, []byte("since start")) {
+	if err != nil || bytes.IndexByte(out, 0x1b) >= 0 || !bytes.Contains(out, []byte("SELF% TOTAL%")) ||
+		!bytes.Contains(out, []byte("since start")) {
 		t.Errorf("--once: %v, %q", err, out)
 	}
-	out, err = exec.Command(fpstack, "top", "-p", pid, "--once", "500ms", "--json", "--idle", "--by", "thread", "--sort", "total").Output()
+	out, err = exec.Command(fpstack, "top", "-p", pid, "--once", "500ms", "--json", "--idle", "--by", "thread",
+		"--sort", "total").Output()
 	var d struct {
 		Schema  string
 		By      string
@@ -541,12 +552,14 @@ func TestTopOfACommand(t *testing.T) {
 	command := childrenOf(p.pid)
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	await(t, "the command ends with top", func() bool {
-		return stateOf(p.pid) == 'Z' && !slices.ContainsFunc(command, func(pid int) bool { return stateOf(pid) != 0 && stateOf(pid) != 'Z' })
+		return stateOf(p.pid) == 'Z' &&
+			!slices.ContainsFunc(command, func(pid int) bool { return stateOf(pid) != 0 && stateOf(pid) != 'Z' })
 	})
 	if len(command) != 1 {
 		t.Errorf("top had the children %d, want one", command)
 	}
-	out, err := exec.Command(fpstack, "top", "--once", "1h", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").Output()
+	out, err := exec.Command(fpstack, "top", "--once", "1h", "--", "/bin/sh", "-c",
+		"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").Output()
 	if err != nil || !bytes.Contains(out, []byte("what was sampled has ended")) {
 		t.Errorf("a command that ends early: got %v, %q", err, out)
 	}
@@ -559,8 +572,10 @@ func TestTopOfACommand(t *testing.T) {
 // TestTopNames: what a target calls itself does nothing to the terminal.
 func TestTopNames(t *testing.T) {
 	const name = "\x1b[31mX\a\x1b]2"
-	script := "open('/proc/self/comm','wb').write(b'" + strings.NewReplacer("\x1b", `\x1b`, "\a", `\x07`).Replace(name) + "')\n" + busyProgram
-	target := waitsAndRuns(t, launch(t, exec.Command(installed(t, "/usr/bin/python3"), "-c", script, "\x1b[32marg\r")).ready(t))
+	script := "open('/proc/self/comm','wb').write(b'" + strings.NewReplacer("\x1b", `\x1b`, "\a",
+		`\x07`).Replace(name) + "')\n" + busyProgram
+	target := waitsAndRuns(t,
+		launch(t, exec.Command(installed(t, "/usr/bin/python3"), "-c", script, "\x1b[32marg\r")).ready(t))
 	term := newTopTerminal(t, "/bin/sh")
 	term.run(fmt.Sprintf("%s top -p %d", fpstack, target.pid))
 	term.await("callers of")
@@ -582,14 +597,16 @@ func TestTopWithoutColours(t *testing.T) {
 		env  string
 		flag string
 		want bool
-	}{{"by default", "X=1", "", true}, {"NO_COLOR", "NO_COLOR=1", "", false}, {"--color never", "X=1", "--color never", false}} {
+	}{{"by default", "X=1", "", true}, {"NO_COLOR", "NO_COLOR=1", "", false},
+		{"--color never", "X=1", "--color never", false}} {
 		term := newTopTerminal(t, "/bin/sh")
 		term.run("clear")
 		term.run(fmt.Sprintf("%s TERM=xterm-256color %s top %s --idle -p %d", tc.env, fpstack, tc.flag, target.pid))
 		term.await("clock_nanosleep") // a wait, which has a colour, but for the row that is chosen
 		await(t, "another row is chosen, and drawn", func() bool {
 			screen := term.screen()
-			if strings.Contains(screen, "clock_nanosleep") && !regexp.MustCompile(`(?m)^.*callers of .*clock_nanosleep`).MatchString(screen) {
+			if strings.Contains(screen, "clock_nanosleep") &&
+				!regexp.MustCompile(`(?m)^.*callers of .*clock_nanosleep`).MatchString(screen) {
 				return true
 			}
 			term.keys("Down")

@@ -99,7 +99,8 @@ func TestSignals(t *testing.T) {
 	}{
 		{"fault", []string{"sleep_here", "handler", "(signal)", "inner", "middle", "outer", "main"}},
 		{"raise", []string{"sleep_here", "handler", "(signal)", "libc", "inner", "middle", "outer", "main"}},
-		{"nested", []string{"sleep_here", "(signal)", "libc", "handler", "(signal)", "libc", "inner", "middle", "outer", "main"}},
+		{"nested", []string{"sleep_here", "(signal)", "libc", "handler", "(signal)", "libc", "inner", "middle",
+			"outer", "main"}},
 	} {
 		for _, name := range []string{"signals", "signals-fp", "signals-static", "signals-m32"} {
 			t.Run(name+" "+tt.mode, func(t *testing.T) {
