@@ -56,7 +56,7 @@ func (r *recording) follow() error {
 }
 
 // lostCommand reports at once that the recording has ended by itself, with err, though the command goes on: it began a
-// program that we may not look into. The error it returns is what is left to report.
+// program that we may not trace. The error it returns is what is left to report.
 func (r *recording) lostCommand(err error) error {
 	name := filepath.Base(r.command[0])
 	switch {

@@ -28,7 +28,7 @@ func sourceLines(p *profile.Profile) map[string]profile.Source {
 }
 
 // openSource opens a regular file that may be shown to others: its name comes from the target, and the page is given
-// away. As root that is one which everybody may read; the permission is asked of what was opened, not of the name.
+// away. As root that is one which everybody may read; the permission of what was opened counts, not that of the name.
 func openSource(path string) (*module.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestUnseen(t *testing.T) {
 			"1 command and 1 thread started and ended between two samples"},
 		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3},
 			"at least 3 threads started and ended between two samples"},
-		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second},
+		{"time alone, of a kernel that shows no more", sampler.Stats{Unseen: time.Second},
 			"threads and processes that ended between two samples used 1.00 s of CPU time"},
 		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second},
 			"2 commands started and ended between two samples; threads and processes that ended between two " +

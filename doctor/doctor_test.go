@@ -187,7 +187,7 @@ func TestLookReadsWhatProcSays(t *testing.T) {
 		"61/status": "Name:\tdone\nState:\tZ (zombie)\nTgid:\t61\nPPid:\t44\nUid:\t1000\t1000\t1000\t1000\n" +
 			"Gid:\t1000\t1000\t1000\t1000\n",
 	})
-	f := Look(root, 60)
+	f := ReadFacts(root, 60)
 	if !f.Exists || f.Comm != "victim" || f.OwnUID != 1000 || f.TargetUID != 1000 || !f.IDsDiffer || f.Caps != 1<<19 ||
 		!f.MoreCaps ||
 		f.Yama != 1 || f.Seccomp != 2 || f.OwnLSM != "docker-default (enforce)" || f.TargetLSM != "unconfined" ||
@@ -199,28 +199,28 @@ func TestLookReadsWhatProcSays(t *testing.T) {
 	if f.UserNS == nil || *f.UserNS || f.PIDNS == nil || !*f.PIDNS || f.Descendant == nil || !*f.Descendant {
 		t.Errorf("namespaces %v %v, descends %v", f.UserNS, f.PIDNS, f.Descendant)
 	}
-	if f := Look(root, 2); !f.Kernel {
+	if f := ReadFacts(root, 2); !f.Kernel {
 		t.Errorf("kthreadd: %+v", f)
 	}
-	if f := Look(root, 61); !f.Zombie || f.Parent != 44 || f.Kernel {
+	if f := ReadFacts(root, 61); !f.Zombie || f.Parent != 44 || f.Kernel {
 		t.Errorf("zombie: %+v", f)
 	}
-	if f := Look(root, 62); f.Zombie || f.Kernel || f.UserNS == nil || *f.UserNS || f.InitialUserNS == nil ||
+	if f := ReadFacts(root, 62); f.Zombie || f.Kernel || f.UserNS == nil || *f.UserNS || f.InitialUserNS == nil ||
 		!*f.InitialUserNS {
-		t.Errorf("a leader that ended before its threads, in a user namespace that may be told by its map alone: %+v",
+		t.Errorf("a leader that ended before its threads, in a user namespace that may be known by its map alone: %+v",
 			f)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(root, "self/ns/user")),
 		os.Symlink("user:[4026532001]", filepath.Join(root, "self/ns/user"))); err != nil {
 		t.Fatal(err)
 	}
-	if f := Look(root, 62); f.InitialUserNS == nil || *f.InitialUserNS {
+	if f := ReadFacts(root, 62); f.InitialUserNS == nil || *f.InitialUserNS {
 		t.Errorf("another user namespace that maps ids as the machine's does: %+v", f)
 	}
-	if f := Look(root, 1234); f.Exists {
+	if f := ReadFacts(root, 1234); f.Exists {
 		t.Errorf("no process: %+v", f)
 	}
-	if f := Look(filepath.Join(root, "none"), 60); f.Exists || f.Yama != -1 || f.Seccomp != -1 || f.OwnUID != -1 {
+	if f := ReadFacts(filepath.Join(root, "none"), 60); f.Exists || f.Yama != -1 || f.Seccomp != -1 || f.OwnUID != -1 {
 		t.Errorf("no proc: %+v", f)
 	}
 }

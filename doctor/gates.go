@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// process judges whether there is anything to look at.
+// process judges whether there is anything to sample.
 func (f *Facts) process(place Place) Gate {
 	g := Gate{Name: "process", State: Open, Says: fmt.Sprintf("process %d is there", f.PID)}
 	switch {
@@ -16,7 +16,7 @@ func (f *Facts) process(place Place) Gate {
 		g.State, g.Says = Closed, fmt.Sprintf("there is no process %d here", f.PID)
 		g.Remedy = "Look for its id with ps in the same container or pid namespace as fpstack."
 	case f.Self:
-		g.State, g.Remedy = Closed, "Run a second fpstack to look at this one."
+		g.State, g.Remedy = Closed, "Run a second fpstack to sample this one."
 	case f.Kernel:
 		g.State, g.Says = Closed, fmt.Sprintf("process %d is a thread of the kernel", f.PID)
 		g.Remedy = fmt.Sprintf("It has no user code; root can read /proc/%d/stack.", f.PID)
@@ -121,7 +121,7 @@ func (f *Facts) userNamespace(place Place) Gate {
 	g := Gate{Name: "user namespace", State: Open, Says: "the process is in our user namespace"}
 	switch {
 	case f.UserNS == nil && f.Refused && f.capable() && f.InitialUserNS != nil && !*f.InitialUserNS:
-		// Inside ours, or below, CAP_SYS_PTRACE would have let us look.
+		// Inside ours, or below, CAP_SYS_PTRACE would have let us in.
 		g.State, g.Says = Closed, "our capabilities count inside our user namespace alone, and the process is not in it"
 		g.Remedy = outsideNamespaces
 	case f.UserNS == nil:
@@ -131,7 +131,7 @@ func (f *Facts) userNamespace(place Place) Gate {
 		g.Says = "the process is in a user namespace below ours, where our capabilities count"
 	default:
 		g.State, g.Says = Unknown, "the process is in another user namespace: only who made it, or has CAP_SYS_PTRACE "+
-			"in one above it, may look"
+			"in one above it, may trace it"
 		g.Remedy = outsideNamespaces
 		if f.Refused {
 			g.State = Closed
@@ -140,7 +140,7 @@ func (f *Facts) userNamespace(place Place) Gate {
 	return g
 }
 
-// pidNamespace tells of ids that differ. It refuses nothing.
+// pidNamespace reports ids that differ. It refuses nothing.
 func (f *Facts) pidNamespace() Gate {
 	g := Gate{Name: "pid namespace", State: Open, Says: "the process is in our pid namespace"}
 	switch {
@@ -157,7 +157,7 @@ func (f *Facts) dumpable(place Place) Gate {
 	g := Gate{Name: "dumpable", State: Open, Says: "the process is dumpable"}
 	switch {
 	case f.mayTrace():
-		g.Says = "CAP_SYS_PTRACE looks into processes that are not dumpable too"
+		g.Says = "CAP_SYS_PTRACE allows processes that are not dumpable too"
 	case f.Dumpable == nil && !f.IDsDiffer && f.TargetUID >= 0:
 		g.State, g.Says = Unknown, "whether the process is dumpable is not known"
 	case f.Dumpable == nil:
@@ -169,7 +169,7 @@ func (f *Facts) dumpable(place Place) Gate {
 	return g
 }
 
-// moreCapabilities judges the check that a process with more rights than we is not looked into.
+// moreCapabilities judges the check that a process with more rights than we have is not traced.
 func (f *Facts) moreCapabilities(place Place) Gate {
 	switch {
 	case f.UserNS != nil && !*f.UserNS:
@@ -186,7 +186,7 @@ func (f *Facts) moreCapabilities(place Place) Gate {
 		Remedy: place.allowPtrace()}
 }
 
-// files judges the files of /proc that its user alone may read. CAP_SYS_PTRACE does not open them; of what they tell
+// files judges the files of /proc that its user alone may read. CAP_SYS_PTRACE does not open them; of what they hold
 // only the memory is needed, and process_vm_readv reads that too.
 func (f *Facts) files(place Place) Gate {
 	g := Gate{Name: "files of /proc", State: Open, Says: "its files in /proc may be read"}
@@ -230,7 +230,7 @@ func (f *Facts) yama(place Place) Gate {
 	return g
 }
 
-// securityModule tells labels. What a policy allows cannot be read: a label of our own that
+// securityModule compares labels. What a policy allows cannot be read: a label of our own that
 // confines makes it unknown only where another gate's refusal does not explain it.
 func (f *Facts) securityModule() Gate {
 	label := strings.TrimSpace(f.OwnLSM)
@@ -243,8 +243,8 @@ func (f *Facts) securityModule() Gate {
 	}
 	return Gate{Name: "security module", State: Unknown, Says: fmt.Sprintf("our label is %q, that of the process %q",
 		label, f.TargetLSM),
-		Remedy: "If attaching is refused, the audit log tells whether the policy did it (ausearch -m avc; journalctl " +
-			"-k | grep apparmor)."}
+		Remedy: "If attaching is refused, the audit log reports whether the policy did it (ausearch -m avc; " +
+			"journalctl -k | grep apparmor)."}
 }
 
 // tracer judges whether the one place of a tracer is taken.

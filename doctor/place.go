@@ -2,7 +2,7 @@ package doctor
 
 import "fmt"
 
-// Place is where a person stands, as far as it changes what they have to type.
+// Place is where a person works, as far as it changes what they have to type.
 type Place uint8
 
 // The places that remedies are worded for.
@@ -18,8 +18,8 @@ var placeNames = [...]string{"shell", "container", "Kubernetes", "systemd servic
 
 func (p Place) String() string { return placeNames[p] }
 
-// PlaceFrom tells the place by the environment and by files that container engines leave. exists
-// tells whether a path is there.
+// PlaceFrom finds the place by the environment and by files that container engines leave. exists
+// reports whether a path is there.
 func PlaceFrom(getenv func(string) string, exists func(path string) bool) Place {
 	switch {
 	case getenv("GITHUB_ACTIONS") == "true":
@@ -81,7 +81,7 @@ func (p Place) readFiles() string {
 	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace,cap_dac_read_search+ep fpstack."
 }
 
-// becomeRoot words how to look at a process of another user.
+// becomeRoot says how to sample a process of another user.
 func (p Place) becomeRoot(uid int) string {
 	switch p {
 	case Container:

@@ -109,7 +109,7 @@ func NewOverlay(base Reader, ranges ...Range) *Overlay {
 	return o
 }
 
-// Reset makes o what NewOverlay returns, and uses its memory again: who looks at many stacks,
+// Reset makes o what NewOverlay returns, and uses its memory again: who copies many stacks,
 // one after the other, needs one Overlay. Nobody else may be using o.
 func (o *Overlay) Reset(base Reader, ranges ...Range) {
 	clear(o.ranges)
@@ -170,7 +170,7 @@ func (o *Overlay) Bytes(addr Addr, n int) ([]byte, bool) {
 	return r.Bytes(addr, n)
 }
 
-// Holds tells whether copied ranges hold the n bytes at addr.
+// Holds reports whether copied ranges hold the n bytes at addr.
 func (o *Overlay) Holds(addr Addr, n int) bool {
 	for n > 0 {
 		r := o.find(addr)

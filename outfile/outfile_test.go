@@ -423,7 +423,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestAppendedTo: an open file of ours goes on where it stands.
+// TestAppendedTo: an open file of ours goes on at its position.
 func TestAppendedTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)

@@ -102,7 +102,7 @@ func TestTree(t *testing.T) {
 		{"one within the other", []int{1, 2}, []int{1, 2, 3, 4, 5, 6}},
 		{"one before the tree it lies in", []int{2, 1}, []int{2, 3, 4, 1, 5, 6}},
 		{"one twice", []int{3, 3}, []int{3}},
-		{"an id given anew makes a circle", []int{9, 10}, []int{9, 10, 11}},
+		{"an id given again makes a circle", []int{9, 10}, []int{9, 10, 11}},
 	} {
 		given := slices.Clone(c.pids)
 		if got := Tree(c.pids, children); !slices.Equal(got, c.want) {

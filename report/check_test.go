@@ -139,7 +139,7 @@ func TestCheckSchemaRefuses(t *testing.T) {
 		bad := strings.Replace(good.String(), tt.old, tt.new, 1)
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(bad))
 		if err != nil || bad == good.String() {
-			t.Fatalf("%s: %v, or %s does not stand in the document", tt.name, err, tt.old)
+			t.Fatalf("%s: %v, or %s is not in the document", tt.name, err, tt.old)
 		}
 		if schema.Validate(doc) == nil {
 			t.Errorf("schema accepts %s", tt.name)

@@ -144,7 +144,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, tt := range refused {
 		bad := strings.Replace(good, tt.old, tt.new, 1)
 		if bad == good {
-			t.Fatalf("%s: %s does not stand in the document", tt.name, tt.old)
+			t.Fatalf("%s: %s is not in the document", tt.name, tt.old)
 		}
 		d, err := NewReader(strings.NewReader(bad)).Read()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "at byte ") {
@@ -160,7 +160,7 @@ func TestReadLeavesOutWhatIsNew(t *testing.T) {
 	for _, at := range []string{`"rolling": false,`, `"tid": 4121,`, `"complete": true,`, `"kind": "native",`,
 		`"pid": 4121,`, `"id": 0,`} {
 		if !strings.Contains(later, at) {
-			t.Fatalf("%s does not stand in the document", at)
+			t.Fatalf("%s is not in the document", at)
 		}
 		later = strings.Replace(later, at, at+` "newer": {"a": [1, {"b": null}], "c": "\u0000"},`, 1)
 	}

@@ -30,7 +30,7 @@ var tables = []struct{ arch, table string }{
 // notCalls are constants among the numbers that are no system calls.
 var notCalls = map[string]bool{"syscall_mask": true, "arch_specific_syscall": true, "syscall": true}
 
-// perLine is how many names stand on a line of a table.
+// perLine is how many names are on a line of a table.
 const perLine = 6
 
 func main() {

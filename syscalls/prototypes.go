@@ -32,7 +32,7 @@ func variant(arch, name string) (string, bool) {
 		return "word flags, ptr stack, ptr parent_tid, ptr child_tid, ptr tls", true
 	case "mmap":
 		if arch == "386" || arch == "s390x" {
-			return "ptr args", true // sys_old_mmap: all six stand in memory
+			return "ptr args", true // sys_old_mmap: all six are in memory
 		}
 	case "select":
 		if arch == "386" {

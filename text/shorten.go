@@ -118,7 +118,7 @@ func fits(s string, cells int) bool {
 	return cells >= 0 && (len(s) <= cells || len(s) <= maxRead && Width(s) <= cells)
 }
 
-// lastPart is where the last ::, . or / begins that stands outside of all brackets; -1 if
+// lastPart is where the last ::, . or / begins outside of all brackets; -1 if
 // there is none, or nothing behind it.
 func lastPart(s string) int {
 	at, depth := -1, 0

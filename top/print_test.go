@@ -80,7 +80,7 @@ func TestPrintJSON(t *testing.T) {
 		t.Errorf("got rows %+v", d.Rows)
 	}
 	if len(d.Missing) == 0 {
-		t.Error("what is missing is not told")
+		t.Error("what is missing is not reported")
 	}
 }
 
@@ -101,7 +101,7 @@ func TestPrintAgain(t *testing.T) {
 	}
 	blocks := strings.Split(b.String(), "\n\n")
 	if len(blocks) < 4 || !strings.Contains(blocks[len(blocks)-1], "what was sampled has ended") {
-		t.Errorf("got %d blocks, want 4 and the end told: %q", len(blocks), b.String())
+		t.Errorf("got %d blocks, want 4 and the end reported: %q", len(blocks), b.String())
 	}
 }
 

@@ -46,13 +46,13 @@ func TestWindow(t *testing.T) {
 }
 
 func TestTrend(t *testing.T) {
-	mixed := func(ofA int) *profile.Profile { // so many of 100 looks are in a
+	mixed := func(ofA int) *profile.Profile { // so many of 100 samples are in a
 		return second(spent{"main;a", "a", time.Duration(ofA) * sampleEvery},
 			spent{"main;b", "a", time.Duration(100-ofA) * sampleEvery})
 	}
 	for _, tc := range []struct {
 		name        string
-		early, late int // looks of 100 in a: in the first 7 and the last 3 s of the window
+		early, late int // samples of 100 in a: in the first 7 and the last 3 s of the window
 		want        Trend
 	}{
 		{"the same", 50, 50, Steady},
@@ -149,10 +149,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	if len(m.problems) == 0 || !strings.Contains(m.problems[0], "too many different stacks") {
-		t.Errorf("it is not told: %q", m.problems)
+		t.Errorf("it is not reported: %q", m.problems)
 	}
 	if got, want := m.table.sum.value, float64(10*each); got != want {
-		t.Errorf("the window holds %v looks, want %v", got, want)
+		t.Errorf("the window holds %v samples, want %v", got, want)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTakeRefuses(t *testing.T) {
 		}
 		m.take(p, 3*time.Second, Stats{})
 		if len(m.problems) != 1 {
-			t.Errorf("%s: told again: %q", name, m.problems)
+			t.Errorf("%s: reported again: %q", name, m.problems)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (p *Purse) Spend(n int64) bool {
 	return p.fill()
 }
 
-// Spent tells whether Spend was false once.
+// Spent reports whether Spend was false once.
 func (p *Purse) Spent() bool { return p.spent }
 
 func (p *Purse) fill() bool {

@@ -5,7 +5,7 @@
 // single files do not add up to one: a process may map thousands, each at its worst. The same
 // question, asked in every loop, serves a signal ([Budget.Stop]): all readers end soon after it.
 //
-// A reader that is refused returns what it has together with [Budget.Err], so that a person is told
+// A reader that is refused returns what it has together with [Budget.Err], so that a person hears
 // what is missing and why. It knows no clock: the same bytes are cut at the same place on every machine.
 package work
 
@@ -118,7 +118,7 @@ func take(from *atomic.Int64, n int64, all bool) bool {
 	}
 }
 
-// catchUp gives a share what its run has earned since it was asked last, and tells whether that was anything.
+// catchUp gives a share what its run has earned since it was asked last, and reports whether that was anything.
 func (b *Budget) catchUp() bool {
 	if b.above == nil {
 		return false

@@ -22,7 +22,7 @@ const (
 	slowStep   = 100 * time.Millisecond // parts of a window
 )
 
-// loser is a thread that tells how much of its time it lost, and how much it loses by itself.
+// loser is a thread that reports how much of its time it lost, and how much it loses by itself.
 type loser struct {
 	*speaker
 	free []float64

@@ -30,7 +30,7 @@ var busyPrograms = []struct {
 	{"awk", []string{`BEGIN { while (1) { s = sprintf("%f", rand()); gsub(/[0-9]/, "x", s); t[s]++ } }`}},
 }
 
-// TestPeersAnywhere stops busy programs at random moments, so that threads stand in the
+// TestPeersAnywhere stops busy programs at random moments, so that threads are in the
 // middle of prologues, epilogues and calls through the linkage table. The peers err at some
 // of these places, each at its own; one of them must have our stack.
 func TestPeersAnywhere(t *testing.T) {

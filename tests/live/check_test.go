@@ -66,7 +66,7 @@ func checkJSON(t *testing.T, status int, args ...string) *checked {
 	return &c
 }
 
-// TestCheckRequires: what a CI job is told of programs whose flags are known (scripts/build-live).
+// TestCheckRequires: what a CI job hears of programs whose flags are known (scripts/build-live).
 func TestCheckRequires(t *testing.T) {
 	for _, tt := range []struct {
 		name, require string
@@ -90,7 +90,7 @@ func TestCheckRequires(t *testing.T) {
 			}
 			for _, u := range c.Unmet {
 				if len(c.Modules[u.Module].Mend) == 0 {
-					t.Errorf("%s is not met, and nothing mends it", u.Aspect)
+					t.Errorf("%s is not met, and no fix is named", u.Aspect)
 				}
 			}
 		})
@@ -108,7 +108,7 @@ func TestCheckTablesGone(t *testing.T) {
 	}
 }
 
-// TestCheckStatus: 2 if nothing could be looked at, 1 if a part.
+// TestCheckStatus: 2 if nothing could be read, 1 if a part.
 func TestCheckStatus(t *testing.T) {
 	good, dir := program(t, "threads-fp"), room(t)
 	text := filepath.Join(dir, "text")
@@ -143,7 +143,7 @@ func TestCheckStatus(t *testing.T) {
 	}
 }
 
-// TestCheckThreads: the threads of a program stand in pause below ten calls of descend. With frame
+// TestCheckThreads: the threads of a program wait in pause below ten calls of descend. With frame
 // pointers in the program only libc breaks the chain; without, the program does too.
 func TestCheckThreads(t *testing.T) {
 	for _, tt := range []struct {

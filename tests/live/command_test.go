@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sleeper starts a process to look at and returns its id as an argument.
+// sleeper starts a process to sample and returns its id as an argument.
 func sleeper(t testing.TB) string {
 	t.Helper()
 	return strconv.Itoa(runTarget(t, "threads", "4", "10").pid)
@@ -173,7 +173,7 @@ func TestSelf(t *testing.T) {
 	checkRefusal(t, o, "a process cannot stop itself", "second fpstack")
 }
 
-// TestNotPermitted: somebody who may not look is told so, and what to do.
+// TestNotPermitted: somebody without permission hears why, and what to do.
 func TestNotPermitted(t *testing.T) {
 	asRoot(t)
 	pid := sleeper(t)

@@ -51,7 +51,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// hasDebugFile tells whether a server knows a debug file.
+// hasDebugFile reports whether a server knows a debug file.
 func hasDebugFile(url, buildID string) bool {
 	answer, err := http.Get(url + "/buildid/" + buildID + "/debuginfo")
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// observer is who looks, and at what.
+// observer is who samples, and what.
 type observer struct {
-	run []string // what stands before fpstack: who runs it
+	run []string // what comes before fpstack: who runs it
 	pid string
 	// inside runs a whole script instead, with fpstack as $0 and its arguments behind; for an observer
 	// that shares a namespace with the process. The script sets pid.
@@ -27,8 +27,8 @@ type observer struct {
 	env    string // NAME=VALUE, added
 }
 
-// look runs fpstack as the observer.
-func (o observer) look(t *testing.T, args ...string) outcome {
+// fpstack runs it as the observer.
+func (o observer) fpstack(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var line []string
 	switch {
@@ -56,7 +56,7 @@ var withoutCapabilities = []string{"setpriv", "--inh-caps=-all", "--bounding-set
 // inUserNamespace runs what follows as root of a user namespace of its own.
 var inUserNamespace = append(append([]string{}, nobody...), "unshare", "--user", "--map-root-user")
 
-// as starts a process that sleeps, begun by what stands in front.
+// as starts a process that sleeps, begun by what is in front.
 func as(t *testing.T, front ...string) string {
 	t.Helper()
 	line := append(append([]string{}, front...), "sh", "-c", "echo $$; exec sleep 600")
@@ -129,9 +129,9 @@ func TestGates(t *testing.T) {
 		who  func(t *testing.T) observer
 		gate string // that is closed; "" for none
 	}{
-		{"root looks at another user's process", func(t *testing.T) observer { return observer{pid: as(t, nobody...)} },
+		{"root samples another user's process", func(t *testing.T) observer { return observer{pid: as(t, nobody...)} },
 			""},
-		{"a user looks at a process of the same user",
+		{"a user samples a process of the same user",
 			func(t *testing.T) observer { return observer{run: nobody, pid: as(t, nobody...)} }, ""},
 		{"another user", func(t *testing.T) observer { return observer{run: nobody, pid: as(t)} }, "uid"},
 		{"another group", func(t *testing.T) observer {
@@ -229,8 +229,8 @@ type examined struct {
 
 func checkGates(t *testing.T, who observer, gate string) {
 	t.Helper()
-	doctor := who.look(t, "doctor", "-f", "json")
-	dump := who.look(t)
+	doctor := who.fpstack(t, "doctor", "-f", "json")
+	dump := who.fpstack(t)
 	checkDoctorSchema(t, doctor.stdout)
 	var got examined
 	if err := json.Unmarshal([]byte(doctor.stdout), &got); err != nil {
@@ -258,8 +258,8 @@ func checkGates(t *testing.T, who observer, gate string) {
 	if len(closed) > 0 != !passes || !passes && closed[0] != gate {
 		t.Errorf("closed gates %q, want first %q", closed, gate)
 	}
-	if _, remedy, told := strings.Cut(dump.stderr, "\n  "); !passes && gate != "process" &&
-		(!told || len(remedy) < 10) {
+	if _, remedy, has := strings.Cut(dump.stderr, "\n  "); !passes && gate != "process" &&
+		(!has || len(remedy) < 10) {
 		t.Errorf("the dump gives no remedy: %q", dump.stderr)
 	}
 }
@@ -333,7 +333,7 @@ func TestRemediesFitThePlace(t *testing.T) {
 }
 
 // TestCapabilityAlone: with CAP_SYS_PTRACE and no other right, stacks, system calls, names and a recording of another
-// user's process are what root gets. What is missing is told.
+// user's process are what root gets. What is missing is reported.
 func TestCapabilityAlone(t *testing.T) {
 	asRoot(t)
 	for _, user := range []string{"0", "3"} {
@@ -341,7 +341,7 @@ func TestCapabilityAlone(t *testing.T) {
 			"70", "30"}
 		p := launch(t, exec.Command(installed(t, "setpriv"), line...)).ready(t)
 		who := capable(t, strconv.Itoa(p.pid))
-		o := who.look(t, "--no-group")
+		o := who.fpstack(t, "--no-group")
 		root := show(t, "--no-group", "-p", who.pid)
 		if o.status != 0 || strings.Count(o.stdout, "\nthread ") != strings.Count(root.stdout, "\nthread ") ||
 			!strings.Contains(o.stdout, "work_") {
@@ -352,14 +352,14 @@ func TestCapabilityAlone(t *testing.T) {
 			want == nil || got[1] != want[1] {
 			t.Errorf("of user %s: the call that its main thread waits in is %q, root gets %q", user, got, want)
 		}
-		rec := who.look(t, "record", "-d", "1s", "-f", "folded", "-q")
+		rec := who.fpstack(t, "record", "-d", "1s", "-f", "folded", "-q")
 		if self := foldedSelf(t, rec.stdout); rec.status != 0 || self["futex"] == 0 ||
 			!strings.Contains(rec.stdout, "run;work_") {
 			t.Errorf("of user %s: record: status %d, %s\n%s", user, rec.status, rec.stderr, rec.stdout)
 		}
-		told := who.look(t, "doctor")
-		if !strings.Contains(told.stdout, "process_vm_readv") || !strings.Contains(told.stdout, "CAP_DAC_READ_SEARCH") {
-			t.Errorf("doctor does not tell how it looks: %s", told.stdout)
+		o = who.fpstack(t, "doctor")
+		if !strings.Contains(o.stdout, "process_vm_readv") || !strings.Contains(o.stdout, "CAP_DAC_READ_SEARCH") {
+			t.Errorf("doctor does not say how memory is read: %s", o.stdout)
 		}
 		checkFree(t, p.pid)
 	}
@@ -369,13 +369,13 @@ func TestCapabilityAlone(t *testing.T) {
 	}
 	cat := launch(t, cmd)
 	await(t, "cat waits for input", func() bool { return stateOf(cat.pid) == 'S' && callOf(cat.pid) == "0" })
-	o := capable(t, strconv.Itoa(cat.pid)).look(t)
+	o := capable(t, strconv.Itoa(cat.pid)).fpstack(t)
 	if o.status != 1 || !strings.Contains(o.stdout, "read(0, ") || !strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
 		t.Errorf("a file that has no name: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 }
 
-// callOf gives the number of the system call that a thread stands in, as text.
+// callOf gives the number of the system call that a thread is in, as text.
 func callOf(tid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
 	number, _, _ := strings.Cut(string(b), " ")

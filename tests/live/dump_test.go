@@ -138,7 +138,7 @@ func tryJSON(t testing.TB, pid int, args ...string) (*dump, outcome) {
 	return ds[0], o
 }
 
-// decode reads the documents that stand one behind the other in text.
+// decode reads the documents one behind the other in text.
 func decode(t testing.TB, text string) []*dump {
 	t.Helper()
 	var ds []*dump

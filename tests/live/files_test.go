@@ -57,7 +57,7 @@ func TestDeletedExecutable(t *testing.T) {
 	checkNamed(t, p.pid)
 }
 
-// Another program stands where the running one was: its names would be lies.
+// Another program is where the running one was: its names would be lies.
 func TestReplacedExecutable(t *testing.T) {
 	path := filepath.Join(room(t), "replaced")
 	p := startCopy(t, path)
@@ -205,7 +205,7 @@ func TestPIDNamespace(t *testing.T) {
 	}
 }
 
-// TestUserNamespace: root looks into a user namespace in which the process is root.
+// TestUserNamespace: root samples in a user namespace in which the process is root.
 func TestUserNamespace(t *testing.T) {
 	cmd := exec.Command(installed(t, "unshare"), "-Ur", program(t, "threads-static"), "2", "5")
 	if out, err := exec.Command("unshare", "-Ur", "true").CombinedOutput(); err != nil {

@@ -58,11 +58,11 @@ func TestFlameDiffOfTwoBuilds(t *testing.T) {
 	}
 	picture := readFile(t, svg)
 	if n := strings.Count(picture, "<title>same (t.c"); n != 1 {
-		t.Errorf("same stands in %d boxes, want 1: two builds have it in common", n)
+		t.Errorf("same is in %d boxes, want 1: two builds have it in common", n)
 	}
 	if n := len(regexp.MustCompile(`<title>main \(t\.c[^)]*\): [^<]* [-+]\d+\.\d\d ± \d+\.\d\d points`).FindAllString(
 		picture, -1)); n != 1 {
-		t.Errorf("main stands in %d boxes with the error of its change, want 1", n)
+		t.Errorf("main is in %d boxes with the error of its change, want 1", n)
 	}
 	if !regexp.MustCompile(`<title>forgotten \(t\.c[^)]*\): gone, was [^<]* -\d+\.\d\d ± \d+\.\d\d points`).MatchString(
 		picture) {

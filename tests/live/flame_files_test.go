@@ -48,7 +48,7 @@ func TestFlameFormats(t *testing.T) {
 			t.Errorf("to %s: status %d, %q", file, o.status, o.stderr)
 		}
 		if !strings.Contains(readFile(t, out), "<title>a: 20, 20.00") {
-			t.Errorf("%s does not tell the share of a", file)
+			t.Errorf("%s does not show the share of a", file)
 		}
 	}
 	if doc := speedscopeSelf(t, in, dir); doc["a"] != 20 || doc["b"] != 40 || doc["c"] != 40 {
@@ -169,7 +169,7 @@ func TestFlameDiff(t *testing.T) {
 	}
 }
 
-// TestFlameBadInput: what is not understood is told, counted, and never taken for something else.
+// TestFlameBadInput: what is not understood is reported, counted, and never taken for something else.
 func TestFlameBadInput(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "100")
 	pprof, dir := filepath.Join(room(t), "whole.pb.gz"), room(t)
@@ -180,7 +180,7 @@ func TestFlameBadInput(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, text string
 		status           int
-		stdout, told     string
+		stdout, message  string
 	}{
 		{"a bad line", "x.folded", "a;b 10\nno number\na;c 5\nnor here\n", 1, "a;b 10\na;c 5\n",
 			`2 of 4 lines were not understood; the first is line 2: "no number"`},
@@ -201,10 +201,10 @@ func TestFlameBadInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, tt.file, tt.text)
 			o := show(t, "flame", path, "-f", "folded")
-			if o.status != tt.status || o.stdout != tt.stdout || !strings.Contains(o.stderr, tt.told) ||
-				strings.Contains(o.stderr, path) != (tt.told != "") {
+			if o.status != tt.status || o.stdout != tt.stdout || !strings.Contains(o.stderr, tt.message) ||
+				strings.Contains(o.stderr, path) != (tt.message != "") {
 				t.Errorf("status %d, output %q, standard error %q; want %d, %q and %q", o.status, o.stdout, o.stderr,
-					tt.status, tt.stdout, tt.told)
+					tt.status, tt.stdout, tt.message)
 			}
 			checkClean(t, o.stderr)
 			out := filepath.Join(dir, "out.svg")
@@ -220,18 +220,18 @@ func TestFlameBadInput(t *testing.T) {
 	}
 }
 
-// TestFlameColumns: a number before the count makes a difference only if it stands in every line, and that is said.
+// TestFlameColumns: a number before the count makes a difference only if it is in every line, and that is said.
 func TestFlameColumns(t *testing.T) {
 	two, mixed := write(t, "two.folded", "main;a 3 10\nmain;b 4 5\n"),
 		write(t, "mixed.folded", "main;a 3 10\nmain;b 5\n")
-	const told = "every line ends with two numbers, so it is read as a comparison, older value first; --columns 1"
+	const message = "every line ends with two numbers, so it is read as a comparison, older value first; --columns 1"
 	for _, tt := range []struct {
-		name   string
-		args   []string
-		stdout string
-		told   string
+		name    string
+		args    []string
+		stdout  string
+		message string
 	}{
-		{"in every line", []string{two}, "main;a 3 10\nmain;b 4 5\n", told},
+		{"in every line", []string{two}, "main;a 3 10\nmain;b 4 5\n", message},
 		{"asked for", []string{two, "--columns", "2"}, "main;a 3 10\nmain;b 4 5\n", ""},
 		{"quiet", []string{two, "-q"}, "main;a 3 10\nmain;b 4 5\n", ""},
 		{"one asked for", []string{two, "--columns", "1"}, "main;a_3 10\nmain;b_4 5\n", ""},
@@ -240,9 +240,10 @@ func TestFlameColumns(t *testing.T) {
 			"function (points of samples)"},
 	} {
 		o := show(t, append([]string{"flame", "-f", "folded"}, tt.args...)...)
-		if o.status != 0 || o.stdout != tt.stdout || tt.told == "" && o.stderr != "" ||
-			!strings.Contains(o.stderr, tt.told) {
-			t.Errorf("%s: status %d, %q, %q; want %q and %q", tt.name, o.status, o.stdout, o.stderr, tt.stdout, tt.told)
+		if o.status != 0 || o.stdout != tt.stdout || tt.message == "" && o.stderr != "" ||
+			!strings.Contains(o.stderr, tt.message) {
+			t.Errorf("%s: status %d, %q, %q; want %q and %q", tt.name, o.status, o.stdout, o.stderr, tt.stdout,
+				tt.message)
 		}
 	}
 	if o := show(t, "flame", two, "--columns", "3"); o.status != 64 || !strings.Contains(o.stderr, "want 1 or 2") {

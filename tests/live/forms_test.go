@@ -15,7 +15,7 @@ import (
 )
 
 // foldedOf is what folded text should hold of dumps: how many threads have each stack, as their
-// JSON tells it.
+// JSON says it.
 func foldedOf(ds ...*dump) map[string]int {
 	want := map[string]int{}
 	for _, d := range ds {

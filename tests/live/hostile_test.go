@@ -297,17 +297,17 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { close(done); <-ended })
-	told := 0
+	reported := 0
 	for range 60 {
 		d, o := tryJSON(t, p.pid)
 		if o.status > 1 || d == nil || len(d.Threads) != 3 {
 			t.Fatalf("status %d, want 0 or 1 and 3 threads\n%s", o.status, o.stderr)
 		}
 		if strings.Contains(o.stdout, "became shorter") {
-			told++
+			reported++
 		}
 	}
-	t.Logf("%d of 60 runs met the end of the file", told)
+	t.Logf("%d of 60 runs met the end of the file", reported)
 }
 
 // TestOverwrittenWhileMapped writes noise over all of the file of a running program but its
@@ -336,7 +336,7 @@ func TestOverwrittenWhileMapped(t *testing.T) {
 	survive(t, p.pid, 3)
 }
 
-// What is malformed or missing is told, not dropped in silence.
+// What is malformed or missing is reported, not dropped in silence.
 func TestMissingNamesAreTold(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -358,7 +358,7 @@ func TestMissingNamesAreTold(t *testing.T) {
 				t.Errorf("status %d, want %d, and %q on standard error:\n%s", o.status, tt.status, tt.stderr, o.stderr)
 			}
 			if tt.status == 0 && !strings.Contains(o.stdout, "! no symbols") {
-				t.Errorf("-v does not tell that there are no symbols:\n%s", o.stdout)
+				t.Errorf("-v does not report that there are no symbols:\n%s", o.stdout)
 			}
 		})
 	}

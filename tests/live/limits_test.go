@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestSmallLimits: a limit that is too small is told in two lines, with the remedy, and before anything is touched.
+// TestSmallLimits: a limit that is too small is reported in two lines, with the remedy, and before anything is touched.
 // Below 740 MB of address space Go's runtime ends before any code of ours, which is not tried here.
 func TestSmallLimits(t *testing.T) {
 	pid := sleeper(t)

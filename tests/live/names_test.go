@@ -31,7 +31,7 @@ func compareNames(t *testing.T, d *dump, ours []frame, theirs []place) {
 	}
 }
 
-// symbols are the addresses that bear a name.
+// symbols are the addresses that have a name.
 type symbols map[string][]uint64
 
 func (s symbols) alias(a, b string) bool {

@@ -71,7 +71,7 @@ func checkLined(t *testing.T, pid int, args ...string) *dump {
 	return d
 }
 
-// The C library of Debian has no symbols but those it exports; start_thread stands in the
+// The C library of Debian has no symbols but those it exports; start_thread is in the
 // debug file that libc6-dbg brings.
 func TestNamesOfSystemDebugFile(t *testing.T) {
 	p := runTarget(t, "threads", "2", "3")
@@ -100,7 +100,7 @@ func TestNamesOfSystemDebugFile(t *testing.T) {
 		t.Errorf("debug file of %d in %+v, want %s", at, d.Modules, path)
 	}
 	if d.Modules[at].Unread == "" && count(d, lined) == 0 {
-		t.Error("lines of the C library are left out, and not told")
+		t.Error("lines of the C library are left out, and not reported")
 	}
 	if got := count(dumpJSON(t, p.pid, "--all-lines"), lined); got != 2 {
 		t.Errorf("--all-lines: a line of pthread_create.c in %d frames, want 2", got)
@@ -178,9 +178,9 @@ func TestStrippedProgram(t *testing.T) {
 	})
 }
 
-// A debug file of another build would give wrong names: it is refused, and that is told.
+// A debug file of another build would give wrong names: it is refused, and that is reported.
 func TestForeignDebugFile(t *testing.T) {
-	for _, c := range []struct{ name, script, told string }{
+	for _, c := range []struct{ name, script, message string }{
 		{"another build id", byBuildID + `objcopy --only-keep-debug "$3" "$debug"; strip -o t "$1"`, "its build id is"},
 		{"another checksum",
 			`objcopy --remove-section .note.gnu.build-id "$1" w; objcopy --remove-section .note.gnu.build-id "$3" x
@@ -193,8 +193,8 @@ objcopy --only-keep-debug w t.debug; strip -o t w; objcopy --add-gnu-debuglink=t
 			sh(t, dir, c.script, program(t, "threads"), "dbg", program(t, "signals"))
 			p := launchAsleep(t, exec.Command(filepath.Join(dir, "t"), "2", "5"))
 			d, o := tryJSON(t, p.pid, "--debug-dir", filepath.Join(dir, "dbg"))
-			if o.status != 1 || strings.Count(o.stderr, c.told) != 1 {
-				t.Errorf("status %d and %q, want 1 and one time %q", o.status, o.stderr, c.told)
+			if o.status != 1 || strings.Count(o.stderr, c.message) != 1 {
+				t.Errorf("status %d and %q, want 1 and one time %q", o.status, o.stderr, c.message)
 			}
 			for i := range d.Threads {
 				for _, f := range d.Threads[i].Stack.Frames {
@@ -489,7 +489,7 @@ int main(void) {
 		t.Fatal(err)
 	}
 	if out := got("--source"); strings.Count(out, "a.c was changed after the program was built") != 1 {
-		t.Errorf("a newer file is not told once:\n%s", out)
+		t.Errorf("a newer file is not reported once:\n%s", out)
 	}
 	sh(t, dir, `rm a.c; mkfifo a.c`) // opening it for reading would wait for ever
 	if out := got("--source"); strings.Contains(out, "staying") || !strings.Contains(out, "a.c:7") {
@@ -538,7 +538,7 @@ func TestKernelStacks(t *testing.T) {
 		fpstack)...)
 	if o.status != 1 || strings.Count(o.stderr, "kernel stacks cannot be read") != 1 ||
 		!strings.Contains(o.stdout, "  in ") {
-		t.Errorf("without the right: status %d, want 1 and it told\n%s%s", o.status, o.stdout, o.stderr)
+		t.Errorf("without the right: status %d, want 1 and a message\n%s%s", o.status, o.stdout, o.stderr)
 	}
 }
 

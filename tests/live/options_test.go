@@ -121,7 +121,7 @@ func TestFrameLimits(t *testing.T) {
 		t.Errorf("the two innermost frames left out:\n%.300s", skipped)
 	}
 	if out := text(t, "-p", pid, "--skip-frames", "5000", "--max-frames", "0"); !strings.Contains(out, "left out") {
-		t.Errorf("all frames left out, and not told:\n%s", out)
+		t.Errorf("all frames left out, and not reported:\n%s", out)
 	}
 }
 

@@ -163,7 +163,8 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 }
 
-// opens tells whether process pid has a file open whose path begins so. The kernel calls a file without a name #INODE.
+// opens reports whether process pid has a file open whose path begins so. The kernel calls a file without a name
+// #INODE.
 func opens(pid int, prefix string) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
 	entries, _ := os.ReadDir(dir)

@@ -53,8 +53,8 @@ int main(void) {
 )
 
 // A stack in a library that was loaded since the mappings were read, or was gone when they were read again, says
-// that it is not sure. That a library is exchanged twice within one look cannot be seen: it is rare, even if the look
-// is kept waiting for a CPU.
+// that it is not sure. That a library is exchanged twice within one sample cannot be seen: it is rare, even if the
+// sample is kept waiting for a CPU.
 func TestLibrariesComeAndGo(t *testing.T) {
 	dir := room(t)
 	for name, text := range map[string]string{"plugin.c": pluginSource, "host.c": hostSource} {
@@ -88,9 +88,9 @@ func TestLibrariesComeAndGo(t *testing.T) {
 			t.Logf("%s below %s", used, frames[at].Function)
 		}
 	}
-	t.Logf("%d stacks in a library, %d not sure, %d wrong and not told", inside, doubted, wrong)
+	t.Logf("%d stacks in a library, %d not sure, %d wrong and not reported", inside, doubted, wrong)
 	if inside < 20 || wrong*12 > inside {
-		t.Errorf("of %d stacks in a library %d are wrong and not told, want at most one in twelve of 20 or more",
+		t.Errorf("of %d stacks in a library %d are wrong and not reported, want at most one in twelve of 20 or more",
 			inside, wrong)
 	}
 }

@@ -150,7 +150,7 @@ var callText, syscallText = map[string]*regexp.Regexp{
 func TestPprofAddresses(t *testing.T) {
 	calls, enters := callText[runtime.GOARCH], syscallText[runtime.GOARCH]
 	if calls == nil {
-		t.Skipf("how a call looks on %s is not told here", runtime.GOARCH)
+		t.Skipf("how a call looks on %s is not reported here", runtime.GOARCH)
 	}
 	works := duty(t, "100", "3", "wall", "50", "30", "20")
 	waits := runTarget(t, "threads", "4", "10")
@@ -229,7 +229,7 @@ func TestPprofAddresses(t *testing.T) {
 	}
 }
 
-// linkedAt tells at which address as linked the byte at an offset of an object lies.
+// linkedAt gives at which address as linked the byte at an offset of an object lies.
 func linkedAt(t *testing.T, path string, offset uint64) uint64 {
 	t.Helper()
 	o := execute(t, bound, installed(t, "readelf"), "-lW", path)
@@ -288,7 +288,7 @@ func TestPprofBesideGo(t *testing.T) {
 }
 
 // goShares are self shares of CPU time. Parts of the runtime are one function: the signals of
-// Go's own profiler come at other moments of it than our looks.
+// Go's own profiler come at other moments of it than our samples.
 func goShares(t *testing.T, path string) map[string]float64 {
 	t.Helper()
 	top := pprofTop(t, path, "cpu")

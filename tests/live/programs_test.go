@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// realPrograms start programs of the distribution, and return the processes to look at,
+// realPrograms start programs of the distribution, and return the processes to sample,
 // asleep in something that they do every day.
 var realPrograms = []struct {
 	name  string
@@ -92,7 +92,7 @@ func startRedis(t testing.TB) []int {
 	return settled(t, p.pid)
 }
 
-// answers tells whether what listens at socket answers a request with a line that begins so.
+// answers reports whether what listens at socket answers a request with a line that begins so.
 func answers(socket, request, begin string) bool {
 	c, err := net.Dial("unix", socket)
 	if err != nil {

@@ -174,7 +174,7 @@ func TestRecordKeysOnce(t *testing.T) {
 }
 
 // TestRecordCommandThatMayNotBeFollowed: a command that is setuid from the begin, or becomes it, runs; that it is not
-// recorded is told while it runs, and again behind what it writes.
+// recorded is reported while it runs, and again behind what it writes.
 func TestRecordCommandThatMayNotBeFollowed(t *testing.T) {
 	set := setuidCopy(t)
 	for _, tt := range []struct {
@@ -207,16 +207,18 @@ func TestRecordCommandThatMayNotBeFollowed(t *testing.T) {
 			if err := start(cmd); err != nil {
 				t.Fatal(err)
 			}
-			told := func() int { return strings.Count(readFile(t, errors), tt.want) }
-			await(t, "it is told while the command runs", func() bool { return told() == 1 })
+			reported := func() int { return strings.Count(readFile(t, errors), tt.want) }
+			await(t, "it is reported while the command runs", func() bool { return reported() == 1 })
 			if text := readFile(t, errors); !strings.Contains(text, "permission denied") {
-				t.Errorf("not told why: %q", text)
+				t.Errorf("no reason given: %q", text)
 			}
 			io.WriteString(in, "\n")
 			in.Close()
 			cmd.Wait()
-			if got := cmd.ProcessState.ExitCode(); got != tt.status || told() != 2 || stdout.String() != "euid 0\n" {
-				t.Errorf("status %d, output %q, told %d times; want %d, euid 0 and 2: %s", got, stdout.String(), told(),
+			if got := cmd.ProcessState.ExitCode(); got != tt.status || reported() != 2 ||
+				stdout.String() != "euid 0\n" {
+				t.Errorf("status %d, output %q, reported %d times; want %d, euid 0 and 2: %s", got, stdout.String(),
+					reported(),
 					tt.status, readFile(t, errors))
 			}
 			checkClean(t, readFile(t, errors))

@@ -22,7 +22,7 @@ func TestRecordCommandStatus(t *testing.T) {
 		name    string
 		command []string
 		want    int
-		told    string // on standard error
+		message string // on standard error
 	}{
 		{"ends well", []string{"true"}, 0, ""},
 		{"exit 3", []string{"sh", "-c", "exit 3"}, 3, ""},
@@ -38,9 +38,9 @@ func TestRecordCommandStatus(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(room(t), "out.folded")
 			o := show(t, append([]string{"record", "-q", "-o", out, "--"}, tt.command...)...)
-			if o.status != tt.want || !strings.Contains(o.stderr, tt.told) || o.stdout != "" {
+			if o.status != tt.want || !strings.Contains(o.stderr, tt.message) || o.stdout != "" {
 				t.Errorf("status %d, output %q, standard error %q; want %d and %q", o.status, o.stdout, o.stderr,
-					tt.want, tt.told)
+					tt.want, tt.message)
 			}
 			_, err := os.Stat(out)
 			if started := tt.want != 127 && tt.want != 126; started != (err == nil) {
@@ -62,7 +62,7 @@ func TestRecordOwnFailure(t *testing.T) {
 }
 
 // surroundings prints what a program sees of where it runs. Its own id is left out. The shell reads its status by
-// itself: while it starts a program it stands in vfork, with all signals blocked, and that program might find it so.
+// itself: while it starts a program it is in vfork, with all signals blocked, and that program might find it so.
 const surroundings = `cat; pwd; umask; ulimit -a; id; ps -o pgid=,sid=,tty= -p $$; ls /proc/$$/fd; ` +
 	`while read -r line; do case $line in ` +
 	`SigBlk*|SigIgn*|ShdPnd*|Groups*|Cap*|NoNewPrivs*|Seccomp*|Cpus_allowed*|TracerPid*) ` +
@@ -102,7 +102,7 @@ func TestRecordLeavesCommandAlone(t *testing.T) {
 	}
 }
 
-// runRaw runs argv with exactly that environment: package exec would leave out what stands
+// runRaw runs argv with exactly that environment: package exec would leave out what is
 // there twice.
 func runRaw(t *testing.T, argv, environment []string, input string) (stdout, stderr []byte, status int) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// TestRecordFormats: of ten threads seven stand in work_a and three in work_b_, and so it is seen
+// TestRecordFormats: of ten threads seven are in work_a and three in work_b_, and so it is seen
 // in every format, by that format's own reader or by its specification. They sleep, so that what else the
 // machine does changes no share.
 func TestRecordFormats(t *testing.T) {

@@ -54,8 +54,8 @@ func TestRecordUsage(t *testing.T) {
 	}
 }
 
-// TestRecordTellsBefore: what cannot be written is told before the recording, not after it.
-func TestRecordTellsBefore(t *testing.T) {
+// TestRecordReportsBefore: what cannot be written is reported before the recording, not after it.
+func TestRecordReportsBefore(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "100")
 	dir := room(t)
 	if err := os.Mkdir(filepath.Join(dir, "folder.svg"), 0o755); err != nil {
@@ -72,7 +72,7 @@ func TestRecordTellsBefore(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want 2 and %q", tt.name, o.status, o.stderr, tt.want)
 		}
 		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("%s: told after %v", tt.name, took)
+			t.Errorf("%s: reported after %v", tt.name, took)
 		}
 	}
 	if got := names(t, dir); len(got) != 1 {
@@ -103,7 +103,7 @@ func TestRecordFullDisk(t *testing.T) {
 	}
 	m := savedAs.FindStringSubmatch(o.stderr)
 	if m == nil || filepath.Dir(m[1]) != elsewhere {
-		t.Fatalf("not told where it was saved: %q", o.stderr)
+		t.Fatalf("not reported where it was saved: %q", o.stderr)
 	}
 	htmlFile(t, m[1])
 
@@ -130,7 +130,7 @@ func TestRecordFileSizeLimit(t *testing.T) {
 	}
 }
 
-// TestRecordStandardOutput: a full disk below standard output is told.
+// TestRecordStandardOutput: a full disk below standard output is reported.
 func TestRecordStandardOutput(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	dir := room(t)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// samplesSeen is a line of progress behind ten looks, so that each of a few threads was looked at.
+// samplesSeen is a line of progress behind ten samples, so that each of a few threads was sampled.
 var samplesSeen = regexp.MustCompile(` ([1-9][0-9,]+) samples`)
 
 // TestRecordEndsBySignal: one signal ends the recording; its result is there, and the process

@@ -67,7 +67,7 @@ func TestRecordEndsWithTarget(t *testing.T) {
 	}
 }
 
-// TestRecordShortCommands: a command may end before the first look.
+// TestRecordShortCommands: a command may end before the first sample.
 func TestRecordShortCommands(t *testing.T) {
 	for i := range 30 {
 		out := filepath.Join(room(t), "out.pb.gz")
@@ -115,7 +115,7 @@ func TestRecordRunningOnly(t *testing.T) {
 }
 
 // TestRecordNastyNames: names of processes and threads are data in every format and in what is
-// told.
+// reported.
 func TestRecordNastyNames(t *testing.T) {
 	dir := room(t)
 	path := filepath.Join(dir, nasty)

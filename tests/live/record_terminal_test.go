@@ -59,7 +59,7 @@ func onTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	go term.read()
 	t.Cleanup(func() {
 		if t.Failed() && cmd.ProcessState == nil {
-			cmd.Process.Signal(syscall.SIGQUIT) // a Go program says where it stands
+			cmd.Process.Signal(syscall.SIGQUIT) // a Go program says where it is
 			time.Sleep(time.Second)
 			t.Logf("the terminal got %s", term.seen())
 		}
@@ -122,7 +122,7 @@ func (term *terminal) awaits(t testing.TB, text string) {
 	}
 }
 
-// sampled waits until the line of progress tells of samples.
+// sampled waits until the line of progress counts samples.
 func (term *terminal) sampled(t testing.TB) {
 	t.Helper()
 	await(t, "samples were taken", func() bool { return samplesSeen.MatchString(term.seen()) })
@@ -245,7 +245,7 @@ func TestRecordColour(t *testing.T) {
 	}
 }
 
-// TestRecordOnAPipe: no escape, no carriage return and no progress where nobody looks.
+// TestRecordOnAPipe: no escape, no carriage return and no progress without a terminal.
 func TestRecordOnAPipe(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	pid := strconv.Itoa(p.pid)

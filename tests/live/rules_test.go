@@ -4,8 +4,8 @@ package live
 
 import "regexp"
 
-// rules are the differences from the peers that are known and understood, told to users in
-// docs/dev/peers.md. A difference that no rule allows fails the test. What stands beyond the
+// rules are the differences from the peers that are known and understood, reported to users in
+// docs/dev/peers.md. A difference that no rule allows fails the test. What is beyond the
 // parting is compared with the sources of the programs (truth_test.go).
 var rules = []rule{
 	{match(`-m32`), "eu-stack", peerEnds, match(`!main$`),

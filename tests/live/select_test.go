@@ -52,11 +52,11 @@ func TestNames(t *testing.T) {
 	several := []int{two.pid, other.pid}
 	slices.Sort(several)
 	for _, tt := range []struct {
-		name   string
-		args   []string
-		want   []int
-		status int
-		told   string
+		name    string
+		args    []string
+		want    []int
+		status  int
+		message string
 	}{
 		{"executable", []string{"-n", long}, []int{one.pid}, 0, ""},
 		{"comm, cut by the kernel", []string{"-n", long[:15]}, []int{one.pid}, 0, ""},
@@ -84,9 +84,9 @@ func TestNames(t *testing.T) {
 				return
 			}
 			if got := shownIn(o.stdout); !slices.Equal(got, tt.want) || o.status != tt.status ||
-				!strings.Contains(o.stderr, tt.told) || (tt.told == "") != (o.stderr == "") {
+				!strings.Contains(o.stderr, tt.message) || (tt.message == "") != (o.stderr == "") {
 				t.Errorf("shown %v, status %d, %q; want %v, %d, %q", got, o.status, o.stderr, tt.want,
-					tt.status, tt.told)
+					tt.status, tt.message)
 			}
 			checkClean(t, o.stderr)
 		})
@@ -162,11 +162,11 @@ func TestTree(t *testing.T) {
 	pid := strconv.Itoa(root)
 	gone := "1 process ended before being sampled"
 	for _, tt := range []struct {
-		name   string
-		args   []string
-		want   []int
-		status int
-		told   string
+		name    string
+		args    []string
+		want    []int
+		status  int
+		message string
 	}{
 		{"without --children", []string{"-p", pid}, []int{root}, 0, ""},
 		{"the tree", []string{"-p", pid, "--children"}, whole, 0, gone},
@@ -182,9 +182,9 @@ func TestTree(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, tt.args...)
 			if got := shownIn(o.stdout); !slices.Equal(got, tt.want) || o.status != tt.status ||
-				!strings.Contains(o.stderr, tt.told) || (tt.told == "") != (o.stderr == "") {
+				!strings.Contains(o.stderr, tt.message) || (tt.message == "") != (o.stderr == "") {
 				t.Errorf("shown %v, status %d, %q; want %v, %d, %q", got, o.status, o.stderr, tt.want,
-					tt.status, tt.told)
+					tt.status, tt.message)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestTreeOfOurParent(t *testing.T) {
 	}
 }
 
-// TestTreeBelowAnotherUser: who may not look into a process may look into its children.
+// TestTreeBelowAnotherUser: who may not trace a process may trace its children.
 func TestTreeBelowAnotherUser(t *testing.T) {
 	asRoot(t)
 	script := `setpriv --reuid 65534 --regid 65534 --clear-groups sleep 605 & echo $!; exec sleep 606`
@@ -254,7 +254,7 @@ func TestAllTogether(t *testing.T) {
 	}
 }
 
-// TestNamesAreSharedByProcesses: processes that are looked at together, and share what is known of
+// TestNamesAreSharedByProcesses: processes that are sampled together, and share what is known of
 // their files, have the stacks that each has alone.
 func TestNamesAreSharedByProcesses(t *testing.T) {
 	var pids []string

@@ -80,7 +80,7 @@ func (s *stage) toolchain(t *testing.T, version string) string {
 	return dir
 }
 
-// TestSetupBringsGo: a Go that is too old fetches the right one. What fails is told with its true cause, and leaves
+// TestSetupBringsGo: a Go that is too old fetches the right one. What fails is reported with its true cause, and leaves
 // nothing.
 func TestSetupBringsGo(t *testing.T) {
 	installed(t, "bash")
@@ -129,7 +129,7 @@ func TestSetupBringsGo(t *testing.T) {
 	}
 }
 
-// TestSetupThroughSudo: what says the way to the network passes sudo, and the reason of apt-get is told.
+// TestSetupThroughSudo: what says the way to the network passes sudo, and the reason of apt-get is reported.
 func TestSetupThroughSudo(t *testing.T) {
 	installed(t, "bash")
 	s := newStage(t)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestSpeedscopeStaysOpenable: what would be a file of 80 MB is joined until it has less than 50, told on
+// TestSpeedscopeStaysOpenable: what would be a file of 80 MB is joined until it has less than 50, reported on
 // standard error and in the file; the sums stay.
 func TestSpeedscopeStaysOpenable(t *testing.T) {
 	dir := room(t)

@@ -238,7 +238,7 @@ func fits(t *testing.T, file string) {
 	}
 }
 
-// TestSymbolizeRefuses: files of another build are not believed, and that is told.
+// TestSymbolizeRefuses: files of another build are not believed, and that is reported.
 func TestSymbolizeRefuses(t *testing.T) {
 	s, other := ship(t), ship(t, "-DOTHER", "-O1")
 	program := buildIDOf(t, s.full+"/prog")
@@ -276,12 +276,12 @@ func checkTells(t *testing.T, o outcome, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(o.stderr, w) {
-			t.Errorf("standard error does not tell %q:\n%s", w, o.stderr)
+			t.Errorf("standard error does not report %q:\n%s", w, o.stderr)
 		}
 	}
 }
 
-// TestSymbolizeWithoutBuildID: the name counts, and that it is not checked is told.
+// TestSymbolizeWithoutBuildID: the name counts, and that it is not checked is reported.
 func TestSymbolizeWithoutBuildID(t *testing.T) {
 	dir := room(t)
 	if err := os.WriteFile(dir+"/prog.c",
@@ -318,7 +318,7 @@ func TestSymbolizeGo(t *testing.T) {
 	}
 	for _, line := range []string{"main.", "runtime."} {
 		if g, w := strings.Count(got.stdout, line), strings.Count(want.stdout, line); g == 0 || w == 0 {
-			t.Errorf("%q stands %d times, %d in the dump itself", line, g, w)
+			t.Errorf("%q is there %d times, %d in the dump itself", line, g, w)
 		}
 	}
 }

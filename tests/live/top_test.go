@@ -173,7 +173,7 @@ func (term *topTerminal) screen() string {
 	return term.tmux("capture-pane", "-p", "-t", "top")
 }
 
-// await waits until text stands on the screen.
+// await waits until text is on the screen.
 func (term *topTerminal) await(text string) {
 	term.t.Helper()
 	screen := ""
@@ -182,7 +182,7 @@ func (term *topTerminal) await(text string) {
 			term.t.Logf("the screen:\n%s", screen)
 		}
 	}()
-	await(term.t, fmt.Sprintf("%q stands on the screen", text), func() bool {
+	await(term.t, fmt.Sprintf("%q is on the screen", text), func() bool {
 		screen = term.screen()
 		return strings.Contains(screen, text)
 	})
@@ -255,7 +255,7 @@ func waitsAndRuns(t testing.TB, p *target) *target {
 	return p
 }
 
-// topPID waits for the top that looks at process pid.
+// topPID waits for the top that rounds at process pid.
 func topPID(t testing.TB, term *topTerminal) int {
 	t.Helper()
 	pid := 0
@@ -319,7 +319,7 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 				t.Errorf("got status %s, want %s", got, tc.status)
 			}
 			if tc.name == "panic" && !strings.Contains(term.screen(), "err=panic: as asked") {
-				t.Errorf("the panic is not told:\n%s", term.screen())
+				t.Errorf("the panic is not reported:\n%s", term.screen())
 			}
 			if got := term.state(); got != state {
 				t.Errorf("alternate screen and cursor are %s, before %s", got, state)
@@ -382,15 +382,15 @@ func tableOf(screen string) string {
 // still waits until the table does not change any more: tmux may show a picture of which a part came.
 func (term *topTerminal) still() (table string) {
 	term.t.Helper()
-	const looks = 20
+	const rounds = 20
 	same := 0
-	await(term.t, "the table stands still", func() bool {
+	await(term.t, "the table does not change", func() bool {
 		before := table
 		if table = tableOf(term.screen()); table != before {
 			same = 0
 		}
 		same++
-		return same == looks
+		return same == rounds
 	})
 	return table
 }
@@ -478,7 +478,7 @@ func TestTopOnADumbTerminal(t *testing.T) {
 		target := busyTarget(t)
 		term := newTopTerminal(t, "/bin/sh")
 		term.run(fmt.Sprintf("TERM=%s %s top -p %d", name, fpstack, target.pid))
-		await(t, "the table stands there twice", func() bool {
+		await(t, "the table is there twice", func() bool {
 			return strings.Count(term.tmux("capture-pane", "-p", "-S", "-", "-t", "top"), "SELF%") >= 2
 		})
 		if got := term.state(); got != "0,1" {
@@ -664,7 +664,8 @@ func TestTopCost(t *testing.T) {
 	term.keys("q")
 	line := regexp.MustCompile(`err=<nil> cpu=([0-9.]+) yards=([0-9.]+)`)
 	var found []string
-	await(t, "the cost is told", func() bool { found = line.FindStringSubmatch(term.screen()); return found != nil })
+	await(t, "the cost is reported",
+		func() bool { found = line.FindStringSubmatch(term.screen()); return found != nil })
 	seconds, yards := number(t, found[1]), number(t, found[2])
 	t.Logf("2,000 functions drawn at 4 Hz on 80x24 take %.2f %% of one CPU, %.1f yards", 100*4*seconds, yards)
 	if yards > mostYards && !underRace() {
@@ -672,7 +673,7 @@ func TestTopCost(t *testing.T) {
 	}
 }
 
-// underRace tells whether the race detector is built in: it makes everything slower.
+// underRace reports whether the race detector is built in: it makes everything slower.
 func underRace() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

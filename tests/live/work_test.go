@@ -262,11 +262,11 @@ func naps(t *testing.T, text string) map[string]nap {
 	return all
 }
 
-// TestRecordSleeps: threads that sleep 10 ms in six ways, looked at a thousand times a second, sleep as long as those
-// of the same program beside it that nobody looks at. docs/dev/sampling.md allows EINTR, in the calls that return it,
+// TestRecordSleeps: threads that sleep 10 ms in six ways, sampled a thousand times a second, sleep as long as those
+// of the same program beside it that nobody samples. docs/dev/sampling.md allows EINTR, in the calls that return it,
 // where a stack cannot be had without a stop, once a thread, and where a thread that was seen running fell asleep
-// before it stopped. These threads run for some 20 of 10,000 µs, so that of 5,000 looks ten find one running; one sleep
-// in fifty may fail.
+// before it stopped. These threads run for some 20 of 10,000 µs, so that of 5,000 samples ten find one running; one
+// sleep in fifty may fail.
 func TestRecordSleeps(t *testing.T) {
 	path := program(t, "sleeps")
 	beside := exec.Command(path, "5")
