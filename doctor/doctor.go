@@ -1,6 +1,6 @@
 // Package doctor reports whether one process may trace another, gate by gate: which of the
 // kernel's checks lets us through, which refuses, and what a person can do about it where they
-// stand (a shell with sudo, Docker, Kubernetes, systemd, a CI runner).
+// work (a shell with sudo, Docker, Kubernetes, systemd, a CI runner).
 //
 // The caller gives the facts, or lets [ReadFacts] read them from a proc file system. Nothing is
 // stopped, nothing is changed and no system call of ptrace is made here.

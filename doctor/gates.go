@@ -163,7 +163,7 @@ func (f *Facts) dumpable(place Place) Gate {
 	case f.Dumpable == nil:
 		g.State, g.Says = Absent, "whether the process is dumpable is not known; the ids refuse already"
 	case !*f.Dumpable:
-		g.State, g.Says = Closed, "the process is not dumpable: it changed its ids, or asked for it by prctl"
+		g.State, g.Says = Closed, "the process is not dumpable: it changed its ids, or set that by prctl"
 		g.Remedy = place.becomeRoot(f.TargetUID)
 	}
 	return g

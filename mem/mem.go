@@ -5,7 +5,7 @@
 // reader, and [Image], a drawn memory for tests.
 //
 // The caller provides the bytes: a live process, a core file or a recorded file.
-// A Reader never returns fewer bytes than asked without an error.
+// A Reader never returns fewer bytes than requested without an error.
 package mem
 
 import (
@@ -217,7 +217,7 @@ func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 	return done, nil
 }
 
-// widen makes a fault of the base, which was asked for a piece, one of the whole read.
+// widen makes a fault of the base, which read a piece, one of the whole read.
 func widen(err error, wanted int) error {
 	if fault, ok := err.(*FaultError); ok && fault.Len != wanted {
 		return &FaultError{Addr: fault.Addr, Len: wanted, Err: fault.Err}

@@ -39,7 +39,7 @@ func TestOverlayReadMem(t *testing.T) {
 		fault  Addr // where it fails, if want is shorter than n
 	}{
 		{"inside one range", nil, []Range{fill(0x1000, 8, 0xaa)}, 0x1002, 3, []byte{0xaa, 0xaa, 0xaa}, 0},
-		{"nothing asked", nil, nil, 0x1000, 0, []byte{}, 0},
+		{"nothing requested", nil, nil, 0x1000, 0, []byte{}, 0},
 		{"outside, no base", nil, []Range{fill(0x1000, 8, 0xaa)}, 0xfff, 2, []byte{}, 0xfff},
 		{"out of the range's end, no base", nil, []Range{fill(0x1000, 8, 0xaa)}, 0x1006, 4, []byte{0xaa, 0xaa}, 0x1008},
 		{"from range to next range", nil, []Range{fill(0x1008, 8, 0xbb), fill(0x1000, 8, 0xaa)}, 0x1006, 4,

@@ -28,7 +28,7 @@ type Examination struct {
 	Tried string
 }
 
-// Passes reports whether the process can be sampled: what the kernel said if it was asked, else
+// Passes reports whether the process can be sampled: what the kernel said if it was tried, else
 // what the gates say.
 func (e *Examination) Passes() bool {
 	if e.Trial {

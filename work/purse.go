@@ -58,7 +58,7 @@ type reader struct {
 	cost int64
 }
 
-// atOnce bounds what is read before the budget is asked again, bytes.
+// atOnce bounds what is read before the budget is checked again, bytes.
 const atOnce = 64 << 10
 
 func (r *reader) Read(b []byte) (int, error) {

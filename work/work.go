@@ -3,7 +3,7 @@
 //
 // A [Budget] is made once for a run and handed down to every reader of such bytes. Bounds of
 // single files do not add up to one: a process may map thousands, each at its worst. The same
-// question, asked in every loop, serves a signal ([Budget.Stop]): all readers end soon after it.
+// check, made in every loop, serves a signal ([Budget.Stop]): all readers end soon after it.
 //
 // A reader that is refused returns what it has together with [Budget.Err], so that a person hears
 // what is missing and why. It knows no clock: the same bytes are cut at the same place on every machine.
@@ -118,7 +118,7 @@ func take(from *atomic.Int64, n int64, all bool) bool {
 	}
 }
 
-// catchUp gives a share what its run has earned since it was asked last, and reports whether that was anything.
+// catchUp gives a share what its run has earned since its last check, and reports whether that was anything.
 func (b *Budget) catchUp() bool {
 	if b.above == nil {
 		return false

@@ -161,7 +161,7 @@ func (b *bench) peer(what string, bound float64, pid string) error {
 // stopped is how the heading of a dump shows the time of the stop.
 var stopped = regexp.MustCompile(`stopped ([0-9.]+) ms`)
 
-// stop compares how long 1,001 threads stand still.
+// stop compares how long 1,001 threads are stopped.
 func (b *bench) stop(pid string) error {
 	var ours, least []float64
 	for round := range b.rounds + 1 {

@@ -48,7 +48,7 @@ func (b *bench) pauses() error {
 	return nil
 }
 
-// paused records a busy thread for a while and returns the pauses that the summary tells, µs.
+// paused records a busy thread for a while and returns the pauses that the summary has, µs.
 func (b *bench) paused(c crowd) (stopped [4]float64, err error) {
 	s, err := speakWith(padded, filepath.Join(b.live, "spin"), "28", c.parked)
 	if err != nil {

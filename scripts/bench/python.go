@@ -52,7 +52,7 @@ func (b *bench) python(source string) error {
 	return nil
 }
 
-// patience is how long a command may take to end after it was asked to. py-spy can need minutes
+// patience is how long a command may take to end after the signal to end. py-spy can need minutes
 // to name what it has seen, which is not what is measured here.
 const patience = 5 * time.Second
 

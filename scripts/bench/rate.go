@@ -60,7 +60,7 @@ func (b *bench) rate() error {
 	return nil
 }
 
-// stopsReported is how the summary of a recording tells its stops.
+// stopsReported is how the summary of a recording reports its stops.
 var stopsReported = regexp.MustCompile(`(?m)^\s*([0-9,]+) stops?,`)
 
 func stops(summary string) (float64, error) {

@@ -73,7 +73,7 @@ func (r *recorded) sum(name string) int64 {
 	return sum
 }
 
-// speaker is a target that is asked by a byte and answers by a line, or speaks by itself.
+// speaker is a target that answers a byte by a line, or speaks by itself.
 type speaker struct {
 	*exec.Cmd
 	in    io.WriteCloser

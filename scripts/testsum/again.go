@@ -15,7 +15,7 @@ const againSuffix = ".again.json"
 // mostAgain is how many tests may be tried once more: where more fail it is no accident.
 const mostAgain = 3
 
-// live tells which tests look at live processes, by lines of a package, or of a package and one of its tests:
+// live says which tests sample live processes, by lines of a package, or of a package and one of its tests:
 // "example.org/p", "example.org/q TestA". What others do on the machine may decide how those end.
 type live map[string]bool
 

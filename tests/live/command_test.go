@@ -165,7 +165,7 @@ func traced(t *testing.T, tracer string, args ...string) string {
 	return pid
 }
 
-// TestSelf: fpstack cannot be asked for itself, since its id is not known before; but a
+// TestSelf: fpstack cannot be given itself, since its id is not known before; but a
 // shell may replace itself by it.
 func TestSelf(t *testing.T) {
 	o := execute(t, bound, "sh", "-c", `exec "$0" -p $$`, fpstack)

@@ -178,7 +178,7 @@ func TestDebuginfodSilentServer(t *testing.T) {
 	o := r.run(t, "http://"+l.Addr().String(), "-p", r.pid, "--debuginfod")
 	l.Close()
 	if got := <-states; got != "SSS" {
-		t.Errorf("states of the threads while the server is asked: %q, want SSS", got)
+		t.Errorf("states of the threads while the server is queried: %q, want SSS", got)
 	}
 	if o.status != 1 || !strings.Contains(o.stderr, "no answer within 2s") || !strings.Contains(o.stdout, "pause+") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)

@@ -97,7 +97,7 @@ func lastOf(pid int) int {
 	return pid
 }
 
-// undumpable starts a process of nobody that asked not to be dumpable.
+// undumpable starts a process of nobody that made itself not dumpable.
 func undumpable(t *testing.T) string {
 	t.Helper()
 	line := append(append([]string{}, nobody...), enterable(t, "undumpable"))

@@ -232,9 +232,9 @@ func TestFlameColumns(t *testing.T) {
 		message string
 	}{
 		{"in every line", []string{two}, "main;a 3 10\nmain;b 4 5\n", message},
-		{"asked for", []string{two, "--columns", "2"}, "main;a 3 10\nmain;b 4 5\n", ""},
+		{"given", []string{two, "--columns", "2"}, "main;a 3 10\nmain;b 4 5\n", ""},
 		{"quiet", []string{two, "-q"}, "main;a 3 10\nmain;b 4 5\n", ""},
-		{"one asked for", []string{two, "--columns", "1"}, "main;a_3 10\nmain;b_4 5\n", ""},
+		{"one given", []string{two, "--columns", "1"}, "main;a_3 10\nmain;b_4 5\n", ""},
 		{"in one line", []string{mixed}, "main;a_3 10\nmain;b 5\n", ""},
 		{"compared", []string{two, "--diff", mixed, "--columns", "1"}, "main;a_3 10 10\nmain;b 5 0\nmain;b_4 0 5\n",
 			"function (points of samples)"},
@@ -282,7 +282,7 @@ func TestFlameUsage(t *testing.T) {
 	}
 }
 
-// TestFlameOutput: a pipe gets SVG; a terminal a new file, or text where text was asked for.
+// TestFlameOutput: a pipe gets SVG; a terminal a new file, or text where text was chosen.
 func TestFlameOutput(t *testing.T) {
 	in, dir := write(t, "in.folded", before), room(t)
 	if o := show(t, "flame", in); o.status != 0 || !strings.Contains(o.stdout, "<svg") ||

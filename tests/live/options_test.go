@@ -192,7 +192,7 @@ func TestRolling(t *testing.T) {
 	}
 }
 
-// TestColour: never into a pipe but when asked for.
+// TestColour: never into a pipe unless requested.
 func TestColour(t *testing.T) {
 	pid := sleeper(t)
 	for _, tt := range []struct {

@@ -209,7 +209,7 @@ func TestRecordProgress(t *testing.T) {
 		t.Errorf("no summary in\n%s", all)
 	}
 	if strings.Contains(term.seen(), "\x1b[6n") || strings.Contains(term.seen(), "\x1b]") {
-		t.Errorf("the terminal was asked something: %q", term.seen())
+		t.Errorf("the terminal was queried: %q", term.seen())
 	}
 	after, err := unix.IoctlGetTermios(int(term.side.Fd()), unix.TCGETS)
 	if err == nil && *before != *after {

@@ -95,7 +95,7 @@ func newMadeUp(what string) *madeUp {
 
 func (m *madeUp) Take() (*profile.Profile, error) {
 	if m.takes++; m.takes > 3 && m.what == "panics" {
-		panic("as asked")
+		panic("as requested")
 	}
 	return m.made[m.takes%len(m.made)], nil
 }
@@ -318,7 +318,7 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 			if got := term.value("status"); got != tc.status {
 				t.Errorf("got status %s, want %s", got, tc.status)
 			}
-			if tc.name == "panic" && !strings.Contains(term.screen(), "err=panic: as asked") {
+			if tc.name == "panic" && !strings.Contains(term.screen(), "err=panic: as requested") {
 				t.Errorf("the panic is not reported:\n%s", term.screen())
 			}
 			if got := term.state(); got != state {
