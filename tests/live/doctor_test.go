@@ -357,7 +357,7 @@ func TestCapabilityAlone(t *testing.T) {
 			!strings.Contains(rec.stdout, "run;work_") {
 			t.Errorf("of user %s: record: status %d, %s\n%s", user, rec.status, rec.stderr, rec.stdout)
 		}
-		o = who.fpstack(t, "doctor")
+		o = who.fpstack(t, "doctor", "-v")
 		if !strings.Contains(o.stdout, "process_vm_readv") || !strings.Contains(o.stdout, "CAP_DAC_READ_SEARCH") {
 			t.Errorf("doctor does not say how memory is read: %s", o.stdout)
 		}

@@ -23,6 +23,16 @@ const sgr = "\x1b["
 // entryLine begins an entry of the text: one thread, or several with the same stack.
 var entryLine = regexp.MustCompile(`(?m)^(thread|\d+ threads) (\S+) `)
 
+// checkUsage fails unless o is the end of a wrong command line: status 64 and a first line that says want.
+func checkUsage(t testing.TB, o outcome, want string) {
+	t.Helper()
+	first, _, _ := strings.Cut(o.stderr, "\n")
+	if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") || !strings.Contains(first, want) {
+		t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout, o.stderr, want)
+	}
+	checkClean(t, o.stderr)
+}
+
 // checkClean fails if text holds a byte that a terminal might obey, or that is no UTF-8.
 func checkClean(t testing.TB, text string) {
 	t.Helper()

@@ -43,13 +43,7 @@ func TestRecordUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"record"}, tt.args...)...)
-			first, _, _ := strings.Cut(o.stderr, "\n")
-			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") ||
-				!strings.Contains(first, tt.want) {
-				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout,
-					o.stderr, tt.want)
-			}
-			checkClean(t, o.stderr)
+			checkUsage(t, o, tt.want)
 		})
 	}
 }
