@@ -12,26 +12,26 @@ const batchSize = 32
 
 // batches carries looks from the ticker to the counter, and empty ones back.
 type batches struct {
-	full  chan []look
-	spare chan []look
+	full  chan []sample
+	spare chan []sample
 }
 
 func newBatches() batches {
-	return batches{make(chan []look, queued/batchSize), make(chan []look, 8)}
+	return batches{make(chan []sample, queued/batchSize), make(chan []sample, 8)}
 }
 
 // tell adds a look to those that are handed over next, a mark at once if the counter takes it. While threads
 // are asked to stop the others wait until none is known to stand: to wake the counter lasts longer than a look.
-func (k *ticker) tell(l look) {
+func (k *ticker) send(l sample) {
 	if k.batch == nil {
 		select {
 		case k.batch = <-k.queue.spare:
 		default:
-			k.batch = make([]look, 0, batchSize)
+			k.batch = make([]sample, 0, batchSize)
 		}
 	}
 	k.batch = append(k.batch, l)
-	if l.kind == marked || len(k.batch) >= batchSize && len(k.asked) == 0 {
+	if l.kind == marked || len(k.batch) >= batchSize && len(k.interrupted) == 0 {
 		k.handOver()
 	}
 }
@@ -45,8 +45,8 @@ const (
 	youth = time.Second
 )
 
-// mostTold is how many looks wait for a counter that takes none before no more are made.
-const mostTold = 1 << 14
+// maxWaiting is how many looks wait for a counter that takes none before no more are made.
+const maxWaiting = 1 << 14
 
 // handOver gives what was told to the counter, if that takes it now. It may be held up, by a file of a
 // dead file system for example; threads must not stand for that, nor their time be lost.
@@ -64,15 +64,15 @@ func (k *ticker) handOver() {
 
 // heldUp tells whether the counter is so far behind that a round has to be left out.
 func (k *ticker) heldUp() bool {
-	if len(k.batch) < mostTold {
+	if len(k.batch) < maxWaiting {
 		return false
 	}
 	k.handOver()
-	return len(k.batch) >= mostTold
+	return len(k.batch) >= maxWaiting
 }
 
 // each runs count on every look that comes, until there are no more.
-func (b batches) each(count func(*look)) {
+func (b batches) each(count func(*sample)) {
 	for batch := range b.full {
 		for i := range batch {
 			count(&batch[i])
@@ -97,7 +97,7 @@ func (k *ticker) buffer(leave int) *tracer.Copy {
 	if c := k.unused(leave); c != nil {
 		return c
 	}
-	if k.waited || k.starved || len(k.asked) > 0 {
+	if k.waited || k.starved || len(k.interrupted) > 0 {
 		return nil
 	}
 	k.handOver() // some may be in there

@@ -29,7 +29,7 @@ func TestTheBeginningLowersNothing(t *testing.T) {
 }
 
 // First looks that take long are spread over more rounds, and told.
-func TestFirstLooksLeaveTimeForOthers(t *testing.T) {
+func TestFirstSamplesLeaveTimeForOthers(t *testing.T) {
 	f := newFake(20 * time.Second)
 	f.peekTime = 100 * time.Microsecond
 	f.cpu = func(now time.Duration) time.Duration { return min(now, 800*time.Millisecond) }

@@ -58,9 +58,9 @@ func (b *births) belongs(pid int) {
 }
 
 // told tells whether all that begins below a process was heard, and will be.
-func (b *births) told(pid int) bool {
-	_, told := b.family[pid]
-	return told
+func (b *births) reported(pid int) bool {
+	_, reported := b.family[pid]
+	return reported
 }
 
 // listen opens the herald, unless there is none, or too much was heard of others.
@@ -217,7 +217,7 @@ func (b *births) tooStrange(now time.Duration) bool {
 }
 
 // tell puts what was heard into s.
-func (b *births) tell(s *Stats) {
+func (b *births) report(s *Stats) {
 	s.Heard, s.AllHeard = b.listened, b.listened && !b.missed
 	if b.listened {
 		s.UnmetProcesses, s.UnmetThreads = b.unmet.processes, b.unmet.threads

@@ -46,7 +46,7 @@ func (h *fakeHerald) Read(into []tracer.Event) (n int, err error) {
 func (h *fakeHerald) Close() error { h.closed++; return nil }
 
 // herald has f tell events, and nothing else: what is found is found by them.
-func (f *fake) tells(events ...timed) *fakeHerald {
+func (f *fake) announces(events ...timed) *fakeHerald {
 	f.herald = &fakeHerald{f: f, events: events}
 	return f.herald
 }
@@ -76,7 +76,7 @@ func pids(got []int, tid int) []int {
 	return got
 }
 
-func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
+func TestWhatTheKernelReportsIsFollowed(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name     string
@@ -87,38 +87,38 @@ func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
 	}{
 		{"a child", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), ends(900*ms, 200))
+			f.announces(begins(105*ms, 200, 1), ends(900*ms, 200))
 		}, []int{200}, 0},
 		{"a child that nobody wants", false, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), ends(900*ms, 200))
+			f.announces(begins(105*ms, 200, 1), ends(900*ms, 200))
 		}, nil, 0},
 		{"a daemon that forked twice, its parent ended before the next round", true, func(f *fake, _ *fakeProcess) {
 			f.lives(201, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), begins(105*ms, 201, 200), ends(105*ms, 200))
+			f.announces(begins(105*ms, 200, 1), begins(105*ms, 201, 200), ends(105*ms, 200))
 		}, []int{201}, 1},
 		{"a daemon whose parent was followed to its end before it was told", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 205*ms)
 			f.lives(201, 205*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), begins(225*ms, 201, 200), ends(225*ms, 200))
+			f.announces(begins(105*ms, 200, 1), begins(225*ms, 201, 200), ends(225*ms, 200))
 		}, []int{200, 201}, 0},
 		{"a child of another", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 7))
+			f.announces(begins(105*ms, 200, 7))
 		}, nil, 0},
 		{"one that took the id of a child of ours that ended, and is another's", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 305*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), ends(105*ms, 200), begins(305*ms, 200, 7))
+			f.announces(begins(105*ms, 200, 1), ends(105*ms, 200), begins(305*ms, 200, 7))
 		}, nil, 1},
 		{"commands too short to be seen", true, func(f *fake, _ *fakeProcess) {
 			var all []timed
 			for i := range 50 {
 				all = append(all, begins(105*ms, 300+i, 1), ends(105*ms, 300+i))
 			}
-			f.tells(all...)
+			f.announces(all...)
 		}, nil, 50},
 		{"one whose end was not told yet", true, func(f *fake, _ *fakeProcess) {
-			f.tells(begins(105*ms, 200, 1), ends(300*ms, 200))
+			f.announces(begins(105*ms, 200, 1), ends(300*ms, 200))
 		}, nil, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
 	}
 }
 
-func TestThreadsThatTheKernelTells(t *testing.T) {
+func TestThreadsThatTheKernelReports(t *testing.T) {
 	const ms = time.Millisecond
 	f := newFake(time.Second)
 	p := f.process(1)
@@ -157,7 +157,7 @@ func TestThreadsThatTheKernelTells(t *testing.T) {
 		}
 	}
 	p.threads[10] = from(105 * ms)
-	f.tells(timed{105 * ms, tracer.Event{PID: 1, TID: 10}},
+	f.announces(timed{105 * ms, tracer.Event{PID: 1, TID: 10}},
 		timed{305 * ms, tracer.Event{PID: 1, TID: 11}}, timed{305 * ms, tracer.Event{PID: 1, TID: 11, Ended: true}})
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if n, wall, _ := amounts(got, 10, 0); n < 85 || wall < 880*ms || wall > 910*ms {
@@ -175,7 +175,7 @@ func TestEventsThatWereLost(t *testing.T) {
 			f := newFake(time.Second)
 			p := f.process(1)
 			p.threads[1] = busy
-			f.tells()
+			f.announces()
 			f.births = func(now time.Duration) {
 				if now > 100*time.Millisecond && f.last == 100 {
 					f.last = 200
@@ -212,7 +212,7 @@ func TestStormOfOthers(t *testing.T) {
 	p := f.process(1)
 	p.threads[1] = busy
 	last := time.Duration(0)
-	f.tells().strange = func(now time.Duration) int {
+	f.announces().strange = func(now time.Duration) int {
 		n := int((now - last) / (10 * time.Microsecond)) // 100,000 a second
 		n = min(n, 64)
 		last += time.Duration(n) * 10 * time.Microsecond

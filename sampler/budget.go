@@ -27,21 +27,21 @@ type budget struct {
 	prolonged bool
 	at        time.Duration // begin of the window
 	cpu       time.Duration // own CPU time then
-	stood     time.Duration // time threads had stood, of ran
+	stopped   time.Duration // time threads had stood, of ran
 	ran       time.Duration
 }
 
 // spent is what the recording has cost so far.
 type spent struct {
-	cpu        time.Duration // CPU time of this program
-	stood, ran time.Duration // threads stood still, threads were seen running
-	beginning  bool          // not all threads were looked at once
+	cpu          time.Duration // CPU time of this program
+	stopped, ran time.Duration // threads stood still, threads were seen running
+	beginning    bool          // not all threads were looked at once
 }
 
 // excess is a window that cost too much.
 type excess struct {
-	cpu, stood float64 // shares
-	rate       float64 // from now on
+	cpu, stopped float64 // shares
+	rate         float64 // from now on
 }
 
 // check closes a window if it is over. It returns the rate to go on with, and what was too
@@ -58,21 +58,21 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 		return b.rate(), nil
 	}
 	cpu := float64(s.cpu-b.cpu) / float64(now-b.at)
-	stood := 0.0
+	stopped := 0.0
 	if ran := s.ran - b.ran; ran > 0 {
-		stood = float64(s.stood-b.stood) / float64(ran)
+		stopped = float64(s.stopped-b.stopped) / float64(ran)
 	}
 	first := !b.begun
 	b.begun = true
-	b.at, b.cpu, b.stood, b.ran = now, s.cpu, s.stood, s.ran
-	worst := max(cpu, stood)
+	b.at, b.cpu, b.stopped, b.ran = now, s.cpu, s.stopped, s.ran
+	worst := max(cpu, stopped)
 	switch {
 	case first: // opening files and the first look at every thread come once
 	case worst > b.limit && b.halvings < maxHalvings:
 		b.halvings++
 		b.lowered++
 		b.calm = 0
-		return b.rate(), &excess{cpu, stood, b.rate()}
+		return b.rate(), &excess{cpu, stopped, b.rate()}
 	case b.halvings > 0 && 2*worst < 0.8*b.limit:
 		if b.calm++; b.calm >= calmWindows {
 			b.calm = 0

@@ -15,7 +15,7 @@ const nameEnded = "(ended)"
 // a period one is seen.
 type claim struct {
 	stack  profile.NodeID
-	stands time.Duration
+	covers time.Duration
 	took   time.Duration // CPU time that the thread itself took
 }
 
@@ -40,7 +40,7 @@ func (c *counter) inherit(t *track, cpu time.Duration) {
 
 // claims enters the claim of a thread that has ended.
 func (c *counter) claims(t *track) {
-	if rest := t.claim.stands - t.claim.took; rest > 0 {
+	if rest := t.claim.covers - t.claim.took; rest > 0 {
 		t.estate.add(t.claim.stack, rest, 1)
 		c.estates[t.estate] = struct{}{}
 	}

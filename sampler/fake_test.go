@@ -41,13 +41,13 @@ type fake struct {
 	births    func(now time.Duration) // makes what was born until then
 	herald    *fakeHerald             // nil: the kernel tells nothing
 
-	pending      []*fakeAsked
+	pending      []*fakeInterrupted
 	peekTime     time.Duration // how long a copy without a stop takes
-	stood        time.Duration // the longest that a thread stood before it was collected
+	stopped      time.Duration // the longest that a thread stood before it was collected
 	dirty        bool          // until the end of Do
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
-	asked        int         // readings of counters
+	reads        int         // readings of counters
 }
 
 func newFake(end time.Duration) *fake {
@@ -254,7 +254,7 @@ func (w *fakeWatch) view() (view, error) {
 func (w *fakeWatch) Counters() (tracer.Counters, error) {
 	v, err := w.view()
 	w.p.f.mu.Lock()
-	w.p.f.asked++
+	w.p.f.reads++
 	w.p.f.mu.Unlock()
 	return tracer.Counters{CPU: v.cpu, Waited: v.waited, Switches: v.switches}, err
 }
@@ -308,19 +308,19 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 }
 
 func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
-	if err := w.Ask(c, table); err != nil {
+	if err := w.Interrupt(c, table); err != nil {
 		return err
 	}
 	f := w.p.f
 	a := f.pending[len(f.pending)-1]
 	f.pending = f.pending[:len(f.pending)-1]
 	f.pass(a.v.pause)
-	a.stand()
+	a.stop()
 	return nil
 }
 
-// fakeAsked is a thread that was asked to stop.
-type fakeAsked struct {
+// fakeInterrupted is a thread that was asked to stop.
+type fakeInterrupted struct {
 	w     *fakeWatch
 	c     *tracer.Copy
 	v     view
@@ -328,10 +328,10 @@ type fakeAsked struct {
 }
 
 // stand fills in what it has counted when it stands.
-func (a *fakeAsked) stand() { a.c.Standing, _ = a.w.Counters() }
+func (a *fakeInterrupted) stop() { a.c.AtStop, _ = a.w.Counters() }
 
 // Ask takes what the thread does now: where it stops later is where it was asked.
-func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
+func (w *fakeWatch) Interrupt(c *tracer.Copy, _ *maps.Table) error {
 	v, err := w.view()
 	if err != nil {
 		return err
@@ -350,7 +350,7 @@ func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
 	r.Set(regs.AMD64.PC, v.stack[0])
 	c.Thread.Registers = &r
 	c.Pause = v.pause
-	f.pending = append(f.pending, &fakeAsked{w, c, v, f.Now() + v.pause})
+	f.pending = append(f.pending, &fakeInterrupted{w, c, v, f.Now() + v.pause})
 	return nil
 }
 
@@ -362,15 +362,15 @@ func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	}
 	f.settle()
 	now := f.Now()
-	first := slices.MinFunc(f.pending, func(a, b *fakeAsked) int { return cmp.Compare(a.ready, b.ready) })
+	first := slices.MinFunc(f.pending, func(a, b *fakeInterrupted) int { return cmp.Compare(a.ready, b.ready) })
 	if first.ready > now+max(0, d) {
 		f.Pause(max(0, d), false)
 		return nil, nil
 	}
-	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
+	f.pending = slices.DeleteFunc(f.pending, func(a *fakeInterrupted) bool { return a == first })
 	f.Pause(max(0, first.ready-now), false)
-	f.stood = max(f.stood, f.Now()-first.ready)
-	first.stand()
+	f.stopped = max(f.stopped, f.Now()-first.ready)
+	first.stop()
 	return first.c, nil
 }
 
@@ -426,7 +426,7 @@ func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
 	f.cancel = cancel
 	f.settle = func() {
 		counted := make(chan struct{})
-		r.ticker.tell(look{kind: marked, mark: func() { close(counted) }})
+		r.ticker.send(sample{kind: marked, mark: func() { close(counted) }})
 		for {
 			select {
 			case <-counted:

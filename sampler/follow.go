@@ -46,19 +46,19 @@ type thread struct {
 	// process is the name of its process as it was told with its own.
 	process string
 
-	pending bool          // it was asked to stop, and is not collected yet
-	asleep  bool          // it slept at the last look
-	asked   time.Duration // when it was asked last whether it sleeps
-	base    tracer.Counters
-	own     bool          // our stop moved its counters since
-	upto    time.Duration // until when its time is accounted for
-	skipped uint64        // rounds since it was looked at, of a long sleeper
-	looked  uint64        // round of the last look
-	resting bool          // it has slept long, and is not looked at in each round
-	still   int           // looks in a row at which it had not run
-	lost    bool          // the last look gave nothing
-	moved   bool          // it ran since its name was read
-	known   bool          // a look was handed over: samples have a stack to go to
+	pending      bool          // it was asked to stop, and is not collected yet
+	asleep       bool          // it slept at the last look
+	sleepChecked time.Duration // when it was asked last whether it sleeps
+	base         tracer.Counters
+	own          bool          // our stop moved its counters since
+	upto         time.Duration // until when its time is accounted for
+	skipped      uint64        // rounds since it was looked at, of a long sleeper
+	round        uint64        // round of the last look
+	resting      bool          // it has slept long, and is not looked at in each round
+	still        int           // looks in a row at which it had not run
+	lost         bool          // the last look gave nothing
+	moved        bool          // it ran since its name was read
+	known        bool          // a look was handed over: samples have a stack to go to
 
 	samples int64 // not handed over yet, of the stack seen last
 	from    time.Duration
@@ -89,7 +89,7 @@ func (k *ticker) add(pid int, born bool) error {
 	}
 	q := &process{target: p, byTID: map[int]*thread{}}
 	q.unmet = born
-	told := k.births.told(p.PID())
+	reported := k.births.reported(p.PID())
 	k.births.belongs(p.PID())
 	q.program = newProgram(k.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
 	if k.programs == 0 {
@@ -104,7 +104,7 @@ func (k *ticker) add(pid int, born bool) error {
 	if parent := k.byPID[q.toll.parent]; parent != nil {
 		q.estate.heir = parent.estate
 	}
-	if k.opt.Children && !told {
+	if k.opt.Children && !reported {
 		k.listChildren(q, born)
 	}
 	return nil
@@ -184,7 +184,7 @@ func (t *thread) meet() { t.unmet, t.of.unmet = false, false }
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
 	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
 	k.tasks++
-	k.tell(look{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name}})
+	k.send(sample{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name}})
 	return t
 }
 
@@ -332,7 +332,7 @@ func (k *ticker) rename(p *process) {
 		}
 		if t.name != name || t.process != p.comm {
 			t.name, t.process = name, p.comm
-			k.tell(look{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid, Process: p.comm, Thread: name}})
+			k.send(sample{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid, Process: p.comm, Thread: name}})
 		}
 	}
 	if !alive {
@@ -348,7 +348,7 @@ func (k *ticker) replace(p *process) {
 	}
 	if !p.closed {
 		k.endThreads(p)
-		k.tell(look{track: &track{program: p.program}, kind: closed})
+		k.send(sample{track: &track{program: p.program}, kind: closed})
 	}
 	err := p.target.Reopen()
 	var table *maps.Table
@@ -400,7 +400,7 @@ func (k *ticker) endThread(p *process, t *thread) {
 		k.births.ended(false)
 	}
 	k.flush(t)
-	k.tell(look{track: t.track, kind: ended})
+	k.send(sample{track: t.track, kind: ended})
 	t.watch.Close()
 	delete(p.byTID, t.tid)
 	t.watch, p.ended = nil, true
@@ -421,9 +421,9 @@ func (k *ticker) sweep() {
 			k.births.ended(true)
 		}
 		k.closeToll(p)
-		k.tell(look{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
+		k.send(sample{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
 		if p.remains != nil {
-			k.tell(look{track: p.remains, kind: ended})
+			k.send(sample{track: p.remains, kind: ended})
 		}
 		delete(k.byPID, p.target.PID())
 		k.ended++

@@ -50,7 +50,7 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the looks wait for the counter")
 	}
-	if most > 2*mostTold {
+	if most > 2*maxWaiting {
 		t.Errorf("%d looks are kept for the counter", most)
 	}
 	got, err := r.Take()

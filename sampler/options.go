@@ -34,9 +34,9 @@ type Options struct {
 	TIDs      []int
 	MaxFrames int // of one stack; 0: no limit but the stack itself
 	Unwind    unwind.Mode
-	// MaxPause is how long one thread is waited for, see tracer.LookOptions; 0 means its default.
+	// MaxPause is how long one thread is waited for, see tracer.SamplerOptions; 0 means its default.
 	MaxPause time.Duration
-	// RepairEINTR lets calls go on that a stop would end with EINTR, see tracer.LookOptions.
+	// RepairEINTR lets calls go on that a stop would end with EINTR, see tracer.SamplerOptions.
 	RepairEINTR bool
 	// KeepOrder keeps when each stack was seen, as profile.Runs, up to a bound.
 	KeepOrder bool
@@ -95,7 +95,7 @@ type Stats struct {
 	// PauseP50, P90 and P99 are how long a thread stood at a stop, at the median, in 90 and in 99 of 100
 	// stops at most, within a tenth; PauseMax is the longest.
 	PauseP50, PauseP90, PauseP99, PauseMax time.Duration
-	Stood                                  float64 // share of the time in which threads ran that they stood still for a look
+	Stopped                                float64 // share of the time in which threads ran that they stood still for a look
 	Overhead                               float64 // CPU time of this program over Elapsed, one CPU is 1; after the last Take with the naming
 	MaxOverhead                            float64 // what it may be, 0: anything
 	Rate, Wanted                           float64 // rounds a second: made, asked for

@@ -60,7 +60,7 @@ func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
 	}
 }
 
-func TestParkedThreadsAreAskedSeldomAndCopiedOnce(t *testing.T) {
+func TestParkedThreadsAreReadSeldomAndCopiedOnce(t *testing.T) {
 	f := newFake(20 * time.Second)
 	p := f.process(1)
 	p.threads[1] = busy
@@ -76,8 +76,8 @@ func TestParkedThreadsAreAskedSeldomAndCopiedOnce(t *testing.T) {
 			t.Errorf("thread %d: wall %v, cpu %v, want %v and none", tid, wall, cpu, s.Elapsed)
 		}
 	}
-	if most := int(s.Ticks) * 1000 / 3; f.asked > most+200*1000 {
-		t.Errorf("counters were read %d times in %d rounds, want at most %d", f.asked, s.Ticks, most)
+	if most := int(s.Ticks) * 1000 / 3; f.reads > most+200*1000 {
+		t.Errorf("counters were read %d times in %d rounds, want at most %d", f.reads, s.Ticks, most)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestRunningOnly(t *testing.T) {
 	}
 }
 
-func TestBackOffIsTold(t *testing.T) {
+func TestBackOffIsReported(t *testing.T) {
 	f := newFake(8 * time.Second)
 	f.process(1).threads[1] = busy
 	f.cpu = func(now time.Duration) time.Duration { return now / 10 } // ten times what is allowed
@@ -237,9 +237,9 @@ func TestTakesAddUp(t *testing.T) {
 	p.threads[1] = func(now time.Duration) view {
 		if now >= next && next < 6*time.Second {
 			next += 2 * time.Second
-			asked := make(chan struct{})
+			requested := make(chan struct{})
 			go func() {
-				close(asked)
+				close(requested)
 				got, err := r.Take()
 				if err != nil {
 					t.Error(err)
@@ -247,7 +247,7 @@ func TestTakesAddUp(t *testing.T) {
 				_, wall, _ := amounts(got, 0, 0)
 				taken <- wall
 			}()
-			<-asked
+			<-requested
 		}
 		return busy(now)
 	}
@@ -262,7 +262,7 @@ func TestTakesAddUp(t *testing.T) {
 }
 
 // A fault of ours on one stack must end neither the recording nor who draws it on a terminal.
-func TestFaultCostsOneLook(t *testing.T) {
+func TestFaultCostsOneSample(t *testing.T) {
 	f := newFake(5 * time.Second)
 	p := f.process(1)
 	p.threads[1] = busy
@@ -307,8 +307,8 @@ func TestFaultCostsOneRound(t *testing.T) {
 		if _, wall, _ := amounts(got, 1, 0); wall < row.least {
 			t.Errorf("until %v: the other thread has %v of %v", row.until, wall, s.Elapsed)
 		}
-		if len(r.ticker.asked) > 0 || len(r.ticker.toAsk) > 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
-			t.Errorf("until %v: %d asked, notes %q", row.until, len(r.ticker.asked), s.Notes)
+		if len(r.ticker.interrupted) > 0 || len(r.ticker.toStop) > 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
+			t.Errorf("until %v: %d asked, notes %q", row.until, len(r.ticker.interrupted), s.Notes)
 		}
 	}
 }

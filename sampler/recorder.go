@@ -36,14 +36,14 @@ var ErrNothing = errors.New("no process to record")
 
 // Recorder records processes. Its methods may be called from any goroutine.
 type Recorder struct {
-	opt     Options
-	sys     system
-	looks   batches
-	counted chan struct{} // closed when the counter has ended
-	counter *counter
-	asked   chan func()  // what Run is to do between two rounds
-	asking  atomic.Int32 // how many wait for that
-	draw    func() float64
+	opt        Options
+	sys        system
+	samples    batches
+	counted    chan struct{} // closed when the counter has ended
+	counter    *counter
+	requests   chan func()  // what Run is to do between two rounds
+	requesting atomic.Int32 // how many wait for that
+	draw       func() float64
 
 	driving sync.Mutex // held by who uses the ticker: Run, or others while that does not run
 	ticker  *ticker
@@ -70,22 +70,22 @@ func newRecorder(opt Options, sys system) *Recorder {
 	for range copies {
 		free <- new(tracer.Copy)
 	}
-	r := &Recorder{opt: opt, sys: sys, looks: newBatches(), counted: make(chan struct{}),
-		asked: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
+	r := &Recorder{opt: opt, sys: sys, samples: newBatches(), counted: make(chan struct{}),
+		requests: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
 	r.cpu = sys.OwnCPU()
-	r.ticker = newTicker(sys, &r.opt, r.looks, free)
+	r.ticker = newTicker(sys, &r.opt, r.samples, free)
 	r.counter = newCounter(&r.opt, sys.Now, free)
 	r.naming = newNamer(&r.opt)
 	go func() {
 		defer close(r.counted)
-		r.looks.each(r.count)
+		r.samples.each(r.count)
 	}()
 	return r
 }
 
 // count takes one look into account. A fault of ours in it, as of a parser on bytes that no test
 // had, costs that look and is told: whoever draws on a terminal must not be ended by it.
-func (r *Recorder) count(l *look) {
+func (r *Recorder) count(l *sample) {
 	defer func() {
 		fault := recover()
 		if fault == nil {
@@ -120,22 +120,22 @@ func (r *Recorder) drive(f func()) {
 			return
 		}
 		done := make(chan any)
-		r.asking.Add(1)
+		r.requesting.Add(1)
 		select {
-		case r.asked <- func() { defer func() { done <- recover() }(); f() }:
-			r.asking.Add(-1)
+		case r.requests <- func() { defer func() { done <- recover() }(); f() }:
+			r.requesting.Add(-1)
 			if fault := <-done; fault != nil {
 				panic(fault) // it is the caller's, not that of Run
 			}
 			return
 		case <-r.ended:
-			r.asking.Add(-1)
+			r.requesting.Add(-1)
 			r.driving.Lock()
 			defer r.driving.Unlock()
 			f()
 			return
 		case <-time.After(10 * time.Millisecond): // another Add or Take held it
-			r.asking.Add(-1)
+			r.requesting.Add(-1)
 		}
 	}
 }
@@ -210,12 +210,12 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 		}
 		r.noteBeginning(&money, begin)
 		money.wanted = r.opt.Rate // SetRate may have changed it
-		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.stood.sum, k.ran, k.beginning()}); rate != plan.rate {
+		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.pauses.sum, k.ran, k.beginning()}); rate != plan.rate {
 			plan.setRate(rate)
 			due = plan.next(r.sys.Now())
 			if over != nil {
 				k.notes.add("backed off", "sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads stood %.2f%% of their time; the limit is %.1f%%",
-					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stood, 100*r.opt.MaxOverhead)
+					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
 			}
 		}
 		k.counted.lowered = money.lowered
@@ -244,7 +244,7 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 		wait := due - r.sys.Now()
 		if wait <= 0 {
 			select {
-			case f := <-r.asked:
+			case f := <-r.requests:
 				f()
 			default:
 			}
@@ -253,7 +253,7 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case f := <-r.asked:
+		case f := <-r.requests:
 			f()
 		case <-r.sys.After(wait):
 		}
@@ -281,7 +281,7 @@ func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration)
 			moved = now
 			k.runs.watch.Near()
 		}
-		if due > now+stay || now >= until && (len(k.asked) == 0 || now >= until+longTurn) || r.asking.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+		if due > now+stay || now >= until && (len(k.interrupted) == 0 || now >= until+longTurn) || r.requesting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
 			return due
 		}
 	}
@@ -293,13 +293,13 @@ func (r *Recorder) publish() {
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
 		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
-		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate, Notes: k.notes.all()}
-	k.births.tell(&s)
+		PauseP50: k.pauses.quantile(0.5), PauseP90: k.pauses.quantile(0.9), PauseP99: k.pauses.quantile(0.99), PauseMax: k.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate, Notes: k.notes.all()}
+	k.births.report(&s)
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
 	}
 	if k.ran > 0 {
-		s.Stood = float64(k.stood.sum) / float64(k.ran)
+		s.Stopped = float64(k.pauses.sum) / float64(k.ran)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,10 +347,10 @@ func (r *Recorder) Close() error {
 	r.ticker.sweep()
 	r.ticker.births.close()
 	if rest := r.ticker.batch; len(rest) > 0 {
-		r.looks.full <- rest
+		r.samples.full <- rest
 	}
 	r.driving.Unlock()
-	close(r.looks.full)
+	close(r.samples.full)
 	<-r.counted
 	return errors.Join(r.sys.Close(), r.counter.files.Close())
 }

@@ -24,7 +24,7 @@ func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.D
 	}
 	if t.track.wantStop.Load() && k.stops > 0 {
 		k.stops--
-		k.better(p, t, upto)
+		k.stopSleeper(p, t, upto)
 	}
 }
 
@@ -52,7 +52,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
 		t.asleep = true
-		k.seen(t, look{kind: peeked, copied: c, call: *call}, 1, upto)
+		k.seen(t, sample{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
 		k.give(c)
 		t.moved = true
@@ -66,7 +66,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 			t.took(now)
 		}
 		t.asleep = true
-		k.seen(t, look{kind: unseen, call: *call}, 1, upto)
+		k.seen(t, sample{kind: unseen, call: *call}, 1, upto)
 	}
 }
 

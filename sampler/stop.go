@@ -21,7 +21,7 @@ const closeRate = 2000
 // have been looked at.
 func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.toAsk = append(k.toAsk, toAsk{p: p, t: t, seen: k.sys.Now()})
+		k.toStop = append(k.toStop, toStop{p: p, t: t, seen: k.sys.Now()})
 		return
 	}
 	c := k.buffer(0)
@@ -36,13 +36,13 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		return
 	}
 	k.runners, k.runs = k.runners+1, t
-	k.standing(t, c, stop{before: before, since: since}, 1, upto)
+	k.runnerStopped(t, c, stop{before: before, since: since}, 1, upto)
 }
 
-// better stops a thread that sleeps since the last look, for the registers.
-func (k *ticker) better(p *process, t *thread, upto time.Duration) {
+// stopSleeper stops a thread that sleeps since the last look, for the registers.
+func (k *ticker) stopSleeper(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.toAsk = append(k.toAsk, toAsk{p: p, t: t, sleeps: true})
+		k.toStop = append(k.toStop, toStop{p: p, t: t, sleeps: true})
 		return
 	}
 	c := k.buffer(0)
@@ -54,11 +54,11 @@ func (k *ticker) better(p *process, t *thread, upto time.Duration) {
 		k.trouble(p, t, err)
 		return
 	}
-	k.bettered(t, c, 0, upto)
+	k.sleeperStopped(t, c, 0, upto)
 }
 
-// bettered takes into account a stop of a thread in its sleep that gave c, and that took so many rounds.
-func (k *ticker) bettered(t *thread, c *tracer.Copy, rounds int64, upto time.Duration) {
+// sleeperStopped takes into account a stop of a thread in its sleep that gave c, and that took so many rounds.
+func (k *ticker) sleeperStopped(t *thread, c *tracer.Copy, rounds int64, upto time.Duration) {
 	k.stopped(c.Pause)
 	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
 	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
@@ -71,7 +71,7 @@ func (k *ticker) bettered(t *thread, c *tracer.Copy, rounds int64, upto time.Dur
 		k.counted.samples += uint64(rounds)
 	}
 	t.base, t.own = c.Counters, true
-	k.hand(t, look{kind: again, copied: c, call: *c.Thread.Syscall})
+	k.hand(t, sample{kind: again, copied: c, call: *c.Thread.Syscall})
 }
 
 // stop is what is known of a stop beside what it gave.
@@ -98,17 +98,17 @@ func (s *stop) state(c *tracer.Copy) state {
 	if c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8 {
 		return waiting // without us it would have slept for a moment more
 	}
-	if c.Standing.Coarse {
+	if c.AtStop.Coarse {
 		if c.CutShort() {
 			return slept
 		}
 		return onCPU
 	}
-	if c.Standing.Switches == s.before.Switches {
+	if c.AtStop.Switches == s.before.Switches {
 		return onCPU
 	}
 	// When it came to the queue for a CPU, from the begin of the round on.
-	queued := s.since + c.Pause - c.Stood - c.Unnoticed - (c.Standing.Waited - s.before.Waited)
+	queued := s.since + c.Pause - c.Stopped - c.Unnoticed - (c.AtStop.Waited - s.before.Waited)
 	switch {
 	case queued < -wakeTime:
 		return waiting
@@ -120,24 +120,24 @@ func (s *stop) state(c *tracer.Copy) state {
 	return onCPU
 }
 
-// standing takes a stop into account that gave c and stands for so many samples until upto.
-func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
+// runnerStopped takes a stop into account that gave c and stands for so many samples until upto.
+func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
 	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
 	// that it stood because of us.
-	waited := c.Standing.Waited - s.before.Waited
-	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
-	l := look{kind: stopped, copied: c, state: s.state(c)}
+	waited := c.AtStop.Waited - s.before.Waited
+	k.stopped(max(c.Stopped, c.Pause-max(0, waited)))
+	l := sample{kind: stopped, copied: c, state: s.state(c)}
 	t.asleep = c.Blocked
 	if c.Blocked {
 		t.took(c.Counters)
 		t.own = true
 	} else {
-		if c.Standing.Switches > 0 { // else they were not to be had
-			t.took(c.Standing)
+		if c.AtStop.Switches > 0 { // else they were not to be had
+			t.took(c.AtStop)
 		}
 		k.ran += upto - t.upto
 		if t.born && l.state == onCPU {
-			l.stands = upto - t.upto
+			l.covers = upto - t.upto
 		}
 	}
 	t.born = false
@@ -147,5 +147,5 @@ func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto
 // stopped counts a stop in which a thread stood for d.
 func (k *ticker) stopped(d time.Duration) {
 	k.counted.stops++
-	k.stood.add(d)
+	k.pauses.add(d)
 }

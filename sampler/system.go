@@ -14,7 +14,7 @@ import (
 // system is the machine as the sampler sees it: live.go has the real one, tests draw theirs.
 type system interface {
 	opener
-	looker
+	stopper
 	clock
 }
 
@@ -30,8 +30,8 @@ type opener interface {
 	Events() (herald, error)
 }
 
-// looker is the OS thread that stops threads: see tracer.Looker.
-type looker interface {
+// looker is the OS thread that stops threads: see tracer.Sampler.
+type stopper interface {
 	Do(f func()) error
 	// Collect waits for a thread that was asked, inside of Do; nil if none has stopped.
 	Collect(d time.Duration) (*tracer.Copy, error)
@@ -106,7 +106,7 @@ type watch interface {
 	// Stop may be called only inside of looker.Do.
 	Stop(c *tracer.Copy, table *maps.Table) error
 	// Ask is a Stop that is collected later.
-	Ask(c *tracer.Copy, table *maps.Table) error
+	Interrupt(c *tracer.Copy, table *maps.Table) error
 	// Near moves the OS thread of the looker to the thread's CPU, until Do ends.
 	Near()
 	Close() error

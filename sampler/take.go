@@ -37,11 +37,11 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 				r.ticker.flush(t)
 			}
 			if !final {
-				r.ticker.tellUnseen(p, p.toll.surely())
+				r.ticker.reportUnseen(p, p.toll.surely())
 			}
 		}
 		rate = r.opt.Rate
-		r.ticker.tell(look{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
+		r.ticker.send(sample{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
 	})
 	for counted := false; !counted; {
 		select {
@@ -213,7 +213,7 @@ func (n *namer) module(at int32, p *place) profile.Module {
 // lookUp names the sites of e that have no names yet, each module's in one go.
 func (n *namer) lookUp(e *extract) {
 	var ids []profile.FrameID
-	var ask []unwind.Frame
+	var unnamed []unwind.Frame
 	for stack := range e.stacks {
 		frame := e.tree.Frame(stack)
 		if _, ok := n.sites[frame]; ok {
@@ -229,11 +229,11 @@ func (n *namer) lookUp(e *extract) {
 			if n.sites[frame] = e.named(s); n.sites[frame] != nil {
 				continue
 			}
-			ids, ask = append(ids, frame), append(ask, s.physical(e))
+			ids, unnamed = append(ids, frame), append(unnamed, s.physical(e))
 		}
 	}
 	n.budget.Earn(earned)
-	for i, frames := range n.names.Frames(ask) {
+	for i, frames := range n.names.Frames(unnamed) {
 		for j := range frames {
 			frames[j].Module = int(max(-1, e.sites[ids[i]].module))
 		}

@@ -23,16 +23,16 @@ const (
 // ticker looks: it reads counters, stops and copies. All its fields belong to the goroutine
 // that calls it.
 type ticker struct {
-	sys   system
-	opt   *Options
-	queue batches
-	batch []look // not handed over yet
-	free  <-chan *tracer.Copy
-	spare []*tracer.Copy // taken from free and not used
-	toAsk []toAsk        // threads to be asked to stop in this round
-	dozed []dozed        // of them, those that fell asleep before they were
-	asked []asked
-	turn  int // where among toAsk the next round begins
+	sys         system
+	opt         *Options
+	queue       batches
+	batch       []sample // not handed over yet
+	free        <-chan *tracer.Copy
+	spare       []*tracer.Copy // taken from free and not used
+	toStop      []toStop       // threads to be asked to stop in this round
+	dozed       []dozed        // of them, those that fell asleep before they were
+	interrupted []interrupted
+	turn        int // where among toStop the next round begins
 
 	processes []*process
 	byPID     map[int]*process
@@ -74,7 +74,7 @@ type ticker struct {
 	starved bool          // the last wait for it was in vain
 	runners int           // threads stopped in this round of many as they ran
 	runs    *thread       // the last of them
-	stood   pauses
+	pauses  pauses
 	ran     time.Duration // wall time of samples in which threads ran
 	counted tally
 	notes   notes
@@ -124,7 +124,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	k.roundTook = k.sys.Now() - now
 	k.compared()
 	k.sweep()
-	k.askAll(upto)
+	k.interruptAll(upto)
 	k.upto = upto
 	k.counted.ticks++
 	if k.dense() && k.urgent {
@@ -139,7 +139,7 @@ func (k *ticker) await(due time.Duration) {
 	if k.urgent || k.now-k.handed >= handEvery || len(k.batch) >= batchSize {
 		k.handOver()
 	}
-	if len(k.asked) == 0 {
+	if len(k.interrupted) == 0 {
 		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
 	}
 }
@@ -148,13 +148,13 @@ func (k *ticker) await(due time.Duration) {
 // for each of them.
 func (k *ticker) dense() bool { return k.opt.Rate == 0 || k.opt.Rate > closeRate }
 
-// askEvery is how often it is asked then.
-const askEvery = 2 * time.Millisecond
+// sleepCheckEvery is how often it is asked then.
+const sleepCheckEvery = 2 * time.Millisecond
 
 // visit looks at the threads of one process that are due.
 func (k *ticker) visit(p *process, upto time.Duration) {
 	p.checked = false
-	k.lookAll(p, upto)
+	k.sampleDue(p, upto)
 	p.replaced = p.replaced || p.closed
 	if p.replaced && !p.gone {
 		k.drain()
@@ -164,7 +164,7 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	p.replaced = false
 	if anew && !p.gone {
 		k.replace(p)
-		k.lookAll(p, upto)
+		k.sampleDue(p, upto)
 	}
 	if p.ended {
 		p.ended = false
@@ -173,20 +173,20 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
 }
 
-// lookAll looks at the threads of p that are due, until it is seen to be gone or another program.
-func (k *ticker) lookAll(p *process, upto time.Duration) {
+// sampleDue looks at the threads of p that are due, until it is seen to be gone or another program.
+func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	waiting := len(p.agenda.first)
 	due := p.agenda.due(k.round, k.first)
 	k.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
 	for i := range due {
 		// Where there are not buffers for all they take turns.
-		t := due[(uint64(i)+k.round*maxAsked)%uint64(len(due))]
+		t := due[(uint64(i)+k.round*maxInterrupted)%uint64(len(due))]
 		if i%relieveEvery == 0 {
 			k.relieve()
 		}
 		if t.watch != nil && !p.gone && !p.replaced {
-			k.lookAt(p, t, upto)
+			k.sampleThread(p, t, upto)
 		}
 		if t.watch != nil {
 			k.plan(p, t)
@@ -195,11 +195,11 @@ func (k *ticker) lookAll(p *process, upto time.Duration) {
 	clear(due)
 }
 
-// lookAt looks at one thread.
-func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
+// sampleThread looks at one thread.
+func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	t.skip(k.round - 1)
-	first := t.looked == 0
-	t.looked = k.round
+	first := t.round == 0
+	t.round = k.round
 	if t.pending {
 		k.waits(t, upto)
 		return
@@ -219,11 +219,11 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
-	if !t.asleep && t.known && k.dense() && k.now-t.asked < askEvery {
+	if !t.asleep && t.known && k.dense() && k.now-t.sleepChecked < sleepCheckEvery {
 		k.runner(p, t, upto)
 		return
 	}
-	t.asked = k.now
+	t.sleepChecked = k.now
 	k.relieve()
 	if !p.checked { // only what ran can have begun another program
 		p.checked = true
@@ -246,9 +246,9 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 
 // skip counts the rounds since the last look up to last, of a thread that is not looked at in each.
 func (t *thread) skip(last uint64) {
-	if t.resting && last > t.looked {
-		t.skipped += last - t.looked
-		t.looked = last
+	if t.resting && last > t.round {
+		t.skipped += last - t.round
+		t.round = last
 	}
 }
 
@@ -271,16 +271,16 @@ func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
 // flush hands over what the stack seen last has got.
 func (k *ticker) flush(t *thread) {
 	if t.samples > 0 || t.end > t.from || t.cpu > 0 {
-		k.hand(t, look{kind: nothing})
+		k.hand(t, sample{kind: nothing})
 	}
 }
 
 // hand completes a look and hands it over.
-func (k *ticker) hand(t *thread, l look) {
+func (k *ticker) hand(t *thread, l sample) {
 	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
 	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
 	k.urgent = k.urgent || l.copied != nil && (l.copied.Stale || l.kind == again || k.now-t.track.program.begun < youth)
-	k.tell(l)
+	k.send(l)
 }
 
 // took notes the CPU time since the last look.
@@ -292,7 +292,7 @@ func (t *thread) took(now tracer.Counters) {
 }
 
 // seen hands over a look at another stack, which has so many samples from now on.
-func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
+func (k *ticker) seen(t *thread, l sample, samples int64, upto time.Duration) {
 	k.hand(t, l)
 	t.lost, t.known = false, true
 	t.meet()
@@ -349,7 +349,7 @@ func (k *ticker) settle(end time.Duration) {
 				k.flushUntil(t, end)
 			}
 		}
-		k.tellUnseen(p, p.toll.now())
+		k.reportUnseen(p, p.toll.now())
 	}
 	if never > maxFirst {
 		k.notes.add("never", "%d threads were not looked at even once: the recording was too short for so many", never)

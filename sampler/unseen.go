@@ -37,7 +37,7 @@ type toll struct {
 	gathered  time.Duration // reaped now
 	parent    int
 	reapedDue time.Duration
-	told      time.Duration // of both, to the counter
+	reported  time.Duration // of both, to the counter
 }
 
 // open begins the comparison. A process that was born during the recording began at nothing.
@@ -107,7 +107,7 @@ func (k *ticker) compared() {
 			continue
 		}
 		p.compare = false
-		if slices.ContainsFunc(k.asked, func(a asked) bool { return a.p == p }) {
+		if slices.ContainsFunc(k.interrupted, func(a interrupted) bool { return a.p == p }) {
 			continue
 		}
 		s := &p.toll
@@ -132,12 +132,12 @@ func (s *toll) now() time.Duration { return max(0, s.last-s.clock-s.seen) + s.ch
 // children is what children took that were not followed to their end.
 func (s *toll) children() time.Duration { return max(0, s.gathered-s.reaped-s.known) }
 
-// tellUnseen tells the counter what is sure now.
-func (k *ticker) tellUnseen(p *process, sure time.Duration) {
-	if d := sure - p.toll.told; d > 0 && sure >= leastUnseen && k.whole(p) {
-		p.toll.told += d
+// reportUnseen tells the counter what is sure now.
+func (k *ticker) reportUnseen(p *process, sure time.Duration) {
+	if d := sure - p.toll.reported; d > 0 && sure >= leastUnseen && k.whole(p) {
+		p.toll.reported += d
 		k.counted.unseen += d
-		k.tell(look{track: k.remains(p), kind: left, cpu: d})
+		k.send(sample{track: k.remains(p), kind: left, cpu: d})
 	}
 }
 
@@ -157,13 +157,13 @@ func (k *ticker) closeToll(p *process) {
 	sure := s.now()
 	parent := k.byPID[s.parent]
 	if parent == nil || !p.gone || !k.opt.Children {
-		k.tellUnseen(p, sure)
+		k.reportUnseen(p, sure)
 		return
 	}
 	parent.toll.known += s.last + s.gathered
-	if rest := sure - s.told; rest < littleLeft {
+	if rest := sure - s.reported; rest < littleLeft {
 		parent.toll.known -= rest // one of many short ones: all of them together are told of the parent
 	} else {
-		k.tellUnseen(p, sure)
+		k.reportUnseen(p, sure)
 	}
 }

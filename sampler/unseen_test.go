@@ -104,7 +104,7 @@ func brood(f *fake, p *fakeProcess, threads bool) {
 }
 
 // What looks met of many short threads, or processes, stands for the others as far as chance allows to say.
-func TestShortThreadsStandForOneAnother(t *testing.T) {
+func TestShortThreadsRepresentOneAnother(t *testing.T) {
 	for name, threads := range map[string]bool{"threads": true, "processes": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(20 * time.Second)
@@ -128,7 +128,7 @@ func TestShortThreadsStandForOneAnother(t *testing.T) {
 }
 
 // A few looks prove nothing.
-func TestFewShortThreadsStandForNothing(t *testing.T) {
+func TestFewShortThreadsRepresentNothing(t *testing.T) {
 	e := &estate{}
 	for range 4 {
 		e.add(1, 10*time.Millisecond, 1)

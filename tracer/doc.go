@@ -8,7 +8,7 @@
 // copied, mapped files and descriptors are read afterwards, while the process runs.
 // [Process.Batches] does so for processes whose stacks are more than is to be held at once.
 //
-// A [Looker] looks at single threads again and again, for a sampler: [Looker.Stop] makes the
+// A [Sampler] looks at single threads again and again, for a sampler: [Sampler.Stop] makes the
 // same stop of one thread without reading mappings or lists, and [Watch] keeps the files open
 // that tell without a stop whether a thread ran ([Watch.Counters]) and what a sleeper's stack
 // holds ([Watch.Peek]). What decides when to look, and at whom, is the caller's.

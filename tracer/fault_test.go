@@ -32,7 +32,7 @@ func (f *faulty) Err() error {
 func TestFaultOnTracerThread(t *testing.T) {
 	c := start(t, "threads", 3, 1, 1)
 	p := openTarget(t, c.pid())
-	told, whole := 0, false
+	reported, whole := 0, false
 	for n := int32(1); n < 200 && !whole; n++ {
 		ctx := &faulty{Context: context.Background()}
 		ctx.left.Store(n)
@@ -48,15 +48,15 @@ func TestFaultOnTracerThread(t *testing.T) {
 		switch {
 		case errors.As(err, &fault): // the caller's own goroutine asked
 		case s != nil && strings.Contains(strings.Join(s.Problems, ""), "of the test"):
-			told++
+			reported++
 		case ctx.left.Load() > 0:
 			whole = true // it is not asked as often
 		}
 	}
-	if told < 3 || !whole {
-		t.Errorf("%d faults were told; to the end: %v", told, whole)
+	if reported < 3 || !whole {
+		t.Errorf("%d faults were told; to the end: %v", reported, whole)
 	}
-	if s := look(t, p, StopOptions{}); len(s.Problems) > 0 || len(s.Threads) < 4 {
+	if s := takeSnapshot(t, p, StopOptions{}); len(s.Problems) > 0 || len(s.Threads) < 4 {
 		t.Errorf("afterwards: %d threads, %q", len(s.Threads), s.Problems)
 	}
 }
@@ -75,17 +75,17 @@ func TestFaultOfCopier(t *testing.T) {
 	}
 }
 
-// TestFaultInDo panics with a thread asked to stop: it is let go, and the Looker serves on.
+// TestFaultInDo panics with a thread asked to stop: it is let go, and the Sampler serves on.
 func TestFaultInDo(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, spinner(t, c.pid()))
 	table := mapsOf(t, p)
 	var got Copy
 	for range 20 {
 		err := l.Do(func() {
-			if err := l.Ask(w, &got, table); err != nil {
+			if err := l.Interrupt(w, &got, table); err != nil {
 				t.Error(err)
 			}
 			panic("of the test")

@@ -67,11 +67,11 @@ func TestFetch(t *testing.T) {
 	}
 	waitState(t, c.pid(), 'S')
 	p, copiers := openTarget(t, c.pid()), []snapshot.Copier{follow(first)}
-	s := look(t, p, StopOptions{Copiers: copiers})
+	s := takeSnapshot(t, p, StopOptions{Copiers: copiers})
 	checkFollowed(t, "dump", &s.Threads[0], mem.Addr(first))
 
 	w, got := openWatch(t, p, c.pid()), Copy{Copiers: copiers}
-	stopOne(t, openLooker(t, LookOptions{}), w, &got, mapsOf(t, p))
+	stopOne(t, openSampler(t, SamplerOptions{}), w, &got, mapsOf(t, p))
 	checkFollowed(t, "stop", &got.Thread, mem.Addr(first))
 	waitState(t, c.pid(), 'S')
 	peek(t, w, &got)
@@ -101,13 +101,13 @@ func TestCopierThatMisbehaves(t *testing.T) {
 			f.Fetch(many...)
 		},
 	} {
-		s := look(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
+		s := takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		if len(s.Problems) == 0 || len(s.Threads[0].Copied) != 0 || s.Stopped > 10*time.Second {
 			t.Errorf("%s: problems %q, %d ranges, stopped %v", name, s.Problems, len(s.Threads[0].Copied), s.Stopped)
 		}
 		// Where other programs have the CPUs the limit may come before the panic: then it is tried again.
 		for try := 0; name == "panics" && try < 50 && strings.Contains(strings.Join(s.Problems, ""), "not copied within"); try++ {
-			s = look(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
+			s = takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		}
 		if name == "panics" && !strings.Contains(strings.Join(s.Problems, ""), "of the test") {
 			t.Errorf("problems %q do not tell the cause", s.Problems)

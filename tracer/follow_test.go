@@ -138,7 +138,7 @@ func TestReplaced(t *testing.T) {
 	}
 	c := launch(t, cmd)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	var got Copy
 	table := mapsOf(t, p)

@@ -95,7 +95,7 @@ func TestCallMemoryThatDoesNotCome(t *testing.T) {
 	}
 	p.memory.Swap(&memory{fd: -1, tid: c.pid(), call: call}).close()
 	begun := time.Now()
-	s := look(t, p, StopOptions{})
+	s := takeSnapshot(t, p, StopOptions{})
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}

@@ -46,7 +46,7 @@ func (s *stop) interrupt(from int) {
 		if t.phase != running || t.late {
 			continue
 		}
-		t.asked = s.now()
+		t.interrupted = s.now()
 		if interrupt(t.tid) != 0 {
 			s.lost(t)
 		}

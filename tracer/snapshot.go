@@ -249,8 +249,8 @@ func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
 		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
 		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
-	if t.freed > t.asked {
-		th.Stopped = t.freed - t.asked
+	if t.freed > t.interrupted {
+		th.Stopped = t.freed - t.interrupted
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch

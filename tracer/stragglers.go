@@ -18,7 +18,7 @@ func (s *stop) stragglers() {
 	for s.ctx.Err() == nil && !s.exec {
 		s.reapEnded()
 		waiting := false
-		looked := s.now()
+		seen := s.now()
 		for i := range s.threads {
 			t := &s.threads[i]
 			if t.phase != running || !t.late {
@@ -28,8 +28,8 @@ func (s *stop) stragglers() {
 				s.takeLate(i)
 				continue
 			}
-			t.asked = looked // it did not stand before
-			if looked < begun+s.patience(t) {
+			t.interrupted = seen // it did not stand before
+			if seen < begun+s.patience(t) {
 				waiting = true
 			}
 		}

@@ -117,7 +117,7 @@ func openTarget(t testing.TB, pid int) *Process {
 }
 
 // look makes a Snapshot that must succeed, and checks that the target was let go.
-func look(t testing.TB, p *Process, opt StopOptions) *snapshot.Snapshot {
+func takeSnapshot(t testing.TB, p *Process, opt StopOptions) *snapshot.Snapshot {
 	t.Helper()
 	s, err := p.Snapshot(context.Background(), opt)
 	if err != nil {

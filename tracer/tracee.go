@@ -25,11 +25,11 @@ const (
 type tracee struct {
 	facts
 	registers
-	phase  phase
-	held   bool          // it may still be traced by us
-	signal int           // of its delivery stop, handed back at DETACH; 0 at any other stop
-	asked  time.Duration // when it was asked to stop, after stop.clock
-	freed  time.Duration
+	phase       phase
+	held        bool          // it may still be traced by us
+	signal      int           // of its delivery stop, handed back at DETACH; 0 at any other stop
+	interrupted time.Duration // when it was asked to stop, after stop.clock
+	freed       time.Duration
 	stackCopy
 	copied     []mem.Range // by Copiers
 	shortfalls []snapshot.Shortfall

@@ -17,7 +17,7 @@ func TestWantOfDescriptors(t *testing.T) {
 	for _, f := range []*procFile{&w.sched, &w.call, &w.stat} {
 		f.close() // as when many threads are followed
 	}
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	var got Copy
 	var limit unix.Rlimit

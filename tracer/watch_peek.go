@@ -74,7 +74,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 	c.Thread.Syscall, c.Thread.Arch = &c.call, w.archOf(table)
 	w.infer(c, before)
 	if c.call.SP != 0 {
-		limit := max(len(c.buf), defaultLookLimit)
+		limit := max(len(c.buf), defaultStackLimit)
 		ws := windows{table: table, limit: limit, total: limit}
 		if err := c.copyStack(w.p.memory.Load(), &ws, c.call.SP); err != nil {
 			return err

@@ -30,7 +30,7 @@ func TestSleepersCompareUnchanged(t *testing.T) {
 		t.Run(map[bool]string{false: "schedstat", true: "status"}[coarse], func(t *testing.T) {
 			c := start(t, "threads", sleepers, 1)
 			p := openTarget(t, c.pid())
-			l := openLooker(t, LookOptions{})
+			l := openSampler(t, SamplerOptions{})
 			table := mapsOf(t, p)
 			ids, err := p.ThreadIDs()
 			if err != nil || len(ids) != sleepers+1 {
@@ -135,7 +135,7 @@ func majorFaults(t *testing.T, tid int) string {
 func TestWokenSleeperMoves(t *testing.T) {
 	c, in := startWaits(t, "echo")
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
 	for range 100 {
@@ -188,7 +188,7 @@ func answer(t *testing.T, c *target, want string) {
 func TestEndedThread(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	w := openWatch(t, p, c.pid())
 	c.Process.Kill()
@@ -229,7 +229,7 @@ func TestState(t *testing.T) {
 func TestPeekEqualsStop(t *testing.T) {
 	c := start(t, "threads", 20, 30)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	ids, _ := p.ThreadIDs()
 	for i, tid := range ids {
@@ -326,7 +326,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	runs := spinner(t, c.pid())
 	p := openTarget(t, c.pid())
 	busy, asleep := openWatch(t, p, runs), openWatch(t, p, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	var got Copy
 	for _, row := range []struct {

@@ -21,16 +21,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAllStand reads a counter of a process that makes threads all the time, twice, while
+// TestAllAreStopped reads a counter of a process that makes threads all the time, twice, while
 // all of its threads are said to stand at one instant: it must not move.
-func TestAllStand(t *testing.T) {
+func TestAllAreStopped(t *testing.T) {
 	c := start(t, "churn", "6")
 	p := open(t, c.pid)
 	lived := counterOf(t, p, "lived")
 	n, good, late := rounds(200, 2000), 0, 0
 	for good < n && late < 10*n {
 		moves := make(chan [2]uint64, 64) // one for each time that threads stand
-		snap := look(t, p, holding(func() {
+		snap := takeSnapshot(t, p, holding(func() {
 			before, ok := lived()
 			time.Sleep(time.Millisecond)
 			if after, again := lived(); ok && again {

@@ -168,24 +168,24 @@ func disturb(p *tracer.Process, at []time.Duration) (inTime bool, err error) {
 // judge names what a call gave: its result, errno, and how long it took in milliseconds,
 // of the 600 that it asked for.
 func judge(words []string, at []time.Duration) string {
-	const asked = 600
+	const wanted = 600
 	result, _ := strconv.Atoi(words[0])
 	code, _ := strconv.Atoi(words[1])
 	took, _ := strconv.Atoi(words[2])
-	last := asked
+	last := wanted
 	if len(at) > 0 {
 		last = int(at[len(at)-1].Milliseconds())
 	}
 	switch {
-	case code == int(unix.EINTR) && took < asked-20:
+	case code == int(unix.EINTR) && took < wanted-20:
 		return "eintr"
-	case result > 8 && took < asked:
+	case result > 8 && took < wanted:
 		return "short"
-	case took < asked-20:
+	case took < wanted-20:
 		return "early"
-	case took < asked+last-100:
+	case took < wanted+last-100:
 		return "on-time"
-	case took < asked+last+500:
+	case took < wanted+last+500:
 		return "anew"
 	}
 	return "late"

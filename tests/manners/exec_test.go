@@ -50,7 +50,7 @@ func TestExec(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			n := rounds(100, 1000)
 			c := start(t, "execer", row.who, itoa(n), row.interval, row.extra)
-			lookUntilDone(t, c, row.opt)
+			snapshotUntilDone(t, c, row.opt)
 			checkFree(t, c.pid)
 			unix.Kill(c.pid, unix.SIGTERM)
 			c.cmd.Wait()
@@ -61,9 +61,9 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// lookUntilDone looks over and over until the target says that it is done. The main thread
+// snapshotUntilDone looks over and over until the target says that it is done. The main thread
 // is left alone in every other stop, so that another can begin an exec while some stand.
-func lookUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
+func snapshotUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 	t.Helper()
 	p := open(t, c.pid)
 	good, bad, longest := 0, 0, time.Duration(0)
@@ -124,9 +124,9 @@ func TestExecSetuid(t *testing.T) {
 		c := launch(t, cmd)
 		c.pid = cmd.Process.Pid
 		c.awaitReady(t)
-		look := exec.Command(command, "-p", itoa(c.pid))
-		look.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
-		out, err := look.CombinedOutput()
+		takeSnapshot := exec.Command(command, "-p", itoa(c.pid))
+		takeSnapshot.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
+		out, err := takeSnapshot.CombinedOutput()
 		if err != nil {
 			t.Fatalf("fpstack as nobody: %v\n%s", err, out)
 		}

@@ -60,7 +60,7 @@ func (g *guarded) event(t testing.TB) string {
 }
 
 // told waits for the next event, which must be want.
-func (g *guarded) told(t testing.TB, want string) {
+func (g *guarded) heard(t testing.TB, want string) {
 	t.Helper()
 	got := g.event(t)
 	g.log = append(g.log, got)

@@ -24,7 +24,7 @@ func helper(mode string) {
 	case "sampler":
 		sampler(os.Args[1:])
 	case "looker":
-		lookerHelper(os.Args[1:])
+		samplerHelper(os.Args[1:])
 	case "dier":
 		dier(os.Args[1:])
 	case "traced":

@@ -48,7 +48,7 @@ func TestKilledTracer(t *testing.T) {
 				}
 				sum.add(c.finish(t))
 			}
-			sum.tell(t, fmt.Sprintf("%d kills, %d while threads were seen held,", n, inStop))
+			sum.report(t, fmt.Sprintf("%d kills, %d while threads were seen held,", n, inStop))
 		})
 	}
 }

@@ -153,7 +153,7 @@ func TestReusedID(t *testing.T) {
 	rootOnly(t, "a process with a chosen id is made")
 	c := start(t, "witness", "1")
 	p := open(t, c.pid)
-	look(t, p, tracer.StopOptions{})
+	takeSnapshot(t, p, tracer.StopOptions{})
 	unix.Kill(c.pid, unix.SIGKILL)
 	c.cmd.Wait()
 	start(t, "family", "reuse", itoa(c.pid))

@@ -29,7 +29,7 @@ func TestSampledExec(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := start(t, "execer", row.who, itoa(rounds(100, 1000)), row.interval, row.extra)
-			k := sample(t, c.pid, tracer.LookOptions{})
+			k := sample(t, c.pid, tracer.SamplerOptions{})
 			limit := time.After(4 * patience)
 			longest := time.Duration(0)
 			for done := false; !done; {
@@ -97,9 +97,9 @@ func TestSampledExecSetuid(t *testing.T) {
 // holds on to nothing.
 func TestSampledChurn(t *testing.T) {
 	c := start(t, "churn", "4")
-	k := sample(t, c.pid, tracer.LookOptions{})
+	k := sample(t, c.pid, tracer.SamplerOptions{})
 	for range 50 {
-		k.lookAll(t)
+		k.sampleDue(t)
 	}
 	before := ownUsage()
 	n := rounds(1000, 20000)
@@ -108,7 +108,7 @@ func TestSampledChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k.lookAll(t)
+	k.sampleDue(t)
 	var after usage
 	eventually(t, func() (string, bool) {
 		after = ownUsage()
@@ -138,7 +138,7 @@ func TestSampledOwnChild(t *testing.T) {
 			sig, want = unix.SIGKILL, "signal: killed"
 		}
 		c := start(t, "witness", "2")
-		k := sample(t, c.pid, tracer.LookOptions{})
+		k := sample(t, c.pid, tracer.SamplerOptions{})
 		k.only = c.pid
 		go func() {
 			atRandom(4 * time.Millisecond)
@@ -158,7 +158,7 @@ func TestSampledOwnChild(t *testing.T) {
 func TestSampledEnd(t *testing.T) {
 	for range rounds(30, 300) {
 		s := newScene(t, "2")
-		k := sample(t, s.pid, tracer.LookOptions{})
+		k := sample(t, s.pid, tracer.SamplerOptions{})
 		go func() {
 			atRandom(3 * time.Millisecond)
 			s.send(unix.SIGKILL)
@@ -175,8 +175,8 @@ func TestSampledEnd(t *testing.T) {
 func TestSampledLeaderless(t *testing.T) {
 	c := start(t, "witness", "2", "leaderless")
 	waitState(t, c.pid, "Z")
-	k := sample(t, c.pid, tracer.LookOptions{})
-	k.lookAtAll(t, 20, 2)
+	k := sample(t, c.pid, tracer.SamplerOptions{})
+	k.sampleAll(t, 20, 2)
 	if k.ended != 20+k.stuck {
 		t.Errorf("%v; want 20 at the thread that ended, and one for each round that was not whole", k)
 	}

@@ -26,7 +26,7 @@ func TestSampledTogether(t *testing.T) {
 	}{
 		{"rounds", TestSampledRounds}, {"killed", TestSampledByKilled},
 		{"signal storm", TestSampledSignalStorm}, {"killed in a storm", TestSampledByKilledInStorm},
-		{"signal each look", TestSampledSignalEachLook}, {"without a pause", TestSampledWithoutPause},
+		{"signal each look", TestSampledSignalEachSample}, {"without a pause", TestSampledWithoutPause},
 		{"job control", TestSampledJobControl}, {"exec", TestSampledExec}, {"exec of setuid", TestSampledExecSetuid},
 		{"churn", TestSampledChurn}, {"own child", TestSampledOwnChild}, {"end", TestSampledEnd},
 		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent}, {"into vfork", TestSampledIntoVfork},
@@ -39,9 +39,9 @@ func TestSampledTogether(t *testing.T) {
 // collectBound is how long all threads of a round are waited for that were asked together.
 const collectBound = 5 * time.Second
 
-// askAll asks all threads of tids at one moment, and collects them. It is called inside of Do.
-func (k *looker) askAll(tids []int) error {
-	asked := 0
+// interruptAll asks all threads of tids at one moment, and collects them. It is called inside of Do.
+func (k *prober) interruptAll(tids []int) error {
+	interrupted := 0
 	for _, tid := range tids {
 		w, err := k.watch(tid)
 		if err != nil {
@@ -51,22 +51,22 @@ func (k *looker) askAll(tids []int) error {
 			continue
 		}
 		c := new(tracer.Copy)
-		if err := k.l.Ask(w, c, k.table); err != nil {
+		if err := k.l.Interrupt(w, c, k.table); err != nil {
 			if err := k.met(err); err != nil {
 				return err
 			}
 			continue
 		}
-		asked++
+		interrupted++
 	}
-	for end := time.Now().Add(collectBound); asked > 0; {
+	for end := time.Now().Add(collectBound); interrupted > 0; {
 		c, err := k.l.Collect(time.Until(end))
 		if c == nil {
-			k.stuck += asked
+			k.stuck += interrupted
 			k.l.GiveUp()
 			return nil
 		}
-		asked--
+		interrupted--
 		if err := k.met(err); err != nil && !errors.Is(err, tracer.ErrDirty) {
 			return err
 		}

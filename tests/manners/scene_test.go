@@ -38,31 +38,31 @@ func (s *scene) send(sig unix.Signal) { unix.Kill(s.pid, sig) }
 // ways are the ways to look: at one instant, and in batches of one and of several.
 var ways = []tracer.StopOptions{{}, {Rolling: true, Batch: 1}, {Rolling: true}}
 
-// lookEachWay looks at the witness by each way.
-func (s *scene) lookEachWay() {
+// snapshotEachWay looks at the witness by each way.
+func (s *scene) snapshotEachWay() {
 	s.t.Helper()
 	for _, opt := range ways {
-		look(s.t, s.p, opt)
+		takeSnapshot(s.t, s.p, opt)
 	}
 }
 
 // meanwhile looks over and over while f runs, and once more.
-func (s *scene) meanwhile(f func()) (looks int) {
+func (s *scene) meanwhile(f func()) (samples int) {
 	s.t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		f()
 	}()
-	for ended := false; !ended; looks++ {
+	for ended := false; !ended; samples++ {
 		select {
 		case <-done:
 			ended = true
 		default:
 		}
-		look(s.t, s.p, ways[looks%len(ways)])
+		takeSnapshot(s.t, s.p, ways[samples%len(ways)])
 	}
-	return looks
+	return samples
 }
 
 // whileHeld runs f in a stop, when the threads of tids stand. On a busy machine some may

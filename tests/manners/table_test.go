@@ -24,7 +24,7 @@ type situation struct {
 
 var situations = []situation{
 	{name: "nothing else happens", do: func(s *scene) {
-		s.lookEachWay()
+		s.snapshotEachWay()
 		s.running()
 	}},
 	{name: "stopped by SIGSTOP before", do: stoppedBefore(unix.SIGSTOP), log: []string{"stopped 19", "continued"}},
@@ -66,7 +66,7 @@ var situations = []situation{
 	{name: "exit at any moment", do: endAtAnyMoment(unix.SIGUSR2), log: []string{"exited 7"}},
 	{name: "leader has ended", args: []string{"2", "leaderless"}, do: func(s *scene) {
 		for _, opt := range ways {
-			snap := look(s.t, s.p, opt)
+			snap := takeSnapshot(s.t, s.p, opt)
 			for _, th := range snap.Threads {
 				if alive := th.TID != s.pid; alive != (th.Registers != nil) {
 					s.t.Errorf("thread %d: registers %v, %q", th.TID, th.Registers != nil, th.NotStopped)
@@ -97,7 +97,7 @@ var situations = []situation{
 		})
 		for _, opt := range ways {
 			workers, seen := 0, ""
-			for _, th := range look(s.t, s.p, opt).Threads {
+			for _, th := range takeSnapshot(s.t, s.p, opt).Threads {
 				if th.KernelWorker {
 					workers++
 				}

@@ -121,7 +121,7 @@ func open(t testing.TB, pid int) *tracer.Process {
 }
 
 // look makes a Snapshot that must succeed, and checks that all was let go.
-func look(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Snapshot {
+func takeSnapshot(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Snapshot {
 	t.Helper()
 	s, err := p.Snapshot(context.Background(), opt)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // it too. To wait for each before the next is asked would move all looks but the first of a round to moments
 // that the scheduler chose, and make rounds last as long as all those waits.
 
-// toAsk is a thread that is to be asked to stop in this round.
-type toAsk struct {
+// toStop is a thread that is to be asked to stop in this round.
+type toStop struct {
 	p      *process
 	t      *thread
 	seen   time.Duration // when it was seen to run last
@@ -31,7 +31,7 @@ type dozed struct {
 }
 
 // asked is a thread that was asked to stop.
-type asked struct {
+type interrupted struct {
 	p       *process
 	t       *thread
 	c       *tracer.Copy
@@ -43,8 +43,8 @@ type asked struct {
 }
 
 const (
-	// maxAsked bounds the threads that are asked at a time: each has a Copy.
-	maxAsked = copies - reserved
+	// maxInterrupted bounds the threads that are asked at a time: each has a Copy.
+	maxInterrupted = copies - reserved
 	// drainTime bounds how long those are waited for that were asked, before what was asked is given up.
 	drainTime = 300 * time.Millisecond
 	// fresh is for how long a thread that was seen to run is taken to run still.
@@ -53,14 +53,14 @@ const (
 	relieveEvery = 16
 )
 
-// askAll asks the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that it is,
+// interruptAll asks the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that it is,
 // and asked if it runs again by then.
-func (k *ticker) askAll(upto time.Duration) {
+func (k *ticker) interruptAll(upto time.Duration) {
 	for range 2 {
-		if len(k.toAsk) == 0 {
+		if len(k.toStop) == 0 {
 			return
 		}
-		k.askEach(upto)
+		k.interruptEach(upto)
 		for i := range k.dozed {
 			d := &k.dozed[i]
 			k.relieve()
@@ -69,21 +69,21 @@ func (k *ticker) askAll(upto time.Duration) {
 		clear(k.dozed)
 		k.dozed = k.dozed[:0]
 	}
-	for i := range k.toAsk {
-		k.forgo(&k.toAsk[i])
+	for i := range k.toStop {
+		k.forgo(&k.toStop[i])
 	}
-	clear(k.toAsk)
-	k.toAsk = k.toAsk[:0]
+	clear(k.toStop)
+	k.toStop = k.toStop[:0]
 }
 
-// askEach asks all threads of toAsk that there is room for, one right after the other; they take turns.
-func (k *ticker) askEach(upto time.Duration) {
-	n, room := len(k.toAsk), maxAsked-len(k.asked)
+// interruptEach asks all threads of toStop that there is room for, one right after the other; they take turns.
+func (k *ticker) interruptEach(upto time.Duration) {
+	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
 	from := k.turn % n
 	if k.turn++; n > room { // none is always asked first
 		k.turn = from + room
 	}
-	at := func(i int) *toAsk { return &k.toAsk[(from+i)%n] }
+	at := func(i int) *toStop { return &k.toStop[(from+i)%n] }
 	for i := range min(n, room) {
 		at(i).c = k.buffer(0) // for all before the first is asked: it may take a while
 	}
@@ -95,14 +95,14 @@ func (k *ticker) askEach(upto time.Duration) {
 		case a.c == nil:
 			k.forgo(a)
 		default:
-			k.ask(a, upto)
+			k.interrupt(a, upto)
 		}
 	}
-	clear(k.toAsk)
-	k.toAsk = k.toAsk[:0]
+	clear(k.toStop)
+	k.toStop = k.toStop[:0]
 }
 
-func (k *ticker) giveBack(a *toAsk) {
+func (k *ticker) giveBack(a *toStop) {
 	if a.c != nil {
 		k.give(a.c)
 		a.c = nil
@@ -110,14 +110,14 @@ func (k *ticker) giveBack(a *toAsk) {
 }
 
 // forgo does without a stop in this round. A sleeper keeps the stack that it has.
-func (k *ticker) forgo(a *toAsk) {
+func (k *ticker) forgo(a *toStop) {
 	if !a.sleeps {
 		k.unread(a.t)
 	}
 }
 
 // ask asks a thread to stop.
-func (k *ticker) ask(a *toAsk, upto time.Duration) {
+func (k *ticker) interrupt(a *toStop, upto time.Duration) {
 	t := a.t
 	if !a.sleeps && k.sys.Now()-a.seen > fresh {
 		// A stop would end some of the calls that it may sleep in by now.
@@ -136,33 +136,33 @@ func (k *ticker) ask(a *toAsk, upto time.Duration) {
 	if now, err := t.watch.Counters(); err == nil {
 		before = now
 	}
-	if err := t.watch.Ask(a.p.program.prepare(a.c), a.p.program.table.Load()); err != nil {
+	if err := t.watch.Interrupt(a.p.program.prepare(a.c), a.p.program.table.Load()); err != nil {
 		k.giveBack(a)
 		k.trouble(a.p, t, err)
 		return
 	}
 	t.pending = true
-	out := asked{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now, upto: upto}
+	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now, upto: upto}
 	if !a.sleeps {
 		out.samples = 1 // else this round is accounted for
 	}
-	k.asked, a.c = append(k.asked, out), nil
-	if len(k.asked) > 1 { // some have stopped by now
+	k.interrupted, a.c = append(k.interrupted, out), nil
+	if len(k.interrupted) > 1 { // some have stopped by now
 		k.collect(0)
 	}
 }
 
 // relieve collects what has stopped by now of what was asked. It is called before what takes a while.
 func (k *ticker) relieve() {
-	if len(k.asked) > 0 {
+	if len(k.interrupted) > 0 {
 		k.collect(0)
 	}
 }
 
 // waits counts one more round for a thread that has not stopped yet.
 func (k *ticker) waits(t *thread, upto time.Duration) {
-	for i := range k.asked {
-		if a := &k.asked[i]; a.t == t {
+	for i := range k.interrupted {
+		if a := &k.interrupted[i]; a.t == t {
 			a.samples += 1 + int64(t.skipped)
 			t.skipped = 0
 			a.upto = upto
@@ -173,7 +173,7 @@ func (k *ticker) waits(t *thread, upto time.Duration) {
 // collect collects what was asked until all has stopped, or the time is over; what has stopped by then
 // it collects in any case.
 func (k *ticker) collect(until time.Duration) {
-	for len(k.asked) > 0 {
+	for len(k.interrupted) > 0 {
 		c, err := k.sys.Collect(until - k.sys.Now())
 		if c == nil {
 			return
@@ -185,40 +185,40 @@ func (k *ticker) collect(until time.Duration) {
 // drain collects all that was asked.
 func (k *ticker) drain() {
 	k.collect(k.sys.Now() + drainTime)
-	if len(k.asked) > 0 {
+	if len(k.interrupted) > 0 {
 		k.sys.GiveUp()
 	}
-	for len(k.asked) > 0 {
-		k.collected(k.asked[0].c, tracer.ErrDirty)
+	for len(k.interrupted) > 0 {
+		k.collected(k.interrupted[0].c, tracer.ErrDirty)
 	}
 }
 
 // abandon forgets what a round was at when a fault ended it. The looker has let all threads go.
 func (k *ticker) abandon() {
-	for i := range k.asked {
-		a := &k.asked[i]
+	for i := range k.interrupted {
+		a := &k.interrupted[i]
 		a.t.pending = false
 		k.give(a.c)
 		k.lose(a.t)
 	}
-	for i := range k.toAsk {
-		k.giveBack(&k.toAsk[i])
+	for i := range k.toStop {
+		k.giveBack(&k.toStop[i])
 	}
-	clear(k.asked)
-	clear(k.toAsk)
+	clear(k.interrupted)
+	clear(k.toStop)
 	clear(k.dozed)
-	k.asked, k.toAsk, k.dozed = k.asked[:0], k.toAsk[:0], k.dozed[:0]
+	k.interrupted, k.toStop, k.dozed = k.interrupted[:0], k.toStop[:0], k.dozed[:0]
 }
 
 // collected completes the look for which c was given.
 func (k *ticker) collected(c *tracer.Copy, err error) {
 	i := 0
-	for k.asked[i].c != c {
+	for k.interrupted[i].c != c {
 		i++
 	}
-	a, last := k.asked[i], len(k.asked)-1
-	k.asked[i], k.asked[last] = k.asked[last], asked{}
-	k.asked = k.asked[:last]
+	a, last := k.interrupted[i], len(k.interrupted)-1
+	k.interrupted[i], k.interrupted[last] = k.interrupted[last], interrupted{}
+	k.interrupted = k.interrupted[:last]
 	a.t.pending = false
 	if err != nil {
 		k.give(c)
@@ -226,8 +226,8 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 		return
 	}
 	if a.sleeps {
-		k.bettered(a.t, c, a.samples, a.upto)
+		k.sleeperStopped(a.t, c, a.samples, a.upto)
 		return
 	}
-	k.standing(a.t, c, stop{a.before, a.since, a.before.Switches - a.t.base.Switches, a.upto - a.t.upto}, a.samples, a.upto)
+	k.runnerStopped(a.t, c, stop{a.before, a.since, a.before.Switches - a.t.base.Switches, a.upto - a.t.upto}, a.samples, a.upto)
 }

@@ -48,7 +48,7 @@ func TestCutShortOfRealCalls(t *testing.T) {
 		c, _ := startWaits(t, mode)
 		w := openWatch(t, openTarget(t, c.pid()), c.pid())
 		var got Copy
-		if err := stopSleeper(t, openLooker(t, LookOptions{}), w, &got); err != nil {
+		if err := stopSleeper(t, openSampler(t, SamplerOptions{}), w, &got); err != nil {
 			t.Fatal(err)
 		}
 		if !got.CutShort() {
@@ -57,7 +57,7 @@ func TestCutShortOfRealCalls(t *testing.T) {
 	}
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
-	w, l := openWatch(t, p, spinner(t, c.pid())), openLooker(t, LookOptions{})
+	w, l := openWatch(t, p, spinner(t, c.pid())), openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	for range 100 {
 		var got Copy

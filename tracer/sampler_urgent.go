@@ -4,9 +4,9 @@ package tracer
 
 import "golang.org/x/sys/unix"
 
-// urgency puts the OS thread of a Looker before all usual threads while threads are asked to stop: one that has stopped
+// urgency puts the OS thread of a Sampler before all usual threads while threads are asked to stop: one that has stopped
 // stands until we get a CPU, which on a busy machine took milliseconds, as long as the slices of those that have one. It
-// does so too from the end of a prompt sleep on (Looker.Sleep), as looks would come at moments that the scheduler
+// does so too from the end of a prompt sleep on (Sampler.Sleep), as looks would come at moments that the scheduler
 // chose. It works for some microseconds then, and sleeps. Where the kernel refuses (CAP_SYS_NICE, RLIMIT_RTPRIO, a control
 // group without real-time share) it is not tried again.
 //

@@ -21,9 +21,9 @@ func openWatch(t testing.TB, p *Process, tid int) *Watch {
 	return w
 }
 
-func openLooker(t testing.TB, opt LookOptions) *Looker {
+func openSampler(t testing.TB, opt SamplerOptions) *Sampler {
 	t.Helper()
-	l := NewLooker(opt)
+	l := NewSampler(opt)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -45,7 +45,7 @@ func withoutCPU(err error) bool {
 }
 
 // stopOne makes one Stop, which must succeed.
-func stopOne(t testing.TB, l *Looker, w *Watch, c *Copy, table *maps.Table) {
+func stopOne(t testing.TB, l *Sampler, w *Watch, c *Copy, table *maps.Table) {
 	t.Helper()
 	var err error
 	for range 20 {
@@ -62,7 +62,7 @@ func stopOne(t testing.TB, l *Looker, w *Watch, c *Copy, table *maps.Table) {
 func TestStopCopies(t *testing.T) {
 	c := start(t, "threads", 3, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	ids, _ := p.ThreadIDs()
 	var got Copy
@@ -85,7 +85,7 @@ func TestStopCopies(t *testing.T) {
 func TestStopOutsideOfDo(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	if err := l.Stop(w, &Copy{}, mapsOf(t, p)); !errors.Is(err, errOutside) {
 		t.Errorf("got %v", err)
@@ -96,7 +96,7 @@ func TestStopOutsideOfDo(t *testing.T) {
 func TestStopOfStoppedStaysStopped(t *testing.T) {
 	c := start(t, "threads", 2, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	unix.Kill(c.pid(), unix.SIGSTOP)
 	ids, _ := p.ThreadIDs()
 	var got Copy
@@ -118,7 +118,7 @@ func TestStopOfStoppedStaysStopped(t *testing.T) {
 func TestStopIsNotConsumed(t *testing.T) {
 	c, in := startWaits(t, "epoll")
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	waitState(t, c.pid(), 'S')
 	l.Do(func() {
@@ -127,7 +127,7 @@ func TestStopIsNotConsumed(t *testing.T) {
 			return
 		}
 		unix.Kill(c.pid(), unix.SIGUSR1) // not yet asked to stop, it stops to be given the signal
-		sig, err := standing(l, w)
+		sig, err := stopAndWait(l, w)
 		if err != nil || sig != int(unix.SIGUSR1) {
 			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
 		}
@@ -155,13 +155,13 @@ func TestStopIsNotConsumed(t *testing.T) {
 	answer(t, c, "d")
 }
 
-// TestTracedByAnother has a thread that another Looker holds: the error names who.
+// TestTracedByAnother has a thread that another Sampler holds: the error names who.
 func TestStopOfTraced(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
-	other, l := openLooker(t, LookOptions{}), openLooker(t, LookOptions{})
+	other, l := openSampler(t, SamplerOptions{}), openSampler(t, SamplerOptions{})
 	var got Copy
 	other.Do(func() {
 		if err := other.attach(w.p, w.tid, attachTries); err != nil {
@@ -180,13 +180,13 @@ func TestStopOfTraced(t *testing.T) {
 	stopOne(t, l, w, &got, table)
 }
 
-// TestDirtyLooker gives up a thread that cannot be stopped: nothing else is stopped until the
+// TestDirtySampler gives up a thread that cannot be stopped: nothing else is stopped until the
 // OS thread has ended, and the next Do has another.
-func TestDirtyLooker(t *testing.T) {
+func TestDirtySampler(t *testing.T) {
 	c := start(t, "target", "vfork", 100)
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
 	var got Copy
@@ -221,7 +221,7 @@ func TestWithoutAlarm(t *testing.T) {
 	c := start(t, "target", "vfork", 100)
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
 	var got Copy
@@ -260,7 +260,7 @@ func TestDeepStackIsCut(t *testing.T) {
 	ids, _ := p.ThreadIDs()
 	tid := ids[len(ids)-1]
 	for _, row := range []struct{ limit, want int }{{0, 256 << 10}, {64 << 10, 64 << 10}} {
-		l := openLooker(t, LookOptions{StackLimit: row.limit})
+		l := openSampler(t, SamplerOptions{StackLimit: row.limit})
 		w := openWatch(t, p, tid)
 		var got Copy
 		stopOne(t, l, w, &got, table)
@@ -274,7 +274,7 @@ func TestDeepStackIsCut(t *testing.T) {
 func TestStaleTable(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	var got Copy
 	waitState(t, c.pid(), 'S')
@@ -289,7 +289,7 @@ func TestStaleTable(t *testing.T) {
 }
 
 // standing waits until a seized thread has stopped, and returns the signal to hand back.
-func standing(l *Looker, w *Watch) (sig int, err error) {
+func stopAndWait(l *Sampler, w *Watch) (sig int, err error) {
 	for until := l.now() + patience; l.now() < until; {
 		switch errno := l.wait(w.tid, until); {
 		case errno == 0 && l.info[pidAt] != 0:

@@ -22,7 +22,7 @@ const (
 
 // elsewhere tells whether the thread ran last on another CPU than ours: then we may spin. On ours
 // it stops only once we sleep.
-func (l *Looker) elsewhere(w *Watch) bool {
+func (l *Sampler) elsewhere(w *Watch) bool {
 	if l.cpu != 0 { // moved to it
 		return false
 	}
@@ -45,8 +45,8 @@ func (l *Looker) elsewhere(w *Watch) bool {
 // stands: for the first time after a rest all of it takes several times as long. What it reads
 // of the stack is overwritten. Like a copy it reads nothing for which somebody else may have to
 // bring a page.
-func (l *Looker) warm(w *Watch, c *Copy, table *maps.Table) {
-	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.asked) > 0 || time.Since(l.clock)-l.ended < coolTime {
+func (l *Sampler) warm(w *Watch, c *Copy, table *maps.Table) {
+	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.interrupted) > 0 || time.Since(l.clock)-l.ended < coolTime {
 		return // or another was asked: it may stand
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)

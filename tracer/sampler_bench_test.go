@@ -24,7 +24,7 @@ func BenchmarkStop(b *testing.B) {
 	p := openTarget(b, c.pid())
 	w := openWatch(b, p, tid)
 	table := mapsOf(b, p)
-	l := openLooker(b, LookOptions{})
+	l := openSampler(b, SamplerOptions{})
 	for _, same := range []bool{true, false} {
 		b.Run(map[bool]string{true: "same-cpu", false: "other-cpu"}[same], func(b *testing.B) {
 			cpus := allowed(b)
@@ -60,7 +60,7 @@ func undisturbed(rates []float64) float64 {
 	return rates[len(rates)*9/10]
 }
 
-func stopRate(b testing.TB, l *Looker, w *Watch, table *maps.Table, cpu int) (rate float64, bytes int) {
+func stopRate(b testing.TB, l *Sampler, w *Watch, table *maps.Table, cpu int) (rate float64, bytes int) {
 	b.Helper()
 	var c Copy
 	var err error

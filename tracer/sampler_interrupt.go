@@ -11,7 +11,7 @@ import (
 )
 
 // asked is a thread that is seized and was asked to stop.
-type asked struct {
+type interrupted struct {
 	w     *Watch
 	c     *Copy
 	table *maps.Table
@@ -20,8 +20,8 @@ type asked struct {
 	spins bool          // it ran last on another CPU than ours
 }
 
-// askedGrace is how long a thread that was asked is waited for before we see what it does.
-const askedGrace = 4 * time.Millisecond
+// stopGrace is how long a thread that was asked is waited for before we see what it does.
+const stopGrace = 4 * time.Millisecond
 
 // Ask is the first half of Stop: it asks the thread to stop and does not wait. From that moment on the
 // thread runs no code of its program until Collect has copied it: what runs stops within microseconds,
@@ -29,27 +29,27 @@ const askedGrace = 4 * time.Millisecond
 // the thread was when it was asked, however long it waits, and many threads can be asked at one moment.
 //
 // It may be called only inside of Do, and every thread that was asked must be collected there: what is
-// left when Do ends is let go by the end of the OS thread. c belongs to the Looker until Collect returns
+// left when Do ends is let go by the end of the OS thread. c belongs to the Sampler until Collect returns
 // it. It fails as Stop does; then there is nothing to collect.
-func (l *Looker) Ask(w *Watch, c *Copy, table *maps.Table) error {
+func (l *Sampler) Interrupt(w *Watch, c *Copy, table *maps.Table) error {
 	l.urgency.begin()
-	return l.askOne(w, c, table)
+	return l.interruptOne(w, c, table)
 }
 
-func (l *Looker) askOne(w *Watch, c *Copy, table *maps.Table) error {
-	spins := l.inside && len(l.asked) == 0 && l.elsewhere(w)
+func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
+	spins := l.inside && len(l.interrupted) == 0 && l.elsewhere(w)
 	marked := l.delay.waited()
-	a, err := l.ask(w, c, table)
+	a, err := l.seize(w, c, table)
 	if err != nil {
 		l.calm()
 		return err
 	}
 	a.spins, c.Elsewhere = spins, spins
-	if len(l.asked) == 0 {
+	if len(l.interrupted) == 0 {
 		l.delay.marked = marked // what we waited for before does not count
 	}
-	a.next = a.at + askedGrace
-	l.asked = append(l.asked, a)
+	a.next = a.at + stopGrace
+	l.interrupted = append(l.interrupted, a)
 	return nil
 }
 
@@ -59,8 +59,8 @@ func (l *Looker) askOne(w *Watch, c *Copy, table *maps.Table) error {
 //
 // A thread that is ready to run is waited for without a limit here: it does not stand meanwhile. After
 // an error with Dirty set the others come with ErrDirty.
-func (l *Looker) Collect(d time.Duration) (*Copy, error) {
-	if len(l.asked) == 0 {
+func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
+	if len(l.interrupted) == 0 {
 		return nil, nil
 	}
 	defer l.calm()
@@ -69,16 +69,16 @@ func (l *Looker) Collect(d time.Duration) (*Copy, error) {
 	}
 	for until := l.now() + d; ; {
 		if l.dirty {
-			return l.drop(len(l.asked)-1, ErrDirty)
+			return l.drop(len(l.interrupted)-1, ErrDirty)
 		}
 		e := l.next(until)
 		if e == 0 && l.info[pidAt] != 0 {
 			return l.met(int(l.info[pidAt]))
 		}
 		now := l.now()
-		for i := range l.asked {
-			if a := &l.asked[i]; now >= a.next || e == unix.ECHILD {
-				a.next = now + max(askedGrace, now-a.at)
+		for i := range l.interrupted {
+			if a := &l.interrupted[i]; now >= a.next || e == unix.ECHILD {
+				a.next = now + max(stopGrace, now-a.at)
 				if err, is := l.missed(a, now); is {
 					return l.drop(i, err)
 				}
@@ -91,40 +91,40 @@ func (l *Looker) Collect(d time.Duration) (*Copy, error) {
 }
 
 // calm ends the urgency once nobody can stand because of us.
-func (l *Looker) calm() {
-	if len(l.asked) == 0 {
+func (l *Sampler) calm() {
+	if len(l.interrupted) == 0 {
 		l.urgency.end()
 	}
 }
 
 // drop forgets a thread that was asked. It lives on, was lost, or is let go by the end of the OS thread.
-func (l *Looker) drop(i int, err error) (*Copy, error) {
+func (l *Sampler) drop(i int, err error) (*Copy, error) {
 	a := l.remove(i)
 	l.close(&a)
 	return a.c, err
 }
 
-func (l *Looker) remove(i int) asked {
-	a, last := l.asked[i], len(l.asked)-1
-	l.asked[i] = l.asked[last]
-	l.asked[last] = asked{}
-	l.asked = l.asked[:last]
+func (l *Sampler) remove(i int) interrupted {
+	a, last := l.interrupted[i], len(l.interrupted)-1
+	l.interrupted[i] = l.interrupted[last]
+	l.interrupted[last] = interrupted{}
+	l.interrupted = l.interrupted[:last]
 	l.reaper.remove(a.w.tid)
 	return a
 }
 
 // met ends the look at the thread whose stop or end l.info tells.
-func (l *Looker) met(tid int) (*Copy, error) {
-	i := slices.IndexFunc(l.asked, func(a asked) bool { return a.w.tid == tid })
+func (l *Sampler) met(tid int) (*Copy, error) {
+	i := slices.IndexFunc(l.interrupted, func(a interrupted) bool { return a.w.tid == tid })
 	if i < 0 {
 		l.dirty = true // an exec gave one of them another id
-		return l.drop(len(l.asked)-1, ErrDirty)
+		return l.drop(len(l.interrupted)-1, ErrDirty)
 	}
 	if ending(&l.info) {
-		return l.drop(i, l.lost(l.asked[i].w))
+		return l.drop(i, l.lost(l.interrupted[i].w))
 	}
-	sig, p := deliverySignal(&l.info), l.asked[i].w.p
-	if tid == p.pid && len(l.asked) > 1 && p.Replaced() {
+	sig, p := deliverySignal(&l.info), l.interrupted[i].w.p
+	if tid == p.pid && len(l.interrupted) > 1 && p.Replaced() {
 		// Another thread that was asked may have taken over the id of this one by an exec.
 		detach(tid, sig)
 		l.dirty = true
@@ -137,7 +137,7 @@ func (l *Looker) met(tid int) (*Copy, error) {
 
 // missed sees what became of a thread that has not stopped for a while. It is false if there is reason
 // to wait on.
-func (l *Looker) missed(a *asked, now time.Duration) (err error, is bool) {
+func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool) {
 	if waitStop(a.w.tid, unix.WNOHANG, &l.info) != 0 {
 		return l.lost(a.w), true
 	}
@@ -163,13 +163,13 @@ func (l *Looker) missed(a *asked, now time.Duration) (err error, is bool) {
 
 // next waits until one of the threads that were asked has stopped or ended, as l.info then tells, but
 // not beyond until nor beyond the time when one of them is to be seen to.
-func (l *Looker) next(until time.Duration) unix.Errno {
+func (l *Sampler) next(until time.Duration) unix.Errno {
 	tid := anyThread
-	if len(l.asked) == 1 {
-		tid = l.asked[0].w.tid
+	if len(l.interrupted) == 1 {
+		tid = l.interrupted[0].w.tid
 	}
-	for i := range l.asked {
-		until = min(until, l.asked[i].next)
+	for i := range l.interrupted {
+		until = min(until, l.interrupted[i].next)
 	}
 	for spin := l.spinUntil(); ; {
 		if e := l.poll(tid); e != 0 || l.info[pidAt] != 0 {
@@ -185,8 +185,8 @@ func (l *Looker) next(until time.Duration) unix.Errno {
 
 // spinUntil is until when the threads that were asked are waited for without sleeping: to be woken takes longer than
 // a stop on another CPU. Of several some have stopped while the others were asked, and most of what is left has no CPU.
-func (l *Looker) spinUntil() time.Duration {
-	if a := &l.asked[0]; len(l.asked) == 1 && a.spins {
+func (l *Sampler) spinUntil() time.Duration {
+	if a := &l.interrupted[0]; len(l.interrupted) == 1 && a.spins {
 		return a.at + spinTime
 	}
 	return 0

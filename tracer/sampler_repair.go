@@ -17,7 +17,7 @@ import (
 // After a handler has returned there is no system call number in the registers, so that the
 // EINTR of a real signal is not taken for ours.
 // Source: handle_signal and arch_do_signal_or_restart in linux/arch/x86/kernel/signal.c.
-func (l *Looker) repair(w *Watch, c *Copy, sig int) bool {
+func (l *Sampler) repair(w *Watch, c *Copy, sig int) bool {
 	in, result, _ := c.inCall()
 	if !l.opt.RepairEINTR || !l.ourTrap(sig) || c.regs.Arch != regs.AMD64 || c.size != regs.AMD64.NoteSize ||
 		!in || result != -int64(unix.EINTR) || !waitsForEver(c) || !l.bySyscall(w, c) {
@@ -27,7 +27,7 @@ func (l *Looker) repair(w *Watch, c *Copy, sig int) bool {
 }
 
 // ourTrap tells whether the thread stands because we asked: PTRACE_EVENT_STOP with SIGTRAP.
-func (l *Looker) ourTrap(sig int) bool {
+func (l *Sampler) ourTrap(sig int) bool {
 	const eventStop = 128 // PTRACE_EVENT_STOP
 	return sig == 0 && l.info[statusAt] == int32(unix.SIGTRAP)|eventStop<<8
 }
@@ -56,7 +56,7 @@ func waitsForEver(c *Copy) bool {
 
 // bySyscall tells whether the call was made by the instruction of 64-bit programs: the
 // numbers of int 0x80 mean other calls.
-func (l *Looker) bySyscall(w *Watch, c *Copy) bool {
+func (l *Sampler) bySyscall(w *Watch, c *Copy) bool {
 	var code [2]byte
 	n, err := w.p.memory.Load().quickRead(code[:], c.call.PC-2)
 	return err == nil && n == 2 && code == [2]byte{0x0f, 0x05}
@@ -64,7 +64,7 @@ func (l *Looker) bySyscall(w *Watch, c *Copy) bool {
 
 // writeResult changes the result register of the thread whose note was read last. It is the
 // only place where a register of a target is written.
-func (l *Looker) writeResult(tid int, result int64) bool {
+func (l *Sampler) writeResult(tid int, result int64) bool {
 	const word = 10 // rax in struct user_regs_struct
 	size := regs.AMD64.NoteSize
 	regs.AMD64.Order.PutUint64(l.note[word*8:], uint64(result))

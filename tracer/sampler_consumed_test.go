@@ -47,7 +47,7 @@ func TestStopThatAnotherWaitTook(t *testing.T) {
 			}
 		}
 	}()
-	l := NewLooker(LookOptions{})
+	l := NewSampler(SamplerOptions{})
 	defer l.Close()
 	var copied Copy
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delay measures how long the OS thread of a Looker waits for a CPU, to tell how late it sees that a
+// delay measures how long the OS thread of a Sampler waits for a CPU, to tell how late it sees that a
 // thread stands. On a machine without an idle CPU that is some milliseconds now and then.
 // Source: linux/Documentation/scheduler/sched-stats.rst, field 2 of schedstat.
 type delay struct {
@@ -53,4 +53,4 @@ func (d *delay) waited() time.Duration {
 func (d *delay) mark() { d.marked = d.waited() }
 
 // unnoticed is how long the OS thread has waited for a CPU since.
-func (l *Looker) unnoticed() time.Duration { return l.delay.waited() - l.delay.marked }
+func (l *Sampler) unnoticed() time.Duration { return l.delay.waited() - l.delay.marked }

@@ -18,9 +18,9 @@ type Copy struct {
 	Time   time.Time // when it was asked to stop, or began to be copied
 	// Pause is the time from the request to stop to the release: it stood no longer than that.
 	// A thread that had to wait for a CPU before it could stop waited within that time.
-	// Stood is the part from when we knew that it stood, the least that it can have been. Both
+	// Stopped is the part from when we knew that it stood, the least that it can have been. Both
 	// are 0 if it was not stopped.
-	Pause, Stood time.Duration
+	Pause, Stopped time.Duration
 
 	// Blocked says that the thread waited in a system call, which goes on, or is begun anew,
 	// after the look. Then Counters are the base to compare with: see Counters.Unmoved.
@@ -29,9 +29,9 @@ type Copy struct {
 	// for others: a thread that runs has always run since the last look.
 	Counters Counters
 
-	// Standing are the counters while it stood, as exact as they can be: it was taken from its CPU. They
+	// AtStop are the counters while it stood, as exact as they can be: it was taken from its CPU. They
 	// are zero if it was not stopped.
-	Standing Counters
+	AtStop Counters
 	// Unnoticed is how long it stood before we knew, at least: for so long this OS thread waited for a
 	// CPU after the stop had woken it, or between two looks whether it stands.
 	Unnoticed time.Duration
@@ -86,7 +86,7 @@ const initialCopy = 64 << 10
 // begin empties c for a look at w. It makes what the look will need.
 func (c *Copy) begin(w *Watch) {
 	c.Thread = snapshot.Thread{TID: w.tid}
-	c.Pause, c.Stood, c.Counters, c.Standing, c.Unnoticed = 0, 0, Counters{}, Counters{}, 0
+	c.Pause, c.Stopped, c.Counters, c.AtStop, c.Unnoticed = 0, 0, Counters{}, Counters{}, 0
 	c.Blocked, c.Elsewhere, c.Inferred, c.Ran, c.Stale = false, false, false, false, false
 	if c.buf == nil {
 		c.buf = make([]byte, initialCopy)

@@ -38,12 +38,12 @@ func TestRoundsDoNotWaitForThreads(t *testing.T) {
 	}
 }
 
-// TestMoreThreadsThanAreAsked has more threads that wait for a CPU than are asked at a time: each
+// TestMoreThreadsThanAreInterrupted has more threads that wait for a CPU than are asked at a time: each
 // comes to its turn, and none loses time.
-func TestMoreThreadsThanAreAsked(t *testing.T) {
+func TestMoreThreadsThanAreInterrupted(t *testing.T) {
 	f := newFake(10 * time.Second)
 	p := f.process(1)
-	const threads = 2*maxAsked + 10
+	const threads = 2*maxInterrupted + 10
 	for tid := 1; tid <= threads; tid++ {
 		p.threads[tid] = func(now time.Duration) view { v := busy(now); v.pause = 5 * time.Millisecond; return v }
 	}
@@ -55,9 +55,9 @@ func TestMoreThreadsThanAreAsked(t *testing.T) {
 	}
 }
 
-// TestNobodyStandsForOthers has threads that run among many that wake and sleep again, some of which have to be
+// TestNobodyStaysStoppedForOthers has threads that run among many that wake and sleep again, some of which have to be
 // stopped in their sleep: copying those takes its time, and nobody who was asked to stop stands meanwhile.
-func TestNobodyStandsForOthers(t *testing.T) {
+func TestNobodyStaysStoppedForOthers(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		pause time.Duration // until one that runs stops
@@ -83,8 +83,8 @@ func TestNobodyStandsForOthers(t *testing.T) {
 		if s.Peeks < 50*s.Ticks/2 || s.Stops == 0 {
 			t.Errorf("%s: %d copies without a stop and %d stops in %d rounds", row.name, s.Peeks, s.Stops, s.Ticks)
 		}
-		if f.stood > 2*f.peekTime {
-			t.Errorf("%s: one stood for %v before it was copied, while a copy of another takes %v", row.name, f.stood, f.peekTime)
+		if f.stopped > 2*f.peekTime {
+			t.Errorf("%s: one stood for %v before it was copied, while a copy of another takes %v", row.name, f.stopped, f.peekTime)
 		}
 	}
 }
@@ -107,8 +107,8 @@ func TestThreadThatNeverStops(t *testing.T) {
 	}
 }
 
-// TestThreadEndsWhileAsked has a thread end before it stops: its time ends there.
-func TestThreadEndsWhileAsked(t *testing.T) {
+// TestThreadEndsWhileInterrupted has a thread end before it stops: its time ends there.
+func TestThreadEndsWhileInterrupted(t *testing.T) {
 	f := newFake(3 * time.Second)
 	p := f.process(1)
 	p.threads[1] = busy
@@ -185,8 +185,8 @@ func TestStateOfStopped(t *testing.T) {
 		{"it slept a moment before it was asked", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept, false, false},
 	} {
 		s := stop{before: tracer.Counters{Waited: time.Second, Switches: 7}, since: tt.since}
-		c := &tracer.Copy{Pause: tt.pause, Stood: tt.held, Unnoticed: tt.unnoticed,
-			Standing: tracer.Counters{Waited: time.Second + tt.waited, Switches: 7 + tt.again}}
+		c := &tracer.Copy{Pause: tt.pause, Stopped: tt.held, Unnoticed: tt.unnoticed,
+			AtStop: tracer.Counters{Waited: time.Second + tt.waited, Switches: 7 + tt.again}}
 		if c.Elsewhere = tt.elsewhere; tt.cut {
 			r := regs.New(regs.AMD64)
 			r.Set(regs.AMD64.Syscall, 232)       // epoll_wait
@@ -252,14 +252,14 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 	return strings.Join(all, " ")
 }
 
-// TestNobodyStandsForABuffer: a counter that is behind is waited for, but not while threads may stand.
-func TestNobodyStandsForABuffer(t *testing.T) {
+// TestNobodyStaysStoppedForABuffer: a counter that is behind is waited for, but not while threads may stand.
+func TestNobodyStaysStoppedForABuffer(t *testing.T) {
 	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy))
-	k.asked = []asked{{}}
+	k.interrupted = []interrupted{{}}
 	if c := k.buffer(0); c != nil || k.waited {
 		t.Errorf("got %v, waited %v", c, k.waited)
 	}
-	k.asked = nil
+	k.interrupted = nil
 	if c := k.buffer(0); c != nil || !k.waited {
 		t.Errorf("with nobody asked: got %v, waited %v", c, k.waited)
 	}

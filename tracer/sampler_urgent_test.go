@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUrgentWhileAsked has the OS thread come before others only as long as somebody may stand because of it.
-func TestUrgentWhileAsked(t *testing.T) {
+// TestUrgentWhileInterrupted has the OS thread come before others only as long as somebody may stand because of it.
+func TestUrgentWhileInterrupted(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, spinner(t, c.pid()))
 	table := mapsOf(t, p)
 	var got Copy
@@ -30,7 +30,7 @@ func TestUrgentWhileAsked(t *testing.T) {
 			if at := policy(); at != unix.SCHED_NORMAL {
 				t.Errorf("with nobody asked: policy %d", at)
 			}
-			if err := l.Ask(w, &got, table); err != nil {
+			if err := l.Interrupt(w, &got, table); err != nil {
 				t.Fatal(err)
 			}
 			refused = l.urgency.refused
@@ -60,7 +60,7 @@ func TestUrgentWhileAsked(t *testing.T) {
 // TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it asks has been
 // collected, or it sleeps in another way.
 func TestPromptSleep(t *testing.T) {
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	policy := func() uint32 {
 		attr, err := unix.SchedGetAttr(0, 0)
 		if err != nil {
