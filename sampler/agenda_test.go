@@ -7,7 +7,7 @@ import (
 )
 
 // TestARoundTouchesWhatIsDue has 20,000 threads that sleep and one that runs: once they are known to sleep long a round
-// reads the counters of few, and passes over no others. All of their time is counted all the same.
+// reads the counters of few, and passes over no others. All of their time is counted anyway.
 func TestARoundTouchesWhatIsDue(t *testing.T) {
 	const sleepers = 20_000
 	f := newFake(12 * time.Second)

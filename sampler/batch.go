@@ -6,11 +6,11 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// batchSize is how many looks are handed over at once: waking the counter for each would take
-// longer than a look.
+// batchSize is how many samples are handed over at once: waking the counter for each would take
+// longer than a sample.
 const batchSize = 32
 
-// batches carries looks from the ticker to the counter, and empty ones back.
+// batches carries samples from the ticker to the counter, and empty ones back.
 type batches struct {
 	full  chan []sample
 	spare chan []sample
@@ -20,8 +20,8 @@ func newBatches() batches {
 	return batches{make(chan []sample, queued/batchSize), make(chan []sample, 8)}
 }
 
-// tell adds a look to those that are handed over next, a mark at once if the counter takes it. While threads
-// are asked to stop the others wait until none is known to stand: to wake the counter lasts longer than a look.
+// send adds a sample to those that are handed over next, a mark at once if the counter takes it. While threads
+// are interrupted the others wait until none is known to be stopped: to wake the counter lasts longer than a sample.
 func (k *ticker) send(l sample) {
 	if k.batch == nil {
 		select {
@@ -37,19 +37,19 @@ func (k *ticker) send(l sample) {
 }
 
 const (
-	// handEvery is how often looks are handed over that are neither many nor urgent: the counter
+	// handEvery is how often samples are handed over that are neither many nor urgent: the counter
 	// that wakes for them takes a CPU, maybe that of a thread that is recorded.
 	handEvery = 50 * time.Millisecond
-	// youth is for how long looks at a program are urgent: the counter opens its files and reads
+	// youth is for how long samples a program are urgent: the counter opens its files and reads
 	// its mappings, and it may have ended in a moment.
 	youth = time.Second
 )
 
-// maxWaiting is how many looks wait for a counter that takes none before no more are made.
+// maxWaiting is how many samples wait for a counter that takes none before no more are made.
 const maxWaiting = 1 << 14
 
-// handOver gives what was told to the counter, if that takes it now. It may be held up, by a file of a
-// dead file system for example; threads must not stand for that, nor their time be lost.
+// handOver gives what was sent to the counter, if that takes it now. It may be held up, by a file of a
+// dead file system for example; threads must not stay stopped for that, nor their time be lost.
 func (k *ticker) handOver() {
 	if len(k.batch) > 0 {
 		select {
@@ -62,7 +62,7 @@ func (k *ticker) handOver() {
 	k.handed, k.urgent = k.now, false
 }
 
-// heldUp tells whether the counter is so far behind that a round has to be left out.
+// heldUp reports whether the counter is so far behind that a round has to be left out.
 func (k *ticker) heldUp() bool {
 	if len(k.batch) < maxWaiting {
 		return false
@@ -71,7 +71,7 @@ func (k *ticker) heldUp() bool {
 	return len(k.batch) >= maxWaiting
 }
 
-// each runs count on every look that comes, until there are no more.
+// each runs count on every sample that comes, until there are no more.
 func (b batches) each(count func(*sample)) {
 	for batch := range b.full {
 		for i := range batch {
@@ -91,8 +91,8 @@ func (b batches) each(count func(*sample)) {
 // reserved is how many Copies sleepers leave to threads that run, which come to their turn behind them.
 const reserved = 16
 
-// buffer returns a Copy for a look and leaves so many; nil if the counter is too far behind. It does not
-// wait for that while threads are asked to stop: some may stand by now.
+// buffer returns a Copy for a sample and leaves so many; nil if the counter is too far behind. It does not
+// wait for that while threads are interrupted: some may be stopped by now.
 func (k *ticker) buffer(leave int) *tracer.Copy {
 	if c := k.unused(leave); c != nil {
 		return c

@@ -28,7 +28,7 @@ func TestTheBeginningLowersNothing(t *testing.T) {
 	}
 }
 
-// First looks that take long are spread over more rounds, and told.
+// First samples that take long are spread over more rounds, and reported.
 func TestFirstSamplesLeaveTimeForOthers(t *testing.T) {
 	f := newFake(20 * time.Second)
 	f.peekTime = 100 * time.Microsecond
@@ -42,9 +42,9 @@ func TestFirstSamplesLeaveTimeForOthers(t *testing.T) {
 		t.Errorf("%d rounds were left out beside %d: want at most one in 20", late, s.Ticks)
 	}
 	if len(f.peeks) != 6000 || r.ticker.beginning() {
-		t.Errorf("%d threads were looked at, want 6000", len(f.peeks))
+		t.Errorf("%d threads were sampled, want 6000", len(f.peeks))
 	}
-	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "to look at each thread once took 0.8 s of CPU time") {
+	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "to sample each thread once took 0.8 s of CPU time") {
 		t.Errorf("notes %q, want what it took to begin", notes)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// fakeHerald tells drawn events at drawn moments.
+// fakeHerald reports drawn events at drawn moments.
 type fakeHerald struct {
 	f                    *fake
 	events               []timed                     // in order of time
@@ -45,7 +45,7 @@ func (h *fakeHerald) Read(into []tracer.Event) (n int, err error) {
 
 func (h *fakeHerald) Close() error { h.closed++; return nil }
 
-// herald has f tell events, and nothing else: what is found is found by them.
+// herald has f report events, and nothing else: what is found is found by them.
 func (f *fake) announces(events ...timed) *fakeHerald {
 	f.herald = &fakeHerald{f: f, events: events}
 	return f.herald
@@ -97,7 +97,7 @@ func TestWhatTheKernelReportsIsFollowed(t *testing.T) {
 			f.lives(201, 105*ms, 900*ms)
 			f.announces(begins(105*ms, 200, 1), begins(105*ms, 201, 200), ends(105*ms, 200))
 		}, []int{201}, 1},
-		{"a daemon whose parent was followed to its end before it was told", true, func(f *fake, _ *fakeProcess) {
+		{"a daemon whose parent was followed to its end before it was reported", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 205*ms)
 			f.lives(201, 205*ms, 900*ms)
 			f.announces(begins(105*ms, 200, 1), begins(225*ms, 201, 200), ends(225*ms, 200))
@@ -117,7 +117,7 @@ func TestWhatTheKernelReportsIsFollowed(t *testing.T) {
 			}
 			f.announces(all...)
 		}, nil, 50},
-		{"one whose end was not told yet", true, func(f *fake, _ *fakeProcess) {
+		{"one whose end was not reported yet", true, func(f *fake, _ *fakeProcess) {
 			f.announces(begins(105*ms, 200, 1), ends(300*ms, 200))
 		}, nil, 1},
 	} {
@@ -168,7 +168,7 @@ func TestThreadsThatTheKernelReports(t *testing.T) {
 	}
 }
 
-// What is lost is found in the old way, and it is told that the count may be short.
+// What is lost is found in the old way, and the stats say that the count may be short.
 func TestEventsThatWereLost(t *testing.T) {
 	for name, err := range map[string]error{"an overrun": tracer.ErrMissed, "an end": errors.New("gone")} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestStormOfOthers(t *testing.T) {
 	}
 }
 
-// Where the kernel tells nothing nothing is said of what it would have told.
+// Where the kernel reports nothing nothing is said of what it would have reported.
 func TestNoEvents(t *testing.T) {
 	f := newFake(time.Second)
 	f.process(1).threads[1] = busy
@@ -302,10 +302,10 @@ func TestCommandsOfAShell(t *testing.T) {
 		seen[task.PID] = true
 	}
 	s := r.Stats()
-	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is told.
+	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is reported.
 	all := int(s.UnmetProcesses) + len(seen)
 	if !s.AllHeard {
-		t.Skipf("events were lost beside the load of others: %d were told", all)
+		t.Skipf("events were lost beside the load of others: %d were reported", all)
 	}
 	if all < commands || all > commands+5 {
 		t.Errorf("%d commands ended unmet and %d processes were seen, want %d in all", s.UnmetProcesses, len(seen), commands)

@@ -7,7 +7,7 @@ const (
 	budgetWindow = time.Second
 	// firstWindow is for how long nothing is lowered: the beginning comes once.
 	firstWindow = budgetWindow / 4
-	// longestFirst is how long that may be where threads are so many that not all were looked at once by then.
+	// longestFirst is how long that may be where threads are so many that not all were sampled once by then.
 	longestFirst = 5 * time.Second
 	// maxHalvings bounds how far the rate goes down: to a 64th.
 	maxHalvings = 6
@@ -18,24 +18,24 @@ const (
 // budget lowers the rate when the recording costs more than it may.
 type budget struct {
 	limit    float64 // share, 0: none
-	wanted   float64 // rate asked for
+	wanted   float64 // rate wanted
 	halvings int
 	calm     int
 	lowered  uint64
 	begun    bool
-	// prolonged says that the first window went on until all threads were looked at once.
+	// prolonged says that the first window went on until all threads were sampled once.
 	prolonged bool
 	at        time.Duration // begin of the window
 	cpu       time.Duration // own CPU time then
-	stopped   time.Duration // time threads had stood, of ran
+	stopped   time.Duration // time threads had been stopped, of ran
 	ran       time.Duration
 }
 
 // spent is what the recording has cost so far.
 type spent struct {
 	cpu          time.Duration // CPU time of this program
-	stopped, ran time.Duration // threads stood still, threads were seen running
-	beginning    bool          // not all threads were looked at once
+	stopped, ran time.Duration // threads were stopped, threads were seen running
+	beginning    bool          // not all threads were sampled once
 }
 
 // excess is a window that cost too much.
@@ -67,7 +67,7 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 	b.at, b.cpu, b.stopped, b.ran = now, s.cpu, s.stopped, s.ran
 	worst := max(cpu, stopped)
 	switch {
-	case first: // opening files and the first look at every thread come once
+	case first: // opening files and the first sample of every thread come once
 	case worst > b.limit && b.halvings < maxHalvings:
 		b.halvings++
 		b.lowered++

@@ -31,19 +31,19 @@ type fake struct {
 	now       atomic.Int64
 	end       time.Duration
 	cancel    func()
-	seed      uint64 // of the moments of looks
-	settle    func() // waits until all looks are counted
+	seed      uint64 // of the moments of samples
+	settle    func() // waits until all samples are counted
 	processes map[int]*fakeProcess
 	kin       map[int][2]int
 	cpu       func(now time.Duration) time.Duration // own
 	last      int
 	blocked   chan struct{}           // walks wait for it
 	births    func(now time.Duration) // makes what was born until then
-	herald    *fakeHerald             // nil: the kernel tells nothing
+	herald    *fakeHerald             // nil: the kernel reports nothing
 
 	pending      []*fakeInterrupted
 	peekTime     time.Duration // how long a copy without a stop takes
-	stopped      time.Duration // the longest that a thread stood before it was collected
+	stopped      time.Duration // the longest that a thread was stopped before it was collected
 	dirty        bool          // until the end of Do
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
@@ -70,7 +70,7 @@ func (f *fake) After(d time.Duration) <-chan time.Time {
 	return c
 }
 
-// Pause lets time pass as the sampler sees it: what it looked at is counted by then.
+// Pause lets time pass as the sampler sees it: what it sampled is counted by then.
 func (f *fake) Pause(d time.Duration, _ bool) {
 	if f.settle != nil && d > 0 {
 		f.settle()
@@ -137,7 +137,7 @@ type view struct {
 	cpu      time.Duration
 	waited   time.Duration // for a CPU, up to the last time it got one
 	gone     bool
-	fault    bool          // to ask it to stop is a fault of the tracer
+	fault    bool          // to interrupt it is a fault of the tracer
 	pause    time.Duration // how long a stop of it takes
 }
 
@@ -319,7 +319,7 @@ func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
 	return nil
 }
 
-// fakeInterrupted is a thread that was asked to stop.
+// fakeInterrupted is a thread that was interrupted.
 type fakeInterrupted struct {
 	w     *fakeWatch
 	c     *tracer.Copy
@@ -327,10 +327,10 @@ type fakeInterrupted struct {
 	ready time.Duration
 }
 
-// stand fills in what it has counted when it stands.
+// stop fills in what it has counted once it is stopped.
 func (a *fakeInterrupted) stop() { a.c.AtStop, _ = a.w.Counters() }
 
-// Ask takes what the thread does now: where it stops later is where it was asked.
+// Interrupt takes what the thread does now: where it stops later is where it was interrupted.
 func (w *fakeWatch) Interrupt(c *tracer.Copy, _ *maps.Table) error {
 	v, err := w.view()
 	if err != nil {

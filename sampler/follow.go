@@ -22,10 +22,10 @@ type process struct {
 	byTID    map[int]*thread
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
-	closed   bool // it does, and could not be opened anew yet
+	closed   bool // it does, and could not be opened again yet
 	wants    bool // something of it could not be opened since the last listing: it may have threads that are not followed
 	gone     bool
-	unmet    bool    // it began during the recording, and none of its threads was looked at yet
+	unmet    bool    // it began during the recording, and none of its threads was sampled yet
 	partial  bool    // a thread of it could not be followed
 	compare  bool    // its clock was read in this round
 	toll     toll    // beyond what was seen of its threads
@@ -38,27 +38,27 @@ type thread struct {
 	of    *process
 	tid   int
 	born  bool // during the recording, and not stopped yet
-	unmet bool // during the recording, and not looked at yet
-	slot  int  // spreads the looks at long sleepers over the rounds
+	unmet bool // during the recording, and not sampled yet
+	slot  int  // spreads the samples of long sleepers over the rounds
 	watch watch
 	track *track
 	name  string
-	// process is the name of its process as it was told with its own.
+	// process is the name of its process as it was reported with its own.
 	process string
 
-	pending      bool          // it was asked to stop, and is not collected yet
-	asleep       bool          // it slept at the last look
-	sleepChecked time.Duration // when it was asked last whether it sleeps
+	pending      bool          // it was interrupted, and is not collected yet
+	asleep       bool          // it slept at the last sample
+	sleepChecked time.Duration // when we last checked whether it sleeps
 	base         tracer.Counters
 	own          bool          // our stop moved its counters since
 	upto         time.Duration // until when its time is accounted for
-	skipped      uint64        // rounds since it was looked at, of a long sleeper
-	round        uint64        // round of the last look
-	resting      bool          // it has slept long, and is not looked at in each round
-	still        int           // looks in a row at which it had not run
-	lost         bool          // the last look gave nothing
+	skipped      uint64        // rounds since it was sampled, of a long sleeper
+	round        uint64        // round of the last sample
+	resting      bool          // it has slept long, and is not sampled in each round
+	still        int           // samples in a row at which it had not run
+	lost         bool          // the last sample gave nothing
 	moved        bool          // it ran since its name was read
-	known        bool          // a look was handed over: samples have a stack to go to
+	known        bool          // a sample was handed over: samples have a stack to go to
 
 	samples int64 // not handed over yet, of the stack seen last
 	from    time.Duration
@@ -110,7 +110,7 @@ func (k *ticker) add(pid int, born bool) error {
 	return nil
 }
 
-// listThreads finds threads that are new, and tells whether the process lives.
+// listThreads finds threads that are new, and reports whether the process lives.
 func (k *ticker) listThreads(p *process, born bool) bool {
 	ids, err := p.target.ThreadIDs()
 	if p.wants = tracer.Transient(err); p.wants {
@@ -126,7 +126,7 @@ func (k *ticker) listThreads(p *process, born bool) bool {
 }
 
 // addThread begins to follow a thread. One that was born during the recording took all its CPU
-// time in it. It tells whether that has ended.
+// time in it. It reports whether that has ended.
 func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	if p.byTID[tid] != nil || k.opt.TIDs != nil && !slices.Contains(k.opt.TIDs, tid) {
 		return false
@@ -177,10 +177,10 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	return false
 }
 
-// meet notes that t was looked at.
+// meet notes that t was sampled.
 func (t *thread) meet() { t.unmet, t.of.unmet = false, false }
 
-// newTrack makes a thread known to the counter. tid is 0 for what stands for several.
+// newTrack makes a thread known to the counter. tid is 0 for what represents several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
 	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
 	k.tasks++
@@ -188,7 +188,7 @@ func (k *ticker) newTrack(p *process, tid int, name string) *track {
 	return t
 }
 
-// isWorker tells whether a thread has no user code.
+// isWorker reports whether a thread has no user code.
 func isWorker(w watch) bool {
 	k, ok := w.(interface{ KernelWorker() bool })
 	return ok && k.KernelWorker()
@@ -205,7 +205,7 @@ func (k *ticker) listChildren(p *process, born bool) {
 	}
 }
 
-// addChild begins to follow a process that is not asked for by its id. It tells whether that has ended.
+// addChild begins to follow a process that was not named by its id. It reports whether that has ended.
 func (k *ticker) addChild(pid int, born bool) (gone bool) {
 	if k.refused[pid] {
 		return false
@@ -231,14 +231,14 @@ func (k *ticker) addChild(pid int, born bool) (gone bool) {
 	return false
 }
 
-// isGone tells whether what was asked for has ended.
+// isGone reports whether what was looked for has ended.
 func isGone(err error) bool {
 	var zombie *tracer.ZombieError
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrNoThread) || errors.As(err, &zombie)
 }
 
 const (
-	// maxNewIDs is how many new ids are asked one by one what they are.
+	// maxNewIDs is how many new ids are checked one by one.
 	maxNewIDs = 64
 	// listEvery is how often all threads and children are listed, in case one was missed; more seldom where that would
 	// take more than half a hundredth of the time.
@@ -369,11 +369,11 @@ func (k *ticker) replace(p *process) {
 	k.programs++
 	k.listThreads(p, false)
 	if t := p.byTID[p.target.PID()]; t != nil && t.base.CPU > cpu && cpu > 0 {
-		t.base.CPU = cpu // what it took since the last look is of the new program, mostly
+		t.base.CPU = cpu // what it took since the last sample is of the new program, mostly
 	}
 }
 
-// letGo ends following a process that lives but cannot be looked at any more.
+// letGo ends following a process that lives but cannot be sampled any more.
 func (k *ticker) letGo(p *process, err error) {
 	if !isGone(err) {
 		k.refused[p.target.PID()] = true

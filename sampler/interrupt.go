@@ -7,54 +7,54 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// A round has two passes. First each thread is looked at without a stop, and what sleeps is served, which
-// takes its time. Then those that run are asked to stop one right after the other, and collected as they stop:
-// as soon as one stands nothing else is done before it is let go. One that waits for a CPU stops when it
-// gets one: until then its stack is the one it had when it was asked, so that rounds which pass meanwhile see
-// it too. To wait for each before the next is asked would move all looks but the first of a round to moments
+// A round has two passes. First each thread is sampled without a stop, and what sleeps is served, which
+// takes its time. Then those that run are interrupted one right after the other, and collected as they stop:
+// as soon as one has stopped nothing else is done before it is let go. One that waits for a CPU stops when it
+// gets one: until then its stack is the one it had when it was interrupted, so that rounds which pass meanwhile see
+// it too. To wait for each before the next is interrupted would move all samples but the first of a round to moments
 // that the scheduler chose, and make rounds last as long as all those waits.
 
-// toStop is a thread that is to be asked to stop in this round.
+// toStop is a thread that is to be interrupted in this round.
 type toStop struct {
 	p      *process
 	t      *thread
 	seen   time.Duration // when it was seen to run last
-	sleeps bool          // it is asked in its sleep, for the registers
+	sleeps bool          // it is interrupted in its sleep, for the registers
 	c      *tracer.Copy
 }
 
-// dozed is a thread that fell asleep before it was asked.
+// dozed is a thread that fell asleep before it was interrupted.
 type dozed struct {
 	p    *process
 	t    *thread
 	call snapshot.Syscall
 }
 
-// asked is a thread that was asked to stop.
+// interrupted is a thread that was interrupted and is not collected yet.
 type interrupted struct {
 	p       *process
 	t       *thread
 	c       *tracer.Copy
 	sleeps  bool
 	before  tracer.Counters
-	since   time.Duration // from the begin of the round until it was asked
+	since   time.Duration // from the begin of the round until it was interrupted
 	samples int64         // rounds that passed since
-	upto    time.Duration // until when the look stands for
+	upto    time.Duration // until when the sample covers
 }
 
 const (
-	// maxInterrupted bounds the threads that are asked at a time: each has a Copy.
+	// maxInterrupted bounds the threads that are interrupted at a time: each has a Copy.
 	maxInterrupted = copies - reserved
-	// drainTime bounds how long those are waited for that were asked, before what was asked is given up.
+	// drainTime bounds how long those are waited for that were interrupted, before what was interrupted is given up.
 	drainTime = 300 * time.Millisecond
 	// fresh is for how long a thread that was seen to run is taken to run still.
 	fresh = 20 * time.Microsecond
-	// relieveEvery is after how many looks without a stop it is seen whether one that was asked stands.
+	// relieveEvery is after how many samples without a stop it is seen whether one that was interrupted has stopped.
 	relieveEvery = 16
 )
 
-// interruptAll asks the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that it is,
-// and asked if it runs again by then.
+// interruptAll interrupts the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that it is,
+// and interrupted if it runs again by then.
 func (k *ticker) interruptAll(upto time.Duration) {
 	for range 2 {
 		if len(k.toStop) == 0 {
@@ -76,16 +76,16 @@ func (k *ticker) interruptAll(upto time.Duration) {
 	k.toStop = k.toStop[:0]
 }
 
-// interruptEach asks all threads of toStop that there is room for, one right after the other; they take turns.
+// interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
 func (k *ticker) interruptEach(upto time.Duration) {
 	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
 	from := k.turn % n
-	if k.turn++; n > room { // none is always asked first
+	if k.turn++; n > room { // none is always interrupted first
 		k.turn = from + room
 	}
 	at := func(i int) *toStop { return &k.toStop[(from+i)%n] }
 	for i := range min(n, room) {
-		at(i).c = k.buffer(0) // for all before the first is asked: it may take a while
+		at(i).c = k.buffer(0) // for all before the first is interrupted: it may take a while
 	}
 	for i := range n {
 		a := at(i)
@@ -116,7 +116,7 @@ func (k *ticker) forgo(a *toStop) {
 	}
 }
 
-// ask asks a thread to stop.
+// interrupt interrupts a thread.
 func (k *ticker) interrupt(a *toStop, upto time.Duration) {
 	t := a.t
 	if !a.sleeps && k.sys.Now()-a.seen > fresh {
@@ -152,7 +152,7 @@ func (k *ticker) interrupt(a *toStop, upto time.Duration) {
 	}
 }
 
-// relieve collects what has stopped by now of what was asked. It is called before what takes a while.
+// relieve collects what has stopped by now of what was interrupted. It is called before what takes a while.
 func (k *ticker) relieve() {
 	if len(k.interrupted) > 0 {
 		k.collect(0)
@@ -170,7 +170,7 @@ func (k *ticker) waits(t *thread, upto time.Duration) {
 	}
 }
 
-// collect collects what was asked until all has stopped, or the time is over; what has stopped by then
+// collect collects what was interrupted until all has stopped, or the time is over; what has stopped by then
 // it collects in any case.
 func (k *ticker) collect(until time.Duration) {
 	for len(k.interrupted) > 0 {
@@ -182,7 +182,7 @@ func (k *ticker) collect(until time.Duration) {
 	}
 }
 
-// drain collects all that was asked.
+// drain collects all that was interrupted.
 func (k *ticker) drain() {
 	k.collect(k.sys.Now() + drainTime)
 	if len(k.interrupted) > 0 {
@@ -210,7 +210,7 @@ func (k *ticker) abandon() {
 	k.interrupted, k.toStop, k.dozed = k.interrupted[:0], k.toStop[:0], k.dozed[:0]
 }
 
-// collected completes the look for which c was given.
+// collected completes the sample for which c was given.
 func (k *ticker) collected(c *tracer.Copy, err error) {
 	i := 0
 	for k.interrupted[i].c != c {

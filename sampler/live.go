@@ -159,7 +159,7 @@ func (w liveWatch) Stop(c *tracer.Copy, table *maps.Table) error {
 	return w.s.Sampler.Stop(w.Watch, c, table)
 }
 
-// Ask implements watch.
+// Interrupt implements watch.
 func (w liveWatch) Interrupt(c *tracer.Copy, table *maps.Table) error {
 	return w.s.Sampler.Interrupt(w.Watch, c, table)
 }

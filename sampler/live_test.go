@@ -38,7 +38,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// start starts the target and waits until it stands where it should. It is reaped at the end
+// start starts the target and waits until it is where it should be. It is reaped at the end
 // of the test: a wait for a child takes the stops of the tracer from it, see docs/dev/sampling.md.
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
@@ -92,7 +92,7 @@ func settle(t *testing.T, pid int) {
 		}
 		last = now
 	}
-	t.Fatalf("the threads of process %d do not stand still", pid)
+	t.Fatalf("the threads of process %d do not come to rest", pid)
 }
 
 // record records a process for a while.
@@ -243,7 +243,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 	p, s := record(t, c.Process.Pid, Options{Rate: 199}, 3*time.Second)
 	after, _ := target.CPUTime()
 	t.Logf("%+v", s)
-	// A thread's last stretch is not seen, nor one that no look fell into.
+	// A thread's last stretch is not seen, nor one that no sample fell into.
 	got, all := time.Duration(total(p, "cpu", "spinning")), after-before
 	if got < all*3/10 || got > all*103/100 {
 		t.Errorf("cpu in spinning: got %v, want most of %v\n%s", got, all, folded(p))

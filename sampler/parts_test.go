@@ -32,7 +32,7 @@ func TestScheduleHasOneMomentInEachCell(t *testing.T) {
 		}
 		for part, n := range times {
 			if n != 1 {
-				t.Errorf("row %d looks %d times at part %d, want once: %v", row, n, part, order)
+				t.Errorf("row %d has %d samples in part %d, want once: %v", row, n, part, order)
 			}
 		}
 		orders[order] = true
@@ -111,7 +111,7 @@ func TestBudget(t *testing.T) {
 	}
 	at.stopped, at.ran = time.Second, 10*time.Second
 	if _, over := b.check(time.Minute, at); over == nil || over.stopped != 0.1 {
-		t.Errorf("threads stood a tenth of their time: got %+v", over)
+		t.Errorf("threads were stopped a tenth of their time: got %+v", over)
 	}
 }
 

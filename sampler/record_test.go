@@ -28,7 +28,7 @@ func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
 		late time.Duration // how long each stop of the busy thread takes
 	}{
 		{"99 a second", 99, 0},
-		{"late looks", 99, 35 * time.Millisecond},
+		{"late samples", 99, 35 * time.Millisecond},
 		{"one a second", 1, 0},
 		{"as fast as it goes", 0, time.Millisecond},
 	} {
@@ -52,7 +52,7 @@ func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
 			}
 			if tt.rate > 0 {
 				cells := uint64(math.Ceil(s.Elapsed.Seconds() * tt.rate))
-				if n := s.Ticks + s.LateTicks; n+4 < cells || n > cells+1 { // a late look may reach over the end
+				if n := s.Ticks + s.LateTicks; n+4 < cells || n > cells+1 { // a late sample may reach over the end
 					t.Errorf("%d rounds made, %d missed: want %d in all", s.Ticks, s.LateTicks, cells)
 				}
 			}
@@ -87,7 +87,7 @@ func TestSleeperIsStoppedOnceForItsRegisters(t *testing.T) {
 	p.threads[1] = func(time.Duration) view { return view{stack: []uint64{0x5000, 0x4000}, asleep: true, needs: true} }
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if f.peeks[1] != 1 || f.stops[1] != 1 || s.Stops != 1 {
-		t.Errorf("%d copies, %d stops, %d told, want 1 of each", f.peeks[1], f.stops[1], s.Stops)
+		t.Errorf("%d copies, %d stops, %d reported, want 1 of each", f.peeks[1], f.stops[1], s.Stops)
 	}
 	if _, wall, _ := amounts(got, 1, 0x5000); wall != s.Elapsed {
 		t.Errorf("wall %v, want %v", wall, s.Elapsed)
@@ -281,11 +281,11 @@ func TestFaultCostsOneSample(t *testing.T) {
 		t.Errorf("the thread itself: wall %v, want most of %v", wall, s.Elapsed)
 	}
 	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
-		t.Errorf("notes %q do not tell", s.Notes)
+		t.Errorf("notes %q do not say so", s.Notes)
 	}
 }
 
-// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is told. One that
+// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is reported. One that
 // comes at each round ends the recording, which keeps what it has.
 func TestFaultCostsOneRound(t *testing.T) {
 	for _, row := range []struct {
@@ -308,14 +308,14 @@ func TestFaultCostsOneRound(t *testing.T) {
 			t.Errorf("until %v: the other thread has %v of %v", row.until, wall, s.Elapsed)
 		}
 		if len(r.ticker.interrupted) > 0 || len(r.ticker.toStop) > 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
-			t.Errorf("until %v: %d asked, notes %q", row.until, len(r.ticker.interrupted), s.Notes)
+			t.Errorf("until %v: %d interrupted, notes %q", row.until, len(r.ticker.interrupted), s.Notes)
 		}
 	}
 }
 
 // TestFaultOfCaller: what is done between two rounds for somebody else ends him, not the recording.
 func TestFaultOfCaller(t *testing.T) {
-	f := newFake(1 << 62) // it ends when it is told
+	f := newFake(1 << 62) // it ends when the test says so
 	f.process(1).threads[1] = busy
 	r := newRecorder(Options{Rate: 99}, f)
 	defer r.Close()
@@ -352,7 +352,7 @@ func TestFaultOfCaller(t *testing.T) {
 }
 
 // TestWantOfDescriptors has nothing that can be opened of a process for a while, in which it does what it did, begins
-// another program, or has new threads. It is kept, looked at again, and the want is told.
+// another program, or has new threads. It is kept, sampled again, and the want is reported.
 func TestWantOfDescriptors(t *testing.T) {
 	const from, until = 1500 * time.Millisecond, 3500 * time.Millisecond
 	for _, row := range []struct {

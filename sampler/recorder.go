@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// copies is how many looks may wait to be walked. A Copy takes 64 KiB at first, and four times that at most:
+	// copies is how many samples may wait to be walked. A Copy takes 64 KiB at first, and four times that at most:
 	// 16 MiB all of them.
 	copies = 64
-	// queued is how many looks may wait to be counted, those without a copy too.
+	// queued is how many samples may wait to be counted, those without a copy too.
 	queued = 1 << 12
 	// stay is how far the next round may be to be waited for on the OS thread. To leave it wakes
 	// three threads, which may take the CPU from the one that is recorded.
 	stay = 25 * time.Millisecond
 	// turn bounds the time spent on the OS thread in one go, longTurn what is added while threads are
-	// asked to stop that have not. To leave it wakes the runtime's watching thread, for a millisecond of CPU time.
+	// interrupted that have not. To leave it wakes the runtime's watching thread, for a millisecond of CPU time.
 	turn     = time.Second
 	longTurn = 900 * time.Millisecond
 )
 
-// moveEvery is how often the OS thread goes to the CPU of the one thread that it looks at as fast
+// moveEvery is how often the OS thread goes to the CPU of the one thread that it samples as fast
 // as it can: woken there it need not wake another CPU.
 const moveEvery = 5 * time.Millisecond
 
@@ -47,7 +47,7 @@ type Recorder struct {
 
 	driving sync.Mutex // held by who uses the ticker: Run, or others while that does not run
 	ticker  *ticker
-	// begunWell says that the cost of the beginning was looked at.
+	// begunWell says that the cost of the beginning was checked.
 	begunWell bool
 	naming    namer
 	ended     chan struct{} // closed when Run has ended
@@ -83,8 +83,8 @@ func newRecorder(opt Options, sys system) *Recorder {
 	return r
 }
 
-// count takes one look into account. A fault of ours in it, as of a parser on bytes that no test
-// had, costs that look and is told: whoever draws on a terminal must not be ended by it.
+// count takes one sample into account. A fault of ours in it, as of a parser on bytes that no test
+// had, costs that sample and is reported: whoever draws on a terminal must not be ended by it.
 func (r *Recorder) count(l *sample) {
 	defer func() {
 		fault := recover()
@@ -143,7 +143,7 @@ func (r *Recorder) drive(f func()) {
 // Run records until ctx ends or every process has ended; both are no error. It runs once.
 //
 // It fails with ErrNothing if there is no process, or with the reason why the last process
-// could not be looked at, if nothing was recorded.
+// could not be sampled, if nothing was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.running || r.over {
@@ -188,7 +188,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 // ever, and show nothing.
 const maxFaults = 100
 
-// rounds makes rounds of looks until the end. It fails after too many faults of our own.
+// rounds makes rounds of samples until the end. It fails after too many faults of our own.
 func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	k := r.ticker
 	faults := 0
@@ -205,7 +205,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			if faults++; faults > maxFaults {
 				return err
 			}
-			k.notes.add("fault", "looks were lost to a fault, the last: %v", err)
+			k.notes.add("fault", "samples were lost to a fault, the last: %v", err)
 			due = plan.next(r.sys.Now())
 		}
 		r.noteBeginning(&money, begin)
@@ -214,7 +214,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			plan.setRate(rate)
 			due = plan.next(r.sys.Now())
 			if over != nil {
-				k.notes.add("backed off", "sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads stood %.2f%% of their time; the limit is %.1f%%",
+				k.notes.add("backed off", "sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped %.2f%% of their time; the limit is %.1f%%",
 					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
 			}
 		}
@@ -224,7 +224,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	return nil
 }
 
-// noteBeginning tells what it took to begin, once that is over, if it is more than the limit.
+// noteBeginning notes what it took to begin, once that is over, if it is more than the limit.
 func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 	took := b.cpu - r.cpu
 	if r.begunWell || !b.begun || b.limit <= 0 {
@@ -232,7 +232,7 @@ func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 	}
 	r.begunWell = true
 	if lasted := b.at - begin; b.prolonged && took > time.Duration(b.limit*float64(lasted)) {
-		r.ticker.notes.add("beginning", "to open what is recorded and to look at each thread once took %.2g s of CPU time, up to %.2g s after the begin",
+		r.ticker.notes.add("beginning", "to open what is recorded and to sample each thread once took %.2g s of CPU time, up to %.2g s after the begin",
 			took.Seconds(), lasted.Seconds())
 	}
 }

@@ -13,7 +13,7 @@ import (
 // stopPause is how long a thread is left alone in its sleep after it was stopped there.
 const stopPause = time.Second
 
-// sleeping returns the stack of a thread that sleeps: as it is known if the same bytes stood
+// sleeping returns the stack of a thread that sleeps: as it is known if the same bytes were
 // there before, else walked.
 //
 // A thread that was not stopped has no registers but SP and PC. Mostly the tables need no
@@ -47,7 +47,7 @@ func (c *counter) sleeping(t *track, l *sample) profile.NodeID {
 }
 
 // stopAgain has a sleeping thread stopped once more after a while: its stack was cut by what may be an old
-// list of mappings, which is not read as often as one wants, and a thread that never wakes is not looked at
+// list of mappings, which is not read as often as one wants, and a thread that never wakes is not sampled
 // by itself. One whose call a stop would end for the second time is left as it is.
 func (c *counter) stopAgain(t *track, l *sample) {
 	if (t.stopped || l.kind == again) && tracer.EndsWithEINTR(l.call, l.copied.Thread.Arch) {
@@ -72,7 +72,7 @@ func (c *counter) resolveDoubts() {
 	clear(c.doubtful)
 }
 
-// walkSleeper walks, and asks for a stop if that would help. sure tells whether the same bytes
+// walkSleeper walks, and asks for a stop if that would help. sure says whether the same bytes
 // will give the same stack.
 func (c *counter) walkSleeper(t *track, l *sample) (n profile.NodeID, sure bool) {
 	g, th := t.program, &l.copied.Thread
@@ -122,7 +122,7 @@ func (c *counter) guessed(t *track, l *sample, guess *regs.Registers) (profile.N
 	return n, true
 }
 
-// complete tells whether what was walked needs no better registers.
+// complete reports whether what was walked needs no better registers.
 func (c *counter) complete() bool {
 	s := &c.walked
 	return s.Stop == unwind.Root || s.Stop == unwind.DepthLimit || s.Stop == unwind.NoContext

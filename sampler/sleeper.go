@@ -8,7 +8,7 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// unmoved is a thread that has not run since the last look.
+// unmoved is a thread that has not run since the last sample.
 func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.Duration) {
 	if t.own {
 		t.of.toll.seen += max(0, now.CPU-t.base.CPU)
@@ -60,7 +60,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 	case isGone(err) || errors.Is(err, tracer.ErrExec):
 		k.give(c)
 		k.trouble(p, t, err)
-	default: // its memory cannot be read; where it waits is known all the same
+	default: // its memory cannot be read; where it waits is known even so
 		k.give(c)
 		if now, err := t.watch.Counters(); err == nil {
 			t.took(now)

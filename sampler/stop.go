@@ -14,11 +14,11 @@ const (
 	timerSlack = 50 * time.Microsecond
 )
 
-// closeRate is the rate, looks a second, above which looks are dense.
+// closeRate is the rate, samples a second, above which samples are dense.
 const closeRate = 2000
 
-// runner looks at a thread that runs, or waits for a CPU: at once where looks are dense, else when all others
-// have been looked at.
+// runner samples a thread that runs, or waits for a CPU: at once where samples are dense, else when all others
+// have been sampled.
 func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
 		k.toStop = append(k.toStop, toStop{p: p, t: t, seen: k.sys.Now()})
@@ -39,7 +39,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	k.runnerStopped(t, c, stop{before: before, since: since}, 1, upto)
 }
 
-// stopSleeper stops a thread that sleeps since the last look, for the registers.
+// stopSleeper stops a thread that sleeps since the last sample, for the registers.
 func (k *ticker) stopSleeper(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
 		k.toStop = append(k.toStop, toStop{p: p, t: t, sleeps: true})
@@ -78,11 +78,11 @@ func (k *ticker) sleeperStopped(t *thread, c *tracer.Copy, rounds int64, upto ti
 type stop struct {
 	before tracer.Counters
 	since  time.Duration // from the begin of the round until it was asked for
-	wakes  uint64        // how often the thread got a CPU since its last look
+	wakes  uint64        // how often the thread got a CPU since its last sample
 	time   time.Duration // how long ago that was
 }
 
-// state is what a thread that was stopped did when it was asked.
+// state is what a thread that was stopped did when it was interrupted.
 type state uint8
 
 const (
@@ -91,9 +91,9 @@ const (
 	slept         // it slept, and what woke it came with the stop
 )
 
-// state tells what the thread did. One that was not put on a CPU anew before it stood was on one. Else, if it
+// state returns what the thread did. One that was not put on a CPU again before it stopped was on one. Else, if it
 // has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for longer,
-// it had none; if for a shorter time, it slept when it was asked, as nobody else takes a CPU so soon.
+// it had none; if for a shorter time, it slept when it was interrupted, as nobody else takes a CPU so soon.
 func (s *stop) state(c *tracer.Copy) state {
 	if c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8 {
 		return waiting // without us it would have slept for a moment more
@@ -120,10 +120,10 @@ func (s *stop) state(c *tracer.Copy) state {
 	return onCPU
 }
 
-// runnerStopped takes a stop into account that gave c and stands for so many samples until upto.
+// runnerStopped takes a stop into account that gave c and counts as so many samples until upto.
 func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
 	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
-	// that it stood because of us.
+	// that it was stopped because of us.
 	waited := c.AtStop.Waited - s.before.Waited
 	k.stopped(max(c.Stopped, c.Pause-max(0, waited)))
 	l := sample{kind: stopped, copied: c, state: s.state(c)}
@@ -144,7 +144,7 @@ func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64,
 	k.seen(t, l, samples, upto)
 }
 
-// stopped counts a stop in which a thread stood for d.
+// stopped counts a stop in which a thread was stopped for d.
 func (k *ticker) stopped(d time.Duration) {
 	k.counted.stops++
 	k.pauses.add(d)

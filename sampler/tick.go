@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
-	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
+	// patience is after how many samples without a change a thread counts as a long sleeper; where there are
+	// more than easyPolls threads it is after fewer, as sampling them all takes its time.
 	patience, leastPatience = 100, 1
 	// maxPrompt is how many threads may be followed for a round to come before all usual threads: it takes them
 	// a CPU for some tenths of a millisecond then.
@@ -20,7 +20,7 @@ const (
 	bufferWait = 20 * time.Millisecond
 )
 
-// ticker looks: it reads counters, stops and copies. All its fields belong to the goroutine
+// ticker takes samples: it reads counters, stops and copies. All its fields belong to the goroutine
 // that calls it.
 type ticker struct {
 	sys         system
@@ -29,14 +29,14 @@ type ticker struct {
 	batch       []sample // not handed over yet
 	free        <-chan *tracer.Copy
 	spare       []*tracer.Copy // taken from free and not used
-	toStop      []toStop       // threads to be asked to stop in this round
+	toStop      []toStop       // threads to be interrupted in this round
 	dozed       []dozed        // of them, those that fell asleep before they were
 	interrupted []interrupted
 	turn        int // where among toStop the next round begins
 
 	processes []*process
 	byPID     map[int]*process
-	refused   map[int]bool // not recorded, told once
+	refused   map[int]bool // not recorded, reported once
 	refusals  int
 	tasks     int32 // made so far
 	programs  int32
@@ -52,13 +52,13 @@ type ticker struct {
 
 	round   uint64
 	now     time.Duration
-	upto    time.Duration // the last round stands for the time until then
+	upto    time.Duration // the last round covers the time until then
 	before  time.Duration // the one before, at most one period
 	stops   int           // sleepers that may be stopped in this round
 	long    int           // threads that have slept long
-	every   int           // they are looked at in one of so many rounds
-	first   int           // threads that may be looked at for the first time in this round
-	patient int           // after how many looks that begins
+	every   int           // they are sampled in one of so many rounds
+	first   int           // threads that may be sampled for the first time in this round
+	patient int           // after how many samples that begins
 	met     uint64        // threads that were due, in all rounds
 	woken   time.Duration // CPU time that long sleepers were found to have taken, since calmFrom
 	calm    bool          // it was next to nothing in the window before
@@ -66,10 +66,10 @@ type ticker struct {
 	calmFrom time.Duration
 
 	mostFirst int           // see firsts
-	roundTook time.Duration // the looks of the last round without a stop
+	roundTook time.Duration // the samples of the last round without a stop
 
-	handed  time.Duration // when looks were handed over last
-	urgent  bool          // the counter should see soon what was looked at
+	handed  time.Duration // when samples were handed over last
+	urgent  bool          // the counter should see soon what was sampled
 	waited  bool          // this round waited for the counter
 	starved bool          // the last wait for it was in vain
 	runners int           // threads stopped in this round of many as they ran
@@ -90,14 +90,14 @@ func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy
 	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1, mostFirst: maxFirst, calm: true}
 }
 
-// tick makes one round at now that stands for the time until upto; a new thread's first
-// sample stands for at most period.
+// tick makes one round at now that covers the time until upto; a new thread's first
+// sample covers at most period.
 func (k *ticker) tick(now, upto, period time.Duration) {
 	k.now = now
 	if k.heldUp() {
 		k.collect(now)
 		k.counted.late++
-		k.notes.add("held up", "walking and counting was held up, maybe by a file that cannot be read; looks were left out meanwhile")
+		k.notes.add("held up", "walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
 		return
 	}
 	k.round++
@@ -108,7 +108,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 		k.before = max(k.upto, upto-period)
 	}
 	k.upto = k.before // new threads begin here
-	k.collect(now)    // what has stopped by now is asked anew
+	k.collect(now)    // what has stopped by now is interrupted again
 	if len(k.batch) >= batchSize {
 		k.handOver()
 	}
@@ -132,7 +132,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 }
 
-// await lets time pass until the next round is due. What was asked comes first, and stands no longer than
+// await lets time pass until the next round is due. What was interrupted comes first, and is stopped no longer than
 // it must: the counter is woken afterwards.
 func (k *ticker) await(due time.Duration) {
 	k.collect(due)
@@ -144,14 +144,14 @@ func (k *ticker) await(due time.Duration) {
 	}
 }
 
-// dense tells whether looks follow one another so closely that what hardly changes is not asked
+// dense reports whether samples follow one another so closely that what hardly changes is not read
 // for each of them.
 func (k *ticker) dense() bool { return k.opt.Rate == 0 || k.opt.Rate > closeRate }
 
-// sleepCheckEvery is how often it is asked then.
+// sleepCheckEvery is how often it is read then.
 const sleepCheckEvery = 2 * time.Millisecond
 
-// visit looks at the threads of one process that are due.
+// visit samples the threads of one process that are due.
 func (k *ticker) visit(p *process, upto time.Duration) {
 	p.checked = false
 	k.sampleDue(p, upto)
@@ -159,10 +159,10 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	if p.replaced && !p.gone {
 		k.drain()
 	}
-	// What is still traced, by us, cannot be opened anew: the next round will see to it.
-	anew := p.replaced && !k.sys.Dirty()
+	// What is still traced, by us, cannot be opened again: the next round will see to it.
+	reopen := p.replaced && !k.sys.Dirty()
 	p.replaced = false
-	if anew && !p.gone {
+	if reopen && !p.gone {
 		k.replace(p)
 		k.sampleDue(p, upto)
 	}
@@ -173,7 +173,7 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
 }
 
-// sampleDue looks at the threads of p that are due, until it is seen to be gone or another program.
+// sampleDue samples the threads of p that are due, until it is seen to be gone or another program.
 func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	waiting := len(p.agenda.first)
 	due := p.agenda.due(k.round, k.first)
@@ -195,7 +195,7 @@ func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	clear(due)
 }
 
-// sampleThread looks at one thread.
+// sampleThread samples one thread.
 func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	t.skip(k.round - 1)
 	first := t.round == 0
@@ -244,7 +244,7 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	}
 }
 
-// skip counts the rounds since the last look up to last, of a thread that is not looked at in each.
+// skip counts the rounds since the last sample up to last, of a thread that is not sampled in each.
 func (t *thread) skip(last uint64) {
 	if t.resting && last > t.round {
 		t.skipped += last - t.round
@@ -275,7 +275,7 @@ func (k *ticker) flush(t *thread) {
 	}
 }
 
-// hand completes a look and hands it over.
+// hand completes a sample and hands it over.
 func (k *ticker) hand(t *thread, l sample) {
 	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
 	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
@@ -283,7 +283,7 @@ func (k *ticker) hand(t *thread, l sample) {
 	k.send(l)
 }
 
-// took notes the CPU time since the last look.
+// took notes the CPU time since the last sample.
 func (t *thread) took(now tracer.Counters) {
 	took := max(0, now.CPU-t.base.CPU)
 	t.cpu += took
@@ -291,7 +291,7 @@ func (t *thread) took(now tracer.Counters) {
 	t.base, t.own = now, false
 }
 
-// seen hands over a look at another stack, which has so many samples from now on.
+// seen hands over a sample with another stack, which has so many samples from now on.
 func (k *ticker) seen(t *thread, l sample, samples int64, upto time.Duration) {
 	k.hand(t, l)
 	t.lost, t.known = false, true
@@ -317,7 +317,7 @@ func (k *ticker) lose(t *thread) {
 	t.lost = true
 }
 
-// begin tells when the recording begins.
+// begin notes when the recording begins.
 func (k *ticker) begin(now time.Duration) {
 	k.now, k.begun, k.upto, k.listed = now, now, now, now
 	k.listen(now)
@@ -333,7 +333,7 @@ func (k *ticker) begin(now time.Duration) {
 }
 
 // settle closes the accounts of all threads at the end of the recording: the last sample of
-// each stands for the time until then, no more and no less.
+// each covers the time until then, no more and no less.
 func (k *ticker) settle(end time.Duration) {
 	never := 0
 	k.hearLast()
@@ -352,11 +352,11 @@ func (k *ticker) settle(end time.Duration) {
 		k.reportUnseen(p, p.toll.now())
 	}
 	if never > maxFirst {
-		k.notes.add("never", "%d threads were not looked at even once: the recording was too short for so many", never)
+		k.notes.add("never", "%d threads were not sampled even once: the recording was too short for so many", never)
 	}
 }
 
-// reread finds what a thread took since the last look.
+// reread finds what a thread took since the last sample.
 func (k *ticker) reread(t *thread) {
 	if k.every > 1 && t.resting { // one of very many that sleep
 		return

@@ -49,7 +49,7 @@ func TestTimeOfEndedThreadsAndChildrenIsShown(t *testing.T) {
 			p.reaped = tt.reaped
 			got, s, _ := drawn(t, f, Options{Rate: 99, Mode: CPU, Children: tt.children})
 			near(t, wordEnded, endedUnseen(got), tt.want, 20*time.Millisecond)
-			near(t, "told", s.Unseen, tt.want, 20*time.Millisecond)
+			near(t, "reported", s.Unseen, tt.want, 20*time.Millisecond)
 			_, _, all := amounts(got, 0, 0)
 			near(t, "all CPU time", all, s.Elapsed+tt.want, 20*time.Millisecond)
 		})
@@ -64,7 +64,7 @@ func TestTimeOfThreadsThatNobodyWantsIsNotUnseen(t *testing.T) {
 	p.clock = func(now time.Duration) time.Duration { return 2 * now }
 	got, s, _ := drawn(t, f, Options{Rate: 99, Mode: CPU, TIDs: []int{1}})
 	if d := endedUnseen(got); d != 0 || s.Unseen != 0 {
-		t.Errorf("got %v, told %v, want none", d, s.Unseen)
+		t.Errorf("got %v, reported %v, want none", d, s.Unseen)
 	}
 }
 
@@ -103,7 +103,7 @@ func brood(f *fake, p *fakeProcess, threads bool) {
 	p.reaped = func(now time.Duration) time.Duration { return now / (10 * time.Millisecond) * life }
 }
 
-// What looks met of many short threads, or processes, stands for the others as far as chance allows to say.
+// What samples met of many short threads, or processes, represents the others as far as chance allows to say.
 func TestShortThreadsRepresentOneAnother(t *testing.T) {
 	for name, threads := range map[string]bool{"threads": true, "processes": false} {
 		t.Run(name, func(t *testing.T) {
@@ -127,19 +127,19 @@ func TestShortThreadsRepresentOneAnother(t *testing.T) {
 	}
 }
 
-// A few looks prove nothing.
+// A few samples prove nothing.
 func TestFewShortThreadsRepresentNothing(t *testing.T) {
 	e := &estate{}
 	for range 4 {
 		e.add(1, 10*time.Millisecond, 1)
 	}
 	if d := e.proven(); d != 0 {
-		t.Errorf("four looks prove %v", d)
+		t.Errorf("four samples prove %v", d)
 	}
 	for range 96 {
 		e.add(1, 10*time.Millisecond, 1)
 	}
 	if d := e.proven(); d != 800*time.Millisecond {
-		t.Errorf("a hundred looks of 10 ms prove %v, want 800 ms", d)
+		t.Errorf("a hundred samples of 10 ms prove %v, want 800 ms", d)
 	}
 }

@@ -220,7 +220,7 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func FuzzRead(f *testing.F) {
-	// The bytes are what stands inside the gzip: a fuzzer does not get through its sum.
+	// The bytes are what is inside the gzip: a fuzzer does not get through its sum.
 	zr, err := gzip.NewReader(bytes.NewReader(encode(f, full())))
 	if err != nil {
 		f.Fatal(err)

@@ -141,7 +141,7 @@ func (e *Events) await(t *testing.T, what string, is func(Event) bool) {
 			e.Wait(100 * time.Millisecond)
 		}
 	}
-	t.Fatalf("%s was not told", what)
+	t.Fatalf("%s was not reported", what)
 }
 
 func TestEventsOfProcessAndThread(t *testing.T) {
@@ -169,7 +169,7 @@ func TestEventsOfProcessAndThread(t *testing.T) {
 	e.await(t, "the thread's end", func(v Event) bool { return v == Event{Ended: true, PID: own, TID: tid} })
 }
 
-// TestEventsOverrun has more happen than the kernel keeps for us: it is told, and what comes later is heard.
+// TestEventsOverrun has more happen than the kernel keeps for us: it is reported, and what comes later is heard.
 func TestEventsOverrun(t *testing.T) {
 	e := openEvents(t)
 	if err := unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil {
@@ -187,7 +187,7 @@ func TestEventsOverrun(t *testing.T) {
 		missed = missed || err == ErrMissed
 	}
 	if !missed {
-		t.Fatal("a lost event was not told")
+		t.Fatal("a lost event was not reported")
 	}
 	if err := unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventRoom); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func OpenEvents() (*Events, error) {
 // ignored by older ones, for which the socket has a filter of its own.
 func (e *Events) subscribe() error {
 	if err := unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventRoom); err != nil {
-		_ = unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventRoom) // a smaller one overruns sooner, which is told
+		_ = unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventRoom) // a smaller one overruns sooner, which is reported
 	}
 	if err := e.filter(); err != nil {
 		return err

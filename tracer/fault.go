@@ -11,7 +11,7 @@ import (
 // [Sampler.Do]. It ends what was under way there and nothing else.
 type FaultError struct {
 	Value any    // of the panic
-	Stack []byte // where it happened, as runtime/debug.Stack tells
+	Stack []byte // where it happened, as runtime/debug.Stack shows
 }
 
 func (e *FaultError) Error() string {

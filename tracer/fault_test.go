@@ -13,7 +13,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// faulty is a context that panics when it is asked for the n-th time whether it has ended, which the tracer's thread
+// faulty is a context that panics when it is called for the n-th time, which the tracer's thread
 // does all through a stop.
 type faulty struct {
 	context.Context
@@ -46,15 +46,15 @@ func TestFaultOnTracerThread(t *testing.T) {
 		checkFree(t, c.pid())
 		var fault *FaultError
 		switch {
-		case errors.As(err, &fault): // the caller's own goroutine asked
+		case errors.As(err, &fault): // the caller's own goroutine called
 		case s != nil && strings.Contains(strings.Join(s.Problems, ""), "of the test"):
 			reported++
 		case ctx.left.Load() > 0:
-			whole = true // it is not asked as often
+			whole = true // it is not called as often
 		}
 	}
 	if reported < 3 || !whole {
-		t.Errorf("%d faults were told; to the end: %v", reported, whole)
+		t.Errorf("%d faults were reported; to the end: %v", reported, whole)
 	}
 	if s := takeSnapshot(t, p, StopOptions{}); len(s.Problems) > 0 || len(s.Threads) < 4 {
 		t.Errorf("afterwards: %d threads, %q", len(s.Threads), s.Problems)
@@ -75,7 +75,7 @@ func TestFaultOfCopier(t *testing.T) {
 	}
 }
 
-// TestFaultInDo panics with a thread asked to stop: it is let go, and the Sampler serves on.
+// TestFaultInDo panics with a thread interrupted: it is let go, and the Sampler serves on.
 func TestFaultInDo(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())

@@ -110,7 +110,7 @@ func TestCopierThatMisbehaves(t *testing.T) {
 			s = takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		}
 		if name == "panics" && !strings.Contains(strings.Join(s.Problems, ""), "of the test") {
-			t.Errorf("problems %q do not tell the cause", s.Problems)
+			t.Errorf("problems %q do not name the cause", s.Problems)
 		}
 	}
 }

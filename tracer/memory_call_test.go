@@ -84,7 +84,7 @@ func TestCallMemory(t *testing.T) {
 	}
 }
 
-// TestCallMemoryThatDoesNotCome: a read that sleeps in the kernel is given up, no second one is begun, and a dump and a look
+// TestCallMemoryThatDoesNotCome: a read that sleeps in the kernel is given up, no second one is begun, and a dump and a snapshot
 // end and let go, with registers.
 func TestCallMemoryThatDoesNotCome(t *testing.T) {
 	c := start(t, "target", "fault", 3)

@@ -80,7 +80,7 @@ func TestOtherTracerIsNamed(t *testing.T) {
 	}
 }
 
-// TestNotPermitted looks at a process of root as another user, in a child of this test.
+// TestNotPermitted inspects a process of root as another user, in a child of this test.
 func TestNotPermitted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become another user")

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkStop makes looks as fast as it goes at one thread that runs on the same CPU, by
+// BenchmarkStop takes samples as fast as it goes of one thread that runs on the same CPU, by
 // turns with a bare loop in C that copies the same number of bytes, and reports the ratio.
 //
 //	go test -run '^$' -bench BenchmarkStop -benchtime 60x ./tracer
@@ -43,8 +43,8 @@ func BenchmarkStop(b *testing.B) {
 				theirs = append(theirs, cRate(b, tid, at, bytes))
 			}
 			mine, c := undisturbed(ours), undisturbed(theirs)
-			b.ReportMetric(mine, "looks/s")
-			b.ReportMetric(c, "C-looks/s")
+			b.ReportMetric(mine, "samples/s")
+			b.ReportMetric(c, "C-samples/s")
 			b.ReportMetric(mine/c, "ratio")
 			b.ReportMetric(0, "ns/op")
 		})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wait elsewhere in our process can take a stop of a child of ours. The look then ends within a
+// A wait elsewhere in our process can take a stop of a child of ours. The sample then ends within a
 // bound, and the child goes on.
 func TestStopThatAnotherWaitTook(t *testing.T) {
 	c := exec.Command("sleep", "600")
@@ -54,7 +54,7 @@ func TestStopThatAnotherWaitTook(t *testing.T) {
 		began := time.Now()
 		l.Do(func() { err = l.Stop(w, &copied, table) })
 		if took := time.Since(began); took > 5*time.Second {
-			t.Fatalf("a look took %v", took)
+			t.Fatalf("a sample took %v", took)
 		}
 		var late *NotStoppedError
 		if errors.As(err, &late) {

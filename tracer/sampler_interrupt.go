@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asked is a thread that is seized and was asked to stop.
+// interrupted is a thread that is seized and was interrupted.
 type interrupted struct {
 	w     *Watch
 	c     *Copy
 	table *maps.Table
-	at    time.Duration // when it was asked
+	at    time.Duration // when it was interrupted
 	next  time.Duration // when to see what became of it, if it has not stopped
 	spins bool          // it ran last on another CPU than ours
 }
 
-// stopGrace is how long a thread that was asked is waited for before we see what it does.
+// stopGrace is how long a thread that was interrupted is waited for before we see what it does.
 const stopGrace = 4 * time.Millisecond
 
-// Ask is the first half of Stop: it asks the thread to stop and does not wait. From that moment on the
+// Interrupt is the first half of Stop: it interrupts the thread and does not wait. From that moment on the
 // thread runs no code of its program until Collect has copied it: what runs stops within microseconds,
-// and what waits for a CPU stops before its first instruction once it gets one. So the copy tells where
-// the thread was when it was asked, however long it waits, and many threads can be asked at one moment.
+// and what waits for a CPU stops before its first instruction once it gets one. So the copy shows where
+// the thread was when it was interrupted, however long it waits, and many threads can be interrupted at one moment.
 //
-// It may be called only inside of Do, and every thread that was asked must be collected there: what is
+// It may be called only inside of Do, and every thread that was interrupted must be collected there: what is
 // left when Do ends is let go by the end of the OS thread. c belongs to the Sampler until Collect returns
 // it. It fails as Stop does; then there is nothing to collect.
 func (l *Sampler) Interrupt(w *Watch, c *Copy, table *maps.Table) error {
@@ -53,11 +53,11 @@ func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
 	return nil
 }
 
-// Collect waits up to d for one of the threads that were asked, copies it and lets it go. It returns
-// the Copy that Ask was given, with the error that Stop would have returned; nil if no thread has
-// stopped. With d at or below 0 it only looks.
+// Collect waits up to d for one of the threads that were interrupted, copies it and lets it go. It returns
+// the Copy that Interrupt was given, with the error that Stop would have returned; nil if no thread has
+// stopped. With d at or below 0 it does not wait.
 //
-// A thread that is ready to run is waited for without a limit here: it does not stand meanwhile. After
+// A thread that is ready to run is waited for without a limit here: it is not stopped meanwhile. After
 // an error with Dirty set the others come with ErrDirty.
 func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 	if len(l.interrupted) == 0 {
@@ -90,14 +90,14 @@ func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 	}
 }
 
-// calm ends the urgency once nobody can stand because of us.
+// calm ends the urgency once nobody can be stopped because of us.
 func (l *Sampler) calm() {
 	if len(l.interrupted) == 0 {
 		l.urgency.end()
 	}
 }
 
-// drop forgets a thread that was asked. It lives on, was lost, or is let go by the end of the OS thread.
+// drop forgets a thread that was interrupted. It lives on, was lost, or is let go by the end of the OS thread.
 func (l *Sampler) drop(i int, err error) (*Copy, error) {
 	a := l.remove(i)
 	l.close(&a)
@@ -113,7 +113,7 @@ func (l *Sampler) remove(i int) interrupted {
 	return a
 }
 
-// met ends the look at the thread whose stop or end l.info tells.
+// met ends the sample of the thread whose stop or end is in l.info.
 func (l *Sampler) met(tid int) (*Copy, error) {
 	i := slices.IndexFunc(l.interrupted, func(a interrupted) bool { return a.w.tid == tid })
 	if i < 0 {
@@ -125,7 +125,7 @@ func (l *Sampler) met(tid int) (*Copy, error) {
 	}
 	sig, p := deliverySignal(&l.info), l.interrupted[i].w.p
 	if tid == p.pid && len(l.interrupted) > 1 && p.Replaced() {
-		// Another thread that was asked may have taken over the id of this one by an exec.
+		// Another thread that was interrupted may have taken over the id of this one by an exec.
 		detach(tid, sig)
 		l.dirty = true
 		return l.drop(i, ErrExec)
@@ -142,7 +142,7 @@ func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool)
 		return l.lost(a.w), true
 	}
 	if l.info[pidAt] != 0 {
-		return nil, false // it stands by now
+		return nil, false // it has stopped by now
 	}
 	state, err := a.w.state()
 	waited := now - a.at
@@ -150,7 +150,7 @@ func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool)
 	case err != nil:
 	case state == 't' && waited < consumed:
 		return nil, false
-	case a.w.p.Replaced(): // an exec forgets that the thread was asked
+	case a.w.p.Replaced(): // an exec forgets that the thread was interrupted
 		err = a.w.gone()
 	case state == 'R' || waited < l.opt.MaxPause: // what is ready to run stops when it comes to a CPU
 		return nil, false
@@ -161,7 +161,7 @@ func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool)
 	return err, true
 }
 
-// next waits until one of the threads that were asked has stopped or ended, as l.info then tells, but
+// next waits until one of the threads that were interrupted has stopped or ended, as l.info then shows, but
 // not beyond until nor beyond the time when one of them is to be seen to.
 func (l *Sampler) next(until time.Duration) unix.Errno {
 	tid := anyThread
@@ -183,8 +183,8 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 	return l.wait(tid, until)
 }
 
-// spinUntil is until when the threads that were asked are waited for without sleeping: to be woken takes longer than
-// a stop on another CPU. Of several some have stopped while the others were asked, and most of what is left has no CPU.
+// spinUntil is until when the threads that were interrupted are waited for without sleeping: to be woken takes longer than
+// a stop on another CPU. Of several some have stopped while the others were interrupted, and most of what is left has no CPU.
 func (l *Sampler) spinUntil() time.Duration {
 	if a := &l.interrupted[0]; len(l.interrupted) == 1 && a.spins {
 		return a.at + spinTime

@@ -41,7 +41,7 @@ func monotonic(t *testing.T) int64 {
 	return now.Nano()
 }
 
-// interruptAll asks all of list, and fails the test if one cannot be.
+// interruptAll interrupts all of list, and fails the test if one cannot be.
 func interruptAll(t *testing.T, l *Sampler, list []*Watch) (copies []*Copy) {
 	t.Helper()
 	for _, w := range list {
@@ -54,7 +54,7 @@ func interruptAll(t *testing.T, l *Sampler, list []*Watch) (copies []*Copy) {
 	return copies
 }
 
-// TestThreadsStopWhereTheyWereInterrupted asks eight threads that share a CPU at one moment. Most of them
+// TestThreadsStopWhereTheyWereInterrupted interrupts eight threads that share a CPU at one moment. Most of them
 // come to the CPU, and stop, long after that; none has run a step of its program meanwhile.
 func TestThreadsStopWhereTheyWereInterrupted(t *testing.T) {
 	const (
@@ -68,7 +68,7 @@ func TestThreadsStopWhereTheyWereInterrupted(t *testing.T) {
 	late := 0
 	for end := time.Now().Add(20 * time.Second); late < 20; {
 		if time.Now().After(end) {
-			t.Fatalf("only %d looks were late enough to show anything", late)
+			t.Fatalf("only %d samples were late enough to show anything", late)
 		}
 		l.Do(func() {
 			interrupted := interruptAll(t, l, list)
@@ -91,7 +91,7 @@ func TestThreadsStopWhereTheyWereInterrupted(t *testing.T) {
 				}
 				stamp := int64(binary.LittleEndian.Uint64(got.Thread.Stack.Data[at+8:]))
 				if stamp > until+running {
-					t.Errorf("thread %d went on for %v after it was asked", got.Thread.TID, time.Duration(stamp-until))
+					t.Errorf("thread %d went on for %v after it was interrupted", got.Thread.TID, time.Duration(stamp-until))
 				}
 			}
 			if got, err := l.Collect(0); got != nil || err != nil {
@@ -112,7 +112,7 @@ func TestCollectWaitsNoLonger(t *testing.T) {
 	l := openSampler(t, SamplerOptions{MaxPause: 10 * time.Second})
 	var got Copy
 	l.Do(func() {
-		w.ran = 1 // as if it had run at the last look
+		w.ran = 1 // as if it had run at the last sample
 		if err := l.Interrupt(w, &got, mapsOf(t, p)); err != nil {
 			t.Fatal(err)
 		}
@@ -156,14 +156,14 @@ func TestCollectGivesUp(t *testing.T) {
 			t.Error("not dirty")
 		}
 		if err := l.Interrupt(list[0], interrupted[0], mapsOf(t, q)); !errors.Is(err, ErrDirty) {
-			t.Errorf("asked while dirty: %v", err)
+			t.Errorf("interrupted while dirty: %v", err)
 		}
 	})
 	checkFree(t, stuck.pid())
 	checkFree(t, other.pid())
 }
 
-// TestInterruptedThreadIsLetGo leaves threads that were asked to the end of Do, and to GiveUp.
+// TestInterruptedThreadIsLetGo leaves threads that were interrupted to the end of Do, and to GiveUp.
 func TestInterruptedThreadIsLetGo(t *testing.T) {
 	c := start(t, "target", "stamps", 4)
 	p := openTarget(t, c.pid())
@@ -189,7 +189,7 @@ func TestInterruptedThreadIsLetGo(t *testing.T) {
 	stopOne(t, l, list[0], new(Copy), mapsOf(t, p))
 }
 
-// TestInterruptedThreadEnds kills a process while its threads are asked: each comes, as one that has ended.
+// TestInterruptedThreadEnds kills a process while its threads are interrupted: each comes, as one that has ended.
 func TestInterruptedThreadEnds(t *testing.T) {
 	c := start(t, "target", "stamps", 4)
 	p := openTarget(t, c.pid())

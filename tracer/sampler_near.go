@@ -5,7 +5,7 @@ package tracer
 import "golang.org/x/sys/unix"
 
 // Near moves the OS thread of the Sampler to the CPU on which the thread ran last, until Do ends.
-// A Sampler that looks at one busy thread as often as it can is twice as fast there, as neither has
+// A Sampler that samples one busy thread as often as it can is twice as fast there, as neither has
 // to be woken on another CPU. The thread itself is not touched.
 //
 // It is called inside of Do, and does nothing where the CPU is not known or not allowed to us.

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// repair lets a call that returns EINTR because of our stop begin anew, and tells whether it
+// repair lets a call that returns EINTR because of our stop be restarted, and reports whether it
 // did: at our own stop, in a 64-bit program of amd64, in a call that waits without a limit.
-// A call with a limit would begin that anew too. A handler that is to run still ends the call
+// A call with a limit would begin that again too. A handler that is to run still ends the call
 // with EINTR: the result put in says so to the kernel.
 //
 // After a handler has returned there is no system call number in the registers, so that the
@@ -26,13 +26,13 @@ func (l *Sampler) repair(w *Watch, c *Copy, sig int) bool {
 	return l.writeResult(w.tid, restartNoHand)
 }
 
-// ourTrap tells whether the thread stands because we asked: PTRACE_EVENT_STOP with SIGTRAP.
+// ourTrap reports whether the thread is stopped because we interrupted it: PTRACE_EVENT_STOP with SIGTRAP.
 func (l *Sampler) ourTrap(sig int) bool {
 	const eventStop = 128 // PTRACE_EVENT_STOP
 	return sig == 0 && l.info[statusAt] == int32(unix.SIGTRAP)|eventStop<<8
 }
 
-// waitsForEver tells whether the call of c is one that returns EINTR when it is stopped and
+// waitsForEver reports whether the call of c is one that returns EINTR when it is stopped and
 // that has no limit of time.
 func waitsForEver(c *Copy) bool {
 	a := &c.call.Args
@@ -54,7 +54,7 @@ func waitsForEver(c *Copy) bool {
 	return false
 }
 
-// bySyscall tells whether the call was made by the instruction of 64-bit programs: the
+// bySyscall reports whether the call was made by the instruction of 64-bit programs: the
 // numbers of int 0x80 mean other calls.
 func (l *Sampler) bySyscall(w *Watch, c *Copy) bool {
 	var code [2]byte

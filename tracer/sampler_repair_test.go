@@ -31,10 +31,10 @@ func TestEINTRIsRepairedOnlyOnRequest(t *testing.T) {
 		want       string // what the target says after one stop and a byte for it
 		writes     int
 	}{
-		{"not asked", "epoll", SamplerOptions{}, "ed", 0},
-		{"asked", "epoll", SamplerOptions{RepairEINTR: true}, "d", 1},
-		{"asked, but the call has a limit", "epoll-limit", SamplerOptions{RepairEINTR: true}, "ed", 0},
-		{"asked, a call that goes on by itself", "echo", SamplerOptions{RepairEINTR: true}, "x", 0},
+		{"not repaired", "epoll", SamplerOptions{}, "ed", 0},
+		{"repaired", "epoll", SamplerOptions{RepairEINTR: true}, "d", 1},
+		{"repaired, but the call has a limit", "epoll-limit", SamplerOptions{RepairEINTR: true}, "ed", 0},
+		{"repaired, a call that goes on by itself", "echo", SamplerOptions{RepairEINTR: true}, "x", 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, in := startWaits(t, row.mode)
@@ -56,7 +56,7 @@ func TestEINTRIsRepairedOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// TestRepairOnceASleep asks for a second stop of a call that was begun anew: it is refused
+// TestRepairOnceASleep asks for a second stop of a call that was restarted: it is refused
 // until the thread has been woken.
 func TestRepairOnceASleep(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
@@ -78,10 +78,10 @@ func TestRepairOnceASleep(t *testing.T) {
 		var not *NotStoppedError
 		if errors.As(err, &not) && not.Repaired {
 			refused++
-		} else if base.Unmoved(now) || err != nil { // else it lost its CPU on the way back, and looks woken
+		} else if base.Unmoved(now) || err != nil { // else it lost its CPU on the way back, and seems woken
 			t.Fatalf("second stop of a sleep: got %v", err)
 		}
-		waitState(t, c.pid(), 'S') // else what it is told now may be done on its way back, which does not show
+		waitState(t, c.pid(), 'S') // else what it has to do now may be done on its way back, which does not show
 		in.Write([]byte("x"))
 		answer(t, c, "d")
 	}
@@ -90,8 +90,8 @@ func TestRepairOnceASleep(t *testing.T) {
 	}
 }
 
-// TestRepairedCallEndsByHandler sends a signal that is handled while the thread stands, after
-// its call was begun anew: the handler must end the call as if nobody had looked.
+// TestRepairedCallEndsByHandler sends a signal that is handled while the thread is stopped, after
+// its call was restarted: the handler must end the call as if nobody had stopped it.
 func TestRepairedCallEndsByHandler(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("for amd64 alone")

@@ -37,8 +37,8 @@ func mapsOf(t testing.TB, p *Process) *maps.Table {
 	return table
 }
 
-// withoutCPU tells whether a thread was ready to stop, and got no CPU in the time that it had, as others have
-// them all. It is asked again then.
+// withoutCPU reports whether a thread was ready to stop, and got no CPU in the time that it had, as others have
+// them all. It is interrupted again then.
 func withoutCPU(err error) bool {
 	var late *NotStoppedError
 	return errors.As(err, &late) && late.State == 'R'
@@ -92,7 +92,7 @@ func TestStopOutsideOfDo(t *testing.T) {
 	}
 }
 
-// TestStopOfStoppedStaysStopped looks at threads that job control stopped.
+// TestStopOfStoppedStaysStopped samples threads that job control stopped.
 func TestStopOfStoppedStaysStopped(t *testing.T) {
 	c := start(t, "threads", 2, 1, 1)
 	p := openTarget(t, c.pid())
@@ -113,7 +113,7 @@ func TestStopOfStoppedStaysStopped(t *testing.T) {
 }
 
 // TestStopIsNotConsumed holds a thread at the delivery of a signal: the wait leaves the stop
-// to be told again, so that the kernel keeps the signal if we die here; and the signal
+// to be reported again, so that the kernel keeps the signal if we die here; and the signal
 // arrives when the thread is let go.
 func TestStopIsNotConsumed(t *testing.T) {
 	c, in := startWaits(t, "epoll")
@@ -126,13 +126,13 @@ func TestStopIsNotConsumed(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		unix.Kill(c.pid(), unix.SIGUSR1) // not yet asked to stop, it stops to be given the signal
+		unix.Kill(c.pid(), unix.SIGUSR1) // not yet interrupted, it stops to be given the signal
 		sig, err := stopAndWait(l, w)
 		if err != nil || sig != int(unix.SIGUSR1) {
 			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
 		}
 		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) || l.info[statusAt] != int32(unix.SIGUSR1) {
-			t.Errorf("told again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
+			t.Errorf("reported again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
 		}
 		if interrupt(w.tid) != 0 {
 			t.Error("not interrupted")
@@ -195,12 +195,12 @@ func TestDirtySampler(t *testing.T) {
 		first = unix.Gettid()
 		var not *NotStoppedError
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.State != 'D' || not.Waited != 0 || l.Dirty() {
-			t.Errorf("looked at first: got %v, dirty %v", err, l.Dirty())
+			t.Errorf("sampled first: got %v, dirty %v", err, l.Dirty())
 		}
-		w.ran = 1 // as if it had run at the last look
+		w.ran = 1 // as if it had run at the last sample
 		begun := time.Now()
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 || !l.Dirty() {
-			t.Errorf("not looked at first: got %v, dirty %v", err, l.Dirty())
+			t.Errorf("not sampled first: got %v, dirty %v", err, l.Dirty())
 		}
 		if took := time.Since(begun); took > 10*time.Second { // of the 100 that the child sleeps
 			t.Errorf("took %v", took)
@@ -270,7 +270,7 @@ func TestDeepStackIsCut(t *testing.T) {
 	}
 }
 
-// TestStaleTable looks with mappings that do not hold the stack.
+// TestStaleTable samples with mappings that do not hold the stack.
 func TestStaleTable(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
@@ -288,7 +288,7 @@ func TestStaleTable(t *testing.T) {
 	}
 }
 
-// standing waits until a seized thread has stopped, and returns the signal to hand back.
+// stopAndWait waits until a seized thread has stopped, and returns the signal to hand back.
 func stopAndWait(l *Sampler, w *Watch) (sig int, err error) {
 	for until := l.now() + patience; l.now() < until; {
 		switch errno := l.wait(w.tid, until); {

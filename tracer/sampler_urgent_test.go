@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUrgentWhileInterrupted has the OS thread come before others only as long as somebody may stand because of it.
+// TestUrgentWhileInterrupted has the OS thread come before others only as long as somebody may be stopped because of it.
 func TestUrgentWhileInterrupted(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
@@ -25,17 +25,17 @@ func TestUrgentWhileInterrupted(t *testing.T) {
 		return attr.Policy
 	}
 	refused := false
-	ask := func(f func()) {
+	call := func(f func()) {
 		l.Do(func() {
 			if at := policy(); at != unix.SCHED_NORMAL {
-				t.Errorf("with nobody asked: policy %d", at)
+				t.Errorf("with nobody interrupted: policy %d", at)
 			}
 			if err := l.Interrupt(w, &got, table); err != nil {
 				t.Fatal(err)
 			}
 			refused = l.urgency.refused
 			if at := policy(); !refused && at != unix.SCHED_FIFO {
-				t.Errorf("with one asked: policy %d", at)
+				t.Errorf("with one interrupted: policy %d", at)
 			}
 			f()
 			if at := policy(); at != unix.SCHED_NORMAL {
@@ -44,20 +44,20 @@ func TestUrgentWhileInterrupted(t *testing.T) {
 		})
 	}
 	for range 5 {
-		ask(func() {
+		call(func() {
 			if c, err := l.Collect(20 * time.Second); c == nil || err != nil {
 				t.Fatalf("it does not stop: %v", err)
 			}
 		})
 	}
-	ask(l.GiveUp)
+	call(l.GiveUp)
 	checkFree(t, c.pid())
 	if refused {
 		t.Skip("real-time scheduling is refused here")
 	}
 }
 
-// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it asks has been
+// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it interrupts has been
 // collected, or it sleeps in another way.
 func TestPromptSleep(t *testing.T) {
 	l := openSampler(t, SamplerOptions{})

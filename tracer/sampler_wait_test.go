@@ -138,7 +138,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestWarm: the stack of the last look is read beforehand, but nothing that may have to be brought by
+// TestWarm: the stack of the last sample is read beforehand, but nothing that may have to be brought by
 // somebody, nor what an older list of mappings said.
 func TestWarm(t *testing.T) {
 	c := start(t, "threads", 1, 1)
@@ -160,7 +160,7 @@ func TestWarm(t *testing.T) {
 	}{
 		{"after a rest", table, true, time.Second, true},
 		{"without one", table, true, -time.Hour, false}, // however long it takes until then
-		{"mappings read anew", mapsOf(t, p), true, time.Second, false},
+		{"mappings read again", mapsOf(t, p), true, time.Second, false},
 		{"of a mapped file", table, false, time.Second, false},
 	} {
 		clear(stack)

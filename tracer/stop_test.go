@@ -40,7 +40,7 @@ func TestJobControlStopStays(t *testing.T) {
 	}
 }
 
-// TestStopSignalAtDelivery sends SIGSTOP while the process is looked at: it must stop.
+// TestStopSignalAtDelivery sends SIGSTOP while the process is inspected: it must stop.
 func TestStopSignalAtDelivery(t *testing.T) {
 	c := start(t, "threads", 3, 1, 1)
 	p := openTarget(t, c.pid())
@@ -169,7 +169,7 @@ func TestVforkParent(t *testing.T) {
 	}
 	for _, other := range s.Threads {
 		if other.TID != c.pid() && (other.Registers == nil || other.Stopped > longest/2) {
-			t.Errorf("other thread stood %v: %q", other.Stopped, other.NotStopped)
+			t.Errorf("other thread was stopped %v: %q", other.Stopped, other.NotStopped)
 		}
 	}
 	endVfork(t, c)
@@ -223,7 +223,7 @@ func TestLeaderHasEnded(t *testing.T) {
 	}
 }
 
-// TestOwnChildIsNotReaped lets targets end while they are looked at; their end belongs to
+// TestOwnChildIsNotReaped lets targets end while they are inspected; their end belongs to
 // who started them.
 func TestOwnChildIsNotReaped(t *testing.T) {
 	for i := range 20 {

@@ -95,7 +95,7 @@ func TestSleepersCompareUnchanged(t *testing.T) {
 				}
 				w.Close()
 			}
-			t.Logf("of %d sleepers %d were on their way back at the first look after, %d lost the CPU on it, %d waited for a page, %d slept once more", len(ids), unsettled, moved, brought, held)
+			t.Logf("of %d sleepers %d were on their way back at the first sample after, %d lost the CPU on it, %d waited for a page, %d slept once more", len(ids), unsettled, moved, brought, held)
 			if held > sleepers/20 {
 				t.Errorf("%d of %d sleepers came to a CPU once more than the stop predicts", held, len(ids))
 			}
@@ -147,7 +147,7 @@ func TestWokenSleeperMoves(t *testing.T) {
 		answer(t, c, "x")
 		now, err := w.Counters()
 		if err != nil || got.Counters.Unmoved(now) {
-			t.Fatalf("base %+v, now %+v: does not tell that the thread was woken (%v)", got.Counters, now, err)
+			t.Fatalf("base %+v, now %+v: does not show that the thread was woken (%v)", got.Counters, now, err)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func TestPeekEqualsStop(t *testing.T) {
 			stopOne(t, l, w, &stopped, table)
 			waitState(t, tid, 'S')
 			peek(t, w, &peeked)
-			taken = preempted(t, tid) - taken // if it lost its CPU on the way back, it looks woken
+			taken = preempted(t, tid) - taken // if it lost its CPU on the way back, it seems woken
 			if !peeked.Inferred || peeked.Ran && taken == 0 || *peeked.Thread.Registers != *stopped.Thread.Registers {
 				t.Errorf("thread %d: inferred %v, ran %v", tid, peeked.Inferred, peeked.Ran)
 			}
@@ -292,7 +292,7 @@ func TestPeekOfRunning(t *testing.T) {
 	}
 }
 
-// TestPeekIsNotNoticed looks at a call that returns EINTR after any stop.
+// TestPeekIsNotNoticed samples a call that returns EINTR after any stop.
 func TestPeekIsNotNoticed(t *testing.T) {
 	c, in := startWaits(t, "epoll")
 	p := openTarget(t, c.pid())
@@ -320,7 +320,7 @@ func TestPeekIsNotNoticed(t *testing.T) {
 	answer(t, c, "d")
 }
 
-// TestNothingIsAllocated makes looks of every kind in a steady state.
+// TestNothingIsAllocated takes samples of every kind in a steady state.
 func TestNothingIsAllocated(t *testing.T) {
 	c := start(t, "threads", 0, 1, 1)
 	runs := spinner(t, c.pid())

@@ -21,7 +21,7 @@ const (
 	budgetThreads = 1000
 )
 
-// TestStopBudget compares how long all threads of a process stand, from the first request
+// TestStopBudget compares how long all threads of a process are stopped, from the first request
 // to the last release, with the least a C program needs, by turns in the same run.
 func TestStopBudget(t *testing.T) {
 	if raceDetector {

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite testdata/eintr.golden")
 const eintrGolden = "testdata/eintr.golden"
 
 // disturbances are how often a blocked call is stopped, and when after it blocked. The last
-// stop comes late enough to tell a limit that goes on from one that begins anew.
+// stop comes late enough to tell a limit that goes on from one that starts again.
 var disturbances = []struct {
 	name string
 	at   []time.Duration
@@ -75,7 +75,7 @@ func TestInterruptedCalls(t *testing.T) {
 
 // expectOutcome blocks in a call, and again where the machine was too busy to tell.
 func expectOutcome(t *testing.T, name, kind string, at []time.Duration) (got string) {
-	want := map[string]string{"restart": "on-time", "eintr": "eintr", "again": "anew", "short": "short"}[kind]
+	want := map[string]string{"restart": "on-time", "eintr": "eintr", "again": "again", "short": "short"}[kind]
 	if len(at) == 0 {
 		want = "on-time"
 	}
@@ -144,7 +144,7 @@ func startEintr(name string) (*target, error) {
 	return &target{pid: cmd.Process.Pid, cmd: cmd, lines: linesOf(out)}, nil
 }
 
-// disturb stops the process at times after now, and tells whether it was in time to meet
+// disturb stops the process at times after now, and reports whether it was in time to meet
 // the call that blocks.
 func disturb(p *tracer.Process, at []time.Duration) (inTime bool, err error) {
 	begun := time.Now()
@@ -186,7 +186,7 @@ func judge(words []string, at []time.Duration) string {
 	case took < wanted+last-100:
 		return "on-time"
 	case took < wanted+last+500:
-		return "anew"
+		return "again"
 	}
 	return "late"
 }

@@ -25,7 +25,7 @@ const (
 	execPause = 15 * time.Second
 )
 
-// TestExec looks at processes that execute themselves, by the main thread or by another,
+// TestExec inspects processes that execute themselves, by the main thread or by another,
 // with many or few threads that must go first. In some stops threads are held on purpose
 // while the exec wants them gone; in those with many threads an exec often begins while
 // PTRACE_SEIZE is under way, and each waits for the other until the ended threads are
@@ -61,8 +61,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// snapshotUntilDone looks over and over until the target says that it is done. The main thread
-// is left alone in every other stop, so that another can begin an exec while some stand.
+// snapshotUntilDone takes snapshots over and over until the target says that it is done. The main thread
+// is left alone in every other stop, so that another can begin an exec while some are stopped.
 func snapshotUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 	t.Helper()
 	p := open(t, c.pid)
@@ -83,17 +83,17 @@ func snapshotUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 		case errors.Is(err, tracer.ErrExec) || errors.Is(err, tracer.ErrNoProcess) && opt.TIDs != nil:
 			bad++
 		default:
-			t.Fatalf("look %d: %v", i, err)
+			t.Fatalf("snapshot %d: %v", i, err)
 		}
 		if took > execBound {
-			t.Fatalf("look %d took %v: %v", i, took, err)
+			t.Fatalf("snapshot %d took %v: %v", i, took, err)
 		}
 		select {
 		case line := <-c.lines:
 			if line != "D" {
 				t.Fatalf("target said %q", line)
 			}
-			t.Logf("%d looks, %d of them lost to an exec; the longest took %v", good+bad, bad, longest.Round(time.Millisecond))
+			t.Logf("%d snapshots, %d of them lost to an exec; the longest took %v", good+bad, bad, longest.Round(time.Millisecond))
 			return
 		case <-limit:
 			t.Fatalf("target does not come to its end: %s", threadStates(c.pid))
@@ -102,7 +102,7 @@ func snapshotUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 	}
 }
 
-// TestExecSetuid has an unprivileged fpstack look at a process of the same user that then
+// TestExecSetuid has an unprivileged fpstack inspect a process of the same user that then
 // executes a setuid program: a tracer that stayed attached would cost it its privileges.
 func TestExecSetuid(t *testing.T) {
 	rootOnly(t, "a setuid program of root is needed")

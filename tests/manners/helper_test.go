@@ -16,7 +16,7 @@ import (
 )
 
 // helper is what the test binary does when a test starts it as another process. Its
-// arguments follow the mode, which the environment bears.
+// arguments follow the mode, which the environment holds.
 func helper(mode string) {
 	switch mode {
 	case "guardian":
@@ -48,7 +48,7 @@ func sampler(args []string) {
 	}
 }
 
-// dier PID N: queues N real-time signals to PID while its threads stand, and is killed
+// dier PID N: queues N real-time signals to PID while its threads are stopped, and is killed
 // before it lets them go.
 func dier(args []string) {
 	p := openArg(args[0])

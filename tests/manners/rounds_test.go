@@ -66,7 +66,7 @@ func TestSignalEachSample(t *testing.T) {
 }
 
 // TestSignalAtEachStop sends a signal to the thread that runs whenever it was let go, and
-// looks again at once: what it does between two stops must still add up.
+// takes another at once: what it does between two stops must still add up.
 func TestSignalAtEachStop(t *testing.T) {
 	s := newScene(t, "1")
 	before := s.book.turns()[0]
@@ -158,7 +158,7 @@ func TestSlowWhileHeld(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	if len(snap.Problems) == 0 {
-		t.Error("nothing is told of the memory that was not copied")
+		t.Error("nothing is said of the memory that was not copied")
 	}
 	s.running()
 	s.finish(t, nil)

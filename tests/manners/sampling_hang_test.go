@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSampledVforkParent has a thread that cannot be stopped: it is not even asked to, and
+// TestSampledVforkParent has a thread that cannot be stopped: it is not even interrupted, and
 // its stack is copied without.
 func TestSampledVforkParent(t *testing.T) {
 	c := start(t, "vfork", "100000")
@@ -19,7 +19,7 @@ func TestSampledVforkParent(t *testing.T) {
 	k := sample(t, c.pid, tracer.SamplerOptions{})
 	begun := time.Now()
 	for range 100 {
-		k.sampleDue(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); k.stuck != 100 || took > returnBound {
 		t.Errorf("%v in %v; want 100 that did not stop", k, took)
@@ -31,7 +31,7 @@ func TestSampledVforkParent(t *testing.T) {
 	endsBy(t, c, unix.SIGTERM)
 }
 
-// TestSampledIntoVfork asks a thread to stop that ran at the last look and cannot be stopped
+// TestSampledIntoVfork interrupts a thread that ran at the last sample and cannot be stopped
 // by now: it is given up by the end of the OS thread, soon, and goes on later.
 func TestSampledIntoVfork(t *testing.T) {
 	for range 5 {
@@ -44,7 +44,7 @@ func TestSampledIntoVfork(t *testing.T) {
 		unix.Kill(c.pid, unix.SIGUSR1)
 		waitState(t, c.pid, "D")
 		begun := time.Now()
-		k.sampleDue(t)
+		k.sampleEach(t)
 		if took := time.Since(begun); k.samples != 1 || k.stuck != 1 || took > returnBound {
 			t.Errorf("%v in %v", k, took)
 		}
@@ -59,7 +59,7 @@ func TestSampledFrozen(t *testing.T) {
 	c := start(t, "witness", "2")
 	moveTo(t, dir, c.pid)
 	k := sample(t, c.pid, tracer.SamplerOptions{})
-	k.sampleDue(t)
+	k.sampleEach(t)
 	thaw := func() { writeFile(t, dir+"/freezer.state", "THAWED") }
 	writeFile(t, dir+"/freezer.state", "FROZEN")
 	t.Cleanup(thaw)
@@ -68,14 +68,14 @@ func TestSampledFrozen(t *testing.T) {
 	}
 	begun := time.Now()
 	for range 10 {
-		k.sampleDue(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); k.stuck == 0 || took > returnBound {
 		t.Errorf("%v in %v", k, took)
 	}
 	thaw()
 	goesOn(t, c)
-	k.sampleDue(t)
+	k.sampleEach(t)
 	endsBy(t, c, unix.SIGTERM)
 }
 
@@ -95,7 +95,7 @@ func TestSampledThrottled(t *testing.T) {
 	k := sample(t, c.pid, tracer.SamplerOptions{})
 	begun := time.Now()
 	for range 5 {
-		k.sampleDue(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); k.samples == 0 || took > returnBound {
 		t.Errorf("%v in %v", k, took)
@@ -114,14 +114,14 @@ func TestSampledMissingPage(t *testing.T) {
 	endsBy(t, c, unix.SIGTERM)
 }
 
-// TestSampledFaultInKernel has a thread that goes round in the kernel once it is asked to
+// TestSampledFaultInKernel has a thread that goes round in the kernel once it is interrupted, to
 // stop, until a page comes.
 func TestSampledFaultInKernel(t *testing.T) {
 	c := start(t, "witness", "2", "fault")
 	k := sample(t, c.pid, tracer.SamplerOptions{})
 	begun := time.Now()
 	for range 3 {
-		k.sampleDue(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); took > returnBound {
 		t.Errorf("%v in %v", k, took)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSampledRounds looks at all threads of a self-checking process, one by one, thousands
+// TestSampledRounds samples all threads of a self-checking process, one by one, thousands
 // of times.
 func TestSampledRounds(t *testing.T) {
 	n := rounds(500, 5000)
@@ -29,12 +29,12 @@ func TestSampledRounds(t *testing.T) {
 		k := sample(t, c.pid, tracer.SamplerOptions{RepairEINTR: left%2 == 0})
 		for i := 0; i < 1000 && left > 0 && c.young(); i++ {
 			left--
-			k.sampleDue(t)
+			k.sampleEach(t)
 		}
 		samples += k.samples
 		sum.add(c.finish(t))
 	}
-	sum.report(t, fmt.Sprintf("%d looks", samples))
+	sum.report(t, fmt.Sprintf("%d samples", samples))
 }
 
 // TestSampledByKilled kills programs that sample without a pause at random moments.
@@ -97,7 +97,7 @@ func TestSampledSignalStorm(t *testing.T) {
 	k := sample(t, s.pid, tracer.SamplerOptions{})
 	sent := s.inStorm(func() {
 		for range rounds(1000, 20000) {
-			k.sampleDue(t)
+			k.sampleEach(t)
 		}
 	})
 	t.Logf("%d signals; %v", sent, k)
@@ -153,7 +153,7 @@ func (s *scene) inStorm(f func()) int64 {
 	return sent.Load()
 }
 
-// TestSampledSignalEachSample sends one signal with each look at a thread: each is handled once
+// TestSampledSignalEachSample sends one signal with each sample of a thread: each is handled once
 // and the process makes progress.
 func TestSampledSignalEachSample(t *testing.T) {
 	s := newScene(t, "1")
@@ -163,15 +163,15 @@ func TestSampledSignalEachSample(t *testing.T) {
 		if !queue(s.pid, realTime, int32(i)) {
 			t.Fatal("the signal could not be sent")
 		}
-		k.sampleDue(t)
+		k.sampleEach(t)
 		s.handled(i + 1)
 		eventually(t, func() (string, bool) { return "no progress", s.book.turns()[0] > before })
 	}
 	s.finish(t, nil)
 }
 
-// TestSampledWithoutPause looks at a thread that runs, with a signal queued before each look
-// and nothing waited for: what it does between two looks must add up.
+// TestSampledWithoutPause samples a thread that runs, with a signal queued before each sample
+// and nothing waited for: what it does between two samples must add up.
 func TestSampledWithoutPause(t *testing.T) {
 	s := newScene(t, "1")
 	k := sample(t, s.pid, tracer.SamplerOptions{})
@@ -187,12 +187,12 @@ func TestSampledWithoutPause(t *testing.T) {
 	}
 	s.handled(sent)
 	if s.book.turns()[0] == before {
-		t.Error("no progress in 2,000 looks")
+		t.Error("no progress in 2,000 samples")
 	}
 	s.finish(t, nil)
 }
 
-// TestSampledJobControl stops and continues the process while it is looked at: its parent is
+// TestSampledJobControl stops and continues the process while it is sampled: its parent is
 // told of each once, and a stopped process stays so.
 func TestSampledJobControl(t *testing.T) {
 	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN} {
@@ -210,7 +210,7 @@ func TestSampledJobControl(t *testing.T) {
 				s.stopped()
 				turns := s.book.turns()[0]
 				for range 5 {
-					k.sampleDue(t)
+					k.sampleEach(t)
 					s.stopped()
 				}
 				if s.book.turns()[0] != turns {
@@ -236,7 +236,7 @@ func TestSampledTracedByAnother(t *testing.T) {
 	c := start(t, "witness", "2")
 	k := sample(t, c.pid, tracer.SamplerOptions{})
 	k.only = c.pid
-	k.sampleDue(t)
+	k.sampleEach(t)
 	other := helperOn(t, "traced", c.pid)
 	in, err := other.StdinPipe()
 	if err != nil {
@@ -251,7 +251,7 @@ func TestSampledTracedByAnother(t *testing.T) {
 	}
 	in.Close()
 	other.Wait()
-	k.sampleDue(t)
+	k.sampleEach(t)
 	goesOn(t, c)
 	endsBy(t, c, unix.SIGTERM)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// looker looks at the threads of one process one after the other, as a sampler does, but
+// prober samples the threads of one process one after the other, as a sampler does, but
 // without any rule that spares a thread.
 type prober struct {
 	p       *tracer.Process
@@ -25,7 +25,7 @@ type prober struct {
 	ended   int // that met a thread which had ended
 	execs   int // that met another program
 	stuck   int // that met a thread which does not stop
-	only    int // the thread to look at; 0: all
+	only    int // the thread to sample; 0: all
 }
 
 func openSampler(pid int, opt tracer.SamplerOptions) (*prober, error) {
@@ -55,7 +55,7 @@ func (k *prober) readMaps() (err error) {
 	return err
 }
 
-// round looks once at each thread that is listed now.
+// round samples each thread once that is listed now.
 func (k *prober) round() error {
 	tids, err := k.p.ThreadIDs()
 	if err != nil {
@@ -75,7 +75,7 @@ func (k *prober) round() error {
 			return
 		}
 		for _, tid := range tids {
-			if err = k.takeSnapshot(tid); err != nil || k.l.Dirty() {
+			if err = k.probe(tid); err != nil || k.l.Dirty() {
 				return
 			}
 		}
@@ -89,9 +89,9 @@ func (k *prober) round() error {
 	return err
 }
 
-// look looks at one thread, and takes it as it is that the thread may end, execute another
+// probe samples one thread, and takes it as it is that the thread may end, execute another
 // program, or not stop.
-func (k *prober) takeSnapshot(tid int) error {
+func (k *prober) probe(tid int) error {
 	w, err := k.watch(tid)
 	if w == nil {
 		return err
@@ -117,7 +117,7 @@ func (k *prober) watch(tid int) (*tracer.Watch, error) {
 	return w, nil
 }
 
-// met counts what a look met, and returns what it should not have.
+// met counts what a sample met, and returns what it should not have.
 func (k *prober) met(err error) error {
 	var not *tracer.NotStoppedError
 	switch {
@@ -136,10 +136,10 @@ func (k *prober) met(err error) error {
 }
 
 func (k *prober) String() string {
-	return fmt.Sprintf("%d looks, %d met an ended thread, %d another program, %d did not stop", k.samples, k.ended, k.execs, k.stuck)
+	return fmt.Sprintf("%d samples, %d met an ended thread, %d another program, %d did not stop", k.samples, k.ended, k.execs, k.stuck)
 }
 
-// sample opens a process to look at its threads one by one.
+// sample opens a process to sample its threads one by one.
 func sample(t testing.TB, pid int, opt tracer.SamplerOptions) *prober {
 	t.Helper()
 	k, err := openSampler(pid, opt)
@@ -150,8 +150,8 @@ func sample(t testing.TB, pid int, opt tracer.SamplerOptions) *prober {
 	return k
 }
 
-// sampleDue looks at each thread once, which must succeed, and checks that all was let go.
-func (k *prober) sampleDue(t testing.TB) {
+// sampleEach samples each thread once, which must succeed, and checks that all was let go.
+func (k *prober) sampleEach(t testing.TB) {
 	t.Helper()
 	if err := k.round(); err != nil {
 		t.Fatal(err)
@@ -159,16 +159,16 @@ func (k *prober) sampleDue(t testing.TB) {
 	checkFree(t, k.p.PID())
 }
 
-// sampleAll makes rounds until so many were whole, each of which must add a look at every one of so many
+// sampleAll makes rounds until so many were whole, each of which must add a sample of every one of so many
 // threads. One that runs may get no CPU in time to stop where others have them all, and ends its round.
 func (k *prober) sampleAll(t testing.TB, rounds, threads int) {
 	t.Helper()
 	for end := time.Now().Add(patience); rounds > 0; {
 		samples, stuck := k.samples, k.stuck
-		k.sampleDue(t)
+		k.sampleEach(t)
 		switch {
 		case k.stuck == stuck && k.samples != samples+threads:
-			t.Fatalf("a round of %d looks, want %d: %v", k.samples-samples, threads, k)
+			t.Fatalf("a round of %d samples, want %d: %v", k.samples-samples, threads, k)
 		case k.stuck == stuck:
 			rounds--
 		case time.Now().After(end):
@@ -177,7 +177,7 @@ func (k *prober) sampleAll(t testing.TB, rounds, threads int) {
 	}
 }
 
-// meanwhile looks over and over while f runs, and once more.
+// meanwhile samples over and over while f runs, and once more.
 func (k *prober) meanwhile(t testing.TB, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -191,6 +191,6 @@ func (k *prober) meanwhile(t testing.TB, f func()) {
 			ended = true
 		default:
 		}
-		k.sampleDue(t)
+		k.sampleEach(t)
 	}
 }

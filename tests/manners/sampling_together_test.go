@@ -11,13 +11,13 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// togetherVariable has the lookers of this program and of its helpers ask all threads to stop at one
+// togetherVariable has the probers of this program and of its helpers interrupt all threads at one
 // moment, and collect them as they stop.
 const togetherVariable = "MANNERS_TOGETHER"
 
 func together() bool { return os.Getenv(togetherVariable) == "1" }
 
-// TestSampledTogether repeats the tests of looks at single threads with looks at all of them at once.
+// TestSampledTogether repeats the tests of samples of single threads with samples of all of them at once.
 func TestSampledTogether(t *testing.T) {
 	t.Setenv(togetherVariable, "1")
 	for _, row := range []struct {
@@ -26,7 +26,7 @@ func TestSampledTogether(t *testing.T) {
 	}{
 		{"rounds", TestSampledRounds}, {"killed", TestSampledByKilled},
 		{"signal storm", TestSampledSignalStorm}, {"killed in a storm", TestSampledByKilledInStorm},
-		{"signal each look", TestSampledSignalEachSample}, {"without a pause", TestSampledWithoutPause},
+		{"signal each sample", TestSampledSignalEachSample}, {"without a pause", TestSampledWithoutPause},
 		{"job control", TestSampledJobControl}, {"exec", TestSampledExec}, {"exec of setuid", TestSampledExecSetuid},
 		{"churn", TestSampledChurn}, {"own child", TestSampledOwnChild}, {"end", TestSampledEnd},
 		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent}, {"into vfork", TestSampledIntoVfork},
@@ -36,10 +36,10 @@ func TestSampledTogether(t *testing.T) {
 	}
 }
 
-// collectBound is how long all threads of a round are waited for that were asked together.
+// collectBound is how long all threads of a round are waited for that were interrupted together.
 const collectBound = 5 * time.Second
 
-// interruptAll asks all threads of tids at one moment, and collects them. It is called inside of Do.
+// interruptAll interrupts all threads of tids at one moment, and collects them. It is called inside of Do.
 func (k *prober) interruptAll(tids []int) error {
 	interrupted := 0
 	for _, tid := range tids {

@@ -18,7 +18,7 @@ type checker struct {
 	begun time.Time
 }
 
-// young tells whether it will live long enough for another round: it ends by itself after two minutes.
+// young reports whether it will live long enough for another round: it ends by itself after two minutes.
 func (c checker) young() bool { return time.Since(c.begun) < time.Minute }
 
 // report is the line of a selfcheck: faults are all after the word "faults".

@@ -19,7 +19,7 @@ func repeat(n int, events ...string) []string {
 
 func (s *scene) leader() []int { return []int{s.pid} }
 
-// stoppedBefore looks at a process that job control stopped: it must stay so.
+// stoppedBefore inspects a process that job control stopped: it must stay so.
 func stoppedBefore(sig unix.Signal) func(*scene) {
 	return func(s *scene) {
 		s.send(sig)
@@ -121,7 +121,7 @@ func handledAtAnyMoment(s *scene) {
 	}
 }
 
-// handledHeld sends signals of several kinds while the threads stand: each comes once, the
+// handledHeld sends signals of several kinds while the threads are stopped: each comes once, the
 // real-time ones in their order.
 func handledHeld(s *scene) {
 	self := int32(os.Getpid())
@@ -133,7 +133,7 @@ func handledHeld(s *scene) {
 		s.send(unix.SIGUSR1)
 		unix.Tgkill(s.pid, s.pid, unix.SIGHUP)
 	}) {
-		s.anew("1")
+		s.restart("1")
 	}
 	for i := range 30 {
 		want = append(want, event{int32(realTime), siQueue, self, int32(i)})
@@ -165,7 +165,7 @@ func ignoredAtAnyMoment(s *scene) {
 	}
 }
 
-// endAtAnyMoment ends the process while it is looked at. Its parent must be told though
+// endAtAnyMoment ends the process while it is inspected. Its parent must be told though
 // we are alive.
 func endAtAnyMoment(sig unix.Signal) func(*scene) {
 	return func(s *scene) {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// situation is one row of what can happen to a thread that is looked at.
+// situation is one row of what can happen to a thread that is inspected.
 type situation struct {
 	name string
 	args []string // of the witness; nil: one spinner
@@ -41,7 +41,7 @@ var situations = []situation{
 	{name: "SIGCONT while some are held", args: []string{"3"}, do: continueHeld((*scene).others), log: []string{"stopped 19", "continued"}},
 	{name: "SIGSTOP and SIGCONT while held", do: func(s *scene) {
 		for !s.whileHeld(s.all(), func() { s.send(unix.SIGSTOP); s.send(unix.SIGCONT) }) {
-			s.anew("1")
+			s.restart("1")
 		}
 		s.running()
 		s.handled(1)
@@ -104,7 +104,7 @@ var situations = []situation{
 				seen += fmt.Sprintf("%d %q, registers %v, %q; ", th.TID, th.Comm, th.Registers != nil, th.NotStopped)
 			}
 			if workers == 0 {
-				s.t.Errorf("no thread is told to be a worker of the kernel: %s now: %s", seen, threadStates(s.pid))
+				s.t.Errorf("no thread is shown to be a worker of the kernel: %s now: %s", seen, threadStates(s.pid))
 			}
 		}
 		s.running()
@@ -119,10 +119,10 @@ var situations = []situation{
 	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19", "continued"}},
 }
 
-// Of what ptrace(2) tells, these rows cannot be made, as fpstack never comes there or they belong to somebody else:
+// Of what ptrace(2) shows, these rows cannot be made, as fpstack never comes there or they belong to somebody else:
 //
-//   - INTERRUPT twice before the stop: a stop asks each thread once.
-//   - INTERRUPT while a thread stands: a thread that stands is detached, never asked again.
+//   - INTERRUPT twice before the stop: a stop interrupts each thread once.
+//   - INTERRUPT while a thread is stopped: a stopped thread is detached, never interrupted again.
 //   - CONT of a group stop: fpstack never resumes by CONT, it detaches.
 //   - DETACH 0 at a delivery stop: it is the fault that "SIGSTOP at any moment" looks for.
 //   - Data given at EVENT_STOP: DETACH passes 0 there; a signal made up would show as strange in selfcheck.
