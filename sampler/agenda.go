@@ -73,7 +73,7 @@ func (a *agenda) clear() { *a = agenda{} }
 // plan puts a thread of p where its next sample is: a long sleeper's in one of the next rounds, spread by its slot.
 // When that is does not depend on what it does until then, so that nothing is favoured.
 func (k *ticker) plan(p *process, t *thread) {
-	k.rest(t, t.asleep && t.still >= k.patient)
+	k.rest(t, t.activity == sleeping && t.still >= k.patient)
 	if !t.resting {
 		p.agenda.put(t, k.round, 1)
 		return

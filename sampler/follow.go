@@ -33,39 +33,6 @@ type process struct {
 	remains  *track  // of those
 }
 
-// thread is a thread that is followed. It belongs to the ticker.
-type thread struct {
-	of    *process
-	tid   int
-	born  bool // during the recording, and not stopped yet
-	unmet bool // during the recording, and not sampled yet
-	slot  int  // spreads the samples of long sleepers over the rounds
-	watch watch
-	track *track
-	name  string
-	// process is the name of its process as it was reported with its own.
-	process string
-
-	pending      bool          // it was interrupted, and is not collected yet
-	asleep       bool          // it slept at the last sample
-	sleepChecked time.Duration // when we last checked whether it sleeps
-	base         tracer.Counters
-	own          bool          // our stop moved its counters since
-	upto         time.Duration // until when its time is accounted for
-	skipped      uint64        // rounds since it was sampled, of a long sleeper
-	round        uint64        // round of the last sample
-	resting      bool          // it has slept long, and is not sampled in each round
-	still        int           // samples in a row at which it had not run
-	lost         bool          // the last sample gave nothing
-	moved        bool          // it ran since its name was read
-	known        bool          // a sample was handed over: samples have a stack to go to
-
-	samples int64 // not handed over yet, of the stack seen last
-	from    time.Duration
-	end     time.Duration
-	cpu     time.Duration // not handed over yet
-}
-
 // add begins to follow process pid, and those below it.
 func (k *ticker) add(pid int, born bool) error {
 	if k.byPID[pid] != nil {
@@ -147,7 +114,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		w.Close()
 		return false
 	}
-	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto, unmet: born}
+	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto}
 	k.slot++
 	now, err := w.Counters()
 	if err == nil {
@@ -160,14 +127,17 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		w.Close()
 		return isGone(err)
 	}
-	// What took more was not born since, but adopted.
-	if !born || now.CPU > k.now-k.begun {
-		t.base, born = now, false
+	switch {
+	case !born:
+		t.base = now
+	case now.CPU > k.now-k.begun: // it cannot have taken that since
+		t.base, t.age = now, adopted
+	default:
+		t.age = newborn
 	}
 	if tid == p.target.PID() {
 		p.comm = t.name
 	}
-	t.born = born
 	t.of = p
 	t.process = p.comm
 	t.track = k.newTrack(p, tid, t.name)
@@ -176,9 +146,6 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	p.agenda.first = append(p.agenda.first, t)
 	return false
 }
-
-// meet notes that t was sampled.
-func (t *thread) meet() { t.unmet, t.of.unmet = false, false }
 
 // newTrack makes a thread known to the counter. tid is 0 for what represents several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
@@ -396,7 +363,7 @@ func (k *ticker) endThreads(p *process) {
 }
 
 func (k *ticker) endThread(p *process, t *thread) {
-	if t.unmet && t.tid != p.target.PID() {
+	if t.unmet() && t.tid != p.target.PID() {
 		k.births.ended(false)
 	}
 	k.flush(t)

@@ -141,7 +141,7 @@ func (k *ticker) interrupt(a *toStop, upto time.Duration) {
 		k.trouble(a.p, t, err)
 		return
 	}
-	t.pending = true
+	t.last = pending
 	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now, upto: upto}
 	if !a.sleeps {
 		out.samples = 1 // else this round is accounted for
@@ -197,7 +197,6 @@ func (k *ticker) drain() {
 func (k *ticker) abandon() {
 	for i := range k.interrupted {
 		a := &k.interrupted[i]
-		a.t.pending = false
 		k.give(a.c)
 		k.lose(a.t)
 	}
@@ -219,7 +218,7 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 	a, last := k.interrupted[i], len(k.interrupted)-1
 	k.interrupted[i], k.interrupted[last] = k.interrupted[last], interrupted{}
 	k.interrupted = k.interrupted[:last]
-	a.t.pending = false
+	a.t.last = delivered
 	if err != nil {
 		k.give(c)
 		k.trouble(a.p, a.t, err)

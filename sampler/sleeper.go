@@ -51,7 +51,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		k.counted.peeks++
 		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
-		t.asleep = true
+		t.activity = sleeping
 		k.seen(t, sample{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
 		k.give(c)
@@ -65,7 +65,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		if now, err := t.watch.Counters(); err == nil {
 			t.took(now)
 		}
-		t.asleep = true
+		t.activity = sleeping
 		k.seen(t, sample{kind: unseen, call: *call}, 1, upto)
 	}
 }
@@ -86,7 +86,7 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 		k.runner(p, t, upto)
 	default:
 		t.took(now)
-		t.asleep, t.lost, t.upto = true, false, upto
+		t.activity, t.last, t.upto = sleeping, delivered, upto
 		t.meet()
 	}
 }

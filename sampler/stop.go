@@ -62,7 +62,7 @@ func (k *ticker) sleeperStopped(t *thread, c *tracer.Copy, rounds int64, upto ti
 	k.stopped(c.Pause)
 	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
 	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
-		t.lost = true
+		t.last = missed
 		k.give(c)
 		return
 	}
@@ -127,8 +127,9 @@ func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64,
 	waited := c.AtStop.Waited - s.before.Waited
 	k.stopped(max(c.Stopped, c.Pause-max(0, waited)))
 	l := sample{kind: stopped, copied: c, state: s.state(c)}
-	t.asleep = c.Blocked
+	t.activity = running
 	if c.Blocked {
+		t.activity = sleeping
 		t.took(c.Counters)
 		t.own = true
 	} else {
@@ -136,11 +137,11 @@ func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64,
 			t.took(c.AtStop)
 		}
 		k.ran += upto - t.upto
-		if t.born && l.state == onCPU {
+		if t.born() && l.state == onCPU {
 			l.covers = upto - t.upto
 		}
 	}
-	t.born = false
+	t.age = settled
 	k.seen(t, l, samples, upto)
 }
 

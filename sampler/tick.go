@@ -200,17 +200,17 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	t.skip(k.round - 1)
 	first := t.round == 0
 	t.round = k.round
-	if t.pending {
+	if t.last == pending {
 		k.waits(t, upto)
 		return
 	}
-	if t.asleep {
+	if t.activity == sleeping {
 		now, err := t.watch.Counters()
 		if err != nil {
 			k.trouble(p, t, err)
 			return
 		}
-		if t.base.Unmoved(now) && !t.lost {
+		if t.base.Unmoved(now) && t.last != missed {
 			k.unmoved(p, t, now, upto)
 			return
 		}
@@ -219,7 +219,7 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
-	if !t.asleep && t.known && k.dense() && k.now-t.sleepChecked < sleepCheckEvery {
+	if t.activity == running && k.dense() && k.now-t.sleepChecked < sleepCheckEvery {
 		k.runner(p, t, upto)
 		return
 	}
@@ -244,20 +244,12 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	}
 }
 
-// skip counts the rounds since the last sample up to last, of a thread that is not sampled in each.
-func (t *thread) skip(last uint64) {
-	if t.resting && last > t.round {
-		t.skipped += last - t.round
-		t.round = last
-	}
-}
-
 // account adds samples of the stack seen last.
 func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
 	switch {
-	case t.lost || !t.known && !k.opt.running():
+	case t.last == missed || t.activity == unsampled && !k.opt.running():
 		return // for the next sample
-	case t.asleep && k.opt.running():
+	case t.activity == sleeping && k.opt.running():
 		t.upto = upto // it waits, which is not recorded
 		return
 	}
@@ -283,21 +275,13 @@ func (k *ticker) hand(t *thread, l sample) {
 	k.send(l)
 }
 
-// took notes the CPU time since the last sample.
-func (t *thread) took(now tracer.Counters) {
-	took := max(0, now.CPU-t.base.CPU)
-	t.cpu += took
-	t.of.toll.seen += took
-	t.base, t.own = now, false
-}
-
 // seen hands over a sample with another stack, which has so many samples from now on.
 func (k *ticker) seen(t *thread, l sample, samples int64, upto time.Duration) {
 	k.hand(t, l)
-	t.lost, t.known = false, true
+	t.last = delivered
 	t.meet()
 	k.counted.samples += uint64(samples)
-	if t.asleep && k.opt.running() {
+	if t.activity == sleeping && k.opt.running() {
 		t.upto = upto
 		return
 	}
@@ -314,7 +298,7 @@ func (k *ticker) unread(t *thread) {
 // lose leaves a thread's time to its next sample.
 func (k *ticker) lose(t *thread) {
 	k.counted.lost++
-	t.lost = true
+	t.last = missed
 }
 
 // begin notes when the recording begins.
@@ -340,7 +324,7 @@ func (k *ticker) settle(end time.Duration) {
 	for _, p := range k.processes {
 		k.readToll(p) // before its threads
 		for _, t := range p.threads {
-			if !t.known && !t.asleep {
+			if t.activity == unsampled {
 				never++
 			}
 			if t.watch != nil { // else it has ended
@@ -368,7 +352,7 @@ func (k *ticker) reread(t *thread) {
 }
 
 func (k *ticker) flushUntil(t *thread, end time.Duration) {
-	if t.known && !t.lost && !(t.asleep && k.opt.running()) {
+	if t.activity != unsampled && t.last != missed && !(t.activity == sleeping && k.opt.running()) {
 		if t.samples == 0 {
 			t.from = t.upto
 		}

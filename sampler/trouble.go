@@ -14,7 +14,7 @@ func (k *ticker) trouble(p *process, t *thread, err error) {
 	case isGone(err):
 		k.endThread(p, t)
 	case errors.Is(err, tracer.ErrExec):
-		t.lost = true // the next round meets the new program
+		t.last = missed // the next round meets the new program
 	case errors.As(err, &traced):
 		k.notes.add("traced", "process %d cannot be sampled while another traces it: %v", p.target.PID(), err)
 		k.lose(t)
