@@ -18,8 +18,8 @@ const (
 	// calmCPU is how much CPU time long sleepers may be found to take, in calmWindow, to count as calm.
 	calmCPU    = 10 * time.Millisecond
 	calmWindow = time.Second
-	// maxFirst is how many threads are sampled for the first time in a round, at least leastFirst, so that it takes half
-	// of its time: of the others the first sample comes later, and covers the time until then.
+	// maxFirst is how many threads are sampled for the first time in a round, at least leastFirst, so that it takes
+	// half of its time: of the others the first sample comes later, and covers the time until then.
 	maxFirst   = 256
 	leastFirst = 16
 )

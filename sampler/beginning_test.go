@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// While threads are met for the first time the rate stays, for a few seconds at the most: it is the cost of what goes on that counts.
+// While threads are met for the first time the rate stays, for a few seconds at the most: it is the cost of what goes
+// on that counts.
 func TestTheBeginningLowersNothing(t *testing.T) {
 	b := budget{limit: 0.05, wanted: 99}
 	cost := func(now time.Duration) spent { return spent{cpu: now / 2, beginning: true} }
@@ -44,7 +45,8 @@ func TestFirstSamplesLeaveTimeForOthers(t *testing.T) {
 	if len(f.peeks) != 6000 || r.ticker.beginning() {
 		t.Errorf("%d threads were sampled, want 6000", len(f.peeks))
 	}
-	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "to sample each thread once took 0.8 s of CPU time") {
+	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes,
+		"to sample each thread once took 0.8 s of CPU time") {
 		t.Errorf("notes %q, want what it took to begin", notes)
 	}
 }

@@ -19,10 +19,12 @@ type herald interface {
 }
 
 const (
-	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the next.
+	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the
+	// next.
 	maxHeard = 1 << 9
 	// maxStrange is how many events of others are read in a second: each takes about a microsecond, so that it is a
-	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to maxDeaf.
+	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to
+	// maxDeaf.
 	maxStrange = 10_000
 	minDeaf    = time.Second
 	maxDeaf    = time.Minute

@@ -135,7 +135,8 @@ func TestWhatTheKernelReportsIsFollowed(t *testing.T) {
 			}
 			slices.Sort(seen)
 			if !slices.Equal(seen, tt.want) || s.UnmetProcesses != tt.unmet || s.UnmetThreads != 0 {
-				t.Errorf("saw %v, %d and %d ended unmet, want %v, %d and 0", seen, s.UnmetProcesses, s.UnmetThreads, tt.want, tt.unmet)
+				t.Errorf("saw %v, %d and %d ended unmet, want %v, %d and 0", seen, s.UnmetProcesses, s.UnmetThreads,
+					tt.want, tt.unmet)
 			}
 			if !s.Heard || !s.AllHeard {
 				t.Errorf("heard %v, all %v", s.Heard, s.AllHeard)
@@ -302,12 +303,14 @@ func TestCommandsOfAShell(t *testing.T) {
 		seen[task.PID] = true
 	}
 	s := r.Stats()
-	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is reported.
+	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is
+	// reported.
 	all := int(s.UnmetProcesses) + len(seen)
 	if !s.AllHeard {
 		t.Skipf("events were lost beside the load of others: %d were reported", all)
 	}
 	if all < commands || all > commands+5 {
-		t.Errorf("%d commands ended unmet and %d processes were seen, want %d in all", s.UnmetProcesses, len(seen), commands)
+		t.Errorf("%d commands ended unmet and %d processes were seen, want %d in all", s.UnmetProcesses, len(seen),
+			commands)
 	}
 }

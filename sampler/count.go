@@ -107,8 +107,11 @@ type counts struct {
 }
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
-	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(), ledger: newLedger(opt.KeepOrder),
-		bounds: resolve.New(nil, resolve.Options{Forgets: true}), tasks: map[int32]task{}, folds: map[task]int32{}, live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
+	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(),
+		ledger: newLedger(opt.KeepOrder),
+		bounds: resolve.New(nil, resolve.Options{Forgets: true}), tasks: map[int32]task{}, folds: map[task]int32{},
+		live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free,
+		main: -1}
 }
 
 // count takes one sample into account.

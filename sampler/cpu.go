@@ -25,7 +25,8 @@ type weighted struct {
 // thread was seen running, each in proportion to the time that its samples cover.
 //
 // Samples of a thread that was ready to run and waited for a CPU count only if there is no other: one that sleeps
-// loses the CPU a time slice after it woke, always at the same place, and one that does not where it woke another thread.
+// loses the CPU a time slice after it woke, always at the same place, and one that does not where it woke another
+// thread.
 type cpuShare struct {
 	pool   time.Duration
 	seen   []weighted // on a CPU

@@ -51,7 +51,8 @@ type fake struct {
 }
 
 func newFake(end time.Duration) *fake {
-	return &fake{end: end, processes: map[int]*fakeProcess{}, kin: map[int][2]int{}, peeks: map[int]int{}, stops: map[int]int{}, last: 100}
+	return &fake{end: end, processes: map[int]*fakeProcess{}, kin: map[int][2]int{}, peeks: map[int]int{},
+		stops: map[int]int{}, last: 100}
 }
 
 func (f *fake) pass(d time.Duration) {
@@ -195,7 +196,9 @@ func (p *fakeProcess) Walker(*module.Set, unwind.Functions, unwind.Runtimes) wal
 	return fakeWalker{p}
 }
 func (p *fakeProcess) Image() module.Image {
-	return module.Image{Memory: p, Mapping: func(*maps.Mapping) (*module.File, error) { return nil, errors.New("no file") }}
+	return module.Image{Memory: p, Mapping: func(*maps.Mapping) (*module.File, error) {
+		return nil, errors.New("no file")
+	}}
 }
 
 func (p *fakeProcess) Reopen() error {
@@ -395,7 +398,8 @@ func (w fakeWalker) WalkInto(s *unwind.Stack, t *snapshot.Thread, _ mem.Reader, 
 		<-w.p.f.blocked
 	}
 	for b := t.Stack.Data; len(b) >= 8; b = b[8:] {
-		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)), Interrupted: len(s.Frames) == 0})
+		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)),
+			Interrupted: len(s.Frames) == 0})
 	}
 	if t.Comm == "unmapped" && w.p.maps < 3 {
 		s.Frames, s.Stop, s.Err = s.Frames[:1], unwind.NoRule, errors.New("no table")

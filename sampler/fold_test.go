@@ -16,7 +16,8 @@ func TestEndedThreadsArePutTogether(t *testing.T) {
 	at := time.Duration(0)
 	for id := range int32(threads) {
 		tr := &track{program: g, estate: &estate{}, task: id}
-		c.count(&sample{track: tr, kind: named, name: profile.Task{PID: 1, TID: int(id) + 1, Process: "p", Thread: "t"}})
+		c.count(&sample{track: tr, kind: named, name: profile.Task{PID: 1, TID: int(id) + 1, Process: "p",
+			Thread: "t"}})
 		tr.stack, tr.running, tr.onCPU = c.book.said(0, wordSite, "here"), id%3 == 0, true
 		d := time.Millisecond
 		if id == 17 {

@@ -23,14 +23,15 @@ type process struct {
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
 	closed   bool // it does, and could not be opened again yet
-	wants    bool // something of it could not be opened since the last listing: it may have threads that are not followed
-	gone     bool
-	unmet    bool    // it began during the recording, and none of its threads was sampled yet
-	partial  bool    // a thread of it could not be followed
-	compare  bool    // its clock was read in this round
-	toll     toll    // beyond what was seen of its threads
-	estate   *estate // what its ended threads left: belongs to the counter
-	remains  *track  // of those
+	// wants: something of it could not be opened since the last listing: it may have threads that are not followed
+	wants   bool
+	gone    bool
+	unmet   bool    // it began during the recording, and none of its threads was sampled yet
+	partial bool    // a thread of it could not be followed
+	compare bool    // its clock was read in this round
+	toll    toll    // beyond what was seen of its threads
+	estate  *estate // what its ended threads left: belongs to the counter
+	remains *track  // of those
 }
 
 // add begins to follow process pid, and those below it.
@@ -151,7 +152,8 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
 	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
 	k.tasks++
-	k.send(sample{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name}})
+	k.send(sample{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm,
+		Thread: name}})
 	return t
 }
 
@@ -201,7 +203,8 @@ func (k *ticker) addChild(pid int, born bool) (gone bool) {
 // isGone reports whether what was looked for has ended.
 func isGone(err error) bool {
 	var zombie *tracer.ZombieError
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrNoThread) || errors.As(err, &zombie)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracer.ErrNoProcess) ||
+		errors.Is(err, tracer.ErrNoThread) || errors.As(err, &zombie)
 }
 
 const (
@@ -299,7 +302,8 @@ func (k *ticker) rename(p *process) {
 		}
 		if t.name != name || t.process != p.comm {
 			t.name, t.process = name, p.comm
-			k.send(sample{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid, Process: p.comm, Thread: name}})
+			k.send(sample{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid,
+				Process: p.comm, Thread: name}})
 		}
 	}
 	if !alive {

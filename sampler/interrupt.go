@@ -53,8 +53,8 @@ const (
 	relieveEvery = 16
 )
 
-// interruptAll interrupts the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that it is,
-// and interrupted if it runs again by then.
+// interruptAll interrupts the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that
+// it is, and interrupted if it runs again by then.
 func (k *ticker) interruptAll(upto time.Duration) {
 	for range 2 {
 		if len(k.toStop) == 0 {
@@ -228,5 +228,6 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 		k.sleeperStopped(a.t, c, a.samples, a.upto)
 		return
 	}
-	k.runnerStopped(a.t, c, stop{a.before, a.since, a.before.Switches - a.t.base.Switches, a.upto - a.t.upto}, a.samples, a.upto)
+	k.runnerStopped(a.t, c, stop{a.before, a.since, a.before.Switches - a.t.base.Switches, a.upto - a.t.upto},
+		a.samples, a.upto)
 }

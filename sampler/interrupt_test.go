@@ -25,7 +25,8 @@ func TestRoundsDoNotWaitForThreads(t *testing.T) {
 		t.Errorf("%d rounds in time, %d late, want about %d and none", s.Ticks, s.LateTicks, rounds)
 	}
 	if s.Stops >= 8*s.Ticks*3/4 {
-		t.Errorf("%d stops of eight threads in %d rounds: threads that were waited for are interrupted again", s.Stops, s.Ticks)
+		t.Errorf("%d stops of eight threads in %d rounds: threads that were waited for are interrupted again", s.Stops,
+			s.Ticks)
 	}
 	for tid := 1; tid <= 8; tid++ {
 		samples, wall, _ := amounts(got, tid, 0)
@@ -49,7 +50,8 @@ func TestMoreThreadsThanAreInterrupted(t *testing.T) {
 	}
 	got, s, _ := drawn(t, f, Options{Rate: 50})
 	for tid := 1; tid <= threads; tid++ {
-		if samples, wall, _ := amounts(got, tid, 0); samples < 100 || wall < s.Elapsed-200*time.Millisecond || wall > s.Elapsed {
+		if samples, wall, _ := amounts(got, tid, 0); samples < 100 || wall < s.Elapsed-200*time.Millisecond ||
+			wall > s.Elapsed {
 			t.Errorf("thread %d: %d samples, wall %v of %v", tid, samples, wall, s.Elapsed)
 		}
 	}
@@ -84,7 +86,8 @@ func TestNobodyStaysStoppedForOthers(t *testing.T) {
 			t.Errorf("%s: %d copies without a stop and %d stops in %d rounds", row.name, s.Peeks, s.Stops, s.Ticks)
 		}
 		if f.stopped > 2*f.peekTime {
-			t.Errorf("%s: one was stopped for %v before it was copied, while a copy of another takes %v", row.name, f.stopped, f.peekTime)
+			t.Errorf("%s: one was stopped for %v before it was copied, while a copy of another takes %v", row.name,
+				f.stopped, f.peekTime)
 		}
 	}
 }
@@ -146,7 +149,8 @@ func TestCPUTimeGoesToWhatRan(t *testing.T) {
 		got, s, _ := drawn(t, f, Options{Rate: 99, Mode: mode})
 		samples, _, cpu := amounts(got, 1, 0x3000)
 		if samples < int64(s.Ticks)/10 || cpu > 80*time.Millisecond {
-			t.Errorf("mode %v: %d samples of %d rounds, and %v of CPU time, where it waited for a CPU", mode, samples, s.Ticks, cpu)
+			t.Errorf("mode %v: %d samples of %d rounds, and %v of CPU time, where it waited for a CPU", mode, samples,
+				s.Ticks, cpu)
 		}
 		if _, _, cpu := amounts(got, 1, 0x2000); cpu < 3850*time.Millisecond || cpu > 4*time.Second {
 			t.Errorf("mode %v: %v of CPU time where it ran, want 4 s", mode, cpu)
@@ -167,22 +171,32 @@ func TestStateOfStopped(t *testing.T) {
 		elsewhere                             bool
 	}{
 		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, 0, 0, onCPU, false, false},
-		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU, false, false},
-		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU, false, false},
-		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU, false, false},
+		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU, false,
+			false},
+		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU, false,
+			false},
+		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU, false,
+			false},
 		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, waiting, false, false},
-		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, waiting, false, false},
+		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us,
+			1, waiting, false, false},
 		{"it was interrupted last of many", 370 * us, 350 * us, 20 * us, 5 * us, 0, 1, onCPU, false, false},
-		{"it had waited, and was interrupted last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting, false, false},
+		{"it had waited, and was interrupted last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting, false,
+			false},
 		{"it slept, and our stop woke it", 3 * us, 60 * us, 25 * us, 5 * us, 0, 1, slept, false, false},
-		{"it fell asleep just before it was interrupted, and our stop cut its sleep", 3 * us, 40 * us, 25 * us, 5 * us, 0, 1, slept, true, false},
+		{"it fell asleep just before it was interrupted, and our stop cut its sleep", 3 * us, 40 * us, 25 * us, 5 * us,
+			0, 1, slept, true, false},
 		{"the same on another CPU", 3 * us, 40 * us, 25 * us, 5 * us, 0, 1, slept, true, true},
-		{"the same, and its CPU went to another thread first", 3003 * us, 40 * us, 3025 * us, 5 * us, 0, 1, slept, true, false},
+		{"the same, and its CPU went to another thread first", 3003 * us, 40 * us, 3025 * us, 5 * us, 0, 1, slept, true,
+			false},
 		{"it ran, on its way into a sleep", 0, 40 * us, 25 * us, 5 * us, 0, 0, onCPU, true, true},
 		{"we took its CPU on its way into a sleep", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, onCPU, true, false},
-		{"it woke just before the round, on a CPU that another has", 85 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false, false},
-		{"it woke with the round, on another CPU than ours", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false, true},
-		{"it slept a moment before it was interrupted", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept, false, false},
+		{"it woke just before the round, on a CPU that another has", 85 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting,
+			false, false},
+		{"it woke with the round, on another CPU than ours", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false,
+			true},
+		{"it slept a moment before it was interrupted", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept,
+			false, false},
 	} {
 		s := stop{before: tracer.Counters{Waited: time.Second, Switches: 7}, since: tt.since}
 		c := &tracer.Copy{Pause: tt.pause, Stopped: tt.held, Unnoticed: tt.unnoticed,
@@ -234,7 +248,8 @@ func TestSleeperInNewMappings(t *testing.T) {
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	whole := time.Duration(0)
 	for i, sample := range got.Samples {
-		if names := stackNames(got, sample.Stack); got.Tasks[sample.Task].TID == 2 && strings.Contains(names, "0x6000") {
+		if names := stackNames(got, sample.Stack); got.Tasks[sample.Task].TID == 2 &&
+			strings.Contains(names, "0x6000") {
 			whole += time.Duration(got.Value(i)[1])
 		}
 	}

@@ -179,8 +179,8 @@ func TestDuty(t *testing.T) {
 }
 
 // TestBursts records what computes for 3 ms and sleeps for 7. Where others have the CPUs, program and sampler wait for
-// them and are woken together (docs/dev/sampling.md, Risks): then wall time is what the machine made of it, and CPU time,
-// of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
+// them and are woken together (docs/dev/sampling.md, Risks): then wall time is what the machine made of it, and CPU
+// time, of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
 func TestBursts(t *testing.T) {
 	c, want := start(t, "burst"), map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20}
 	var p *profile.Profile
@@ -196,7 +196,8 @@ func TestBursts(t *testing.T) {
 			checkShares(t, p, "cpu", 5, want)
 			return
 		}
-		t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks, s.Ticks+s.LateTicks, ran, waited)
+		t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks,
+			s.Ticks+s.LateTicks, ran, waited)
 	}
 	checkShares(t, p, "cpu", 15, want)
 }
@@ -224,7 +225,8 @@ func TestParkedThreadsAreLeftAlone(t *testing.T) {
 	}
 	// Their stacks need no registers here: none is stopped but the busy one.
 	if s.Stops > s.Ticks || s.Peeks < 1000 || s.Peeks > 1000+s.Ticks {
-		t.Errorf("got %d stops and %d copies in %d rounds, want one stop a round and one copy a thread", s.Stops, s.Peeks, s.Ticks)
+		t.Errorf("got %d stops and %d copies in %d rounds, want one stop a round and one copy a thread", s.Stops,
+			s.Peeks, s.Ticks)
 	}
 	want := 1000 * int64(s.Elapsed)
 	if got := total(p, "wall", "parked"); got < want*97/100 || got > want*103/100 {

@@ -95,10 +95,12 @@ type Stats struct {
 	// PauseP50, P90 and P99 are how long a thread was stopped, at the median, in 90 and in 99 of 100
 	// stops at most, within a tenth; PauseMax is the longest.
 	PauseP50, PauseP90, PauseP99, PauseMax time.Duration
-	Stopped                                float64 // share of the time in which threads ran that they were stopped for a sample
-	Overhead                               float64 // CPU time of this program over Elapsed, one CPU is 1; after the last Take with the naming
-	MaxOverhead                            float64 // what it may be, 0: anything
-	Rate, Wanted                           float64 // rounds a second: made, wanted
-	BackedOff                              uint64  // how often the rate was lowered
-	Notes                                  []string
+	// Stopped is the share of the time in which threads ran that they were stopped for a sample.
+	Stopped float64
+	// Overhead is the CPU time of this program over Elapsed, one CPU is 1; after the last Take with the naming.
+	Overhead     float64
+	MaxOverhead  float64 // what it may be, 0: anything
+	Rate, Wanted float64 // rounds a second: made, wanted
+	BackedOff    uint64  // how often the rate was lowered
+	Notes        []string
 }

@@ -212,7 +212,8 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > 100<<20 {
 		t.Errorf("%d stacks in %d nodes take %d MiB, want less than 100", len(p.Samples), p.Tree.Len(), got>>20)
 	} else {
-		t.Logf("%d stacks, %d nodes, %d MiB live, %d MiB from the system", len(p.Samples), p.Tree.Len(), got>>20, (after.Sys-before.Sys)>>20)
+		t.Logf("%d stacks, %d nodes, %d MiB live, %d MiB from the system", len(p.Samples), p.Tree.Len(), got>>20,
+			(after.Sys-before.Sys)>>20)
 	}
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(e)

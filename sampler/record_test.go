@@ -134,7 +134,8 @@ func TestBurstsGetTheirShares(t *testing.T) {
 				wantWall := share / 100 * float64(3*time.Millisecond) / float64(tt.cycle) * 100
 				gotCPU, gotWall := 100*float64(cpu)/float64(all), 100*float64(wall)/float64(s.Elapsed)
 				if math.Abs(gotCPU-share) > 2 || math.Abs(gotWall-wantWall) > 1 {
-					t.Errorf("at %#x: cpu %.1f%%, wall %.1f%%, want %.1f%% and %.1f%%", pc, gotCPU, gotWall, share, wantWall)
+					t.Errorf("at %#x: cpu %.1f%%, wall %.1f%%, want %.1f%% and %.1f%%", pc, gotCPU, gotWall, share,
+						wantWall)
 				}
 			}
 		})
@@ -144,7 +145,8 @@ func TestBurstsGetTheirShares(t *testing.T) {
 func TestThreadThatNeverIsCaughtRunning(t *testing.T) {
 	f := newFake(5 * time.Second)
 	f.process(1).threads[1] = func(now time.Duration) view {
-		return view{stack: []uint64{0x5000}, asleep: true, switches: uint64(now / time.Second), cpu: now / time.Second * time.Millisecond}
+		return view{stack: []uint64{0x5000}, asleep: true, switches: uint64(now / time.Second),
+			cpu: now / time.Second * time.Millisecond}
 	}
 	got, _, _ := drawn(t, f, Options{Rate: 99})
 	for i, s := range got.Samples {
@@ -285,8 +287,8 @@ func TestFaultCostsOneSample(t *testing.T) {
 	}
 }
 
-// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is reported. One that
-// comes at each round ends the recording, which keeps what it has.
+// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is reported. One
+// that comes at each round ends the recording, which keeps what it has.
 func TestFaultCostsOneRound(t *testing.T) {
 	for _, row := range []struct {
 		until time.Duration
@@ -307,7 +309,8 @@ func TestFaultCostsOneRound(t *testing.T) {
 		if _, wall, _ := amounts(got, 1, 0); wall < row.least {
 			t.Errorf("until %v: the other thread has %v of %v", row.until, wall, s.Elapsed)
 		}
-		if len(r.ticker.interrupted) > 0 || len(r.ticker.toStop) > 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
+		if len(r.ticker.interrupted) > 0 || len(r.ticker.toStop) > 0 || !slices.ContainsFunc(s.Notes,
+			func(n string) bool { return strings.Contains(n, "fault") }) {
 			t.Errorf("until %v: %d interrupted, notes %q", row.until, len(r.ticker.interrupted), s.Notes)
 		}
 	}
@@ -381,12 +384,14 @@ func TestWantOfDescriptors(t *testing.T) {
 		if s.Elapsed < 6*time.Second {
 			t.Errorf("%s: the recording ended after %v: %q", row.name, s.Elapsed, s.Notes)
 		}
-		for tid, least := range map[int]time.Duration{1: 3500 * time.Millisecond, 2: 3500 * time.Millisecond, 3: 1400 * time.Millisecond} {
+		for tid, least := range map[int]time.Duration{1: 3500 * time.Millisecond, 2: 3500 * time.Millisecond,
+			3: 1400 * time.Millisecond} {
 			if _, wall, _ := amounts(got, tid, 0); wall < least {
 				t.Errorf("%s: thread %d: wall %v, want at least %v", row.name, tid, wall, least)
 			}
 		}
-		if s.Ended != 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
+		if s.Ended != 0 || !slices.ContainsFunc(s.Notes,
+			func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
 			t.Errorf("%s: %d ended, notes %q", row.name, s.Ended, s.Notes)
 		}
 	}

@@ -210,11 +210,14 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 		}
 		r.noteBeginning(&money, begin)
 		money.wanted = r.opt.Rate // SetRate may have changed it
-		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.pauses.sum, k.ran, k.beginning()}); rate != plan.rate {
+		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.pauses.sum, k.ran,
+			k.beginning()}); rate != plan.rate {
 			plan.setRate(rate)
 			due = plan.next(r.sys.Now())
 			if over != nil {
-				k.notes.add("backed off", "sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped %.2f%% of their time; the limit is %.1f%%",
+				k.notes.add("backed off",
+					"sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped "+
+						"%.2f%% of their time; the limit is %.1f%%",
 					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
 			}
 		}
@@ -232,7 +235,9 @@ func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 	}
 	r.begunWell = true
 	if lasted := b.at - begin; b.prolonged && took > time.Duration(b.limit*float64(lasted)) {
-		r.ticker.notes.add("beginning", "to open what is recorded and to sample each thread once took %.2g s of CPU time, up to %.2g s after the begin",
+		r.ticker.notes.add("beginning",
+			"to open what is recorded and to sample each thread once took %.2g s of CPU time, up to %.2g s after the "+
+				"begin",
 			took.Seconds(), lasted.Seconds())
 	}
 }
@@ -281,7 +286,8 @@ func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration)
 			moved = now
 			k.runs.watch.Near()
 		}
-		if due > now+stay || now >= until && (len(k.interrupted) == 0 || now >= until+longTurn) || r.requesting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+		if due > now+stay || now >= until && (len(k.interrupted) == 0 || now >= until+longTurn) ||
+			r.requesting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
 			return due
 		}
 	}
@@ -292,8 +298,11 @@ func (r *Recorder) publish() {
 	k := r.ticker
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
-		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
-		PauseP50: k.pauses.quantile(0.5), PauseP90: k.pauses.quantile(0.9), PauseP99: k.pauses.quantile(0.99), PauseMax: k.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate, Notes: k.notes.all()}
+		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind,
+		Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
+		PauseP50: k.pauses.quantile(0.5), PauseP90: k.pauses.quantile(0.9), PauseP99: k.pauses.quantile(0.99),
+		PauseMax: k.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate,
+		Notes: k.notes.all()}
 	k.births.report(&s)
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
@@ -323,7 +332,9 @@ func (r *Recorder) Stats() Stats {
 		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))
 	}
 	if n := out.folded.Load(); n > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("%d threads that ended are shown together as %q, those that were seen longest by themselves", n, nameEnded))
+		s.Notes = append(s.Notes,
+			fmt.Sprintf("%d threads that ended are shown together as %q, those that were seen longest by themselves", n,
+				nameEnded))
 	}
 	if out.dropped.Load() {
 		s.Notes = append(s.Notes, "the order of stacks was dropped: it would have taken too much memory")

@@ -79,7 +79,8 @@ func (c *counter) walkSleeper(t *track, l *sample) (n profile.NodeID, sure bool)
 	if l.kind == again || th.Registers != nil && l.copied.Inferred && !l.copied.Ran {
 		c.want(t, false)
 		g.walk(c, &c.walked, th, l.copied.Stale)
-		if l.kind == again && !g.doubt && !c.complete() && len(c.walked.Frames) <= t.partial && len(g.hopeless) < maxKnown {
+		if l.kind == again && !g.doubt && !c.complete() && len(c.walked.Frames) <= t.partial &&
+			len(g.hopeless) < maxKnown {
 			g.hopeless[c.last()] = true
 		}
 		return c.stackOf(t), true

@@ -92,8 +92,8 @@ const (
 )
 
 // state returns what the thread did. One that was not put on a CPU again before it stopped was on one. Else, if it
-// has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for longer,
-// it had none; if for a shorter time, it slept when it was interrupted, as nobody else takes a CPU so soon.
+// has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for
+// longer, it had none; if for a shorter time, it slept when it was interrupted, as nobody else takes a CPU so soon.
 func (s *stop) state(c *tracer.Copy) state {
 	if c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8 {
 		return waiting // without us it would have slept for a moment more

@@ -89,7 +89,8 @@ type namer struct {
 func newNamer(opt *Options) namer {
 	names := opt.Names
 	names.Forgets = true
-	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
+	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{},
+		modules: map[int32]profile.Module{}}
 }
 
 // draft is a profile that is being made of an extract.

@@ -87,7 +87,8 @@ type tally struct {
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
-	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1, mostFirst: maxFirst, calm: true}
+	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{},
+		every: 1, mostFirst: maxFirst, calm: true}
 }
 
 // tick makes one round at now that covers the time until upto; a new thread's first
@@ -97,7 +98,8 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	if k.heldUp() {
 		k.collect(now)
 		k.counted.late++
-		k.notes.add("held up", "walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
+		k.notes.add("held up",
+			"walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
 		return
 	}
 	k.round++

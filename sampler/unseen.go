@@ -10,8 +10,9 @@ import (
 // that waited for it. So both are compared with what was seen.
 
 const (
-	// clockCost and clockShare bound what reading the clock of a process may take: half a hundredth of the time, as it sums
-	// over all threads, some ten nanoseconds each, and some more where they are so many that they are in no cache.
+	// clockCost and clockShare bound what reading the clock of a process may take: half a hundredth of the time, as it
+	// sums over all threads, some ten nanoseconds each, and some more where they are so many that they are in no
+	// cache.
 	clockCost  = 100 * 20 * time.Nanosecond
 	clockShare = 200
 	// clockEvery and reapedEvery are how often the counters of a small process are read at most.

@@ -36,10 +36,14 @@ func TestTimeOfEndedThreadsAndChildrenIsShown(t *testing.T) {
 	}{
 		{"nothing ended", true, func(time.Duration) time.Duration { return 0 }, nil, 0},
 		{"threads", false, func(now time.Duration) time.Duration { return now / 2 }, nil, 5 * time.Second},
-		{"threads that ended before the recording", false, func(time.Duration) time.Duration { return time.Hour }, nil, 0},
-		{"children", true, func(time.Duration) time.Duration { return 0 }, func(now time.Duration) time.Duration { return time.Hour + now/4 }, 2500 * time.Millisecond},
-		{"children that nobody wants", false, func(time.Duration) time.Duration { return 0 }, func(now time.Duration) time.Duration { return now / 4 }, 0},
-		{"both", true, func(now time.Duration) time.Duration { return now / 2 }, func(now time.Duration) time.Duration { return now / 4 }, 7500 * time.Millisecond},
+		{"threads that ended before the recording", false, func(time.Duration) time.Duration { return time.Hour }, nil,
+			0},
+		{"children", true, func(time.Duration) time.Duration { return 0 },
+			func(now time.Duration) time.Duration { return time.Hour + now/4 }, 2500 * time.Millisecond},
+		{"children that nobody wants", false, func(time.Duration) time.Duration { return 0 },
+			func(now time.Duration) time.Duration { return now / 4 }, 0},
+		{"both", true, func(now time.Duration) time.Duration { return now / 2 },
+			func(now time.Duration) time.Duration { return now / 4 }, 7500 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(10 * time.Second)

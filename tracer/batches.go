@@ -18,7 +18,8 @@ import (
 // one it is Rolling. use must not keep copied memory.
 //
 // It fails as Snapshot does for the first. A later one that fails is reported in Problems; its threads are NotStopped.
-func (p *Process) Batches(ctx context.Context, opt StopOptions, use func(batch *snapshot.Snapshot)) (*snapshot.Snapshot, error) {
+func (p *Process) Batches(ctx context.Context, opt StopOptions,
+	use func(batch *snapshot.Snapshot)) (*snapshot.Snapshot, error) {
 	whole, err := p.Snapshot(ctx, opt)
 	if err != nil {
 		return whole, err

@@ -50,8 +50,10 @@ func TestBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkFree(t, c.pid())
-		if batches < row.least || batches > row.most || whole.Batches != batches || len(whole.Threads) != threads || len(seen) != threads {
-			t.Errorf("%s: %d batches, reported %d, %d threads, %d with stacks; %q", row.name, batches, whole.Batches, len(whole.Threads), len(seen), whole.Problems)
+		if batches < row.least || batches > row.most || whole.Batches != batches || len(whole.Threads) != threads ||
+			len(seen) != threads {
+			t.Errorf("%s: %d batches, reported %d, %d threads, %d with stacks; %q", row.name, batches, whole.Batches,
+				len(whole.Threads), len(seen), whole.Problems)
 		}
 		for tid, n := range seen {
 			if n != 1 {
@@ -62,7 +64,8 @@ func TestBatches(t *testing.T) {
 			t.Errorf("%s: rolling %v", row.name, whole.Rolling)
 		}
 		for i := range whole.Threads {
-			if th := &whole.Threads[i]; th.NotStopped != "" || th.Registers == nil || i > 0 && whole.Threads[i-1].TID >= th.TID {
+			if th := &whole.Threads[i]; th.NotStopped != "" || th.Registers == nil || i > 0 &&
+				whole.Threads[i-1].TID >= th.TID {
 				t.Errorf("%s: thread %d: %q, registers %v", row.name, th.TID, th.NotStopped, th.Registers != nil)
 			}
 		}

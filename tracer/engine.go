@@ -105,8 +105,8 @@ func (e *engine) waitid(tid, options int) unix.Errno {
 	return errno
 }
 
-// sleep lets d pass; a signal ends it early. Go's scheduler does not know of it, if it has another CPU to go on: that would
-// wake the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time as
+// sleep lets d pass; a signal ends it early. Go's scheduler does not know of it, if it has another CPU to go on: that
+// would wake the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time as
 // sampling does.
 func sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))

@@ -44,7 +44,8 @@ func TestParseEvent(t *testing.T) {
 	}{
 		{"a process begins", fork, Event{PID: 20, TID: 20, Parent: 10}, true},
 		{"a thread begins", kernelEvent(eventFork, 0, 1, 1, 21, 20), Event{PID: 20, TID: 21}, true},
-		{"a child of what the namespace does not hold", kernelEvent(eventFork, 0, 0, 0, 20, 20), Event{PID: 20, TID: 20}, true},
+		{"a child of what the namespace does not hold", kernelEvent(eventFork, 0, 0, 0, 20, 20),
+			Event{PID: 20, TID: 20}, true},
 		{"a process ends", kernelEvent(eventExit, 0, 20, 20, 256, 17), Event{Ended: true, PID: 20, TID: 20}, true},
 		{"a thread ends", kernelEvent(eventExit, 0, 21, 20), Event{Ended: true, PID: 20, TID: 21}, true},
 		{"an exec", kernelEvent(2, 0, 20, 20), Event{}, false},
@@ -92,7 +93,8 @@ func TestParseAnswer(t *testing.T) {
 func TestAppendRequest(t *testing.T) {
 	b := appendRequest(nil, 7, listenToEvents, eventFork|eventExit)
 	n := binary.NativeEndian
-	if len(b) != 44 || n.Uint32(b) != 44 || n.Uint16(b[32:]) != 8 || n.Uint32(b[36:]) != 1 || n.Uint32(b[40:]) != 0x80000001 {
+	if len(b) != 44 || n.Uint32(b) != 44 || n.Uint16(b[32:]) != 8 || n.Uint32(b[36:]) != 1 ||
+		n.Uint32(b[40:]) != 0x80000001 {
 		t.Errorf("got % x", b)
 	}
 	if b := appendRequest(nil, 7, ignoreEvents); len(b) != 40 || n.Uint16(b[32:]) != 4 {

@@ -66,7 +66,8 @@ func TestFaultOfCopier(t *testing.T) {
 	c := startCopier()
 	defer c.close()
 	var fault *FaultError
-	if err := c.do(func() { panic("of the test") }, time.Minute); !errors.As(err, &fault) || fault.Value != "of the test" || len(fault.Stack) == 0 {
+	if err := c.do(func() { panic("of the test") }, time.Minute); !errors.As(err, &fault) ||
+		fault.Value != "of the test" || len(fault.Stack) == 0 {
 		t.Errorf("got %v", err)
 	}
 	ran := false

@@ -19,8 +19,9 @@ import (
 // process that it belongs to.
 //
 // With CAP_SYS_PTRACE alone, the files that /proc gives to the user of another's process are refused: mem, syscall, fd,
-// map_files and others (proc(5)). Its memory is read by process_vm_readv(2) then, system calls are read from registers, which
-// takes a stop, descriptors stay without a name, and mapped files that were deleted without symbols: see FilesDenied.
+// map_files and others (proc(5)). Its memory is read by process_vm_readv(2) then, system calls are read from
+// registers, which takes a stop, descriptors stay without a name, and mapped files that were deleted without symbols:
+// see FilesDenied.
 //
 // It fails with ErrNoProcess, ErrSelf, ErrCoreDump, *KernelThreadError, *ZombieError,
 // *TracedError or *PermissionError. The caller closes the Process.

@@ -191,8 +191,8 @@ func (p *Process) withoutFile(tid int, refusal error) (*callMemory, error) {
 	return call, nil
 }
 
-// FilesDenied reports whether the files that /proc gives to the user of the process alone are refused to us. What they show
-// is done without then: see Open.
+// FilesDenied reports whether the files that /proc gives to the user of the process alone are refused to us. What they
+// show is done without then: see Open.
 func (p *Process) FilesDenied() bool {
 	m := p.memory.Load()
 	return m != nil && m.call != nil

@@ -53,7 +53,8 @@ func detach(tid, sig int) unix.Errno {
 func getRegset(tid int, note uintptr, buf []byte) (int, unix.Errno) {
 	iov := unix.Iovec{Base: &buf[0]}
 	iov.SetLen(len(buf))
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), note, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), note,
+		uintptr(unsafe.Pointer(&iov)), 0, 0)
 	return int(iov.Len), e
 }
 
@@ -77,7 +78,8 @@ func waitStop(tid, options int, info *siginfo) unix.Errno {
 	info[pidAt] = 0
 	args := waitKeep | options
 	if options&unix.WNOHANG != 0 {
-		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(args), 0, 0)
+		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)),
+			uintptr(args), 0, 0)
 		return e
 	}
 	_, _, e := unix.Syscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(args), 0, 0)
@@ -88,7 +90,8 @@ func waitStop(tid, options int, info *siginfo) unix.Errno {
 // soon: nobody can take the place of this thread, which a return would have to wait for.
 func waitRaw(tid int, info *siginfo) unix.Errno {
 	info[pidAt] = 0
-	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(waitKeep), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)),
+		uintptr(waitKeep), 0, 0)
 	return e
 }
 

@@ -143,9 +143,10 @@ const (
 // inside of Do. The sleep of a goroutine would do, but that is several threads waking one
 // another, and where no CPU is idle each of them takes the one of a thread that is sampled.
 //
-// With prompt, and if a Sleep of late has ended late for want of a CPU, the OS thread gets a CPU before all usual threads when it wakes, where the kernel lets it, until what is
-// interrupted next has been collected, or the next Sleep that is not prompt, or the end of Do: the moment of a sample is
-// then not the scheduler's choice. What follows the Sleep should take a fraction of a millisecond.
+// With prompt, and if a Sleep of late has ended late for want of a CPU, the OS thread gets a CPU before all usual
+// threads when it wakes, where the kernel lets it, until what is interrupted next has been collected, or the next
+// Sleep that is not prompt, or the end of Do: the moment of a sample is then not the scheduler's choice. What follows
+// the Sleep should take a fraction of a millisecond.
 func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 	if !l.inside || d <= 0 {
 		return

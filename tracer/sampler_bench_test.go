@@ -83,7 +83,8 @@ func stopRate(b testing.TB, l *Sampler, w *Watch, table *maps.Table, cpu int) (r
 
 func cRate(b testing.TB, tid, cpu, bytes int) float64 {
 	b.Helper()
-	out, err := exec.Command(filepath.Join(built, "clook"), itoa(tid), itoa(int(turn/time.Millisecond)), itoa(cpu), itoa(bytes)).Output()
+	out, err := exec.Command(filepath.Join(built, "clook"), itoa(tid), itoa(int(turn/time.Millisecond)), itoa(cpu),
+		itoa(bytes)).Output()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func TestStopThatAnotherWaitTook(t *testing.T) {
 		defer close(done)
 		for {
 			var status unix.WaitStatus
-			if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil && !errors.Is(err, unix.EINTR) || err == nil && !status.Stopped() {
+			if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil && !errors.Is(err, unix.EINTR) ||
+				err == nil && !status.Stopped() {
 				return
 			}
 		}

@@ -183,8 +183,9 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 	return l.wait(tid, until)
 }
 
-// spinUntil is until when the threads that were interrupted are waited for without sleeping: to be woken takes longer than
-// a stop on another CPU. Of several some have stopped while the others were interrupted, and most of what is left has no CPU.
+// spinUntil is until when the threads that were interrupted are waited for without sleeping: to be woken takes longer
+// than a stop on another CPU. Of several some have stopped while the others were interrupted, and most of what is left
+// has no CPU.
 func (l *Sampler) spinUntil() time.Duration {
 	if a := &l.interrupted[0]; len(l.interrupted) == 1 && a.spins {
 		return a.at + spinTime

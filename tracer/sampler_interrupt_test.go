@@ -91,7 +91,8 @@ func TestThreadsStopWhereTheyWereInterrupted(t *testing.T) {
 				}
 				stamp := int64(binary.LittleEndian.Uint64(got.Thread.Stack.Data[at+8:]))
 				if stamp > until+running {
-					t.Errorf("thread %d went on for %v after it was interrupted", got.Thread.TID, time.Duration(stamp-until))
+					t.Errorf("thread %d went on for %v after it was interrupted", got.Thread.TID,
+						time.Duration(stamp-until))
 				}
 			}
 			if got, err := l.Collect(0); got != nil || err != nil {
@@ -118,7 +119,8 @@ func TestCollectWaitsNoLonger(t *testing.T) {
 		}
 		begun := time.Now()
 		c, err := l.Collect(20 * time.Millisecond)
-		if took := time.Since(begun); c != nil || err != nil || took < 20*time.Millisecond || took > 500*time.Millisecond {
+		if took := time.Since(begun); c != nil || err != nil || took < 20*time.Millisecond ||
+			took > 500*time.Millisecond {
 			t.Errorf("got %v, %v after %v", c, err, took)
 		}
 		if c, err = l.Collect(10 * time.Second); c != &got || err != nil {
@@ -199,7 +201,8 @@ func TestInterruptedThreadEnds(t *testing.T) {
 		interrupted := interruptAll(t, l, list)
 		unix.Kill(c.pid(), unix.SIGKILL)
 		for range interrupted {
-			if got, err := l.Collect(10 * time.Second); got == nil || err != nil && !errors.Is(err, ErrNoThread) && !errors.Is(err, ErrDirty) {
+			if got, err := l.Collect(10 * time.Second); got == nil || err != nil && !errors.Is(err, ErrNoThread) &&
+				!errors.Is(err, ErrDirty) {
 				t.Errorf("got %v, %v", got, err)
 			}
 		}

@@ -70,7 +70,8 @@ func (l *Sampler) writeResult(tid int, result int64) bool {
 	regs.AMD64.Order.PutUint64(l.note[word*8:], uint64(result))
 	iov := unix.Iovec{Base: &l.note[0]}
 	iov.SetLen(size)
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), notePRStatus, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), notePRStatus,
+		uintptr(unsafe.Pointer(&iov)), 0, 0)
 	if e == 0 {
 		l.writes++
 	}

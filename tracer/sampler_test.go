@@ -72,8 +72,10 @@ func TestStopCopies(t *testing.T) {
 			begun := time.Now()
 			stopOne(t, l, w, &got, table)
 			sp, ok := got.regs.SP()
-			if th := &got.Thread; th.TID != tid || !ok || th.Stack.Start > sp || th.Stack.End() <= sp || th.StackErr != nil {
-				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(), th.StackErr)
+			if th := &got.Thread; th.TID != tid || !ok || th.Stack.Start > sp || th.Stack.End() <= sp ||
+				th.StackErr != nil {
+				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(),
+					th.StackErr)
 			}
 			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
 				t.Errorf("thread %d: at %v, for %v", tid, got.Time, got.Pause)
@@ -131,7 +133,8 @@ func TestStopIsNotConsumed(t *testing.T) {
 		if err != nil || sig != int(unix.SIGUSR1) {
 			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
 		}
-		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) || l.info[statusAt] != int32(unix.SIGUSR1) {
+		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) ||
+			l.info[statusAt] != int32(unix.SIGUSR1) {
 			t.Errorf("reported again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
 		}
 		if interrupt(w.tid) != 0 {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUrgentWhileInterrupted has the OS thread come before others only as long as somebody may be stopped because of it.
+// TestUrgentWhileInterrupted has the OS thread come before others only as long as somebody may be stopped because of
+// it.
 func TestUrgentWhileInterrupted(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
@@ -57,8 +58,8 @@ func TestUrgentWhileInterrupted(t *testing.T) {
 	}
 }
 
-// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it interrupts has been
-// collected, or it sleeps in another way.
+// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it interrupts has
+// been collected, or it sleeps in another way.
 func TestPromptSleep(t *testing.T) {
 	l := openSampler(t, SamplerOptions{})
 	policy := func() uint32 {

@@ -46,7 +46,8 @@ func (l *Sampler) elsewhere(w *Watch) bool {
 // of the stack is overwritten. Like a copy it reads nothing for which somebody else may have to
 // bring a page.
 func (l *Sampler) warm(w *Watch, c *Copy, table *maps.Table) {
-	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.interrupted) > 0 || time.Since(l.clock)-l.ended < coolTime {
+	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.interrupted) > 0 ||
+		time.Since(l.clock)-l.ended < coolTime {
 		return // or another was interrupted: it may be stopped
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
@@ -75,8 +76,8 @@ func wakeSoon() {
 const calmSlack = "4000000"
 
 // calmOthers gives the other OS threads of this program coarse timers, and those that they make: the runtime's
-// watching thread (sysmon) looks around every 20 us for a while after each sleep of ours. It takes CAP_SYS_NICE; without
-// it that thread goes on as it does.
+// watching thread (sysmon) looks around every 20 us for a while after each sleep of ours. It takes CAP_SYS_NICE;
+// without it that thread goes on as it does.
 // Source: proc_pid_timerslack_ns(5), which takes the id of any thread.
 func calmOthers() {
 	fd, err := openAt(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)

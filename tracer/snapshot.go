@@ -87,7 +87,8 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	if len(table.All()) == 0 { // a program that is being replaced, or ended
 		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
-	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, settle: settle,
+	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
+		first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
 	if err := s.listFacts(); err != nil {
 		s.copier.close()
@@ -247,7 +248,8 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.
 func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
+		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP,
+		Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
 		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
 	if t.freed > t.interrupted {
 		th.Stopped = t.freed - t.interrupted

@@ -54,7 +54,8 @@ func TestManyThreads(t *testing.T) {
 		}
 		for _, th := range s.Threads {
 			if th.Registers == nil || th.StackErr != nil || len(th.Stack.Data) < 128 {
-				t.Fatalf("%+v: thread %d: %q, stack of %d bytes, %v", opt, th.TID, th.NotStopped, len(th.Stack.Data), th.StackErr)
+				t.Fatalf("%+v: thread %d: %q, stack of %d bytes, %v", opt, th.TID, th.NotStopped, len(th.Stack.Data),
+					th.StackErr)
 			}
 		}
 	}
@@ -140,7 +141,8 @@ func TestPageThatNeverComes(t *testing.T) {
 
 func Test32BitTarget(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "target32")
-	if out, err := exec.Command("gcc", "-m32", "-pthread", "-o", bin, "testdata/target.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-m32", "-pthread", "-o", bin,
+		"testdata/target.c").CombinedOutput(); err != nil {
 		t.Skipf("a 32-bit program is not built: %v: %.80s", err, out)
 	}
 	c := launch(t, exec.Command(bin, "sleep"))

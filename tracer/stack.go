@@ -141,7 +141,8 @@ func rawPread(fd int, b []byte, offset uint64) (int, error) {
 	if wordSize == 4 { // a 64-bit offset takes two arguments there
 		return unix.Pread(fd, b, int64(offset))
 	}
-	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(offset), 0, 0)
+	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		uintptr(offset), 0, 0)
 	if e != 0 {
 		return 0, e
 	}

@@ -211,8 +211,8 @@ func (f *procFile) open(w *Watch) error {
 	return nil
 }
 
-// keep opens a file for a moment, and reports whether it was not open and the caller closes it. Without a descriptor each
-// read says why.
+// keep opens a file for a moment, and reports whether it was not open and the caller closes it. Without a descriptor
+// each read says why.
 func (w *Watch) keep(f *procFile) bool {
 	if f.fd >= 0 {
 		return false

@@ -11,9 +11,10 @@ import (
 
 // callNumbers are the numbers of one architecture that matter here; -1 where it has none.
 type callNumbers struct {
-	restart   int64   // restart_syscall
-	ipc       int64   // ipc, which does what semop does
-	interrupt []int64 // epoll_wait, epoll_pwait, epoll_pwait2, semop, semtimedop, rt_sigtimedwait, io_getevents, io_uring_enter
+	restart int64 // restart_syscall
+	ipc     int64 // ipc, which does what semop does
+	// epoll_wait, epoll_pwait, epoll_pwait2, semop, semtimedop, rt_sigtimedwait, io_getevents, io_uring_enter
+	interrupt []int64
 }
 
 // calls has the numbers by architecture.

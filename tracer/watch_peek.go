@@ -16,8 +16,8 @@ import (
 var ErrRan = errors.New("thread runs")
 
 // Asleep reads /proc/TID/syscall: the system call, SP and PC of a thread that sleeps. It is
-// false while the thread runs or is ready to, and where that file is refused. A call that was restarted by restart_syscall
-// shows as the call it was, if a Stop has seen that.
+// false while the thread runs or is ready to, and where that file is refused. A call that was restarted by
+// restart_syscall shows as the call it was, if a Stop has seen that.
 //
 // It fails with ErrNoThread.
 func (w *Watch) Asleep() (call snapshot.Syscall, ok bool, err error) {

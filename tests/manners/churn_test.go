@@ -151,7 +151,8 @@ func TestNoLeak(t *testing.T) {
 	var after usage
 	eventually(t, func() (string, bool) { // ended goroutines and threads take a moment
 		after = ownUsage()
-		grown := after.descriptors > before.descriptors || after.goroutines > before.goroutines || after.threads > before.threads+8
+		grown := after.descriptors > before.descriptors || after.goroutines > before.goroutines ||
+			after.threads > before.threads+8
 		return fmt.Sprintf("%+v before %d stops, %+v after", before, n, after), !grown
 	})
 	eventually(t, func() (string, bool) {

@@ -31,7 +31,8 @@ const (
 // PTRACE_SEIZE is under way, and each waits for the other until the ended threads are
 // reaped.
 func TestExec(t *testing.T) {
-	hold := tracer.StopOptions{Copiers: []snapshot.Copier{viewer(func(*snapshot.Thread) { time.Sleep(time.Millisecond) })}}
+	pause := viewer(func(*snapshot.Thread) { time.Sleep(time.Millisecond) })
+	hold := tracer.StopOptions{Copiers: []snapshot.Copier{pause}}
 	for _, row := range []struct {
 		name          string
 		who, interval string
@@ -93,7 +94,8 @@ func snapshotUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 			if line != "D" {
 				t.Fatalf("target said %q", line)
 			}
-			t.Logf("%d snapshots, %d of them lost to an exec; the longest took %v", good+bad, bad, longest.Round(time.Millisecond))
+			t.Logf("%d snapshots, %d of them lost to an exec; the longest took %v", good+bad, bad,
+				longest.Round(time.Millisecond))
 			return
 		case <-limit:
 			t.Fatalf("target does not come to its end: %s", threadStates(c.pid))

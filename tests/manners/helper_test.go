@@ -91,7 +91,8 @@ func inherits(args []string) {
 	case "queue":
 		check(unix.Prlimit(0, unix.RLIMIT_SIGPENDING, &unix.Rlimit{}, nil))
 	}
-	check(unix.Exec(args[2], args[2:], slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MANNERS_HELPER=") })))
+	check(unix.Exec(args[2], args[2:], slices.DeleteFunc(os.Environ(),
+		func(v string) bool { return strings.HasPrefix(v, "MANNERS_HELPER=") })))
 }
 
 const wordBits = 32 << (^uint(0) >> 63)

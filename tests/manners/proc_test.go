@@ -101,7 +101,8 @@ func waitState(t testing.TB, tid int, want string) {
 	t.Helper()
 	eventually(t, func() (string, bool) {
 		got := stateOf(tid)
-		return fmt.Sprintf("thread %d is in state %c, want %s", tid, got, want), got != 0 && strings.IndexByte(want, got) >= 0
+		return fmt.Sprintf("thread %d is in state %c, want %s", tid, got, want), got != 0 &&
+			strings.IndexByte(want, got) >= 0
 	})
 }
 

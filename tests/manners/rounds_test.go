@@ -139,7 +139,8 @@ func TestPanicWhileHeld(t *testing.T) {
 		for try := 0; try < 50 && strings.Contains(strings.Join(snap.Problems, ""), "not copied within"); try++ {
 			snap = takeSnapshot(t, s.p, opt)
 		}
-		if want := "manners.viewer: memory was not copied while the thread was stopped: a fault of fpstack, please report it: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
+		if want := "manners.viewer: memory was not copied while the thread was stopped: a fault of fpstack, please " +
+			"report it: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
 			t.Errorf("problems %q, want %q", snap.Problems, want)
 		}
 		s.running()

@@ -113,7 +113,8 @@ func TestSampledChurn(t *testing.T) {
 	eventually(t, func() (string, bool) {
 		after = ownUsage()
 		// Two descriptors are kept for each thread that is listed.
-		grown := after.descriptors > before.descriptors+2*16 || after.goroutines > before.goroutines || after.threads > before.threads+4
+		grown := after.descriptors > before.descriptors+2*16 || after.goroutines > before.goroutines ||
+			after.threads > before.threads+4
 		return fmt.Sprintf("%+v before, %+v after", before, after), !grown
 	})
 	eventually(t, func() (string, bool) {

@@ -136,7 +136,8 @@ func (k *prober) met(err error) error {
 }
 
 func (k *prober) String() string {
-	return fmt.Sprintf("%d samples, %d met an ended thread, %d another program, %d did not stop", k.samples, k.ended, k.execs, k.stuck)
+	return fmt.Sprintf("%d samples, %d met an ended thread, %d another program, %d did not stop", k.samples, k.ended,
+		k.execs, k.stuck)
 }
 
 // sample opens a process to sample its threads one by one.

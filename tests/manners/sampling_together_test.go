@@ -29,7 +29,8 @@ func TestSampledTogether(t *testing.T) {
 		{"signal each sample", TestSampledSignalEachSample}, {"without a pause", TestSampledWithoutPause},
 		{"job control", TestSampledJobControl}, {"exec", TestSampledExec}, {"exec of setuid", TestSampledExecSetuid},
 		{"churn", TestSampledChurn}, {"own child", TestSampledOwnChild}, {"end", TestSampledEnd},
-		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent}, {"into vfork", TestSampledIntoVfork},
+		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent},
+		{"into vfork", TestSampledIntoVfork},
 		{"frozen", TestSampledFrozen}, {"throttled", TestSampledThrottled}, {"missing page", TestSampledMissingPage},
 	} {
 		t.Run(row.name, row.test)

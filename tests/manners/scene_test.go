@@ -75,7 +75,8 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	for try := 0; try < 100 && !began.Load(); try++ {
 		var met []int
 		w := viewer(func(th *snapshot.Thread) {
-			if met = append(met, th.TID); len(met) < len(tids) || began.Load() || !inTraceStop(met) { // released by now, as we are late
+			// released by now, as we are late
+			if met = append(met, th.TID); len(met) < len(tids) || began.Load() || !inTraceStop(met) {
 				return
 			}
 			began.Store(true)
@@ -83,7 +84,8 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 			throughout = inTraceStop(met)
 			close(ran)
 		})
-		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Copiers: []snapshot.Copier{w}}) // the process may end meanwhile
+		// the process may end meanwhile
+		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Copiers: []snapshot.Copier{w}})
 	}
 	if !began.Load() {
 		s.t.Fatalf("the threads could not be held: %s", threadStates(s.pid))

@@ -76,7 +76,8 @@ func (y *tally) add(r report) {
 
 func (y *tally) report(t testing.TB, what string) {
 	t.Helper()
-	t.Logf("%s in %v: %d signals sent, %d received, %d naps, %d messages, %d register checks; noticed: gap=%d doubled=%d lost=%d forged=%d stuck=%d eintr=%d registers=%d",
+	t.Logf("%s in %v: %d signals sent, %d received, %d naps, %d messages, %d register checks; noticed: gap=%d "+
+		"doubled=%d lost=%d forged=%d stuck=%d eintr=%d registers=%d",
 		what, time.Since(y.begun).Round(time.Millisecond), y.counts["sent"], y.counts["received"], y.counts["beats"],
 		y.counts["messages"], y.counts["spins"], y.counts["gap"], y.counts["doubled"], y.counts["lost"],
 		y.counts["forged"], y.counts["stuck"], y.counts["eintr"], y.counts["registers"])

@@ -188,7 +188,8 @@ func endAtAnyMoment(sig unix.Signal) func(*scene) {
 // idleThread has a thread that hardly gets a CPU, and must not hold the others for long.
 func idleThread(s *scene) {
 	for _, tid := range s.others() {
-		if err := unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0); err != nil {
+		if err := unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE},
+			0); err != nil {
 			s.t.Skipf("SCHED_IDLE: %v", err)
 		}
 	}

@@ -31,14 +31,19 @@ var situations = []situation{
 	{name: "stopped by SIGTSTP before", do: stoppedBefore(unix.SIGTSTP), log: []string{"stopped 20", "continued"}},
 	{name: "stopped by SIGTTIN before", do: stoppedBefore(unix.SIGTTIN), log: []string{"stopped 21", "continued"}},
 	{name: "stopped by SIGTTOU before", do: stoppedBefore(unix.SIGTTOU), log: []string{"stopped 22", "continued"}},
-	{name: "SIGSTOP at any moment", do: stopAtAnyMoment(unix.SIGSTOP, "stopped 19"), log: repeat(20, "stopped 19", "continued")},
-	{name: "SIGTSTP at any moment", do: stopAtAnyMoment(unix.SIGTSTP, "stopped 20"), log: repeat(20, "stopped 20", "continued")},
+	{name: "SIGSTOP at any moment", do: stopAtAnyMoment(unix.SIGSTOP, "stopped 19"), log: repeat(20, "stopped 19",
+		"continued")},
+	{name: "SIGTSTP at any moment", do: stopAtAnyMoment(unix.SIGTSTP, "stopped 20"), log: repeat(20, "stopped 20",
+		"continued")},
 	{name: "SIGCONT at any moment", do: continueAtAnyMoment, log: repeat(20, "stopped 19", "continued")},
 	{name: "SIGSTOP while all are held", do: stopHeld((*scene).all), log: []string{"stopped 19", "continued"}},
-	{name: "SIGSTOP while the main thread is held", do: stopHeld((*scene).leader), log: []string{"stopped 19", "continued"}},
-	{name: "SIGSTOP while some others are held", args: []string{"3"}, do: stopHeld((*scene).others), log: []string{"stopped 19", "continued"}},
+	{name: "SIGSTOP while the main thread is held", do: stopHeld((*scene).leader), log: []string{"stopped 19",
+		"continued"}},
+	{name: "SIGSTOP while some others are held", args: []string{"3"}, do: stopHeld((*scene).others),
+		log: []string{"stopped 19", "continued"}},
 	{name: "SIGCONT while all are held", do: continueHeld((*scene).all), log: []string{"stopped 19", "continued"}},
-	{name: "SIGCONT while some are held", args: []string{"3"}, do: continueHeld((*scene).others), log: []string{"stopped 19", "continued"}},
+	{name: "SIGCONT while some are held", args: []string{"3"}, do: continueHeld((*scene).others),
+		log: []string{"stopped 19", "continued"}},
 	{name: "SIGSTOP and SIGCONT while held", do: func(s *scene) {
 		for !s.whileHeld(s.all(), func() { s.send(unix.SIGSTOP); s.send(unix.SIGCONT) }) {
 			s.restart("1")
@@ -116,7 +121,8 @@ var situations = []situation{
 	{name: "fpstack inherits every signal blocked", do: inherited("blocked", "all")},
 	{name: "no signal can be queued", do: inherited("queue", "0")},
 	{name: "tracer dies while all are held, signals queued", do: tracerDiesHolding(0), log: nil},
-	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19", "continued"}},
+	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19",
+		"continued"}},
 }
 
 // Of what ptrace(2) shows, these rows cannot be made, as fpstack never comes there or they belong to somebody else:
