@@ -71,7 +71,7 @@ func findDebug(file DebugFile, name string) (module.Section, *packed, error) {
 		}
 		return old, &packed{old.Name, compressZlib, binary.BigEndian.Uint64(old.Data[4:]), old.Data[head:]}, nil
 	}
-	if uint64(len(s.Data)) < s.Size && s.Type != shtNobits {
+	if uint64(len(s.Data)) < s.Size && s.Type != module.SHTNobits {
 		return s, nil, fmt.Errorf("read %s of %q: %d of %d bytes are in the file", name, file.Path, len(s.Data), s.Size)
 	}
 	if !s.Compressed {

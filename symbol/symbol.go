@@ -45,11 +45,6 @@ const (
 	shnLoReserve = 0xff00
 	shnXIndex    = 0xffff
 
-	shfExecInstr = 4
-	ptLoad       = 1
-	pfX          = 1
-	shtNobits    = 8
-
 	em386   = 3
 	emARM   = 40
 	emX8664 = 62

@@ -137,7 +137,7 @@ func TestIndexAgreesWithPass(t *testing.T) {
 		x := newIndex(nil, table.symtab, table.dynsym)
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, seg := range m.Segments() {
-			if seg.Flags&pfX == 0 || seg.Type != ptLoad {
+			if seg.Flags&module.PFX == 0 || seg.Type != module.PTLoad {
 				continue
 			}
 			for range 40 {

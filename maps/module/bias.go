@@ -31,7 +31,7 @@ func biasOf(loads []*Segment, m *maps.Mapping, table *maps.Table) (bias uint64, 
 		}
 		b := uint64(m.Start) - uint64(p.Addr) - uint64(m.Offset-p.Offset)
 		score := 0
-		if (p.Flags&pfX != 0) == (m.Perm&maps.Exec != 0) {
+		if (p.Flags&PFX != 0) == (m.Perm&maps.Exec != 0) {
 			score++
 		}
 		score += fit(loads, b, m, table)
@@ -67,7 +67,7 @@ func fit(loads []*Segment, bias uint64, m *maps.Mapping, table *maps.Table) (sco
 			continue
 		}
 		score += 2
-		if (p.Flags&pfX != 0) == (o.Perm&maps.Exec != 0) {
+		if (p.Flags&PFX != 0) == (o.Perm&maps.Exec != 0) {
 			score++
 		}
 	}

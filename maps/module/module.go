@@ -191,7 +191,7 @@ func (m *Module) Loaded(v Vaddr) ([]byte, bool) { return m.elf.fromVaddr(v) }
 // Code returns the executable segment that holds v, or false.
 func (m *Module) Code(v Vaddr) (*Segment, bool) {
 	for _, p := range m.elf.loads {
-		if p.Flags&pfX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
+		if p.Flags&PFX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
 			return p, true
 		}
 	}

@@ -150,7 +150,7 @@ func (im *image) sectionAt(i uint64) (s Section, name uint32) {
 	off := im.word(b[8+2*w:])
 	s.Offset = clampOffset(off)
 	s.Compressed = s.Flags&shfCompressed != 0
-	if s.Type != nNobits && s.Type != 0 { // SHT_NULL
+	if s.Type != SHTNobits && s.Type != 0 { // SHT_NULL
 		s.Data, _ = im.fileBytes(off, s.Size)
 	}
 	return s, o.Uint32(b)

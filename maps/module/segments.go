@@ -36,7 +36,7 @@ func (im *image) parseSegments() error {
 		if im.chunks == nil {
 			p.Data = im.cutFile(uint64(p.Offset), p.fileSz)
 		}
-		if p.Type == ptLoad && len(im.loads) < maxLoads {
+		if p.Type == PTLoad && len(im.loads) < maxLoads {
 			im.loads = append(im.loads, p)
 		}
 	}

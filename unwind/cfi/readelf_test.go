@@ -150,7 +150,7 @@ func compare(t *testing.T, path string, cfg Config, machine elf.Machine) {
 			report("FDE %s+%#x: undefined rules got %t, readelf %t", fde.section, fde.offset, sawUndefined, undefined[key])
 		}
 	}
-	t.Logf("%s: %d FDEs, %d rows compared, %d bogus, header %v", path, len(fdes), rows, bogusRows, table.HeaderError())
+	t.Logf("%s: %d FDEs, %d rows compared, %d bogus, header %v", path, len(fdes), rows, bogusRows, table.headerErr)
 	if wrong != 0 {
 		t.Errorf("%d differences", wrong)
 	}

@@ -71,7 +71,7 @@ func TestHeaderEncodings(t *testing.T) {
 			cfg.EHFrameHdr = headerOf(&s, offsets, starts, enc)
 			table := New(cfg)
 			checkThree(t, table)
-			if err := table.HeaderError(); err != nil || table.eh.index != nil {
+			if err := table.headerErr; err != nil || table.eh.index != nil {
 				t.Errorf("the header was not used: %v, index %v", err, table.eh.index)
 			}
 		})
@@ -106,8 +106,8 @@ func TestUnusableHeader(t *testing.T) {
 			tt.change(&cfg.EHFrameHdr, &s, offsets)
 			table := New(cfg)
 			checkThree(t, table)
-			if err := table.HeaderError(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("HeaderError() = %v, want %q", err, tt.want)
+			if err := table.headerErr; err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("headerErr = %v, want %q", err, tt.want)
 			}
 		})
 	}
