@@ -133,7 +133,7 @@ func TestARM64AgreesWithObjdump(t *testing.T) {
 				}
 			}
 			m := open(t, path)
-			l := &look{m: m, out: &Module{}}
+			l := &inspection{m: m, out: &Module{}}
 			l.all()
 			for _, f := range l.symbols().list {
 				if got, w := l.judge(f), want[strconv.FormatUint(uint64(f.Start), 16)]; got != w {
@@ -141,7 +141,7 @@ func TestARM64AgreesWithObjdump(t *testing.T) {
 					t.Errorf("%s: got %s, objdump has %s", name, verdictNames[got], verdictNames[w])
 				}
 			}
-			r := Look(open(t, path), Options{})
+			r := Inspect(open(t, path), Options{})
 			if f := r.Frames; has(r, FP) != tt.fp || f.Kept != tt.kept || f.Kept+f.Missing != 5 || f.NotNeeded != 2 || r.Arch != "arm64" {
 				t.Errorf("frame pointers %v: %+v of %s", has(r, FP), f, r.Arch)
 			}
@@ -170,7 +170,7 @@ func TestGoForARM64(t *testing.T) {
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("go build for arm64: %v\n%s", err, msg)
 	}
-	m := Look(open(t, out), Options{Sample: 600})
+	m := Inspect(open(t, out), Options{Sample: 600})
 	share, ok := m.Frames.Share()
 	if !ok || share < 0.99 || m.Arch != "arm64" || !has(m, FP) || !has(m, Unwind) {
 		t.Errorf("share %v of %+v, tables %+v", share, m.Frames, m.Tables)

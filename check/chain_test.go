@@ -81,7 +81,7 @@ func tell(t Thread) string {
 	return text
 }
 
-// A recursion without frame records gives a break each: few are told, the others counted.
+// A recursion without frame records gives a break each: few are reported, the others counted.
 func TestCompareIsBounded(t *testing.T) {
 	full := unwind.Stack{}
 	for i := range 50_000 {
@@ -130,7 +130,7 @@ func TestThreadsAlikeAreOne(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	b := got[0].Breaks[0]
-	if b.Function != "f20" || b.Module != "" || !strings.Contains(b.Mend, "no file holds") || !strings.Contains(b.Reason, "0x1") {
+	if b.Function != "f20" || b.Module != "" || !strings.Contains(b.Fix, "no file holds") || !strings.Contains(b.Reason, "0x1") {
 		t.Errorf("break %+v", b)
 	}
 }
@@ -141,7 +141,7 @@ func TestSignalIsNobodysFault(t *testing.T) {
 	snap := &snapshot.Snapshot{Threads: make([]snapshot.Thread, 1)}
 	got := Threads(snap, []unwind.Stack{full}, []unwind.Stack{bare}, namer{}, func(*module.Module) *Module { return nil })
 	b := got[0].Breaks[0]
-	if b.Frame != 1 || !b.Signal || b.Mend != "" || !strings.Contains(b.Reason, "signal") {
+	if b.Frame != 1 || !b.Signal || b.Fix != "" || !strings.Contains(b.Reason, "signal") {
 		t.Errorf("break %+v", b)
 	}
 }

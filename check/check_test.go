@@ -8,9 +8,9 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 )
 
-// TestLook: what was done to each program is known from its build (scripts/build-live), so is what
+// TestInspect: what was done to each program is known from its build (scripts/build-live), so is what
 // can be had of it.
-func TestLook(t *testing.T) {
+func TestInspect(t *testing.T) {
 	const meets, fails = true, false
 	for _, tt := range []struct {
 		name              string
@@ -38,7 +38,7 @@ func TestLook(t *testing.T) {
 		{name: "threads-go-386", fp: fails, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "386"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := Look(open(t, built(t, tt.name)), Options{})
+			m := Inspect(open(t, built(t, tt.name)), Options{})
 			if m.Err != nil {
 				t.Fatal(m.Err)
 			}
@@ -58,8 +58,8 @@ func TestLook(t *testing.T) {
 				t.Errorf("counts do not add up: %+v", f)
 			}
 			for _, a := range []Aspect{FP, Unwind, Names} {
-				if mend := m.Mend(a); has(m, a) != (mend == "") {
-					t.Errorf("%s is there: %v, and what mends it is %q", a, has(m, a), mend)
+				if fix := m.Fix(a); has(m, a) != (fix == "") {
+					t.Errorf("%s is there: %v, and what fixes it is %q", a, has(m, a), fix)
 				}
 			}
 		})
@@ -89,10 +89,10 @@ func best(m *Module) string {
 	return m.Symbols[0].Name
 }
 
-// A sample is even, told, and near the whole.
+// A sample is even, reported, and near the whole.
 func TestSample(t *testing.T) {
 	path := built(t, "threads-static")
-	all, some := Look(open(t, path), Options{}).Frames, Look(open(t, path), Options{Sample: 200}).Frames
+	all, some := Inspect(open(t, path), Options{}).Frames, Inspect(open(t, path), Options{Sample: 200}).Frames
 	if some.Looked != 200 || some.All != all.All || all.Looked != all.All {
 		t.Fatalf("sampled %+v, all %+v", some, all)
 	}
@@ -116,9 +116,9 @@ func TestSeparateDebugFile(t *testing.T) {
 	output(t, "objcopy", "--only-keep-debug", whole, dir+"/d")
 	output(t, "strip", "-o", dir+"/s", whole)
 	debug := open(t, dir+"/d")
-	want := Look(open(t, whole), Options{})
-	bare := Look(open(t, dir+"/s"), Options{})
-	got := Look(open(t, dir+"/s"), Options{Debug: debugFiles{debug}})
+	want := Inspect(open(t, whole), Options{})
+	bare := Inspect(open(t, dir+"/s"), Options{})
+	got := Inspect(open(t, dir+"/s"), Options{Debug: debugFiles{debug}})
 	if bare.Named() || bare.Lines.Kind != "" {
 		t.Errorf("stripped: symbols %v, lines %v", bare.Symbols, bare.Lines)
 	}
@@ -138,7 +138,7 @@ func TestDebugFileAlone(t *testing.T) {
 	need(t, "objcopy")
 	path := t.TempDir() + "/d"
 	output(t, "objcopy", "--only-keep-debug", built(t, "threads"), path)
-	m := Look(open(t, path), Options{})
+	m := Inspect(open(t, path), Options{})
 	if m.Err != nil || m.Code != 0 || m.Frames.Looked != 0 || !has(m, FP) || !has(m, Unwind) {
 		t.Errorf("got %+v", m)
 	}
@@ -228,7 +228,7 @@ func TestMeets(t *testing.T) {
 	}
 }
 
-func FuzzLook(f *testing.F) {
+func FuzzInspect(f *testing.F) {
 	for _, name := range []string{"threads-stripped", "threads-m32", "threads-fp"} {
 		if data, err := readBuilt(name); err == nil {
 			f.Add(data)
@@ -240,7 +240,7 @@ func FuzzLook(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := Look(m, Options{Sample: 50})
+		r := Inspect(m, Options{Sample: 50})
 		if f := r.Frames; f.Looked > 50 || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear || r.Tables.Covered > r.Code {
 			t.Errorf("got %+v", r)
 		}
@@ -248,7 +248,7 @@ func FuzzLook(f *testing.F) {
 			if why, ok := r.Meets(a); ok && why != "" {
 				t.Errorf("%s is met and not: %s", a, why)
 			}
-			r.Mend(a)
+			r.Fix(a)
 		}
 	})
 }

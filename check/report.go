@@ -35,7 +35,7 @@ func (r *Report) Unmet() []Unmet {
 	return out
 }
 
-// System tells whether m came with the system, as its path says: nobody who checks a program builds
+// System reports whether m came with the system, as its path says: nobody who checks a program builds
 // it.
 func (m *Module) System() bool {
 	if m.VDSO {

@@ -79,7 +79,7 @@ func elements[T any](d *jsondoc.Reader, into *[]T, most int) error {
 	})
 }
 
-// isCPUProfile tells whether an object of JSON that begins with text may be one.
+// isCPUProfile reports whether an object of JSON that begins with text may be one.
 func isCPUProfile(text []byte) bool {
 	if bytes.Contains(text, []byte(`"schema"`)) {
 		return false

@@ -113,10 +113,10 @@ func (f *folder) run(r io.Reader, workers int) error {
 		free <- &foldedBlock{done: make(chan struct{}, 1)}
 	}
 	var wait sync.WaitGroup
-	hasher, asked := newStackHasher(), f.columns == 2
+	hasher, twoOnly := newStackHasher(), f.columns == 2
 	for range workers {
 		wait.Go(func() {
-			w := &foldedWorker{hasher: hasher, asked: asked}
+			w := &foldedWorker{hasher: hasher, twoOnly: twoOnly}
 			for b := range work {
 				w.parse(b)
 				b.done <- struct{}{}

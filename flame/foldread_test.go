@@ -156,7 +156,7 @@ func TestReadFoldedMarks(t *testing.T) {
 	}
 }
 
-// What waits bears a system call's name, as record --annotate has it. The lines of perf and of
+// What waits has a system call's name, as record --annotate has it. The lines of perf and of
 // bpf tools have the kernel's own functions, in which the thread ran.
 func TestReadFoldedKernel(t *testing.T) {
 	const text = "app;main;read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];vfs_read_[k] 7\n" +

@@ -208,7 +208,7 @@ func TestPprofStringsAreUTF8(t *testing.T) {
 	}
 }
 
-// A name of a megabyte that stands in the file once shall not be in memory once for each of its users.
+// A name of a megabyte that is in the file once shall not be in memory once for each of its users.
 func TestLongNamesAreKeptOnce(t *testing.T) {
 	const size, files = 1 << 20, 200
 	name := strings.Repeat("ä", size/2)

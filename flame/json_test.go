@@ -141,7 +141,7 @@ func TestReadJSONRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := strings.Replace(good, tt.old, tt.new, 1)
 			if bad == good {
-				t.Fatalf("%s does not stand in\n%s", tt.old, good)
+				t.Fatalf("%s is not in\n%s", tt.old, good)
 			}
 			if tt.want != "" {
 				p, err := ReadJSON(strings.NewReader(bad))

@@ -33,7 +33,7 @@ const perfForm = "the text of perf script: a line with name, thread, time and ev
 // Source: perf-script(1), -F; perf_sample__fprintf_start in linux/tools/perf/builtin-script.c.
 var perfHeader = regexp.MustCompile(`^\s*(\S.*?)\s+(?:(\d+)/)?(\d+)\s+(?:\S+\s+){0,2}?(\d+\.\d{3,9}):\s+(?:\d+\s+)?(\S+):(?:\s+(.*))?$`)
 
-// isPerfScript tells whether a file that begins with start is the text of perf script.
+// isPerfScript reports whether a file that begins with start is the text of perf script.
 func isPerfScript(start []byte) bool {
 	if bytes.HasPrefix(start, []byte("# ========\n# captured on")) { // --header
 		return true

@@ -63,7 +63,7 @@ func TestPprofTables(t *testing.T) {
 	if p.TimeNanos != 1772600767000008000 || p.DurationNanos != 10_000_000_000 {
 		t.Errorf("time %d, duration %d, want 1772600767000008000, 10000000000", p.TimeNanos, p.DurationNanos)
 	}
-	if want := []string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 looks were late"}; !slices.Equal(p.Comments,
+	if want := []string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 samples were late"}; !slices.Equal(p.Comments,
 		want) {
 		t.Errorf("comments %q, want %q", p.Comments, want)
 	}
@@ -318,7 +318,7 @@ func TestGoToolPprof(t *testing.T) {
 	}{
 		{"top", []string{"-top", "-unit=ms", whole}, []string{
 			"Type: wall", "Time: 2026-03-04 05:06:07 UTC", "Duration: 10s, Total samples = 1000ms (10.00%)",
-			"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 looks were late",
+			"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 samples were late",
 			"500ms 50.00% 50.00% 500ms 50.00% read", "300ms 30.00% 80.00% 300ms 30.00% inl (inline)",
 			"150ms 15.00% 95.00% 150ms 15.00% handler",
 			"50ms 5.00% 100% 50ms 5.00% app+0x3000", "0 0% 100% 850ms 85.00% main", "0 0% 100% 300ms 30.00% ns::work(int)",
@@ -341,7 +341,7 @@ func TestGoToolPprof(t *testing.T) {
 		{"tagroot", []string{"-top", "-tagroot", "thread", "-unit=ms", whole},
 			[]string{"0 0% 100% 850ms 85.00% app", "0 0% 100% 150ms 15.00% io one"}},
 		{"comments", []string{"-comments", whole},
-			[]string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 looks were late"}},
+			[]string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 samples were late"}},
 		// Shares are of the base's total of 10.
 		{"our difference", []string{"-top", diff}, []string{"-4 40.00% 40.00% -4 40.00% idle", "4 40.00% 0% 4 40.00% work"}},
 		{"pprof's own of the same two", []string{"-top", "-diff_base", older, newer},

@@ -144,7 +144,7 @@ func TestWalkByDebugFrame(t *testing.T) {
 			{"Zstandard", ".debug_frame", compressed, chdr(a, 2, len(frames), zstdOf(frames)), "10108(context) 10204(cfi) root", ""},
 			{"of older GNU tools", ".zdebug_frame", 0, append(old, deflate(frames)...), "10108(context) 10204(cfi) root", ""},
 			{"unknown compression", ".debug_frame", compressed, chdr(a, 3, len(frames), frames), "10108(context) no rule", "compression 3 is not known"},
-			{"too large", ".debug_frame", compressed, chdr(a, 1, 200<<20, deflate(frames)), "10108(context) no rule", "more than is inflated unasked"},
+			{"too large", ".debug_frame", compressed, chdr(a, 1, 200<<20, deflate(frames)), "10108(context) no rule", "more than is inflated by default"},
 			{"none", ".comment", 0, frames, "10108(context) no rule", "no FDE covers the address"},
 		} {
 			t.Run(a.Name+"/"+tc.name, func(t *testing.T) {

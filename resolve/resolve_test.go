@@ -56,7 +56,7 @@ func TestStack(t *testing.T) {
 	asked := j.asked
 	names.Stack(&s)
 	if j.asked != asked {
-		t.Errorf("second look: asked %d times more, want none", j.asked-asked)
+		t.Errorf("second time: asked %d times more, want none", j.asked-asked)
 	}
 }
 

@@ -15,7 +15,7 @@ const (
 
 // Shared keeps the symbols of objects and the names of places in them for several processes that
 // are named one after the other, so that of a file which all of them map each unit is read once.
-// What is wrong with it is told with the first process.
+// What is wrong with it is reported with the first process.
 //
 // Precondition: the modules of all are made with one [module.Shared], which is open still. It is
 // for one goroutine at a time.

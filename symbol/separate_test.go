@@ -88,7 +88,7 @@ func TestNamesFromOtherFiles(t *testing.T) {
 	})
 }
 
-// wild tells whether name ends as a pattern says whose stars stand for anything.
+// wild reports whether name ends as a pattern says whose stars stand for anything.
 func wild(pattern, name string) bool {
 	at := 0
 	for _, part := range strings.Split(pattern, "*") {
@@ -129,7 +129,7 @@ func TestNamesFromMiniDebugInfo(t *testing.T) {
 	}
 }
 
-// A file that is not the module's is refused, and told once.
+// A file that is not the module's is refused, and reported once.
 func TestForeignDebugFileIsTold(t *testing.T) {
 	path := compile(t, "g++", "a.cc", spots, "-O1", "-g", "-Wl,--build-id")
 	v := spotOf(t, path)
@@ -164,9 +164,9 @@ func TestCostlyLines(t *testing.T) {
 		left       uint64
 		lines      bool
 	}{
-		{"compressed, of the C library", "libc.so.6", false, maxUnasked, false},
-		{"compressed, of the C library, asked for", "libc.so.6", true, maxUnasked, true},
-		{"compressed, of another library", "libmine.so", false, maxUnasked, true},
+		{"compressed, of the C library", "libc.so.6", false, maxByDefault, false},
+		{"compressed, of the C library, asked for", "libc.so.6", true, maxByDefault, true},
+		{"compressed, of another library", "libmine.so", false, maxByDefault, true},
 		{"compressed, and no budget left", "libmine.so", false, 100, false},
 		{"not compressed, of the C library", "libc.so", false, 0, true},
 	} {
@@ -244,17 +244,17 @@ printf 'common.debug\0' > link; tail -c 20 note >> link; objcopy --add-section .
 		t.Run(c.name, func(t *testing.T) {
 			path := program(t, c.script, c.tools...)
 			v := spotOf(t, path)
-			for _, left := range []uint64{maxUnasked, 10} {
+			for _, left := range []uint64{maxByDefault, 10} {
 				files := NewFiles(finderOf(), false)
 				files.left = left
 				r := NewResolver(load(t, path), files)
 				got := resolve(t, r, v, Options{})
-				if left == maxUnasked {
+				if left == maxByDefault {
 					checkSpot(t, got)
 				} else if len(got) != 1 || got[0].Func != "host" || got[0].Line != c.line {
 					t.Errorf("nothing may be inflated: got %+v, want host at line %d alone", got, c.line)
 				}
-				if said := r.Unread(); (said != "") != (left == 10) || files.left > left || left == maxUnasked && files.left == left {
+				if said := r.Unread(); (said != "") != (left == 10) || files.left > left || left == maxByDefault && files.left == left {
 					t.Errorf("with %d bytes to be inflated: told %q, %d bytes are left", left, said, files.left)
 				}
 			}

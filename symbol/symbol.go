@@ -27,7 +27,7 @@ type Symbol struct {
 	Start, End module.Vaddr
 	// Sized says that the table gives the size.
 	Sized bool
-	// Typed says that the table calls it a function; else it is a label that may stand anywhere.
+	// Typed says that the table calls it a function; else it is a label that may be anywhere.
 	Typed bool
 }
 

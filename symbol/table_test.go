@@ -127,7 +127,7 @@ func compile32(t testing.TB) string {
 	return compile(t, "gcc", "a.c", "int f(int a) { return a + 1; } int main(int n, char **v) { return f(n); }", "-m32", "-O0", "-static")
 }
 
-// The index and the pass are two ways to one answer, whatever is asked together.
+// The index and the pass are two ways to one answer, whatever addresses come together.
 func TestIndexAgreesWithPass(t *testing.T) {
 	need(t, "gcc")
 	for _, path := range []string{libc(t), compile(t, "gcc", "a.s", labels, "-nostdlib", "-static"), compile32(t)} {

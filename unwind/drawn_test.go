@@ -114,7 +114,7 @@ func TestFramePointerChain(t *testing.T) {
 		{"frame pointer moved backwards", func(d *drawn) {
 			d.stack.Label("low").Word(0).Word(0).Label("fp").Ref("low").Word(0x10100)
 		}, "fp", "0x10800(context) 0x10100(frame pointer) not advancing", "did not grow"},
-		{"frame pointer that stands on itself", func(d *drawn) {
+		{"frame pointer that points to itself", func(d *drawn) {
 			d.stack.Label("fp").Ref("fp").Word(0x10100)
 		}, "fp", "0x10800(context) 0x10100(frame pointer) not advancing", "did not grow"},
 		{"misaligned frame pointer", func(d *drawn) {
@@ -131,7 +131,7 @@ func TestFramePointerChain(t *testing.T) {
 		}, "fp", "0x10800(context) 0x10100(frame pointer) read fault", "not mapped"},
 		{"return address without a call before it", func(d *drawn) {
 			d.stack.Label("fp").Ref("fp2").Word(0x10300).Label("fp2").Word(0).Word(0)
-		}, "fp", "0x10800(context) no rule", "no call stands before"},
+		}, "fp", "0x10800(context) no rule", "no call precedes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDrawn(regs.AMD64)
@@ -315,10 +315,10 @@ func TestWordsReadLate(t *testing.T) {
 		}
 	}
 	if !s.Late {
-		t.Error("the stack is not told to be late")
+		t.Error("the stack is not marked late")
 	}
 	all := mem.NewOverlay(running, whole)
 	if s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: whole}, all, unwind.Options{Mode: unwind.FramePointersOnly}); s.Late {
-		t.Error("a stack that was copied whole is told to be late")
+		t.Error("a stack that was copied whole is marked late")
 	}
 }

@@ -58,7 +58,7 @@ func TestRowsThatLeadNowhere(t *testing.T) {
 	}
 }
 
-// The record of riscv64 and loong64 stands below what the frame pointer points to.
+// The record of riscv64 and loong64 is below what the frame pointer points to.
 func TestRecordBelowTheFramePointer(t *testing.T) {
 	for _, a := range []*regs.Arch{regs.RISCV64, regs.LOONG64} {
 		for _, tc := range []struct {
@@ -66,7 +66,7 @@ func TestRecordBelowTheFramePointer(t *testing.T) {
 			draw func(s *mem.Image)
 			want string
 		}{
-			{"stands on itself", func(s *mem.Image) {
+			{"points to itself", func(s *mem.Image) {
 				s.Skip(2).Ref("fp").Word(0x10100).Label("fp").Skip(2)
 			}, "0x10800(context) 0x10100(frame pointer) not advancing"},
 			{"begins below SP", func(s *mem.Image) {

@@ -9,7 +9,7 @@ import (
 // arrays that would overflow the default stack of a thread.
 const maxFrameLength = 8 << 20
 
-// stepFramePointer steps to the caller by the frame record that the frame pointer stands on.
+// stepFramePointer steps to the caller by the frame record that the frame pointer points to.
 func (c *cursor) stepFramePointer() *ending {
 	rec := &c.arch.Record
 	if c.arch.FP == regs.NoReg || *rec == (regs.Record{}) {
@@ -42,7 +42,7 @@ func (c *cursor) stepFramePointer() *ending {
 		return failed(ReadFault, err)
 	}
 	if !to.returnable && !c.leadsBack(fp, mem.Addr(saved), to) {
-		return end(NoRule, "no call stands before the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
+		return end(NoRule, "no call precedes the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
 	}
 	cfa := fp + mem.Addr(rec.CFA)
 	if e := c.stepTo(cfa, cfa, ra, FramePointer); e != nil {
@@ -71,7 +71,7 @@ func (c *cursor) checkFP(fp mem.Addr, rec *regs.Record) *ending {
 	if c.top().Origin == FramePointer {
 		below = 0 // SP is the end of a record, which no other one overlaps
 	}
-	// The record's words; it may stand below what the frame pointer points to.
+	// The record's words; it may be below what the frame pointer points to.
 	low, high := fp+mem.Addr(min(rec.SavedFP, rec.RA)), fp+mem.Addr(max(rec.SavedFP, rec.RA))+width
 	switch {
 	case fp%width != 0:

@@ -17,7 +17,7 @@ import (
 // madeBase is a page of code that no object holds.
 const madeBase = 0x20000
 
-// An interpreter pushes the address of its next entry and jumps, as HotSpot's templates do: no call stands before
+// An interpreter pushes the address of its next entry and jumps, as HotSpot's templates do: no call precedes
 // it. Its frame records are believed if they lead back to where somebody called it.
 func TestInterpretedFrames(t *testing.T) {
 	anonymous := maps.Mapping{Start: madeBase, End: madeBase + 0x1000, Perm: maps.Read | maps.Write | maps.Exec}
@@ -42,7 +42,7 @@ func TestInterpretedFrames(t *testing.T) {
 		}, "0x20100 0x20200? 0x10108 root", ""},
 		{"of a file that cannot be read", broken, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10108)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"one with a call between them", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(0x20300).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20408 0x20300? 0x10108 root", ""},
@@ -55,28 +55,28 @@ func TestInterpretedFrames(t *testing.T) {
 		}, "0x20100 " + strings.Repeat("0x20200? ", 2000) + "0x10108 root", ""},
 		{"a return address into data", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(stackBase)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"into a file without a call", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10100)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"that are the outermost", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(0).Word(0)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"in a circle", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("fp").Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
-		{"that stand on themselves", anonymous, func(s *mem.Image) {
+		}, "0x20100 no rule", "no call precedes"},
+		{"that point to themselves", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("fp").Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"of another stack", anonymous, func(s *mem.Image) {
 			s.Label("fp").Word(stackEnd + 0x1000).Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"misaligned", anonymous, func(s *mem.Image) {
 			s.Label("fp").Word(stackBase + 0x1ffd).Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"whose memory is not there", anonymous, func(s *mem.Image) {
 			s.Label("fp").Word(stackEnd - 0x100).Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 	} {
 		for _, mode := range []unwind.Mode{unwind.Auto, unwind.FramePointersOnly} {
 			t.Run(tc.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// A chain of frame records is looked at as far as the budget of the run allows, and if it ends there that is told.
+// A chain of frame records is looked at as far as the budget of the run allows, and if it ends there that is reported.
 func TestChainsAreCharged(t *testing.T) {
 	const stackAt, words, base = 0x7ffe0000, 1 << 13, 0x20000
 	code := make([]byte, 0x1000)

@@ -179,8 +179,8 @@ func (r *replayed) branch(v uint64, link bool) (target uint64, ok bool) {
 	return v + uint64(int64(int32(word<<6)>>6)*4), word>>26 == opcode
 }
 
-// calls tells whether the instruction at v calls the function that begins at callee: directly,
-// by one that jumps there, or through a register, where the target cannot be told.
+// calls reports whether the instruction at v calls the function that begins at callee: directly,
+// by one that jumps there, or through a register, where the target is unknown.
 func (r *replayed) calls(v, callee uint64) bool {
 	const blr, register = 0xd63f0000, 31 << 5
 	if r.instruction(v)&^register == blr {
@@ -294,7 +294,7 @@ func TestReplayARM64(t *testing.T) {
 	}
 }
 
-// Without the mask that the kernel told, signed return addresses lead nowhere: so the
+// Without the mask that the kernel gave, signed return addresses lead nowhere: so the
 // recordings hold real ones.
 func TestReplayARM64NeedsMask(t *testing.T) {
 	for _, file := range []string{"chain-pac", "chain-pac-notables", "signal-pac"} {
@@ -310,7 +310,7 @@ func TestReplayARM64NeedsMask(t *testing.T) {
 	}
 }
 
-// Where nobody tells the bounds of functions, the call that stands before LR proves a caller, or
+// Where nobody knows the bounds of functions, the call that is before LR proves a caller, or
 // the next frame says that one may be missing.
 func TestReplayARM64WithoutBounds(t *testing.T) {
 	for _, tc := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// shop is a profile of two processes whose sums are told here by hand, in samples of 10 ms:
+// shop is a profile of two processes whose sums are worked out here by hand, in samples of 10 ms:
 //
 //	server, thread 100:  main · parse · read_file · read (waits) 30
 //	                     main · parse · json::decode (inlined, library) 20

@@ -10,7 +10,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// compared tells with what the value as a whole is compared.
+// compared says with what the value as a whole is compared.
 func (t *shown) compared() string {
 	line := "compared with " + t.amount(float64(t.Old), true)
 	if t.scale != 1 {
@@ -19,7 +19,7 @@ func (t *shown) compared() string {
 	return line
 }
 
-// change tells by which share of the whole node n changed.
+// change says by which share of the whole node n changed.
 func (p *picture) change(n profile.NodeID) float64 {
 	return (float64(p.totals[n]) - float64(p.olds[n])) / p.whole()
 }

@@ -112,7 +112,7 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 	w.WriteString("</table>\n")
 }
 
-// facts are lines that tell of the profile as a whole.
+// facts are lines about the profile as a whole.
 func (g *graph) facts(typ int) []string {
 	t := g.head.Types[typ]
 	facts := []string{t.Title + ": " + t.amount(float64(t.Total), true)}

@@ -30,7 +30,7 @@ const maxFrames = 500_000
 type Options struct {
 	// Type is the index in Profile.Types of the value shown first.
 	Type int
-	// Title stands at the top; "" makes one from the command recorded.
+	// Title is at the top; "" makes one from the command recorded.
 	Title string
 	// Threads puts a frame for the process and one for the thread at the root of each stack.
 	Threads bool

@@ -250,7 +250,7 @@ func TestPageHoldsOnlyItsOwnScript(t *testing.T) {
 	}
 	for _, bad := range []string{"<img", "<!--", "onload=alert(1)>", "\x00", "\x1b", "\u202e", "\u2028"} {
 		if strings.Contains(html, bad) {
-			t.Errorf("%q stands in the page", bad)
+			t.Errorf("%q is in the page", bad)
 		}
 	}
 }

@@ -18,7 +18,7 @@ const (
 	fontSize    = 12
 	pageWidth   = 1200
 	margin      = 10
-	tipWidth    = 4000 // letters of a name that a tip shows; one name may stand in many boxes
+	tipWidth    = 4000 // letters of a name that a tip shows; one name may be in many boxes
 )
 
 // picture is the flame graph as it is drawn without script: rectangles that hold more than

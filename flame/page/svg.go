@@ -9,7 +9,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// What stands above the rows of an SVG.
+// What is above the rows of an SVG.
 const svgHeader = 44
 
 func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {

@@ -42,7 +42,7 @@ func biasOf(loads []*Segment, m *maps.Mapping, table *maps.Table) (bias uint64, 
 	return bias, ok
 }
 
-// covers tells whether m may be a mapping of p: their bytes in the file overlap, and m
+// covers reports whether m may be a mapping of p: their bytes in the file overlap, and m
 // begins in p or at most a page before it.
 func covers(p *Segment, m *maps.Mapping) bool {
 	size := uint64(m.End - m.Start)

@@ -15,8 +15,8 @@ const (
 	ptNote       = 4          // PT_NOTE
 	ptGNUEHFrame = 0x6474e550 // PT_GNU_EH_FRAME
 
-	pnXNum = 0xffff // PN_XNUM: the number of program headers stands in section 0
-	xIndex = 0xffff // SHN_XINDEX: the number of .shstrtab stands in section 0
+	pnXNum = 0xffff // PN_XNUM: the number of program headers is in section 0
+	xIndex = 0xffff // SHN_XINDEX: the number of .shstrtab is in section 0
 
 	// maxSegments and maxSections bound what one object may have. Programs have some 10
 	// and 40; the bound is above what 16 bits can say, because section 0 can say more.

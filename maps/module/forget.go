@@ -14,7 +14,7 @@ import (
 // [Shared.Opener]). Without Keep all are kept.
 func (s *Set) Keep(n int) { s.keep = n }
 
-// Has tells whether what is known of an object can serve again: nothing of it was forgotten.
+// Has reports whether what is known of an object can serve again: nothing of it was forgotten.
 func (s *Set) Has(o Object) bool {
 	if s.images == nil {
 		return true
@@ -52,7 +52,7 @@ func (s *Set) forget() {
 	}
 }
 
-// maps tells whether the file of m is mapped where m is.
+// maps reports whether the file of m is mapped where m is.
 func (s *Set) maps(m *Module) bool {
 	all := s.table.All()
 	for i := s.index(&maps.Mapping{Start: m.start}); i < len(all) && all[i].Start < max(m.end, m.start+1); i++ {

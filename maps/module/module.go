@@ -98,7 +98,7 @@ func (m *Module) Beside(path string) (*File, error) {
 	return m.beside(path)
 }
 
-// Made tells that the mapped file is code that the process made, not an object that could not be read: no
+// Made says that the mapped file is code that the process made, not an object that could not be read: no
 // ELF object, and without a name in any folder (memfd_create(2), an unlinked file). Err is set all the same.
 func (m *Module) Made() bool { return m.Deleted && errors.Is(m.Err, ErrNotELF) }
 

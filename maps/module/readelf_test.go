@@ -236,7 +236,7 @@ func compareSynthesised(t *testing.T, got, want *module.Module) {
 	}
 }
 
-// inNoteSegment tells whether program headers lead to the build id: those of Go's own
+// inNoteSegment reports whether program headers lead to the build id: those of Go's own
 // linker do not.
 func inNoteSegment(m *module.Module) bool {
 	s, ok := m.Section(".note.gnu.build-id")
@@ -248,7 +248,7 @@ func inNoteSegment(m *module.Module) bool {
 	return false
 }
 
-// sectionOffsetAt is where e_shoff stands: elf(5).
+// sectionOffsetAt is where e_shoff is: elf(5).
 func sectionOffsetAt(m *module.Module) int {
 	if m.Class() == 4 {
 		return 32

@@ -43,7 +43,7 @@ func (im *image) parseSegments() error {
 	return nil
 }
 
-// parseSegment decodes one Elf32_Phdr or Elf64_Phdr: the flags stand at different places.
+// parseSegment decodes one Elf32_Phdr or Elf64_Phdr: the flags are at different places.
 func (im *image) parseSegment(p *Segment, b []byte) {
 	p.Type = im.order.Uint32(b)
 	if im.class == 4 {

@@ -135,7 +135,7 @@ func TestUpdateOfRewrittenFile(t *testing.T) {
 	}
 }
 
-// An object that was read from memory is kept while its beginning stands there.
+// An object that was read from memory is kept while its beginning is there.
 func TestUpdateOfObjectInMemory(t *testing.T) {
 	b, err := os.ReadFile(objectFile(t, "a", 1))
 	if err != nil {
@@ -147,7 +147,7 @@ func TestUpdateOfObjectInMemory(t *testing.T) {
 		same   bool
 	}{
 		{"nothing has changed", func([]byte) {}, true},
-		{"another object stands there", func(image []byte) { image[24]++ }, false}, // e_entry
+		{"another object is there", func(image []byte) { image[24]++ }, false}, // e_entry
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			image := make([]byte, 0x8000)

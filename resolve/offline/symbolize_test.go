@@ -103,7 +103,7 @@ func interrupted(v uint64) profile.Frame {
 	return profile.Frame{Addr: v + 0x1000, ModuleAddr: v, Interrupted: true, Origin: "context"}
 }
 
-// checkSpot compares frames with what stands at spot in the source.
+// checkSpot compares frames with what is at spot in the source.
 func checkSpot(t *testing.T, name string, got []profile.Frame) {
 	t.Helper()
 	want := []struct {
@@ -205,14 +205,14 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(outcomes[0].Err.Error(), want) {
-				t.Errorf("%s: error %q does not tell %q", c.name, outcomes[0].Err, want)
+				t.Errorf("%s: error %q does not say %q", c.name, outcomes[0].Err, want)
 			}
 		}
 		if !reflect.DeepEqual(got.Threads[0].Stack.Frames, d.Threads[0].Stack.Frames) {
 			t.Errorf("%s: got %+v, want the frame as it was", c.name, got.Threads[0].Stack.Frames)
 		}
 		if _, again := n.Dump(d); again[0].Err != nil || again[0].Unnamed != 1 {
-			t.Errorf("%s: with the second dump: %+v, want no error told again", c.name, again)
+			t.Errorf("%s: with the second dump: %+v, want no error reported again", c.name, again)
 		}
 	}
 }

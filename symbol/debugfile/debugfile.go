@@ -62,7 +62,7 @@ func (f *Finder) Close() error {
 // maxOpen bounds the files that one Finder keeps open.
 const maxOpen = 1 << 14
 
-// Debug returns the separate debug file of m, nil if there is none. The error tells of files
+// Debug returns the separate debug file of m, nil if there is none. The error names files
 // that were found and refused, or could not be read; it may come with a file found elsewhere.
 func (f *Finder) Debug(m *module.Module) (*module.Module, error) {
 	var refused []error
@@ -163,7 +163,7 @@ func addNew(errs []error, err error) []error {
 	return append(errs, err)
 }
 
-// missing tells whether err says that there is no such file, which is nothing to tell about.
+// missing reports whether err says that there is no such file, which is nothing to report.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }

@@ -2,7 +2,7 @@
 // cache of elfutils' client, so that what one of them fetched the other has.
 //
 // The caller decides whether the network may be asked at all, and never does while a process
-// stands still. The client bounds the time and size of each answer, remembers for a while that
+// is stopped. The client bounds the time and size of each answer, remembers for a while that
 // no server has a file, and writes a file of the cache whole or not at all. That the file is
 // the one wanted, the caller checks by its build id.
 //
@@ -42,7 +42,7 @@ type Client struct {
 	Missing time.Duration
 	// Open opens a file of the cache.
 	Open func(path string) (*module.File, error)
-	// Progress is told of the bytes so far and in all, -1 if that is not known; may be nil.
+	// Progress gets the bytes so far and in all, -1 if that is not known; may be nil.
 	Progress func(url string, got, all int64)
 	// Context ends what is under way; nil: never.
 	Context context.Context
@@ -276,7 +276,7 @@ func (c *Client) keep(answer *http.Response, url, dir, file string, silence *sil
 	return os.Rename(f.Name(), file)
 }
 
-// counted tells f of all that was read so far.
+// counted reports to f all that was read so far.
 type counted struct {
 	r io.Reader
 	n int64
@@ -310,7 +310,7 @@ func newSilence(bound time.Duration, cancel context.CancelCauseFunc) *silence {
 	return &silence{timer: time.AfterFunc(bound, late), bound: bound}
 }
 
-// broken tells that got bytes have come in all.
+// broken says that got bytes have come in all.
 func (s *silence) broken(got int64) {
 	if got-s.got >= enough {
 		s.got = got
@@ -318,7 +318,7 @@ func (s *silence) broken(got int64) {
 	}
 }
 
-// answered begins the time anew.
+// answered begins the time again.
 func (s *silence) answered() {
 	if s.timer != nil && s.timer.Stop() {
 		s.timer.Reset(s.bound)

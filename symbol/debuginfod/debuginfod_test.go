@@ -84,9 +84,9 @@ func TestAnswersThatBringNothing(t *testing.T) {
 	}{
 		"server's error": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, nil, "500"},
 		"empty":          {func(w http.ResponseWriter, _ *http.Request) {}, nil, "empty"},
-		"too large, told": {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) },
+		"too large, announced": {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) },
 			func(c *Client) { c.MaxSize = 1000 }, "more than 1000"},
-		"too large, not told": {func(w http.ResponseWriter, _ *http.Request) {
+		"too large, not announced": {func(w http.ResponseWriter, _ *http.Request) {
 			for range 20 {
 				w.Write(make([]byte, 100))
 				w.(http.Flusher).Flush()
@@ -196,7 +196,7 @@ func TestMissingIsNotKeptWhereAServerWasNotAsked(t *testing.T) {
 		if _, err := c.Fetch(id); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("first: error %v, want that a server is away", err)
 		}
-		if _, err := c.Fetch(other); !errors.Is(err, fs.ErrNotExist) { // it was told
+		if _, err := c.Fetch(other); !errors.Is(err, fs.ErrNotExist) { // it was reported
 			t.Errorf("second: error %v, want that nobody has it", err)
 		}
 		if asked.Load() != 2 {

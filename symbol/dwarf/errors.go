@@ -10,8 +10,8 @@ import (
 // ErrBudget says that the sections ask for more work than their size justifies.
 var ErrBudget = errors.New("debug information asks for too much work")
 
-// errNoAlt says that names stand in a file that is not at hand.
-var errNoAlt = errors.New("names stand in the supplementary file of dwz (.gnu_debugaltlink), which is not at hand")
+// errNoAlt says that names are in a file that is not at hand.
+var errNoAlt = errors.New("names are in the supplementary file of dwz (.gnu_debugaltlink), which is not at hand")
 
 // FormatError says which part of a section cannot be right.
 type FormatError struct {
@@ -108,7 +108,7 @@ func (d *Data) files() []*Data {
 	return append(d.splits[:len(d.splits):len(d.splits)], d.o.Alt)
 }
 
-// hold tells whether there is room for n bytes that are kept. Without it the call ends.
+// hold reports whether there is room for n bytes that are kept. Without it the call ends.
 func (d *Data) hold(n int) bool {
 	if !d.o.Budget.Hold(int64(n)) {
 		d.left = 0

@@ -144,7 +144,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// symbols returns a function that tells whether a symbol covers an address.
+// symbols returns a function that reports whether a symbol covers an address.
 func symbols(t *testing.T, p string) func(v uint64, name string) bool {
 	f, err := elf.Open(p)
 	if err != nil {

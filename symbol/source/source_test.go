@@ -86,7 +86,7 @@ func TestLargeFilesAreLeftOut(t *testing.T) {
 	}
 }
 
-// Many large files take no more than the budget, and what is missing is told.
+// Many large files take no more than the budget, and what is missing is reported.
 func TestSourcesAreBounded(t *testing.T) {
 	text := strings.Repeat("\n", 1<<20)
 	files := map[string]string{}

@@ -273,7 +273,7 @@ func TestRecording(t *testing.T) {
 			}
 		}
 	}
-	// The first look comes before the runtime is recognised.
+	// The first sample comes before the runtime is recognised.
 	for _, leaf := range []string{"leaf_spin", "leaf_sleep"} {
 		if all[leaf] < 50 || whole[leaf] < all[leaf]*9/10 {
 			t.Errorf("%s: %d of %d samples have the whole stack", leaf, whole[leaf], all[leaf])

@@ -258,7 +258,7 @@ func TestCPUModels(t *testing.T) {
 	}
 }
 
-// mayTrace tells why this process may not trace its children, nil if it may.
+// mayTrace says why this process may not trace its children, nil if it may.
 func mayTrace() error {
 	_, err := Run([]string{"/bin/true"}, Options{Max: 1, TruthOnly: true})
 	if errors.Is(err, unix.EPERM) {

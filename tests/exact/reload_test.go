@@ -124,7 +124,7 @@ func TestLibraryReplaced(t *testing.T) {
 }
 
 // checkReload walks the only thread: the library's return address must be there, in its module,
-// then one in visit, then that in main which the program told, and the outermost frame.
+// then one in visit, then that in main which the program reported, and the outermost frame.
 func checkReload(t *testing.T, w *unwind.Walker, snap *snapshot.Snapshot, p *tracer.Process, library string, inLibrary, inMain mem.Addr, seen map[*module.Module]string) {
 	t.Helper()
 	th := &snap.Threads[0]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// script drives a Truth and says where the thread stands.
+// script drives a Truth and says where the thread is.
 type script struct {
 	*Truth
 	at point

@@ -20,7 +20,7 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// chainLength is how many functions of our own stand on the stack of a chain program.
+// chainLength is how many functions of our own are on the stack of a chain program.
 const chainLength = 30
 
 // chainC writes a C program in which chainLength distinct functions call each other, and the
@@ -57,7 +57,7 @@ type captured struct {
 	snap    *snapshot.Snapshot
 }
 
-// capture builds a program, runs it until it says that it is there, and looks at it once. The
+// capture builds a program, runs it until it says that it is there, and copies it once. The
 // program lives until the test ends.
 func capture(tb testing.TB, file, source string, build ...string) *captured {
 	tb.Helper()
@@ -83,7 +83,7 @@ func capture(tb testing.TB, file, source string, build ...string) *captured {
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		tb.Fatal(err)
 	}
-	c := look(tb, run.Process.Pid)
+	c := copyThread(tb, run.Process.Pid)
 	// It need not spin any longer: its memory stays.
 	if err := run.Process.Signal(syscall.SIGSTOP); err != nil {
 		tb.Fatal(err)
@@ -91,8 +91,8 @@ func capture(tb testing.TB, file, source string, build ...string) *captured {
 	return c
 }
 
-// look stops process pid once and copies its spinning thread.
-func look(tb testing.TB, pid int) *captured {
+// copyThread stops process pid once and copies its spinning thread.
+func copyThread(tb testing.TB, pid int) *captured {
 	tb.Helper()
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
@@ -130,7 +130,7 @@ var chains = []struct {
 	{"Go", "chain.go", chainGo, []string{"go", "build", "-o", "chain", "chain.go"}},
 }
 
-// BenchmarkWarmWalk is the walk of a sampler: the same program, looked at for the thousandth time.
+// BenchmarkWarmWalk is the walk of a sampler: the same program, sampled for the thousandth time.
 func BenchmarkWarmWalk(b *testing.B) {
 	for _, chain := range chains {
 		c := capture(b, chain.file, chain.source(), chain.build...)

@@ -233,7 +233,7 @@ func cie(b *bytes.Buffer) {
 	b.Write(body)
 }
 
-// fde is an FDE whose CIE stands at offset of in the section, over n bytes from start on.
+// fde is an FDE whose CIE is at offset of in the section, over n bytes from start on.
 func fde(b *bytes.Buffer, of int, start, n uint64, program []byte) {
 	word(b, uint32(4+16+len(program)))
 	word(b, uint32(b.Len()-of))

@@ -64,7 +64,7 @@ type Stub struct {
 	Value uint64
 }
 
-// Stub reads the stub at pc, behind endbr or bnd if there is one. It reports false where other code stands.
+// Stub reads the stub at pc, behind endbr or bnd if there is one. It reports false where other code is.
 //
 // Source: System V ABI supplements for AMD64 and i386, "Procedure Linkage Table"; the forms with endbr are
 // those of binutils.
@@ -93,7 +93,7 @@ func (c *Code) Stub(pc uint64) (Stub, bool) {
 	return Stub{}, false
 }
 
-// IsEndbr tells whether b begins with endbr64 or endbr32: Intel SDM volume 2, ENDBR64.
+// IsEndbr reports whether b begins with endbr64 or endbr32: Intel SDM volume 2, ENDBR64.
 func IsEndbr(b []byte) bool {
 	return hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfa) || hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfb)
 }

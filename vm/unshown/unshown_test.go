@@ -55,7 +55,7 @@ func TestNotes(t *testing.T) {
 		{"nothing", nil, ""},
 	} {
 		d := &profile.Dump{Process: profile.Process{PID: 4121, Comm: "prog"}}
-		for range 2 { // two threads alike are told once
+		for range 2 { // two threads alike are reported once
 			d.Threads = append(d.Threads, profile.Thread{TID: 4121,
 				Stack: profile.Stack{Frames: frames(&d.Modules, tc.stack...)}})
 		}

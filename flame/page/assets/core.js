@@ -96,7 +96,7 @@ function finish(tree, self, old) {
 	return {...tree, self, old, total, oldTotal, start};
 }
 
-// preorder arranges nodes that stand in any order with parents first: callees by frame or,
+// preorder arranges nodes that are in any order with parents first: callees by frame or,
 // with total, by size. from tells what each one was.
 function preorder(n, frame, parent, total) {
 	const first = new Uint32Array(n + 2), kids = new Uint32Array(n);
@@ -247,7 +247,7 @@ function matcher(query, frames) {
 	return hit;
 }
 
-// search counts hits in a view: by node how many stand before it, and the sums from root on.
+// search counts hits in a view: by node how many are before it, and the sums from root on.
 function search(view, hit, root) {
 	const {n, frame, end} = view, before = new Uint32Array(n + 1);
 	for (let i = 0, c = 0; i < n; i++) before[i + 1] = c += hit[frame[i]];

@@ -14,7 +14,7 @@ function toggle(b) {
 addEventListener('pointerdown', e => { if (!e.target.closest('.pop,#threads,#view')) closeAll(); });
 const join = (name, id) => [name, id].filter(Boolean).join(' ');
 const taskName = k => { const t = head.tasks[k]; return t ? join(t.thread, t.tid) || join(t.process, t.pid) || 'thread' : 'no thread'; };
-// threadSums tells what each thread has of what is shown, were all threads chosen.
+// threadSums says what each thread has of what is shown, were all threads chosen.
 function threadSums() {
 	const sums = new Map(), out = left(), {frame} = data.tree, add = (task, i, v) => { if (v && !(out && out[i])) sums.set(task, (sums.get(task) || 0) + v); else if (!sums.has(task)) sums.set(task, 0); };
 	if (S.range) eachInRange((k, w) => add(runs.task[k], runs.node[k], w));

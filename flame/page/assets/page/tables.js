@@ -1,5 +1,5 @@
 // Tables.
-// sureness tells how sure the change of a function is: sums of it stand behind those of the whole.
+// sureness says how sure the change of a function is: sums of it are behind those of the whole.
 const sureness = sums => ({points: pointsOf(sums, 1), error: errorOf(sums, 1)});
 function hottest() {
 	const key = viewKey + S.z;
