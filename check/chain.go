@@ -78,7 +78,8 @@ const (
 // Threads compares the stacks of a snapshot's threads with those that frame pointers alone give;
 // full[i] and bare[i] belong to snap.Threads[i]. Threads alike are put together. of gives what is
 // known of a module, nil for one that was not looked at.
-func Threads(snap *snapshot.Snapshot, full, bare []unwind.Stack, names Namer, of func(*module.Module) *Module) []Thread {
+func Threads(snap *snapshot.Snapshot, full, bare []unwind.Stack, names Namer,
+	of func(*module.Module) *Module) []Thread {
 	var out []Thread
 	known := map[string]int{}
 	x := &explainer{names: names, of: of, judged: map[functionKey]verdict{}}

@@ -20,29 +20,46 @@ func TestInspect(t *testing.T) {
 		arch              string
 		noIndex           bool
 	}{
-		{name: "threads", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-O0", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-clang-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "clang", arch: "amd64"},
-		{name: "threads-notables", fp: fails, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-notables-fp", fp: meets, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-stripped", fp: fails, tables: meets, names: fails, kinds: ".eh_frame", symbols: "", lines: "", compiler: "gcc", arch: "amd64"},
-		{name: "threads-static", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
-		{name: "threads-m32", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "386"},
-		{name: "threads-m32-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "386"},
-		{name: "threads-musl-static", fp: fails, tables: fails, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
-		{name: "threads-rust", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "rustc", arch: "amd64"},
-		{name: "threads-rust-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "rustc", arch: "amd64"},
-		{name: "threads-go", fp: meets, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "amd64"},
-		{name: "threads-go-stripped", fp: meets, tables: meets, names: meets, kinds: "pclntab", symbols: "pclntab", lines: "go", compiler: "go", arch: "amd64"},
-		{name: "threads-go-386", fp: fails, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "386"},
+		{name: "threads", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-O0", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-clang-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "clang", arch: "amd64"},
+		{name: "threads-notables", fp: fails, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-notables-fp", fp: meets, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-stripped", fp: fails, tables: meets, names: fails, kinds: ".eh_frame", symbols: "", lines: "",
+			compiler: "gcc", arch: "amd64"},
+		{name: "threads-static", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
+		{name: "threads-m32", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "386"},
+		{name: "threads-m32-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "386"},
+		{name: "threads-musl-static", fp: fails, tables: fails, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
+		{name: "threads-rust", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "rustc", arch: "amd64"},
+		{name: "threads-rust-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "rustc", arch: "amd64"},
+		{name: "threads-go", fp: meets, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "go", arch: "amd64"},
+		{name: "threads-go-stripped", fp: meets, tables: meets, names: meets, kinds: "pclntab", symbols: "pclntab",
+			lines: "go", compiler: "go", arch: "amd64"},
+		{name: "threads-go-386", fp: fails, tables: meets, names: meets, kinds: "pclntab .debug_frame",
+			symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "386"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := Inspect(open(t, built(t, tt.name)), Options{})
 			if m.Err != nil {
 				t.Fatal(m.Err)
 			}
-			got := fmt.Sprint(has(m, FP), has(m, Unwind), has(m, Names), kinds(m), best(m), m.Lines.Kind, m.Arch, m.Tables.NoIndex)
+			got := fmt.Sprint(has(m, FP), has(m, Unwind), has(m, Names), kinds(m), best(m), m.Lines.Kind, m.Arch,
+				m.Tables.NoIndex)
 			want := fmt.Sprint(tt.fp, tt.tables, tt.names, tt.kinds, tt.symbols, tt.lines, tt.arch, tt.noIndex)
 			if got != want {
 				t.Errorf("fp, tables, symbols, …:\ngot  %s\nwant %s\n%+v", got, want, m)
@@ -54,7 +71,8 @@ func TestInspect(t *testing.T) {
 			if !compiler {
 				t.Errorf("compilers %q, want %s among them", m.Compilers, tt.compiler)
 			}
-			if f := m.Frames; f.Looked != f.All || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear || f.Unclear != 0 {
+			if f := m.Frames; f.Looked != f.All || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear ||
+				f.Unclear != 0 {
 				t.Errorf("counts do not add up: %+v", f)
 			}
 			for _, a := range []Aspect{FP, Unwind, Names} {
@@ -156,7 +174,8 @@ func TestCoverage(t *testing.T) {
 		{"a gap that is a function", []span{{100, 200}}, []span{{100, 140}, {156, 200}}, 100, 84},
 		{"beyond both ends", []span{{100, 200}}, []span{{50, 300}}, 100, 100},
 		{"one table over two sections", []span{{100, 200}, {300, 400}}, []span{{150, 350}}, 200, 100},
-		{"two tables in the second section", []span{{100, 120}, {300, 400}}, []span{{10, 20}, {300, 340}, {380, 400}}, 120, 60},
+		{"two tables in the second section", []span{{100, 120}, {300, 400}}, []span{{10, 20}, {300, 340}, {380, 400}},
+			120, 60},
 	} {
 		if all, in := coverage(tt.code, tt.covered); all != tt.all || in != tt.in {
 			t.Errorf("%s: got %d of %d, want %d of %d", tt.name, in, all, tt.in, tt.all)
@@ -241,7 +260,8 @@ func FuzzInspect(f *testing.F) {
 			return
 		}
 		r := Inspect(m, Options{Sample: 50})
-		if f := r.Frames; f.Looked > 50 || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear || r.Tables.Covered > r.Code {
+		if f := r.Frames; f.Looked > 50 || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear ||
+			r.Tables.Covered > r.Code {
 			t.Errorf("got %+v", r)
 		}
 		for _, a := range []Aspect{FP, Unwind, Names, Source} {

@@ -18,7 +18,8 @@ func (s span) holds(v uint64) bool { return v >= s.lo && v < s.hi }
 func codeOf(m *module.Module) []span {
 	var out []span
 	for _, s := range m.Sections() {
-		if s.Flags&module.SHFAlloc == 0 || s.Flags&module.SHFExecInstr == 0 || s.Type == module.SHTNobits || len(s.Data) == 0 {
+		if s.Flags&module.SHFAlloc == 0 || s.Flags&module.SHFExecInstr == 0 || s.Type == module.SHTNobits ||
+			len(s.Data) == 0 {
 			continue
 		}
 		if strings.HasPrefix(s.Name, ".plt") || s.Name == ".iplt" || s.Name == ".init" || s.Name == ".fini" {

@@ -41,7 +41,8 @@ func (m *Module) System() bool {
 	if m.VDSO {
 		return true
 	}
-	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/"} {
+	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/",
+		"/usr/libx32/"} {
 		if strings.HasPrefix(m.Path, dir) {
 			return true
 		}

@@ -55,8 +55,9 @@ func (l *inspection) coverage() {
 	l.out.Code, t.Covered = coverage(l.code, merge(all))
 	_, stays := coverage(l.code, merge(lasting))
 	if lost := t.Covered - min(stays, t.Covered); lost > l.out.Code/10 {
-		l.out.Notes = append(l.out.Notes, fmt.Sprintf("%s of the code is covered by .debug_frame alone, which strip removes",
-			Percent(float64(lost)/float64(l.out.Code))))
+		l.out.Notes = append(l.out.Notes,
+			fmt.Sprintf("%s of the code is covered by .debug_frame alone, which strip removes",
+				Percent(float64(lost)/float64(l.out.Code))))
 	}
 }
 

@@ -54,7 +54,8 @@ func sampled() *profile.Profile {
 	p.Modules = []profile.Module{
 		{Path: "/usr/bin/app", BuildID: "0011aabb", Base: appBase, Start: appBase + 0x1000, End: appBase + 0x9000,
 			Offset: 0x1000, Symbols: []string{".symtab"}},
-		{Path: "/usr/lib/libc.so.6", BuildID: "99ff", Base: libcBase, Start: libcBase + 0x26000, End: libcBase + 0x17b000,
+		{Path: "/usr/lib/libc.so.6", BuildID: "99ff", Base: libcBase, Start: libcBase + 0x26000, End: libcBase +
+			0x17b000,
 			Offset: 0x26000},
 	}
 	app := func(name string, at uint64, line int) profile.Frame {

@@ -93,7 +93,8 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 	case f.report.Lines == 0:
 		return nil, f.report, fmt.Errorf("%w%s", errNothingFolded, f.report.shownFirst())
 	case f.report.Skipped > f.report.Lines:
-		return nil, f.report, fmt.Errorf("read folded: %d of %d lines are not understood: expected %s%s", f.report.Skipped,
+		return nil, f.report, fmt.Errorf("read folded: %d of %d lines are not understood: expected %s%s",
+			f.report.Skipped,
 			f.report.Skipped+f.report.Lines, foldedForm, f.report.shownFirst())
 	}
 	p, err := f.profile()
@@ -108,7 +109,8 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 // which they were read: the result does not depend on who was faster.
 func (f *folder) run(r io.Reader, workers int) error {
 	blocks := 2*workers + 1
-	free, work, order := make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks)
+	free, work, order := make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks),
+		make(chan *foldedBlock, blocks)
 	for range blocks {
 		free <- &foldedBlock{done: make(chan struct{}, 1)}
 	}

@@ -145,7 +145,8 @@ func TestReadJSONRefuses(t *testing.T) {
 			}
 			if tt.want != "" {
 				p, err := ReadJSON(strings.NewReader(bad))
-				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "read JSON: ") {
+				if err == nil || !strings.Contains(err.Error(), tt.want) ||
+					!strings.HasPrefix(err.Error(), "read JSON: ") {
 					t.Errorf("got %v, %v, want %q", p, err, tt.want)
 				}
 			}

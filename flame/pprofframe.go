@@ -48,7 +48,8 @@ func (r *pprofReader) frames(at pprofUse) []profile.FrameID {
 	}
 	ids := make([]profile.FrameID, 0, max(1, len(at.l.Line)))
 	for i, line := range slices.Backward(at.l.Line) {
-		f := profile.Frame{Func: line.Function.Name, File: line.Function.Filename, Kind: kindOf(at.l.Mapping), Module: -1,
+		f := profile.Frame{Func: line.Function.Name, File: line.Function.Filename, Kind: kindOf(at.l.Mapping),
+			Module:  -1,
 			Inlined: i < len(at.l.Line)-1}
 		if s := line.Function.SystemName; s != f.Func {
 			f.Linkage = s

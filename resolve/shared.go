@@ -52,7 +52,8 @@ func (s *Shared) of(m *module.Module, files *symbol.Files) *symbol.Resolver {
 }
 
 // recall gives the answers that are known already to learn, and returns the other queries.
-func (s *Shared) recall(m *module.Module, queries []symbol.Query, learn func(*module.Module, symbol.Query, []profile.Frame)) []symbol.Query {
+func (s *Shared) recall(m *module.Module, queries []symbol.Query, learn func(*module.Module, symbol.Query,
+	[]profile.Frame)) []symbol.Query {
 	if s == nil {
 		return queries
 	}

@@ -38,7 +38,8 @@ func (s *separate) debugFrame() ([]byte, error) {
 		return section.Data, err
 	}
 	if p.size > s.files.left {
-		return nil, fmt.Errorf("inflate %s of %q: %d bytes are more than is inflated by default", p.name, file.Path, p.size)
+		return nil, fmt.Errorf("inflate %s of %q: %d bytes are more than is inflated by default", p.name, file.Path,
+			p.size)
 	}
 	s.files.left -= p.size
 	return debugSection(file, name)

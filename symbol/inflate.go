@@ -155,8 +155,10 @@ func (p *packed) read(r io.Reader) ([]byte, error) {
 }
 
 // lineSections are what lines and inlined calls are read from.
-var lineSections = []string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets",
-	".debug_addr", ".debug_line", ".debug_ranges", ".debug_rnglists", ".debug_aranges", ".debug_cu_index", ".debug_tu_index"}
+var lineSections = []string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str",
+	".debug_str_offsets",
+	".debug_addr", ".debug_line", ".debug_ranges", ".debug_rnglists", ".debug_aranges", ".debug_cu_index",
+	".debug_tu_index"}
 
 // inflated is how many bytes the compressed ones of lineSections have when they are inflated, those of split
 // files too, 0 if none is compressed.

@@ -60,7 +60,8 @@ type Resolver struct {
 func NewResolver(m *module.Module, files *Files, sources ...DebugInfo) *Resolver {
 	t, s := New(m), newSeparate(m, files)
 	t.elsewhere = s.symtab
-	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, separate: s, sources: sources}
+	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, separate: s,
+		sources: sources}
 }
 
 // Resolve names addresses: result i belongs to queries[i] and has at least one frame, the

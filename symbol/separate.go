@@ -167,7 +167,8 @@ func (s *separate) costly(file DebugFile) string {
 	case isCLibrary(s.m.Path):
 		return fmt.Sprintf("lines not read: %d MB compressed in %q, of the C library", megabytes, file.Path)
 	case size > s.files.left:
-		return fmt.Sprintf("lines not read: %d MB compressed in %q, more than is inflated by default", megabytes, file.Path)
+		return fmt.Sprintf("lines not read: %d MB compressed in %q, more than is inflated by default", megabytes,
+			file.Path)
 	}
 	s.files.left -= size
 	return ""
@@ -182,7 +183,8 @@ func isCLibrary(file string) bool {
 	}
 	for _, stem := range []string{"libc", "libm", "libpthread", "libdl", "librt", "libresolv", "ld"} {
 		rest, ok := strings.CutPrefix(name, stem)
-		if ok && (strings.HasPrefix(rest, ".so") || strings.HasPrefix(rest, "-2.") || strings.HasPrefix(rest, ".musl-") ||
+		if ok && (strings.HasPrefix(rest, ".so") || strings.HasPrefix(rest, "-2.") ||
+			strings.HasPrefix(rest, ".musl-") ||
 			stem == "ld" && strings.HasPrefix(rest, "-")) {
 			return true
 		}

@@ -35,7 +35,8 @@ func (c *cursor) stepFramePointer() *ending {
 	}
 	to := c.callerSite(ra)
 	if to == nil {
-		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra), uint64(fp))
+		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra),
+			uint64(fp))
 	}
 	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
@@ -79,7 +80,8 @@ func (c *cursor) checkFP(fp mem.Addr, rec *regs.Record) *ending {
 	case low+below < sp && low >= c.lo:
 		return end(NotAdvancing, "frame pointer %#x did not grow (previous %#x)", uint64(fp), uint64(sp))
 	case low < c.lo || high > c.hi || high < low:
-		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo), uint64(c.hi))
+		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo),
+			uint64(c.hi))
 	case fp > sp && fp-sp > maxFrameLength:
 		return end(BadCFA, "frame pointer %#x makes a frame of %d bytes", uint64(fp), uint64(fp-sp))
 	}

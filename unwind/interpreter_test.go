@@ -34,7 +34,8 @@ func TestInterpretedFrames(t *testing.T) {
 		why  string
 	}{
 		{"three, then the call that entered them", anonymous, func(s *mem.Image) {
-			s.Skip(1).Label("fp").Ref("a").Word(0x20200).Skip(3).Label("a").Ref("b").Word(0x20200).Label("b").Ref("c").Word(0x20300).
+			s.Skip(1).Label("fp").Ref("a").Word(0x20200).Skip(3).Label("a").Ref("b").Word(0x20200).Label("b").Ref(
+				"c").Word(0x20300).
 				Skip(2).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20200? 0x20300? 0x10108 root", ""},
 		{"of a memfd", memfd, func(s *mem.Image) {
@@ -44,7 +45,8 @@ func TestInterpretedFrames(t *testing.T) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10108)
 		}, "0x20100 no rule", "no call precedes"},
 		{"one with a call between them", anonymous, func(s *mem.Image) {
-			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(0x20300).Label("c").Word(1).Word(0x10108)
+			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(
+				0x20300).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20408 0x20300? 0x10108 root", ""},
 		{"two thousand of them", anonymous, func(s *mem.Image) {
 			s.Label("fp")
@@ -87,7 +89,8 @@ func TestInterpretedFrames(t *testing.T) {
 				copy(made[0x403:], []byte{0xe8, 0, 0, 0, 0})
 				tc.draw(d.stack)
 				table := maps.NewTable([]maps.Mapping{
-					{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec, Inode: 1, Offset: objectCode, Path: "/drawn"}, tc.made,
+					{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec, Inode: 1, Offset: objectCode,
+						Path: "/drawn"}, tc.made,
 					{Start: stackBase, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
 				})
 				open := func(m *maps.Mapping) (*module.File, error) {
@@ -96,7 +99,8 @@ func TestInterpretedFrames(t *testing.T) {
 					}
 					return d.open(m)
 				}
-				memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, mem.Range{Start: madeBase, Data: made}, d.stack.Range())
+				memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code},
+					mem.Range{Start: madeBase, Data: made}, d.stack.Range())
 				r := regs.New(d.arch)
 				r.Set(d.arch.PC, madeBase+0x100)
 				r.Set(d.arch.SP, stackBase+0x1000)
@@ -116,9 +120,11 @@ func TestInterpretedFrames(t *testing.T) {
 					}
 					got = append(got, s.Stop.String())
 					if strings.Join(got, " ") != want {
-						t.Errorf("walk %d, mode %d:\ngot  %s (%v)\nwant %s", i, mode, strings.Join(got, " "), s.Err, want)
+						t.Errorf("walk %d, mode %d:\ngot  %s (%v)\nwant %s", i, mode, strings.Join(got, " "), s.Err,
+							want)
 					}
-					if mode == unwind.Auto && tc.why != "" && (s.Err == nil || !strings.Contains(s.Err.Error(), tc.why)) {
+					if mode == unwind.Auto && tc.why != "" &&
+						(s.Err == nil || !strings.Contains(s.Err.Error(), tc.why)) {
 						t.Errorf("walk %d: got reason %v, want %q in it", i, s.Err, tc.why)
 					}
 				}

@@ -82,7 +82,8 @@ func linkRow(v uint64, depth int64, arch *regs.Arch) *cfi.Row {
 	}
 	row.RA = cfi.Rule{Kind: cfi.Offset, N: -depth}
 	if arch == regs.ARM64 {
-		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP), Rule: cfi.Rule{Kind: cfi.Offset, N: -depth - int64(arch.WordSize)}}}
+		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP),
+			Rule: cfi.Rule{Kind: cfi.Offset, N: -depth - int64(arch.WordSize)}}}
 	}
 	return row
 }

@@ -173,7 +173,8 @@ func (c *cursor) checkSP(next *regs.Registers, cfa mem.Addr) *ending {
 	case !ok, to == cfa:
 		return nil
 	case uint64(to)%uint64(c.arch.WordSize) != 0:
-		return impossible(BadCFA, "stack pointer %#x of the caller is not aligned to %d bytes", uint64(to), c.arch.WordSize)
+		return impossible(BadCFA, "stack pointer %#x of the caller is not aligned to %d bytes", uint64(to),
+			c.arch.WordSize)
 	case to > c.lo && to <= c.hi, c.isStack(to):
 		return nil
 	}

@@ -122,8 +122,8 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
-// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read: a
-// recorded snapshot does not hold it.
+// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read:
+// a recorded snapshot does not hold it.
 func (c *cursor) vouched(s *site) bool {
 	if s.runtime == nil || !s.made {
 		return false

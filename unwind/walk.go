@@ -346,7 +346,8 @@ func (c *cursor) stackMapping(sp mem.Addr) *maps.Mapping {
 
 // word reads one word of the architecture.
 func (c *cursor) word(a mem.Addr) (uint64, error) {
-	if at, size := uint64(a-c.window.Start), uint64(len(c.window.Data)); at < size && size-at >= uint64(c.arch.WordSize) {
+	if at, size := uint64(a-c.window.Start), uint64(len(c.window.Data)); at < size &&
+		size-at >= uint64(c.arch.WordSize) {
 		return c.wordOf(c.window.Data[at:]), nil
 	}
 	return mem.Uint(c.memory, a, c.arch.WordSize, c.arch.Order)
@@ -422,7 +423,8 @@ func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
 func (c *cursor) switchStack(to, pc mem.Addr) *ending {
 	top := c.top()
 	if to == top.SP && pc == top.PC {
-		return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc), uint64(to))
+		return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc),
+			uint64(to))
 	}
 	if c.switches == maxSwitches {
 		return impossible(NotAdvancing, "stack pointer %#x of the caller is not above %#x, after %d changes of stack",

@@ -63,7 +63,8 @@ func (im *image) parseSections() {
 		return
 	}
 	if cost := int64(n) * sectionSize; !im.budget.Hold(cost) || !im.budget.Spend(cost) {
-		im.cut = fmt.Errorf("section table at %#x with %d entries is not read: %w", h.shOff, n, cmp.Or(im.budget.Err(), work.ErrMemory))
+		im.cut = fmt.Errorf("section table at %#x with %d entries is not read: %w", h.shOff, n,
+			cmp.Or(im.budget.Err(), work.ErrMemory))
 		return
 	}
 	strtab, _ := im.sectionHeader(names)

@@ -159,13 +159,15 @@ func (f *Files) Unused() []error {
 		if g.used {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%q fits no module: its build id is %s", g.object.Path, idText(g.object.BuildID())))
+		errs = append(errs, fmt.Errorf("%q fits no module: its build id is %s", g.object.Path,
+			idText(g.object.BuildID())))
 	}
 	return errs
 }
 
 func refuse(o *module.Module, m *profile.Module) error {
-	return fmt.Errorf("refuse %q for %q: its build id is %s, want %s", o.Path, m.Path, idText(o.BuildID()), idText(m.BuildID))
+	return fmt.Errorf("refuse %q for %q: its build id is %s, want %s", o.Path, m.Path, idText(o.BuildID()),
+		idText(m.BuildID))
 }
 
 func idText(id string) string {

@@ -55,7 +55,8 @@ type Client struct {
 // unknown: then the cache lies in a temporary directory.
 func FromEnvironment(getenv func(string) string, home string, open func(string) (*module.File, error)) *Client {
 	c := &Client{URLs: servers(getenv("DEBUGINFOD_URLS")), Cache: cachePath(getenv, home), Open: open,
-		Timeout: seconds(getenv("DEBUGINFOD_TIMEOUT"), 90), MaxTime: seconds(getenv("DEBUGINFOD_MAXTIME"), 0), Missing: 10 * time.Minute}
+		Timeout: seconds(getenv("DEBUGINFOD_TIMEOUT"), 90), MaxTime: seconds(getenv("DEBUGINFOD_MAXTIME"), 0),
+		Missing: 10 * time.Minute}
 	fmt.Sscan(getenv("DEBUGINFOD_MAXSIZE"), &c.MaxSize)
 	return c
 }
@@ -101,7 +102,8 @@ func isDir(path string) bool {
 // first server that has it. It fails with an error that wraps fs.ErrNotExist if all servers
 // that answer say that they do not have it.
 func (c *Client) Fetch(buildID string) (*module.File, error) {
-	if b, err := hex.DecodeString(buildID); err != nil || len(b) < 2 || len(b) > 64 || strings.ToLower(buildID) != buildID {
+	if b, err := hex.DecodeString(buildID); err != nil || len(b) < 2 || len(b) > 64 ||
+		strings.ToLower(buildID) != buildID {
 		return nil, fmt.Errorf("fetch %q: no build id", buildID)
 	}
 	dir := filepath.Join(c.Cache, buildID)
@@ -110,7 +112,8 @@ func (c *Client) Fetch(buildID string) (*module.File, error) {
 	case err == nil && st.Size() > 0 && st.Mode().IsRegular():
 		return c.Open(file)
 	case err == nil && st.Size() == 0 && time.Since(st.ModTime()) < c.Missing:
-		return nil, fmt.Errorf("fetch %s: no server had it %v ago: %w", buildID, time.Since(st.ModTime()).Round(time.Second), fs.ErrNotExist)
+		return nil, fmt.Errorf("fetch %s: no server had it %v ago: %w", buildID,
+			time.Since(st.ModTime()).Round(time.Second), fs.ErrNotExist)
 	}
 	if len(c.URLs) == 0 {
 		return nil, fmt.Errorf("fetch %s: DEBUGINFOD_URLS names no server: %w", buildID, fs.ErrNotExist)

@@ -58,7 +58,8 @@ const (
 )
 
 func (d *Data) problem(err error) {
-	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget && err != work.ErrSpent && err != work.ErrMemory {
+	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget && err != work.ErrSpent &&
+		err != work.ErrMemory {
 		return
 	}
 	for _, p := range d.problems {

@@ -13,7 +13,8 @@ func (u *unit) split() *unit {
 	u.splitTried = true
 	sk := Skeleton{Name: u.str(u.root.dwoName), CompDir: u.str(u.root.compDir), ID: u.id}
 	if u.d.o.Split == nil {
-		u.d.problem(fmt.Errorf("functions of split units are in .dwo files, which are not read: %q and others", sk.Name))
+		u.d.problem(fmt.Errorf("functions of split units are in .dwo files, which are not read: %q and others",
+			sk.Name))
 		return nil
 	}
 	d, err := u.d.o.Split(sk)

@@ -156,7 +156,8 @@ func (u *unit) readRoot() bool {
 	for _, at := range a.attrs {
 		v := u.layout.read(&r, at.form, at.implicit)
 		if r.bad {
-			u.d.malformed(u.section(), u.first, "attribute %#x of form %#x of the root entry cannot be read", at.name, at.form)
+			u.d.malformed(u.section(), u.first, "attribute %#x of form %#x of the root entry cannot be read", at.name,
+				at.form)
 			return false
 		}
 		u.root.set(at.name, v)

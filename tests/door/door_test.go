@@ -241,7 +241,8 @@ func TestSleeper(t *testing.T) {
 func TestRecording(t *testing.T) {
 	pid, end := start(t, "toy")
 	kinds := vm.NewTable([]vm.Kind{kind})
-	r := sampler.New(sampler.Options{Rate: 99, Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+	r := sampler.New(sampler.Options{Rate: 99,
+		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	defer r.Close()
 	if err := r.Add(pid); err != nil {
 		t.Skipf("the toy cannot be looked into: %v", err)

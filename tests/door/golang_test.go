@@ -54,7 +54,8 @@ func TestGoroutineBelowSystemStack(t *testing.T) {
 				got = append(got, f.Func)
 			}
 			below := slices.Index(got, "runtime.morestack")
-			if below < 0 || !slices.Contains(got[:below], "runtime.newstack") || slices.Contains(got[:below], "runtime.gopreempt_m") {
+			if below < 0 || !slices.Contains(got[:below], "runtime.newstack") ||
+				slices.Contains(got[:below], "runtime.gopreempt_m") {
 				continue
 			}
 			grown++

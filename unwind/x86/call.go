@@ -52,10 +52,11 @@ type StubKind uint8
 
 // The forms of stubs.
 const (
-	StubJump  StubKind = iota // jmp TARGET: Value is the address of code
-	StubSlot                  // jmp *disp(%rip), 386 jmp *address: Value is the address of the word that holds the target
-	StubGOT                   // 386, jmp *disp(%ebx): the word is at Value from the global offset table
-	StubIndex                 // push $n: Value is the operand, which tells the relocation
+	StubJump StubKind = iota // jmp TARGET: Value is the address of code
+	// jmp *disp(%rip), 386 jmp *address: Value is the address of the word that holds the target
+	StubSlot
+	StubGOT   // 386, jmp *disp(%ebx): the word is at Value from the global offset table
+	StubIndex // push $n: Value is the operand, which tells the relocation
 )
 
 // Stub is an entry of a procedure linkage table, or a jump that leads on as one does.
