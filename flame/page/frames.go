@@ -124,7 +124,8 @@ func (t *table) addAll(p *profile.Profile) []profile.FrameID {
 func (f *frame) label() string { return profile.Function{Name: f.name, Waits: f.waits}.String() }
 
 // runtimes begin the file names of what runs a language's programs.
-var runtimes = []string{"libjvm.", "libpython", "libcoreclr.", "libclrjit.", "libnode.", "libruby", "libperl", "ld-linux", "ld-musl"}
+var runtimes = []string{"libjvm.", "libpython", "libcoreclr.", "libclrjit.", "libnode.", "libruby", "libperl",
+	"ld-linux", "ld-musl"}
 
 func kindOf(f *profile.Frame, module string) kind {
 	base := path.Base(module)

@@ -48,8 +48,10 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 		return nil, err
 	}
 	waits := g.head.Waits
-	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type], totals: g.values(opt.Type, side{false, waits}),
-		depth: make([]int32, g.tree.Len()), width: width, inverted: opt.Inverted, waits: waits, diff: opt.Diff, typ: opt.Type}
+	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type],
+		totals: g.values(opt.Type, side{false, waits}),
+		depth:  make([]int32, g.tree.Len()), width: width, inverted: opt.Inverted, waits: waits, diff: opt.Diff,
+		typ: opt.Type}
 	if g.head.Diff {
 		p.olds = g.values(opt.Type, side{true, waits})
 		p.gone = p.lost()
