@@ -54,7 +54,7 @@ func arm64Records(code []byte, grows bool, b *work.Budget) records {
 	return w.records
 }
 
-// resume goes on behind a jump through a register, where the cases of a switch stand.
+// resume goes on behind a jump through a register, where the cases of a switch are.
 func (w *armWalk) resume() {
 	for len(w.indirect) > 0 {
 		p := &w.indirect[0] // what it has passed is not passed again
@@ -181,7 +181,7 @@ func (s *armState) load(reg uint32) {
 	}
 }
 
-// writesLow tells whether an instruction that deals in registers writes the one of its lowest five
+// writesLow reports whether an instruction that deals in registers writes the one of its lowest five
 // bits: those for immediates and registers do, stores and comparisons with that number do not.
 func writesLow(i uint32) bool {
 	op := i >> 25 & 15

@@ -53,10 +53,12 @@ func TestARM64Records(t *testing.T) {
 			0xa9bf7bfd, 0x910003fd, 0xd61f0120, // stp; mov; br x9
 			0x94000010, 0xa8c17bfd, 0xd65f03c0,
 		), false, records{Calls: 1, Made: true, Whole: true}},
-		{"stub of a PLT", words(0x90000010, 0xf9400211, 0xd61f0220), false, records{Whole: true}}, // adrp; ldr x17; br x17
+		// adrp; ldr x17; br x17
+		{"stub of a PLT", words(0x90000010, 0xf9400211, 0xd61f0220), false, records{Whole: true}},
 		{"Go: more stack first, then its record", words(
-			0xf9400b90,                                     // ldr x16, [x28, #16]
-			0xeb3063ff, 0x540000c9, 0xf81e0ffe, 0xf81f83fd, // cmp sp, x16; b.ls +24; str x30, [sp, #-32]!; stur x29, [sp, #-8]
+			0xf9400b90, // ldr x16, [x28, #16]
+			// cmp sp, x16; b.ls +24; str x30, [sp, #-32]!; stur x29, [sp, #-8]
+			0xeb3063ff, 0x540000c9, 0xf81e0ffe, 0xf81f83fd,
 			0xd10023fd, 0x94000010, 0xd65f03c0, // sub x29, sp, #8; bl; ret
 			0xaa1e03e3, 0x94000020, 0x17fffff6, // mov x3, x30; bl runtime.morestack_noctxt; b to the start
 		), true, records{Calls: 1, Made: true, Whole: true}},
@@ -112,7 +114,8 @@ func TestARM64AgreesWithObjdump(t *testing.T) {
 	}{
 		{"with frame pointers", []string{"-fno-omit-frame-pointer"}, true, 5},
 		{"without", []string{"-fomit-frame-pointer"}, false, 0},
-		{"without tables", []string{"-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}, true, 5},
+		{"without tables", []string{"-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"},
+			true, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := cross(t, tt.options...)
@@ -126,14 +129,15 @@ func TestARM64AgreesWithObjdump(t *testing.T) {
 					want[key(t, name)] = notNeeded
 				} else if name == "" || len(f) < 3 || want[key(t, name)] == missing {
 					continue
-				} else if set = set || f[1] == "mov" && strings.Contains(line, "x29, sp") || f[1] == "add" && f[2] == "x29," && f[3] == "sp,"; set {
+				} else if set = set || f[1] == "mov" && strings.Contains(line, "x29, sp") || f[1] == "add" &&
+					f[2] == "x29," && f[3] == "sp,"; set {
 					want[key(t, name)] = kept
 				} else if f[1] == "bl" || f[1] == "blr" {
 					want[key(t, name)] = missing
 				}
 			}
 			m := open(t, path)
-			l := &look{m: m, out: &Module{}}
+			l := &inspection{m: m, out: &Module{}}
 			l.all()
 			for _, f := range l.symbols().list {
 				if got, w := l.judge(f), want[strconv.FormatUint(uint64(f.Start), 16)]; got != w {
@@ -141,8 +145,9 @@ func TestARM64AgreesWithObjdump(t *testing.T) {
 					t.Errorf("%s: got %s, objdump has %s", name, verdictNames[got], verdictNames[w])
 				}
 			}
-			r := Look(open(t, path), Options{})
-			if f := r.Frames; has(r, FP) != tt.fp || f.Kept != tt.kept || f.Kept+f.Missing != 5 || f.NotNeeded != 2 || r.Arch != "arm64" {
+			r := Inspect(open(t, path), Options{})
+			if f := r.Frames; has(r, FP) != tt.fp || f.Kept != tt.kept || f.Kept+f.Missing != 5 || f.NotNeeded != 2 ||
+				r.Arch != "arm64" {
 				t.Errorf("frame pointers %v: %+v of %s", has(r, FP), f, r.Arch)
 			}
 			if tables := tt.name != "without tables"; has(r, Unwind) != tables {
@@ -170,7 +175,7 @@ func TestGoForARM64(t *testing.T) {
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("go build for arm64: %v\n%s", err, msg)
 	}
-	m := Look(open(t, out), Options{Sample: 600})
+	m := Inspect(open(t, out), Options{Sample: 600})
 	share, ok := m.Frames.Share()
 	if !ok || share < 0.99 || m.Arch != "arm64" || !has(m, FP) || !has(m, Unwind) {
 		t.Errorf("share %v of %+v, tables %+v", share, m.Frames, m.Tables)

@@ -46,10 +46,10 @@ type Break struct {
 	Effect   Effect
 	Lost     int // frames of the full walk that are lost by it
 	Reason   string
-	Mend     string // "" if nothing can be done
+	Fix      string // "" if nothing can be done
 	Signal   bool   // it is the trampoline of a signal
 	// Also are the functions among the lost frames that keep no frame record either: they are to be
-	// mended too. A few, each once.
+	// fixed too. A few, each once.
 	Also []Culprit
 }
 
@@ -57,10 +57,10 @@ type Break struct {
 type Culprit struct {
 	Function, Module string // as in Break
 	Frames           int    // how many of the lost frames are its own
-	Mend             string
+	Fix              string
 }
 
-// Namer names physical frames, and tells where their functions lie.
+// Namer names physical frames and says where their functions lie.
 type Namer interface {
 	// Frames returns for each frame its logical frames, the function itself last.
 	Frames([]unwind.Frame) [][]profile.Frame
@@ -68,7 +68,7 @@ type Namer interface {
 	Bounds(m *module.Module, v module.Vaddr) (start, end module.Vaddr, ok bool)
 }
 
-// Bounds of what is told of one thread.
+// Bounds of what is reported of one thread.
 const (
 	maxBreaks   = 8
 	maxCulprits = 8       // of one break
@@ -78,7 +78,8 @@ const (
 // Threads compares the stacks of a snapshot's threads with those that frame pointers alone give;
 // full[i] and bare[i] belong to snap.Threads[i]. Threads alike are put together. of gives what is
 // known of a module, nil for one that was not looked at.
-func Threads(snap *snapshot.Snapshot, full, bare []unwind.Stack, names Namer, of func(*module.Module) *Module) []Thread {
+func Threads(snap *snapshot.Snapshot, full, bare []unwind.Stack, names Namer,
+	of func(*module.Module) *Module) []Thread {
 	var out []Thread
 	known := map[string]int{}
 	x := &explainer{names: names, of: of, judged: map[functionKey]verdict{}}
@@ -101,7 +102,7 @@ func Threads(snap *snapshot.Snapshot, full, bare []unwind.Stack, names Namer, of
 // addresses are what differs between threads alike. Compiled when first asked for: a dump never asks.
 var addresses = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`0x[0-9a-f]+|thread [0-9]+`) })
 
-// likeness is the same for threads that tell the same story.
+// likeness is the same for threads with the same findings.
 func likeness(t *Thread) string {
 	all := fmt.Sprintf("%q %d %q %d %+v %d", t.NotWalked, t.Frames, t.Stop, t.Reached, t.Breaks, t.MoreBreaks)
 	return addresses().ReplaceAllString(all, "")

@@ -35,25 +35,33 @@ func TestCompare(t *testing.T) {
 		full, bare unwind.Stack
 		want       string
 	}{
-		{"the same", stack(t, "10@100 20@140 30@180", unwind.Root, nil), stack(t, "10@100 20@140 30@180", unwind.Root, nil),
+		{"the same", stack(t, "10@100 20@140 30@180", unwind.Root, nil), stack(t, "10@100 20@140 30@180", unwind.Root,
+			nil),
 			"3 of 3"},
-		{"leaf without a record", stack(t, "10@100 20@108 30@140 40@180", unwind.Root, nil), stack(t, "10@100 30@140 40@180", unwind.Root, nil),
+		{"leaf without a record", stack(t, "10@100 20@108 30@140 40@180", unwind.Root, nil),
+			stack(t, "10@100 30@140 40@180", unwind.Root, nil),
 			"3 of 4, #0 skips 1"},
-		{"two in a row", stack(t, "10@100 20@108 30@120 40@180", unwind.Root, nil), stack(t, "10@100 40@180", unwind.Root, nil),
+		{"two in a row", stack(t, "10@100 20@108 30@120 40@180", unwind.Root, nil),
+			stack(t, "10@100 40@180", unwind.Root, nil),
 			"2 of 4, #0 skips 1, #1 skips 1"},
-		{"a value in the frame pointer", stack(t, "10@100 20@140 30@180 40@200", unwind.Root, nil), stack(t, "10@100 20@140", unwind.BadCFA, odd),
+		{"a value in the frame pointer", stack(t, "10@100 20@140 30@180 40@200", unwind.Root, nil),
+			stack(t, "10@100 20@140", unwind.BadCFA, odd),
 			"2 of 4, #1 ends 2 (" + odd.Error() + ")"},
 		{"0 in the frame pointer", stack(t, "10@100 20@140", unwind.Root, nil), stack(t, "10@100", unwind.Root, nil),
 			"1 of 2, #0 ends 1 (the frame pointer is 0)"},
-		{"to somewhere else", stack(t, "10@100 20@140 30@180", unwind.Root, nil), stack(t, "10@100 66@150 77@160", unwind.Root, nil),
+		{"to somewhere else", stack(t, "10@100 20@140 30@180", unwind.Root, nil),
+			stack(t, "10@100 66@150 77@160", unwind.Root, nil),
 			"1 of 3, #0 astray 2 (the frame pointer leads to 0x66, which is no frame of the stack)"},
 		{"recursion is told by its place", stack(t, "10@100 20@140 20@180 20@1c0 30@200", unwind.Root, nil),
 			stack(t, "10@100 20@1c0 30@200", unwind.Root, nil), "3 of 5, #0 skips 1, #1 skips 1"},
-		{"realigned stack: the PC decides", stack(t, "10@100 20@140 30@1c0", unwind.Root, nil), stack(t, "10@100 20@130 30@1c0", unwind.Root, nil),
+		{"realigned stack: the PC decides", stack(t, "10@100 20@140 30@1c0", unwind.Root, nil),
+			stack(t, "10@100 20@130 30@1c0", unwind.Root, nil),
 			"3 of 3"},
-		{"full walk was cut, the chain knows more", stack(t, "10@100 20@140", unwind.NoRule, errors.New("no row")), stack(t, "10@100 20@140 30@180", unwind.Root, nil),
+		{"full walk was cut, the chain knows more", stack(t, "10@100 20@140", unwind.NoRule, errors.New("no row")),
+			stack(t, "10@100 20@140 30@180", unwind.Root, nil),
 			"2 of 2, cut no rule: no row"},
-		{"not stopped", stack(t, "", unwind.NoContext, errors.New("thread 7 has no registers")), stack(t, "", unwind.NoContext, nil),
+		{"not stopped", stack(t, "", unwind.NoContext, errors.New("thread 7 has no registers")),
+			stack(t, "", unwind.NoContext, nil),
 			"0 of 0, not walked thread 7 has no registers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +89,7 @@ func tell(t Thread) string {
 	return text
 }
 
-// A recursion without frame records gives a break each: few are told, the others counted.
+// A recursion without frame records gives a break each: few are reported, the others counted.
 func TestCompareIsBounded(t *testing.T) {
 	full := unwind.Stack{}
 	for i := range 50_000 {
@@ -123,14 +131,16 @@ func TestThreadsAlikeAreOne(t *testing.T) {
 		return stack(t, "10@100 20@140", unwind.BadCFA, errors.New("frame pointer "+at+" lies outside of the stack"))
 	}
 	full := stack(t, "10@100 20@140 30@180", unwind.Root, nil)
-	snap := &snapshot.Snapshot{Threads: []snapshot.Thread{{TID: 7, Comm: "main"}, {TID: 8, Comm: "w"}, {TID: 9, Comm: "w"}}}
+	snap := &snapshot.Snapshot{Threads: []snapshot.Thread{{TID: 7, Comm: "main"}, {TID: 8, Comm: "w"},
+		{TID: 9, Comm: "w"}}}
 	got := Threads(snap, []unwind.Stack{full, full, full}, []unwind.Stack{end("0x1"), full, end("0x2")}, namer{},
 		func(*module.Module) *Module { return nil })
 	if len(got) != 2 || fmt.Sprint(got[0].TIDs, got[1].TIDs) != "[7 9] [8]" || fmt.Sprint(got[0].Names) != "[main w]" {
 		t.Fatalf("got %+v", got)
 	}
 	b := got[0].Breaks[0]
-	if b.Function != "f20" || b.Module != "" || !strings.Contains(b.Mend, "no file holds") || !strings.Contains(b.Reason, "0x1") {
+	if b.Function != "f20" || b.Module != "" || !strings.Contains(b.Fix, "no file holds") ||
+		!strings.Contains(b.Reason, "0x1") {
 		t.Errorf("break %+v", b)
 	}
 }
@@ -139,9 +149,10 @@ func TestSignalIsNobodysFault(t *testing.T) {
 	full := stack(t, "10@100 s20@140 30@180 40@200", unwind.Root, nil)
 	bare := stack(t, "10@100 s20@140 40@200", unwind.Root, nil)
 	snap := &snapshot.Snapshot{Threads: make([]snapshot.Thread, 1)}
-	got := Threads(snap, []unwind.Stack{full}, []unwind.Stack{bare}, namer{}, func(*module.Module) *Module { return nil })
+	got := Threads(snap, []unwind.Stack{full}, []unwind.Stack{bare}, namer{},
+		func(*module.Module) *Module { return nil })
 	b := got[0].Breaks[0]
-	if b.Frame != 1 || !b.Signal || b.Mend != "" || !strings.Contains(b.Reason, "signal") {
+	if b.Frame != 1 || !b.Signal || b.Fix != "" || !strings.Contains(b.Reason, "signal") {
 		t.Errorf("break %+v", b)
 	}
 }

@@ -1,12 +1,12 @@
-// Package check tells what can be had of an object before anyone needs it: whether its stacks can
+// Package check reports what can be had of an object before anyone needs it: whether its stacks can
 // be walked (unwind tables, frame pointers), whether its functions have names and lines, and what to
-// change in the build where they cannot. Of a live process it tells besides how far frame pointers
+// change in the build where they cannot. Of a live process it also reports how far frame pointers
 // alone lead on each thread, and in which function they break.
 //
 // The caller provides modules, mapped or not, and a way to the separate debug files. For threads it
 // provides the stacks, walked both ways.
 //
-// It guarantees bounded work on any bytes. What cannot be told is told as such and counts neither
+// It guarantees bounded work on any bytes. What is unknown is reported as such and counts neither
 // for nor against an object.
 //
 // It opens no files, stops nothing and renders nothing.
@@ -77,14 +77,14 @@ type Lines struct {
 // FramePointers counts functions by what they do with the frame pointer. Looked is the sum of
 // the four behind it.
 type FramePointers struct {
-	From   string // which table told the functions, "" if none did
+	From   string // which table lists the functions, "" if none did
 	All    int    // functions known
 	Looked int    // of them, those whose instructions were read
 
 	Kept      int // each call finds a frame record of the function
 	Missing   int // some call finds none: who follows frame pointers loses its caller there
 	NotNeeded int // calls nobody, or is the outermost
-	Unclear   int // its instructions do not tell, or are not known
+	Unclear   int // its instructions do not show it, or are not known
 }
 
 // Share is the part of the functions that need a frame record which make one; not ok if none does.
@@ -109,20 +109,20 @@ type DebugFiles interface {
 	Debug(m *module.Module) (*module.Module, error)
 }
 
-// Options says how to look.
+// Options says how to check.
 type Options struct {
 	Sample int        // functions of an object whose instructions are read, evenly chosen; 0: all
 	Debug  DebugFiles // nil: separate debug files are not looked for
 }
 
-// Look tells what can be had of m. It reads the whole of its tables. The result may be given to
+// Inspect reports what can be had of m. It reads the whole of its tables. The result may be given to
 // [Threads] as long as m and its debug file can be read.
-func Look(m *module.Module, opt Options) *Module {
+func Inspect(m *module.Module, opt Options) *Module {
 	r := &Module{Path: m.Path, BuildID: m.BuildID(), Deleted: m.Deleted, VDSO: m.VDSO, Err: m.Err}
 	if m.Err != nil {
 		return r
 	}
-	l := &look{m: m, out: r, opt: opt}
+	l := &inspection{m: m, out: r, opt: opt}
 	if err := module.Guard(m.Path, func() error { l.all(); return nil }); err != nil {
 		*r = Module{Path: r.Path, BuildID: r.BuildID, Deleted: r.Deleted, VDSO: r.VDSO, Err: err}
 		return r
@@ -137,8 +137,8 @@ func Look(m *module.Module, opt Options) *Module {
 	return r
 }
 
-// look is one object being looked at.
-type look struct {
+// inspection is the work on one object.
+type inspection struct {
 	m     *module.Module
 	debug *module.Module // separate debug file, nil without
 	mini  *module.Module // unpacked .gnu_debugdata, nil without
@@ -153,7 +153,7 @@ type look struct {
 }
 
 // all fills out, cheap and sure things first.
-func (l *look) all() {
+func (l *inspection) all() {
 	if a := regs.OfELF(l.m.Machine(), l.m.Class()); a != nil {
 		l.out.Arch = a.Name
 	}
@@ -176,7 +176,7 @@ func (l *look) all() {
 }
 
 // note keeps an error for the reader.
-func (l *look) note(err error) {
+func (l *inspection) note(err error) {
 	if err != nil {
 		l.out.Notes = append(l.out.Notes, err.Error())
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 )
 
-// TestLook: what was done to each program is known from its build (scripts/build-live), so is what
+// TestInspect: what was done to each program is known from its build (scripts/build-live), so is what
 // can be had of it.
-func TestLook(t *testing.T) {
+func TestInspect(t *testing.T) {
 	const meets, fails = true, false
 	for _, tt := range []struct {
 		name              string
@@ -20,29 +20,46 @@ func TestLook(t *testing.T) {
 		arch              string
 		noIndex           bool
 	}{
-		{name: "threads", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-O0", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-clang-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "clang", arch: "amd64"},
-		{name: "threads-notables", fp: fails, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-notables-fp", fp: meets, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64"},
-		{name: "threads-stripped", fp: fails, tables: meets, names: fails, kinds: ".eh_frame", symbols: "", lines: "", compiler: "gcc", arch: "amd64"},
-		{name: "threads-static", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
-		{name: "threads-m32", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "386"},
-		{name: "threads-m32-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "386"},
-		{name: "threads-musl-static", fp: fails, tables: fails, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
-		{name: "threads-rust", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "rustc", arch: "amd64"},
-		{name: "threads-rust-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab", lines: "dwarf", compiler: "rustc", arch: "amd64"},
-		{name: "threads-go", fp: meets, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "amd64"},
-		{name: "threads-go-stripped", fp: meets, tables: meets, names: meets, kinds: "pclntab", symbols: "pclntab", lines: "go", compiler: "go", arch: "amd64"},
-		{name: "threads-go-386", fp: fails, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "386"},
+		{name: "threads", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-O0", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-clang-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "clang", arch: "amd64"},
+		{name: "threads-notables", fp: fails, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-notables-fp", fp: meets, tables: meets, names: meets, kinds: ".debug_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64"},
+		{name: "threads-stripped", fp: fails, tables: meets, names: fails, kinds: ".eh_frame", symbols: "", lines: "",
+			compiler: "gcc", arch: "amd64"},
+		{name: "threads-static", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
+		{name: "threads-m32", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "386"},
+		{name: "threads-m32-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "386"},
+		{name: "threads-musl-static", fp: fails, tables: fails, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "gcc", arch: "amd64", noIndex: true},
+		{name: "threads-rust", fp: fails, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "rustc", arch: "amd64"},
+		{name: "threads-rust-fp", fp: meets, tables: meets, names: meets, kinds: ".eh_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "rustc", arch: "amd64"},
+		{name: "threads-go", fp: meets, tables: meets, names: meets, kinds: "pclntab .debug_frame", symbols: ".symtab",
+			lines: "dwarf", compiler: "go", arch: "amd64"},
+		{name: "threads-go-stripped", fp: meets, tables: meets, names: meets, kinds: "pclntab", symbols: "pclntab",
+			lines: "go", compiler: "go", arch: "amd64"},
+		{name: "threads-go-386", fp: fails, tables: meets, names: meets, kinds: "pclntab .debug_frame",
+			symbols: ".symtab", lines: "dwarf", compiler: "go", arch: "386"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := Look(open(t, built(t, tt.name)), Options{})
+			m := Inspect(open(t, built(t, tt.name)), Options{})
 			if m.Err != nil {
 				t.Fatal(m.Err)
 			}
-			got := fmt.Sprint(has(m, FP), has(m, Unwind), has(m, Names), kinds(m), best(m), m.Lines.Kind, m.Arch, m.Tables.NoIndex)
+			got := fmt.Sprint(has(m, FP), has(m, Unwind), has(m, Names), kinds(m), best(m), m.Lines.Kind, m.Arch,
+				m.Tables.NoIndex)
 			want := fmt.Sprint(tt.fp, tt.tables, tt.names, tt.kinds, tt.symbols, tt.lines, tt.arch, tt.noIndex)
 			if got != want {
 				t.Errorf("fp, tables, symbols, …:\ngot  %s\nwant %s\n%+v", got, want, m)
@@ -54,12 +71,13 @@ func TestLook(t *testing.T) {
 			if !compiler {
 				t.Errorf("compilers %q, want %s among them", m.Compilers, tt.compiler)
 			}
-			if f := m.Frames; f.Looked != f.All || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear || f.Unclear != 0 {
+			if f := m.Frames; f.Looked != f.All || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear ||
+				f.Unclear != 0 {
 				t.Errorf("counts do not add up: %+v", f)
 			}
 			for _, a := range []Aspect{FP, Unwind, Names} {
-				if mend := m.Mend(a); has(m, a) != (mend == "") {
-					t.Errorf("%s is there: %v, and what mends it is %q", a, has(m, a), mend)
+				if fix := m.Fix(a); has(m, a) != (fix == "") {
+					t.Errorf("%s is there: %v, and what fixes it is %q", a, has(m, a), fix)
 				}
 			}
 		})
@@ -89,10 +107,10 @@ func best(m *Module) string {
 	return m.Symbols[0].Name
 }
 
-// A sample is even, told, and near the whole.
+// A sample is even, reported, and near the whole.
 func TestSample(t *testing.T) {
 	path := built(t, "threads-static")
-	all, some := Look(open(t, path), Options{}).Frames, Look(open(t, path), Options{Sample: 200}).Frames
+	all, some := Inspect(open(t, path), Options{}).Frames, Inspect(open(t, path), Options{Sample: 200}).Frames
 	if some.Looked != 200 || some.All != all.All || all.Looked != all.All {
 		t.Fatalf("sampled %+v, all %+v", some, all)
 	}
@@ -116,9 +134,9 @@ func TestSeparateDebugFile(t *testing.T) {
 	output(t, "objcopy", "--only-keep-debug", whole, dir+"/d")
 	output(t, "strip", "-o", dir+"/s", whole)
 	debug := open(t, dir+"/d")
-	want := Look(open(t, whole), Options{})
-	bare := Look(open(t, dir+"/s"), Options{})
-	got := Look(open(t, dir+"/s"), Options{Debug: debugFiles{debug}})
+	want := Inspect(open(t, whole), Options{})
+	bare := Inspect(open(t, dir+"/s"), Options{})
+	got := Inspect(open(t, dir+"/s"), Options{Debug: debugFiles{debug}})
 	if bare.Named() || bare.Lines.Kind != "" {
 		t.Errorf("stripped: symbols %v, lines %v", bare.Symbols, bare.Lines)
 	}
@@ -138,7 +156,7 @@ func TestDebugFileAlone(t *testing.T) {
 	need(t, "objcopy")
 	path := t.TempDir() + "/d"
 	output(t, "objcopy", "--only-keep-debug", built(t, "threads"), path)
-	m := Look(open(t, path), Options{})
+	m := Inspect(open(t, path), Options{})
 	if m.Err != nil || m.Code != 0 || m.Frames.Looked != 0 || !has(m, FP) || !has(m, Unwind) {
 		t.Errorf("got %+v", m)
 	}
@@ -156,7 +174,8 @@ func TestCoverage(t *testing.T) {
 		{"a gap that is a function", []span{{100, 200}}, []span{{100, 140}, {156, 200}}, 100, 84},
 		{"beyond both ends", []span{{100, 200}}, []span{{50, 300}}, 100, 100},
 		{"one table over two sections", []span{{100, 200}, {300, 400}}, []span{{150, 350}}, 200, 100},
-		{"two tables in the second section", []span{{100, 120}, {300, 400}}, []span{{10, 20}, {300, 340}, {380, 400}}, 120, 60},
+		{"two tables in the second section", []span{{100, 120}, {300, 400}}, []span{{10, 20}, {300, 340}, {380, 400}},
+			120, 60},
 	} {
 		if all, in := coverage(tt.code, tt.covered); all != tt.all || in != tt.in {
 			t.Errorf("%s: got %d of %d, want %d of %d", tt.name, in, all, tt.in, tt.all)
@@ -228,7 +247,7 @@ func TestMeets(t *testing.T) {
 	}
 }
 
-func FuzzLook(f *testing.F) {
+func FuzzInspect(f *testing.F) {
 	for _, name := range []string{"threads-stripped", "threads-m32", "threads-fp"} {
 		if data, err := readBuilt(name); err == nil {
 			f.Add(data)
@@ -240,15 +259,16 @@ func FuzzLook(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := Look(m, Options{Sample: 50})
-		if f := r.Frames; f.Looked > 50 || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear || r.Tables.Covered > r.Code {
+		r := Inspect(m, Options{Sample: 50})
+		if f := r.Frames; f.Looked > 50 || f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear ||
+			r.Tables.Covered > r.Code {
 			t.Errorf("got %+v", r)
 		}
 		for _, a := range []Aspect{FP, Unwind, Names, Source} {
 			if why, ok := r.Meets(a); ok && why != "" {
 				t.Errorf("%s is met and not: %s", a, why)
 			}
-			r.Mend(a)
+			r.Fix(a)
 		}
 	})
 }

@@ -13,19 +13,13 @@ type span struct{ lo, hi uint64 }
 
 func (s span) holds(v uint64) bool { return v >= s.lo && v < s.hi }
 
-// Of the System V gABI, chapters 4 and 5.
-const (
-	shfAlloc, shfExecInstr = 2, 4
-	shtNobits              = 8
-	ptLoad, pfX            = 1, 1
-)
-
 // codeOf lists where m has code that a compiler wrote: its executable sections without the PLT and
 // without .init and .fini, which are pieces of functions; else its executable segments.
 func codeOf(m *module.Module) []span {
 	var out []span
 	for _, s := range m.Sections() {
-		if s.Flags&shfAlloc == 0 || s.Flags&shfExecInstr == 0 || s.Type == shtNobits || len(s.Data) == 0 {
+		if s.Flags&module.SHFAlloc == 0 || s.Flags&module.SHFExecInstr == 0 || s.Type == module.SHTNobits ||
+			len(s.Data) == 0 {
 			continue
 		}
 		if strings.HasPrefix(s.Name, ".plt") || s.Name == ".iplt" || s.Name == ".init" || s.Name == ".fini" {
@@ -35,7 +29,7 @@ func codeOf(m *module.Module) []span {
 	}
 	if out == nil {
 		for _, p := range m.Segments() {
-			if p.Type == ptLoad && p.Flags&pfX != 0 {
+			if p.Type == module.PTLoad && p.Flags&module.PFX != 0 {
 				out = add(out, uint64(p.Addr), uint64(len(p.Data)))
 			}
 		}
@@ -104,4 +98,3 @@ func find(spans []span, v uint64) (span, bool) {
 	}
 	return spans[i], true
 }
-

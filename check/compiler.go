@@ -41,7 +41,7 @@ func compilers(m *module.Module) []Compiler {
 	return out
 }
 
-// compilerOf tells a compiler by what it writes into .comment.
+// compilerOf recognises a compiler by what it writes into .comment.
 func compilerOf(version string) Compiler {
 	c := Compiler{Version: strings.TrimSpace(version)}
 	lower := strings.ToLower(c.Version)
@@ -56,7 +56,7 @@ func compilerOf(version string) Compiler {
 	return c
 }
 
-// goCompiler reads the release of Go. Since Go 1.18 the string stands in the section itself.
+// goCompiler reads the release of Go. Since Go 1.18 the string is in the section itself.
 // Source: debug/buildinfo of the Go distribution.
 func goCompiler(m *module.Module) (Compiler, bool) {
 	s, ok := m.Section(".go.buildinfo")

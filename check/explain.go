@@ -6,7 +6,7 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// explainer says who breaks a chain, why, and what mends it.
+// explainer says who breaks a chain, why, and what fixes it.
 type explainer struct {
 	names  Namer
 	of     func(*module.Module) *Module
@@ -26,7 +26,7 @@ func (x *explainer) explain(t *Thread, frames []unwind.Frame) {
 		f := &frames[b.Frame]
 		b.Signal = f.Signal
 		c := x.culprit(f)
-		b.Function, b.Module, b.Mend = c.Function, c.Module, c.Mend
+		b.Function, b.Module, b.Fix = c.Function, c.Module, c.Fix
 		if b.Effect == Skips {
 			b.Reason = x.why(f)
 			continue
@@ -43,7 +43,7 @@ func (x *explainer) culprit(f *unwind.Frame) Culprit {
 	}
 	if f.Module == nil {
 		if !f.Signal {
-			c.Mend = "no file holds this code: Java keeps frame pointers with -XX:+PreserveFramePointer"
+			c.Fix = "no file holds this code: Java keeps frame pointers with -XX:+PreserveFramePointer"
 		}
 		return c
 	}
@@ -52,7 +52,7 @@ func (x *explainer) culprit(f *unwind.Frame) Culprit {
 	if known == nil || f.Signal {
 		return c
 	}
-	c.Mend = known.MendFP()
+	c.Fix = known.FixFP()
 	if c.Function == "" && known.name != nil {
 		c.Function = known.name(f.Module.Vaddr(f.LookupPC()))
 	}
@@ -66,7 +66,7 @@ func (x *explainer) why(f *unwind.Frame) string {
 	}
 	switch x.judge(f) {
 	case kept:
-		return "it stands where its frame record is not made yet, or gone already"
+		return "it is where its frame record is not made yet, or gone already"
 	case notNeeded:
 		return "it calls nobody and makes no frame record"
 	}
@@ -107,7 +107,7 @@ func (x *explainer) key(f *unwind.Frame) (key functionKey, end module.Vaddr) {
 	return functionKey{f.Module, start}, end
 }
 
-// judge tells what the function of f does with the frame pointer.
+// judge says what the function of f does with the frame pointer.
 func (x *explainer) judge(f *unwind.Frame) verdict {
 	key, end := x.key(f)
 	if key.m == nil {

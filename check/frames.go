@@ -21,7 +21,7 @@ const (
 )
 
 // frames counts what functions do with the frame pointer.
-func (l *look) frames(all functions) {
+func (l *inspection) frames(all functions) {
 	list := all.list
 	f := &l.out.Frames
 	f.From, f.All = all.from, len(list)
@@ -46,7 +46,7 @@ func (l *look) frames(all functions) {
 
 // inCode leaves the functions that lie in the code of m, each start once, none beyond its section
 // or the next one.
-func (l *look) inCode(list []symbol.Function) []symbol.Function {
+func (l *inspection) inCode(list []symbol.Function) []symbol.Function {
 	var out []symbol.Function
 	for _, f := range list {
 		if code, ok := find(l.code, uint64(f.Start)); ok {
@@ -73,7 +73,7 @@ func sample(list []symbol.Function, n int) []symbol.Function {
 }
 
 // judge reads the instructions of one function.
-func (l *look) judge(f symbol.Function) verdict {
+func (l *inspection) judge(f symbol.Function) verdict {
 	if _, outer := find(l.outer, uint64(f.Start)); outer || f.Start == l.m.Entry() {
 		return notNeeded
 	}

@@ -58,7 +58,7 @@ func open(t testing.TB, path string) *module.Module {
 }
 
 // nameOf names the function at v.
-func (l *look) nameOf(v module.Vaddr) (string, error) {
+func (l *inspection) nameOf(v module.Vaddr) (string, error) {
 	s, err := symbol.New(l.m).Lookup([]module.Vaddr{v})
 	if s[0] == nil {
 		return "?", err

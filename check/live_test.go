@@ -72,7 +72,7 @@ func TestFramesAgreeWithObjdump(t *testing.T) {
 			path := built(t, tt.name)
 			want := objdumpVerdicts(t, path)
 			m := open(t, path)
-			l := &look{m: m, out: &Module{}}
+			l := &inspection{m: m, out: &Module{}}
 			l.all()
 			list := l.withoutStartUp(l.inCode(l.symbols().list))
 			differ, compared := 0, 0

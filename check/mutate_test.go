@@ -36,7 +36,7 @@ func TestMutatedFiles(t *testing.T) {
 				continue
 			}
 			begun := time.Now()
-			r := Look(m, Options{Sample: 50})
+			r := Inspect(m, Options{Sample: 50})
 			slowest = max(slowest, time.Since(begun))
 			looked++
 			if f := r.Frames; f.Looked != f.Kept+f.Missing+f.NotNeeded+f.Unclear || r.Tables.Covered > r.Code {

@@ -8,7 +8,7 @@ import (
 )
 
 // files finds what says more about m than it does itself.
-func (l *look) files() {
+func (l *inspection) files() {
 	var err error
 	l.mini, err = debugfile.Mini(l.m)
 	l.note(err)
@@ -35,7 +35,7 @@ type functions struct {
 }
 
 // symbols lists the tables of names, and returns the functions of the one that knows most.
-func (l *look) symbols() functions {
+func (l *inspection) symbols() functions {
 	var best functions
 	keep := func(from, path string, list []symbol.Function, err error) {
 		l.note(err)
@@ -89,7 +89,7 @@ func goFunctions(t *pclntab.Table) (list []symbol.Function, err error) {
 
 // fromTables lists the functions of an object without symbols: where unwind tables say that one
 // begins, and the exports.
-func (l *look) fromTables(exports []symbol.Function) functions {
+func (l *inspection) fromTables(exports []symbol.Function) functions {
 	out := functions{from: ".dynsym", list: exports}
 	for _, e := range l.entries {
 		if e.whole {
@@ -101,7 +101,7 @@ func (l *look) fromTables(exports []symbol.Function) functions {
 }
 
 // lines finds where files and lines come from.
-func (l *look) lines() {
+func (l *inspection) lines() {
 	switch {
 	case hasDWARF(l.m):
 		l.out.Lines = Lines{Kind: "dwarf"}
@@ -113,12 +113,12 @@ func (l *look) lines() {
 }
 
 // name names an address by the files that say more than the object itself, "" if they do not.
-func (l *look) name(v module.Vaddr) string {
+func (l *inspection) name(v module.Vaddr) string {
 	for _, m := range []*module.Module{l.debug, l.mini} {
 		if m == nil {
 			continue
 		}
-		if found, _ := symbol.New(m).Lookup([]module.Vaddr{v}); found[0] != nil { // errors were told
+		if found, _ := symbol.New(m).Lookup([]module.Vaddr{v}); found[0] != nil { // errors were reported
 			return symbol.Demangle(found[0].Name)
 		}
 	}

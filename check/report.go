@@ -35,13 +35,14 @@ func (r *Report) Unmet() []Unmet {
 	return out
 }
 
-// System tells whether m came with the system, as its path says: nobody who checks a program builds
+// System reports whether m came with the system, as its path says: nobody who checks a program builds
 // it.
 func (m *Module) System() bool {
 	if m.VDSO {
 		return true
 	}
-	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/"} {
+	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/",
+		"/usr/libx32/"} {
 		if strings.HasPrefix(m.Path, dir) {
 			return true
 		}

@@ -25,7 +25,7 @@ const maxStartUp = 200
 const maxCut = 64
 
 // withoutStartUp takes the start-up code out of the code and out of list, and returns that.
-func (l *look) withoutStartUp(list []symbol.Function) []symbol.Function {
+func (l *inspection) withoutStartUp(list []symbol.Function) []symbol.Function {
 	named := symbol.New(l.m)
 	if !hasSection(l.m, ".symtab") && l.debug != nil {
 		named = symbol.New(l.debug)
@@ -34,7 +34,7 @@ func (l *look) withoutStartUp(list []symbol.Function) []symbol.Function {
 	for i := range list {
 		addrs[i] = list[i].Start
 	}
-	symbols, _ := named.Lookup(addrs) // symbols that cannot be read were told
+	symbols, _ := named.Lookup(addrs) // symbols that cannot be read were reported
 	var cut []span
 	kept := make([]symbol.Function, 0, len(list))
 	for i, f := range list {
@@ -53,9 +53,9 @@ func (l *look) withoutStartUp(list []symbol.Function) []symbol.Function {
 	return kept
 }
 
-// unnamedStartUp finds it where no symbols tell: behind the entry of a program, at the beginning of a
+// unnamedStartUp finds it where there are no symbols: behind the entry of a program, at the beginning of a
 // library, up to the first table.
-func (l *look) unnamedStartUp() []span {
+func (l *inspection) unnamedStartUp() []span {
 	if len(l.covered) == 0 || l.golang != (span{}) || l.m.VDSO {
 		return nil
 	}

@@ -25,7 +25,7 @@ type cover struct {
 }
 
 // tables finds the unwind tables, those that a walk asks first in front.
-func (l *look) tables() {
+func (l *inspection) tables() {
 	if l.addFrames(".eh_frame") {
 		header, _ := l.m.Section(".eh_frame_hdr")
 		l.out.Tables.NoIndex = len(header.Data) == 0
@@ -40,7 +40,7 @@ func (l *look) tables() {
 }
 
 // coverage counts the code, and what of it the tables cover.
-func (l *look) coverage() {
+func (l *inspection) coverage() {
 	t := &l.out.Tables
 	var all, lasting []span
 	for _, c := range l.covered {
@@ -55,13 +55,14 @@ func (l *look) coverage() {
 	l.out.Code, t.Covered = coverage(l.code, merge(all))
 	_, stays := coverage(l.code, merge(lasting))
 	if lost := t.Covered - min(stays, t.Covered); lost > l.out.Code/10 {
-		l.out.Notes = append(l.out.Notes, fmt.Sprintf("%s of the code is covered by .debug_frame alone, which strip removes",
-			Percent(float64(lost)/float64(l.out.Code))))
+		l.out.Notes = append(l.out.Notes,
+			fmt.Sprintf("%s of the code is covered by .debug_frame alone, which strip removes",
+				Percent(float64(lost)/float64(l.out.Code))))
 	}
 }
 
-// addFrames reads one section of frame descriptions and tells whether it has any for code of m.
-func (l *look) addFrames(name string) bool {
+// addFrames reads one section of frame descriptions and reports whether it has any for code of m.
+func (l *inspection) addFrames(name string) bool {
 	arch := regs.OfELF(l.m.Machine(), l.m.Class())
 	if arch == nil {
 		return false
@@ -125,7 +126,7 @@ func entryOf(table *cfi.Table, f cfi.FDE, arch *regs.Arch) bounds {
 }
 
 // openGo opens Go's table, nil if m has none that can be read.
-func (l *look) openGo() *pclntab.Table {
+func (l *inspection) openGo() *pclntab.Table {
 	t, err := pclntab.Open(l.m.Plain, l.m.Budget())
 	if err != nil && !errors.Is(err, pclntab.ErrNone) {
 		l.note(err)

@@ -238,7 +238,7 @@ func (o *checkOptions) checkFile(name string) (*check.Module, error) {
 	}
 	finder := debugfile.New([]debugfile.Open{ownFile}, debugDirs, nil)
 	defer finder.Close()
-	return check.Look(m, check.Options{Sample: o.sample, Debug: finder}), nil
+	return check.Inspect(m, check.Options{Sample: o.sample, Debug: finder}), nil
 }
 
 // checkProcess checks one process. It may return both a report and an error.
@@ -271,7 +271,7 @@ func (o *checkOptions) checkProcess(ctx context.Context, pid int) (*check.Report
 	known := o.checkModules(r, set, finder)
 	r.Threads = threadsOf(snap, set, p, func(m *module.Module) *check.Module {
 		if _, ok := known[m]; !ok { // --module left it out of the table, its compilers are wanted still
-			known[m] = check.Look(m, check.Options{Sample: 1})
+			known[m] = check.Inspect(m, check.Options{Sample: 1})
 		}
 		return known[m]
 	})
@@ -298,7 +298,7 @@ func (o *checkOptions) checkModules(r *check.Report, set *module.Set,
 		if _, seen := known[m]; seen || !o.wants(m.Path) {
 			continue
 		}
-		known[m] = check.Look(m, check.Options{Sample: o.sample, Debug: finder})
+		known[m] = check.Inspect(m, check.Options{Sample: o.sample, Debug: finder})
 		r.Modules = append(r.Modules, known[m])
 	}
 	return known

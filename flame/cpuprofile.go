@@ -79,7 +79,7 @@ func elements[T any](d *jsondoc.Reader, into *[]T, most int) error {
 	})
 }
 
-// isCPUProfile tells whether an object of JSON that begins with text may be one.
+// isCPUProfile reports whether an object of JSON that begins with text may be one.
 func isCPUProfile(text []byte) bool {
 	if bytes.Contains(text, []byte(`"schema"`)) {
 		return false
@@ -92,8 +92,8 @@ func isCPUProfile(text []byte) bool {
 	return false
 }
 
-// ReadCPUProfile reads a CPU profile of V8, as node --cpu-prof and the developer tools of Chrome write it: samples, and the time
-// until the next one as wall time. A frame's line is the first of its function. What V8 calls (idle) waits.
+// ReadCPUProfile reads a CPU profile of V8, as node --cpu-prof and the developer tools of Chrome write it: samples, and
+// the time until the next one as wall time. A frame's line is the first of its function. What V8 calls (idle) waits.
 //
 // It fails if r does, if the document is not one, is inconsistent or larger than 256 MiB, or has more than 4
 // million nodes.
@@ -151,7 +151,8 @@ func (in *cpuProfile) stacks(b *profile.Builder) (map[int64]profile.NodeID, erro
 				break
 			}
 			if way = append(way, at); len(way) > maxCPUProfileDepth {
-				return nil, fmt.Errorf("node %d is in a circle, or more than %d calls deep", in.nodes[i].ID, maxCPUProfileDepth)
+				return nil, fmt.Errorf("node %d is in a circle, or more than %d calls deep", in.nodes[i].ID,
+					maxCPUProfileDepth)
 			}
 		}
 		stack := profile.NodeID(0)

@@ -33,7 +33,8 @@ func TestCPUProfileOfNode(t *testing.T) {
 		}
 		checkValid(t, p)
 		totals := p.Totals()
-		if wall := 1000 * (doc.EndTime - doc.StartTime - doc.TimeDeltas[0]); totals[0] != int64(len(doc.Samples)) || totals[1] != wall {
+		if wall := 1000 * (doc.EndTime - doc.StartTime - doc.TimeDeltas[0]); totals[0] != int64(len(doc.Samples)) ||
+			totals[1] != wall {
 			t.Errorf("totals %v, want %d samples and %d ns", totals, len(doc.Samples), wall)
 		}
 		found := map[string]profile.Frame{}
@@ -54,14 +55,16 @@ func TestCPUProfileOfNode(t *testing.T) {
 }
 
 const smallCPUProfile = `{"startTime":10,"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},` +
-	`{"id":2,"callFrame":{"functionName":"f","url":"file:///a.js","lineNumber":0}}],"endTime":40,"more":[{}],"samples":[2,2],"timeDeltas":[5,10]}`
+	`{"id":2,"callFrame":{"functionName":"f","url":"file:///a.js","lineNumber":0}}],` +
+	`"endTime":40,"more":[{}],"samples":[2,2],"timeDeltas":[5,10]}`
 
 func TestCPUProfileForms(t *testing.T) {
 	p, err := Read(strings.NewReader(smallCPUProfile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := folded(t, p, FoldedOptions{Type: 1}); got != "f 25000\n" || p.Duration != 30_000 || p.Frames[0].Line != 1 {
+	if got := folded(t, p, FoldedOptions{Type: 1}); got != "f 25000\n" || p.Duration != 30_000 ||
+		p.Frames[0].Line != 1 {
 		t.Errorf("got %q, %v", got, p.Duration)
 	}
 	for _, tt := range []struct{ name, old, new, want string }{
@@ -74,7 +77,8 @@ func TestCPUProfileForms(t *testing.T) {
 		{"times beyond 63 bits", `[5,10]`, `[5,9223372036854775807]`, "63 bits"},
 		{"end before the begin", `"endTime":40`, `"endTime":1`, ""},
 		{"a member that comes twice", `"startTime":10,`, `"startTime":10,"startTime":10,`, "comes twice"},
-		{"no samples", `"samples":[2,2],"timeDeltas":[5,10]`, `"samples":[],"timeDeltas":[]`, "not a CPU profile of V8"},
+		{"no samples", `"samples":[2,2],"timeDeltas":[5,10]`, `"samples":[],"timeDeltas":[]`,
+			"not a CPU profile of V8"},
 		{"nodes are no list", `"nodes":[`, `"nodes":{},"x":[`, "where [ is wanted"},
 		{"cut", `[5,10]}`, `[5,10]`, "EOF"},
 		{"cut in a list", `10]}`, ``, "EOF"},
@@ -83,7 +87,8 @@ func TestCPUProfileForms(t *testing.T) {
 	} {
 		text := strings.Replace(smallCPUProfile, tt.old, tt.new, 1)
 		p, err := Read(strings.NewReader(text))
-		if text == smallCPUProfile || (err == nil) != (tt.want == "") || err != nil && (p != nil || !strings.Contains(err.Error(), tt.want)) {
+		if text == smallCPUProfile || (err == nil) != (tt.want == "") || err != nil &&
+			(p != nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -93,11 +98,13 @@ func TestCPUProfileForms(t *testing.T) {
 func TestCPUProfileIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Read(strings.NewReader(`{"nodes":[` + strings.Repeat("{},", maxCPUProfileNodes+1))); err == nil || !strings.Contains(err.Error(), "more than 4194304 elements") {
+	if _, err := Read(strings.NewReader(`{"nodes":[` + strings.Repeat("{},", maxCPUProfileNodes+1))); err == nil ||
+		!strings.Contains(err.Error(), "more than 4194304 elements") {
 		t.Errorf("many nodes: %v", err)
 	}
 	list := `{"nodes":[{"id":1,"children":[` + strings.Repeat("1,", maxCPUProfileElement) + "1]}]}"
-	if _, err := Read(strings.NewReader(list)); err == nil || !strings.Contains(err.Error(), "an element of more than") {
+	if _, err := Read(strings.NewReader(list)); err == nil ||
+		!strings.Contains(err.Error(), "an element of more than") {
 		t.Errorf("many children: %v", err)
 	}
 	runtime.ReadMemStats(&after)

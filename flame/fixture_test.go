@@ -10,7 +10,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-var update = flag.Bool("update", false, "write the goldens anew")
+var update = flag.Bool("update", false, "write the goldens again")
 
 // checkGolden compares got with a file of testdata.
 func checkGolden(t *testing.T, name string, got []byte) {
@@ -50,11 +50,12 @@ func sampled() *profile.Profile {
 	p.Start = time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
 	p.Duration = 10 * time.Second
 	p.Command = []string{"/usr/bin/app", "--serve"}
-	p.Comments = []string{"2 of 1000 looks were late"}
+	p.Comments = []string{"2 of 1000 samples were late"}
 	p.Modules = []profile.Module{
 		{Path: "/usr/bin/app", BuildID: "0011aabb", Base: appBase, Start: appBase + 0x1000, End: appBase + 0x9000,
 			Offset: 0x1000, Symbols: []string{".symtab"}},
-		{Path: "/usr/lib/libc.so.6", BuildID: "99ff", Base: libcBase, Start: libcBase + 0x26000, End: libcBase + 0x17b000,
+		{Path: "/usr/lib/libc.so.6", BuildID: "99ff", Base: libcBase, Start: libcBase + 0x26000, End: libcBase +
+			0x17b000,
 			Offset: 0x26000},
 	}
 	app := func(name string, at uint64, line int) profile.Frame {

@@ -3,7 +3,7 @@
 //
 // Writers give the same bytes for the same profile: no clock, no chance, stable order. They
 // turn stacks over where a format wants the outermost frame first. What a format cannot hold is
-// told at its writer. The caller closes and compresses, but for profile.proto, which is always
+// described at its writer. The caller closes and compresses, but for profile.proto, which is always
 // compressed.
 //
 // Readers take bytes from anyone: names stay as they are (who shows them escapes them), sizes

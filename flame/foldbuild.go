@@ -39,7 +39,7 @@ func (f *folder) profile() (*profile.Profile, error) {
 	return p, nil
 }
 
-// twoColumns makes a difference: the last frame of each stack still bears the first number.
+// twoColumns makes a difference: the last frame of each stack still has the first number.
 func (f *folder) twoColumns() (*profile.Profile, error) {
 	older := make([]count, len(f.lines)) // one line's
 	var sum int64
@@ -127,7 +127,7 @@ func fraction(micro, factor int64) int64 {
 }
 
 // framesOf returns the frame of each name, and the modules that they lie in: the kernel if there are
-// functions of it. What is marked as the kernel's and bears the name of a system call is a
+// functions of it. What is marked as the kernel's and has the name of a system call is a
 // wait, as [WriteFolded] marks it; the kernel's functions have other names (__x64_sys_read, ksys_read),
 // and a thread in them was running.
 func framesOf(names *interner) ([]profile.Frame, []profile.Module) {

@@ -44,7 +44,8 @@ func WriteFoldedDiff(w io.Writer, d *profile.Diff, opt FoldedOptions) error {
 	for i := range d.New.Samples {
 		before, after := d.OldValue(i)[typ], d.New.Value(i)[typ]
 		if before < 0 || after < 0 {
-			return fmt.Errorf("write folded: values %d and %d of sample %d: folded text has no negative numbers", before,
+			return fmt.Errorf("write folded: values %d and %d of sample %d: folded text has no negative numbers",
+				before,
 				after, i)
 		}
 		at := 2 * t.place[i]

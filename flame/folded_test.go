@@ -197,7 +197,8 @@ func TestFoldedIsSorted(t *testing.T) {
 		for stack, v := range sums {
 			want = append(want, fmt.Sprintf("%s %d\n", stack, v))
 		}
-		slices.SortFunc(want, func(a, b string) int { return strings.Compare(strings.TrimSpace(a), strings.TrimSpace(b)) })
+		slices.SortFunc(want,
+			func(a, b string) int { return strings.Compare(strings.TrimSpace(a), strings.TrimSpace(b)) })
 		if got := folded(t, p, FoldedOptions{}); got != strings.Join(want, "") {
 			t.Fatalf("seed %d: got\n%swant\n%s", seed, got, strings.Join(want, ""))
 		}

@@ -39,7 +39,7 @@ type foldedBlock struct {
 // foldedWorker takes blocks apart.
 type foldedWorker struct {
 	hasher   stackHasher
-	asked    bool        // only lines with two columns are understood
+	twoOnly  bool        // only lines with two columns are understood
 	previous []byte      // stack of the line before
 	ends     []int       // behind each of its frames
 	hashes   []stackHash // of each of its frames
@@ -79,7 +79,7 @@ func (w *foldedWorker) line(b *foldedBlock, from, to int) (l foldedLine, ok bool
 		rest, _, ok := cutCount(stack)
 		l.two = ok && len(bytes.TrimRight(rest, ";")) > 0
 	}
-	if w.asked && !l.two {
+	if w.twoOnly && !l.two {
 		return l, false
 	}
 	w.share(stack)

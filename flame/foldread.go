@@ -93,7 +93,8 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 	case f.report.Lines == 0:
 		return nil, f.report, fmt.Errorf("%w%s", errNothingFolded, f.report.shownFirst())
 	case f.report.Skipped > f.report.Lines:
-		return nil, f.report, fmt.Errorf("read folded: %d of %d lines are not understood: expected %s%s", f.report.Skipped,
+		return nil, f.report, fmt.Errorf("read folded: %d of %d lines are not understood: expected %s%s",
+			f.report.Skipped,
 			f.report.Skipped+f.report.Lines, foldedForm, f.report.shownFirst())
 	}
 	p, err := f.profile()
@@ -108,15 +109,16 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 // which they were read: the result does not depend on who was faster.
 func (f *folder) run(r io.Reader, workers int) error {
 	blocks := 2*workers + 1
-	free, work, order := make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks)
+	free, work, order := make(chan *foldedBlock, blocks), make(chan *foldedBlock, blocks),
+		make(chan *foldedBlock, blocks)
 	for range blocks {
 		free <- &foldedBlock{done: make(chan struct{}, 1)}
 	}
 	var wait sync.WaitGroup
-	hasher, asked := newStackHasher(), f.columns == 2
+	hasher, twoOnly := newStackHasher(), f.columns == 2
 	for range workers {
 		wait.Go(func() {
-			w := &foldedWorker{hasher: hasher, asked: asked}
+			w := &foldedWorker{hasher: hasher, twoOnly: twoOnly}
 			for b := range work {
 				w.parse(b)
 				b.done <- struct{}{}

@@ -50,8 +50,10 @@ func TestReadFolded(t *testing.T) {
 		want     map[string][]int64
 		report   FoldedReport
 	}{
-		{name: "plain", in: "a;b 2\na 3\n", want: map[string][]int64{"a|b": {2}, "a": {3}}, report: FoldedReport{Lines: 2}},
-		{name: "no line end at the end", in: "a;b 2", want: map[string][]int64{"a|b": {2}}, report: FoldedReport{Lines: 1}},
+		{name: "plain", in: "a;b 2\na 3\n", want: map[string][]int64{"a|b": {2}, "a": {3}},
+			report: FoldedReport{Lines: 2}},
+		{name: "no line end at the end", in: "a;b 2", want: map[string][]int64{"a|b": {2}},
+			report: FoldedReport{Lines: 1}},
 		{name: "the same stack again", in: "a;b 2\nc 1\na;b 5\n", want: map[string][]int64{"a|b": {7}, "c": {1}},
 			report: FoldedReport{Lines: 3}},
 		{name: "CR LF", in: "a;b 2\r\nc 1\r\n", want: map[string][]int64{"a|b": {2}, "c": {1}},
@@ -59,21 +61,25 @@ func TestReadFolded(t *testing.T) {
 		{name: "tab", in: "a;b\t2\n", want: map[string][]int64{"a|b": {2}}, report: FoldedReport{Lines: 1}},
 		{name: "more white space", in: "  a;b \t 2  \n", want: map[string][]int64{"a|b": {2}},
 			report: FoldedReport{Lines: 1}},
-		{name: "white space in a frame", in: "operator new;a b c 2\n", want: map[string][]int64{"operator new|a b c": {2}},
+		{name: "white space in a frame", in: "operator new;a b c 2\n",
+			want:   map[string][]int64{"operator new|a b c": {2}},
 			report: FoldedReport{Lines: 1}},
-		{name: "empty frame inside", in: "a;;b 2\n", want: map[string][]int64{"a||b": {2}}, report: FoldedReport{Lines: 1}},
+		{name: "empty frame inside", in: "a;;b 2\n", want: map[string][]int64{"a||b": {2}},
+			report: FoldedReport{Lines: 1}},
 		{name: "separators at the end", in: "a;b;; 2\n", want: map[string][]int64{"a|b": {2}},
 			report: FoldedReport{Lines: 1}},
 		{name: "looks like a comment", in: "# text 5\n", want: map[string][]int64{"# text": {5}},
 			report: FoldedReport{Lines: 1}},
 		{name: "begins with a bracket", in: "[unknown];<module>;{closure} 5\n",
 			want: map[string][]int64{"[unknown]|<module>|{closure}": {5}}, report: FoldedReport{Lines: 1}},
-		{name: "bad UTF-8", in: "a\xff;b 2\n", want: map[string][]int64{"a\xff|b": {2}}, report: FoldedReport{Lines: 1}},
+		{name: "bad UTF-8", in: "a\xff;b 2\n", want: map[string][]int64{"a\xff|b": {2}},
+			report: FoldedReport{Lines: 1}},
 		{name: "zero", in: "a 0\nb 1\n", want: map[string][]int64{"b": {1}}, report: FoldedReport{Lines: 2}},
 		{name: "blank lines", in: "\n\na 1\n \n", want: map[string][]int64{"a": {1}}, report: FoldedReport{Lines: 1}},
 		{name: "fractions are scaled", in: "a 1.5\nb 2\nc 0.25\n",
 			want: map[string][]int64{"a": {150}, "b": {200}, "c": {25}}, report: FoldedReport{Lines: 3, Factor: 100}},
-		{name: "a point without digits", in: "a 7.\n", want: map[string][]int64{"a": {7}}, report: FoldedReport{Lines: 1}},
+		{name: "a point without digits", in: "a 7.\n", want: map[string][]int64{"a": {7}},
+			report: FoldedReport{Lines: 1}},
 		{name: "zeros behind the point", in: "a 7.000\n", want: map[string][]int64{"a": {7}},
 			report: FoldedReport{Lines: 1}},
 		{name: "more digits than six", in: "a 0.3333333\nb 0.6666666\nc 1.9999999\n",
@@ -87,15 +93,18 @@ func TestReadFolded(t *testing.T) {
 		{name: "the first that is not understood behind blank lines", in: "a 1\n\nb 2\n\n\nc\r\n",
 			want:   map[string][]int64{"a": {1}, "b": {2}},
 			report: FoldedReport{Lines: 2, Skipped: 1, Number: 6, First: "c"}},
-		{name: "two columns in every line", in: "a;b 2 3\na 0 4\n", want: map[string][]int64{"a|b": {2, 3}, "a": {0, 4}},
+		{name: "two columns in every line", in: "a;b 2 3\na 0 4\n", want: map[string][]int64{"a|b": {2, 3},
+			"a": {0, 4}},
 			report: FoldedReport{Lines: 2, Columns: 2}},
 		{name: "two columns, the same stack twice", in: "a 2 3\na 2 3\na 1 1\n", want: map[string][]int64{"a": {5, 7}},
 			report: FoldedReport{Lines: 3, Columns: 2}},
 		{name: "two columns with fractions", in: "a 0.5 3\nb 1 0.25\n",
-			want: map[string][]int64{"a": {50, 300}, "b": {100, 25}}, report: FoldedReport{Lines: 2, Columns: 2, Factor: 100}},
+			want: map[string][]int64{"a": {50, 300}, "b": {100, 25}}, report: FoldedReport{Lines: 2, Columns: 2,
+				Factor: 100}},
 		{name: "two columns, separator at the end", in: "a;b; 2 3\n", want: map[string][]int64{"a|b": {2, 3}},
 			report: FoldedReport{Lines: 1, Columns: 2}},
-		{name: "two columns in all lines but one", in: "a;b 2 3\na 4\n", want: map[string][]int64{"a|b 2": {3}, "a": {4}},
+		{name: "two columns in all lines but one", in: "a;b 2 3\na 4\n",
+			want:   map[string][]int64{"a|b 2": {3}, "a": {4}},
 			report: FoldedReport{Lines: 2}},
 		{name: "one column asked for", in: "a;b 2 3\n", opt: FoldedReadOptions{Columns: 1},
 			want: map[string][]int64{"a|b 2": {3}}, report: FoldedReport{Lines: 1}},
@@ -156,7 +165,7 @@ func TestReadFoldedMarks(t *testing.T) {
 	}
 }
 
-// What waits bears a system call's name, as record --annotate has it. The lines of perf and of
+// What waits has a system call's name, as record --annotate has it. The lines of perf and of
 // bpf tools have the kernel's own functions, in which the thread ran.
 func TestReadFoldedKernel(t *testing.T) {
 	const text = "app;main;read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];vfs_read_[k] 7\n" +
@@ -228,14 +237,17 @@ func TestReadFoldedFails(t *testing.T) {
 		{"nothing", strings.NewReader(""),
 			"read folded: no line is understood: expected frames joined by ';', a space and a number"},
 		{"text", strings.NewReader("\nhello\nworld\n"),
-			`read folded: no line is understood: expected frames joined by ';', a space and a number; line 2 is "hello"`},
+			`read folded: no line is understood: expected frames joined by ';', ` +
+				`a space and a number; line 2 is "hello"`},
 		{"a reader that fails", io.MultiReader(strings.NewReader("a 1\n"), iotest.ErrReader(broken)),
 			"read folded: disk on fire"},
-		{"compressed data that were cut", io.MultiReader(strings.NewReader("a 1\n"), iotest.ErrReader(io.ErrUnexpectedEOF)),
+		{"compressed data that were cut", io.MultiReader(strings.NewReader("a 1\n"),
+			iotest.ErrReader(io.ErrUnexpectedEOF)),
 			"read folded: unexpected EOF"},
 		{"sum of 64 bits", strings.NewReader("a 9223372036854775807\nb 1\n"),
 			"read folded: values add up to more than 63 bits"},
-		{"line of 64 MiB", &endless{left: maxFoldedLine + 2*foldedBlockSize}, "read folded: a line is longer than 64 MiB"},
+		{"line of 64 MiB", &endless{left: maxFoldedLine + 2*foldedBlockSize},
+			"read folded: a line is longer than 64 MiB"},
 	} {
 		p, _, err := ReadFolded(tt.in, FoldedReadOptions{})
 		if err == nil || err.Error() != tt.want {

@@ -61,7 +61,8 @@ func (t *foldTree) placeAll(p *profile.Profile, frames []profile.FrameID) {
 
 // placeByTask puts the stacks of each task below two frames for its process and itself.
 func (t *foldTree) placeByTask(p *profile.Profile, frames []profile.FrameID, ids bool) {
-	g := profile.NewTaskGraft(&t.tree, &p.Tree, frames, func(task int) profile.NodeID { return t.taskRoot(p, task, ids) })
+	g := profile.NewTaskGraft(&t.tree, &p.Tree, frames,
+		func(task int) profile.NodeID { return t.taskRoot(p, task, ids) })
 	for _, i := range p.ByTask() {
 		t.place[i] = g.Place(p.Samples[i].Stack, p.Samples[i].Task)
 	}

@@ -51,7 +51,8 @@ func TestReadPprofLabelsThatContradict(t *testing.T) {
 		{"the first is no id", map[string][]string{"thread_id": {"x"}, "thread id": {"2"}}, nil, profile.Task{TID: 2}},
 		{"ids as numbers", nil, map[string][]int64{"thread_id": {1}, "thread id": {2}, "tid": {3}, "pid": {4},
 			"process_id": {5}}, profile.Task{TID: 1, PID: 5}},
-		{"text and number", map[string][]string{"thread_id": {"1"}}, map[string][]int64{"tid": {3}}, profile.Task{TID: 1}},
+		{"text and number", map[string][]string{"thread_id": {"1"}}, map[string][]int64{"tid": {3}},
+			profile.Task{TID: 1}},
 	} {
 		data := rawPprof(t, one(tt.labels, tt.numbers))
 		for range 50 {
@@ -112,8 +113,10 @@ func inlinedChain(depth int) *profile.Profile {
 func TestReadPprofManyNodes(t *testing.T) {
 	f := &pprof.Function{ID: 1, Name: "f"}
 	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}, {Function: f}, {Function: f}}}
-	in := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}, Function: []*pprof.Function{f},
-		Location: []*pprof.Location{at}, Sample: []*pprof.Sample{{Value: []int64{1}, Location: []*pprof.Location{at, at}}}}
+	in := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}},
+		Function: []*pprof.Function{f},
+		Location: []*pprof.Location{at},
+		Sample:   []*pprof.Sample{{Value: []int64{1}, Location: []*pprof.Location{at, at}}}}
 	for nodes, fits := range map[int]bool{7: true, 6: false} { // six frames and the root
 		r := newPprofReader(in)
 		r.nodes = nodes
@@ -208,7 +211,7 @@ func TestPprofStringsAreUTF8(t *testing.T) {
 	}
 }
 
-// A name of a megabyte that stands in the file once shall not be in memory once for each of its users.
+// A name of a megabyte that is in the file once shall not be in memory once for each of its users.
 func TestLongNamesAreKeptOnce(t *testing.T) {
 	const size, files = 1 << 20, 200
 	name := strings.Repeat("ä", size/2)

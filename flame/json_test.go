@@ -141,11 +141,12 @@ func TestReadJSONRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := strings.Replace(good, tt.old, tt.new, 1)
 			if bad == good {
-				t.Fatalf("%s does not stand in\n%s", tt.old, good)
+				t.Fatalf("%s is not in\n%s", tt.old, good)
 			}
 			if tt.want != "" {
 				p, err := ReadJSON(strings.NewReader(bad))
-				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "read JSON: ") {
+				if err == nil || !strings.Contains(err.Error(), tt.want) ||
+					!strings.HasPrefix(err.Error(), "read JSON: ") {
 					t.Errorf("got %v, %v, want %q", p, err, tt.want)
 				}
 			}

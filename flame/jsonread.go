@@ -158,7 +158,8 @@ func (in *jsonReader) module(m jsonModule) error {
 	}
 	in.p.Modules = append(in.p.Modules,
 		profile.Module{Path: original(m.Path), BuildID: original(m.BuildID), Base: uint64(m.Base),
-			Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols, Err: original(m.Error)})
+			Start: uint64(m.Start), End: uint64(m.End), Offset: uint64(m.Offset), Symbols: m.Symbols,
+			Err: original(m.Error)})
 	return nil
 }
 
@@ -199,11 +200,13 @@ func (in *jsonReader) profile() (*profile.Profile, error) {
 	}
 	for i, caller := range in.stacks.Caller {
 		if int(caller) > i || p.Tree.Child(caller, in.stacks.Frame[i]) != profile.NodeID(i+1) {
-			return nil, fmt.Errorf("read JSON: stack %d is called from %d, which is not before it, or comes twice", i+1, caller)
+			return nil, fmt.Errorf("read JSON: stack %d is called from %d, which is not before it, or comes twice", i+1,
+				caller)
 		}
 	}
 	if len(in.samples.Stack) != len(in.samples.Task) {
-		return nil, fmt.Errorf("read JSON: %d stacks and %d tasks of samples", len(in.samples.Stack), len(in.samples.Task))
+		return nil, fmt.Errorf("read JSON: %d stacks and %d tasks of samples", len(in.samples.Stack),
+			len(in.samples.Task))
 	}
 	p.Samples = make([]profile.Sample, len(in.samples.Stack))
 	for i, stack := range in.samples.Stack {
@@ -229,7 +232,8 @@ func (in *jsonReader) setRuns() error {
 	}
 	n := len(r.Task)
 	if len(r.Stack) != n || len(r.At) != n || len(r.For) != n {
-		return fmt.Errorf("read JSON: columns of runs have %d, %d, %d and %d rows", n, len(r.Stack), len(r.At), len(r.For))
+		return fmt.Errorf("read JSON: columns of runs have %d, %d, %d and %d rows", n, len(r.Stack), len(r.At),
+			len(r.For))
 	}
 	in.p.Runs = make([]profile.Run, n)
 	last := map[int]time.Duration{} // by task: when its run before ended

@@ -27,17 +27,18 @@ const (
 	maxPerfBytes  = 1 << 30 // of different names
 )
 
-const perfForm = "the text of perf script: a line with name, thread, time and event, a line for each frame, an empty line"
+const perfForm = "the text of perf script: a line with name, thread, time and event, a line for each frame, an empty " +
+	"line"
 
-// perfHeader is the first line of a sample: name, [process/]thread, maybe a CPU and flags, seconds, maybe a period, event, and
-// behind it what a tracepoint says, or the only frame.
+// perfHeader is the first line of a sample: name, [process/]thread, maybe a CPU and flags, seconds, maybe a period,
+// event, and behind it what a tracepoint says, or the only frame.
 // Source: perf-script(1), -F; perf_sample__fprintf_start in linux/tools/perf/builtin-script.c.
 var perfHeader = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(\S.*?)\s+(?:(\d+)/)?(\d+)\s+(?:\S+\s+){0,2}?(\d+\.\d{3,9}):\s+` +
 		`(?:\d+\s+)?(\S+):(?:\s+(.*))?$`)
 })
 
-// isPerfScript tells whether a file that begins with start is the text of perf script.
+// isPerfScript reports whether a file that begins with start is the text of perf script.
 func isPerfScript(start []byte) bool {
 	if bytes.HasPrefix(start, []byte("# ========\n# captured on")) { // --header
 		return true
@@ -75,13 +76,14 @@ type perfReader struct {
 }
 
 // ReadPerfScript reads what perf script writes by default, with or without stacks. Each sample counts 1, whatever its
-// period. One event is of type samples/count; several are a type each, named by the event, in the order in which they come.
+// period. One event is of type samples/count; several are a type each, named by the event, in the order in which they
+// come.
 //
 // A function that perf does not know is named by its file, as stackcollapse-perf.pl does. What is not understood is
 // counted in the Comments.
 //
-// It fails if r does, if no sample is understood or more lines are not understood than samples, and if a line, or what has
-// to be kept, is larger than any recording makes it.
+// It fails if r does, if no sample is understood or more lines are not understood than samples, and if a line, or what
+// has to be kept, is larger than any recording makes it.
 func ReadPerfScript(r io.Reader) (*profile.Profile, error) {
 	p := &perfReader{b: profile.NewBuilder(), counts: map[perfSample]int{}, modules: map[string]int{}}
 	lines := bufio.NewScanner(r)
@@ -100,7 +102,8 @@ func ReadPerfScript(r io.Reader) (*profile.Profile, error) {
 	}
 	p.finish()
 	if p.samples == 0 || p.skipped > p.samples+p.lines/2 {
-		return nil, fmt.Errorf("read perf script: %d of %d lines are not understood: expected %s; the first is %q", p.skipped, p.lines, perfForm, p.first)
+		return nil, fmt.Errorf("read perf script: %d of %d lines are not understood: expected %s; the first is %q",
+			p.skipped, p.lines, perfForm, p.first)
 	}
 	return p.profile(), nil
 }
@@ -203,13 +206,16 @@ func (p *perfReader) named(function, dso string) profile.Frame {
 			f.Func, f.Kind = "[unknown]", profile.Unknown
 		}
 		return f
-	case strings.HasPrefix(dso, "[kernel") || strings.HasPrefix(dso, "[guest.kernel") || dso == "[bpf]" || strings.HasSuffix(dso, ".ko"):
+	case strings.HasPrefix(dso, "[kernel") || strings.HasPrefix(dso, "[guest.kernel") || dso == "[bpf]" ||
+		strings.HasSuffix(dso, ".ko"):
 		f.Kind = profile.Kernel
-	case strings.HasPrefix(dso, "[") && dso != "[vdso]" && !strings.HasPrefix(dso, "[heap") && !strings.HasPrefix(dso, "[stack"):
+	case strings.HasPrefix(dso, "[") && dso != "[vdso]" && !strings.HasPrefix(dso, "[heap") &&
+		!strings.HasPrefix(dso, "[stack"):
 		f.Kind = profile.Kernel // a module of the kernel
 	case dso == "[vdso]":
 		f.Kind = profile.VDSO
-	case strings.HasPrefix(path.Base(dso), "perf-") && strings.HasSuffix(dso, ".map"), dso == "//anon", strings.HasPrefix(dso, "jitted-"):
+	case strings.HasPrefix(path.Base(dso), "perf-") && strings.HasSuffix(dso, ".map"), dso == "//anon",
+		strings.HasPrefix(dso, "jitted-"):
 		f.Kind = profile.JIT
 	}
 	if unknown {
@@ -284,7 +290,8 @@ func (p *perfReader) profile() *profile.Profile {
 		for _, e := range p.events {
 			out.Types = append(out.Types, profile.ValueType{Type: e, Unit: "count"})
 		}
-		out.Comments = append(out.Comments, "samples of several events, each a --type of its own: "+strings.Join(p.events, ", "))
+		out.Comments = append(out.Comments,
+			"samples of several events, each a --type of its own: "+strings.Join(p.events, ", "))
 	}
 	at := map[profile.Sample]int{}
 	for _, key := range p.order {
@@ -299,7 +306,8 @@ func (p *perfReader) profile() *profile.Profile {
 	}
 	out.Duration = p.end - p.begin
 	if p.skipped > 0 {
-		out.Comments = append(out.Comments, fmt.Sprintf("%d of %d lines not understood, the first is %q", p.skipped, p.lines, p.first))
+		out.Comments = append(out.Comments, fmt.Sprintf("%d of %d lines not understood, the first is %q", p.skipped,
+			p.lines, p.first))
 	}
 	return out
 }

@@ -63,7 +63,7 @@ func TestPprofTables(t *testing.T) {
 	if p.TimeNanos != 1772600767000008000 || p.DurationNanos != 10_000_000_000 {
 		t.Errorf("time %d, duration %d, want 1772600767000008000, 10000000000", p.TimeNanos, p.DurationNanos)
 	}
-	if want := []string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 looks were late"}; !slices.Equal(p.Comments,
+	if want := []string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 samples were late"}; !slices.Equal(p.Comments,
 		want) {
 		t.Errorf("comments %q, want %q", p.Comments, want)
 	}
@@ -76,7 +76,8 @@ func TestPprofMappings(t *testing.T) {
 	_, p := asPprof(t, sampled(), PprofOptions{})
 	for i, want := range []pprof.Mapping{
 		// One frame has no name, so nothing holds for all of the program's.
-		{ID: 1, Start: appBase + 0x1000, Limit: appBase + 0x9000, Offset: 0x1000, File: "/usr/bin/app", BuildID: "0011aabb"},
+		{ID: 1, Start: appBase + 0x1000, Limit: appBase + 0x9000, Offset: 0x1000, File: "/usr/bin/app",
+			BuildID: "0011aabb"},
 		// All of the library's have names, none has a file.
 		{ID: 2, Start: libcBase + 0x26000, Limit: libcBase + 0x17b000, Offset: 0x26000, File: "/usr/lib/libc.so.6",
 			BuildID: "99ff", HasFunctions: true},
@@ -108,7 +109,8 @@ func TestPprofStacks(t *testing.T) {
 		for _, l := range s.Location {
 			text += fmt.Sprintf("%#x", l.Address)
 			for _, line := range l.Line {
-				text += fmt.Sprintf(" %s|%s|%s:%d", line.Function.Name, line.Function.SystemName, line.Function.Filename,
+				text += fmt.Sprintf(" %s|%s|%s:%d", line.Function.Name, line.Function.SystemName,
+					line.Function.Filename,
 					line.Line)
 			}
 			text += "\n"
@@ -118,7 +120,8 @@ func TestPprofStacks(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"inlined into the leaf": "0x55d0c0002345 inl||/src/inl.h:7 ns::work(int)|_ZN2ns4workEi|/src/app.c:40\n" +
-			"0x55d0c0001233 main||/src/app.c:10\n[30 300000000 300000000] map[process:[app] process_id:[4121] thread:[app] " +
+			"0x55d0c0001233 main||/src/app.c:10\n[30 300000000 300000000] map[process:[app] process_id:[4121] " +
+			"thread:[app] " +
 			"thread_id:[4121]]",
 		"waiting in the kernel": "0x0 read||:0\n0x7f3a1b0f0010 read||:0\n0x55d0c0001243 main||/src/app.c:11\n" +
 			"[50 0 500000000] map[process:[app] process_id:[4121] thread:[app] thread_id:[4121]]",
@@ -126,7 +129,8 @@ func TestPprofStacks(t *testing.T) {
 			"[5 40000000 50000000] map[process:[app] process_id:[4121] thread:[app] thread_id:[4121]]",
 		"interrupted by a signal": "0x55d0c0004800 handler||/src/app.c:90\n0x7f3a1b03c050 __restore_rt||:0\n" +
 			"0x55d0c0004444 spin||/src/app.c:70\n" +
-			"0x7f3a1b08912f start_thread||:0\n[15 150000000 150000000] map[process:[app] process_id:[4121] thread:[io one] " +
+			"0x7f3a1b08912f start_thread||:0\n[15 150000000 150000000] map[process:[app] process_id:[4121] " +
+			"thread:[io one] " +
 			"thread_id:[4122]]",
 	} {
 		if !got[want] {
@@ -301,8 +305,7 @@ func TestGoToolPprof(t *testing.T) {
 		return path
 	}
 	whole := file("whole.pb.gz", func(w *bytes.Buffer) error {
-		return WritePprof(w, sampled(),
-			PprofOptions{Version: "1.2"})
+		return WritePprof(w, sampled(), PprofOptions{Version: "1.2"})
 	})
 	diff := file("diff.pb.gz", func(w *bytes.Buffer) error { return WritePprofDiff(w, diffed(t), PprofOptions{}) })
 	newer := file("newer.pb.gz", func(w *bytes.Buffer) error { return WritePprof(w, diffed(t).New, PprofOptions{}) })
@@ -318,11 +321,13 @@ func TestGoToolPprof(t *testing.T) {
 	}{
 		{"top", []string{"-top", "-unit=ms", whole}, []string{
 			"Type: wall", "Time: 2026-03-04 05:06:07 UTC", "Duration: 10s, Total samples = 1000ms (10.00%)",
-			"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 looks were late",
+			"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 samples were late",
 			"500ms 50.00% 50.00% 500ms 50.00% read", "300ms 30.00% 80.00% 300ms 30.00% inl (inline)",
 			"150ms 15.00% 95.00% 150ms 15.00% handler",
-			"50ms 5.00% 100% 50ms 5.00% app+0x3000", "0 0% 100% 850ms 85.00% main", "0 0% 100% 300ms 30.00% ns::work(int)",
-			"0 0% 100% 150ms 15.00% __restore_rt", "0 0% 100% 150ms 15.00% spin", "0 0% 100% 150ms 15.00% start_thread"}},
+			"50ms 5.00% 100% 50ms 5.00% app+0x3000", "0 0% 100% 850ms 85.00% main",
+			"0 0% 100% 300ms 30.00% ns::work(int)",
+			"0 0% 100% 150ms 15.00% __restore_rt", "0 0% 100% 150ms 15.00% spin",
+			"0 0% 100% 150ms 15.00% start_thread"}},
 		{"top of samples", []string{"-top", "-sample_index=samples", whole},
 			[]string{"Type: samples", "50 50.00% 50.00% 50 50.00% read", "0 0% 100% 85 85.00% main"}},
 		{"top of CPU time", []string{"-top", "-sample_index=cpu", "-unit=ms", whole},
@@ -331,7 +336,8 @@ func TestGoToolPprof(t *testing.T) {
 			[]string{"300ms inl (inline)", "500ms read", "50ms app+0x3000", "150ms handler", "thread: io one",
 				"process_id: 4121"}},
 		{"raw", []string{"-raw", whole},
-			[]string{"PeriodType: wall nanoseconds", "Period: 10000000", "samples/count cpu/nanoseconds wall/nanoseconds[dflt]",
+			[]string{"PeriodType: wall nanoseconds", "Period: 10000000",
+				"samples/count cpu/nanoseconds wall/nanoseconds[dflt]",
 				"1: 0x55d0c0002345 M=1 inl /src/inl.h:7:0 s=0()", "ns::work(int) /src/app.c:40:0 s=0(_ZN2ns4workEi)",
 				"2: 0x55d0c0001233 M=1 main /src/app.c:10:0 s=0()",
 				"1: 0x55d0c0001000/0x55d0c0009000/0x1000 /usr/bin/app 0011aabb", "3: 0x0/0x0/0x0 [kernel] [FN]"}},
@@ -341,9 +347,10 @@ func TestGoToolPprof(t *testing.T) {
 		{"tagroot", []string{"-top", "-tagroot", "thread", "-unit=ms", whole},
 			[]string{"0 0% 100% 850ms 85.00% app", "0 0% 100% 150ms 15.00% io one"}},
 		{"comments", []string{"-comments", whole},
-			[]string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 looks were late"}},
+			[]string{"fpstack 1.2: /usr/bin/app --serve", "2 of 1000 samples were late"}},
 		// Shares are of the base's total of 10.
-		{"our difference", []string{"-top", diff}, []string{"-4 40.00% 40.00% -4 40.00% idle", "4 40.00% 0% 4 40.00% work"}},
+		{"our difference", []string{"-top", diff}, []string{"-4 40.00% 40.00% -4 40.00% idle",
+			"4 40.00% 0% 4 40.00% work"}},
 		{"pprof's own of the same two", []string{"-top", "-diff_base", older, newer},
 			[]string{"-4 40.00% 40.00% -4 40.00% idle", "4 40.00% 0% 4 40.00% work"}},
 	} {

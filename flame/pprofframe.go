@@ -11,9 +11,9 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// standsForKind says whether m is what [WritePprof] makes of frames without a module, or what pprof's reader of older
+// marksKind says whether m is what [WritePprof] makes of frames without a module, or what pprof's reader of older
 // forms makes of places in the code that lie in no mapping: all of memory, without a name.
-func standsForKind(m *pprof.Mapping) bool {
+func marksKind(m *pprof.Mapping) bool {
 	if m.Start == 0 && m.Limit == math.MaxUint64 && m.File == "" && m.BuildID == "" {
 		return true
 	}
@@ -48,7 +48,8 @@ func (r *pprofReader) frames(at pprofUse) []profile.FrameID {
 	}
 	ids := make([]profile.FrameID, 0, max(1, len(at.l.Line)))
 	for i, line := range slices.Backward(at.l.Line) {
-		f := profile.Frame{Func: line.Function.Name, File: line.Function.Filename, Kind: kindOf(at.l.Mapping), Module: -1,
+		f := profile.Frame{Func: line.Function.Name, File: line.Function.Filename, Kind: kindOf(at.l.Mapping),
+			Module:  -1,
 			Inlined: i < len(at.l.Line)-1}
 		if s := line.Function.SystemName; s != f.Func {
 			f.Linkage = s
@@ -114,7 +115,7 @@ const maxTaskName = 1 << 10
 
 // task finds the thread of s in its labels, -1 if they name none.
 func (r *pprofReader) task(s *pprof.Sample) int {
-	r.tellDropped(s)
+	r.noteDropped(s)
 	t := profile.Task{Thread: nameIn(s.Label, threadNames), Process: nameIn(s.Label, processNames),
 		TID: idIn(s, threadIDs, threadNumbers), PID: idIn(s, processIDs, processNumbers)}
 	if t == (profile.Task{}) {
@@ -123,8 +124,8 @@ func (r *pprofReader) task(s *pprof.Sample) int {
 	return r.b.Task(t)
 }
 
-// tellDropped keeps the keys of labels that are not used.
-func (r *pprofReader) tellDropped(s *pprof.Sample) {
+// noteDropped keeps the keys of labels that are not used.
+func (r *pprofReader) noteDropped(s *pprof.Sample) {
 	for key, values := range s.Label {
 		switch key {
 		case labelThread, "thread name", labelProcess, labelThreadID, "thread id", labelProcessID, labelBase:

@@ -131,7 +131,7 @@ func (r *pprofReader) read() (*profile.Profile, error) {
 	p := r.b.Profile()
 	for _, m := range r.in.Mapping {
 		r.modules[m] = -1
-		if !standsForKind(m) {
+		if !marksKind(m) {
 			r.modules[m] = len(p.Modules)
 			p.Modules = append(p.Modules, profile.Module{Path: m.File, BuildID: m.BuildID, Base: m.Start - m.Offset,
 				Start: m.Start, End: m.Limit, Offset: m.Offset})

@@ -139,7 +139,8 @@ func TestReadGoProfiles(t *testing.T) {
 			}
 			for _, h := range profile.Hottest(got, k) {
 				if h.Self != flat[h.Name] || h.Total != cum[h.Name] {
-					t.Errorf("%s %s of %s: got %d, %d, want %d, %d", tt.name, typ.Type, h.Name, h.Self, h.Total, flat[h.Name],
+					t.Errorf("%s %s of %s: got %d, %d, want %d, %d", tt.name, typ.Type, h.Name, h.Self, h.Total,
+						flat[h.Name],
 						cum[h.Name])
 				}
 				delete(cum, h.Name)
@@ -164,7 +165,8 @@ func foreignPprof(t *testing.T, edit func(*pprof.Profile)) []byte {
 	deep := &pprof.Location{ID: 13, Mapping: k, Address: 0xffffffff80001000}
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}},
-		Mapping:    []*pprof.Mapping{m, k}, Function: []*pprof.Function{f}, Location: []*pprof.Location{leaf, bare, deep},
+		Mapping:    []*pprof.Mapping{m, k}, Function: []*pprof.Function{f}, Location: []*pprof.Location{leaf, bare,
+			deep},
 		Sample: []*pprof.Sample{{Location: []*pprof.Location{leaf, bare}, Value: []int64{3}}},
 	}
 	edit(p)
@@ -189,7 +191,8 @@ func TestReadPprofOfOthers(t *testing.T) {
 		{"thread by Datadog's labels", func(p *pprof.Profile) {
 			p.Sample[0].Label = map[string][]string{"thread name": {"gc"}, "thread id": {"5"}}
 		}, "?;gc-5;x+0x2001;f 3\n", ""},
-		{"thread by numbers", func(p *pprof.Profile) { p.Sample[0].NumLabel = map[string][]int64{"pid": {4}, "tid": {5}} },
+		{"thread by numbers",
+			func(p *pprof.Profile) { p.Sample[0].NumLabel = map[string][]int64{"pid": {4}, "tid": {5}} },
 			"?-4;?-5;x+0x2001;f 3\n", ""},
 		{"other labels", func(p *pprof.Profile) {
 			p.Sample[0].Label = map[string][]string{"b": {"x"}, "thread": {"t"}}
@@ -236,12 +239,15 @@ func TestReadPprofFails(t *testing.T) {
 	}{
 		{"cut in the compressed data", data[:len(data)/2], "file is cut short"},
 		{"cut before the check sum", data[:len(data)-4], "file is cut short"},
-		{"check sum is wrong", append(bytes.Clone(data[:len(data)-8]), 1, 2, 3, 4, 5, 6, 7, 8), "gzip: invalid checksum"},
+		{"check sum is wrong", append(bytes.Clone(data[:len(data)-8]), 1, 2, 3, 4, 5, 6, 7, 8),
+			"gzip: invalid checksum"},
 		{"cut without compression", raw[:len(raw)-3], "file is cut short or not a profile.proto"},
-		{"no types", foreignPprof(t, func(p *pprof.Profile) { p.SampleType, p.Sample = nil, nil }), "0 types of values"},
+		{"no types", foreignPprof(t, func(p *pprof.Profile) { p.SampleType, p.Sample = nil, nil }),
+			"0 types of values"},
 		{"values do not fit types", foreignPprof(t, func(p *pprof.Profile) { p.Sample[0].Value = []int64{1, 2} }),
 			"2 values vs. 1 types"},
-		{"ids twice", foreignPprof(t, func(p *pprof.Profile) { p.Function = append(p.Function, &pprof.Function{ID: 3}) }),
+		{"ids twice", foreignPprof(t,
+			func(p *pprof.Profile) { p.Function = append(p.Function, &pprof.Function{ID: 3}) }),
 			"multiple functions with same id"},
 		{"sum of 64 bits", foreignPprof(t, func(p *pprof.Profile) {
 			p.Sample[0].Value[0] = math.MaxInt64

@@ -64,7 +64,8 @@ func (b *pprofBuilder) write(w io.Writer, samples iter.Seq[pprofSample]) error {
 		who := pprofWho{s.Task, s.older}
 		if _, ok := kinds[who]; !ok {
 			kinds[who] = len(b.out.Sample)
-			b.out.Sample = append(b.out.Sample, &pprof.Sample{Value: make([]int64, len(b.column)), Label: b.labelsOf(who)})
+			b.out.Sample = append(b.out.Sample, &pprof.Sample{Value: make([]int64, len(b.column)),
+				Label: b.labelsOf(who)})
 		}
 	}
 	b.claim()
@@ -87,7 +88,8 @@ func (b *pprofBuilder) write(w io.Writer, samples iter.Seq[pprofSample]) error {
 			continue
 		}
 		ids = b.appendStack(ids[:0], s.Stack)
-		if _, err := zip.Write(enc.sample(ids, s.values, b.column, labels[kinds[pprofWho{s.Task, s.older}]])); err != nil {
+		label := labels[kinds[pprofWho{s.Task, s.older}]]
+		if _, err := zip.Write(enc.sample(ids, s.values, b.column, label)); err != nil {
 			return err
 		}
 	}

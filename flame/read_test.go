@@ -40,7 +40,8 @@ func TestReadTellsFormatsApart(t *testing.T) {
 		{"folded", text}, {"folded, compressed", gzipped(t, text)},
 		{"folded behind blank lines", append([]byte("\n\n"), text...)},
 		{"pprof", proto}, {"pprof, not compressed", raw.Bytes()},
-		{"JSON", doc}, {"JSON, compressed", gzipped(t, doc)}, {"JSON behind white space", append([]byte(" \n\t"), doc...)},
+		{"JSON", doc}, {"JSON, compressed", gzipped(t, doc)},
+		{"JSON behind white space", append([]byte(" \n\t"), doc...)},
 	} {
 		got, err := Read(iotest.HalfReader(bytes.NewReader(tt.data)))
 		if err != nil {
@@ -55,7 +56,8 @@ func TestReadTellsFormatsApart(t *testing.T) {
 }
 
 func TestReadFails(t *testing.T) {
-	const want = "read profile: expected folded stacks, text of perf script, a profile of pprof, a .cpuprofile or fpstack.profile/1 JSON: found "
+	const want = "read profile: expected folded stacks, text of perf script, a profile of pprof, a .cpuprofile or " +
+		"fpstack.profile/1 JSON: found "
 	elf, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		elf = []byte("\x7fELF\x02\x01\x01\x00")
@@ -111,7 +113,8 @@ func readable(f *testing.F) [][]byte {
 		"a=/bin\n400000-500000 $a/x (@100)\n"
 	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0},
 		"400000-500000 r-xp 0 0:0 5 /bin/x\n"),
-		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"), []byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
+		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"),
+		[]byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
 		proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"),
 		[]byte("a;b;; 1 2\n\xff 1\n"),
 		[]byte("a b 1/3 [001] 1.000001: 7 cycles:u:\n\t 7f01 f+0x1 (/x.so)\n\t 8 g ([kernel.kallsyms])\n\n"),
@@ -137,7 +140,8 @@ func FuzzRead(f *testing.F) {
 		}
 		first := folded(t, p, FoldedOptions{Type: -1})
 		for line := range strings.Lines(first) {
-			if m := perlLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m == nil || perlLine.MatchString(m[1]) {
+			if m := perlLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m == nil ||
+				perlLine.MatchString(m[1]) {
 				t.Fatalf("folded line %q", line)
 			}
 		}

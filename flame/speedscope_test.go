@@ -52,7 +52,8 @@ func asSpeedscope(t *testing.T, p *profile.Profile, opt SpeedscopeOptions) ([]by
 			sum += w
 		}
 		if len(one.Samples) != len(one.Weights) || sum != one.EndValue-one.StartValue || one.Type != "sampled" {
-			t.Errorf("%s: %d samples, %d weights, sum %d, from %d to %d", one.Name, len(one.Samples), len(one.Weights), sum,
+			t.Errorf("%s: %d samples, %d weights, sum %d, from %d to %d", one.Name, len(one.Samples), len(one.Weights),
+				sum,
 				one.StartValue, one.EndValue)
 		}
 	}
@@ -92,7 +93,8 @@ func TestSpeedscopeInTime(t *testing.T) {
 		got := f.Profiles[i]
 		if got.Name != want.name || got.Unit != "nanoseconds" || got.StartValue != want.start ||
 			!slices.Equal(f.shown(i), want.samples) {
-			t.Errorf("profile %d: got %s from %d %s %q, want %+v", i, got.Name, got.StartValue, got.Unit, f.shown(i), want)
+			t.Errorf("profile %d: got %s from %d %s %q, want %+v", i, got.Name, got.StartValue, got.Unit, f.shown(i),
+				want)
 		}
 	}
 	if len(f.Profiles) != 3 {

@@ -17,8 +17,9 @@ import (
 // Below a floor of 100: d, e, and h with g, of which each got less although f as a whole got more.
 func TestSpeedscopeCut(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount)
-	for stack, value := range map[string]int64{"main a": 700, "main b": 1, "main b c": 200, "main b d": 60, "main e": 40,
-		"f g": 60, "f h": 50, "x": 7} {
+	for stack, value := range map[string]int64{"main a": 700, "main b": 1, "main b c": 200, "main b d": 60,
+		"main e": 40,
+		"f g":    60, "f h": 50, "x": 7} {
 		n := profile.NodeID(0)
 		for name := range strings.FieldsSeq(stack) {
 			n = b.Child(n, b.Frame(profile.Frame{Func: name, Module: -1}))
@@ -30,7 +31,8 @@ func TestSpeedscopeCut(t *testing.T) {
 		want  string
 	}{
 		{1, "main a 700; main b c 200; f g 60; main b d 60; f h 50; main e 40; x 7; main b 1"},
-		{100, "main a 700; main b c 200; f (smaller) 110; main b (smaller) 60; main (smaller) 40; (smaller) 7; main b 1"},
+		{100, "main a 700; main b c 200; f (smaller) 110; main b (smaller) 60; main (smaller) 40; (smaller) 7; main " +
+			"b 1"},
 		{300, "main a 700; main (smaller) 301; (smaller) 117"},
 		{5000, "(smaller) 1118"},
 	} {
@@ -81,7 +83,8 @@ func crowded(seed uint64) *profile.Profile {
 		task := b.Task(profile.Task{PID: 1, TID: 1 + min(r.IntN(20), r.IntN(20), 7), Process: "crowd", Thread: "one"})
 		n := profile.NodeID(0)
 		for depth := 3 + r.IntN(12); depth > 0; depth-- {
-			n = b.Child(n, b.Frame(profile.Frame{Func: fmt.Sprintf("function_%d", min(r.IntN(300), r.IntN(300))), Module: -1}))
+			n = b.Child(n, b.Frame(profile.Frame{Func: fmt.Sprintf("function_%d", min(r.IntN(300), r.IntN(300))),
+				Module: -1}))
 		}
 		for range 1 + r.IntN(4) {
 			took := time.Duration(1+r.IntN(3)) * time.Millisecond
@@ -119,7 +122,8 @@ func TestSpeedscopeJoins(t *testing.T) {
 			strings.Contains(f.Profiles[0].Name, "joined as (smaller)") != joined {
 			t.Errorf("limit %d: %d bytes, told %q, first profile %q", limit, out.Len(), told, f.Profiles[0].Name)
 		}
-		t.Logf("limit %d: %d bytes, %d profiles, %d frames: %s", limit, out.Len(), len(f.Profiles), len(f.Shared.Frames),
+		t.Logf("limit %d: %d bytes, %d profiles, %d frames: %s", limit, out.Len(), len(f.Profiles),
+			len(f.Shared.Frames),
 			f.Profiles[0].Name)
 		checkJoined(t, &f, total, whole)
 	}

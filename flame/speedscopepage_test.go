@@ -49,8 +49,9 @@ func wide() *profile.Profile {
 	for n := 0; n < 100_000; {
 		stack := at[r.IntN(len(at))]
 		for range 1 + r.IntN(6) {
-			stack = b.Child(stack, b.Frame(profile.Frame{Func: fmt.Sprintf("library::module_%d::function_%d", r.IntN(20),
-				r.IntN(400)), Module: -1}))
+			stack = b.Child(stack,
+				b.Frame(profile.Frame{Func: fmt.Sprintf("library::module_%d::function_%d", r.IntN(20),
+					r.IntN(400)), Module: -1}))
 		}
 		if b.Profile().Tree.Depth(stack) < 18 && len(at) < 20_000 {
 			at = append(at, stack)
@@ -91,7 +92,8 @@ func scopeDocs(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Hottest(recursive, 0)}}}, recursive,
+	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Hottest(recursive, 0)}}},
+		recursive,
 		SpeedscopeOptions{}, maxSpeedscopeFile)
 	add(scopeDoc{Name: "100,000 stacks", Seconds: 5, Shown: "all threads"}, wide(), SpeedscopeOptions{},
 		maxSpeedscopeFile)

@@ -27,7 +27,8 @@ func readWhole(r io.Reader, format string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("read %s: file is cut short: its compressed data end after %d bytes of content: %w", format,
+		return nil, fmt.Errorf("read %s: file is cut short: its compressed data end after %d bytes of content: %w",
+			format,
 			len(data), err)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", format, err)

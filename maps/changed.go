@@ -13,7 +13,7 @@ type Span struct{ Start, End mem.Addr }
 // Spans is a list of spans, ascending, not overlapping.
 type Spans []Span
 
-// Contain tells whether a lies in one of them.
+// Contain reports whether a lies in one of them.
 func (s Spans) Contain(a mem.Addr) bool {
 	_, found := slices.BinarySearchFunc(s, a, func(x Span, a mem.Addr) int {
 		switch {

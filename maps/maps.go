@@ -48,10 +48,10 @@ type Mapping struct {
 	Deleted    bool   // the kernel said " (deleted)"
 }
 
-// Contains tells whether addr lies in the mapping.
+// Contains reports whether addr lies in the mapping.
 func (m *Mapping) Contains(addr mem.Addr) bool { return m.Start <= addr && addr < m.End }
 
-// IsFile tells whether a file stands behind the mapping.
+// IsFile reports whether a file is behind the mapping.
 func (m *Mapping) IsFile() bool { return m.Inode != 0 }
 
 // Table is the list of mappings of one process, ascending, not overlapping.

@@ -17,8 +17,10 @@ func TestParseLines(t *testing.T) {
 		name, line string
 		want       Mapping
 	}{
-		{"library", "7f3a1b200000-7f3a1b228000 r--p 00001000 fe:00 1311                       /usr/lib/x86_64-linux-gnu/libc.so.6",
-			Mapping{Start: 0x7f3a1b200000, End: 0x7f3a1b228000, Perm: Read, Offset: 0x1000, Dev: 0xfe << 32, Inode: 1311, Path: "/usr/lib/x86_64-linux-gnu/libc.so.6"}},
+		{"library", "7f3a1b200000-7f3a1b228000 r--p 00001000 fe:00 1311                       " +
+			"/usr/lib/x86_64-linux-gnu/libc.so.6",
+			Mapping{Start: 0x7f3a1b200000, End: 0x7f3a1b228000, Perm: Read, Offset: 0x1000, Dev: 0xfe << 32,
+				Inode: 1311, Path: "/usr/lib/x86_64-linux-gnu/libc.so.6"}},
 		{"anonymous", "7f3a1b200000-7f3a1b228000 rw-p 00000000 00:00 0 ",
 			Mapping{Start: 0x7f3a1b200000, End: 0x7f3a1b228000, Perm: Read | Write}},
 		{"anonymous without blank at the end", "1000-2000 ---p 00000000 00:00 0", Mapping{Start: 0x1000, End: 0x2000}},
@@ -27,9 +29,11 @@ func TestParseLines(t *testing.T) {
 		{"vsyscall at the top", "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]",
 			Mapping{Start: 0xffffffffff600000, End: 0xffffffffff601000, Perm: Exec, Path: "[vsyscall]"}},
 		{"shared, all rights", "1000-2000 rwxs 00000000 00:01 5 /dev/zero (deleted)",
-			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Write | Exec | Shared, Dev: 1, Inode: 5, Path: "/dev/zero", Deleted: true}},
+			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Write | Exec | Shared, Dev: 1, Inode: 5, Path: "/dev/zero",
+				Deleted: true}},
 		{"deleted file", "1000-2000 r-xp 00000000 fe:01 77    /tmp/a b (deleted)",
-			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec, Dev: 0xfe<<32 | 1, Inode: 77, Path: "/tmp/a b", Deleted: true}},
+			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec, Dev: 0xfe<<32 | 1, Inode: 77, Path: "/tmp/a b",
+				Deleted: true}},
 		{"newline in the path", `1000-2000 r-xp 00000000 fe:01 77    /tmp/a\012b`,
 			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec, Dev: 0xfe<<32 | 1, Inode: 77, Path: "/tmp/a\nb"}},
 		{"carriage return at the path's end", "1000-2000 r-xp 00000000 fe:01 77    /tmp/a\r",
@@ -37,13 +41,17 @@ func TestParseLines(t *testing.T) {
 		{"blanks at the path's end", "1000-2000 r-xp 00000000 fe:01 77    /tmp/a  ",
 			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec, Dev: 0xfe<<32 | 1, Inode: 77, Path: "/tmp/a  "}},
 		{"bytes that are no UTF-8", "1000-2000 r-xp 00000000 fe:01 77    /tmp/\xff\xfe",
-			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec, Dev: 0xfe<<32 | 1, Inode: 77, Path: "/tmp/\xff\xfe"}},
+			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec, Dev: 0xfe<<32 | 1, Inode: 77,
+				Path: "/tmp/\xff\xfe"}},
 		{"named anonymous memory", "1000-2000 rw-p 00000000 00:00 0   [anon:a (deleted)]",
 			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Write, Path: "[anon:a (deleted)]"}},
 		{"memfd", "1000-2000 r-xs 00000000 00:01 2   /memfd:doublemapper (deleted)",
-			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec | Shared, Dev: 1, Inode: 2, Path: "/memfd:doublemapper", Deleted: true}},
-		{"offset above 4 GiB, long device and inode", "1000-2000 r--p 7fffffffffff0000 103:fffff 18446744073709551615 /x",
-			Mapping{Start: 0x1000, End: 0x2000, Perm: Read, Offset: 0x7fffffffffff0000, Dev: 0x103<<32 | 0xfffff, Inode: 1<<64 - 1, Path: "/x"}},
+			Mapping{Start: 0x1000, End: 0x2000, Perm: Read | Exec | Shared, Dev: 1, Inode: 2,
+				Path: "/memfd:doublemapper", Deleted: true}},
+		{"offset above 4 GiB, long device and inode",
+			"1000-2000 r--p 7fffffffffff0000 103:fffff 18446744073709551615 /x",
+			Mapping{Start: 0x1000, End: 0x2000, Perm: Read, Offset: 0x7fffffffffff0000, Dev: 0x103<<32 | 0xfffff,
+				Inode: 1<<64 - 1, Path: "/x"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			table, err := Parse(strings.NewReader(row.line + "\n"))
@@ -94,11 +102,13 @@ func TestParseOddTexts(t *testing.T) {
 	if err != nil || len(table.All()) != 1 {
 		t.Errorf("no newline at the end = %v, %v", table, err)
 	}
-	if _, err := Parse(strings.NewReader("1000-2000 r-xp 00000000 fe:01 77 /" + strings.Repeat("x", 2<<20))); err == nil {
+	long := "1000-2000 r-xp 00000000 fe:01 77 /" + strings.Repeat("x", 2<<20)
+	if _, err := Parse(strings.NewReader(long)); err == nil {
 		t.Error("a line of 2 MiB is accepted")
 	}
 	cause := errors.New("input/output error")
-	if _, err := Parse(io.MultiReader(strings.NewReader("1000-2000 r-xp 00000000 fe:01 77 /x\n"), broken{cause})); !errors.Is(err, cause) {
+	cut := io.MultiReader(strings.NewReader("1000-2000 r-xp 00000000 fe:01 77 /x\n"), broken{cause})
+	if _, err := Parse(cut); !errors.Is(err, cause) {
 		t.Errorf("error %v, want that of the reader", err)
 	}
 }
@@ -149,7 +159,8 @@ func TestFind(t *testing.T) {
 }
 
 func TestPermString(t *testing.T) {
-	for p, want := range map[Perm]string{0: "---p", Read | Exec: "r-xp", Read | Write | Exec | Shared: "rwxs", Write: "-w-p"} {
+	for p, want := range map[Perm]string{0: "---p", Read | Exec: "r-xp", Read | Write | Exec | Shared: "rwxs",
+		Write: "-w-p"} {
 		if p.String() != want {
 			t.Errorf("Perm(%d) = %s, want %s", p, p, want)
 		}
@@ -174,7 +185,8 @@ func TestParseSelf(t *testing.T) {
 		t.Fatalf("%d mappings of %d lines", len(table.All()), len(lines))
 	}
 	for i, m := range table.All() {
-		head := fmt.Sprintf("%08x-%08x %s %08x %02x:%02x %d ", uint64(m.Start), uint64(m.End), m.Perm, m.Offset, m.Dev>>32, uint32(m.Dev), m.Inode)
+		head := fmt.Sprintf("%08x-%08x %s %08x %02x:%02x %d ", uint64(m.Start), uint64(m.End), m.Perm, m.Offset,
+			m.Dev>>32, uint32(m.Dev), m.Inode)
 		if !strings.HasPrefix(lines[i], head) || strings.TrimLeft(lines[i][len(head):], " ") != m.Path {
 			t.Errorf("mapping %d = %s%s, line is %s", i, head, m.Path, lines[i])
 		}
@@ -213,7 +225,9 @@ func BenchmarkParse(b *testing.B) {
 	for _, n := range []int{30, 1000, 65530} {
 		var text strings.Builder
 		for i := range n {
-			fmt.Fprintf(&text, "%08x-%08x r-xp %08x fe:00 %d                    /usr/lib/x86_64-linux-gnu/library%d.so.1\n", i<<12, (i+1)<<12, i<<12, i+1, i)
+			fmt.Fprintf(&text,
+				"%08x-%08x r-xp %08x fe:00 %d                    /usr/lib/x86_64-linux-gnu/library%d.so.1\n", i<<12,
+				(i+1)<<12, i<<12, i+1, i)
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

@@ -30,10 +30,11 @@ func TestMergeBeyondInt64(t *testing.T) {
 
 // TestCompareBeyondInt64 refuses an older profile whose scaled values do not fit.
 func TestCompareBeyondInt64(t *testing.T) {
-	if d, err := Compare(oneValue(1, 10*time.Second), oneValue(math.MaxInt64/2, time.Second), DiffOptions{}); err == nil {
+	d, err := Compare(oneValue(1, 10*time.Second), oneValue(math.MaxInt64/2, time.Second), DiffOptions{})
+	if err == nil {
 		t.Errorf("got %v, want an error", d.Old)
 	}
-	d, err := Compare(oneValue(1, 10*time.Second), oneValue(math.MaxInt64, time.Second), DiffOptions{Absolute: true})
+	d, err = Compare(oneValue(1, 10*time.Second), oneValue(math.MaxInt64, time.Second), DiffOptions{Absolute: true})
 	if err != nil || d.Old[0] != math.MaxInt64 {
 		t.Errorf("absolute: got %v, %v", d, err)
 	}

@@ -45,9 +45,11 @@ func (d *Diff) OldValue(i int) []int64 {
 // Precondition: both pass [Profile.CheckValid]. It fails if they have no value in common, or if
 // scaled values do not fit.
 func Compare(newer, older *Profile, opt DiffOptions) (*Diff, error) {
-	types := slices.DeleteFunc(slices.Clone(newer.Types), func(t ValueType) bool { return !slices.Contains(older.Types, t) })
+	types := slices.DeleteFunc(slices.Clone(newer.Types),
+		func(t ValueType) bool { return !slices.Contains(older.Types, t) })
 	if len(types) == 0 {
-		return nil, fmt.Errorf("compare profiles: no value in common: %s and %s", typeList(newer.Types), typeList(older.Types))
+		return nil, fmt.Errorf("compare profiles: no value in common: %s and %s", typeList(newer.Types),
+			typeList(older.Types))
 	}
 	b := NewBuilder(slices.Concat(types, types)...)
 	c := comparer{b, moduleSet{b.Profile(), map[moduleKey]int{}}, map[Function]FrameID{}, types}

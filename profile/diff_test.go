@@ -31,8 +31,10 @@ func TestCompare(t *testing.T) {
 		want                     map[string][2]int64 // older, newer
 	}{
 		{"absolute", 10, 20, true, 1, map[string][2]int64{" m a": {5, 30}, " m b": {0, 10}, " m c": {15, 0}}},
-		{"scaled to the newer's time", 20, 10, false, 2, map[string][2]int64{" m a": {10, 30}, " m b": {0, 10}, " m c": {30, 0}}},
-		{"time not known: scaled to the totals", 0, 10, false, 2, map[string][2]int64{" m a": {10, 30}, " m b": {0, 10}, " m c": {30, 0}}},
+		{"scaled to the newer's time", 20, 10, false, 2, map[string][2]int64{" m a": {10, 30}, " m b": {0, 10},
+			" m c": {30, 0}}},
+		{"time not known: scaled to the totals", 0, 10, false, 2, map[string][2]int64{" m a": {10, 30}, " m b": {0, 10},
+			" m c": {30, 0}}},
 	} {
 		n, o := stacked(newer, letters), stacked(older, letters)
 		n.Duration, o.Duration = time.Duration(tt.newSeconds)*time.Second, time.Duration(tt.olderSeconds)*time.Second
@@ -109,7 +111,8 @@ func TestCompareOfWhatIsDifferent(t *testing.T) {
 }
 
 func TestSplitUndoesJoin(t *testing.T) {
-	d, err := Compare(stacked(map[string]int64{"ma": 3}, letters), stacked(map[string]int64{"mb": 3}, letters), DiffOptions{Absolute: true})
+	d, err := Compare(stacked(map[string]int64{"ma": 3}, letters), stacked(map[string]int64{"mb": 3}, letters),
+		DiffOptions{Absolute: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +140,14 @@ func TestSplitUndoesJoin(t *testing.T) {
 	}
 }
 
-// TestCompareIsByFunction: two builds in two folders have their functions in common; a wait and the function of its name
-// are two.
+// TestCompareIsByFunction: two builds in two folders have their functions in common; a wait and the function of its
+// name are two.
 func TestCompareIsByFunction(t *testing.T) {
 	build := func(folder string, line int) *Profile {
 		b := NewBuilder(SamplesCount)
 		b.Profile().Modules = []Module{{Path: folder + "/prog", BuildID: folder}}
-		main := b.Child(0, b.Frame(Frame{Func: "main", Module: 0, Addr: uint64(line), ModuleAddr: uint64(line), File: folder + "/main.c", Line: line}))
+		main := b.Child(0, b.Frame(Frame{Func: "main", Module: 0, Addr: uint64(line), ModuleAddr: uint64(line),
+			File: folder + "/main.c", Line: line}))
 		poll := b.Child(main, b.Frame(Frame{Func: "poll", Module: 0}))
 		b.Add(poll, -1, 10)
 		b.Add(b.Child(poll, b.Frame(Frame{Func: "poll", Kind: Kernel, Module: -1})), -1, 90)

@@ -87,12 +87,12 @@ func (p *Profile) totalsByNode(typ int, of []uint32, hot []Hot) {
 	for n := p.Tree.Len() - 1; n > 0; n-- {
 		total[p.Tree.parent[n]] += total[n]
 	}
-	p.Tree.outermost(of, len(hot), func(n NodeID) { hot[of[p.Tree.frame[n]]].Total += total[n] })
+	p.Tree.Outermost(of, len(hot), func(n NodeID) { hot[of[p.Tree.frame[n]]].Total += total[n] })
 }
 
-// outermost calls visit for each node whose function is not among its callers. of gives the
+// Outermost calls visit for each node whose function is not among its callers. of gives the
 // function of each frame, below count.
-func (t *Tree) outermost(of []uint32, count int, visit func(NodeID)) {
+func (t *Tree) Outermost(of []uint32, count int, visit func(NodeID)) {
 	child, sibling := t.Links()
 	open := make([]bool, count)        // functions of the way down to n
 	opened := make([]bool, len(child)) // nodes that opened theirs

@@ -66,7 +66,7 @@ func TestHottest(t *testing.T) {
 	}
 }
 
-// Addresses of one function are one row, and what has no name is told by module and address.
+// Addresses of one function are one row, and what has no name is shown by module and address.
 func TestHottestGoByName(t *testing.T) {
 	b := NewBuilder(SamplesCount)
 	b.Profile().Modules = []Module{{Path: "/usr/lib/libx.so.1"}}

@@ -65,7 +65,8 @@ func TestMergeOfNothing(t *testing.T) {
 func TestMergeMovesAddresses(t *testing.T) {
 	run := func(base uint64, count int64) *Profile {
 		b := NewBuilder(SamplesCount)
-		b.Profile().Modules = []Module{{Path: "/lib/libc.so.6", BuildID: "ab", Base: base, Start: base, End: base + 0x1000}}
+		b.Profile().Modules = []Module{{Path: "/lib/libc.so.6", BuildID: "ab", Base: base, Start: base,
+			End: base + 0x1000}}
 		b.Add(b.Child(0, b.Frame(Frame{Func: "f", Module: 0, Addr: base + 0x10, ModuleAddr: 0x10})), -1, count)
 		return b.Profile()
 	}
@@ -119,7 +120,8 @@ func TestMergeTime(t *testing.T) {
 			start = int(p.Start.Unix() - 1000)
 		}
 		if start != tt.start || p.Duration != time.Duration(tt.length)*time.Second || len(p.Runs) != tt.runs {
-			t.Errorf("%s: start %d, %v, %d runs, want %d, %d s, %d runs", tt.name, start, p.Duration, len(p.Runs), tt.start,
+			t.Errorf("%s: start %d, %v, %d runs, want %d, %d s, %d runs", tt.name, start, p.Duration, len(p.Runs),
+				tt.start,
 				tt.length, tt.runs)
 		}
 		for i := 1; i < len(p.Runs); i++ {

@@ -14,8 +14,8 @@ const NoiseErrors = 2
 // sizes in folded text, which does not say what it counts.
 const mostSamples = 200_000_000
 
-// grains says what one sample of p weighs in each of types: the mean over samples, each by its value, so that samples of
-// threads that slept and used no CPU do not count for CPU time. It is 0 if p does not count samples.
+// grains says what one sample of p weighs in each of types: the mean over samples, each by its value, so that samples
+// of threads that slept and used no CPU do not count for CPU time. It is 0 if p does not count samples.
 func (p *Profile) grains(types []ValueType) []float64 {
 	grains := make([]float64, len(types))
 	counts := slices.Index(p.Types, SamplesCount)
@@ -41,8 +41,8 @@ func (p *Profile) grains(types []ValueType) []float64 {
 	return grains
 }
 
-// Error returns the standard error of the change from before, scaled, to after, of value typ (an index of d.New.Types): that
-// of two counts of independent samples (Poisson), each as large as its own root. It is not ok if a side does not
+// Error returns the standard error of the change from before, scaled, to after, of value typ (an index of d.New.Types):
+// that of two counts of independent samples (Poisson), each as large as its own root. It is not ok if a side does not
 // count its samples. Samples are taken to be independent; what differs between two runs of the same program for
 // other reasons is not in it.
 func (d *Diff) Error(typ int, before, after int64) (err float64, ok bool) {
@@ -53,8 +53,8 @@ func (d *Diff) Error(typ int, before, after int64) (err float64, ok bool) {
 	return math.Sqrt(n*math.Abs(float64(after)) + o*math.Abs(float64(before))), true
 }
 
-// Noise says that a change is smaller than two of its standard errors ([Diff.Error]). Where those are not known nothing but
-// no change is noise.
+// Noise says that a change is smaller than two of its standard errors ([Diff.Error]). Where those are not known nothing
+// but no change is noise.
 func (d *Diff) Noise(typ int, before, after int64) bool {
 	err, _ := d.Error(typ, before, after)
 	return before == after || math.Abs(float64(after)-float64(before)) < NoiseErrors*err
@@ -99,7 +99,8 @@ func (d *Diff) Changes(typ int) []Change {
 	slices.SortFunc(all, func(a, b Change) int {
 		return cmp.Or(order(a.SelfNoise, b.SelfNoise), order(a.TotalNoise, b.TotalNoise),
 			cmp.Compare(distance(b.Self, b.SelfBefore), distance(a.Self, a.SelfBefore)),
-			cmp.Compare(distance(b.Total, b.TotalBefore), distance(a.Total, a.TotalBefore)), cmp.Compare(a.String(), b.String()))
+			cmp.Compare(distance(b.Total, b.TotalBefore), distance(a.Total, a.TotalBefore)),
+			cmp.Compare(a.String(), b.String()))
 	})
 	return all
 }

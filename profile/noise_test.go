@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// run is one profile of a program whose functions get samples by chance, each of weight nanoseconds of CPU time, beside a
-// thread that sleeps and has as many samples and no CPU time.
+// run is one profile of a program whose functions get samples by chance, each of weight nanoseconds of CPU time, beside
+// a thread that sleeps and has as many samples and no CPU time.
 func run(r *rand.Rand, means []float64, weight int64) *Profile {
 	b := NewBuilder(SamplesCount, CPUTime)
 	p := b.Profile()
@@ -25,7 +25,8 @@ func run(r *rand.Rand, means []float64, weight int64) *Profile {
 	return p
 }
 
-// TestNoiseIsRare: of two runs of one program 19 of 20 changes are noise; of what is three times as much nearly none is.
+// TestNoiseIsRare: of two runs of one program 19 of 20 changes are noise; of what is three times as much nearly none
+// is.
 func TestNoiseIsRare(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	means := []float64{20, 50, 100, 200, 400}

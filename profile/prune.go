@@ -10,9 +10,9 @@ const (
 	Dropped      // it holds nothing: its caller takes its place
 )
 
-// Prune returns t without what is too small. fate says of each node what happens to it, and the frame that it has in the
-// result: its own, or that of the node which stands for it. Such a node is below the nearest caller that is kept, one for
-// each frame. to is the place of each node of t in the result.
+// Prune returns t without what is too small. fate says of each node what happens to it, and the frame that it has in
+// the result: its own, or that of the node which stands for it. Such a node is below the nearest caller that is kept,
+// one for each frame. to is the place of each node of t in the result.
 //
 // Precondition: fate keeps the callers of what it keeps, and gives what is kept below one caller different frames.
 func (t *Tree) Prune(fate func(NodeID) (Fate, FrameID)) (kept Tree, to []NodeID) {

@@ -105,12 +105,15 @@ func TestPrune(t *testing.T) {
 		"main;a": "small", "main;a;x": "small", "main;a;x;y": "small", "main;a;wait": "waits",
 		"main;b": "small", "main;b;wait": "nothing", "main;b;wait;deep": "waits", "idle": "nothing",
 	})
-	if want := []string{"main", "main;small", "main;waits", "main;c"}; !slices.Equal(slices.Sorted(slices.Values(kept)), slices.Sorted(slices.Values(want))) {
+	if want := []string{"main", "main;small", "main;waits", "main;c"}; !slices.Equal(slices.Sorted(slices.Values(kept)),
+		slices.Sorted(slices.Values(want))) {
 		t.Errorf("kept %q, want %q: one node of a kind below each caller", kept, want)
 	}
 	want := map[string]string{
-		"main": "main", "main;a": "main;small", "main;a;x": "main;small", "main;a;x;y": "main;small", "main;a;wait": "main;waits",
-		"main;b": "main;small", "main;b;wait": "main;small", "main;b;wait;deep": "main;waits", "main;c": "main;c", "idle": "",
+		"main": "main", "main;a": "main;small", "main;a;x": "main;small", "main;a;x;y": "main;small",
+		"main;a;wait": "main;waits",
+		"main;b":      "main;small", "main;b;wait": "main;small", "main;b;wait;deep": "main;waits", "main;c": "main;c",
+		"idle": "",
 	}
 	if fmt.Sprint(to) != fmt.Sprint(want) {
 		t.Errorf("places\n%v, want\n%v", to, want)
@@ -131,7 +134,8 @@ func TestTaskGraft(t *testing.T) {
 		stack NodeID
 		task  int
 		want  []FrameID // innermost first
-	}{{leaf, -1, []FrameID{8, 7}}, {leaf, 0, []FrameID{8, 7, 10}}, {main, 0, []FrameID{7, 10}}, {leaf, 1, []FrameID{8, 7, 11}}, {0, 1, []FrameID{11}}, {main, 0, []FrameID{7, 10}}} {
+	}{{leaf, -1, []FrameID{8, 7}}, {leaf, 0, []FrameID{8, 7, 10}}, {main, 0, []FrameID{7, 10}},
+		{leaf, 1, []FrameID{8, 7, 11}}, {0, 1, []FrameID{11}}, {main, 0, []FrameID{7, 10}}} {
 		if got := to.Append(nil, g.Place(c.stack, c.task)); !slices.Equal(got, c.want) {
 			t.Errorf("stack %d of task %d is at %v, want %v", c.stack, c.task, got, c.want)
 		}

@@ -145,7 +145,8 @@ func (p *Profile) CheckValid() error {
 		return fmt.Errorf("check profile: default value %d of %d", p.Default, len(p.Types))
 	}
 	if len(p.Values) != len(p.Samples)*len(p.Types) {
-		return fmt.Errorf("check profile: %d values for %d samples of %d types", len(p.Values), len(p.Samples), len(p.Types))
+		return fmt.Errorf("check profile: %d values for %d samples of %d types", len(p.Values), len(p.Samples),
+			len(p.Types))
 	}
 	for n := 1; n < p.Tree.Len(); n++ {
 		if f := p.Tree.frame[n]; int(f) >= len(p.Frames) {

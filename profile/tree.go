@@ -121,7 +121,7 @@ func (t *Tree) Grow(n int) {
 	t.parent, t.frame = slices.Grow(t.parent, n), slices.Grow(t.frame, n)
 }
 
-// Trim gives back the memory that only Child and Find need; they make it anew when they are
+// Trim gives back the memory that only Child and Find need; they make it again when they are
 // called.
 func (t *Tree) Trim() {
 	t.slots = nil

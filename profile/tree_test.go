@@ -131,7 +131,7 @@ func TestTreePush(t *testing.T) {
 	}
 }
 
-// TestTrim: what a Tree gives back it makes anew.
+// TestTrim: what a Tree gives back it makes again.
 func TestTrim(t *testing.T) {
 	var tree Tree
 	var ids []NodeID

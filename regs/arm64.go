@@ -15,7 +15,7 @@ const (
 // ARM64 is 64-bit Arm. Source of the layout: struct user_pt_regs in
 // linux/arch/arm64/include/uapi/asm/ptrace.h.
 //
-// Return addresses and LR may bear a pointer authentication code: see [StripPAC].
+// Return addresses and LR may have a pointer authentication code: see [StripPAC].
 var ARM64 = define(Arch{
 	Name: "arm64", WordSize: 8, Order: binary.LittleEndian, NoteSize: 34 * 8, Machine: 183,
 	PC: ARM64PC, SP: ARM64SP, FP: ARM64FP, LR: ARM64LR,

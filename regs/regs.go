@@ -27,7 +27,7 @@ const NoReg Reg = 0xff
 // Max is the number of registers that [Registers] has room for.
 const Max = 40
 
-// slot says where in the note a register stands.
+// slot says where in the note a register is.
 type slot struct {
 	reg  Reg
 	name string

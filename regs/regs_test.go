@@ -65,9 +65,11 @@ func TestNoteNames(t *testing.T) {
 		arch  *Arch
 		words []string // "" is not kept
 	}{
-		{AMD64, []string{"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
+		{AMD64, []string{"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi",
+			"rdi",
 			"orig_rax", "rip", "", "", "rsp", "", "", "", "", "", "", ""}},
-		{I386, []string{"ebx", "ecx", "edx", "esi", "edi", "ebp", "eax", "", "", "", "", "orig_eax", "eip", "", "", "esp", ""}},
+		{I386, []string{"ebx", "ecx", "edx", "esi", "edi", "ebp", "eax", "", "", "", "", "orig_eax", "eip", "", "",
+			"esp", ""}},
 	} {
 		note := make([]byte, row.arch.NoteSize)
 		for i := range row.words {
@@ -102,14 +104,16 @@ func TestFromDWARF(t *testing.T) {
 		want string // "" is not followed
 	}{
 		// System V ABI AMD64, figure 3.36: rdx is 1, rcx 2.
-		{AMD64, 0, "rax"}, {AMD64, 1, "rdx"}, {AMD64, 2, "rcx"}, {AMD64, 3, "rbx"}, {AMD64, 4, "rsi"}, {AMD64, 5, "rdi"},
+		{AMD64, 0, "rax"}, {AMD64, 1, "rdx"}, {AMD64, 2, "rcx"}, {AMD64, 3, "rbx"}, {AMD64, 4, "rsi"},
+		{AMD64, 5, "rdi"},
 		{AMD64, 6, "rbp"}, {AMD64, 7, "rsp"}, {AMD64, 8, "r8"}, {AMD64, 15, "r15"}, {AMD64, 16, "rip"},
 		{AMD64, 17, ""}, {AMD64, 33, ""}, {AMD64, 49, ""},
 		// System V ABI i386, table 2.14: esp is 4, ebp 5 (Darwin's tables have them the other way round).
 		{I386, 0, "eax"}, {I386, 1, "ecx"}, {I386, 2, "edx"}, {I386, 3, "ebx"}, {I386, 4, "esp"}, {I386, 5, "ebp"},
 		{I386, 6, "esi"}, {I386, 7, "edi"}, {I386, 8, "eip"}, {I386, 9, ""}, {I386, 33, ""},
 		// DWARF for the Arm 64-bit Architecture, 4.1: 34 is RA_SIGN_STATE.
-		{ARM64, 0, "x0"}, {ARM64, 29, "x29"}, {ARM64, 30, "x30"}, {ARM64, 31, "sp"}, {ARM64, 32, "pc"}, {ARM64, 34, ""}, {ARM64, 64, ""},
+		{ARM64, 0, "x0"}, {ARM64, 29, "x29"}, {ARM64, 30, "x30"}, {ARM64, 31, "sp"}, {ARM64, 32, "pc"}, {ARM64, 34, ""},
+		{ARM64, 64, ""},
 		{ARM, 7, "r7"}, {ARM, 11, "r11"}, {ARM, 13, "r13"}, {ARM, 15, "r15"}, {ARM, 16, ""}, {ARM, 32, ""},
 		// RISC-V ELF psABI, DWARF register numbers: 0 is the constant zero, 32 is f0.
 		{RISCV64, 0, ""}, {RISCV64, 1, "x1"}, {RISCV64, 8, "x8"}, {RISCV64, 32, ""},

@@ -212,7 +212,7 @@ func (p *checkPrinter) below(m *check.Module) {
 		p.details(m)
 	}
 	for _, a := range []check.Aspect{check.FP, check.Unwind, check.Names, check.Source} {
-		if how := m.Mend(a); how != "" && (p.verbose || !m.System() || slices.Contains(p.r.Required, a)) {
+		if how := m.Fix(a); how != "" && (p.verbose || !m.System() || slices.Contains(p.r.Required, a)) {
 			p.line("      ", fmt.Sprintf("%-8s ", a), text.Escape(how))
 		}
 	}

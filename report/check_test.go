@@ -45,11 +45,11 @@ func checkedServer() *check.Report {
 			{TIDs: []int{4121}, Names: []string{"server"}, Frames: 6, Reached: 1,
 				Breaks: []check.Break{{Frame: 0, Function: "pause", Module: libcPath,
 					Effect: check.Ends, Lost: 5, Reason: "frame pointer 0x55f83624500e is not aligned to 8 bytes",
-					Mend: "gcc: " +
+					Fix: "gcc: " +
 						leafFlags,
 					Also: []check.Culprit{{Function: "bottom", Module: "/opt/app/server", Frames: 1,
-						Mend: "gcc: " + leafFlags},
-						{Function: "descend", Module: "/opt/app/server", Frames: 10, Mend: "gcc: " + leafFlags}}}}},
+						Fix: "gcc: " + leafFlags},
+						{Function: "descend", Module: "/opt/app/server", Frames: 10, Fix: "gcc: " + leafFlags}}}}},
 			{TIDs: []int{4122, 4123, 4125}, Names: []string{"w", "w", "x"}, Frames: 9, Reached: 7, MoreBreaks: 1,
 				Stop: "no rule: no table", Breaks: []check.Break{
 					{Frame: 1, Effect: check.Skips, Lost: 1,
@@ -58,7 +58,7 @@ func checkedServer() *check.Report {
 						Signal: true, Module: libcPath},
 					{Frame: 4, Effect: check.Astray, Lost: 2,
 						Reason: "the frame pointer leads to 0x66, which is no frame of the stack",
-						Mend:   "no file holds this code"}}},
+						Fix:    "no file holds this code"}}},
 			{TIDs: []int{4130}, Names: []string{"io"}, NotWalked: "thread 4130 has no registers"},
 		}}
 }
@@ -79,7 +79,7 @@ func checkCases() map[string]*check.Report {
 		"check-escapes": {PID: 9, Comm: "\x1b[2J", Modules: []*check.Module{hostile}, Problems: []string{"c\x1b[31m"},
 			Threads: []check.Thread{{TIDs: []int{9}, Names: []string{"\x1b"},
 				Frames: 2, Reached: 1, Stop: "\x1b",
-				Breaks: []check.Break{{Function: "f\x1b", Module: "/m\n", Reason: "\r", Mend: "\b",
+				Breaks: []check.Break{{Function: "f\x1b", Module: "/m\n", Reason: "\r", Fix: "\b",
 					Also: []check.Culprit{{Function: "\x7f", Frames: 1}}}}}}},
 	}
 }

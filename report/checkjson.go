@@ -199,7 +199,7 @@ func moduleDocument(m *check.Module) *checkModuleDoc {
 		doc.Frames = &framesDoc{f.From, f.All, f.Looked, f.Kept, f.Missing, f.NotNeeded, f.Unclear}
 	}
 	for _, a := range []check.Aspect{check.FP, check.Unwind, check.Names, check.Source} {
-		if how := m.Mend(a); how != "" {
+		if how := m.Fix(a); how != "" {
 			doc.Mend = append(doc.Mend, mendDoc{a, profile.Lossless(how)})
 		}
 	}
@@ -213,10 +213,10 @@ func checkThreadDocument(t *check.Thread) *checkThreadDoc {
 	for _, b := range t.Breaks {
 		d := breakDoc{b.Frame, profile.Lossless(b.Function), profile.Lossless(b.Module), b.Signal,
 			b.Effect.String(), b.Lost,
-			profile.Lossless(b.Reason), profile.Lossless(b.Mend), nil}
+			profile.Lossless(b.Reason), profile.Lossless(b.Fix), nil}
 		for _, c := range b.Also {
 			d.Also = append(d.Also, culpritDoc{profile.Lossless(c.Function), profile.Lossless(c.Module), c.Frames,
-				profile.Lossless(c.Mend)})
+				profile.Lossless(c.Fix)})
 		}
 		doc.Breaks = append(doc.Breaks, d)
 	}

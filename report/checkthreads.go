@@ -21,9 +21,9 @@ func (p *checkPrinter) threads() {
 		t := &p.r.Threads[i]
 		p.thread(t)
 		for _, b := range t.Breaks {
-			for _, c := range append([]check.Culprit{{Module: b.Module, Mend: b.Mend}}, b.Also...) {
-				if c.Mend != "" && mends[c.Module] == "" {
-					mends[c.Module] = c.Mend
+			for _, c := range append([]check.Culprit{{Module: b.Module, Fix: b.Fix}}, b.Also...) {
+				if c.Fix != "" && mends[c.Module] == "" {
+					mends[c.Module] = c.Fix
 					order = append(order, c.Module)
 				}
 			}

@@ -140,16 +140,22 @@ func TestWalkByDebugFrame(t *testing.T) {
 			want, why     string
 		}{
 			{"as it is", ".debug_frame", 0, frames, "10108(context) 10204(cfi) root", ""},
-			{"zlib", ".debug_frame", compressed, chdr(a, 1, len(frames), deflate(frames)), "10108(context) 10204(cfi) root", ""},
-			{"Zstandard", ".debug_frame", compressed, chdr(a, 2, len(frames), zstdOf(frames)), "10108(context) 10204(cfi) root", ""},
-			{"of older GNU tools", ".zdebug_frame", 0, append(old, deflate(frames)...), "10108(context) 10204(cfi) root", ""},
-			{"unknown compression", ".debug_frame", compressed, chdr(a, 3, len(frames), frames), "10108(context) no rule", "compression 3 is not known"},
-			{"too large", ".debug_frame", compressed, chdr(a, 1, 200<<20, deflate(frames)), "10108(context) no rule", "more than is inflated unasked"},
+			{"zlib", ".debug_frame", compressed, chdr(a, 1, len(frames), deflate(frames)),
+				"10108(context) 10204(cfi) root", ""},
+			{"Zstandard", ".debug_frame", compressed, chdr(a, 2, len(frames), zstdOf(frames)),
+				"10108(context) 10204(cfi) root", ""},
+			{"of older GNU tools", ".zdebug_frame", 0, append(old, deflate(frames)...),
+				"10108(context) 10204(cfi) root", ""},
+			{"unknown compression", ".debug_frame", compressed, chdr(a, 3, len(frames), frames),
+				"10108(context) no rule", "compression 3 is not known"},
+			{"too large", ".debug_frame", compressed, chdr(a, 1, 200<<20, deflate(frames)), "10108(context) no rule",
+				"more than is inflated by default"},
 			{"none", ".comment", 0, frames, "10108(context) no rule", "no FDE covers the address"},
 		} {
 			t.Run(a.Name+"/"+tc.name, func(t *testing.T) {
 				table := maps.NewTable([]maps.Mapping{
-					{Start: codeAt, End: codeAt + codeSize, Perm: maps.Read | maps.Exec, Offset: codeSize, Inode: 1, Path: "/x"},
+					{Start: codeAt, End: codeAt + codeSize, Perm: maps.Read | maps.Exec, Offset: codeSize, Inode: 1,
+						Path: "/x"},
 					{Start: stackAt, End: stackAt + 0x10000, Perm: maps.Read | maps.Write, Path: "[stack]"},
 				})
 				file := objectOf(a, tc.section, tc.flags, tc.data)

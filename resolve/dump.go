@@ -15,8 +15,9 @@ import (
 func (n *Names) Dump(s *snapshot.Snapshot, stacks []unwind.Stack) *profile.Dump {
 	n.Prepare(stacks)
 	d := &profile.Dump{
-		Process: profile.Process{PID: s.Process.PID, Comm: s.Process.Comm, Cmdline: s.Process.Cmdline, Exe: s.Process.Exe},
-		Time:    s.Time, Stopped: s.Stopped, Rolling: s.Rolling, Batches: s.Batches, Exited: s.Exited, Late: s.Late,
+		Process: profile.Process{PID: s.Process.PID, Comm: s.Process.Comm, Cmdline: s.Process.Cmdline,
+			Exe: s.Process.Exe},
+		Time: s.Time, Stopped: s.Stopped, Rolling: s.Rolling, Batches: s.Batches, Exited: s.Exited, Late: s.Late,
 		Problems: append([]string(nil), s.Problems...),
 	}
 	d.Threads = make([]profile.Thread, len(s.Threads))

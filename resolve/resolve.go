@@ -58,7 +58,7 @@ type Names struct {
 	symbols  map[module.Object]*symbol.Resolver // at most maxShared
 	known    map[place][]profile.Frame
 	problems []error
-	told     map[string]bool // their texts
+	reported map[string]bool // their texts
 }
 
 // place is an address in a module, nil for none, how it is to be looked up, and what executes there.
@@ -82,7 +82,7 @@ func placeOf(f *unwind.Frame) place {
 // New returns the names of the process with the modules of set, which may be nil if [Names.Dump] is not called.
 func New(set *module.Set, opt Options) *Names {
 	return &Names{set: set, opt: opt,
-		symbols: map[module.Object]*symbol.Resolver{}, known: map[place][]profile.Frame{}, told: map[string]bool{}}
+		symbols: map[module.Object]*symbol.Resolver{}, known: map[place][]profile.Frame{}, reported: map[string]bool{}}
 }
 
 // Bounds implements unwind.Functions.
@@ -195,7 +195,7 @@ func (n *Names) learn(m *module.Module, q symbol.Query, frames []profile.Frame) 
 	n.known[place{module: m, pc: m.Addr(q.PC), lookup: m.Addr(q.Lookup)}] = frames
 }
 
-// maxProblems bounds what is told of one Names.
+// maxProblems bounds what one Names reports.
 const maxProblems = 1000
 
 // problem keeps an error that was not met before: a recording asks the same module again and again.
@@ -206,13 +206,13 @@ func (n *Names) problem(err error) {
 		}
 		return
 	}
-	if why := n.opt.Budget.Stopped(); why != nil && errors.Is(err, why) { // of every module: told once
+	if why := n.opt.Budget.Stopped(); why != nil && errors.Is(err, why) { // of every module: reported once
 		err = fmt.Errorf("names are missing: %w", why)
 	}
-	if err == nil || n.told[err.Error()] || len(n.problems) >= maxProblems {
+	if err == nil || n.reported[err.Error()] || len(n.problems) >= maxProblems {
 		return
 	}
-	n.told[err.Error()] = true
+	n.reported[err.Error()] = true
 	n.problems = append(n.problems, err)
 }
 

@@ -22,7 +22,8 @@ func (j *jit) Frames(site unwind.Site) []profile.Frame {
 	if site != 7 {
 		return nil
 	}
-	return []profile.Frame{{Inlined: true, Func: "inner", Kind: profile.JIT}, {Func: "outer", Offset: 4, Kind: profile.JIT}}
+	return []profile.Frame{{Inlined: true, Func: "inner", Kind: profile.JIT},
+		{Func: "outer", Offset: 4, Kind: profile.JIT}}
 }
 
 func TestStack(t *testing.T) {
@@ -37,7 +38,8 @@ func TestStack(t *testing.T) {
 	got := names.Stack(&s)
 	want := []profile.Frame{
 		{Index: 0, Inlined: true, Func: "inner", Kind: profile.JIT, Module: -1},
-		{Index: 0, Addr: 0x5004, Interrupted: true, Func: "outer", Offset: 4, Kind: profile.JIT, Module: -1, Origin: "context"},
+		{Index: 0, Addr: 0x5004, Interrupted: true, Func: "outer", Offset: 4, Kind: profile.JIT, Module: -1,
+			Origin: "context"},
 		{Index: 1, Addr: 0x7000, Kind: profile.Unknown, Module: -1, Origin: "cfi", Note: "hm"},
 		{Index: 2, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
 		{Index: 3, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
@@ -56,7 +58,7 @@ func TestStack(t *testing.T) {
 	asked := j.asked
 	names.Stack(&s)
 	if j.asked != asked {
-		t.Errorf("second look: asked %d times more, want none", j.asked-asked)
+		t.Errorf("second time: asked %d times more, want none", j.asked-asked)
 	}
 }
 
@@ -64,8 +66,10 @@ func TestStack(t *testing.T) {
 func TestFramesOfSeveralProcesses(t *testing.T) {
 	j := &jit{}
 	names := resolve.New(nil, resolve.Options{})
-	one, two := &module.Module{ID: 0, Path: "one", Err: mem.ErrUnmapped}, &module.Module{ID: 1, Path: "two", Err: mem.ErrUnmapped}
-	got := names.Frames([]unwind.Frame{{PC: 0x7000, Module: one}, {PC: 0x7000, Module: two}, {PC: 0x7000}, {PC: 0x5004, Interrupted: true, Runtime: j, Site: 7}})
+	one, two := &module.Module{ID: 0, Path: "one", Err: mem.ErrUnmapped},
+		&module.Module{ID: 1, Path: "two", Err: mem.ErrUnmapped}
+	got := names.Frames([]unwind.Frame{{PC: 0x7000, Module: one}, {PC: 0x7000, Module: two}, {PC: 0x7000},
+		{PC: 0x5004, Interrupted: true, Runtime: j, Site: 7}})
 	for i, want := range []int{0, 1, -1, -1} {
 		if len(got[i]) == 0 || got[i][len(got[i])-1].Module != want {
 			t.Errorf("frame %d: got %+v, want module %d", i, got[i], want)

@@ -15,7 +15,7 @@ const (
 
 // Shared keeps the symbols of objects and the names of places in them for several processes that
 // are named one after the other, so that of a file which all of them map each unit is read once.
-// What is wrong with it is told with the first process.
+// What is wrong with it is reported with the first process.
 //
 // Precondition: the modules of all are made with one [module.Shared], which is open still. It is
 // for one goroutine at a time.
@@ -52,7 +52,8 @@ func (s *Shared) of(m *module.Module, files *symbol.Files) *symbol.Resolver {
 }
 
 // recall gives the answers that are known already to learn, and returns the other queries.
-func (s *Shared) recall(m *module.Module, queries []symbol.Query, learn func(*module.Module, symbol.Query, []profile.Frame)) []symbol.Query {
+func (s *Shared) recall(m *module.Module, queries []symbol.Query, learn func(*module.Module, symbol.Query,
+	[]profile.Frame)) []symbol.Query {
 	if s == nil {
 		return queries
 	}

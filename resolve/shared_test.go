@@ -24,7 +24,8 @@ func ourselves(t *testing.T, shared *module.Shared, start mem.Addr) *module.Modu
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := maps.NewTable([]maps.Mapping{{Start: start, End: start + mem.Addr(len(data)), Perm: maps.Read | maps.Exec, Inode: 7, Path: path}})
+	table := maps.NewTable([]maps.Mapping{{Start: start, End: start + mem.Addr(len(data)), Perm: maps.Read | maps.Exec,
+		Inode: 7, Path: path}})
 	m := module.NewSet(table, module.Image{Mapping: shared.Opener(func(*maps.Mapping) (*module.File, error) {
 		return &module.File{Data: data, Path: path}, nil
 	})}).

@@ -43,8 +43,8 @@ func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)
 		if t.Syscall == nil || !restarts(arch, t.Syscall.Number) {
 			continue
 		}
-		n, asked := known[t.Syscall.PC]
-		if !asked {
+		n, met := known[t.Syscall.PC]
+		if !met {
 			n = CallNumber(arch, t.Syscall.Number, func() (int64, bool) { return number(t) })
 			known[t.Syscall.PC] = n
 		}
@@ -54,19 +54,19 @@ func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)
 	}
 }
 
-// CallNumber returns the number of the call that a thread is in whose number the kernel tells as told: that of
-// the call that goes on by restart_syscall if prove, which is asked for such ones alone, proves it, else told.
-func CallNumber(arch string, told int64, prove func() (int64, bool)) int64 {
-	if !restarts(arch, told) {
-		return told
+// CallNumber returns the number of the call that a thread is in whose number the kernel reports as reported: that of
+// the call that goes on by restart_syscall if prove, which is asked for such ones alone, proves it, else reported.
+func CallNumber(arch string, reported int64, prove func() (int64, bool)) int64 {
+	if !restarts(arch, reported) {
+		return reported
 	}
 	if proved, ok := prove(); ok && isRestartable(arch, proved) {
 		return proved
 	}
-	return told
+	return reported
 }
 
-// isRestartable tells whether the kernel goes on with a call by restart_syscall after a stop.
+// isRestartable reports whether the kernel goes on with a call by restart_syscall after a stop.
 // Source: users of set_restart_fn and of ERESTART_RESTARTBLOCK in linux/kernel/time, futex and fs/select.c.
 func isRestartable(arch string, number int64) bool {
 	switch name, _ := syscalls.Name(arch, number); name {
@@ -76,7 +76,7 @@ func isRestartable(arch string, number int64) bool {
 	return false
 }
 
-// restarts tells whether number is that of restart_syscall.
+// restarts reports whether number is that of restart_syscall.
 func restarts(arch string, number int64) bool {
 	name, ok := syscalls.Name(arch, number)
 	return ok && name == "restart_syscall"

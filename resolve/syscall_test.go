@@ -16,7 +16,8 @@ import (
 // calls is a snapshot of threads that read descriptor 7, wait on epoll descriptor 5, sleep,
 // and run.
 func calls() *snapshot.Snapshot {
-	s := &snapshot.Snapshot{Process: snapshot.Process{PID: 10, Comm: "x"}, Host: regs.AMD64, FDs: map[int]string{7: "pipe:[9]"}, Late: 1, Exited: 2}
+	s := &snapshot.Snapshot{Process: snapshot.Process{PID: 10, Comm: "x"}, Host: regs.AMD64,
+		FDs: map[int]string{7: "pipe:[9]"}, Late: 1, Exited: 2}
 	for i, c := range []*snapshot.Syscall{
 		{Number: 0, Args: [6]uint64{7, 0x1000, 64}},
 		{Number: 232, Args: [6]uint64{5, 0x2000, 8, 0xffffffff}},
@@ -37,7 +38,8 @@ func TestDescriptors(t *testing.T) {
 // A 386 thread has other numbers: 3 is read there.
 func TestDescriptorsOf32BitThread(t *testing.T) {
 	s := calls()
-	s.Threads = []snapshot.Thread{{TID: 1, Arch: regs.I386, Syscall: &snapshot.Syscall{Number: 3, Args: [6]uint64{4, 0, 1}}}}
+	s.Threads = []snapshot.Thread{{TID: 1, Arch: regs.I386,
+		Syscall: &snapshot.Syscall{Number: 3, Args: [6]uint64{4, 0, 1}}}}
 	if got, want := resolve.Descriptors(s), []int{4}; !reflect.DeepEqual(got, want) {
 		t.Errorf("Descriptors: got %v, want %v", got, want)
 	}

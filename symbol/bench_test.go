@@ -13,7 +13,7 @@ func some(m *module.Module, n int) []module.Vaddr {
 	r := rand.New(rand.NewPCG(3, 4))
 	var out []module.Vaddr
 	for _, s := range m.Segments() {
-		for i := 0; s.Type == ptLoad && s.Flags&pfX != 0 && i < n; i++ {
+		for i := 0; s.Type == module.PTLoad && s.Flags&module.PFX != 0 && i < n; i++ {
 			out = append(out, s.Addr+module.Vaddr(r.Uint64N(s.MemSz)))
 		}
 	}

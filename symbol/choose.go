@@ -112,7 +112,7 @@ func unusable(name []byte) bool {
 	return len(name) == 0 || name[0] == '$' || bytes.HasPrefix(name, []byte(".L"))
 }
 
-// symbol is what others see of e, nil if it bears no name. end is where it stops being valid.
+// symbol is what others see of e, nil if it has no name. end is where it stops being valid.
 func (e *entry) symbol(end uint64) *Symbol {
 	name, _ := splitVersion(e)
 	if unusable(name) {

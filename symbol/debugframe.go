@@ -8,7 +8,7 @@ import (
 
 // debugFrame is the .debug_frame of one module, read once.
 type debugFrame struct {
-	asked bool
+	tried bool
 	data  []byte
 	err   error
 }
@@ -16,13 +16,13 @@ type debugFrame struct {
 // DebugFrame returns the contents of the module's .debug_frame, inflated if it is compressed there; nil if it
 // has none. The Resolver owns them; they may be a part of the mapped file.
 //
-// What is inflated counts towards what all modules together may take unasked.
+// What is inflated counts towards what all modules together may take by default.
 func (r *Resolver) DebugFrame() ([]byte, error) {
 	f := &r.unwind
-	if f.asked || r.m.Err != nil {
+	if f.tried || r.m.Err != nil {
 		return f.data, f.err
 	}
-	f.asked = true
+	f.tried = true
 	f.err = module.Guard(r.m.Path, func() (err error) {
 		f.data, err = r.separate.debugFrame()
 		return err
@@ -38,7 +38,8 @@ func (s *separate) debugFrame() ([]byte, error) {
 		return section.Data, err
 	}
 	if p.size > s.files.left {
-		return nil, fmt.Errorf("inflate %s of %q: %d bytes are more than is inflated unasked", p.name, file.Path, p.size)
+		return nil, fmt.Errorf("inflate %s of %q: %d bytes are more than is inflated by default", p.name, file.Path,
+			p.size)
 	}
 	s.files.left -= p.size
 	return debugSection(file, name)

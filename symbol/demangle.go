@@ -61,7 +61,8 @@ const usualTime = 200 * time.Microsecond
 func DemangleFull(linkage string) string { return filter(linkage) }
 
 func filter(name string, options ...demangle.Option) string {
-	if len(name) > maxMangled || !strings.HasPrefix(name, "_Z") && !strings.HasPrefix(name, "_R") && !strings.HasPrefix(name, "__Z") {
+	if len(name) > maxMangled || !strings.HasPrefix(name, "_Z") && !strings.HasPrefix(name, "_R") &&
+		!strings.HasPrefix(name, "__Z") {
 		return name
 	}
 	if expansion(name) > maxExpansion {

@@ -14,7 +14,8 @@ func TestDemangle(t *testing.T) {
 		{"C++ template", "_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back",
 			"std::vector<int, std::allocator<int> >::push_back(int&&)"},
 		{"C++ function template shows no return type", "_Z3maxIiET_S0_S0_", "max<int>", "int max<int>(int, int)"},
-		{"C++ lambda", "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()", "main::{lambda()#1}::operator()() const"},
+		{"C++ lambda", "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()",
+			"main::{lambda()#1}::operator()() const"},
 		{"C++ copy of the compiler", "_Z3foov.part.0", "foo", "foo() [clone .part.0]"},
 		{"unlikely part, C++", "_Z3foov.cold", "foo [cold]", "foo() [clone .cold]"},
 		{"unlikely part, C", "foo.cold", "foo [cold]", "foo.cold"},
@@ -60,7 +61,8 @@ func TestDemangleIsBounded(t *testing.T) {
 }
 
 func FuzzDemangle(f *testing.F) {
-	for _, s := range []string{"main", "_ZN2ns1C1fEiPKc", "_Z3foov.cold", "_RNvCs1234_7mycrate3foo", "_ZN4core3fmt5write17h0123456789abcdefE", "__Z", "_Z", "_RC0"} {
+	for _, s := range []string{"main", "_ZN2ns1C1fEiPKc", "_Z3foov.cold", "_RNvCs1234_7mycrate3foo",
+		"_ZN4core3fmt5write17h0123456789abcdefE", "__Z", "_Z", "_RC0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -83,7 +85,8 @@ func TestExpansionIsBounded(t *testing.T) {
 	}
 	few := time.Since(begun)
 	for _, name := range []string{
-		local(strings.Repeat("i", 3800), 1), local(strings.Repeat("i", 500), 300), local(strings.Repeat("S_", 1500), 16),
+		local(strings.Repeat("i", 3800), 1), local(strings.Repeat("i", 500), 300),
+		local(strings.Repeat("S_", 1500), 16),
 		local(strings.Repeat("Lj1900E", 2)+strings.Repeat("i", 1900), 4),
 		local("Lf1900aE"+strings.Repeat("i", 1900), 4), local("T1900_"+strings.Repeat("i", 1900), 4),
 		local(strings.Repeat("1a", 1500), 4),

@@ -36,7 +36,8 @@ __attribute__((visibility("hidden"))) int dropped(volatile int *x)
 			}
 			s := NewDWARF(m, DebugFileOf(m), DebugLinks{})
 			out, err := s.Calls([]module.Vaddr{module.Vaddr(kept)})
-			if err != nil || len(out[0]) != 1 || out[0][0].Func != "kept" || out[0][0].Line != 2 || filepath.Base(out[0][0].File) != "a.c" {
+			if err != nil || len(out[0]) != 1 || out[0][0].Func != "kept" || out[0][0].Line != 2 ||
+				filepath.Base(out[0][0].File) != "a.c" {
 				t.Errorf("at %#x: got %+v, %v, want kept at line 2", kept, out[0], err)
 			}
 			if out, _ := s.Calls([]module.Vaddr{0x40}); out[0] != nil { // the program headers

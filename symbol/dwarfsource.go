@@ -120,7 +120,7 @@ func codeBounds(m *module.Module) (low, high uint64) {
 	return low, high
 }
 
-// Has tells whether there is any DWARF.
+// Has reports whether there is any DWARF.
 func (s *DWARF) Has() bool { return s.has }
 
 // Calls implements [DebugInfo]. The last of the calls at an address has a Start, that of the part of the

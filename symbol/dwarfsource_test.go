@@ -138,7 +138,8 @@ func TestInlinedCallsWithoutSymbols(t *testing.T) {
 		}
 	}
 	need(t, "objcopy")
-	output(t, "objcopy", "--remove-section=.symtab", "--strip-unneeded", "--keep-section=.debug_*", "--only-keep-debug", path, path+".debug")
+	output(t, "objcopy", "--remove-section=.symtab", "--strip-unneeded", "--keep-section=.debug_*", "--only-keep-debug",
+		path, path+".debug")
 	m := load(t, path)
 	debug := DebugFileOf(load(t, path+".debug"))
 	calls, err := NewDWARF(m, debug, DebugLinks{}).Calls([]module.Vaddr{module.Vaddr(v)})
@@ -227,7 +228,8 @@ func TestLinesThatCannotBeInflated(t *testing.T) {
 	}{
 		{"more than Zstandard can make", append(head(2, 4<<20), make([]byte, 100)...), "cannot become 4194304"},
 		{"no Zstandard stream", append(head(2, 100), "nothing of Zstandard"...), "magic number"},
-		{"Zstandard gives less than told", append(head(2, 100), zstdOf(make([]byte, 99))...), "99 bytes came out, the header says 100"},
+		{"Zstandard gives less than told", append(head(2, 100), zstdOf(make([]byte, 99))...),
+			"99 bytes came out, the header says 100"},
 		{"unknown compression", head(77, 100), "compression 77"},
 		{"header is cut", []byte{1, 0, 0, 0}, "header is cut"},
 		{"more than deflate can make", append(head(1, 1<<30), make([]byte, 100)...), "cannot become 1073741824"},

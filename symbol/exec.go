@@ -23,13 +23,13 @@ func executable(m *module.Module) execRanges {
 	sections := m.Sections()
 	x.sections = make([]span, len(sections))
 	for i, s := range sections {
-		if end := uint64(s.Addr) + s.Size; s.Flags&shfExecInstr != 0 && end > uint64(s.Addr) {
+		if end := uint64(s.Addr) + s.Size; s.Flags&module.SHFExecInstr != 0 && end > uint64(s.Addr) {
 			x.sections[i] = span{uint64(s.Addr), end}
 			x.tabled = true
 		}
 	}
 	for _, p := range m.Segments() {
-		if end := uint64(p.Addr) + p.MemSz; p.Type == ptLoad && p.Flags&pfX != 0 && end > uint64(p.Addr) {
+		if end := uint64(p.Addr) + p.MemSz; p.Type == module.PTLoad && p.Flags&module.PFX != 0 && end > uint64(p.Addr) {
 			x.segments = append(x.segments, span{uint64(p.Addr), end})
 		}
 	}

@@ -78,7 +78,8 @@ func TestFunctionsAreBounded(t *testing.T) {
 }
 
 func TestIsPart(t *testing.T) {
-	for name, want := range map[string]bool{"f.cold": true, "f.cold.1": true, "f.part.0": false, "scold": false, "": false} {
+	for name, want := range map[string]bool{"f.cold": true, "f.cold.1": true, "f.part.0": false, "scold": false,
+		"": false} {
 		if got := isPart([]byte(name)); got != want {
 			t.Errorf("isPart(%q): got %v, want %v", name, got, want)
 		}

@@ -119,7 +119,8 @@ func TestCutFile(t *testing.T) {
 			binary.LittleEndian.PutUint64(data[shoff+uint64(i)*64+32:], 1<<20) // sh_size
 		}
 	}
-	if _, err := New(moduleOf(t, data, ms)).Lookup([]module.Vaddr{module.Vaddr(main)}); err == nil || !strings.Contains(err.Error(), ".symtab") {
+	if _, err := New(moduleOf(t, data, ms)).Lookup([]module.Vaddr{module.Vaddr(main)}); err == nil ||
+		!strings.Contains(err.Error(), ".symtab") {
 		t.Errorf("table beyond the end of the file: got error %v, want one about .symtab", err)
 	}
 }

@@ -83,7 +83,8 @@ func mappings(path string) ([]maps.Mapping, error) {
 	}
 	var out []maps.Mapping
 	if s := f.Section(".text"); s != nil && s.Type == elf.SHT_NOBITS { // a debug file: headers alone
-		return []maps.Mapping{{Start: mem.Addr(bias), End: mem.Addr(bias + 4096), Perm: maps.Read | maps.Exec, Dev: 8 << 32, Inode: 1, Path: path}}, nil
+		return []maps.Mapping{{Start: mem.Addr(bias), End: mem.Addr(bias + 4096), Perm: maps.Read | maps.Exec,
+			Dev: 8 << 32, Inode: 1, Path: path}}, nil
 	}
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_LOAD {
@@ -91,8 +92,9 @@ func mappings(path string) ([]maps.Mapping, error) {
 		}
 		const page = 4096
 		m := maps.Mapping{
-			Start: mem.Addr((bias + p.Vaddr) &^ (page - 1)), End: mem.Addr((bias + p.Vaddr + p.Filesz + page - 1) &^ (page - 1)),
-			Perm: maps.Read, Offset: int64(p.Off &^ (page - 1)), Dev: 8 << 32, Inode: 1, Path: path,
+			Start: mem.Addr((bias + p.Vaddr) &^ (page - 1)),
+			End:   mem.Addr((bias + p.Vaddr + p.Filesz + page - 1) &^ (page - 1)),
+			Perm:  maps.Read, Offset: int64(p.Off &^ (page - 1)), Dev: 8 << 32, Inode: 1, Path: path,
 		}
 		if p.Flags&elf.PF_X != 0 {
 			m.Perm |= maps.Exec
@@ -122,7 +124,8 @@ func moduleOf(t testing.TB, data []byte, ms []maps.Mapping) *module.Module {
 
 // libc is the path of the C library that programs here load.
 func libc(t testing.TB) string {
-	for _, path := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"} {
+	for _, path := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+		"/lib/aarch64-linux-gnu/libc.so.6"} {
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}

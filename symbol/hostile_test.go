@@ -19,7 +19,11 @@ import (
 func within(t testing.TB, data []byte, path string, b *work.Budget) *module.Module {
 	t.Helper()
 	end := (mem.Addr(len(data)) + 0xfff) &^ 0xfff
-	set := module.NewSet(maps.NewTable([]maps.Mapping{{End: 1<<32 + end, Start: 1 << 32, Perm: maps.Read | maps.Exec, Inode: 1, Path: path}}), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }})
+	set := module.NewSet(maps.NewTable([]maps.Mapping{{End: 1<<32 + end, Start: 1 << 32, Perm: maps.Read | maps.Exec,
+		Inode: 1, Path: path}}), module.Image{Mapping: func(m *maps.Mapping) (*module.File,
+		error) {
+		return &module.File{Data: data, Path: m.Path}, nil
+	}})
 
 	set.Charge(b)
 	t.Cleanup(func() { set.Close() })
@@ -146,7 +150,8 @@ func TestManySegments(t *testing.T) {
 
 // Large programs as they are need a small part of what a run may take.
 func TestLargeProgramsAreWhole(t *testing.T) {
-	for _, path := range []string{"/usr/lib/chromium/chromium", "/usr/bin/node", "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1", libc(t)} {
+	for _, path := range []string{"/usr/lib/chromium/chromium", "/usr/bin/node",
+		"/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1", libc(t)} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Logf("no %s here", path)
@@ -157,7 +162,11 @@ func TestLargeProgramsAreWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := work.New(work.Steps, work.Memory)
-		set := module.NewSet(maps.NewTable(ms), module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) { return &module.File{Data: data, Path: m.Path}, nil }})
+		set := module.NewSet(maps.NewTable(ms),
+			module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
+				return &module.File{Data: data,
+					Path: m.Path}, nil
+			}})
 		set.Charge(run)
 		var m *module.Module
 		for i := range ms {
@@ -171,7 +180,8 @@ func TestLargeProgramsAreWhole(t *testing.T) {
 		}
 		r := NewResolver(m, NewFiles(debugfile.New([]debugfile.Open{readFile}, []string{"/usr/lib/debug"}, nil), false))
 		for range indexAfter + 2 { // passes, and the index
-			if _, err := r.Resolve(queries, Options{}); errors.Is(err, work.ErrSpent) || errors.Is(err, work.ErrMemory) {
+			if _, err := r.Resolve(queries, Options{}); errors.Is(err, work.ErrSpent) ||
+				errors.Is(err, work.ErrMemory) {
 				t.Errorf("%s: %v", path, err)
 			}
 			r.table.known = map[module.Vaddr]*Symbol{}
@@ -179,7 +189,8 @@ func TestLargeProgramsAreWhole(t *testing.T) {
 		steps, bytes := run.Left()
 		t.Logf("%s: %d million steps, %d MB", path, (work.Steps-steps)/1e6, (work.Memory-bytes)>>20)
 		if steps < work.Steps/2 || bytes < work.Memory/4 {
-			t.Errorf("%s: %d steps and %d bytes are left of %d and %d", path, steps, bytes, int64(work.Steps), int64(work.Memory))
+			t.Errorf("%s: %d steps and %d bytes are left of %d and %d", path, steps, bytes, int64(work.Steps),
+				int64(work.Memory))
 		}
 		set.Close()
 	}

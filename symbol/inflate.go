@@ -71,7 +71,7 @@ func findDebug(file DebugFile, name string) (module.Section, *packed, error) {
 		}
 		return old, &packed{old.Name, compressZlib, binary.BigEndian.Uint64(old.Data[4:]), old.Data[head:]}, nil
 	}
-	if uint64(len(s.Data)) < s.Size && s.Type != shtNobits {
+	if uint64(len(s.Data)) < s.Size && s.Type != module.SHTNobits {
 		return s, nil, fmt.Errorf("read %s of %q: %d of %d bytes are in the file", name, file.Path, len(s.Data), s.Size)
 	}
 	if !s.Compressed {
@@ -155,8 +155,10 @@ func (p *packed) read(r io.Reader) ([]byte, error) {
 }
 
 // lineSections are what lines and inlined calls are read from.
-var lineSections = []string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets",
-	".debug_addr", ".debug_line", ".debug_ranges", ".debug_rnglists", ".debug_aranges", ".debug_cu_index", ".debug_tu_index"}
+var lineSections = []string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str",
+	".debug_str_offsets",
+	".debug_addr", ".debug_line", ".debug_ranges", ".debug_rnglists", ".debug_aranges", ".debug_cu_index",
+	".debug_tu_index"}
 
 // inflated is how many bytes the compressed ones of lineSections have when they are inflated, those of split
 // files too, 0 if none is compressed.

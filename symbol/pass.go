@@ -171,7 +171,7 @@ func (p *pass) spread() {
 }
 
 // answer returns the symbol of v after spread, nil if none is valid there. A label without
-// size is valid up to the next symbol, the end of a function that it stands in, or the end
+// size is valid up to the next symbol, the end of a function that it is in, or the end
 // of its section.
 func (p *pass) answer(v module.Vaddr) *Symbol {
 	w := &p.wants[p.first(uint64(v))]

@@ -39,7 +39,7 @@ type rawTable struct {
 // newTable finds the table named label in m, nil if there is none.
 func newTable(m *module.Module, label string, rank uint8) *rawTable {
 	s, ok := m.Section(label)
-	if !ok || s.Size == 0 || s.Type == shtNobits || (m.Class() != 4 && m.Class() != 8) {
+	if !ok || s.Size == 0 || s.Type == module.SHTNobits || (m.Class() != 4 && m.Class() != 8) {
 		return nil
 	}
 	t := &rawTable{label: label, rank: rank, data: s.Data, wide: m.Class() == 8,

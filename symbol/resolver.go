@@ -60,7 +60,8 @@ type Resolver struct {
 func NewResolver(m *module.Module, files *Files, sources ...DebugInfo) *Resolver {
 	t, s := New(m), newSeparate(m, files)
 	t.elsewhere = s.symtab
-	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, separate: s, sources: sources}
+	return &Resolver{m: m, table: t, golang: &goSource{m: m}, plt: &stubs{m: m, table: t}, separate: s,
+		sources: sources}
 }
 
 // Resolve names addresses: result i belongs to queries[i] and has at least one frame, the
@@ -121,7 +122,7 @@ func (r *Resolver) ask(queries []Query, out []found, opt Options) error {
 			out[at[j]].calls, out[at[j]].named = c, k == 0
 		}
 	}
-	errs = append(errs, r.askTable(queries, out), r.separate.told())
+	errs = append(errs, r.askTable(queries, out), r.separate.report())
 	return errors.Join(errs...)
 }
 
@@ -129,7 +130,7 @@ func (r *Resolver) ask(queries []Query, out []found, opt Options) error {
 // length are bounded by the places that are named.
 const longName = 1 << 10
 
-// keep tells whether there is room for the names of one frame.
+// keep reports whether there is room for the names of one frame.
 func (r *Resolver) keep(f *profile.Frame) bool {
 	size := len(f.Func) + len(f.Linkage) + len(f.File)
 	return size <= longName || r.m.Budget().Hold(int64(size))
@@ -155,7 +156,7 @@ func (r *Resolver) askTable(queries []Query, out []found) error {
 		}
 		out[at[j]].symbol = s
 	}
-	if r.plt.err != nil { // told once
+	if r.plt.err != nil { // reported once
 		err, r.plt.err = errors.Join(err, r.plt.err), nil
 	}
 	return err
@@ -173,7 +174,7 @@ func (r *Resolver) frames(q Query, f *found, opt Options) []profile.Frame {
 			}
 		}
 	}
-	// A label without size and type may stand in the middle of a function that a source knows.
+	// A label without size and type may be in the middle of a function that a source knows.
 	if s := f.symbol; s != nil && (s.Sized || s.Typed || !self.HasStart || self.Func == "") {
 		self.Func, self.Linkage = demangleWithin(r.m.Budget(), s.Name), s.Name
 		self.Start, self.HasStart = s.Start, true

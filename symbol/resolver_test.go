@@ -121,7 +121,8 @@ namespace ns {
 template <class T> struct box { std::vector<T> v; __attribute__((noinline)) void put(T x); };
 template <class T> void box<T>::put(T x) { v.push_back(x); if (v.size() > 100) throw std::runtime_error("full"); }
 }
-int main(int n, char **) { ns::box<int> b; try { for (int i = 0; i < n; i++) b.put(i); } catch (...) { return 1; } return 0; }
+int main(int n, char **) { ns::box<int> b;
+ try { for (int i = 0; i < n; i++) b.put(i); } catch (...) { return 1; } return 0; }
 `
 
 func TestCPlusPlusProgram(t *testing.T) {
@@ -151,7 +152,8 @@ trait Shape { fn area(&self) -> f64; }
 struct Square(f64);
 impl Shape for Square { #[inline(never)] fn area(&self) -> f64 { self.0 * self.0 } }
 #[inline(never)] fn total<T: Shape>(v: &[T]) -> f64 { v.iter().map(|s| s.area()).sum() }
-fn main() { let v: Vec<Square> = (0..std::env::args().count()).map(|i| Square(i as f64)).collect(); println!("{}", total(&v)); }
+fn main() { let v: Vec<Square> = (0..std::env::args().count()).map(|i| Square(i as f64)).collect();
+ println!("{}", total(&v)); }
 `
 	path := compile(t, "rustc", "a.rs", source, "-O", "--crate-name", "shapes", "-C", "symbol-mangling-version=v0")
 	r := NewResolver(load(t, path), nil)

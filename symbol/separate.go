@@ -11,9 +11,9 @@ import (
 	"github.com/fpstack/fpstack/symbol/dwarf"
 )
 
-// maxUnasked bounds what is inflated for lines of all modules together unless all lines are
+// maxByDefault bounds what is inflated for lines of all modules together unless all lines are
 // asked for, bytes. It takes a second or two.
-const maxUnasked = 128 << 20
+const maxByDefault = 128 << 20
 
 // Files leads to the files that say more of modules than they do themselves. Several Resolvers share
 // one. It is for one goroutine at a time.
@@ -24,9 +24,9 @@ type Files struct {
 }
 
 // NewFiles returns what finder finds; nil finds nothing. With allLines compressed lines are
-// read whatever they cost, else not those of the C library and not more than [maxUnasked].
+// read whatever they cost, else not those of the C library and not more than [maxByDefault].
 func NewFiles(finder *debugfile.Finder, allLines bool) *Files {
-	return &Files{finder: finder, all: allLines, left: maxUnasked}
+	return &Files{finder: finder, all: allLines, left: maxByDefault}
 }
 
 // separate is what is known of one module from other files. Each is looked for when it is first
@@ -35,14 +35,14 @@ type separate struct {
 	m     *module.Module
 	files *Files
 
-	asked  bool
-	debug  *module.Module // the separate debug file, nil if there is none
-	mini   *module.Module // the object in .gnu_debugdata, nil if not needed
-	err    error          // what was refused, until it is told
-	lines  *DWARF         // nil until it is chosen
-	unread string         // why lines or inlined calls that are there are not read
-	splits map[string]*DebugFile
-	lost   bool // a split file was not found, or not read: it was told
+	searched bool
+	debug    *module.Module // the separate debug file, nil if there is none
+	mini     *module.Module // the object in .gnu_debugdata, nil if not needed
+	err      error          // what was refused, until it is reported
+	lines    *DWARF         // nil until it is chosen
+	unread   string         // why lines or inlined calls that are there are not read
+	splits   map[string]*DebugFile
+	lost     bool // a split file was not found, or not read: it was reported
 }
 
 func newSeparate(m *module.Module, files *Files) *separate {
@@ -54,17 +54,17 @@ func newSeparate(m *module.Module, files *Files) *separate {
 
 // find looks for the debug file, once.
 func (s *separate) find() *module.Module {
-	if s.asked || s.m.Err != nil || s.files.finder == nil {
+	if s.searched || s.m.Err != nil || s.files.finder == nil {
 		return s.debug
 	}
-	s.asked = true
+	s.searched = true
 	var err error
 	s.debug, err = s.files.finder.Debug(s.m)
 	s.refuse(err)
 	return s.debug
 }
 
-// refuse keeps each of the errors in err to be told.
+// refuse keeps each of the errors in err to be reported.
 func (s *separate) refuse(err error) {
 	if err == nil {
 		return
@@ -78,8 +78,8 @@ func (s *separate) refuse(err error) {
 	}
 }
 
-// told returns what was refused, each once.
-func (s *separate) told() error {
+// report returns what was refused, each once.
+func (s *separate) report() error {
 	err := s.err
 	s.err = nil
 	return err
@@ -148,7 +148,7 @@ func (s *separate) choose() *DWARF {
 		if alt != nil {
 			f := DebugFileOf(alt)
 			if s.unread = s.costly(f); s.unread != "" {
-				return none // nearly all names stand there
+				return none // nearly all names are there
 			}
 			links.Alt = &f
 		}
@@ -156,7 +156,7 @@ func (s *separate) choose() *DWARF {
 	return NewDWARF(s.m, file, links)
 }
 
-// costly says why lines in file are not read unasked, "" if they are.
+// costly says why lines in file are not read by default, "" if they are.
 func (s *separate) costly(file DebugFile) string {
 	size := inflated(file)
 	if s.files.all || size == 0 {
@@ -167,13 +167,14 @@ func (s *separate) costly(file DebugFile) string {
 	case isCLibrary(s.m.Path):
 		return fmt.Sprintf("lines not read: %d MB compressed in %q, of the C library", megabytes, file.Path)
 	case size > s.files.left:
-		return fmt.Sprintf("lines not read: %d MB compressed in %q, more than is inflated unasked", megabytes, file.Path)
+		return fmt.Sprintf("lines not read: %d MB compressed in %q, more than is inflated by default", megabytes,
+			file.Path)
 	}
 	s.files.left -= size
 	return ""
 }
 
-// isCLibrary tells by its name whether a module is of glibc or musl. Every stack has their frames,
+// isCLibrary says by its name whether a module is of glibc or musl. Every stack has their frames,
 // and many machines their debug files.
 func isCLibrary(file string) bool {
 	name := path.Base(file)
@@ -182,7 +183,8 @@ func isCLibrary(file string) bool {
 	}
 	for _, stem := range []string{"libc", "libm", "libpthread", "libdl", "librt", "libresolv", "ld"} {
 		rest, ok := strings.CutPrefix(name, stem)
-		if ok && (strings.HasPrefix(rest, ".so") || strings.HasPrefix(rest, "-2.") || strings.HasPrefix(rest, ".musl-") ||
+		if ok && (strings.HasPrefix(rest, ".so") || strings.HasPrefix(rest, "-2.") ||
+			strings.HasPrefix(rest, ".musl-") ||
 			stem == "ld" && strings.HasPrefix(rest, "-")) {
 			return true
 		}
@@ -210,7 +212,7 @@ func (s *separate) split(from *module.Module, k dwarf.Skeleton) (*DebugFile, err
 	}
 	if file == nil && err == nil && !s.lost {
 		s.lost = true
-		err = fmt.Errorf("inlined calls of %q stand in %q, which is not there, and others", s.m.Path, k.Name)
+		err = fmt.Errorf("inlined calls of %q are in %q, which is not there, and others", s.m.Path, k.Name)
 	}
 	return file, err
 }

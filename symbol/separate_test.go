@@ -50,13 +50,23 @@ func TestNamesFromOtherFiles(t *testing.T) {
 		tools                 []string
 		debugFile             string // pattern
 	}{
-		{"by link beside the program", "", "objcopy --only-keep-debug full p.debug; strip program; objcopy --add-gnu-debuglink=p.debug program", nil, "*/p.debug"},
-		{"by link in .debug", "", "mkdir .debug; objcopy --only-keep-debug full .debug/p.debug; strip program; objcopy --add-gnu-debuglink=.debug/p.debug program", nil, "*/.debug/p.debug"},
-		{"by build id", "", buildID + "; objcopy --only-keep-debug full $to; strip program", nil, "*/.build-id/*.debug"},
-		{"by build id, compressed", "", buildID + "; objcopy --only-keep-debug --compress-debug-sections=zlib full $to; strip program", nil, "*/.build-id/*.debug"},
-		{"symbols stay, lines are elsewhere", "", buildID + "; objcopy --only-keep-debug full $to; strip -g program", nil, "*/.build-id/*.debug"},
+		{"by link beside the program", "",
+			"objcopy --only-keep-debug full p.debug; strip program; objcopy --add-gnu-debuglink=p.debug program", nil,
+			"*/p.debug"},
+		{"by link in .debug", "",
+			"mkdir .debug; objcopy --only-keep-debug full .debug/p.debug; strip program; objcopy " +
+				"--add-gnu-debuglink=.debug/p.debug program", nil, "*/.debug/p.debug"},
+		{"by build id", "", buildID + "; objcopy --only-keep-debug full $to; strip program", nil,
+			"*/.build-id/*.debug"},
+		{"by build id, compressed", "",
+			buildID + "; objcopy --only-keep-debug --compress-debug-sections=zlib full $to; strip program", nil,
+			"*/.build-id/*.debug"},
+		{"symbols stay, lines are elsewhere", "", buildID + "; objcopy --only-keep-debug full $to; strip -g program",
+			nil, "*/.build-id/*.debug"},
 		{"eu-strip", "", "eu-strip -f p.debug program", []string{"eu-strip"}, "*/p.debug"},
-		{"dwz moved parts to a third file", "", "cp full other; dwz -m common.debug full other; objcopy --only-keep-debug full p.debug; strip program; objcopy --add-gnu-debuglink=p.debug program", []string{"dwz"}, "*/p.debug"},
+		{"dwz moved parts to a third file", "",
+			"cp full other; dwz -m common.debug full other; objcopy --only-keep-debug full p.debug; strip program; " +
+				"objcopy --add-gnu-debuglink=p.debug program", []string{"dwz"}, "*/p.debug"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -73,7 +83,8 @@ func TestNamesFromOtherFiles(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "a.cc"), []byte(spots), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		shell(t, dir, "g++ -O1 -g -gdwarf-4 -gsplit-dwarf -c a.cc; g++ -o program a.o; dwp -o program.dwp a.dwo; rm a.dwo", "g++", "dwp")
+		shell(t, dir, "g++ -O1 -g -gdwarf-4 -gsplit-dwarf -c a.cc; g++ -o program a.o; dwp -o program.dwp a.dwo; rm "+
+			"a.dwo", "g++", "dwp")
 		path := filepath.Join(dir, "program")
 		checkSpot(t, resolve(t, NewResolver(load(t, path), NewFiles(finderOf(), false)), spotOf(t, path), Options{}))
 	})
@@ -88,7 +99,7 @@ func TestNamesFromOtherFiles(t *testing.T) {
 	})
 }
 
-// wild tells whether name ends as a pattern says whose stars stand for anything.
+// wild reports whether name ends as a pattern says whose stars stand for anything.
 func wild(pattern, name string) bool {
 	at := 0
 	for _, part := range strings.Split(pattern, "*") {
@@ -103,10 +114,12 @@ func wild(pattern, name string) bool {
 
 // The symbols in .gnu_debugdata serve when there is nothing better.
 func TestNamesFromMiniDebugInfo(t *testing.T) {
-	const source = "static __attribute__((noinline)) int hidden(int x) { __asm__ volatile(\"\"); return x * 3; }\nint main(int n, char **v) { (void)v; return hidden(n); }\n"
+	const source = "static __attribute__((noinline)) int hidden(int x) { __asm__ volatile(\"\"); return x * 3; " +
+		"}\nint main(int n, char **v) { (void)v; return hidden(n); }\n"
 	path := compile(t, "gcc", "a.c", source, "-O1", "-g")
 	dir := t.TempDir()
-	shell(t, dir, "cp "+path+" full; objcopy -S --keep-symbol=hidden full mini; xz mini; strip -o packed full; objcopy --add-section .gnu_debugdata=mini.xz packed", "objcopy", "xz")
+	shell(t, dir, "cp "+path+" full; objcopy -S --keep-symbol=hidden full mini; xz mini; strip -o packed full; "+
+		"objcopy --add-section .gnu_debugdata=mini.xz packed", "objcopy", "xz")
 	var hidden uint64
 	for _, s := range readelf(t, path, ".symtab") {
 		if s.name == "hidden" {
@@ -129,7 +142,7 @@ func TestNamesFromMiniDebugInfo(t *testing.T) {
 	}
 }
 
-// A file that is not the module's is refused, and told once.
+// A file that is not the module's is refused, and reported once.
 func TestForeignDebugFileIsTold(t *testing.T) {
 	path := compile(t, "g++", "a.cc", spots, "-O1", "-g", "-Wl,--build-id")
 	v := spotOf(t, path)
@@ -157,16 +170,19 @@ func TestCostlyLines(t *testing.T) {
 	dir := t.TempDir()
 	path := compile(t, "g++", "a.cc", spots, "-O1", "-g", "-Wl,--build-id")
 	v := spotOf(t, path)
-	shell(t, dir, "for p in libc.so.6 libmine.so; do cp "+path+" $p; objcopy --only-keep-debug --compress-debug-sections=zlib $p $p.debug; strip $p; objcopy --add-gnu-debuglink=$p.debug $p; done; cp libmine.so plain.so; cp "+path+" libc.so; objcopy --only-keep-debug libc.so libc.debug; strip libc.so; objcopy --add-gnu-debuglink=libc.debug libc.so", "objcopy", "strip")
+	shell(t, dir, "for p in libc.so.6 libmine.so; do cp "+path+" $p; objcopy --only-keep-debug "+
+		"--compress-debug-sections=zlib $p $p.debug; strip $p; objcopy --add-gnu-debuglink=$p.debug $p; done; cp "+
+		"libmine.so plain.so; cp "+path+" libc.so; objcopy --only-keep-debug libc.so libc.debug; strip libc.so; "+
+		"objcopy --add-gnu-debuglink=libc.debug libc.so", "objcopy", "strip")
 	for _, c := range []struct {
 		name, file string
 		all        bool
 		left       uint64
 		lines      bool
 	}{
-		{"compressed, of the C library", "libc.so.6", false, maxUnasked, false},
-		{"compressed, of the C library, asked for", "libc.so.6", true, maxUnasked, true},
-		{"compressed, of another library", "libmine.so", false, maxUnasked, true},
+		{"compressed, of the C library", "libc.so.6", false, maxByDefault, false},
+		{"compressed, of the C library, asked for", "libc.so.6", true, maxByDefault, true},
+		{"compressed, of another library", "libmine.so", false, maxByDefault, true},
 		{"compressed, and no budget left", "libmine.so", false, 100, false},
 		{"not compressed, of the C library", "libc.so", false, 0, true},
 	} {
@@ -189,9 +205,12 @@ func TestCostlyLines(t *testing.T) {
 
 func TestIsCLibrary(t *testing.T) {
 	for file, want := range map[string]bool{
-		"/lib/x86_64-linux-gnu/libc.so.6": true, "/lib/libc-2.31.so": true, "/lib64/ld-linux-x86-64.so.2": true, "/lib/ld-musl-x86_64.so.1": true,
-		"/lib/libc.musl-x86_64.so.1": true, "/lib/libm.so.6": true, "/lib/libpthread-2.31.so": true, "/lib/ld-2.31.so": true,
-		"/usr/lib/libcurl.so.4": false, "/usr/lib/libmpi.so": false, "/usr/bin/ld": false, "/usr/lib/libldap.so.2": false, "/usr/lib/libc++.so.1": false,
+		"/lib/x86_64-linux-gnu/libc.so.6": true, "/lib/libc-2.31.so": true, "/lib64/ld-linux-x86-64.so.2": true,
+		"/lib/ld-musl-x86_64.so.1":   true,
+		"/lib/libc.musl-x86_64.so.1": true, "/lib/libm.so.6": true, "/lib/libpthread-2.31.so": true,
+		"/lib/ld-2.31.so":       true,
+		"/usr/lib/libcurl.so.4": false, "/usr/lib/libmpi.so": false, "/usr/bin/ld": false,
+		"/usr/lib/libldap.so.2": false, "/usr/lib/libc++.so.1": false,
 	} {
 		if got := isCLibrary(file); got != want {
 			t.Errorf("%s: %v, want %v", file, got, want)
@@ -235,26 +254,32 @@ func TestCostlyLinesElsewhere(t *testing.T) {
 		tools        []string
 		line         int // without what is compressed
 	}{
-		{"file of dwz", "g++ -O1 -g -o program a.cc; cp program other; dwz -m common.debug program other; " + compress + "common.debug", []string{"dwz"}, 0},
-		{"file that a link like that of dwz names", `g++ -O1 -g -Wl,--build-id -o common.debug a.cc; objcopy -O binary --only-section=.note.gnu.build-id common.debug note
-printf 'common.debug\0' > link; tail -c 20 note >> link; objcopy --add-section .gnu_debugaltlink=link common.debug program; ` + compress + "common.debug", nil, 0},
+		{"file of dwz", "g++ -O1 -g -o program a.cc; cp program other; dwz -m common.debug program other; " + compress +
+			"common.debug", []string{"dwz"}, 0},
+		{"file that a link like that of dwz names",
+			`g++ -O1 -g -Wl,--build-id -o common.debug a.cc
+objcopy -O binary --only-section=.note.gnu.build-id common.debug note
+printf 'common.debug\0' > link; tail -c 20 note >> link
+objcopy --add-section .gnu_debugaltlink=link common.debug program; ` + compress + "common.debug", nil, 0},
 		{"split file", "g++ -O1 -g -gsplit-dwarf -c a.cc; g++ -o program a.o; " + compress + "a.dwo", nil, 6},
-		{"package", "g++ -O1 -g -gdwarf-4 -gsplit-dwarf -c a.cc; g++ -o program a.o; dwp -o program.dwp a.dwo; rm a.dwo; " + compress + "program.dwp", []string{"dwp"}, 6},
+		{"package", "g++ -O1 -g -gdwarf-4 -gsplit-dwarf -c a.cc; g++ -o program a.o; dwp -o program.dwp a.dwo; rm " +
+			"a.dwo; " + compress + "program.dwp", []string{"dwp"}, 6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := program(t, c.script, c.tools...)
 			v := spotOf(t, path)
-			for _, left := range []uint64{maxUnasked, 10} {
+			for _, left := range []uint64{maxByDefault, 10} {
 				files := NewFiles(finderOf(), false)
 				files.left = left
 				r := NewResolver(load(t, path), files)
 				got := resolve(t, r, v, Options{})
-				if left == maxUnasked {
+				if left == maxByDefault {
 					checkSpot(t, got)
 				} else if len(got) != 1 || got[0].Func != "host" || got[0].Line != c.line {
 					t.Errorf("nothing may be inflated: got %+v, want host at line %d alone", got, c.line)
 				}
-				if said := r.Unread(); (said != "") != (left == 10) || files.left > left || left == maxUnasked && files.left == left {
+				if said := r.Unread(); (said != "") != (left == 10) || files.left > left || left == maxByDefault &&
+					files.left == left {
 					t.Errorf("with %d bytes to be inflated: told %q, %d bytes are left", left, said, files.left)
 				}
 			}

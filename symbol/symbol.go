@@ -27,7 +27,7 @@ type Symbol struct {
 	Start, End module.Vaddr
 	// Sized says that the table gives the size.
 	Sized bool
-	// Typed says that the table calls it a function; else it is a label that may stand anywhere.
+	// Typed says that the table calls it a function; else it is a label that may be anywhere.
 	Typed bool
 }
 
@@ -44,11 +44,6 @@ const (
 	shnUndef     = 0
 	shnLoReserve = 0xff00
 	shnXIndex    = 0xffff
-
-	shfExecInstr = 4
-	ptLoad       = 1
-	pfX          = 1
-	shtNobits    = 8
 
 	em386   = 3
 	emARM   = 40

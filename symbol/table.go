@@ -65,7 +65,7 @@ func (t *Table) Lookup(addrs []module.Vaddr) ([]*Symbol, error) {
 }
 
 // Bounds returns the addresses [start, end) of the function that holds v. A label without size and
-// type does not count: it may stand in the middle of a function.
+// type does not count: it may be in the middle of a function.
 func (t *Table) Bounds(v module.Vaddr) (start, end module.Vaddr, ok bool) {
 	s, _ := t.Lookup([]module.Vaddr{v})
 	if s[0] == nil || !s[0].Sized && !s[0].Typed {

@@ -124,10 +124,11 @@ func compile32(t testing.TB) string {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		return ""
 	}
-	return compile(t, "gcc", "a.c", "int f(int a) { return a + 1; } int main(int n, char **v) { return f(n); }", "-m32", "-O0", "-static")
+	return compile(t, "gcc", "a.c", "int f(int a) { return a + 1; } int main(int n, char **v) { return f(n); }", "-m32",
+		"-O0", "-static")
 }
 
-// The index and the pass are two ways to one answer, whatever is asked together.
+// The index and the pass are two ways to one answer, whatever addresses come together.
 func TestIndexAgreesWithPass(t *testing.T) {
 	need(t, "gcc")
 	for _, path := range []string{libc(t), compile(t, "gcc", "a.s", labels, "-nostdlib", "-static"), compile32(t)} {
@@ -137,7 +138,7 @@ func TestIndexAgreesWithPass(t *testing.T) {
 		x := newIndex(nil, table.symtab, table.dynsym)
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, seg := range m.Segments() {
-			if seg.Flags&pfX == 0 || seg.Type != ptLoad {
+			if seg.Flags&module.PFX == 0 || seg.Type != module.PTLoad {
 				continue
 			}
 			for range 40 {
@@ -250,7 +251,8 @@ func TestChoice(t *testing.T) {
 	}
 	s, _ := table.Lookup([]module.Vaddr{module.Vaddr(start + 1), module.Vaddr(start + 14)})
 	if s[0].End != module.Vaddr(start+2) || s[1].End != module.Vaddr(start+15) {
-		t.Errorf("ends of labels: got _start+%d and _start+%d, want 2 and 15", uint64(s[0].End)-start, uint64(s[1].End)-start)
+		t.Errorf("ends of labels: got _start+%d and _start+%d, want 2 and 15", uint64(s[0].End)-start,
+			uint64(s[1].End)-start)
 	}
 }
 

@@ -25,7 +25,8 @@ func newZstdReader(data []byte) (io.Reader, error) {
 	order := binary.LittleEndian
 	head := make([]byte, body+chdr)
 	copy(head, elf.ELFMAG)
-	head[elf.EI_CLASS], head[elf.EI_DATA], head[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	head[elf.EI_CLASS], head[elf.EI_DATA], head[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB),
+		byte(elf.EV_CURRENT)
 	order.PutUint16(head[16:], uint16(elf.ET_REL))
 	order.PutUint32(head[20:], uint32(elf.EV_CURRENT))
 	order.PutUint64(head[40:], headers)

@@ -17,7 +17,7 @@ import (
 // frame is found whose CFA does not rest on SP.
 // Source: Procedure Call Standard for the Arm 64-bit Architecture, "The Frame Pointer".
 
-// recordFloats tells whether a record says nothing exact of the caller's SP.
+// recordFloats reports whether a record says nothing exact of the caller's SP.
 func recordFloats(a *regs.Arch) bool { return a == regs.ARM64 }
 
 var errLoose = errors.New("CFA rests on SP, which is not known behind a callee without table")
@@ -42,7 +42,7 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 // first, or those before the PC where the beginning is not known.
 const prologueWindow = 4096
 
-// runsBefore tells whether the prologue of the top frame's function has an instruction before
+// runsBefore reports whether the prologue of the top frame's function has an instruction before
 // the PC for which is holds.
 func (c *cursor) runsBefore(is func(word uint32) bool) bool {
 	f := c.top()
@@ -80,7 +80,7 @@ func movesSP(word uint32) bool {
 		word&(0x3b200400|base) == 0x38000400|base
 }
 
-// entered tells whether a direct call that ends at ra leads to the function of the interrupted
+// entered reports whether a direct call that ends at ra leads to the function of the interrupted
 // frame f: to an address before its PC with no return between the two.
 // Source: Arm Architecture Reference Manual, C6.2: BL, RET.
 func (c *cursor) entered(f *Frame, ra mem.Addr) bool {
@@ -107,7 +107,7 @@ func (c *cursor) entered(f *Frame, ra mem.Addr) bool {
 	return true
 }
 
-// linkRegisterUnproved tells whether the link register of the interrupted top frame may or may
+// linkRegisterUnproved reports whether the link register of the interrupted top frame may or may
 // not hold its caller: the bounds of its function are not known, and its frame record, if it is
 // its own, has another return address.
 func (c *cursor) linkRegisterUnproved() bool {

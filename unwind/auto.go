@@ -55,7 +55,7 @@ func (c *cursor) stepTable(s *site) *ending {
 	return e
 }
 
-// underSignal tells whether a function that pclntab calls the outermost of its stack returns to a
+// underSignal reports whether a function that pclntab calls the outermost of its stack returns to a
 // signal trampoline: runtime.sigtramp, below which is what the signal interrupted.
 func (c *cursor) underSignal(s *site) bool {
 	if s.origin != PCSP {
@@ -73,7 +73,7 @@ func (c *cursor) underSignal(s *site) bool {
 	return to != nil && to.signal.kind != noSignal
 }
 
-// lostStack tells whether a function that switched stacks left nothing to go back to: Go's runtime.mcall clears the
+// lostStack reports whether a function that switched stacks left nothing to go back to: Go's runtime.mcall clears the
 // frame pointer when it goes to the system stack for good.
 func (c *cursor) lostStack() bool {
 	fp, ok := c.regs.FP()
@@ -126,7 +126,7 @@ func (c *cursor) stepNoTable(s *site) *ending {
 		// none may hold a 0 there by chance.
 		return end(NoRule, "%s, and the frame pointer is 0", why)
 	case e.stop == NoRule, e.stop == BadCFA:
-		// What stands in the frame pointer of code that may keep none says nothing.
+		// What is in the frame pointer of code that may keep none says nothing.
 		return end(NoRule, "%s; %v", why, e.err)
 	}
 	return e

@@ -86,7 +86,8 @@ func (jit) ReadMem(b []byte, addr mem.Addr) (int, error) {
 // jitReturn is the return address in function i.
 func jitReturn(i int) uint64 { return jitBase + uint64(i)*jitSize + 5 }
 
-var newCode = flag.Int("new-code", 400_000, "return addresses that TestNewCodeForEver makes, several times maxSites; 5 us each")
+var newCode = flag.Int("new-code", 400_000,
+	"return addresses that TestNewCodeForEver makes, several times maxSites; 5 us each")
 
 // TestNewCodeForEver walks stacks of a program that makes new code all the time.
 func TestNewCodeForEver(t *testing.T) {
@@ -112,7 +113,8 @@ func TestNewCodeForEver(t *testing.T) {
 		w.Renew()
 		w.WalkInto(&s, th, memory, Options{})
 		if len(s.Frames) != depth || s.Stop != NoRule {
-			t.Fatalf("walk %d: got %d frames and %v (%v), want %d and %v", i, len(s.Frames), s.Stop, s.Err, depth, NoRule)
+			t.Fatalf("walk %d: got %d frames and %v (%v), want %d and %v", i, len(s.Frames), s.Stop, s.Err, depth,
+				NoRule)
 		}
 		for j := range s.Frames {
 			if want := mem.Addr(jitReturn(i*depth + j)); s.Frames[j].PC != want {
@@ -129,7 +131,8 @@ func TestNewCodeForEver(t *testing.T) {
 		}
 	}
 	if w.sites.used > maxSites || len(w.paths) > maxPaths {
-		t.Errorf("%d sites and %d paths are kept, want at most %d and %d", w.sites.used, len(w.paths), maxSites, maxPaths)
+		t.Errorf("%d sites and %d paths are kept, want at most %d and %d", w.sites.used, len(w.paths), maxSites,
+			maxPaths)
 	}
 	// What is kept saws between nothing and the bound: some 25 MB.
 	const most = 40 << 20
@@ -144,7 +147,8 @@ func TestBudgetComesBack(t *testing.T) {
 	set := module.NewSet(maps.NewTable(nil), module.Image{})
 	set.Charge(budget)
 	w := NewWalker(set, nil)
-	code := &x86.Code{Start: 0x1000, Data: []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, Mode64: true, Budget: budget} // push rbp; nop; nop; pop rbp; ret
+	// push rbp; nop; nop; pop rbp; ret
+	code := &x86.Code{Start: 0x1000, Data: []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, Mode64: true, Budget: budget}
 	c := &cursor{w: w, arch: regs.AMD64, frames: []Frame{{Module: &module.Module{}}}}
 	budget.Spend(2 << 20)
 	if row := c.fromTarget(code, 0, 0x1000, 0x1002); row != nil || !errors.Is(c.refused, work.ErrSpent) {

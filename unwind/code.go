@@ -12,7 +12,7 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// hasCode tells whether instructions of the architecture can be read.
+// hasCode reports whether instructions of the architecture can be read.
 func hasCode(a *regs.Arch) bool { return a == regs.AMD64 || a == regs.I386 }
 
 // codeWindow is how many bytes around a PC are read from memory where no file holds the code.
@@ -35,7 +35,7 @@ func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code *x86.Code, bias uin
 }
 
 // memoryAt reads the code around pc, as far as its mapping reaches, from the memory of the
-// process; half of buf is for what stands before pc. It is empty where no code can be read.
+// process; half of buf is for what is before pc. It is empty where no code can be read.
 func (c *cursor) memoryAt(pc mem.Addr, buf []byte) (start mem.Addr, code []byte) {
 	mapping := c.w.modules.Table().Find(pc)
 	if mapping == nil || mapping.Perm&maps.Exec == 0 {
@@ -87,7 +87,7 @@ func (c *cursor) target(s *site) (mem.Addr, bool) {
 	return 0, false
 }
 
-// called tells whether ra is the return address of a call.
+// called reports whether ra is the return address of a call.
 func (c *cursor) called(ra mem.Addr) bool {
 	s := c.returnSite(ra)
 	return s != nil && s.call.kind != noCall
@@ -132,7 +132,7 @@ const mustReturn = true
 // How sure a way through code must be.
 const (
 	sure   = true  // it begins where the function does
-	unsure = false // or it ends where a return stands, which a call that never returns may hide
+	unsure = false // or it ends where a return is, which a call that never returns may hide
 )
 
 // stepCode steps by what the instructions say, the surest way first: from the beginning of the
@@ -355,7 +355,7 @@ func (c *cursor) throughPLT(target mem.Addr) mem.Addr {
 }
 
 // stepStackTop takes the word at SP of an innermost frame for its return address if a call
-// stands before it: true of frameless leaves. The frame says that it rests on this.
+// is before it: true of frameless leaves. The frame says that it rests on this.
 func (c *cursor) stepStackTop() bool {
 	sp, ok := c.regs.SP()
 	if !ok {
@@ -400,7 +400,7 @@ func (c *cursor) stepLinkRegister() bool {
 	return true
 }
 
-// sameFunction tells whether the return address addr lies in the function of f. Where the bounds
+// sameFunction reports whether the return address addr lies in the function of f. Where the bounds
 // of that are not known it is true unless the call before addr proves that it entered f's
 // function, so that a stale link register never makes a frame.
 func (c *cursor) sameFunction(f *Frame, addr mem.Addr) bool {
@@ -415,7 +415,7 @@ func (c *cursor) sameFunction(f *Frame, addr mem.Addr) bool {
 	return v >= start && v < end
 }
 
-// recordHolds tells whether the frame record at the frame pointer has ra as its return address.
+// recordHolds reports whether the frame record at the frame pointer has ra as its return address.
 func (c *cursor) recordHolds(ra mem.Addr) bool {
 	fp, ok := c.regs.FP()
 	if !ok || c.checkFP(fp, &c.arch.Record) != nil {

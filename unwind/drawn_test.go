@@ -114,7 +114,7 @@ func TestFramePointerChain(t *testing.T) {
 		{"frame pointer moved backwards", func(d *drawn) {
 			d.stack.Label("low").Word(0).Word(0).Label("fp").Ref("low").Word(0x10100)
 		}, "fp", "0x10800(context) 0x10100(frame pointer) not advancing", "did not grow"},
-		{"frame pointer that stands on itself", func(d *drawn) {
+		{"frame pointer that points to itself", func(d *drawn) {
 			d.stack.Label("fp").Ref("fp").Word(0x10100)
 		}, "fp", "0x10800(context) 0x10100(frame pointer) not advancing", "did not grow"},
 		{"misaligned frame pointer", func(d *drawn) {
@@ -131,7 +131,7 @@ func TestFramePointerChain(t *testing.T) {
 		}, "fp", "0x10800(context) 0x10100(frame pointer) read fault", "not mapped"},
 		{"return address without a call before it", func(d *drawn) {
 			d.stack.Label("fp").Ref("fp2").Word(0x10300).Label("fp2").Word(0).Word(0)
-		}, "fp", "0x10800(context) no rule", "no call stands before"},
+		}, "fp", "0x10800(context) no rule", "no call precedes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDrawn(regs.AMD64)
@@ -225,7 +225,8 @@ func TestSignalFrames(t *testing.T) {
 		d := newDrawn(regs.I386).put(0x300, restoreRT386...)
 		// SP is at the signal number; the third word points to the ucontext, in which 20 bytes
 		// in stand gs fs es ds edi esi ebp esp ebx edx ecx eax trapno err eip.
-		d.stack.Word(10).Skip(1).Ref("uc").Skip(3).Label("uc").Skip(5).Skip(4).Skip(2).Ref("fp").Ref("sp").Skip(6).Word(0x10900)
+		d.stack.Word(10).Skip(1).Ref("uc").Skip(3).Label("uc").Skip(5).Skip(4).Skip(2).Ref("fp").Ref("sp").Skip(6).Word(
+			0x10900)
 		d.stack.Label("sp").Skip(4).Label("fp").Word(0).Word(d.call(0x200))
 		s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{
 			regs.I386EIP: 0x10300, regs.I386ESP: stackBase + 0x1000, regs.I386EBP: 1})
@@ -283,7 +284,8 @@ func TestWalkFromSystemCall(t *testing.T) {
 		t.Errorf("got  %s\nwant %s (%v)", got, want, s.Err)
 	}
 	th.Arch = nil
-	if s := unwind.NewWalker(module.NewSet(table, module.Image{Memory: memory}), nil).Walk(th, memory, unwind.Options{}); s.Stop != unwind.NoContext {
+	if s := unwind.NewWalker(module.NewSet(table, module.Image{Memory: memory}), nil).Walk(th, memory,
+		unwind.Options{}); s.Stop != unwind.NoContext {
 		t.Errorf("unknown architecture: got %s, want %v", show(s), unwind.NoContext)
 	}
 }
@@ -305,7 +307,8 @@ func TestWordsReadLate(t *testing.T) {
 	r.Set(regs.AMD64RSP, stackBase+0x1000)
 	r.Set(regs.AMD64RBP, uint64(d.stack.Addr("fp")))
 	w := unwind.NewWalker(module.NewSet(table, module.Image{Memory: memory}), nil)
-	s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: copied}, memory, unwind.Options{Mode: unwind.FramePointersOnly})
+	s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: copied}, memory,
+		unwind.Options{Mode: unwind.FramePointersOnly})
 	if got, want := show(s), "0x10800(context) 0x10100(frame pointer) 0x10200(frame pointer) root"; got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
@@ -315,10 +318,11 @@ func TestWordsReadLate(t *testing.T) {
 		}
 	}
 	if !s.Late {
-		t.Error("the stack is not told to be late")
+		t.Error("the stack is not marked late")
 	}
 	all := mem.NewOverlay(running, whole)
-	if s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: whole}, all, unwind.Options{Mode: unwind.FramePointersOnly}); s.Late {
-		t.Error("a stack that was copied whole is told to be late")
+	if s := w.Walk(&snapshot.Thread{TID: 1, Registers: &r, Stack: whole}, all,
+		unwind.Options{Mode: unwind.FramePointersOnly}); s.Late {
+		t.Error("a stack that was copied whole is marked late")
 	}
 }

@@ -26,15 +26,21 @@ func TestRowsThatLeadNowhere(t *testing.T) {
 		stack   []uint64
 		want    string // of the reason
 	}{
-		{"SP is what it was", []byte{defCFA, rsp, 16, offset | ra, 2, valOffset, rsp, 2}, []uint64{0x10108}, "is the same frame"},
+		{"SP is what it was", []byte{defCFA, rsp, 16, offset | ra, 2, valOffset, rsp, 2}, []uint64{0x10108},
+			"is the same frame"},
 		{"SP goes down", []byte{defCFA, rsp, 16, offset | ra, 2, valOffset, rsp, 3}, []uint64{0x10108}, "not mapped"},
-		{"SP by an expression", []byte{defCFA, rsp, 16, offset | ra, 2, valExpression, rsp, 2, 0x77, 0}, []uint64{0x10108}, "is the same frame"}, // DW_OP_breg7 0
-		{"SP by a register", []byte{defCFA, rsp, 16, offset | ra, 2, 0x09, rsp, 12}, []uint64{0x10108}, "is the same frame"},
+		// DW_OP_breg7 0
+		{"SP by an expression", []byte{defCFA, rsp, 16, offset | ra, 2, valExpression, rsp, 2, 0x77, 0},
+			[]uint64{0x10108}, "is the same frame"},
+		{"SP by a register", []byte{defCFA, rsp, 16, offset | ra, 2, 0x09, rsp, 12}, []uint64{0x10108},
+			"is the same frame"},
 		{"SP is lost", []byte{defCFA, rsp, 16, offset | ra, 2, undefined, rsp}, []uint64{0x10108}, "not known"},
 		{"SP is misaligned", []byte{defCFA, rsp, 16, offset | ra, 2, 0x09, rsp, 3}, []uint64{0x10108}, "not aligned"},
 		{"SP points to code", []byte{defCFA, rsp, 16, offset | ra, 2, 0x09, rsp, 13}, []uint64{0x10108}, "no stack"},
-		{"two frames in turn", []byte{defCFA, rsp, 16, offset | ra, 2, valOffset, rsp, 2}, []uint64{0x10188}, "is not above"},
-		{"frame of no size, return address in a register", []byte{defCFA, rsp, 0, 0x09, ra, rax}, nil, "is the same frame"},
+		{"two frames in turn", []byte{defCFA, rsp, 16, offset | ra, 2, valOffset, rsp, 2}, []uint64{0x10188},
+			"is not above"},
+		{"frame of no size, return address in a register", []byte{defCFA, rsp, 0, 0x09, ra, rax}, nil,
+			"is the same frame"},
 	} {
 		for _, augmentation := range []string{"zR", "zRS"} {
 			t.Run(tc.name+" "+augmentation, func(t *testing.T) {
@@ -48,17 +54,21 @@ func TestRowsThatLeadNowhere(t *testing.T) {
 					d.stack.Word(v)
 				}
 				d.stack.Skip(4)
-				s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.AMD64RIP: 0x10108, regs.AMD64RSP: stackBase + 0x1000,
-					regs.AMD64RAX: 0x10108, regs.AMD64RBX: stackBase + 0x1ffd, 12: stackBase + 0x1000, 13: codeBase + 0x800})
-				if s.Stop == unwind.Root || s.Stop == unwind.DepthLimit || len(s.Frames) > mostLoops || !strings.Contains(fmt.Sprint(s.Err), tc.want) {
-					t.Errorf("got %d frames, %v (%v), want at most %d and %q", len(s.Frames), s.Stop, s.Err, mostLoops, tc.want)
+				s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.AMD64RIP: 0x10108, regs.AMD64RSP: stackBase +
+					0x1000,
+					regs.AMD64RAX: 0x10108, regs.AMD64RBX: stackBase + 0x1ffd, 12: stackBase + 0x1000, 13: codeBase +
+						0x800})
+				if s.Stop == unwind.Root || s.Stop == unwind.DepthLimit || len(s.Frames) > mostLoops ||
+					!strings.Contains(fmt.Sprint(s.Err), tc.want) {
+					t.Errorf("got %d frames, %v (%v), want at most %d and %q", len(s.Frames), s.Stop, s.Err, mostLoops,
+						tc.want)
 				}
 			})
 		}
 	}
 }
 
-// The record of riscv64 and loong64 stands below what the frame pointer points to.
+// The record of riscv64 and loong64 is below what the frame pointer points to.
 func TestRecordBelowTheFramePointer(t *testing.T) {
 	for _, a := range []*regs.Arch{regs.RISCV64, regs.LOONG64} {
 		for _, tc := range []struct {
@@ -66,7 +76,7 @@ func TestRecordBelowTheFramePointer(t *testing.T) {
 			draw func(s *mem.Image)
 			want string
 		}{
-			{"stands on itself", func(s *mem.Image) {
+			{"points to itself", func(s *mem.Image) {
 				s.Skip(2).Ref("fp").Word(0x10100).Label("fp").Skip(2)
 			}, "0x10800(context) 0x10100(frame pointer) not advancing"},
 			{"begins below SP", func(s *mem.Image) {
@@ -104,8 +114,10 @@ func TestEveryWalkEnds(t *testing.T) {
 		}
 		rule := func(reg byte) []byte {
 			n := byte(rnd.IntN(6))
-			return [][]byte{nil, {undefined, reg}, {0x08, reg}, {0x05, reg, n}, {valOffset, reg, n}, {0x09, reg, byte(rnd.IntN(17))},
-				{valExpression, reg, 2, 0x70 | byte(rnd.IntN(16)), n << 3}, {0x10, reg, 2, 0x70 | byte(rnd.IntN(16)), n << 3}}[rnd.IntN(8)]
+			return [][]byte{nil, {undefined, reg}, {0x08, reg}, {0x05, reg, n}, {valOffset, reg, n},
+				{0x09, reg, byte(rnd.IntN(17))},
+				{valExpression, reg, 2, 0x70 | byte(rnd.IntN(16)), n << 3}, {0x10, reg, 2, 0x70 | byte(rnd.IntN(16)),
+					n << 3}}[rnd.IntN(8)]
 		}
 		d := newDrawn(regs.AMD64)
 		d.tables = &ehFrame{order: d.arch.Order}
@@ -142,7 +154,8 @@ func TestEveryWalkEnds(t *testing.T) {
 		for range 2 { // the second time by the fast path
 			s := w.Walk(th, memory, unwind.Options{Mode: unwind.Mode(rnd.IntN(2))})
 			if len(s.Frames) > mostLoops*words {
-				t.Fatalf("seed %d: %d frames and %v (%v), want at most %d", seed, len(s.Frames), s.Stop, s.Err, mostLoops*words)
+				t.Fatalf("seed %d: %d frames and %v (%v), want at most %d", seed, len(s.Frames), s.Stop, s.Err,
+					mostLoops*words)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func TestTablesOfReloads(t *testing.T) {
 			w := NewWalker(set, nil)
 			for i := range 200 {
 				at := mem.Addr(0x400000 + 0x1000000*(i%7))
-				set.Update(maps.NewTable([]maps.Mapping{{Start: at, End: at + 0x1000000, Perm: maps.Read | maps.Exec, Dev: 1,
+				set.Update(maps.NewTable([]maps.Mapping{{Start: at, End: at + 0x1000000, Perm: maps.Read | maps.Exec,
+					Dev:   1,
 					Inode: tc.inode(i), Path: "/drawn"}}))
 				m := set.Find(at + 0x1000)
 				if m == nil || m.Err != nil {

@@ -9,7 +9,7 @@ import (
 // arrays that would overflow the default stack of a thread.
 const maxFrameLength = 8 << 20
 
-// stepFramePointer steps to the caller by the frame record that the frame pointer stands on.
+// stepFramePointer steps to the caller by the frame record that the frame pointer points to.
 func (c *cursor) stepFramePointer() *ending {
 	rec := &c.arch.Record
 	if c.arch.FP == regs.NoReg || *rec == (regs.Record{}) {
@@ -35,14 +35,15 @@ func (c *cursor) stepFramePointer() *ending {
 	}
 	to := c.callerSite(ra)
 	if to == nil {
-		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra), uint64(fp))
+		return end(NoRule, "return address %#x at frame pointer %#x is in no executable mapping", uint64(ra),
+			uint64(fp))
 	}
 	saved, err := c.word(fp + mem.Addr(rec.SavedFP))
 	if err != nil {
 		return failed(ReadFault, err)
 	}
 	if !to.returnable && !c.leadsBack(fp, mem.Addr(saved), to) {
-		return end(NoRule, "no call stands before the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
+		return end(NoRule, "no call precedes the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
 	}
 	cfa := fp + mem.Addr(rec.CFA)
 	if e := c.stepTo(cfa, cfa, ra, FramePointer); e != nil {
@@ -71,7 +72,7 @@ func (c *cursor) checkFP(fp mem.Addr, rec *regs.Record) *ending {
 	if c.top().Origin == FramePointer {
 		below = 0 // SP is the end of a record, which no other one overlaps
 	}
-	// The record's words; it may stand below what the frame pointer points to.
+	// The record's words; it may be below what the frame pointer points to.
 	low, high := fp+mem.Addr(min(rec.SavedFP, rec.RA)), fp+mem.Addr(max(rec.SavedFP, rec.RA))+width
 	switch {
 	case fp%width != 0:
@@ -79,7 +80,8 @@ func (c *cursor) checkFP(fp mem.Addr, rec *regs.Record) *ending {
 	case low+below < sp && low >= c.lo:
 		return end(NotAdvancing, "frame pointer %#x did not grow (previous %#x)", uint64(fp), uint64(sp))
 	case low < c.lo || high > c.hi || high < low:
-		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo), uint64(c.hi))
+		return end(BadCFA, "frame pointer %#x lies outside of the stack %#x-%#x", uint64(fp), uint64(c.lo),
+			uint64(c.hi))
 	case fp > sp && fp-sp > maxFrameLength:
 		return end(BadCFA, "frame pointer %#x makes a frame of %d bytes", uint64(fp), uint64(fp-sp))
 	}

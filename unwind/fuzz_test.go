@@ -14,8 +14,10 @@ import (
 func FuzzWalk(f *testing.F) {
 	stack := mem.NewImage(stackBase+0x1000, 8, binary.LittleEndian)
 	stack.Label("a").Ref("b").Word(0x10100).Label("b").Ref("a").Word(0x10200).Skip(8)
-	f.Add(stack.Range().Data, append([]byte{0xe8, 0, 0, 0, 0}, restoreRT...), uint64(0x10005), uint64(stackBase+0x1000), uint8(0))
-	f.Add(stack.Range().Data, append([]byte{0x55, 0x48, 0x89, 0xe5, 0xc3}, restoreRT386...), uint64(0x10001), uint64(stackBase+0x1000), uint8(1))
+	f.Add(stack.Range().Data, append([]byte{0xe8, 0, 0, 0, 0}, restoreRT...), uint64(0x10005), uint64(stackBase+0x1000),
+		uint8(0))
+	f.Add(stack.Range().Data, append([]byte{0x55, 0x48, 0x89, 0xe5, 0xc3}, restoreRT386...), uint64(0x10001),
+		uint64(stackBase+0x1000), uint8(1))
 	f.Add([]byte{}, []byte{}, uint64(0), uint64(1<<64-1), uint8(2))
 	f.Fuzz(func(t *testing.T, stack, code []byte, pc, sp uint64, arch uint8) {
 		a := regs.All[int(arch)%len(regs.All)]

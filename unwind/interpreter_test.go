@@ -17,7 +17,7 @@ import (
 // madeBase is a page of code that no object holds.
 const madeBase = 0x20000
 
-// An interpreter pushes the address of its next entry and jumps, as HotSpot's templates do: no call stands before
+// An interpreter pushes the address of its next entry and jumps, as HotSpot's templates do: no call precedes
 // it. Its frame records are believed if they lead back to where somebody called it.
 func TestInterpretedFrames(t *testing.T) {
 	anonymous := maps.Mapping{Start: madeBase, End: madeBase + 0x1000, Perm: maps.Read | maps.Write | maps.Exec}
@@ -34,7 +34,8 @@ func TestInterpretedFrames(t *testing.T) {
 		why  string
 	}{
 		{"three, then the call that entered them", anonymous, func(s *mem.Image) {
-			s.Skip(1).Label("fp").Ref("a").Word(0x20200).Skip(3).Label("a").Ref("b").Word(0x20200).Label("b").Ref("c").Word(0x20300).
+			s.Skip(1).Label("fp").Ref("a").Word(0x20200).Skip(3).Label("a").Ref("b").Word(0x20200).Label("b").Ref(
+				"c").Word(0x20300).
 				Skip(2).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20200? 0x20300? 0x10108 root", ""},
 		{"of a memfd", memfd, func(s *mem.Image) {
@@ -42,9 +43,10 @@ func TestInterpretedFrames(t *testing.T) {
 		}, "0x20100 0x20200? 0x10108 root", ""},
 		{"of a file that cannot be read", broken, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10108)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"one with a call between them", anonymous, func(s *mem.Image) {
-			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(0x20300).Label("c").Word(1).Word(0x10108)
+			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(
+				0x20300).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20408 0x20300? 0x10108 root", ""},
 		{"two thousand of them", anonymous, func(s *mem.Image) {
 			s.Label("fp")
@@ -55,28 +57,28 @@ func TestInterpretedFrames(t *testing.T) {
 		}, "0x20100 " + strings.Repeat("0x20200? ", 2000) + "0x10108 root", ""},
 		{"a return address into data", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(stackBase)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"into a file without a call", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10100)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"that are the outermost", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(0).Word(0)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"in a circle", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("fp").Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
-		{"that stand on themselves", anonymous, func(s *mem.Image) {
+		}, "0x20100 no rule", "no call precedes"},
+		{"that point to themselves", anonymous, func(s *mem.Image) {
 			s.Label("fp").Ref("fp").Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"of another stack", anonymous, func(s *mem.Image) {
 			s.Label("fp").Word(stackEnd + 0x1000).Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"misaligned", anonymous, func(s *mem.Image) {
 			s.Label("fp").Word(stackBase + 0x1ffd).Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 		{"whose memory is not there", anonymous, func(s *mem.Image) {
 			s.Label("fp").Word(stackEnd - 0x100).Word(0x20200)
-		}, "0x20100 no rule", "no call stands before"},
+		}, "0x20100 no rule", "no call precedes"},
 	} {
 		for _, mode := range []unwind.Mode{unwind.Auto, unwind.FramePointersOnly} {
 			t.Run(tc.name, func(t *testing.T) {
@@ -87,7 +89,8 @@ func TestInterpretedFrames(t *testing.T) {
 				copy(made[0x403:], []byte{0xe8, 0, 0, 0, 0})
 				tc.draw(d.stack)
 				table := maps.NewTable([]maps.Mapping{
-					{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec, Inode: 1, Offset: objectCode, Path: "/drawn"}, tc.made,
+					{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec, Inode: 1, Offset: objectCode,
+						Path: "/drawn"}, tc.made,
 					{Start: stackBase, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
 				})
 				open := func(m *maps.Mapping) (*module.File, error) {
@@ -96,7 +99,8 @@ func TestInterpretedFrames(t *testing.T) {
 					}
 					return d.open(m)
 				}
-				memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, mem.Range{Start: madeBase, Data: made}, d.stack.Range())
+				memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code},
+					mem.Range{Start: madeBase, Data: made}, d.stack.Range())
 				r := regs.New(d.arch)
 				r.Set(d.arch.PC, madeBase+0x100)
 				r.Set(d.arch.SP, stackBase+0x1000)
@@ -116,9 +120,11 @@ func TestInterpretedFrames(t *testing.T) {
 					}
 					got = append(got, s.Stop.String())
 					if strings.Join(got, " ") != want {
-						t.Errorf("walk %d, mode %d:\ngot  %s (%v)\nwant %s", i, mode, strings.Join(got, " "), s.Err, want)
+						t.Errorf("walk %d, mode %d:\ngot  %s (%v)\nwant %s", i, mode, strings.Join(got, " "), s.Err,
+							want)
 					}
-					if mode == unwind.Auto && tc.why != "" && (s.Err == nil || !strings.Contains(s.Err.Error(), tc.why)) {
+					if mode == unwind.Auto && tc.why != "" &&
+						(s.Err == nil || !strings.Contains(s.Err.Error(), tc.why)) {
 						t.Errorf("walk %d: got reason %v, want %q in it", i, s.Err, tc.why)
 					}
 				}

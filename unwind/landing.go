@@ -18,7 +18,7 @@ import (
 // Source: EH_RETURN_DATA_REGNO of gcc's i386 port.
 var exceptionData = map[*regs.Arch][2]uint64{regs.AMD64: {0, 1}, regs.I386: {0, 2}}
 
-// landsExceptions tells whether row is of a function that can end by an eh_return.
+// landsExceptions reports whether row is of a function that can end by an eh_return.
 func landsExceptions(row *cfi.Row, a *regs.Arch) bool {
 	data, ok := exceptionData[a]
 	return ok && row.Rule(data[0]).Kind == cfi.Offset && row.Rule(data[1]).Kind == cfi.Offset
@@ -38,14 +38,14 @@ func (c *cursor) doubtAfter(row *compiled) {
 	}
 }
 
-// inDoubt tells whether the CFA of row rests on a register in doubt.
+// inDoubt reports whether the CFA of row rests on a register in doubt.
 func (c *cursor) inDoubt(row *compiled) bool {
 	return row.CFA.Kind == cfi.Register && row.CFA.Reg < 64 && c.doubt>>row.CFA.Reg&1 == 1
 }
 
 // proveCFA returns the CFA of the top frame, whose table gave cfa on a register in doubt. A
-// direct call to this function must stand before the return address; where one to another
-// function stands there, the word above SP is looked for that such a call left. An indirect
+// direct call to this function must be before the return address; where one to another
+// function is there, the word above SP is looked for that such a call left. An indirect
 // call proves nothing, and the table is believed.
 func (c *cursor) proveCFA(cfa mem.Addr) mem.Addr {
 	start, ok := c.functionStart()

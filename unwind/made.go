@@ -6,15 +6,15 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// An interpreter enters its functions by a push of the return address and a jump, so that no call stands
+// An interpreter enters its functions by a push of the return address and a jump, so that no call is
 // before it: HotSpot's templates return to an entry for the next bytecode. In code that the process made such a
 // frame record is believed if it is one of a chain that leads back to where somebody called that code.
 
 // maxChain bounds the records of one chain: a frame of an interpreter has some hundred bytes.
 const maxChain = 1 << 17
 
-// leadsBack tells whether the frame record at fp, with the saved frame pointer and the return address of to, may be
-// believed though no call stands before that: it lies in code of no file, and the chain of records goes on,
+// leadsBack reports whether the frame record at fp, with the saved frame pointer and the return address of to, may be
+// believed though no call precedes that: it lies in code of no file, and the chain of records goes on,
 // upwards in the same stack, through such code to a return address in a file, behind a call. The records of a
 // chain that was proved are remembered for the rest of the walk.
 func (c *cursor) leadsBack(fp, saved mem.Addr, to *site) bool {
@@ -43,7 +43,7 @@ func (c *cursor) leadsBack(fp, saved mem.Addr, to *site) bool {
 	return false
 }
 
-// record reads the frame record at fp, which must stand above the one at below, in memory that was copied: the
+// record reads the frame record at fp, which must be above the one at below, in memory that was copied: the
 // frame pointer that it saves, and the site of its return address, nil if it is no such record.
 func (c *cursor) record(below, fp mem.Addr) (saved mem.Addr, s *site) {
 	rec, width := c.arch.Record, mem.Addr(c.arch.WordSize)

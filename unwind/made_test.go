@@ -14,7 +14,7 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// A chain of frame records is looked at as far as the budget of the run allows, and if it ends there that is told.
+// A chain of frame records is looked at as far as the budget of the run allows, and if it ends there that is reported.
 func TestChainsAreCharged(t *testing.T) {
 	const stackAt, words, base = 0x7ffe0000, 1 << 13, 0x20000
 	code := make([]byte, 0x1000)
@@ -48,7 +48,8 @@ func TestChainsAreCharged(t *testing.T) {
 		set.Charge(tc.budget())
 		w := NewWalker(set, nil)
 		s := w.Walk(th, memory, Options{})
-		if len(s.Frames) != 1 || (s.Stop != NoRule) != (tc.want != nil) || tc.want != nil && !errors.Is(s.Err, tc.want) || tc.want == nil && strings.Contains(s.Err.Error(), "was not read") {
+		if len(s.Frames) != 1 || (s.Stop != NoRule) != (tc.want != nil) || tc.want != nil &&
+			!errors.Is(s.Err, tc.want) || tc.want == nil && strings.Contains(s.Err.Error(), "was not read") {
 			t.Errorf("%s: got %d frames and %v (%v), want 1 and %v", tc.name, len(s.Frames), s.Stop, s.Err, tc.want)
 		}
 		if len(w.chain) != 0 {

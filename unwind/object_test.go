@@ -40,7 +40,7 @@ func (e *ehFrame) entry(fields []byte) {
 	e.data = append(append(e.data, length[:]...), fields...)
 }
 
-// objectCode is where the code stands in the file of a drawn object.
+// objectCode is where the code is in the file of a drawn object.
 const objectCode = 0x1000
 
 // objectOf is an ELF program of 64 bits with code linked at codeBase, and tables.

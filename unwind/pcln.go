@@ -62,7 +62,7 @@ func pcspRow(v uint64, depth int64, arch *regs.Arch) *cfi.Row {
 // stp x29, x30, [x20, #-8]; mov sp, x20; sub x29, sp, #8", for small ones one less.
 var recordPrologue = map[*regs.Arch]uint64{regs.AMD64: 4, regs.ARM64: 16}
 
-// popsRecord tells whether v is the last instruction with a frame, "ldr x30, [sp], #n": before
+// popsRecord reports whether v is the last instruction with a frame, "ldr x30, [sp], #n": before
 // it x29 was given back to the caller, and SP is on the first stack again.
 func popsRecord(f pclntab.Func, v uint64, arch *regs.Arch) bool {
 	if arch != regs.ARM64 {
@@ -82,7 +82,8 @@ func linkRow(v uint64, depth int64, arch *regs.Arch) *cfi.Row {
 	}
 	row.RA = cfi.Rule{Kind: cfi.Offset, N: -depth}
 	if arch == regs.ARM64 {
-		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP), Rule: cfi.Rule{Kind: cfi.Offset, N: -depth - int64(arch.WordSize)}}}
+		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP),
+			Rule: cfi.Rule{Kind: cfi.Offset, N: -depth - int64(arch.WordSize)}}}
 	}
 	return row
 }

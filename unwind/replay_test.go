@@ -179,8 +179,8 @@ func (r *replayed) branch(v uint64, link bool) (target uint64, ok bool) {
 	return v + uint64(int64(int32(word<<6)>>6)*4), word>>26 == opcode
 }
 
-// calls tells whether the instruction at v calls the function that begins at callee: directly,
-// by one that jumps there, or through a register, where the target cannot be told.
+// calls reports whether the instruction at v calls the function that begins at callee: directly,
+// by one that jumps there, or through a register, where the target is unknown.
 func (r *replayed) calls(v, callee uint64) bool {
 	const blr, register = 0xd63f0000, 31 << 5
 	if r.instruction(v)&^register == blr {
@@ -228,7 +228,10 @@ func (r *replayed) checkTrapped(t *testing.T, s unwind.Stack) {
 		if y.Name != "trapped" {
 			continue
 		}
-		if !slices.ContainsFunc(s.Frames, func(f unwind.Frame) bool { return f.Interrupted && f.PC == mem.Addr(y.Value) }) {
+		if !slices.ContainsFunc(s.Frames, func(f unwind.Frame) bool {
+			return f.Interrupted &&
+				f.PC == mem.Addr(y.Value)
+		}) {
 			t.Errorf("no interrupted frame at %#x", y.Value)
 		}
 	}
@@ -243,30 +246,75 @@ func TestReplayARM64(t *testing.T) {
 		want       []string // stacks of the first threads; all others end at their root
 		why        string   // in the reason why the first stack ends; "" for a root
 	}{
-		{"a frame record in each function, LR stale", "chain-frame", []string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
-		{"leaf without a frame: its caller is in LR alone", "chain-leaf", []string{"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
-		{"neither tables nor frame pointers", "chain-bare", []string{"spin(context) no rule"}, "the frame pointer is 0"},
-		{"frame record that leads back to itself", "chain-cycle", []string{"spin(context) gamma(frame pointer) beta(frame pointer) not advancing"}, "did not grow"},
-		{"tables, no frame pointers", "chain-nofp", []string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"row without a rule for LR in a leaf", "chain-nofp-leaf", []string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"signed return addresses, tables", "chain-pac", []string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"signed return addresses, leaf", "chain-pac-leaf", []string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"signed return addresses, frame records", "chain-pac-notables", []string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
-		{"the same program where nothing is signed", "chain-pac-notables-a57", []string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
-		{"tables by x29 behind code without", "mixed-fp", []string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"tables by SP behind code without", "mixed-nofp", []string{"spin(context) gamma(frame pointer) beta(frame pointer) bad CFA"}, "CFA rests on SP"},
-		{"tables by SP behind a leaf without", "mixed-leaf", []string{"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"tables by SP behind a leaf without that moved SP", "mixed-leaf-array", []string{"spin(context) gamma(link register) bad CFA"}, "CFA rests on SP"},
-		{"signal in a leaf: LR lives under it", "signal", []string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"signal, signed return addresses", "signal-pac", []string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"signal frame found behind a frame record", "signal-notables", []string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
-		{"handler on another stack", "signal-altstack", []string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
-		{"handler on another stack, frame records", "signal-altstack-notables", []string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root"}, ""},
-		{"threads blocked in the C library", "blocked", []string{"__futex_abstimed_wait_cancelable64(context) __pthread_clockjoin_ex(cfi) main(cfi) __libc_start_call_main(cfi) __libc_start_main(cfi) _start(cfi) root", "pause(context) worker(cfi) start(cfi) start_thread(cfi) thread_start(cfi) root"}, ""},
-		{"gcc's rows by SP behind frame records", "callback", []string{"spin(context) compare(frame pointer) msort_with_tmp.part.0(frame pointer) __qsort_r(cfi) main(cfi) __libc_start_call_main(frame pointer) __libc_start_main(cfi) _start(cfi) root"}, ""},
-		{"Go, leaf without a frame", "golang-leaf", []string{"main.leaf(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
-		{"Go, function with a frame", "golang-frame", []string{"main.frame(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
-		{"Go, on the system stack of the thread", "golang-systemstack", []string{"main.frame(context) main.onSystemStack(pcsp) runtime.systemstack.abi0(pcsp) runtime.systemstack(pcsp) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
+		{"a frame record in each function, LR stale", "chain-frame",
+			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame " +
+				"pointer) _start(frame pointer) root"}, ""},
+		{"leaf without a frame: its caller is in LR alone", "chain-leaf",
+			[]string{"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame " +
+				"pointer) _start(frame pointer) root"}, ""},
+		{"neither tables nor frame pointers", "chain-bare", []string{"spin(context) no rule"},
+			"the frame pointer is 0"},
+		{"frame record that leads back to itself", "chain-cycle",
+			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) not advancing"}, "did not grow"},
+		{"tables, no frame pointers", "chain-nofp",
+			[]string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+		{"row without a rule for LR in a leaf", "chain-nofp-leaf",
+			[]string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+		{"signed return addresses, tables", "chain-pac",
+			[]string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+		{"signed return addresses, leaf", "chain-pac-leaf",
+			[]string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+		{"signed return addresses, frame records", "chain-pac-notables",
+			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame " +
+				"pointer) _start(frame pointer) root"}, ""},
+		{"the same program where nothing is signed", "chain-pac-notables-a57",
+			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame " +
+				"pointer) _start(frame pointer) root"}, ""},
+		{"tables by x29 behind code without", "mixed-fp",
+			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(cfi) main_(cfi) _start(cfi) root"},
+			""},
+		{"tables by SP behind code without", "mixed-nofp",
+			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) bad CFA"}, "CFA rests on SP"},
+		{"tables by SP behind a leaf without", "mixed-leaf",
+			[]string{"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+		{"tables by SP behind a leaf without that moved SP", "mixed-leaf-array",
+			[]string{"spin(context) gamma(link register) bad CFA"}, "CFA rests on SP"},
+		{"signal in a leaf: LR lives under it", "signal",
+			[]string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) " +
+				"main_(cfi) _start(cfi) root"}, ""},
+		{"signal, signed return addresses", "signal-pac",
+			[]string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) " +
+				"main_(cfi) _start(cfi) root"}, ""},
+		{"signal frame found behind a frame record", "signal-notables",
+			[]string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) " +
+				"victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame " +
+				"pointer) " +
+				"root"}, ""},
+		{"handler on another stack", "signal-altstack",
+			[]string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) " +
+				"main_(cfi) _start(cfi) root"}, ""},
+		{"handler on another stack, frame records", "signal-altstack-notables",
+			[]string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) " +
+				"victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame " +
+				"pointer) " +
+				"root"}, ""},
+		{"threads blocked in the C library", "blocked",
+			[]string{"__futex_abstimed_wait_cancelable64(context) __pthread_clockjoin_ex(cfi) main(cfi) " +
+				"__libc_start_call_main(cfi) __libc_start_main(cfi) _start(cfi) root",
+				"pause(context) worker(cfi) start(cfi) start_thread(cfi) thread_start(cfi) root"}, ""},
+		{"gcc's rows by SP behind frame records", "callback",
+			[]string{"spin(context) compare(frame pointer) msort_with_tmp.part.0(frame pointer) __qsort_r(cfi) " +
+				"main(cfi) __libc_start_call_main(frame pointer) __libc_start_main(cfi) _start(cfi) root"}, ""},
+		{"Go, leaf without a frame", "golang-leaf",
+			[]string{"main.leaf(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) " +
+				"runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
+		{"Go, function with a frame", "golang-frame",
+			[]string{"main.frame(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) " +
+				"runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
+		{"Go, on the system stack of the thread", "golang-systemstack",
+			[]string{"main.frame(context) main.onSystemStack(pcsp) runtime.systemstack.abi0(pcsp) " +
+				"runtime.systemstack(pcsp) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) " +
+				"runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replay(t, "arm64", tc.file)
@@ -294,7 +342,7 @@ func TestReplayARM64(t *testing.T) {
 	}
 }
 
-// Without the mask that the kernel told, signed return addresses lead nowhere: so the
+// Without the mask that the kernel gave, signed return addresses lead nowhere: so the
 // recordings hold real ones.
 func TestReplayARM64NeedsMask(t *testing.T) {
 	for _, file := range []string{"chain-pac", "chain-pac-notables", "signal-pac"} {
@@ -310,7 +358,7 @@ func TestReplayARM64NeedsMask(t *testing.T) {
 	}
 }
 
-// Where nobody tells the bounds of functions, the call that stands before LR proves a caller, or
+// Where nobody knows the bounds of functions, the call that is before LR proves a caller, or
 // the next frame says that one may be missing.
 func TestReplayARM64WithoutBounds(t *testing.T) {
 	for _, tc := range []struct {
@@ -318,13 +366,16 @@ func TestReplayARM64WithoutBounds(t *testing.T) {
 		want, note string
 	}{
 		{"leaf without a frame", "chain-leaf",
-			"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", ""},
+			"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame pointer) " +
+				"_start(frame pointer) root", ""},
 		{"leaf behind a table", "mixed-leaf",
 			"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root", ""},
 		{"LR stale", "chain-frame",
-			"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", "may be missing"},
+			"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) " +
+				"_start(frame pointer) root", "may be missing"},
 		{"signal in a leaf", "signal-notables",
-			"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", ""},
+			"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) " +
+				"beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replay(t, "arm64", tc.file)

@@ -173,20 +173,21 @@ func (c *cursor) checkSP(next *regs.Registers, cfa mem.Addr) *ending {
 	case !ok, to == cfa:
 		return nil
 	case uint64(to)%uint64(c.arch.WordSize) != 0:
-		return impossible(BadCFA, "stack pointer %#x of the caller is not aligned to %d bytes", uint64(to), c.arch.WordSize)
+		return impossible(BadCFA, "stack pointer %#x of the caller is not aligned to %d bytes", uint64(to),
+			c.arch.WordSize)
 	case to > c.lo && to <= c.hi, c.isStack(to):
 		return nil
 	}
 	return impossible(BadCFA, "stack pointer %#x of the caller lies in no stack", uint64(to))
 }
 
-// isStack tells whether a stack may end at a: memory below it is readable and writable.
+// isStack reports whether a stack may end at a: memory below it is readable and writable.
 func (c *cursor) isStack(a mem.Addr) bool {
 	m := c.w.modules.Table().Find(a - 1)
 	return m != nil && m.Perm&(maps.Read|maps.Write) == maps.Read|maps.Write
 }
 
-// returnAddress finds where the caller goes on, and tells whether that was read late.
+// returnAddress finds where the caller goes on, and reports whether that was read late.
 func (c *cursor) returnAddress(r *compiled, cfa mem.Addr) (ra mem.Addr, late bool, e *ending) {
 	switch r.RA.Kind {
 	case cfi.Offset:

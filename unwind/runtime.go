@@ -54,7 +54,7 @@ type Crossing struct {
 	Root bool
 }
 
-// Identifier is a Runtime that tells what executes in its frames.
+// Identifier is a Runtime that says what executes in its frames.
 type Identifier interface {
 	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot
 	// tell and why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site
@@ -70,9 +70,9 @@ type Site uint32
 type Runtimes interface {
 	// All lists them. The list is not changed, but may be another one after Meet.
 	All() []Runtime
-	// Meet is told each module that a walk comes to, more than once too.
+	// Meet gets each module that a walk comes to, more than once too.
 	Meet(m *module.Module)
-	// Scan is told that the modules have changed: those that are gone must not be used any more.
+	// Scan hears that the modules have changed: those that are gone must not be used any more.
 	Scan(set *module.Set)
 }
 
@@ -122,8 +122,8 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
-// vouched tells whether code may return to s as a runtime says that the process made this code, which cannot be read: a
-// recorded snapshot does not hold it.
+// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read:
+// a recorded snapshot does not hold it.
 func (c *cursor) vouched(s *site) bool {
 	if s.runtime == nil || !s.made {
 		return false

@@ -47,7 +47,8 @@ func (r *oneRuntime) Row(_ Region, pc mem.Addr, _ bool) (*cfi.Row, bool, error) 
 	if pc >= madeBase+0xf00 {
 		return &cfi.Row{RA: cfi.Rule{Kind: cfi.Undefined}}, true, nil
 	}
-	return &cfi.Row{RAReg: uint64(regs.AMD64RIP), CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(regs.AMD64RSP), N: 8 * (r.words + 1)},
+	return &cfi.Row{RAReg: uint64(regs.AMD64RIP), CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(regs.AMD64RSP),
+		N: 8 * (r.words + 1)},
 		RA: cfi.Rule{Kind: cfi.Offset, N: -8}}, true, nil
 }
 
@@ -142,9 +143,12 @@ func TestCross(t *testing.T) {
 		err   string
 		late  bool
 	}{
-		{"the root", func([]Frame, *regs.Registers, mem.Reader) (Crossing, error) { return Crossing{Root: true}, nil }, "0x20100(context) root", "", false},
-		{"a caller", once(Crossing{Registers: next(madeStack+16, madeBase+0x300)}), "0x20100(context) 0x20300(context) root", "", false},
-		{"to no code", once(Crossing{Registers: next(madeStack+16, 0x30000)}), "0x20100(context) no rule", "test leads to 0x30000", false},
+		{"the root", func([]Frame, *regs.Registers, mem.Reader) (Crossing, error) { return Crossing{Root: true}, nil },
+			"0x20100(context) root", "", false},
+		{"a caller", once(Crossing{Registers: next(madeStack+16, madeBase+0x300)}),
+			"0x20100(context) 0x20300(context) root", "", false},
+		{"to no code", once(Crossing{Registers: next(madeStack+16, 0x30000)}), "0x20100(context) no rule",
+			"test leads to 0x30000", false},
 		{"without registers", once(Crossing{}), "0x20100(context) no rule", "leads to no frame", false},
 		{"round and round", func([]Frame, *regs.Registers, mem.Reader) (Crossing, error) {
 			return Crossing{Registers: next(madeStack, madeBase+0x100)}, nil
@@ -162,7 +166,8 @@ func TestCross(t *testing.T) {
 	} {
 		w, th := madeThread()
 		w.Use(&oneRuntime{words: -1, cross: tc.cross})
-		s := w.Walk(th, mem.NewOverlay(mem.NewOverlay(nil, mem.Range{Start: 0x5000, Data: make([]byte, 8)}), th.Stack), Options{})
+		s := w.Walk(th, mem.NewOverlay(mem.NewOverlay(nil, mem.Range{Start: 0x5000, Data: make([]byte, 8)}), th.Stack),
+			Options{})
 		if got := show(s); got != tc.want {
 			t.Errorf("%s: got %s, want %s (%v)", tc.name, got, tc.want, s.Err)
 		}
@@ -183,7 +188,8 @@ func TestIdentify(t *testing.T) {
 	memory := mem.NewOverlay(nil, th.Stack)
 	r.identify = func(s *Stack) { s.Frames[1].Runtime, s.Frames[1].Site = r, 7 }
 	for range 2 {
-		if s := w.Walk(th, memory, Options{}); s.Frames[1].Site != 7 || s.Frames[0].Site != 0 || s.Frames[0].Runtime != nil {
+		if s := w.Walk(th, memory, Options{}); s.Frames[1].Site != 7 || s.Frames[0].Site != 0 ||
+			s.Frames[0].Runtime != nil {
 			t.Errorf("sites of %+v, want 0 and 7", s.Frames)
 		}
 	}

@@ -16,8 +16,8 @@ const (
 	oldSignal            // 386 without SA_SIGINFO: sigcontext alone
 )
 
-// signalSite says that a PC stands in a signal trampoline, and how far SP has moved from where
-// it stood on the trampoline's first instruction.
+// signalSite says that a PC is in a signal trampoline, and how far SP has moved from where
+// it was on the trampoline's first instruction.
 type signalSite struct {
 	kind  signalKind
 	moved int64 // bytes that the trampoline popped before this PC
@@ -25,7 +25,7 @@ type signalSite struct {
 
 // savedContext tells where the kernel saved the registers of the interrupted code.
 type savedContext struct {
-	pointer int64 // ≥ 0: the context's address stands at SP + pointer; -1: the context is at SP + base
+	pointer int64 // ≥ 0: the context's address is at SP + pointer; -1: the context is at SP + base
 	base    int64 // from there to the first register
 	slots   []contextSlot
 }

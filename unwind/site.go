@@ -26,7 +26,7 @@ type site struct {
 	call    callSite
 	codeRows
 
-	// returnable says that code may return here: a call stands before it, or it is a signal trampoline or the root
+	// returnable says that code may return here: a call precedes it, or it is a signal trampoline or the root
 	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
 	returnable bool
 	// first is the row that is tried first: of the table, or of the code once that was read; nil if it is not known or
@@ -167,7 +167,7 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	s.entry = s.row == nil && isEntry(m, v)
 }
 
-// inFile tells whether the file of m holds the code at a.
+// inFile reports whether the file of m holds the code at a.
 func inFile(m *module.Module, a mem.Addr) bool {
 	if m == nil || m.Err != nil {
 		return false
@@ -176,7 +176,7 @@ func inFile(m *module.Module, a mem.Addr) bool {
 	return ok
 }
 
-// fresh tells whether s is known to be true now.
+// fresh reports whether s is known to be true now.
 func (w *Walker) fresh(s *site) bool { return s.stamp == w.now(s.held) }
 
 // now is the stamp of what was just looked up: in a file, or in the memory of the target.
@@ -187,8 +187,8 @@ func (w *Walker) now(held bool) uint64 {
 	return w.moment
 }
 
-// holds tells whether s is true now. Where mappings have changed since it was known to be, or
-// memory may have, it still is if the same module holds it and the same bytes stand there.
+// holds reports whether s is true now. Where mappings have changed since it was known to be, or
+// memory may have, it still is if the same module holds it and the same bytes are there.
 func (c *cursor) holds(s *site) bool { return c.w.fresh(s) || c.renew(s) }
 
 func (c *cursor) renew(s *site) bool {
@@ -234,7 +234,7 @@ func (c *cursor) fixThunk(s *site, pc mem.Addr, m *module.Module) {
 // the C libraries' _start without tables are 20 to 50 bytes long.
 const entryStub = 64
 
-// isEntry tells whether v lies in the start code of m.
+// isEntry reports whether v lies in the start code of m.
 func isEntry(m *module.Module, v module.Vaddr) bool {
 	e := m.Entry()
 	return m.Err == nil && e != 0 && v >= e && v < e+entryStub
@@ -242,7 +242,7 @@ func isEntry(m *module.Module, v module.Vaddr) bool {
 
 const uncalledNote = "no call before the return address"
 
-// noteReturn marks the frame to be pushed if no call stands before its return address. Such
+// noteReturn marks the frame to be pushed if no call precedes its return address. Such
 // frames exist (return thunks, contexts made by hand), so that tables are believed all the same.
 //
 // The first instruction of a function has been put on the stack for a return to go there, as
@@ -259,7 +259,7 @@ func (c *cursor) noteReturn(to *site) {
 	}
 }
 
-// beginsFunction tells whether a table says that a function begins at a.
+// beginsFunction reports whether a table says that a function begins at a.
 func (c *cursor) beginsFunction(a mem.Addr) bool {
 	m := c.w.modules.Find(a)
 	if m == nil || c.w.table(m).cfi == nil {

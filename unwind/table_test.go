@@ -70,7 +70,7 @@ func TestSignalRows(t *testing.T) {
 func TestUncalledFunctionInTheMiddle(t *testing.T) {
 	d, cie := newTabled(regs.AMD64)
 	d.tables.fde(cie, 0x10100, 16)
-	d.tables.fde(cie, 0x10200, 16) // its first instruction stands on the stack
+	d.tables.fde(cie, 0x10200, 16) // its first instruction is on the stack
 	d.tables.fde(cie, 0x10300, 16) // returned to from there, by a call
 	d.tables.fde(cie, 0x10400, 16) // no call before it
 	d.outermost(cie, 0x10500)

@@ -14,10 +14,13 @@ func TestUnsettle(t *testing.T) {
 		want   []string // notes
 	}{
 		{"none of them", []Frame{{PC: 0x1000, Interrupted: true}, {PC: 0x2000}, {PC: 0x3001}}, []string{"", "", ""}},
-		{"in the middle", []Frame{{PC: 0x1000, Interrupted: true}, {PC: 0x3000}, {PC: 0x4000}, {PC: 0x8100}, {PC: 0x9100}},
+		{"in the middle", []Frame{{PC: 0x1000, Interrupted: true}, {PC: 0x3000}, {PC: 0x4000}, {PC: 0x8100},
+			{PC: 0x9100}},
 			[]string{"", unsettledNote, beyondNote, unsettledNote, beyondNote}},
-		{"interrupted there", []Frame{{PC: 0x2000, Interrupted: true}, {PC: 0x1000}}, []string{unsettledNote, beyondNote}},
-		{"what was said before stays", []Frame{{PC: 0x2100, Note: "hm"}, {PC: 0x1000, Note: "ha"}}, []string{"hm; " + unsettledNote, "ha; " + beyondNote}},
+		{"interrupted there", []Frame{{PC: 0x2000, Interrupted: true}, {PC: 0x1000}},
+			[]string{unsettledNote, beyondNote}},
+		{"what was said before stays", []Frame{{PC: 0x2100, Note: "hm"}, {PC: 0x1000, Note: "ha"}},
+			[]string{"hm; " + unsettledNote, "ha; " + beyondNote}},
 	} {
 		s := Stack{Frames: tc.frames}
 		s.Unsettle(nil)

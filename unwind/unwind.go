@@ -70,7 +70,7 @@ type Frame struct {
 	Origin Origin
 	// Signal says that this frame is a signal trampoline: the next one was interrupted.
 	Signal bool
-	// Site is what executes in the frame where the PC does not tell: see [Identifier].
+	// Site is what executes in the frame where the PC does not say: see [Identifier].
 	Site Site
 	// Runtime is the one that set Site, nil for native code.
 	Runtime Runtime
@@ -104,7 +104,7 @@ const (
 	beyondNote    = "found through code that may have been another's"
 )
 
-// Unsettle marks the frames whose code was other before the stop than after it, as changed tells, and those
+// Unsettle marks the frames whose code was other before the stop than after it, as changed says, and those
 // behind them, which were found by what that code's tables say.
 func (s *Stack) Unsettle(changed maps.Spans) {
 	if len(changed) == 0 {

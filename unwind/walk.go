@@ -11,7 +11,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// Functions tells what symbols and debug information say of functions. It is asked only for code
+// Functions says what symbols and debug information say of functions. It is asked only for code
 // that no mapped table covers.
 type Functions interface {
 	// Bounds returns the function of m that holds v, [start, end), or false, so that its code can
@@ -38,7 +38,7 @@ type Walker struct {
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
-	moment  uint64 // counts those and the moments that Renew told, from 1
+	moment  uint64 // counts those and the moments that Renew reported, from 1
 	seed    maphash.Seed
 	buffer  [2*codeWindow + 2]byte
 	filled  int64  // sites that were looked up so far
@@ -54,7 +54,7 @@ func NewWalker(modules *module.Set, functions Functions) *Walker {
 		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
 
-// Renew tells that time has passed since the last walk, so that code which no file holds may
+// Renew says that time has passed since the last walk, so that code which no file holds may
 // have been replaced in place. What is known of such code is compared with the memory before
 // it is used again, by one read a PC. Code of files costs nothing: that its mapping changed, the
 // Walker learns from its modules (see [module.Set.Update]).
@@ -228,7 +228,7 @@ func impossible(stop Stop, format string, args ...any) *ending {
 
 var (
 	atRoot     = &ending{stop: Root}
-	notCalled  = end(NoRule, "no call stands before the return address")
+	notCalled  = end(NoRule, "no call precedes the return address")
 	linkLost   = end(NoRule, "return address is in the link register, which a call has overwritten")
 	endedEarly = end(ReadFault, "walk ended early")
 	// atZero is a root by a return address of 0 where a table expects one.
@@ -256,7 +256,7 @@ type cursor struct {
 type view struct {
 	memory  mem.Reader
 	overlay *mem.Overlay // memory if it is one, nil if not
-	copied  *mem.Overlay // what was copied while the thread stood, nil if it did not stand
+	copied  *mem.Overlay // what was copied while the thread was stopped, nil if it was not stopped
 	late    bool         // the walk rests on memory that was not copied: see readLate
 	lo, hi  mem.Addr     // the current stack
 	window  mem.Range    // the range of overlay that holds it; empty if words are not little-endian
@@ -333,7 +333,7 @@ func (c *cursor) stackMapping(sp mem.Addr) *maps.Mapping {
 		}
 		return m
 	}
-	// SP may stand at the very end of its mapping when the stack is empty.
+	// SP may be at the very end of its mapping when the stack is empty.
 	if m := table.Find(sp - 1); m != nil && m.Perm&maps.Write != 0 {
 		return m
 	}
@@ -346,7 +346,8 @@ func (c *cursor) stackMapping(sp mem.Addr) *maps.Mapping {
 
 // word reads one word of the architecture.
 func (c *cursor) word(a mem.Addr) (uint64, error) {
-	if at, size := uint64(a-c.window.Start), uint64(len(c.window.Data)); at < size && size-at >= uint64(c.arch.WordSize) {
+	if at, size := uint64(a-c.window.Start), uint64(len(c.window.Data)); at < size &&
+		size-at >= uint64(c.arch.WordSize) {
 		return c.wordOf(c.window.Data[at:]), nil
 	}
 	return mem.Uint(c.memory, a, c.arch.WordSize, c.arch.Order)
@@ -360,7 +361,7 @@ func (c *cursor) mask(v uint64) uint64 {
 	return v
 }
 
-// readLate tells whether the word at a was not copied while the thread stood: it is read from the
+// readLate reports whether the word at a was not copied while the thread was stopped: it is read from the
 // running process, and may be of a later moment.
 func (c *cursor) readLate(a mem.Addr) bool {
 	if c.copied == nil {
@@ -383,7 +384,7 @@ func (c *cursor) noteLate(late bool) {
 // code cuts a return address to what the processor would jump to.
 func (c *cursor) code(v uint64) mem.Addr { return mem.Addr(regs.StripPAC(c.mask(v), c.pacMask)) }
 
-// executable tells whether code can run at a.
+// executable reports whether code can run at a.
 func (c *cursor) executable(a mem.Addr) bool {
 	return c.w.modules.Executable(a)
 }
@@ -422,7 +423,8 @@ func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
 func (c *cursor) switchStack(to, pc mem.Addr) *ending {
 	top := c.top()
 	if to == top.SP && pc == top.PC {
-		return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc), uint64(to))
+		return impossible(NotAdvancing, "the caller at %#x, stack pointer %#x, is the same frame", uint64(pc),
+			uint64(to))
 	}
 	if c.switches == maxSwitches {
 		return impossible(NotAdvancing, "stack pointer %#x of the caller is not above %#x, after %d changes of stack",
@@ -432,7 +434,7 @@ func (c *cursor) switchStack(to, pc mem.Addr) *ending {
 	return nil
 }
 
-// isRoot tells whether the top frame is the outermost, without going on.
+// isRoot reports whether the top frame is the outermost, without going on.
 func (c *cursor) isRoot() bool {
 	saved, top := *c, *c.top()
 	e := c.step()

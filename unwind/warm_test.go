@@ -15,7 +15,7 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// differ tells how two stacks differ, "" if they do not.
+// differ says how two stacks differ, "" if they do not.
 func differ(got, want unwind.Stack) string {
 	if !slices.Equal(got.Frames, want.Frames) {
 		return fmt.Sprintf("frames\ngot  %+v\nwant %+v", got.Frames, want.Frames)

@@ -130,7 +130,7 @@ func (p *Process) Scan(set *module.Set) {
 	}
 }
 
-// mayHold tells whether a file may hold a runtime by its name.
+// mayHold reports whether a file may hold a runtime by its name.
 func (t *Table) mayHold(file string) bool {
 	name := path.Base(file)
 	return slices.ContainsFunc(t.kinds, func(k Kind) bool {
@@ -153,7 +153,7 @@ func (p *Process) Meet(m *module.Module) {
 	}
 }
 
-// list makes the lists anew.
+// list makes the lists again.
 func (p *Process) list() {
 	p.all = nil
 	var copiers []snapshot.Copier

@@ -17,7 +17,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// shop is a profile of two processes whose sums are told here by hand, in samples of 10 ms:
+// shop is a profile of two processes whose sums are worked out here by hand, in samples of 10 ms:
 //
 //	server, thread 100:  main · parse · read_file · read (waits) 30
 //	                     main · parse · json::decode (inlined, library) 20
@@ -48,12 +48,14 @@ func shop() *profile.Profile {
 			cpu = 0
 		}
 		b.Add(node, task, n, n*1e7, cpu)
-		p.Runs = append(p.Runs, profile.Run{Task: task, Stack: node, At: time.Duration(at[task] * 1e7), For: time.Duration(n * 1e7)})
+		p.Runs = append(p.Runs, profile.Run{Task: task, Stack: node, At: time.Duration(at[task] * 1e7),
+			For: time.Duration(n * 1e7)})
 		at[task] += n
 	}
 	m, parse, work, hash := fn("main"), fn("parse"), fn("work"), fn("hash")
 	add(main, 30, m, parse, fn("read_file"), wait("read"))
-	add(main, 20, m, parse, profile.Frame{Func: "json::decode<char>(std::string const&)", Inlined: true, Module: 1, File: "json.h", Line: 12})
+	add(main, 20, m, parse, profile.Frame{Func: "json::decode<char>(std::string const&)", Inlined: true, Module: 1,
+		File: "json.h", Line: 12})
 	add(main, 10, m, work, profile.Frame{Func: "copy", Module: 1})
 	add(worker, 50, m, work, hash)
 	add(worker, 20, m, work, hash, hash)
@@ -126,15 +128,24 @@ func fixtures(t *testing.T, dir string) {
 		p   *profile.Profile
 		opt Options
 	}{
-		"shop": {p, Options{Waits: true}}, "shop-static": {p, Options{Static: true, Waits: true}}, "idle": {p, Options{}}, "idle-static": {p, Options{Static: true}},
-		"source": {p, Options{Waits: true, Sources: map[string]profile.Source{"/src/hash.c": {Newer: true, Lines: map[int]string{
-			5: "int hash(char *s)", 6: "{", 7: "\treturn *s ? 31 * hash(s + 1) : 0; // </script><img src=x onerror=1>", 8: "}", 12: "not near"}}}}},
-		"asleep":  {stacks(profile.WallTime, "main;[poll] 10"), Options{}},
-		"diff":    {nil, Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700", "main;parse 100"), old)}},
-		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}}, "threads": {p, Options{Threads: true, Waits: true}},
-		"perf": {perfLike(), Options{Waits: true}}, "wrapper": {wrapperAndWait(), Options{Waits: true}},
-		"noise": {nil, Options{Diff: compared(stacks(profile.SamplesCount, "main;same 210", "main;grown 420", "main;new 370"),
-			stacks(profile.SamplesCount, "main;same 200", "main;grown 180", "main;forgotten 250", "main;new 370"))}},
+		"shop": {p, Options{Waits: true}}, "shop-static": {p, Options{Static: true, Waits: true}},
+		"idle": {p, Options{}}, "idle-static": {p, Options{Static: true}},
+		"source": {p, Options{Waits: true,
+			Sources: map[string]profile.Source{"/src/hash.c": {Newer: true, Lines: map[int]string{
+				5: "int hash(char *s)", 6: "{",
+				7: "\treturn *s ? 31 * hash(s + 1) : 0; // </script><img src=x onerror=1>",
+				8: "}", 12: "not near"}}}}},
+		"asleep": {stacks(profile.WallTime, "main;[poll] 10"), Options{}},
+		"diff": {nil,
+			Options{Diff: compared(stacks(profile.WallTime, "main;work;hash 200", "main;work;copy 700",
+				"main;parse 100"), old)}},
+		"hostile": {hostileProfile(), Options{}}, "deep": {deep(2000), Options{}},
+		"threads": {p, Options{Threads: true, Waits: true}},
+		"perf":    {perfLike(), Options{Waits: true}}, "wrapper": {wrapperAndWait(), Options{Waits: true}},
+		"noise": {nil,
+			Options{Diff: compared(stacks(profile.SamplesCount, "main;same 210", "main;grown 420", "main;new 370"),
+				stacks(profile.SamplesCount, "main;same 200", "main;grown 180", "main;forgotten 250",
+					"main;new 370"))}},
 		"boxes": {boxes(), Options{}}, "shaft": {deep(8000), Options{}},
 		"many": {generated(3000), Options{Type: 1, Waits: true}}, "empty": {stacks(profile.SamplesCount), Options{}},
 	}
@@ -145,8 +156,10 @@ func fixtures(t *testing.T, dir string) {
 		}{folded(n), Options{}}
 	}
 	for name, d := range docs {
-		for ending, write := range map[string]func(io.Writer, *profile.Profile, Options) error{".html": HTML, ".svg": SVG} {
-			if err := os.WriteFile(filepath.Join(dir, name+ending), []byte(written(t, write, d.p, d.opt)), 0o644); err != nil {
+		for ending, write := range map[string]func(io.Writer, *profile.Profile, Options) error{".html": HTML,
+			".svg": SVG} {
+			page := []byte(written(t, write, d.p, d.opt))
+			if err := os.WriteFile(filepath.Join(dir, name+ending), page, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,7 +24,8 @@ type theme struct {
 // kindNames are the keys of theme.Kinds, kindLabels what a legend says of them.
 var (
 	kindNames  = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller"}
-	kindLabels = [kinds]string{"application", "library", "runtime, JIT", "kernel, waiting", "inlined", "not named", "thread", "smaller"}
+	kindLabels = [kinds]string{"application", "library", "runtime, JIT", "kernel, waiting", "inlined", "not named",
+		"thread", "smaller"}
 )
 
 // palette returns the themes by name: light and dark.
@@ -54,13 +55,16 @@ func description() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	js, err := json.Marshal(map[string]any{"PALETTE": themes, "KINDS": kindNames, "LABELS": kindLabels, "KERNEL": kernel, "THREAD": thread,
-		"SMALLER": smaller, "SHADES": shades, "WAITS": waitsBit, "FIRST": firstFrame, "ROW": rowHeight, "LETTER": letterWidth,
+	js, err := json.Marshal(map[string]any{"PALETTE": themes, "KINDS": kindNames, "LABELS": kindLabels,
+		"KERNEL": kernel, "THREAD": thread,
+		"SMALLER": smaller, "SHADES": shades, "WAITS": waitsBit, "FIRST": firstFrame, "ROW": rowHeight,
+		"LETTER": letterWidth,
 		"MARGIN": margin, "CHANGES": changes, "STRENGTHS": strengths, "NOISE": profile.NoiseErrors})
 	if err != nil {
 		return "", err
 	}
-	return "const {PALETTE, KINDS, LABELS, KERNEL, THREAD, SMALLER, SHADES, WAITS, FIRST, ROW, LETTER, MARGIN, CHANGES, STRENGTHS, NOISE} = " +
+	return "const {PALETTE, KINDS, LABELS, KERNEL, THREAD, SMALLER, SHADES, WAITS, FIRST, ROW, LETTER, MARGIN, " +
+		"CHANGES, STRENGTHS, NOISE} = " +
 		string(js) + ";\n", nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// compared tells with what the value as a whole is compared.
+// compared says with what the value as a whole is compared.
 func (t *shown) compared() string {
 	line := "compared with " + t.amount(float64(t.Old), true)
 	if t.scale != 1 {
@@ -19,7 +19,7 @@ func (t *shown) compared() string {
 	return line
 }
 
-// change tells by which share of the whole node n changed.
+// change says by which share of the whole node n changed.
 func (p *picture) change(n profile.NodeID) float64 {
 	return (float64(p.totals[n]) - float64(p.olds[n])) / p.whole()
 }
@@ -66,7 +66,9 @@ func (p *picture) lost() []profile.NodeID {
 			gone = append(gone, n)
 		}
 	}
-	slices.SortFunc(gone, func(a, b profile.NodeID) int { return cmp.Or(cmp.Compare(p.olds[b], p.olds[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(gone, func(a, b profile.NodeID) int {
+		return cmp.Or(cmp.Compare(p.olds[b], p.olds[a]), cmp.Compare(a, b))
+	})
 	return gone
 }
 
@@ -76,7 +78,8 @@ func (p *picture) explain(w *bufio.Writer, y float64) {
 	x := float64(margin)
 	part := func(label string, colours ...string) {
 		for _, colour := range colours {
-			fmt.Fprintf(w, `<rect x="%.1f" y="%.1f" width="%d" height="%d" fill="%s"/>`+"\n", x, y+3, side, side, colour)
+			fmt.Fprintf(w, `<rect x="%.1f" y="%.1f" width="%d" height="%d" fill="%s"/>`+"\n", x, y+3, side, side,
+				colour)
 			x += side
 		}
 		if len(colours) > 0 {
@@ -125,6 +128,7 @@ func (p *picture) drawGone(w *bufio.Writer, y float64) {
 	}
 	if more := len(p.gone) - drawn; more > 0 {
 		name := "(" + text.Thousands(more) + " smaller)"
-		box{x, y, max(last, sum*scale), p.colours.Less[0], name + ": gone, was " + text.Quantity(sum, p.value.Unit), name}.write(w)
+		box{x, y, max(last, sum*scale), p.colours.Less[0], name + ": gone, was " + text.Quantity(sum, p.value.Unit),
+			name}.write(w)
 	}
 }

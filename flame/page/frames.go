@@ -31,21 +31,21 @@ const (
 const (
 	rootFrame = iota
 	smallerFrame
-	smallerWaitingFrame // those that end in the kernel, so that waiting can be told apart
+	smallerWaitingFrame // those that end in the kernel, so that waiting can be kept apart
 	firstFrame
 )
 
 // shades is how many lightnesses a kind's colour has.
 const shades = 6
 
-// frame tells what the graph shows as one: a function (see profile.Function), or what is none, as a thread.
+// frame says what the graph shows as one: a function (see profile.Function), or what is none, as a thread.
 type frame struct {
 	name    string
 	waits   bool // a thread waits in it
 	special bool // a process, a thread, frames left out
 }
 
-// place adds to a frame what does not tell it from others.
+// place adds to a frame what does not identify it.
 type place struct {
 	frame
 	kind           kind
@@ -124,7 +124,8 @@ func (t *table) addAll(p *profile.Profile) []profile.FrameID {
 func (f *frame) label() string { return profile.Function{Name: f.name, Waits: f.waits}.String() }
 
 // runtimes begin the file names of what runs a language's programs.
-var runtimes = []string{"libjvm.", "libpython", "libcoreclr.", "libclrjit.", "libnode.", "libruby", "libperl", "ld-linux", "ld-musl"}
+var runtimes = []string{"libjvm.", "libpython", "libcoreclr.", "libclrjit.", "libnode.", "libruby", "libperl",
+	"ld-linux", "ld-musl"}
 
 func kindOf(f *profile.Frame, module string) kind {
 	base := path.Base(module)

@@ -25,12 +25,14 @@ func (r *random) below(n int) int {
 func generated(stacks int) *profile.Profile {
 	r, b := random(88172645463325252), profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime)
 	p := b.Profile()
-	p.Modules = []profile.Module{{Path: "/usr/bin/server"}, {Path: "/usr/lib/x86_64-linux-gnu/libc.so.6"}, {Path: "/usr/lib/libcrypto.so.3"}, {Path: "/usr/lib/libjvm.so"}}
+	p.Modules = []profile.Module{{Path: "/usr/bin/server"}, {Path: "/usr/lib/x86_64-linux-gnu/libc.so.6"},
+		{Path: "/usr/lib/libcrypto.so.3"}, {Path: "/usr/lib/libjvm.so"}}
 	p.Command = []string{"server", "--port", "8080"}
 	p.Duration, p.Period = 30*time.Second, 10101010*time.Nanosecond
 	functions := min(18000, 1500+stacks/50)
 	for t := range 12 {
-		b.Task(profile.Task{PID: 4121 + t/8, TID: 4121 + t, Process: []string{"server", "helper"}[t/8], Thread: fmt.Sprintf("worker-%d", t)})
+		b.Task(profile.Task{PID: 4121 + t/8, TID: 4121 + t, Process: []string{"server", "helper"}[t/8],
+			Thread: fmt.Sprintf("worker-%d", t)})
 	}
 	type seen struct {
 		node  profile.NodeID
@@ -66,7 +68,8 @@ func generated(stacks int) *profile.Profile {
 
 func namedFrame(i int) profile.Frame {
 	f := profile.Frame{Module: i % 4, Line: 10 + i%900, File: fmt.Sprintf("/src/server/part%d/file%d.cc", i%17, i%211)}
-	f.Func = fmt.Sprintf("server::part%d::Handler%d<int, std::string>::handle_%x(Request const&)", i%17, i%53, i*2654435761%1048576)
+	f.Func = fmt.Sprintf("server::part%d::Handler%d<int, std::string>::handle_%x(Request const&)", i%17, i%53,
+		i*2654435761%1048576)
 	switch {
 	case i%11 == 3:
 		f.Kind, f.Module, f.Func, f.File = profile.JIT, -1, fmt.Sprintf("app.module%d.method_%d", i%9, i), ""
@@ -80,7 +83,9 @@ func namedFrame(i int) profile.Frame {
 
 // hostile are names that would do harm where they are not escaped.
 var hostile = []string{
-	"</script><script>document.title='owned'</script>", "<img src=x onerror=\"document.title='owned'\">", "]]>", "<!--", "-->",
-	"a\x00\x01\x1b[31mb\x7f", "bad \xff\xfe utf8", "\u202egnp.exe", "a&amp;b", `"'><svg onload=alert(1)>`, "\ufffe\uffff", "\u0085\u2028",
+	"</script><script>document.title='owned'</script>", "<img src=x onerror=\"document.title='owned'\">", "]]>", "<!--",
+	"-->",
+	"a\x00\x01\x1b[31mb\x7f", "bad \xff\xfe utf8", "\u202egnp.exe", "a&amp;b", `"'><svg onload=alert(1)>`,
+	"\ufffe\uffff", "\u0085\u2028",
 	"${document.title='owned'}", "\\u003cscript>", "javascript:alert(1)", "",
 }

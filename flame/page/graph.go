@@ -47,7 +47,8 @@ type shown struct {
 	OldWaiting int64  `json:"oldWaiting,omitempty"`
 	Waited     string `json:"waited"`           // what the switch says of it, behind a share
 	Whole      bool   `json:"thread,omitempty"` // times of all threads added up
-	// Grain is what one sample of the newer and of the older side weighs, 0 if that is not known: see profile.Diff.Error.
+	// Grain is what one sample of the newer and of the older side weighs, 0 if that is not known: see
+	// profile.Diff.Error.
 	Grain *[2]float64 `json:"grain,omitempty"`
 	Equal string      `json:"equal,omitempty"` // what grey says of a difference
 	scale float64     // what Old was multiplied with
@@ -61,11 +62,12 @@ type task struct {
 }
 
 func (h *head) note() string {
-	return fmt.Sprintf("%s frames too small to be kept are drawn as grey “(n smaller)” frames", text.Thousands(h.Smaller))
+	return fmt.Sprintf("%s frames too small to be kept are drawn as grey “(n smaller)” frames",
+		text.Thousands(h.Smaller))
 }
 
-// graph is a profile, or two, as one call tree of shown frames: its frames are indexes of places. When it is finished the
-// tree is in preorder.
+// graph is a profile, or two, as one call tree of shown frames: its frames are indexes of places. When it is finished
+// the tree is in preorder.
 type graph struct {
 	head    head
 	places  []place
@@ -163,7 +165,8 @@ func describe(p *profile.Profile, opt Options) head {
 		h.Comments = append(h.Comments, clean(c))
 	}
 	for _, t := range p.Types {
-		h.Types = append(h.Types, shown{Title: typeTitle(t), Unit: clean(t.Unit), Waited: waited(t), Equal: "equal", Whole: t.ThreadTime(), scale: 1})
+		h.Types = append(h.Types, shown{Title: typeTitle(t), Unit: clean(t.Unit), Waited: waited(t), Equal: "equal",
+			Whole: t.ThreadTime(), scale: 1})
 	}
 	return h
 }

@@ -48,7 +48,8 @@ func allocated(do func()) uint64 {
 // A name of 256 KiB that many frames share is cleaned once, and the picture is not made of it.
 func TestLongNames(t *testing.T) {
 	const size, files = 1 << 18, 100
-	for what, name := range map[string]string{"letters": strings.Repeat("ä", size/2), "plain": strings.Repeat("a", size)} {
+	for what, name := range map[string]string{"letters": strings.Repeat("ä", size/2),
+		"plain": strings.Repeat("a", size)} {
 		b := profile.NewBuilder(profile.SamplesCount)
 		for i := range files {
 			b.Add(b.Child(0, b.Frame(profile.Frame{Func: name, File: fmt.Sprint(i), Module: -1})), -1, 1)

@@ -72,14 +72,17 @@ func (g *graph) writeStatic(w *bufio.Writer, opt Options) error {
 	for _, line := range g.facts(opt.Type) {
 		fmt.Fprintf(w, "<p>%s</p>\n", escape(line))
 	}
-	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Flame graph: %s" viewBox="0 0 %d %.0f" width="100%%" font-family="monospace" font-size="%d" fill="%s">`+"\n",
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" `+
+		`aria-label="Flame graph: %s" viewBox="0 0 %d %.0f" width="100%%" font-family="monospace" `+
+		`font-size="%d" fill="%s">`+"\n",
 		escape(g.head.Title), pageWidth, p.height()+p.above(), fontSize, p.colours.Text)
 	p.top = p.above()
 	p.explain(w, 0)
 	p.draw(w)
 	w.WriteString("</svg>\n")
 	if frames := g.tree.Len() - 1; frames > staticFrames && !opt.Static {
-		fmt.Fprintf(w, "<p>The %d widest of %s frames. A browser that runs this page's script shows all of them.</p>\n", staticFrames, text.Thousands(frames))
+		fmt.Fprintf(w, "<p>The %d widest of %s frames. A browser that runs this page's script shows all of them.</p>\n",
+			staticFrames, text.Thousands(frames))
 	}
 	g.writeTable(w, opt.Type)
 	w.WriteString("</main>\n")
@@ -101,7 +104,8 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 		}
 		w.WriteString("</tr>\n")
 	}
-	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + ", of " + escape(t.amount(all, true)) + t.ran(g.head.Waits) + "</caption>\n")
+	w.WriteString(`<table cellpadding="3"><caption>Hottest functions, by their own ` + escape(t.Title) + ", of " +
+		escape(t.amount(all, true)) + t.ran(g.head.Waits) + "</caption>\n")
 	row("th", "Self", "Share", "Total", "Share", "Function", "Source", "Module")
 	for _, f := range g.hottest(typ, staticRows) {
 		at := &g.places[f.frame]
@@ -112,7 +116,7 @@ func (g *graph) writeTable(w io.StringWriter, typ int) {
 	w.WriteString("</table>\n")
 }
 
-// facts are lines that tell of the profile as a whole.
+// facts are lines about the profile as a whole.
 func (g *graph) facts(typ int) []string {
 	t := g.head.Types[typ]
 	facts := []string{t.Title + ": " + t.amount(float64(t.Total), true)}

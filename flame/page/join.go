@@ -86,7 +86,8 @@ func (b *joiner) root(at int) profile.NodeID {
 }
 
 // addList fills l with what the samples, all of one task, hold in values, and adds it.
-func (b *joiner) addList(p *profile.Profile, values []int64, samples []int, place func(profile.NodeID, int) profile.NodeID, l list) {
+func (b *joiner) addList(p *profile.Profile, values []int64, samples []int,
+	place func(profile.NodeID, int) profile.NodeID, l list) {
 	l.nodes, l.values = make([]profile.NodeID, len(samples)), make([]int64, 0, len(samples)*b.types)
 	negative := false
 	for i, s := range samples {

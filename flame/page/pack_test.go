@@ -149,7 +149,8 @@ func TestPackedSumsAreTheProfiles(t *testing.T) {
 		case f.Func != "":
 			return f.Func
 		case f.Module >= 0:
-			return p.Modules[f.Module].Path[strings.LastIndexByte(p.Modules[f.Module].Path, '/')+1:] + fmt.Sprintf("+%#x", f.ModuleAddr)
+			return p.Modules[f.Module].Path[strings.LastIndexByte(p.Modules[f.Module].Path, '/')+1:] +
+				fmt.Sprintf("+%#x", f.ModuleAddr)
 		}
 		return fmt.Sprintf("%#x", f.Addr)
 	}
@@ -235,7 +236,8 @@ func TestDifference(t *testing.T) {
 		t.Errorf("got %v in %d nodes, want %v in 5", d.self, d.head.Nodes, want)
 	}
 	if got := d.head.Types[0]; got.Total != 100 || got.Old != 100 || *got.Grain != [2]float64{1, 2} || !d.head.Diff {
-		t.Errorf("total %d, old %d, grain %v, diff %v, want 100, 100, 1 and 2, true", got.Total, got.Old, *got.Grain, d.head.Diff)
+		t.Errorf("total %d, old %d, grain %v, diff %v, want 100, 100, 1 and 2, true", got.Total, got.Old, *got.Grain,
+			d.head.Diff)
 	}
 }
 
@@ -265,7 +267,8 @@ func TestSmallKernelFramesDoNotWait(t *testing.T) {
 func TestSmallFramesBecomeGreyOnes(t *testing.T) {
 	p := stacks(profile.SamplesCount, "main;big 970", "main;s1;s2 7", "main;s3 3", "main;s4;[read] 8", "main;big;s5 12")
 	d := decode(t, written(t, HTML, p, Options{MinShare: 0.015}))
-	want := map[string][]int64{"-1/0/main;big": {970}, "-1/0/main;(smaller)": {10}, "-1/0/main;(smaller, waiting)": {8}, "-1/0/main;big;(smaller)": {12}}
+	want := map[string][]int64{"-1/0/main;big": {970}, "-1/0/main;(smaller)": {10}, "-1/0/main;(smaller, waiting)": {8},
+		"-1/0/main;big;(smaller)": {12}}
 	if fmt.Sprint(d.self) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", d.self, want)
 	}
@@ -274,8 +277,9 @@ func TestSmallFramesBecomeGreyOnes(t *testing.T) {
 		stands[d.stack[n]] = count
 	}
 	// s1, s2, s3 and s4; the read below s4; s5.
-	if want := map[string]int{"main;(smaller)": 4, "main;(smaller, waiting)": 1, "main;big;(smaller)": 1}; fmt.Sprint(stands) != fmt.Sprint(want) {
-		t.Errorf("grey frames stand for %v, want %v", stands, want)
+	counts := map[string]int{"main;(smaller)": 4, "main;(smaller, waiting)": 1, "main;big;(smaller)": 1}
+	if fmt.Sprint(stands) != fmt.Sprint(counts) {
+		t.Errorf("grey frames stand for %v, want %v", stands, counts)
 	}
 	if d.head.Smaller != 6 {
 		t.Errorf("%d frames left out, want 6", d.head.Smaller)
@@ -315,7 +319,8 @@ func TestRuns(t *testing.T) {
 	p := stacks(profile.WallTime, "main;a 5", "main;b 5")
 	p.Tasks = []profile.Task{{TID: 1}, {TID: 2}}
 	a, b := p.Samples[0].Stack, p.Samples[1].Stack
-	p.Runs = []profile.Run{{Task: 1, Stack: b, At: 4, For: 2}, {Task: 0, Stack: a, At: 0, For: 3}, {Task: 0, Stack: b, At: 5, For: 1}}
+	p.Runs = []profile.Run{{Task: 1, Stack: b, At: 4, For: 2}, {Task: 0, Stack: a, At: 0, For: 3},
+		{Task: 0, Stack: b, At: 5, For: 1}}
 	d := decode(t, written(t, HTML, p, Options{}))
 	if want := []string{"0 main;a 0-3", "0 main;b 5-6", "1 main;b 4-6"}; !slices.Equal(d.runs, want) {
 		t.Errorf("got %q, want %q", d.runs, want)

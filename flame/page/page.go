@@ -30,7 +30,7 @@ const maxFrames = 500_000
 type Options struct {
 	// Type is the index in Profile.Types of the value shown first.
 	Type int
-	// Title stands at the top; "" makes one from the command recorded.
+	// Title is at the top; "" makes one from the command recorded.
 	Title string
 	// Threads puts a frame for the process and one for the thread at the root of each stack.
 	Threads bool
@@ -45,12 +45,12 @@ type Options struct {
 	// Inverted draws the root at the top (an icicle graph).
 	Inverted bool
 
-	// Waits shows from the first what waits. Without it, it is folded away behind a switch that says how much it is, unless
-	// nothing else is there.
+	// Waits shows from the first what waits. Without it, it is folded away behind a switch that says how much it is,
+	// unless nothing else is there.
 	Waits bool
 
-	// Sources is the text of source files by the File of frames; the page shows the lines of functions with it. All of it
-	// is written into the page: the caller bounds it.
+	// Sources is the text of source files by the File of frames; the page shows the lines of functions with it. All of
+	// it is written into the page: the caller bounds it.
 	Sources map[string]profile.Source
 
 	// Diff, if set, is shown instead of a profile: its newer side, and how that differs from the older one.

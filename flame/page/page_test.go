@@ -44,7 +44,8 @@ func stacks(typ profile.ValueType, lines ...string) *profile.Profile {
 	return b.Profile()
 }
 
-func written(t *testing.T, write func(io.Writer, *profile.Profile, Options) error, p *profile.Profile, opt Options) string {
+func written(t *testing.T, write func(io.Writer, *profile.Profile, Options) error, p *profile.Profile,
+	opt Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if opt.Diff != nil {
@@ -104,8 +105,10 @@ func documents() map[string]struct {
 		p   *profile.Profile
 		opt Options
 	}
-	small := stacks(profile.WallTime, "main;parse;read_file;[read] 300", "main;parse 250", "main;work;hash 1000", "main;work;hash;hash 400", "main;work 50")
-	old := stacks(profile.WallTime, "main;parse;read_file;[read] 500", "main;parse 250", "main;work;hash 500", "main;idle;[poll] 250")
+	small := stacks(profile.WallTime, "main;parse;read_file;[read] 300", "main;parse 250", "main;work;hash 1000",
+		"main;work;hash;hash 400", "main;work 50")
+	old := stacks(profile.WallTime, "main;parse;read_file;[read] 500", "main;parse 250", "main;work;hash 500",
+		"main;idle;[poll] 250")
 	many := generated(2000)
 	return map[string]document{
 		"small":          {small, Options{Title: "small"}},
@@ -195,7 +198,8 @@ func TestSameBytesTwice(t *testing.T) {
 // compress/gzip.
 func TestGoldens(t *testing.T) {
 	docs := documents()
-	for name, write := range map[string]func(io.Writer, *profile.Profile, Options) error{"small.svg": SVG, "diff.svg": SVG, "small.html": HTML} {
+	for name, write := range map[string]func(io.Writer, *profile.Profile, Options) error{"small.svg": SVG,
+		"diff.svg": SVG, "small.html": HTML} {
 		d := docs[strings.SplitN(name, ".", 2)[0]]
 		d.opt.Static = true
 		got, path := written(t, write, d.p, d.opt), "testdata/"+name
@@ -228,7 +232,8 @@ func blocks(t *testing.T, html string) (scripts []string, style, code, policy st
 	for _, m := range regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(html, -1) {
 		scripts = append(scripts, m[1])
 	}
-	return scripts, one(`(?s)<style>(.*?)</style>`), one(`(?s)id="code">(.*?)</script>`), one(`Content-Security-Policy" content="([^"]*)"`)
+	return scripts, one(`(?s)<style>(.*?)</style>`), one(`(?s)id="code">(.*?)</script>`),
+		one(`Content-Security-Policy" content="([^"]*)"`)
 }
 
 func TestPageHoldsOnlyItsOwnScript(t *testing.T) {
@@ -242,7 +247,8 @@ func TestPageHoldsOnlyItsOwnScript(t *testing.T) {
 			t.Errorf("the policy %q lacks %s", policy, digest(content))
 		}
 	}
-	if strings.Count(policy, "sha256-") != 3 || !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+	if strings.Count(policy, "sha256-") != 3 || !strings.HasPrefix(policy, "default-src 'none'") ||
+		strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q: want default-src 'none' and three hashes", policy)
 	}
 	if n := strings.Count(strings.ToLower(html), "<script"); n != 3 {
@@ -250,7 +256,7 @@ func TestPageHoldsOnlyItsOwnScript(t *testing.T) {
 	}
 	for _, bad := range []string{"<img", "<!--", "onload=alert(1)>", "\x00", "\x1b", "\u202e", "\u2028"} {
 		if strings.Contains(html, bad) {
-			t.Errorf("%q stands in the page", bad)
+			t.Errorf("%q is in the page", bad)
 		}
 	}
 }

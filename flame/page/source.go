@@ -41,8 +41,8 @@ type lineKey struct {
 	line  int
 }
 
-// newListing adds up what the lines of p got whose files are in texts. frames gives the function of each of p's frames. It
-// is nil if there are none.
+// newListing adds up what the lines of p got whose files are in texts. frames gives the function of each of p's frames.
+// It is nil if there are none.
 func newListing(p *profile.Profile, texts map[string]profile.Source, frames []profile.FrameID) *listing {
 	keys, lines, of := []lineKey(nil), map[lineKey]int{}, make([]int, len(p.Frames))
 	for f := range p.Frames {

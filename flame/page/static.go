@@ -18,7 +18,7 @@ const (
 	fontSize    = 12
 	pageWidth   = 1200
 	margin      = 10
-	tipWidth    = 4000 // letters of a name that a tip shows; one name may stand in many boxes
+	tipWidth    = 4000 // letters of a name that a tip shows; one name may be in many boxes
 )
 
 // picture is the flame graph as it is drawn without script: rectangles that hold more than
@@ -48,8 +48,10 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 		return nil, err
 	}
 	waits := g.head.Waits
-	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type], totals: g.values(opt.Type, side{false, waits}),
-		depth: make([]int32, g.tree.Len()), width: width, inverted: opt.Inverted, waits: waits, diff: opt.Diff, typ: opt.Type}
+	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type],
+		totals: g.values(opt.Type, side{false, waits}),
+		depth:  make([]int32, g.tree.Len()), width: width, inverted: opt.Inverted, waits: waits, diff: opt.Diff,
+		typ: opt.Type}
 	if g.head.Diff {
 		p.olds = g.values(opt.Type, side{true, waits})
 		p.gone = p.lost()

@@ -9,7 +9,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// What stands above the rows of an SVG.
+// What is above the rows of an SVG.
 const svgHeader = 44
 
 func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
@@ -29,7 +29,9 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 		facts = slices.Insert(facts, 1, text.Thousands(p.hidden)+" frames narrower than half a pixel are not drawn")
 	}
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%d" fill="%s">
+<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" `+
+		`preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" `+
+		`font-size="%d" fill="%s">
 <title>%s</title>
 <rect width="100%%" height="100%%" fill="%s"/>
 <g id="static"><text x="%d" y="18" font-size="15">%s</text><text x="%d" y="36">%s</text>

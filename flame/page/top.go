@@ -17,25 +17,14 @@ type function struct {
 // itself is counted once in its total.
 func (g *graph) hottest(typ, n int) []function {
 	selfs, totals := g.selfs(typ, side{false, g.head.Waits}), g.values(typ, side{false, g.head.Waits})
-	all := make([]function, len(g.places))
+	all, same := make([]function, len(g.places)), make([]uint32, len(g.places)) // each frame is a function
 	for f := range all {
-		all[f].frame = profile.FrameID(f)
+		all[f].frame, same[f] = profile.FrameID(f), uint32(f)
 	}
-	open := make([]int32, len(g.places)) // how often a frame is on the way up
-	var way []profile.NodeID
-	for node := profile.NodeID(1); int(node) < len(selfs); node++ {
-		for len(way) > 0 && way[len(way)-1] != g.tree.Parent(node) {
-			open[g.tree.Frame(way[len(way)-1])]--
-			way = way[:len(way)-1]
-		}
-		f := g.tree.Frame(node)
-		all[f].self += selfs[node]
-		if open[f] == 0 {
-			all[f].total += totals[node]
-		}
-		open[f]++
-		way = append(way, node)
+	for n := 1; n < len(selfs); n++ {
+		all[g.tree.Frame(profile.NodeID(n))].self += selfs[n]
 	}
+	g.tree.Outermost(same, len(all), func(n profile.NodeID) { all[g.tree.Frame(n)].total += totals[n] })
 	all = slices.DeleteFunc(all, func(f function) bool {
 		return f.total == 0 || f.frame < firstFrame || g.places[f.frame].kind == thread
 	})

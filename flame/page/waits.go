@@ -22,7 +22,7 @@ func (t *shown) ran(waits bool) string {
 	return " that did not wait"
 }
 
-// waiting tells how much waits, and whether it is shown.
+// waiting says how much waits, and whether it is shown.
 func (t *shown) waiting(shown bool) string {
 	text := roughly(t.Waiting, t.Total) + " " + t.Waited
 	if t.Old > 0 {

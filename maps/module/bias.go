@@ -31,7 +31,7 @@ func biasOf(loads []*Segment, m *maps.Mapping, table *maps.Table) (bias uint64, 
 		}
 		b := uint64(m.Start) - uint64(p.Addr) - uint64(m.Offset-p.Offset)
 		score := 0
-		if (p.Flags&pfX != 0) == (m.Perm&maps.Exec != 0) {
+		if (p.Flags&PFX != 0) == (m.Perm&maps.Exec != 0) {
 			score++
 		}
 		score += fit(loads, b, m, table)
@@ -42,7 +42,7 @@ func biasOf(loads []*Segment, m *maps.Mapping, table *maps.Table) (bias uint64, 
 	return bias, ok
 }
 
-// covers tells whether m may be a mapping of p: their bytes in the file overlap, and m
+// covers reports whether m may be a mapping of p: their bytes in the file overlap, and m
 // begins in p or at most a page before it.
 func covers(p *Segment, m *maps.Mapping) bool {
 	size := uint64(m.End - m.Start)
@@ -67,7 +67,7 @@ func fit(loads []*Segment, bias uint64, m *maps.Mapping, table *maps.Table) (sco
 			continue
 		}
 		score += 2
-		if (p.Flags&pfX != 0) == (o.Perm&maps.Exec != 0) {
+		if (p.Flags&PFX != 0) == (o.Perm&maps.Exec != 0) {
 			score++
 		}
 	}

@@ -50,8 +50,9 @@ func (im *image) addDynamic(seg *Segment) {
 	}
 	if b, ok := im.fromVaddr(d.symTab); ok && d.symTab != 0 {
 		n := min(count, uint64(len(b))/symSize)
-		im.add(Section{Name: ".dynsym", Type: shtDynSym, Addr: d.symTab, Data: b[: n*symSize : n*symSize], EntSize: symSize,
-			Link: uint32(max(im.section(".dynstr"), 0))})
+		im.add(Section{Name: ".dynsym", Type: shtDynSym, Addr: d.symTab, Data: b[: n*symSize : n*symSize],
+			EntSize: symSize,
+			Link:    uint32(max(im.section(".dynstr"), 0))})
 	}
 }
 

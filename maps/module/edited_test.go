@@ -56,8 +56,11 @@ func TestExtendedNumbering(t *testing.T) {
 	if got.Err != nil || want.Err != nil {
 		t.Fatal(got.Err, want.Err)
 	}
-	if !reflect.DeepEqual(got.Sections()[1:], want.Sections()[1:]) || !reflect.DeepEqual(got.Segments()[1:], want.Segments()[1:]) { // the first ones hold the edits
-		t.Errorf("%d sections, %d segments; want %d, %d", len(got.Sections()), len(got.Segments()), len(want.Sections()), len(want.Segments()))
+	// the first ones hold the edits
+	if !reflect.DeepEqual(got.Sections()[1:], want.Sections()[1:]) || !reflect.DeepEqual(got.Segments()[1:],
+		want.Segments()[1:]) {
+		t.Errorf("%d sections, %d segments; want %d, %d", len(got.Sections()), len(got.Segments()),
+			len(want.Sections()), len(want.Segments()))
 	}
 }
 
@@ -76,15 +79,18 @@ func TestMalformed(t *testing.T) {
 		{"byte order 0", func(b []byte) []byte { b[5] = 0; return b }, "byte order 0"},
 		{"core file", func(b []byte) []byte { b[16] = 4; return b }, "type 4"},
 		{"no program headers", func(b []byte) []byte { le.PutUint16(b[ePhNum:], 0); return b }, "0 program headers"},
-		{"program headers behind the end", func(b []byte) []byte { le.PutUint64(b[ePhOff:], 1<<40); return b }, "outside of the file"},
-		{"program headers at the end of the address space", func(b []byte) []byte { le.PutUint64(b[ePhOff:], 1<<64-8); return b }, "outside of the file"},
+		{"program headers behind the end", func(b []byte) []byte { le.PutUint64(b[ePhOff:], 1<<40); return b },
+			"outside of the file"},
+		{"program headers at the end of the address space",
+			func(b []byte) []byte { le.PutUint64(b[ePhOff:], 1<<64-8); return b }, "outside of the file"},
 		{"extended program headers without sections", func(b []byte) []byte {
 			le.PutUint16(b[ePhNum:], 0xffff)
 			le.PutUint64(b[eShOff:], 0)
 			return b
 		}, "outside of the file"},
 		{"section table behind the end", func(b []byte) []byte { le.PutUint64(b[eShOff:], 1<<63); return b }, ""},
-		{"section table at the end of the address space", func(b []byte) []byte { le.PutUint64(b[eShOff:], 1<<64-64); return b }, ""},
+		{"section table at the end of the address space",
+			func(b []byte) []byte { le.PutUint64(b[eShOff:], 1<<64-64); return b }, ""},
 		{"names in no section", func(b []byte) []byte { le.PutUint16(b[eShStrNdx:], 999); return b }, ""},
 		{"2^64-1 sections", func(b []byte) []byte {
 			le.PutUint16(b[eShNum:], 0)
@@ -132,7 +138,8 @@ func TestSetWithoutFiles(t *testing.T) {
 	table := maps.NewTable([]maps.Mapping{
 		{Start: 0x1000, End: 0x2000, Perm: maps.Read | maps.Exec},
 		{Start: 0x2000, End: 0x3000, Perm: maps.Read | maps.Write},
-		{Start: 0x4000, End: 0x5000, Perm: maps.Read | maps.Exec, Offset: 0x1000, Inode: 7, Path: "/gone/libx.so", Deleted: true},
+		{Start: 0x4000, End: 0x5000, Perm: maps.Read | maps.Exec, Offset: 0x1000, Inode: 7, Path: "/gone/libx.so",
+			Deleted: true},
 		{Start: 0x5000, End: 0x6000, Perm: maps.Read, Offset: 0x2000, Inode: 7, Path: "/gone/libx.so", Deleted: true},
 	})
 	gone := errors.New("open \"/gone/libx.so\": no such file")

@@ -61,7 +61,7 @@ func (im *image) addEHFrame(seg *Segment) {
 	if !ok {
 		return
 	}
-	if seg.Addr > v && uint64(seg.Addr-v) < uint64(len(b)) { // the header stands behind the table
+	if seg.Addr > v && uint64(seg.Addr-v) < uint64(len(b)) { // the header is behind the table
 		b = b[:seg.Addr-v]
 	}
 	im.add(Section{Name: ".eh_frame", Type: 1, Addr: v, Data: b})

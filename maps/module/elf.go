@@ -11,15 +11,12 @@ import (
 const (
 	etRel, etExec, etDyn = 1, 2, 3 // ET_REL, ET_EXEC, ET_DYN
 
-	ptLoad       = 1          // PT_LOAD
 	ptDynamic    = 2          // PT_DYNAMIC
 	ptNote       = 4          // PT_NOTE
 	ptGNUEHFrame = 0x6474e550 // PT_GNU_EH_FRAME
 
-	pfX     = 1      // PF_X
-	pnXNum  = 0xffff // PN_XNUM: the number of program headers stands in section 0
-	xIndex  = 0xffff // SHN_XINDEX: the number of .shstrtab stands in section 0
-	nNobits = 8      // SHT_NOBITS
+	pnXNum = 0xffff // PN_XNUM: the number of program headers is in section 0
+	xIndex = 0xffff // SHN_XINDEX: the number of .shstrtab is in section 0
 
 	// maxSegments and maxSections bound what one object may have. Programs have some 10
 	// and 40; the bound is above what 16 bits can say, because section 0 can say more.
@@ -28,6 +25,15 @@ const (
 	// maxLoads bounds the segments that addresses are looked up in. The kernel itself runs
 	// nothing with program headers of more than 64 KiB (load_elf_phdrs in fs/binfmt_elf.c).
 	maxLoads = 1 << 10
+)
+
+// Constants of elf.h that readers of Sections and Segments need too.
+const (
+	PTLoad       = 1 // PT_LOAD, a [Segment]'s Type
+	PFX          = 1 // PF_X, of a [Segment]'s Flags: executable
+	SHTNobits    = 8 // SHT_NOBITS, a [Section]'s Type: no bytes in the file
+	SHFAlloc     = 2 // SHF_ALLOC, of a [Section]'s Flags: mapped
+	SHFExecInstr = 4 // SHF_EXECINSTR, of a [Section]'s Flags: code
 )
 
 // image is the headers of one object and the bytes behind them. The bytes are either a

@@ -47,7 +47,8 @@ func TestBeside(t *testing.T) {
 	if _, err := m.Beside("/b"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no view: got %v, want that there is no such file", err)
 	}
-	m, err = NewFile(&File{Data: b, Path: "/a", Beside: func(path string) (*File, error) { return &File{Path: "seen " + path}, nil }})
+	m, err = NewFile(&File{Data: b, Path: "/a",
+		Beside: func(path string) (*File, error) { return &File{Path: "seen " + path}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 
 // Keep bounds by n how many modules are kept that are mapped no longer: [Set.Update] forgets those beyond, first
 // what has been gone for longest, closes their files and gives back what reading them held of the budget. Who uses a
-// Set for as long as its process runs calls it, as that may load other libraries for ever. A module that is mapped again
-// before it is forgotten is the same one. Those that were given out can still be used if their files have no Close (see
-// [Shared.Opener]). Without Keep all are kept.
+// Set for as long as its process runs calls it, as that may load other libraries for ever. A module that is mapped
+// again before it is forgotten is the same one. Those that were given out can still be used if their files have no
+// Close (see [Shared.Opener]). Without Keep all are kept.
 func (s *Set) Keep(n int) { s.keep = n }
 
-// Has tells whether what is known of an object can serve again: nothing of it was forgotten.
+// Has reports whether what is known of an object can serve again: nothing of it was forgotten.
 func (s *Set) Has(o Object) bool {
 	if s.images == nil {
 		return true
@@ -52,7 +52,7 @@ func (s *Set) forget() {
 	}
 }
 
-// maps tells whether the file of m is mapped where m is.
+// maps reports whether the file of m is mapped where m is.
 func (s *Set) maps(m *Module) bool {
 	all := s.table.All()
 	for i := s.index(&maps.Mapping{Start: m.start}); i < len(all) && all[i].Start < max(m.end, m.start+1); i++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// A program that loads new libraries for ever leaves no more behind than Keep allows: modules, open files, memory of the
-// budget. What stays mapped is the same Module all the time, and so is what is mapped again soon.
+// A program that loads new libraries for ever leaves no more behind than Keep allows: modules, open files, memory of
+// the budget. What stays mapped is the same Module all the time, and so is what is mapped again soon.
 func TestKeep(t *testing.T) {
 	const keep, reloads = 8, 2000
 	main, plugin := objectFile(t, "main", 1), objectFile(t, "plugin", 2)

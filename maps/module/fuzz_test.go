@@ -33,7 +33,8 @@ func FuzzModule(f *testing.F) {
 		})
 		padded := make([]byte, 0x10000)
 		copy(padded, data)
-		memory := mem.NewOverlay(nil, mem.Range{Start: 0x40000, Data: padded}, mem.Range{Start: 0x60000, Data: padded}, mem.Range{Start: 0x80000, Data: data})
+		memory := mem.NewOverlay(nil, mem.Range{Start: 0x40000, Data: padded}, mem.Range{Start: 0x60000, Data: padded},
+			mem.Range{Start: 0x80000, Data: data})
 		s := module.NewSet(table, module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
 			if m.Path == "/gone" {
 				return nil, os.ErrNotExist

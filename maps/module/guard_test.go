@@ -19,8 +19,10 @@ func TestGuard(t *testing.T) {
 	}{
 		{"no error", func() error { return nil }, ""},
 		{"own error is kept", func() error { return cause }, "cause"},
-		{"index out of range", func() error { _ = short[3]; return nil }, `parse "x": malformed: runtime error: index out of range [3] with length 0`},
-		{"nil pointer", func() error { _ = none.Path; return nil }, `parse "x": malformed: runtime error: invalid memory address or nil pointer dereference`},
+		{"index out of range", func() error { _ = short[3]; return nil },
+			`parse "x": malformed: runtime error: index out of range [3] with length 0`},
+		{"nil pointer", func() error { _ = none.Path; return nil },
+			`parse "x": malformed: runtime error: invalid memory address or nil pointer dereference`},
 		{"panic with a text", func() error { panic("bad table") }, `parse "x": malformed: bad table`},
 		{"nested", func() error {
 			if err := module.Guard("y", func() error { panic("inner") }); err == nil {

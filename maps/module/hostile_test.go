@@ -50,7 +50,8 @@ func TestCrowdedObject(t *testing.T) {
 		return &module.File{Data: data}, nil
 	}
 	start := time.Now()
-	s := module.NewSet(table, module.Image{Mapping: open, Memory: mem.NewOverlay(nil, mem.Range{Start: 0x40000000, Data: data})})
+	s := module.NewSet(table,
+		module.Image{Mapping: open, Memory: mem.NewOverlay(nil, mem.Range{Start: 0x40000000, Data: data})})
 	for _, mp := range table.All() {
 		if m := s.Find(mp.Start); m == nil {
 			t.Errorf("Find(%#x) = nil", mp.Start)
@@ -70,10 +71,12 @@ func TestManyModules(t *testing.T) {
 	const n = 1<<16 + 10
 	var ms []maps.Mapping
 	for i := range n {
-		ms = append(ms, maps.Mapping{Start: mem.Addr(i << 12), End: mem.Addr((i + 1) << 12), Perm: maps.Exec, Inode: uint64(i + 1), Path: "/x"})
+		ms = append(ms, maps.Mapping{Start: mem.Addr(i << 12), End: mem.Addr((i + 1) << 12), Perm: maps.Exec,
+			Inode: uint64(i + 1), Path: "/x"})
 	}
 	data := minimal(8, binary.LittleEndian)
-	s := module.NewSet(maps.NewTable(ms), module.Image{Mapping: func(*maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }})
+	s := module.NewSet(maps.NewTable(ms),
+		module.Image{Mapping: func(*maps.Mapping) (*module.File, error) { return &module.File{Data: data}, nil }})
 	var last *module.Module
 	for i := range n {
 		last = s.Find(mem.Addr(i << 12))

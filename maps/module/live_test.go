@@ -139,7 +139,8 @@ func compareWithFile(t *testing.T, m *module.Module, path string) {
 		}
 		got, ok := m.Section(name)
 		if !ok || got.Addr != want.Addr || !bytes.HasPrefix(got.Data, want.Data) && name != ".dynsym" {
-			t.Errorf("section %s from memory = %v, %#x %d bytes; file has %#x %d bytes", name, ok, got.Addr, len(got.Data), want.Addr, len(want.Data))
+			t.Errorf("section %s from memory = %v, %#x %d bytes; file has %#x %d bytes", name, ok, got.Addr,
+				len(got.Data), want.Addr, len(want.Data))
 		}
 		if name != ".eh_frame" && len(got.Data) != len(want.Data) {
 			t.Errorf("section %s from memory has %d bytes, file has %d", name, len(got.Data), len(want.Data))

@@ -98,7 +98,7 @@ func (m *Module) Beside(path string) (*File, error) {
 	return m.beside(path)
 }
 
-// Made tells that the mapped file is code that the process made, not an object that could not be read: no
+// Made says that the mapped file is code that the process made, not an object that could not be read: no
 // ELF object, and without a name in any folder (memfd_create(2), an unlinked file). Err is set all the same.
 func (m *Module) Made() bool { return m.Deleted && errors.Is(m.Err, ErrNotELF) }
 
@@ -191,7 +191,7 @@ func (m *Module) Loaded(v Vaddr) ([]byte, bool) { return m.elf.fromVaddr(v) }
 // Code returns the executable segment that holds v, or false.
 func (m *Module) Code(v Vaddr) (*Segment, bool) {
 	for _, p := range m.elf.loads {
-		if p.Flags&pfX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
+		if p.Flags&PFX != 0 && v >= p.Addr && uint64(v-p.Addr) < uint64(len(p.Data)) {
 			return p, true
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Set) object(m *maps.Mapping) *object {
 	return o
 }
 
-// spans tells whether m is a piece of an object that was read from memory.
+// spans reports whether m is a piece of an object that was read from memory.
 func (o *object) spans(m *maps.Mapping) bool {
 	lo, hi, ok := o.elf.span()
 	bias := Vaddr(o.elf.bias)

@@ -23,8 +23,10 @@ func realFiles(t testing.TB) map[string]string {
 			files[tool] = path
 		}
 	}
-	for _, pattern := range []string{"/lib/*/libc.so.6", "/lib/*/ld-linux*.so*", "/lib/ld-linux.so.2", "/lib/*/libm.so.6",
-		"/usr/lib/*/libcrypto.so.3", "/lib/ld-musl-*.so.1", "/usr/lib/debug/.build-id/00/*.debug", "/usr/aarch64-linux-gnu/lib/libc.so.6"} {
+	for _, pattern := range []string{"/lib/*/libc.so.6", "/lib/*/ld-linux*.so*", "/lib/ld-linux.so.2",
+		"/lib/*/libm.so.6",
+		"/usr/lib/*/libcrypto.so.3", "/lib/ld-musl-*.so.1", "/usr/lib/debug/.build-id/00/*.debug",
+		"/usr/aarch64-linux-gnu/lib/libc.so.6"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
 			files[pattern] = found[0]
 		} else {
@@ -42,12 +44,15 @@ func foreign(t testing.TB) map[string]string {
 	}
 	files, dir := map[string]string{}, t.TempDir()
 	src := filepath.Join(dir, "x.c")
-	if err := os.WriteFile(src, []byte("int marker(int x) { return x + 1; }\nvoid _start(void) { marker(1); }\n"), 0o644); err != nil {
+	if err := os.WriteFile(src, []byte("int marker(int x) { return x + 1; }\nvoid _start(void) { marker(1); }\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{"powerpc64-linux-gnu", "mips-linux-gnu", "aarch64-linux-gnu", "armv7-linux-gnueabihf", "riscv64-linux-gnu", "i386-linux-gnu"} {
+	for _, target := range []string{"powerpc64-linux-gnu", "mips-linux-gnu", "aarch64-linux-gnu",
+		"armv7-linux-gnueabihf", "riscv64-linux-gnu", "i386-linux-gnu"} {
 		out := filepath.Join(dir, target)
-		args := []string{"--target=" + target, "-O1", "-funwind-tables", "-fasynchronous-unwind-tables", "-shared", "-fPIC",
+		args := []string{"--target=" + target, "-O1", "-funwind-tables", "-fasynchronous-unwind-tables", "-shared",
+			"-fPIC",
 			"-nostdlib", "-fuse-ld=lld", "-Wl,--build-id", "-Wl,--eh-frame-hdr", "-o", out, src}
 		if target != "mips-linux-gnu" { // has no .gnu.hash
 			args = append(args, "-Wl,--hash-style=both")
@@ -92,7 +97,8 @@ func compareHeader(t *testing.T, m *module.Module, path string) {
 		line, _, _ := strings.Cut(rest, "\n")
 		return strings.TrimSpace(line)
 	}
-	if got, want := m.Entry(), module.Vaddr(number(t, strings.TrimPrefix(field("Entry point address:"), "0x"), 16)); got != want {
+	entry := strings.TrimPrefix(field("Entry point address:"), "0x")
+	if got, want := m.Entry(), module.Vaddr(number(t, entry, 16)); got != want {
 		t.Errorf("Entry() = %#x, readelf says %#x", got, want)
 	}
 	if got, want := "ELF"+strconv.Itoa(8*m.Class()), field("Class:"); got != want {
@@ -108,7 +114,8 @@ func compareHeader(t *testing.T, m *module.Module, path string) {
 
 func compareSections(t *testing.T, m *module.Module, path string, data []byte) {
 	t.Helper()
-	types := map[string]uint32{"NULL": 0, "PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "NOTE": 7, "NOBITS": 8, "DYNSYM": 11}
+	types := map[string]uint32{"NULL": 0, "PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "NOTE": 7, "NOBITS": 8,
+		"DYNSYM": 11}
 	n := 0
 	for line := range strings.Lines(output(t, "readelf", "-SW", path)) {
 		open, rest, ok := strings.Cut(line, "]")
@@ -125,7 +132,8 @@ func compareSections(t *testing.T, m *module.Module, path string, data []byte) {
 		}
 		s := m.Sections()[i]
 		if s.Name != f[0] || uint64(s.Addr) != number(t, f[2], 16) || uint64(s.Offset) != number(t, f[3], 16) ||
-			s.Size != number(t, f[4], 16) || s.EntSize != number(t, f[5], 16) || uint64(s.Info) != number(t, f[len(f)-2], 10) || uint64(s.Link) != number(t, f[len(f)-3], 10) {
+			s.Size != number(t, f[4], 16) || s.EntSize != number(t, f[5], 16) ||
+			uint64(s.Info) != number(t, f[len(f)-2], 10) || uint64(s.Link) != number(t, f[len(f)-3], 10) {
 			t.Errorf("section %d = %+v, readelf says %v", i, short(s), f)
 		}
 		if want, ok := types[f[1]]; ok && s.Type != want {
@@ -161,8 +169,10 @@ func compareSegments(t *testing.T, m *module.Module, path string, data []byte) {
 		}
 		size := number(t, f[4][2:], 16)
 		if uint64(p.Offset) != number(t, f[1][2:], 16) || uint64(p.Addr) != number(t, f[2][2:], 16) ||
-			p.MemSz != number(t, f[5][2:], 16) || p.Flags != flags || string(p.Data) != string(data[p.Offset:uint64(p.Offset)+size]) {
-			t.Errorf("segment %d = %#x %#x %#x flags %d with %#x bytes, readelf says %v", n-1, p.Offset, p.Addr, p.MemSz, p.Flags, len(p.Data), f)
+			p.MemSz != number(t, f[5][2:], 16) || p.Flags != flags ||
+			string(p.Data) != string(data[p.Offset:uint64(p.Offset)+size]) {
+			t.Errorf("segment %d = %#x %#x %#x flags %d with %#x bytes, readelf says %v", n-1, p.Offset, p.Addr,
+				p.MemSz, p.Flags, len(p.Data), f)
 		}
 	}
 	if n != len(m.Segments()) {
@@ -214,7 +224,8 @@ func TestSectionTableMissing(t *testing.T) {
 func compareSynthesised(t *testing.T, got, want *module.Module) {
 	t.Helper()
 	_, header := want.Section(".eh_frame_hdr")
-	for _, name := range []string{".eh_frame_hdr", ".eh_frame", ".dynamic", ".dynsym", ".dynstr", ".gnu.hash", ".hash"} {
+	for _, name := range []string{".eh_frame_hdr", ".eh_frame", ".dynamic", ".dynsym", ".dynstr", ".gnu.hash",
+		".hash"} {
 		w, ok := want.Section(name)
 		if !ok || w.Type == 8 || name == ".eh_frame" && !header {
 			continue
@@ -228,7 +239,8 @@ func compareSynthesised(t *testing.T, got, want *module.Module) {
 			g.Data = g.Data[:min(len(g.Data), len(w.Data))]
 		}
 		if string(g.Data) != string(w.Data) {
-			t.Errorf("%s has %d bytes %s…, section table gives %d bytes", name, len(g.Data), hex.EncodeToString(g.Data[:min(8, len(g.Data))]), len(w.Data))
+			t.Errorf("%s has %d bytes %s…, section table gives %d bytes", name, len(g.Data),
+				hex.EncodeToString(g.Data[:min(8, len(g.Data))]), len(w.Data))
 		}
 	}
 	if inNoteSegment(want) && got.BuildID() != want.BuildID() {
@@ -236,7 +248,7 @@ func compareSynthesised(t *testing.T, got, want *module.Module) {
 	}
 }
 
-// inNoteSegment tells whether program headers lead to the build id: those of Go's own
+// inNoteSegment reports whether program headers lead to the build id: those of Go's own
 // linker do not.
 func inNoteSegment(m *module.Module) bool {
 	s, ok := m.Section(".note.gnu.build-id")
@@ -248,7 +260,7 @@ func inNoteSegment(m *module.Module) bool {
 	return false
 }
 
-// sectionOffsetAt is where e_shoff stands: elf(5).
+// sectionOffsetAt is where e_shoff is: elf(5).
 func sectionOffsetAt(m *module.Module) int {
 	if m.Class() == 4 {
 		return 32

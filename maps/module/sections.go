@@ -63,7 +63,8 @@ func (im *image) parseSections() {
 		return
 	}
 	if cost := int64(n) * sectionSize; !im.budget.Hold(cost) || !im.budget.Spend(cost) {
-		im.cut = fmt.Errorf("section table at %#x with %d entries is not read: %w", h.shOff, n, cmp.Or(im.budget.Err(), work.ErrMemory))
+		im.cut = fmt.Errorf("section table at %#x with %d entries is not read: %w", h.shOff, n,
+			cmp.Or(im.budget.Err(), work.ErrMemory))
 		return
 	}
 	strtab, _ := im.sectionHeader(names)
@@ -150,7 +151,7 @@ func (im *image) sectionAt(i uint64) (s Section, name uint32) {
 	off := im.word(b[8+2*w:])
 	s.Offset = clampOffset(off)
 	s.Compressed = s.Flags&shfCompressed != 0
-	if s.Type != nNobits && s.Type != 0 { // SHT_NULL
+	if s.Type != SHTNobits && s.Type != 0 { // SHT_NULL
 		s.Data, _ = im.fileBytes(off, s.Size)
 	}
 	return s, o.Uint32(b)

@@ -36,14 +36,14 @@ func (im *image) parseSegments() error {
 		if im.chunks == nil {
 			p.Data = im.cutFile(uint64(p.Offset), p.fileSz)
 		}
-		if p.Type == ptLoad && len(im.loads) < maxLoads {
+		if p.Type == PTLoad && len(im.loads) < maxLoads {
 			im.loads = append(im.loads, p)
 		}
 	}
 	return nil
 }
 
-// parseSegment decodes one Elf32_Phdr or Elf64_Phdr: the flags stand at different places.
+// parseSegment decodes one Elf32_Phdr or Elf64_Phdr: the flags are at different places.
 func (im *image) parseSegment(p *Segment, b []byte) {
 	p.Type = im.order.Uint32(b)
 	if im.class == 4 {

@@ -38,7 +38,7 @@ type Set struct {
 	memoryLeft int           // bytes that may still be copied from memory
 }
 
-// fileID tells files apart. A file without an inode (the vDSO, anonymous memory) is told
+// fileID tells files apart. A file without an inode (the vDSO, anonymous memory) is known
 // by where it is mapped.
 type fileID struct {
 	dev, inode uint64
@@ -97,7 +97,7 @@ func (s *Set) mapping(addr mem.Addr) *maps.Mapping {
 	return m
 }
 
-// Executable tells whether the process may execute at addr. It opens nothing.
+// Executable reports whether the process may execute at addr. It opens nothing.
 func (s *Set) Executable(addr mem.Addr) bool {
 	m := s.mapping(addr)
 	return m != nil && m.Perm&maps.Exec != 0

@@ -31,7 +31,8 @@ func (d *disk) open(*maps.Mapping) (*module.File, error) {
 
 // at is the file mapped at an address of a process.
 func at(start uint64, dev, inode uint64) *maps.Table {
-	return maps.NewTable([]maps.Mapping{{Start: mem.Addr(start), End: mem.Addr(start + 0x1000), Perm: maps.Read, Dev: dev, Inode: inode, Path: "/libx.so"}})
+	return maps.NewTable([]maps.Mapping{{Start: mem.Addr(start), End: mem.Addr(start + 0x1000), Perm: maps.Read,
+		Dev: dev, Inode: inode, Path: "/libx.so"}})
 }
 
 func TestSharedByProcesses(t *testing.T) {
@@ -137,7 +138,8 @@ func TestSharedErrors(t *testing.T) {
 	}
 	d.err, d.data = nil, []byte("no object")
 	for range 2 {
-		if m := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)}).Find(0x10000); !errors.Is(m.Err, module.ErrNotELF) {
+		set := module.NewSet(at(0x10000, 3, 7), module.Image{Mapping: shared.Opener(d.open)})
+		if m := set.Find(0x10000); !errors.Is(m.Err, module.ErrNotELF) {
 			t.Errorf("got %v, want %v", m.Err, module.ErrNotELF)
 		}
 	}

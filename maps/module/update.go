@@ -50,7 +50,7 @@ func (s *Set) retire(o *object) {
 	}
 }
 
-// rewritten tells whether the file of o is another now than when it was opened: a mapped file
+// rewritten reports whether the file of o is another now than when it was opened: a mapped file
 // that is written in place changes under its readers.
 func (o *object) rewritten() bool {
 	if o.elf == nil || len(o.elf.data) == 0 || o.from != nil {
@@ -64,7 +64,7 @@ func (o *object) rewritten() bool {
 	return changed || err != nil
 }
 
-// holds tells whether an object that was read from memory is there still: the mapping that it
+// holds reports whether an object that was read from memory is there still: the mapping that it
 // begins in, and the bytes at its start. It points o to the new mapping.
 func (s *Set) holds(o *object) bool {
 	m := s.table.Find(o.from.Start)

@@ -49,11 +49,16 @@ func TestUpdate(t *testing.T) {
 		path          string   // of the module there after; "": none
 		same          bool     // it is the *Module that was at first before
 	}{
-		{"another library was loaded", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 1, first), whole(b, 2, second)}, first, a, true},
-		{"and is found", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 1, first), whole(b, 2, second)}, second, b, false},
-		{"another library at the same address", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(b, 2, first)}, first, b, false},
-		{"a new file of the same name", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 3, first)}, first, a, false},
-		{"the same library elsewhere", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 1, second)}, second, a, false},
+		{"another library was loaded", []maps.Mapping{whole(a, 1, first)},
+			[]maps.Mapping{whole(a, 1, first), whole(b, 2, second)}, first, a, true},
+		{"and is found", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 1, first), whole(b, 2, second)},
+			second, b, false},
+		{"another library at the same address", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(b, 2, first)},
+			first, b, false},
+		{"a new file of the same name", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 3, first)}, first,
+			a, false},
+		{"the same library elsewhere", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 1, second)}, second,
+			a, false},
 		{"unloaded", []maps.Mapping{whole(a, 1, first)}, nil, first, "", false},
 		{"nothing has changed", []maps.Mapping{whole(a, 1, first)}, []maps.Mapping{whole(a, 1, first)}, first, a, true},
 	} {
@@ -131,11 +136,12 @@ func TestUpdateOfRewrittenFile(t *testing.T) {
 	s.Update(table)
 	got := s.Find(0x10000)
 	if got == old || got.Err != nil || got.BuildID() == old.BuildID() {
-		t.Errorf("got module %d with build id %s, want another than %d with %s", got.ID, got.BuildID(), old.ID, old.BuildID())
+		t.Errorf("got module %d with build id %s, want another than %d with %s", got.ID, got.BuildID(), old.ID,
+			old.BuildID())
 	}
 }
 
-// An object that was read from memory is kept while its beginning stands there.
+// An object that was read from memory is kept while its beginning is there.
 func TestUpdateOfObjectInMemory(t *testing.T) {
 	b, err := os.ReadFile(objectFile(t, "a", 1))
 	if err != nil {
@@ -147,7 +153,7 @@ func TestUpdateOfObjectInMemory(t *testing.T) {
 		same   bool
 	}{
 		{"nothing has changed", func([]byte) {}, true},
-		{"another object stands there", func(image []byte) { image[24]++ }, false}, // e_entry
+		{"another object is there", func(image []byte) { image[24]++ }, false}, // e_entry
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			image := make([]byte, 0x8000)

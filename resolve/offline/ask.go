@@ -14,7 +14,7 @@ type sources struct {
 	resolvers []*symbol.Resolver
 	paths     []string
 	unchecked bool
-	err       error // until it is told
+	err       error // until it is reported
 }
 
 // of returns the files of m. They are looked for once, for all dumps.
@@ -40,7 +40,7 @@ func (n *Namer) of(m *profile.Module) *sources {
 	return s
 }
 
-// isWhole tells whether m has both symbols and lines.
+// isWhole reports whether m has both symbols and lines.
 func isWhole(m *module.Module) bool {
 	symtab, ok := m.Section(".symtab")
 	return ok && len(symtab.Data) > 0 && symbol.NewDWARF(m, symbol.DebugFileOf(m), symbol.DebugLinks{}).Has()
@@ -52,7 +52,7 @@ type answer struct {
 	full   bool            // more than exports were asked
 }
 
-// ask asks the files of m about places, and tells m and out what they are.
+// ask asks the files of m about places, and notes in m and out what they are.
 func (n *Namer) ask(m *profile.Module, places []place, out *Outcome) map[place]answer {
 	s := n.of(m)
 	queries := make([]symbol.Query, len(places))
@@ -90,7 +90,7 @@ func (n *Namer) ask(m *profile.Module, places []place, out *Outcome) map[place]a
 	return best
 }
 
-// isFull tells whether the tables name more than what an object exports.
+// isFull reports whether the tables name more than what an object exports.
 func isFull(tables []string) bool {
 	return slices.Contains(tables, ".symtab") || slices.Contains(tables, "pclntab")
 }

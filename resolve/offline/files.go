@@ -16,7 +16,7 @@ import (
 // maxOpen bounds the files that one Files opens by the paths of modules.
 const maxOpen = 1 << 14
 
-// Files is a [Finder]. It asks the files given by hand first, then the one that stands at the
+// Files is a [Finder]. It asks the files given by hand first, then the one that is at the
 // module's own path, then debug files by build id. A file is believed if it has the module's
 // build id. For a module without one, only a file given by hand whose name is the module's counts.
 // It is for one goroutine at a time.
@@ -30,7 +30,7 @@ type Files struct {
 // given is a file given by hand.
 type given struct {
 	object *module.Module
-	used   bool // it was taken for a module or refused for one, which was told
+	used   bool // it was taken for a module or refused for one, which was reported
 }
 
 // NewFiles returns Files that open paths by open, and look by finder for what is not there. The
@@ -152,20 +152,22 @@ func (f *Files) atOwnPath(m *profile.Module) (*module.Module, error) {
 	return own, err
 }
 
-// Unused tells of each given file that fits no module that was asked for.
+// Unused names each given file that fits no module that was asked for.
 func (f *Files) Unused() []error {
 	var errs []error
 	for _, g := range f.given {
 		if g.used {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%q fits no module: its build id is %s", g.object.Path, idText(g.object.BuildID())))
+		errs = append(errs, fmt.Errorf("%q fits no module: its build id is %s", g.object.Path,
+			idText(g.object.BuildID())))
 	}
 	return errs
 }
 
 func refuse(o *module.Module, m *profile.Module) error {
-	return fmt.Errorf("refuse %q for %q: its build id is %s, want %s", o.Path, m.Path, idText(o.BuildID()), idText(m.BuildID))
+	return fmt.Errorf("refuse %q for %q: its build id is %s, want %s", o.Path, m.Path, idText(o.BuildID()),
+		idText(m.BuildID))
 }
 
 func idText(id string) string {
@@ -175,7 +177,7 @@ func idText(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// sameName tells whether a file has the name of a module, or that of its debug file.
+// sameName reports whether a file has the name of a module, or that of its debug file.
 func sameName(file, mod string) bool {
 	return strings.TrimSuffix(path.Base(file), ".debug") == path.Base(undeleted(mod))
 }

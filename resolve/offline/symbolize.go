@@ -5,7 +5,7 @@
 // module of the dump to files of this machine; [Files] is one. Each frame says where it lies in
 // its module, so nothing of the process or its machine is needed.
 //
-// It guarantees that a frame never knows less than before: which of two answers stays is told at
+// It guarantees that a frame never knows less than before: which of two answers stays is described at
 // [Namer.Dump]. Address, module, origin and note of a frame are not touched. The dump may be
 // hostile: work is bounded by its size and that of the files.
 //
@@ -29,9 +29,9 @@ var errManyFrames = errors.New("inlined functions are left out: more than 4 mill
 // Found is what a [Finder] found for a module.
 type Found struct {
 	Objects []*module.Module // files that describe it, those asked first in front; may be empty
-	// Unchecked says that nothing but the name tells that they do.
+	// Unchecked says that nothing but the name says that they do.
 	Unchecked bool
-	// Err tells of files that were refused or could not be read.
+	// Err names files that were refused or could not be read.
 	Err error
 }
 
@@ -62,7 +62,7 @@ type Outcome struct {
 	Unnamed   int            // those of them without a name; a signal trampoline needs none
 	Files     []string       // that were asked
 	Unchecked bool           // whether the files belong to the module is not known
-	Err       error          // refused or malformed files; told once, with the first dump that they are wanted for
+	Err       error          // refused or malformed files; reported once, with the first dump that they are wanted for
 }
 
 // Dump returns d with the names, inlined functions, files and lines that the files know, and what
@@ -112,7 +112,7 @@ func placeOf(f *profile.Frame) place {
 	return p
 }
 
-// lies tells whether f is a physical frame in a module of d.
+// lies reports whether f is a physical frame in a module of d.
 func lies(f *profile.Frame, modules int) bool {
 	return !f.Inlined && f.Module >= 0 && f.Module < modules && f.Kind != profile.Kernel && f.Kind != profile.JIT
 }

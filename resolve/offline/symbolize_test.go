@@ -92,7 +92,8 @@ func files(t *testing.T, dirs []string, given ...string) (*Files, *debugfile.Fin
 
 // dumpAt is one thread with the given frames in one module.
 func dumpAt(m profile.Module, frames ...profile.Frame) *profile.Dump {
-	return &profile.Dump{Modules: []profile.Module{m}, Threads: []profile.Thread{{TID: 1, Stack: profile.Stack{Frames: frames}}}}
+	return &profile.Dump{Modules: []profile.Module{m},
+		Threads: []profile.Thread{{TID: 1, Stack: profile.Stack{Frames: frames}}}}
 }
 
 const id = "0x00112233445566778899aabbccddeeff00112233"
@@ -103,7 +104,7 @@ func interrupted(v uint64) profile.Frame {
 	return profile.Frame{Addr: v + 0x1000, ModuleAddr: v, Interrupted: true, Origin: "context"}
 }
 
-// checkSpot compares frames with what stands at spot in the source.
+// checkSpot compares frames with what is at spot in the source.
 func checkSpot(t *testing.T, name string, got []profile.Frame) {
 	t.Helper()
 	want := []struct {
@@ -116,7 +117,8 @@ func checkSpot(t *testing.T, name string, got []profile.Frame) {
 	}
 	for i, w := range want {
 		f := got[i]
-		if f.Func != w.function || f.Line != w.line || f.Inlined != (i < 2) || filepath.Base(f.File) != "a.c" || f.Module != 0 || f.Index != 0 {
+		if f.Func != w.function || f.Line != w.line || f.Inlined != (i < 2) || filepath.Base(f.File) != "a.c" ||
+			f.Module != 0 || f.Index != 0 {
 			t.Errorf("%s: frame %d: got %+v, want %s at line %d", name, i, f, w.function, w.line)
 		}
 	}
@@ -147,17 +149,20 @@ func TestFilesAreFound(t *testing.T) {
 		d := dumpAt(moduleAt(c.path), interrupted(at["spot"]))
 		got, outcomes := New(f, symbol.NewFiles(finder, false), symbol.Options{}).Dump(d)
 		checkSpot(t, c.name, got.Threads[0].Stack.Frames)
-		if len(outcomes) != 1 || outcomes[0].Unnamed != 0 || outcomes[0].Frames != 1 || outcomes[0].Err != nil || outcomes[0].Unchecked {
+		if len(outcomes) != 1 || outcomes[0].Unnamed != 0 || outcomes[0].Frames != 1 || outcomes[0].Err != nil ||
+			outcomes[0].Unchecked {
 			t.Errorf("%s: outcomes %+v", c.name, outcomes)
 		}
-		if len(d.Threads[0].Stack.Frames) != 1 || d.Threads[0].Stack.Frames[0].Func != "" || d.Modules[0].Symbols != nil {
+		if len(d.Threads[0].Stack.Frames) != 1 || d.Threads[0].Stack.Frames[0].Func != "" ||
+			d.Modules[0].Symbols != nil {
 			t.Errorf("%s: the dump itself was changed: %+v", c.name, d)
 		}
 		if errs := f.Unused(); len(errs) > 0 {
 			t.Errorf("%s: unused: %v", c.name, errs)
 		}
 		last := got.Threads[0].Stack.Frames[2]
-		if last.Addr != at["spot"]+0x1000 || last.Origin != "context" || !last.Interrupted || last.Offset != at["spot"]-at["host"] {
+		if last.Addr != at["spot"]+0x1000 || last.Origin != "context" || !last.Interrupted ||
+			last.Offset != at["spot"]-at["host"] {
 			t.Errorf("%s: place: got %+v, want %#x, host+%#x", c.name, last, at["spot"]+0x1000, at["spot"]-at["host"])
 		}
 	}
@@ -188,8 +193,10 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		given      []string
 		want       []string // in the error
 	}{
-		{"given by hand", "/nowhere/full", nil, []string{dir + "/full"}, []string{dir + "/full", "/nowhere/full", "deadbeef00", id[2:]}},
-		{"debug file given by hand", "/nowhere/prog", nil, []string{dir + "/prog.debug"}, []string{"deadbeef00", id[2:]}},
+		{"given by hand", "/nowhere/full", nil, []string{dir + "/full"}, []string{dir + "/full", "/nowhere/full",
+			"deadbeef00", id[2:]}},
+		{"debug file given by hand", "/nowhere/prog", nil, []string{dir + "/prog.debug"},
+			[]string{"deadbeef00", id[2:]}},
 		{"given without a build id", "/nowhere/full", nil, []string{without + "/full"}, []string{"not there", id[2:]}},
 		{"at its own path", dir + "/full", nil, nil, []string{"deadbeef00", id[2:]}},
 		{"no ELF at its own path", dir + "/a.c", nil, nil, []string{"not an ELF", dir + "/a.c"}},
@@ -205,14 +212,14 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(outcomes[0].Err.Error(), want) {
-				t.Errorf("%s: error %q does not tell %q", c.name, outcomes[0].Err, want)
+				t.Errorf("%s: error %q does not say %q", c.name, outcomes[0].Err, want)
 			}
 		}
 		if !reflect.DeepEqual(got.Threads[0].Stack.Frames, d.Threads[0].Stack.Frames) {
 			t.Errorf("%s: got %+v, want the frame as it was", c.name, got.Threads[0].Stack.Frames)
 		}
 		if _, again := n.Dump(d); again[0].Err != nil || again[0].Unnamed != 1 {
-			t.Errorf("%s: with the second dump: %+v, want no error told again", c.name, again)
+			t.Errorf("%s: with the second dump: %+v, want no error reported again", c.name, again)
 		}
 	}
 }
@@ -232,10 +239,12 @@ func TestModulesWithoutBuildID(t *testing.T) {
 		{"given by another name", profile.Module{Path: "/nowhere/other"}, []string{dir + "/full"}, 1, false},
 		{"only at its own path", profile.Module{Path: dir + "/full"}, nil, 1, false},
 		{"the one given has a build id", profile.Module{Path: "/nowhere/full"}, []string{with + "/full"}, 1, true},
-		{"the module could not be read", profile.Module{Path: "/nowhere/full", Err: "deleted"}, []string{with + "/full"}, 3, false},
+		{"the module could not be read", profile.Module{Path: "/nowhere/full", Err: "deleted"},
+			[]string{with + "/full"}, 3, false},
 	} {
 		f, finder := files(t, nil, c.given...)
-		got, outcomes := New(f, symbol.NewFiles(finder, false), symbol.Options{}).Dump(dumpAt(c.m, interrupted(at["spot"])))
+		got, outcomes := New(f, symbol.NewFiles(finder, false),
+			symbol.Options{}).Dump(dumpAt(c.m, interrupted(at["spot"])))
 		if n := len(got.Threads[0].Stack.Frames); n != c.frames {
 			t.Errorf("%s: got %d frames, want %d", c.name, n, c.frames)
 		}
@@ -298,7 +307,8 @@ func TestWhatIsKnownStays(t *testing.T) {
 	}{
 		{"named by an export, the file has lines", profile.Frame{Func: "near"}, exports, "full", "host", 3},
 		{"named by all symbols, the file has lines", profile.Frame{Func: "mine"}, all, "full", "host", 3},
-		{"with a line", profile.Frame{Func: "mine", File: "m.c", Line: 1}, all, "full", "host", 3}, // it has inlined functions more
+		// it has inlined functions more
+		{"with a line", profile.Frame{Func: "mine", File: "m.c", Line: 1}, all, "full", "host", 3},
 		{"named, the file is stripped", profile.Frame{Func: "mine"}, exports, "prog", "mine", 1},
 		{"not named, the file is stripped", profile.Frame{}, exports, "prog", "", 1},
 	} {
@@ -317,8 +327,10 @@ func TestWhatIsKnownStays(t *testing.T) {
 	if !reflect.DeepEqual(got.Threads[0].Stack.Frames, inlined) {
 		t.Errorf("with lines and as many inlined functions: got %+v, want %+v", got.Threads[0].Stack.Frames, inlined)
 	}
-	got, _ = New(f, symbol.NewFiles(finder, false), symbol.Options{NoInlines: true, NoLines: true}).Dump(dumpAt(m, inlined...))
-	if fs := got.Threads[0].Stack.Frames; len(fs) != 1 || fs[0].Func != "mine" || fs[0].File != "" || inlined[2].File == "" {
+	got, _ = New(f, symbol.NewFiles(finder, false), symbol.Options{NoInlines: true, NoLines: true}).Dump(dumpAt(m,
+		inlined...))
+	if fs := got.Threads[0].Stack.Frames; len(fs) != 1 || fs[0].Func != "mine" || fs[0].File != "" ||
+		inlined[2].File == "" {
 		t.Errorf("without inlined functions and lines: got %+v", fs)
 	}
 }
@@ -407,11 +419,13 @@ func TestFetcherIsAskedLast(t *testing.T) {
 	} {
 		finder := debugfile.New([]debugfile.Open{ownFile}, nil, c.f)
 		f := NewFiles(ownFile, finder)
-		got, outcomes := New(f, symbol.NewFiles(finder, false), symbol.Options{}).Dump(dumpAt(moduleAt(c.path), interrupted(at["spot"])))
+		got, outcomes := New(f, symbol.NewFiles(finder, false), symbol.Options{}).Dump(dumpAt(moduleAt(c.path),
+			interrupted(at["spot"])))
 		if n := len(got.Threads[0].Stack.Frames); n != c.frames || len(c.f.asked) != c.asked {
 			t.Errorf("%s: got %d frames, asked for %q, want %d and %d times", c.name, n, c.f.asked, c.frames, c.asked)
 		}
-		if err := outcomes[0].Err; (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+		if err := outcomes[0].Err; (err != nil) != (c.err != "") || err != nil &&
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
 		}
 	}
@@ -423,10 +437,12 @@ func TestHostileModules(t *testing.T) {
 	f := NewFiles(ownFile, finder)
 	for _, m := range []profile.Module{
 		{Path: "", BuildID: "../../etc/passwd"}, {Path: "relative", BuildID: "a"}, {Path: "/a\x00b", BuildID: "abcd"},
-		{Path: "/", BuildID: strings.Repeat("ab", 1000)}, {Path: "[vdso]", BuildID: "ABCD"}, {Path: "/dev/null/x", BuildID: "abcd"}, {},
+		{Path: "/", BuildID: strings.Repeat("ab", 1000)}, {Path: "[vdso]", BuildID: "ABCD"},
+		{Path: "/dev/null/x", BuildID: "abcd"}, {},
 	} {
 		got, outcomes := New(f, symbol.NewFiles(finder, false), symbol.Options{}).Dump(dumpAt(m, interrupted(5)))
-		if len(outcomes) != 1 || outcomes[0].Unnamed != 1 || len(outcomes[0].Files) > 0 || len(got.Threads[0].Stack.Frames) != 1 {
+		if len(outcomes) != 1 || outcomes[0].Unnamed != 1 || len(outcomes[0].Files) > 0 ||
+			len(got.Threads[0].Stack.Frames) != 1 {
 			t.Errorf("module %+v: %+v", m, outcomes)
 		}
 	}

@@ -18,7 +18,7 @@ type writer struct {
 	cut      bool // there were more than maxFrames
 }
 
-// stack returns frames with names. Inlined frames stand before the physical one that they belong
+// stack returns frames with names. Inlined frames are before the physical one that they belong
 // to.
 func (w *writer) stack(frames []profile.Frame) []profile.Frame {
 	out := make([]profile.Frame, 0, len(frames))

@@ -11,7 +11,7 @@ import (
 
 // ByBuildID returns a file with that build id, lower-case hex, where the object itself is not at
 // hand: the debug file or the object that one of the directories holds under the id, else what
-// the Fetcher brings. It is nil if there is none. The error tells of files that were refused, as
+// the Fetcher brings. It is nil if there is none. The error names files that were refused, as
 // that of [Finder.Debug].
 func (f *Finder) ByBuildID(id string) (*module.Module, error) {
 	if !isBuildID(id) {
@@ -39,7 +39,7 @@ func (f *Finder) ByBuildID(id string) (*module.Module, error) {
 	return found, errors.Join(err, failed)
 }
 
-// isBuildID tells whether id is one that may be part of a path.
+// isBuildID reports whether id is one that may be part of a path.
 func isBuildID(id string) bool {
 	if len(id) < 4 || len(id) > 128 {
 		return false

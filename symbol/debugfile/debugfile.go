@@ -3,8 +3,8 @@
 // symbol table that some distributions leave inside.
 //
 // The module's own view of the file system is looked through first, that of its process. The caller gives
-// further ones ([Open]), as our own, the directories, and perhaps a way to fetch a file by its build id. Nothing is read of the
-// process itself.
+// further ones ([Open]), as our own, the directories, and perhaps a way to fetch a file by its build id. Nothing is
+// read of the process itself.
 //
 // It guarantees that a file belongs to the object: by equal build ids, or by the checksum that
 // the link holds. A file that does not is refused, and the refusal reaches the caller.
@@ -62,7 +62,7 @@ func (f *Finder) Close() error {
 // maxOpen bounds the files that one Finder keeps open.
 const maxOpen = 1 << 14
 
-// Debug returns the separate debug file of m, nil if there is none. The error tells of files
+// Debug returns the separate debug file of m, nil if there is none. The error names files
 // that were found and refused, or could not be read; it may come with a file found elsewhere.
 func (f *Finder) Debug(m *module.Module) (*module.Module, error) {
 	var refused []error
@@ -128,7 +128,8 @@ func (f *Finder) fetch(m *module.Module) (*module.Module, error) {
 
 // first returns the first of the files that is there and that check accepts, looking for all
 // names in one view before the next.
-func (f *Finder) first(m *module.Module, names []string, check func(*module.Module, []byte) error) (*module.Module, error) {
+func (f *Finder) first(m *module.Module, names []string, check func(*module.Module, []byte) error) (*module.Module,
+	error) {
 	var refused []error
 	for _, open := range append([]Open{m.Beside}, f.views...) {
 		for _, name := range names {
@@ -163,7 +164,7 @@ func addNew(errs []error, err error) []error {
 	return append(errs, err)
 }
 
-// missing tells whether err says that there is no such file, which is nothing to tell about.
+// missing reports whether err says that there is no such file, which is nothing to report.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
@@ -172,7 +173,8 @@ func missing(err error) bool {
 const openCost = 20_000
 
 // take reads a file opened for m and keeps it if check accepts it, else closes it.
-func (f *Finder) take(m *module.Module, file *module.File, check func(*module.Module, []byte) error) (*module.Module, error) {
+func (f *Finder) take(m *module.Module, file *module.File, check func(*module.Module, []byte) error) (*module.Module,
+	error) {
 	if b := m.Budget(); b != nil { // else that of who opened it
 		file.Budget = b
 	}

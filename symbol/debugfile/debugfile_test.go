@@ -133,7 +133,8 @@ func TestFilesOfOtherProgramsAreRefused(t *testing.T) {
 		bytes      []byte
 		want       string
 	}{
-		"another build id":           {withID, "usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug", foreign, "build id"},
+		"another build id": {withID, "usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug", foreign,
+			"build id"},
 		"another build id by link":   {withID, "bin/prog.debug", foreign, "build id"},
 		"another checksum":           {without, "bin/prog.debug", foreign, "checksum"},
 		"no ELF":                     {without, "bin/prog.debug", []byte("hello"), "not an ELF"},
@@ -207,7 +208,8 @@ func TestFetcherIsAskedLastAndChecked(t *testing.T) {
 	if found, err := New(nil, nil, &fetcher{err: fs.ErrNotExist}).Debug(m); err != nil || found != nil {
 		t.Errorf("nobody has it: found %v, %v, want nothing", found, err)
 	}
-	if _, err := New(nil, nil, &fetcher{err: errors.New("no answer")}).Debug(m); err == nil || !strings.Contains(err.Error(), "no answer") {
+	if _, err := New(nil, nil, &fetcher{err: errors.New("no answer")}).Debug(m); err == nil ||
+		!strings.Contains(err.Error(), "no answer") {
 		t.Errorf("error %v, want the cause", err)
 	}
 }

@@ -94,7 +94,7 @@ type needs struct {
 // Source: The .xz File Format 1.2.0, section 2.1.1.2.
 var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 
-// measure tells what a stream takes, false where b is no whole stream of blocks with LZMA2 alone. It goes from
+// measure says what a stream takes, false where b is no whole stream of blocks with LZMA2 alone. It goes from
 // block to block as an unpacker does: what the index behind them says would be believed too late.
 // Source: The .xz File Format 1.2.0, sections 2.1.1 and 3.
 func measure(b []byte, budget *work.Budget) (n needs, ok bool) {

@@ -2,7 +2,7 @@
 // cache of elfutils' client, so that what one of them fetched the other has.
 //
 // The caller decides whether the network may be asked at all, and never does while a process
-// stands still. The client bounds the time and size of each answer, remembers for a while that
+// is stopped. The client bounds the time and size of each answer, remembers for a while that
 // no server has a file, and writes a file of the cache whole or not at all. That the file is
 // the one wanted, the caller checks by its build id.
 //
@@ -42,7 +42,7 @@ type Client struct {
 	Missing time.Duration
 	// Open opens a file of the cache.
 	Open func(path string) (*module.File, error)
-	// Progress is told of the bytes so far and in all, -1 if that is not known; may be nil.
+	// Progress gets the bytes so far and in all, -1 if that is not known; may be nil.
 	Progress func(url string, got, all int64)
 	// Context ends what is under way; nil: never.
 	Context context.Context
@@ -55,7 +55,8 @@ type Client struct {
 // unknown: then the cache lies in a temporary directory.
 func FromEnvironment(getenv func(string) string, home string, open func(string) (*module.File, error)) *Client {
 	c := &Client{URLs: servers(getenv("DEBUGINFOD_URLS")), Cache: cachePath(getenv, home), Open: open,
-		Timeout: seconds(getenv("DEBUGINFOD_TIMEOUT"), 90), MaxTime: seconds(getenv("DEBUGINFOD_MAXTIME"), 0), Missing: 10 * time.Minute}
+		Timeout: seconds(getenv("DEBUGINFOD_TIMEOUT"), 90), MaxTime: seconds(getenv("DEBUGINFOD_MAXTIME"), 0),
+		Missing: 10 * time.Minute}
 	fmt.Sscan(getenv("DEBUGINFOD_MAXSIZE"), &c.MaxSize)
 	return c
 }
@@ -101,7 +102,8 @@ func isDir(path string) bool {
 // first server that has it. It fails with an error that wraps fs.ErrNotExist if all servers
 // that answer say that they do not have it.
 func (c *Client) Fetch(buildID string) (*module.File, error) {
-	if b, err := hex.DecodeString(buildID); err != nil || len(b) < 2 || len(b) > 64 || strings.ToLower(buildID) != buildID {
+	if b, err := hex.DecodeString(buildID); err != nil || len(b) < 2 || len(b) > 64 ||
+		strings.ToLower(buildID) != buildID {
 		return nil, fmt.Errorf("fetch %q: no build id", buildID)
 	}
 	dir := filepath.Join(c.Cache, buildID)
@@ -110,7 +112,8 @@ func (c *Client) Fetch(buildID string) (*module.File, error) {
 	case err == nil && st.Size() > 0 && st.Mode().IsRegular():
 		return c.Open(file)
 	case err == nil && st.Size() == 0 && time.Since(st.ModTime()) < c.Missing:
-		return nil, fmt.Errorf("fetch %s: no server had it %v ago: %w", buildID, time.Since(st.ModTime()).Round(time.Second), fs.ErrNotExist)
+		return nil, fmt.Errorf("fetch %s: no server had it %v ago: %w", buildID,
+			time.Since(st.ModTime()).Round(time.Second), fs.ErrNotExist)
 	}
 	if len(c.URLs) == 0 {
 		return nil, fmt.Errorf("fetch %s: DEBUGINFOD_URLS names no server: %w", buildID, fs.ErrNotExist)
@@ -276,7 +279,7 @@ func (c *Client) keep(answer *http.Response, url, dir, file string, silence *sil
 	return os.Rename(f.Name(), file)
 }
 
-// counted tells f of all that was read so far.
+// counted reports to f all that was read so far.
 type counted struct {
 	r io.Reader
 	n int64
@@ -310,7 +313,7 @@ func newSilence(bound time.Duration, cancel context.CancelCauseFunc) *silence {
 	return &silence{timer: time.AfterFunc(bound, late), bound: bound}
 }
 
-// broken tells that got bytes have come in all.
+// broken says that got bytes have come in all.
 func (s *silence) broken(got int64) {
 	if got-s.got >= enough {
 		s.got = got
@@ -318,7 +321,7 @@ func (s *silence) broken(got int64) {
 	}
 }
 
-// answered begins the time anew.
+// answered begins the time again.
 func (s *silence) answered() {
 	if s.timer != nil && s.timer.Stop() {
 		s.timer.Reset(s.bound)

@@ -32,7 +32,8 @@ func client(t *testing.T, handler http.HandlerFunc) (*Client, *atomic.Int32) {
 		handler(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return &Client{URLs: []string{server.URL + "/"}, Cache: t.TempDir(), Open: readFile, Missing: time.Minute, Timeout: 10 * time.Second}, &asked
+	return &Client{URLs: []string{server.URL + "/"}, Cache: t.TempDir(), Open: readFile, Missing: time.Minute,
+		Timeout: 10 * time.Second}, &asked
 }
 
 func TestFetchKeepsTheFile(t *testing.T) {
@@ -84,9 +85,9 @@ func TestAnswersThatBringNothing(t *testing.T) {
 	}{
 		"server's error": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, nil, "500"},
 		"empty":          {func(w http.ResponseWriter, _ *http.Request) {}, nil, "empty"},
-		"too large, told": {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) },
+		"too large, announced": {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) },
 			func(c *Client) { c.MaxSize = 1000 }, "more than 1000"},
-		"too large, not told": {func(w http.ResponseWriter, _ *http.Request) {
+		"too large, not announced": {func(w http.ResponseWriter, _ *http.Request) {
 			for range 20 {
 				w.Write(make([]byte, 100))
 				w.(http.Flusher).Flush()
@@ -166,15 +167,18 @@ func TestFromEnvironment(t *testing.T) {
 	env := map[string]string{}
 	getenv := func(k string) string { return env[k] }
 	home := t.TempDir()
-	if c := FromEnvironment(getenv, home, nil); len(c.URLs) != 0 || c.Cache != filepath.Join(home, ".cache/debuginfod_client") || c.Timeout != 90*time.Second {
+	if c := FromEnvironment(getenv, home, nil); len(c.URLs) != 0 ||
+		c.Cache != filepath.Join(home, ".cache/debuginfod_client") || c.Timeout != 90*time.Second {
 		t.Errorf("empty environment: %+v", c)
 	}
 	env["XDG_CACHE_HOME"] = "/x"
 	if c := FromEnvironment(getenv, home, nil); c.Cache != "/x/debuginfod_client" {
 		t.Errorf("XDG_CACHE_HOME: %q", c.Cache)
 	}
-	env["DEBUGINFOD_CACHE_PATH"], env["DEBUGINFOD_URLS"], env["DEBUGINFOD_TIMEOUT"], env["DEBUGINFOD_MAXSIZE"] = "/y", " http://a  http://b ", "7", "123"
-	if c := FromEnvironment(getenv, home, nil); c.Cache != "/y" || len(c.URLs) != 2 || c.Timeout != 7*time.Second || c.MaxSize != 123 {
+	env["DEBUGINFOD_CACHE_PATH"], env["DEBUGINFOD_URLS"], env["DEBUGINFOD_TIMEOUT"], env["DEBUGINFOD_MAXSIZE"] = "/y",
+		" http://a  http://b ", "7", "123"
+	if c := FromEnvironment(getenv, home, nil); c.Cache != "/y" || len(c.URLs) != 2 || c.Timeout != 7*time.Second ||
+		c.MaxSize != 123 {
 		t.Errorf("full environment: %+v", c)
 	}
 }
@@ -196,7 +200,7 @@ func TestMissingIsNotKeptWhereAServerWasNotAsked(t *testing.T) {
 		if _, err := c.Fetch(id); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("first: error %v, want that a server is away", err)
 		}
-		if _, err := c.Fetch(other); !errors.Is(err, fs.ErrNotExist) { // it was told
+		if _, err := c.Fetch(other); !errors.Is(err, fs.ErrNotExist) { // it was reported
 			t.Errorf("second: error %v, want that nobody has it", err)
 		}
 		if asked.Load() != 2 {
@@ -259,7 +263,8 @@ func TestMissingIsRenewed(t *testing.T) {
 	c, asked := client(t, http.NotFound)
 	file := filepath.Join(c.Cache, id, "debuginfo")
 	old := time.Now().Add(-2 * c.Missing)
-	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0), os.Chtimes(file, old, old)); err != nil {
+	err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0), os.Chtimes(file, old, old))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

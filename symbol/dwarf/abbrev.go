@@ -113,7 +113,7 @@ func (d *Data) abbrevAt(off, want uint64, l layout) *abbrev {
 	}
 }
 
-// readAbbrev reads what stands behind the code. Attributes go to the end of store.
+// readAbbrev reads what is behind the code. Attributes go to the end of store.
 func readAbbrev(r *reader, store []attr, l layout) (abbrev, []attr) {
 	a := abbrev{tag: short(r.uleb()), children: r.u8() != 0}
 	first := len(store)

@@ -19,14 +19,18 @@ func handmade(abbrevs, entries []byte) map[string][]byte {
 	body = le.AppendUint64(append(body, 1), 0x1000)
 	body = le.AppendUint32(body, 0x100)
 	body = append(body, entries...)
-	return map[string][]byte{".debug_abbrev": table, ".debug_info": append(le.AppendUint32(nil, uint32(len(body))), body...)}
+	return map[string][]byte{".debug_abbrev": table, ".debug_info": append(le.AppendUint32(nil, uint32(len(body))),
+		body...)}
 }
 
 // firstEntry is the offset in the unit of the entry behind the root.
 const firstEntry = 4 + 2 + 4 + 1 + 1 + 8 + 4
 
 func ask(sections map[string][]byte, addrs ...uint64) ([][]Call, error) {
-	d := New(Object{Low: 0x1000, High: 0x2000, Section: func(name string) ([]byte, error) { return sections[name], nil }})
+	d := New(Object{Low: 0x1000, High: 0x2000, Section: func(name string) ([]byte, error) {
+		return sections[name],
+			nil
+	}})
 	return d.Calls(addrs)
 }
 
@@ -50,7 +54,8 @@ func TestReferences(t *testing.T) {
 		err     string
 	}{
 		{"to a declaration", append(functionEntry(second), "\x03f\x00\x00"...), "f", ""},
-		{"to a declaration in a namespace", append(functionEntry(second+3), "\x04n\x00\x03f\x00\x00\x00"...), "n::f", ""},
+		{"to a declaration in a namespace", append(functionEntry(second+3), "\x04n\x00\x03f\x00\x00\x00"...), "n::f",
+			""},
 		{"to itself", append(functionEntry(firstEntry), 0), "", ""},
 		{"two to each other", append(append(functionEntry(second), 5, firstEntry, 0, 0, 0), 0), "", ""},
 		{"into the middle of an entry", append(functionEntry(firstEntry+1), 0), "", "no entry"},

@@ -10,8 +10,8 @@ import (
 // ErrBudget says that the sections ask for more work than their size justifies.
 var ErrBudget = errors.New("debug information asks for too much work")
 
-// errNoAlt says that names stand in a file that is not at hand.
-var errNoAlt = errors.New("names stand in the supplementary file of dwz (.gnu_debugaltlink), which is not at hand")
+// errNoAlt says that names are in a file that is not at hand.
+var errNoAlt = errors.New("names are in the supplementary file of dwz (.gnu_debugaltlink), which is not at hand")
 
 // FormatError says which part of a section cannot be right.
 type FormatError struct {
@@ -58,7 +58,8 @@ const (
 )
 
 func (d *Data) problem(err error) {
-	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget && err != work.ErrSpent && err != work.ErrMemory {
+	if err == nil || len(d.problems) >= maxProblems && err != ErrBudget && err != work.ErrSpent &&
+		err != work.ErrMemory {
 		return
 	}
 	for _, p := range d.problems {
@@ -108,7 +109,7 @@ func (d *Data) files() []*Data {
 	return append(d.splits[:len(d.splits):len(d.splits)], d.o.Alt)
 }
 
-// hold tells whether there is room for n bytes that are kept. Without it the call ends.
+// hold reports whether there is room for n bytes that are kept. Without it the call ends.
 func (d *Data) hold(n int) bool {
 	if !d.o.Budget.Hold(int64(n)) {
 		d.left = 0

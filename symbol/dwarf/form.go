@@ -1,6 +1,6 @@
 package dwarf
 
-// value is one attribute as it stands in the entry.
+// value is one attribute as it is in the entry.
 type value struct {
 	form uint16 // 0: the entry has no such attribute
 	u    uint64 // constant, offset, index, address; of an inline string its offset in the section
@@ -33,7 +33,7 @@ type layout struct {
 	addrSize, offSize, refAddr uint8
 }
 
-// stepOf tells how to go over an attribute. Source: DWARF 5, 7.5.5 and 7.5.6.
+// stepOf says how to go over an attribute. Source: DWARF 5, 7.5.5 and 7.5.6.
 func (l layout) stepOf(form uint16) step {
 	switch form {
 	case formFlagPresent, formImplicitConst:

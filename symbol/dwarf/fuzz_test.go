@@ -42,7 +42,8 @@ const scoped = `
 namespace outer {
 struct Box {
 	int n;
-	__attribute__((always_inline)) int put(int k) { struct Inner { static __attribute__((noinline)) int twice(int x) { return 2 * x + 1; } }; return Inner::twice(n += k); }
+	__attribute__((always_inline)) int put(int k) { struct Inner {
+	static __attribute__((noinline)) int twice(int x) { return 2 * x + 1; } }; return Inner::twice(n += k); }
 };
 namespace { __attribute__((noinline)) int hidden(Box &b, int k) { return b.put(k) + b.put(k + 1); } }
 }
@@ -53,7 +54,8 @@ extern "C" void _start() { outer::Box b{1}; volatile int v = outer::hidden(b, 2)
 func specimens(f *testing.F) []specimen {
 	var out []specimen
 	for _, build := range []string{
-		"gcc -gdwarf-2 -gstrict-dwarf", "gcc -gdwarf-3", "gcc -gdwarf-4", "gcc -gdwarf-5", "gcc -gdwarf-5 -ffunction-sections",
+		"gcc -gdwarf-2 -gstrict-dwarf", "gcc -gdwarf-3", "gcc -gdwarf-4", "gcc -gdwarf-5",
+		"gcc -gdwarf-5 -ffunction-sections",
 		"gcc -gdwarf-4 -gsplit-dwarf", "gcc -gdwarf-5 -gsplit-dwarf", "gcc -gdwarf64 -gdwarf-5",
 		"g++ -gdwarf-4 -fdebug-types-section", "g++ -gdwarf-5 -fdebug-types-section",
 		"clang++ -gdwarf-5", "clang++ -gdwarf-5 -gsplit-dwarf",

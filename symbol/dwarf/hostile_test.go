@@ -35,7 +35,10 @@ func every(step uint64, n int) []uint64 {
 
 // of returns the DWARF of sections whose code lies at [0x1000, 0x100000).
 func of(sections map[string][]byte) *Data {
-	return New(Object{Low: 0x1000, High: 0x100000, Section: func(name string) ([]byte, error) { return sections[name], nil }})
+	return New(Object{Low: 0x1000, High: 0x100000, Section: func(name string) ([]byte, error) {
+		return sections[name],
+			nil
+	}})
 }
 
 // wantBudget fails unless err says that the work was too much.
@@ -83,7 +86,8 @@ func TestBudgetOfRowsThatGoDown(t *testing.T) {
 
 // rangedEntries is a function with a list of ranges and a call in it with another list.
 func rangedEntries(inner uint32) (abbrevs, entries []byte) {
-	abbrevs = []byte{2, tagSubprogram, 1, atRanges, formSecOffset, 0, 0, 3, tagInlined, 0, atRanges, formSecOffset, 0, 0}
+	abbrevs = []byte{2, tagSubprogram, 1, atRanges, formSecOffset, 0, 0, 3, tagInlined, 0, atRanges, formSecOffset, 0,
+		0}
 	entries = append([]byte{2, 0, 0, 0, 0, 3}, binary.LittleEndian.AppendUint32(nil, inner)...)
 	return abbrevs, append(entries, 0, 0)
 }
@@ -112,7 +116,8 @@ func TestBudgetOfAttributesWithoutBytes(t *testing.T) {
 		wantBudget(t, err)
 	})
 	t.Run("of what functions refer to", func(t *testing.T) {
-		abbrevs := join([]byte{2, tagSubprogram, 0, atLowPC, formAddr, atHighPC, formData4, atSpecification, formRef4, 0, 0, 3, tagSubprogram, 0}, empty, []byte{0, 0})
+		abbrevs := join([]byte{2, tagSubprogram, 0, atLowPC, formAddr, atHighPC, formData4, atSpecification, formRef4,
+			0, 0, 3, tagSubprogram, 0}, empty, []byte{0, 0})
 		one := len(functionEntry(0))
 		var list []byte
 		for i := range entries {
@@ -153,7 +158,8 @@ func TestBudgetOfNames(t *testing.T) {
 func TestNamesAreShared(t *testing.T) {
 	const n = 0x20
 	long := strings.Repeat("x", maxString-1)
-	abbrevs := []byte{2, tagSubprogram, 0, atLowPC, formAddr, atHighPC, formData4, atName, formStrp, 0, 0, 4, tagNamespace, 1, atName, formStrp, 0, 0}
+	abbrevs := []byte{2, tagSubprogram, 0, atLowPC, formAddr, atHighPC, formData4, atName, formStrp, 0, 0, 4,
+		tagNamespace, 1, atName, formStrp, 0, 0}
 	s := handmade(abbrevs, join([]byte{4, 0, 0, 0, 0}, functionEntry(0), []byte{0, 0}))
 	s[".debug_str"] = []byte(long + "\x00")
 	d := of(s)
@@ -236,7 +242,8 @@ func TestFilesWithoutBytes(t *testing.T) {
 	// No directories; files of no fields, and of one that takes no byte.
 	for _, tables := range [][]byte{{0, 0, 0, 0x10}, {0, 0, 1, 1, formFlagPresent, 0x10}} {
 		s := units(1, []byte{atStmtList, formSecOffset}, func(int) []byte { return make([]byte, 4) })
-		s[".debug_line"] = lineSection(5, 1, 1, 0xfb, 14, append(tables, make([]byte, 0x20)...), join(setAddress(0x1000), []byte{1, 2, 4, 0, 1, 1}))
+		s[".debug_line"] = lineSection(5, 1, 1, 0xfb, 14, append(tables, make([]byte, 0x20)...),
+			join(setAddress(0x1000), []byte{1, 2, 4, 0, 1, 1}))
 		if out, err := of(s).Calls([]uint64{0x1000}); err == nil || !strings.Contains(err.Error(), ".debug_line") {
 			t.Errorf("%x: got %+v, error %v, want one about .debug_line", tables, out, err)
 		}
@@ -290,11 +297,15 @@ func TestTypeUnitsAreNotKept(t *testing.T) {
 // Each skeleton looks through all units of its file.
 func TestBudgetOfSplitUnits(t *testing.T) {
 	const n, parts = 2000, 4000
-	s := units(n, []byte{0xb0, 0x42, formString, 0xb1, 0x42, formData8}, func(i int) []byte { // DW_AT_GNU_dwo_name, _dwo_id
+	// DW_AT_GNU_dwo_name, _dwo_id
+	s := units(n, []byte{0xb0, 0x42, formString, 0xb1, 0x42, formData8}, func(i int) []byte {
 		return binary.LittleEndian.AppendUint64([]byte("x\x00"), 1<<32+uint64(i))
 	})
 	part := units(parts, nil, func(int) []byte { return nil })
-	file := NewSplit(Object{Section: func(name string) ([]byte, error) { return part[strings.TrimSuffix(name, ".dwo")], nil }})
+	file := NewSplit(Object{Section: func(name string) ([]byte, error) {
+		return part[strings.TrimSuffix(name, ".dwo")],
+			nil
+	}})
 	d := of(s)
 	d.o.Split = func(Skeleton) (*Data, error) { return file, nil }
 	_, err := d.Calls(every(16, n))
@@ -336,10 +347,12 @@ func TestScopesByLanguage(t *testing.T) {
 		{0x04, "n::f"}, {0x2b, "n::f"}, {0x2f, "n::f"}, // DW_LANG_C_plus_plus, C_plus_plus_20, Ada2012
 		{0x2e, "n::f"}, // DW_LANG_Ada2005
 	} {
-		abbrevs := []byte{2, tagSubprogram, 0, atLowPC, formAddr, atHighPC, formData4, atName, formString, 0, 0, 4, tagNamespace, 1, atName, formString, 0, 0}
+		abbrevs := []byte{2, tagSubprogram, 0, atLowPC, formAddr, atHighPC, formData4, atName, formString, 0, 0, 4,
+			tagNamespace, 1, atName, formString, 0, 0}
 		entry := functionEntry(0)
 		s := handmade(abbrevs, join([]byte("\x04n\x00"), entry[:len(entry)-4], []byte("f\x00\x00\x00")))
-		s[".debug_abbrev"] = append([]byte{1, tagCompileUnit, 1, atLowPC, formAddr, atHighPC, formData4, atLanguage, formImplicitConst},
+		s[".debug_abbrev"] = append([]byte{1, tagCompileUnit, 1, atLowPC, formAddr, atHighPC, formData4, atLanguage,
+			formImplicitConst},
 			append(binary.AppendUvarint(nil, uint64(c.language)), s[".debug_abbrev"][7:]...)...)
 		if c.language >= 0x40 {
 			t.Fatal("as SLEB128 this is negative")

@@ -55,18 +55,24 @@ func TestLinePrograms(t *testing.T) {
 			map[uint64]string{0xfff: "", 0x1000: "/comp/a.c:1", 0x1003: "/comp/a.c:1", 0x1004: "/comp/a.c:2",
 				0x100b: "/comp/a.c:2", 0x100c: "/comp/a.c:3", 0x100f: "/comp/a.c:3", 0x1010: ""}},
 		{"file, line and address by standard opcodes",
-			// set_file 2, advance_line -1+101 as SLEB 0xe4 0x00, const_add_pc: (255-13)/14 = 17, fixed_advance_pc 0x100.
-			lineSection(3, 1, 1, 0xfb, 14, oldTables, join(setAddress(0x1000), []byte{4, 2, 3, 0xe4, 0, 1, 8, 1, 9, 0, 1, 1}, end)),
-			map[uint64]string{0x1000: "/comp/inc/b.h:101", 0x1010: "/comp/inc/b.h:101", 0x1110: "/comp/inc/b.h:101", 0x1111: ""}},
+			// set_file 2, advance_line -1+101 as SLEB 0xe4 0x00, const_add_pc: (255-13)/14 = 17, fixed_advance_pc
+			// 0x100.
+			lineSection(3, 1, 1, 0xfb, 14, oldTables,
+				join(setAddress(0x1000), []byte{4, 2, 3, 0xe4, 0, 1, 8, 1, 9, 0, 1, 1}, end)),
+			map[uint64]string{0x1000: "/comp/inc/b.h:101", 0x1010: "/comp/inc/b.h:101", 0x1110: "/comp/inc/b.h:101",
+				0x1111: ""}},
 		{"instructions of 4 bytes",
 			lineSection(4, 4, 1, 0xfb, 14, oldTables, join(setAddress(0x1000), []byte{1, 0x4b, 2, 1}, end)),
 			map[uint64]string{0x100f: "/comp/a.c:1", 0x1010: "/comp/a.c:2", 0x1013: "/comp/a.c:2", 0x1014: ""}},
 		{"three operations in an instruction of 16 bytes",
 			// advance_pc 2: operation 2 of the same instruction; advance_pc 2: 4/3=1 instruction, operation 1.
-			lineSection(4, 16, 3, 0xfb, 14, oldTables, join(setAddress(0x1000), []byte{1, 2, 2, 3, 1, 1, 2, 2, 3, 1, 1, 2, 3}, end)),
-			map[uint64]string{0x1000: "/comp/a.c:2", 0x100f: "/comp/a.c:2", 0x1010: "/comp/a.c:3", 0x101f: "/comp/a.c:3", 0x1020: ""}},
+			lineSection(4, 16, 3, 0xfb, 14, oldTables,
+				join(setAddress(0x1000), []byte{1, 2, 2, 3, 1, 1, 2, 2, 3, 1, 1, 2, 3}, end)),
+			map[uint64]string{0x1000: "/comp/a.c:2", 0x100f: "/comp/a.c:2", 0x1010: "/comp/a.c:3",
+				0x101f: "/comp/a.c:3", 0x1020: ""}},
 		{"version 5 with checksums, files from 0",
-			lineSection(5, 1, 1, 0xfb, 14, newTables, join(setAddress(0x1000), []byte{4, 0, 1, 2, 4, 4, 1, 1, 2, 4}, end)),
+			lineSection(5, 1, 1, 0xfb, 14, newTables, join(setAddress(0x1000), []byte{4, 0, 1, 2, 4, 4, 1, 1, 2, 4},
+				end)),
 			map[uint64]string{0x1000: "/comp/a.c:1", 0x1004: "/comp/inc/b.h:1", 0x1008: ""}},
 		{"several rows for one address: the last",
 			lineSection(2, 1, 1, 0xfb, 14, oldTables, join(setAddress(0x1000), []byte{1, 3, 8, 1, 3, 1, 1, 2, 4}, end)),
@@ -83,7 +89,8 @@ func TestLinePrograms(t *testing.T) {
 			map[uint64]string{0x1000: "/comp/a.c:5", 0x1007: "/comp/a.c:5", 0x1008: "", 0x2000: "/comp/a.c:1"}},
 		{"an opcode of a later version and one with a length of its own",
 			// 12 (set_isa) has an argument by the header; 0x80 is an extension (DW_LNE_lo_user).
-			lineSection(2, 1, 1, 0xfb, 14, oldTables, join(setAddress(0x1000), []byte{12, 0x85, 1, 0, 3, 0x80, 1, 2, 1, 2, 4}, end)),
+			lineSection(2, 1, 1, 0xfb, 14, oldTables,
+				join(setAddress(0x1000), []byte{12, 0x85, 1, 0, 3, 0x80, 1, 2, 1, 2, 4}, end)),
 			map[uint64]string{0x1000: "/comp/a.c:1", 0x1004: ""}},
 		{"file defined by the program",
 			lineSection(2, 1, 1, 0xfb, 14, oldTables, join(setAddress(0x1000),
@@ -95,7 +102,8 @@ func TestLinePrograms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			// A unit whose compilation directory is an inline string of its "info".
 			sections := map[string][]byte{".debug_line": c.section, ".debug_info": []byte("/comp\x00")}
-			d := New(Object{Low: 0x1000, High: 0x10000, Section: func(name string) ([]byte, error) { return sections[name], nil }})
+			d := New(Object{Low: 0x1000, High: 0x10000,
+				Section: func(name string) ([]byte, error) { return sections[name], nil }})
 			d.begin()
 			u := &unit{d: d, end: 6, layout: layout{addrSize: 8, offSize: 4}}
 			u.root.stmtList = value{form: formSecOffset}

@@ -41,7 +41,7 @@ func (u *unit) lineTable() *lineTable {
 	t := &lineTable{u: u, off: u.part(secLine) + u.root.stmtList.u, paths: map[uint64]string{}}
 	if !t.readHeader() {
 		if u.d.left > 0 { // else the next call may read it
-			u.root.stmtList = value{} // told once
+			u.root.stmtList = value{} // reported once
 		}
 		return nil
 	}

@@ -157,7 +157,8 @@ func (d *Data) roots(listed map[uint64]bool, f func(claim) bool) bool {
 			return false
 		}
 		u := unit{d: d, at: place{off: off}} // not kept: there may be very many
-		if !u.readHeader() || u.kind == utType || u.kind == utPartial || !u.readRoot() || u.root.tag != tagCompileUnit && u.root.tag != tagSkeleton {
+		if !u.readHeader() || u.kind == utType || u.kind == utPartial || !u.readRoot() ||
+			u.root.tag != tagCompileUnit && u.root.tag != tagSkeleton {
 			continue
 		}
 		x := extent{u.root.low, u.root.high, u.root.ranges}

@@ -122,7 +122,7 @@ func (n *namer) of(e entryAt, f function, hops int) *funcName {
 		return out
 	}
 	if out.name != "" && f.specification.ok() {
-		out.owner = to // the declaration stands in the class, the definition outside of it
+		out.owner = to // the declaration is in the class, the definition outside of it
 	}
 	if f, ok := to.entry(); ok {
 		out.complete(n.of(to, f, hops+1))
@@ -153,7 +153,7 @@ func (n *namer) wait(f *funcName) {
 	n.pending[u] = append(n.pending[u], f)
 }
 
-// missing tells of a reference that leads nowhere.
+// missing notes a reference that leads nowhere.
 func (u *unit) missing(v value) {
 	switch v.form {
 	case formGNURefAlt, formRefSup4, formRefSup8:
@@ -272,7 +272,7 @@ func (e entryAt) scopeName() string {
 		if name := e.u.str(f.name); name != "" {
 			return name
 		}
-		next := f.sig // a type that stands in a unit of its own
+		next := f.sig // a type that is in a unit of its own
 		for _, v := range []value{f.specification, f.origin} {
 			if v.ok() {
 				next = v

@@ -35,20 +35,26 @@ var programs = []program{
 	{name: "gcc, version 2", build: "g++ -O2 -gdwarf-2" + twoFiles, gnu: 970, llvm: 999},
 	{name: "gcc, version 3", build: "g++ -O2 -gdwarf-3" + twoFiles, gnu: 970, llvm: 999},
 	{name: "gcc, version 4", build: "g++ -O2 -gdwarf-4" + twoFiles, gnu: 970, llvm: 999},
-	{name: "gcc, version 4, types apart", build: "g++ -O2 -gdwarf-4 -fdebug-types-section" + twoFiles, gnu: 970, llvm: 999},
-	{name: "gcc, version 5, types apart", build: "g++ -O2 -gdwarf-5 -fdebug-types-section" + twoFiles, gnu: 0, llvm: 999},
-	{name: "gcc, version 5, split", always: true, build: "g++ -O2 -gdwarf-5 -gsplit-dwarf" + twoFiles, gnu: 0, llvm: 999},
+	{name: "gcc, version 4, types apart", build: "g++ -O2 -gdwarf-4 -fdebug-types-section" + twoFiles, gnu: 970,
+		llvm: 999},
+	{name: "gcc, version 5, types apart", build: "g++ -O2 -gdwarf-5 -fdebug-types-section" + twoFiles, gnu: 0,
+		llvm: 999},
+	{name: "gcc, version 5, split", always: true, build: "g++ -O2 -gdwarf-5 -gsplit-dwarf" + twoFiles, gnu: 0,
+		llvm: 999},
 	{name: "gcc, version 4, split", build: "g++ -O2 -gdwarf-4 -gsplit-dwarf" + twoFiles, gnu: 0, llvm: 999},
 	{name: "gcc, version 4, split, in one package", gnu: 0, llvm: 999, packed: "program.dwp",
 		build: "g++ -O2 -gdwarf-4 -gsplit-dwarf" + twoFiles + "\ndwp -e program"},
 	{name: "clang, version 5, split, in one package", gnu: 0, llvm: 999, packed: "program.dwp",
 		build: "clang++ -O2 -gdwarf-5 -gsplit-dwarf" + twoFiles + "\nllvm-dwp -e program -o program.dwp"},
-	{name: "gcc, dropped functions", build: "g++ -O2 -g -ffunction-sections -Wl,--gc-sections" + twoFiles, gnu: 970, llvm: 999},
+	{name: "gcc, dropped functions", build: "g++ -O2 -g -ffunction-sections -Wl,--gc-sections" + twoFiles, gnu: 970,
+		llvm: 999},
 	{name: "gcc, 32 bits", build: "gcc -m32 -O2 -g -nostdlib -o program plain.c", gnu: 970, llvm: 999},
 	{name: "gcc, duplicates moved by dwz", build: "g++ -O2 -g" + twoFiles + "\ndwz program", gnu: 0, llvm: 999},
-	{name: "gcc, version 4, duplicates moved to another file by dwz", always: true, gnu: 970, llvm: 999, alt: "common.dwz", ask: "plain",
+	{name: "gcc, version 4, duplicates moved to another file by dwz", always: true, gnu: 970, llvm: 999,
+		alt: "common.dwz", ask: "plain",
 		build: "g++ -O2 -gdwarf-4" + twoFiles + dwzTwo},
-	{name: "gcc, version 5, duplicates moved to another file by dwz", gnu: 970, llvm: 999, alt: "common.dwz", ask: "plain",
+	{name: "gcc, version 5, duplicates moved to another file by dwz", gnu: 970, llvm: 999, alt: "common.dwz",
+		ask:   "plain",
 		build: "g++ -O2 -gdwarf-5" + twoFiles + dwzTwo},
 	{name: "gcc, .debug_sup of dwz", gnu: 970, llvm: 999, alt: "common.dwz", ask: "plain",
 		build: "g++ -O2 -gdwarf-5" + twoFiles + strings.Replace(dwzTwo, "dwz -m", "dwz --dwarf-5 -m", 1)},
@@ -58,10 +64,12 @@ var programs = []program{
 	{name: "clang, version 2", build: "clang++ -O2 -gdwarf-2" + twoFiles, gnu: 999, llvm: 999},
 	{name: "clang, version 3", build: "clang++ -O2 -gdwarf-3" + twoFiles, gnu: 999, llvm: 999},
 	{name: "clang, version 4", always: true, build: "clang++ -O2 -gdwarf-4" + twoFiles, gnu: 999, llvm: 999},
-	{name: "clang, version 5, types apart", build: "clang++ -O2 -gdwarf-5 -fdebug-types-section" + twoFiles, gnu: 0, llvm: 999},
+	{name: "clang, version 5, types apart", build: "clang++ -O2 -gdwarf-5 -fdebug-types-section" + twoFiles, gnu: 0,
+		llvm: 999},
 	{name: "clang, version 5, split", build: "clang++ -O2 -gdwarf-5 -gsplit-dwarf" + twoFiles, gnu: 0, llvm: 999},
 	{name: "clang, version 4, split", build: "clang++ -O2 -gdwarf-4 -gsplit-dwarf" + twoFiles, gnu: 0, llvm: 999},
-	{name: "clang, dropped functions", build: "clang++ -O2 -g -ffunction-sections -Wl,--gc-sections -fuse-ld=lld" + twoFiles, gnu: 0, llvm: 999},
+	{name: "clang, dropped functions", build: "clang++ -O2 -g -ffunction-sections -Wl,--gc-sections -fuse-ld=lld" +
+		twoFiles, gnu: 0, llvm: 999},
 	{name: "rustc -O", always: true, build: "rustc -O -g -o program mixed.rs", gnu: 999, llvm: 999},
 	{name: "rustc", build: "rustc -g -o program mixed.rs", gnu: 999, llvm: 999},
 	{name: "Go", always: true, build: "go build -o program frames.go", gnu: 0, llvm: 999},
@@ -135,7 +143,8 @@ func TestPeers(t *testing.T) {
 				}
 			}
 			asGNU, asLLVM := count["addr2line: "], count["llvm-symbolizer: "]
-			t.Logf("of %d as addr2line %d, as llvm-symbolizer %d, as neither %d: %v", len(addrs), asGNU, asLLVM, neither, count)
+			t.Logf("of %d as addr2line %d, as llvm-symbolizer %d, as neither %d: %v", len(addrs), asGNU, asLLVM,
+				neither, count)
 			if asGNU*1000 < c.gnu*len(addrs) || asLLVM*1000 < c.llvm*len(addrs) {
 				t.Errorf("of %d answers %d are addr2line's and %d llvm-symbolizer's; want %d and %d of a thousand",
 					len(addrs), asGNU, asLLVM, c.gnu, c.llvm)
@@ -144,7 +153,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// symbols returns a function that tells whether a symbol covers an address.
+// symbols returns a function that reports whether a symbol covers an address.
 func symbols(t *testing.T, p string) func(v uint64, name string) bool {
 	f, err := elf.Open(p)
 	if err != nil {

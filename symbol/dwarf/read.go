@@ -147,7 +147,7 @@ func (r *reader) length() (n uint64, offSize int) {
 }
 
 // sub reads a length and returns a reader of that many bytes, cut where the data ends. It
-// stands behind the length and counts offsets as r does; r goes behind it all.
+// is behind the length and counts offsets as r does; r goes behind it all.
 func (r *reader) sub() (in reader, offSize int) {
 	n, offSize := r.length()
 	in = *r

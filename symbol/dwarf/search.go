@@ -129,12 +129,12 @@ func (w *walker) run() {
 	}
 }
 
-// jumps tells whether sibling, an offset in the unit, leads forward from off.
+// jumps reports whether sibling, an offset in the unit, leads forward from off.
 func (w *walker) jumps(sibling uint64, off int) bool {
 	return sibling < w.u.end-w.u.at.off && w.u.at.off+sibling > uint64(off)
 }
 
-// encloses tells whether functions with code are commonly inside of an entry.
+// encloses reports whether functions with code are commonly inside of an entry.
 func encloses(tag uint16) bool {
 	switch tag {
 	case tagCompileUnit, tagSkeleton, tagPartialUnit, tagNamespace, tagModule, tagLexical, tagTry, tagCatch, tagWith:

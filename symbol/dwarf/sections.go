@@ -31,10 +31,10 @@ var sectionNames = [sectionCount]string{".debug_info", ".debug_types", ".debug_a
 
 // section is one section, asked for once.
 type section struct {
-	asked bool
-	data  []byte
-	err   error
-	kept  int // bytes that tables which stay were made of
+	loaded bool
+	data   []byte
+	err    error
+	kept   int // bytes that tables which stay were made of
 }
 
 func (d *Data) sectionName(id sectionID) string {
@@ -47,8 +47,8 @@ func (d *Data) sectionName(id sectionID) string {
 // data returns a section, nil if there is none or it cannot be had.
 func (d *Data) data(id sectionID) []byte {
 	s := &d.sections[id]
-	if !s.asked {
-		s.asked = true
+	if !s.loaded {
+		s.loaded = true
 		s.data, s.err = d.o.Section(d.sectionName(id))
 		if len(s.data) > math.MaxInt32 && math.MaxInt == math.MaxInt32 {
 			s.data, s.err = nil, fmt.Errorf("%s has %d bytes: too many", d.sectionName(id), len(s.data))
@@ -61,7 +61,7 @@ func (d *Data) data(id sectionID) []byte {
 	return s.data
 }
 
-// keep tells whether a table made of n bytes of a section may stay. All of them are in bounds unless
+// keep reports whether a table made of n bytes of a section may stay. All of them are in bounds unless
 // they overlap, as only those of a hostile file do: kept call after call, these would add up.
 func (d *Data) keep(id sectionID, n int) bool {
 	s := &d.sections[id]

@@ -7,13 +7,14 @@ import (
 
 // split returns the unit with the rest of a skeleton, nil if u is none or the file is not at hand.
 func (u *unit) split() *unit {
-	if u.splitAsked || !u.root.dwoName.ok() || u.d.split {
+	if u.splitTried || !u.root.dwoName.ok() || u.d.split {
 		return u.splitUnit
 	}
-	u.splitAsked = true
+	u.splitTried = true
 	sk := Skeleton{Name: u.str(u.root.dwoName), CompDir: u.str(u.root.compDir), ID: u.id}
 	if u.d.o.Split == nil {
-		u.d.problem(fmt.Errorf("functions of split units stand in .dwo files, which are not read: %q and others", sk.Name))
+		u.d.problem(fmt.Errorf("functions of split units are in .dwo files, which are not read: %q and others",
+			sk.Name))
 		return nil
 	}
 	d, err := u.d.o.Split(sk)
@@ -107,7 +108,7 @@ func (d *Data) readIndex(id sectionID) *packageIndex {
 	return ix
 }
 
-// columnSection tells which section a column is about, -1 if it is none of ours.
+// columnSection says which section a column is about, -1 if it is none of ours.
 func columnSection(n, version uint64) sectionID {
 	switch {
 	case n == 1: // DW_SECT_INFO

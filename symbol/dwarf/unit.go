@@ -20,7 +20,7 @@ type unit struct {
 	parts      *parts // in a .dwp: what of each section belongs to the unit
 	skeleton   *unit  // of a split unit: where its addresses are
 	splitUnit  *unit  // of a skeleton, when opened
-	splitAsked bool
+	splitTried bool
 	lines      *lineTable // when read
 }
 
@@ -56,7 +56,7 @@ func (u *unit) isType() bool { return u.kind == utType || u.kind == utSplitType 
 // data is the section up to the end of the unit.
 func (u *unit) data() []byte { return u.d.data(u.section())[:u.end] }
 
-// reader stands at an offset of the section, which is in the unit, and ends with the unit.
+// reader is at an offset of the section, which is in the unit, and ends with the unit.
 func (u *unit) reader(off uint64) reader { return readerAt(u.data(), off, u.d.o.Big) }
 
 // unit returns the unit that begins at p, nil if none can be read there.
@@ -156,7 +156,8 @@ func (u *unit) readRoot() bool {
 	for _, at := range a.attrs {
 		v := u.layout.read(&r, at.form, at.implicit)
 		if r.bad {
-			u.d.malformed(u.section(), u.first, "attribute %#x of form %#x of the root entry cannot be read", at.name, at.form)
+			u.d.malformed(u.section(), u.first, "attribute %#x of form %#x of the root entry cannot be read", at.name,
+				at.form)
 			return false
 		}
 		u.root.set(at.name, v)

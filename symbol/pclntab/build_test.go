@@ -19,7 +19,8 @@ var builds = []struct {
 	{name: "pie", args: []string{"-buildmode=pie"}},
 	{name: "pie stripped", args: []string{"-buildmode=pie", "-ldflags=-s -w"}},
 	{name: "external linker", cgo: true, args: []string{"-ldflags=-linkmode=external"}},
-	{name: "external linker pie stripped", cgo: true, args: []string{"-buildmode=pie", "-ldflags=-s -w -linkmode=external"}},
+	{name: "external linker pie stripped", cgo: true,
+		args: []string{"-buildmode=pie", "-ldflags=-s -w -linkmode=external"}},
 }
 
 // build compiles testdata/frames.go and returns the path of the program.

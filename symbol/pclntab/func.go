@@ -83,7 +83,7 @@ func (f Func) Flags() (Flag, bool) {
 	return Flag(f.rec[f.fixed()-3]), true
 }
 
-// SPDelta tells how far SP lies below its value at the function's first instruction, in
+// SPDelta says how far SP lies below its value at the function's first instruction, in
 // bytes, when pc is about to run. The return address is above that on machines whose call
 // pushes it; see struct _func, field pcsp.
 func (f Func) SPDelta(pc uint64) (int32, bool) {

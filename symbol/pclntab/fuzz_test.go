@@ -46,7 +46,11 @@ func FuzzOpen(f *testing.F) {
 		}
 		sections[".gopclntab"] = section{Addr: table.Addr, Data: data[:end]}
 		sections[".go.module"] = section{Addr: module.Addr, Data: data[len(table.Data):]}
-		opened, err := Open(func(name string) (uint64, []byte, bool) { s, ok := sections[name]; return s.Addr, s.Data, ok }, nil)
+		opened, err := Open(func(name string) (uint64, []byte, bool) {
+			s, ok := sections[name]
+			return s.Addr, s.Data,
+				ok
+		}, nil)
 		if (err == nil) != (opened != nil) {
 			t.Fatalf("Open: got table %v and error %v", opened != nil, err)
 		}

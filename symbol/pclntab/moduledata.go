@@ -115,7 +115,7 @@ const maxCandidates = 64
 type pair struct{ at, value uint64 }
 
 // moduledata returns the first words of the moduledata that belongs to the table. It tries
-// words of the data sections that point to the table, as it stands in the file or as a
+// words of the data sections that point to the table, as it is in the file or as a
 // relocation will make it.
 func (o *object) moduledata() ([]uint64, bool) {
 	var data []section

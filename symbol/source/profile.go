@@ -18,12 +18,13 @@ const (
 
 // endings are those of files that people write programs in. A name comes from debug information, which anybody can
 // write: what it names beside them, as keys and passwords, must not get into a page that is given away.
-var endings = []string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".go", ".rs", ".s", ".S", ".asm", ".zig", ".d", ".swift", ".f90",
+var endings = []string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".go", ".rs", ".s", ".S",
+	".asm", ".zig", ".d", ".swift", ".f90",
 	".py", ".pyx", ".rb", ".js", ".ts", ".java", ".kt", ".cs", ".nim", ".ml", ".hs"}
 
-// ForProfile returns, by file, the lines of frames of p with around lines before and behind each, where the file is in one of the
-// views and its name ends like that of a source file. The functions with most of p's default value come first; of more than
-// maxBytes of text, files are left out. Work is bounded by b.
+// ForProfile returns, by file, the lines of frames of p with around lines before and behind each, where the file is in
+// one of the views and its name ends like that of a source file. The functions with most of p's default value come
+// first; of more than maxBytes of text, files are left out. Work is bounded by b.
 //
 // Precondition: p passes [profile.Profile.CheckValid].
 func ForProfile(p *profile.Profile, around int, b *work.Budget, views ...View) map[string]profile.Source {
@@ -37,7 +38,8 @@ func ForProfile(p *profile.Profile, around int, b *work.Budget, views ...View) m
 	for _, h := range hot[:min(len(hot), maxFunctions)] {
 		for _, id := range frames[of[h.Frame]] {
 			f := &p.Frames[id]
-			if f.Line <= 0 || !path.IsAbs(f.File) || !slices.Contains(endings, path.Ext(f.File)) || strings.ContainsRune(f.File, 0) {
+			if f.Line <= 0 || !path.IsAbs(f.File) || !slices.Contains(endings, path.Ext(f.File)) ||
+				strings.ContainsRune(f.File, 0) {
 				continue
 			}
 			if files[f.File] == nil {

@@ -40,12 +40,17 @@ func profileOf(frames ...profile.Frame) *profile.Profile {
 
 func TestForProfile(t *testing.T) {
 	var asked []string
-	files := map[string]string{"/src/a.c": "1\n2\n3\n4\n5\n6\n7\n8\n", "/etc/shadow": "root:secret\n", "/src/gone.go": ""}
-	p := profileOf(profile.Frame{Func: "a", File: "/src/a.c", Line: 4}, profile.Frame{Func: "a", File: "/src/a.c", Line: 8},
-		profile.Frame{Func: "evil", File: "/etc/shadow", Line: 1}, profile.Frame{Func: "relative", File: "b.c", Line: 1},
-		profile.Frame{Func: "unknown", File: "/src/a.c"}, profile.Frame{Func: "missing", File: "/src/missing.rs", Line: 3})
+	files := map[string]string{"/src/a.c": "1\n2\n3\n4\n5\n6\n7\n8\n", "/etc/shadow": "root:secret\n",
+		"/src/gone.go": ""}
+	p := profileOf(profile.Frame{Func: "a", File: "/src/a.c", Line: 4}, profile.Frame{Func: "a", File: "/src/a.c",
+		Line: 8},
+		profile.Frame{Func: "evil", File: "/etc/shadow", Line: 1}, profile.Frame{Func: "relative", File: "b.c",
+			Line: 1},
+		profile.Frame{Func: "unknown", File: "/src/a.c"}, profile.Frame{Func: "missing", File: "/src/missing.rs",
+			Line: 3})
 	got := ForProfile(p, 1, work.New(1<<20, 1<<20), shelf(files, &asked))
-	if want := map[int]string{3: "3", 4: "4", 5: "5", 7: "7", 8: "8"}; len(got) != 1 || !maps.Equal(got["/src/a.c"].Lines, want) {
+	if want := map[int]string{3: "3", 4: "4", 5: "5", 7: "7", 8: "8"}; len(got) != 1 ||
+		!maps.Equal(got["/src/a.c"].Lines, want) {
 		t.Errorf("got %v, want the lines %v of /src/a.c", got, want)
 	}
 	if slices.Sort(asked); !slices.Equal(asked, []string{"/src/a.c", "/src/missing.rs"}) {

@@ -1,7 +1,7 @@
-// Package source reads the lines of source files that the frames of a dump stand at.
+// Package source reads the lines of source files that the frames of a dump are at.
 //
 // The caller gives the views to look through, that of the process before our own, and a dump
-// with files and lines. It is asked while the process may be looked at still, never while it stands.
+// with files and lines. It is asked while the process may still be read, never while it is stopped.
 //
 // It guarantees that work and memory are bounded whatever the names and files are. Text is that of
 // the files and may hold any bytes.
@@ -152,7 +152,7 @@ func lines(text []byte, want map[int]bool, b *work.Budget) map[int]string {
 	return out
 }
 
-// newer tells whether the file was changed after one of the objects built from it.
+// newer reports whether the file was changed after one of the objects built from it.
 func newer(name string, w *wanted, v View) bool {
 	changed, ok := v.ModTime(name)
 	if !ok {

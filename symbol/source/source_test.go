@@ -86,7 +86,7 @@ func TestLargeFilesAreLeftOut(t *testing.T) {
 	}
 }
 
-// Many large files take no more than the budget, and what is missing is told.
+// Many large files take no more than the budget, and what is missing is reported.
 func TestSourcesAreBounded(t *testing.T) {
 	text := strings.Repeat("\n", 1<<20)
 	files := map[string]string{}
@@ -97,7 +97,8 @@ func TestSourcesAreBounded(t *testing.T) {
 		d.Threads[0].Stack.Frames = append(d.Threads[0].Stack.Frames, profile.Frame{File: name, Line: 1 << 20})
 	}
 	Add(d, 0, work.New(5*(lineCost+1)<<20, 0), view(files, nil))
-	if len(d.Sources) < 3 || len(d.Sources) > 5 || len(d.Problems) != 1 || !strings.Contains(d.Problems[0], work.ErrSpent.Error()) {
+	if len(d.Sources) < 3 || len(d.Sources) > 5 || len(d.Problems) != 1 ||
+		!strings.Contains(d.Problems[0], work.ErrSpent.Error()) {
 		t.Errorf("got %d files and %q, want some of 20 and one problem", len(d.Sources), d.Problems)
 	}
 }

@@ -241,7 +241,8 @@ func TestSleeper(t *testing.T) {
 func TestRecording(t *testing.T) {
 	pid, end := start(t, "toy")
 	kinds := vm.NewTable([]vm.Kind{kind})
-	r := sampler.New(sampler.Options{Rate: 99, Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+	r := sampler.New(sampler.Options{Rate: 99,
+		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	defer r.Close()
 	if err := r.Add(pid); err != nil {
 		t.Skipf("the toy cannot be looked into: %v", err)
@@ -273,7 +274,7 @@ func TestRecording(t *testing.T) {
 			}
 		}
 	}
-	// The first look comes before the runtime is recognised.
+	// The first sample comes before the runtime is recognised.
 	for _, leaf := range []string{"leaf_spin", "leaf_sleep"} {
 		if all[leaf] < 50 || whole[leaf] < all[leaf]*9/10 {
 			t.Errorf("%s: %d of %d samples have the whole stack", leaf, whole[leaf], all[leaf])

@@ -42,7 +42,7 @@ func TestGoroutineBelowSystemStack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Late > 0 || len(s.Problems) > 0 { // others have the CPUs: it is told that not all was copied in time
+		if s.Late > 0 || len(s.Problems) > 0 { // others have the CPUs: it is reported that not all was copied in time
 			continue
 		}
 		set.Update(s.Maps)
@@ -54,7 +54,8 @@ func TestGoroutineBelowSystemStack(t *testing.T) {
 				got = append(got, f.Func)
 			}
 			below := slices.Index(got, "runtime.morestack")
-			if below < 0 || !slices.Contains(got[:below], "runtime.newstack") || slices.Contains(got[:below], "runtime.gopreempt_m") {
+			if below < 0 || !slices.Contains(got[:below], "runtime.newstack") ||
+				slices.Contains(got[:below], "runtime.gopreempt_m") {
 				continue
 			}
 			grown++

@@ -60,7 +60,8 @@ var kind = vm.Kind{Name: "toy", New: func(m *module.Module, image module.Image) 
 	if word(0) != magic {
 		return nil, errors.New("it has not begun")
 	}
-	return &toy{machine: int64(word(1)), code: unwind.Region{Start: mem.Addr(word(2)), End: mem.Addr(word(2) + word(3)), Generation: 1},
+	return &toy{machine: int64(word(1)), code: unwind.Region{Start: mem.Addr(word(2)), End: mem.Addr(word(2) + word(3)),
+		Generation: 1},
 		switched: mem.Addr(word(5)), interpreter: unwind.Region{Start: mem.Addr(word(6)), End: mem.Addr(word(7))},
 		sites: map[string]unwind.Site{}, names: make([][]profile.Frame, 1)}, nil
 }}

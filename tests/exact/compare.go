@@ -15,7 +15,7 @@ import (
 const (
 	redZone   = 128      // System V ABI AMD64, 3.2.2
 	stackCopy = 64 << 10 // of a deeper stack the rest is read when the walker asks
-	// startFrames is how many frames may stand below main: _start, __libc_start_main and its call.
+	// startFrames is how many frames may be below main: _start, __libc_start_main and its call.
 	startFrames = 3
 )
 
@@ -99,12 +99,12 @@ func (t *thread) registers() (*regs.Registers, error) {
 	return &r, nil
 }
 
-// same tells whether the walk gave the true addresses, all of them and no more.
+// same reports whether the walk gave the true addresses, all of them and no more.
 func same(truth []uint64, walked []unwind.Frame) bool {
 	return len(truth) == len(walked) && agrees(truth, walked)
 }
 
-// agrees tells whether the walked frames are the innermost ones of the truth.
+// agrees reports whether the walked frames are the innermost ones of the truth.
 func agrees(truth []uint64, walked []unwind.Frame) bool {
 	for i := range walked {
 		if i >= len(truth) || truth[i] != uint64(walked[i].PC) {

@@ -30,7 +30,7 @@ var known = []struct{ function, cause string }{
 	{"gogo", GoSwitch},
 }
 
-// inChain lists functions that explain a miss wherever they stand in the true chain: they gave
+// inChain lists functions that explain a miss wherever they are in the true chain: they gave
 // the goroutine away, and the walk ends there.
 var inChain = []struct{ function, cause string }{
 	{"runtime.mcall", GoSwitch},

@@ -66,7 +66,7 @@ func (o *objectNames) find(base string, off uint64) string {
 		}
 	}
 	last := sort.Search(len(o.symbols), func(i int) bool { return o.symbols[i].Value > v }) - 1
-	const aliases = 16 // how many symbols may stand at one address or inside of another
+	const aliases = 16 // how many symbols may be at one address or inside of another
 	for i := last; i >= 0 && i > last-aliases; i-- {
 		if y := o.symbols[i]; v < y.Value+y.Size || (y.Size == 0 && i == last) {
 			return fmt.Sprintf("%s+%#x [%s]", y.Name, v-y.Value, base)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer counts how another unwinder fares at the points at which it is asked.
+// peer counts how another unwinder fares at the points at which it is run.
 type peer struct {
 	seen int // points, to find each PeerEvery-th
 }

@@ -124,9 +124,11 @@ var programs = []program{
 	{name: "steps-O0", opt: blind, allowed: []string{InJump, StartCode, NotKnown}, peer: "steps"},
 	// Go ends its stacks at functions marked TOPFRAME (start code here). Its threads and timers
 	// run as they like: no two runs are the same.
-	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68, misses: 20},
+	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68,
+		misses: 20},
 	// Without symbols the causes cannot be told apart: the fraction alone is held.
-	{name: "golang-stripped", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode}, want: 0.6, misses: 20_000},
+	{name: "golang-stripped", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode}, want: 0.6,
+		misses: 20_000},
 }
 
 func TestMain(m *testing.M) {
@@ -228,7 +230,8 @@ var models = []struct {
 	{"AVX2", without512, true},
 	{"AVX2 without ERMS", without512 + ",-ERMS,-FSRM", false},
 	{"SSSE3", withoutAVX + ",-SSE4_1,-SSE4_2", false},
-	{"SSE2", withoutAVX + ",-SSE4_1,-SSE4_2,-SSSE3,-XSAVEC,-XSAVE,-Fast_Unaligned_Copy,-Fast_Unaligned_Load,Slow_BSF", true},
+	{"SSE2", withoutAVX + ",-SSE4_1,-SSE4_2,-SSSE3,-XSAVEC,-XSAVE,-Fast_Unaligned_Copy,-Fast_Unaligned_Load,Slow_BSF",
+		true},
 }
 
 const (
@@ -258,7 +261,7 @@ func TestCPUModels(t *testing.T) {
 	}
 }
 
-// mayTrace tells why this process may not trace its children, nil if it may.
+// mayTrace says why this process may not trace its children, nil if it may.
 func mayTrace() error {
 	_, err := Run([]string{"/bin/true"}, Options{Max: 1, TruthOnly: true})
 	if errors.Is(err, unix.EPERM) {

@@ -60,13 +60,15 @@ func TestLibraryReplaced(t *testing.T) {
 		if err := os.WriteFile(out+".c", []byte(source), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := exec.Command("cc", append(options, "-O2", "-fomit-frame-pointer", "-o", out, out+".c")...).CombinedOutput(); err != nil {
+		if b, err := exec.Command("cc", append(options, "-O2", "-fomit-frame-pointer", "-o", out,
+			out+".c")...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, b)
 		}
 		return out
 	}
 	library := func(name string, size int) string {
-		return build(name, fmt.Sprintf("int hold(int (*f)(void)) { volatile char b[%d]; b[0] = f(); return b[0]; }", size), "-shared", "-fPIC")
+		return build(name, fmt.Sprintf("int hold(int (*f)(void)) { volatile char b[%d]; b[0] = f(); return b[0]; }",
+			size), "-shared", "-fPIC")
 	}
 	a, b := library("a.so", 512), library("b.so", 4096)
 	program := build("reloader", reloader, "-ldl")
@@ -111,7 +113,8 @@ func TestLibraryReplaced(t *testing.T) {
 			set.Update(snap.Maps)
 		}
 		if inLibrary != first {
-			t.Skipf("library %d returns to %#x, not %#x as the first one: nothing is replaced", i, uint64(inLibrary), uint64(first))
+			t.Skipf("library %d returns to %#x, not %#x as the first one: nothing is replaced", i, uint64(inLibrary),
+				uint64(first))
 		}
 		for range 3 {
 			checkReload(t, walker, snap, p, library, inLibrary, inMain, seen)
@@ -124,14 +127,16 @@ func TestLibraryReplaced(t *testing.T) {
 }
 
 // checkReload walks the only thread: the library's return address must be there, in its module,
-// then one in visit, then that in main which the program told, and the outermost frame.
-func checkReload(t *testing.T, w *unwind.Walker, snap *snapshot.Snapshot, p *tracer.Process, library string, inLibrary, inMain mem.Addr, seen map[*module.Module]string) {
+// then one in visit, then that in main which the program reported, and the outermost frame.
+func checkReload(t *testing.T, w *unwind.Walker, snap *snapshot.Snapshot, p *tracer.Process, library string, inLibrary,
+	inMain mem.Addr, seen map[*module.Module]string) {
 	t.Helper()
 	th := &snap.Threads[0]
 	s := w.Walk(th, snap.Reader(th, p), unwind.Options{})
 	at := slices.IndexFunc(s.Frames, func(f unwind.Frame) bool { return f.PC == inLibrary })
 	if at < 0 || at+2 >= len(s.Frames) || s.Frames[at+2].PC != inMain || s.Stop != unwind.Root {
-		t.Fatalf("%s: got %+v, %v (%v), want %#x, visit, %#x and the root", library, s.Frames, s.Stop, s.Err, uint64(inLibrary), uint64(inMain))
+		t.Fatalf("%s: got %+v, %v (%v), want %#x, visit, %#x and the root", library, s.Frames, s.Stop, s.Err,
+			uint64(inLibrary), uint64(inMain))
 	}
 	m := s.Frames[at].Module
 	if m == nil || m.Path != library {

@@ -68,7 +68,7 @@ type Report struct {
 	perSite map[string]int
 }
 
-// PeerReport is what a peer gave: points at which it was asked, and those at which all its
+// PeerReport is what a peer gave: points at which it was run, and those at which all its
 // addresses were the true ones.
 type PeerReport struct {
 	Points, Exact int

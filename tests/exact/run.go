@@ -31,7 +31,7 @@ type Options struct {
 	// that is reported.
 	TruthOnly bool
 	// Peer is a command that prints the stack of the process whose id is appended to it, as
-	// `eu-stack -p`; PeerEvery says at which points it is asked. See peer.go.
+	// `eu-stack -p`; PeerEvery says at which points it runs. See peer.go.
 	Peer      []string
 	PeerEvery int
 }
@@ -42,7 +42,7 @@ type session struct {
 	report  Report
 	threads map[int]*thread
 	spaces  map[int]*space // by process id
-	early   map[int]bool   // children that stopped before their parent told of them
+	early   map[int]bool   // children that stopped before their parent reported them
 	names   names
 	leader  int
 	peer    peer

@@ -13,7 +13,7 @@ const (
 	skipEnd  = unix.SIGURG
 )
 
-// atSkip tells whether t is about to say that a part begins.
+// atSkip reports whether t is about to say that a part begins.
 func (t *thread) atSkip() bool {
 	return t.in.kind == syscall_ && t.space.wide && t.regs.Rax == unix.SYS_GETPID && t.regs.Rdi == skipMark
 }
@@ -24,7 +24,7 @@ func (s *session) ranFreely(t *thread, sig unix.Signal) error {
 		return ptrace(unix.PTRACE_CONT, t.tid, 0, uintptr(sig))
 	}
 	t.free, t.space.dirty = false, true
-	if err := s.look(t); err != nil {
+	if err := s.readRegisters(t); err != nil {
 		return err
 	}
 	return s.compareAndResume(t)

@@ -81,7 +81,7 @@ func (s *space) open(m *maps.Mapping) (*module.File, error) {
 	return f, nil
 }
 
-// isCode tells whether addr may be executed.
+// isCode reports whether addr may be executed.
 func (s *space) isCode(addr uint64) bool {
 	m := s.table.Find(mem.Addr(addr))
 	return m != nil && m.Perm&maps.Exec != 0

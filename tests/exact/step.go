@@ -13,7 +13,7 @@ import (
 // add begins to step a thread that is stopped. truth is nil for a new stack.
 func (s *session) add(tid int, sp *space, truth *Truth) error {
 	t := &thread{tid: tid, space: sp, truth: truth}
-	if err := s.look(t); err != nil {
+	if err := s.readRegisters(t); err != nil {
 		return err
 	}
 	sp.wide = t.regs.Cs == userCS64
@@ -37,8 +37,8 @@ func (s *space) wordSize() uint64 {
 	return 4
 }
 
-// look reads the registers of t.
-func (s *session) look(t *thread) error {
+// readRegisters reads the registers of t.
+func (s *session) readRegisters(t *thread) error {
 	if err := registers(t.tid, &t.regs); err != nil {
 		return fmt.Errorf("read registers of %d: %w", t.tid, err)
 	}
@@ -50,7 +50,7 @@ func (s *session) look(t *thread) error {
 func (s *session) stepped(t *thread) error {
 	before, in, sig := t.at, t.in, t.delivered
 	nr := t.regs.Rax
-	if err := s.look(t); err != nil {
+	if err := s.readRegisters(t); err != nil {
 		return err
 	}
 	entered := false
@@ -86,7 +86,7 @@ func (s *session) afterCall(t *thread, nr uint64) {
 	}
 }
 
-// installs tells whether a system call, rt_sigaction(2), sets what SIGUSR1 does.
+// installs reports whether a system call, rt_sigaction(2), sets what SIGUSR1 does.
 func (t *thread) installs(nr uint64) bool {
 	const usr1 = uint64(unix.SIGUSR1)
 	if !t.space.wide {
@@ -95,7 +95,7 @@ func (t *thread) installs(nr uint64) bool {
 	return nr == unix.SYS_RT_SIGACTION && t.regs.Rdi == usr1 && t.regs.Rsi != 0
 }
 
-// changesMappings tells whether a system call may change the mappings. Numbers: syscalls(2),
+// changesMappings reports whether a system call may change the mappings. Numbers: syscalls(2),
 // linux/arch/x86/entry/syscalls/syscall_64.tbl and syscall_32.tbl.
 func (s *space) changesMappings(nr uint64) bool {
 	if !s.wide {
@@ -113,7 +113,7 @@ func (s *space) changesMappings(nr uint64) bool {
 	return false
 }
 
-// isSigreturn tells whether a system call ends a signal handler.
+// isSigreturn reports whether a system call ends a signal handler.
 func (s *space) isSigreturn(nr uint64) bool {
 	if s.wide {
 		return nr == unix.SYS_RT_SIGRETURN
@@ -143,7 +143,7 @@ func (s *session) handlerEntered(t *thread, before point) bool {
 // linux/arch/x86/include/asm/sigframe.h; struct sigcontext_64 and sigcontext_32 in sigcontext.h.
 // 64-bit: pretcode 8, ucontext: flags, link, stack 40, then gregs: rsp is the 16th, rip the 17th.
 // 32-bit: pretcode, sig, then sigcontext, or with siginfo: pretcode, sig, two pointers, siginfo 128,
-// ucontext: flags, link, stack 20; in sigcontext esp stands at 28, eip at 56.
+// ucontext: flags, link, stack 20; in sigcontext esp is at 28, eip at 56.
 func (s *space) savedContext(sp uint64) (pc, saved uint64, ok bool) {
 	var b [256]byte
 	if n, _ := s.ReadMem(b[:], memAddr(sp)); n < len(b) {

@@ -53,7 +53,7 @@ func (s *strand) below() (*strand, int) {
 	return s.under, 0
 }
 
-// contains tells whether SP may go from one value to the other on this strand.
+// contains reports whether SP may go from one value to the other on this strand.
 func (s *strand) contains(from, to uint64) bool { return from <= to && to <= s.base }
 
 // dropBelow drops the frames that SP has left. One that floats stays while SP is within

@@ -10,7 +10,7 @@ type point struct {
 // entry is one frame below the innermost: a return address that a call pushed, or the place
 // where a signal interrupted.
 type entry struct {
-	slot uint64 // where the return address stands; the frame is gone when SP is above it
+	slot uint64 // where the return address is; the frame is gone when SP is above it
 	addr uint64 // return address, or the interrupted PC
 	// signal says that addr was interrupted, and that the frame above it is the restorer's;
 	// frame is where the kernel saved the registers: SP at the handler's entry.
@@ -35,7 +35,7 @@ type Truth struct {
 	inJump bool
 	// fresh says that the strand is new and its first function has not been entered.
 	fresh bool
-	// calls tells of an address where SP changes stacks whether that is like a call: the caller
+	// calls says of an address where SP changes stacks whether that is like a call: the caller
 	// waits on the stack that is left. Go's runtime does this. nil stands for never.
 	calls func(pc uint64) bool
 	// Odd counts returns to another address than the call left; thunks and landings do this.
@@ -58,7 +58,7 @@ func (t *Truth) clone() *Truth {
 	return &c
 }
 
-// step tells the Truth that the instruction in was at before and that the thread stands at
+// step informs the Truth that the instruction in was at before and that the thread is at
 // after. An instruction that did not run (a signal came first) leaves before and after alike.
 func (t *Truth) step(in instruction, before, after point) {
 	t.steps++
@@ -119,13 +119,13 @@ func (t *Truth) moved(in instruction, before, after point) {
 	}
 }
 
-// isAdjustOverOne tells whether SP just stepped over the innermost return address, as a return
+// isAdjustOverOne reports whether SP just stepped over the innermost return address, as a return
 // thunk does with the address that its inner call left.
 func (t *Truth) isAdjustOverOne(in instruction, after point) bool {
 	return in.kind == adjust && after.sp == t.cur.topSlot()+t.word
 }
 
-// leaves tells whether the change of SP goes to another stack. A short way down is growth of
+// leaves reports whether the change of SP goes to another stack. A short way down is growth of
 // the same one, however it was computed; hand-written code moves SP by up to 10 KB so.
 func (t *Truth) leaves(in instruction, before, after point) bool {
 	const growth = 32 << 10
@@ -140,7 +140,7 @@ func (t *Truth) leaves(in instruction, before, after point) bool {
 
 func (t *Truth) jump() { t.jumped, t.inJump = t.steps, true }
 
-// floats tells whether SP stands right above the slot of an entry that floats.
+// floats reports whether SP is right above the slot of an entry that floats.
 func (t *Truth) floats(e *entry, at point) bool {
 	return e.floating && at.sp == e.slot+t.word
 }
@@ -159,7 +159,7 @@ func (t *Truth) settle(at point) {
 	}
 }
 
-// begun tells the Truth of the word at SP when a fresh stack's first function is entered: if
+// begun gives the Truth the word at SP when a fresh stack's first function is entered: if
 // it is an address of code, that function will return there (makecontext does this).
 func (t *Truth) begun(at point, word uint64, isCode bool) {
 	t.fresh = false
@@ -168,7 +168,7 @@ func (t *Truth) begun(at point, word uint64, isCode bool) {
 	}
 }
 
-// signal tells the Truth that the kernel entered a handler at the point at, having interrupted
+// signal informs the Truth that the kernel entered a handler at the point at, having interrupted
 // the thread at from; restorer is the address that the handler will return to.
 func (t *Truth) signal(from, at point, restorer uint64) {
 	const frameMax = 64 << 10 // xsave area with AMX: 11 KB
@@ -184,7 +184,7 @@ func (t *Truth) signal(from, at point, restorer uint64) {
 	t.cur.push(entry{slot: at.sp, addr: restorer})
 }
 
-// sigreturn tells the Truth that the kernel ended the innermost handler. pushed is the word
+// sigreturn informs the Truth that the kernel ended the innermost handler. pushed is the word
 // at SP, for a handler that made its interrupted code call something.
 func (t *Truth) sigreturn(after point, pushed uint64) {
 	t.steps++
@@ -211,7 +211,7 @@ func (t *Truth) sigreturn(after point, pushed uint64) {
 	}
 }
 
-// entering tells whether the instruction that just ran entered the first function of a fresh stack.
+// entering reports whether the instruction that just ran entered the first function of a fresh stack.
 func (t *Truth) entering(in instruction) bool {
 	return t.fresh && (in.kind == ret || in.kind == jump)
 }

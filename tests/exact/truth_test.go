@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// script drives a Truth and says where the thread stands.
+// script drives a Truth and says where the thread is.
 type script struct {
 	*Truth
 	at point
@@ -53,7 +53,8 @@ func TestTruth(t *testing.T) {
 		{"returned", func(s *script) { s.call(0x2000); s.run(ret, 0x1005, 0x8000) }, []uint64{0x1005}},
 		{"ret n", func(s *script) { s.move(-16); s.call(0x2000); s.run(ret, 0x1006, 0x8000) }, []uint64{0x1006}},
 		{"call that did not run", func(s *script) { s.run(call, 0x1000, 0x8000) }, []uint64{0x1000}},
-		{"ret used as a jump", func(s *script) { s.call(0x2000); s.move(-8); s.run(ret, 0x3000, 0x7ff8) }, []uint64{0x3000, 0x1005}},
+		{"ret used as a jump", func(s *script) { s.call(0x2000); s.move(-8); s.run(ret, 0x3000, 0x7ff8) },
+			[]uint64{0x3000, 0x1005}},
 		{"return address held in a register, as in vfork", func(s *script) {
 			s.call(0x2000)
 			s.run(pop, 0x2001, 0x8000)
@@ -207,8 +208,10 @@ func TestTruthStackCall(t *testing.T) {
 	}{
 		{"on the system stack", func() {}, []uint64{0x4000, 0x3006, 0x2006, 0x9005}},
 		{"returned there", func() { s.run(ret, 0x3006, 0x7ff8) }, []uint64{0x3006, 0x2006, 0x9005}},
-		{"back on the goroutine's", func() { s.at.pc = 0x3000; s.run(other, 0x3010, 0x900000-8) }, []uint64{0x3010, 0x2006, 0x9005}},
-		{"to the scheduler, for good", func() { s.at.pc = 0x5000; s.run(other, 0x5001, 0x7ff8) }, []uint64{0x5001, 0x1005}},
+		{"back on the goroutine's", func() { s.at.pc = 0x3000; s.run(other, 0x3010, 0x900000-8) },
+			[]uint64{0x3010, 0x2006, 0x9005}},
+		{"to the scheduler, for good", func() { s.at.pc = 0x5000; s.run(other, 0x5001, 0x7ff8) },
+			[]uint64{0x5001, 0x1005}},
 	} {
 		step.run()
 		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) || s.depth() != len(got) {

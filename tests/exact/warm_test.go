@@ -20,7 +20,7 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// chainLength is how many functions of our own stand on the stack of a chain program.
+// chainLength is how many functions of our own are on the stack of a chain program.
 const chainLength = 30
 
 // chainC writes a C program in which chainLength distinct functions call each other, and the
@@ -28,9 +28,12 @@ const chainLength = 30
 func chainC() string {
 	var b strings.Builder
 	b.WriteString("#include <unistd.h>\nvolatile long sink; int run(long);\n")
-	b.WriteString("__attribute__((noinline)) long f0(long a) { if (write(1, \"r\", 1) != 1) return 0; for (;;) sink += a; }\n")
+	b.WriteString("__attribute__((noinline)) long f0(long a) { if (write(1, \"r\", 1) != 1) return 0; for (;;) sink " +
+		"+= a; }\n")
 	for i := 1; i < chainLength; i++ {
-		fmt.Fprintf(&b, "__attribute__((noinline)) long f%d(long a) { long x = sink + a, y = f%d(a + %d); sink += x * y; return x - y; }\n", i, i-1, i)
+		fmt.Fprintf(&b,
+			"__attribute__((noinline)) long f%d(long a) { long x = sink + a, y = f%d(a + %d); sink += x * y; return "+
+				"x - y; }\n", i, i-1, i)
 	}
 	fmt.Fprintf(&b, "int main(int argc, char **argv) { return (int)f%d(argc); }\n", chainLength-1)
 	return b.String()
@@ -42,7 +45,9 @@ func chainGo() string {
 	b.WriteString("package main\nimport \"os\"\nvar sink int\n")
 	b.WriteString("//go:noinline\nfunc f0(a int) int { os.Stdout.WriteString(\"r\"); for { sink += a } }\n")
 	for i := 1; i < chainLength; i++ {
-		fmt.Fprintf(&b, "//go:noinline\nfunc f%d(a int) int { x := sink + a; y := f%d(a + %d); sink += x * y; return x - y }\n", i, i-1, i)
+		fmt.Fprintf(&b,
+			"//go:noinline\nfunc f%d(a int) int { x := sink + a; y := f%d(a + %d); sink += x * y; return x - y }\n", i,
+			i-1, i)
 	}
 	fmt.Fprintf(&b, "func main() { println(f%d(len(os.Args))) }\n", chainLength-1)
 	return b.String()
@@ -57,7 +62,7 @@ type captured struct {
 	snap    *snapshot.Snapshot
 }
 
-// capture builds a program, runs it until it says that it is there, and looks at it once. The
+// capture builds a program, runs it until it says that it is there, and copies it once. The
 // program lives until the test ends.
 func capture(tb testing.TB, file, source string, build ...string) *captured {
 	tb.Helper()
@@ -83,7 +88,7 @@ func capture(tb testing.TB, file, source string, build ...string) *captured {
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		tb.Fatal(err)
 	}
-	c := look(tb, run.Process.Pid)
+	c := copyThread(tb, run.Process.Pid)
 	// It need not spin any longer: its memory stays.
 	if err := run.Process.Signal(syscall.SIGSTOP); err != nil {
 		tb.Fatal(err)
@@ -91,8 +96,8 @@ func capture(tb testing.TB, file, source string, build ...string) *captured {
 	return c
 }
 
-// look stops process pid once and copies its spinning thread.
-func look(tb testing.TB, pid int) *captured {
+// copyThread stops process pid once and copies its spinning thread.
+func copyThread(tb testing.TB, pid int) *captured {
 	tb.Helper()
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
@@ -124,18 +129,22 @@ var chains = []struct {
 	source     func() string
 	build      []string
 }{
-	{"C without frame pointers", "chain.c", chainC, []string{"cc", "-O2", "-fomit-frame-pointer", "-o", "chain", "chain.c"}},
-	{"C with frame pointers", "chain.c", chainC, []string{"cc", "-O2", "-fno-omit-frame-pointer", "-o", "chain", "chain.c"}},
-	{"C without tables", "chain.c", chainC, []string{"cc", "-O2", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-o", "chain", "chain.c"}},
+	{"C without frame pointers", "chain.c", chainC, []string{"cc", "-O2", "-fomit-frame-pointer", "-o", "chain",
+		"chain.c"}},
+	{"C with frame pointers", "chain.c", chainC, []string{"cc", "-O2", "-fno-omit-frame-pointer", "-o", "chain",
+		"chain.c"}},
+	{"C without tables", "chain.c", chainC, []string{"cc", "-O2", "-fno-omit-frame-pointer",
+		"-fno-asynchronous-unwind-tables", "-o", "chain", "chain.c"}},
 	{"Go", "chain.go", chainGo, []string{"go", "build", "-o", "chain", "chain.go"}},
 }
 
-// BenchmarkWarmWalk is the walk of a sampler: the same program, looked at for the thousandth time.
+// BenchmarkWarmWalk is the walk of a sampler: the same program, sampled for the thousandth time.
 func BenchmarkWarmWalk(b *testing.B) {
 	for _, chain := range chains {
 		c := capture(b, chain.file, chain.source(), chain.build...)
 		for _, mode := range []unwind.Mode{unwind.Auto, unwind.FramePointersOnly} {
-			b.Run(fmt.Sprintf("%s/%v", chain.name, map[unwind.Mode]string{unwind.Auto: "auto", unwind.FramePointersOnly: "fp"}[mode]), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%v", chain.name, map[unwind.Mode]string{unwind.Auto: "auto",
+				unwind.FramePointersOnly: "fp"}[mode]), func(b *testing.B) {
 				c.bench(b, unwind.Options{Mode: mode})
 			})
 		}
@@ -187,13 +196,15 @@ func TestWarmWalk(t *testing.T) {
 					warm.WalkInto(&s, c.thread, memory, opt)
 					want := walkerOf(c.set, c.names).Walk(c.thread, memory, opt)
 					if !slices.Equal(s.Frames, want.Frames) || s.Stop != want.Stop {
-						t.Fatalf("limit %d:\ngot  %+v %v (%v)\nwant %+v %v (%v)", limit, s.Frames, s.Stop, s.Err, want.Frames, want.Stop, want.Err)
+						t.Fatalf("limit %d:\ngot  %+v %v (%v)\nwant %+v %v (%v)", limit, s.Frames, s.Stop, s.Err,
+							want.Frames, want.Stop, want.Err)
 					}
 				}
 			}
 			n := testing.AllocsPerRun(100, func() { warm.WalkInto(&s, c.thread, memory, unwind.Options{}) })
 			if n != 0 || s.Stop != unwind.Root || len(s.Frames) < chainLength {
-				t.Errorf("got %v allocations, %d frames and stop %v (%v); want 0, at least %d, %v", n, len(s.Frames), s.Stop, s.Err, chainLength, unwind.Root)
+				t.Errorf("got %v allocations, %d frames and stop %v (%v); want 0, at least %d, %v", n, len(s.Frames),
+					s.Stop, s.Err, chainLength, unwind.Root)
 			}
 		})
 	}

@@ -5,7 +5,7 @@
 // is a function that calls the next one of a list (see [Code]), so that a program which maps N of
 // them has a frame in each.
 //
-// Sources: System V gABI chapters 4 and 5; what each kind aims at is told where it is made.
+// Sources: System V gABI chapters 4 and 5; what each kind aims at is described where it is made.
 package hostile
 
 import (

@@ -154,7 +154,8 @@ func MiniDictionaries(size int) []byte {
 func InflatedZeros(size int) []byte {
 	o := newObject()
 	o.text()
-	for _, name := range []string{".debug_info", ".debug_abbrev", ".debug_str", ".debug_line", ".debug_ranges", ".debug_aranges"} {
+	for _, name := range []string{".debug_info", ".debug_abbrev", ".debug_str", ".debug_line", ".debug_ranges",
+		".debug_aranges"} {
 		var packed bytes.Buffer
 		n := uint64(size/6) * 1000
 		head := make([]byte, 24) // Elf64_Chdr
@@ -227,13 +228,14 @@ func word(b *bytes.Buffer, v uint32) { must(binary.Write(b, le, v)) }
 
 // cie is a CIE of version 1 without augmentation: absolute addresses of 8 bytes, CFA = rsp+8.
 func cie(b *bytes.Buffer) {
-	body := []byte{1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0} // version, "", 1, -8, ra 16; def_cfa rsp 8; ra at cfa-8
+	// version, "", 1, -8, ra 16; def_cfa rsp 8; ra at cfa-8
+	body := []byte{1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0}
 	word(b, uint32(4+len(body)))
 	word(b, 0)
 	b.Write(body)
 }
 
-// fde is an FDE whose CIE stands at offset of in the section, over n bytes from start on.
+// fde is an FDE whose CIE is at offset of in the section, over n bytes from start on.
 func fde(b *bytes.Buffer, of int, start, n uint64, program []byte) {
 	word(b, uint32(4+16+len(program)))
 	word(b, uint32(b.Len()-of))

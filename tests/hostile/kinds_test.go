@@ -24,9 +24,10 @@ func TestKinds(t *testing.T) {
 		}
 		loaded := false
 		for _, p := range f.Progs {
-			loaded = loaded || p.Type == elf.PT_LOAD && p.Vaddr == 0 && p.Off == 0 && p.Filesz == uint64(len(b)) && p.Flags&elf.PF_X != 0
+			loaded = loaded || p.Type == elf.PT_LOAD && p.Vaddr == 0 && p.Off == 0 && p.Filesz == uint64(len(b)) &&
+				p.Flags&elf.PF_X != 0
 		}
-		if !loaded && k.Name != "names" { // whose table stands behind what is loaded
+		if !loaded && k.Name != "names" { // whose table is behind what is loaded
 			t.Errorf("%s: no segment loads the whole file", k.Name)
 		}
 		if !bytes.HasPrefix(b[TextAt:], Code) {

@@ -16,7 +16,7 @@ import (
 )
 
 // interpreterSource makes code in memory that does what HotSpot's interpreter does: each function pushes the
-// address of its caller's next entry and jumps, so that no call is before the return address. The last calls pause.
+// address of its caller's next entry and jumps, so that no call precedes the return address. The last calls pause.
 const interpreterSource = `
 #include <stdio.h>
 #include <string.h>

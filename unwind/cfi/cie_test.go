@@ -25,12 +25,15 @@ func TestAugmentations(t *testing.T) {
 		{augmentation: "S", signal: true},
 		{augmentation: "zRB", data: []byte{1, peAbsPtr}, fde: []byte{0}, bKey: true},
 		{augmentation: "zRG", data: []byte{1, peAbsPtr}, fde: []byte{0}, mte: true},
-		{augmentation: "zPLR", data: []byte{7, peIndirect | pePCRel | peSData4, 1, 2, 3, 4, pePCRel | peSData4, peAbsPtr},
+		{augmentation: "zPLR", data: []byte{7, peIndirect | pePCRel | peSData4, 1, 2, 3, 4, pePCRel | peSData4,
+			peAbsPtr},
 			fde: []byte{4, 1, 0, 0, 0}, lsda: true},
-		{augmentation: "zPLR", data: []byte{7, peIndirect | pePCRel | peSData4, 1, 2, 3, 4, pePCRel | peSData4, peAbsPtr},
+		{augmentation: "zPLR", data: []byte{7, peIndirect | pePCRel | peSData4, 1, 2, 3, 4, pePCRel | peSData4,
+			peAbsPtr},
 			fde: []byte{4, 0, 0, 0, 0}},
 		{augmentation: "zLR", data: []byte{2, peOmit, peAbsPtr}, fde: []byte{4, 1, 0, 0, 0}},
-		{augmentation: "zLR", data: []byte{2, peIndirect | peFuncRel | peUData4, peAbsPtr}, fde: []byte{4, 1, 0, 0, 0}, lsda: true},
+		{augmentation: "zLR", data: []byte{2, peIndirect | peFuncRel | peUData4, peAbsPtr}, fde: []byte{4, 1, 0, 0, 0},
+			lsda: true},
 	} {
 		t.Run(tt.augmentation, func(t *testing.T) {
 			s := section{addr: 0x2000}
@@ -66,13 +69,20 @@ func TestCIEVersions(t *testing.T) {
 		fde   []byte
 		raReg uint64
 	}{
-		{"version 1 has one byte for the register", false, false, []byte{1, 0, 1, 0x78, 0x90}, slices.Concat(u64(0x1000), u64(0x10)), 0x90},
-		{"version 3", true, false, slices.Concat([]byte{3, 0, 1, 0x78}, long), slices.Concat(u64(0x1000), u64(0x10)), 144},
-		{"version 4", true, false, slices.Concat([]byte{4, 0, 8, 0, 1, 0x78}, long), slices.Concat(u64(0x1000), u64(0x10)), 144},
-		{"version 4, addresses of 4 bytes", true, false, slices.Concat([]byte{4, 0, 4, 0, 1, 0x78}, long), slices.Concat(u32(0x1000), u32(0x10)), 144},
-		{"version 4 with segments", true, false, slices.Concat([]byte{4, 0, 8, 2, 1, 0x78}, long), slices.Concat([]byte{0, 0}, u64(0x1000), u64(0x10)), 144},
-		{"64-bit lengths in .debug_frame", true, true, slices.Concat([]byte{3, 0, 1, 0x78}, long), slices.Concat(u64(0x1000), u64(0x10)), 144},
-		{"64-bit lengths in .eh_frame", false, true, []byte{1, 0, 1, 0x78, 16}, slices.Concat(u64(0x1000), u64(0x10)), 16},
+		{"version 1 has one byte for the register", false, false, []byte{1, 0, 1, 0x78, 0x90},
+			slices.Concat(u64(0x1000), u64(0x10)), 0x90},
+		{"version 3", true, false, slices.Concat([]byte{3, 0, 1, 0x78}, long), slices.Concat(u64(0x1000), u64(0x10)),
+			144},
+		{"version 4", true, false, slices.Concat([]byte{4, 0, 8, 0, 1, 0x78}, long),
+			slices.Concat(u64(0x1000), u64(0x10)), 144},
+		{"version 4, addresses of 4 bytes", true, false, slices.Concat([]byte{4, 0, 4, 0, 1, 0x78}, long),
+			slices.Concat(u32(0x1000), u32(0x10)), 144},
+		{"version 4 with segments", true, false, slices.Concat([]byte{4, 0, 8, 2, 1, 0x78}, long),
+			slices.Concat([]byte{0, 0}, u64(0x1000), u64(0x10)), 144},
+		{"64-bit lengths in .debug_frame", true, true, slices.Concat([]byte{3, 0, 1, 0x78}, long),
+			slices.Concat(u64(0x1000), u64(0x10)), 144},
+		{"64-bit lengths in .eh_frame", false, true, []byte{1, 0, 1, 0x78, 16}, slices.Concat(u64(0x1000), u64(0x10)),
+			16},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := section{addr: 0x2000, debug: tt.debug, wide: tt.wide}
@@ -93,11 +103,13 @@ func TestBadCIE(t *testing.T) {
 		cie  []byte
 		want string
 	}{
-		{"unknown letter", []byte{1, 'z', 'X', 0, 1, 0x78, 16, 0}, `parse CIE at .eh_frame+0x0: augmentation "zX" not supported`},
+		{"unknown letter", []byte{1, 'z', 'X', 0, 1, 0x78, 16, 0},
+			`parse CIE at .eh_frame+0x0: augmentation "zX" not supported`},
 		{"letter without z", []byte{1, 'R', 0, 1, 0x78, 16, 0}, `augmentation "R" not supported`},
 		{"z not first", []byte{1, 'S', 'z', 0, 1, 0x78, 16, 0}, `augmentation "Sz" not supported`},
 		{"version 2", []byte{2, 0, 1, 0x78, 16}, "version 2 not supported"},
-		{"augmentation without end", slices.Concat([]byte{1}, slices.Repeat([]byte{'z'}, 100)), "augmentation has no end"},
+		{"augmentation without end", slices.Concat([]byte{1}, slices.Repeat([]byte{'z'}, 100)),
+			"augmentation has no end"},
 		{"augmentation data cut off", []byte{1, 'z', 'R', 0, 1, 0x78, 16, 9, 0}, "data ends early"},
 		{"letters need more data", []byte{1, 'z', 'L', 'R', 0, 1, 0x78, 16, 1, 0, 0}, "exceeds its length by 1"},
 		{"address size 3", []byte{4, 0, 3, 0, 1, 0x78, 16}, "address size 3"},

@@ -42,7 +42,7 @@ func (c *cursor) bytes(n uint64) []byte {
 }
 
 // block reads a ULEB128 length and returns the end of the bytes it counts. The cursor
-// stands at their start.
+// is at their start.
 func (c *cursor) block() (end int) {
 	n := c.uleb()
 	start := c.pos

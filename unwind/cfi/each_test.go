@@ -26,10 +26,13 @@ func TestEach(t *testing.T) {
 		want  string
 		whole bool
 	}{
-		{"both sections, each by address", Config{EHFrame: Section{eh.addr, eh.data}, DebugFrame: Section{0, debug.data}}, 0,
+		{"both sections, each by address", Config{EHFrame: Section{eh.addr, eh.data},
+			DebugFrame: Section{0, debug.data}}, 0,
 			".eh_frame 1000-1010 .eh_frame 3000-3020 .debug_frame 2000-2008 ", true},
-		{"stopped by the visitor", Config{EHFrame: Section{eh.addr, eh.data}, DebugFrame: Section{0, debug.data}}, 1, ".eh_frame 1000-1010 ", true},
-		{"section that ends inside of an entry", Config{EHFrame: Section{cut.addr, cut.data}}, 0, ".eh_frame 1000-1010 .eh_frame 3000-3020 ", false},
+		{"stopped by the visitor", Config{EHFrame: Section{eh.addr, eh.data}, DebugFrame: Section{0, debug.data}}, 1,
+			".eh_frame 1000-1010 ", true},
+		{"section that ends inside of an entry", Config{EHFrame: Section{cut.addr, cut.data}}, 0,
+			".eh_frame 1000-1010 .eh_frame 3000-3020 ", false},
 		{"no sections", Config{}, 0, "", true},
 	}
 	for _, tt := range tests {

@@ -14,7 +14,8 @@ func FuzzRow(f *testing.F) {
 	debug := section{debug: true, wide: true}
 	debug.fde(debug.cie(4, "", nil, opDefCFA, 7, 8), 0x1000, 0x100, opRememberState, opAdvanceLoc|1, opRestoreState)
 	z := section{addr: 0x8000}
-	z.entry(z.cie(1, "zRS", nil, 1, pePCRel|peSData4, opDefCFAExpression, 1, dwLit0), []byte{0, 0x90, 0xff, 0xff, 0, 1, 0, 0, 0})
+	z.entry(z.cie(1, "zRS", nil, 1, pePCRel|peSData4, opDefCFAExpression, 1, dwLit0),
+		[]byte{0, 0x90, 0xff, 0xff, 0, 1, 0, 0, 0})
 	f.Add(s.data, h.Data, debug.data, uint64(0x1000), byte(0))
 	f.Add(z.data, []byte{}, []byte{}, uint64(0x1010), byte(1))
 	f.Add(s.data, []byte{1, peOmit, peOmit, peOmit}, debug.data, uint64(0x1401), byte(2))

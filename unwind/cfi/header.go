@@ -36,7 +36,8 @@ func newHeader(cfg *Config, big bool) (*header, error) {
 	if frameEnc != peOmit {
 		c.raw(frameEnc, cfg.WordSize)
 	}
-	h := &header{data: c.data, addr: cfg.EHFrameHdr.Addr, text: cfg.TextBase, word: cfg.WordSize, big: big, enc: tableEnc}
+	h := &header{data: c.data, addr: cfg.EHFrameHdr.Addr, text: cfg.TextBase, word: cfg.WordSize, big: big,
+		enc: tableEnc}
 	if c.err == nil && (countEnc == peOmit || tableEnc == peOmit) {
 		c.fail(errors.New("no search table"))
 	}

@@ -39,7 +39,7 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// A section that is walked takes from the budget too, and what it lacks is told.
+// A section that is walked takes from the budget too, and what it lacks is reported.
 func TestWalkIsBounded(t *testing.T) {
 	object := hostile.Entries(1 << 20)
 	for _, tt := range []struct {

@@ -34,9 +34,11 @@ func TestPointerEncodings(t *testing.T) {
 		{"pcrel sdata4", pePCRel | peSData4, relative(4)},
 		{"pcrel absptr", pePCRel | peAbsPtr, relative(8)},
 		{"textrel udata4", peTextRel | peUData4, relative(4)},
-		{"textrel uleb128", peTextRel | peULEB128, func(base, _ uint64) []byte { return uleb(uleb(nil, start-base), size) }},
+		{"textrel uleb128", peTextRel | peULEB128,
+			func(base, _ uint64) []byte { return uleb(uleb(nil, start-base), size) }},
 		{"datarel sdata4", peDataRel | peSData4, relative(4)},
-		{"datarel sleb128", peDataRel | peSLEB128, func(base, _ uint64) []byte { return sleb(sleb(nil, int64(start-base)), size) }},
+		{"datarel sleb128", peDataRel | peSLEB128,
+			func(base, _ uint64) []byte { return sleb(sleb(nil, int64(start-base)), size) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := section{addr: 0x2000}

@@ -83,7 +83,8 @@ func differences(row *Row, want printedRow, names []string) (diffs []string) {
 	}
 	for i, reg := range row.Regs {
 		if _, ok := want.cells[names[reg.Reg]]; !ok {
-			diffs = append(diffs, fmt.Sprintf("%s got %s, readelf has no column", names[reg.Reg], ruleCell(reg.Rule, names)))
+			diffs = append(diffs, fmt.Sprintf("%s got %s, readelf has no column", names[reg.Reg],
+				ruleCell(reg.Rule, names)))
 		}
 		if i > 0 && row.Regs[i-1].Reg >= reg.Reg {
 			diffs = append(diffs, "registers do not ascend")
@@ -147,10 +148,11 @@ func compare(t *testing.T, path string, cfg Config, machine elf.Machine) {
 			}
 		}
 		if sawUndefined != undefined[key] && fde.start != fde.end {
-			report("FDE %s+%#x: undefined rules got %t, readelf %t", fde.section, fde.offset, sawUndefined, undefined[key])
+			report("FDE %s+%#x: undefined rules got %t, readelf %t", fde.section, fde.offset, sawUndefined,
+				undefined[key])
 		}
 	}
-	t.Logf("%s: %d FDEs, %d rows compared, %d bogus, header %v", path, len(fdes), rows, bogusRows, table.HeaderError())
+	t.Logf("%s: %d FDEs, %d rows compared, %d bogus, header %v", path, len(fdes), rows, bogusRows, table.headerErr)
 	if wrong != 0 {
 		t.Errorf("%d differences", wrong)
 	}
@@ -204,7 +206,8 @@ func TestRowsOfInstalledFiles(t *testing.T) {
 func TestRowsOfGoProgram(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte("package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n"), 0o644); err != nil {
+	content := []byte("package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n")
+	if err := os.WriteFile(source, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "program")
@@ -243,7 +246,8 @@ int other(int *p) { return *p + 1; }
 	for _, version := range []uint8{1, 3, 4} {
 		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {
 			library := filepath.Join(dir, fmt.Sprintf("v%d.so", version))
-			cmd := exec.Command(compiler, "-g", "-O1", "-shared", "-fPIC", "-nostdlib", "-fno-asynchronous-unwind-tables",
+			cmd := exec.Command(compiler, "-g", "-O1", "-shared", "-fPIC", "-nostdlib",
+				"-fno-asynchronous-unwind-tables",
 				fmt.Sprintf("-Wa,--gdwarf-cie-version=%d", version), "-o", library, file)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Skipf("this gcc cannot write it: %v\n%s", err, out)

@@ -68,10 +68,6 @@ func New(cfg Config) *Table {
 	return t
 }
 
-// HeaderError says why .eh_frame_hdr is not used and .eh_frame is walked instead; nil while
-// it is used, and if there is none.
-func (t *Table) HeaderError() error { return t.headerErr }
-
 // Row returns the rules for pc, a link address: an interrupted PC as it is, a return
 // address minus one. It keeps no rows: who asks for the same pc again and again keeps them.
 //

@@ -21,7 +21,8 @@ func headerOf(s *section, offsets []int, starts []uint64, enc byte) Section {
 	data := []byte{1, pePCRel | peSData4, peUData4, enc}
 	data = append(data, u32(s.addr-addr-4)...)
 	data = append(data, u32(uint64(len(starts)))...)
-	size := map[byte]int{peAbsPtr: 8, peUData2: 2, peSData2: 2, peUData4: 4, peSData4: 4, peUData8: 8, peSData8: 8}[enc&peFormat]
+	size := map[byte]int{peAbsPtr: 8, peUData2: 2, peSData2: 2, peUData4: 4, peSData4: 4, peUData8: 8,
+		peSData8: 8}[enc&peFormat]
 	for i, start := range starts {
 		for _, v := range []uint64{start, s.addr + uint64(offsets[i])} {
 			switch enc & peApplication {
@@ -60,8 +61,9 @@ var starts = []uint64{0x1000, 0x1100, 0x1400}
 
 func TestHeaderEncodings(t *testing.T) {
 	for name, enc := range map[string]byte{
-		"datarel sdata4": peDataRel | peSData4, "datarel sdata8": peDataRel | peSData8, "datarel sdata2": peDataRel | peSData2,
-		"pcrel sdata4": pePCRel | peSData4, "textrel udata4": peTextRel | peUData4,
+		"datarel sdata4": peDataRel | peSData4, "datarel sdata8": peDataRel | peSData8,
+		"datarel sdata2": peDataRel | peSData2,
+		"pcrel sdata4":   pePCRel | peSData4, "textrel udata4": peTextRel | peUData4,
 		"absptr": peAbsPtr, "udata4": peUData4, "udata2": peUData2, "udata8": peUData8,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +73,7 @@ func TestHeaderEncodings(t *testing.T) {
 			cfg.EHFrameHdr = headerOf(&s, offsets, starts, enc)
 			table := New(cfg)
 			checkThree(t, table)
-			if err := table.HeaderError(); err != nil || table.eh.index != nil {
+			if err := table.headerErr; err != nil || table.eh.index != nil {
 				t.Errorf("the header was not used: %v, index %v", err, table.eh.index)
 			}
 		})
@@ -88,15 +90,21 @@ func TestUnusableHeader(t *testing.T) {
 	}{
 		{"version 2", func(h *Section, _ *section, _ []int) { h.Data[0] = 2 }, "version 2 not supported"},
 		{"no table", func(h *Section, _ *section, _ []int) { h.Data[3] = peOmit }, "no search table"},
-		{"values of no fixed size", func(h *Section, _ *section, _ []int) { h.Data[3] = peULEB128 }, "encoding 0x01 of the table"},
-		{"indirect values", func(h *Section, _ *section, _ []int) { h.Data[3] |= peIndirect }, "encoding 0xbb of the table"},
-		{"relative count", func(h *Section, _ *section, _ []int) { h.Data[2] |= pePCRel }, "encoding 0x13 of the count"},
+		{"values of no fixed size", func(h *Section, _ *section, _ []int) { h.Data[3] = peULEB128 },
+			"encoding 0x01 of the table"},
+		{"indirect values", func(h *Section, _ *section, _ []int) { h.Data[3] |= peIndirect },
+			"encoding 0xbb of the table"},
+		{"relative count", func(h *Section, _ *section, _ []int) { h.Data[2] |= pePCRel },
+			"encoding 0x13 of the count"},
 		{"count too large", func(h *Section, _ *section, _ []int) { h.Data[11] = 0x7f }, "pairs exceed"},
 		{"cut off", func(h *Section, _ *section, _ []int) { h.Data = h.Data[:10] }, "data ends early"},
 		{"pairs descend", func(h *Section, s *section, o []int) {
 			*h = headerOf(s, []int{o[2], o[1], o[0]}, []uint64{0x1400, 0x1100, 0x1000}, enc)
 		}, "do not ascend"},
-		{"pair of another FDE", func(h *Section, s *section, o []int) { *h = headerOf(s, []int{o[1], o[1], o[1]}, starts, enc) },
+		{"pair of another FDE", func(h *Section, s *section, o []int) {
+			*h = headerOf(s, []int{o[1], o[1], o[1]},
+				starts, enc)
+		},
 			"its FDE starts at 0x1100"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,8 +114,8 @@ func TestUnusableHeader(t *testing.T) {
 			tt.change(&cfg.EHFrameHdr, &s, offsets)
 			table := New(cfg)
 			checkThree(t, table)
-			if err := table.HeaderError(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("HeaderError() = %v, want %q", err, tt.want)
+			if err := table.headerErr; err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("headerErr = %v, want %q", err, tt.want)
 			}
 		})
 	}

@@ -52,10 +52,11 @@ type StubKind uint8
 
 // The forms of stubs.
 const (
-	StubJump  StubKind = iota // jmp TARGET: Value is the address of code
-	StubSlot                  // jmp *disp(%rip), 386 jmp *address: Value is the address of the word that holds the target
-	StubGOT                   // 386, jmp *disp(%ebx): the word is at Value from the global offset table
-	StubIndex                 // push $n: Value is the operand, which tells the relocation
+	StubJump StubKind = iota // jmp TARGET: Value is the address of code
+	// jmp *disp(%rip), 386 jmp *address: Value is the address of the word that holds the target
+	StubSlot
+	StubGOT   // 386, jmp *disp(%ebx): the word is at Value from the global offset table
+	StubIndex // push $n: Value is the operand, which tells the relocation
 )
 
 // Stub is an entry of a procedure linkage table, or a jump that leads on as one does.
@@ -64,7 +65,7 @@ type Stub struct {
 	Value uint64
 }
 
-// Stub reads the stub at pc, behind endbr or bnd if there is one. It reports false where other code stands.
+// Stub reads the stub at pc, behind endbr or bnd if there is one. It reports false where other code is.
 //
 // Source: System V ABI supplements for AMD64 and i386, "Procedure Linkage Table"; the forms with endbr are
 // those of binutils.
@@ -93,7 +94,7 @@ func (c *Code) Stub(pc uint64) (Stub, bool) {
 	return Stub{}, false
 }
 
-// IsEndbr tells whether b begins with endbr64 or endbr32: Intel SDM volume 2, ENDBR64.
+// IsEndbr reports whether b begins with endbr64 or endbr32: Intel SDM volume 2, ENDBR64.
 func IsEndbr(b []byte) bool {
 	return hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfa) || hasPrefix(b, 0xf3, 0x0f, 0x1e, 0xfb)
 }

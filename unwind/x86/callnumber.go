@@ -4,7 +4,7 @@ import "github.com/fpstack/fpstack/work"
 
 // CallNumber returns the number of the system call that the instruction just before pc makes, if the
 // function [start, end) loads it as a constant on every way there. It reports false where another
-// instruction stands there, where the number came from elsewhere, and where ways are not known: indirect
+// instruction is there, where the number came from elsewhere, and where ways are not known: indirect
 // jumps inside of the function, bytes that are no instructions.
 //
 // Source: syscall(2), "Architecture calling conventions".

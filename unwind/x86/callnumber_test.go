@@ -21,7 +21,9 @@ func TestCallNumber(t *testing.T) {
 		ok     bool
 	}{
 		{"number just before", false, join(mov, syscall, ret), 7, 230, true},
-		{"arguments loaded between", false, join(mov, []byte{0x49, 0x89, 0xca, 0x89, 0xd6}, syscall, ret), 12, 230, true}, // mov %rcx,%r10; mov %edx,%esi
+		// mov %rcx,%r10; mov %edx,%esi
+		{"arguments loaded between", false, join(mov, []byte{0x49, 0x89, 0xca, 0x89, 0xd6}, syscall, ret), 12, 230,
+			true},
 		{"mov $230, %rax", false, join([]byte{0x48, 0xc7, 0xc0, 0xe6, 0, 0, 0}, syscall, ret), 9, 230, true},
 		{"the last of two", false, join([]byte{0xb8, 1, 0, 0, 0}, mov, syscall, ret), 12, 230, true},
 		{"a conditional jump over", false, join([]byte{0x74, 7}, mov, syscall, ret), 9, 230, true},
@@ -31,7 +33,8 @@ func TestCallNumber(t *testing.T) {
 		{"a call between", false, join(mov, []byte{0xe8, 0, 0, 0, 0}, syscall, ret), 12, 0, false},
 		{"written between", false, join(mov, []byte{0x89, 0xf8}, syscall, ret), 9, 0, false}, // mov %edi,%eax
 		{"a number from a register", false, join([]byte{0x48, 0x89, 0xf0}, syscall, ret), 5, 0, false},
-		{"an indirect jump in the function", false, join([]byte{0xff, 0x24, 0xc5, 0, 0, 0, 0}, mov, syscall, ret), 14, 0, false},
+		{"an indirect jump in the function", false, join([]byte{0xff, 0x24, 0xc5, 0, 0, 0, 0}, mov, syscall, ret), 14,
+			0, false},
 		{"no system call there", false, join(mov, []byte{0x90, 0x90}, ret), 7, 0, false},
 		{"inside of an instruction", false, join([]byte{0xb8, 0xe6, 0, 0x0f, 0x05}, ret), 5, 0, false},
 		{"at the beginning", false, join(syscall, ret), 2, 0, false},
@@ -48,7 +51,8 @@ func TestCallNumber(t *testing.T) {
 		})
 	}
 	c := &Code{Start: 0x1000, Data: join(mov, syscall, ret), Mode64: true}
-	for _, bounds := range [][3]uint64{{0, 0x1007, 0x1007}, {0x1000, 0x2000, 0x1007}, {0x1007, 0x1000, 0x1007}, {0x1000, 0x100a, 0x3000}, {0x1005, 0x100a, 0x1001}} {
+	for _, bounds := range [][3]uint64{{0, 0x1007, 0x1007}, {0x1000, 0x2000, 0x1007}, {0x1007, 0x1000, 0x1007},
+		{0x1000, 0x100a, 0x3000}, {0x1005, 0x100a, 0x1001}} {
 		if n, ok := c.CallNumber(bounds[0], bounds[1], bounds[2]); ok {
 			t.Errorf("[%#x, %#x) at %#x: got %d", bounds[0], bounds[1], bounds[2], n)
 		}

@@ -9,7 +9,7 @@ import (
 // maxFunction bounds a function whose end is not known, in bytes.
 const maxFunction = 64 << 10
 
-// maxKnown bounds a function that a symbol or a table tells, in bytes: the largest that compilers make of
+// maxKnown bounds a function that a symbol or a table gives, in bytes: the largest that compilers make of
 // real programs have some hundred thousand, a file may say anything.
 const maxKnown = 1 << 20
 

@@ -114,16 +114,19 @@ func checkLengths(t *testing.T, path, name string, c *Code) {
 			bad++
 		case ok && in.n == 1 && in.op == 0x9b:
 			fwait++
-		case isBarePrefix(text), strings.HasPrefix(text, ".byte"), !ok && (strings.HasPrefix(text, "rex") || strings.HasPrefix(text, "jmpw")):
+		case isBarePrefix(text), strings.HasPrefix(text, ".byte"), !ok &&
+			(strings.HasPrefix(text, "rex") || strings.HasPrefix(text, "jmpw")):
 			bare++
 		default:
 			wrong++
 			if wrong <= 20 {
-				t.Errorf("%#x: % x  %s: got length %d (%v), want %d", addr, c.at(addr)[:min(length, len(c.at(addr)))], text, in.n, ok, length)
+				t.Errorf("%#x: % x  %s: got length %d (%v), want %d", addr, c.at(addr)[:min(length, len(c.at(addr)))],
+					text, in.n, ok, length)
 			}
 		}
 	})
-	t.Logf("%d instructions, %d with fwait in front, %d bad and %d otherwise no instruction, in data, %d wrong", total, fwait, bad, bare, wrong)
+	t.Logf("%d instructions, %d with fwait in front, %d bad and %d otherwise no instruction, in data, %d wrong", total,
+		fwait, bad, bare, wrong)
 	if total == 0 {
 		t.Error("objdump listed nothing")
 	}

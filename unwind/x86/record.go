@@ -6,7 +6,7 @@ import "slices"
 type Records struct {
 	Calls int  // calls that can be reached
 	Bare  int  // those of them that find no frame record of this function under the frame pointer
-	Made  bool // a frame record stands under the frame pointer somewhere
+	Made  bool // a frame record is under the frame pointer somewhere
 	Whole bool // every instruction on the way was understood
 }
 
@@ -15,7 +15,7 @@ const maxRecordFunction = 256 << 10
 
 // Records follows the function [entry, end) along all its paths. A frame record is the caller's
 // frame pointer with the return address above it; who follows frame pointers finds the caller of a
-// function only where one stands under the frame pointer.
+// function only where one is under the frame pointer.
 //
 // grows says that calls made before SP moved do not count: those by which Go code, before anything
 // else, asks for a larger stack.
@@ -81,7 +81,7 @@ func (c *Code) note(r *Records, w *walk, pc uint64, in *inst, s *state, grows bo
 	}
 }
 
-// recordUnderFP tells whether the frame pointer points to the caller's frame pointer with the
+// recordUnderFP reports whether the frame pointer points to the caller's frame pointer with the
 // return address above it.
 func (s *state) recordUnderFP(word int64) bool {
 	fp := s.regs[rbp]

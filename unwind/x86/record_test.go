@@ -32,7 +32,8 @@ func TestRecords(t *testing.T) {
 			0xe8, 0x10, 0, 0, 0, 0x58, 0xc3,
 		}, true, false, Records{Calls: 1, Bare: 1, Whole: true}},
 		{"leaf", []byte{0x8d, 0x47, 0x01, 0xc3}, true, false, Records{Whole: true}}, // lea 1(%rdi),%eax; ret
-		{"leaf with a record", []byte{0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3}, true, false, Records{Made: true, Whole: true}},
+		{"leaf with a record", []byte{0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3}, true, false,
+			Records{Made: true, Whole: true}},
 		{"early return before the record", []byte{
 			0x85, 0xff, 0x75, 0x01, 0xc3, // test %edi,%edi; jne +1; ret
 			0x55, 0x48, 0x89, 0xe5, 0xe8, 0x10, 0, 0, 0, 0x5d, 0xc3,
@@ -57,7 +58,8 @@ func TestRecords(t *testing.T) {
 		}, true, true, Records{Calls: 1, Made: true, Whole: true}},
 		{"Go asks for more stack first", goFunction, true, true, Records{Calls: 1, Made: true, Whole: true}},
 		{"the same call where it counts", goFunction, true, false, Records{Calls: 2, Bare: 1, Made: true, Whole: true}},
-		{"386", []byte{0x55, 0x89, 0xe5, 0xe8, 0x10, 0, 0, 0, 0x5d, 0xc3}, false, false, Records{Calls: 1, Made: true, Whole: true}},
+		{"386", []byte{0x55, 0x89, 0xe5, 0xe8, 0x10, 0, 0, 0, 0x5d, 0xc3}, false, false,
+			Records{Calls: 1, Made: true, Whole: true}},
 		{"386 learns its address and calls nobody", []byte{
 			0xe8, 0x02, 0, 0, 0, // call of what follows the ret
 			0xc3, 0x90,

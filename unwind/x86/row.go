@@ -12,7 +12,8 @@ func (c *Code) entryRow(s *state, at uint64, length int) (cfi.Row, bool) {
 	row := c.plainRow(at, length, rsp, c.word())
 	var ok bool
 	// A CFA below SP comes of a path that never runs.
-	if row.CFA, ok = c.entryCFA(s); !ok || row.CFA.Kind == cfi.Register && row.CFA.Reg == c.dwarf(rsp) && row.CFA.N < 0 {
+	if row.CFA, ok = c.entryCFA(s); !ok || row.CFA.Kind == cfi.Register && row.CFA.Reg == c.dwarf(rsp) &&
+		row.CFA.N < 0 {
 		return cfi.Row{}, false
 	}
 	if row.RA, ok = c.rule(s, regRA); !ok {

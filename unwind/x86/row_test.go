@@ -51,7 +51,8 @@ const (
 	// 386: 1000 lea 4(%esp),%ecx; 1004 and $-16,%esp; 1007 push -4(%ecx); 100a push %ebp;
 	// 100b mov %esp,%ebp; 100d push %ecx; 100e sub $0x14,%esp; 1011 mov -4(%ebp),%ecx; 1014 leave;
 	// 1015 lea -4(%ecx),%esp; 1018 ret
-	realigned386 = "\x8d\x4c\x24\x04\x83\xe4\xf0\xff\x71\xfc\x55\x89\xe5\x51\x83\xec\x14\x8b\x4d\xfc\xc9\x8d\x61\xfc\xc3"
+	realigned386 = "\x8d\x4c\x24\x04\x83\xe4\xf0\xff\x71\xfc\x55\x89" +
+		"\xe5\x51\x83\xec\x14\x8b\x4d\xfc\xc9\x8d\x61\xfc\xc3"
 	// 1000 pop %rdi; 1001 mov $58,%eax; 1006 syscall; 1008 push %rdi; 1009 ret (vfork)
 	popsReturn = "\x5f\xb8\x3a\x00\x00\x00\x0f\x05\x57\xc3"
 	// 1000 push %rbx; 1001 cmp $3,%edi; 1004 ja 100f; 1006 notrack jmp *%rax; 1009 inc %eax;
@@ -64,7 +65,8 @@ const (
 	returnThunk = "\xe8\x07\x00\x00\x00\xf3\x90\x0f\xae\xe8\xeb\xf9\x48\x8d\x64\x24\x08\xc3"
 	// 1000 lea -0x8000(%rsp),%r11; 1008 sub $0x1000,%rsp; 100f orq $0,(%rsp); 1014 cmp %r11,%rsp;
 	// 1017 jne 1008; 1019 push %rbx; 101a ret
-	probed = "\x4c\x8d\x9c\x24\x00\x80\xff\xff\x48\x81\xec\x00\x10\x00\x00\x48\x83\x0c\x24\x00\x4c\x39\xdc\x75\xef\x53\xc3"
+	probed = "\x4c\x8d\x9c\x24\x00\x80\xff\xff\x48\x81\xec\x00\x10\x00\x00" +
+		"\x48\x83\x0c\x24\x00\x4c\x39\xdc\x75\xef\x53\xc3"
 )
 
 func TestFromEntry(t *testing.T) {
@@ -105,7 +107,8 @@ func TestFromEntry(t *testing.T) {
 			if got != test.want {
 				t.Errorf("%#x: got %q, want %q", test.pc, got, test.want)
 			}
-			if row, ok := c.FromEntry(c.Start, 0, test.pc); ok != (test.want != "") || ok && describe(row) != test.want {
+			if row, ok := c.FromEntry(c.Start, 0, test.pc); ok != (test.want != "") || ok &&
+				describe(row) != test.want {
 				t.Errorf("%#x, end unknown: got %q (%v), want %q", test.pc, describe(row), ok, test.want)
 			}
 		})
@@ -124,7 +127,8 @@ func TestFromEntrySP(t *testing.T) {
 		{"SP rounded below a frame pointer", rounded, 0x100c, ""},
 		{"SP realigned", realigned, 0x101b, ""},
 		// push rbp; mov rsp, rbp; test edi, edi; je 1f; sub rax, rsp; 1: nop; leave; ret
-		{"SP moved by a variable on one way here", "\x55\x48\x89\xe5\x85\xff\x74\x03\x48\x29\xc4\x90\xc9\xc3", 0x100b, ""},
+		{"SP moved by a variable on one way here", "\x55\x48\x89\xe5\x85\xff\x74\x03\x48\x29\xc4\x90\xc9\xc3", 0x100b,
+			""},
 		// the same with je and jne to each other's place: the moving way is not the first that is followed
 		{"SP moved on the other way", "\x55\x48\x89\xe5\x85\xff\x75\x02\xeb\x03\x48\x29\xc4\x90\xc9\xc3", 0x100d, ""},
 		{"not code", "\x06\x06\xc3", 0x1002, ""},

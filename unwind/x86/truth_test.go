@@ -37,7 +37,8 @@ func table(t testing.TB, path string) *cfi.Table {
 	if f.Class == elf.ELFCLASS32 {
 		size = 4
 	}
-	return cfi.New(cfi.Config{EHFrame: get(".eh_frame"), EHFrameHdr: get(".eh_frame_hdr"), WordSize: size, Order: binary.LittleEndian})
+	return cfi.New(cfi.Config{EHFrame: get(".eh_frame"), EHFrameHdr: get(".eh_frame_hdr"), WordSize: size,
+		Order: binary.LittleEndian})
 }
 
 // agreement counts how rows made from code compare with those of the tables.
@@ -77,8 +78,11 @@ func (a *agreement) shareRegisters() float64 {
 }
 
 func (a *agreement) String() string {
-	return fmt.Sprintf("%d functions (%d more are cold parts), %d pcs (%d more in landing pads): %d without row, %d CFA wrong, %d RA wrong: %.4f%%; %d register rules: %d wrong, %d said to be lost: %.4f%%",
-		a.entries, a.coldEntries, a.total, a.landing, a.noRow, a.wrongCFA, a.wrongRA, 100*a.shareCFA(), a.registers, a.wrongRegister, a.lostValue, 100*a.shareRegisters())
+	return fmt.Sprintf(
+		"%d functions (%d more are cold parts), %d pcs (%d more in landing pads): %d without row, %d CFA wrong, %d "+
+			"RA wrong: %.4f%%; %d register rules: %d wrong, %d said to be lost: %.4f%%",
+		a.entries, a.coldEntries, a.total, a.landing, a.noRow, a.wrongCFA, a.wrongRA, 100*a.shareCFA(), a.registers,
+		a.wrongRegister, a.lostValue, 100*a.shareRegisters())
 }
 
 // compareAll compares FromEntry with the table at every step-th instruction of c.
@@ -98,7 +102,8 @@ func compareAll(t *testing.T, c *Code, tab *cfi.Table, step int) *agreement {
 
 func (a *agreement) function(t *testing.T, c *Code, tab *cfi.Table, entry, end uint64, step int) {
 	row, err := tab.Row(entry)
-	if err != nil || row.CFA.Kind != cfi.Register || row.CFA.Reg != c.dwarf(rsp) || row.CFA.N != c.word() || len(row.Regs) > 1 {
+	if err != nil || row.CFA.Kind != cfi.Register || row.CFA.Reg != c.dwarf(rsp) || row.CFA.N != c.word() ||
+		len(row.Regs) > 1 {
 		a.coldEntries++
 		return
 	}
@@ -120,7 +125,8 @@ func (a *agreement) function(t *testing.T, c *Code, tab *cfi.Table, entry, end u
 
 func (a *agreement) point(t *testing.T, c *Code, tab *cfi.Table, entry, end, pc uint64, want *cfi.Row) {
 	in, _ := c.decode(pc)
-	if in.op == 0x90 || in.space == map0F && in.op == 0x1f || in.op == 0x8d && in.isMem && in.disp == 0 && in.base == in.reg || in.op == 0x87 && in.rm == in.reg {
+	if in.op == 0x90 || in.space == map0F && in.op == 0x1f || in.op == 0x8d && in.isMem && in.disp == 0 &&
+		in.base == in.reg || in.op == 0x87 && in.rm == in.reg {
 		return // padding
 	}
 	if fde, err := tab.FDE(pc); err == nil && fde.HasLSDA && !c.reached(entry, end, pc) {

@@ -16,7 +16,8 @@ func build(t *testing.T, compiler string, flags ...string) string {
 		t.Skipf("%s is not installed", compiler)
 	}
 	out := filepath.Join(t.TempDir(), "shapes.so")
-	args := append([]string{"-shared", "-nostdlib", "-fPIC", "-w", "-o", out, filepath.Join("testdata", "shapes.c")}, flags...)
+	args := append([]string{"-shared", "-nostdlib", "-fPIC", "-w", "-o", out, filepath.Join("testdata", "shapes.c")},
+		flags...)
 	if text, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
 		t.Skipf("%s %v: %v\n%s", compiler, flags, err, text)
 	}
@@ -41,7 +42,8 @@ func TestCodeWithoutTables(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			with := build(t, test.compiler, append(test.flags, "-fasynchronous-unwind-tables")...)
-			without := build(t, test.compiler, append(test.flags, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")...)
+			without := build(t, test.compiler, append(test.flags, "-fno-asynchronous-unwind-tables",
+				"-fno-unwind-tables")...)
 			truth, c := section(t, with, ".text"), section(t, without, ".text")
 			if len(truth.Data) != len(c.Data) { // bytes differ: addresses moved with the tables
 				t.Skip("the compiler makes other code without tables")
@@ -50,7 +52,8 @@ func TestCodeWithoutTables(t *testing.T) {
 			a := compareAll(t, truth, tab, 1)
 			t.Log(a)
 			if a.total == 0 || a.shareCFA() < test.cfa || a.shareRegisters() < 0.999 {
-				t.Errorf("CFA right at %.4f of %d pcs, registers %.4f, want %.4f and 0.999", a.shareCFA(), a.total, a.shareRegisters(), test.cfa)
+				t.Errorf("CFA right at %.4f of %d pcs, registers %.4f, want %.4f and 0.999", a.shareCFA(), a.total,
+					a.shareRegisters(), test.cfa)
 			}
 			if got := forwardShare(t, truth, tab); got < test.forward {
 				t.Errorf("Forward: CFA right at %.4f of the pcs, want %.4f", got, test.forward)

@@ -135,7 +135,7 @@ func (w *walk) follow(p path, visit visitor) bool {
 	return false
 }
 
-// movedSP tells whether SP is at an unknown distance from where it was at the start.
+// movedSP reports whether SP is at an unknown distance from where it was at the start.
 func (s *state) movedSP() bool {
 	return s.regs[rsp].kind != relative || s.regs[rsp].base != base(rsp)
 }

@@ -78,7 +78,8 @@ func TestCopy(t *testing.T) {
 
 // TestCopyOfForeign: nothing but the words that tell so is copied of a thread that runs no Go code.
 func TestCopyOfForeign(t *testing.T) {
-	i := mem.NewImage(0x10000, 8, binary.LittleEndian).Label("slot").Ref("none").Label("tp").Skip(100).Label("none").Skip(100)
+	i := mem.NewImage(0x10000, 8, binary.LittleEndian).Label("slot").Ref("none").Label("tp").Skip(100).Label(
+		"none").Skip(100)
 	m := &drawn{Range: i.Range()}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true}
 	var f snapshot.Fetcher

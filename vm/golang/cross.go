@@ -64,7 +64,7 @@ func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, memory
 // no goroutine.
 var yields = []string{"runtime.gopreempt_m", "runtime.goschedImpl", "runtime.preemptPark", "runtime.schedule"}
 
-// gaveUp tells whether the frames below runtime.morestack, the last frame, have given the thread away.
+// gaveUp reports whether the frames below runtime.morestack, the last frame, have given the thread away.
 func (r *Runtime) gaveUp(frames []unwind.Frame) bool {
 	const near = 4 // newstack, gopreempt_m, goschedImpl, schedule
 	for i := len(frames) - 2; i >= max(0, len(frames)-1-near); i-- {
@@ -94,7 +94,7 @@ func (r *Runtime) grown(m *machine, memory mem.Reader, arch *regs.Arch) (g words
 	return g, false
 }
 
-// calledGrowth tells whether Go code goes on at pc behind a call of runtime.morestack.
+// calledGrowth reports whether Go code goes on at pc behind a call of runtime.morestack.
 func (r *Runtime) calledGrowth(pc mem.Addr) bool {
 	if r.name(pc) == "" {
 		return false

@@ -80,11 +80,14 @@ func TestGrowingGoroutine(t *testing.T) {
 		{"grows", "runtime.newstack", func(*scheduled, *regs.Registers) {}, all, ""},
 		{"grows, older gobuf", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.old = true }, all, ""},
 		{"gave the thread away", "runtime.goschedImpl", func(*scheduled, *regs.Registers) {}, "root", ""},
-		{"current g is not known", "runtime.newstack", func(_ *scheduled, r *regs.Registers) { r.Forget(28) }, "no rule", "x28"},
+		{"current g is not known", "runtime.newstack", func(_ *scheduled, r *regs.Registers) { r.Forget(28) },
+			"no rule", "x28"},
 		{"no g", "runtime.newstack", func(_ *scheduled, r *regs.Registers) { r.Set(28, 0x10) }, "read fault", "read g"},
-		{"g of another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.high = s.low + 64 }, "no rule", "not of this thread"},
+		{"g of another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.high = s.low + 64 },
+			"no rule", "not of this thread"},
 		{"runs again", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.sp = 0 }, "no rule", "no longer"},
-		{"went to another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.curg = false }, "no rule", "no longer"},
+		{"went to another thread", "runtime.newstack", func(s *scheduled, _ *regs.Registers) { s.curg = false },
+			"no rule", "no longer"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replay(t, "arm64", "golang-systemstack")

@@ -44,10 +44,10 @@ func (w *words) decode(b []byte, arch *regs.Arch, n int) {
 	}
 }
 
-// holds tells whether sp is in the stack of the g whose words these are.
+// holds reports whether sp is in the stack of the g whose words these are.
 func (w *words) holds(sp uint64) bool { return sp >= w[gStackLo] && sp <= w[gStackHi] }
 
-// mayBeG tells whether v, a word of the m whose system stack has the g at system, can be the address of another g.
+// mayBeG reports whether v, a word of the m whose system stack has the g at system, can be the address of another g.
 func mayBeG(v, system uint64, arch *regs.Arch) bool {
 	return v != 0 && v != system && v%uint64(arch.WordSize) == 0
 }

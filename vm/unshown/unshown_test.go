@@ -35,11 +35,13 @@ func TestNotes(t *testing.T) {
 	}{
 		{"Python waits in a call", []string{"clock_nanosleep@libc.so.6", "time_sleep",
 			"_PyEval_EvalFrameDefault@libpython3.11.so.1.0", "main"},
-			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 shows " +
+			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 " +
+				"shows " +
 				"them"},
 		{"Python, stripped", []string{"read@libc.so.6", "@python3.11", "__libc_start_main@libc.so.6"}, "Python"},
 		{"Java", []string{"@", "JavaCalls::call_helper@libjvm.so"}, "jstack 4121 shows them"},
-		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so", "ConcurrentGCThread::run@libjvm.so"},
+		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so",
+			"ConcurrentGCThread::run@libjvm.so"},
 			""},
 		{"Java with names", []string{"Server.handle@jit", "JavaCalls::call_helper@libjvm.so"}, ""},
 		{"V8", []string{"Builtins_JSEntryTrampoline@node", "v8::internal::Execution::Call@node"}, "JavaScript frames"},
@@ -55,7 +57,7 @@ func TestNotes(t *testing.T) {
 		{"nothing", nil, ""},
 	} {
 		d := &profile.Dump{Process: profile.Process{PID: 4121, Comm: "prog"}}
-		for range 2 { // two threads alike are told once
+		for range 2 { // two threads alike are reported once
 			d.Threads = append(d.Threads, profile.Thread{TID: 4121,
 				Stack: profile.Stack{Frames: frames(&d.Modules, tc.stack...)}})
 		}

@@ -18,7 +18,11 @@ function parse(bytes) {
 		let buf = new Uint8Array(256);
 		while (n-- > 0) {
 			const shared = num(), rest = num();
-			if (shared + rest > buf.length) { const old = buf; buf = new Uint8Array(2 * (shared + rest)); buf.set(old); }
+			if (shared + rest > buf.length) {
+				const old = buf;
+				buf = new Uint8Array(2 * (shared + rest));
+				buf.set(old);
+			}
 			buf.set(bytes.subarray(at, at + rest), shared);
 			at += rest;
 			out.push(text.decode(buf.subarray(0, shared + rest)));
@@ -31,9 +35,11 @@ function parse(bytes) {
 	const modules = ['', ...strings(num())], files = ['', ...strings(num())];
 	const F = head.frames, names = strings(F), looks = bytes.slice(at, at += F);
 	const column = n => { const c = new Uint32Array(n); for (let i = 0; i < n; i++) c[i] = num(); return c; };
-	const frames = {n: F, names, kind: looks.map(b => (b & ~WAITS) / SHADES | 0), shade: looks.map(b => (b & ~WAITS) % SHADES), waits: looks.map(b => b & WAITS),
+	const frames = {n: F, names, kind: looks.map(b => (b & ~WAITS) / SHADES | 0),
+		shade: looks.map(b => (b & ~WAITS) % SHADES), waits: looks.map(b => b & WAITS),
 		module: column(F), file: column(F), low: column(F), more: column(F), modules, files};
-	const n = head.nodes, frame = new Uint32Array(n), parent = new Uint32Array(n), end = new Uint32Array(n), depth = new Uint32Array(n);
+	const n = head.nodes, frame = new Uint32Array(n), parent = new Uint32Array(n), end = new Uint32Array(n),
+		depth = new Uint32Array(n);
 	frame[0] = num();
 	const up = [0], left = [num()];
 	let sp = 0;
@@ -53,7 +59,11 @@ function parse(bytes) {
 	for (let k = 0; k < head.lists; k++) {
 		const task = num() - 1, old = num() === 1, size = num(), nodes = column(size), values = [];
 		for (let i = 1; i < size; i++) nodes[i] += nodes[i - 1];
-		for (const _ of head.types) { const v = new Float64Array(size); for (let i = 0; i < size; i++) v[i] = num(); values.push(v); }
+		for (const _ of head.types) {
+			const v = new Float64Array(size);
+			for (let i = 0; i < size; i++) v[i] = num();
+			values.push(v);
+		}
 		lists.push({task, old, nodes, values});
 	}
 	const runs = {task: [], node: [], from: [], to: []};
@@ -63,7 +73,8 @@ function parse(bytes) {
 		runs.task.push(task); runs.node.push(num());
 		runs.from.push(now += num()); runs.to.push(now += num());
 	}
-	const size2 = head.sources ? num() : 0, sources = size2 ? JSON.parse(text.decode(bytes.subarray(at, at + size2))) : null;
+	const size2 = head.sources ? num() : 0, sources = size2 ? JSON.parse(text.decode(bytes.subarray(at, at + size2))) :
+		null;
 	return {head, frames, tree: {n, frame, parent, end, depth, grey}, lists, runs, sources};
 }
 
@@ -96,14 +107,15 @@ function finish(tree, self, old) {
 	return {...tree, self, old, total, oldTotal, start};
 }
 
-// preorder arranges nodes that stand in any order with parents first: callees by frame or,
+// preorder arranges nodes that are in any order with parents first: callees by frame or,
 // with total, by size. from tells what each one was.
 function preorder(n, frame, parent, total) {
 	const first = new Uint32Array(n + 2), kids = new Uint32Array(n);
 	for (let i = 1; i < n; i++) first[parent[i] + 2]++;
 	for (let i = 1; i < n + 2; i++) first[i] += first[i - 1];
 	for (let i = 1; i < n; i++) kids[first[parent[i] + 1]++] = i;
-	const t = {n, frame: new Uint32Array(n), parent: new Uint32Array(n), end: new Uint32Array(n), depth: new Uint32Array(n), from: new Uint32Array(n), grey: new Map()};
+	const t = {n, frame: new Uint32Array(n), parent: new Uint32Array(n), end: new Uint32Array(n),
+		depth: new Uint32Array(n), from: new Uint32Array(n), grey: new Map()};
 	const to = new Uint32Array(n), stack = [0];
 	for (let k = 0; stack.length; k++) {
 		const i = stack.pop(), p = to[parent[i]];
@@ -111,7 +123,8 @@ function preorder(n, frame, parent, total) {
 		t.frame[k] = frame[i]; t.parent[k] = p; t.from[k] = i;
 		if (k) t.depth[k] = t.depth[p] + 1;
 		const a = first[i], b = first[i + 1];
-		if (b - a > 1) kids.subarray(a, b).sort(total ? (x, y) => total[y] - total[x] || frame[x] - frame[y] : (x, y) => frame[x] - frame[y]);
+		if (b - a > 1) kids.subarray(a, b).sort(total ? (x, y) => total[y] - total[x] || frame[x] - frame[y] : (x, y) =>
+			frame[x] - frame[y]);
 		for (let c = b; c-- > a;) stack.push(kids[c]);
 	}
 	for (let i = n - 1; i >= 0; i--) {
@@ -138,10 +151,15 @@ class Grown {
 // all that it calls, and -3 to begin at the root again.
 function project(tree, self, old, root, rootFrame, target) {
 	let mask = 1023, slots = new Uint32Array(1024);
-	const frame = new Grown(Uint32Array, 1024), parent = new Grown(Uint32Array, 1024), own = new Grown(Float64Array, 1024), owned = new Grown(Float64Array, 1024);
+	const frame = new Grown(Uint32Array, 1024), parent = new Grown(Uint32Array, 1024),
+		own = new Grown(Float64Array, 1024), owned = new Grown(Float64Array, 1024);
 	const grey = new Map(), to = new Int32Array(tree.n);
 	frame.push(rootFrame); parent.push(0); own.push(self[root]); owned.push(old ? old[root] : 0);
-	const hash = (p, f) => { let h = Math.imul(p, 0x9e3779b1) ^ Math.imul(f, 0x85ebca6b); h ^= h >>> 15; return Math.imul(h, 0x2c1b3c6d) ^ h >>> 13; };
+	const hash = (p, f) => {
+		let h = Math.imul(p, 0x9e3779b1) ^ Math.imul(f, 0x85ebca6b);
+		h ^= h >>> 15;
+		return Math.imul(h, 0x2c1b3c6d) ^ h >>> 13;
+	};
 	const child = (p, f) => {
 		let at = hash(p, f) & mask;
 		for (let s; (s = slots[at]); at = (at + 1) & mask) if (parent.a[s] === p && frame.a[s] === f) return s;
@@ -177,7 +195,8 @@ function project(tree, self, old, root, rootFrame, target) {
 // node are joined; what holds less than least of the whole is not followed further up, and
 // beyond limit nodes nothing is.
 function invert(tree, entries, weights, olds, rootFrame, skipFirst, least, limit) {
-	const frame = new Grown(Uint32Array, 1024), parent = new Grown(Uint32Array, 1024), own = new Grown(Float64Array, 1024), owned = new Grown(Float64Array, 1024);
+	const frame = new Grown(Uint32Array, 1024), parent = new Grown(Uint32Array, 1024),
+		own = new Grown(Float64Array, 1024), owned = new Grown(Float64Array, 1024);
 	frame.push(rootFrame); parent.push(0); own.push(0); owned.push(0);
 	const mark = new Int32Array(tree.n).fill(-1), group = new Map();
 	// Each group is a node being made and the entries [nodes, weights, olds] that lead to it.
@@ -195,7 +214,10 @@ function invert(tree, entries, weights, olds, rootFrame, skipFirst, least, limit
 				let g = group.get(f);
 				if (!g) group.set(f, g = [0, [], [], os && [], 0]);
 				const seen = mark[at];
-				if (seen >= 0) { g[2][seen] += ws[k]; if (os) g[3][seen] += os[k]; } else { mark[at] = g[1].length; g[1].push(at); g[2].push(ws[k]); if (os) g[3].push(os[k]); }
+				if (seen >= 0) {
+					g[2][seen] += ws[k];
+					if (os) g[3][seen] += os[k];
+				} else { mark[at] = g[1].length; g[1].push(at); g[2].push(ws[k]); if (os) g[3].push(os[k]); }
 				g[4] += Math.max(ws[k], os ? os[k] : 0);
 			}
 			for (const [f, g] of group) {
@@ -247,7 +269,7 @@ function matcher(query, frames) {
 	return hit;
 }
 
-// search counts hits in a view: by node how many stand before it, and the sums from root on.
+// search counts hits in a view: by node how many are before it, and the sums from root on.
 function search(view, hit, root) {
 	const {n, frame, end} = view, before = new Uint32Array(n + 1);
 	for (let i = 0, c = 0; i < n; i++) before[i + 1] = c += hit[frame[i]];
@@ -280,7 +302,10 @@ function layout(view, zoom, width, wide = w => w >= 0.5) {
 		const x = (start[i] - origin) * scale, row = rows[depth[i]] || (rows[depth[i]] = []);
 		if (wide(w)) { row.push(i, x, w, end[i]); i++; continue; }
 		const k = row.length;
-		if (k && row[k - 4] < 0 && x - row[k - 3] - row[k - 2] < 0.01 && row[k - 1] === i) { row[k - 2] = x + w - row[k - 3]; row[k - 1] = end[i]; } else row.push(-1 - i, x, w, end[i]);
+		if (k && row[k - 4] < 0 && x - row[k - 3] - row[k - 2] < 0.01 && row[k - 1] === i) {
+			row[k - 2] = x + w - row[k - 3];
+			row[k - 1] = end[i];
+		} else row.push(-1 - i, x, w, end[i]);
 		i = end[i];
 	}
 	return rows;
@@ -289,11 +314,16 @@ function layout(view, zoom, width, wide = w => w >= 0.5) {
 // shorten cuts a name to n letters, in the middle where it is made of parts.
 function shorten(name, n) {
 	if (name.length <= n && !/[^\0-\u10ff]/.test(name)) return name;
-	const letters = [...name.slice(0, 4 * n + 400)], wide = c => (c >= '\u2e80' || c >= '\u1100' && c < '\u1160' ? 2 : 1);
+	const letters = [...name.slice(0, 4 * n + 400)], wide = c => (c >= '\u2e80' || c >= '\u1100' && c < '\u1160' ? 2 :
+		1);
 	const columns = s => { let k = 0; for (const c of s) k += wide(c); return k; };
 	if (columns(letters) <= n && name.length <= 4 * n + 400) return name;
 	if (n < 3) return '';
-	const fit = (s, k) => { let i = 0; while (i < s.length && (k -= wide(s[i])) >= 0) i++; return s.slice(0, i).join(''); };
+	const fit = (s, k) => {
+		let i = 0;
+		while (i < s.length && (k -= wide(s[i])) >= 0) i++;
+		return s.slice(0, i).join('');
+	};
 	const at = lastPart(letters), tail = letters.slice(at), taken = columns(tail);
 	if (!at) return fit(letters, n - 1) + '…';
 	if (taken + 3 > n) return taken + 1 <= n ? '…' + tail.join('') : shorten(tail.join('').replace(/^[:./]+/, ''), n);
@@ -306,7 +336,10 @@ function lastPart(name) {
 		const c = name[i];
 		if (c === '(' && i && !depth) return at;
 		if ('<[{'.includes(c)) depth++;
-		else if ('>]}'.includes(c)) { if (depth) depth--; } else if (!depth && i && (c === '.' || c === '/' || c === ':' && name[i - 1] === ':')) at = c === ':' ? i - 1 : i;
+		else if ('>]}'.includes(c)) {
+			if (depth) depth--;
+		} else if (!depth && i && (c === '.' || c === '/' || c === ':' && name[i - 1] === ':')) at = c === ':' ? i - 1 :
+			i;
 	}
 	return at;
 }
@@ -321,16 +354,19 @@ const labelOf = (frames, f) => frames.names[f] + (f >= FIRST && frames.waits[f] 
 
 const nameOf = (data, view, i) => {
 	const grey = view.grey.get(i), f = view.frame[i];
-	return grey ? '(' + grey.toLocaleString('en') + ' smaller' + (data.frames.waits[f] ? ', waiting)' : ')') : data.frames.names[f];
+	return grey ? '(' + grey.toLocaleString('en') + ' smaller' + (data.frames.waits[f] ? ', waiting)' : ')') :
+		data.frames.names[f];
 };
 
 const sourceOf = (frames, f) => {
 	const [s, ...more] = bases(frames.files[frames.file[f]]).split(', ');
-	return [s && frames.low[f] ? s + ':' + frames.low[f] + (frames.more[f] ? '–' + (frames.low[f] + frames.more[f]) : '') : s, ...more].join(', ');
+	return [s && frames.low[f] ? s + ':' + frames.low[f] + (frames.more[f] ? '–' + (frames.low[f] + frames.more[f]) :
+		'') : s, ...more].join(', ');
 };
 
 function quantity(v, unit) {
-	const steps = {nanoseconds: ['ns', 'µs', 'ms', 's'], microseconds: ['µs', 'ms', 's'], milliseconds: ['ms', 's'], bytes: ['B', 'KiB', 'MiB', 'GiB', 'TiB']}[unit];
+	const steps = {nanoseconds: ['ns', 'µs', 'ms', 's'], microseconds: ['µs', 'ms', 's'], milliseconds: ['ms', 's'],
+		bytes: ['B', 'KiB', 'MiB', 'GiB', 'TiB']}[unit];
 	if (!steps) return Math.round(v).toLocaleString('en');
 	let i = 0;
 	for (const by = unit === 'bytes' ? 1024 : 1000; i < steps.length - 1 && Math.abs(v) >= by; i++) v /= by;
@@ -353,10 +389,14 @@ function errorOf(view, i) {
 	const g = view.grain, after = view.total[i], before = view.oldTotal[i];
 	return !g || !g[0] && (after || !g[1]) || !g[1] && before ? NaN : Math.sqrt(g[0] * after + g[1] * before);
 }
-const isNoise = (view, i) => view.total[i] === view.oldTotal[i] || Math.abs(view.total[i] - view.oldTotal[i]) < NOISE * errorOf(view, i);
+const isNoise = (view, i) => view.total[i] === view.oldTotal[i] ||
+	Math.abs(view.total[i] - view.oldTotal[i]) < NOISE * errorOf(view, i);
 const pointsOf = (view, i) => {
-	const whole = view.total[0] || view.oldTotal[0] || 1, change = 100 * (view.total[i] - view.oldTotal[i]) / whole, error = 100 * errorOf(view, i) / whole;
-	return `${change < 0 ? '' : '+'}${change.toFixed(2)}` + (error >= 0 ? ` ± ${error.toFixed(2)} points` : ' points') + (error >= 0 && isNoise(view, i) ? ', within the noise of the samples' : '');
+	const whole = view.total[0] || view.oldTotal[0] || 1, change = 100 * (view.total[i] - view.oldTotal[i]) / whole,
+		error = 100 * errorOf(view, i) / whole;
+	return `${change < 0 ? '' : '+'}${change.toFixed(2)}` +
+		(error >= 0 ? ` ± ${error.toFixed(2)} points` : ' points') +
+		(error >= 0 && isNoise(view, i) ? ', within the noise of the samples' : '');
 };
 // lostOf lists the outermost nodes that only the older side has, the largest first: they have no width.
 function lostOf(view) {

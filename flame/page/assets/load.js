@@ -24,7 +24,7 @@ addEventListener('DOMContentLoaded', async () => {
 		root.append(script);
 		start(parse(await unzip('data')));
 	} catch (e) {
-		// What stands in the file without script is shown.
+		// What is in the file without script is shown.
 		root.removeAttribute('class');
 		console.error(e);
 	}

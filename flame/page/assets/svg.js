@@ -1,8 +1,9 @@
 function start(data) {
-	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', BOXES = 7000, theme = PALETTE.light;
+	const svg = root, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml', BOXES = 7000,
+		theme = PALETTE.light;
 	const {head, frames} = data, type = head.types[head.type], BAR = 62;
-	// own is what each node has by itself, forward and reversed are the trees made of it; lost is what only the older side of
-	// a difference has: a row of its own.
+	// own is what each node has by itself, forward and reversed are the trees made of it; lost is what only the older
+	// side of a difference has: a row of its own.
 	let own, forward, reversed, lost, folded = null, TOP = 0;
 	let limit = '', S = {z: 0, q: '', rev: false, flip: head.inverted, wait: !!head.waits}, view, found = null;
 	const make = (tag, props, text, ns = SVG) => {
@@ -12,10 +13,19 @@ function start(data) {
 		return e;
 	};
 	const html = (tag, props, text) => make(tag, props, text, XHTML);
-	const button = (text, label, run) => { const b = html('button', {type: 'button', title: label, 'aria-label': label}, text); b.style.cssText = 'font:13px system-ui,sans-serif;padding:2px 8px'; b.onclick = run; return b; };
+	const button = (text, label, run) => {
+		const b = html('button', {type: 'button', title: label, 'aria-label': label}, text);
+		b.style.cssText = 'font:13px system-ui,sans-serif;padding:2px 8px';
+		b.onclick = run;
+		return b;
+	};
 
 	// The bar: HTML inside the picture, for a real search box.
-	const holder = make('foreignObject', {x: 0, y: 0, height: BAR}), bar = html('div'), title = html('b', {}, head.title), input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}), share = html('span', {id: 'share'}), line = html('div'), said = html('span', {id: 'details'}), top = html('div');
+	const holder = make('foreignObject', {x: 0, y: 0, height: BAR}), bar = html('div'),
+		title = html('b', {}, head.title),
+		input = html('input', {type: 'search', placeholder: 'search', 'aria-label': 'Search functions'}),
+		share = html('span', {id: 'share'}), line = html('div'), said = html('span', {id: 'details'}),
+		top = html('div');
 	bar.style.cssText = 'font:13px system-ui,sans-serif;color:#16181d';
 	top.style.cssText = 'display:flex;gap:6px;align-items:center;padding:3px 10px;height:28px;box-sizing:border-box';
 	title.style.cssText = 'flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap';
@@ -23,7 +33,13 @@ function start(data) {
 	share.style.cssText = 'white-space:nowrap;font-weight:600';
 	line.style.cssText = 'display:flex;gap:10px;align-items:center;padding:0 10px;height:28px';
 	said.style.cssText = 'white-space:nowrap;overflow:hidden;text-overflow:ellipsis';
-	const wait = button('', 'Show what waits, or fold it away (w)', () => go({wait: !S.wait, z: 0})), reverse = button('reverse', 'Reverse: innermost first (r)', () => go({rev: !S.rev, z: 0})), flip = button('flip', 'Root at the top or the bottom (i)', () => go({flip: !S.flip})), reset = button('reset', 'Everything as at first (0)', () => { input.value = ''; go({z: 0, q: '', rev: false, wait: !!head.waits}); });
+	const wait = button('', 'Show what waits, or fold it away (w)', () => go({wait: !S.wait, z: 0})),
+		reverse = button('reverse', 'Reverse: innermost first (r)', () => go({rev: !S.rev, z: 0})),
+		flip = button('flip', 'Root at the top or the bottom (i)', () => go({flip: !S.flip})),
+		reset = button('reset', 'Everything as at first (0)', () => {
+		input.value = '';
+		go({z: 0, q: '', rev: false, wait: !!head.waits});
+	});
 	line.append(...(type.waiting ? [wait] : []), said);
 	wait.style.cssText += ';white-space:nowrap;flex:none';
 	top.append(title, input, share, reverse, flip, reset);
@@ -36,7 +52,8 @@ function start(data) {
 	const width = () => head.width ? Math.max(200, head.width) : Math.max(320, innerWidth || 1200);
 	function read() {
 		const p = new URLSearchParams(location.hash.slice(1));
-		S = {z: p.get('z') >>> 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' : !!head.inverted, wait: p.has('wait') ? p.get('wait') === '1' : !!head.waits};
+		S = {z: p.get('z') >>> 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' :
+			!!head.inverted, wait: p.has('wait') ? p.get('wait') === '1' : !!head.waits};
 		input.value = S.q;
 	}
 	function go(change, replace) {
@@ -52,7 +69,8 @@ function start(data) {
 	}
 	const tipOf = i => {
 		const f = view.frame[i], v = view.total[i], at = sourceOf(frames, f);
-		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') + `: ${quantity(v, type.unit)}${i ? '' : whose(type)}, ${percent(v, forward.total[0])}`;
+		let s = nameOf(data, view, i) + (at ? ` (${at})` : '') +
+			`: ${quantity(v, type.unit)}${i ? '' : whose(type)}, ${percent(v, forward.total[0])}`;
 		if (S.z) s += `${ofAll()}, ${percent(v, view.total[S.z])} of view`;
 		if (view.oldTotal) s += ', ' + pointsOf(view, i);
 		return s;
@@ -73,7 +91,11 @@ function start(data) {
 		sum();
 		if (S.rev && !reversed) {
 			const at = [], w = [], o = own.old && [];
-			for (let i = 0; i < data.tree.n; i++) if (own.self[i] || o && own.old[i]) { at.push(i); w.push(own.self[i]); if (o) o.push(own.old[i]); }
+			for (let i = 0; i < data.tree.n; i++) if (own.self[i] || o && own.old[i]) {
+				at.push(i);
+				w.push(own.self[i]);
+				if (o) o.push(own.old[i]);
+			}
 			const r = invert(data.tree, at, w, o, 0, false, 2e-4, 2e5);
 			reversed = finish(r.tree, r.self, r.old);
 			reversed.grain = type.grain;
@@ -83,7 +105,8 @@ function start(data) {
 		const hit = matcher(S.q, frames), W = width();
 		found = hit && search(view, hit, S.z);
 		const all = hit && search(forward, hit, 0);
-		share.textContent = found ? percent(all.total, forward.total[0]) + ofAll() + (S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
+		share.textContent = found ? percent(all.total, forward.total[0]) + ofAll() +
+			(S.z ? ` · view ${percent(found.total, view.total[S.z])}` : '') : '';
 		reverse.style.fontWeight = S.rev ? 'bold' : '';
 		explain(W);
 		const {placed, hidden} = fitted(W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
@@ -100,10 +123,11 @@ function start(data) {
 		limit = hidden;
 		describe(S.z);
 	}
-	// fitted lays out what can be drawn at once: beyond BOXES the innermost rows are left out, then the narrowest boxes are drawn
-	// as strips.
+	// fitted lays out what can be drawn at once: beyond BOXES the innermost rows are left out, then the narrowest boxes
+	// are drawn as strips.
 	function fitted(width) {
-		const count = () => placed.reduce((n, r) => n + r.length / 4, 0), boxes = () => placed.flatMap(r => r.filter((_, k) => k % 4 === 2 && r[k - 2] >= 0)), hidden = [];
+		const count = () => placed.reduce((n, r) => n + r.length / 4, 0),
+			boxes = () => placed.flatMap(r => r.filter((_, k) => k % 4 === 2 && r[k - 2] >= 0)), hidden = [];
 		let placed = layout(view, S.z, width), rows = placed.length;
 		if (count() > BOXES && rows > BOXES / 2) {
 			rows = BOXES / 2;
@@ -119,7 +143,9 @@ function start(data) {
 				placed = layout(view, S.z, width, w => w > least || w === least && ties-- > 0);
 				placed.length = Math.min(rows, placed.length);
 			}
-			hidden.push(`The ${(widths.length - boxes().length).toLocaleString('en')} narrowest boxes are drawn as grey strips: zoom in`);
+			hidden.push(
+				`The ${(widths.length - boxes().length).toLocaleString('en')} narrowest ` +
+				`boxes are drawn as grey strips: zoom in`);
 		}
 		return {placed, hidden: hidden.join('. ')};
 	}
@@ -130,11 +156,14 @@ function start(data) {
 		const word = (s, colours) => {
 			const wide = 12 * colours.length + 5 + (s.length + 2) * LETTER;
 			if (x > MARGIN && x + wide > W) { x = MARGIN; y += ROW; }
-			colours.forEach((c, k) => notes.append(make('rect', {x: (x + 12 * k).toFixed(1), y: y + 3, width: 12, height: 12, fill: c})));
-			notes.append(make('text', {x: (x + 12 * colours.length + (colours.length ? 5 : 0)).toFixed(1), y: y + 13}, s));
+			colours.forEach((c, k) =>
+				notes.append(make('rect', {x: (x + 12 * k).toFixed(1), y: y + 3, width: 12, height: 12, fill: c})));
+			notes.append(make('text', {x: (x + 12 * colours.length + (colours.length ? 5 : 0)).toFixed(1), y: y + 13},
+				s));
 			x += wide;
 		};
-		const parts = head.diff ? [['more', theme.more], ['less', theme.less], [type.equal, [theme.equal]], [STRENGTHS, []]] : head.kinds.map(k => [LABELS[k], [theme.kinds[KINDS[k]][3]]]);
+		const parts = head.diff ? [['more', theme.more], ['less', theme.less], [type.equal, [theme.equal]],
+			[STRENGTHS, []]] : head.kinds.map(k => [LABELS[k], [theme.kinds[KINDS[k]][3]]]);
 		for (const part of parts) word(...part);
 		y += ROW;
 		TOP = y + 4 + (lost.length ? ROW : 0);
@@ -145,14 +174,17 @@ function start(data) {
 		const by = Math.min((W - 2 * MARGIN) / (forward.total[0] || forward.oldTotal[0]), (W - MARGIN - 3 - x) / sum);
 		const put = (name, tip, w, fill) => {
 			const g = make('g'), text = shorten(name, (w - 6) / LETTER | 0);
-			g.append(make('title', {}, tip), make('rect', {x: x.toFixed(1), y, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1, fill}));
+			g.append(make('title', {}, tip),
+				make('rect', {x: x.toFixed(1), y, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1, fill}));
 			if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: y + 13}, text));
 			notes.append(g);
 			x += w;
 		};
 		for (; k < lost.length && (!k || forward.oldTotal[lost[k]] * by >= 1); k++) {
-			const i = lost[k], v = forward.oldTotal[i], at = sourceOf(frames, forward.frame[i]), name = nameOf(data, forward, i);
-			put(name, `${name}${at ? ` (${at})` : ''}: gone, was ${quantity(v, type.unit)}, ${pointsOf(forward, i)}`, v * by, theme.less[4]);
+			const i = lost[k], v = forward.oldTotal[i], at = sourceOf(frames, forward.frame[i]),
+				name = nameOf(data, forward, i);
+			put(name, `${name}${at ? ` (${at})` : ''}: gone, was ${quantity(v, type.unit)}, ${pointsOf(forward, i)}`,
+				v * by, theme.less[4]);
 			sum -= v;
 		}
 		const more = lost.length - k, name = `(${more.toLocaleString('en')} smaller)`;
@@ -160,25 +192,38 @@ function start(data) {
 	}
 	function shape(i, x, w, last, y) {
 		const at = {x: x.toFixed(1), y, width: Math.max(0.5, w - 0.4).toFixed(1), height: ROW - 1};
-		if (i < 0) return make('rect', {...at, fill: found && found.before[last] > found.before[-1 - i] ? theme.hit : theme.kinds.smaller[0]});
-		const hit = found && found.hit[view.frame[i]], g = make('g', {'data-i': i, cursor: 'pointer'}), above = S.z && i < S.z && view.end[i] > S.z;
+		if (i < 0) return make('rect', {...at, fill: found && found.before[last] > found.before[-1 - i] ? theme.hit :
+			theme.kinds.smaller[0]});
+		const hit = found && found.hit[view.frame[i]], g = make('g', {'data-i': i, cursor: 'pointer'}), above = S.z &&
+			i < S.z && view.end[i] > S.z;
 		if (found && !hit || above) g.setAttribute('opacity', 0.5);
-		g.append(make('title', {}, tipOf(i)), make('rect', {...at, fill: hit ? theme.hit : fillOf(data, theme, view, i)}));
+		g.append(make('title', {}, tipOf(i)),
+			make('rect', {...at, fill: hit ? theme.hit : fillOf(data, theme, view, i)}));
 		const text = shorten(nameOf(data, view, i), (w - 6) / LETTER | 0);
-		if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: y + 13, fill: hit ? theme.hitText : theme.text}, text));
+		if (text) g.append(make('text', {x: (x + 3).toFixed(1), y: y + 13, fill: hit ? theme.hitText : theme.text},
+			text));
 		return g;
 	}
-	const nodeAt = e => { const g = e.target.closest && e.target.closest('[data-i]'); return g ? +g.getAttribute('data-i') : -1; };
+	const nodeAt = e => {
+		const g = e.target.closest && e.target.closest('[data-i]');
+		return g ? +g.getAttribute('data-i') : -1;
+	};
 	rows.addEventListener('click', e => { const i = nodeAt(e); if (i >= 0 && i !== S.z) go({z: i}); });
 	rows.addEventListener('pointerover', e => { const i = nodeAt(e); describe(i < 0 ? S.z : i); });
 	input.oninput = () => go({q: input.value}, true);
 	addEventListener('popstate', () => { read(); render(); });
 	addEventListener('resize', () => head.width || render());
 	addEventListener('keydown', e => {
-		if (e.key === '/' && e.target !== input || (e.ctrlKey || e.metaKey) && e.key === 'f' && document.activeElement !== input) { e.preventDefault(); input.select(); return; }
+		if (e.key === '/' && e.target !== input || (e.ctrlKey || e.metaKey) && e.key === 'f' &&
+			document.activeElement !== input) {
+			e.preventDefault();
+			input.select();
+			return;
+		}
 		if (e.key === 'Escape') { if (S.z) go({z: view.parent[S.z]}); else { input.value = ''; go({q: ''}); } return; }
 		if (e.target === input || e.ctrlKey || e.metaKey || e.altKey) return;
-		({r: () => reverse.click(), w: () => type.waiting && wait.click(), i: () => flip.click(), 0: () => reset.click(), Backspace: () => S.z && go({z: view.parent[S.z]})}[e.key] || (() => {}))();
+		({r: () => reverse.click(), w: () => type.waiting && wait.click(), i: () => flip.click(),
+			0: () => reset.click(), Backspace: () => S.z && go({z: view.parent[S.z]})}[e.key] || (() => {}))();
 	});
 	read();
 	render();

@@ -5,8 +5,13 @@ function place() {
 	laid = key;
 	hovered = null;
 	let height = 0;
-	for (const p of panes) { p.rows = layout(p.view, p.skip ? 0 : S.z, width).slice(p.skip); p.height = p.rows.length * ROW; height += p.height; }
-	const tall = height > graph.clientHeight, top = tall ? 0 : panes.length > 1 ? Math.max(0, Math.min(graph.clientHeight / 2 - panes[0].height, graph.clientHeight - height)) : 0;
+	for (const p of panes) {
+		p.rows = layout(p.view, p.skip ? 0 : S.z, width).slice(p.skip);
+		p.height = p.rows.length * ROW;
+		height += p.height;
+	}
+	const tall = height > graph.clientHeight, top = tall ? 0 : panes.length > 1 ?
+		Math.max(0, Math.min(graph.clientHeight / 2 - panes[0].height, graph.clientHeight - height)) : 0;
 	spacer.style.height = Math.max(height, graph.clientHeight) + 'px';
 	let y = top;
 	for (const p of panes) {
@@ -22,8 +27,14 @@ function place() {
 const yOf = (p, d) => p.grows ? p.top + p.height - (d + 1) * ROW : p.top + d * ROW;
 let letter = 0;
 function draw() {
-	const ratio = devicePixelRatio || 1, W = graph.clientWidth, H = graph.clientHeight, c = canvas.getContext('2d'), scroll = graph.scrollTop;
-	if (canvas.width !== Math.round(W * ratio) || canvas.height !== Math.round(H * ratio)) { canvas.width = Math.round(W * ratio); canvas.height = Math.round(H * ratio); canvas.style.width = W + 'px'; canvas.style.height = H + 'px'; }
+	const ratio = devicePixelRatio || 1, W = graph.clientWidth, H = graph.clientHeight, c = canvas.getContext('2d'),
+		scroll = graph.scrollTop;
+	if (canvas.width !== Math.round(W * ratio) || canvas.height !== Math.round(H * ratio)) {
+		canvas.width = Math.round(W * ratio);
+		canvas.height = Math.round(H * ratio);
+		canvas.style.width = W + 'px';
+		canvas.style.height = H + 'px';
+	}
 	c.setTransform(ratio, 0, 0, ratio, 0, 0);
 	c.fillStyle = theme.paper;
 	c.fillRect(0, 0, W, H);
@@ -31,10 +42,14 @@ function draw() {
 	c.textBaseline = 'middle';
 	letter = letter || c.measureText('m'.repeat(50)).width / 50;
 	panes.forEach((p, k) => {
-		const from = p.grows ? p.top + p.height - scroll : scroll - p.top, first = Math.max(0, p.grows ? Math.floor((from - H) / ROW) : Math.floor(from / ROW)), last = Math.min(p.rows.length, p.grows ? Math.ceil(from / ROW) + 1 : Math.ceil((from + H) / ROW) + 1);
+		const from = p.grows ? p.top + p.height - scroll : scroll - p.top,
+			first = Math.max(0, p.grows ? Math.floor((from - H) / ROW) : Math.floor(from / ROW)),
+			last = Math.min(p.rows.length, p.grows ? Math.ceil(from / ROW) + 1 : Math.ceil((from + H) / ROW) + 1);
 		for (let d = first; d < last; d++) row(c, p, d, yOf(p, d) - scroll, found && found[k]);
 	});
-	canvas.ariaLabel = `Flame graph of ${head.title}: ${N(V.view.n - 1)} frames, ${amount(V.view.total[0])}. The widest: ${widest().join(', ')}. The tables hold the same data.`;
+	canvas.ariaLabel =
+		`Flame graph of ${head.title}: ${N(V.view.n - 1)} frames, ${amount(V.view.total[0])}. ` +
+		`The widest: ${widest().join(', ')}. The tables hold the same data.`;
 }
 function row(c, p, d, y, hits) {
 	const r = p.rows[d], {view} = p, above = S.z ? view.depth[S.z] : 0;

@@ -1,18 +1,25 @@
 // Details of one frame.
 function lines(p, i) {
 	const v = p.view, f = v.frame[i], all = whole(), inside = V.view.total[S.z] || 1, out = [];
-	const put = (label, x) => out.push([label, `${amount(x)} · ${percent(x, all)}${ofAll()}` + (inside !== all ? ` · ${percent(x, inside)} of view` : '')]);
+	const put = (label, x) =>
+		out.push([label, `${amount(x)} · ${percent(x, all)}${ofAll()}` +
+		(inside !== all ? ` · ${percent(x, inside)} of view` : '')]);
 	put('total' + (i || S.sand >= 0 ? '' : whose(head.types[S.type])), v.total[i]);
 	if (!(S.rev || p.skip) || !i) put('self', v.self[i]);
 	if (v.oldTotal) {
 		const delta = v.total[i] - v.oldTotal[i], own = v.self[i] - v.old[i], sign = x => (x < 0 ? '−' : '+');
-		out.push(['change', `${sign(delta)}${amount(Math.abs(delta))} (${pointsOf(v, i).replace('-', '−')}), self ${sign(own)}${amount(Math.abs(own))}`]);
+		out.push(['change',
+			`${sign(delta)}${amount(Math.abs(delta))} (${pointsOf(v, i).replace('-', '−')}), ` +
+			`self ${sign(own)}${amount(Math.abs(own))}`]);
 	}
-	return {name: nameOf(data, v, i), where: [sourceOf(frames, f), bases(frames.modules[frames.module[f]]), frames.kind[f] < THREAD && LABELS[frames.kind[f]]].filter(Boolean).join(' · '), out};
+	return {name: nameOf(data, v, i), where: [sourceOf(frames, f), bases(frames.modules[frames.module[f]]),
+		frames.kind[f] < THREAD && LABELS[frames.kind[f]]].filter(Boolean).join(' · '), out};
 }
 function describe(at) {
 	const d = lines(...at);
-	details.replaceChildren(el('b', {textContent: d.name, title: d.name}), ' ', el('span', {className: 'where', textContent: d.where}), ...d.out.flatMap(([k, v]) => [' ', el('span', {className: 'value'}, el('i', {textContent: k + ' '}), v)]));
+	details.replaceChildren(el('b', {textContent: d.name, title: d.name}), ' ',
+		el('span', {className: 'where', textContent: d.where}),
+		...d.out.flatMap(([k, v]) => [' ', el('span', {className: 'value'}, el('i', {textContent: k + ' '}), v)]));
 	return d;
 }
 const say = text => { spoken.textContent = text; };
@@ -42,6 +49,9 @@ function hit(e) {
 	return null;
 }
 function act([p, i]) {
-	if (S.sand >= 0) { if (i && frames.kind[p.view.frame[i]] < THREAD && p.view.frame[i] !== S.sand) go({sand: p.view.frame[i]}); return; }
+	if (S.sand >= 0) {
+		if (i && frames.kind[p.view.frame[i]] < THREAD && p.view.frame[i] !== S.sand) go({sand: p.view.frame[i]});
+		return;
+	}
 	if (i !== S.z) { const at = [panes[0], i]; go({z: i}); select(at, true); }
 }

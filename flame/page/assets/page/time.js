@@ -1,4 +1,5 @@
-// Time: a strip of all threads with an axis, and below it a lane for each thread. Both share one axis and choose a range.
+// Time: a strip of all threads with an axis, and below it a lane for each thread. Both share one axis and choose a
+// range.
 const LANE = 15, STRIP = 30;
 const until = runs.to.reduce((a, b) => Math.max(a, b), 1);
 // Each lane is a thread and its runs [first, last), those that ran most first.
@@ -17,9 +18,11 @@ const axis = () => (lanes.hidden ? time : lanes).clientWidth - gutter();
 const xOf = ns => gutter() + ns / until * axis();
 const nsAt = e => Math.max(0, Math.min(1, (e.clientX - time.getBoundingClientRect().left - gutter()) / axis())) * until;
 
-// columns sums, for each pixel of a row of width, how long the runs ran and how long they are known, and which node ran longest.
+// columns sums, for each pixel of a row of width, how long the runs ran and how long they are known, and which node ran
+// longest.
 function columns(width, list) {
-	const ran = new Float64Array(width), known = new Float64Array(width), node = new Int32Array(width).fill(-1), longest = new Float64Array(width), by = until / width;
+	const ran = new Float64Array(width), known = new Float64Array(width), node = new Int32Array(width).fill(-1),
+		longest = new Float64Array(width), by = until / width;
 	for (const {first, last} of list) for (let k = first; k < last; k++) {
 		const yes = !ranNot(k);
 		if (!yes && list.length > 1) continue; // the strip of all shows what ran alone
@@ -48,14 +51,16 @@ const fitText = text => shorten(text, (gutter() - 8) / 6.2 | 0);
 function shade(c, H) {
 	if (!S.range) return;
 	const [a, b] = S.range.map(ms => xOf(ms * 1e6)), G = gutter();
-	c.fillStyle = theme.text; c.globalAlpha = 0.25; c.fillRect(G, 0, a - G, H); c.fillRect(b, 0, G + axis() - b, H); c.globalAlpha = 1;
+	c.fillStyle = theme.text; c.globalAlpha = 0.25; c.fillRect(G, 0, a - G, H); c.fillRect(b, 0, G + axis() - b, H);
+	c.globalAlpha = 1;
 }
 function drawTime() {
 	if (time.hidden) return;
 	lanes.hidden = !S.lanes || allLanes.length < 2;
 	lanes.style.height = Math.min(allLanes.length, innerWidth < 700 || innerHeight < 600 ? 4 : 8) * LANE + 'px';
 	room.style.height = allLanes.length * LANE + 'px';
-	const W = gutter() + axis(), G = gutter(), wide = Math.max(1, W - G), c = context(time, W, STRIP + 16), key = wide + ' ' + (S.threads && [...S.threads]);
+	const W = gutter() + axis(), G = gutter(), wide = Math.max(1, W - G), c = context(time, W, STRIP + 16),
+		key = wide + ' ' + (S.threads && [...S.threads]);
 	if (drawTime.key !== key) { drawTime.key = key; drawTime.all = columns(wide, allLanes.filter(l => pick(l.task))); }
 	const {ran, by} = drawTime.all, most = ran.reduce((a, b) => Math.max(a, b), by / 100);
 	c.fillText(fitText(`peak ${+(most / by).toFixed(1)} running`), 4, STRIP / 2);
@@ -73,7 +78,8 @@ function ticks(c, wide) {
 	const [unit, size] = until >= 1e9 ? ['s', 1e9] : until >= 1e6 ? ['ms', 1e6] : ['µs', 1e3];
 	c.fillStyle = theme.text;
 	for (let k = 0; k * step <= until; k++) {
-		const x = Math.round(xOf(k * step)), text = +(k * step / size).toPrecision(9) + ' ' + unit, half = c.measureText(text).width / 2;
+		const x = Math.round(xOf(k * step)), text = +(k * step / size).toPrecision(9) + ' ' + unit,
+			half = c.measureText(text).width / 2;
 		c.fillRect(x, STRIP, 1, 4);
 		c.fillText(text, Math.max(gutter(), Math.min(x - half, gutter() + wide - 2 * half)), STRIP + 10);
 	}
@@ -81,7 +87,8 @@ function ticks(c, wide) {
 // drawLanes draws the lanes in sight: a thin line where the thread waited, a bar in the colour of what it ran.
 function drawLanes() {
 	if (lanes.hidden) return;
-	const W = lanes.clientWidth, H = lanes.clientHeight, G = gutter(), wide = Math.max(1, W - G), c = context(rails, W, H), from = lanes.scrollTop;
+	const W = lanes.clientWidth, H = lanes.clientHeight, G = gutter(), wide = Math.max(1, W - G),
+		c = context(rails, W, H), from = lanes.scrollTop;
 	for (let r = from / LANE | 0; r < allLanes.length && r * LANE < from + H; r++) {
 		const lane = allLanes[r], y = r * LANE - from;
 		if (!lane.columns || lane.columns.ran.length !== wide) lane.columns = columns(wide, [lane]);
@@ -99,7 +106,8 @@ function drawLanes() {
 	}
 	c.globalAlpha = 1;
 	shade(c, H);
-	rails.ariaLabel = `${N(allLanes.length)} threads over time, those that ran most first. The menu of threads holds the same names.`;
+	rails.ariaLabel =
+		`${N(allLanes.length)} threads over time, those that ran most first. The menu of threads holds the same names.`;
 }
 lanes.onscroll = drawLanes;
 
@@ -113,16 +121,24 @@ const laneAt = e => allLanes[(e.clientY - lanes.getBoundingClientRect().top + la
 let dragged = -1;
 const msAt = e => Math.round(nsAt(e) / 1e6);
 for (const place of [time, lanes]) {
-	place.onpointerdown = e => { if (e.offsetX > place.clientWidth && place === lanes) return; dragged = msAt(e); place.setPointerCapture(e.pointerId); };
+	place.onpointerdown = e => {
+		if (e.offsetX > place.clientWidth && place === lanes) return;
+		dragged = msAt(e);
+		place.setPointerCapture(e.pointerId);
+	};
 	place.onpointermove = e => {
-		if (dragged >= 0 && dragged !== msAt(e)) { S.range = [Math.min(dragged, msAt(e)), Math.max(dragged, msAt(e))]; drawTime(); }
+		if (dragged >= 0 && dragged !== msAt(e)) {
+			S.range = [Math.min(dragged, msAt(e)), Math.max(dragged, msAt(e))];
+			drawTime();
+		}
 		if (place === lanes && dragged < 0) tellLane(e);
 	};
 	place.onpointerup = e => {
 		const at = msAt(e), from = dragged, lane = place === lanes && laneAt(e);
 		dragged = -1; S.range = null;
 		if (from < 0) return;
-		if (lane && at === from) go({threads: S.threads && S.threads.size === 1 && S.threads.has(lane.task) ? null : new Set([lane.task]), z: 0});
+		if (lane && at === from) go({threads: S.threads && S.threads.size === 1 && S.threads.has(lane.task) ? null :
+			new Set([lane.task]), z: 0});
 		else go({z: 0, range: at === from ? null : [Math.min(at, from), Math.max(at, from)]});
 	};
 }
@@ -132,7 +148,10 @@ function tellLane(e) {
 	tip.hidden = !lane;
 	if (!lane) return;
 	const what = k < 0 ? 'not sampled' : labels[data.tree.frame[runs.node[k]]];
-	tip.replaceChildren(el('b', {textContent: taskName(lane.task)}), el('div', {textContent: `${(nsAt(e) / 1e9).toFixed(3)} s: ${what}`}), el('div', {textContent: `ran ${quantity(lane.ran, 'nanoseconds')} of ${quantity(until, 'nanoseconds')}; click: this thread alone`}));
+	tip.replaceChildren(el('b', {textContent: taskName(lane.task)}),
+		el('div', {textContent: `${(nsAt(e) / 1e9).toFixed(3)} s: ${what}`}),
+		el('div', {textContent: `ran ${quantity(lane.ran, 'nanoseconds')} of ` +
+			`${quantity(until, 'nanoseconds')}; click: this thread alone`}));
 	tip.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8)) + 'px';
 	tip.style.top = e.clientY + 22 + 'px';
 }

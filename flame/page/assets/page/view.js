@@ -2,7 +2,8 @@
 const pick = t => !S.threads || S.threads.has(t);
 const named = list => {
 	const of = new Uint8Array(frames.n), set = new Set(list);
-	for (let f = FIRST; f < frames.n; f++) if (set.has(labels[f]) || frames.module[f] && bases(frames.modules[frames.module[f]]).split(', ').some(m => set.has('module:' + m))) of[f] = 1;
+	for (let f = FIRST; f < frames.n; f++) if (set.has(labels[f]) || frames.module[f] &&
+		bases(frames.modules[frames.module[f]]).split(', ').some(m => set.has('module:' + m))) of[f] = 1;
 	return of;
 };
 // left marks the nodes whose own value focus and ignore leave out, null if there are none.
@@ -26,16 +27,20 @@ function compute() {
 	if (out) for (let i = 0; i < n; i++) if (out[i]) { self[i] = 0; if (old) old[i] = 0; }
 	if (S.hide.length || S.rec) {
 		const gone = named(S.hide);
-		({tree, self, old} = project(tree, self, old, 0, 0, i => gone[frame[i]] || S.rec && i && frame[parent[i]] === frame[i] ? -1 : frame[i]));
+		({tree, self, old} = project(tree, self, old, 0, 0, i => gone[frame[i]] || S.rec && i &&
+			frame[parent[i]] === frame[i] ? -1 : frame[i]));
 	}
 	let view = finish(tree, self, old), flat = view, up = null;
 	if (S.sand >= 0) {
-		const at = outermost(view, f => f === S.sand), w = at.map(i => view.total[i]), o = old && at.map(i => view.oldTotal[i]);
+		const at = outermost(view, f => f === S.sand), w = at.map(i => view.total[i]), o = old &&
+			at.map(i => view.oldTotal[i]);
 		const callers = invert(tree, at, w, o, S.sand, true, 2e-4, 2e5);
 		up = finish(callers.tree, callers.self, callers.old);
 		const inside = new Uint8Array(tree.n);
 		for (const i of at) inside.fill(1, i, tree.end[i]);
-		const below = project(tree, self, old, 0, S.sand, i => { for (const k of [i]) return !inside[k] ? -1 : inside[tree.parent[k]] ? tree.frame[k] : -3; });
+		const below = project(tree, self, old, 0, S.sand, i => {
+			for (const k of [i]) return !inside[k] ? -1 : inside[tree.parent[k]] ? tree.frame[k] : -3;
+		});
 		// What lies outside went to the root.
 		let own = 0, owned = 0;
 		for (const i of at) { own += self[i]; if (old) owned += old[i]; }
@@ -43,7 +48,11 @@ function compute() {
 		view = finish(below.tree, below.self, below.old);
 	} else if (S.rev) {
 		const at = [], w = [], o = old && [];
-		for (let i = 0; i < tree.n; i++) if (self[i] || old && old[i]) { at.push(i); w.push(self[i]); if (old) o.push(old[i]); }
+		for (let i = 0; i < tree.n; i++) if (self[i] || old && old[i]) {
+			at.push(i);
+			w.push(self[i]);
+			if (old) o.push(old[i]);
+		}
 		const r = invert(tree, at, w, o, 0, false, 2e-4, 2e5);
 		view = finish(r.tree, r.self, r.old);
 	}
@@ -71,32 +80,49 @@ function eachInRange(f) {
 }
 // chartOf lays the stacks of one thread out in the order of time.
 function chartOf(task) {
-	const frame = new Grown(Uint32Array, 1024), parent = new Grown(Uint32Array, 1024), at = new Grown(Float64Array, 1024), width = [], self = [], depth = [0], end = [];
+	const frame = new Grown(Uint32Array, 1024), parent = new Grown(Uint32Array, 1024),
+		at = new Grown(Float64Array, 1024), width = [], self = [], depth = [0], end = [];
 	const {tree} = data;
 	frame.push(0); parent.push(0); at.push(0);
 	let open = [0], last = 0;
-	const close = d => { while (open.length > d) { const i = open.pop(); width[i] = last - at.a[i]; end[i] = frame.n; } };
+	const close = d => {
+		while (open.length > d) { const i = open.pop(); width[i] = last - at.a[i]; end[i] = frame.n; }
+	};
 	for (let k = 0; k < runs.node.length && frame.n < 4e6; k++) {
 		if (runs.task[k] !== task || !S.wait && frames.waits[tree.frame[runs.node[k]]]) continue;
 		const path = [];
 		for (let i = runs.node[k]; i; i = tree.parent[i]) path.push(tree.frame[i]);
 		path.reverse();
 		let same = 0;
-		if (runs.from[k] <= last) while (same < path.length && same + 1 < open.length && frame.a[open[same + 1]] === path[same]) same++;
+		if (runs.from[k] <= last) while (same < path.length && same + 1 < open.length &&
+			frame.a[open[same + 1]] === path[same]) same++;
 		close(same + 1);
-		for (; same < path.length; same++) { const i = frame.n; frame.push(path[same]); parent.push(open[same]); at.push(runs.from[k]); self[i] = 0; depth[i] = same + 1; open.push(i); }
+		for (; same < path.length; same++) {
+			const i = frame.n;
+			frame.push(path[same]);
+			parent.push(open[same]);
+			at.push(runs.from[k]);
+			self[i] = 0;
+			depth[i] = same + 1;
+			open.push(i);
+		}
 		last = runs.to[k];
 		self[open[open.length - 1]] += last - runs.from[k];
 	}
 	last = Math.max(last, runs.to.reduce((a, b) => Math.max(a, b), 0));
 	close(1);
 	width[0] = last; end[0] = frame.n; self[0] = 0;
-	const view = {n: frame.n, frame: frame.get(), parent: parent.get(), end: Uint32Array.from(end), depth: Uint32Array.from(depth), grey: new Map(), self: Float64Array.from(self), old: null, total: Float64Array.from(width), oldTotal: null, start: at.get()};
+	const view = {n: frame.n, frame: frame.get(), parent: parent.get(), end: Uint32Array.from(end),
+		depth: Uint32Array.from(depth), grey: new Map(), self: Float64Array.from(self), old: null,
+		total: Float64Array.from(width), oldTotal: null, start: at.get()};
 	return {view, up: null, flat: view};
 }
 
 const unit = () => S.range || S.chart >= 0 ? 'nanoseconds' : head.types[S.type].unit;
-const whole = () => { const t = head.types[S.type]; return S.range || S.chart >= 0 ? V.view.total[0] : t.total - (S.wait ? 0 : t.waiting || 0); };
+const whole = () => {
+	const t = head.types[S.type];
+	return S.range || S.chart >= 0 ? V.view.total[0] : t.total - (S.wait ? 0 : t.waiting || 0);
+};
 // ofAll says what shares of everything are of.
 const ofAll = () => (S.wait || !head.types[S.type].waiting ? ' of all' : ' of what did not wait');
 const amount = v => quantity(v, unit());

@@ -27,7 +27,7 @@ const (
 	EnoughTables = 0.90 // of the bytes of code
 )
 
-// Meets tells whether m has what is required, and why not. Without code nothing is required. The
+// Meets reports whether m has what is required, and why not. Without code nothing is required. The
 // vDSO meets everything: nobody can build it otherwise.
 func (m *Module) Meets(a Aspect) (why string, ok bool) {
 	switch {
@@ -71,7 +71,7 @@ func (m *Module) meetsFP() (why string, ok bool) {
 	return "", true
 }
 
-// Named tells whether functions that are not exported have names too.
+// Named reports whether functions that are not exported have names too.
 func (m *Module) Named() bool {
 	return slices.ContainsFunc(m.Symbols, func(t SymbolTable) bool { return t.Name != ".dynsym" })
 }
@@ -85,15 +85,15 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%d.%d%%", tenths/10, tenths%10)
 }
 
-// Mend says what to change in the build so that m has an aspect, by the compilers that wrote it;
+// Fix says what to change in the build so that m has an aspect, by the compilers that wrote it;
 // "" if it has it, or nothing can be done.
-func (m *Module) Mend(a Aspect) string {
+func (m *Module) Fix(a Aspect) string {
 	if _, ok := m.Meets(a); ok || m.Err != nil {
 		return ""
 	}
 	switch a {
 	case FP:
-		return m.MendFP()
+		return m.FixFP()
 	case Unwind:
 		return m.each(map[string]string{
 			"gcc": "-fasynchronous-unwind-tables", "clang": "-fasynchronous-unwind-tables",
@@ -110,8 +110,8 @@ func (m *Module) Mend(a Aspect) string {
 	return ""
 }
 
-// MendFP says how the compilers of m are told to keep the frame pointer.
-func (m *Module) MendFP() string {
+// FixFP says how the compilers of m keep the frame pointer.
+func (m *Module) FixFP() string {
 	if m.VDSO {
 		return ""
 	}
@@ -133,19 +133,19 @@ func (m *Module) at() string {
 	return fmt.Sprintf(" (.build-id/%s/%s.debug)", m.BuildID[:2], m.BuildID[2:])
 }
 
-// each puts together what the compilers of m are told; by[""] is for an object that names none.
+// each joins the options for the compilers of m; by[""] is for an object that names none.
 func (m *Module) each(by map[string]string) string {
 	var out []string
-	told := false
+	known := false
 	for _, c := range m.Compilers {
-		told = told || c.Kind != ""
+		known = known || c.Kind != ""
 		if text := by[c.Kind]; text != "" && c.Kind != "" {
 			if line := c.Kind + ": " + text; !slices.Contains(out, line) {
 				out = append(out, line)
 			}
 		}
 	}
-	if !told {
+	if !known {
 		return by[""]
 	}
 	return strings.Join(out, "; ")
