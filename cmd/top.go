@@ -247,7 +247,7 @@ const maxUnshown = 8
 func (r *recorded) Stats() top.Stats {
 	s := r.Recorder.Stats()
 	s.Notes = append(slices.Clip(s.Notes), r.unshown...)
-	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stood,
+	return top.Stats{Wanted: s.Wanted, Reached: s.Rate, PauseP50: s.PauseP50, PauseMax: s.PauseMax, Stood: s.Stopped,
 		Threads: s.Threads, Ticks: s.Ticks, Late: s.LateTicks, Samples: s.Samples, Lost: s.Lost,
 		Walked: s.Stops + s.Peeks, Cut: s.Cut, Notes: s.Notes}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestARoundTouchesWhatIsDue has 20,000 threads that sleep and one that runs: once they are known to sleep long a round
-// reads the counters of few, and passes over no others. All of their time is counted all the same.
+// reads the counters of few, and passes over no others. All of their time is counted anyway.
 func TestARoundTouchesWhatIsDue(t *testing.T) {
 	const sleepers = 20_000
 	f := newFake(12 * time.Second)
@@ -21,26 +21,26 @@ func TestARoundTouchesWhatIsDue(t *testing.T) {
 	r.draw = rand.New(rand.NewPCG(1, 1)).Float64
 	k := r.ticker
 	var rounds, met, most, from uint64
-	var asked, mostAsked, fromAsked int
+	var reads, mostReads, fromReads int
 	f.births = func(now time.Duration) { // is called in each round
 		if now < 6*time.Second {
-			from, fromAsked = k.met, f.asked
+			from, fromReads = k.met, f.reads
 			return
 		}
 		rounds++
-		most, mostAsked = max(most, k.met-from), max(mostAsked, f.asked-fromAsked)
-		met, asked = met+k.met-from, asked+f.asked-fromAsked
-		from, fromAsked = k.met, f.asked
+		most, mostReads = max(most, k.met-from), max(mostReads, f.reads-fromReads)
+		met, reads = met+k.met-from, reads+f.reads-fromReads
+		from, fromReads = k.met, f.reads
 	}
 	got, s := finish(t, r, f)
-	if rounds < 400 || met == 0 || asked == 0 {
+	if rounds < 400 || met == 0 || reads == 0 {
 		t.Fatalf("%d rounds with %d threads due were seen, want some", rounds, met)
 	}
 	if mean := met / rounds; mean > 100 || most > 400 {
 		t.Errorf("%d threads were due in a round, %d at the most: want 100 and 400", mean, most)
 	}
-	if mean := asked / int(rounds); mean > 100 || mostAsked > 400 {
-		t.Errorf("counters were read %d times in a round, %d at the most: want 100 and 400", mean, mostAsked)
+	if mean := reads / int(rounds); mean > 100 || mostReads > 400 {
+		t.Errorf("counters were read %d times in a round, %d at the most: want 100 and 400", mean, mostReads)
 	}
 	for tid := 2; tid < sleepers+2; tid += 997 {
 		samples, wall, cpu := amounts(got, tid, 0x5000)

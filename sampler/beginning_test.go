@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// While threads are met for the first time the rate stays, for a few seconds at the most: it is the cost of what goes on that counts.
+// While threads are met for the first time the rate stays, for a few seconds at the most: it is the cost of what goes
+// on that counts.
 func TestTheBeginningLowersNothing(t *testing.T) {
 	b := budget{limit: 0.05, wanted: 99}
 	cost := func(now time.Duration) spent { return spent{cpu: now / 2, beginning: true} }
@@ -28,8 +29,8 @@ func TestTheBeginningLowersNothing(t *testing.T) {
 	}
 }
 
-// First looks that take long are spread over more rounds, and told.
-func TestFirstLooksLeaveTimeForOthers(t *testing.T) {
+// First samples that take long are spread over more rounds, and reported.
+func TestFirstSamplesLeaveTimeForOthers(t *testing.T) {
 	f := newFake(20 * time.Second)
 	f.peekTime = 100 * time.Microsecond
 	f.cpu = func(now time.Duration) time.Duration { return min(now, 800*time.Millisecond) }
@@ -42,9 +43,10 @@ func TestFirstLooksLeaveTimeForOthers(t *testing.T) {
 		t.Errorf("%d rounds were left out beside %d: want at most one in 20", late, s.Ticks)
 	}
 	if len(f.peeks) != 6000 || r.ticker.beginning() {
-		t.Errorf("%d threads were looked at, want 6000", len(f.peeks))
+		t.Errorf("%d threads were sampled, want 6000", len(f.peeks))
 	}
-	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "to look at each thread once took 0.8 s of CPU time") {
+	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes,
+		"to sample each thread once took 0.8 s of CPU time") {
 		t.Errorf("notes %q, want what it took to begin", notes)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// Where the kernel tells of each thread and process that begins or ends, nothing has to be listed or asked what it
+// Where the kernel reports each thread and process that begins or ends, nothing has to be listed or read to see what it
 // is: what is ours is known by its parent, also if that has ended, and what began and ended between two rounds is known
 // to have been.
 
-// herald tells what began and ended on this machine, see tracer.Events.
+// herald reports what began and ended on this machine, see tracer.Events.
 type herald interface {
 	// Read fills into with what happened since, and does not wait. tracer.ErrMissed says that some was lost.
 	Read(into []tracer.Event) (n int, err error)
@@ -19,10 +19,12 @@ type herald interface {
 }
 
 const (
-	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the next.
+	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the
+	// next.
 	maxHeard = 1 << 9
 	// maxStrange is how many events of others are read in a second: each takes about a microsecond, so that it is a
-	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to maxDeaf.
+	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to
+	// maxDeaf.
 	maxStrange = 10_000
 	minDeaf    = time.Second
 	maxDeaf    = time.Minute
@@ -46,21 +48,21 @@ type births struct {
 
 	listened bool // at some time
 	missed   bool // some were not heard
-	// unmet are those that began and ended and were never looked at.
+	// unmet are those that began and ended and were never sampled.
 	unmet struct{ processes, threads uint64 }
 }
 
-// belongs tells that a process is followed.
+// belongs notes that a process is followed.
 func (b *births) belongs(pid int) {
 	if b.source != nil {
 		b.family[pid] = struct{}{}
 	}
 }
 
-// told tells whether all that begins below a process was heard, and will be.
-func (b *births) told(pid int) bool {
-	_, told := b.family[pid]
-	return told
+// reported says whether all that begins below a process was heard, and will be.
+func (b *births) reported(pid int) bool {
+	_, reported := b.family[pid]
+	return reported
 }
 
 // listen opens the herald, unless there is none, or too much was heard of others.
@@ -157,7 +159,7 @@ func (b *births) note(e tracer.Event, children bool) {
 	}
 }
 
-// ended counts one that was never looked at.
+// ended counts one that was never sampled.
 func (b *births) ended(process bool) {
 	if process {
 		b.unmet.processes++
@@ -200,7 +202,7 @@ func (b *births) forget(followed map[int]*process) {
 	}
 }
 
-// tooStrange tells whether so much was heard of others that we had better not listen.
+// tooStrange reports whether so much was heard of others that we had better not listen.
 func (b *births) tooStrange(now time.Duration) bool {
 	if b.strange > maxStrange {
 		b.deaf = min(maxDeaf, max(minDeaf, 2*b.deaf))
@@ -216,8 +218,8 @@ func (b *births) tooStrange(now time.Duration) bool {
 	return false
 }
 
-// tell puts what was heard into s.
-func (b *births) tell(s *Stats) {
+// report puts what was heard into s.
+func (b *births) report(s *Stats) {
 	s.Heard, s.AllHeard = b.listened, b.listened && !b.missed
 	if b.listened {
 		s.UnmetProcesses, s.UnmetThreads = b.unmet.processes, b.unmet.threads

@@ -13,7 +13,7 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// fakeHerald tells drawn events at drawn moments.
+// fakeHerald reports drawn events at drawn moments.
 type fakeHerald struct {
 	f                    *fake
 	events               []timed                     // in order of time
@@ -45,8 +45,8 @@ func (h *fakeHerald) Read(into []tracer.Event) (n int, err error) {
 
 func (h *fakeHerald) Close() error { h.closed++; return nil }
 
-// herald has f tell events, and nothing else: what is found is found by them.
-func (f *fake) tells(events ...timed) *fakeHerald {
+// herald has f report events, and nothing else: what is found is found by them.
+func (f *fake) announces(events ...timed) *fakeHerald {
 	f.herald = &fakeHerald{f: f, events: events}
 	return f.herald
 }
@@ -76,7 +76,7 @@ func pids(got []int, tid int) []int {
 	return got
 }
 
-func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
+func TestWhatTheKernelReportsIsFollowed(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name     string
@@ -87,38 +87,38 @@ func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
 	}{
 		{"a child", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), ends(900*ms, 200))
+			f.announces(begins(105*ms, 200, 1), ends(900*ms, 200))
 		}, []int{200}, 0},
 		{"a child that nobody wants", false, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), ends(900*ms, 200))
+			f.announces(begins(105*ms, 200, 1), ends(900*ms, 200))
 		}, nil, 0},
 		{"a daemon that forked twice, its parent ended before the next round", true, func(f *fake, _ *fakeProcess) {
 			f.lives(201, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), begins(105*ms, 201, 200), ends(105*ms, 200))
+			f.announces(begins(105*ms, 200, 1), begins(105*ms, 201, 200), ends(105*ms, 200))
 		}, []int{201}, 1},
-		{"a daemon whose parent was followed to its end before it was told", true, func(f *fake, _ *fakeProcess) {
+		{"a daemon whose parent was followed to its end before it was reported", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 205*ms)
 			f.lives(201, 205*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), begins(225*ms, 201, 200), ends(225*ms, 200))
+			f.announces(begins(105*ms, 200, 1), begins(225*ms, 201, 200), ends(225*ms, 200))
 		}, []int{200, 201}, 0},
 		{"a child of another", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 105*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 7))
+			f.announces(begins(105*ms, 200, 7))
 		}, nil, 0},
 		{"one that took the id of a child of ours that ended, and is another's", true, func(f *fake, _ *fakeProcess) {
 			f.lives(200, 305*ms, 900*ms)
-			f.tells(begins(105*ms, 200, 1), ends(105*ms, 200), begins(305*ms, 200, 7))
+			f.announces(begins(105*ms, 200, 1), ends(105*ms, 200), begins(305*ms, 200, 7))
 		}, nil, 1},
 		{"commands too short to be seen", true, func(f *fake, _ *fakeProcess) {
 			var all []timed
 			for i := range 50 {
 				all = append(all, begins(105*ms, 300+i, 1), ends(105*ms, 300+i))
 			}
-			f.tells(all...)
+			f.announces(all...)
 		}, nil, 50},
-		{"one whose end was not told yet", true, func(f *fake, _ *fakeProcess) {
-			f.tells(begins(105*ms, 200, 1), ends(300*ms, 200))
+		{"one whose end was not reported yet", true, func(f *fake, _ *fakeProcess) {
+			f.announces(begins(105*ms, 200, 1), ends(300*ms, 200))
 		}, nil, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +135,8 @@ func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
 			}
 			slices.Sort(seen)
 			if !slices.Equal(seen, tt.want) || s.UnmetProcesses != tt.unmet || s.UnmetThreads != 0 {
-				t.Errorf("saw %v, %d and %d ended unmet, want %v, %d and 0", seen, s.UnmetProcesses, s.UnmetThreads, tt.want, tt.unmet)
+				t.Errorf("saw %v, %d and %d ended unmet, want %v, %d and 0", seen, s.UnmetProcesses, s.UnmetThreads,
+					tt.want, tt.unmet)
 			}
 			if !s.Heard || !s.AllHeard {
 				t.Errorf("heard %v, all %v", s.Heard, s.AllHeard)
@@ -144,7 +145,7 @@ func TestWhatTheKernelTellsIsFollowed(t *testing.T) {
 	}
 }
 
-func TestThreadsThatTheKernelTells(t *testing.T) {
+func TestThreadsThatTheKernelReports(t *testing.T) {
 	const ms = time.Millisecond
 	f := newFake(time.Second)
 	p := f.process(1)
@@ -157,7 +158,7 @@ func TestThreadsThatTheKernelTells(t *testing.T) {
 		}
 	}
 	p.threads[10] = from(105 * ms)
-	f.tells(timed{105 * ms, tracer.Event{PID: 1, TID: 10}},
+	f.announces(timed{105 * ms, tracer.Event{PID: 1, TID: 10}},
 		timed{305 * ms, tracer.Event{PID: 1, TID: 11}}, timed{305 * ms, tracer.Event{PID: 1, TID: 11, Ended: true}})
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if n, wall, _ := amounts(got, 10, 0); n < 85 || wall < 880*ms || wall > 910*ms {
@@ -168,14 +169,14 @@ func TestThreadsThatTheKernelTells(t *testing.T) {
 	}
 }
 
-// What is lost is found in the old way, and it is told that the count may be short.
+// What is lost is found in the old way, and the stats say that the count may be short.
 func TestEventsThatWereLost(t *testing.T) {
 	for name, err := range map[string]error{"an overrun": tracer.ErrMissed, "an end": errors.New("gone")} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(time.Second)
 			p := f.process(1)
 			p.threads[1] = busy
-			f.tells()
+			f.announces()
 			f.births = func(now time.Duration) {
 				if now > 100*time.Millisecond && f.last == 100 {
 					f.last = 200
@@ -212,7 +213,7 @@ func TestStormOfOthers(t *testing.T) {
 	p := f.process(1)
 	p.threads[1] = busy
 	last := time.Duration(0)
-	f.tells().strange = func(now time.Duration) int {
+	f.announces().strange = func(now time.Duration) int {
 		n := int((now - last) / (10 * time.Microsecond)) // 100,000 a second
 		n = min(n, 64)
 		last += time.Duration(n) * 10 * time.Microsecond
@@ -229,7 +230,7 @@ func TestStormOfOthers(t *testing.T) {
 	}
 }
 
-// Where the kernel tells nothing nothing is said of what it would have told.
+// Where the kernel reports nothing nothing is said of what it would have reported.
 func TestNoEvents(t *testing.T) {
 	f := newFake(time.Second)
 	f.process(1).threads[1] = busy
@@ -302,12 +303,14 @@ func TestCommandsOfAShell(t *testing.T) {
 		seen[task.PID] = true
 	}
 	s := r.Stats()
-	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is told.
+	// Beside the commands there are two that the daemon's making takes; a loaded machine may lose events, which is
+	// reported.
 	all := int(s.UnmetProcesses) + len(seen)
 	if !s.AllHeard {
-		t.Skipf("events were lost beside the load of others: %d were told", all)
+		t.Skipf("events were lost beside the load of others: %d were reported", all)
 	}
 	if all < commands || all > commands+5 {
-		t.Errorf("%d commands ended unmet and %d processes were seen, want %d in all", s.UnmetProcesses, len(seen), commands)
+		t.Errorf("%d commands ended unmet and %d processes were seen, want %d in all", s.UnmetProcesses, len(seen),
+			commands)
 	}
 }

@@ -7,7 +7,7 @@ const (
 	budgetWindow = time.Second
 	// firstWindow is for how long nothing is lowered: the beginning comes once.
 	firstWindow = budgetWindow / 4
-	// longestFirst is how long that may be where threads are so many that not all were looked at once by then.
+	// longestFirst is how long that may be where threads are so many that not all were sampled once by then.
 	longestFirst = 5 * time.Second
 	// maxHalvings bounds how far the rate goes down: to a 64th.
 	maxHalvings = 6
@@ -18,30 +18,30 @@ const (
 // budget lowers the rate when the recording costs more than it may.
 type budget struct {
 	limit    float64 // share, 0: none
-	wanted   float64 // rate asked for
+	wanted   float64 // rate wanted
 	halvings int
 	calm     int
 	lowered  uint64
 	begun    bool
-	// prolonged says that the first window went on until all threads were looked at once.
+	// prolonged says that the first window went on until all threads were sampled once.
 	prolonged bool
 	at        time.Duration // begin of the window
 	cpu       time.Duration // own CPU time then
-	stood     time.Duration // time threads had stood, of ran
+	stopped   time.Duration // time threads had been stopped, of ran
 	ran       time.Duration
 }
 
 // spent is what the recording has cost so far.
 type spent struct {
-	cpu        time.Duration // CPU time of this program
-	stood, ran time.Duration // threads stood still, threads were seen running
-	beginning  bool          // not all threads were looked at once
+	cpu          time.Duration // CPU time of this program
+	stopped, ran time.Duration // threads were stopped, threads were seen running
+	beginning    bool          // not all threads were sampled once
 }
 
 // excess is a window that cost too much.
 type excess struct {
-	cpu, stood float64 // shares
-	rate       float64 // from now on
+	cpu, stopped float64 // shares
+	rate         float64 // from now on
 }
 
 // check closes a window if it is over. It returns the rate to go on with, and what was too
@@ -58,21 +58,21 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 		return b.rate(), nil
 	}
 	cpu := float64(s.cpu-b.cpu) / float64(now-b.at)
-	stood := 0.0
+	stopped := 0.0
 	if ran := s.ran - b.ran; ran > 0 {
-		stood = float64(s.stood-b.stood) / float64(ran)
+		stopped = float64(s.stopped-b.stopped) / float64(ran)
 	}
 	first := !b.begun
 	b.begun = true
-	b.at, b.cpu, b.stood, b.ran = now, s.cpu, s.stood, s.ran
-	worst := max(cpu, stood)
+	b.at, b.cpu, b.stopped, b.ran = now, s.cpu, s.stopped, s.ran
+	worst := max(cpu, stopped)
 	switch {
-	case first: // opening files and the first look at every thread come once
+	case first: // opening files and the first sample of every thread come once
 	case worst > b.limit && b.halvings < maxHalvings:
 		b.halvings++
 		b.lowered++
 		b.calm = 0
-		return b.rate(), &excess{cpu, stood, b.rate()}
+		return b.rate(), &excess{cpu, stopped, b.rate()}
 	case b.halvings > 0 && 2*worst < 0.8*b.limit:
 		if b.calm++; b.calm >= calmWindows {
 			b.calm = 0

@@ -23,7 +23,7 @@ type track struct {
 	// did not reach the root.
 	wantStop atomic.Bool
 
-	stack   profile.NodeID // where it stood at the last look
+	stack   profile.NodeID // where it was at the last sample
 	running bool           // it did not sleep there
 	onCPU   bool           // nor wait for a CPU
 	cpu     cpuShare
@@ -38,15 +38,15 @@ type track struct {
 // task is a thread as the profile shows it.
 type task = profile.Task
 
-// look is what the ticker hands over about one thread. First what the stack seen before has got
+// sample is what the ticker hands over about one thread. First what the stack seen before has got
 // since then, then what was seen now.
-type look struct {
+type sample struct {
 	track   *track
 	samples int64
 	at, end time.Duration // the wall time of those samples is [at, end)
-	cpu     time.Duration // taken since the last look
-	stands  time.Duration // what the first look at a thread that was just born stands for
-	kind    lookKind
+	cpu     time.Duration // taken since the last sample
+	covers  time.Duration // what the first sample of a thread that was just born covers
+	kind    sampleKind
 	copied  *tracer.Copy     // for stopped, peeked, again
 	state   state            // of a stopped thread
 	call    snapshot.Syscall // for peeked and again
@@ -55,18 +55,18 @@ type look struct {
 	target  target           // for closed, if the process is followed no longer: to be closed
 }
 
-type lookKind uint8
+type sampleKind uint8
 
 const (
-	nothing lookKind = iota // only what the stack before has got
-	stopped                 // it ran and was stopped
-	peeked                  // it sleeps and was copied without a stop
-	again                   // it sleeps as at the last look, and was stopped for a better stack
-	unseen                  // it sleeps, and its stack was not to be had
-	left                    // CPU time of ended threads that no look saw
-	named                   // it has another name now
-	ended                   // it is followed no longer
-	closed                  // its program is: no look at that comes any more
+	nothing sampleKind = iota // only what the stack before has got
+	stopped                   // it ran and was stopped
+	peeked                    // it sleeps and was copied without a stop
+	again                     // it sleeps as at the last sample, and was stopped for a better stack
+	unseen                    // it sleeps, and its stack was not to be had
+	left                      // CPU time of ended threads that no sample saw
+	named                     // it has another name now
+	ended                     // it is followed no longer
+	closed                    // its program is: no sample of that comes any more
 	marked
 )
 
@@ -80,7 +80,7 @@ type counter struct {
 	bounds unwind.Functions
 	tasks  map[int32]task
 	ended  []int32        // tasks that have, and may have entries
-	folds  map[task]int32 // what stands for several of them
+	folds  map[task]int32 // what represents several of them
 	live   map[*track]struct{}
 	// estates are those that have something.
 	estates map[*estate]struct{}
@@ -92,7 +92,7 @@ type counter struct {
 	// doubtful are the sleepers to be stopped once more, from doubtDue on.
 	doubtful map[*track]struct{}
 	doubtDue time.Duration
-	// generation counts how often ids of sites began anew.
+	// generation counts how often ids of sites were given out from 0 again.
 	generation int
 	out        counts
 }
@@ -107,12 +107,15 @@ type counts struct {
 }
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
-	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(), ledger: newLedger(opt.KeepOrder),
-		bounds: resolve.New(nil, resolve.Options{Forgets: true}), tasks: map[int32]task{}, folds: map[task]int32{}, live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free, main: -1}
+	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(),
+		ledger: newLedger(opt.KeepOrder),
+		bounds: resolve.New(nil, resolve.Options{Forgets: true}), tasks: map[int32]task{}, folds: map[task]int32{},
+		live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free,
+		main: -1}
 }
 
-// count takes one look into account.
-func (c *counter) count(l *look) {
+// count takes one sample into account.
+func (c *counter) count(l *sample) {
 	c.resolveDoubts()
 	t := l.track
 	if l.kind == again { // the better stack of the time since
@@ -156,7 +159,7 @@ func (c *counter) rename(t *track, name task) {
 }
 
 // credit gives the stack before what it has got, and the thread its CPU time.
-func (c *counter) credit(t *track, l *look) {
+func (c *counter) credit(t *track, l *sample) {
 	switch {
 	case t == nil:
 		return
@@ -189,7 +192,7 @@ func (c *counter) spread(t *track) {
 }
 
 // restack walks what was copied.
-func (c *counter) restack(t *track, l *look) {
+func (c *counter) restack(t *track, l *sample) {
 	switch l.kind {
 	case stopped:
 		t.program.walk(c, &c.walked, &l.copied.Thread, l.copied.Stale)
@@ -198,8 +201,8 @@ func (c *counter) restack(t *track, l *look) {
 		}
 		t.running, t.onCPU = !l.copied.Blocked && l.state != slept, l.state == onCPU
 		t.stack = c.stackOf(t)
-		if l.stands > 0 {
-			t.claim.stack, t.claim.stands = t.stack, l.stands
+		if l.covers > 0 {
+			t.claim.stack, t.claim.covers = t.stack, l.covers
 		}
 		if l.copied.Blocked && l.copied.Thread.Syscall != nil {
 			t.stack = c.waiting(t.program, t.stack, &l.copied.Thread, l.copied.Thread.Syscall)

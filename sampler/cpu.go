@@ -22,10 +22,11 @@ type weighted struct {
 }
 
 // cpuShare holds the CPU time of one thread until it is spread over the stacks in which the
-// thread was seen running, each in proportion to the time that its samples stand for.
+// thread was seen running, each in proportion to the time that its samples cover.
 //
 // Samples of a thread that was ready to run and waited for a CPU count only if there is no other: one that sleeps
-// loses the CPU a time slice after it woke, always at the same place, and one that does not where it woke another thread.
+// loses the CPU a time slice after it woke, always at the same place, and one that does not where it woke another
+// thread.
 type cpuShare struct {
 	pool   time.Duration
 	seen   []weighted // on a CPU
@@ -48,7 +49,7 @@ func (c *cpuShare) ran(stack profile.NodeID, samples int64, wall time.Duration, 
 	*list = append(*list, weighted{stack, w})
 }
 
-// due tells whether enough samples are there to share the CPU time.
+// due reports whether enough samples are there to share the CPU time.
 func (c *cpuShare) due() bool { return c.n >= cpuWindow || len(c.seen)+len(c.queued) >= maxShare }
 
 // spread gives all CPU time away, if there is a sample to give it to.

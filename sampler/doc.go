@@ -1,16 +1,16 @@
-// Package sampler records where the threads of running processes spend their time: it looks
+// Package sampler records where the threads of running processes spend their time: it samples
 // at them again and again, walks what it sees, and counts stacks.
 //
 // The caller names processes ([Recorder.Add]), lets [Recorder.Run] run, and asks for what was
 // seen with [Recorder.Take], at the end or as often as it likes meanwhile.
 //
-// It guarantees that a thread which did not run since the last look is not touched again, that
-// no thread stands longer than the copy of its registers and stack takes, that the wall time
+// It guarantees that a thread which did not run since the last sample is not touched again, that
+// no thread is stopped longer than the copy of its registers and stack takes, that the wall time
 // of a thread's stacks sums to the time it was followed, and that memory has a bound whatever
-// the target does. What could not be seen is counted and told.
+// the target does. What could not be seen is counted and reported.
 //
-// One goroutine on an OS thread of its own looks and copies; another walks and counts, behind
+// One goroutine on an OS thread of its own samples and copies; another walks and counts, behind
 // a queue with a bound. Names are looked up in Take alone.
 //
-// docs/dev/sampling.md tells how a look goes, how time is counted, and what it costs.
+// docs/dev/sampling.md shows how a sample goes, how time is counted, and what it costs.
 package sampler

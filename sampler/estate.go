@@ -7,19 +7,19 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// nameEnded is the thread that the CPU time of ended threads is shown under, where no look saw it.
+// nameEnded is the thread that the CPU time of ended threads is shown under, where no sample saw it.
 const nameEnded = "(ended)"
 
-// claim is what one look at a young thread stands for. It stands for one period, as any look does, and if the thread
+// claim is what one sample of a young thread covers. It covers one period, as any sample does, and if the thread
 // took less than that in all its life, then others like it took the rest: of ten that live a tenth of
 // a period one is seen.
 type claim struct {
 	stack  profile.NodeID
-	stands time.Duration
+	covers time.Duration
 	took   time.Duration // CPU time that the thread itself took
 }
 
-// estate is the CPU time that ended threads of a process left, and children, of which no look knows, and
+// estate is the CPU time that ended threads of a process left, and children, of which no sample knows, and
 // the claims of those that were seen. It belongs to the counter, but for heir.
 type estate struct {
 	heir   *estate // of the parent process, nil if that is not followed
@@ -30,7 +30,7 @@ type estate struct {
 	n      int           // of them
 }
 
-// inherit takes CPU time that no look saw. t stands for all ended threads of its process.
+// inherit takes CPU time that no sample saw. t represents all ended threads of its process.
 func (c *counter) inherit(t *track, cpu time.Duration) {
 	e := t.estate
 	e.task = t.task
@@ -40,7 +40,7 @@ func (c *counter) inherit(t *track, cpu time.Duration) {
 
 // claims enters the claim of a thread that has ended.
 func (c *counter) claims(t *track) {
-	if rest := t.claim.stands - t.claim.took; rest > 0 {
+	if rest := t.claim.covers - t.claim.took; rest > 0 {
 		t.estate.add(t.claim.stack, rest, 1)
 		c.estates[t.estate] = struct{}{}
 	}
@@ -55,7 +55,7 @@ func (e *estate) add(stack profile.NodeID, d time.Duration, n int) {
 	e.n += n
 }
 
-// proven is how much of the claims is sure: n looks that meet something by chance tell how often it is there with
+// proven is how much of the claims is sure: n samples that meet something by chance show how often it is there with
 // a standard error of the root of n, of which two are left out.
 func (e *estate) proven() time.Duration {
 	if e.n <= 4 {

@@ -10,7 +10,7 @@ import (
 
 // extract is what was counted between two Takes, without ties to the counter.
 type extract struct {
-	generation int // of the ids of sites: they begin anew with another
+	generation int // of the ids of sites: they are others in another
 	entries    []entry
 	runs       []run
 	tree       profile.Tree
@@ -148,7 +148,7 @@ func (b marks) add(i int) bool {
 	return !was
 }
 
-// renew forgets all stacks and sites but those that threads stand in, when nothing else refers
+// renew forgets all stacks and sites but those that threads are in, when nothing else refers
 // to them.
 func (c *counter) renew() {
 	old := c.book

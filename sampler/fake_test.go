@@ -31,27 +31,28 @@ type fake struct {
 	now       atomic.Int64
 	end       time.Duration
 	cancel    func()
-	seed      uint64 // of the moments of looks
-	settle    func() // waits until all looks are counted
+	seed      uint64 // of the moments of samples
+	settle    func() // waits until all samples are counted
 	processes map[int]*fakeProcess
 	kin       map[int][2]int
 	cpu       func(now time.Duration) time.Duration // own
 	last      int
 	blocked   chan struct{}           // walks wait for it
 	births    func(now time.Duration) // makes what was born until then
-	herald    *fakeHerald             // nil: the kernel tells nothing
+	herald    *fakeHerald             // nil: the kernel reports nothing
 
-	pending      []*fakeAsked
+	pending      []*fakeInterrupted
 	peekTime     time.Duration // how long a copy without a stop takes
-	stood        time.Duration // the longest that a thread stood before it was collected
+	stopped      time.Duration // the longest that a thread was stopped before it was collected
 	dirty        bool          // until the end of Do
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
-	asked        int         // readings of counters
+	reads        int         // readings of counters
 }
 
 func newFake(end time.Duration) *fake {
-	return &fake{end: end, processes: map[int]*fakeProcess{}, kin: map[int][2]int{}, peeks: map[int]int{}, stops: map[int]int{}, last: 100}
+	return &fake{end: end, processes: map[int]*fakeProcess{}, kin: map[int][2]int{}, peeks: map[int]int{},
+		stops: map[int]int{}, last: 100}
 }
 
 func (f *fake) pass(d time.Duration) {
@@ -70,7 +71,7 @@ func (f *fake) After(d time.Duration) <-chan time.Time {
 	return c
 }
 
-// Pause lets time pass as the sampler sees it: what it looked at is counted by then.
+// Pause lets time pass as the sampler sees it: what it sampled is counted by then.
 func (f *fake) Pause(d time.Duration, _ bool) {
 	if f.settle != nil && d > 0 {
 		f.settle()
@@ -137,7 +138,7 @@ type view struct {
 	cpu      time.Duration
 	waited   time.Duration // for a CPU, up to the last time it got one
 	gone     bool
-	fault    bool          // to ask it to stop is a fault of the tracer
+	fault    bool          // to interrupt it is a fault of the tracer
 	pause    time.Duration // how long a stop of it takes
 }
 
@@ -195,7 +196,9 @@ func (p *fakeProcess) Walker(*module.Set, unwind.Functions, unwind.Runtimes) wal
 	return fakeWalker{p}
 }
 func (p *fakeProcess) Image() module.Image {
-	return module.Image{Memory: p, Mapping: func(*maps.Mapping) (*module.File, error) { return nil, errors.New("no file") }}
+	return module.Image{Memory: p, Mapping: func(*maps.Mapping) (*module.File, error) {
+		return nil, errors.New("no file")
+	}}
 }
 
 func (p *fakeProcess) Reopen() error {
@@ -254,7 +257,7 @@ func (w *fakeWatch) view() (view, error) {
 func (w *fakeWatch) Counters() (tracer.Counters, error) {
 	v, err := w.view()
 	w.p.f.mu.Lock()
-	w.p.f.asked++
+	w.p.f.reads++
 	w.p.f.mu.Unlock()
 	return tracer.Counters{CPU: v.cpu, Waited: v.waited, Switches: v.switches}, err
 }
@@ -308,30 +311,30 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 }
 
 func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
-	if err := w.Ask(c, table); err != nil {
+	if err := w.Interrupt(c, table); err != nil {
 		return err
 	}
 	f := w.p.f
 	a := f.pending[len(f.pending)-1]
 	f.pending = f.pending[:len(f.pending)-1]
 	f.pass(a.v.pause)
-	a.stand()
+	a.stop()
 	return nil
 }
 
-// fakeAsked is a thread that was asked to stop.
-type fakeAsked struct {
+// fakeInterrupted is a thread that was interrupted.
+type fakeInterrupted struct {
 	w     *fakeWatch
 	c     *tracer.Copy
 	v     view
 	ready time.Duration
 }
 
-// stand fills in what it has counted when it stands.
-func (a *fakeAsked) stand() { a.c.Standing, _ = a.w.Counters() }
+// stop fills in what it has counted once it is stopped.
+func (a *fakeInterrupted) stop() { a.c.AtStop, _ = a.w.Counters() }
 
-// Ask takes what the thread does now: where it stops later is where it was asked.
-func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
+// Interrupt takes what the thread does now: where it stops later is where it was interrupted.
+func (w *fakeWatch) Interrupt(c *tracer.Copy, _ *maps.Table) error {
 	v, err := w.view()
 	if err != nil {
 		return err
@@ -350,7 +353,7 @@ func (w *fakeWatch) Ask(c *tracer.Copy, _ *maps.Table) error {
 	r.Set(regs.AMD64.PC, v.stack[0])
 	c.Thread.Registers = &r
 	c.Pause = v.pause
-	f.pending = append(f.pending, &fakeAsked{w, c, v, f.Now() + v.pause})
+	f.pending = append(f.pending, &fakeInterrupted{w, c, v, f.Now() + v.pause})
 	return nil
 }
 
@@ -362,15 +365,15 @@ func (f *fake) Collect(d time.Duration) (*tracer.Copy, error) {
 	}
 	f.settle()
 	now := f.Now()
-	first := slices.MinFunc(f.pending, func(a, b *fakeAsked) int { return cmp.Compare(a.ready, b.ready) })
+	first := slices.MinFunc(f.pending, func(a, b *fakeInterrupted) int { return cmp.Compare(a.ready, b.ready) })
 	if first.ready > now+max(0, d) {
 		f.Pause(max(0, d), false)
 		return nil, nil
 	}
-	f.pending = slices.DeleteFunc(f.pending, func(a *fakeAsked) bool { return a == first })
+	f.pending = slices.DeleteFunc(f.pending, func(a *fakeInterrupted) bool { return a == first })
 	f.Pause(max(0, first.ready-now), false)
-	f.stood = max(f.stood, f.Now()-first.ready)
-	first.stand()
+	f.stopped = max(f.stopped, f.Now()-first.ready)
+	first.stop()
 	return first.c, nil
 }
 
@@ -395,7 +398,8 @@ func (w fakeWalker) WalkInto(s *unwind.Stack, t *snapshot.Thread, _ mem.Reader, 
 		<-w.p.f.blocked
 	}
 	for b := t.Stack.Data; len(b) >= 8; b = b[8:] {
-		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)), Interrupted: len(s.Frames) == 0})
+		s.Frames = append(s.Frames, unwind.Frame{PC: mem.Addr(binary.LittleEndian.Uint64(b)),
+			Interrupted: len(s.Frames) == 0})
 	}
 	if t.Comm == "unmapped" && w.p.maps < 3 {
 		s.Frames, s.Stop, s.Err = s.Frames[:1], unwind.NoRule, errors.New("no table")
@@ -426,13 +430,13 @@ func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
 	f.cancel = cancel
 	f.settle = func() {
 		counted := make(chan struct{})
-		r.ticker.tell(look{kind: marked, mark: func() { close(counted) }})
+		r.ticker.send(sample{kind: marked, mark: func() { close(counted) }})
 		for {
 			select {
 			case <-counted:
 				return
 			case <-time.After(time.Millisecond):
-				r.ticker.handOver()
+				r.ticker.out.handOver(r.ticker.now)
 			}
 		}
 	}

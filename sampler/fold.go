@@ -15,7 +15,7 @@ const (
 	maxFolds = 1024
 )
 
-// retire notes that no look at a task comes any more.
+// retire notes that no sample of a task comes any more.
 func (c *counter) retire(id int32) {
 	if c.ended = append(c.ended, id); len(c.ended) >= 2*maxEnded {
 		c.fold()

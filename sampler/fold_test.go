@@ -16,14 +16,15 @@ func TestEndedThreadsArePutTogether(t *testing.T) {
 	at := time.Duration(0)
 	for id := range int32(threads) {
 		tr := &track{program: g, estate: &estate{}, task: id}
-		c.count(&look{track: tr, kind: named, name: profile.Task{PID: 1, TID: int(id) + 1, Process: "p", Thread: "t"}})
+		c.count(&sample{track: tr, kind: named, name: profile.Task{PID: 1, TID: int(id) + 1, Process: "p",
+			Thread: "t"}})
 		tr.stack, tr.running, tr.onCPU = c.book.said(0, wordSite, "here"), id%3 == 0, true
 		d := time.Millisecond
 		if id == 17 {
 			d = time.Second // among the first, and long
 		}
-		c.count(&look{track: tr, kind: nothing, samples: 1, at: at, end: at + d, cpu: d})
-		c.count(&look{track: tr, kind: ended})
+		c.count(&sample{track: tr, kind: nothing, samples: 1, at: at, end: at + d, cpu: d})
+		c.count(&sample{track: tr, kind: ended})
 		at += d
 		if n := len(c.tasks); n > 3*maxEnded || len(c.live) > 3*maxEnded || len(c.ledger.entries) > 5*maxEnded {
 			t.Fatalf("after %d threads %d tasks, %d live, %d entries", id+1, n, len(c.live), len(c.ledger.entries))

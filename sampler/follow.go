@@ -22,48 +22,16 @@ type process struct {
 	byTID    map[int]*thread
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
-	closed   bool // it does, and could not be opened anew yet
-	wants    bool // something of it could not be opened since the last listing: it may have threads that are not followed
-	gone     bool
-	unmet    bool    // it began during the recording, and none of its threads was looked at yet
-	partial  bool    // a thread of it could not be followed
-	compare  bool    // its clock was read in this round
-	toll     toll    // beyond what was seen of its threads
-	estate   *estate // what its ended threads left: belongs to the counter
-	remains  *track  // of those
-}
-
-// thread is a thread that is followed. It belongs to the ticker.
-type thread struct {
-	of    *process
-	tid   int
-	born  bool // during the recording, and not stopped yet
-	unmet bool // during the recording, and not looked at yet
-	slot  int  // spreads the looks at long sleepers over the rounds
-	watch watch
-	track *track
-	name  string
-	// process is the name of its process as it was told with its own.
-	process string
-
-	pending bool          // it was asked to stop, and is not collected yet
-	asleep  bool          // it slept at the last look
-	asked   time.Duration // when it was asked last whether it sleeps
-	base    tracer.Counters
-	own     bool          // our stop moved its counters since
-	upto    time.Duration // until when its time is accounted for
-	skipped uint64        // rounds since it was looked at, of a long sleeper
-	looked  uint64        // round of the last look
-	resting bool          // it has slept long, and is not looked at in each round
-	still   int           // looks in a row at which it had not run
-	lost    bool          // the last look gave nothing
-	moved   bool          // it ran since its name was read
-	known   bool          // a look was handed over: samples have a stack to go to
-
-	samples int64 // not handed over yet, of the stack seen last
-	from    time.Duration
-	end     time.Duration
-	cpu     time.Duration // not handed over yet
+	closed   bool // it does, and could not be opened again yet
+	// wants: something of it could not be opened since the last listing: it may have threads that are not followed
+	wants   bool
+	gone    bool
+	unmet   bool    // it began during the recording, and none of its threads was sampled yet
+	partial bool    // a thread of it could not be followed
+	compare bool    // its clock was read in this round
+	toll    toll    // beyond what was seen of its threads
+	estate  *estate // what its ended threads left: belongs to the counter
+	remains *track  // of those
 }
 
 // add begins to follow process pid, and those below it.
@@ -72,8 +40,8 @@ func (k *ticker) add(pid int, born bool) error {
 		return nil
 	}
 	k.relieve()
-	if k.lastID == 0 { // what is made from here on is found by its id
-		k.lastID, _ = k.sys.LastID()
+	if k.search.lastID == 0 { // what is made from here on is found by its id
+		k.search.lastID, _ = k.sys.LastID()
 	}
 	p, err := k.sys.Open(pid)
 	if err != nil {
@@ -89,7 +57,7 @@ func (k *ticker) add(pid int, born bool) error {
 	}
 	q := &process{target: p, byTID: map[int]*thread{}}
 	q.unmet = born
-	told := k.births.told(p.PID())
+	reported := k.births.reported(p.PID())
 	k.births.belongs(p.PID())
 	q.program = newProgram(k.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
 	if k.programs == 0 {
@@ -104,13 +72,13 @@ func (k *ticker) add(pid int, born bool) error {
 	if parent := k.byPID[q.toll.parent]; parent != nil {
 		q.estate.heir = parent.estate
 	}
-	if k.opt.Children && !told {
+	if k.opt.Children && !reported {
 		k.listChildren(q, born)
 	}
 	return nil
 }
 
-// listThreads finds threads that are new, and tells whether the process lives.
+// listThreads finds threads that are new, and reports whether the process lives.
 func (k *ticker) listThreads(p *process, born bool) bool {
 	ids, err := p.target.ThreadIDs()
 	if p.wants = tracer.Transient(err); p.wants {
@@ -126,7 +94,7 @@ func (k *ticker) listThreads(p *process, born bool) bool {
 }
 
 // addThread begins to follow a thread. One that was born during the recording took all its CPU
-// time in it. It tells whether that has ended.
+// time in it. It reports whether that has ended.
 func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	if p.byTID[tid] != nil || k.opt.TIDs != nil && !slices.Contains(k.opt.TIDs, tid) {
 		return false
@@ -147,7 +115,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		w.Close()
 		return false
 	}
-	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto, unmet: born}
+	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto}
 	k.slot++
 	now, err := w.Counters()
 	if err == nil {
@@ -160,14 +128,17 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		w.Close()
 		return isGone(err)
 	}
-	// What took more was not born since, but adopted.
-	if !born || now.CPU > k.now-k.begun {
-		t.base, born = now, false
+	switch {
+	case !born:
+		t.base = now
+	case now.CPU > k.now-k.begun: // it cannot have taken that since
+		t.base, t.age = now, adopted
+	default:
+		t.age = newborn
 	}
 	if tid == p.target.PID() {
 		p.comm = t.name
 	}
-	t.born = born
 	t.of = p
 	t.process = p.comm
 	t.track = k.newTrack(p, tid, t.name)
@@ -177,18 +148,16 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	return false
 }
 
-// meet notes that t was looked at.
-func (t *thread) meet() { t.unmet, t.of.unmet = false, false }
-
-// newTrack makes a thread known to the counter. tid is 0 for what stands for several.
+// newTrack makes a thread known to the counter. tid is 0 for what represents several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
 	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
 	k.tasks++
-	k.tell(look{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm, Thread: name}})
+	k.send(sample{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm,
+		Thread: name}})
 	return t
 }
 
-// isWorker tells whether a thread has no user code.
+// isWorker reports whether a thread has no user code.
 func isWorker(w watch) bool {
 	k, ok := w.(interface{ KernelWorker() bool })
 	return ok && k.KernelWorker()
@@ -205,7 +174,7 @@ func (k *ticker) listChildren(p *process, born bool) {
 	}
 }
 
-// addChild begins to follow a process that is not asked for by its id. It tells whether that has ended.
+// addChild begins to follow a process that was not named by its id. It reports whether that has ended.
 func (k *ticker) addChild(pid int, born bool) (gone bool) {
 	if k.refused[pid] {
 		return false
@@ -231,14 +200,15 @@ func (k *ticker) addChild(pid int, born bool) (gone bool) {
 	return false
 }
 
-// isGone tells whether what was asked for has ended.
+// isGone reports whether what was looked for has ended.
 func isGone(err error) bool {
 	var zombie *tracer.ZombieError
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracer.ErrNoProcess) || errors.Is(err, tracer.ErrNoThread) || errors.As(err, &zombie)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, tracer.ErrNoProcess) ||
+		errors.Is(err, tracer.ErrNoThread) || errors.As(err, &zombie)
 }
 
 const (
-	// maxNewIDs is how many new ids are asked one by one what they are.
+	// maxNewIDs is how many new ids are checked one by one.
 	maxNewIDs = 64
 	// listEvery is how often all threads and children are listed, in case one was missed; more seldom where that would
 	// take more than half a hundredth of the time.
@@ -250,22 +220,30 @@ const (
 	discoverEvery = time.Millisecond
 )
 
+// search is when threads and processes were last looked for.
+type search struct {
+	discovered, listed time.Duration
+	listing            time.Duration // how long the last listing took
+	lastID             int           // the youngest id then
+}
+
 // discover finds threads and processes that are new since the last round.
 func (k *ticker) discover(now time.Duration) {
-	if now-k.discovered < discoverEvery && k.discovered != 0 {
+	if now-k.search.discovered < discoverEvery && k.search.discovered != 0 {
 		return
 	}
-	k.discovered = now
+	k.search.discovered = now
 	if k.hear(now) {
-		if now-k.listed >= listEvery {
+		if now-k.search.listed >= listEvery {
 			k.list(now)
 		}
 		return
 	}
 	last, err := k.sys.LastID()
-	from := k.lastID
-	k.lastID = last
-	if now-k.listed >= max(listEvery, listShare*k.listing) || err != nil || last < from || last-from > maxNewIDs {
+	from := k.search.lastID
+	k.search.lastID = last
+	if now-k.search.listed >= max(listEvery, listShare*k.search.listing) || err != nil || last < from ||
+		last-from > maxNewIDs {
 		k.list(now)
 		return
 	}
@@ -293,8 +271,8 @@ func (k *ticker) meet(id int) {
 
 // list lists all threads and children.
 func (k *ticker) list(now time.Duration) {
-	k.listed = now
-	defer func(began time.Duration) { k.listing = k.sys.Now() - began }(k.sys.Now())
+	k.search.listed = now
+	defer func(began time.Duration) { k.search.listing = k.sys.Now() - began }(k.sys.Now())
 	for _, p := range slices.Clone(k.processes) {
 		if p.gone || p.closed || !k.listThreads(p, true) {
 			continue
@@ -332,7 +310,8 @@ func (k *ticker) rename(p *process) {
 		}
 		if t.name != name || t.process != p.comm {
 			t.name, t.process = name, p.comm
-			k.tell(look{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid, Process: p.comm, Thread: name}})
+			k.send(sample{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid,
+				Process: p.comm, Thread: name}})
 		}
 	}
 	if !alive {
@@ -348,7 +327,7 @@ func (k *ticker) replace(p *process) {
 	}
 	if !p.closed {
 		k.endThreads(p)
-		k.tell(look{track: &track{program: p.program}, kind: closed})
+		k.send(sample{track: &track{program: p.program}, kind: closed})
 	}
 	err := p.target.Reopen()
 	var table *maps.Table
@@ -369,11 +348,11 @@ func (k *ticker) replace(p *process) {
 	k.programs++
 	k.listThreads(p, false)
 	if t := p.byTID[p.target.PID()]; t != nil && t.base.CPU > cpu && cpu > 0 {
-		t.base.CPU = cpu // what it took since the last look is of the new program, mostly
+		t.base.CPU = cpu // what it took since the last sample is of the new program, mostly
 	}
 }
 
-// letGo ends following a process that lives but cannot be looked at any more.
+// letGo ends following a process that lives but cannot be sampled any more.
 func (k *ticker) letGo(p *process, err error) {
 	if !isGone(err) {
 		k.refused[p.target.PID()] = true
@@ -396,15 +375,15 @@ func (k *ticker) endThreads(p *process) {
 }
 
 func (k *ticker) endThread(p *process, t *thread) {
-	if t.unmet && t.tid != p.target.PID() {
+	if t.unmet() && t.tid != p.target.PID() {
 		k.births.ended(false)
 	}
 	k.flush(t)
-	k.tell(look{track: t.track, kind: ended})
+	k.send(sample{track: t.track, kind: ended})
 	t.watch.Close()
 	delete(p.byTID, t.tid)
 	t.watch, p.ended = nil, true
-	k.rest(t, false)
+	k.pace.rest(t, false)
 }
 
 // sweep forgets processes that have ended.
@@ -421,9 +400,9 @@ func (k *ticker) sweep() {
 			k.births.ended(true)
 		}
 		k.closeToll(p)
-		k.tell(look{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
+		k.send(sample{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
 		if p.remains != nil {
-			k.tell(look{track: p.remains, kind: ended})
+			k.send(sample{track: p.remains, kind: ended})
 		}
 		delete(k.byPID, p.target.PID())
 		k.ended++

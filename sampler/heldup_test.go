@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A counter that is held up, as by a file of a dead file system, neither holds up the looks nor loses time.
+// A counter that is held up, as by a file of a dead file system, neither holds up the samples nor loses time.
 func TestCounterThatIsHeldUp(t *testing.T) {
 	f := newFake(60 * time.Second)
 	f.blocked = make(chan struct{})
@@ -15,21 +15,22 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 	for tid := 1; tid <= 20; tid++ {
 		p.threads[tid] = busy
 	}
-	brood(f, p, true) // short threads are told of whether there is room to copy them or not
+	brood(f, p, true) // short threads are reported whether there is room to copy them or not
 	born, most, free, opened := f.births, 0, false, false
 	var r *Recorder
 	f.births = func(now time.Duration) {
 		born(now)
-		most = max(most, len(r.ticker.batch))
+		most = max(most, len(r.ticker.out.batch))
 		if now < 40*time.Second || free {
 			return
 		}
-		for free = true; len(r.ticker.queue.full) > 0 || len(r.ticker.free) < copies/2; time.Sleep(time.Millisecond) {
+		for free = true; len(r.ticker.out.queue.full) > 0 ||
+			len(r.ticker.out.free) < copies/2; time.Sleep(time.Millisecond) {
 			if !opened {
 				close(f.blocked)
 				opened = true
 			}
-			r.ticker.handOver()
+			r.ticker.out.handOver(r.ticker.now)
 		}
 	}
 	r = newRecorder(Options{Rate: 99}, f)
@@ -48,10 +49,10 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("the looks wait for the counter")
+		t.Fatal("the samples wait for the counter")
 	}
-	if most > 2*mostTold {
-		t.Errorf("%d looks are kept for the counter", most)
+	if most > 2*maxWaiting {
+		t.Errorf("%d samples are kept for the counter", most)
 	}
 	got, err := r.Take()
 	if err != nil {
@@ -62,6 +63,6 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 		t.Errorf("thread 2: wall %v of %v", wall, s.Elapsed)
 	}
 	if s.Lost == 0 && !strings.Contains(strings.Join(s.Notes, " "), "held up") {
-		t.Errorf("nothing is told: %+v", s)
+		t.Errorf("nothing is reported: %+v", s)
 	}
 }

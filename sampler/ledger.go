@@ -60,7 +60,7 @@ func (l *ledger) entry(stack profile.NodeID, task int32, running bool) *entry {
 	return e
 }
 
-// keep adds to the runs that task stood in stack over [at, end).
+// keep adds to the runs that task was in stack over [at, end).
 func (l *ledger) keep(stack profile.NodeID, task int32, at, end time.Duration) {
 	if !l.order || end <= at {
 		return

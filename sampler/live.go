@@ -16,13 +16,13 @@ import (
 
 // live is the machine we run on.
 type live struct {
-	*tracer.Looker
+	*tracer.Sampler
 	start time.Time
 	ids   *tracer.IDs // nil until it is first wanted
 }
 
 func newLive(opt Options) *live {
-	return &live{tracer.NewLooker(tracer.LookOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR,
+	return &live{tracer.NewSampler(tracer.SamplerOptions{MaxPause: opt.MaxPause, RepairEINTR: opt.RepairEINTR,
 		Calm: opt.Rate > 0 && opt.Rate <= closeRate}), time.Now(), nil}
 }
 
@@ -51,7 +51,7 @@ func (s *live) Close() error {
 	if s.ids != nil {
 		s.ids.Close()
 	}
-	return s.Looker.Close()
+	return s.Sampler.Close()
 }
 
 // Kin implements opener.
@@ -156,16 +156,16 @@ type liveWatch struct {
 
 // Stop implements watch.
 func (w liveWatch) Stop(c *tracer.Copy, table *maps.Table) error {
-	return w.s.Looker.Stop(w.Watch, c, table)
+	return w.s.Sampler.Stop(w.Watch, c, table)
 }
 
-// Ask implements watch.
-func (w liveWatch) Ask(c *tracer.Copy, table *maps.Table) error {
-	return w.s.Looker.Ask(w.Watch, c, table)
+// Interrupt implements watch.
+func (w liveWatch) Interrupt(c *tracer.Copy, table *maps.Table) error {
+	return w.s.Sampler.Interrupt(w.Watch, c, table)
 }
 
 // Near implements watch.
-func (w liveWatch) Near() { w.s.Looker.Near(w.Watch) }
+func (w liveWatch) Near() { w.s.Sampler.Near(w.Watch) }
 
 // First implements counters.
 func (w liveWatch) First() (state byte, comm string) { return w.Watch.First() }

@@ -38,7 +38,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// start starts the target and waits until it stands where it should. It is reaped at the end
+// start starts the target and waits until it is where it should be. It is reaped at the end
 // of the test: a wait for a child takes the stops of the tracer from it, see docs/dev/sampling.md.
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
@@ -92,7 +92,7 @@ func settle(t *testing.T, pid int) {
 		}
 		last = now
 	}
-	t.Fatalf("the threads of process %d do not stand still", pid)
+	t.Fatalf("the threads of process %d do not come to rest", pid)
 }
 
 // record records a process for a while.
@@ -179,8 +179,8 @@ func TestDuty(t *testing.T) {
 }
 
 // TestBursts records what computes for 3 ms and sleeps for 7. Where others have the CPUs, program and sampler wait for
-// them and are woken together (docs/dev/sampling.md, Risks): then wall time is what the machine made of it, and CPU time,
-// of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
+// them and are woken together (docs/dev/sampling.md, Risks): then wall time is what the machine made of it, and CPU
+// time, of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
 func TestBursts(t *testing.T) {
 	c, want := start(t, "burst"), map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20}
 	var p *profile.Profile
@@ -196,7 +196,8 @@ func TestBursts(t *testing.T) {
 			checkShares(t, p, "cpu", 5, want)
 			return
 		}
-		t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks, s.Ticks+s.LateTicks, ran, waited)
+		t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks,
+			s.Ticks+s.LateTicks, ran, waited)
 	}
 	checkShares(t, p, "cpu", 15, want)
 }
@@ -224,7 +225,8 @@ func TestParkedThreadsAreLeftAlone(t *testing.T) {
 	}
 	// Their stacks need no registers here: none is stopped but the busy one.
 	if s.Stops > s.Ticks || s.Peeks < 1000 || s.Peeks > 1000+s.Ticks {
-		t.Errorf("got %d stops and %d copies in %d rounds, want one stop a round and one copy a thread", s.Stops, s.Peeks, s.Ticks)
+		t.Errorf("got %d stops and %d copies in %d rounds, want one stop a round and one copy a thread", s.Stops,
+			s.Peeks, s.Ticks)
 	}
 	want := 1000 * int64(s.Elapsed)
 	if got := total(p, "wall", "parked"); got < want*97/100 || got > want*103/100 {
@@ -243,7 +245,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 	p, s := record(t, c.Process.Pid, Options{Rate: 199}, 3*time.Second)
 	after, _ := target.CPUTime()
 	t.Logf("%+v", s)
-	// A thread's last stretch is not seen, nor one that no look fell into.
+	// A thread's last stretch is not seen, nor one that no sample fell into.
 	got, all := time.Duration(total(p, "cpu", "spinning")), after-before
 	if got < all*3/10 || got > all*103/100 {
 		t.Errorf("cpu in spinning: got %v, want most of %v\n%s", got, all, folded(p))

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// maxNotes bounds what is told of a recording.
+// maxNotes bounds what is reported of a recording.
 const maxNotes = 64
 
-// notes are what a person should know, each kind once. A kind is told in its latest words.
+// notes are what a person should know, each kind once. A kind is reported in its latest words.
 type notes struct {
 	kinds []string
 	texts []string
 	more  int
 }
 
-// add tells text under kind.
+// add reports text under kind.
 func (n *notes) add(kind, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if i := slices.Index(n.kinds, kind); i >= 0 {

@@ -18,25 +18,25 @@ const (
 	CPU              // threads that run
 )
 
-// Options says what to record. The zero value looks at all threads as fast as it goes.
+// Options says what to record. The zero value samples all threads as fast as it goes.
 type Options struct {
-	// Rate is how many looks are wanted in a second; 0 looks as fast as it goes.
+	// Rate is how many samples are wanted in a second; 0 samples as fast as it goes.
 	Rate float64
 	Mode Mode
-	// RunningOnly leaves out threads that wait: they are neither looked at nor counted.
+	// RunningOnly leaves out threads that wait: they are neither sampled nor counted.
 	RunningOnly bool
 	// MaxOverhead is the share of one CPU that this program may take, and the share of time
-	// that running threads may stand still, before the rate is lowered; 0 sets no limit.
+	// that running threads may be stopped, before the rate is lowered; 0 sets no limit.
 	MaxOverhead float64
 	// Children follows what the processes start, and what is found below them.
 	Children bool
-	// TIDs are the threads to look at; nil means all.
+	// TIDs are the threads to sample; nil means all.
 	TIDs      []int
 	MaxFrames int // of one stack; 0: no limit but the stack itself
 	Unwind    unwind.Mode
-	// MaxPause is how long one thread is waited for, see tracer.LookOptions; 0 means its default.
+	// MaxPause is how long one thread is waited for, see tracer.SamplerOptions; 0 means its default.
 	MaxPause time.Duration
-	// RepairEINTR lets calls go on that a stop would end with EINTR, see tracer.LookOptions.
+	// RepairEINTR lets calls go on that a stop would end with EINTR, see tracer.SamplerOptions.
 	RepairEINTR bool
 	// KeepOrder keeps when each stack was seen, as profile.Runs, up to a bound.
 	KeepOrder bool
@@ -59,13 +59,13 @@ func (o *Options) runtimes(p image) Runtimes {
 	return o.Runtimes(p.Image())
 }
 
-// running tells whether threads that wait are left out.
+// running reports whether threads that wait are left out.
 func (o *Options) running() bool { return o.RunningOnly || o.Mode == CPU }
 
 // Stats are the counts of a recording so far. They are exact unless they say otherwise.
 type Stats struct {
 	Elapsed time.Duration // since Run began
-	Ticks   uint64        // rounds of looks made
+	Ticks   uint64        // rounds of samples made
 	// LateTicks are rounds that were due and could not be made: their time counts for the next.
 	LateTicks uint64
 	Samples   uint64 // threads seen, one for each thread and round
@@ -75,30 +75,32 @@ type Stats struct {
 	// Inferred counts stacks of sleeping threads that were walked without a stop with registers
 	// of an earlier stop at the same place.
 	Inferred uint64
-	// Lost counts looks that gave nothing: a thread that did not stop in time, or a copy that
+	// Lost counts samples that gave nothing: a thread that did not stop in time, or a copy that
 	// could not be walked in time. Their time counts for the thread's next sample.
 	Lost   uint64
 	Behind uint64 // of Lost: there was no room for a copy
 	Cut    uint64 // walked stacks whose outermost frame was not reached
 	Late   uint64 // walked stacks that were read in part after the stop
-	// Unseen is the CPU time of threads and processes that ended between two looks, within that of the profile: a
-	// look at one of them stands for others so far as chance allows to say, the rest is a frame of its own.
+	// Unseen is the CPU time of threads and processes that ended between two samples, within that of the profile: a
+	// sample of one of them represents others so far as chance allows to say, the rest is a frame of its own.
 	Unseen time.Duration
-	// UnmetProcesses and UnmetThreads began and ended between two looks, so that none of them is in the profile.
-	// There were at least as many, and no more if AllHeard. Where the kernel did not tell of beginnings Heard is
+	// UnmetProcesses and UnmetThreads began and ended between two samples, so that none of them is in the profile.
+	// There were at least as many, and no more if AllHeard. Where the kernel did not report beginnings Heard is
 	// false, and they are not known.
 	UnmetProcesses, UnmetThreads uint64
 	Heard, AllHeard              bool
 	Threads                      int // followed now
 	Processes                    int // followed now
 	Ended                        int // processes that ended while they were followed
-	// PauseP50, P90 and P99 are how long a thread stood at a stop, at the median, in 90 and in 99 of 100
+	// PauseP50, P90 and P99 are how long a thread was stopped, at the median, in 90 and in 99 of 100
 	// stops at most, within a tenth; PauseMax is the longest.
 	PauseP50, PauseP90, PauseP99, PauseMax time.Duration
-	Stood                                  float64 // share of the time in which threads ran that they stood still for a look
-	Overhead                               float64 // CPU time of this program over Elapsed, one CPU is 1; after the last Take with the naming
-	MaxOverhead                            float64 // what it may be, 0: anything
-	Rate, Wanted                           float64 // rounds a second: made, asked for
-	BackedOff                              uint64  // how often the rate was lowered
-	Notes                                  []string
+	// Stopped is the share of the time in which threads ran that they were stopped for a sample.
+	Stopped float64
+	// Overhead is the CPU time of this program over Elapsed, one CPU is 1; after the last Take with the naming.
+	Overhead     float64
+	MaxOverhead  float64 // what it may be, 0: anything
+	Rate, Wanted float64 // rounds a second: made, wanted
+	BackedOff    uint64  // how often the rate was lowered
+	Notes        []string
 }

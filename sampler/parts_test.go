@@ -32,7 +32,7 @@ func TestScheduleHasOneMomentInEachCell(t *testing.T) {
 		}
 		for part, n := range times {
 			if n != 1 {
-				t.Errorf("row %d looks %d times at part %d, want once: %v", row, n, part, order)
+				t.Errorf("row %d has %d samples in part %d, want once: %v", row, n, part, order)
 			}
 		}
 		orders[order] = true
@@ -109,9 +109,9 @@ func TestBudget(t *testing.T) {
 	if b.lowered != 2 {
 		t.Errorf("lowered %d times, want 2", b.lowered)
 	}
-	at.stood, at.ran = time.Second, 10*time.Second
-	if _, over := b.check(time.Minute, at); over == nil || over.stood != 0.1 {
-		t.Errorf("threads stood a tenth of their time: got %+v", over)
+	at.stopped, at.ran = time.Second, 10*time.Second
+	if _, over := b.check(time.Minute, at); over == nil || over.stopped != 0.1 {
+		t.Errorf("threads were stopped a tenth of their time: got %+v", over)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 	g := newProgram(0, nil, fakeTable, 0, nil)
 	for i := range tracks {
 		tracks[i] = &track{program: g, task: int32(i), running: true, onCPU: true}
-		c.count(&look{track: tracks[i], kind: named, name: profile.Task{PID: 1, TID: i + 1}})
+		c.count(&sample{track: tracks[i], kind: named, name: profile.Task{PID: 1, TID: i + 1}})
 	}
 	s := unwind.Stack{Frames: make([]unwind.Frame, 30)}
 	for i := range 100000 {
@@ -196,7 +196,7 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 		}
 		tr := tracks[i%64]
 		tr.stack = c.book.stack(&s, g)
-		c.count(&look{track: tr, samples: 1, end: 10, cpu: 10})
+		c.count(&sample{track: tr, samples: 1, end: 10, cpu: 10})
 	}
 	e := c.extract(true)
 	n := newNamer(opt)
@@ -212,7 +212,8 @@ func TestManyStacksTakeLittleMemory(t *testing.T) {
 	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > 100<<20 {
 		t.Errorf("%d stacks in %d nodes take %d MiB, want less than 100", len(p.Samples), p.Tree.Len(), got>>20)
 	} else {
-		t.Logf("%d stacks, %d nodes, %d MiB live, %d MiB from the system", len(p.Samples), p.Tree.Len(), got>>20, (after.Sys-before.Sys)>>20)
+		t.Logf("%d stacks, %d nodes, %d MiB live, %d MiB from the system", len(p.Samples), p.Tree.Len(), got>>20,
+			(after.Sys-before.Sys)>>20)
 	}
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(e)

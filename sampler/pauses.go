@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pauses counts how long threads stood, in steps of an eighth of a power of two.
+// pauses counts how long threads were stopped, in steps of an eighth of a power of two.
 type pauses struct {
 	counts [64 * 8]uint64
 	n      uint64

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// mapsEvery is how often the mappings of a process that runs are read anew.
+	// mapsEvery is how often the mappings of a process that runs are read again.
 	mapsEvery = time.Second
-	// firstCut is how soon they are read anew because a walk was cut.
+	// firstCut is how soon they are read again because a walk was cut.
 	firstCut = 2 * time.Millisecond
 	// mapsCost bounds what reading them may take: a fiftieth of the time.
 	mapsCost = 50
@@ -47,14 +47,14 @@ type program struct {
 	walker   walker
 	memory   mem.Overlay   // of the walk under way
 	ranges   []mem.Range   // of memory
-	renewed  time.Duration // when the walker was told last that time passes
+	renewed  time.Duration // when the walker last heard that time passes
 	places   map[*module.Module]int32
-	known    map[uint64]profile.NodeID // sleeping stacks by what stands on them
+	known    map[uint64]profile.NodeID // sleeping stacks by what is on them
 	hopeless map[mem.Addr]bool         // where a walk without a stop ends, and one with it too
 	calls    map[mem.Addr]int64        // the calls that go on by restart_syscall, by PC
 	read     time.Duration             // when the mappings were read last
 	cost     time.Duration             // and how long that took
-	cutEvery time.Duration             // how often they are read anew because a walk was cut
+	cutEvery time.Duration             // how often they are read again because a walk was cut
 	doubt    bool                      // the last walk was cut, and the mappings may be older than that stack
 }
 
@@ -87,7 +87,7 @@ func (g *program) close() {
 	g.set, g.walker, g.places, g.known, g.made = nil, nil, nil, nil, nil
 }
 
-// prepare makes c ready for a look at a thread of g: what its runtimes need is copied too.
+// prepare makes c ready for a sample of a thread of g: what its runtimes need is copied too.
 func (g *program) prepare(c *tracer.Copy) *tracer.Copy {
 	c.Copiers = nil
 	if g.runtimes != nil {
@@ -96,8 +96,8 @@ func (g *program) prepare(c *tracer.Copy) *tracer.Copy {
 	return c
 }
 
-// refresh reads the mappings anew if they are older than age, but not so often that it costs
-// much. It tells whether they were read.
+// refresh reads the mappings again if they are older than age, but not so often that it costs
+// much. It reports whether they were read.
 func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bool {
 	if now-g.read < max(age, mapsCost*g.cost) {
 		return false
@@ -122,10 +122,10 @@ func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bo
 // may write other code to the same place.
 const renewEvery = 5 * time.Millisecond
 
-// same tells whether a table is of the program still, as an exec may have come between.
+// same reports whether a table is of the program still, as an exec may have come between.
 func (g *program) same(*maps.Table) bool { return !g.image.Replaced() }
 
-// walk walks what was copied into s. It reads the mappings anew if the innermost frame or the
+// walk walks what was copied into s. It reads the mappings again if the innermost frame or the
 // stack lies in none.
 func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bool) {
 	g.open(c)
@@ -175,10 +175,10 @@ func (g *program) callNumber(c *counter, arch *regs.Arch, call *snapshot.Syscall
 	})
 }
 
-// cut tells whether a walk ended where mappings that are not known yet might lead on.
+// cut reports whether a walk ended where mappings that are not known yet might lead on.
 func cut(s *unwind.Stack) bool { return s.Stop == unwind.NoRule || s.Stop == unwind.BadCFA }
 
-// strange tells whether a thread executes where nothing is mapped as far as is known.
+// strange reports whether a thread executes where nothing is mapped as far as is known.
 func (g *program) strange(t *snapshot.Thread) bool {
 	var pc mem.Addr
 	switch {
@@ -218,7 +218,7 @@ func (g *program) place(b *book, f *unwind.Frame) int32 {
 	return n
 }
 
-// first is the main program as its mappings tell: the first file with code. It has no
+// first is the main program as its mappings show it: the first file with code. It has no
 // number where there is none.
 func (g *program) first(c *counter) (int32, bool) {
 	g.open(c)

@@ -28,7 +28,7 @@ func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
 		late time.Duration // how long each stop of the busy thread takes
 	}{
 		{"99 a second", 99, 0},
-		{"late looks", 99, 35 * time.Millisecond},
+		{"late samples", 99, 35 * time.Millisecond},
 		{"one a second", 1, 0},
 		{"as fast as it goes", 0, time.Millisecond},
 	} {
@@ -52,7 +52,7 @@ func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
 			}
 			if tt.rate > 0 {
 				cells := uint64(math.Ceil(s.Elapsed.Seconds() * tt.rate))
-				if n := s.Ticks + s.LateTicks; n+4 < cells || n > cells+1 { // a late look may reach over the end
+				if n := s.Ticks + s.LateTicks; n+4 < cells || n > cells+1 { // a late sample may reach over the end
 					t.Errorf("%d rounds made, %d missed: want %d in all", s.Ticks, s.LateTicks, cells)
 				}
 			}
@@ -60,7 +60,7 @@ func TestWallTimeSumsToTheTimeFollowed(t *testing.T) {
 	}
 }
 
-func TestParkedThreadsAreAskedSeldomAndCopiedOnce(t *testing.T) {
+func TestParkedThreadsAreReadSeldomAndCopiedOnce(t *testing.T) {
 	f := newFake(20 * time.Second)
 	p := f.process(1)
 	p.threads[1] = busy
@@ -76,8 +76,8 @@ func TestParkedThreadsAreAskedSeldomAndCopiedOnce(t *testing.T) {
 			t.Errorf("thread %d: wall %v, cpu %v, want %v and none", tid, wall, cpu, s.Elapsed)
 		}
 	}
-	if most := int(s.Ticks) * 1000 / 3; f.asked > most+200*1000 {
-		t.Errorf("counters were read %d times in %d rounds, want at most %d", f.asked, s.Ticks, most)
+	if most := int(s.Ticks) * 1000 / 3; f.reads > most+200*1000 {
+		t.Errorf("counters were read %d times in %d rounds, want at most %d", f.reads, s.Ticks, most)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestSleeperIsStoppedOnceForItsRegisters(t *testing.T) {
 	p.threads[1] = func(time.Duration) view { return view{stack: []uint64{0x5000, 0x4000}, asleep: true, needs: true} }
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if f.peeks[1] != 1 || f.stops[1] != 1 || s.Stops != 1 {
-		t.Errorf("%d copies, %d stops, %d told, want 1 of each", f.peeks[1], f.stops[1], s.Stops)
+		t.Errorf("%d copies, %d stops, %d reported, want 1 of each", f.peeks[1], f.stops[1], s.Stops)
 	}
 	if _, wall, _ := amounts(got, 1, 0x5000); wall != s.Elapsed {
 		t.Errorf("wall %v, want %v", wall, s.Elapsed)
@@ -134,7 +134,8 @@ func TestBurstsGetTheirShares(t *testing.T) {
 				wantWall := share / 100 * float64(3*time.Millisecond) / float64(tt.cycle) * 100
 				gotCPU, gotWall := 100*float64(cpu)/float64(all), 100*float64(wall)/float64(s.Elapsed)
 				if math.Abs(gotCPU-share) > 2 || math.Abs(gotWall-wantWall) > 1 {
-					t.Errorf("at %#x: cpu %.1f%%, wall %.1f%%, want %.1f%% and %.1f%%", pc, gotCPU, gotWall, share, wantWall)
+					t.Errorf("at %#x: cpu %.1f%%, wall %.1f%%, want %.1f%% and %.1f%%", pc, gotCPU, gotWall, share,
+						wantWall)
 				}
 			}
 		})
@@ -144,7 +145,8 @@ func TestBurstsGetTheirShares(t *testing.T) {
 func TestThreadThatNeverIsCaughtRunning(t *testing.T) {
 	f := newFake(5 * time.Second)
 	f.process(1).threads[1] = func(now time.Duration) view {
-		return view{stack: []uint64{0x5000}, asleep: true, switches: uint64(now / time.Second), cpu: now / time.Second * time.Millisecond}
+		return view{stack: []uint64{0x5000}, asleep: true, switches: uint64(now / time.Second),
+			cpu: now / time.Second * time.Millisecond}
 	}
 	got, _, _ := drawn(t, f, Options{Rate: 99})
 	for i, s := range got.Samples {
@@ -216,7 +218,7 @@ func TestRunningOnly(t *testing.T) {
 	}
 }
 
-func TestBackOffIsTold(t *testing.T) {
+func TestBackOffIsReported(t *testing.T) {
 	f := newFake(8 * time.Second)
 	f.process(1).threads[1] = busy
 	f.cpu = func(now time.Duration) time.Duration { return now / 10 } // ten times what is allowed
@@ -237,9 +239,9 @@ func TestTakesAddUp(t *testing.T) {
 	p.threads[1] = func(now time.Duration) view {
 		if now >= next && next < 6*time.Second {
 			next += 2 * time.Second
-			asked := make(chan struct{})
+			requested := make(chan struct{})
 			go func() {
-				close(asked)
+				close(requested)
 				got, err := r.Take()
 				if err != nil {
 					t.Error(err)
@@ -247,7 +249,7 @@ func TestTakesAddUp(t *testing.T) {
 				_, wall, _ := amounts(got, 0, 0)
 				taken <- wall
 			}()
-			<-asked
+			<-requested
 		}
 		return busy(now)
 	}
@@ -262,7 +264,7 @@ func TestTakesAddUp(t *testing.T) {
 }
 
 // A fault of ours on one stack must end neither the recording nor who draws it on a terminal.
-func TestFaultCostsOneLook(t *testing.T) {
+func TestFaultCostsOneSample(t *testing.T) {
 	f := newFake(5 * time.Second)
 	p := f.process(1)
 	p.threads[1] = busy
@@ -281,12 +283,12 @@ func TestFaultCostsOneLook(t *testing.T) {
 		t.Errorf("the thread itself: wall %v, want most of %v", wall, s.Elapsed)
 	}
 	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
-		t.Errorf("notes %q do not tell", s.Notes)
+		t.Errorf("notes %q do not say so", s.Notes)
 	}
 }
 
-// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is told. One that
-// comes at each round ends the recording, which keeps what it has.
+// TestFaultCostsOneRound: a fault on the OS thread that stops threads costs what was under way, and is reported. One
+// that comes at each round ends the recording, which keeps what it has.
 func TestFaultCostsOneRound(t *testing.T) {
 	for _, row := range []struct {
 		until time.Duration
@@ -307,15 +309,16 @@ func TestFaultCostsOneRound(t *testing.T) {
 		if _, wall, _ := amounts(got, 1, 0); wall < row.least {
 			t.Errorf("until %v: the other thread has %v of %v", row.until, wall, s.Elapsed)
 		}
-		if len(r.ticker.asked) > 0 || len(r.ticker.toAsk) > 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
-			t.Errorf("until %v: %d asked, notes %q", row.until, len(r.ticker.asked), s.Notes)
+		if len(r.ticker.interrupted) > 0 || len(r.ticker.toStop) > 0 || !slices.ContainsFunc(s.Notes,
+			func(n string) bool { return strings.Contains(n, "fault") }) {
+			t.Errorf("until %v: %d interrupted, notes %q", row.until, len(r.ticker.interrupted), s.Notes)
 		}
 	}
 }
 
 // TestFaultOfCaller: what is done between two rounds for somebody else ends him, not the recording.
 func TestFaultOfCaller(t *testing.T) {
-	f := newFake(1 << 62) // it ends when it is told
+	f := newFake(1 << 62) // it ends when the test says so
 	f.process(1).threads[1] = busy
 	r := newRecorder(Options{Rate: 99}, f)
 	defer r.Close()
@@ -352,7 +355,7 @@ func TestFaultOfCaller(t *testing.T) {
 }
 
 // TestWantOfDescriptors has nothing that can be opened of a process for a while, in which it does what it did, begins
-// another program, or has new threads. It is kept, looked at again, and the want is told.
+// another program, or has new threads. It is kept, sampled again, and the want is reported.
 func TestWantOfDescriptors(t *testing.T) {
 	const from, until = 1500 * time.Millisecond, 3500 * time.Millisecond
 	for _, row := range []struct {
@@ -381,12 +384,14 @@ func TestWantOfDescriptors(t *testing.T) {
 		if s.Elapsed < 6*time.Second {
 			t.Errorf("%s: the recording ended after %v: %q", row.name, s.Elapsed, s.Notes)
 		}
-		for tid, least := range map[int]time.Duration{1: 3500 * time.Millisecond, 2: 3500 * time.Millisecond, 3: 1400 * time.Millisecond} {
+		for tid, least := range map[int]time.Duration{1: 3500 * time.Millisecond, 2: 3500 * time.Millisecond,
+			3: 1400 * time.Millisecond} {
 			if _, wall, _ := amounts(got, tid, 0); wall < least {
 				t.Errorf("%s: thread %d: wall %v, want at least %v", row.name, tid, wall, least)
 			}
 		}
-		if s.Ended != 0 || !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
+		if s.Ended != 0 || !slices.ContainsFunc(s.Notes,
+			func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
 			t.Errorf("%s: %d ended, notes %q", row.name, s.Ended, s.Notes)
 		}
 	}

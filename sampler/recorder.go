@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// copies is how many looks may wait to be walked. A Copy takes 64 KiB at first, and four times that at most:
+	// copies is how many samples may wait to be walked. A Copy takes 64 KiB at first, and four times that at most:
 	// 16 MiB all of them.
 	copies = 64
-	// queued is how many looks may wait to be counted, those without a copy too.
+	// queued is how many samples may wait to be counted, those without a copy too.
 	queued = 1 << 12
 	// stay is how far the next round may be to be waited for on the OS thread. To leave it wakes
 	// three threads, which may take the CPU from the one that is recorded.
 	stay = 25 * time.Millisecond
 	// turn bounds the time spent on the OS thread in one go, longTurn what is added while threads are
-	// asked to stop that have not. To leave it wakes the runtime's watching thread, for a millisecond of CPU time.
+	// interrupted that have not. To leave it wakes the runtime's watching thread, for a millisecond of CPU time.
 	turn     = time.Second
 	longTurn = 900 * time.Millisecond
 )
 
-// moveEvery is how often the OS thread goes to the CPU of the one thread that it looks at as fast
+// moveEvery is how often the OS thread goes to the CPU of the one thread that it samples as fast
 // as it can: woken there it need not wake another CPU.
 const moveEvery = 5 * time.Millisecond
 
@@ -36,18 +36,18 @@ var ErrNothing = errors.New("no process to record")
 
 // Recorder records processes. Its methods may be called from any goroutine.
 type Recorder struct {
-	opt     Options
-	sys     system
-	looks   batches
-	counted chan struct{} // closed when the counter has ended
-	counter *counter
-	asked   chan func()  // what Run is to do between two rounds
-	asking  atomic.Int32 // how many wait for that
-	draw    func() float64
+	opt        Options
+	sys        system
+	samples    batches
+	counted    chan struct{} // closed when the counter has ended
+	counter    *counter
+	requests   chan func()  // what Run is to do between two rounds
+	requesting atomic.Int32 // how many wait for that
+	draw       func() float64
 
 	driving sync.Mutex // held by who uses the ticker: Run, or others while that does not run
 	ticker  *ticker
-	// begunWell says that the cost of the beginning was looked at.
+	// begunWell says that the cost of the beginning was checked.
 	begunWell bool
 	naming    namer
 	ended     chan struct{} // closed when Run has ended
@@ -70,22 +70,22 @@ func newRecorder(opt Options, sys system) *Recorder {
 	for range copies {
 		free <- new(tracer.Copy)
 	}
-	r := &Recorder{opt: opt, sys: sys, looks: newBatches(), counted: make(chan struct{}),
-		asked: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
+	r := &Recorder{opt: opt, sys: sys, samples: newBatches(), counted: make(chan struct{}),
+		requests: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
 	r.cpu = sys.OwnCPU()
-	r.ticker = newTicker(sys, &r.opt, r.looks, free)
+	r.ticker = newTicker(sys, &r.opt, r.samples, free)
 	r.counter = newCounter(&r.opt, sys.Now, free)
 	r.naming = newNamer(&r.opt)
 	go func() {
 		defer close(r.counted)
-		r.looks.each(r.count)
+		r.samples.each(r.count)
 	}()
 	return r
 }
 
-// count takes one look into account. A fault of ours in it, as of a parser on bytes that no test
-// had, costs that look and is told: whoever draws on a terminal must not be ended by it.
-func (r *Recorder) count(l *look) {
+// count takes one sample into account. A fault of ours in it, as of a parser on bytes that no test
+// had, costs that sample and is reported: whoever draws on a terminal must not be ended by it.
+func (r *Recorder) count(l *sample) {
 	defer func() {
 		fault := recover()
 		if fault == nil {
@@ -120,22 +120,22 @@ func (r *Recorder) drive(f func()) {
 			return
 		}
 		done := make(chan any)
-		r.asking.Add(1)
+		r.requesting.Add(1)
 		select {
-		case r.asked <- func() { defer func() { done <- recover() }(); f() }:
-			r.asking.Add(-1)
+		case r.requests <- func() { defer func() { done <- recover() }(); f() }:
+			r.requesting.Add(-1)
 			if fault := <-done; fault != nil {
 				panic(fault) // it is the caller's, not that of Run
 			}
 			return
 		case <-r.ended:
-			r.asking.Add(-1)
+			r.requesting.Add(-1)
 			r.driving.Lock()
 			defer r.driving.Unlock()
 			f()
 			return
 		case <-time.After(10 * time.Millisecond): // another Add or Take held it
-			r.asking.Add(-1)
+			r.requesting.Add(-1)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (r *Recorder) drive(f func()) {
 // Run records until ctx ends or every process has ended; both are no error. It runs once.
 //
 // It fails with ErrNothing if there is no process, or with the reason why the last process
-// could not be looked at, if nothing was recorded.
+// could not be sampled, if nothing was recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.running || r.over {
@@ -188,7 +188,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 // ever, and show nothing.
 const maxFaults = 100
 
-// rounds makes rounds of looks until the end. It fails after too many faults of our own.
+// rounds makes rounds of samples until the end. It fails after too many faults of our own.
 func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	k := r.ticker
 	faults := 0
@@ -205,17 +205,20 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			if faults++; faults > maxFaults {
 				return err
 			}
-			k.notes.add("fault", "looks were lost to a fault, the last: %v", err)
+			k.notes.add("fault", "samples were lost to a fault, the last: %v", err)
 			due = plan.next(r.sys.Now())
 		}
 		r.noteBeginning(&money, begin)
 		money.wanted = r.opt.Rate // SetRate may have changed it
-		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.stood.sum, k.ran, k.beginning()}); rate != plan.rate {
+		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran,
+			k.beginning()}); rate != plan.rate {
 			plan.setRate(rate)
 			due = plan.next(r.sys.Now())
 			if over != nil {
-				k.notes.add("backed off", "sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads stood %.2f%% of their time; the limit is %.1f%%",
-					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stood, 100*r.opt.MaxOverhead)
+				k.notes.add("backed off",
+					"sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped "+
+						"%.2f%% of their time; the limit is %.1f%%",
+					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
 			}
 		}
 		k.counted.lowered = money.lowered
@@ -224,7 +227,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	return nil
 }
 
-// noteBeginning tells what it took to begin, once that is over, if it is more than the limit.
+// noteBeginning notes what it took to begin, once that is over, if it is more than the limit.
 func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 	took := b.cpu - r.cpu
 	if r.begunWell || !b.begun || b.limit <= 0 {
@@ -232,7 +235,9 @@ func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 	}
 	r.begunWell = true
 	if lasted := b.at - begin; b.prolonged && took > time.Duration(b.limit*float64(lasted)) {
-		r.ticker.notes.add("beginning", "to open what is recorded and to look at each thread once took %.2g s of CPU time, up to %.2g s after the begin",
+		r.ticker.notes.add("beginning",
+			"to open what is recorded and to sample each thread once took %.2g s of CPU time, up to %.2g s after the "+
+				"begin",
 			took.Seconds(), lasted.Seconds())
 	}
 }
@@ -244,7 +249,7 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 		wait := due - r.sys.Now()
 		if wait <= 0 {
 			select {
-			case f := <-r.asked:
+			case f := <-r.requests:
 				f()
 			default:
 			}
@@ -253,7 +258,7 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case f := <-r.asked:
+		case f := <-r.requests:
 			f()
 		case <-r.sys.After(wait):
 		}
@@ -264,7 +269,7 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 // returns when the next is due.
 func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration) time.Duration {
 	k := r.ticker
-	defer k.handOver()
+	defer func() { k.out.handOver(k.now) }()
 	defer k.drain()
 	moved := time.Duration(-moveEvery)
 	for until := r.sys.Now() + turn; ; {
@@ -281,7 +286,8 @@ func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration)
 			moved = now
 			k.runs.watch.Near()
 		}
-		if due > now+stay || now >= until && (len(k.asked) == 0 || now >= until+longTurn) || r.asking.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+		if due > now+stay || now >= until && (len(k.interrupted) == 0 || now >= until+longTurn) ||
+			r.requesting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
 			return due
 		}
 	}
@@ -292,14 +298,19 @@ func (r *Recorder) publish() {
 	k := r.ticker
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
-		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind, Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
-		PauseP50: k.stood.quantile(0.5), PauseP90: k.stood.quantile(0.9), PauseP99: k.stood.quantile(0.99), PauseMax: k.stood.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate, Notes: k.notes.all()}
-	k.births.tell(&s)
+		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind,
+		Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
+		PauseP50: k.counted.pauses.quantile(0.5), PauseP90: k.counted.pauses.quantile(0.9),
+		PauseP99: k.counted.pauses.quantile(0.99),
+		PauseMax: k.counted.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead,
+		Wanted: r.opt.Rate,
+		Notes:  k.notes.all()}
+	k.births.report(&s)
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
 	}
-	if k.ran > 0 {
-		s.Stood = float64(k.stood.sum) / float64(k.ran)
+	if k.counted.ran > 0 {
+		s.Stopped = float64(k.counted.pauses.sum) / float64(k.counted.ran)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -323,7 +334,9 @@ func (r *Recorder) Stats() Stats {
 		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))
 	}
 	if n := out.folded.Load(); n > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("%d threads that ended are shown together as %q, those that were seen longest by themselves", n, nameEnded))
+		s.Notes = append(s.Notes,
+			fmt.Sprintf("%d threads that ended are shown together as %q, those that were seen longest by themselves", n,
+				nameEnded))
 	}
 	if out.dropped.Load() {
 		s.Notes = append(s.Notes, "the order of stacks was dropped: it would have taken too much memory")
@@ -346,11 +359,11 @@ func (r *Recorder) Close() error {
 	}
 	r.ticker.sweep()
 	r.ticker.births.close()
-	if rest := r.ticker.batch; len(rest) > 0 {
-		r.looks.full <- rest
+	if rest := r.ticker.out.batch; len(rest) > 0 {
+		r.samples.full <- rest
 	}
 	r.driving.Unlock()
-	close(r.looks.full)
+	close(r.samples.full)
 	<-r.counted
 	return errors.Join(r.sys.Close(), r.counter.files.Close())
 }

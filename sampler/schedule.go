@@ -6,10 +6,10 @@ import (
 )
 
 // schedule cuts time into cells of one period, on an absolute grid, and chooses one moment in
-// each for a round of looks. The moment is drawn anew for each cell: a fixed distance would
+// each for a round of samples. The moment is drawn again for each cell: a fixed distance would
 // see a program that works in the same rhythm always in the same place.
 //
-// A cell has sixteen parts, and of sixteen cells in a row each is looked at in another part, in
+// A cell has sixteen parts, and of sixteen cells in a row each is sampled in another part, in
 // an order that is drawn: a program whose rhythm is near ours is then seen evenly also in a
 // short recording, where moments that know nothing of one another leave gaps and heaps. Each
 // moment by itself is still as likely as any other.
@@ -69,7 +69,7 @@ func (s *schedule) moment() float64 {
 	return (float64(part) + s.draw()) / parts
 }
 
-// reached tells until when the round made at now stands for, and how many cells went by
+// reached returns until when the round made at now covers, and how many cells went by
 // without one.
 func (s *schedule) reached(now time.Duration) (upto time.Duration, missed uint64) {
 	if s.rate == 0 {

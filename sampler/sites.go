@@ -41,7 +41,7 @@ type place struct {
 	offset     int64
 }
 
-// identity tells whether modules of two processes are one: the same file with the same build
+// identity says whether modules of two processes are one: the same file with the same build
 // id. What has no file is one only with a build id (the vDSO).
 type identity struct {
 	dev, inode uint64

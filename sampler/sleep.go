@@ -13,14 +13,14 @@ import (
 // stopPause is how long a thread is left alone in its sleep after it was stopped there.
 const stopPause = time.Second
 
-// sleeping returns the stack of a thread that sleeps: as it is known if the same bytes stood
+// sleeping returns the stack of a thread that sleeps: as it is known if the same bytes were
 // there before, else walked.
 //
 // A thread that was not stopped has no registers but SP and PC. Mostly the tables need no
 // more. Where they do, registers of an earlier stop in the same call are tried; where those
 // are a guess, they are believed only if they lead to the very stack that the stop gave. Else
 // the thread is stopped once.
-func (c *counter) sleeping(t *track, l *look) profile.NodeID {
+func (c *counter) sleeping(t *track, l *sample) profile.NodeID {
 	g := t.program
 	g.open(c)
 	key := c.sleepKey(&l.call, l.copied)
@@ -31,7 +31,7 @@ func (c *counter) sleeping(t *track, l *look) profile.NodeID {
 	n, sure := c.walkSleeper(t, l)
 	if g.doubt {
 		sure = false
-		c.lookAgain(t, l)
+		c.stopAgain(t, l)
 	}
 	n = c.waiting(g, n, &l.copied.Thread, &l.call)
 	if sure {
@@ -46,10 +46,10 @@ func (c *counter) sleeping(t *track, l *look) profile.NodeID {
 	return n
 }
 
-// lookAgain has a sleeping thread stopped once more after a while: its stack was cut by what may be an old
-// list of mappings, which is not read as often as one wants, and a thread that never wakes is not looked at
+// stopAgain has a sleeping thread stopped once more after a while: its stack was cut by what may be an old
+// list of mappings, which is not read as often as one wants, and a thread that never wakes is not sampled
 // by itself. One whose call a stop would end for the second time is left as it is.
-func (c *counter) lookAgain(t *track, l *look) {
+func (c *counter) stopAgain(t *track, l *sample) {
 	if (t.stopped || l.kind == again) && tracer.EndsWithEINTR(l.call, l.copied.Thread.Arch) {
 		return
 	}
@@ -72,14 +72,15 @@ func (c *counter) resolveDoubts() {
 	clear(c.doubtful)
 }
 
-// walkSleeper walks, and asks for a stop if that would help. sure tells whether the same bytes
+// walkSleeper walks, and asks for a stop if that would help. sure says whether the same bytes
 // will give the same stack.
-func (c *counter) walkSleeper(t *track, l *look) (n profile.NodeID, sure bool) {
+func (c *counter) walkSleeper(t *track, l *sample) (n profile.NodeID, sure bool) {
 	g, th := t.program, &l.copied.Thread
 	if l.kind == again || th.Registers != nil && l.copied.Inferred && !l.copied.Ran {
 		c.want(t, false)
 		g.walk(c, &c.walked, th, l.copied.Stale)
-		if l.kind == again && !g.doubt && !c.complete() && len(c.walked.Frames) <= t.partial && len(g.hopeless) < maxKnown {
+		if l.kind == again && !g.doubt && !c.complete() && len(c.walked.Frames) <= t.partial &&
+			len(g.hopeless) < maxKnown {
 			g.hopeless[c.last()] = true
 		}
 		return c.stackOf(t), true
@@ -101,7 +102,7 @@ func (c *counter) walkSleeper(t *track, l *look) (n profile.NodeID, sure bool) {
 }
 
 // guessed walks with registers that may be of an earlier sleep; nil if there are none.
-func (c *counter) guessed(t *track, l *look, guess *regs.Registers) (profile.NodeID, bool) {
+func (c *counter) guessed(t *track, l *sample, guess *regs.Registers) (profile.NodeID, bool) {
 	if guess == nil {
 		return 0, false
 	}
@@ -122,7 +123,7 @@ func (c *counter) guessed(t *track, l *look, guess *regs.Registers) (profile.Nod
 	return n, true
 }
 
-// complete tells whether what was walked needs no better registers.
+// complete reports whether what was walked needs no better registers.
 func (c *counter) complete() bool {
 	s := &c.walked
 	return s.Stop == unwind.Root || s.Stop == unwind.DepthLimit || s.Stop == unwind.NoContext

@@ -8,7 +8,7 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// unmoved is a thread that has not run since the last look.
+// unmoved is a thread that has not run since the last sample.
 func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.Duration) {
 	if t.own {
 		t.of.toll.seen += max(0, now.CPU-t.base.CPU)
@@ -24,7 +24,7 @@ func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.D
 	}
 	if t.track.wantStop.Load() && k.stops > 0 {
 		k.stops--
-		k.better(p, t, upto)
+		k.stopSleeper(p, t, upto)
 	}
 }
 
@@ -51,22 +51,22 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		k.counted.peeks++
 		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
-		t.asleep = true
-		k.seen(t, look{kind: peeked, copied: c, call: *call}, 1, upto)
+		t.activity = sleeping
+		k.seen(t, sample{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
-		k.give(c)
+		k.out.give(c)
 		t.moved = true
 		k.runner(p, t, upto)
 	case isGone(err) || errors.Is(err, tracer.ErrExec):
-		k.give(c)
+		k.out.give(c)
 		k.trouble(p, t, err)
-	default: // its memory cannot be read; where it waits is known all the same
-		k.give(c)
+	default: // its memory cannot be read; where it waits is known even so
+		k.out.give(c)
 		if now, err := t.watch.Counters(); err == nil {
 			t.took(now)
 		}
-		t.asleep = true
-		k.seen(t, look{kind: unseen, call: *call}, 1, upto)
+		t.activity = sleeping
+		k.seen(t, sample{kind: unseen, call: *call}, 1, upto)
 	}
 }
 
@@ -86,7 +86,7 @@ func (k *ticker) ignore(p *process, t *thread, upto time.Duration) {
 		k.runner(p, t, upto)
 	default:
 		t.took(now)
-		t.asleep, t.lost, t.upto = true, false, upto
+		t.activity, t.last, t.upto = sleeping, delivered, upto
 		t.meet()
 	}
 }

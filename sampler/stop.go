@@ -14,14 +14,14 @@ const (
 	timerSlack = 50 * time.Microsecond
 )
 
-// closeRate is the rate, looks a second, above which looks are dense.
+// closeRate is the rate, samples a second, above which samples are dense.
 const closeRate = 2000
 
-// runner looks at a thread that runs, or waits for a CPU: at once where looks are dense, else when all others
-// have been looked at.
+// runner samples a thread that runs, or waits for a CPU: at once where samples are dense, else when all others
+// have been sampled.
 func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.toAsk = append(k.toAsk, toAsk{p: p, t: t, seen: k.sys.Now()})
+		k.toStop = append(k.toStop, toStop{p: p, t: t, seen: k.sys.Now()})
 		return
 	}
 	c := k.buffer(0)
@@ -31,18 +31,18 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	}
 	before, since := t.base, k.sys.Now()-k.now
 	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
-		k.give(c)
+		k.out.give(c)
 		k.trouble(p, t, err)
 		return
 	}
 	k.runners, k.runs = k.runners+1, t
-	k.standing(t, c, stop{before: before, since: since}, 1, upto)
+	k.runnerStopped(t, c, stop{before: before, since: since}, 1, upto)
 }
 
-// better stops a thread that sleeps since the last look, for the registers.
-func (k *ticker) better(p *process, t *thread, upto time.Duration) {
+// stopSleeper stops a thread that sleeps since the last sample, for the registers.
+func (k *ticker) stopSleeper(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.toAsk = append(k.toAsk, toAsk{p: p, t: t, sleeps: true})
+		k.toStop = append(k.toStop, toStop{p: p, t: t, sleeps: true})
 		return
 	}
 	c := k.buffer(0)
@@ -50,20 +50,20 @@ func (k *ticker) better(p *process, t *thread, upto time.Duration) {
 		return
 	}
 	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
-		k.give(c)
+		k.out.give(c)
 		k.trouble(p, t, err)
 		return
 	}
-	k.bettered(t, c, 0, upto)
+	k.sleeperStopped(t, c, 0, upto)
 }
 
-// bettered takes into account a stop of a thread in its sleep that gave c, and that took so many rounds.
-func (k *ticker) bettered(t *thread, c *tracer.Copy, rounds int64, upto time.Duration) {
+// sleeperStopped takes into account a stop of a thread in its sleep that gave c, and that took so many rounds.
+func (k *ticker) sleeperStopped(t *thread, c *tracer.Copy, rounds int64, upto time.Duration) {
 	k.stopped(c.Pause)
 	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
 	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
-		t.lost = true
-		k.give(c)
+		t.last = missed
+		k.out.give(c)
 		return
 	}
 	if rounds > 0 {
@@ -71,18 +71,18 @@ func (k *ticker) bettered(t *thread, c *tracer.Copy, rounds int64, upto time.Dur
 		k.counted.samples += uint64(rounds)
 	}
 	t.base, t.own = c.Counters, true
-	k.hand(t, look{kind: again, copied: c, call: *c.Thread.Syscall})
+	k.hand(t, sample{kind: again, copied: c, call: *c.Thread.Syscall})
 }
 
 // stop is what is known of a stop beside what it gave.
 type stop struct {
 	before tracer.Counters
 	since  time.Duration // from the begin of the round until it was asked for
-	wakes  uint64        // how often the thread got a CPU since its last look
+	wakes  uint64        // how often the thread got a CPU since its last sample
 	time   time.Duration // how long ago that was
 }
 
-// state is what a thread that was stopped did when it was asked.
+// state is what a thread that was stopped did when it was interrupted.
 type state uint8
 
 const (
@@ -91,24 +91,24 @@ const (
 	slept         // it slept, and what woke it came with the stop
 )
 
-// state tells what the thread did. One that was not put on a CPU anew before it stood was on one. Else, if it
-// has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for longer,
-// it had none; if for a shorter time, it slept when it was asked, as nobody else takes a CPU so soon.
+// state returns what the thread did. One that was not put on a CPU again before it stopped was on one. Else, if it
+// has waited for a CPU since the round began, it is we who took that from it, while it ran; if it had waited for
+// longer, it had none; if for a shorter time, it slept when it was interrupted, as nobody else takes a CPU so soon.
 func (s *stop) state(c *tracer.Copy) state {
 	if c.TimerEnded() && time.Duration(s.wakes)*timerSlack < s.time/8 {
 		return waiting // without us it would have slept for a moment more
 	}
-	if c.Standing.Coarse {
+	if c.AtStop.Coarse {
 		if c.CutShort() {
 			return slept
 		}
 		return onCPU
 	}
-	if c.Standing.Switches == s.before.Switches {
+	if c.AtStop.Switches == s.before.Switches {
 		return onCPU
 	}
 	// When it came to the queue for a CPU, from the begin of the round on.
-	queued := s.since + c.Pause - c.Stood - c.Unnoticed - (c.Standing.Waited - s.before.Waited)
+	queued := s.since + c.Pause - c.Stopped - c.Unnoticed - (c.AtStop.Waited - s.before.Waited)
 	switch {
 	case queued < -wakeTime:
 		return waiting
@@ -120,32 +120,33 @@ func (s *stop) state(c *tracer.Copy) state {
 	return onCPU
 }
 
-// standing takes a stop into account that gave c and stands for so many samples until upto.
-func (k *ticker) standing(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
+// runnerStopped takes a stop into account that gave c and counts as so many samples until upto.
+func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64, upto time.Duration) {
 	// A thread that waits for a CPU has to get one to stop, and again to go on: neither is time
-	// that it stood because of us.
-	waited := c.Standing.Waited - s.before.Waited
-	k.stopped(max(c.Stood, c.Pause-max(0, waited)))
-	l := look{kind: stopped, copied: c, state: s.state(c)}
-	t.asleep = c.Blocked
+	// that it was stopped because of us.
+	waited := c.AtStop.Waited - s.before.Waited
+	k.stopped(max(c.Stopped, c.Pause-max(0, waited)))
+	l := sample{kind: stopped, copied: c, state: s.state(c)}
+	t.activity = running
 	if c.Blocked {
+		t.activity = sleeping
 		t.took(c.Counters)
 		t.own = true
 	} else {
-		if c.Standing.Switches > 0 { // else they were not to be had
-			t.took(c.Standing)
+		if c.AtStop.Switches > 0 { // else they were not to be had
+			t.took(c.AtStop)
 		}
-		k.ran += upto - t.upto
-		if t.born && l.state == onCPU {
-			l.stands = upto - t.upto
+		k.counted.ran += upto - t.upto
+		if t.born() && l.state == onCPU {
+			l.covers = upto - t.upto
 		}
 	}
-	t.born = false
+	t.age = settled
 	k.seen(t, l, samples, upto)
 }
 
-// stopped counts a stop in which a thread stood for d.
+// stopped counts a stop in which a thread was stopped for d.
 func (k *ticker) stopped(d time.Duration) {
 	k.counted.stops++
-	k.stood.add(d)
+	k.counted.pauses.add(d)
 }

@@ -14,7 +14,7 @@ import (
 // system is the machine as the sampler sees it: live.go has the real one, tests draw theirs.
 type system interface {
 	opener
-	looker
+	stopper
 	clock
 }
 
@@ -24,16 +24,16 @@ type opener interface {
 	Open(pid int) (target, error)
 	// LastID is the id given last to a process or thread.
 	LastID() (int, error)
-	// Kin tells what has that id: the process that a thread belongs to, and that one's parent.
+	// Kin returns what has that id: the process that a thread belongs to, and that one's parent.
 	Kin(id int) (pid, parent int, err error)
 	// Events listens to what begins and ends on this machine. It fails where that is not to be had.
 	Events() (herald, error)
 }
 
-// looker is the OS thread that stops threads: see tracer.Looker.
-type looker interface {
+// looker is the OS thread that stops threads: see tracer.Sampler.
+type stopper interface {
 	Do(f func()) error
-	// Collect waits for a thread that was asked, inside of Do; nil if none has stopped.
+	// Collect waits for a thread that was interrupted, inside of Do; nil if none has stopped.
 	Collect(d time.Duration) (*tracer.Copy, error)
 	// GiveUp leaves what was not collected to the end of Do.
 	GiveUp()
@@ -41,17 +41,17 @@ type looker interface {
 	Close() error
 }
 
-// clock tells the time and lets it pass.
+// clock has the time, and waits.
 type clock interface {
 	ticking
 	// After sends once d has passed, at once for none.
 	After(d time.Duration) <-chan time.Time
 	// Pause sleeps on the OS thread of the looker, inside of Do; it may end early. With prompt it is woken
-	// before all usual threads, and stays before them until what is asked next has been collected.
+	// before all usual threads, and stays before them until what is interrupted next has been collected.
 	Pause(d time.Duration, prompt bool)
 }
 
-// ticking tells times: both count from some moment before the recording.
+// ticking has two times: both count from some moment before the recording.
 type ticking interface {
 	Now() time.Duration
 	// OwnCPU is the CPU time that this program has taken.
@@ -67,14 +67,14 @@ type target interface {
 	Close() error
 }
 
-// kinship tells of which threads a process is made and what it has started.
+// kinship lists the threads of a process and what it has started.
 type kinship interface {
 	PID() int
 	ThreadIDs() ([]int, error)
 	Children() ([]int, error)
 }
 
-// spender tells how much CPU time a process has taken, with its threads that have ended.
+// spender has how much CPU time a process has taken, with its threads that have ended.
 type spender interface {
 	Clock() (time.Duration, error)
 	// Reaped is that of its children that have ended, and who its own parent is.
@@ -105,14 +105,14 @@ type watch interface {
 	Peek(c *tracer.Copy, table *maps.Table) error
 	// Stop may be called only inside of looker.Do.
 	Stop(c *tracer.Copy, table *maps.Table) error
-	// Ask is a Stop that is collected later.
-	Ask(c *tracer.Copy, table *maps.Table) error
+	// Interrupt is a Stop that is collected later.
+	Interrupt(c *tracer.Copy, table *maps.Table) error
 	// Near moves the OS thread of the looker to the thread's CPU, until Do ends.
 	Near()
 	Close() error
 }
 
-// counters tell without a stop what a thread does.
+// counters show without a stop what a thread does.
 type counters interface {
 	Counters() (tracer.Counters, error)
 	Asleep() (call snapshot.Syscall, ok bool, err error)

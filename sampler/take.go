@@ -37,18 +37,18 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 				r.ticker.flush(t)
 			}
 			if !final {
-				r.ticker.tellUnseen(p, p.toll.surely())
+				r.ticker.reportUnseen(p, p.toll.surely())
 			}
 		}
 		rate = r.opt.Rate
-		r.ticker.tell(look{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
+		r.ticker.send(sample{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
 	})
 	for counted := false; !counted; {
 		select {
 		case <-done:
 			counted = true
 		case <-time.After(handEvery): // the counter may not have taken the mark
-			r.drive(r.ticker.handOver)
+			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
 		}
 	}
 	p, err := r.naming.name(e, from)
@@ -89,7 +89,8 @@ type namer struct {
 func newNamer(opt *Options) namer {
 	names := opt.Names
 	names.Forgets = true
-	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{}, modules: map[int32]profile.Module{}}
+	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{},
+		modules: map[int32]profile.Module{}}
 }
 
 // draft is a profile that is being made of an extract.
@@ -213,7 +214,7 @@ func (n *namer) module(at int32, p *place) profile.Module {
 // lookUp names the sites of e that have no names yet, each module's in one go.
 func (n *namer) lookUp(e *extract) {
 	var ids []profile.FrameID
-	var ask []unwind.Frame
+	var unnamed []unwind.Frame
 	for stack := range e.stacks {
 		frame := e.tree.Frame(stack)
 		if _, ok := n.sites[frame]; ok {
@@ -229,11 +230,11 @@ func (n *namer) lookUp(e *extract) {
 			if n.sites[frame] = e.named(s); n.sites[frame] != nil {
 				continue
 			}
-			ids, ask = append(ids, frame), append(ask, s.physical(e))
+			ids, unnamed = append(ids, frame), append(unnamed, s.physical(e))
 		}
 	}
 	n.budget.Earn(earned)
-	for i, frames := range n.names.Frames(ask) {
+	for i, frames := range n.names.Frames(unnamed) {
 		for j := range frames {
 			frames[j].Module = int(max(-1, e.sites[ids[i]].module))
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// patience is after how many looks without a change a thread counts as a long sleeper; where there are
-	// more than easyPolls threads it is after fewer, as each look at them all takes its time.
+	// patience is after how many samples without a change a thread counts as a long sleeper; where there are
+	// more than easyPolls threads it is after fewer, as sampling them all takes its time.
 	patience, leastPatience = 100, 1
 	// maxPrompt is how many threads may be followed for a round to come before all usual threads: it takes them
 	// a CPU for some tenths of a millisecond then.
@@ -20,23 +20,20 @@ const (
 	bufferWait = 20 * time.Millisecond
 )
 
-// ticker looks: it reads counters, stops and copies. All its fields belong to the goroutine
+// ticker takes samples: it reads counters, stops and copies. All its fields belong to the goroutine
 // that calls it.
 type ticker struct {
-	sys   system
-	opt   *Options
-	queue batches
-	batch []look // not handed over yet
-	free  <-chan *tracer.Copy
-	spare []*tracer.Copy // taken from free and not used
-	toAsk []toAsk        // threads to be asked to stop in this round
-	dozed []dozed        // of them, those that fell asleep before they were
-	asked []asked
-	turn  int // where among toAsk the next round begins
+	sys         system
+	opt         *Options
+	out         outbox
+	toStop      []toStop // threads to be interrupted in this round
+	dozed       []dozed  // of them, those that fell asleep before they were
+	interrupted []interrupted
+	turn        int // where among toStop the next round begins
 
 	processes []*process
 	byPID     map[int]*process
-	refused   map[int]bool // not recorded, told once
+	refused   map[int]bool // not recorded, reported once
 	refusals  int
 	tasks     int32 // made so far
 	programs  int32
@@ -45,37 +42,19 @@ type ticker struct {
 	failed    error         // why a process was let go last
 	ended     int
 
-	discovered, listed time.Duration
-	listing            time.Duration // how long the last listing took
-	lastID             int
-	births             births
+	search search
+	births births
 
-	round   uint64
-	now     time.Duration
-	upto    time.Duration // the last round stands for the time until then
-	before  time.Duration // the one before, at most one period
-	stops   int           // sleepers that may be stopped in this round
-	long    int           // threads that have slept long
-	every   int           // they are looked at in one of so many rounds
-	first   int           // threads that may be looked at for the first time in this round
-	patient int           // after how many looks that begins
-	met     uint64        // threads that were due, in all rounds
-	woken   time.Duration // CPU time that long sleepers were found to have taken, since calmFrom
-	calm    bool          // it was next to nothing in the window before
+	round  uint64
+	now    time.Duration
+	upto   time.Duration // the last round covers the time until then
+	before time.Duration // the one before, at most one period
+	stops  int           // sleepers that may be stopped in this round
+	met    uint64        // threads that were due, in all rounds
+	pace   pace
 
-	calmFrom time.Duration
-
-	mostFirst int           // see firsts
-	roundTook time.Duration // the looks of the last round without a stop
-
-	handed  time.Duration // when looks were handed over last
-	urgent  bool          // the counter should see soon what was looked at
-	waited  bool          // this round waited for the counter
-	starved bool          // the last wait for it was in vain
-	runners int           // threads stopped in this round of many as they ran
-	runs    *thread       // the last of them
-	stood   pauses
-	ran     time.Duration // wall time of samples in which threads ran
+	runners int     // threads stopped in this round of many as they ran
+	runs    *thread // the last of them
 	counted tally
 	notes   notes
 }
@@ -84,87 +63,92 @@ type ticker struct {
 type tally struct {
 	ticks, late, samples, reused, stops, peeks, lost, behind, lowered uint64
 	unseen                                                            time.Duration
+	pauses                                                            pauses
+	// wall time of samples in which threads ran
+	ran time.Duration
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
-	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{}, every: 1, mostFirst: maxFirst, calm: true}
+	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free}, byPID: map[int]*process{},
+		refused: map[int]bool{}, pace: pace{every: 1, mostFirst: maxFirst, calm: true}}
 }
 
-// tick makes one round at now that stands for the time until upto; a new thread's first
-// sample stands for at most period.
+// tick makes one round at now that covers the time until upto; a new thread's first
+// sample covers at most period.
 func (k *ticker) tick(now, upto, period time.Duration) {
 	k.now = now
-	if k.heldUp() {
+	if k.out.heldUp(k.now) {
 		k.collect(now)
 		k.counted.late++
-		k.notes.add("held up", "walking and counting was held up, maybe by a file that cannot be read; looks were left out meanwhile")
+		k.notes.add("held up",
+			"walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
 		return
 	}
 	k.round++
-	k.stops, k.waited, k.runners = sleepStops, false, 0
+	k.stops, k.out.waited, k.runners = sleepStops, false, 0
 	if period == 0 {
 		k.before = k.upto
 	} else {
 		k.before = max(k.upto, upto-period)
 	}
 	k.upto = k.before // new threads begin here
-	k.collect(now)    // what has stopped by now is asked anew
-	if len(k.batch) >= batchSize {
-		k.handOver()
+	k.collect(now)    // what has stopped by now is interrupted again
+	if len(k.out.batch) >= batchSize {
+		k.out.handOver(k.now)
 	}
 	k.discover(now)
 	k.clocks()
-	k.patient, k.first = k.patience(), k.firsts(period)
-	k.spread()
+	k.pace.patient, k.pace.first = k.patience(), k.pace.firsts(period)
+	k.pace.spread(k.now, k.waiting())
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
 		}
 	}
-	k.roundTook = k.sys.Now() - now
+	k.pace.took = k.sys.Now() - now
 	k.compared()
 	k.sweep()
-	k.askAll(upto)
+	k.interruptAll(upto)
 	k.upto = upto
 	k.counted.ticks++
-	if k.dense() && k.urgent {
-		k.handOver()
+	if k.dense() && k.out.urgent {
+		k.out.handOver(k.now)
 	}
 }
 
-// await lets time pass until the next round is due. What was asked comes first, and stands no longer than
+// await lets time pass until the next round is due. What was interrupted comes first, and is stopped no longer than
 // it must: the counter is woken afterwards.
 func (k *ticker) await(due time.Duration) {
 	k.collect(due)
-	if k.urgent || k.now-k.handed >= handEvery || len(k.batch) >= batchSize {
-		k.handOver()
+	if k.out.urgent || k.now-k.out.handed >= handEvery || len(k.out.batch) >= batchSize {
+		k.out.handOver(k.now)
 	}
-	if len(k.asked) == 0 {
+	if len(k.interrupted) == 0 {
 		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
 	}
 }
 
-// dense tells whether looks follow one another so closely that what hardly changes is not asked
+// dense reports whether samples follow one another so closely that what hardly changes is not read
 // for each of them.
 func (k *ticker) dense() bool { return k.opt.Rate == 0 || k.opt.Rate > closeRate }
 
-// askEvery is how often it is asked then.
-const askEvery = 2 * time.Millisecond
+// sleepCheckEvery is how often it is read then.
+const sleepCheckEvery = 2 * time.Millisecond
 
-// visit looks at the threads of one process that are due.
+// visit samples the threads of one process that are due.
 func (k *ticker) visit(p *process, upto time.Duration) {
 	p.checked = false
-	k.lookAll(p, upto)
+	k.sampleDue(p, upto)
 	p.replaced = p.replaced || p.closed
 	if p.replaced && !p.gone {
 		k.drain()
 	}
-	// What is still traced, by us, cannot be opened anew: the next round will see to it.
-	anew := p.replaced && !k.sys.Dirty()
+	// What is still traced, by us, cannot be opened again: the next round will see to it.
+	reopen := p.replaced && !k.sys.Dirty()
 	p.replaced = false
-	if anew && !p.gone {
+	if reopen && !p.gone {
 		k.replace(p)
-		k.lookAll(p, upto)
+		k.sampleDue(p, upto)
 	}
 	if p.ended {
 		p.ended = false
@@ -173,20 +157,20 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
 }
 
-// lookAll looks at the threads of p that are due, until it is seen to be gone or another program.
-func (k *ticker) lookAll(p *process, upto time.Duration) {
+// sampleDue samples the threads of p that are due, until it is seen to be gone or another program.
+func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	waiting := len(p.agenda.first)
-	due := p.agenda.due(k.round, k.first)
-	k.first -= waiting - len(p.agenda.first)
+	due := p.agenda.due(k.round, k.pace.first)
+	k.pace.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
 	for i := range due {
 		// Where there are not buffers for all they take turns.
-		t := due[(uint64(i)+k.round*maxAsked)%uint64(len(due))]
+		t := due[(uint64(i)+k.round*maxInterrupted)%uint64(len(due))]
 		if i%relieveEvery == 0 {
 			k.relieve()
 		}
 		if t.watch != nil && !p.gone && !p.replaced {
-			k.lookAt(p, t, upto)
+			k.sampleThread(p, t, upto)
 		}
 		if t.watch != nil {
 			k.plan(p, t)
@@ -195,35 +179,35 @@ func (k *ticker) lookAll(p *process, upto time.Duration) {
 	clear(due)
 }
 
-// lookAt looks at one thread.
-func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
+// sampleThread samples one thread.
+func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	t.skip(k.round - 1)
-	first := t.looked == 0
-	t.looked = k.round
-	if t.pending {
+	first := t.round == 0
+	t.round = k.round
+	if t.last == pending {
 		k.waits(t, upto)
 		return
 	}
-	if t.asleep {
+	if t.activity == sleeping {
 		now, err := t.watch.Counters()
 		if err != nil {
 			k.trouble(p, t, err)
 			return
 		}
-		if t.base.Unmoved(now) && !t.lost {
+		if t.base.Unmoved(now) && t.last != missed {
 			k.unmoved(p, t, now, upto)
 			return
 		}
 		if t.resting {
-			k.woken += max(0, now.CPU-t.base.CPU)
+			k.pace.woken += max(0, now.CPU-t.base.CPU)
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
-	if !t.asleep && t.known && k.dense() && k.now-t.asked < askEvery {
+	if t.activity == running && k.dense() && k.now-t.sleepChecked < sleepCheckEvery {
 		k.runner(p, t, upto)
 		return
 	}
-	t.asked = k.now
+	t.sleepChecked = k.now
 	k.relieve()
 	if !p.checked { // only what ran can have begun another program
 		p.checked = true
@@ -244,20 +228,12 @@ func (k *ticker) lookAt(p *process, t *thread, upto time.Duration) {
 	}
 }
 
-// skip counts the rounds since the last look up to last, of a thread that is not looked at in each.
-func (t *thread) skip(last uint64) {
-	if t.resting && last > t.looked {
-		t.skipped += last - t.looked
-		t.looked = last
-	}
-}
-
 // account adds samples of the stack seen last.
 func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
 	switch {
-	case t.lost || !t.known && !k.opt.running():
+	case t.last == missed || t.activity == unsampled && !k.opt.running():
 		return // for the next sample
-	case t.asleep && k.opt.running():
+	case t.activity == sleeping && k.opt.running():
 		t.upto = upto // it waits, which is not recorded
 		return
 	}
@@ -271,33 +247,26 @@ func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
 // flush hands over what the stack seen last has got.
 func (k *ticker) flush(t *thread) {
 	if t.samples > 0 || t.end > t.from || t.cpu > 0 {
-		k.hand(t, look{kind: nothing})
+		k.hand(t, sample{kind: nothing})
 	}
 }
 
-// hand completes a look and hands it over.
-func (k *ticker) hand(t *thread, l look) {
+// hand completes a sample and hands it over.
+func (k *ticker) hand(t *thread, l sample) {
 	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
 	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
-	k.urgent = k.urgent || l.copied != nil && (l.copied.Stale || l.kind == again || k.now-t.track.program.begun < youth)
-	k.tell(l)
+	k.out.urgent = k.out.urgent || l.copied != nil && (l.copied.Stale || l.kind == again ||
+		k.now-t.track.program.begun < youth)
+	k.send(l)
 }
 
-// took notes the CPU time since the last look.
-func (t *thread) took(now tracer.Counters) {
-	took := max(0, now.CPU-t.base.CPU)
-	t.cpu += took
-	t.of.toll.seen += took
-	t.base, t.own = now, false
-}
-
-// seen hands over a look at another stack, which has so many samples from now on.
-func (k *ticker) seen(t *thread, l look, samples int64, upto time.Duration) {
+// seen hands over a sample with another stack, which has so many samples from now on.
+func (k *ticker) seen(t *thread, l sample, samples int64, upto time.Duration) {
 	k.hand(t, l)
-	t.lost, t.known = false, true
+	t.last = delivered
 	t.meet()
 	k.counted.samples += uint64(samples)
-	if t.asleep && k.opt.running() {
+	if t.activity == sleeping && k.opt.running() {
 		t.upto = upto
 		return
 	}
@@ -314,12 +283,12 @@ func (k *ticker) unread(t *thread) {
 // lose leaves a thread's time to its next sample.
 func (k *ticker) lose(t *thread) {
 	k.counted.lost++
-	t.lost = true
+	t.last = missed
 }
 
-// begin tells when the recording begins.
+// begin notes when the recording begins.
 func (k *ticker) begin(now time.Duration) {
-	k.now, k.begun, k.upto, k.listed = now, now, now, now
+	k.now, k.begun, k.upto, k.search.listed = now, now, now, now
 	k.listen(now)
 	for _, p := range k.processes {
 		for _, t := range p.threads {
@@ -333,14 +302,14 @@ func (k *ticker) begin(now time.Duration) {
 }
 
 // settle closes the accounts of all threads at the end of the recording: the last sample of
-// each stands for the time until then, no more and no less.
+// each covers the time until then, no more and no less.
 func (k *ticker) settle(end time.Duration) {
 	never := 0
 	k.hearLast()
 	for _, p := range k.processes {
 		k.readToll(p) // before its threads
 		for _, t := range p.threads {
-			if !t.known && !t.asleep {
+			if t.activity == unsampled {
 				never++
 			}
 			if t.watch != nil { // else it has ended
@@ -349,16 +318,16 @@ func (k *ticker) settle(end time.Duration) {
 				k.flushUntil(t, end)
 			}
 		}
-		k.tellUnseen(p, p.toll.now())
+		k.reportUnseen(p, p.toll.now())
 	}
 	if never > maxFirst {
-		k.notes.add("never", "%d threads were not looked at even once: the recording was too short for so many", never)
+		k.notes.add("never", "%d threads were not sampled even once: the recording was too short for so many", never)
 	}
 }
 
-// reread finds what a thread took since the last look.
+// reread finds what a thread took since the last sample.
 func (k *ticker) reread(t *thread) {
-	if k.every > 1 && t.resting { // one of very many that sleep
+	if k.pace.every > 1 && t.resting { // one of very many that sleep
 		return
 	}
 	now, err := t.watch.Counters()
@@ -368,7 +337,7 @@ func (k *ticker) reread(t *thread) {
 }
 
 func (k *ticker) flushUntil(t *thread, end time.Duration) {
-	if t.known && !t.lost && !(t.asleep && k.opt.running()) {
+	if t.activity != unsampled && t.last != missed && !(t.activity == sleeping && k.opt.running()) {
 		if t.samples == 0 {
 			t.from = t.upto
 		}

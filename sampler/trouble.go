@@ -6,7 +6,7 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// trouble decides what follows from a look that failed.
+// trouble decides what follows from a sample that failed.
 func (k *ticker) trouble(p *process, t *thread, err error) {
 	var traced *tracer.TracedError
 	var held *tracer.NotStoppedError
@@ -14,9 +14,9 @@ func (k *ticker) trouble(p *process, t *thread, err error) {
 	case isGone(err):
 		k.endThread(p, t)
 	case errors.Is(err, tracer.ErrExec):
-		t.lost = true // the next round meets the new program
+		t.last = missed // the next round meets the new program
 	case errors.As(err, &traced):
-		k.notes.add("traced", "process %d cannot be looked at while another traces it: %v", p.target.PID(), err)
+		k.notes.add("traced", "process %d cannot be sampled while another traces it: %v", p.target.PID(), err)
 		k.lose(t)
 	case errors.As(err, &held):
 		k.notes.add("held", "thread %d did not stop in time, as others may: %v", t.tid, err)
@@ -34,5 +34,6 @@ func (k *ticker) trouble(p *process, t *thread, err error) {
 // wanting notes that something could not be done for want of descriptors or memory. It is tried again.
 func (k *ticker) wanting(p *process, err error) {
 	p.wants = true
-	k.notes.add("wanting", "process %d %q: looks were lost for want of descriptors or memory, the last: %v", p.target.PID(), p.comm, err)
+	k.notes.add("wanting", "process %d %q: samples were lost for want of descriptors or memory, the last: %v",
+		p.target.PID(), p.comm, err)
 }

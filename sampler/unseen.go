@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// What threads took after their last look, and what those took that no look met, is in no counter of a
+// What threads took after their last sample, and what those took that no sample met, is in no counter of a
 // thread any more, but in those of their process; what a process took that has ended is in those of the parent
 // that waited for it. So both are compared with what was seen.
 
 const (
-	// clockCost and clockShare bound what reading the clock of a process may take: half a hundredth of the time, as it sums
-	// over all threads, some ten nanoseconds each, and some more where they are so many that they are in no cache.
+	// clockCost and clockShare bound what reading the clock of a process may take: half a hundredth of the time, as it
+	// sums over all threads, some ten nanoseconds each, and some more where they are so many that they are in no
+	// cache.
 	clockCost  = 100 * 20 * time.Nanosecond
 	clockShare = 200
 	// clockEvery and reapedEvery are how often the counters of a small process are read at most.
 	clockEvery  = 2 * time.Millisecond
 	reapedEvery = 50 * time.Millisecond
-	// littleLeft is what is not told of a process by itself.
+	// littleLeft is what is not reported of a process by itself.
 	littleLeft = 50 * time.Millisecond
-	// leastUnseen is what is not told at all: counters move at ticks of the kernel.
+	// leastUnseen is what is not reported at all: counters move at ticks of the kernel.
 	leastUnseen = 10 * time.Millisecond
 )
 
 // toll compares what one process has taken with what its threads were seen to take.
 type toll struct {
 	clock  time.Duration // when the recording of it began
-	seen   time.Duration // what looks at its threads have found since
+	seen   time.Duration // what samples of its threads have found since
 	unseen [16]time.Duration
 	n      int           // readings, the last ones are in unseen
 	last   time.Duration // what the clock showed last
@@ -37,7 +38,7 @@ type toll struct {
 	gathered  time.Duration // reaped now
 	parent    int
 	reapedDue time.Duration
-	told      time.Duration // of both, to the counter
+	reported  time.Duration // of both, to the counter
 }
 
 // open begins the comparison. A process that was born during the recording began at nothing.
@@ -56,11 +57,11 @@ func (k *ticker) open(p *process, born bool) {
 	}
 }
 
-// whole tells whether all threads of p are followed, so that what was not seen has ended.
+// whole reports whether all threads of p are followed, so that what was not seen has ended.
 func (k *ticker) whole(p *process) bool { return k.opt.TIDs == nil && !p.partial }
 
-// clocks reads the counters of processes that are due. The clocks are read before the threads are looked
-// at: what those do in between seems seen, never unseen.
+// clocks reads the counters of processes that are due. The clocks are read before the threads are
+// sampled: what those do in between seems seen, never unseen.
 func (k *ticker) clocks() {
 	for _, p := range k.processes {
 		s := &p.toll
@@ -99,7 +100,7 @@ func (k *ticker) gather(p *process) {
 	}
 }
 
-// compared notes what the clocks that were read show beyond what was seen. While a thread is asked to stop,
+// compared notes what the clocks that were read show beyond what was seen. While a thread is interrupted,
 // what it took before is not seen yet.
 func (k *ticker) compared() {
 	for _, p := range k.processes {
@@ -107,7 +108,7 @@ func (k *ticker) compared() {
 			continue
 		}
 		p.compare = false
-		if slices.ContainsFunc(k.asked, func(a asked) bool { return a.p == p }) {
+		if slices.ContainsFunc(k.interrupted, func(a interrupted) bool { return a.p == p }) {
 			continue
 		}
 		s := &p.toll
@@ -126,18 +127,18 @@ func (s *toll) surely() time.Duration {
 	return max(0, own) + s.children()
 }
 
-// now is what has not been seen, if all its threads were looked at after the clock was read.
+// now is what has not been seen, if all its threads were sampled after the clock was read.
 func (s *toll) now() time.Duration { return max(0, s.last-s.clock-s.seen) + s.children() }
 
 // children is what children took that were not followed to their end.
 func (s *toll) children() time.Duration { return max(0, s.gathered-s.reaped-s.known) }
 
-// tellUnseen tells the counter what is sure now.
-func (k *ticker) tellUnseen(p *process, sure time.Duration) {
-	if d := sure - p.toll.told; d > 0 && sure >= leastUnseen && k.whole(p) {
-		p.toll.told += d
+// reportUnseen reports to the counter what is certain now.
+func (k *ticker) reportUnseen(p *process, sure time.Duration) {
+	if d := sure - p.toll.reported; d > 0 && sure >= leastUnseen && k.whole(p) {
+		p.toll.reported += d
 		k.counted.unseen += d
-		k.tell(look{track: k.remains(p), kind: left, cpu: d})
+		k.send(sample{track: k.remains(p), kind: left, cpu: d})
 	}
 }
 
@@ -150,20 +151,20 @@ func (k *ticker) remains(p *process) *track {
 }
 
 // closeToll closes the comparison of a process that is followed no longer, with all its threads ended, or
-// looked at for the last time. What it took is what its parent will be told by the kernel.
+// sampled for the last time. What it took is what the kernel will report to its parent.
 func (k *ticker) closeToll(p *process) {
 	s := &p.toll
 	k.readToll(p)
 	sure := s.now()
 	parent := k.byPID[s.parent]
 	if parent == nil || !p.gone || !k.opt.Children {
-		k.tellUnseen(p, sure)
+		k.reportUnseen(p, sure)
 		return
 	}
 	parent.toll.known += s.last + s.gathered
-	if rest := sure - s.told; rest < littleLeft {
-		parent.toll.known -= rest // one of many short ones: all of them together are told of the parent
+	if rest := sure - s.reported; rest < littleLeft {
+		parent.toll.known -= rest // one of many short ones: all of them together are reported with the parent
 	} else {
-		k.tellUnseen(p, sure)
+		k.reportUnseen(p, sure)
 	}
 }

@@ -36,10 +36,14 @@ func TestTimeOfEndedThreadsAndChildrenIsShown(t *testing.T) {
 	}{
 		{"nothing ended", true, func(time.Duration) time.Duration { return 0 }, nil, 0},
 		{"threads", false, func(now time.Duration) time.Duration { return now / 2 }, nil, 5 * time.Second},
-		{"threads that ended before the recording", false, func(time.Duration) time.Duration { return time.Hour }, nil, 0},
-		{"children", true, func(time.Duration) time.Duration { return 0 }, func(now time.Duration) time.Duration { return time.Hour + now/4 }, 2500 * time.Millisecond},
-		{"children that nobody wants", false, func(time.Duration) time.Duration { return 0 }, func(now time.Duration) time.Duration { return now / 4 }, 0},
-		{"both", true, func(now time.Duration) time.Duration { return now / 2 }, func(now time.Duration) time.Duration { return now / 4 }, 7500 * time.Millisecond},
+		{"threads that ended before the recording", false, func(time.Duration) time.Duration { return time.Hour }, nil,
+			0},
+		{"children", true, func(time.Duration) time.Duration { return 0 },
+			func(now time.Duration) time.Duration { return time.Hour + now/4 }, 2500 * time.Millisecond},
+		{"children that nobody wants", false, func(time.Duration) time.Duration { return 0 },
+			func(now time.Duration) time.Duration { return now / 4 }, 0},
+		{"both", true, func(now time.Duration) time.Duration { return now / 2 },
+			func(now time.Duration) time.Duration { return now / 4 }, 7500 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(10 * time.Second)
@@ -49,7 +53,7 @@ func TestTimeOfEndedThreadsAndChildrenIsShown(t *testing.T) {
 			p.reaped = tt.reaped
 			got, s, _ := drawn(t, f, Options{Rate: 99, Mode: CPU, Children: tt.children})
 			near(t, wordEnded, endedUnseen(got), tt.want, 20*time.Millisecond)
-			near(t, "told", s.Unseen, tt.want, 20*time.Millisecond)
+			near(t, "reported", s.Unseen, tt.want, 20*time.Millisecond)
 			_, _, all := amounts(got, 0, 0)
 			near(t, "all CPU time", all, s.Elapsed+tt.want, 20*time.Millisecond)
 		})
@@ -64,7 +68,7 @@ func TestTimeOfThreadsThatNobodyWantsIsNotUnseen(t *testing.T) {
 	p.clock = func(now time.Duration) time.Duration { return 2 * now }
 	got, s, _ := drawn(t, f, Options{Rate: 99, Mode: CPU, TIDs: []int{1}})
 	if d := endedUnseen(got); d != 0 || s.Unseen != 0 {
-		t.Errorf("got %v, told %v, want none", d, s.Unseen)
+		t.Errorf("got %v, reported %v, want none", d, s.Unseen)
 	}
 }
 
@@ -103,8 +107,8 @@ func brood(f *fake, p *fakeProcess, threads bool) {
 	p.reaped = func(now time.Duration) time.Duration { return now / (10 * time.Millisecond) * life }
 }
 
-// What looks met of many short threads, or processes, stands for the others as far as chance allows to say.
-func TestShortThreadsStandForOneAnother(t *testing.T) {
+// What samples met of many short threads, or processes, represents the others as far as chance allows to say.
+func TestShortThreadsRepresentOneAnother(t *testing.T) {
 	for name, threads := range map[string]bool{"threads": true, "processes": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(20 * time.Second)
@@ -127,19 +131,19 @@ func TestShortThreadsStandForOneAnother(t *testing.T) {
 	}
 }
 
-// A few looks prove nothing.
-func TestFewShortThreadsStandForNothing(t *testing.T) {
+// A few samples prove nothing.
+func TestFewShortThreadsRepresentNothing(t *testing.T) {
 	e := &estate{}
 	for range 4 {
 		e.add(1, 10*time.Millisecond, 1)
 	}
 	if d := e.proven(); d != 0 {
-		t.Errorf("four looks prove %v", d)
+		t.Errorf("four samples prove %v", d)
 	}
 	for range 96 {
 		e.add(1, 10*time.Millisecond, 1)
 	}
 	if d := e.proven(); d != 800*time.Millisecond {
-		t.Errorf("a hundred looks of 10 ms prove %v, want 800 ms", d)
+		t.Errorf("a hundred samples of 10 ms prove %v, want 800 ms", d)
 	}
 }

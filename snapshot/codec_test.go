@@ -24,26 +24,33 @@ func full() *Snapshot {
 	r.Set(regs.AMD64RBX, 0)
 	z, _ := regs.S390X.Decode(bytes.Repeat([]byte{0x5a}, regs.S390X.NoteSize))
 	return &Snapshot{
-		Process: Process{PID: 4121, Comm: "re\xffdis", Cmdline: []string{"redis-server", "", "\xfe\n"}, Exe: "/usr/bin/re\ndis"},
+		Process: Process{PID: 4121, Comm: "re\xffdis", Cmdline: []string{"redis-server", "", "\xfe\n"},
+			Exe: "/usr/bin/re\ndis"},
 		Host:    regs.AMD64,
 		Time:    time.Date(2024, 2, 29, 23, 59, 59, 123456789, time.UTC),
 		Stopped: 123456 * time.Nanosecond,
 		Rolling: true,
 		Maps: maps.NewTable([]maps.Mapping{
-			{Start: 0x400000, End: 0x401000, Perm: maps.Read | maps.Exec, Offset: 0x1000, Dev: 0xfe << 32, Inode: 1<<64 - 1, Path: "/x\xff", Deleted: true},
+			{Start: 0x400000, End: 0x401000, Perm: maps.Read | maps.Exec, Offset: 0x1000, Dev: 0xfe << 32,
+				Inode: 1<<64 - 1, Path: "/x\xff", Deleted: true},
 			{Start: 1<<64 - 8192, End: 1<<64 - 4096, Perm: maps.Shared, Path: "[vsyscall]"},
 		}),
 		Changed: maps.Spans{{Start: 0x400000, End: 0x401000}, {Start: 1<<64 - 8192, End: 1<<64 - 1}},
 		Threads: []Thread{
-			{TID: 4121, Comm: "\x00\x80", State: 'S', Arch: regs.I386, Registers: &r, PACMask: 1<<63 | 1, Stack: mem.Range{Start: 0x7ffe0000, Data: []byte{1, 2, 3, 0xff}},
-				StackErr: errors.New("read 8 bytes at 0x7ffe0004: not mapped"), Syscall: &Syscall{Number: -1, Args: [6]uint64{1<<64 - 1, 2, 3, 4, 5, 6}, SP: 7, PC: 1 << 63},
-				Wchan: "futex_wait", KernelStack: []string{"futex_wait+0x1/0x2", ""}, NotStopped: "none", Stopped: 77, KernelWorker: true,
-				TP: 1<<64 - 64, HasTP: true, Copied: []mem.Range{{Start: 0x7ffe0002, Data: []byte{3, 0xff, 5}}, {Start: 8, Data: []byte{1}}},
+			{TID: 4121, Comm: "\x00\x80", State: 'S', Arch: regs.I386, Registers: &r, PACMask: 1<<63 | 1,
+				Stack:    mem.Range{Start: 0x7ffe0000, Data: []byte{1, 2, 3, 0xff}},
+				StackErr: errors.New("read 8 bytes at 0x7ffe0004: not mapped"), Syscall: &Syscall{Number: -1,
+					Args: [6]uint64{1<<64 - 1, 2, 3, 4, 5, 6}, SP: 7, PC: 1 << 63},
+				Wchan: "futex_wait", KernelStack: []string{"futex_wait+0x1/0x2", ""}, NotStopped: "none", Stopped: 77,
+				KernelWorker: true,
+				TP:           1<<64 - 64, HasTP: true,
+				Copied:     []mem.Range{{Start: 0x7ffe0002, Data: []byte{3, 0xff, 5}}, {Start: 8, Data: []byte{1}}},
 				Shortfalls: []Shortfall{{"golang", errors.New("budget is spent")}}},
 			{TID: 4122, Registers: &z, KernelStack: []string{}},
 			{},
 		},
-		Memory:   []mem.Range{{Start: 1<<64 - 4, Data: []byte{9, 8, 7, 6}}, {Start: 0x1000, Data: bytes.Repeat([]byte{1}, 100_000)}, {Start: 5}},
+		Memory: []mem.Range{{Start: 1<<64 - 4, Data: []byte{9, 8, 7, 6}},
+			{Start: 0x1000, Data: bytes.Repeat([]byte{1}, 100_000)}, {Start: 5}},
 		FDs:      map[int]string{0: "/dev/null", 7: "pipe:[\xff]"},
 		Exited:   3,
 		Late:     2,
@@ -68,7 +75,8 @@ func TestRoundTrip(t *testing.T) {
 		s    *Snapshot
 	}{
 		{"nothing known", &Snapshot{Time: time.Time{}.UTC()}},
-		{"no mappings", &Snapshot{Maps: maps.NewTable(nil), Host: regs.LOONG64, FDs: map[int]string{}, Problems: []string{}}},
+		{"no mappings", &Snapshot{Maps: maps.NewTable(nil), Host: regs.LOONG64, FDs: map[int]string{},
+			Problems: []string{}}},
 		{"every field", full()},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -171,15 +179,22 @@ func TestReadMalformed(t *testing.T) {
 		{"JSON of the wrong kind", file(magic, head, record('T', "[]"), end), "thread 0"},
 		{"record without JSON", file(magic, head, record('T', ""), end), "record"},
 		{"architecture not known", file(magic, record('H', `{"host":"vax"}`), end), `architecture "vax"`},
-		{"architecture of a thread not known", file(magic, head, record('T', `{"registers":{"arch":"vax"}}`), end), `architecture "vax"`},
-		{"note of another length", file(magic, head, record('T', `{"registers":{"arch":"amd64","note":"AAAA"}}`), end), "note of 3 bytes"},
+		{"architecture of a thread not known", file(magic, head, record('T', `{"registers":{"arch":"vax"}}`), end),
+			`architecture "vax"`},
+		{"note of another length", file(magic, head, record('T', `{"registers":{"arch":"amd64","note":"AAAA"}}`), end),
+			"note of 3 bytes"},
 		{"stack is not there", file(magic, head, record('T', `{"stack":{"size":100}}`), end), "unexpected EOF"},
-		{"stack of 2^64-1 bytes", file(magic, head, record('T', `{"stack":{"size":18446744073709551615}}`), end), "bytes of memory"},
-		{"two halves of 2^63 bytes", file(magic, head, record('R', `{"size":9223372036854775808}`), end), "bytes of memory"},
-		{"range around the end of the address space", file(magic, head, record('R', `{"start":18446744073709551614,"size":3}`), "abc", end), "behind the address space"},
+		{"stack of 2^64-1 bytes", file(magic, head, record('T', `{"stack":{"size":18446744073709551615}}`), end),
+			"bytes of memory"},
+		{"two halves of 2^63 bytes", file(magic, head, record('R', `{"size":9223372036854775808}`), end),
+			"bytes of memory"},
+		{"range around the end of the address space",
+			file(magic, head, record('R', `{"start":18446744073709551614,"size":3}`), "abc", end),
+			"behind the address space"},
 		{"record of 4 GiB", file(magic, head, "T\xff\xff\xff\xff"), "bytes of JSON"},
 		{"registers of no architecture", file(magic, head, record('T', `{"registers":{}}`), end), "no architecture"},
-		{"program of an unknown architecture", file(magic, head, record('T', `{"arch":"vax"}`), end), `architecture "vax"`},
+		{"program of an unknown architecture", file(magic, head, record('T', `{"arch":"vax"}`), end),
+			`architecture "vax"`},
 		{"hex that is none", file(magic, record('H', `{"comm":{"hex":"zz"}}`), end), "head"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -194,7 +209,8 @@ func TestReadMalformed(t *testing.T) {
 
 func TestReadManyThreads(t *testing.T) {
 	thread := record('T', "{}")
-	s, err := Read(bytes.NewReader(file(magic, record('H', "{}"), strings.Repeat(thread, maxThreads+1), record('E', "{}"))))
+	s, err := Read(bytes.NewReader(file(magic, record('H', "{}"), strings.Repeat(thread, maxThreads+1),
+		record('E', "{}"))))
 	var limit *LimitError
 	if s != nil || !errors.As(err, &limit) || limit.At != maxThreads {
 		t.Errorf("Read of %d threads = %v, want a LimitError", maxThreads+1, err)
@@ -220,7 +236,7 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func FuzzRead(f *testing.F) {
-	// The bytes are what stands inside the gzip: a fuzzer does not get through its sum.
+	// The bytes are what is inside the gzip: a fuzzer does not get through its sum.
 	zr, err := gzip.NewReader(bytes.NewReader(encode(f, full())))
 	if err != nil {
 		f.Fatal(err)
@@ -230,7 +246,8 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(plain)
-	f.Add([]byte(magic + record('H', `{"maps":true}`) + record('M', `{"start":1,"end":2}`) + record('T', `{"stack":{"size":1}}`) + "x" + record('E', "{}")))
+	f.Add([]byte(magic + record('H', `{"maps":true}`) + record('M', `{"start":1,"end":2}`) +
+		record('T', `{"stack":{"size":1}}`) + "x" + record('E', "{}")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Read(bytes.NewReader(file(string(data))))
 		if (s == nil) != (err != nil) {

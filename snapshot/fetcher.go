@@ -123,7 +123,7 @@ func nameOfCopier(c Copier) string {
 	return fmt.Sprintf("%T", c)
 }
 
-// Fetch copies what is wanted, by one vectored read, and tells whether all of it was had. What the stack or an
+// Fetch copies what is wanted, by one vectored read, and reports whether all of it was had. What the stack or an
 // earlier range holds is not read again. What was had of a range that is mapped in part is kept.
 //
 // When the budget is spent it copies nothing any more, and the Thread says so.
@@ -196,7 +196,7 @@ func (f *Fetcher) room(n int) []byte {
 	return b
 }
 
-// holds tells whether w was copied already.
+// holds reports whether w was copied already.
 func (f *Fetcher) holds(w Want) bool {
 	_, ok := f.Bytes(w.Addr, w.Len)
 	return ok

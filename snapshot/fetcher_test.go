@@ -69,16 +69,23 @@ func TestFetch(t *testing.T) {
 		calls  int
 		spent  bool
 	}{
-		{"several ranges by one call", usual, [][]Want{{{0x1000, 8}, {0x1010, 16}}}, []bool{true}, "0x1000+8 0x1010+16", 1, false},
-		{"held already", usual, [][]Want{{{0x1000, 32}}, {{0x1008, 8}}, {{0x2008, 16}}}, []bool{true, true, true}, "0x1000+32", 1, false},
-		{"held in part", usual, [][]Want{{{0x1000, 16}}, {{0x1008, 16}}}, []bool{true, true}, "0x1000+16 0x1008+16", 2, false},
+		{"several ranges by one call", usual, [][]Want{{{0x1000, 8}, {0x1010, 16}}}, []bool{true}, "0x1000+8 0x1010+16",
+			1, false},
+		{"held already", usual, [][]Want{{{0x1000, 32}}, {{0x1008, 8}}, {{0x2008, 16}}}, []bool{true, true, true},
+			"0x1000+32", 1, false},
+		{"held in part", usual, [][]Want{{{0x1000, 16}}, {{0x1008, 16}}}, []bool{true, true}, "0x1000+16 0x1008+16", 2,
+			false},
 		{"not mapped", usual, [][]Want{{{0x10, 8}, {0x1000, 8}}}, []bool{false}, "0x1000+8", 1, false},
 		{"mapped in part", usual, [][]Want{{{0x11f8, 16}}}, []bool{false}, "0x11f8+8", 1, false},
-		{"nothing and less", usual, [][]Want{{{0x1000, 0}}, {{0x1000, -1}}, {}}, []bool{true, false, true}, "", 0, false},
+		{"nothing and less", usual, [][]Want{{{0x1000, 0}}, {{0x1000, -1}}, {}}, []bool{true, false, true}, "", 0,
+			false},
 		{"around the end", usual, [][]Want{{{1<<64 - 8, 16}}}, []bool{false}, "", 0, false},
-		{"calls", Budget{2, 9, 999, time.Hour}, [][]Want{{{0x1000, 8}}, {{0x1010, 8}}, {{0x1020, 8}}}, []bool{true, true, false}, "0x1000+8 0x1010+8", 2, true},
-		{"ranges", Budget{9, 2, 999, time.Hour}, [][]Want{{{0x1000, 8}, {0x1010, 8}, {0x1020, 8}}}, []bool{false}, "0x1000+8 0x1010+8", 1, true},
-		{"bytes", Budget{9, 9, 20, time.Hour}, [][]Want{{{0x1000, 16}}, {{0x1020, 16}}, {{0x1040, 4}}}, []bool{true, false, false}, "0x1000+16", 1, true},
+		{"calls", Budget{2, 9, 999, time.Hour}, [][]Want{{{0x1000, 8}}, {{0x1010, 8}}, {{0x1020, 8}}},
+			[]bool{true, true, false}, "0x1000+8 0x1010+8", 2, true},
+		{"ranges", Budget{9, 2, 999, time.Hour}, [][]Want{{{0x1000, 8}, {0x1010, 8}, {0x1020, 8}}}, []bool{false},
+			"0x1000+8 0x1010+8", 1, true},
+		{"bytes", Budget{9, 9, 20, time.Hour}, [][]Want{{{0x1000, 16}}, {{0x1020, 16}}, {{0x1040, 4}}},
+			[]bool{true, false, false}, "0x1000+16", 1, true},
 		{"the whole address space", usual, [][]Want{{{0x1000, 1<<63 - 1}}}, []bool{false}, "", 0, true},
 		{"time", Budget{9, 9, 999, time.Nanosecond}, [][]Want{{{0x1000, 8}}}, []bool{false}, "", 0, true},
 	} {
@@ -92,7 +99,8 @@ func TestFetch(t *testing.T) {
 				}
 			})}, thread, m)
 			if got := show(thread.Copied); got != row.copied || !slices.Equal(all, row.all) || m.calls != row.calls {
-				t.Errorf("copied %q %v by %d calls, want %q %v by %d", got, all, m.calls, row.copied, row.all, row.calls)
+				t.Errorf("copied %q %v by %d calls, want %q %v by %d", got, all, m.calls, row.copied, row.all,
+					row.calls)
 			}
 			for _, r := range thread.Copied {
 				if want, _ := m.Bytes(r.Start, len(r.Data)); !bytes.Equal(r.Data, want) {
@@ -142,7 +150,8 @@ func TestCopierIsAlone(t *testing.T) {
 	if got, want := show(thread.Copied), "0x1000+8 0x1010+8 0x1180+8 0x1188+8 0x1190+8 0x1020+8"; got != want {
 		t.Errorf("copied %s, want %s", got, want)
 	}
-	if s := thread.Shortfalls; len(s) != 2 || !strings.Contains(s[0].String(), "of the test") || !errors.Is(s[1].Why, ErrSpent) {
+	if s := thread.Shortfalls; len(s) != 2 || !strings.Contains(s[0].String(), "of the test") ||
+		!errors.Is(s[1].Why, ErrSpent) {
 		t.Errorf("shortfalls %v", s)
 	}
 	dead := &drawn{err: errors.New("gone")}
@@ -156,7 +165,8 @@ func TestCopierIsAlone(t *testing.T) {
 func TestRunWarm(t *testing.T) {
 	thread, f, m := &Thread{Arch: regs.AMD64}, &Fetcher{Budget: CopyBudget}, words(200)
 	f.Budget.Time = time.Hour
-	copiers := []Copier{copyFunc(chain), copyFunc(func(_ *Thread, f *Fetcher) { f.Fetch(Want{0x1000, 1600}, Want{0x10, 8}) })}
+	copiers := []Copier{copyFunc(chain),
+		copyFunc(func(_ *Thread, f *Fetcher) { f.Fetch(Want{0x1000, 1600}, Want{0x10, 8}) })}
 	run := func() { f.Run(copiers, thread, m) }
 	for range 3 {
 		run()

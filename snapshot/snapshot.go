@@ -1,5 +1,5 @@
-// Package snapshot holds one look at one process as plain data: its threads with their
-// registers and states, its mappings, and the memory that was copied while it stood still.
+// Package snapshot holds one snapshot of one process as plain data: its threads with their
+// registers and states, its mappings, and the memory that was copied while it was stopped.
 //
 // The same type comes from a live process, from a core file and from a recorded file, and
 // all that follows cannot tell them apart. [Write] and [Read] store it.
@@ -15,11 +15,11 @@ import (
 	"github.com/fpstack/fpstack/regs"
 )
 
-// Snapshot is one look at one process.
+// Snapshot is one view of one process.
 type Snapshot struct {
 	Process Process
 	Host    *regs.Arch // architecture of the kernel
-	Time    time.Time  // when the first thread was asked to stop
+	Time    time.Time  // when the first thread was interrupted
 	// Stopped is the time from the first request to stop to the last release; 0 if nothing
 	// was stopped.
 	Stopped time.Duration
@@ -30,26 +30,26 @@ type Snapshot struct {
 	// the threads were in is not known.
 	Changed maps.Spans
 	Threads []Thread
-	// Memory are further ranges that were asked for, copied while the threads stood.
+	// Memory are further ranges that were asked for, copied while the threads were stopped.
 	Memory []mem.Range
 	// FDs describes descriptors of the process as a person would: a path, "pipe:[123]",
 	// "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED". Only those that were asked for.
 	FDs map[int]string
-	// Exited counts threads that were listed but ended before they could be looked at.
+	// Exited counts threads that were listed but ended before they could be inspected.
 	Exited int
 	// Late counts threads that stopped only after the others had been let go, so that they do
 	// not show the same instant.
 	Late int
-	// Left are threads that were listed and not looked at, as their stacks are more than was to be copied at once.
+	// Left are threads that were listed and not inspected, as their stacks are more than was to be copied at once.
 	Left []int
-	// Batches is how many looks one after the other this was made of, each as large as may be; 0 if that was not
+	// Batches is how many snapshots one after the other this was made of, each as large as may be; 0 if that was not
 	// counted.
 	Batches int
 	// Problems are things that could not be had and that a person should know of.
 	Problems []string
 }
 
-// Process is what /proc tells of the whole process. A field that could not be read is empty.
+// Process is what /proc shows of the whole process. A field that could not be read is empty.
 type Process struct {
 	PID     int
 	Comm    string   // the kernel's name of the leader, at most 15 bytes
@@ -62,7 +62,7 @@ type Thread struct {
 	TID   int
 	Comm  string // at most 15 bytes, any bytes
 	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
-	// Arch is the architecture of its program: of Registers, or as well as could be told
+	// Arch is the architecture of its program: of Registers, or as well as is known
 	// where there are none; nil if unknown.
 	Arch *regs.Arch
 	// Registers are those of the stop; nil if the thread was not stopped: then NotStopped
@@ -93,7 +93,7 @@ type Thread struct {
 	KernelStack []string
 	// NotStopped says why there are no registers; "" if there are.
 	NotStopped string
-	// Stopped is how long this thread stood still, as we saw it.
+	// Stopped is how long this thread was stopped, as we saw it.
 	Stopped time.Duration
 	// KernelWorker says that it has no user code at all (io_uring workers).
 	KernelWorker bool

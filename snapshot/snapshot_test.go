@@ -22,7 +22,8 @@ func TestReader(t *testing.T) {
 		{"range spans the stack", &Thread{Stack: stack}, []mem.Range{at(0x1ffe, "abcdefgh")}, "abSSSSgh"},
 		{"range inside the stack", &Thread{Stack: stack}, []mem.Range{at(0x2001, "ab")}, "..SSSS.."},
 		{"range is the stack", &Thread{Stack: stack}, []mem.Range{at(0x2000, "abcd")}, "..SSSS.."},
-		{"no stack was copied", &Thread{Stack: mem.Range{Start: 0x2000}}, []mem.Range{at(0x1ffe, "abcdefgh")}, "abcdefgh"},
+		{"no stack was copied", &Thread{Stack: mem.Range{Start: 0x2000}}, []mem.Range{at(0x1ffe, "abcdefgh")},
+			"abcdefgh"},
 		{"no thread", nil, []mem.Range{at(0x1ffe, "abcd")}, "abcd...."},
 	} {
 		t.Run(row.name, func(t *testing.T) {

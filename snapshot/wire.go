@@ -98,7 +98,8 @@ type wireSyscall struct {
 func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
 		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
-		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches, Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
+		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches,
+		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
 	h.Host = nameOf(s.Host)
 	for _, c := range s.Changed {
 		h.Changed = append(h.Changed, wireSpan(c))
@@ -107,7 +108,8 @@ func headOf(s *Snapshot) wireHead {
 }
 
 func (h *wireHead) snapshot() (*Snapshot, error) {
-	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline), Exe: string(h.Exe)},
+	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline),
+		Exe: string(h.Exe)},
 		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
 		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems)}
 	for _, c := range h.Changed {
@@ -151,7 +153,8 @@ func (m *wireMapping) mapping() maps.Mapping {
 }
 
 func threadOf(t *Thread) (wireThread, error) {
-	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask, Stack: rangeOf(t.Stack),
+	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask,
+		Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
 		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall)}
 	if t.HasTP {
@@ -176,7 +179,8 @@ func threadOf(t *Thread) (wireThread, error) {
 
 // thread returns all but what was copied.
 func (w *wireThread) thread() (Thread, error) {
-	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask, Stack: mem.Range{Start: w.Stack.Start},
+	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask,
+		Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
 		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall)}
 	var err error

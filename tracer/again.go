@@ -9,7 +9,7 @@ import (
 )
 
 // The mappings are read while all is prepared, once more just before the stop, and again just behind it, as
-// reading them takes too long to let threads stand. Meanwhile the process may have mapped and unmapped libraries:
+// reading them takes too long to keep threads stopped. Meanwhile the process may have mapped and unmapped libraries:
 // code that all three show alike is what the threads were in, unless it changed twice between two of them; of the
 // rest it is not known.
 

@@ -40,7 +40,8 @@ func TestMappingsAroundTheStop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stop{p: &Process{}, table: table, first: []byte(tc.first), text: []byte(tc.before), again: []byte(tc.last)}
+			s := &stop{p: &Process{}, table: table, first: []byte(tc.first), text: []byte(tc.before),
+				again: []byte(tc.last)}
 			got, changed := s.tables()
 			want, err := maps.Parse(bytes.NewReader([]byte(tc.want)))
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarmPeriod is how often the alarm ends a wait of the tracer thread. A wait looks then
+// alarmPeriod is how often the alarm ends a wait of the tracer thread. A wait checks then
 // whether it should go on.
 const alarmPeriod = 2 * time.Millisecond
 
@@ -40,7 +40,7 @@ type sigevent struct {
 }
 
 // make creates the timer for thread tid, in which the kick signal is not blocked. Without it, where the
-// kernel refuses (EAGAIN at the limit of pending signals), a wait looks by itself from time to time.
+// kernel refuses (EAGAIN at the limit of pending signals), a wait checks by itself from time to time.
 func (a *alarm) make(tid int) {
 	e := sigevent{signo: int32(kickSignal), notify: notifySignal | notifyThreadID, tid: int32(tid)}
 	_, _, errno := unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC,

@@ -12,13 +12,14 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// Batches looks at a process whose stacks may be more than are to be held at once (Options.StackTotal). It makes a
+// Batches inspects a process whose stacks may be more than are to be held at once (Options.StackTotal). It makes a
 // Snapshot, gives it to use, drops its copied memory, and goes on with the threads that were left out, until all were
-// looked at. What it returns holds all threads, without their Stacks, and how many batches it took; with more than
+// inspected. What it returns holds all threads, without their Stacks, and how many batches it took; with more than
 // one it is Rolling. use must not keep copied memory.
 //
-// It fails as Snapshot does for the first. A later one that fails is told in Problems; its threads are NotStopped.
-func (p *Process) Batches(ctx context.Context, opt StopOptions, use func(batch *snapshot.Snapshot)) (*snapshot.Snapshot, error) {
+// It fails as Snapshot does for the first. A later one that fails is reported in Problems; its threads are NotStopped.
+func (p *Process) Batches(ctx context.Context, opt StopOptions,
+	use func(batch *snapshot.Snapshot)) (*snapshot.Snapshot, error) {
 	whole, err := p.Snapshot(ctx, opt)
 	if err != nil {
 		return whole, err
@@ -72,10 +73,10 @@ func add(whole, next *snapshot.Snapshot) {
 	}
 }
 
-// leaveOut tells of threads that could not be looked at.
+// leaveOut reports threads that could not be inspected.
 func leaveOut(whole *snapshot.Snapshot, tids []int, err error) {
 	whole.Batches++
-	whole.Problems = append(whole.Problems, fmt.Sprintf("%d threads were not looked at: %v", len(tids), err))
+	whole.Problems = append(whole.Problems, fmt.Sprintf("%d threads were not inspected: %v", len(tids), err))
 	for _, tid := range tids {
 		whole.Threads = append(whole.Threads, snapshot.Thread{TID: tid, NotStopped: err.Error()})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// TestBatches looks at a process whose stacks are more than may be copied at once: each thread is looked at once, with
-// its stack, and no look holds more than the bound.
+// TestBatches inspects a process whose stacks are more than may be copied at once: each thread is inspected once, with
+// its stack, and no snapshot holds more than the bound.
 func TestBatches(t *testing.T) {
 	const threads, bound = 61, 128 << 10
 	c := start(t, "threads", threads-1, 30)
@@ -42,7 +42,7 @@ func TestBatches(t *testing.T) {
 				}
 			}
 			if row.total > 0 && held > row.total {
-				t.Errorf("%s: a look held %d bytes of %d", row.name, held, row.total)
+				t.Errorf("%s: a snapshot held %d bytes of %d", row.name, held, row.total)
 			}
 		})
 		p.Close()
@@ -50,19 +50,22 @@ func TestBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkFree(t, c.pid())
-		if batches < row.least || batches > row.most || whole.Batches != batches || len(whole.Threads) != threads || len(seen) != threads {
-			t.Errorf("%s: %d batches, told %d, %d threads, %d with stacks; %q", row.name, batches, whole.Batches, len(whole.Threads), len(seen), whole.Problems)
+		if batches < row.least || batches > row.most || whole.Batches != batches || len(whole.Threads) != threads ||
+			len(seen) != threads {
+			t.Errorf("%s: %d batches, reported %d, %d threads, %d with stacks; %q", row.name, batches, whole.Batches,
+				len(whole.Threads), len(seen), whole.Problems)
 		}
 		for tid, n := range seen {
 			if n != 1 {
-				t.Errorf("%s: thread %d was looked at %d times", row.name, tid, n)
+				t.Errorf("%s: thread %d was inspected %d times", row.name, tid, n)
 			}
 		}
 		if want := row.least > 1 || row.opt.Rolling; whole.Rolling != want {
 			t.Errorf("%s: rolling %v", row.name, whole.Rolling)
 		}
 		for i := range whole.Threads {
-			if th := &whole.Threads[i]; th.NotStopped != "" || th.Registers == nil || i > 0 && whole.Threads[i-1].TID >= th.TID {
+			if th := &whole.Threads[i]; th.NotStopped != "" || th.Registers == nil || i > 0 &&
+				whole.Threads[i-1].TID >= th.TID {
 				t.Errorf("%s: thread %d: %q, registers %v", row.name, th.TID, th.NotStopped, th.Registers != nil)
 			}
 		}

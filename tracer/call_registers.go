@@ -7,8 +7,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// callOf is the system call that a thread stands in, which slept before it was stopped, by its registers. It is for where
-// /proc/TID/syscall is refused, and nil where registers do not tell: the kernel keeps the number apart from the
+// callOf is the system call that a thread is in, which slept before it was stopped, by its registers. It is for where
+// /proc/TID/syscall is refused, and nil where registers do not show it: the kernel keeps the number apart from the
 // result on x86 alone.
 // Source: orig_ax of struct pt_regs in linux/arch/x86/include/uapi/asm/ptrace.h, which is negative outside of calls.
 func callOf(state byte, r *regs.Registers) *snapshot.Syscall {

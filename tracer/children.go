@@ -51,7 +51,7 @@ func ChildrenOf(pid int) ([]int, error) {
 	return p.Children()
 }
 
-// searchChildren looks at every process.
+// searchChildren reads every process.
 func (p *Process) searchChildren() ([]int, error) {
 	fd, err := openAt(unix.AT_FDCWD, p.root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -78,13 +78,13 @@ func (p *Process) searchChildren() ([]int, error) {
 	return out, nil
 }
 
-// ErrNoLastID says that this system does not tell the last id that was given.
+// ErrNoLastID says that this system does not show the last id that was given.
 var ErrNoLastID = errors.New("last process id is not to be had")
 
-// IDs tells the last id that was given to a process or a thread.
+// IDs reads the last id that was given to a process or a thread.
 type IDs struct{ file int }
 
-// OpenIDs opens what tells the last id. The caller closes it.
+// OpenIDs opens what has the last id. The caller closes it.
 //
 // It fails where /proc/loadavg is not the kernel's own: lxcfs puts a file of its own there,
 // which is up to five seconds old.

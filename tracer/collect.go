@@ -64,7 +64,7 @@ func (s *stop) registers(t *tracee) bool {
 	return false
 }
 
-// copyStack copies the stack of a thread that is stopped. It tells whether that lies in a file, and was not read.
+// copyStack copies the stack of a thread that is stopped. It reports whether that lies in a file, and was not read.
 func (s *stop) copyStack(t *tracee) (slow bool) {
 	sp, ok := t.regs.SP()
 	if !ok || sp == 0 {

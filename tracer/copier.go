@@ -16,7 +16,7 @@ type copier struct {
 	dead bool
 }
 
-// errNotInTime says that the copier has not ended, or will not be asked again.
+// errNotInTime says that the copier has not ended, or will not be called again.
 var errNotInTime = errors.New("not ended in time")
 
 func startCopier() *copier {

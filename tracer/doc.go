@@ -1,19 +1,19 @@
 // Package tracer stops the threads of a running Linux process for a moment, copies what
 // a stack walk needs, and lets them go.
 //
-// [Open] checks that a process can be looked at and keeps its files under /proc open, so
+// [Open] checks that a process can be inspected and keeps its files under /proc open, so
 // that a reused process id is never taken for it. [Process.Snapshot] makes one stop:
 // PTRACE_SEIZE, PTRACE_INTERRUPT, waitid, PTRACE_GETREGSET, a copy of the used part of
 // each stack and of what each Copier asks for, PTRACE_DETACH. Memory that was not
 // copied, mapped files and descriptors are read afterwards, while the process runs.
 // [Process.Batches] does so for processes whose stacks are more than is to be held at once.
 //
-// A [Looker] looks at single threads again and again, for a sampler: [Looker.Stop] makes the
+// A [Sampler] samples single threads again and again, for a sampler: [Sampler.Stop] makes the
 // same stop of one thread without reading mappings or lists, and [Watch] keeps the files open
-// that tell without a stop whether a thread ran ([Watch.Counters]) and what a sleeper's stack
-// holds ([Watch.Peek]). What decides when to look, and at whom, is the caller's.
+// that show without a stop whether a thread ran ([Watch.Counters]) and what a sleeper's stack
+// holds ([Watch.Peek]). What decides when to sample, and whom, is the caller's.
 //
-// [Events] tells which threads and processes begin and end, where the kernel does.
+// [Events] reports which threads and processes begin and end, where the kernel does.
 //
 // The caller provides a context that ends with SIGINT and SIGTERM: a cancelled context
 // releases every thread within milliseconds. It must not reap children of its own by
@@ -22,13 +22,13 @@
 // It guarantees that a thread stopped by job control stays stopped, that a signal which
 // arrives meanwhile is delivered once, also if this process is killed, and that no wait is
 // without a bound. A thread that cannot be stopped is given up by the end of the OS thread
-// that traces it; what /proc tells of it is reported instead of registers. A panic on one of
+// that traces it; what /proc shows of it is reported instead of registers. A panic on one of
 // its threads becomes a [FaultError]: it costs what was under way, and everything is let go.
 //
 // All ptrace requests are made by one OS thread that is never the main one, because the
 // end of the main thread does not detach. That thread is placed by itself; a program
 // whose package main calls runtime.LockOSThread in an init function saves it a retry.
-// While a stop lasts the garbage collector is held off, SIGCHLD bears SA_NOCLDSTOP, and
+// While a stop lasts the garbage collector is held off, SIGCHLD has SA_NOCLDSTOP, and
 // real-time signal 63 is used, without SA_RESTART, to end waits. A timer sends it; it is unblocked on the OS
 // thread that traces, whatever mask this program inherited.
 //

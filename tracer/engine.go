@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engine stops threads, for dumps and recordings alike: it attaches, asks to stop, waits for who has stopped,
-// reads, and lets go. A dump asks all threads of a process and holds them until all are copied, one at a time of
-// eight does so for eight; a recording asks those that run, and lets each go once it is copied.
+// engine stops threads, for dumps and recordings alike: it attaches, interrupts, waits for who has stopped,
+// reads, and lets go. A dump interrupts all threads of a process and holds them until all are copied, one at a time of
+// eight does so for eight; a recording interrupts those that run, and lets each go once it is copied.
 //
 // Its methods run on the OS thread whose alarm and reaper it has: only that one may make ptrace requests. What does
 // not stop is given up by the end of that OS thread, which dirty asks for.
@@ -21,9 +21,9 @@ type engine struct {
 	reaper *reaper
 	clock  time.Time // all durations count from here
 	note   [noteBytes]byte
-	info   siginfo // what the last wait told
+	info   siginfo // what the last wait reported
 	armed  bool    // the alarm goes off again and again
-	brief  bool    // the next wait is likely to be short: the scheduler is not told
+	brief  bool    // the next wait is likely to be short: the scheduler need not know
 	dirty  bool    // something may still be traced: the OS thread must end
 }
 
@@ -60,15 +60,15 @@ const attachTries = 3
 
 const anyThread = 0
 
-// wait waits until thread tid, or anyThread that this OS thread traces, has stopped or ended, as info then tells;
+// wait waits until thread tid, or anyThread that this OS thread traces, has stopped or ended, as info then shows;
 // else, when until is past or the alarm goes off, info has no process id, or the error is EINTR. It does not
-// consume what it tells.
+// consume what it shows.
 func (e *engine) wait(tid int, until time.Duration) unix.Errno {
 	left := until - e.now()
 	if left <= 0 {
 		return e.poll(tid)
 	}
-	if !e.alarm.made { // ask, and let a moment pass
+	if !e.alarm.made { // poll, and let a moment pass
 		if errno := e.poll(tid); errno != 0 || e.info[pidAt] != 0 {
 			return errno
 		}
@@ -105,9 +105,9 @@ func (e *engine) waitid(tid, options int) unix.Errno {
 	return errno
 }
 
-// sleep lets d pass; a signal ends it early. Go's scheduler is not told, if it has another CPU to go on: to be
-// told wakes the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time
-// as sampling does.
+// sleep lets d pass; a signal ends it early. Go's scheduler does not know of it, if it has another CPU to go on: that
+// would wake the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time as
+// sampling does.
 func sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	if runtime.GOMAXPROCS(0) == 1 {

@@ -14,7 +14,7 @@ var ErrNoProcess = errors.New("no such process")
 // ErrSelf says that the process is this one, which cannot stop itself.
 var ErrSelf = errors.New("a process cannot stop itself")
 
-// ErrExec says that the process began another program while it was looked at.
+// ErrExec says that the process began another program while it was inspected.
 var ErrExec = errors.New("process began another program")
 
 // ErrCoreDump says that the process is dumping core: it stops for nobody.
@@ -59,8 +59,8 @@ func (e *TracedError) Error() string {
 type NotStoppedError struct {
 	TID    int
 	State  byte          // as /proc/TID/stat says
-	Waited time.Duration // how long it was waited for; 0: it was not asked to stop
-	// Repaired says that it was not asked because its call was begun anew once already: a
+	Waited time.Duration // how long it was waited for; 0: it was not interrupted
+	// Repaired says that it was not interrupted because its call was restarted once already: a
 	// second stop would show.
 	Repaired bool
 }

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrMissed says that some process events were lost: what they told has to be found in another way.
+// ErrMissed says that some process events were lost: what they reported has to be found in another way.
 var ErrMissed = errors.New("process events were lost")
 
-// Event is what the kernel tells of one thread. Ids are those of the initial pid namespace.
+// Event is what the kernel reports of one thread. Ids are those of the initial pid namespace.
 type Event struct {
 	Ended  bool // else it began
 	PID    int  // the process it belongs to
 	TID    int  // PID, if it is the first thread of its process, and the process began with it
-	Parent int  // of a process that began: the process that made it; 0 if it is not told
+	Parent int  // of a process that began: the process that made it; 0 if it is not reported
 }
 
 // A message is a struct nlmsghdr (16 bytes), a struct cn_msg (20) and a struct proc_event, all in the byte order of
@@ -78,7 +78,7 @@ func eventOf(b []byte) (what uint32, ok bool) {
 	return n.Uint32(b[eventAt:]), true
 }
 
-// ParseEvent reads a message of the process events, as the kernel gave it. It is false for what tells neither of a
+// ParseEvent reads a message of the process events, as the kernel gave it. It is false for what shows neither of a
 // beginning nor of an end, and for what is no such message.
 func ParseEvent(b []byte) (Event, bool) {
 	what, ok := eventOf(b)

@@ -44,7 +44,8 @@ func TestParseEvent(t *testing.T) {
 	}{
 		{"a process begins", fork, Event{PID: 20, TID: 20, Parent: 10}, true},
 		{"a thread begins", kernelEvent(eventFork, 0, 1, 1, 21, 20), Event{PID: 20, TID: 21}, true},
-		{"a child of what the namespace does not hold", kernelEvent(eventFork, 0, 0, 0, 20, 20), Event{PID: 20, TID: 20}, true},
+		{"a child of what the namespace does not hold", kernelEvent(eventFork, 0, 0, 0, 20, 20),
+			Event{PID: 20, TID: 20}, true},
 		{"a process ends", kernelEvent(eventExit, 0, 20, 20, 256, 17), Event{Ended: true, PID: 20, TID: 20}, true},
 		{"a thread ends", kernelEvent(eventExit, 0, 21, 20), Event{Ended: true, PID: 20, TID: 21}, true},
 		{"an exec", kernelEvent(2, 0, 20, 20), Event{}, false},
@@ -92,7 +93,8 @@ func TestParseAnswer(t *testing.T) {
 func TestAppendRequest(t *testing.T) {
 	b := appendRequest(nil, 7, listenToEvents, eventFork|eventExit)
 	n := binary.NativeEndian
-	if len(b) != 44 || n.Uint32(b) != 44 || n.Uint16(b[32:]) != 8 || n.Uint32(b[36:]) != 1 || n.Uint32(b[40:]) != 0x80000001 {
+	if len(b) != 44 || n.Uint32(b) != 44 || n.Uint16(b[32:]) != 8 || n.Uint32(b[36:]) != 1 ||
+		n.Uint32(b[40:]) != 0x80000001 {
 		t.Errorf("got % x", b)
 	}
 	if b := appendRequest(nil, 7, ignoreEvents); len(b) != 40 || n.Uint16(b[32:]) != 4 {
@@ -141,7 +143,7 @@ func (e *Events) await(t *testing.T, what string, is func(Event) bool) {
 			e.Wait(100 * time.Millisecond)
 		}
 	}
-	t.Fatalf("%s was not told", what)
+	t.Fatalf("%s was not reported", what)
 }
 
 func TestEventsOfProcessAndThread(t *testing.T) {
@@ -169,7 +171,7 @@ func TestEventsOfProcessAndThread(t *testing.T) {
 	e.await(t, "the thread's end", func(v Event) bool { return v == Event{Ended: true, PID: own, TID: tid} })
 }
 
-// TestEventsOverrun has more happen than the kernel keeps for us: it is told, and what comes later is heard.
+// TestEventsOverrun has more happen than the kernel keeps for us: it is reported, and what comes later is heard.
 func TestEventsOverrun(t *testing.T) {
 	e := openEvents(t)
 	if err := unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil {
@@ -187,7 +189,7 @@ func TestEventsOverrun(t *testing.T) {
 		missed = missed || err == ErrMissed
 	}
 	if !missed {
-		t.Fatal("a lost event was not told")
+		t.Fatal("a lost event was not reported")
 	}
 	if err := unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventRoom); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,8 @@ func OpenEvents() (*Events, error) {
 	if err := procfs.CheckOwn("/proc"); err != nil {
 		return nil, fmt.Errorf("subscribe to process events: %w", err)
 	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK,
+		unix.NETLINK_CONNECTOR)
 	if err != nil {
 		return nil, fmt.Errorf("open socket for process events: %w", err)
 	}
@@ -56,7 +57,8 @@ func OpenEvents() (*Events, error) {
 // ignored by older ones, for which the socket has a filter of its own.
 func (e *Events) subscribe() error {
 	if err := unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventRoom); err != nil {
-		_ = unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventRoom) // a smaller one overruns sooner, which is told
+		// a smaller one overruns sooner, which is reported
+		_ = unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventRoom)
 	}
 	if err := e.filter(); err != nil {
 		return err
@@ -118,7 +120,8 @@ func (e *Events) answer(number uint32) error {
 // receive reads one message; it is empty if it is not from the kernel.
 func (e *Events) receive() ([]byte, error) {
 	size := uint32(unsafe.Sizeof(e.from))
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(e.fd), uintptr(unsafe.Pointer(&e.buf[0])), uintptr(len(e.buf)),
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(e.fd), uintptr(unsafe.Pointer(&e.buf[0])),
+		uintptr(len(e.buf)),
 		unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(&e.from)), uintptr(unsafe.Pointer(&size)))
 	if errno != 0 {
 		return nil, errno

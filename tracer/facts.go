@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// facts are what /proc tells of a thread without stopping it.
+// facts are what /proc shows of a thread without stopping it.
 type facts struct {
 	tid     int
 	comm    string
@@ -21,7 +21,7 @@ type facts struct {
 	kernel  kernelPlace // if it was asked for
 }
 
-// readFacts looks at one thread. It is false if the thread has ended.
+// readFacts reads those of one thread. It is false if the thread has ended.
 func (p *Process) readFacts(tid int, buf []byte) (facts, bool) {
 	f := facts{tid: tid}
 	dir := "task/" + strconv.Itoa(tid)
@@ -64,7 +64,7 @@ func (p *Process) readKernel(tid int) (kernelPlace, error) {
 	return k, err
 }
 
-// observe fills in what can be known of a thread that was not stopped: where it stands in
+// observe fills in what can be known of a thread that was not stopped: where it is in
 // the kernel, and its user stack from the stack pointer that /proc/TID/syscall gives.
 func (p *Process) observe(t *snapshot.Thread, w *windows) {
 	if f, ok := p.readFacts(t.TID, nil); ok {
@@ -96,7 +96,7 @@ func (p *Process) lastComm(tid int) string {
 	return string(b[:len(b)-1]) // ends with a newline
 }
 
-// present tells whether a thread that PTRACE_SEIZE refused is there and has not ended.
+// present reports whether a thread that PTRACE_SEIZE refused is there and has not ended.
 func (p *Process) present(tid int) bool {
 	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
 	if err != nil {

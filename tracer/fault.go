@@ -8,10 +8,10 @@ import (
 )
 
 // FaultError is a panic of code that ran on a thread of this package: of ours, of a Copier, of what was given to
-// [Looker.Do]. It ends what was under way there and nothing else.
+// [Sampler.Do]. It ends what was under way there and nothing else.
 type FaultError struct {
 	Value any    // of the panic
-	Stack []byte // where it happened, as runtime/debug.Stack tells
+	Stack []byte // where it happened, as runtime/debug.Stack shows
 }
 
 func (e *FaultError) Error() string {

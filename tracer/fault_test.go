@@ -13,7 +13,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// faulty is a context that panics when it is asked for the n-th time whether it has ended, which the tracer's thread
+// faulty is a context that panics when it is called for the n-th time, which the tracer's thread
 // does all through a stop.
 type faulty struct {
 	context.Context
@@ -32,7 +32,7 @@ func (f *faulty) Err() error {
 func TestFaultOnTracerThread(t *testing.T) {
 	c := start(t, "threads", 3, 1, 1)
 	p := openTarget(t, c.pid())
-	told, whole := 0, false
+	reported, whole := 0, false
 	for n := int32(1); n < 200 && !whole; n++ {
 		ctx := &faulty{Context: context.Background()}
 		ctx.left.Store(n)
@@ -46,17 +46,17 @@ func TestFaultOnTracerThread(t *testing.T) {
 		checkFree(t, c.pid())
 		var fault *FaultError
 		switch {
-		case errors.As(err, &fault): // the caller's own goroutine asked
+		case errors.As(err, &fault): // the caller's own goroutine called
 		case s != nil && strings.Contains(strings.Join(s.Problems, ""), "of the test"):
-			told++
+			reported++
 		case ctx.left.Load() > 0:
-			whole = true // it is not asked as often
+			whole = true // it is not called as often
 		}
 	}
-	if told < 3 || !whole {
-		t.Errorf("%d faults were told; to the end: %v", told, whole)
+	if reported < 3 || !whole {
+		t.Errorf("%d faults were reported; to the end: %v", reported, whole)
 	}
-	if s := look(t, p, StopOptions{}); len(s.Problems) > 0 || len(s.Threads) < 4 {
+	if s := takeSnapshot(t, p, StopOptions{}); len(s.Problems) > 0 || len(s.Threads) < 4 {
 		t.Errorf("afterwards: %d threads, %q", len(s.Threads), s.Problems)
 	}
 }
@@ -66,7 +66,8 @@ func TestFaultOfCopier(t *testing.T) {
 	c := startCopier()
 	defer c.close()
 	var fault *FaultError
-	if err := c.do(func() { panic("of the test") }, time.Minute); !errors.As(err, &fault) || fault.Value != "of the test" || len(fault.Stack) == 0 {
+	if err := c.do(func() { panic("of the test") }, time.Minute); !errors.As(err, &fault) ||
+		fault.Value != "of the test" || len(fault.Stack) == 0 {
 		t.Errorf("got %v", err)
 	}
 	ran := false
@@ -75,17 +76,17 @@ func TestFaultOfCopier(t *testing.T) {
 	}
 }
 
-// TestFaultInDo panics with a thread asked to stop: it is let go, and the Looker serves on.
+// TestFaultInDo panics with a thread interrupted: it is let go, and the Sampler serves on.
 func TestFaultInDo(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, spinner(t, c.pid()))
 	table := mapsOf(t, p)
 	var got Copy
 	for range 20 {
 		err := l.Do(func() {
-			if err := l.Ask(w, &got, table); err != nil {
+			if err := l.Interrupt(w, &got, table); err != nil {
 				t.Error(err)
 			}
 			panic("of the test")

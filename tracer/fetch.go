@@ -67,7 +67,7 @@ func (m *stoppedMemory) ready(addr mem.Addr, n int) int {
 	}
 }
 
-// present tells whether the page at addr is in memory, or in swap: a file that must be read is neither.
+// present reports whether the page at addr is in memory, or in swap: a file that must be read is neither.
 // Source: linux/Documentation/admin-guide/mm/pagemap.rst, bits 63 and 62.
 func (m *stoppedMemory) present(addr mem.Addr) bool {
 	m.openPages()
@@ -81,7 +81,7 @@ func (m *stoppedMemory) present(addr mem.Addr) bool {
 // kernelPage is the page size that pagemap counts in.
 var kernelPage = mem.Addr(os.Getpagesize())
 
-// openPages opens what tells which pages are in memory, once.
+// openPages opens what has which pages are in memory, once.
 func (m *memory) openPages() {
 	m.pagesOnce.Do(func() {
 		var err error
@@ -100,7 +100,7 @@ func (c *Copy) fetch(m *memory, table *maps.Table) {
 	c.fetcher.Run(c.Copiers, &c.Thread, &c.stopped)
 }
 
-// fetch lets the Copiers copy what they need of the threads from index from on that stand. They run on the copier: the
+// fetch lets the Copiers copy what they need of the stopped threads from index from on. They run on the copier: the
 // threads are released in time, whatever they do.
 func (s *stop) fetch(from int) {
 	var of []int

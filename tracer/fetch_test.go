@@ -24,7 +24,8 @@ type follow mem.Addr
 func (at follow) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	next := mem.Addr(at)
 	for range 3 {
-		f.Fetch(snapshot.Want{Addr: next, Len: wordSize}, snapshot.Want{Addr: 0x10, Len: 8}) // and one that is not mapped
+		// and one that is not mapped
+		f.Fetch(snapshot.Want{Addr: next, Len: wordSize}, snapshot.Want{Addr: 0x10, Len: 8})
 		v, _ := f.Word(next)
 		next = mem.Addr(v)
 	}
@@ -53,7 +54,8 @@ func checkFollowed(t *testing.T, way string, th *snapshot.Thread, from mem.Addr)
 	}
 	// On amd64 the first word of a C thread's descriptor is its own address (ELF Handling For Thread-Local Storage,
 	// 3.4.6).
-	if self, err := mem.Uint(m, th.TP, wordSize, th.Arch.Order); runtime.GOARCH == "amd64" && (!th.HasTP || err != nil || mem.Addr(self) != th.TP) {
+	if self, err := mem.Uint(m, th.TP, wordSize, th.Arch.Order); runtime.GOARCH == "amd64" &&
+		(!th.HasTP || err != nil || mem.Addr(self) != th.TP) {
 		t.Errorf("%s: thread pointer %#x (%v) points to %#x, %v", way, uint64(th.TP), th.HasTP, self, err)
 	}
 }
@@ -67,11 +69,11 @@ func TestFetch(t *testing.T) {
 	}
 	waitState(t, c.pid(), 'S')
 	p, copiers := openTarget(t, c.pid()), []snapshot.Copier{follow(first)}
-	s := look(t, p, StopOptions{Copiers: copiers})
+	s := takeSnapshot(t, p, StopOptions{Copiers: copiers})
 	checkFollowed(t, "dump", &s.Threads[0], mem.Addr(first))
 
 	w, got := openWatch(t, p, c.pid()), Copy{Copiers: copiers}
-	stopOne(t, openLooker(t, LookOptions{}), w, &got, mapsOf(t, p))
+	stopOne(t, openSampler(t, SamplerOptions{}), w, &got, mapsOf(t, p))
 	checkFollowed(t, "stop", &got.Thread, mem.Addr(first))
 	waitState(t, c.pid(), 'S')
 	peek(t, w, &got)
@@ -101,16 +103,17 @@ func TestCopierThatMisbehaves(t *testing.T) {
 			f.Fetch(many...)
 		},
 	} {
-		s := look(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
+		s := takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		if len(s.Problems) == 0 || len(s.Threads[0].Copied) != 0 || s.Stopped > 10*time.Second {
 			t.Errorf("%s: problems %q, %d ranges, stopped %v", name, s.Problems, len(s.Threads[0].Copied), s.Stopped)
 		}
 		// Where other programs have the CPUs the limit may come before the panic: then it is tried again.
-		for try := 0; name == "panics" && try < 50 && strings.Contains(strings.Join(s.Problems, ""), "not copied within"); try++ {
-			s = look(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
+		for try := 0; name == "panics" && try < 50 && strings.Contains(strings.Join(s.Problems, ""),
+			"not copied within"); try++ {
+			s = takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		}
 		if name == "panics" && !strings.Contains(strings.Join(s.Problems, ""), "of the test") {
-			t.Errorf("problems %q do not tell the cause", s.Problems)
+			t.Errorf("problems %q do not name the cause", s.Problems)
 		}
 	}
 }

@@ -33,10 +33,10 @@ func (p *Process) CPUTime() (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// Replaced tells whether the process has ended or began another program since it was opened
+// Replaced reports whether the process has ended or began another program since it was opened
 // or Reopen was called. It is one system call, or two for a process that has not executed
 // any program since it was made: one made by vfork(2) still has the memory of its parent, so
-// that memory alone does not tell.
+// that memory alone does not show.
 func (p *Process) Replaced() bool {
 	if m := p.memory.Load(); m.replaced(pageSize) {
 		return true
@@ -44,7 +44,7 @@ func (p *Process) Replaced() bool {
 	return p.forked.Load() && !p.isForked()
 }
 
-// isForked tells whether the process has not executed a program since it was made.
+// isForked reports whether the process has not executed a program since it was made.
 // Source: PF_FORKNOEXEC of linux/include/linux/sched.h; begin_new_exec in linux/fs/exec.c clears it.
 func (p *Process) isForked() bool {
 	b, err := readAt(p.dir, "stat", nil, 4096)

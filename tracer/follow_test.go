@@ -114,7 +114,7 @@ func TestLastID(t *testing.T) {
 	if err != nil || id <= 0 {
 		t.Fatalf("got %d, %v", id, err)
 	}
-	if c.pid() > id { // the ids may have begun anew since
+	if c.pid() > id { // the ids may have begun at 1 again since
 		t.Logf("last id %d, a process has %d", id, c.pid())
 	}
 	start(t, "threads", 1, 1)
@@ -138,7 +138,7 @@ func TestReplaced(t *testing.T) {
 	}
 	c := launch(t, cmd)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	var got Copy
 	table := mapsOf(t, p)

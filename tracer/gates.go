@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// PermissionError says that the kernel refused to let us look at a process. Why it did, and what
-// can be done, is told from other facts, by package doctor.
+// PermissionError says that the kernel refused to let us inspect a process. Why it did, and what
+// can be done, is found from other facts, by package doctor.
 type PermissionError struct {
 	PID       int
 	Comm      string // "" if unknown

@@ -16,7 +16,7 @@ var collector struct {
 }
 
 // holdGC keeps the garbage collector from starting, as it would park the tracer thread
-// while a target stands. The returned function lets it start again.
+// while a target is stopped. The returned function lets it start again.
 func holdGC() (resume func()) {
 	collector.Lock()
 	defer collector.Unlock()

@@ -37,7 +37,7 @@ func (m *memory) close() {
 	}
 }
 
-// replaced tells whether the process has ended or runs another program. addr is any
+// replaced reports whether the process has ended or runs another program. addr is any
 // address that was mapped.
 // Source: mem_rw in linux/fs/proc/base.c returns 0 once nobody uses the address space.
 func (m *memory) replaced(addr mem.Addr) bool {
@@ -121,7 +121,7 @@ func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	}
 }
 
-// anonymous tells whether the n bytes at addr lie in mappings with no file behind them.
+// anonymous reports whether the n bytes at addr lie in mappings with no file behind them.
 // The pages of others may have to come from a network, or from the process itself.
 func anonymous(t *maps.Table, addr mem.Addr, n int) bool {
 	end := addr + mem.Addr(n)

@@ -39,7 +39,7 @@ func openCallMemory(dir, tid int) (*callMemory, error) {
 
 func (c *callMemory) close() { unix.Close(c.maps) }
 
-// replaced tells whether nobody uses the address space any more.
+// replaced reports whether nobody uses the address space any more.
 // Source: m_start in linux/fs/proc/task_mmu.c: no line without users of the mm, which the open file names for good.
 func (c *callMemory) replaced() bool {
 	var b [1]byte

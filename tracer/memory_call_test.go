@@ -12,8 +12,8 @@ import (
 	"github.com/fpstack/fpstack/maps"
 )
 
-// TestCallMemory: what the call reads is what the file gives, a hole is a hole, and after an exec it reads nothing any more, as the
-// file does.
+// TestCallMemory: what the call reads is what the file gives, a hole is a hole, and after an exec it reads nothing any
+// more, as the file does.
 func TestCallMemory(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "echo; read x; exec sleep 600")
 	in, err := cmd.StdinPipe()
@@ -51,7 +51,8 @@ func TestCallMemory(t *testing.T) {
 	}
 	read := 0
 	for _, mapping := range table.All() {
-		if mapping.Perm&maps.Read == 0 || mapping.Path == "[vvar]" || mapping.Path == "[vvar_vclock]" || mapping.Path == "[vsyscall]" {
+		if mapping.Perm&maps.Read == 0 || mapping.Path == "[vvar]" || mapping.Path == "[vvar_vclock]" ||
+			mapping.Path == "[vsyscall]" {
 			continue
 		}
 		want, got := make([]byte, pageSize), make([]byte, pageSize)
@@ -59,7 +60,8 @@ func TestCallMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := m.read(got, mapping.Start); err != nil || n != len(got) || !bytes.Equal(got, want) {
-			t.Errorf("%#x %s: %d bytes, %v, the same %v", uint64(mapping.Start), mapping.Path, n, err, bytes.Equal(got, want))
+			t.Errorf("%#x %s: %d bytes, %v, the same %v", uint64(mapping.Start), mapping.Path, n, err,
+				bytes.Equal(got, want))
 		}
 		read++
 	}
@@ -84,8 +86,8 @@ func TestCallMemory(t *testing.T) {
 	}
 }
 
-// TestCallMemoryThatDoesNotCome: a read that sleeps in the kernel is given up, no second one is begun, and a dump and a look
-// end and let go, with registers.
+// TestCallMemoryThatDoesNotCome: a read that sleeps in the kernel is given up, no second one is begun, and a dump and
+// a snapshot end and let go, with registers.
 func TestCallMemoryThatDoesNotCome(t *testing.T) {
 	c := start(t, "target", "fault", 3)
 	p := openTarget(t, c.pid())
@@ -95,7 +97,7 @@ func TestCallMemoryThatDoesNotCome(t *testing.T) {
 	}
 	p.memory.Swap(&memory{fd: -1, tid: c.pid(), call: call}).close()
 	begun := time.Now()
-	s := look(t, p, StopOptions{})
+	s := takeSnapshot(t, p, StopOptions{})
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}

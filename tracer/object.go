@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrReplaced says that another file stands now where the mapped one was, and that the
+// ErrReplaced says that another file is now where the mapped one was, and that the
 // mapped one cannot be reached.
 var ErrReplaced = errors.New("file was replaced")
 
@@ -24,7 +24,7 @@ const maxObject = min(64<<30, int64(^uint(0)>>2))
 // valid until the returned function is called; the file may become shorter meanwhile.
 //
 // It opens regular files only, never follows a link out of the root of the process, and
-// fails with ErrReplaced if only another file stands at the path. Devices may differ from
+// fails with ErrReplaced if only another file is at the path. Devices may differ from
 // those of the mapping (overlayfs, btrfs), the inode may not.
 func (p *Process) OpenMapping(m *maps.Mapping) (data []byte, path string, release func() error, err error) {
 	nothing := func() error { return nil }
@@ -76,7 +76,7 @@ func (p *Process) findObject(m *maps.Mapping) (int, error) {
 	return fd, nil
 }
 
-// same tells whether fd is the file of the mapping.
+// same reports whether fd is the file of the mapping.
 func same(fd int, m *maps.Mapping) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && uint64(st.Ino) == m.Inode

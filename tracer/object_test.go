@@ -117,7 +117,8 @@ func TestOpenMappingWithoutMapFiles(t *testing.T) {
 func TestOpenInStaysBelowRoot(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "secret"), []byte("out"), 0o644),
-		os.Mkdir(filepath.Join(dir, "root"), 0o755), os.WriteFile(filepath.Join(dir, "root", "plain"), []byte("in"), 0o644),
+		os.Mkdir(filepath.Join(dir, "root"), 0o755), os.WriteFile(filepath.Join(dir, "root", "plain"), []byte("in"),
+			0o644),
 		os.Symlink("../secret", filepath.Join(dir, "root", "up")),
 		os.Symlink(filepath.Join(dir, "secret"), filepath.Join(dir, "root", "absolute"))); err != nil {
 		t.Fatal(err)
@@ -158,7 +159,8 @@ func TestDescribeFDs(t *testing.T) {
 	c := launch(t, cmd)
 	var listener, client, six, local, pipe, gone int
 	var listenAddr, clientAddr, sixAddr, localPath, goneName string
-	if _, err := fmt.Fscan(c.out, &listener, &listenAddr, &client, &clientAddr, &six, &sixAddr, &local, &localPath, &pipe, &gone, &goneName); err != nil {
+	if _, err := fmt.Fscan(c.out, &listener, &listenAddr, &client, &clientAddr, &six, &sixAddr, &local, &localPath,
+		&pipe, &gone, &goneName); err != nil {
 		t.Fatal(err)
 	}
 	p := openTarget(t, c.pid())
@@ -192,7 +194,8 @@ func TestOpenMappingInChroot(t *testing.T) {
 		t.Skip("only root may chroot")
 	}
 	root := t.TempDir()
-	if out, err := exec.Command("gcc", "-static", "-pthread", "-o", filepath.Join(root, "inside"), "testdata/target.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-static", "-pthread", "-o", filepath.Join(root, "inside"),
+		"testdata/target.c").CombinedOutput(); err != nil {
 		t.Skipf("a static program is not built: %v\n%s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(root, "note"), []byte("in the root"), 0o644); err != nil {

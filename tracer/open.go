@@ -15,12 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open prepares to look at process pid. It stops nothing. The id of a thread stands for the
+// Open prepares to inspect process pid. It stops nothing. The id of a thread counts as the
 // process that it belongs to.
 //
 // With CAP_SYS_PTRACE alone, the files that /proc gives to the user of another's process are refused: mem, syscall, fd,
-// map_files and others (proc(5)). Its memory is read by process_vm_readv(2) then, system calls are told from registers, which
-// takes a stop, descriptors stay without a name, and mapped files that were deleted without symbols: see FilesDenied.
+// map_files and others (proc(5)). Its memory is read by process_vm_readv(2) then, system calls are read from
+// registers, which takes a stop, descriptors stay without a name, and mapped files that were deleted without symbols:
+// see FilesDenied.
 //
 // It fails with ErrNoProcess, ErrSelf, ErrCoreDump, *KernelThreadError, *ZombieError,
 // *TracedError or *PermissionError. The caller closes the Process.
@@ -108,7 +109,7 @@ func (p *Process) check() error {
 	return p.checkMutual()
 }
 
-// checkMutual refuses a process that traces us: both would stand for good.
+// checkMutual refuses a process that traces us: both would be stopped for good.
 func (p *Process) checkMutual() error {
 	own, err := readStatus(p.root + "/self/status")
 	if err != nil || own.TracerPid <= 0 {

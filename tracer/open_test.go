@@ -72,7 +72,8 @@ func TestOtherTracerIsNamed(t *testing.T) {
 	p := openTarget(t, c.pid())
 	holder := start(t, "target", "hold", c.pid())
 	var traced *TracedError
-	if _, err := Open(c.pid(), Options{}); !errors.As(err, &traced) || traced.Tracer != holder.pid() || traced.Name != "target" {
+	if _, err := Open(c.pid(), Options{}); !errors.As(err, &traced) || traced.Tracer != holder.pid() ||
+		traced.Name != "target" {
 		t.Errorf("open: got %v, want tracer %d", err, holder.pid())
 	}
 	if _, err := p.Snapshot(t.Context(), StopOptions{}); !errors.As(err, &traced) {
@@ -80,7 +81,7 @@ func TestOtherTracerIsNamed(t *testing.T) {
 	}
 }
 
-// TestNotPermitted looks at a process of root as another user, in a child of this test.
+// TestNotPermitted inspects a process of root as another user, in a child of this test.
 func TestNotPermitted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become another user")

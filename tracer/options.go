@@ -10,7 +10,7 @@ import (
 
 // Options say how a process is opened. The zero value is usual.
 type Options struct {
-	// StackLimit bounds the bytes copied of one stack while it stands; 0 means 16 MiB.
+	// StackLimit bounds the bytes copied of one stack while it is stopped; 0 means 16 MiB.
 	StackLimit int
 	// StackTotal bounds the bytes copied of all stacks in one Snapshot; 0 means 64 MiB. Threads whose stacks are
 	// expected beyond that are left alone: see snapshot.Snapshot.Left and Process.Batches.
@@ -19,17 +19,17 @@ type Options struct {
 
 // StopOptions say how a Snapshot is made. The zero value stops all threads at one instant.
 type StopOptions struct {
-	// TIDs are the threads to look at; nil means all.
+	// TIDs are the threads to inspect; nil means all.
 	TIDs []int
-	// MaxPause bounds how long a thread may stand still, and how long one that does not
+	// MaxPause bounds how long a thread may be stopped, and how long one that does not
 	// stop is waited for (at least 250 ms if it is ready to run); 0 means one second.
 	MaxPause time.Duration
 	// Rolling stops Batch threads at a time instead of all at one instant.
 	Rolling bool
 	// Batch is 1 to 8; 0 means 8.
 	Batch int
-	// KernelStacks reads where in the kernel each waiting thread stands, before the stop. It takes
-	// CAP_SYS_ADMIN; without it the function that it sleeps in is read (wchan), and that is told.
+	// KernelStacks reads where in the kernel each waiting thread is, before the stop. It takes
+	// CAP_SYS_ADMIN; without it the function that it sleeps in is read (wchan), and the snapshot says so.
 	KernelStacks bool
 	// Copiers copy what runtimes need of each thread while it is stopped. All together get a few milliseconds a stop.
 	Copiers []snapshot.Copier

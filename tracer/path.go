@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPath maps the regular file that stands at path in the view of the process, whole and
+// OpenPath maps the regular file that is at path in the view of the process, whole and
 // read-only. data is valid until release is called; the file may become shorter meanwhile. No
 // link leads out of the root of the process. After Close it fails with ErrNoProcess.
 func (p *Process) OpenPath(path string) (data []byte, release func() error, err error) {

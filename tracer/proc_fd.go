@@ -18,7 +18,7 @@ const maxSocketTable = 64 << 20
 // DescribeFDs says what each of the descriptors fds of the process is, as it is now: a
 // path, "pipe:[123]", "anon_inode:[eventpoll]", "tcp 10.0.0.1:80 -> 10.0.0.2:4242
 // ESTABLISHED". Names are as the kernel gives them and may hold any bytes. A descriptor
-// that is not open, or may not be looked at, is not in the result.
+// that is not open, or may not be inspected, is not in the result.
 func (p *Process) DescribeFDs(fds []int) map[int]string {
 	out := make(map[int]string, len(fds))
 	sockets := map[uint64][]int{}

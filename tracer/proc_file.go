@@ -72,12 +72,12 @@ func readLinkAt(dir int, path string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// isGone tells whether err means that the process or thread has ended.
+// isGone reports whether err means that the process or thread has ended.
 func isGone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }
 
-// Transient tells whether err is a want that may pass: of descriptors, ours or the system's, or of memory. It says
+// Transient reports whether err is a want that may pass: of descriptors, ours or the system's, or of memory. It says
 // nothing about the process that was asked for.
 func Transient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)

@@ -27,7 +27,7 @@ type Process struct {
 	root     string // the proc file system, "/proc"
 	opt      Options
 	host     *regs.Arch
-	dir      int // open /proc/PID: dead with the process, also when the id is given anew
+	dir      int // open /proc/PID: dead with the process, also when the id is given again
 	tasks    taskDir
 	ownChild bool
 
@@ -82,7 +82,7 @@ func (p *Process) listThreads() ([]int, error) {
 }
 
 // gone turns the errors of files that are no longer there into ErrNoProcess, or into
-// ErrExec where only the thread that was asked has ended.
+// ErrExec where only that thread has ended.
 func (p *Process) gone(err error) error {
 	if err == nil || !isGone(err) {
 		return err
@@ -128,7 +128,7 @@ func (p *Process) mapsText(buf []byte) ([]byte, error) {
 	return b, p.gone(err)
 }
 
-// describe reads what /proc tells of the whole process.
+// describe reads what /proc shows of the whole process.
 func (p *Process) describe() snapshot.Process {
 	d := snapshot.Process{PID: p.pid}
 	if b, err := readAt(p.dir, "stat", nil, 4096); err == nil {
@@ -148,7 +148,7 @@ func (p *Process) exe() (string, error) {
 	return readLinkAt(p.dir, "task/"+strconv.Itoa(p.memory.Load().tid)+"/exe")
 }
 
-// openMemory opens the memory of the process anew: that of the program it runs now.
+// openMemory opens the memory of the process again: that of the program it runs now.
 func (p *Process) openMemory() error {
 	tid, err := p.livingThread()
 	switch {
@@ -191,8 +191,8 @@ func (p *Process) withoutFile(tid int, refusal error) (*callMemory, error) {
 	return call, nil
 }
 
-// FilesDenied tells whether the files that /proc gives to the user of the process alone are refused to us. What they tell
-// is done without then: see Open.
+// FilesDenied reports whether the files that /proc gives to the user of the process alone are refused to us. What they
+// show is done without then: see Open.
 func (p *Process) FilesDenied() bool {
 	m := p.memory.Load()
 	return m != nil && m.call != nil

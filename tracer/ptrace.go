@@ -36,7 +36,7 @@ func seize(tid int) unix.Errno {
 	return e
 }
 
-// interrupt asks a seized thread to stop.
+// interrupt has a seized thread stop.
 func interrupt(tid int) unix.Errno {
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0, 0, 0)
 	return e
@@ -53,7 +53,8 @@ func detach(tid, sig int) unix.Errno {
 func getRegset(tid int, note uintptr, buf []byte) (int, unix.Errno) {
 	iov := unix.Iovec{Base: &buf[0]}
 	iov.SetLen(len(buf))
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), note, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), note,
+		uintptr(unsafe.Pointer(&iov)), 0, 0)
 	return int(iov.Len), e
 }
 
@@ -77,26 +78,28 @@ func waitStop(tid, options int, info *siginfo) unix.Errno {
 	info[pidAt] = 0
 	args := waitKeep | options
 	if options&unix.WNOHANG != 0 {
-		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(args), 0, 0)
+		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)),
+			uintptr(args), 0, 0)
 		return e
 	}
 	_, _, e := unix.Syscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(args), 0, 0)
 	return e
 }
 
-// waitRaw is waitStop without telling the scheduler, for a wait that is short or is ended
+// waitRaw is waitStop unknown to the scheduler, for a wait that is short or is ended
 // soon: nobody can take the place of this thread, which a return would have to wait for.
 func waitRaw(tid int, info *siginfo) unix.Errno {
 	info[pidAt] = 0
-	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)), uintptr(waitKeep), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, pidType, uintptr(tid), uintptr(unsafe.Pointer(info)),
+		uintptr(waitKeep), 0, 0)
 	return e
 }
 
 // reap consumes the end of a traced thread. Until then it stays a zombie, and the end of
-// its process is not told to the parent. Any thread of ours may do it. It is false if the
+// its process is not reported to the parent. Any thread of ours may do it. It is false if the
 // thread has not ended yet, or is not ours under this id.
 //
-// It looks before it takes: a wait for WEXITED alone takes the stops of a traced thread too.
+// It checks before it takes: a wait for WEXITED alone takes the stops of a traced thread too.
 // Source: wait_task_stopped in linux/kernel/exit.c asks for WUNTRACED only if not traced.
 func reap(tid int) bool {
 	var info siginfo
@@ -107,7 +110,7 @@ func reap(tid int) bool {
 	return e == 0 && info[pidAt] != 0
 }
 
-// ending tells whether a thread has ended, of those that waitid reports.
+// ending reports whether a thread has ended, of those that waitid reports.
 func ending(info *siginfo) bool {
 	switch info[codeAt] {
 	case childExited, childKilled, childDumped:

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is how often the reaper looks.
+// tick is how often the reaper checks.
 const tick = 5 * time.Millisecond
 
 // reaper frees an OS thread from a PTRACE_SEIZE that waits for an exec which waits for us: exec holds the
@@ -137,7 +137,7 @@ func (r *reaper) run(timer int) {
 	}
 }
 
-// reap consumes the ends of threads that were asked, if a SEIZE waits. It tells whether all is over.
+// reap consumes the ends of threads that were interrupted, if a SEIZE waits. It reports whether all is over.
 func (r *reaper) reap() (over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// registers are those of one thread that stands, with what else only its tracer can read.
+// registers are those of one stopped thread, with what else only its tracer can read.
 type registers struct {
 	regs    regs.Registers // Arch is nil until they were had
 	tp      mem.Addr       // thread pointer, 0 if not set
@@ -20,7 +20,7 @@ type registers struct {
 }
 
 // read fills r from thread tid, by way of note. The errno is that of ptrace: ESRCH says that
-// the thread was killed while it stood.
+// the thread was killed while it was stopped.
 func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.Errno, error) {
 	n, e := getRegset(tid, notePRStatus, note[:])
 	if e != 0 {
@@ -48,7 +48,7 @@ func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.
 	return 0, nil
 }
 
-// errWordSize stands for a *WordSizeError where the process is not known.
+// errWordSize is used for a *WordSizeError where the process is not known.
 var errWordSize = errors.New("64-bit registers in a 32-bit build")
 
 // pac reads the bits of an arm64 address that hold its authentication code; none where the

@@ -24,7 +24,7 @@ func (s *stop) seizeNew(from int) {
 		case err == ErrExec:
 			s.exec = true
 		case err != ErrNoThread:
-			if s.refusal == nil { // one is told for all
+			if s.refusal == nil { // one is reported for all
 				s.refusal = err
 			}
 			t.phase, t.err = refused, s.refusal
@@ -38,15 +38,15 @@ func (s *stop) seizeNew(from int) {
 	s.reaper.rest()
 }
 
-// interrupt asks the seized threads from index from on to stop, those that run on a CPU
-// last: they notice at once and would stand longest.
+// interrupt interrupts the seized threads from index from on, those that run on a CPU
+// last: they notice at once and would be stopped longest.
 func (s *stop) interrupt(from int) {
 	for i := from; i < len(s.threads); i++ {
 		t := &s.threads[i]
 		if t.phase != running || t.late {
 			continue
 		}
-		t.asked = s.now()
+		t.interrupted = s.now()
 		if interrupt(t.tid) != 0 {
 			s.lost(t)
 		}
@@ -54,11 +54,11 @@ func (s *stop) interrupt(from int) {
 }
 
 // lost marks a seized thread that is no longer there. It was killed, or an exec of another
-// thread took its place: then what we trace now bears another id, and only the end of the
+// thread took its place: then what we trace now has another id, and only the end of the
 // tracer thread is sure to let it go.
 func (s *stop) lost(t *tracee) { t.phase = ended }
 
-// await waits until the threads from index from on stand, the last one first: when it has
+// await waits until the threads from index from on have stopped, the last one first: when it has
 // stopped most others have. When nothing has happened for a while, those that have not
 // stopped become stragglers.
 func (s *stop) await(from int) {
@@ -116,7 +116,7 @@ func (s *stop) waitFor(t *tracee, late bool) bool {
 	}
 }
 
-// release lets every thread from index from on go that stands, the last one first, as
+// release lets every stopped thread from index from on go, the last one first, as
 // threads that were running come last.
 func (s *stop) release(from int) {
 	for i := len(s.threads) - 1; i >= from; i-- {

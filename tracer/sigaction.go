@@ -22,7 +22,7 @@ const (
 
 // prepareSignals lets the kick signal end system calls, and keeps the kernel from sending
 // SIGCHLD for each stop of a traced thread, which costs a microsecond each. Children that
-// end are still told. It is repeated at every stop because signal.Notify undoes it.
+// end are still reported. It is repeated at every stop because signal.Notify undoes it.
 func prepareSignals() {
 	changeFlags(kickSignal, 0, saRestart)
 	changeFlags(unix.SIGCHLD, saNoCLDStop, 0)

@@ -15,12 +15,12 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// maxExecs is how often a Snapshot begins anew when the process begins another program.
+// maxExecs is how often a Snapshot starts again when the process begins another program.
 const maxExecs = 3
 
 // Snapshot stops the threads of the process for a moment and returns what was copied.
 //
-// A part that could not be had is told in the Snapshot (NotStopped, StackErr, Problems);
+// A part that could not be had is reported in the Snapshot (NotStopped, StackErr, Problems);
 // the error is not nil only if nothing can be shown: ErrNoProcess, ErrExec,
 // *ZombieError, *TracedError, *PermissionError, *KernelError, *WordSizeError, or that of
 // ctx. All threads run again when it returns, whatever it returns.
@@ -74,7 +74,7 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	return s.result(), nil
 }
 
-// prepare reads what /proc tells before the stop, and makes all that the stop will need.
+// prepare reads what /proc shows before the stop, and makes all that the stop will need.
 func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	text, err := p.mapsText(nil)
 	if err != nil {
@@ -87,7 +87,8 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	if len(table.All()) == 0 { // a program that is being replaced, or ended
 		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
-	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table, first: text, settle: settle,
+	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
+		first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
 	if err := s.listFacts(); err != nil {
 		s.copier.close()
@@ -102,7 +103,7 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	return s, nil
 }
 
-// listFacts lists the threads wanted with what /proc tells of each, those that run last.
+// listFacts lists the threads wanted with what /proc shows of each, those that run last.
 func (s *stop) listFacts() error {
 	ids := s.opt.TIDs
 	if ids == nil {
@@ -136,7 +137,7 @@ func (s *stop) listFacts() error {
 	return nil
 }
 
-// leaveOut takes those threads out of the list for whose stacks there will be no room, as far as can be told from
+// leaveOut takes those threads out of the list for whose stacks there will be no room, as far as is known from
 // where they slept last. One is always left in.
 func (s *stop) leaveOut() {
 	room := s.windows.total
@@ -247,10 +248,11 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.
 func (t *tracee) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP, Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
+		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP,
+		Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
 		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
-	if t.freed > t.asked {
-		th.Stopped = t.freed - t.asked
+	if t.freed > t.interrupted {
+		th.Stopped = t.freed - t.interrupted
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch

@@ -18,7 +18,7 @@ func TestSnapshotOfSleeper(t *testing.T) {
 	c := start(t, "target", "sleep")
 	waitState(t, c.pid(), 'S')
 	p := openTarget(t, c.pid())
-	s := look(t, p, StopOptions{})
+	s := takeSnapshot(t, p, StopOptions{})
 	if len(s.Threads) != 1 || s.Process.Comm != "target" || s.Process.PID != c.pid() {
 		t.Fatalf("got %d threads of process %+v", len(s.Threads), s.Process)
 	}
@@ -48,13 +48,14 @@ func TestManyThreads(t *testing.T) {
 	c := start(t, "threads", 1000, 30)
 	p := openTarget(t, c.pid())
 	for _, opt := range []StopOptions{{}, {Rolling: true}, {Rolling: true, Batch: 1}} {
-		s := look(t, p, opt)
+		s := takeSnapshot(t, p, opt)
 		if len(s.Threads) != 1001 || s.Exited != 0 || s.Rolling != opt.Rolling {
 			t.Fatalf("%+v: %d threads, %d exited, rolling %v, %v", opt, len(s.Threads), s.Exited, s.Rolling, s.Problems)
 		}
 		for _, th := range s.Threads {
 			if th.Registers == nil || th.StackErr != nil || len(th.Stack.Data) < 128 {
-				t.Fatalf("%+v: thread %d: %q, stack of %d bytes, %v", opt, th.TID, th.NotStopped, len(th.Stack.Data), th.StackErr)
+				t.Fatalf("%+v: thread %d: %q, stack of %d bytes, %v", opt, th.TID, th.NotStopped, len(th.Stack.Data),
+					th.StackErr)
 			}
 		}
 	}
@@ -67,7 +68,7 @@ func TestOnlySomeThreads(t *testing.T) {
 	if err != nil || len(all) != 6 {
 		t.Fatalf("ThreadIDs: %v, %v", all, err)
 	}
-	s := look(t, p, StopOptions{TIDs: []int{all[2], all[4], 1 << 22, all[2]}})
+	s := takeSnapshot(t, p, StopOptions{TIDs: []int{all[2], all[4], 1 << 22, all[2]}})
 	if len(s.Threads) != 2 || s.Threads[0].TID != all[2] || s.Threads[1].TID != all[4] || s.Exited != 1 {
 		t.Errorf("got %d threads, %d exited", len(s.Threads), s.Exited)
 	}
@@ -77,7 +78,7 @@ func TestDeepRecursionIsCopiedWhole(t *testing.T) {
 	for _, mode := range []string{"deep", "deep-thread"} {
 		t.Run(mode, func(t *testing.T) {
 			c := start(t, "target", mode, 100000)
-			s := look(t, openTarget(t, c.pid()), StopOptions{})
+			s := takeSnapshot(t, openTarget(t, c.pid()), StopOptions{})
 			th := &s.Threads[len(s.Threads)-1]
 			if th.StackErr != nil || len(th.Stack.Data) < 100000*16 {
 				t.Fatalf("copied %d bytes: %v", len(th.Stack.Data), th.StackErr)
@@ -98,14 +99,14 @@ func TestDeepRecursionIsCopiedWhole(t *testing.T) {
 	}
 }
 
-func TestStackLimitIsTold(t *testing.T) {
+func TestStackLimitIsReported(t *testing.T) {
 	c := start(t, "target", "deep", 100000)
 	p, err := Open(c.pid(), Options{StackLimit: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	th := look(t, p, StopOptions{}).Threads[0]
+	th := takeSnapshot(t, p, StopOptions{}).Threads[0]
 	if len(th.Stack.Data) != 64<<10 || th.StackErr == nil {
 		t.Errorf("copied %d bytes: %v", len(th.Stack.Data), th.StackErr)
 	}
@@ -118,7 +119,7 @@ func TestPageThatNeverComes(t *testing.T) {
 		t.Run(fmt.Sprint(others, " others"), func(t *testing.T) {
 			c := start(t, "target", "fault", others)
 			begun := time.Now()
-			s := look(t, openTarget(t, c.pid()), StopOptions{})
+			s := takeSnapshot(t, openTarget(t, c.pid()), StopOptions{})
 			if took := time.Since(begun); took > 20*time.Second { // the page never comes
 				t.Errorf("took %v", took)
 			}
@@ -140,12 +141,13 @@ func TestPageThatNeverComes(t *testing.T) {
 
 func Test32BitTarget(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "target32")
-	if out, err := exec.Command("gcc", "-m32", "-pthread", "-o", bin, "testdata/target.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-m32", "-pthread", "-o", bin,
+		"testdata/target.c").CombinedOutput(); err != nil {
 		t.Skipf("a 32-bit program is not built: %v: %.80s", err, out)
 	}
 	c := launch(t, exec.Command(bin, "sleep"))
 	waitState(t, c.pid(), 'S')
-	th := look(t, openTarget(t, c.pid()), StopOptions{}).Threads[0]
+	th := takeSnapshot(t, openTarget(t, c.pid()), StopOptions{}).Threads[0]
 	if th.Registers == nil || th.Registers.Arch.Name != "386" || th.StackErr != nil {
 		t.Fatalf("got %+v", th)
 	}
@@ -159,7 +161,7 @@ func TestGoTarget(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TRACER_TEST_HELPER=spin")
 	c := launch(t, cmd)
-	s := look(t, openTarget(t, c.pid()), StopOptions{})
+	s := takeSnapshot(t, openTarget(t, c.pid()), StopOptions{})
 	total := 0
 	for _, th := range s.Threads {
 		total += len(th.Stack.Data)

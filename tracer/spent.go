@@ -46,7 +46,7 @@ func (p *Process) Reaped() (cpu time.Duration, parent int, err error) {
 	return time.Duration(st.Reaped) * (time.Second / procfs.TicksPerSecond), st.Parent, err
 }
 
-// Kin tells which process id belongs to, if it is a thread, and the parent of that.
+// Kin returns which process id belongs to, if it is a thread, and the parent of that.
 //
 // It fails if there is no such thread.
 func Kin(id int) (pid, parent int, err error) {

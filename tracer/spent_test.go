@@ -15,7 +15,8 @@ import (
 // The clock of a process that has ended is there until somebody waits for it, and what its children
 // took is among what it reaped.
 func TestClockAndReaped(t *testing.T) {
-	c := exec.Command("sh", "-c", `echo; sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; echo; read x; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`)
+	const count = `i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`
+	c := exec.Command("sh", "-c", "echo; sh -c '"+count+"'; echo; read x; "+count)
 	in, _ := c.StdinPipe()
 	out, _ := c.StdoutPipe()
 	if err := c.Start(); err != nil {

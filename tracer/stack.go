@@ -97,7 +97,7 @@ func (c *stackCopy) room(n int) []byte {
 // maxFrame bounds the size of a frame in a chain that enlarges a copy, bytes.
 const maxFrame = 256 << 10
 
-// leadsOut follows the chain of frame pointers, where [fp] is the caller's, and tells
+// leadsOut follows the chain of frame pointers, where [fp] is the caller's, and shows
 // whether it leaves the copy at its upper end within the mapping. A register that is no
 // frame pointer seldom gives a chain of three.
 func leadsOut(r *regs.Registers, stack mem.Range, top mem.Addr) bool {
@@ -126,7 +126,7 @@ func word(a *regs.Arch, b []byte) uint64 {
 	return a.Order.Uint64(b)
 }
 
-// quickRead reads memory that needs nobody but the kernel, in one call and without telling
+// quickRead reads memory that needs nobody but the kernel, in one call and unknown to
 // the scheduler. It returns what came before a hole; 0 without an error says that the
 // program is gone.
 func (m *memory) quickRead(b []byte, addr mem.Addr) (int, error) {
@@ -136,12 +136,13 @@ func (m *memory) quickRead(b []byte, addr mem.Addr) (int, error) {
 	return rawPread(m.fd, b, uint64(addr))
 }
 
-// rawPread is pread without telling the scheduler.
+// rawPread is pread unknown to the scheduler.
 func rawPread(fd int, b []byte, offset uint64) (int, error) {
 	if wordSize == 4 { // a 64-bit offset takes two arguments there
 		return unix.Pread(fd, b, int64(offset))
 	}
-	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(offset), 0, 0)
+	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		uintptr(offset), 0, 0)
 	if e != 0 {
 		return 0, e
 	}

@@ -14,7 +14,7 @@ import (
 const maxListings = 16
 
 // stop is one stop of one process. Its methods run on the tracer thread. All it needs is
-// made before the first thread is asked to stop.
+// made before the first thread is interrupted.
 type stop struct {
 	engine
 	p      *Process
@@ -26,7 +26,7 @@ type stop struct {
 
 	threads []tracee
 	known   map[int]bool
-	left    []int         // threads that are not looked at, as there is no room for their stacks
+	left    []int         // threads that are not inspected, as there is no room for their stacks
 	missing int           // threads of the list that had ended before they were seized, or were reaped since
 	ids     []int         // room for a listing
 	bound   time.Duration // until when the wait under way may last, after clock
@@ -123,7 +123,7 @@ func (s *stop) inBatches() {
 	}
 }
 
-// over tells whether the stop must not go on.
+// over reports whether the stop must not go on.
 func (s *stop) over() bool {
 	return s.exec || s.ctx.Err() != nil || s.now()-s.since > s.opt.MaxPause
 }
@@ -137,7 +137,7 @@ func (s *stop) problem(text string) {
 	s.problems = append(s.problems, text)
 }
 
-// listNew adds threads that were not listed before and tells whether there were any.
+// listNew adds threads that were not listed before and reports whether there were any.
 func (s *stop) listNew() bool {
 	if s.opt.TIDs != nil {
 		return false

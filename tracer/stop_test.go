@@ -26,7 +26,7 @@ func TestJobControlStopStays(t *testing.T) {
 				waitState(t, tid, 'T')
 			}
 			for _, opt := range []StopOptions{{}, {Rolling: true, Batch: 2}} {
-				s := look(t, p, opt)
+				s := takeSnapshot(t, p, opt)
 				for _, th := range s.Threads {
 					if th.Registers == nil || th.State != 'T' {
 						t.Errorf("thread %d: state %c, %q", th.TID, th.State, th.NotStopped)
@@ -40,14 +40,14 @@ func TestJobControlStopStays(t *testing.T) {
 	}
 }
 
-// TestStopSignalAtDelivery sends SIGSTOP while the process is looked at: it must stop.
+// TestStopSignalAtDelivery sends SIGSTOP while the process is inspected: it must stop.
 func TestStopSignalAtDelivery(t *testing.T) {
 	c := start(t, "threads", 3, 1, 1)
 	p := openTarget(t, c.pid())
 	for range 40 {
 		go unix.Kill(c.pid(), unix.SIGSTOP)
 		for range 3 {
-			look(t, p, StopOptions{})
+			takeSnapshot(t, p, StopOptions{})
 		}
 		waitState(t, c.pid(), 'T')
 		unix.Kill(c.pid(), unix.SIGCONT)
@@ -74,7 +74,7 @@ func TestNoSignalIsLost(t *testing.T) {
 	}()
 	rounds := 0
 	for sending := true; sending; rounds++ {
-		look(t, p, StopOptions{Rolling: rounds%2 == 1})
+		takeSnapshot(t, p, StopOptions{Rolling: rounds%2 == 1})
 		select {
 		case <-done:
 			sending = false
@@ -109,7 +109,7 @@ func TestThreadsThatComeAndGo(t *testing.T) {
 	c := start(t, "target", "churn")
 	p := openTarget(t, c.pid())
 	for i := range 60 {
-		s := look(t, p, StopOptions{Rolling: i%2 == 1})
+		s := takeSnapshot(t, p, StopOptions{Rolling: i%2 == 1})
 		if th := threadOf(t, s, c.pid()); th.Registers == nil {
 			t.Fatalf("leader: %q", th.NotStopped)
 		}
@@ -156,7 +156,7 @@ func TestVforkParent(t *testing.T) {
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
 	begun := time.Now()
-	s := look(t, p, StopOptions{MaxPause: longest})
+	s := takeSnapshot(t, p, StopOptions{MaxPause: longest})
 	if took := time.Since(begun); took > 10*longest {
 		t.Errorf("took %v", took)
 	}
@@ -169,7 +169,7 @@ func TestVforkParent(t *testing.T) {
 	}
 	for _, other := range s.Threads {
 		if other.TID != c.pid() && (other.Registers == nil || other.Stopped > longest/2) {
-			t.Errorf("other thread stood %v: %q", other.Stopped, other.NotStopped)
+			t.Errorf("other thread was stopped %v: %q", other.Stopped, other.NotStopped)
 		}
 	}
 	endVfork(t, c)
@@ -210,7 +210,7 @@ func TestLeaderHasEnded(t *testing.T) {
 	c := start(t, "target", "leaderless")
 	waitState(t, c.pid(), 'Z')
 	p := openTarget(t, c.pid())
-	s := look(t, p, StopOptions{})
+	s := takeSnapshot(t, p, StopOptions{})
 	if len(s.Threads) != 2 || len(s.Maps.All()) == 0 {
 		t.Fatalf("%d threads, %d mappings", len(s.Threads), len(s.Maps.All()))
 	}
@@ -223,7 +223,7 @@ func TestLeaderHasEnded(t *testing.T) {
 	}
 }
 
-// TestOwnChildIsNotReaped lets targets end while they are looked at; their end belongs to
+// TestOwnChildIsNotReaped lets targets end while they are inspected; their end belongs to
 // who started them.
 func TestOwnChildIsNotReaped(t *testing.T) {
 	for i := range 20 {
@@ -276,7 +276,7 @@ func TestNoLeak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		look(t, p, StopOptions{})
+		takeSnapshot(t, p, StopOptions{})
 		p.Close()
 		if i == 0 {
 			before = count()

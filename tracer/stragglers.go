@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// sweep is the time between two looks at the threads that have not stopped. It blocks in
-// none of their waits, as another may stop meanwhile and would stand.
+// sweep is the time between two inspects the threads that have not stopped. It blocks in
+// none of their waits, as another may stop meanwhile and would be stopped.
 const sweep = time.Millisecond
 
 // stragglers waits for the threads that did not stop with the others, which run again by
-// now, and looks at each as it stops.
+// now, and inspects each as it stops.
 func (s *stop) stragglers() {
 	begun := s.now()
 	for s.ctx.Err() == nil && !s.exec {
 		s.reapEnded()
 		waiting := false
-		looked := s.now()
+		seen := s.now()
 		for i := range s.threads {
 			t := &s.threads[i]
 			if t.phase != running || !t.late {
@@ -28,15 +28,15 @@ func (s *stop) stragglers() {
 				s.takeLate(i)
 				continue
 			}
-			t.asked = looked // it did not stand before
-			if looked < begun+s.patience(t) {
+			t.interrupted = seen // it was not stopped before
+			if seen < begun+s.patience(t) {
 				waiting = true
 			}
 		}
 		if !waiting {
 			break
 		}
-		// An exec forgets that its thread was asked to stop: it would never come.
+		// An exec forgets that its thread was interrupted: it would never come.
 		if s.memory.replaced(s.table.All()[0].Start) {
 			s.exec = true
 			break

@@ -63,7 +63,7 @@ type target struct {
 
 func (c *target) pid() int { return c.Process.Pid }
 
-// start starts a program of testdata and waits until it says that it stands where it
+// start starts a program of testdata and waits until it says that it is stopped where it
 // should. It is killed at the end of the test.
 func start(t testing.TB, name string, args ...any) *target {
 	t.Helper()
@@ -116,8 +116,8 @@ func openTarget(t testing.TB, pid int) *Process {
 	return p
 }
 
-// look makes a Snapshot that must succeed, and checks that the target was let go.
-func look(t testing.TB, p *Process, opt StopOptions) *snapshot.Snapshot {
+// takeSnapshot makes a Snapshot that must succeed, and checks that the target was let go.
+func takeSnapshot(t testing.TB, p *Process, opt StopOptions) *snapshot.Snapshot {
 	t.Helper()
 	s, err := p.Snapshot(context.Background(), opt)
 	if err != nil {
@@ -127,7 +127,7 @@ func look(t testing.TB, p *Process, opt StopOptions) *snapshot.Snapshot {
 	return s
 }
 
-// checkFree fails if a thread of process pid is traced or stands in a trace stop.
+// checkFree fails if a thread of process pid is traced or in a trace stop.
 func checkFree(t testing.TB, pid int) {
 	t.Helper()
 	dirs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))

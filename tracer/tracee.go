@@ -15,7 +15,7 @@ type phase uint8
 const (
 	listed   phase = iota // not seized
 	running               // seized
-	stopped               // seized, standing, and its wait status known
+	stopped               // seized, stopped, and its wait status known
 	released              // detached
 	ended                 // has ended, or is no longer what we seized
 	refused               // cannot be seized
@@ -25,11 +25,11 @@ const (
 type tracee struct {
 	facts
 	registers
-	phase  phase
-	held   bool          // it may still be traced by us
-	signal int           // of its delivery stop, handed back at DETACH; 0 at any other stop
-	asked  time.Duration // when it was asked to stop, after stop.clock
-	freed  time.Duration
+	phase       phase
+	held        bool          // it may still be traced by us
+	signal      int           // of its delivery stop, handed back at DETACH; 0 at any other stop
+	interrupted time.Duration // when it was interrupted, after stop.clock
+	freed       time.Duration
 	stackCopy
 	copied     []mem.Range // by Copiers
 	shortfalls []snapshot.Shortfall
@@ -39,7 +39,7 @@ type tracee struct {
 	err        error // why it cannot be read
 }
 
-// classify takes over what waitid told of a seized thread.
+// classify takes over what waitid reported of a seized thread.
 func (t *tracee) classify(info *siginfo) {
 	switch {
 	case ending(info):
@@ -49,8 +49,8 @@ func (t *tracee) classify(info *siginfo) {
 	}
 }
 
-// deliverySignal is the signal to hand back at the release of a thread that stands. Without
-// any ptrace option three things can be told: the stop we asked for and a stop of job control,
+// deliverySignal is the signal to hand back at the release of a stopped thread. Without
+// any ptrace option three things can be reported: the stop we caused and a stop of job control,
 // which both come as PTRACE_EVENT_STOP and are left with signal 0, and a delivery stop,
 // whose signal must be handed back.
 // Source: ptrace(2), "Stopped states"; linux/kernel/signal.c.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWantOfDescriptors asks about a living process while not one descriptor is to be had: what it is told says so,
+// TestWantOfDescriptors asks about a living process while not one descriptor is to be had: the error says so,
 // and not that the process or the thread has ended or began another program.
 func TestWantOfDescriptors(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
@@ -17,7 +17,7 @@ func TestWantOfDescriptors(t *testing.T) {
 	for _, f := range []*procFile{&w.sched, &w.call, &w.stat} {
 		f.close() // as when many threads are followed
 	}
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	var got Copy
 	var limit unix.Rlimit

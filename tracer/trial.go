@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PtraceRefused tells whether the system call itself is refused to us, whatever its target, as
+// PtraceRefused reports whether the system call itself is refused to us, whatever its target, as
 // a seccomp filter does. It asks to seize process 0, which is none: a kernel that takes
 // the request says ESRCH.
 func PtraceRefused() bool { return callRefused() != 0 }
@@ -21,7 +21,7 @@ func callRefused() unix.Errno {
 	return e
 }
 
-// Try asks the kernel whether process pid may be looked at, without stopping it: it makes the
+// Try asks the kernel whether process pid may be inspected, without stopping it: it makes the
 // system call in vain, and opens the process as [Open] does, which passes the same check as
 // attaching. It fails like Open, or with a *KernelError.
 func Try(pid int) error {
@@ -35,7 +35,7 @@ func Try(pid int) error {
 	return p.Close()
 }
 
-// Lives tells whether process pid exists although /proc may not show it.
+// Lives reports whether process pid exists although /proc may not show it.
 // Source: kill(2), signal 0.
 func Lives(pid int) bool {
 	err := unix.Kill(pid, 0)

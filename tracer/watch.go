@@ -29,8 +29,8 @@ func (noThread) Is(target error) bool {
 	return target == fs.ErrNotExist || target == error(unix.ESRCH)
 }
 
-// Watch is what is kept open of one thread between two looks. Its descriptors are dead with
-// the thread, also when the id is given anew.
+// Watch is what is kept open of one thread between two samples. Its descriptors are dead with
+// the thread, also when the id is given again.
 //
 // It is used by one goroutine at a time.
 type Watch struct {
@@ -42,9 +42,9 @@ type Watch struct {
 	call   procFile // syscall
 	stat   procFile // opened when it is first wanted
 	room   *watchRoom
-	first  procfs.Stat // what stat told when the Watch was made
+	first  procfs.Stat // what stat showed when the Watch was made
 
-	ran      int         // looks that need not ask first whether it sleeps
+	ran      int         // samples that need not check first whether it sleeps
 	tp       mem.Addr    // thread pointer, from the last Stop
 	hasTP    bool        // else it is unknown
 	last     *last       // what the last Stop found, of a thread that was blocked; nil: there was none
@@ -104,7 +104,7 @@ func (p *Process) Watch(tid int) (*Watch, error) {
 	return w, nil
 }
 
-// countersFile is the file that tells how often a thread was put on a CPU. It asks the kernel once.
+// countersFile is the file that has how often a thread was put on a CPU. It checks once.
 func (p *Process) countersFile() string {
 	if p.counters == "" {
 		p.counters = "status"
@@ -118,7 +118,7 @@ func (p *Process) countersFile() string {
 // First is the state and the name that the thread had when the Watch was made.
 func (w *Watch) First() (state byte, comm string) { return w.first.State, w.first.Comm }
 
-// hasSchedstat tells whether this kernel counts how often a thread is put on a CPU, by what
+// hasSchedstat reports whether this kernel counts how often a thread is put on a CPU, by what
 // it says of us.
 // Source: proc_pid_schedstat in linux/fs/proc/base.c: "0 0 0" where counting is off.
 func (p *Process) hasSchedstat() bool {
@@ -140,7 +140,7 @@ func (w *Watch) TID() int { return w.tid }
 func (w *Watch) Process() *Process { return w.p }
 
 // KernelWorker says that the thread was a worker of the kernel when the Watch was made: it
-// has no user code, and need not be looked at.
+// has no user code, and need not be sampled.
 func (w *Watch) KernelWorker() bool { return w.worker }
 
 // Close closes the descriptors.
@@ -151,7 +151,7 @@ func (w *Watch) Close() error {
 	return nil
 }
 
-// State reads what /proc/TID/stat tells: its state (R S D T t Z X I), its name (at most 15
+// State reads what /proc/TID/stat shows: its state (R S D T t Z X I), its name (at most 15
 // bytes, any bytes), and when it began, after boot.
 func (w *Watch) State() (state byte, comm string, start time.Duration, err error) {
 	b, err := w.stat.read(w)
@@ -197,7 +197,7 @@ type procFile struct {
 func closedFile(name string) procFile { return procFile{name, -1} }
 
 // open opens the file to keep it. It is not kept if half of the descriptors that we may have
-// are in use, which the number of a new one tells.
+// are in use, which the number of a new one shows.
 func (f *procFile) open(w *Watch) error {
 	fd, err := w.openFile(f.name)
 	if err != nil {
@@ -211,8 +211,8 @@ func (f *procFile) open(w *Watch) error {
 	return nil
 }
 
-// keep opens a file for a moment, and tells whether it was not open and the caller closes it. Without a descriptor each
-// read says why.
+// keep opens a file for a moment, and reports whether it was not open and the caller closes it. Without a descriptor
+// each read says why.
 func (w *Watch) keep(f *procFile) bool {
 	if f.fd >= 0 {
 		return false

@@ -22,17 +22,17 @@ type Counters struct {
 	Coarse bool
 }
 
-// Unmoved tells whether a thread has not been woken by anybody but us since the look that
+// Unmoved reports whether a thread has not been woken by anybody but us since the sample that
 // gave base, a Copy that was Blocked: it sleeps where it slept, or is on the way back into
 // that sleep. now is what Watch.Counters gave since.
 //
 // Our stop wakes a sleeper twice: to stop, and to sleep again. The first is counted when it
-// stands, and the second is added to base. It is counted only when the thread comes to a CPU,
+// is stopped, and the second is added to base. It is counted only when the thread comes to a CPU,
 // so that now may be one less than base; it cannot have run in between. Where the kernel
 // takes the CPU from the thread on its way back, now is more than base: then it seems to
-// have moved, and the next look finds that it did not.
+// have moved, and the next sample finds that it did not.
 //
-// What the count cannot show is a wake-up while the thread stood, a few microseconds: what
+// What the count cannot show is a wake-up while the thread was stopped, a few microseconds: what
 // the thread does then is done in the same stretch as its way back.
 func (base Counters) Unmoved(now Counters) bool {
 	return base.Switches > 0 && now.Switches <= base.Switches

@@ -11,9 +11,10 @@ import (
 
 // callNumbers are the numbers of one architecture that matter here; -1 where it has none.
 type callNumbers struct {
-	restart   int64   // restart_syscall
-	ipc       int64   // ipc, which does what semop does
-	interrupt []int64 // epoll_wait, epoll_pwait, epoll_pwait2, semop, semtimedop, rt_sigtimedwait, io_getevents, io_uring_enter
+	restart int64 // restart_syscall
+	ipc     int64 // ipc, which does what semop does
+	// epoll_wait, epoll_pwait, epoll_pwait2, semop, semtimedop, rt_sigtimedwait, io_getevents, io_uring_enter
+	interrupt []int64
 }
 
 // calls has the numbers by architecture.
@@ -29,14 +30,14 @@ var calls = map[*regs.Arch]callNumbers{
 	regs.PPC64LE: {0, 117, []int64{238, 303, 441, 392, 176, 229, 426}},
 }
 
-// EndsWithEINTR tells whether a thread of arch that sleeps in call returns EINTR from it when
+// EndsWithEINTR reports whether a thread of arch that sleeps in call returns EINTR from it when
 // it is stopped, by us or by SIGSTOP: epoll_wait, epoll_pwait, epoll_pwait2, semop,
 // semtimedop, rt_sigtimedwait (which sigwaitinfo is made of), io_getevents and
 // io_uring_enter, with a limit or without.
 //
 // recv, send, accept, connect and their like return EINTR only on a socket that has
-// SO_RCVTIMEO or SO_SNDTIMEO, which cannot be seen from outside: they are not told here. Nor
-// is io_pgetevents, which begins anew with its whole limit, and a write to a pipe, which
+// SO_RCVTIMEO or SO_SNDTIMEO, which cannot be seen from outside: they are not known here. Nor
+// is io_pgetevents, which starts again with its whole limit, and a write to a pipe, which
 // returns how much was written.
 //
 // Source: signal(7), "Interruption of system calls and library functions by stop signals";

@@ -16,8 +16,8 @@ import (
 var ErrRan = errors.New("thread runs")
 
 // Asleep reads /proc/TID/syscall: the system call, SP and PC of a thread that sleeps. It is
-// false while the thread runs or is ready to, and where that file is refused. A call that was begun anew by restart_syscall
-// shows as the call it was, if a Stop has seen that.
+// false while the thread runs or is ready to, and where that file is refused. A call that was restarted by
+// restart_syscall shows as the call it was, if a Stop has seen that.
 //
 // It fails with ErrNoThread.
 func (w *Watch) Asleep() (call snapshot.Syscall, ok bool, err error) {
@@ -74,7 +74,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 	c.Thread.Syscall, c.Thread.Arch = &c.call, w.archOf(table)
 	w.infer(c, before)
 	if c.call.SP != 0 {
-		limit := max(len(c.buf), defaultLookLimit)
+		limit := max(len(c.buf), defaultStackLimit)
 		ws := windows{table: table, limit: limit, total: limit}
 		if err := c.copyStack(w.p.memory.Load(), &ws, c.call.SP); err != nil {
 			return err

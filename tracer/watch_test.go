@@ -30,7 +30,7 @@ func TestSleepersCompareUnchanged(t *testing.T) {
 		t.Run(map[bool]string{false: "schedstat", true: "status"}[coarse], func(t *testing.T) {
 			c := start(t, "threads", sleepers, 1)
 			p := openTarget(t, c.pid())
-			l := openLooker(t, LookOptions{})
+			l := openSampler(t, SamplerOptions{})
 			table := mapsOf(t, p)
 			ids, err := p.ThreadIDs()
 			if err != nil || len(ids) != sleepers+1 {
@@ -79,13 +79,15 @@ func TestSleepersCompareUnchanged(t *testing.T) {
 				if early.Switches < got.Counters.Switches {
 					unsettled++
 				}
-				if taken == 0 && now.Switches == got.Counters.Switches+1 { // it slept once more in the kernel, on its way back
+				// it slept once more in the kernel, on its way back
+				if taken == 0 && now.Switches == got.Counters.Switches+1 {
 					held++
 					w.Close()
 					continue
 				}
 				if want := got.Counters.Switches + taken; now.Switches != want && now.Switches != want-min(taken, 1) {
-					t.Errorf("thread %d: %d switches, want %d; the CPU was taken from it %d times", tid, now.Switches, want, taken)
+					t.Errorf("thread %d: %d switches, want %d; the CPU was taken from it %d times", tid, now.Switches,
+						want, taken)
 				}
 				if taken == 0 && (!got.Counters.Unmoved(now) || !got.Counters.Unmoved(early)) {
 					t.Errorf("thread %d moved: base %+v, at once %+v, later %+v", tid, got.Counters, early, now)
@@ -95,7 +97,8 @@ func TestSleepersCompareUnchanged(t *testing.T) {
 				}
 				w.Close()
 			}
-			t.Logf("of %d sleepers %d were on their way back at the first look after, %d lost the CPU on it, %d waited for a page, %d slept once more", len(ids), unsettled, moved, brought, held)
+			t.Logf("of %d sleepers %d were on their way back at the first sample after, %d lost the CPU on it, %d "+
+				"waited for a page, %d slept once more", len(ids), unsettled, moved, brought, held)
 			if held > sleepers/20 {
 				t.Errorf("%d of %d sleepers came to a CPU once more than the stop predicts", held, len(ids))
 			}
@@ -135,7 +138,7 @@ func majorFaults(t *testing.T, tid int) string {
 func TestWokenSleeperMoves(t *testing.T) {
 	c, in := startWaits(t, "echo")
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
 	for range 100 {
@@ -147,7 +150,7 @@ func TestWokenSleeperMoves(t *testing.T) {
 		answer(t, c, "x")
 		now, err := w.Counters()
 		if err != nil || got.Counters.Unmoved(now) {
-			t.Fatalf("base %+v, now %+v: does not tell that the thread was woken (%v)", got.Counters, now, err)
+			t.Fatalf("base %+v, now %+v: does not show that the thread was woken (%v)", got.Counters, now, err)
 		}
 	}
 }
@@ -188,7 +191,7 @@ func answer(t *testing.T, c *target, want string) {
 func TestEndedThread(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	w := openWatch(t, p, c.pid())
 	c.Process.Kill()
@@ -220,7 +223,8 @@ func TestState(t *testing.T) {
 	state, comm, begun, err := w.State()
 	var up unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &up)
-	if age := time.Duration(up.Nano()) - begun; err != nil || state != 'S' || comm != "threads" || age < -time.Second || age > time.Minute {
+	if age := time.Duration(up.Nano()) - begun; err != nil || state != 'S' || comm != "threads" || age < -time.Second ||
+		age > time.Minute {
 		t.Errorf("state %c, %q, began %v ago, %v", state, comm, age, err)
 	}
 }
@@ -229,7 +233,7 @@ func TestState(t *testing.T) {
 func TestPeekEqualsStop(t *testing.T) {
 	c := start(t, "threads", 20, 30)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	ids, _ := p.ThreadIDs()
 	for i, tid := range ids {
@@ -247,7 +251,7 @@ func TestPeekEqualsStop(t *testing.T) {
 			stopOne(t, l, w, &stopped, table)
 			waitState(t, tid, 'S')
 			peek(t, w, &peeked)
-			taken = preempted(t, tid) - taken // if it lost its CPU on the way back, it looks woken
+			taken = preempted(t, tid) - taken // if it lost its CPU on the way back, it seems woken
 			if !peeked.Inferred || peeked.Ran && taken == 0 || *peeked.Thread.Registers != *stopped.Thread.Registers {
 				t.Errorf("thread %d: inferred %v, ran %v", tid, peeked.Inferred, peeked.Ran)
 			}
@@ -255,7 +259,8 @@ func TestPeekEqualsStop(t *testing.T) {
 		sp, _ := stopped.regs.SP()
 		pc, _ := stopped.regs.PC()
 		call := peeked.Thread.Syscall
-		if call == nil || stopped.Thread.Syscall == nil || *call != *stopped.Thread.Syscall || call.SP != sp || call.PC != pc {
+		if call == nil || stopped.Thread.Syscall == nil || *call != *stopped.Thread.Syscall || call.SP != sp ||
+			call.PC != pc {
 			t.Errorf("thread %d: peek %+v, stop %+v, sp %#x, pc %#x", tid, call, stopped.Thread.Syscall, sp, pc)
 		}
 		a, b := stopped.Thread.Stack, peeked.Thread.Stack
@@ -263,7 +268,8 @@ func TestPeekEqualsStop(t *testing.T) {
 			a.Data = a.Data[:min(len(a.Data), int(stopped.tp-a.Start))]
 		}
 		if a.Start != b.Start || len(a.Data) < 256 || !bytes.Equal(a.Data, b.Data[:min(len(a.Data), len(b.Data))]) {
-			t.Errorf("thread %d: stacks at %#x and %#x, %d and %d bytes, differ", tid, a.Start, b.Start, len(a.Data), len(b.Data))
+			t.Errorf("thread %d: stacks at %#x and %#x, %d and %d bytes, differ", tid, a.Start, b.Start, len(a.Data),
+				len(b.Data))
 		}
 		if peeked.Pause != 0 || !peeked.Blocked || peeked.Thread.Arch != stopped.Thread.Arch {
 			t.Errorf("thread %d: pause %v, blocked %v, arch %v", tid, peeked.Pause, peeked.Blocked, peeked.Thread.Arch)
@@ -292,7 +298,7 @@ func TestPeekOfRunning(t *testing.T) {
 	}
 }
 
-// TestPeekIsNotNoticed looks at a call that returns EINTR after any stop.
+// TestPeekIsNotNoticed samples a call that returns EINTR after any stop.
 func TestPeekIsNotNoticed(t *testing.T) {
 	c, in := startWaits(t, "epoll")
 	p := openTarget(t, c.pid())
@@ -320,13 +326,13 @@ func TestPeekIsNotNoticed(t *testing.T) {
 	answer(t, c, "d")
 }
 
-// TestNothingIsAllocated makes looks of every kind in a steady state.
+// TestNothingIsAllocated takes samples of every kind in a steady state.
 func TestNothingIsAllocated(t *testing.T) {
 	c := start(t, "threads", 0, 1, 1)
 	runs := spinner(t, c.pid())
 	p := openTarget(t, c.pid())
 	busy, asleep := openWatch(t, p, runs), openWatch(t, p, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	var got Copy
 	for _, row := range []struct {
@@ -378,7 +384,8 @@ func TestEndsWithEINTR(t *testing.T) {
 		{"epoll_pwait of arm64", regs.ARM64, snapshot.Syscall{Number: 22}, true},
 		{"the same number on amd64: pipe", regs.AMD64, snapshot.Syscall{Number: 22}, false},
 		{"semop through ipc", regs.I386, snapshot.Syscall{Number: 117, Args: [6]uint64{1}}, true},
-		{"semtimedop through ipc, a version above", regs.S390X, snapshot.Syscall{Number: 117, Args: [6]uint64{1<<16 | 4}}, true},
+		{"semtimedop through ipc, a version above", regs.S390X, snapshot.Syscall{Number: 117,
+			Args: [6]uint64{1<<16 | 4}}, true},
 		{"msgrcv through ipc", regs.I386, snapshot.Syscall{Number: 117, Args: [6]uint64{12}}, false},
 		{"an architecture that is not known", &regs.Arch{}, snapshot.Syscall{Number: 232}, false},
 	} {

@@ -33,8 +33,10 @@ func TestWindow(t *testing.T) {
 		{"thread pointer ends it", 0x8f0000, 0x8f5abc, 0x8eff80, 0x8f6000, false, true},
 		{"deep below a thread pointer at the top", 0x110000, 0x8ff700, 0x10ff80, 0x900000, false, true},
 		{"arena", 0xc000100000, 0, 0xc0000fff80, 0xc0000fff80 + openWindow, true, true},
-		{"arena with a thread pointer far above", 0xc000100000, 0xc000800000, 0xc0000fff80, 0xc0000fff80 + openWindow, true, true},
-		{"arena with a thread pointer below", 0xc000100000, 0xc000000010, 0xc0000fff80, 0xc0000fff80 + openWindow, true, true},
+		{"arena with a thread pointer far above", 0xc000100000, 0xc000800000, 0xc0000fff80, 0xc0000fff80 + openWindow,
+			true, true},
+		{"arena with a thread pointer below", 0xc000100000, 0xc000000010, 0xc0000fff80, 0xc0000fff80 + openWindow, true,
+			true},
 		{"two parts", 0x7f000000f000, 0x7f000001fa00, 0x7f000000ef80, 0x7f0000020000, false, true},
 		{"file", 0x7f000010f000, 0, 0x7f000010ef80, 0x7f0000110000, false, false},
 		{"deep in the initial stack", 0x7ffd00001000, 0, 0x7ffd00000f80, 0x7ffd00800000, false, true},
@@ -45,7 +47,8 @@ func TestWindow(t *testing.T) {
 	} {
 		w := windows{table: table, limit: 16 << 20, total: 64 << 20}
 		got := w.find(row.sp, row.tp)
-		if end := got.start + mem.Addr(got.size); got.start != row.start || end != row.end || got.open != row.open || got.quick != row.quick {
+		if end := got.start + mem.Addr(got.size); got.start != row.start || end != row.end || got.open != row.open ||
+			got.quick != row.quick {
 			t.Errorf("%s: got [%#x, %#x) open %v quick %v, want [%#x, %#x) %v %v", row.name,
 				got.start, end, got.open, got.quick, row.start, row.end, row.open, row.quick)
 		}

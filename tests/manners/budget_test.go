@@ -21,7 +21,7 @@ const (
 	budgetThreads = 1000
 )
 
-// TestStopBudget compares how long all threads of a process stand, from the first request
+// TestStopBudget compares how long all threads of a process are stopped, from the first request
 // to the last release, with the least a C program needs, by turns in the same run.
 func TestStopBudget(t *testing.T) {
 	if raceDetector {
@@ -30,14 +30,14 @@ func TestStopBudget(t *testing.T) {
 	bare := program(t, "cstop")
 	c := start(t, "threads", itoa(budgetThreads), "30")
 	p := open(t, c.pid)
-	look(t, p, tracer.StopOptions{})
+	takeSnapshot(t, p, tracer.StopOptions{})
 	best := 0.0
 	for try := range 3 { // another program may take the CPUs in one of them
 		var ours, theirs []time.Duration
 		for range rounds(6, 30) {
 			theirs = append(theirs, bareStops(t, bare, c.pid, 2)...)
 			for range 2 {
-				snap := look(t, p, tracer.StopOptions{})
+				snap := takeSnapshot(t, p, tracer.StopOptions{})
 				if len(snap.Threads) != budgetThreads+1 {
 					t.Fatalf("%d threads", len(snap.Threads))
 				}

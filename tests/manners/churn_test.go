@@ -21,16 +21,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAllStand reads a counter of a process that makes threads all the time, twice, while
-// all of its threads are said to stand at one instant: it must not move.
-func TestAllStand(t *testing.T) {
+// TestAllAreStopped reads a counter of a process that makes threads all the time, twice, while
+// all of its threads are said to be stopped at one instant: it must not move.
+func TestAllAreStopped(t *testing.T) {
 	c := start(t, "churn", "6")
 	p := open(t, c.pid)
 	lived := counterOf(t, p, "lived")
 	n, good, late := rounds(200, 2000), 0, 0
 	for good < n && late < 10*n {
-		moves := make(chan [2]uint64, 64) // one for each time that threads stand
-		snap := look(t, p, holding(func() {
+		moves := make(chan [2]uint64, 64) // one for each time that threads are stopped
+		snap := takeSnapshot(t, p, holding(func() {
 			before, ok := lived()
 			time.Sleep(time.Millisecond)
 			if after, again := lived(); ok && again {
@@ -38,7 +38,7 @@ func TestAllStand(t *testing.T) {
 			}
 		}))
 		if snap.Late > 0 || len(snap.Problems) > 0 || slices.ContainsFunc(snap.Threads, missing) {
-			late++ // it is told that not all stood at one instant
+			late++ // the snapshot says that not all were stopped at one instant
 			continue
 		}
 		good++
@@ -51,17 +51,17 @@ func TestAllStand(t *testing.T) {
 			t.Error("the counter could not be read")
 		}
 	}
-	t.Logf("%d looks at all threads, %d more that told that some threads stopped later", good, late)
+	t.Logf("%d snapshots of all threads, %d more that said that some threads stopped later", good, late)
 	if good < n {
-		t.Errorf("only %d looks of %d found all threads standing, want %d", good, good+late, n)
+		t.Errorf("only %d snapshots of %d found all threads stopped, want %d", good, good+late, n)
 	}
 	endChurn(t, c)
 }
 
-// missing tells whether a thread was shown without having been stopped.
+// missing reports whether a thread was shown without having been stopped.
 func missing(th snapshot.Thread) bool { return th.Registers == nil }
 
-// counterOf returns what reads a variable of a process while its threads stand.
+// counterOf returns what reads a variable of a process while its threads are stopped.
 func counterOf(t *testing.T, p *tracer.Process, name string) func() (uint64, bool) {
 	t.Helper()
 	at := addressOf(t, p, name)
@@ -151,7 +151,8 @@ func TestNoLeak(t *testing.T) {
 	var after usage
 	eventually(t, func() (string, bool) { // ended goroutines and threads take a moment
 		after = ownUsage()
-		grown := after.descriptors > before.descriptors || after.goroutines > before.goroutines || after.threads > before.threads+8
+		grown := after.descriptors > before.descriptors || after.goroutines > before.goroutines ||
+			after.threads > before.threads+8
 		return fmt.Sprintf("%+v before %d stops, %+v after", before, n, after), !grown
 	})
 	eventually(t, func() (string, bool) {

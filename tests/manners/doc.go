@@ -1,7 +1,7 @@
-// Package manners holds tests alone: it looks at running programs over and over, with the
+// Package manners holds tests alone: it inspects running programs over and over, with the
 // fpstack command and with package tracer, and finds out whether they notice.
 //
-// A program that is looked at must not lose a signal, get one twice or one that nobody
+// A program that is inspected must not lose a signal, get one twice or one that nobody
 // sent; must not see a call end early that would not have; must still be stopped if it was
 // stopped, and run if it ran; and none of this may depend on how fpstack ends. Its parent
 // must hear of each stop, each continuation and its end exactly once. And fpstack must come

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite testdata/eintr.golden")
 const eintrGolden = "testdata/eintr.golden"
 
 // disturbances are how often a blocked call is stopped, and when after it blocked. The last
-// stop comes late enough to tell a limit that goes on from one that begins anew.
+// stop comes late enough to tell a limit that goes on from one that starts again.
 var disturbances = []struct {
 	name string
 	at   []time.Duration
@@ -75,7 +75,7 @@ func TestInterruptedCalls(t *testing.T) {
 
 // expectOutcome blocks in a call, and again where the machine was too busy to tell.
 func expectOutcome(t *testing.T, name, kind string, at []time.Duration) (got string) {
-	want := map[string]string{"restart": "on-time", "eintr": "eintr", "again": "anew", "short": "short"}[kind]
+	want := map[string]string{"restart": "on-time", "eintr": "eintr", "again": "again", "short": "short"}[kind]
 	if len(at) == 0 {
 		want = "on-time"
 	}
@@ -144,7 +144,7 @@ func startEintr(name string) (*target, error) {
 	return &target{pid: cmd.Process.Pid, cmd: cmd, lines: linesOf(out)}, nil
 }
 
-// disturb stops the process at times after now, and tells whether it was in time to meet
+// disturb stops the process at times after now, and reports whether it was in time to meet
 // the call that blocks.
 func disturb(p *tracer.Process, at []time.Duration) (inTime bool, err error) {
 	begun := time.Now()
@@ -168,25 +168,25 @@ func disturb(p *tracer.Process, at []time.Duration) (inTime bool, err error) {
 // judge names what a call gave: its result, errno, and how long it took in milliseconds,
 // of the 600 that it asked for.
 func judge(words []string, at []time.Duration) string {
-	const asked = 600
+	const wanted = 600
 	result, _ := strconv.Atoi(words[0])
 	code, _ := strconv.Atoi(words[1])
 	took, _ := strconv.Atoi(words[2])
-	last := asked
+	last := wanted
 	if len(at) > 0 {
 		last = int(at[len(at)-1].Milliseconds())
 	}
 	switch {
-	case code == int(unix.EINTR) && took < asked-20:
+	case code == int(unix.EINTR) && took < wanted-20:
 		return "eintr"
-	case result > 8 && took < asked:
+	case result > 8 && took < wanted:
 		return "short"
-	case took < asked-20:
+	case took < wanted-20:
 		return "early"
-	case took < asked+last-100:
+	case took < wanted+last-100:
 		return "on-time"
-	case took < asked+last+500:
-		return "anew"
+	case took < wanted+last+500:
+		return "again"
 	}
 	return "late"
 }

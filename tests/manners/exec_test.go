@@ -25,13 +25,14 @@ const (
 	execPause = 15 * time.Second
 )
 
-// TestExec looks at processes that execute themselves, by the main thread or by another,
+// TestExec inspects processes that execute themselves, by the main thread or by another,
 // with many or few threads that must go first. In some stops threads are held on purpose
 // while the exec wants them gone; in those with many threads an exec often begins while
 // PTRACE_SEIZE is under way, and each waits for the other until the ended threads are
 // reaped.
 func TestExec(t *testing.T) {
-	hold := tracer.StopOptions{Copiers: []snapshot.Copier{viewer(func(*snapshot.Thread) { time.Sleep(time.Millisecond) })}}
+	pause := viewer(func(*snapshot.Thread) { time.Sleep(time.Millisecond) })
+	hold := tracer.StopOptions{Copiers: []snapshot.Copier{pause}}
 	for _, row := range []struct {
 		name          string
 		who, interval string
@@ -50,7 +51,7 @@ func TestExec(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			n := rounds(100, 1000)
 			c := start(t, "execer", row.who, itoa(n), row.interval, row.extra)
-			lookUntilDone(t, c, row.opt)
+			snapshotUntilDone(t, c, row.opt)
 			checkFree(t, c.pid)
 			unix.Kill(c.pid, unix.SIGTERM)
 			c.cmd.Wait()
@@ -61,9 +62,9 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// lookUntilDone looks over and over until the target says that it is done. The main thread
-// is left alone in every other stop, so that another can begin an exec while some stand.
-func lookUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
+// snapshotUntilDone takes snapshots over and over until the target says that it is done. The main thread
+// is left alone in every other stop, so that another can begin an exec while some are stopped.
+func snapshotUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 	t.Helper()
 	p := open(t, c.pid)
 	good, bad, longest := 0, 0, time.Duration(0)
@@ -83,17 +84,18 @@ func lookUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 		case errors.Is(err, tracer.ErrExec) || errors.Is(err, tracer.ErrNoProcess) && opt.TIDs != nil:
 			bad++
 		default:
-			t.Fatalf("look %d: %v", i, err)
+			t.Fatalf("snapshot %d: %v", i, err)
 		}
 		if took > execBound {
-			t.Fatalf("look %d took %v: %v", i, took, err)
+			t.Fatalf("snapshot %d took %v: %v", i, took, err)
 		}
 		select {
 		case line := <-c.lines:
 			if line != "D" {
 				t.Fatalf("target said %q", line)
 			}
-			t.Logf("%d looks, %d of them lost to an exec; the longest took %v", good+bad, bad, longest.Round(time.Millisecond))
+			t.Logf("%d snapshots, %d of them lost to an exec; the longest took %v", good+bad, bad,
+				longest.Round(time.Millisecond))
 			return
 		case <-limit:
 			t.Fatalf("target does not come to its end: %s", threadStates(c.pid))
@@ -102,7 +104,7 @@ func lookUntilDone(t *testing.T, c *target, opt tracer.StopOptions) {
 	}
 }
 
-// TestExecSetuid has an unprivileged fpstack look at a process of the same user that then
+// TestExecSetuid has an unprivileged fpstack inspect a process of the same user that then
 // executes a setuid program: a tracer that stayed attached would cost it its privileges.
 func TestExecSetuid(t *testing.T) {
 	rootOnly(t, "a setuid program of root is needed")
@@ -124,9 +126,9 @@ func TestExecSetuid(t *testing.T) {
 		c := launch(t, cmd)
 		c.pid = cmd.Process.Pid
 		c.awaitReady(t)
-		look := exec.Command(command, "-p", itoa(c.pid))
-		look.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
-		out, err := look.CombinedOutput()
+		takeSnapshot := exec.Command(command, "-p", itoa(c.pid))
+		takeSnapshot.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
+		out, err := takeSnapshot.CombinedOutput()
 		if err != nil {
 			t.Fatalf("fpstack as nobody: %v\n%s", err, out)
 		}

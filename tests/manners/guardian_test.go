@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded is a target whose parent writes down what wait4 tells of it.
+// guarded is a target whose parent writes down what wait4 reports of it.
 type guarded struct {
 	*target
 	events chan string
@@ -60,7 +60,7 @@ func (g *guarded) event(t testing.TB) string {
 }
 
 // told waits for the next event, which must be want.
-func (g *guarded) told(t testing.TB, want string) {
+func (g *guarded) heard(t testing.TB, want string) {
 	t.Helper()
 	got := g.event(t)
 	g.log = append(g.log, got)
@@ -89,7 +89,7 @@ func isEnd(event string) bool {
 }
 
 // guardian is the parent: it starts the program named and writes to descriptor 3 the
-// program's id, then what wait4 tells of it.
+// program's id, then what wait4 reports of it.
 func guardian(args []string) {
 	out := os.NewFile(3, "events")
 	unix.CloseOnExec(3)

@@ -103,7 +103,7 @@ func TestFrozenV1(t *testing.T) {
 	endsBy(t, c, unix.SIGTERM)
 }
 
-// TestFrozenV2 can be looked at as if it were not frozen, and stays frozen.
+// TestFrozenV2 can be inspected as if it were not frozen, and stays frozen.
 func TestFrozenV2(t *testing.T) {
 	dir := controlGroup(t, "", "cgroup.freeze")
 	c := start(t, "witness", "2")
@@ -173,7 +173,7 @@ func TestMissingPageInStack(t *testing.T) {
 	endsBy(t, c, unix.SIGTERM)
 }
 
-// TestFaultInKernel has a thread that sleeps in read(2) on a page which comes late. Asked
+// TestFaultInKernel has a thread that sleeps in read(2) on a page which comes late. Interrupted
 // to stop, it goes round in the kernel until then.
 func TestFaultInKernel(t *testing.T) {
 	c := start(t, "witness", "2", "fault")
@@ -196,7 +196,7 @@ func TestLeaderHasEnded(t *testing.T) {
 	endsBy(t, c, unix.SIGKILL)
 }
 
-// TestDumpingCore looks at a process whose core is being read by a slow program. It must
+// TestDumpingCore inspects a process whose core is being read by a slow program. It must
 // not be seized: its parent would not be told of its end.
 func TestDumpingCore(t *testing.T) {
 	const setting = "/proc/sys/kernel/core_pattern"

@@ -16,7 +16,7 @@ import (
 )
 
 // helper is what the test binary does when a test starts it as another process. Its
-// arguments follow the mode, which the environment bears.
+// arguments follow the mode, which the environment holds.
 func helper(mode string) {
 	switch mode {
 	case "guardian":
@@ -24,7 +24,7 @@ func helper(mode string) {
 	case "sampler":
 		sampler(os.Args[1:])
 	case "looker":
-		lookerHelper(os.Args[1:])
+		samplerHelper(os.Args[1:])
 	case "dier":
 		dier(os.Args[1:])
 	case "traced":
@@ -48,7 +48,7 @@ func sampler(args []string) {
 	}
 }
 
-// dier PID N: queues N real-time signals to PID while its threads stand, and is killed
+// dier PID N: queues N real-time signals to PID while its threads are stopped, and is killed
 // before it lets them go.
 func dier(args []string) {
 	p := openArg(args[0])
@@ -91,7 +91,8 @@ func inherits(args []string) {
 	case "queue":
 		check(unix.Prlimit(0, unix.RLIMIT_SIGPENDING, &unix.Rlimit{}, nil))
 	}
-	check(unix.Exec(args[2], args[2:], slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MANNERS_HELPER=") })))
+	check(unix.Exec(args[2], args[2:], slices.DeleteFunc(os.Environ(),
+		func(v string) bool { return strings.HasPrefix(v, "MANNERS_HELPER=") })))
 }
 
 const wordBits = 32 << (^uint(0) >> 63)

@@ -87,7 +87,8 @@ func commandInherits(t testing.TB, how, which string) {
 		return n
 	}
 	file := t.TempDir() + "/out.folded"
-	got, want := mask(fpstack, "record", "-q", "-o", file, "--", "/bin/cat", "/proc/self/status"), mask("/bin/cat", "/proc/self/status")
+	got, want := mask(fpstack, "record", "-q", "-o", file, "--", "/bin/cat", "/proc/self/status"),
+		mask("/bin/cat", "/proc/self/status")
 	if got != want&^unblocked {
 		t.Errorf("a command under fpstack has signals %#x blocked, without it %#x", got, want)
 	}

@@ -19,7 +19,7 @@ import (
 // killsEach is how many tracers one selfcheck meets; it lives for two minutes at most.
 const killsEach = 250
 
-// TestKilledTracer kills tracers by SIGKILL at random moments. The process looked at must
+// TestKilledTracer kills tracers by SIGKILL at random moments. The process inspected must
 // notice none of it: the kernel lets its threads go, with their signals.
 func TestKilledTracer(t *testing.T) {
 	n := rounds(100, 1500)
@@ -48,7 +48,7 @@ func TestKilledTracer(t *testing.T) {
 				}
 				sum.add(c.finish(t))
 			}
-			sum.tell(t, fmt.Sprintf("%d kills, %d while threads were seen held,", n, inStop))
+			sum.report(t, fmt.Sprintf("%d kills, %d while threads were seen held,", n, inStop))
 		})
 	}
 }

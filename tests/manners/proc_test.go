@@ -77,7 +77,7 @@ func stateIn(dir string) byte {
 	return st.State
 }
 
-// held counts the threads of a process that are traced or stand in a trace stop.
+// held counts the threads of a process that are traced or in a trace stop.
 func held(pid int) int {
 	n := 0
 	for _, dir := range taskDirs(pid) {
@@ -88,7 +88,7 @@ func held(pid int) int {
 	return n
 }
 
-// checkFree fails if a thread of process pid is traced or stands in a trace stop.
+// checkFree fails if a thread of process pid is traced or in a trace stop.
 func checkFree(t testing.TB, pid int) {
 	t.Helper()
 	if n := held(pid); n > 0 {
@@ -101,7 +101,8 @@ func waitState(t testing.TB, tid int, want string) {
 	t.Helper()
 	eventually(t, func() (string, bool) {
 		got := stateOf(tid)
-		return fmt.Sprintf("thread %d is in state %c, want %s", tid, got, want), got != 0 && strings.IndexByte(want, got) >= 0
+		return fmt.Sprintf("thread %d is in state %c, want %s", tid, got, want), got != 0 &&
+			strings.IndexByte(want, got) >= 0
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOwnChild looks at children of this program while they end: their end belongs to
+// TestOwnChild inspects children of this program while they end: their end belongs to
 // who started them, and comes once.
 func TestOwnChild(t *testing.T) {
 	for i := range rounds(30, 300) {
@@ -36,7 +36,7 @@ func TestOwnChild(t *testing.T) {
 	}
 }
 
-// TestOwnParent has the command look at its parent, which waits for it in wait4 without a
+// TestOwnParent has the command inspect its parent, which waits for it in wait4 without a
 // loop around.
 func TestOwnParent(t *testing.T) {
 	for range 20 {
@@ -45,7 +45,7 @@ func TestOwnParent(t *testing.T) {
 	}
 }
 
-// TestTargetTracesUs has the command look at the process that traces it: both would stand
+// TestTargetTracesUs has the command inspect the process that traces it: both would be stopped
 // for good.
 func TestTargetTracesUs(t *testing.T) {
 	cmd := exec.Command(program(t, "family"), "tracer", fpstack, "-p", "@")
@@ -76,7 +76,7 @@ func expectFamily(t *testing.T, c *target, last, word string) {
 	}
 }
 
-// TestTracedByAnother names who traces; the tracer itself can be looked at.
+// TestTracedByAnother names who traces; the tracer itself can be inspected.
 func TestTracedByAnother(t *testing.T) {
 	c := start(t, "family", "debugger")
 	var child int
@@ -97,7 +97,7 @@ func TestTracedByAnother(t *testing.T) {
 	}
 }
 
-// TestRefused has processes that nobody can look at.
+// TestRefused has processes that nobody can inspect.
 func TestRefused(t *testing.T) {
 	ended := start(t, "witness", "1")
 	unix.Kill(ended.pid, unix.SIGKILL)
@@ -153,7 +153,7 @@ func TestReusedID(t *testing.T) {
 	rootOnly(t, "a process with a chosen id is made")
 	c := start(t, "witness", "1")
 	p := open(t, c.pid)
-	look(t, p, tracer.StopOptions{})
+	takeSnapshot(t, p, tracer.StopOptions{})
 	unix.Kill(c.pid, unix.SIGKILL)
 	c.cmd.Wait()
 	start(t, "family", "reuse", itoa(c.pid))

@@ -45,7 +45,7 @@ func TestManyRounds(t *testing.T) {
 		}
 		sum.add(c.finish(t))
 	}
-	sum.tell(t, fmt.Sprintf("%d rounds", n))
+	sum.report(t, fmt.Sprintf("%d rounds", n))
 }
 
 // TestSignalEachSample sends a signal with each of 100 samples: the process gets each of
@@ -58,7 +58,7 @@ func TestSignalEachSample(t *testing.T) {
 		if !queue(s.pid, realTime, int32(i)) {
 			t.Fatal("the signal could not be sent")
 		}
-		look(t, s.p, ways[i%len(ways)])
+		takeSnapshot(t, s.p, ways[i%len(ways)])
 		s.handled(i + 1)
 		eventually(t, func() (string, bool) { return "no progress", s.book.turns()[0] > before })
 	}
@@ -66,7 +66,7 @@ func TestSignalEachSample(t *testing.T) {
 }
 
 // TestSignalAtEachStop sends a signal to the thread that runs whenever it was let go, and
-// looks again at once: what it does between two stops must still add up.
+// takes another at once: what it does between two stops must still add up.
 func TestSignalAtEachStop(t *testing.T) {
 	s := newScene(t, "1")
 	before := s.book.turns()[0]
@@ -110,7 +110,7 @@ func TestSignalStorm(t *testing.T) {
 	}()
 	n := rounds(500, 5000)
 	for i := range n {
-		look(t, s.p, ways[i%len(ways)])
+		takeSnapshot(t, s.p, ways[i%len(ways)])
 	}
 	over.Store(true)
 	<-done
@@ -134,12 +134,13 @@ func TestPanicWhileHeld(t *testing.T) {
 	s := newScene(t, "1")
 	for _, opt := range ways {
 		opt.Copiers = []snapshot.Copier{viewer(func(*snapshot.Thread) { panic(errors.New("bad offset")) })}
-		snap := look(t, s.p, opt)
+		snap := takeSnapshot(t, s.p, opt)
 		// Where others have the CPUs its time may be over before the panic: then it is tried again.
 		for try := 0; try < 50 && strings.Contains(strings.Join(snap.Problems, ""), "not copied within"); try++ {
-			snap = look(t, s.p, opt)
+			snap = takeSnapshot(t, s.p, opt)
 		}
-		if want := "manners.viewer: memory was not copied while the thread was stopped: a fault of fpstack, please report it: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
+		if want := "manners.viewer: memory was not copied while the thread was stopped: a fault of fpstack, please " +
+			"report it: bad offset"; len(snap.Problems) != 1 || snap.Problems[0] != want {
 			t.Errorf("problems %q, want %q", snap.Problems, want)
 		}
 		s.running()
@@ -153,12 +154,12 @@ func TestSlowWhileHeld(t *testing.T) {
 	free := make(chan struct{})
 	defer close(free)
 	begun := time.Now()
-	snap := look(t, s.p, holding(func() { <-free }))
+	snap := takeSnapshot(t, s.p, holding(func() { <-free }))
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if len(snap.Problems) == 0 {
-		t.Error("nothing is told of the memory that was not copied")
+		t.Error("nothing is said of the memory that was not copied")
 	}
 	s.running()
 	s.finish(t, nil)

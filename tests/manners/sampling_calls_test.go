@@ -55,7 +55,8 @@ func TestGoldenOfCallsAgrees(t *testing.T) {
 		}
 		name, limited := strings.CutSuffix(words[0], "-limit")
 		onSocket := limited && slices.Contains([]string{"recv", "send", "accept", "connect"}, name)
-		if name = map[string]string{"sigwaitinfo": "rt_sigtimedwait", "sigtimedwait": "rt_sigtimedwait"}[name]; name == "" {
+		if name = map[string]string{"sigwaitinfo": "rt_sigtimedwait",
+			"sigtimedwait": "rt_sigtimedwait"}[name]; name == "" {
 			name, _ = strings.CutSuffix(words[0], "-limit")
 		}
 		nr, known := numberOf(name)

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSampledVforkParent has a thread that cannot be stopped: it is not even asked to, and
+// TestSampledVforkParent has a thread that cannot be stopped: it is not even interrupted, and
 // its stack is copied without.
 func TestSampledVforkParent(t *testing.T) {
 	c := start(t, "vfork", "100000")
 	waitState(t, c.pid, "D")
-	k := sample(t, c.pid, tracer.LookOptions{})
+	k := sample(t, c.pid, tracer.SamplerOptions{})
 	begun := time.Now()
 	for range 100 {
-		k.lookAll(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); k.stuck != 100 || took > returnBound {
 		t.Errorf("%v in %v; want 100 that did not stop", k, took)
@@ -31,21 +31,21 @@ func TestSampledVforkParent(t *testing.T) {
 	endsBy(t, c, unix.SIGTERM)
 }
 
-// TestSampledIntoVfork asks a thread to stop that ran at the last look and cannot be stopped
+// TestSampledIntoVfork interrupts a thread that ran at the last sample and cannot be stopped
 // by now: it is given up by the end of the OS thread, soon, and goes on later.
 func TestSampledIntoVfork(t *testing.T) {
 	for range 5 {
 		c := start(t, "intovfork", "100000")
 		tid := c.pid
-		k := sample(t, c.pid, tracer.LookOptions{})
+		k := sample(t, c.pid, tracer.SamplerOptions{})
 		k.only = tid
-		k.lookAtAll(t, 1, 1)
+		k.sampleAll(t, 1, 1)
 		k.stuck = 0
 		unix.Kill(c.pid, unix.SIGUSR1)
 		waitState(t, c.pid, "D")
 		begun := time.Now()
-		k.lookAll(t)
-		if took := time.Since(begun); k.looks != 1 || k.stuck != 1 || took > returnBound {
+		k.sampleEach(t)
+		if took := time.Since(begun); k.samples != 1 || k.stuck != 1 || took > returnBound {
 			t.Errorf("%v in %v", k, took)
 		}
 		endVfork(t, c)
@@ -58,8 +58,8 @@ func TestSampledFrozen(t *testing.T) {
 	dir := controlGroup(t, "freezer", "freezer.state")
 	c := start(t, "witness", "2")
 	moveTo(t, dir, c.pid)
-	k := sample(t, c.pid, tracer.LookOptions{})
-	k.lookAll(t)
+	k := sample(t, c.pid, tracer.SamplerOptions{})
+	k.sampleEach(t)
 	thaw := func() { writeFile(t, dir+"/freezer.state", "THAWED") }
 	writeFile(t, dir+"/freezer.state", "FROZEN")
 	t.Cleanup(thaw)
@@ -68,14 +68,14 @@ func TestSampledFrozen(t *testing.T) {
 	}
 	begun := time.Now()
 	for range 10 {
-		k.lookAll(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); k.stuck == 0 || took > returnBound {
 		t.Errorf("%v in %v", k, took)
 	}
 	thaw()
 	goesOn(t, c)
-	k.lookAll(t)
+	k.sampleEach(t)
 	endsBy(t, c, unix.SIGTERM)
 }
 
@@ -92,12 +92,12 @@ func TestSampledThrottled(t *testing.T) {
 	c := start(t, "witness", "2")
 	moveTo(t, dir, c.pid)
 	time.Sleep(200 * time.Millisecond) // two periods: it is throttled by now
-	k := sample(t, c.pid, tracer.LookOptions{})
+	k := sample(t, c.pid, tracer.SamplerOptions{})
 	begun := time.Now()
 	for range 5 {
-		k.lookAll(t)
+		k.sampleEach(t)
 	}
-	if took := time.Since(begun); k.looks == 0 || took > returnBound {
+	if took := time.Since(begun); k.samples == 0 || took > returnBound {
 		t.Errorf("%v in %v", k, took)
 	}
 	t.Log(k)
@@ -108,20 +108,20 @@ func TestSampledThrottled(t *testing.T) {
 // TestSampledMissingPage has a page in the stack that nobody brings.
 func TestSampledMissingPage(t *testing.T) {
 	c := start(t, "witness", "2", "hole")
-	k := sample(t, c.pid, tracer.LookOptions{})
-	k.lookAtAll(t, 20, 3)
+	k := sample(t, c.pid, tracer.SamplerOptions{})
+	k.sampleAll(t, 20, 3)
 	goesOn(t, c)
 	endsBy(t, c, unix.SIGTERM)
 }
 
-// TestSampledFaultInKernel has a thread that goes round in the kernel once it is asked to
+// TestSampledFaultInKernel has a thread that goes round in the kernel once it is interrupted, to
 // stop, until a page comes.
 func TestSampledFaultInKernel(t *testing.T) {
 	c := start(t, "witness", "2", "fault")
-	k := sample(t, c.pid, tracer.LookOptions{})
+	k := sample(t, c.pid, tracer.SamplerOptions{})
 	begun := time.Now()
 	for range 3 {
-		k.lookAll(t)
+		k.sampleEach(t)
 	}
 	if took := time.Since(begun); took > returnBound {
 		t.Errorf("%v in %v", k, took)
@@ -182,7 +182,7 @@ func sampledOutcome(t *testing.T, name string) string {
 			return "absent"
 		case words[0] == "block":
 			begun := time.Now()
-			k := sample(t, c.pid, tracer.LookOptions{RepairEINTR: true})
+			k := sample(t, c.pid, tracer.SamplerOptions{RepairEINTR: true})
 			k.only = c.pid
 			for _, d := range at {
 				time.Sleep(time.Until(begun.Add(d)))

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSampledExec looks at processes that execute themselves, by the main thread or by
+// TestSampledExec samples processes that execute themselves, by the main thread or by
 // another, while single threads are seized.
 func TestSampledExec(t *testing.T) {
 	for _, row := range []struct{ name, who, interval, extra string }{
@@ -29,7 +29,7 @@ func TestSampledExec(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := start(t, "execer", row.who, itoa(rounds(100, 1000)), row.interval, row.extra)
-			k := sample(t, c.pid, tracer.LookOptions{})
+			k := sample(t, c.pid, tracer.SamplerOptions{})
 			limit := time.After(4 * patience)
 			longest := time.Duration(0)
 			for done := false; !done; {
@@ -57,8 +57,8 @@ func TestSampledExec(t *testing.T) {
 	}
 }
 
-// TestSampledExecSetuid has an unprivileged sampler look at a process of the same user until
-// that executes a setuid program, between two looks.
+// TestSampledExecSetuid has an unprivileged sampler sample a process of the same user until
+// that executes a setuid program, between two samples.
 func TestSampledExecSetuid(t *testing.T) {
 	rootOnly(t, "a setuid program of root is needed")
 	dir := openRoom(t)
@@ -93,13 +93,13 @@ func TestSampledExecSetuid(t *testing.T) {
 	}
 }
 
-// TestSampledChurn looks at threads that come and go: none stays a zombie, and this program
+// TestSampledChurn samples threads that come and go: none stays a zombie, and this program
 // holds on to nothing.
 func TestSampledChurn(t *testing.T) {
 	c := start(t, "churn", "4")
-	k := sample(t, c.pid, tracer.LookOptions{})
+	k := sample(t, c.pid, tracer.SamplerOptions{})
 	for range 50 {
-		k.lookAll(t)
+		k.sampleEach(t)
 	}
 	before := ownUsage()
 	n := rounds(1000, 20000)
@@ -108,12 +108,13 @@ func TestSampledChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k.lookAll(t)
+	k.sampleEach(t)
 	var after usage
 	eventually(t, func() (string, bool) {
 		after = ownUsage()
 		// Two descriptors are kept for each thread that is listed.
-		grown := after.descriptors > before.descriptors+2*16 || after.goroutines > before.goroutines || after.threads > before.threads+4
+		grown := after.descriptors > before.descriptors+2*16 || after.goroutines > before.goroutines ||
+			after.threads > before.threads+4
 		return fmt.Sprintf("%+v before, %+v after", before, after), !grown
 	})
 	eventually(t, func() (string, bool) {
@@ -129,7 +130,7 @@ func TestSampledChurn(t *testing.T) {
 	endChurn(t, c)
 }
 
-// TestSampledOwnChild looks at children of this program until they end: their end belongs
+// TestSampledOwnChild samples children of this program until they end: their end belongs
 // to who started them, and comes once.
 func TestSampledOwnChild(t *testing.T) {
 	for i := range rounds(60, 600) {
@@ -138,7 +139,7 @@ func TestSampledOwnChild(t *testing.T) {
 			sig, want = unix.SIGKILL, "signal: killed"
 		}
 		c := start(t, "witness", "2")
-		k := sample(t, c.pid, tracer.LookOptions{})
+		k := sample(t, c.pid, tracer.SamplerOptions{})
 		k.only = c.pid
 		go func() {
 			atRandom(4 * time.Millisecond)
@@ -154,11 +155,11 @@ func TestSampledOwnChild(t *testing.T) {
 	}
 }
 
-// TestSampledEnd looks at a process that is killed: its parent is told once.
+// TestSampledEnd samples a process that is killed: its parent is told once.
 func TestSampledEnd(t *testing.T) {
 	for range rounds(30, 300) {
 		s := newScene(t, "2")
-		k := sample(t, s.pid, tracer.LookOptions{})
+		k := sample(t, s.pid, tracer.SamplerOptions{})
 		go func() {
 			atRandom(3 * time.Millisecond)
 			s.send(unix.SIGKILL)
@@ -171,12 +172,12 @@ func TestSampledEnd(t *testing.T) {
 	}
 }
 
-// TestSampledLeaderless looks at a process whose main thread has ended.
+// TestSampledLeaderless samples a process whose main thread has ended.
 func TestSampledLeaderless(t *testing.T) {
 	c := start(t, "witness", "2", "leaderless")
 	waitState(t, c.pid, "Z")
-	k := sample(t, c.pid, tracer.LookOptions{})
-	k.lookAtAll(t, 20, 2)
+	k := sample(t, c.pid, tracer.SamplerOptions{})
+	k.sampleAll(t, 20, 2)
 	if k.ended != 20+k.stuck {
 		t.Errorf("%v; want 20 at the thread that ended, and one for each round that was not whole", k)
 	}

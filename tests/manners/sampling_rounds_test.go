@@ -17,24 +17,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSampledRounds looks at all threads of a self-checking process, one by one, thousands
+// TestSampledRounds samples all threads of a self-checking process, one by one, thousands
 // of times.
 func TestSampledRounds(t *testing.T) {
 	n := rounds(500, 5000)
 	sum := newTally()
 	start(t, "witness", "2") // takes the CPUs
-	looks := 0
+	samples := 0
 	for left := n; left > 0; {
 		c := startChecker(t, "-i", "100")
-		k := sample(t, c.pid, tracer.LookOptions{RepairEINTR: left%2 == 0})
+		k := sample(t, c.pid, tracer.SamplerOptions{RepairEINTR: left%2 == 0})
 		for i := 0; i < 1000 && left > 0 && c.young(); i++ {
 			left--
-			k.lookAll(t)
+			k.sampleEach(t)
 		}
-		looks += k.looks
+		samples += k.samples
 		sum.add(c.finish(t))
 	}
-	sum.tell(t, fmt.Sprintf("%d looks", looks))
+	sum.report(t, fmt.Sprintf("%d samples", samples))
 }
 
 // TestSampledByKilled kills programs that sample without a pause at random moments.
@@ -45,7 +45,7 @@ func TestSampledByKilled(t *testing.T) {
 		c := startChecker(t, "-i", "200")
 		for i := 0; i < killsEach && left > 0 && c.young(); i++ {
 			left--
-			if killLooker(t, c.pid) {
+			if killProber(t, c.pid) {
 				inStop++
 			}
 			checkFree(t, c.pid)
@@ -55,11 +55,11 @@ func TestSampledByKilled(t *testing.T) {
 		}
 		sum.add(c.finish(t))
 	}
-	sum.tell(t, fmt.Sprintf("%d kills, %d while a thread was seen held,", n, inStop))
+	sum.report(t, fmt.Sprintf("%d kills, %d while a thread was seen held,", n, inStop))
 }
 
-// killLooker kills a program that samples all the time, 0.2 to 2.7 ms after it began.
-func killLooker(t *testing.T, pid int) bool {
+// killProber kills a program that samples all the time, 0.2 to 2.7 ms after it began.
+func killProber(t *testing.T, pid int) bool {
 	t.Helper()
 	cmd := helperOn(t, "looker", pid)
 	out, err := cmd.StdoutPipe()
@@ -80,24 +80,24 @@ func killLooker(t *testing.T, pid int) bool {
 	return held
 }
 
-// lookerHelper PID [ROUNDS]: samples without a pause, and says so before the first round.
-func lookerHelper(args []string) {
-	k, err := openLooker(pidArg(args[0]), tracer.LookOptions{})
+// samplerHelper PID [ROUNDS]: samples without a pause, and says so before the first round.
+func samplerHelper(args []string) {
+	k, err := openSampler(pidArg(args[0]), tracer.SamplerOptions{})
 	check(err)
 	fmt.Println("R")
 	for n := 0; len(args) == 1 || n < pidArg(args[1]); n++ {
 		check(k.round())
 	}
-	fmt.Println("D", k.looks)
+	fmt.Println("D", k.samples)
 }
 
 // TestSampledSignalStorm sends numbered signals as fast as the receiver's queue takes them.
 func TestSampledSignalStorm(t *testing.T) {
 	s := newScene(t, "1")
-	k := sample(t, s.pid, tracer.LookOptions{})
+	k := sample(t, s.pid, tracer.SamplerOptions{})
 	sent := s.inStorm(func() {
 		for range rounds(1000, 20000) {
-			k.lookAll(t)
+			k.sampleEach(t)
 		}
 	})
 	t.Logf("%d signals; %v", sent, k)
@@ -110,7 +110,7 @@ func TestSampledByKilledInStorm(t *testing.T) {
 	n, inStop := rounds(150, 3000), 0
 	sent := s.inStorm(func() {
 		for range n {
-			if killLooker(t, s.pid) {
+			if killProber(t, s.pid) {
 				inStop++
 			}
 			checkFree(t, s.pid)
@@ -153,28 +153,28 @@ func (s *scene) inStorm(f func()) int64 {
 	return sent.Load()
 }
 
-// TestSampledSignalEachLook sends one signal with each look at a thread: each is handled once
+// TestSampledSignalEachSample sends one signal with each sample of a thread: each is handled once
 // and the process makes progress.
-func TestSampledSignalEachLook(t *testing.T) {
+func TestSampledSignalEachSample(t *testing.T) {
 	s := newScene(t, "1")
-	k := sample(t, s.pid, tracer.LookOptions{})
+	k := sample(t, s.pid, tracer.SamplerOptions{})
 	for i := range 200 {
 		before := s.book.turns()[0]
 		if !queue(s.pid, realTime, int32(i)) {
 			t.Fatal("the signal could not be sent")
 		}
-		k.lookAll(t)
+		k.sampleEach(t)
 		s.handled(i + 1)
 		eventually(t, func() (string, bool) { return "no progress", s.book.turns()[0] > before })
 	}
 	s.finish(t, nil)
 }
 
-// TestSampledWithoutPause looks at a thread that runs, with a signal queued before each look
-// and nothing waited for: what it does between two looks must add up.
+// TestSampledWithoutPause samples a thread that runs, with a signal queued before each sample
+// and nothing waited for: what it does between two samples must add up.
 func TestSampledWithoutPause(t *testing.T) {
 	s := newScene(t, "1")
-	k := sample(t, s.pid, tracer.LookOptions{})
+	k := sample(t, s.pid, tracer.SamplerOptions{})
 	before := s.book.turns()[0]
 	sent := 0
 	for sent < 2000 {
@@ -187,18 +187,18 @@ func TestSampledWithoutPause(t *testing.T) {
 	}
 	s.handled(sent)
 	if s.book.turns()[0] == before {
-		t.Error("no progress in 2,000 looks")
+		t.Error("no progress in 2,000 samples")
 	}
 	s.finish(t, nil)
 }
 
-// TestSampledJobControl stops and continues the process while it is looked at: its parent is
+// TestSampledJobControl stops and continues the process while it is sampled: its parent is
 // told of each once, and a stopped process stays so.
 func TestSampledJobControl(t *testing.T) {
 	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			s := newScene(t, "1")
-			k := sample(t, s.pid, tracer.LookOptions{})
+			k := sample(t, s.pid, tracer.SamplerOptions{})
 			var want []string
 			for i := range 20 {
 				k.meanwhile(t, func() {
@@ -206,11 +206,11 @@ func TestSampledJobControl(t *testing.T) {
 					s.send(sig)
 					atRandom(2 * time.Millisecond)
 				})
-				s.told(t, "stopped "+itoa(int(sig)))
+				s.heard(t, "stopped "+itoa(int(sig)))
 				s.stopped()
 				turns := s.book.turns()[0]
 				for range 5 {
-					k.lookAll(t)
+					k.sampleEach(t)
 					s.stopped()
 				}
 				if s.book.turns()[0] != turns {
@@ -221,7 +221,7 @@ func TestSampledJobControl(t *testing.T) {
 					s.send(unix.SIGCONT)
 					atRandom(time.Millisecond)
 				})
-				s.told(t, "continued")
+				s.heard(t, "continued")
 				s.running()
 				s.handled(i + 1)
 				want = append(want, "stopped "+itoa(int(sig)), "continued")
@@ -234,9 +234,9 @@ func TestSampledJobControl(t *testing.T) {
 // TestSampledTracedByAnother has a thread that another program traces.
 func TestSampledTracedByAnother(t *testing.T) {
 	c := start(t, "witness", "2")
-	k := sample(t, c.pid, tracer.LookOptions{})
+	k := sample(t, c.pid, tracer.SamplerOptions{})
 	k.only = c.pid
-	k.lookAll(t)
+	k.sampleEach(t)
 	other := helperOn(t, "traced", c.pid)
 	in, err := other.StdinPipe()
 	if err != nil {
@@ -251,7 +251,7 @@ func TestSampledTracedByAnother(t *testing.T) {
 	}
 	in.Close()
 	other.Wait()
-	k.lookAll(t)
+	k.sampleEach(t)
 	goesOn(t, c)
 	endsBy(t, c, unix.SIGTERM)
 }

@@ -13,31 +13,31 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// looker looks at the threads of one process one after the other, as a sampler does, but
+// prober samples the threads of one process one after the other, as a sampler does, but
 // without any rule that spares a thread.
-type looker struct {
+type prober struct {
 	p       *tracer.Process
-	l       *tracer.Looker
+	l       *tracer.Sampler
 	table   *maps.Table
 	watches map[int]*tracer.Watch
 	copied  tracer.Copy
-	looks   int // that copied a thread
+	samples int // that copied a thread
 	ended   int // that met a thread which had ended
 	execs   int // that met another program
 	stuck   int // that met a thread which does not stop
-	only    int // the thread to look at; 0: all
+	only    int // the thread to sample; 0: all
 }
 
-func openLooker(pid int, opt tracer.LookOptions) (*looker, error) {
+func openSampler(pid int, opt tracer.SamplerOptions) (*prober, error) {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		return nil, err
 	}
-	k := &looker{p: p, l: tracer.NewLooker(opt), watches: map[int]*tracer.Watch{}}
+	k := &prober{p: p, l: tracer.NewSampler(opt), watches: map[int]*tracer.Watch{}}
 	return k, k.readMaps()
 }
 
-func (k *looker) close() {
+func (k *prober) close() {
 	for tid := range k.watches {
 		k.forget(tid)
 	}
@@ -45,18 +45,18 @@ func (k *looker) close() {
 	k.p.Close()
 }
 
-func (k *looker) forget(tid int) {
+func (k *prober) forget(tid int) {
 	k.watches[tid].Close()
 	delete(k.watches, tid)
 }
 
-func (k *looker) readMaps() (err error) {
+func (k *prober) readMaps() (err error) {
 	k.table, err = k.p.Maps()
 	return err
 }
 
-// round looks once at each thread that is listed now.
-func (k *looker) round() error {
+// round samples each thread once that is listed now.
+func (k *prober) round() error {
 	tids, err := k.p.ThreadIDs()
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func (k *looker) round() error {
 	}
 	k.l.Do(func() {
 		if together() {
-			err = k.askAll(tids)
+			err = k.interruptAll(tids)
 			return
 		}
 		for _, tid := range tids {
-			if err = k.look(tid); err != nil || k.l.Dirty() {
+			if err = k.probe(tid); err != nil || k.l.Dirty() {
 				return
 			}
 		}
@@ -89,9 +89,9 @@ func (k *looker) round() error {
 	return err
 }
 
-// look looks at one thread, and takes it as it is that the thread may end, execute another
+// probe samples one thread, and takes it as it is that the thread may end, execute another
 // program, or not stop.
-func (k *looker) look(tid int) error {
+func (k *prober) probe(tid int) error {
 	w, err := k.watch(tid)
 	if w == nil {
 		return err
@@ -100,7 +100,7 @@ func (k *looker) look(tid int) error {
 }
 
 // watch returns what is kept open of a thread, nil if it has ended.
-func (k *looker) watch(tid int) (*tracer.Watch, error) {
+func (k *prober) watch(tid int) (*tracer.Watch, error) {
 	w := k.watches[tid]
 	if w != nil {
 		return w, nil
@@ -117,12 +117,12 @@ func (k *looker) watch(tid int) (*tracer.Watch, error) {
 	return w, nil
 }
 
-// met counts what a look met, and returns what it should not have.
-func (k *looker) met(err error) error {
+// met counts what a sample met, and returns what it should not have.
+func (k *prober) met(err error) error {
 	var not *tracer.NotStoppedError
 	switch {
 	case err == nil:
-		k.looks++
+		k.samples++
 	case errors.Is(err, tracer.ErrNoThread):
 		k.ended++
 	case errors.Is(err, tracer.ErrExec):
@@ -135,14 +135,15 @@ func (k *looker) met(err error) error {
 	return nil
 }
 
-func (k *looker) String() string {
-	return fmt.Sprintf("%d looks, %d met an ended thread, %d another program, %d did not stop", k.looks, k.ended, k.execs, k.stuck)
+func (k *prober) String() string {
+	return fmt.Sprintf("%d samples, %d met an ended thread, %d another program, %d did not stop", k.samples, k.ended,
+		k.execs, k.stuck)
 }
 
-// sample opens a process to look at its threads one by one.
-func sample(t testing.TB, pid int, opt tracer.LookOptions) *looker {
+// sample opens a process to sample its threads one by one.
+func sample(t testing.TB, pid int, opt tracer.SamplerOptions) *prober {
 	t.Helper()
-	k, err := openLooker(pid, opt)
+	k, err := openSampler(pid, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +151,8 @@ func sample(t testing.TB, pid int, opt tracer.LookOptions) *looker {
 	return k
 }
 
-// lookAll looks at each thread once, which must succeed, and checks that all was let go.
-func (k *looker) lookAll(t testing.TB) {
+// sampleEach samples each thread once, which must succeed, and checks that all was let go.
+func (k *prober) sampleEach(t testing.TB) {
 	t.Helper()
 	if err := k.round(); err != nil {
 		t.Fatal(err)
@@ -159,16 +160,16 @@ func (k *looker) lookAll(t testing.TB) {
 	checkFree(t, k.p.PID())
 }
 
-// lookAtAll makes rounds until so many were whole, each of which must add a look at every one of so many
+// sampleAll makes rounds until so many were whole, each of which must add a sample of every one of so many
 // threads. One that runs may get no CPU in time to stop where others have them all, and ends its round.
-func (k *looker) lookAtAll(t testing.TB, rounds, threads int) {
+func (k *prober) sampleAll(t testing.TB, rounds, threads int) {
 	t.Helper()
 	for end := time.Now().Add(patience); rounds > 0; {
-		looks, stuck := k.looks, k.stuck
-		k.lookAll(t)
+		samples, stuck := k.samples, k.stuck
+		k.sampleEach(t)
 		switch {
-		case k.stuck == stuck && k.looks != looks+threads:
-			t.Fatalf("a round of %d looks, want %d: %v", k.looks-looks, threads, k)
+		case k.stuck == stuck && k.samples != samples+threads:
+			t.Fatalf("a round of %d samples, want %d: %v", k.samples-samples, threads, k)
 		case k.stuck == stuck:
 			rounds--
 		case time.Now().After(end):
@@ -177,8 +178,8 @@ func (k *looker) lookAtAll(t testing.TB, rounds, threads int) {
 	}
 }
 
-// meanwhile looks over and over while f runs, and once more.
-func (k *looker) meanwhile(t testing.TB, f func()) {
+// meanwhile samples over and over while f runs, and once more.
+func (k *prober) meanwhile(t testing.TB, f func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -191,6 +192,6 @@ func (k *looker) meanwhile(t testing.TB, f func()) {
 			ended = true
 		default:
 		}
-		k.lookAll(t)
+		k.sampleEach(t)
 	}
 }

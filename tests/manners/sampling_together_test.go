@@ -11,13 +11,13 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// togetherVariable has the lookers of this program and of its helpers ask all threads to stop at one
+// togetherVariable has the probers of this program and of its helpers interrupt all threads at one
 // moment, and collect them as they stop.
 const togetherVariable = "MANNERS_TOGETHER"
 
 func together() bool { return os.Getenv(togetherVariable) == "1" }
 
-// TestSampledTogether repeats the tests of looks at single threads with looks at all of them at once.
+// TestSampledTogether repeats the tests of samples of single threads with samples of all of them at once.
 func TestSampledTogether(t *testing.T) {
 	t.Setenv(togetherVariable, "1")
 	for _, row := range []struct {
@@ -26,22 +26,23 @@ func TestSampledTogether(t *testing.T) {
 	}{
 		{"rounds", TestSampledRounds}, {"killed", TestSampledByKilled},
 		{"signal storm", TestSampledSignalStorm}, {"killed in a storm", TestSampledByKilledInStorm},
-		{"signal each look", TestSampledSignalEachLook}, {"without a pause", TestSampledWithoutPause},
+		{"signal each sample", TestSampledSignalEachSample}, {"without a pause", TestSampledWithoutPause},
 		{"job control", TestSampledJobControl}, {"exec", TestSampledExec}, {"exec of setuid", TestSampledExecSetuid},
 		{"churn", TestSampledChurn}, {"own child", TestSampledOwnChild}, {"end", TestSampledEnd},
-		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent}, {"into vfork", TestSampledIntoVfork},
+		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent},
+		{"into vfork", TestSampledIntoVfork},
 		{"frozen", TestSampledFrozen}, {"throttled", TestSampledThrottled}, {"missing page", TestSampledMissingPage},
 	} {
 		t.Run(row.name, row.test)
 	}
 }
 
-// collectBound is how long all threads of a round are waited for that were asked together.
+// collectBound is how long all threads of a round are waited for that were interrupted together.
 const collectBound = 5 * time.Second
 
-// askAll asks all threads of tids at one moment, and collects them. It is called inside of Do.
-func (k *looker) askAll(tids []int) error {
-	asked := 0
+// interruptAll interrupts all threads of tids at one moment, and collects them. It is called inside of Do.
+func (k *prober) interruptAll(tids []int) error {
+	interrupted := 0
 	for _, tid := range tids {
 		w, err := k.watch(tid)
 		if err != nil {
@@ -51,22 +52,22 @@ func (k *looker) askAll(tids []int) error {
 			continue
 		}
 		c := new(tracer.Copy)
-		if err := k.l.Ask(w, c, k.table); err != nil {
+		if err := k.l.Interrupt(w, c, k.table); err != nil {
 			if err := k.met(err); err != nil {
 				return err
 			}
 			continue
 		}
-		asked++
+		interrupted++
 	}
-	for end := time.Now().Add(collectBound); asked > 0; {
+	for end := time.Now().Add(collectBound); interrupted > 0; {
 		c, err := k.l.Collect(time.Until(end))
 		if c == nil {
-			k.stuck += asked
+			k.stuck += interrupted
 			k.l.GiveUp()
 			return nil
 		}
-		asked--
+		interrupted--
 		if err := k.met(err); err != nil && !errors.Is(err, tracer.ErrDirty) {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scene is one situation: a witness with its parent, and the process as we look at it.
+// scene is one situation: a witness with its parent, and the process as we inspect it.
 type scene struct {
 	*guarded
 	t    *testing.T
@@ -35,38 +35,38 @@ func newScene(t *testing.T, args ...string) *scene {
 
 func (s *scene) send(sig unix.Signal) { unix.Kill(s.pid, sig) }
 
-// ways are the ways to look: at one instant, and in batches of one and of several.
+// ways are the ways to stop it: at one instant, and in batches of one and of several.
 var ways = []tracer.StopOptions{{}, {Rolling: true, Batch: 1}, {Rolling: true}}
 
-// lookEachWay looks at the witness by each way.
-func (s *scene) lookEachWay() {
+// snapshotEachWay inspects the witness by each way.
+func (s *scene) snapshotEachWay() {
 	s.t.Helper()
 	for _, opt := range ways {
-		look(s.t, s.p, opt)
+		takeSnapshot(s.t, s.p, opt)
 	}
 }
 
-// meanwhile looks over and over while f runs, and once more.
-func (s *scene) meanwhile(f func()) (looks int) {
+// meanwhile takes snapshots over and over while f runs, and once more.
+func (s *scene) meanwhile(f func()) (samples int) {
 	s.t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		f()
 	}()
-	for ended := false; !ended; looks++ {
+	for ended := false; !ended; samples++ {
 		select {
 		case <-done:
 			ended = true
 		default:
 		}
-		look(s.t, s.p, ways[looks%len(ways)])
+		takeSnapshot(s.t, s.p, ways[samples%len(ways)])
 	}
-	return looks
+	return samples
 }
 
-// whileHeld runs f in a stop, when the threads of tids stand. On a busy machine some may
-// stop later than the others; then it tries again. It is false if they did not stand until the end of f, as
+// whileHeld runs f in a stop, when the threads of tids are stopped. On a busy machine some may
+// stop later than the others; then it tries again. It is false if they were not stopped until the end of f, as
 // our own CPU was taken from us for longer than a stop lasts.
 func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	s.t.Helper()
@@ -75,15 +75,17 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	for try := 0; try < 100 && !began.Load(); try++ {
 		var met []int
 		w := viewer(func(th *snapshot.Thread) {
-			if met = append(met, th.TID); len(met) < len(tids) || began.Load() || !stand(met) { // released by now, as we are late
+			// released by now, as we are late
+			if met = append(met, th.TID); len(met) < len(tids) || began.Load() || !inTraceStop(met) {
 				return
 			}
 			began.Store(true)
 			f()
-			throughout = stand(met)
+			throughout = inTraceStop(met)
 			close(ran)
 		})
-		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Copiers: []snapshot.Copier{w}}) // the process may end meanwhile
+		// the process may end meanwhile
+		s.p.Snapshot(s.t.Context(), tracer.StopOptions{TIDs: tids, Copiers: []snapshot.Copier{w}})
 	}
 	if !began.Load() {
 		s.t.Fatalf("the threads could not be held: %s", threadStates(s.pid))
@@ -93,13 +95,13 @@ func (s *scene) whileHeld(tids []int, f func()) (throughout bool) {
 	return throughout
 }
 
-// stand tells whether all these threads are in a trace stop.
-func stand(tids []int) bool {
+// inTraceStop reports whether all these threads are in a trace stop.
+func inTraceStop(tids []int) bool {
 	return !slices.ContainsFunc(tids, func(tid int) bool { return stateOf(tid) != 't' })
 }
 
-// anew replaces the scene by a fresh one.
-func (s *scene) anew(args ...string) { *s = *newScene(s.t, args...) }
+// restart replaces the scene by a fresh one.
+func (s *scene) restart(args ...string) { *s = *newScene(s.t, args...) }
 
 // all are the threads of the witness.
 func (s *scene) all() []int { return threadIDs(s.pid) }
@@ -140,7 +142,7 @@ func (s *scene) stopped() {
 // atRandom pauses for less than most.
 func atRandom(most time.Duration) { time.Sleep(rand.N(most)) }
 
-// helperOn starts this test binary as another process that looks at pid.
+// helperOn starts this test binary as another process that inspects pid.
 func helperOn(t testing.TB, mode string, pid int, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{itoa(pid)}, args...)...)

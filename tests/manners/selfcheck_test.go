@@ -18,7 +18,7 @@ type checker struct {
 	begun time.Time
 }
 
-// young tells whether it will live long enough for another round: it ends by itself after two minutes.
+// young reports whether it will live long enough for another round: it ends by itself after two minutes.
 func (c checker) young() bool { return time.Since(c.begun) < time.Minute }
 
 // report is the line of a selfcheck: faults are all after the word "faults".
@@ -74,9 +74,10 @@ func (y *tally) add(r report) {
 	}
 }
 
-func (y *tally) tell(t testing.TB, what string) {
+func (y *tally) report(t testing.TB, what string) {
 	t.Helper()
-	t.Logf("%s in %v: %d signals sent, %d received, %d naps, %d messages, %d register checks; noticed: gap=%d doubled=%d lost=%d forged=%d stuck=%d eintr=%d registers=%d",
+	t.Logf("%s in %v: %d signals sent, %d received, %d naps, %d messages, %d register checks; noticed: gap=%d "+
+		"doubled=%d lost=%d forged=%d stuck=%d eintr=%d registers=%d",
 		what, time.Since(y.begun).Round(time.Millisecond), y.counts["sent"], y.counts["received"], y.counts["beats"],
 		y.counts["messages"], y.counts["spins"], y.counts["gap"], y.counts["doubled"], y.counts["lost"],
 		y.counts["forged"], y.counts["stuck"], y.counts["eintr"], y.counts["registers"])

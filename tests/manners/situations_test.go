@@ -19,22 +19,22 @@ func repeat(n int, events ...string) []string {
 
 func (s *scene) leader() []int { return []int{s.pid} }
 
-// stoppedBefore looks at a process that job control stopped: it must stay so.
+// stoppedBefore inspects a process that job control stopped: it must stay so.
 func stoppedBefore(sig unix.Signal) func(*scene) {
 	return func(s *scene) {
 		s.send(sig)
-		s.told(s.t, "stopped "+itoa(int(sig)))
+		s.heard(s.t, "stopped "+itoa(int(sig)))
 		s.stopped()
 		turns := s.book.turns()
 		for range 5 {
-			s.lookEachWay()
+			s.snapshotEachWay()
 			s.stopped()
 		}
 		if after := s.book.turns(); after[0] != turns[0] {
 			s.t.Error("a stopped thread ran")
 		}
 		s.send(unix.SIGCONT)
-		s.told(s.t, "continued")
+		s.heard(s.t, "continued")
 		s.running()
 	}
 }
@@ -47,12 +47,12 @@ func stopAtAnyMoment(sig unix.Signal, event string) func(*scene) {
 				s.send(sig)
 				atRandom(2 * time.Millisecond)
 			})
-			s.told(s.t, event)
+			s.heard(s.t, event)
 			s.stopped()
-			s.lookEachWay()
+			s.snapshotEachWay()
 			s.stopped()
 			s.send(unix.SIGCONT)
-			s.told(s.t, "continued")
+			s.heard(s.t, "continued")
 			s.running()
 			s.handled(i + 1) // SIGCONT has a handler; the next stop would take it out of the queue
 		}
@@ -62,14 +62,14 @@ func stopAtAnyMoment(sig unix.Signal, event string) func(*scene) {
 func continueAtAnyMoment(s *scene) {
 	for i := range 20 {
 		s.send(unix.SIGSTOP)
-		s.told(s.t, "stopped 19")
+		s.heard(s.t, "stopped 19")
 		s.stopped()
 		s.meanwhile(func() {
 			atRandom(time.Millisecond)
 			s.send(unix.SIGCONT)
 			atRandom(2 * time.Millisecond)
 		})
-		s.told(s.t, "continued")
+		s.heard(s.t, "continued")
 		s.running()
 		s.handled(i + 1)
 	}
@@ -78,10 +78,10 @@ func continueAtAnyMoment(s *scene) {
 func stopHeld(which func(*scene) []int) func(*scene) {
 	return func(s *scene) {
 		s.whileHeld(which(s), func() { s.send(unix.SIGSTOP) })
-		s.told(s.t, "stopped 19")
+		s.heard(s.t, "stopped 19")
 		s.stopped()
 		s.send(unix.SIGCONT)
-		s.told(s.t, "continued")
+		s.heard(s.t, "continued")
 		s.running()
 	}
 }
@@ -89,10 +89,10 @@ func stopHeld(which func(*scene) []int) func(*scene) {
 func continueHeld(which func(*scene) []int) func(*scene) {
 	return func(s *scene) {
 		s.send(unix.SIGSTOP)
-		s.told(s.t, "stopped 19")
+		s.heard(s.t, "stopped 19")
 		s.stopped()
 		s.whileHeld(which(s), func() { s.send(unix.SIGCONT) })
-		s.told(s.t, "continued")
+		s.heard(s.t, "continued")
 		s.running()
 		s.handled(1)
 	}
@@ -102,7 +102,7 @@ func continueHeld(which func(*scene) []int) func(*scene) {
 func handledAtAnyMoment(s *scene) {
 	const n = 300
 	sent := 0
-	looks := s.meanwhile(func() {
+	samples := s.meanwhile(func() {
 		for sent < n {
 			if queue(s.pid, realTime, int32(sent)) {
 				sent++
@@ -112,7 +112,7 @@ func handledAtAnyMoment(s *scene) {
 	})
 	got := s.handled(n)
 	if len(got) != n {
-		s.t.Fatalf("handled %d signals, want %d, in %d stops", len(got), n, looks)
+		s.t.Fatalf("handled %d signals, want %d, in %d stops", len(got), n, samples)
 	}
 	for i, e := range got {
 		if want := (event{int32(realTime), siQueue, int32(os.Getpid()), int32(i)}); e != want {
@@ -121,7 +121,7 @@ func handledAtAnyMoment(s *scene) {
 	}
 }
 
-// handledHeld sends signals of several kinds while the threads stand: each comes once, the
+// handledHeld sends signals of several kinds while the threads are stopped: each comes once, the
 // real-time ones in their order.
 func handledHeld(s *scene) {
 	self := int32(os.Getpid())
@@ -133,7 +133,7 @@ func handledHeld(s *scene) {
 		s.send(unix.SIGUSR1)
 		unix.Tgkill(s.pid, s.pid, unix.SIGHUP)
 	}) {
-		s.anew("1")
+		s.restart("1")
 	}
 	for i := range 30 {
 		want = append(want, event{int32(realTime), siQueue, self, int32(i)})
@@ -165,7 +165,7 @@ func ignoredAtAnyMoment(s *scene) {
 	}
 }
 
-// endAtAnyMoment ends the process while it is looked at. Its parent must be told though
+// endAtAnyMoment ends the process while it is inspected. Its parent must be told though
 // we are alive.
 func endAtAnyMoment(sig unix.Signal) func(*scene) {
 	return func(s *scene) {
@@ -188,14 +188,15 @@ func endAtAnyMoment(sig unix.Signal) func(*scene) {
 // idleThread has a thread that hardly gets a CPU, and must not hold the others for long.
 func idleThread(s *scene) {
 	for _, tid := range s.others() {
-		if err := unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0); err != nil {
+		if err := unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE},
+			0); err != nil {
 			s.t.Skipf("SCHED_IDLE: %v", err)
 		}
 	}
 	start(s.t, "witness", "4")
 	for _, opt := range ways {
 		begun := time.Now()
-		snap := look(s.t, s.p, opt)
+		snap := takeSnapshot(s.t, s.p, opt)
 		if took := time.Since(begun); took > 5*time.Second {
 			s.t.Errorf("took %v", took)
 		}
@@ -214,7 +215,7 @@ func tracerDiesHolding(before unix.Signal) func(*scene) {
 		const n = 20
 		if before != 0 {
 			s.send(before)
-			s.told(s.t, "stopped "+itoa(int(before)))
+			s.heard(s.t, "stopped "+itoa(int(before)))
 			s.stopped()
 		}
 		cmd := helperOn(s.t, "dier", s.pid, itoa(n))
@@ -227,7 +228,7 @@ func tracerDiesHolding(before unix.Signal) func(*scene) {
 		if before != 0 {
 			s.stopped()
 			s.send(unix.SIGCONT)
-			s.told(s.t, "continued")
+			s.heard(s.t, "continued")
 			want++
 		}
 		s.running()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// situation is one row of what can happen to a thread that is looked at.
+// situation is one row of what can happen to a thread that is inspected.
 type situation struct {
 	name string
 	args []string // of the witness; nil: one spinner
@@ -24,24 +24,29 @@ type situation struct {
 
 var situations = []situation{
 	{name: "nothing else happens", do: func(s *scene) {
-		s.lookEachWay()
+		s.snapshotEachWay()
 		s.running()
 	}},
 	{name: "stopped by SIGSTOP before", do: stoppedBefore(unix.SIGSTOP), log: []string{"stopped 19", "continued"}},
 	{name: "stopped by SIGTSTP before", do: stoppedBefore(unix.SIGTSTP), log: []string{"stopped 20", "continued"}},
 	{name: "stopped by SIGTTIN before", do: stoppedBefore(unix.SIGTTIN), log: []string{"stopped 21", "continued"}},
 	{name: "stopped by SIGTTOU before", do: stoppedBefore(unix.SIGTTOU), log: []string{"stopped 22", "continued"}},
-	{name: "SIGSTOP at any moment", do: stopAtAnyMoment(unix.SIGSTOP, "stopped 19"), log: repeat(20, "stopped 19", "continued")},
-	{name: "SIGTSTP at any moment", do: stopAtAnyMoment(unix.SIGTSTP, "stopped 20"), log: repeat(20, "stopped 20", "continued")},
+	{name: "SIGSTOP at any moment", do: stopAtAnyMoment(unix.SIGSTOP, "stopped 19"), log: repeat(20, "stopped 19",
+		"continued")},
+	{name: "SIGTSTP at any moment", do: stopAtAnyMoment(unix.SIGTSTP, "stopped 20"), log: repeat(20, "stopped 20",
+		"continued")},
 	{name: "SIGCONT at any moment", do: continueAtAnyMoment, log: repeat(20, "stopped 19", "continued")},
 	{name: "SIGSTOP while all are held", do: stopHeld((*scene).all), log: []string{"stopped 19", "continued"}},
-	{name: "SIGSTOP while the main thread is held", do: stopHeld((*scene).leader), log: []string{"stopped 19", "continued"}},
-	{name: "SIGSTOP while some others are held", args: []string{"3"}, do: stopHeld((*scene).others), log: []string{"stopped 19", "continued"}},
+	{name: "SIGSTOP while the main thread is held", do: stopHeld((*scene).leader), log: []string{"stopped 19",
+		"continued"}},
+	{name: "SIGSTOP while some others are held", args: []string{"3"}, do: stopHeld((*scene).others),
+		log: []string{"stopped 19", "continued"}},
 	{name: "SIGCONT while all are held", do: continueHeld((*scene).all), log: []string{"stopped 19", "continued"}},
-	{name: "SIGCONT while some are held", args: []string{"3"}, do: continueHeld((*scene).others), log: []string{"stopped 19", "continued"}},
+	{name: "SIGCONT while some are held", args: []string{"3"}, do: continueHeld((*scene).others),
+		log: []string{"stopped 19", "continued"}},
 	{name: "SIGSTOP and SIGCONT while held", do: func(s *scene) {
 		for !s.whileHeld(s.all(), func() { s.send(unix.SIGSTOP); s.send(unix.SIGCONT) }) {
-			s.anew("1")
+			s.restart("1")
 		}
 		s.running()
 		s.handled(1)
@@ -66,7 +71,7 @@ var situations = []situation{
 	{name: "exit at any moment", do: endAtAnyMoment(unix.SIGUSR2), log: []string{"exited 7"}},
 	{name: "leader has ended", args: []string{"2", "leaderless"}, do: func(s *scene) {
 		for _, opt := range ways {
-			snap := look(s.t, s.p, opt)
+			snap := takeSnapshot(s.t, s.p, opt)
 			for _, th := range snap.Threads {
 				if alive := th.TID != s.pid; alive != (th.Registers != nil) {
 					s.t.Errorf("thread %d: registers %v, %q", th.TID, th.Registers != nil, th.NotStopped)
@@ -97,14 +102,14 @@ var situations = []situation{
 		})
 		for _, opt := range ways {
 			workers, seen := 0, ""
-			for _, th := range look(s.t, s.p, opt).Threads {
+			for _, th := range takeSnapshot(s.t, s.p, opt).Threads {
 				if th.KernelWorker {
 					workers++
 				}
 				seen += fmt.Sprintf("%d %q, registers %v, %q; ", th.TID, th.Comm, th.Registers != nil, th.NotStopped)
 			}
 			if workers == 0 {
-				s.t.Errorf("no thread is told to be a worker of the kernel: %s now: %s", seen, threadStates(s.pid))
+				s.t.Errorf("no thread is shown to be a worker of the kernel: %s now: %s", seen, threadStates(s.pid))
 			}
 		}
 		s.running()
@@ -116,13 +121,14 @@ var situations = []situation{
 	{name: "fpstack inherits every signal blocked", do: inherited("blocked", "all")},
 	{name: "no signal can be queued", do: inherited("queue", "0")},
 	{name: "tracer dies while all are held, signals queued", do: tracerDiesHolding(0), log: nil},
-	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19", "continued"}},
+	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19",
+		"continued"}},
 }
 
-// Of what ptrace(2) tells, these rows cannot be made, as fpstack never comes there or they belong to somebody else:
+// Of what ptrace(2) shows, these rows cannot be made, as fpstack never comes there or they belong to somebody else:
 //
-//   - INTERRUPT twice before the stop: a stop asks each thread once.
-//   - INTERRUPT while a thread stands: a thread that stands is detached, never asked again.
+//   - INTERRUPT twice before the stop: a stop interrupts each thread once.
+//   - INTERRUPT while a thread is stopped: a stopped thread is detached, never interrupted again.
 //   - CONT of a group stop: fpstack never resumes by CONT, it detaches.
 //   - DETACH 0 at a delivery stop: it is the fault that "SIGSTOP at any moment" looks for.
 //   - Data given at EVENT_STOP: DETACH passes 0 there; a signal made up would show as strange in selfcheck.

@@ -120,8 +120,8 @@ func open(t testing.TB, pid int) *tracer.Process {
 	return p
 }
 
-// look makes a Snapshot that must succeed, and checks that all was let go.
-func look(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Snapshot {
+// takeSnapshot makes a Snapshot that must succeed, and checks that all was let go.
+func takeSnapshot(t testing.TB, p *tracer.Process, opt tracer.StopOptions) *snapshot.Snapshot {
 	t.Helper()
 	s, err := p.Snapshot(context.Background(), opt)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LookOptions say how a Looker looks. The zero value is usual.
-type LookOptions struct {
+// SamplerOptions say how a Sampler works. The zero value is usual.
+type SamplerOptions struct {
 	// MaxPause bounds how long one thread is waited for; 0 means 20 ms. One that is ready to
 	// run is waited for 250 ms at least: it stops when it comes to a CPU, which others may
-	// have, or a control group may grant only every 100 ms. It does not stand while it is
+	// have, or a control group may grant only every 100 ms. It is not stopped while it is
 	// waited for.
 	MaxPause time.Duration
 	// StackLimit bounds the bytes copied of one stack; 0 means 256 KiB, which takes about
@@ -22,71 +22,71 @@ type LookOptions struct {
 	// known (a goroutine's stack), 32 KiB are copied, and more, up to the limit, only if a
 	// chain of frame pointers leads out of them.
 	StackLimit int
-	// RepairEINTR lets a system call that would return EINTR because of our stop begin anew,
+	// RepairEINTR lets a system call that would return EINTR because of our stop be restarted,
 	// by a change of one register. Only on amd64, for calls that wait without a limit.
 	RepairEINTR bool
 	// Calm gives the other threads of this program coarse timers, 4 ms, where it may (CAP_SYS_NICE): Go's runtime takes
-	// half the CPU time then. It is not for more than some 2,000 looks a second, of which a third would be lost.
+	// half the CPU time then. It is not for more than some 2,000 samples a second, of which a third would be lost.
 	Calm bool
 }
 
 const (
-	defaultLookPause = 20 * time.Millisecond
-	defaultLookLimit = 256 << 10
+	defaultSamplePause = 20 * time.Millisecond
+	defaultCopyLimit   = 256 << 10
 )
 
-// Looker looks at single threads of any processes, again and again, from one OS thread of
-// its own. Between two looks nothing is attached, so that signals, debuggers and setuid
+// Sampler samples single threads of any processes, again and again, from one OS thread of
+// its own. Between two samples nothing is attached, so that signals, debuggers and setuid
 // programs are left alone.
 //
-// Its methods may be called from any goroutine; Stop, Ask and Collect only inside of Do. A process is not to
-// be looked at by a Snapshot or another Looker at the same time: a thread has one tracer.
-type Looker struct {
+// Its methods may be called from any goroutine; Stop, Interrupt and Collect only inside of Do. A process is not to
+// be sampled by a Snapshot or another Sampler at the same time: a thread has one tracer.
+type Sampler struct {
 	engine
-	opt    LookOptions
+	opt    SamplerOptions
 	mu     sync.Mutex // held by Do
 	thread *osThread
 	inside bool // in Do
 
-	asked   []asked // to be collected
-	crowded int     // sleeps for which no CPU is taken to be idle
-	delay   delay
-	urgency urgency
-	windows windows
-	ended   time.Duration // when the last look did
-	writes  int           // registers of targets that were written
-	cpu     int           // one more than the CPU that the OS thread was moved to, 0: it was not
-	home    unix.CPUSet   // where it may run otherwise
+	interrupted []interrupted // to be collected
+	crowded     int           // sleeps for which no CPU is taken to be idle
+	delay       delay
+	urgency     urgency
+	windows     windows
+	ended       time.Duration // when the last sample ended
+	writes      int           // registers of targets that were written
+	cpu         int           // one more than the CPU that the OS thread was moved to, 0: it was not
+	home        unix.CPUSet   // where it may run otherwise
 }
 
-// NewLooker returns a Looker. The caller closes it.
-func NewLooker(opt LookOptions) *Looker {
+// NewSampler returns a Sampler. The caller closes it.
+func NewSampler(opt SamplerOptions) *Sampler {
 	if opt.MaxPause <= 0 {
-		opt.MaxPause = defaultLookPause
+		opt.MaxPause = defaultSamplePause
 	}
 	if opt.StackLimit <= 0 {
-		opt.StackLimit = defaultLookLimit
+		opt.StackLimit = defaultCopyLimit
 	}
-	return &Looker{engine: engine{clock: time.Now()}, opt: opt}
+	return &Sampler{engine: engine{clock: time.Now()}, opt: opt}
 }
 
 // ErrDirty says that a thread which did not stop may still be traced, so that no other is
 // stopped until Do has ended the OS thread.
 var ErrDirty = errors.New("a thread that did not stop may still be traced")
 
-var errAsked = errors.New("stop of a thread while others are asked to stop")
+var errInterrupted = errors.New("stop of a thread while others are interrupted")
 
-var errOutside = errors.New("stop of a thread outside of Looker.Do")
+var errOutside = errors.New("stop of a thread outside of Sampler.Do")
 
-// Do runs f on the OS thread of the Looker and waits for its end. Stop may be called only
+// Do runs f on the OS thread of the Sampler and waits for its end. Stop may be called only
 // in f. Children must not be started in f.
 //
 // When Dirty is true f should return soon: a thread that did not stop is let go by the end
 // of the OS thread, which Do sees to after f. The next Do starts another.
 //
-// It fails with a *FaultError if f panics. Everything is let go then, what was asked is given up, and the
-// Looker can be used on.
-func (l *Looker) Do(f func()) error {
+// It fails with a *FaultError if f panics. Everything is let go then, what was interrupted is given up, and the
+// Sampler can be used on.
+func (l *Sampler) Do(f func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.thread == nil {
@@ -113,20 +113,20 @@ func (l *Looker) Do(f func()) error {
 	return err
 }
 
-func (l *Looker) settleThreads() {
+func (l *Sampler) settleThreads() {
 	if l.opt.Calm {
 		calmOthers()
 	}
 	wakeSoon()
 }
 
-// GiveUp leaves what was asked and not collected to the end of the OS thread, if there is any: Dirty is
+// GiveUp leaves what was interrupted and not collected to the end of the OS thread, if there is any: Dirty is
 // set. The Copies belong to the caller again. It is called inside of Do, and by its end.
-func (l *Looker) GiveUp() {
+func (l *Sampler) GiveUp() {
 	l.reaper.clear()
-	l.dirty = l.dirty || len(l.asked) > 0
-	for len(l.asked) > 0 {
-		l.remove(len(l.asked) - 1)
+	l.dirty = l.dirty || len(l.interrupted) > 0
+	for len(l.interrupted) > 0 {
+		l.remove(len(l.interrupted) - 1)
 	}
 	l.urgency.end()
 }
@@ -139,14 +139,15 @@ const (
 	crowdedFor = 256
 )
 
-// Sleep lets up to d pass on the OS thread of the Looker; it may return early. It is called
+// Sleep lets up to d pass on the OS thread of the Sampler; it may return early. It is called
 // inside of Do. The sleep of a goroutine would do, but that is several threads waking one
-// another, and where no CPU is idle each of them takes the one of a thread that is looked at.
+// another, and where no CPU is idle each of them takes the one of a thread that is sampled.
 //
-// With prompt, and if a Sleep of late has ended late for want of a CPU, the OS thread gets a CPU before all usual threads when it wakes, where the kernel lets it, until what is
-// asked next has been collected, or the next Sleep that is not prompt, or the end of Do: the moment of a look is
-// then not the scheduler's choice. What follows the Sleep should take a fraction of a millisecond.
-func (l *Looker) Sleep(d time.Duration, prompt bool) {
+// With prompt, and if a Sleep of late has ended late for want of a CPU, the OS thread gets a CPU before all usual
+// threads when it wakes, where the kernel lets it, until what is interrupted next has been collected, or the next
+// Sleep that is not prompt, or the end of Do: the moment of a sample is then not the scheduler's choice. What follows
+// the Sleep should take a fraction of a millisecond.
+func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 	if !l.inside || d <= 0 {
 		return
 	}
@@ -166,18 +167,18 @@ func (l *Looker) Sleep(d time.Duration, prompt bool) {
 	sleep(d)
 }
 
-// Dirty tells, inside of Do, whether something may still be traced.
-func (l *Looker) Dirty() bool { return l.dirty }
+// Dirty reports, inside of Do, whether something may still be traced.
+func (l *Sampler) Dirty() bool { return l.dirty }
 
 // Close ends the OS thread. No method may be called afterwards.
-func (l *Looker) Close() error {
+func (l *Sampler) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endThread()
 	return nil
 }
 
-func (l *Looker) endThread() {
+func (l *Sampler) endThread() {
 	if l.thread != nil {
 		l.delay.close()
 		l.thread.end()

@@ -17,8 +17,8 @@ const (
 	restartByBlock = -516 // ERESTART_RESTARTBLOCK
 )
 
-// inCall tells, of a thread of x86 that stands, whether it is in a system call, and what that
-// would return. known is false where registers do not tell.
+// inCall says, of a stopped thread of x86, whether it is in a system call, and what that
+// would return. known is false where registers do not show it.
 func (c *Copy) inCall() (in bool, result int64, known bool) { return inCall(&c.regs) }
 
 func inCall(r *regs.Registers) (in bool, result int64, known bool) {
@@ -34,7 +34,7 @@ func inCall(r *regs.Registers) (in bool, result int64, known bool) {
 	return int64(number) >= 0, int64(value), true
 }
 
-// wait tells whether a thread that stands was blocked in a call, and whether the call goes
+// wait reports whether a stopped thread was blocked in a call, and whether the call goes
 // on when the thread is let go with signal sig. It completes Thread.Syscall.
 func (c *Copy) wait(w *Watch, before Counters, sig int) (blocked, goesOn bool) {
 	in, result, known := c.inCall()
@@ -73,9 +73,9 @@ func (c *Copy) callFromRegisters() {
 	c.call.PC, _ = c.regs.PC()
 }
 
-// CutShort tells whether a thread that was stopped stands in a call that the stop, or a signal that came with it, has
-// ended before its time: it slept in that call, or was about to. Where registers do not tell (all but x86) it is
-// Blocked. A call that had done a part of its work returns that part, and is not told.
+// CutShort reports whether a thread that was stopped is in a call that the stop, or a signal that came with it, has
+// ended before its time: it slept in that call, or was about to. Where registers do not show it (all but x86) it is
+// Blocked. A call that had done a part of its work returns that part, and is not shown.
 //
 // Such a result is never seen outside of the kernel: it is replaced, or delivered with EINTR, as the thread goes on.
 // Source: signal(7), "Interruption of system calls and library functions by stop signals".
@@ -91,9 +91,9 @@ func (c *Copy) CutShort() bool {
 	return false
 }
 
-// TimerEnded tells whether a thread that was stopped was coming back from a wait that its own time ended:
+// TimerEnded reports whether a thread that was stopped was coming back from a wait that its own time ended:
 // nanosleep, or poll, select, epoll_wait or futex with a limit. The interrupt that wakes us ends such waits
-// too, if their slack has begun; then it is not by chance that the thread is met there. Only amd64 tells.
+// too, if their slack has begun; then it is not by chance that the thread is met there. Only amd64 shows it.
 //
 // Source: linux/arch/x86/entry/syscalls/syscall_64.tbl; hrtimer_interrupt in linux/kernel/time/hrtimer.c ends all
 // timers whose soft expiry has passed.

@@ -11,7 +11,7 @@ import (
 )
 
 // stopSleeper stops the main thread of a target, which sleeps.
-func stopSleeper(t *testing.T, l *Looker, w *Watch, c *Copy) error {
+func stopSleeper(t *testing.T, l *Sampler, w *Watch, c *Copy) error {
 	t.Helper()
 	waitState(t, w.TID(), 'S')
 	var err error
@@ -21,24 +21,24 @@ func stopSleeper(t *testing.T, l *Looker, w *Watch, c *Copy) error {
 	return err
 }
 
-func TestEINTRIsRepairedOnlyWhenAsked(t *testing.T) {
+func TestEINTRIsRepairedOnlyOnRequest(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("for amd64 alone")
 	}
 	for _, row := range []struct {
 		name, mode string
-		opt        LookOptions
+		opt        SamplerOptions
 		want       string // what the target says after one stop and a byte for it
 		writes     int
 	}{
-		{"not asked", "epoll", LookOptions{}, "ed", 0},
-		{"asked", "epoll", LookOptions{RepairEINTR: true}, "d", 1},
-		{"asked, but the call has a limit", "epoll-limit", LookOptions{RepairEINTR: true}, "ed", 0},
-		{"asked, a call that goes on by itself", "echo", LookOptions{RepairEINTR: true}, "x", 0},
+		{"not repaired", "epoll", SamplerOptions{}, "ed", 0},
+		{"repaired", "epoll", SamplerOptions{RepairEINTR: true}, "d", 1},
+		{"repaired, but the call has a limit", "epoll-limit", SamplerOptions{RepairEINTR: true}, "ed", 0},
+		{"repaired, a call that goes on by itself", "echo", SamplerOptions{RepairEINTR: true}, "x", 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, in := startWaits(t, row.mode)
-			l := openLooker(t, row.opt)
+			l := openSampler(t, row.opt)
 			w := openWatch(t, openTarget(t, c.pid()), c.pid())
 			var got Copy
 			if err := stopSleeper(t, l, w, &got); err != nil {
@@ -56,14 +56,14 @@ func TestEINTRIsRepairedOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// TestRepairOnceASleep asks for a second stop of a call that was begun anew: it is refused
+// TestRepairOnceASleep asks for a second stop of a call that was restarted: it is refused
 // until the thread has been woken.
 func TestRepairOnceASleep(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("for amd64 alone")
 	}
 	c, in := startWaits(t, "epoll")
-	l := openLooker(t, LookOptions{RepairEINTR: true})
+	l := openSampler(t, SamplerOptions{RepairEINTR: true})
 	w := openWatch(t, openTarget(t, c.pid()), c.pid())
 	var got Copy
 	refused := 0
@@ -78,10 +78,10 @@ func TestRepairOnceASleep(t *testing.T) {
 		var not *NotStoppedError
 		if errors.As(err, &not) && not.Repaired {
 			refused++
-		} else if base.Unmoved(now) || err != nil { // else it lost its CPU on the way back, and looks woken
+		} else if base.Unmoved(now) || err != nil { // else it lost its CPU on the way back, and seems woken
 			t.Fatalf("second stop of a sleep: got %v", err)
 		}
-		waitState(t, c.pid(), 'S') // else what it is told now may be done on its way back, which does not show
+		waitState(t, c.pid(), 'S') // else what it has to do now may be done on its way back, which does not show
 		in.Write([]byte("x"))
 		answer(t, c, "d")
 	}
@@ -90,14 +90,14 @@ func TestRepairOnceASleep(t *testing.T) {
 	}
 }
 
-// TestRepairedCallEndsByHandler sends a signal that is handled while the thread stands, after
-// its call was begun anew: the handler must end the call as if nobody had looked.
+// TestRepairedCallEndsByHandler sends a signal that is handled while the thread is stopped, after
+// its call was restarted: the handler must end the call as if nobody had stopped it.
 func TestRepairedCallEndsByHandler(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("for amd64 alone")
 	}
 	c, in := startWaits(t, "epoll")
-	l := openLooker(t, LookOptions{RepairEINTR: true})
+	l := openSampler(t, SamplerOptions{RepairEINTR: true})
 	w := openWatch(t, openTarget(t, c.pid()), c.pid())
 	waitState(t, c.pid(), 'S')
 	var got Copy
@@ -108,9 +108,9 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 			t.Errorf("attach: %v", err)
 			return
 		}
-		sig, err := standing(l, w)
+		sig, err := stopAndWait(l, w)
 		if err == nil {
-			err = l.take(&asked{w: w, c: &got, table: table}, sig)
+			err = l.take(&interrupted{w: w, c: &got, table: table}, sig)
 		}
 		if err != nil {
 			t.Error(err)
@@ -125,7 +125,7 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 			t.Errorf("attach: %v", err)
 			return
 		}
-		sig, err := standing(l, w)
+		sig, err := stopAndWait(l, w)
 		if _, err2 := got.registers.read(w.p.host, w.tid, &l.note); err != nil || err2 != nil || sig != 0 {
 			t.Errorf("signal %d, %v, %v", sig, err, err2)
 		}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delay measures how long the OS thread of a Looker waits for a CPU, to tell how late it sees that a
-// thread stands. On a machine without an idle CPU that is some milliseconds now and then.
+// delay measures how long the OS thread of a Sampler waits for a CPU, to know how late it sees that a
+// thread is stopped. On a machine without an idle CPU that is some milliseconds now and then.
 // Source: linux/Documentation/scheduler/sched-stats.rst, field 2 of schedstat.
 type delay struct {
 	file   int // schedstat of the OS thread, one more than its number; 0 if there is none
@@ -49,8 +49,8 @@ func (d *delay) waited() time.Duration {
 	return c.Waited
 }
 
-// mark notes that no thread that was asked stands now.
+// mark notes that no interrupted thread has stopped now.
 func (d *delay) mark() { d.marked = d.waited() }
 
 // unnoticed is how long the OS thread has waited for a CPU since.
-func (l *Looker) unnoticed() time.Duration { return l.delay.waited() - l.delay.marked }
+func (l *Sampler) unnoticed() time.Duration { return l.delay.waited() - l.delay.marked }

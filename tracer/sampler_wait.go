@@ -16,13 +16,13 @@ const (
 	// its CPU stops within some 5 to 25 us; one that has none may take milliseconds.
 	spinTime = 60 * time.Microsecond
 	// coolTime is after how much rest our CPU, or the one under a virtual one, has forgotten what
-	// a look needs.
+	// a sample needs.
 	coolTime = 300 * time.Microsecond
 )
 
-// elsewhere tells whether the thread ran last on another CPU than ours: then we may spin. On ours
+// elsewhere reports whether the thread ran last on another CPU than ours: then we may spin. On ours
 // it stops only once we sleep.
-func (l *Looker) elsewhere(w *Watch) bool {
+func (l *Sampler) elsewhere(w *Watch) bool {
 	if l.cpu != 0 { // moved to it
 		return false
 	}
@@ -31,7 +31,7 @@ func (l *Looker) elsewhere(w *Watch) bool {
 		return false
 	}
 	if w.stat.fd < 0 {
-		_ = w.stat.open(w) // it is read at each look now
+		_ = w.stat.open(w) // it is read at each sample now
 	}
 	b, err := w.stat.read(w)
 	if err != nil {
@@ -42,12 +42,13 @@ func (l *Looker) elsewhere(w *Watch) bool {
 }
 
 // warm does beforehand, if we have rested for long, what we are going to do while the thread
-// stands: for the first time after a rest all of it takes several times as long. What it reads
+// stopped: for the first time after a rest all of it takes several times as long. What it reads
 // of the stack is overwritten. Like a copy it reads nothing for which somebody else may have to
 // bring a page.
-func (l *Looker) warm(w *Watch, c *Copy, table *maps.Table) {
-	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.asked) > 0 || time.Since(l.clock)-l.ended < coolTime {
-		return // or another was asked: it may stand
+func (l *Sampler) warm(w *Watch, c *Copy, table *maps.Table) {
+	if !w.window.quick || w.window.size == 0 || w.windowOf != table || len(l.interrupted) > 0 ||
+		time.Since(l.clock)-l.ended < coolTime {
+		return // or another was interrupted: it may be stopped
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
 	_, _ = c.registers.read(w.p.host, w.tid, &l.note) // not traced yet: ESRCH
@@ -57,8 +58,8 @@ func (l *Looker) warm(w *Watch, c *Copy, table *maps.Table) {
 // shortSlice is the least that sched(7) takes for the slice of a thread.
 const shortSlice = 100 * time.Microsecond
 
-// wakeSoon has the calling OS thread run soon after it wakes, also if a thread that is looked at has
-// the CPU: a look that waits until that one sleeps has missed what it did. A short slice, which
+// wakeSoon has the calling OS thread run soon after it wakes, also if a thread that is sampled has
+// the CPU: a sample that waits until that one sleeps has missed what it did. A short slice, which
 // kernels know since 6.12, asks for no privilege; others ignore it.
 // Source: sched_setattr(2), linux/kernel/sched/fair.c: PREEMPT_SHORT; PR_SET_TIMERSLACK(2const).
 func wakeSoon() {
@@ -75,8 +76,8 @@ func wakeSoon() {
 const calmSlack = "4000000"
 
 // calmOthers gives the other OS threads of this program coarse timers, and those that they make: the runtime's
-// watching thread (sysmon) looks around every 20 us for a while after each sleep of ours. It takes CAP_SYS_NICE; without
-// it that thread goes on as it does.
+// watching thread (sysmon) looks around every 20 us for a while after each sleep of ours. It takes CAP_SYS_NICE;
+// without it that thread goes on as it does.
 // Source: proc_pid_timerslack_ns(5), which takes the id of any thread.
 func calmOthers() {
 	fd, err := openAt(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)

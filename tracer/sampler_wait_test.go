@@ -13,7 +13,7 @@ import (
 
 // TestSleep: time passes inside of Do, none outside, and the alarm of an earlier wait cuts none off.
 func TestSleep(t *testing.T) {
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	const d = 20 * time.Millisecond
 	shortest := d
 	for range 20 { // somebody else may have the CPU in some of them
@@ -38,9 +38,9 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-// TestShortSlice: the OS thread of a Looker asks for a short slice and exact timers, no other does.
+// TestShortSlice: the OS thread of a Sampler asks for a short slice and exact timers, no other does.
 func TestShortSlice(t *testing.T) {
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	var slack int
 	var attr *unix.SchedAttr
 	var err error
@@ -49,7 +49,7 @@ func TestShortSlice(t *testing.T) {
 		attr, err = unix.SchedGetAttr(0, 0)
 	})
 	if slack != 1 {
-		t.Errorf("timer slack of the Looker: %d ns, want 1", slack)
+		t.Errorf("timer slack of the Sampler: %d ns, want 1", slack)
 	}
 	if others, _ := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); others == 1 {
 		t.Errorf("timer slack of another thread: %d ns", others)
@@ -62,11 +62,11 @@ func TestShortSlice(t *testing.T) {
 	case attr.Runtime == 0:
 		t.Skip("this kernel has no slices of a thread's own: they came with 6.12")
 	case attr.Runtime != uint64(shortSlice):
-		t.Errorf("slice of the Looker: %v, want %v", time.Duration(attr.Runtime), shortSlice)
+		t.Errorf("slice of the Sampler: %v, want %v", time.Duration(attr.Runtime), shortSlice)
 	}
 }
 
-// TestElsewhere pins a spinning thread to one CPU, and the Looker to that one and to another.
+// TestElsewhere pins a spinning thread to one CPU, and the Sampler to that one and to another.
 func TestElsewhere(t *testing.T) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -116,7 +116,7 @@ func TestElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		on, _ := processor(b)
-		l := openLooker(t, LookOptions{})
+		l := openSampler(t, SamplerOptions{})
 		for _, cpu := range cpus[:2] {
 			var got bool
 			l.Do(func() {
@@ -128,7 +128,7 @@ func TestElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != (cpu != on) {
-				t.Errorf("thread %d on CPU %d, Looker on %d: elsewhere %v", tid, on, cpu, got)
+				t.Errorf("thread %d on CPU %d, Sampler on %d: elsewhere %v", tid, on, cpu, got)
 			}
 		}
 		var copied Copy
@@ -138,12 +138,12 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestWarm: the stack of the last look is read beforehand, but nothing that may have to be brought by
+// TestWarm: the stack of the last sample is read beforehand, but nothing that may have to be brought by
 // somebody, nor what an older list of mappings said.
 func TestWarm(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	w, l := openWatch(t, p, c.pid()), openLooker(t, LookOptions{})
+	w, l := openWatch(t, p, c.pid()), openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	var copied Copy
 	stopOne(t, l, w, &copied, table)
@@ -160,7 +160,7 @@ func TestWarm(t *testing.T) {
 	}{
 		{"after a rest", table, true, time.Second, true},
 		{"without one", table, true, -time.Hour, false}, // however long it takes until then
-		{"mappings read anew", mapsOf(t, p), true, time.Second, false},
+		{"mappings read again", mapsOf(t, p), true, time.Second, false},
 		{"of a mapped file", table, false, time.Second, false},
 	} {
 		clear(stack)
@@ -174,15 +174,15 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// TestCalm: with Calm the other threads of this program get coarse timers, and the OS thread of the Looker does not.
+// TestCalm: with Calm the other threads of this program get coarse timers, and the OS thread of the Sampler does not.
 func TestCalm(t *testing.T) {
 	if err := unix.Access("/proc/self/timerslack_ns", unix.W_OK); err != nil || unix.Geteuid() != 0 {
 		t.Skipf("timers of other threads are not ours to change: %v", err)
 	}
-	l := openLooker(t, LookOptions{Calm: true})
+	l := openSampler(t, SamplerOptions{Calm: true})
 	var own, others int
 	l.Do(func() { own, _ = unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0) })
 	if others, _ = unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); own != 1 || itoa(others) != calmSlack {
-		t.Errorf("timer slack of the Looker: %d ns, of another: %d, want 1 and %s", own, others, calmSlack)
+		t.Errorf("timer slack of the Sampler: %d ns, of another: %d, want 1 and %s", own, others, calmSlack)
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUrgentWhileAsked has the OS thread come before others only as long as somebody may stand because of it.
-func TestUrgentWhileAsked(t *testing.T) {
+// TestUrgentWhileInterrupted has the OS thread come before others only as long as somebody may be stopped because of
+// it.
+func TestUrgentWhileInterrupted(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, spinner(t, c.pid()))
 	table := mapsOf(t, p)
 	var got Copy
@@ -25,17 +26,17 @@ func TestUrgentWhileAsked(t *testing.T) {
 		return attr.Policy
 	}
 	refused := false
-	ask := func(f func()) {
+	call := func(f func()) {
 		l.Do(func() {
 			if at := policy(); at != unix.SCHED_NORMAL {
-				t.Errorf("with nobody asked: policy %d", at)
+				t.Errorf("with nobody interrupted: policy %d", at)
 			}
-			if err := l.Ask(w, &got, table); err != nil {
+			if err := l.Interrupt(w, &got, table); err != nil {
 				t.Fatal(err)
 			}
 			refused = l.urgency.refused
 			if at := policy(); !refused && at != unix.SCHED_FIFO {
-				t.Errorf("with one asked: policy %d", at)
+				t.Errorf("with one interrupted: policy %d", at)
 			}
 			f()
 			if at := policy(); at != unix.SCHED_NORMAL {
@@ -44,23 +45,23 @@ func TestUrgentWhileAsked(t *testing.T) {
 		})
 	}
 	for range 5 {
-		ask(func() {
+		call(func() {
 			if c, err := l.Collect(20 * time.Second); c == nil || err != nil {
 				t.Fatalf("it does not stop: %v", err)
 			}
 		})
 	}
-	ask(l.GiveUp)
+	call(l.GiveUp)
 	checkFree(t, c.pid())
 	if refused {
 		t.Skip("real-time scheduling is refused here")
 	}
 }
 
-// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it asks has been
-// collected, or it sleeps in another way.
+// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it interrupts has
+// been collected, or it sleeps in another way.
 func TestPromptSleep(t *testing.T) {
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	policy := func() uint32 {
 		attr, err := unix.SchedGetAttr(0, 0)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wait elsewhere in our process can take a stop of a child of ours. The look then ends within a
+// A wait elsewhere in our process can take a stop of a child of ours. The sample then ends within a
 // bound, and the child goes on.
 func TestStopThatAnotherWaitTook(t *testing.T) {
 	c := exec.Command("sleep", "600")
@@ -42,19 +42,20 @@ func TestStopThatAnotherWaitTook(t *testing.T) {
 		defer close(done)
 		for {
 			var status unix.WaitStatus
-			if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil && !errors.Is(err, unix.EINTR) || err == nil && !status.Stopped() {
+			if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil && !errors.Is(err, unix.EINTR) ||
+				err == nil && !status.Stopped() {
 				return
 			}
 		}
 	}()
-	l := NewLooker(LookOptions{})
+	l := NewSampler(SamplerOptions{})
 	defer l.Close()
 	var copied Copy
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		began := time.Now()
 		l.Do(func() { err = l.Stop(w, &copied, table) })
 		if took := time.Since(began); took > 5*time.Second {
-			t.Fatalf("a look took %v", took)
+			t.Fatalf("a sample took %v", took)
 		}
 		var late *NotStoppedError
 		if errors.As(err, &late) {

@@ -41,12 +41,12 @@ func monotonic(t *testing.T) int64 {
 	return now.Nano()
 }
 
-// askAll asks all of list, and fails the test if one cannot be.
-func askAll(t *testing.T, l *Looker, list []*Watch) (copies []*Copy) {
+// interruptAll interrupts all of list, and fails the test if one cannot be.
+func interruptAll(t *testing.T, l *Sampler, list []*Watch) (copies []*Copy) {
 	t.Helper()
 	for _, w := range list {
 		c := new(Copy)
-		if err := l.Ask(w, c, mapsOf(t, w.p)); err != nil {
+		if err := l.Interrupt(w, c, mapsOf(t, w.p)); err != nil {
 			t.Fatal(err)
 		}
 		copies = append(copies, c)
@@ -54,9 +54,9 @@ func askAll(t *testing.T, l *Looker, list []*Watch) (copies []*Copy) {
 	return copies
 }
 
-// TestAskedThreadsStandWhereTheyWereAsked asks eight threads that share a CPU at one moment. Most of them
+// TestThreadsStopWhereTheyWereInterrupted interrupts eight threads that share a CPU at one moment. Most of them
 // come to the CPU, and stop, long after that; none has run a step of its program meanwhile.
-func TestAskedThreadsStandWhereTheyWereAsked(t *testing.T) {
+func TestThreadsStopWhereTheyWereInterrupted(t *testing.T) {
 	const (
 		threads = 8
 		running = 5e6 // ns in which a thread that runs surely has stopped
@@ -64,21 +64,21 @@ func TestAskedThreadsStandWhereTheyWereAsked(t *testing.T) {
 	c := start(t, "target", "stamps", threads)
 	p := openTarget(t, c.pid())
 	list := watchOthers(t, p, threads)
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	late := 0
 	for end := time.Now().Add(20 * time.Second); late < 20; {
 		if time.Now().After(end) {
-			t.Fatalf("only %d looks were late enough to show anything", late)
+			t.Fatalf("only %d samples were late enough to show anything", late)
 		}
 		l.Do(func() {
-			asked := askAll(t, l, list)
+			interrupted := interruptAll(t, l, list)
 			until := monotonic(t)
-			for range asked {
+			for range interrupted {
 				got, err := l.Collect(10 * time.Second)
 				if got == nil || err != nil {
 					t.Fatalf("collected %v, %v", got, err)
 				}
-				i := slices.Index(asked, got)
+				i := slices.Index(interrupted, got)
 				if i < 0 || got.Thread.TID != list[i].tid {
 					t.Fatalf("thread %d came with a Copy that was given for another", got.Thread.TID)
 				}
@@ -91,7 +91,8 @@ func TestAskedThreadsStandWhereTheyWereAsked(t *testing.T) {
 				}
 				stamp := int64(binary.LittleEndian.Uint64(got.Thread.Stack.Data[at+8:]))
 				if stamp > until+running {
-					t.Errorf("thread %d went on for %v after it was asked", got.Thread.TID, time.Duration(stamp-until))
+					t.Errorf("thread %d went on for %v after it was interrupted", got.Thread.TID,
+						time.Duration(stamp-until))
 				}
 			}
 			if got, err := l.Collect(0); got != nil || err != nil {
@@ -109,16 +110,17 @@ func TestCollectWaitsNoLonger(t *testing.T) {
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
 	w := openWatch(t, p, c.pid())
-	l := openLooker(t, LookOptions{MaxPause: 10 * time.Second})
+	l := openSampler(t, SamplerOptions{MaxPause: 10 * time.Second})
 	var got Copy
 	l.Do(func() {
-		w.ran = 1 // as if it had run at the last look
-		if err := l.Ask(w, &got, mapsOf(t, p)); err != nil {
+		w.ran = 1 // as if it had run at the last sample
+		if err := l.Interrupt(w, &got, mapsOf(t, p)); err != nil {
 			t.Fatal(err)
 		}
 		begun := time.Now()
 		c, err := l.Collect(20 * time.Millisecond)
-		if took := time.Since(begun); c != nil || err != nil || took < 20*time.Millisecond || took > 500*time.Millisecond {
+		if took := time.Since(begun); c != nil || err != nil || took < 20*time.Millisecond ||
+			took > 500*time.Millisecond {
 			t.Errorf("got %v, %v after %v", c, err, took)
 		}
 		if c, err = l.Collect(10 * time.Second); c != &got || err != nil {
@@ -138,16 +140,16 @@ func TestCollectGivesUp(t *testing.T) {
 	waitState(t, stuck.pid(), 'D')
 	p, q := openTarget(t, stuck.pid()), openTarget(t, other.pid())
 	list := append(watchOthers(t, q, 1), openWatch(t, p, stuck.pid()))
-	l := openLooker(t, LookOptions{MaxPause: 30 * time.Millisecond})
+	l := openSampler(t, SamplerOptions{MaxPause: 30 * time.Millisecond})
 	l.Do(func() {
 		list[1].ran = 1
-		asked := askAll(t, l, list)
-		for range asked {
+		interrupted := interruptAll(t, l, list)
+		for range interrupted {
 			c, err := l.Collect(10 * time.Second)
 			var not *NotStoppedError
 			switch {
-			case c == asked[1] && errors.As(err, &not) && not.State == 'D' && not.Waited >= 30*time.Millisecond:
-			case c == asked[0] && (err == nil || errors.Is(err, ErrDirty)):
+			case c == interrupted[1] && errors.As(err, &not) && not.State == 'D' && not.Waited >= 30*time.Millisecond:
+			case c == interrupted[0] && (err == nil || errors.Is(err, ErrDirty)):
 			default:
 				t.Errorf("got %v, %v", c, err)
 			}
@@ -155,23 +157,23 @@ func TestCollectGivesUp(t *testing.T) {
 		if !l.Dirty() {
 			t.Error("not dirty")
 		}
-		if err := l.Ask(list[0], asked[0], mapsOf(t, q)); !errors.Is(err, ErrDirty) {
-			t.Errorf("asked while dirty: %v", err)
+		if err := l.Interrupt(list[0], interrupted[0], mapsOf(t, q)); !errors.Is(err, ErrDirty) {
+			t.Errorf("interrupted while dirty: %v", err)
 		}
 	})
 	checkFree(t, stuck.pid())
 	checkFree(t, other.pid())
 }
 
-// TestAskedIsLetGo leaves threads that were asked to the end of Do, and to GiveUp.
-func TestAskedIsLetGo(t *testing.T) {
+// TestInterruptedThreadIsLetGo leaves threads that were interrupted to the end of Do, and to GiveUp.
+func TestInterruptedThreadIsLetGo(t *testing.T) {
 	c := start(t, "target", "stamps", 4)
 	p := openTarget(t, c.pid())
 	list := watchOthers(t, p, 4)
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	for _, giveUp := range []bool{false, true} {
 		l.Do(func() {
-			askAll(t, l, list)
+			interruptAll(t, l, list)
 			if giveUp {
 				l.GiveUp()
 				if got, err := l.Collect(0); got != nil || err != nil || !l.Dirty() {
@@ -189,17 +191,18 @@ func TestAskedIsLetGo(t *testing.T) {
 	stopOne(t, l, list[0], new(Copy), mapsOf(t, p))
 }
 
-// TestAskedThreadEnds kills a process while its threads are asked: each comes, as one that has ended.
-func TestAskedThreadEnds(t *testing.T) {
+// TestInterruptedThreadEnds kills a process while its threads are interrupted: each comes, as one that has ended.
+func TestInterruptedThreadEnds(t *testing.T) {
 	c := start(t, "target", "stamps", 4)
 	p := openTarget(t, c.pid())
 	list := watchOthers(t, p, 4)
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	l.Do(func() {
-		asked := askAll(t, l, list)
+		interrupted := interruptAll(t, l, list)
 		unix.Kill(c.pid(), unix.SIGKILL)
-		for range asked {
-			if got, err := l.Collect(10 * time.Second); got == nil || err != nil && !errors.Is(err, ErrNoThread) && !errors.Is(err, ErrDirty) {
+		for range interrupted {
+			if got, err := l.Collect(10 * time.Second); got == nil || err != nil && !errors.Is(err, ErrNoThread) &&
+				!errors.Is(err, ErrDirty) {
 				t.Errorf("got %v, %v", got, err)
 			}
 		}

@@ -19,15 +19,15 @@ func TestCutShort(t *testing.T) {
 		blocked, want  bool
 	}{
 		{"epoll_wait, EINTR", regs.AMD64, 232, -int64(unix.EINTR), false, true},
-		{"read, begun anew", regs.AMD64, 0, restartSys, true, true},
+		{"read, restarted", regs.AMD64, 0, restartSys, true, true},
 		{"futex with a limit, by restart_syscall", regs.AMD64, 202, restartByBlock, true, true},
 		{"poll of a 32-bit program", regs.I386, 168, restartByBlock & (1<<32 - 1), true, true},
 		{"epoll_wait with events", regs.AMD64, 232, 3, false, false},
 		{"epoll_wait at the end of its time", regs.AMD64, 232, 0, false, false},
 		{"read of nothing that is there", regs.AMD64, 0, -int64(unix.EAGAIN), false, false},
 		{"a loop with such a number by chance", regs.AMD64, none, restartSys, false, false},
-		{"registers do not tell, it was blocked", regs.ARM64, 0, 0, true, true},
-		{"registers do not tell, it ran", regs.ARM64, 0, restartSys, false, false},
+		{"registers do not show it, it was blocked", regs.ARM64, 0, 0, true, true},
+		{"registers do not show it, it ran", regs.ARM64, 0, restartSys, false, false},
 	} {
 		r := regs.New(row.arch)
 		if row.arch != regs.ARM64 {
@@ -48,16 +48,16 @@ func TestCutShortOfRealCalls(t *testing.T) {
 		c, _ := startWaits(t, mode)
 		w := openWatch(t, openTarget(t, c.pid()), c.pid())
 		var got Copy
-		if err := stopSleeper(t, openLooker(t, LookOptions{}), w, &got); err != nil {
+		if err := stopSleeper(t, openSampler(t, SamplerOptions{}), w, &got); err != nil {
 			t.Fatal(err)
 		}
 		if !got.CutShort() {
-			t.Errorf("%s: a sleep that we ended is not told: %+v", mode, got.call)
+			t.Errorf("%s: a sleep that we ended is not shown: %+v", mode, got.call)
 		}
 	}
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
-	w, l := openWatch(t, p, spinner(t, c.pid())), openLooker(t, LookOptions{})
+	w, l := openWatch(t, p, spinner(t, c.pid())), openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	for range 100 {
 		var got Copy

@@ -14,18 +14,18 @@ import (
 // /proc/PID/mem, PTRACE_DETACH. Nothing is allocated once c has grown. table holds the
 // mappings, as they were at some time: it decides what is copied (see Copy.Stale).
 //
-// It may be called only inside of Do. A thread that sleeps is first looked at without a
+// It may be called only inside of Do. A thread that sleeps is first sampled without a
 // stop, so that one which cannot be stopped is not waited for.
 //
 // It fails with ErrNoThread if the thread has ended, ErrExec if the process began another
 // program, *NotStoppedError, *TracedError, *PermissionError, *KernelError, *WordSizeError,
 // or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
 // ErrExec with Dirty set.
-func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
-	if len(l.asked) > 0 {
-		return errAsked
+func (l *Sampler) Stop(w *Watch, c *Copy, table *maps.Table) error {
+	if len(l.interrupted) > 0 {
+		return errInterrupted
 	}
-	if err := l.askOne(w, c, table); err != nil {
+	if err := l.interruptOne(w, c, table); err != nil {
 		return err
 	}
 	l.arm() // for all Stops: they follow one another
@@ -38,16 +38,16 @@ func (l *Looker) Stop(w *Watch, c *Copy, table *maps.Table) error {
 	return &NotStoppedError{TID: w.tid, State: 'R', Waited: patience}
 }
 
-// A thread that ran at a look is taken to run at so many more, before it is looked at first
-// again. Registers of x86 tell that it was not in any system call; elsewhere it may sleep.
+// A thread that ran at a sample is taken to run at so many more, before it is sampled first
+// again. Registers of x86 show that it was not in any system call; elsewhere it may sleep.
 const (
 	ranSurely = 64
 	ranLikely = 8
 )
 
-// before looks at a thread without stopping it, if it may sleep: when it ran at the last
-// look that would be wasted.
-func (l *Looker) before(w *Watch, c *Copy) error {
+// before samples a thread without stopping it, if it may sleep: when it ran at the last
+// sample that would be wasted.
+func (l *Sampler) before(w *Watch, c *Copy) error {
 	if w.ran > 0 {
 		w.ran--
 		return nil
@@ -79,20 +79,20 @@ func (l *Looker) before(w *Watch, c *Copy) error {
 	return nil
 }
 
-// ask seizes a thread and asks it to stop.
-func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
+// seize seizes a thread and interrupts it.
+func (l *Sampler) seize(w *Watch, c *Copy, table *maps.Table) (interrupted, error) {
 	switch {
 	case !l.inside:
-		return asked{}, errOutside
+		return interrupted{}, errOutside
 	case l.dirty:
-		return asked{}, ErrDirty
+		return interrupted{}, ErrDirty
 	}
 	c.begin(w)
 	if err := l.before(w, c); err != nil {
-		return asked{}, err
+		return interrupted{}, err
 	}
 	l.warm(w, c, table)
-	a := asked{w: w, c: c, table: table}
+	a := interrupted{w: w, c: c, table: table}
 	if err := l.attach(w.p, w.tid, attachTries); err == ErrExec {
 		return a, w.gone()
 	} else if err != nil {
@@ -108,21 +108,21 @@ func (l *Looker) ask(w *Watch, c *Copy, table *maps.Table) (asked, error) {
 	return a, nil
 }
 
-// take reads a thread that stands and lets it go. sig is the signal to hand back.
-func (l *Looker) take(a *asked, sig int) (err error) {
+// take reads a stopped thread and lets it go. sig is the signal to hand back.
+func (l *Sampler) take(a *interrupted, sig int) (err error) {
 	w, c := a.w, a.c
-	stands := l.now()
+	stopped := l.now()
 	defer func() { // also out of a panic
 		// It may take the CPU from us as soon as it can run, and keep it for long.
 		released := l.now()
-		c.Stood, c.Pause = released-stands, released-a.at
+		c.Stopped, c.Pause = released-stopped, released-a.at
 		if detach(w.tid, sig) != 0 {
 			err = l.lost(w)
 		}
 	}()
 	c.Unnoticed = l.unnoticed()
 	if now, err := w.Counters(); err == nil {
-		c.Standing = now
+		c.AtStop = now
 	}
 	e, err := c.registers.read(w.p.host, w.tid, &l.note)
 	if e != 0 || err != nil {
@@ -140,7 +140,7 @@ func (l *Looker) take(a *asked, sig int) (err error) {
 }
 
 // copyStack copies the used part of the stack at SP of c.
-func (l *Looker) copyStack(w *Watch, c *Copy, table *maps.Table) error {
+func (l *Sampler) copyStack(w *Watch, c *Copy, table *maps.Table) error {
 	sp, ok := c.regs.SP()
 	if !ok || sp == 0 {
 		return nil
@@ -151,27 +151,27 @@ func (l *Looker) copyStack(w *Watch, c *Copy, table *maps.Table) error {
 	return err
 }
 
-// close notes when a look has ended.
-func (l *Looker) close(a *asked) {
+// close notes when a sample has ended.
+func (l *Sampler) close(a *interrupted) {
 	a.c.Time = l.clock.Add(a.at)
 	l.ended = l.now()
-	if a.c.Stood == 0 { // it was lost, or never stood
+	if a.c.Stopped == 0 { // it was lost, or never stopped
 		a.c.Pause = l.ended - a.at
 	}
 }
 
-// consumed is how long a thread that stands may go without its stop being told: then another
-// wait of our own process took it (docs/dev/findings.md), and it is not told again.
+// consumed is how long a stopped thread may go without its stop being reported: then another
+// wait of our own process took it (docs/dev/findings.md), and it is not reported again.
 const consumed = 250 * time.Millisecond
 
-// lost is the end of a look at a seized thread that is no longer there: it has ended, or an exec took it away.
-func (l *Looker) lost(w *Watch) error {
+// lost is the end of the sample of a seized thread that is no longer there: it has ended, or an exec took it away.
+func (l *Sampler) lost(w *Watch) error {
 	l.dirty = !l.bury(w.p, w.tid) || l.dirty
 	return w.gone()
 }
 
-// settle completes what is known of a thread that stands, for the look that comes next.
-func (l *Looker) settle(w *Watch, c *Copy, sig int) {
+// settle completes what is known of a stopped thread, for the sample that comes next.
+func (l *Sampler) settle(w *Watch, c *Copy, sig int) {
 	blocked, goesOn := c.wait(w, c.before, sig)
 	repaired := blocked && !goesOn && l.repair(w, c, sig)
 	w.forget()
@@ -184,7 +184,7 @@ func (l *Looker) settle(w *Watch, c *Copy, sig int) {
 			w.ran = ranSurely
 		}
 	case goesOn || repaired:
-		now := c.Standing
+		now := c.AtStop
 		if now.Switches == 0 { // not to be had
 			return
 		}
@@ -194,10 +194,10 @@ func (l *Looker) settle(w *Watch, c *Copy, sig int) {
 	}
 }
 
-// noRegisters is the reason why a thread that stands could not be read.
+// noRegisters is the reason why a stopped thread could not be read.
 func (w *Watch) noRegisters(e unix.Errno, err error) error {
 	switch {
-	case e == unix.ESRCH: // killed while it stood
+	case e == unix.ESRCH: // killed while it was stopped
 		return ErrNoThread
 	case e != 0:
 		return &KernelError{Request: "PTRACE_GETREGSET", Err: e}

@@ -4,12 +4,12 @@ package tracer
 
 import "golang.org/x/sys/unix"
 
-// Near moves the OS thread of the Looker to the CPU on which the thread ran last, until Do ends.
-// A Looker that looks at one busy thread as often as it can is twice as fast there, as neither has
+// Near moves the OS thread of the Sampler to the CPU on which the thread ran last, until Do ends.
+// A Sampler that samples one busy thread as often as it can is twice as fast there, as neither has
 // to be woken on another CPU. The thread itself is not touched.
 //
 // It is called inside of Do, and does nothing where the CPU is not known or not allowed to us.
-func (l *Looker) Near(w *Watch) {
+func (l *Sampler) Near(w *Watch) {
 	if !l.inside {
 		return
 	}
@@ -32,7 +32,7 @@ func (l *Looker) Near(w *Watch) {
 }
 
 // goHome lets the OS thread run wherever it might before Near.
-func (l *Looker) goHome() {
+func (l *Sampler) goHome() {
 	if l.cpu != 0 {
 		_ = unix.SchedSetaffinity(0, &l.home) // it was allowed before
 		l.cpu = 0

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkStop makes looks as fast as it goes at one thread that runs on the same CPU, by
+// BenchmarkStop takes samples as fast as it goes of one thread that runs on the same CPU, by
 // turns with a bare loop in C that copies the same number of bytes, and reports the ratio.
 //
 //	go test -run '^$' -bench BenchmarkStop -benchtime 60x ./tracer
@@ -24,7 +24,7 @@ func BenchmarkStop(b *testing.B) {
 	p := openTarget(b, c.pid())
 	w := openWatch(b, p, tid)
 	table := mapsOf(b, p)
-	l := openLooker(b, LookOptions{})
+	l := openSampler(b, SamplerOptions{})
 	for _, same := range []bool{true, false} {
 		b.Run(map[bool]string{true: "same-cpu", false: "other-cpu"}[same], func(b *testing.B) {
 			cpus := allowed(b)
@@ -43,8 +43,8 @@ func BenchmarkStop(b *testing.B) {
 				theirs = append(theirs, cRate(b, tid, at, bytes))
 			}
 			mine, c := undisturbed(ours), undisturbed(theirs)
-			b.ReportMetric(mine, "looks/s")
-			b.ReportMetric(c, "C-looks/s")
+			b.ReportMetric(mine, "samples/s")
+			b.ReportMetric(c, "C-samples/s")
 			b.ReportMetric(mine/c, "ratio")
 			b.ReportMetric(0, "ns/op")
 		})
@@ -60,7 +60,7 @@ func undisturbed(rates []float64) float64 {
 	return rates[len(rates)*9/10]
 }
 
-func stopRate(b testing.TB, l *Looker, w *Watch, table *maps.Table, cpu int) (rate float64, bytes int) {
+func stopRate(b testing.TB, l *Sampler, w *Watch, table *maps.Table, cpu int) (rate float64, bytes int) {
 	b.Helper()
 	var c Copy
 	var err error
@@ -83,7 +83,8 @@ func stopRate(b testing.TB, l *Looker, w *Watch, table *maps.Table, cpu int) (ra
 
 func cRate(b testing.TB, tid, cpu, bytes int) float64 {
 	b.Helper()
-	out, err := exec.Command(filepath.Join(built, "clook"), itoa(tid), itoa(int(turn/time.Millisecond)), itoa(cpu), itoa(bytes)).Output()
+	out, err := exec.Command(filepath.Join(built, "clook"), itoa(tid), itoa(int(turn/time.Millisecond)), itoa(cpu),
+		itoa(bytes)).Output()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRoundsDoNotWaitForThreads has eight threads that each wait 15 ms for a CPU before they stop. Rounds
-// come in their time all the same, each thread has a sample in each, and all its time.
+// come in their time anyway, each thread has a sample in each, and all its time.
 func TestRoundsDoNotWaitForThreads(t *testing.T) {
 	f := newFake(10*time.Second + 3*time.Millisecond)
 	p := f.process(1)
@@ -25,7 +25,8 @@ func TestRoundsDoNotWaitForThreads(t *testing.T) {
 		t.Errorf("%d rounds in time, %d late, want about %d and none", s.Ticks, s.LateTicks, rounds)
 	}
 	if s.Stops >= 8*s.Ticks*3/4 {
-		t.Errorf("%d stops of eight threads in %d rounds: threads that were waited for are asked again", s.Stops, s.Ticks)
+		t.Errorf("%d stops of eight threads in %d rounds: threads that were waited for are interrupted again", s.Stops,
+			s.Ticks)
 	}
 	for tid := 1; tid <= 8; tid++ {
 		samples, wall, _ := amounts(got, tid, 0)
@@ -38,26 +39,27 @@ func TestRoundsDoNotWaitForThreads(t *testing.T) {
 	}
 }
 
-// TestMoreThreadsThanAreAsked has more threads that wait for a CPU than are asked at a time: each
+// TestMoreThreadsThanAreInterrupted has more threads that wait for a CPU than are interrupted at a time: each
 // comes to its turn, and none loses time.
-func TestMoreThreadsThanAreAsked(t *testing.T) {
+func TestMoreThreadsThanAreInterrupted(t *testing.T) {
 	f := newFake(10 * time.Second)
 	p := f.process(1)
-	const threads = 2*maxAsked + 10
+	const threads = 2*maxInterrupted + 10
 	for tid := 1; tid <= threads; tid++ {
 		p.threads[tid] = func(now time.Duration) view { v := busy(now); v.pause = 5 * time.Millisecond; return v }
 	}
 	got, s, _ := drawn(t, f, Options{Rate: 50})
 	for tid := 1; tid <= threads; tid++ {
-		if samples, wall, _ := amounts(got, tid, 0); samples < 100 || wall < s.Elapsed-200*time.Millisecond || wall > s.Elapsed {
+		if samples, wall, _ := amounts(got, tid, 0); samples < 100 || wall < s.Elapsed-200*time.Millisecond ||
+			wall > s.Elapsed {
 			t.Errorf("thread %d: %d samples, wall %v of %v", tid, samples, wall, s.Elapsed)
 		}
 	}
 }
 
-// TestNobodyStandsForOthers has threads that run among many that wake and sleep again, some of which have to be
-// stopped in their sleep: copying those takes its time, and nobody who was asked to stop stands meanwhile.
-func TestNobodyStandsForOthers(t *testing.T) {
+// TestNobodyStaysStoppedForOthers has threads that run among many that wake and sleep again, some of which have to be
+// stopped in their sleep: copying those takes its time, and no thread stays stopped meanwhile.
+func TestNobodyStaysStoppedForOthers(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		pause time.Duration // until one that runs stops
@@ -83,8 +85,9 @@ func TestNobodyStandsForOthers(t *testing.T) {
 		if s.Peeks < 50*s.Ticks/2 || s.Stops == 0 {
 			t.Errorf("%s: %d copies without a stop and %d stops in %d rounds", row.name, s.Peeks, s.Stops, s.Ticks)
 		}
-		if f.stood > 2*f.peekTime {
-			t.Errorf("%s: one stood for %v before it was copied, while a copy of another takes %v", row.name, f.stood, f.peekTime)
+		if f.stopped > 2*f.peekTime {
+			t.Errorf("%s: one was stopped for %v before it was copied, while a copy of another takes %v", row.name,
+				f.stopped, f.peekTime)
 		}
 	}
 }
@@ -103,12 +106,12 @@ func TestThreadThatNeverStops(t *testing.T) {
 		t.Errorf("thread 2: %d samples of a thread that was never seen", samples)
 	}
 	if s.Lost == 0 {
-		t.Error("no look was lost")
+		t.Error("no sample was lost")
 	}
 }
 
-// TestThreadEndsWhileAsked has a thread end before it stops: its time ends there.
-func TestThreadEndsWhileAsked(t *testing.T) {
+// TestThreadEndsWhileInterrupted has a thread end before it stops: its time ends there.
+func TestThreadEndsWhileInterrupted(t *testing.T) {
 	f := newFake(3 * time.Second)
 	p := f.process(1)
 	p.threads[1] = busy
@@ -146,7 +149,8 @@ func TestCPUTimeGoesToWhatRan(t *testing.T) {
 		got, s, _ := drawn(t, f, Options{Rate: 99, Mode: mode})
 		samples, _, cpu := amounts(got, 1, 0x3000)
 		if samples < int64(s.Ticks)/10 || cpu > 80*time.Millisecond {
-			t.Errorf("mode %v: %d samples of %d rounds, and %v of CPU time, where it waited for a CPU", mode, samples, s.Ticks, cpu)
+			t.Errorf("mode %v: %d samples of %d rounds, and %v of CPU time, where it waited for a CPU", mode, samples,
+				s.Ticks, cpu)
 		}
 		if _, _, cpu := amounts(got, 1, 0x2000); cpu < 3850*time.Millisecond || cpu > 4*time.Second {
 			t.Errorf("mode %v: %v of CPU time where it ran, want 4 s", mode, cpu)
@@ -167,26 +171,36 @@ func TestStateOfStopped(t *testing.T) {
 		elsewhere                             bool
 	}{
 		{"it ran on another CPU", 0, 30 * us, 20 * us, 10 * us, 0, 0, onCPU, false, false},
-		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU, false, false},
-		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU, false, false},
-		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU, false, false},
+		{"it ran on another CPU, and we saw its stop late", 0, 30 * us, 4000 * us, 10 * us, 3900 * us, 0, onCPU, false,
+			false},
+		{"we took its CPU, and another thread came next", 3000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, onCPU, false,
+			false},
+		{"we took its CPU, and saw its stop late", 3000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, onCPU, false,
+			false},
 		{"it had waited for a millisecond", 4000 * us, 30 * us, 2980 * us, 5 * us, 0, 1, waiting, false, false},
-		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us, 1, waiting, false, false},
-		{"it was asked last of many", 370 * us, 350 * us, 20 * us, 5 * us, 0, 1, onCPU, false, false},
-		{"it had waited, and was asked last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting, false, false},
+		{"it had waited for a millisecond, and we saw its stop late", 4000 * us, 30 * us, 6980 * us, 5 * us, 4000 * us,
+			1, waiting, false, false},
+		{"it was interrupted last of many", 370 * us, 350 * us, 20 * us, 5 * us, 0, 1, onCPU, false, false},
+		{"it had waited, and was interrupted last of many", 800 * us, 350 * us, 20 * us, 5 * us, 0, 1, waiting, false,
+			false},
 		{"it slept, and our stop woke it", 3 * us, 60 * us, 25 * us, 5 * us, 0, 1, slept, false, false},
-		{"it fell asleep just before it was asked, and our stop cut its sleep", 3 * us, 40 * us, 25 * us, 5 * us, 0, 1, slept, true, false},
+		{"it fell asleep just before it was interrupted, and our stop cut its sleep", 3 * us, 40 * us, 25 * us, 5 * us,
+			0, 1, slept, true, false},
 		{"the same on another CPU", 3 * us, 40 * us, 25 * us, 5 * us, 0, 1, slept, true, true},
-		{"the same, and its CPU went to another thread first", 3003 * us, 40 * us, 3025 * us, 5 * us, 0, 1, slept, true, false},
+		{"the same, and its CPU went to another thread first", 3003 * us, 40 * us, 3025 * us, 5 * us, 0, 1, slept, true,
+			false},
 		{"it ran, on its way into a sleep", 0, 40 * us, 25 * us, 5 * us, 0, 0, onCPU, true, true},
 		{"we took its CPU on its way into a sleep", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, onCPU, true, false},
-		{"it woke just before the round, on a CPU that another has", 85 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false, false},
-		{"it woke with the round, on another CPU than ours", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false, true},
-		{"it slept a moment before it was asked", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept, false, false},
+		{"it woke just before the round, on a CPU that another has", 85 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting,
+			false, false},
+		{"it woke with the round, on another CPU than ours", 60 * us, 40 * us, 25 * us, 5 * us, 0, 1, waiting, false,
+			true},
+		{"it slept a moment before it was interrupted", 3 * us, 2000 * us, 1025 * us, 5 * us, 1000 * us, 2, slept,
+			false, false},
 	} {
 		s := stop{before: tracer.Counters{Waited: time.Second, Switches: 7}, since: tt.since}
-		c := &tracer.Copy{Pause: tt.pause, Stood: tt.held, Unnoticed: tt.unnoticed,
-			Standing: tracer.Counters{Waited: time.Second + tt.waited, Switches: 7 + tt.again}}
+		c := &tracer.Copy{Pause: tt.pause, Stopped: tt.held, Unnoticed: tt.unnoticed,
+			AtStop: tracer.Counters{Waited: time.Second + tt.waited, Switches: 7 + tt.again}}
 		if c.Elsewhere = tt.elsewhere; tt.cut {
 			r := regs.New(regs.AMD64)
 			r.Set(regs.AMD64.Syscall, 232)       // epoll_wait
@@ -200,7 +214,7 @@ func TestStateOfStopped(t *testing.T) {
 }
 
 // TestExecWhileTraced has a process begin another program while something of it may still be traced by us:
-// it is opened anew once that is over, and not let go.
+// it is opened again once that is over, and not let go.
 func TestExecWhileTraced(t *testing.T) {
 	f := newFake(3 * time.Second)
 	p := f.process(1)
@@ -213,7 +227,7 @@ func TestExecWhileTraced(t *testing.T) {
 	}
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if _, wall, _ := amounts(got, 1, 0); p.reopened != 1 || wall < s.Elapsed-100*time.Millisecond {
-		t.Errorf("opened anew %d times, wall %v of %v, %q", p.reopened, wall, s.Elapsed, s.Notes)
+		t.Errorf("opened again %d times, wall %v of %v, %q", p.reopened, wall, s.Elapsed, s.Notes)
 	}
 }
 
@@ -234,12 +248,13 @@ func TestSleeperInNewMappings(t *testing.T) {
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	whole := time.Duration(0)
 	for i, sample := range got.Samples {
-		if names := stackNames(got, sample.Stack); got.Tasks[sample.Task].TID == 2 && strings.Contains(names, "0x6000") {
+		if names := stackNames(got, sample.Stack); got.Tasks[sample.Task].TID == 2 &&
+			strings.Contains(names, "0x6000") {
 			whole += time.Duration(got.Value(i)[1])
 		}
 	}
 	if whole < 3*time.Second || f.stops[2] > 20 {
-		t.Errorf("its whole stack stands for %v of %v; %d stops", whole, s.Elapsed, f.stops[2])
+		t.Errorf("its whole stack has %v of %v; %d stops", whole, s.Elapsed, f.stops[2])
 	}
 }
 
@@ -252,15 +267,15 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 	return strings.Join(all, " ")
 }
 
-// TestNobodyStandsForABuffer: a counter that is behind is waited for, but not while threads may stand.
-func TestNobodyStandsForABuffer(t *testing.T) {
+// TestNobodyStaysStoppedForABuffer: a counter that is behind is waited for, but not while threads may be stopped.
+func TestNobodyStaysStoppedForABuffer(t *testing.T) {
 	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy))
-	k.asked = []asked{{}}
-	if c := k.buffer(0); c != nil || k.waited {
-		t.Errorf("got %v, waited %v", c, k.waited)
+	k.interrupted = []interrupted{{}}
+	if c := k.buffer(0); c != nil || k.out.waited {
+		t.Errorf("got %v, waited %v", c, k.out.waited)
 	}
-	k.asked = nil
-	if c := k.buffer(0); c != nil || !k.waited {
-		t.Errorf("with nobody asked: got %v, waited %v", c, k.waited)
+	k.interrupted = nil
+	if c := k.buffer(0); c != nil || !k.out.waited {
+		t.Errorf("with nobody interrupted: got %v, waited %v", c, k.out.waited)
 	}
 }

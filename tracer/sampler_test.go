@@ -21,9 +21,9 @@ func openWatch(t testing.TB, p *Process, tid int) *Watch {
 	return w
 }
 
-func openLooker(t testing.TB, opt LookOptions) *Looker {
+func openSampler(t testing.TB, opt SamplerOptions) *Sampler {
 	t.Helper()
-	l := NewLooker(opt)
+	l := NewSampler(opt)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -37,15 +37,15 @@ func mapsOf(t testing.TB, p *Process) *maps.Table {
 	return table
 }
 
-// withoutCPU tells whether a thread was ready to stop, and got no CPU in the time that it had, as others have
-// them all. It is asked again then.
+// withoutCPU reports whether a thread was ready to stop, and got no CPU in the time that it had, as others have
+// them all. It is interrupted again then.
 func withoutCPU(err error) bool {
 	var late *NotStoppedError
 	return errors.As(err, &late) && late.State == 'R'
 }
 
 // stopOne makes one Stop, which must succeed.
-func stopOne(t testing.TB, l *Looker, w *Watch, c *Copy, table *maps.Table) {
+func stopOne(t testing.TB, l *Sampler, w *Watch, c *Copy, table *maps.Table) {
 	t.Helper()
 	var err error
 	for range 20 {
@@ -62,7 +62,7 @@ func stopOne(t testing.TB, l *Looker, w *Watch, c *Copy, table *maps.Table) {
 func TestStopCopies(t *testing.T) {
 	c := start(t, "threads", 3, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	table := mapsOf(t, p)
 	ids, _ := p.ThreadIDs()
 	var got Copy
@@ -72,8 +72,10 @@ func TestStopCopies(t *testing.T) {
 			begun := time.Now()
 			stopOne(t, l, w, &got, table)
 			sp, ok := got.regs.SP()
-			if th := &got.Thread; th.TID != tid || !ok || th.Stack.Start > sp || th.Stack.End() <= sp || th.StackErr != nil {
-				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(), th.StackErr)
+			if th := &got.Thread; th.TID != tid || !ok || th.Stack.Start > sp || th.Stack.End() <= sp ||
+				th.StackErr != nil {
+				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(),
+					th.StackErr)
 			}
 			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
 				t.Errorf("thread %d: at %v, for %v", tid, got.Time, got.Pause)
@@ -85,18 +87,18 @@ func TestStopCopies(t *testing.T) {
 func TestStopOutsideOfDo(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	if err := l.Stop(w, &Copy{}, mapsOf(t, p)); !errors.Is(err, errOutside) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestStopOfStoppedStaysStopped looks at threads that job control stopped.
+// TestStopOfStoppedStaysStopped samples threads that job control stopped.
 func TestStopOfStoppedStaysStopped(t *testing.T) {
 	c := start(t, "threads", 2, 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	unix.Kill(c.pid(), unix.SIGSTOP)
 	ids, _ := p.ThreadIDs()
 	var got Copy
@@ -113,12 +115,12 @@ func TestStopOfStoppedStaysStopped(t *testing.T) {
 }
 
 // TestStopIsNotConsumed holds a thread at the delivery of a signal: the wait leaves the stop
-// to be told again, so that the kernel keeps the signal if we die here; and the signal
+// to be reported again, so that the kernel keeps the signal if we die here; and the signal
 // arrives when the thread is let go.
 func TestStopIsNotConsumed(t *testing.T) {
 	c, in := startWaits(t, "epoll")
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	waitState(t, c.pid(), 'S')
 	l.Do(func() {
@@ -126,13 +128,14 @@ func TestStopIsNotConsumed(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		unix.Kill(c.pid(), unix.SIGUSR1) // not yet asked to stop, it stops to be given the signal
-		sig, err := standing(l, w)
+		unix.Kill(c.pid(), unix.SIGUSR1) // not yet interrupted, it stops to be given the signal
+		sig, err := stopAndWait(l, w)
 		if err != nil || sig != int(unix.SIGUSR1) {
 			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
 		}
-		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) || l.info[statusAt] != int32(unix.SIGUSR1) {
-			t.Errorf("told again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
+		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) ||
+			l.info[statusAt] != int32(unix.SIGUSR1) {
+			t.Errorf("reported again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
 		}
 		if interrupt(w.tid) != 0 {
 			t.Error("not interrupted")
@@ -155,13 +158,13 @@ func TestStopIsNotConsumed(t *testing.T) {
 	answer(t, c, "d")
 }
 
-// TestTracedByAnother has a thread that another Looker holds: the error names who.
+// TestTracedByAnother has a thread that another Sampler holds: the error names who.
 func TestStopOfTraced(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
-	other, l := openLooker(t, LookOptions{}), openLooker(t, LookOptions{})
+	other, l := openSampler(t, SamplerOptions{}), openSampler(t, SamplerOptions{})
 	var got Copy
 	other.Do(func() {
 		if err := other.attach(w.p, w.tid, attachTries); err != nil {
@@ -180,13 +183,13 @@ func TestStopOfTraced(t *testing.T) {
 	stopOne(t, l, w, &got, table)
 }
 
-// TestDirtyLooker gives up a thread that cannot be stopped: nothing else is stopped until the
+// TestDirtySampler gives up a thread that cannot be stopped: nothing else is stopped until the
 // OS thread has ended, and the next Do has another.
-func TestDirtyLooker(t *testing.T) {
+func TestDirtySampler(t *testing.T) {
 	c := start(t, "target", "vfork", 100)
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
 	var got Copy
@@ -195,12 +198,12 @@ func TestDirtyLooker(t *testing.T) {
 		first = unix.Gettid()
 		var not *NotStoppedError
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.State != 'D' || not.Waited != 0 || l.Dirty() {
-			t.Errorf("looked at first: got %v, dirty %v", err, l.Dirty())
+			t.Errorf("sampled first: got %v, dirty %v", err, l.Dirty())
 		}
-		w.ran = 1 // as if it had run at the last look
+		w.ran = 1 // as if it had run at the last sample
 		begun := time.Now()
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 || !l.Dirty() {
-			t.Errorf("not looked at first: got %v, dirty %v", err, l.Dirty())
+			t.Errorf("not sampled first: got %v, dirty %v", err, l.Dirty())
 		}
 		if took := time.Since(begun); took > 10*time.Second { // of the 100 that the child sleeps
 			t.Errorf("took %v", took)
@@ -221,7 +224,7 @@ func TestWithoutAlarm(t *testing.T) {
 	c := start(t, "target", "vfork", 100)
 	waitState(t, c.pid(), 'D')
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	table := mapsOf(t, p)
 	var got Copy
@@ -260,7 +263,7 @@ func TestDeepStackIsCut(t *testing.T) {
 	ids, _ := p.ThreadIDs()
 	tid := ids[len(ids)-1]
 	for _, row := range []struct{ limit, want int }{{0, 256 << 10}, {64 << 10, 64 << 10}} {
-		l := openLooker(t, LookOptions{StackLimit: row.limit})
+		l := openSampler(t, SamplerOptions{StackLimit: row.limit})
 		w := openWatch(t, p, tid)
 		var got Copy
 		stopOne(t, l, w, &got, table)
@@ -270,11 +273,11 @@ func TestDeepStackIsCut(t *testing.T) {
 	}
 }
 
-// TestStaleTable looks with mappings that do not hold the stack.
+// TestStaleTable samples with mappings that do not hold the stack.
 func TestStaleTable(t *testing.T) {
 	c := start(t, "threads", 1, 1)
 	p := openTarget(t, c.pid())
-	l := openLooker(t, LookOptions{})
+	l := openSampler(t, SamplerOptions{})
 	w := openWatch(t, p, c.pid())
 	var got Copy
 	waitState(t, c.pid(), 'S')
@@ -288,8 +291,8 @@ func TestStaleTable(t *testing.T) {
 	}
 }
 
-// standing waits until a seized thread has stopped, and returns the signal to hand back.
-func standing(l *Looker, w *Watch) (sig int, err error) {
+// stopAndWait waits until a seized thread has stopped, and returns the signal to hand back.
+func stopAndWait(l *Sampler, w *Watch) (sig int, err error) {
 	for until := l.now() + patience; l.now() < until; {
 		switch errno := l.wait(w.tid, until); {
 		case errno == 0 && l.info[pidAt] != 0:

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// repair lets a call that returns EINTR because of our stop begin anew, and tells whether it
+// repair lets a call that returns EINTR because of our stop be restarted, and reports whether it
 // did: at our own stop, in a 64-bit program of amd64, in a call that waits without a limit.
-// A call with a limit would begin that anew too. A handler that is to run still ends the call
+// A call with a limit would begin that again too. A handler that is to run still ends the call
 // with EINTR: the result put in says so to the kernel.
 //
 // After a handler has returned there is no system call number in the registers, so that the
 // EINTR of a real signal is not taken for ours.
 // Source: handle_signal and arch_do_signal_or_restart in linux/arch/x86/kernel/signal.c.
-func (l *Looker) repair(w *Watch, c *Copy, sig int) bool {
+func (l *Sampler) repair(w *Watch, c *Copy, sig int) bool {
 	in, result, _ := c.inCall()
 	if !l.opt.RepairEINTR || !l.ourTrap(sig) || c.regs.Arch != regs.AMD64 || c.size != regs.AMD64.NoteSize ||
 		!in || result != -int64(unix.EINTR) || !waitsForEver(c) || !l.bySyscall(w, c) {
@@ -26,13 +26,13 @@ func (l *Looker) repair(w *Watch, c *Copy, sig int) bool {
 	return l.writeResult(w.tid, restartNoHand)
 }
 
-// ourTrap tells whether the thread stands because we asked: PTRACE_EVENT_STOP with SIGTRAP.
-func (l *Looker) ourTrap(sig int) bool {
+// ourTrap reports whether the thread is stopped because we interrupted it: PTRACE_EVENT_STOP with SIGTRAP.
+func (l *Sampler) ourTrap(sig int) bool {
 	const eventStop = 128 // PTRACE_EVENT_STOP
 	return sig == 0 && l.info[statusAt] == int32(unix.SIGTRAP)|eventStop<<8
 }
 
-// waitsForEver tells whether the call of c is one that returns EINTR when it is stopped and
+// waitsForEver reports whether the call of c is one that returns EINTR when it is stopped and
 // that has no limit of time.
 func waitsForEver(c *Copy) bool {
 	a := &c.call.Args
@@ -54,9 +54,9 @@ func waitsForEver(c *Copy) bool {
 	return false
 }
 
-// bySyscall tells whether the call was made by the instruction of 64-bit programs: the
+// bySyscall reports whether the call was made by the instruction of 64-bit programs: the
 // numbers of int 0x80 mean other calls.
-func (l *Looker) bySyscall(w *Watch, c *Copy) bool {
+func (l *Sampler) bySyscall(w *Watch, c *Copy) bool {
 	var code [2]byte
 	n, err := w.p.memory.Load().quickRead(code[:], c.call.PC-2)
 	return err == nil && n == 2 && code == [2]byte{0x0f, 0x05}
@@ -64,13 +64,14 @@ func (l *Looker) bySyscall(w *Watch, c *Copy) bool {
 
 // writeResult changes the result register of the thread whose note was read last. It is the
 // only place where a register of a target is written.
-func (l *Looker) writeResult(tid int, result int64) bool {
+func (l *Sampler) writeResult(tid int, result int64) bool {
 	const word = 10 // rax in struct user_regs_struct
 	size := regs.AMD64.NoteSize
 	regs.AMD64.Order.PutUint64(l.note[word*8:], uint64(result))
 	iov := unix.Iovec{Base: &l.note[0]}
 	iov.SetLen(size)
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), notePRStatus, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), notePRStatus,
+		uintptr(unsafe.Pointer(&iov)), 0, 0)
 	if e == 0 {
 		l.writes++
 	}

@@ -1,0 +1,233 @@
+package sampler
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// A round has two passes. First each thread is sampled without a stop, and what sleeps is served, which
+// takes its time. Then those that run are interrupted one right after the other, and collected as they stop:
+// as soon as one has stopped nothing else is done before it is let go. One that waits for a CPU stops when it
+// gets one: until then its stack is the one it had when it was interrupted, so that rounds which pass meanwhile see
+// it too. To wait for each before the next is interrupted would move all samples but the first of a round to moments
+// that the scheduler chose, and make rounds last as long as all those waits.
+
+// toStop is a thread that is to be interrupted in this round.
+type toStop struct {
+	p      *process
+	t      *thread
+	seen   time.Duration // when it was seen to run last
+	sleeps bool          // it is interrupted in its sleep, for the registers
+	c      *tracer.Copy
+}
+
+// dozed is a thread that fell asleep before it was interrupted.
+type dozed struct {
+	p    *process
+	t    *thread
+	call snapshot.Syscall
+}
+
+// interrupted is a thread that was interrupted and is not collected yet.
+type interrupted struct {
+	p       *process
+	t       *thread
+	c       *tracer.Copy
+	sleeps  bool
+	before  tracer.Counters
+	since   time.Duration // from the begin of the round until it was interrupted
+	samples int64         // rounds that passed since
+	upto    time.Duration // until when the sample covers
+}
+
+const (
+	// maxInterrupted bounds the threads that are interrupted at a time: each has a Copy.
+	maxInterrupted = copies - reserved
+	// drainTime bounds how long those are waited for that were interrupted, before what was interrupted is given up.
+	drainTime = 300 * time.Millisecond
+	// fresh is for how long a thread that was seen to run is taken to run still.
+	fresh = 20 * time.Microsecond
+	// relieveEvery is after how many samples without a stop it is seen whether one that was interrupted has stopped.
+	relieveEvery = 16
+)
+
+// interruptAll interrupts the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that
+// it is, and interrupted if it runs again by then.
+func (k *ticker) interruptAll(upto time.Duration) {
+	for range 2 {
+		if len(k.toStop) == 0 {
+			return
+		}
+		k.interruptEach(upto)
+		for i := range k.dozed {
+			d := &k.dozed[i]
+			k.relieve()
+			k.sleeper(d.p, d.t, &d.call, upto)
+		}
+		clear(k.dozed)
+		k.dozed = k.dozed[:0]
+	}
+	for i := range k.toStop {
+		k.forgo(&k.toStop[i])
+	}
+	clear(k.toStop)
+	k.toStop = k.toStop[:0]
+}
+
+// interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
+func (k *ticker) interruptEach(upto time.Duration) {
+	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
+	from := k.turn % n
+	if k.turn++; n > room { // none is always interrupted first
+		k.turn = from + room
+	}
+	at := func(i int) *toStop { return &k.toStop[(from+i)%n] }
+	for i := range min(n, room) {
+		at(i).c = k.buffer(0) // for all before the first is interrupted: it may take a while
+	}
+	for i := range n {
+		a := at(i)
+		switch {
+		case a.t.watch == nil: // it has ended since
+			k.giveBack(a)
+		case a.c == nil:
+			k.forgo(a)
+		default:
+			k.interrupt(a, upto)
+		}
+	}
+	clear(k.toStop)
+	k.toStop = k.toStop[:0]
+}
+
+func (k *ticker) giveBack(a *toStop) {
+	if a.c != nil {
+		k.out.give(a.c)
+		a.c = nil
+	}
+}
+
+// forgo does without a stop in this round. A sleeper keeps the stack that it has.
+func (k *ticker) forgo(a *toStop) {
+	if !a.sleeps {
+		k.unread(a.t)
+	}
+}
+
+// interrupt interrupts a thread.
+func (k *ticker) interrupt(a *toStop, upto time.Duration) {
+	t := a.t
+	if !a.sleeps && k.sys.Now()-a.seen > fresh {
+		// A stop would end some of the calls that it may sleep in by now.
+		call, asleep, err := t.watch.Asleep()
+		if err != nil || asleep {
+			k.giveBack(a)
+			if err != nil {
+				k.trouble(a.p, t, err)
+			} else {
+				k.dozed = append(k.dozed, dozed{a.p, t, call})
+			}
+			return
+		}
+	}
+	before := t.base
+	if now, err := t.watch.Counters(); err == nil {
+		before = now
+	}
+	if err := t.watch.Interrupt(a.p.program.prepare(a.c), a.p.program.table.Load()); err != nil {
+		k.giveBack(a)
+		k.trouble(a.p, t, err)
+		return
+	}
+	t.last = pending
+	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now, upto: upto}
+	if !a.sleeps {
+		out.samples = 1 // else this round is accounted for
+	}
+	k.interrupted, a.c = append(k.interrupted, out), nil
+	if len(k.interrupted) > 1 { // some have stopped by now
+		k.collect(0)
+	}
+}
+
+// relieve collects what has stopped by now of what was interrupted. It is called before what takes a while.
+func (k *ticker) relieve() {
+	if len(k.interrupted) > 0 {
+		k.collect(0)
+	}
+}
+
+// waits counts one more round for a thread that has not stopped yet.
+func (k *ticker) waits(t *thread, upto time.Duration) {
+	for i := range k.interrupted {
+		if a := &k.interrupted[i]; a.t == t {
+			a.samples += 1 + int64(t.skipped)
+			t.skipped = 0
+			a.upto = upto
+		}
+	}
+}
+
+// collect collects what was interrupted until all has stopped, or the time is over; what has stopped by then
+// it collects in any case.
+func (k *ticker) collect(until time.Duration) {
+	for len(k.interrupted) > 0 {
+		c, err := k.sys.Collect(until - k.sys.Now())
+		if c == nil {
+			return
+		}
+		k.collected(c, err)
+	}
+}
+
+// drain collects all that was interrupted.
+func (k *ticker) drain() {
+	k.collect(k.sys.Now() + drainTime)
+	if len(k.interrupted) > 0 {
+		k.sys.GiveUp()
+	}
+	for len(k.interrupted) > 0 {
+		k.collected(k.interrupted[0].c, tracer.ErrDirty)
+	}
+}
+
+// abandon forgets what a round was at when a fault ended it. The looker has let all threads go.
+func (k *ticker) abandon() {
+	for i := range k.interrupted {
+		a := &k.interrupted[i]
+		k.out.give(a.c)
+		k.lose(a.t)
+	}
+	for i := range k.toStop {
+		k.giveBack(&k.toStop[i])
+	}
+	clear(k.interrupted)
+	clear(k.toStop)
+	clear(k.dozed)
+	k.interrupted, k.toStop, k.dozed = k.interrupted[:0], k.toStop[:0], k.dozed[:0]
+}
+
+// collected completes the sample for which c was given.
+func (k *ticker) collected(c *tracer.Copy, err error) {
+	i := 0
+	for k.interrupted[i].c != c {
+		i++
+	}
+	a, last := k.interrupted[i], len(k.interrupted)-1
+	k.interrupted[i], k.interrupted[last] = k.interrupted[last], interrupted{}
+	k.interrupted = k.interrupted[:last]
+	a.t.last = delivered
+	if err != nil {
+		k.out.give(c)
+		k.trouble(a.p, a.t, err)
+		return
+	}
+	if a.sleeps {
+		k.sleeperStopped(a.t, c, a.samples, a.upto)
+		return
+	}
+	k.runnerStopped(a.t, c, stop{a.before, a.since, a.before.Switches - a.t.base.Switches, a.upto - a.t.upto},
+		a.samples, a.upto)
+}

@@ -1,0 +1,194 @@
+//go:build linux
+
+package tracer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"golang.org/x/sys/unix"
+)
+
+// interrupted is a thread that is seized and was interrupted.
+type interrupted struct {
+	w     *Watch
+	c     *Copy
+	table *maps.Table
+	at    time.Duration // when it was interrupted
+	next  time.Duration // when to see what became of it, if it has not stopped
+	spins bool          // it ran last on another CPU than ours
+}
+
+// stopGrace is how long a thread that was interrupted is waited for before we see what it does.
+const stopGrace = 4 * time.Millisecond
+
+// Interrupt is the first half of Stop: it interrupts the thread and does not wait. From that moment on the
+// thread runs no code of its program until Collect has copied it: what runs stops within microseconds,
+// and what waits for a CPU stops before its first instruction once it gets one. So the copy shows where
+// the thread was when it was interrupted, however long it waits, and many threads can be interrupted at one moment.
+//
+// It may be called only inside of Do, and every thread that was interrupted must be collected there: what is
+// left when Do ends is let go by the end of the OS thread. c belongs to the Sampler until Collect returns
+// it. It fails as Stop does; then there is nothing to collect.
+func (l *Sampler) Interrupt(w *Watch, c *Copy, table *maps.Table) error {
+	l.urgency.begin()
+	return l.interruptOne(w, c, table)
+}
+
+func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
+	spins := l.inside && len(l.interrupted) == 0 && l.elsewhere(w)
+	marked := l.delay.waited()
+	a, err := l.seize(w, c, table)
+	if err != nil {
+		l.calm()
+		return err
+	}
+	a.spins, c.Elsewhere = spins, spins
+	if len(l.interrupted) == 0 {
+		l.delay.marked = marked // what we waited for before does not count
+	}
+	a.next = a.at + stopGrace
+	l.interrupted = append(l.interrupted, a)
+	return nil
+}
+
+// Collect waits up to d for one of the threads that were interrupted, copies it and lets it go. It returns
+// the Copy that Interrupt was given, with the error that Stop would have returned; nil if no thread has
+// stopped. With d at or below 0 it does not wait.
+//
+// A thread that is ready to run is waited for without a limit here: it is not stopped meanwhile. After
+// an error with Dirty set the others come with ErrDirty.
+func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
+	if len(l.interrupted) == 0 {
+		return nil, nil
+	}
+	defer l.calm()
+	if d > 0 {
+		l.reaper.rest()
+	}
+	for until := l.now() + d; ; {
+		if l.dirty {
+			return l.drop(len(l.interrupted)-1, ErrDirty)
+		}
+		e := l.next(until)
+		if e == 0 && l.info[pidAt] != 0 {
+			return l.met(int(l.info[pidAt]))
+		}
+		now := l.now()
+		for i := range l.interrupted {
+			if a := &l.interrupted[i]; now >= a.next || e == unix.ECHILD {
+				a.next = now + max(stopGrace, now-a.at)
+				if err, is := l.missed(a, now); is {
+					return l.drop(i, err)
+				}
+			}
+		}
+		if now >= until {
+			return nil, nil
+		}
+	}
+}
+
+// calm ends the urgency once nobody can be stopped because of us.
+func (l *Sampler) calm() {
+	if len(l.interrupted) == 0 {
+		l.urgency.end()
+	}
+}
+
+// drop forgets a thread that was interrupted. It lives on, was lost, or is let go by the end of the OS thread.
+func (l *Sampler) drop(i int, err error) (*Copy, error) {
+	a := l.remove(i)
+	l.close(&a)
+	return a.c, err
+}
+
+func (l *Sampler) remove(i int) interrupted {
+	a, last := l.interrupted[i], len(l.interrupted)-1
+	l.interrupted[i] = l.interrupted[last]
+	l.interrupted[last] = interrupted{}
+	l.interrupted = l.interrupted[:last]
+	l.reaper.remove(a.w.tid)
+	return a
+}
+
+// met ends the sample of the thread whose stop or end is in l.info.
+func (l *Sampler) met(tid int) (*Copy, error) {
+	i := slices.IndexFunc(l.interrupted, func(a interrupted) bool { return a.w.tid == tid })
+	if i < 0 {
+		l.dirty = true // an exec gave one of them another id
+		return l.drop(len(l.interrupted)-1, ErrDirty)
+	}
+	if ending(&l.info) {
+		return l.drop(i, l.lost(l.interrupted[i].w))
+	}
+	sig, p := deliverySignal(&l.info), l.interrupted[i].w.p
+	if tid == p.pid && len(l.interrupted) > 1 && p.Replaced() {
+		// Another thread that was interrupted may have taken over the id of this one by an exec.
+		detach(tid, sig)
+		l.dirty = true
+		return l.drop(i, ErrExec)
+	}
+	a := l.remove(i)
+	defer l.close(&a)
+	return a.c, l.take(&a, sig)
+}
+
+// missed sees what became of a thread that has not stopped for a while. It is false if there is reason
+// to wait on.
+func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool) {
+	if waitStop(a.w.tid, unix.WNOHANG, &l.info) != 0 {
+		return l.lost(a.w), true
+	}
+	if l.info[pidAt] != 0 {
+		return nil, false // it has stopped by now
+	}
+	state, err := a.w.state()
+	waited := now - a.at
+	switch {
+	case err != nil:
+	case state == 't' && waited < consumed:
+		return nil, false
+	case a.w.p.Replaced(): // an exec forgets that the thread was interrupted
+		err = a.w.gone()
+	case state == 'R' || waited < l.opt.MaxPause: // what is ready to run stops when it comes to a CPU
+		return nil, false
+	default:
+		err = &NotStoppedError{TID: a.w.tid, State: state, Waited: waited}
+	}
+	l.dirty = true
+	return err, true
+}
+
+// next waits until one of the threads that were interrupted has stopped or ended, as l.info then shows, but
+// not beyond until nor beyond the time when one of them is to be seen to.
+func (l *Sampler) next(until time.Duration) unix.Errno {
+	tid := anyThread
+	if len(l.interrupted) == 1 {
+		tid = l.interrupted[0].w.tid
+	}
+	for i := range l.interrupted {
+		until = min(until, l.interrupted[i].next)
+	}
+	for spin := l.spinUntil(); ; {
+		if e := l.poll(tid); e != 0 || l.info[pidAt] != 0 {
+			return e
+		}
+		l.delay.mark()
+		if l.now() >= min(spin, until) {
+			break
+		}
+	}
+	return l.wait(tid, until)
+}
+
+// spinUntil is until when the threads that were interrupted are waited for without sleeping: to be woken takes longer
+// than a stop on another CPU. Of several some have stopped while the others were interrupted, and most of what is left
+// has no CPU.
+func (l *Sampler) spinUntil() time.Duration {
+	if a := &l.interrupted[0]; len(l.interrupted) == 1 && a.spins {
+		return a.at + spinTime
+	}
+	return 0
+}
