@@ -19,7 +19,7 @@ func TestSmallLimits(t *testing.T) {
 	pid := sleeper(t)
 	for _, tt := range []struct{ limit, want, remedy string }{
 		{"-n 8", "may open", "ulimit -n"}, {"-n 12", "may open", "ulimit -n"}, {"-n 20", "may open", "ulimit -n"},
-		{"-v 800000", "address space", "ulimit -v unlimited"},
+		{"-v 1000000", "address space", "ulimit -v unlimited"},
 	} {
 		for _, args := range [][]string{{"-p", pid}, {"record", "-p", pid, "-d", "300ms"},
 			{"record", "-q", "--", "true"}, {"top", "-p", pid, "--once", "1"}, {"doctor", "-p", pid}} {
