@@ -1,9 +1,6 @@
 package sampler
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 const (
 	// easyPolls is how many long sleepers are sampled in a round, if they are not so many that
@@ -70,60 +67,77 @@ func (a *agenda) put(t *thread, round, rounds uint64) {
 // clear forgets all.
 func (a *agenda) clear() { *a = agenda{} }
 
+// pace is how many threads are sampled in a round, and which.
+type pace struct {
+	long      int           // threads that have slept long
+	every     int           // they are sampled in one of so many rounds
+	patient   int           // after how many samples a thread is one of them
+	first     int           // threads that may be sampled for the first time in this round
+	mostFirst int           // see firsts
+	took      time.Duration // the samples of the last round without a stop
+	woken     time.Duration // CPU time that long sleepers were found to have taken, since calmFrom
+	calm      bool          // it was next to nothing in the window before
+	calmFrom  time.Duration
+}
+
 // plan puts a thread of p where its next sample is: a long sleeper's in one of the next rounds, spread by its slot.
 // When that is does not depend on what it does until then, so that nothing is favoured.
 func (k *ticker) plan(p *process, t *thread) {
-	k.rest(t, t.activity == sleeping && t.still >= k.patient)
+	k.pace.rest(t, t.activity == sleeping && t.still >= k.pace.patient)
 	if !t.resting {
 		p.agenda.put(t, k.round, 1)
 		return
 	}
-	every := uint64(k.every)
+	every := uint64(k.pace.every)
 	p.agenda.put(t, k.round, every-(k.round+uint64(t.slot))%every)
 }
 
 // rest notes whether a thread is a long sleeper.
-func (k *ticker) rest(t *thread, resting bool) {
+func (c *pace) rest(t *thread, resting bool) {
 	switch {
 	case resting && !t.resting:
-		k.long++
+		c.long++
 	case !resting && t.resting:
-		k.long--
+		c.long--
 	}
 	t.resting = resting
 }
 
 // firsts is how many threads may be sampled for the first time in this round: fewer than before if the one
 // before took long for it.
-func (k *ticker) firsts(period time.Duration) int {
+func (c *pace) firsts(period time.Duration) int {
 	switch {
-	case k.roundTook > period/2 && period > 0:
-		k.mostFirst = max(leastFirst, k.mostFirst/2)
+	case c.took > period/2 && period > 0:
+		c.mostFirst = max(leastFirst, c.mostFirst/2)
 	default:
-		k.mostFirst = min(maxFirst, k.mostFirst+leastFirst)
+		c.mostFirst = min(maxFirst, c.mostFirst+leastFirst)
 	}
-	return k.mostFirst
+	return c.mostFirst
 }
 
 // beginning reports whether there are threads that were not sampled even once.
-func (k *ticker) beginning() bool {
-	return slices.ContainsFunc(k.processes, func(p *process) bool { return len(p.agenda.first) > 0 })
+func (k *ticker) beginning() bool { return k.waiting() > 0 }
+
+// spread decides in one of how many rounds a long sleeper is sampled from now on. So many threads were not sampled
+// yet.
+func (c *pace) spread(now time.Duration, unsampled int) {
+	if now-c.calmFrom >= calmWindow {
+		c.calm = c.woken < calmCPU
+		c.calmFrom, c.woken = now, 0
+	}
+	long := c.long + unsampled // most of many sleep
+	c.every = min(maxEvery, 1+long/easyPolls)
+	if c.calm && long > manySleepers {
+		c.every = min(calmEvery, 1+long/calmPolls)
+	}
 }
 
-// spread decides in one of how many rounds a long sleeper is sampled from now on.
-func (k *ticker) spread() {
-	if k.now-k.calmFrom >= calmWindow {
-		k.calm = k.woken < calmCPU
-		k.calmFrom, k.woken = k.now, 0
-	}
-	long := k.long
+// waiting is how many threads were not sampled even once.
+func (k *ticker) waiting() (n int) {
 	for _, p := range k.processes {
-		long += len(p.agenda.first) // most of many sleep
+		n += len(p.agenda.first)
 	}
-	k.every = min(maxEvery, 1+long/easyPolls)
-	if k.calm && long > manySleepers {
-		k.every = min(calmEvery, 1+long/calmPolls)
-	}
+	return n
 }
 
 // patience is after how many samples without a change a thread counts as a long sleeper now.

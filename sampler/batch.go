@@ -20,27 +20,43 @@ func newBatches() batches {
 	return batches{make(chan []sample, queued/batchSize), make(chan []sample, 8)}
 }
 
+// outbox is the ticker's end of the queue to the counter: samples go out, Copies come back.
+type outbox struct {
+	queue   batches
+	batch   []sample // not handed over yet
+	free    <-chan *tracer.Copy
+	spare   []*tracer.Copy // taken from free and not used
+	handed  time.Duration  // when samples were handed over last
+	urgent  bool           // the counter should see soon what was sampled
+	waited  bool           // this round waited for the counter
+	starved bool           // the last wait for it was in vain
+}
+
 // send adds a sample to those that are handed over next, a mark at once if the counter takes it. While threads
 // are interrupted the others wait until none is known to be stopped: to wake the counter lasts longer than a sample.
 func (k *ticker) send(l sample) {
-	if k.batch == nil {
+	if k.out.add(l); l.kind == marked || len(k.out.batch) >= batchSize && len(k.interrupted) == 0 {
+		k.out.handOver(k.now)
+	}
+}
+
+// add adds a sample to those that are handed over next.
+func (o *outbox) add(l sample) {
+	if o.batch == nil {
 		select {
-		case k.batch = <-k.queue.spare:
+		case o.batch = <-o.queue.spare:
 		default:
-			k.batch = make([]sample, 0, batchSize)
+			o.batch = make([]sample, 0, batchSize)
 		}
 	}
-	k.batch = append(k.batch, l)
-	if l.kind == marked || len(k.batch) >= batchSize && len(k.interrupted) == 0 {
-		k.handOver()
-	}
+	o.batch = append(o.batch, l)
 }
 
 const (
 	// handEvery is how often samples are handed over that are neither many nor urgent: the counter
 	// that wakes for them takes a CPU, maybe that of a thread that is recorded.
 	handEvery = 50 * time.Millisecond
-	// youth is for how long samples a program are urgent: the counter opens its files and reads
+	// youth is for how long samples of a program are urgent: the counter opens its files and reads
 	// its mappings, and it may have ended in a moment.
 	youth = time.Second
 )
@@ -50,25 +66,25 @@ const maxWaiting = 1 << 14
 
 // handOver gives what was sent to the counter, if that takes it now. It may be held up, by a file of a
 // dead file system for example; threads must not stay stopped for that, nor their time be lost.
-func (k *ticker) handOver() {
-	if len(k.batch) > 0 {
+func (o *outbox) handOver(now time.Duration) {
+	if len(o.batch) > 0 {
 		select {
-		case k.queue.full <- k.batch:
-			k.batch = nil
+		case o.queue.full <- o.batch:
+			o.batch = nil
 		default:
 			return
 		}
 	}
-	k.handed, k.urgent = k.now, false
+	o.handed, o.urgent = now, false
 }
 
 // heldUp reports whether the counter is so far behind that a round has to be left out.
-func (k *ticker) heldUp() bool {
-	if len(k.batch) < maxWaiting {
+func (o *outbox) heldUp(now time.Duration) bool {
+	if len(o.batch) < maxWaiting {
 		return false
 	}
-	k.handOver()
-	return len(k.batch) >= maxWaiting
+	o.handOver(now)
+	return len(o.batch) >= maxWaiting
 }
 
 // each runs count on every sample that comes, until there are no more.
@@ -94,42 +110,48 @@ const reserved = 16
 // buffer returns a Copy for a sample and leaves so many; nil if the counter is too far behind. It does not
 // wait for that while threads are interrupted: some may be stopped by now.
 func (k *ticker) buffer(leave int) *tracer.Copy {
-	if c := k.unused(leave); c != nil {
-		return c
+	c := k.out.unused(leave)
+	if c == nil && len(k.interrupted) == 0 {
+		c = k.out.await(k.now, leave)
 	}
-	if k.waited || k.starved || len(k.interrupted) > 0 {
+	return c
+}
+
+// await waits once a round for a Copy, and leaves so many.
+func (o *outbox) await(now time.Duration, leave int) *tracer.Copy {
+	if o.waited || o.starved {
 		return nil
 	}
-	k.handOver() // some may be in there
+	o.handOver(now) // some may be in there
 	bound := time.NewTimer(bufferWait)
 	defer bound.Stop()
 	for {
 		select {
-		case c := <-k.free:
-			k.spare = append(k.spare, c)
-			if c := k.unused(leave); c != nil {
+		case c := <-o.free:
+			o.spare = append(o.spare, c)
+			if c := o.unused(leave); c != nil {
 				return c
 			}
 		case <-bound.C:
-			k.waited, k.starved = true, true // the counter may be held up: the next do not wait
+			o.waited, o.starved = true, true // the counter may be held up: the next do not wait
 			return nil
 		}
 	}
 }
 
 // unused takes a Copy that nobody uses if more than leave are left.
-func (k *ticker) unused(leave int) *tracer.Copy {
-	if len(k.spare)+len(k.free) <= leave {
+func (o *outbox) unused(leave int) *tracer.Copy {
+	if len(o.spare)+len(o.free) <= leave {
 		return nil
 	}
-	k.starved = false
-	if n := len(k.spare); n > 0 {
-		c := k.spare[n-1]
-		k.spare = k.spare[:n-1]
+	o.starved = false
+	if n := len(o.spare); n > 0 {
+		c := o.spare[n-1]
+		o.spare = o.spare[:n-1]
 		return c
 	}
-	return <-k.free // nobody else takes from it
+	return <-o.free // nobody else takes from it
 }
 
 // give returns a Copy that was not used.
-func (k *ticker) give(c *tracer.Copy) { k.spare = append(k.spare, c) }
+func (o *outbox) give(c *tracer.Copy) { o.spare = append(o.spare, c) }

@@ -436,7 +436,7 @@ func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
 			case <-counted:
 				return
 			case <-time.After(time.Millisecond):
-				r.ticker.handOver()
+				r.ticker.out.handOver(r.ticker.now)
 			}
 		}
 	}

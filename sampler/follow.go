@@ -40,8 +40,8 @@ func (k *ticker) add(pid int, born bool) error {
 		return nil
 	}
 	k.relieve()
-	if k.lastID == 0 { // what is made from here on is found by its id
-		k.lastID, _ = k.sys.LastID()
+	if k.search.lastID == 0 { // what is made from here on is found by its id
+		k.search.lastID, _ = k.sys.LastID()
 	}
 	p, err := k.sys.Open(pid)
 	if err != nil {
@@ -220,22 +220,30 @@ const (
 	discoverEvery = time.Millisecond
 )
 
+// search is when threads and processes were last looked for.
+type search struct {
+	discovered, listed time.Duration
+	listing            time.Duration // how long the last listing took
+	lastID             int           // the youngest id then
+}
+
 // discover finds threads and processes that are new since the last round.
 func (k *ticker) discover(now time.Duration) {
-	if now-k.discovered < discoverEvery && k.discovered != 0 {
+	if now-k.search.discovered < discoverEvery && k.search.discovered != 0 {
 		return
 	}
-	k.discovered = now
+	k.search.discovered = now
 	if k.hear(now) {
-		if now-k.listed >= listEvery {
+		if now-k.search.listed >= listEvery {
 			k.list(now)
 		}
 		return
 	}
 	last, err := k.sys.LastID()
-	from := k.lastID
-	k.lastID = last
-	if now-k.listed >= max(listEvery, listShare*k.listing) || err != nil || last < from || last-from > maxNewIDs {
+	from := k.search.lastID
+	k.search.lastID = last
+	if now-k.search.listed >= max(listEvery, listShare*k.search.listing) || err != nil || last < from ||
+		last-from > maxNewIDs {
 		k.list(now)
 		return
 	}
@@ -263,8 +271,8 @@ func (k *ticker) meet(id int) {
 
 // list lists all threads and children.
 func (k *ticker) list(now time.Duration) {
-	k.listed = now
-	defer func(began time.Duration) { k.listing = k.sys.Now() - began }(k.sys.Now())
+	k.search.listed = now
+	defer func(began time.Duration) { k.search.listing = k.sys.Now() - began }(k.sys.Now())
 	for _, p := range slices.Clone(k.processes) {
 		if p.gone || p.closed || !k.listThreads(p, true) {
 			continue
@@ -375,7 +383,7 @@ func (k *ticker) endThread(p *process, t *thread) {
 	t.watch.Close()
 	delete(p.byTID, t.tid)
 	t.watch, p.ended = nil, true
-	k.rest(t, false)
+	k.pace.rest(t, false)
 }
 
 // sweep forgets processes that have ended.

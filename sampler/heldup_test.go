@@ -20,16 +20,17 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 	var r *Recorder
 	f.births = func(now time.Duration) {
 		born(now)
-		most = max(most, len(r.ticker.batch))
+		most = max(most, len(r.ticker.out.batch))
 		if now < 40*time.Second || free {
 			return
 		}
-		for free = true; len(r.ticker.queue.full) > 0 || len(r.ticker.free) < copies/2; time.Sleep(time.Millisecond) {
+		for free = true; len(r.ticker.out.queue.full) > 0 ||
+			len(r.ticker.out.free) < copies/2; time.Sleep(time.Millisecond) {
 			if !opened {
 				close(f.blocked)
 				opened = true
 			}
-			r.ticker.handOver()
+			r.ticker.out.handOver(r.ticker.now)
 		}
 	}
 	r = newRecorder(Options{Rate: 99}, f)

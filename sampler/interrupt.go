@@ -104,7 +104,7 @@ func (k *ticker) interruptEach(upto time.Duration) {
 
 func (k *ticker) giveBack(a *toStop) {
 	if a.c != nil {
-		k.give(a.c)
+		k.out.give(a.c)
 		a.c = nil
 	}
 }
@@ -197,7 +197,7 @@ func (k *ticker) drain() {
 func (k *ticker) abandon() {
 	for i := range k.interrupted {
 		a := &k.interrupted[i]
-		k.give(a.c)
+		k.out.give(a.c)
 		k.lose(a.t)
 	}
 	for i := range k.toStop {
@@ -220,7 +220,7 @@ func (k *ticker) collected(c *tracer.Copy, err error) {
 	k.interrupted = k.interrupted[:last]
 	a.t.last = delivered
 	if err != nil {
-		k.give(c)
+		k.out.give(c)
 		k.trouble(a.p, a.t, err)
 		return
 	}

@@ -271,11 +271,11 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 func TestNobodyStaysStoppedForABuffer(t *testing.T) {
 	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy))
 	k.interrupted = []interrupted{{}}
-	if c := k.buffer(0); c != nil || k.waited {
-		t.Errorf("got %v, waited %v", c, k.waited)
+	if c := k.buffer(0); c != nil || k.out.waited {
+		t.Errorf("got %v, waited %v", c, k.out.waited)
 	}
 	k.interrupted = nil
-	if c := k.buffer(0); c != nil || !k.waited {
-		t.Errorf("with nobody interrupted: got %v, waited %v", c, k.waited)
+	if c := k.buffer(0); c != nil || !k.out.waited {
+		t.Errorf("with nobody interrupted: got %v, waited %v", c, k.out.waited)
 	}
 }

@@ -210,7 +210,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 		}
 		r.noteBeginning(&money, begin)
 		money.wanted = r.opt.Rate // SetRate may have changed it
-		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.pauses.sum, k.ran,
+		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran,
 			k.beginning()}); rate != plan.rate {
 			plan.setRate(rate)
 			due = plan.next(r.sys.Now())
@@ -269,7 +269,7 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 // returns when the next is due.
 func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration) time.Duration {
 	k := r.ticker
-	defer k.handOver()
+	defer func() { k.out.handOver(k.now) }()
 	defer k.drain()
 	moved := time.Duration(-moveEvery)
 	for until := r.sys.Now() + turn; ; {
@@ -300,15 +300,17 @@ func (r *Recorder) publish() {
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
 		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind,
 		Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
-		PauseP50: k.pauses.quantile(0.5), PauseP90: k.pauses.quantile(0.9), PauseP99: k.pauses.quantile(0.99),
-		PauseMax: k.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead, Wanted: r.opt.Rate,
-		Notes: k.notes.all()}
+		PauseP50: k.counted.pauses.quantile(0.5), PauseP90: k.counted.pauses.quantile(0.9),
+		PauseP99: k.counted.pauses.quantile(0.99),
+		PauseMax: k.counted.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead,
+		Wanted: r.opt.Rate,
+		Notes:  k.notes.all()}
 	k.births.report(&s)
 	for _, p := range k.processes {
 		s.Threads += len(p.threads)
 	}
-	if k.ran > 0 {
-		s.Stopped = float64(k.pauses.sum) / float64(k.ran)
+	if k.counted.ran > 0 {
+		s.Stopped = float64(k.counted.pauses.sum) / float64(k.counted.ran)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -357,7 +359,7 @@ func (r *Recorder) Close() error {
 	}
 	r.ticker.sweep()
 	r.ticker.births.close()
-	if rest := r.ticker.batch; len(rest) > 0 {
+	if rest := r.ticker.out.batch; len(rest) > 0 {
 		r.samples.full <- rest
 	}
 	r.driving.Unlock()

@@ -54,14 +54,14 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.activity = sleeping
 		k.seen(t, sample{kind: peeked, copied: c, call: *call}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
-		k.give(c)
+		k.out.give(c)
 		t.moved = true
 		k.runner(p, t, upto)
 	case isGone(err) || errors.Is(err, tracer.ErrExec):
-		k.give(c)
+		k.out.give(c)
 		k.trouble(p, t, err)
 	default: // its memory cannot be read; where it waits is known even so
-		k.give(c)
+		k.out.give(c)
 		if now, err := t.watch.Counters(); err == nil {
 			t.took(now)
 		}

@@ -31,7 +31,7 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	}
 	before, since := t.base, k.sys.Now()-k.now
 	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
-		k.give(c)
+		k.out.give(c)
 		k.trouble(p, t, err)
 		return
 	}
@@ -50,7 +50,7 @@ func (k *ticker) stopSleeper(p *process, t *thread, upto time.Duration) {
 		return
 	}
 	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
-		k.give(c)
+		k.out.give(c)
 		k.trouble(p, t, err)
 		return
 	}
@@ -63,7 +63,7 @@ func (k *ticker) sleeperStopped(t *thread, c *tracer.Copy, rounds int64, upto ti
 	t.track.wantStop.Store(false)              // once, however long the counter takes to see it
 	if !c.Blocked || c.Thread.Syscall == nil { // it woke just now
 		t.last = missed
-		k.give(c)
+		k.out.give(c)
 		return
 	}
 	if rounds > 0 {
@@ -136,7 +136,7 @@ func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64,
 		if c.AtStop.Switches > 0 { // else they were not to be had
 			t.took(c.AtStop)
 		}
-		k.ran += upto - t.upto
+		k.counted.ran += upto - t.upto
 		if t.born() && l.state == onCPU {
 			l.covers = upto - t.upto
 		}
@@ -148,5 +148,5 @@ func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64,
 // stopped counts a stop in which a thread was stopped for d.
 func (k *ticker) stopped(d time.Duration) {
 	k.counted.stops++
-	k.pauses.add(d)
+	k.counted.pauses.add(d)
 }

@@ -48,7 +48,7 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 		case <-done:
 			counted = true
 		case <-time.After(handEvery): // the counter may not have taken the mark
-			r.drive(r.ticker.handOver)
+			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
 		}
 	}
 	p, err := r.naming.name(e, from)

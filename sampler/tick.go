@@ -25,12 +25,9 @@ const (
 type ticker struct {
 	sys         system
 	opt         *Options
-	queue       batches
-	batch       []sample // not handed over yet
-	free        <-chan *tracer.Copy
-	spare       []*tracer.Copy // taken from free and not used
-	toStop      []toStop       // threads to be interrupted in this round
-	dozed       []dozed        // of them, those that fell asleep before they were
+	out         outbox
+	toStop      []toStop // threads to be interrupted in this round
+	dozed       []dozed  // of them, those that fell asleep before they were
 	interrupted []interrupted
 	turn        int // where among toStop the next round begins
 
@@ -45,37 +42,19 @@ type ticker struct {
 	failed    error         // why a process was let go last
 	ended     int
 
-	discovered, listed time.Duration
-	listing            time.Duration // how long the last listing took
-	lastID             int
-	births             births
+	search search
+	births births
 
-	round   uint64
-	now     time.Duration
-	upto    time.Duration // the last round covers the time until then
-	before  time.Duration // the one before, at most one period
-	stops   int           // sleepers that may be stopped in this round
-	long    int           // threads that have slept long
-	every   int           // they are sampled in one of so many rounds
-	first   int           // threads that may be sampled for the first time in this round
-	patient int           // after how many samples that begins
-	met     uint64        // threads that were due, in all rounds
-	woken   time.Duration // CPU time that long sleepers were found to have taken, since calmFrom
-	calm    bool          // it was next to nothing in the window before
+	round  uint64
+	now    time.Duration
+	upto   time.Duration // the last round covers the time until then
+	before time.Duration // the one before, at most one period
+	stops  int           // sleepers that may be stopped in this round
+	met    uint64        // threads that were due, in all rounds
+	pace   pace
 
-	calmFrom time.Duration
-
-	mostFirst int           // see firsts
-	roundTook time.Duration // the samples of the last round without a stop
-
-	handed  time.Duration // when samples were handed over last
-	urgent  bool          // the counter should see soon what was sampled
-	waited  bool          // this round waited for the counter
-	starved bool          // the last wait for it was in vain
-	runners int           // threads stopped in this round of many as they ran
-	runs    *thread       // the last of them
-	pauses  pauses
-	ran     time.Duration // wall time of samples in which threads ran
+	runners int     // threads stopped in this round of many as they ran
+	runs    *thread // the last of them
 	counted tally
 	notes   notes
 }
@@ -84,18 +63,21 @@ type ticker struct {
 type tally struct {
 	ticks, late, samples, reused, stops, peeks, lost, behind, lowered uint64
 	unseen                                                            time.Duration
+	pauses                                                            pauses
+	// wall time of samples in which threads ran
+	ran time.Duration
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
-	return &ticker{sys: sys, opt: opt, queue: queue, free: free, byPID: map[int]*process{}, refused: map[int]bool{},
-		every: 1, mostFirst: maxFirst, calm: true}
+	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free}, byPID: map[int]*process{},
+		refused: map[int]bool{}, pace: pace{every: 1, mostFirst: maxFirst, calm: true}}
 }
 
 // tick makes one round at now that covers the time until upto; a new thread's first
 // sample covers at most period.
 func (k *ticker) tick(now, upto, period time.Duration) {
 	k.now = now
-	if k.heldUp() {
+	if k.out.heldUp(k.now) {
 		k.collect(now)
 		k.counted.late++
 		k.notes.add("held up",
@@ -103,7 +85,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 		return
 	}
 	k.round++
-	k.stops, k.waited, k.runners = sleepStops, false, 0
+	k.stops, k.out.waited, k.runners = sleepStops, false, 0
 	if period == 0 {
 		k.before = k.upto
 	} else {
@@ -111,26 +93,26 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.upto = k.before // new threads begin here
 	k.collect(now)    // what has stopped by now is interrupted again
-	if len(k.batch) >= batchSize {
-		k.handOver()
+	if len(k.out.batch) >= batchSize {
+		k.out.handOver(k.now)
 	}
 	k.discover(now)
 	k.clocks()
-	k.patient, k.first = k.patience(), k.firsts(period)
-	k.spread()
+	k.pace.patient, k.pace.first = k.patience(), k.pace.firsts(period)
+	k.pace.spread(k.now, k.waiting())
 	for _, p := range k.processes {
 		if !p.gone {
 			k.visit(p, upto)
 		}
 	}
-	k.roundTook = k.sys.Now() - now
+	k.pace.took = k.sys.Now() - now
 	k.compared()
 	k.sweep()
 	k.interruptAll(upto)
 	k.upto = upto
 	k.counted.ticks++
-	if k.dense() && k.urgent {
-		k.handOver()
+	if k.dense() && k.out.urgent {
+		k.out.handOver(k.now)
 	}
 }
 
@@ -138,8 +120,8 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 // it must: the counter is woken afterwards.
 func (k *ticker) await(due time.Duration) {
 	k.collect(due)
-	if k.urgent || k.now-k.handed >= handEvery || len(k.batch) >= batchSize {
-		k.handOver()
+	if k.out.urgent || k.now-k.out.handed >= handEvery || len(k.out.batch) >= batchSize {
+		k.out.handOver(k.now)
 	}
 	if len(k.interrupted) == 0 {
 		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
@@ -178,8 +160,8 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 // sampleDue samples the threads of p that are due, until it is seen to be gone or another program.
 func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	waiting := len(p.agenda.first)
-	due := p.agenda.due(k.round, k.first)
-	k.first -= waiting - len(p.agenda.first)
+	due := p.agenda.due(k.round, k.pace.first)
+	k.pace.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
 	for i := range due {
 		// Where there are not buffers for all they take turns.
@@ -217,7 +199,7 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 			return
 		}
 		if t.resting {
-			k.woken += max(0, now.CPU-t.base.CPU)
+			k.pace.woken += max(0, now.CPU-t.base.CPU)
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
@@ -273,7 +255,8 @@ func (k *ticker) flush(t *thread) {
 func (k *ticker) hand(t *thread, l sample) {
 	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
 	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
-	k.urgent = k.urgent || l.copied != nil && (l.copied.Stale || l.kind == again || k.now-t.track.program.begun < youth)
+	k.out.urgent = k.out.urgent || l.copied != nil && (l.copied.Stale || l.kind == again ||
+		k.now-t.track.program.begun < youth)
 	k.send(l)
 }
 
@@ -305,7 +288,7 @@ func (k *ticker) lose(t *thread) {
 
 // begin notes when the recording begins.
 func (k *ticker) begin(now time.Duration) {
-	k.now, k.begun, k.upto, k.listed = now, now, now, now
+	k.now, k.begun, k.upto, k.search.listed = now, now, now, now
 	k.listen(now)
 	for _, p := range k.processes {
 		for _, t := range p.threads {
@@ -344,7 +327,7 @@ func (k *ticker) settle(end time.Duration) {
 
 // reread finds what a thread took since the last sample.
 func (k *ticker) reread(t *thread) {
-	if k.every > 1 && t.resting { // one of very many that sleep
+	if k.pace.every > 1 && t.resting { // one of very many that sleep
 		return
 	}
 	now, err := t.watch.Counters()
