@@ -14,7 +14,7 @@ import (
 //
 // A thread that the kernel cannot stop is given up by ending the tracer's own OS
 // thread, and Go ends a thread when the goroutine locked to it returns. The main
-// thread is the exception: it never ends, and what it traces stands still for as
+// thread is the exception: it never ends, and what it traces is stopped for as
 // long as fpstack lives. With the main thread taken, no tracer can land there.
 func init() {
 	runtime.LockOSThread()

@@ -69,14 +69,16 @@ func checkInits(t *testing.T, trace string) {
 		n, _ := strconv.Atoi(m[3])
 		bytes, allocs = bytes+b, allocs+n
 		if b > packageBytes && costly[m[1]] == "" {
-			t.Errorf("package %s takes %d bytes in %d allocations before main, at most %d are wanted", m[1], b, n, packageBytes)
+			t.Errorf("package %s takes %d bytes in %d allocations before main, at most %d are wanted", m[1], b, n,
+				packageBytes)
 		}
 	}
 	t.Logf("%d packages take %d bytes in %d allocations before main", packages, bytes, allocs)
 	if packages < 20 {
-		t.Fatalf("the trace tells of %d packages: %q", packages, trace)
+		t.Fatalf("the trace has %d packages: %q", packages, trace)
 	}
 	if bytes > startBytes || allocs > startAllocs {
-		t.Errorf("before main %d bytes are taken in %d allocations, at most %d in %d are wanted", bytes, allocs, startBytes, startAllocs)
+		t.Errorf("before main %d bytes are taken in %d allocations, at most %d in %d are wanted", bytes, allocs,
+			startBytes, startAllocs)
 	}
 }

@@ -56,7 +56,7 @@ func (r *recording) follow() error {
 }
 
 // lostCommand reports at once that the recording has ended by itself, with err, though the command goes on: it began a
-// program that we may not look into. The error it returns is what is left to report.
+// program that we may not trace. The error it returns is what is left to report.
 func (r *recording) lostCommand(err error) error {
 	name := filepath.Base(r.command[0])
 	switch {
@@ -86,7 +86,8 @@ func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e
 // start starts a command, with files for its standard input, output and error, or ours. What this program changed for
 // itself it gets as usual.
 func (a *app) start(argv []string, files []uintptr) (*supervise.Command, error) {
-	return supervise.Start(argv, supervise.Options{Files: files, Env: supervise.Environment(), Around: func(start func()) {
-		a.oom.Usual(start)
-	}})
+	return supervise.Start(argv, supervise.Options{Files: files, Env: supervise.Environment(),
+		Around: func(start func()) {
+			a.oom.Usual(start)
+		}})
 }

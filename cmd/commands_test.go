@@ -41,7 +41,7 @@ func TestCommandsMade(t *testing.T) {
 	}
 }
 
-// TestHelpKnowsAllCommands holds that help is the same wherever it is asked for.
+// TestHelpKnowsAllCommands holds that help is the same whichever way it is requested.
 func TestHelpKnowsAllCommands(t *testing.T) {
 	help := func(args string) string {
 		var out, complaint bytes.Buffer

@@ -79,7 +79,7 @@ func (a *app) doctor(_ context.Context, o *doctorOptions) error {
 // examine checks all gates between us and process pid, and tries what the kernel says; 0 is no
 // process.
 func examine(pid int) *report.Examination {
-	facts := look(pid)
+	facts := readFacts(pid)
 	e := &report.Examination{PID: pid, Place: place()}
 	if pid == 0 {
 		e.Gates = doctor.General(facts, e.Place)

@@ -36,7 +36,7 @@ func (a *app) flameCommand() *cobra.Command {
 		Long: `Turn profiles into a flame graph or another format, or compare two.
 
 It reads folded text, the text of perf script, pprof, V8's .cpuprofile and
-fpstack's own JSON, told apart by their content.
+fpstack's own JSON, recognised by content.
 Several files are added up; - is standard input.
 
 The ending of -o chooses the format:

@@ -16,7 +16,8 @@ type form struct {
 
 // forms are all of them. An ending comes before those that end it.
 var forms = []form{
-	{"folded", "main;work 42 for flamegraph.pl, inferno, speedscope; times in nanoseconds", []string{".folded", ".txt"}, true, false},
+	{"folded", "main;work 42 for flamegraph.pl, inferno, speedscope; times in nanoseconds", []string{".folded", ".txt"},
+		true, false},
 	{"pprof", "profile.proto, compressed, for go tool pprof", []string{".pb.gz", ".pprof", ".pb"}, false, false},
 	{"svg", "a flame graph, one picture", []string{".svg"}, false, true},
 	{"html", "a flame graph with threads, callers and tables", []string{".html"}, false, true},

@@ -91,7 +91,7 @@ func freeFiles() int {
 	return len(fds)
 }
 
-// filesRemedy is the remedy where a limit on open files was met all the same.
+// filesRemedy is the remedy where a limit on open files was reached nonetheless.
 func filesRemedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):

@@ -122,5 +122,5 @@ func isOwnStdout(w io.Writer) bool {
 	return ok && f.Fd() == uintptr(syscall.Stdout)
 }
 
-// toStdout reports whether path stands for standard output.
+// toStdout reports whether path means standard output.
 func toStdout(path string) bool { return path == "" || path == "-" }

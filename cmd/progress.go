@@ -12,7 +12,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// progress is a line on a terminal that tells how far a recording is. It changes no setting
+// progress is a line on a terminal that shows how far a recording is. It changes no setting
 // of the terminal and asks it nothing. A nil *progress shows nothing. Any goroutine may call
 // its methods.
 type progress struct {
@@ -27,7 +27,7 @@ type progress struct {
 // spinner shows that the line still lives.
 var spinner = [...]string{"|", "/", "-", `\`}
 
-// newProgress returns a line on out, nil if nobody looks at out.
+// newProgress returns a line on out, nil if out is no terminal.
 func newProgress(out io.Writer) *progress {
 	if !isTerminal(out) {
 		return nil

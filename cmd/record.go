@@ -301,7 +301,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	}
 	empty := len(p.Samples) == 0
 	if empty && r.child == nil && !r.o.runningOnly && r.o.mode.word == "wall" {
-		r.tellRemarks(&stats)
+		r.writeRemarks(&stats)
 		r.complain(fmt.Errorf("record %s: ended before the first sample", processes(r.o.pids)))
 		return errNothing
 	}

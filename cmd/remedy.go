@@ -28,7 +28,7 @@ func remedy(err error) string {
 	case errors.As(err, &permission):
 		return refusal(refusedFacts(permission), place())
 	case errors.As(err, &old):
-		_, gate := doctor.Verdict(doctor.General(look(os.Getpid()), place()))
+		_, gate := doctor.Verdict(doctor.General(readFacts(os.Getpid()), place()))
 		if gate != nil {
 			return gate.Remedy
 		}
@@ -75,14 +75,14 @@ func refusal(f *doctor.Facts, at doctor.Place) string { return text.Message(doct
 
 // refusedFacts is what is known now of a refusal.
 func refusedFacts(e *tracer.PermissionError) *doctor.Facts {
-	f := look(e.PID)
+	f := readFacts(e.PID)
 	f.Refused, f.Hidden, f.CallRefused = true, e.Hidden, e.CallRefused
 	return f
 }
 
-// look reads what is known of us and of process pid, and asks the kernel whether it refuses ptrace itself to us.
-func look(pid int) *doctor.Facts {
-	f := doctor.Look("/proc", pid)
+// readFacts reads what is known of us and of process pid, and asks the kernel whether it refuses ptrace itself to us.
+func readFacts(pid int) *doctor.Facts {
+	f := doctor.ReadFacts("/proc", pid)
 	refused := tracer.PtraceRefused()
 	f.PtraceRefused = &refused
 	return f

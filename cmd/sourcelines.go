@@ -12,7 +12,8 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// Bounds of reading source files for a page: files are some ten thousand bytes long, and a second is enough for hundreds.
+// Bounds of reading source files for a page: files are some ten thousand bytes long, and a second is enough for
+// hundreds.
 const (
 	largestSource = 8 << 20 // bytes of a file
 	sourceSteps   = 1 << 26
@@ -26,8 +27,8 @@ func sourceLines(p *profile.Profile) map[string]profile.Source {
 	return source.ForProfile(p, around, work.New(sourceSteps, sourceMemory), view)
 }
 
-// openSource opens a regular file that may be shown to others: its name comes from the target, and the page is given away. As
-// root that is one which everybody may read; the permission is asked of what was opened, not of the name.
+// openSource opens a regular file that may be shown to others: its name comes from the target, and the page is given
+// away. As root that is one which everybody may read; the permission of what was opened counts, not that of the name.
 func openSource(path string) (*module.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

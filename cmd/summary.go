@@ -14,7 +14,7 @@ import (
 
 // writeHottest writes the n functions in which most of the value typ of p was spent: their
 // own share, the share with what they called, and, where p has it and it is another, their
-// own share of the CPU time, which tells who works from who waits. width is that of the terminal, 0 for any.
+// own share of the CPU time, which shows who works and who waits. width is that of the terminal, 0 for any.
 func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, width int) {
 	functions := profile.Hottest(p, typ)
 	functions = slices.DeleteFunc(functions, func(f profile.Hot) bool { return f.Self == 0 })

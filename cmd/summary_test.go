@@ -93,8 +93,8 @@ func TestRemarks(t *testing.T) {
 	want := []string{"30 of 3,000 samples were late; the next sample carries their time",
 		"1 sample was lost: a thread did not stop in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
-		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what it takes " +
-			"to start, to follow many threads and to read symbols",
+		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what " +
+			"it takes to start, to follow many threads and to read symbols",
 		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
 		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment", "note"}
 	got := remarks(s)
@@ -121,11 +121,11 @@ func TestUnseen(t *testing.T) {
 			"1 command and 1 thread started and ended between two samples"},
 		{"not all was heard", sampler.Stats{Heard: true, UnmetThreads: 3},
 			"at least 3 threads started and ended between two samples"},
-		{"time alone, of a kernel that tells no more", sampler.Stats{Unseen: time.Second},
+		{"time alone, of a kernel that shows no more", sampler.Stats{Unseen: time.Second},
 			"threads and processes that ended between two samples used 1.00 s of CPU time"},
 		{"both", sampler.Stats{Heard: true, AllHeard: true, UnmetProcesses: 2, Unseen: time.Second},
-			"2 commands started and ended between two samples; threads and processes that ended between two samples used " +
-				"1.00 s of CPU time"},
+			"2 commands started and ended between two samples; threads and processes that ended between two " +
+				"samples used 1.00 s of CPU time"},
 	} {
 		if got := unseen(&tt.s); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

@@ -168,7 +168,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 	err := top.ErrScreen
 	if live {
 		jobs := supervise.TakeJobs()
-		opt.Suspend, opt.SetRate = jobs.Asked(), r.SetRate
+		opt.Suspend, opt.SetRate = jobs.Suspend(), r.SetRate
 		opt.Stop = func() { r.Hold(func() { jobs.StopGroup(ctx) }) } // no thread of the target is stopped with us
 		opt.Write = func(name string, p *profile.Profile) (string, error) { return a.topWrite(o, name, p) }
 		opt.WriteTo = o.stem() + topEnding

@@ -56,7 +56,7 @@ func TestTopTitle(t *testing.T) {
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
 	pid := cmd.Process.Pid
-	// The exec is told before the kernel knows the new arguments.
+	// The exec is reported before the kernel knows the new arguments.
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(b) > 0 || time.Now().After(end) {
 			break

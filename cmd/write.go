@@ -114,6 +114,8 @@ func (f *form) write(w io.Writer, v *view) error {
 
 func (v *view) page() page.Options {
 	o := v.options
-	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs, MinShare: float64(o.minShare),
-		All: o.all, Static: o.static, Waits: o.waits, Width: o.width, Sources: v.sources, Diff: v.diff, Warn: v.warn}
+	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs,
+		MinShare: float64(o.minShare),
+		All:      o.all, Static: o.static, Waits: o.waits, Width: o.width, Sources: v.sources, Diff: v.diff,
+		Warn: v.warn}
 }

@@ -1,11 +1,11 @@
-// Package doctor tells whether one process may look into another, gate by gate: which of the
+// Package doctor reports whether one process may trace another, gate by gate: which of the
 // kernel's checks lets us through, which refuses, and what a person can do about it where they
-// stand (a shell with sudo, Docker, Kubernetes, systemd, a CI runner).
+// work (a shell with sudo, Docker, Kubernetes, systemd, a CI runner).
 //
-// The caller gives the facts, or lets [Look] read them from a proc file system. Nothing is
+// The caller gives the facts, or lets [ReadFacts] read them from a proc file system. Nothing is
 // stopped, nothing is changed and no system call of ptrace is made here.
 //
-// It guarantees that a gate which could not be looked at is told as unknown, never as open.
+// It guarantees that a gate whose facts cannot be read is reported as unknown, never as open.
 //
 // Sources: __ptrace_may_access in linux/kernel/ptrace.c; ptrace(2), "Ptrace access mode
 // checking"; linux/security/yama/yama_lsm.c; cap_ptrace_access_check in
@@ -82,13 +82,13 @@ const (
 	capSysPtrace     = 19
 )
 
-// capable tells whether CAP_SYS_PTRACE is effective for us in our user namespace.
+// capable reports whether CAP_SYS_PTRACE is effective for us in our user namespace.
 func (f *Facts) capable() bool { return f.has(capSysPtrace) }
 
-// has tells whether a capability is effective for us.
+// has reports whether a capability is effective for us.
 func (f *Facts) has(capability int) bool { return f.Caps>>capability&1 == 1 }
 
-// mayTrace tells whether CAP_SYS_PTRACE is effective for us where the process lives: in our user
+// mayTrace reports whether CAP_SYS_PTRACE is effective for us where the process lives: in our user
 // namespace or in one below it. Where neither is known it is taken to be so.
 func (f *Facts) mayTrace() bool {
 	switch {
@@ -144,7 +144,8 @@ func Culprit(f *Facts, place Place) Gate {
 			return g
 		}
 	}
-	return Gate{Name: "kernel", State: Closed, Says: "the kernel refused for a reason that cannot be seen from here", Remedy: place.allowPtrace()}
+	return Gate{Name: "kernel", State: Closed, Says: "the kernel refused for a reason that cannot be seen from here",
+		Remedy: place.allowPtrace()}
 }
 
 // Refusal is what the Culprit says and what to do about it, as a sentence or two. It may hold any bytes of the target.

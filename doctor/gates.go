@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// process judges whether there is anything to look at.
+// process judges whether there is anything to sample.
 func (f *Facts) process(place Place) Gate {
 	g := Gate{Name: "process", State: Open, Says: fmt.Sprintf("process %d is there", f.PID)}
 	switch {
@@ -16,15 +16,17 @@ func (f *Facts) process(place Place) Gate {
 		g.State, g.Says = Closed, fmt.Sprintf("there is no process %d here", f.PID)
 		g.Remedy = "Look for its id with ps in the same container or pid namespace as fpstack."
 	case f.Self:
-		g.State, g.Remedy = Closed, "Run a second fpstack to look at this one."
+		g.State, g.Remedy = Closed, "Run a second fpstack to sample this one."
 	case f.Kernel:
 		g.State, g.Says = Closed, fmt.Sprintf("process %d is a thread of the kernel", f.PID)
 		g.Remedy = fmt.Sprintf("It has no user code; root can read /proc/%d/stack.", f.PID)
 	case f.Zombie:
-		g.State, g.Says = Closed, fmt.Sprintf("process %d has ended and waits for its parent, process %d", f.PID, f.Parent)
+		g.State, g.Says = Closed, fmt.Sprintf("process %d has ended and waits for its parent, process %d",
+			f.PID, f.Parent)
 		g.Remedy = fmt.Sprintf("Look at process %d: it has to wait for it.", f.Parent)
 	case f.Dumping:
-		g.State, g.Says, g.Remedy = Closed, fmt.Sprintf("process %d is dumping core", f.PID), "Wait until it is done; then look at the core file."
+		g.State, g.Says, g.Remedy = Closed, fmt.Sprintf("process %d is dumping core", f.PID),
+			"Wait until it is done; then look at the core file."
 	}
 	return g
 }
@@ -106,18 +108,20 @@ func (f *Facts) capability(Place) Gate {
 	if f.mayTrace() {
 		return Gate{Name: Capability, State: Open, Says: "CAP_SYS_PTRACE is effective"}
 	}
-	return Gate{Name: Capability, State: Absent, Says: "CAP_SYS_PTRACE is not effective: only our own processes may be sampled"}
+	return Gate{Name: Capability, State: Absent, Says: "CAP_SYS_PTRACE is not effective: only our own processes may " +
+		"be sampled"}
 }
 
 // outsideNamespaces is the remedy where our capabilities do not count.
-const outsideNamespaces = "Run fpstack as root outside of all user namespaces, or inside the one of the process (nsenter -U -t PID)."
+const outsideNamespaces = "Run fpstack as root outside of all user namespaces, or inside the one of the process " +
+	"(nsenter -U -t PID)."
 
 // userNamespace judges where our capabilities count.
 func (f *Facts) userNamespace(place Place) Gate {
 	g := Gate{Name: "user namespace", State: Open, Says: "the process is in our user namespace"}
 	switch {
 	case f.UserNS == nil && f.Refused && f.capable() && f.InitialUserNS != nil && !*f.InitialUserNS:
-		// Inside ours, or below, CAP_SYS_PTRACE would have let us look.
+		// Inside ours, or below, CAP_SYS_PTRACE would have let us in.
 		g.State, g.Says = Closed, "our capabilities count inside our user namespace alone, and the process is not in it"
 		g.Remedy = outsideNamespaces
 	case f.UserNS == nil:
@@ -126,7 +130,8 @@ func (f *Facts) userNamespace(place Place) Gate {
 	case f.mayTrace():
 		g.Says = "the process is in a user namespace below ours, where our capabilities count"
 	default:
-		g.State, g.Says = Unknown, "the process is in another user namespace: only who made it, or has CAP_SYS_PTRACE in one above it, may look"
+		g.State, g.Says = Unknown, "the process is in another user namespace: only who made it, or has CAP_SYS_PTRACE "+
+			"in one above it, may trace it"
 		g.Remedy = outsideNamespaces
 		if f.Refused {
 			g.State = Closed
@@ -135,7 +140,7 @@ func (f *Facts) userNamespace(place Place) Gate {
 	return g
 }
 
-// pidNamespace tells of ids that differ. It refuses nothing.
+// pidNamespace reports ids that differ. It refuses nothing.
 func (f *Facts) pidNamespace() Gate {
 	g := Gate{Name: "pid namespace", State: Open, Says: "the process is in our pid namespace"}
 	switch {
@@ -152,34 +157,37 @@ func (f *Facts) dumpable(place Place) Gate {
 	g := Gate{Name: "dumpable", State: Open, Says: "the process is dumpable"}
 	switch {
 	case f.mayTrace():
-		g.Says = "CAP_SYS_PTRACE looks into processes that are not dumpable too"
+		g.Says = "CAP_SYS_PTRACE allows processes that are not dumpable too"
 	case f.Dumpable == nil && !f.IDsDiffer && f.TargetUID >= 0:
 		g.State, g.Says = Unknown, "whether the process is dumpable is not known"
 	case f.Dumpable == nil:
 		g.State, g.Says = Absent, "whether the process is dumpable is not known; the ids refuse already"
 	case !*f.Dumpable:
-		g.State, g.Says = Closed, "the process is not dumpable: it changed its ids, or asked for it by prctl"
+		g.State, g.Says = Closed, "the process is not dumpable: it changed its ids, or set that by prctl"
 		g.Remedy = place.becomeRoot(f.TargetUID)
 	}
 	return g
 }
 
-// moreCapabilities judges the check that a process with more rights than we is not looked into.
+// moreCapabilities judges the check that a process with more rights than we have is not traced.
 func (f *Facts) moreCapabilities(place Place) Gate {
 	switch {
 	case f.UserNS != nil && !*f.UserNS:
-		return Gate{Name: "capabilities of the process", State: Absent, Says: "they are compared inside one user namespace alone"}
+		return Gate{Name: "capabilities of the process", State: Absent,
+			Says: "they are compared inside one user namespace alone"}
 	case !f.MoreCaps:
 		return Gate{Name: "capabilities of the process", State: Open, Says: "the process has none that we have not"}
 	case f.mayTrace():
-		return Gate{Name: "capabilities of the process", State: Open, Says: "the process has more than we, and CAP_SYS_PTRACE makes up for that"}
+		return Gate{Name: "capabilities of the process", State: Open,
+			Says: "the process has more than we, and CAP_SYS_PTRACE makes up for that"}
 	}
-	return Gate{Name: "capabilities of the process", State: Closed, Says: "the process is permitted capabilities that we have not",
+	return Gate{Name: "capabilities of the process", State: Closed,
+		Says:   "the process is permitted capabilities that we have not",
 		Remedy: place.allowPtrace()}
 }
 
-// files judges the files of /proc that its user alone may read. CAP_SYS_PTRACE does not open them; of what they tell only the
-// memory is needed, and process_vm_readv reads that too.
+// files judges the files of /proc that its user alone may read. CAP_SYS_PTRACE does not open them; of what they hold
+// only the memory is needed, and process_vm_readv reads that too.
 func (f *Facts) files(place Place) Gate {
 	g := Gate{Name: "files of /proc", State: Open, Says: "its files in /proc may be read"}
 	switch {
@@ -190,9 +198,11 @@ func (f *Facts) files(place Place) Gate {
 		g.State, g.Says = Absent, "its files in /proc are not ours to read; the gates above refuse already"
 	case f.CallRefused:
 		g.State, g.Remedy = Closed, place.readFiles()
-		g.Says = fmt.Sprintf("its memory in /proc is for uid %d alone, CAP_SYS_PTRACE does not open it, and a filter refuses process_vm_readv to us", f.FilesOwner)
+		g.Says = fmt.Sprintf("its memory in /proc is for uid %d alone, CAP_SYS_PTRACE does not open it, and a filter "+
+			"refuses process_vm_readv to us", f.FilesOwner)
 	default:
-		g.Says = fmt.Sprintf("some of its files in /proc are for uid %d alone, and CAP_SYS_PTRACE does not open them: memory is read by process_vm_readv, "+
+		g.Says = fmt.Sprintf("some of its files in /proc are for uid %d alone, and CAP_SYS_PTRACE does not open them: "+
+			"memory is read by process_vm_readv, "+
 			"open files stay without names (CAP_DAC_READ_SEARCH reads them)", f.FilesOwner)
 	}
 	return g
@@ -220,7 +230,7 @@ func (f *Facts) yama(place Place) Gate {
 	return g
 }
 
-// securityModule tells labels. What a policy allows cannot be read: a label of our own that
+// securityModule compares labels. What a policy allows cannot be read: a label of our own that
 // confines makes it unknown only where another gate's refusal does not explain it.
 func (f *Facts) securityModule() Gate {
 	label := strings.TrimSpace(f.OwnLSM)
@@ -228,10 +238,13 @@ func (f *Facts) securityModule() Gate {
 		return Gate{Name: "security module", State: Absent, Says: "no security module confines us"}
 	}
 	if f.TargetLSM != "" && f.TargetLSM == f.OwnLSM {
-		return Gate{Name: "security module", State: Open, Says: fmt.Sprintf("we and the process have the label %q", label)}
+		return Gate{Name: "security module", State: Open,
+			Says: fmt.Sprintf("we and the process have the label %q", label)}
 	}
-	return Gate{Name: "security module", State: Unknown, Says: fmt.Sprintf("our label is %q, that of the process %q", label, f.TargetLSM),
-		Remedy: "If attaching is refused, the audit log tells whether the policy did it (ausearch -m avc; journalctl -k | grep apparmor)."}
+	return Gate{Name: "security module", State: Unknown, Says: fmt.Sprintf("our label is %q, that of the process %q",
+		label, f.TargetLSM),
+		Remedy: "If attaching is refused, the audit log reports whether the policy did it (ausearch -m avc; " +
+			"journalctl -k | grep apparmor)."}
 }
 
 // tracer judges whether the one place of a tracer is taken.
@@ -245,7 +258,8 @@ func (f *Facts) tracer() Gate {
 		g.State, g.Says = Unknown, "whether the process is traced is not known"
 	case f.Tracer > 0:
 		g.State, g.Says = Closed, fmt.Sprintf("the process is traced by process %d (%s)", f.Tracer, f.TracerName)
-		g.Remedy = fmt.Sprintf("A process has one tracer: end or detach process %d first (gdb: detach; strace: Ctrl-C).", f.Tracer)
+		g.Remedy = fmt.Sprintf("A process has one tracer: end or detach process %d first (gdb: detach; "+
+			"strace: Ctrl-C).", f.Tracer)
 	}
 	return g
 }

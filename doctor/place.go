@@ -2,7 +2,7 @@ package doctor
 
 import "fmt"
 
-// Place is where a person stands, as far as it changes what they have to type.
+// Place is where a person works, as far as it changes what they have to type.
 type Place uint8
 
 // The places that remedies are worded for.
@@ -18,8 +18,8 @@ var placeNames = [...]string{"shell", "container", "Kubernetes", "systemd servic
 
 func (p Place) String() string { return placeNames[p] }
 
-// PlaceFrom tells the place by the environment and by files that container engines leave. exists
-// tells whether a path is there.
+// PlaceFrom finds the place by the environment and by files that container engines leave. exists
+// reports whether a path is there.
 func PlaceFrom(getenv func(string) string, exists func(path string) bool) Place {
 	switch {
 	case getenv("GITHUB_ACTIONS") == "true":
@@ -55,7 +55,8 @@ func (p Place) allowPtrace() string {
 	case Container:
 		return "Start the container with --cap-add SYS_PTRACE (Docker, Podman), or run fpstack on the host."
 	case Kubernetes:
-		return "kubectl debug -it POD --target=CONTAINER --profile=general gives SYS_PTRACE; or securityContext.capabilities.add: [SYS_PTRACE] with shareProcessNamespace: true."
+		return "kubectl debug -it POD --target=CONTAINER --profile=general gives SYS_PTRACE; or " +
+			"securityContext.capabilities.add: [SYS_PTRACE] with shareProcessNamespace: true."
 	case Service:
 		return "AmbientCapabilities=CAP_SYS_PTRACE in the unit, and no SystemCallFilter= without @debug."
 	case GitHubActions:
@@ -68,21 +69,25 @@ func (p Place) allowPtrace() string {
 func (p Place) readFiles() string {
 	switch p {
 	case Container:
-		return "Start the container with --cap-add SYS_PTRACE --cap-add DAC_READ_SEARCH and run fpstack as root in it, or run it on the host."
+		return "Start the container with --cap-add SYS_PTRACE --cap-add DAC_READ_SEARCH and run fpstack as " +
+			"root in it, or run it on the host."
 	case Kubernetes:
-		return "securityContext: runAsUser: 0 and capabilities.add: [SYS_PTRACE, DAC_READ_SEARCH], with shareProcessNamespace: true."
+		return "securityContext: runAsUser: 0 and capabilities.add: [SYS_PTRACE, DAC_READ_SEARCH], with " +
+			"shareProcessNamespace: true."
 	case Service:
-		return "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH in the unit, or SystemCallFilter= with process_vm_readv."
+		return "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH in the unit, or SystemCallFilter= with " +
+			"process_vm_readv."
 	}
 	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace,cap_dac_read_search+ep fpstack."
 }
 
-// becomeRoot words how to look at a process of another user.
+// becomeRoot says how to sample a process of another user.
 func (p Place) becomeRoot(uid int) string {
 	switch p {
 	case Container:
 		if uid > 0 {
-			return fmt.Sprintf("Run fpstack as uid %d or as root in the container (docker exec -u %d …), or as root with --cap-add SYS_PTRACE.", uid, uid)
+			return fmt.Sprintf("Run fpstack as uid %d or as root in the container (docker exec -u %d …), or as root "+
+				"with --cap-add SYS_PTRACE.", uid, uid)
 		}
 		return "Run fpstack as root in the container (docker exec -u 0 …), or on the host."
 	case Kubernetes, Service:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
@@ -31,7 +32,10 @@ const perfForm = "the text of perf script: a line with name, thread, time and ev
 // perfHeader is the first line of a sample: name, [process/]thread, maybe a CPU and flags, seconds, maybe a period, event, and
 // behind it what a tracepoint says, or the only frame.
 // Source: perf-script(1), -F; perf_sample__fprintf_start in linux/tools/perf/builtin-script.c.
-var perfHeader = regexp.MustCompile(`^\s*(\S.*?)\s+(?:(\d+)/)?(\d+)\s+(?:\S+\s+){0,2}?(\d+\.\d{3,9}):\s+(?:\d+\s+)?(\S+):(?:\s+(.*))?$`)
+var perfHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\S.*?)\s+(?:(\d+)/)?(\d+)\s+(?:\S+\s+){0,2}?(\d+\.\d{3,9}):\s+` +
+		`(?:\d+\s+)?(\S+):(?:\s+(.*))?$`)
+})
 
 // isPerfScript tells whether a file that begins with start is the text of perf script.
 func isPerfScript(start []byte) bool {
@@ -40,7 +44,7 @@ func isPerfScript(start []byte) bool {
 	}
 	for line := range bytes.Lines(start) {
 		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 && line[0] != '#' {
-			return perfHeader.Match(line)
+			return perfHeader().Match(line)
 		}
 	}
 	return false
@@ -112,7 +116,7 @@ func (p *perfReader) line(line []byte) error {
 	case line[0] == '\t': // a frame; names of threads have no tab in front
 		return p.frame(line)
 	}
-	if m := perfHeader.FindSubmatch(line); m != nil {
+	if m := perfHeader().FindSubmatch(line); m != nil {
 		p.finish()
 		return p.sample(m)
 	}

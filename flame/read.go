@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -89,11 +90,13 @@ func isJSON(text []byte) bool {
 }
 
 // dumpSchema is in the first bytes of what fpstack -f json writes.
-var dumpSchema = regexp.MustCompile(`^\{\s*"schema"\s*:\s*"fpstack\.dump/`)
+var dumpSchema = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\{\s*"schema"\s*:\s*"fpstack\.dump/`)
+})
 
 // foreign names formats that people try.
 func foreign(text []byte) string {
-	if isJSON(text) && dumpSchema.Match(text) {
+	if isJSON(text) && dumpSchema().Match(text) {
 		return "a dump: fpstack symbolize names its frames, and with -f folded writes what can be read here"
 	}
 	for _, f := range []struct{ magic, name string }{

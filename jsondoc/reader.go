@@ -52,7 +52,7 @@ func (r *Reader) Next() error {
 	return nil
 }
 
-// End fails if anything stands behind the document. It reads to the end of the stream: compressed data
+// End fails if anything follows the document. It reads to the end of the stream: compressed data
 // are known to be whole only there.
 func (r *Reader) End() error {
 	if token, err := r.d.Token(); err == nil {

@@ -3,7 +3,7 @@ package mem
 import "encoding/binary"
 
 // Image is a memory drawn word by word, for tests: labels stand for the addresses
-// of the words that bear them.
+// of the words that have them.
 //
 //	m := mem.NewImage(0x7ffe0000, 8, binary.LittleEndian)
 //	m.Word(0x401136)             // return address

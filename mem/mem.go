@@ -5,7 +5,7 @@
 // reader, and [Image], a drawn memory for tests.
 //
 // The caller provides the bytes: a live process, a core file or a recorded file.
-// A Reader never returns fewer bytes than asked without an error.
+// A Reader never returns fewer bytes than requested without an error.
 package mem
 
 import (
@@ -109,7 +109,7 @@ func NewOverlay(base Reader, ranges ...Range) *Overlay {
 	return o
 }
 
-// Reset makes o what NewOverlay returns, and uses its memory again: who looks at many stacks,
+// Reset makes o what NewOverlay returns, and uses its memory again: who copies many stacks,
 // one after the other, needs one Overlay. Nobody else may be using o.
 func (o *Overlay) Reset(base Reader, ranges ...Range) {
 	clear(o.ranges)
@@ -170,7 +170,7 @@ func (o *Overlay) Bytes(addr Addr, n int) ([]byte, bool) {
 	return r.Bytes(addr, n)
 }
 
-// Holds tells whether copied ranges hold the n bytes at addr.
+// Holds reports whether copied ranges hold the n bytes at addr.
 func (o *Overlay) Holds(addr Addr, n int) bool {
 	for n > 0 {
 		r := o.find(addr)
@@ -217,7 +217,7 @@ func (o *Overlay) ReadMem(b []byte, addr Addr) (int, error) {
 	return done, nil
 }
 
-// widen makes a fault of the base, which was asked for a piece, one of the whole read.
+// widen makes a fault of the base, which read a piece, one of the whole read.
 func widen(err error, wanted int) error {
 	if fault, ok := err.(*FaultError); ok && fault.Len != wanted {
 		return &FaultError{Addr: fault.Addr, Len: wanted, Err: fault.Err}

@@ -39,18 +39,24 @@ func TestOverlayReadMem(t *testing.T) {
 		fault  Addr // where it fails, if want is shorter than n
 	}{
 		{"inside one range", nil, []Range{fill(0x1000, 8, 0xaa)}, 0x1002, 3, []byte{0xaa, 0xaa, 0xaa}, 0},
-		{"nothing asked", nil, nil, 0x1000, 0, []byte{}, 0},
+		{"nothing requested", nil, nil, 0x1000, 0, []byte{}, 0},
 		{"outside, no base", nil, []Range{fill(0x1000, 8, 0xaa)}, 0xfff, 2, []byte{}, 0xfff},
 		{"out of the range's end, no base", nil, []Range{fill(0x1000, 8, 0xaa)}, 0x1006, 4, []byte{0xaa, 0xaa}, 0x1008},
-		{"from range to next range", nil, []Range{fill(0x1008, 8, 0xbb), fill(0x1000, 8, 0xaa)}, 0x1006, 4, []byte{0xaa, 0xaa, 0xbb, 0xbb}, 0},
+		{"from range to next range", nil, []Range{fill(0x1008, 8, 0xbb), fill(0x1000, 8, 0xaa)}, 0x1006, 4,
+			[]byte{0xaa, 0xaa, 0xbb, 0xbb}, 0},
 		{"base, range, base", pattern{}, []Range{fill(0x1002, 2, 0xaa)}, 0x1000, 6, []byte{0, 1, 0xaa, 0xaa, 4, 5}, 0},
-		{"range, base, range", pattern{}, []Range{fill(0x1000, 1, 0xaa), fill(0x1003, 9, 0xbb)}, 0x1000, 5, []byte{0xaa, 1, 2, 0xbb, 0xbb}, 0},
-		{"base ends early", pattern{end: 0x1003}, []Range{fill(0x1000, 1, 0xaa)}, 0x1000, 5, []byte{0xaa, 1, 2}, 0x1003},
-		{"base ends before a range", pattern{end: 0x1001}, []Range{fill(0x1002, 1, 0xaa)}, 0x1000, 3, []byte{0}, 0x1001},
-		{"last bytes of the address space", nil, []Range{fill(top, 4, 0xaa)}, top, 4, []byte{0xaa, 0xaa, 0xaa, 0xaa}, 0},
+		{"range, base, range", pattern{}, []Range{fill(0x1000, 1, 0xaa), fill(0x1003, 9, 0xbb)}, 0x1000, 5,
+			[]byte{0xaa, 1, 2, 0xbb, 0xbb}, 0},
+		{"base ends early", pattern{end: 0x1003}, []Range{fill(0x1000, 1, 0xaa)}, 0x1000, 5,
+			[]byte{0xaa, 1, 2}, 0x1003},
+		{"base ends before a range", pattern{end: 0x1001}, []Range{fill(0x1002, 1, 0xaa)}, 0x1000, 3,
+			[]byte{0}, 0x1001},
+		{"last bytes of the address space", nil, []Range{fill(top, 4, 0xaa)}, top, 4,
+			[]byte{0xaa, 0xaa, 0xaa, 0xaa}, 0},
 		{"range behind the last byte", nil, []Range{fill(top, 4, 0xaa)}, top + 2, 4, []byte{0xaa, 0xaa}, 0},
 		{"base behind the last byte", pattern{}, nil, top + 2, 4, []byte{0xfe, 0xff}, 0},
-		{"empty ranges are no ranges", pattern{}, []Range{{Start: 0x1000}, {Start: 0x1001, Data: []byte{}}}, 0x1000, 2, []byte{0, 1}, 0},
+		{"empty ranges are no ranges", pattern{}, []Range{{Start: 0x1000}, {Start: 0x1001, Data: []byte{}}}, 0x1000, 2,
+			[]byte{0, 1}, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := make([]byte, row.n)
@@ -69,7 +75,8 @@ func TestOverlayReadMem(t *testing.T) {
 				t.Fatalf("error %v, want a FaultError of ErrUnmapped", err)
 			}
 			if fault.Addr != row.fault || fault.Len != row.n-len(row.want) {
-				t.Errorf("fault of %d bytes at %#x, want %d at %#x", fault.Len, fault.Addr, row.n-len(row.want), row.fault)
+				t.Errorf("fault of %d bytes at %#x, want %d at %#x", fault.Len, fault.Addr,
+					row.n-len(row.want), row.fault)
 			}
 		})
 	}
@@ -91,7 +98,8 @@ func TestOverlayOverOverlay(t *testing.T) {
 	inner := NewOverlay(pattern{}, fill(0x1000, 4, 0xaa))
 	outer := NewOverlay(inner, fill(0x1002, 4, 0xbb))
 	b := make([]byte, 8)
-	if _, err := outer.ReadMem(b, 0x1000); err != nil || !bytes.Equal(b, []byte{0xaa, 0xaa, 0xbb, 0xbb, 0xbb, 0xbb, 6, 7}) {
+	if _, err := outer.ReadMem(b, 0x1000); err != nil ||
+		!bytes.Equal(b, []byte{0xaa, 0xaa, 0xbb, 0xbb, 0xbb, 0xbb, 6, 7}) {
 		t.Errorf("ReadMem = %x, %v", b, err)
 	}
 }
@@ -108,7 +116,8 @@ func TestOverlayOverlap(t *testing.T) {
 		{"the first answers", []Range{a, b, c}, 0xfff, ".ccbbaaaabbcccccc."},
 		{"the last is hidden", []Range{c, b, a}, 0xfff, ".cccccccccccccccc."},
 		{"in two parts", []Range{a, c}, 0xfff, ".ccccaaaacccccccc."},
-		{"around several", []Range{fill(0x1001, 1, 'x'), fill(0x1003, 1, 'y'), fill(0x1005, 1, 'z'), b, c}, 0xfff, ".cxbybzbbbbcccccc."},
+		{"around several", []Range{fill(0x1001, 1, 'x'), fill(0x1003, 1, 'y'), fill(0x1005, 1, 'z'), b, c}, 0xfff,
+			".cxbybzbbbbcccccc."},
 		{"the same twice", []Range{a, a}, 0x1003, ".aaaa."},
 		{"at the top", []Range{top, fill(1<<64-6, 6, 'u')}, 1<<64 - 7, ".uutttt"},
 		{"the whole of the top first", []Range{fill(1<<64-6, 6, 'u'), top}, 1<<64 - 7, ".uuuuuu"},
@@ -117,7 +126,8 @@ func TestOverlayOverlap(t *testing.T) {
 		inner := strings.Trim(row.want, ".")
 		at := row.at + Addr(strings.Index(row.want, inner))
 		if !o.Holds(at, len(inner)) || o.Holds(at, len(inner)+1) || o.Holds(at-1, 1) {
-			t.Errorf("%s: %d bytes at %#x are held: %v; want those and no more", row.name, len(inner), uint64(at), o.Holds(at, len(inner)))
+			t.Errorf("%s: %d bytes at %#x are held: %v; want those and no more", row.name, len(inner), uint64(at),
+				o.Holds(at, len(inner)))
 		}
 		for i := range row.want {
 			if b, ok := o.Bytes(row.at+Addr(i), 1); ok {
@@ -140,8 +150,10 @@ func TestOverlayReset(t *testing.T) {
 		ranges []Range
 		want   []byte // at 0x1ffc
 	}{
-		{"one range in the place of two", pattern{}, []Range{fill(0x1ffe, 3, 0xcc)}, []byte{0xfc, 0xfd, 0xcc, 0xcc, 0xcc, 1, 2, 3}},
-		{"two ranges, in any order", pattern{}, []Range{fill(0x2001, 2, 0xdd), fill(0x1ffc, 1, 0xee)}, []byte{0xee, 0xfd, 0xfe, 0xff, 0, 0xdd, 0xdd, 3}},
+		{"one range in the place of two", pattern{}, []Range{fill(0x1ffe, 3, 0xcc)},
+			[]byte{0xfc, 0xfd, 0xcc, 0xcc, 0xcc, 1, 2, 3}},
+		{"two ranges, in any order", pattern{}, []Range{fill(0x2001, 2, 0xdd), fill(0x1ffc, 1, 0xee)},
+			[]byte{0xee, 0xfd, 0xfe, 0xff, 0, 0xdd, 0xdd, 3}},
 		{"no range", pattern{}, nil, []byte{0xfc, 0xfd, 0xfe, 0xff, 0, 1, 2, 3}},
 		{"an empty range", pattern{}, []Range{{Start: 0x1ffc}}, []byte{0xfc, 0xfd, 0xfe, 0xff, 0, 1, 2, 3}},
 		{"no base", nil, []Range{fill(0x1ffc, 8, 0x11)}, bytes.Repeat([]byte{0x11}, 8)},
@@ -183,7 +195,8 @@ func TestOverlayAround(t *testing.T) {
 		{"no range", nil, 0x1000, 0},
 	} {
 		if got, ok := NewOverlay(nil, row.ranges...).Around(row.addr); got.Start != row.want || ok != (row.want != 0) {
-			t.Errorf("%s: Around(%#x) = %#x, %v; want %#x", row.name, uint64(row.addr), uint64(got.Start), ok, uint64(row.want))
+			t.Errorf("%s: Around(%#x) = %#x, %v; want %#x", row.name, uint64(row.addr), uint64(got.Start), ok,
+				uint64(row.want))
 		}
 	}
 }
@@ -230,7 +243,8 @@ func TestUint(t *testing.T) {
 			for _, row := range []struct {
 				size    int
 				le, big uint64
-			}{{1, 1, 1}, {2, 0x0201, 0x0102}, {4, 0x04030201, 0x01020304}, {8, 0x0807060504030201, 0x0102030405060708}} {
+			}{{1, 1, 1}, {2, 0x0201, 0x0102}, {4, 0x04030201, 0x01020304},
+				{8, 0x0807060504030201, 0x0102030405060708}} {
 				if v, err := Uint(r.r, 0x1000, row.size, binary.LittleEndian); v != row.le || err != nil {
 					t.Errorf("little-endian %d bytes = %#x, %v; want %#x", row.size, v, err, row.le)
 				}

@@ -6,7 +6,7 @@
 // The caller gives a path or a choice of names, and a function that writes the content.
 //
 // It guarantees:
-//   - What is half-written bears no name, where the file system allows that (O_TMPFILE of open(2)), so that
+//   - What is half-written has no name, where the file system allows that (O_TMPFILE of open(2)), so that
 //     not even a SIGKILL leaves it behind. Elsewhere [Files.Abandon] removes it.
 //   - A new file has the mode that the umask leaves; one that was there keeps its mode, its owner and its group.
 //   - A link that somebody else laid in a folder where everybody may write is not followed, and what somebody else

@@ -106,7 +106,8 @@ func (f *Files) settle(t *temp, p *place) error {
 		return t.create(p.name)
 	}
 	switch err := t.adopt(&p.stat); {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL): // EINVAL: the owner has no number in our user namespace
+	// EINVAL: the owner has no number in our user namespace
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
 		return t.overwrite(p)
 	case err != nil:
 		return err
@@ -166,7 +167,7 @@ func (f *Files) Create(dir, stem, ending string, write func(io.Writer) error) (p
 	return path, nil
 }
 
-// Check tells now what would keep [Files.Write] from writing path later.
+// Check reports now what would keep [Files.Write] from writing path later.
 func (f *Files) Check(path string) error {
 	err := f.check(path)
 	if err != nil {
@@ -196,7 +197,7 @@ func (f *Files) check(path string) error {
 	return nil
 }
 
-// ownFile tells whether path names one of our own open files, and which.
+// ownFile reports whether path names one of our own open files, and which.
 func ownFile(path string) (fd int, ok bool) {
 	switch path {
 	case "/dev/stdout":
@@ -213,7 +214,7 @@ func ownFile(path string) (fd int, ok bool) {
 	return 0, false
 }
 
-// writeOwn writes to an open file of ours where it stands: opened anew, what a shell appends to would be overwritten.
+// writeOwn writes to an open file of ours at its position: opened again, what a shell appends to would be overwritten.
 func writeOwn(path string, fd int, write func(io.Writer) error) error {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -100,8 +100,10 @@ func TestReplacedFileKeepsModeAndOwner(t *testing.T) {
 			must(t, files.Write(path, words("text")))
 			var st unix.Stat_t
 			must(t, unix.Stat(path, &st))
-			if os.FileMode(st.Mode&0o7777) != tt.mode || int(st.Uid) != tt.uid || int(st.Gid) != tt.gid || content(path) != "text" {
-				t.Errorf("%o of %d:%d with %q, want %o of %d:%d with the new text", st.Mode&0o7777, st.Uid, st.Gid, content(path), tt.mode, tt.uid, tt.gid)
+			if os.FileMode(st.Mode&0o7777) != tt.mode || int(st.Uid) != tt.uid || int(st.Gid) != tt.gid ||
+				content(path) != "text" {
+				t.Errorf("%o of %d:%d with %q, want %o of %d:%d with the new text", st.Mode&0o7777, st.Uid, st.Gid,
+					content(path), tt.mode, tt.uid, tt.gid)
 			}
 			if got := here(t, filepath.Dir(path)); len(got) != 1 {
 				t.Errorf("files %q", got)
@@ -164,7 +166,8 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 		old, broken := filepath.Join(dir, "old"), errors.New("broken")
 		must(t, os.WriteFile(old, []byte("old"), 0o600))
 		for _, path := range []string{old, filepath.Join(dir, "new")} {
-			err := files.Write(path, func(w io.Writer) error { io.WriteString(w, strings.Repeat("half", 100_000)); return broken })
+			err := files.Write(path,
+				func(w io.Writer) error { io.WriteString(w, strings.Repeat("half", 100_000)); return broken })
 			if !errors.Is(err, broken) {
 				t.Errorf("got %v, want %v", err, broken)
 			}
@@ -243,7 +246,8 @@ func TestLinks(t *testing.T) {
 			must(t, os.Mkdir(target, 0o755))
 			file := filepath.Join(target, "file")
 			must(t, os.WriteFile(file, []byte("precious"), 0o644))
-			links := map[string]string{"file": file, "new": filepath.Join(target, "new"), "dir": "../target", "device": "/dev/null"}
+			links := map[string]string{"file": file, "new": filepath.Join(target, "new"), "dir": "../target",
+				"device": "/dev/null"}
 			for name, to := range links {
 				must(t, os.Symlink(to, filepath.Join(folder, name)))
 				must(t, os.Lchown(filepath.Join(folder, name), tt.link, tt.link))
@@ -256,7 +260,8 @@ func TestLinks(t *testing.T) {
 				if (err == nil) != tt.ok || (checked == nil) != tt.ok {
 					t.Errorf("%s: %s: got %v before and %v, want ok %v", tt.name, path, checked, err, tt.ok)
 				}
-				if !tt.ok && (!errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), fmt.Sprint("user ", tt.link))) {
+				if !tt.ok && (!errors.Is(err, os.ErrPermission) ||
+					!strings.Contains(err.Error(), fmt.Sprint("user ", tt.link))) {
 					t.Errorf("%s: %v", tt.name, err)
 				}
 			}
@@ -265,7 +270,8 @@ func TestLinks(t *testing.T) {
 				want, there = "text", []string{"file", "new", "other"}
 			}
 			if got := here(t, target); content(file) != want || !slices.Equal(got, there) {
-				t.Errorf("%s: the target holds %q, its folder %q; want %q, %q", tt.name, content(file), got, want, there)
+				t.Errorf("%s: the target holds %q, its folder %q; want %q, %q", tt.name, content(file), got,
+					want, there)
 			}
 			for name := range links {
 				if info, err := os.Lstat(filepath.Join(folder, name)); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -370,8 +376,10 @@ func TestOddPaths(t *testing.T) {
 	}{
 		{"file", nil}, {"./a//b/../new", nil}, {long, nil}, {long + "n", syscall.ENAMETOOLONG}, {"a/to-file", nil},
 		{"to-folder/new", nil}, {"/proc/self/cwd/new", nil}, {"/dev/null", nil},
-		{"", syscall.ENOENT}, {"/", syscall.EISDIR}, {".", syscall.EISDIR}, {"..", syscall.EISDIR}, {"a", syscall.EISDIR}, {"a/", syscall.EISDIR},
-		{"to-folder", syscall.EISDIR}, {"none/", syscall.ENOENT}, {"none/new", syscall.ENOENT}, {"file/new", syscall.ENOTDIR},
+		{"", syscall.ENOENT}, {"/", syscall.EISDIR}, {".", syscall.EISDIR}, {"..", syscall.EISDIR},
+		{"a", syscall.EISDIR}, {"a/", syscall.EISDIR},
+		{"to-folder", syscall.EISDIR}, {"none/", syscall.ENOENT}, {"none/new", syscall.ENOENT},
+		{"file/new", syscall.ENOTDIR},
 		{"loop", syscall.ELOOP}, {"a\x00b", syscall.EINVAL},
 	} {
 		for _, f := range []func(*Files) error{
@@ -415,7 +423,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestAppendedTo: an open file of ours goes on where it stands.
+// TestAppendedTo: an open file of ours goes on at its position.
 func TestAppendedTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)

@@ -17,12 +17,12 @@ type place struct {
 	name   string // in dir: no slash, neither "." nor ".."
 	exists bool
 	stat   unix.Stat_t // of what is there, valid if exists
-	magic  bool        // dir/name is a link that the kernel alone can follow, to what stat tells
+	magic  bool        // dir/name is a link that the kernel alone can follow, to what stat shows
 }
 
 func (p *place) close() { unix.Close(p.dir) }
 
-// regular tells whether a file can be put there: nothing is there, or a file is.
+// regular reports whether a file can be put there: nothing is there, or a file is.
 func (p *place) regular() bool {
 	return !p.exists || !p.magic && p.stat.Mode&unix.S_IFMT == unix.S_IFREG
 }
@@ -132,7 +132,7 @@ func (w *walker) step() (*place, error) {
 	if p.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return nil, unix.EISDIR
 	}
-	return p, p.allowed(&p.stat, "what stands there")
+	return p, p.allowed(&p.stat, "what is there")
 }
 
 // enter makes a folder in the one that was reached the next one.
@@ -177,7 +177,7 @@ func (w *walker) follow(fd int, lp *place, last bool) (*place, error) {
 	return nil, w.turn(string(target[:n]))
 }
 
-// again looks once more at what bears the name, which was taken or replaced meanwhile.
+// again looks once more at what has the name, which was taken or replaced meanwhile.
 func (p *place) again() error {
 	err := unix.Fstatat(p.dir, p.name, &p.stat, unix.AT_SYMLINK_NOFOLLOW)
 	p.exists = err == nil
@@ -189,7 +189,7 @@ func (p *place) again() error {
 	case !p.regular():
 		return errors.New("it was replaced meanwhile by what is no file")
 	}
-	return p.allowed(&p.stat, "what stands there")
+	return p.allowed(&p.stat, "what is there")
 }
 
 // allowed refuses what neither we nor the owner of the folder put there, where others may put something: everybody,

@@ -4,12 +4,12 @@ package outfile
 
 import "golang.org/x/sys/unix"
 
-// StandardLost tells whether this program was begun with its standard output closed (>&-): then what is
+// StandardLost reports whether this program was begun with its standard output closed (>&-): then what is
 // written there is lost without an error, because Go's runtime opens /dev/null in its place, before any code of ours
 // runs (checkfds in runtime/fds_unix.go).
 //
-// It is told from what that leaves: /dev/null, opened for reading too, and for this one number alone. A program that
-// starts us with such a standard output and another standard error cannot be told from that; a
+// It is known by what that leaves: /dev/null, opened for reading too, and for this one number alone. A program that
+// starts us with such a standard output and another standard error looks the same; a
 // shell's >/dev/null is opened for writing alone.
 func StandardLost() bool {
 	var st, null unix.Stat_t
@@ -23,10 +23,10 @@ func StandardLost() bool {
 	return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR && !sameFile(1, 0) && !sameFile(1, 2)
 }
 
-// kcmpFile asks kcmp(2) whether two numbers stand for one open file. Source: linux/include/uapi/linux/kcmp.h.
+// kcmpFile asks kcmp(2) whether two numbers are one open file. Source: linux/include/uapi/linux/kcmp.h.
 const kcmpFile = 0
 
-// sameFile tells whether two of our numbers stand for one open file. What cannot be known counts as yes.
+// sameFile reports whether two of our numbers are one open file. What cannot be known counts as yes.
 func sameFile(a, b int) bool {
 	pid := uintptr(unix.Getpid())
 	r, _, errno := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, uintptr(a), uintptr(b), 0)

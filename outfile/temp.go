@@ -16,7 +16,7 @@ import (
 
 // temp is a file that is being written. It has no name where the file system has such files.
 type temp struct {
-	dir  int // the folder it is to stand in, the place's
+	dir  int // the folder it is to be in, the place's
 	file *os.File
 	name string // in dir, "" for none
 }
@@ -50,13 +50,14 @@ func openTemp(dir int, name string, mode uint32, named bool) (*temp, error) {
 	}
 }
 
-// lacksTmpfile tells whether err says that there are no files without a name here: EISDIR of kernels before
+// lacksTmpfile reports whether err says that there are no files without a name here: EISDIR of kernels before
 // 3.11, EOPNOTSUPP of file systems, EINVAL of some.
 func lacksTmpfile(err error) bool {
-	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT)
+	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.ENOENT)
 }
 
-// linkable tells whether a file without a name can be given one, which needs /proc.
+// linkable reports whether a file without a name can be given one, which needs /proc.
 func linkable(fd int) bool {
 	return unix.Faccessat(unix.AT_FDCWD, throughProc(fd), unix.F_OK, 0) == nil
 }
@@ -69,11 +70,11 @@ func tempName(name string) string {
 	return "." + name[:min(len(name), most)] + "." + strconv.FormatUint(rand.Uint64(), 36)
 }
 
-// fill lets write write the content of what is to stand at path.
+// fill lets write write the content of what is to be at path.
 func (t *temp) fill(path string, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(t.file, 64<<10)
 	if err := write(w); err != nil {
-		// What could not be written is told rather than what came of it.
+		// What could not be written is reported rather than what came of it.
 		if flushErr := w.Flush(); flushErr != nil {
 			return fmt.Errorf("write output %q: %w", path, cause(flushErr))
 		}
@@ -115,7 +116,8 @@ func (t *temp) create(name string) error {
 	var err error
 	if t.name == "" {
 		err = unix.Linkat(unix.AT_FDCWD, throughProc(int(t.file.Fd())), t.dir, name, unix.AT_SYMLINK_FOLLOW)
-	} else if err = unix.Renameat2(t.dir, t.name, t.dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+	} else if err = unix.Renameat2(t.dir, t.name, t.dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.ENOSYS) {
 		// A file system, or a kernel before 3.15, that cannot do it in one step.
 		if err = unix.Linkat(t.dir, t.name, t.dir, name, 0); err == nil {
 			err = unix.Unlinkat(t.dir, t.name, 0)
@@ -130,7 +132,7 @@ func (t *temp) create(name string) error {
 	return err
 }
 
-// replace puts the file into the place of what bears the name.
+// replace puts the file into the place of what has the name.
 func (t *temp) replace(name string) error {
 	if t.name == "" {
 		own := tempName(name)

@@ -21,7 +21,7 @@ func Number(b []byte) (int, bool) {
 	return n, true
 }
 
-// AppendNumbers adds the decimals in b, which stand apart by white space.
+// AppendNumbers adds the decimals in b, separated by white space.
 func AppendNumbers(out []int, b []byte) []int {
 	for word := range bytes.FieldsSeq(b) {
 		if n, ok := Number(word); ok {

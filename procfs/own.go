@@ -12,7 +12,8 @@ import (
 type ForeignError struct{ Self string } // our id there
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("/proc is of another pid namespace: it says that this program is process %s, and the kernel says %d",
+	return fmt.Sprintf("/proc is of another pid namespace: it says that this program is process %s, and the "+
+		"kernel says %d",
 		e.Self, os.Getpid())
 }
 

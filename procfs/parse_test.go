@@ -15,17 +15,21 @@ func TestParseStat(t *testing.T) {
 		want       Stat
 	}{
 		{"plain", "4121 (sleep) S" + tail, Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133}},
-		{"name that imitates the end", "4121 (a) R 1) S" + tail, Stat{4121, "a) R 1", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133}},
-		{"name with a newline and a parenthesis", "4121 (a\n() T" + tail, Stat{4121, "a\n(", 'T', 1, 4121, 4121, -1, 4194560, 35, 17, 7133}},
+		{"name that imitates the end", "4121 (a) R 1) S" + tail, Stat{4121, "a) R 1", 'S', 1, 4121, 4121, -1, 4194560,
+			35, 17, 7133}},
+		{"name with a newline and a parenthesis", "4121 (a\n() T" + tail, Stat{4121, "a\n(", 'T', 1, 4121, 4121, -1,
+			4194560, 35, 17, 7133}},
 		{"empty name", "4121 () Z" + tail, Stat{4121, "", 'Z', 1, 4121, 4121, -1, 4194560, 35, 17, 7133}},
-		{"cut behind the flags", "4121 (sleep) S 1 4121 4121 0 -1 4194560", Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 0, 0, 0}},
+		{"cut behind the flags", "4121 (sleep) S 1 4121 4121 0 -1 4194560", Stat{4121, "sleep", 'S', 1, 4121, 4121, -1,
+			4194560, 0, 0, 0}},
 	} {
 		got, err := ParseStat([]byte(row.text))
 		if err != nil || got != row.want {
 			t.Errorf("%s: got %+v, %v, want %+v", row.name, got, err, row.want)
 		}
 	}
-	for _, text := range []string{"", "4121", "4121 (a", "4121 )(", "4121 (a) S", "4121 (a) SS 1 1 1 0 -1 0", "x (a) S 1 1 1 0 -1 0"} {
+	for _, text := range []string{"", "4121", "4121 (a", "4121 )(", "4121 (a) S", "4121 (a) SS 1 1 1 0 -1 0",
+		"x (a) S 1 1 1 0 -1 0"} {
 		if got, err := ParseStat([]byte(text)); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, got)
 		}
@@ -50,16 +54,19 @@ func TestKernelWorker(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nPPid:\t4100\nTracerPid:\t77\nUid:\t0\t1\t2\t3\n" +
-		"Gid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\nVmSize:\t 1 kB\nKthread:\t0\n"
-	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Parent: 4100, TracerPid: 77, UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
+	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nPPid:\t4100\nTracerPid:\t77\n" +
+		"Uid:\t0\t1\t2\t3\nGid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\n" +
+		"Seccomp:\t2\nVmSize:\t 1 kB\nKthread:\t0\n"
+	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Parent: 4100, TracerPid: 77,
+		UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
 		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true,
 		Memory: true, Kthread: 0}
 	if got, err := ParseStatus([]byte(text)); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	got, err := ParseStatus([]byte("Tgid:\t1\n"))
-	if err != nil || got.Seccomp != -1 || got.Kthread != -1 || got.PID != -1 || got.State != 0 || got.Parent != -1 || got.TracerPid != -1 || got.UIDs[0] != -1 {
+	if err != nil || got.Seccomp != -1 || got.Kthread != -1 || got.PID != -1 || got.State != 0 || got.Parent != -1 ||
+		got.TracerPid != -1 || got.UIDs[0] != -1 {
 		t.Errorf("what is missing is not -1: %+v, %v", got, err)
 	}
 	for _, bad := range []string{"", "Name:\tx\n", "Tgid:\tx\n", "Tgid:\t1\nUid:\t-1\n", "Tgid:\t1\nCapEff:\tzz\n"} {
@@ -109,16 +116,20 @@ func TestParseInet(t *testing.T) {
 		t.Skip("the lines are those of a little-endian machine")
 	}
 	for _, row := range []struct{ table, line, want string }{
-		{"tcp", "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 100 0 0 10 0", "tcp 127.0.0.1:8080 LISTEN"},
-		{"tcp", "   1: 0100007F:1F90 0200007F:A001 01 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 20 4 30 10 -1", "tcp 127.0.0.1:8080 -> 127.0.0.2:40961 ESTABLISHED"},
-		{"udp6", "  9: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000  0  0 4242 2 0 0", "udp6 [2001:db8::1]:53"},
+		{"tcp", "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 " +
+			"100 0 0 10 0", "tcp 127.0.0.1:8080 LISTEN"},
+		{"tcp", "   1: 0100007F:1F90 0200007F:A001 01 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 " +
+			"20 4 30 10 -1", "tcp 127.0.0.1:8080 -> 127.0.0.2:40961 ESTABLISHED"},
+		{"udp6", "  9: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 " +
+			"00000000:00000000 00:00000000 00000000  0  0 4242 2 0 0", "udp6 [2001:db8::1]:53"},
 	} {
 		inode, got, ok := ParseInet(row.table, row.line)
 		if !ok || inode != 4242 || got != row.want {
 			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, row.want)
 		}
 	}
-	if _, _, ok := ParseInet("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"); ok {
+	if _, _, ok := ParseInet("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "+
+		"retrnsmt   uid  timeout inode"); ok {
 		t.Error("the titles count as a socket")
 	}
 }

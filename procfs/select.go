@@ -2,7 +2,7 @@
 // that find processes by name, or a process and all that it started, read the files themselves.
 //
 // It stops nothing and needs no rights: what it may not read of a process does not count. A list is true of the moment
-// at which it was made; processes may end before they are looked at, and others begin. No bytes make a parser panic.
+// at which it was made; processes may end before they are sampled, and others begin. No bytes make a parser panic.
 //
 // Source: proc(5), and what each parser names.
 package procfs
@@ -22,8 +22,8 @@ import (
 // Program is a process that runs a program: neither one that has ended nor a thread of the kernel.
 type Program struct {
 	PID int
-	// Names are what it is called, each once and none empty: the kernel's name (comm, the first 15 bytes of its program's
-	// name unless it chose another), the last part of its executable's path, and that of its first argument.
+	// Names are what it is called, each once and none empty: the kernel's name (comm, the first 15 bytes of its
+	// program's name unless it chose another), the last part of its executable's path, and that of its first argument.
 	Names []string
 }
 
@@ -108,7 +108,7 @@ func names(dir string) (exe, first string, ok bool) {
 	return exe, string(arg), len(line) > 0 || err == nil || os.IsPermission(err) && !kernel(dir)
 }
 
-// kernel tells whether a process without arguments is a thread of the kernel, which is its
+// kernel reports whether a process without arguments is a thread of the kernel, which is its
 // descendant: process 2, "kthreadd", or a child of it.
 func kernel(dir string) bool {
 	st, err := ParseStat(Read(filepath.Join(dir, "stat"), 4096))

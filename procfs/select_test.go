@@ -44,7 +44,8 @@ func TestNamed(t *testing.T) {
 		// A leader that has ended, and a thread that has not.
 		"30/comm": "half\n", "30/stat": "30 (half) Z 1", "30/cmdline": "", "30/task/30/cmdline": "",
 		"30/task/31/cmdline": "/opt/whole\x00", "30/task/31/exe": "->/opt/whole",
-		"self/comm": "server\n", "self/exe": "->/opt/server", "meminfo": "", "0/comm": "server\n", "0/cmdline": "server\x00",
+		"self/comm": "server\n", "self/exe": "->/opt/server", "meminfo": "", "0/comm": "server\n",
+		"0/cmdline": "server\x00",
 	})
 	programs, err := Programs(root)
 	if err != nil {
@@ -101,7 +102,7 @@ func TestTree(t *testing.T) {
 		{"one within the other", []int{1, 2}, []int{1, 2, 3, 4, 5, 6}},
 		{"one before the tree it lies in", []int{2, 1}, []int{2, 3, 4, 1, 5, 6}},
 		{"one twice", []int{3, 3}, []int{3}},
-		{"an id given anew makes a circle", []int{9, 10}, []int{9, 10, 11}},
+		{"an id given again makes a circle", []int{9, 10}, []int{9, 10, 11}},
 	} {
 		given := slices.Clone(c.pids)
 		if got := Tree(c.pids, children); !slices.Equal(got, c.want) {

@@ -73,10 +73,10 @@ func ParseStat(b []byte) (Stat, error) {
 	return s, nil
 }
 
-// KernelThread tells whether it has no user code at all and belongs to no process.
+// KernelThread reports whether it has no user code at all and belongs to no process.
 func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
 
-// KernelWorker tells whether it is a kernel's worker inside a process, as io_uring makes
+// KernelWorker reports whether it is a kernel's worker inside a process, as io_uring makes
 // them. Either flag alone had another meaning in older kernels, and a name alone can be given
 // to any thread; a worker that was just born has no name yet.
 func (s *Stat) KernelWorker() bool {

@@ -71,7 +71,7 @@ func (p *printer) activityText(threads []*profile.Thread) string {
 
 // waitChannel names the kernel function that t sleeps in where that says more than its call and its
 // kernel stack: for an uninterruptible sleep, for a thread that could not be stopped, and where
-// there is no kernel stack although it was asked for.
+// there is no kernel stack although it was requested.
 func (p *printer) waitChannel(t *profile.Thread) string {
 	if t.Wchan == "" || len(t.KernelStack) > 0 && !(p.opt.Verbose || t.State == "D" || t.NotStopped != "") {
 		return ""

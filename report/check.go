@@ -97,7 +97,7 @@ func (p *checkPrinter) modules() {
 	}
 }
 
-// uneventful reports whether m may be summed up: one of the system's that nobody asked for and in
+// uneventful reports whether m may be summed up: one of the system's that nobody requires and in
 // which no chain breaks.
 func (p *checkPrinter) uneventful(m *check.Module) bool {
 	if p.verbose || p.r.PID == 0 || !m.System() || m.Err != nil {

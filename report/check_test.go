@@ -18,7 +18,8 @@ func checkedLibrary(path string) *check.Module {
 	return &check.Module{Path: path, BuildID: "93ac61ec", Arch: "amd64", Code: 100_000,
 		Tables:  check.Tables{Kinds: []check.TableKind{{Name: ".eh_frame", Covered: 99_800}}, Covered: 99_800},
 		Symbols: []check.SymbolTable{{Name: ".dynsym", Functions: 2200}},
-		Frames:  check.FramePointers{From: "unwind tables", All: 3626, Looked: 500, Kept: 11, Missing: 278, NotNeeded: 211}}
+		Frames: check.FramePointers{From: "unwind tables", All: 3626, Looked: 500, Kept: 11, Missing: 278,
+			NotNeeded: 211}}
 }
 
 // checkedServer is a server in C whose chain breaks in libc and in its own code.
@@ -30,9 +31,10 @@ func checkedServer() *check.Report {
 			{Name: ".debug_frame", Covered: 900}}, Covered: 950, NoIndex: true},
 		Symbols: []check.SymbolTable{{Name: ".symtab", Path: "/usr/lib/debug/.build-id/89/52988b.debug", Functions: 12},
 			{Name: ".dynsym", Functions: 1}},
-		Lines:  check.Lines{Kind: "dwarf", Path: "/usr/lib/debug/.build-id/89/52988b.debug"},
-		Frames: check.FramePointers{From: ".symtab", All: 12, Looked: 12, Kept: 1, Missing: 7, NotNeeded: 3, Unclear: 1},
-		Notes:  []string{"85.7% of the code is covered by .debug_frame alone, which strip removes"}}
+		Lines: check.Lines{Kind: "dwarf", Path: "/usr/lib/debug/.build-id/89/52988b.debug"},
+		Frames: check.FramePointers{From: ".symtab", All: 12, Looked: 12, Kept: 1, Missing: 7, NotNeeded: 3,
+			Unclear: 1},
+		Notes: []string{"85.7% of the code is covered by .debug_frame alone, which strip removes"}}
 	return &check.Report{PID: 4121, Comm: "server", Required: []check.Aspect{check.FP, check.Unwind}, Unnamed: 2,
 		UnnamedBytes: 65536,
 		Modules: []*check.Module{server, checkedLibrary(libcPath), checkedLibrary("/usr/lib/libm.so.6"),
@@ -42,16 +44,21 @@ func checkedServer() *check.Report {
 		Threads: []check.Thread{
 			{TIDs: []int{4121}, Names: []string{"server"}, Frames: 6, Reached: 1,
 				Breaks: []check.Break{{Frame: 0, Function: "pause", Module: libcPath,
-					Effect: check.Ends, Lost: 5, Reason: "frame pointer 0x55f83624500e is not aligned to 8 bytes", Mend: "gcc: " +
+					Effect: check.Ends, Lost: 5, Reason: "frame pointer 0x55f83624500e is not aligned to 8 bytes",
+					Mend: "gcc: " +
 						leafFlags,
-					Also: []check.Culprit{{Function: "bottom", Module: "/opt/app/server", Frames: 1, Mend: "gcc: " + leafFlags},
+					Also: []check.Culprit{{Function: "bottom", Module: "/opt/app/server", Frames: 1,
+						Mend: "gcc: " + leafFlags},
 						{Function: "descend", Module: "/opt/app/server", Frames: 10, Mend: "gcc: " + leafFlags}}}}},
 			{TIDs: []int{4122, 4123, 4125}, Names: []string{"w", "w", "x"}, Frames: 9, Reached: 7, MoreBreaks: 1,
 				Stop: "no rule: no table", Breaks: []check.Break{
-					{Frame: 1, Effect: check.Skips, Lost: 1, Reason: "a signal came: the chain goes on behind what it interrupted",
+					{Frame: 1, Effect: check.Skips, Lost: 1,
+						Reason: "a signal came: the chain goes on behind what it " +
+							"interrupted",
 						Signal: true, Module: libcPath},
 					{Frame: 4, Effect: check.Astray, Lost: 2,
-						Reason: "the frame pointer leads to 0x66, which is no frame of the stack", Mend: "no file holds this code"}}},
+						Reason: "the frame pointer leads to 0x66, which is no frame of the stack",
+						Mend:   "no file holds this code"}}},
 			{TIDs: []int{4130}, Names: []string{"io"}, NotWalked: "thread 4130 has no registers"},
 		}}
 }
@@ -67,7 +74,8 @@ func checkCases() map[string]*check.Report {
 	hostile.Notes = []string{"b\x1b[31m"}
 	return map[string]*check.Report{
 		"check-server": checkedServer(), "check-system": quiet,
-		"check-files": {Modules: []*check.Module{fine, {Path: "/opt/app/data.so"}}, Required: []check.Aspect{check.Names}},
+		"check-files": {Modules: []*check.Module{fine, {Path: "/opt/app/data.so"}},
+			Required: []check.Aspect{check.Names}},
 		"check-escapes": {PID: 9, Comm: "\x1b[2J", Modules: []*check.Module{hostile}, Problems: []string{"c\x1b[31m"},
 			Threads: []check.Thread{{TIDs: []int{9}, Names: []string{"\x1b"},
 				Frames: 2, Reached: 1, Stop: "\x1b",
@@ -90,7 +98,8 @@ func TestCheckGoldens(t *testing.T) {
 					t.Fatal(err)
 				}
 				compare(t, name+suffix, text.Bytes())
-				if at := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
+				if at := strings.IndexFunc(text.String(),
+					func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
 					t.Errorf("text has %.6q raw", text.String()[at:])
 				}
 			}
@@ -130,7 +139,7 @@ func TestCheckSchemaRefuses(t *testing.T) {
 		bad := strings.Replace(good.String(), tt.old, tt.new, 1)
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(bad))
 		if err != nil || bad == good.String() {
-			t.Fatalf("%s: %v, or %s does not stand in the document", tt.name, err, tt.old)
+			t.Fatalf("%s: %v, or %s is not in the document", tt.name, err, tt.old)
 		}
 		if schema.Validate(doc) == nil {
 			t.Errorf("schema accepts %s", tt.name)

@@ -150,8 +150,9 @@ func CheckJSON(w io.Writer, r *check.Report) error {
 }
 
 func checkDocument(r *check.Report) *checkDoc {
-	doc := &checkDoc{Schema: CheckSchema, Modules: []*checkModuleDoc{}, Required: append([]check.Aspect{}, r.Required...),
-		Unmet: []unmetDoc{}, Problems: losslessAll(r.Problems)}
+	doc := &checkDoc{Schema: CheckSchema, Modules: []*checkModuleDoc{},
+		Required: append([]check.Aspect{}, r.Required...),
+		Unmet:    []unmetDoc{}, Problems: losslessAll(r.Problems)}
 	if r.PID != 0 {
 		doc.Process = &checkProcessDoc{r.PID, profile.Lossless(r.Comm)}
 		doc.Unnamed = &unnamedDoc{r.Unnamed, r.UnnamedBytes}
@@ -173,7 +174,8 @@ func checkDocument(r *check.Report) *checkDoc {
 func moduleDocument(m *check.Module) *checkModuleDoc {
 	doc := &checkModuleDoc{Path: profile.Lossless(m.Path), BuildID: m.BuildID, Arch: m.Arch, System: m.System(),
 		Deleted: m.Deleted,
-		VDSO:    m.VDSO, Compilers: []compilerDoc{}, Symbols: []symbolDoc{}, Mend: []mendDoc{}, Notes: losslessAll(m.Notes)}
+		VDSO:    m.VDSO, Compilers: []compilerDoc{}, Symbols: []symbolDoc{}, Mend: []mendDoc{},
+		Notes: losslessAll(m.Notes)}
 	if m.Err != nil {
 		doc.Error = profile.Lossless(m.Err.Error())
 		return doc
@@ -209,7 +211,8 @@ func checkThreadDocument(t *check.Thread) *checkThreadDoc {
 		Frames:  t.Frames,
 		Reached: t.Reached, Stop: profile.Lossless(t.Stop), Breaks: []breakDoc{}, MoreBreaks: t.MoreBreaks}
 	for _, b := range t.Breaks {
-		d := breakDoc{b.Frame, profile.Lossless(b.Function), profile.Lossless(b.Module), b.Signal, b.Effect.String(), b.Lost,
+		d := breakDoc{b.Frame, profile.Lossless(b.Function), profile.Lossless(b.Module), b.Signal,
+			b.Effect.String(), b.Lost,
 			profile.Lossless(b.Reason), profile.Lossless(b.Mend), nil}
 		for _, c := range b.Also {
 			d.Also = append(d.Also, culpritDoc{profile.Lossless(c.Function), profile.Lossless(c.Module), c.Frames,

@@ -89,7 +89,7 @@ func breakText(b *check.Break) string {
 	return effect + ": " + text.Escape(b.Reason)
 }
 
-// culprits lists functions, with their numbers where they stand more than once.
+// culprits lists functions, with their numbers where they occur more than once.
 func culprits(list []check.Culprit) string {
 	var out []string
 	for _, c := range list {

@@ -60,8 +60,9 @@ func redis() *profile.Dump {
 	)
 	loop.Frames[0].Interrupted, loop.Frames[0].Origin = true, "context"
 	d := &profile.Dump{
-		Process: profile.Process{PID: 4121, Comm: "redis-server", Cmdline: []string{"/usr/bin/redis-server *:6379", "", ""},
-			Exe: "/usr/bin/redis-check-rdb", Arch: "amd64"},
+		Process: profile.Process{PID: 4121, Comm: "redis-server",
+			Cmdline: []string{"/usr/bin/redis-server *:6379", "", ""},
+			Exe:     "/usr/bin/redis-check-rdb", Arch: "amd64"},
 		Time:    time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC),
 		Stopped: 210 * time.Microsecond,
 		Modules: []profile.Module{
@@ -69,8 +70,10 @@ func redis() *profile.Dump {
 			{Path: "/usr/lib/x86_64-linux-gnu/libc.so.6", BuildID: "51657f818beb1ae70372216a99b7412b8a100a20",
 				Base: 0x7f3a1b200000, Symbols: []string{".dynsym"}},
 		},
-		Threads: []profile.Thread{{TID: 4121, Name: "redis-server", State: "S", Stopped: 180 * time.Microsecond, Stack: loop,
-			Syscall: &profile.Syscall{Number: 232, Name: "epoll_wait", Args: args("5", "0x55d0c2a01000", "10128", "100")}}},
+		Threads: []profile.Thread{{TID: 4121, Name: "redis-server", State: "S", Stopped: 180 * time.Microsecond,
+			Stack: loop,
+			Syscall: &profile.Syscall{Number: 232, Name: "epoll_wait",
+				Args: args("5", "0x55d0c2a01000", "10128", "100")}}},
 	}
 	for i, futex := range []string{"0x55d0c1d51028", "0x55d0c1d51058", "0x55d0c1d51058"} {
 		d.Threads = append(d.Threads, worker(4122+i, "bio_close_file", futex))

@@ -126,7 +126,8 @@ func (p *printer) stop(e entry) {
 	if s.Complete {
 		return
 	}
-	p.cutLine("stack cut: " + p.distinct(e.threads, "; ", func(t *profile.Thread) string { return cutReason(&t.Stack) }))
+	p.cutLine("stack cut: " + p.distinct(e.threads, "; ",
+		func(t *profile.Thread) string { return cutReason(&t.Stack) }))
 }
 
 // cutReason is the sentence for a stack that is not Complete: its own, or one for its Stop.

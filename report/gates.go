@@ -28,7 +28,7 @@ type Examination struct {
 	Tried string
 }
 
-// Passes reports whether the process can be sampled: what the kernel said if it was asked, else
+// Passes reports whether the process can be sampled: what the kernel said if it was tried, else
 // what the gates say.
 func (e *Examination) Passes() bool {
 	if e.Trial {
@@ -122,7 +122,8 @@ func GatesJSON(w io.Writer, e *Examination) error {
 	}{"fpstack.doctor/1", e.PID, profile.Lossless(e.Comm), e.Passes(), profile.Lossless(e.Tried), e.Place.String(),
 		[]gate{}}
 	for _, g := range e.Gates {
-		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), profile.Lossless(g.Says), profile.Lossless(g.Remedy)})
+		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), profile.Lossless(g.Says),
+			profile.Lossless(g.Remedy)})
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -16,7 +16,8 @@ func examination() *Examination {
 		Tried: "open memory of process 4121: permission denied",
 		Gates: []doctor.Gate{
 			{Name: "process", State: doctor.Open, Says: "process 4121 is there"},
-			{Name: "uid", State: doctor.Closed, Says: "the process has uid 33 and we have uid 1000", Remedy: "Run with sudo."},
+			{Name: "uid", State: doctor.Closed, Says: "the process has uid 33 and we have uid 1000",
+				Remedy: "Run with sudo."},
 			{Name: "Yama", State: doctor.Absent, Says: "the kernel has no Yama"},
 		}}
 }
@@ -45,7 +46,8 @@ func TestGatesGoldens(t *testing.T) {
 			t.Fatal(err)
 		}
 		verdict, _, _ := strings.Cut(text.String(), "\n")
-		if want := verdict + "\n"; e.Passes() && short.String() != want || !e.Passes() && short.String() != text.String() {
+		if want := verdict + "\n"; e.Passes() && short.String() != want ||
+			!e.Passes() && short.String() != text.String() {
 			t.Errorf("%s without -v: %q", name, short.String())
 		}
 		if err := GatesJSON(&doc, e); err != nil {

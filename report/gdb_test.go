@@ -71,7 +71,8 @@ func TestGDBIsTakenByStackcollapse(t *testing.T) {
 	d := &profile.Dump{Process: profile.Process{PID: 1}}
 	for tid, frames := range [][]profile.Frame{
 		{frame(0, "poll", profile.Native), inlined, frame(1, "loop", profile.Native), frame(2, "main", profile.Native)},
-		{frame(0, "handler", profile.Native), frame(1, "__restore_rt", profile.Signal), frame(2, "main", profile.Native)},
+		{frame(0, "handler", profile.Native), frame(1, "__restore_rt", profile.Signal),
+			frame(2, "main", profile.Native)},
 		{frame(0, "", profile.Unknown), frame(1, "main", profile.Native)},
 		{frame(0, "poll", profile.Native), inlined, frame(1, "loop", profile.Native), frame(2, "main", profile.Native)},
 	} {

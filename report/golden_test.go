@@ -15,7 +15,8 @@ var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 // bracketed is a Style that shows where each piece begins and ends.
 func bracketed(part Part, piece string) string {
-	return "<" + [...]string{"heading", "thread", "function", "address", "source", "module", "cut"}[part] + ":" + piece +
+	return "<" + [...]string{"heading", "thread", "function", "address", "source", "module", "cut"}[part] +
+		":" + piece +
 		">"
 }
 
@@ -78,7 +79,8 @@ func withSources() *profile.Dump {
 	d := redis()
 	d.Sources = map[string]profile.Source{
 		"src/ae_epoll.c": {Lines: map[int]string{97: "}"}},
-		"src/ae.c": {Newer: true, Lines: map[int]string{346: "\tif (x) {", 347: "\t\tretval = poll(\"\x1b[2J\\\");", 348: "",
+		"src/ae.c": {Newer: true, Lines: map[int]string{346: "\tif (x) {",
+			347: "\t\tretval = poll(\"\x1b[2J\\\");", 348: "",
 			489: "while (!stop)", 490: "\xff\u202ex", 491: "}"}},
 		"src/server.c": {Lines: map[int]string{1: "not this one"}},
 	}
@@ -134,7 +136,8 @@ func namesDiffer() *profile.Dump {
 func descriptors() *profile.Dump {
 	d := one(complete(native(0, 0x7f3a1b2f0e26, "read", 0x16, "", 0, libc)))
 	d.Threads[0].Syscall = &profile.Syscall{Number: 0, Name: "read", Args: []profile.Arg{
-		{Name: "fd", Value: 0, Text: "0", FD: "/dev/pts/1"}, {Name: "buf", Value: 0x7f3a1b3c2000, Text: "0x7f3a1b3c2000"},
+		{Name: "fd", Value: 0, Text: "0", FD: "/dev/pts/1"},
+		{Name: "buf", Value: 0x7f3a1b3c2000, Text: "0x7f3a1b3c2000"},
 		{Name: "count", Value: 1024, Text: "1024"}}}
 	for i, fd := range []string{"pipe:[123]", "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED"} {
 		t := d.Threads[0]
@@ -196,7 +199,8 @@ func TestTextGoldens(t *testing.T) {
 func TestJSONGoldens(t *testing.T) {
 	for _, c := range cases() {
 		switch c.name {
-		case "grouped", "grouped--kernel", "debug-files--verbose", "not-stopped", "escapes", "zero-threads", "no-symbols":
+		case "grouped", "grouped--kernel", "debug-files--verbose", "not-stopped", "escapes", "zero-threads",
+			"no-symbols":
 		default:
 			continue
 		}

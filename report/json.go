@@ -56,7 +56,8 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		doc.Modules = append(doc.Modules,
 			&moduleDoc{ID: i, Path: profile.Lossless(m.Path), BuildID: profile.Lossless(m.BuildID),
 				Base: jsondoc.Hex(m.Base), Symbols: losslessAll(m.Symbols),
-				Debug: profile.Lossless(m.DebugFile), Unread: profile.Lossless(m.Unread), Error: profile.Lossless(m.Err)})
+				Debug: profile.Lossless(m.DebugFile), Unread: profile.Lossless(m.Unread),
+				Error: profile.Lossless(m.Err)})
 	}
 	return doc
 }

@@ -73,7 +73,7 @@ func TestSchemaRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := strings.Replace(good, tt.old, tt.new, 1)
 			if bad == good {
-				t.Fatalf("%s does not stand in the document", tt.old)
+				t.Fatalf("%s is not in the document", tt.old)
 			}
 			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(bad))
 			if err != nil {
@@ -113,7 +113,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// undo reads a string as the schema tells a reader to.
+// undo reads a string as the schema says.
 func undo(t *testing.T, s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -144,7 +144,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, tt := range refused {
 		bad := strings.Replace(good, tt.old, tt.new, 1)
 		if bad == good {
-			t.Fatalf("%s: %s does not stand in the document", tt.name, tt.old)
+			t.Fatalf("%s: %s is not in the document", tt.name, tt.old)
 		}
 		d, err := NewReader(strings.NewReader(bad)).Read()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "at byte ") {
@@ -160,7 +160,7 @@ func TestReadLeavesOutWhatIsNew(t *testing.T) {
 	for _, at := range []string{`"rolling": false,`, `"tid": 4121,`, `"complete": true,`, `"kind": "native",`,
 		`"pid": 4121,`, `"id": 0,`} {
 		if !strings.Contains(later, at) {
-			t.Fatalf("%s does not stand in the document", at)
+			t.Fatalf("%s is not in the document", at)
 		}
 		later = strings.Replace(later, at, at+` "newer": {"a": [1, {"b": null}], "c": "\u0000"},`, 1)
 	}
@@ -190,13 +190,15 @@ func TestReadIsBounded(t *testing.T) {
 			"more than 5000 frames"},
 		{"threads", head, stack + "]}},", "more than 1000 elements"},
 		{"frames without address", head + stack, `{"index":0,"kind":"native","inlined":true},`, "more than 5000"},
-		{"modules with one id", `{"schema":"fpstack.dump/1","modules":[`, `{"id":0,"base":"0x0"},`, "module 0 comes twice"},
+		{"modules with one id", `{"schema":"fpstack.dump/1","modules":[`, `{"id":0,"base":"0x0"},`,
+			"module 0 comes twice"},
 		{"a string", `{"schema":"`, "x", "an element of more than 65536 bytes"},
 		{"a number", `{"schema":"fpstack.dump/1","late":`, "1", "an element of more than 65536 bytes"},
 		{"a name that nobody knows", `{"schema":"fpstack.dump/1","`, "x", "an element of more than 65536 bytes"},
 		{"problems", `{"schema":"fpstack.dump/1","problems":[""`, `,"x"`, "an element of more than 65536 bytes"},
 		{"blanks", `{"schema":"fpstack.dump/1"`, " ", "of more than "},
-		{"a member that nobody knows", `{"schema":"fpstack.dump/1","x":[0`, ",1", "an element of more than 65536 bytes"},
+		{"a member that nobody knows", `{"schema":"fpstack.dump/1","x":[0`, ",1",
+			"an element of more than 65536 bytes"},
 		{"large threads", head, `{"tid":1,"stack":{"frames":[]},"x":"` + strings.Repeat("x", 10000) + `"},`,
 			"a document of more than 1048576 bytes"},
 	} {

@@ -211,7 +211,8 @@ func (in *dumpReader) connect() error {
 			}
 			at, ok := in.known[id]
 			if !ok {
-				return fmt.Errorf("a frame of thread %d lies in module %d, which is not listed", in.dump.Threads[i].TID, id)
+				return fmt.Errorf("a frame of thread %d lies in module %d, which is not listed",
+					in.dump.Threads[i].TID, id)
 			}
 			frames[k].Module = at
 		}

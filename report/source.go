@@ -24,8 +24,8 @@ func (p *printer) source(f *profile.Frame) {
 	if s.Newer && !p.newer[f.File] {
 		p.newer[f.File] = true
 		p.line("          ", p.style(Cut,
-			text.Wrap("          ! "+text.Escape(baseName(f.File))+" was changed after the program was built: lines may be "+
-				"off", p.width(), 12)[10:]))
+			text.Wrap("          ! "+text.Escape(baseName(f.File))+" was changed after the program "+
+				"was built: lines may be off", p.width(), 12)[10:]))
 	}
 	for n := f.Line - 1; n <= f.Line+1; n++ {
 		code, ok := s.Lines[n]

@@ -131,8 +131,9 @@ func (p *printer) counts() []string {
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
 	case d.Batches > 1:
-		pieces = append(pieces, fmt.Sprintf("in %d batches, as the stacks are more than is copied at once, longest stop %s",
-			d.Batches, milliseconds(longestStop(d))))
+		pieces = append(pieces,
+			fmt.Sprintf("in %d batches, as the stacks are more than is copied at once, longest stop %s",
+				d.Batches, milliseconds(longestStop(d))))
 	case d.Rolling:
 		pieces = append(pieces, "rolling, not at one instant, longest stop "+milliseconds(longestStop(d)))
 	case d.Stopped > 0:

@@ -38,7 +38,7 @@ func TestWriteErrorsAreTold(t *testing.T) {
 	}
 }
 
-// Each thread stands in exactly one entry, whatever the options.
+// Each thread is in exactly one entry, whatever the options.
 func TestEntriesKeepEveryThread(t *testing.T) {
 	for _, opt := range []Options{{}, {Group: true}, {Group: true, SkipFrames: 1}, {Group: true, SkipFrames: 99}} {
 		for _, n := range []int{0, 1, 7, 2000} {
@@ -50,7 +50,7 @@ func TestEntriesKeepEveryThread(t *testing.T) {
 			}
 			for i := range n {
 				if seen[4121+i] != 1 {
-					t.Errorf("%+v: thread %d of %d stands in %d entries, want 1", opt, 4121+i, n, seen[4121+i])
+					t.Errorf("%+v: thread %d of %d is in %d entries, want 1", opt, 4121+i, n, seen[4121+i])
 				}
 			}
 		}

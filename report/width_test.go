@@ -14,8 +14,8 @@ func wide() *profile.Dump {
 	d := redis()
 	long := strings.Repeat("very::long::", 20) + "name<int>::last(char const*)"
 	d.Process.Cmdline = strings.Fields("/usr/bin/redis-server " + strings.Repeat("--option value ", 30))
-	d.Notes = []string{"python3 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump " +
-		"--pid 4121 shows them"}
+	d.Notes = []string{"python3 4121: Python frames are not shown: fpstack does not read this runtime yet; " +
+		"py-spy dump --pid 4121 shows them"}
 	d.Modules = append(d.Modules, profile.Module{Path: "/usr/lib/" + strings.Repeat("lib", 30) + ".so.1"})
 	t := &d.Threads[0]
 	t.Stack.Complete, t.Stack.Detail = false, strings.Repeat("a reason that goes on ", 8)
@@ -52,7 +52,8 @@ func TestTextFits(t *testing.T) {
 				t.Errorf("at %d cells %d are used by %q", cells, n, line)
 			}
 		}
-		for _, want := range []string{"last(", "+0x123  ", "orking.c:12345", "(unsure)", "(inlined)", "+0x55d0c1a2b3c4]",
+		for _, want := range []string{"last(", "+0x123  ", "orking.c:12345", "(unsure)", "(inlined)",
+			"+0x55d0c1a2b3c4]",
 			"301 threads ", "more",
 			"py-spy", "0x0000000000001234"} {
 			if !strings.Contains(out.String(), want) {
@@ -89,7 +90,8 @@ func TestTablesFit(t *testing.T) {
 					t.Errorf("%s at %d cells: %q", name, cells, line)
 				}
 			}
-			if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[0m", "").Replace(dressed.String()); plain != fit.String() {
+			if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[0m",
+				"").Replace(dressed.String()); plain != fit.String() {
 				t.Errorf("%s at %d cells: colours change the lines:\n%s\n%s", name, cells, plain, fit.String())
 			}
 		}

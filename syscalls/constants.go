@@ -30,7 +30,8 @@ func constantText(list string) func(uint64) string {
 		// Source: include/uapi/linux/net.h.
 		return named("", "SYS_SOCKET", "SYS_BIND", "SYS_CONNECT", "SYS_LISTEN", "SYS_ACCEPT", "SYS_GETSOCKNAME",
 			"SYS_GETPEERNAME", "SYS_SOCKETPAIR", "SYS_SEND", "SYS_RECV", "SYS_SENDTO", "SYS_RECVFROM", "SYS_SHUTDOWN",
-			"SYS_SETSOCKOPT", "SYS_GETSOCKOPT", "SYS_SENDMSG", "SYS_RECVMSG", "SYS_ACCEPT4", "SYS_RECVMMSG", "SYS_SENDMMSG")
+			"SYS_SETSOCKOPT", "SYS_GETSOCKOPT", "SYS_SENDMSG", "SYS_RECVMSG", "SYS_ACCEPT4", "SYS_RECVMMSG",
+			"SYS_SENDMMSG")
 	case "ipc":
 		return ipcText
 	case "signal":
@@ -92,7 +93,8 @@ func futexText(v uint64) string {
 
 // waitText shows the options of wait4 and waitid. Source: include/uapi/linux/wait.h.
 func waitText(v uint64) string {
-	return flagsText(v&0xffffffff, []bit{{1, "WNOHANG"}, {2, "WSTOPPED"}, {4, "WEXITED"}, {8, "WCONTINUED"}, {0x1000000, "WNOWAIT"},
+	return flagsText(v&0xffffffff, []bit{{1, "WNOHANG"}, {2, "WSTOPPED"}, {4, "WEXITED"}, {8, "WCONTINUED"},
+		{0x1000000, "WNOWAIT"},
 		{0x20000000, "__WNOTHREAD"}, {0x40000000, "__WALL"}, {0x80000000, "__WCLONE"}})
 }
 
@@ -108,7 +110,8 @@ func fcntlText(v uint64) string {
 	commands := [...]string{"F_DUPFD", "F_GETFD", "F_SETFD", "F_GETFL", "F_SETFL", "F_GETLK", "F_SETLK", "F_SETLKW",
 		"F_SETOWN", "F_GETOWN", "F_SETSIG", "F_GETSIG", "F_GETLK64", "F_SETLK64", "F_SETLKW64", "F_SETOWN_EX",
 		"F_GETOWN_EX", "F_GETOWNER_UIDS"}
-	linuxCommands := [...]string{"F_SETLEASE", "F_GETLEASE", "F_NOTIFY", 6: "F_DUPFD_CLOEXEC", "F_SETPIPE_SZ", "F_GETPIPE_SZ",
+	linuxCommands := [...]string{"F_SETLEASE", "F_GETLEASE", "F_NOTIFY", 6: "F_DUPFD_CLOEXEC", "F_SETPIPE_SZ",
+		"F_GETPIPE_SZ",
 		"F_ADD_SEALS", "F_GET_SEALS"}
 	const firstOFD = 36 // F_OFD_GETLK
 	ofd := [...]string{"F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"}
@@ -131,7 +134,9 @@ func ipcText(v uint64) string {
 // signalText shows a signal by its name, those from 32 on by their number.
 // Source: include/uapi/asm-generic/signal.h; the architectures known here have no others.
 func signalText(v uint64) string {
-	return named("", "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1",
+	return named("", "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE",
+		"SIGKILL", "SIGUSR1",
 		"SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
-		"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS")(v)
+		"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR",
+		"SIGSYS")(v)
 }

@@ -1,4 +1,4 @@
-// Package syscalls tells system calls apart: from the number and the six argument words
+// Package syscalls decodes system calls: from the number and the six argument words
 // that /proc/TID/syscall shows, the name of the call and its arguments as a person reads them.
 //
 // The caller provides the architecture whose numbers the process uses, by its GOARCH name,

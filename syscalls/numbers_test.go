@@ -53,7 +53,8 @@ func TestNumbersMatchHeaders(t *testing.T) {
 // architectures alone, or one that is compiled in on demand.
 func only32Bits(arch, name string) bool {
 	switch name {
-	case "syscalls", "arch_specific_syscall", "sync_file_range2", "clock_gettime64", "clock_settime64", "clock_adjtime64",
+	case "syscalls", "arch_specific_syscall", "sync_file_range2", "clock_gettime64", "clock_settime64",
+		"clock_adjtime64",
 		"timer_gettime64", "timer_settime64", "timerfd_gettime64", "timerfd_settime64":
 		return true
 	case "renameat": // __ARCH_WANT_RENAMEAT
@@ -89,8 +90,10 @@ func TestEveryCallHasPrototype(t *testing.T) {
 	// Numbers that kernels only reserve (syscalls(2), unimplemented(2)), and restart_syscall,
 	// which is shown with all words on purpose.
 	none := map[string]bool{"restart_syscall": true}
-	for _, n := range strings.Fields(`afs_syscall break create_module epoll_ctl_old epoll_wait_old ftime get_kernel_syms getpmsg gtty
-		idle lock mpx multiplexer nfsservctl prof profil putpmsg query_module security stty timerfd tuxcall ulimit vserver`) {
+	for _, n := range strings.Fields(
+		`afs_syscall break create_module epoll_ctl_old epoll_wait_old ftime get_kernel_syms getpmsg gtty
+		idle lock mpx multiplexer nfsservctl prof profil putpmsg query_module security stty timerfd tuxcall ulimit
+		vserver`) {
 		none[n] = true
 	}
 	for _, arch := range arches {

@@ -4,7 +4,8 @@ package syscalls
 func processCall(name string) (string, bool) {
 	switch name {
 	case "fork", "vfork", "getpid", "getppid", "gettid", "getpgrp", "setsid", "getuid", "geteuid", "getgid", "getegid",
-		"getuid32", "geteuid32", "getgid32", "getegid32", "sched_yield", "rseq_slice_yield", "sigreturn", "rt_sigreturn", "sgetmask":
+		"getuid32", "geteuid32", "getgid32", "getegid32", "sched_yield", "rseq_slice_yield", "sigreturn",
+		"rt_sigreturn", "sgetmask":
 		return "", true
 	case "clone3":
 		return "ptr cl_args, size size", true

@@ -9,7 +9,8 @@ func prototype(arch, name string) (string, bool) {
 	if spec, ok := variant(arch, name); ok {
 		return spec, true
 	}
-	for _, of := range [...]func(string) (string, bool){fileCall, pathCall, waitCall, socketCall, memoryCall, processCall, timeCall, systemCall} {
+	for _, of := range [...]func(string) (string, bool){fileCall, pathCall, waitCall, socketCall, memoryCall,
+		processCall, timeCall, systemCall} {
 		if spec, ok := of(name); ok {
 			return spec, true
 		}
@@ -31,7 +32,7 @@ func variant(arch, name string) (string, bool) {
 		return "word flags, ptr stack, ptr parent_tid, ptr child_tid, ptr tls", true
 	case "mmap":
 		if arch == "386" || arch == "s390x" {
-			return "ptr args", true // sys_old_mmap: all six stand in memory
+			return "ptr args", true // sys_old_mmap: all six are in memory
 		}
 	case "select":
 		if arch == "386" {

@@ -118,7 +118,7 @@ func fits(s string, cells int) bool {
 	return cells >= 0 && (len(s) <= cells || len(s) <= maxRead && Width(s) <= cells)
 }
 
-// lastPart is where the last ::, . or / begins that stands outside of all brackets; -1 if
+// lastPart is where the last ::, . or / begins outside of all brackets; -1 if
 // there is none, or nothing behind it.
 func lastPart(s string) int {
 	at, depth := -1, 0
@@ -163,7 +163,8 @@ func operatorSign(s string) int {
 // arguments is where the list of arguments at the end of s begins, 0 if it has none.
 func arguments(s string) int {
 	open := strings.IndexByte(s, '(')
-	if open <= 0 || !strings.HasSuffix(s, ")") && !strings.HasSuffix(s, ") const") || strings.HasPrefix(s[open:], "()") {
+	if open <= 0 || !strings.HasSuffix(s, ")") && !strings.HasSuffix(s, ") const") ||
+		strings.HasPrefix(s[open:], "()") {
 		return 0
 	}
 	return open

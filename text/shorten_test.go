@@ -44,7 +44,8 @@ func TestShorten(t *testing.T) {
 		{"a megabyte", strings.Repeat("x", 1<<20) + "::f", 8, "xxxx…::f"},
 	} {
 		if got := Shorten(tc.in, tc.cells); got != tc.want || Width(got) > max(0, tc.cells) {
-			t.Errorf("%s: Shorten(%.40q, %d): got %q of %d cells, want %q", tc.name, tc.in, tc.cells, got, Width(got), tc.want)
+			t.Errorf("%s: Shorten(%.40q, %d): got %q of %d cells, want %q", tc.name, tc.in, tc.cells, got,
+				Width(got), tc.want)
 		}
 	}
 }

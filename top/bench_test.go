@@ -59,7 +59,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkKey is what a key costs that sums up anew.
+// BenchmarkKey is what a key costs that sums up again.
 func BenchmarkKey(b *testing.B) {
 	m := newModel(Options{}.withDefaults())
 	m.take(manyStacks(100_000), time.Second, Stats{})

@@ -102,7 +102,8 @@ func picture(t *testing.T, m *model, w, h int) string {
 func TestPictures(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {300, 80}} {
 		for _, tc := range []struct{ name, keys string }{
-			{"table", ""}, {"calls", "<down><enter><down>"}, {"threads", "Hi"}, {"help", "?"}, {"filter", "\\thread:a le"},
+			{"table", ""}, {"calls", "<down><enter><down>"}, {"threads", "Hi"}, {"help", "?"},
+			{"filter", "\\thread:a le"},
 			{"frozen", " l"},
 		} {
 			m := newModel(Options{Title: "7 prog --flag"}.withDefaults())
@@ -110,7 +111,8 @@ func TestPictures(t *testing.T) {
 			for i := range 10 {
 				p := program()
 				if i > 7 {
-					p = testProfile(append(hostileNames(), spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5", "a", 200 * msec},
+					p = testProfile(append(hostileNames(), spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5", "a",
+						200 * msec},
 						spent{"main@/bin/prog;[epoll_wait]", "b", time.Second})...)
 				}
 				m.take(p, time.Duration(i+1)*time.Second, testStats)
@@ -184,7 +186,8 @@ func TestScrolling(t *testing.T) {
 		l := fit(80, &view{})
 		if got := m.tableLines(&l)[0][0].text; chosenName(m) != tc.chosen || !strings.Contains(got, tc.first) &&
 			tc.chosen != "" {
-			t.Errorf("after %q: first line %q, chosen %q, want %s and %s", tc.keys, got, chosenName(m), tc.first, tc.chosen)
+			t.Errorf("after %q: first line %q, chosen %q, want %s and %s", tc.keys, got, chosenName(m),
+				tc.first, tc.chosen)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// spent says how much a stack got. Frames stand outermost first, as in folded files:
+// spent says how much a stack got. Frames are outermost first, as in folded files:
 // "name", "name@module" or "name@module@file:line"; a name in [] is a wait in the kernel.
 type spent struct {
 	stack  string
@@ -106,7 +106,7 @@ func callsText(list []call) []string {
 	return texts
 }
 
-// program2 is some of program, to stand beside other stacks.
+// program2 is some of program, to be beside other stacks.
 func program2() []spent {
 	return []spent{
 		{"main@/bin/prog@m.c:1;work@/bin/prog@m.c:20;leaf@/lib/libx.so.1@x.c:5", "a", 300 * time.Millisecond},

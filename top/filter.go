@@ -52,12 +52,12 @@ func pattern(expr string) *regexp.Regexp {
 
 func matches(re *regexp.Regexp, s string) bool { return re == nil || re.MatchString(s) }
 
-// matchesTask looks at the names and the ids of a thread.
+// matchesTask checks the names and the ids of a thread.
 func (f *filter) matchesTask(t *profile.Task) bool {
 	return f.thread == nil || f.thread.MatchString(taskLabel(t))
 }
 
-// matchesRow looks at a row of code.
+// matchesRow checks a row of code.
 func (f *filter) matchesRow(g *group) bool {
 	return matches(f.name, g.Name) && (f.module == nil || slices.ContainsFunc(g.modules, f.module.MatchString))
 }

@@ -58,9 +58,9 @@ func (h *headData) headLines(cells int) []line {
 func (h *headData) samplingLine(cells int) line {
 	s, title := &h.stats, text.Escape(h.title)
 	p50, most, stopped := pause(s.PauseP50), pause(s.PauseMax), text.Percent(s.Stood, 1, 2)
-	asked, of := "as fast as it goes", ""
+	wanted, of := "as fast as it goes", ""
 	if s.Wanted > 0 {
-		asked, of = rate(s.Wanted)+" Hz asked", "/"+rate(s.Wanted)
+		wanted, of = rate(s.Wanted)+" Hz asked", "/"+rate(s.Wanted)
 	}
 	reached := rate(s.Reached)
 	for _, form := range []struct {
@@ -68,7 +68,7 @@ func (h *headData) samplingLine(cells int) line {
 		facts string
 	}{
 		{text.Width(title), fmt.Sprintf("  %s  %s, %s reached  pause %s, max %s  stopped %s", kindOfTime(h.valueType),
-			asked, reached, p50, most, stopped)},
+			wanted, reached, p50, most, stopped)},
 		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stopped %s", kindOfTime(h.valueType), reached, of, p50, most,
 			stopped)},
 		{12, fmt.Sprintf("  %s %s%s Hz %s/%s %s", h.valueType.Type, reached, of, p50, most, stopped)},

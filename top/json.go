@@ -98,7 +98,8 @@ func (t *table) knownCPU(cpu float64) *float64 {
 func rowDocument(r *row, t *table, by Grouping) rowDoc {
 	d := rowDoc{Name: r.name, Waits: r.waits, Module: r.module, File: r.file, Line: r.line, Self: int64(r.self.value),
 		Total:     int64(r.total.value),
-		SelfShare: t.share(r.self), TotalShare: t.share(r.total), Trend: r.trend.String(), CPUShare: t.knownCPU(r.self.cpu)}
+		SelfShare: t.share(r.self), TotalShare: t.share(r.total), Trend: r.trend.String(),
+		CPUShare: t.knownCPU(r.self.cpu)}
 	if by != ByThread {
 		d.Kind = profile.Kind.String(r.kind)
 	}

@@ -15,7 +15,8 @@ import (
 // typed presses keys: letters as they are, others by name in <>, with << for <.
 func typed(t *testing.T, m *model, text string) command {
 	t.Helper()
-	named := map[string]tcell.Key{"up": tcell.KeyUp, "down": tcell.KeyDown, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn,
+	named := map[string]tcell.Key{"up": tcell.KeyUp, "down": tcell.KeyDown, "pgup": tcell.KeyPgUp,
+		"pgdn": tcell.KeyPgDn,
 		"home": tcell.KeyHome,
 		"end":  tcell.KeyEnd, "enter": tcell.KeyEnter, "esc": tcell.KeyEscape, "left": tcell.KeyLeft,
 		"right": tcell.KeyRight,
@@ -76,10 +77,12 @@ func TestKeys(t *testing.T) {
 		{"search given up", "<down>/wo<esc>", "fib", func(m *model) bool { return m.prompt == nil }},
 		{"next of two", "/[ai]<enter>/<enter>", "fib", nil},
 		{"next goes around", "/[ai]<enter>/<enter>/<enter>/<enter>", "leaf", nil},
-		{"search without a match", "/zzz<enter>", "leaf", func(m *model) bool { return m.message == "no row matches zzz" }},
+		{"search without a match", "/zzz<enter>", "leaf",
+			func(m *model) bool { return m.message == "no row matches zzz" }},
 		{"search takes keys as text", "/q", "leaf", func(m *model) bool { return string(m.prompt.text) == "q" }},
 		{"filter", "\\wor<enter>", "work", func(m *model) bool { return len(m.table.rows) == 1 }},
-		{"filter taken back", "\\wor<enter>\\<^u><enter>", "leaf", func(m *model) bool { return len(m.table.rows) == 4 }},
+		{"filter taken back", "\\wor<enter>\\<^u><enter>", "leaf",
+			func(m *model) bool { return len(m.table.rows) == 4 }},
 		{"filter given up", "\\wor<esc>", "leaf", func(m *model) bool { return len(m.table.rows) == 4 }},
 		{"Ctrl-C leaves the prompt alone", "\\wor<^c>", "leaf",
 			func(m *model) bool { return m.prompt == nil && len(m.table.rows) == 4 }},
@@ -155,7 +158,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("going on: the first row is %q, want new", got)
 	}
 	if m.stats.Samples != 5 {
-		t.Error("the head stands still while frozen")
+		t.Error("the head does not change while frozen")
 	}
 }
 
@@ -176,9 +179,9 @@ func TestFrozenWhileTheStoreIsGivenUp(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	var asked []float64
+	var rates []float64
 	m := modelOf(t, Options{SetRate: func(hz float64) error {
-		asked = append(asked, hz)
+		rates = append(rates, hz)
 		if hz > 500 {
 			return errors.New("too fast")
 		}
@@ -187,8 +190,8 @@ func TestRate(t *testing.T) {
 	m.stats.Wanted = 99
 	typed(t, m, "+++---")
 	// 199, 499, 997 is refused, then down from 499.
-	if want := []float64{199, 499, 997, 199, 99, 49}; !slices.Equal(asked, want) {
-		t.Errorf("got %v, want %v", asked, want)
+	if want := []float64{199, 499, 997, 199, 99, 49}; !slices.Equal(rates, want) {
+		t.Errorf("got %v, want %v", rates, want)
 	}
 	for _, tc := range []struct {
 		now  float64
@@ -217,7 +220,7 @@ func TestWrite(t *testing.T) {
 	if name != "out.html" || m.message != "wrote out-2.html" {
 		t.Fatalf("wrote to %q, message %q", name, m.message)
 	}
-	// Twice program: 2 x 22 looks of 100 ms.
+	// Twice program: 2 x 22 samples of 100 ms.
 	if sums := got.Totals(); !slices.Equal(sums, []int64{440, int64(4400 * msec)}) || got.Duration != 2*time.Second {
 		t.Errorf("got totals %v in %v, want 440, 4.4 s in 2 s", sums, got.Duration)
 	}

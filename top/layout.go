@@ -81,7 +81,8 @@ func (v *view) showsCPU() bool { return v.by == ByThread || v.sort == SortCPU }
 func (l *layout) rowText(r *row, t *table, unit profile.ValueType) string {
 	name, module, place := text.Escape(r.label()), rowModule(r), rowPlace(r)
 	if !l.left {
-		name, module, place = text.Shorten(name, l.name), text.ShortenEnd(module, l.module), text.ShortenPath(place, l.file)
+		name, module, place = text.Shorten(name, l.name), text.ShortenEnd(module, l.module),
+			text.ShortenPath(place, l.file)
 	}
 	mark := [...]string{"-", " ", "+"}[r.trend+1]
 	return l.join(t.cell(r.self), t.cell(r.total), mark, t.cpuCell(r.self.cpu),

@@ -55,7 +55,8 @@ type model struct {
 
 func newModel(opt Options) *model {
 	m := &model{opt: opt, width: 80, height: 24}
-	m.view = view{by: opt.By, sort: opt.Sort, idle: opt.Idle, sinceBegin: opt.SinceBegin, filter: parseFilter(opt.Filter)}
+	m.view = view{by: opt.By, sort: opt.Sort, idle: opt.Idle, sinceBegin: opt.SinceBegin,
+		filter: parseFilter(opt.Filter)}
 	m.refresh()
 	return m
 }

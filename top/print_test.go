@@ -63,20 +63,24 @@ func TestPrintJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 		t.Fatalf("%v in %q", err, b.String())
 	}
-	if d.Schema != Schema || d.Title != "7 prog" || d.Value != "wall" || d.Unit != "nanoseconds" || d.By != "function" ||
+	if d.Schema != Schema || d.Title != "7 prog" || d.Value != "wall" || d.Unit != "nanoseconds" ||
+		d.By != "function" ||
 		!d.SinceStart {
 		t.Errorf("got %+v", d)
 	}
-	if d.Total != int64(1200*msec) || d.HiddenIdle != int64(time.Second) || d.Threads.Ran != 2 || d.Threads.Waited != 1 {
-		t.Errorf("got total %d, hidden %d, threads %+v, want 1.2 s, 1 s, 2 ran, 1 waited", d.Total, d.HiddenIdle, d.Threads)
+	if d.Total != int64(1200*msec) || d.HiddenIdle != int64(time.Second) || d.Threads.Ran != 2 ||
+		d.Threads.Waited != 1 {
+		t.Errorf("got total %d, hidden %d, threads %+v, want 1.2 s, 1 s, 2 ran, 1 waited", d.Total,
+			d.HiddenIdle, d.Threads)
 	}
-	if len(d.Rows) != 4 || d.Rows[0].Name != "leaf" || d.Rows[0].Self != int64(900*msec) || d.Rows[0].SelfShare != 0.75 ||
+	if len(d.Rows) != 4 || d.Rows[0].Name != "leaf" || d.Rows[0].Self != int64(900*msec) ||
+		d.Rows[0].SelfShare != 0.75 ||
 		d.Rows[0].Module != "/lib/libx.so.1" || d.Rows[0].File != "x.c" || d.Rows[0].Line != 5 ||
 		d.Rows[0].Kind != "native" {
 		t.Errorf("got rows %+v", d.Rows)
 	}
 	if len(d.Missing) == 0 {
-		t.Error("what is missing is not told")
+		t.Error("what is missing is not reported")
 	}
 }
 
@@ -97,7 +101,7 @@ func TestPrintAgain(t *testing.T) {
 	}
 	blocks := strings.Split(b.String(), "\n\n")
 	if len(blocks) < 4 || !strings.Contains(blocks[len(blocks)-1], "what was sampled has ended") {
-		t.Errorf("got %d blocks, want 4 and the end told: %q", len(blocks), b.String())
+		t.Errorf("got %d blocks, want 4 and the end reported: %q", len(blocks), b.String())
 	}
 }
 

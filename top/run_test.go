@@ -17,7 +17,7 @@ import (
 // patience bounds every wait. Only a test that fails uses it up.
 const patience = 30 * time.Second
 
-// fakeSource gives what it is told to.
+// fakeSource gives what it was given.
 type fakeSource struct {
 	take  func() (*profile.Profile, error)
 	stats Stats
@@ -209,7 +209,10 @@ func TestPanicGivesTheScreenBack(t *testing.T) {
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
-		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string, error) { panic("callback") },
+		opt := Options{Every: time.Millisecond, Write: func(string, *profile.Profile) (string,
+			error) {
+			panic("callback")
+		},
 			WriteTo: "x"}
 		runOn(t.Context(), w, steady(), opt.withDefaults())
 	}()
@@ -234,7 +237,7 @@ func TestSuspend(t *testing.T) {
 		name string
 		ask  func(w *watched, signals chan<- os.Signal)
 	}{
-		// any signal: top does not look
+		// any signal: top does not check
 		{"by the signal", func(_ *watched, signals chan<- os.Signal) { signals <- syscall.SIGTERM }},
 		{"by the key", func(w *watched, _ chan<- os.Signal) { w.InjectKey(tcell.KeyCtrlZ, 0, tcell.ModNone) }},
 	} {

@@ -26,7 +26,8 @@ func program() *profile.Profile {
 		spent{"main@/bin/prog@m.c:3;fib@/bin/prog@f.c:9;fib@/bin/prog@f.c:9;fib@/bin/prog@f.c:8", "a", 150 * msec},
 		spent{"main@/bin/prog@m.c:3;fib@/bin/prog@f.c:8", "a", 50 * msec},
 		spent{"start@/lib/libc.so.6;idle@/bin/prog;[futex]", "b", 1000 * msec},
-		spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5;work@/bin/prog@m.c:20;leaf@/lib/libx.so.1@x.c:5", "worker-c",
+		spent{"main@/bin/prog@m.c:1;leaf@/lib/libx.so.1@x.c:5;work@/bin/prog@m.c:20;leaf@/lib/libx.so.1@x.c:5",
+			"worker-c",
 			400 * msec},
 	)
 }
@@ -53,7 +54,8 @@ func TestRows(t *testing.T) {
 			[]string{"fib 200 200", "main 0 1200", "work 100 800", "leaf 900 900"}},
 		{"by line", Options{By: ByLine},
 			// x.c:5 has 300 and 400, x.c:6 200; f.c:8 150 and 50, f.c:9 calls it for 150
-			[]string{"leaf 700 700", "fib 200 200", "leaf 200 200", "work 100 100", "main 0 800", "work 0 700", "main 0 200",
+			[]string{"leaf 700 700", "fib 200 200", "leaf 200 200", "work 100 100", "main 0 800", "work 0 700",
+				"main 0 200",
 				"main 0 200", "fib 0 150"}},
 		{"by thread", Options{By: ByThread}, []string{"prog/a 100 800 800", "prog/worker-c 102 400 400"}},
 		{"by thread with waits", Options{By: ByThread, Idle: true},
@@ -95,7 +97,8 @@ func TestSharesAreOfWhatIsShown(t *testing.T) {
 func TestWaitingThreads(t *testing.T) {
 	m := modelOf(t, Options{}, testProfile(spent{"main;[read]", "a", 10 * msec}, spent{"main;[futex]", "b", 10 * msec}))
 	if m.table.waiting != 2 || len(m.table.rows) != 0 || m.ran != 0 {
-		t.Errorf("got %d threads that wait, %d that ran, %d rows, want 2, 0, 0", m.table.waiting, m.ran, len(m.table.rows))
+		t.Errorf("got %d threads that wait, %d that ran, %d rows, want 2, 0, 0", m.table.waiting, m.ran,
+			len(m.table.rows))
 	}
 	if got, want := m.emptyText(), "all 2 threads wait in the kernel; i shows where"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -241,7 +244,8 @@ func TestAgainstCounting(t *testing.T) {
 		for i := range m.table.rows {
 			r := &m.table.rows[i]
 			if time.Duration(r.self.value) != self[r.name] || time.Duration(r.total.value) != total[r.name] {
-				t.Fatalf("round %d, %s: got %v and %v, want %v and %v", round, r.name, r.self.value, r.total.value, self[r.name],
+				t.Fatalf("round %d, %s: got %v and %v, want %v and %v", round, r.name, r.self.value, r.total.value,
+					self[r.name],
 					total[r.name])
 			}
 		}

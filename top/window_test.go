@@ -33,7 +33,8 @@ func TestWindow(t *testing.T) {
 		// Window 2 s: the middles are 1.5 and 0.5 s old, weights 0.25 and 0.75, scaled by 2.
 		{"a shorter window", []*profile.Profile{a, a, b}, Options{Window: 2 * time.Second},
 			[]string{"b 1500 1500", "a 500 500", "main 0 2000"}},
-		{"since the begin all weighs the same", append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...),
+		{"since the begin all weighs the same",
+			append([]*profile.Profile{a}, slices.Repeat([]*profile.Profile{b}, 10)...),
 			Options{SinceBegin: true},
 			[]string{"b 10000 10000", "a 1000 1000", "main 0 11000"}},
 	} {
@@ -45,13 +46,13 @@ func TestWindow(t *testing.T) {
 }
 
 func TestTrend(t *testing.T) {
-	mixed := func(ofA int) *profile.Profile { // so many of 100 looks are in a
+	mixed := func(ofA int) *profile.Profile { // so many of 100 samples are in a
 		return second(spent{"main;a", "a", time.Duration(ofA) * sampleEvery},
 			spent{"main;b", "a", time.Duration(100-ofA) * sampleEvery})
 	}
 	for _, tc := range []struct {
 		name        string
-		early, late int // looks of 100 in a: in the first 7 and the last 3 s of the window
+		early, late int // samples of 100 in a: in the first 7 and the last 3 s of the window
 		want        Trend
 	}{
 		{"the same", 50, 50, Steady},
@@ -80,7 +81,8 @@ func TestTrend(t *testing.T) {
 // TestSameModuleInOtherOrder: takes number their modules, frames and threads as they like.
 func TestSameModuleInOtherOrder(t *testing.T) {
 	m := modelOf(t, Options{SinceBegin: true},
-		second(spent{"main@/bin/prog;f@/lib/a.so", "a", 100 * msec}, spent{"main@/bin/prog;f@/lib/b.so", "b", 200 * msec}),
+		second(spent{"main@/bin/prog;f@/lib/a.so", "a", 100 * msec}, spent{"main@/bin/prog;f@/lib/b.so", "b",
+			200 * msec}),
 		second(spent{"f@/lib/b.so", "b", 20 * msec}, spent{"main@/bin/prog;f@/lib/a.so", "a", 10 * msec}))
 	// f is one function, whatever it lies in: see profile.Function.
 	if got, want := rowsText(m.table.rows), []string{"f 330 330", "main 0 310"}; !slices.Equal(got, want) {
@@ -147,10 +149,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	if len(m.problems) == 0 || !strings.Contains(m.problems[0], "too many different stacks") {
-		t.Errorf("it is not told: %q", m.problems)
+		t.Errorf("it is not reported: %q", m.problems)
 	}
 	if got, want := m.table.sum.value, float64(10*each); got != want {
-		t.Errorf("the window holds %v looks, want %v", got, want)
+		t.Errorf("the window holds %v samples, want %v", got, want)
 	}
 }
 
@@ -166,7 +168,7 @@ func TestTakeRefuses(t *testing.T) {
 		}
 		m.take(p, 3*time.Second, Stats{})
 		if len(m.problems) != 1 {
-			t.Errorf("%s: told again: %q", name, m.problems)
+			t.Errorf("%s: reported again: %q", name, m.problems)
 		}
 	}
 }

@@ -193,3 +193,21 @@ func TestIdentify(t *testing.T) {
 		t.Errorf("got %s, note %q", show(s), s.Frames[0].Note)
 	}
 }
+
+// TestSiteIsOfThisWalk: a walk into the memory of another one has none of its Sites.
+func TestSiteIsOfThisWalk(t *testing.T) {
+	w, th := madeThread(0, madeBase+0xf00, 0, 0)
+	r := &oneRuntime{words: 1}
+	r.identify = func(s *Stack) { s.Frames[1].Site, s.Frames[1].Runtime = 7, r }
+	w.Use(r)
+	memory, s := mem.NewOverlay(nil, th.Stack), Stack{}
+	w.WalkInto(&s, th, memory, Options{})
+	if s.Frames[1].Site != 7 || s.Frames[1].Runtime != Runtime(r) {
+		t.Fatalf("first walk: got %+v", s.Frames[1])
+	}
+	r.identify = nil
+	w.WalkInto(&s, th, memory, Options{})
+	if f := s.Frames[1]; f.Site != 0 || f.Runtime != nil {
+		t.Errorf("second walk: got site %d of %v, want none", f.Site, f.Runtime)
+	}
+}

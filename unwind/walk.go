@@ -288,7 +288,7 @@ func (c *cursor) push() {
 	f := c.top()
 	f.PC, _ = c.regs.PC()
 	f.SP, _ = c.regs.SP()
-	f.CFA, f.Signal = 0, false
+	f.CFA, f.Signal, f.Site, f.Runtime = 0, false, 0, nil // the memory may be of another walk
 	f.Origin, f.Interrupted, f.Note = c.next.Origin, c.next.Interrupted, c.next.Note
 	c.at = c.next.at
 	c.next = coming{}

@@ -29,7 +29,7 @@ func (p *Purse) Spend(n int64) bool {
 	return p.fill()
 }
 
-// Spent tells whether Spend was false once.
+// Spent reports whether Spend was false once.
 func (p *Purse) Spent() bool { return p.spent }
 
 func (p *Purse) fill() bool {
@@ -58,7 +58,7 @@ type reader struct {
 	cost int64
 }
 
-// atOnce bounds what is read before the budget is asked again, bytes.
+// atOnce bounds what is read before the budget is checked again, bytes.
 const atOnce = 64 << 10
 
 func (r *reader) Read(b []byte) (int, error) {

@@ -3,9 +3,9 @@
 //
 // A [Budget] is made once for a run and handed down to every reader of such bytes. Bounds of
 // single files do not add up to one: a process may map thousands, each at its worst. The same
-// question, asked in every loop, serves a signal ([Budget.Stop]): all readers end soon after it.
+// check, made in every loop, serves a signal ([Budget.Stop]): all readers end soon after it.
 //
-// A reader that is refused returns what it has together with [Budget.Err], so that a person is told
+// A reader that is refused returns what it has together with [Budget.Err], so that a person hears
 // what is missing and why. It knows no clock: the same bytes are cut at the same place on every machine.
 package work
 
@@ -24,8 +24,8 @@ var (
 )
 
 // The budget of a run. A step is about a nanosecond of work on a machine of 2020. A byte of a file that
-// is read takes one at the least, whatever is done with it: its page may be a hole that the kernel fills. The names of a program of 250 MB with lines
-// and inlined calls take some hundred million.
+// is read takes one at the least, whatever is done with it: its page may be a hole that the kernel fills. The names of
+// a program of 250 MB with lines and inlined calls take some hundred million.
 const (
 	Steps  = 2 << 30
 	Memory = 384 << 20 // bytes
@@ -118,7 +118,7 @@ func take(from *atomic.Int64, n int64, all bool) bool {
 	}
 }
 
-// catchUp gives a share what its run has earned since it was asked last, and tells whether that was anything.
+// catchUp gives a share what its run has earned since its last check, and reports whether that was anything.
 func (b *Budget) catchUp() bool {
 	if b.above == nil {
 		return false

@@ -67,7 +67,7 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// Who was refused is told why, wherever it was that something lacked.
+// Who was refused hears why, wherever it was that something lacked.
 func TestRefusal(t *testing.T) {
 	run := New(1<<30, 0)
 	file := run.Share()

@@ -102,7 +102,7 @@ func (c *Command) Wait() (status int, err error) {
 	return c.status, c.err
 }
 
-// Gone tells whether it has ended, reaped or not.
+// Gone reports whether it has ended, reaped or not.
 func (c *Command) Gone() bool { return isZombie(c.process.Pid) }
 
 // End asks the command to end, as a terminal that closes would, and waits so long. It fails if the command goes on.
@@ -159,11 +159,11 @@ func awaitEnd(pid, pidfd int) {
 	}
 }
 
-// isZombie tells whether a child has ended and waits to be reaped. A leader whose threads live on
+// isZombie reports whether a child has ended and waits to be reaped. A leader whose threads live on
 // looks like that too; a wait for it blocks until they have ended, and nobody stops it.
 func isZombie(pid int) bool {
 	st, err := statOf(pid)
-	return err != nil || st.State == 'Z' || st.State == 'X' // gone, or no /proc to look at
+	return err != nil || st.State == 'Z' || st.State == 'X' // gone, or no /proc to read
 }
 
 func statOf(pid int) (procfs.Stat, error) {

@@ -13,7 +13,7 @@ import (
 // Jobs lets the shell suspend this program. The signal does nothing once it is released,
 // since Go cannot give it its default back; so SIGSTOP takes its place too.
 type Jobs struct {
-	asked chan os.Signal // SIGTSTP came
+	suspend chan os.Signal // SIGTSTP came
 }
 
 // TakeJobs begins to catch SIGTSTP, unless it was ignored: then there is no shell to go
@@ -21,16 +21,16 @@ type Jobs struct {
 func TakeJobs() *Jobs {
 	j := &Jobs{make(chan os.Signal, 1)}
 	if !signal.Ignored(syscall.SIGTSTP) {
-		signal.Notify(j.asked, syscall.SIGTSTP)
+		signal.Notify(j.suspend, syscall.SIGTSTP)
 	}
 	return j
 }
 
 // Release ends the catching.
-func (j *Jobs) Release() { signal.Stop(j.asked) }
+func (j *Jobs) Release() { signal.Stop(j.suspend) }
 
-// Asked has a value when the shell wants this program to stop.
-func (j *Jobs) Asked() <-chan os.Signal { return j.asked }
+// Suspend has a value when the shell wants this program to stop.
+func (j *Jobs) Suspend() <-chan os.Signal { return j.suspend }
 
 // Serve calls each, in another goroutine, when the shell wants this program to stop, with what stops it and returns
 // when it goes on. The returned function ends that, and releases j.
@@ -41,7 +41,7 @@ func (j *Jobs) Serve(each func(stop func())) (release func()) {
 			select {
 			case <-done:
 				return
-			case <-j.asked:
+			case <-j.suspend:
 				if shellWatches(os.Getpid()) { // else nobody would let us go on
 					each(func() { stopSelf(context.Background()) })
 				}
@@ -66,7 +66,7 @@ func (j *Jobs) StopGroup(ctx context.Context) {
 	stopSelf(ctx)
 	awaitForeground(ctx)
 	if ctx.Err() == nil {
-		signal.Notify(j.asked, syscall.SIGTSTP)
+		signal.Notify(j.suspend, syscall.SIGTSTP)
 	}
 }
 
@@ -94,14 +94,14 @@ func awaitForeground(ctx context.Context) {
 	}
 }
 
-// InForeground tells whether the terminal listens to our process group: a job in the
+// InForeground reports whether the terminal listens to our process group: a job in the
 // background must not write over what the shell shows. Unknown counts as yes.
 func InForeground() bool {
 	st, err := statOf(os.Getpid())
 	return err != nil || st.Group == st.Foreground
 }
 
-// shellWatches tells whether process pid's group has a parent that does job control: one of
+// shellWatches reports whether process pid's group has a parent that does job control: one of
 // its session in another group. Without one the group is orphaned.
 // Source: setpgid(2).
 func shellWatches(pid int) bool {

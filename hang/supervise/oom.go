@@ -28,7 +28,7 @@ type OOMScore struct {
 }
 
 // Yield makes this program the first one that the kernel ends when memory runs out: we often run inside of the memory
-// cgroup of the process that we look at, which has more of it and would be ended for what we take. Nobody needs
+// cgroup of the process that we sample, which has more of it and would be ended for what we take. Nobody needs
 // a right for that, nor to take it back.
 // Source: __set_oom_adj in linux/fs/proc/base.c.
 func Yield() OOMScore {
@@ -47,8 +47,9 @@ func (o OOMScore) Usual(f func()) {
 	f()
 }
 
-// setOOM writes the value. The file belongs to root if this program has capabilities by its file (setcap), because it is not
-// dumpable then; so it is made that for a moment. Nobody may look into us meanwhile who has not those capabilities.
+// setOOM writes the value. The file belongs to root if this program has capabilities by its file (setcap), because it
+// is not dumpable then; so it is made that for a moment. Nobody may trace us meanwhile who has not those
+// capabilities.
 func setOOM(value int) bool {
 	if writeOOM(value) {
 		return true

@@ -53,7 +53,7 @@ func (r *Relay) To(c *Command) {
 	}
 }
 
-// sharesKeys tells whether the terminal sends Ctrl-C to us and to the command both: we are in its foreground, and
+// sharesKeys reports whether the terminal sends Ctrl-C to us and to the command both: we are in its foreground, and
 // the command in our process group. A second Ctrl-C means to many programs that they shall end at once.
 func (c *Command) sharesKeys() bool {
 	ours, err := statOf(os.Getpid())

@@ -111,7 +111,8 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c, err := Start([]string{"/proc/self/exe", "-test.run=^TestEnvironment$"}, Options{Env: env, Files: []uintptr{0, w.Fd(), 2}})
+	c, err := Start([]string{"/proc/self/exe", "-test.run=^TestEnvironment$"},
+		Options{Env: env, Files: []uintptr{0, w.Fd(), 2}})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ func (b *bench) busy() error {
 		}
 		missing = append(missing, 100-100*float64(r.sum("work_a"))/float64(all))
 	}
-	verdict("2 ms of work, 8 asleep, beside four busy loops, cpu: share that is not at work", slices.Max(missing), 5, "%", fmt.Sprintf("three runs: %.1f", missing))
+	verdict("2 ms of work, 8 asleep, beside four busy loops, cpu: share that is not at work", slices.Max(missing), 5,
+		"%", fmt.Sprintf("three runs: %.1f", missing))
 	return nil
 }

@@ -25,7 +25,8 @@ type server struct {
 }
 
 var servers = []server{
-	{"redis", []string{"redis-server", "--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--daemonize", "no", "--dir", "DIR"},
+	{"redis", []string{"redis-server", "--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--daemonize", "no",
+		"--dir", "DIR"},
 		[]string{"redis-benchmark", "-p", "PORT", "-q", "-l", "-t", "set,get"}},
 	{"nginx", []string{"/usr/sbin/nginx", "-p", "DIR", "-c", "DIR/nginx.conf"},
 		[]string{"wrk", "-t1", "-c16", "-d600s", "http://127.0.0.1:PORT/"}},
@@ -37,7 +38,8 @@ var servers = []server{
 
 const (
 	nginxConf = `daemon off; master_process off; error_log /dev/null; pid DIR/pid; events {}
-http { access_log off; client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
+http { access_log off; client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c;
+	uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
 server { listen 127.0.0.1:PORT; location / { root DIR; index page; } } }`
 	nodeServer = `const list = Array.from({length: 200}, (_, i) => ({id: i, name: "n" + i}));
 require("http").createServer((_, a) => a.end(JSON.stringify(list))).listen(Number(process.argv[1]), "127.0.0.1");`
@@ -94,7 +96,8 @@ func (b *bench) busyPeer(s server) error {
 		return err
 	}
 	defer stop()
-	perf := exec.Command("perf", "record", "-q", "-e", "cpu-clock", "-g", "-F", "999", "-o", filepath.Join(dir, "perf.data"), "-p", pid,
+	perf := exec.Command("perf", "record", "-q", "-e", "cpu-clock", "-g", "-F", "999", "-o",
+		filepath.Join(dir, "perf.data"), "-p", pid,
 		"--", "sleep", strconv.Itoa(int(peerWindow.Seconds())))
 	perf.Stderr = os.Stderr
 	if err := perf.Start(); err != nil {
@@ -135,7 +138,8 @@ func compareShares(name string, ours, theirs map[string]float64) {
 		worst = max(worst, math.Abs(a[f]-b[f]))
 		list = append(list, fmt.Sprintf("%s %.1f (%.1f)", f, a[f], b[f]))
 	}
-	verdict(name+" under load, beside load on all CPUs: largest difference to perf record -e cpu-clock", worst, peerPoints, "points", strings.Join(list, ", "))
+	verdict(name+" under load, beside load on all CPUs: largest difference to perf record -e cpu-clock", worst,
+		peerPoints, "points", strings.Join(list, ", "))
 }
 
 func shareOf(m map[string]float64) map[string]float64 {
@@ -206,7 +210,8 @@ func bare(name string) string {
 
 func fileOf(path string) string {
 	file, _, _ := strings.Cut(filepath.Base(path), "+")
-	if path == "" || strings.HasPrefix(path, "//anon") || strings.HasPrefix(path, "anon") || strings.HasPrefix(path, "JIT") || strings.HasPrefix(file, "perf-") {
+	if path == "" || strings.HasPrefix(path, "//anon") || strings.HasPrefix(path, "anon") ||
+		strings.HasPrefix(path, "JIT") || strings.HasPrefix(file, "perf-") {
 		return "[code of no file]"
 	}
 	return "[" + file + "]"
@@ -219,7 +224,8 @@ func (s *server) start(dir string) (pid string, stop func(), err error) {
 		return "", nil, err
 	}
 	fill := strings.NewReplacer("PORT", port, "DIR", dir)
-	for file, text := range map[string]string{"nginx.conf": fill.Replace(nginxConf), "page": strings.Repeat("a page\n", 100)} {
+	for file, text := range map[string]string{"nginx.conf": fill.Replace(nginxConf),
+		"page": strings.Repeat("a page\n", 100)} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			return "", nil, err
 		}

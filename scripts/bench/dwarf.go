@@ -131,7 +131,8 @@ func (b *bench) dwarf() error {
 		argv   []string
 	}{
 		{"eu-stack -s -i", min(b.rounds, 5), []string{"eu-stack", "-s", "-i", "-p", pid}},
-		{"gdb", min(b.rounds, 3), []string{"gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex", "thread apply all bt", "-p", pid}},
+		{"gdb", min(b.rounds, 3), []string{"gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex",
+			"thread apply all bt", "-p", pid}},
 	} {
 		rs, err := contest(peer.rounds, ours, peer.argv)
 		if err != nil {

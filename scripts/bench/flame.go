@@ -31,7 +31,8 @@ func (b *bench) flames(folded, script string) error {
 		}
 		row("1,000,000 folded lines to SVG, against inferno-flamegraph", seconds(rs[0]), seconds(rs[1]), 1, "s")
 	} else {
-		fmt.Println("| 1,000,000 folded lines to SVG | | not run: inferno-flamegraph is not installed (cargo install inferno) | | | |")
+		fmt.Println("| 1,000,000 folded lines to SVG | | not run: inferno-flamegraph is not installed (cargo install " +
+			"inferno) | | | |")
 	}
 	if script == "" {
 		fmt.Println("| 1,000,000 folded lines to SVG | | not run: no flamegraph.pl given (--flamegraph) | | | |")

@@ -133,7 +133,8 @@ func row(what string, ours, theirs, bound float64, unit string) {
 	if ours/theirs > bound {
 		verdict = "MISSED"
 	}
-	fmt.Printf("| %s | %.2f %s | %.2f %s | %.3f | %.2f | %s |\n", what, ours, unit, theirs, unit, ours/theirs, bound, verdict)
+	fmt.Printf("| %s | %.2f %s | %.2f %s | %.3f | %.2f | %s |\n", what, ours, unit, theirs, unit, ours/theirs,
+		bound, verdict)
 }
 
 // bench knows where the programs are.
@@ -157,10 +158,10 @@ func (b *bench) peer(what string, bound float64, pid string) error {
 	return memory(what, ours, theirs)
 }
 
-// stopped is how the heading of a dump tells the time of the stop.
+// stopped is how the heading of a dump shows the time of the stop.
 var stopped = regexp.MustCompile(`stopped ([0-9.]+) ms`)
 
-// stop compares how long 1,001 threads stand still.
+// stop compares how long 1,001 threads are stopped.
 func (b *bench) stop(pid string) error {
 	var ours, least []float64
 	for round := range b.rounds + 1 {
@@ -172,7 +173,7 @@ func (b *bench) stop(pid string) error {
 		if found == nil {
 			return fmt.Errorf("no time of the stop in %.200q", r.output)
 		}
-		stood, err := strconv.ParseFloat(string(found[1]), 64)
+		ms, err := strconv.ParseFloat(string(found[1]), 64)
 		if err != nil {
 			return err
 		}
@@ -186,7 +187,7 @@ func (b *bench) stop(pid string) error {
 			return fmt.Errorf("read %q: %w", c.output, err)
 		}
 		if round > 0 {
-			ours, least = append(ours, stood), append(least, ns/1e6)
+			ours, least = append(ours, ms), append(least, ns/1e6)
 		}
 	}
 	same := func(v float64) float64 { return v }
@@ -247,7 +248,7 @@ func main() {
 	flag.StringVar(&b.live, "live", "testdata/bin/live", "where the targets are")
 	flag.StringVar(&b.scripts, "sources", "testdata/live", "where their sources are")
 	flag.StringVar(&b.cstop, "cstop", "", "the bare C loop that stops all threads, built")
-	flag.StringVar(&b.clook, "clook", "", "the bare C loop that looks at one thread, built")
+	flag.StringVar(&b.clook, "clook", "", "the bare C loop that samples one thread, built")
 	flag.StringVar(&b.folded, "folded", "", "the generator of folded stacks, built")
 	flag.StringVar(&b.flamegraph, "flamegraph", "", "flamegraph.pl, if it is there")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds that count")

@@ -25,8 +25,10 @@ func (b *bench) python(source string) error {
 	}
 	defer s.stop()
 	const window = 8 * time.Second
-	ours := []string{b.fpstack, "record", "-q", "-F", "100", "-d", "600s", "-f", "folded", "-o", "/dev/null", "--max-overhead", "0", "-p", s.pid()}
-	theirs := []string{"py-spy", "record", "--native", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null", "-p", s.pid()}
+	ours := []string{b.fpstack, "record", "-q", "-F", "100", "-d", "600s", "-f", "folded", "-o", "/dev/null",
+		"--max-overhead", "0", "-p", s.pid()}
+	theirs := []string{"py-spy", "record", "--native", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null",
+		"-p", s.pid()}
 	var lostOurs, lostTheirs []float64
 	for range max(3, b.rounds/3) {
 		free, err := s.spoken(window)
@@ -45,11 +47,12 @@ func (b *bench) python(source string) error {
 	}
 	slices.Sort(lostOurs)
 	slices.Sort(lostTheirs)
-	row("Python, 160 threads at 100 Hz: slow-down, against py-spy --native", 100*lostOurs[len(lostOurs)/2], 100*lostTheirs[len(lostTheirs)/2], 0.2, "%")
+	row("Python, 160 threads at 100 Hz: slow-down, against py-spy --native", 100*lostOurs[len(lostOurs)/2],
+		100*lostTheirs[len(lostTheirs)/2], 0.2, "%")
 	return nil
 }
 
-// patience is how long a command may take to end after it was asked to. py-spy can need minutes
+// patience is how long a command may take to end after the signal to end. py-spy can need minutes
 // to name what it has seen, which is not what is measured here.
 const patience = 5 * time.Second
 

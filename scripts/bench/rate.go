@@ -42,12 +42,12 @@ func (b *bench) rate() error {
 		if len(fields) != 2 {
 			return fmt.Errorf("read %q: want two numbers", c.output)
 		}
-		looks, err1 := strconv.ParseFloat(fields[0], 64)
+		samples, err1 := strconv.ParseFloat(fields[0], 64)
 		ns, err2 := strconv.ParseFloat(fields[1], 64)
 		if err1 != nil || err2 != nil || ns == 0 {
 			return fmt.Errorf("read %q: want two numbers", c.output)
 		}
-		theirs = append(theirs, looks/ns*1e9)
+		theirs = append(theirs, samples/ns*1e9)
 	}
 	same := func(v float64) float64 { return v }
 	a, c := medianOf(ours, same), medianOf(theirs, same)
@@ -55,17 +55,18 @@ func (b *bench) rate() error {
 	if a/c < 0.8 {
 		word = "MISSED"
 	}
-	fmt.Printf("| samples a second of a spinning thread, 30 frames, against bare C | %.0f | %.0f | %.3f | at least 0.80 | %s |\n", a, c, a/c, word)
+	fmt.Printf("| samples a second of a spinning thread, 30 frames, against bare C | %.0f | %.0f | %.3f | at least "+
+		"0.80 | %s |\n", a, c, a/c, word)
 	return nil
 }
 
-// stopsTold is how the summary of a recording tells its stops.
-var stopsTold = regexp.MustCompile(`(?m)^\s*([0-9,]+) stops?,`)
+// stopsReported is how the summary of a recording reports its stops.
+var stopsReported = regexp.MustCompile(`(?m)^\s*([0-9,]+) stops?,`)
 
 func stops(summary string) (float64, error) {
-	m := stopsTold.FindStringSubmatch(summary)
+	m := stopsReported.FindStringSubmatch(summary)
 	if m == nil {
-		return 0, fmt.Errorf("no stops told in %q", summary)
+		return 0, fmt.Errorf("no stops in %q", summary)
 	}
 	return strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
 }

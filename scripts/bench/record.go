@@ -73,7 +73,7 @@ func (r *recorded) sum(name string) int64 {
 	return sum
 }
 
-// speaker is a target that is asked by a byte and answers by a line, or speaks by itself.
+// speaker is a target that answers a byte by a line, or speaks by itself.
 type speaker struct {
 	*exec.Cmd
 	in    io.WriteCloser
@@ -153,7 +153,8 @@ func (b *bench) parked() error {
 		all += (n - before[tid]) / 2
 	}
 	verdict("1,000 parked threads and one busy at 99 Hz, CPU of fpstack in % of a core", 100*r.cpu.Seconds()/20, 5, "%",
-		fmt.Sprintf("with the naming; stops of a parked thread: %d at most, %d in all; %.1f MiB", most, all, float64(r.rss)/1024))
+		fmt.Sprintf("with the naming; stops of a parked thread: %d at most, %d in all; %.1f MiB", most, all,
+			float64(r.rss)/1024))
 	if most > 1 {
 		return fmt.Errorf("a parked thread was stopped %d times", most)
 	}
@@ -177,11 +178,13 @@ func switches(pid int) map[int]uint64 {
 
 // memoryOfMany records a program whose stack is always another one.
 func (b *bench) memoryOfMany() error {
-	r, err := b.record("samples", "-q", "-F", "2000", "--max-overhead", "0", "--", filepath.Join(b.live, "manystacks"), strconv.Itoa(b.many))
+	r, err := b.record("samples", "-q", "-F", "2000", "--max-overhead", "0", "--", filepath.Join(b.live, "manystacks"),
+		strconv.Itoa(b.many))
 	if err != nil {
 		return err
 	}
-	verdict(fmt.Sprintf("peak memory of a recording with %d unique stacks", len(r.stacks)), float64(r.rss)/1024, 200, "MiB",
+	verdict(fmt.Sprintf("peak memory of a recording with %d unique stacks", len(r.stacks)), float64(r.rss)/1024,
+		200, "MiB",
 		fmt.Sprintf("%d s at 2,000 Hz", b.many))
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 	slowStep   = 100 * time.Millisecond // parts of a window
 )
 
-// loser is a thread that tells how much of its time it lost, and how much it loses by itself.
+// loser is a thread that reports how much of its time it lost, and how much it loses by itself.
 type loser struct {
 	*speaker
 	free []float64
@@ -45,8 +45,10 @@ func (b *bench) slowdown(rate string) error {
 	}
 	defer os.RemoveAll(dir)
 	contestants := [][]string{
-		{b.fpstack, "record", "-q", "-F", rate, "-d", "2.6s", "-o", "/dev/null", "-f", "folded", "--max-overhead", "0", "-p", s.pid()},
-		{"perf", "record", "-q", "-g", "-F", rate, "-o", filepath.Join(dir, "perf"), "-p", s.pid(), "--", "sleep", "2.6"},
+		{b.fpstack, "record", "-q", "-F", rate, "-d", "2.6s", "-o", "/dev/null", "-f", "folded", "--max-overhead", "0",
+			"-p", s.pid()},
+		{"perf", "record", "-q", "-g", "-F", rate, "-o", filepath.Join(dir, "perf"), "-p", s.pid(), "--",
+			"sleep", "2.6"},
 		{b.clook, s.pid(), "2600", "-1", "5120", rate, "quick"},
 	}
 	if _, err := exec.LookPath("perf"); err != nil {
@@ -67,7 +69,8 @@ func (b *bench) slowdown(rate string) error {
 	for i := range lost {
 		net[i] = lowQuarter(lost[i]) - lowQuarter(l.free)
 	}
-	verdict(fmt.Sprintf("busy thread's loss at %s Hz; perf record -g %.2f %%, the best C loop %.2f %%", rate, net[1], net[2]), net[0],
+	verdict(fmt.Sprintf("busy thread's loss at %s Hz; perf record -g %.2f %%, the best C loop %.2f %%", rate, net[1],
+		net[2]), net[0],
 		max(slowFactor*net[1], net[1]+slowPoints), "%", fmt.Sprintf("it loses %.2f %% by itself", lowQuarter(l.free)))
 	return nil
 }

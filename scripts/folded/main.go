@@ -89,8 +89,10 @@ func appendStack(line []byte, tree []node, names []string, at int32) []byte {
 // vocabulary returns count different names of about 27 bytes.
 func vocabulary(count int) []string {
 	spaces := []string{"net::http", "std", "runtime", "core::io", "absl", "v8", "app::orders", "db::index"}
-	types := []string{"Scheduler", "BufferPool", "HashTable", "RequestParser", "Allocator", "Iterator", "Connection", "TransactionLog", "Visitor"}
-	verbs := []string{"insert", "flush", "next", "allocate_slow", "dispatch", "resolve", "operator()", "read_header", "commit", "lookup", "grow"}
+	types := []string{"Scheduler", "BufferPool", "HashTable", "RequestParser", "Allocator", "Iterator", "Connection",
+		"TransactionLog", "Visitor"}
+	verbs := []string{"insert", "flush", "next", "allocate_slow", "dispatch", "resolve", "operator()", "read_header",
+		"commit", "lookup", "grow"}
 	names := make([]string, count)
 	for i := range names {
 		names[i] = spaces[i%8] + "::" + types[i/8%9] + "::" + verbs[i/72%11] + "_" + strconv.Itoa(i/792)

@@ -1,7 +1,7 @@
 //go:build ignore
 
 // Init is the first process of a guest. It mounts what programs expect, runs each line of the
-// file /tests as a command, tells how each ended, and turns the machine off.
+// file /tests as a command, reports how each ended, and turns the machine off.
 //
 // The last line, "GUEST-DONE rc=N" with the number of commands that failed, is the only proof
 // that all was run: the emulator ends with 0 after a panic of the kernel too.

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Record starts a program, waits until it says that it is where it wants to be looked at, makes
+// Record starts a program, waits until it says that it is where it wants to be sampled, makes
 // a snapshot of it and prints that between two lines, as base64: so it leaves a guest through
 // its console.
 //
@@ -28,7 +28,7 @@ import (
 // stackLimit is far more than any target uses; a Go stack lies in an arena of 64 MiB.
 const stackLimit = 64 << 10
 
-// stackEnd is as much of the first stack as is stored if a thread does not stand on it.
+// stackEnd is as much of the first stack as is stored if a thread is not on it.
 const stackEnd = 8 << 10
 
 func main() {

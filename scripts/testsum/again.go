@@ -15,7 +15,7 @@ const againSuffix = ".again.json"
 // mostAgain is how many tests may be tried once more: where more fail it is no accident.
 const mostAgain = 3
 
-// live tells which tests look at live processes, by lines of a package, or of a package and one of its tests:
+// live says which tests sample live processes, by lines of a package, or of a package and one of its tests:
 // "example.org/p", "example.org/q TestA". What others do on the machine may decide how those end.
 type live map[string]bool
 
@@ -32,7 +32,7 @@ func readLive(path string) (live, error) {
 	return l, nil
 }
 
-// holds tells whether a test, or the one that it is a part of, is of live processes.
+// holds reports whether a test, or the one that it is a part of, is of live processes.
 func (l live) holds(key string) bool {
 	pkg, name, _ := strings.Cut(key, " ")
 	name, _, _ = strings.Cut(name, "/")
@@ -78,7 +78,7 @@ func (r *run) amend(second *run, l live) []string {
 	return unsteady
 }
 
-// unsteadyLine is how sumUp tells of a test that amend returned.
+// unsteadyLine is how sumUp reports a test that amend returned.
 const unsteadyLine = "unsteady: %s: failed, and passed when it ran again by itself\n"
 
 var unsteadyName = regexp.MustCompile(`^unsteady: (\S+ \S+): `)

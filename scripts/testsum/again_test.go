@@ -43,7 +43,8 @@ func TestAgain(t *testing.T) {
 		{"too many", everyLive, twoFail + four, ""},
 		{"many, few of them of live processes", live{"p TestC": true}, twoFail + four, "^(TestC)$"},
 		{"none failed", everyLive, `{"Action":"pass","Package":"p","Test":"TestA"}`, ""},
-		{"one found a race", everyLive, `{"Action":"output","Package":"p","Test":"TestD","Output":"WARNING: DATA RACE\n"}
+		{"one found a race", everyLive,
+			`{"Action":"output","Package":"p","Test":"TestD","Output":"WARNING: DATA RACE\n"}
 {"Action":"fail","Package":"p","Test":"TestD"}
 `, ""},
 		{"a package ended in the middle beside", everyLive, twoFail + `{"Action":"fail","Package":"q"}`, ""},
@@ -89,7 +90,8 @@ unsteady: p TestB/one: failed, and passed when it ran again by itself
 unsteady: p TestC: failed, and passed when it ran again by itself
 4 passed, 0 failed, 0 skipped
 `, 0)
-	check("the other one is not of live processes", live{"p TestB": true}, `unsteady: p TestB: failed, and passed when it ran again by itself
+	check("the other one is not of live processes", live{"p TestB": true},
+		`unsteady: p TestB: failed, and passed when it ran again by itself
 unsteady: p TestB/one: failed, and passed when it ran again by itself
 3 passed, 1 failed, 0 skipped
 `, 1)
@@ -97,7 +99,8 @@ unsteady: p TestB/one: failed, and passed when it ran again by itself
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if got := sumUp([]string{first}, everyLive, &out); got != 1 || !strings.HasSuffix(out.String(), "1 passed, 3 failed, 0 skipped\n") {
+	if got := sumUp([]string{first}, everyLive, &out); got != 1 ||
+		!strings.HasSuffix(out.String(), "1 passed, 3 failed, 0 skipped\n") {
 		t.Errorf("no second try: got %q, status %d", out.String(), got)
 	}
 }
@@ -112,7 +115,8 @@ func TestReadLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]bool{"p TestX": true, "p TestX/part": true, "q TestA": true, "q TestA/part": true, "q TestAB": false, "r TestA": false} {
+	for key, want := range map[string]bool{"p TestX": true, "p TestX/part": true, "q TestA": true, "q TestA/part": true,
+		"q TestAB": false, "r TestA": false} {
 		if got := l.holds(key); got != want {
 			t.Errorf("%q: got %v", key, got)
 		}
@@ -145,7 +149,8 @@ func TestCountUnsteady(t *testing.T) {
 	}{
 		{"none", []string{none, none}, "", 0},
 		{"each once", []string{none, a}, "1 of 2 runs: p TestA\n1 of 2 runs: p TestA/one\n", 0},
-		{"one twice", []string{a, none, b}, "2 of 3 runs: p TestA\n1 of 3 runs: p TestA/one\n1 of 3 runs: p TestB\n", 1},
+		{"one twice", []string{a, none, b}, "2 of 3 runs: p TestA\n1 of 3 runs: p TestA/one\n" +
+			"1 of 3 runs: p TestB\n", 1},
 		{"no such file", []string{filepath.Join(dir, "x")}, "", 1},
 	} {
 		var out strings.Builder

@@ -1,4 +1,4 @@
-// Command testsum reads what `go test -json` prints and tells it to a person: each
+// Command testsum reads what `go test -json` prints and reports it to a person: each
 // package, what failed with its output, and every skipped test with its reason.
 //
 //	go test -json ./... | testsum
@@ -14,12 +14,12 @@
 //
 // With -again it prints the pattern for `go test -run` of the tests that failed in a log and may be tried
 // once more, and exits with 1 if there are none. Only tests of live processes may, if they are few: FILE lists
-// them, one package or one package and test a line. What X.again.json then tells of such a test that failed
-// in X.json counts in its place, and is listed as unsteady: such a test, or what it tests, is to be mended,
+// them, one package or one package and test a line. What X.again.json then says of such a test that failed
+// in X.json counts in its place, and is listed as unsteady: such a test, or what it tests, is to be fixed,
 // but no job has to be lost to it.
 //
 // With -unsteady it reads what -total printed for several runs, prints in how many of them each test was
-// unsteady, and exits with 1 if one was twice: that one is to be mended now.
+// unsteady, and exits with 1 if one was twice: that one is to be fixed now.
 //
 // Where the variable CI is set, a test that is skipped because a tool is missing has failed: scripts/setup
 // brings all that the tests need.
@@ -82,7 +82,8 @@ func sumUp(paths []string, l live, w io.Writer) int {
 			return 1
 		}
 		second := newRun(io.Discard)
-		if err := readFile(second, strings.TrimSuffix(path, ".json")+againSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := readFile(second, strings.TrimSuffix(path, ".json")+againSuffix); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintln(os.Stderr, "testsum:", err)
 			return 1
 		}

@@ -58,11 +58,12 @@ type run struct {
 }
 
 func newRun(w io.Writer) *run {
-	return &run{w: w, strict: os.Getenv("CI") != "", ended: map[string]string{}, output: map[string][]string{}, blamed: map[string]bool{}, ofBuild: map[string][]string{}}
+	return &run{w: w, strict: os.Getenv("CI") != "", ended: map[string]string{}, output: map[string][]string{},
+		blamed: map[string]bool{}, ofBuild: map[string][]string{}}
 }
 
 // readAll reads events to the end of r. A line that is none (go vet writes such
-// ones) is printed as it stands.
+// ones) is printed as it is.
 func (r *run) readAll(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
@@ -126,17 +127,19 @@ func (r *run) endTest(e event) {
 	}
 }
 
-// lacksTool tells whether the reason of a skip is that a tool, or what a tool makes, is missing. Tests say so in
+// lacksTool reports whether the reason of a skip is that a tool, or what a tool makes, is missing. Tests say so in
 // one of these words.
 func lacksTool(reason string) bool {
-	return slices.ContainsFunc([]string{"is not installed", "is not built", "does not work here"}, func(words string) bool {
-		return strings.Contains(reason, words)
-	})
+	return slices.ContainsFunc([]string{"is not installed", "is not built", "does not work here"},
+		func(words string) bool {
+			return strings.Contains(reason, words)
+		})
 }
 
-// grave tells whether a line of a failed test's output is of a fault that a second try must not hide.
+// grave reports whether a line of a failed test's output is of a fault that a second try must not hide.
 func grave(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "WARNING: DATA RACE")
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
+		strings.HasPrefix(line, "WARNING: DATA RACE")
 }
 
 // endPackage prints one line for a package. Its failure counts as one more only if
@@ -159,7 +162,7 @@ func (r *run) endPackage(e event) {
 }
 
 // printUnfinished prints what a package and those of its tests said that never came
-// to a result; a panic or a time limit stands there.
+// to a result; a panic or a time limit is there.
 func (r *run) printUnfinished(pkg string) {
 	for key, output := range r.output {
 		if strings.HasPrefix(key, pkg+" ") {
@@ -175,7 +178,7 @@ func (r *run) print(output []string) {
 }
 
 // reason is what a skipped test said: its output without the lines of go test. A
-// skip with no word of its own is told as such.
+// skip with no word of its own is reported as such.
 func reason(output []string) string {
 	var said []string
 	for _, line := range output {

@@ -25,7 +25,8 @@ func TestRun(t *testing.T) {
 {"Action":"fail","Package":"p"}
 `,
 			want: counts{passed: 1, failed: 1, skipped: 1},
-			says: []string{"skipped: p TestB: b_test.go:7: ptrace is not allowed here", "c_test.go:9: got 1, want 2", "FAIL  p"},
+			says: []string{"skipped: p TestB: b_test.go:7: ptrace is not allowed here", "c_test.go:9: got 1, want 2",
+				"FAIL  p"},
 		},
 		{
 			name: "a package that does not build",
@@ -94,7 +95,8 @@ func TestMissingTool(t *testing.T) {
 		if run.counts != want {
 			t.Errorf("CI=%q: got %v, want %v", ci, run.counts, want)
 		}
-		if said := strings.Contains(text.String(), "failed for want of a tool: p TestA: a_test.go:7: gdb is not installed"); said != (ci != "") {
+		if said := strings.Contains(text.String(), "failed for want of a tool: p TestA: a_test.go:7: gdb is not "+
+			"installed"); said != (ci != "") {
 			t.Errorf("CI=%q: got %q", ci, text.String())
 		}
 	}

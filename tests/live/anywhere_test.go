@@ -17,8 +17,12 @@ var busyPrograms = []struct {
 	name string
 	args []string
 }{
-	{"/usr/bin/python3", []string{"-c", "import json,re\nwhile 1: json.loads(json.dumps({str(i): [i, re.sub('1', 'x', str(i))] for i in range(999)}))"}},
-	{"perl", []string{"-e", `while (1) { my %h = map { $_ => "x" x $_ } 1..500; join ",", sort { $h{$a} cmp $h{$b} } keys %h; "aaab" =~ /(a+)+c/ }`}},
+	{"/usr/bin/python3",
+		[]string{"-c", "import json,re\nwhile 1: json.loads(json.dumps({str(i): [i, re.sub('1', 'x', " +
+			"str(i))] for i in range(999)}))"}},
+	{"perl", []string{"-e",
+		`while (1) { my %h = map { $_ => "x" x $_ } 1..500; ` +
+			`join ",", sort { $h{$a} cmp $h{$b} } keys %h; "aaab" =~ /(a+)+c/ }`}},
 	{"bash", []string{"-c", `while :; do a=(${a[@]:0:50} x); s=${a[*]//x/y}; printf -v q %q "$s"; done`}},
 	{"openssl", []string{"speed", "-seconds", "6000", "rsa2048"}},
 	{"xz", []string{"-9", "-k", "-c", "/dev/urandom"}},
@@ -26,7 +30,7 @@ var busyPrograms = []struct {
 	{"awk", []string{`BEGIN { while (1) { s = sprintf("%f", rand()); gsub(/[0-9]/, "x", s); t[s]++ } }`}},
 }
 
-// TestPeersAnywhere stops busy programs at random moments, so that threads stand in the
+// TestPeersAnywhere stops busy programs at random moments, so that threads are in the
 // middle of prologues, epilogues and calls through the linkage table. The peers err at some
 // of these places, each at its own; one of them must have our stack.
 func TestPeersAnywhere(t *testing.T) {
@@ -77,7 +81,8 @@ func compareStopped(t *testing.T, pid int) {
 		ours := physical(th.Stack.Frames)
 		if p := part(d, ours, eu[th.TID]); p.how != equal {
 			if q := part(d, ours, gdb(t, pid)[th.TID]); q.how != equal {
-				t.Errorf("thread %d: eu-stack: %v; gdb: %v\n%s\n%s", th.TID, p, q, sideBySide(d, ours, eu[th.TID]), sideBySide(d, ours, gdb(t, pid)[th.TID]))
+				t.Errorf("thread %d: eu-stack: %v; gdb: %v\n%s\n%s", th.TID, p, q, sideBySide(d, ours, eu[th.TID]),
+					sideBySide(d, ours, gdb(t, pid)[th.TID]))
 			} else {
 				t.Logf("thread %d: as gdb; eu-stack: %v", th.TID, p)
 			}

@@ -34,7 +34,8 @@ func TestRecordingOfRealTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, chrt, "-f", "1", fpstack, "record", "-q", "-f", "folded", "-o", "-", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done").Output()
+	out, err := exec.CommandContext(ctx, chrt, "-f", "1", fpstack, "record", "-q", "-f", "folded", "-o", "-", "--",
+		"/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done").Output()
 	if err != nil || len(out) == 0 {
 		t.Errorf("got %v, %q", err, out)
 	}
@@ -43,9 +44,11 @@ func TestRecordingOfRealTime(t *testing.T) {
 // TestRecordedCommandOutlivesThreads records a command that wants to die with the thread that made it.
 func TestRecordedCommandOutlivesThreads(t *testing.T) {
 	python := installed(t, "/usr/bin/python3")
-	const script = "import ctypes, time\nctypes.CDLL(None).prctl(1, 9)\ntime.sleep(0.3)\nprint('lives')" // PR_SET_PDEATHSIG
+	// PR_SET_PDEATHSIG
+	const script = "import ctypes, time\nctypes.CDLL(None).prctl(1, 9)\ntime.sleep(0.3)\nprint('lives')"
 	for range 3 {
-		out, err := exec.Command(fpstack, "record", "-q", "-o", t.TempDir()+"/x.folded", "--", python, "-c", script).Output()
+		out, err := exec.Command(fpstack, "record", "-q", "-o", t.TempDir()+"/x.folded", "--", python, "-c",
+			script).Output()
 		if err != nil || string(out) != "lives\n" {
 			t.Errorf("got %q, %v", out, err)
 		}

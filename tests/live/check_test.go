@@ -66,7 +66,7 @@ func checkJSON(t *testing.T, status int, args ...string) *checked {
 	return &c
 }
 
-// TestCheckRequires: what a CI job is told of programs whose flags are known (scripts/build-live).
+// TestCheckRequires: what a CI job hears of programs whose flags are known (scripts/build-live).
 func TestCheckRequires(t *testing.T) {
 	for _, tt := range []struct {
 		name, require string
@@ -77,7 +77,8 @@ func TestCheckRequires(t *testing.T) {
 		{"threads-notables", "tables", 0}, // -g leaves .debug_frame
 		{"threads-stripped", "symbols", 1}, {"threads-stripped", "tables", 0},
 		{"threads-musl-static", "tables", 1}, {"threads-musl-static", "fp", 1},
-		{"threads-go", "fp,tables,symbols", 0}, {"threads-go-stripped", "fp,tables,symbols", 0}, {"threads-go-386", "fp", 1},
+		{"threads-go", "fp,tables,symbols", 0}, {"threads-go-stripped", "fp,tables,symbols", 0},
+		{"threads-go-386", "fp", 1},
 		{"threads-rust", "fp", 1}, {"threads-rust-fp", "fp,tables,symbols", 0},
 		{"threads-m32", "fp", 1}, {"threads-m32-fp", "fp,tables,symbols", 0},
 		{"threads-clang", "fp", 1}, {"threads-clang-fp", "fp", 0},
@@ -89,7 +90,7 @@ func TestCheckRequires(t *testing.T) {
 			}
 			for _, u := range c.Unmet {
 				if len(c.Modules[u.Module].Mend) == 0 {
-					t.Errorf("%s is not met, and nothing mends it", u.Aspect)
+					t.Errorf("%s is not met, and no fix is named", u.Aspect)
 				}
 			}
 		})
@@ -107,7 +108,7 @@ func TestCheckTablesGone(t *testing.T) {
 	}
 }
 
-// TestCheckStatus: 2 if nothing could be looked at, 1 if a part.
+// TestCheckStatus: 2 if nothing could be read, 1 if a part.
 func TestCheckStatus(t *testing.T) {
 	good, dir := program(t, "threads-fp"), room(t)
 	text := filepath.Join(dir, "text")
@@ -135,20 +136,22 @@ func TestCheckStatus(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"check"}, tt.args...)...)
 			if o.status != tt.status || !strings.Contains(o.stderr, tt.stderr) {
-				t.Errorf("status %d, want %d; standard error %q, want %q in it", o.status, tt.status, o.stderr, tt.stderr)
+				t.Errorf("status %d, want %d; standard error %q, want %q in it", o.status, tt.status,
+					o.stderr, tt.stderr)
 			}
 		})
 	}
 }
 
-// TestCheckThreads: the threads of a program stand in pause below ten calls of descend. With frame
+// TestCheckThreads: the threads of a program wait in pause below ten calls of descend. With frame
 // pointers in the program only libc breaks the chain; without, the program does too.
 func TestCheckThreads(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		culprit bool // the program itself keeps none
 	}{
-		{"threads", true}, {"threads-fp", false}, {"threads-notables-fp", false}, {"threads-m32", true}, {"threads-m32-fp", false},
+		{"threads", true}, {"threads-fp", false}, {"threads-notables-fp", false}, {"threads-m32", true},
+		{"threads-m32-fp", false},
 		{"threads-rust", false}, {"threads-rust-fp", false}, {"threads-clang", true}, {"threads-clang-fp", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,13 +173,17 @@ func TestCheckThreads(t *testing.T) {
 					}
 				}
 				if ours != tt.culprit && tt.name != "threads-rust" {
-					t.Errorf("thread %d: program blamed: %v, want %v: %+v", group.TIDs[0], ours, tt.culprit, group.Breaks)
+					t.Errorf("thread %d: program blamed: %v, want %v: %+v", group.TIDs[0], ours, tt.culprit,
+						group.Breaks)
 				}
 				if len(group.Breaks) < 8 && group.Reached+lost != group.Frames {
-					t.Errorf("thread %d: %d of %d frames reached, %d lost", group.TIDs[0], group.Reached, group.Frames, lost)
+					t.Errorf("thread %d: %d of %d frames reached, %d lost", group.TIDs[0], group.Reached,
+						group.Frames, lost)
 				}
-				if len(group.Breaks) == 0 || group.Breaks[0].Frame != 0 || group.Breaks[0].Mend == "" && !strings.Contains(tt.name, "m32") {
-					t.Errorf("thread %d: libc's pause keeps no frame pointer, and that is not the first break: %+v", group.TIDs[0], group.Breaks)
+				if len(group.Breaks) == 0 || group.Breaks[0].Frame != 0 ||
+					group.Breaks[0].Mend == "" && !strings.Contains(tt.name, "m32") {
+					t.Errorf("thread %d: libc's pause keeps no frame pointer, and that is not the first break: %+v",
+						group.TIDs[0], group.Breaks)
 				}
 			}
 			if seen != len(dump.Threads) {
@@ -195,7 +202,8 @@ func TestCheckBareChain(t *testing.T) {
 			d := dumpJSON(t, p.pid, "--unwind", "fp")
 			for _, group := range c.Threads {
 				for _, tid := range group.TIDs {
-					if got := len(physical(d.thread(t, tid).Stack.Frames)); name != "threads-go" && got != group.Reached {
+					if got := len(physical(d.thread(t, tid).Stack.Frames)); name != "threads-go" &&
+						got != group.Reached {
 						t.Errorf("thread %d: %d frames reached, --unwind fp shows %d", tid, group.Reached, got)
 					}
 				}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sleeper starts a process to look at and returns its id as an argument.
+// sleeper starts a process to sample and returns its id as an argument.
 func sleeper(t testing.TB) string {
 	t.Helper()
 	return strconv.Itoa(runTarget(t, "threads", "4", "10").pid)
@@ -60,11 +60,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, tt.args...)
-			first, _, _ := strings.Cut(o.stderr, "\n")
-			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") || !strings.Contains(first, tt.want) {
-				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout, o.stderr, tt.want)
-			}
-			checkClean(t, o.stderr)
+			checkUsage(t, o, tt.want)
 		})
 	}
 }
@@ -103,7 +99,8 @@ func checkRefusal(t *testing.T, o outcome, want, remedy string) {
 		wantLines = 2
 	}
 	if o.status != 2 || o.stdout != "" || len(lines) != wantLines {
-		t.Fatalf("status %d, output %q, standard error %q; want 2, nothing and %d lines", o.status, o.stdout, o.stderr, wantLines)
+		t.Fatalf("status %d, output %q, standard error %q; want 2, nothing and %d lines", o.status, o.stdout,
+			o.stderr, wantLines)
 	}
 	if !strings.HasPrefix(lines[0], "fpstack: ") || !strings.Contains(lines[0], want) {
 		t.Errorf("standard error %q, want %q", lines[0], want)
@@ -162,7 +159,7 @@ func traced(t *testing.T, tracer string, args ...string) string {
 	return pid
 }
 
-// TestSelf: fpstack cannot be asked for itself, since its id is not known before; but a
+// TestSelf: fpstack cannot be given itself, since its id is not known before; but a
 // shell may replace itself by it.
 func TestSelf(t *testing.T) {
 	o := execute(t, bound, "sh", "-c", `exec "$0" -p $$`, fpstack)
@@ -170,7 +167,7 @@ func TestSelf(t *testing.T) {
 	checkRefusal(t, o, "a process cannot stop itself", "second fpstack")
 }
 
-// TestNotPermitted: somebody who may not look is told so, and what to do.
+// TestNotPermitted: somebody without permission hears why, and what to do.
 func TestNotPermitted(t *testing.T) {
 	asRoot(t)
 	pid := sleeper(t)
@@ -178,7 +175,8 @@ func TestNotPermitted(t *testing.T) {
 	o := execute(t, bound, "env", "-u", "KUBERNETES_SERVICE_HOST", "-u", "container", "GITHUB_ACTIONS=true",
 		installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", fpstack, "-p", pid)
 	checkEnd(t, o, nil)
-	checkRefusal(t, o, "process "+pid+" \"threads\": permission denied", "The process has uid 0 and we have uid 65534. Run ")
+	checkRefusal(t, o, "process "+pid+" \"threads\": permission denied",
+		"The process has uid 0 and we have uid 65534. Run ")
 }
 
 // TestSeveral: what cannot be shown does not keep the others back.

@@ -200,7 +200,8 @@ func TestBusyThreads(t *testing.T) {
 		found := 0
 		for i := range d.Threads {
 			th := &d.Threads[i]
-			if slices.ContainsFunc(th.functions(), func(f string) bool { return strings.HasSuffix(f, "live.spin.func1") }) {
+			if slices.ContainsFunc(th.functions(),
+				func(f string) bool { return strings.HasSuffix(f, "live.spin.func1") }) {
 				found++
 				if th.State != "R" || !th.Stack.Complete {
 					t.Errorf("thread %d: state %s, complete %v; want R, true", th.TID, th.State, th.Stack.Complete)
@@ -235,7 +236,7 @@ func leaderless() {
 // TestLeaderEnded: the process is a zombie by its id, and lives.
 func TestLeaderEnded(t *testing.T) {
 	p := runSelf(t, "leaderless", "GOMAXPROCS=6") // the thread that ends takes one of them with it
-	await(t, fmt.Sprintf("%d threads stand in syscall.Pause", spinners), func() bool {
+	await(t, fmt.Sprintf("%d threads are in syscall.Pause", spinners), func() bool {
 		d, o := tryJSON(t, p.pid)
 		if d == nil || o.status > 1 {
 			t.Fatalf("status %d\n%s", o.status, o.stderr)
@@ -251,7 +252,7 @@ func TestLeaderEnded(t *testing.T) {
 	checkClean(t, show(t, "-p", strconv.Itoa(p.pid)).stdout)
 }
 
-// TestThreadForProcess: the id of a thread leads to its process, which bears its own id, or
+// TestThreadForProcess: the id of a thread leads to its process, which has its own id, or
 // is refused.
 func TestThreadForProcess(t *testing.T) {
 	p := runTarget(t, "threads", "2", "5")

@@ -51,7 +51,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// hasDebugFile tells whether a server knows a debug file.
+// hasDebugFile reports whether a server knows a debug file.
 func hasDebugFile(url, buildID string) bool {
 	answer, err := http.Get(url + "/buildid/" + buildID + "/debuginfo")
 	if err != nil {
@@ -81,7 +81,8 @@ func newRemote(t *testing.T) remote {
 // run runs fpstack with servers and the cache of r, on its process.
 func (r remote) run(t *testing.T, urls string, args ...string) outcome {
 	t.Helper()
-	env := []string{"DEBUGINFOD_URLS=" + urls, "DEBUGINFOD_CACHE_PATH=" + r.cache, "DEBUGINFOD_TIMEOUT=" + r.patience, fpstack}
+	env := []string{"DEBUGINFOD_URLS=" + urls, "DEBUGINFOD_CACHE_PATH=" + r.cache, "DEBUGINFOD_TIMEOUT=" +
+		r.patience, fpstack}
 	o := execute(t, bound, "env", append(env, args...)...)
 	checkEnd(t, o, args)
 	return o
@@ -99,13 +100,15 @@ func TestDebuginfod(t *testing.T) {
 	})
 	t.Run("fetched", func(t *testing.T) {
 		o := r.run(t, url, append(dump, "--debuginfod")...)
-		if o.status != 0 || strings.Count(o.stdout, "descend+") != 5 || !strings.Contains(o.stdout, "threads.c:") || o.stderr != "" {
+		if o.status != 0 || strings.Count(o.stdout, "descend+") != 5 || !strings.Contains(o.stdout, "threads.c:") ||
+			o.stderr != "" {
 			t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 		}
 	})
 	t.Run("the cache is that of elfutils", func(t *testing.T) {
 		find := installed(t, "debuginfod-find")
-		o := execute(t, bound, "env", "DEBUGINFOD_URLS=http://127.0.0.1:1", "DEBUGINFOD_CACHE_PATH="+r.cache, find, "debuginfo", r.id)
+		o := execute(t, bound, "env", "DEBUGINFOD_URLS=http://127.0.0.1:1", "DEBUGINFOD_CACHE_PATH="+r.cache, find,
+			"debuginfo", r.id)
 		if o.status != 0 || !strings.HasPrefix(o.stdout, r.cache) {
 			t.Errorf("status %d, %s%s", o.status, o.stdout, o.stderr)
 		}
@@ -127,7 +130,8 @@ func TestDebuginfod(t *testing.T) {
 	})
 	t.Run("progress on a terminal", func(t *testing.T) {
 		script := installed(t, "script")
-		o := execute(t, bound, "env", "DEBUGINFOD_URLS="+url, "DEBUGINFOD_CACHE_PATH="+room(t), "TERM=xterm", script, "-q", "-e", "-c",
+		o := execute(t, bound, "env", "DEBUGINFOD_URLS="+url, "DEBUGINFOD_CACHE_PATH="+room(t), "TERM=xterm", script,
+			"-q", "-e", "-c",
 			fpstack+" --debuginfod -p "+r.pid, "/dev/null")
 		if !strings.Contains(o.stdout, "downloading debug file "+r.id[:12]) || !strings.Contains(o.stdout, "descend+") {
 			t.Errorf("status %d, %q", o.status, o.stdout)
@@ -137,7 +141,8 @@ func TestDebuginfod(t *testing.T) {
 
 func TestDebuginfodRefusals(t *testing.T) {
 	r := newRemote(t)
-	if o := r.run(t, "", "-p", r.pid, "--debuginfod"); o.status != 64 || !strings.Contains(o.stderr, "DEBUGINFOD_URLS") {
+	if o := r.run(t, "", "-p", r.pid, "--debuginfod"); o.status != 64 ||
+		!strings.Contains(o.stderr, "DEBUGINFOD_URLS") {
 		t.Errorf("no server named: status %d, %q; want 64 and the variable's name", o.status, o.stderr)
 	}
 	o := r.run(t, "http://127.0.0.1:1", "-p", r.pid, "--debuginfod")
@@ -173,7 +178,7 @@ func TestDebuginfodSilentServer(t *testing.T) {
 	o := r.run(t, "http://"+l.Addr().String(), "-p", r.pid, "--debuginfod")
 	l.Close()
 	if got := <-states; got != "SSS" {
-		t.Errorf("states of the threads while the server is asked: %q, want SSS", got)
+		t.Errorf("states of the threads while the server is queried: %q, want SSS", got)
 	}
 	if o.status != 1 || !strings.Contains(o.stderr, "no answer within 2s") || !strings.Contains(o.stdout, "pause+") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)

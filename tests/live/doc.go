@@ -1,5 +1,5 @@
 // Package live holds tests alone: they start real programs, run the fpstack command on
-// them as a user would, and look at what it prints.
+// them as a user would, and check what it prints.
 //
 // Three things are compared here: stacks with those of eu-stack and gdb, frame by frame
 // (docs/dev/peers.md); the command line with its contract (docs/cli.md); and what fpstack says

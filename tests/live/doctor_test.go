@@ -16,9 +16,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// observer is who looks, and at what.
+// observer is who samples, and what.
 type observer struct {
-	run []string // what stands before fpstack: who runs it
+	run []string // what comes before fpstack: who runs it
 	pid string
 	// inside runs a whole script instead, with fpstack as $0 and its arguments behind; for an observer
 	// that shares a namespace with the process. The script sets pid.
@@ -27,8 +27,8 @@ type observer struct {
 	env    string // NAME=VALUE, added
 }
 
-// look runs fpstack as the observer.
-func (o observer) look(t *testing.T, args ...string) outcome {
+// fpstack runs it as the observer.
+func (o observer) fpstack(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var line []string
 	switch {
@@ -56,7 +56,7 @@ var withoutCapabilities = []string{"setpriv", "--inh-caps=-all", "--bounding-set
 // inUserNamespace runs what follows as root of a user namespace of its own.
 var inUserNamespace = append(append([]string{}, nobody...), "unshare", "--user", "--map-root-user")
 
-// as starts a process that sleeps, begun by what stands in front.
+// as starts a process that sleeps, begun by what is in front.
 func as(t *testing.T, front ...string) string {
 	t.Helper()
 	line := append(append([]string{}, front...), "sh", "-c", "echo $$; exec sleep 600")
@@ -97,7 +97,7 @@ func lastOf(pid int) int {
 	return pid
 }
 
-// undumpable starts a process of nobody that asked not to be dumpable.
+// undumpable starts a process of nobody that made itself not dumpable.
 func undumpable(t *testing.T) string {
 	t.Helper()
 	line := append(append([]string{}, nobody...), enterable(t, "undumpable"))
@@ -129,8 +129,10 @@ func TestGates(t *testing.T) {
 		who  func(t *testing.T) observer
 		gate string // that is closed; "" for none
 	}{
-		{"root looks at another user's process", func(t *testing.T) observer { return observer{pid: as(t, nobody...)} }, ""},
-		{"a user looks at a process of the same user", func(t *testing.T) observer { return observer{run: nobody, pid: as(t, nobody...)} }, ""},
+		{"root samples another user's process", func(t *testing.T) observer { return observer{pid: as(t, nobody...)} },
+			""},
+		{"a user samples a process of the same user",
+			func(t *testing.T) observer { return observer{run: nobody, pid: as(t, nobody...)} }, ""},
 		{"another user", func(t *testing.T) observer { return observer{run: nobody, pid: as(t)} }, "uid"},
 		{"another group", func(t *testing.T) observer {
 			return observer{run: nobody, pid: as(t, "setpriv", "--reuid", "65534", "--regid", "2", "--clear-groups")}
@@ -150,15 +152,21 @@ func TestGates(t *testing.T) {
 		{"a filter says ENOSYS", func(t *testing.T) observer { return filtered(t, "enosys") }, "seccomp"},
 		{"strace is there", func(t *testing.T) observer { return observer{pid: startStrace(t)} }, "tracer"},
 		{"gdb is there", func(t *testing.T) observer { return observer{pid: startGDB(t)} }, "tracer"},
-		{"hidepid=2", func(t *testing.T) observer { return observer{inside: strings.ReplaceAll(hidden, "HOW", "2")} }, "hidepid"},
-		{"hidepid=1", func(t *testing.T) observer { return observer{inside: strings.ReplaceAll(hidden, "HOW", "1")} }, "hidepid"},
-		{"user namespace below, for root", func(t *testing.T) observer { return observer{pid: as(t, inUserNamespace...)} }, ""},
+		{"hidepid=2", func(t *testing.T) observer { return observer{inside: strings.ReplaceAll(hidden, "HOW", "2")} },
+			"hidepid"},
+		{"hidepid=1", func(t *testing.T) observer { return observer{inside: strings.ReplaceAll(hidden, "HOW", "1")} },
+			"hidepid"},
+		{"user namespace below, for root",
+			func(t *testing.T) observer { return observer{pid: as(t, inUserNamespace...)} }, ""},
 		{"user namespace below, for who made it", func(t *testing.T) observer {
 			return observer{run: nobody, pid: as(t, inUserNamespace...)}
 		}, ""},
-		{"user namespace above", func(t *testing.T) observer { return observer{run: inUserNamespace, pid: as(t, nobody...)} }, "user namespace"},
+		{"user namespace above",
+			func(t *testing.T) observer { return observer{run: inUserNamespace, pid: as(t, nobody...)} },
+			"user namespace"},
 		{"user namespace beside", func(t *testing.T) observer {
-			return observer{run: inUserNamespace, pid: as(t, append(append([]string{}, nobody...), "unshare", "--user")...)}
+			return observer{run: inUserNamespace,
+				pid: as(t, append(append([]string{}, nobody...), "unshare", "--user")...)}
 		}, "user namespace"},
 		{"user namespace that maps every id to itself", func(t *testing.T) observer {
 			return observer{run: []string{"sh", "-c", inIdentityMap}, pid: as(t)}
@@ -168,13 +176,16 @@ func TestGates(t *testing.T) {
 			return capable(t, as(t, "setpriv", "--reuid", "3", "--regid", "3", "--clear-groups"))
 		}, ""},
 		{"CAP_SYS_PTRACE alone, not dumpable", func(t *testing.T) observer { return capable(t, undumpable(t)) }, ""},
-		{"CAP_SYS_PTRACE alone, a container of mount and pid namespaces and a root of its own", func(t *testing.T) observer {
-			return capable(t, as(t, "unshare", "--mount", "--pid", "--fork", "--mount-proc", "chroot", "/"))
-		}, ""},
-		{"pid namespace below", func(t *testing.T) observer { return observer{pid: as(t, "unshare", "--pid", "--fork")} }, ""},
+		{"CAP_SYS_PTRACE alone, a container of mount and pid namespaces and a root of its own",
+			func(t *testing.T) observer {
+				return capable(t, as(t, "unshare", "--mount", "--pid", "--fork", "--mount-proc", "chroot", "/"))
+			}, ""},
+		{"pid namespace below",
+			func(t *testing.T) observer { return observer{pid: as(t, "unshare", "--pid", "--fork")} }, ""},
 		{"thread of the kernel", func(t *testing.T) observer { return observer{pid: kernelThread(t)} }, "process"},
 		{"zombie", func(t *testing.T) observer { return observer{pid: startZombie(t)} }, "process"},
-		{"a leader that ended before its threads", func(t *testing.T) observer { return observer{pid: strconv.Itoa(runSelf(t, "leaderless").pid)} }, ""},
+		{"a leader that ended before its threads",
+			func(t *testing.T) observer { return observer{pid: strconv.Itoa(runSelf(t, "leaderless").pid)} }, ""},
 		{"no such process", func(t *testing.T) observer { return observer{pid: unusedPID(t)} }, "process"},
 		{"itself", func(t *testing.T) observer { return observer{self: true} }, "process"},
 	} {
@@ -199,7 +210,8 @@ func capable(t *testing.T, pid string) observer {
 		t.Skipf("no file capabilities here: %v, %s", err, out)
 	}
 	// What the table runs as fpstack is $0 of this shell.
-	return observer{run: append(append([]string{}, nobody...), "sh", "-c", `exec "$FPSTACK_CAPABLE" "$@"`), pid: pid, env: "FPSTACK_CAPABLE=" + path}
+	return observer{run: append(append([]string{}, nobody...), "sh", "-c", `exec "$FPSTACK_CAPABLE" "$@"`), pid: pid,
+		env: "FPSTACK_CAPABLE=" + path}
 }
 
 // filtered is root under a filter that refuses ptrace.
@@ -217,8 +229,8 @@ type examined struct {
 
 func checkGates(t *testing.T, who observer, gate string) {
 	t.Helper()
-	doctor := who.look(t, "doctor", "-f", "json")
-	dump := who.look(t)
+	doctor := who.fpstack(t, "doctor", "-f", "json")
+	dump := who.fpstack(t)
 	checkDoctorSchema(t, doctor.stdout)
 	var got examined
 	if err := json.Unmarshal([]byte(doctor.stdout), &got); err != nil {
@@ -246,7 +258,8 @@ func checkGates(t *testing.T, who observer, gate string) {
 	if len(closed) > 0 != !passes || !passes && closed[0] != gate {
 		t.Errorf("closed gates %q, want first %q", closed, gate)
 	}
-	if _, remedy, told := strings.Cut(dump.stderr, "\n  "); !passes && gate != "process" && (!told || len(remedy) < 10) {
+	if _, remedy, has := strings.Cut(dump.stderr, "\n  "); !passes && gate != "process" &&
+		(!has || len(remedy) < 10) {
 		t.Errorf("the dump gives no remedy: %q", dump.stderr)
 	}
 }
@@ -267,11 +280,13 @@ func TestDoctorWithoutProcess(t *testing.T) {
 	if o.status != 0 || o.stdout != "processes of any user can be sampled\n" {
 		t.Errorf("status %d, %q", o.status, o.stdout)
 	}
-	if v := show(t, "doctor", "-v"); v.status != 0 || !strings.HasPrefix(v.stdout, o.stdout+"  kernel ") || strings.Count(v.stdout, "\n") < 5 {
+	if v := show(t, "doctor", "-v"); v.status != 0 || !strings.HasPrefix(v.stdout, o.stdout+"  kernel ") ||
+		strings.Count(v.stdout, "\n") < 5 {
 		t.Errorf("with -v: status %d, %q", v.status, v.stdout)
 	}
 	pid := sleeper(t)
-	if o := show(t, "doctor", "-p", pid); o.status != 0 || o.stdout != "process "+pid+` "threads" can be sampled: the kernel let us try`+"\n" {
+	if o := show(t, "doctor", "-p", pid); o.status != 0 || o.stdout != "process "+pid+
+		` "threads" can be sampled: the kernel let us try`+"\n" {
 		t.Errorf("of a process: status %d, %q", o.status, o.stdout)
 	}
 	checkDoctorSchema(t, show(t, "doctor", "-f", "json").stdout)
@@ -309,37 +324,42 @@ func TestRemediesFitThePlace(t *testing.T) {
 		{"KUBERNETES_SERVICE_HOST=10.0.0.1", "kubectl debug"},
 		{"container=podman", "as root in the container"},
 	} {
-		line := append(append([]string{}, nobody[1:]...), "env", "-u", "GITHUB_ACTIONS", "-u", "KUBERNETES_SERVICE_HOST", tt.env, fpstack, "-p", pid)
+		line := append(append([]string{}, nobody[1:]...), "env", "-u", "GITHUB_ACTIONS", "-u",
+			"KUBERNETES_SERVICE_HOST", tt.env, fpstack, "-p", pid)
 		o := execute(t, bound, installed(t, nobody[0]), line...)
 		checkEnd(t, o, line)
 		checkRefusal(t, o, "permission denied", tt.want)
 	}
 }
 
-// TestCapabilityAlone: with CAP_SYS_PTRACE and no other right, stacks, system calls, names and a recording of another user's process
-// are what root gets. What is missing is told.
+// TestCapabilityAlone: with CAP_SYS_PTRACE and no other right, stacks, system calls, names and a recording of another
+// user's process are what root gets. What is missing is reported.
 func TestCapabilityAlone(t *testing.T) {
 	asRoot(t)
 	for _, user := range []string{"0", "3"} {
-		line := []string{"--reuid", user, "--regid", user, "--clear-groups", program(t, "duty"), "100", "2", "cpu", "70", "30"}
+		line := []string{"--reuid", user, "--regid", user, "--clear-groups", program(t, "duty"), "100", "2", "cpu",
+			"70", "30"}
 		p := launch(t, exec.Command(installed(t, "setpriv"), line...)).ready(t)
 		who := capable(t, strconv.Itoa(p.pid))
-		o := who.look(t, "--no-group")
+		o := who.fpstack(t, "--no-group")
 		root := show(t, "--no-group", "-p", who.pid)
-		if o.status != 0 || strings.Count(o.stdout, "\nthread ") != strings.Count(root.stdout, "\nthread ") || !strings.Contains(o.stdout, "work_") {
+		if o.status != 0 || strings.Count(o.stdout, "\nthread ") != strings.Count(root.stdout, "\nthread ") ||
+			!strings.Contains(o.stdout, "work_") {
 			t.Errorf("of user %s: status %d, %s\n%s\nroot gets\n%s", user, o.status, o.stderr, o.stdout, root.stdout)
 		}
 		waits := regexp.MustCompile(`(?m)^thread .* S  (futex\(.*)$`)
-		if got, want := waits.FindStringSubmatch(o.stdout), waits.FindStringSubmatch(root.stdout); got == nil || want == nil || got[1] != want[1] {
+		if got, want := waits.FindStringSubmatch(o.stdout), waits.FindStringSubmatch(root.stdout); got == nil ||
+			want == nil || got[1] != want[1] {
 			t.Errorf("of user %s: the call that its main thread waits in is %q, root gets %q", user, got, want)
 		}
-		rec := who.look(t, "record", "-d", "1s", "-f", "folded", "-q")
-		if self := foldedSelf(t, rec.stdout); rec.status != 0 || self["futex"] == 0 || !strings.Contains(rec.stdout, "run;work_") {
+		rec := who.fpstack(t, "record", "-d", "1s", "-f", "folded", "-q")
+		if self := foldedSelf(t, rec.stdout); rec.status != 0 || self["futex"] == 0 ||
+			!strings.Contains(rec.stdout, "run;work_") {
 			t.Errorf("of user %s: record: status %d, %s\n%s", user, rec.status, rec.stderr, rec.stdout)
 		}
-		told := who.look(t, "doctor")
-		if !strings.Contains(told.stdout, "process_vm_readv") || !strings.Contains(told.stdout, "CAP_DAC_READ_SEARCH") {
-			t.Errorf("doctor does not tell how it looks: %s", told.stdout)
+		o = who.fpstack(t, "doctor", "-v")
+		if !strings.Contains(o.stdout, "process_vm_readv") || !strings.Contains(o.stdout, "CAP_DAC_READ_SEARCH") {
+			t.Errorf("doctor does not say how memory is read: %s", o.stdout)
 		}
 		checkFree(t, p.pid)
 	}
@@ -349,13 +369,13 @@ func TestCapabilityAlone(t *testing.T) {
 	}
 	cat := launch(t, cmd)
 	await(t, "cat waits for input", func() bool { return stateOf(cat.pid) == 'S' && callOf(cat.pid) == "0" })
-	o := capable(t, strconv.Itoa(cat.pid)).look(t)
+	o := capable(t, strconv.Itoa(cat.pid)).fpstack(t)
 	if o.status != 1 || !strings.Contains(o.stdout, "read(0, ") || !strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
 		t.Errorf("a file that has no name: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 }
 
-// callOf gives the number of the system call that a thread stands in, as text.
+// callOf gives the number of the system call that a thread is in, as text.
 func callOf(tid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
 	number, _, _ := strings.Cut(string(b), " ")

@@ -18,7 +18,7 @@ import (
 )
 
 // bound is how long one run of a program may take. It is there for what would never end: on a machine
-// that is busy with others a compiler, or go tool pprof, which go builds where it is asked for first,
+// that is busy with others a compiler, or go tool pprof, which go builds where it is first used,
 // takes a minute.
 const bound = 2 * time.Minute
 
@@ -138,7 +138,7 @@ func tryJSON(t testing.TB, pid int, args ...string) (*dump, outcome) {
 	return ds[0], o
 }
 
-// decode reads the documents that stand one behind the other in text.
+// decode reads the documents one behind the other in text.
 func decode(t testing.TB, text string) []*dump {
 	t.Helper()
 	var ds []*dump

@@ -26,7 +26,8 @@ func TestNastyNames(t *testing.T) {
 	p := launch(t, &exec.Cmd{Path: path, Args: []string{nasty, "2", "5", nasty, forged}}).ready(t)
 	asleep(t, p.pid)
 	pid := strconv.Itoa(p.pid)
-	for _, options := range [][]string{nil, {"-v"}, {"--no-group"}, {"--no-symbols"}, {"--color", "never", "-v", "--rolling"}} {
+	for _, options := range [][]string{nil, {"-v"}, {"--no-group"}, {"--no-symbols"},
+		{"--color", "never", "-v", "--rolling"}} {
 		out := text(t, append(options, "-p", pid)...)
 		checkClean(t, out)
 		if strings.Contains(out, "\nthread 1 ") || strings.Contains(out, "\n  #0  0x0000000000000001") {

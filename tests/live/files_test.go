@@ -23,7 +23,8 @@ func checkNamed(t *testing.T, pid int) *dump {
 	found := 0
 	for i := range d.Threads {
 		names := d.Threads[i].functions()
-		if at := slices.Index(names, "descend"); at > 0 && names[at-1] == "bottom" && slices.Contains(names, "thread_main") {
+		if at := slices.Index(names, "descend"); at > 0 && names[at-1] == "bottom" &&
+			slices.Contains(names, "thread_main") {
 			found++
 		}
 		if !d.Threads[i].Stack.Complete {
@@ -31,7 +32,8 @@ func checkNamed(t *testing.T, pid int) *dump {
 		}
 	}
 	if found != 2 {
-		t.Errorf("%d threads show bottom, descend and thread_main, want 2\n%s", found, show(t, "-p", strconv.Itoa(pid)).stdout)
+		t.Errorf("%d threads show bottom, descend and thread_main, want 2\n%s", found,
+			show(t, "-p", strconv.Itoa(pid)).stdout)
 	}
 	checkClean(t, text(t, "-v", "-p", strconv.Itoa(pid)))
 	return d
@@ -55,7 +57,7 @@ func TestDeletedExecutable(t *testing.T) {
 	checkNamed(t, p.pid)
 }
 
-// Another program stands where the running one was: its names would be lies.
+// Another program is where the running one was: its names would be lies.
 func TestReplacedExecutable(t *testing.T) {
 	path := filepath.Join(room(t), "replaced")
 	p := startCopy(t, path)
@@ -82,7 +84,8 @@ func TestReplacedExecutableWithoutRights(t *testing.T) {
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
-	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", fpstack, "-p", strconv.Itoa(p.pid))
+	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", fpstack,
+		"-p", strconv.Itoa(p.pid))
 	checkEnd(t, o, nil)
 	if o.status > 1 || strings.Count(o.stdout, "descend+") < 5 {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
@@ -183,7 +186,8 @@ func TestMountNamespace(t *testing.T) {
 // fpstack is given.
 func TestPIDNamespace(t *testing.T) {
 	asRoot(t)
-	cmd := exec.Command(installed(t, "unshare"), "-pf", "--kill-child", "--mount-proc", program(t, "threads-static"), "2", "5")
+	cmd := exec.Command(installed(t, "unshare"), "-pf", "--kill-child", "--mount-proc",
+		program(t, "threads-static"), "2", "5")
 	p := launch(t, cmd).ready(t)
 	inner := childrenOf(p.pid)
 	if len(inner) != 1 {
@@ -201,7 +205,7 @@ func TestPIDNamespace(t *testing.T) {
 	}
 }
 
-// TestUserNamespace: root looks into a user namespace in which the process is root.
+// TestUserNamespace: root samples in a user namespace in which the process is root.
 func TestUserNamespace(t *testing.T) {
 	cmd := exec.Command(installed(t, "unshare"), "-Ur", program(t, "threads-static"), "2", "5")
 	if out, err := exec.Command("unshare", "-Ur", "true").CombinedOutput(); err != nil {

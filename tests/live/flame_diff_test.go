@@ -52,20 +52,24 @@ func TestFlameDiffOfTwoBuilds(t *testing.T) {
 	}
 	svg, doc := filepath.Join(dir, "d.svg"), filepath.Join(dir, "d.json")
 	o := show(t, "flame", filepath.Join(dir, "new.json"), "--diff", filepath.Join(dir, "old.json"), "-o", svg)
-	if o.status != 0 || !regexp.MustCompile(`(?m)^ +0\.0% +-\d+\.\d\d ± +\d+\.\d\d  forgotten  \[prog\]$`).MatchString(o.stderr) {
+	if o.status != 0 || !regexp.MustCompile(`(?m)^ +0\.0% +-\d+\.\d\d ± +\d+\.\d\d  forgotten  \[prog\]$`).MatchString(
+		o.stderr) {
 		t.Errorf("status %d, %s", o.status, o.stderr)
 	}
 	picture := readFile(t, svg)
 	if n := strings.Count(picture, "<title>same (t.c"); n != 1 {
-		t.Errorf("same stands in %d boxes, want 1: two builds have it in common", n)
+		t.Errorf("same is in %d boxes, want 1: two builds have it in common", n)
 	}
-	if n := len(regexp.MustCompile(`<title>main \(t\.c[^)]*\): [^<]* [-+]\d+\.\d\d ± \d+\.\d\d points`).FindAllString(picture, -1)); n != 1 {
-		t.Errorf("main stands in %d boxes with the error of its change, want 1", n)
+	if n := len(regexp.MustCompile(`<title>main \(t\.c[^)]*\): [^<]* [-+]\d+\.\d\d ± \d+\.\d\d points`).FindAllString(
+		picture, -1)); n != 1 {
+		t.Errorf("main is in %d boxes with the error of its change, want 1", n)
 	}
-	if !regexp.MustCompile(`<title>forgotten \(t\.c[^)]*\): gone, was [^<]* -\d+\.\d\d ± \d+\.\d\d points`).MatchString(picture) {
+	if !regexp.MustCompile(`<title>forgotten \(t\.c[^)]*\): gone, was [^<]* -\d+\.\d\d ± \d+\.\d\d points`).MatchString(
+		picture) {
 		t.Error("what only the older build has is not in the picture")
 	}
-	if o := show(t, "flame", "-q", filepath.Join(dir, "new.json"), "--diff", filepath.Join(dir, "old.json"), "-o", doc); o.status != 0 || o.stderr != "" {
+	if o := show(t, "flame", "-q", filepath.Join(dir, "new.json"), "--diff", filepath.Join(dir, "old.json"), "-o",
+		doc); o.status != 0 || o.stderr != "" {
 		t.Errorf("to JSON: status %d, %q", o.status, o.stderr)
 	}
 	var read struct {
@@ -83,7 +87,8 @@ func TestFlameDiffOfTwoBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range read.Difference.Functions {
-		if f.Function == "forgotten" && (f.Self != 0 || f.SelfBefore == 0 || f.SelfError == nil || *f.SelfError == 0 || f.SelfNoise) {
+		if f.Function == "forgotten" && (f.Self != 0 || f.SelfBefore == 0 || f.SelfError == nil || *f.SelfError == 0 ||
+			f.SelfNoise) {
 			t.Errorf("forgotten: %+v", f)
 		}
 	}

@@ -48,7 +48,7 @@ func TestFlameFormats(t *testing.T) {
 			t.Errorf("to %s: status %d, %q", file, o.status, o.stderr)
 		}
 		if !strings.Contains(readFile(t, out), "<title>a: 20, 20.00") {
-			t.Errorf("%s does not tell the share of a", file)
+			t.Errorf("%s does not show the share of a", file)
 		}
 	}
 	if doc := speedscopeSelf(t, in, dir); doc["a"] != 20 || doc["b"] != 40 || doc["c"] != 40 {
@@ -107,7 +107,8 @@ func TestFlameDiff(t *testing.T) {
 		{"absolute", []string{newer, "--diff", half, "--absolute"}, "main;a 30 20\nmain;b 20 40\nmain;c 0 40\n"},
 		{"nothing changed", []string{newer, "--diff", newer}, "main;a 20 20\nmain;b 40 40\nmain;c 40 40\n"},
 	} {
-		if o := show(t, append([]string{"flame", "-f", "folded"}, tt.args...)...); o.status != 0 || o.stdout != tt.want {
+		if o := show(t, append([]string{"flame", "-f", "folded"}, tt.args...)...); o.status != 0 ||
+			o.stdout != tt.want {
 			t.Errorf("%s: status %d, %q, want %q; %s", tt.name, o.status, o.stdout, tt.want, o.stderr)
 		}
 	}
@@ -126,7 +127,8 @@ func TestFlameDiff(t *testing.T) {
 	}
 	for _, file := range []string{"diff.svg", "diff.html", "diff.json", "diff.speedscope.json"} {
 		out := filepath.Join(dir, file)
-		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 || o.stdout != "" || !strings.Contains(o.stderr, "-40.00 ±") {
+		if o := show(t, "flame", newer, "--diff", older, "-o", out); o.status != 0 || o.stdout != "" ||
+			!strings.Contains(o.stderr, "-40.00 ±") {
 			t.Errorf("%s: status %d, %q, %q", file, o.status, o.stdout, o.stderr)
 		}
 	}
@@ -136,7 +138,8 @@ func TestFlameDiff(t *testing.T) {
 			t.Errorf("%s does not say what it is compared with", file)
 		}
 		for name, want := range map[string]string{
-			"main": `100, 100\.00 %`, "a": `20, 20\.00 %, -40\.00 ± 8\.94 points`, "b": `40, 40\.00 %`, "c": `40, 40\.00 %, \+40\.00 ± 6\.32 points`,
+			"main": `100, 100\.00 %`, "a": `20, 20\.00 %, -40\.00 ± 8\.94 points`, "b": `40, 40\.00 %`,
+			"c": `40, 40\.00 %, \+40\.00 ± 6\.32 points`,
 		} {
 			if tips := regexp.MustCompile(`<title>`+name+`: `+want).FindAllString(text, -1); len(tips) != 1 {
 				t.Errorf("%s: %d tips of %s with %s", file, len(tips), name, want)
@@ -148,22 +151,25 @@ func TestFlameDiff(t *testing.T) {
 	if want := map[string]float64{"a": 20, "b": 40, "c": 40}; !maps.Equal(self, want) {
 		t.Errorf("diff.speedscope.json: %v, want %v", self, want)
 	}
-	if text := readFile(t, filepath.Join(dir, "diff.speedscope.json")); !strings.Contains(text, "compared with old.folded") {
+	if text := readFile(t, filepath.Join(dir, "diff.speedscope.json")); !strings.Contains(text,
+		"compared with old.folded") {
 		t.Error("diff.speedscope.json does not say what it is compared with")
 	}
 	svgFile(t, filepath.Join(dir, "diff.svg"))
 	// A file that holds a comparison is one.
 	for _, file := range []string{"diff.pb.gz", "diff.json"} {
-		if o := show(t, "flame", filepath.Join(dir, file), "-f", "folded"); o.stdout != "main;a 60 20\nmain;b 40 40\nmain;c 0 40\n" {
+		if o := show(t, "flame", filepath.Join(dir, file), "-f", "folded"); o.stdout != "main;a 60 20\nmain;b 40 40\n"+
+			"main;c 0 40\n" {
 			t.Errorf("read %s: status %d, %q, %s", file, o.status, o.stdout, o.stderr)
 		}
 	}
-	if o := show(t, "flame", pprof, "--diff", older, "-f", "folded"); o.status != 2 || !strings.Contains(o.stderr, "already a comparison") {
+	if o := show(t, "flame", pprof, "--diff", older, "-f", "folded"); o.status != 2 ||
+		!strings.Contains(o.stderr, "already a comparison") {
 		t.Errorf("a comparison of a comparison: status %d, %q", o.status, o.stderr)
 	}
 }
 
-// TestFlameBadInput: what is not understood is told, counted, and never taken for something else.
+// TestFlameBadInput: what is not understood is reported, counted, and never taken for something else.
 func TestFlameBadInput(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "100")
 	pprof, dir := filepath.Join(room(t), "whole.pb.gz"), room(t)
@@ -174,26 +180,31 @@ func TestFlameBadInput(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, text string
 		status           int
-		stdout, told     string
+		stdout, message  string
 	}{
-		{"a bad line", "x.folded", "a;b 10\nno number\na;c 5\nnor here\n", 1, "a;b 10\na;c 5\n", `2 of 4 lines were not understood; the first is line 2: "no number"`},
-		{"a bad line with an escape", "x.folded", "a;b 10\n\x1b[31mred\n", 1, "a;b 10\n", `1 of 2 lines were not understood; the first is line 2: "\x1b[31mred"`},
+		{"a bad line", "x.folded", "a;b 10\nno number\na;c 5\nnor here\n", 1, "a;b 10\na;c 5\n",
+			`2 of 4 lines were not understood; the first is line 2: "no number"`},
+		{"a bad line with an escape", "x.folded", "a;b 10\n\x1b[31mred\n", 1, "a;b 10\n",
+			`1 of 2 lines were not understood; the first is line 2: "\x1b[31mred"`},
 		{"most lines bad", "x.folded", "a;b 10\nno number\nnor here\n", 2, "", `2 of 3 lines are not understood`},
-		{"a contention profile", "x.txt", "--- contentionz 1 ---\ncycles/second = 1000000000\nsampling period = 1\n500 2 @ 0x401001\n", 0, "0x401000 500\n", ""},
+		{"a contention profile", "x.txt", "--- contentionz 1 ---\ncycles/second = 1000000000\nsampling period = 1\n" +
+			"500 2 @ 0x401001\n", 0, "0x401000 500\n", ""},
 		{"a broken contention profile", "x.txt", "--- contentionz 1 ---\nhello 5\n", 2, "", "read pprof"},
 		{"no good line", "x.folded", "one\ntwo\n", 2, "", "no line is understood"},
 		{"nothing", "x.folded", "", 2, "", "found nothing"},
 		{"a cut pprof", "x.pb.gz", whole[:len(whole)/2], 2, "", "unexpected EOF"},
 		{"a pprof cut in its heading", "x.pb.gz", whole[:5], 2, "", "EOF"},
 		{"a picture", "x.svg", "<svg/>", 2, "", "picture"},
-		{"a dump in JSON", "x.json", `{"schema":"fpstack.dump/1"}`, 2, "", "not a fpstack.profile/1 document"},
+		{"a dump in JSON", "x.json", `{"schema":"fpstack.dump/1"}`, 2, "", "found a dump: fpstack symbolize"},
 		{"cut JSON", "x.json", `{"schema":"fpstack.profile/1","types":[`, 2, "", "unexpected EOF"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, tt.file, tt.text)
 			o := show(t, "flame", path, "-f", "folded")
-			if o.status != tt.status || o.stdout != tt.stdout || !strings.Contains(o.stderr, tt.told) || strings.Contains(o.stderr, path) != (tt.told != "") {
-				t.Errorf("status %d, output %q, standard error %q; want %d, %q and %q", o.status, o.stdout, o.stderr, tt.status, tt.stdout, tt.told)
+			if o.status != tt.status || o.stdout != tt.stdout || !strings.Contains(o.stderr, tt.message) ||
+				strings.Contains(o.stderr, path) != (tt.message != "") {
+				t.Errorf("status %d, output %q, standard error %q; want %d, %q and %q", o.status, o.stdout, o.stderr,
+					tt.status, tt.stdout, tt.message)
 			}
 			checkClean(t, o.stderr)
 			out := filepath.Join(dir, "out.svg")
@@ -209,26 +220,30 @@ func TestFlameBadInput(t *testing.T) {
 	}
 }
 
-// TestFlameColumns: a number before the count makes a difference only if it stands in every line, and that is said.
+// TestFlameColumns: a number before the count makes a difference only if it is in every line, and that is said.
 func TestFlameColumns(t *testing.T) {
-	two, mixed := write(t, "two.folded", "main;a 3 10\nmain;b 4 5\n"), write(t, "mixed.folded", "main;a 3 10\nmain;b 5\n")
-	const told = "every line ends with two numbers, so it is read as a comparison, older value first; --columns 1"
+	two, mixed := write(t, "two.folded", "main;a 3 10\nmain;b 4 5\n"),
+		write(t, "mixed.folded", "main;a 3 10\nmain;b 5\n")
+	const message = "every line ends with two numbers, so it is read as a comparison, older value first; --columns 1"
 	for _, tt := range []struct {
-		name   string
-		args   []string
-		stdout string
-		told   string
+		name    string
+		args    []string
+		stdout  string
+		message string
 	}{
-		{"in every line", []string{two}, "main;a 3 10\nmain;b 4 5\n", told},
-		{"asked for", []string{two, "--columns", "2"}, "main;a 3 10\nmain;b 4 5\n", ""},
+		{"in every line", []string{two}, "main;a 3 10\nmain;b 4 5\n", message},
+		{"given", []string{two, "--columns", "2"}, "main;a 3 10\nmain;b 4 5\n", ""},
 		{"quiet", []string{two, "-q"}, "main;a 3 10\nmain;b 4 5\n", ""},
-		{"one asked for", []string{two, "--columns", "1"}, "main;a_3 10\nmain;b_4 5\n", ""},
+		{"one given", []string{two, "--columns", "1"}, "main;a_3 10\nmain;b_4 5\n", ""},
 		{"in one line", []string{mixed}, "main;a_3 10\nmain;b 5\n", ""},
-		{"compared", []string{two, "--diff", mixed, "--columns", "1"}, "main;a_3 10 10\nmain;b 5 0\nmain;b_4 0 5\n", "function (points of samples)"},
+		{"compared", []string{two, "--diff", mixed, "--columns", "1"}, "main;a_3 10 10\nmain;b 5 0\nmain;b_4 0 5\n",
+			"function (points of samples)"},
 	} {
 		o := show(t, append([]string{"flame", "-f", "folded"}, tt.args...)...)
-		if o.status != 0 || o.stdout != tt.stdout || tt.told == "" && o.stderr != "" || !strings.Contains(o.stderr, tt.told) {
-			t.Errorf("%s: status %d, %q, %q; want %q and %q", tt.name, o.status, o.stdout, o.stderr, tt.stdout, tt.told)
+		if o.status != 0 || o.stdout != tt.stdout || tt.message == "" && o.stderr != "" ||
+			!strings.Contains(o.stderr, tt.message) {
+			t.Errorf("%s: status %d, %q, %q; want %q and %q", tt.name, o.status, o.stdout, o.stderr, tt.stdout,
+				tt.message)
 		}
 	}
 	if o := show(t, "flame", two, "--columns", "3"); o.status != 64 || !strings.Contains(o.stderr, "want 1 or 2") {
@@ -258,17 +273,20 @@ func TestFlameUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"flame"}, tt.args...)...)
-			if o.status != tt.status || o.stdout != "" || !strings.HasPrefix(o.stderr, "fpstack: ") || !strings.Contains(o.stderr, tt.want) {
-				t.Errorf("status %d, output %q, %q; want %d, nothing and %q", o.status, o.stdout, o.stderr, tt.status, tt.want)
+			if o.status != tt.status || o.stdout != "" || !strings.HasPrefix(o.stderr, "fpstack: ") ||
+				!strings.Contains(o.stderr, tt.want) {
+				t.Errorf("status %d, output %q, %q; want %d, nothing and %q", o.status, o.stdout, o.stderr,
+					tt.status, tt.want)
 			}
 		})
 	}
 }
 
-// TestFlameOutput: a pipe gets SVG; a terminal a new file, or text where text was asked for.
+// TestFlameOutput: a pipe gets SVG; a terminal a new file, or text where text was chosen.
 func TestFlameOutput(t *testing.T) {
 	in, dir := write(t, "in.folded", before), room(t)
-	if o := show(t, "flame", in); o.status != 0 || !strings.Contains(o.stdout, "<svg") || !strings.HasSuffix(strings.TrimSpace(o.stdout), "</svg>") {
+	if o := show(t, "flame", in); o.status != 0 || !strings.Contains(o.stdout, "<svg") ||
+		!strings.HasSuffix(strings.TrimSpace(o.stdout), "</svg>") {
 		t.Errorf("a pipe: status %d, %.100q, %s", o.status, o.stdout, o.stderr)
 	}
 	for _, tt := range []struct {
@@ -286,8 +304,10 @@ func TestFlameOutput(t *testing.T) {
 		term := onTerminal(t, cmd)
 		status := term.ended(t)
 		<-term.end
-		if got := strings.Join(names(t, dir), " "); status != 0 || got != tt.files || !strings.Contains(term.seen(), tt.text) {
-			t.Errorf("%q: status %d, files %q, terminal %q; want %q and %q", tt.args, status, got, term.seen(), tt.files, tt.text)
+		if got := strings.Join(names(t, dir), " "); status != 0 || got != tt.files ||
+			!strings.Contains(term.seen(), tt.text) {
+			t.Errorf("%q: status %d, files %q, terminal %q; want %q and %q", tt.args, status, got, term.seen(),
+				tt.files, tt.text)
 		}
 	}
 }
@@ -301,7 +321,8 @@ func TestFlameFullDisk(t *testing.T) {
 	}
 	o := execute(t, bound, "sh", "-c", `ulimit -f 4; exec "$0" flame "$1" -o "$2"`, fpstack, in, out)
 	checkEnd(t, o, nil)
-	if got := names(t, dir); o.status != 2 || len(got) != 1 || readFile(t, out) != "old" || !strings.Contains(o.stderr, "file too large") {
+	if got := names(t, dir); o.status != 2 || len(got) != 1 || readFile(t, out) != "old" ||
+		!strings.Contains(o.stderr, "file too large") {
 		t.Errorf("status %d, files %q, %q", o.status, got, o.stderr)
 	}
 }
@@ -330,7 +351,8 @@ func TestFlameThreads(t *testing.T) {
 				t.Errorf("%q: %q, want %q first", tt.args, line, tt.want)
 			}
 		}
-		if tt.args != nil && tt.args[0] == "--thread-ids" && !strings.Contains(o.stdout, strconv.Itoa(threadsOf(p.pid)[1])) {
+		if tt.args != nil && tt.args[0] == "--thread-ids" &&
+			!strings.Contains(o.stdout, strconv.Itoa(threadsOf(p.pid)[1])) {
 			t.Errorf("no thread id in %q", o.stdout)
 		}
 	}

@@ -15,7 +15,8 @@ func TestFlameReadsPerfScript(t *testing.T) {
 	asRoot(t)
 	perf := installed(t, "perf")
 	data := filepath.Join(t.TempDir(), "perf.data")
-	record := exec.Command(perf, "record", "-F", "99", "-g", "-o", data, "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
+	record := exec.Command(perf, "record", "-F", "99", "-g", "-o", data, "--", "sh", "-c",
+		"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
 	if out, err := record.CombinedOutput(); err != nil {
 		t.Skipf("perf records nothing here: %v, %s", err, out)
 	}
@@ -38,7 +39,8 @@ func TestFlameReadsCPUProfile(t *testing.T) {
 	node := installed(t, "node")
 	dir := t.TempDir()
 	script := filepath.Join(dir, "w.js")
-	if err := os.WriteFile(script, []byte("function spin(ms){const e=Date.now()+ms; while(Date.now()<e);}\nspin(300)\n"), 0o644); err != nil {
+	if err := os.WriteFile(script, []byte("function spin(ms){const e=Date.now()+ms; while(Date.now()<e);}\n"+
+		"spin(300)\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(node, "--cpu-prof", "--cpu-prof-name=x.cpuprofile", script)

@@ -15,7 +15,7 @@ import (
 )
 
 // foldedOf is what folded text should hold of dumps: how many threads have each stack, as their
-// JSON tells it.
+// JSON says it.
 func foldedOf(ds ...*dump) map[string]int {
 	want := map[string]int{}
 	for _, d := range ds {
@@ -54,10 +54,12 @@ func TestFoldedDump(t *testing.T) {
 	if got, want := readFolded(t, text(t, "-p", first, "-f", "folded")), foldedOf(one); !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if got, want := readFolded(t, text(t, "-p", fmt.Sprintf("%d,%d", a.pid, b.pid), "-f", "folded")), foldedOf(one, two); !maps.Equal(got, want) {
+	if got, want := readFolded(t, text(t, "-p", fmt.Sprintf("%d,%d", a.pid, b.pid), "-f", "folded")),
+		foldedOf(one, two); !maps.Equal(got, want) {
 		t.Errorf("two processes: got  %v\nwant %v", got, want)
 	}
-	if got := text(t, "-p", first, "-f", "folded", "--max-frames", "3"); strings.Count(got, "(stack cut: depth limit);") != 2 {
+	if got := text(t, "-p", first, "-f", "folded", "--max-frames", "3"); strings.Count(got,
+		"(stack cut: depth limit);") != 2 {
 		t.Errorf("stacks that were cut do not say so:\n%s", got)
 	}
 	skipped := readFolded(t, text(t, "-p", first, "-f", "folded", "--skip-frames", "1"))
@@ -91,7 +93,8 @@ func TestPprofDump(t *testing.T) {
 	if total != threads {
 		t.Errorf("samples of %d threads, want %d\n%s", total, threads, raw.stdout)
 	}
-	for _, want := range []string{"process:[threads]", "process_id:[" + strconv.Itoa(a.pid) + "]", "descend", "threads.c:"} {
+	for _, want := range []string{"process:[threads]", "process_id:[" + strconv.Itoa(a.pid) + "]", "descend",
+		"threads.c:"} {
 		if !strings.Contains(raw.stdout, want) {
 			t.Errorf("no %q in\n%s", want, raw.stdout)
 		}
@@ -100,7 +103,8 @@ func TestPprofDump(t *testing.T) {
 	if !strings.HasPrefix(top.stdout, "File: threads\n") {
 		t.Errorf("pprof takes another file for the main program: %.60s", top.stdout)
 	}
-	if top.status != 0 || !strings.Contains(top.stdout, fmt.Sprintf("Showing nodes accounting for %d, 100%% of %d total", threads, threads)) {
+	if top.status != 0 || !strings.Contains(top.stdout,
+		fmt.Sprintf("Showing nodes accounting for %d, 100%% of %d total", threads, threads)) {
 		t.Errorf("pprof -top: status %d\n%s%s", top.status, top.stdout, top.stderr)
 	}
 	only := execute(t, bound, tool, "tool", "pprof", "-top", "-tagfocus", fmt.Sprintf("process_id=^%d$", a.pid), file)
@@ -173,7 +177,8 @@ func TestStackcollapse(t *testing.T) {
 		t.Fatal(o.stderr)
 	}
 	o := execute(t, bound, "perl", collapse, file)
-	if total := len(threadsOf(p.pid)); o.status != 0 || !strings.Contains(o.stdout, "main") || sum(readFolded(t, o.stdout)) != total {
+	if total := len(threadsOf(p.pid)); o.status != 0 || !strings.Contains(o.stdout, "main") ||
+		sum(readFolded(t, o.stdout)) != total {
 		t.Errorf("status %d, want %d stacks\n%s%s", o.status, total, o.stdout, o.stderr)
 	}
 }

@@ -53,8 +53,8 @@ func writeHostile(args []string) {
 }
 
 // A process that maps a thousand files, each as dear to read as its format allows, is shown whole: the
-// work of a run is bounded, and what is not read is told. What the run may take is told in
-// docs/hostile.md; the time here only tells an end from none.
+// work of a run is bounded, and what is not read is reported. What the run may take is reported in
+// docs/hostile.md; the time here only separates an end from none.
 func TestThousandHostileFiles(t *testing.T) {
 	const n = 1000
 	p, _ := chained(t, n, 100<<10)
@@ -66,7 +66,7 @@ func TestThousandHostileFiles(t *testing.T) {
 		t.Errorf("%d frames, want one in each of %d files", got, n)
 	}
 	if !strings.Contains(o.stderr, "it takes more work than one run may do") {
-		t.Errorf("nothing was cut, or it is not told:\n%.2000s", o.stderr)
+		t.Errorf("nothing was cut, or it is not reported:\n%.2000s", o.stderr)
 	}
 	if first := d.Threads[0].Stack.Frames[0]; !strings.Contains(first.Function, "pause") {
 		t.Errorf("the first frame is %q, want the C library's pause in spite of the others", first.Function)
@@ -85,7 +85,8 @@ func TestSignalEndsReading(t *testing.T) {
 	if o := show(t, "-p", pid, "-f", "json", "--no-symbols", "-o", dumped); o.status > 1 {
 		t.Fatalf("dump without names: status %d\n%.2000s", o.status, o.stderr)
 	}
-	for _, args := range [][]string{{"-p", pid}, {"-p", pid, "--all-lines"}, {"check", "-p", pid}, append([]string{"symbolize", dumped}, files...)} {
+	for _, args := range [][]string{{"-p", pid}, {"-p", pid, "--all-lines"}, {"check", "-p", pid},
+		append([]string{"symbolize", dumped}, files...)} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			t.Run(args[0]+" "+sig.String(), func(t *testing.T) {
 				cmd := exec.Command(fpstack, args...)
@@ -110,7 +111,7 @@ func TestSignalEndsReading(t *testing.T) {
 					t.Fatalf("goes on for %v after the signal", patience)
 				}
 				if got := stderr.String(); !strings.Contains(got, "interrupted") {
-					t.Errorf("it ended before the signal, or does not tell it:\n%.500s", got)
+					t.Errorf("it ended before the signal, or does not report it:\n%.500s", got)
 				}
 				if took := time.Since(begun); took > 5*time.Second { // a second where the machine is not busy
 					t.Errorf("ended %v after the signal", took)

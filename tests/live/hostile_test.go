@@ -153,7 +153,8 @@ func TestTamperedHeaders(t *testing.T) {
 		{"e_shoff in the header", func(b []byte, _ *elf.File) { le.PutUint64(b[0x28:], 1) }},
 		{"no sections", func(b []byte, _ *elf.File) { le.PutUint64(b[0x28:], 0); le.PutUint16(b[0x3c:], 0) }},
 		{"65,535 sections", func(b []byte, _ *elf.File) { le.PutUint16(b[0x3c:], 0xffff) }},
-		{"e_shnum 0, sh_size huge", func(b []byte, _ *elf.File) { le.PutUint16(b[0x3c:], 0); le.PutUint64(section(b, 0)[32:], 1<<60) }},
+		{"e_shnum 0, sh_size huge",
+			func(b []byte, _ *elf.File) { le.PutUint16(b[0x3c:], 0); le.PutUint64(section(b, 0)[32:], 1<<60) }},
 		{"e_shentsize 0", func(b []byte, _ *elf.File) { le.PutUint16(b[0x3a:], 0) }},
 		{"e_shentsize 1", func(b []byte, _ *elf.File) { le.PutUint16(b[0x3a:], 1) }},
 		{"e_shstrndx beyond", func(b []byte, _ *elf.File) { le.PutUint16(b[0x3e:], 0xfff0) }},
@@ -200,7 +201,8 @@ func TestTamperedHeaders(t *testing.T) {
 		{"FDE count huge", func(b []byte, f *elf.File) { le.PutUint32(within(b, f, ".eh_frame_hdr")[8:], 1<<31) }},
 		{"FDE count 0", func(b []byte, f *elf.File) { le.PutUint32(within(b, f, ".eh_frame_hdr")[8:], 0) }},
 		{"first CIE points to itself", func(b []byte, f *elf.File) { le.PutUint32(within(b, f, ".eh_frame")[4:], 4) }},
-		{"length of the first CIE huge", func(b []byte, f *elf.File) { le.PutUint32(within(b, f, ".eh_frame"), 0xfffffffe) }},
+		{"length of the first CIE huge",
+			func(b []byte, f *elf.File) { le.PutUint32(within(b, f, ".eh_frame"), 0xfffffffe) }},
 		{"length of the first CIE 64 bits", func(b []byte, f *elf.File) { fill(within(b, f, ".eh_frame")[:12], 0xff) }},
 		{"name of the note huge", func(b []byte, f *elf.File) { fill(within(b, f, ".note.gnu.build-id")[:8], 0xff) }},
 	} {
@@ -295,17 +297,17 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { close(done); <-ended })
-	told := 0
+	reported := 0
 	for range 60 {
 		d, o := tryJSON(t, p.pid)
 		if o.status > 1 || d == nil || len(d.Threads) != 3 {
 			t.Fatalf("status %d, want 0 or 1 and 3 threads\n%s", o.status, o.stderr)
 		}
 		if strings.Contains(o.stdout, "became shorter") {
-			told++
+			reported++
 		}
 	}
-	t.Logf("%d of 60 runs met the end of the file", told)
+	t.Logf("%d of 60 runs met the end of the file", reported)
 }
 
 // TestOverwrittenWhileMapped writes noise over all of the file of a running program but its
@@ -334,7 +336,7 @@ func TestOverwrittenWhileMapped(t *testing.T) {
 	survive(t, p.pid, 3)
 }
 
-// What is malformed or missing is told, not dropped in silence.
+// What is malformed or missing is reported, not dropped in silence.
 func TestMissingNamesAreTold(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -356,7 +358,7 @@ func TestMissingNamesAreTold(t *testing.T) {
 				t.Errorf("status %d, want %d, and %q on standard error:\n%s", o.status, tt.status, tt.stderr, o.stderr)
 			}
 			if tt.status == 0 && !strings.Contains(o.stdout, "! no symbols") {
-				t.Errorf("-v does not tell that there are no symbols:\n%s", o.stdout)
+				t.Errorf("-v does not report that there are no symbols:\n%s", o.stdout)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // interpreterSource makes code in memory that does what HotSpot's interpreter does: each function pushes the
-// address of its caller's next entry and jumps, so that no call stands before the return address. The last calls pause.
+// address of its caller's next entry and jumps, so that no call is before the return address. The last calls pause.
 const interpreterSource = `
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,8 @@ func TestPeersOnMadeCode(t *testing.T) {
 	d := dumpJSON(t, p.pid)
 	ours, unsure := physical(d.Threads[0].Stack.Frames), 0
 	if eu := euStack(t, p.pid)[p.pid]; part(d, ours, eu).how != equal || !d.Threads[0].Stack.Complete {
-		t.Errorf("the stack differs, or does not reach its root (%s)\n%s", d.Threads[0].Stack.Detail, sideBySide(d, ours, eu))
+		t.Errorf("the stack differs, or does not reach its root (%s)\n%s", d.Threads[0].Stack.Detail,
+			sideBySide(d, ours, eu))
 	}
 	for _, f := range ours {
 		if strings.Contains(f.Note, "no call before") {
@@ -82,7 +83,8 @@ public class Work {
 	}
 	public static void main(String[] a) {
 		for (int i = 0; i < 2; i++)
-			new Thread(() -> { while (true) { sink += work(200); try { Thread.sleep(1); } catch (Exception e) { } } }).start();
+			new Thread(() -> { while (true) { sink += work(200);
+				try { Thread.sleep(1); } catch (Exception e) { } } }).start();
 	}
 }
 `
@@ -99,8 +101,10 @@ while true do local t = {} for i = 1, 3000 do t[i] = tostring(i * 7919 % 3000) e
 string.gsub(table.concat(t), "%d+", function(x) return x end) end`, []string{"work.lua"}},
 	{"PHP", "php", "work.php", `<?php function fib($n) { return $n < 2 ? $n : fib($n-1) + fib($n-2); }
 while (true) { $a = range(1, 500); shuffle($a); usort($a, fn($x, $y) => $x <=> $y); fib(15); }`,
-		[]string{"-d", "opcache.enable_cli=1", "-d", "opcache.jit=function", "-d", "opcache.jit_buffer_size=64M", "work.php"}},
-	{"Erlang", "erl", "work", "", []string{"-noshell", "-eval", "F = fun F(0) -> 0; F(N) -> 1 + F(N-1) end, L = fun L() -> F(500), lists:sort([X * 7919 rem 500 || X <- lists:seq(1, 500)]), L() end, spawn(L), L()."}},
+		[]string{"-d", "opcache.enable_cli=1", "-d", "opcache.jit=function", "-d", "opcache.jit_buffer_size=64M",
+			"work.php"}},
+	{"Erlang", "erl", "work", "", []string{"-noshell", "-eval", "F = fun F(0) -> 0; F(N) -> 1 + F(N-1) end, L = fun " +
+		"L() -> F(500), lists:sort([X * 7919 rem 500 || X <- lists:seq(1, 500)]), L() end, spawn(L), L()."}},
 }
 
 // threadStart is where the stack of a thread begins, as eu-stack names it.

@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// TestSmallLimits: a limit that is too small is told in two lines, with the remedy, and before anything is touched. Below 740 MB of
-// address space Go's runtime ends before any code of ours, which is not tried here.
+// TestSmallLimits: a limit that is too small is reported in two lines, with the remedy, and before anything is touched.
+// Below 740 MB of address space Go's runtime ends before any code of ours, which is not tried here.
 func TestSmallLimits(t *testing.T) {
 	pid := sleeper(t)
 	for _, tt := range []struct{ limit, want, remedy string }{
 		{"-n 8", "may open", "ulimit -n"}, {"-n 12", "may open", "ulimit -n"}, {"-n 20", "may open", "ulimit -n"},
 		{"-v 800000", "address space", "ulimit -v unlimited"},
 	} {
-		for _, args := range [][]string{{"-p", pid}, {"record", "-p", pid, "-d", "300ms"}, {"record", "-q", "--", "true"}, {"top", "-p", pid, "--once", "1"}, {"doctor", "-p", pid}} {
+		for _, args := range [][]string{{"-p", pid}, {"record", "-p", pid, "-d", "300ms"},
+			{"record", "-q", "--", "true"}, {"top", "-p", pid, "--once", "1"}, {"doctor", "-p", pid}} {
 			line := append([]string{"-c", "ulimit " + tt.limit + ` && exec "$0" "$@"`, fpstack}, args...)
 			o := execute(t, bound, "sh", line...)
 			checkEnd(t, o, line)
@@ -29,7 +30,8 @@ func TestSmallLimits(t *testing.T) {
 			if args[len(args)-1] == "true" {
 				want = 125
 			}
-			if o.status != want || strings.Count(o.stderr, "\n") != 2 || !strings.Contains(o.stderr, tt.want) || !strings.Contains(o.stderr, tt.remedy) {
+			if o.status != want || strings.Count(o.stderr, "\n") != 2 || !strings.Contains(o.stderr, tt.want) ||
+				!strings.Contains(o.stderr, tt.remedy) {
 				t.Errorf("ulimit %s, %q: status %d, want %d; %q", tt.limit, args, o.status, want, o.stderr)
 			}
 		}
@@ -43,12 +45,14 @@ func TestSmallLimits(t *testing.T) {
 	}
 }
 
-// memoryGroup makes a memory cgroup of either version, in the one that we are in. set limits it, join is a shell's word that joins.
+// memoryGroup makes a memory cgroup of either version, in the one that we are in. set limits it, join is a shell's word
+// that joins.
 func memoryGroup(t *testing.T) (set func(bytes int64), used func() int64, join string) {
 	t.Helper()
 	asRoot(t)
 	dir, limit, usage := "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-	if b, err := os.ReadFile("/sys/fs/cgroup/cgroup.subtree_control"); err == nil && strings.Contains(string(b), "memory") {
+	if b, err := os.ReadFile("/sys/fs/cgroup/cgroup.subtree_control"); err == nil &&
+		strings.Contains(string(b), "memory") {
 		dir, limit, usage = "/sys/fs/cgroup", "memory.max", "memory.current"
 	}
 	group := filepath.Join(dir, "fpstack-test-"+strconv.Itoa(os.Getpid()))
@@ -82,8 +86,8 @@ func memoryGroup(t *testing.T) (set func(bytes int64), used func() int64, join s
 	return set, used, "echo $$ >" + filepath.Join(group, "cgroup.procs")
 }
 
-// TestMemoryRunsOut: in the memory cgroup of its target, fpstack is what the kernel ends when memory runs out, though the
-// target has many times as much of it; and a command that it starts has the place that it had.
+// TestMemoryRunsOut: in the memory cgroup of its target, fpstack is what the kernel ends when memory runs out, though
+// the target has many times as much of it; and a command that it starts has the place that it had.
 func TestMemoryRunsOut(t *testing.T) {
 	set, used, join := memoryGroup(t)
 	const hog = `x=bytearray(b"x")*(96<<20); print("R", flush=True); import time; time.sleep(600)`
@@ -96,7 +100,8 @@ with open(__import__("sys").argv[1], "w") as f:
 		t.Fatalf("%v: %s", err, out)
 	}
 	pid := strconv.Itoa(p.pid)
-	for _, args := range [][]string{{"flame", big, "-o", "/dev/null", "-f", "json"}, {"-p", pid}, {"record", "-q", "-d", "1s", "-p", pid}} {
+	for _, args := range [][]string{{"flame", big, "-o", "/dev/null", "-f", "json"}, {"-p", pid},
+		{"record", "-q", "-d", "1s", "-p", pid}} {
 		set(used() + 8<<20)
 		line := append([]string{"-c", join + ` && exec "$0" "$@"`, fpstack}, args...)
 		o := execute(t, bound, "sh", line...)
@@ -109,7 +114,10 @@ with open(__import__("sys").argv[1], "w") as f:
 		checkFree(t, p.pid)
 	}
 	for _, before := range []int{0, 300, 1000} {
-		o := execute(t, bound, "sh", "-c", fmt.Sprintf(`echo %d >/proc/self/oom_score_adj; "$0" record -q -o /dev/null -f folded -- cat /proc/self/oom_score_adj`, before), fpstack)
+		o := execute(t, bound, "sh", "-c",
+			fmt.Sprintf(
+				`echo %d >/proc/self/oom_score_adj; "$0" record -q -o /dev/null -f folded -- `+
+					`cat /proc/self/oom_score_adj`, before), fpstack)
 		if o.status != 0 || o.stdout != fmt.Sprint(before, "\n") {
 			t.Errorf("with %d: the command has %q, status %d, %s", before, o.stdout, o.status, o.stderr)
 		}

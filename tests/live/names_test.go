@@ -25,12 +25,13 @@ func compareNames(t *testing.T, d *dump, ours []frame, theirs []place) {
 		}
 		symbols := symbolsOf(d.Modules[*f.Module].Path, d.Modules[*f.Module].BuildID)
 		if !symbols.alias(got, want) {
-			t.Errorf("frame %d at %s of %q: function %q, and %q in eu-stack", i, f.Address, d.Modules[*f.Module].Path, got, want)
+			t.Errorf("frame %d at %s of %q: function %q, and %q in eu-stack", i, f.Address,
+				d.Modules[*f.Module].Path, got, want)
 		}
 	}
 }
 
-// symbols are the addresses that bear a name.
+// symbols are the addresses that have a name.
 type symbols map[string][]uint64
 
 func (s symbols) alias(a, b string) bool {

@@ -27,7 +27,8 @@ func sh(t testing.TB, dir, script string, args ...string) string {
 }
 
 // byBuildID is shell that sets $debug to where the debug file of $1 belongs below the folder $2.
-const byBuildID = `id=$(readelf -n "$1" | sed -n 's/.*Build ID: //p'); debug="$2/.build-id/$(echo $id | cut -c1-2)/$(echo $id | cut -c3-).debug"
+const byBuildID = `id=$(readelf -n "$1" | sed -n 's/.*Build ID: //p')
+	debug="$2/.build-id/$(echo $id | cut -c1-2)/$(echo $id | cut -c3-).debug"
 mkdir -p "$(dirname "$debug")"
 `
 
@@ -37,7 +38,8 @@ func stripTo(t testing.TB, from, to, debugDir string) {
 	t.Helper()
 	sh(t, filepath.Dir(to), byBuildID+`strip -o "$3" "$1"
 if [ -n "$id" ]; then objcopy --only-keep-debug "$1" "$debug"
-else objcopy --only-keep-debug "$1" "$2/linked.debug"; objcopy --add-gnu-debuglink="$2/linked.debug" "$3"; fi`, from, debugDir, to)
+else objcopy --only-keep-debug "$1" "$2/linked.debug"; objcopy --add-gnu-debuglink="$2/linked.debug" "$3"
+	fi`, from, debugDir, to)
 }
 
 // checkLined is checkNamed, and the sleepers' own functions have lines of threads.c.
@@ -56,8 +58,10 @@ func checkLined(t *testing.T, pid int, args ...string) *dump {
 			t.Errorf("thread %d: %v lacks bottom or descend", d.Threads[i].TID, names)
 		}
 		for k, f := range d.Threads[i].Stack.Frames {
-			if slices.Contains([]string{"bottom", "descend", "thread_main"}, names[k]) && (filepath.Base(f.File) != "threads.c" || f.Line <= 0) {
-				t.Errorf("thread %d: %s at %q line %d, want a line of threads.c", d.Threads[i].TID, names[k], f.File, f.Line)
+			if slices.Contains([]string{"bottom", "descend", "thread_main"}, names[k]) &&
+				(filepath.Base(f.File) != "threads.c" || f.Line <= 0) {
+				t.Errorf("thread %d: %s at %q line %d, want a line of threads.c", d.Threads[i].TID, names[k],
+					f.File, f.Line)
 			}
 		}
 	}
@@ -67,11 +71,12 @@ func checkLined(t *testing.T, pid int, args ...string) *dump {
 	return d
 }
 
-// The C library of Debian has no symbols but those it exports; start_thread stands in the
+// The C library of Debian has no symbols but those it exports; start_thread is in the
 // debug file that libc6-dbg brings.
 func TestNamesOfSystemDebugFile(t *testing.T) {
 	p := runTarget(t, "threads", "2", "3")
-	path := sh(t, room(t), byBuildID+`f=/usr/lib/debug/${debug#./}; readelf -sW "$f" 2>/dev/null | grep -qw start_thread; echo "$f"`, libc(t), ".")
+	path := sh(t, room(t), byBuildID+
+		`f=/usr/lib/debug/${debug#./}; readelf -sW "$f" 2>/dev/null | grep -qw start_thread; echo "$f"`, libc(t), ".")
 	count := func(d *dump, want func(frame) bool) (n int) {
 		for i := range d.Threads {
 			for _, f := range d.Threads[i].Stack.Frames {
@@ -95,7 +100,7 @@ func TestNamesOfSystemDebugFile(t *testing.T) {
 		t.Errorf("debug file of %d in %+v, want %s", at, d.Modules, path)
 	}
 	if d.Modules[at].Unread == "" && count(d, lined) == 0 {
-		t.Error("lines of the C library are left out, and not told")
+		t.Error("lines of the C library are left out, and not reported")
 	}
 	if got := count(dumpJSON(t, p.pid, "--all-lines"), lined); got != 2 {
 		t.Errorf("--all-lines: a line of pthread_create.c in %d frames, want 2", got)
@@ -126,11 +131,20 @@ func launchAsleep(t *testing.T, cmd *exec.Cmd) *target {
 func TestStrippedProgram(t *testing.T) {
 	whole := program(t, "threads")
 	for _, c := range []struct{ name, script string }{
-		{"link to a file beside it", `objcopy --only-keep-debug "$1" t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=t.debug t`},
-		{"link to a file in .debug", `mkdir .debug; objcopy --only-keep-debug "$1" .debug/t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=.debug/t.debug t`},
-		{"link, and no build ids: the checksum counts", `objcopy --remove-section .note.gnu.build-id "$1" w; objcopy --only-keep-debug w t.debug; strip -o t w; objcopy --add-gnu-debuglink=t.debug t; rm w`},
-		{"compressed debug file", `objcopy --only-keep-debug --compress-debug-sections=zlib "$1" t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=t.debug t`},
-		{"compressed by zstd", `objcopy --only-keep-debug --compress-debug-sections=zstd "$1" t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=t.debug t`},
+		{"link to a file beside it",
+			`objcopy --only-keep-debug "$1" t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=t.debug t`},
+		{"link to a file in .debug",
+			`mkdir .debug; objcopy --only-keep-debug "$1" .debug/t.debug; strip -o t "$1"
+				objcopy --add-gnu-debuglink=.debug/t.debug t`},
+		{"link, and no build ids: the checksum counts",
+			`objcopy --remove-section .note.gnu.build-id "$1" w; objcopy --only-keep-debug w t.debug; strip -o t w
+				objcopy --add-gnu-debuglink=t.debug t; rm w`},
+		{"compressed debug file",
+			`objcopy --only-keep-debug --compress-debug-sections=zlib "$1" t.debug; strip -o t "$1"
+				objcopy --add-gnu-debuglink=t.debug t`},
+		{"compressed by zstd",
+			`objcopy --only-keep-debug --compress-debug-sections=zstd "$1" t.debug; strip -o t "$1"
+				objcopy --add-gnu-debuglink=t.debug t`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := room(t)
@@ -156,19 +170,22 @@ func TestStrippedProgram(t *testing.T) {
 		stripTo(t, whole, filepath.Join(dir, "t"), filepath.Join(dir, "second"))
 		p := launchAsleep(t, exec.Command(filepath.Join(dir, "t"), "2", "5"))
 		checkLined(t, p.pid, "--debug-dir", filepath.Join(dir, "first"), "--debug-dir", filepath.Join(dir, "second"))
-		relative := exec.Command("sh", "-c", `cd "$0" && exec "$@"`, dir, fpstack, "-p", strconv.Itoa(p.pid), "--debug-dir", "second")
+		relative := exec.Command("sh", "-c", `cd "$0" && exec "$@"`, dir, fpstack, "-p", strconv.Itoa(p.pid),
+			"--debug-dir", "second")
 		if out, err := relative.Output(); err != nil || !strings.Contains(string(out), "descend+") {
 			t.Errorf("a relative --debug-dir: %v\n%s", err, out)
 		}
 	})
 }
 
-// A debug file of another build would give wrong names: it is refused, and that is told.
+// A debug file of another build would give wrong names: it is refused, and that is reported.
 func TestForeignDebugFile(t *testing.T) {
-	for _, c := range []struct{ name, script, told string }{
+	for _, c := range []struct{ name, script, message string }{
 		{"another build id", byBuildID + `objcopy --only-keep-debug "$3" "$debug"; strip -o t "$1"`, "its build id is"},
-		{"another checksum", `objcopy --remove-section .note.gnu.build-id "$1" w; objcopy --remove-section .note.gnu.build-id "$3" x
-objcopy --only-keep-debug w t.debug; strip -o t w; objcopy --add-gnu-debuglink=t.debug t; objcopy --only-keep-debug x t.debug; rm w x`, "its checksum is"},
+		{"another checksum",
+			`objcopy --remove-section .note.gnu.build-id "$1" w; objcopy --remove-section .note.gnu.build-id "$3" x
+objcopy --only-keep-debug w t.debug; strip -o t w; objcopy --add-gnu-debuglink=t.debug t
+	objcopy --only-keep-debug x t.debug; rm w x`, "its checksum is"},
 		{"no ELF file", byBuildID + `echo nothing >"$debug"; strip -o t "$1"`, "not an ELF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,12 +193,13 @@ objcopy --only-keep-debug w t.debug; strip -o t w; objcopy --add-gnu-debuglink=t
 			sh(t, dir, c.script, program(t, "threads"), "dbg", program(t, "signals"))
 			p := launchAsleep(t, exec.Command(filepath.Join(dir, "t"), "2", "5"))
 			d, o := tryJSON(t, p.pid, "--debug-dir", filepath.Join(dir, "dbg"))
-			if o.status != 1 || strings.Count(o.stderr, c.told) != 1 {
-				t.Errorf("status %d and %q, want 1 and one time %q", o.status, o.stderr, c.told)
+			if o.status != 1 || strings.Count(o.stderr, c.message) != 1 {
+				t.Errorf("status %d and %q, want 1 and one time %q", o.status, o.stderr, c.message)
 			}
 			for i := range d.Threads {
 				for _, f := range d.Threads[i].Stack.Frames {
-					if f.Module != nil && filepath.Base(d.Modules[*f.Module].Path) == "t" && (f.Function != "" && !strings.HasSuffix(f.Function, "@plt") || f.File != "") {
+					if f.Module != nil && filepath.Base(d.Modules[*f.Module].Path) == "t" &&
+						(f.Function != "" && !strings.HasSuffix(f.Function, "@plt") || f.File != "") {
 						t.Errorf("frame %+v, want no name: the right debug file is not there", f)
 					}
 				}
@@ -220,7 +238,8 @@ func TestDebugFilesInRootOfTarget(t *testing.T) {
 	}
 	t.Run("a debug file outside does not hide that inside", func(t *testing.T) {
 		root, outside := tree(t, "threads-static"), room(t)
-		sh(t, outside, byBuildID+`objcopy --only-keep-debug "$3" "$debug"`, filepath.Join(root, "inside"), outside, program(t, "signals"))
+		sh(t, outside, byBuildID+`objcopy --only-keep-debug "$3" "$debug"`, filepath.Join(root, "inside"), outside,
+			program(t, "signals"))
 		sh(t, root, `mkdir -p ".$1" && cp -r usr/lib/debug/.build-id ".$1"`, outside)
 		p := launchAsleep(t, exec.Command(installed(t, "unshare"), "-m", "sh", "-c", inRoot, "sh", root))
 		checkLined(t, p.pid, "--debug-dir", outside)
@@ -236,7 +255,8 @@ func TestDebugFilesInRootOfTarget(t *testing.T) {
 func TestDebugFilesOfDeletedAndReplaced(t *testing.T) {
 	build := func(t *testing.T) (dir string, p *target) {
 		dir = room(t)
-		sh(t, dir, `objcopy --only-keep-debug "$1" t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=t.debug t`, program(t, "threads-static"))
+		sh(t, dir, `objcopy --only-keep-debug "$1" t.debug; strip -o t "$1"; objcopy --add-gnu-debuglink=t.debug t`,
+			program(t, "threads-static"))
 		return dir, launchAsleep(t, exec.Command(filepath.Join(dir, "t"), "2", "5"))
 	}
 	t.Run("deleted program", func(t *testing.T) {
@@ -251,7 +271,8 @@ func TestDebugFilesOfDeletedAndReplaced(t *testing.T) {
 	})
 	t.Run("program and debug file replaced", func(t *testing.T) {
 		dir, p := build(t)
-		sh(t, dir, `strip -o new "$1"; mv new t; objcopy --only-keep-debug "$1" new; mv new t.debug`, program(t, "signals"))
+		sh(t, dir, `strip -o new "$1"; mv new t; objcopy --only-keep-debug "$1" new; mv new t.debug`,
+			program(t, "signals"))
 		d, o := tryJSON(t, p.pid)
 		if o.status != 1 || !strings.Contains(o.stderr, "its build id is") {
 			t.Errorf("status %d and %q, want 1 and a refusal", o.status, o.stderr)
@@ -276,7 +297,8 @@ cat >main.c <<'X'
 int outer(int);
 int main(int n, char **v) { (void)v; return outer(n) + 2; }
 X
-gcc -g -O1 -shared -fPIC -Wl,--build-id,-soname,libmine.so -o full.so lib.c; objcopy --only-keep-debug full.so lib.debug; strip -o libmine.so full.so
+gcc -g -O1 -shared -fPIC -Wl,--build-id,-soname,libmine.so -o full.so lib.c
+	objcopy --only-keep-debug full.so lib.debug; strip -o libmine.so full.so
 objcopy --add-gnu-debuglink=lib.debug libmine.so; gcc -o main main.c ./libmine.so -Wl,-rpath,"$PWD"; rm full.so`)
 		p := launchAsleep(t, exec.Command(filepath.Join(dir, "main")))
 		sh(t, dir, "rm libmine.so")
@@ -291,9 +313,11 @@ objcopy --add-gnu-debuglink=lib.debug libmine.so; gcc -o main main.c ./libmine.s
 func TestDebugFilesOnOverlay(t *testing.T) {
 	asRoot(t)
 	lower := tree(t, "threads-static")
-	script := `cd "$2" && mount -t tmpfs none . && mkdir up work root && mount -t overlay none -o "lowerdir=$1,upperdir=up,workdir=work" root || exit 42
+	script := `cd "$2" && mount -t tmpfs none . && mkdir up work root &&
+		mount -t overlay none -o "lowerdir=$1,upperdir=up,workdir=work" root || exit 42
 mount --bind /proc root/proc && exec chroot root /inside 2 5`
-	sh(t, lower, `unshare -m sh -c 'cd "$1" && mount -t tmpfs none . && mkdir l u w r && mount -t overlay none -o lowerdir=l,upperdir=u,workdir=w r' sh "$1"`, room(t))
+	sh(t, lower, `unshare -m sh -c 'cd "$1" && mount -t tmpfs none . && mkdir l u w r &&
+		mount -t overlay none -o lowerdir=l,upperdir=u,workdir=w r' sh "$1"`, room(t))
 	p := launchAsleep(t, exec.Command(installed(t, "unshare"), "-m", "sh", "-c", script, "sh", lower, room(t)))
 	checkLined(t, p.pid)
 }
@@ -309,7 +333,8 @@ func TestDebugFilesInUserNamespace(t *testing.T) {
 		checkLined(t, p.pid)
 	})
 	t.Run("from inside", func(t *testing.T) {
-		script := `"$1/inside" 2 5 >"$1/out" & until grep -q R "$1/out"; do sleep 0.01; done; "$2" -p $! --debug-dir "$1/usr/lib/debug"; s=$?; kill $!; exit $s`
+		script := `"$1/inside" 2 5 >"$1/out" & until grep -q R "$1/out"; do sleep 0.01; done
+			"$2" -p $! --debug-dir "$1/usr/lib/debug"; s=$?; kill $!; exit $s`
 		o := execute(t, bound, installed(t, "unshare"), "-Ur", "sh", "-c", script, "sh", root, fpstack)
 		if o.status != 0 || strings.Count(o.stdout, "threads.c:") < 7 || !strings.Contains(o.stdout, "thread_main+") {
 			t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
@@ -379,15 +404,19 @@ func TestLinesAsGDB(t *testing.T) {
 	for _, options := range []string{"-O2", "-O0", "-O2 -gdwarf-4", "-O2 -fno-omit-frame-pointer -gz=zlib"} {
 		t.Run(options, func(t *testing.T) {
 			dir := room(t)
-			for name, text := range map[string]string{"far.cc": inlinedLibrary, "main.cc": inlinedMain, "lines.py": gdbLines} {
+			for name, text := range map[string]string{"far.cc": inlinedLibrary, "main.cc": inlinedMain,
+				"lines.py": gdbLines} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			sh(t, dir, `g++ -g `+options+` -shared -fPIC -Wl,-soname,libfar.so -o libfar.so far.cc; g++ -g `+options+` -o main main.cc ./libfar.so -Wl,-rpath,"$PWD"`)
+			sh(t, dir, `g++ -g `+options+` -shared -fPIC -Wl,-soname,libfar.so -o libfar.so far.cc; g++ -g `+options+
+				` -o main main.cc ./libfar.so -Wl,-rpath,"$PWD"`)
 			p := launchAsleep(t, exec.Command(filepath.Join(dir, "main")))
-			o := execute(t, peerLimit, gdb, "-nx", "-q", "-batch", "-iex", "set auto-load off", "-p", strconv.Itoa(p.pid),
-				"-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-x", filepath.Join(dir, "lines.py"))
+			o := execute(t, peerLimit, gdb, "-nx", "-q", "-batch", "-iex", "set auto-load off", "-p",
+				strconv.Itoa(p.pid),
+				"-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-x",
+				filepath.Join(dir, "lines.py"))
 			var theirs, ours []string
 			for line := range strings.Lines(o.stdout) {
 				if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "FRAME "); ok {
@@ -447,7 +476,8 @@ int main(void) {
 		checkClean(t, out.stdout)
 		return out.stdout
 	}
-	const want = "             6      while (staying)\n        >    7          pause(); // \\x1b[2J\n             8      return 0;\n"
+	const want = "             6      while (staying)\n        >    7          pause(); // \\x1b[2J\n" +
+		"             8      return 0;\n"
 	if out := got("--source"); !strings.Contains(out, want) || strings.Contains(out, "was changed") {
 		t.Errorf("want\n%s\nin\n%s", want, out)
 	}
@@ -459,7 +489,7 @@ int main(void) {
 		t.Fatal(err)
 	}
 	if out := got("--source"); strings.Count(out, "a.c was changed after the program was built") != 1 {
-		t.Errorf("a newer file is not told once:\n%s", out)
+		t.Errorf("a newer file is not reported once:\n%s", out)
 	}
 	sh(t, dir, `rm a.c; mkfifo a.c`) // opening it for reading would wait for ever
 	if out := got("--source"); strings.Contains(out, "staying") || !strings.Contains(out, "a.c:7") {
@@ -501,10 +531,14 @@ func TestKernelStacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	script := `"$0" 1000 & until [ "$(cut -d' ' -f3 /proc/$!/stat)" = S ] && [ "$(tr -d '\0' </proc/$!/cmdline)" != "$(tr -d '\0' </proc/$$/cmdline)" ]; do sleep 0.01; done; "$1" --kernel -p $!; s=$?; kill $!; exit $s`
-	o := execute(t, bound, installed(t, "setpriv"), append(nobody, "sh", "-c", script, installed(t, "sleep"), fpstack)...)
-	if o.status != 1 || strings.Count(o.stderr, "kernel stacks cannot be read") != 1 || !strings.Contains(o.stdout, "  in ") {
-		t.Errorf("without the right: status %d, want 1 and it told\n%s%s", o.status, o.stdout, o.stderr)
+	script := `"$0" 1000 & until [ "$(cut -d' ' -f3 /proc/$!/stat)" = S ] &&
+		[ "$(tr -d '\0' </proc/$!/cmdline)" != "$(tr -d '\0' </proc/$$/cmdline)" ]; do sleep 0.01; done
+		"$1" --kernel -p $!; s=$?; kill $!; exit $s`
+	o := execute(t, bound, installed(t, "setpriv"), append(nobody, "sh", "-c", script, installed(t, "sleep"),
+		fpstack)...)
+	if o.status != 1 || strings.Count(o.stderr, "kernel stacks cannot be read") != 1 ||
+		!strings.Contains(o.stdout, "  in ") {
+		t.Errorf("without the right: status %d, want 1 and a message\n%s%s", o.status, o.stdout, o.stderr)
 	}
 }
 

@@ -23,6 +23,16 @@ const sgr = "\x1b["
 // entryLine begins an entry of the text: one thread, or several with the same stack.
 var entryLine = regexp.MustCompile(`(?m)^(thread|\d+ threads) (\S+) `)
 
+// checkUsage fails unless o is the end of a wrong command line: status 64 and a first line that says want.
+func checkUsage(t testing.TB, o outcome, want string) {
+	t.Helper()
+	first, _, _ := strings.Cut(o.stderr, "\n")
+	if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") || !strings.Contains(first, want) {
+		t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout, o.stderr, want)
+	}
+	checkClean(t, o.stderr)
+}
+
 // checkClean fails if text holds a byte that a terminal might obey, or that is no UTF-8.
 func checkClean(t testing.TB, text string) {
 	t.Helper()
@@ -81,7 +91,8 @@ func TestThreadIDs(t *testing.T) {
 				got = append(got, m[2])
 			}
 			if strings.Join(got, " ") != strings.Join(tt.want, " ") || o.status != tt.status {
-				t.Errorf("threads %v, status %d; want %v, %d\n%s%s", got, o.status, tt.want, tt.status, o.stdout, o.stderr)
+				t.Errorf("threads %v, status %d; want %v, %d\n%s%s", got, o.status, tt.want, tt.status,
+					o.stdout, o.stderr)
 			}
 		})
 	}
@@ -105,19 +116,22 @@ func TestFrameLimits(t *testing.T) {
 	} {
 		th := frames(tt.args...)
 		if len(th.Stack.Frames) != tt.want || th.Stack.Complete || th.Stack.Stop != "depth limit" {
-			t.Errorf("%v: %d frames, complete %v, stop %q; want %d, false, depth limit", tt.args, len(th.Stack.Frames), th.Stack.Complete, th.Stack.Stop, tt.want)
+			t.Errorf("%v: %d frames, complete %v, stop %q; want %d, false, depth limit", tt.args, len(th.Stack.Frames),
+				th.Stack.Complete, th.Stack.Stop, tt.want)
 		}
 	}
 	pid := strconv.Itoa(p.pid)
-	if out := text(t, "-p", pid, "--max-frames", "3"); !strings.Contains(out, "! stack cut: ") || strings.Contains(out, "#3") {
+	if out := text(t, "-p", pid, "--max-frames", "3"); !strings.Contains(out, "! stack cut: ") ||
+		strings.Contains(out, "#3") {
 		t.Errorf("3 frames in text:\n%s", out)
 	}
 	skipped := text(t, "-p", pid, "-t", strconv.Itoa(tid), "--skip-frames", "2", "--max-frames", "0")
-	if _, stack, _ := strings.Cut(skipped, "\n  "); !strings.Contains(stack, "descend") || strings.Contains(skipped, "bottom") || strings.Contains(skipped, "pause+") {
+	if _, stack, _ := strings.Cut(skipped, "\n  "); !strings.Contains(stack, "descend") ||
+		strings.Contains(skipped, "bottom") || strings.Contains(skipped, "pause+") {
 		t.Errorf("the two innermost frames left out:\n%.300s", skipped)
 	}
 	if out := text(t, "-p", pid, "--skip-frames", "5000", "--max-frames", "0"); !strings.Contains(out, "left out") {
-		t.Errorf("all frames left out, and not told:\n%s", out)
+		t.Errorf("all frames left out, and not reported:\n%s", out)
 	}
 }
 
@@ -160,11 +174,13 @@ func TestNoSymbols(t *testing.T) {
 	for _, th := range d.Threads {
 		for i, f := range th.Stack.Frames {
 			if f.Function != "" || f.Module == nil || f.ModuleAddress == "" {
-				t.Errorf("thread %d frame %d: function %q, module address %q; want none, some", th.TID, i, f.Function, f.ModuleAddress)
+				t.Errorf("thread %d frame %d: function %q, module address %q; want none, some", th.TID, i, f.Function,
+					f.ModuleAddress)
 			}
 		}
 	}
-	if out := text(t, "-p", strconv.Itoa(p.pid), "--no-symbols"); strings.Contains(out, "pause+") || !strings.Contains(out, "[threads+0x") {
+	if out := text(t, "-p", strconv.Itoa(p.pid), "--no-symbols"); strings.Contains(out, "pause+") ||
+		!strings.Contains(out, "[threads+0x") {
 		t.Errorf("without symbols:\n%s", out)
 	}
 }
@@ -180,12 +196,13 @@ func TestVerbose(t *testing.T) {
 
 func TestRolling(t *testing.T) {
 	p := runTarget(t, "threads", "50", "5")
-	if out := text(t, "-p", strconv.Itoa(p.pid), "--rolling"); !strings.Contains(out, "rolling") || !strings.Contains(out, "51 threads") {
+	if out := text(t, "-p", strconv.Itoa(p.pid), "--rolling"); !strings.Contains(out, "rolling") ||
+		!strings.Contains(out, "51 threads") {
 		t.Errorf("rolling:\n%.500s", out)
 	}
 }
 
-// TestColour: never into a pipe but when asked for.
+// TestColour: never into a pipe unless requested.
 func TestColour(t *testing.T) {
 	pid := sleeper(t)
 	for _, tt := range []struct {
@@ -278,7 +295,8 @@ func TestOutputFull(t *testing.T) {
 // TestPipeCloses: a reader that ends early, as head does, is no reason for noise.
 func TestPipeCloses(t *testing.T) {
 	p := runTarget(t, "threads", "200", "200")
-	o := execute(t, bound, "bash", "-c", `"$0" --no-group -p "$1" | head -1; echo "${PIPESTATUS[0]}"`, fpstack, strconv.Itoa(p.pid))
+	o := execute(t, bound, "bash", "-c", `"$0" --no-group -p "$1" | head -1; echo "${PIPESTATUS[0]}"`, fpstack,
+		strconv.Itoa(p.pid))
 	if !strings.HasPrefix(o.stdout, "process ") || strings.Contains(o.stderr, "goroutine") {
 		t.Errorf("%q\n%s", o.stdout, o.stderr)
 	}

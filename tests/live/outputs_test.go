@@ -64,8 +64,10 @@ func TestOutputModes(t *testing.T) {
 		}
 		for path, want := range map[string]unix.Stat_t{fresh: {Mode: 0o640}, old: {Mode: 0o600, Uid: 65534, Gid: 7}} {
 			var st unix.Stat_t
-			if err := unix.Stat(path, &st); err != nil || st.Mode&0o7777 != want.Mode || st.Uid != want.Uid || st.Gid != want.Gid || st.Size < 10 {
-				t.Errorf("%s: %s is %o of %d:%d with %d bytes, %v; want %o of %d:%d", c.name, path, st.Mode&0o7777, st.Uid, st.Gid, st.Size, err, want.Mode, want.Uid, want.Gid)
+			if err := unix.Stat(path, &st); err != nil || st.Mode&0o7777 != want.Mode || st.Uid != want.Uid ||
+				st.Gid != want.Gid || st.Size < 10 {
+				t.Errorf("%s: %s is %o of %d:%d with %d bytes, %v; want %o of %d:%d", c.name, path, st.Mode&0o7777,
+					st.Uid, st.Gid, st.Size, err, want.Mode, want.Uid, want.Gid)
 			}
 		}
 		if got := names(t, dir); len(got) != 2 {
@@ -81,14 +83,16 @@ func TestOutputThroughStrangersLink(t *testing.T) {
 		dir := room(t)
 		target, sticky := filepath.Join(dir, "target"), filepath.Join(dir, "sticky")
 		link := filepath.Join(sticky, "out"+c.ends)
-		for _, err := range []error{os.WriteFile(target, []byte("precious"), 0o644), os.Mkdir(sticky, 0o755), os.Chmod(sticky, 0o777|os.ModeSticky),
+		for _, err := range []error{os.WriteFile(target, []byte("precious"), 0o644), os.Mkdir(sticky, 0o755),
+			os.Chmod(sticky, 0o777|os.ModeSticky),
 			os.Symlink("../target", link), os.Lchown(link, 65534, 65534)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		o := show(t, append(c.args, "-o", link)...)
-		if o.status != 2 || !strings.Contains(o.stderr, "of user 65534") || !strings.Contains(o.stderr, link) || string(readFile(t, target)) != "precious" {
+		if o.status != 2 || !strings.Contains(o.stderr, "of user 65534") || !strings.Contains(o.stderr, link) ||
+			string(readFile(t, target)) != "precious" {
 			t.Errorf("%s: status %d, %q; the target holds %q", c.name, o.status, o.stderr, readFile(t, target))
 		}
 		if got := names(t, sticky); len(got) != 1 {
@@ -124,7 +128,8 @@ func TestStandardOutputThatTakesNothing(t *testing.T) {
 				wantStatus = 1
 			}
 			if o.status != wantStatus && !(wantStatus == 0 && o.status == 1) || !strings.Contains(o.stderr, tt.want) {
-				t.Errorf("%s, standard output %s: status %d, %q; want %d and %q", c.name, tt.name, o.status, o.stderr, wantStatus, tt.want)
+				t.Errorf("%s, standard output %s: status %d, %q; want %d and %q", c.name, tt.name, o.status, o.stderr,
+					wantStatus, tt.want)
 			}
 		}
 	}
@@ -158,7 +163,8 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 }
 
-// opens tells whether process pid has a file open whose path begins so. The kernel calls a file without a name #INODE.
+// opens reports whether process pid has a file open whose path begins so. The kernel calls a file without a name
+// #INODE.
 func opens(pid int, prefix string) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
 	entries, _ := os.ReadDir(dir)

@@ -15,7 +15,7 @@ import (
 // peerLimit is how long a peer may take.
 const peerLimit = 2 * time.Minute
 
-// place is one physical frame: its address, as it stands on the stack, and its name, "" if
+// place is one physical frame: its address, as it is on the stack, and its name, "" if
 // it is not known.
 type place struct {
 	address uint64
@@ -24,8 +24,8 @@ type place struct {
 
 // peer is another program that shows stacks.
 type peer struct {
-	name string
-	look func(t testing.TB, pid int) map[int][]place // by thread id
+	name   string
+	stacks func(t testing.TB, pid int) map[int][]place // by thread id
 }
 
 var peers = []peer{{"eu-stack", euStack}, {"gdb", gdb}}

@@ -71,16 +71,16 @@ func compareAll(t *testing.T, name string, pids []int) {
 			comparePeer(t, row, pid, peer)
 		}
 	}
-	row.tell(t)
+	row.report(t)
 }
 
-// comparePeer looks at process pid before the peer and after it. A thread that moved between
-// the two tells nothing, so that is done again.
+// comparePeer samples process pid before the peer and after it. A thread that moved between
+// the two shows nothing, so that is done again.
 func comparePeer(t *testing.T, row *row, pid int, peer peer) {
 	t.Helper()
 	for range 10 {
 		before := dumpJSON(t, pid, "--max-frames", "0")
-		theirs := peer.look(t, pid)
+		theirs := peer.stacks(t, pid)
 		asleep(t, pid)
 		after := dumpJSON(t, pid, "--max-frames", "0")
 		if moved := movedBetween(before, after); moved != "" {
@@ -91,7 +91,7 @@ func comparePeer(t *testing.T, row *row, pid int, peer peer) {
 		compareThreads(t, row, before, theirs, peer.name)
 		return
 	}
-	t.Errorf("process %d does not stand still", pid)
+	t.Errorf("process %d does not rest", pid)
 }
 
 // movedBetween names what differs between two dumps of a process, "" if nothing does.

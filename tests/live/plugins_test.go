@@ -18,8 +18,14 @@ const (
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 static volatile int sink;
-__attribute__((noinline, visibility("hidden"))) int JOIN(leaf, L)(int n) { for (int i = 0; i < n; i++) sink += i; return sink; }
-__attribute__((noinline, visibility("hidden"))) int JOIN(mid, L)(int n) { return JOIN(leaf, L)(n) + JOIN(leaf, L)(n / 2) + 1; }
+__attribute__((noinline, visibility("hidden"))) int JOIN(leaf, L)(int n) {
+	for (int i = 0; i < n; i++) sink += i;
+	return sink;
+}
+__attribute__((noinline, visibility("hidden"))) int JOIN(mid, L)(int n)
+{
+	return JOIN(leaf, L)(n) + JOIN(leaf, L)(n / 2) + 1;
+}
 int entry(int n) { int r = JOIN(mid, L)(n) + 1; return r; }
 `
 	hostSource = `
@@ -47,8 +53,8 @@ int main(void) {
 )
 
 // A stack in a library that was loaded since the mappings were read, or was gone when they were read again, says
-// that it is not sure. That a library is exchanged twice within one look cannot be seen: it is rare, even if the look
-// is kept waiting for a CPU.
+// that it is not sure. That a library is exchanged twice within one sample cannot be seen: it is rare, even if the
+// sample is kept waiting for a CPU.
 func TestLibrariesComeAndGo(t *testing.T) {
 	dir := room(t)
 	for name, text := range map[string]string{"plugin.c": pluginSource, "host.c": hostSource} {
@@ -82,8 +88,9 @@ func TestLibrariesComeAndGo(t *testing.T) {
 			t.Logf("%s below %s", used, frames[at].Function)
 		}
 	}
-	t.Logf("%d stacks in a library, %d not sure, %d wrong and not told", inside, doubted, wrong)
+	t.Logf("%d stacks in a library, %d not sure, %d wrong and not reported", inside, doubted, wrong)
 	if inside < 20 || wrong*12 > inside {
-		t.Errorf("of %d stacks in a library %d are wrong and not told, want at most one in twelve of 20 or more", inside, wrong)
+		t.Errorf("of %d stacks in a library %d are wrong and not reported, want at most one in twelve of 20 or more",
+			inside, wrong)
 	}
 }

@@ -150,7 +150,7 @@ var callText, syscallText = map[string]*regexp.Regexp{
 func TestPprofAddresses(t *testing.T) {
 	calls, enters := callText[runtime.GOARCH], syscallText[runtime.GOARCH]
 	if calls == nil {
-		t.Skipf("how a call looks on %s is not told here", runtime.GOARCH)
+		t.Skipf("how a call looks on %s is not reported here", runtime.GOARCH)
 	}
 	works := duty(t, "100", "3", "wall", "50", "30", "20")
 	waits := runTarget(t, "threads", "4", "10")
@@ -212,7 +212,8 @@ func TestPprofAddresses(t *testing.T) {
 				right = here.at == at && enters.MatchString(before.text)
 			}
 			if !right {
-				t.Errorf("%s at %#x of %s: objdump has %#x %q, and before it %q", role, at, m.path, here.at, here.text, before.text)
+				t.Errorf("%s at %#x of %s: objdump has %#x %q, and before it %q", role, at, m.path, here.at, here.text,
+					before.text)
 			}
 		}
 	}
@@ -222,12 +223,13 @@ func TestPprofAddresses(t *testing.T) {
 		least int
 	}{{"caller duty", 3}, {"caller threads", 3}, {"innermost duty", 1}, {"blocked duty", 1}} {
 		if checked[want.what] < want.least {
-			t.Errorf("%d addresses of %s were checked, want at least %d: %v", checked[want.what], want.what, want.least, checked)
+			t.Errorf("%d addresses of %s were checked, want at least %d: %v", checked[want.what], want.what,
+				want.least, checked)
 		}
 	}
 }
 
-// linkedAt tells at which address as linked the byte at an offset of an object lies.
+// linkedAt gives at which address as linked the byte at an offset of an object lies.
 func linkedAt(t *testing.T, path string, offset uint64) uint64 {
 	t.Helper()
 	o := execute(t, bound, installed(t, "readelf"), "-lW", path)
@@ -254,7 +256,8 @@ func TestPprofBesideGo(t *testing.T) {
 	t.Setenv("GODEBUG", "asyncpreemptoff=1")
 	dir := room(t)
 	ours, theirs := filepath.Join(dir, "ours.pb.gz"), filepath.Join(dir, "theirs.pb.gz")
-	o := show(t, "record", "-q", "--mode", "cpu", "-F", "499", "--max-overhead", "0", "-f", "pprof", "-o", ours, "--", program(t, "work-go"), "3", theirs)
+	o := show(t, "record", "-q", "--mode", "cpu", "-F", "499", "--max-overhead", "0", "-f", "pprof", "-o", ours, "--",
+		program(t, "work-go"), "3", theirs)
 	if o.status != 0 || o.stdout != "D\n" {
 		t.Fatalf("status %d, %q, %s", o.status, o.stdout, o.stderr)
 	}
@@ -285,7 +288,7 @@ func TestPprofBesideGo(t *testing.T) {
 }
 
 // goShares are self shares of CPU time. Parts of the runtime are one function: the signals of
-// Go's own profiler come at other moments of it than our looks.
+// Go's own profiler come at other moments of it than our samples.
 func goShares(t *testing.T, path string) map[string]float64 {
 	t.Helper()
 	top := pprofTop(t, path, "cpu")
@@ -312,6 +315,7 @@ func hottest(shares map[string]float64, most int) []string {
 	for name := range shares {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(names,
+		func(a, b string) int { return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(a, b)) })
 	return names[:min(most, len(names))]
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// realPrograms start programs of the distribution, and return the processes to look at,
+// realPrograms start programs of the distribution, and return the processes to sample,
 // asleep in something that they do every day.
 var realPrograms = []struct {
 	name  string
@@ -58,7 +58,8 @@ server.bind(("127.0.0.1", 0))
 server.listen()
 def deep(n, f):
     return deep(n - 1, f) if n else f()
-for f in (lambda: time.sleep(600), queue.Queue().get, server.accept, lambda: sorted([2, 1], key=lambda _: time.sleep(600))):
+for f in (lambda: time.sleep(600), queue.Queue().get, server.accept,
+          lambda: sorted([2, 1], key=lambda _: time.sleep(600))):
     threading.Thread(target=deep, args=(10, f), daemon=True).start()
 print("R", flush=True)
 threading.Event().wait()
@@ -91,7 +92,7 @@ func startRedis(t testing.TB) []int {
 	return settled(t, p.pid)
 }
 
-// answers tells whether what listens at socket answers a request with a line that begins so.
+// answers reports whether what listens at socket answers a request with a line that begins so.
 func answers(socket, request, begin string) bool {
 	c, err := net.Dial("unix", socket)
 	if err != nil {
@@ -146,12 +147,14 @@ func startPostgres(t testing.TB) []int {
 	}
 	as := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "--no-sync", "-E", "UTF8",
+		"--locale=C")
 	initdb.Dir, initdb.SysProcAttr = dir, as
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off")
+	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c",
+		"fsync=off")
 	server.Dir, server.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as.Credential}
 	p := launch(t, server)
 	t.Cleanup(func() { endPostgres(t, p) })

@@ -80,7 +80,8 @@ func recordShop(t *testing.T, dir string) string {
 }
 
 func topShop(t *testing.T, dir string) string {
-	lines := strings.SplitAfter(show(t, "top", "-p", strconv.Itoa(buildShown(t, dir, "shop").pid), "--once", "5").stdout, "\n")
+	lines := strings.SplitAfter(show(t, "top", "-p", strconv.Itoa(buildShown(t, dir, "shop").pid), "--once",
+		"5").stdout, "\n")
 	return strings.Join(lines[:min(9, len(lines))], "")
 }
 

@@ -65,7 +65,8 @@ func TestRecordClosedTerminal(t *testing.T) {
 // TestRecordSignalsTogether: several signals for one event end the recording, and none of them discards it.
 func TestRecordSignalsTogether(t *testing.T) {
 	for _, signals := range [][]syscall.Signal{
-		{syscall.SIGHUP, syscall.SIGHUP}, {syscall.SIGINT, syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGHUP},
+		{syscall.SIGHUP, syscall.SIGHUP}, {syscall.SIGINT, syscall.SIGINT, syscall.SIGINT},
+		{syscall.SIGTERM, syscall.SIGHUP},
 		{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT},
 	} {
 		p := duty(t, "100", "1", "cpu", "70", "30")
@@ -109,16 +110,19 @@ func TestRecordLostConnection(t *testing.T) {
 	}
 }
 
-// TestRecordPassesSignalsOnForLife: what fpstack gets, the command gets, also when the recording is over, and more than once.
+// TestRecordPassesSignalsOnForLife: what fpstack gets, the command gets, also when the recording is over, and more than
+// once.
 func TestRecordPassesSignalsOnForLife(t *testing.T) {
-	const script = `for s in TERM HUP INT USR1 USR2; do trap "echo got $s" $s; done; trap 'echo bye; exit 5' WINCH; echo R; while :; do sleep 0.05; done`
+	const script = `for s in TERM HUP INT USR1 USR2; do trap "echo got $s" $s; done; trap 'echo bye; exit 5' WINCH
+		echo R; while :; do sleep 0.05; done`
 	for _, tt := range []struct {
 		name string
 		args []string
 	}{{"while it records", []string{"-d", "1h"}}, {"when it has ended", []string{"-d", "100ms"}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(room(t), "out.folded")
-			cmd := exec.Command(fpstack, append(append([]string{"record", "-q", "-o", out}, tt.args...), "--", "sh", "-c", script)...)
+			cmd := exec.Command(fpstack, append(append([]string{"record", "-q", "-o", out}, tt.args...), "--", "sh",
+				"-c", script)...)
 			p := launch(t, cmd)
 			if got := p.line(t); got != "R" {
 				t.Fatalf("the command says %q", got)
@@ -127,7 +131,8 @@ func TestRecordPassesSignalsOnForLife(t *testing.T) {
 			if tt.name == "when it has ended" {
 				await(t, "the recording is written", func() bool { _, err := os.Stat(out); return err == nil })
 			}
-			for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1} {
+			for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT,
+				syscall.SIGTERM, syscall.SIGUSR1} {
 				cmd.Process.Signal(s)
 				if got, want := p.line(t), "got "+strings.TrimPrefix(unix.SignalName(s), "SIG"); got != want {
 					t.Errorf("the command says %q, want %q", got, want)
@@ -168,8 +173,8 @@ func TestRecordKeysOnce(t *testing.T) {
 	}
 }
 
-// TestRecordCommandThatMayNotBeFollowed: a command that is setuid from the begin, or becomes it, runs; that it is not recorded is
-// told while it runs, and again behind what it writes.
+// TestRecordCommandThatMayNotBeFollowed: a command that is setuid from the begin, or becomes it, runs; that it is not
+// recorded is reported while it runs, and again behind what it writes.
 func TestRecordCommandThatMayNotBeFollowed(t *testing.T) {
 	set := setuidCopy(t)
 	for _, tt := range []struct {
@@ -179,11 +184,13 @@ func TestRecordCommandThatMayNotBeFollowed(t *testing.T) {
 		want    string
 	}{
 		{"at once", []string{set}, 125, "runs and is not recorded"},
-		{"by exec", []string{"sh", "-c", `i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; exec "$0"`, set}, 0, "goes on and is recorded no longer"},
+		{"by exec", []string{"sh", "-c", `i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; exec "$0"`, set}, 0,
+			"goes on and is recorded no longer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(openDir(t), "out.folded")
-			args := asNobody(t, append([]string{fpstack, "record", "-q", "-F", "499", "-o", out, "--"}, tt.command...)...)
+			args := asNobody(t, append([]string{fpstack, "record", "-q", "-F", "499", "-o", out, "--"},
+				tt.command...)...)
 			cmd := exec.Command(args[0], args[1:]...)
 			errors := filepath.Join(room(t), "stderr")
 			f, err := os.Create(errors)
@@ -200,16 +207,19 @@ func TestRecordCommandThatMayNotBeFollowed(t *testing.T) {
 			if err := start(cmd); err != nil {
 				t.Fatal(err)
 			}
-			told := func() int { return strings.Count(readFile(t, errors), tt.want) }
-			await(t, "it is told while the command runs", func() bool { return told() == 1 })
+			reported := func() int { return strings.Count(readFile(t, errors), tt.want) }
+			await(t, "it is reported while the command runs", func() bool { return reported() == 1 })
 			if text := readFile(t, errors); !strings.Contains(text, "permission denied") {
-				t.Errorf("not told why: %q", text)
+				t.Errorf("no reason given: %q", text)
 			}
 			io.WriteString(in, "\n")
 			in.Close()
 			cmd.Wait()
-			if got := cmd.ProcessState.ExitCode(); got != tt.status || told() != 2 || stdout.String() != "euid 0\n" {
-				t.Errorf("status %d, output %q, told %d times; want %d, euid 0 and 2: %s", got, stdout.String(), told(), tt.status, readFile(t, errors))
+			if got := cmd.ProcessState.ExitCode(); got != tt.status || reported() != 2 ||
+				stdout.String() != "euid 0\n" {
+				t.Errorf("status %d, output %q, reported %d times; want %d, euid 0 and 2: %s", got, stdout.String(),
+					reported(),
+					tt.status, readFile(t, errors))
 			}
 			checkClean(t, readFile(t, errors))
 		})

@@ -22,7 +22,7 @@ func TestRecordCommandStatus(t *testing.T) {
 		name    string
 		command []string
 		want    int
-		told    string // on standard error
+		message string // on standard error
 	}{
 		{"ends well", []string{"true"}, 0, ""},
 		{"exit 3", []string{"sh", "-c", "exit 3"}, 3, ""},
@@ -38,8 +38,9 @@ func TestRecordCommandStatus(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(room(t), "out.folded")
 			o := show(t, append([]string{"record", "-q", "-o", out, "--"}, tt.command...)...)
-			if o.status != tt.want || !strings.Contains(o.stderr, tt.told) || o.stdout != "" {
-				t.Errorf("status %d, output %q, standard error %q; want %d and %q", o.status, o.stdout, o.stderr, tt.want, tt.told)
+			if o.status != tt.want || !strings.Contains(o.stderr, tt.message) || o.stdout != "" {
+				t.Errorf("status %d, output %q, standard error %q; want %d and %q", o.status, o.stdout, o.stderr,
+					tt.want, tt.message)
 			}
 			_, err := os.Stat(out)
 			if started := tt.want != 127 && tt.want != 126; started != (err == nil) {
@@ -54,15 +55,17 @@ func TestRecordCommandStatus(t *testing.T) {
 func TestRecordOwnFailure(t *testing.T) {
 	mark := filepath.Join(room(t), "mark")
 	o := show(t, "record", "-o", "/no/such/folder/out.svg", "--", "touch", mark)
-	if _, err := os.Stat(mark); o.status != 125 || err == nil || !strings.Contains(o.stderr, "/no/such/folder/out.svg") {
+	if _, err := os.Stat(mark); o.status != 125 || err == nil ||
+		!strings.Contains(o.stderr, "/no/such/folder/out.svg") {
 		t.Errorf("status %d, mark %v, %q; want 125, no mark and the reason", o.status, err, o.stderr)
 	}
 }
 
 // surroundings prints what a program sees of where it runs. Its own id is left out. The shell reads its status by
-// itself: while it starts a program it stands in vfork, with all signals blocked, and that program might find it so.
+// itself: while it starts a program it is in vfork, with all signals blocked, and that program might find it so.
 const surroundings = `cat; pwd; umask; ulimit -a; id; ps -o pgid=,sid=,tty= -p $$; ls /proc/$$/fd; ` +
-	`while read -r line; do case $line in SigBlk*|SigIgn*|ShdPnd*|Groups*|Cap*|NoNewPrivs*|Seccomp*|Cpus_allowed*|TracerPid*) ` +
+	`while read -r line; do case $line in ` +
+	`SigBlk*|SigIgn*|ShdPnd*|Groups*|Cap*|NoNewPrivs*|Seccomp*|Cpus_allowed*|TracerPid*) ` +
 	`echo "$line";; esac; done </proc/$$/status; cat /proc/$$/oom_score_adj; ` +
 	`printf "%s|" "$@"; echo on stderr >&2; printf 'no newline'`
 
@@ -70,9 +73,11 @@ const surroundings = `cat; pwd; umask; ulimit -a; id; ps -o pgid=,sid=,tty= -p $
 // those that it has without us, byte for byte.
 func TestRecordLeavesCommandAlone(t *testing.T) {
 	out := filepath.Join(room(t), "out.folded")
-	environment := []string{"PATH=" + os.Getenv("PATH"), "TWICE=1", "TWICE=2", "EMPTY=", "NEWLINE=a\nb", "BYTES=\xff\xfe", "no equals sign", "=odd=1"}
+	environment := []string{"PATH=" + os.Getenv("PATH"), "TWICE=1", "TWICE=2", "EMPTY=", "NEWLINE=a\nb",
+		"BYTES=\xff\xfe", "no equals sign", "=odd=1"}
 	// The shell in front opens files, ignores signals and lowers limits, and becomes the program.
-	const front = `exec 5</etc/passwd 9>/dev/null; trap "" HUP INT; umask 027; ulimit -n 200; ulimit -c 0; cd /usr/bin; exec "$@"`
+	const front = `exec 5</etc/passwd 9>/dev/null; trap "" HUP INT; umask 027; ulimit -n 200; ulimit -c 0
+		cd /usr/bin; exec "$@"`
 	command := []string{"/bin/sh", "-c", surroundings, "name", "a b", "", "c\nd", "\xff"}
 	run := func(prefix ...string) (stdout, stderr []byte, status int) {
 		argv := append(append([]string{"/bin/sh", "-c", front, "sh"}, prefix...), command...)
@@ -81,7 +86,8 @@ func TestRecordLeavesCommandAlone(t *testing.T) {
 	wantOut, wantErr, wantStatus := run()
 	gotOut, gotErr, gotStatus := run(fpstack, "record", "-q", "-o", out, "--")
 	if !bytes.Equal(gotOut, wantOut) || !bytes.Equal(gotErr, wantErr) || gotStatus != wantStatus {
-		t.Errorf("got status %d, output\n%s\nstandard error %q; want %d,\n%s\n%q", gotStatus, gotOut, gotErr, wantStatus, wantOut, wantErr)
+		t.Errorf("got status %d, output\n%s\nstandard error %q; want %d,\n%s\n%q", gotStatus, gotOut, gotErr,
+			wantStatus, wantOut, wantErr)
 	}
 	if !bytes.Contains(wantOut, []byte("SigIgn")) || !bytes.Contains(wantOut, []byte("input\x00without end")) {
 		t.Errorf("the program itself does not see what it should: %q", wantOut)
@@ -96,7 +102,7 @@ func TestRecordLeavesCommandAlone(t *testing.T) {
 	}
 }
 
-// runRaw runs argv with exactly that environment: package exec would leave out what stands
+// runRaw runs argv with exactly that environment: package exec would leave out what is
 // there twice.
 func runRaw(t *testing.T, argv, environment []string, input string) (stdout, stderr []byte, status int) {
 	t.Helper()
@@ -183,7 +189,8 @@ func TestRecordChildren(t *testing.T) {
 					found = found || strings.HasPrefix(line, "duty;duty;") && strings.Contains(line, work)
 				}
 				if found != tt.want {
-					t.Errorf("%s of the process duty is in the profile: %v, want %v\n%s", work, found, tt.want, o.stdout)
+					t.Errorf("%s of the process duty is in the profile: %v, want %v\n%s", work, found,
+						tt.want, o.stdout)
 				}
 			}
 			if !strings.HasPrefix(o.stdout, "sh;") && !strings.Contains(o.stdout, "\nsh;") {

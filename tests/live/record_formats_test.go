@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// TestRecordFormats: of ten threads seven stand in work_a and three in work_b_, and so it is seen
+// TestRecordFormats: of ten threads seven are in work_a and three in work_b_, and so it is seen
 // in every format, by that format's own reader or by its specification. They sleep, so that what else the
 // machine does changes no share.
 func TestRecordFormats(t *testing.T) {
@@ -116,13 +116,15 @@ var pprofRow = regexp.MustCompile(`^\s*(\S+)\s+\S+%\s+\S+%\s+(\S+)\s+\S+%\s+(.+)
 // pprofTop asks Go's own pprof for its table of a value of the file.
 func pprofTop(t testing.TB, path, value string) map[string]flatAndCum {
 	t.Helper()
-	o := execute(t, bound, installed(t, "go"), "tool", "pprof", "-top", "-nodecount=1000", "-nodefraction=0", "-sample_index="+value, "-unit=ns", path)
+	o := execute(t, bound, installed(t, "go"), "tool", "pprof", "-top", "-nodecount=1000", "-nodefraction=0",
+		"-sample_index="+value, "-unit=ns", path)
 	if o.status != 0 {
 		t.Fatalf("go tool pprof: status %d\n%s", o.status, o.stderr)
 	}
 	top := map[string]flatAndCum{}
 	for line := range strings.Lines(o.stdout) {
-		if m := pprofRow.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && strings.HasPrefix(m[2], "0") || m != nil && m[2] != "cum" {
+		if m := pprofRow.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && strings.HasPrefix(m[2], "0") ||
+			m != nil && m[2] != "cum" {
 			name := strings.TrimSuffix(m[3], " (inline)")
 			top[name] = flatAndCum{nanoseconds(t, m[1]), nanoseconds(t, m[2])}
 		}
@@ -200,7 +202,8 @@ func titles(t *testing.T, text string, whole bool) map[string]float64 {
 // htmlFile reads the static picture of the page.
 func htmlFile(t *testing.T, path string) map[string]float64 {
 	text := readFile(t, path)
-	if !strings.HasPrefix(strings.ToLower(text), "<!doctype html>") || !strings.HasSuffix(strings.TrimSpace(text), "</html>") {
+	if !strings.HasPrefix(strings.ToLower(text), "<!doctype html>") || !strings.HasSuffix(strings.TrimSpace(text),
+		"</html>") {
 		t.Errorf("no whole page: %.40q … %q", text, text[max(0, len(text)-40):])
 	}
 	_, picture, ok := strings.Cut(text, "<svg")
@@ -237,8 +240,10 @@ func speedscopeSums(t *testing.T, path, unit string) map[string]float64 {
 		t.Fatalf("schema %q, %d profiles", doc.Schema, len(doc.Profiles))
 	}
 	p, self := doc.Profiles[0], map[string]float64{}
-	if p.Type != "sampled" || p.Unit != unit || p.StartValue == nil || p.EndValue == nil || len(p.Samples) != len(p.Weights) {
-		t.Errorf("profile of type %q in %q with %d samples and %d weights", p.Type, p.Unit, len(p.Samples), len(p.Weights))
+	if p.Type != "sampled" || p.Unit != unit || p.StartValue == nil || p.EndValue == nil ||
+		len(p.Samples) != len(p.Weights) {
+		t.Errorf("profile of type %q in %q with %d samples and %d weights", p.Type, p.Unit, len(p.Samples),
+			len(p.Weights))
 	}
 	for i, sample := range p.Samples {
 		var stack []string

@@ -26,7 +26,8 @@ func TestRecordUsage(t *testing.T) {
 		{"a word before --", []string{"x", "--", "make"}, `unknown argument "x"`},
 		{"both", []string{"-p", "1", "--", "make"}, "with a command: give one of them"},
 		{"threads of a command", []string{"-t", "1", "--", "make"}, "-t"},
-		{"unknown ending", []string{"-p", "1", "-o", "out.png"}, ".folded .txt .pb.gz .pprof .pb .svg .html .speedscope.json .json"},
+		{"unknown ending", []string{"-p", "1", "-o", "out.png"},
+			".folded .txt .pb.gz .pprof .pb .svg .html .speedscope.json .json"},
 		{"no ending", []string{"-p", "1", "-o", "out"}, "give -f"},
 		{"unknown format", []string{"-p", "1", "-f", "png"}, "folded, pprof, svg, html, speedscope or json"},
 		{"format of a dump", []string{"-p", "1", "-f", "text"}, "want folded"},
@@ -42,17 +43,13 @@ func TestRecordUsage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"record"}, tt.args...)...)
-			first, _, _ := strings.Cut(o.stderr, "\n")
-			if o.status != 64 || o.stdout != "" || !strings.HasPrefix(first, "fpstack: ") || !strings.Contains(first, tt.want) {
-				t.Errorf("status %d, output %q, standard error %q; want 64, nothing and %q", o.status, o.stdout, o.stderr, tt.want)
-			}
-			checkClean(t, o.stderr)
+			checkUsage(t, o, tt.want)
 		})
 	}
 }
 
-// TestRecordTellsBefore: what cannot be written is told before the recording, not after it.
-func TestRecordTellsBefore(t *testing.T) {
+// TestRecordReportsBefore: what cannot be written is reported before the recording, not after it.
+func TestRecordReportsBefore(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "100")
 	dir := room(t)
 	if err := os.Mkdir(filepath.Join(dir, "folder.svg"), 0o755); err != nil {
@@ -69,7 +66,7 @@ func TestRecordTellsBefore(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want 2 and %q", tt.name, o.status, o.stderr, tt.want)
 		}
 		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("%s: told after %v", tt.name, took)
+			t.Errorf("%s: reported after %v", tt.name, took)
 		}
 	}
 	if got := names(t, dir); len(got) != 1 {
@@ -100,7 +97,7 @@ func TestRecordFullDisk(t *testing.T) {
 	}
 	m := savedAs.FindStringSubmatch(o.stderr)
 	if m == nil || filepath.Dir(m[1]) != elsewhere {
-		t.Fatalf("not told where it was saved: %q", o.stderr)
+		t.Fatalf("not reported where it was saved: %q", o.stderr)
 	}
 	htmlFile(t, m[1])
 
@@ -119,14 +116,15 @@ func TestRecordFileSizeLimit(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	dir := room(t)
 	t.Setenv("TMPDIR", dir)
-	o := execute(t, bound, "sh", "-c", `ulimit -f 4; exec "$0" record -p "$1" -d 500ms -o "$2"`, fpstack, strconv.Itoa(p.pid), filepath.Join(dir, "out.html"))
+	o := execute(t, bound, "sh", "-c", `ulimit -f 4; exec "$0" record -p "$1" -d 500ms -o "$2"`, fpstack,
+		strconv.Itoa(p.pid), filepath.Join(dir, "out.html"))
 	checkEnd(t, o, nil)
 	if got := names(t, dir); o.status != 2 || len(got) > 0 || !strings.Contains(o.stderr, "file too large") {
 		t.Errorf("status %d, files %q, %q; want 2, none and the reason", o.status, got, o.stderr)
 	}
 }
 
-// TestRecordStandardOutput: a full disk below standard output is told.
+// TestRecordStandardOutput: a full disk below standard output is reported.
 func TestRecordStandardOutput(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	dir := room(t)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// samplesSeen is a line of progress behind ten looks, so that each of a few threads was looked at.
+// samplesSeen is a line of progress behind ten samples, so that each of a few threads was sampled.
 var samplesSeen = regexp.MustCompile(` ([1-9][0-9,]+) samples`)
 
 // TestRecordEndsBySignal: one signal ends the recording; its result is there, and the process
@@ -54,7 +54,8 @@ func TestRecordEndsBySignal(t *testing.T) {
 func TestRecordGivesUp(t *testing.T) {
 	dir := room(t)
 	out := filepath.Join(dir, "out.folded")
-	term := onTerminal(t, exec.Command(fpstack, "record", "-o", out, "--", "sh", "-c", `trap "" INT; echo R; read x; exit 7`))
+	term := onTerminal(t, exec.Command(fpstack, "record", "-o", out, "--", "sh", "-c",
+		`trap "" INT; echo R; read x; exit 7`))
 	term.awaits(t, "R\r\n")
 	term.types(t, "\x03")
 	await(t, "the recording is written", func() bool { return slices.Equal(names(t, dir), []string{"out.folded"}) })
@@ -83,7 +84,8 @@ func TestRecordCommandOutlivesRecording(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(room(t), "out.folded")
 			args := append([]string{"record", "-o", out}, tt.args...)
-			term := onTerminal(t, exec.Command(fpstack, append(args, "--", "sh", "-c", `trap "" INT; echo R; read x; exit 7`)...))
+			term := onTerminal(t,
+				exec.Command(fpstack, append(args, "--", "sh", "-c", `trap "" INT; echo R; read x; exit 7`)...))
 			term.awaits(t, "R\r\n")
 			term.types(t, tt.keys)
 			await(t, "the recording is written", func() bool { _, err := os.Stat(out); return err == nil })
@@ -107,7 +109,8 @@ func TestRecordPassesSignalsOn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(room(t), "out.folded")
-			term := onTerminal(t, exec.Command(fpstack, "record", "-o", out, "--", program(t, "duty"), "100", "1", "cpu", "70", "30"))
+			term := onTerminal(t, exec.Command(fpstack, "record", "-o", out, "--", program(t, "duty"), "100", "1",
+				"cpu", "70", "30"))
 			term.awaits(t, "R\r\n")
 			tt.send(t, term)
 			if status := term.ended(t); status != tt.want {
@@ -124,7 +127,9 @@ func TestRecordPassesSignalsOn(t *testing.T) {
 // command ignores it too.
 func TestRecordHeedsNohup(t *testing.T) {
 	out := filepath.Join(room(t), "out.folded")
-	o := execute(t, bound, "sh", "-c", `trap "" HUP INT; exec "$0" record -q -o "$1" -- sh -c 'kill -HUP $PPID $$; kill -INT $PPID $$; grep SigIgn /proc/$$/status; exit 4'`, fpstack, out)
+	o := execute(t, bound, "sh", "-c",
+		`trap "" HUP INT; exec "$0" record -q -o "$1" -- sh -c 'kill -HUP $PPID $$; kill -INT $PPID $$
+			grep SigIgn /proc/$$/status; exit 4'`, fpstack, out)
 	checkEnd(t, o, nil)
 	fields := strings.Fields(o.stdout)
 	if o.status != 4 || len(fields) != 2 {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRecordSuspended: Ctrl-Z stops fpstack alone. Whenever it comes, no thread of the target is held
-// while fpstack stands, and after fg the recording goes on.
+// while fpstack is stopped, and after fg the recording goes on.
 func TestRecordSuspended(t *testing.T) {
 	p := duty(t, "100", "2", "cpu", "70", "30")
 	out := filepath.Join(room(t), "out.json")
@@ -28,11 +28,11 @@ kill -INT %1; fg; echo "status $?"`
 			t.Fatalf("children of the shell: %d", recorder)
 		}
 		term.types(t, "\x1a")
-		await(t, "fpstack stands", func() bool { return stateOf(recorder[0]) == 'T' })
+		await(t, "fpstack is stopped", func() bool { return stateOf(recorder[0]) == 'T' })
 		for _, tid := range threadsOf(p.pid) {
 			status := readFile(t, "/proc/"+strconv.Itoa(tid)+"/status")
 			if !strings.Contains(status, "\nTracerPid:\t0\n") || stateOf(tid) == 't' || stateOf(tid) == 'T' {
-				t.Fatalf("round %d: thread %d is held while fpstack stands: state %q", round, tid, stateOf(tid))
+				t.Fatalf("round %d: thread %d is held while fpstack is stopped: state %q", round, tid, stateOf(tid))
 			}
 		}
 		term.types(t, "on\r")
@@ -42,7 +42,7 @@ kill -INT %1; fg; echo "status $?"`
 	}
 	term.types(t, "\x1a")
 	recorder := childrenOf(term.cmd.Process.Pid)
-	await(t, "fpstack stands", func() bool { return len(recorder) == 1 && stateOf(recorder[0]) == 'T' })
+	await(t, "fpstack is stopped", func() bool { return len(recorder) == 1 && stateOf(recorder[0]) == 'T' })
 	term.types(t, "end\r")
 	term.awaits(t, "status 0")
 	if b, err := os.ReadFile(out); err != nil || !strings.Contains(string(b), "work_a") {

@@ -27,7 +27,8 @@ func TestRecordWhatIsNotThere(t *testing.T) {
 			dir := room(t)
 			o := show(t, "record", "-p", tt.start(t), "-d", "10s", "-o", filepath.Join(dir, "out.svg"))
 			if o.status != 2 || !strings.Contains(o.stderr, tt.want) || o.stdout != "" {
-				t.Errorf("status %d, output %q, standard error %q; want 2, nothing and %q", o.status, o.stdout, o.stderr, tt.want)
+				t.Errorf("status %d, output %q, standard error %q; want 2, nothing and %q", o.status, o.stdout,
+					o.stderr, tt.want)
 			}
 			if got := names(t, dir); len(got) > 0 {
 				t.Errorf("files %q", got)
@@ -66,7 +67,7 @@ func TestRecordEndsWithTarget(t *testing.T) {
 	}
 }
 
-// TestRecordShortCommands: a command may end before the first look.
+// TestRecordShortCommands: a command may end before the first sample.
 func TestRecordShortCommands(t *testing.T) {
 	for i := range 30 {
 		out := filepath.Join(room(t), "out.pb.gz")
@@ -103,16 +104,18 @@ func TestRecordRunningOnly(t *testing.T) {
 	if self := foldedSelf(t, o.stdout); o.status != 0 || self["work_a"] == 0 || strings.Contains(o.stdout, "descend") {
 		t.Errorf("status %d, self times %v\n%s", o.status, self, o.stderr)
 	}
-	if o := show(t, "record", "-p", pids, "-d", "1s"); !strings.Contains(o.stdout, "descend") || !strings.Contains(o.stdout, "work_a") {
+	if o := show(t, "record", "-p", pids, "-d", "1s"); !strings.Contains(o.stdout, "descend") ||
+		!strings.Contains(o.stdout, "work_a") {
 		t.Errorf("without it: %q", o.stdout)
 	}
-	if o := show(t, "record", "-p", idle, "-d", "500ms", "--running-only"); o.status != 0 || o.stdout != "" || !strings.Contains(o.stderr, "nothing ran") {
+	if o := show(t, "record", "-p", idle, "-d", "500ms", "--running-only"); o.status != 0 || o.stdout != "" ||
+		!strings.Contains(o.stderr, "nothing ran") {
 		t.Errorf("sleepers alone: status %d, output %q, %q", o.status, o.stdout, o.stderr)
 	}
 }
 
 // TestRecordNastyNames: names of processes and threads are data in every format and in what is
-// told.
+// reported.
 func TestRecordNastyNames(t *testing.T) {
 	dir := room(t)
 	path := filepath.Join(dir, nasty)

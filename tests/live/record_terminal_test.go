@@ -59,7 +59,7 @@ func onTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	go term.read()
 	t.Cleanup(func() {
 		if t.Failed() && cmd.ProcessState == nil {
-			cmd.Process.Signal(syscall.SIGQUIT) // a Go program says where it stands
+			cmd.Process.Signal(syscall.SIGQUIT) // a Go program says where it is
 			time.Sleep(time.Second)
 			t.Logf("the terminal got %s", term.seen())
 		}
@@ -122,7 +122,7 @@ func (term *terminal) awaits(t testing.TB, text string) {
 	}
 }
 
-// sampled waits until the line of progress tells of samples.
+// sampled waits until the line of progress counts samples.
 func (term *terminal) sampled(t testing.TB) {
 	t.Helper()
 	await(t, "samples were taken", func() bool { return samplesSeen.MatchString(term.seen()) })
@@ -204,11 +204,12 @@ func TestRecordProgress(t *testing.T) {
 			t.Errorf("the line of progress stays: %q", line)
 		}
 	}
-	if all := strings.Join(shown, "\n"); !strings.Contains(all, "recorded ") || !strings.Contains(all, "grind") || !strings.Contains(all, "wrote "+out) {
+	if all := strings.Join(shown, "\n"); !strings.Contains(all, "recorded ") || !strings.Contains(all, "grind") ||
+		!strings.Contains(all, "wrote "+out) {
 		t.Errorf("no summary in\n%s", all)
 	}
 	if strings.Contains(term.seen(), "\x1b[6n") || strings.Contains(term.seen(), "\x1b]") {
-		t.Errorf("the terminal was asked something: %q", term.seen())
+		t.Errorf("the terminal was queried: %q", term.seen())
 	}
 	after, err := unix.IoctlGetTermios(int(term.side.Fd()), unix.TCGETS)
 	if err == nil && *before != *after {
@@ -229,19 +230,22 @@ func TestRecordColour(t *testing.T) {
 		{"never", "", []string{"--color", "never"}, false},
 		{"always wins over NO_COLOR", "1", []string{"--color", "always"}, true},
 	} {
-		args := append([]string{"record", "-p", strconv.Itoa(p.pid), "-d", "200ms", "-o", "/dev/null", "-f", "folded"}, tt.args...)
+		args := append([]string{"record", "-p", strconv.Itoa(p.pid), "-d", "200ms", "-o", "/dev/null", "-f", "folded"},
+			tt.args...)
 		cmd := exec.Command(fpstack, args...)
 		cmd.Env = append(cmd.Environ(), "NO_COLOR="+tt.noColor)
 		term := onTerminal(t, cmd)
 		status := term.ended(t)
 		<-term.end
-		if got := strings.Contains(term.seen(), sgr); status != 0 || got != tt.want || !strings.Contains(term.seen(), "recorded ") {
-			t.Errorf("%s: status %d, colour %v, want %v; the terminal got %q", tt.name, status, got, tt.want, term.seen())
+		if got := strings.Contains(term.seen(), sgr); status != 0 || got != tt.want ||
+			!strings.Contains(term.seen(), "recorded ") {
+			t.Errorf("%s: status %d, colour %v, want %v; the terminal got %q", tt.name, status, got, tt.want,
+				term.seen())
 		}
 	}
 }
 
-// TestRecordOnAPipe: no escape, no carriage return and no progress where nobody looks.
+// TestRecordOnAPipe: no escape, no carriage return and no progress without a terminal.
 func TestRecordOnAPipe(t *testing.T) {
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	pid := strconv.Itoa(p.pid)
@@ -304,7 +308,8 @@ func TestRecordOnATerminalWritesAFile(t *testing.T) {
 		if tt.file != "" {
 			wantFiles = append(wantFiles, tt.file)
 		}
-		if got := names(t, dir); len(got) != len(wantFiles) || tt.file != "" && !strings.Contains(strings.Join(got, " "), tt.file) {
+		if got := names(t, dir); len(got) != len(wantFiles) ||
+			tt.file != "" && !strings.Contains(strings.Join(got, " "), tt.file) {
 			t.Errorf("%q: files %q, want %q", tt.args, got, wantFiles)
 		}
 	}

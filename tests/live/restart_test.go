@@ -21,7 +21,8 @@ const sleeperSource = `
 static struct timespec span = {1000, 0};
 __attribute__((noinline)) static long constant(void) {
 	long r;
-	__asm__ volatile("movl $35, %%eax\n\tmov %%rdx, %%rdx\n\tsyscall" : "=a"(r) : "D"(&span), "S"(0L) : "rcx", "r11", "memory");
+	__asm__ volatile("movl $35, %%eax\n\tmov %%rdx, %%rdx\n\tsyscall"
+		: "=a"(r) : "D"(&span), "S"(0L) : "rcx", "r11", "memory");
 	return r;
 }
 __attribute__((noinline)) static long given(long number) {

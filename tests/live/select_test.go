@@ -52,11 +52,11 @@ func TestNames(t *testing.T) {
 	several := []int{two.pid, other.pid}
 	slices.Sort(several)
 	for _, tt := range []struct {
-		name   string
-		args   []string
-		want   []int
-		status int
-		told   string
+		name    string
+		args    []string
+		want    []int
+		status  int
+		message string
 	}{
 		{"executable", []string{"-n", long}, []int{one.pid}, 0, ""},
 		{"comm, cut by the kernel", []string{"-n", long[:15]}, []int{one.pid}, 0, ""},
@@ -64,7 +64,8 @@ func TestNames(t *testing.T) {
 		{"first argument", []string{"-n", unique("argument")}, []int{titled.pid}, 0, ""},
 		{"two of a name", []string{"--name", short}, several, 0, ""},
 		{"two names", []string{"-n", long, "-n", short}, append([]int{one.pid}, several...), 0, ""},
-		{"one that has an id too", []string{"-p", strconv.Itoa(other.pid), "-n", short}, []int{other.pid, two.pid}, 0, ""},
+		{"one that has an id too", []string{"-p", strconv.Itoa(other.pid), "-n", short},
+			[]int{other.pid, two.pid}, 0, ""},
 		{"nobody", []string{"-n", unique("nobody")}, nil, 2, "no process is named"},
 		{"nobody and somebody", []string{"-n", unique("nobody"), "-n", long}, []int{one.pid}, 1, "no process is named"},
 		{"in capitals", []string{"-n", strings.ToUpper(short)}, nil, 2, "no process is named"},
@@ -82,8 +83,10 @@ func TestNames(t *testing.T) {
 				}
 				return
 			}
-			if got := shownIn(o.stdout); !slices.Equal(got, tt.want) || o.status != tt.status || !strings.Contains(o.stderr, tt.told) || (tt.told == "") != (o.stderr == "") {
-				t.Errorf("shown %v, status %d, %q; want %v, %d, %q", got, o.status, o.stderr, tt.want, tt.status, tt.told)
+			if got := shownIn(o.stdout); !slices.Equal(got, tt.want) || o.status != tt.status ||
+				!strings.Contains(o.stderr, tt.message) || (tt.message == "") != (o.stderr == "") {
+				t.Errorf("shown %v, status %d, %q; want %v, %d, %q", got, o.status, o.stderr, tt.want,
+					tt.status, tt.message)
 			}
 			checkClean(t, o.stderr)
 		})
@@ -105,13 +108,17 @@ func TestNamesElsewhere(t *testing.T) {
 		{[]string{"doctor"}, fmt.Sprintf("process %d %q", p.pid, name[:min(15, len(name))])},
 	} {
 		o := show(t, append(tt.args, "-n", name)...)
-		if o.status != 0 || !strings.Contains(strings.ReplaceAll(o.stdout, " ", ""), strings.ReplaceAll(tt.want, " ", "")) {
+		if o.status != 0 || !strings.Contains(strings.ReplaceAll(o.stdout, " ", ""),
+			strings.ReplaceAll(tt.want, " ", "")) {
 			t.Errorf("%q: status %d, want 0 and %q\n%.500s%s", tt.args, o.status, tt.want, o.stdout, o.stderr)
 		}
-		if o := show(t, append(tt.args, "-n", nobody)...); o.status != 2 || o.stdout != "" || !strings.Contains(o.stderr, "no process is named") {
-			t.Errorf("%q of nobody: status %d, %q, %q; want 2, nothing and the reason", tt.args, o.status, o.stdout, o.stderr)
+		if o := show(t, append(tt.args, "-n", nobody)...); o.status != 2 || o.stdout != "" ||
+			!strings.Contains(o.stderr, "no process is named") {
+			t.Errorf("%q of nobody: status %d, %q, %q; want 2, nothing and the reason", tt.args, o.status,
+				o.stdout, o.stderr)
 		}
-		if o := show(t, append(tt.args, "-n", name, "-n", nobody)...); o.status != 1 || !strings.Contains(o.stderr, nobody) {
+		if o := show(t, append(tt.args, "-n", name, "-n", nobody)...); o.status != 1 ||
+			!strings.Contains(o.stderr, nobody) {
 			t.Errorf("%q of one and nobody: status %d, %q; want 1", tt.args, o.status, o.stderr)
 		}
 	}
@@ -155,25 +162,29 @@ func TestTree(t *testing.T) {
 	pid := strconv.Itoa(root)
 	gone := "1 process ended before being sampled"
 	for _, tt := range []struct {
-		name   string
-		args   []string
-		want   []int
-		status int
-		told   string
+		name    string
+		args    []string
+		want    []int
+		status  int
+		message string
 	}{
 		{"without --children", []string{"-p", pid}, []int{root}, 0, ""},
 		{"the tree", []string{"-p", pid, "--children"}, whole, 0, gone},
-		{"a part of it is named too", []string{"-p", fmt.Sprint(root, ",", below["middle"]), "--children"}, whole, 0, gone},
+		{"a part of it is named too", []string{"-p", fmt.Sprint(root, ",", below["middle"]), "--children"},
+			whole, 0, gone},
 		{"a part first", []string{"-p", fmt.Sprintf("%d,%d", below["middle"], root), "--children"},
 			[]int{below["middle"], below["deep"], root, below["leaf"]}, 0, gone},
-		{"the zombie is named", []string{"-p", fmt.Sprintf("%d,%d", below["zombie"], root), "--children"}, whole, 1, "has ended and was not reaped"},
+		{"the zombie is named", []string{"-p", fmt.Sprintf("%d,%d", below["zombie"], root), "--children"}, whole, 1,
+			"has ended and was not reaped"},
 		{"a process alone", []string{"-p", strconv.Itoa(below["leaf"]), "--children"}, []int{below["leaf"]}, 0, ""},
 		{"one that is not there", []string{"-p", unusedPID(t) + "," + pid, "--children"}, whole, 1, "no such process"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, tt.args...)
-			if got := shownIn(o.stdout); !slices.Equal(got, tt.want) || o.status != tt.status || !strings.Contains(o.stderr, tt.told) || (tt.told == "") != (o.stderr == "") {
-				t.Errorf("shown %v, status %d, %q; want %v, %d, %q", got, o.status, o.stderr, tt.want, tt.status, tt.told)
+			if got := shownIn(o.stdout); !slices.Equal(got, tt.want) || o.status != tt.status ||
+				!strings.Contains(o.stderr, tt.message) || (tt.message == "") != (o.stderr == "") {
+				t.Errorf("shown %v, status %d, %q; want %v, %d, %q", got, o.status, o.stderr, tt.want,
+					tt.status, tt.message)
 			}
 		})
 	}
@@ -181,7 +192,8 @@ func TestTree(t *testing.T) {
 
 // TestTreeOfOurParent: fpstack is a child of the shell that runs it, and leaves itself out.
 func TestTreeOfOurParent(t *testing.T) {
-	const script = `sleep 600 & until [ "$(cut -d' ' -f2,3 /proc/$!/stat)" = "(sleep) S" ]; do :; done; "$0" -p $$ --children; status=$?; kill $!; exit $status`
+	const script = `sleep 600 & until [ "$(cut -d' ' -f2,3 /proc/$!/stat)" = "(sleep) S" ]; do :; done
+		"$0" -p $$ --children; status=$?; kill $!; exit $status`
 	o := execute(t, bound, "sh", "-c", script, fpstack)
 	checkEnd(t, o, nil)
 	if got := shownIn(o.stdout); len(got) != 2 || o.status != 0 || o.stderr != "" {
@@ -189,7 +201,7 @@ func TestTreeOfOurParent(t *testing.T) {
 	}
 }
 
-// TestTreeBelowAnotherUser: who may not look into a process may look into its children.
+// TestTreeBelowAnotherUser: who may not trace a process may trace its children.
 func TestTreeBelowAnotherUser(t *testing.T) {
 	asRoot(t)
 	script := `setpriv --reuid 65534 --regid 65534 --clear-groups sleep 605 & echo $!; exec sleep 606`
@@ -202,7 +214,8 @@ func TestTreeBelowAnotherUser(t *testing.T) {
 	line := append(append([]string{}, nobody[1:]...), fpstack, "-p", strconv.Itoa(p.pid), "--children")
 	o := execute(t, bound, installed(t, nobody[0]), line...)
 	checkEnd(t, o, line)
-	if got := shownIn(o.stdout); !slices.Equal(got, []int{child}) || o.status != 1 || !strings.Contains(o.stderr, "permission denied") {
+	if got := shownIn(o.stdout); !slices.Equal(got, []int{child}) || o.status != 1 ||
+		!strings.Contains(o.stderr, "permission denied") {
 		t.Errorf("shown %v, status %d, %q; want %d, 1 and a refusal", got, o.status, o.stderr, child)
 	}
 }
@@ -241,7 +254,7 @@ func TestAllTogether(t *testing.T) {
 	}
 }
 
-// TestNamesAreSharedByProcesses: processes that are looked at together, and share what is known of
+// TestNamesAreSharedByProcesses: processes that are sampled together, and share what is known of
 // their files, have the stacks that each has alone.
 func TestNamesAreSharedByProcesses(t *testing.T) {
 	var pids []string
@@ -261,11 +274,13 @@ func TestNamesAreSharedByProcesses(t *testing.T) {
 		for k := range alone.Threads {
 			want := &alone.Threads[k]
 			got := together[i].thread(t, want.TID)
-			if len(want.Stack.Frames) == 0 || len(got.Stack.Frames) == 0 || got.Stack.Frames[0].Address != want.Stack.Frames[0].Address {
+			if len(want.Stack.Frames) == 0 || len(got.Stack.Frames) == 0 ||
+				got.Stack.Frames[0].Address != want.Stack.Frames[0].Address {
 				continue // a thread of Go's runtime moved
 			}
 			if !reflect.DeepEqual(got.Stack, want.Stack) {
-				t.Errorf("process %s thread %d: together %+v\nalone %+v", pid, want.TID, got.Stack.Frames, want.Stack.Frames)
+				t.Errorf("process %s thread %d: together %+v\nalone %+v", pid, want.TID, got.Stack.Frames,
+					want.Stack.Frames)
 			}
 		}
 	}

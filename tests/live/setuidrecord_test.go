@@ -91,18 +91,18 @@ func TestRecordSetuidExec(t *testing.T) {
 }
 
 // checkLetGo: a line says that process pid was let go, and why.
-func checkLetGo(t *testing.T, told string, pid int) {
+func checkLetGo(t *testing.T, stderr string, pid int) {
 	t.Helper()
 	// A terminal shows a remark in several lines.
-	for _, remark := range strings.Split(strings.Join(strings.Fields(told), " "), "! ") {
+	for _, remark := range strings.Split(strings.Join(strings.Fields(stderr), " "), "! ") {
 		if strings.Contains(remark, "process "+strconv.Itoa(pid)+" ") && strings.Contains(remark, "was let go") {
 			if !strings.Contains(remark, "permi") {
-				t.Errorf("not told why: %q", remark)
+				t.Errorf("no reason given: %q", remark)
 			}
 			return
 		}
 	}
-	t.Errorf("not told that process %d was let go: %q", pid, told)
+	t.Errorf("no word that process %d was let go: %q", pid, stderr)
 }
 
 // TestRecordCommandSetuid: the same below a command that nobody records; its status and output are those
@@ -118,8 +118,9 @@ func TestRecordCommandSetuid(t *testing.T) {
 		t.Errorf("status %d, %q, want 9 and euid 0 twice; %s", o.status, o.stdout, o.stderr)
 	}
 	// The child was met before its exec, or behind it.
-	if !strings.Contains(o.stderr, "was let go") && !strings.Contains(o.stderr, "not recorded") || !strings.Contains(o.stderr, "permission denied") {
-		t.Errorf("not told that a process was let go, or why: %q", o.stderr)
+	if !strings.Contains(o.stderr, "was let go") && !strings.Contains(o.stderr, "not recorded") ||
+		!strings.Contains(o.stderr, "permission denied") {
+		t.Errorf("no word that a process was let go, or why: %q", o.stderr)
 	}
 	if text := readFile(t, out); !strings.Contains(text, ";") {
 		t.Errorf("result %q", text)

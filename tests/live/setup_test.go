@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// fakeGo is a go command whose version, and what it does with a download, are variables: DOWNLOAD is what it prints, and FAILS
-// its status.
+// fakeGo is a go command whose version, and what it does with a download, are variables: DOWNLOAD is what it prints,
+// and FAILS its status.
 const fakeGo = `#!/bin/sh
 echo "go $*" >>"$CALLS"
 case "$*" in
@@ -80,10 +80,12 @@ func (s *stage) toolchain(t *testing.T, version string) string {
 	return dir
 }
 
-// TestSetupBringsGo: a Go that is too old fetches the right one. What fails is told with its true cause, and leaves nothing.
+// TestSetupBringsGo: a Go that is too old fetches the right one. What fails is reported with its true cause, and leaves
+// nothing.
 func TestSetupBringsGo(t *testing.T) {
 	installed(t, "bash")
-	const refused = `{"Path": "golang.org/toolchain", "Error": "Get \"https://proxy.example\": x509: certificate signed by unknown authority"}`
+	const refused = `{"Path": "golang.org/toolchain", ` +
+		`"Error": "Get \"https://proxy.example\": x509: certificate signed by unknown authority"}`
 	for _, tt := range []struct {
 		name      string
 		variables []string
@@ -94,12 +96,16 @@ func TestSetupBringsGo(t *testing.T) {
 	}{
 		{"new enough", []string{"VERSION=go1.26.3"}, "", 0, "", false},
 		{"fetches by itself", []string{"VERSION=go1.22.1"}, "", 0, "", false},
-		{"may not fetch by itself", []string{"VERSION=go1.22.1", "GOTOOLCHAIN=local"}, "go1.26.0", 0, "Go is in .bin", true},
+		{"may not fetch by itself", []string{"VERSION=go1.22.1", "GOTOOLCHAIN=local"}, "go1.26.0", 0,
+			"Go is in .bin", true},
 		{"too old", []string{"VERSION=go1.19.8"}, "go1.26.0", 0, "Go is in .bin", true},
-		{"too old, and the download fails", []string{"VERSION=go1.19.8", "DOWNLOAD=" + refused, "FAILS=1"}, "", 1, "x509: certificate signed by unknown authority", false},
+		{"too old, and the download fails", []string{"VERSION=go1.19.8", "DOWNLOAD=" + refused, "FAILS=1"}, "", 1,
+			"x509: certificate signed by unknown authority", false},
 		{"too old, and nothing was brought", []string{"VERSION=go1.19.8", "DOWNLOAD={}"}, "", 1, "no bin/go", false},
-		{"another version was brought", []string{"VERSION=go1.19.8"}, "go1.25.0", 1, "is go1.25.0, not go1.26.0", false},
-		{"modules cannot be had", []string{"VERSION=go1.26.3", "MODULES_FAIL=1", "GOPROXY=https://mirror.example"}, "", 1, "lookup failed", false},
+		{"another version was brought", []string{"VERSION=go1.19.8"}, "go1.25.0", 1,
+			"is go1.25.0, not go1.26.0", false},
+		{"modules cannot be had", []string{"VERSION=go1.26.3", "MODULES_FAIL=1", "GOPROXY=https://mirror.example"}, "",
+			1, "lookup failed", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStage(t)
@@ -115,38 +121,45 @@ func TestSetupBringsGo(t *testing.T) {
 			if (err == nil) != tt.linked {
 				t.Errorf(".bin/go: %v, want that it is there: %v", err, tt.linked)
 			}
-			if calls := readFile(t, s.calls); status == 0 && !strings.HasSuffix(calls, "go mod download\n") && !tt.linked {
+			if calls := readFile(t, s.calls); status == 0 && !strings.HasSuffix(calls, "go mod download\n") &&
+				!tt.linked {
 				t.Errorf("modules were not fetched: %s", calls)
 			}
 		})
 	}
 }
 
-// TestSetupThroughSudo: what says the way to the network passes sudo, and the reason of apt-get is told.
+// TestSetupThroughSudo: what says the way to the network passes sudo, and the reason of apt-get is reported.
 func TestSetupThroughSudo(t *testing.T) {
 	installed(t, "bash")
 	s := newStage(t)
 	s.fake(t, "id", "#!/bin/sh\necho 1000\n")
-	s.fake(t, "sudo", "#!/bin/sh\necho \"sudo $*\" >>\"$CALLS\"\ncase \"$*\" in *apt-get*) shift; exec env -i PATH=\"$PATH\" CALLS=\"$CALLS\" env \"$@\" ;; esac\n")
-	s.fake(t, "apt-get", "#!/bin/sh\necho \"apt-get $* $https_proxy $SSL_CERT_FILE\" >>\"$CALLS\"\ncase \"$*\" in *install*) echo 'E: Unable to locate package golang-go'; exit 100 ;; esac\n")
+	s.fake(t, "sudo", "#!/bin/sh\necho \"sudo $*\" >>\"$CALLS\"\ncase \"$*\" in *apt-get*) shift; exec env -i "+
+		"PATH=\"$PATH\" CALLS=\"$CALLS\" env \"$@\" ;; esac\n")
+	s.fake(t, "apt-get", "#!/bin/sh\necho \"apt-get $* $https_proxy $SSL_CERT_FILE\" >>\"$CALLS\"\n"+
+		"case \"$*\" in *install*) echo 'E: Unable to locate package golang-go'; exit 100 ;; esac\n")
 	// The machine's own go must not be found.
-	for _, tool := range []string{"bash", "sh", "env", "sed", "sort", "head", "tail", "mktemp", "rm", "dirname", "printf", "tee", "chmod", "cat"} {
+	for _, tool := range []string{"bash", "sh", "env", "sed", "sort", "head", "tail", "mktemp", "rm", "dirname",
+		"printf", "tee", "chmod", "cat"} {
 		if err := os.Symlink(installed(t, tool), filepath.Join(s.fakes, tool)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	status, said := s.run(t, "PATH="+s.fakes, "HTTPS_PROXY=http://proxy.example:3128", "SSL_CERT_FILE=/etc/our ca.pem")
-	if status != 1 || !strings.Contains(said, "Unable to locate package golang-go") || !strings.Contains(said, "ended with 100") {
+	if status != 1 || !strings.Contains(said, "Unable to locate package golang-go") ||
+		!strings.Contains(said, "ended with 100") {
 		t.Errorf("status %d, %q; want 1 and the reason of apt-get", status, said)
 	}
 	calls := readFile(t, s.calls)
-	for _, want := range []string{"HTTPS_PROXY=http://proxy.example:3128", "SSL_CERT_FILE=/etc/our ca.pem", "Acquire::https::CAInfo=/etc/our ca.pem",
+	for _, want := range []string{"HTTPS_PROXY=http://proxy.example:3128", "SSL_CERT_FILE=/etc/our ca.pem",
+		"Acquire::https::CAInfo=/etc/our ca.pem",
 		"install --no-install-recommends golang-go ca-certificates http://proxy.example:3128 /etc/our ca.pem"} {
 		if !strings.Contains(calls, want) {
 			t.Errorf("%q is not in what was called:\n%s", want, calls)
 		}
 	}
-	if _, err := os.Lstat("/usr/sbin/policy-rc.d"); err != nil && !strings.Contains(calls, "rm -f /usr/sbin/policy-rc.d") {
+	if _, err := os.Lstat("/usr/sbin/policy-rc.d"); err != nil &&
+		!strings.Contains(calls, "rm -f /usr/sbin/policy-rc.d") {
 		t.Errorf("the policy of a failed installation stays:\n%s", calls)
 	}
 }

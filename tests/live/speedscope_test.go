@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestSpeedscopeStaysOpenable: what would be a file of 80 MB is joined until it has less than 50, told on
+// TestSpeedscopeStaysOpenable: what would be a file of 80 MB is joined until it has less than 50, reported on
 // standard error and in the file; the sums stay.
 func TestSpeedscopeStaysOpenable(t *testing.T) {
 	dir := room(t)
@@ -37,10 +37,12 @@ func TestSpeedscopeStaysOpenable(t *testing.T) {
 	f.Close()
 	o := show(t, "flame", in, "-o", out)
 	info, err := os.Stat(out)
-	if err != nil || o.status != 0 || info.Size() > 50_000_000 || !strings.Contains(o.stderr, "to stay below 50 MB, stacks below ") {
+	if err != nil || o.status != 0 || info.Size() > 50_000_000 ||
+		!strings.Contains(o.stderr, "to stay below 50 MB, stacks below ") {
 		t.Fatalf("status %d, %v, %v, %q", o.status, info, err, o.stderr)
 	}
-	if text := readFile(t, out); !strings.Contains(text, `"name":"all threads, speedscope opens no large files: to stay below 50 MB`) {
+	if text := readFile(t, out); !strings.Contains(text,
+		`"name":"all threads, speedscope opens no large files: to stay below 50 MB`) {
 		t.Errorf("the file does not say it: %.300q", text[strings.Index(text, `"profiles"`):])
 	}
 	sum, self := 0.0, speedscopeSums(t, out, "none")

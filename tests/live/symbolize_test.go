@@ -77,12 +77,14 @@ func ship(t *testing.T, options ...string) shipped {
 	if strings.Contains(flags, "static") {
 		script += " -o full/prog prog.c lib.c"
 	} else {
-		script += " -shared -fPIC -o full/libx.so lib.c && gcc -g -O2 -Wl,--build-id " + flags + " -o full/prog prog.c -Lfull -lx -Wl,-rpath,'$ORIGIN'"
+		script += " -shared -fPIC -o full/libx.so lib.c && gcc -g -O2 -Wl,--build-id " + flags +
+			" -o full/prog prog.c -Lfull -lx -Wl,-rpath,'$ORIGIN'"
 	}
 	shell(t, dir, script+` && for f in full/*; do strip -o there/${f#full/} $f; done`)
 	for _, path := range s.files(t) {
 		id := buildIDOf(t, path)
-		shell(t, dir, fmt.Sprintf("mkdir -p tree/.build-id/%s && objcopy --only-keep-debug %s tree/.build-id/%s/%s.debug", id[:2], path, id[:2], id[2:]))
+		shell(t, dir, fmt.Sprintf("mkdir -p tree/.build-id/%s && objcopy --only-keep-debug %s "+
+			"tree/.build-id/%s/%s.debug", id[:2], path, id[:2], id[2:]))
 	}
 	return s
 }
@@ -175,7 +177,8 @@ func TestSymbolizeEqualsTheUnstripped(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := ship(t, tt.options...)
 			want := show(t, "-p", s.start(t, s.full))
-			for _, line := range []string{"innermost  ", "middle  ", "back+0x", "/prog.c:7  (inlined)", "/prog.c:11  (inlined)", "/prog.c:14  [", "/lib.c:6  [", "main+0x"} {
+			for _, line := range []string{"innermost  ", "middle  ", "back+0x", "/prog.c:7  (inlined)",
+				"/prog.c:11  (inlined)", "/prog.c:14  [", "/lib.c:6  [", "main+0x"} {
 				if !strings.Contains(want.stdout, line) {
 					t.Fatalf("the program as built does not show %q:\n%s", line, want.stdout)
 				}
@@ -186,7 +189,8 @@ func TestSymbolizeEqualsTheUnstripped(t *testing.T) {
 			}
 			dump := s.dumpThere(t)
 			bare := show(t, "symbolize", dump, "-f", "text")
-			if bare.status != 1 || strings.Contains(bare.stdout, "prog.c") || !strings.Contains(bare.stdout, "??  [prog+0x") ||
+			if bare.status != 1 || strings.Contains(bare.stdout, "prog.c") ||
+				!strings.Contains(bare.stdout, "??  [prog+0x") ||
 				!strings.Contains(bare.stderr, "there/prog") || !strings.Contains(bare.stderr, "have no name") {
 				t.Errorf("without files: status %d\n%s%s", bare.status, bare.stdout, bare.stderr)
 			}
@@ -198,15 +202,19 @@ func TestSymbolizeEqualsTheUnstripped(t *testing.T) {
 				{"debug files by build id", []string{"--debug-dir", s.tree, "--debug-dir", "/usr/lib/debug"}},
 			} {
 				got := show(t, append([]string{"symbolize", dump}, way.args...)...)
-				if stackText(got.stdout) != stackText(want.stdout) || got.status != status || strings.Contains(got.stderr, "/there/") {
-					t.Errorf("%s: status %d\n%s\ngot\n%s\nwant\n%s", way.name, got.status, got.stderr, got.stdout, want.stdout)
+				if stackText(got.stdout) != stackText(want.stdout) || got.status != status ||
+					strings.Contains(got.stderr, "/there/") {
+					t.Errorf("%s: status %d\n%s\ngot\n%s\nwant\n%s", way.name, got.status, got.stderr, got.stdout,
+						want.stdout)
 				}
 			}
 			again := filepath.Join(room(t), "again.json")
-			if o := show(t, append([]string{"symbolize", dump, "-f", "json", "-o", again}, s.files(t)...)...); o.status != status {
+			if o := show(t, append([]string{"symbolize", dump, "-f", "json", "-o", again},
+				s.files(t)...)...); o.status != status {
 				t.Errorf("to JSON: status %d\n%s", o.status, o.stderr)
 			}
-			if got := show(t, "symbolize", again); stackText(got.stdout) != stackText(want.stdout) || got.status != status {
+			if got := show(t, "symbolize", again); stackText(got.stdout) != stackText(want.stdout) ||
+				got.status != status {
 				t.Errorf("JSON read back: status %d\n%s%s", got.status, got.stdout, got.stderr)
 			}
 			fits(t, again)
@@ -230,7 +238,7 @@ func fits(t *testing.T, file string) {
 	}
 }
 
-// TestSymbolizeRefuses: files of another build are not believed, and that is told.
+// TestSymbolizeRefuses: files of another build are not believed, and that is reported.
 func TestSymbolizeRefuses(t *testing.T) {
 	s, other := ship(t), ship(t, "-DOTHER", "-O1")
 	program := buildIDOf(t, s.full+"/prog")
@@ -268,18 +276,20 @@ func checkTells(t *testing.T, o outcome, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(o.stderr, w) {
-			t.Errorf("standard error does not tell %q:\n%s", w, o.stderr)
+			t.Errorf("standard error does not report %q:\n%s", w, o.stderr)
 		}
 	}
 }
 
-// TestSymbolizeWithoutBuildID: the name counts, and that it is not checked is told.
+// TestSymbolizeWithoutBuildID: the name counts, and that it is not checked is reported.
 func TestSymbolizeWithoutBuildID(t *testing.T) {
 	dir := room(t)
-	if err := os.WriteFile(dir+"/prog.c", []byte(symbolizeProgram+symbolizeLibrary[len("static volatile int sink;\n"):]), 0o644); err != nil {
+	if err := os.WriteFile(dir+"/prog.c",
+		[]byte(symbolizeProgram+symbolizeLibrary[len("static volatile int sink;\n"):]), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	shell(t, dir, "mkdir full there && gcc -g -O2 -Wl,--build-id=none -o full/prog prog.c && strip -o there/prog full/prog && cp full/prog full/called")
+	shell(t, dir, "mkdir full there && gcc -g -O2 -Wl,--build-id=none -o full/prog prog.c && strip -o there/prog "+
+		"full/prog && cp full/prog full/called")
 	s := shipped{full: dir + "/full", there: dir + "/there"}
 	dump := s.dumpThere(t)
 	o := show(t, "symbolize", dump, s.full+"/prog")
@@ -308,7 +318,7 @@ func TestSymbolizeGo(t *testing.T) {
 	}
 	for _, line := range []string{"main.", "runtime."} {
 		if g, w := strings.Count(got.stdout, line), strings.Count(want.stdout, line); g == 0 || w == 0 {
-			t.Errorf("%q stands %d times, %d in the dump itself", line, g, w)
+			t.Errorf("%q is there %d times, %d in the dump itself", line, g, w)
 		}
 	}
 }
@@ -326,17 +336,20 @@ func TestSymbolizeSeveral(t *testing.T) {
 	if o.status != 0 || strings.Count(o.stdout, "prog.c:14") != 2 || strings.Count(o.stdout, "\n\nprocess ") != 1 {
 		t.Errorf("on standard input: status %d\n%s%s", o.status, o.stdout, o.stderr)
 	}
-	for form, want := range map[string]string{"gdb": "in back () at ", "json": `"function": "back"`, "folded": ";back;middle;innermost;"} {
+	for form, want := range map[string]string{"gdb": "in back () at ", "json": `"function": "back"`,
+		"folded": ";back;middle;innermost;"} {
 		o := show(t, append([]string{"symbolize", "-f", form, file}, s.files(t)...)...)
 		if o.status != 0 || !strings.Contains(o.stdout, want) {
 			t.Errorf("as %s: status %d, no %q in\n%s%s", form, o.status, want, o.stdout, o.stderr)
 		}
 	}
-	if ds := decode(t, show(t, append([]string{"symbolize", "-f", "json", file}, s.files(t)...)...).stdout); len(ds) != 2 {
+	if ds := decode(t, show(t, append([]string{"symbolize", "-f", "json", file}, s.files(t)...)...).stdout); len(
+		ds) != 2 {
 		t.Errorf("as JSON: %d documents, want 2", len(ds))
 	}
 	o = show(t, append([]string{"symbolize", "--no-inlines", "--no-lines", file, file}, s.files(t)...)...)
-	if o.status != 0 || strings.Contains(o.stdout, "prog.c") || strings.Contains(o.stdout, "inlined") || strings.Count(o.stdout, "  back+0x") != 4 {
+	if o.status != 0 || strings.Contains(o.stdout, "prog.c") || strings.Contains(o.stdout, "inlined") ||
+		strings.Count(o.stdout, "  back+0x") != 4 {
 		t.Errorf("twice without lines and inlined functions: status %d\n%s%s", o.status, o.stdout, o.stderr)
 	}
 	text := readFile(t, file)
@@ -372,7 +385,8 @@ func writeText(t *testing.T, file, text, more string) {
 
 // TestSymbolizeBadInput: what is no dump gives a reason, little memory, and status 2.
 func TestSymbolizeBadInput(t *testing.T) {
-	const head = `{"schema":"fpstack.dump/1","process":{"pid":1,"cmdline":[]},"modules":[],"threads":[{"tid":1,"stack":{"complete":true,"frames":[`
+	const head = `{"schema":"fpstack.dump/1","process":{"pid":1,"cmdline":[]},` +
+		`"modules":[],"threads":[{"tid":1,"stack":{"complete":true,"frames":[`
 	for _, tt := range []struct {
 		name, text, want string
 		more             string // written a million times behind text
@@ -382,18 +396,22 @@ func TestSymbolizeBadInput(t *testing.T) {
 		{"text", "process 4121 redis-server\n", "invalid character", ""},
 		{"profile", `{"schema":"fpstack.profile/1"}`, "fpstack.profile/1", ""},
 		{"nested deeply", strings.Repeat("[", 1<<20), "found [", ""},
-		{"nested deeply behind a name", `{"schema":"fpstack.dump/1","x":` + strings.Repeat(`{"a":`, 1<<20), "depth", ""},
+		{"nested deeply behind a name", `{"schema":"fpstack.dump/1","x":` + strings.Repeat(`{"a":`, 1<<20),
+			"depth", ""},
 		{"huge number", head + `{"index":1e999999999}`, "1e999999999", ""},
 		{"long number", head + `{"index":` + strings.Repeat("9", 1<<20), "cut short", ""},
-		{"ten million frames", head, "more than 2097152", strings.Repeat(`{"index":0,"kind":"native","address":"0x1"},`, 10)},
+		{"ten million frames", head, "more than 2097152",
+			strings.Repeat(`{"index":0,"kind":"native","address":"0x1"},`, 10)},
 		{"escape in a name", `{"schema":"` + "\x1b" + `]0;title"}`, "invalid character", ""},
 		{"escape in a schema", `{"schema":"\u001b]0;title"}`, "schema", ""},
 	} {
 		file := filepath.Join(room(t), "dump.json")
 		writeText(t, file, tt.text, tt.more)
 		o := show(t, "symbolize", file)
-		if o.status != 2 || o.stdout != "" || !strings.Contains(o.stderr, tt.want) || len(o.stderr) > 2000 || strings.Contains(o.stderr, "\x1b") {
-			t.Errorf("%s: status %d, output %.200q, error %.500q, want status 2 and %q", tt.name, o.status, o.stdout, o.stderr, tt.want)
+		if o.status != 2 || o.stdout != "" || !strings.Contains(o.stderr, tt.want) || len(o.stderr) > 2000 ||
+			strings.Contains(o.stderr, "\x1b") {
+			t.Errorf("%s: status %d, output %.200q, error %.500q, want status 2 and %q", tt.name, o.status, o.stdout,
+				o.stderr, tt.want)
 		}
 		if o.peak > 1500<<20 {
 			t.Errorf("%s: took %d MiB", tt.name, o.peak>>20)
@@ -412,7 +430,8 @@ func TestSymbolizeBadInput(t *testing.T) {
 		{[]string{"/"}, 2, "directory"},
 		{[]string{"-f", "xml", "x"}, 64, "text"},
 	} {
-		if o := show(t, append([]string{"symbolize"}, tt.args...)...); o.status != tt.status || !strings.Contains(o.stderr, tt.want) {
+		if o := show(t, append([]string{"symbolize"}, tt.args...)...); o.status != tt.status ||
+			!strings.Contains(o.stderr, tt.want) {
 			t.Errorf("symbolize %q: status %d, want %d; %s", tt.args, o.status, tt.status, o.stderr)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/dev/peers.md anew")
+var update = flag.Bool("update", false, "write the table of docs/dev/peers.md again")
 
-// row is what docs/dev/peers.md tells of one program.
+// row is what docs/dev/peers.md says of one program.
 type row struct {
 	program         string
 	threads, frames int
@@ -66,8 +66,8 @@ func (r *row) String() string {
 
 var table []string
 
-// tell logs the row and keeps it for the table.
-func (r *row) tell(t *testing.T) {
+// report logs the row and keeps it for the table.
+func (r *row) report(t *testing.T) {
 	t.Log(r)
 	table = append(table, r.String())
 }

@@ -88,7 +88,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *target {
 	return &target{pid: cmd.Process.Pid, out: bufio.NewReader(pipe), cmd: cmd}
 }
 
-// ready waits for the line that says that the target stands where it should.
+// ready waits for the line that says that the target is where it should be.
 func (p *target) ready(t testing.TB) *target {
 	t.Helper()
 	if line := p.line(t); line != "R" {

@@ -82,7 +82,8 @@ func newMadeUp(what string) *madeUp {
 	for n := range 8 {
 		b := profile.NewBuilder(profile.SamplesCount, profile.WallTime)
 		b.Profile().Default = 1
-		task, root := b.Task(profile.Task{PID: 1, TID: 1, Thread: "main"}), b.Frame(profile.Frame{Func: "main", Module: -1})
+		task, root := b.Task(profile.Task{PID: 1, TID: 1, Thread: "main"}),
+			b.Frame(profile.Frame{Func: "main", Module: -1})
 		for i := range 2000 {
 			f := b.Frame(profile.Frame{Func: fmt.Sprintf("function%d", i), Module: -1, File: "a.c", Line: i})
 			b.Add(b.Child(b.Child(0, root), f), task, 1, int64(1+(i*(n+1))%97)*1e4)
@@ -94,7 +95,7 @@ func newMadeUp(what string) *madeUp {
 
 func (m *madeUp) Take() (*profile.Profile, error) {
 	if m.takes++; m.takes > 3 && m.what == "panics" {
-		panic("as asked")
+		panic("as requested")
 	}
 	return m.made[m.takes%len(m.made)], nil
 }
@@ -114,7 +115,8 @@ func newTopTerminal(t testing.TB, shell string, env ...string) *topTerminal {
 	tmux := installed(t, "tmux")
 	dir := room(t)
 	term := &topTerminal{t, filepath.Join(dir, "tmux"), dir}
-	cmd := exec.Command(tmux, "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-s", "top", "-x", "80", "-y", "24", "exec "+shell)
+	cmd := exec.Command(tmux, "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-s", "top", "-x", "80", "-y",
+		"24", "exec "+shell)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "TMUX") || strings.HasPrefix(v, "NO_COLOR") || strings.HasPrefix(v, "LC_")
 	}), append([]string{"LANG=C.UTF-8", "SHELL=/bin/sh"}, env...)...)
@@ -171,7 +173,7 @@ func (term *topTerminal) screen() string {
 	return term.tmux("capture-pane", "-p", "-t", "top")
 }
 
-// await waits until text stands on the screen.
+// await waits until text is on the screen.
 func (term *topTerminal) await(text string) {
 	term.t.Helper()
 	screen := ""
@@ -180,7 +182,7 @@ func (term *topTerminal) await(text string) {
 			term.t.Logf("the screen:\n%s", screen)
 		}
 	}()
-	await(term.t, fmt.Sprintf("%q stands on the screen", text), func() bool {
+	await(term.t, fmt.Sprintf("%q is on the screen", text), func() bool {
 		screen = term.screen()
 		return strings.Contains(screen, text)
 	})
@@ -253,7 +255,7 @@ func waitsAndRuns(t testing.TB, p *target) *target {
 	return p
 }
 
-// topPID waits for the top that looks at process pid.
+// topPID waits for the top that rounds at process pid.
 func topPID(t testing.TB, term *topTerminal) int {
 	t.Helper()
 	pid := 0
@@ -285,15 +287,19 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 		{"many keys and q", fpstack + " top -p %d", func(term *topTerminal, _ *target) {
 			term.tmux("send-keys", "-t", "top", "-l", strings.Repeat("stli", 2000)+"q")
 		}, "0"},
-		{"SIGTERM", fpstack + " top -p %d", func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGTERM) }, "0"},
-		{"SIGHUP", fpstack + " top -p %d", func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGHUP) }, "0"},
-		{"SIGINT", fpstack + " top -p %d", func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGINT) }, "0"},
+		{"SIGTERM", fpstack + " top -p %d",
+			func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGTERM) }, "0"},
+		{"SIGHUP", fpstack + " top -p %d",
+			func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGHUP) }, "0"},
+		{"SIGINT", fpstack + " top -p %d",
+			func(term *topTerminal, _ *target) { syscall.Kill(topPID(t, term), syscall.SIGINT) }, "0"},
 		{"the target has ended", fpstack + " top -p %d", func(term *topTerminal, target *target) {
 			target.cmd.Process.Kill()
 			term.await("has ended")
 			term.keys("q")
 		}, "0"},
-		{"a command, quit before its end", fpstack + " top -- /bin/sh -c 'while :; do :; done; : %d'", func(term *topTerminal, _ *target) { term.keys("q") }, "0"},
+		{"a command, quit before its end", fpstack + " top -- /bin/sh -c 'while :; do :; done; : %d'",
+			func(term *topTerminal, _ *target) { term.keys("q") }, "0"},
 		{"panic", "LIVE_TOP=panics " + os.Args[0] + " %d", func(*topTerminal, *target) {}, "0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -312,8 +318,8 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 			if got := term.value("status"); got != tc.status {
 				t.Errorf("got status %s, want %s", got, tc.status)
 			}
-			if tc.name == "panic" && !strings.Contains(term.screen(), "err=panic: as asked") {
-				t.Errorf("the panic is not told:\n%s", term.screen())
+			if tc.name == "panic" && !strings.Contains(term.screen(), "err=panic: as requested") {
+				t.Errorf("the panic is not reported:\n%s", term.screen())
 			}
 			if got := term.state(); got != state {
 				t.Errorf("alternate screen and cursor are %s, before %s", got, state)
@@ -347,7 +353,10 @@ func TestTopKeysAndSizes(t *testing.T) {
 	term.keys("Escape")
 	await(t, "the frozen table is back", func() bool { return tableOf(term.screen()) == frozen })
 	term.keys("Space")
-	await(t, "the table goes on", func() bool { return !strings.Contains(term.screen(), "FROZEN") && tableOf(term.screen()) != frozen })
+	await(t, "the table goes on", func() bool {
+		return !strings.Contains(term.screen(), "FROZEN") &&
+			tableOf(term.screen()) != frozen
+	})
 	term.tmux("resize-window", "-t", "top", "-x", "40", "-y", "10")
 	term.await("? keys")
 	for _, l := range strings.Split(term.screen(), "\n") {
@@ -373,15 +382,15 @@ func tableOf(screen string) string {
 // still waits until the table does not change any more: tmux may show a picture of which a part came.
 func (term *topTerminal) still() (table string) {
 	term.t.Helper()
-	const looks = 20
+	const rounds = 20
 	same := 0
-	await(term.t, "the table stands still", func() bool {
+	await(term.t, "the table does not change", func() bool {
 		before := table
 		if table = tableOf(term.screen()); table != before {
 			same = 0
 		}
 		same++
-		return same == looks
+		return same == rounds
 	})
 	return table
 }
@@ -469,7 +478,7 @@ func TestTopOnADumbTerminal(t *testing.T) {
 		target := busyTarget(t)
 		term := newTopTerminal(t, "/bin/sh")
 		term.run(fmt.Sprintf("TERM=%s %s top -p %d", name, fpstack, target.pid))
-		await(t, "the table stands there twice", func() bool {
+		await(t, "the table is there twice", func() bool {
 			return strings.Count(term.tmux("capture-pane", "-p", "-S", "-", "-t", "top"), "SELF%") >= 2
 		})
 		if got := term.state(); got != "0,1" {
@@ -488,10 +497,12 @@ func TestTopToAPipe(t *testing.T) {
 	target := busyTarget(t)
 	pid := strconv.Itoa(target.pid)
 	out, err := exec.Command(fpstack, "top", "-p", pid, "--once", "1").Output()
-	if err != nil || bytes.IndexByte(out, 0x1b) >= 0 || !bytes.Contains(out, []byte("SELF% TOTAL%")) || !bytes.Contains(out, []byte("since start")) {
+	if err != nil || bytes.IndexByte(out, 0x1b) >= 0 || !bytes.Contains(out, []byte("SELF% TOTAL%")) ||
+		!bytes.Contains(out, []byte("since start")) {
 		t.Errorf("--once: %v, %q", err, out)
 	}
-	out, err = exec.Command(fpstack, "top", "-p", pid, "--once", "500ms", "--json", "--idle", "--by", "thread", "--sort", "total").Output()
+	out, err = exec.Command(fpstack, "top", "-p", pid, "--once", "500ms", "--json", "--idle", "--by", "thread",
+		"--sort", "total").Output()
 	var d struct {
 		Schema  string
 		By      string
@@ -541,12 +552,14 @@ func TestTopOfACommand(t *testing.T) {
 	command := childrenOf(p.pid)
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	await(t, "the command ends with top", func() bool {
-		return stateOf(p.pid) == 'Z' && !slices.ContainsFunc(command, func(pid int) bool { return stateOf(pid) != 0 && stateOf(pid) != 'Z' })
+		return stateOf(p.pid) == 'Z' &&
+			!slices.ContainsFunc(command, func(pid int) bool { return stateOf(pid) != 0 && stateOf(pid) != 'Z' })
 	})
 	if len(command) != 1 {
 		t.Errorf("top had the children %d, want one", command)
 	}
-	out, err := exec.Command(fpstack, "top", "--once", "1h", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").Output()
+	out, err := exec.Command(fpstack, "top", "--once", "1h", "--", "/bin/sh", "-c",
+		"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").Output()
 	if err != nil || !bytes.Contains(out, []byte("what was sampled has ended")) {
 		t.Errorf("a command that ends early: got %v, %q", err, out)
 	}
@@ -559,8 +572,10 @@ func TestTopOfACommand(t *testing.T) {
 // TestTopNames: what a target calls itself does nothing to the terminal.
 func TestTopNames(t *testing.T) {
 	const name = "\x1b[31mX\a\x1b]2"
-	script := "open('/proc/self/comm','wb').write(b'" + strings.NewReplacer("\x1b", `\x1b`, "\a", `\x07`).Replace(name) + "')\n" + busyProgram
-	target := waitsAndRuns(t, launch(t, exec.Command(installed(t, "/usr/bin/python3"), "-c", script, "\x1b[32marg\r")).ready(t))
+	script := "open('/proc/self/comm','wb').write(b'" + strings.NewReplacer("\x1b", `\x1b`, "\a",
+		`\x07`).Replace(name) + "')\n" + busyProgram
+	target := waitsAndRuns(t,
+		launch(t, exec.Command(installed(t, "/usr/bin/python3"), "-c", script, "\x1b[32marg\r")).ready(t))
 	term := newTopTerminal(t, "/bin/sh")
 	term.run(fmt.Sprintf("%s top -p %d", fpstack, target.pid))
 	term.await("callers of")
@@ -582,14 +597,16 @@ func TestTopWithoutColours(t *testing.T) {
 		env  string
 		flag string
 		want bool
-	}{{"by default", "X=1", "", true}, {"NO_COLOR", "NO_COLOR=1", "", false}, {"--color never", "X=1", "--color never", false}} {
+	}{{"by default", "X=1", "", true}, {"NO_COLOR", "NO_COLOR=1", "", false},
+		{"--color never", "X=1", "--color never", false}} {
 		term := newTopTerminal(t, "/bin/sh")
 		term.run("clear")
 		term.run(fmt.Sprintf("%s TERM=xterm-256color %s top %s --idle -p %d", tc.env, fpstack, tc.flag, target.pid))
 		term.await("clock_nanosleep") // a wait, which has a colour, but for the row that is chosen
 		await(t, "another row is chosen, and drawn", func() bool {
 			screen := term.screen()
-			if strings.Contains(screen, "clock_nanosleep") && !regexp.MustCompile(`(?m)^.*callers of .*clock_nanosleep`).MatchString(screen) {
+			if strings.Contains(screen, "clock_nanosleep") &&
+				!regexp.MustCompile(`(?m)^.*callers of .*clock_nanosleep`).MatchString(screen) {
 				return true
 			}
 			term.keys("Down")
@@ -647,7 +664,8 @@ func TestTopCost(t *testing.T) {
 	term.keys("q")
 	line := regexp.MustCompile(`err=<nil> cpu=([0-9.]+) yards=([0-9.]+)`)
 	var found []string
-	await(t, "the cost is told", func() bool { found = line.FindStringSubmatch(term.screen()); return found != nil })
+	await(t, "the cost is reported",
+		func() bool { found = line.FindStringSubmatch(term.screen()); return found != nil })
 	seconds, yards := number(t, found[1]), number(t, found[2])
 	t.Logf("2,000 functions drawn at 4 Hz on 80x24 take %.2f %% of one CPU, %.1f yards", 100*4*seconds, yards)
 	if yards > mostYards && !underRace() {
@@ -655,7 +673,7 @@ func TestTopCost(t *testing.T) {
 	}
 }
 
-// underRace tells whether the race detector is built in: it makes everything slower.
+// underRace reports whether the race detector is built in: it makes everything slower.
 func underRace() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

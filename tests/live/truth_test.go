@@ -9,7 +9,7 @@ import (
 )
 
 // TestSleepers compares the names of frames with the sources: threads.c and its twins in
-// Rust and Go say what stands on the stack of each of their threads.
+// Rust and Go say what is on the stack of each of their threads.
 func TestSleepers(t *testing.T) {
 	const depth = 20
 	for _, p := range livePrograms {
@@ -39,7 +39,7 @@ func TestSleepers(t *testing.T) {
 				}
 			}
 			if found != 2 {
-				t.Errorf("%d threads stand in %s, want 2", found, begin)
+				t.Errorf("%d threads are in %s, want 2", found, begin)
 			}
 		})
 	}
@@ -99,7 +99,8 @@ func TestSignals(t *testing.T) {
 	}{
 		{"fault", []string{"sleep_here", "handler", "(signal)", "inner", "middle", "outer", "main"}},
 		{"raise", []string{"sleep_here", "handler", "(signal)", "libc", "inner", "middle", "outer", "main"}},
-		{"nested", []string{"sleep_here", "(signal)", "libc", "handler", "(signal)", "libc", "inner", "middle", "outer", "main"}},
+		{"nested", []string{"sleep_here", "(signal)", "libc", "handler", "(signal)", "libc", "inner", "middle",
+			"outer", "main"}},
 	} {
 		for _, name := range []string{"signals", "signals-fp", "signals-static", "signals-m32"} {
 			t.Run(name+" "+tt.mode, func(t *testing.T) {

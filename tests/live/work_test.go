@@ -139,10 +139,12 @@ func TestRecordCompiler(t *testing.T) {
 	want := readFile(t, object)
 	os.Remove(object)
 	out := filepath.Join(dir, "out.json")
-	o := execute(t, bound, "sh", "-c", build, "sh", dir, fpstack, "record", "-q", "-F", "199", "--max-overhead", "0", "-o", out, "--", compiler)
+	o := execute(t, bound, "sh", "-c", build, "sh", dir, fpstack, "record", "-q", "-F", "199", "--max-overhead", "0",
+		"-o", out, "--", compiler)
 	checkEnd(t, o, nil)
 	if plain.status != 0 || o.status != 0 || o.stdout != plain.stdout || o.stderr != plain.stderr {
-		t.Errorf("status %d, %q, %q; without us %d, %q, %q", o.status, o.stdout, o.stderr, plain.status, plain.stdout, plain.stderr)
+		t.Errorf("status %d, %q, %q; without us %d, %q, %q", o.status, o.stdout, o.stderr, plain.status, plain.stdout,
+			plain.stderr)
 	}
 	if got := readFile(t, object); got != want || len(got) < 1000 {
 		t.Errorf("the object file has %d bytes, and without us other %d", len(got), len(want))
@@ -161,7 +163,8 @@ func TestRecordCompiler(t *testing.T) {
 // once, hence 3,000 times: the file of a program that is deleted within 50 ms may be gone before it is read.
 func TestRecordGoTest(t *testing.T) {
 	out := filepath.Join(room(t), "out.json")
-	o := show(t, "record", "-q", "-F", "999", "--max-overhead", "0", "-o", out, "--", installed(t, "go"), "test", "-count=3000", "../../regs")
+	o := show(t, "record", "-q", "-F", "999", "--max-overhead", "0", "-o", out, "--", installed(t, "go"), "test",
+		"-count=3000", "../../regs")
 	if o.status != 0 || !strings.HasPrefix(o.stdout, "ok ") {
 		t.Fatalf("status %d, %q, %s", o.status, o.stdout, o.stderr)
 	}
@@ -185,7 +188,8 @@ func TestRecordRedis(t *testing.T) {
 	benchmark := installed(t, "redis-benchmark")
 	dir := room(t)
 	socket, out := filepath.Join(dir, "s"), filepath.Join(dir, "out.json")
-	p := launch(t, exec.Command(installed(t, "redis-server"), "--port", "0", "--unixsocket", socket, "--save", "", "--daemonize", "no", "--dir", dir))
+	p := launch(t, exec.Command(installed(t, "redis-server"), "--port", "0", "--unixsocket", socket, "--save", "",
+		"--daemonize", "no", "--dir", dir))
 	await(t, "redis-server answers", func() bool { return answers(socket, "PING\r\n", "+PONG") })
 	term := onTerminal(t, exec.Command(fpstack, "record", "-p", strconv.Itoa(p.pid), "-d", "1h", "-o", out))
 	term.sampled(t)
@@ -213,7 +217,8 @@ func TestRecordRedis(t *testing.T) {
 		}
 	}
 	if !r.functions["redis-server"]["epoll_wait"] || named < 5 {
-		t.Errorf("functions of the event loop: %d, all: %v", named, slices.Sorted(maps.Keys(r.functions["redis-server"])))
+		t.Errorf("functions of the event loop: %d, all: %v", named,
+			slices.Sorted(maps.Keys(r.functions["redis-server"])))
 	}
 	r.checkWhole(t, 0.95)
 }
@@ -221,12 +226,15 @@ func TestRecordRedis(t *testing.T) {
 // TestRecordManyChildren: a shell script that starts 300 processes, each gone in milliseconds, does what it does
 // without us.
 func TestRecordManyChildren(t *testing.T) {
-	const script = `i=0; while [ $i -lt 300 ]; do i=$((i+1)); ls -d / >/dev/null; set -- "$@" "$(echo $i | cat)"; done; echo "$@"; echo end >&2; exit 7`
+	const script = `i=0; while [ $i -lt 300 ]; do i=$((i+1)); ls -d / >/dev/null; set -- "$@" "$(echo $i | cat)"
+		done; echo "$@"; echo end >&2; exit 7`
 	out := filepath.Join(room(t), "out.json")
 	plain := execute(t, bound, "sh", "-c", script)
 	o := show(t, "record", "-q", "-F", "499", "-o", out, "--", "sh", "-c", script)
-	if o.status != 7 || plain.status != 7 || o.stdout != plain.stdout || o.stderr != plain.stderr || !strings.HasSuffix(plain.stdout, " 299 300\n") {
-		t.Errorf("status %d, %q, %q; without us %d, %q, %q", o.status, o.stdout, o.stderr, plain.status, plain.stdout, plain.stderr)
+	if o.status != 7 || plain.status != 7 || o.stdout != plain.stdout || o.stderr != plain.stderr ||
+		!strings.HasSuffix(plain.stdout, " 299 300\n") {
+		t.Errorf("status %d, %q, %q; without us %d, %q, %q", o.status, o.stdout, o.stderr, plain.status, plain.stdout,
+			plain.stderr)
 	}
 	r := readRecorded(t, out)
 	children := len(r.processes) - 1
@@ -254,11 +262,11 @@ func naps(t *testing.T, text string) map[string]nap {
 	return all
 }
 
-// TestRecordSleeps: threads that sleep 10 ms in six ways, looked at a thousand times a second, sleep as long as those of
-// the same program beside it that nobody looks at. docs/dev/sampling.md allows EINTR, in the calls that return it,
-// where a stack cannot be had without a stop, once a thread, and where a thread that was seen running fell asleep before
-// it stopped. These threads run for some 20 of 10,000 µs, so that of 5,000 looks ten find one running; one sleep in
-// fifty may fail.
+// TestRecordSleeps: threads that sleep 10 ms in six ways, sampled a thousand times a second, sleep as long as those
+// of the same program beside it that nobody samples. docs/dev/sampling.md allows EINTR, in the calls that return it,
+// where a stack cannot be had without a stop, once a thread, and where a thread that was seen running fell asleep
+// before it stopped. These threads run for some 20 of 10,000 µs, so that of 5,000 samples ten find one running; one
+// sleep in fifty may fail.
 func TestRecordSleeps(t *testing.T) {
 	path := program(t, "sleeps")
 	beside := exec.Command(path, "5")
@@ -281,12 +289,14 @@ func TestRecordSleeps(t *testing.T) {
 			t.Errorf("%s failed %d times with EINTR, and %d times without us", kind, got.eintr, want.eintr)
 		}
 		if off := got.median - want.median; off < -1000 || off > 1000 || got.sleeps < want.sleeps*9/10 {
-			t.Errorf("%s: %d sleeps of %d µs at the median, without us %d of %d µs", kind, got.sleeps, got.median, want.sleeps, want.median)
+			t.Errorf("%s: %d sleeps of %d µs at the median, without us %d of %d µs", kind, got.sleeps, got.median,
+				want.sleeps, want.median)
 		}
 	}
 	t.Log(fmt.Sprint("recorded: ", with, ", beside it: ", without))
 	r := readRecorded(t, out)
-	for _, f := range []string{"sleep_nanosleep", "sleep_epoll", "sleep_poll", "sleep_futex", "sleep_recv", "sleep_sigtimedwait"} {
+	for _, f := range []string{"sleep_nanosleep", "sleep_epoll", "sleep_poll", "sleep_futex", "sleep_recv",
+		"sleep_sigtimedwait"} {
 		if !r.functions["sleeps"][f] {
 			t.Errorf("%s is not in the recording", f)
 		}

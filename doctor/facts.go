@@ -10,9 +10,9 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 )
 
-// Look reads the facts about process pid from a proc file system, "/proc". It asks for nothing
+// ReadFacts reads the facts about process pid from a proc file system, "/proc". It asks for nothing
 // that an unprivileged reader may not; what it may not read stays unknown.
-func Look(root string, pid int) *Facts {
+func ReadFacts(root string, pid int) *Facts {
 	f := &Facts{PID: pid, FilesOwner: -1, Yama: -1}
 	p := proc{root: root, dir: filepath.Join(root, strconv.Itoa(pid)), own: filepath.Join(root, "self")}
 	own, _ := p.status(p.own)
@@ -78,7 +78,7 @@ func (p proc) label(dir string) string {
 	return strings.TrimRight(string(procfs.Read(filepath.Join(dir, "attr/current"), 4096)), "\x00\n")
 }
 
-// same tells whether the process is in our namespace of that kind, nil if one cannot be read.
+// same reports whether the process is in our namespace of that kind, nil if one cannot be read.
 func (p proc) same(kind string) *bool {
 	ours, err := os.Readlink(filepath.Join(p.own, "ns", kind))
 	if err != nil {
@@ -92,7 +92,7 @@ func (p proc) same(kind string) *bool {
 	return &same
 }
 
-// sameUserNS tells whether the process is in our user namespace. Who may not look into it may not
+// sameUserNS reports whether the process is in our user namespace. Who may not trace it may not
 // read the link either; anybody may read how its ids are mapped, and maps that differ are of two
 // namespaces.
 func (p proc) sameUserNS() *bool {
@@ -111,11 +111,11 @@ func (p proc) uidMap(dir string) string {
 	return strings.Join(strings.Fields(string(procfs.Read(filepath.Join(dir, "uid_map"), 64<<10))), " ")
 }
 
-// initialUser is what the link of the machine's user namespace reads. Others may map ids as it does, and none has its number.
-// Source: PROC_USER_INIT_INO in linux/include/linux/proc_ns.h.
+// initialUser is what the link of the machine's user namespace reads. Others may map ids as it does, and none has its
+// number. Source: PROC_USER_INIT_INO in linux/include/linux/proc_ns.h.
 const initialUser = "user:[4026531837]"
 
-// initialUserNS tells whether our user namespace is that of the machine, nil if that was not to be had.
+// initialUserNS reports whether our user namespace is that of the machine, nil if that was not to be had.
 func (p proc) initialUserNS() *bool {
 	ours, err := os.Readlink(filepath.Join(p.own, "ns/user"))
 	if err != nil {
@@ -135,7 +135,7 @@ func (p proc) threads() int {
 }
 
 // dumpable reads the attribute from the owner of a file: the kernel gives the files of a process
-// that is not dumpable to root. It is nil where that tells nothing.
+// that is not dumpable to root. It is nil where that shows nothing.
 // Source: task_dump_owner in linux/fs/proc/base.c.
 func (p proc) dumpable(euid int) *bool {
 	owner, ok := ownerOf(filepath.Join(p.dir, "stat"))
@@ -149,7 +149,7 @@ func (p proc) dumpable(euid int) *bool {
 // maxAncestors bounds the way up to the first process.
 const maxAncestors = 1 << 12
 
-// descends tells whether us is an ancestor of pid.
+// descends reports whether us is an ancestor of pid.
 func (p proc) descends(pid, us int) *bool {
 	found := false
 	for range maxAncestors {
@@ -183,7 +183,7 @@ func hidesProcesses(mountinfo string) bool {
 	return hides
 }
 
-// differ tells whether the real, effective or saved id is not own.
+// differ reports whether the real, effective or saved id is not own.
 func differ(ids [4]int, own int) bool { return ids[0] != own || ids[1] != own || ids[2] != own }
 
 // String is for a person who reads a test's complaint.

@@ -33,7 +33,7 @@ func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
 		text.Count(s.Samples, "sample"), text.Count(len(p.Tasks), "thread"), text.Count(len(processes), "process"))
 	fmt.Fprintln(w, dress(report.Heading, text.Wrap(heading, width, 2)))
 	fmt.Fprintln(w, text.Wrap("  "+costText(s), width, 4))
-	r.tellRemarks(s)
+	r.writeRemarks(s)
 	switch {
 	case len(p.Samples) == 0 && r.child != nil:
 		fmt.Fprintln(w, "  ! no samples: the command ended before the first one")
@@ -135,11 +135,12 @@ func unseen(s *sampler.Stats) string {
 		line += "; "
 	}
 	return line + fmt.Sprintf("threads and processes that ended between two samples used %s of CPU time: "+
-		"it counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen), "(ended unseen)")
+		"it counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen),
+		"(ended unseen)")
 }
 
-// tellRemarks writes them.
-func (r *recording) tellRemarks(s *sampler.Stats) {
+// writeRemarks writes them.
+func (r *recording) writeRemarks(s *sampler.Stats) {
 	dress, width := dresser(r.o.colour.style(r.stderr)), terminalWidth(r.stderr)
 	for _, remark := range remarks(s) {
 		fmt.Fprintln(r.stderr, dress(report.Cut, text.Wrap("  ! "+text.Message(remark), width, 4)))
