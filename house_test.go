@@ -352,10 +352,6 @@ func TestPurePackagesAreTheSameEverywhere(t *testing.T) {
 // widestLine is how many columns a line has at most, a tab being 4.
 const widestLine = 120
 
-// stillWide are the rooms where lines may be wider as yet.
-var stillWide = []string{"tracer", "sampler", "tests/manners", "snapshot", "symbol", "maps", "regs", "unwind", "check",
-	"resolve", "tests/exact", "tests/hostile", "profile", "flame", "vm", "tests/door"}
-
 // documents are README and the docs.
 func documents(t *testing.T) []string {
 	t.Helper()
@@ -370,7 +366,8 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// written lists the files that people write and read: code, style sheets and documents, without data of tests.
+// written lists the files that people write and read here: code, style sheets and documents, without data of tests
+// and the packages of others.
 func written(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -378,7 +375,8 @@ func written(t *testing.T) []string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 1 && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (slices.Contains([]string{"testdata", "node_modules"}, d.Name()) ||
+			len(d.Name()) > 1 && strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
 		case d.Type().IsRegular() && slices.Contains([]string{".go", ".js", ".css", ".md"}, path.Ext(name)):
 			files = append(files, filepath.ToSlash(name))
@@ -416,9 +414,6 @@ func TestColumns(t *testing.T) {
 // what programs print in documents.
 func TestLinesFit(t *testing.T) {
 	for _, file := range written(t) {
-		if inRooms(stillWide, file) {
-			continue
-		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,8 @@ func (m *Module) Meets(a Aspect) (why string, ok bool) {
 		return m.meetsFP()
 	case Unwind:
 		if share, _ := m.Share(); share < EnoughTables {
-			return fmt.Sprintf("unwind tables cover %s of the code, %s is wanted", Percent(share), Percent(EnoughTables)), false
+			return fmt.Sprintf("unwind tables cover %s of the code, %s is wanted",
+				Percent(share), Percent(EnoughTables)), false
 		}
 	case Names:
 		if !m.Named() {
