@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -28,7 +29,8 @@ func sourceLines(p *profile.Profile) map[string]profile.Source {
 }
 
 // openSource opens a regular file that may be shown to others: its name comes from the target, and the page is given
-// away. As root that is one which everybody may read; the permission of what was opened counts, not that of the name.
+// away. As root that is one which everybody may read, in folders that everybody may enter; the permission of what was
+// opened counts, not that of the name.
 func openSource(path string) (*module.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -41,7 +43,7 @@ func openSource(path string) (*module.File, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("open %q: not a regular file", path)
-	case os.Geteuid() == 0 && info.Mode()&0o004 == 0:
+	case os.Geteuid() == 0 && (info.Mode()&0o004 == 0 || !everybodyReaches(f)):
 		return nil, fmt.Errorf("open %q: not readable by everybody", path)
 	case info.Size() > largestSource:
 		return nil, fmt.Errorf("open %q: more than %d MiB", path, largestSource>>20)
@@ -51,6 +53,21 @@ func openSource(path string) (*module.File, error) {
 		return nil, err
 	}
 	return &module.File{Data: data, Path: path}, nil
+}
+
+// everybodyReaches says whether everybody may enter all the folders that the opened file lies in.
+func everybodyReaches(f *os.File) bool {
+	dir, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return false
+	}
+	for dir != "/" {
+		dir = filepath.Dir(dir)
+		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // seesOurFiles says whether a process has our root directory and our mounts. Else a name means another file there.

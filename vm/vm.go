@@ -83,6 +83,9 @@ func (t *Table) Recognise(m *module.Module, image module.Image) (unwind.Runtime,
 	return nil, nil
 }
 
+// maxErrs bounds the errors that are kept of one process, which may load the same module again and again.
+const maxErrs = 16
+
 // Process is the runtimes of one process. It implements [unwind.Runtimes]. It is used by the goroutine that walks;
 // Copiers may be called by any.
 type Process struct {
@@ -144,7 +147,7 @@ func (p *Process) Meet(m *module.Module) {
 		return
 	}
 	r, err := p.table.Recognise(m, p.image)
-	if err != nil {
+	if err != nil && len(p.errs) < maxErrs {
 		p.errs = append(p.errs, err)
 	}
 	p.met[m] = r
