@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ func TestFetch(t *testing.T) {
 			"0x1000+8 0x1010+8", 1, true},
 		{"bytes", Budget{9, 9, 20, time.Hour}, [][]Want{{{0x1000, 16}}, {{0x1020, 16}}, {{0x1040, 4}}},
 			[]bool{true, false, false}, "0x1000+16", 1, true},
-		{"the whole address space", usual, [][]Want{{{0x1000, 1<<63 - 1}}}, []bool{false}, "", 0, true},
+		{"the whole address space", usual, [][]Want{{{0x1000, math.MaxInt}}}, []bool{false}, "", 0, true},
 		{"time", Budget{9, 9, 999, time.Nanosecond}, [][]Want{{{0x1000, 8}}}, []bool{false}, "", 0, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
