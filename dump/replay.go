@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"sort"
 
@@ -90,7 +91,7 @@ func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 			return nil, fmt.Errorf("open %q: which file it was is %w", m.Path, ErrNotSaved)
 		}
 		return r.open(&first.Files[i])
-	}}
+	}, Path: memory.open}
 	return New(first.Maps, image, r.opt), memory
 }
 
@@ -103,6 +104,9 @@ func (r *Replayer) batches(w *Walk, memory *memory, first *snapshot.Snapshot) (*
 		held := int64(0)
 		for _, m := range first.Running {
 			held += int64(len(m.Data))
+		}
+		for _, c := range first.Contents {
+			held += int64(len(c.Data))
 		}
 		if !r.opt.Names.Budget.Hold(held) {
 			return nil, fmt.Errorf("replay process %d: %w", first.Process.PID, work.ErrMemory)
@@ -148,26 +152,42 @@ func addBuildIDs(d *profile.Dump, files []snapshot.File) {
 	}
 }
 
-// memory is what a saved file has of the memory of a process: what was read for the batch that is walked, and what was
-// read for the first one.
+// memory is what a saved file has of the memory of a process, and of files by their path: what was read for the batch
+// that is walked, and what was read for the first one.
 type memory struct {
 	absent absent
 	first  *mem.Overlay
 	now    *mem.Overlay
+
+	contents, earlier []snapshot.Content // of the batch that is walked, and of the first one
 }
 
 func newMemory(first *snapshot.Snapshot) *memory {
-	m := &memory{absent: absent{first.Maps}}
+	m := &memory{absent: absent{first.Maps}, contents: first.Contents, earlier: first.Contents}
 	m.first = mem.NewOverlay(m.absent, sorted(first.Running)...)
 	m.now = m.first
 	return m
 }
 
 // batch makes m that of a further batch.
-func (m *memory) batch(s *snapshot.Snapshot) { m.now = mem.NewOverlay(m.first, sorted(s.Running)...) }
+func (m *memory) batch(s *snapshot.Snapshot) {
+	m.now, m.contents = mem.NewOverlay(m.first, sorted(s.Running)...), s.Contents
+}
 
 // ReadMem implements [mem.Reader].
 func (m *memory) ReadMem(b []byte, addr mem.Addr) (int, error) { return m.now.ReadMem(b, addr) }
+
+// open opens a file that was saved with its content, as it was for the batch that is walked.
+func (m *memory) open(path string) (*module.File, error) {
+	for _, contents := range [][]snapshot.Content{m.contents, m.earlier} {
+		for i := range contents {
+			if contents[i].Path == path {
+				return &module.File{Data: contents[i].Data, Path: path, Beside: m.open}, nil
+			}
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+}
 
 // sorted lists ranges by address: an Overlay of millions in another order would take long to make.
 func sorted(ranges []mem.Range) []mem.Range {

@@ -156,6 +156,8 @@ func (d *decoder) records() error {
 			err = d.mapping(raw)
 		case recordFile:
 			err = d.file(raw)
+		case recordContent:
+			err = d.content(raw)
 		case recordThread:
 			err = d.thread(raw)
 		case recordCopied:
@@ -193,6 +195,21 @@ func (d *decoder) file(raw []byte) error {
 		return &FormatError{fmt.Sprintf("file %d", len(d.out.Files)), err}
 	}
 	d.out.Files = append(d.out.Files, w.file())
+	return nil
+}
+
+func (d *decoder) content(raw []byte) error {
+	var w wireContent
+	name := fmt.Sprintf("content %d", len(d.out.Contents))
+	d.ranges++
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return &FormatError{name, err}
+	}
+	b, err := d.bytes(wireRange{Size: w.Size})
+	if err != nil {
+		return &FormatError{name, err}
+	}
+	d.out.Contents = append(d.out.Contents, Content{string(w.Path), b})
 	return nil
 }
 

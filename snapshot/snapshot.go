@@ -37,6 +37,8 @@ type Snapshot struct {
 	Running []mem.Range
 	// Files are the files of mappings as they were when the snapshot was saved; nil if it was not.
 	Files []File
+	// Contents are files that were opened by their path and that hold no program: what the process wrote for profilers.
+	Contents []Content
 	// FDs describes descriptors of the process as a person would: a path, "pipe:[123]",
 	// "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED". Only those that were asked for.
 	FDs map[int]string
@@ -69,6 +71,12 @@ type File struct {
 	BuildID    string // lower-case hex, "" if it has none
 	Sum        string // SHA-256 in hex of what it loads, of a file without a build id; "" if unknown
 	Err        string // why it could not be read, "" if it could
+}
+
+// Content is a file with what was in it.
+type Content struct {
+	Path string // in the view of the process
+	Data []byte
 }
 
 // Thread is one thread of a Snapshot.

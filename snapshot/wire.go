@@ -52,6 +52,12 @@ type wireFile struct {
 	Err     text   `json:"err,omitempty"`
 }
 
+// wireContent is followed by Size raw bytes.
+type wireContent struct {
+	Path text   `json:"path"`
+	Size uint64 `json:"size"`
+}
+
 type wireSpan struct {
 	Start mem.Addr `json:"start"`
 	End   mem.Addr `json:"end"`

@@ -12,9 +12,9 @@ import (
 )
 
 // A recorded snapshot is gzip over: the magic line, then records in this order: one head, the
-// mappings, the files, the threads, each with the ranges that were copied of it, the further ranges of memory, those
+// mappings, the files, the contents of others, the threads, each with the ranges that were copied of it, the further ranges of memory, those
 // that were read while the threads ran, one end. A record is a letter, the length of its JSON as four bytes
-// little-endian, and the JSON. A thread and a range are followed by the bytes that they announce. The same Snapshot
+// little-endian, and the JSON. A thread, a content and a range are followed by the bytes that they announce. The same Snapshot
 // gives the same bytes. A file has one recorded snapshot or several, one after the other.
 const magic = "fpstack snapshot 1\n"
 
@@ -24,6 +24,7 @@ const (
 	recordFile    = 'F'
 	recordThread  = 'T'
 	recordCopied  = 'C' // a range of the thread before
+	recordContent = 'P'
 	recordRange   = 'R'
 	recordRunning = 'L' // a range that was read while the threads ran
 	recordEnd     = 'E'
@@ -68,7 +69,7 @@ type encoder struct {
 }
 
 func (e *encoder) snapshot(s *Snapshot) error {
-	ranges, most := len(s.Memory)+len(s.Running), 0
+	ranges, most := len(s.Memory)+len(s.Running)+len(s.Contents), 0
 	for i := range s.Threads {
 		n := len(s.Threads[i].Copied)
 		ranges, most = ranges+n, max(most, n)
@@ -88,6 +89,14 @@ func (e *encoder) snapshot(s *Snapshot) error {
 	}
 	for i := range s.Files {
 		if err := e.record(recordFile, fileOf(&s.Files[i])); err != nil {
+			return err
+		}
+	}
+	for _, c := range s.Contents {
+		if err := e.record(recordContent, wireContent{text(c.Path), uint64(len(c.Data))}); err != nil {
+			return err
+		}
+		if err := e.bytes(c.Data); err != nil {
 			return err
 		}
 	}
