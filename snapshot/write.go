@@ -12,10 +12,10 @@ import (
 )
 
 // A recorded snapshot is gzip over: the magic line, then records in this order: one head, the mappings, the files, the
-// contents of others, the threads, each with the ranges that were copied of it, the further ranges of memory, those that
-// were read while the threads ran, one end. A record is a letter, the length of its JSON as four bytes little-endian,
-// and the JSON. A thread, a content and a range are followed by the bytes that they announce. The same Snapshot gives
-// the same bytes. A file has one recorded snapshot or several, one after the other.
+// contents of others, the threads, each with the ranges that were copied of it, the further ranges of memory, and
+// those that were read while the threads ran, one end. A record is a letter, the length of its JSON as four bytes
+// little-endian, and the JSON. A thread, a content and a range are followed by the bytes that they announce. The same
+// Snapshot gives the same bytes. A file has one recorded snapshot or several, one after the other.
 const magic = "fpstack snapshot 1\n"
 
 const (
