@@ -154,7 +154,13 @@ func (c *cursor) run(limit int) *ending {
 			}
 			return end(DepthLimit, "limit of %d frames", limit)
 		}
-		if e := c.step(); e != nil {
+		e := c.step()
+		if e == nil {
+			e = c.keepOnWay()
+		} else {
+			e = c.goOn(e)
+		}
+		if e != nil {
 			return e
 		}
 	}
@@ -174,6 +180,7 @@ func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
 	if !context(&c.regs, t) {
 		return false
 	}
+	c.way.thread = t
 	c.arch = c.regs.Arch
 	c.overlay, _ = memory.(*mem.Overlay)
 	if t.Registers != nil {
@@ -249,7 +256,8 @@ type cursor struct {
 	next     coming // what is known of the frame to be pushed
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
-	refused  error  // why some code was not read, nil if none was refused
+	way      way
+	refused  error // why some code was not read, nil if none was refused
 }
 
 // view is the memory of the target as a walk sees it, and the part of it that is the current stack.

@@ -19,6 +19,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
+	"github.com/fpstack/fpstack/vm/wasmtime"
 )
 
 // Kind is a kind of runtime: New is set, or Whole.
@@ -59,6 +60,7 @@ var Kinds = []Kind{
 	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
 		return made(golang.New(m))
 	}},
+	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 }
 
 // made keeps a nil pointer from becoming a Runtime that is not nil.
