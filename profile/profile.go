@@ -64,17 +64,15 @@ type Frame struct {
 	// Interrupted says that Addr is where the thread was interrupted, not a return address.
 	Interrupted bool
 	Kind        Kind
-	// Hidden says that the frame is glue of a runtime, which a person sees where all is shown.
-	Hidden     bool
-	Func       string // demangled name, "" if unknown
-	Linkage    string // name as in the symbol table where it differs from Func
-	Offset     uint64 // Addr minus the start of Func; valid if Func != "" and not Inlined
-	File       string // source file, "" if unknown
-	Line       int    // 0 if unknown
-	Module     int    // index in Dump.Modules, -1 for none
-	ModuleAddr uint64 // Addr as linked in that module; for a return address too the address itself
-	Origin     string // how the physical frame was found: "context", "cfi", "frame pointer", …
-	Note       string // why it is less sure than its origin says; "" mostly
+	Func        string // demangled name, "" if unknown
+	Linkage     string // name as in the symbol table where it differs from Func
+	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and not Inlined
+	File        string // source file, "" if unknown
+	Line        int    // 0 if unknown
+	Module      int    // index in Dump.Modules, -1 for none
+	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
+	Origin      string // how the physical frame was found: "context", "cfi", "frame pointer", …
+	Note        string // why it is less sure than its origin says; "" mostly
 }
 
 // Waits says that f is no code but the system call, or the reason in parentheses, that a thread

@@ -164,7 +164,7 @@ func (im *image) frame(f *unwind.Frame, fn *function, l *label) profile.Frame {
 	out := profile.Frame{Kind: profile.Wasm, Func: l.shown(), Linkage: l.linkage,
 		Offset: uint64(f.PC - im.text.Start - mem.Addr(fn.start))}
 	if l.role != wasmFunction {
-		out.Kind, out.Hidden = profile.JIT, true
+		out.Kind, out.Stub = profile.JIT, true
 		return out
 	}
 	out.File = im.path
