@@ -119,7 +119,7 @@ const maxErrs = 16
 type Process struct {
 	table   *Table
 	image   module.Image
-	facts   facts
+	facts   *mem.Keeper
 	met     map[*module.Module]unwind.Runtime // nil for none
 	wholes  []whole                           // nil before the first Scan
 	all     []unwind.Runtime
@@ -133,16 +133,20 @@ type whole struct {
 	present bool
 }
 
+// maxFacts bounds the bytes that are kept of what runtimes read.
+const maxFacts = 1 << 20
+
 // Process returns the runtimes of the process that image shows. None is known before Scan.
 func (t *Table) Process(image module.Image) *Process {
-	p := &Process{table: t, image: image, facts: facts{Reader: image.Memory}, met: map[*module.Module]unwind.Runtime{}}
-	p.image.Memory = &p.facts
+	p := &Process{table: t, image: image, facts: mem.NewKeeper(image.Memory, maxFacts),
+		met: map[*module.Module]unwind.Runtime{}}
+	p.image.Memory = p.facts
 	return p
 }
 
 // Facts is what runtimes read of the memory when they were recognised: it belongs into the Memory of a snapshot, so
 // that they can be recognised again when it is replayed.
-func (p *Process) Facts() []mem.Range { return p.facts.ranges }
+func (p *Process) Facts() []mem.Range { return p.facts.Ranges() }
 
 // Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
 // they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.

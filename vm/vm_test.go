@@ -57,7 +57,7 @@ func TestScan(t *testing.T) {
 	kind.New = func(m *module.Module, i module.Image) (unwind.Runtime, error) {
 		asked = append(asked, m.Path)
 		var b [8]byte
-		if _, err := i.Memory.ReadMem(b[:], 0x1000); err != nil {
+		if _, err := i.Memory.ReadMem(b[:], 0x1000+8*mem.Addr(len(asked))); err != nil {
 			t.Error(err)
 		}
 		return fake{m}, nil
@@ -75,8 +75,8 @@ func TestScan(t *testing.T) {
 	if len(asked) != 3 || len(p.All()) != 3 {
 		t.Errorf("a module that a walk met: asked of %q", asked)
 	}
-	if f := p.Facts(); len(f) != 3 || f[0].Start != 0x1000 || len(f[0].Data) != 8 {
-		t.Errorf("facts %v, want 8 bytes at 0x1000 for each", f)
+	if f := p.Facts(); len(f) != 3 || f[0].Start != 0x1008 || len(f[0].Data) != 8 {
+		t.Errorf("facts %v, want 8 bytes for each, from 0x1008 on", f)
 	}
 	set.Update(maps.NewTable(table.All()[:1]))
 	p.Scan(set)
