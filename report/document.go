@@ -80,6 +80,7 @@ type frameDoc struct {
 	Stub          bool   `json:"stub,omitempty"`
 	Module        *int   `json:"module,omitempty"`
 	ModuleAddress string `json:"module_address,omitempty"`
+	WasmOffset    string `json:"wasm_offset,omitempty"`
 	Origin        string `json:"origin,omitempty"`
 	Note          string `json:"note,omitempty"`
 }

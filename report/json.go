@@ -115,6 +115,8 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 		if !f.Inlined {
 			doc.ModuleAddress = jsondoc.Hex(f.ModuleAddr)
 		}
+	} else if f.Kind == profile.Wasm && f.ModuleAddr != 0 {
+		doc.WasmOffset = jsondoc.Hex(f.ModuleAddr)
 	}
 	return doc
 }

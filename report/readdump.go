@@ -179,6 +179,8 @@ func (in *dumpReader) frame(s *profile.Stack) error {
 	}
 	if doc.Module != nil {
 		f.Module = *doc.Module
+	} else if kind == profile.Wasm {
+		f.ModuleAddr = optional(doc.WasmOffset, &err)
 	}
 	s.Frames = append(s.Frames, f)
 	return err

@@ -195,32 +195,52 @@ func has(wants []snapshot.Want, a mem.Addr) bool {
 	return false
 }
 
-// copyParent copies the stack that a fiber was resumed from: two words below the end of its own stack is where the
-// stack pointer of that was saved, at which six registers and the return address are.
+// copyParent copies the stack that a fiber was resumed from. Two words below the end of the fiber's own stack, which is
+// that of a page, is where the stack pointer of the other was saved, at which six registers and the return address
+// are. The mapping of the stack may go on behind its end, as the kernel joins neighbours.
 // Source: crates/fiber/src/stackswitch/x86_64.rs.
 func copyParent(k *known, w words, f *snapshot.Fetcher) {
-	const saved = 7 * 8
+	const page, tries = 4096, 4
 	own := k.table.Find(w.start)
-	if own == nil || own.Path == "[stack]" || own.End-own.Start < 16 {
+	if own == nil || own.Path == "[stack]" {
 		return
 	}
-	slot := own.End - 16
-	if !f.Fetch(snapshot.Want{Addr: slot, Len: 8}) {
-		return
+	tried := 0
+	for end := w.start&^(page-1) + page; end <= own.End && tried < tries; end += page {
+		i, ok := w.index(end - 16)
+		if !ok {
+			continue
+		}
+		if sp := w.at(i); k.mayBeParent(own, sp) {
+			tried++
+			if copyFrom(k, sp, f) {
+				return
+			}
+		}
 	}
-	v, _ := f.Word(slot)
-	sp := mem.Addr(v)
-	parent := k.table.Find(sp)
+}
+
+// mayBeParent reports whether sp can be the stack pointer of another stack than own.
+func (k *known) mayBeParent(own *maps.Mapping, sp mem.Addr) bool {
 	const rw = maps.Read | maps.Write
-	if sp%8 != 0 || parent == nil || parent == own || parent.Perm&rw != rw || parent.End-sp < saved {
-		return
-	}
+	m := k.table.Find(sp)
+	return sp%8 == 0 && m != nil && m != own && m.Perm&rw == rw && m.End-sp > savedWords*8
+}
+
+// savedWords are at the stack pointer of a stack that was left for a fiber.
+const savedWords = 7
+
+// copyFrom copies the stack that was left at sp, if there is one.
+func copyFrom(k *known, sp mem.Addr, f *snapshot.Fetcher) bool {
+	const saved = savedWords * 8
 	if !f.Fetch(snapshot.Want{Addr: sp, Len: saved}) {
-		return
+		return false
 	}
 	ra, _ := f.Word(sp + saved - 8)
 	if m := k.table.Find(mem.Addr(ra)); m == nil || m.Perm&maps.Exec == 0 {
-		return
+		return false
 	}
-	f.Fetch(snapshot.Want{Addr: sp + saved, Len: int(min(parent.End-sp-saved, parentDepth))})
+	end := k.table.Find(sp).End
+	f.Fetch(snapshot.Want{Addr: sp + saved, Len: int(min(end-sp-saved, parentDepth))})
+	return true
 }

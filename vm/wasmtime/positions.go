@@ -22,13 +22,15 @@ func newPositions(b []byte) positions {
 	return positions{b[4 : 4+4*n], b[4+4*n : 4+8*n]}
 }
 
-// at returns the offset in the file for an offset in the code, false where none is known.
+// at returns the offset in the file for an offset in the code; 0, false where none is known.
 func (p positions) at(code uint32) (uint32, bool) {
 	n := len(p.code) / 4
 	i := sort.Search(n, func(i int) bool { return order.Uint32(p.code[4*i:]) > code }) - 1
 	if i < 0 {
 		return 0, false
 	}
-	at := order.Uint32(p.file[4*i:])
-	return at, at != noPosition
+	if at := order.Uint32(p.file[4*i:]); at != noPosition {
+		return at, true
+	}
+	return 0, false
 }

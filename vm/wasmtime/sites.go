@@ -72,7 +72,7 @@ const (
 	noteNone   = "not named: wasmtime: no function of its module is here"
 	noteOther  = "not named: wasmtime: another module was loaded at this address meanwhile"
 	noteMany   = "not named: wasmtime: too many places were named"
-	noteUnseen = "its module was loaded after wasmtime's modules were last read"
+	noteUnseen = "named by its module as it was read later: it was not copied while the thread was stopped"
 )
 
 // Identify implements [unwind.Identifier].
@@ -161,20 +161,19 @@ func (im *image) fullName(l *label) string {
 
 // frame is the frame f in the function fn with the label l.
 func (im *image) frame(f *unwind.Frame, fn *function, l *label) profile.Frame {
-	out := profile.Frame{Kind: profile.Wasm, Func: l.shown(), Linkage: l.linkage,
-		Offset: uint64(f.PC - im.text.Start - mem.Addr(fn.start))}
+	out := profile.Frame{Kind: profile.Wasm, Func: l.shown(), Offset: uint64(f.PC - im.text.Start - mem.Addr(fn.start))}
+	if out.Func != l.linkage {
+		out.Linkage = l.linkage
+	}
 	if l.role != wasmFunction {
 		out.Kind, out.Stub = profile.JIT, true
 		return out
 	}
-	out.File = im.path
-	if at, ok := im.positions.at(uint32(f.LookupPC() - im.text.Start)); ok {
-		out.ModuleAddr = uint64(at)
-		if out.File == "" {
-			out.File = "wasm[" + strconv.Itoa(l.module) + "]"
-		}
-		out.File += "+0x" + strconv.FormatUint(uint64(at), 16)
+	if out.File = im.path; out.File == "" {
+		out.File = "wasm[" + strconv.Itoa(l.module) + "]"
 	}
+	at, _ := im.positions.at(uint32(f.LookupPC() - im.text.Start))
+	out.ModuleAddr = uint64(at)
 	return out
 }
 
