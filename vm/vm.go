@@ -8,11 +8,15 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/jit/codelog"
+	"github.com/fpstack/fpstack/jit/jitdump"
+	"github.com/fpstack/fpstack/jit/perfmap"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -61,7 +65,12 @@ var Kinds = []Kind{
 		return made(golang.New(m))
 	}},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
+	{Name: jitLogs, Whole: func(image module.Image) Whole {
+		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
+	}},
 }
+
+const jitLogs = "jitdump or perf map"
 
 // made keeps a nil pointer from becoming a Runtime that is not nil.
 func made[R any, P interface {
@@ -266,5 +275,26 @@ func (p *Process) Copiers() []snapshot.Copier {
 	return nil
 }
 
-// Err is why runtimes that the process has cannot be used, or not whole; nil if all can.
-func (p *Process) Err() error { return errors.Join(p.errs...) }
+// Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more later
+// has an Err of its own.
+func (p *Process) Err() error {
+	errs := slices.Clone(p.errs)
+	for _, w := range p.wholes {
+		if e, ok := w.Whole.(interface{ Err() error }); ok {
+			errs = append(errs, e.Err())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close lets runtimes of the whole process give up what they have open; they read what was written last before. Their
+// Sites keep their names.
+func (p *Process) Close() error {
+	var errs []error
+	for _, w := range p.wholes {
+		if c, ok := w.Whole.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

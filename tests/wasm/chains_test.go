@@ -58,16 +58,17 @@ func TestChains(t *testing.T) {
 // compare samples the main thread n times at random moments.
 func (h *target) compare(known truth, n int) {
 	h.t.Helper()
-	wrong, short := 0, 0
+	wrong, short, cut := 0, 0, 0
 	for range n {
 		time.Sleep(rand.N(2 * time.Millisecond))
 		s := &h.sample(h.pid)[0]
 		whole, err := known.check(s)
-		if err == nil {
-			err = h.waypoints(s)
-		}
-		if notes := s.notes(); err == nil && len(notes) > 0 {
+		if len(s.thread.Shortfalls) > 0 { // the CPU was taken from us in the stop: frames say what is not sure
+			cut++
+		} else if notes := s.notes(); err == nil && len(notes) > 0 {
 			h.t.Errorf("notes: %q\n%s", notes, s.text())
+		} else if err == nil {
+			err = h.waypoints(s)
 		}
 		if err != nil {
 			if wrong++; wrong < 4 {
@@ -78,8 +79,8 @@ func (h *target) compare(known truth, n int) {
 			h.t.Logf("short: %s %s", s.named.Stop, s.named.Detail)
 		}
 	}
-	if wrong > 0 || short > 0 {
-		h.t.Errorf("of %d samples %d are wrong, %d short", n, wrong, short)
+	if wrong > 0 || short > 0 || cut > n/5+1 {
+		h.t.Errorf("of %d samples %d are wrong, %d short, of %d not all was copied", n, wrong, short, cut)
 	}
 }
 

@@ -138,10 +138,7 @@ func (r *Runtime) siteOf(im *image, fn *function, f *unwind.Frame) unwind.Site {
 	if site, ok := r.sites.byPC[at]; ok {
 		return site
 	}
-	l := parseLabel(string(trimEnd(im.nameOf(fn))))
-	if full := im.fullName(&l); full != "" {
-		l.name = full
-	}
+	l := im.labelOf(fn)
 	frames := im.withLines(r.memory, f.LookupPC(), im.frame(f, fn, &l))
 	site := r.sites.add(frames)
 	if len(r.sites.byPC) >= maxSpots {
@@ -149,6 +146,15 @@ func (r *Runtime) siteOf(im *image, fn *function, f *unwind.Frame) unwind.Site {
 	}
 	r.sites.byPC[at] = site
 	return site
+}
+
+// labelOf is the label of fn, with the name as the module has it where that is known.
+func (im *image) labelOf(fn *function) label {
+	l := parseLabel(string(trimEnd(im.nameOf(fn))))
+	if full := im.fullName(&l); full != "" {
+		l.name = full
+	}
+	return l
 }
 
 // fullName is the name as the module has it, "" where it is not known of which of several modules.
