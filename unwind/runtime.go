@@ -16,6 +16,9 @@ type Region struct {
 	Start, End mem.Addr
 	// Generation is another number when other code was put there.
 	Generation uint64
+	// Watched says that the Runtime notices by itself when other code is put there: then the walk does not compare the
+	// code with what it was.
+	Watched bool
 }
 
 // Runtime knows code or frames of one process that no ELF object describes. What more it knows than where its code is,
@@ -52,6 +55,20 @@ type Crossing struct {
 	Interrupted bool
 	// Root says that nobody called: the stack ends with this frame.
 	Root bool
+}
+
+// Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are found.
+type Waypointer interface {
+	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a walk
+	// has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
+	Waypoints(t *snapshot.Thread, m mem.Reader) []Waypoint
+}
+
+// Waypoint is one such frame.
+type Waypoint struct {
+	// Registers are those in the frame, a return address being its PC; PC and SP are known.
+	Registers regs.Registers
+	Note      string // how it is known, and what may be missing before it
 }
 
 // Identifier is a Runtime that says what executes in its frames.

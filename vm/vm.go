@@ -23,6 +23,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
+	"github.com/fpstack/fpstack/vm/wasmtime"
 )
 
 // Kind is a kind of runtime: New is set, or Whole.
@@ -63,6 +64,7 @@ var Kinds = []Kind{
 	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
 		return made(golang.New(m))
 	}},
+	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
 	}},
