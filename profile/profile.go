@@ -16,15 +16,16 @@ type Kind uint8
 
 // The kinds of frames.
 const (
-	Native  Kind = iota
-	Kernel       // a frame of the kernel's own stack
-	JIT          // code that a runtime made
-	Signal       // a signal trampoline
-	VDSO         // the kernel's page in user space
-	Unknown      // an address that no module or runtime names
+	Native     Kind = iota
+	Kernel          // a frame of the kernel's own stack
+	JIT             // code that a runtime made
+	Signal          // a signal trampoline
+	VDSO            // the kernel's page in user space
+	Unknown         // an address that no module or runtime names
+	JavaScript      // a function of JavaScript, however it is executed
 )
 
-var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown"}
+var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown", "javascript"}
 
 // String returns the lower-case name used in JSON.
 func (k Kind) String() string {
@@ -51,13 +52,16 @@ type Frame struct {
 	Kind        Kind
 	Func        string // demangled name, "" if unknown
 	Linkage     string // name as in the symbol table where it differs from Func
-	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and not Inlined
+	Offset      uint64 // Addr minus the start of Func; valid if Func != "", not Inlined and no JavaScript
 	File        string // source file, "" if unknown
 	Line        int    // 0 if unknown
 	Module      int    // index in Dump.Modules, -1 for none
 	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
-	Origin      string // how the physical frame was found: "context", "cfi", "frame pointer", …
-	Note        string // why it is less sure than its origin says; "" mostly
+	Tier        string // which part of its runtime executes the function, as "interpreter"; "" where there is one way
+	// Stub says that the frame is a runtime's own, between functions of its language: it is shown to those who ask for it.
+	Stub   bool
+	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
+	Note   string // why it is less sure than its origin says; "" mostly
 }
 
 // Waits says that f is no code but the system call, or the reason in parentheses, that a thread
