@@ -16,16 +16,30 @@ type Kind uint8
 
 // The kinds of frames.
 const (
-	Native     Kind = iota
-	Kernel          // a frame of the kernel's own stack
-	JIT             // code that a runtime made
-	Signal          // a signal trampoline
-	VDSO            // the kernel's page in user space
-	Unknown         // an address that no module or runtime names
-	JavaScript      // a function of JavaScript, however it is executed
+	Native  Kind = iota
+	Kernel       // a frame of the kernel's own stack
+	JIT          // code that a runtime made
+	Signal       // a signal trampoline
+	VDSO         // the kernel's page in user space
+	Unknown      // an address that no module or runtime names
+
+	// Functions of a language, where it is known which: see [Kind.Made].
+	JavaScript
+	Python
+	DotNet
+	Java
+	Wasm
+	Lua
+	PHP
+	Julia
 )
 
-var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown", "javascript"}
+var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown", "javascript", "python", "dotnet",
+	"java", "wasm", "lua", "php", "julia"}
+
+// Made says that a runtime of a language runs the frame's code, by machine code that it made or by interpreting it: JIT
+// and the languages.
+func (k Kind) Made() bool { return k == JIT || k >= JavaScript && k <= Julia }
 
 // String returns the lower-case name used in JSON.
 func (k Kind) String() string {
@@ -57,8 +71,9 @@ type Frame struct {
 	Line        int    // 0 if unknown
 	Module      int    // index in Dump.Modules, -1 for none
 	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
-	Tier        string // which part of its runtime executes the function, as "interpreter"; "" where there is one way
-	// Stub says that the frame is a runtime's own, between functions of its language: it is shown to those who ask for it.
+	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.
+	Tier string
+	// Stub says that the frame is a runtime's own, between functions of its language, and shown to who asks for it.
 	Stub   bool
 	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
 	Note   string // why it is less sure than its origin says; "" mostly
