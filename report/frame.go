@@ -77,6 +77,9 @@ func (p *printer) marks(f *profile.Frame) []string {
 		marks = append(marks, "(signal)")
 	}
 	if p.opt.Verbose {
+		if f.Tier != "" {
+			marks = append(marks, "("+text.Escape(f.Tier)+")")
+		}
 		marks = append(marks, originText(f))
 	} else if f.Note != "" {
 		marks = append(marks, "(unsure)")
