@@ -5,6 +5,7 @@ package v8
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -94,6 +96,8 @@ type target struct {
 	names    *resolve.Names
 	walker   *unwind.Walker
 	end      func()
+
+	described int // stacks
 }
 
 // start runs a script, and waits until it has said what it knows.
@@ -196,7 +200,33 @@ func (x *target) best(t testing.TB, leader int, stacks []profile.Stack, ids []in
 		}
 		if got, because := x.check(&stacks[i]); v == elapsed || got != right && got != elapsed {
 			v, why = got, because
+			if got == wrong || got == unnamed || got == cut {
+				x.describe(t, &stacks[i])
+			}
 		}
 	}
 	return v, why
+}
+
+// maxDescribed bounds the stacks that are logged of one script.
+const maxDescribed = 3
+
+// describe logs a stack that is not as it should be.
+func (x *target) describe(t testing.TB, s *profile.Stack) {
+	t.Helper()
+	if x.described++; x.described > maxDescribed {
+		return
+	}
+	var text strings.Builder
+	for i := range min(len(s.Frames), 12) {
+		f := &s.Frames[i]
+		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File), f.Line,
+			f.Tier, f.Stub, f.Origin, f.Note)
+		if i == 0 {
+			var b [24]byte
+			x.ReadMem(b[:], mem.Addr(f.Addr-8))
+			fmt.Fprintf(&text, " code %x|%x", b[:8], b[8:])
+		}
+	}
+	t.Log(text.String())
 }

@@ -4,7 +4,6 @@ package v8
 
 import (
 	"flag"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,5 +83,3 @@ func runScript(t *testing.T, version string, m mode, script string) {
 		t.Errorf("%d of %d samples have JavaScript on the stack", counts[right], n)
 	}
 }
-
-var _ = fmt.Sprint

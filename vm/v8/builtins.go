@@ -29,6 +29,9 @@ const (
 	bytecodeHandler
 	// entryFromC is called by C++ and has saved its registers: JSEntry and its like.
 	entryFromC
+	// baselinePrologue builds the frame of the baseline code that has called it, whose return address it takes off the
+	// stack for that.
+	baselinePrologue
 	// deoptimizer is entered by a call from optimised code, and replaces the frame of that.
 	deoptimizer
 )
@@ -64,6 +67,8 @@ func (b *builtin) classify(m *module.Module) {
 		b.kind = interpreterEntry
 	case b.name == "JSEntry", b.name == "JSConstructEntry", b.name == "JSRunMicrotasksEntry":
 		b.kind = entryFromC
+	case b.name == "BaselineOutOfLinePrologue":
+		b.kind = baselinePrologue
 	case strings.HasPrefix(b.name, "DeoptimizationEntry_"):
 		b.kind = deoptimizer
 	}
@@ -73,8 +78,8 @@ func (b *builtin) classify(m *module.Module) {
 		return
 	}
 	limit := len(buildsFrame)
-	if b.kind == interpreterEntry {
-		limit = maxPrologue // it looks for other code of the function first
+	if b.kind == interpreterEntry || b.kind == baselinePrologue {
+		limit = maxPrologue // something is looked up first
 	}
 	code = code[:min(len(code), limit, int(b.end-b.start))]
 	if i := bytes.Index(code, buildsFrame); i >= 0 {

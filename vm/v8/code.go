@@ -111,7 +111,22 @@ func (r *Runtime) readCode(stream mem.Addr, m mem.Reader) (*code, error) {
 	var b [maxBuilt]byte
 	n, _ := m.ReadMem(b[:min(c.Size, maxBuilt)], c.Start)
 	c.prologue = bytes.Index(b[:n], buildsFrame)
+	if c.Kind == heap.Baseline {
+		c.prologue = baselineEntry(b[:n])
+	}
 	return c, nil
+}
+
+// baselineEntry is how many bytes of baseline code run before a builtin builds its frame, the call of that included;
+// below 0 if they are not as expected: a register is set to the BytecodeArray, and the builtin is called.
+// Source: BaselineCompiler::Prologue in src/baseline/x64/baseline-compiler-x64-inl.h.
+func baselineEntry(b []byte) int {
+	const array, call = "\x49\xbc", 0xe8 // mov r12, imm64; call rel32
+	i := bytes.Index(b, []byte(array))
+	if next := i + len(array) + wordSize; i >= 0 && next < len(b) && b[next] == call {
+		return next + 1
+	}
+	return -1
 }
 
 // heap reads objects by m.

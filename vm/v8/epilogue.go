@@ -57,6 +57,12 @@ func (e *epilogue) step(b []byte) (n int, returned, ok bool) {
 		return 1, false, e.leave() && e.pop(regs.AMD64RBP)
 	case string(b[:min(3, len(b))]) == "\x48\x8b\xe5", string(b[:min(3, len(b))]) == "\x48\x89\xec": // mov rsp, rbp
 		return 3, false, e.leave()
+	case (at(0) == 0x48 || at(0) == 0x49) && at(1) == 0x83 && at(2) >= 0xf8: // cmp reg, imm8
+		return 4, false, len(b) > 4
+	case at(0)&0xfa == 0x48 && (at(1) == 0x39 || at(1) == 0x3b) && at(2) >= 0xc0: // cmp reg, reg
+		return 3, false, len(b) > 3
+	case op >= 0x70 && op <= 0x7f && prefix == 0: // jcc: as many arguments as are declared, or more: both ways return
+		return 2, false, len(b) > 2
 	case at(0) == 0x48 && at(1) == 0x83 && at(2) == 0xc4: // add rsp, imm8
 		return 4, false, e.drop(int64(int8(at(3)))) && len(b) > 3
 	case (at(0) == 0x48 || at(0) == 0x4a) && at(1) == 0x8d && at(2)&0x38 == 0x20 && at(2)&7 == 4 && at(3)&7 == 4:

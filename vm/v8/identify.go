@@ -110,6 +110,8 @@ func (r *Runtime) identify(a *activation, m mem.Reader) (unwind.Site, error) {
 	switch {
 	case a.area.made:
 		return r.identifyCode(a, f, m)
+	case a.builtin != nil && a.builtin.kind == baselinePrologue:
+		return r.atStart(f, baselineTier, m)
 	case a.fp == 0:
 		return r.atStart(f, interpreterTier, m)
 	case r.interprets(a, m):

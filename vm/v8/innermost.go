@@ -42,6 +42,8 @@ func (r *Runtime) stateOf(a *area, now *regs.Registers, m mem.Reader) (state, er
 	code := window[before:n]
 	b := r.builtinAt(a, pc)
 	switch {
+	case b != nil && b.kind == baselinePrologue && b.prologue >= 0 && !bytes.HasPrefix(code, buildsFrame):
+		return r.inBaselinePrologue(a, b, now, m)
 	case bytes.HasPrefix(code, buildsFrame), r.notBegun(a, b, pc, m):
 		return returning(now, m, 0)
 	case window[before-1] == buildsFrame[0] && bytes.HasPrefix(code, buildsFrame[1:]):
@@ -70,6 +72,41 @@ func (r *Runtime) notBegun(a *area, b *builtin, pc mem.Addr, m mem.Reader) bool 
 	}
 	c, err := r.codeAt(a, pc, r.code(m))
 	return err == nil && c.prologue >= 0 && int64(pc-c.Start) < int64(c.prologue)
+}
+
+// inBaselinePrologue is the state of the builtin that builds the frame of baseline code. It pops its own return address
+// right before that; behind it is that of the function.
+// Source: Builtins::Generate_BaselineOutOfLinePrologue in src/builtins/x64/builtins-x64.cc.
+func (r *Runtime) inBaselinePrologue(a *area, b *builtin, now *regs.Registers, m mem.Reader) (state, error) {
+	pc, _ := now.PC()
+	sp, _ := now.SP()
+	fp, _ := now.FP()
+	switch at := int64(uint64(pc) - a.bias - uint64(b.start)); {
+	case at < int64(b.prologue):
+		callee := *now
+		callee.Set(regs.AMD64RSP, uint64(sp)+wordSize)
+		return returning(&callee, m, 0)
+	case at == int64(b.prologue)+1:
+		return returning(now, m, wordSize)
+	}
+	function, _ := now.Get(numbered[r.layout.Registers.Function&15])
+	held, err := word(m, fp+mem.Addr(r.layout.Frame.Function))
+	marker, _ := word(m, fp+mem.Addr(r.layout.Frame.Context))
+	if err == nil && sp <= fp && (fp-sp < 3*wordSize || held == function || marker&1 == 0) {
+		e := epilogue{now: *now, m: m}
+		if code := r.instructions(pc, m); e.run(code) {
+			return state{caller: e.now}, nil
+		}
+		return state{framed: true}, nil
+	}
+	return returning(now, m, 0) // it leaves for other code of the function
+}
+
+// instructions are the bytes from pc on.
+func (r *Runtime) instructions(pc mem.Addr, m mem.Reader) []byte {
+	var b [behind]byte
+	n, _ := m.ReadMem(b[:], pc)
+	return b[:n]
 }
 
 // returning is the state of a function that returns to the word above saved bytes on the stack: 0 where the frame
