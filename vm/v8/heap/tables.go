@@ -82,7 +82,8 @@ func (l *Layout) functionFields() []field {
 		{&c.FirstVars, []string{"scopeinfo_idx_first_vars"}, since(3, 12, 8, 5)},
 		// Start and end position come in front of the variables where two more slots are there.
 		{&c.Positions, nil, since(0, 12, 8, 3)},
-		{&c.MaxInlined, nil, always(75)}, // kScopeInfoMaxInlinedLocalNamesSize in src/objects/scope-info.h
+		// kScopeInfoMaxInlinedLocalNamesSize in src/objects/scope-info.h
+		{&c.MaxInlined, nil, since(maxLocals+1, 10, 0, 75)},
 	}
 }
 
