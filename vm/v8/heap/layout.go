@@ -45,8 +45,13 @@ type Layout struct {
 	Bytecode  BytecodeFields
 	Code      CodeFields
 	Deopt     DeoptIndices
+	Property  PropertyFields
 	ArrayData int32 // first element of a FixedArray and first byte of a ByteArray
 	ArrayLen  int32 // length of both, a SMI
+
+	ObjectProperties int32 // of a JSObject: the properties that are not in it
+	DescriptorsData  int32 // first word of a DescriptorArray's entries
+	DictionaryFirst  int32 // first element of a NameDictionary's entries
 
 	frameTypes map[int32]string
 }
@@ -99,6 +104,7 @@ type Types struct {
 	AsyncFunction     uint16 // JSAsyncFunctionObject
 	AsyncGenerator    uint16 // JSAsyncGeneratorObject
 	Generator         uint16 // JSGeneratorObject
+	GlobalObject      uint16
 	GlobalProxy       uint16
 }
 
@@ -137,6 +143,12 @@ type StringFields struct {
 	Seq, Cons, External            int32
 	Sliced, Thin                   int32
 	OneByte                        int32 // bit
+}
+
+// PropertyFields are bits of a property's details.
+type PropertyFields struct {
+	Index      bits  // of its field
+	Descriptor int32 // it has no field, its value is beside the details
 }
 
 // FunctionFields are those of a JSFunction.

@@ -160,6 +160,12 @@ func (l *Layout) derive(lookup func(string) (int32, bool)) {
 			t.FirstNonstring = uint16(-mask)
 		}
 	}
+	// A hash table has three numbers, those of a dictionary follow.
+	start, ok := lookup(debugPrefix + "namedictionary_prefix_start_index")
+	size, ok2 := lookup(debugPrefix + "namedictionaryshape_prefix_size")
+	if l.DictionaryFirst = start + size; !ok || !ok2 {
+		l.DictionaryFirst = 6
+	}
 	l.Code.Inline = t.InstructionStream == 0
 	k := &l.Kinds
 	if k.Interpreted == 0 {

@@ -52,6 +52,11 @@ func (l *Layout) objectFields() []field {
 		{&s.Sliced, []string{"SlicedStringTag"}, always(3)},
 		{&s.Thin, []string{"ThinStringTag"}, always(5)},
 		{&s.OneByte, []string{"OneByteStringTag"}, always(8)},
+		{&l.Property.Index.Mask, []string{"prop_index_mask"}, always(0x3ff << 19)},
+		{&l.Property.Index.Shift, []string{"prop_index_shift"}, always(19)},
+		{&l.Property.Descriptor, []string{"prop_location_mask"}, always(1 << 5)},
+		{&l.ObjectProperties, typed("class_JSReceiver__raw_properties_or_hash", "Object"), always(8)},
+		{&l.DescriptorsData, []string{"class_DescriptorArray__header_size__uintptr_t"}, since(24, 14, 2, 32)},
 		{&l.ArrayLen, []string{"class_FixedArrayBase__length__SMI"}, always(8)},
 		{&l.ArrayData, []string{"class_FixedArray__data__uintptr_t"}, always(16)},
 	}
@@ -82,7 +87,8 @@ func (l *Layout) functionFields() []field {
 		{&c.FirstVars, []string{"scopeinfo_idx_first_vars"}, since(3, 12, 8, 5)},
 		// Start and end position come in front of the variables where two more slots are there.
 		{&c.Positions, nil, since(0, 12, 8, 3)},
-		{&c.MaxInlined, nil, always(75)}, // kScopeInfoMaxInlinedLocalNamesSize in src/objects/scope-info.h
+		// kScopeInfoMaxInlinedLocalNamesSize in src/objects/scope-info.h
+		{&c.MaxInlined, nil, since(maxLocals+1, 10, 0, 75)},
 	}
 }
 
@@ -163,6 +169,7 @@ func (l *Layout) typeFields() []typeField {
 		{&t.AsyncFunction, "type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE", false},
 		{&t.AsyncGenerator, "type_JSAsyncGeneratorObject__JS_ASYNC_GENERATOR_OBJECT_TYPE", false},
 		{&t.Generator, "type_JSGeneratorObject__JS_GENERATOR_OBJECT_TYPE", false},
+		{&t.GlobalObject, "type_JSGlobalObject__JS_GLOBAL_OBJECT_TYPE", false},
 		{&t.GlobalProxy, "type_JSGlobalProxy__JS_GLOBAL_PROXY_TYPE", false},
 	}
 }
