@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	full    = flag.Bool("full", false, "all versions, modes and scripts, 1,000 samples each, and a table")
-	samples = flag.Int("samples", 60, "samples of each script without -full")
+	full    = flag.Bool("full", false, "all versions, modes and scripts, and a table")
+	samples = flag.Int("samples", 60, "samples of each script")
 )
 
 // quick are the versions, modes and scripts of each run without -full.
@@ -57,9 +57,6 @@ func TestScripts(t *testing.T) {
 // runScript samples one script.
 func runScript(t *testing.T, version string, m mode, script string) {
 	n := *samples
-	if *full {
-		n = 1000
-	}
 	x := start(t, version, m.flags, script)
 	counts, seen := map[verdict]int{}, map[string]int{}
 	for i := 0; i < n; i++ {

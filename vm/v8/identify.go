@@ -133,7 +133,8 @@ func (r *Runtime) functionOf(a *activation, m mem.Reader) (*function, error) {
 	if !ok {
 		return nil, errNoFunction
 	}
-	return r.function(tagged, m)
+	receiver, _ := a.slot(m, r.layout.Frame.Args)
+	return r.function(tagged, receiver, m)
 }
 
 // interprets reports whether a runs bytecode: its code is the interpreter's, or that is not known and the frame shows
@@ -195,7 +196,7 @@ func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwi
 	name, known := r.layout.FrameType(number)
 	if known && name == builtinExit {
 		if tagged, ok := a.slot(m, exitTarget); ok {
-			if f, err := r.function(tagged, m); err == nil {
+			if f, err := r.function(tagged, 0, m); err == nil {
 				return r.builtinFunction(a, f, m)
 			}
 		}

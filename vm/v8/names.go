@@ -29,8 +29,8 @@ type script struct {
 // anonymous is what V8 calls a function without a name, and the text of a script outside of all functions.
 const anonymous = "<anonymous>"
 
-// function finds out about the JSFunction that t refers to.
-func (r *Runtime) function(t heap.Tagged, m mem.Reader) (*function, error) {
+// function finds out about the JSFunction that t refers to, which was called on receiver; 0 where that is not known.
+func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, error) {
 	at, ok := t.Object()
 	if !ok {
 		return nil, errNoFunction
@@ -44,7 +44,12 @@ func (r *Runtime) function(t heap.Tagged, m mem.Reader) (*function, error) {
 	if err != nil {
 		return nil, errors.Join(errNoFunction, err)
 	}
-	return r.describe(shared, m)
+	known := r.sites.functions[shared] != nil
+	f, err := r.describe(shared, m)
+	if err == nil && !known {
+		f.name = methodName(h, f.name, receiver, at)
+	}
+	return f, err
 }
 
 // describe finds out about a function, or remembers it. What it reads may move meanwhile: then the function itself
@@ -142,4 +147,23 @@ func (r *Runtime) lookup(table heap.Tagged, offset int, m mem.Reader) (heap.Posi
 	}
 	p, ok, err := r.layout.PositionAt(b, offset)
 	return p, ok && err == nil
+}
+
+// methodName is name with the class that the closure at function is a method of, as the receiver of a call shows it. A
+// function without a name gets that of the property.
+func methodName(h heap.Heap, name string, receiver heap.Tagged, function mem.Addr) string {
+	if strings.Contains(name, ".") || strings.HasPrefix(name, "#") { // inferred; private
+		return name
+	}
+	method, ok := h.MethodOf(receiver, function)
+	if !ok {
+		return name
+	}
+	if name == "" {
+		name = method.Key
+	}
+	if method.Class == "" || !strings.HasSuffix(name, method.Key) { // a function that has another name as a property
+		return name
+	}
+	return method.Class + "." + name
 }
