@@ -97,7 +97,8 @@ func (r *Runtime) identify(a *activation, m mem.Reader) (unwind.Site, error) {
 	}
 	f, err := r.functionOf(a, m)
 	switch {
-	case err != nil && a.builtin != nil && a.builtin.kind != interpreterEntry && a.builtin.kind != bytecodeHandler:
+	case err != nil && a.builtin != nil && (a.fp == 0 || a.builtin.kind != interpreterEntry &&
+		a.builtin.kind != bytecodeHandler):
 		return r.stub(a.builtin.name)
 	case errors.Is(err, errNoFunction):
 		if a.area.made {
@@ -126,7 +127,7 @@ var errNoFunction = errors.New("its function is not known")
 // caller sets.
 func (r *Runtime) functionOf(a *activation, m mem.Reader) (*function, error) {
 	tagged, ok := a.slot(m, r.layout.Frame.Function)
-	if !ok && (a.fp != 0 || a.entered) {
+	if !ok && (a.fp != 0 || a.entered) && a.calledByFunction() {
 		w, known := a.register(r.layout.Registers.Function)
 		tagged, ok = heap.Tagged(w), known
 	}
@@ -135,6 +136,15 @@ func (r *Runtime) functionOf(a *activation, m mem.Reader) (*function, error) {
 	}
 	receiver, _ := a.slot(m, r.layout.Frame.Args)
 	return r.function(tagged, receiver, m)
+}
+
+// calledByFunction reports whether a caller of the code that a executes sets the register of functions: where that is a
+// builtin for something else it has any value.
+func (a *activation) calledByFunction() bool {
+	if a.builtin == nil {
+		return a.area.made
+	}
+	return a.builtin.kind == interpreterEntry || a.builtin.kind == baselinePrologue
 }
 
 // interprets reports whether a runs bytecode: its code is the interpreter's, or that is not known and the frame shows
