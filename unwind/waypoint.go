@@ -33,9 +33,8 @@ func (c *cursor) keepOnWay() *ending {
 	if c.bare || !guessed(c.next.Origin) || !c.way.known {
 		return nil
 	}
-	to, _ := c.regs.SP()
 	if p := c.waypoint(c.top().SP); p != nil {
-		if sp, _ := p.Registers.SP(); sp < to && to <= c.hi {
+		if sp, _ := p.Registers.SP(); sp < c.next.SP && c.next.SP <= c.hi {
 			return c.goTo(p)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
+	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
 )
 
@@ -64,10 +65,18 @@ var Kinds = []Kind{
 	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
 		return made(golang.New(m))
 	}},
+	{Name: "V8", Files: []string{"libnode", "libv8"},
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
 	}},
+}
+
+// Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
+// and whenever they have changed.
+type Mapper interface {
+	Mapped(set *module.Set)
 }
 
 const jitLogs = "jitdump or perf map"
@@ -130,6 +139,7 @@ type Process struct {
 	image   module.Image
 	facts   *mem.Keeper
 	met     map[*module.Module]unwind.Runtime // nil for none
+	set     *module.Set                       // of the last Scan
 	wholes  []whole                           // nil before the first Scan
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
@@ -160,6 +170,7 @@ func (p *Process) Facts() []mem.Range { return p.facts.Ranges() }
 // Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
 // they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
 func (p *Process) Scan(set *module.Set) {
+	p.set = set
 	for m := range p.met {
 		if set.Find(m.Start()) != m {
 			delete(p.met, m)
@@ -167,6 +178,11 @@ func (p *Process) Scan(set *module.Set) {
 	}
 	p.scanWholes(set)
 	p.list()
+	for _, r := range p.all {
+		if r, ok := r.(Mapper); ok {
+			r.Mapped(set)
+		}
+	}
 	first := true
 	for i := range set.Table().All() {
 		m := &set.Table().All()[i]
@@ -224,12 +240,29 @@ func (p *Process) Meet(m *module.Module) {
 	if _, ok := p.met[m]; ok {
 		return
 	}
+	if p.has(m.Object()) {
+		p.met[m] = nil
+		return
+	}
 	r, err := p.table.Recognise(m, p.image)
 	p.keep(err)
 	p.met[m] = r
 	if r != nil {
 		p.list()
+		if r, ok := r.(Mapper); ok && p.set != nil {
+			r.Mapped(p.set)
+		}
 	}
+}
+
+// has reports whether a runtime was made of o, which is mapped at another place too.
+func (p *Process) has(o module.Object) bool {
+	for m, r := range p.met {
+		if r != nil && m.Object() == o {
+			return true
+		}
+	}
+	return false
 }
 
 // list makes the lists again.
