@@ -31,10 +31,21 @@ type Kind struct {
 	New func(m *module.Module, image module.Image) (unwind.Runtime, error)
 }
 
+// FiberLister is a runtime that schedules threads of its own on those of the kernel.
+type FiberLister interface {
+	snapshot.ProcessCopier
+	// OpenFibers learns where the process keeps them, before it is stopped; without it there are none. An error says
+	// why they cannot be listed.
+	OpenFibers() error
+	// Fibers lists those that s shows, by what CopyProcess copied, in the runtime's own order. An error says which are
+	// missing.
+	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
+}
+
 // Kinds are the kinds that are known.
 var Kinds = []Kind{
-	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
-		return made(golang.New(m))
+	{Name: "Go", New: func(m *module.Module, image module.Image) (unwind.Runtime, error) {
+		return made(golang.New(m, image))
 	}},
 }
 
@@ -190,6 +201,17 @@ func (p *Process) Copiers() []snapshot.Copier {
 		return *c
 	}
 	return nil
+}
+
+// FiberListers are the runtimes that have fibers.
+func (p *Process) FiberListers() []FiberLister {
+	var out []FiberLister
+	for _, r := range p.all {
+		if l, ok := r.(FiberLister); ok {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // Err is why runtimes that the process has cannot be used; nil if all can.
