@@ -74,7 +74,7 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	got.Notes = unshown.InDump(got)
+	got.Notes = append(got.Notes, unshown.InDump(got)...)
 	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
 		for _, note := range got.Notes {
 			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
@@ -107,7 +107,7 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}
 	if d.o.goroutines.wanted(d.o) {
 		w.fibers.open(w.runtimes)
-		w.fibers.stopOptions(&opt, d.o.goroutines.given)
+		w.fibers.stopOptions(&opt, d.o.goroutines.asked())
 	}
 	snap, err := p.Batches(ctx, opt, w.walk)
 	if snap == nil {
@@ -124,7 +124,7 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 		defer d.progress.clear()
 	}
 	got := w.names.Dump(snap, w.of(snap))
-	w.fibers.report(got, d.o.goroutines.given)
+	w.fibers.report(got, d.o.goroutines.asked())
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
 	}

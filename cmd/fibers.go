@@ -152,3 +152,6 @@ func (m *goroutinesMode) wanted(o *dumpOptions) bool {
 	}
 	return len(o.tids) == 0 && !o.rolling && (o.format.word == "text" || o.format.word == "json")
 }
+
+// asked reports whether the command line says that they are wanted.
+func (m *goroutinesMode) asked() bool { return m.given && m.on }
