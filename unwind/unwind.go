@@ -141,4 +141,6 @@ const (
 type Options struct {
 	Mode      Mode
 	MaxFrames int // 0, and whatever is larger: [MaxFrames]
+	// Called says that PC of the innermost frame is a return address, as that of a fiber is which gave its thread away.
+	Called bool
 }

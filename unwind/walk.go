@@ -99,6 +99,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	w.begin(c.arch)
 	c.frames = s.Frames
 	c.bare = opt.Mode == FramePointersOnly
+	c.next.Interrupted = !opt.Called
 	c.enter()
 	limit := opt.MaxFrames
 	if limit <= 0 || limit > MaxFrames {

@@ -42,6 +42,17 @@ type Kind struct {
 	Whole func(image module.Image) Whole
 }
 
+// FiberLister is a runtime that schedules threads of its own on those of the kernel.
+type FiberLister interface {
+	snapshot.ProcessCopier
+	// OpenFibers learns where the process keeps them, before it is stopped; without it there are none. An error says
+	// why they cannot be listed.
+	OpenFibers() error
+	// Fibers lists those that s shows, by what CopyProcess copied, in the runtime's own order. An error says which are
+	// missing.
+	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
+}
+
 // Whole is a runtime that belongs to a process as a whole. It is used by the goroutine that walks.
 type Whole interface {
 	unwind.Runtime
@@ -62,8 +73,8 @@ type FunctionLister interface {
 // Kinds are the kinds that are known. Of several that know the same code the first names it: those that read it out
 // of the runtime come before those that read files for profilers.
 var Kinds = []Kind{
-	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
-		return made(golang.New(m))
+	{Name: "Go", New: func(m *module.Module, image module.Image) (unwind.Runtime, error) {
+		return made(golang.New(m, image))
 	}},
 	{Name: "V8", Files: []string{"libnode", "libv8"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
@@ -330,4 +341,15 @@ func (p *Process) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// FiberListers are the runtimes that have fibers.
+func (p *Process) FiberListers() []FiberLister {
+	var out []FiberLister
+	for _, r := range p.all {
+		if l, ok := r.(FiberLister); ok {
+			out = append(out, l)
+		}
+	}
+	return out
 }
