@@ -40,7 +40,8 @@ func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 		unseen: slices.Clone(o.tids)}
 	names := o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
 	names.Shared = resolve.NewShared()
-	d.walks = dump.Options{Runtimes: vm.NewTable(vm.Kinds), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames}
+	d.walks = dump.Options{Runtimes: vm.NewTable(vm.Kinds), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+		Fibers: o.goroutines.fibers(o)}
 	return d
 }
 
@@ -109,8 +110,12 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	}
 	w := dump.New(table, image, d.walks)
 	defer w.Close()
-	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.Copiers()}, func(batch *snapshot.Snapshot) {
+	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
+		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
+	if d.walks.Fibers == dump.AskedFibers {
+		opt.ProcessTime = opt.MaxPause
+	}
+	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
 		describeFDs(p, batch)
 		if d.saver != nil {

@@ -93,7 +93,8 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	files := offline.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: vm.NewTable(vm.Kinds),
-		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames},
+		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+		Fibers: dump.AllFibers},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
 			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {

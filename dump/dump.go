@@ -7,8 +7,11 @@
 package dump
 
 import (
+	"strings"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -22,6 +25,7 @@ type Options struct {
 	Names     resolve.Options // its Budget bounds what is read of modules, too
 	Mode      unwind.Mode
 	MaxFrames int // of a thread; 0: no limit but that of a process
+	Fibers    Fibers
 }
 
 // Walk walks the stacks of one process. It is for one goroutine at a time.
@@ -35,6 +39,8 @@ type Walk struct {
 	table    *maps.Table // of the first batch
 	left     frameBudget
 	stacks   map[int]unwind.Stack // by thread
+	idle     map[int]string       // by thread, why its stack says nothing
+	fibers   fiberWalk
 }
 
 // New returns a Walk of the process that image shows, and recognises its runtimes before it is stopped, so that what
@@ -49,20 +55,30 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 	w.set = module.NewSet(table, image)
 	w.set.Charge(opt.Names.Budget)
 	w.runtimes.Scan(w.set)
+	if opt.Fibers != NoFibers {
+		w.fibers.open(w.runtimes)
+	}
 	return w
 }
 
 // Copiers are what the runtimes need to be copied of each thread.
 func (w *Walk) Copiers() []snapshot.Copier { return w.runtimes.Copiers() }
 
-// Runtimes are those that were recognised.
-func (w *Walk) Runtimes() *vm.Process { return w.runtimes }
+// ProcessCopiers are what is to be copied of the process as a whole, for its fibers.
+func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {
+	var all []snapshot.ProcessCopier
+	for _, l := range w.fibers.listers {
+		all = append(all, l)
+	}
+	return all
+}
 
 // Batch walks what one batch holds, and keeps none of its memory. What was not copied is read from the image. Of
 // modules it knows those that the first batch showed.
 func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	if w.walker == nil {
 		w.begin(snap)
+		defer w.walkFibers(snap)
 	}
 	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.image.Memory) })
@@ -73,7 +89,19 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 		w.left.take(&stack)
 		stack.Unsettle(changed)
 		w.stacks[t.TID] = stack
+		if why := w.walker.Idle(t, &stack); why != "" {
+			w.idle[t.TID] = why
+		}
 	}
+}
+
+// walkFibers walks the fibers that the first batch shows.
+func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
+	w.fibers.walk(snap, func(to *unwind.Stack, t *snapshot.Thread, memory mem.Reader, called bool) {
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: called}
+		w.walker.WalkInto(to, t, memory, opt)
+		to.Unsettle(snap.Changed)
+	}, func(kept *unwind.Stack) { w.left.take(kept) })
 }
 
 // begin makes what takes the mappings of the first batch.
@@ -84,20 +112,36 @@ func (w *Walk) begin(snap *snapshot.Snapshot) {
 	w.names = resolve.New(w.set, w.opt.Names)
 	w.walker = unwind.NewWalker(w.set, w.names)
 	w.walker.Use(w.runtimes)
-	w.stacks = make(map[int]unwind.Stack, len(snap.Threads))
+	w.stacks, w.idle = make(map[int]unwind.Stack, len(snap.Threads)), map[int]string{}
 }
 
 // Dump names all that was walked. whole is the batches together, at least one.
 func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
-	stacks := make([]unwind.Stack, len(whole.Threads))
-	for i := range whole.Threads {
-		var walked bool
-		if stacks[i], walked = w.stacks[whole.Threads[i].TID]; !walked {
-			stacks[i].Stop = unwind.NoContext
-		}
+	d := w.names.Dump(whole, w.walked(whole))
+	if problem := w.runtimes.Err(); problem != nil {
+		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
-	return w.names.Dump(whole, stacks)
+	w.fibers.report(d, w.opt.Fibers)
+	return d
+}
+
+// walked lists the stacks of all threads, in their order, and those of fibers.
+func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
+	all := w.fibers.walked
+	all.Threads, all.Idle = make([]unwind.Stack, len(whole.Threads)), make([]string, len(whole.Threads))
+	for i := range whole.Threads {
+		tid := whole.Threads[i].TID
+		var walked bool
+		if all.Threads[i], walked = w.stacks[tid]; !walked {
+			all.Threads[i].Stop = unwind.NoContext
+		}
+		all.Idle[i] = w.idle[tid]
+	}
+	return all
 }
 
 // Close releases the modules. What was returned stays.
-func (w *Walk) Close() error { return w.set.Close() }
+func (w *Walk) Close() error {
+	w.runtimes.Close()
+	return w.set.Close()
+}

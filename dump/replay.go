@@ -83,6 +83,7 @@ func isWalkable(s *snapshot.Snapshot) bool { return len(s.Memory)*len(s.Threads)
 // walk begins the walk of a process.
 func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 	memory := newMemory(first)
+	first.Whole = sorted(first.Whole)
 	image := module.Image{Memory: memory, Mapping: func(m *maps.Mapping) (*module.File, error) {
 		i := slices.IndexFunc(first.Files, func(f snapshot.File) bool {
 			return f.Path == m.Path && f.Dev == m.Dev && f.Inode == m.Inode
@@ -92,7 +93,11 @@ func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 		}
 		return r.open(&first.Files[i])
 	}, Path: memory.open}
-	return New(first.Maps, image, r.opt), memory
+	opt := r.opt
+	if len(first.Whole) == 0 { // they were not copied
+		opt.Fibers = NoFibers
+	}
+	return New(first.Maps, image, opt), memory
 }
 
 // batches walks all batches of a process, and returns them together.

@@ -47,8 +47,9 @@ func (s *Snapshot) LeaveOut(tids []int, why error) {
 	s.Append(left)
 }
 
-// Forget drops the memory that was copied of threads.
+// Forget drops the memory that was copied of threads and of the whole process.
 func (s *Snapshot) Forget() {
+	s.Whole = nil
 	for i := range s.Threads {
 		s.Threads[i].Stack, s.Threads[i].Copied = mem.Range{}, nil
 	}

@@ -164,6 +164,8 @@ func (d *decoder) records() error {
 			err = d.copied(raw)
 		case recordRange:
 			err = d.memoryRange(raw, &d.out.Memory)
+		case recordWhole:
+			err = d.memoryRange(raw, &d.out.Whole)
 		case recordRunning:
 			err = d.memoryRange(raw, &d.out.Running)
 		case recordEnd:

@@ -12,10 +12,10 @@ import (
 )
 
 // A recorded snapshot is gzip over: the magic line, then records in this order: one head, the mappings, the files, the
-// contents of others, the threads, each with the ranges that were copied of it, the further ranges of memory, and
-// those that were read while the threads ran, one end. A record is a letter, the length of its JSON as four bytes
-// little-endian, and the JSON. A thread, a content and a range are followed by the bytes that they announce. The same
-// Snapshot gives the same bytes. A file has one recorded snapshot or several, one after the other.
+// contents of others, the threads, each with the ranges that were copied of it, the further ranges of memory, those of
+// the whole process, those that were read while the threads ran, one end. A record is a letter, the length of its JSON
+// as four bytes little-endian, and the JSON. A thread, a content and a range are followed by the bytes that they
+// announce. The same Snapshot gives the same bytes. A file has one recorded snapshot or several, one after the other.
 const magic = "fpstack snapshot 1\n"
 
 const (
@@ -26,6 +26,7 @@ const (
 	recordCopied  = 'C' // a range of the thread before
 	recordContent = 'P'
 	recordRange   = 'R'
+	recordWhole   = 'W' // a range that belongs to the whole process
 	recordRunning = 'L' // a range that was read while the threads ran
 	recordEnd     = 'E'
 )
@@ -69,7 +70,7 @@ type encoder struct {
 }
 
 func (e *encoder) snapshot(s *Snapshot) error {
-	ranges, most := len(s.Memory)+len(s.Running)+len(s.Contents), 0
+	ranges, most := len(s.Memory)+len(s.Running)+len(s.Whole)+len(s.Contents), 0
 	for i := range s.Threads {
 		n := len(s.Threads[i].Copied)
 		ranges, most = ranges+n, max(most, n)
@@ -109,6 +110,9 @@ func (e *encoder) snapshot(s *Snapshot) error {
 		return err
 	}
 	if err := e.memoryRanges(recordRunning, s.Running); err != nil {
+		return err
+	}
+	if err := e.memoryRanges(recordWhole, s.Whole); err != nil {
 		return err
 	}
 	return e.record(recordEnd, struct{}{})

@@ -24,6 +24,7 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 	}
 	use(whole)
 	left := whole.Left
+	opt.ProcessCopiers = nil
 	whole.Batches, whole.Left = 1, nil
 	for len(left) > 0 {
 		whole.Forget()
