@@ -67,6 +67,29 @@ func TestSavedBusy(t *testing.T) {
 	}
 }
 
+// TestSavedJavaScript: what a runtime read of the memory before the stop, in it and after it is in the file.
+func TestSavedJavaScript(t *testing.T) {
+	script := filepath.Join(room(t), "spin.js")
+	text := `function inner(n) { let s = 0; for (let i = 0; i < 1e6; i++) s += i % n; return s }
+function outer() { for (;;) inner(7) }
+for (let i = 0; i < 100; i++) inner(3)
+console.log("R")
+setTimeout(outer)
+`
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, exec.Command(installed(t, "node"), script)).ready(t)
+	await(t, "outer runs", func() bool {
+		return strings.Contains(execute(t, bound, fpstack, strconv.Itoa(p.pid)).stdout, "outer")
+	})
+	live, file := saved(t, p)
+	again := execute(t, bound, fpstack, "symbolize", file)
+	if again.stdout != live || !strings.Contains(live, "outer  "+script+":2") {
+		t.Errorf("made again:\n%s\nwant, with outer:\n%s", again.stdout, live)
+	}
+}
+
 // TestSavedElsewhere: without the files stacks are cut and that is reported, a file of another build is refused, and
 // the files given later bring all back.
 func TestSavedElsewhere(t *testing.T) {
