@@ -70,6 +70,7 @@ func (r *Runtime) run(table *maps.Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.problem = err
+	r.none = !slices.ContainsFunc(r.files, func(f *file) bool { return f.log != nil })
 	r.began, r.ended = began, time.Now()
 	r.cost = r.ended.Sub(began)
 	if r.closed { // while this was late

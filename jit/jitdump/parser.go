@@ -72,7 +72,7 @@ func (p *parser) Read(r io.ReaderAt, from, to int64, b *codelog.Book) (int64, er
 // one reads the header or the record that data begins with, of which so many bytes are in the file. Its size is 0 if it
 // is not all there.
 func (p *parser) one(data []byte, at, left int64, b *codelog.Book) (size int64, err error) {
-	if len(data) >= 4 && (p.order == nil || p.order.Uint32(data) == magic) { // a process that appends writes another one
+	if len(data) >= 4 && (p.order == nil || p.order.Uint32(data) == magic) { // who appends writes another header
 		return p.header(data, left)
 	}
 	if p.order == nil || len(data) < recordLength {
@@ -131,7 +131,8 @@ func (p *parser) header(data []byte, left int64) (size int64, err error) {
 	return length, nil
 }
 
-// clock is the time of a record, 0 if it is by another clock. The first record shows that: it was not made in the future.
+// clock is the time of a record, 0 if it is by another clock. The first record shows that: it was not made in the
+// future.
 func (p *parser) clock(raw uint64) time.Duration {
 	const ahead = time.Second
 	if !p.judged {
@@ -196,7 +197,8 @@ const (
 	sameFile = "\xff"  // the name of the entry before
 )
 
-// Line implements codelog.LineReader: the entry with the highest address that is not above a. detail is where the record is.
+// Line implements codelog.LineReader: the entry with the highest address that is not above a. detail is where the
+// record is.
 func (p *parser) Line(r io.ReaderAt, detail int64, a mem.Addr) (file string, line int, ok bool) {
 	head := make([]byte, recordLength+16)
 	if n, _ := r.ReadAt(head, detail); n < len(head) || p.order == nil {
