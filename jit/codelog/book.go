@@ -74,8 +74,8 @@ func (c *counts) String() string {
 	return strings.Join(out, ", ")
 }
 
-// summary words what a person should know, "" for nothing.
-func (b *Book) summary() string {
+// Summary words what a person should know, "" for nothing.
+func (b *Book) Summary() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.counts.String()

@@ -142,7 +142,7 @@ func (r *Runtime) nameLate(s *site) bool {
 	if !ok || record.Detail == 0 || f.log == nil {
 		return true
 	}
-	if file, line, ok := lines.Line(f.log, record.Detail, s.lookup); ok {
+	if file, line, ok := lines.Line(f.log, &record, s.lookup); ok {
 		s.frame.File, s.frame.Line = file, line
 	}
 	return true
