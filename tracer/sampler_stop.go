@@ -153,7 +153,7 @@ func (l *Sampler) copyStack(w *Watch, c *Copy, table *maps.Table) error {
 
 // close notes when a sample has ended.
 func (l *Sampler) close(a *interrupted) {
-	a.c.Time = l.clock.Add(a.at)
+	a.c.Thread.Time = l.clock.Add(a.at)
 	l.ended = l.now()
 	if a.c.Stopped == 0 { // it was lost, or never stopped
 		a.c.Pause = l.ended - a.at
