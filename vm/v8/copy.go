@@ -84,11 +84,13 @@ func (w *wanted) object(tagged uint64, head int) {
 func (w *wanted) walk(areas *areas, r *Runtime, t *snapshot.Thread) {
 	data, start := t.Stack.Data, t.Stack.Start
 	for at := 0; at+2*wordSize <= len(data); {
-		fp := mem.Addr(order.Uint64(data[at:]))
-		here := start + mem.Addr(at)
 		ra := mem.Addr(order.Uint64(data[at+wordSize:]))
-		if ra < areas.low || ra >= areas.high || fp <= here || fp-here > maxFrame || fp%wordSize != 0 ||
-			areas.find(ra-1) == nil {
+		if ra < areas.low || ra >= areas.high {
+			at += wordSize
+			continue
+		}
+		fp, here := mem.Addr(order.Uint64(data[at:])), start+mem.Addr(at)
+		if fp <= here || fp-here > maxFrame || fp%wordSize != 0 || areas.find(ra-1) == nil {
 			at += wordSize
 			continue
 		}
