@@ -111,11 +111,13 @@ func functionText(f *profile.Frame) (name, offset string) {
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)
 }
 
-// sourceText is the file and, where it is known, ":LINE".
+// sourceText is the file and, where it is known, ":LINE"; of WebAssembly without lines the module and the offset in it.
 func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	switch {
 	case f.File == "" || p.opt.NoLines:
 		return "", ""
+	case f.Line <= 0 && f.Kind == profile.Wasm && f.ModuleAddr != 0:
+		return text.Escape(f.File), "+" + jsondoc.Hex(f.ModuleAddr)
 	case f.Line <= 0:
 		return text.Escape(f.File), ""
 	}

@@ -8,11 +8,15 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/jit/codelog"
+	"github.com/fpstack/fpstack/jit/jitdump"
+	"github.com/fpstack/fpstack/jit/perfmap"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -20,6 +24,7 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/v8"
+	"github.com/fpstack/fpstack/vm/wasmtime"
 )
 
 // Kind is a kind of runtime: New is set, or Whole.
@@ -35,6 +40,17 @@ type Kind struct {
 	// by a file which the process writes. It is called once for each process, and reads nothing yet. It keeps the
 	// image, if it wants.
 	Whole func(image module.Image) Whole
+}
+
+// FiberLister is a runtime that schedules threads of its own on those of the kernel.
+type FiberLister interface {
+	snapshot.ProcessCopier
+	// OpenFibers learns where the process keeps them, before it is stopped; without it there are none. An error says
+	// why they cannot be listed.
+	OpenFibers() error
+	// Fibers lists those that s shows, by what CopyProcess copied, in the runtime's own order. An error says which are
+	// missing.
+	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
 }
 
 // Whole is a runtime that belongs to a process as a whole. It is used by the goroutine that walks.
@@ -57,11 +73,15 @@ type FunctionLister interface {
 // Kinds are the kinds that are known. Of several that know the same code the first names it: those that read it out
 // of the runtime come before those that read files for profilers.
 var Kinds = []Kind{
-	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
-		return made(golang.New(m))
+	{Name: "Go", New: func(m *module.Module, image module.Image) (unwind.Runtime, error) {
+		return made(golang.New(m, image))
 	}},
 	{Name: "V8", Files: []string{"libnode", "libv8"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
+	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
+	{Name: jitLogs, Whole: func(image module.Image) Whole {
+		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
+	}},
 }
 
 // Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
@@ -69,6 +89,8 @@ var Kinds = []Kind{
 type Mapper interface {
 	Mapped(set *module.Set)
 }
+
+const jitLogs = "jitdump or perf map"
 
 // made keeps a nil pointer from becoming a Runtime that is not nil.
 func made[R any, P interface {
@@ -297,5 +319,37 @@ func (p *Process) Copiers() []snapshot.Copier {
 	return nil
 }
 
-// Err is why runtimes that the process has cannot be used, or not whole; nil if all can.
-func (p *Process) Err() error { return errors.Join(p.errs...) }
+// Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more later
+// has an Err of its own.
+func (p *Process) Err() error {
+	errs := slices.Clone(p.errs)
+	for _, w := range p.wholes {
+		if e, ok := w.Whole.(interface{ Err() error }); ok {
+			errs = append(errs, e.Err())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close lets runtimes of the whole process give up what they have open; they read what was written last before. Their
+// Sites keep their names.
+func (p *Process) Close() error {
+	var errs []error
+	for _, w := range p.wholes {
+		if c, ok := w.Whole.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// FiberListers are the runtimes that have fibers.
+func (p *Process) FiberListers() []FiberLister {
+	var out []FiberLister
+	for _, r := range p.all {
+		if l, ok := r.(FiberLister); ok {
+			out = append(out, l)
+		}
+	}
+	return out
+}
