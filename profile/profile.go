@@ -127,6 +127,10 @@ type Thread struct {
 	KernelStack []string
 	Stopped     time.Duration // how long it was stopped
 	Stack       Stack
+	// Idle says why its stack says nothing of what the process does: a runtime keeps the thread for work to come. ""
+	// mostly.
+	Idle  string
+	Fiber *FiberID // the fiber that it runs, nil for none
 }
 
 // Module is an object that frames lie in.
@@ -170,6 +174,10 @@ type Dump struct {
 	Notes    []string // what a person should know of the stacks, such as that frames of a language are missing
 	// Sources has text around the lines of frames by the Frame's File, where it was asked for.
 	Sources map[string]Source
+	// Fibers are the threads that runtimes of the process schedule by themselves, in the order of the runtime, where
+	// they were asked for; their stacks are in FiberStacks.
+	Fibers      []Fiber
+	FiberStacks []FiberStack
 }
 
 // Source is some lines of a source file.

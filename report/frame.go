@@ -105,7 +105,7 @@ func functionText(f *profile.Frame) (name, offset string) {
 	switch {
 	case f.Func == "":
 		return unnamed, ""
-	case f.Inlined:
+	case f.Inlined, f.Kind == profile.JavaScript:
 		return text.Escape(f.Func), ""
 	}
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)

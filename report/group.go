@@ -17,12 +17,15 @@ type entry struct {
 }
 
 // entries returns the threads of d one by one, or with opt.Group those with the same stack
-// together and the smallest groups first.
-func entries(d *profile.Dump, opt *Options) []entry {
-	var list []entry
+// together and the smallest groups first. Those that are idle are apart if nothing wants them shown.
+func entries(d *profile.Dump, opt *Options) (list []entry, idle []*profile.Thread) {
 	at := map[string]int{}
 	for i := range d.Threads {
 		t := &d.Threads[i]
+		if t.Idle != "" && opt.Group && !opt.Verbose {
+			idle = append(idle, t)
+			continue
+		}
 		frames := opt.visible(&t.Stack)
 		isLeader := t.TID == d.Process.PID
 		if opt.Group {
@@ -44,7 +47,7 @@ func entries(d *profile.Dump, opt *Options) []entry {
 			return list[i].leader && !list[j].leader
 		})
 	}
-	return list
+	return list, idle
 }
 
 // stackKey is equal for two threads exactly if they may be shown as one: the same addresses

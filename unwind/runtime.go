@@ -200,6 +200,25 @@ func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	return got, err
 }
 
+// Idler is a Runtime that keeps threads for work to come.
+type Idler interface {
+	// Idle says why s, the stack of t, says nothing of what the process does; "" if it does.
+	Idle(t *snapshot.Thread, s *Stack) string
+}
+
+// Idle says why s, the stack of t, says nothing of what the process does: a runtime keeps the thread for work to come.
+// It is "" if no runtime says so.
+func (w *Walker) Idle(t *snapshot.Thread, s *Stack) string {
+	for _, r := range w.all() {
+		if i, ok := r.(Idler); ok {
+			if why := i.Idle(t, s); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
 // identify lets the runtimes say what executes in the frames of s.
 func (w *Walker) identify(t *snapshot.Thread, s *Stack, memory mem.Reader) {
 	for _, r := range w.all() {

@@ -9,8 +9,19 @@ import (
 type way struct {
 	thread *snapshot.Thread
 	points []Waypoint
+	known  bool // a runtime may know some
 	asked  bool
 	late   bool // they rest on words that were not copied
+}
+
+// begin is for a walk of t.
+func (y *way) begin(t *snapshot.Thread, w *Walker) {
+	y.thread = t
+	for _, r := range w.all() {
+		if _, ok := r.(Waypointer); ok {
+			y.known = true
+		}
+	}
 }
 
 // guessed reports whether a step of that origin is proved by nothing that says so for the code that it leaves.
@@ -19,12 +30,11 @@ func guessed(o Origin) bool { return o == FramePointer || o == Code || o == Stac
 // keepOnWay looks whether the step just made, by a guess, has left out a place that the stack is known to pass. Then
 // that is next.
 func (c *cursor) keepOnWay() *ending {
-	if c.bare || !guessed(c.next.Origin) || c.w.runtimes == nil {
+	if c.bare || !guessed(c.next.Origin) || !c.way.known {
 		return nil
 	}
-	to, _ := c.regs.SP()
 	if p := c.waypoint(c.top().SP); p != nil {
-		if sp, _ := p.Registers.SP(); sp < to && to <= c.hi {
+		if sp, _ := p.Registers.SP(); sp < c.next.SP && c.next.SP <= c.hi {
 			return c.goTo(p)
 		}
 	}
@@ -78,7 +88,7 @@ func (c *cursor) goTo(p *Waypoint) *ending {
 	if e := c.advance(0, &p.Registers, ByWaypoint); e != nil {
 		return e
 	}
-	c.next = coming{Origin: ByWaypoint, Note: p.Note}
+	c.next.Interrupted, c.next.Note = false, p.Note
 	if c.way.late {
 		c.late = true
 		c.next.Note += "; read while the thread ran again"
