@@ -14,7 +14,8 @@ import (
 // Region is code that a Runtime knows as a whole.
 type Region struct {
 	Start, End mem.Addr
-	// Generation is another number when other code was put there.
+	// Generation is another number when other code was put there: as long as it stays, code with a row of the runtime
+	// is not compared with what it was.
 	Generation uint64
 }
 
@@ -122,9 +123,9 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
-// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read:
-// a recorded snapshot does not hold it.
-func (c *cursor) vouched(s *site) bool {
+// unreadable reports whether code may return to s as a runtime says that the process made this code, which cannot be
+// read: a recorded snapshot does not hold it.
+func (c *cursor) unreadable(s *site) bool {
 	if s.runtime == nil || !s.made {
 		return false
 	}
