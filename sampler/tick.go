@@ -74,7 +74,8 @@ type tally struct {
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
 	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free},
-		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}}, pace: pace{every: 1, mostFirst: maxFirst, calm: true}}
+		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
+		pace:     pace{every: 1, mostFirst: maxFirst, calm: true}}
 }
 
 // tick makes one round at now that covers the time until upto; a new thread's first
