@@ -95,6 +95,7 @@ type counter struct {
 	// generation counts how often ids of sites were given out from 0 again.
 	generation int
 	out        counts
+	problems   map[string]error // of runtimes since the last extract, by who has them
 }
 
 // counts are the counter's part of Stats.
@@ -150,6 +151,7 @@ func (c *counter) count(l *sample) {
 		c.finish(t)
 	case closed:
 		t.program.close()
+		c.keepProblem(t)
 		if l.target != nil {
 			c.closeEstate(t.estate)
 		}

@@ -238,7 +238,7 @@ func (s *stop) result() *snapshot.Snapshot {
 		}
 		out.Threads = append(out.Threads, th)
 	}
-	slices.SortFunc(out.Threads, func(a, b snapshot.Thread) int { return cmp.Compare(a.TID, b.TID) })
+	out.SortThreads()
 	return out
 }
 
