@@ -165,16 +165,16 @@ func TestDebugFileAlone(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		code, covered []span
+		code, covered spans
 		all, in       uint64
 	}{
-		{"whole", []span{{100, 200}}, []span{{100, 200}}, 100, 100},
-		{"nothing", []span{{100, 200}}, nil, 100, 0},
-		{"alignment between functions", []span{{100, 200}}, []span{{100, 140}, {155, 200}}, 85, 85},
-		{"a gap that is a function", []span{{100, 200}}, []span{{100, 140}, {156, 200}}, 100, 84},
-		{"beyond both ends", []span{{100, 200}}, []span{{50, 300}}, 100, 100},
-		{"one table over two sections", []span{{100, 200}, {300, 400}}, []span{{150, 350}}, 200, 100},
-		{"two tables in the second section", []span{{100, 120}, {300, 400}}, []span{{10, 20}, {300, 340}, {380, 400}},
+		{"whole", pairs(100, 200), pairs(100, 200), 100, 100},
+		{"nothing", pairs(100, 200), nil, 100, 0},
+		{"alignment between functions", pairs(100, 200), pairs(100, 140, 155, 200), 85, 85},
+		{"a gap that is a function", pairs(100, 200), pairs(100, 140, 156, 200), 100, 84},
+		{"beyond both ends", pairs(100, 200), pairs(50, 300), 100, 100},
+		{"one table over two sections", pairs(100, 200, 300, 400), pairs(150, 350), 200, 100},
+		{"two tables in the second section", pairs(100, 120, 300, 400), pairs(10, 20, 300, 340, 380, 400),
 			120, 60},
 	} {
 		if all, in := coverage(tt.code, tt.covered); all != tt.all || in != tt.in {
@@ -183,9 +183,18 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// pairs are spans by their starts and ends.
+func pairs(ends ...uint64) spans {
+	var out spans
+	for i := 0; i < len(ends); i += 2 {
+		out = append(out, span{Start: ends[i], End: ends[i+1]})
+	}
+	return out
+}
+
 func TestWithout(t *testing.T) {
-	got := without([]span{{100, 200}, {300, 400}}, []span{{90, 110}, {150, 160}, {190, 310}, {400, 500}})
-	if want := []span{{110, 150}, {160, 190}, {310, 400}}; fmt.Sprint(got) != fmt.Sprint(want) {
+	got := without(pairs(100, 200, 300, 400), pairs(90, 110, 150, 160, 190, 310, 400, 500))
+	if want := pairs(110, 150, 160, 190, 310, 400); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
