@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // TestInspect: what was done to each program is known from its build (scripts/build-live), so is what
@@ -129,10 +130,10 @@ func (d debugFiles) Debug(*module.Module) (*module.Module, error) { return d.m, 
 // The separate debug file of a stripped program brings back symbols and lines, and the functions are
 // the same as those of the program before.
 func TestSeparateDebugFile(t *testing.T) {
-	need(t, "objcopy", "strip")
+	harness.Need(t, "objcopy", "strip")
 	whole, dir := built(t, "threads-fp"), t.TempDir()
-	output(t, "objcopy", "--only-keep-debug", whole, dir+"/d")
-	output(t, "strip", "-o", dir+"/s", whole)
+	harness.Output(t, "objcopy", "--only-keep-debug", whole, dir+"/d")
+	harness.Output(t, "strip", "-o", dir+"/s", whole)
 	debug := open(t, dir+"/d")
 	want := Inspect(open(t, whole), Options{})
 	bare := Inspect(open(t, dir+"/s"), Options{})
@@ -153,9 +154,9 @@ func TestSeparateDebugFile(t *testing.T) {
 
 // A debug file given by itself has no code, and nothing is required of it.
 func TestDebugFileAlone(t *testing.T) {
-	need(t, "objcopy")
+	harness.Need(t, "objcopy")
 	path := t.TempDir() + "/d"
-	output(t, "objcopy", "--only-keep-debug", built(t, "threads"), path)
+	harness.Output(t, "objcopy", "--only-keep-debug", built(t, "threads"), path)
 	m := Inspect(open(t, path), Options{})
 	if m.Err != nil || m.Code != 0 || m.Frames.Looked != 0 || !has(m, FP) || !has(m, Unwind) {
 		t.Errorf("got %+v", m)
