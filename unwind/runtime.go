@@ -55,11 +55,26 @@ type Crossing struct {
 	Root bool
 }
 
+// Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
+// found.
+type Waypointer interface {
+	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a walk
+	// has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
+	Waypoints(t *snapshot.Thread, m mem.Reader) []Waypoint
+}
+
+// Waypoint is one such frame.
+type Waypoint struct {
+	// Registers are those in the frame, a return address being its PC; PC and SP are known.
+	Registers regs.Registers
+	Note      string // how it is known, and what may be missing before it
+}
+
 // Identifier is a Runtime that says what executes in its frames.
 type Identifier interface {
-	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot
-	// tell and why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site
-	// later. It is called once for each stack that was walked.
+	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own and have no Site yet, and
+	// Note where it does not know and why: from words of m that were copied, or that do not move. It keeps what it
+	// takes to name a Site later. It is called once for each stack that was walked.
 	Identify(t *snapshot.Thread, s *Stack, m mem.Reader)
 }
 
@@ -182,6 +197,25 @@ func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 		n.late = true
 	}
 	return got, err
+}
+
+// Idler is a Runtime that keeps threads for work to come.
+type Idler interface {
+	// Idle says why s, the stack of t, says nothing of what the process does; "" if it does.
+	Idle(t *snapshot.Thread, s *Stack) string
+}
+
+// Idle says why s, the stack of t, says nothing of what the process does: a runtime keeps the thread for work to come.
+// It is "" if no runtime says so.
+func (w *Walker) Idle(t *snapshot.Thread, s *Stack) string {
+	for _, r := range w.all() {
+		if i, ok := r.(Idler); ok {
+			if why := i.Idle(t, s); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }
 
 // identify lets the runtimes say what executes in the frames of s.

@@ -204,7 +204,9 @@ func (c *cursor) renew(s *site) bool {
 	if !s.interrupted {
 		lookup--
 	}
-	if s.mapped == c.w.mapped && s.row != nil && s.origin == ByRuntime {
+	// A row of a runtime is true for its generation. Whether code may return there is seen by the instructions.
+	byRuntime := s.row != nil && s.origin == ByRuntime && (s.returnable || s.interrupted)
+	if byRuntime && s.mapped == c.w.mapped {
 		return c.w.vouched(s, lookup)
 	}
 	if c.w.modules.Find(lookup) != s.module {
@@ -216,7 +218,7 @@ func (c *cursor) renew(s *site) bool {
 	switch {
 	case s.held && c.w.modules.Find(s.pc) != s.module:
 		return false
-	case !s.held && c.fingerprint(s.pc) != s.print:
+	case !s.held && !byRuntime && c.fingerprint(s.pc) != s.print:
 		return false
 	}
 	s.exec = c.executable(s.pc)
