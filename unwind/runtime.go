@@ -93,7 +93,7 @@ type Runtimes interface {
 }
 
 // ErrDeclined is what a [Crosser] returns for a frame that it knows no way from: the reason is somewhere else then.
-var ErrDeclined = errors.New("no runtime knows the way")
+var ErrDeclined = errors.New("no runtime knows the caller")
 
 var noWay = failed(NoRule, ErrDeclined)
 

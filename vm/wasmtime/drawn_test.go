@@ -82,7 +82,7 @@ func (d *drawn) draw() []byte {
 // mapped is the mappings of an image of n bytes with that much code, of a heap and of a stack.
 func mapped(n, code int) *maps.Table {
 	const page = 0xfff
-	end := mem.Addr(imageBase+n+page) &^ page
+	end := (imageBase + mem.Addr(n) + page) &^ page
 	return maps.NewTable([]maps.Mapping{
 		{Start: 0x10000, End: 0x20000, Perm: maps.Read | maps.Write},
 		{Start: imageBase, End: textAt, Perm: maps.Read},
