@@ -96,7 +96,7 @@ func activation(s *mem.Image, n string) {
 	s.Label("entry" + n).Word(0x1234).Word(host + 8).Skip(4)
 }
 
-// TestWaypoints: where the stack passes to the host, in the forms of the versions; and nothing where that is not proved.
+// TestWaypoints: where the stack passes to the host, in the forms of the versions; nothing where that is not proved.
 func TestWaypoints(t *testing.T) {
 	const first = "0x10 at +0x138 fp +0x140"
 	for _, tc := range []struct {
