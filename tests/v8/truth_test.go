@@ -17,9 +17,11 @@ type verdict string
 const (
 	right   verdict = ""
 	elapsed verdict = "no JavaScript" // between two calls: of the event loop
-	cut     verdict = "cut"
-	wrong   verdict = "wrong"
-	unnamed verdict = "not named"
+	// deoptimized is a stack that ends in the deoptimizer, which has taken the frame above it apart, and says so.
+	deoptimized verdict = "in the deoptimizer"
+	cut         verdict = "cut"
+	wrong       verdict = "wrong"
+	unnamed     verdict = "not named"
 )
 
 // check compares the stack of a thread that executes the script.
@@ -31,6 +33,8 @@ func (x *truth) check(s *profile.Stack) (verdict, string) {
 		}
 	}
 	switch {
+	case !s.Complete && strings.Contains(s.Detail, "deoptimizes"):
+		return deoptimized, ""
 	case !s.Complete:
 		return cut, s.Stop + ": " + s.Detail
 	case x.Idle && len(frames) == 0:
@@ -71,10 +75,14 @@ func (x *truth) checkStack(all []*profile.Frame) (verdict, string) {
 	if !slices.ContainsFunc(frames, func(f *profile.Frame) bool { return f.File == x.Stack[0].file }) {
 		return elapsed, ""
 	}
+	for frames[0].File != x.Stack[0].file { // what it calls besides
+		frames = frames[1:]
+	}
 	for i := range min(len(frames), len(want)) {
 		f, w := frames[len(frames)-1-i], want[len(want)-1-i]
 		innermost := i == len(frames)-1
-		if f.File != w.file || !innermost && f.Line != w.line {
+		firstLine := f.Tier == "maglev" && x.noMaglevLines
+		if f.File != w.file || !innermost && !firstLine && f.Line != w.line {
 			return wrong, fmt.Sprintf("frame %d from the outermost is %s %s:%d (%s), want %s %s:%d", i, f.Func, f.File,
 				f.Line, f.Tier, w.function, w.file, w.line)
 		}

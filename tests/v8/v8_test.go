@@ -68,13 +68,17 @@ func runScript(t *testing.T, version string, m mode, script string) {
 			seen[string(v)+": "+why]++
 		}
 	}
-	t.Logf("%d right, %d without JavaScript, %d not named, %d cut, %d wrong", counts[right], counts[elapsed],
-		counts[unnamed], counts[cut], counts[wrong])
+	t.Logf("%d right, %d without JavaScript, %d in the deoptimizer, %d not named, %d cut, %d wrong", counts[right],
+		counts[elapsed], counts[deoptimized], counts[unnamed], counts[cut], counts[wrong])
+	results.add(version, m.name, counts, n)
 	for why, n := range seen {
 		t.Logf("%d × %s", n, why)
 	}
-	if bad := counts[wrong] + counts[unnamed] + counts[cut]; bad*1000 > n || counts[wrong] > 0 {
+	if bad := counts[wrong] + counts[unnamed] + counts[cut]; counts[wrong] > 0 || bad > max(1, n/1000) {
 		t.Errorf("%d of %d samples are not right", bad, n)
+	}
+	if counts[deoptimized]*50 > n {
+		t.Errorf("%d of %d stacks end in the deoptimizer", counts[deoptimized], n)
 	}
 	if counts[right] < n/2 {
 		t.Errorf("%d of %d samples have JavaScript on the stack", counts[right], n)

@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	// maxCopied bounds the functions, and the bytecode arrays, of one thread that are copied. A deep recursion has few
-	// different ones.
+	// maxCopied bounds the functions of one thread that are copied. A deep recursion has few different ones.
 	maxCopied = 128
-	// functionHead, sharedHead and bytecodeHead are how much of each object is copied, bytes: up to the last field
-	// that is read of it.
+	// functionHead and sharedHead are how much of each object is copied, bytes: up to the last field that is read of
+	// it.
 	functionHead = 48
 	sharedHead   = 64
-	bytecodeHead = 40
 	// codeAround is how much is copied of the code around PC, bytes.
 	codeAround = before + behind
+	// maxGap is how many bytes more are copied to have two objects by one read: that costs less than another call.
+	maxGap = 2 << 10
 )
 
 // Copy implements [snapshot.Copier]: it copies the functions that the thread's frames belong to, what is common to all
-// closures of each (SharedFunctionInfo), the heads of the bytecode arrays that are executed, and the code at PC.
+// closures of each (SharedFunctionInfo), and the code at PC. Functions are young objects, which move; what the others
+// refer to moves seldom, and is read later.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	areas := r.areas.Load()
 	if t.Arch != regs.AMD64 || len(areas.list) == 0 {
@@ -28,55 +29,60 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	var w wanted
 	w.walk(areas, r, t)
-	pc, fp, ok := innermost(t)
-	if ok && areas.find(pc) != nil {
-		w.add(pc-before, codeAround)
-		w.frame(r, t, fp)
-		if reg := numbered[r.layout.Registers.Function&15]; t.Registers != nil {
-			function, _ := t.Registers.Get(reg)
-			w.object(function, functionHead) // its frame may not be built yet
+	if t.Registers != nil {
+		pc, _ := t.Registers.PC()
+		if fp, ok := t.Registers.FP(); ok && areas.find(pc) != nil {
+			f.Fetch(snapshot.Want{Addr: pc - before, Len: codeAround})
+			w.frame(r, t, fp)
+			function, _ := t.Registers.Get(numbered[r.layout.Registers.Function&15])
+			w.object(function) // its frame may not be built yet
 		}
 	}
-	if w.n == 0 {
-		return
-	}
-	f.Fetch(w.list[:w.n]...)
 	w.follow(f, r)
 }
 
-func innermost(t *snapshot.Thread) (pc, fp mem.Addr, ok bool) {
-	if t.Registers == nil {
-		return 0, 0, false
-	}
-	pc, _ = t.Registers.PC()
-	fp, ok = t.Registers.FP()
-	return pc, fp, ok
-}
-
-// wanted is what one thread needs.
+// wanted is the objects that one thread needs, ascending.
 type wanted struct {
-	list [3 * maxCopied]snapshot.Want
+	list [maxCopied]mem.Addr
 	n    int
 }
 
-// add wants n bytes at a, once.
-func (w *wanted) add(a mem.Addr, n int) {
-	for i := w.n - 1; i >= 0; i-- {
-		if w.list[i].Addr == a {
+// add wants the object at a, once.
+func (w *wanted) add(a mem.Addr) {
+	i := w.n
+	for ; i > 0 && w.list[i-1] >= a; i-- {
+		if w.list[i-1] == a {
 			return
 		}
 	}
-	if w.n < 2*maxCopied {
-		w.list[w.n] = snapshot.Want{Addr: a, Len: n}
-		w.n++
+	if w.n == len(w.list) {
+		return
+	}
+	copy(w.list[i+1:w.n+1], w.list[i:w.n])
+	w.list[i] = a
+	w.n++
+}
+
+// object wants the object that a tagged pointer leads to.
+func (w *wanted) object(tagged uint64) {
+	if isHeapPointer(tagged) {
+		w.add(mem.Addr(tagged - 1))
 	}
 }
 
-// object wants the head of the object that a tagged pointer leads to.
-func (w *wanted) object(tagged uint64, head int) {
-	if isHeapPointer(tagged) {
-		w.add(mem.Addr(tagged-1), head)
+// fetch copies the first bytes of each object, those that are near one another by one read.
+func (w *wanted) fetch(f *snapshot.Fetcher, head int) {
+	var list [maxCopied]snapshot.Want
+	n := 0
+	for _, a := range w.list[:w.n] {
+		if n > 0 && a-list[n-1].Addr < mem.Addr(list[n-1].Len+maxGap) {
+			list[n-1].Len = int(a-list[n-1].Addr) + head
+			continue
+		}
+		list[n] = snapshot.Want{Addr: a, Len: head}
+		n++
 	}
+	f.Fetch(list[:n]...)
 }
 
 // walk looks on the stack for frame records that return into V8's code, and wants what the frames around them hold:
@@ -84,42 +90,40 @@ func (w *wanted) object(tagged uint64, head int) {
 func (w *wanted) walk(areas *areas, r *Runtime, t *snapshot.Thread) {
 	data, start := t.Stack.Data, t.Stack.Start
 	for at := 0; at+2*wordSize <= len(data); {
-		fp := mem.Addr(order.Uint64(data[at:]))
-		here := start + mem.Addr(at)
 		ra := mem.Addr(order.Uint64(data[at+wordSize:]))
-		if ra < areas.low || ra >= areas.high || fp <= here || fp-here > maxFrame || fp%wordSize != 0 ||
-			areas.find(ra-1) == nil {
+		if ra < areas.low || ra >= areas.high {
+			at += wordSize
+			continue
+		}
+		fp, here := mem.Addr(order.Uint64(data[at:])), start+mem.Addr(at)
+		if fp <= here || fp-here > maxFrame || fp%wordSize != 0 || areas.find(ra-1) == nil {
 			at += wordSize
 			continue
 		}
 		w.frame(r, t, here)
 		w.frame(r, t, fp)
-		if next := fp - start; uint64(next) < uint64(len(data)) {
-			at = int(next)
-		} else {
+		if uint64(fp-start) >= uint64(len(data)) {
 			return
 		}
+		at = int(fp - start)
 	}
 }
 
-// frame wants what the slots of the frame at fp lead to.
+// frame wants the function that the frame at fp belongs to.
 func (w *wanted) frame(r *Runtime, t *snapshot.Thread, fp mem.Addr) {
 	s := &r.layout.Frame
-	marker, ok := stackWord(t, fp, s.Context)
-	switch {
+	at := s.Function
+	switch marker, ok := stackWord(t, fp, s.Context); {
 	case !ok:
 		return
 	case marker&1 == 0:
-		if name, _ := r.layout.FrameType(int32(marker >> 1)); name == builtinExit {
-			function, _ := stackWord(t, fp, exitTarget)
-			w.object(function, functionHead)
+		if name, _ := r.layout.FrameType(int32(marker >> 1)); name != builtinExit {
+			return
 		}
-		return
+		at = exitTarget
 	}
-	function, _ := stackWord(t, fp, s.Function)
-	w.object(function, functionHead)
-	bytecode, _ := stackWord(t, fp, s.BytecodeArray)
-	w.object(bytecode, bytecodeHead)
+	function, _ := stackWord(t, fp, at)
+	w.object(function)
 }
 
 const (
@@ -138,44 +142,27 @@ func stackWord(t *snapshot.Thread, fp mem.Addr, offset int32) (uint64, bool) {
 	return order.Uint64(b), true
 }
 
-// follow copies what the functions refer to: where one was moved by a garbage collection, its map word has the new
-// address.
+// follow copies the functions, and what they refer to. Where one was moved by a garbage collection its map word is the
+// new address.
 func (w *wanted) follow(f *snapshot.Fetcher, r *Runtime) {
-	functions := w.n
-	for i := range functions {
-		if w.list[i].Len != functionHead {
-			continue
-		}
-		if map_, ok := f.Word(w.list[i].Addr); ok && map_&3 == 0 && map_ != 0 {
-			w.add(mem.Addr(map_), functionHead)
-		}
+	if w.n == 0 {
+		return
 	}
-	if w.n > functions {
-		f.Fetch(w.list[functions:w.n]...)
-	}
-	moved := w.n
-	for i := range moved {
-		if w.list[i].Len != functionHead {
-			continue
-		}
-		if shared, ok := f.Word(w.list[i].Addr + mem.Addr(r.layout.Function.Shared)); ok && isHeapPointer(shared) {
-			w.shared(mem.Addr(shared-1), moved)
+	w.fetch(f, functionHead)
+	var moved, shared wanted
+	for _, a := range w.list[:w.n] {
+		if to, ok := f.Word(a); ok && to&3 == 0 && to != 0 {
+			moved.add(mem.Addr(to))
 		}
 	}
-	if w.n > moved {
-		f.Fetch(w.list[moved:w.n]...)
+	if moved.n > 0 {
+		moved.fetch(f, functionHead)
 	}
-}
-
-// shared wants a SharedFunctionInfo, once behind those from number first on.
-func (w *wanted) shared(a mem.Addr, first int) {
-	for i := first; i < w.n; i++ {
-		if w.list[i].Addr == a {
-			return
+	for _, functions := range []*wanted{w, &moved} {
+		for _, a := range functions.list[:functions.n] {
+			word, _ := f.Word(a + mem.Addr(r.layout.Function.Shared))
+			shared.object(word)
 		}
 	}
-	if w.n < len(w.list) {
-		w.list[w.n] = snapshot.Want{Addr: a, Len: sharedHead}
-		w.n++
-	}
+	shared.fetch(f, sharedHead)
 }

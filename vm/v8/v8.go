@@ -13,6 +13,7 @@ package v8
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -20,7 +21,6 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
@@ -92,7 +92,8 @@ func (r *Runtime) Frames(site unwind.Site) []profile.Frame { return r.sites.fram
 
 const wordSize = 8
 
-var order = regs.AMD64.Order
+// order is that of x86-64, as a type that costs no call.
+var order = binary.LittleEndian
 
 // word reads a word of the target.
 func word(m mem.Reader, a mem.Addr) (uint64, error) { return mem.Uint(m, a, wordSize, order) }

@@ -187,7 +187,7 @@ func (l *layout) bytes(memory mem.Reader, s section) ([]byte, error) {
 func (l *layout) read(memory mem.Reader, budget *work.Budget) (*image, error) {
 	im := &image{layout: *l}
 	text := l.sections[".text"]
-	im.text = unwind.Region{Start: l.base + mem.Addr(text.offset), Watched: true}
+	im.text = unwind.Region{Start: l.base + mem.Addr(text.offset)}
 	if text.size > maxImage || text.offset > maxImage {
 		return nil, errBounds
 	}

@@ -27,7 +27,7 @@ func TestFunctions(t *testing.T) {
 	if strings.Join(got, "|") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if g, ok := r.Region(textAt + 0x100); !ok || g.Start != textAt || g.End != textAt+0x1000 || !g.Watched {
+	if g, ok := r.Region(textAt + 0x100); !ok || g.Start != textAt || g.End != textAt+0x1000 {
 		t.Errorf("region %+v, %v", g, ok)
 	}
 	for _, a := range []mem.Addr{textAt - 1, textAt + 0x1000, 0} {
