@@ -29,7 +29,8 @@ func TestChains(t *testing.T) {
 		{mode: "spin", samples: 50, chain: [][]string{importChain, {"host_call", "run_spin", "main"}}},
 		{mode: "names", samples: 5, chain: [][]string{namesChain, {"host_call", "run_names", "main"}}},
 		{mode: "again", samples: 5, chain: [][]string{importChain, againChain, {"host_call", "run_again", "main"}}},
-		{mode: "againwork", samples: 200, chain: [][]string{workChain, againChain, {"host_call", "run_again_work", "main"}}},
+		{mode: "againwork", samples: 200,
+			chain: [][]string{workChain, againChain, {"host_call", "run_again_work", "main"}}},
 		{mode: "two", samples: 100,
 			chain: [][]string{workChain, {"other_leaf", "other_work", "host_call", "run_two", "main"}}},
 		{mode: "twosleep", samples: 5,
@@ -67,8 +68,8 @@ func (h *target) compare(known truth, n int) {
 		if err == nil {
 			err = h.offsets(s)
 		}
-		if len(s.thread.Shortfalls) > 0 || len(s.thread.Copied) == 0 && len(s.wasmFrames()) > 0 { // the CPU was taken from us in the stop: frames say what is not sure
-			cut++
+		if len(s.thread.Shortfalls) > 0 || len(s.thread.Copied) == 0 && len(s.wasmFrames()) > 0 {
+			cut++ // the CPU was taken from us in the stop: frames say what is not sure
 		} else if notes := s.notes(); err == nil && len(notes) > 0 {
 			h.t.Errorf("notes: %q\n%s", notes, s.text())
 		} else if err == nil {

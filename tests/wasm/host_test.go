@@ -166,7 +166,7 @@ func (s *sampled) chain() []string {
 		f := &s.named.Frames[i]
 		switch {
 		case f.Stub || f.Inlined && f.Kind != profile.Wasm, f.Kind != profile.Wasm && f.File == "":
-		case f.Kind == profile.Wasm || slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(f.Func, p) }):
+		case f.Kind == profile.Wasm, slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(f.Func, p) }):
 			out = append(out, f.Func)
 		}
 	}

@@ -98,8 +98,8 @@ func (n *fullNames) of(index int) string {
 	return string(n.bytes[r.offset:][:r.size])
 }
 
-// madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and those
-// that are not ASCII, became "?", one for each run, and 96 characters are kept.
+// madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and
+// those that are not ASCII, became "?", one for each run, and 96 characters are kept.
 // Source: clean_symbol in crates/wasmtime/src/compile.rs.
 func madeOf(symbol, full string) bool {
 	var clean []byte

@@ -112,7 +112,8 @@ func TestMadeOf(t *testing.T) {
 		symbol, full string
 		want         bool
 	}{
-		{"alpha", "alpha", true}, {"alpha", "omega", false}, {"na?ve?name<with,?spaces>", "na\u00efve name<with, spaces>", true},
+		{"alpha", "alpha", true}, {"alpha", "omega", false},
+		{"na?ve?name<with,?spaces>", "na\u00efve name<with, spaces>", true},
 		{"a?b", "a\x00\x01\u00e9b", true}, {"a?b", "a?\x01b", true}, {"a??b", "a?\x01b", true}, {long[:96], long, true},
 		{long[:90], long, false}, {"", "alpha", false},
 	} {

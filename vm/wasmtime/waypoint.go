@@ -179,7 +179,8 @@ func (k *known) saved(w words, from int) (passage, bool) {
 
 const (
 	storeNote = "found by what the store keeps of its last call to the host; frames of the host before it are missing"
-	savedNote = "found by what the host saved when it entered WebAssembly again; frames of the host before it are missing"
+	savedNote = "found by what the host saved when it entered WebAssembly again; frames of the host before it are " +
+		"missing"
 )
 
 // Waypoints implements [unwind.Waypointer]. They are where the stack passes from WebAssembly to the host.
