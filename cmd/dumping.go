@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -118,6 +119,9 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 		defer d.progress.clear()
 	}
 	got := w.names.Dump(snap, w.of(snap))
+	if problem := w.runtimes.Err(); problem != nil {
+		got.Problems = append(got.Problems, strings.Split(problem.Error(), "\n")...)
+	}
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
 	}
@@ -187,7 +191,10 @@ func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
 	return stacks
 }
 
-func (w *walking) close() { w.set.Close() }
+func (w *walking) close() {
+	w.runtimes.Close()
+	w.set.Close()
+}
 
 // nothing says that no process was shown, and why if that was not reported.
 func (d *dumping) nothing() error {

@@ -191,8 +191,12 @@ func frameOf(name string) profile.Frame {
 
 // markOf returns what [frameOf] takes off.
 func markOf(f *profile.Frame) string {
+	kind := f.Kind
+	if kind.Made() {
+		kind = profile.JIT
+	}
 	for _, m := range kindMarks {
-		if f.Kind == m.kind && f.Inlined == m.inlined && (f.Inlined || f.Kind != profile.Native) {
+		if kind == m.kind && f.Inlined == m.inlined && (f.Inlined || f.Kind != profile.Native) {
 			return m.mark
 		}
 	}

@@ -20,7 +20,7 @@ func marksKind(m *pprof.Mapping) bool {
 	if m.Start != 0 || m.Limit != 0 || m.BuildID != "" {
 		return false
 	}
-	return m.File == "" || m.File == kindFiles[kindOf(m)]
+	return m.File == "" || m.File == kindFile(kindOf(m))
 }
 
 // kernelModule is where the functions of the kernel lie, as perf and its converters name it.
@@ -33,10 +33,10 @@ func kindOf(m *pprof.Mapping) profile.Kind {
 		return profile.Native
 	case strings.HasPrefix(m.File, "[kernel"):
 		return profile.Kernel
-	case m.File == "[vdso]":
-		return profile.VDSO
-	case m.File == "[jit]":
-		return profile.JIT
+	}
+	name, _ := strings.CutSuffix(strings.TrimPrefix(m.File, "["), "]")
+	if k, ok := profile.KindNamed(name); ok && m.File == kindFile(k) && m.File != "" {
+		return k
 	}
 	return profile.Native
 }

@@ -45,15 +45,21 @@ func (b *pprofBuilder) address(f *profile.Frame) uint64 {
 	return m.Base + f.ModuleAddr
 }
 
-// Files of mappings that are no module: a name in brackets is left alone by pprof.
-var kindFiles = map[profile.Kind]string{profile.Kernel: "[kernel]", profile.JIT: "[jit]", profile.VDSO: "[vdso]"}
+// kindFile is the file of a mapping that is no module: a name in brackets is left alone by pprof. It is "" for kinds
+// that are told by their module.
+func kindFile(k profile.Kind) string {
+	if k == profile.Kernel || k == profile.VDSO || k.Made() {
+		return "[" + k.String() + "]"
+	}
+	return ""
+}
 
 func (b *pprofBuilder) mappingOf(f *profile.Frame) *pprof.Mapping {
 	if f.Module >= 0 {
 		return b.out.Mapping[f.Module]
 	}
-	file, ok := kindFiles[f.Kind]
-	if !ok || f.Inlined {
+	file := kindFile(f.Kind)
+	if file == "" || f.Inlined {
 		return nil
 	}
 	if b.kinds[f.Kind] == nil {

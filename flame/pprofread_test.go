@@ -280,3 +280,25 @@ func TestReadPprofDefault(t *testing.T) {
 		}
 	}
 }
+
+// TestPprofKinds: frames without a module keep their kind, of whatever language they are.
+func TestPprofKinds(t *testing.T) {
+	for _, k := range []profile.Kind{profile.Kernel, profile.JIT, profile.VDSO, profile.JavaScript, profile.Python,
+		profile.Wasm, profile.Julia} {
+		b := profile.NewBuilder(profile.SamplesCount)
+		f := b.Frame(profile.Frame{Func: "f", Kind: k, Addr: 0x1000, Module: -1})
+		b.Add(b.Profile().Tree.Child(0, f), b.Task(profile.Task{PID: 1, TID: 1}), 1)
+		var out bytes.Buffer
+		if err := WritePprof(&out, b.Profile(), PprofOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadPprof(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(back.Frames, func(f profile.Frame) bool { return f.Func == "f" })
+		if i < 0 || back.Frames[i].Kind != k || back.Frames[i].Module >= 0 {
+			t.Errorf("%v: came back as %+v", k, back.Frames)
+		}
+	}
+}

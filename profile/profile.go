@@ -22,9 +22,24 @@ const (
 	Signal       // a signal trampoline
 	VDSO         // the kernel's page in user space
 	Unknown      // an address that no module or runtime names
+
+	// Functions of a language, where it is known which: see [Kind.Made].
+	JavaScript
+	Python
+	DotNet
+	Java
+	Wasm
+	Lua
+	PHP
+	Julia
 )
 
-var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown"}
+var kindNames = [...]string{"native", "kernel", "jit", "signal", "vdso", "unknown", "javascript", "python", "dotnet",
+	"java", "wasm", "lua", "php", "julia"}
+
+// Made says that a runtime of a language runs the frame's code, by machine code that it made or by interpreting it: JIT
+// and the languages.
+func (k Kind) Made() bool { return k == JIT || k >= JavaScript && k <= Julia }
 
 // String returns the lower-case name used in JSON.
 func (k Kind) String() string {

@@ -126,7 +126,7 @@ func (p *printer) moduleText(f *profile.Frame) (name, brackets string) {
 		return "", ""
 	}
 	if f.Module < 0 || f.Module >= len(p.dump.Modules) {
-		if f.Kind == profile.JIT || f.Kind == profile.Kernel || f.Kind == profile.VDSO {
+		if f.Kind.Made() || f.Kind == profile.Kernel || f.Kind == profile.VDSO {
 			return f.Kind.String(), "[]"
 		}
 		return "", ""

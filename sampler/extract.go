@@ -35,6 +35,7 @@ func (c *counter) extract(final bool) *extract {
 			c.main = n
 		}
 	}
+	c.book.nameLate()
 	l := c.ledger
 	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
 	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: maps.Clone(c.tasks), main: c.main,
@@ -153,7 +154,7 @@ func (b marks) add(i int) bool {
 func (c *counter) renew() {
 	old := c.book
 	b := newBook()
-	b.places, b.placeOf, b.limit, b.made = old.places, old.placeOf, old.limit, old.made
+	b.places, b.placeOf, b.limit, b.made, b.later = old.places, old.placeOf, old.limit, old.made, old.later
 	c.book = b
 	c.generation++
 	moved := map[profile.NodeID]profile.NodeID{}

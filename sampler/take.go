@@ -83,6 +83,7 @@ type namer struct {
 	budget     *work.Budget
 	generation int
 	sites      map[profile.FrameID][]profile.Frame // Module is a place, -1 for none
+	unnamed    map[profile.FrameID]bool            // of sites, those that their runtime may name later
 	modules    map[int32]profile.Module
 }
 
@@ -90,7 +91,7 @@ func newNamer(opt *Options) namer {
 	names := opt.Names
 	names.Forgets = true
 	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{},
-		modules: map[int32]profile.Module{}}
+		unnamed: map[profile.FrameID]bool{}, modules: map[int32]profile.Module{}}
 }
 
 // draft is a profile that is being made of an extract.
@@ -108,6 +109,7 @@ func (n *namer) name(e *extract, from time.Duration) (*profile.Profile, error) {
 	if e.generation != n.generation {
 		n.generation = e.generation
 		clear(n.sites)
+		clear(n.unnamed)
 	}
 	n.lookUp(e)
 	d := &draft{profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime), n, e,
@@ -217,18 +219,23 @@ func (n *namer) lookUp(e *extract) {
 	var unnamed []unwind.Frame
 	for stack := range e.stacks {
 		frame := e.tree.Frame(stack)
-		if _, ok := n.sites[frame]; ok {
+		s := &e.sites[frame]
+		if _, ok := n.sites[frame]; ok && !(n.unnamed[frame] && e.made[s.made] != nil) {
 			continue
 		}
-		s := &e.sites[frame]
+		delete(n.unnamed, frame)
 		switch s.kind {
 		case callSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Kernel, Func: e.words[s.addr], Module: -1}}
 		case wordSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
 		default:
-			if n.sites[frame] = e.named(s); n.sites[frame] != nil {
+			if names := e.named(s); names != nil {
+				n.sites[frame] = names
 				continue
+			}
+			if s.made != 0 {
+				n.unnamed[frame] = true
 			}
 			ids, unnamed = append(ids, frame), append(unnamed, s.physical(e))
 		}

@@ -62,6 +62,8 @@ type Thread struct {
 	TID   int
 	Comm  string // at most 15 bytes, any bytes
 	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
+	// Time is when it was interrupted, or copied while it slept; zero if that is not known.
+	Time time.Time
 	// Arch is the architecture of its program: of Registers, or as well as is known
 	// where there are none; nil if unknown.
 	Arch *regs.Arch

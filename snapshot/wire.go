@@ -73,6 +73,7 @@ type wireThread struct {
 	KernelWorker bool            `json:"kernelWorker"`
 	TP           *mem.Addr       `json:"tp,omitempty"`
 	Shortfalls   []wireShortfall `json:"shortfalls,omitempty"`
+	Time         time.Time       `json:"time,omitzero"`
 }
 
 type wireShortfall struct {
@@ -156,7 +157,7 @@ func threadOf(t *Thread) (wireThread, error) {
 	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask,
 		Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
-		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall)}
+		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall), Time: t.Time.UTC()}
 	if t.HasTP {
 		w.TP = &t.TP
 	}
@@ -182,7 +183,7 @@ func (w *wireThread) thread() (Thread, error) {
 	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask,
 		Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
-		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall)}
+		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall), Time: w.Time.UTC()}
 	var err error
 	if t.Arch, err = lookup(w.Arch); err != nil {
 		return t, err

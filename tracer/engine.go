@@ -17,17 +17,18 @@ import (
 // Its methods run on the OS thread whose alarm and reaper it has: only that one may make ptrace requests. What does
 // not stop is given up by the end of that OS thread, which dirty asks for.
 type engine struct {
-	alarm  *alarm
-	reaper *reaper
-	clock  time.Time // all durations count from here
-	note   [noteBytes]byte
-	info   siginfo // what the last wait reported
-	armed  bool    // the alarm goes off again and again
-	brief  bool    // the next wait is likely to be short: the scheduler need not know
-	dirty  bool    // something may still be traced: the OS thread must end
+	alarm   *alarm
+	reaper  *reaper
+	urgency *urgency
+	clock   time.Time // all durations count from here
+	note    [noteBytes]byte
+	info    siginfo // what the last wait reported
+	armed   bool    // the alarm goes off again and again
+	brief   bool    // the next wait is likely to be short: the scheduler need not know
+	dirty   bool    // something may still be traced: the OS thread must end
 }
 
-func (e *engine) use(t *osThread) { e.alarm, e.reaper = &t.alarm, &t.reaper }
+func (e *engine) use(t *osThread) { e.alarm, e.reaper, e.urgency = &t.alarm, &t.reaper, &t.urgency }
 
 func (e *engine) now() time.Duration { return time.Since(e.clock) }
 

@@ -32,12 +32,15 @@ const stopGrace = 4 * time.Millisecond
 // left when Do ends is let go by the end of the OS thread. c belongs to the Sampler until Collect returns
 // it. It fails as Stop does; then there is nothing to collect.
 func (l *Sampler) Interrupt(w *Watch, c *Copy, table *maps.Table) error {
+	if !l.inside {
+		return errOutside
+	}
 	l.urgency.begin()
 	return l.interruptOne(w, c, table)
 }
 
 func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
-	spins := l.inside && len(l.interrupted) == 0 && l.elsewhere(w)
+	spins := len(l.interrupted) == 0 && l.elsewhere(w)
 	marked := l.delay.waited()
 	a, err := l.seize(w, c, table)
 	if err != nil {

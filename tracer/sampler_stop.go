@@ -22,7 +22,10 @@ import (
 // or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
 // ErrExec with Dirty set.
 func (l *Sampler) Stop(w *Watch, c *Copy, table *maps.Table) error {
-	if len(l.interrupted) > 0 {
+	switch {
+	case !l.inside:
+		return errOutside
+	case len(l.interrupted) > 0:
 		return errInterrupted
 	}
 	if err := l.interruptOne(w, c, table); err != nil {
@@ -81,10 +84,7 @@ func (l *Sampler) before(w *Watch, c *Copy) error {
 
 // seize seizes a thread and interrupts it.
 func (l *Sampler) seize(w *Watch, c *Copy, table *maps.Table) (interrupted, error) {
-	switch {
-	case !l.inside:
-		return interrupted{}, errOutside
-	case l.dirty:
+	if l.dirty {
 		return interrupted{}, ErrDirty
 	}
 	c.begin(w)
@@ -153,7 +153,7 @@ func (l *Sampler) copyStack(w *Watch, c *Copy, table *maps.Table) error {
 
 // close notes when a sample has ended.
 func (l *Sampler) close(a *interrupted) {
-	a.c.Time = l.clock.Add(a.at)
+	a.c.Thread.Time = l.clock.Add(a.at)
 	l.ended = l.now()
 	if a.c.Stopped == 0 { // it was lost, or never stopped
 		a.c.Pause = l.ended - a.at

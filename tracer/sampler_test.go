@@ -77,8 +77,8 @@ func TestStopCopies(t *testing.T) {
 				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(),
 					th.StackErr)
 			}
-			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
-				t.Errorf("thread %d: at %v, for %v", tid, got.Time, got.Pause)
+			if got.Thread.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
+				t.Errorf("thread %d: at %v, for %v", tid, got.Thread.Time, got.Pause)
 			}
 		}
 	}

@@ -39,8 +39,9 @@ func (s *stop) seizeNew(from int) {
 }
 
 // interrupt interrupts the seized threads from index from on, those that run on a CPU
-// last: they notice at once and would be stopped longest.
+// last: they notice at once and would be stopped longest. Until the release we come before others (urgency).
 func (s *stop) interrupt(from int) {
+	s.urgency.begin()
 	for i := from; i < len(s.threads); i++ {
 		t := &s.threads[i]
 		if t.phase != running || t.late {
@@ -132,6 +133,7 @@ func (s *stop) release(from int) {
 		t.freed = s.now()
 		s.end = max(s.end, t.freed)
 	}
+	s.urgency.end()
 }
 
 // reapEnded consumes the ends of threads that were seized, as an exec in the process

@@ -218,6 +218,9 @@ func (s *stop) result() *snapshot.Snapshot {
 			continue
 		}
 		th := t.describe()
+		if t.interrupted > 0 {
+			th.Time = s.clock.Add(t.interrupted)
+		}
 		if th.Comm == "" {
 			th.Comm = s.p.lastComm(t.tid)
 		}

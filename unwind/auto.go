@@ -14,8 +14,6 @@ func (c *cursor) stepAuto() *ending {
 	switch {
 	case s == nil:
 		return c.stepBadPC()
-	case s.first != nil && !c.uncalled && c.apply(s.first, s.first != &s.table) == nil:
-		return nil
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
 	case s.row != nil || s.root:

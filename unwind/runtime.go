@@ -56,9 +56,9 @@ type Crossing struct {
 
 // Identifier is a Runtime that says what executes in its frames.
 type Identifier interface {
-	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own, and Note where it cannot
-	// tell and why: from words of m that were copied, or that do not move. It keeps what it takes to name a Site
-	// later. It is called once for each stack that was walked.
+	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own and have no Site yet, and
+	// Note where it does not know and why: from words of m that were copied, or that do not move. It keeps what it
+	// takes to name a Site later. It is called once for each stack that was walked.
 	Identify(t *snapshot.Thread, s *Stack, m mem.Reader)
 }
 

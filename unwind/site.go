@@ -29,9 +29,9 @@ type site struct {
 	// returnable says that code may return here: a call precedes it, or it is a signal trampoline or the root
 	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
 	returnable bool
-	// first is the row that is tried first: of the table, or of the code once that was read; nil if it is not known or
-	// if something else comes before it.
-	first  *compiled
+	// usual is the row that is tried first, of the table, of the code once that was read, or a frame record; nil if it
+	// is not known or if something else comes before it.
+	usual  *compiled
 	caller *site // of the return address last met under this one
 }
 
@@ -147,7 +147,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.vouched(s)
 	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
-		s.first = &s.table
+		s.usual = &s.table
 	}
 	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
 }
@@ -250,10 +250,10 @@ const uncalledNote = "no call before the return address"
 func (c *cursor) noteReturn(to *site) {
 	switch {
 	case c.next.Interrupted:
-		c.next.at = nil // it is another site as a return address
+		c.at = nil // it is another site as a return address
 	case to.returnable:
 	case c.beginsFunction(to.pc):
-		c.next.Interrupted, c.next.at, c.uncalled = true, nil, true
+		c.next.Interrupted, c.at, c.uncalled = true, nil, true
 	default:
 		c.next.Note = uncalledNote
 	}

@@ -61,13 +61,13 @@ type Frame struct {
 	// PC is where the frame executes: the interrupted PC, or the return address as it stands
 	// on the stack (without authentication code).
 	PC mem.Addr
-	// Interrupted says that PC is an instruction that had not run yet, not a return address.
-	Interrupted bool
 	// CFA is the value of SP just before the call into this frame; 0 if it was not found.
 	CFA    mem.Addr
 	SP     mem.Addr // stack pointer in this frame
 	Module *module.Module
 	Origin Origin
+	// Interrupted says that PC is an instruction that had not run yet, not a return address.
+	Interrupted bool
 	// Signal says that this frame is a signal trampoline: the next one was interrupted.
 	Signal bool
 	// Site is what executes in the frame where the PC does not say: see [Identifier].

@@ -1,4 +1,5 @@
-// Package vm recognises the runtimes that a process has, by its modules, and has the table of those that are known.
+// Package vm recognises the runtimes that a process has, by its modules or by the process as a whole, and has the
+// table of those that are known.
 //
 // It opens no process: the caller gives it modules, passes what it recognised to the walk (unwind.Walker.Use) and its
 // Copiers to what stops the threads.
@@ -7,11 +8,15 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/jit/codelog"
+	"github.com/fpstack/fpstack/jit/jitdump"
+	"github.com/fpstack/fpstack/jit/perfmap"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -20,7 +25,7 @@ import (
 	"github.com/fpstack/fpstack/vm/golang"
 )
 
-// Kind is a kind of runtime.
+// Kind is a kind of runtime: New is set, or Whole.
 type Kind struct {
 	Name string
 	// Files are what names of files begin with that may hold it, besides the program itself.
@@ -29,14 +34,41 @@ type Kind struct {
 	// cannot be made. It may read the image now, before the threads are stopped: what it reads of the memory is kept
 	// with a snapshot. It keeps the image, if it wants, for words that do not move.
 	New func(m *module.Module, image module.Image) (unwind.Runtime, error)
+	// Whole makes what looks for a runtime that no module shows: code in mappings without a file, code that is named
+	// by a file which the process writes. It is called once for each process, and reads nothing yet. It keeps the
+	// image, if it wants.
+	Whole func(image module.Image) Whole
 }
 
-// Kinds are the kinds that are known.
+// Whole is a runtime that belongs to a process as a whole. It is used by the goroutine that walks.
+type Whole interface {
+	unwind.Runtime
+	// Scan hears the modules and mappings that the process has, before it is stopped and whenever they have changed.
+	// It reports whether the process has such code: while it has none nothing else of the runtime is used. What it
+	// reads of the memory is kept with a snapshot. An error says what it has and cannot be used; the rest is.
+	Scan(set *module.Set) (present bool, err error)
+}
+
+// FunctionLister is a runtime that can list the code that it knows.
+type FunctionLister interface {
+	// Functions gives yield each function that there is now, [start, end) and its name, which may hold any bytes, until
+	// it returns false. An error says why not all are there. It may read the image, and takes its time: nothing may be
+	// stopped.
+	Functions(yield func(start, end mem.Addr, name string) bool) error
+}
+
+// Kinds are the kinds that are known. Of several that know the same code the first names it: those that read it out
+// of the runtime come before those that read files for profilers.
 var Kinds = []Kind{
 	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
 		return made(golang.New(m))
 	}},
+	{Name: jitLogs, Whole: func(image module.Image) Whole {
+		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
+	}},
 }
+
+const jitLogs = "jitdump or perf map"
 
 // made keeps a nil pointer from becoming a Runtime that is not nil.
 func made[R any, P interface {
@@ -69,6 +101,9 @@ func (t *Table) Recognise(m *module.Module, image module.Image) (unwind.Runtime,
 		return nil, nil
 	}
 	for i := range t.kinds {
+		if t.kinds[i].New == nil {
+			continue
+		}
 		switch r, err := t.kinds[i].New(m, image); {
 		case err != nil:
 			return nil, fmt.Errorf("%s in %q: %w", t.kinds[i].Name, m.Path, err)
@@ -91,23 +126,34 @@ const maxErrs = 16
 type Process struct {
 	table   *Table
 	image   module.Image
-	facts   facts
+	facts   *mem.Keeper
 	met     map[*module.Module]unwind.Runtime // nil for none
+	wholes  []whole                           // nil before the first Scan
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
 	errs    []error
 }
 
+// whole is a runtime of the process as a whole.
+type whole struct {
+	Whole
+	present bool
+}
+
+// maxFacts bounds the bytes that are kept of what runtimes read.
+const maxFacts = 1 << 20
+
 // Process returns the runtimes of the process that image shows. None is known before Scan.
 func (t *Table) Process(image module.Image) *Process {
-	p := &Process{table: t, image: image, facts: facts{Reader: image.Memory}, met: map[*module.Module]unwind.Runtime{}}
-	p.image.Memory = &p.facts
+	p := &Process{table: t, image: image, facts: mem.NewKeeper(image.Memory, maxFacts),
+		met: map[*module.Module]unwind.Runtime{}}
+	p.image.Memory = p.facts
 	return p
 }
 
 // Facts is what runtimes read of the memory when they were recognised: it belongs into the Memory of a snapshot, so
 // that they can be recognised again when it is replayed.
-func (p *Process) Facts() []mem.Range { return p.facts.ranges }
+func (p *Process) Facts() []mem.Range { return p.facts.Ranges() }
 
 // Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
 // they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
@@ -117,6 +163,7 @@ func (p *Process) Scan(set *module.Set) {
 			delete(p.met, m)
 		}
 	}
+	p.scanWholes(set)
 	p.list()
 	first := true
 	for i := range set.Table().All() {
@@ -133,6 +180,35 @@ func (p *Process) Scan(set *module.Set) {
 	}
 }
 
+// scanWholes lets the runtimes of the whole process look again. One that panics is present no longer.
+func (p *Process) scanWholes(set *module.Set) {
+	if p.wholes == nil {
+		p.wholes = []whole{}
+		for i := range p.table.kinds {
+			if k := &p.table.kinds[i]; k.Whole != nil {
+				p.wholes = append(p.wholes, whole{Whole: k.Whole(p.image)})
+			}
+		}
+	}
+	for i := range p.wholes {
+		w := &p.wholes[i]
+		w.present = false
+		p.keep(module.Guard(w.String(), func() (err error) {
+			w.present, err = w.Scan(set)
+			return err
+		}))
+	}
+}
+
+// keep keeps an error, once.
+func (p *Process) keep(err error) {
+	if err == nil || len(p.errs) >= maxErrs ||
+		slices.ContainsFunc(p.errs, func(e error) bool { return e.Error() == err.Error() }) {
+		return
+	}
+	p.errs = append(p.errs, err)
+}
+
 // mayHold reports whether a file may hold a runtime by its name.
 func (t *Table) mayHold(file string) bool {
 	name := path.Base(file)
@@ -147,9 +223,7 @@ func (p *Process) Meet(m *module.Module) {
 		return
 	}
 	r, err := p.table.Recognise(m, p.image)
-	if err != nil && len(p.errs) < maxErrs {
-		p.errs = append(p.errs, err)
-	}
+	p.keep(err)
 	p.met[m] = r
 	if r != nil {
 		p.list()
@@ -159,13 +233,20 @@ func (p *Process) Meet(m *module.Module) {
 // list makes the lists again.
 func (p *Process) list() {
 	p.all = nil
-	var copiers []snapshot.Copier
 	for _, k := range sorted(p.met) {
 		if r := p.met[k]; r != nil {
 			p.all = append(p.all, r)
-			if c, ok := r.(snapshot.Copier); ok {
-				copiers = append(copiers, c)
-			}
+		}
+	}
+	for _, w := range p.wholes {
+		if w.present {
+			p.all = append(p.all, w.Whole)
+		}
+	}
+	var copiers []snapshot.Copier
+	for _, r := range p.all {
+		if c, ok := r.(snapshot.Copier); ok {
+			copiers = append(copiers, c)
 		}
 	}
 	p.copiers.Store(&copiers)
@@ -192,5 +273,26 @@ func (p *Process) Copiers() []snapshot.Copier {
 	return nil
 }
 
-// Err is why runtimes that the process has cannot be used; nil if all can.
-func (p *Process) Err() error { return errors.Join(p.errs...) }
+// Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more later
+// has an Err of its own.
+func (p *Process) Err() error {
+	errs := slices.Clone(p.errs)
+	for _, w := range p.wholes {
+		if e, ok := w.Whole.(interface{ Err() error }); ok {
+			errs = append(errs, e.Err())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close lets runtimes of the whole process give up what they have open; they read what was written last before. Their
+// Sites keep their names.
+func (p *Process) Close() error {
+	var errs []error
+	for _, w := range p.wholes {
+		if c, ok := w.Whole.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

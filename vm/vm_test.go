@@ -57,7 +57,7 @@ func TestScan(t *testing.T) {
 	kind.New = func(m *module.Module, i module.Image) (unwind.Runtime, error) {
 		asked = append(asked, m.Path)
 		var b [8]byte
-		if _, err := i.Memory.ReadMem(b[:], 0x1000); err != nil {
+		if _, err := i.Memory.ReadMem(b[:], 0x1000+8*mem.Addr(len(asked))); err != nil {
 			t.Error(err)
 		}
 		return fake{m}, nil
@@ -75,8 +75,8 @@ func TestScan(t *testing.T) {
 	if len(asked) != 3 || len(p.All()) != 3 {
 		t.Errorf("a module that a walk met: asked of %q", asked)
 	}
-	if f := p.Facts(); len(f) != 3 || f[0].Start != 0x1000 || len(f[0].Data) != 8 {
-		t.Errorf("facts %v, want 8 bytes at 0x1000 for each", f)
+	if f := p.Facts(); len(f) != 3 || f[0].Start != 0x1008 || len(f[0].Data) != 8 {
+		t.Errorf("facts %v, want 8 bytes for each, from 0x1008 on", f)
 	}
 	set.Update(maps.NewTable(table.All()[:1]))
 	p.Scan(set)
@@ -123,5 +123,64 @@ func TestGoIsRecognised(t *testing.T) {
 	p.Scan(set)
 	if len(p.All()) != 1 || p.All()[0].String() != "Go" || p.Err() != nil {
 		t.Errorf("runtimes %v, %v; want Go", p.All(), p.Err())
+	}
+}
+
+// fakeWhole is a runtime of a whole process.
+type fakeWhole struct {
+	fake
+	scans   int
+	present bool
+	err     error
+}
+
+func (f *fakeWhole) Scan(set *module.Set) (bool, error) {
+	f.scans++
+	if f.err != nil && f.present {
+		panic(f.err)
+	}
+	return f.present, f.err
+}
+
+// TestWhole: a runtime of the whole process is made once, asked at each Scan, listed behind those of modules while it
+// is there; a panic costs itself alone.
+func TestWhole(t *testing.T) {
+	set, _, image := program(t)
+	w, made := &fakeWhole{}, 0
+	kinds := []vm.Kind{
+		{Name: "whole", Whole: func(i module.Image) vm.Whole {
+			made++
+			if _, err := i.Memory.ReadMem(make([]byte, 16), 0x1000); err != nil {
+				t.Error(err)
+			}
+			return w
+		}},
+		{Name: "fake", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) { return fake{m}, nil }},
+	}
+	p := vm.NewTable(kinds).Process(image)
+	check := func(what string, scans, all int, err error) {
+		t.Helper()
+		p.Scan(set)
+		if made != 1 || w.scans != scans || len(p.All()) != all || len(p.Copiers()) != all || !errors.Is(p.Err(), err) {
+			t.Errorf("%s: made %d times, %d scans, %d runtimes, %d copiers, %v; want 1, %d, %d, %[3]d, %v", what, made,
+				w.scans, len(p.All()), len(p.Copiers()), p.Err(), scans, all, err)
+		}
+	}
+	check("absent", 1, 1, nil)
+	w.present = true
+	check("present", 2, 2, nil)
+	if p.All()[1] != unwind.Runtime(w) {
+		t.Errorf("runtimes %v: want that of the module first", p.All())
+	}
+	w.present, w.err = false, errors.New("of the test")
+	check("it cannot be used", 3, 1, w.err)
+	check("it still cannot be used", 4, 1, w.err)
+	if n := len(p.Err().(interface{ Unwrap() []error }).Unwrap()); n != 1 {
+		t.Errorf("%d errors, want one", n)
+	}
+	w.present = true
+	check("it panics", 5, 1, w.err)
+	if f := p.Facts(); len(f) != 1 || len(f[0].Data) != 16 {
+		t.Errorf("facts %v, want 16 bytes", f)
 	}
 }

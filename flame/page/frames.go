@@ -134,7 +134,7 @@ func kindOf(f *profile.Frame, module string) kind {
 		return kernel
 	case f.Func == "" || f.Kind == profile.Unknown:
 		return unnamed
-	case f.Kind == profile.JIT, strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
+	case f.Kind.Made(), strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
 		slices.ContainsFunc(runtimes, func(r string) bool { return strings.HasPrefix(base, r) }):
 		return runtime
 	case f.Inlined:

@@ -114,7 +114,7 @@ func placeOf(f *profile.Frame) place {
 
 // lies reports whether f is a physical frame in a module of d.
 func lies(f *profile.Frame, modules int) bool {
-	return !f.Inlined && f.Module >= 0 && f.Module < modules && f.Kind != profile.Kernel && f.Kind != profile.JIT
+	return !f.Inlined && f.Module >= 0 && f.Module < modules && f.Kind != profile.Kernel && !f.Kind.Made()
 }
 
 // collect lists by module the places that frames of d are at, each once.

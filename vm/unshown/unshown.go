@@ -159,7 +159,7 @@ func InProfile(p *profile.Profile) []string {
 }
 
 // isNamedJIT says that f is code that a runtime made and named.
-func isNamedJIT(f *profile.Frame) bool { return f.Kind == profile.JIT && f.Func != "" }
+func isNamedJIT(f *profile.Frame) bool { return f.Kind.Made() && f.Func != "" }
 
 func moduleName(modules []profile.Module, i int) string {
 	if i < 0 || i >= len(modules) {
