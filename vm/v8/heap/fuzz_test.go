@@ -140,7 +140,7 @@ func FuzzHeap(f *testing.F) {
 			d.words[0] = binary.LittleEndian.Uint64(changes[at+2:])
 		}
 		p.Memory, p.t = d, t
-		p.Work = work.New(1<<30, 0)
+		p.Work = work.New(1<<26, 0)
 		for _, frame := range r.Frames {
 			exercise(t, &p, jsFrame{frame.FP, frame.PC, frame.Function})
 		}
