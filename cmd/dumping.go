@@ -10,6 +10,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
@@ -74,7 +75,7 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	got.Notes = unshown.InDump(got)
+	got.Notes = append(got.Notes, unshown.InDump(got)...)
 	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
 		for _, note := range got.Notes {
 			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
@@ -103,8 +104,13 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	w := &walking{d: d, p: p}
 	defer w.close()
 	w.recognise()
-	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}, w.walk)
+	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
+		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}
+	if d.o.goroutines.wanted(d.o) {
+		w.fibers.open(w.runtimes)
+		w.fibers.stopOptions(&opt, d.o.goroutines.asked())
+	}
+	snap, err := p.Batches(ctx, opt, w.walk)
 	if snap == nil {
 		return nil, err
 	}
@@ -122,6 +128,7 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	if problem := w.runtimes.Err(); problem != nil {
 		got.Problems = append(got.Problems, strings.Split(problem.Error(), "\n")...)
 	}
+	w.fibers.report(got, d.o.goroutines.asked())
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
 	}
@@ -139,6 +146,8 @@ type walking struct {
 	table    *maps.Table // of the first batch
 	left     frameBudget
 	stacks   map[int]unwind.Stack // by thread
+	idle     map[int]string       // by thread, why its stack says nothing
+	fibers   fiberWalk
 }
 
 // recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its
@@ -165,7 +174,8 @@ func (w *walking) walk(snap *snapshot.Snapshot) {
 		w.names = resolve.New(w.set, w.d.names)
 		w.walker = unwind.NewWalker(w.set, w.names)
 		w.walker.Use(w.runtimes)
-		w.stacks = make(map[int]unwind.Stack, len(snap.Threads))
+		w.stacks, w.idle = make(map[int]unwind.Stack, len(snap.Threads)), map[int]string{}
+		defer w.walkFibers(snap)
 	}
 	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
@@ -176,19 +186,34 @@ func (w *walking) walk(snap *snapshot.Snapshot) {
 		w.left.take(&stack)
 		stack.Unsettle(changed)
 		w.stacks[t.TID] = stack
+		if why := w.walker.Idle(t, &stack); why != "" {
+			w.idle[t.TID] = why
+		}
 	}
 }
 
-// of lists the stacks of all threads, in their order.
-func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
-	stacks := make([]unwind.Stack, len(snap.Threads))
+// walkFibers walks the fibers that the first batch shows.
+func (w *walking) walkFibers(snap *snapshot.Snapshot) {
+	w.fibers.walk(snap, func(to *unwind.Stack, t *snapshot.Thread, memory mem.Reader, called bool) {
+		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames), Called: called}
+		w.walker.WalkInto(to, t, memory, opt)
+		to.Unsettle(snap.Changed)
+	}, func(kept *unwind.Stack) { w.left.take(kept) })
+}
+
+// of lists the stacks of all threads, in their order, and those of fibers.
+func (w *walking) of(snap *snapshot.Snapshot) resolve.Walked {
+	all := w.fibers.walked
+	all.Threads, all.Idle = make([]unwind.Stack, len(snap.Threads)), make([]string, len(snap.Threads))
 	for i := range snap.Threads {
+		tid := snap.Threads[i].TID
 		var walked bool
-		if stacks[i], walked = w.stacks[snap.Threads[i].TID]; !walked {
-			stacks[i].Stop = unwind.NoContext
+		if all.Threads[i], walked = w.stacks[tid]; !walked {
+			all.Threads[i].Stop = unwind.NoContext
 		}
+		all.Idle[i] = w.idle[tid]
 	}
-	return stacks
+	return all
 }
 
 func (w *walking) close() {

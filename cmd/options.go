@@ -79,11 +79,12 @@ type dumpOptions struct {
 	unwind     unwindMode
 	shownOptions
 	namingOptions
-	kernel   bool
-	source   bool
-	noGroup  bool
-	maxPause time.Duration
-	rolling  bool
+	goroutines goroutinesMode
+	kernel     bool
+	source     bool
+	noGroup    bool
+	maxPause   time.Duration
+	rolling    bool
 }
 
 // register adds the flags to c.
@@ -98,6 +99,9 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
+	o.goroutines.on = true
+	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")
+	f.Lookup("goroutines").NoOptDefVal = "true"
 	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")
 	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
@@ -118,6 +122,10 @@ func (o *dumpOptions) check() error {
 		return usageError{fmt.Errorf("--skip-frames %d is negative", o.skipFrames)}
 	case o.source && o.format.word != "text":
 		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
+	}
+	if g := o.goroutines; g.given && g.on && (o.rolling || len(o.tids) > 0) {
+		return usageError{errors.New("--goroutines with --rolling or --tid: goroutines are shown as they are at one " +
+			"instant, with all threads stopped")}
 	}
 	return o.namingOptions.check()
 }

@@ -51,6 +51,8 @@ func full() *Snapshot {
 		},
 		Memory: []mem.Range{{Start: 1<<64 - 4, Data: []byte{9, 8, 7, 6}},
 			{Start: 0x1000, Data: bytes.Repeat([]byte{1}, 100_000)}, {Start: 5}},
+		Whole:    []mem.Range{{Start: 0x2000, Data: []byte{4, 3}}, {Start: 0x3000, Data: []byte{2}}},
+		Clock:    77 * time.Hour,
 		FDs:      map[int]string{0: "/dev/null", 7: "pipe:[\xff]"},
 		Exited:   3,
 		Late:     2,

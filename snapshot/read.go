@@ -98,6 +98,8 @@ func (d *decoder) records() error {
 			err = d.copied(raw)
 		case recordRange:
 			err = d.memoryRange(raw, &d.out.Memory)
+		case recordWhole:
+			err = d.memoryRange(raw, &d.out.Whole)
 		case recordEnd:
 			return nil
 		default:

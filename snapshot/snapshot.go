@@ -32,6 +32,12 @@ type Snapshot struct {
 	Threads []Thread
 	// Memory are further ranges that were asked for, copied while the threads were stopped.
 	Memory []mem.Range
+	// Whole are the ranges that ProcessCopiers asked for, copied while all threads were stopped: ascending, none
+	// overlaps another. They may be many, and are no part of what [Snapshot.Reader] reads.
+	Whole []mem.Range
+	// Clock is the target's CLOCK_MONOTONIC at Time, in its own time namespace; 0 if nobody asked
+	// (no ProcessCopiers), or if unknown.
+	Clock time.Duration
 	// FDs describes descriptors of the process as a person would: a path, "pipe:[123]",
 	// "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED". Only those that were asked for.
 	FDs map[int]string

@@ -12,9 +12,9 @@ import (
 )
 
 // A recorded file is gzip over: the magic line, then records in this order: one head, the
-// mappings, the threads, each with the ranges that were copied of it, the further ranges of memory, one end. A
-// record is a letter, the length of its JSON as four bytes little-endian, and the JSON. A thread and a range
-// are followed by the bytes that they announce. The same Snapshot gives the same file.
+// mappings, the threads, each with the ranges that were copied of it, the further ranges of memory, those of the whole
+// process, one end. A record is a letter, the length of its JSON as four bytes little-endian, and the JSON. A thread
+// and a range are followed by the bytes that they announce. The same Snapshot gives the same file.
 const magic = "fpstack snapshot 1\n"
 
 const (
@@ -23,6 +23,7 @@ const (
 	recordThread  = 'T'
 	recordCopied  = 'C' // a range of the thread before
 	recordRange   = 'R'
+	recordWhole   = 'W' // a range that belongs to the whole process
 	recordEnd     = 'E'
 )
 
@@ -64,7 +65,7 @@ type encoder struct {
 }
 
 func (e *encoder) snapshot(s *Snapshot) error {
-	ranges := len(s.Memory)
+	ranges := len(s.Memory) + len(s.Whole)
 	for i := range s.Threads {
 		ranges += len(s.Threads[i].Copied)
 	}
@@ -87,6 +88,11 @@ func (e *encoder) snapshot(s *Snapshot) error {
 	}
 	for _, r := range s.Memory {
 		if err := e.memoryRange(recordRange, r); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.Whole {
+		if err := e.memoryRange(recordWhole, r); err != nil {
 			return err
 		}
 	}

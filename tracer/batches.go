@@ -26,6 +26,7 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 	}
 	use(whole)
 	left := whole.Left
+	opt.ProcessCopiers = nil
 	whole.Batches, whole.Left = 1, nil
 	for len(left) > 0 {
 		forget(whole)
@@ -54,6 +55,7 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 
 // forget drops the memory that was copied.
 func forget(s *snapshot.Snapshot) {
+	s.Whole = nil
 	for i := range s.Threads {
 		s.Threads[i].Stack, s.Threads[i].Copied = mem.Range{}, nil
 	}

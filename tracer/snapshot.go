@@ -90,6 +90,10 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
 		first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
+	if len(opt.ProcessCopiers) > 0 {
+		s.monotonic, s.gatherer = p.monotonic(), &snapshot.Gatherer{}
+		s.gatherer.Ready(opt.ProcessCopiers)
+	}
 	if err := s.listFacts(); err != nil {
 		s.copier.close()
 		return nil, err
@@ -204,7 +208,10 @@ func (s *stop) nothing() error {
 // result makes the Snapshot when all run again.
 func (s *stop) result() *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
-		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left}
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left, Whole: s.whole}
+	if s.monotonic > 0 {
+		out.Clock = s.monotonic + s.begun
+	}
 	out.Maps, out.Changed = s.tables()
 	w := windows{table: out.Maps, limit: openWindow, total: max(0, s.windows.total)}
 	for i := range s.threads {

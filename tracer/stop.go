@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
 )
 
 // maxListings bounds how often the threads are listed again for new ones. Two or three
@@ -34,11 +36,14 @@ type stop struct {
 	windows windows
 	arena   *arena
 
+	monotonic  time.Duration // CLOCK_MONOTONIC of the target at clock, 0 if unknown
 	begun, end time.Duration // first request to stop, last release
 	since      time.Duration // first request of the batch under way
 	settle     time.Duration // how long the others wait for a thread that does not stop
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
+	gatherer   *snapshot.Gatherer
+	whole      []mem.Range // what the ProcessCopiers copied
 	refusal    error
 	problems   []string
 	late       int  // threads that stopped after the others had been let go
@@ -96,6 +101,9 @@ func (s *stop) together() {
 	}
 	if !s.exec {
 		s.collect(0)
+	}
+	if !s.exec && s.opt.TIDs == nil && len(s.opt.ProcessCopiers) > 0 {
+		s.gather()
 	}
 }
 

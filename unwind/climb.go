@@ -59,6 +59,9 @@ func (c *cursor) usual(s *site) *compiled {
 	if c.bare {
 		return c.w.record
 	}
+	if c.way.known && s.usual != nil && guessed(s.usual.origin) {
+		return nil // keepOnWay looks at the step
+	}
 	return s.usual
 }
 

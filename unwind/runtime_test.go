@@ -36,7 +36,7 @@ func (r *oneRuntime) Scan(set *module.Set) {}
 func (r *oneRuntime) String() string       { return "test" }
 
 func (r *oneRuntime) Region(pc mem.Addr) (Region, bool) {
-	return Region{madeBase, madeBase + 0x1000, r.generation}, pc >= madeBase && pc < madeBase+0x1000
+	return Region{Start: madeBase, End: madeBase + 0x1000, Generation: r.generation}, pc >= madeBase && pc < madeBase+0x1000
 }
 
 func (r *oneRuntime) Row(_ Region, pc mem.Addr, _ bool) (*cfi.Row, bool, error) {

@@ -205,7 +205,7 @@ func (c *cursor) renew(s *site) bool {
 	switch {
 	case s.held && c.w.modules.Find(s.pc) != s.module:
 		return false
-	case !s.held && c.fingerprint(s.pc) != s.print:
+	case !s.held && !s.region.Watched && c.fingerprint(s.pc) != s.print:
 		return false
 	}
 	s.exec = c.executable(s.pc)

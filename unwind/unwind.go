@@ -31,10 +31,11 @@ const (
 	Code                       // the instructions at the PC were read
 	StackTop                   // the word at SP, with a call before it, where nothing else is known
 	ByRuntime                  // a row that the runtime gave whose code it is
+	ByWaypoint                 // a place that a runtime knows the stack to pass; frames before it may be missing
 )
 
 var originNames = [...]string{"context", "cfi", "pcsp", "frame pointer", "link register", "code", "stack top",
-	"runtime"}
+	"runtime", "waypoint"}
 
 func (o Origin) String() string { return originNames[o] }
 
@@ -140,4 +141,6 @@ const (
 type Options struct {
 	Mode      Mode
 	MaxFrames int // 0, and whatever is larger: [MaxFrames]
+	// Called says that PC of the innermost frame is a return address, as that of a fiber is which gave its thread away.
+	Called bool
 }

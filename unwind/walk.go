@@ -99,6 +99,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	w.begin(c.arch)
 	c.frames = s.Frames
 	c.bare = opt.Mode == FramePointersOnly
+	c.next.Interrupted = !opt.Called
 	c.enter()
 	limit := opt.MaxFrames
 	if limit <= 0 || limit > MaxFrames {
@@ -155,7 +156,13 @@ func (c *cursor) run(limit int) *ending {
 			}
 			return end(DepthLimit, "limit of %d frames", limit)
 		}
-		if e := c.step(); e != nil {
+		e := c.step()
+		if e == nil {
+			e = c.keepOnWay()
+		} else {
+			e = c.goOn(e)
+		}
+		if e != nil {
 			return e
 		}
 		c.push()
@@ -178,6 +185,7 @@ func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
 	}
 	c.next.PC, _ = c.regs.PC()
 	c.next.SP, _ = c.regs.SP()
+	c.way.begin(t, w)
 	c.arch = c.regs.Arch
 	c.widest = math.MaxUint64 >> (64 - 8*c.arch.WordSize)
 	c.overlay, _ = memory.(*mem.Overlay)
@@ -255,7 +263,8 @@ type cursor struct {
 	next     coming // what is known of the frame to be pushed
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
-	refused  error  // why some code was not read, nil if none was refused
+	way      way
+	refused  error // why some code was not read, nil if none was refused
 }
 
 // view is the memory of the target as a walk sees it, and the part of it that is the current stack.

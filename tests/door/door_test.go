@@ -87,7 +87,7 @@ func walk(s *snapshot.Snapshot, set *module.Set, runtimes *vm.Process, image mod
 		th := &s.Threads[i]
 		out.stacks[i] = w.Walk(th, s.Reader(th, image.Memory), unwind.Options{})
 	}
-	out.dump = names.Dump(s, out.stacks)
+	out.dump = names.Dump(s, resolve.Walked{Threads: out.stacks})
 	return out
 }
 

@@ -160,7 +160,6 @@ func TestEvalFails(t *testing.T) {
 		{"endless loop", nil, []byte{dwSkip, 0xfd, 0xff}, "more than 100 steps"},
 		{"full stack", nil, bytes.Repeat([]byte{dwLit0}, maxStack+1), "stack empty or full"},
 		{"too many initial values", make([]uint64, maxStack+1), nil, "stack empty or full"},
-		{"register location", nil, []byte{0x50}, "not supported"},
 		{"call_frame_cfa", nil, []byte{0x9c}, "not supported"},
 		{"stack_value", []uint64{1}, []byte{0x9f}, "not supported"},
 		{"unknown operation", []uint64{1}, []byte{0xff}, "not supported"},

@@ -116,11 +116,15 @@ func (h Heap) typeOfMap(at mem.Addr) (uint16, error) {
 	return uint16(v), err
 }
 
-// object is the address of what t refers to, if that has one of the types.
+// object is the address of what t refers to, if that has one of the types. What was moved is found where it is now.
 func (h Heap) object(t Tagged, what string, types ...uint16) (mem.Addr, error) {
 	a, ok := t.Object()
 	if !ok {
 		return 0, fmt.Errorf("%w: %#x is no %s", ErrMoved, uint64(t), what)
+	}
+	a, err := h.Follow(a)
+	if err != nil {
+		return 0, err
 	}
 	got, err := h.Type(a)
 	if err != nil {
