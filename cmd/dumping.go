@@ -40,8 +40,9 @@ type dumping struct {
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
-		vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
-	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
+		unseen: slices.Clone(o.tids)}
+	budget := keepHeap(newBudget(ctx, &o.namingOptions))
+	d.names, d.vms = o.namingOptions.names(d.finder, budget), o.vms(budget)
 	d.names.Shared = resolve.NewShared()
 	return d
 }

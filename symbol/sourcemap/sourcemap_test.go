@@ -78,7 +78,7 @@ func TestFind(t *testing.T) {
 		{"behind it", `{"version":3,"sources":["a.ts"],"mappings":"AAAA"}`, 1, 99, "/m/a.ts:1:1"},
 		{"before the first", `{"version":3,"sources":["a.ts"],"mappings":"EAAA"}`, 1, 2, ""},
 		{"a line without segments", `{"version":3,"sources":["a.ts"],"mappings":"AAAA;;AACA"}`, 2, 1, ""},
-		{"relative to the line before", `{"version":3,"sources":["a.ts"],"mappings":"AAAA;;AACA"}`, 3, 1, "/m/a.ts:2:1"},
+		{"relative to lines before", `{"version":3,"sources":["a.ts"],"mappings":"AAAA;;AACA"}`, 3, 1, "/m/a.ts:2:1"},
 		{"text that comes from nowhere", `{"version":3,"sources":["a.ts"],"mappings":"AAAA,E"}`, 1, 4, ""},
 		{"not in order", `{"version":3,"sources":["a.ts"],"mappings":"EAAA,DACC"}`, 1, 2, "/m/a.ts:2:2"},
 		{"large numbers", `{"version":3,"sources":["a.ts"],"mappings":"ggCAqDE"}`, 1, 1025, "/m/a.ts:54:3"},

@@ -209,7 +209,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		{"function", false, scope(false, 0, name, smi(1), empty, smi(10), smi(20)), "name", 10},
 		{"14 captured", false, scope(false, 14, name, smi(1), empty, smi(10), smi(20)), "name", 10},
-		{"90 captured: names are in a table", false, scope(false, 90, name, smi(1), empty, smi(10), smi(20)), "name", 10},
+		{"90 captured, in a table", false, scope(false, 90, name, smi(1), empty, smi(10), smi(20)), "name", 10},
 		{"inferred", false, scope(false, 1, smi(0), smi(0), inferred, smi(10), smi(20)), "ns.inferred", 10},
 		{"anonymous", false, scope(false, 0, empty, smi(0), undefined, smi(10), smi(20)), "", 10},
 		{"a script", false, scope(false, 2, smi(5), smi(20)), "", 5},

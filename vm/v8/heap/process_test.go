@@ -456,7 +456,8 @@ func compareFrames(t *testing.T, p *process, frames []jsFrame, want []truthFrame
 			}
 			if i < len(got) {
 				g := got[i]
-				t.Errorf("%2d got  %-12s %s %+v (%s) %s:%d:%d", i, g.kind, g.name, g.method, g.own, g.file, g.line, g.column)
+				t.Errorf("%2d got  %-12s %s %+v (%s) %s:%d:%d", i, g.kind, g.name, g.method, g.own, g.file, g.line,
+					g.column)
 			}
 			if i < len(want) {
 				w := want[i]

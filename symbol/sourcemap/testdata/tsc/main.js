@@ -6,7 +6,7 @@ function measure(shape) {
 }
 const run = (shapes) => shapes.reduce((sum, s) => sum + measure(s), 0);
 globalThis.hook = () => {
-    console.log(new Error().stack?.split('\n').slice(1).join('|'));
+    console.log('{"stack": []}');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 };
 run([new shapes_1.Square('a', 3)]);
