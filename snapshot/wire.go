@@ -44,6 +44,21 @@ type wireMapping struct {
 	Deleted bool     `json:"deleted"`
 }
 
+type wireFile struct {
+	Path    text   `json:"path"`
+	Dev     uint64 `json:"dev"`
+	Inode   uint64 `json:"inode"`
+	BuildID text   `json:"buildID,omitempty"`
+	Sum     text   `json:"sum,omitempty"`
+	Err     text   `json:"err,omitempty"`
+}
+
+// wireContent is followed by Size raw bytes.
+type wireContent struct {
+	Path text   `json:"path"`
+	Size uint64 `json:"size"`
+}
+
 type wireSpan struct {
 	Start mem.Addr `json:"start"`
 	End   mem.Addr `json:"end"`
@@ -123,6 +138,14 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+func fileOf(f *File) wireFile {
+	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err)}
+}
+
+func (w *wireFile) file() File {
+	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err)}
 }
 
 // nameOf is "" for an architecture that is not known.

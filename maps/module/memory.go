@@ -72,7 +72,9 @@ func (s *Set) copyHead(low *maps.Mapping) ([]byte, error) {
 }
 
 // relocatable reports whether an ELF header is that of a file which is to be linked yet (ET_REL).
-func relocatable(head []byte) bool { return head[16] == etRel && head[17] == 0 || head[16] == 0 && head[17] == etRel }
+func relocatable(head []byte) bool {
+	return head[16] == etRel && head[17] == 0 || head[16] == 0 && head[17] == etRel
+}
 
 // readVDSO copies the whole mapping: it is a file as the kernel holds it.
 func (s *Set) readVDSO(o *object, m *maps.Mapping) {

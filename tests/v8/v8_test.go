@@ -74,7 +74,7 @@ func runScript(t *testing.T, version string, m mode, script string) {
 	for why, n := range seen {
 		t.Logf("%d × %s", n, why)
 	}
-	if bad := counts[wrong] + counts[unnamed] + counts[cut]; bad*1000 > n || counts[wrong] > 0 {
+	if bad := counts[wrong] + counts[unnamed] + counts[cut]; counts[wrong] > 0 || bad > max(1, n/1000) {
 		t.Errorf("%d of %d samples are not right", bad, n)
 	}
 	if counts[deoptimized]*50 > n {

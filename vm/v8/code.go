@@ -13,6 +13,7 @@ type code struct {
 	heap.Code
 	stream   mem.Addr  // the object that holds the instructions; the Code itself up to V8 10
 	of       *function // what baseline code was made of, nil before it was met with a frame
+	print    []byte    // what the objects hold, to compare
 	prologue int       // bytes before the frame is built, below 0 if that is not seen
 }
 
@@ -39,10 +40,10 @@ func (c *codeCache) reset() { c.byPC = map[mem.Addr]*code{} }
 
 // codeAt returns the code that holds pc, an address in memory that V8 has made code in.
 func (r *Runtime) codeAt(a *area, pc mem.Addr, m mem.Reader) (*code, error) {
-	h := r.heap(m)
 	if c := r.codes.byPC[pc]; c != nil {
-		if now, err := h.CodeOf(heap.TagOf(c.stream)); err == nil && now == c.Code {
-			return c, nil
+		var now [2 * codePrint]byte
+		if b, err := printOf(now[:0], c.stream, c.Addr, m); err != nil || bytes.Equal(b, c.print) {
+			return c, nil // what cannot be read any more was true
 		}
 		delete(r.codes.byPC, pc)
 	}
@@ -105,6 +106,9 @@ func (r *Runtime) readCode(stream mem.Addr, m mem.Reader) (*code, error) {
 		return nil, err
 	}
 	c := &code{Code: head, stream: stream}
+	if c.print, err = printOf(nil, stream, c.Addr, m); err != nil {
+		return nil, err
+	}
 	if c.Start < stream || c.Start-stream > scanBlock {
 		return nil, errNoCode
 	}
@@ -127,6 +131,24 @@ func baselineEntry(b []byte) int {
 		return next + 1
 	}
 	return -1
+}
+
+// codePrint is how many bytes of each of its objects tell one code from another: in a Code all up to the flags.
+const codePrint = 64
+
+// printOf appends to b what tells the code with those objects from another at the same place.
+func printOf(b []byte, stream, object mem.Addr, m mem.Reader) ([]byte, error) {
+	for _, at := range []struct {
+		start mem.Addr
+		size  int
+	}{{stream, 2 * wordSize}, {object, codePrint}} {
+		var buf [codePrint]byte
+		if _, err := m.ReadMem(buf[:at.size], at.start); err != nil {
+			return nil, err
+		}
+		b = append(b, buf[:at.size]...)
+	}
+	return b, nil
 }
 
 // heap reads objects by m.

@@ -3,6 +3,7 @@ package v8
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -167,38 +168,40 @@ func (r *Runtime) interprets(a *activation, m mem.Reader) bool {
 // identifyBytecode names an activation that the interpreter runs.
 func (r *Runtime) identifyBytecode(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
 	array, ok := a.slot(m, r.layout.Frame.BytecodeArray)
-	if !ok { // the frame is being built
+	biased, known := r.biasedOffset(a, array, m)
+	if !ok || !known { // the frame is being built
 		return r.atStart(f, interpreterTier, m)
 	}
-	b, err := r.heap(m).BytecodeOf(array)
+	h := r.heap(m)
+	if offset, ok := h.BytecodeOffset(heap.Bytecode{Length: math.MaxInt}, biased); ok {
+		if s, ok := r.sites.byBytecode[bytecodeKey{f, offset, interpreterTier}]; ok {
+			return s, nil
+		}
+	}
+	b, err := h.BytecodeOf(array)
 	if err != nil {
 		return r.atStart(f, interpreterTier, m)
 	}
-	offset, ok := r.bytecodeOffset(a, array, b, m)
+	offset, ok := h.BytecodeOffset(b, biased)
 	if !ok {
 		return r.atStart(f, interpreterTier, m)
 	}
 	return r.position(f, b, offset, interpreterTier, m)
 }
 
-// bytecodeOffset is the offset of the bytecode that a executes. A handler keeps it in a register, and what the frame has
-// is of an earlier bytecode.
-func (r *Runtime) bytecodeOffset(a *activation, array heap.Tagged, b heap.Bytecode, m mem.Reader) (int, bool) {
+// biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and what
+// the frame has is of an earlier bytecode.
+func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (int, bool) {
 	if a.builtin != nil && a.builtin.kind == bytecodeHandler {
 		held, ok := a.register(r.layout.Registers.BytecodeArray)
 		biased, ok2 := a.register(r.layout.Registers.BytecodeOffset)
 		if ok && ok2 && heap.Tagged(held) == array && biased < 1<<31 {
-			if offset, ok := r.heap(m).BytecodeOffset(b, int(biased)); ok {
-				return offset, true
-			}
+			return int(biased), true
 		}
 	}
 	slot, ok := a.slot(m, r.layout.Frame.BytecodeOffset)
 	biased, smi := slot.Int()
-	if !ok || !smi {
-		return 0, false
-	}
-	return r.heap(m).BytecodeOffset(b, biased)
+	return biased, ok && smi
 }
 
 // identifyTyped names a frame that says by a number what it is.

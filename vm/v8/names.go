@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
@@ -14,9 +15,16 @@ import (
 type function struct {
 	heap.Shared
 	name   string
+	own    string  // name without the class
 	start  int     // in its script, -1 if not known
 	script *script // nil for a builtin
+
+	checked time.Time // when it was last known to be what Shared refers to
 }
+
+// recheck is how long a function is believed by the words of its SharedFunctionInfo alone: where scripts come and go
+// another function may be made of the same words.
+const recheck = time.Second
 
 // script is a file or another text.
 type script struct {
@@ -40,9 +48,15 @@ func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, er
 	if err != nil {
 		return nil, err
 	}
+	if f := r.known(at, m); f != nil {
+		return f, nil
+	}
 	shared, err := h.FunctionAt(at)
 	if err != nil {
 		return nil, errors.Join(errNoFunction, err)
+	}
+	if shape, err := word(m, at); err == nil {
+		r.types.of(r.layout, shape, m) // what known asks for
 	}
 	known := r.sites.functions[shared] != nil
 	f, err := r.describe(shared, m)
@@ -50,6 +64,35 @@ func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, er
 		f.name = methodName(h, f.name, receiver, at)
 	}
 	return f, err
+}
+
+// known returns the function whose closure is at a, if it was met: what was copied of a suffices for that.
+func (r *Runtime) known(a mem.Addr, m mem.Reader) *function {
+	var closure [functionHead]byte
+	var head [sharedHead]byte
+	if _, err := m.ReadMem(closure[:], a); err != nil {
+		return nil
+	}
+	t, ok := r.types.known[order.Uint64(closure[r.layout.Map.Of:])]
+	shared := order.Uint64(closure[r.layout.Function.Shared:])
+	if !ok || t < r.layout.Types.FirstFunction || t > r.layout.Types.LastFunction || !isHeapPointer(shared) {
+		return nil
+	}
+	if _, err := m.ReadMem(head[:], mem.Addr(shared-1)); err != nil {
+		return nil
+	}
+	l := &r.layout.Shared
+	f := r.sites.functions[heap.Shared{Addr: mem.Addr(shared - 1),
+		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])), Script: heap.Tagged(order.Uint64(head[l.Script:]))}]
+	if f == nil || time.Since(f.checked) < recheck {
+		return f
+	}
+	f.checked = time.Now()
+	if own, start, err := r.heap(m).Describe(f.Shared); err == nil && (own != f.own || start != f.start) {
+		delete(r.sites.functions, f.Shared)
+		return nil
+	}
+	return f
 }
 
 // describe finds out about a function, or remembers it. What it reads may move meanwhile: then the function itself
@@ -63,7 +106,7 @@ func (r *Runtime) describe(s heap.Shared, m mem.Reader) (*function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &function{Shared: s, name: name, start: start}
+	f := &function{Shared: s, name: name, own: name, start: start, checked: time.Now()}
 	p, ok, err := h.ScriptOf(s)
 	if err != nil {
 		return nil, err
@@ -127,12 +170,10 @@ func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line 
 	return s.file, line
 }
 
-// position names f at an offset of its bytecode.
+// position names f at an offset of its bytecode. The same source makes the same bytecode each time, so that the offset
+// is enough to remember it by.
 func (r *Runtime) position(f *function, b heap.Bytecode, offset int, t tier, m mem.Reader) (unwind.Site, error) {
-	key := bytecodeKey{f, b, offset, t}
-	if s, ok := r.sites.byBytecode[key]; ok {
-		return s, nil
-	}
+	key := bytecodeKey{f, offset, t}
 	at := f.start
 	if p, ok := r.lookup(b.Positions, offset, m); ok {
 		at = p.Offset

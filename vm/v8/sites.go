@@ -47,13 +47,11 @@ type sites struct {
 	byCode     map[codeKey]unwind.Site
 }
 
-// bytecodeKey is a place in bytecode: while a BytecodeArray has the same length and table at the same address it is the
-// same one.
+// bytecodeKey is a place in the bytecode of a function.
 type bytecodeKey struct {
 	function *function
-	heap.Bytecode
-	offset int
-	tier   tier
+	offset   int
+	tier     tier
 }
 
 // codeKey is a place in code.

@@ -1,18 +1,25 @@
-package cmd
+package dump
 
 import (
 	"errors"
 	"hash/maphash"
 	"slices"
-	"strconv"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
+)
+
+// Fibers says whether a dump lists the fibers of runtimes that schedule by themselves, as goroutines.
+type Fibers int
+
+const (
+	NoFibers    Fibers = iota
+	AllFibers          // where there are any
+	AskedFibers        // and it is a problem where there are none, or where they cannot be listed
 )
 
 // fiberWalk walks the stacks of fibers, and keeps each stack that several have once.
@@ -38,16 +45,6 @@ func (w *fiberWalk) open(runtimes *vm.Process) {
 		w.listers = append(w.listers, l)
 	}
 	w.refused = errors.Join(errs...)
-}
-
-// stopOptions adds what is to be copied of them.
-func (w *fiberWalk) stopOptions(opt *tracer.StopOptions, asked bool) {
-	for _, l := range w.listers {
-		opt.ProcessCopiers = append(opt.ProcessCopiers, l)
-	}
-	if asked {
-		opt.ProcessTime = opt.MaxPause
-	}
 }
 
 // walk lists the fibers that snap shows and walks their stacks. What is missing is added to the problems of snap.
@@ -116,7 +113,8 @@ func sameStack(a, b *unwind.Stack) bool {
 }
 
 // report says in d why fibers are not listed: as a problem where they were asked for, else as a note.
-func (w *fiberWalk) report(d *profile.Dump, asked bool) {
+func (w *fiberWalk) report(d *profile.Dump, mode Fibers) {
+	asked := mode == AskedFibers
 	switch {
 	case w.refused == nil && len(w.listers) == 0 && asked:
 		d.Problems = append(d.Problems, "no goroutines: it is no Go program")
@@ -127,31 +125,3 @@ func (w *fiberWalk) report(d *profile.Dump, asked bool) {
 		d.Notes = append(d.Notes, w.refused.Error())
 	}
 }
-
-// goroutinesMode is the value of --goroutines.
-type goroutinesMode struct{ on, given bool }
-
-// String, Set and Type implement pflag.Value.
-func (m *goroutinesMode) String() string { return strconv.FormatBool(m.on) }
-
-func (m *goroutinesMode) Set(s string) error {
-	on, err := strconv.ParseBool(s)
-	if err == nil {
-		*m = goroutinesMode{on: on, given: true}
-	}
-	return err
-}
-
-func (m *goroutinesMode) Type() string { return "bool" }
-
-// wanted reports whether goroutines are to be listed. By default they are where the form has a place for them and all
-// threads are stopped at one instant.
-func (m *goroutinesMode) wanted(o *dumpOptions) bool {
-	if m.given {
-		return m.on
-	}
-	return len(o.tids) == 0 && !o.rolling && (o.format.word == "text" || o.format.word == "json")
-}
-
-// asked reports whether the command line says that they are wanted.
-func (m *goroutinesMode) asked() bool { return m.given && m.on }
