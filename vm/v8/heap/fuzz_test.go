@@ -46,6 +46,9 @@ func exercise(t testing.TB, p *process, f jsFrame) {
 		checkText(t, m.Class)
 		checkText(t, m.Key)
 	}
+	if calls, _ := p.Awaiting(f.function); len(calls) > maxAwaiting {
+		t.Errorf("%d functions wait", len(calls))
+	}
 	if name, ok := p.OwnName(f.function); ok {
 		checkText(t, name)
 	}
