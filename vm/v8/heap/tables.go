@@ -60,7 +60,7 @@ func (l *Layout) objectFields() []field {
 		{&l.Reaction.Fulfill, nil, since(24, 12, 3, 32)},
 		{&l.Reaction.Promise, nil, since(32, 12, 3, 40)},
 		{&l.ObjectProperties, typed("class_JSReceiver__raw_properties_or_hash", "Object"), always(8)},
-		{&l.DescriptorsData, []string{"class_DescriptorArray__header_size__uintptr_t"}, since(24, 14, 2, 32)},
+		{&l.DescriptorsData, []string{"class_DescriptorArray__header_size__uintptr_t"}, since(24, 14, 0, 32)},
 		{&l.ArrayLen, []string{"class_FixedArrayBase__length__SMI"}, always(8)},
 		{&l.ArrayData, []string{"class_FixedArray__data__uintptr_t"}, always(16)},
 	}
