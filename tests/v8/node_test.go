@@ -85,9 +85,6 @@ type truth struct {
 	Chain   []string `json:"chain"`   // functions, the innermost first
 	Has     string   `json:"has"`     // a function that is on each stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
-
-	// noMaglevLines says that code of Maglev has no lines: V8 12.
-	noMaglevLines bool
 }
 
 // target is a script that runs.
@@ -121,7 +118,6 @@ func start(t testing.TB, version string, flags []string, script string) *target 
 		t.Fatal(err)
 	}
 	x := &target{}
-	x.noMaglevLines = majorOf(version) == 22 || majorOf(version) == 23
 	x.end = func() { cmd.Process.Kill(); cmd.Wait() }
 	t.Cleanup(func() { x.end() })
 	line, err := bufio.NewReaderSize(out, 1<<20).ReadBytes('\n')

@@ -68,9 +68,27 @@ func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (u
 	return s, err
 }
 
+// maglevNote is said of code of Maglev that has no positions, as V8 12 makes it, or only that of the loop which it was
+// entered in.
+const maglevNote = "V8 keeps few positions of this code: the line may be an earlier one, and inlined calls are missing"
+
+// entersLoop reports whether c was made to go on in the middle of a loop that another code had begun
+// (on-stack replacement): then its deoptimisation data say at which bytecode, else -1.
+// Source: DeoptimizationData in src/objects/deoptimization-data.h, where OsrBytecodeOffset follows the literals.
+func (r *Runtime) entersLoop(c *code, m mem.Reader) bool {
+	data, ok := c.Deopt.Object()
+	if !ok {
+		return false
+	}
+	w, err := r.heap(m).Word(data, r.layout.ArrayData+wordSize*(r.layout.Deopt.Literals+1))
+	at, smi := w.Int()
+	return err == nil && smi && at >= 0
+}
+
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
 // was made of. That of its frame, f, is another only if the frame is not what it is taken for.
 func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
+	a.note = c.note
 	key := codeKey{c, a.pc}
 	if s, ok := r.sites.byCode[key]; ok {
 		return s, nil
@@ -81,6 +99,9 @@ func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (
 	}
 	h := r.heap(m)
 	position, ok := r.lookup(c.Positions, int(a.pc-c.Start), m)
+	if t == maglevTier && (!ok || r.entersLoop(c, m)) {
+		c.note, a.note = maglevNote, maglevNote
+	}
 	if !ok { // Maglev has no table up to V8 12
 		if f == nil {
 			shared, err := h.CodeFunction(c.Code)
