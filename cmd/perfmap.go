@@ -28,15 +28,17 @@ func (a *app) perfMapCommand() *cobra.Command {
 	o := &perfMapOptions{}
 	c := &cobra.Command{
 		Use:   "perf-map [OPTION…] -p PID | -n NAME",
-		Short: "Write a perf map of a process, so that perf names code made at run time",
-		Long: `Write a perf map of a process: a text file that names the code which a runtime in
-it made, so that perf report and others name it too.
+		Short: "Write a perf map, so that perf names code made at run time",
+		Long: `Write a perf map of a process: a text file that names the code which a runtime
+in it made, so that perf report and others name it too.
 
 The process needs no option for it and is not stopped: the names are read from
-its memory, or from the jitdump that it writes. Code that is made later is not in
-the file: write it again, behind perf record and before the process ends.`,
-		Example: `  fpstack perf-map -p 4121              writes /tmp/perf-4121.map, where perf looks
-  fpstack perf-map -p 4121 -o -         to standard output`,
+its memory, or from the jitdump that it writes. Code that is made later is not
+in the file: write it when perf record has ended, before the process ends.
+
+A file that is there is replaced only where -o names it.`,
+		Example: `  fpstack perf-map -p 4121         writes /tmp/perf-4121.map, where perf looks
+  fpstack perf-map -p 4121 -o -    to standard output`,
 		Annotations: exitStatus("0", "it was written", "1", "a part of the code is not in it",
 			"2", "nothing was written"),
 		Args: noArgs,
@@ -44,7 +46,7 @@ the file: write it again, behind perf record and before the process ends.`,
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
-	f.StringVarP(&o.output, "output", "o", "", "write to this `FILE`, - for standard output; /tmp/perf-PID.map by default")
+	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, - for standard output (default /tmp/perf-PID.map)")
 	sections(f, "pid", "Process", "output", "Result")
 	return c
 }
@@ -61,8 +63,8 @@ func (a *app) perfMap(_ context.Context, o *perfMapOptions) error {
 	if path == "" {
 		path = perfmap.Path(pid)
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%q is there: the process may write it itself, and perf reads it; -o names another file, "+
-				"or this one to replace it", path)
+			return fmt.Errorf("%q is there: the process may write it itself, and perf reads it; name another file "+
+				"with -o, or this one to replace it", path)
 		}
 	}
 	functions, lacks, err := listFunctions(pid)

@@ -27,7 +27,8 @@ type Status struct {
 // ParseStatus reads the text of /proc/PID/status.
 func ParseStatus(b []byte) (Status, error) {
 	none := [4]int{-1, -1, -1, -1}
-	s := Status{PID: -1, TGID: -1, Inner: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1, Kthread: -1}
+	s := Status{PID: -1, TGID: -1, Inner: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1,
+		Kthread: -1}
 	for line := range strings.Lines(string(b)) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !ok {

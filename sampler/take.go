@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,11 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
 		}
 	}
+	r.mu.Lock()
+	for who, problem := range e.problems {
+		r.extra.add("runtime "+who, "%s: %s", who, strings.ReplaceAll(problem.Error(), "\n", "; "))
+	}
+	r.mu.Unlock()
 	p, err := r.naming.name(e, from)
 	if err != nil {
 		r.mu.Lock()

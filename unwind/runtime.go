@@ -14,11 +14,9 @@ import (
 // Region is code that a Runtime knows as a whole.
 type Region struct {
 	Start, End mem.Addr
-	// Generation is another number when other code was put there.
+	// Generation is another number when other code was put there: as long as it stays, code with a row of the runtime
+	// is not compared with what it was.
 	Generation uint64
-	// Watched says that the Runtime notices by itself when other code is put there: then the walk does not compare the
-	// code with what it was.
-	Watched bool
 }
 
 // Runtime knows code or frames of one process that no ELF object describes. What more it knows than where its code is,
@@ -57,7 +55,8 @@ type Crossing struct {
 	Root bool
 }
 
-// Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are found.
+// Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
+// found.
 type Waypointer interface {
 	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a walk
 	// has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
@@ -139,9 +138,9 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
-// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read:
-// a recorded snapshot does not hold it.
-func (c *cursor) vouched(s *site) bool {
+// unreadable reports whether code may return to s as a runtime says that the process made this code, which cannot be
+// read: a recorded snapshot does not hold it.
+func (c *cursor) unreadable(s *site) bool {
 	if s.runtime == nil || !s.made {
 		return false
 	}

@@ -41,6 +41,7 @@ type Walker struct {
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
 	moment  uint64 // counts those and the moments that Renew reported, from 1
+	vouch   vouch  // of the region that was asked for last
 	seed    maphash.Seed
 	buffer  [2*codeWindow + 2]byte
 	filled  int64  // sites that were looked up so far

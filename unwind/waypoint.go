@@ -44,7 +44,8 @@ func (c *cursor) keepOnWay() *ending {
 // goOn goes to the next place that the stack is known to pass, where the walk came to the end e; without one that
 // is the result.
 func (c *cursor) goOn(e *ending) *ending {
-	if c.bare || e.stop == Root || e.stop == DepthLimit || c.w.runtimes == nil || c.w.modules.Budget().Stopped() != nil {
+	if c.bare || e.stop == Root || e.stop == DepthLimit || c.w.runtimes == nil ||
+		c.w.modules.Budget().Stopped() != nil {
 		return e
 	}
 	p := c.waypoint(c.top().SP)

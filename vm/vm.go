@@ -319,8 +319,8 @@ func (p *Process) Copiers() []snapshot.Copier {
 	return nil
 }
 
-// Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more later
-// has an Err of its own.
+// Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more
+// later has an Err of its own.
 func (p *Process) Err() error {
 	errs := slices.Clone(p.errs)
 	for _, w := range p.wholes {

@@ -13,8 +13,8 @@ import (
 // Record is a function as a file says it: code at [Start, End).
 type Record struct {
 	Start, End mem.Addr
-	// Time is when the code was put there, by CLOCK_MONOTONIC of the process; 0 if that is not known: then it was before
-	// any sample.
+	// Time is when the code was put there, by CLOCK_MONOTONIC of the process; 0 if that is not known: then it was
+	// before any sample.
 	Time time.Duration
 	Name []byte // any bytes; a Book keeps a copy
 	// Detail is whatever leads the Parser to lines of the record, 0 for none.
@@ -74,8 +74,8 @@ func (c *counts) String() string {
 	return strings.Join(out, ", ")
 }
 
-// summary words what a person should know, "" for nothing.
-func (b *Book) summary() string {
+// Summary words what a person should know, "" for nothing.
+func (b *Book) Summary() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.counts.String()
@@ -111,7 +111,8 @@ func (b *Book) Add(r Record) {
 	s := span{r.Start, r.End, noRecord}
 	if b.room(len(r.Name)) {
 		s.record = int32(len(b.records))
-		b.records = append(b.records, record{r.Start, r.End, r.Time, r.Detail, uint32(len(b.names)), uint16(len(r.Name))})
+		b.records = append(b.records, record{r.Start, r.End, r.Time, r.Detail, uint32(len(b.names)),
+			uint16(len(r.Name))})
 		b.names = append(b.names, r.Name...)
 	} else {
 		b.left++
@@ -231,7 +232,8 @@ func (b *Book) recordOf(n int32) Record {
 	return Record{at.start, at.end, at.time, append([]byte(nil), b.name(n)...), at.detail}
 }
 
-// Each gives yield what there is now, by address, each record once or, where another lies in its middle, piece by piece.
+// Each gives yield what there is now, by address, each record once or, where another lies in its middle, piece by
+// piece.
 func (b *Book) Each(yield func(start, end mem.Addr, name string) bool) {
 	b.mu.Lock()
 	var all []Record

@@ -30,8 +30,8 @@ type Parser interface {
 
 // LineReader is a Parser of files that have lines.
 type LineReader interface {
-	// Line returns the source file and line of the code at a in a Record of that Detail.
-	Line(r io.ReaderAt, detail int64, a mem.Addr) (file string, line int, ok bool)
+	// Line returns the source file and line of the code at a, in a Record with a Detail.
+	Line(r io.ReaderAt, of *Record, a mem.Addr) (file string, line int, ok bool)
 }
 
 // lookEvery is how often it is looked whether another file has come to a path.
@@ -156,7 +156,7 @@ func (f *file) problem() error {
 	if f.err != nil {
 		return f.err
 	}
-	if s := f.book.summary(); s != "" {
+	if s := f.book.Summary(); s != "" {
 		return fmt.Errorf("%v %q: %s", f.format, f.path, s)
 	}
 	return nil

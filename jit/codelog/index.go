@@ -18,9 +18,9 @@ const noRecord = -1
 // maxChunk bounds the spans of a chunk: what one insertion moves.
 const maxChunk = 512
 
-// index says which record has an address. What comes later covers what was there before, in whole or in part. A file has
-// millions of records in no order of addresses, so that the spans lie in chunks: one more costs a search and the move of
-// a few hundred.
+// index says which record has an address. What comes later covers what was there before, in whole or in part. A file
+// has millions of records in no order of addresses, so that the spans lie in chunks: one more costs a search and the
+// move of a few hundred.
 type index struct {
 	chunks [][]span // ascending, none empty
 	count  int

@@ -1,6 +1,6 @@
-// Package codelog names code that a process made while it runs, by files that its runtime writes for profilers: it follows
-// them while they grow, keeps which function was at which address at which time, and says what executes in the frames of
-// a stack. The forms of the files are rooms beside it.
+// Package codelog names code that a process made while it runs, by files that its runtime writes for profilers: it
+// follows them while they grow, keeps which function was at which address at which time, and says what executes in
+// the frames of a stack. The forms of the files are rooms beside it.
 //
 // The caller gives it a process that runs (module.Image.Live), and calls it as an unwind.Runtime. Files are read by a
 // goroutine of its own, one at a time: the walk waits for it no longer than a few milliseconds, names are asked for
@@ -34,9 +34,12 @@ const (
 	restShare = 20
 	// maxSites bounds the places that are named: a recording holds no more.
 	maxSites = 1 << 18
+	// maxPending bounds those that no file has named so far: all are looked up again whenever a file has grown.
+	maxPending = 1 << 14
 )
 
-// Runtime is the files of one process. It implements vm.Whole, unwind.Identifier, resolve.SiteNamer and resolve.Settler.
+// Runtime is the files of one process. It implements vm.Whole, unwind.Identifier, resolve.SiteNamer and
+// resolve.Settler.
 type Runtime struct {
 	name  string
 	image module.Image
@@ -53,6 +56,7 @@ type Runtime struct {
 	ended   time.Time     // when it ended
 	cost    time.Duration // how long it took
 	look    bool          // there may be other files now
+	none    bool          // no file is there that could be read
 	sites   []site        // by Site, the first is none
 	numbers map[place]unwind.Site
 	pending []unwind.Site // no file named them so far
@@ -105,8 +109,8 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 	return present, nil
 }
 
-// mayBeMade reports whether m may hold code that the process made: it is executable, and no file is behind it that has a
-// name.
+// mayBeMade reports whether m may hold code that the process made: it is executable, and no file is behind it that
+// has a name.
 func mayBeMade(m *maps.Mapping) bool {
 	if m.Perm&maps.Exec == 0 || m.IsFile() && !m.Deleted {
 		return false
@@ -159,14 +163,14 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
 func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time) unwind.Site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.live == nil {
+	if r.live == nil || r.none {
 		return 0
 	}
 	at := place{file: -1, pc: f.PC, lookup: f.LookupPC()}
 	when := r.when(taken)
 	found, record := r.find(&at, when)
 	n, ok := r.numbers[at]
-	if ok || len(r.sites) >= maxSites {
+	if ok || len(r.sites) >= maxSites || !found && len(r.pending) >= maxPending {
 		return n
 	}
 	n = unwind.Site(len(r.sites))

@@ -70,6 +70,7 @@ func (r *Runtime) run(table *maps.Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.problem = err
+	r.none = !slices.ContainsFunc(r.files, func(f *file) bool { return f.log != nil })
 	r.began, r.ended = began, time.Now()
 	r.cost = r.ended.Sub(began)
 	if r.closed { // while this was late
@@ -141,7 +142,7 @@ func (r *Runtime) nameLate(s *site) bool {
 	if !ok || record.Detail == 0 || f.log == nil {
 		return true
 	}
-	if file, line, ok := lines.Line(f.log, record.Detail, s.lookup); ok {
+	if file, line, ok := lines.Line(f.log, &record, s.lookup); ok {
 		s.frame.File, s.frame.Line = file, line
 	}
 	return true

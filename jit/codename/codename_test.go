@@ -10,7 +10,7 @@ import (
 // TestParse: names as node 20 and 22, Python 3.12 and .NET 10 wrote them (seen), and those of others as their sources
 // say.
 func TestParse(t *testing.T) {
-	const js, jit = profile.JavaScript, profile.JIT
+	const js, jit, py = profile.JavaScript, profile.JIT, profile.Python
 	for raw, want := range map[string]Name{
 		"JS:*area /tmp/x/hot.js:2:19":                  {"area", "/tmp/x/hot.js", 2, js},
 		"JS:^get size /tmp/a b/hot.js:2:56":            {"get size", "/tmp/a b/hot.js", 2, js},
@@ -29,8 +29,8 @@ func TestParse(t *testing.T) {
 		"JS:rec-x-liftoff":                             {"JS:rec-x-liftoff", "", 0, jit},
 		"Builtin:ArrayMap":                             {"Builtin:ArrayMap", "", 0, jit},
 		"JS:":                                          {"JS:", "", 0, jit},
-		"py::A.f.<locals>.<lambda>:/srv/a:b.py":        {"A.f.<locals>.<lambda>", "/srv/a:b.py", 0, profile.Python},
-		"py::BufferedDecoder.getstate:<frozen codecs>": {"BufferedDecoder.getstate", "<frozen codecs>", 0, profile.Python},
+		"py::A.f.<locals>.<lambda>:/srv/a:b.py":        {"A.f.<locals>.<lambda>", "/srv/a:b.py", 0, py},
+		"py::BufferedDecoder.getstate:<frozen codecs>": {"BufferedDecoder.getstate", "<frozen codecs>", 0, py},
 		"py::nothing":                                  {"py::nothing", "", 0, jit},
 		"void [System.Private.CoreLib] A.B::C(int32)[PreJIT]": {"A.B::C(int32)", "", 0, profile.DotNet},
 		"instance void [x] A.B`1[System.__Canon]::C(class [y]Z)[OptimizedTier1]": {

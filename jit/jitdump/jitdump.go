@@ -1,9 +1,9 @@
-// Package jitdump reads jitdumps: the binary files jit-PID.dump in which runtimes write the code that they make, with the
-// time when it was made, moved and, for some, source lines. The runtime maps a page of the file executable, so that
-// profilers find it.
+// Package jitdump reads jitdumps: the binary files jit-PID.dump in which runtimes write the code that they make, with
+// the time when it was made, moved and, for some, source lines. The runtime maps a page of the file executable, so
+// that profilers find it.
 //
-// It is a form of jit/codelog, which opens and follows the file. The bytes are hostile: sizes are checked against what is
-// left of the file, and code is skipped, never read.
+// It is a form of jit/codelog, which opens and follows the file. The bytes are hostile: sizes are checked against
+// what is left of the file, and code is skipped, never read.
 //
 // Source: linux/tools/perf/Documentation/jitdump-specification.txt and linux/tools/perf/util/jitdump.c.
 package jitdump
@@ -24,8 +24,8 @@ type Format struct{}
 
 func (Format) String() string { return "jitdump" }
 
-// Locate implements codelog.Format. The folder of the file is the runtime's choice, so that the mapping alone shows it; the
-// number in its name is the one that the process has for itself.
+// Locate implements codelog.Format. The folder of the file is the runtime's choice, so that the mapping alone shows
+// it; the number in its name is the one that the process has for itself.
 func (Format) Locate(p *module.Live, table *maps.Table) (where string, open func() (module.Log, error)) {
 	for i := range table.All() {
 		m := &table.All()[i]

@@ -72,7 +72,7 @@ func (p *parser) Read(r io.ReaderAt, from, to int64, b *codelog.Book) (int64, er
 // one reads the header or the record that data begins with, of which so many bytes are in the file. Its size is 0 if it
 // is not all there.
 func (p *parser) one(data []byte, at, left int64, b *codelog.Book) (size int64, err error) {
-	if len(data) >= 4 && (p.order == nil || p.order.Uint32(data) == magic) { // a process that appends writes another one
+	if len(data) >= 4 && (p.order == nil || p.order.Uint32(data) == magic) { // who appends writes another header
 		return p.header(data, left)
 	}
 	if p.order == nil || len(data) < recordLength {
@@ -131,7 +131,8 @@ func (p *parser) header(data []byte, left int64) (size int64, err error) {
 	return length, nil
 }
 
-// clock is the time of a record, 0 if it is by another clock. The first record shows that: it was not made in the future.
+// clock is the time of a record, 0 if it has none or one by another clock. The first record shows that: it was not made in the
+// future.
 func (p *parser) clock(raw uint64) time.Duration {
 	const ahead = time.Second
 	if !p.judged {
@@ -141,7 +142,7 @@ func (p *parser) clock(raw uint64) time.Duration {
 	if !p.timed || raw >= 1<<63 {
 		return 0
 	}
-	return max(1, time.Duration(raw))
+	return time.Duration(raw)
 }
 
 // slack is how much before its process a record may seem to be made: the process's start is known to a tick.
@@ -189,43 +190,4 @@ func (p *parser) move(body []byte, when time.Duration, b *codelog.Book) {
 	}
 	word := func(at int) uint64 { return p.order.Uint64(body[at:]) }
 	b.Move(mem.Addr(word(16)), mem.Addr(word(24)), word(32), when)
-}
-
-const (
-	maxLines = 1 << 20 // bytes of one record of lines
-	sameFile = "\xff"  // the name of the entry before
-)
-
-// Line implements codelog.LineReader: the entry with the highest address that is not above a. detail is where the record is.
-func (p *parser) Line(r io.ReaderAt, detail int64, a mem.Addr) (file string, line int, ok bool) {
-	head := make([]byte, recordLength+16)
-	if n, _ := r.ReadAt(head, detail); n < len(head) || p.order == nil {
-		return "", 0, false
-	}
-	size := min(int64(p.order.Uint32(head[4:]))-int64(len(head)), maxLines)
-	if size <= 0 {
-		return "", 0, false
-	}
-	body := make([]byte, size)
-	n, _ := r.ReadAt(body, detail+int64(len(head)))
-	var best uint64
-	if p.v8 {
-		a += v8Head
-	}
-	last := ""
-	for body = body[:n]; len(body) > 16; {
-		end := bytes.IndexByte(body[16:], 0)
-		if end < 0 {
-			break
-		}
-		if name := string(body[16 : 16+end]); name != sameFile {
-			last = name
-		}
-		addr, at := p.order.Uint64(body), p.order.Uint32(body[8:])
-		if addr <= uint64(a) && addr >= best && at > 0 && at < 1<<31 && len(last) <= maxName {
-			best, file, line, ok = addr, last, int(at), true
-		}
-		body = body[16+end+1:]
-	}
-	return file, line, ok
 }

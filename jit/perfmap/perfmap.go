@@ -1,9 +1,9 @@
-// Package perfmap reads perf maps: the text files /tmp/perf-PID.map in which runtimes name the code that they make, a line
-// for each piece: where it begins and how long it is, in hexadecimal, and its name. Later lines cover earlier ones;
-// nothing says when code was made or dropped.
+// Package perfmap reads perf maps: the text files /tmp/perf-PID.map in which runtimes name the code that they make, a
+// line for each piece: where it begins and how long it is, in hexadecimal, and its name. Later lines cover earlier
+// ones; nothing says when code was made or dropped.
 //
-// It is a form of jit/codelog, which opens and follows the file. The bytes are hostile: a line that is not understood is
-// counted and left out.
+// It is a form of jit/codelog, which opens and follows the file. The bytes are hostile: a line that is not understood
+// is counted and left out.
 //
 // Source: linux/tools/perf/Documentation/jit-interface.txt.
 package perfmap

@@ -28,10 +28,10 @@ type Live struct {
 	Start time.Duration // the same by its CLOCK_MONOTONIC
 	// Monotonic is a moment by its CLOCK_MONOTONIC.
 	Monotonic func(time.Time) time.Duration
-	// Log opens a file that the process may be writing, by its absolute path in the view of the process; MappedLog opens
-	// the file behind a mapping. Both refuse what may not be read for somebody else: what is no regular file, what
-	// belongs neither to the process's user nor to root, what has a second name, what is reached by a link or lies in a
-	// file system that another process answers for. They may wait for a disk: nothing may be stopped.
+	// Log opens a file that the process may be writing, by its absolute path in the view of the process; MappedLog
+	// opens the file behind a mapping. Both refuse what may not be read for somebody else: what is no regular file,
+	// what belongs neither to the process's user nor to root, what has a second name, what is reached by a link or
+	// lies in a file system that another process answers for. They may wait for a disk: nothing may be stopped.
 	Log       func(path string) (Log, error)
 	MappedLog func(m *maps.Mapping) (Log, error)
 }

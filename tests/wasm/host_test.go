@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -41,9 +42,10 @@ func eachVersion(t *testing.T, f func(t *testing.T, version string)) {
 
 // target is a host that runs.
 type target struct {
-	t        *testing.T
+	t        testing.TB
 	p        *tracer.Process
 	pid      int
+	memory   *counted
 	image    module.Image
 	set      *module.Set
 	runtimes *vm.Process
@@ -52,7 +54,7 @@ type target struct {
 }
 
 // start runs a host until it says that it is ready.
-func start(t *testing.T, program, mode string, more ...string) *target {
+func start(t testing.TB, program, mode string, more ...string) *target {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(folder, program))
 	if err != nil {
@@ -87,13 +89,26 @@ func start(t *testing.T, program, mode string, more ...string) *target {
 	return look(t, cmd.Process.Pid)
 }
 
+// counted counts the reads of a memory.
+type counted struct {
+	mem.Reader
+	reads int
+}
+
+func (c *counted) ReadMem(b []byte, a mem.Addr) (int, error) {
+	c.reads++
+	return c.Reader.ReadMem(b, a)
+}
+
 // look opens a process.
-func look(t *testing.T, pid int) *target {
+func look(t testing.TB, pid int) *target {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		t.Skipf("the host cannot be sampled: %v", err)
 	}
 	h := &target{t: t, p: p, pid: pid, image: p.Image()}
+	h.memory = &counted{Reader: h.image.Memory}
+	h.image.Memory = h.memory
 	table, err := p.Maps()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +116,7 @@ func look(t *testing.T, pid int) *target {
 	h.set, h.runtimes = module.NewSet(table, h.image), vm.NewTable(vm.Kinds).Process(h.image)
 	t.Cleanup(func() { h.set.Close(); p.Close() })
 	h.runtimes.Scan(h.set)
-	h.names = resolve.New(h.set, resolve.Options{NoLines: false})
+	h.names = resolve.New(h.set, resolve.Options{})
 	h.walker = unwind.NewWalker(h.set, h.names)
 	h.walker.Use(h.runtimes)
 	return h
@@ -128,7 +143,7 @@ func (h *target) sample(tids ...int) []sampled {
 		th := &snap.Threads[i]
 		s := &out[i]
 		s.thread = th
-		s.stack = h.walker.Walk(th, snap.Reader(th, h.p), unwind.Options{})
+		s.stack = h.walker.Walk(th, snap.Reader(th, h.memory), unwind.Options{})
 		s.named = h.names.Stack(&s.stack)
 	}
 	return out

@@ -2,7 +2,6 @@ package wasmtime
 
 import (
 	"bytes"
-	"time"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
@@ -11,16 +10,10 @@ import (
 
 // Bounds of what is copied of one thread.
 const (
-	maxOnStack  = 64       // functions
+	maxOnStack  = 200      // functions
 	maxCopyName = 256      // bytes of one name
 	parentDepth = 64 << 10 // bytes of the stack that a fiber was resumed from
 )
-
-// fresh is how long an image is believed that was seen to be what was read: threads of one stop copy it once.
-const fresh = time.Millisecond
-
-// start is where the clock of [image.checked] begins.
-var start = time.Now()
 
 // onStack is the functions that a stack may have: those that its words return to.
 type onStack struct {
@@ -70,16 +63,12 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	copyParent(k, w, f)
 }
 
-// copyProof copies headers, symbols and names of images that were not checked just now.
+// copyProof copies headers, symbols and names by one read.
 func (s *onStack) copyProof(f *snapshot.Fetcher) {
-	now := int64(time.Since(start))
 	var wants [4 * maxOnStack]snapshot.Want
 	n := 0
 	for i := range s.n {
 		im, fn := s.image[i], s.fn[i]
-		if checked := im.checked.Load(); checked != 0 && now-checked < int64(fresh) {
-			continue
-		}
 		if s.first(i) {
 			wants[n] = snapshot.Want{Addr: im.base, Len: headerSize}
 			wants[n+1] = snapshot.Want{Addr: im.tableAt, Len: len(im.table)}
@@ -89,20 +78,7 @@ func (s *onStack) copyProof(f *snapshot.Fetcher) {
 		wants[n+1] = snapshot.Want{Addr: im.nameAt(fn.name), Len: min(len(im.nameOf(fn)), maxCopyName)}
 		n += 2
 	}
-	if n == 0 {
-		return
-	}
 	f.Fetch(wants[:n]...)
-	for i := range s.n {
-		if !s.first(i) {
-			continue
-		}
-		if s.equal(i, f) {
-			s.image[i].checked.Store(now)
-		} else {
-			s.image[i].checked.Store(0)
-		}
-	}
 }
 
 // first reports whether i is the first function of its image.
@@ -113,22 +89,6 @@ func (s *onStack) first(i int) bool {
 		}
 	}
 	return true
-}
-
-// equal reports whether all that was copied of the image of function number i is what was read.
-func (s *onStack) equal(i int, f *snapshot.Fetcher) bool {
-	im := s.image[i]
-	for j := i; j < s.n; j++ {
-		if s.image[j] == im && im.compare(f, s.fn[j]) != same {
-			return false
-		}
-	}
-	return true
-}
-
-// holder has bytes that were copied.
-type holder interface {
-	Bytes(addr mem.Addr, n int) ([]byte, bool)
 }
 
 // verdict is what copied bytes say of an image.
@@ -142,7 +102,7 @@ const (
 )
 
 // compare compares what the name of fn rests on with what was copied.
-func (im *image) compare(h holder, fn *function) verdict {
+func (im *image) compare(h copied, fn *function) verdict {
 	header, ok := h.Bytes(im.base, headerSize)
 	table, ok2 := h.Bytes(im.tableAt, len(im.table))
 	if !ok || !ok2 {

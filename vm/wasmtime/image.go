@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
@@ -70,10 +69,8 @@ type image struct {
 	frames    *cfi.Table // nil for none
 	lines     *lines     // nil for none
 	held      int64      // bytes of the budget
-	// checked is when Copy last saw that the image is what was read, in nanoseconds of its clock.
-	checked atomic.Int64
-	// stale says that Copy or Identify saw other bytes.
-	stale atomic.Bool
+	// stale says that other bytes were seen there since.
+	stale bool
 }
 
 var (
@@ -190,7 +187,7 @@ func (l *layout) bytes(memory mem.Reader, s section) ([]byte, error) {
 func (l *layout) read(memory mem.Reader, budget *work.Budget) (*image, error) {
 	im := &image{layout: *l}
 	text := l.sections[".text"]
-	im.text = unwind.Region{Start: l.base + mem.Addr(text.offset), Watched: true}
+	im.text = unwind.Region{Start: l.base + mem.Addr(text.offset)}
 	if text.size > maxImage || text.offset > maxImage {
 		return nil, errBounds
 	}
@@ -254,7 +251,7 @@ func (im *image) fill(hold func(name string) ([]byte, error), memory mem.Reader,
 
 // unchanged reports whether the headers in memory are those that were read.
 func (im *image) unchanged(memory mem.Reader) bool {
-	if im.stale.Load() {
+	if im.stale {
 		return false
 	}
 	var b [headerSize + maxSections*sectionSize]byte

@@ -98,11 +98,11 @@ func (r *Runtime) identify(t *snapshot.Thread, f *unwind.Frame, im *image) {
 	}
 	switch im.compare(copied(t.Copied), fn) {
 	case otherImage:
-		im.stale.Store(true)
+		im.stale = true
 		note(f, noteOther)
 		return
 	case otherName:
-		im.stale.Store(true)
+		im.stale = true
 		name, _ := copied(t.Copied).Bytes(im.nameAt(fn.name), min(len(im.nameOf(fn)), maxCopyName))
 		if len(name) == 0 || name[len(name)-1] != 0 {
 			note(f, noteOther)
@@ -111,9 +111,7 @@ func (r *Runtime) identify(t *snapshot.Thread, f *unwind.Frame, im *image) {
 		l := parseLabel(string(trimEnd(name)))
 		f.Site = r.sites.add([]profile.Frame{im.frame(f, fn, &l)})
 	case notCopied:
-		if im.checked.Load() == 0 {
-			note(f, noteUnseen)
-		}
+		note(f, noteUnseen)
 		f.Site = r.siteOf(im, fn, f)
 	case same:
 		f.Site = r.siteOf(im, fn, f)

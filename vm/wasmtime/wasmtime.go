@@ -34,7 +34,7 @@ type Runtime struct {
 	memory mem.Reader
 	budget *work.Budget
 	table  *maps.Table
-	// known is for Copy too. Images are not changed once they are in it, but for what is atomic.
+	// known is for Copy too. It reads of images what is not changed any more.
 	known      atomic.Pointer[known]
 	generation uint64
 	sites      sites
@@ -158,7 +158,7 @@ func (k *known) find(a mem.Addr) *image {
 // Region implements [unwind.Runtime].
 func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	im := r.known.Load().find(pc)
-	if im != nil && im.stale.Load() {
+	if im != nil && im.stale {
 		im = r.reread(im)
 	}
 	if im == nil {
