@@ -40,7 +40,7 @@ const anonymous = "<anonymous>"
 // function finds out about the JSFunction that t refers to, which was called on receiver; 0 where that is not known.
 func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, error) {
 	at, ok := t.Object()
-	if !ok {
+	if !ok || !isHeapPointer(uint64(t)) {
 		return nil, errNoFunction
 	}
 	h := r.heap(m)
