@@ -97,7 +97,7 @@ func TestCopy(t *testing.T) {
 	}
 	all := mem.NewOverlay(nil, th.Copied...)
 	for i := range n {
-		closure := mem.Addr(heapStart + 16*8*i)
+		closure := heapStart + mem.Addr(16*8*i)
 		if !all.Holds(closure, functionHead) || !all.Holds(closure+8*8, sharedHead) {
 			t.Errorf("function %d was not copied", i)
 		}
