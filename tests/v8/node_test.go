@@ -220,8 +220,8 @@ func (x *target) describe(t testing.TB, s *profile.Stack) {
 	var text strings.Builder
 	for i := range min(len(s.Frames), 12) {
 		f := &s.Frames[i]
-		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File), f.Line,
-			f.Tier, f.Stub, f.Origin, f.Note)
+		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File),
+			f.Line, f.Tier, f.Stub, f.Origin, f.Note)
 		if i == 0 {
 			var b [24]byte
 			x.ReadMem(b[:], mem.Addr(f.Addr-8))

@@ -32,7 +32,7 @@ func (t table) add(version, mode string, counts map[verdict]int) {
 // print writes the table as docs have it: samples that are right of those with JavaScript, and those that say that they
 // end in the deoptimizer.
 func (t table) print() {
-	fmt.Print("| node | mode | samples | right | unsure, and say why | cut, and say why | not named, and say why | wrong |\n" +
+	fmt.Print("| node | mode | samples | right | unsure | cut | not named | wrong |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
 	for _, version := range slices.Sorted(maps.Keys(t)) {
 		for _, mode := range slices.Sorted(maps.Keys(t[version])) {

@@ -69,7 +69,8 @@ func runScript(t *testing.T, version string, m mode, script string) {
 		}
 	}
 	t.Logf("%d right, %d without JavaScript, %d unsure, %d in the deoptimizer, %d not named, %d cut, %d wrong",
-		counts[right], counts[elapsed], counts[unsure], counts[deoptimized], counts[unnamed], counts[cut], counts[wrong])
+		counts[right], counts[elapsed], counts[unsure], counts[deoptimized], counts[unnamed],
+		counts[cut], counts[wrong])
 	results.add(version, m.name, counts)
 	for why, n := range seen {
 		t.Logf("%d × %s", n, why)

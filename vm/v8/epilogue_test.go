@@ -62,7 +62,8 @@ func TestEpilogue(t *testing.T) {
 			at += n
 		}
 	}
-	for _, code := range [][]byte{nil, {0x90}, {0x5d}, {0x48, 0x83}, {0x48, 0x83, 0xc4}, {0x41}, {0xe8, 0, 0, 0, 0, 0xc3}} {
+	for _, code := range [][]byte{nil, {0x90}, {0x5d}, {0x48, 0x83}, {0x48, 0x83, 0xc4}, {0x41},
+		{0xe8, 0, 0, 0, 0, 0xc3}} {
 		image, r := frame()
 		if e := (epilogue{now: r, m: reader(image.Range())}); e.run(code) {
 			t.Errorf("%x is taken for an epilogue", code)

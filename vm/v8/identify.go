@@ -194,8 +194,8 @@ func (r *Runtime) identifyBytecode(a *activation, f *function, m mem.Reader) (un
 	return r.position(f, b, offset, interpreterTier, m)
 }
 
-// biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and what
-// the frame has is of an earlier bytecode.
+// biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and
+// what the frame has is of an earlier bytecode.
 func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (int, bool) {
 	if a.builtin != nil && a.builtin.kind == bytecodeHandler {
 		held, ok := a.register(r.layout.Registers.BytecodeArray)

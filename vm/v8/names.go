@@ -83,7 +83,8 @@ func (r *Runtime) known(a mem.Addr, m mem.Reader) *function {
 	}
 	l := &r.layout.Shared
 	f := r.sites.functions[heap.Shared{Addr: mem.Addr(shared - 1),
-		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])), Script: heap.Tagged(order.Uint64(head[l.Script:]))}]
+		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])),
+		Script:      heap.Tagged(order.Uint64(head[l.Script:]))}]
 	if f == nil || time.Since(f.checked) < recheck {
 		return f
 	}

@@ -17,8 +17,9 @@ func layout(t testing.TB) *heap.Layout {
 	constants := map[string]int32{
 		"v8dbg_SmiTagMask": 1, "v8dbg_SmiShiftSize": 31, "_ZN2v88internal7Version6major_E": 12,
 		"_ZN2v88internal7Version6minor_E": 4, "_ZN2v88internal7Version6build_E": 254,
-		"v8dbg_type_JSFunction__JS_FUNCTION_TYPE": 2060, "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE": 265,
-		"v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE": 263, "v8dbg_type_Script__SCRIPT_TYPE": 170,
+		"v8dbg_type_JSFunction__JS_FUNCTION_TYPE":                  2060,
+		"v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE": 265,
+		"v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE":                    263, "v8dbg_type_Script__SCRIPT_TYPE": 170,
 		"v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE": 223, "v8dbg_type_Code__CODE_TYPE": 224,
 		"v8dbg_type_InstructionStream__INSTRUCTION_STREAM_TYPE": 225, "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE": 180,
 		"v8dbg_type_ByteArray__BYTE_ARRAY_TYPE": 186, "v8dbg_type_Oddball__ODDBALL_TYPE": 131,
@@ -93,7 +94,8 @@ func TestCopy(t *testing.T) {
 	var f snapshot.Fetcher
 	f.Run([]snapshot.Copier{r}, th, m)
 	if m.calls > 3 || m.pieces > 4 || len(th.Shortfalls) > 0 {
-		t.Errorf("%d calls, %d pieces, %v; want code, functions and what they refer to", m.calls, m.pieces, th.Shortfalls)
+		t.Errorf("%d calls, %d pieces, %v; want code, functions and what they refer to", m.calls, m.pieces,
+			th.Shortfalls)
 	}
 	all := mem.NewOverlay(nil, th.Copied...)
 	for i := range n {
@@ -160,13 +162,13 @@ func FuzzIdentify(f *testing.F) {
 // what it refers to there.
 func TestMovedFunction(t *testing.T) {
 	_, objects, th := chain(1)
-	const to = heapStart + 0x8000
+	const to mem.Addr = heapStart + 0x8000
 	m := objects.Range()
-	order.PutUint64(m.Data, to)
+	order.PutUint64(m.Data, uint64(to))
 	grown := make([]byte, 0x8100)
 	copy(grown, m.Data)
 	order.PutUint64(grown[0x8000:], heapStart|1)
-	order.PutUint64(grown[0x8000+32:], to+0x80|1)
+	order.PutUint64(grown[0x8000+32:], uint64(to)+0x80|1)
 	r := runtimeWithoutBuiltins(t)
 	var f snapshot.Fetcher
 	f.Run([]snapshot.Copier{r}, th, &counted{Range: mem.Range{Start: heapStart, Data: grown}})
