@@ -44,6 +44,8 @@ func (x *truth) check(s *profile.Stack) (verdict, string) {
 		return wrong, "JavaScript in an idle process"
 	case len(frames) == 0:
 		return elapsed, ""
+	case slices.ContainsFunc(frames, func(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }):
+		return unsure, ""
 	case len(x.Cycle) > 0:
 		return x.checkCycle(frames)
 	case len(x.Chain) > 0:
@@ -78,9 +80,6 @@ func (x *truth) checkStack(all []*profile.Frame) (verdict, string) {
 	}
 	for frames[0].File != x.Stack[0].file { // what it calls besides
 		frames = frames[1:]
-	}
-	if slices.ContainsFunc(frames, func(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }) {
-		return unsure, ""
 	}
 	for i := range min(len(frames), len(want)) {
 		f, w := frames[len(frames)-1-i], want[len(want)-1-i]
