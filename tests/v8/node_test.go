@@ -85,9 +85,6 @@ type truth struct {
 	Chain   []string `json:"chain"`   // functions, the innermost first
 	Has     string   `json:"has"`     // a function that is on each stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
-
-	// noMaglevLines says that code of Maglev has no lines: V8 12.
-	noMaglevLines bool
 }
 
 // target is a script that runs.
@@ -127,7 +124,6 @@ func startWith(t testing.TB, known *vm.Table, version string, flags []string, sc
 		t.Fatal(err)
 	}
 	x := &target{}
-	x.noMaglevLines = majorOf(version) == 22 || majorOf(version) == 23
 	x.end = func() { cmd.Process.Kill(); cmd.Wait() }
 	t.Cleanup(func() { x.end() })
 	line, err := bufio.NewReaderSize(out, 1<<20).ReadBytes('\n')
@@ -230,8 +226,8 @@ func (x *target) describe(t testing.TB, s *profile.Stack) {
 	var text strings.Builder
 	for i := range min(len(s.Frames), 12) {
 		f := &s.Frames[i]
-		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File), f.Line,
-			f.Tier, f.Stub, f.Origin, f.Note)
+		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File),
+			f.Line, f.Tier, f.Stub, f.Origin, f.Note)
 		if i == 0 {
 			var b [24]byte
 			x.ReadMem(b[:], mem.Addr(f.Addr-8))

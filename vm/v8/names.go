@@ -40,7 +40,7 @@ const anonymous = "<anonymous>"
 // function finds out about the JSFunction that t refers to, which was called on receiver; 0 where that is not known.
 func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, error) {
 	at, ok := t.Object()
-	if !ok {
+	if !ok || !isHeapPointer(uint64(t)) {
 		return nil, errNoFunction
 	}
 	h := r.heap(m)
@@ -83,7 +83,8 @@ func (r *Runtime) known(a mem.Addr, m mem.Reader) *function {
 	}
 	l := &r.layout.Shared
 	f := r.sites.functions[heap.Shared{Addr: mem.Addr(shared - 1),
-		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])), Script: heap.Tagged(order.Uint64(head[l.Script:]))}]
+		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])),
+		Script:      heap.Tagged(order.Uint64(head[l.Script:]))}]
 	if f == nil || time.Since(f.checked) < recheck {
 		return f
 	}
