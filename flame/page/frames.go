@@ -24,6 +24,7 @@ const (
 	unnamed
 	thread  // not a function: a process or a thread
 	smaller // not a function: frames left out
+	script  // a function of a language that a runtime of its own executes, as JavaScript
 	kinds
 )
 
@@ -134,7 +135,9 @@ func kindOf(f *profile.Frame, module string) kind {
 		return kernel
 	case f.Func == "" || f.Kind == profile.Unknown:
 		return unnamed
-	case f.Kind.Made(), strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
+	case f.Kind.Made() && f.Kind != profile.JIT:
+		return script
+	case f.Kind == profile.JIT, strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
 		slices.ContainsFunc(runtimes, func(r string) bool { return strings.HasPrefix(base, r) }):
 		return runtime
 	case f.Inlined:
