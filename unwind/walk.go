@@ -155,7 +155,7 @@ func (c *cursor) run(limit int) *ending {
 			}
 			return end(DepthLimit, "limit of %d frames", limit)
 		}
-		if e := c.step(); e != nil {
+		if e := c.step(); e != nil && (e.stop == Root || !c.bridge(e)) {
 			return e
 		}
 	}
@@ -171,7 +171,7 @@ func (c *cursor) step() *ending {
 
 // start sets the cursor to the innermost frame of t; false if that is not known.
 func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
-	*c = cursor{w: w, pacMask: t.PACMask, view: view{memory: memory}, next: coming{Origin: Context, Interrupted: true}}
+	*c = cursor{w: w, pacMask: t.PACMask, thread: t, view: view{memory: memory}, next: coming{Origin: Context, Interrupted: true}}
 	if !context(&c.regs, t) {
 		return false
 	}
@@ -241,6 +241,7 @@ type cursor struct {
 	w       *Walker
 	arch    *regs.Arch
 	pacMask uint64
+	thread  *snapshot.Thread
 	bare    bool // only frame pointers are followed
 	view
 	frames []Frame
@@ -250,6 +251,7 @@ type cursor struct {
 	next     coming // what is known of the frame to be pushed
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
+	bridges  int    // gaps that a runtime led over
 	refused  error  // why some code was not read, nil if none was refused
 }
 
