@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,36 +183,44 @@ func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, memory mem
 }
 
 // crossCallC goes from runtime.asmcgocall, which waits for C on the system stack, to its caller: on the goroutine's
-// stack, or on the same one where that was the system stack already. At SP, and up to Go 1.21 40 bytes above, are the
-// depth below the end of the goroutine's stack, or the stack pointer itself, and the g, or 0.
+// stack, or on the same one where that was the system stack already. It keeps there the depth below the end of the
+// goroutine's stack and the g, or the stack pointer itself and 0.
 // Source: runtime/asm_amd64.s.
 func (r *Runtime) crossCallC(top *unwind.Frame, memory mem.Reader) (unwind.Crossing, error) {
 	arch := regs.AMD64
-	if r.m.Machine() != machineAMD64 || top.Interrupted {
+	var saved, record, g words
+	code, ok := r.m.Text(r.m.Vaddr(top.PC))
+	if !ok || r.m.Machine() != machineAMD64 || top.Interrupted {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	for _, at := range []mem.Addr{0, 40} {
-		var saved, record, g words
-		if saved.read(memory, arch, top.SP+at, 2) != nil {
-			continue
-		}
-		sp := saved[0]
-		if saved[1] != 0 {
-			if g.read(memory, arch, mem.Addr(saved[1]), 2) != nil || saved[0] >= g[gStackHi]-g[gStackLo] {
-				continue
-			}
-			sp = g[gStackHi] - saved[0]
-		}
-		if record.read(memory, arch, mem.Addr(sp), 2) != nil || !r.callsC(mem.Addr(record[1])) {
-			continue
-		}
-		next := regs.New(arch)
-		next.Set(arch.FP, record[0])
-		next.Set(arch.PC, record[1])
-		next.Set(arch.SP, sp+16)
-		return unwind.Crossing{Registers: next}, nil
+	if saved.read(memory, arch, top.SP+keptAt(code), 2) != nil {
+		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	return unwind.Crossing{}, unwind.ErrDeclined
+	sp := saved[0]
+	if saved[1] != 0 {
+		if g.read(memory, arch, mem.Addr(saved[1]), 2) != nil || saved[0] >= g[gStackHi]-g[gStackLo] {
+			return unwind.Crossing{}, unwind.ErrDeclined
+		}
+		sp = g[gStackHi] - saved[0]
+	}
+	if record.read(memory, arch, mem.Addr(sp), 2) != nil || !r.callsC(mem.Addr(record[1])) {
+		return unwind.Crossing{}, unwind.ErrDeclined
+	}
+	next := regs.New(arch)
+	next.Set(arch.FP, record[0])
+	next.Set(arch.PC, record[1])
+	next.Set(arch.SP, sp+16)
+	return unwind.Crossing{Registers: next}, nil
+}
+
+// keptAt is how far above SP runtime.asmcgocall keeps what it needs, by the code that it goes on with: up to Go 1.21
+// "mov rdi, [rsp+48]" or "mov rsi, [rsp+40]", since then at SP.
+func keptAt(code []byte) mem.Addr {
+	code = code[:min(len(code), 32)]
+	if bytes.Contains(code, []byte("\x48\x8b\x7c\x24\x30")) || bytes.Contains(code, []byte("\x48\x8b\x74\x24\x28")) {
+		return 40
+	}
+	return 0
 }
 
 // callsC reports whether Go code goes on at pc behind a call of runtime.asmcgocall.

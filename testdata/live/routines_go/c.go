@@ -4,8 +4,9 @@ package main
 
 // #include <unistd.h>
 // extern void goCalled(int);
+// static inline void stay(void) { asm volatile(""); } // behind a call, that it be no jump
 // static void __attribute__((noinline)) rest(void) { for (;;) pause(); }
-// static void __attribute__((noinline)) callBack(int depth) { goCalled(depth); }
+// static void __attribute__((noinline)) callBack(int depth) { goCalled(depth); stay(); }
 //
 // // lost calls f on a stack that nobody finds the way out of but lost itself: SP is kept in a variable, and no table,
 // // frame pointer or distance says where it was.
@@ -17,9 +18,9 @@ package main
 // #else
 // static void lost(void (*f)(void), long n) { f(); }
 // #endif
-// static void __attribute__((noinline)) restLost(void) { lost(rest, 12345); }
-// static void __attribute__((noinline)) callOnce(void) { goCalled(1); }
-// static void __attribute__((noinline)) callBackLost(void) { lost(callOnce, 4321); }
+// static void __attribute__((noinline)) restLost(void) { lost(rest, 12345); stay(); }
+// static void __attribute__((noinline)) callOnce(void) { goCalled(1); stay(); }
+// static void __attribute__((noinline)) callBackLost(void) { lost(callOnce, 4321); stay(); }
 import "C"
 
 // callC begins a goroutine that sleeps in C, one that C called back three times, each inside of the other, and two of
