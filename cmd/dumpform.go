@@ -80,6 +80,13 @@ func (s *allDumps) add(d *profile.Dump) error {
 		}
 		d.Threads[i].Stack.Frames = frames
 	}
+	for i := range d.FiberStacks {
+		frames := d.FiberStacks[i].Stack.Frames
+		for len(frames) > 0 && frames[0].Index < s.skip {
+			frames = frames[1:]
+		}
+		d.FiberStacks[i].Stack.Frames = frames
+	}
 	s.dumps = append(s.dumps, d)
 	return nil
 }

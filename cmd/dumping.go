@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
-	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
@@ -18,7 +17,6 @@ import (
 	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/vm/unshown"
 )
@@ -29,8 +27,8 @@ type dumping struct {
 	o       *dumpOptions
 	finder  *debugfile.Finder
 	objects *module.Shared
-	names   resolve.Options
-	vms     *vm.Table
+	walks   dump.Options
+	saver   *dump.Saver // nil without --save
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
@@ -39,9 +37,11 @@ type dumping struct {
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
-		vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
-	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
-	d.names.Shared = resolve.NewShared()
+		unseen: slices.Clone(o.tids)}
+	names := o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
+	names.Shared = resolve.NewShared()
+	d.walks = dump.Options{Runtimes: vm.NewTable(vm.Kinds), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+		Fibers: o.goroutines.fibers(o)}
 	return d
 }
 
@@ -100,100 +100,56 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 		return nil, err
 	}
 	defer p.Close()
-	w := &walking{d: d, p: p}
-	defer w.close()
-	w.recognise()
-	snap, err := p.Batches(ctx, tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}, w.walk)
+	image := d.objects.Image(p.Image())
+	if d.saver != nil {
+		image = d.saver.Image(image)
+	}
+	table, err := p.Maps()
+	if err != nil {
+		table = nil // why is reported by what follows
+	}
+	w := dump.New(table, image, d.walks)
+	defer w.Close()
+	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
+		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
+	if d.walks.Fibers == dump.AskedFibers {
+		opt.ProcessTime = opt.MaxPause
+	}
+	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
+		w.Batch(batch)
+		describeFDs(p, batch)
+		if d.saver != nil {
+			d.saver.Batch(w, batch)
+		}
+	})
 	if snap == nil {
 		return nil, err
-	}
-	wanted := resolve.Descriptors(snap)
-	snap.FDs = p.DescribeFDs(wanted)
-	if len(wanted) > 0 && len(snap.FDs) == 0 && p.FilesDenied() {
-		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
-			"its user")
 	}
 	if d.o.debuginfod {
 		d.progress = newProgress(d.stderr)
 		defer d.progress.clear()
 	}
-	got := w.names.Dump(snap, w.of(snap))
-	if problem := w.runtimes.Err(); problem != nil {
-		got.Problems = append(got.Problems, strings.Split(problem.Error(), "\n")...)
-	}
+	got := w.Dump(snap)
 	if d.o.source && !d.o.noLines {
-		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
+		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
+	}
+	if d.saver != nil {
+		if saveErr := d.saver.Finish(); saveErr != nil {
+			d.complain(saveErr)
+			d.missing++
+		}
 	}
 	return got, err
 }
 
-// walking walks the stacks of one process, batch by batch. The process runs again.
-type walking struct {
-	d        *dumping
-	p        *tracer.Process
-	set      *module.Set
-	runtimes *vm.Process
-	names    *resolve.Names
-	walker   *unwind.Walker
-	table    *maps.Table // of the first batch
-	left     frameBudget
-	stacks   map[int]unwind.Stack // by thread
-}
-
-// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its
-// mappings it finds none.
-func (w *walking) recognise() {
-	table, err := w.p.Maps()
-	if err != nil {
-		table = maps.NewTable(nil)
+// describeFDs describes the files that threads of a batch wait for.
+func describeFDs(p *tracer.Process, batch *snapshot.Snapshot) {
+	wanted := resolve.Descriptors(batch)
+	batch.FDs = p.DescribeFDs(wanted)
+	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
+		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
+			"its user")
 	}
-	image := w.d.objects.Image(w.p.Image())
-	w.runtimes = w.d.vms.Process(image)
-	w.set = module.NewSet(table, image)
-	w.set.Charge(w.d.names.Budget)
-	w.runtimes.Scan(w.set)
-}
-
-// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch
-// showed.
-func (w *walking) walk(snap *snapshot.Snapshot) {
-	if w.walker == nil {
-		w.table, w.left = snap.Maps, maxDumpFrames
-		w.set.Update(snap.Maps)
-		w.runtimes.Scan(w.set)
-		w.names = resolve.New(w.set, w.d.names)
-		w.walker = unwind.NewWalker(w.set, w.names)
-		w.walker.Use(w.runtimes)
-		w.stacks = make(map[int]unwind.Stack, len(snap.Threads))
-	}
-	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
-	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
-	for i := range snap.Threads {
-		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames)}
-		stack := w.walker.Walk(t, snap.Reader(t, w.p), opt)
-		w.left.take(&stack)
-		stack.Unsettle(changed)
-		w.stacks[t.TID] = stack
-	}
-}
-
-// of lists the stacks of all threads, in their order.
-func (w *walking) of(snap *snapshot.Snapshot) []unwind.Stack {
-	stacks := make([]unwind.Stack, len(snap.Threads))
-	for i := range snap.Threads {
-		var walked bool
-		if stacks[i], walked = w.stacks[snap.Threads[i].TID]; !walked {
-			stacks[i].Stop = unwind.NoContext
-		}
-	}
-	return stacks
-}
-
-func (w *walking) close() {
-	w.runtimes.Close()
-	w.set.Close()
 }
 
 // nothing says that no process was shown, and why if that was not reported.

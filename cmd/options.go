@@ -79,11 +79,13 @@ type dumpOptions struct {
 	unwind     unwindMode
 	shownOptions
 	namingOptions
-	kernel   bool
-	source   bool
-	noGroup  bool
-	maxPause time.Duration
-	rolling  bool
+	goroutines goroutinesMode
+	kernel     bool
+	source     bool
+	noGroup    bool
+	save       string
+	maxPause   time.Duration
+	rolling    bool
 }
 
 // register adds the flags to c.
@@ -96,8 +98,13 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.shownOptions.register(f, dumpForm(), "say how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
+	f.StringVar(&o.save, "save", "", "also save the registers and stack bytes in `FILE`, which 'fpstack symbolize' "+
+		"reads; may hold secrets")
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
+	o.goroutines.on = true
+	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")
+	f.Lookup("goroutines").NoOptDefVal = "true"
 	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")
 	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
@@ -116,8 +123,16 @@ func (o *dumpOptions) check() error {
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	case o.skipFrames < 0:
 		return usageError{fmt.Errorf("--skip-frames %d is negative", o.skipFrames)}
+	case toStdout(o.save) && o.save != "":
+		return usageError{errors.New("--save -: a saved snapshot goes to a file; name one")}
+	case o.save != "" && o.save == o.output:
+		return usageError{fmt.Errorf("--save %q: -o names the same file", o.save)}
 	case o.source && o.format.word != "text":
 		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
+	}
+	if g := o.goroutines; g.given && g.on && (o.rolling || len(o.tids) > 0) {
+		return usageError{errors.New("--goroutines with --rolling or --tid: goroutines are shown as they are at one " +
+			"instant, with all threads stopped")}
 	}
 	return o.namingOptions.check()
 }

@@ -48,8 +48,9 @@ func (e usageError) Error() string { return e.err.Error() }
 type app struct {
 	stdout, stderr io.Writer
 	files          outfile.Files
-	progress       *progress // nil if none is shown
-	unheed         func()    // ends what endable began
+	saves          outfile.Files // of what others may not read
+	progress       *progress     // nil if none is shown
+	unheed         func()        // ends what endable began
 	oom            supervise.OOMScore
 }
 

@@ -1,8 +1,14 @@
 package profile
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
-import "strings"
+// StacksCount is the value of a profile made from a dump with fibers: how many of them, and of the threads that run
+// none, have the stack.
+var StacksCount = ValueType{"stacks", "count"}
 
 // ThreadsCount is the value of a profile made from one dump: how many threads have the stack.
 var ThreadsCount = ValueType{"threads", "count"}
@@ -12,7 +18,11 @@ var ThreadsCount = ValueType{"threads", "count"}
 // frame was not reached begins with a word that says so. Modules are those of all dumps, one after
 // the other, each one's executable first.
 func FromDumps(dumps ...*Dump) *Profile {
-	b := NewBuilder(ThreadsCount)
+	value := ThreadsCount
+	if slices.ContainsFunc(dumps, func(d *Dump) bool { return len(d.Fibers) > 0 }) {
+		value = StacksCount
+	}
+	b := NewBuilder(value)
 	p := b.Profile()
 	for _, d := range dumps {
 		places := addModules(p, d)
@@ -21,11 +31,40 @@ func FromDumps(dumps ...*Dump) *Profile {
 		}
 		for i := range d.Threads {
 			t := &d.Threads[i]
+			if len(d.Fibers) > 0 && (t.Fiber != nil || t.Idle != "") {
+				continue
+			}
 			task := b.Task(Task{PID: d.Process.PID, TID: t.TID, Process: d.Process.Comm, Thread: t.Name})
 			b.Add(addStack(b, t, places), task, 1)
 		}
+		addFibers(b, d, places)
 	}
 	return p
+}
+
+// addFibers adds the fibers of d, each with its state as innermost frame if it waits. Those of the runtime itself are
+// left out.
+func addFibers(b *Builder, d *Dump, places []int) {
+	threads := map[int]*Thread{}
+	for i := range d.Threads {
+		threads[d.Threads[i].TID] = &d.Threads[i]
+	}
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		if f.System || f.Stack < 0 || f.Stack >= len(d.FiberStacks) {
+			continue
+		}
+		t := &Thread{Stack: d.FiberStacks[f.Stack].Stack}
+		if runs := threads[f.TID]; runs != nil && len(t.Stack.Frames) == 0 {
+			t = runs
+		}
+		n := addStack(b, t, places)
+		if f.TID == 0 {
+			n = b.Child(n, b.Frame(Frame{Func: "(" + f.State + ")", Kind: Kernel, Module: -1}))
+		}
+		name := f.Kind + " " + strconv.FormatUint(f.ID, 10)
+		b.Add(n, b.Task(Task{PID: d.Process.PID, TID: f.TID, Process: d.Process.Comm, Thread: name}), 1)
+	}
 }
 
 // addModules adds those of d, the main program's first, as pprof takes the first for it. It

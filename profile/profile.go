@@ -66,13 +66,17 @@ type Frame struct {
 	Kind        Kind
 	Func        string // demangled name, "" if unknown
 	Linkage     string // name as in the symbol table where it differs from Func
-	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and not Inlined
+	Offset      uint64 // Addr minus the start of Func; valid if Func != "", not Inlined and no JavaScript
 	File        string // source file, "" if unknown
 	Line        int    // 0 if unknown
 	Module      int    // index in Dump.Modules, -1 for none
 	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
-	Origin      string // how the physical frame was found: "context", "cfi", "frame pointer", …
-	Note        string // why it is less sure than its origin says; "" mostly
+	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.
+	Tier string
+	// Stub says that the frame is a runtime's own, between functions of its language, and shown to who asks for it.
+	Stub   bool
+	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
+	Note   string // why it is less sure than its origin says; "" mostly
 }
 
 // Waits says that f is no code but the system call, or the reason in parentheses, that a thread
@@ -123,6 +127,10 @@ type Thread struct {
 	KernelStack []string
 	Stopped     time.Duration // how long it was stopped
 	Stack       Stack
+	// Idle says why its stack says nothing of what the process does: a runtime keeps the thread for work to come. ""
+	// mostly.
+	Idle  string
+	Fiber *FiberID // the fiber that it runs, nil for none
 }
 
 // Module is an object that frames lie in.
@@ -166,6 +174,10 @@ type Dump struct {
 	Notes    []string // what a person should know of the stacks, such as that frames of a language are missing
 	// Sources has text around the lines of frames by the Frame's File, where it was asked for.
 	Sources map[string]Source
+	// Fibers are the threads that runtimes of the process schedule by themselves, in the order of the runtime, where
+	// they were asked for; their stacks are in FiberStacks.
+	Fibers      []Fiber
+	FiberStacks []FiberStack
 }
 
 // Source is some lines of a source file.

@@ -22,6 +22,9 @@ type document struct {
 	Late     int          `json:"late"`
 	Problems []string     `json:"problems"`
 	Notes    []string     `json:"notes,omitempty"`
+
+	Fibers      []*fiberDoc      `json:"fibers,omitempty"`
+	FiberStacks []*fiberStackDoc `json:"fiber_stacks,omitempty"`
 }
 
 type processDoc struct {
@@ -42,7 +45,32 @@ type threadDoc struct {
 	Syscall     *syscallDoc `json:"syscall,omitempty"`
 	Wchan       string      `json:"wchan,omitempty"`
 	KernelStack []string    `json:"kernel_stack,omitempty"`
+	Idle        string      `json:"idle,omitempty"`
+	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
 	Stack       stackDoc    `json:"stack"`
+}
+
+type fiberIDDoc struct {
+	Kind string `json:"kind"`
+	ID   uint64 `json:"id"`
+}
+
+type fiberDoc struct {
+	Kind    string `json:"kind"`
+	ID      uint64 `json:"id"`
+	State   string `json:"state"`
+	Waits   int64  `json:"waits_ns,omitempty"`
+	Locked  bool   `json:"locked,omitempty"`
+	System  bool   `json:"system,omitempty"`
+	TID     int    `json:"tid,omitempty"`
+	Stack   int    `json:"stack"`
+	Missing string `json:"missing,omitempty"`
+	Creator uint64 `json:"creator,omitempty"`
+}
+
+type fiberStackDoc struct {
+	Stack     stackDoc    `json:"stack"`
+	CreatedBy []*frameDoc `json:"created_by,omitempty"`
 }
 
 type syscallDoc struct {
@@ -76,8 +104,11 @@ type frameDoc struct {
 	Offset        string `json:"offset,omitempty"`
 	File          string `json:"file,omitempty"`
 	Line          int    `json:"line,omitempty"`
+	Tier          string `json:"tier,omitempty"`
+	Stub          bool   `json:"stub,omitempty"`
 	Module        *int   `json:"module,omitempty"`
 	ModuleAddress string `json:"module_address,omitempty"`
+	WasmOffset    string `json:"wasm_offset,omitempty"`
 	Origin        string `json:"origin,omitempty"`
 	Note          string `json:"note,omitempty"`
 }

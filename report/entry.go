@@ -46,7 +46,7 @@ func (p *printer) heading(e entry) {
 	if len(e.threads) > 1 {
 		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
 	}
-	names := " " + p.names(e.threads)
+	names := " " + p.names(e.threads) + p.runs(e.threads)
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
 		p.wrapped(Thread, who, names+"  "+parts[0].text)
@@ -65,23 +65,32 @@ func (p *printer) heading(e entry) {
 
 // ids returns thread ids with runs as ranges: "4122-4124,4130".
 func (p *printer) ids(threads []*profile.Thread) string {
+	ids := make([]uint64, len(threads))
+	for i, t := range threads {
+		ids[i] = uint64(t.TID)
+	}
+	return p.ranges(ids)
+}
+
+// ranges returns ids with runs as ranges.
+func (p *printer) ranges(ids []uint64) string {
 	var b strings.Builder
 	ranges := 0
-	for i := 0; i < len(threads); ranges++ {
+	for i := 0; i < len(ids); ranges++ {
 		if !p.opt.Verbose && (ranges == maxRanges || p.opt.Width > 0 && b.Len() > p.opt.Width/3) {
-			fmt.Fprintf(&b, ",… %d more", len(threads)-i)
+			fmt.Fprintf(&b, ",… %d more", len(ids)-i)
 			break
 		}
 		end := i
-		for end+1 < len(threads) && threads[end+1].TID == threads[end].TID+1 {
+		for end+1 < len(ids) && ids[end+1] == ids[end]+1 {
 			end++
 		}
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprint(&b, threads[i].TID)
+		fmt.Fprint(&b, ids[i])
 		if end > i {
-			fmt.Fprintf(&b, "-%d", threads[end].TID)
+			fmt.Fprintf(&b, "-%d", ids[end])
 		}
 		i = end + 1
 	}

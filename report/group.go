@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sort"
 
 	"github.com/fpstack/fpstack/profile"
@@ -16,12 +17,15 @@ type entry struct {
 }
 
 // entries returns the threads of d one by one, or with opt.Group those with the same stack
-// together and the smallest groups first.
-func entries(d *profile.Dump, opt *Options) []entry {
-	var list []entry
+// together and the smallest groups first. Those that are idle are apart if nothing wants them shown.
+func entries(d *profile.Dump, opt *Options) (list []entry, idle []*profile.Thread) {
 	at := map[string]int{}
 	for i := range d.Threads {
 		t := &d.Threads[i]
+		if t.Idle != "" && opt.Group && !opt.Verbose {
+			idle = append(idle, t)
+			continue
+		}
 		frames := opt.visible(&t.Stack)
 		isLeader := t.TID == d.Process.PID
 		if opt.Group {
@@ -43,17 +47,21 @@ func entries(d *profile.Dump, opt *Options) []entry {
 			return list[i].leader && !list[j].leader
 		})
 	}
-	return list
+	return list, idle
 }
 
 // stackKey is equal for two threads exactly if they may be shown as one: the same addresses
-// in user space and in the kernel, the same end, the same reason for not being stopped. Name,
+// and functions in user space, the same in the kernel, the same end, the same reason for not being stopped. Name,
 // state and system call may differ: the entry lists them.
 func stackKey(t *profile.Thread, frames []profile.Frame) []byte {
 	key := make([]byte, 0, 8*len(frames)+64)
 	for i := range frames {
-		if !frames[i].Inlined {
-			key = binary.LittleEndian.AppendUint64(key, frames[i].Addr)
+		f := &frames[i]
+		if !f.Inlined {
+			key = binary.LittleEndian.AppendUint64(key, f.Addr)
+		}
+		if f.Kind.Made() { // the address may be that of an interpreter
+			key = fmt.Appendf(key, "%q %q %d", f.Func, f.File, f.Line)
 		}
 	}
 	key = binary.LittleEndian.AppendUint64(key, uint64(len(key)))

@@ -22,6 +22,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
+	opt.Verbose = true // all that is known
 	err := encoder.Encode(dumpDocument(d, &opt))
 	if err == nil {
 		_, err = w.Write(jsondoc.Printable(text.Bytes()))
@@ -51,6 +52,14 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	for i := range d.Threads {
 		doc.Threads = append(doc.Threads, threadDocument(d, &d.Threads[i], opt))
 	}
+	for i := range d.Fibers {
+		doc.Fibers = append(doc.Fibers, fiberDocument(&d.Fibers[i]))
+	}
+	for i := range d.FiberStacks {
+		s := &d.FiberStacks[i]
+		doc.FiberStacks = append(doc.FiberStacks, &fiberStackDoc{Stack: stackDocument(d, &s.Stack, opt),
+			CreatedBy: frameDocuments(s.CreatedBy, len(d.Modules), opt)})
+	}
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules,
@@ -66,19 +75,34 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	doc := &threadDoc{
 		TID: t.TID, Name: profile.Lossless(t.Name), State: profile.Lossless(t.State), Stopped: t.Stopped.Nanoseconds(),
 		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan),
-		KernelStack: losslessAll(t.KernelStack),
-		Stack: stackDoc{Complete: t.Stack.Complete, Stop: profile.Lossless(t.Stack.Stop),
-			Detail: profile.Lossless(t.Stack.Detail)},
+		KernelStack: losslessAll(t.KernelStack), Idle: profile.Lossless(t.Idle), Stack: stackDocument(d, &t.Stack, opt),
+	}
+	if t.Fiber != nil {
+		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
 	}
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}
-	frames := opt.visible(&t.Stack)
-	doc.Stack.Frames = make([]*frameDoc, 0, len(frames))
-	for i := range frames {
-		doc.Stack.Frames = append(doc.Stack.Frames, frameDocument(&frames[i], len(d.Modules), opt))
-	}
 	return doc
+}
+
+func stackDocument(d *profile.Dump, s *profile.Stack, opt *Options) stackDoc {
+	return stackDoc{Complete: s.Complete, Stop: profile.Lossless(s.Stop), Detail: profile.Lossless(s.Detail),
+		Frames: frameDocuments(opt.visible(s), len(d.Modules), opt)}
+}
+
+func frameDocuments(frames []profile.Frame, modules int, opt *Options) []*frameDoc {
+	out := make([]*frameDoc, 0, len(frames))
+	for i := range frames {
+		out = append(out, frameDocument(&frames[i], modules, opt))
+	}
+	return out
+}
+
+func fiberDocument(f *profile.Fiber) *fiberDoc {
+	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, State: profile.Lossless(f.State),
+		Waits: f.Waits.Nanoseconds(), Locked: f.Locked, System: f.System, TID: f.TID, Stack: f.Stack,
+		Missing: profile.Lossless(f.Missing), Creator: f.Creator}
 }
 
 func syscallDocument(call *profile.Syscall) *syscallDoc {
@@ -94,13 +118,14 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	doc := &frameDoc{
 		Index: f.Index, Inlined: f.Inlined, Interrupted: f.Interrupted, Kind: f.Kind.String(),
 		Function: profile.Lossless(f.Func), Origin: profile.Lossless(f.Origin), Note: profile.Lossless(f.Note),
+		Tier: profile.Lossless(f.Tier), Stub: f.Stub,
 	}
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
 	if !f.Inlined {
 		doc.Address = jsondoc.Hex(f.Addr)
-		if f.Func != "" {
+		if f.Func != "" && f.Kind != profile.JavaScript {
 			doc.Offset = jsondoc.Hex(f.Offset)
 		}
 	}
@@ -113,6 +138,8 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 		if !f.Inlined {
 			doc.ModuleAddress = jsondoc.Hex(f.ModuleAddr)
 		}
+	} else if f.Kind == profile.Wasm && f.ModuleAddr != 0 {
+		doc.WasmOffset = jsondoc.Hex(f.ModuleAddr)
 	}
 	return doc
 }

@@ -13,11 +13,12 @@ type limits struct {
 	threads int
 	frames  int
 	modules int
+	fibers  int
 }
 
 // usual allows the frames of 2000 threads at the default of 1024 for each.
 var usual = limits{Limits: jsondoc.Limits{Size: 1 << 30, Element: 64 << 20}, threads: 1 << 19, frames: 1 << 21,
-	modules: 1 << 16}
+	modules: 1 << 16, fibers: 1 << 22}
 
 // Reader reads back what [JSON] wrote, document after document.
 type Reader struct {
@@ -38,7 +39,7 @@ func newReader(r io.Reader, l limits) *Reader {
 // (Start, End and Offset of modules) is zero.
 //
 // It fails if the stream does, if a document is cut short, of another schema or inconsistent, and
-// if it has more than a GiB, 2^21 frames, 2^19 threads or 2^16 modules. No further document can be
+// if it has more than a GiB, 2^21 frames, 2^19 threads, 2^22 fibers or 2^16 modules. No further document can be
 // read then. Memory stays within a small multiple of the document's size.
 func (r *Reader) Read() (*profile.Dump, error) {
 	if r.err != nil {

@@ -42,6 +42,10 @@ func (in *dumpReader) document() error {
 			return in.List(in.limits.threads, in.thread)
 		case "modules":
 			return in.List(in.limits.modules, in.module)
+		case "fibers":
+			return in.List(in.limits.fibers, in.fiber)
+		case "fiber_stacks":
+			return in.List(in.limits.threads, in.fiberStack)
 		case "exited":
 			return in.count(&d.Exited)
 		case "late":
@@ -104,6 +108,11 @@ func (in *dumpReader) thread() error {
 			return in.word(&t.Wchan)
 		case "kernel_stack":
 			return in.textList(&t.KernelStack)
+		case "idle":
+			return in.word(&t.Idle)
+		case "fiber":
+			t.Fiber, err = in.fiberID()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}
@@ -140,7 +149,7 @@ func (in *dumpReader) stack(s *profile.Stack) error {
 		case "detail":
 			return in.word(&s.Detail)
 		case "frames":
-			return in.List(in.limits.frames, func() error { return in.frame(s) })
+			return in.List(in.limits.frames, func() error { return in.frame(&s.Frames) })
 		}
 		return in.Skip()
 	})
@@ -148,7 +157,7 @@ func (in *dumpReader) stack(s *profile.Stack) error {
 }
 
 // frame reads one frame. Its Module is the id until all modules are known.
-func (in *dumpReader) frame(s *profile.Stack) error {
+func (in *dumpReader) frame(to *[]profile.Frame) error {
 	if in.frames++; in.frames > in.limits.frames {
 		return fmt.Errorf("more than %d frames", in.limits.frames)
 	}
@@ -171,15 +180,18 @@ func (in *dumpReader) frame(s *profile.Stack) error {
 	f := profile.Frame{Index: doc.Index, Inlined: doc.Inlined, Interrupted: doc.Interrupted, Kind: kind, Line: doc.Line,
 		Module: -1,
 		Func:   in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
-		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err)}
+		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err),
+		Tier: in.text(doc.Tier, &err), Stub: doc.Stub}
 	if !doc.Inlined {
 		f.Addr = unhex(doc.Address, &err)
 		f.Offset, f.ModuleAddr = optional(doc.Offset, &err), optional(doc.ModuleAddress, &err)
 	}
 	if doc.Module != nil {
 		f.Module = *doc.Module
+	} else if kind == profile.Wasm {
+		f.ModuleAddr = optional(doc.WasmOffset, &err)
 	}
-	s.Frames = append(s.Frames, f)
+	*to = append(*to, f)
 	return err
 }
 
@@ -200,10 +212,15 @@ func (in *dumpReader) module() error {
 	return err
 }
 
-// connect makes the module ids of frames indices.
+// connect makes the module ids of frames indices, and checks those of stacks.
 func (in *dumpReader) connect() error {
-	for i := range in.dump.Threads {
-		frames := in.dump.Threads[i].Stack.Frames
+	for i := range in.dump.Fibers {
+		if f := &in.dump.Fibers[i]; f.Stack < 0 || f.Stack >= len(in.dump.FiberStacks) {
+			return fmt.Errorf("the stack of %s %d is number %d of %d", f.Kind, f.ID, f.Stack, len(in.dump.FiberStacks))
+		}
+	}
+	for list := range in.dump.FrameLists() {
+		frames := *list
 		for k := range frames {
 			id := frames[k].Module
 			if id < 0 {
@@ -211,8 +228,7 @@ func (in *dumpReader) connect() error {
 			}
 			at, ok := in.known[id]
 			if !ok {
-				return fmt.Errorf("a frame of thread %d lies in module %d, which is not listed",
-					in.dump.Threads[i].TID, id)
+				return fmt.Errorf("a frame lies in module %d, which is not listed", id)
 			}
 			frames[k].Module = at
 		}

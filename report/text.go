@@ -20,9 +20,12 @@ func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
 	}
-	for _, e := range entries(d, &opt) {
+	shown, idle := entries(d, &opt)
+	for _, e := range shown {
 		p.entry(e)
 	}
+	p.idle(idle)
+	p.fibers()
 	if opt.Verbose {
 		p.modules()
 		p.problems()
@@ -126,7 +129,7 @@ func (p *printer) counts() []string {
 			missed++
 		}
 	}
-	pieces := []string{counted(len(d.Threads), "thread")}
+	pieces := append([]string{counted(len(d.Threads), "thread")}, fiberCounts(d)...)
 	switch {
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")

@@ -43,7 +43,8 @@ func TestEntriesKeepEveryThread(t *testing.T) {
 	for _, opt := range []Options{{}, {Group: true}, {Group: true, SkipFrames: 1}, {Group: true, SkipFrames: 99}} {
 		for _, n := range []int{0, 1, 7, 2000} {
 			seen := map[int]int{}
-			for _, e := range entries(crowd(n), &opt) {
+			shown, _ := entries(crowd(n), &opt)
+			for _, e := range shown {
 				for _, th := range e.threads {
 					seen[th.TID]++
 				}
@@ -72,7 +73,8 @@ func TestEntriesOrder(t *testing.T) {
 	}
 	d.Threads[5].Stack.Complete = false // the same addresses, but cut: not the same stack
 	var got []int
-	for _, e := range entries(d, &Options{Group: true}) {
+	shown, _ := entries(d, &Options{Group: true})
+	for _, e := range shown {
 		got = append(got, e.threads[0].TID)
 	}
 	want := []int{12, 13, 14, 15, 10}

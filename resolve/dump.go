@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -10,10 +11,13 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// Dump puts a snapshot and the stacks of its threads, in the same order, into the terms of a
-// person.
-func (n *Names) Dump(s *snapshot.Snapshot, stacks []unwind.Stack) *profile.Dump {
-	n.Prepare(stacks)
+// Dump puts a snapshot and the stacks of its threads and fibers into the terms of a person.
+func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
+	all := slices.Clone(w.Threads)
+	for i := range w.FiberStacks {
+		all = append(all, w.FiberStacks[i].Stack)
+	}
+	n.Prepare(all)
 	d := &profile.Dump{
 		Process: profile.Process{PID: s.Process.PID, Comm: s.Process.Comm, Cmdline: s.Process.Cmdline,
 			Exe: s.Process.Exe},
@@ -22,11 +26,15 @@ func (n *Names) Dump(s *snapshot.Snapshot, stacks []unwind.Stack) *profile.Dump 
 	}
 	d.Threads = make([]profile.Thread, len(s.Threads))
 	for i := range s.Threads {
-		d.Threads[i] = n.thread(s, &s.Threads[i], &stacks[i])
+		d.Threads[i] = n.thread(s, &s.Threads[i], &w.Threads[i])
+		if w.Idle != nil {
+			d.Threads[i].Idle = w.Idle[i]
+		}
 		if d.Process.Arch == "" || s.Threads[i].TID == s.Process.PID {
 			d.Process.Arch = archName(s, &s.Threads[i])
 		}
 	}
+	n.fibers(d, &w)
 	d.Modules = n.modules(d)
 	for _, err := range n.problems {
 		d.Problems = append(d.Problems, err.Error())
@@ -56,8 +64,8 @@ func (n *Names) modules(d *profile.Dump) []profile.Module {
 	var out []profile.Module
 	all := n.set.All()
 	index := map[int]int{} // module ID -> index in out
-	for i := range d.Threads {
-		frames := d.Threads[i].Stack.Frames
+	for list := range d.FrameLists() {
+		frames := *list
 		for j := range frames {
 			id := frames[j].Module
 			if id < 0 {

@@ -48,7 +48,7 @@ func TestDescriptorsOf32BitThread(t *testing.T) {
 func TestDumpDescribesCalls(t *testing.T) {
 	s := calls()
 	names := resolve.New(module.NewSet(maps.NewTable(nil), module.Image{}), resolve.Options{})
-	d := names.Dump(s, make([]unwind.Stack, len(s.Threads)))
+	d := names.Dump(s, resolve.Walked{Threads: make([]unwind.Stack, len(s.Threads))})
 	if d.Late != 1 || d.Exited != 2 || d.Process.Arch != "amd64" {
 		t.Errorf("Dump: got late %d, exited %d, arch %q, want 1, 2, amd64", d.Late, d.Exited, d.Process.Arch)
 	}

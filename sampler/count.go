@@ -102,9 +102,20 @@ type counter struct {
 type counts struct {
 	cut, inferred atomic.Uint64
 	late          atomic.Uint64
+	short         atomic.Uint64
+	shortfall     atomic.Pointer[snapshot.Shortfall] // the last
 	folded        atomic.Uint64
 	full          atomic.Bool
 	dropped       atomic.Bool
+}
+
+// fellShort counts a sample of which Copiers did not get all.
+func (o *counts) fellShort(all []snapshot.Shortfall) {
+	if n := len(all); n > 0 {
+		last := all[n-1] // all belongs to the Copy
+		o.shortfall.Store(&last)
+		o.short.Add(1)
+	}
 }
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
@@ -129,6 +140,7 @@ func (c *counter) count(l *sample) {
 		}
 	}
 	if l.copied != nil {
+		c.out.fellShort(l.copied.Thread.Shortfalls)
 		c.free <- l.copied
 		l.copied = nil
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
 )
 
 // busy runs all the time: the first half of each second at 0x2000, then at 0x3000.
@@ -215,6 +217,33 @@ func TestRunningOnly(t *testing.T) {
 	}
 	if _, wall, _ := amounts(got, 1, 0); wall != s.Elapsed {
 		t.Errorf("busy thread: wall %v, want %v", wall, s.Elapsed)
+	}
+}
+
+// TestShortfalls: what Copiers did not get is counted, once a sample, and is none of the notes, which the profile has.
+func TestShortfalls(t *testing.T) {
+	f := newFake(4 * time.Second)
+	p := f.process(1)
+	p.threads[1], p.threads[2] = busy, parked
+	_, s, _ := drawn(t, f, Options{Rate: 99})
+	if s.Short != 0 || s.Shortfall != "" {
+		t.Errorf("nothing asked for: %d samples, %q", s.Short, s.Shortfall)
+	}
+	f = newFake(4 * time.Second)
+	p = f.process(1)
+	p.threads[2] = parked
+	p.threads[1] = func(now time.Duration) view {
+		v := busy(now)
+		if now > 2*time.Second {
+			v.shortfalls = []snapshot.Shortfall{{Copier: "first", Why: snapshot.ErrSpent},
+				{Copier: "toy", Why: snapshot.ErrSpent}}
+		}
+		return v
+	}
+	_, s, _ = drawn(t, f, Options{Rate: 99})
+	want := snapshot.Shortfall{Copier: "toy", Why: snapshot.ErrSpent}.String()
+	if all := uint64(s.Stops); s.Short < all/3 || s.Short > 2*all/3 || s.Shortfall != want || len(s.Notes) != 0 {
+		t.Errorf("%d of %d samples, %q, notes %q, want half of them and %q", s.Short, all, s.Shortfall, s.Notes, want)
 	}
 }
 

@@ -256,9 +256,10 @@ func (n *namer) lookUp(e *extract) {
 	n.names.Forget()
 }
 
-// named is the logical frames of a site as a runtime named them, nil if none did.
+// named is the logical frames of a site as a runtime named them, nil if none did. What is the runtime's own is part of
+// the functions around it.
 func (e *extract) named(s *site) []profile.Frame {
-	frames := slices.Clone(e.made[s.made])
+	frames := slices.DeleteFunc(slices.Clone(e.made[s.made]), func(f profile.Frame) bool { return f.Stub })
 	for i := range frames {
 		frames[i].Module = int(max(-1, s.module))
 	}

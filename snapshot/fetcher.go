@@ -110,13 +110,13 @@ func (f *Fetcher) run(c Copier) {
 			f.err = fmt.Errorf("a fault of fpstack, please report it: %v", p)
 		}
 		if f.err != nil {
-			f.shortfalls = append(f.shortfalls, Shortfall{nameOfCopier(c), f.err})
+			f.shortfalls = append(f.shortfalls, Shortfall{copierName(c), f.err})
 		}
 	}()
 	c.Copy(f.thread, f)
 }
 
-func nameOfCopier(c Copier) string {
+func copierName(c any) string {
 	if s, ok := c.(fmt.Stringer); ok {
 		return s.String()
 	}

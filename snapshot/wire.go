@@ -30,6 +30,7 @@ type wireHead struct {
 	Problems []text        `json:"problems"`
 	HasMaps  bool          `json:"maps"`
 	Changed  []wireSpan    `json:"changed,omitempty"`
+	Clock    time.Duration `json:"clock,omitempty"` // ns
 }
 
 type wireMapping struct {
@@ -41,6 +42,21 @@ type wireMapping struct {
 	Inode   uint64   `json:"inode"`
 	Path    text     `json:"path"`
 	Deleted bool     `json:"deleted"`
+}
+
+type wireFile struct {
+	Path    text   `json:"path"`
+	Dev     uint64 `json:"dev"`
+	Inode   uint64 `json:"inode"`
+	BuildID text   `json:"buildID,omitempty"`
+	Sum     text   `json:"sum,omitempty"`
+	Err     text   `json:"err,omitempty"`
+}
+
+// wireContent is followed by Size raw bytes.
+type wireContent struct {
+	Path text   `json:"path"`
+	Size uint64 `json:"size"`
 }
 
 type wireSpan struct {
@@ -100,7 +116,7 @@ func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
 		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches,
-		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil}
+		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil, Clock: s.Clock}
 	h.Host = nameOf(s.Host)
 	for _, c := range s.Changed {
 		h.Changed = append(h.Changed, wireSpan(c))
@@ -112,7 +128,8 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline),
 		Exe: string(h.Exe)},
 		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
-		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems)}
+		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems),
+		Clock: h.Clock}
 	for _, c := range h.Changed {
 		s.Changed = append(s.Changed, maps.Span(c))
 	}
@@ -121,6 +138,14 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+func fileOf(f *File) wireFile {
+	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err)}
+}
+
+func (w *wireFile) file() File {
+	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err)}
 }
 
 // nameOf is "" for an architecture that is not known.

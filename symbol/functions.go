@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -85,3 +86,21 @@ func isPart(name []byte) bool {
 // Contents returns the bytes of a section of debug information, inflated if need be; nil if the
 // file has none.
 func (f DebugFile) Contents(name string) ([]byte, error) { return debugSection(f, name) }
+
+// Open returns a reader of a section of debug information that inflates no more than is read, nil if the file has
+// none, and what gives back the memory that this took.
+func (f DebugFile) Open(name string) (r io.Reader, done func(), err error) {
+	s, p, err := findDebug(f, name)
+	if err == nil && p != nil {
+		r, done, err = p.open(f.Budget)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("inflate %s of %q: %w", name, f.Path, err)
+	case p != nil:
+		return r, done, nil
+	case len(s.Data) == 0:
+		return nil, nil, nil
+	}
+	return f.Budget.Reader(bytes.NewReader(s.Data), 1), func() {}, nil
+}

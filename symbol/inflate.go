@@ -92,63 +92,67 @@ func findDebug(file DebugFile, name string) (module.Section, *packed, error) {
 // inflateCost is the steps of a [work.Budget] that one inflated byte takes.
 const inflateCost = 3
 
-// inflate returns the p.size bytes that were compressed, if b has room for them.
-func (p *packed) inflate(b *work.Budget) ([]byte, error) {
+// check refuses a size that what is compressed cannot have.
+func (p *packed) check() error {
 	ratio := uint64(maxZlibRatio)
 	switch p.kind {
 	case compressZlib:
 	case compressZstd:
 		ratio = maxZstdRatio
 	default:
-		return nil, fmt.Errorf("compression %d is not known", p.kind)
+		return fmt.Errorf("compression %d is not known", p.kind)
 	}
+	if p.size > maxInflated || p.size/ratio > uint64(len(p.data)) {
+		return fmt.Errorf("%d bytes cannot become %d", len(p.data), p.size)
+	}
+	return nil
+}
+
+// open returns a reader of what was compressed, at most p.size bytes, and what gives back the memory that it took.
+func (p *packed) open(b *work.Budget) (r io.Reader, done func(), err error) {
+	if err := p.check(); err != nil {
+		return nil, nil, err
+	}
+	done = func() {}
 	switch {
-	case p.size > maxInflated || p.size/ratio > uint64(len(p.data)):
-		return nil, fmt.Errorf("%d bytes cannot become %d", len(p.data), p.size)
 	case p.size == 0:
+		return bytes.NewReader(nil), done, nil
+	case p.kind == compressZlib:
+		r, err = zlib.NewReader(bytes.NewReader(p.data))
+	default:
+		if !b.Hold(zstdWindow) {
+			return nil, nil, work.ErrMemory
+		}
+		done = func() { b.Release(zstdWindow) }
+		r, err = newZstdReader(p.data)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return io.LimitReader(b.Reader(r, inflateCost), int64(p.size)), done, nil
+}
+
+// inflate returns the p.size bytes that were compressed, if b has room for them.
+func (p *packed) inflate(b *work.Budget) ([]byte, error) {
+	r, done, err := p.open(b)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if p.size == 0 {
 		return nil, nil
-	case !b.Hold(int64(p.size)):
+	}
+	if !b.Hold(int64(p.size)) {
 		return nil, work.ErrMemory
 	}
-	read := p.inflateZlib
-	if p.kind == compressZstd {
-		read = p.inflateZstd
-	}
-	out, err := read(b)
-	if err != nil {
-		b.Release(int64(p.size))
-	}
-	return out, err
-}
-
-func (p *packed) inflateZlib(b *work.Budget) ([]byte, error) {
-	z, err := zlib.NewReader(bytes.NewReader(p.data))
-	if err != nil {
-		return nil, err
-	}
-	return p.read(b.Reader(z, inflateCost))
-}
-
-func (p *packed) inflateZstd(b *work.Budget) ([]byte, error) {
-	if !b.Hold(zstdWindow) {
-		return nil, work.ErrMemory
-	}
-	defer b.Release(zstdWindow)
-	z, err := newZstdReader(p.data)
-	if err != nil {
-		return nil, err
-	}
-	return p.read(b.Reader(z, inflateCost))
-}
-
-// read returns the first p.size bytes of r.
-func (p *packed) read(r io.Reader) ([]byte, error) {
 	out := make([]byte, p.size)
 	n, err := io.ReadFull(r, out)
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
 		err = fmt.Errorf("%d bytes came out, the header says %d", n, p.size)
 	}
 	if err != nil {
+		b.Release(int64(p.size))
 		return nil, err
 	}
 	return out, nil

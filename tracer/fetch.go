@@ -135,3 +135,38 @@ func (s *stop) fetch(from int) {
 		}
 	}
 }
+
+// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
+const gatherGrace = 5 * time.Millisecond
+
+// gather lets the ProcessCopiers copy what they need of the stopped process, on the copier.
+func (s *stop) gather() {
+	bound := s.opt.ProcessTime
+	if bound <= 0 {
+		bound = snapshot.GatherBudget.Time
+	}
+	bound = min(bound, s.opt.MaxPause-(s.now()-s.since))
+	if bound <= 0 {
+		s.problem("memory of the whole process was not copied within the longest pause")
+		return
+	}
+	g := s.gatherer
+	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: bound}
+	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.ProcessCopiers
+	var ranges []mem.Range
+	var short []snapshot.Shortfall
+	switch err := s.copier.do(func() { ranges, short = g.Run(copiers, &m) }, bound+gatherGrace); {
+	case errors.Is(err, errNotInTime):
+		g.End()
+		s.problem(fmt.Sprintf("memory of the whole process was not copied within %v", bound))
+		return
+	case err != nil:
+		s.problem(err.Error())
+	}
+	s.whole = ranges
+	for _, why := range short {
+		if !errors.Is(why.Why, snapshot.ErrSpent) { // what is missing then is counted by who knows what it is
+			s.problem(why.String())
+		}
+	}
+}

@@ -42,10 +42,10 @@ func (p *Process) live() (*module.Live, error) {
 	}
 	var ahead time.Duration // 0 before Linux 5.5
 	if b, err := readAt(v.dir, "timens_offsets", nil, 4096); err == nil {
-		ahead = procfs.ParseTimeOffsets(b)
+		ahead = procfs.ParseMonotonicOffset(b)
 	}
 	if b, err := readFile(p.root+"/self/timens_offsets", 4096); err == nil {
-		ahead -= procfs.ParseTimeOffsets(b)
+		ahead -= procfs.ParseMonotonicOffset(b)
 	}
 	booted, err := clock(unix.CLOCK_BOOTTIME)
 	if err != nil {

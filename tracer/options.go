@@ -33,6 +33,11 @@ type StopOptions struct {
 	KernelStacks bool
 	// Copiers copy what runtimes need of each thread while it is stopped. All together get a few milliseconds a stop.
 	Copiers []snapshot.Copier
+	// ProcessCopiers copy what runtimes need of the process as a whole, when all threads are stopped at one instant:
+	// not with TIDs, and not if Rolling. ProcessTime bounds how long that may hold the threads, within MaxPause; 0
+	// means 50 ms.
+	ProcessCopiers []snapshot.ProcessCopier
+	ProcessTime    time.Duration
 }
 
 const (

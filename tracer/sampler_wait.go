@@ -51,8 +51,8 @@ func (l *Sampler) warm(w *Watch, c *Copy, table *maps.Table) {
 		return // or another was interrupted: it may be stopped
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
-	_, _ = c.registers.read(w.p.host, w.tid, &l.note) // not traced yet: ESRCH
-	_ = waitStop(w.tid, unix.WNOHANG, &l.info)        // ECHILD
+	_ = c.registers.read(w.p, w.tid, &l.note)  // not traced yet: ESRCH
+	_ = waitStop(w.tid, unix.WNOHANG, &l.info) // ECHILD
 }
 
 // shortSlice is the least that sched(7) takes for the slice of a thread.

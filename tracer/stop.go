@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
 )
 
 // maxListings bounds how often the threads are listed again for new ones. Two or three
@@ -24,7 +26,7 @@ type stop struct {
 	table  *maps.Table
 	first  []byte // the text of table
 
-	threads []tracee
+	threads []dumped
 	known   map[int]bool
 	left    []int         // threads that are not inspected, as there is no room for their stacks
 	missing int           // threads of the list that had ended before they were seized, or were reaped since
@@ -34,11 +36,14 @@ type stop struct {
 	windows windows
 	arena   *arena
 
+	monotonic  time.Duration // CLOCK_MONOTONIC of the target at clock, 0 if unknown
 	begun, end time.Duration // first request to stop, last release
 	since      time.Duration // first request of the batch under way
 	settle     time.Duration // how long the others wait for a thread that does not stop
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
+	gatherer   *snapshot.Gatherer
+	whole      []mem.Range // what the ProcessCopiers copied
 	refusal    error
 	problems   []string
 	late       int  // threads that stopped after the others had been let go
@@ -54,14 +59,14 @@ func (s *stop) run() {
 	s.arm()
 	defer s.disarm()
 	defer s.leave()
-	defer s.release(0) // on every path, also out of a panic
+	defer s.releaseAll(0) // on every path, also out of a panic
 	s.text = s.readMaps(s.text)
 	if s.opt.Rolling {
 		s.inBatches()
 	} else {
 		s.together()
 	}
-	s.release(0)
+	s.releaseAll(0)
 	s.disarm() // stragglers wait without blocking
 	s.stragglers()
 	s.again = s.readMaps(s.again)
@@ -82,7 +87,7 @@ func (s *stop) together() {
 	s.since = s.begun
 	from := 0
 	for round := 0; ; round++ {
-		s.interrupt(from)
+		s.interruptAll(from)
 		s.await(from)
 		from = len(s.threads)
 		if s.over() || !s.listNew() {
@@ -96,6 +101,9 @@ func (s *stop) together() {
 	}
 	if !s.exec {
 		s.collect(0)
+	}
+	if !s.exec && s.opt.TIDs == nil && len(s.opt.ProcessCopiers) > 0 {
+		s.gather()
 	}
 }
 
@@ -113,10 +121,10 @@ func (s *stop) inBatches() {
 		all := s.threads
 		s.threads = all[:min(from+s.opt.Batch, len(all))]
 		s.seizeNew(from)
-		s.interrupt(from)
+		s.interruptAll(from)
 		s.await(from)
 		s.collect(from)
-		s.release(from)
+		s.releaseAll(from)
 		s.reapEnded()
 		from = len(s.threads)
 		s.threads = all
@@ -156,7 +164,7 @@ func (s *stop) listNew() bool {
 	for _, tid := range ids {
 		if !s.known[tid] {
 			s.known[tid] = true
-			s.threads = append(s.threads, tracee{facts: facts{tid: tid}})
+			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
 		}
 	}
 	return len(s.threads) > before

@@ -14,7 +14,8 @@ import (
 // Region is code that a Runtime knows as a whole.
 type Region struct {
 	Start, End mem.Addr
-	// Generation is another number when other code was put there.
+	// Generation is another number when other code was put there: as long as it stays, code with a row of the runtime
+	// is not compared with what it was.
 	Generation uint64
 }
 
@@ -52,6 +53,21 @@ type Crossing struct {
 	Interrupted bool
 	// Root says that nobody called: the stack ends with this frame.
 	Root bool
+}
+
+// Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
+// found.
+type Waypointer interface {
+	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a walk
+	// has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
+	Waypoints(t *snapshot.Thread, m mem.Reader) []Waypoint
+}
+
+// Waypoint is one such frame.
+type Waypoint struct {
+	// Registers are those in the frame, a return address being its PC; PC and SP are known.
+	Registers regs.Registers
+	Note      string // how it is known, and what may be missing before it
 }
 
 // Identifier is a Runtime that says what executes in its frames.
@@ -122,9 +138,9 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
-// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read:
-// a recorded snapshot does not hold it.
-func (c *cursor) vouched(s *site) bool {
+// unreadable reports whether code may return to s as a runtime says that the process made this code, which cannot be
+// read: a recorded snapshot does not hold it.
+func (c *cursor) unreadable(s *site) bool {
 	if s.runtime == nil || !s.made {
 		return false
 	}
@@ -181,6 +197,25 @@ func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 		n.late = true
 	}
 	return got, err
+}
+
+// Idler is a Runtime that keeps threads for work to come.
+type Idler interface {
+	// Idle says why s, the stack of t, says nothing of what the process does; "" if it does.
+	Idle(t *snapshot.Thread, s *Stack) string
+}
+
+// Idle says why s, the stack of t, says nothing of what the process does: a runtime keeps the thread for work to come.
+// It is "" if no runtime says so.
+func (w *Walker) Idle(t *snapshot.Thread, s *Stack) string {
+	for _, r := range w.all() {
+		if i, ok := r.(Idler); ok {
+			if why := i.Idle(t, s); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }
 
 // identify lets the runtimes say what executes in the frames of s.

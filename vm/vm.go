@@ -23,6 +23,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
+	"github.com/fpstack/fpstack/vm/v8"
+	"github.com/fpstack/fpstack/vm/wasmtime"
 )
 
 // Kind is a kind of runtime: New is set, or Whole.
@@ -38,6 +40,17 @@ type Kind struct {
 	// by a file which the process writes. It is called once for each process, and reads nothing yet. It keeps the
 	// image, if it wants.
 	Whole func(image module.Image) Whole
+}
+
+// FiberLister is a runtime that schedules threads of its own on those of the kernel.
+type FiberLister interface {
+	snapshot.ProcessCopier
+	// OpenFibers learns where the process keeps them, before it is stopped; without it there are none. An error says
+	// why they cannot be listed.
+	OpenFibers() error
+	// Fibers lists those that s shows, by what CopyProcess copied, in the runtime's own order. An error says which are
+	// missing.
+	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
 }
 
 // Whole is a runtime that belongs to a process as a whole. It is used by the goroutine that walks.
@@ -60,12 +73,21 @@ type FunctionLister interface {
 // Kinds are the kinds that are known. Of several that know the same code the first names it: those that read it out
 // of the runtime come before those that read files for profilers.
 var Kinds = []Kind{
-	{Name: "Go", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
-		return made(golang.New(m))
+	{Name: "Go", New: func(m *module.Module, image module.Image) (unwind.Runtime, error) {
+		return made(golang.New(m, image))
 	}},
+	{Name: "V8", Files: []string{"libnode", "libv8"},
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
+	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
 	}},
+}
+
+// Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
+// and whenever they have changed.
+type Mapper interface {
+	Mapped(set *module.Set)
 }
 
 const jitLogs = "jitdump or perf map"
@@ -128,6 +150,7 @@ type Process struct {
 	image   module.Image
 	facts   *mem.Keeper
 	met     map[*module.Module]unwind.Runtime // nil for none
+	set     *module.Set                       // of the last Scan
 	wholes  []whole                           // nil before the first Scan
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
@@ -158,6 +181,7 @@ func (p *Process) Facts() []mem.Range { return p.facts.Ranges() }
 // Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
 // they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
 func (p *Process) Scan(set *module.Set) {
+	p.set = set
 	for m := range p.met {
 		if set.Find(m.Start()) != m {
 			delete(p.met, m)
@@ -165,6 +189,11 @@ func (p *Process) Scan(set *module.Set) {
 	}
 	p.scanWholes(set)
 	p.list()
+	for _, r := range p.all {
+		if r, ok := r.(Mapper); ok {
+			r.Mapped(set)
+		}
+	}
 	first := true
 	for i := range set.Table().All() {
 		m := &set.Table().All()[i]
@@ -222,12 +251,29 @@ func (p *Process) Meet(m *module.Module) {
 	if _, ok := p.met[m]; ok {
 		return
 	}
+	if p.has(m.Object()) {
+		p.met[m] = nil
+		return
+	}
 	r, err := p.table.Recognise(m, p.image)
 	p.keep(err)
 	p.met[m] = r
 	if r != nil {
 		p.list()
+		if r, ok := r.(Mapper); ok && p.set != nil {
+			r.Mapped(p.set)
+		}
 	}
+}
+
+// has reports whether a runtime was made of o, which is mapped at another place too.
+func (p *Process) has(o module.Object) bool {
+	for m, r := range p.met {
+		if r != nil && m.Object() == o {
+			return true
+		}
+	}
+	return false
 }
 
 // list makes the lists again.
@@ -295,4 +341,15 @@ func (p *Process) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// FiberListers are the runtimes that have fibers.
+func (p *Process) FiberListers() []FiberLister {
+	var out []FiberLister
+	for _, r := range p.all {
+		if l, ok := r.(FiberLister); ok {
+			out = append(out, l)
+		}
+	}
+	return out
 }

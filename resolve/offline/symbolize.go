@@ -81,7 +81,7 @@ type Outcome struct {
 func (n *Namer) Dump(d *profile.Dump) (*profile.Dump, []Outcome) {
 	out := *d
 	out.Modules = slices.Clone(d.Modules)
-	out.Threads = slices.Clone(d.Threads)
+	out.Threads, out.FiberStacks = slices.Clone(d.Threads), slices.Clone(d.FiberStacks)
 	wanted := collect(d)
 	answers := make([]map[place]answer, len(d.Modules))
 	outcomes := make([]Outcome, len(d.Modules))
@@ -91,9 +91,8 @@ func (n *Namer) Dump(d *profile.Dump) (*profile.Dump, []Outcome) {
 		}
 	}
 	w := &writer{answers: answers, outcomes: outcomes, modules: d.Modules, opt: n.opt}
-	for i := range out.Threads {
-		s := &out.Threads[i].Stack
-		s.Frames = w.stack(s.Frames)
+	for list := range out.FrameLists() {
+		*list = w.stack(*list)
 	}
 	for i := range outcomes {
 		outcomes[i].Module = out.Modules[i]
@@ -121,8 +120,8 @@ func lies(f *profile.Frame, modules int) bool {
 func collect(d *profile.Dump) [][]place {
 	out := make([][]place, len(d.Modules))
 	seen := make([]map[place]bool, len(d.Modules))
-	for i := range d.Threads {
-		frames := d.Threads[i].Stack.Frames
+	for list := range d.FrameLists() {
+		frames := *list
 		for k := range frames {
 			f := &frames[k]
 			if !lies(f, len(d.Modules)) || seen[f.Module][placeOf(f)] {

@@ -5,6 +5,7 @@ const (
 	tagClass       = 0x02 // DW_TAG_class_type
 	tagEnumeration = 0x04 // DW_TAG_enumeration_type
 	tagLexical     = 0x0b // DW_TAG_lexical_block
+	tagMember      = 0x0d // DW_TAG_member
 	tagCompileUnit = 0x11 // DW_TAG_compile_unit
 	tagStructure   = 0x13 // DW_TAG_structure_type
 	tagUnion       = 0x17 // DW_TAG_union_type
@@ -22,12 +23,14 @@ const (
 const (
 	atSibling        = 0x01 // DW_AT_sibling
 	atName           = 0x03 // DW_AT_name
+	atByteSize       = 0x0b // DW_AT_byte_size
 	atStmtList       = 0x10 // DW_AT_stmt_list
 	atLowPC          = 0x11 // DW_AT_low_pc
 	atHighPC         = 0x12 // DW_AT_high_pc
 	atLanguage       = 0x13 // DW_AT_language
 	atCompDir        = 0x1b // DW_AT_comp_dir
 	atAbstractOrigin = 0x31 // DW_AT_abstract_origin
+	atMemberLocation = 0x38 // DW_AT_data_member_location
 	atSpecification  = 0x47 // DW_AT_specification
 	atRanges         = 0x55 // DW_AT_ranges
 	atCallFile       = 0x58 // DW_AT_call_file

@@ -74,8 +74,8 @@ type wanted struct {
 
 func wantedLines(d *profile.Dump, around int) map[string]*wanted {
 	files := map[string]*wanted{}
-	for i := range d.Threads {
-		for _, f := range d.Threads[i].Stack.Frames {
+	for list := range d.FrameLists() {
+		for _, f := range *list {
 			if !path.IsAbs(f.File) || f.Line <= 0 {
 				continue
 			}

@@ -185,7 +185,7 @@ func TestGates(t *testing.T) {
 		{"thread of the kernel", func(t *testing.T) observer { return observer{pid: kernelThread(t)} }, "process"},
 		{"zombie", func(t *testing.T) observer { return observer{pid: startZombie(t)} }, "process"},
 		{"a leader that ended before its threads",
-			func(t *testing.T) observer { return observer{pid: strconv.Itoa(runSelf(t, "leaderless").pid)} }, ""},
+			func(t *testing.T) observer { return observer{pid: strconv.Itoa(runLeaderless(t).pid)} }, ""},
 		{"no such process", func(t *testing.T) observer { return observer{pid: unusedPID(t)} }, "process"},
 		{"itself", func(t *testing.T) observer { return observer{self: true} }, "process"},
 	} {

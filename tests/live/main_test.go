@@ -23,8 +23,6 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("LIVE_TARGET") {
 	case "spin":
 		spin()
-	case "leaderless":
-		leaderless()
 	case "hostile":
 		writeHostile(os.Args[1:])
 	default:

@@ -28,13 +28,16 @@ type Runtime struct {
 	// tls is where a thread keeps the address of its g, from its thread pointer; false where that is not known.
 	tls    int64
 	hasTLS bool
+	memory mem.Reader // of the process, for what does not change; nil if there is none
+	layout *layout    // of its goroutines, nil before OpenFibers
+	room   int        // bytes that these take to copy
 	// curg is the number of the word of struct m that has its goroutine, 0 until it was seen.
 	curg atomic.Int32
 }
 
-// New returns the Runtime of a module that holds Go code, nil if it does not. An error says that it does, and that
-// its tables cannot be read.
-func New(m *module.Module) (*Runtime, error) {
+// New returns the Runtime of a module of image that holds Go code, nil if it does not. An error says that it does, and
+// that its tables cannot be read.
+func New(m *module.Module, image module.Image) (*Runtime, error) {
 	t, err := pclntab.Open(m.Plain, m.Budget())
 	switch {
 	case errors.Is(err, pclntab.ErrNone):
@@ -42,7 +45,7 @@ func New(m *module.Module) (*Runtime, error) {
 	case err != nil:
 		return nil, err
 	}
-	r := &Runtime{m: m, table: t}
+	r := &Runtime{m: m, table: t, memory: image.Memory}
 	low, high := t.Bounds()
 	r.region = unwind.Region{Start: m.Addr(module.Vaddr(low)), End: m.Addr(module.Vaddr(high))}
 	r.tls, r.hasTLS = tlsOffset(m)
@@ -88,6 +91,7 @@ func tlsOffset(m *module.Module) (int64, bool) {
 var _ interface {
 	unwind.Crosser
 	snapshot.Copier
+	snapshot.ProcessCopier
 } = (*Runtime)(nil)
 
 // register holds the current g in Go code.

@@ -61,7 +61,7 @@ func replay(t *testing.T, folder, name string) *replayed {
 	}, Memory: s.Reader(nil, nil)})
 
 	pc, _ := s.Threads[0].Registers.PC()
-	if r.runtime, err = golang.New(r.set.Find(pc)); err != nil || r.runtime == nil {
+	if r.runtime, err = golang.New(r.set.Find(pc), module.Image{}); err != nil || r.runtime == nil {
 		t.Fatalf("no runtime in %s: %v", s.Process.Exe, err)
 	}
 	return r

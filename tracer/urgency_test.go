@@ -3,9 +3,11 @@
 package tracer
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
 )
 
@@ -94,4 +96,48 @@ func TestPromptSleep(t *testing.T) {
 	if l.urgency.refused {
 		t.Skip("real-time scheduling is refused here")
 	}
+}
+
+// TestUrgentDump: of the threads of this program one comes before others while threads are stopped for a Snapshot, and
+// none afterwards.
+func TestUrgentDump(t *testing.T) {
+	p := openTarget(t, start(t, "threads", 10, 1).pid())
+	refused := false
+	for _, opt := range []StopOptions{{}, {Rolling: true}} {
+		var calls, urgent atomic.Int32 // a late call is given up
+		opt.Copiers = []snapshot.Copier{copyFunc(func(*snapshot.Thread, *snapshot.Fetcher) {
+			urgent.Add(int32(urgentThreads(t)))
+			calls.Add(1)
+		})}
+		s := takeSnapshot(t, p, opt)
+		refused = p.thread.urgency.refused
+		if n := calls.Load(); len(s.Problems) == 0 && (n == 0 || !refused && urgent.Load() != n) {
+			t.Errorf("rolling %v: one thread was urgent at %d of %d stopped threads", opt.Rolling, urgent.Load(), n)
+		}
+		if n := urgentThreads(t); n != 0 {
+			t.Errorf("rolling %v: afterwards %d threads are urgent", opt.Rolling, n)
+		}
+	}
+	if refused {
+		t.Skip("real-time scheduling is refused here")
+	}
+}
+
+// urgentThreads is how many threads of this program have the real-time class.
+func urgentThreads(t *testing.T) (n int) {
+	fd, err := openAt(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	tids, err := (&taskDir{fd: fd}).list(make([]int, 0, 64))
+	if err != nil || len(tids) == 0 {
+		t.Fatalf("%d threads, %v", len(tids), err)
+	}
+	for _, tid := range tids {
+		if attr, err := unix.SchedGetAttr(tid, 0); err == nil && attr.Policy == unix.SCHED_FIFO {
+			n++
+		}
+	}
+	return n
 }

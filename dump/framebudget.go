@@ -1,4 +1,4 @@
-package cmd
+package dump
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// maxDumpFrames bounds the frames of one process, some hundred bytes each: 20,000 threads may have 100 each.
-const maxDumpFrames = 2 << 20
+// maxFrames bounds the frames of one process, some hundred bytes each: 20,000 threads may have 100 each.
+const maxFrames = 2 << 20
 
 // frameBudget is how many frames the threads of one process may yet have together.
 type frameBudget int
@@ -25,6 +25,6 @@ func (b frameBudget) limit(each int) int {
 func (b *frameBudget) take(s *unwind.Stack) {
 	*b -= frameBudget(len(s.Frames))
 	if *b <= 0 && s.Stop == unwind.DepthLimit {
-		s.Err = fmt.Errorf("limit of %d frames for all threads together", maxDumpFrames)
+		s.Err = fmt.Errorf("limit of %d frames for all threads together", maxFrames)
 	}
 }

@@ -1,0 +1,53 @@
+package profile
+
+import (
+	"iter"
+	"time"
+)
+
+// Fiber is a thread that a runtime of the process schedules by itself: a goroutine.
+type Fiber struct {
+	Kind  string // "goroutine"
+	ID    uint64
+	State string // in the words of its runtime, "chan receive"
+	// Waits is how long it has been in State at least, 0 if unknown.
+	Waits  time.Duration
+	Locked bool // it keeps its thread to itself
+	System bool // the runtime made it for its own work
+	// TID is the thread that runs it, 0 if none does. The stack is then the thread's, unless Stack has frames.
+	TID int
+	// Stack is where its stack is among Dump.FiberStacks: those of many are the same.
+	Stack   int
+	Missing string // why it has no stack, "" if it has one
+	Creator uint64 // the fiber that created it, 0 if unknown
+}
+
+// FiberStack is the stack of one or more fibers.
+type FiberStack struct {
+	Stack Stack
+	// CreatedBy is the call that created them, with the functions inlined there, innermost first; nil if unknown.
+	CreatedBy []Frame
+}
+
+// FiberID names the fiber that a thread runs.
+type FiberID struct {
+	Kind string
+	ID   uint64
+}
+
+// FrameLists gives every list of frames in d, to be changed in place.
+func (d *Dump) FrameLists() iter.Seq[*[]Frame] {
+	return func(yield func(*[]Frame) bool) {
+		for i := range d.Threads {
+			if !yield(&d.Threads[i].Stack.Frames) {
+				return
+			}
+		}
+		for i := range d.FiberStacks {
+			s := &d.FiberStacks[i]
+			if !yield(&s.Stack.Frames) || !yield(&s.CreatedBy) {
+				return
+			}
+		}
+	}
+}

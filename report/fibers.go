@@ -1,0 +1,200 @@
+package report
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// fibers writes the fibers of the dump: those with the same stack and state together, in the order of their first.
+// Those that the runtime made for itself are counted, and shown if Verbose.
+func (p *printer) fibers() {
+	var order []string
+	groups := map[string][]*profile.Fiber{}
+	system := map[string]int{}
+	for i := range p.dump.Fibers {
+		f := &p.dump.Fibers[i]
+		if f.System && !p.opt.Verbose {
+			system[f.Kind]++
+			continue
+		}
+		key := p.fiberKey(i)
+		if _, ok := groups[key]; !ok {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], f)
+	}
+	for _, key := range order {
+		p.fiberGroup(groups[key])
+	}
+	for _, kind := range kinds(p.dump) {
+		if n := system[kind]; n > 0 {
+			p.line(text.Wrap(counted(n, text.Escape(kind))+" of the runtime itself (-v shows them)", p.width(), 4))
+		}
+	}
+}
+
+// kinds lists the kinds of fibers in the order of their first.
+func kinds(d *profile.Dump) []string {
+	var list []string
+	seen := map[string]bool{}
+	for i := range d.Fibers {
+		if k := d.Fibers[i].Kind; !seen[k] {
+			seen[k] = true
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// fiberCounts are the pieces of the heading that count fibers.
+func fiberCounts(d *profile.Dump) []string {
+	var pieces []string
+	for _, kind := range kinds(d) {
+		n := 0
+		for i := range d.Fibers {
+			if d.Fibers[i].Kind == kind {
+				n++
+			}
+		}
+		pieces = append(pieces, counted(n, text.Escape(kind)))
+	}
+	return pieces
+}
+
+// fiberKey is equal for two fibers exactly if they may be shown as one. How long they wait may differ: the heading
+// says so.
+func (p *printer) fiberKey(i int) string {
+	f := &p.dump.Fibers[i]
+	key := make([]byte, 0, 64)
+	if !p.opt.Group {
+		key = binary.LittleEndian.AppendUint64(key, uint64(i))
+	}
+	key = binary.LittleEndian.AppendUint64(key, uint64(f.Stack))
+	key = binary.LittleEndian.AppendUint64(key, uint64(f.TID))
+	return string(key) + fmt.Sprint(f.Locked, f.System) + f.Kind + "\x00" + f.State + "\x00" + f.Missing
+}
+
+// fiberGroup writes fibers with the same stack.
+func (p *printer) fiberGroup(fibers []*profile.Fiber) {
+	f := fibers[0]
+	who := text.Escape(f.Kind) + " "
+	if len(fibers) > 1 {
+		who = fmt.Sprintf("%d %ss ", len(fibers), text.Escape(f.Kind))
+	}
+	p.wrapped(Thread, who+p.fiberIDs(fibers), " ["+fiberState(fibers)+"]:")
+	s := p.fiberStack(f)
+	switch {
+	case f.Missing != "":
+		p.cutLine("no stack: " + text.Escape(f.Missing))
+	case f.TID != 0 && len(s.Stack.Frames) == 0:
+		p.line(fmt.Sprintf("  on thread %d, whose stack is above", f.TID))
+	default:
+		frames := p.opt.visible(&s.Stack)
+		for i := range frames {
+			p.frame(&frames[i])
+			if i == 0 || !sameLine(&frames[i], &frames[i-1]) {
+				p.source(&frames[i])
+			}
+		}
+		if !s.Stack.Complete {
+			p.cutLine("stack cut: " + cutReason(&s.Stack))
+		}
+	}
+	p.createdBy(fibers, s)
+}
+
+// fiberStack is the stack of f, an empty one if the dump has none.
+func (p *printer) fiberStack(f *profile.Fiber) *profile.FiberStack {
+	if f.Stack < 0 || f.Stack >= len(p.dump.FiberStacks) {
+		return &profile.FiberStack{}
+	}
+	return &p.dump.FiberStacks[f.Stack]
+}
+
+// fiberState is what a traceback of Go has in brackets: the state, how long, what else holds. Of a group the times
+// are "3 to 5 minutes".
+func fiberState(fibers []*profile.Fiber) string {
+	f := fibers[0]
+	state := text.Escape(f.State)
+	least, most := f.Waits, f.Waits
+	for _, other := range fibers {
+		least, most = min(least, other.Waits), max(most, other.Waits)
+	}
+	switch low, high := int64(least/time.Minute), int64(most/time.Minute); {
+	case high < 1:
+	case low == high:
+		state += fmt.Sprintf(", %d minutes", high)
+	default:
+		state += fmt.Sprintf(", %d to %d minutes", low, high)
+	}
+	if f.Locked {
+		state += ", locked to thread"
+	}
+	return state
+}
+
+// fiberIDs returns the ids with runs as ranges: "34-10033,10040".
+func (p *printer) fiberIDs(fibers []*profile.Fiber) string {
+	ids := make([]uint64, len(fibers))
+	for i, f := range fibers {
+		ids[i] = f.ID
+	}
+	return p.ranges(ids)
+}
+
+// createdBy writes what created the fibers: "created by main.main in goroutine 1  main.go:33".
+func (p *printer) createdBy(fibers []*profile.Fiber, s *profile.FiberStack) {
+	if len(s.CreatedBy) == 0 {
+		return
+	}
+	f := &s.CreatedBy[0]
+	name, _ := functionText(f)
+	line := "  created by " + p.style(Function, name)
+	creators := map[uint64]bool{}
+	for _, f := range fibers {
+		creators[f.Creator] = true
+	}
+	if id := fibers[0].Creator; len(creators) == 1 && id != 0 {
+		line += fmt.Sprintf(" in %s %d", text.Escape(fibers[0].Kind), id)
+	} else if len(creators) > 1 {
+		line += fmt.Sprintf(" in %d %ss", len(creators), text.Escape(fibers[0].Kind))
+	}
+	if file, at := p.sourceText(f); file != "" {
+		line += "  " + p.style(Source, file+at)
+	}
+	p.line(line)
+}
+
+// runs says which fibers threads run: "  goroutine 34".
+func (p *printer) runs(threads []*profile.Thread) string {
+	var ids []string
+	for _, t := range threads {
+		if t.Fiber != nil {
+			ids = append(ids, text.Escape(t.Fiber.Kind)+" "+strconv.FormatUint(t.Fiber.ID, 10))
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return ""
+	case len(ids) > maxNames && !p.opt.Verbose:
+		return "  " + strings.Join(ids[:maxNames], ", ") + fmt.Sprintf(", … %d more", len(ids)-maxNames)
+	}
+	return "  " + strings.Join(ids, ", ")
+}
+
+// idle writes threads that a runtime keeps for work to come, a line for each reason.
+func (p *printer) idle(threads []*profile.Thread) {
+	for _, part := range split(threads, func(t *profile.Thread) string { return t.Idle }) {
+		who := "thread " + p.ids(part.threads)
+		if len(part.threads) > 1 {
+			who = fmt.Sprintf("%d threads %s", len(part.threads), p.ids(part.threads))
+		}
+		p.wrapped(Thread, who, " "+p.names(part.threads)+"  idle: "+text.Escape(part.text)+" (-v shows the stack)")
+	}
+}

@@ -1,0 +1,32 @@
+package snapshot
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Fiber is a thread that a runtime of the process schedules by itself on the threads of the kernel: a goroutine.
+type Fiber struct {
+	Kind  string // what its runtime calls it, "goroutine"
+	ID    uint64
+	State string // in the words of its runtime, "chan receive"
+	// Waits is how long it has been in State at least; 0 if that is not known.
+	Waits time.Duration
+	// Locked says that no other thread runs it, nor that thread another fiber.
+	Locked bool
+	// System says that the runtime made it for its own work.
+	System bool
+	// TID is the thread that runs it; 0 if none does. Where Thread has no registers the stack is that of this thread.
+	TID int
+	// Thread is its stack and registers while no thread runs it, as if it were a thread by itself. PC is a return
+	// address unless Interrupted says that it is where the fiber goes on. Registers are nil if they are not known.
+	Thread      Thread
+	Interrupted bool
+	// Missing says why neither Thread nor TID leads to a stack; "" if one does.
+	Missing string
+	// CreatedBy is the return address of the call that created it, 0 if unknown; Creator the fiber that made the
+	// call, 0 if unknown.
+	CreatedBy mem.Addr
+	Creator   uint64
+}

@@ -1,0 +1,308 @@
+//go:build linux
+
+package live
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
+)
+
+// routines is testdata/live/routines_go while it runs.
+type routines struct {
+	*target
+	in io.Writer
+}
+
+// startRoutines starts that program, with n goroutines that wait for a channel.
+func startRoutines(t testing.TB, path string, args ...string) *routines {
+	t.Helper()
+	cmd := exec.Command(path, args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &routines{target: launch(t, cmd).ready(t), in: in}
+}
+
+// own is the program's own dump of its goroutines. order 'g' lets it collect garbage before.
+func (r *routines) own(t testing.TB, order byte) []ownRoutine {
+	t.Helper()
+	if _, err := r.in.Write([]byte{order}); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for {
+		line := r.line(t)
+		if line == "end" {
+			return parseOwn(t, lines)
+		}
+		lines = append(lines, line)
+	}
+}
+
+// ownRoutine is one goroutine of such a dump.
+type ownRoutine struct {
+	id        uint64
+	state     string
+	frames    []string // "function file:line", without those of the runtime
+	createdBy string   // "function file:line"
+	creator   uint64
+}
+
+var (
+	ownHead    = regexp.MustCompile(`^goroutine (\d+) \[(.*)\]:$`)
+	ownCreated = regexp.MustCompile(`^created by (\S+)(?: in goroutine (\d+))?$`)
+	ownPlace   = regexp.MustCompile(`^\t(.*:\d+)(?: \+0x[0-9a-f]+)?$`)
+)
+
+// parseOwn reads what runtime/pprof writes with debug=2.
+func parseOwn(t testing.TB, lines []string) []ownRoutine {
+	t.Helper()
+	var all []ownRoutine
+	for i := 0; i < len(lines); i++ {
+		if m := ownHead.FindStringSubmatch(lines[i]); m != nil {
+			id, _ := strconv.ParseUint(m[1], 10, 64)
+			all = append(all, ownRoutine{id: id, state: m[2]})
+			continue
+		}
+		if lines[i] == "" || i+1 == len(lines) || len(all) == 0 {
+			continue
+		}
+		place := ownPlace.FindStringSubmatch(lines[i+1])
+		if place == nil {
+			t.Fatalf("line %q of the program's own dump is not understood", lines[i+1])
+		}
+		g := &all[len(all)-1]
+		if m := ownCreated.FindStringSubmatch(lines[i]); m != nil {
+			g.createdBy = m[1] + " " + place[1]
+			g.creator, _ = strconv.ParseUint(m[2], 10, 64)
+		} else if name, _ := cutLast(lines[i], "("); shownByGo(name) {
+			g.frames = append(g.frames, name+" "+place[1])
+		}
+		i++
+	}
+	return all
+}
+
+func cutLast(s, sep string) (before, after string) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+// shownByGo reports whether a traceback of Go shows a function: not those of the runtime, and not the wrappers that
+// its compiler makes. C functions are none of its either.
+func shownByGo(name string) bool {
+	return name != "" && !strings.HasPrefix(name, "runtime.") && !strings.Contains(name, ".gowrap") &&
+		!strings.HasPrefix(name, "internal/runtime/") && !strings.HasPrefix(name, "_cgo") && strings.Contains(name, ".")
+}
+
+// readGoroutines makes a dump of the process and reads it back.
+func readGoroutines(t testing.TB, pid int, args ...string) (*profile.Dump, outcome) {
+	t.Helper()
+	o := show(t, append([]string{"-p", strconv.Itoa(pid), "-f", "json"}, args...)...)
+	d, err := report.NewReader(strings.NewReader(o.stdout)).Read()
+	if err != nil {
+		t.Fatalf("read the dump: %v\n%s", err, o.stderr)
+	}
+	return d, o
+}
+
+// ours puts the goroutines of d into the form of the program's own dump.
+func ours(d *profile.Dump) []ownRoutine {
+	stacks := map[int][]profile.Frame{}
+	for i := range d.Threads {
+		stacks[d.Threads[i].TID] = d.Threads[i].Stack.Frames
+	}
+	var all []ownRoutine
+	for _, f := range d.Fibers {
+		if f.System {
+			continue
+		}
+		g := ownRoutine{id: f.ID, state: f.State, creator: f.Creator}
+		if f.Locked {
+			g.state += ", locked to thread"
+		}
+		s := &d.FiberStacks[f.Stack]
+		frames := s.Stack.Frames
+		if f.TID != 0 && len(frames) == 0 {
+			frames = stacks[f.TID]
+		}
+		for i := range frames {
+			if shownByGo(frames[i].Func) {
+				g.frames = append(g.frames, placed(&frames[i]))
+			}
+		}
+		if len(s.CreatedBy) > 0 {
+			g.createdBy = placed(&s.CreatedBy[0])
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func placed(f *profile.Frame) string { return fmt.Sprintf("%s %s:%d", f.Func, f.File, f.Line) }
+
+// compareRoutines compares what fpstack shows with the program's own dump: the same goroutines in the same order, each
+// with the same state, stack and creation. Goroutine 1, which writes that dump, is at different places in the two.
+func compareRoutines(t *testing.T, got, want []ownRoutine) {
+	t.Helper()
+	for _, list := range [][]ownRoutine{got, want} {
+		for i := range list {
+			if strings.HasPrefix(list[i].state, "syscall") { // Go shows where it was entered, we where it is
+				list[i].frames = slices.DeleteFunc(list[i].frames, func(f string) bool {
+					return strings.HasPrefix(f, "syscall.")
+				})
+			}
+		}
+	}
+	other := func(g ownRoutine) bool { return g.id == 1 }
+	got, want = slices.DeleteFunc(got, other), slices.DeleteFunc(want, other)
+	wrong := 0
+	for i := range want {
+		if i >= len(got) || fmt.Sprint(got[i]) != fmt.Sprint(want[i]) {
+			if wrong++; wrong < 4 && i < len(got) {
+				t.Errorf("goroutine %d of the list:\ngot  %v\nwant %v", i, got[i], want[i])
+			}
+		}
+	}
+	if len(got) != len(want) || wrong > 0 {
+		t.Errorf("%d goroutines, %d of them other than the %d that the program itself shows", len(got), wrong, len(want))
+	}
+}
+
+// TestGoroutines: in each kind of program fpstack shows the goroutines that the program's own dump shows, with the
+// same words, in the same order.
+func TestGoroutines(t *testing.T) {
+	for _, name := range []string{"routines-go", "routines-go-pie", "routines-go-trimpath", "routines-go-plain",
+		"routines-cgo", "routines-cgo-pie"} {
+		t.Run(name, func(t *testing.T) {
+			r := startRoutines(t, program(t, name), "300")
+			checkRoutines(t, r, 300)
+		})
+	}
+}
+
+// checkRoutines compares the goroutines of r, n of which wait for a channel.
+func checkRoutines(t *testing.T, r *routines, n int) {
+	t.Helper()
+	want := r.own(t, 'x')
+	d, o := readGoroutines(t, r.pid)
+	if o.status != 0 {
+		t.Errorf("status %d: %s", o.status, o.stderr)
+	}
+	compareRoutines(t, ours(d), want)
+	if len(want) < n+8 {
+		t.Errorf("the program shows %d goroutines, want at least %d", len(want), n+8)
+	}
+	for i := range d.Fibers {
+		if f := &d.Fibers[i]; f.Missing != "" || f.TID == 0 && !d.FiberStacks[f.Stack].Stack.Complete {
+			t.Errorf("goroutine %d [%s]: %q, stack %+v", f.ID, f.State, f.Missing, d.FiberStacks[f.Stack].Stack)
+		}
+	}
+}
+
+// TestManyGoroutines: ten thousand parked goroutines, and how long they wait once the garbage collector met them.
+func TestManyGoroutines(t *testing.T) {
+	r := startRoutines(t, program(t, "routines-go"), "10000")
+	want := r.own(t, 'g')
+	d, _ := readGoroutines(t, r.pid, "--goroutines")
+	compareRoutines(t, ours(d), want)
+	if len(d.FiberStacks) > 60 {
+		t.Errorf("%d stacks, want those of a chain of calls once", len(d.FiberStacks))
+	}
+	parked, counted := 0, 0
+	for _, f := range d.Fibers {
+		if f.State == "chan receive" {
+			parked++
+			if f.Waits > 0 && f.Waits < patience {
+				counted++
+			}
+		}
+	}
+	if parked < 10000 || counted < parked {
+		t.Errorf("%d goroutines wait for a channel, of %d is known how long; want all", parked, counted)
+	}
+	o := show(t, "-p", strconv.Itoa(r.pid))
+	for _, text := range []string{"10000 goroutines ", " [chan receive]:\n", "created by main.main in goroutine 1",
+		"goroutines of the runtime itself (-v shows them)", "  idle: ", "[syscall, locked to thread]:\n  on thread "} {
+		if !strings.Contains(o.stdout, text) {
+			t.Errorf("no %q in the text:\n%s", text, o.stdout)
+		}
+	}
+	if n := strings.Count(o.stdout, "\n"); n > 300 {
+		t.Errorf("%d lines for ten thousand goroutines: they are not grouped", n)
+	}
+}
+
+// TestBusyGoroutine: a goroutine that runs has the stack of its thread, and the thread says which it is.
+func TestBusyGoroutine(t *testing.T) {
+	r := startRoutines(t, program(t, "routines-go"), "10", "spin")
+	d, _ := readGoroutines(t, r.pid)
+	for i := range d.Threads {
+		th := &d.Threads[i]
+		at := slices.IndexFunc(th.Stack.Frames, func(f profile.Frame) bool { return f.Func == "main.spin" })
+		if at < 0 {
+			continue
+		}
+		if th.Fiber == nil {
+			t.Fatalf("thread %d runs main.spin and no goroutine", th.TID)
+		}
+		k := slices.IndexFunc(d.Fibers, func(f profile.Fiber) bool { return f.ID == th.Fiber.ID })
+		if k < 0 || d.Fibers[k].TID != th.TID || d.Fibers[k].State != "running" {
+			t.Errorf("goroutine %v of thread %d: %v", th.Fiber, th.TID, d.Fibers)
+		}
+		return
+	}
+	t.Error("no thread is in main.spin")
+}
+
+// TestGoroutinesRefused: what a program lacks is said once, and its threads are shown; to ask for them nevertheless
+// is a failure.
+func TestGoroutinesRefused(t *testing.T) {
+	for _, name := range []string{"routines-go-stripped", "routines-go-nodwarf"} {
+		r := startRoutines(t, program(t, name), "10")
+		pid := strconv.Itoa(r.pid)
+		o := show(t, "-p", pid)
+		if o.status != 0 || !strings.Contains(o.stdout, "! goroutines cannot be listed") ||
+			!strings.Contains(o.stdout, "main.main") {
+			t.Errorf("%s: status %d\n%s%s", name, o.status, o.stdout, o.stderr)
+		}
+		if o = show(t, "-p", pid, "--goroutines"); o.status != 1 || !strings.Contains(o.stderr, "-ldflags") {
+			t.Errorf("%s with --goroutines: status %d, %q", name, o.status, o.stderr)
+		}
+		if o = show(t, "-p", pid, "--goroutines=false"); o.status != 0 || strings.Contains(o.stdout, "! goroutines") {
+			t.Errorf("%s with --goroutines=false: status %d\n%s", name, o.status, o.stdout)
+		}
+	}
+	sleeper := runTarget(t, "parks", "2")
+	o := show(t, "-p", strconv.Itoa(sleeper.pid), "--goroutines")
+	if o.status != 1 || !strings.Contains(o.stderr, "no Go program") {
+		t.Errorf("a C program: status %d, %q", o.status, o.stderr)
+	}
+	if o = show(t, "-p", strconv.Itoa(sleeper.pid), "--goroutines", "--rolling"); o.status != 64 {
+		t.Errorf("with --rolling: status %d, want 64", o.status)
+	}
+}
+
+// TestGoroutinesFolded: each goroutine counts once, in its state, and no thread beside those that run none.
+func TestGoroutinesFolded(t *testing.T) {
+	r := startRoutines(t, program(t, "routines-go"), "300")
+	o := show(t, "-p", strconv.Itoa(r.pid), "-f", "folded", "--goroutines")
+	if !strings.Contains(o.stdout, "main.receive;runtime.chanrecv1;runtime.chanrecv;runtime.gopark;(chan receive) 300\n") {
+		t.Errorf("no 300 goroutines that wait for a channel:\n%s", o.stdout)
+	}
+	if o = show(t, "-p", strconv.Itoa(r.pid), "-f", "folded"); strings.Contains(o.stdout, "(chan receive)") {
+		t.Errorf("goroutines that nobody asked for:\n%s", o.stdout)
+	}
+}
