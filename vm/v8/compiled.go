@@ -6,8 +6,12 @@ import (
 	"github.com/fpstack/fpstack/vm/v8/heap"
 )
 
-// madeCode is what code is called that belongs to no function: of a regular expression, as a rule.
-const madeCode = "(compiled code of V8)"
+// What code is called that belongs to no function. That of a regular expression has a frame type of its own from V8
+// 11 on.
+const (
+	regularExpression = "(regular expression)"
+	madeCode          = "(regular expression, or other code of no function)"
+)
 
 // identifyCode names an activation of code that V8 has made, of f or, if that is nil, of what the code is known to be.
 func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
@@ -36,7 +40,7 @@ func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind
 			return r.identifyBytecode(a, f, m)
 		}
 	}
-	return r.stub(madeCode)
+	return r.apart(madeCode)
 }
 
 // baseline names an activation of f by its baseline code c, which has been made of bytecode, one after the other.

@@ -209,6 +209,9 @@ func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (
 	return biased, ok && smi
 }
 
+// irregexpFrame is the type of frames of regular expressions.
+const irregexpFrame = "IrregexpFrame"
+
 // identifyTyped names a frame that says by a number what it is.
 func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwind.Site, error) {
 	name, known := r.layout.FrameType(number)
@@ -222,6 +225,8 @@ func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwi
 	switch {
 	case a.builtin != nil:
 		return r.stub(a.builtin.name)
+	case name == irregexpFrame:
+		return r.apart(regularExpression)
 	case known:
 		return r.stub(name)
 	}
