@@ -103,6 +103,12 @@ type target struct {
 // start runs a script, and waits until it has said what it knows.
 func start(t testing.TB, version string, flags []string, script string) *target {
 	t.Helper()
+	return startWith(t, vm.NewTable(vm.Kinds), version, flags, script)
+}
+
+// startWith runs a script whose runtimes known knows.
+func startWith(t testing.TB, known *vm.Table, version string, flags []string, script string) *target {
+	t.Helper()
 	path, err := filepath.Abs(filepath.Join(scripts, script))
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +142,7 @@ func start(t testing.TB, version string, flags []string, script string) *target 
 		t.Fatal(err)
 	}
 	image := x.Image()
-	x.set, x.runtimes = module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
+	x.set, x.runtimes = module.NewSet(table, image), known.Process(image)
 	t.Cleanup(func() { x.set.Close() })
 	x.runtimes.Scan(x.set)
 	x.names = resolve.New(x.set, resolve.Options{NoLines: true})

@@ -151,19 +151,24 @@ func fileOf(name string) string {
 	return name
 }
 
-// line is the line of the text at offset, 0 if not known.
-func (r *Runtime) line(s *script, offset int, m mem.Reader) int {
-	if s == nil || offset < 0 {
-		return 0
+// place is the file and line of the text at offset; line 0 if not known.
+func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line int) {
+	if offset < 0 {
+		return s.file, 0
 	}
 	if s.lines == nil && s.err == nil {
 		s.lines, s.err = r.heap(m).LinesOf(s.Script)
 	}
 	if s.err != nil {
-		return 0
+		return s.file, 0
 	}
-	line, _, _ := s.lines.At(offset)
-	return line
+	line, column, ok := s.lines.At(offset)
+	if ok && r.translate != nil {
+		if p, ok := r.translate(s.file, line, column); ok {
+			return p.Source, p.Line
+		}
+	}
+	return s.file, line
 }
 
 // position names f at an offset of its bytecode. The same source makes the same bytecode each time, so that the offset
