@@ -88,17 +88,17 @@ func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Byt
 // entered in.
 const maglevNote = "V8 keeps few positions of this code: the line may be an earlier one, and inlined calls are missing"
 
-// entersLoop reports whether c was made to go on in the middle of a loop that another code had begun
+// entersLoop reports whether c may have been made to go on in the middle of a loop that another code had begun
 // (on-stack replacement): then its deoptimisation data say at which bytecode, else -1.
 // Source: DeoptimizationData in src/objects/deoptimization-data.h, where OsrBytecodeOffset follows the literals.
 func (r *Runtime) entersLoop(c *code, m mem.Reader) bool {
 	data, ok := c.Deopt.Object()
 	if !ok {
-		return false
+		return true
 	}
 	w, err := r.heap(m).Word(data, r.layout.ArrayData+wordSize*(r.layout.Deopt.Literals+1))
 	at, smi := w.Int()
-	return err == nil && smi && at >= 0
+	return err != nil || !smi || at >= 0
 }
 
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
