@@ -64,8 +64,8 @@ func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (u
 // firstLineNote is said where it is not known how far a function is.
 const firstLineNote = "positions of this code cannot be read: the line is the function's first"
 
-// baselineOffset finds the bytecode that the baseline code at pc was made of; false if a table is missing, as that of the
-// lengths of bytecodes in a stripped object.
+// baselineOffset finds the bytecode that the baseline code at pc was made of; false if a table is missing, as that of
+// the lengths of bytecodes in a stripped object.
 func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Bytecode, offset int, ok bool) {
 	h := r.heap(m)
 	b, err := h.BytecodeOf(c.Deopt)
