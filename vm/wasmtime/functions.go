@@ -18,6 +18,8 @@ type function struct {
 	start, end uint32
 	symbol     uint32 // number in .symtab
 	name       uint32 // offset in .strtab
+	// full is the place in fullNames.names, from 1, of a function whose symbol has no name; 0 for others.
+	full uint32
 }
 
 var errSymbols = errors.New(".symtab is malformed")
@@ -39,7 +41,7 @@ func (im *image) readFunctions(symbols []byte) error {
 			return errSymbols
 		}
 		if length > 0 {
-			im.functions = append(im.functions, function{uint32(value), uint32(value + length), uint32(i), name})
+			im.functions = append(im.functions, function{uint32(value), uint32(value + length), uint32(i), name, 0})
 		}
 	}
 	ascending := func(a, b function) int { return int(a.start) - int(b.start) }
