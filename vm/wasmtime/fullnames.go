@@ -95,7 +95,7 @@ func (n *fullNames) of(index int) string {
 		return ""
 	}
 	r := n.names[i]
-	return string(n.bytes[r.offset:][:r.size])
+	return string(n.bytes[r.offset:][:min(r.size, maxName)])
 }
 
 // place returns where the name of the function with that index is in names, -1 if it has none.

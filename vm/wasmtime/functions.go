@@ -108,9 +108,13 @@ type label struct {
 	linkage string // the whole string
 }
 
+// maxName bounds the bytes of a name that are shown.
+const maxName = 4 << 10
+
 // parseLabel reads the name that wasmtime gave a symbol: wasm[M]::function[N]::NAME for a function, NAME missing up to
 // v20 and where the module has none; wasm[M]::array_to_wasm_trampoline[N] for an entry, and others.
 func parseLabel(s string) label {
+	s = s[:min(len(s), maxName)]
 	l := label{role: otherGlue, module: -1, index: -1, linkage: s}
 	module, rest, ok := bracketed(s, "wasm")
 	if ok {
