@@ -18,7 +18,8 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
 		{"flame", (*app).flameCommand}, {"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand},
-		{"doctor", (*app).doctorCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
+		{"doctor", (*app).doctorCommand}, {"perf-map", (*app).perfMapCommand},
+		{"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}
 }
 

@@ -1,14 +1,18 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
 )
 
 // dumpCommand is the main job under its own name.
@@ -37,7 +41,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 		return err
 	}
 	form.SkipFrames = o.skipFrames
-	if toStdout(o.output) && !o.debuginfod {
+	if toStdout(o.output) && o.save == "" && !o.debuginfod {
 		ctx = a.endableLater(ctx)
 	} else {
 		ctx = a.endable(ctx) // a file or the cache would keep what is half written
@@ -49,8 +53,17 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	d := a.newDumping(ctx, o)
 	defer d.close()
 	d.missing = unnamed
-	return a.writeOutput(o.output, func(w io.Writer) error {
-		write := dumpWriter(w, form, o.format.word)
+	show := func() error { return d.show(ctx, form) }
+	if o.save != "" {
+		return d.saving(show)
+	}
+	return show()
+}
+
+// show shows each process.
+func (d *dumping) show(ctx context.Context, form report.Options) error {
+	return d.writeOutput(d.o.output, func(w io.Writer) error {
+		write := dumpWriter(w, form, d.o.format.word)
 		for _, pid := range d.processes() {
 			got := d.take(ctx, pid)
 			if got == nil {
@@ -68,6 +81,28 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 		}
 		return d.verdict()
 	})
+}
+
+// saving runs show, and saves what it copies of the processes. What was saved stays, whatever becomes of the output.
+func (d *dumping) saving(show func() error) error {
+	var shown error
+	began := false
+	d.saves.Private = true
+	err := d.saves.Write(d.o.save, func(w io.Writer) error {
+		began, d.saver = true, dump.NewSaver(w)
+		if shown = show(); d.saver.Saved() == 0 {
+			return cmp.Or(shown, errNothing)
+		}
+		return d.saver.Err()
+	})
+	switch {
+	case !began:
+		return err
+	case err == nil || errors.Is(err, shown):
+		return shown
+	}
+	d.complain(err)
+	return cmp.Or(shown, errPart)
 }
 
 // hasThread reports whether d shows thread tid.

@@ -7,9 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
@@ -18,8 +17,6 @@ import (
 	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/vm/unshown"
 )
 
@@ -29,8 +26,8 @@ type dumping struct {
 	o       *dumpOptions
 	finder  *debugfile.Finder
 	objects *module.Shared
-	names   resolve.Options
-	vms     *vm.Table
+	walks   dump.Options
+	saver   *dump.Saver // nil without --save
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
@@ -39,9 +36,12 @@ type dumping struct {
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
-		vms: vm.NewTable(vm.Kinds), unseen: slices.Clone(o.tids)}
-	d.names = o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
-	d.names.Shared = resolve.NewShared()
+		unseen: slices.Clone(o.tids)}
+	budget := keepHeap(newBudget(ctx, &o.namingOptions))
+	names := o.namingOptions.names(d.finder, budget)
+	names.Shared = resolve.NewShared()
+	d.walks = dump.Options{Runtimes: o.vms(budget), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+		Fibers: o.goroutines.fibers(o)}
 	return d
 }
 
@@ -74,7 +74,7 @@ func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	got.Notes = append(got.Notes, unshown.InDump(got)...)
+	got.Notes = unshown.InDump(got)
 	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
 		for _, note := range got.Notes {
 			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))
@@ -100,119 +100,57 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 		return nil, err
 	}
 	defer p.Close()
-	w := &walking{d: d, p: p}
-	defer w.close()
-	w.recognise()
-	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.runtimes.Copiers()}
-	if d.o.goroutines.wanted(d.o) {
-		w.fibers.open(w.runtimes)
-		w.fibers.stopOptions(&opt, d.o.goroutines.asked())
+	image := d.objects.Image(p.Image())
+	if d.saver != nil {
+		image = d.saver.Image(image)
 	}
-	snap, err := p.Batches(ctx, opt, w.walk)
+	table, err := p.Maps()
+	if err != nil {
+		table = nil // why is reported by what follows
+	}
+	w := dump.New(table, image, d.walks)
+	defer w.Close()
+	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
+		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
+	if d.walks.Fibers == dump.AskedFibers {
+		opt.ProcessTime = opt.MaxPause
+	}
+	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
+		w.Batch(batch)
+		describeFDs(p, batch)
+		if d.saver != nil {
+			d.saver.Batch(w, batch)
+		}
+	})
 	if snap == nil {
 		return nil, err
-	}
-	wanted := resolve.Descriptors(snap)
-	snap.FDs = p.DescribeFDs(wanted)
-	if len(wanted) > 0 && len(snap.FDs) == 0 && p.FilesDenied() {
-		snap.Problems = append(snap.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
-			"its user")
 	}
 	if d.o.debuginfod {
 		d.progress = newProgress(d.stderr)
 		defer d.progress.clear()
 	}
-	got := w.names.Dump(snap, w.of(snap))
-	w.fibers.report(got, d.o.goroutines.asked())
+	got := w.Dump(snap)
 	if d.o.source && !d.o.noLines {
-		source.Add(got, 1, d.names.Budget, theirSource(p), ownSource)
+		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
+	}
+	if d.saver != nil {
+		if saveErr := d.saver.Finish(); saveErr != nil {
+			d.complain(saveErr)
+			d.missing++
+		}
 	}
 	return got, err
 }
 
-// walking walks the stacks of one process, batch by batch. The process runs again.
-type walking struct {
-	d        *dumping
-	p        *tracer.Process
-	set      *module.Set
-	runtimes *vm.Process
-	names    *resolve.Names
-	walker   *unwind.Walker
-	table    *maps.Table // of the first batch
-	left     frameBudget
-	stacks   map[int]unwind.Stack // by thread
-	idle     map[int]string       // by thread, why its stack says nothing
-	fibers   fiberWalk
-}
-
-// recognise finds the runtimes of the process before it is stopped, so that what they need is copied. Without its
-// mappings it finds none.
-func (w *walking) recognise() {
-	table, err := w.p.Maps()
-	if err != nil {
-		table = maps.NewTable(nil)
-	}
-	image := w.d.objects.Image(w.p.Image())
-	w.runtimes = w.d.vms.Process(image)
-	w.set = module.NewSet(table, image)
-	w.set.Charge(w.d.names.Budget)
-	w.runtimes.Scan(w.set)
-}
-
-// walk walks what one batch holds, and keeps none of its memory. Of modules it knows those that the first batch
-// showed.
-func (w *walking) walk(snap *snapshot.Snapshot) {
-	if w.walker == nil {
-		w.table, w.left = snap.Maps, maxDumpFrames
-		w.set.Update(snap.Maps)
-		w.runtimes.Scan(w.set)
-		w.names = resolve.New(w.set, w.d.names)
-		w.walker = unwind.NewWalker(w.set, w.names)
-		w.walker.Use(w.runtimes)
-		w.stacks, w.idle = make(map[int]unwind.Stack, len(snap.Threads)), map[int]string{}
-		defer w.walkFibers(snap)
-	}
-	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
-	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.p) })
-	for i := range snap.Threads {
-		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames)}
-		stack := w.walker.Walk(t, snap.Reader(t, w.p), opt)
-		w.left.take(&stack)
-		stack.Unsettle(changed)
-		w.stacks[t.TID] = stack
-		if why := w.walker.Idle(t, &stack); why != "" {
-			w.idle[t.TID] = why
-		}
+// describeFDs describes the files that threads of a batch wait for.
+func describeFDs(p *tracer.Process, batch *snapshot.Snapshot) {
+	wanted := resolve.Descriptors(batch)
+	batch.FDs = p.DescribeFDs(wanted)
+	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
+		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
+			"its user")
 	}
 }
-
-// walkFibers walks the fibers that the first batch shows.
-func (w *walking) walkFibers(snap *snapshot.Snapshot) {
-	w.fibers.walk(snap, func(to *unwind.Stack, t *snapshot.Thread, memory mem.Reader, called bool) {
-		opt := unwind.Options{Mode: w.d.o.unwind.mode(), MaxFrames: w.left.limit(w.d.o.maxFrames), Called: called}
-		w.walker.WalkInto(to, t, memory, opt)
-		to.Unsettle(snap.Changed)
-	}, func(kept *unwind.Stack) { w.left.take(kept) })
-}
-
-// of lists the stacks of all threads, in their order, and those of fibers.
-func (w *walking) of(snap *snapshot.Snapshot) resolve.Walked {
-	all := w.fibers.walked
-	all.Threads, all.Idle = make([]unwind.Stack, len(snap.Threads)), make([]string, len(snap.Threads))
-	for i := range snap.Threads {
-		tid := snap.Threads[i].TID
-		var walked bool
-		if all.Threads[i], walked = w.stacks[tid]; !walked {
-			all.Threads[i].Stop = unwind.NoContext
-		}
-		all.Idle[i] = w.idle[tid]
-	}
-	return all
-}
-
-func (w *walking) close() { w.set.Close() }
 
 // nothing says that no process was shown, and why if that was not reported.
 func (d *dumping) nothing() error {

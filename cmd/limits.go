@@ -19,10 +19,12 @@ type limitError struct {
 
 func (e *limitError) Error() string { return e.what }
 
+// leastSpace is the address space that a dump or a recording reserves, bytes: Go's runtime, our mappings, and threads.
+// With less than 740 MB the runtime ends before any code of ours runs, and between that and this at some sizes (1,200
+// MB) and not at others.
+const leastSpace = 1400<<20 + threadSpace
+
 const (
-	// leastSpace is the address space that Go's runtime reserves, and some for what we map, bytes. With less than 740
-	// MB it ends before any code of ours runs; between that and this, at some sizes (1,250 MB) and not at others.
-	leastSpace = 1400 << 20
 	// leastData is the private memory that a small dump takes, bytes. With less than 75 MB the runtime ends as above.
 	leastData = 96 << 20
 	// leastFiles is how many files a dump or a recording of one process opens at a time, and some to spare.

@@ -83,6 +83,7 @@ type dumpOptions struct {
 	kernel     bool
 	source     bool
 	noGroup    bool
+	save       string
 	maxPause   time.Duration
 	rolling    bool
 }
@@ -94,9 +95,11 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
-	o.shownOptions.register(f, dumpForm(), "say how each frame was found, what was read and what was missing")
+	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
+	f.StringVar(&o.save, "save", "", "also save the registers and stack bytes in `FILE`, which 'fpstack symbolize' "+
+		"reads; may hold secrets")
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
 	o.goroutines.on = true
@@ -120,6 +123,10 @@ func (o *dumpOptions) check() error {
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	case o.skipFrames < 0:
 		return usageError{fmt.Errorf("--skip-frames %d is negative", o.skipFrames)}
+	case toStdout(o.save) && o.save != "":
+		return usageError{errors.New("--save -: a saved snapshot goes to a file; name one")}
+	case o.save != "" && o.save == o.output:
+		return usageError{fmt.Errorf("--save %q: -o names the same file", o.save)}
 	case o.source && o.format.word != "text":
 		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
 	}

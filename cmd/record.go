@@ -85,7 +85,8 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is recorded before it begins")
+	f.BoolVarP(&o.verbose, "verbose", "v", false,
+		"say what is recorded before it begins, and in the end what runtimes did not get")
 	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
 		"no-symbols", "Names",
 		"type", "What is written", "color", "Messages")

@@ -34,6 +34,9 @@ func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
 	fmt.Fprintln(w, dress(report.Heading, text.Wrap(heading, width, 2)))
 	fmt.Fprintln(w, text.Wrap("  "+costText(s), width, 4))
 	r.writeRemarks(s)
+	if r.o.verbose && s.Short > 0 {
+		fmt.Fprintln(w, dress(report.Cut, text.Wrap("  ! "+text.Message(shortText(s)), width, 4)))
+	}
 	switch {
 	case len(p.Samples) == 0 && r.child != nil:
 		fmt.Fprintln(w, "  ! no samples: the command ended before the first one")
@@ -104,6 +107,12 @@ func remarks(s *sampler.Stats) []string {
 	return append(all, s.Notes...)
 }
 
+// shortText says of how many samples runtimes did not get what they asked for.
+func shortText(s *sampler.Stats) string {
+	return fmt.Sprintf("of %s a runtime did not get all that it asked for, the last: %s",
+		text.Count(s.Short, "sample"), s.Shortfall)
+}
+
 // were counts what something was done to: "1 stack was", "12 stacks were".
 func were(n uint64, noun string) string {
 	if n == 1 {
@@ -135,7 +144,7 @@ func unseen(s *sampler.Stats) string {
 		line += "; "
 	}
 	return line + fmt.Sprintf("threads and processes that ended between two samples used %s of CPU time: "+
-		"it counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen),
+		"this time counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen),
 		"(ended unseen)")
 }
 

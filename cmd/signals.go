@@ -91,6 +91,7 @@ func (r repeats) again(s os.Signal, now time.Time) bool {
 // end ends the program by signal s. The kernel lets go of everything that is stopped.
 func (a *app) end(s os.Signal) {
 	a.files.Abandon()
+	a.saves.Abandon()
 	a.progress.clear()
 	signal.Reset(s)
 	syscall.Kill(os.Getpid(), s.(syscall.Signal))

@@ -108,6 +108,25 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
+// TestShortText: what runtimes did not get is said with -v alone, and is no remark, which the written profile has.
+func TestShortText(t *testing.T) {
+	s := &sampler.Stats{Short: 1200, Shortfall: "toy: memory was not copied"}
+	if got := remarks(s); len(got) != 0 {
+		t.Errorf("remarks %q, want none", got)
+	}
+	for _, verbose := range []bool{true, false} {
+		var got bytes.Buffer
+		r := &recording{app: &app{stderr: &got}, o: &recordOptions{verbose: verbose}}
+		r.o.colour.word = "never"
+		r.summarize(profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime).Profile(), s)
+		const want = "  ! of 1,200 samples a runtime did not get all that it asked for, the last: " +
+			"toy: memory was not copied\n"
+		if strings.Contains(got.String(), want) != verbose {
+			t.Errorf("-v %v: %q", verbose, got.String())
+		}
+	}
+}
+
 func TestUnseen(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -11,11 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fpstack/fpstack/dump"
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/resolve/offline"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/text"
+	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/vm/unshown"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -23,33 +28,42 @@ import (
 type symbolizeOptions struct {
 	namingOptions
 	shownOptions
-	noGroup bool
+	noGroup   bool
+	maxFrames int
+	unwind    unwindMode
 }
 
 func (a *app) symbolizeCommand() *cobra.Command {
 	o := &symbolizeOptions{}
 	c := &cobra.Command{
 		Use:   "symbolize [OPTION…] FILE… [EXE|DEBUGFILE…]",
-		Short: "Name the frames of a JSON dump taken on another machine",
-		Long: `Name the frames of dumps that 'fpstack -f json' wrote on another machine.
+		Short: "Name the frames of a dump taken on another machine",
+		Long: `Name the frames of dumps that 'fpstack -f json' wrote on another machine, or
+walk and name what 'fpstack --save' saved there.
 
 Functions, inlined calls, files and lines come from the files that are here: the
 programs and debug files given after the dump, the files at the paths of the
 modules, and debug files found by build id. A file with another build id is not
-used. FILE - is standard input.`,
+used. Stacks of a saved snapshot are walked by the tables in those files, too;
+debug files alone have none. FILE - is standard input.`,
 		Example: `  fpstack -p 4121 -f json -o dump.json            there
   fpstack symbolize dump.json ./build/server      here, with the unstripped
                                                   program
-  fpstack symbolize dump.json --debug-dir ./debug`,
+  fpstack symbolize dump.json --debug-dir ./debug
+  fpstack -p 4121 --save server.snap              there, with the stack bytes
+  fpstack symbolize server.snap ./build/server    here`,
 		Annotations: exitStatus("0", "every frame in a module has a name",
 			"1", "some have none, or a file could not be read", "2", "no dump could be read"),
 		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
-	o.shownOptions.register(f, dumpForm(), "say how each frame was found, and which files names come from")
+	o.shownOptions.register(f, dumpForm(), "show how each frame was found, and which files names come from")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
+	o.unwind = newUnwindMode()
+	f.IntVar(&o.maxFrames, "max-frames", 1024, "of a saved snapshot: show at most `N` frames of a thread; 0: no limit")
+	f.Var(&o.unwind, "unwind", "of a saved snapshot: how stacks are walked")
 	o.registerFiles(f)
-	sections(f, "format", "Output", "no-inlines", "Names")
+	sections(f, "format", "Output", "max-frames", "Stacks", "no-inlines", "Names")
 	return c
 }
 
@@ -57,6 +71,9 @@ used. FILE - is standard input.`,
 func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.maxFrames < 0 {
+		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}
 	form, err := o.dumps(a, o.noGroup, &o.namingOptions)
 	if err != nil {
@@ -75,7 +92,9 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	defer finder.Close()
 	files := offline.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
-	j := &symbolizing{app: a, o: o, files: files, budget: budget,
+	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: vm.NewTable(vm.Kinds),
+		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+		Fibers: dump.AllFibers},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
 			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
@@ -121,6 +140,7 @@ type symbolizing struct {
 	files   *offline.Files
 	namer   *offline.Namer
 	budget  *work.Budget
+	walks   dump.Options // of saved snapshots
 	shown   int
 	missing bool
 }
@@ -157,9 +177,9 @@ func (j *symbolizing) file(w dumpSink, name string) error {
 		}
 		defer in.Close()
 	}
-	r := report.NewReader(bufio.NewReaderSize(j.budget.Reader(in, 0), 64<<10))
+	next := j.reader(bufio.NewReaderSize(j.budget.Reader(in, 0), 64<<10))
 	for n := 0; ; n++ {
-		d, err := r.Read()
+		d, err := next()
 		switch {
 		case err == io.EOF && n > 0:
 			return nil
@@ -173,6 +193,25 @@ func (j *symbolizing) file(w dumpSink, name string) error {
 		if err := j.show(w, d); err != nil {
 			return err
 		}
+	}
+}
+
+// reader returns what reads the dumps of a file, one at a call: saved snapshots, which are compressed, or JSON.
+func (j *symbolizing) reader(in *bufio.Reader) func() (*profile.Dump, error) {
+	if head, _ := in.Peek(2); string(head) != "\x1f\x8b" { // RFC 1952, 2.3.1
+		return report.NewReader(in).Read
+	}
+	open := func(f *snapshot.File) (*module.File, error) {
+		return j.files.Open(&profile.Module{Path: f.Path, BuildID: f.BuildID, Err: f.Err}, f.Sum)
+	}
+	saved := dump.NewReplayer(in, open, j.walks)
+	return func() (*profile.Dump, error) {
+		d, err := saved.Next()
+		if err == nil {
+			d.Notes = unshown.InDump(d)
+			j.missing = reportMissing(j.app, d) || j.missing
+		}
+		return d, err
 	}
 }
 

@@ -9,6 +9,7 @@
 //   - What is half-written has no name, where the file system allows that (O_TMPFILE of open(2)), so that
 //     not even a SIGKILL leaves it behind. Elsewhere [Files.Abandon] removes it.
 //   - A new file has the mode that the umask leaves; one that was there keeps its mode, its owner and its group.
+//     With Files.Private neither group nor others may read it.
 //   - A link that somebody else laid in a folder where everybody may write is not followed, and what somebody else
 //     put there is neither replaced nor written to, whatever /proc/sys/fs/protected_* say (proc_sys_fs(5)).
 //   - A name that the program chose by itself ([Files.Create]) is never one that is taken, nor a link.

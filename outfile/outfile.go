@@ -18,6 +18,10 @@ import (
 
 // Files writes files. Its zero value is ready; any goroutine may call its methods.
 type Files struct {
+	// Private says that nobody but their owner may read the files: one that was there loses the rights of others, and
+	// one that cannot is not written to.
+	Private bool
+
 	mu      sync.Mutex
 	current *temp // being written
 	named   bool  // tests: as where every file has a name
@@ -66,7 +70,7 @@ const maxTries = 8
 // them.
 func (f *Files) begin(p *place) (*temp, error) {
 	mode := uint32(0o666)
-	if p.exists {
+	if p.exists || f.Private {
 		mode = 0o600
 	}
 	t, err := openTemp(p.dir, p.name, mode, f.named)
@@ -105,8 +109,13 @@ func (f *Files) settle(t *temp, p *place) error {
 	if !p.exists {
 		return t.create(p.name)
 	}
+	if f.Private {
+		p.stat.Mode &^= 0o077
+	}
 	switch err := t.adopt(&p.stat); {
 	// EINVAL: the owner has no number in our user namespace
+	case f.Private && err != nil:
+		return err
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
 		return t.overwrite(p)
 	case err != nil:

@@ -55,9 +55,10 @@ func TestKernelWorker(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nPPid:\t4100\nTracerPid:\t77\n" +
+		"NSpid:\t4122\t300\t7\n" +
 		"Uid:\t0\t1\t2\t3\nGid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\n" +
 		"Seccomp:\t2\nVmSize:\t 1 kB\nKthread:\t0\n"
-	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Parent: 4100, TracerPid: 77,
+	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Inner: 7, Parent: 4100, TracerPid: 77,
 		UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
 		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true,
 		Memory: true, Kthread: 0}

@@ -12,6 +12,7 @@ type Status struct {
 	Name        string // escaped by the kernel: \n and \\
 	State       byte   // as in [Stat], 0 unknown
 	PID, TGID   int    // of the thread and of its process
+	Inner       int    // of the thread in its own pid namespace, the last number of NSpid; PID before Linux 4.1
 	Parent      int
 	TracerPid   int
 	UIDs, GIDs  [4]int // real, effective, saved, file system
@@ -26,7 +27,8 @@ type Status struct {
 // ParseStatus reads the text of /proc/PID/status.
 func ParseStatus(b []byte) (Status, error) {
 	none := [4]int{-1, -1, -1, -1}
-	s := Status{PID: -1, TGID: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1, Kthread: -1}
+	s := Status{PID: -1, TGID: -1, Inner: -1, Parent: -1, TracerPid: -1, UIDs: none, GIDs: none, Seccomp: -1,
+		Kthread: -1}
 	for line := range strings.Lines(string(b)) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !ok {
@@ -49,6 +51,8 @@ func ParseStatus(b []byte) (Status, error) {
 			s.Parent, err = strconv.Atoi(value)
 		case "TracerPid":
 			s.TracerPid, err = strconv.Atoi(value)
+		case "NSpid":
+			s.Inner, err = strconv.Atoi(value[strings.LastIndexByte(value, '\t')+1:])
 		case "Uid":
 			err = parseIDs(&s.UIDs, value)
 		case "Gid":
@@ -72,6 +76,9 @@ func ParseStatus(b []byte) (Status, error) {
 	}
 	if s.TGID < 0 {
 		return s, malformed("status", string(b))
+	}
+	if s.Inner < 0 {
+		s.Inner = s.PID
 	}
 	return s, nil
 }

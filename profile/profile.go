@@ -66,13 +66,17 @@ type Frame struct {
 	Kind        Kind
 	Func        string // demangled name, "" if unknown
 	Linkage     string // name as in the symbol table where it differs from Func
-	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and not Inlined
+	Offset      uint64 // Addr minus the start of Func; valid if Func != "", not Inlined and no JavaScript
 	File        string // source file, "" if unknown
 	Line        int    // 0 if unknown
 	Module      int    // index in Dump.Modules, -1 for none
 	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
-	Origin      string // how the physical frame was found: "context", "cfi", "frame pointer", …
-	Note        string // why it is less sure than its origin says; "" mostly
+	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.
+	Tier string
+	// Stub says that the frame is a runtime's own, between functions of its language, and shown to who asks for it.
+	Stub   bool
+	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
+	Note   string // why it is less sure than its origin says; "" mostly
 }
 
 // Waits says that f is no code but the system call, or the reason in parentheses, that a thread

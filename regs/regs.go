@@ -214,12 +214,43 @@ func (r *Registers) Set(i Reg, v uint64) {
 	}
 }
 
-// Forget makes a register unknown.
-func (r *Registers) Forget(i Reg) {
-	if i < Max {
-		r.known &^= 1 << i
-		r.val[i] = 0
+// Forget makes registers unknown.
+func (r *Registers) Forget(list ...Reg) {
+	known := r.known
+	for _, i := range list {
+		if i < Max {
+			known &^= 1 << i
+			r.val[i] = 0
+		}
 	}
+	r.known = known
+}
+
+// Saved says where in copied bytes the value of a register is, from a place that [Registers.Return] is given.
+type Saved struct {
+	Reg Reg
+	At  int32
+}
+
+// Return makes r what it is behind a return to pc with that SP: the registers of saved are little-endian words of the
+// architecture in b, which At counts from base. One call for all of them is several times as fast as a Set for each.
+//
+// It panics where b does not hold a word.
+func (r *Registers) Return(pc, sp mem.Addr, saved []Saved, b []byte, base int64) {
+	a, known := r.Arch, r.known
+	for _, s := range saved {
+		if s.Reg >= Max {
+			continue
+		}
+		known |= 1 << s.Reg
+		if word := b[base+int64(s.At):]; a.WordSize == 4 {
+			r.val[s.Reg] = uint64(binary.LittleEndian.Uint32(word))
+		} else {
+			r.val[s.Reg] = binary.LittleEndian.Uint64(word)
+		}
+	}
+	r.val[a.PC], r.val[a.SP] = uint64(pc), uint64(sp)
+	r.known = known | 1<<a.PC | 1<<a.SP
 }
 
 // PC returns the program counter.

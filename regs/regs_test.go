@@ -259,6 +259,28 @@ func TestUnknownIsNotZero(t *testing.T) {
 	}
 }
 
+// Return sets what the words hold, the program counter and the stack pointer, and leaves all else.
+func TestReturn(t *testing.T) {
+	for _, tc := range []struct {
+		arch *Arch
+		want uint64 // of the word behind the first one
+	}{{AMD64, 0x100f0e0d0c0b0a09}, {I386, 0x08070605}} {
+		words := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+		r := New(tc.arch)
+		r.Set(0, 7)
+		at := int32(tc.arch.WordSize) - 32
+		r.Return(0x1000, 0x2000, []Saved{{Reg: 3, At: at}, {Reg: NoReg, At: at}}, words, 32)
+		want := New(tc.arch)
+		want.Set(0, 7)
+		want.Set(3, tc.want)
+		want.Set(tc.arch.PC, 0x1000)
+		want.Set(tc.arch.SP, 0x2000)
+		if r != want {
+			t.Errorf("%s: got %+v, want %+v", tc.arch.Name, r, want)
+		}
+	}
+}
+
 func TestStripPAC(t *testing.T) {
 	// A signed return address and the mask as a kernel with 48-bit addresses gave them.
 	if got := StripPAC(0x0017000000400914, 0x007f000000000000); got != 0x400914 {

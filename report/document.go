@@ -104,8 +104,11 @@ type frameDoc struct {
 	Offset        string `json:"offset,omitempty"`
 	File          string `json:"file,omitempty"`
 	Line          int    `json:"line,omitempty"`
+	Tier          string `json:"tier,omitempty"`
+	Stub          bool   `json:"stub,omitempty"`
 	Module        *int   `json:"module,omitempty"`
 	ModuleAddress string `json:"module_address,omitempty"`
+	WasmOffset    string `json:"wasm_offset,omitempty"`
 	Origin        string `json:"origin,omitempty"`
 	Note          string `json:"note,omitempty"`
 }

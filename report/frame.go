@@ -77,6 +77,9 @@ func (p *printer) marks(f *profile.Frame) []string {
 		marks = append(marks, "(signal)")
 	}
 	if p.opt.Verbose {
+		if f.Tier != "" {
+			marks = append(marks, "("+text.Escape(f.Tier)+")")
+		}
 		marks = append(marks, originText(f))
 	} else if f.Note != "" {
 		marks = append(marks, "(unsure)")
@@ -102,17 +105,19 @@ func functionText(f *profile.Frame) (name, offset string) {
 	switch {
 	case f.Func == "":
 		return unnamed, ""
-	case f.Inlined:
+	case f.Inlined, f.Kind == profile.JavaScript:
 		return text.Escape(f.Func), ""
 	}
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)
 }
 
-// sourceText is the file and, where it is known, ":LINE".
+// sourceText is the file and, where it is known, ":LINE"; of WebAssembly without lines the module and the offset in it.
 func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	switch {
 	case f.File == "" || p.opt.NoLines:
 		return "", ""
+	case f.Line <= 0 && f.Kind == profile.Wasm && f.ModuleAddr != 0:
+		return text.Escape(f.File), "+" + jsondoc.Hex(f.ModuleAddr)
 	case f.Line <= 0:
 		return text.Escape(f.File), ""
 	}

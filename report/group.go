@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sort"
 
 	"github.com/fpstack/fpstack/profile"
@@ -50,13 +51,17 @@ func entries(d *profile.Dump, opt *Options) (list []entry, idle []*profile.Threa
 }
 
 // stackKey is equal for two threads exactly if they may be shown as one: the same addresses
-// in user space and in the kernel, the same end, the same reason for not being stopped. Name,
+// and functions in user space, the same in the kernel, the same end, the same reason for not being stopped. Name,
 // state and system call may differ: the entry lists them.
 func stackKey(t *profile.Thread, frames []profile.Frame) []byte {
 	key := make([]byte, 0, 8*len(frames)+64)
 	for i := range frames {
-		if !frames[i].Inlined {
-			key = binary.LittleEndian.AppendUint64(key, frames[i].Addr)
+		f := &frames[i]
+		if !f.Inlined {
+			key = binary.LittleEndian.AppendUint64(key, f.Addr)
+		}
+		if f.Kind.Made() { // the address may be that of an interpreter
+			key = fmt.Appendf(key, "%q %q %d", f.Func, f.File, f.Line)
 		}
 	}
 	key = binary.LittleEndian.AppendUint64(key, uint64(len(key)))

@@ -22,6 +22,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
+	opt.Verbose = true // all that is known
 	err := encoder.Encode(dumpDocument(d, &opt))
 	if err == nil {
 		_, err = w.Write(jsondoc.Printable(text.Bytes()))
@@ -117,13 +118,14 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	doc := &frameDoc{
 		Index: f.Index, Inlined: f.Inlined, Interrupted: f.Interrupted, Kind: f.Kind.String(),
 		Function: profile.Lossless(f.Func), Origin: profile.Lossless(f.Origin), Note: profile.Lossless(f.Note),
+		Tier: profile.Lossless(f.Tier), Stub: f.Stub,
 	}
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
 	if !f.Inlined {
 		doc.Address = jsondoc.Hex(f.Addr)
-		if f.Func != "" {
+		if f.Func != "" && f.Kind != profile.JavaScript {
 			doc.Offset = jsondoc.Hex(f.Offset)
 		}
 	}
@@ -136,6 +138,8 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 		if !f.Inlined {
 			doc.ModuleAddress = jsondoc.Hex(f.ModuleAddr)
 		}
+	} else if f.Kind == profile.Wasm && f.ModuleAddr != 0 {
+		doc.WasmOffset = jsondoc.Hex(f.ModuleAddr)
 	}
 	return doc
 }

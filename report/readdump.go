@@ -180,13 +180,16 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 	f := profile.Frame{Index: doc.Index, Inlined: doc.Inlined, Interrupted: doc.Interrupted, Kind: kind, Line: doc.Line,
 		Module: -1,
 		Func:   in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
-		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err)}
+		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err),
+		Tier: in.text(doc.Tier, &err), Stub: doc.Stub}
 	if !doc.Inlined {
 		f.Addr = unhex(doc.Address, &err)
 		f.Offset, f.ModuleAddr = optional(doc.Offset, &err), optional(doc.ModuleAddress, &err)
 	}
 	if doc.Module != nil {
 		f.Module = *doc.Module
+	} else if kind == profile.Wasm {
+		f.ModuleAddr = optional(doc.WasmOffset, &err)
 	}
 	*to = append(*to, f)
 	return err

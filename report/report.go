@@ -14,6 +14,7 @@ package report
 
 import (
 	"io"
+	"slices"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -52,14 +53,11 @@ type Options struct {
 
 // visible returns the frames of s that o leaves in.
 func (o *Options) visible(s *profile.Stack) []profile.Frame {
-	if o.SkipFrames <= 0 && !o.NoInlines {
+	hidden := func(f profile.Frame) bool {
+		return f.Index < o.SkipFrames || o.NoInlines && f.Inlined || !o.Verbose && f.Stub
+	}
+	if !slices.ContainsFunc(s.Frames, hidden) {
 		return s.Frames
 	}
-	var kept []profile.Frame
-	for _, f := range s.Frames {
-		if f.Index >= o.SkipFrames && !(o.NoInlines && f.Inlined) {
-			kept = append(kept, f)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(s.Frames), hidden)
 }

@@ -31,6 +31,12 @@ type SiteNamer interface {
 	Frames(site unwind.Site) []profile.Frame
 }
 
+// Settler is a SiteNamer that gets its names in the background.
+type Settler interface {
+	// Settle waits, not for long, until it has what names the Sites that it has given so far. Nothing may be stopped.
+	Settle()
+}
+
 // Options says what is not wanted, and where more is found.
 type Options struct {
 	NoSymbols bool // addresses and modules alone
@@ -149,6 +155,10 @@ func (n *Names) collect(frames []unwind.Frame, queries map[*module.Module][]symb
 			continue
 		}
 		n.known[key] = OfSite(f)
+		if s, ok := f.Runtime.(Settler); ok && n.known[key] == nil {
+			s.Settle()
+			n.known[key] = OfSite(f)
+		}
 		if key.site == 0 && f.Module != nil && f.Module.Err == nil && !n.opt.NoSymbols {
 			queries[f.Module] = append(queries[f.Module], symbol.Query{
 				Lookup: f.Module.Vaddr(key.lookup), PC: f.Module.Vaddr(key.pc)})

@@ -32,7 +32,7 @@ type track struct {
 	stopped  bool           // it was stopped in its sleep once
 	stopNode profile.NodeID // what that stop gave
 	partial  int            // frames that the walk without a stop gave
-	stopAt   time.Duration  // when a stop was asked for last
+	stopAt   time.Duration  // when a stop was requested last
 }
 
 // task is a thread as the profile shows it.
@@ -95,15 +95,27 @@ type counter struct {
 	// generation counts how often ids of sites were given out from 0 again.
 	generation int
 	out        counts
+	problems   map[string]error // of runtimes since the last extract, by who has them
 }
 
 // counts are the counter's part of Stats.
 type counts struct {
 	cut, inferred atomic.Uint64
 	late          atomic.Uint64
+	short         atomic.Uint64
+	shortfall     atomic.Pointer[snapshot.Shortfall] // the last
 	folded        atomic.Uint64
 	full          atomic.Bool
 	dropped       atomic.Bool
+}
+
+// fellShort counts a sample of which Copiers did not get all.
+func (o *counts) fellShort(all []snapshot.Shortfall) {
+	if n := len(all); n > 0 {
+		last := all[n-1] // all belongs to the Copy
+		o.shortfall.Store(&last)
+		o.short.Add(1)
+	}
 }
 
 func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Copy) *counter {
@@ -128,6 +140,7 @@ func (c *counter) count(l *sample) {
 		}
 	}
 	if l.copied != nil {
+		c.out.fellShort(l.copied.Thread.Shortfalls)
 		c.free <- l.copied
 		l.copied = nil
 	}
@@ -138,6 +151,7 @@ func (c *counter) count(l *sample) {
 		c.finish(t)
 	case closed:
 		t.program.close()
+		c.keepProblem(t)
 		if l.target != nil {
 			c.closeEstate(t.estate)
 		}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ type extract struct {
 	words      []string
 	made       [][]profile.Frame
 	places     []place
+	problems   map[string]error // of runtimes, by who has them
 	tasks      map[int32]task
 	main       int32
 }
@@ -35,12 +37,17 @@ func (c *counter) extract(final bool) *extract {
 			c.main = n
 		}
 	}
+	c.book.nameLate()
+	for t := range c.live {
+		c.keepProblem(t)
+	}
 	l := c.ledger
 	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
 	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: maps.Clone(c.tasks), main: c.main,
 		sites: c.book.sites, words: c.book.words, places: c.book.places, made: c.book.made}
 	c.ledger = newLedger(c.opt.KeepOrder && !l.dropped)
 	c.ledger.dropped = l.dropped
+	e.problems, c.problems = c.problems, nil
 	for _, id := range c.ended { // nothing more comes of them
 		delete(c.tasks, id)
 	}
@@ -54,6 +61,24 @@ func (c *counter) extract(final bool) *extract {
 		c.renew()
 	}
 	return e
+}
+
+// keepProblem keeps what the runtimes of the program that t runs could not read.
+func (c *counter) keepProblem(t *track) {
+	if t.program == nil {
+		return
+	}
+	r, ok := t.program.runtimes.(interface{ Err() error })
+	if !ok {
+		return
+	}
+	if err := r.Err(); err != nil {
+		if c.problems == nil {
+			c.problems = map[string]error{}
+		}
+		task := c.tasks[t.task]
+		c.problems[fmt.Sprintf("%s %d", task.Process, task.PID)] = err
+	}
 }
 
 // settleCPU gives away the CPU time that waits for a running sample, where one will not come:
@@ -153,7 +178,7 @@ func (b marks) add(i int) bool {
 func (c *counter) renew() {
 	old := c.book
 	b := newBook()
-	b.places, b.placeOf, b.limit, b.made = old.places, old.placeOf, old.limit, old.made
+	b.places, b.placeOf, b.limit, b.made, b.later = old.places, old.placeOf, old.limit, old.made, old.later
 	c.book = b
 	c.generation++
 	moved := map[profile.NodeID]profile.NodeID{}

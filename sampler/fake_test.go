@@ -140,6 +140,8 @@ type view struct {
 	gone     bool
 	fault    bool          // to interrupt it is a fault of the tracer
 	pause    time.Duration // how long a stop of it takes
+
+	shortfalls []snapshot.Shortfall
 }
 
 type fakeProcess struct {
@@ -287,6 +289,7 @@ func (w *fakeWatch) fill(c *tracer.Copy, v view) {
 	if v.unmapped {
 		c.Thread.Comm = "unmapped"
 	}
+	c.Thread.Shortfalls = v.shortfalls
 	c.Blocked, c.Pause = v.asleep, 0
 	if v.asleep {
 		c.Thread.Syscall = &call

@@ -46,7 +46,7 @@ func (s *live) LastID() (int, error) {
 	return s.ids.Last()
 }
 
-// Close implements looker.
+// Close implements stopper.
 func (s *live) Close() error {
 	if s.ids != nil {
 		s.ids.Close()
@@ -119,7 +119,8 @@ func (p *liveTarget) Walker(set *module.Set, names unwind.Functions, runtimes un
 
 // Image implements image. Names are asked for by another goroutine, when the process may be gone.
 func (p *liveTarget) Image() module.Image {
-	seen, i := p.Process.Image(), module.Image{Memory: p}
+	seen := p.Process.Image()
+	i := module.Image{Memory: p, Live: seen.Live}
 	i.Path = func(path string) (*module.File, error) {
 		p.turning.RLock()
 		defer p.turning.RUnlock()

@@ -81,6 +81,9 @@ type Stats struct {
 	Behind uint64 // of Lost: there was no room for a copy
 	Cut    uint64 // walked stacks whose outermost frame was not reached
 	Late   uint64 // walked stacks that were read in part after the stop
+	// Short counts samples of which a Copier did not get all that it asked for; Shortfall is the last, "" for none.
+	Short     uint64
+	Shortfall string
 	// Unseen is the CPU time of threads and processes that ended between two samples, within that of the profile: a
 	// sample of one of them represents others so far as chance allows to say, the rest is a frame of its own.
 	Unseen time.Duration

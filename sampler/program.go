@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"encoding/binary"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +85,9 @@ func (g *program) open(c *counter) {
 
 // close drops what only walks need. Modules that the book holds stay.
 func (g *program) close() {
+	if c, ok := g.runtimes.(io.Closer); ok {
+		c.Close()
+	}
 	g.set, g.walker, g.places, g.known, g.made = nil, nil, nil, nil, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
 )
 
 // busy runs all the time: the first half of each second at 0x2000, then at 0x3000.
@@ -218,6 +220,33 @@ func TestRunningOnly(t *testing.T) {
 	}
 }
 
+// TestShortfalls: what Copiers did not get is counted, once a sample, and is none of the notes, which the profile has.
+func TestShortfalls(t *testing.T) {
+	f := newFake(4 * time.Second)
+	p := f.process(1)
+	p.threads[1], p.threads[2] = busy, parked
+	_, s, _ := drawn(t, f, Options{Rate: 99})
+	if s.Short != 0 || s.Shortfall != "" {
+		t.Errorf("nothing asked for: %d samples, %q", s.Short, s.Shortfall)
+	}
+	f = newFake(4 * time.Second)
+	p = f.process(1)
+	p.threads[2] = parked
+	p.threads[1] = func(now time.Duration) view {
+		v := busy(now)
+		if now > 2*time.Second {
+			v.shortfalls = []snapshot.Shortfall{{Copier: "first", Why: snapshot.ErrSpent},
+				{Copier: "toy", Why: snapshot.ErrSpent}}
+		}
+		return v
+	}
+	_, s, _ = drawn(t, f, Options{Rate: 99})
+	want := snapshot.Shortfall{Copier: "toy", Why: snapshot.ErrSpent}.String()
+	if all := uint64(s.Stops); s.Short < all/3 || s.Short > 2*all/3 || s.Shortfall != want || len(s.Notes) != 0 {
+		t.Errorf("%d of %d samples, %q, notes %q, want half of them and %q", s.Short, all, s.Shortfall, s.Notes, want)
+	}
+}
+
 func TestBackOffIsReported(t *testing.T) {
 	f := newFake(8 * time.Second)
 	f.process(1).threads[1] = busy
@@ -391,7 +420,7 @@ func TestWantOfDescriptors(t *testing.T) {
 			}
 		}
 		if s.Ended != 0 || !slices.ContainsFunc(s.Notes,
-			func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
+			func(n string) bool { return strings.Contains(n, "no descriptors or memory left") }) {
 			t.Errorf("%s: %d ended, notes %q", row.name, s.Ended, s.Notes)
 		}
 	}

@@ -329,6 +329,9 @@ func (r *Recorder) Stats() Stats {
 	s := r.stats
 	out := &r.counter.out
 	s.Cut, s.Late, s.Inferred = out.cut.Load(), out.late.Load(), out.inferred.Load()
+	if s.Short = out.short.Load(); s.Short > 0 {
+		s.Shortfall = out.shortfall.Load().String()
+	}
 	s.Notes = append(append([]string(nil), s.Notes...), r.extra.all()...)
 	if out.full.Load() {
 		s.Notes = append(s.Notes, fmt.Sprintf("more stacks than are kept: the others are %q", wordTooMany))

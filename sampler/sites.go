@@ -66,6 +66,7 @@ type book struct {
 	words   []string
 	word    map[string]int
 	made    [][]profile.Frame // the names that runtimes gave; the first is none
+	later   []lateName        // of made that have no name so far
 	places  []place
 	placeOf map[identity]int32
 	full    bool // a stack was left out
@@ -173,7 +174,35 @@ func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
 	if !ok && len(b.made) < maxSites {
 		n = int32(len(b.made))
 		b.made = append(b.made, resolve.OfSite(f))
+		if s, ok := f.Runtime.(resolve.Settler); ok && b.made[n] == nil {
+			b.later = append(b.later, lateName{f.Runtime, s, f.Site, n})
+		}
 		g.made[key] = n
 	}
 	return n
+}
+
+// lateName is a site whose runtime may have its name later.
+type lateName struct {
+	runtime unwind.Runtime
+	settler resolve.Settler
+	site    unwind.Site
+	made    int32
+}
+
+// nameLate asks again for names that runtimes did not have. It waits for them, not for long. Names of sites are read
+// by Take alone, which waits for this.
+func (b *book) nameLate() {
+	var left []lateName
+	settled := map[resolve.Settler]bool{}
+	for _, l := range b.later {
+		if !settled[l.settler] {
+			settled[l.settler] = true
+			l.settler.Settle()
+		}
+		if b.made[l.made] = resolve.OfSite(&unwind.Frame{Runtime: l.runtime, Site: l.site}); b.made[l.made] == nil {
+			left = append(left, l)
+		}
+	}
+	b.later = left
 }

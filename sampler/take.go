@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,11 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
 		}
 	}
+	r.mu.Lock()
+	for who, problem := range e.problems {
+		r.extra.add("runtime "+who, "%s: %s", who, strings.ReplaceAll(problem.Error(), "\n", "; "))
+	}
+	r.mu.Unlock()
 	p, err := r.naming.name(e, from)
 	if err != nil {
 		r.mu.Lock()
@@ -83,6 +89,7 @@ type namer struct {
 	budget     *work.Budget
 	generation int
 	sites      map[profile.FrameID][]profile.Frame // Module is a place, -1 for none
+	unnamed    map[profile.FrameID]bool            // of sites, those that their runtime may name later
 	modules    map[int32]profile.Module
 }
 
@@ -90,7 +97,7 @@ func newNamer(opt *Options) namer {
 	names := opt.Names
 	names.Forgets = true
 	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{},
-		modules: map[int32]profile.Module{}}
+		unnamed: map[profile.FrameID]bool{}, modules: map[int32]profile.Module{}}
 }
 
 // draft is a profile that is being made of an extract.
@@ -108,6 +115,7 @@ func (n *namer) name(e *extract, from time.Duration) (*profile.Profile, error) {
 	if e.generation != n.generation {
 		n.generation = e.generation
 		clear(n.sites)
+		clear(n.unnamed)
 	}
 	n.lookUp(e)
 	d := &draft{profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime), n, e,
@@ -217,18 +225,23 @@ func (n *namer) lookUp(e *extract) {
 	var unnamed []unwind.Frame
 	for stack := range e.stacks {
 		frame := e.tree.Frame(stack)
-		if _, ok := n.sites[frame]; ok {
+		s := &e.sites[frame]
+		if _, ok := n.sites[frame]; ok && !(n.unnamed[frame] && e.made[s.made] != nil) {
 			continue
 		}
-		s := &e.sites[frame]
+		delete(n.unnamed, frame)
 		switch s.kind {
 		case callSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Kernel, Func: e.words[s.addr], Module: -1}}
 		case wordSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
 		default:
-			if n.sites[frame] = e.named(s); n.sites[frame] != nil {
+			if names := e.named(s); names != nil {
+				n.sites[frame] = names
 				continue
+			}
+			if s.made != 0 {
+				n.unnamed[frame] = true
 			}
 			ids, unnamed = append(ids, frame), append(unnamed, s.physical(e))
 		}
@@ -243,9 +256,10 @@ func (n *namer) lookUp(e *extract) {
 	n.names.Forget()
 }
 
-// named is the logical frames of a site as a runtime named them, nil if none did.
+// named is the logical frames of a site as a runtime named them, nil if none did. What is the runtime's own is part of
+// the functions around it.
 func (e *extract) named(s *site) []profile.Frame {
-	frames := slices.Clone(e.made[s.made])
+	frames := slices.DeleteFunc(slices.Clone(e.made[s.made]), func(f profile.Frame) bool { return f.Stub })
 	for i := range frames {
 		frames[i].Module = int(max(-1, s.module))
 	}

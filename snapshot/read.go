@@ -12,22 +12,76 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/work"
 )
 
-// Read returns the Snapshot that [Write] stored. It accepts any bytes and keeps to bounds:
-// at most 1 GiB of memory and 128 MiB of JSON, whatever the file announces.
+// Reader reads recorded snapshots, one after the other, from one file. It accepts any bytes and keeps to bounds: at
+// most 1 GiB of memory and 128 MiB of JSON a snapshot, whatever the file announces, within what its Budget has.
+type Reader struct {
+	in     *bufio.Reader
+	budget *work.Budget
+	held   int64 // bytes that the snapshot read last takes
+	err    error // what ended the file
+}
+
+// NewReader returns a Reader of the snapshots in r. What they take is held in b; nil: no further bound.
+func NewReader(r io.Reader, b *work.Budget) *Reader {
+	return &Reader{in: bufio.NewReaderSize(r, 64<<10), budget: b}
+}
+
+// Read returns the next Snapshot, io.EOF behind the last one. The one before it may be used no longer.
 //
-// It fails with a *FormatError if the file is not one, is of another version, damaged or
-// incomplete, and with a *LimitError if it is too large.
-func Read(r io.Reader) (*Snapshot, error) {
-	zr, err := gzip.NewReader(bufio.NewReader(r))
-	if err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", &FormatError{"gzip header", whole(err)})
+// It fails with a *FormatError if the file is not one, is of another version, damaged or incomplete, with a *LimitError
+// if it is too large, and with the reason of the Budget. Nothing further can be read then.
+func (r *Reader) Read() (*Snapshot, error) {
+	r.budget.Release(r.held)
+	r.held = 0
+	if r.err != nil {
+		return nil, r.err
 	}
-	d := &decoder{r: bufio.NewReaderSize(zr, 64<<10)}
-	s, err := d.snapshot()
+	if _, err := r.in.Peek(1); errors.Is(err, io.EOF) {
+		r.err = io.EOF
+		return nil, r.err
+	}
+	s, err := r.next()
 	if err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", err)
+		r.err = fmt.Errorf("read snapshot: %w", err)
+		return nil, r.err
+	}
+	return s, nil
+}
+
+func (r *Reader) next() (*Snapshot, error) {
+	zr, err := gzip.NewReader(r.in)
+	if err != nil {
+		return nil, &FormatError{"gzip header", whole(err)}
+	}
+	zr.Multistream(false)
+	d := &decoder{r: bufio.NewReaderSize(r.budget.Reader(zr, 1), 64<<10), hold: r.hold}
+	return d.snapshot()
+}
+
+// hold takes n bytes from the budget until the next Read.
+func (r *Reader) hold(n uint64) error {
+	if !r.budget.Hold(int64(n)) {
+		return work.ErrMemory
+	}
+	r.held += int64(n)
+	return nil
+}
+
+// Read returns the only Snapshot in r, as [Reader.Read] does.
+func Read(r io.Reader) (*Snapshot, error) {
+	in := NewReader(r, nil)
+	s, err := in.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("read snapshot: %w", &FormatError{"gzip header", io.ErrUnexpectedEOF})
+	case err != nil:
+		return nil, err
+	}
+	if _, err := in.in.Peek(1); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read snapshot: %w", &FormatError{"end", errors.New("more bytes behind it")})
 	}
 	return s, nil
 }
@@ -40,8 +94,16 @@ func whole(err error) error {
 	return err
 }
 
+const (
+	// recordSize is about what a record takes in memory besides what its text says, bytes.
+	recordSize = 256
+	// decoded is how much more than its text what that says may take: a list of empty names.
+	decoded = 5
+)
+
 type decoder struct {
 	r        *bufio.Reader
+	hold     func(n uint64) error // asked for what is kept, bytes
 	out      *Snapshot
 	mappings []maps.Mapping
 	ranges   int // in all
@@ -92,6 +154,10 @@ func (d *decoder) records() error {
 		switch kind {
 		case recordMapping:
 			err = d.mapping(raw)
+		case recordFile:
+			err = d.file(raw)
+		case recordContent:
+			err = d.content(raw)
 		case recordThread:
 			err = d.thread(raw)
 		case recordCopied:
@@ -100,18 +166,53 @@ func (d *decoder) records() error {
 			err = d.memoryRange(raw, &d.out.Memory)
 		case recordWhole:
 			err = d.memoryRange(raw, &d.out.Whole)
+		case recordRunning:
+			err = d.memoryRange(raw, &d.out.Running)
 		case recordEnd:
 			return nil
 		default:
 			err = &FormatError{"record", fmt.Errorf("kind %q is not known", kind)}
 		}
 		if err == nil {
-			err = withinCounts(len(d.mappings), len(d.out.Threads), d.ranges)
+			err = withinCounts(d.counts())
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+func (d *decoder) counts() counts {
+	n := counts{mappings: max(len(d.mappings), len(d.out.Files)), threads: len(d.out.Threads) + len(d.out.Left),
+		ranges: d.ranges}
+	if last := len(d.out.Threads) - 1; last >= 0 {
+		n.copied = len(d.out.Threads[last].Copied)
+	}
+	return n
+}
+
+func (d *decoder) file(raw []byte) error {
+	var w wireFile
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return &FormatError{fmt.Sprintf("file %d", len(d.out.Files)), err}
+	}
+	d.out.Files = append(d.out.Files, w.file())
+	return nil
+}
+
+func (d *decoder) content(raw []byte) error {
+	var w wireContent
+	name := fmt.Sprintf("content %d", len(d.out.Contents))
+	d.ranges++
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return &FormatError{name, err}
+	}
+	b, err := d.bytes(wireRange{Size: w.Size})
+	if err != nil {
+		return &FormatError{name, err}
+	}
+	d.out.Contents = append(d.out.Contents, Content{string(w.Path), b})
+	return nil
 }
 
 func (d *decoder) mapping(raw []byte) error {
@@ -173,6 +274,9 @@ func (d *decoder) record(v any) (kind byte, err error) {
 	if d.json += n; n > maxRecord || d.json > maxJSON {
 		return 0, &LimitError{"bytes of JSON", d.json, maxJSON}
 	}
+	if err := d.hold(decoded*n + recordSize); err != nil {
+		return 0, err
+	}
 	b, err := d.take(n)
 	if err != nil {
 		return 0, err
@@ -189,6 +293,9 @@ func (d *decoder) bytes(w wireRange) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes at %#x reach behind the address space", w.Size, uint64(w.Start))
 	}
 	d.memory += w.Size
+	if err := d.hold(w.Size); err != nil {
+		return nil, err
+	}
 	return d.take(w.Size)
 }
 

@@ -38,6 +38,13 @@ type Snapshot struct {
 	// Clock is the target's CLOCK_MONOTONIC at Time, in its own time namespace; 0 if nobody asked
 	// (no ProcessCopiers), or if unknown.
 	Clock time.Duration
+	// Running are ranges that were read while the threads ran, before the stop or after it: what they hold may be of
+	// another moment than the stacks. A saved snapshot has them in the place of the process ([Snapshot.Base]).
+	Running []mem.Range
+	// Files are the files of mappings as they were when the snapshot was saved; nil if it was not.
+	Files []File
+	// Contents are files that were opened by their path and that hold no program: what the process wrote for profilers.
+	Contents []Content
 	// FDs describes descriptors of the process as a person would: a path, "pipe:[123]",
 	// "tcp 127.0.0.1:80 -> 127.0.0.1:4242 ESTABLISHED". Only those that were asked for.
 	FDs map[int]string
@@ -63,11 +70,28 @@ type Process struct {
 	Exe     string   // path of the executable as the kernel shows it
 }
 
+// File is a file that is mapped.
+type File struct {
+	Path       string // as its mappings have it
+	Dev, Inode uint64
+	BuildID    string // lower-case hex, "" if it has none
+	Sum        string // SHA-256 in hex of what it loads, of a file without a build id; "" if unknown
+	Err        string // why it could not be read, "" if it could
+}
+
+// Content is a file with what was in it.
+type Content struct {
+	Path string // in the view of the process
+	Data []byte
+}
+
 // Thread is one thread of a Snapshot.
 type Thread struct {
 	TID   int
 	Comm  string // at most 15 bytes, any bytes
 	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
+	// Time is when it was interrupted, or copied while it slept; zero if that is not known.
+	Time time.Time
 	// Arch is the architecture of its program: of Registers, or as well as is known
 	// where there are none; nil if unknown.
 	Arch *regs.Arch

@@ -44,6 +44,21 @@ type wireMapping struct {
 	Deleted bool     `json:"deleted"`
 }
 
+type wireFile struct {
+	Path    text   `json:"path"`
+	Dev     uint64 `json:"dev"`
+	Inode   uint64 `json:"inode"`
+	BuildID text   `json:"buildID,omitempty"`
+	Sum     text   `json:"sum,omitempty"`
+	Err     text   `json:"err,omitempty"`
+}
+
+// wireContent is followed by Size raw bytes.
+type wireContent struct {
+	Path text   `json:"path"`
+	Size uint64 `json:"size"`
+}
+
 type wireSpan struct {
 	Start mem.Addr `json:"start"`
 	End   mem.Addr `json:"end"`
@@ -74,6 +89,7 @@ type wireThread struct {
 	KernelWorker bool            `json:"kernelWorker"`
 	TP           *mem.Addr       `json:"tp,omitempty"`
 	Shortfalls   []wireShortfall `json:"shortfalls,omitempty"`
+	Time         time.Time       `json:"time,omitzero"`
 }
 
 type wireShortfall struct {
@@ -124,6 +140,14 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 	return s, nil
 }
 
+func fileOf(f *File) wireFile {
+	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err)}
+}
+
+func (w *wireFile) file() File {
+	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err)}
+}
+
 // nameOf is "" for an architecture that is not known.
 func nameOf(a *regs.Arch) string {
 	if a == nil {
@@ -158,7 +182,7 @@ func threadOf(t *Thread) (wireThread, error) {
 	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask,
 		Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
-		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall)}
+		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall), Time: t.Time.UTC()}
 	if t.HasTP {
 		w.TP = &t.TP
 	}
@@ -184,7 +208,7 @@ func (w *wireThread) thread() (Thread, error) {
 	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask,
 		Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
-		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall)}
+		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall), Time: w.Time.UTC()}
 	var err error
 	if t.Arch, err = lookup(w.Arch); err != nil {
 		return t, err

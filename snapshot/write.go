@@ -11,19 +11,23 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// A recorded file is gzip over: the magic line, then records in this order: one head, the
-// mappings, the threads, each with the ranges that were copied of it, the further ranges of memory, those of the whole
-// process, one end. A record is a letter, the length of its JSON as four bytes little-endian, and the JSON. A thread
-// and a range are followed by the bytes that they announce. The same Snapshot gives the same file.
+// A recorded snapshot is gzip over: the magic line, then records in this order: one head, the mappings, the files, the
+// contents of others, the threads, each with the ranges that were copied of it, the further ranges of memory, those of
+// the whole process, those that were read while the threads ran, one end. A record is a letter, the length of its JSON
+// as four bytes little-endian, and the JSON. A thread, a content and a range are followed by the bytes that they
+// announce. The same Snapshot gives the same bytes. A file has one recorded snapshot or several, one after the other.
 const magic = "fpstack snapshot 1\n"
 
 const (
 	recordHead    = 'H'
 	recordMapping = 'M'
+	recordFile    = 'F'
 	recordThread  = 'T'
 	recordCopied  = 'C' // a range of the thread before
+	recordContent = 'P'
 	recordRange   = 'R'
 	recordWhole   = 'W' // a range that belongs to the whole process
+	recordRunning = 'L' // a range that was read while the threads ran
 	recordEnd     = 'E'
 )
 
@@ -35,6 +39,7 @@ const (
 	maxMappings = 1 << 20
 	maxThreads  = 1 << 18
 	maxRanges   = 1 << 20
+	maxCopied   = 1 << 12 // ranges of one thread
 	maxMemory   = 1 << 30 // bytes of stacks and further ranges
 )
 
@@ -65,11 +70,13 @@ type encoder struct {
 }
 
 func (e *encoder) snapshot(s *Snapshot) error {
-	ranges := len(s.Memory) + len(s.Whole)
+	ranges, most := len(s.Memory)+len(s.Running)+len(s.Whole)+len(s.Contents), 0
 	for i := range s.Threads {
-		ranges += len(s.Threads[i].Copied)
+		n := len(s.Threads[i].Copied)
+		ranges, most = ranges+n, max(most, n)
 	}
-	if err := withinCounts(len(s.Maps.All()), len(s.Threads), ranges); err != nil {
+	if err := withinCounts(counts{mappings: max(len(s.Maps.All()), len(s.Files)),
+		threads: len(s.Threads) + len(s.Left), ranges: ranges, copied: most}); err != nil {
 		return err
 	}
 	e.w.WriteString(magic)
@@ -81,29 +88,50 @@ func (e *encoder) snapshot(s *Snapshot) error {
 			return err
 		}
 	}
+	for i := range s.Files {
+		if err := e.record(recordFile, fileOf(&s.Files[i])); err != nil {
+			return err
+		}
+	}
+	for _, c := range s.Contents {
+		if err := e.record(recordContent, wireContent{text(c.Path), uint64(len(c.Data))}); err != nil {
+			return err
+		}
+		if err := e.bytes(c.Data); err != nil {
+			return err
+		}
+	}
 	for i := range s.Threads {
 		if err := e.thread(&s.Threads[i]); err != nil {
 			return err
 		}
 	}
-	for _, r := range s.Memory {
-		if err := e.memoryRange(recordRange, r); err != nil {
-			return err
-		}
+	if err := e.memoryRanges(recordRange, s.Memory); err != nil {
+		return err
 	}
-	for _, r := range s.Whole {
-		if err := e.memoryRange(recordWhole, r); err != nil {
-			return err
-		}
+	if err := e.memoryRanges(recordRunning, s.Running); err != nil {
+		return err
+	}
+	if err := e.memoryRanges(recordWhole, s.Whole); err != nil {
+		return err
 	}
 	return e.record(recordEnd, struct{}{})
 }
 
-func withinCounts(mappings, threads, ranges int) error {
+// counts are the numbers of what a recorded snapshot holds.
+type counts struct {
+	mappings int
+	threads  int // with those that are left
+	ranges   int
+	copied   int // ranges of one thread, the most
+}
+
+func withinCounts(n counts) error {
 	for _, c := range []struct {
 		what    string
 		has, at int
-	}{{"mappings", mappings, maxMappings}, {"threads", threads, maxThreads}, {"ranges of memory", ranges, maxRanges}} {
+	}{{"mappings", n.mappings, maxMappings}, {"threads", n.threads, maxThreads},
+		{"ranges of memory", n.ranges, maxRanges}, {"ranges of memory of one thread", n.copied, maxCopied}} {
 		if c.has > c.at {
 			return &LimitError{c.what, uint64(c.has), uint64(c.at)}
 		}
@@ -122,19 +150,19 @@ func (e *encoder) thread(t *Thread) error {
 	if err := e.bytes(t.Stack.Data); err != nil {
 		return err
 	}
-	for _, r := range t.Copied {
-		if err := e.memoryRange(recordCopied, r); err != nil {
+	return e.memoryRanges(recordCopied, t.Copied)
+}
+
+func (e *encoder) memoryRanges(kind byte, ranges []mem.Range) error {
+	for _, r := range ranges {
+		if err := e.record(kind, rangeOf(r)); err != nil {
+			return err
+		}
+		if err := e.bytes(r.Data); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (e *encoder) memoryRange(kind byte, r mem.Range) error {
-	if err := e.record(kind, rangeOf(r)); err != nil {
-		return err
-	}
-	return e.bytes(r.Data)
 }
 
 func (e *encoder) record(kind byte, v any) error {

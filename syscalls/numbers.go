@@ -2,25 +2,21 @@ package syscalls
 
 //go:generate go run gen.go
 
-// numbers returns the table of an architecture by its GOARCH name; nil if it is not known.
+// numbers returns the table of an architecture by its GOARCH name, nil if it is not known. Some differ from it.
 func numbers(arch string) []string {
 	switch arch {
 	case "amd64":
 		return amd64Names[:]
 	case "386":
 		return i386Names[:]
-	case "arm64":
-		return arm64Names[:]
+	case "arm64", "riscv64", "loong64":
+		return arm64Names[:] // the kernel's generic numbers: see differences
 	case "arm":
 		return armNames[:]
-	case "riscv64":
-		return riscv64Names[:]
 	case "s390x":
 		return s390xNames[:]
 	case "ppc64le":
 		return ppc64leNames[:]
-	case "loong64":
-		return loong64Names[:]
 	}
 	return nil
 }
@@ -39,6 +35,9 @@ func Name(arch string, nr int64) (string, bool) {
 	table := numbers(arch)
 	if arch == "arm" && nr >= armPrivate {
 		table, nr = armPrivateNames[:], nr-armPrivate
+	}
+	if name, other := differences[arch][nr]; other {
+		return name, name != ""
 	}
 	if nr < 0 || nr >= int64(len(table)) || table[nr] == "" {
 		return "", false

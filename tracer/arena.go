@@ -28,7 +28,7 @@ func (a *arena) take(n int) []byte {
 }
 
 // estimate is the room that the stacks of threads need, from where they slept last.
-func (w windows) estimate(threads []tracee) int {
+func (w windows) estimate(threads []dumped) int {
 	n := 0
 	for i := range threads {
 		n += w.expect(&threads[i])
@@ -37,7 +37,7 @@ func (w windows) estimate(threads []tracee) int {
 }
 
 // expect is the room that the stack of a thread is likely to take.
-func (w windows) expect(t *tracee) int {
+func (w windows) expect(t *dumped) int {
 	w.total = w.limit
 	if c := t.syscall; c != nil {
 		return w.find(c.SP, 0).size + 256

@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -29,7 +27,7 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 	opt.ProcessCopiers = nil
 	whole.Batches, whole.Left = 1, nil
 	for len(left) > 0 {
-		forget(whole)
+		whole.Forget()
 		// What was copied is garbage by now; without this it stays until as much again was allocated.
 		debug.FreeOSMemory()
 		opt.TIDs = left
@@ -38,48 +36,15 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 			err = fmt.Errorf("no room for the stack of any of %d threads", len(left))
 		}
 		if err != nil {
-			leaveOut(whole, left, err)
+			whole.LeaveOut(left, err)
 			break
 		}
 		use(next)
 		left = next.Left
-		add(whole, next)
+		whole.Append(next)
 	}
 	if whole.Batches > 1 {
-		whole.Rolling = true
-		forget(whole)
-		slices.SortFunc(whole.Threads, func(a, b snapshot.Thread) int { return a.TID - b.TID })
+		whole.Forget()
 	}
 	return whole, nil
-}
-
-// forget drops the memory that was copied.
-func forget(s *snapshot.Snapshot) {
-	s.Whole = nil
-	for i := range s.Threads {
-		s.Threads[i].Stack, s.Threads[i].Copied = mem.Range{}, nil
-	}
-}
-
-// add makes the next batch part of the whole.
-func add(whole, next *snapshot.Snapshot) {
-	whole.Batches++
-	whole.Threads = append(whole.Threads, next.Threads...)
-	whole.Stopped = max(whole.Stopped, next.Stopped)
-	whole.Exited += next.Exited
-	whole.Late += next.Late
-	for _, text := range next.Problems {
-		if !slices.Contains(whole.Problems, text) {
-			whole.Problems = append(whole.Problems, text)
-		}
-	}
-}
-
-// leaveOut reports threads that could not be inspected.
-func leaveOut(whole *snapshot.Snapshot, tids []int, err error) {
-	whole.Batches++
-	whole.Problems = append(whole.Problems, fmt.Sprintf("%d threads were not inspected: %v", len(tids), err))
-	for _, tid := range tids {
-		whole.Threads = append(whole.Threads, snapshot.Thread{TID: tid, NotStopped: err.Error()})
-	}
 }

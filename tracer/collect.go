@@ -5,8 +5,6 @@ package tracer
 import (
 	"errors"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // copyTime bounds how long stacks in mapped files may take while threads are stopped.
@@ -45,19 +43,13 @@ func (s *stop) collect(from int) {
 }
 
 // registers reads the registers of a thread that is stopped.
-func (s *stop) registers(t *tracee) bool {
-	e, err := t.registers.read(s.p.host, t.tid, &s.note)
-	switch {
-	case e == 0 && err == nil:
+func (s *stop) registers(t *dumped) bool {
+	err := t.registers.read(s.p, t.tid, &s.note)
+	switch err {
+	case nil:
 		return true
-	case e == unix.ESRCH:
-		s.lost(t)
-	case e == unix.EIO:
-		t.err = &KernelError{Request: "PTRACE_GETREGSET", Err: e}
-	case e != 0:
-		t.why = "read registers: " + e.Error()
-	case err == errWordSize:
-		t.err = &WordSizeError{PID: s.p.pid}
+	case ErrNoThread:
+		s.lose(&t.tracee)
 	default:
 		t.err = err
 	}
@@ -65,7 +57,7 @@ func (s *stop) registers(t *tracee) bool {
 }
 
 // copyStack copies the stack of a thread that is stopped. It reports whether that lies in a file, and was not read.
-func (s *stop) copyStack(t *tracee) (slow bool) {
+func (s *stop) copyStack(t *dumped) (slow bool) {
 	sp, ok := t.regs.SP()
 	if !ok || sp == 0 {
 		return false
@@ -88,7 +80,7 @@ func (s *stop) copyStack(t *tracee) (slow bool) {
 
 // copySlow copies the stacks that lie in files, on the copier: the pages of a file may never come.
 func (s *stop) copySlow(from int) {
-	var of []*tracee
+	var of []*dumped
 	var read []stackCopy
 	for i := from; i < len(s.threads); i++ {
 		if t := &s.threads[i]; t.phase == stopped && t.win.size > 0 && t.buf == nil {

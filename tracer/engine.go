@@ -11,52 +11,26 @@ import (
 )
 
 // engine stops threads, for dumps and recordings alike: it attaches, interrupts, waits for who has stopped,
-// reads, and lets go. A dump interrupts all threads of a process and holds them until all are copied, one at a time of
-// eight does so for eight; a recording interrupts those that run, and lets each go once it is copied.
+// reads, and lets go: see tracee. A dump interrupts all threads of a process and holds them until all are copied, a
+// rolling one does so for eight at a time; a recording interrupts those that run, and lets each go once it is copied.
 //
 // Its methods run on the OS thread whose alarm and reaper it has: only that one may make ptrace requests. What does
 // not stop is given up by the end of that OS thread, which dirty asks for.
 type engine struct {
-	alarm  *alarm
-	reaper *reaper
-	clock  time.Time // all durations count from here
-	note   [noteBytes]byte
-	info   siginfo // what the last wait reported
-	armed  bool    // the alarm goes off again and again
-	brief  bool    // the next wait is likely to be short: the scheduler need not know
-	dirty  bool    // something may still be traced: the OS thread must end
+	alarm   *alarm
+	reaper  *reaper
+	urgency *urgency
+	clock   time.Time // all durations count from here
+	note    [noteBytes]byte
+	info    siginfo // what the last wait reported
+	armed   bool    // the alarm goes off again and again
+	brief   bool    // the next wait is likely to be short: the scheduler need not know
+	dirty   bool    // something may still be traced: the OS thread must end
 }
 
-func (e *engine) use(t *osThread) { e.alarm, e.reaper = &t.alarm, &t.reaper }
+func (e *engine) use(t *osThread) { e.alarm, e.reaper, e.urgency = &t.alarm, &t.reaper, &t.urgency }
 
 func (e *engine) now() time.Duration { return time.Since(e.clock) }
-
-// attach seizes thread tid of p. It fails with ErrNoThread, ErrExec or why the kernel refused. A thread that is
-// ending is refused like one that we may not trace, and after an exec its id may belong to a living one a
-// moment later: so it is tried again.
-func (e *engine) attach(p *Process, tid, tries int) error {
-	for try := 0; ; try++ {
-		errno := e.reaper.seize(tid)
-		switch {
-		case errno == 0:
-			return nil
-		case errno == unix.ESRCH:
-			return ErrNoThread
-		case p.Replaced():
-			return ErrExec // what we hold may have taken over this id
-		case !p.present(tid):
-			return ErrNoThread
-		}
-		err := p.refusal(tid, errno)
-		if _, traced := err.(*TracedError); traced || try >= tries {
-			return err
-		}
-		time.Sleep(time.Duration(try) * time.Millisecond)
-	}
-}
-
-// attachTries is how often attach tries again.
-const attachTries = 3
 
 const anyThread = 0
 
@@ -130,8 +104,3 @@ func (e *engine) disarm() {
 	e.alarm.set(0, 0)
 	e.armed = false
 }
-
-// bury consumes the end of thread tid of p, as an exec in the process may wait for that. It is false, and the OS
-// thread has to end, for what is not there to be consumed: an exec may have taken it away. The end of a leader belongs
-// to its parent, also if that is us: it too is given back by the end of the OS thread.
-func (e *engine) bury(p *Process, tid int) bool { return tid != p.pid && reap(tid) }

@@ -13,7 +13,6 @@ import (
 
 // facts are what /proc shows of a thread without stopping it.
 type facts struct {
-	tid     int
 	comm    string
 	state   byte // 0 if it could not be read
 	worker  bool // a worker of the kernel, with no user code
@@ -23,7 +22,7 @@ type facts struct {
 
 // readFacts reads those of one thread. It is false if the thread has ended.
 func (p *Process) readFacts(tid int, buf []byte) (facts, bool) {
-	f := facts{tid: tid}
+	var f facts
 	dir := "task/" + strconv.Itoa(tid)
 	b, err := readAt(p.dir, dir+"/stat", buf, 4096)
 	if err != nil {

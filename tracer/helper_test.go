@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // helper is what the test binary does as a target of its own tests.
@@ -22,6 +24,11 @@ func helper(mode string) {
 		fmt.Print("r")
 	case "files":
 		files()
+	case "rooted":
+		check(unix.Chroot(os.Getenv("TRACER_TEST_ROOT")))
+		fmt.Print("r")
+	case "served":
+		served(os.Getenv("TRACER_TEST_ROOT"))
 	case "cputime":
 		pid, err := strconv.Atoi(os.Getenv("TRACER_TEST_PID"))
 		check(err)
@@ -34,6 +41,21 @@ func helper(mode string) {
 		return
 	}
 	time.Sleep(time.Hour)
+}
+
+// served mounts a FUSE file system at dir for which nobody answers.
+func served(dir string) {
+	fuse, err := unix.Open("/dev/fuse", unix.O_RDWR, 0)
+	if err != nil {
+		fmt.Print("n")
+		return
+	}
+	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	if unix.Mount("x", dir, "fuse.test", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fuse)) != nil {
+		fmt.Print("n")
+		return
+	}
+	fmt.Print("r")
 }
 
 func recurse(n int) int {

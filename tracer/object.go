@@ -65,15 +65,48 @@ func (p *Process) findObject(m *maps.Mapping) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(root)
-	fd, err := openIn(root, p.inView(m.Path))
+	fd, err := openIn(root, p.inView(m.Path), 0)
+	if err == nil && !same(fd, m) {
+		unix.Close(fd)
+		err = ErrReplaced
+	}
 	if err != nil {
+		if fd, ok := p.descriptorOf(m); ok {
+			return fd, nil
+		}
 		return -1, err
 	}
-	if !same(fd, m) {
-		unix.Close(fd)
-		return -1, ErrReplaced
-	}
 	return fd, nil
+}
+
+// descriptorOf opens the file behind m by a descriptor that the process has of it: so one that was deleted is reached
+// where map_files may not be read.
+func (p *Process) descriptorOf(m *maps.Mapping) (fd int, ok bool) {
+	dir, err := openAt(p.dir, "fd", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return -1, false
+	}
+	defer unix.Close(dir)
+	list := taskDir{fd: dir}
+	list.reserve(64)
+	numbers, err := list.list(nil)
+	if err != nil {
+		return -1, false
+	}
+	for _, n := range numbers[:min(len(numbers), maxDescribed)] {
+		name := strconv.Itoa(n)
+		link, err := readLinkAt(dir, name)
+		if err != nil || strings.TrimSuffix(link, " (deleted)") != m.Path {
+			continue
+		}
+		if fd, err := openAt(dir, name, unix.O_PATH); err == nil {
+			if same(fd, m) {
+				return fd, true
+			}
+			unix.Close(fd)
+		}
+	}
+	return -1, false
 }
 
 // same reports whether fd is the file of the mapping.
@@ -83,10 +116,10 @@ func same(fd int, m *maps.Mapping) bool {
 }
 
 // openIn opens path below root as a process would whose root it is: links that lead
-// upward end at root.
-func openIn(root int, path string) (int, error) {
+// upward end at root. resolve has further RESOLVE_ bits.
+func openIn(root int, path string, resolve uint64) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolve}
 	for range 16 { // EAGAIN: something was renamed meanwhile
 		fd, err := unix.Openat2(root, path, &how)
 		switch {
@@ -140,10 +173,15 @@ func mapFile(path int) ([]byte, error) {
 	case st.Size > maxObject:
 		return nil, fmt.Errorf("file has %d bytes, more than %d", st.Size, maxObject)
 	}
-	fd, err := openAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	fd, err := reopen(path)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
 	return unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_PRIVATE)
+}
+
+// reopen opens the regular file that the O_PATH descriptor names, to be read.
+func reopen(path int) (int, error) {
+	return openAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 }

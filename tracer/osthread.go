@@ -17,10 +17,11 @@ import (
 //
 // Its waits are ended by its alarm, whose signal is not blocked in it, whatever mask this program inherited.
 type osThread struct {
-	tid    int
-	work   chan func()
-	alarm  alarm
-	reaper reaper
+	tid     int
+	work    chan func()
+	alarm   alarm
+	reaper  reaper
+	urgency urgency
 }
 
 func startThread() *osThread {
@@ -45,6 +46,7 @@ func (t *osThread) run(ready chan struct{}) {
 	t.tid = unix.Gettid()
 	unblockKick()
 	t.alarm.make(t.tid)
+	t.urgency.prepare()
 	close(ready)
 	for f := range t.work {
 		f()

@@ -15,20 +15,29 @@ import (
 // read-only. data is valid until release is called; the file may become shorter meanwhile. No
 // link leads out of the root of the process. After Close it fails with ErrNoProcess.
 func (p *Process) OpenPath(path string) (data []byte, release func() error, err error) {
-	m := p.memory.Load()
-	if m == nil {
-		return nil, nil, fmt.Errorf("open root of process %d: %w", p.pid, ErrNoProcess)
-	}
-	root, err := openAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	root, err := p.openRoot()
 	if err != nil {
-		return nil, nil, fmt.Errorf("open root of process %d: %w", p.pid, p.gone(err))
+		return nil, nil, err
 	}
 	defer unix.Close(root)
-	fd, err := openIn(root, path)
+	fd, err := openIn(root, path, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open %q: %w", path, err)
 	}
 	return mapAndClose(fd, path)
+}
+
+// openRoot opens the root of the process for its path alone (O_PATH). The caller closes it.
+func (p *Process) openRoot() (int, error) {
+	m := p.memory.Load()
+	if m == nil {
+		return -1, fmt.Errorf("open root of process %d: %w", p.pid, ErrNoProcess)
+	}
+	root, err := openAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return -1, fmt.Errorf("open root of process %d: %w", p.pid, p.gone(err))
+	}
+	return root, nil
 }
 
 // inView is the path by which the process itself reaches a file that /proc shows to us at path:
@@ -51,16 +60,12 @@ func (p *Process) inView(path string) string {
 
 // ModTime is when the file at path in the view of the process was changed last.
 func (p *Process) ModTime(path string) (time.Time, error) {
-	m := p.memory.Load()
-	if m == nil {
-		return time.Time{}, fmt.Errorf("open root of process %d: %w", p.pid, ErrNoProcess)
-	}
-	root, err := openAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	root, err := p.openRoot()
 	if err != nil {
-		return time.Time{}, fmt.Errorf("open root of process %d: %w", p.pid, p.gone(err))
+		return time.Time{}, err
 	}
 	defer unix.Close(root)
-	fd, err := openIn(root, path)
+	fd, err := openIn(root, path, 0)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("open %q: %w", path, err)
 	}

@@ -31,7 +31,8 @@ type Process struct {
 	tasks    taskDir
 	ownChild bool
 
-	stopping sync.Mutex // held by a Snapshot; guards tasks, thread
+	closing  sync.RWMutex // guards dir against Close, where that does not wait: see aside
+	stopping sync.Mutex   // held by a Snapshot; guards tasks, thread
 	thread   *osThread
 
 	forked atomic.Bool // had not executed a program when memory was opened
@@ -56,6 +57,8 @@ func (p *Process) Close() error {
 	if m := p.memory.Swap(nil); m != nil {
 		m.close()
 	}
+	p.closing.Lock()
+	defer p.closing.Unlock()
 	unix.Close(p.tasks.fd)
 	return unix.Close(p.dir)
 }

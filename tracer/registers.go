@@ -3,8 +3,6 @@
 package tracer
 
 import (
-	"errors"
-
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"golang.org/x/sys/unix"
@@ -19,22 +17,26 @@ type registers struct {
 	size    int // bytes of the note that they came in
 }
 
-// read fills r from thread tid, by way of note. The errno is that of ptrace: ESRCH says that
-// the thread was killed while it was stopped.
-func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.Errno, error) {
-	n, e := getRegset(tid, notePRStatus, note[:])
-	if e != 0 {
-		return e, nil
+// read fills r from the stopped thread tid of p, by way of note. It fails with ErrNoThread if it was killed while it
+// was stopped, *KernelError, *WordSizeError or *regs.LayoutError.
+func (r *registers) read(p *Process, tid int, note *[noteBytes]byte) error {
+	n, errno := getRegset(tid, notePRStatus, note[:])
+	switch errno {
+	case 0:
+	case unix.ESRCH:
+		return ErrNoThread
+	default:
+		return &KernelError{Request: "PTRACE_GETREGSET", Err: errno}
 	}
-	a, err := regs.ByNote(host, n)
+	a, err := regs.ByNote(p.host, n)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if a.WordSize > wordSize {
-		return 0, errWordSize
+		return &WordSizeError{PID: p.pid}
 	}
 	if r.regs, err = a.Decode(note[:n]); err != nil {
-		return 0, err
+		return err
 	}
 	r.tp, r.hasTP = threadPointer(a, note[:n])
 	r.pacMask, r.size = 0, n
@@ -45,11 +47,8 @@ func (r *registers) read(host *regs.Arch, tid int, note *[noteBytes]byte) (unix.
 	case regs.I386:
 		r.tp, r.hasTP = segmentBase(tid, note)
 	}
-	return 0, nil
+	return nil
 }
-
-// errWordSize is used for a *WordSizeError where the process is not known.
-var errWordSize = errors.New("64-bit registers in a 32-bit build")
 
 // pac reads the bits of an arm64 address that hold its authentication code; none where the
 // CPU has no such codes.

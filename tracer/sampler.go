@@ -51,7 +51,6 @@ type Sampler struct {
 	interrupted []interrupted // to be collected
 	crowded     int           // sleeps for which no CPU is taken to be idle
 	delay       delay
-	urgency     urgency
 	windows     windows
 	ended       time.Duration // when the last sample ended
 	writes      int           // registers of targets that were written

@@ -12,10 +12,9 @@ import (
 // Copy is what one sample of one thread gave. Its buffers are used again by the next sample that
 // is given the same Copy: who wants to keep something copies it. The zero Copy is ready.
 type Copy struct {
-	// Thread has TID, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
+	// Thread has TID, Time, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
 	// as they were seen; State 0 is unknown. Comm is empty: see Watch.State.
 	Thread snapshot.Thread
-	Time   time.Time // when it was interrupted, or began to be copied
 	// Pause is the time from the request to stop to the release: it was stopped no longer than that.
 	// A thread that had to wait for a CPU before it could stop waited within that time.
 	// Stopped is the part from when we knew that it was stopped, the least that it can have been. Both

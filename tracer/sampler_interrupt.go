@@ -12,10 +12,10 @@ import (
 
 // interrupted is a thread that is seized and was interrupted.
 type interrupted struct {
+	tracee
 	w     *Watch
 	c     *Copy
 	table *maps.Table
-	at    time.Duration // when it was interrupted
 	next  time.Duration // when to see what became of it, if it has not stopped
 	spins bool          // it ran last on another CPU than ours
 }
@@ -32,14 +32,17 @@ const stopGrace = 4 * time.Millisecond
 // left when Do ends is let go by the end of the OS thread. c belongs to the Sampler until Collect returns
 // it. It fails as Stop does; then there is nothing to collect.
 func (l *Sampler) Interrupt(w *Watch, c *Copy, table *maps.Table) error {
+	if !l.inside {
+		return errOutside
+	}
 	l.urgency.begin()
 	return l.interruptOne(w, c, table)
 }
 
 func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
-	spins := l.inside && len(l.interrupted) == 0 && l.elsewhere(w)
+	spins := len(l.interrupted) == 0 && l.elsewhere(w)
 	marked := l.delay.waited()
-	a, err := l.seize(w, c, table)
+	a, err := l.begin(w, c, table)
 	if err != nil {
 		l.calm()
 		return err
@@ -48,7 +51,7 @@ func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
 	if len(l.interrupted) == 0 {
 		l.delay.marked = marked // what we waited for before does not count
 	}
-	a.next = a.at + stopGrace
+	a.next = a.interrupted + stopGrace
 	l.interrupted = append(l.interrupted, a)
 	return nil
 }
@@ -78,7 +81,7 @@ func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 		now := l.now()
 		for i := range l.interrupted {
 			if a := &l.interrupted[i]; now >= a.next || e == unix.ECHILD {
-				a.next = now + max(stopGrace, now-a.at)
+				a.next = now + max(stopGrace, now-a.interrupted)
 				if err, is := l.missed(a, now); is {
 					return l.drop(i, err)
 				}
@@ -109,53 +112,54 @@ func (l *Sampler) remove(i int) interrupted {
 	l.interrupted[i] = l.interrupted[last]
 	l.interrupted[last] = interrupted{}
 	l.interrupted = l.interrupted[:last]
-	l.reaper.remove(a.w.tid)
+	l.reaper.remove(a.tid)
 	return a
 }
 
 // met ends the sample of the thread whose stop or end is in l.info.
 func (l *Sampler) met(tid int) (*Copy, error) {
-	i := slices.IndexFunc(l.interrupted, func(a interrupted) bool { return a.w.tid == tid })
+	i := slices.IndexFunc(l.interrupted, func(a interrupted) bool { return a.tid == tid })
 	if i < 0 {
 		l.dirty = true // an exec gave one of them another id
 		return l.drop(len(l.interrupted)-1, ErrDirty)
 	}
-	if ending(&l.info) {
-		return l.drop(i, l.lost(l.interrupted[i].w))
+	a := &l.interrupted[i]
+	if l.classify(&a.tracee); a.phase == ended {
+		return l.drop(i, l.lost(a))
 	}
-	sig, p := deliverySignal(&l.info), l.interrupted[i].w.p
-	if tid == p.pid && len(l.interrupted) > 1 && p.Replaced() {
+	if tid == a.p.pid && len(l.interrupted) > 1 && a.p.Replaced() {
 		// Another thread that was interrupted may have taken over the id of this one by an exec.
-		detach(tid, sig)
+		l.release(&a.tracee)
 		l.dirty = true
 		return l.drop(i, ErrExec)
 	}
-	a := l.remove(i)
-	defer l.close(&a)
-	return a.c, l.take(&a, sig)
+	met := l.remove(i)
+	defer l.close(&met)
+	return met.c, l.take(&met)
 }
 
 // missed sees what became of a thread that has not stopped for a while. It is false if there is reason
 // to wait on.
 func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool) {
-	if waitStop(a.w.tid, unix.WNOHANG, &l.info) != 0 {
-		return l.lost(a.w), true
+	if l.poll(a.tid) != 0 {
+		l.lose(&a.tracee)
+		return l.lost(a), true
 	}
 	if l.info[pidAt] != 0 {
 		return nil, false // it has stopped by now
 	}
 	state, err := a.w.state()
-	waited := now - a.at
+	waited := now - a.interrupted
 	switch {
 	case err != nil:
 	case state == 't' && waited < consumed:
 		return nil, false
-	case a.w.p.Replaced(): // an exec forgets that the thread was interrupted
+	case a.p.Replaced(): // an exec forgets that the thread was interrupted
 		err = a.w.gone()
 	case state == 'R' || waited < l.opt.MaxPause: // what is ready to run stops when it comes to a CPU
 		return nil, false
 	default:
-		err = &NotStoppedError{TID: a.w.tid, State: state, Waited: waited}
+		err = &NotStoppedError{TID: a.tid, State: state, Waited: waited}
 	}
 	l.dirty = true
 	return err, true
@@ -166,7 +170,7 @@ func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool)
 func (l *Sampler) next(until time.Duration) unix.Errno {
 	tid := anyThread
 	if len(l.interrupted) == 1 {
-		tid = l.interrupted[0].w.tid
+		tid = l.interrupted[0].tid
 	}
 	for i := range l.interrupted {
 		until = min(until, l.interrupted[i].next)
@@ -188,7 +192,7 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 // has no CPU.
 func (l *Sampler) spinUntil() time.Duration {
 	if a := &l.interrupted[0]; len(l.interrupted) == 1 && a.spins {
-		return a.at + spinTime
+		return a.interrupted + spinTime
 	}
 	return 0
 }

@@ -104,13 +104,14 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	table := mapsOf(t, w.p)
 	l.Do(func() {
 		got.begin(w)
-		if err := l.attach(w.p, w.tid, attachTries); err != nil || interrupt(w.tid) != 0 {
+		a := interrupted{tracee: tracee{p: w.p, tid: w.tid}, w: w, c: &got, table: table}
+		if err := l.attach(&a.tracee, attachTries); err != nil || interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
-		sig, err := stopAndWait(l, w)
-		if err == nil {
-			err = l.take(&interrupted{w: w, c: &got, table: table}, sig)
+		var err error
+		if a.signal, err = stopAndWait(l, w); err == nil {
+			err = l.take(&a)
 		}
 		if err != nil {
 			t.Error(err)
@@ -121,12 +122,12 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	waitState(t, c.pid(), 'S')
 	l.Do(func() { // the same, step by step, with the signal in between
 		got.begin(w)
-		if err := l.attach(w.p, w.tid, attachTries); err != nil || interrupt(w.tid) != 0 {
+		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries); err != nil || interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
 		sig, err := stopAndWait(l, w)
-		if _, err2 := got.registers.read(w.p.host, w.tid, &l.note); err != nil || err2 != nil || sig != 0 {
+		if err2 := got.registers.read(w.p, w.tid, &l.note); err != nil || err2 != nil || sig != 0 {
 			t.Errorf("signal %d, %v, %v", sig, err, err2)
 		}
 		l.settle(w, &got, sig)

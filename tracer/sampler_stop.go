@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
-	"golang.org/x/sys/unix"
 )
 
 // Stop stops one thread, copies its registers and the used part of its stack to c, and lets
@@ -22,7 +21,10 @@ import (
 // or ErrDirty. The thread runs again when it returns, but after a *NotStoppedError or
 // ErrExec with Dirty set.
 func (l *Sampler) Stop(w *Watch, c *Copy, table *maps.Table) error {
-	if len(l.interrupted) > 0 {
+	switch {
+	case !l.inside:
+		return errOutside
+	case len(l.interrupted) > 0:
 		return errInterrupted
 	}
 	if err := l.interruptOne(w, c, table); err != nil {
@@ -79,54 +81,48 @@ func (l *Sampler) before(w *Watch, c *Copy) error {
 	return nil
 }
 
-// seize seizes a thread and interrupts it.
-func (l *Sampler) seize(w *Watch, c *Copy, table *maps.Table) (interrupted, error) {
-	switch {
-	case !l.inside:
-		return interrupted{}, errOutside
-	case l.dirty:
-		return interrupted{}, ErrDirty
+// begin seizes a thread and interrupts it.
+func (l *Sampler) begin(w *Watch, c *Copy, table *maps.Table) (interrupted, error) {
+	a := interrupted{tracee: tracee{p: w.p, tid: w.tid}, w: w, c: c, table: table}
+	if l.dirty {
+		return a, ErrDirty
 	}
 	c.begin(w)
 	if err := l.before(w, c); err != nil {
-		return interrupted{}, err
+		return a, err
 	}
 	l.warm(w, c, table)
-	a := interrupted{w: w, c: c, table: table}
-	if err := l.attach(w.p, w.tid, attachTries); err == ErrExec {
+	if err := l.attach(&a.tracee, attachTries); err == ErrExec {
 		return a, w.gone()
 	} else if err != nil {
 		return a, err
 	}
-	l.reaper.add(w.p, w.tid)
-	a.at = l.now()
-	if interrupt(w.tid) != 0 {
+	if l.interrupt(&a.tracee); a.phase == ended {
 		l.reaper.remove(w.tid)
 		defer l.close(&a)
-		return a, l.lost(w)
+		return a, l.lost(&a)
 	}
 	return a, nil
 }
 
-// take reads a stopped thread and lets it go. sig is the signal to hand back.
-func (l *Sampler) take(a *interrupted, sig int) (err error) {
+// take reads a stopped thread and lets it go.
+func (l *Sampler) take(a *interrupted) (err error) {
 	w, c := a.w, a.c
 	stopped := l.now()
 	defer func() { // also out of a panic
 		// It may take the CPU from us as soon as it can run, and keep it for long.
 		released := l.now()
-		c.Stopped, c.Pause = released-stopped, released-a.at
-		if detach(w.tid, sig) != 0 {
-			err = l.lost(w)
+		c.Stopped, c.Pause = released-stopped, released-a.interrupted
+		if l.release(&a.tracee); a.phase == ended {
+			err = l.lost(a)
 		}
 	}()
 	c.Unnoticed = l.unnoticed()
 	if now, err := w.Counters(); err == nil {
 		c.AtStop = now
 	}
-	e, err := c.registers.read(w.p.host, w.tid, &l.note)
-	if e != 0 || err != nil {
-		return w.noRegisters(e, err)
+	if err := c.registers.read(w.p, w.tid, &l.note); err != nil {
+		return err
 	}
 	w.tp, w.hasTP = c.tp, c.hasTP
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
@@ -135,7 +131,7 @@ func (l *Sampler) take(a *interrupted, sig int) (err error) {
 		return err
 	}
 	c.fetch(w.p.memory.Load(), a.table)
-	l.settle(w, c, sig)
+	l.settle(w, c, a.signal)
 	return nil
 }
 
@@ -153,10 +149,10 @@ func (l *Sampler) copyStack(w *Watch, c *Copy, table *maps.Table) error {
 
 // close notes when a sample has ended.
 func (l *Sampler) close(a *interrupted) {
-	a.c.Time = l.clock.Add(a.at)
+	a.c.Thread.Time = l.clock.Add(a.interrupted)
 	l.ended = l.now()
 	if a.c.Stopped == 0 { // it was lost, or never stopped
-		a.c.Pause = l.ended - a.at
+		a.c.Pause = l.ended - a.interrupted
 	}
 }
 
@@ -164,10 +160,10 @@ func (l *Sampler) close(a *interrupted) {
 // wait of our own process took it (docs/dev/findings.md), and it is not reported again.
 const consumed = 250 * time.Millisecond
 
-// lost is the end of the sample of a seized thread that is no longer there: it has ended, or an exec took it away.
-func (l *Sampler) lost(w *Watch) error {
-	l.dirty = !l.bury(w.p, w.tid) || l.dirty
-	return w.gone()
+// lost is the reason why the sample of a seized thread ends, which has ended itself or was taken away by an exec.
+func (l *Sampler) lost(a *interrupted) error {
+	l.dirty = l.dirty || a.traced
+	return a.w.gone()
 }
 
 // settle completes what is known of a stopped thread, for the sample that comes next.
@@ -192,17 +188,4 @@ func (l *Sampler) settle(w *Watch, c *Copy, sig int) {
 		c.Blocked, c.Counters = true, now
 		w.remember(c, repaired)
 	}
-}
-
-// noRegisters is the reason why a stopped thread could not be read.
-func (w *Watch) noRegisters(e unix.Errno, err error) error {
-	switch {
-	case e == unix.ESRCH: // killed while it was stopped
-		return ErrNoThread
-	case e != 0:
-		return &KernelError{Request: "PTRACE_GETREGSET", Err: e}
-	case err == errWordSize:
-		return &WordSizeError{PID: w.p.pid}
-	}
-	return err
 }

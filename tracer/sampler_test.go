@@ -77,8 +77,8 @@ func TestStopCopies(t *testing.T) {
 				t.Errorf("thread %d: sp %#x, stack %#x to %#x: %v", tid, sp, th.Stack.Start, th.Stack.End(),
 					th.StackErr)
 			}
-			if got.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
-				t.Errorf("thread %d: at %v, for %v", tid, got.Time, got.Pause)
+			if got.Thread.Time.Before(begun) || got.Pause <= 0 || got.Pause > patience {
+				t.Errorf("thread %d: at %v, for %v", tid, got.Thread.Time, got.Pause)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func TestStopIsNotConsumed(t *testing.T) {
 	w := openWatch(t, p, c.pid())
 	waitState(t, c.pid(), 'S')
 	l.Do(func() {
-		if err := l.attach(w.p, w.tid, attachTries); err != nil {
+		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries); err != nil {
 			t.Error(err)
 			return
 		}
@@ -142,8 +142,8 @@ func TestStopIsNotConsumed(t *testing.T) {
 		}
 		var got Copy
 		got.begin(w)
-		if e, err := got.registers.read(p.host, w.tid, &l.note); e != 0 || err != nil {
-			t.Errorf("registers: %v, %v", e, err)
+		if err := got.registers.read(p, w.tid, &l.note); err != nil {
+			t.Errorf("registers: %v", err)
 		}
 		l.settle(w, &got, sig)
 		if got.Blocked {
@@ -167,7 +167,7 @@ func TestStopOfTraced(t *testing.T) {
 	other, l := openSampler(t, SamplerOptions{}), openSampler(t, SamplerOptions{})
 	var got Copy
 	other.Do(func() {
-		if err := other.attach(w.p, w.tid, attachTries); err != nil {
+		if err := other.attach(&tracee{p: w.p, tid: w.tid}, attachTries); err != nil {
 			t.Error(err)
 			return
 		}

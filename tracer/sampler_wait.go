@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// spinTime is how long a stop is asked for again and again before we sleep. A thread that has
+	// spinTime is how long we check again and again whether a thread has stopped before we sleep. A thread that has
 	// its CPU stops within some 5 to 25 us; one that has none may take milliseconds.
 	spinTime = 60 * time.Microsecond
 	// coolTime is after how much rest our CPU, or the one under a virtual one, has forgotten what
@@ -51,8 +51,8 @@ func (l *Sampler) warm(w *Watch, c *Copy, table *maps.Table) {
 		return // or another was interrupted: it may be stopped
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
-	_, _ = c.registers.read(w.p.host, w.tid, &l.note) // not traced yet: ESRCH
-	_ = waitStop(w.tid, unix.WNOHANG, &l.info)        // ECHILD
+	_ = c.registers.read(w.p, w.tid, &l.note)  // not traced yet: ESRCH
+	_ = waitStop(w.tid, unix.WNOHANG, &l.info) // ECHILD
 }
 
 // shortSlice is the least that sched(7) takes for the slice of a thread.

@@ -17,10 +17,8 @@ func (s *stop) seizeNew(from int) {
 		if s.refusal != nil {
 			tries = 0
 		}
-		switch err := s.attach(s.p, t.tid, tries); {
+		switch err := s.attach(&t.tracee, tries); {
 		case err == nil:
-			t.phase, t.held = running, true
-			s.reaper.add(s.p, t.tid)
 		case err == ErrExec:
 			s.exec = true
 		case err != ErrNoThread:
@@ -38,25 +36,16 @@ func (s *stop) seizeNew(from int) {
 	s.reaper.rest()
 }
 
-// interrupt interrupts the seized threads from index from on, those that run on a CPU
-// last: they notice at once and would be stopped longest.
-func (s *stop) interrupt(from int) {
+// interruptAll interrupts the seized threads from index from on, those that run on a CPU
+// last: they notice at once and would be stopped longest. Until the release we come before others (urgency).
+func (s *stop) interruptAll(from int) {
+	s.urgency.begin()
 	for i := from; i < len(s.threads); i++ {
-		t := &s.threads[i]
-		if t.phase != running || t.late {
-			continue
-		}
-		t.interrupted = s.now()
-		if interrupt(t.tid) != 0 {
-			s.lost(t)
+		if t := &s.threads[i]; t.phase == running && !t.late {
+			s.interrupt(&t.tracee)
 		}
 	}
 }
-
-// lost marks a seized thread that is no longer there. It was killed, or an exec of another
-// thread took its place: then what we trace now has another id, and only the end of the
-// tracer thread is sure to let it go.
-func (s *stop) lost(t *tracee) { t.phase = ended }
 
 // await waits until the threads from index from on have stopped, the last one first: when it has
 // stopped most others have. When nothing has happened for a while, those that have not
@@ -88,7 +77,7 @@ func (s *stop) progress() {
 
 // waitFor waits for the stop or end of one thread. It is false if it has not stopped yet:
 // at once with late, else when the bound is past or ctx has ended, as the alarm lets us see.
-func (s *stop) waitFor(t *tracee, late bool) bool {
+func (s *stop) waitFor(t *dumped, late bool) bool {
 	for {
 		until := s.bound
 		if late {
@@ -101,14 +90,13 @@ func (s *stop) waitFor(t *tracee, late bool) bool {
 				return false
 			}
 		case errno != 0: // ECHILD: reaped while another was seized, or lost to an exec
-			s.lost(t)
+			s.lose(&t.tracee)
 			return true
 		case s.info[pidAt] == 0:
 			return false
 		default:
-			t.classify(&s.info)
-			if t.phase == ended && s.bury(s.p, t.tid) {
-				t.held = false // an exec in the process waits for this
+			s.classify(&t.tracee)
+			if t.phase == ended && !t.traced {
 				s.missing++
 			}
 			return t.phase != running
@@ -116,32 +104,23 @@ func (s *stop) waitFor(t *tracee, late bool) bool {
 	}
 }
 
-// release lets every stopped thread from index from on go, the last one first, as
+// releaseAll lets every stopped thread from index from on go, the last one first, as
 // threads that were running come last.
-func (s *stop) release(from int) {
+func (s *stop) releaseAll(from int) {
 	for i := len(s.threads) - 1; i >= from; i-- {
-		t := &s.threads[i]
-		if t.phase != stopped {
-			continue
+		if t := &s.threads[i]; t.phase == stopped {
+			s.release(&t.tracee)
+			s.end = max(s.end, t.freed)
 		}
-		if detach(t.tid, t.signal) != 0 {
-			s.lost(t)
-			continue
-		}
-		t.phase, t.held = released, false
-		t.freed = s.now()
-		s.end = max(s.end, t.freed)
 	}
+	s.urgency.end()
 }
 
-// reapEnded consumes the ends of threads that were seized, as an exec in the process
-// waits for it. The end of a leader is left to the end of the tracer thread, which gives it
-// back to the parent, also if that is us.
+// reapEnded consumes the ends of threads that were seized: see lose.
 func (s *stop) reapEnded() {
 	for i := range s.threads {
-		t := &s.threads[i]
-		if t.held && t.phase == ended && s.bury(s.p, t.tid) {
-			t.held = false
+		if t := &s.threads[i]; t.traced && t.phase == ended {
+			s.lose(&t.tracee)
 		}
 	}
 }
@@ -150,6 +129,6 @@ func (s *stop) reapEnded() {
 func (s *stop) leave() {
 	s.reapEnded()
 	for i := range s.threads {
-		s.dirty = s.dirty || s.threads[i].held
+		s.dirty = s.dirty || s.threads[i].traced
 	}
 }

@@ -118,14 +118,14 @@ func (s *stop) listFacts() error {
 	}
 	buf := make([]byte, 0, 4096)
 	s.known = make(map[int]bool, 2*len(ids)+64)
-	s.threads = make([]tracee, 0, len(ids)+len(ids)/4+64)
+	s.threads = make([]dumped, 0, len(ids)+len(ids)/4+64)
 	for _, tid := range ids {
 		if s.known[tid] {
 			continue
 		}
 		s.known[tid] = true
 		f, ok := s.p.readFacts(tid, buf)
-		t := tracee{facts: f}
+		t := dumped{tracee: tracee{p: s.p, tid: tid}, facts: f}
 		if ok && s.opt.KernelStacks {
 			s.readKernel(&t)
 		}
@@ -135,7 +135,7 @@ func (s *stop) listFacts() error {
 		}
 		s.threads = append(s.threads, t)
 	}
-	slices.SortStableFunc(s.threads, func(a, b tracee) int {
+	slices.SortStableFunc(s.threads, func(a, b dumped) int {
 		return cmp.Compare(runs(&a), runs(&b))
 	})
 	return nil
@@ -162,7 +162,7 @@ func (s *stop) leaveOut() {
 }
 
 // readKernel reads where in the kernel a thread waits. Of one that runs the file says nothing true.
-func (s *stop) readKernel(t *tracee) {
+func (s *stop) readKernel(t *dumped) {
 	if t.state == 'R' || t.state == 0 {
 		return
 	}
@@ -172,7 +172,7 @@ func (s *stop) readKernel(t *tracee) {
 	}
 }
 
-func runs(t *tracee) int {
+func runs(t *dumped) int {
 	if t.state == 'R' {
 		return 1
 	}
@@ -208,7 +208,8 @@ func (s *stop) nothing() error {
 // result makes the Snapshot when all run again.
 func (s *stop) result() *snapshot.Snapshot {
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
-		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left, Whole: s.whole}
+		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left,
+		Whole: s.whole}
 	if s.monotonic > 0 {
 		out.Clock = s.monotonic + s.begun
 	}
@@ -225,6 +226,9 @@ func (s *stop) result() *snapshot.Snapshot {
 			continue
 		}
 		th := t.describe()
+		if t.interrupted > 0 {
+			th.Time = s.clock.Add(t.interrupted)
+		}
 		if th.Comm == "" {
 			th.Comm = s.p.lastComm(t.tid)
 		}
@@ -234,7 +238,7 @@ func (s *stop) result() *snapshot.Snapshot {
 		}
 		out.Threads = append(out.Threads, th)
 	}
-	slices.SortFunc(out.Threads, func(a, b snapshot.Thread) int { return cmp.Compare(a.TID, b.TID) })
+	out.SortThreads()
 	return out
 }
 
@@ -250,34 +254,4 @@ func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {
 		}
 	}
 	return compat
-}
-
-// describe is the thread as the Snapshot shows it. Its memory is no longer written to.
-func (t *tracee) describe() snapshot.Thread {
-	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP,
-		Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
-		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
-	if t.freed > t.interrupted {
-		th.Stopped = t.freed - t.interrupted
-	}
-	if t.regs.Arch != nil {
-		th.Registers, th.Arch = &t.regs, t.regs.Arch
-		if th.Syscall == nil {
-			th.Syscall = callOf(t.state, &t.regs)
-		}
-		return th
-	}
-	switch {
-	case t.why != "":
-	case t.worker:
-		th.NotStopped = "worker of the kernel"
-	case t.state == 'Z':
-		th.NotStopped = "has ended; other threads of the process live"
-	case t.err != nil:
-		th.NotStopped = t.err.Error()
-	default:
-		th.NotStopped = "not reached within the longest pause"
-	}
-	return th
 }

@@ -26,7 +26,7 @@ type stop struct {
 	table  *maps.Table
 	first  []byte // the text of table
 
-	threads []tracee
+	threads []dumped
 	known   map[int]bool
 	left    []int         // threads that are not inspected, as there is no room for their stacks
 	missing int           // threads of the list that had ended before they were seized, or were reaped since
@@ -59,14 +59,14 @@ func (s *stop) run() {
 	s.arm()
 	defer s.disarm()
 	defer s.leave()
-	defer s.release(0) // on every path, also out of a panic
+	defer s.releaseAll(0) // on every path, also out of a panic
 	s.text = s.readMaps(s.text)
 	if s.opt.Rolling {
 		s.inBatches()
 	} else {
 		s.together()
 	}
-	s.release(0)
+	s.releaseAll(0)
 	s.disarm() // stragglers wait without blocking
 	s.stragglers()
 	s.again = s.readMaps(s.again)
@@ -87,7 +87,7 @@ func (s *stop) together() {
 	s.since = s.begun
 	from := 0
 	for round := 0; ; round++ {
-		s.interrupt(from)
+		s.interruptAll(from)
 		s.await(from)
 		from = len(s.threads)
 		if s.over() || !s.listNew() {
@@ -121,10 +121,10 @@ func (s *stop) inBatches() {
 		all := s.threads
 		s.threads = all[:min(from+s.opt.Batch, len(all))]
 		s.seizeNew(from)
-		s.interrupt(from)
+		s.interruptAll(from)
 		s.await(from)
 		s.collect(from)
-		s.release(from)
+		s.releaseAll(from)
 		s.reapEnded()
 		from = len(s.threads)
 		s.threads = all
@@ -164,7 +164,7 @@ func (s *stop) listNew() bool {
 	for _, tid := range ids {
 		if !s.known[tid] {
 			s.known[tid] = true
-			s.threads = append(s.threads, tracee{facts: facts{tid: tid}})
+			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
 		}
 	}
 	return len(s.threads) > before

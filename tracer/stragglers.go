@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sweep is the time between two inspects the threads that have not stopped. It blocks in
+// sweep is the time between two checks of the threads that have not stopped. It blocks in
 // none of their waits, as another may stop meanwhile and would be stopped.
 const sweep = time.Millisecond
 
@@ -51,7 +51,7 @@ func (s *stop) stragglers() {
 }
 
 // patience is how long a thread is waited for.
-func (s *stop) patience(t *tracee) time.Duration {
+func (s *stop) patience(t *dumped) time.Duration {
 	if t.state == 'R' {
 		return max(s.opt.MaxPause, runnablePause)
 	}
@@ -67,7 +67,7 @@ func (s *stop) takeLate(i int) {
 	s.threads = all[:i+1]
 	s.since = s.now()
 	s.collect(i)
-	s.release(i)
+	s.releaseAll(i)
 	s.threads = all
 	s.late++
 }

@@ -5,8 +5,7 @@ package tracer
 import (
 	"time"
 
-	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/snapshot"
+	"golang.org/x/sys/unix"
 )
 
 // phase is how far we are with a thread.
@@ -21,31 +20,82 @@ const (
 	refused               // cannot be seized
 )
 
-// tracee is one thread during a stop.
+// tracee is one thread on its way through a stop, of a dump or a recording: attach, interrupt, classify what a wait
+// reported, release. All durations count from the clock of the engine.
 type tracee struct {
-	facts
-	registers
+	p           *Process
+	tid         int
 	phase       phase
-	held        bool          // it may still be traced by us
+	traced      bool          // by us, or it may be
 	signal      int           // of its delivery stop, handed back at DETACH; 0 at any other stop
-	interrupted time.Duration // when it was interrupted, after stop.clock
-	freed       time.Duration
-	stackCopy
-	copied     []mem.Range // by Copiers
-	shortfalls []snapshot.Shortfall
-	crowded    bool // there was no room left for its stack
-	late       bool // it did not stop with the others
-	why        string
-	err        error // why it cannot be read
+	interrupted time.Duration // when it was interrupted, 0 before
+	freed       time.Duration // when it had been let go
 }
 
-// classify takes over what waitid reported of a seized thread.
-func (t *tracee) classify(info *siginfo) {
+// attach seizes t, which goes on running. It fails with ErrNoThread, ErrExec or why the kernel refused. A thread that
+// is ending is refused like one that we may not trace, and after an exec its id may belong to a living one a
+// moment later: so it is tried again.
+func (e *engine) attach(t *tracee, tries int) error {
+	for try := 0; ; try++ {
+		errno := e.reaper.seize(t.tid)
+		switch {
+		case errno == 0:
+			t.phase, t.traced = running, true
+			e.reaper.add(t.p, t.tid)
+			return nil
+		case errno == unix.ESRCH:
+			return ErrNoThread
+		case t.p.Replaced():
+			return ErrExec // what we hold may have taken over this id
+		case !t.p.present(t.tid):
+			return ErrNoThread
+		}
+		err := t.p.refusal(t.tid, errno)
+		if _, traced := err.(*TracedError); traced || try >= tries {
+			return err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
+}
+
+// attachTries is how often attach tries again.
+const attachTries = 3
+
+// interrupt has a seized thread stop. It has ended if that is no longer there.
+func (e *engine) interrupt(t *tracee) {
+	t.interrupted = e.now()
+	if interrupt(t.tid) != 0 {
+		e.lose(t)
+	}
+}
+
+// classify takes over what the last wait reported of a seized thread.
+func (e *engine) classify(t *tracee) {
 	switch {
-	case ending(info):
-		t.phase = ended
-	case info[codeAt] == childTrapped || info[codeAt] == childStopped:
-		t.phase, t.signal = stopped, deliverySignal(info)
+	case ending(&e.info):
+		e.lose(t)
+	case e.info[codeAt] == childTrapped || e.info[codeAt] == childStopped:
+		t.phase, t.signal = stopped, deliverySignal(&e.info)
+	}
+}
+
+// release lets a stopped thread go. It has ended if that is no longer there.
+func (e *engine) release(t *tracee) {
+	if detach(t.tid, t.signal) != 0 {
+		e.lose(t)
+		return
+	}
+	t.phase, t.traced, t.freed = released, false, e.now()
+}
+
+// lose marks a seized thread that is no longer there, and consumes its end, as an exec in the process may wait for
+// that. It was killed, or an exec of another thread took its place: then what we trace now has another id, and only
+// the end of the OS thread is sure to let it go. The end of a leader belongs to its parent, also if that is us: it too
+// is given back by the end of the OS thread. It may be called again.
+func (e *engine) lose(t *tracee) {
+	t.phase = ended
+	if t.traced && t.tid != t.p.pid && reap(t.tid) {
+		t.traced = false
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 	if !asleep {
 		return ErrRan
 	}
-	c.Time = time.Now()
+	c.Thread.Time = time.Now()
 	c.Thread.Syscall, c.Thread.Arch = &c.call, w.archOf(table)
 	w.infer(c, before)
 	if c.call.SP != 0 {

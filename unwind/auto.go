@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/regs"
 )
@@ -14,8 +15,6 @@ func (c *cursor) stepAuto() *ending {
 	switch {
 	case s == nil:
 		return c.stepBadPC()
-	case s.first != nil && !c.uncalled && c.apply(s.first, s.first != &s.table) == nil:
-		return nil
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
 	case s.row != nil || s.root:
@@ -134,6 +133,8 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	case e.stop == NoRule, e.stop == BadCFA:
 		// What is in the frame pointer of code that may keep none says nothing.
 		return end(NoRule, "%s; %v", why, e.err)
+	case declined.err != nil && !errors.Is(declined.err, ErrDeclined):
+		return failed(e.stop, fmt.Errorf("%s; %w", why, e.err))
 	}
 	return e
 }

@@ -142,10 +142,7 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 	if !s.codeRead {
 		s.code = c.readCode(f)
 		s.codeRead = true
-		// Of code of no module no call target is looked for, so that an unsure row comes next.
-		if s.row == nil && s.runtime == nil && !s.leaves && len(s.code) > 0 && (s.code[0].exact || s.module == nil) {
-			s.first = &s.code[0].compiled
-		}
+		c.usualCode(s)
 	}
 	for i := range s.code {
 		if s.code[i].exact && c.apply(&s.code[i].compiled, mustReturn) == nil {
@@ -167,6 +164,18 @@ func (c *cursor) stepCode(s *site, certainty bool) bool {
 		}
 	}
 	return false
+}
+
+// usualCode notes what is tried first at s, whose code was read. Of code of no module no call target is looked for, so
+// that an unsure row comes next, or where there is none the frame record of a caller.
+func (c *cursor) usualCode(s *site) {
+	switch {
+	case s.row != nil, s.root, s.signal.kind != noSignal, s.runtime != nil, s.leaves:
+	case len(s.code) > 0 && (s.code[0].exact || s.module == nil):
+		s.usual = &s.code[0].compiled
+	case len(s.code) == 0 && s.module == nil && !s.interrupted:
+		s.usual = c.w.record
+	}
 }
 
 // readCode reads the instructions around the top frame's PC for rows at that place.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
@@ -18,20 +17,15 @@ type compiled struct {
 	base   regs.Reg // the CFA is base + offset; NoReg where it is found in another way
 	signal bool     // Row.Signal
 	lands  bool     // see landsExceptions
+	record bool     // it is no row but a frame record: see recordRow
 	offset int64
 	// Where the return address and all registers with a rule are words at fixed distances from the CFA, these are in
 	// span bytes, low from there. Else span is math.MaxUint64: they are not read at once.
 	low   int64
 	span  uint64
-	ra    int64       // where the return address is, from low
-	words []savedWord // registers at fixed distances from the CFA
-	rest  []ownRule   // registers that are found in another way
-}
-
-// savedWord is a register of the caller and where it is saved, from the CFA.
-type savedWord struct {
-	reg regs.Reg
-	at  int32
+	ra    int64        // where the return address is, from low
+	words []regs.Saved // registers that are saved at fixed distances from the CFA
+	rest  []ownRule    // registers that are found in another way
 }
 
 // ownRule is a rule that needs more than a word at a fixed place.
@@ -63,12 +57,12 @@ func (c *cursor) compile(row *cfi.Row, origin Origin) compiled {
 		case rule.Rule.Kind != cfi.Offset, reg == a.SP, int64(int32(rule.Rule.N)) != rule.Rule.N:
 			r.rest = append(r.rest, ownRule{reg, *rule})
 		default:
-			r.words = append(r.words, savedWord{reg, int32(rule.Rule.N)})
+			r.words = append(r.words, regs.Saved{Reg: reg, At: int32(rule.Rule.N)})
 			r.low, high = min(r.low, rule.Rule.N), max(high, rule.Rule.N)
 		}
 	}
 	r.ra, r.span = row.RA.N-r.low, uint64(high)-uint64(r.low)+uint64(a.WordSize)
-	if r.span > maxSpan || row.RA.Kind != cfi.Offset || len(r.rest) != 0 {
+	if r.span > maxSpan || row.RA.Kind != cfi.Offset || len(r.rest) != 0 || r.signal || r.lands {
 		r.span = math.MaxUint64
 	}
 	return r
@@ -78,23 +72,13 @@ func (c *cursor) compile(row *cfi.Row, origin Origin) compiled {
 const wordBlock = 64
 
 // room returns an empty slice for n words.
-func (w *Walker) room(n int) []savedWord {
+func (w *Walker) room(n int) []regs.Saved {
 	if len(w.spare) < n {
-		w.spare = make([]savedWord, max(n, wordBlock))
+		w.spare = make([]regs.Saved, max(n, wordBlock))
 	}
 	words := w.spare[:0:n]
 	w.spare = w.spare[n:]
 	return words
-}
-
-// wordsOf returns the bytes of r's words in the copied window, nil if they are not all there or not all of r.
-func (c *cursor) wordsOf(r *compiled, cfa mem.Addr) []byte {
-	from := uint64(cfa) + uint64(r.low) - uint64(c.window.Start)
-	size := uint64(len(c.window.Data))
-	if from > size || r.span > size-from {
-		return nil
-	}
-	return c.window.Data[from : from+r.span]
 }
 
 // little is the byte order of the memory in the window.

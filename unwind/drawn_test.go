@@ -84,6 +84,11 @@ func (d *drawn) walk(t *testing.T, opt unwind.Options, set map[regs.Reg]uint64) 
 		}
 		w.Renew()
 	}
+	if sp, _ := r.SP(); table.Find(sp) != nil { // else what was copied together is the stack
+		if d := differ(w.Walk(th, wordByWord(d.arch, sp, ranges...), opt), s); d != "" {
+			t.Errorf("walked word by word: %s", d)
+		}
+	}
 	return s
 }
 

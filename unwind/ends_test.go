@@ -148,11 +148,16 @@ func TestEveryWalkEnds(t *testing.T) {
 			{Start: codeBase, End: codeEnd, Perm: maps.Read | maps.Exec, Inode: 1, Offset: objectCode, Path: "/drawn"},
 			{Start: small, End: stackEnd, Perm: maps.Read | maps.Write, Path: "[stack]"},
 		})
-		memory := mem.NewOverlay(nil, mem.Range{Start: codeBase, Data: d.code}, stack.Range())
+		ranges := []mem.Range{{Start: codeBase, Data: d.code}, stack.Range()}
+		memory := mem.NewOverlay(nil, ranges...)
 		w := unwind.NewWalker(module.NewSet(table, module.Image{Mapping: d.open, Memory: memory}), nil)
 		th := &snapshot.Thread{TID: 1, Registers: &r, Stack: stack.Range()}
-		for range 2 { // the second time by the fast path
-			s := w.Walk(th, memory, unwind.Options{Mode: unwind.Mode(rnd.IntN(2))})
+		for range 2 { // the second time code has been read
+			opt := unwind.Options{Mode: unwind.Mode(rnd.IntN(2))}
+			s := w.Walk(th, memory, opt)
+			if d := differ(w.Walk(th, wordByWord(d.arch, small, ranges...), opt), s); d != "" {
+				t.Fatalf("seed %d: walked word by word: %s", seed, d)
+			}
 			if len(s.Frames) > mostLoops*words {
 				t.Fatalf("seed %d: %d frames and %v (%v), want at most %d", seed, len(s.Frames), s.Stop, s.Err,
 					mostLoops*words)

@@ -46,7 +46,7 @@ func (c *cursor) stepFramePointer() *ending {
 		return end(NoRule, "no call precedes the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
 	}
 	cfa := fp + mem.Addr(rec.CFA)
-	if e := c.stepTo(cfa, cfa, ra, FramePointer); e != nil {
+	if e := c.stepTo(cfa, cfa, ra, to, FramePointer); e != nil {
 		return e
 	}
 	// Only what the record holds is known of the caller: the rest was not saved here but
@@ -56,7 +56,6 @@ func (c *cursor) stepFramePointer() *ending {
 	c.regs.Set(c.arch.SP, uint64(cfa))
 	c.regs.Set(c.arch.PC, uint64(ra))
 	c.loose = recordFloats(c.arch)
-	c.next.at = to
 	if !to.returnable {
 		c.next.Note = uncalledNote
 	}
@@ -91,7 +90,5 @@ func (c *cursor) checkFP(fp mem.Addr, rec *regs.Record) *ending {
 // forgetCallee forgets the registers that a function must preserve: where the code that saved
 // them has no tables, their values in the caller are not known.
 func (c *cursor) forgetCallee(r *regs.Registers) {
-	for _, reg := range c.arch.Callee {
-		r.Forget(reg)
-	}
+	r.Forget(c.arch.Callee...)
 }

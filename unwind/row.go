@@ -24,61 +24,39 @@ func (m machine) Read(addr uint64, size int) (uint64, error) {
 	return mem.Uint(m.c.memory, mem.Addr(addr), size, m.c.arch.Order)
 }
 
-// apply steps to the caller by r. What was copied is read at once where nearly all rows have it, at fixed distances
-// from the CFA; all else word by word. proved asks more than r says: that code may return to the return address.
+// apply steps to the caller by r. proved asks more than r says: that code may return to the return address.
 func (c *cursor) apply(r *compiled, proved bool) *ending {
 	cfa, e := c.frame(r)
 	if e != nil {
 		return e
 	}
-	var ra mem.Addr
-	words, late := c.wordsOf(r, cfa), false
-	if words != nil {
-		ra = c.code(c.wordOf(words[r.ra:]))
-	} else if ra, late, e = c.returnAddress(r, cfa); e != nil {
+	ra, late, e := c.returnAddress(r, cfa)
+	if e != nil {
 		return e
 	}
 	if ra == 0 {
 		return r.atZero(cfa)
 	}
-	to := c.at.lastCaller(ra, c.w)
-	if to == nil {
-		if to = c.callerSite(ra); to == nil {
-			return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
-		}
-	}
-	if proved && !to.returnable {
+	to := c.callerSite(ra)
+	switch {
+	case to == nil:
+		return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
+	case proved && !to.returnable:
 		return notCalled
 	}
-	if words == nil {
-		e = c.restoreSlowly(r, cfa, ra)
-	} else if e = c.stepTo(cfa, cfa, ra, r.origin); e == nil {
-		for _, w := range r.words {
-			c.regs.Set(w.reg, c.wordOf(words[int64(w.at)-r.low:]))
-		}
-		c.regs.Set(c.arch.SP, uint64(cfa))
-		c.regs.Set(c.arch.PC, uint64(ra))
-	}
-	if e != nil {
+	if e := c.restore(r, cfa, ra); e != nil {
 		return e
 	}
+	c.at = to
 	c.noteLate(late)
-	c.next.at = to
-	if r.signal || r.lands || c.doubt != 0 || !to.returnable || words == nil || cfa > c.hi {
-		c.noteRow(r, cfa)
-		c.noteReturn(to)
-		c.enterIfLeft()
-	}
+	c.noteRow(r, cfa)
+	c.noteReturn(to)
+	c.enterIfLeft()
 	return nil
 }
 
 // frame finds the CFA of the top frame by r, and checks it.
 func (c *cursor) frame(r *compiled) (mem.Addr, *ending) {
-	v, ok := c.regs.Get(r.base)
-	cfa := mem.Addr(c.mask(v + uint64(r.offset)))
-	if ok && !c.loose && c.doubt == 0 && cfa > c.top().SP && cfa <= c.hi && uint64(cfa)&uint64(c.arch.WordSize-1) == 0 {
-		return cfa, nil // as nearly always
-	}
 	cfa, err := c.cfa(r)
 	if err != nil {
 		return 0, &ending{stop: BadCFA, err: err, blind: true}
@@ -241,24 +219,24 @@ func (c *cursor) value(rule cfi.Rule, reg uint64, cfa mem.Addr) (uint64, bool, e
 	return v, ok, nil
 }
 
-// restoreSlowly makes the registers those of the caller at ra, one after the other: one may rest on what another has
+// restore makes the registers those of the caller at ra, one after the other: one may rest on what another has
 // lost in the caller. One without a rule keeps its value, also a volatile one: hand-written code has CFAs on those.
-func (c *cursor) restoreSlowly(r *compiled, cfa, ra mem.Addr) *ending {
+func (c *cursor) restore(r *compiled, cfa, ra mem.Addr) *ending {
 	next := c.regs
 	next.Set(c.arch.SP, uint64(cfa))
 	next.Set(c.arch.PC, uint64(ra))
 	sp, _ := c.regs.SP()
 	for _, w := range r.words {
-		at := mem.Addr(c.mask(uint64(cfa) + uint64(w.at)))
+		at := mem.Addr(c.mask(uint64(cfa) + uint64(w.At)))
 		v, err := c.word(at)
 		switch {
 		case err == nil:
-			next.Set(w.reg, v)
+			next.Set(w.Reg, v)
 		case at < sp:
 			// Behind a pop the row still names the slot, now below SP and perhaps not
 			// copied; the register has its value back already.
 		default:
-			next.Forget(w.reg)
+			next.Forget(w.Reg)
 		}
 	}
 	for i := range r.rest {

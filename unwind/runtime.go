@@ -14,7 +14,8 @@ import (
 // Region is code that a Runtime knows as a whole.
 type Region struct {
 	Start, End mem.Addr
-	// Generation is another number when other code was put there.
+	// Generation is another number when other code was put there: as long as it stays, code with a row of the runtime
+	// is not compared with what it was.
 	Generation uint64
 }
 
@@ -62,6 +63,21 @@ type Crossing struct {
 	Root bool
 }
 
+// Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
+// found.
+type Waypointer interface {
+	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a walk
+	// has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
+	Waypoints(t *snapshot.Thread, m mem.Reader) []Waypoint
+}
+
+// Waypoint is one such frame.
+type Waypoint struct {
+	// Registers are those in the frame, a return address being its PC; PC and SP are known.
+	Registers regs.Registers
+	Note      string // how it is known, and what may be missing before it
+}
+
 // Identifier is a Runtime that says what executes in its frames.
 type Identifier interface {
 	// Identify sets Site and Runtime of those frames of s, the stack of t, that are its own and have no Site yet, and
@@ -85,7 +101,7 @@ type Runtimes interface {
 }
 
 // ErrDeclined is what a [Crosser] returns for a frame that it knows no way from: the reason is somewhere else then.
-var ErrDeclined = errors.New("no runtime knows the way")
+var ErrDeclined = errors.New("no runtime knows the caller")
 
 var noWay = failed(NoRule, ErrDeclined)
 
@@ -130,9 +146,9 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 	}
 }
 
-// vouched reports whether code may return to s as a runtime says that the process made this code, which cannot be read:
-// a recorded snapshot does not hold it.
-func (c *cursor) vouched(s *site) bool {
+// unreadable reports whether code may return to s as a runtime says that the process made this code, which cannot be
+// read: a recorded snapshot does not hold it.
+func (c *cursor) unreadable(s *site) bool {
 	if s.runtime == nil || !s.made {
 		return false
 	}
@@ -194,7 +210,7 @@ func (c *cursor) bridge(why *ending) bool {
 			continue
 		}
 		reader := noting{c: c}
-		x, err := b.Bridge(c.thread, c.frames, &c.regs, &reader)
+		x, err := b.Bridge(c.way.thread, c.frames, &c.regs, &reader)
 		if err != nil || x.Root || x.Registers.Arch != c.arch {
 			continue
 		}

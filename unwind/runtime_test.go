@@ -28,6 +28,7 @@ type oneRuntime struct {
 	cross      func(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 	identify   func(s *Stack)
 	rows       int
+	regions    int // asked for so far
 }
 
 func (r *oneRuntime) All() []Runtime       { return []Runtime{r} }
@@ -36,7 +37,9 @@ func (r *oneRuntime) Scan(set *module.Set) {}
 func (r *oneRuntime) String() string       { return "test" }
 
 func (r *oneRuntime) Region(pc mem.Addr) (Region, bool) {
-	return Region{madeBase, madeBase + 0x1000, r.generation}, pc >= madeBase && pc < madeBase+0x1000
+	r.regions++
+	return Region{Start: madeBase, End: madeBase + 0x1000, Generation: r.generation},
+		pc >= madeBase && pc < madeBase+0x1000
 }
 
 func (r *oneRuntime) Row(_ Region, pc mem.Addr, _ bool) (*cfi.Row, bool, error) {
@@ -87,6 +90,24 @@ func show(s Stack) string {
 		fmt.Fprintf(&b, "%#x(%v) ", uint64(f.PC), f.Origin)
 	}
 	return b.String() + s.Stop.String()
+}
+
+// At a new moment a runtime is asked once for all frames of a region, and not at all at the same moment.
+func TestRegionIsAskedForOnce(t *testing.T) {
+	w, th := madeThread(0, madeBase+0x200, 0, madeBase+0x300, 0, madeBase+0xf00, 0, 0)
+	r := &oneRuntime{words: 1}
+	w.Use(r)
+	memory := mem.NewOverlay(nil, th.Stack)
+	w.Walk(th, memory, Options{})
+	for _, want := range []int{1, 0} {
+		if want > 0 {
+			w.Renew()
+		}
+		r.regions = 0
+		if s := w.Walk(th, memory, Options{}); len(s.Frames) != 4 || r.regions != want {
+			t.Errorf("%d frames, %d regions were asked for; want 4 and %d", len(s.Frames), r.regions, want)
+		}
+	}
 }
 
 // TestRowsOfRuntime: the row of a runtime is applied as any other, kept as long as the generation of its region

@@ -29,9 +29,9 @@ type site struct {
 	// returnable says that code may return here: a call precedes it, or it is a signal trampoline or the root
 	// of a stack, whose addresses were written by other means. It is true where instructions cannot be read.
 	returnable bool
-	// first is the row that is tried first: of the table, or of the code once that was read; nil if it is not known or
-	// if something else comes before it.
-	first  *compiled
+	// usual is the row that is tried first, of the table, of the code once that was read, or a frame record; nil if it
+	// is not known or if something else comes before it.
+	usual  *compiled
 	caller *site // of the return address last met under this one
 }
 
@@ -39,9 +39,17 @@ type site struct {
 type validity struct {
 	// held says that a file holds the code, so that it is what it was while the module is. Other
 	// code may be replaced in place; then print is the hash of its bytes.
-	held  bool
-	print uint64
-	stamp uint64 // Walker.mapped or Walker.moment when it was last known to be true
+	held   bool
+	print  uint64
+	stamp  uint64 // Walker.mapped or Walker.moment when it was last known to be true
+	mapped uint64 // Walker.mapped then
+}
+
+// vouch is a region of which its runtime said at a moment that its code is what it was.
+type vouch struct {
+	runtime Runtime
+	region  Region
+	moment  uint64 // Walker.moment
 }
 
 // callKind is the form of a call instruction.
@@ -77,11 +85,12 @@ type codeRow struct {
 // siteAt returns what is known of a PC.
 func (c *cursor) siteAt(pc mem.Addr, interrupted bool) *site {
 	s := c.w.sites.get(pc, interrupted)
-	if s == nil {
+	switch {
+	case s == nil:
 		s = &site{}
 		c.fill(s, pc, interrupted)
 		c.w.sites.add(s)
-	} else if !c.holds(s) {
+	case !c.holds(s):
 		c.fill(s, pc, interrupted)
 	}
 	return s
@@ -89,17 +98,13 @@ func (c *cursor) siteAt(pc mem.Addr, interrupted bool) *site {
 
 // returnSite is the site of the return address ra; nil if no code can run there.
 func (c *cursor) returnSite(ra mem.Addr) *site {
-	s := c.w.sites.get(ra, false)
-	if s == nil && !c.executable(ra) {
+	if c.w.sites.get(ra, false) == nil && !c.executable(ra) {
 		return nil // that may be any number: nothing is kept of it
 	}
-	if s == nil || !c.holds(s) {
-		s = c.siteAt(ra, false)
+	if s := c.siteAt(ra, false); s.exec {
+		return s
 	}
-	if !s.exec {
-		return nil
-	}
-	return s
+	return nil
 }
 
 // lastCaller is the site of the return address that was last met under s if that is ra, as it mostly is; else nil.
@@ -115,7 +120,7 @@ func (c *cursor) callerSite(ra mem.Addr) *site {
 	if c.at == nil {
 		return c.returnSite(ra)
 	}
-	if to := c.at.lastCaller(ra, c.w); to != nil {
+	if to := c.at.caller; to != nil && to.pc == ra && to.exec && c.holds(to) {
 		return to
 	}
 	c.at.caller = c.returnSite(ra)
@@ -145,11 +150,11 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if s.row != nil {
 		s.table = c.compile(s.row, s.origin)
 	}
-	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.vouched(s)
+	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.unreadable(s)
 	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
-		s.first = &s.table
+		s.usual = &s.table
 	}
-	s.stamp = c.w.now(s.held) // last: a fault in a file leaves a site that is not fresh
+	c.w.confirm(s) // last: a fault in a file leaves a site that is not fresh
 }
 
 // fillRow asks the tables.
@@ -187,6 +192,9 @@ func (w *Walker) now(held bool) uint64 {
 	return w.moment
 }
 
+// confirm notes that s is true now.
+func (w *Walker) confirm(s *site) { s.stamp, s.mapped = w.now(s.held), w.mapped }
+
 // holds reports whether s is true now. Where mappings have changed since it was known to be, or
 // memory may have, it still is if the same module holds it and the same bytes are there.
 func (c *cursor) holds(s *site) bool { return c.w.fresh(s) || c.renew(s) }
@@ -195,6 +203,11 @@ func (c *cursor) renew(s *site) bool {
 	lookup := s.pc
 	if !s.interrupted {
 		lookup--
+	}
+	// A row of a runtime is true for its generation. Whether code may return there is seen by the instructions.
+	byRuntime := s.row != nil && s.origin == ByRuntime && (s.returnable || s.interrupted)
+	if byRuntime && s.mapped == c.w.mapped {
+		return c.w.vouched(s, lookup)
 	}
 	if c.w.modules.Find(lookup) != s.module {
 		return false
@@ -205,11 +218,25 @@ func (c *cursor) renew(s *site) bool {
 	switch {
 	case s.held && c.w.modules.Find(s.pc) != s.module:
 		return false
-	case !s.held && c.fingerprint(s.pc) != s.print:
+	case !s.held && !byRuntime && c.fingerprint(s.pc) != s.print:
 		return false
 	}
 	s.exec = c.executable(s.pc)
-	s.stamp = c.w.now(s.held)
+	c.w.confirm(s)
+	return true
+}
+
+// vouched reports whether the runtime of s says that the code there is what it was. It is asked once a moment for
+// frames of the same region that follow each other.
+func (w *Walker) vouched(s *site, lookup mem.Addr) bool {
+	now := vouch{s.runtime, s.region, w.moment}
+	if w.vouch != now {
+		if region, ok := s.runtime.Region(lookup); !ok || region != s.region {
+			return false
+		}
+		w.vouch = now
+	}
+	w.confirm(s)
 	return true
 }
 
@@ -250,10 +277,10 @@ const uncalledNote = "no call before the return address"
 func (c *cursor) noteReturn(to *site) {
 	switch {
 	case c.next.Interrupted:
-		c.next.at = nil // it is another site as a return address
+		c.at = nil // it is another site as a return address
 	case to.returnable:
 	case c.beginsFunction(to.pc):
-		c.next.Interrupted, c.next.at, c.uncalled = true, nil, true
+		c.next.Interrupted, c.at, c.uncalled = true, nil, true
 	default:
 		c.next.Note = uncalledNote
 	}

@@ -31,10 +31,11 @@ const (
 	Code                       // the instructions at the PC were read
 	StackTop                   // the word at SP, with a call before it, where nothing else is known
 	ByRuntime                  // a row that the runtime gave whose code it is
+	ByWaypoint                 // a place that a runtime knows the stack to pass; frames before it may be missing
 )
 
 var originNames = [...]string{"context", "cfi", "pcsp", "frame pointer", "link register", "code", "stack top",
-	"runtime"}
+	"runtime", "waypoint"}
 
 func (o Origin) String() string { return originNames[o] }
 
@@ -61,13 +62,13 @@ type Frame struct {
 	// PC is where the frame executes: the interrupted PC, or the return address as it stands
 	// on the stack (without authentication code).
 	PC mem.Addr
-	// Interrupted says that PC is an instruction that had not run yet, not a return address.
-	Interrupted bool
 	// CFA is the value of SP just before the call into this frame; 0 if it was not found.
 	CFA    mem.Addr
 	SP     mem.Addr // stack pointer in this frame
 	Module *module.Module
 	Origin Origin
+	// Interrupted says that PC is an instruction that had not run yet, not a return address.
+	Interrupted bool
 	// Signal says that this frame is a signal trampoline: the next one was interrupted.
 	Signal bool
 	// Site is what executes in the frame where the PC does not say: see [Identifier].

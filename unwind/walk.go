@@ -3,6 +3,7 @@ package unwind
 import (
 	"fmt"
 	"hash/maphash"
+	"math"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -32,13 +33,15 @@ type Walker struct {
 	arch      *regs.Arch                // of the threads walked last, for which sites holds
 	tables    map[module.Object]*tables // at most maxTables
 	sites     sites
+	record    *compiled             // the frame record of arch as a row, nil for none
 	paths     map[pathKey]*compiled // nil value: no way
-	spare     []savedWord           // for rows to come
+	spare     []regs.Saved          // for rows to come
 	chain     []mem.Addr            // frame records that were proved in this walk, ascending: see leadsBack
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
 	moment  uint64 // counts those and the moments that Renew reported, from 1
+	vouch   vouch  // of the region that was asked for last
 	seed    maphash.Seed
 	buffer  [2*codeWindow + 2]byte
 	filled  int64  // sites that were looked up so far
@@ -132,32 +135,38 @@ func (w *Walker) begin(a *regs.Arch) {
 		}
 	}
 	if a != w.arch {
-		w.arch, w.sites = a, newSites()
+		w.arch, w.sites, w.record = a, newSites(), recordRow(a)
 		clear(w.paths)
 	}
 }
 
-// stopEvery is how many frames are walked before it is asked whether the run is to end.
+// stopEvery is how many frames are climbed before it is asked whether the run is to end.
 const stopEvery = 64
 
 // run walks until an end.
 func (c *cursor) run(limit int) *ending {
+	c.push()
 	for {
-		c.push()
-		if len(c.frames)%stopEvery == 1 {
-			if err := c.w.modules.Budget().Stopped(); err != nil {
-				return failed(ReadFault, err)
-			}
+		if err := c.w.modules.Budget().Stopped(); err != nil {
+			return failed(ReadFault, err)
 		}
-		if len(c.frames) == limit {
+		c.climb(min(limit, len(c.frames)+stopEvery))
+		if len(c.frames) >= limit {
 			if c.isRoot() {
 				return atRoot
 			}
 			return end(DepthLimit, "limit of %d frames", limit)
 		}
-		if e := c.step(); e != nil && (e.stop == Root || !c.bridge(e)) {
+		e := c.step()
+		if e == nil {
+			e = c.keepOnWay()
+		} else if e = c.goOn(e); e != nil && e.stop != Root && c.bridge(e) {
+			e = nil
+		}
+		if e != nil {
 			return e
 		}
+		c.push()
 	}
 }
 
@@ -171,11 +180,15 @@ func (c *cursor) step() *ending {
 
 // start sets the cursor to the innermost frame of t; false if that is not known.
 func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
-	*c = cursor{w: w, pacMask: t.PACMask, thread: t, view: view{memory: memory}, next: coming{Origin: Context, Interrupted: true}}
+	*c = cursor{w: w, pacMask: t.PACMask, view: view{memory: memory}, next: coming{Origin: Context, Interrupted: true}}
 	if !context(&c.regs, t) {
 		return false
 	}
+	c.next.PC, _ = c.regs.PC()
+	c.next.SP, _ = c.regs.SP()
+	c.way.begin(t, w)
 	c.arch = c.regs.Arch
+	c.widest = math.MaxUint64 >> (64 - 8*c.arch.WordSize)
 	c.overlay, _ = memory.(*mem.Overlay)
 	if t.Registers != nil {
 		c.copied = c.overlay
@@ -241,18 +254,19 @@ type cursor struct {
 	w       *Walker
 	arch    *regs.Arch
 	pacMask uint64
-	thread  *snapshot.Thread
-	bare    bool // only frame pointers are followed
+	widest  uint64 // the largest address
+	bare    bool   // only frame pointers are followed
 	view
 	frames []Frame
 	regs   regs.Registers // of the frame last pushed
-	at     *site          // of its PC; nil where no code can run there, and for the first frame if bare
+	at     *site          // of its PC; nil where no code can run there, and where it was not looked up
 	doubts
 	next     coming // what is known of the frame to be pushed
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
-	bridges  int    // gaps that a runtime led over
-	refused  error  // why some code was not read, nil if none was refused
+	way      way
+	bridges  int   // gaps that a runtime led over
+	refused  error // why some code was not read, nil if none was refused
 }
 
 // view is the memory of the target as a walk sees it, and the part of it that is the current stack.
@@ -274,10 +288,10 @@ type doubts struct {
 
 // coming is what a step finds out of the frame that it leads to, besides its registers.
 type coming struct {
+	PC, SP      mem.Addr
 	Origin      Origin
 	Interrupted bool
 	Note        string
-	at          *site // of its PC; nil if it was not looked up
 }
 
 // push appends the frame that the registers stand for. Each field is set by itself: to make a Frame and copy it
@@ -289,12 +303,13 @@ func (c *cursor) push() {
 		c.frames = append(c.frames, Frame{})
 	}
 	f := c.top()
-	f.PC, _ = c.regs.PC()
-	f.SP, _ = c.regs.SP()
+	f.PC, f.SP, f.Interrupted = c.next.PC, c.next.SP, c.next.Interrupted
 	f.CFA, f.Signal, f.Site, f.Runtime = 0, false, 0, nil // the memory may be of another walk
-	f.Origin, f.Interrupted, f.Note = c.next.Origin, c.next.Interrupted, c.next.Note
-	c.at = c.next.at
-	c.next = coming{}
+	f.Origin, f.Note = c.next.Origin, c.next.Note
+	c.next.Interrupted = false
+	if c.next.Note != "" {
+		c.next.Note = ""
+	}
 	if c.at == nil && !c.bare && c.executable(f.PC) {
 		c.at = c.siteAt(f.PC, f.Interrupted)
 	}
@@ -357,12 +372,7 @@ func (c *cursor) word(a mem.Addr) (uint64, error) {
 }
 
 // mask cuts a value to the width of the architecture.
-func (c *cursor) mask(v uint64) uint64 {
-	if c.arch.WordSize == 4 {
-		return v & 0xffffffff
-	}
-	return v
-}
+func (c *cursor) mask(v uint64) uint64 { return v & c.widest }
 
 // readLate reports whether the word at a was not copied while the thread was stopped: it is read from the
 // running process, and may be of a later moment.
@@ -399,17 +409,18 @@ func (c *cursor) advance(cfa mem.Addr, r *regs.Registers, o Origin) *ending {
 		return impossible(BadCFA, "stack pointer of the caller is not known")
 	}
 	pc, _ := r.PC()
-	if e := c.stepTo(cfa, sp, pc, o); e != nil {
+	if e := c.stepTo(cfa, sp, pc, nil, o); e != nil {
 		return e
 	}
 	c.regs = *r
 	return nil
 }
 
-// stepTo leaves the top frame, which has that CFA, for its caller at pc with the stack pointer to, found by o; the
-// registers are left to be set. Each step of a walk comes through here, and this is why a walk ends: the stack
-// pointer grows, or one of maxSwitches is used up.
-func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
+// stepTo leaves the top frame, which has that CFA, for its caller at pc with the stack pointer to, found by o. at is
+// the site of pc, nil if it was not looked up; the registers are left to be set. Each step of a walk but those of
+// climb, which go up, comes through here, and this is why a walk ends: the stack pointer grows, or one of maxSwitches
+// is used up.
+func (c *cursor) stepTo(cfa, to, pc mem.Addr, at *site, o Origin) *ending {
 	top := c.top()
 	if to <= top.SP {
 		if e := c.switchStack(to, pc); e != nil {
@@ -418,7 +429,8 @@ func (c *cursor) stepTo(cfa, to, pc mem.Addr, o Origin) *ending {
 	}
 	top.CFA = cfa
 	c.loose, c.uncalled = false, false
-	c.next.Origin = o
+	c.at = at
+	c.next.PC, c.next.SP, c.next.Origin = pc, to, o
 	return nil
 }
 

@@ -57,6 +57,50 @@ func TestWarmWalkIsTheColdWalk(t *testing.T) {
 	}
 }
 
+// wordByWord is the memory of those ranges in which no two words of the stack at sp were copied together, so that
+// no step is a quick one.
+func wordByWord(a *regs.Arch, sp mem.Addr, ranges ...mem.Range) *mem.Overlay {
+	var words []mem.Range
+	for _, r := range ranges {
+		size := len(r.Data)
+		if uint64(sp-r.Start) < uint64(size) {
+			size = a.WordSize
+		}
+		for i := 0; i < len(r.Data); i += size {
+			words = append(words, mem.Range{Start: r.Start + mem.Addr(i), Data: r.Data[i:min(i+size, len(r.Data))]})
+		}
+	}
+	return mem.NewOverlay(nil, words...)
+}
+
+// A walk that climbs gives the stacks that one does which reads word by word.
+func TestClimbIsTheSlowWalk(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(recorded, "*", "*.snapshot"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".snapshot")
+		t.Run(name, func(t *testing.T) {
+			r := replay(t, filepath.Base(filepath.Dir(file)), name)
+			w := unwind.NewWalker(r.set, r)
+			for _, opt := range []unwind.Options{{}, {MaxFrames: 3}, {Mode: unwind.FramePointersOnly}} {
+				for i := range r.Threads {
+					th := &r.Threads[i]
+					memory := r.Reader(th, nil)
+					ranges := slices.Concat([]mem.Range{th.Stack}, th.Copied, r.Memory)
+					slow := w.Walk(th, wordByWord(th.Registers.Arch, th.Stack.Start, ranges...), opt)
+					for range 2 { // the second time code has been read
+						if d := differ(w.Walk(th, memory, opt), slow); d != "" {
+							t.Fatalf("thread %d, %+v: %s", i, opt, d)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // Recordings end at their root: with warm tables such a walk allocates nothing.
 func TestWarmWalkAllocatesNothing(t *testing.T) {
 	for _, name := range []string{"chain-nofp", "chain-pac", "golang-frame", "blocked"} {

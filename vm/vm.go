@@ -8,17 +8,25 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/jit/codelog"
+	"github.com/fpstack/fpstack/jit/jitdump"
+	"github.com/fpstack/fpstack/jit/perfmap"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
+	"github.com/fpstack/fpstack/vm/v8"
+	"github.com/fpstack/fpstack/vm/wasmtime"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Kind is a kind of runtime: New is set, or Whole.
@@ -70,7 +78,26 @@ var Kinds = []Kind{
 	{Name: "Go", New: func(m *module.Module, image module.Image) (unwind.Runtime, error) {
 		return made(golang.New(m, image))
 	}},
+	{Name: "V8", Files: []string{"libnode", "libv8"},
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
+	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
+	{Name: jitLogs, Whole: func(image module.Image) Whole {
+		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
+	}},
 }
+
+// Translator is a runtime of a language that is made from others: place is where a line and column of a file come from.
+type Translator interface {
+	Translate(place func(file string, line, column int) (sourcemap.Place, bool))
+}
+
+// Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
+// and whenever they have changed.
+type Mapper interface {
+	Mapped(set *module.Set)
+}
+
+const jitLogs = "jitdump or perf map"
 
 // made keeps a nil pointer from becoming a Runtime that is not nil.
 func made[R any, P interface {
@@ -87,10 +114,17 @@ func made[R any, P interface {
 type Table struct {
 	kinds []Kind
 	none  map[string]bool
+
+	translate bool
+	maps      *work.Budget // of source maps
 }
 
 // NewTable returns a Table of those kinds.
 func NewTable(kinds []Kind) *Table { return &Table{kinds: kinds, none: map[string]bool{}} }
+
+// Translate makes the runtimes of each Process made from now on show the places that source maps name. Those are read
+// in the view of the process when they are wanted, and take their work and memory from b.
+func (t *Table) Translate(b *work.Budget) { t.translate, t.maps = true, b }
 
 // maxNone bounds the modules that are remembered.
 const maxNone = 1 << 12
@@ -130,10 +164,12 @@ type Process struct {
 	image   module.Image
 	facts   *mem.Keeper
 	met     map[*module.Module]unwind.Runtime // nil for none
+	set     *module.Set                       // of the last Scan
 	wholes  []whole                           // nil before the first Scan
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
 	errs    []error
+	places  *sourcemap.Files // nil if nobody asks for them
 }
 
 // whole is a runtime of the process as a whole.
@@ -150,6 +186,9 @@ func (t *Table) Process(image module.Image) *Process {
 	p := &Process{table: t, image: image, facts: mem.NewKeeper(image.Memory, maxFacts),
 		met: map[*module.Module]unwind.Runtime{}}
 	p.image.Memory = p.facts
+	if t.translate && image.Path != nil {
+		p.places = sourcemap.NewFiles(image.Path, t.maps)
+	}
 	return p
 }
 
@@ -160,6 +199,7 @@ func (p *Process) Facts() []mem.Range { return p.facts.Ranges() }
 // Scan implements [unwind.Runtimes]. It looks for runtimes in the program itself and in files whose names say that
 // they may hold one, and forgets those whose modules are gone. Others are found when a walk comes to them.
 func (p *Process) Scan(set *module.Set) {
+	p.set = set
 	for m := range p.met {
 		if set.Find(m.Start()) != m {
 			delete(p.met, m)
@@ -167,6 +207,11 @@ func (p *Process) Scan(set *module.Set) {
 	}
 	p.scanWholes(set)
 	p.list()
+	for _, r := range p.all {
+		if r, ok := r.(Mapper); ok {
+			r.Mapped(set)
+		}
+	}
 	first := true
 	for i := range set.Table().All() {
 		m := &set.Table().All()[i]
@@ -224,12 +269,32 @@ func (p *Process) Meet(m *module.Module) {
 	if _, ok := p.met[m]; ok {
 		return
 	}
+	if p.has(m.Object()) {
+		p.met[m] = nil
+		return
+	}
 	r, err := p.table.Recognise(m, p.image)
 	p.keep(err)
 	p.met[m] = r
 	if r != nil {
 		p.list()
+		if r, ok := r.(Mapper); ok && p.set != nil {
+			r.Mapped(p.set)
+		}
+		if r, ok := r.(Translator); ok && p.places != nil {
+			r.Translate(p.places.Place)
+		}
 	}
+}
+
+// has reports whether a runtime was made of o, which is mapped at another place too.
+func (p *Process) has(o module.Object) bool {
+	for m, r := range p.met {
+		if r != nil && m.Object() == o {
+			return true
+		}
+	}
+	return false
 }
 
 // list makes the lists again.
@@ -275,6 +340,33 @@ func (p *Process) Copiers() []snapshot.Copier {
 	return nil
 }
 
+// Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more
+// later has an Err of its own.
+func (p *Process) Err() error {
+	errs := slices.Clone(p.errs)
+	for _, w := range p.wholes {
+		if e, ok := w.Whole.(interface{ Err() error }); ok {
+			errs = append(errs, e.Err())
+		}
+	}
+	if p.places != nil {
+		errs = append(errs, p.places.Err())
+	}
+	return errors.Join(errs...)
+}
+
+// Close lets runtimes of the whole process give up what they have open; they read what was written last before. Their
+// Sites keep their names.
+func (p *Process) Close() error {
+	var errs []error
+	for _, w := range p.wholes {
+		if c, ok := w.Whole.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // FiberListers are the runtimes that have fibers.
 func (p *Process) FiberListers() []FiberLister {
 	var out []FiberLister
@@ -285,6 +377,3 @@ func (p *Process) FiberListers() []FiberLister {
 	}
 	return out
 }
-
-// Err is why runtimes that the process has cannot be used, or not whole; nil if all can.
-func (p *Process) Err() error { return errors.Join(p.errs...) }

@@ -38,6 +38,8 @@ func (s *Set) fromMemory(m *maps.Mapping, cause error) *object {
 	switch {
 	case err != nil && cause == nil:
 		return nil
+	case cause == nil && relocatable(head): // no loader put it there: wasmtime keeps what it compiled so
+		return nil
 	case err != nil:
 		o.err = fmt.Errorf("%w; read it from memory: %w", cause, err)
 		return o
@@ -67,6 +69,11 @@ func (s *Set) copyHead(low *maps.Mapping) ([]byte, error) {
 		return nil, err
 	}
 	return head, nil
+}
+
+// relocatable reports whether an ELF header is that of a file which is to be linked yet (ET_REL).
+func relocatable(head []byte) bool {
+	return head[16] == etRel && head[17] == 0 || head[16] == 0 && head[17] == etRel
 }
 
 // readVDSO copies the whole mapping: it is a file as the kernel holds it.

@@ -1,6 +1,9 @@
 package module
 
 import (
+	"io"
+	"time"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 )
@@ -14,6 +17,38 @@ type Image struct {
 	// Path opens a file by its absolute path in the view of the process. Once the view is gone it fails with
 	// fs.ErrNotExist.
 	Path func(path string) (*File, error)
+	// Live shows what only a process has that runs. It reads a few files of /proc.
+	Live func() (*Live, error)
+}
+
+// Live is a process that runs, as the files see it that it writes while it runs: by its own number and clock.
+type Live struct {
+	PID   int           // in the pid namespace that it lives in
+	Began time.Time     // by the wall clock
+	Start time.Duration // the same by its CLOCK_MONOTONIC
+	// Monotonic is a moment by its CLOCK_MONOTONIC.
+	Monotonic func(time.Time) time.Duration
+	// Log opens a file that the process may be writing, by its absolute path in the view of the process; MappedLog
+	// opens the file behind a mapping. Both refuse what may not be read for somebody else: what is no regular file,
+	// what belongs neither to the process's user nor to root, what has a second name, what is reached by a link or
+	// lies in a file system that another process answers for. They may wait for a disk: nothing may be stopped.
+	Log       func(path string) (Log, error)
+	MappedLog func(m *maps.Mapping) (Log, error)
+}
+
+// Log is a regular file that somebody may be writing: it may grow, and become shorter. It may be used by any goroutine,
+// and stays what it is when the process has ended.
+type Log interface {
+	io.ReaderAt
+	Stat() (LogStat, error)
+	Close() error
+}
+
+// LogStat is what a Log is now.
+type LogStat struct {
+	Size       int64
+	Dev, Inode uint64 // the file itself
+	Changed    time.Time
 }
 
 // open opens the file behind a mapping, with the view that it was opened through.

@@ -25,6 +25,7 @@ type Files struct {
 	finder *debugfile.Finder
 	given  []*given
 	opened []*module.File
+	files  map[*module.Module]*module.File // those that objects were made of
 }
 
 // given is a file given by hand.
@@ -36,7 +37,7 @@ type given struct {
 // NewFiles returns Files that open paths by open, and look by finder for what is not there. The
 // caller closes finder.
 func NewFiles(open debugfile.Open, finder *debugfile.Finder) *Files {
-	return &Files{open: open, finder: finder}
+	return &Files{open: open, finder: finder, files: map[*module.Module]*module.File{}}
 }
 
 // Close closes the files. Nothing found may be used afterwards.
@@ -48,6 +49,7 @@ func (f *Files) Close() error {
 		}
 	}
 	f.opened = nil
+	clear(f.files)
 	return errors.Join(errs...)
 }
 
@@ -75,6 +77,7 @@ func (f *Files) object(file string, check func(*module.Module) error) (*module.M
 	}
 	if err == nil {
 		f.opened = append(f.opened, opened)
+		f.files[m] = opened
 		return m, nil
 	}
 	if opened.Close != nil {
@@ -102,7 +105,7 @@ func (f *Files) Find(m *profile.Module) Found {
 	if len(found.Objects) > 0 {
 		return found
 	}
-	if own, err := f.atOwnPath(m); own != nil {
+	if own, err := f.atOwnPath(m, func(o *module.Module) error { return checkID(o, m) }); own != nil {
 		found.Objects = append(found.Objects, own)
 		return found
 	} else if err != nil {
@@ -114,6 +117,40 @@ func (f *Files) Find(m *profile.Module) Found {
 		found.Objects = append(found.Objects, other)
 	}
 	return found
+}
+
+// Open opens the file of m with its code, as it was mapped: one given by hand, or that at its path. It stays open until
+// Close of f. A module without a build id may be known by sum, the [module.Module.LoadedSum] of its file; "" if it is
+// not.
+func (f *Files) Open(m *profile.Module, sum string) (*module.File, error) {
+	found := f.Find(m)
+	if m.BuildID == "" && sum != "" && len(found.Objects) == 0 {
+		own, err := f.atOwnPath(m, func(o *module.Module) error { return checkSum(o, sum) })
+		if found.Err = errors.Join(found.Err, err); own != nil {
+			found.Objects = append(found.Objects, own)
+		}
+	}
+	for _, o := range found.Objects {
+		if file := f.files[o]; file != nil && hasCode(o) {
+			return &module.File{Data: file.Data, Path: file.Path, Beside: file.Beside}, nil
+		}
+	}
+	why := "no file with build id " + m.BuildID + " was found"
+	if m.BuildID == "" {
+		why = "it has no build id; give a file with its name"
+	}
+	return nil, errors.Join(fmt.Errorf("open %q: %s", m.Path, why), found.Err)
+}
+
+// hasCode reports whether o holds code: a separate debug file has its sections without their bytes.
+func hasCode(o *module.Module) bool {
+	const progbits, execInstr = 1, 4 // SHT_PROGBITS, SHF_EXECINSTR
+	for _, s := range o.Sections() {
+		if s.Type == progbits && s.Flags&execInstr != 0 && len(s.Data) > 0 {
+			return true
+		}
+	}
+	return len(o.Sections()) == 0
 }
 
 // byName finds the given files with the name of a module that has no build id. A file with a
@@ -134,22 +171,34 @@ func (f *Files) byName(m *profile.Module) Found {
 	return found
 }
 
-// atOwnPath opens the file at the path that the module had on its machine.
-func (f *Files) atOwnPath(m *profile.Module) (*module.Module, error) {
+// atOwnPath opens the file at the path that the module had on its machine, if check accepts it.
+func (f *Files) atOwnPath(m *profile.Module, check func(*module.Module) error) (*module.Module, error) {
 	file := undeleted(m.Path)
 	if !path.IsAbs(file) || strings.ContainsRune(file, 0) {
 		return nil, nil
 	}
-	own, err := f.object(path.Clean(file), func(o *module.Module) error {
-		if o.BuildID() != m.BuildID {
-			return refuse(o, m)
-		}
-		return nil
-	})
+	own, err := f.object(path.Clean(file), check)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	return own, err
+}
+
+func checkID(o *module.Module, m *profile.Module) error {
+	if o.BuildID() != m.BuildID {
+		return refuse(o, m)
+	}
+	return nil
+}
+
+func checkSum(o *module.Module, want string) error {
+	switch got, err := o.LoadedSum(); {
+	case err != nil:
+		return err
+	case got != want:
+		return fmt.Errorf("refuse %q: it is another file than the one that was mapped", o.Path)
+	}
+	return nil
 }
 
 // Unused names each given file that fits no module that was asked for.

@@ -96,7 +96,11 @@ func capture(tb testing.TB, file, source string, build ...string) *captured {
 	return c
 }
 
-// copyThread stops process pid once and copies its spinning thread.
+// maxCopies bounds how often a program is stopped until its chain is on a thread: a goroutine that comes back from a
+// system call may have to wait for its turn first.
+const maxCopies = 200
+
+// copyThread stops process pid and copies its spinning thread.
 func copyThread(tb testing.TB, pid int) *captured {
 	tb.Helper()
 	p, err := tracer.Open(pid, tracer.Options{})
@@ -104,22 +108,32 @@ func copyThread(tb testing.TB, pid int) *captured {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { p.Close() })
-	snap, err := p.Snapshot(context.Background(), tracer.StopOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := &captured{process: p, snap: snap, set: module.NewSet(snap.Maps, p.Image())}
-	tb.Cleanup(func() { c.set.Close() })
-	c.names = resolve.New(c.set, resolve.Options{})
-	walker := walkerOf(c.set, c.names)
-	for i := range snap.Threads {
-		t := &snap.Threads[i]
-		if s := walker.Walk(t, snap.Reader(t, p), unwind.Options{}); len(s.Frames) >= chainLength {
-			c.thread = t
+	for range maxCopies {
+		snap, err := p.Snapshot(context.Background(), tracer.StopOptions{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c := &captured{process: p, snap: snap, set: module.NewSet(snap.Maps, p.Image())}
+		c.names = resolve.New(c.set, resolve.Options{})
+		if c.thread = c.chained(); c.thread != nil {
+			tb.Cleanup(func() { c.set.Close() })
 			return c
 		}
+		c.set.Close()
 	}
 	tb.Fatalf("no thread of %d has %d frames", pid, chainLength)
+	return nil
+}
+
+// chained returns the thread that has the chain on its stack, nil if none has.
+func (c *captured) chained() *snapshot.Thread {
+	walker := walkerOf(c.set, c.names)
+	for i := range c.snap.Threads {
+		t := &c.snap.Threads[i]
+		if s := walker.Walk(t, c.snap.Reader(t, c.process), unwind.Options{}); len(s.Frames) >= chainLength {
+			return t
+		}
+	}
 	return nil
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // completers give what a shell completes a line to: it runs the script that fpstack prints for it.
-var completers = map[string]func(t *testing.T, line string) []string{"bash": completeBash, "fish": completeFish}
+var completers = map[string]func(t *testing.T, line string) []string{"bash": completeBash, "fish": completeFish,
+	"zsh": completeZsh}
 
 // completeBash presses Tab behind line, as readline does for a completion function (bash(1), Programmable Completion).
 func completeBash(t *testing.T, line string) []string {
@@ -39,6 +40,38 @@ func completeFish(t *testing.T, line string) []string {
 	script := fmt.Sprintf("set PATH %q $PATH; fpstack completion fish | source; complete -C %q",
 		filepath.Dir(fpstack), line)
 	return candidates(execute(t, bound, installed(t, "env"), "HOME="+home, installed(t, "fish"), "-c", script).stdout)
+}
+
+// zshSettings make an interactive zsh write what its completion adds to the file hits, and tell by the files ready and
+// done how far it is.
+// Source: zshcompwid(1), compadd and comppostfuncs; zshzle(1), zle-line-init.
+const zshSettings = `PATH=%[1]q:$PATH; autoload -Uz compinit; compinit -C -d %[1]q/zcompdump; source <(fpstack completion zsh)
+compadd() {
+	[[ " $* " == *" -"[OAD]" "* ]] && { builtin compadd "$@"; return }
+	local -a hits; builtin compadd -A hits "$@"; print -rl -- $hits >>%[2]q/hits; builtin compadd "$@"
+}
+zle-line-init() { : >%[2]q/ready }; zle -N zle-line-init
+finished() { : >%[2]q/done }; comppostfuncs=(finished)
+bindkey '^I' complete-word
+`
+
+// completeZsh types line and Tab in a zsh that has a terminal.
+func completeZsh(t *testing.T, line string) []string {
+	home := room(t)
+	settings := fmt.Sprintf(zshSettings, filepath.Dir(fpstack), home)
+	if err := os.WriteFile(filepath.Join(home, ".zshrc"), []byte(settings), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf(`zmodload zsh/zpty zsh/zselect; zpty z %s -i
+wait_for() { local n; for n in {1..6000}; do [[ -e $1 ]] && return; zselect -t 1; done; print -u2 "no $1"; exit 1 }
+wait_for %[2]q/ready; zpty -n -w z %[3]s$'\t'; wait_for %[2]q/done; zpty -d z; [[ ! -e %[2]q/hits ]] || cat %[2]q/hits`,
+		installed(t, "zsh"), home, "'"+line+"'")
+	r := execute(t, bound, installed(t, "env"), "HOME="+home, "ZDOTDIR="+home, "TERM=dumb", installed(t, "zsh"), "-f",
+		"-c", script)
+	if r.status != 0 {
+		t.Fatalf("zsh: status %d, %s", r.status, r.stderr)
+	}
+	return candidates(r.stdout)
 }
 
 // candidates takes the explanations off: bash shows them in brackets, fish behind a tab.

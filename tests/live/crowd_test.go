@@ -215,40 +215,25 @@ func TestBusyThreads(t *testing.T) {
 	checkFree(t, p.pid)
 }
 
-// leaderless is what the target of TestLeaderEnded does: its first thread ends, others stay.
-func leaderless() {
-	for range spinners {
-		go func() {
-			runtime.LockOSThread()
-			syscall.Pause()
-		}()
-	}
-	go func() {
-		for stateOf(os.Getpid()) != 'Z' {
-			time.Sleep(time.Millisecond)
-		}
-		fmt.Println("R")
-		time.Sleep(time.Hour)
-	}()
-	syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+// runLeaderless starts a process whose leader has ended.
+func runLeaderless(t *testing.T) *target {
+	t.Helper()
+	return launch(t, exec.Command(program(t, "leaderless"), strconv.Itoa(spinners))).ready(t)
 }
 
 // TestLeaderEnded: the process is a zombie by its id, and lives.
 func TestLeaderEnded(t *testing.T) {
-	p := runSelf(t, "leaderless", "GOMAXPROCS=6") // the thread that ends takes one of them with it
-	await(t, fmt.Sprintf("%d threads are in syscall.Pause", spinners), func() bool {
-		d, o := tryJSON(t, p.pid)
-		if d == nil || o.status > 1 {
-			t.Fatalf("status %d\n%s", o.status, o.stderr)
+	p := runLeaderless(t)
+	d := dumpJSON(t, p.pid)
+	found := 0
+	for i := range d.Threads {
+		if th := &d.Threads[i]; th.Stack.Complete && slices.Contains(th.functions(), "lives_on") {
+			found++
 		}
-		found := 0
-		for i := range d.Threads {
-			if th := &d.Threads[i]; th.Stack.Complete && slices.Contains(th.functions(), "syscall.Pause") {
-				found++
-			}
-		}
-		return found == spinners
-	})
+	}
+	if found != spinners {
+		t.Errorf("%d whole stacks with lives_on, want %d", found, spinners)
+	}
 	checkClean(t, show(t, "-p", strconv.Itoa(p.pid)).stdout)
 }
 

@@ -185,7 +185,7 @@ func TestGates(t *testing.T) {
 		{"thread of the kernel", func(t *testing.T) observer { return observer{pid: kernelThread(t)} }, "process"},
 		{"zombie", func(t *testing.T) observer { return observer{pid: startZombie(t)} }, "process"},
 		{"a leader that ended before its threads",
-			func(t *testing.T) observer { return observer{pid: strconv.Itoa(runSelf(t, "leaderless").pid)} }, ""},
+			func(t *testing.T) observer { return observer{pid: strconv.Itoa(runLeaderless(t).pid)} }, ""},
 		{"no such process", func(t *testing.T) observer { return observer{pid: unusedPID(t)} }, "process"},
 		{"itself", func(t *testing.T) observer { return observer{self: true} }, "process"},
 	} {
@@ -286,7 +286,7 @@ func TestDoctorWithoutProcess(t *testing.T) {
 	}
 	pid := sleeper(t)
 	if o := show(t, "doctor", "-p", pid); o.status != 0 || o.stdout != "process "+pid+
-		` "threads" can be sampled: the kernel let us try`+"\n" {
+		` "threads" can be sampled: tried, and the kernel allowed it`+"\n" {
 		t.Errorf("of a process: status %d, %q", o.status, o.stdout)
 	}
 	checkDoctorSchema(t, show(t, "doctor", "-f", "json").stdout)

@@ -99,6 +99,7 @@ func TestEval(t *testing.T) {
 		{"skip to the end", []uint64{1}, []byte{dwSkip, 1, 0, dwNeg}, 1, 1},
 		{"bra taken", []uint64{1, 9}, []byte{dwBra, 1, 0, dwNeg}, 1, 1},
 		{"bra not taken", []uint64{1, 0}, []byte{dwBra, 1, 0, dwNeg}, minus(1), 0xffffffff},
+		{"register by its place", nil, []byte{dwReg0 + 7}, 0x1000, 0x1000},
 		// Count 3 down to 0: the jump goes back over itself and lit1, minus, dup.
 		{"loop", []uint64{3}, []byte{dwLit0 + 1, dwMinus, dwDup, dwBra, 0xfa, 0xff}, 0, 0},
 		// The rule of the PLT: rsp+8+((rip&15)>=11)<<3, here with r0 = 5 as rip, r7 as rsp.
@@ -160,7 +161,6 @@ func TestEvalFails(t *testing.T) {
 		{"endless loop", nil, []byte{dwSkip, 0xfd, 0xff}, "more than 100 steps"},
 		{"full stack", nil, bytes.Repeat([]byte{dwLit0}, maxStack+1), "stack empty or full"},
 		{"too many initial values", make([]uint64, maxStack+1), nil, "stack empty or full"},
-		{"register location", nil, []byte{0x50}, "not supported"},
 		{"call_frame_cfa", nil, []byte{0x9c}, "not supported"},
 		{"stack_value", []uint64{1}, []byte{0x9f}, "not supported"},
 		{"unknown operation", []uint64{1}, []byte{0xff}, "not supported"},

@@ -47,6 +47,8 @@ const (
 	dwSkip       = 0x2f
 	dwLit0       = 0x30
 	dwLit31      = 0x4f
+	dwReg0       = 0x50
+	dwReg31      = 0x6f
 	dwBreg0      = 0x70
 	dwBreg31     = 0x8f
 	dwBregx      = 0x92
@@ -60,6 +62,9 @@ func (e *evaluation) step(op uint8) {
 	switch {
 	case op >= dwLit0 && op <= dwLit31:
 		e.push(uint64(op - dwLit0))
+		return
+	case op >= dwReg0 && op <= dwReg31: // names a place, no value; unwinders take it for breg with offset 0
+		e.register(uint64(op-dwReg0), 0)
 		return
 	case op >= dwBreg0 && op <= dwBreg31:
 		e.register(uint64(op-dwBreg0), c.sleb())

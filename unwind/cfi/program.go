@@ -183,7 +183,8 @@ func (p *program) defineCFA(op uint8, c *cursor) {
 		*cfa = Rule{Kind: ValExpression, Expr: c.bytes(c.uleb())}
 		return
 	}
-	if cfa.Kind != Register {
+	// Before any register an offset says nothing yet: wasmtime_fiber_start sets 0 and then an expression.
+	if early := cfa.Kind == Unspecified && op != opDefCFARegister; cfa.Kind != Register && !early {
 		c.fail(errors.New("the CFA is not a register and offset"))
 		return
 	}

@@ -35,6 +35,28 @@ func rowOf(program []byte, pc uint64, aarch64 bool) (*Row, error) {
 	return New(cfg).Row(pc)
 }
 
+// TestOffsetBeforeRegister: a program that is on its own, as that of wasmtime_fiber_start, sets an offset before it says
+// what the CFA rests on.
+func TestOffsetBeforeRegister(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		program []byte
+		want    Rule
+	}{
+		{"then an expression", []byte{opDefCFAOffset, 0, opDefCFAExpression, 2, 0x57, 0x06},
+			Rule{Kind: ValExpression, Expr: []byte{0x57, 0x06}}},
+		{"then a register", []byte{opDefCFAOffset, 9, opDefCFA, 7, 16}, Rule{Kind: Register, Reg: 7, N: 16}},
+	} {
+		s := section{addr: 0x400000}
+		cie := s.cie(1, "", nil)
+		s.fde(cie, 0x1000, 0x1000, append(tt.program, opOffset|16, 1)...)
+		row, err := New(s.config()).Row(0x1000)
+		if err != nil || !reflect.DeepEqual(row.CFA, tt.want) {
+			t.Errorf("%s: got %+v, %v; want %+v", tt.name, row, err, tt.want)
+		}
+	}
+}
+
 func TestInstructions(t *testing.T) {
 	expr := []byte{0x30, 0x31, 0x22}
 	block := append([]byte{3}, expr...)

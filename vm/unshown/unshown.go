@@ -25,8 +25,9 @@ type runtime struct {
 	modules []string
 	// names says that functions have names that other programs may have: they count in modules alone.
 	names bool
-	jit   bool   // frames of the language are machine code, and some are named from tables of it
-	shows string // what shows the frames, with the process id for %d; "" if nothing simple does
+	jit   bool         // frames of the language are machine code, and some are named from tables of it
+	kind  profile.Kind // of frames that are named by other means: they are shown then
+	shows string       // what shows the frames, with the process id for %d; "" if nothing simple does
 }
 
 // runtimes are those that nobody reads yet.
@@ -34,24 +35,25 @@ type runtime struct {
 // Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
 var runtimes = []runtime{
 	{language: "Python", functions: []string{"_PyEval_", "PyEval_Eval", "Py_RunMain", "Py_BytesMain"},
-		modules: []string{"python", "libpython"},
-		shows:   "py-spy dump --pid %d"},
+		modules: []string{"python", "libpython"}, kind: profile.Python,
+		shows: "py-spy dump --pid %d"},
 	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so"}, jit: true,
-		shows: "jstack %d"},
+		kind: profile.Java, shows: "jstack %d"},
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
-		jit: true},
+		jit: true, kind: profile.JavaScript},
 	{language: "Ruby", functions: []string{"rb_vm_exec", "rb_ec_exec_node", "ruby_run_node"},
 		modules: []string{"ruby", "libruby"},
 		shows:   "rbspy snapshot --pid %d"},
 	{language: "PHP", functions: []string{"execute_ex", "zend_execute"}, modules: []string{"php", "libphp", "mod_php"},
 		names: true,
-		shows: "phpspy -p %d"},
+		kind:  profile.PHP, shows: "phpspy -p %d"},
 	{language: ".NET", functions: []string{"CallDescrWorker", "MethodDescCallSite::"},
-		modules: []string{"libcoreclr.so"}, names: true, jit: true,
+		modules: []string{"libcoreclr.so"}, names: true, jit: true, kind: profile.DotNet,
 		shows: "dotnet-stack report -p %d"},
 	{language: "Perl", functions: []string{"Perl_runops_", "perl_run"}, modules: []string{"perl", "libperl"}},
-	{language: "Lua", functions: []string{"luaV_execute", "lj_vm_"}, modules: []string{"lua", "liblua"}},
+	{language: "Lua", functions: []string{"luaV_execute", "lj_vm_"}, modules: []string{"lua", "liblua"},
+		kind: profile.Lua},
 	{language: "Erlang", functions: []string{"process_main", "beam_jit_"}, modules: []string{"beam.smp"}, names: true,
 		jit: true},
 }
@@ -93,12 +95,12 @@ func note(i int, process string, pid, others int) string {
 // InDump returns a sentence for each runtime at work in d, mostly none.
 func InDump(d *profile.Dump) []string {
 	found := make([]bool, len(runtimes))
-	named := false
+	named := kinds(0)
 	for i := range d.Threads {
 		frames := d.Threads[i].Stack.Frames
 		for k := range frames {
 			f := &frames[k]
-			named = named || isNamedJIT(f)
+			named.add(f)
 			if r := of(f, moduleName(d.Modules, f.Module)); r >= 0 {
 				found[r] = true
 			}
@@ -106,7 +108,7 @@ func InDump(d *profile.Dump) []string {
 	}
 	var notes []string
 	for i := range runtimes {
-		if found[i] && !(named && runtimes[i].jit) {
+		if found[i] && !named.shows(&runtimes[i]) {
 			notes = append(notes, note(i, d.Process.Comm, d.Process.PID, 0))
 		}
 	}
@@ -117,9 +119,9 @@ func InDump(d *profile.Dump) []string {
 // there are.
 func InProfile(p *profile.Profile) []string {
 	byFrame := make([]uint64, len(p.Frames)) // a bit for each runtime
-	named := false
+	named := kinds(0)
 	for i := range p.Frames {
-		named = named || isNamedJIT(&p.Frames[i])
+		named.add(&p.Frames[i])
 		if r := of(&p.Frames[i], moduleName(p.Modules, p.Frames[i].Module)); r >= 0 {
 			byFrame[i] = 1 << r
 		}
@@ -134,7 +136,7 @@ func InProfile(p *profile.Profile) []string {
 	}
 	var notes []string
 	for i := range runtimes {
-		if named && runtimes[i].jit {
+		if named.shows(&runtimes[i]) {
 			continue
 		}
 		first, pids := profile.Task{}, map[int]bool{}
@@ -158,8 +160,20 @@ func InProfile(p *profile.Profile) []string {
 	return notes
 }
 
-// isNamedJIT says that f is code that a runtime made and named.
-func isNamedJIT(f *profile.Frame) bool { return f.Kind.Made() && f.Func != "" }
+// kinds is a set of kinds of made code that has names.
+type kinds uint32
+
+func (k *kinds) add(f *profile.Frame) {
+	if f.Kind.Made() && f.Func != "" {
+		*k |= 1 << f.Kind
+	}
+}
+
+// shows reports whether frames of r's language are shown, as far as code has names: by their kind, or where that is not
+// known any.
+func (k kinds) shows(r *runtime) bool {
+	return r.jit && k&(1<<profile.JIT) != 0 || r.kind != profile.Native && k&(1<<r.kind) != 0
+}
 
 func moduleName(modules []profile.Module, i int) string {
 	if i < 0 || i >= len(modules) {

@@ -1,0 +1,147 @@
+// Package dump makes of what was copied of one process what a person is shown: it recognises the runtimes, walks the
+// stacks batch by batch, and names the frames. [Saver] writes what was copied to a file, and [Replayer] does the same
+// work again from that, without the process.
+//
+// The caller stops the threads, or reads the file, and gives the image of the process, in which files are found. All
+// of it runs while the threads run.
+package dump
+
+import (
+	"strings"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
+)
+
+// Options say how stacks are walked and named.
+type Options struct {
+	Runtimes  *vm.Table
+	Names     resolve.Options // its Budget bounds what is read of modules, too
+	Mode      unwind.Mode
+	MaxFrames int // of a thread; 0: no limit but that of a process
+	Fibers    Fibers
+}
+
+// Walk walks the stacks of one process. It is for one goroutine at a time.
+type Walk struct {
+	opt      Options
+	image    module.Image
+	set      *module.Set
+	runtimes *vm.Process
+	names    *resolve.Names
+	walker   *unwind.Walker
+	table    *maps.Table // of the first batch
+	left     frameBudget
+	stacks   map[int]unwind.Stack // by thread
+	idle     map[int]string       // by thread, why its stack says nothing
+	fibers   fiberWalk
+}
+
+// New returns a Walk of the process that image shows, and recognises its runtimes before it is stopped, so that what
+// they need is copied. table may be nil if the mappings are not known yet: then it recognises none. The image is used
+// until Close.
+func New(table *maps.Table, image module.Image, opt Options) *Walk {
+	w := &Walk{opt: opt, image: image}
+	if table == nil {
+		table = maps.NewTable(nil)
+	}
+	w.runtimes = opt.Runtimes.Process(image)
+	w.set = module.NewSet(table, image)
+	w.set.Charge(opt.Names.Budget)
+	w.runtimes.Scan(w.set)
+	if opt.Fibers != NoFibers {
+		w.fibers.open(w.runtimes)
+	}
+	return w
+}
+
+// Copiers are what the runtimes need to be copied of each thread.
+func (w *Walk) Copiers() []snapshot.Copier { return w.runtimes.Copiers() }
+
+// ProcessCopiers are what is to be copied of the process as a whole, for its fibers.
+func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {
+	var all []snapshot.ProcessCopier
+	for _, l := range w.fibers.listers {
+		all = append(all, l)
+	}
+	return all
+}
+
+// Batch walks what one batch holds, and keeps none of its memory. What was not copied is read from the image. Of
+// modules it knows those that the first batch showed.
+func (w *Walk) Batch(snap *snapshot.Snapshot) {
+	if w.walker == nil {
+		w.begin(snap)
+		defer w.walkFibers(snap)
+	}
+	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
+	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.image.Memory) })
+	for i := range snap.Threads {
+		t := &snap.Threads[i]
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames)}
+		stack := w.walker.Walk(t, snap.Reader(t, w.image.Memory), opt)
+		w.left.take(&stack)
+		stack.Unsettle(changed)
+		w.stacks[t.TID] = stack
+		if why := w.walker.Idle(t, &stack); why != "" {
+			w.idle[t.TID] = why
+		}
+	}
+}
+
+// walkFibers walks the fibers that the first batch shows.
+func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
+	w.fibers.walk(snap, func(to *unwind.Stack, t *snapshot.Thread, memory mem.Reader, called bool) {
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: called}
+		w.walker.WalkInto(to, t, memory, opt)
+		to.Unsettle(snap.Changed)
+	}, func(kept *unwind.Stack) { w.left.take(kept) })
+}
+
+// begin makes what takes the mappings of the first batch.
+func (w *Walk) begin(snap *snapshot.Snapshot) {
+	w.table, w.left = snap.Maps, maxFrames
+	w.set.Update(snap.Maps)
+	w.runtimes.Scan(w.set)
+	w.names = resolve.New(w.set, w.opt.Names)
+	w.walker = unwind.NewWalker(w.set, w.names)
+	w.walker.Use(w.runtimes)
+	w.stacks, w.idle = make(map[int]unwind.Stack, len(snap.Threads)), map[int]string{}
+}
+
+// Dump names all that was walked. whole is the batches together, at least one.
+func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
+	d := w.names.Dump(whole, w.walked(whole))
+	if problem := w.runtimes.Err(); problem != nil {
+		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
+	}
+	w.fibers.report(d, w.opt.Fibers)
+	return d
+}
+
+// walked lists the stacks of all threads, in their order, and those of fibers.
+func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
+	all := w.fibers.walked
+	all.Threads, all.Idle = make([]unwind.Stack, len(whole.Threads)), make([]string, len(whole.Threads))
+	for i := range whole.Threads {
+		tid := whole.Threads[i].TID
+		var walked bool
+		if all.Threads[i], walked = w.stacks[tid]; !walked {
+			all.Threads[i].Stop = unwind.NoContext
+		}
+		all.Idle[i] = w.idle[tid]
+	}
+	return all
+}
+
+// Close releases the modules. What was returned stays.
+func (w *Walk) Close() error {
+	w.runtimes.Close()
+	return w.set.Close()
+}

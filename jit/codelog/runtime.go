@@ -1,0 +1,248 @@
+// Package codelog names code that a process made while it runs, by files that its runtime writes for profilers: it
+// follows them while they grow, keeps which function was at which address at which time, and says what executes in
+// the frames of a stack. The forms of the files are rooms beside it.
+//
+// The caller gives it a process that runs (module.Image.Live), and calls it as an unwind.Runtime. Files are read by a
+// goroutine of its own, one at a time: the walk waits for it no longer than a few milliseconds, names are asked for
+// later. Nothing is opened before the first frame in such code has been walked, so that no thread is stopped meanwhile
+// that waits for us.
+//
+// The files are hostile: they name nothing but code of their own process, and what they may cost is bounded.
+package codelog
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fpstack/fpstack/jit/codename"
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+const (
+	// walkWait is how long a walk waits for what a file says more since it was read last.
+	walkWait = 20 * time.Millisecond
+	// settleWait is how long names are waited for.
+	settleWait = 2 * time.Second
+	// restShare is the part of the time, one in so many, in which files are read that grow all the time, if that takes
+	// more than restFrom.
+	restShare = 20
+	restFrom  = 100 * time.Microsecond
+	// maxSites bounds the places that are named: a recording holds no more.
+	maxSites = 1 << 18
+	// maxPending bounds those that no file has named so far: all are looked up again whenever a file has grown.
+	maxPending = 1 << 14
+)
+
+// Runtime is the files of one process. It implements vm.Whole, unwind.Identifier, resolve.SiteNamer and
+// resolve.Settler.
+type Runtime struct {
+	name  string
+	image module.Image
+	set   *module.Set // of the goroutine that walks
+
+	mu      sync.Mutex
+	table   *maps.Table
+	live    *module.Live
+	files   []*file // by precedence; what is in them belongs to the goroutine that works, but for their books
+	working chan struct{}
+	late    bool // somebody waited for the work under way in vain
+	closed  bool
+	began   time.Time     // when the last work that has ended began
+	ended   time.Time     // when it ended
+	cost    time.Duration // how long it took
+	look    bool          // there may be other files now
+	none    bool          // no file is there that could be read
+	sites   []site        // by Site, the first is none
+	numbers map[place]unwind.Site
+	pending []unwind.Site // no file named them so far
+	problem error
+}
+
+// place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record is
+// the second in which it was seen: another function may have the address in another.
+type place struct {
+	file       int
+	record     uint64
+	pc, lookup mem.Addr
+}
+
+// site is a place and what is known of it.
+type site struct {
+	place
+	at    time.Duration // when it was seen first, by the clock of the process
+	frame profile.Frame
+	named bool
+}
+
+// New returns what names code of the process that image shows by files of those forms; of several that know the same
+// code the first names it. name is that of the runtime in messages.
+func New(name string, image module.Image, formats ...Format) *Runtime {
+	r := &Runtime{name: name, image: image, sites: make([]site, 1), numbers: map[place]unwind.Site{}}
+	for _, f := range formats {
+		r.files = append(r.files, &file{format: f})
+	}
+	return r
+}
+
+// String implements unwind.Runtime.
+func (r *Runtime) String() string { return r.name }
+
+// Scan implements vm.Whole: a process with code that no object holds may have such files. They are looked for later.
+func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
+	if r.image.Live == nil {
+		return false, nil
+	}
+	r.set = set
+	all := set.Table().All()
+	present = slices.ContainsFunc(all, func(m maps.Mapping) bool { return mayBeMade(&m) })
+	budget := set.Budget()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.table, r.look = set.Table(), true
+	for _, f := range r.files {
+		f.book.setHold(budget.Hold)
+	}
+	return present, nil
+}
+
+// mayBeMade reports whether m may hold code that the process made: it is executable, and no file is behind it that
+// has a name.
+func mayBeMade(m *maps.Mapping) bool {
+	if m.Perm&maps.Exec == 0 || m.IsFile() && !m.Deleted {
+		return false
+	}
+	return m.Path != "[vdso]" && m.Path != "[vsyscall]" && m.Path != "[uprobes]"
+}
+
+// made reports whether a process made the code at pc.
+func (r *Runtime) made(m *module.Module, pc mem.Addr) bool {
+	if m != nil {
+		return m.Made()
+	}
+	at := r.set.Table().Find(pc)
+	return at != nil && mayBeMade(at)
+}
+
+// Region implements unwind.Runtime.
+func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
+	if at := r.set.Table().Find(pc); at == nil || !mayBeMade(at) {
+		return unwind.Region{}, false
+	}
+	for i, f := range r.files {
+		if record, number, ok := f.book.Find(pc, 0); ok {
+			return unwind.Region{Start: record.Start, End: record.End,
+				Generation: number*uint64(len(r.files)) + uint64(i)}, true
+		}
+	}
+	return unwind.Region{}, false
+}
+
+// Identify implements unwind.Identifier.
+func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
+	asked := false
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Site != 0 || f.Signal || f.PC == 0 || !r.made(f.Module, f.LookupPC()) {
+			continue
+		}
+		if !asked {
+			r.catchUp(t.Time)
+			asked = true
+		}
+		if site := r.siteOf(f, t.Time); site != 0 {
+			f.Site, f.Runtime = site, r
+		}
+	}
+}
+
+// siteOf returns the Site of a frame, 0 if there can be none.
+func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time) unwind.Site {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live == nil || r.none {
+		return 0
+	}
+	at := place{file: -1, pc: f.PC, lookup: f.LookupPC()}
+	when := r.when(taken)
+	found, record := r.find(&at, when)
+	if !found && len(r.pending) < maxPending/2 {
+		at.record = uint64(when / time.Second)
+	}
+	n, ok := r.numbers[at]
+	if ok || len(r.sites) >= maxSites || !found && len(r.pending) >= maxPending {
+		return n
+	}
+	n = unwind.Site(len(r.sites))
+	r.sites = append(r.sites, site{place: at, at: when})
+	r.numbers[at] = n
+	if !found || record.Detail != 0 { // lines are read by who works
+		r.pending = append(r.pending, n)
+	}
+	if found {
+		r.fill(&r.sites[n], &record)
+	}
+	return n
+}
+
+// when is a moment by the clock of the process, now if t is not known.
+func (r *Runtime) when(t time.Time) time.Duration {
+	if t.IsZero() {
+		t = time.Now()
+	}
+	return r.live.Monotonic(t)
+}
+
+// find looks for the record of a place and puts that there.
+func (r *Runtime) find(at *place, when time.Duration) (found bool, record Record) {
+	for i, f := range r.files {
+		if record, number, ok := f.book.Find(at.lookup, when); ok {
+			at.file, at.record = i, number
+			return true, record
+		}
+	}
+	return false, Record{}
+}
+
+// fill names s by its record.
+func (r *Runtime) fill(s *site, record *Record) {
+	n := codename.Parse(string(record.Name))
+	s.frame = profile.Frame{Kind: n.Kind, Func: n.Func, File: n.File, Line: n.Line, Offset: uint64(s.pc - record.Start)}
+	if raw := string(record.Name); raw != n.Func {
+		s.frame.Linkage = raw
+	}
+	s.named = true
+}
+
+// Frames implements resolve.SiteNamer.
+func (r *Runtime) Frames(n unwind.Site) []profile.Frame {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if int(n) >= len(r.sites) || !r.sites[n].named {
+		return nil
+	}
+	return []profile.Frame{r.sites[n].frame}
+}
+
+// Err says what could not be read, nil for nothing.
+func (r *Runtime) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.problem
+}
+
+// Functions implements vm.FunctionLister, by the first of the files.
+func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) error {
+	r.work(time.Now(), settleWait)
+	if !r.hasRead() {
+		return errors.Join(r.Err(), errors.New("its files were not read"))
+	}
+	r.files[0].book.Each(yield)
+	return r.Err()
+}

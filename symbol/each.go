@@ -1,0 +1,33 @@
+package symbol
+
+import (
+	"github.com/fpstack/fpstack/maps/module"
+)
+
+// Each gives yield the name, value and size of each symbol that m defines in its table label, ".symtab" or ".dynsym",
+// data and labels too, until it returns false. The name is valid during the call. It gives none where there is no such
+// table, and fails if the table is not whole or must not be read (see [module.Module.Budget]).
+func Each(m *module.Module, label string, yield func(name []byte, value module.Vaddr, size uint64) bool) error {
+	return module.Guard(m.Path, func() error {
+		t := newTable(m, label, 0)
+		if t == nil || !t.wide {
+			return nil
+		}
+		b := m.Budget()
+		if !b.Spend(int64(len(t.data))) {
+			return b.Refusal()
+		}
+		for i := range t.count() {
+			s := t.data[i*t.size:]
+			const shndx, value, size = 6, 8, 16 // Elf64_Sym in elf(5)
+			if t.u16(s[shndx:]) == shnUndef {
+				continue
+			}
+			e := entry{index: uint32(i), table: t}
+			if !yield(e.nameBytes(), module.Vaddr(t.u64(s[value:])), t.u64(s[size:])) {
+				break
+			}
+		}
+		return t.err
+	})
+}

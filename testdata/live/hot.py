@@ -1,0 +1,11 @@
+import sys
+def inner(n):
+    s = 0
+    for i in range(20000): s += i ^ n
+    return s
+class A:
+    def middle(self, n): return inner(n) + 1
+def outer(n): return (lambda x: A().middle(x))(n)
+def main():
+    while True: outer(1)
+main()

@@ -1,0 +1,64 @@
+//go:build linux && amd64
+
+package v8
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// BenchmarkStop stops a node in a chain of 26 frames, 11 of them JavaScript, with and without copying what their names
+// need, in turn. It reports the medians of how long the main thread was stopped, and what the first stop with copying
+// and the first stack with names took.
+func BenchmarkStop(b *testing.B) {
+	began := time.Now()
+	x := start(b, newest(b), []string{"--no-opt", "--no-sparkplug", "--no-maglev"}, "loop.js")
+	opened := time.Now()
+	first := x.stop(b)
+	stacks := x.stacks(first)
+	all := time.Since(opened)
+	b.Logf("%d frames, %d of JavaScript; node was started and opened in %v", len(stacks[0].Frames),
+		len(javascript(&stacks[0])), opened.Sub(began))
+	var bare, copied, named []time.Duration
+	for i := 0; b.Loop(); i++ {
+		bare = append(bare, x.stopped(b, nil))
+		copied = append(copied, x.stopped(b, x.runtimes.Copiers()))
+		s := x.stop(b)
+		at := time.Now()
+		x.stacks(s)
+		named = append(named, time.Since(at))
+		pause(i)
+	}
+	b.ReportMetric(float64(all.Microseconds())/1000, "first-ms")
+	b.ReportMetric(float64(first.Stopped.Microseconds())/1000, "first-stop-ms")
+	b.ReportMetric(median(bare), "bare-µs")
+	b.ReportMetric(median(copied), "copied-µs")
+	b.ReportMetric(median(copied)-median(bare), "more-µs")
+	b.ReportMetric(median(named), "walk-and-name-µs")
+}
+
+// stopped is how long the main thread was stopped for one snapshot.
+func (x *target) stopped(t testing.TB, copiers []snapshot.Copier) time.Duration {
+	t.Helper()
+	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: copiers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Threads {
+		if th := &s.Threads[i]; th.TID == s.Process.PID {
+			return th.Stopped
+		}
+	}
+	t.Fatal("the main thread is gone")
+	return 0
+}
+
+// median is in microseconds.
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2].Nanoseconds()) / 1000
+}

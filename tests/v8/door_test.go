@@ -1,0 +1,159 @@
+//go:build linux && amd64
+
+package v8
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
+)
+
+// newest is the last of the versions that each run has.
+func newest(t testing.TB) string {
+	t.Helper()
+	all := versions(t)
+	return all[len(all)-1]
+}
+
+// TestSleeper: a thread that sleeps in a function is copied without a stop, and named.
+func TestSleeper(t *testing.T) {
+	for _, version := range versions(t) {
+		if !*full && !slices.Contains(quickMajors, majorOf(version)) {
+			continue
+		}
+		t.Run(version, func(t *testing.T) { checkSleeper(t, start(t, version, nil, "sleeper.js")) })
+	}
+}
+
+func checkSleeper(t *testing.T, x *target) {
+	ids, err := x.ThreadIDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := x.Watch(ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	c := tracer.Copy{Copiers: x.runtimes.Copiers()}
+	for range 100 { // it has said that it is about to sleep
+		if err = w.Peek(&c, x.set.Table()); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Thread.Registers != nil || c.Pause != 0 {
+		t.Error("a thread that was not stopped has registers")
+	}
+	stack := x.walker.Walk(&c.Thread, (&snapshot.Snapshot{}).Reader(&c.Thread, x), unwind.Options{})
+	s := x.names.Stack(&stack)
+	if v, why := x.check(&s); v != right || len(javascript(&s)) < 4 {
+		x.describe(t, &s)
+		t.Errorf("%s: %s; %d frames of JavaScript", v, why, len(javascript(&s)))
+	}
+}
+
+// TestReplay: a snapshot that was written says the same when it is read again without the process.
+func TestReplay(t *testing.T) {
+	x := start(t, newest(t), nil, "loop.js")
+	s := x.stop(t)
+	before := x.stacks(s)[0]
+	if v, why := x.check(&before); v != right {
+		t.Fatalf("%s: %s", v, why)
+	}
+	s.Memory = append(s.Memory, x.runtimes.Facts()...)
+	var file bytes.Buffer
+	if err := snapshot.Write(&file, s); err != nil {
+		t.Fatal(err)
+	}
+	x.end()
+	s, err := snapshot.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := module.Image{Memory: s.Reader(nil, nil), Mapping: func(m *maps.Mapping) (*module.File, error) {
+		data, err := os.ReadFile(m.Path)
+		return &module.File{Data: data, Path: m.Path}, err
+	}}
+	set, runtimes := module.NewSet(s.Maps, image), vm.NewTable(vm.Kinds).Process(image)
+	defer set.Close()
+	runtimes.Scan(set)
+	names := resolve.New(set, resolve.Options{NoLines: true})
+	w := unwind.NewWalker(set, names)
+	w.Use(runtimes)
+	walked := w.Walk(&s.Threads[0], s.Reader(&s.Threads[0], nil), unwind.Options{})
+	after := names.Stack(&walked)
+	if got, want := lines(&after), lines(&before); !slices.Equal(got, want) || !after.Complete {
+		t.Errorf("replayed: %s\n%q, want\n%q (%s)", after.Detail, got, want, after.Stop)
+	}
+}
+
+// lines are the frames of JavaScript with their places.
+func lines(s *profile.Stack) (out []string) {
+	for _, f := range javascript(s) {
+		out = append(out, f.Func+" "+f.File+" "+f.Tier)
+	}
+	return out
+}
+
+// TestRecording: the profile of a recording has functions and their own kind, also when the process has ended.
+func TestRecording(t *testing.T) {
+	x := start(t, newest(t), nil, "loop.js")
+	kinds := vm.NewTable(vm.Kinds)
+	r := sampler.New(sampler.Options{Rate: 199,
+		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+	defer r.Close()
+	pid := x.PID()
+	x.Close()
+	if err := r.Add(pid); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.end()
+	p, err := r.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, all := int64(0), int64(0)
+	for i := range p.Samples {
+		var names []string
+		for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+			f := &p.Frames[p.Tree.Frame(n)]
+			names = append(names, f.Func)
+			if f.Stub || f.Func == "outer" && f.Kind != profile.JavaScript {
+				t.Errorf("frame %+v", f)
+			}
+		}
+		if !slices.Contains(names, "<anonymous>") { // another thread
+			continue
+		}
+		all += p.Value(i)[0]
+		if strings.Contains(strings.Join(names, " "), "middle outer <anonymous>") && names[len(names)-1] == "_start" {
+			whole += p.Value(i)[0]
+		}
+	}
+	if all < 20 || whole < all*9/10 {
+		t.Errorf("%d of %d samples have the whole chain", whole, all)
+	}
+}

@@ -1,0 +1,244 @@
+package v8
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/v8/heap"
+)
+
+// activation is one frame of V8's code as it is named.
+type activation struct {
+	area    *area
+	builtin *builtin // nil if pc is in none that is known
+	pc      mem.Addr // as it is looked up
+	fp      mem.Addr // 0 where the frame is not built, or given up
+	// sp and regs are of the innermost frame of a thread; 0 and nil elsewhere. Slots below sp have not been written.
+	sp   mem.Addr
+	regs *regs.Registers
+	// entered says that the function has just been called, so that registers have what a caller sets.
+	entered bool
+	// note is what makes the name less sure, set by who names.
+	note string
+}
+
+// Identify implements [unwind.Identifier].
+func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
+	areas := r.areas.Load()
+	if t.Arch != regs.AMD64 {
+		return
+	}
+	v := &view{copied: m, live: r.live}
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		a := areas.find(f.LookupPC())
+		if a == nil || f.Site != 0 {
+			continue
+		}
+		act, ok := r.activationOf(a, f, t, i == 0, v)
+		if !ok {
+			continue
+		}
+		site, err := r.identify(&act, v)
+		if err != nil {
+			f.Note = "not named: " + r.String() + ": " + err.Error()
+		}
+		if act.note != "" && f.Note == "" {
+			f.Note = act.note
+		}
+		if site != 0 {
+			f.Runtime, f.Site = r, site
+		}
+	}
+}
+
+// activationOf gathers what the frame f, the innermost of t or not, shows; false where its frame pointer is not known.
+func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, innermost bool, m mem.Reader) (activation,
+	bool) {
+	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC()}
+	if !innermost || !f.Interrupted || t.Registers == nil {
+		act.fp = f.CFA - 2*wordSize
+		return act, f.CFA != 0
+	}
+	act.regs, act.sp = t.Registers, f.SP
+	s, err := r.stateOf(a, t.Registers, m)
+	if err != nil {
+		return act, false
+	}
+	if s.framed {
+		act.fp, _ = t.Registers.FP()
+	}
+	act.entered = s.entered
+	return act, true
+}
+
+// slot reads the word at offset of the frame.
+func (a *activation) slot(m mem.Reader, offset int32) (heap.Tagged, bool) {
+	at := a.fp + mem.Addr(offset)
+	if a.fp == 0 || at < a.sp {
+		return 0, false
+	}
+	w, err := word(m, at)
+	return heap.Tagged(w), err == nil
+}
+
+// register is a register of the innermost frame, by V8's number.
+func (a *activation) register(number int32) (uint64, bool) {
+	if a.regs == nil {
+		return 0, false
+	}
+	return a.regs.Get(numbered[number&15])
+}
+
+// identify returns the Site of an activation, 0 where it has none: then the symbol table names it. An error says what
+// is not known of it.
+func (r *Runtime) identify(a *activation, m mem.Reader) (unwind.Site, error) {
+	if marker, ok := a.slot(m, r.layout.Frame.Context); ok && marker&1 == 0 {
+		return r.identifyTyped(a, int32(marker>>1), m)
+	}
+	f, err := r.functionOf(a, m)
+	switch {
+	case err != nil && a.builtin != nil && (a.fp == 0 || a.builtin.kind != interpreterEntry &&
+		a.builtin.kind != bytecodeHandler):
+		return r.stub(a.builtin.name)
+	case errors.Is(err, errNoFunction):
+		if a.area.made {
+			return r.identifyCode(a, nil, m)
+		}
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	switch {
+	case a.area.made:
+		return r.identifyCode(a, f, m)
+	case a.builtin != nil && a.builtin.kind == baselinePrologue:
+		return r.atStart(f, baselineTier, m)
+	case a.fp == 0:
+		return r.atStart(f, interpreterTier, m)
+	case r.interprets(a, m):
+		return r.identifyBytecode(a, f, m)
+	}
+	return r.builtinFunction(a, f, m)
+}
+
+var errNoFunction = errors.New("its function is not known")
+
+// functionOf finds the function that a executes: in its frame, or where the frame is not built in the register that a
+// caller sets.
+func (r *Runtime) functionOf(a *activation, m mem.Reader) (*function, error) {
+	tagged, ok := a.slot(m, r.layout.Frame.Function)
+	if !ok && (a.fp != 0 || a.entered) && a.calledByFunction() {
+		w, known := a.register(r.layout.Registers.Function)
+		tagged, ok = heap.Tagged(w), known
+	}
+	if !ok {
+		return nil, errNoFunction
+	}
+	receiver, _ := a.slot(m, r.layout.Frame.Args)
+	return r.function(tagged, receiver, m)
+}
+
+// calledByFunction reports whether a caller of the code that a executes sets the register of functions: where that is a
+// builtin for something else it has any value.
+func (a *activation) calledByFunction() bool {
+	if a.builtin == nil {
+		return a.area.made
+	}
+	return a.builtin.kind == interpreterEntry || a.builtin.kind == baselinePrologue
+}
+
+// interprets reports whether a runs bytecode: its code is the interpreter's, or that is not known and the frame shows
+// it. A builtin without a frame of its own, innermost, executes in that of its caller.
+func (r *Runtime) interprets(a *activation, m mem.Reader) bool {
+	if b := a.builtin; b != nil && (b.kind == interpreterEntry || b.kind == bytecodeHandler) {
+		return true
+	} else if b != nil && a.regs == nil {
+		return false
+	}
+	array, ok := a.slot(m, r.layout.Frame.BytecodeArray)
+	offset, written := a.slot(m, r.layout.Frame.BytecodeOffset)
+	if _, smi := offset.Int(); !ok || !written || !smi {
+		return false
+	}
+	_, err := r.heap(m).BytecodeOf(array)
+	return err == nil
+}
+
+// identifyBytecode names an activation that the interpreter runs.
+func (r *Runtime) identifyBytecode(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
+	array, ok := a.slot(m, r.layout.Frame.BytecodeArray)
+	biased, known := r.biasedOffset(a, array, m)
+	if !ok || !known { // the frame is being built
+		return r.atStart(f, interpreterTier, m)
+	}
+	h := r.heap(m)
+	if offset, ok := h.BytecodeOffset(heap.Bytecode{Length: math.MaxInt}, biased); ok {
+		if s, ok := r.sites.byBytecode[bytecodeKey{f, offset, interpreterTier}]; ok {
+			return s, nil
+		}
+	}
+	b, err := h.BytecodeOf(array)
+	if err != nil {
+		return r.atStart(f, interpreterTier, m)
+	}
+	offset, ok := h.BytecodeOffset(b, biased)
+	if !ok {
+		return r.atStart(f, interpreterTier, m)
+	}
+	return r.position(f, b, offset, interpreterTier, m)
+}
+
+// biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and
+// what the frame has is of an earlier bytecode.
+func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (int, bool) {
+	if a.builtin != nil && a.builtin.kind == bytecodeHandler {
+		held, ok := a.register(r.layout.Registers.BytecodeArray)
+		biased, ok2 := a.register(r.layout.Registers.BytecodeOffset)
+		if ok && ok2 && heap.Tagged(held) == array && biased < 1<<31 {
+			return int(biased), true
+		}
+	}
+	slot, ok := a.slot(m, r.layout.Frame.BytecodeOffset)
+	biased, smi := slot.Int()
+	return biased, ok && smi
+}
+
+// identifyTyped names a frame that says by a number what it is.
+func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwind.Site, error) {
+	name, known := r.layout.FrameType(number)
+	if known && name == builtinExit {
+		if tagged, ok := a.slot(m, exitTarget); ok {
+			if f, err := r.function(tagged, 0, m); err == nil {
+				return r.builtinFunction(a, f, m)
+			}
+		}
+	}
+	switch {
+	case a.builtin != nil:
+		return r.stub(a.builtin.name)
+	case known:
+		return r.stub(name)
+	}
+	return r.stub(fmt.Sprintf("frame type %d", number))
+}
+
+// view is the memory that names are read from: what was copied while the thread was stopped, and the live memory for
+// the rest, which is checked.
+type view struct {
+	copied mem.Reader
+	live   mem.Reader
+}
+
+// ReadMem implements mem.Reader.
+func (v *view) ReadMem(b []byte, addr mem.Addr) (int, error) {
+	if o, ok := v.copied.(*mem.Overlay); ok && !o.Holds(addr, len(b)) && v.live != nil {
+		return v.live.ReadMem(b, addr)
+	}
+	return v.copied.ReadMem(b, addr)
+}

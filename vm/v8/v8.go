@@ -1,0 +1,108 @@
+// Package v8 reads the frames of JavaScript that V8 runs: in Node.js, and in other programs that hold V8 with its
+// debugging symbols.
+//
+// V8's code has no unwind tables: machine code that it makes while the program runs, and the builtins, which are part
+// of the program. All of it keeps a frame pointer, so that [Runtime.Row] knows the caller of every frame but the
+// innermost, and [Runtime.Cross] reads instructions and stack there. [Runtime.Copy] copies the functions of the frames
+// while the thread is stopped, [Runtime.Identify] finds what they execute when it runs again, and checks what it reads
+// then by what was copied. What the objects of the heap hold is package heap's matter.
+//
+// It works for x86-64. Sources: src/execution/frame-constants.h, src/builtins/x64/builtins-x64.cc and
+// src/objects/code.h of V8, versions 9.4 to 14.6.
+package v8
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol/sourcemap"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/v8/heap"
+)
+
+// Runtime is the V8 of one object in one process, with all its isolates. Copy may be called beside the goroutine that
+// walks.
+type Runtime struct {
+	m        *module.Module // the first place where the object was met: its code may be mapped at others too
+	layout   *heap.Layout
+	builtins *builtins
+	live     mem.Reader // the process as it is now; nil where it is not to be had
+	areas    atomic.Pointer[areas]
+	types    typeCache
+	codes    codeCache
+	sites    sites
+	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
+	translate func(file string, line, column int) (sourcemap.Place, bool)
+}
+
+var _ interface {
+	unwind.Runtime
+	unwind.RowSource
+	unwind.Crosser
+	unwind.Identifier
+	snapshot.Copier
+} = (*Runtime)(nil)
+
+// New returns the Runtime of an object that holds V8, nil if it does not. An error says that it does, and why its
+// frames cannot be read. Which code is V8's is known after [Runtime.Mapped].
+func New(m *module.Module, image module.Image) (*Runtime, error) {
+	if m.Machine() != uint16(elf.EM_X86_64) {
+		return nil, nil
+	}
+	tables, err := readTables(m)
+	switch {
+	case err != nil:
+		return nil, err
+	case tables == nil:
+		return nil, nil
+	}
+	layout, err := heap.Read(tables.constant)
+	switch {
+	case errors.Is(err, heap.ErrNotV8):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	r := &Runtime{m: m, layout: layout, builtins: tables.builtins(), live: image.Memory}
+	r.areas.Store(&areas{})
+	r.codes.reset()
+	r.sites.reset()
+	return r, nil
+}
+
+// Translate makes r show where places come from, as place knows it, in place of the JavaScript that V8 runs. It is
+// called before the first name is wanted.
+func (r *Runtime) Translate(place func(file string, line, column int) (sourcemap.Place, bool)) {
+	r.translate = place
+}
+
+// String names the runtime in messages.
+func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
+
+// Region implements [unwind.Runtime]. All that a mapping of the process's own code holds is one Region: where a
+// function was replaced is seen by its instructions.
+func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
+	a := r.areas.Load().find(pc)
+	if a == nil {
+		return unwind.Region{}, false
+	}
+	return unwind.Region{Start: a.start, End: a.end, Generation: 1}, true
+}
+
+// Frames implements resolve.SiteNamer.
+func (r *Runtime) Frames(site unwind.Site) []profile.Frame { return r.sites.frames(site) }
+
+const wordSize = 8
+
+// order is that of x86-64, as a type that costs no call.
+var order = binary.LittleEndian
+
+// word reads a word of the target.
+func word(m mem.Reader, a mem.Addr) (uint64, error) { return mem.Uint(m, a, wordSize, order) }

@@ -1,0 +1,119 @@
+package wasmtime
+
+import (
+	"encoding/binary"
+	"sort"
+	"strings"
+)
+
+// fullNames are the names of functions as the module has them: .name.wasm has the bytes of all, one behind the other.
+// Which function has which is in .wasmtime.info, of which the layout changes from version to version; the table of
+// names is found there by what it is: a count, then as many of (index, offset, length) in which the index rises, each
+// name begins where the one before ends, and the last ends with the section. Up to v20 count and fields have 8 and 4
+// bytes, later they are LEB128 numbers (postcard). The module of several in an image is not told: names are used only
+// of an image with one.
+type fullNames struct {
+	bytes []byte
+	names []nameRange // by index
+}
+
+type nameRange struct{ index, offset, size uint32 }
+
+// newFullNames returns the names, nil where no table of them is found.
+func newFullNames(names, info []byte) *fullNames {
+	const work = 1 << 22 // steps: fields that are read
+	left := work
+	for at := range info {
+		for _, read := range []reader{readFixed, readVarint} {
+			if table := nameTable(info[at:], uint32(len(names)), read, &left); table != nil {
+				return &fullNames{names, table}
+			}
+			if left <= 0 {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// reader reads a number of so many bytes where it is of fixed size; size 0 of the result says that there is none.
+type reader func(b []byte, width int) (v uint64, size int)
+
+func readFixed(b []byte, width int) (uint64, int) {
+	switch {
+	case len(b) < width:
+		return 0, 0
+	case width == 8:
+		return order.Uint64(b), 8
+	}
+	return uint64(order.Uint32(b)), 4
+}
+
+func readVarint(b []byte, _ int) (uint64, int) {
+	v, n := binary.Uvarint(b)
+	return v, max(n, 0)
+}
+
+// nameTable reads a table of names for total bytes at the beginning of b, nil if there is none.
+func nameTable(b []byte, total uint32, read reader, left *int) []nameRange {
+	count, n := read(b, 8)
+	if n == 0 || count == 0 || count > uint64(len(b))/3 || count > maxSymbols {
+		return nil
+	}
+	b = b[n:]
+	var out []nameRange
+	end, last := uint64(0), int64(-1)
+	for range count {
+		var f [3]uint64
+		for i := range f {
+			v, n := read(b, 4)
+			*left--
+			if n == 0 || *left <= 0 {
+				return nil
+			}
+			f[i], b = v, b[n:]
+		}
+		if int64(f[0]) <= last || f[0] >= maxSymbols || f[1] != end || f[2] > uint64(total)-end {
+			return nil
+		}
+		last, end = int64(f[0]), end+f[2]
+		out = append(out, nameRange{uint32(f[0]), uint32(f[1]), uint32(f[2])})
+	}
+	if end != uint64(total) {
+		return nil
+	}
+	return out
+}
+
+// of returns the name of the function with that index, "" if it has none.
+func (n *fullNames) of(index int) string {
+	if n == nil || index < 0 {
+		return ""
+	}
+	i := sort.Search(len(n.names), func(i int) bool { return int(n.names[i].index) >= index })
+	if i == len(n.names) || int(n.names[i].index) != index {
+		return ""
+	}
+	r := n.names[i]
+	return string(n.bytes[r.offset:][:r.size])
+}
+
+// madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and
+// those that are not ASCII, became "?", one for each run, and 96 characters are kept.
+// Source: clean_symbol in crates/wasmtime/src/compile.rs.
+func madeOf(symbol, full string) bool {
+	var clean []byte
+	for _, c := range full {
+		switch {
+		case c > ' ' && c < 0x7f && c != '?':
+			clean = append(clean, byte(c))
+		case len(clean) == 0 || clean[len(clean)-1] != '?':
+			clean = append(clean, '?')
+		}
+	}
+	const kept = 96
+	for strings.Contains(symbol, "??") {
+		symbol = strings.ReplaceAll(symbol, "??", "?")
+	}
+	return string(clean) == symbol || len(symbol) >= kept-1 && strings.HasPrefix(string(clean), symbol)
+}

@@ -1,0 +1,111 @@
+package wasmtime
+
+import (
+	"debug/elf"
+	"errors"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/symbol/dwarf"
+	"github.com/fpstack/fpstack/work"
+)
+
+// lines is the DWARF that wasmtime translated, which an image has where the host asked for it (Config::debug_info). It
+// is relocatable: addresses are those of functions in the process once the relocations are applied.
+type lines struct {
+	data *dwarf.Data
+	// load makes data, at first use.
+	load func(memory mem.Reader) *dwarf.Data
+}
+
+// newLines returns the DWARF of im, nil if it has none.
+func newLines(im *image, symbols []byte, budget *work.Budget) *lines {
+	if im.sections[".debug_info"].size == 0 {
+		return nil
+	}
+	return &lines{load: func(memory mem.Reader) *dwarf.Data {
+		return dwarf.New(dwarf.Object{Low: uint64(im.text.Start), High: uint64(im.text.End), Budget: budget,
+			Section: func(name string) ([]byte, error) {
+				b, err := im.bytes(memory, im.sections[name])
+				if err != nil || len(b) == 0 {
+					return nil, err
+				}
+				relocations, err := im.bytes(memory, im.sections[".rela"+name])
+				if err != nil {
+					return nil, err
+				}
+				if !im.unchanged(memory) {
+					return nil, errGone
+				}
+				return b, im.relocate(b, relocations, symbols)
+			}})
+	}}
+}
+
+var errRelocation = errors.New("a relocation is not known")
+
+// relocationSizes are the bytes of relocations whose value is that of the symbol and the addend.
+// Source: psABI supplements, "Relocation Types".
+var relocationSizes = map[*regs.Arch]map[uint32]int{
+	regs.AMD64:   {uint32(elf.R_X86_64_64): 8, uint32(elf.R_X86_64_32): 4},
+	regs.ARM64:   {uint32(elf.R_AARCH64_ABS64): 8, uint32(elf.R_AARCH64_ABS32): 4},
+	regs.RISCV64: {uint32(elf.R_RISCV_64): 8, uint32(elf.R_RISCV_32): 4},
+}
+
+// relocate applies relocations (Elf64_Rela) to a section.
+func (im *image) relocate(b, relocations, symbols []byte) error {
+	const size = 24
+	for ; len(relocations) >= size; relocations = relocations[size:] {
+		at, info, addend := order.Uint64(relocations), order.Uint64(relocations[8:]), order.Uint64(relocations[16:])
+		number := info >> 32 * symbolSize
+		width := relocationSizes[im.arch][uint32(info)]
+		if width == 0 || at > uint64(len(b)) || uint64(width) > uint64(len(b))-at ||
+			number+symbolSize > uint64(len(symbols)) {
+			return errRelocation
+		}
+		s := symbols[number:]
+		value := order.Uint64(s[8:]) + addend
+		if elf.SymType(s[4]&0xf) == elf.STT_FUNC {
+			value += uint64(im.text.Start)
+		}
+		if width == 8 {
+			order.PutUint64(b[at:], value)
+		} else {
+			order.PutUint32(b[at:], uint32(value))
+		}
+	}
+	return nil
+}
+
+// withLines returns own, the frame at pc, with its source line, and the frames of what was inlined there before it.
+func (im *image) withLines(memory mem.Reader, pc mem.Addr, own profile.Frame) []profile.Frame {
+	if im.lines == nil || own.Kind != profile.Wasm {
+		return []profile.Frame{own}
+	}
+	if im.lines.data == nil {
+		im.lines.data = im.lines.load(memory)
+	}
+	all, _ := im.lines.data.Calls([]uint64{uint64(pc)})
+	calls := all[0]
+	var out []profile.Frame
+	for i := range calls {
+		c := &calls[i]
+		f := profile.Frame{Kind: profile.Wasm, Inlined: true, Func: c.Name}
+		if c.Linkage != "" {
+			f.Func, f.Linkage = symbol.Demangle(c.Linkage), c.Linkage
+		}
+		if i == len(calls)-1 {
+			f = own
+		}
+		if c.File != "" && c.Line > 0 {
+			f.File, f.Line = c.File, c.Line
+		}
+		out = append(out, f)
+	}
+	if len(out) == 0 {
+		out = append(out, own)
+	}
+	return out
+}
