@@ -12,7 +12,8 @@ import (
 // stopText is what the heading of a dump says of the stop.
 var stopText = regexp.MustCompile(`, (\d+) goroutines, stopped ([0-9.]+) ms`)
 
-// goroutines measures the dump of a program with ten thousand parked goroutines, and how long that is stopped. There is no peer that shows them from outside in this time.
+// goroutines measures the dump of a program with ten thousand parked goroutines, and how long that is stopped. There
+// is no peer that shows them from outside in this time.
 func (b *bench) goroutines() error {
 	pid, stop, err := target(true, filepath.Join(b.live, "routines-go"), "10000")
 	if err != nil {
