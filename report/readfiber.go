@@ -22,8 +22,8 @@ func (in *dumpReader) fiber() error {
 	}
 	var err error
 	in.dump.Fibers = append(in.dump.Fibers, profile.Fiber{Kind: in.text(doc.Kind, &err), ID: doc.ID,
-		State: in.text(doc.State, &err), Waits: max(0, time.Duration(doc.Waits)), Locked: doc.Locked, System: doc.System,
-		TID: doc.TID, Stack: doc.Stack, Missing: in.text(doc.Missing, &err), Creator: doc.Creator})
+		State: in.text(doc.State, &err), Waits: max(0, time.Duration(doc.Waits)), Locked: doc.Locked,
+		System: doc.System, TID: doc.TID, Stack: doc.Stack, Missing: in.text(doc.Missing, &err), Creator: doc.Creator})
 	return err
 }
 

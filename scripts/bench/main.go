@@ -282,6 +282,7 @@ var parts = []part{
 	{"sleeper", (*bench).sleeper},
 	{"node", (*bench).node},
 	{"dwarf", (*bench).dwarf},
+	{"goroutines", (*bench).goroutines},
 	{"shares", (*bench).shares},
 	{"busy", func(b *bench) error { return errors.Join(b.busy(), b.busyPeers()) }},
 	{"slow", func(b *bench) error {

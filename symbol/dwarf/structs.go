@@ -141,7 +141,8 @@ func (s *structs) entry(u *unit, r *reader, code uint64, depth int, into *string
 	if !structure && (depth != 2 || *into == "" || a.tag != tagMember) {
 		next, sibling, ok := u.layout.pass(a.steps, r.b, r.off, u.d.o.Big)
 		r.off = min(next, len(r.b))
-		if to := u.at.off + sibling; ok && sibling != 0 && a.children && depth > 0 && to > uint64(r.off) && to <= u.end {
+		to := u.at.off + sibling
+		if ok && sibling != 0 && a.children && depth > 0 && to > uint64(r.off) && to <= u.end {
 			r.off = int(to)
 			return false, true
 		}

@@ -86,7 +86,8 @@ func TestStructs(t *testing.T) {
 		seen++
 		want := typ.(*dwarf.StructType)
 		if s.Size != want.ByteSize || len(s.Members) != len(want.Field) {
-			t.Errorf("%s: %d bytes, %d members; want %d, %d", name, s.Size, len(s.Members), want.ByteSize, len(want.Field))
+			t.Errorf("%s: %d bytes, %d members; want %d, %d", name, s.Size, len(s.Members), want.ByteSize,
+				len(want.Field))
 		}
 		for _, f := range want.Field {
 			if at, ok := s.Members[f.Name]; !ok || at != f.ByteOffset {
@@ -115,7 +116,8 @@ func TestStructsMissing(t *testing.T) {
 		{"no such unit", info, Wanted{Unit: "none", Names: []string{"runtime.g"}}, nil, "no structure runtime.g"},
 		{"cut", info[:5000], runtimeTypes, nil, "unit of"},
 		{"empty", nil, runtimeTypes, nil, "no structure"},
-		{"a unit of 4 GB", append([]byte{0xef, 0xff, 0xff, 0xff}, info...), runtimeTypes, nil, "unit of 4294967279 bytes"},
+		{"a unit of 4 GB", append([]byte{0xef, 0xff, 0xff, 0xff}, info...), runtimeTypes, nil,
+			"unit of 4294967279 bytes"},
 		{"no budget", info, runtimeTypes, work.New(10, 10), work.ErrSpent.Error()},
 	} {
 		_, err := Structs(bytes.NewReader(tc.info), abbrev, false, tc.wanted, tc.budget)
@@ -127,7 +129,8 @@ func TestStructsMissing(t *testing.T) {
 
 // FuzzStructs: no bytes make it panic or read for ever.
 func FuzzStructs(f *testing.F) {
-	f.Add([]byte{11, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1, 2, 0, 0}, []byte{1, 0x11, 1, 3, 8, 0, 0, 2, 0x13, 1, 3, 8, 11, 11, 0, 0, 0})
+	f.Add([]byte{11, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1, 2, 0, 0},
+		[]byte{1, 0x11, 1, 3, 8, 0, 0, 2, 0x13, 1, 3, 8, 11, 11, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, info, abbrev []byte) {
 		got, err := Structs(bytes.NewReader(info), abbrev, false, Wanted{Unit: "", Names: []string{"", "a"}},
 			work.New(1<<24, 1<<24))

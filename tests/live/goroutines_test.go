@@ -182,7 +182,8 @@ func compareRoutines(t *testing.T, got, want []ownRoutine) {
 		}
 	}
 	if len(got) != len(want) || wrong > 0 {
-		t.Errorf("%d goroutines, %d of them other than the %d that the program itself shows", len(got), wrong, len(want))
+		t.Errorf("%d goroutines, %d of them other than the %d that the program itself shows", len(got), wrong,
+			len(want))
 	}
 }
 
@@ -304,7 +305,8 @@ func TestGoroutinesRefused(t *testing.T) {
 func TestGoroutinesFolded(t *testing.T) {
 	r := startRoutines(t, program(t, "routines-go"), "300")
 	o := show(t, "-p", strconv.Itoa(r.pid), "-f", "folded", "--goroutines")
-	if !strings.Contains(o.stdout, "main.receive;runtime.chanrecv1;runtime.chanrecv;runtime.gopark;(chan receive) 300\n") {
+	const parked = "main.receive;runtime.chanrecv1;runtime.chanrecv;runtime.gopark;(chan receive) 300\n"
+	if !strings.Contains(o.stdout, parked) {
 		t.Errorf("no 300 goroutines that wait for a channel:\n%s", o.stdout)
 	}
 	if o = show(t, "-p", strconv.Itoa(r.pid), "-f", "folded"); strings.Contains(o.stdout, "(chan receive)") {
@@ -321,8 +323,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// checkCalls looks for the goroutines that sleep in C, each with the calls between C and Go that are on its stack. Where
-// C has lost its way the walk goes on at the call of C, and says that frames are missing.
+// checkCalls looks for the goroutines that sleep in C, each with the calls between C and Go that are on its stack.
+// Where C has lost its way the walk goes on at the call of C, and says that frames are missing.
 func checkCalls(t *testing.T, pid int) {
 	t.Helper()
 	const turn = "main.goCalled callBack main.goCalled callBack main.goCalled callBack"

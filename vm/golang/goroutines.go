@@ -180,8 +180,8 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		}
 	}
 	if missing > 0 {
-		return fibers, fmt.Errorf("%d of %d goroutines are left out: they were not copied within the time and the memory "+
-			"for it", missing, n)
+		return fibers, fmt.Errorf("%d of %d goroutines are left out: they were not copied within the time and the "+
+			"memory for it", missing, n)
 	}
 	return fibers, nil
 }

@@ -156,7 +156,8 @@ func findFields(types map[string]dwarf.Struct, outer string, need *int, fields [
 		case !ok && f.sinceRelease != "":
 			*f.to = -1
 		case !ok || at < 0 || at > maxStruct-int64(f.size):
-			return fmt.Errorf("goroutines cannot be listed: the DWARF of this release has no usable %s.%s", f.of, f.name)
+			return fmt.Errorf("goroutines cannot be listed: the DWARF of this release has no usable %s.%s", f.of,
+				f.name)
 		default:
 			*f.to = int(at)
 			*need = max(*need, int(at)+f.size)

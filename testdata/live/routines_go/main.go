@@ -87,7 +87,7 @@ func main() {
 	for {
 		switch b, err := in.ReadByte(); {
 		case err != nil:
-			return
+			select {} // the others stay
 		case b == 'g':
 			runtime.GC()
 		}
