@@ -157,24 +157,14 @@ func (t *table) sorted() ([]place, []profile.FrameID) {
 	}
 	slices.SortFunc(order[firstFrame:], func(a, b profile.FrameID) int {
 		f, g := &t.places[a].frame, &t.places[b].frame
-		return cmp.Or(strings.Compare(f.name, g.name), falseFirst(f.waits, g.waits), falseFirst(f.special, g.special))
+		return cmp.Or(strings.Compare(f.name, g.name), profile.FalseFirst(f.waits, g.waits),
+			profile.FalseFirst(f.special, g.special))
 	})
 	places, ids := make([]place, len(order)), make([]profile.FrameID, len(order))
 	for to, from := range order {
 		places[to], ids[from] = t.places[from], profile.FrameID(to)
 	}
 	return places, ids
-}
-
-// falseFirst puts false before true.
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // shade picks the lightness of a name.

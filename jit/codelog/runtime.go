@@ -30,8 +30,10 @@ const (
 	walkWait = 20 * time.Millisecond
 	// settleWait is how long names are waited for.
 	settleWait = 2 * time.Second
-	// restShare is the part of the time, one in so many, in which files are read that grow all the time.
+	// restShare is the part of the time, one in so many, in which files are read that grow all the time, if that takes
+	// more than restFrom.
 	restShare = 20
+	restFrom  = 100 * time.Microsecond
 	// maxSites bounds the places that are named: a recording holds no more.
 	maxSites = 1 << 18
 	// maxPending bounds those that no file has named so far: all are looked up again whenever a file has grown.
@@ -63,7 +65,8 @@ type Runtime struct {
 	problem error
 }
 
-// place is what makes a site: an address, and the record that had it. Where none had it file is below 0.
+// place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record is
+// the second in which it was seen: another function may have the address in another.
 type place struct {
 	file       int
 	record     uint64
@@ -169,6 +172,9 @@ func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time) unwind.Site {
 	at := place{file: -1, pc: f.PC, lookup: f.LookupPC()}
 	when := r.when(taken)
 	found, record := r.find(&at, when)
+	if !found && len(r.pending) < maxPending/2 {
+		at.record = uint64(when / time.Second)
+	}
 	n, ok := r.numbers[at]
 	if ok || len(r.sites) >= maxSites || !found && len(r.pending) >= maxPending {
 		return n

@@ -17,7 +17,7 @@ func (r *Runtime) catchUp(taken time.Time) {
 		taken = time.Now()
 	}
 	r.mu.Lock()
-	due := r.working == nil && !r.closed && r.began.Before(taken) && time.Since(r.ended) >= restShare*r.cost &&
+	due := r.working == nil && !r.closed && r.began.Before(taken) && time.Since(r.ended) >= restShare*(r.cost-restFrom) &&
 		(r.look || slices.ContainsFunc(r.files, (*file).grown))
 	waits := r.working != nil && !r.late
 	r.mu.Unlock()
@@ -118,11 +118,16 @@ func (r *Runtime) namePending() {
 		r.mu.Lock()
 		s := r.sites[n]
 		r.mu.Unlock()
-		if !r.nameLate(&s) {
+		unknown := s.place
+		named := r.nameLate(&s)
+		if !named {
 			left = append(left, n)
 		}
 		r.mu.Lock()
 		r.sites[n] = s
+		if named && unknown.file < 0 { // who sees that address again may see other code
+			delete(r.numbers, unknown)
+		}
 		r.mu.Unlock()
 	}
 	r.mu.Lock()

@@ -63,7 +63,7 @@ func javaScript(raw string) (Name, bool) {
 	if place, n.Line, ok = cutNumber(place); !ok {
 		return Name{Func: n.Func, Kind: n.Kind}, true
 	}
-	if at := fileIn(place); at >= 0 {
+	if at := fileIn(place); at >= 0 && at < len(place)-1 {
 		n.Func, n.File = place[:at], place[at+1:]
 	} else {
 		n.Line = 0
@@ -196,7 +196,8 @@ func lua(raw string) (Name, bool) {
 	if !ok || !isTrace || !isNumber(number) || !numbered {
 		return Name{}, false
 	}
-	return Name{Func: trace, File: strings.TrimPrefix(file, "@"), Line: line, Kind: profile.Lua}, true
+	file = strings.TrimPrefix(file, "@")
+	return Name{Func: trace, File: file, Line: line, Kind: profile.Lua}, file != ""
 }
 
 // php reads JIT$CLASS::METHOD, JIT$FILE, and TRACE-NUMBER$FUNCTION$LINE. JIT$$ begins what belongs to no function.
