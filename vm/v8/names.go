@@ -206,11 +206,5 @@ func methodName(h heap.Heap, name string, receiver heap.Tagged, function mem.Add
 	if !ok {
 		return name
 	}
-	if name == "" {
-		name = method.Key
-	}
-	if method.Class == "" || !strings.HasSuffix(name, method.Key) { // a function that has another name as a property
-		return name
-	}
-	return method.Class + "." + name
+	return method.Name(name)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// Offsets of objects that V8 exports nothing of; they are the same in 9.4 to 14.6. Sources: src/objects/js-generator.tq,
-// js-promise.tq, promise.tq and contexts.h.
+// Offsets of objects that V8 exports nothing of; they are the same in 9.4 to 14.6. Sources: js-generator.tq,
+// js-promise.tq, promise.tq and contexts.h in src/objects.
 const (
 	generatorFunction = 24
 	generatorPosition = 48 // bytecode offset of a suspended one, biased as in frames
