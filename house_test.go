@@ -45,7 +45,7 @@ var forTests = map[string][]string{
 }
 
 // inTests are rooms that any test may import.
-var inTests = []string{"tests/hostile"}
+var inTests = []string{"tests/hostile", "tests/harness"}
 
 // listed is what this test wants of `go list -json`.
 type listed struct {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/fpstack/fpstack/tests/harness"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,7 +89,7 @@ int loops(int n) { int s = 0; while (n--) s += out(n) * inner(s); return s; }
 // cross builds a library of crossSource for arm64.
 func cross(t *testing.T, options ...string) string {
 	t.Helper()
-	need(t, "clang", "ld.lld", "llvm-objdump")
+	harness.Need(t, "clang", "ld.lld", "llvm-objdump")
 	dir := t.TempDir()
 	source, object, library := filepath.Join(dir, "x.c"), filepath.Join(dir, "x.o"), filepath.Join(dir, "x.so")
 	if err := os.WriteFile(source, []byte(crossSource), 0o644); err != nil {
@@ -122,7 +123,7 @@ func TestARM64AgreesWithObjdump(t *testing.T) {
 			want := map[string]verdict{}
 			head := regexp.MustCompile(`^([0-9a-f]+) <(.+)>:`)
 			name, set := "", false
-			for line := range strings.Lines(output(t, "llvm-objdump", "-d", "--no-show-raw-insn", path)) {
+			for line := range strings.Lines(harness.Output(t, "llvm-objdump", "-d", "--no-show-raw-insn", path)) {
 				f := strings.Fields(line)
 				if m := head.FindStringSubmatch(line); m != nil {
 					name, set = m[1], false

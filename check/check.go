@@ -145,10 +145,10 @@ type inspection struct {
 	out   *Module
 	opt   Options
 
-	code    []span   // executable, in order of address
+	code    spans    // executable, in order of address
 	covered []cover  // by each unwind table
 	entries []bounds // of .eh_frame and .debug_frame
-	outer   []span   // those of entries that are the outermost of their stacks
+	outer   spans    // those of entries that are the outermost of their stacks
 	golang  span     // code that Go's table covers
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // TestInspect: what was done to each program is known from its build (scripts/build-live), so is what
@@ -129,10 +130,10 @@ func (d debugFiles) Debug(*module.Module) (*module.Module, error) { return d.m, 
 // The separate debug file of a stripped program brings back symbols and lines, and the functions are
 // the same as those of the program before.
 func TestSeparateDebugFile(t *testing.T) {
-	need(t, "objcopy", "strip")
+	harness.Need(t, "objcopy", "strip")
 	whole, dir := built(t, "threads-fp"), t.TempDir()
-	output(t, "objcopy", "--only-keep-debug", whole, dir+"/d")
-	output(t, "strip", "-o", dir+"/s", whole)
+	harness.Output(t, "objcopy", "--only-keep-debug", whole, dir+"/d")
+	harness.Output(t, "strip", "-o", dir+"/s", whole)
 	debug := open(t, dir+"/d")
 	want := Inspect(open(t, whole), Options{})
 	bare := Inspect(open(t, dir+"/s"), Options{})
@@ -153,9 +154,9 @@ func TestSeparateDebugFile(t *testing.T) {
 
 // A debug file given by itself has no code, and nothing is required of it.
 func TestDebugFileAlone(t *testing.T) {
-	need(t, "objcopy")
+	harness.Need(t, "objcopy")
 	path := t.TempDir() + "/d"
-	output(t, "objcopy", "--only-keep-debug", built(t, "threads"), path)
+	harness.Output(t, "objcopy", "--only-keep-debug", built(t, "threads"), path)
 	m := Inspect(open(t, path), Options{})
 	if m.Err != nil || m.Code != 0 || m.Frames.Looked != 0 || !has(m, FP) || !has(m, Unwind) {
 		t.Errorf("got %+v", m)
@@ -165,16 +166,16 @@ func TestDebugFileAlone(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		code, covered []span
+		code, covered spans
 		all, in       uint64
 	}{
-		{"whole", []span{{100, 200}}, []span{{100, 200}}, 100, 100},
-		{"nothing", []span{{100, 200}}, nil, 100, 0},
-		{"alignment between functions", []span{{100, 200}}, []span{{100, 140}, {155, 200}}, 85, 85},
-		{"a gap that is a function", []span{{100, 200}}, []span{{100, 140}, {156, 200}}, 100, 84},
-		{"beyond both ends", []span{{100, 200}}, []span{{50, 300}}, 100, 100},
-		{"one table over two sections", []span{{100, 200}, {300, 400}}, []span{{150, 350}}, 200, 100},
-		{"two tables in the second section", []span{{100, 120}, {300, 400}}, []span{{10, 20}, {300, 340}, {380, 400}},
+		{"whole", pairs(100, 200), pairs(100, 200), 100, 100},
+		{"nothing", pairs(100, 200), nil, 100, 0},
+		{"alignment between functions", pairs(100, 200), pairs(100, 140, 155, 200), 85, 85},
+		{"a gap that is a function", pairs(100, 200), pairs(100, 140, 156, 200), 100, 84},
+		{"beyond both ends", pairs(100, 200), pairs(50, 300), 100, 100},
+		{"one table over two sections", pairs(100, 200, 300, 400), pairs(150, 350), 200, 100},
+		{"two tables in the second section", pairs(100, 120, 300, 400), pairs(10, 20, 300, 340, 380, 400),
 			120, 60},
 	} {
 		if all, in := coverage(tt.code, tt.covered); all != tt.all || in != tt.in {
@@ -183,9 +184,18 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// pairs are spans by their starts and ends.
+func pairs(ends ...uint64) spans {
+	var out spans
+	for i := 0; i < len(ends); i += 2 {
+		out = append(out, span{Start: ends[i], End: ends[i+1]})
+	}
+	return out
+}
+
 func TestWithout(t *testing.T) {
-	got := without([]span{{100, 200}, {300, 400}}, []span{{90, 110}, {150, 160}, {190, 310}, {400, 500}})
-	if want := []span{{110, 150}, {160, 190}, {310, 400}}; fmt.Sprint(got) != fmt.Sprint(want) {
+	got := without(pairs(100, 200, 300, 400), pairs(90, 110, 150, 160, 190, 310, 400, 500))
+	if want := pairs(110, 150, 160, 190, 310, 400); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -49,8 +49,8 @@ func (l *inspection) frames(all functions) {
 func (l *inspection) inCode(list []symbol.Function) []symbol.Function {
 	var out []symbol.Function
 	for _, f := range list {
-		if code, ok := find(l.code, uint64(f.Start)); ok {
-			f.End = min(f.End, module.Vaddr(code.hi))
+		if code, ok := l.code.Find(uint64(f.Start)); ok {
+			f.End = min(f.End, module.Vaddr(code.End))
 			out = append(out, f)
 		}
 	}
@@ -74,7 +74,7 @@ func sample(list []symbol.Function, n int) []symbol.Function {
 
 // judge reads the instructions of one function.
 func (l *inspection) judge(f symbol.Function) verdict {
-	if _, outer := find(l.outer, uint64(f.Start)); outer || f.Start == l.m.Entry() {
+	if l.outer.Contain(uint64(f.Start)) || f.Start == l.m.Entry() {
 		return notNeeded
 	}
 	code, ok := l.m.Text(f.Start)
@@ -84,7 +84,7 @@ func (l *inspection) judge(f symbol.Function) verdict {
 	if size := uint64(f.End - f.Start); size < uint64(len(code)) {
 		code = code[:size]
 	}
-	grows := l.golang.holds(uint64(f.Start))
+	grows := l.golang.Holds(uint64(f.Start))
 	switch regs.OfELF(l.m.Machine(), l.m.Class()) {
 	case regs.AMD64, regs.I386:
 		c := x86.Code{Start: uint64(f.Start), Data: code, Mode64: l.m.Class() == 8, Budget: l.m.Budget()}

@@ -2,36 +2,12 @@ package check
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/symbol"
 )
-
-// need skips a test where a tool is not installed.
-func need(t testing.TB, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed", tool)
-		}
-	}
-}
-
-// output runs a tool and returns what it wrote.
-func output(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	b, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
-	}
-	return string(b)
-}
 
 // built gives the path of a program of testdata/live.
 func built(t testing.TB, name string) string {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/fpstack/fpstack/tests/harness"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,8 +22,8 @@ var (
 // it if it is pushed and set before the first call.
 func objdumpVerdicts(t *testing.T, path string) map[uint64]verdict {
 	t.Helper()
-	need(t, "objdump")
-	text := output(t, "objdump", "-d", "-w", "--no-show-raw-insn", path)
+	harness.Need(t, "objdump")
+	text := harness.Output(t, "objdump", "-d", "-w", "--no-show-raw-insn", path)
 	out := map[uint64]verdict{}
 	heads := heading.FindAllStringSubmatchIndex(text, -1)
 	for i, h := range heads {

@@ -93,7 +93,7 @@ func (l *inspection) fromTables(exports []symbol.Function) functions {
 	out := functions{from: ".dynsym", list: exports}
 	for _, e := range l.entries {
 		if e.whole {
-			out.list = append(out.list, symbol.Function{Start: module.Vaddr(e.lo), End: module.Vaddr(e.hi)})
+			out.list = append(out.list, symbol.Function{Start: module.Vaddr(e.Start), End: module.Vaddr(e.End)})
 			out.from = "unwind tables"
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/symbol"
 )
 
@@ -40,7 +41,7 @@ func (l *inspection) withoutStartUp(list []symbol.Function) []symbol.Function {
 	for i, f := range list {
 		if s := symbols[i]; s != nil && s.Start == f.Start && isStartUp(s.Name) {
 			if len(cut) < maxCut {
-				cut = append(cut, span{uint64(f.Start), uint64(f.End)})
+				cut = append(cut, span{Start: uint64(f.Start), End: uint64(f.End)})
 			}
 			continue
 		}
@@ -49,7 +50,7 @@ func (l *inspection) withoutStartUp(list []symbol.Function) []symbol.Function {
 	if cut == nil {
 		cut = l.unnamedStartUp()
 	}
-	l.code = without(l.code, merge(cut))
+	l.code = without(l.code, mem.Joined(cut))
 	return kept
 }
 
@@ -59,54 +60,54 @@ func (l *inspection) unnamedStartUp() []span {
 	if len(l.covered) == 0 || l.golang != (span{}) || l.m.VDSO {
 		return nil
 	}
-	spans := l.covered[0].spans
+	tabled := l.covered[0].spans
 	at := uint64(l.m.Entry())
-	code, program := find(l.code, at)
+	code, program := l.code.Find(at)
 	if !program {
 		if len(l.code) == 0 {
 			return nil
 		}
-		return gapAt(spans, l.code[0])
+		return gapAt(tabled, l.code[0])
 	}
 	var cut []span
 	for i := range l.entries {
-		if e := l.entries[i].span; e.holds(at) {
-			cut, at = append(cut, e), e.hi
+		if e := l.entries[i].span; e.Holds(at) {
+			cut, at = append(cut, e), e.End
 			break
 		}
 	}
-	return append(cut, gapAt(spans, span{at, code.hi})...)
+	return append(cut, gapAt(tabled, span{Start: at, End: code.End})...)
 }
 
-// gapAt returns what lies between the beginning of in and the next of spans, if that is short.
-func gapAt(spans []span, in span) []span {
-	hi := in.hi
-	for _, s := range spans {
-		if s.hi > in.lo {
-			hi = min(hi, s.lo)
+// gapAt returns what lies between the beginning of in and the next of tabled, if that is short.
+func gapAt(tabled spans, in span) spans {
+	hi := in.End
+	for _, s := range tabled {
+		if s.End > in.Start {
+			hi = min(hi, s.Start)
 			break
 		}
 	}
-	if hi <= in.lo || hi-in.lo > maxStartUp+padding {
+	if hi <= in.Start || hi-in.Start > maxStartUp+padding {
 		return nil
 	}
-	return []span{{in.lo, hi}}
+	return spans{{Start: in.Start, End: hi}}
 }
 
-// without cuts spans out of code. Both are merged.
-func without(code, cut []span) []span {
-	var out []span
+// without takes cut out of code.
+func without(code, cut spans) spans {
+	var out spans
 	for _, c := range code {
 		for _, x := range cut {
-			if x.hi <= c.lo || x.lo >= c.hi {
+			if x.End <= c.Start || x.Start >= c.End {
 				continue
 			}
-			if x.lo > c.lo {
-				out = append(out, span{c.lo, x.lo})
+			if x.Start > c.Start {
+				out = append(out, span{Start: c.Start, End: x.Start})
 			}
-			c.lo = min(x.hi, c.hi)
+			c.Start = min(x.End, c.End)
 		}
-		if c.lo < c.hi {
+		if c.Start < c.End {
 			out = append(out, c)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/pclntab"
@@ -21,7 +22,7 @@ type bounds struct {
 // cover is the code that one table covers.
 type cover struct {
 	name  string
-	spans []span // merged
+	spans spans // merged
 }
 
 // tables finds the unwind tables, those that a walk asks first in front.
@@ -32,11 +33,11 @@ func (l *inspection) tables() {
 	}
 	if t := l.openGo(); t != nil {
 		lo, hi := t.Bounds()
-		l.golang = span{lo, max(lo, hi)}
-		l.covered = append(l.covered, cover{"pclntab", []span{l.golang}})
+		l.golang = span{Start: lo, End: max(lo, hi)}
+		l.covered = append(l.covered, cover{"pclntab", spans{l.golang}})
 	}
 	l.addFrames(".debug_frame")
-	l.outer = merge(l.outer)
+	l.outer = mem.Joined(l.outer)
 }
 
 // coverage counts the code, and what of it the tables cover.
@@ -52,8 +53,8 @@ func (l *inspection) coverage() {
 			lasting = append(lasting, c.spans...)
 		}
 	}
-	l.out.Code, t.Covered = coverage(l.code, merge(all))
-	_, stays := coverage(l.code, merge(lasting))
+	l.out.Code, t.Covered = coverage(l.code, mem.Joined(all))
+	_, stays := coverage(l.code, mem.Joined(lasting))
 	if lost := t.Covered - min(stays, t.Covered); lost > l.out.Code/10 {
 		l.out.Notes = append(l.out.Notes,
 			fmt.Sprintf("%s of the code is covered by .debug_frame alone, which strip removes",
@@ -85,8 +86,8 @@ func (l *inspection) addFrames(name string) bool {
 			l.note(errTooMany(name))
 			return false
 		}
-		if _, ok := find(l.code, f.Start); ok {
-			covered = append(covered, span{f.Start, f.End})
+		if _, ok := l.code.Find(f.Start); ok {
+			covered = append(covered, span{Start: f.Start, End: f.End})
 			e := entryOf(table, f, arch)
 			l.entries = append(l.entries, e)
 			if e.outer {
@@ -99,7 +100,7 @@ func (l *inspection) addFrames(name string) bool {
 	if len(covered) == 0 {
 		return false
 	}
-	l.covered = append(l.covered, cover{name, merge(covered)})
+	l.covered = append(l.covered, cover{name, mem.Joined(covered)})
 	return true
 }
 
@@ -111,7 +112,7 @@ func addressOf(m *module.Module, name string) uint64 {
 // entryOf tells a function from a part of one that stands apart: at an entry nothing has been
 // pushed but what the call pushed.
 func entryOf(table *cfi.Table, f cfi.FDE, arch *regs.Arch) bounds {
-	b := bounds{span: span{f.Start, f.End}}
+	b := bounds{span: span{Start: f.Start, End: f.End}}
 	row, err := table.Row(f.Start)
 	if err != nil {
 		return b

@@ -48,7 +48,7 @@ func writeChanges(w io.Writer, dress report.Style, d *profile.Diff, n, width int
 			text.Count(len(changes), "function"), text.Thousands(len(changes)-sure))
 		fmt.Fprintln(w, text.Wrap(line, width, 4))
 	case sure > 0:
-		fmt.Fprintln(w, "  how sure this is, is not known: the profiles do not count samples")
+		fmt.Fprintln(w, "  how certain this is cannot be said: the profiles have no sample counts")
 	}
 	if before != 0 && d.Scale[typ] != 1 {
 		fmt.Fprintf(w, "  the older profile's values are multiplied by %.4g\n", d.Scale[typ])

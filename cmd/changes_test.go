@@ -38,7 +38,7 @@ func TestWriteChanges(t *testing.T) {
 			"    self            change  function (points of space)\n" +
 			"   50.0%    -1.00           grown\\x1b[m  [x]\n" +
 			"   50.0%    +1.00           same  [x]\n" +
-			"  how sure this is, is not known: the profiles do not count samples\n"},
+			"  how certain this is cannot be said: the profiles have no sample counts\n"},
 		{"nothing", made(bytesType, 50, 50, 0), made(bytesType, 50, 50, 0), ""},
 	} {
 		d, err := profile.Compare(tt.newer, tt.older, profile.DiffOptions{})

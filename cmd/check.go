@@ -82,7 +82,7 @@ func (a *app) checkCommand() *cobra.Command {
 	o := &checkOptions{}
 	c := &cobra.Command{
 		Use:   "check [OPTION…] -p PID[,PID…] | -n NAME | FILE…",
-		Short: "Say whether stacks of a program will be complete and named",
+		Short: "Check whether stacks of a program will be complete and named",
 		Long: `Say whether stacks of a program will be complete and have names and lines, and
 which compiler flag brings what is missing.
 

@@ -28,7 +28,7 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	f := formNamed(format)
 	if f == nil && output != "" && output != "-" {
 		if f = formOfFile(output); f == nil {
-			return destination{}, usageError{fmt.Errorf("-o %q: its ending is no format: want %s, or give -f", output,
+			return destination{}, usageError{fmt.Errorf("-o %q: unknown file ending: want %s, or give -f", output,
 				allEndings())}
 		}
 	}

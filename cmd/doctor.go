@@ -24,7 +24,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use:   "doctor [OPTION…] [-p PID[,PID…] | -n NAME]",
-		Short: "Say whether a process can be sampled, and what prevents it",
+		Short: "Check whether a process can be sampled, and what prevents it",
 		Long: `Say whether a process can be sampled, what prevents it, and what to do about it.
 
 It checks what the kernel checks: ids, capabilities, namespaces, Yama, seccomp,

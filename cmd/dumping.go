@@ -17,7 +17,6 @@ import (
 	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/vm/unshown"
 )
 
@@ -38,9 +37,10 @@ type dumping struct {
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
 		unseen: slices.Clone(o.tids)}
-	names := o.namingOptions.names(d.finder, keepHeap(newBudget(ctx, &o.namingOptions)))
+	budget := keepHeap(newBudget(ctx, &o.namingOptions))
+	names := o.namingOptions.names(d.finder, budget)
 	names.Shared = resolve.NewShared()
-	d.walks = dump.Options{Runtimes: vm.NewTable(vm.Kinds), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+	d.walks = dump.Options{Runtimes: o.vms(budget), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
 		Fibers: o.goroutines.fibers(o)}
 	return d
 }

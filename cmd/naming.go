@@ -29,7 +29,7 @@ var debugDirs = []string{"/usr/lib/debug"}
 // namingOptions are the flags that say which names are wanted and where they come from.
 type namingOptions struct {
 	noSymbols, noInlines, noLines bool
-	allLines                      bool
+	allLines, sourceMaps          bool
 	debugDirs                     []string
 	debuginfod                    bool
 }
@@ -37,6 +37,8 @@ type namingOptions struct {
 // register adds the flags to f.
 func (o *namingOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.noSymbols, "no-symbols", false, "addresses and module+offset only")
+	f.BoolVar(&o.sourceMaps, "source-maps", false, "show lines of TypeScript and other sources that JavaScript was "+
+		"made from")
 	o.registerFiles(f)
 }
 

@@ -95,7 +95,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
-	o.shownOptions.register(f, dumpForm(), "say how each frame was found, what was read and what was missing")
+	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
 	f.StringVar(&o.save, "save", "", "also save the registers and stack bytes in `FILE`, which 'fpstack symbolize' "+

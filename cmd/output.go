@@ -27,9 +27,18 @@ func (p *plainOutput) Write(b []byte) (int, error) {
 	}
 	n, err := p.app.stdout.Write(b)
 	if err != nil {
-		p.err = fmt.Errorf("write standard output: %w", err)
+		p.err = stdoutError(err)
 	}
 	return n, p.err
+}
+
+// stdoutError says that standard output could not be written, without the name that it has for us.
+func stdoutError(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("write standard output: %w", err)
 }
 
 // errClosed says that nobody can read what is written to standard output.
@@ -57,7 +66,7 @@ func (a *app) writeStdout(write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(a.stdout, 64<<10)
 	err := write(w)
 	if flushErr := w.Flush(); flushErr != nil {
-		return fmt.Errorf("write standard output: %w", flushErr)
+		return stdoutError(flushErr)
 	}
 	return err
 }

@@ -144,7 +144,7 @@ func unseen(s *sampler.Stats) string {
 		line += "; "
 	}
 	return line + fmt.Sprintf("threads and processes that ended between two samples used %s of CPU time: "+
-		"it counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen),
+		"this time counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen),
 		"(ended unseen)")
 }
 

@@ -162,8 +162,14 @@ func (a *app) pidArgs(c *cobra.Command, args []string, pids *ids) error {
 		err := fmt.Errorf("unknown command or argument %q", word)
 		a.addRest(c)
 		near := c.SuggestionsFor(word)
-		if all, _ := programs(); len(procfs.Named(all, word)) > 0 {
+		all, _ := programs()
+		switch {
+		case len(procfs.Named(all, word)) > 0:
 			near = []string{"-n " + word}
+		case len(near) == 0:
+			for _, name := range procfs.Similar(all, word) {
+				near = append(near, "-n "+name)
+			}
 		}
 		if len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))

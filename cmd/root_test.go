@@ -34,6 +34,7 @@ func TestWords(t *testing.T) {
 		{"4194304 x", statusUsage, `"x"`},
 		{"0", statusUsage, `"0"`},
 		{"sleep", statusUsage, "did you mean -n sleep?"},
+		{"sleeep", statusUsage, "did you mean -n sleep?"},
 		{"record -p init", statusUsage, `"init" is not an id; -n takes names`},
 		{"record -p init", statusUsage, "Run 'fpstack record --help'"},
 	} {

@@ -57,7 +57,7 @@ debug files alone have none. FILE - is standard input.`,
 		RunE: func(c *cobra.Command, files []string) error { return a.symbolize(a.endable(c.Context()), o, files) },
 	}
 	f := c.Flags()
-	o.shownOptions.register(f, dumpForm(), "say how each frame was found, and which files names come from")
+	o.shownOptions.register(f, dumpForm(), "show how each frame was found, and which files names come from")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	o.unwind = newUnwindMode()
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "of a saved snapshot: show at most `N` frames of a thread; 0: no limit")

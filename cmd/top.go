@@ -212,11 +212,12 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 // sampler is what the flags say of the sampling, with the debug files that finder finds.
 // Reading them ends with ctx.
 func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
-	opt := sampler.Options{Runtimes: runtimes(), Rate: o.rate, RunningOnly: o.runningOnly,
+	budget := newBudget(ctx, &o.namingOptions)
+	opt := sampler.Options{Runtimes: o.runtimes(budget), Rate: o.rate, RunningOnly: o.runningOnly,
 		MaxOverhead: float64(o.maxOverhead),
 		Children:    o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
 		RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
-		Names: o.names(finder, newBudget(ctx, &o.namingOptions))}
+		Names: o.names(finder, budget)}
 	if o.mode.word == "cpu" {
 		opt.Mode = sampler.CPU
 	}

@@ -21,7 +21,7 @@ const topEnding = ".html"
 func (a *app) topWrite(o *topOptions, name string, p *profile.Profile) (path string, err error) {
 	to := destination{path: name, form: formOfFile(name)}
 	if to.form == nil {
-		return "", fmt.Errorf("%q: its ending is no format: want %s", name, allEndings())
+		return "", fmt.Errorf("%q: unknown file ending: want %s", name, allEndings())
 	}
 	if name == o.stem()+topEnding {
 		to.stem = o.stem()

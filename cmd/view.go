@@ -29,7 +29,7 @@ func (o *viewOptions) register(f *pflag.FlagSet) {
 	f.Var(&o.minShare, "min-share", "svg, html: leave out frames below this `SHARE`")
 	f.BoolVar(&o.all, "all", false, "svg, html: every frame, not only the largest 500,000")
 	f.BoolVar(&o.static, "static", false, "svg, html: the picture alone, without data and script")
-	f.BoolVar(&o.waits, "waits", false, "svg, html: open with what waits shown, not folded away")
+	f.BoolVar(&o.waits, "waits", false, "svg, html: open with waits shown, not folded away")
 	f.IntVar(&o.width, "width", 0, "svg: `N` pixels wide; by default as wide as the window")
 	f.StringVar(&o.title, "title", "", "svg, html, speedscope: `TEXT` of the heading; by default the command")
 }

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"errors"
+
+	"github.com/fpstack/fpstack/tests/harness"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,27 +143,8 @@ func TestRemediesFitThePlace(t *testing.T) {
 	}
 }
 
-// tree makes a proc file system of files and, with "->", links.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if link, ok := strings.CutPrefix(content, "->"); ok {
-			err = errors.Join(err, os.Symlink(link, path))
-		} else {
-			err = errors.Join(err, os.WriteFile(path, []byte(content), 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func TestLookReadsWhatProcSays(t *testing.T) {
-	root := tree(t, map[string]string{
+	root := harness.Tree(t, map[string]string{
 		"self/status": "Name:\tfpstack\nTgid:\t50\nPPid:\t40\nUid:\t1000\t1000\t1000\t1000\n" +
 			"Gid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000080000\nSeccomp:\t2\n",
 		"self/attr/current":            "docker-default (enforce)\n",

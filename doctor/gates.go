@@ -11,7 +11,7 @@ func (f *Facts) process(place Place) Gate {
 	g := Gate{Name: "process", State: Open, Says: fmt.Sprintf("process %d is there", f.PID)}
 	switch {
 	case f.Hidden:
-		g.Says = fmt.Sprintf("process %d lives, but /proc does not show it", f.PID)
+		g.Says = fmt.Sprintf("process %d exists, but /proc does not show it", f.PID)
 	case !f.Exists:
 		g.State, g.Says = Closed, fmt.Sprintf("there is no process %d here", f.PID)
 		g.Remedy = "Look for its id with ps in the same container or pid namespace as fpstack."
@@ -53,7 +53,7 @@ func (f *Facts) kernel() Gate {
 func (f *Facts) systemCall(place Place) Gate {
 	g := Gate{Name: "seccomp", State: Absent, Says: "no filter is on us"}
 	if f.Seccomp == 2 {
-		g.State, g.Says = Open, "a filter is on us; it allows ptrace"
+		g.State, g.Says = Open, "fpstack runs under a seccomp filter that allows ptrace"
 	}
 	switch {
 	case f.PtraceRefused != nil && *f.PtraceRefused:
@@ -192,7 +192,7 @@ func (f *Facts) files(place Place) Gate {
 	g := Gate{Name: "files of /proc", State: Open, Says: "its files in /proc may be read"}
 	switch {
 	case f.FilesOwner < 0:
-		g.State, g.Says = Unknown, "whose its files in /proc are is not known"
+		g.State, g.Says = Unknown, "who owns its files in /proc is not known"
 	case f.FilesOwner == f.OwnUID, f.has(capDACReadSearch), f.has(capDACOverride):
 	case !f.mayTrace():
 		g.State, g.Says = Absent, "its files in /proc are not ours to read; the gates above refuse already"

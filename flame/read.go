@@ -100,6 +100,7 @@ func foreign(text []byte) string {
 		return "a dump: fpstack symbolize names its frames, and with -f folded writes what can be read here"
 	}
 	for _, f := range []struct{ magic, name string }{
+		{"fpstack snapshot ", "a saved snapshot: fpstack symbolize -f folded writes what can be read here"},
 		{"PERFILE2", "a recording of perf: perf script makes text of it that can be read"},
 		{"\x7fELF", "a program"},
 		{"<!", "a page"},

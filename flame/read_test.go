@@ -76,6 +76,7 @@ func TestReadFails(t *testing.T) {
 			"read JSON: not a fpstack.profile/1 document"},
 		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`), want + "a dump: fpstack symbolize"},
 		{"a dump of ours in one line", []byte(`{ "schema" : "fpstack.dump/2"}`), want + "a dump: fpstack symbolize"},
+		{"what --save wrote", []byte("fpstack snapshot 1\nH\x02\x00\x00\x00{}"), want + "a saved snapshot: fpstack"},
 		{"a trace", []byte(`[{"ph":"B"}]`), want + "JSON of another program"},
 		{"text", []byte("hello world\n"), "read folded: no line is understood"},
 		{"zstd", []byte("\x28\xb5\x2f\xfd\x00"), want + "a file compressed by zstd"},

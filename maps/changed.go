@@ -1,46 +1,12 @@
 package maps
 
-import (
-	"cmp"
-	"slices"
+import "github.com/fpstack/fpstack/mem"
 
-	"github.com/fpstack/fpstack/mem"
-)
+// Span is addresses of a process.
+type Span = mem.Span[mem.Addr]
 
-// Span is the addresses [Start, End).
-type Span struct{ Start, End mem.Addr }
-
-// Spans is a list of spans, ascending, not overlapping.
-type Spans []Span
-
-// Contain reports whether a lies in one of them.
-func (s Spans) Contain(a mem.Addr) bool {
-	_, found := slices.BinarySearchFunc(s, a, func(x Span, a mem.Addr) int {
-		switch {
-		case a < x.Start:
-			return 1
-		case a >= x.End:
-			return -1
-		}
-		return 0
-	})
-	return found
-}
-
-// Union returns the addresses that lie in s or t.
-func (s Spans) Union(t Spans) Spans {
-	all := slices.Concat(s, t)
-	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
-	out := all[:0]
-	for _, x := range all {
-		if n := len(out); n > 0 && x.Start <= out[n-1].End {
-			out[n-1].End = max(out[n-1].End, x.End)
-			continue
-		}
-		out = append(out, x)
-	}
-	return out
-}
+// Spans is a list of them, ascending, not overlapping.
+type Spans = mem.Spans[mem.Addr]
 
 // ChangedCode returns the addresses at which before and after map other code: another byte of a file, code
 // where the other has none, a file where the other has code of no file. That a mapping begins or ends elsewhere
@@ -58,7 +24,7 @@ func ChangedCode(before, after *Table) Spans {
 			if n := len(out); n > 0 && out[n-1].End == at {
 				out[n-1].End = next
 			} else {
-				out = append(out, Span{at, next})
+				out = append(out, Span{Start: at, End: next})
 			}
 		}
 		at = next

@@ -2,7 +2,7 @@
 //
 // It provides [Addr], the [Reader] interface, typed reads that fail rather than
 // return zero, [Overlay], which answers from copied ranges before it asks another
-// reader, and [Image], a drawn memory for tests.
+// reader, [Spans] of addresses, and [Image], a drawn memory for tests.
 //
 // The caller provides the bytes: a live process, a core file or a recorded file.
 // A Reader never returns fewer bytes than requested without an error.

@@ -112,6 +112,36 @@ func TestReplacedFileKeepsModeAndOwner(t *testing.T) {
 	})
 }
 
+// TestPrivate: nobody but the owner may read the file, whatever was there, and one that stays another's is not written.
+func TestPrivate(t *testing.T) {
+	asRoot(t)
+	withUmask(t, 0)
+	both(t, func(t *testing.T, files *Files) {
+		files.Private = true
+		dir := t.TempDir()
+		must(t, os.Chmod(filepath.Dir(dir), 0o755))
+		must(t, os.Chmod(dir, 0o777))
+		fresh, old, foreign := filepath.Join(dir, "new"), filepath.Join(dir, "old"), filepath.Join(dir, "foreign")
+		for _, path := range []string{old, foreign} {
+			must(t, os.WriteFile(path, []byte("old"), 0o600))
+			must(t, os.Chmod(path, 0o666))
+		}
+		must(t, os.Chown(foreign, 3, 3))
+		for _, path := range []string{fresh, old} {
+			must(t, files.Write(path, words("text")))
+			info, err := os.Stat(path)
+			must(t, err)
+			if info.Mode() != 0o600 || content(path) != "text" {
+				t.Errorf("%s: mode %v with %q, want 0600", path, info.Mode(), content(path))
+			}
+		}
+		err := asNobody(func() error { return files.Write(foreign, words("text")) })
+		if err == nil || content(foreign) != "old" {
+			t.Errorf("the file of another: %v, it has %q", err, content(foreign))
+		}
+	})
+}
+
 // TestReplaceWhatMayNotBeGivenAway: who may write a file of another user, and cannot make a file of that user, leaves
 // it where it is with another content.
 func TestReplaceWhatMayNotBeGivenAway(t *testing.T) {

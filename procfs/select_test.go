@@ -2,34 +2,15 @@ package procfs
 
 import (
 	"errors"
-	"os"
+
+	"github.com/fpstack/fpstack/tests/harness"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
-// tree makes a proc file system of files and, with "->", links.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if link, ok := strings.CutPrefix(content, "->"); ok {
-			err = errors.Join(err, os.Symlink(link, path))
-		} else {
-			err = errors.Join(err, os.WriteFile(path, []byte(content), 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func TestNamed(t *testing.T) {
-	root := tree(t, map[string]string{
+	root := harness.Tree(t, map[string]string{
 		"1/comm": "init\n", "1/exe": "->/usr/lib/systemd/systemd", "1/cmdline": "/sbin/init\x00splash\x00",
 		// The kernel cuts comm to 15 bytes.
 		"10/comm": "a-very-long-nam\n", "10/exe": "->/opt/a-very-long-name", "10/cmdline": "/opt/a-very-long-name\x00",

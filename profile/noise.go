@@ -97,7 +97,7 @@ func (d *Diff) Changes(typ int) []Change {
 	}
 	all = slices.DeleteFunc(all, func(c Change) bool { return c.Total == 0 && c.TotalBefore == 0 })
 	slices.SortFunc(all, func(a, b Change) int {
-		return cmp.Or(order(a.SelfNoise, b.SelfNoise), order(a.TotalNoise, b.TotalNoise),
+		return cmp.Or(FalseFirst(a.SelfNoise, b.SelfNoise), FalseFirst(a.TotalNoise, b.TotalNoise),
 			cmp.Compare(distance(b.Self, b.SelfBefore), distance(a.Self, a.SelfBefore)),
 			cmp.Compare(distance(b.Total, b.TotalBefore), distance(a.Total, a.TotalBefore)),
 			cmp.Compare(a.String(), b.String()))
@@ -107,8 +107,8 @@ func (d *Diff) Changes(typ int) []Change {
 
 func distance(a, b int64) uint64 { return magnitude(a - b) }
 
-// order puts false before true.
-func order(a, b bool) int {
+// FalseFirst compares by false before true.
+func FalseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

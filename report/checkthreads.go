@@ -51,7 +51,7 @@ func (p *checkPrinter) thread(t *check.Thread) {
 	for _, b := range t.Breaks {
 		p.line("    #", fmt.Sprintf("%-2d ", b.Frame), p.style(Function, functionName(&b)), "  ", breakText(&b))
 		if len(b.Also) > 0 {
-			p.line("        keep none either: ", culprits(b.Also))
+			p.line("        without frame pointer too: ", culprits(b.Also))
 		}
 	}
 	if t.MoreBreaks > 0 {

@@ -71,7 +71,7 @@ func GatesText(w io.Writer, e *Examination, verbose bool, style Style, width int
 	case !e.Passes():
 		verdict += ": " + text.Escape(e.Tried)
 	case e.Trial:
-		verdict += ": the kernel let us try"
+		verdict += ": tried, and the kernel allowed it"
 	}
 	fmt.Fprintln(b, style(Heading, who)+text.Wrap(who+" "+verdict, width, 2)[len(who):])
 	if e.Passes() && !verbose {

@@ -116,7 +116,7 @@ func (c *pace) firsts(period time.Duration) int {
 }
 
 // beginning reports whether there are threads that were not sampled even once.
-func (k *ticker) beginning() bool { return k.waiting() > 0 }
+func (f *followed) beginning() bool { return f.waiting() > 0 }
 
 // spread decides in one of how many rounds a long sleeper is sampled from now on. So many threads were not sampled
 // yet.
@@ -133,21 +133,21 @@ func (c *pace) spread(now time.Duration, unsampled int) {
 }
 
 // waiting is how many threads were not sampled even once.
-func (k *ticker) waiting() (n int) {
-	for _, p := range k.processes {
+func (f *followed) waiting() (n int) {
+	for _, p := range f.processes {
 		n += len(p.agenda.first)
 	}
 	return n
 }
 
 // patience is after how many samples without a change a thread counts as a long sleeper now.
-func (k *ticker) patience() int {
-	return max(leastPatience, min(patience, patience*easyPolls/(1+k.threads())))
+func (f *followed) patience() int {
+	return max(leastPatience, min(patience, patience*easyPolls/(1+f.threads())))
 }
 
 // threads is how many are followed.
-func (k *ticker) threads() (n int) {
-	for _, p := range k.processes {
+func (f *followed) threads() (n int) {
+	for _, p := range f.processes {
 		n += len(p.threads)
 	}
 	return n

@@ -32,7 +32,7 @@ type track struct {
 	stopped  bool           // it was stopped in its sleep once
 	stopNode profile.NodeID // what that stop gave
 	partial  int            // frames that the walk without a stop gave
-	stopAt   time.Duration  // when a stop was asked for last
+	stopAt   time.Duration  // when a stop was requested last
 }
 
 // task is a thread as the profile shows it.

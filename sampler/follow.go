@@ -60,9 +60,7 @@ func (k *ticker) add(pid int, born bool) error {
 	reported := k.births.reported(p.PID())
 	k.births.belongs(p.PID())
 	q.program = newProgram(k.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
-	if k.programs == 0 {
-		q.program.main = true
-	}
+	q.program.main = k.programs == 0
 	k.programs++
 	k.byPID[p.PID()] = q
 	k.processes = append(k.processes, q)

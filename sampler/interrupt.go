@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/snapshot"
@@ -42,6 +43,56 @@ type interrupted struct {
 	upto    time.Duration // until when the sample covers
 }
 
+// stopQueue are the threads that are to be stopped in a round, and those that were interrupted.
+type stopQueue struct {
+	toStop      []toStop
+	dozed       []dozed // of them, those that fell asleep before they were interrupted
+	interrupted []interrupted
+	turn        int // where among toStop the next round begins
+}
+
+// inTurn is where among those to be stopped a round begins that has room for so many: none is always the first.
+func (q *stopQueue) inTurn(room int) (from int) {
+	n := len(q.toStop)
+	from = q.turn % n
+	if q.turn++; n > room {
+		q.turn = from + room
+	}
+	return from
+}
+
+// served empties what was to be stopped.
+func (q *stopQueue) served() {
+	clear(q.toStop)
+	q.toStop = q.toStop[:0]
+}
+
+// woken empties what fell asleep.
+func (q *stopQueue) woken() {
+	clear(q.dozed)
+	q.dozed = q.dozed[:0]
+}
+
+// take removes the thread that was interrupted for c.
+func (q *stopQueue) take(c *tracer.Copy) interrupted {
+	i := slices.IndexFunc(q.interrupted, func(a interrupted) bool { return a.c == c })
+	a, last := q.interrupted[i], len(q.interrupted)-1
+	q.interrupted[i], q.interrupted[last] = q.interrupted[last], interrupted{}
+	q.interrupted = q.interrupted[:last]
+	return a
+}
+
+// waits counts one more round for a thread that has not stopped yet.
+func (q *stopQueue) waits(t *thread, upto time.Duration) {
+	for i := range q.interrupted {
+		if a := &q.interrupted[i]; a.t == t {
+			a.samples += 1 + int64(t.skipped)
+			t.skipped = 0
+			a.upto = upto
+		}
+	}
+}
+
 const (
 	// maxInterrupted bounds the threads that are interrupted at a time: each has a Copy.
 	maxInterrupted = copies - reserved
@@ -66,23 +117,18 @@ func (k *ticker) interruptAll(upto time.Duration) {
 			k.relieve()
 			k.sleeper(d.p, d.t, &d.call, upto)
 		}
-		clear(k.dozed)
-		k.dozed = k.dozed[:0]
+		k.woken()
 	}
 	for i := range k.toStop {
 		k.forgo(&k.toStop[i])
 	}
-	clear(k.toStop)
-	k.toStop = k.toStop[:0]
+	k.served()
 }
 
 // interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
 func (k *ticker) interruptEach(upto time.Duration) {
 	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
-	from := k.turn % n
-	if k.turn++; n > room { // none is always interrupted first
-		k.turn = from + room
-	}
+	from := k.inTurn(room)
 	at := func(i int) *toStop { return &k.toStop[(from+i)%n] }
 	for i := range min(n, room) {
 		at(i).c = k.buffer(0) // for all before the first is interrupted: it may take a while
@@ -98,8 +144,7 @@ func (k *ticker) interruptEach(upto time.Duration) {
 			k.interrupt(a, upto)
 		}
 	}
-	clear(k.toStop)
-	k.toStop = k.toStop[:0]
+	k.served()
 }
 
 func (k *ticker) giveBack(a *toStop) {
@@ -159,17 +204,6 @@ func (k *ticker) relieve() {
 	}
 }
 
-// waits counts one more round for a thread that has not stopped yet.
-func (k *ticker) waits(t *thread, upto time.Duration) {
-	for i := range k.interrupted {
-		if a := &k.interrupted[i]; a.t == t {
-			a.samples += 1 + int64(t.skipped)
-			t.skipped = 0
-			a.upto = upto
-		}
-	}
-}
-
 // collect collects what was interrupted until all has stopped, or the time is over; what has stopped by then
 // it collects in any case.
 func (k *ticker) collect(until time.Duration) {
@@ -193,7 +227,7 @@ func (k *ticker) drain() {
 	}
 }
 
-// abandon forgets what a round was at when a fault ended it. The looker has let all threads go.
+// abandon forgets what a round was at when a fault ended it. The Sampler has let all threads go.
 func (k *ticker) abandon() {
 	for i := range k.interrupted {
 		a := &k.interrupted[i]
@@ -204,20 +238,14 @@ func (k *ticker) abandon() {
 		k.giveBack(&k.toStop[i])
 	}
 	clear(k.interrupted)
-	clear(k.toStop)
-	clear(k.dozed)
-	k.interrupted, k.toStop, k.dozed = k.interrupted[:0], k.toStop[:0], k.dozed[:0]
+	k.interrupted = k.interrupted[:0]
+	k.served()
+	k.woken()
 }
 
 // collected completes the sample for which c was given.
 func (k *ticker) collected(c *tracer.Copy, err error) {
-	i := 0
-	for k.interrupted[i].c != c {
-		i++
-	}
-	a, last := k.interrupted[i], len(k.interrupted)-1
-	k.interrupted[i], k.interrupted[last] = k.interrupted[last], interrupted{}
-	k.interrupted = k.interrupted[:last]
+	a := k.take(c)
 	a.t.last = delivered
 	if err != nil {
 		k.out.give(c)

@@ -46,7 +46,7 @@ func (s *live) LastID() (int, error) {
 	return s.ids.Last()
 }
 
-// Close implements looker.
+// Close implements stopper.
 func (s *live) Close() error {
 	if s.ids != nil {
 		s.ids.Close()

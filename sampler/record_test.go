@@ -420,7 +420,7 @@ func TestWantOfDescriptors(t *testing.T) {
 			}
 		}
 		if s.Ended != 0 || !slices.ContainsFunc(s.Notes,
-			func(n string) bool { return strings.Contains(n, "for want of descriptors") }) {
+			func(n string) bool { return strings.Contains(n, "no descriptors or memory left") }) {
 			t.Errorf("%s: %d ended, notes %q", row.name, s.Ended, s.Notes)
 		}
 	}

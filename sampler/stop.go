@@ -77,7 +77,7 @@ func (k *ticker) sleeperStopped(t *thread, c *tracer.Copy, rounds int64, upto ti
 // stop is what is known of a stop beside what it gave.
 type stop struct {
 	before tracer.Counters
-	since  time.Duration // from the begin of the round until it was asked for
+	since  time.Duration // from the begin of the round until it was requested
 	wakes  uint64        // how often the thread got a CPU since its last sample
 	time   time.Duration // how long ago that was
 }

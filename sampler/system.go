@@ -30,7 +30,7 @@ type opener interface {
 	Events() (herald, error)
 }
 
-// looker is the OS thread that stops threads: see tracer.Sampler.
+// stopper is the OS thread that stops threads: see tracer.Sampler.
 type stopper interface {
 	Do(f func()) error
 	// Collect waits for a thread that was interrupted, inside of Do; nil if none has stopped.
@@ -46,7 +46,7 @@ type clock interface {
 	ticking
 	// After sends once d has passed, at once for none.
 	After(d time.Duration) <-chan time.Time
-	// Pause sleeps on the OS thread of the looker, inside of Do; it may end early. With prompt it is woken
+	// Pause sleeps on the OS thread of the stopper, inside of Do; it may end early. With prompt it is woken
 	// before all usual threads, and stays before them until what is interrupted next has been collected.
 	Pause(d time.Duration, prompt bool)
 }
@@ -103,11 +103,11 @@ type walker interface {
 type watch interface {
 	counters
 	Peek(c *tracer.Copy, table *maps.Table) error
-	// Stop may be called only inside of looker.Do.
+	// Stop may be called only inside of stopper.Do.
 	Stop(c *tracer.Copy, table *maps.Table) error
 	// Interrupt is a Stop that is collected later.
 	Interrupt(c *tracer.Copy, table *maps.Table) error
-	// Near moves the OS thread of the looker to the thread's CPU, until Do ends.
+	// Near moves the OS thread of the stopper to the thread's CPU, until Do ends.
 	Near()
 	Close() error
 }

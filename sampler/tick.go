@@ -23,40 +23,44 @@ const (
 // ticker takes samples: it reads counters, stops and copies. All its fields belong to the goroutine
 // that calls it.
 type ticker struct {
-	sys         system
-	opt         *Options
-	out         outbox
-	toStop      []toStop // threads to be interrupted in this round
-	dozed       []dozed  // of them, those that fell asleep before they were
-	interrupted []interrupted
-	turn        int // where among toStop the next round begins
+	sys system
+	opt *Options
+	out outbox
+	stopQueue
+	followed
+	rounds
 
+	search  search
+	births  births
+	pace    pace
+	counted tally
+	notes   notes
+}
+
+// followed is what is recorded, and what is not.
+type followed struct {
 	processes []*process
 	byPID     map[int]*process
 	refused   map[int]bool // not recorded, reported once
 	refusals  int
-	tasks     int32 // made so far
+	failed    error // why a process was let go last
+	ended     int
+	tasks     int32 // made so far, as programs and threads
 	programs  int32
 	slot      int
-	begun     time.Duration // when the recording began
-	failed    error         // why a process was let go last
-	ended     int
+}
 
-	search search
-	births births
-
-	round  uint64
-	now    time.Duration
-	upto   time.Duration // the last round covers the time until then
-	before time.Duration // the one before, at most one period
-	stops  int           // sleepers that may be stopped in this round
-	met    uint64        // threads that were due, in all rounds
-	pace   pace
-
-	runners int     // threads stopped in this round of many as they ran
-	runs    *thread // the last of them
-	counted tally
-	notes   notes
+// rounds is when the recording began, and what is known of the round under way.
+type rounds struct {
+	begun   time.Duration
+	round   uint64
+	now     time.Duration
+	upto    time.Duration // the last round covers the time until then
+	before  time.Duration // the one before, at most one period
+	stops   int           // sleepers that may be stopped in this round
+	met     uint64        // threads that were due, in all rounds
+	runners int           // threads stopped in this round of many as they ran
+	runs    *thread       // the last of them
 }
 
 // tally is the ticker's part of Stats.
@@ -69,8 +73,9 @@ type tally struct {
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
-	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free}, byPID: map[int]*process{},
-		refused: map[int]bool{}, pace: pace{every: 1, mostFirst: maxFirst, calm: true}}
+	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free},
+		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
+		pace:     pace{every: 1, mostFirst: maxFirst, calm: true}}
 }
 
 // tick makes one round at now that covers the time until upto; a new thread's first

@@ -34,6 +34,6 @@ func (k *ticker) trouble(p *process, t *thread, err error) {
 // wanting notes that something could not be done for want of descriptors or memory. It is tried again.
 func (k *ticker) wanting(p *process, err error) {
 	p.wants = true
-	k.notes.add("wanting", "process %d %q: samples were lost for want of descriptors or memory, the last: %v",
+	k.notes.add("wanting", "process %d %q: samples were lost: no descriptors or memory left, the last: %v",
 		p.target.PID(), p.comm, err)
 }

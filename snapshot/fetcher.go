@@ -144,6 +144,23 @@ func (f *Fetcher) Fetch(wants ...Want) bool {
 	return f.read() && all
 }
 
+// Room is how many bytes the budget has left.
+func (f *Fetcher) Room() int { return f.left.Bytes }
+
+// FetchUpTo is Fetch of one range that copies the begin of it where the budget has no room for all: the rest is a
+// Shortfall, and nothing more is copied.
+func (f *Fetcher) FetchUpTo(w Want) bool {
+	room := f.left.Bytes
+	if w.Len <= room || f.err != nil {
+		return f.Fetch(w)
+	}
+	f.Fetch(Want{Addr: w.Addr, Len: room})
+	if f.err == nil {
+		f.err = ErrSpent
+	}
+	return false
+}
+
 // charge takes n bytes from the budget.
 func (f *Fetcher) charge(n int) bool {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // A function that the linker dropped keeps its lines and ranges at address 0. Where the segment of code begins
@@ -21,7 +22,7 @@ __attribute__((visibility("hidden"))) int dropped(volatile int *x)
 `
 	for _, c := range []struct{ compiler, version string }{{"gcc", "4"}, {"gcc", "5"}, {"clang", "4"}, {"clang", "5"}} {
 		t.Run(c.compiler+" version "+c.version, func(t *testing.T) {
-			need(t, c.compiler)
+			harness.Need(t, c.compiler)
 			path := compile(t, c.compiler, "a.c", source, "-O1", "-gdwarf-"+c.version, "-shared", "-fPIC", "-nostdlib",
 				"-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")
 			m := load(t, path)

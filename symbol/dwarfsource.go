@@ -113,8 +113,8 @@ func codeBounds(m *module.Module) (low, high uint64) {
 		spans = x.segments
 	}
 	for _, s := range spans {
-		if s.end > s.start {
-			low, high = min(low, s.start), max(high, s.end)
+		if s.End > s.Start {
+			low, high = min(low, s.Start), max(high, s.End)
 		}
 	}
 	return low, high

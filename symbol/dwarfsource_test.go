@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/symbol/dwarf"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // spots marks an address inside of two inlined calls; the lines below are counted by hand.
@@ -137,9 +138,9 @@ func TestInlinedCallsWithoutSymbols(t *testing.T) {
 			host = s.value
 		}
 	}
-	need(t, "objcopy")
-	output(t, "objcopy", "--remove-section=.symtab", "--strip-unneeded", "--keep-section=.debug_*", "--only-keep-debug",
-		path, path+".debug")
+	harness.Need(t, "objcopy")
+	harness.Output(t, "objcopy", "--remove-section=.symtab", "--strip-unneeded", "--keep-section=.debug_*",
+		"--only-keep-debug", path, path+".debug")
 	m := load(t, path)
 	debug := DebugFileOf(load(t, path+".debug"))
 	calls, err := NewDWARF(m, debug, DebugLinks{}).Calls([]module.Vaddr{module.Vaddr(v)})
@@ -154,7 +155,7 @@ func TestInlinedCallsWithoutSymbols(t *testing.T) {
 
 func TestLinesOfSplitUnit(t *testing.T) {
 	dir := t.TempDir()
-	need(t, "g++")
+	harness.Need(t, "g++")
 	src := filepath.Join(dir, "a.cc")
 	if err := os.WriteFile(src, []byte(spots), 0o644); err != nil {
 		t.Fatal(err)

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // The expectation is what nm says of the same file: its t, T, W, w and i symbols with a size.
 func TestFunctionsAgreeWithNM(t *testing.T) {
-	need(t, "nm")
+	harness.Need(t, "nm")
 	for _, tt := range []struct {
 		name, table string
 		flags       []string
@@ -24,7 +25,7 @@ func TestFunctionsAgreeWithNM(t *testing.T) {
 				path = compile(t, "gcc", "p.c", functionsSource, "-O2")
 			}
 			want := map[module.Vaddr]module.Vaddr{}
-			for line := range strings.Lines(output(t, "nm", append(tt.flags, path)...)) {
+			for line := range strings.Lines(harness.Output(t, "nm", append(tt.flags, path)...)) {
 				f := strings.Fields(line)
 				if len(f) != 4 || !strings.Contains("tTwWi", f[2]) || strings.Contains(f[3], ".cold") {
 					continue

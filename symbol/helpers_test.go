@@ -3,53 +3,18 @@ package symbol
 import (
 	"debug/elf"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
-// need skips a test where a tool is not installed.
-func need(t testing.TB, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed", tool)
-		}
-	}
-}
-
-// output runs a tool and returns what it wrote.
-func output(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	b, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
-	}
-	return string(b)
-}
-
-// compile builds source, a file whose name ends as the compiler wants, and returns the
-// program's path. It skips where the compiler or a library for the options is missing.
+// compile builds source, a file whose name ends as the compiler wants, and returns the program's path.
 func compile(t testing.TB, compiler, file, source string, options ...string) string {
 	t.Helper()
-	need(t, compiler)
-	dir := t.TempDir()
-	src, out := filepath.Join(dir, file), filepath.Join(dir, "program")
-	if err := os.WriteFile(src, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	b, err := exec.Command(compiler, append([]string{"-o", out, src}, options...)...).CombinedOutput()
-	if err != nil {
-		t.Skipf("%s %s does not work here: %v\n%s", compiler, strings.Join(options, " "), err, b)
-	}
-	return out
+	return harness.Compile(t, compiler, file, source, "program", options...)
 }
 
 // load maps the file at path as a process would have it and returns its module.

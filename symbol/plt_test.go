@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 const callers = `
@@ -27,7 +28,7 @@ int main(int n, char **v) {
 
 // objdump makes the names of stubs from relocations too, by code of its own.
 func TestStubNamesAreThoseOfObjdump(t *testing.T) {
-	need(t, "objdump")
+	harness.Need(t, "objdump")
 	for _, c := range []struct {
 		name    string
 		options []string
@@ -48,7 +49,7 @@ func TestStubNamesAreThoseOfObjdump(t *testing.T) {
 			m := load(t, path)
 			s := &stubs{m: m, table: New(m)}
 			compared := 0
-			for sc := bufio.NewScanner(strings.NewReader(output(t, "objdump", "-d", path))); sc.Scan(); {
+			for sc := bufio.NewScanner(strings.NewReader(harness.Output(t, "objdump", "-d", path))); sc.Scan(); {
 				var v uint64
 				var want string
 				if n, _ := fmt.Sscanf(sc.Text(), "%x <%s", &v, &want); n != 2 || !strings.HasSuffix(want, "@plt>:") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // resolve names one address, which is taken for an interrupted PC.
@@ -38,11 +39,11 @@ func goProgram(t testing.TB, args ...string) string {
 // A stripped Go program has neither symbols nor DWARF; the expectations come from the same
 // program unstripped, by nm and by go tool addr2line.
 func TestGoProgramStripped(t *testing.T) {
-	need(t, "nm")
+	harness.Need(t, "nm")
 	whole := goProgram(t)
 	r := NewResolver(load(t, goProgram(t, "-ldflags=-s -w")), nil)
 	var addrs []uint64
-	for sc := bufio.NewScanner(strings.NewReader(output(t, "nm", whole))); sc.Scan(); {
+	for sc := bufio.NewScanner(strings.NewReader(harness.Output(t, "nm", whole))); sc.Scan(); {
 		var v uint64
 		var typ, name string
 		fmt.Sscanf(sc.Text(), "%x %s %s", &v, &typ, &name)

@@ -10,12 +10,13 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/symbol/debugfile"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // shell runs a script in dir and skips where it does not work.
 func shell(t testing.TB, dir, script string, tools ...string) {
 	t.Helper()
-	need(t, tools...)
+	harness.Need(t, tools...)
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir = dir
 	if b, err := cmd.CombinedOutput(); err != nil {

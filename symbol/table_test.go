@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // readelfSymbol is one line of readelf -sW.
@@ -27,10 +28,10 @@ type readelfSymbol struct {
 
 // readelf lists the functions of a file as readelf sees them.
 func readelf(t testing.TB, path, table string) []readelfSymbol {
-	need(t, "readelf")
+	harness.Need(t, "readelf")
 	var out []readelfSymbol
 	in := false
-	for sc := bufio.NewScanner(strings.NewReader(output(t, "readelf", "-sW", path))); sc.Scan(); {
+	for sc := bufio.NewScanner(strings.NewReader(harness.Output(t, "readelf", "-sW", path))); sc.Scan(); {
 		if strings.HasPrefix(sc.Text(), "Symbol table") {
 			in = strings.Contains(sc.Text(), "'"+table+"'")
 		}
@@ -130,7 +131,7 @@ func compile32(t testing.TB) string {
 
 // The index and the pass are two ways to one answer, whatever addresses come together.
 func TestIndexAgreesWithPass(t *testing.T) {
-	need(t, "gcc")
+	harness.Need(t, "gcc")
 	for _, path := range []string{libc(t), compile(t, "gcc", "a.s", labels, "-nostdlib", "-static"), compile32(t)} {
 		m := load(t, path)
 		table := New(m)
@@ -219,11 +220,11 @@ datum:	.long 1
 `
 
 func TestChoice(t *testing.T) {
-	need(t, "gcc", "nm")
+	harness.Need(t, "gcc", "nm")
 	path := compile(t, "gcc", "a.s", labels, "-nostdlib", "-static")
 	table := New(load(t, path))
 	var start uint64
-	for _, line := range strings.Split(output(t, "nm", path), "\n") {
+	for _, line := range strings.Split(harness.Output(t, "nm", path), "\n") {
 		if strings.HasSuffix(line, " _start") {
 			fmt.Sscanf(line, "%x", &start)
 		}

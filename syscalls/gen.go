@@ -57,7 +57,8 @@ func main() {
 		write(t.table, table(t.table, t.arch, read(t.arch)))
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s// differences are what linux/GOARCH has where linux/arm64 has another name, \"\" for none.\n", head)
+	b.WriteString(head)
+	fmt.Fprintf(&b, "// differences are what linux/GOARCH has where linux/arm64 has another name, \"\" for none.\n")
 	fmt.Fprintf(&b, "var differences = map[string]map[int64]string{\n")
 	for _, arch := range generic {
 		fmt.Fprintf(&b, "%q: {%s},\n", arch, difference(read("arm64"), read(arch)))

@@ -79,7 +79,7 @@ func (p *Process) searchChildren() ([]int, error) {
 }
 
 // ErrNoLastID says that this system does not show the last id that was given.
-var ErrNoLastID = errors.New("last process id is not to be had")
+var ErrNoLastID = errors.New("the last process id cannot be read")
 
 // IDs reads the last id that was given to a process or a thread.
 type IDs struct{ file int }

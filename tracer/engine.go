@@ -11,8 +11,8 @@ import (
 )
 
 // engine stops threads, for dumps and recordings alike: it attaches, interrupts, waits for who has stopped,
-// reads, and lets go. A dump interrupts all threads of a process and holds them until all are copied, one at a time of
-// eight does so for eight; a recording interrupts those that run, and lets each go once it is copied.
+// reads, and lets go: see tracee. A dump interrupts all threads of a process and holds them until all are copied, a
+// rolling one does so for eight at a time; a recording interrupts those that run, and lets each go once it is copied.
 //
 // Its methods run on the OS thread whose alarm and reaper it has: only that one may make ptrace requests. What does
 // not stop is given up by the end of that OS thread, which dirty asks for.

@@ -78,7 +78,7 @@ func isGone(err error) bool {
 }
 
 // Transient reports whether err is a want that may pass: of descriptors, ours or the system's, or of memory. It says
-// nothing about the process that was asked for.
+// nothing about the process that was meant.
 func Transient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

@@ -30,7 +30,7 @@ const (
 )
 
 // seize attaches to thread tid without stopping it and without any option. It can sleep on
-// the exec lock of the target: see watchdog.
+// the exec lock of the target: see reaper.
 func seize(tid int) unix.Errno {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0)
 	return e

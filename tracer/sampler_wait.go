@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// spinTime is how long a stop is asked for again and again before we sleep. A thread that has
+	// spinTime is how long we check again and again whether a thread has stopped before we sleep. A thread that has
 	// its CPU stops within some 5 to 25 us; one that has none may take milliseconds.
 	spinTime = 60 * time.Microsecond
 	// coolTime is after how much rest our CPU, or the one under a virtual one, has forgotten what

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sweep is the time between two inspects the threads that have not stopped. It blocks in
+// sweep is the time between two checks of the threads that have not stopped. It blocks in
 // none of their waits, as another may stop meanwhile and would be stopped.
 const sweep = time.Millisecond
 

@@ -34,6 +34,12 @@ func (c *cursor) stepTable(s *site) *ending {
 		}
 		return atRoot
 	}
+	// Of a function that switches stacks, and waits on the other one, the runtime may know more than its frame pointer.
+	if s.runtime != nil && s.origin == PCSP && s.table.base == c.arch.FP && !c.top().Interrupted {
+		if e := c.stepCross(s); e == nil {
+			return nil
+		}
+	}
 	uncalled := c.uncalled
 	e := c.apply(&s.table, uncalled)
 	switch {

@@ -45,6 +45,14 @@ type Crosser interface {
 	Cross(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 }
 
+// Bridger is a Runtime that knows where a stack goes on behind frames that nobody knows a way out of.
+type Bridger interface {
+	// Bridge leads from the last of frames, which may be anybody's, to a frame of the runtime's own that is above it on
+	// the same stack; t is the thread, r are the registers in the last frame. It proves what it says, or declines with
+	// an error. Frames between the two are missing.
+	Bridge(t *snapshot.Thread, frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
+}
+
 // Crossing is where a [Crosser] leads.
 type Crossing struct {
 	// Registers are those of the caller; PC and SP are known. It is ignored if Root is set.
@@ -93,7 +101,7 @@ type Runtimes interface {
 }
 
 // ErrDeclined is what a [Crosser] returns for a frame that it knows no way from: the reason is somewhere else then.
-var ErrDeclined = errors.New("no runtime knows the way")
+var ErrDeclined = errors.New("no runtime knows the caller")
 
 var noWay = failed(NoRule, ErrDeclined)
 
@@ -173,7 +181,11 @@ func (c *cursor) stepCross(s *site) *ending {
 	if pc, ok := x.Registers.PC(); !ok || !c.executable(pc) {
 		return end(NoRule, "%v leads to %#x, where no code is", s.runtime, uint64(pc))
 	}
-	if e := c.advance(sp, &x.Registers, Context); e != nil {
+	origin := ByRuntime
+	if x.Interrupted {
+		origin = Context // as the runtime saved it
+	}
+	if e := c.advance(sp, &x.Registers, origin); e != nil {
 		return e
 	}
 	c.next.Interrupted = x.Interrupted
@@ -182,6 +194,44 @@ func (c *cursor) stepCross(s *site) *ending {
 	c.doubt = 0
 	c.enter()
 	return nil
+}
+
+// maxBridges bounds the gaps of one stack that are bridged.
+const maxBridges = 16
+
+// bridge lets a runtime lead over frames that why keeps the walk from leaving. It reports whether one did.
+func (c *cursor) bridge(why *ending) bool {
+	if c.bare || c.bridges == maxBridges {
+		return false
+	}
+	for _, r := range c.w.all() {
+		b, ok := r.(Bridger)
+		if !ok {
+			continue
+		}
+		reader := noting{c: c}
+		x, err := b.Bridge(c.way.thread, c.frames, &c.regs, &reader)
+		if err != nil || x.Root || x.Registers.Arch != c.arch {
+			continue
+		}
+		sp, known := x.Registers.SP()
+		pc, ok := x.Registers.PC()
+		if !known || !ok || !c.executable(pc) || sp <= c.top().SP || c.advance(sp, &x.Registers, ByRuntime) != nil {
+			continue
+		}
+		c.top().CFA = 0 // it was not found
+		c.bridges++
+		c.next.Interrupted = x.Interrupted
+		c.late = c.late || reader.late
+		c.next.Note = "frames are missing before this one"
+		if why.err != nil {
+			c.next.Note += ": " + why.err.Error()
+		}
+		c.doubt = 0
+		c.enterIfLeft()
+		return true
+	}
+	return false
 }
 
 // noting is the memory of a walk that notes whether something was read that was not copied.

@@ -167,7 +167,7 @@ func TestCross(t *testing.T) {
 		{"the root", func([]Frame, *regs.Registers, mem.Reader) (Crossing, error) { return Crossing{Root: true}, nil },
 			"0x20100(context) root", "", false},
 		{"a caller", once(Crossing{Registers: next(madeStack+16, madeBase+0x300)}),
-			"0x20100(context) 0x20300(context) root", "", false},
+			"0x20100(context) 0x20300(runtime) root", "", false},
 		{"to no code", once(Crossing{Registers: next(madeStack+16, 0x30000)}), "0x20100(context) no rule",
 			"test leads to 0x30000", false},
 		{"without registers", once(Crossing{}), "0x20100(context) no rule", "leads to no frame", false},
@@ -183,7 +183,7 @@ func TestCross(t *testing.T) {
 				return Crossing{}, err
 			}
 			return Crossing{Registers: next(madeStack+16, madeBase+0x300)}, nil
-		}, "0x20100(context) 0x20300(context) root", "", true},
+		}, "0x20100(context) 0x20300(runtime) root", "", true},
 	} {
 		w, th := madeThread()
 		w.Use(&oneRuntime{words: -1, cross: tc.cross})

@@ -160,8 +160,8 @@ func (c *cursor) run(limit int) *ending {
 		e := c.step()
 		if e == nil {
 			e = c.keepOnWay()
-		} else {
-			e = c.goOn(e)
+		} else if e = c.goOn(e); e != nil && e.stop != Root && c.bridge(e) {
+			e = nil
 		}
 		if e != nil {
 			return e
@@ -265,6 +265,7 @@ type cursor struct {
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
 	way      way
+	bridges  int   // gaps that a runtime led over
 	refused  error // why some code was not read, nil if none was refused
 }
 

@@ -21,10 +21,12 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Kind is a kind of runtime: New is set, or Whole.
@@ -84,6 +86,11 @@ var Kinds = []Kind{
 	}},
 }
 
+// Translator is a runtime of a language that is made from others: place is where a line and column of a file come from.
+type Translator interface {
+	Translate(place func(file string, line, column int) (sourcemap.Place, bool))
+}
+
 // Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
 // and whenever they have changed.
 type Mapper interface {
@@ -107,10 +114,17 @@ func made[R any, P interface {
 type Table struct {
 	kinds []Kind
 	none  map[string]bool
+
+	translate bool
+	maps      *work.Budget // of source maps
 }
 
 // NewTable returns a Table of those kinds.
 func NewTable(kinds []Kind) *Table { return &Table{kinds: kinds, none: map[string]bool{}} }
+
+// Translate makes the runtimes of each Process made from now on show the places that source maps name. Those are read
+// in the view of the process when they are wanted, and take their work and memory from b.
+func (t *Table) Translate(b *work.Budget) { t.translate, t.maps = true, b }
 
 // maxNone bounds the modules that are remembered.
 const maxNone = 1 << 12
@@ -155,6 +169,7 @@ type Process struct {
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
 	errs    []error
+	places  *sourcemap.Files // nil if nobody asks for them
 }
 
 // whole is a runtime of the process as a whole.
@@ -171,6 +186,9 @@ func (t *Table) Process(image module.Image) *Process {
 	p := &Process{table: t, image: image, facts: mem.NewKeeper(image.Memory, maxFacts),
 		met: map[*module.Module]unwind.Runtime{}}
 	p.image.Memory = p.facts
+	if t.translate && image.Path != nil {
+		p.places = sourcemap.NewFiles(image.Path, t.maps)
+	}
 	return p
 }
 
@@ -263,6 +281,9 @@ func (p *Process) Meet(m *module.Module) {
 		if r, ok := r.(Mapper); ok && p.set != nil {
 			r.Mapped(p.set)
 		}
+		if r, ok := r.(Translator); ok && p.places != nil {
+			r.Translate(p.places.Place)
+		}
 	}
 }
 
@@ -327,6 +348,9 @@ func (p *Process) Err() error {
 		if e, ok := w.Whole.(interface{ Err() error }); ok {
 			errs = append(errs, e.Err())
 		}
+	}
+	if p.places != nil {
+		errs = append(errs, p.places.Err())
 	}
 	return errors.Join(errs...)
 }

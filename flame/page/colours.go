@@ -23,9 +23,10 @@ type theme struct {
 
 // kindNames are the keys of theme.Kinds, kindLabels what a legend says of them.
 var (
-	kindNames  = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller"}
+	kindNames = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller",
+		"script"}
 	kindLabels = [kinds]string{"application", "library", "runtime, JIT", "kernel, waiting", "inlined", "not named",
-		"thread", "smaller"}
+		"thread", "smaller", "language of a runtime"}
 )
 
 // palette returns the themes by name: light and dark.

@@ -24,6 +24,7 @@ const (
 	unnamed
 	thread  // not a function: a process or a thread
 	smaller // not a function: frames left out
+	script  // a function of a language that a runtime of its own executes, as JavaScript
 	kinds
 )
 
@@ -134,7 +135,9 @@ func kindOf(f *profile.Frame, module string) kind {
 		return kernel
 	case f.Func == "" || f.Kind == profile.Unknown:
 		return unnamed
-	case f.Kind.Made(), strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
+	case f.Kind.Made() && f.Kind != profile.JIT:
+		return script
+	case f.Kind == profile.JIT, strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
 		slices.ContainsFunc(runtimes, func(r string) bool { return strings.HasPrefix(base, r) }):
 		return runtime
 	case f.Inlined:
@@ -154,24 +157,14 @@ func (t *table) sorted() ([]place, []profile.FrameID) {
 	}
 	slices.SortFunc(order[firstFrame:], func(a, b profile.FrameID) int {
 		f, g := &t.places[a].frame, &t.places[b].frame
-		return cmp.Or(strings.Compare(f.name, g.name), falseFirst(f.waits, g.waits), falseFirst(f.special, g.special))
+		return cmp.Or(strings.Compare(f.name, g.name), profile.FalseFirst(f.waits, g.waits),
+			profile.FalseFirst(f.special, g.special))
 	})
 	places, ids := make([]place, len(order)), make([]profile.FrameID, len(order))
 	for to, from := range order {
 		places[to], ids[from] = t.places[from], profile.FrameID(to)
 	}
 	return places, ids
-}
-
-// falseFirst puts false before true.
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // shade picks the lightness of a name.

@@ -69,7 +69,7 @@ func generated(stacks int) *profile.Profile {
 func namedFrame(i int) profile.Frame {
 	f := profile.Frame{Module: i % 4, Line: 10 + i%900, File: fmt.Sprintf("/src/server/part%d/file%d.cc", i%17, i%211)}
 	f.Func = fmt.Sprintf("server::part%d::Handler%d<int, std::string>::handle_%x(Request const&)", i%17, i%53,
-		i*2654435761%1048576)
+		int64(i)*2654435761%1048576)
 	switch {
 	case i%11 == 3:
 		f.Kind, f.Module, f.Func, f.File = profile.JIT, -1, fmt.Sprintf("app.module%d.method_%d", i%9, i), ""

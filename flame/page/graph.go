@@ -132,8 +132,8 @@ func (g *graph) kinds() []int {
 		met[g.places[firstFrame+i].kind] = true
 	}
 	list := []int{}
-	for k := range thread {
-		if met[k] {
+	for k := range kinds {
+		if met[k] && k != thread && k != smaller {
 			list = append(list, int(k))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 const markerSource = `
@@ -54,7 +55,7 @@ var links = []struct {
 // TestBiasOfLiveProgram takes the address of a function from the program itself and its
 // link address from nm, and compares code in memory with that of the file.
 func TestBiasOfLiveProgram(t *testing.T) {
-	need(t, "nm")
+	harness.Need(t, "nm")
 	for _, link := range links {
 		t.Run(link.name, func(t *testing.T) {
 			program := compile(t, link.compiler, markerSource, "program", link.options...)
@@ -155,7 +156,7 @@ func compareWithFile(t *testing.T, m *module.Module, path string) {
 func TestAuxv(t *testing.T) {
 	for _, program := range []string{"cat", "node", "python3"} {
 		t.Run(program, func(t *testing.T) {
-			need(t, program)
+			harness.Need(t, program)
 			args := map[string][]string{
 				"cat":     {"/proc/self/comm", "-"},
 				"node":    {"-e", "console.log(1); process.stdin.resume()"},
@@ -193,7 +194,7 @@ func TestAuxv(t *testing.T) {
 
 // TestLargePages asks for the code of a program that has moved itself to anonymous memory.
 func TestLargePages(t *testing.T) {
-	need(t, "node")
+	harness.Need(t, "node")
 	p := start(t, "node", "--use-largepages=silent", "-e", "console.log(1); process.stdin.resume()")
 	s, _ := set(t, p.pid, openFile)
 	text := s.Find(mem.Addr(auxv(t, p.pid)[9]))
@@ -227,7 +228,7 @@ int main(int argc, char **argv) {
 }`
 
 func TestLibraryMappedThreeTimes(t *testing.T) {
-	need(t, "nm")
+	harness.Need(t, "nm")
 	lib := compile(t, "gcc", "int marker(int x) { return x + 1; }", "libmarker.so", "-shared", "-fPIC")
 	p := start(t, compile(t, "gcc", twiceSource, "program"), lib)
 	s, _ := set(t, p.pid, openFile)
@@ -269,7 +270,7 @@ int main(int argc, char **argv) {
 }`
 
 func TestProgramWithoutFile(t *testing.T) {
-	need(t, "nm")
+	harness.Need(t, "nm")
 	program := compile(t, "gcc", markerSource, "program")
 	p := start(t, compile(t, "gcc", memfdSource, "loader"), program)
 	addr := mem.Addr(parseHex(t, p.line))
@@ -299,7 +300,7 @@ func parseHex(t *testing.T, s string) uint64 {
 // nm returns the link address of a symbol.
 func nm(t *testing.T, path, symbol string) module.Vaddr {
 	t.Helper()
-	for line := range strings.Lines(output(t, "nm", path)) {
+	for line := range strings.Lines(harness.Output(t, "nm", path)) {
 		if f := strings.Fields(line); len(f) == 3 && f[2] == symbol {
 			return module.Vaddr(parseHex(t, f[0]))
 		}

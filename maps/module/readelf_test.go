@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // realFiles are objects by several compilers; those not installed are left out with a word.
@@ -67,7 +68,7 @@ func foreign(t testing.TB) map[string]string {
 }
 
 func TestHeadersAsReadelfSays(t *testing.T) {
-	need(t, "readelf")
+	harness.Need(t, "readelf")
 	files := realFiles(t)
 	for name, path := range foreign(t) {
 		files[name] = path
@@ -88,7 +89,7 @@ func TestHeadersAsReadelfSays(t *testing.T) {
 
 func compareHeader(t *testing.T, m *module.Module, path string) {
 	t.Helper()
-	out := output(t, "readelf", "-hnW", path)
+	out := harness.Output(t, "readelf", "-hnW", path)
 	field := func(name string) string {
 		_, rest, ok := strings.Cut(out, name)
 		if !ok {
@@ -117,7 +118,7 @@ func compareSections(t *testing.T, m *module.Module, path string, data []byte) {
 	types := map[string]uint32{"NULL": 0, "PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "NOTE": 7, "NOBITS": 8,
 		"DYNSYM": 11}
 	n := 0
-	for line := range strings.Lines(output(t, "readelf", "-SW", path)) {
+	for line := range strings.Lines(harness.Output(t, "readelf", "-SW", path)) {
 		open, rest, ok := strings.Cut(line, "]")
 		i, err := strconv.Atoi(strings.TrimLeft(open, " ["))
 		if !ok || err != nil {
@@ -156,7 +157,7 @@ func short(s module.Section) module.Section { s.Data = nil; return s }
 func compareSegments(t *testing.T, m *module.Module, path string, data []byte) {
 	t.Helper()
 	n := 0
-	for line := range strings.Lines(output(t, "readelf", "-lW", path)) {
+	for line := range strings.Lines(harness.Output(t, "readelf", "-lW", path)) {
 		f := strings.Fields(line)
 		if len(f) < 7 || !strings.HasPrefix(f[1], "0x") || !strings.HasPrefix(f[2], "0x") || n >= len(m.Segments()) {
 			continue

@@ -39,7 +39,7 @@ func measure(argv ...string) (run, error) {
 	if err != nil {
 		return run{}, fmt.Errorf("run %q: %w: %s", argv, err, complaint.String())
 	}
-	return run{wall, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss, out.Bytes()}, nil
+	return run{wall, int64(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss), out.Bytes()}, nil
 }
 
 // peak measures the memory of one run, KiB, through a fresh copy of this program: a process

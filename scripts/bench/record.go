@@ -37,7 +37,7 @@ func (b *bench) record(value string, args ...string) (*recorded, error) {
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("run %q: %w: %s", c.Args, err, complaint.String())
 	}
-	out := &recorded{run: run{wall: time.Since(begun), rss: c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss},
+	out := &recorded{run: run{wall: time.Since(begun), rss: int64(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)},
 		cpu: c.ProcessState.UserTime() + c.ProcessState.SystemTime()}
 	out.output = []byte(complaint.String())
 	folded, err := exec.Command(b.fpstack, "flame", file, "-f", "folded", "--type", value).Output()

@@ -8,10 +8,10 @@ import (
 )
 
 // ErrBudget says that the sections ask for more work than their size justifies.
-var ErrBudget = errors.New("debug information asks for too much work")
+var ErrBudget = errors.New("debug information takes too much work to read")
 
 // errNoAlt says that names are in a file that is not at hand.
-var errNoAlt = errors.New("names are in the supplementary file of dwz (.gnu_debugaltlink), which is not at hand")
+var errNoAlt = errors.New("names are in the supplementary file of dwz (.gnu_debugaltlink), which was not found")
 
 // FormatError says which part of a section cannot be right.
 type FormatError struct {

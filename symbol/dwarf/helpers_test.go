@@ -3,6 +3,8 @@ package dwarf
 import (
 	"debug/elf"
 	"fmt"
+
+	"github.com/fpstack/fpstack/tests/harness"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,21 +14,11 @@ import (
 	"testing"
 )
 
-// need skips a test where a tool is not installed.
-func need(t testing.TB, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed", tool)
-		}
-	}
-}
-
 // command runs a tool in dir and returns what it wrote. A compiler that does not know its options skips
 // the test.
 func command(t testing.TB, dir, name string, args ...string) string {
 	t.Helper()
-	need(t, name)
+	harness.Need(t, name)
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -148,7 +140,7 @@ func where(s string, columns int) (file string, line int) {
 
 func feed(t testing.TB, addrs []uint64, name string, args ...string) string {
 	t.Helper()
-	need(t, name)
+	harness.Need(t, name)
 	var in strings.Builder
 	for _, v := range addrs {
 		fmt.Fprintf(&in, "%#x\n", v)

@@ -286,7 +286,7 @@ func TestDoctorWithoutProcess(t *testing.T) {
 	}
 	pid := sleeper(t)
 	if o := show(t, "doctor", "-p", pid); o.status != 0 || o.stdout != "process "+pid+
-		` "threads" can be sampled: the kernel let us try`+"\n" {
+		` "threads" can be sampled: tried, and the kernel allowed it`+"\n" {
 		t.Errorf("of a process: status %d, %q", o.status, o.stdout)
 	}
 	checkDoctorSchema(t, show(t, "doctor", "-f", "json").stdout)

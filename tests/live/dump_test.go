@@ -47,7 +47,7 @@ func execute(t testing.TB, limit time.Duration, name string, args ...string) out
 		t.Fatal(err)
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), usage.Maxrss << 10}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), int64(usage.Maxrss) << 10}
 }
 
 // show runs fpstack. Whatever it is given, it does not panic and does not die by a signal.

@@ -104,7 +104,8 @@ func cutLast(s, sep string) (before, after string) {
 // its compiler makes. C functions are none of its either.
 func shownByGo(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "runtime.") && !strings.Contains(name, ".gowrap") &&
-		!strings.HasPrefix(name, "internal/runtime/") && !strings.HasPrefix(name, "_cgo") && strings.Contains(name, ".")
+		!strings.HasPrefix(name, "internal/runtime/") && !strings.HasPrefix(name, "runtime/internal/") &&
+		!strings.HasPrefix(name, "_cgo") && strings.Contains(name, ".")
 }
 
 // readGoroutines makes a dump of the process and reads it back.
@@ -159,6 +160,10 @@ func compareRoutines(t *testing.T, got, want []ownRoutine) {
 	t.Helper()
 	for _, list := range [][]ownRoutine{got, want} {
 		for i := range list {
+			_, line, _ := strings.Cut(list[i].createdBy, " ")
+			if n := len(list[i].frames); n > 0 && line != "" && strings.HasSuffix(list[i].frames[n-1], " "+line) {
+				list[i].frames = list[i].frames[:n-1] // Go 1.21 gave the wrapper of a go statement a usual name
+			}
 			if strings.HasPrefix(list[i].state, "syscall") { // Go shows where it was entered, we where it is
 				list[i].frames = slices.DeleteFunc(list[i].frames, func(f string) bool {
 					return strings.HasPrefix(f, "syscall.")
@@ -304,5 +309,55 @@ func TestGoroutinesFolded(t *testing.T) {
 	}
 	if o = show(t, "-p", strconv.Itoa(r.pid), "-f", "folded"); strings.Contains(o.stdout, "(chan receive)") {
 		t.Errorf("goroutines that nobody asked for:\n%s", o.stdout)
+	}
+}
+
+// TestCalls: stacks from Go to C and back, three deep, are whole.
+func TestCalls(t *testing.T) {
+	for _, name := range []string{"routines-cgo", "routines-cgo-pie", "routines-cgo-fp", "routines-cgo-notables"} {
+		t.Run(name, func(t *testing.T) {
+			checkCalls(t, startRoutines(t, program(t, name), "3").pid)
+		})
+	}
+}
+
+// checkCalls looks for the goroutines that sleep in C, each with the calls between C and Go that are on its stack. Where
+// C has lost its way the walk goes on at the call of C, and says that frames are missing.
+func checkCalls(t *testing.T, pid int) {
+	t.Helper()
+	const turn = "main.goCalled callBack main.goCalled callBack main.goCalled callBack"
+	d, _ := readGoroutines(t, pid)
+	var chains []string
+	for i := range d.Threads {
+		th := &d.Threads[i]
+		var names []string
+		gaps := 0
+		for _, f := range th.Stack.Frames {
+			switch {
+			case slices.Contains([]string{"rest", "callBack", "callOnce", "lost", "main.goCalled"}, f.Func):
+				names = append(names, f.Func)
+			case f.Func == "runtime.asmcgocall" && strings.HasPrefix(f.Note, "frames are missing before this one"):
+				gaps++
+				names = append(names, "(gap)")
+				continue
+			}
+			if f.Note != "" && len(names) > 0 {
+				t.Errorf("thread %d: frame %s is not sure: %s", th.TID, f.Func, f.Note)
+			}
+		}
+		if len(names) == 0 || names[0] != "rest" {
+			continue
+		}
+		chains = append(chains, strings.Join(names, " "))
+		if last := th.Stack.Frames[len(th.Stack.Frames)-1]; !th.Stack.Complete || last.Func != "runtime.goexit" ||
+			th.Fiber == nil {
+			t.Errorf("thread %d: ends with %s (%s %s), runs %v", th.TID, last.Func, th.Stack.Stop, th.Stack.Detail,
+				th.Fiber)
+		}
+	}
+	slices.Sort(chains)
+	want := []string{"rest", "rest lost (gap)", "rest main.goCalled callOnce lost (gap)", "rest " + turn}
+	if slices.Sort(want); !slices.Equal(chains, want) {
+		t.Errorf("calls in C:\ngot  %q\nwant %q", chains, want)
 	}
 }

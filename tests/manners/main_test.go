@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 var (
-	fpstack string // path of the command under test
-	built   string // directory of the programs of testdata/live
-	scratch string // directory of this run; others than root may enter it
+	fpstack   string                // path of the command under test
+	built     string                // directory of the programs of testdata/live
+	scratch   string                // directory of this run; others than root may enter it
+	begin     func(*exec.Cmd) error // on the lasting thread
+	onStarter func(func())          // calls there
 )
 
 // soak asks for the long runs.
@@ -40,44 +41,18 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	var err error
-	if scratch, err = os.MkdirTemp("", "manners"); err == nil {
-		err = os.Chmod(scratch, 0o755)
-	}
+	r, err := harness.Prepare("manners")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(scratch)
-	fpstack = filepath.Join(scratch, "fpstack")
-	build := exec.Command("go", "build", "-o", fpstack, "../..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released, and as package live has built it
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build fpstack: %v\n%s", err, out)
-		return 1
-	}
-	if built, err = filepath.Abs("../../testdata/bin/live"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	defer os.RemoveAll(r.Scratch)
+	fpstack, built, scratch, begin, onStarter = r.Fpstack, r.Built, r.Scratch, r.Start, r.Do
 	if err := buildOwn(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	heedSignals()
-	go startAll()
 	return m.Run()
-}
-
-// heedSignals lets programs that are started here heed what a terminal sends, also where these tests were told
-// to ignore it, by nohup or as a job in the background of a script: that would be inherited. A signal that is
-// caught is not.
-func heedSignals() {
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
-		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s)
-		}
-	}
 }
 
 // buildOwn builds the programs of testdata, and the tracer's bare loop in C, into scratch.
@@ -98,24 +73,6 @@ func buildOwn() error {
 		}
 	}
 	return nil
-}
-
-// starts takes what is to run on the thread that starts every program. The parent-death
-// signal comes when the thread that forked ends (prctl(2)), so that one never ends.
-var starts = make(chan func())
-
-func startAll() {
-	runtime.LockOSThread()
-	for f := range starts {
-		f()
-	}
-}
-
-// begin starts cmd from the lasting thread.
-func begin(cmd *exec.Cmd) error {
-	err := make(chan error)
-	starts <- func() { err <- cmd.Start() }
-	return <-err
 }
 
 // program gives the path of a program of testdata, here or of the live targets.

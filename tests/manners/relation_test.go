@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 	})
 	t.Run("one of our threads", func(t *testing.T) {
 		tid := make(chan int)
-		starts <- func() { tid <- unix.Gettid() } // others may end meanwhile
+		onStarter(func() { tid <- unix.Gettid() }) // others may end meanwhile
 		if _, err := tracer.Open(<-tid, tracer.Options{}); !errors.Is(err, tracer.ErrSelf) {
 			t.Errorf("got %v, want %v", err, tracer.ErrSelf)
 		}

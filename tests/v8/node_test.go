@@ -85,9 +85,6 @@ type truth struct {
 	Chain   []string `json:"chain"`   // functions, the innermost first
 	Has     string   `json:"has"`     // a function that is on each stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
-
-	// noMaglevLines says that code of Maglev has no lines: V8 12.
-	noMaglevLines bool
 }
 
 // target is a script that runs.
@@ -106,6 +103,12 @@ type target struct {
 // start runs a script, and waits until it has said what it knows.
 func start(t testing.TB, version string, flags []string, script string) *target {
 	t.Helper()
+	return startWith(t, vm.NewTable(vm.Kinds), version, flags, script)
+}
+
+// startWith runs a script whose runtimes known knows.
+func startWith(t testing.TB, known *vm.Table, version string, flags []string, script string) *target {
+	t.Helper()
 	path, err := filepath.Abs(filepath.Join(scripts, script))
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +124,6 @@ func start(t testing.TB, version string, flags []string, script string) *target 
 		t.Fatal(err)
 	}
 	x := &target{}
-	x.noMaglevLines = majorOf(version) == 22 || majorOf(version) == 23
 	x.end = func() { cmd.Process.Kill(); cmd.Wait() }
 	t.Cleanup(func() { x.end() })
 	line, err := bufio.NewReaderSize(out, 1<<20).ReadBytes('\n')
@@ -140,7 +142,7 @@ func start(t testing.TB, version string, flags []string, script string) *target 
 		t.Fatal(err)
 	}
 	image := x.Image()
-	x.set, x.runtimes = module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
+	x.set, x.runtimes = module.NewSet(table, image), known.Process(image)
 	t.Cleanup(func() { x.set.Close() })
 	x.runtimes.Scan(x.set)
 	x.names = resolve.New(x.set, resolve.Options{NoLines: true})
@@ -224,8 +226,8 @@ func (x *target) describe(t testing.TB, s *profile.Stack) {
 	var text strings.Builder
 	for i := range min(len(s.Frames), 12) {
 		f := &s.Frames[i]
-		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File), f.Line,
-			f.Tier, f.Stub, f.Origin, f.Note)
+		fmt.Fprintf(&text, "\n#%d %#x %s %s:%d %s stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File),
+			f.Line, f.Tier, f.Stub, f.Origin, f.Note)
 		if i == 0 {
 			var b [24]byte
 			x.ReadMem(b[:], mem.Addr(f.Addr-8))

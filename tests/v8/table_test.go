@@ -17,7 +17,7 @@ var results = table{}
 // table is by version and mode.
 type table map[string]map[string]map[verdict]int
 
-func (t table) add(version, mode string, counts map[verdict]int, n int) {
+func (t table) add(version, mode string, counts map[verdict]int) {
 	if t[version] == nil {
 		t[version] = map[string]map[verdict]int{}
 	}
@@ -32,15 +32,15 @@ func (t table) add(version, mode string, counts map[verdict]int, n int) {
 // print writes the table as docs have it: samples that are right of those with JavaScript, and those that say that they
 // end in the deoptimizer.
 func (t table) print() {
-	fmt.Print("| node | mode | samples | right | cut, and say why | not named, and say why | wrong |\n" +
-		"|---|---|---|---|---|---|---|\n")
+	fmt.Print("| node | mode | samples | right | unsure | cut | not named | wrong |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
 	for _, version := range slices.Sorted(maps.Keys(t)) {
 		for _, mode := range slices.Sorted(maps.Keys(t[version])) {
 			c := t[version][mode]
 			said := c[deoptimized] + c[cut]
-			all := c[right] + said + c[unnamed] + c[wrong]
-			fmt.Printf("| %s | %s | %d | %.3f %% | %d | %d | %d |\n", version, mode, all,
-				100*float64(c[right])/float64(max(all, 1)), said, c[unnamed], c[wrong])
+			all := c[right] + c[unsure] + said + c[unnamed] + c[wrong]
+			fmt.Printf("| %s | %s | %d | %d | %d | %d | %d | %d |\n", version, mode, all, c[right], c[unsure], said,
+				c[unnamed], c[wrong])
 		}
 	}
 }

@@ -22,7 +22,8 @@ func TestWarmFramesAreNotRead(t *testing.T) {
 			again := h.sample(h.pid)[0]
 			before := h.memory.reads
 			h.walker.Renew()
-			stack := h.walker.Walk(again.thread, (&snapshot.Snapshot{}).Reader(again.thread, h.memory), unwind.Options{})
+			memory := (&snapshot.Snapshot{}).Reader(again.thread, h.memory)
+			stack := h.walker.Walk(again.thread, memory, unwind.Options{})
 			if n := h.memory.reads - before; n != 0 || before == 0 {
 				t.Errorf("%s: %d reads before, %d of a warm walk; want some and none", mode, before, n)
 			}

@@ -1,9 +1,9 @@
-// The least a C program needs to look at one thread again and again: seize, interrupt, wait,
-// read registers, copy, detach. The measure of Looker.Stop.
+// The least a C program needs to sample one thread again and again: seize, interrupt, wait,
+// read registers, copy, detach. The measure of Sampler.Stop.
 //
 //   clook PID MILLISECONDS CPU BYTES [RATE [quick]]
-//       prints how many looks it made and the ns they took, on that CPU (-1: on any); copies
-//       BYTES from SP - 128; RATE looks a second, without it as many as it can; quick: it reads the same
+//       prints how many samples it made and the ns they took, on that CPU (-1: on any); copies
+//       BYTES from SP - 128; RATE samples a second, without it as many as it can; quick: it reads the same
 //       bytes before it asks, and asks for the stop again and again for 60 us before it sleeps
 #define _GNU_SOURCE
 #include <elf.h>
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
 	if (argc < 5)
 		return 64;
 	int pid = atoi(argv[1]);
-	long end, begin, looks = 0, bytes = atol(argv[4]);
+	long end, begin, samples = 0, bytes = atol(argv[4]);
 	char path[64], *buf = malloc(bytes + 1);
 	snprintf(path, sizeof path, "/proc/%d/mem", pid);
 	int memory = open(path, O_RDONLY);
@@ -47,9 +47,9 @@ int main(int argc, char **argv) {
 	long rate = argc > 5 ? atol(argv[5]) : 0;
 	int quick = argc > 6;
 	unsigned long sp = 0;
-	for (begin = end = now(); end - begin < atol(argv[2]) * 1000000L; end = now(), looks++) {
+	for (begin = end = now(); end - begin < atol(argv[2]) * 1000000L; end = now(), samples++) {
 		if (rate > 0) {
-			long due = begin + (looks + 1) * (1000000000L / rate);
+			long due = begin + (samples + 1) * (1000000000L / rate);
 			struct timespec t = {due / 1000000000L, due % 1000000000L};
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		}
@@ -74,6 +74,6 @@ int main(int argc, char **argv) {
 		if (ptrace(PTRACE_DETACH, pid, 0, info.si_status >> 8 ? 0 : info.si_status) != 0)
 			fail("detach");
 	}
-	printf("%ld %ld\n", looks, end - begin);
+	printf("%ld %ld\n", samples, end - begin);
 	return 0;
 }

@@ -1,13 +1,12 @@
 package golang
 
 import (
+	"math"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
-
-// maxStack is how much of the stack of a goroutine is copied, bytes.
-const maxStack = 64 << 10
 
 // Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of
 // both, and the stack of that.
@@ -109,16 +108,18 @@ func (r *Runtime) copyStack(f *snapshot.Fetcher, g *words, onSystem bool, i int)
 	if low >= high {
 		return
 	}
-	used := int(min(high-low, maxStack))
 	switch sp := g[gSched+bufSP]; {
-	case !onSystem || sp == 0:
+	case !onSystem || sp == 0: // where it is in use is not known: at its upper end
+		if room := uint64(f.Room()); high-low > room {
+			low = high - room/2
+		}
 	case sp > low && sp <= high:
-		low, used = sp, int(min(high-sp, maxStack))
+		low = sp
 		r.curg.CompareAndSwap(0, int32(i))
 	default: // while the stack is copied to a larger one SP may be in the old one
-		f.Fetch(snapshot.Want{Addr: mem.Addr(sp), Len: used})
+		f.Fetch(snapshot.Want{Addr: mem.Addr(sp), Len: int(min(high-low, uint64(f.Room())/2))})
 	}
-	f.Fetch(snapshot.Want{Addr: mem.Addr(low), Len: used})
+	f.FetchUpTo(snapshot.Want{Addr: mem.Addr(low), Len: int(min(high-low, math.MaxInt32))})
 }
 
 // fetch copies n words at a and decodes them into w.

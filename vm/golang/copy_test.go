@@ -88,3 +88,21 @@ func TestCopyOfForeign(t *testing.T) {
 		t.Errorf("%d calls, %d bytes", m.calls, m.bytes)
 	}
 }
+
+// TestCopyOfDeepStack: of a stack that is deeper than the budget the innermost part is copied, and that there is more
+// is said.
+func TestCopyOfDeepStack(t *testing.T) {
+	i := drawThread()
+	m := &drawn{Range: i.Range()}
+	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
+	f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
+	f.Budget.Time, f.Budget.Bytes = time.Hour, 8+112+320+2*112+1024
+	f.Run([]snapshot.Copier{&Runtime{tls: -8, hasTLS: true}}, th, m)
+	got := mem.NewOverlay(nil, th.Copied...)
+	if used := i.Addr("used"); !got.Holds(used, 512) || got.Holds(used, 2048) {
+		t.Errorf("copied %v, want the begin of the 2048 bytes at %#x", th.Copied, uint64(used))
+	}
+	if len(th.Shortfalls) != 1 {
+		t.Errorf("shortfalls %v, want one", th.Shortfalls)
+	}
+}

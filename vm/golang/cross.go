@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,9 @@ const (
 	// traceback: from the register that holds the current g to its m, to the goroutine of that, to what was saved
 	// there.
 	growth = "runtime.morestack"
+	// callC goes to the system stack and calls C there. It keeps how deep the stack of the goroutine was: that may be
+	// moved while C calls back, when frame pointers that C code keeps still lead to the old one.
+	callC = "runtime.asmcgocall"
 	// resume loads the stack pointer of a goroutine, and then jumps to where that goes on.
 	resume = "gogo"
 
@@ -26,6 +30,8 @@ const (
 // Cross implements [unwind.Crosser].
 func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
 	switch top := &frames[len(frames)-1]; r.name(top.LookupPC()) {
+	case callC:
+		return r.crossCallC(top, m)
 	case growth:
 		return r.crossGrowth(frames, now, m)
 	case resume:
@@ -174,4 +180,54 @@ func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, memory mem
 	next := *now
 	next.Set(next.Arch.PC, uint64(pc))
 	return unwind.Crossing{Registers: next, Interrupted: true}, nil
+}
+
+// crossCallC goes from runtime.asmcgocall, which waits for C on the system stack, to its caller: on the goroutine's
+// stack, or on the same one where that was the system stack already. It keeps there the depth below the end of the
+// goroutine's stack and the g, or the stack pointer itself and 0.
+// Source: runtime/asm_amd64.s.
+func (r *Runtime) crossCallC(top *unwind.Frame, memory mem.Reader) (unwind.Crossing, error) {
+	arch := regs.AMD64
+	var saved, record, g words
+	code, ok := r.m.Text(r.m.Vaddr(top.PC))
+	if !ok || r.m.Machine() != machineAMD64 || top.Interrupted {
+		return unwind.Crossing{}, unwind.ErrDeclined
+	}
+	if saved.read(memory, arch, top.SP+keptAt(code), 2) != nil {
+		return unwind.Crossing{}, unwind.ErrDeclined
+	}
+	sp := saved[0]
+	if saved[1] != 0 {
+		if g.read(memory, arch, mem.Addr(saved[1]), 2) != nil || saved[0] >= g[gStackHi]-g[gStackLo] {
+			return unwind.Crossing{}, unwind.ErrDeclined
+		}
+		sp = g[gStackHi] - saved[0]
+	}
+	if record.read(memory, arch, mem.Addr(sp), 2) != nil || !r.callsC(mem.Addr(record[1])) {
+		return unwind.Crossing{}, unwind.ErrDeclined
+	}
+	next := regs.New(arch)
+	next.Set(arch.FP, record[0])
+	next.Set(arch.PC, record[1])
+	next.Set(arch.SP, sp+16)
+	return unwind.Crossing{Registers: next}, nil
+}
+
+// keptAt is how far above SP runtime.asmcgocall keeps what it needs, by the code that it goes on with: up to Go 1.21
+// "mov rdi, [rsp+48]" or "mov rsi, [rsp+40]", since then at SP.
+func keptAt(code []byte) mem.Addr {
+	code = code[:min(len(code), 32)]
+	if bytes.Contains(code, []byte("\x48\x8b\x7c\x24\x30")) || bytes.Contains(code, []byte("\x48\x8b\x74\x24\x28")) {
+		return 40
+	}
+	return 0
+}
+
+// callsC reports whether Go code goes on at pc behind a call of runtime.asmcgocall.
+func (r *Runtime) callsC(pc mem.Addr) bool {
+	if r.name(pc) == "" {
+		return false
+	}
+	target, ok := r.callBefore(pc)
+	return ok && (r.name(target) == callC || r.name(target) == "") // "": by way of a stub of the linker
 }

@@ -90,6 +90,8 @@ func tlsOffset(m *module.Module) (int64, bool) {
 
 var _ interface {
 	unwind.Crosser
+	unwind.Bridger
+	unwind.Idler
 	snapshot.Copier
 	snapshot.ProcessCopier
 } = (*Runtime)(nil)

@@ -13,6 +13,7 @@ type code struct {
 	heap.Code
 	stream   mem.Addr  // the object that holds the instructions; the Code itself up to V8 10
 	of       *function // what baseline code was made of, nil before it was met with a frame
+	note     string    // what is not sure of its positions; "" for nothing
 	print    []byte    // what the objects hold, to compare
 	prologue int       // bytes before the frame is built, below 0 if that is not seen
 }

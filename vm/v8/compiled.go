@@ -16,6 +16,7 @@ func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind
 		if f == nil {
 			return 0, err
 		}
+		a.note = firstLineNote
 		return r.atStart(f, made, m)
 	}
 	switch c.Kind {
@@ -40,25 +41,13 @@ func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind
 
 // baseline names an activation of f by its baseline code c, which has been made of bytecode, one after the other.
 func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	h := r.heap(m)
 	key := codeKey{c, a.pc}
 	if s, ok := r.sites.byCode[key]; ok {
 		return s, nil
 	}
-	b, err := h.BytecodeOf(c.Deopt)
-	if err != nil {
-		return r.atStart(f, baselineTier, m)
-	}
-	lengths, err := h.Table(c.Positions)
-	if err != nil || r.builtins.sizes == nil {
-		return r.atStart(f, baselineTier, m)
-	}
-	bytecode, err := h.Instructions(b)
-	if err != nil {
-		return r.atStart(f, baselineTier, m)
-	}
-	offset, ok := heap.BaselineOffset(lengths, bytecode, r.builtins.sizes, int(a.pc-c.Start))
+	b, offset, ok := r.baselineOffset(c, a.pc, m)
 	if !ok {
+		a.note = firstLineNote
 		return r.atStart(f, baselineTier, m)
 	}
 	s, err := r.position(f, b, offset, baselineTier, m)
@@ -68,9 +57,50 @@ func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (u
 	return s, err
 }
 
+// firstLineNote is said where it is not known how far a function is.
+const firstLineNote = "positions of this code cannot be read: the line is the function's first"
+
+// baselineOffset finds the bytecode that the baseline code at pc was made of; false if a table is missing, as that of the
+// lengths of bytecodes in a stripped object.
+func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Bytecode, offset int, ok bool) {
+	h := r.heap(m)
+	b, err := h.BytecodeOf(c.Deopt)
+	if err != nil || r.builtins.sizes == nil {
+		return b, 0, false
+	}
+	lengths, err := h.Table(c.Positions)
+	if err != nil {
+		return b, 0, false
+	}
+	bytecode, err := h.Instructions(b)
+	if err != nil {
+		return b, 0, false
+	}
+	offset, ok = heap.BaselineOffset(lengths, bytecode, r.builtins.sizes, int(pc-c.Start))
+	return b, offset, ok
+}
+
+// maglevNote is said of code of Maglev that has no positions, as V8 12 makes it, or only that of the loop which it was
+// entered in.
+const maglevNote = "V8 keeps few positions of this code: the line may be an earlier one, and inlined calls are missing"
+
+// entersLoop reports whether c was made to go on in the middle of a loop that another code had begun
+// (on-stack replacement): then its deoptimisation data say at which bytecode, else -1.
+// Source: DeoptimizationData in src/objects/deoptimization-data.h, where OsrBytecodeOffset follows the literals.
+func (r *Runtime) entersLoop(c *code, m mem.Reader) bool {
+	data, ok := c.Deopt.Object()
+	if !ok {
+		return false
+	}
+	w, err := r.heap(m).Word(data, r.layout.ArrayData+wordSize*(r.layout.Deopt.Literals+1))
+	at, smi := w.Int()
+	return err == nil && smi && at >= 0
+}
+
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
 // was made of. That of its frame, f, is another only if the frame is not what it is taken for.
 func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
+	a.note = c.note
 	key := codeKey{c, a.pc}
 	if s, ok := r.sites.byCode[key]; ok {
 		return s, nil
@@ -81,6 +111,9 @@ func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (
 	}
 	h := r.heap(m)
 	position, ok := r.lookup(c.Positions, int(a.pc-c.Start), m)
+	if t == maglevTier && (!ok || r.entersLoop(c, m)) {
+		c.note, a.note = maglevNote, maglevNote
+	}
 	if !ok { // Maglev has no table up to V8 12
 		if f == nil {
 			shared, err := h.CodeFunction(c.Code)

@@ -23,6 +23,8 @@ type activation struct {
 	regs *regs.Registers
 	// entered says that the function has just been called, so that registers have what a caller sets.
 	entered bool
+	// note is what makes the name less sure, set by who names.
+	note string
 }
 
 // Identify implements [unwind.Identifier].
@@ -45,6 +47,9 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		site, err := r.identify(&act, v)
 		if err != nil {
 			f.Note = "not named: " + r.String() + ": " + err.Error()
+		}
+		if act.note != "" && f.Note == "" {
+			f.Note = act.note
 		}
 		if site != 0 {
 			f.Runtime, f.Site = r, site
@@ -189,8 +194,8 @@ func (r *Runtime) identifyBytecode(a *activation, f *function, m mem.Reader) (un
 	return r.position(f, b, offset, interpreterTier, m)
 }
 
-// biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and what
-// the frame has is of an earlier bytecode.
+// biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and
+// what the frame has is of an earlier bytecode.
 func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (int, bool) {
 	if a.builtin != nil && a.builtin.kind == bytecodeHandler {
 		held, ok := a.register(r.layout.Registers.BytecodeArray)

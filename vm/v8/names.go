@@ -40,7 +40,7 @@ const anonymous = "<anonymous>"
 // function finds out about the JSFunction that t refers to, which was called on receiver; 0 where that is not known.
 func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, error) {
 	at, ok := t.Object()
-	if !ok {
+	if !ok || !isHeapPointer(uint64(t)) {
 		return nil, errNoFunction
 	}
 	h := r.heap(m)
@@ -83,7 +83,8 @@ func (r *Runtime) known(a mem.Addr, m mem.Reader) *function {
 	}
 	l := &r.layout.Shared
 	f := r.sites.functions[heap.Shared{Addr: mem.Addr(shared - 1),
-		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])), Script: heap.Tagged(order.Uint64(head[l.Script:]))}]
+		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])),
+		Script:      heap.Tagged(order.Uint64(head[l.Script:]))}]
 	if f == nil || time.Since(f.checked) < recheck {
 		return f
 	}
@@ -150,19 +151,24 @@ func fileOf(name string) string {
 	return name
 }
 
-// line is the line of the text at offset, 0 if not known.
-func (r *Runtime) line(s *script, offset int, m mem.Reader) int {
-	if s == nil || offset < 0 {
-		return 0
+// place is the file and line of the text at offset; line 0 if not known.
+func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line int) {
+	if offset < 0 {
+		return s.file, 0
 	}
 	if s.lines == nil && s.err == nil {
 		s.lines, s.err = r.heap(m).LinesOf(s.Script)
 	}
 	if s.err != nil {
-		return 0
+		return s.file, 0
 	}
-	line, _, _ := s.lines.At(offset)
-	return line
+	line, column, ok := s.lines.At(offset)
+	if ok && r.translate != nil {
+		if p, ok := r.translate(s.file, line, column); ok {
+			return p.Source, p.Line
+		}
+	}
+	return s.file, line
 }
 
 // position names f at an offset of its bytecode. The same source makes the same bytecode each time, so that the offset

@@ -139,7 +139,7 @@ func (r *Runtime) frames(calls []logical, t tier, m mem.Reader) []profile.Frame 
 			out[i].Func = anonymous
 		}
 		if c.script != nil {
-			out[i].File, out[i].Line = c.script.file, r.line(c.script, c.offset, m)
+			out[i].File, out[i].Line = r.place(c.script, c.offset, m)
 		}
 	}
 	return out

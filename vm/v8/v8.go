@@ -22,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 )
@@ -37,6 +38,8 @@ type Runtime struct {
 	types    typeCache
 	codes    codeCache
 	sites    sites
+	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
+	translate func(file string, line, column int) (sourcemap.Place, bool)
 }
 
 var _ interface {
@@ -72,6 +75,12 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	r.codes.reset()
 	r.sites.reset()
 	return r, nil
+}
+
+// Translate makes r show where places come from, as place knows it, in place of the JavaScript that V8 runs. It is
+// called before the first name is wanted.
+func (r *Runtime) Translate(place func(file string, line, column int) (sourcemap.Place, bool)) {
+	r.translate = place
 }
 
 // String names the runtime in messages.

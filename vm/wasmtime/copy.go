@@ -55,15 +55,14 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 			s.add(k, a-1)
 		}
 	}
-	if s.n == 0 {
-		return
+	if s.n > 0 {
+		s.copyProof(f)
+		copyStores(k, w, f)
 	}
-	s.copyProof(f)
-	copyStores(k, w, f)
 	copyParent(k, w, f)
 }
 
-// copyProof copies headers, symbols and names by one read.
+// copyProof copies headers, symbols and names.
 func (s *onStack) copyProof(f *snapshot.Fetcher) {
 	var wants [4 * maxOnStack]snapshot.Want
 	n := 0
@@ -157,34 +156,31 @@ func has(wants []snapshot.Want, a mem.Addr) bool {
 
 // copyParent copies the stack that a fiber was resumed from. Two words below the end of the fiber's own stack, which is
 // that of a page, is where the stack pointer of the other was saved, at which six registers and the return address
-// are. The mapping of the stack may go on behind its end, as the kernel joins neighbours.
+// are. The mapping of the stack may be too young to be known, or go on behind its end, as the kernel joins neighbours.
 // Source: crates/fiber/src/stackswitch/x86_64.rs.
 func copyParent(k *known, w words, f *snapshot.Fetcher) {
 	const page, tries = 4096, 4
-	own := k.table.Find(w.start)
-	if own == nil || own.Path == "[stack]" {
-		return
-	}
 	tried := 0
-	for end := w.start&^(page-1) + page; end <= own.End && tried < tries; end += page {
+	for end := w.start&^(page-1) + page; tried < tries; end += page {
 		i, ok := w.index(end - 16)
-		if !ok {
-			continue
+		if !ok && end-16 >= w.start {
+			return
 		}
-		if sp := w.at(i); k.mayBeParent(own, sp) {
+		if ok && k.mayBeParent(w, w.at(i)) {
 			tried++
-			if copyFrom(k, sp, f) {
+			if copyFrom(k, w.at(i), f) {
 				return
 			}
 		}
 	}
 }
 
-// mayBeParent reports whether sp can be the stack pointer of another stack than own.
-func (k *known) mayBeParent(own *maps.Mapping, sp mem.Addr) bool {
+// mayBeParent reports whether sp can be the stack pointer of another stack than w.
+func (k *known) mayBeParent(w words, sp mem.Addr) bool {
 	const rw = maps.Read | maps.Write
 	m := k.table.Find(sp)
-	return sp%8 == 0 && m != nil && m != own && m.Perm&rw == rw && m.End-sp > savedWords*8
+	_, own := w.index(sp)
+	return sp%8 == 0 && m != nil && !own && m.Perm&rw == rw && m.End-sp > savedWords*8
 }
 
 // savedWords are at the stack pointer of a stack that was left for a fiber.

@@ -24,7 +24,7 @@ type drawn struct {
 	code      []byte            // at the beginning of .text
 }
 
-const imageBase = 0x7f0000100000
+const imageBase = mem.Addr(0x7f0000100000)
 
 // textAt is where the code of a drawn image begins.
 const textAt = imageBase + 0x1000
@@ -82,7 +82,7 @@ func (d *drawn) draw() []byte {
 // mapped is the mappings of an image of n bytes with that much code, of a heap and of a stack.
 func mapped(n, code int) *maps.Table {
 	const page = 0xfff
-	end := mem.Addr(imageBase+n+page) &^ page
+	end := (imageBase + mem.Addr(n) + page) &^ page
 	return maps.NewTable([]maps.Mapping{
 		{Start: 0x10000, End: 0x20000, Perm: maps.Read | maps.Write},
 		{Start: imageBase, End: textAt, Perm: maps.Read},
@@ -92,7 +92,7 @@ func mapped(n, code int) *maps.Table {
 	})
 }
 
-const stackAt = 0x7ffd00000000
+const stackAt = mem.Addr(0x7ffd00000000)
 
 // scan returns a Runtime that has looked for the image b.
 func scan(t testing.TB, b []byte, code int) (*Runtime, bool, error) {
@@ -125,17 +125,6 @@ func (p *pieces) ReadPieces(wanted []snapshot.Piece) error {
 		wanted[i].Got, _ = p.ReadMem(wanted[i].Data, wanted[i].Addr)
 	}
 	return nil
-}
-
-// reads counts reads of memory.
-type reads struct {
-	mem.Reader
-	n int
-}
-
-func (r *reads) ReadMem(b []byte, a mem.Addr) (int, error) {
-	r.n++
-	return r.Reader.ReadMem(b, a)
 }
 
 // with returns the image with bytes at offset replaced.

@@ -3,6 +3,7 @@ package wasmtime
 import (
 	"encoding/binary"
 	"sort"
+	"strings"
 )
 
 // fullNames are the names of functions as the module has them: .name.wasm has the bytes of all, one behind the other.
@@ -95,4 +96,24 @@ func (n *fullNames) of(index int) string {
 	}
 	r := n.names[i]
 	return string(n.bytes[r.offset:][:r.size])
+}
+
+// madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and
+// those that are not ASCII, became "?", one for each run, and 96 characters are kept.
+// Source: clean_symbol in crates/wasmtime/src/compile.rs.
+func madeOf(symbol, full string) bool {
+	var clean []byte
+	for _, c := range full {
+		switch {
+		case c > ' ' && c < 0x7f && c != '?':
+			clean = append(clean, byte(c))
+		case len(clean) == 0 || clean[len(clean)-1] != '?':
+			clean = append(clean, '?')
+		}
+	}
+	const kept = 96
+	for strings.Contains(symbol, "??") {
+		symbol = strings.ReplaceAll(symbol, "??", "?")
+	}
+	return string(clean) == symbol || len(symbol) >= kept-1 && strings.HasPrefix(string(clean), symbol)
 }

@@ -263,6 +263,12 @@ func (im *image) unchanged(memory mem.Reader) bool {
 	return err == nil && bytes.Equal(b[:headerSize], im.header) && bytes.Equal(table, im.table)
 }
 
+// still reports whether headers and names in memory are those that were read.
+func (im *image) still(memory mem.Reader) bool {
+	names, err := im.bytes(memory, im.sections[".strtab"])
+	return err == nil && bytes.Equal(names, im.names) && im.unchanged(memory)
+}
+
 // symbolAt is where symbol number i lies.
 func (im *image) symbolAt(i uint32) mem.Addr {
 	return im.base + mem.Addr(im.sections[".symtab"].offset) + mem.Addr(i)*symbolSize

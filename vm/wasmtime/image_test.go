@@ -105,6 +105,24 @@ func TestFullNames(t *testing.T) {
 	}
 }
 
+// TestMadeOf: a symbol that was not made of a name does not get it.
+func TestMadeOf(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	for _, tc := range []struct {
+		symbol, full string
+		want         bool
+	}{
+		{"alpha", "alpha", true}, {"alpha", "omega", false},
+		{"na?ve?name<with,?spaces>", "na\u00efve name<with, spaces>", true},
+		{"a?b", "a\x00\x01\u00e9b", true}, {"a?b", "a?\x01b", true}, {"a??b", "a?\x01b", true}, {long[:96], long, true},
+		{long[:90], long, false}, {"", "alpha", false},
+	} {
+		if got := madeOf(tc.symbol, tc.full); got != tc.want {
+			t.Errorf("%q of %q: got %v", tc.symbol, tc.full, got)
+		}
+	}
+}
+
 // TestPositions looks offsets up.
 func TestPositions(t *testing.T) {
 	le := binary.LittleEndian

@@ -146,21 +146,17 @@ func (r *Runtime) siteOf(im *image, fn *function, f *unwind.Frame) unwind.Site {
 	return site
 }
 
-// labelOf is the label of fn, with the name as the module has it where that is known.
+// labelOf is the label of fn, with the name as the module has it where that is known and where the symbol was made of
+// it: a module may have been replaced while the image was read.
 func (im *image) labelOf(fn *function) label {
 	l := parseLabel(string(trimEnd(im.nameOf(fn))))
-	if full := im.fullName(&l); full != "" {
+	if l.role != wasmFunction || l.module != 0 || order.Uint32(im.header[48:])&flagModule == 0 {
+		return l // of which of several modules the table of names is, is not known
+	}
+	if full := im.fullNames.of(l.index); full != "" && (l.name == "" || madeOf(l.name, full)) {
 		l.name = full
 	}
 	return l
-}
-
-// fullName is the name as the module has it, "" where it is not known of which of several modules.
-func (im *image) fullName(l *label) string {
-	if l.role != wasmFunction || l.module != 0 || order.Uint32(im.header[48:])&flagModule == 0 {
-		return ""
-	}
-	return im.fullNames.of(l.index)
 }
 
 // frame is the frame f in the function fn with the label l.

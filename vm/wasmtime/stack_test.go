@@ -25,10 +25,10 @@ const (
 	coreAt  = heapAt + 0x100 // a vmctx
 	storeAt = heapAt + 0x400
 
-	alpha = textAt + 0x10        // return addresses into functions of [plain]
-	step  = textAt + 0x50 + 0x20 //
-	entry = textAt + 0x90 + 0x10 // into the glue by which the host entered
-	exit  = textAt + 0xb0 + 0x10 // into that by which it was called
+	alpha = uint64(textAt) + 0x10        // return addresses into functions of [plain]
+	step  = uint64(textAt) + 0x50 + 0x20 //
+	entry = uint64(textAt) + 0x90 + 0x10 // into the glue by which the host entered
+	exit  = uint64(textAt) + 0xb0 + 0x10 // into that by which it was called
 	host  = 0x400123
 )
 
@@ -82,7 +82,7 @@ func (g *stage) waypoints() string {
 		pc, _ := p.Registers.PC()
 		sp, _ := p.Registers.SP()
 		fp, _ := p.Registers.FP()
-		out = append(out, fmt.Sprintf("%#x at +%#x fp +%#x", uint64(pc)-textAt, uint64(sp)-stackAt, uint64(fp)-stackAt))
+		out = append(out, fmt.Sprintf("%#x at +%#x fp +%#x", uint64(pc-textAt), uint64(sp-stackAt), uint64(fp-stackAt)))
 	}
 	return strings.Join(out, ", ")
 }
@@ -96,7 +96,7 @@ func activation(s *mem.Image, n string) {
 	s.Label("entry" + n).Word(0x1234).Word(host + 8).Skip(4)
 }
 
-// TestWaypoints: where the stack passes to the host, in the forms of the versions; and nothing where that is not proved.
+// TestWaypoints: where the stack passes to the host, in the forms of the versions; nothing where that is not proved.
 func TestWaypoints(t *testing.T) {
 	const first = "0x10 at +0x138 fp +0x140"
 	for _, tc := range []struct {
@@ -154,11 +154,12 @@ func TestForgedStores(t *testing.T) {
 				x ^= x << 13
 				x ^= x >> 7
 				x ^= x << 17
-				s.Word([]uint64{coreAt, alpha, step, entry, exit, stackAt + 0x100 + x>>20%0xc80&^7, host, x}[x%8])
+				somewhere := uint64(stackAt) + 0x100 + x>>20%0xc80&^7
+				s.Word([]uint64{coreAt, alpha, step, entry, exit, somewhere, host, x}[x%8])
 			}
 		})
 		for i := 0; i < storeSize; i += 16 {
-			g.put(i, stackAt+0x100+seed*8, alpha)
+			g.put(i, uint64(stackAt)+0x100+seed*8, alpha)
 		}
 		for _, p := range strings.Split(g.waypoints(), ", ") {
 			if p != "" && !strings.HasPrefix(p, "0x10 ") && !strings.HasPrefix(p, "0x70 ") {
@@ -180,7 +181,8 @@ func TestCopy(t *testing.T) {
 		return slices.ContainsFunc(g.thread.Copied, func(r mem.Range) bool { return r.Start == imageBase })
 	}
 	if g.memory.calls != 3 || !names() || len(g.thread.Shortfalls) > 0 {
-		t.Errorf("%d calls, copied %v, %v; want 3 with the header", g.memory.calls, g.thread.Copied, g.thread.Shortfalls)
+		t.Errorf("%d calls, copied %v, %v; want 3 with the header", g.memory.calls, g.thread.Copied,
+			g.thread.Shortfalls)
 	}
 	if n := testing.AllocsPerRun(100, run); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
@@ -203,7 +205,8 @@ func TestNamesAreOfTheStop(t *testing.T) {
 	}{
 		{"the same", func([]byte) {}, "alpha", "", false},
 		{"another name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omega") }, "omega", "", true},
-		{"a longer name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omegaomega") }, "", noteOther, true},
+		{"a longer name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omegaomega") }, "", noteOther,
+			true},
 		{"another header", func(b []byte) { b[24] = 1 }, "", noteOther, true},
 		{"another function", func(b []byte) {
 			table := binary.LittleEndian.Uint64(b[40:])
@@ -217,7 +220,7 @@ func TestNamesAreOfTheStop(t *testing.T) {
 		g.memory.Reader = mem.NewOverlay(g.memory.Reader, mem.Range{Start: imageBase, Data: b})
 		var f snapshot.Fetcher
 		f.Run([]snapshot.Copier{g.r}, g.thread, g.memory)
-		s := unwind.Stack{Frames: []unwind.Frame{{PC: alpha}}}
+		s := unwind.Stack{Frames: []unwind.Frame{{PC: mem.Addr(alpha)}}}
 		g.r.Identify(g.thread, &s, nil)
 		got, name := s.Frames[0], ""
 		if fs := g.r.Frames(got.Site); len(fs) > 0 {

@@ -2,8 +2,8 @@
 //
 // Wasmtime keeps each module that it compiled or loaded in memory as an ELF image with symbols, addresses in the file
 // of the module and, where asked for, DWARF; [Runtime.Scan] finds these images by their mappings. Rows of the code
-// come from the image's unwind tables and its instructions. Where the host's own code has no tables, [Runtime.Waypoints]
-// finds by what the store keeps where the stack passed from WebAssembly to the host.
+// come from the image's unwind tables and its instructions. Where the host's own code has no tables,
+// [Runtime.Waypoints] finds by what the store keeps where the stack passed from WebAssembly to the host.
 //
 // A module may be dropped and another one loaded at its address at any time. So [Runtime.Copy] copies, while the thread
 // is stopped, what the names of the functions on its stack rest on, and a name is given only where that fits.
@@ -114,18 +114,27 @@ func (r *Runtime) imageAt(x, before *maps.Mapping, old []*image) (*image, error)
 			return im, nil
 		}
 	}
-	l, err := probe(r.memory, x, before)
-	if l == nil || err != nil {
-		return nil, err
+	const tries = 3 // another module may be loaded there while one is read
+	for range tries {
+		l, err := probe(r.memory, x, before)
+		if l == nil || err != nil {
+			return nil, err
+		}
+		im, err := l.read(r.memory, r.budget)
+		if err != nil {
+			return nil, err
+		}
+		if im.still(r.memory) {
+			r.generation++
+			im.text.Generation = r.generation
+			return im, nil
+		}
+		r.budget.Release(im.held)
 	}
-	im, err := l.read(r.memory, r.budget)
-	if err != nil {
-		return nil, err
-	}
-	r.generation++
-	im.text.Generation = r.generation
-	return im, nil
+	return nil, errRestless
 }
+
+var errRestless = errors.New("it was replaced again and again while it was read")
 
 func (k *known) add(im *image) {
 	if len(k.images) == 0 {

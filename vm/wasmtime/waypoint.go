@@ -49,12 +49,13 @@ func (k *known) candidates(w words, out *[maxCandidates]mem.Addr) (n int) {
 
 // mayBeCore reports whether a vmctx can be at a: in memory that is written, 16 bytes aligned as VMContext is.
 func (k *known) mayBeCore(a mem.Addr) bool {
-	if a%16 != 0 || a == 0 {
+	const first, space = 1 << 16, 1 << 56 // of the addresses of a process
+	if a%16 != 0 || a < first || a >= space {
 		return false
 	}
 	const rw = maps.Read | maps.Write
-	m := k.table.Find(a)
-	return m != nil && m.Perm&(rw|maps.Exec) == rw && m.Path != "[stack]"
+	m := k.table.Find(a) // nil where memory was mapped since
+	return m == nil || m.Perm&(rw|maps.Exec) == rw && m.Path != "[stack]"
 }
 
 // storeOf returns the context of the store that a vmctx names, by its bytes; false if they are none.
@@ -178,7 +179,8 @@ func (k *known) saved(w words, from int) (passage, bool) {
 
 const (
 	storeNote = "found by what the store keeps of its last call to the host; frames of the host before it are missing"
-	savedNote = "found by what the host saved when it entered WebAssembly again; frames of the host before it are missing"
+	savedNote = "found by what the host saved when it entered WebAssembly again; frames of the host before it are " +
+		"missing"
 )
 
 // Waypoints implements [unwind.Waypointer]. They are where the stack passes from WebAssembly to the host.
@@ -188,7 +190,7 @@ func (r *Runtime) Waypoints(t *snapshot.Thread, m mem.Reader) []unwind.Waypoint 
 	if len(k.images) == 0 || t.Arch == nil || t.Arch != k.images[0].arch || w.count() == 0 {
 		return nil
 	}
-	exits := r.storeExits(k, w, m)
+	exits := r.storeExits(k, w, t, m)
 	slices.SortFunc(exits, func(a, b passage) int { return a.slot - b.slot })
 	from, proved := -1, false
 	if t.Registers != nil && k.find(pc) != nil {
@@ -229,24 +231,25 @@ func (k *known) next(w words, exits []passage, from int, proved bool) (p passage
 	return p, note, ok
 }
 
-// storeExits reads the contexts of the stores that the stack leads to.
-func (r *Runtime) storeExits(k *known, w words, m mem.Reader) []passage {
+// storeExits reads the contexts of the stores that the stack leads to: those that were copied, if anything was.
+func (r *Runtime) storeExits(k *known, w words, t *snapshot.Thread, m mem.Reader) []passage {
 	var candidates [maxCandidates]mem.Addr
 	var stores []mem.Addr
 	var out []passage
+	read := func(n int, a mem.Addr) []byte {
+		if len(t.Copied) > 0 {
+			b, _ := copied(t.Copied).Bytes(a, n)
+			return b
+		}
+		b := make([]byte, n)
+		got, _ := m.ReadMem(b, a)
+		return b[:got]
+	}
 	for _, a := range candidates[:k.candidates(w, &candidates)] {
-		var core [coreSize]byte
-		if _, err := m.ReadMem(core[:], a); err != nil {
-			continue
-		}
-		store, ok := storeOf(core[:])
-		if !ok || slices.Contains(stores, store) || len(stores) == maxStores {
-			continue
-		}
-		stores = append(stores, store)
-		var b [storeSize]byte
-		if n, _ := m.ReadMem(b[:], store); n > 0 {
-			out = k.exits(w, b[:n], out)
+		store, ok := storeOf(read(coreSize, a))
+		if ok && !slices.Contains(stores, store) && len(stores) < maxStores {
+			stores = append(stores, store)
+			out = k.exits(w, read(storeSize, store), out)
 		}
 	}
 	return out

@@ -4,14 +4,32 @@ package main
 
 // #include <unistd.h>
 // extern void goCalled(int);
+// static inline void stay(void) { asm volatile(""); } // behind a call, that it be no jump
 // static void __attribute__((noinline)) rest(void) { for (;;) pause(); }
-// static void __attribute__((noinline)) callBack(int depth) { goCalled(depth); }
+// static void __attribute__((noinline)) callBack(int depth) { goCalled(depth); stay(); }
+//
+// // lost calls f on a stack that nobody finds the way out of but lost itself: SP is kept in a variable, and no table,
+// // frame pointer or distance says where it was.
+// #ifdef __x86_64__
+// void lost(void (*f)(void), long n);
+// asm(".text\n.weak lost\n.type lost, @function\nlost:\n"
+//     "mov %rsp, kept(%rip)\n sub %rsi, %rsp\n and $-16, %rsp\n xor %ebp, %ebp\n xor %ebx, %ebx\n"
+//     "call *%rdi\n mov kept(%rip), %rsp\n ret\n.size lost, .-lost\n.bss\nkept: .quad 0\n.text\n");
+// #else
+// static void lost(void (*f)(void), long n) { f(); }
+// #endif
+// static void __attribute__((noinline)) restLost(void) { lost(rest, 12345); stay(); }
+// static void __attribute__((noinline)) callOnce(void) { goCalled(1); stay(); }
+// static void __attribute__((noinline)) callBackLost(void) { lost(callOnce, 4321); stay(); }
 import "C"
 
-// callC begins a goroutine that sleeps in C, and one that C called back three times, each inside of the other.
+// callC begins a goroutine that sleeps in C, one that C called back three times, each inside of the other, and two of
+// which C has a frame that nobody finds the way out of.
 func callC() {
 	go C.rest()
 	go C.callBack(3)
+	go C.restLost()
+	go C.callBackLost()
 }
 
 //export goCalled

@@ -68,11 +68,12 @@ static void debugger(void) {
 static void reuse(pid_t wanted) {
 	struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (unsigned long)&wanted, .set_tid_size = 1};
 	long child = syscall(SYS_clone3, &args, sizeof args);
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		live_forever();
+	if (child == 0) { /* it says so itself: from then on it ends with us */
+		live_begin();
+		live_ready();
+	} else if (child < 0) {
+		live_say("n\n");
 	}
-	live_say(child > 0 ? "R\n" : "n\n");
 	live_forever();
 }
 

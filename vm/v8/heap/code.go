@@ -148,8 +148,8 @@ func (h Heap) Instructions(b Bytecode) ([]byte, error) {
 	return out, h.read(out, b.Addr, h.Layout.Bytecode.Data)
 }
 
-// Sizes are the lengths of bytecodes, in bytes: kBytecodeSizes of class Bytecodes in src/interpreter/bytecodes.cc, three
-// tables of equal length for operands of 1, 2 and 4 bytes.
+// Sizes are the lengths of bytecodes, in bytes: kBytecodeSizes of class Bytecodes in src/interpreter/bytecodes.cc,
+// three tables of equal length for operands of 1, 2 and 4 bytes.
 type Sizes []byte
 
 // of is the length of the bytecode at the start of code, with the prefix that says that operands are wide.
@@ -173,9 +173,9 @@ func (s Sizes) of(code []byte) (n int, ok bool) {
 	return prefix + n, n > 0 && prefix+n <= len(code)
 }
 
-// BaselineOffset is the offset in bytecode of the baseline code at pc, bytes from its start: lengths has, one bytecode
-// after the other, how many bytes of instructions were made of it, as unsigned numbers of seven bits a byte. It is false
-// where the tables do not fit. A pc that is a return address is given less 1.
+// BaselineOffset is the offset in bytecode of the baseline code at pc, bytes from its start. Lengths has, one bytecode
+// after the other, how many bytes of instructions were made of it, as unsigned numbers of seven bits a byte. It is
+// false where the tables do not fit. A pc that is a return address is given less 1.
 // Source: src/baseline/bytecode-offset-iterator.h.
 func BaselineOffset(lengths, bytecode []byte, sizes Sizes, pc int) (int, bool) {
 	r := vlq{b: lengths}

@@ -46,6 +46,7 @@ type Layout struct {
 	Code      CodeFields
 	Deopt     DeoptIndices
 	Property  PropertyFields
+	Reaction  ReactionFields
 	ArrayData int32 // first element of a FixedArray and first byte of a ByteArray
 	ArrayLen  int32 // length of both, a SMI
 
@@ -150,6 +151,9 @@ type PropertyFields struct {
 	Index      bits  // of its field
 	Descriptor int32 // it has no field, its value is beside the details
 }
+
+// ReactionFields are those of a PromiseReaction.
+type ReactionFields struct{ Next, Fulfill, Promise int32 }
 
 // FunctionFields are those of a JSFunction.
 type FunctionFields struct{ Shared, Context int32 }

@@ -19,8 +19,8 @@ type Position struct {
 // a return address is given less 1.
 //
 // Format: pairs of numbers, each relative to the entry before; the code offset begins at -1. In V8 up to 13.6 a code
-// offset is zig-zag, and negative, less 1, if the position is no statement's. From 14.1 on it is unsigned, with two bits
-// of flags below; no Node.js has a V8 between the two. Source: src/codegen/source-position-table.cc.
+// offset is zig-zag, and negative, less 1, if the position is no statement's. From 14.1 on it is unsigned, with two
+// bits of flags below; no Node.js has a V8 between the two. Source: src/codegen/source-position-table.cc.
 func (l *Layout) PositionAt(table []byte, offset int) (p Position, ok bool, err error) {
 	code, source := int64(-1), int64(0)
 	for r := (vlq{b: table}); len(r.b) > 0; { // ends: each number takes a byte

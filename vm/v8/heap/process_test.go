@@ -19,12 +19,14 @@ import (
 // read through /proc, and frames are recognised by what the words of its stack say.
 type process struct {
 	Heap
-	t     *testing.T
+	t     testing.TB
 	file  *os.File
 	maps  []mapping
 	sizes Sizes
 	stack []byte
 	sp    mem.Addr
+	// codes are objects that were found at return addresses; a recorded process has no others.
+	codes map[mem.Addr]mem.Addr
 }
 
 type mapping struct {
@@ -74,7 +76,7 @@ func start(t *testing.T, node string, arguments ...string) (*process, []truthFra
 	if line != "ready\n" {
 		frames = truth(t, line)
 	}
-	p := &process{t: t, sizes: bytecodeSizes(t, path)}
+	p := &process{t: t, sizes: bytecodeSizes(t, path), codes: map[mem.Addr]mem.Addr{}}
 	p.Heap = Heap{Layout: layoutOf(t, node), Memory: p}
 	p.open(c.Process.Pid)
 	return p, frames
@@ -207,6 +209,11 @@ func (p *process) mapping(a mem.Addr) *mapping {
 
 // codeAt scans backwards from pc for the object that it lies in.
 func (p *process) codeAt(pc mem.Addr) (Code, bool) {
+	if a, ok := p.codes[pc]; ok {
+		c, err := p.CodeOf(TagOf(a))
+		p.must(err)
+		return c, err == nil
+	}
 	m := p.mapping(pc)
 	if m == nil || m.path != "" {
 		return Code{}, false
@@ -216,6 +223,7 @@ func (p *process) codeAt(pc mem.Addr) (Code, bool) {
 			continue
 		}
 		if c, err := p.CodeOf(TagOf(a)); err == nil && c.Contains(pc) && pc > c.Start {
+			p.codes[pc] = c.Addr
 			return c, true
 		}
 	}
@@ -421,9 +429,14 @@ func (m *mode) flags(node string) []string {
 
 func compare(t *testing.T, p *process, want []truthFrame, m mode) {
 	t.Helper()
+	compareFrames(t, p, p.frames(), want, m)
+}
+
+func compareFrames(t *testing.T, p *process, frames []jsFrame, want []truthFrame, m mode) {
+	t.Helper()
 	var got []named
 	kinds := map[Kind]int{}
-	for _, f := range p.frames() {
+	for _, f := range frames {
 		frames := p.expand(f)
 		kinds[frames[0].kind] += len(frames)
 		got = append(got, frames...)
@@ -443,7 +456,8 @@ func compare(t *testing.T, p *process, want []truthFrame, m mode) {
 			}
 			if i < len(got) {
 				g := got[i]
-				t.Errorf("%2d got  %-12s %s %+v (%s) %s:%d:%d", i, g.kind, g.name, g.method, g.own, g.file, g.line, g.column)
+				t.Errorf("%2d got  %-12s %s %+v (%s) %s:%d:%d", i, g.kind, g.name, g.method, g.own, g.file, g.line,
+					g.column)
 			}
 			if i < len(want) {
 				w := want[i]

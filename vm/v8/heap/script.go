@@ -111,7 +111,8 @@ func (h Heap) lineEnds(a mem.Addr) ([]uint32, error) {
 		for i := 0; i < len(b); i += 8 {
 			v, ok := Tagged(binary.LittleEndian.Uint64(b[i:])).Int()
 			if !ok || v < 0 || len(ends) > 0 && uint32(v) <= ends[len(ends)-1] {
-				return nil, fmt.Errorf("%w: line %d of the array at %#x ends at %d", ErrMoved, len(ends)+1, uint64(a), v)
+				return nil, fmt.Errorf("%w: line %d by the array at %#x ends at %d", ErrMoved, len(ends)+1, uint64(a),
+					v)
 			}
 			ends = append(ends, uint32(v))
 		}

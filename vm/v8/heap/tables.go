@@ -55,8 +55,12 @@ func (l *Layout) objectFields() []field {
 		{&l.Property.Index.Mask, []string{"prop_index_mask"}, always(0x3ff << 19)},
 		{&l.Property.Index.Shift, []string{"prop_index_shift"}, always(19)},
 		{&l.Property.Descriptor, []string{"prop_location_mask"}, always(1 << 5)},
+		// Data that an embedder keeps for continuations came in front of the other fields.
+		{&l.Reaction.Next, nil, since(8, 12, 3, 16)},
+		{&l.Reaction.Fulfill, nil, since(24, 12, 3, 32)},
+		{&l.Reaction.Promise, nil, since(32, 12, 3, 40)},
 		{&l.ObjectProperties, typed("class_JSReceiver__raw_properties_or_hash", "Object"), always(8)},
-		{&l.DescriptorsData, []string{"class_DescriptorArray__header_size__uintptr_t"}, since(24, 14, 2, 32)},
+		{&l.DescriptorsData, []string{"class_DescriptorArray__header_size__uintptr_t"}, since(24, 14, 0, 32)},
 		{&l.ArrayLen, []string{"class_FixedArrayBase__length__SMI"}, always(8)},
 		{&l.ArrayData, []string{"class_FixedArray__data__uintptr_t"}, always(16)},
 	}

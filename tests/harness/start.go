@@ -1,0 +1,76 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// Run is one run of a room's tests that start programs.
+type Run struct {
+	Scratch string // a directory of this run; others than root may enter it
+	Fpstack string // the program under test, built as it is released
+	Built   string // where the programs of testdata/live are
+	starts  chan func()
+}
+
+// Prepare makes a directory of that name for a run of tests in a folder two below the root of the repository, and
+// builds fpstack. It is called by TestMain, which removes Scratch.
+func Prepare(name string) (*Run, error) {
+	r := &Run{starts: make(chan func())}
+	var err error
+	if r.Scratch, err = os.MkdirTemp("", name); err == nil {
+		err = os.Chmod(r.Scratch, 0o755)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Fpstack = filepath.Join(r.Scratch, "fpstack")
+	build := exec.Command("go", "build", "-o", r.Fpstack, "../..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		os.RemoveAll(r.Scratch)
+		return nil, fmt.Errorf("build fpstack: %w\n%s", err, out)
+	}
+	if r.Built, err = filepath.Abs("../../testdata/bin/live"); err != nil {
+		os.RemoveAll(r.Scratch)
+		return nil, err
+	}
+	heedSignals()
+	go r.startAll()
+	return r, nil
+}
+
+// heedSignals lets programs that are started here heed what a terminal sends, also where these tests were told
+// to ignore it, by nohup or as a job in the background of a script: that would be inherited. A signal that is
+// caught is not.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
+// startAll runs on the thread that starts every program. The parent-death signal comes when the thread that forked
+// ends (prctl(2)), so that one never ends.
+func (r *Run) startAll() {
+	runtime.LockOSThread()
+	for f := range r.starts {
+		f()
+	}
+}
+
+// Do calls f on the lasting thread, and does not wait for it.
+func (r *Run) Do(f func()) { r.starts <- f }
+
+// Start starts cmd from the lasting thread.
+func (r *Run) Start(cmd *exec.Cmd) error {
+	err := make(chan error)
+	r.Do(func() { err <- cmd.Start() })
+	return <-err
+}

@@ -1,0 +1,122 @@
+//go:build linux && amd64
+
+package wasm
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// wasmFrames are the frames of functions of modules.
+func (s *sampled) wasmFrames() []profile.Frame {
+	return slices.DeleteFunc(slices.Clone(s.named.Frames), func(f profile.Frame) bool { return f.Kind != profile.Wasm })
+}
+
+// TestModule: a frame names the module by its number, or by the file that it was loaded from, and the whole name.
+func TestModule(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v string) {
+		path := filepath.Join(t.TempDir(), "module.cwasm")
+		for mode, file := range map[string]string{"sleep": "wasm[0]", "file": path} {
+			h := start(t, "host-v"+v, mode, path)
+			frames := h.sample(h.pid)[0].wasmFrames()
+			if len(frames) == 0 {
+				t.Errorf("%s: no frame of WebAssembly", mode)
+			}
+			for _, f := range frames {
+				if f.File != file || f.Line != 0 || !strings.HasPrefix(f.Linkage, "wasm[0]::function[") {
+					t.Errorf("%s: %+v, want file %q", mode, f, file)
+				}
+			}
+		}
+	})
+}
+
+// TestLines: of a module with DWARF, compiled with debug information, lines and what was inlined. lines_leaf is lines 5
+// to 11 of lines.c, its caller 13 to 17; v30 translates the end of what was inlined too late.
+func TestLines(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v string) {
+		h := start(t, "host-v"+v, "debug")
+		inlined := 0
+		for range 20 {
+			s := h.sample(h.pid)[0]
+			for _, f := range s.wasmFrames() {
+				ok := false
+				switch {
+				case filepath.Base(f.File) != "lines.c":
+				case f.Func == "lines_leaf":
+					inlined++
+					ok = f.Inlined && f.Line >= 5 && f.Line <= 17
+				case f.Func == "lines_outer":
+					ok = f.Line >= 13 && f.Line <= 17
+				case f.Func == "lines_main":
+					ok = f.Line >= 19 && f.Line <= 25
+				}
+				if !ok {
+					t.Fatalf("%+v\n%s", f, s.text())
+				}
+			}
+		}
+		if inlined < 10 {
+			t.Errorf("%d of 20 samples in the inlined loop", inlined)
+		}
+	})
+}
+
+// TestMany: in a module with 30,000 functions each has its own name.
+func TestMany(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v string) {
+		h := start(t, "host-v"+v, "many")
+		got := h.sample(h.pid)[0].chain()
+		want := []string{"host_leaf", "host_wait", "number_15000_of_many_functions_with_long_names",
+			"number_15001_of_many_functions_with_long_names", "host_call", "run_many", "main"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestProfilers: names are the same where wasmtime writes files for a profiler.
+func TestProfilers(t *testing.T) {
+	for _, p := range []string{"perfmap", "jitdump"} {
+		t.Run(p, func(t *testing.T) {
+			eachVersion(t, func(t *testing.T, v string) {
+				t.Setenv("PROFILER", p)
+				h := start(t, "host-v"+v, "names")
+				if got, want := h.sample(h.pid)[0].chain(), slices.Concat(namesChain,
+					[]string{"host_call", "run_names", "main"}); !slices.Equal(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestGo: a Go program that runs modules by cgo, in WebAssembly and in Go that WebAssembly called.
+func TestGo(t *testing.T) {
+	for mode, chain := range map[string][]string{"work": workChain[1:], "spin": importChain[2:]} {
+		want := strings.Join(chain, " ") + " main.run main.main"
+		eachVersion(t, func(t *testing.T, v string) {
+			h := start(t, "gohost-v"+v, mode)
+			met := 0
+			for range 20 {
+				for _, s := range h.sample() {
+					got := strings.Join(s.chain(), " ")
+					if len(s.wasmFrames()) < len(chain) {
+						continue
+					}
+					if met++; !strings.HasSuffix(got, want) || !s.named.Complete ||
+						mode == "spin" && !strings.HasPrefix(got, "main.goSpin") {
+						t.Fatalf("%s: got %q, want %q at the end\n%s", mode, got, want, s.text())
+					}
+				}
+			}
+			if met < 10 {
+				t.Errorf("%s: %d of 20 samples in the module", mode, met)
+			}
+		})
+	}
+}

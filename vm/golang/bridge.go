@@ -1,0 +1,72 @@
+package golang
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// callGo is what C calls Go by. On the system stack, in its frame, it keeps the stack pointer that g0 had before: where
+// Go called this C.
+const callGo = "runtime.cgocallback"
+
+// Bridge implements [unwind.Bridger]: from C that the goroutine called, and that nobody knows a way out of, to the call
+// in runtime.asmcgocall. That went to the system stack where g0 says, so that its place is known; what is there is
+// checked. Of C that called Go meanwhile the frame of runtime.cgocallback says what g0 said.
+// Source: runtime/asm_amd64.s.
+func (r *Runtime) Bridge(t *snapshot.Thread, frames []unwind.Frame, now *regs.Registers,
+	memory mem.Reader) (unwind.Crossing, error) {
+	entered, ok := r.enteredC(t, frames, memory)
+	if !ok {
+		return unwind.Crossing{}, unwind.ErrDeclined
+	}
+	arch := regs.AMD64
+	for _, room := range []uint64{16, 64} { // 64 up to Go 1.21
+		sp := mem.Addr((entered - room) &^ 15)
+		pc, err := mem.Uint(memory, sp-8, 8, arch.Order)
+		if err != nil || r.name(mem.Addr(pc)-1) != callC {
+			continue
+		}
+		call := unwind.Frame{PC: mem.Addr(pc), SP: sp}
+		if _, err := r.crossCallC(&call, memory); err != nil {
+			continue
+		}
+		next := regs.New(arch)
+		next.Set(arch.SP, uint64(sp))
+		next.Set(arch.PC, pc)
+		return unwind.Crossing{Registers: next}, nil
+	}
+	return unwind.Crossing{}, unwind.ErrDeclined
+}
+
+// enteredC is the stack pointer from which the C that the last of frames is in was called, on the system stack.
+func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) (uint64, bool) {
+	arch := regs.AMD64
+	if t.Arch != arch || r.m.Machine() != machineAMD64 {
+		return 0, false
+	}
+	for i := len(frames) - 1; i >= 0; i-- {
+		switch r.name(frames[i].LookupPC()) {
+		case callC: // it is outside of that
+			return 0, false
+		case callGo:
+			const frame = 24 + 8 // of runtime.cgocallback, and the frame pointer that it saves
+			sp, err := mem.Uint(memory, frames[i].CFA-8-frame, 8, arch.Order)
+			return sp, err == nil && frames[i].CFA != 0
+		}
+	}
+	if !r.hasTLS || !t.HasTP || t.TP == 0 {
+		return 0, false
+	}
+	system, err := mem.Uint(memory, t.TP+mem.Addr(r.tls), 8, arch.Order)
+	if err != nil {
+		return 0, false
+	}
+	var g, m words
+	if g.read(memory, arch, mem.Addr(system), gWords) != nil ||
+		m.read(memory, arch, mem.Addr(g[gM]), mG0+1) != nil || m[mG0] != system {
+		return 0, false
+	}
+	return g[gSched+bufSP], true
+}
