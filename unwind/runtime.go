@@ -66,8 +66,8 @@ type Crossing struct {
 // Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
 // found.
 type Waypointer interface {
-	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a walk
-	// has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
+	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a
+	// walk has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
 	Waypoints(t *snapshot.Thread, m mem.Reader) []Waypoint
 }
 

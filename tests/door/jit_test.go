@@ -25,7 +25,8 @@ import (
 
 // jitKinds are the runtimes that read files for profilers alone: V8 is named by them, as other programs of its kind.
 func jitKinds() []vm.Kind {
-	return slices.DeleteFunc(slices.Clone(vm.Kinds), func(k vm.Kind) bool { return !strings.Contains(k.Name, "perf map") })
+	return slices.DeleteFunc(slices.Clone(vm.Kinds),
+		func(k vm.Kind) bool { return !strings.Contains(k.Name, "perf map") })
 }
 
 // startNode runs testdata/live/hot.js in node 22 with an option, in a folder of its own.

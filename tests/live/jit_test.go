@@ -137,7 +137,7 @@ func TestPerfMapOfPython(t *testing.T) {
 	defer os.Remove(path)
 	whole := 0
 	for range 20 {
-		d := dumpJSON(t, p.pid)
+		d := dumpJSON(t, p.pid) // before the map is read: it grows
 		got := readMap(t, path).named(t, d, "python")
 		if !slices.Equal(got, pythonChain[len(pythonChain)-min(len(got), len(pythonChain)):]) {
 			t.Errorf("got %q, want the end of %q", got, pythonChain)
@@ -168,14 +168,18 @@ func TestPerfMapInContainer(t *testing.T) {
 	}
 	defer os.Remove(forged)
 	for range 5 {
-		if got := readMap(t, inside).named(t, dumpJSON(t, p.pid), "python"); !slices.Contains(got, "main") {
+		d := dumpJSON(t, p.pid)
+		if got := readMap(t, inside).named(t, d, "python"); !slices.Contains(got, "main") {
 			t.Errorf("functions %q, want main among them", got)
 		}
 	}
 	if err := os.Chown(inside, 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
-	d := dumpJSON(t, p.pid)
+	d, o := tryJSON(t, p.pid)
+	if d == nil || o.status != 1 {
+		t.Fatalf("status %d, want 1: names are missing\n%s", o.status, o.stderr)
+	}
 	if got := readMap(t, inside).named(t, d, "python"); len(got) > 0 {
 		t.Errorf("names of a file of another user: %q", got)
 	}
@@ -184,8 +188,8 @@ func TestPerfMapInContainer(t *testing.T) {
 	}
 }
 
-// TestJitdumpAtEnd: V8 writes the names of the newest functions when it ends. A recording waits for them: the file stays
-// open.
+// TestJitdumpAtEnd: V8 writes the names of the newest functions when it ends. A recording waits for them: the file
+// stays open.
 func TestJitdumpAtEnd(t *testing.T) {
 	node, dir := node22(t), room(t)
 	cmd := exec.Command(fpstack, "record", "--rate", "200", "-f", "json", "-o", "out.json", "--", node, "--perf-prof",
@@ -218,8 +222,8 @@ func TestJitdumpAtEnd(t *testing.T) {
 	}
 }
 
-// TestPerfMapOfDotnet: methods of .NET that are compiled at run time have the names of its perf map. The program answers
-// requests meanwhile.
+// TestPerfMapOfDotnet: methods of .NET that are compiled at run time have the names of its perf map. The program
+// answers requests meanwhile.
 func TestPerfMapOfDotnet(t *testing.T) {
 	cmd := exec.Command(fetched(t, "dotnet/azmcp", "scripts/build-dotnet"), "server", "start")
 	cmd.Dir = room(t)
