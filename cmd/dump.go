@@ -19,10 +19,13 @@ import (
 func (a *app) dumpCommand() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "dump [OPTION…] -p PID[,PID…] | -n NAME",
+		Use:   "dump [OPTION…] PID… | -p PID[,PID…] | -n NAME",
 		Short: "Show the stack of every thread once; the default",
 		Long: `Show the stack of every thread of a process, once. fpstack without a command
 does the same.`,
+		Example: `  fpstack dump 4121                      the same as fpstack 4121
+  fpstack dump -p 4121 --source          with the source lines
+  fpstack dump -p 4121 --save out.snap   and for fpstack symbolize elsewhere`,
 		Annotations: exitStatus(dumpStatus...),
 		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
 		RunE:        func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },

@@ -43,7 +43,7 @@ func (a *app) recordCommand() *cobra.Command {
 		Short: "Sample stacks over time into a flame graph or a profile",
 		Long: `Sample the stacks of processes over time and write a flame graph or a profile.
 
-Threads are stopped one at a time for some microseconds; a thread that has not
+Threads that run are stopped for some microseconds each; a thread that has not
 run since its last sample is not stopped again. Nothing stays attached between
 two samples.
 

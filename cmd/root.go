@@ -117,15 +117,15 @@ func (a *app) complain(err error) {
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "fpstack [OPTION…] -p PID[,PID…] | -n NAME",
+		Use:   "fpstack [OPTION…] PID… | -p PID[,PID…] | -n NAME",
 		Short: "Show what every thread of a process is doing",
 		Long: `fpstack shows the stack of every thread of a running process: what it is doing,
 or where it hangs. Threads are stopped for about a millisecond, and nothing in
 the process is changed.`,
-		Example: `  fpstack 4121                 every thread of process 4121
-  fpstack -n nginx             of every process named nginx
-  fpstack -p 4121 --children   of it and all processes below
-  fpstack -p 4121 -f json      for programs
+		Example: `  fpstack 4121                               every thread of process 4121
+  fpstack -n nginx                           of every process named nginx
+  fpstack -p 4121 --children                 of it and all processes below
+  fpstack -p 4121 -f json                    for programs
   fpstack record -p 4121 -d 30 -o out.html   where its time goes, a flame graph
   fpstack top -p 4121                        the same live`,
 		Annotations:   exitStatus(dumpStatus...),

@@ -19,7 +19,6 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/text"
-	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/vm/unshown"
 	"github.com/fpstack/fpstack/work"
 )
@@ -92,7 +91,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	defer finder.Close()
 	files := offline.NewFiles(charged(ownFile, budget), finder)
 	defer files.Close()
-	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: vm.NewTable(vm.Kinds),
+	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: o.vms(budget),
 		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
 		Fibers: dump.AllFibers},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),

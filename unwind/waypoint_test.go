@@ -59,8 +59,8 @@ func TestWaypoints(t *testing.T) {
 			"0x20100(context) 0x20300(waypoint) no rule"},
 		{"a guess that does not reach it", []Waypoint{point(next, madeBase+0x300)}, madeStack + 0x10, Auto,
 			"0x20100(context) 0x20505(frame pointer) 0x20300(waypoint) no rule"},
-		{"only frame pointers are followed", []Waypoint{point(next, madeBase+0x300)}, madeStack + 0x50, FramePointersOnly,
-			"0x20100(context) 0x20505(frame pointer) root"},
+		{"only frame pointers are followed", []Waypoint{point(next, madeBase+0x300)}, madeStack + 0x50,
+			FramePointersOnly, "0x20100(context) 0x20505(frame pointer) root"},
 	} {
 		w, th := madeThread(0, 0, 0, madeBase+0x505, 0, 0, 0, 0, 0, 0, 0, madeBase+0x505)
 		th.Registers.Set(regs.AMD64RBP, tc.fp)

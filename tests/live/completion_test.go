@@ -45,7 +45,8 @@ func completeFish(t *testing.T, line string) []string {
 // zshSettings make an interactive zsh write what its completion adds to the file hits, and tell by the files ready and
 // done how far it is.
 // Source: zshcompwid(1), compadd and comppostfuncs; zshzle(1), zle-line-init.
-const zshSettings = `PATH=%[1]q:$PATH; autoload -Uz compinit; compinit -C -d %[1]q/zcompdump; source <(fpstack completion zsh)
+const zshSettings = `PATH=%[1]q:$PATH; autoload -Uz compinit; compinit -C -d %[1]q/zcompdump
+source <(fpstack completion zsh)
 compadd() {
 	[[ " $* " == *" -"[OAD]" "* ]] && { builtin compadd "$@"; return }
 	local -a hits; builtin compadd -A hits "$@"; print -rl -- $hits >>%[2]q/hits; builtin compadd "$@"

@@ -20,7 +20,8 @@ var (
 var (
 	quickMajors  = []int{18, 22, 26}
 	quickModes   = []string{"default", "sparkplug"}
-	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js"}
+	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js",
+		"regexp.js"}
 )
 
 func majorOf(version string) int {

@@ -35,8 +35,8 @@ func rowOf(program []byte, pc uint64, aarch64 bool) (*Row, error) {
 	return New(cfg).Row(pc)
 }
 
-// TestOffsetBeforeRegister: a program that is on its own, as that of wasmtime_fiber_start, sets an offset before it says
-// what the CFA rests on.
+// TestOffsetBeforeRegister: a program that is on its own, as that of wasmtime_fiber_start, sets an offset before it
+// says what the CFA rests on.
 func TestOffsetBeforeRegister(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -16,6 +16,8 @@ type area struct {
 	// made while the program runs.
 	bias uint64
 	made bool
+	// mixed says that other code is there too, which has unwind tables: the object is stripped.
+	mixed bool
 }
 
 // areas are those of one process at one moment, ascending. It is not changed after it was made, so that goroutines may
@@ -75,7 +77,9 @@ func (r *Runtime) builtinsIn(m *maps.Mapping, set *module.Set) area {
 		return area{}
 	}
 	a := area{start: m.Start, end: m.End, bias: found.Base()}
-	if b := r.builtins; b.end != 0 {
+	if b := r.builtins; b.end == 0 {
+		a.mixed = true
+	} else {
 		a.start, a.end = max(a.start, found.Addr(b.start)), min(a.end, found.Addr(b.end))
 	}
 	return a

@@ -22,7 +22,7 @@ type builtin struct {
 type builtinKind uint8
 
 const (
-	plainBuiltin builtinKind = iota
+	_ builtinKind = iota // nothing
 	// interpreterEntry runs the bytecode of the function whose frame it has.
 	interpreterEntry
 	// bytecodeHandler executes one bytecode, in the frame of the function, or in one of its own below that.

@@ -6,8 +6,12 @@ import (
 	"github.com/fpstack/fpstack/vm/v8/heap"
 )
 
-// madeCode is what code is called that belongs to no function: of a regular expression, as a rule.
-const madeCode = "(compiled code of V8)"
+// What code is called that belongs to no function. That of a regular expression has a frame type of its own from V8
+// 11 on.
+const (
+	regularExpression = "(regular expression)"
+	madeCode          = "(regular expression, or other code of no function)"
+)
 
 // identifyCode names an activation of code that V8 has made, of f or, if that is nil, of what the code is known to be.
 func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
@@ -36,7 +40,7 @@ func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind
 			return r.identifyBytecode(a, f, m)
 		}
 	}
-	return r.stub(madeCode)
+	return r.apart(madeCode)
 }
 
 // baseline names an activation of f by its baseline code c, which has been made of bytecode, one after the other.
@@ -60,8 +64,8 @@ func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (u
 // firstLineNote is said where it is not known how far a function is.
 const firstLineNote = "positions of this code cannot be read: the line is the function's first"
 
-// baselineOffset finds the bytecode that the baseline code at pc was made of; false if a table is missing, as that of the
-// lengths of bytecodes in a stripped object.
+// baselineOffset finds the bytecode that the baseline code at pc was made of; false if a table is missing, as that of
+// the lengths of bytecodes in a stripped object.
 func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Bytecode, offset int, ok bool) {
 	h := r.heap(m)
 	b, err := h.BytecodeOf(c.Deopt)
@@ -84,17 +88,17 @@ func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Byt
 // entered in.
 const maglevNote = "V8 keeps few positions of this code: the line may be an earlier one, and inlined calls are missing"
 
-// entersLoop reports whether c was made to go on in the middle of a loop that another code had begun
+// entersLoop reports whether c may have been made to go on in the middle of a loop that another code had begun
 // (on-stack replacement): then its deoptimisation data say at which bytecode, else -1.
 // Source: DeoptimizationData in src/objects/deoptimization-data.h, where OsrBytecodeOffset follows the literals.
 func (r *Runtime) entersLoop(c *code, m mem.Reader) bool {
 	data, ok := c.Deopt.Object()
 	if !ok {
-		return false
+		return true
 	}
 	w, err := r.heap(m).Word(data, r.layout.ArrayData+wordSize*(r.layout.Deopt.Literals+1))
 	at, smi := w.Int()
-	return err == nil && smi && at >= 0
+	return err != nil || !smi || at >= 0
 }
 
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it

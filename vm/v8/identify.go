@@ -37,7 +37,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
-		if a == nil || f.Site != 0 {
+		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) {
 			continue
 		}
 		act, ok := r.activationOf(a, f, t, i == 0, v)
@@ -55,6 +55,16 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 			f.Runtime, f.Site = r, site
 		}
 	}
+}
+
+// withoutTable reports whether frame i of s is of code that no unwind table knows: the next one was found by the
+// runtime.
+func withoutTable(s *unwind.Stack, i int) bool {
+	if i+1 >= len(s.Frames) {
+		return false
+	}
+	o := s.Frames[i+1].Origin
+	return o == unwind.ByRuntime || o == unwind.Context
 }
 
 // activationOf gathers what the frame f, the innermost of t or not, shows; false where its frame pointer is not known.
@@ -209,6 +219,9 @@ func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (
 	return biased, ok && smi
 }
 
+// irregexpFrame is the type of frames of regular expressions.
+const irregexpFrame = "IrregexpFrame"
+
 // identifyTyped names a frame that says by a number what it is.
 func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwind.Site, error) {
 	name, known := r.layout.FrameType(number)
@@ -222,6 +235,8 @@ func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwi
 	switch {
 	case a.builtin != nil:
 		return r.stub(a.builtin.name)
+	case name == irregexpFrame:
+		return r.apart(regularExpression)
 	case known:
 		return r.stub(name)
 	}

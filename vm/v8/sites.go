@@ -124,6 +124,11 @@ func (r *Runtime) stub(name string) (unwind.Site, error) {
 	return n, err
 }
 
+// apart is the Site of code that is worth a frame and is no function.
+func (r *Runtime) apart(name string) (unwind.Site, error) {
+	return r.sites.of([]profile.Frame{{Func: name, Kind: profile.JavaScript, Tier: string(made)}})
+}
+
 // logical is a function and where in its script it is.
 type logical struct {
 	*function

@@ -10,7 +10,7 @@ import (
 
 // Bounds of what is copied of one thread.
 const (
-	maxOnStack  = 200      // functions
+	maxOnStack  = 150      // functions
 	maxCopyName = 256      // bytes of one name
 	parentDepth = 64 << 10 // bytes of the stack that a fiber was resumed from
 )
@@ -64,7 +64,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 
 // copyProof copies headers, symbols and names.
 func (s *onStack) copyProof(f *snapshot.Fetcher) {
-	var wants [4 * maxOnStack]snapshot.Want
+	var wants [5 * maxOnStack]snapshot.Want
 	n := 0
 	for i := range s.n {
 		im, fn := s.image[i], s.fn[i]
@@ -76,6 +76,10 @@ func (s *onStack) copyProof(f *snapshot.Fetcher) {
 		wants[n] = snapshot.Want{Addr: im.symbolAt(fn.symbol), Len: symbolSize}
 		wants[n+1] = snapshot.Want{Addr: im.nameAt(fn.name), Len: min(len(im.nameOf(fn)), maxCopyName)}
 		n += 2
+		if at, name, ok := im.fullOf(fn); ok {
+			wants[n] = snapshot.Want{Addr: at, Len: len(name)}
+			n++
+		}
 	}
 	f.Fetch(wants[:n]...)
 }
@@ -121,6 +125,14 @@ func (im *image) compare(h copied, fn *function) verdict {
 		return otherImage
 	case !bytes.Equal(name, want):
 		return otherName
+	}
+	if at, full, ok := im.fullOf(fn); ok {
+		switch b, ok := h.Bytes(at, len(full)); {
+		case !ok:
+			return notCopied
+		case !bytes.Equal(b, full):
+			return otherImage
+		}
 	}
 	return same
 }

@@ -1,9 +1,12 @@
 package wasmtime
 
 import (
+	"bytes"
 	"encoding/binary"
 	"sort"
 	"strings"
+
+	"github.com/fpstack/fpstack/mem"
 )
 
 // fullNames are the names of functions as the module has them: .name.wasm has the bytes of all, one behind the other.
@@ -87,15 +90,53 @@ func nameTable(b []byte, total uint32, read reader, left *int) []nameRange {
 
 // of returns the name of the function with that index, "" if it has none.
 func (n *fullNames) of(index int) string {
-	if n == nil || index < 0 {
-		return ""
-	}
-	i := sort.Search(len(n.names), func(i int) bool { return int(n.names[i].index) >= index })
-	if i == len(n.names) || int(n.names[i].index) != index {
+	i := n.place(index)
+	if i < 0 {
 		return ""
 	}
 	r := n.names[i]
-	return string(n.bytes[r.offset:][:r.size])
+	return string(n.bytes[r.offset:][:min(r.size, maxName)])
+}
+
+// place returns where the name of the function with that index is in names, -1 if it has none.
+func (n *fullNames) place(index int) int {
+	if n == nil || index < 0 {
+		return -1
+	}
+	i := sort.Search(len(n.names), func(i int) bool { return int(n.names[i].index) >= index })
+	if i == len(n.names) || int(n.names[i].index) != index {
+		return -1
+	}
+	return i
+}
+
+// nameAlone notes which functions have their name by full names alone.
+func (im *image) nameAlone() {
+	if im.fullNames == nil || !im.isModule() {
+		return
+	}
+	for i := range im.functions {
+		f := &im.functions[i]
+		if name := trimEnd(im.nameOf(f)); bytes.HasSuffix(name, []byte("]")) {
+			if l := parseLabel(string(name)); l.role == wasmFunction && l.module == 0 {
+				f.full = uint32(im.fullNames.place(l.index) + 1)
+			}
+		}
+	}
+}
+
+// isModule reports whether the image is of one module: of which of several the table of names is, is not known.
+func (im *image) isModule() bool { return order.Uint32(im.header[48:])&flagModule != 0 }
+
+// fullOf returns where the name of f is in memory, and its bytes, as far as they are compared; false where its symbol
+// has the name.
+func (im *image) fullOf(f *function) (mem.Addr, []byte, bool) {
+	if f.full == 0 {
+		return 0, nil, false
+	}
+	r := im.fullNames.names[f.full-1]
+	return im.base + mem.Addr(im.sections[".name.wasm"].offset) + mem.Addr(r.offset),
+		im.fullNames.bytes[r.offset:][:min(r.size, maxCopyName)], true
 }
 
 // madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and

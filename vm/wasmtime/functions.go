@@ -18,6 +18,8 @@ type function struct {
 	start, end uint32
 	symbol     uint32 // number in .symtab
 	name       uint32 // offset in .strtab
+	// full is the place in fullNames.names, from 1, of a function whose symbol has no name; 0 for others.
+	full uint32
 }
 
 var errSymbols = errors.New(".symtab is malformed")
@@ -39,7 +41,7 @@ func (im *image) readFunctions(symbols []byte) error {
 			return errSymbols
 		}
 		if length > 0 {
-			im.functions = append(im.functions, function{uint32(value), uint32(value + length), uint32(i), name})
+			im.functions = append(im.functions, function{uint32(value), uint32(value + length), uint32(i), name, 0})
 		}
 	}
 	ascending := func(a, b function) int { return int(a.start) - int(b.start) }
@@ -106,9 +108,13 @@ type label struct {
 	linkage string // the whole string
 }
 
+// maxName bounds the bytes of a name that are shown.
+const maxName = 4 << 10
+
 // parseLabel reads the name that wasmtime gave a symbol: wasm[M]::function[N]::NAME for a function, NAME missing up to
 // v20 and where the module has none; wasm[M]::array_to_wasm_trampoline[N] for an entry, and others.
 func parseLabel(s string) label {
+	s = s[:min(len(s), maxName)]
 	l := label{role: otherGlue, module: -1, index: -1, linkage: s}
 	module, rest, ok := bracketed(s, "wasm")
 	if ok {

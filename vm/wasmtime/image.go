@@ -239,6 +239,7 @@ func (im *image) fill(hold func(name string) ([]byte, error), memory mem.Reader,
 	if b, err := hold(".name.wasm"); err == nil && len(b) > 0 {
 		if info, err := hold(".wasmtime.info"); err == nil {
 			im.fullNames = newFullNames(b, info)
+			im.nameAlone()
 		}
 	}
 	if b, err := hold(".eh_frame"); err == nil && len(b) > 0 {

@@ -150,8 +150,8 @@ func (r *Runtime) siteOf(im *image, fn *function, f *unwind.Frame) unwind.Site {
 // it: a module may have been replaced while the image was read.
 func (im *image) labelOf(fn *function) label {
 	l := parseLabel(string(trimEnd(im.nameOf(fn))))
-	if l.role != wasmFunction || l.module != 0 || order.Uint32(im.header[48:])&flagModule == 0 {
-		return l // of which of several modules the table of names is, is not known
+	if l.role != wasmFunction || l.module != 0 || !im.isModule() {
+		return l
 	}
 	if full := im.fullNames.of(l.index); full != "" && (l.name == "" || madeOf(l.name, full)) {
 		l.name = full

@@ -64,8 +64,11 @@ func New(i module.Image) *Runtime {
 // String names the runtime in messages.
 func (r *Runtime) String() string { return "wasmtime" }
 
-// maxImages bounds the modules of one process.
-const maxImages = 1 << 14
+// Bounds of one process: modules, and mappings that look like one and are none, of which each takes some reads.
+const (
+	maxImages = 1 << 14
+	maxNone   = 1 << 12
+)
 
 // Scan finds the images among the mappings: see [vm.Whole]. Those that are there still are not read again.
 func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
@@ -77,16 +80,19 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 	k := &known{table: r.table}
 	var errs []error
 	all := r.table.All()
-	for i := 1; i < len(all) && len(k.images) < maxImages; i++ {
+	none := 0
+	for i := 1; i < len(all) && len(k.images) < maxImages && none < maxNone; i++ {
 		x := &all[i]
 		if !mayBeText(&all[i-1], x) {
 			continue
 		}
+		none++
 		im, err := r.imageAt(x, &all[i-1], old)
 		if err != nil && len(errs) < 8 {
 			errs = append(errs, fmt.Errorf("read module of wasmtime at %#x: %w", uint64(x.Start), err))
 		}
 		if im != nil {
+			none--
 			k.add(im)
 		}
 	}

@@ -37,7 +37,8 @@ func (k *known) candidates(w words, out *[maxCandidates]mem.Addr) (n int) {
 		windows++
 		end := min(count, i+windowAbove)
 		for j := max(0, i-windowBelow); j < end && n < maxCandidates; j++ {
-			if a := w.at(j); k.mayBeCore(a) && !slices.Contains(out[:n], a) {
+			a := w.at(j)
+			if _, own := w.index(a); !own && k.mayBeCore(a) && !slices.Contains(out[:n], a) {
 				out[n] = a
 				n++
 			}
@@ -156,10 +157,14 @@ func (k *known) end(w words, pc, fp mem.Addr) (int, bool) {
 // entered that: its return address is also between from and its slot.
 func (k *known) saved(w words, from int) (passage, bool) {
 	const near = 1 << 10 // words from the end of the activation to what the host saved
+	tries := maxSaved
 	for i := from + 1; i < min(w.count(), from+near); i++ {
 		pc := w.at(i)
 		if !k.isWasm(pc) {
 			continue
+		}
+		if tries--; tries < 0 {
+			break
 		}
 		for j := i + 2; j < w.count(); j++ {
 			if w.at(j) != pc {
@@ -169,6 +174,9 @@ func (k *known) saved(w words, from int) (passage, bool) {
 			if !ok {
 				continue
 			}
+			if tries--; tries < 0 {
+				break
+			}
 			if _, ok := k.end(w, p.pc, p.fp); ok {
 				return p, true
 			}
@@ -176,6 +184,9 @@ func (k *known) saved(w words, from int) (passage, bool) {
 	}
 	return passage{}, false
 }
+
+// maxSaved bounds the words that are tried for what the host saved, and the chains that are followed from there.
+const maxSaved = 32
 
 const (
 	storeNote = "found by what the store keeps of its last call to the host; frames of the host before it are missing"
@@ -199,8 +210,8 @@ func (r *Runtime) Waypoints(t *snapshot.Thread, m mem.Reader) []unwind.Waypoint 
 		}
 	}
 	var out []unwind.Waypoint
-	const maxWaypoints = 64
-	for len(out) < maxWaypoints {
+	const maxWaypoints, cost = 64, 1 << 16 // cost: steps of the budget that a search takes; a hostile stack takes more
+	for len(out) < maxWaypoints && r.budget.Spend(cost) {
 		p, note, ok := k.next(w, exits, from, proved)
 		if !ok {
 			break
