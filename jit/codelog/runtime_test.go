@@ -371,11 +371,7 @@ func BenchmarkFind(b *testing.B) {
 		book.Add(Record{Start: mem.Addr(i * 256), End: mem.Addr(i*256 + 200), Name: []byte("function")})
 	}
 	for i := range b.N {
-<<<<<<< HEAD
 		if _, _, ok := book.Find(mem.Addr(uint64(i)*2654435761%100000*256+100), 0); !ok {
-=======
-		if _, _, ok := book.Find(mem.Addr(int64(i)*2654435761%100000*256+100), 0); !ok {
->>>>>>> main
 			b.Fatal("not found")
 		}
 	}
