@@ -263,7 +263,7 @@ func (n *Names) frames(index int, f *unwind.Frame) []profile.Frame {
 	for i, k := range known {
 		k.Index = index
 		k.Module = -1
-		if f.Module != nil {
+		if f.Module != nil && !(f.Site != 0 && f.Module.Made()) { // its name says nothing
 			k.Module = f.Module.ID
 		}
 		if i == len(known)-1 {

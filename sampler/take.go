@@ -260,8 +260,12 @@ func (n *namer) lookUp(e *extract) {
 // the functions around it.
 func (e *extract) named(s *site) []profile.Frame {
 	frames := slices.DeleteFunc(slices.Clone(e.made[s.made]), func(f profile.Frame) bool { return f.Stub })
+	place := int(max(-1, s.module))
+	if place >= 0 && e.places[place].m.Made() { // its name says nothing
+		place = -1
+	}
 	for i := range frames {
-		frames[i].Module = int(max(-1, s.module))
+		frames[i].Module = place
 	}
 	if n := len(frames); n > 0 {
 		frames[n-1].Addr, frames[n-1].Interrupted = uint64(s.physical(e).PC), s.interrupted

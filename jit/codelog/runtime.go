@@ -65,8 +65,8 @@ type Runtime struct {
 	problem error
 }
 
-// place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record is
-// the second in which it was seen: another function may have the address in another.
+// place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record
+// is the second in which it was seen: another function may have the address in another.
 type place struct {
 	file       int
 	record     uint64
