@@ -53,7 +53,7 @@ func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, t 
 	called bool), kept func(*unwind.Stack)) {
 	w.kept = kept
 	w.stacks, w.seed = map[uint64]int{}, maphash.MakeSeed()
-	memory := mem.NewOverlay(nil, snap.Whole...)
+	memory := stoppedMemory(snap)
 	for _, l := range w.listers {
 		fibers, err := l.Fibers(snap)
 		if err != nil {
@@ -70,6 +70,18 @@ func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, t 
 			w.walked.StackOf = append(w.walked.StackOf, w.keep(f.CreatedBy))
 		}
 	}
+}
+
+// stoppedMemory is what was copied of the process and of its threads while they were stopped: a fiber may go on on the
+// stack of the thread that it is locked to.
+func stoppedMemory(snap *snapshot.Snapshot) *mem.Overlay {
+	ranges := slices.Clone(snap.Whole)
+	for i := range snap.Threads {
+		if t := &snap.Threads[i]; t.Registers != nil {
+			ranges = append(append(ranges, t.Stack), t.Copied...)
+		}
+	}
+	return mem.NewOverlay(nil, ranges...)
 }
 
 // keep returns the number of the stack at hand among those that are kept.

@@ -53,6 +53,8 @@ type Crossing struct {
 	Interrupted bool
 	// Root says that nobody called: the stack ends with this frame.
 	Root bool
+	// Note says what makes the caller less sure; "" mostly.
+	Note string
 }
 
 // Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
@@ -181,7 +183,7 @@ func (c *cursor) stepCross(s *site) *ending {
 	if e := c.advance(sp, &x.Registers, origin); e != nil {
 		return e
 	}
-	c.next.Interrupted = x.Interrupted
+	c.next.Interrupted, c.next.Note = x.Interrupted, x.Note
 	c.noteLate(reader.late)
 	c.late = c.late || reader.late
 	c.doubt = 0
