@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"slices"
@@ -81,6 +82,7 @@ func stoppedMemory(snap *snapshot.Snapshot) *mem.Overlay {
 			ranges = append(append(ranges, t.Stack), t.Copied...)
 		}
 	}
+	slices.SortStableFunc(ranges, func(a, b mem.Range) int { return cmp.Compare(a.Start, b.Start) }) // quick to lay out
 	return mem.NewOverlay(nil, ranges...)
 }
 

@@ -15,7 +15,8 @@ const waypointNote = "found by where Go called C"
 
 // Waypoints implements [unwind.Waypointer]: from C that the goroutine called, and that nobody knows a way out of, to
 // the call in runtime.asmcgocall. That went to the system stack where g0 says, so that its place is known; what is
-// there is checked. Of C that called Go meanwhile the frame of runtime.cgocallback says what g0 said.
+// there is checked. Of C that called Go meanwhile the frame of runtime.cgocallback says what g0 said, which is also
+// where runtime.mcall began if that Go waits.
 // Source: runtime/asm_amd64.s.
 func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
 	entered, ok := r.enteredC(t, frames, memory)
@@ -55,6 +56,9 @@ func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, memory mem
 			const frame = 24 + 8 // of runtime.cgocallback, and the frame pointer that it saves
 			sp, err := mem.Uint(memory, frames[i].CFA-8-frame, 8, arch.Order)
 			return sp, err == nil && frames[i].CFA != 0
+		case leave: // crossLeave went on from there by a frame of runtime.cgocallback
+			sp, err := mem.Uint(memory, frames[i].SP+8, 8, arch.Order)
+			return sp, err == nil
 		}
 	}
 	if !r.hasTLS || !t.HasTP || t.TP == 0 {
