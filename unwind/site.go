@@ -230,8 +230,8 @@ func (c *cursor) renew(s *site) bool {
 	return true
 }
 
-// restsOnRow reports whether s is true as long as the generation of its runtime's region: its row is that runtime's. That
-// code may return there was proved by what led there, or reread is called; a no is not kept.
+// restsOnRow reports whether s is true as long as its runtime's region has the same generation: its row is that
+// runtime's. That code may return there is proved by what led there, or by mayReturn; a no is not kept.
 func (s *site) restsOnRow() bool {
 	return s.row != nil && s.origin == ByRuntime && (s.returnable || s.interrupted) && s.signal.kind == noSignal
 }
