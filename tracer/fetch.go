@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -140,14 +141,18 @@ func (s *stop) fetch(from int) {
 	}
 }
 
-// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
-const gatherGrace = 5 * time.Millisecond
+const (
+	// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
+	gatherGrace = 5 * time.Millisecond
+	// gatherDelay is how long ProcessCopiers hold the threads if others use the CPU meanwhile, by default.
+	gatherDelay = 150 * time.Millisecond
+)
 
 // gather lets the ProcessCopiers copy what they need of the stopped process, on the copier.
 func (s *stop) gather() {
-	bound := s.opt.ProcessTime
+	used, bound := s.opt.ProcessTime, s.opt.ProcessTime
 	if bound <= 0 {
-		bound = snapshot.GatherBudget.Time
+		used, bound = snapshot.GatherBudget.Time, gatherDelay
 	}
 	bound = min(bound, s.opt.MaxPause-(s.now()-s.since))
 	if bound <= 0 {
@@ -155,22 +160,42 @@ func (s *stop) gather() {
 		return
 	}
 	g := s.gatherer
-	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: bound}
+	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: used}
+	g.Used, g.Until = threadTime, time.Now().Add(bound)
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.ProcessCopiers
-	var ranges []mem.Range
-	var short []snapshot.Shortfall
-	switch err := s.copier.do(func() { ranges, short = g.Run(copiers, &m) }, bound+gatherGrace); {
+	run := func() {
+		runtime.LockOSThread() // its CPU time counts
+		defer runtime.UnlockOSThread()
+		g.Run(copiers, &m)
+	}
+	switch err := s.copier.do(run, bound+gatherGrace); {
 	case errors.Is(err, errNotInTime):
 		g.End()
 		s.problem(fmt.Sprintf("memory of the whole process was not copied within %v", bound))
-		return
 	case err != nil:
 		s.problem(err.Error())
+	default:
+		s.gathered = true
 	}
-	s.whole = ranges
+}
+
+// threadTime is the CPU time of the calling thread.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // which every kernel has
+	return time.Duration(t.Nano())
+}
+
+// whole is what the ProcessCopiers copied.
+func (s *stop) whole() []mem.Range {
+	if !s.gathered {
+		return nil
+	}
+	ranges, short := s.gatherer.Copied()
 	for _, why := range short {
 		if !errors.Is(why.Why, snapshot.ErrSpent) { // what is missing then is counted by who knows what it is
 			s.problem(why.String())
 		}
 	}
+	return ranges
 }

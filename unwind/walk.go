@@ -99,7 +99,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	}
 	w.begin(c.arch)
 	c.frames = s.Frames
-	c.bare = opt.Mode == FramePointersOnly
+	c.bare, c.own = opt.Mode == FramePointersOnly, opt.Stack
 	c.next.Interrupted = !opt.Called
 	c.enter()
 	limit := opt.MaxFrames
@@ -271,11 +271,12 @@ type cursor struct {
 // view is the memory of the target as a walk sees it, and the part of it that is the current stack.
 type view struct {
 	memory  mem.Reader
-	overlay *mem.Overlay // memory if it is one, nil if not
-	copied  *mem.Overlay // what was copied while the thread was stopped, nil if it was not stopped
-	late    bool         // the walk rests on memory that was not copied: see readLate
-	lo, hi  mem.Addr     // the current stack
-	window  mem.Range    // the range of overlay that holds it; empty if words are not little-endian
+	overlay *mem.Overlay       // memory if it is one, nil if not
+	copied  *mem.Overlay       // what was copied while the thread was stopped, nil if it was not stopped
+	late    bool               // the walk rests on memory that was not copied: see readLate
+	lo, hi  mem.Addr           // the current stack
+	own     mem.Span[mem.Addr] // see Options.Stack
+	window  mem.Range          // the range of overlay that holds it; empty if words are not little-endian
 }
 
 // doubts are about the registers of the frame last pushed.
@@ -322,7 +323,7 @@ func (c *cursor) push() {
 // top is the frame last pushed.
 func (c *cursor) top() *Frame { return &c.frames[len(c.frames)-1] }
 
-// enter makes the mapping that holds SP the current stack.
+// enter makes the stack that holds SP the current one: that of a runtime if it is known, else the mapping.
 func (c *cursor) enter() {
 	sp, _ := c.regs.SP()
 	var copied mem.Range
@@ -334,6 +335,9 @@ func (c *cursor) enter() {
 	c.lo, c.hi = copied.Start, copied.End()
 	if m := c.stackMapping(sp); m != nil {
 		c.lo, c.hi = min(m.Start, sp), m.End
+	}
+	if c.own.Holds(sp) || sp == c.own.End && sp != 0 { // at its end it is empty
+		c.lo, c.hi = c.own.Start, c.own.End
 	}
 	c.window = mem.Range{}
 	if c.arch.Order == little {

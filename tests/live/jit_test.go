@@ -3,6 +3,7 @@
 package live
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -275,44 +276,96 @@ func TestPerfMapOfDotnet(t *testing.T) {
 	}
 }
 
-// TestPerfMapCommand: perf reads what perf-map writes, and names samples by it.
-func TestPerfMapCommand(t *testing.T) {
-	perf := installed(t, "perf")
-	dir := room(t)
-	cmd := exec.Command(node22(t), "--perf-prof", source(t, "hot.js"))
-	cmd.Dir = dir
-	p := launch(t, cmd).ready(t)
-	time.Sleep(time.Second) // V8 writes its names late: those of what it compiles first are there
-	data := filepath.Join(dir, "perf.data")
-	if out, err := exec.Command(perf, "record", "-q", "-g", "-p", strconv.Itoa(p.pid), "-o", data, "sleep",
-		"1").CombinedOutput(); err != nil {
+// perfFrames records the process with perf for a second, and returns each frame that it shows in the file path as
+// address and name.
+func perfFrames(t *testing.T, pid int, path string, write func()) (frames []perfFrame) {
+	t.Helper()
+	perf, data := installed(t, "perf"), filepath.Join(room(t), "perf.data")
+	if out, err := exec.Command(perf, "record", "-q", "-e", "cpu-clock", "-g", "-p", strconv.Itoa(pid), "-o", data,
+		"sleep", "1").CombinedOutput(); err != nil {
 		t.Skipf("perf cannot record here: %v\n%s", err, out)
 	}
+	write()
+	out, err := exec.Command(perf, "script", "-i", data, "-F", "ip,sym,dso").Output()
+	if err != nil {
+		t.Fatalf("perf script: %v", err)
+	}
+	if len(bytes.TrimSpace(out)) == 0 {
+		t.Skip("perf took no sample here")
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.SplitN(strings.TrimSpace(line), " ", 2)
+		if name, ok := strings.CutSuffix(f[len(f)-1], " ("+path+")"); ok {
+			address, err := strconv.ParseUint(f[0], 16, 64)
+			if err != nil {
+				t.Fatalf("perf script wrote %q", line)
+			}
+			frames = append(frames, perfFrame{address, name})
+		}
+	}
+	return frames
+}
+
+// perfFrame is a frame as perf shows it.
+type perfFrame struct {
+	address uint64
+	name    string
+}
+
+// TestPerfMapOfWasm: perf names the functions of WebAssembly, all of them and by their own names, after perf-map.
+func TestPerfMapOfWasm(t *testing.T) {
+	host := fetched(t, "wasm/host-v44", "scripts/build-wasm")
+	files, err := filepath.Abs("../../testdata/wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, exec.Command(host, "work", files)).ready(t)
+	path := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
+	t.Cleanup(func() { os.Remove(path) })
+	frames := perfFrames(t, p.pid, path, func() {
+		if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 0 {
+			t.Fatalf("status %d\n%s", o.status, o.stderr)
+		}
+	})
+	m, met := readMap(t, path), map[string]int{}
+	for _, f := range frames {
+		if want := m.name(f.address); want == "" || f.name != want {
+			t.Errorf("perf names %#x %q, the perf map %q", f.address, f.name, want)
+		}
+		met[f.name]++
+	}
+	t.Logf("%d frames: %v", len(frames), met)
+	for _, want := range []string{"work_leaf", "work_outer", "wasm-function[4]", "work_main"} {
+		if met[want] == 0 {
+			t.Errorf("perf shows no %s", want)
+		}
+	}
+}
+
+// TestPerfMapCommand: perf reads what perf-map writes, and names samples by it.
+func TestPerfMapCommand(t *testing.T) {
+	cmd := exec.Command(node22(t), "--perf-prof", source(t, "hot.js"))
+	cmd.Dir = room(t)
+	p := launch(t, cmd).ready(t)
+	time.Sleep(time.Second) // V8 writes its names late: those of what it compiles first are there
 	path := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
 	defer os.Remove(path)
-	if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 0 || !strings.Contains(o.stderr, path) {
-		t.Fatalf("status %d\n%s", o.status, o.stderr)
-	}
+	frames := perfFrames(t, p.pid, path, func() {
+		if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 0 || !strings.Contains(o.stderr, path) {
+			t.Fatalf("status %d\n%s", o.status, o.stderr)
+		}
+	})
 	if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 2 || !strings.Contains(o.stderr, "is there") {
 		t.Errorf("over a file that is there: status %d\n%s", o.status, o.stderr)
 	}
-	out, err := exec.Command(perf, "script", "-i", data, "-F", "ip,sym,dso").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	m, named := readMap(t, path), 0
-	for line := range strings.Lines(string(out)) {
-		f := strings.SplitN(strings.TrimSpace(line), " ", 2)
-		if len(f) < 2 || !strings.HasSuffix(f[1], "("+path+")") {
-			continue
-		}
-		a, _ := strconv.ParseUint(f[0], 16, 64)
-		want := m.name(a)
+	for _, f := range frames {
+		want := m.name(f.address)
 		if want == "" {
 			continue
 		}
-		if named++; !strings.HasPrefix(f[1], want) {
-			t.Errorf("perf names %#x %q, the perf map %q", a, f[1], want)
+		if named++; !strings.HasPrefix(f.name, want) {
+			t.Errorf("perf names %#x %q, the perf map %q", f.address, f.name, want)
 		}
 	}
 	t.Logf("perf named %d frames by %d functions", named, len(m))

@@ -205,6 +205,9 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	if (state == stateWaiting || state == stateSyscall) && since > 0 && s.snap.Clock > since {
 		f.Waits = s.snap.Clock - since
 	}
+	if low, high := g.word(l.g.low), g.word(l.g.high); low < high {
+		f.Stack = mem.Span[mem.Addr]{Start: mem.Addr(low), End: mem.Addr(high)}
+	}
 	if f.ID == 1 { // nobody's call made it
 		f.CreatedBy = 0
 	}
