@@ -60,9 +60,9 @@ type Crossing struct {
 // Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
 // found.
 type Waypointer interface {
-	// Waypoints returns frames that are proved to be on the stack of t, innermost first: above the last of frames, which
-	// may be anybody's, on the stack that this one is on. It is called where a walk has come to an end below the root,
-	// or by a guess: once for each stack that the walk goes to. m is the memory, as in [Crosser].
+	// Waypoints returns frames that are proved to be on the stack of t, innermost first: above the last of frames,
+	// which may be anybody's, on the stack that this one is on. It is called where a walk has come to an end below the
+	// root, or by a guess: once for each stack that the walk goes to. m is the memory, as in [Crosser].
 	Waypoints(t *snapshot.Thread, frames []Frame, m mem.Reader) []Waypoint
 }
 
