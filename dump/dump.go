@@ -100,7 +100,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 
 // walkFibers walks the fibers that the first batch shows.
 func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
-	w.fibers.walk(snap.Whole, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
+	w.fibers.walk(snap, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: !f.Interrupted,
 			Stack: f.Stack}
 		w.walker.WalkInto(to, &f.Thread, memory, opt)

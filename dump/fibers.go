@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"slices"
@@ -68,11 +69,11 @@ func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 }
 
 // walk walks the stacks of the fibers that were listed: walk one of them, kept hears of each that is kept.
-func (w *fiberWalk) walk(whole []mem.Range, walk func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader),
+func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader),
 	kept func(*unwind.Stack)) {
 	w.kept = kept
 	w.stacks, w.seed = map[uint64]int{}, maphash.MakeSeed()
-	memory := mem.NewOverlay(nil, whole...)
+	memory := stoppedMemory(snap)
 	w.walked.Fibers = w.fibers
 	for i := range w.fibers {
 		f := &w.fibers[i]
@@ -83,6 +84,19 @@ func (w *fiberWalk) walk(whole []mem.Range, walk func(to *unwind.Stack, f *snaps
 		f.Thread = snapshot.Thread{} // the copied stack may be dropped
 		w.walked.StackOf = append(w.walked.StackOf, w.keep(f.CreatedBy))
 	}
+}
+
+// stoppedMemory is what was copied of the process and of its threads while they were stopped: a fiber may go on on the
+// stack of the thread that it is locked to.
+func stoppedMemory(snap *snapshot.Snapshot) *mem.Overlay {
+	ranges := slices.Clone(snap.Whole)
+	for i := range snap.Threads {
+		if t := &snap.Threads[i]; t.Registers != nil {
+			ranges = append(append(ranges, t.Stack), t.Copied...)
+		}
+	}
+	slices.SortStableFunc(ranges, func(a, b mem.Range) int { return cmp.Compare(a.Start, b.Start) }) // quick to lay out
+	return mem.NewOverlay(nil, ranges...)
 }
 
 // keep returns the number of the stack at hand among those that are kept.

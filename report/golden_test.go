@@ -183,6 +183,8 @@ func specialFrames() *profile.Dump {
 		profile.Frame{Index: 1, Addr: 0x7f3a1b2425a0, Kind: profile.Signal, Func: "__restore_rt", Module: libc,
 			ModuleAddr: 0x425a0},
 		profile.Frame{Index: 2, Addr: 0xffffffffff600000, Module: 99, Kind: profile.Unknown, Note: "the word at SP"},
+		profile.Frame{Index: 3, Addr: 0x7f3a1c000123, Module: -1, Kind: profile.Unknown, Func: "[jit anon:v8\n]",
+			Offset: 0x123},
 		profile.Frame{Index: 100, Addr: 0xffffffff81000000, Kind: profile.Kernel, Func: "entry", Module: -1},
 	))
 }

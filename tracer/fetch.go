@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -111,24 +112,27 @@ func (s *stop) fetch(from int) {
 			of, threads = append(of, i), append(threads, t.describe())
 		}
 	}
-	done := 0 // threads that were copied, the copier's until it has ended
+	var done atomic.Int32 // threads that were copied: the first ones, which the copier does not touch any more
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.Copiers
 	run := func() {
 		var f snapshot.Fetcher
 		for i := range threads {
 			f.Run(copiers, &threads[i], &m)
 			f.Keep()
-			done++
+			done.Add(1)
 		}
 	}
-	switch err := s.copier.do(run, min(fetchTime, s.opt.MaxPause)); {
+	bound := min(fetchTime, s.opt.MaxPause)
+	err := s.copier.do(run, bound)
+	got := int(done.Load())
+	switch {
 	case errors.Is(err, errNotInTime):
-		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied within %v", fetchTime))
-		return
+		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied within %v for %d of %d threads", bound,
+			len(threads)-got, len(threads)))
 	case err != nil:
 		s.problem(err.Error())
 	}
-	for k := range done {
+	for k := range got {
 		t := &s.threads[of[k]]
 		t.copied, t.shortfalls = threads[k].Copied, threads[k].Shortfalls
 		for _, short := range t.shortfalls {

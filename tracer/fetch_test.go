@@ -118,6 +118,38 @@ func TestCopierThatMisbehaves(t *testing.T) {
 	}
 }
 
+// TestCopiedBeforeTheEnd: where a Copier does not end with one thread, what was copied of those before is kept.
+func TestCopiedBeforeTheEnd(t *testing.T) {
+	c := start(t, "threads", 3, 1)
+	p := openTarget(t, c.pid())
+	hold := make(chan bool)
+	defer close(hold)
+	calls := 0
+	copier := copyFunc(func(th *snapshot.Thread, f *snapshot.Fetcher) {
+		if calls++; calls == 3 {
+			<-hold
+		}
+		sp, _ := th.Registers.SP()
+		f.Fetch(snapshot.Want{Addr: sp - 4096, Len: 8}) // below the copied stack
+	})
+	s := takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{copier}})
+	var copied int
+	for i := range s.Threads {
+		copied += len(s.Threads[i].Copied)
+	}
+	problems := strings.Join(s.Problems, "; ")
+	if !strings.Contains(problems, "not copied within") {
+		t.Fatalf("problems %q do not say that the Copier was given up", problems)
+	}
+	if want := fmt.Sprintf("for %d of %d threads", len(s.Threads)-copied, len(s.Threads)); copied > 2 ||
+		!strings.Contains(problems, want) {
+		t.Errorf("%d ranges are kept, problems %q; want at most 2, and %q", copied, problems, want)
+	}
+	if copied == 0 {
+		t.Log("the CPU was taken from the Copier before its first thread")
+	}
+}
+
 // many are more ranges than a Copier may have, at no memory.
 var many = func() (wants []snapshot.Want) {
 	for i := range 2 * snapshot.CopyBudget.Ranges {

@@ -160,8 +160,8 @@ func (c *cursor) run(limit int) *ending {
 		e := c.step()
 		if e == nil {
 			e = c.keepOnWay()
-		} else if e = c.goOn(e); e != nil && e.stop != Root && c.bridge(e) {
-			e = nil
+		} else {
+			e = c.goOn(e)
 		}
 		if e != nil {
 			return e
@@ -265,7 +265,6 @@ type cursor struct {
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
 	way      way
-	bridges  int   // gaps that a runtime led over
 	refused  error // why some code was not read, nil if none was refused
 }
 
@@ -331,6 +330,7 @@ func (c *cursor) enter() {
 	if c.overlay != nil {
 		copied, _ = c.overlay.Around(sp)
 	}
+	c.way.asked = false
 	// A thread may be so young that its stack is in no list yet: what was copied is known.
 	c.lo, c.hi = copied.Start, copied.End()
 	if m := c.stackMapping(sp); m != nil {

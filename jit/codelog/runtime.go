@@ -65,8 +65,8 @@ type Runtime struct {
 	problem error
 }
 
-// place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record is
-// the second in which it was seen: another function may have the address in another.
+// place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record
+// is the second in which it was seen: another function may have the address in another.
 type place struct {
 	file       int
 	record     uint64
@@ -101,7 +101,7 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 	}
 	r.set = set
 	all := set.Table().All()
-	present = slices.ContainsFunc(all, func(m maps.Mapping) bool { return mayBeMade(&m) })
+	present = slices.ContainsFunc(all, func(m maps.Mapping) bool { return m.MayBeMade() })
 	budget := set.Budget()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,27 +112,18 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 	return present, nil
 }
 
-// mayBeMade reports whether m may hold code that the process made: it is executable, and no file is behind it that
-// has a name.
-func mayBeMade(m *maps.Mapping) bool {
-	if m.Perm&maps.Exec == 0 || m.IsFile() && !m.Deleted {
-		return false
-	}
-	return m.Path != "[vdso]" && m.Path != "[vsyscall]" && m.Path != "[uprobes]"
-}
-
 // made reports whether a process made the code at pc.
 func (r *Runtime) made(m *module.Module, pc mem.Addr) bool {
 	if m != nil {
 		return m.Made()
 	}
 	at := r.set.Table().Find(pc)
-	return at != nil && mayBeMade(at)
+	return at != nil && at.MayBeMade()
 }
 
 // Region implements unwind.Runtime.
 func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
-	if at := r.set.Table().Find(pc); at == nil || !mayBeMade(at) {
+	if at := r.set.Table().Find(pc); at == nil || !at.MayBeMade() {
 		return unwind.Region{}, false
 	}
 	for i, f := range r.files {

@@ -131,8 +131,8 @@ func (p *parser) header(data []byte, left int64) (size int64, err error) {
 	return length, nil
 }
 
-// clock is the time of a record, 0 if it has none or one by another clock. The first record shows that: it was not made in the
-// future.
+// clock is the time of a record, 0 if it has none or one by another clock. The first record shows that: it was not
+// made in the future.
 func (p *parser) clock(raw uint64) time.Duration {
 	const ahead = time.Second
 	if !p.judged {
