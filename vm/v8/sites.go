@@ -84,6 +84,9 @@ func (s *sites) frames(n unwind.Site) []profile.Frame {
 		if f.label != nil {
 			out[i].Func = f.label.shown()
 		}
+		if f.Async {
+			out[i].Func = profile.AsyncPrefix + out[i].Func
+		}
 	}
 	return out
 }
@@ -93,7 +96,8 @@ func (s *sites) of(frames []frame) (unwind.Site, error) {
 	var key strings.Builder
 	for i := range frames {
 		f := &frames[i]
-		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d\x00%s\x00%t\n", f.label, f.Func, f.File, f.Line, f.Tier, f.Stub)
+		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d\x00%s\x00%t\x00%t\x00%s\n", f.label, f.Func, f.File, f.Line, f.Tier, f.Stub,
+			f.Async, f.Note)
 	}
 	if n, ok := s.byContent[key.String()]; ok {
 		return n, nil
