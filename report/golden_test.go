@@ -53,6 +53,9 @@ func cases() []goldenCase {
 		{"special-frames", specialFrames(), group},
 		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"),
 			Options{Group: true, Verbose: true}},
+		{"fibers", goroutines(), group},
+		{"fibers--no-group", goroutines(), Options{}},
+		{"fibers--verbose", goroutines(), Options{Group: true, Verbose: true}},
 		{"zero-threads", &profile.Dump{Process: profile.Process{PID: 9, Comm: "gone"}, Exited: 2}, group},
 		{"threads-2000", crowd(2000), group},
 	}
@@ -201,7 +204,7 @@ func TestTextGoldens(t *testing.T) {
 func TestJSONGoldens(t *testing.T) {
 	for _, c := range cases() {
 		switch c.name {
-		case "grouped", "grouped--kernel", "debug-files--verbose", "not-stopped", "escapes", "zero-threads",
+		case "grouped", "grouped--kernel", "debug-files--verbose", "fibers", "not-stopped", "escapes", "zero-threads",
 			"no-symbols":
 		default:
 			continue
