@@ -21,8 +21,8 @@ func (t *tables) blob() (start, end module.Vaddr) {
 	return 0, 0
 }
 
-// returned is where the builtins are as two functions of V8 say that return it: those are exported, while symbols of the
-// blob itself seldom are. It is 0, 0 if their instructions are others.
+// returned is where the builtins are as two functions of V8 say that return it: those are exported, while symbols of
+// the blob itself seldom are. It is 0, 0 if their instructions are others.
 // Source: DefaultEmbeddedBlobCode and DefaultEmbeddedBlobCodeSize in src/execution/isolate.cc.
 func (t *tables) returned() (start, end module.Vaddr) {
 	start, ok := t.returns("_ZN2v88internal23DefaultEmbeddedBlobCodeEv")

@@ -48,8 +48,9 @@ func load(t *testing.T, path string) *module.Module {
 			continue
 		}
 		const page = 4096
-		m := maps.Mapping{Start: mem.Addr(p.Vaddr &^ (page - 1)),
-			End: mem.Addr((p.Vaddr + p.Filesz + page - 1) &^ (page - 1)), Perm: maps.Read, Offset: int64(p.Off &^ (page - 1)), Dev: 8 << 32, Inode: 1, Path: path}
+		m := maps.Mapping{Start: mem.Addr(p.Vaddr &^ (page - 1)), Perm: maps.Read,
+			End: mem.Addr((p.Vaddr + p.Filesz + page - 1) &^ (page - 1)), Dev: 8 << 32, Inode: 1, Path: path,
+			Offset: int64(p.Off &^ (page - 1))}
 		if p.Flags&elf.PF_X != 0 {
 			m.Perm |= maps.Exec
 		}
