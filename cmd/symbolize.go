@@ -207,7 +207,7 @@ func (j *symbolizing) reader(in *bufio.Reader) func() (*profile.Dump, error) {
 	return func() (*profile.Dump, error) {
 		d, err := saved.Next()
 		if err == nil {
-			d.Notes = unshown.InDump(d)
+			d.Notes = append(d.Notes, unshown.InDump(d)...)
 			j.missing = reportMissing(j.app, d) || j.missing
 		}
 		return d, err

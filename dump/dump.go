@@ -41,6 +41,8 @@ type Walk struct {
 	stacks   map[int]unwind.Stack // by thread
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
+
+	fiberStacks map[int]mem.Span[mem.Addr] // of the fibers that threads of the first batch run, by thread
 }
 
 // New returns a Walk of the process that image shows, and recognises its runtimes before it is stopped, so that what
@@ -78,13 +80,14 @@ func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {
 func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	if w.walker == nil {
 		w.begin(snap)
+		w.fiberStacks = w.fibers.list(snap)
 		defer w.walkFibers(snap)
 	}
 	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.image.Memory) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames)}
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID]}
 		stack := w.walker.Walk(t, snap.Reader(t, w.image.Memory), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
@@ -97,9 +100,10 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 
 // walkFibers walks the fibers that the first batch shows.
 func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
-	w.fibers.walk(snap, func(to *unwind.Stack, t *snapshot.Thread, memory mem.Reader, called bool) {
-		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: called}
-		w.walker.WalkInto(to, t, memory, opt)
+	w.fibers.walk(snap, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: !f.Interrupted,
+			Stack: f.Stack}
+		w.walker.WalkInto(to, &f.Thread, memory, opt)
 		to.Unsettle(snap.Changed)
 	}, func(kept *unwind.Stack) { w.left.take(kept) })
 }

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"slices"
@@ -26,6 +27,7 @@ const (
 type fiberWalk struct {
 	listers []vm.FiberLister
 	refused error // why some runtime's are not listed
+	fibers  []snapshot.Fiber
 	walked  resolve.Walked
 
 	stacks map[uint64]int // by hash, the first of that hash
@@ -47,29 +49,54 @@ func (w *fiberWalk) open(runtimes *vm.Process) {
 	w.refused = errors.Join(errs...)
 }
 
-// walk lists the fibers that snap shows and walks their stacks. What is missing is added to the problems of snap.
-// walk walks one stack, kept hears of each that is kept.
-func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, t *snapshot.Thread, memory mem.Reader,
-	called bool), kept func(*unwind.Stack)) {
-	w.kept = kept
-	w.stacks, w.seed = map[uint64]int{}, maphash.MakeSeed()
-	memory := mem.NewOverlay(nil, snap.Whole...)
+// list lists the fibers that snap shows. What is missing is added to the problems of snap. It returns the stacks of
+// those that threads run, by thread.
+func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 	for _, l := range w.listers {
 		fibers, err := l.Fibers(snap)
 		if err != nil {
 			snap.Problems = append(snap.Problems, err.Error())
 		}
-		for i := range fibers {
-			f := &fibers[i]
-			w.stack = unwind.Stack{Frames: w.stack.Frames[:0]}
-			if f.Thread.Registers != nil {
-				walk(&w.stack, &f.Thread, memory, !f.Interrupted)
-			}
-			f.Thread = snapshot.Thread{} // the copied stack may be dropped
-			w.walked.Fibers = append(w.walked.Fibers, *f)
-			w.walked.StackOf = append(w.walked.StackOf, w.keep(f.CreatedBy))
+		w.fibers = append(w.fibers, fibers...)
+	}
+	stacks := map[int]mem.Span[mem.Addr]{}
+	for i := range w.fibers {
+		if f := &w.fibers[i]; f.TID != 0 {
+			stacks[f.TID] = f.Stack
 		}
 	}
+	return stacks
+}
+
+// walk walks the stacks of the fibers that were listed: walk one of them, kept hears of each that is kept.
+func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader),
+	kept func(*unwind.Stack)) {
+	w.kept = kept
+	w.stacks, w.seed = map[uint64]int{}, maphash.MakeSeed()
+	memory := stoppedMemory(snap)
+	w.walked.Fibers = w.fibers
+	for i := range w.fibers {
+		f := &w.fibers[i]
+		w.stack = unwind.Stack{Frames: w.stack.Frames[:0]}
+		if f.Thread.Registers != nil {
+			walk(&w.stack, f, memory)
+		}
+		f.Thread = snapshot.Thread{} // the copied stack may be dropped
+		w.walked.StackOf = append(w.walked.StackOf, w.keep(f.CreatedBy))
+	}
+}
+
+// stoppedMemory is what was copied of the process and of its threads while they were stopped: a fiber may go on on the
+// stack of the thread that it is locked to.
+func stoppedMemory(snap *snapshot.Snapshot) *mem.Overlay {
+	ranges := slices.Clone(snap.Whole)
+	for i := range snap.Threads {
+		if t := &snap.Threads[i]; t.Registers != nil {
+			ranges = append(append(ranges, t.Stack), t.Copied...)
+		}
+	}
+	slices.SortStableFunc(ranges, func(a, b mem.Range) int { return cmp.Compare(a.Start, b.Start) }) // quick to lay out
+	return mem.NewOverlay(nil, ranges...)
 }
 
 // keep returns the number of the stack at hand among those that are kept.

@@ -54,6 +54,15 @@ func (m *Mapping) Contains(addr mem.Addr) bool { return m.Start <= addr && addr 
 // IsFile reports whether a file is behind the mapping.
 func (m *Mapping) IsFile() bool { return m.Inode != 0 }
 
+// MayBeMade reports whether m may hold code that the process made: it is executable, and no file is behind it that has
+// a name.
+func (m *Mapping) MayBeMade() bool {
+	if m.Perm&Exec == 0 || m.IsFile() && !m.Deleted {
+		return false
+	}
+	return m.Path != "[vdso]" && m.Path != "[vsyscall]" && m.Path != "[uprobes]"
+}
+
 // Table is the list of mappings of one process, ascending, not overlapping.
 // It is not changed after it was made, so goroutines may share it.
 type Table struct {

@@ -51,6 +51,25 @@ func (m *Module) Name() string {
 	return name
 }
 
+const jitBefore, jitAfter = "[jit ", "]"
+
+// JITName is Func of a Frame in code that a process made and that nobody names: "[jit NAME]" by the name of the
+// mapping, "[jit 0xSTART]" where that is "".
+func JITName(mapping string, start uint64) string {
+	if mapping == "" {
+		mapping = "0x" + strconv.FormatUint(start, 16)
+	}
+	return jitBefore + mapping + jitAfter
+}
+
+// JITMapping is what [JITName] made of a mapping, without the brackets' end, if Func of f is that.
+func (f *Frame) JITMapping() (begin string, ok bool) {
+	if f.Kind != Unknown || !strings.HasPrefix(f.Func, jitBefore) {
+		return "", false
+	}
+	return strings.CutSuffix(f.Func, jitAfter)
+}
+
 // Functions numbers the functions of p: of[f] is the number of frame f's, first[i] the first frame of function i.
 func (p *Profile) Functions() (of []uint32, first []FrameID) {
 	ids := make(map[Function]uint32, len(p.Frames))

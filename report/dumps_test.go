@@ -94,6 +94,48 @@ func worker(tid int, name, futex string) profile.Thread {
 		)}
 }
 
+// goroutines returns the dump of a Go program: one goroutine on a thread, three that wait alike, though for different
+// times, one whose stack is cut, one without, one of the runtime itself; and threads that have nothing to run.
+func goroutines() *profile.Dump {
+	at := func(index int, name string, addr uint64, line int) profile.Frame {
+		return native(index, addr, name, addr&0xff, "/src/main.go", line, 0)
+	}
+	created := []profile.Frame{at(0, "main.main", 0x512020, 33)}
+	d := &profile.Dump{
+		Process: profile.Process{PID: 77, Comm: "server", Cmdline: []string{"./server"}, Exe: "/src/server",
+			Arch: "amd64"},
+		Time: time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC), Stopped: 3 * time.Millisecond,
+		Modules:  []profile.Module{{Path: "/src/server", Base: 0x400000}},
+		Problems: []string{"2 of 9 goroutines are left out: they were not copied within the time and the memory for it"},
+		Threads: []profile.Thread{
+			{TID: 77, Name: "server", State: "R", Fiber: &profile.FiberID{Kind: "goroutine", ID: 1},
+				Stack: complete(at(0, "main.main", 0x512010, 30), at(1, "runtime.goexit", 0x488a21, 1))},
+			{TID: 78, Name: "server", State: "S", Idle: "no goroutine to run",
+				Stack: complete(at(0, "runtime.futex", 0x48aa10, 1))},
+			{TID: 79, Name: "server", State: "S", Idle: "no goroutine to run",
+				Stack: complete(at(0, "runtime.futex", 0x48aa10, 1))},
+		},
+		FiberStacks: []profile.FiberStack{
+			{},
+			{Stack: complete(at(0, "runtime.gopark", 0x4820ce, 1), at(1, "main.receive", 0x511f40, 28)),
+				CreatedBy: created},
+			{Stack: profile.Stack{Frames: []profile.Frame{at(0, "main.lost", 0x511fa0, 40)}, Stop: "bad CFA",
+				Detail: "CFA 0x30 lies outside of the stack 0x10-0x20"}, CreatedBy: created},
+			{CreatedBy: []profile.Frame{at(0, "main.\x1b[31mforged", 0x512040, 50)}},
+		},
+	}
+	d.Fibers = []profile.Fiber{
+		{Kind: "goroutine", ID: 1, State: "running", TID: 77, Locked: true},
+		{Kind: "goroutine", ID: 2, State: "force gc (idle)", System: true, Stack: 1, Creator: 1},
+		{Kind: "goroutine", ID: 34, State: "chan receive", Stack: 1, Creator: 1, Waits: 3 * time.Minute},
+		{Kind: "goroutine", ID: 35, State: "chan receive", Stack: 1, Creator: 1, Waits: 5*time.Minute + 59*time.Second},
+		{Kind: "goroutine", ID: 37, State: "chan receive", Stack: 1, Creator: 34},
+		{Kind: "goroutine", ID: 38, State: "select", Stack: 2, Creator: 1, Waits: 59 * time.Second},
+		{Kind: "goroutine", ID: 39, State: "???\x1b[31m", Stack: 3, Missing: "its stack was not copied"},
+	}
+	return d
+}
+
 // stopped returns one thread whose stack was cut for that reason.
 func stopped(stop, detail string) *profile.Dump {
 	d := one(profile.Stack{Stop: stop, Detail: detail, Frames: []profile.Frame{

@@ -118,7 +118,7 @@ func (p *printer) fiberStack(f *profile.Fiber) *profile.FiberStack {
 }
 
 // fiberState is what a traceback of Go has in brackets: the state, how long, what else holds. Of a group the times
-// are "3 to 5 minutes".
+// are "3 to 5 minutes", or "up to 5 minutes" if it is less than one, or unknown, of some.
 func fiberState(fibers []*profile.Fiber) string {
 	f := fibers[0]
 	state := text.Escape(f.State)
@@ -128,6 +128,8 @@ func fiberState(fibers []*profile.Fiber) string {
 	}
 	switch low, high := int64(least/time.Minute), int64(most/time.Minute); {
 	case high < 1:
+	case low < 1: // how long may not be known of some
+		state += fmt.Sprintf(", up to %d minutes", high)
 	case low == high:
 		state += fmt.Sprintf(", %d minutes", high)
 	default:

@@ -22,6 +22,7 @@ const unnamed = "??"
 //	#0  0x00007f3a1b2f0e26  epoll_wait+0x56  [libc.so.6]
 //	#1                      aeApiPoll  src/ae_epoll.c:97  (inlined)
 //	#2  0x000055d0c1a2b3c4  ??  [redis-server+0x4b3c4]
+//	#3  0x00007f3a1c000123  [jit anon:code+0x123]
 //
 // The offset of an unnamed frame is its address as linked, as addr2line takes it.
 func (p *printer) frame(f *profile.Frame) {
@@ -104,6 +105,9 @@ func address(a uint64) string {
 
 // functionText is the function and how far into it the frame is.
 func functionText(f *profile.Frame) (name, offset string) {
+	if begin, ok := f.JITMapping(); ok {
+		return text.Escape(begin), "+" + jsondoc.Hex(f.Offset) + "]"
+	}
 	switch {
 	case f.Func == "":
 		return unnamed, ""

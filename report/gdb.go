@@ -64,7 +64,7 @@ func (g *gdbPrinter) frame(number int, f *profile.Frame) {
 		fmt.Fprintf(g.w, "%s in ", address(f.Addr))
 	}
 	name := text.Escape(f.Func)
-	if name == "" {
+	if name == "" || f.Kind == profile.Unknown {
 		name = unnamed
 	}
 	fmt.Fprintf(g.w, "%s () %s\n", name, g.where(f))

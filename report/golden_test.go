@@ -53,6 +53,9 @@ func cases() []goldenCase {
 		{"special-frames", specialFrames(), group},
 		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"),
 			Options{Group: true, Verbose: true}},
+		{"fibers", goroutines(), group},
+		{"fibers--no-group", goroutines(), Options{}},
+		{"fibers--verbose", goroutines(), Options{Group: true, Verbose: true}},
 		{"zero-threads", &profile.Dump{Process: profile.Process{PID: 9, Comm: "gone"}, Exited: 2}, group},
 		{"threads-2000", crowd(2000), group},
 	}
@@ -180,6 +183,8 @@ func specialFrames() *profile.Dump {
 		profile.Frame{Index: 1, Addr: 0x7f3a1b2425a0, Kind: profile.Signal, Func: "__restore_rt", Module: libc,
 			ModuleAddr: 0x425a0},
 		profile.Frame{Index: 2, Addr: 0xffffffffff600000, Module: 99, Kind: profile.Unknown, Note: "the word at SP"},
+		profile.Frame{Index: 3, Addr: 0x7f3a1c000123, Module: -1, Kind: profile.Unknown, Func: "[jit anon:v8\n]",
+			Offset: 0x123},
 		profile.Frame{Index: 100, Addr: 0xffffffff81000000, Kind: profile.Kernel, Func: "entry", Module: -1},
 	))
 }
@@ -199,7 +204,7 @@ func TestTextGoldens(t *testing.T) {
 func TestJSONGoldens(t *testing.T) {
 	for _, c := range cases() {
 		switch c.name {
-		case "grouped", "grouped--kernel", "debug-files--verbose", "not-stopped", "escapes", "zero-threads",
+		case "grouped", "grouped--kernel", "debug-files--verbose", "fibers", "not-stopped", "escapes", "zero-threads",
 			"no-symbols":
 		default:
 			continue

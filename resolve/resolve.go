@@ -269,7 +269,7 @@ func (n *Names) frames(index int, f *unwind.Frame) []profile.Frame {
 	for i, k := range known {
 		k.Index = index
 		k.Module = -1
-		if f.Module != nil {
+		if f.Module != nil && !f.Module.Made() { // the name of one that was made says nothing
 			k.Module = f.Module.ID
 		}
 		if i == len(known)-1 {
@@ -288,6 +288,11 @@ func (n *Names) frames(index int, f *unwind.Frame) []profile.Frame {
 
 // unnamed is a frame of which the address alone is known.
 func (n *Names) unnamed(f *unwind.Frame) profile.Frame {
+	if n.set != nil {
+		if out, ok := Nameless(n.set.Table(), f); ok {
+			return out
+		}
+	}
 	out := profile.Frame{Kind: profile.Unknown}
 	if f.Module != nil {
 		out.Kind = profile.Native

@@ -18,7 +18,7 @@ type extract struct {
 	used       marks // stacks of tree in use; nil: all
 	sites      []site
 	words      []string
-	made       [][]profile.Frame
+	made       []madeCode
 	renamed    bool // some of made are others than in the last extract
 	places     []place
 	problems   map[string]error // of runtimes, by who has them

@@ -21,10 +21,17 @@ type site struct {
 	made        int32  // what executes there as its runtime says: 1 and above, index in book.made; 0: native code
 }
 
-// madeSite is a unwind.Site with the runtime whose number it is.
+// madeSite is a unwind.Site with the runtime whose number it is, or the address of code that nobody knows.
 type madeSite struct {
 	runtime unwind.Runtime
 	site    unwind.Site
+	pc      mem.Addr // 0 with a runtime
+}
+
+// madeCode is code that no object holds, or that a runtime executes.
+type madeCode struct {
+	names []profile.Frame // that its runtime gave, nil for none
+	where *profile.Frame  // what it is called without names, nil if that is its address or its module
 }
 
 // siteKind says what a site is.
@@ -67,8 +74,8 @@ type book struct {
 	index    map[site]profile.FrameID
 	words    []string
 	word     map[string]int
-	made     [][]profile.Frame // the names that runtimes gave; the first is none
-	later    []lateName        // of made that have no name so far
+	made     []madeCode // the first is none
+	later    []lateName // of made that have no name so far
 	renamers map[resolve.Renamer][]renamable
 	renames  map[resolve.Renamer]int // how many of its names had changed when they were taken last
 	places   []place
@@ -79,7 +86,7 @@ type book struct {
 
 func newBook() *book {
 	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{},
-		limit: maxNodes, made: make([][]profile.Frame, 1), renamers: map[resolve.Renamer][]renamable{},
+		limit: maxNodes, made: make([]madeCode, 1), renamers: map[resolve.Renamer][]renamable{},
 		renames: map[resolve.Renamer]int{}}
 }
 
@@ -168,25 +175,35 @@ func (b *book) place(id identity, make func() place) int32 {
 	return n
 }
 
-// madeOf returns the number of what executes in f as its runtime says, 0 where it says nothing. It is named when it
-// is first seen: the code may be gone later, or the process.
+// madeOf returns the number of what executes in f as its runtime says, or of the code that nobody names, 0 for native
+// code. It is named when it is first seen: the code may be gone later, or the process.
 func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
+	key := madeSite{runtime: f.Runtime, site: f.Site}
+	var where *profile.Frame
 	if f.Site == 0 {
+		if f.Module != nil && !f.Module.Made() {
+			return 0
+		}
+		key = madeSite{pc: f.PC}
+	}
+	n, ok := g.made[key]
+	if ok || len(b.made) >= maxSites {
+		return n
+	}
+	if in, ok := resolve.Nameless(g.table.Load(), f); ok {
+		where = &in
+	} else if f.Site == 0 {
 		return 0
 	}
-	key := madeSite{f.Runtime, f.Site}
-	n, ok := g.made[key]
-	if !ok && len(b.made) < maxSites {
-		n = int32(len(b.made))
-		b.made = append(b.made, resolve.OfSite(f))
-		if s, ok := f.Runtime.(resolve.Settler); ok && b.made[n] == nil {
-			b.later = append(b.later, lateName{f.Runtime, s, f.Site, n})
-		}
-		if r, ok := f.Runtime.(resolve.Renamer); ok {
-			b.renamers[r] = append(b.renamers[r], renamable{f.Runtime, f.Site, n})
-		}
-		g.made[key] = n
+	n = int32(len(b.made))
+	b.made = append(b.made, madeCode{resolve.OfSite(f), where})
+	if s, ok := f.Runtime.(resolve.Settler); ok && b.made[n].names == nil {
+		b.later = append(b.later, lateName{f.Runtime, s, f.Site, n})
 	}
+	if r, ok := f.Runtime.(resolve.Renamer); ok {
+		b.renamers[r] = append(b.renamers[r], renamable{f.Runtime, f.Site, n})
+	}
+	g.made[key] = n
 	return n
 }
 
@@ -210,7 +227,7 @@ func (b *book) rename() (any bool) {
 		}
 		b.renames[r] = n
 		for _, s := range sites {
-			b.made[s.made] = resolve.OfSite(&unwind.Frame{Runtime: s.runtime, Site: s.site})
+			b.made[s.made].names = resolve.OfSite(&unwind.Frame{Runtime: s.runtime, Site: s.site})
 		}
 	}
 	return any
@@ -234,7 +251,8 @@ func (b *book) nameLate() {
 			settled[l.settler] = true
 			l.settler.Settle()
 		}
-		if b.made[l.made] = resolve.OfSite(&unwind.Frame{Runtime: l.runtime, Site: l.site}); b.made[l.made] == nil {
+		m := &b.made[l.made]
+		if m.names = resolve.OfSite(&unwind.Frame{Runtime: l.runtime, Site: l.site}); m.names == nil {
 			left = append(left, l)
 		}
 	}

@@ -226,7 +226,7 @@ func (n *namer) lookUp(e *extract) {
 	for stack := range e.stacks {
 		frame := e.tree.Frame(stack)
 		s := &e.sites[frame]
-		stale := e.made[s.made] != nil && (e.renamed || n.unnamed[frame])
+		stale := e.made[s.made].names != nil && (e.renamed || n.unnamed[frame])
 		if _, ok := n.sites[frame]; ok && !stale {
 			continue
 		}
@@ -237,12 +237,10 @@ func (n *namer) lookUp(e *extract) {
 		case wordSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
 		default:
+			n.unnamed[frame] = s.made != 0 && e.made[s.made].names == nil
 			if names := e.named(s); names != nil {
 				n.sites[frame] = names
 				continue
-			}
-			if s.made != 0 {
-				n.unnamed[frame] = true
 			}
 			ids, unnamed = append(ids, frame), append(unnamed, s.physical(e))
 		}
@@ -257,12 +255,20 @@ func (n *namer) lookUp(e *extract) {
 	n.names.Forget()
 }
 
-// named is the logical frames of a site as a runtime named them, nil if none did. What is the runtime's own is part of
-// the functions around it.
+// named is the logical frames of a site as a runtime named them, or the mapping of made code that nobody names; nil for
+// native code. What is the runtime's own is part of the functions around it.
 func (e *extract) named(s *site) []profile.Frame {
-	frames := slices.DeleteFunc(slices.Clone(e.made[s.made]), func(f profile.Frame) bool { return f.Stub })
+	made := &e.made[s.made]
+	frames := slices.DeleteFunc(slices.Clone(made.names), func(f profile.Frame) bool { return f.Stub })
+	if made.names == nil && made.where != nil {
+		frames = []profile.Frame{*made.where}
+	}
+	place := int(max(-1, s.module))
+	if place >= 0 && e.places[place].m.Made() { // its name says nothing
+		place = -1
+	}
 	for i := range frames {
-		frames[i].Module = int(max(-1, s.module))
+		frames[i].Module = place
 	}
 	if n := len(frames); n > 0 {
 		frames[n-1].Addr, frames[n-1].Interrupted = uint64(s.physical(e).PC), s.interrupted

@@ -23,6 +23,9 @@ type Fiber struct {
 	// address unless Interrupted says that it is where the fiber goes on. Registers are nil if they are not known.
 	Thread      Thread
 	Interrupted bool
+	// Stack is the memory that the runtime gave it for its stack, where a thread that runs it may be too; empty if
+	// unknown.
+	Stack mem.Span[mem.Addr]
 	// Missing says why neither Thread nor TID leads to a stack; "" if one does.
 	Missing string
 	// CreatedBy is the return address of the call that created it, 0 if unknown; Creator the fiber that made the

@@ -29,14 +29,19 @@ var GatherBudget = Budget{Bytes: 64 << 20, Time: 50 * time.Millisecond}
 // time, but for [Gatherer.End].
 type Gatherer struct {
 	Budget Budget // of each ProcessCopier; the zero Budget is GatherBudget
+	// Used is how much of the Budget's Time has passed, from whenever: the CPU time of the thread that runs the
+	// ProcessCopiers, so that what delays it on a busy machine takes nothing off. nil: by the clock.
+	Used func() time.Duration
+	// Until is when all ends by the clock; the zero Time: never.
+	Until time.Time
 
 	memory PieceReader
 	ranges []mem.Range
 	short  []Shortfall
-	left   int // bytes
-	until  time.Time
-	err    error // why the ProcessCopier gets no more, nil if it does
-	broken error // why nobody does
+	left   int           // bytes
+	used   time.Duration // by Used, when the time of the ProcessCopier is over
+	err    error         // why the ProcessCopier gets no more, nil if it does
+	broken error         // why nobody does
 	rest   []byte
 	run    []byte // what was read last
 	ended  atomic.Bool
@@ -64,15 +69,21 @@ func touched(n int) []byte {
 	return b
 }
 
-// Run lets copiers copy what they need, by memory, and returns the ranges in ascending order, which do not overlap,
-// and what was not copied. A panic in a ProcessCopier is a Shortfall.
-func (g *Gatherer) Run(copiers []ProcessCopier, memory PieceReader) ([]mem.Range, []Shortfall) {
+// Run lets copiers copy what they need, by memory. A panic in a ProcessCopier is a Shortfall.
+func (g *Gatherer) Run(copiers []ProcessCopier, memory PieceReader) {
 	g.memory = memory
+	if g.Used == nil {
+		start := time.Now()
+		g.Used = func() time.Duration { return time.Since(start) }
+	}
 	for _, c := range copiers {
 		g.copy(c)
 	}
-	return flat(g.ranges), g.short
 }
+
+// Copied returns what Run copied, ascending, none overlapping, and what it did not copy. It is called once, when Run
+// has returned, and sorts: the target need not wait for that.
+func (g *Gatherer) Copied() ([]mem.Range, []Shortfall) { return flat(g.ranges), g.short }
 
 // End makes all further reads fail: who waits for Run does no longer.
 func (g *Gatherer) End() { g.ended.Store(true) }
@@ -82,7 +93,7 @@ func (g *Gatherer) copy(c ProcessCopier) {
 	if budget == (Budget{}) {
 		budget = GatherBudget
 	}
-	g.left, g.until, g.err = budget.Bytes, time.Now().Add(budget.Time), g.broken
+	g.left, g.used, g.err = budget.Bytes, g.Used()+budget.Time, g.broken
 	defer func() {
 		if p := recover(); p != nil {
 			g.err = fmt.Errorf("a fault of fpstack, please report it: %v", p)
@@ -148,7 +159,7 @@ func (g *Gatherer) read(a mem.Addr, n int) mem.Range {
 	case g.ended.Load():
 		g.err, g.broken = ErrSpent, ErrSpent
 		return mem.Range{}
-	case n > g.left && n > maxRun, time.Now().After(g.until):
+	case n > g.left && n > maxRun, g.Used() > g.used, !g.Until.IsZero() && time.Now().After(g.Until):
 		g.err = ErrSpent
 		return mem.Range{}
 	case n > len(g.run):
@@ -194,7 +205,7 @@ func (g *Gatherer) room(n int) []byte {
 
 // flat sorts ranges by their start and cuts what overlaps.
 func flat(ranges []mem.Range) []mem.Range {
-	slices.SortStableFunc(ranges, func(a, b mem.Range) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(ranges, func(a, b mem.Range) int { return cmp.Compare(a.Start, b.Start) })
 	out := ranges[:0]
 	for _, r := range ranges {
 		if n := len(out); n > 0 && r.Start < out[n-1].End() {

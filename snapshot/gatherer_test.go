@@ -58,7 +58,8 @@ func TestGather(t *testing.T) {
 		{0x20000, 0}, {^mem.Addr(7), 64}}}
 	var g Gatherer
 	g.Ready([]ProcessCopier{c})
-	ranges, short := g.Run([]ProcessCopier{c}, m)
+	g.Run([]ProcessCopier{c}, m)
+	ranges, short := g.Copied()
 	if !c.ok || len(short) > 0 || m.calls != 4 {
 		t.Errorf("%v, shortfalls %v, %d calls; want 4", c.ok, short, m.calls)
 	}
@@ -102,6 +103,16 @@ func TestGatherEnds(t *testing.T) {
 		{"no time", Budget{Bytes: 100, Time: -1}, nil, 0, ErrSpent},
 		{"memory is gone", Budget{Bytes: 100, Time: time.Hour},
 			func(_ *Gatherer, m *field, _ *gathering) { m.err = broken }, 0, broken},
+		{"no CPU time", Budget{Bytes: 100, Time: 2}, func(g *Gatherer, _ *field, _ *gathering) {
+			used := time.Duration(0)
+			g.Used = func() time.Duration { used += 2; return used } // when it begins, and at each read
+		}, 1, ErrSpent},
+		{"delayed, not working", Budget{Bytes: 100, Time: 1}, func(g *Gatherer, _ *field, _ *gathering) {
+			g.Used, g.Until = func() time.Duration { return 7 }, time.Now().Add(time.Hour)
+		}, 2, nil},
+		{"delayed too long", Budget{Bytes: 100, Time: time.Hour}, func(g *Gatherer, _ *field, _ *gathering) {
+			g.Until = time.Now().Add(-1)
+		}, 0, ErrSpent},
 		{"nobody waits", Budget{Bytes: 100, Time: time.Hour}, func(g *Gatherer, _ *field, _ *gathering) { g.End() }, 0,
 			ErrSpent},
 	} {
@@ -110,14 +121,17 @@ func TestGatherEnds(t *testing.T) {
 		if tc.change != nil {
 			tc.change(&g, m, c)
 		}
-		ranges, short := g.Run([]ProcessCopier{c}, m)
+		g.Run([]ProcessCopier{c}, m)
+		ranges, short := g.Copied()
 		if len(ranges) != tc.ranges || (tc.want != nil) != (len(short) > 0) ||
 			len(short) > 0 && !errors.Is(short[0].Why, tc.want) || c.ok != (tc.want == nil) {
 			t.Errorf("%s: %d ranges, shortfalls %v; want %d, %v", tc.name, len(ranges), short, tc.ranges, tc.want)
 		}
 	}
 	c := &gathering{wants: []Want{{0x20000, 8}}, panic: "oh"}
-	ranges, short := (&Gatherer{}).Run([]ProcessCopier{c}, &field{start: 0x10000, end: 0x90000})
+	var g Gatherer
+	g.Run([]ProcessCopier{c}, &field{start: 0x10000, end: 0x90000})
+	ranges, short := g.Copied()
 	if len(ranges) != 1 || len(short) != 1 || !strings.Contains(short[0].String(), "please report it: oh") {
 		t.Errorf("after a panic: %v, %v", ranges, short)
 	}

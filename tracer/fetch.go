@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -16,8 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fetchTime bounds how long all Copiers together, with what they read, hold the threads of one stop.
-const fetchTime = 25 * time.Millisecond
+const (
+	// fetchTime bounds the CPU time of all Copiers together in one stop, with what they read.
+	fetchTime = 25 * time.Millisecond
+	// fetchDelay bounds how long they hold the threads if others use the CPU meanwhile.
+	fetchDelay = 100 * time.Millisecond
+)
 
 // stoppedMemory is the memory of stopped threads as Copiers read it. It reads by /proc/PID/mem, one call a piece: the
 // call that reads several, process_vm_readv, sleeps on a page that userfaultfd serves, and nothing wakes it. Pages of
@@ -110,24 +116,31 @@ func (s *stop) fetch(from int) {
 			of, threads = append(of, i), append(threads, t.describe())
 		}
 	}
-	done := 0 // threads that were copied, the copier's until it has ended
+	var done atomic.Int32 // threads that were copied: the first ones, which the copier does not touch any more
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.Copiers
 	run := func() {
-		var f snapshot.Fetcher
+		runtime.LockOSThread() // its CPU time counts
+		defer runtime.UnlockOSThread()
+		f, began := snapshot.Fetcher{Used: threadTime}, threadTime()
 		for i := range threads {
+			if threadTime()-began > fetchTime {
+				return
+			}
 			f.Run(copiers, &threads[i], &m)
 			f.Keep()
-			done++
+			done.Add(1)
 		}
 	}
-	switch err := s.copier.do(run, min(fetchTime, s.opt.MaxPause)); {
-	case errors.Is(err, errNotInTime):
-		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied within %v", fetchTime))
-		return
-	case err != nil:
+	err := s.copier.do(run, min(fetchDelay, s.opt.MaxPause))
+	got := int(done.Load())
+	switch {
+	case err != nil && !errors.Is(err, errNotInTime):
 		s.problem(err.Error())
+	case got < len(threads):
+		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied in time for %d of %d threads",
+			len(threads)-got, len(threads)))
 	}
-	for k := range done {
+	for k := range got {
 		t := &s.threads[of[k]]
 		t.copied, t.shortfalls = threads[k].Copied, threads[k].Shortfalls
 		for _, short := range t.shortfalls {
@@ -136,14 +149,18 @@ func (s *stop) fetch(from int) {
 	}
 }
 
-// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
-const gatherGrace = 5 * time.Millisecond
+const (
+	// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
+	gatherGrace = 5 * time.Millisecond
+	// gatherDelay is how long ProcessCopiers hold the threads if others use the CPU meanwhile, by default.
+	gatherDelay = 150 * time.Millisecond
+)
 
 // gather lets the ProcessCopiers copy what they need of the stopped process, on the copier.
 func (s *stop) gather() {
-	bound := s.opt.ProcessTime
+	used, bound := s.opt.ProcessTime, s.opt.ProcessTime
 	if bound <= 0 {
-		bound = snapshot.GatherBudget.Time
+		used, bound = snapshot.GatherBudget.Time, gatherDelay
 	}
 	bound = min(bound, s.opt.MaxPause-(s.now()-s.since))
 	if bound <= 0 {
@@ -151,22 +168,42 @@ func (s *stop) gather() {
 		return
 	}
 	g := s.gatherer
-	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: bound}
+	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: used}
+	g.Used, g.Until = threadTime, time.Now().Add(bound)
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.ProcessCopiers
-	var ranges []mem.Range
-	var short []snapshot.Shortfall
-	switch err := s.copier.do(func() { ranges, short = g.Run(copiers, &m) }, bound+gatherGrace); {
+	run := func() {
+		runtime.LockOSThread() // its CPU time counts
+		defer runtime.UnlockOSThread()
+		g.Run(copiers, &m)
+	}
+	switch err := s.copier.do(run, bound+gatherGrace); {
 	case errors.Is(err, errNotInTime):
 		g.End()
 		s.problem(fmt.Sprintf("memory of the whole process was not copied within %v", bound))
-		return
 	case err != nil:
 		s.problem(err.Error())
+	default:
+		s.gathered = true
 	}
-	s.whole = ranges
+}
+
+// threadTime is the CPU time of the calling thread.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // which every kernel has
+	return time.Duration(t.Nano())
+}
+
+// whole is what the ProcessCopiers copied.
+func (s *stop) whole() []mem.Range {
+	if !s.gathered {
+		return nil
+	}
+	ranges, short := s.gatherer.Copied()
 	for _, why := range short {
 		if !errors.Is(why.Why, snapshot.ErrSpent) { // what is missing then is counted by who knows what it is
 			s.problem(why.String())
 		}
 	}
+	return ranges
 }

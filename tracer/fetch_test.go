@@ -109,12 +109,44 @@ func TestCopierThatMisbehaves(t *testing.T) {
 		}
 		// Where other programs have the CPUs the limit may come before the panic: then it is tried again.
 		for try := 0; name == "panics" && try < 50 && strings.Contains(strings.Join(s.Problems, ""),
-			"not copied within"); try++ {
+			"not copied in time"); try++ {
 			s = takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		}
 		if name == "panics" && !strings.Contains(strings.Join(s.Problems, ""), "of the test") {
 			t.Errorf("problems %q do not name the cause", s.Problems)
 		}
+	}
+}
+
+// TestCopiedBeforeTheEnd: where a Copier does not end with one thread, what was copied of those before is kept.
+func TestCopiedBeforeTheEnd(t *testing.T) {
+	c := start(t, "threads", 3, 1)
+	p := openTarget(t, c.pid())
+	hold := make(chan bool)
+	defer close(hold)
+	calls := 0
+	copier := copyFunc(func(th *snapshot.Thread, f *snapshot.Fetcher) {
+		if calls++; calls == 3 {
+			<-hold
+		}
+		sp, _ := th.Registers.SP()
+		f.Fetch(snapshot.Want{Addr: sp - 4096, Len: 8}) // below the copied stack
+	})
+	s := takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{copier}})
+	var copied int
+	for i := range s.Threads {
+		copied += len(s.Threads[i].Copied)
+	}
+	problems := strings.Join(s.Problems, "; ")
+	if !strings.Contains(problems, "not copied in time") {
+		t.Fatalf("problems %q do not say that the Copier was given up", problems)
+	}
+	if want := fmt.Sprintf("for %d of %d threads", len(s.Threads)-copied, len(s.Threads)); copied > 2 ||
+		!strings.Contains(problems, want) {
+		t.Errorf("%d ranges are kept, problems %q; want at most 2, and %q", copied, problems, want)
+	}
+	if copied == 0 {
+		t.Log("the CPU was taken from the Copier before its first thread")
 	}
 }
 

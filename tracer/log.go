@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -132,10 +133,13 @@ func (p *Process) openMappedLog(m *maps.Mapping) (module.Log, error) {
 // findLog opens the file at path, in the view of the process, that find opens for its path alone (O_PATH).
 func (p *Process) findLog(path string, find func() (int, error)) (module.Log, error) {
 	f, err := p.checkLog(path, find)
-	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", path, err)
+	if err == nil {
+		return f, nil
 	}
-	return f, nil
+	if _, ended := p.livingThread(); ended != nil && !Transient(ended) { // its view is gone: mountinfo gives EINVAL
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return nil, fmt.Errorf("open %q: %w", path, err)
 }
 
 func (p *Process) checkLog(path string, find func() (int, error)) (*log, error) {

@@ -207,9 +207,10 @@ func (s *stop) nothing() error {
 
 // result makes the Snapshot when all run again.
 func (s *stop) result() *snapshot.Snapshot {
+	whole := s.whole()
 	out := &snapshot.Snapshot{Process: s.p.describe(), Host: s.p.host, Time: s.clock.Add(s.begun),
 		Stopped: max(0, s.end-s.begun), Rolling: s.opt.Rolling, Problems: s.problems, Late: s.late, Left: s.left,
-		Whole: s.whole}
+		Whole: whole}
 	if s.monotonic > 0 {
 		out.Clock = s.monotonic + s.begun
 	}

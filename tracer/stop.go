@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -43,7 +42,7 @@ type stop struct {
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
 	gatherer   *snapshot.Gatherer
-	whole      []mem.Range // what the ProcessCopiers copied
+	gathered   bool // the gatherer has ended
 	refusal    error
 	problems   []string
 	late       int  // threads that stopped after the others had been let go

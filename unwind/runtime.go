@@ -45,14 +45,6 @@ type Crosser interface {
 	Cross(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 }
 
-// Bridger is a Runtime that knows where a stack goes on behind frames that nobody knows a way out of.
-type Bridger interface {
-	// Bridge leads from the last of frames, which may be anybody's, to a frame of the runtime's own that is above it on
-	// the same stack; t is the thread, r are the registers in the last frame. It proves what it says, or declines with
-	// an error. Frames between the two are missing.
-	Bridge(t *snapshot.Thread, frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
-}
-
 // Crossing is where a [Crosser] leads.
 type Crossing struct {
 	// Registers are those of the caller; PC and SP are known. It is ignored if Root is set.
@@ -61,21 +53,24 @@ type Crossing struct {
 	Interrupted bool
 	// Root says that nobody called: the stack ends with this frame.
 	Root bool
+	// Note says what makes the caller less sure; "" mostly.
+	Note string
 }
 
 // Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
 // found.
 type Waypointer interface {
-	// Waypoints returns frames of the stack of t that are proved to be on it, innermost first. It is called where a
-	// walk has come to an end below the root, or by a guess; m is the memory, as in [Crosser].
-	Waypoints(t *snapshot.Thread, m mem.Reader) []Waypoint
+	// Waypoints returns frames that are proved to be on the stack of t, innermost first: above the last of frames,
+	// which may be anybody's, on the stack that this one is on. It is called where a walk has come to an end below the
+	// root, or by a guess: once for each stack that the walk goes to. m is the memory, as in [Crosser].
+	Waypoints(t *snapshot.Thread, frames []Frame, m mem.Reader) []Waypoint
 }
 
 // Waypoint is one such frame.
 type Waypoint struct {
 	// Registers are those in the frame, a return address being its PC; PC and SP are known.
 	Registers regs.Registers
-	Note      string // how it is known, and what may be missing before it
+	Note      string // how it is known. That frames before it are missing, and why, the walk adds.
 }
 
 // Identifier is a Runtime that says what executes in its frames.
@@ -188,50 +183,12 @@ func (c *cursor) stepCross(s *site) *ending {
 	if e := c.advance(sp, &x.Registers, origin); e != nil {
 		return e
 	}
-	c.next.Interrupted = x.Interrupted
+	c.next.Interrupted, c.next.Note = x.Interrupted, x.Note
 	c.noteLate(reader.late)
 	c.late = c.late || reader.late
 	c.doubt = 0
 	c.enter()
 	return nil
-}
-
-// maxBridges bounds the gaps of one stack that are bridged.
-const maxBridges = 16
-
-// bridge lets a runtime lead over frames that why keeps the walk from leaving. It reports whether one did.
-func (c *cursor) bridge(why *ending) bool {
-	if c.bare || c.bridges == maxBridges {
-		return false
-	}
-	for _, r := range c.w.all() {
-		b, ok := r.(Bridger)
-		if !ok {
-			continue
-		}
-		reader := noting{c: c}
-		x, err := b.Bridge(c.way.thread, c.frames, &c.regs, &reader)
-		if err != nil || x.Root || x.Registers.Arch != c.arch {
-			continue
-		}
-		sp, known := x.Registers.SP()
-		pc, ok := x.Registers.PC()
-		if !known || !ok || !c.executable(pc) || sp <= c.top().SP || c.advance(sp, &x.Registers, ByRuntime) != nil {
-			continue
-		}
-		c.top().CFA = 0 // it was not found
-		c.bridges++
-		c.next.Interrupted = x.Interrupted
-		c.late = c.late || reader.late
-		c.next.Note = "frames are missing before this one"
-		if why.err != nil {
-			c.next.Note += ": " + why.err.Error()
-		}
-		c.doubt = 0
-		c.enterIfLeft()
-		return true
-	}
-	return false
 }
 
 // noting is the memory of a walk that notes whether something was read that was not copied.

@@ -143,4 +143,7 @@ type Options struct {
 	MaxFrames int // 0, and whatever is larger: [MaxFrames]
 	// Called says that PC of the innermost frame is a return address, as that of a fiber is which gave its thread away.
 	Called bool
+	// Stack is the stack that a runtime of the process gave the thread or the fiber, [lowest address, end), where that
+	// is known: a walk that is on it believes no frame outside. Elsewhere, and without it, the mapping bounds a stack.
+	Stack mem.Span[mem.Addr]
 }

@@ -99,7 +99,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	}
 	w.begin(c.arch)
 	c.frames = s.Frames
-	c.bare = opt.Mode == FramePointersOnly
+	c.bare, c.own = opt.Mode == FramePointersOnly, opt.Stack
 	c.next.Interrupted = !opt.Called
 	c.enter()
 	limit := opt.MaxFrames
@@ -160,8 +160,8 @@ func (c *cursor) run(limit int) *ending {
 		e := c.step()
 		if e == nil {
 			e = c.keepOnWay()
-		} else if e = c.goOn(e); e != nil && e.stop != Root && c.bridge(e) {
-			e = nil
+		} else {
+			e = c.goOn(e)
 		}
 		if e != nil {
 			return e
@@ -265,18 +265,18 @@ type cursor struct {
 	switches int    // steps to a stack pointer that was not above the last one: see maxSwitches
 	earned   bool   // the refill was given for this walk
 	way      way
-	bridges  int   // gaps that a runtime led over
 	refused  error // why some code was not read, nil if none was refused
 }
 
 // view is the memory of the target as a walk sees it, and the part of it that is the current stack.
 type view struct {
 	memory  mem.Reader
-	overlay *mem.Overlay // memory if it is one, nil if not
-	copied  *mem.Overlay // what was copied while the thread was stopped, nil if it was not stopped
-	late    bool         // the walk rests on memory that was not copied: see readLate
-	lo, hi  mem.Addr     // the current stack
-	window  mem.Range    // the range of overlay that holds it; empty if words are not little-endian
+	overlay *mem.Overlay       // memory if it is one, nil if not
+	copied  *mem.Overlay       // what was copied while the thread was stopped, nil if it was not stopped
+	late    bool               // the walk rests on memory that was not copied: see readLate
+	lo, hi  mem.Addr           // the current stack
+	own     mem.Span[mem.Addr] // see Options.Stack
+	window  mem.Range          // the range of overlay that holds it; empty if words are not little-endian
 }
 
 // doubts are about the registers of the frame last pushed.
@@ -323,17 +323,21 @@ func (c *cursor) push() {
 // top is the frame last pushed.
 func (c *cursor) top() *Frame { return &c.frames[len(c.frames)-1] }
 
-// enter makes the mapping that holds SP the current stack.
+// enter makes the stack that holds SP the current one: that of a runtime if it is known, else the mapping.
 func (c *cursor) enter() {
 	sp, _ := c.regs.SP()
 	var copied mem.Range
 	if c.overlay != nil {
 		copied, _ = c.overlay.Around(sp)
 	}
+	c.way.asked = false
 	// A thread may be so young that its stack is in no list yet: what was copied is known.
 	c.lo, c.hi = copied.Start, copied.End()
 	if m := c.stackMapping(sp); m != nil {
 		c.lo, c.hi = min(m.Start, sp), m.End
+	}
+	if c.own.Holds(sp) || sp == c.own.End && sp != 0 { // at its end it is empty
+		c.lo, c.hi = c.own.Start, c.own.End
 	}
 	c.window = mem.Range{}
 	if c.arch.Order == little {

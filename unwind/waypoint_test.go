@@ -1,9 +1,12 @@
 package unwind
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
@@ -13,16 +16,16 @@ import (
 type guide struct {
 	oneRuntime
 	points []Waypoint
-	asked  int
-	read   mem.Addr // what it reads for that; 0: nothing
+	asked  []mem.Addr // the stack pointer of the last frame each time
+	read   mem.Addr   // what it reads for that; 0: nothing
 }
 
 func (g *guide) All() []Runtime { return []Runtime{g} }
 
 func (g *guide) Region(mem.Addr) (Region, bool) { return Region{}, false }
 
-func (g *guide) Waypoints(_ *snapshot.Thread, m mem.Reader) []Waypoint {
-	g.asked++
+func (g *guide) Waypoints(_ *snapshot.Thread, frames []Frame, m mem.Reader) []Waypoint {
+	g.asked = append(g.asked, frames[len(frames)-1].SP)
 	if g.read != 0 {
 		m.ReadMem(make([]byte, 8), g.read)
 	}
@@ -76,11 +79,11 @@ func TestWaypoints(t *testing.T) {
 		if got := show(s); got != tc.want {
 			t.Errorf("%s: got %s, want %s (%v)", tc.name, got, tc.want, s.Err)
 		}
-		if g.asked > 1 {
-			t.Errorf("%s: asked %d times", tc.name, g.asked)
+		if len(g.asked) > 1 {
+			t.Errorf("%s: asked %d times", tc.name, len(g.asked))
 		}
 		for _, f := range s.Frames {
-			if f.Origin == ByWaypoint && f.Note != "of the test" {
+			if f.Origin == ByWaypoint && !strings.HasPrefix(f.Note, "of the test; frames before it are missing: ") {
 				t.Errorf("%s: note %q", tc.name, f.Note)
 			}
 		}
@@ -95,5 +98,40 @@ func TestWaypointsReadLate(t *testing.T) {
 	s := w.Walk(th, mem.NewOverlay(base, th.Stack), Options{})
 	if !s.Late || len(s.Frames) != 2 || !strings.Contains(s.Frames[1].Note, "ran again") {
 		t.Errorf("late %v, %+v", s.Late, s.Frames)
+	}
+}
+
+// traveller is a guide with code of its own, from which it goes to another stack.
+type traveller struct{ guide }
+
+func (r *traveller) All() []Runtime { return []Runtime{r} }
+
+func (r *traveller) Region(pc mem.Addr) (Region, bool) { return r.oneRuntime.Region(pc) }
+
+// TestWaypointsOfEachStack: a runtime is asked once for each stack that a walk goes to.
+func TestWaypointsOfEachStack(t *testing.T) {
+	const other = madeStack + 0x1000
+	_, th := madeThread()
+	table := maps.NewTable([]maps.Mapping{{Start: madeBase, End: madeBase + 0x1000, Perm: maps.Read | maps.Exec},
+		{Start: madeStack, End: madeStack + 0x100, Perm: maps.Read | maps.Write, Path: "[stack]"},
+		{Start: other, End: other + 0x100, Perm: maps.Read | maps.Write}})
+	w := NewWalker(module.NewSet(table, module.Image{}), nil)
+	r := &traveller{guide{points: []Waypoint{point(madeStack+0x20, madeBase+0x200),
+		point(madeStack+0x40, madeBase+0x300), point(other+0x20, madeBase+0x500)}}}
+	r.words = -1
+	r.cross = func(frames []Frame, _ *regs.Registers, _ mem.Reader) (Crossing, error) {
+		if frames[len(frames)-1].PC != madeBase+0x300 {
+			return Crossing{}, ErrDeclined
+		}
+		return Crossing{Registers: point(other, madeBase+0x400).Registers}, nil
+	}
+	w.Use(r)
+	s := w.Walk(th, mem.NewOverlay(nil, th.Stack, mem.Range{Start: other, Data: make([]byte, 0x100)}), Options{})
+	const want = "0x20100(context) 0x20200(waypoint) 0x20300(waypoint) 0x20400(runtime) 0x20500(waypoint) no rule"
+	if got := show(s); got != want {
+		t.Errorf("got %s, want %s (%v)", got, want, s.Err)
+	}
+	if want := []mem.Addr{madeStack, other}; !slices.Equal(r.asked, want) {
+		t.Errorf("asked at %#x, want %#x", r.asked, want)
 	}
 }

@@ -39,7 +39,8 @@ func (d *disk) write(text string) {
 }
 
 func (d *disk) live() (*module.Live, error) {
-	return &module.Live{PID: 7, Began: d.began, Monotonic: func(t time.Time) time.Duration { return t.Sub(d.began) }}, nil
+	return &module.Live{PID: 7, Began: d.began,
+		Monotonic: func(t time.Time) time.Duration { return t.Sub(d.began) }}, nil
 }
 
 // fileOf is a module.Log.
@@ -72,7 +73,8 @@ func (f fileOf) Close() error {
 	return nil
 }
 
-// form is a Format whose lines are: start, length and time in decimal, a name. "stop" is an error.
+// form is a Format whose lines are: start, length and time in decimal, a name, and perhaps the Digest. "stop" is an
+// error.
 type form struct{ d *disk }
 
 func (form) String() string { return "test map" }
@@ -106,8 +108,10 @@ func (formParser) Read(r io.ReaderAt, from, to int64, b *Book) (int64, error) {
 		}
 		var start, length, at int64
 		var name string
-		if n, _ := fmt.Sscan(string(data[:end]), &start, &length, &at, &name); n == 4 {
-			b.Add(Record{Start: mem.Addr(start), End: mem.Addr(start + length), Time: time.Duration(at), Name: []byte(name)})
+		var code uint64
+		if n, _ := fmt.Sscan(string(data[:end]), &start, &length, &at, &name, &code); n >= 4 {
+			b.Add(Record{Start: mem.Addr(start), End: mem.Addr(start + length), Time: time.Duration(at),
+				Name: []byte(name), Code: code})
 		} else {
 			b.Malformed()
 		}
@@ -369,7 +373,7 @@ func BenchmarkFind(b *testing.B) {
 		book.Add(Record{Start: mem.Addr(i * 256), End: mem.Addr(i*256 + 200), Name: []byte("function")})
 	}
 	for i := range b.N {
-		if _, _, ok := book.Find(mem.Addr(int64(i)*2654435761%100000*256+100), 0); !ok {
+		if _, _, ok := book.Find(mem.Addr(uint64(i)*2654435761%100000*256+100), 0); !ok {
 			b.Fatal("not found")
 		}
 	}

@@ -17,7 +17,8 @@ func (r *Runtime) catchUp(taken time.Time) {
 		taken = time.Now()
 	}
 	r.mu.Lock()
-	due := r.working == nil && !r.closed && r.began.Before(taken) && time.Since(r.ended) >= restShare*(r.cost-restFrom) &&
+	due := r.working == nil && !r.closed && r.began.Before(taken) &&
+		time.Since(r.ended) >= restShare*(r.cost-restFrom) &&
 		(r.look || slices.ContainsFunc(r.files, (*file).grown))
 	waits := r.working != nil && !r.late
 	r.mu.Unlock()
@@ -137,7 +138,7 @@ func (r *Runtime) namePending() {
 
 // nameLate names s by the record that had its address when it was seen.
 func (r *Runtime) nameLate(s *site) bool {
-	found, record := r.find(&s.place, s.at)
+	found, record := r.find(&s.place, s.at, s.replaced)
 	if !found {
 		return s.named
 	}

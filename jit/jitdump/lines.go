@@ -100,5 +100,6 @@ func (p *parser) fixedEntries(body []byte, count uint64, file string) (func(func
 
 // isText reports whether name may be that of a file.
 func isText(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= maxName && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, unicode.IsControl)
 }

@@ -89,7 +89,8 @@ func TestRecords(t *testing.T) {
 		d.record(99, 0, d.body("whatever")).load(3*time.Second, 0x2000, 0, "empty").record(codeClose, 0, d.body())
 		d.load(4*time.Second, 0x1040, 0x40, "second").move(5*time.Second, 0x1000, 0x8000, 0x40)
 		b, _ := read(t, d.Bytes())
-		if got, want := list(b), "1040-1080 second, 1080-1100 first, 8000-8040 first"; got != want || b.Summary() != "" {
+		const want = "1040-1080 second, 1080-1100 first, 8000-8040 first"
+		if got := list(b); got != want || b.Summary() != "" {
 			t.Errorf("%v: got %s, %q, want %s", order, got, b.Summary(), want)
 		}
 		for _, row := range []struct {
@@ -189,8 +190,8 @@ func TestCut(t *testing.T) {
 		if err != nil || next > int64(cut) {
 			t.Fatalf("cut at %d: up to %d, %v", cut, next, err)
 		}
-		if next, err = p.Read(bytes.NewReader(data), next, int64(len(data)), b); err != nil || next != int64(len(data)) ||
-			list(b) != "1000-1010 a, 2000-2010 b" {
+		next, err = p.Read(bytes.NewReader(data), next, int64(len(data)), b)
+		if err != nil || next != int64(len(data)) || list(b) != "1000-1010 a, 2000-2010 b" {
 			t.Fatalf("cut at %d: then up to %d, %v: %s", cut, next, err, list(b))
 		}
 	}
@@ -209,7 +210,7 @@ func TestMalformed(t *testing.T) {
 		"has version 2":          header(func(b []byte) { b[4] = 2 }),
 		"has flags 0x8":          header(func(b []byte) { b[32] = 8 }),
 		"a header of 8 bytes":    header(func(b []byte) { b[8] = 8 }),
-		"a record of 15 bytes":   append(newDump(le, 0).Bytes(), newDump(le, 0).body(uint32(0), uint32(15), uint64(0)).Bytes()...),
+		"a record of 15 bytes":   append(newDump(le, 0).Bytes(), header(func(b []byte) { clear(b); b[4] = 15 })...),
 		"a record of 0 bytes":    append(newDump(le, 0).Bytes(), make([]byte, 16)...),
 		"has more than 1024 MiB": nil,
 	} {
@@ -287,4 +288,29 @@ func FuzzRead(f *testing.F) {
 			return true
 		})
 	})
+}
+
+// TestCode: the code in a record is known by its digest, if all that counts of it is in the file.
+func TestCode(t *testing.T) {
+	code := strings.Repeat("code that is no other ", 100)
+	for _, c := range []struct {
+		name string
+		size int // as the record says
+		code string
+		want bool
+	}{{"whole", 700, code[:700], true}, {"long", 2000, code[:2000], true}, {"none", 700, "", false},
+		{"cut", 700, code[:699], false}} {
+		d := newDump(binary.LittleEndian, 0)
+		d.record(codeLoad, 2*time.Second, d.body(uint32(77), uint32(77), uint64(0x1000), uint64(0x1000), uint64(c.size),
+			uint64(1), "f\x00", c.code))
+		b, _ := read(t, d.Bytes())
+		r, _, ok := b.Find(0x1010, 0)
+		want := uint64(0)
+		if c.want {
+			want = codelog.Digest([]byte(code[:codelog.DigestLength(uint64(c.size))]))
+		}
+		if !ok || r.Code != want || c.want && want == 0 {
+			t.Errorf("%s: %v, code %#x, want %#x", c.name, ok, r.Code, want)
+		}
+	}
 }

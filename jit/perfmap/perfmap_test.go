@@ -43,8 +43,8 @@ func TestRead(t *testing.T) {
 		next, err := p.Read(strings.NewReader(row.text), 0, int64(len(row.text)), &b)
 		whole := strings.LastIndexByte(row.text, '\n') + 1
 		if got := lines(&b); err != nil || got != row.want || next != int64(whole) || b.Summary() != row.summary {
-			t.Errorf("%s: got %q up to %d, %q, %v; want %q up to %d, %q", row.name, got, next, b.Summary(), err, row.want,
-				whole, row.summary)
+			t.Errorf("%s: got %q up to %d, %q, %v; want %q up to %d, %q", row.name, got, next, b.Summary(), err,
+				row.want, whole, row.summary)
 		}
 	}
 }
@@ -68,8 +68,8 @@ func TestReadsOn(t *testing.T) {
 // TestLongLines: a line longer than what is read at once is left out, wherever it lies, and no memory grows with it.
 func TestLongLines(t *testing.T) {
 	long := "1000 10 " + strings.Repeat("x", 3*chunk) + "\n"
-	for name, text := range map[string]string{"first": long + "2000 10 b\n", "between": "2000 10 b\n" + long + "2000 10 b\n",
-		"last": "2000 10 b\n" + long} {
+	for name, text := range map[string]string{"first": long + "2000 10 b\n",
+		"between": "2000 10 b\n" + long + "2000 10 b\n", "last": "2000 10 b\n" + long} {
 		var b codelog.Book
 		p := &parser{}
 		next, err := p.Read(strings.NewReader(text), 0, int64(len(text)), &b)

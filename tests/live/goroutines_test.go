@@ -318,7 +318,9 @@ func TestGoroutinesFolded(t *testing.T) {
 func TestCalls(t *testing.T) {
 	for _, name := range []string{"routines-cgo", "routines-cgo-pie", "routines-cgo-fp", "routines-cgo-notables"} {
 		t.Run(name, func(t *testing.T) {
-			checkCalls(t, startRoutines(t, program(t, name), "3").pid)
+			pid := startRoutines(t, program(t, name), "3").pid
+			checkCalls(t, pid)
+			checkParked(t, pid)
 		})
 	}
 }
@@ -338,12 +340,13 @@ func checkCalls(t *testing.T, pid int) {
 			switch {
 			case slices.Contains([]string{"rest", "callBack", "callOnce", "lost", "main.goCalled"}, f.Func):
 				names = append(names, f.Func)
-			case f.Func == "runtime.asmcgocall" && strings.HasPrefix(f.Note, "frames are missing before this one"):
+			case f.Func == "runtime.asmcgocall" && f.Origin == "waypoint" &&
+				strings.HasPrefix(f.Note, "found by where Go called C; frames before it are missing: "):
 				gaps++
 				names = append(names, "(gap)")
 				continue
 			}
-			if f.Note != "" && len(names) > 0 {
+			if f.Note != "" && len(names) > 0 && names[0] == "rest" {
 				t.Errorf("thread %d: frame %s is not sure: %s", th.TID, f.Func, f.Note)
 			}
 		}
@@ -362,4 +365,54 @@ func checkCalls(t *testing.T, pid int) {
 	if slices.Sort(want); !slices.Equal(chains, want) {
 		t.Errorf("calls in C:\ngot  %q\nwant %q", chains, want)
 	}
+}
+
+// checkParked looks for the goroutines that wait in Go which C called, and for their threads: both have the C, and what
+// called that. Of the goroutine no frame is missing but where C has lost its way.
+func checkParked(t *testing.T, pid int) {
+	t.Helper()
+	const left = "runtime.mcall crosscall2: the goroutine that was called from here waits: its frames before this one " +
+		"are missing "
+	d, _ := readGoroutines(t, pid)
+	var goroutines, threads []string
+	for _, f := range d.Fibers {
+		if names := parkedNames(&d.FiberStacks[f.Stack].Stack, ""); strings.HasPrefix(names, "main.goParked ") {
+			goroutines = append(goroutines, names)
+		}
+	}
+	for i := range d.Threads {
+		names := parkedNames(&d.Threads[i].Stack, "read while the thread ran again") // what the goroutine has
+		if strings.Contains(names, "crosscall2: ") {
+			threads = append(threads, names)
+		}
+	}
+	slices.Sort(goroutines)
+	slices.Sort(threads)
+	const once, twice = "parkOnce (gap)", "callParked main.goParked callParked"
+	if want := []string{"main.goParked " + twice, "main.goParked " + once}; !slices.Equal(goroutines, want) {
+		t.Errorf("goroutines:\ngot  %q\nwant %q", goroutines, want)
+	}
+	if want := []string{left + twice, left + once}; !slices.Equal(threads, want) {
+		t.Errorf("threads:\ngot  %q\nwant %q", threads, want)
+	}
+}
+
+// parkedNames are the functions of s that tell how a goroutine came to wait in Go which C called, where frames are
+// missing, what other frames have against themselves beside the note allowed, and whether the stack is whole.
+func parkedNames(s *profile.Stack, allowed string) string {
+	var names []string
+	for _, f := range s.Frames {
+		switch {
+		case slices.Contains([]string{"main.goParked", "callParked", "parkOnce", "runtime.mcall"}, f.Func):
+			names = append(names, f.Func)
+		case f.Origin == "waypoint" && strings.HasPrefix(f.Note, "found by where Go called C; frames before it "):
+			names = append(names, "(gap)")
+		case f.Note != allowed && f.Note != "":
+			names = append(names, f.Func+": "+f.Note)
+		}
+	}
+	if n := len(s.Frames); n == 0 || !s.Complete || s.Frames[n-1].Func != "runtime.goexit" {
+		names = append(names, "(cut)")
+	}
+	return strings.Join(names, " ")
 }

@@ -120,3 +120,30 @@ func TestGo(t *testing.T) {
 		})
 	}
 }
+
+// TestGoWaits: where Go that WebAssembly called waits, its thread shows WebAssembly below the scheduler of Go, and that
+// frames of the goroutine are missing.
+func TestGoWaits(t *testing.T) {
+	want := strings.Join(importChain[2:], " ") + " main.run main.main"
+	eachVersion(t, func(t *testing.T, v string) {
+		h := start(t, "gohost-v"+v, "sleep")
+		met := 0
+		for range 5 {
+			for _, s := range h.sample() {
+				if len(s.wasmFrames()) == 0 {
+					continue
+				}
+				met++
+				left := slices.IndexFunc(s.named.Frames, func(f profile.Frame) bool { return f.Func == "crosscall2" })
+				if got := strings.Join(s.chain(), " "); got != want || !s.named.Complete || left < 1 ||
+					s.named.Frames[left-1].Func != "runtime.mcall" ||
+					!strings.Contains(s.named.Frames[left].Note, "the goroutine that was called from here waits") {
+					t.Errorf("got %q, want %q\n%s", got, want, s.text())
+				}
+			}
+		}
+		if met != 5 {
+			t.Errorf("5 samples have %d stacks with WebAssembly", met)
+		}
+	})
+}

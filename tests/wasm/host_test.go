@@ -166,7 +166,8 @@ func (s *sampled) chain() []string {
 		f := &s.named.Frames[i]
 		switch {
 		case f.Stub || f.Inlined && f.Kind != profile.Wasm, f.Kind != profile.Wasm && f.File == "":
-		case f.Kind == profile.Wasm, slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(f.Func, p) }):
+		case f.Kind == profile.Wasm,
+			slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(f.Func, p) }):
 			out = append(out, f.Func)
 		}
 	}
@@ -201,7 +202,8 @@ var (
 	importChain = []string{"host_leaf", "host_wait", "import_leaf", "recurse", "recurse", "recurse", "recurse",
 		"import_main"}
 	againChain = []string{"host_call", "host_again", "again_leaf", "again_main"}
-	namesChain = []string{"host_leaf", "host_wait", "demo::engine::step", "na\u00efve name<with, spaces>", "mycrate::foo"}
+	namesChain = []string{"host_leaf", "host_wait", "demo::engine::step", "na\u00efve name<with, spaces>",
+		"mycrate::foo"}
 )
 
 // truth is the chains that a program can have: each from any of its functions outwards.

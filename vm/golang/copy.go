@@ -8,8 +8,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// Copy implements [snapshot.Copier]: of a thread that is not on the stack of its goroutine it copies the g and m of
-// both, and the stack of that.
+// Copy implements [snapshot.Copier]: it copies the g and m of a thread and of its goroutine, and the one of the two
+// stacks that the thread is not on: the goroutine's, or that of the C which called Go.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	arch := t.Arch
 	current, ok := r.current(t, f)
@@ -25,8 +25,11 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		return
 	}
 	signalled := !g.holds(stackPointer(t)) // it is on the stack for signals, for which it may have a g or not yet
-	if signalled {
+	switch {
+	case signalled:
 		copyBelow(f, other[gSched+bufSP])
+	case current != system:
+		copyCallers(f, &other)
 	}
 	r.fetchAll(f, arch, &m, system)
 	for i, v := range m {
@@ -63,6 +66,17 @@ const (
 func copyBelow(f *snapshot.Fetcher, sp uint64) {
 	if sp > systemDepth {
 		f.Fetch(snapshot.Want{Addr: mem.Addr(sp - systemDepth), Len: systemDepth + systemTop})
+	}
+}
+
+// maxCallers bounds what is copied of the C that called Go, bytes.
+const maxCallers = 64 << 10
+
+// copyCallers copies what is in use of the system stack of a thread that is on its goroutine's: where C called Go, the
+// frames of that C. g0 says where it was left.
+func copyCallers(f *snapshot.Fetcher, g0 *words) {
+	if sp, high := g0[gSched+bufSP], g0[gStackHi]; g0[gStackLo] < sp && sp < high {
+		f.FetchUpTo(snapshot.Want{Addr: mem.Addr(sp), Len: int(min(high-sp, maxCallers))})
 	}
 }
 

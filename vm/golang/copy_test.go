@@ -106,3 +106,38 @@ func TestCopyOfDeepStack(t *testing.T) {
 		t.Errorf("shortfalls %v, want one", th.Shortfalls)
 	}
 }
+
+// TestCopyOfCallers: of a thread on its goroutine's stack the part of the system stack is copied that C left in use when
+// it called Go, bounded.
+func TestCopyOfCallers(t *testing.T) {
+	const words = maxCallers/8 + 100
+	for _, tc := range []struct {
+		name string
+		sp   string // what g0 says
+		want int    // bytes
+	}{
+		{"C called Go", "called", 64},
+		{"deep in C", "deep", maxCallers},
+		{"nothing in use", "end", 0},
+		{"g0 says nothing", "none", 0},
+	} {
+		i := mem.NewImage(0x10000, 8, binary.LittleEndian)
+		i.Label("slot").Ref("g").Label("tp")
+		i.Label("g0").Ref("low").Ref("end").Skip(4).Ref("m").Ref(tc.sp).Skip(6)
+		i.Label("m").Ref("g0").Skip(10).Ref("gsignal").Skip(11).Ref("g").Skip(16)
+		i.Label("gsignal").Word(0x7e0000).Word(0x7e8000).Skip(4).Ref("m").Word(0).Skip(6)
+		i.Label("g").Word(0x7f0000).Word(0x7f4000).Skip(4).Ref("m").Word(0).Skip(6)
+		i.Label("none").Label("low").Skip(8).Label("deep").Skip(words).Label("called").Skip(8).Label("end").Word(0)
+		m := &drawn{Range: i.Range()}
+		th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true,
+			Syscall: &snapshot.Syscall{SP: 0x7f2000}}
+		f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
+		f.Budget.Time = time.Hour
+		f.Run([]snapshot.Copier{&Runtime{tls: -8, hasTLS: true}}, th, m)
+		got, at := mem.NewOverlay(nil, th.Copied...), i.Addr(tc.sp)
+		if tc.want > 0 && (!got.Holds(at, tc.want) || m.calls > 7) || got.Holds(at, tc.want+1) || len(th.Shortfalls) > 0 {
+			t.Errorf("%s: %d bytes in %d ranges by %d calls, %v; want %d bytes at %#x", tc.name, m.bytes, len(th.Copied),
+				m.calls, th.Shortfalls, tc.want, uint64(at))
+		}
+	}
+}

@@ -23,6 +23,8 @@ const (
 	callC = "runtime.asmcgocall"
 	// resume loads the stack pointer of a goroutine, and then jumps to where that goes on.
 	resume = "gogo"
+	// leave goes from a goroutine to the system stack for good.
+	leave = "runtime.mcall"
 
 	left = growth + " left the stack of a goroutine"
 )
@@ -36,6 +38,8 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 		return r.crossGrowth(frames, now, m)
 	case resume:
 		return r.crossResume(top, now, m)
+	case leave:
+		return r.crossLeave(top, m)
 	}
 	return unwind.Crossing{}, unwind.ErrDeclined
 }

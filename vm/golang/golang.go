@@ -90,7 +90,7 @@ func tlsOffset(m *module.Module) (int64, bool) {
 
 var _ interface {
 	unwind.Crosser
-	unwind.Bridger
+	unwind.Waypointer
 	unwind.Idler
 	snapshot.Copier
 	snapshot.ProcessCopier

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ const (
 )
 
 // CopyProcess implements [snapshot.ProcessCopier]: the list of goroutines, their structures, the part of their stacks
-// that is in use, and the m of those that run.
+// that is in use, and the m of those that run or are locked to one.
 func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 	l, order := r.layout, r.m.Order()
 	const word = 8
@@ -95,7 +96,7 @@ func (l *layout) wants(g goroutine, to []snapshot.Want) []snapshot.Want {
 			to = append(to, snapshot.Want{Addr: mem.Addr(sp), Len: int(used)})
 		}
 	}
-	if m := g.word(l.g.m); m != 0 {
+	if m := cmp.Or(g.word(l.g.m), g.word(l.g.locked)); m != 0 {
 		to = append(to, snapshot.Want{Addr: mem.Addr(m), Len: l.m.need})
 	}
 	return to
@@ -204,6 +205,9 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	if (state == stateWaiting || state == stateSyscall) && since > 0 && s.snap.Clock > since {
 		f.Waits = s.snap.Clock - since
 	}
+	if low, high := g.word(l.g.low), g.word(l.g.high); low < high {
+		f.Stack = mem.Span[mem.Addr]{Start: mem.Addr(low), End: mem.Addr(high)}
+	}
 	if f.ID == 1 { // nobody's call made it
 		f.CreatedBy = 0
 	}
@@ -223,7 +227,17 @@ func (s *listing) runs(at uint64, g goroutine) *snapshot.Thread {
 	if !ok || g.order.Uint64(m[g.l.m.curg:]) != at {
 		return nil
 	}
-	return s.threads[int(g.order.Uint64(m[g.l.m.procid:])&(1<<31-1))]
+	return s.threadOf(g.word(g.l.g.m))
+}
+
+// threadOf returns the thread of the m at that address, nil if it is not known.
+func (s *listing) threadOf(at uint64) *snapshot.Thread {
+	l := s.r.layout
+	m, ok := s.whole.Bytes(mem.Addr(at), l.m.need)
+	if !ok {
+		return nil
+	}
+	return s.threads[int(s.r.m.Order().Uint64(m[l.m.procid:])&(1<<31-1))]
 }
 
 // park sets the registers and the stack of f, which no thread runs.
@@ -264,6 +278,9 @@ func (s *listing) park(f *snapshot.Fiber, g goroutine) {
 	end := min(uint64(stack.End()), g.word(l.g.high))
 	data, _ := stack.Bytes(mem.Addr(sp), int(end-sp))
 	f.Thread = snapshot.Thread{Arch: arch, Registers: &next, Stack: mem.Range{Start: mem.Addr(sp), Data: data}}
+	if t := s.threadOf(g.word(g.l.g.locked)); t != nil { // C that called it is on its stack
+		f.Thread.Copied = t.Copied
+	}
 	f.Interrupted = s.r.isEntry(mem.Addr(pc))
 }
 

@@ -78,7 +78,8 @@ func (g *stage) waypoints() string {
 	var f snapshot.Fetcher
 	f.Run([]snapshot.Copier{g.r}, g.thread, g.memory)
 	var out []string
-	for _, p := range g.r.Waypoints(g.thread, (&snapshot.Snapshot{}).Reader(g.thread, nil)) {
+	frames := []unwind.Frame{{SP: g.thread.Stack.Start}}
+	for _, p := range g.r.Waypoints(g.thread, frames, (&snapshot.Snapshot{}).Reader(g.thread, nil)) {
 		pc, _ := p.Registers.PC()
 		sp, _ := p.Registers.SP()
 		fp, _ := p.Registers.FP()

@@ -189,15 +189,18 @@ func (k *known) saved(w words, from int) (passage, bool) {
 const maxSaved = 32
 
 const (
-	storeNote = "found by what the store keeps of its last call to the host; frames of the host before it are missing"
-	savedNote = "found by what the host saved when it entered WebAssembly again; frames of the host before it are " +
-		"missing"
+	storeNote = "found by what the store keeps of its last call to the host"
+	savedNote = "found by what the host saved when it entered WebAssembly again"
 )
 
-// Waypoints implements [unwind.Waypointer]. They are where the stack passes from WebAssembly to the host.
-func (r *Runtime) Waypoints(t *snapshot.Thread, m mem.Reader) []unwind.Waypoint {
+// Waypoints implements [unwind.Waypointer]. They are where the stack passes from WebAssembly to the host, on the stack
+// that t was stopped on.
+func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, m mem.Reader) []unwind.Waypoint {
 	k := r.known.Load()
 	w, pc := stackOf(t)
+	if _, own := w.index(frames[len(frames)-1].SP); !own {
+		return nil
+	}
 	if len(k.images) == 0 || t.Arch == nil || t.Arch != k.images[0].arch || w.count() == 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ package main
 
 // #include <unistd.h>
 // extern void goCalled(int);
+// extern void goParked(int);
 // static inline void stay(void) { asm volatile(""); } // behind a call, that it be no jump
 // static void __attribute__((noinline)) rest(void) { for (;;) pause(); }
 // static void __attribute__((noinline)) callBack(int depth) { goCalled(depth); stay(); }
@@ -21,15 +22,30 @@ package main
 // static void __attribute__((noinline)) restLost(void) { lost(rest, 12345); stay(); }
 // static void __attribute__((noinline)) callOnce(void) { goCalled(1); stay(); }
 // static void __attribute__((noinline)) callBackLost(void) { lost(callOnce, 4321); stay(); }
+// static void __attribute__((noinline)) callParked(int depth) { goParked(depth); stay(); }
+// static void __attribute__((noinline)) parkOnce(void) { goParked(1); stay(); }
+// static void __attribute__((noinline)) parkLost(void) { lost(parkOnce, 2345); stay(); }
 import "C"
 
 // callC begins a goroutine that sleeps in C, one that C called back three times, each inside of the other, and two of
-// which C has a frame that nobody finds the way out of.
+// which C has a frame that nobody finds the way out of; then one that waits for a channel in a Go function that C
+// called, twice inside of each other, and one where C has such a frame.
 func callC() {
 	go C.rest()
 	go C.callBack(3)
 	go C.restLost()
 	go C.callBackLost()
+	go C.callParked(2)
+	go C.parkLost()
+}
+
+//export goParked
+func goParked(depth C.int) {
+	if depth > 1 {
+		C.callParked(depth - 1)
+		return
+	}
+	<-make(chan int)
 }
 
 //export goCalled

@@ -11,15 +11,17 @@ import (
 // Go called this C.
 const callGo = "runtime.cgocallback"
 
-// Bridge implements [unwind.Bridger]: from C that the goroutine called, and that nobody knows a way out of, to the call
-// in runtime.asmcgocall. That went to the system stack where g0 says, so that its place is known; what is there is
-// checked. Of C that called Go meanwhile the frame of runtime.cgocallback says what g0 said.
+const waypointNote = "found by where Go called C"
+
+// Waypoints implements [unwind.Waypointer]: from C that the goroutine called, and that nobody knows a way out of, to
+// the call in runtime.asmcgocall. That went to the system stack where g0 says, so that its place is known; what is
+// there is checked. Of C that called Go meanwhile the frame of runtime.cgocallback says what g0 said, which is also
+// where runtime.mcall began if that Go waits.
 // Source: runtime/asm_amd64.s.
-func (r *Runtime) Bridge(t *snapshot.Thread, frames []unwind.Frame, now *regs.Registers,
-	memory mem.Reader) (unwind.Crossing, error) {
+func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
 	entered, ok := r.enteredC(t, frames, memory)
 	if !ok {
-		return unwind.Crossing{}, unwind.ErrDeclined
+		return nil
 	}
 	arch := regs.AMD64
 	for _, room := range []uint64{16, 64} { // 64 up to Go 1.21
@@ -35,9 +37,9 @@ func (r *Runtime) Bridge(t *snapshot.Thread, frames []unwind.Frame, now *regs.Re
 		next := regs.New(arch)
 		next.Set(arch.SP, uint64(sp))
 		next.Set(arch.PC, pc)
-		return unwind.Crossing{Registers: next}, nil
+		return []unwind.Waypoint{{Registers: next, Note: waypointNote}}
 	}
-	return unwind.Crossing{}, unwind.ErrDeclined
+	return nil
 }
 
 // enteredC is the stack pointer from which the C that the last of frames is in was called, on the system stack.
@@ -54,6 +56,9 @@ func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, memory mem
 			const frame = 24 + 8 // of runtime.cgocallback, and the frame pointer that it saves
 			sp, err := mem.Uint(memory, frames[i].CFA-8-frame, 8, arch.Order)
 			return sp, err == nil && frames[i].CFA != 0
+		case leave: // crossLeave went on from there by a frame of runtime.cgocallback
+			sp, err := mem.Uint(memory, frames[i].SP+8, 8, arch.Order)
+			return sp, err == nil
 		}
 	}
 	if !r.hasTLS || !t.HasTP || t.TP == 0 {

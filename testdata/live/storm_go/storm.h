@@ -1,0 +1,9 @@
+void enroll(void);
+void spinInC(void);
+void sleepInC(void);
+void callGo(void);
+void startStorm(void);
+long sentSoFar(void);
+long handledSoFar(void);
+int enrolled(void);
+int endStorm(void);
