@@ -35,7 +35,7 @@ func checkList(t *testing.T, x *target) {
 	for i := range 40 {
 		pause(i)
 		for _, f := range x.stacks(x.stop(t))[0].Frames {
-			if f.Kind == profile.JavaScript && !f.Inlined && markOf[f.Tier] != "" && strings.HasSuffix(f.File, "loop.js") {
+			if !f.Inlined && markOf[f.Tier] != "" && strings.HasSuffix(f.File, "loop.js") {
 				frames = append(frames, f)
 			}
 		}
