@@ -48,6 +48,8 @@ var _ interface {
 	unwind.Crosser
 	unwind.Identifier
 	snapshot.Copier
+	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
+	DumpCopier() snapshot.Copier                                       // vm.DumpCopier
 } = (*Runtime)(nil)
 
 // New returns the Runtime of an object that holds V8, nil if it does not. An error says that it does, and why its
