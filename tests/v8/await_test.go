@@ -67,7 +67,8 @@ func (x *target) compareAwaits(t *testing.T, s *profile.Stack) {
 		w := x.Awaits[i]
 		name, marked := strings.CutPrefix(f.Func, profile.AsyncPrefix)
 		if !marked || last(name) != w.function || f.File != w.file || f.Line != w.line || f.Note != "" {
-			t.Errorf("%d: %s %s:%d (%s), want async %s %s:%d", i, f.Func, f.File, f.Line, f.Note, w.function, w.file, w.line)
+			t.Errorf("%d: %s %s:%d (%s), want async %s %s:%d", i, f.Func, f.File, f.Line, f.Note, w.function,
+				w.file, w.line)
 		}
 	}
 }
