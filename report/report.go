@@ -54,7 +54,7 @@ type Options struct {
 // visible returns the frames of s that o leaves in.
 func (o *Options) visible(s *profile.Stack) []profile.Frame {
 	hidden := func(f profile.Frame) bool {
-		return f.Index < o.SkipFrames || o.NoInlines && f.Inlined || !o.Verbose && f.Stub
+		return f.Index < o.SkipFrames || o.NoInlines && f.Inlined && !f.Async || !o.Verbose && f.Stub
 	}
 	if !slices.ContainsFunc(s.Frames, hidden) {
 		return s.Frames

@@ -67,17 +67,20 @@ func (s Shortfall) String() string {
 // unless [Fetcher.Keep] is called. The zero Fetcher is ready. It is for one goroutine at a time.
 type Fetcher struct {
 	Budget Budget // of each Copier and thread; the zero Budget is CopyBudget
+	// Used is how much time has passed, from whenever: the CPU time of the thread that runs the Copiers, so that what
+	// delays it on a busy machine takes nothing off their budget. nil: by the clock.
+	Used func() time.Duration
 
 	memory     PieceReader
 	thread     *Thread
 	ranges     []mem.Range // what was copied of thread
 	shortfalls []Shortfall
 	pieces     []Piece
-	buf, rest  []byte // rest is the end of buf that is not in use
-	left       Budget // of the Copier that is called
-	began      time.Time
-	err        error // why the Copier gets no more, nil if it does
-	broken     error // why nobody does
+	buf, rest  []byte        // rest is the end of buf that is not in use
+	left       Budget        // of the Copier that is called
+	began      time.Duration // by used
+	err        error         // why the Copier gets no more, nil if it does
+	broken     error         // why nobody does
 }
 
 // Run lets copiers copy what they need of t, by memory, and puts it into t.Copied and t.Shortfalls. Both belong to f,
@@ -99,7 +102,7 @@ func (f *Fetcher) Keep() {
 }
 
 func (f *Fetcher) run(c Copier) {
-	f.left, f.err, f.began = f.Budget, f.broken, time.Now()
+	f.left, f.err, f.began = f.Budget, f.broken, f.used()
 	if f.left == (Budget{}) {
 		f.left = CopyBudget
 	}
@@ -167,7 +170,7 @@ func (f *Fetcher) charge(n int) bool {
 	case f.err != nil:
 		return false
 	case f.left.Ranges < 1, f.left.Bytes < n, len(f.pieces) == 0 && f.left.Calls < 1,
-		time.Since(f.began) > f.left.Time:
+		f.used()-f.began > f.left.Time:
 		f.err = ErrSpent
 		return false
 	}
@@ -247,4 +250,14 @@ func (f *Fetcher) Word(addr mem.Addr) (uint64, bool) {
 		return uint64(a.Order.Uint32(b)), true
 	}
 	return a.Order.Uint64(b), true
+}
+
+// epoch is when used is 0 by the clock.
+var epoch = time.Now()
+
+func (f *Fetcher) used() time.Duration {
+	if f.Used == nil {
+		return time.Since(epoch)
+	}
+	return f.Used()
 }

@@ -18,8 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fetchTime bounds how long all Copiers together, with what they read, hold the threads of one stop.
-const fetchTime = 25 * time.Millisecond
+const (
+	// fetchTime bounds the CPU time of all Copiers together in one stop, with what they read.
+	fetchTime = 25 * time.Millisecond
+	// fetchDelay bounds how long they hold the threads if others use the CPU meanwhile.
+	fetchDelay = 100 * time.Millisecond
+)
 
 // stoppedMemory is the memory of stopped threads as Copiers read it. It reads by /proc/PID/mem, one call a piece: the
 // call that reads several, process_vm_readv, sleeps on a page that userfaultfd serves, and nothing wakes it. Pages of
@@ -115,22 +119,26 @@ func (s *stop) fetch(from int) {
 	var done atomic.Int32 // threads that were copied: the first ones, which the copier does not touch any more
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.Copiers
 	run := func() {
-		var f snapshot.Fetcher
+		runtime.LockOSThread() // its CPU time counts
+		defer runtime.UnlockOSThread()
+		f, began := snapshot.Fetcher{Used: threadTime}, threadTime()
 		for i := range threads {
+			if threadTime()-began > fetchTime {
+				return
+			}
 			f.Run(copiers, &threads[i], &m)
 			f.Keep()
 			done.Add(1)
 		}
 	}
-	bound := min(fetchTime, s.opt.MaxPause)
-	err := s.copier.do(run, bound)
+	err := s.copier.do(run, min(fetchDelay, s.opt.MaxPause))
 	got := int(done.Load())
 	switch {
-	case errors.Is(err, errNotInTime):
-		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied within %v for %d of %d threads", bound,
-			len(threads)-got, len(threads)))
-	case err != nil:
+	case err != nil && !errors.Is(err, errNotInTime):
 		s.problem(err.Error())
+	case got < len(threads):
+		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied in time for %d of %d threads",
+			len(threads)-got, len(threads)))
 	}
 	for k := range got {
 		t := &s.threads[of[k]]

@@ -109,7 +109,7 @@ func TestCopierThatMisbehaves(t *testing.T) {
 		}
 		// Where other programs have the CPUs the limit may come before the panic: then it is tried again.
 		for try := 0; name == "panics" && try < 50 && strings.Contains(strings.Join(s.Problems, ""),
-			"not copied within"); try++ {
+			"not copied in time"); try++ {
 			s = takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{f}})
 		}
 		if name == "panics" && !strings.Contains(strings.Join(s.Problems, ""), "of the test") {
@@ -138,7 +138,7 @@ func TestCopiedBeforeTheEnd(t *testing.T) {
 		copied += len(s.Threads[i].Copied)
 	}
 	problems := strings.Join(s.Problems, "; ")
-	if !strings.Contains(problems, "not copied within") {
+	if !strings.Contains(problems, "not copied in time") {
 		t.Fatalf("problems %q do not say that the Copier was given up", problems)
 	}
 	if want := fmt.Sprintf("for %d of %d threads", len(s.Threads)-copied, len(s.Threads)); copied > 2 ||

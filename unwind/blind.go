@@ -3,6 +3,7 @@ package unwind
 // stepBySP steps by what the instructions from the function's beginning say of SP: the way out where
 // a table's CFA rests on a register that is not known, mostly the frame pointer.
 func (c *cursor) stepBySP(s *site) bool {
+	c.reread(s)
 	if !s.bySPRead {
 		c.readBySP(s)
 	}

@@ -34,7 +34,7 @@ func (c *cursor) climb(limit int) {
 			c.frames, c.at = frames, at // a file may fault: what was found is kept
 			to = c.callerSite(ra)
 		}
-		if to == nil || !to.returnable {
+		if to == nil || !to.returnable || guessed(r.origin) && to.unread(c.w) {
 			break
 		}
 		if r.record {

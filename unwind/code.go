@@ -90,7 +90,7 @@ func (c *cursor) target(s *site) (mem.Addr, bool) {
 // called reports whether ra is the return address of a call.
 func (c *cursor) called(ra mem.Addr) bool {
 	s := c.returnSite(ra)
-	return s != nil && s.call.kind != noCall
+	return s != nil && c.mayReturn(s) && s.call.kind != noCall
 }
 
 // findSignal looks for a signal trampoline at pc.
@@ -139,6 +139,7 @@ const (
 // function, from the target of the call that the stack shows, forward to the return.
 func (c *cursor) stepCode(s *site, certainty bool) bool {
 	f := c.top()
+	c.reread(s)
 	if !s.codeRead {
 		s.code = c.readCode(f)
 		s.codeRead = true

@@ -42,7 +42,7 @@ func (c *cursor) stepFramePointer() *ending {
 	if err != nil {
 		return failed(ReadFault, err)
 	}
-	if !to.returnable && !c.leadsBack(fp, mem.Addr(saved), to) {
+	if !c.mayReturn(to) && !c.leadsBack(fp, mem.Addr(saved), to) {
 		return end(NoRule, "no call precedes the return address %#x at frame pointer %#x", uint64(ra), uint64(fp))
 	}
 	cfa := fp + mem.Addr(rec.CFA)

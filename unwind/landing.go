@@ -99,7 +99,7 @@ func (c *cursor) calls(a, target mem.Addr) (direct, here bool) {
 		return true, false
 	}
 	s := c.returnSite(mem.Addr(v))
-	if s == nil || s.call.kind == noCall {
+	if s == nil || !c.mayReturn(s) || s.call.kind == noCall {
 		return true, false // no call at all proves that the table is wrong
 	}
 	to, fixed := c.target(s)

@@ -30,7 +30,7 @@ func (c *cursor) leadsBack(fp, saved mem.Addr, to *site) bool {
 	left := c.search(b)
 	for i := 0; i < maxChain && left(); i++ {
 		next, s := c.record(fp, saved)
-		if s == nil || !s.made && !s.returnable {
+		if s == nil || !s.made && !c.mayReturn(s) {
 			break
 		}
 		if !s.made {

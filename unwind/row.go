@@ -41,7 +41,7 @@ func (c *cursor) apply(r *compiled, proved bool) *ending {
 	switch {
 	case to == nil:
 		return impossible(NoRule, "return address %#x is in no executable mapping", uint64(ra))
-	case proved && !to.returnable:
+	case proved && !c.mayReturn(to):
 		return notCalled
 	}
 	if e := c.restore(r, cfa, ra); e != nil {

@@ -17,6 +17,9 @@ type Region struct {
 	// Generation is another number when other code was put there: as long as it stays, code with a row of the runtime
 	// is not compared with what it was.
 	Generation uint64
+	// Alike says that Generation stays when other code is put there, as all of it has the same rows. What rests on the
+	// bytes of the code is compared then.
+	Alike bool
 }
 
 // Runtime knows code or frames of one process that no ELF object describes. What more it knows than where its code is,
@@ -60,9 +63,9 @@ type Crossing struct {
 // Waypointer is a Runtime that knows places which the stack of a thread passes, however the frames between them are
 // found.
 type Waypointer interface {
-	// Waypoints returns frames that are proved to be on the stack of t, innermost first: above the last of frames, which
-	// may be anybody's, on the stack that this one is on. It is called where a walk has come to an end below the root,
-	// or by a guess: once for each stack that the walk goes to. m is the memory, as in [Crosser].
+	// Waypoints returns frames that are proved to be on the stack of t, innermost first: above the last of frames,
+	// which may be anybody's, on the stack that this one is on. It is called where a walk has come to an end below the
+	// root, or by a guess: once for each stack that the walk goes to. m is the memory, as in [Crosser].
 	Waypoints(t *snapshot.Thread, frames []Frame, m mem.Reader) []Waypoint
 }
 

@@ -27,6 +27,7 @@ type oneRuntime struct {
 	words      int64 // from SP to the return address; below 0: no row
 	cross      func(frames []Frame, r *regs.Registers, m mem.Reader) (Crossing, error)
 	identify   func(s *Stack)
+	root       func(pc mem.Addr) bool // nil: from 0xf00 on
 	rows       int
 	regions    int // asked for so far
 }
@@ -47,7 +48,7 @@ func (r *oneRuntime) Row(_ Region, pc mem.Addr, _ bool) (*cfi.Row, bool, error) 
 	if r.words < 0 {
 		return nil, false, nil
 	}
-	if pc >= madeBase+0xf00 {
+	if r.root == nil && pc >= madeBase+0xf00 || r.root != nil && r.root(pc) {
 		return &cfi.Row{RA: cfi.Rule{Kind: cfi.Undefined}}, true, nil
 	}
 	return &cfi.Row{RAReg: uint64(regs.AMD64RIP), CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(regs.AMD64RSP),
@@ -138,6 +139,68 @@ func TestRowsOfRuntime(t *testing.T) {
 	w.Renew()
 	if got := show(w.Walk(th, memory, Options{})); got != "0x20100(context) 0x20f00(runtime) root" {
 		t.Errorf("with other code: got %s", got)
+	}
+}
+
+// constant is a runtime of the first half of a page, whose rows and generation are the same for all code.
+type constant struct{ oneRuntime }
+
+func (r *constant) All() []Runtime { return []Runtime{r} }
+
+func (r *constant) Region(pc mem.Addr) (Region, bool) {
+	return Region{Start: madeBase, End: madeBase + 0x800, Generation: 1, Alike: true},
+		pc >= madeBase && pc < madeBase+0x800
+}
+
+// TestReplacedCode: where a runtime gives the same row for all its code, and says of no other code that it is another,
+// only what the bytes of the code said can have become wrong. It is not believed where a guess rests on it.
+func TestReplacedCode(t *testing.T) {
+	const call, root = 0xe8, madeBase + 0x100
+	undefined := func(pc mem.Addr) bool { return pc < madeBase+0x200 }
+	for _, tc := range []struct {
+		name          string
+		pc, fp        uint64
+		words         []uint64
+		before, after string
+	}{
+		{"a row leads there", madeBase + 0x300, 0, []uint64{0, madeBase + 0x405, 0, root},
+			"0x20300(context) 0x20405(runtime) 0x20100(runtime) root",
+			"0x20300(context) 0x20405(runtime) 0x20100(runtime) root"},
+		{"a frame pointer leads there", madeBase + 0x900, madeStack, []uint64{0, madeBase + 0x405, 0, root},
+			"0x20900(context) 0x20405(frame pointer) 0x20100(runtime) root", "0x20900(context) no rule"},
+		{"the top of the stack leads there", madeBase + 0x900, 1, []uint64{madeBase + 0x405, 0, root},
+			"0x20900(context) 0x20405(stack top) 0x20100(runtime) root", "0x20900(context) no rule"},
+	} {
+		w, th := madeThread(tc.words...)
+		th.Registers.Set(regs.AMD64RIP, tc.pc)
+		th.Registers.Set(regs.AMD64RBP, tc.fp)
+		r := &constant{oneRuntime{words: 1, root: undefined}}
+		w.Use(r)
+		code := make([]byte, 0x1000)
+		for i := range code {
+			code[i] = 0x06 // no instruction
+		}
+		code[0x400] = call
+		code[0xfb] = call
+		memory := mem.NewOverlay(mem.NewOverlay(nil, mem.Range{Start: madeBase, Data: code}), th.Stack)
+		walk := func(when, want string) {
+			w.Renew()
+			for range 2 {
+				if s := w.Walk(th, memory, Options{}); show(s) != want {
+					t.Errorf("%s, %s: got %s, want %s (%v)", tc.name, when, show(s), want, s.Err)
+				}
+			}
+		}
+		walk("first", tc.before)
+		rows := r.rows
+		walk("later", tc.before)
+		if r.rows != rows {
+			t.Errorf("%s: rows were asked for again", tc.name)
+		}
+		code[0x400] = 0x06
+		walk("replaced", tc.after)
+		code[0x400] = call
+		walk("replaced again", tc.before)
 	}
 }
 

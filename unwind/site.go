@@ -43,6 +43,7 @@ type validity struct {
 	print  uint64
 	stamp  uint64 // Walker.mapped or Walker.moment when it was last known to be true
 	mapped uint64 // Walker.mapped then
+	read   uint64 // of code in no file: Walker.moment when its bytes were last read or compared
 }
 
 // vouch is a region of which its runtime said at a moment that its code is what it was.
@@ -154,6 +155,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
 		s.usual = &s.table
 	}
+	s.read = c.w.moment
 	c.w.confirm(s) // last: a fault in a file leaves a site that is not fresh
 }
 
@@ -204,8 +206,7 @@ func (c *cursor) renew(s *site) bool {
 	if !s.interrupted {
 		lookup--
 	}
-	// A row of a runtime is true for its generation. Whether code may return there is seen by the instructions.
-	byRuntime := s.row != nil && s.origin == ByRuntime && (s.returnable || s.interrupted)
+	byRuntime := s.restsOnRow()
 	if byRuntime && s.mapped == c.w.mapped {
 		return c.w.vouched(s, lookup)
 	}
@@ -221,10 +222,38 @@ func (c *cursor) renew(s *site) bool {
 	case !s.held && !byRuntime && c.fingerprint(s.pc) != s.print:
 		return false
 	}
+	if !byRuntime {
+		s.read = c.w.moment
+	}
 	s.exec = c.executable(s.pc)
 	c.w.confirm(s)
 	return true
 }
+
+// restsOnRow reports whether s is true as long as its runtime's region has the same generation: its row is that
+// runtime's. That code may return there is proved by what led there, or by mayReturn; a no is not kept.
+func (s *site) restsOnRow() bool {
+	return s.row != nil && s.origin == ByRuntime && (s.returnable || s.interrupted) && s.signal.kind == noSignal
+}
+
+// reread makes s true by the bytes of its code as they are now, for who rests on what the instructions say.
+func (c *cursor) reread(s *site) {
+	if s.unread(c.w) {
+		if c.fingerprint(s.pc) != s.print {
+			c.fill(s, s.pc, s.interrupted)
+		}
+		s.read = c.w.moment
+	}
+}
+
+// mayReturn reports whether code may return to s, for who has nothing else to prove it.
+func (c *cursor) mayReturn(s *site) bool {
+	c.reread(s)
+	return s.returnable
+}
+
+// unread reports whether other code may be at s than was read last.
+func (s *site) unread(w *Walker) bool { return s.region.Alike && s.read != w.moment && !s.held }
 
 // vouched reports whether the runtime of s says that the code there is what it was. It is asked once a moment for
 // frames of the same region that follow each other.

@@ -116,8 +116,8 @@ func TestWaypointsOfEachStack(t *testing.T) {
 		{Start: madeStack, End: madeStack + 0x100, Perm: maps.Read | maps.Write, Path: "[stack]"},
 		{Start: other, End: other + 0x100, Perm: maps.Read | maps.Write}})
 	w := NewWalker(module.NewSet(table, module.Image{}), nil)
-	r := &traveller{guide{points: []Waypoint{point(madeStack+0x20, madeBase+0x200), point(madeStack+0x40, madeBase+0x300),
-		point(other+0x20, madeBase+0x500)}}}
+	r := &traveller{guide{points: []Waypoint{point(madeStack+0x20, madeBase+0x200),
+		point(madeStack+0x40, madeBase+0x300), point(other+0x20, madeBase+0x500)}}}
 	r.words = -1
 	r.cross = func(frames []Frame, _ *regs.Registers, _ mem.Reader) (Crossing, error) {
 		if frames[len(frames)-1].PC != madeBase+0x300 {

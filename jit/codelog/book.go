@@ -17,6 +17,8 @@ type Record struct {
 	// before any sample.
 	Time time.Duration
 	Name []byte // any bytes; a Book keeps a copy
+	// Code is the [Digest] of what the file says to be there, 0 if it says nothing.
+	Code uint64
 	// Detail is whatever leads the Parser to lines of the record, 0 for none.
 	Detail int64
 }
@@ -45,6 +47,7 @@ type Book struct {
 type record struct {
 	start, end mem.Addr
 	time       time.Duration
+	code       uint64
 	detail     int64
 	name       uint32
 	length     uint16
@@ -111,7 +114,7 @@ func (b *Book) Add(r Record) {
 	s := span{r.Start, r.End, noRecord}
 	if b.room(len(r.Name)) {
 		s.record = int32(len(b.records))
-		b.records = append(b.records, record{r.Start, r.End, r.Time, r.Detail, uint32(len(b.names)),
+		b.records = append(b.records, record{r.Start, r.End, r.Time, r.Code, r.Detail, uint32(len(b.names)),
 			uint16(len(r.Name))})
 		b.names = append(b.names, r.Name...)
 	} else {
@@ -123,7 +126,8 @@ func (b *Book) Add(r Record) {
 	b.spans.put(s)
 }
 
-// Move says that the code at from was put to a function's new place, at that time.
+// Move says that the code at from was put to a function's new place, at that time. What is there then is not what it
+// was: calls go as far as the distance has become.
 func (b *Book) Move(from, to mem.Addr, size uint64, at time.Duration) {
 	b.mu.Lock()
 	old, ok := b.at(from, 0)
@@ -142,7 +146,7 @@ func (b *Book) Move(from, to mem.Addr, size uint64, at time.Duration) {
 }
 
 // recordBytes is about what a record takes with its span.
-const recordBytes = 80
+const recordBytes = 88
 
 // room reports whether there is room for one more record. Before there is none, those are forgotten that others have
 // covered.
@@ -229,7 +233,7 @@ func (b *Book) Find(a mem.Addr, when time.Duration) (r Record, number uint64, ok
 
 func (b *Book) recordOf(n int32) Record {
 	at := &b.records[n]
-	return Record{at.start, at.end, at.time, append([]byte(nil), b.name(n)...), at.detail}
+	return Record{at.start, at.end, at.time, append([]byte(nil), b.name(n)...), at.code, at.detail}
 }
 
 // Each gives yield what there is now, by address, each record once or, where another lies in its middle, piece by

@@ -63,6 +63,9 @@ type Runtime struct {
 	numbers map[place]unwind.Site
 	pending []unwind.Site // no file named them so far
 	problem error
+
+	compared map[uint64]comparison // by the number of a record with that of its file
+	code     [maxDigested]byte
 }
 
 // place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record
@@ -76,15 +79,18 @@ type place struct {
 // site is a place and what is known of it.
 type site struct {
 	place
-	at    time.Duration // when it was seen first, by the clock of the process
-	frame profile.Frame
-	named bool
+	at time.Duration // when it was seen first, by the clock of the process
+	// replaced is Code of the record that had the address in a file, and not in memory, when it was seen; 0 for none.
+	replaced uint64
+	frame    profile.Frame
+	named    bool
 }
 
 // New returns what names code of the process that image shows by files of those forms; of several that know the same
 // code the first names it. name is that of the runtime in messages.
 func New(name string, image module.Image, formats ...Format) *Runtime {
-	r := &Runtime{name: name, image: image, sites: make([]site, 1), numbers: map[place]unwind.Site{}}
+	r := &Runtime{name: name, image: image, sites: make([]site, 1), numbers: map[place]unwind.Site{},
+		compared: map[uint64]comparison{}}
 	for _, f := range formats {
 		r.files = append(r.files, &file{format: f})
 	}
@@ -136,7 +142,7 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 }
 
 // Identify implements unwind.Identifier.
-func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
+func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	asked := false
 	for i := range s.Frames {
 		f := &s.Frames[i]
@@ -147,14 +153,14 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
 			r.catchUp(t.Time)
 			asked = true
 		}
-		if site := r.siteOf(f, t.Time); site != 0 {
+		if site := r.siteOf(f, t.Time, m); site != 0 {
 			f.Site, f.Runtime = site, r
 		}
 	}
 }
 
-// siteOf returns the Site of a frame, 0 if there can be none.
-func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time) unwind.Site {
+// siteOf returns the Site of a frame in memory m, 0 if there can be none.
+func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time, m mem.Reader) unwind.Site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.live == nil || r.none {
@@ -162,7 +168,12 @@ func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time) unwind.Site {
 	}
 	at := place{file: -1, pc: f.PC, lookup: f.LookupPC()}
 	when := r.when(taken)
-	found, record := r.find(&at, when)
+	found, record := r.find(&at, when, 0)
+	var replaced uint64
+	if found && record.Code != 0 && r.isReplaced(&at, &record, m) {
+		replaced, at = record.Code, place{file: -1, pc: at.pc, lookup: at.lookup}
+		found, record = r.find(&at, when, replaced)
+	}
 	if !found && len(r.pending) < maxPending/2 {
 		at.record = uint64(when / time.Second)
 	}
@@ -171,7 +182,7 @@ func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time) unwind.Site {
 		return n
 	}
 	n = unwind.Site(len(r.sites))
-	r.sites = append(r.sites, site{place: at, at: when})
+	r.sites = append(r.sites, site{place: at, at: when, replaced: replaced})
 	r.numbers[at] = n
 	if !found || record.Detail != 0 { // lines are read by who works
 		r.pending = append(r.pending, n)
@@ -190,15 +201,23 @@ func (r *Runtime) when(t time.Time) time.Duration {
 	return r.live.Monotonic(t)
 }
 
-// find looks for the record of a place and puts that there.
-func (r *Runtime) find(at *place, when time.Duration) (found bool, record Record) {
+// find looks for the record of a place, not one with that Code, and puts its number there.
+func (r *Runtime) find(at *place, when time.Duration, not uint64) (found bool, record Record) {
 	for i, f := range r.files {
-		if record, number, ok := f.book.Find(at.lookup, when); ok {
+		record, number, ok := f.book.Find(at.lookup, when)
+		if ok && (not == 0 || record.Code != not) {
 			at.file, at.record = i, number
 			return true, record
 		}
 	}
 	return false, Record{}
+}
+
+// isReplaced reports whether other code is at a place now than its record says. What a later record says of the
+// place is in the memory m, and was not when the place was seen.
+func (r *Runtime) isReplaced(at *place, record *Record, m mem.Reader) bool {
+	_, newest, ok := r.files[at.file].book.Find(at.lookup, 0)
+	return ok && newest == at.record && r.replaced(newest*uint64(len(r.files))+uint64(at.file), record, m)
 }
 
 // fill names s by its record.

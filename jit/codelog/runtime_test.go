@@ -73,7 +73,8 @@ func (f fileOf) Close() error {
 	return nil
 }
 
-// form is a Format whose lines are: start, length and time in decimal, a name. "stop" is an error.
+// form is a Format whose lines are: start, length and time in decimal, a name, and perhaps the Digest. "stop" is an
+// error.
 type form struct{ d *disk }
 
 func (form) String() string { return "test map" }
@@ -107,9 +108,10 @@ func (formParser) Read(r io.ReaderAt, from, to int64, b *Book) (int64, error) {
 		}
 		var start, length, at int64
 		var name string
-		if n, _ := fmt.Sscan(string(data[:end]), &start, &length, &at, &name); n == 4 {
+		var code uint64
+		if n, _ := fmt.Sscan(string(data[:end]), &start, &length, &at, &name, &code); n >= 4 {
 			b.Add(Record{Start: mem.Addr(start), End: mem.Addr(start + length), Time: time.Duration(at),
-				Name: []byte(name)})
+				Name: []byte(name), Code: code})
 		} else {
 			b.Malformed()
 		}

@@ -138,7 +138,7 @@ func (r *Runtime) namePending() {
 
 // nameLate names s by the record that had its address when it was seen.
 func (r *Runtime) nameLate(s *site) bool {
-	found, record := r.find(&s.place, s.at)
+	found, record := r.find(&s.place, s.at, s.replaced)
 	if !found {
 		return s.named
 	}

@@ -162,15 +162,15 @@ func (p *parser) load(body []byte, when time.Duration, b *codelog.Book) {
 		return
 	}
 	start, size := p.order.Uint64(body[16:]), p.order.Uint64(body[24:])
-	name := body[fixed:]
-	if end := bytes.IndexByte(name, 0); end >= 0 {
-		name = name[:end]
-	}
+	name, code, _ := bytes.Cut(body[fixed:], []byte{0})
 	if start+size < start || len(name) == 0 {
 		b.Malformed()
 		return
 	}
 	r := codelog.Record{Start: mem.Addr(start), End: mem.Addr(start + size), Time: when, Name: name}
+	if n := codelog.DigestLength(size); n <= len(code) {
+		r.Code = codelog.Digest(code[:n])
+	}
 	if debug.detail != 0 && debug.addr == start {
 		r.Detail = debug.detail
 	}

@@ -289,3 +289,28 @@ func FuzzRead(f *testing.F) {
 		})
 	})
 }
+
+// TestCode: the code in a record is known by its digest, if all that counts of it is in the file.
+func TestCode(t *testing.T) {
+	code := strings.Repeat("code that is no other ", 100)
+	for _, c := range []struct {
+		name string
+		size int // as the record says
+		code string
+		want bool
+	}{{"whole", 700, code[:700], true}, {"long", 2000, code[:2000], true}, {"none", 700, "", false},
+		{"cut", 700, code[:699], false}} {
+		d := newDump(binary.LittleEndian, 0)
+		d.record(codeLoad, 2*time.Second, d.body(uint32(77), uint32(77), uint64(0x1000), uint64(0x1000), uint64(c.size),
+			uint64(1), "f\x00", c.code))
+		b, _ := read(t, d.Bytes())
+		r, _, ok := b.Find(0x1010, 0)
+		want := uint64(0)
+		if c.want {
+			want = codelog.Digest([]byte(code[:codelog.DigestLength(uint64(c.size))]))
+		}
+		if !ok || r.Code != want || c.want && want == 0 {
+			t.Errorf("%s: %v, code %#x, want %#x", c.name, ok, r.Code, want)
+		}
+	}
+}

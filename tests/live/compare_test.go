@@ -57,9 +57,9 @@ func part(d *dump, ours []frame, theirs []place) parting {
 	return p
 }
 
-// where words a frame for a rule: module!function, or kind!function outside of modules.
+// where words a frame for a rule: module!function, or kind!function outside of modules and for JavaScript.
 func where(d *dump, f frame) string {
-	if f.Module == nil {
+	if f.Module == nil || f.Kind == javascript {
 		return f.Kind + "!" + f.Function
 	}
 	return path.Base(d.Modules[*f.Module].Path) + "!" + f.Function

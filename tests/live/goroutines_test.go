@@ -371,12 +371,13 @@ func checkCalls(t *testing.T, pid int) {
 // called that. Of the goroutine no frame is missing but where C has lost its way.
 func checkParked(t *testing.T, pid int) {
 	t.Helper()
-	const left = "runtime.mcall crosscall2: the goroutine that was called from here waits: its frames before this one " +
-		"are missing "
+	const left = "runtime.mcall crosscall2: the goroutine that was called from here waits: its frames before this " +
+		"one are missing "
 	d, _ := readGoroutines(t, pid)
 	var goroutines, threads []string
 	for _, f := range d.Fibers {
-		if names := parkedNames(&d.FiberStacks[f.Stack].Stack, ""); strings.HasPrefix(names, "main.goParked ") {
+		names := parkedNames(&d.FiberStacks[f.Stack].Stack, "")
+		if strings.HasPrefix(names, "main.goParked ") {
 			goroutines = append(goroutines, names)
 		}
 	}

@@ -634,7 +634,7 @@ func TestTopWrites(t *testing.T) {
 	term.keys("w", "C-u")
 	term.tmux("send-keys", "-t", "top", "-l", "seen.nothing")
 	term.keys("Enter")
-	term.await("its ending is no format")
+	term.await("unknown file ending")
 	term.keys("q")
 	out, err := exec.Command("go", "tool", "pprof", "-top", path).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("flat%")) {

@@ -136,7 +136,7 @@ func TestPanicWhileHeld(t *testing.T) {
 		opt.Copiers = []snapshot.Copier{viewer(func(*snapshot.Thread) { panic(errors.New("bad offset")) })}
 		snap := takeSnapshot(t, s.p, opt)
 		// Where others have the CPUs its time may be over before the panic: then it is tried again.
-		for try := 0; try < 50 && strings.Contains(strings.Join(snap.Problems, ""), "not copied within"); try++ {
+		for try := 0; try < 50 && strings.Contains(strings.Join(snap.Problems, ""), "not copied in time"); try++ {
 			snap = takeSnapshot(t, s.p, opt)
 		}
 		if want := "manners.viewer: memory was not copied while the thread was stopped: a fault of fpstack, please " +

@@ -93,7 +93,7 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	if a == nil {
 		return unwind.Region{}, false
 	}
-	return unwind.Region{Start: a.start, End: a.end, Generation: 1}, true
+	return unwind.Region{Start: a.start, End: a.end, Generation: 1, Alike: true}, true
 }
 
 // Frames implements resolve.SiteNamer.
