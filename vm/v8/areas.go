@@ -24,6 +24,7 @@ type area struct {
 // share it.
 type areas struct {
 	list      []area
+	heap      maps.Spans // memory without a file that is no code: objects are there, among others
 	low, high mem.Addr
 }
 
@@ -47,6 +48,8 @@ func (r *Runtime) Mapped(set *module.Set) {
 	for i := range all {
 		m := &all[i]
 		switch {
+		case m.Perm&maps.Exec == 0 && m.Perm&maps.Write != 0 && (m.Path == "" || strings.HasPrefix(m.Path, "[anon")):
+			s.heap = append(s.heap, maps.Span{Start: m.Start, End: m.End})
 		case m.Perm&maps.Exec == 0:
 		case m.IsFile():
 			s.add(r.builtinsIn(m, set))

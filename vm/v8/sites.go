@@ -96,8 +96,8 @@ func (s *sites) of(frames []frame) (unwind.Site, error) {
 	var key strings.Builder
 	for i := range frames {
 		f := &frames[i]
-		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d\x00%s\x00%t\x00%t\x00%s\n", f.label, f.Func, f.File, f.Line, f.Tier,
-			f.Stub, f.Async, f.Note)
+		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d\x00%s\x00%t\x00%t\x00%s\n", f.label, f.Func, f.File, f.Line,
+			f.Tier, f.Stub, f.Async, f.Note)
 	}
 	if n, ok := s.byContent[key.String()]; ok {
 		return n, nil

@@ -48,6 +48,8 @@ var _ interface {
 	unwind.Crosser
 	unwind.Identifier
 	snapshot.Copier
+	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
+	DumpCopier() snapshot.Copier                                       // vm.DumpCopier
 } = (*Runtime)(nil)
 
 // New returns the Runtime of an object that holds V8, nil if it does not. An error says that it does, and why its
@@ -56,7 +58,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if m.Machine() != uint16(elf.EM_X86_64) {
 		return nil, nil
 	}
-	tables, err := readTables(m)
+	tables, err := findTables(m)
 	switch {
 	case err != nil:
 		return nil, err
@@ -85,6 +87,14 @@ func (r *Runtime) Translate(place func(file string, line, column int) (sourcemap
 
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
+
+// Err is why builtins are not known; nil if they are, or were not wanted.
+func (r *Runtime) Err() error {
+	if r.builtins.err == nil {
+		return nil
+	}
+	return fmt.Errorf("V8 in %q: read its builtins: %w", r.m.Path, r.builtins.err)
+}
 
 // Region implements [unwind.Runtime]. All that a mapping of the process's own code holds is one Region: where a
 // function was replaced is seen by its instructions.
