@@ -177,6 +177,10 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 	}
 	if errors.Is(err, top.ErrScreen) {
 		err = top.Print(ctx, source, a.stdout, opt, a.printOptions(o))
+		var at *os.PathError
+		if errors.As(err, &at) {
+			err = stdoutError(err)
+		}
 	}
 	var p *top.PanicError
 	if errors.As(err, &p) {

@@ -39,6 +39,7 @@ type Walk struct {
 	table    *maps.Table // of the first batch
 	left     frameBudget
 	stacks   map[int]unwind.Stack // by thread
+	frames   []unwind.Frame       // memory for the stack at hand
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
 
@@ -88,7 +89,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID]}
-		stack := w.walker.Walk(t, snap.Reader(t, w.image.Memory), opt)
+		stack := w.walk(t, snap.Reader(t, w.image.Memory), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
 		w.stacks[t.TID] = stack
@@ -96,6 +97,21 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 			w.idle[t.TID] = why
 		}
 	}
+}
+
+// maxKept bounds the frames for which memory is kept from one stack to the next.
+const maxKept = 1 << 12
+
+// walk walks the stack of t: it takes the memory that its frames need, and not what they have grown to.
+func (w *Walk) walk(t *snapshot.Thread, memory mem.Reader, opt unwind.Options) unwind.Stack {
+	stack := unwind.Stack{Frames: w.frames}
+	w.walker.WalkInto(&stack, t, memory, opt)
+	if w.frames = stack.Frames; len(stack.Frames) > maxKept {
+		w.frames = nil
+		return stack
+	}
+	stack.Frames = append([]unwind.Frame(nil), stack.Frames...)
+	return stack
 }
 
 // walkFibers walks the fibers that the first batch shows.

@@ -53,11 +53,14 @@ type Options struct {
 
 // visible returns the frames of s that o leaves in.
 func (o *Options) visible(s *profile.Stack) []profile.Frame {
-	hidden := func(f profile.Frame) bool {
-		return f.Index < o.SkipFrames || o.NoInlines && f.Inlined && !f.Async || !o.Verbose && f.Stub
+	for i := range s.Frames {
+		if o.hides(&s.Frames[i]) {
+			return slices.DeleteFunc(slices.Clone(s.Frames), func(f profile.Frame) bool { return o.hides(&f) })
+		}
 	}
-	if !slices.ContainsFunc(s.Frames, hidden) {
-		return s.Frames
-	}
-	return slices.DeleteFunc(slices.Clone(s.Frames), hidden)
+	return s.Frames
+}
+
+func (o *Options) hides(f *profile.Frame) bool {
+	return f.Index < o.SkipFrames || o.NoInlines && f.Inlined && !f.Async || !o.Verbose && f.Stub
 }

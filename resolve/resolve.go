@@ -71,6 +71,7 @@ type Names struct {
 	known    map[place][]profile.Frame
 	problems []error
 	reported map[string]bool // their texts
+	stack    []profile.Frame // memory for the stack at hand
 }
 
 // place is an address in a module, nil for none, how it is to be looked up, and what executes there.
@@ -144,7 +145,7 @@ func (n *Names) Frames(frames []unwind.Frame) [][]profile.Frame {
 	n.askAll(queries)
 	out := make([][]profile.Frame, len(frames))
 	for i := range frames {
-		out[i] = n.frames(0, &frames[i])
+		out[i] = n.add(nil, 0, &frames[i])
 	}
 	return out
 }
@@ -154,9 +155,14 @@ func (n *Names) Forget() { clear(n.known) }
 
 // collect adds what is not known of frames to the queries of their modules.
 func (n *Names) collect(frames []unwind.Frame, queries map[*module.Module][]symbol.Query) {
+	var last place // where a function calls itself the next frame is the same
 	for i := range frames {
 		f := &frames[i]
 		key := placeOf(f)
+		if key == last && i > 0 {
+			continue
+		}
+		last = key
 		if _, ok := n.known[key]; ok {
 			continue
 		}
@@ -249,24 +255,34 @@ func (n *Names) Stack(s *unwind.Stack) profile.Stack {
 	if s.Err != nil {
 		out.Detail = s.Err.Error()
 	}
+	frames := n.stack[:0]
 	for i := range s.Frames {
-		out.Frames = append(out.Frames, n.frames(i, &s.Frames[i])...)
+		frames = n.add(frames, i, &s.Frames[i])
+	}
+	out.Frames = append(out.Frames, frames...) // all that they take, and not what they have grown to
+	if clear(frames); cap(frames) <= maxStack {
+		n.stack = frames
 	}
 	return out
 }
 
-// frames returns the logical frames of the physical frame with number index.
-func (n *Names) frames(index int, f *unwind.Frame) []profile.Frame {
+// maxStack bounds the frames for which memory is kept from one stack to the next.
+const maxStack = 1 << 12
+
+// add appends the logical frames of the physical frame with number index.
+func (n *Names) add(out []profile.Frame, index int, f *unwind.Frame) []profile.Frame {
 	key := placeOf(f)
-	if _, ok := n.known[key]; !ok {
+	known, ok := n.known[key]
+	if !ok {
 		n.Prepare([]unwind.Stack{{Frames: []unwind.Frame{*f}}})
+		known = n.known[key]
 	}
-	known := n.known[key]
 	if len(known) == 0 {
 		known = []profile.Frame{n.unnamed(f)}
 	}
-	out := make([]profile.Frame, len(known))
-	for i, k := range known {
+	for i := range known {
+		out = append(out, known[i])
+		k := &out[len(out)-1]
 		k.Index = index
 		k.Module = -1
 		if f.Module != nil && !f.Module.Made() { // the name of one that was made says nothing
@@ -281,7 +297,6 @@ func (n *Names) frames(index int, f *unwind.Frame) []profile.Frame {
 				k.Kind = profile.Signal
 			}
 		}
-		out[i] = k
 	}
 	return out
 }

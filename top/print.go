@@ -43,7 +43,7 @@ func Print(ctx context.Context, src Source, w io.Writer, opt Options, how PrintO
 			return err
 		}
 		if err := m.print(w, &how, first); err != nil {
-			return fmt.Errorf("write table: %w", err)
+			return err
 		}
 		if u.ended || how.Once > 0 {
 			return nil

@@ -203,7 +203,11 @@ func TestInterruptedThreadEnds(t *testing.T) {
 		for range interrupted {
 			if got, err := l.Collect(10 * time.Second); got == nil || err != nil && !errors.Is(err, ErrNoThread) &&
 				!errors.Is(err, ErrDirty) {
-				t.Errorf("got %v, %v", got, err)
+				tid := 0
+				if got != nil {
+					tid = got.Thread.TID
+				}
+				t.Errorf("thread %d of %v: copied %v, %v", tid, c.pid(), got != nil, err)
 			}
 		}
 	})

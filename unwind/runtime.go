@@ -17,6 +17,9 @@ type Region struct {
 	// Generation is another number when other code was put there: as long as it stays, code with a row of the runtime
 	// is not compared with what it was.
 	Generation uint64
+	// Alike says that Generation stays when other code is put there, as all of it has the same rows. What rests on the
+	// bytes of the code is compared then.
+	Alike bool
 }
 
 // Runtime knows code or frames of one process that no ELF object describes. What more it knows than where its code is,

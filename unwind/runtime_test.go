@@ -148,7 +148,8 @@ type constant struct{ oneRuntime }
 func (r *constant) All() []Runtime { return []Runtime{r} }
 
 func (r *constant) Region(pc mem.Addr) (Region, bool) {
-	return Region{Start: madeBase, End: madeBase + 0x800, Generation: 1}, pc >= madeBase && pc < madeBase+0x800
+	return Region{Start: madeBase, End: madeBase + 0x800, Generation: 1, Alike: true},
+		pc >= madeBase && pc < madeBase+0x800
 }
 
 // TestReplacedCode: where a runtime gives the same row for all its code, and says of no other code that it is another,

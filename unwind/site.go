@@ -253,7 +253,7 @@ func (c *cursor) mayReturn(s *site) bool {
 }
 
 // unread reports whether other code may be at s than was read last.
-func (s *site) unread(w *Walker) bool { return !s.held && s.read != w.moment }
+func (s *site) unread(w *Walker) bool { return s.region.Alike && s.read != w.moment && !s.held }
 
 // vouched reports whether the runtime of s says that the code there is what it was. It is asked once a moment for
 // frames of the same region that follow each other.

@@ -361,6 +361,11 @@ func (p *Process) DumpCopiers() []snapshot.Copier {
 // later has an Err of its own.
 func (p *Process) Err() error {
 	errs := slices.Clone(p.errs)
+	for _, m := range sorted(p.met) {
+		if e, ok := p.met[m].(interface{ Err() error }); ok {
+			errs = append(errs, e.Err())
+		}
+	}
 	for _, w := range p.wholes {
 		if e, ok := w.Whole.(interface{ Err() error }); ok {
 			errs = append(errs, e.Err())

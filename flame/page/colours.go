@@ -24,9 +24,9 @@ type theme struct {
 // kindNames are the keys of theme.Kinds, kindLabels what a legend says of them.
 var (
 	kindNames = [kinds]string{"application", "library", "runtime", "kernel", "inlined", "unnamed", "thread", "smaller",
-		"script"}
+		"script", "wasm"}
 	kindLabels = [kinds]string{"application", "library", "runtime, JIT", "kernel, waiting", "inlined", "not named",
-		"thread", "smaller", "language of a runtime"}
+		"thread", "smaller", "language of a runtime", "WebAssembly"}
 )
 
 // palette returns the themes by name: light and dark.

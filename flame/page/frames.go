@@ -25,6 +25,7 @@ const (
 	thread  // not a function: a process or a thread
 	smaller // not a function: frames left out
 	script  // a function of a language that a runtime of its own executes, as JavaScript
+	wasm    // a function of WebAssembly
 	kinds
 )
 
@@ -135,6 +136,8 @@ func kindOf(f *profile.Frame, module string) kind {
 		return kernel
 	case f.Func == "" || f.Kind == profile.Unknown:
 		return unnamed
+	case f.Kind == profile.Wasm:
+		return wasm
 	case f.Kind.Made() && f.Kind != profile.JIT:
 		return script
 	case f.Kind == profile.JIT, strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,9 @@ func TestKinds(t *testing.T) {
 		"library with a version":        {profile.Frame{Func: "read"}, "/lib/libc.so.6", library},
 		"vdso":                          {profile.Frame{Func: "gettime", Kind: profile.VDSO}, "[vdso]", library},
 		"code a runtime made":           {profile.Frame{Func: "f", Kind: profile.JIT}, "", runtime},
+		"JavaScript":                    {profile.Frame{Func: "f", Kind: profile.JavaScript}, "", script},
+		"WebAssembly":                   {profile.Frame{Func: "f", Kind: profile.Wasm}, "", wasm},
+		"code of a mapping":             {profile.Frame{Func: "[jit anon:code]", Kind: profile.Unknown}, "", unnamed},
 		"Go's scheduler":                {profile.Frame{Func: "runtime.mcall"}, "/bin/server", runtime},
 		"interpreter":                   {profile.Frame{Func: "PyEval"}, "/lib/libpython3.11.so.1.0", runtime},
 		"wait in the kernel":            {profile.Frame{Func: "read", Kind: profile.Kernel}, "", kernel},
@@ -133,9 +137,14 @@ func TestKindsDifferWithoutGreenCones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	functions := append(slices.Clone(kindNames[:thread]), kindNames[wasm])
 	for name, th := range themes {
-		for i, a := range kindNames[:thread] {
-			for _, b := range kindNames[:i] {
+		for i, a := range functions {
+			before := functions[:i]
+			if a == kindNames[wasm] {
+				before = append(slices.Clone(before), kindNames[script])
+			}
+			for _, b := range before {
 				p, q := parse(t, th.Kinds[a][shades/2]).deuteranopia(), parse(t, th.Kinds[b][shades/2]).deuteranopia()
 				if got := distance(p, q); got < 8 {
 					t.Errorf("%s: %s and %s are %.1f apart, want at least 8", name, a, b, got)

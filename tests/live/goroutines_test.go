@@ -376,7 +376,8 @@ func checkParked(t *testing.T, pid int) {
 	d, _ := readGoroutines(t, pid)
 	var goroutines, threads []string
 	for _, f := range d.Fibers {
-		if names := parkedNames(&d.FiberStacks[f.Stack].Stack, ""); strings.HasPrefix(names, "main.goParked ") {
+		names := parkedNames(&d.FiberStacks[f.Stack].Stack, "")
+		if strings.HasPrefix(names, "main.goParked ") {
 			goroutines = append(goroutines, names)
 		}
 	}

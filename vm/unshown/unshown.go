@@ -96,10 +96,25 @@ func note(i int, process string, pid, others int) string {
 func InDump(d *profile.Dump) []string {
 	found := make([]bool, len(runtimes))
 	named := kinds(0)
+	type function struct {
+		kind   profile.Kind
+		name   string
+		module int
+	}
+	met := map[function]bool{} // many threads are in few functions
+	var last function
 	for i := range d.Threads {
 		frames := d.Threads[i].Stack.Frames
 		for k := range frames {
 			f := &frames[k]
+			is := function{f.Kind, f.Func, f.Module}
+			if is == last && len(met) > 0 {
+				continue
+			}
+			if last = is; met[is] {
+				continue
+			}
+			met[is] = true
 			named.add(f)
 			if r := of(f, moduleName(d.Modules, f.Module)); r >= 0 {
 				found[r] = true

@@ -2,6 +2,7 @@ package v8
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 	"strings"
 
@@ -36,20 +37,52 @@ const (
 	deoptimizer
 )
 
-// builtins are those of one object. It is not changed after it was made.
+// builtins are those of one object. They belong to the goroutine that walks, but for start and end.
 type builtins struct {
-	list       []builtin // ascending; empty for a stripped object
 	start, end module.Vaddr
-	sizes      []byte // of bytecodes, nil if not known
+	unread     *tables   // where list and sizes come from when they are first wanted; nil if they are there
+	err        error     // why they are not whole
+	list       []builtin // ascending; empty for a stripped object
+	sizes      []byte    // of bytecodes, nil if not known
+}
+
+// read reads list and sizes if that was not done.
+func (b *builtins) read() {
+	t := b.unread
+	if t == nil {
+		return
+	}
+	b.unread = nil
+	b.err = module.Guard(t.m.Path, func() error {
+		err := t.readAll()
+		slices.SortFunc(t.code, func(x, y builtin) int { return int(int64(x.start - y.start)) })
+		for i := range t.code {
+			t.code[i].classify(t.m)
+		}
+		return err
+	})
+	b.list, b.sizes = t.code, t.sizes
+	if start, end := t.blob(); end != 0 {
+		b.start, b.end = start, end
+	} else if b.end == 0 && len(b.list) > 0 {
+		b.start, b.end = b.list[0].start, b.list[len(b.list)-1].end
+	}
 }
 
 // find returns the builtin that holds v, nil if none is known.
 func (b *builtins) find(v module.Vaddr) *builtin {
+	b.read()
 	i := sort.Search(len(b.list), func(i int) bool { return b.list[i].start > v }) - 1
 	if i < 0 || v >= b.list[i].end {
 		return nil
 	}
 	return &b.list[i]
+}
+
+// bytecodeSizes are the lengths of bytecodes, nil if not known.
+func (b *builtins) bytecodeSizes() []byte {
+	b.read()
+	return b.sizes
 }
 
 // buildsFrame is push rbp; mov rbp, rsp.

@@ -69,7 +69,7 @@ const firstLineNote = "positions of this code cannot be read: the line is the fu
 func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Bytecode, offset int, ok bool) {
 	h := r.heap(m)
 	b, err := h.BytecodeOf(c.Deopt)
-	if err != nil || r.builtins.sizes == nil {
+	if err != nil || r.builtins.bytecodeSizes() == nil {
 		return b, 0, false
 	}
 	lengths, err := h.Table(c.Positions)
@@ -80,7 +80,7 @@ func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Byt
 	if err != nil {
 		return b, 0, false
 	}
-	offset, ok = heap.BaselineOffset(lengths, bytecode, r.builtins.sizes, int(pc-c.Start))
+	offset, ok = heap.BaselineOffset(lengths, bytecode, r.builtins.bytecodeSizes(), int(pc-c.Start))
 	return b, offset, ok
 }
 

@@ -3,7 +3,6 @@ package v8
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/symbol"
@@ -17,27 +16,60 @@ const (
 	bytecodeSizes = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE"
 )
 
-// tables are what the symbols of an object with V8 give.
+// tables are what the symbols of an object with V8 give. Most objects that a dump meets have none of V8, and most dumps
+// of one with V8 show none of its code: names are looked up by the hash table where there is one, and the builtins are
+// read when a frame is in V8's code.
 type tables struct {
-	m     *module.Module
-	data  map[string]module.Vaddr // of data, by name
-	code  []builtin               // in any order
-	sizes []byte                  // bytecode lengths: see heap.BaselineOffset; nil if not known
+	m       *module.Module
+	dynamic *symbol.Dynamic         // nil: data has all
+	data    map[string]module.Vaddr // of data, by name
+	code    []builtin               // in any order
+	sizes   []byte                  // bytecode lengths: see heap.BaselineOffset; nil if not known
 }
 
-// readTables reads the symbols of m, nil if it has none of V8.
-func readTables(m *module.Module) (*tables, error) {
-	t := &tables{m: m, data: map[string]module.Vaddr{}}
-	if err := symbol.Each(m, ".dynsym", t.add); err != nil {
+// marker is a symbol that each V8 with debugging symbols has.
+const marker = debugPrefix + "SmiTagMask"
+
+// findTables returns the tables of m, nil if it has none of V8.
+func findTables(m *module.Module) (*tables, error) {
+	t := &tables{m: m, dynamic: symbol.OpenDynamic(m)}
+	if t.dynamic != nil {
+		if _, _, ok := t.dynamic.Lookup(marker); ok {
+			return t, nil
+		}
+	}
+	t.dynamic = nil
+	if !symbol.MayDefine(m, ".dynsym", marker) && !symbol.MayDefine(m, ".symtab", marker) {
+		return nil, nil
+	}
+	if err := t.readAll(); err != nil {
 		return nil, err
 	}
-	if err := symbol.Each(m, ".symtab", t.add); err != nil {
-		return nil, err
-	}
-	if _, ok := t.data[debugPrefix+"SmiTagMask"]; !ok {
+	if _, ok := t.data[marker]; !ok {
 		return nil, nil
 	}
 	return t, nil
+}
+
+// readAll reads all symbols, once.
+func (t *tables) readAll() error {
+	if t.data != nil {
+		return nil
+	}
+	t.data = map[string]module.Vaddr{}
+	if err := symbol.Each(t.m, ".dynsym", t.add); err != nil {
+		return err
+	}
+	return symbol.Each(t.m, ".symtab", t.add)
+}
+
+// at is where a symbol of data is.
+func (t *tables) at(name string) (module.Vaddr, bool) {
+	if v, ok := t.data[name]; ok || t.dynamic == nil {
+		return v, ok
+	}
+	v, _, ok := t.dynamic.Lookup(name)
+	return v, ok
 }
 
 // add keeps a symbol that is of use. Nothing is done to the many others.
@@ -68,7 +100,7 @@ func (t *tables) add(name []byte, v module.Vaddr, size uint64) bool {
 
 // constant is the int32 at a symbol: 0 for one in .bss.
 func (t *tables) constant(name string) (int32, bool) {
-	v, ok := t.data[name]
+	v, ok := t.at(name)
 	if !ok {
 		return 0, false
 	}
@@ -78,30 +110,15 @@ func (t *tables) constant(name string) (int32, bool) {
 	return 0, true
 }
 
-// builtins are the functions of V8 that are part of the object.
+// builtins are the functions of V8 that are part of the object: where they are, if that takes no more than looking up
+// names, or all.
 func (t *tables) builtins() *builtins {
-	b := &builtins{list: t.code, sizes: t.sizes}
-	slices.SortFunc(b.list, func(x, y builtin) int { return int(int64(x.start - y.start)) })
-	b.start, b.end = t.blob()
-	if b.end == 0 && len(b.list) > 0 {
-		b.start, b.end = b.list[0].start, b.list[len(b.list)-1].end
+	b := &builtins{unread: t}
+	if b.start, b.end = t.blob(); b.end == 0 {
+		b.start, b.end = t.returned()
 	}
-	for i := range b.list {
-		b.list[i].classify(t.m)
+	if b.end == 0 {
+		b.read()
 	}
 	return b
-}
-
-// blob is where they are, 0, 0 if that is not known. Source: src/snapshot/embedded/embedded-file-writer.cc.
-func (t *tables) blob() (start, end module.Vaddr) {
-	size, ok := t.constant(blobPrefix + "size_")
-	if !ok || size <= 0 {
-		return 0, 0
-	}
-	for _, name := range []string{"data_", ""} { // up to V8 10 the latter is a pointer to the former
-		if v, ok := t.data[blobPrefix+name]; ok {
-			return v, v + module.Vaddr(size)
-		}
-	}
-	return 0, 0
 }

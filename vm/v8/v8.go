@@ -58,7 +58,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if m.Machine() != uint16(elf.EM_X86_64) {
 		return nil, nil
 	}
-	tables, err := readTables(m)
+	tables, err := findTables(m)
 	switch {
 	case err != nil:
 		return nil, err
@@ -88,6 +88,14 @@ func (r *Runtime) Translate(place func(file string, line, column int) (sourcemap
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
 
+// Err is why builtins are not known; nil if they are, or were not wanted.
+func (r *Runtime) Err() error {
+	if r.builtins.err == nil {
+		return nil
+	}
+	return fmt.Errorf("V8 in %q: read its builtins: %w", r.m.Path, r.builtins.err)
+}
+
 // Region implements [unwind.Runtime]. All that a mapping of the process's own code holds is one Region: where a
 // function was replaced is seen by its instructions.
 func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
@@ -95,7 +103,7 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	if a == nil {
 		return unwind.Region{}, false
 	}
-	return unwind.Region{Start: a.start, End: a.end, Generation: 1}, true
+	return unwind.Region{Start: a.start, End: a.end, Generation: 1, Alike: true}, true
 }
 
 // Frames implements resolve.SiteNamer.
