@@ -169,8 +169,8 @@ func (f *Fetcher) charge(n int) bool {
 	switch {
 	case f.err != nil:
 		return false
-	case f.left.Ranges < 1, f.left.Bytes < n, len(f.pieces) == 0 && f.left.Calls < 1,
-		f.used()-f.began > f.left.Time:
+	case f.left.Ranges < 1, f.left.Bytes < n,
+		len(f.pieces) == 0 && (f.left.Calls < 1 || f.used()-f.began > f.left.Time): // the time is a call of its own
 		f.err = ErrSpent
 		return false
 	}
