@@ -65,7 +65,7 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 }
 
 // Copiers are what the runtimes need to be copied of each thread.
-func (w *Walk) Copiers() []snapshot.Copier { return w.runtimes.Copiers() }
+func (w *Walk) Copiers() []snapshot.Copier { return w.runtimes.DumpCopiers() }
 
 // ProcessCopiers are what is to be copied of the process as a whole, for its fibers.
 func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {

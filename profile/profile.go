@@ -74,10 +74,16 @@ type Frame struct {
 	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.
 	Tier string
 	// Stub says that the frame is a runtime's own, between functions of its language, and shown to who asks for it.
-	Stub   bool
+	Stub bool
+	// Async says that the function is not on the stack: it waits for the frame below it in the list to end, as its
+	// language shows it. Func begins with AsyncPrefix then.
+	Async  bool
 	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
 	Note   string // why it is less sure than its origin says; "" mostly
 }
+
+// AsyncPrefix is in front of names of functions that wait for others, as JavaScript's Error.stack has it.
+const AsyncPrefix = "async "
 
 // Waits says that f is no code but the system call, or the reason in parentheses, that a thread
 // waits in: a leaf of Kind Kernel that lies in no module. The kernel's own functions,

@@ -106,6 +106,7 @@ type frameDoc struct {
 	Line          int    `json:"line,omitempty"`
 	Tier          string `json:"tier,omitempty"`
 	Stub          bool   `json:"stub,omitempty"`
+	Async         bool   `json:"async,omitempty"`
 	Module        *int   `json:"module,omitempty"`
 	ModuleAddress string `json:"module_address,omitempty"`
 	WasmOffset    string `json:"wasm_offset,omitempty"`

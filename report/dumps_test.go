@@ -105,8 +105,9 @@ func goroutines() *profile.Dump {
 		Process: profile.Process{PID: 77, Comm: "server", Cmdline: []string{"./server"}, Exe: "/src/server",
 			Arch: "amd64"},
 		Time: time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC), Stopped: 3 * time.Millisecond,
-		Modules:  []profile.Module{{Path: "/src/server", Base: 0x400000}},
-		Problems: []string{"2 of 9 goroutines are left out: they were not copied within the time and the memory for it"},
+		Modules: []profile.Module{{Path: "/src/server", Base: 0x400000}},
+		Problems: []string{
+			"2 of 9 goroutines are left out: they were not copied within the time and the memory for it"},
 		Threads: []profile.Thread{
 			{TID: 77, Name: "server", State: "R", Fiber: &profile.FiberID{Kind: "goroutine", ID: 1},
 				Stack: complete(at(0, "main.main", 0x512010, 30), at(1, "runtime.goexit", 0x488a21, 1))},

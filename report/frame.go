@@ -72,6 +72,8 @@ func (p *printer) frame(f *profile.Frame) {
 func (p *printer) marks(f *profile.Frame) []string {
 	var marks []string
 	switch {
+	case f.Async:
+		marks = append(marks, "(awaits)")
 	case f.Inlined:
 		marks = append(marks, "(inlined)")
 	case f.Kind == profile.Signal:

@@ -62,5 +62,5 @@ func (o *Options) visible(s *profile.Stack) []profile.Frame {
 }
 
 func (o *Options) hides(f *profile.Frame) bool {
-	return f.Index < o.SkipFrames || o.NoInlines && f.Inlined || !o.Verbose && f.Stub
+	return f.Index < o.SkipFrames || o.NoInlines && f.Inlined && !f.Async || !o.Verbose && f.Stub
 }

@@ -31,6 +31,12 @@ type SiteNamer interface {
 	Frames(site unwind.Site) []profile.Frame
 }
 
+// Renamer is a SiteNamer that may learn a better name of a Site that it has named.
+type Renamer interface {
+	// Renames is how many names have changed so far. It is called by the goroutine that walks.
+	Renames() int
+}
+
 // Settler is a SiteNamer that gets its names in the background.
 type Settler interface {
 	// Settle waits, not for long, until it has what names the Sites that it has given so far. Nothing may be stopped.

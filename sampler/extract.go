@@ -19,6 +19,7 @@ type extract struct {
 	sites      []site
 	words      []string
 	made       []madeCode
+	renamed    bool // some of made are others than in the last extract
 	places     []place
 	problems   map[string]error // of runtimes, by who has them
 	tasks      map[int32]task
@@ -38,13 +39,15 @@ func (c *counter) extract(final bool) *extract {
 		}
 	}
 	c.book.nameLate()
+	renamed := c.book.rename()
 	for t := range c.live {
 		c.keepProblem(t)
 	}
 	l := c.ledger
 	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
 	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: maps.Clone(c.tasks), main: c.main,
-		sites: c.book.sites, words: c.book.words, places: c.book.places, made: c.book.made}
+		sites: c.book.sites, words: c.book.words, places: c.book.places, made: c.book.made,
+		renamed: renamed}
 	c.ledger = newLedger(c.opt.KeepOrder && !l.dropped)
 	c.ledger.dropped = l.dropped
 	e.problems, c.problems = c.problems, nil
@@ -179,6 +182,7 @@ func (c *counter) renew() {
 	old := c.book
 	b := newBook()
 	b.places, b.placeOf, b.limit, b.made, b.later = old.places, old.placeOf, old.limit, old.made, old.later
+	b.renamers, b.renames = old.renamers, old.renames
 	c.book = b
 	c.generation++
 	moved := map[profile.NodeID]profile.NodeID{}

@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
@@ -67,22 +69,25 @@ const (
 // What was appended to its slices is never changed, so that a naming goroutine may read a
 // slice as it was.
 type book struct {
-	tree    profile.Tree
-	sites   []site
-	index   map[site]profile.FrameID
-	words   []string
-	word    map[string]int
-	made    []madeCode // the first is none
-	later   []lateName // of made that have no name so far
-	places  []place
-	placeOf map[identity]int32
-	full    bool // a stack was left out
-	limit   int  // nodes
+	tree     profile.Tree
+	sites    []site
+	index    map[site]profile.FrameID
+	words    []string
+	word     map[string]int
+	made     []madeCode // the first is none
+	later    []lateName // of made that have no name so far
+	renamers map[resolve.Renamer][]renamable
+	renames  map[resolve.Renamer]int // how many of its names had changed when they were taken last
+	places   []place
+	placeOf  map[identity]int32
+	full     bool // a stack was left out
+	limit    int  // nodes
 }
 
 func newBook() *book {
 	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{},
-		limit: maxNodes, made: make([]madeCode, 1)}
+		limit: maxNodes, made: make([]madeCode, 1), renamers: map[resolve.Renamer][]renamable{},
+		renames: map[resolve.Renamer]int{}}
 }
 
 // frame returns the id of a site, made if need be; false if there is no room.
@@ -195,8 +200,37 @@ func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
 	if s, ok := f.Runtime.(resolve.Settler); ok && b.made[n].names == nil {
 		b.later = append(b.later, lateName{f.Runtime, s, f.Site, n})
 	}
+	if r, ok := f.Runtime.(resolve.Renamer); ok {
+		b.renamers[r] = append(b.renamers[r], renamable{f.Runtime, f.Site, n})
+	}
 	g.made[key] = n
 	return n
+}
+
+// renamable is a site whose name may become a better one.
+type renamable struct {
+	runtime unwind.Runtime
+	site    unwind.Site
+	made    int32
+}
+
+// rename takes the names of runtimes that have found better ones since the last time, and reports whether there are
+// any.
+func (b *book) rename() (any bool) {
+	for r, sites := range b.renamers {
+		n := r.Renames()
+		if n == b.renames[r] {
+			continue
+		}
+		if !any {
+			b.made, any = slices.Clone(b.made), true // somebody may read it as it was
+		}
+		b.renames[r] = n
+		for _, s := range sites {
+			b.made[s.made].names = resolve.OfSite(&unwind.Frame{Runtime: s.runtime, Site: s.site})
+		}
+	}
+	return any
 }
 
 // lateName is a site whose runtime may have its name later.

@@ -226,7 +226,8 @@ func (n *namer) lookUp(e *extract) {
 	for stack := range e.stacks {
 		frame := e.tree.Frame(stack)
 		s := &e.sites[frame]
-		if _, ok := n.sites[frame]; ok && !(n.unnamed[frame] && e.made[s.made].names != nil) {
+		stale := e.made[s.made].names != nil && (e.renamed || n.unnamed[frame])
+		if _, ok := n.sites[frame]; ok && !stale {
 			continue
 		}
 		delete(n.unnamed, frame)

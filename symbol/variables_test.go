@@ -48,7 +48,8 @@ func TestVariables(t *testing.T) {
 		}
 		m := load(t, path)
 		// work and main are functions, count and counter_of_anothe no names, environ is another object's.
-		got, err := Variables(m, "counter", "table", "hidden", "work", "main", "count", "counter_of_anothe", "", "stdin")
+		got, err := Variables(m, "counter", "table", "hidden", "work", "main", "count", "counter_of_anothe", "",
+			"stdin")
 		if err != nil || len(got) != len(want) {
 			t.Errorf("got %v (%v), want %v", got, err, want)
 		}

@@ -41,7 +41,8 @@ func TestOwnStack(t *testing.T) {
 			d.outermost(cie, 0x10200)
 			d.stack.Skip(19).Word(d.call(0x208))
 			return at(0x10108, start)
-		}, "0x10108(context) 0x10208(cfi) root", "0x10108(context) bad CFA", "outside of the stack 0x7ffe1000-0x7ffe1080"},
+		}, "0x10108(context) 0x10208(cfi) root", "0x10108(context) bad CFA",
+			"outside of the stack 0x7ffe1000-0x7ffe1080"},
 		{"a signal on another stack", func(d *drawn) registers {
 			d.put(0x300, restoreRT...)
 			d.stack.Label("fp").Ref("other").Word(d.call(0x100)).Skip(16).Label("other").Word(0).Word(d.call(0x200))
@@ -49,7 +50,8 @@ func TestOwnStack(t *testing.T) {
 			d.alt.Skip(5).Skip(10).Word(start).Skip(4).Word(start).Word(0x10900) // rbp, rsp, rip of the ucontext
 			return registers{regs.AMD64RIP: 0x10300, regs.AMD64RSP: altBase + 0x1000, regs.AMD64RBP: altBase}
 		}, "0x10300(context) 0x10900(context) 0x10100(frame pointer) 0x10200(frame pointer) no rule",
-			"0x10300(context) 0x10900(context) 0x10100(frame pointer) no rule", "outside of the stack 0x7ffe1000-0x7ffe1080"},
+			"0x10300(context) 0x10900(context) 0x10100(frame pointer) no rule",
+			"outside of the stack 0x7ffe1000-0x7ffe1080"},
 		{"a signal, whose context no frame pointer replaces", func(d *drawn) registers {
 			d.put(0x300, restoreRT...)
 			d.stack.Label("fp").Word(0).Word(d.call(0x200))

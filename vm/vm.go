@@ -340,6 +340,23 @@ func (p *Process) Copiers() []snapshot.Copier {
 	return nil
 }
 
+// DumpCopier is a runtime that copies more of each thread for a dump, where a stop may take longer than in a recording.
+type DumpCopier interface {
+	// DumpCopier is called after those of [Process.Copiers], for each thread.
+	DumpCopier() snapshot.Copier
+}
+
+// DumpCopiers are what the runtimes need to be copied of each thread for a dump.
+func (p *Process) DumpCopiers() []snapshot.Copier {
+	all := slices.Clone(p.Copiers())
+	for _, r := range p.all {
+		if d, ok := r.(DumpCopier); ok {
+			all = append(all, d.DumpCopier())
+		}
+	}
+	return all
+}
+
 // Err is why runtimes that the process has cannot be used, or not whole; nil if all can. A runtime that meets more
 // later has an Err of its own.
 func (p *Process) Err() error {

@@ -213,8 +213,8 @@ func (r *Runtime) find(at *place, when time.Duration, not uint64) (found bool, r
 	return false, Record{}
 }
 
-// isReplaced reports whether other code is at a place now than its record says. What a later record says of the place is
-// in the memory m, and was not when the place was seen.
+// isReplaced reports whether other code is at a place now than its record says. What a later record says of the
+// place is in the memory m, and was not when the place was seen.
 func (r *Runtime) isReplaced(at *place, record *Record, m mem.Reader) bool {
 	_, newest, ok := r.files[at.file].book.Find(at.lookup, 0)
 	return ok && newest == at.record && r.replaced(newest*uint64(len(r.files))+uint64(at.file), record, m)

@@ -371,8 +371,8 @@ func checkCalls(t *testing.T, pid int) {
 // called that. Of the goroutine no frame is missing but where C has lost its way.
 func checkParked(t *testing.T, pid int) {
 	t.Helper()
-	const left = "runtime.mcall crosscall2: the goroutine that was called from here waits: its frames before this one " +
-		"are missing "
+	const left = "runtime.mcall crosscall2: the goroutine that was called from here waits: its frames before this " +
+		"one are missing "
 	d, _ := readGoroutines(t, pid)
 	var goroutines, threads []string
 	for _, f := range d.Fibers {

@@ -21,9 +21,9 @@ import (
 var outermost = []string{"runtime.goexit", "runtime.mstart", "runtime.mcall", "runtime.rt0_go", "clone", "__clone",
 	"clone3", "__clone3", "_start", "runtime.morestack"}
 
-// TestSignalStorm: a cgo program whose threads get SIGUSR1 and SIGPROF without end is dumped 200 times and recorded. Each
-// stack ends where stacks begin, also below a handler, or is short, says why, and is one of a hundred at most. The program
-// loses no signal.
+// TestSignalStorm: a cgo program whose threads get SIGUSR1 and SIGPROF without end is dumped 200 times and recorded.
+// Each stack ends where stacks begin, also below a handler, or is short, says why, and is one of a hundred at most. The
+// program loses no signal.
 func TestSignalStorm(t *testing.T) {
 	cmd := exec.Command(program(t, "storm-cgo"))
 	in, err := cmd.StdinPipe()
@@ -59,8 +59,8 @@ func TestSignalStorm(t *testing.T) {
 		}
 	}
 	if len(seen) < 4 || signalled < 1 || late > 150 || short*100 > stacks {
-		t.Errorf("seen %v of the program, %d signal frames, %d of %d stacks short, %d of 200 dumps late", seen, signalled,
-			short, stacks, late)
+		t.Errorf("seen %v of the program, %d signal frames, %d of %d stacks short, %d of 200 dumps late", seen,
+			signalled, short, stacks, late)
 	}
 	recordStorm(t, r.pid)
 	endStorm(t, r, in)

@@ -41,6 +41,20 @@ func BenchmarkStop(b *testing.B) {
 	b.ReportMetric(median(named), "walk-and-name-µs")
 }
 
+// BenchmarkAwaitStop stops a node in which five async functions wait for the running one, as a recording and as a dump
+// does, in turn.
+func BenchmarkAwaitStop(b *testing.B) {
+	x := start(b, newest(b), nil, "await.js")
+	var copied, dumped []time.Duration
+	for i := 0; b.Loop(); i++ {
+		copied = append(copied, x.stopped(b, x.runtimes.Copiers()))
+		dumped = append(dumped, x.stopped(b, x.runtimes.DumpCopiers()))
+		pause(i)
+	}
+	b.ReportMetric(median(copied), "copied-µs")
+	b.ReportMetric(median(dumped)-median(copied), "more-for-dump-µs")
+}
+
 // stopped is how long the main thread was stopped for one snapshot.
 func (x *target) stopped(t testing.TB, copiers []snapshot.Copier) time.Duration {
 	t.Helper()

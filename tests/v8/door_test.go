@@ -116,25 +116,7 @@ func lines(s *profile.Stack) (out []string) {
 // TestRecording: the profile of a recording has functions and their own kind, also when the process has ended.
 func TestRecording(t *testing.T) {
 	x := start(t, newest(t), nil, "loop.js")
-	kinds := vm.NewTable(vm.Kinds)
-	r := sampler.New(sampler.Options{Rate: 199,
-		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
-	defer r.Close()
-	pid := x.PID()
-	x.Close()
-	if err := r.Add(pid); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if err := r.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	x.end()
-	p, err := r.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := record(t, x, time.Second)
 	whole, all := int64(0), int64(0)
 	for i := range p.Samples {
 		var names []string
@@ -156,4 +138,51 @@ func TestRecording(t *testing.T) {
 	if all < 20 || whole < all*9/10 {
 		t.Errorf("%d of %d samples have the whole chain", whole, all)
 	}
+}
+
+// TestOneName: in a recording all frames of a method have the same name, with its class, though that cannot be known
+// where it was inlined when it was first seen.
+func TestOneName(t *testing.T) {
+	for _, version := range versions(t) {
+		if !*full && !slices.Contains(quickMajors, majorOf(version)) {
+			continue
+		}
+		t.Run(version, func(t *testing.T) {
+			p := record(t, start(t, version, nil, "methods.js"), 2*time.Second)
+			names, inlined := map[string]bool{}, false
+			for i := range p.Frames {
+				if f := &p.Frames[i]; last(f.Func) == "walk" {
+					names[f.Func], inlined = true, inlined || f.Inlined
+				}
+			}
+			if len(names) != 1 || !names["Robot.walk"] || !inlined {
+				t.Errorf("the method is named %v, inlined %t", names, inlined)
+			}
+		})
+	}
+}
+
+// record records the process of x, which x does not trace any more, and ends it.
+func record(t *testing.T, x *target, d time.Duration) *profile.Profile {
+	t.Helper()
+	kinds := vm.NewTable(vm.Kinds)
+	r := sampler.New(sampler.Options{Rate: 199,
+		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+	t.Cleanup(func() { r.Close() })
+	pid := x.PID()
+	x.Close()
+	if err := r.Add(pid); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.end()
+	p, err := r.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

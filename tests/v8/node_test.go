@@ -84,6 +84,7 @@ type truth struct {
 	Cycle   []string `json:"cycle"`   // functions that call one another in this order
 	Chain   []string `json:"chain"`   // functions, the innermost first
 	Has     string   `json:"has"`     // a function that is on each stack
+	Awaits  []site   `json:"awaits"`  // functions that wait for the one on the stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
 }
 

@@ -176,7 +176,8 @@ func (h *target) waypoints(s *sampled) error {
 	var points []unwind.Waypoint
 	for _, r := range h.runtimes.All() {
 		if w, ok := r.(unwind.Waypointer); ok {
-			points = append(points, w.Waypoints(s.thread, s.stack.Frames[:1], (&snapshot.Snapshot{}).Reader(s.thread, nil))...)
+			copied := (&snapshot.Snapshot{}).Reader(s.thread, nil)
+			points = append(points, w.Waypoints(s.thread, s.stack.Frames[:1], copied)...)
 		}
 	}
 	var want, got []string

@@ -107,8 +107,8 @@ func TestCopyOfDeepStack(t *testing.T) {
 	}
 }
 
-// TestCopyOfCallers: of a thread on its goroutine's stack the part of the system stack is copied that C left in use when
-// it called Go, bounded.
+// TestCopyOfCallers: of a thread on its goroutine's stack the part of the system stack is copied that C left in use
+// when it called Go, bounded.
 func TestCopyOfCallers(t *testing.T) {
 	const words = maxCallers/8 + 100
 	for _, tc := range []struct {
@@ -135,9 +135,10 @@ func TestCopyOfCallers(t *testing.T) {
 		f.Budget.Time = time.Hour
 		f.Run([]snapshot.Copier{&Runtime{tls: -8, hasTLS: true}}, th, m)
 		got, at := mem.NewOverlay(nil, th.Copied...), i.Addr(tc.sp)
-		if tc.want > 0 && (!got.Holds(at, tc.want) || m.calls > 7) || got.Holds(at, tc.want+1) || len(th.Shortfalls) > 0 {
-			t.Errorf("%s: %d bytes in %d ranges by %d calls, %v; want %d bytes at %#x", tc.name, m.bytes, len(th.Copied),
-				m.calls, th.Shortfalls, tc.want, uint64(at))
+		if tc.want > 0 && (!got.Holds(at, tc.want) || m.calls > 7) || got.Holds(at, tc.want+1) ||
+			len(th.Shortfalls) > 0 {
+			t.Errorf("%s: %d bytes in %d ranges by %d calls, %v; want %d bytes at %#x", tc.name, m.bytes,
+				len(th.Copied), m.calls, th.Shortfalls, tc.want, uint64(at))
 		}
 	}
 }

@@ -48,6 +48,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if err != nil {
 			f.Note = "not named: " + r.String() + ": " + err.Error()
 		}
+		site = r.withAwaiting(site, &act, v)
 		if act.note != "" && f.Note == "" {
 			f.Note = act.note
 		}

@@ -14,7 +14,7 @@ import (
 // function is what is known of a JavaScript function.
 type function struct {
 	heap.Shared
-	name   string
+	*label
 	own    string  // name without the class
 	start  int     // in its script, -1 if not known
 	script *script // nil for a builtin
@@ -49,6 +49,7 @@ func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, er
 		return nil, err
 	}
 	if f := r.known(at, m); f != nil {
+		r.findClass(f, receiver, at, m)
 		return f, nil
 	}
 	shared, err := h.FunctionAt(at)
@@ -58,10 +59,9 @@ func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, er
 	if shape, err := word(m, at); err == nil {
 		r.types.of(r.layout, shape, m) // what known asks for
 	}
-	known := r.sites.functions[shared] != nil
 	f, err := r.describe(shared, m)
-	if err == nil && !known {
-		f.name = methodName(h, f.name, receiver, at)
+	if err == nil {
+		r.findClass(f, receiver, at, m)
 	}
 	return f, err
 }
@@ -107,7 +107,7 @@ func (r *Runtime) describe(s heap.Shared, m mem.Reader) (*function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &function{Shared: s, name: name, own: name, start: start, checked: time.Now()}
+	f := &function{Shared: s, own: name, start: start, checked: time.Now()}
 	p, ok, err := h.ScriptOf(s)
 	if err != nil {
 		return nil, err
@@ -124,6 +124,7 @@ func (r *Runtime) describe(s heap.Shared, m mem.Reader) (*function, error) {
 			return nil, err
 		}
 	}
+	f.label = r.sites.labelOf(f)
 	r.sites.keep(f)
 	return f, nil
 }
@@ -194,17 +195,4 @@ func (r *Runtime) lookup(table heap.Tagged, offset int, m mem.Reader) (heap.Posi
 	}
 	p, ok, err := r.layout.PositionAt(b, offset)
 	return p, ok && err == nil
-}
-
-// methodName is name with the class that the closure at function is a method of, as the receiver of a call shows it. A
-// function without a name gets that of the property.
-func methodName(h heap.Heap, name string, receiver heap.Tagged, function mem.Addr) string {
-	if strings.Contains(name, ".") || strings.HasPrefix(name, "#") { // inferred; private
-		return name
-	}
-	method, ok := h.MethodOf(receiver, function)
-	if !ok {
-		return name
-	}
-	return method.Name(name)
 }

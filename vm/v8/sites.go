@@ -37,14 +37,22 @@ var errTooMany = errors.New("too many places were met")
 // sites are the Sites of one V8, with their names: what they are is found out when they are first met, because the heap
 // moves, and the process may have ended when they are asked for.
 type sites struct {
-	all       [][]profile.Frame // by Site; 0 is none
+	all       [][]frame // by Site; 0 is none
 	byContent map[string]unwind.Site
 	stubs     map[string]unwind.Site
 
 	functions  map[heap.Shared]*function
+	labels     map[declaration]*label
+	renames    int // names that have changed since they were given
 	scripts    map[heap.Script]*script
 	byBytecode map[bytecodeKey]unwind.Site
 	byCode     map[codeKey]unwind.Site
+}
+
+// frame is a logical frame, whose name is that of label unless it is nil.
+type frame struct {
+	profile.Frame
+	label *label
 }
 
 // bytecodeKey is a place in the bytecode of a function.
@@ -61,24 +69,35 @@ type codeKey struct {
 }
 
 func (s *sites) reset() {
-	*s = sites{all: make([][]profile.Frame, 1), byContent: map[string]unwind.Site{}, stubs: map[string]unwind.Site{},
-		functions: map[heap.Shared]*function{}, scripts: map[heap.Script]*script{},
+	*s = sites{all: make([][]frame, 1), byContent: map[string]unwind.Site{}, stubs: map[string]unwind.Site{},
+		functions: map[heap.Shared]*function{}, labels: map[declaration]*label{}, scripts: map[heap.Script]*script{},
 		byBytecode: map[bytecodeKey]unwind.Site{}, byCode: map[codeKey]unwind.Site{}}
 }
 
 func (s *sites) frames(n unwind.Site) []profile.Frame {
-	if int64(n) >= int64(len(s.all)) {
+	if int64(n) >= int64(len(s.all)) || n == 0 {
 		return nil
 	}
-	return s.all[n]
+	out := make([]profile.Frame, len(s.all[n]))
+	for i, f := range s.all[n] {
+		out[i] = f.Frame
+		if f.label != nil {
+			out[i].Func = f.label.shown()
+		}
+		if f.Async {
+			out[i].Func = profile.AsyncPrefix + out[i].Func
+		}
+	}
+	return out
 }
 
 // of returns the Site that stands for frames, innermost first.
-func (s *sites) of(frames []profile.Frame) (unwind.Site, error) {
+func (s *sites) of(frames []frame) (unwind.Site, error) {
 	var key strings.Builder
 	for i := range frames {
 		f := &frames[i]
-		fmt.Fprintf(&key, "%s\x00%s\x00%d\x00%s\x00%t\n", f.Func, f.File, f.Line, f.Tier, f.Stub)
+		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d\x00%s\x00%t\x00%t\x00%s\n", f.label, f.Func, f.File, f.Line, f.Tier,
+			f.Stub, f.Async, f.Note)
 	}
 	if n, ok := s.byContent[key.String()]; ok {
 		return n, nil
@@ -117,7 +136,7 @@ func (r *Runtime) stub(name string) (unwind.Site, error) {
 	if n, ok := r.sites.stubs[name]; ok {
 		return n, nil
 	}
-	n, err := r.sites.of([]profile.Frame{{Func: name, Kind: profile.JavaScript, Stub: true}})
+	n, err := r.sites.of([]frame{{Frame: profile.Frame{Func: name, Kind: profile.JavaScript, Stub: true}}})
 	if err == nil && len(r.sites.stubs) < maxFunctions {
 		r.sites.stubs[name] = n
 	}
@@ -126,7 +145,7 @@ func (r *Runtime) stub(name string) (unwind.Site, error) {
 
 // apart is the Site of code that is worth a frame and is no function.
 func (r *Runtime) apart(name string) (unwind.Site, error) {
-	return r.sites.of([]profile.Frame{{Func: name, Kind: profile.JavaScript, Tier: string(made)}})
+	return r.sites.of([]frame{{Frame: profile.Frame{Func: name, Kind: profile.JavaScript, Tier: string(made)}}})
 }
 
 // logical is a function and where in its script it is.
@@ -136,13 +155,10 @@ type logical struct {
 }
 
 // frames are the frames of functions that share one of the stack, innermost first.
-func (r *Runtime) frames(calls []logical, t tier, m mem.Reader) []profile.Frame {
-	out := make([]profile.Frame, len(calls))
+func (r *Runtime) frames(calls []logical, t tier, m mem.Reader) []frame {
+	out := make([]frame, len(calls))
 	for i, c := range calls {
-		out[i] = profile.Frame{Func: c.name, Kind: profile.JavaScript, Tier: string(t), Inlined: i < len(calls)-1}
-		if c.name == "" {
-			out[i].Func = anonymous
-		}
+		out[i] = frame{profile.Frame{Kind: profile.JavaScript, Tier: string(t), Inlined: i < len(calls)-1}, c.label}
 		if c.script != nil {
 			out[i].File, out[i].Line = r.place(c.script, c.offset, m)
 		}

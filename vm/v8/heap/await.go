@@ -10,6 +10,7 @@ import (
 // js-promise.tq, promise.tq and contexts.h in src/objects.
 const (
 	generatorFunction = 24
+	generatorReceiver = 40
 	generatorPosition = 48 // bytecode offset of a suspended one, biased as in frames
 	asyncPromise      = 80 // of a JSAsyncFunctionObject
 	asyncQueue        = 80 // of a JSAsyncGeneratorObject
@@ -25,20 +26,21 @@ const (
 // maxAwaiting bounds a chain of async functions that wait for one another.
 const maxAwaiting = 256
 
-// Awaiting are the async functions that wait for the one that the closure at function goes on with, innermost first,
-// each where it awaits: what Error.stack shows as "at async …". The closure is the builtin that is on the stack below
-// an async function which has been resumed (AsyncFunctionAwaitResolveClosure and its kin); for any other the result is
-// empty. It follows promises to the await closures that react to them, through Promise.all and then.
+// Awaiting are the generators of the async functions that wait for the one that the closure at function goes on with,
+// innermost first: what Error.stack shows as "at async …". [Heap.Suspended] says what they are. The closure is the
+// builtin that is on the stack below an async function which has been resumed (AsyncFunctionAwaitResolveClosure and
+// its kin); for any other the result is empty. It follows promises to the await closures that react to them, through
+// Promise.all and then.
 //
-// Promises and generators are young and move: it is to be read from words that were copied, or while nothing can have
-// been collected since. What was found comes with an error, too.
-func (h Heap) Awaiting(function mem.Addr) ([]Call, error) {
+// Promises and generators are young and move: it is to be read from words that were copied, or while the thread is
+// stopped. What was found comes with an error, too.
+func (h Heap) Awaiting(function mem.Addr) ([]mem.Addr, error) {
 	at, ok := h.generatorOf(function)
 	if !ok {
 		return nil, nil
 	}
 	promise, err := h.promiseOf(at)
-	var out []Call
+	var out []mem.Addr
 	for range maxAwaiting {
 		if err != nil || promise == 0 {
 			return out, err
@@ -46,11 +48,7 @@ func (h Heap) Awaiting(function mem.Addr) ([]Call, error) {
 		if at, promise, err = h.reaction(promise); err != nil || at == 0 {
 			continue
 		}
-		call, err := h.suspended(at)
-		if err != nil {
-			return out, err
-		}
-		out = append(out, call)
+		out = append(out, at)
 		if promise, err = h.promiseOf(at); err != nil {
 			return out, err
 		}
@@ -58,14 +56,32 @@ func (h Heap) Awaiting(function mem.Addr) ([]Call, error) {
 	return out, fmt.Errorf("%w: more than %d functions wait for one another", ErrMoved, maxAwaiting)
 }
 
-// generatorOf is the generator that the await closure at function resumes.
+// generatorOf is the generator that the await closure at function resumes. A closure of the program may have a
+// generator in the same place, as a variable.
 func (h Heap) generatorOf(function mem.Addr) (mem.Addr, bool) {
+	if !h.isBuiltin(function) {
+		return 0, false
+	}
 	word, err := h.contextElement(function, contextExtension)
 	if err != nil {
 		return 0, false
 	}
 	a, err := h.object(word, "generator", h.Types.AsyncFunction, h.Types.AsyncGenerator)
 	return a, err == nil
+}
+
+// isBuiltin reports whether the closure at function is of V8 itself: it has no script.
+func (h Heap) isBuiltin(function mem.Addr) bool {
+	shared, err := h.FunctionAt(function)
+	if err != nil {
+		return false
+	}
+	script, ok := shared.Script.Object()
+	if !ok {
+		return false
+	}
+	typ, err := h.Type(script)
+	return err == nil && typ == h.Types.Oddball
 }
 
 // contextElement reads an element of the context of a closure.
@@ -153,6 +169,9 @@ func (h Heap) reaction(promise mem.Addr) (generator, next mem.Addr, err error) {
 
 // capabilityOf is the promise that a closure of Promise.all and its kin settles.
 func (h Heap) capabilityOf(closure mem.Addr) (mem.Addr, bool) {
+	if !h.isBuiltin(closure) {
+		return 0, false
+	}
 	for i := contextExtension; i < contextElements; i++ {
 		word, err := h.contextElement(closure, i)
 		if err != nil {
@@ -182,15 +201,13 @@ func (h Heap) promiseIn(t Tagged) (mem.Addr, bool) {
 	return a, err == nil
 }
 
-// suspended is the function of the generator at a, and where it waits; offset -1 if that is not known.
-func (h Heap) suspended(a mem.Addr) (Call, error) {
-	word, err := h.Word(a, generatorFunction)
+// Suspended is the function of the generator at a, and where it waits; offset -1 if that is not known. The generator,
+// its closure and what that shares are to be words that were copied, as for [Heap.Awaiting]; the bytecode and its
+// positions stay where they are mostly, and may be read later.
+func (h Heap) Suspended(a mem.Addr) (Call, error) {
+	function, err := h.SuspendedClosure(a)
 	if err != nil {
 		return Call{}, err
-	}
-	function, ok := word.Object()
-	if !ok {
-		return Call{}, fmt.Errorf("%w: the function of a generator is %#x", ErrMoved, uint64(word))
 	}
 	shared, err := h.FunctionAt(function)
 	if err != nil {
@@ -218,6 +235,22 @@ func (h Heap) suspended(a mem.Addr) (Call, error) {
 	}
 	return c, nil
 }
+
+// SuspendedClosure is where the closure of the generator at a is.
+func (h Heap) SuspendedClosure(a mem.Addr) (mem.Addr, error) {
+	word, err := h.Word(a, generatorFunction)
+	if err != nil {
+		return 0, err
+	}
+	function, ok := word.Object()
+	if !ok {
+		return 0, fmt.Errorf("%w: the function of a generator is %#x", ErrMoved, uint64(word))
+	}
+	return h.Follow(function)
+}
+
+// SuspendedReceiver is what the function of the generator at a was called on.
+func (h Heap) SuspendedReceiver(a mem.Addr) (Tagged, error) { return h.Word(a, generatorReceiver) }
 
 // bytecodeOf is the bytecode that s has been compiled to, which its baseline code, or an InterpreterData, leads to
 // where it has that.

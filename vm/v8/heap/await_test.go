@@ -39,9 +39,17 @@ func awaiting(t *testing.T, node string, flags []string) {
 	var got []Call
 	closures := 0
 	for _, f := range p.frames() {
-		calls, err := p.Awaiting(f.function)
+		waiting, err := p.Awaiting(f.function)
 		if err != nil {
 			t.Error(err)
+		}
+		var calls []Call
+		for _, g := range waiting {
+			c, err := p.Suspended(g)
+			if err != nil {
+				t.Error(err)
+			}
+			calls = append(calls, c)
 		}
 		if len(calls) > 0 {
 			got = calls
@@ -70,7 +78,7 @@ func TestAwaitingLoops(t *testing.T) {
 	generator := d.object(d.Types.AsyncFunction, 0, 0, function, 0, 0, smi(0), 0, 0, 0, 0)
 	promise := d.object(d.Types.Promise, 0, 0, 0)
 	reaction := d.object(d.Types.PromiseReaction, 0, 0, 0, function, 0)
-	set(function, int(d.Layout.Function.Shared), d.shared(smi(0), 0))
+	set(function, int(d.Layout.Function.Shared), d.shared(smi(0), d.object(d.Types.Oddball, 0)))
 	set(function, int(d.Layout.Function.Context), context)
 	set(context, 32, generator)
 	set(generator, asyncPromise, promise)
@@ -84,6 +92,11 @@ func TestAwaitingLoops(t *testing.T) {
 	set(reaction, int(d.Reaction.Promise), promise)
 	if calls, err := d.heap().Awaiting(a); err == nil || len(calls) != 0 {
 		t.Errorf("%d functions, %v", len(calls), err)
+	}
+	// A closure of the program that has a generator as a variable.
+	set(function, int(d.Layout.Function.Shared), d.shared(smi(0), d.object(d.Types.Script, 0, 0, 0, 0, 0, 0, 0)))
+	if calls, err := d.heap().Awaiting(a); err != nil || len(calls) != 0 {
+		t.Errorf("no builtin: %d functions, %v", len(calls), err)
 	}
 	if calls, err := d.heap().Awaiting(mem.Addr(0x20)); err != nil || len(calls) != 0 {
 		t.Errorf("no function: %d, %v", len(calls), err)

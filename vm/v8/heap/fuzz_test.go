@@ -46,8 +46,12 @@ func exercise(t testing.TB, p *process, f jsFrame) {
 		checkText(t, m.Class)
 		checkText(t, m.Key)
 	}
-	if calls, _ := p.Awaiting(f.function); len(calls) > maxAwaiting {
-		t.Errorf("%d functions wait", len(calls))
+	waiting, _ := p.Awaiting(f.function)
+	if len(waiting) > maxAwaiting {
+		t.Errorf("%d functions wait", len(waiting))
+	}
+	for _, g := range waiting {
+		_, _ = p.Suspended(g)
 	}
 	if name, ok := p.OwnName(f.function); ok {
 		checkText(t, name)
