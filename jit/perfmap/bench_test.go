@@ -13,8 +13,8 @@ import (
 func benchmarked(functions int) []byte {
 	var out bytes.Buffer
 	for i := range functions {
-		fmt.Fprintf(&out, "%x 40 LazyCompile:*function%d /srv/app/lib/module%d.js:%d:7\n", 0x7f0000000000+i*64, i, i%500,
-			1+i%900)
+		at := uint64(0x7f0000000000) + uint64(i)*64
+		fmt.Fprintf(&out, "%x 40 LazyCompile:*function%d /srv/app/lib/module%d.js:%d:7\n", at, i, i%500, 1+i%900)
 	}
 	return out.Bytes()
 }
