@@ -41,7 +41,7 @@ func BenchmarkFind(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i = (i + 7919) % 100_000
-		if _, _, ok := book.Find(mem.Addr(0x7f0000000000+i*64+5), 0); !ok {
+		if _, _, ok := book.Find(mem.Addr(0x7f0000000000)+mem.Addr(i)*64+5, 0); !ok {
 			b.Fatal("not found")
 		}
 	}
