@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/vm"
@@ -22,14 +23,11 @@ func TestSourceMaps(t *testing.T) {
 			known := vm.NewTable(vm.Kinds)
 			known.Translate(work.New(work.Steps, work.Memory))
 			x := startWith(t, known, node, nil, "../../../symbol/sourcemap/testdata/"+script)
-			s := x.stop(t)
-			var got []string
-			stack := x.stacks(s)[0] // of the main thread
-			for i := range stack.Frames {
-				f := &stack.Frames[i]
-				if f.Kind == profile.JavaScript && path.Ext(f.File) == ".ts" {
-					got = append(got, fmt.Sprintf("%s:%d", path.Base(f.File), f.Line))
-				}
+			got := typeScript(x.stacks(x.stop(t))[0]) // of the main thread
+			// It has written, and will wait.
+			for try := 0; try < 100 && len(got) > 0 && got[0] == "main.ts:13"; try++ {
+				time.Sleep(20 * time.Millisecond)
+				got = typeScript(x.stacks(x.stop(t))[0])
 			}
 			want := []string{"main.ts:14", fmt.Sprintf("shapes.ts:%d", hold), "shapes.ts:21", "main.ts:6", "main.ts:10",
 				"main.ts:10", "main.ts:16"}
@@ -41,4 +39,16 @@ func TestSourceMaps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// typeScript lists the places of a stack's frames that are in TypeScript.
+func typeScript(stack profile.Stack) []string {
+	var out []string
+	for i := range stack.Frames {
+		f := &stack.Frames[i]
+		if f.Kind == profile.JavaScript && path.Ext(f.File) == ".ts" {
+			out = append(out, fmt.Sprintf("%s:%d", path.Base(f.File), f.Line))
+		}
+	}
+	return out
 }
