@@ -69,6 +69,12 @@ func (b *builtins) read() {
 	}
 }
 
+// all lists them, ascending.
+func (b *builtins) all() []builtin {
+	b.read()
+	return b.list
+}
+
 // find returns the builtin that holds v, nil if none is known.
 func (b *builtins) find(v module.Vaddr) *builtin {
 	b.read()

@@ -62,8 +62,9 @@ func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) e
 
 // listBuiltins lists those in a.
 func (r *Runtime) listBuiltins(a *area, yield yielder) bool {
-	for i := range r.builtins.list {
-		b := &r.builtins.list[i]
+	all := r.builtins.all()
+	for i := range all {
+		b := &all[i]
 		start := mem.Addr(uint64(b.start) + a.bias)
 		if start >= a.start && start < a.end && !yield(start, start+mem.Addr(b.end-b.start), "Builtin:"+b.name) {
 			return false

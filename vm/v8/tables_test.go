@@ -98,6 +98,9 @@ func TestTables(t *testing.T) {
 			if exported != 0 && (b.unread == nil || quick.data != nil) {
 				t.Error("all symbols are read before a builtin is wanted")
 			}
+			if all := (&builtins{unread: whole}).all(); len(all) != len(whole.code) {
+				t.Errorf("%d builtins are listed, want %d", len(all), len(whole.code))
+			}
 			if len(whole.code) == 0 || b.find(whole.code[0].start) == nil || b.err != nil || b.bytecodeSizes() == nil {
 				t.Errorf("%d builtins, %v; want %d, and the first found", len(b.list), b.err, len(whole.code))
 			}
