@@ -165,7 +165,6 @@ func TestDump(t *testing.T) {
 	if again := runtimes.All()[0].(*toy).asked; again != 2*asked || asked == 0 {
 		t.Errorf("%d rows were asked for, then %d: want one for each PC of a walker", asked, again-asked)
 	}
-
 }
 
 // TestSaved saves a dump of the toy, and makes it again when the process has ended.
