@@ -164,10 +164,10 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		listing.threads[s.Threads[i].TID] = &s.Threads[i]
 	}
 	var fibers []snapshot.Fiber
-	missing := 0
+	missing, most := 0, l.most(s.Whole)
 	for i := range n {
 		at, ok := whole.Bytes(list+mem.Addr(i*word), word)
-		if !ok {
+		if !ok || len(fibers) == most {
 			missing += n - i
 			break
 		}
@@ -185,6 +185,18 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 			"memory for it", missing, n)
 	}
 	return fibers, nil
+}
+
+// leastG is less than a struct g had in any version, bytes.
+const leastG = 256
+
+// most is how many goroutines the copied bytes can be: a list may name one of them millions of times.
+func (l *layout) most(whole []mem.Range) int {
+	size := 0
+	for _, r := range whole {
+		size += len(r.Data)
+	}
+	return size / max(l.g.need, leastG)
 }
 
 // listing makes fibers of goroutines.
