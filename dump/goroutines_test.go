@@ -2,6 +2,7 @@ package dump_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 )
@@ -110,11 +112,32 @@ func TestReplayGoroutinesLeftOut(t *testing.T) {
 				s.Whole[i].Data = b
 			}
 		}, len(whole.Fibers), ""},
+		{"a list that names one goroutine a million times", nameAgain, 8<<20/256 + 1000, "left out"},
 	} {
 		d := replayGoroutines(t, tc.change)
 		if len(d.Fibers) > tc.most || tc.want != "" && !strings.Contains(strings.Join(d.Problems, "; "), tc.want) {
 			t.Errorf("%s: %d goroutines of %d, problems %q; want at most %d and %q", tc.name, len(d.Fibers),
 				len(whole.Fibers), d.Problems, tc.most, tc.want)
 		}
+	}
+}
+
+// nameAgain makes the first goroutine of the list in s all of a million.
+func nameAgain(s *snapshot.Snapshot) {
+	const n, at = 1 << 20, 0x10000000000 // where nothing else is
+	order := binary.LittleEndian
+	for i := range s.Whole {
+		head := s.Whole[i].Data
+		if len(head) != 16 {
+			continue
+		}
+		list := slices.IndexFunc(s.Whole, func(r mem.Range) bool { return uint64(r.Start) == order.Uint64(head) })
+		if list < 0 || uint64(len(s.Whole[list].Data)) != 8*order.Uint64(head[8:]) {
+			continue
+		}
+		again := bytes.Repeat(s.Whole[list].Data[:8], n)
+		s.Whole[i].Data = order.AppendUint64(order.AppendUint64(nil, at), n)
+		s.Whole = append(s.Whole, mem.Range{Start: at, Data: again})
+		return
 	}
 }
