@@ -79,8 +79,8 @@ type Reading struct {
 	// can be read.
 	Counters procfs.Schedstat
 	Known    bool
-	// Call is the system call it is blocked in. Number is that of the call itself, also where /proc shows
-	// restart_syscall. Valid if Blocked.
+	// Call is the system call it is blocked in, as /proc shows it: its Number may be that of restart_syscall. Valid if
+	// Blocked.
 	Call    procfs.Syscall
 	Blocked bool // else it ran or was ready to
 }

@@ -4,7 +4,10 @@ package waits
 // Source: futex(2), and the tables of numbers in linux/arch: amd64 202, futex_waitv 449, futex_wait 455; 386 240 and
 // 422 (futex_time64).
 func (s *study) futexCall(t *Thread) bool {
-	n := t.First.Call.Number
+	n, ok := s.number(t)
+	if !ok {
+		return false
+	}
 	switch t.Process.Arch {
 	case "amd64":
 		return n == 202 || n == 449 || n == 455
