@@ -40,20 +40,26 @@ func (w *WaitFacts) Close() {
 	clear(w.open)
 }
 
-// Begin reads the threads of those processes for the first time. The errors are of those that cannot be inspected, as
-// Open has them; one that another process traces can be.
-func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []error) {
+// Uninspected is a process that cannot be inspected.
+type Uninspected struct {
+	PID int
+	Err error // as of Open
+}
+
+// Begin reads the threads of those processes for the first time. One that another process traces can be inspected.
+func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []Uninspected) {
 	f := &waits.Facts{}
-	var errs []error
+	var not []Uninspected
 	for _, pid := range pids {
-		if ctx.Err() != nil {
-			return f, append(errs, ctx.Err())
+		err := ctx.Err()
+		if err == nil {
+			err = w.add(f, pid, true)
 		}
-		if err := w.add(f, pid, true); err != nil {
-			errs = append(errs, err)
+		if err != nil {
+			not = append(not, Uninspected{pid, err})
 		}
 	}
-	return f, errs
+	return f, not
 }
 
 // add reads process pid. asked says that the user named it.

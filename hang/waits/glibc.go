@@ -76,6 +76,9 @@ func mutexKind(kind uint32) Kind {
 	return [...]Kind{"mutex", "recursive mutex", "error-checking mutex", "adaptive mutex"}[kind&3]
 }
 
+// Parked is the kind of what a thread waits for that waits for nothing.
+const Parked Kind = "nothing"
+
 // parked is a thread that glibc keeps for ever: the kernel refused to let it wait for a priority-inheritance mutex, as
 // that would be a cycle or as the owner is gone. It waits for a word in its own frame that nobody knows
 // (__pthread_mutex_lock_full).
@@ -85,10 +88,10 @@ func (s *study) parked(r *reader, f *futexCall, w *Wait) bool {
 	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame || s.semaphoreAt(r, f) {
 		return false
 	}
-	w.Object = Object{Kind: "nothing", Addr: f.u}
+	w.Object = Object{Kind: Parked}
 	w.Mode, w.Certainty = One, Inferred
-	w.Note = "parked for ever by libc: the kernel refused its lock of a priority-inheritance mutex, " +
-		"by which threads would wait for each other, or whose owner is gone"
+	w.Note = "parked for ever by libc: the kernel refused to let it wait for a priority-inheritance mutex, as its " +
+		"owner is gone or waits for this thread"
 	return true
 }
 
