@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -52,13 +50,7 @@ func (d *dumping) close() {
 
 // processes lists the processes to sample: those named, with --children each before the tree
 // below it. We are none of them.
-func (d *dumping) processes() []int {
-	if !d.o.children {
-		return d.o.pids
-	}
-	all := procfs.Tree(d.o.pids, tracer.ChildrenOf)
-	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
-}
+func (d *dumping) processes() []int { return withChildren(d.o.pids, d.o.children) }
 
 // take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {

@@ -137,6 +137,7 @@ type Thread struct {
 	// mostly.
 	Idle  string
 	Fiber *FiberID // the fiber that it runs, nil for none
+	Wait  *Wait    // what it waits for, nil if it runs or if that was not asked
 }
 
 // Module is an object that frames lie in.
@@ -184,6 +185,9 @@ type Dump struct {
 	// they were asked for; their stacks are in FiberStacks.
 	Fibers      []Fiber
 	FiberStacks []FiberStack
+	// Waits is who waits for whom, in this process and others that were dumped with it; nil if that was not asked. It
+	// lists no threads: see Thread.Wait.
+	Waits *Waits
 }
 
 // Source is some lines of a source file.
