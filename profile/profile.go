@@ -125,8 +125,10 @@ type Thread struct {
 	State   string // one letter of /proc/TID/stat, "" if unknown
 	Syscall *Syscall
 	Wchan   string
-	// NotStopped says why it could not be stopped; "" if it was.
+	// NotStopped says why it could not be stopped; "" if it was, and if it was copied asleep.
 	NotStopped string
+	// Counters are those of a thread that ran where nothing was stopped, nil if they are not known.
+	Counters *Counters
 	// NoUserCode says that there is no stack to be had: a worker of the kernel, or a thread
 	// that has ended while others live.
 	NoUserCode  bool
@@ -137,6 +139,13 @@ type Thread struct {
 	// mostly.
 	Idle  string
 	Fiber *FiberID // the fiber that it runs, nil for none
+}
+
+// Counters are what the kernel counts of one thread since it began: how long it ran, how long it was ready to run and
+// had no CPU, and how often it was put on one.
+type Counters struct {
+	CPU, Waited time.Duration
+	Switches    uint64
 }
 
 // Module is an object that frames lie in.
@@ -170,6 +179,7 @@ type Dump struct {
 	Time    time.Time
 	Stopped time.Duration
 	Rolling bool // the threads were not stopped at one instant
+	NoStop  bool // nothing was stopped: what slept was copied asleep
 	// Batches is how many stops the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
 	Batches  int
 	Threads  []Thread
