@@ -137,6 +137,20 @@ type Thread struct {
 	// mostly.
 	Idle  string
 	Fiber *FiberID // the fiber that it runs, nil for none
+	// Signal is what the process died by, of the thread that it met; nil elsewhere.
+	Signal *SignalInfo
+}
+
+// SignalInfo is a signal that ended a process.
+type SignalInfo struct {
+	Number int
+	Name   string // "SIGSEGV", "34" of one without a name
+	Code   int    // si_code
+	Cause  string // what Code means, "" if that is not known
+	// Addr is the address of a fault, if HasAddr says that it is known.
+	Addr    uint64
+	HasAddr bool
+	Sender  int // process that sent it, 0 if none did or if that is not known
 }
 
 // Module is an object that frames lie in.
@@ -170,6 +184,7 @@ type Dump struct {
 	Time    time.Time
 	Stopped time.Duration
 	Rolling bool // the threads were not stopped at one instant
+	Core    bool // it was made from a core file
 	// Batches is how many stops the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
 	Batches  int
 	Threads  []Thread
