@@ -79,8 +79,8 @@ func decodeFiles(order binary.ByteOrder, wordSize int, b []byte) []fileEntry {
 type mapped struct {
 	path    string // without the mark
 	deleted bool
-	inode   uint64 // a number of ours: the core has none
-	head    []byte // what the core has of the file from its first byte on, at most headSize
+	inode   uint64         // a number of ours: the core has none
+	head    []byte         // what the core has of the file from its first byte on, at most headSize
 	object  *module.Module // what head says; nil if that is no ELF object
 
 	found  *module.File
