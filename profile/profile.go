@@ -140,6 +140,8 @@ type Thread struct {
 	Idle  string
 	Fiber *FiberID // the fiber that it runs, nil for none
 	Wait  *Wait    // what it waits for, nil if it runs or if that was not asked
+	// Signal is what the process died by, of the thread that it met; nil elsewhere.
+	Signal *SignalInfo
 }
 
 // Counters are what the kernel counts of one thread since it began: how long it ran, how long it was ready to run and
@@ -147,6 +149,18 @@ type Thread struct {
 type Counters struct {
 	CPU, Waited time.Duration
 	Switches    uint64
+}
+
+// SignalInfo is a signal that ended a process.
+type SignalInfo struct {
+	Number int
+	Name   string // "SIGSEGV", "34" of one without a name
+	Code   int    // si_code
+	Cause  string // what Code means, "" if that is not known
+	// Addr is the address of a fault, if HasAddr says that it is known.
+	Addr    uint64
+	HasAddr bool
+	Sender  int // process that sent it, 0 if none did or if that is not known
 }
 
 // Module is an object that frames lie in.
@@ -181,6 +195,7 @@ type Dump struct {
 	Stopped time.Duration
 	Rolling bool // the threads were not stopped at one instant
 	NoStop  bool // nothing was stopped: what slept was copied asleep
+	Core    bool // it was made from a core file
 	// Batches is how many stops the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
 	Batches  int
 	Threads  []Thread
