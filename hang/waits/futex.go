@@ -107,6 +107,7 @@ func (s *study) futex(f *futexCall, w *Wait) {
 	case s.fromTable(afterShapes, f, w):
 	default:
 		s.anybody(f, w)
+		w.Note = "and nothing shows what it is part of"
 	}
 }
 

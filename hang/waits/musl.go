@@ -8,8 +8,8 @@ func (s *study) muslShape(r *reader, f *futexCall, w *Wait) bool {
 	if f.op != opWait || f.p.Word != 8 {
 		return false
 	}
-	shapes := []func(*reader, *futexCall, *Wait) bool{s.muslMutex, s.muslParked, s.muslFile, s.muslJoin, s.muslCondition,
-		s.muslShared}
+	shapes := []func(*reader, *futexCall, *Wait) bool{s.muslMutex, s.muslParked, s.muslFile, s.muslJoin,
+		s.muslCondition, s.muslShared}
 	for _, shape := range shapes {
 		if shape(r, f, w) || r.pending {
 			return true
