@@ -137,6 +137,7 @@ type Thread struct {
 	// mostly.
 	Idle  string
 	Fiber *FiberID // the fiber that it runs, nil for none
+	Loop  *Loop    // the event loop that it waits in, nil for none that is known
 }
 
 // Module is an object that frames lie in.

@@ -37,6 +37,7 @@ func (p *printer) entry(e entry) {
 		}
 	}
 	p.stop(e)
+	p.loops(e)
 }
 
 // heading writes the line of the entry and, where its threads differ in state or call, one

@@ -80,6 +80,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	if t.Fiber != nil {
 		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
 	}
+	doc.Loop = loopDocument(t.Loop, opt)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}
