@@ -19,8 +19,8 @@ type waited struct {
 	Keeps, Async                    bool
 }
 
-// TestHandles: a thread that waits in its event loop shows each handle and timer that the script knows, with the function
-// that is called and its line, no other timer of the script, and as many of each kind as Node.js itself says.
+// TestHandles: a thread that waits in its event loop shows each handle and timer that the script knows, with the
+// function that is called and its line, no other timer of the script, and as many of each kind as Node.js itself says.
 func TestHandles(t *testing.T) {
 	for _, version := range versions(t) {
 		if !*full && !slices.Contains(quickMajors, majorOf(version)) {
