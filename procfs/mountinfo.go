@@ -1,14 +1,18 @@
 package procfs
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Mount is one line of /proc/PID/mountinfo.
 type Mount struct {
-	Point string // as the process reaches it
-	Type  string // "ext4", "fuse.sshfs"
+	ID     int    // as mnt_id of fdinfo has it; -1 unknown
+	Dev    Device // of the file system
+	Point  string // as the process reaches it
+	Type   string // "ext4", "fuse.sshfs"
+	Source string // what is mounted, as "server:/export"
 }
 
 // ParseMounts reads the text of /proc/PID/mountinfo: what was mounted later comes later. Lines that it does not
@@ -23,8 +27,14 @@ func ParseMounts(b []byte) []Mount {
 		if !ok || len(fields) < 6 {
 			continue
 		}
-		kind, _, _ := strings.Cut(tail, " ")
-		out = append(out, Mount{Point: unescapeOctal(fields[4]), Type: kind})
+		m := Mount{ID: int(integer(fields[0], 10, -1)), Point: unescapeOctal(fields[4])}
+		if major, minor, ok := strings.Cut(fields[2], ":"); ok {
+			m.Dev = MakeDevice(uint32(integer(major, 10, 0)), uint32(integer(minor, 10, 0)))
+		}
+		kind, rest, _ := strings.Cut(tail, " ")
+		source, _, _ := strings.Cut(rest, " ")
+		m.Type, m.Source = kind, unescapeOctal(source)
+		out = append(out, m)
 	}
 	return out
 }
@@ -62,11 +72,14 @@ func Served(mounts []Mount, path string) (Mount, bool) {
 		}
 	}
 	for _, m := range top {
-		for _, kind := range served {
-			if strings.HasPrefix(m.Type, kind) {
-				return m, true
-			}
+		if m.IsServed() {
+			return m, true
 		}
 	}
 	return Mount{}, false
+}
+
+// IsServed reports whether another process or machine answers for the file system of m.
+func (m *Mount) IsServed() bool {
+	return slices.ContainsFunc(served, func(kind string) bool { return strings.HasPrefix(m.Type, kind) })
 }

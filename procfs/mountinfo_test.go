@@ -14,7 +14,7 @@ junk
 // TestMounts: the last mount at a place decides, and all on the way count.
 func TestMounts(t *testing.T) {
 	mounts := ParseMounts([]byte(mountText))
-	if len(mounts) != 6 || mounts[3] != (Mount{"/mnt/with space", "nfs4"}) {
+	if len(mounts) != 6 || mounts[3] != (Mount{41, MakeDevice(0, 51), "/mnt/with space", "nfs4", "server:/x"}) {
 		t.Fatalf("got %+v", mounts)
 	}
 	for path, want := range map[string]string{
@@ -26,7 +26,7 @@ func TestMounts(t *testing.T) {
 			t.Errorf("%s: got %+v, want %q", path, m, want)
 		}
 	}
-	if m, ok := Served([]Mount{{"/", "fuse.overlay"}, {"/tmp", "tmpfs"}}, "/tmp/x"); !ok {
+	if m, ok := Served([]Mount{{Point: "/", Type: "fuse.overlay"}, {Point: "/tmp", Type: "tmpfs"}}, "/tmp/x"); !ok {
 		t.Errorf("a root that a process answers for is not met on the way: %+v", m)
 	}
 }

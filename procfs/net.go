@@ -12,29 +12,58 @@ import (
 var tcpStates = []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT",
 	"CLOSE", "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV"}
 
-// ParseInet reads a line of /proc/PID/net/{tcp,tcp6,udp,udp6}. It is false for the line of
-// titles and for a socket with no inode any more.
+// Inet is a socket of the internet families: a line of /proc/PID/net/{tcp,tcp6,udp,udp6}.
+type Inet struct {
+	Inode         uint64
+	Local, Remote netip.AddrPort
+	State         string // of TCP, as "ESTABLISHED"; "" if it has none that is known
+	// Unsent and Unread are the bytes that the other side has not acknowledged and those that no read has taken; of a
+	// socket that listens Unread is how many connections wait to be accepted.
+	Unsent, Unread uint32
+}
+
+// ParseInetSocket reads one line of the table. It is false for the line of titles and for a socket with no inode any
+// more.
 // Source: proc_pid_net(5), linux/Documentation/networking/proc_net_tcp.rst.
-func ParseInet(table, line string) (inode uint64, text string, ok bool) {
+func ParseInetSocket(table, line string) (s Inet, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 {
-		return 0, "", false
+		return Inet{}, false
 	}
-	local, ok1 := parseAddrPort(f[1])
-	remote, ok2 := parseAddrPort(f[2])
+	var ok1, ok2 bool
+	s.Local, ok1 = parseAddrPort(f[1])
+	s.Remote, ok2 = parseAddrPort(f[2])
 	state, err1 := strconv.ParseUint(f[3], 16, 8)
 	inode, err2 := strconv.ParseUint(f[9], 10, 64)
 	if !ok1 || !ok2 || err1 != nil || err2 != nil || inode == 0 {
+		return Inet{}, false
+	}
+	s.Inode = inode
+	if strings.HasPrefix(table, "tcp") && int(state) < len(tcpStates) {
+		s.State = tcpStates[state]
+	}
+	unsent, unread, _ := strings.Cut(f[4], ":")
+	n, _ := strconv.ParseUint(unsent, 16, 32)
+	s.Unsent = uint32(n)
+	n, _ = strconv.ParseUint(unread, 16, 32)
+	s.Unread = uint32(n)
+	return s, true
+}
+
+// ParseInet reads a line as ParseInetSocket does, for a person.
+func ParseInet(table, line string) (inode uint64, text string, ok bool) {
+	s, ok := ParseInetSocket(table, line)
+	if !ok {
 		return 0, "", false
 	}
-	text = table + " " + local.String()
-	if remote.Port() != 0 {
-		text += " -> " + remote.String()
+	text = table + " " + s.Local.String()
+	if s.Remote.Port() != 0 {
+		text += " -> " + s.Remote.String()
 	}
-	if strings.HasPrefix(table, "tcp") && int(state) < len(tcpStates) {
-		text += " " + tcpStates[state]
+	if s.State != "" {
+		text += " " + s.State
 	}
-	return inode, text, true
+	return s.Inode, text, true
 }
 
 // parseAddrPort reads "0100007F:1F90": the address is words of 32 bits in the byte order of
@@ -91,12 +120,20 @@ func ParseUnix(_, line string) (inode uint64, text string, ok bool) {
 }
 
 // SocketInode takes the number out of "socket:[123]".
-func SocketInode(name string) (uint64, bool) {
-	digits, ok := strings.CutPrefix(name, "socket:[")
+func SocketInode(name string) (uint64, bool) { return inodeOf(name, "socket:[") }
+
+// PipeInode takes the number out of "pipe:[123]".
+func PipeInode(name string) (uint64, bool) { return inodeOf(name, "pipe:[") }
+
+func inodeOf(name, before string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(name, before)
 	if !ok {
 		return 0, false
 	}
 	digits, ok = strings.CutSuffix(digits, "]")
 	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, ok && err == nil
+	if !ok || err != nil {
+		return 0, false
+	}
+	return n, true
 }

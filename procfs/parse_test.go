@@ -9,19 +9,19 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	const tail = " 1 4121 4121 0 -1 4194560 117 0 0 0 31 4 12 5 20 0 1 0 7133 2580480 197\n"
+	const tail = " 1 4121 4121 34816 -1 4194560 117 0 0 0 31 4 12 5 20 0 1 0 7133 2580480 197\n"
 	for _, row := range []struct {
 		name, text string
 		want       Stat
 	}{
-		{"plain", "4121 (sleep) S" + tail, Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133}},
+		{"plain", "4121 (sleep) S" + tail, Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816}},
 		{"name that imitates the end", "4121 (a) R 1) S" + tail, Stat{4121, "a) R 1", 'S', 1, 4121, 4121, -1, 4194560,
-			35, 17, 7133}},
+			35, 17, 7133, 34816}},
 		{"name with a newline and a parenthesis", "4121 (a\n() T" + tail, Stat{4121, "a\n(", 'T', 1, 4121, 4121, -1,
-			4194560, 35, 17, 7133}},
-		{"empty name", "4121 () Z" + tail, Stat{4121, "", 'Z', 1, 4121, 4121, -1, 4194560, 35, 17, 7133}},
-		{"cut behind the flags", "4121 (sleep) S 1 4121 4121 0 -1 4194560", Stat{4121, "sleep", 'S', 1, 4121, 4121, -1,
-			4194560, 0, 0, 0}},
+			4194560, 35, 17, 7133, 34816}},
+		{"empty name", "4121 () Z" + tail, Stat{4121, "", 'Z', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816}},
+		{"cut behind the flags", "4121 (sleep) S 1 4121 4121 34816 -1 4194560", Stat{4121, "sleep", 'S', 1, 4121,
+			4121, -1, 4194560, 0, 0, 0, 34816}},
 	} {
 		got, err := ParseStat([]byte(row.text))
 		if err != nil || got != row.want {
@@ -148,7 +148,8 @@ func TestParseUnix(t *testing.T) {
 }
 
 func FuzzProc(f *testing.F) {
-	for _, name := range []string{"stat", "status", "syscall", "stack", "net/tcp", "net/tcp6", "net/unix"} {
+	for _, name := range []string{"stat", "status", "syscall", "stack", "net/tcp", "net/tcp6", "net/unix", "mountinfo",
+		"../locks", "fdinfo/0"} {
 		if b, err := os.ReadFile("/proc/self/" + name); err == nil {
 			f.Add(b)
 		}
@@ -159,6 +160,9 @@ func FuzzProc(f *testing.F) {
 		if st, err := ParseStat(b); err == nil && st.State == 0 {
 			t.Error("stat without an error and without a state")
 		}
+		ParseFDInfo(b)
+		ParseFileLocks(b)
+		ParseMounts(b)
 		if st, err := ParseStatus(b); err == nil && st.TGID < 0 {
 			t.Error("status without an error and without a process")
 		}

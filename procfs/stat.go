@@ -21,6 +21,7 @@ type Stat struct {
 	CPU        uint64 // user and system time, in ticks; 0 in a line cut before it
 	Reaped     uint64 // the same of children that ended and were waited for, and of theirs
 	Start      uint64 // when it began, ticks after boot; 0 in a line cut before it
+	Terminal   int    // the device number of its controlling terminal as stat(2) has it, 0 for none
 }
 
 // TicksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
@@ -56,11 +57,12 @@ func ParseStat(b []byte) (Stat, error) {
 	group, err4 := strconv.Atoi(f[2])
 	session, err5 := strconv.Atoi(f[3])
 	foreground, err6 := strconv.Atoi(f[5])
-	if errors.Join(err1, err2, err3, err4, err5, err6) != nil {
+	terminal, err7 := strconv.Atoi(f[4])
+	if errors.Join(err1, err2, err3, err4, err5, err6, err7) != nil {
 		return Stat{}, malformed("stat", string(b))
 	}
 	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent,
-		Group: group, Session: session, Foreground: foreground, Flags: flags}
+		Group: group, Session: session, Foreground: foreground, Flags: flags, Terminal: terminal}
 	if len(f) > 19 {
 		user, _ := strconv.ParseUint(f[11], 10, 64)
 		system, _ := strconv.ParseUint(f[12], 10, 64)

@@ -131,7 +131,7 @@ func (l *Sampler) met(tid int) (*Copy, error) {
 		// Another thread that was interrupted may have taken over the id of this one by an exec.
 		l.release(&a.tracee)
 		l.dirty = true
-		return l.drop(i, ErrExec)
+		return l.drop(i, a.w.gone())
 	}
 	met := l.remove(i)
 	defer l.close(&met)

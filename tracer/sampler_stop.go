@@ -127,7 +127,9 @@ func (l *Sampler) take(a *interrupted) (err error) {
 	w.tp, w.hasTP = c.tp, c.hasTP
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
 	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
-	if err := l.copyStack(w, c, a.table); err != nil {
+	if err := l.copyStack(w, c, a.table); err == ErrExec {
+		return w.gone() // or the process ends
+	} else if err != nil {
 		return err
 	}
 	c.fetch(w.p.memory.Load(), a.table)

@@ -177,9 +177,14 @@ func (w *Watch) state() (byte, error) {
 // gone says what became of a thread that was lost to us: it ended, or an exec took its id
 // or its program.
 func (w *Watch) gone() error {
-	if _, err := w.state(); Transient(err) {
+	b, err := w.stat.read(w)
+	if Transient(err) {
 		return err
 	} else if err != nil {
+		return ErrNoThread
+	}
+	// The memory of a process that is killed is gone before its threads are: that is no exec.
+	if st, err := procfs.ParseStat(b); err != nil || st.Flags&procfs.Exiting != 0 {
 		return ErrNoThread
 	}
 	if w.p.Replaced() {

@@ -226,7 +226,7 @@ func TestJitdumpAtEnd(t *testing.T) {
 // TestPerfMapOfDotnet: methods of .NET that are compiled at run time have the names of its perf map. The program
 // answers requests meanwhile.
 func TestPerfMapOfDotnet(t *testing.T) {
-	cmd := exec.Command(fetched(t, "dotnet/azmcp", "scripts/build-dotnet"), "server", "start")
+	cmd := exec.Command(fetched(t, "dotnet/10.0.9/azmcp", "scripts/build-dotnet"), "server", "start")
 	cmd.Dir = room(t)
 	cmd.Env = append(os.Environ(), "DOTNET_PerfMapEnabled=1", "AZURE_MCP_COLLECT_TELEMETRY=false",
 		"DOTNET_BUNDLE_EXTRACT_BASE_DIR="+cmd.Dir, "HOME="+cmd.Dir)

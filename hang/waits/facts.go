@@ -1,0 +1,147 @@
+package waits
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
+)
+
+// Facts are what was read of some processes while they ran. A [Source] adds to them, in rounds.
+type Facts struct {
+	// Processes are those that were asked for, and behind them those that hold what these wait for.
+	Processes []*Process
+	// Files is what is known of descriptors, sockets and file locks.
+	Files Files
+	// Problems say what could not be read, and why.
+	Problems []string
+
+	threads map[int]*Thread // by id, of all Processes; see Thread
+}
+
+// Process is what is known of one process.
+type Process struct {
+	PID, Parent int
+	Comm        string // any bytes
+	// Asked says that the user asked for this process; others were read since something asked for waits for them.
+	Asked   bool
+	Threads []*Thread
+	// Maps are its mappings; nil if they could not be read.
+	Maps *maps.Table
+	// Word is the size of its addresses in bytes, 8 or 4; 0 if unknown.
+	Word int
+	// Arch is the architecture of its program as regs names it ("amd64"), "" if unknown. Numbers of system calls are
+	// those of Arch.
+	Arch string
+	// Namespace is the inode of its pid namespace if that is another than ours, in which its memory has [Thread.Inner]
+	// ids; 0 if it is ours.
+	Namespace uint64
+	// Memory is what was read of its memory.
+	Memory Memory
+	// Space is the same number for processes that share their memory (vfork, CLONE_VM), else its own id.
+	Space int
+	// TIDOffset is where struct pthread of its libc has the thread's id, 0 if unknown.
+	// Source: _thread_db_pthread_tid of glibc's nptl_db.
+	TIDOffset int
+	// Locks are those of its runtimes; see Lock.
+	Locks []Lock
+	// Err says why not all of it could be read; nil if it could.
+	Err error
+}
+
+// Thread is what is known of one thread.
+type Thread struct {
+	Process *Process
+	TID     int
+	Inner   int    // its id in its own pid namespace
+	Comm    string // any bytes
+	State   byte   // R S D T t Z X I as /proc/TID/stat says; 0 unknown
+	Start   uint64 // when it began, ticks after boot
+	Wchan   string // the kernel's function it sleeps in, "" if unknown or not read
+	// First and Last are the readings that enclose all that was read of it. Last is zero until it was read.
+	First, Last Reading
+	// Code is the bytes before the PC of its system call, "" if not read.
+	Code string
+	// TP is its thread pointer, 0 if unknown.
+	TP mem.Addr
+	// Stack is the names of the functions on its stack, innermost first, nil if the stack was not walked. A function
+	// without a name is "".
+	Stack []string
+	// Idle says that a runtime keeps the thread for work to come, and how; "" mostly.
+	Idle string
+}
+
+// Reading is what a thread did at one moment.
+type Reading struct {
+	At time.Time // zero: not read
+	// Counters are schedstat's; where the kernel has none, Switches alone, from status. Known is false where neither
+	// can be read.
+	Counters procfs.Schedstat
+	Known    bool
+	// Call is the system call it is blocked in, as /proc shows it: its Number may be that of restart_syscall. Valid if
+	// Blocked.
+	Call    procfs.Syscall
+	Blocked bool // else it ran or was ready to
+}
+
+// Unmoved reports whether the thread did not run between its two readings.
+func (t *Thread) Unmoved() bool {
+	a, b := &t.First, &t.Last
+	return !b.At.IsZero() && a.Known && b.Known && a.Blocked && b.Blocked &&
+		a.Counters == b.Counters && a.Call == b.Call
+}
+
+// Thread finds a thread by its id, nil if it was not read.
+func (f *Facts) Thread(tid int) *Thread { return f.threads[tid] }
+
+// Process finds a process by its id, nil if it was not read.
+func (f *Facts) Process(pid int) *Process {
+	for _, p := range f.Processes {
+		if p.PID == pid {
+			return p
+		}
+	}
+	return nil
+}
+
+// Add adds a process with its threads. One that is there already is replaced.
+func (f *Facts) Add(p *Process) {
+	if f.threads == nil {
+		f.threads = map[int]*Thread{}
+	}
+	for i, old := range f.Processes {
+		if old.PID == p.PID {
+			f.Processes[i] = p
+			f.index(p)
+			return
+		}
+	}
+	f.Processes = append(f.Processes, p)
+	f.index(p)
+}
+
+func (f *Facts) index(p *Process) {
+	for _, t := range p.Threads {
+		t.Process = p
+		f.threads[t.TID] = t
+	}
+}
+
+// ThreadInside finds the thread that the memory of p calls id: by its id in the pid namespace of p.
+func (f *Facts) ThreadInside(p *Process, id int) *Thread {
+	if p.Namespace == 0 {
+		return f.threads[id]
+	}
+	for _, q := range f.Processes {
+		if q.Namespace != p.Namespace {
+			continue
+		}
+		for _, t := range q.Threads {
+			if t.Inner == id {
+				return t
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package waits
+
+// maxThreads bounds the threads of all processes that are looked at: the kernel has no more ids (PID_MAX_LIMIT).
+const maxThreads = 1 << 22
+
+// study is one pass over facts.
+type study struct {
+	facts *Facts
+	need  Need
+}
+
+// Study says what each blocked thread of f waits for, in the order of f, and what is to be read to say more. It is
+// called again when that was read: an empty need means that the waits are all that can be known.
+func Study(f *Facts) (waits []Wait, need Need) {
+	s := &study{facts: f}
+	for _, p := range f.Processes {
+		for _, t := range p.Threads {
+			if !t.First.Blocked || len(waits) >= maxThreads {
+				continue
+			}
+			waits = append(waits, s.thread(t))
+		}
+	}
+	s.need.tidy()
+	return waits, s.need
+}
+
+// thread says what t, which is blocked, waits for.
+func (s *study) thread(t *Thread) Wait {
+	w := Wait{TID: t.TID}
+	switch s.futexCall(t) {
+	case true:
+		s.futex(t, &w)
+	default:
+		s.call(t, &w)
+	}
+	return w
+}

@@ -1,0 +1,128 @@
+// Package coreclr walks and names managed code of .NET (CoreCLR) processes, without their help: whether the runtime is
+// a library or part of a single-file program.
+//
+// The runtime keeps where its code is in a map of ranges, and beside each method which one it is and how its frames
+// are unwound. [Runtime.Copy] copies that for the frames of a stopped thread, as code can be freed; rows come from the
+// unwind codes of Windows, which the runtime uses on Linux too, and [Runtime.Identify] finds method, type and generic
+// arguments. From .NET 10 on the runtime describes these structures itself (its data contracts); for those before
+// there are tables of offsets.
+//
+// It works for x86-64. Programs that were compiled ahead of time as a whole (NativeAOT) are native code: this package
+// does not see them.
+//
+// Sources: docs/design/datacontracts and src/coreclr of dotnet/runtime, versions 8.0 to 10.0.
+package coreclr
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"strconv"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// Runtime is the CoreCLR of one object in one process.
+type Runtime struct {
+	o *object
+}
+
+// New returns the Runtime of a module that holds CoreCLR, nil if it does not. An error says that it does, and why its
+// frames cannot be read.
+func New(m *module.Module, _ module.Image) (*Runtime, error) {
+	o := recognise(m)
+	if o == nil {
+		return nil, nil
+	}
+	if o.version.Major < 8 || o.version.Major > 10 {
+		return nil, fmt.Errorf("the structures of version %v are not known", o.version)
+	}
+	return nil, nil
+}
+
+// String names the runtime in messages.
+func (r *Runtime) String() string { return fmt.Sprintf(".NET %v", r.o.version) }
+
+// Region implements [unwind.Runtime].
+func (r *Runtime) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{}, false }
+
+// What a runtime exports. Source: src/coreclr/dlls/mscoree/mscorwks_unixexports.src.
+const (
+	dacTable   = "g_dacTable"
+	descriptor = "DotNetRuntimeContractDescriptor"
+)
+
+// Version is that of a runtime, as 9.0.5.
+type Version struct{ Major, Minor, Patch int }
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
+
+// object is what an ELF object that holds CoreCLR exports.
+type object struct {
+	m           *module.Module
+	table       module.Vaddr // of g_dacTable
+	contract    module.Vaddr // of the contract descriptor, if hasContract
+	hasContract bool
+	version     Version // zero if it does not say one
+}
+
+// recognise returns what m exports if it holds CoreCLR, nil if it does not. A program that was compiled ahead of time
+// may have the descriptor, and has no table for the debugger.
+func recognise(m *module.Module) *object {
+	if m.Machine() != uint16(elf.EM_X86_64) {
+		return nil
+	}
+	names := symbol.OpenDynamic(m)
+	if names == nil {
+		return nil
+	}
+	o := &object{m: m}
+	var ok bool
+	if o.table, _, ok = names.Lookup(dacTable); !ok {
+		return nil
+	}
+	o.contract, _, o.hasContract = names.Lookup(descriptor)
+	o.version = versionIn(m)
+	return o
+}
+
+// versionMark begins what a runtime says of itself in its read-only data: "@(#)Version 9.0.525.21509 @Commit: ...".
+// Source: eng/native/version of dotnet/arcade.
+var versionMark = []byte("@(#)Version ")
+
+// versionIn finds the version in the data of m, zero if there is none.
+func versionIn(m *module.Module) Version {
+	for _, name := range []string{".rodata", ".data"} {
+		_, data, _ := m.Plain(name)
+		if i := bytes.Index(data, versionMark); i >= 0 {
+			return parseVersion(data[i+len(versionMark):])
+		}
+	}
+	return Version{}
+}
+
+// parseVersion reads "9.0.525.21509 ...": the third number is the patch times 100 and the year's last two digits
+// or less.
+func parseVersion(b []byte) Version {
+	const most = 32
+	b = b[:min(len(b), most)]
+	if i := bytes.IndexByte(b, ' '); i >= 0 {
+		b = b[:i]
+	}
+	var n [3]int
+	parts := bytes.Split(b, []byte{'.'})
+	if len(parts) < len(n) {
+		return Version{}
+	}
+	for i := range n {
+		v, err := strconv.ParseUint(string(parts[i]), 10, 16)
+		if err != nil {
+			return Version{}
+		}
+		n[i] = int(v)
+	}
+	return Version{n[0], n[1], n[2] / 100}
+}
