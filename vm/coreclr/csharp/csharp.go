@@ -1,11 +1,11 @@
-// Package csharp turns the names that compilers of C# give to types and methods into those that people wrote: state
+// Package csharp turns the names that compilers of C# give to types and methods into those that people wrote: of state
 // machines of async methods and iterators, lambdas, local functions, accessors and operators.
 //
-// It knows names alone, and nothing of metadata. Where the form of a name is not known it stays as it is. Names may hold
-// any bytes and may be forged; they lead to nothing but what is shown.
+// It knows names alone, and nothing of metadata. Where the form of a name is not known it stays as it is. Names may
+// hold any bytes and may be forged; they lead to nothing but what is shown.
 //
-// Sources: GeneratedNames.cs and GeneratedNameKind.cs of dotnet/roslyn; anonymous.cs, async.cs and iterators.cs of mono's
-// mcs; ECMA-335 II.9.2 (generic names) and I.10.3 (operators).
+// Sources: GeneratedNames.cs and GeneratedNameKind.cs of dotnet/roslyn; anonymous.cs, async.cs and iterators.cs of
+// mono's mcs; ECMA-335 II.9.2 (generic names) and I.10.3 (operators).
 package csharp
 
 import "strings"

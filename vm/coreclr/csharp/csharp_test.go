@@ -32,8 +32,8 @@ func texts(s string) []Text {
 	return out
 }
 
-// TestMethods: names as Roslyn gave them in the assemblies of .NET 9.0.5 and ASP.NET, and as mcs gives them (both seen),
-// and those of C# 9 to 11 as their compiler's sources say.
+// TestMethods: names as Roslyn gave them in the assemblies of .NET 9.0.5 and ASP.NET, and as mcs gives them (both
+// seen), and those of C# 9 to 11 as their compiler's sources say.
 func TestMethods(t *testing.T) {
 	for _, test := range []struct {
 		typ, method, args string
@@ -77,7 +77,8 @@ func TestMethods(t *testing.T) {
 		{typ: "Worker+<>c", method: "<.cctor>b__8_1", shown: "Worker..cctor (lambda)"},
 		{typ: "Worker+<>c", method: ".ctor", special: true, shown: "Worker.<>c..ctor"},
 		{typ: "Worker+<>c+<<Run>b__3_0>d", method: "MoveNext", machine: Async, shown: "Worker.Run (async lambda)"},
-		{typ: "Worker", method: "<Run>g__Inner|4_0", args: "System.Int32", shown: "Worker.Run.Inner<int> (local function)"},
+		{typ: "Worker", method: "<Run>g__Inner|4_0", args: "System.Int32",
+			shown: "Worker.Run.Inner<int> (local function)"},
 		{typ: "Worker+<<Run>g__Inner|4_0>d`1[System.Int32]", method: "MoveNext", machine: Async,
 			shown: "Worker.Run.Inner<int> (async local function)"},
 		{typ: "Program", method: "<<Main>$>g__Twice|0_1", shown: "Program.<Main>$.Twice (local function)"},
@@ -132,8 +133,8 @@ func TestArguments(t *testing.T) {
 }
 
 func TestIsMachine(t *testing.T) {
-	for name, want := range map[string]bool{"<M>d__0": true, "<M>d__0`1": true, "<<M>b__0>d": true, "<M>c__async0": true,
-		"<>c": false, "<M>c__AnonStorey0": false, "M": false, "<M>d": true, "<M>dx": false, "<M>": false} {
+	for name, want := range map[string]bool{"<M>d__0": true, "<M>d__0`1": true, "<<M>b__0>d": true,
+		"<M>c__async0": true, "<>c": false, "<M>c__AnonStorey0": false, "M": false, "<M>d": true, "<M>dx": false, "<M>": false} {
 		if _, ok := IsMachine(name); ok != want {
 			t.Errorf("%s: %t, want %t", name, ok, want)
 		}

@@ -2,8 +2,8 @@ package csharp
 
 import "strings"
 
-// keywords are the types of System that are written by one word. __Canon is what the runtime calls any reference type in
-// code that several instances share.
+// keywords are the types of System that are written by one word. __Canon is what the runtime calls any reference type
+// in code that several instances share.
 var keywords = map[string]string{
 	"Boolean": "bool", "Byte": "byte", "SByte": "sbyte", "Char": "char", "Decimal": "decimal", "Double": "double",
 	"Single": "float", "Int32": "int", "UInt32": "uint", "IntPtr": "nint", "UIntPtr": "nuint", "Int64": "long",
