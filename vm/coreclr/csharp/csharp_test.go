@@ -134,7 +134,8 @@ func TestArguments(t *testing.T) {
 
 func TestIsMachine(t *testing.T) {
 	for name, want := range map[string]bool{"<M>d__0": true, "<M>d__0`1": true, "<<M>b__0>d": true,
-		"<M>c__async0": true, "<>c": false, "<M>c__AnonStorey0": false, "M": false, "<M>d": true, "<M>dx": false, "<M>": false} {
+		"<M>c__async0": true, "<>c": false, "<M>c__AnonStorey0": false, "M": false, "<M>d": true, "<M>dx": false,
+		"<M>": false} {
 		if _, ok := IsMachine(name); ok != want {
 			t.Errorf("%s: %t, want %t", name, ok, want)
 		}
