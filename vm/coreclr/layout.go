@@ -8,25 +8,35 @@ import (
 // layout is where fields of the runtime's structures are, bytes from their beginnings.
 type layout struct {
 	constantMap bool // nibble maps have constant time: see nibble.go
+	tokenIn16   bool // the row of a type is in 16 bits
 
-	fragmentNext, fragmentBegin, fragmentEnd, fragmentSection                                int64
-	sectionBegin, sectionEnd, sectionFlags, sectionHeap, sectionModule, sectionDeleted       int64
-	heapStart, heapEnd, heapBase, heapMap                                                    int64
-	headerDebugInfo, headerMethod, headerInfos, headerInfo                                   int64
-	methodToken, methodIndex, methodFlags, methodAlignment, tokenBits                        int64
-	chunkSize, chunkTable, chunkToken                                                        int64
-	dynamicName                                                                              int64
-	instantiatedDictionary, instantiatedArgs                                                 int64
-	tableFlags, tableFlags2, tableClass, tableModule, tableInstances                         int64
-	tokenIn16                                                                                bool // row of a type in 16 bits
-	paramArgument, arrayRank, variableToken                                                  int64
-	moduleBase, modulePath, moduleName, moduleR2R                                            int64 // -1: unknown
-	r2rComposite, r2rFunctions, r2rCount, r2rHotCold, r2rHotColdCount, r2rThunks, r2rEntries int64 // -1: unknown
-	stubLast                                                                                 uint64
-	hashMask                                                                                 uint64
-	threadStoreSlot                                                                          int // in g_dacTable; -1: unknown
-	syncTableSlot                                                                            int
-	storeFirst, threadLink, threadOSID, threadID                                             int64
+	fragmentNext, fragmentBegin, fragmentEnd, fragmentSection int64
+
+	sectionBegin, sectionEnd, sectionFlags, sectionHeap, sectionModule, sectionDeleted int64
+
+	heapStart, heapEnd, heapBase, heapMap int64
+
+	headerDebugInfo, headerMethod, headerInfos, headerInfo int64
+
+	methodToken, methodIndex, methodFlags, methodAlignment, tokenBits int64
+
+	chunkSize, chunkTable, chunkToken int64
+
+	dynamicName, instantiatedDictionary, instantiatedArgs int64
+
+	tableFlags, tableFlags2, tableClass, tableModule, tableInstances int64
+
+	paramArgument, arrayRank, variableToken int64
+
+	moduleBase, modulePath, moduleName, moduleR2R int64 // or unknown
+
+	r2rFunctions, r2rCount, r2rThunks int64
+	r2rComposite, r2rEntries          int64 // or unknown
+
+	stubLast, hashMask uint64
+
+	threadStoreSlot, syncTableSlot               int // entries of g_dacTable, or unknown
+	storeFirst, threadLink, threadOSID, threadID int64
 }
 
 // unknown is an offset that is not known.
@@ -45,7 +55,7 @@ func base() layout {
 		dynamicName: 32, instantiatedDictionary: 24, instantiatedArgs: 34,
 		tableFlags: 0, tableFlags2: 8, tableClass: 40, tableModule: 24, tableInstances: 48,
 		paramArgument: 16, arrayRank: 72, variableToken: 40,
-		r2rFunctions: 80, r2rCount: 88, r2rHotCold: 96, r2rHotColdCount: 104, r2rThunks: 112,
+		r2rFunctions: 80, r2rCount: 88, r2rThunks: 112,
 		stubLast: 0xf, hashMask: 1<<63 - 1,
 		threadLink: 112, threadOSID: 296, threadID: 16,
 	}
@@ -144,7 +154,6 @@ func (l *layout) fields() map[string]*int64 {
 		"Module.Base": &l.moduleBase, "Module.Path": &l.modulePath, "Module.SimpleName": &l.moduleName,
 		"Module.ReadyToRunInfo": &l.moduleR2R, "ReadyToRunInfo.CompositeInfo": &l.r2rComposite,
 		"ReadyToRunInfo.RuntimeFunctions": &l.r2rFunctions, "ReadyToRunInfo.NumRuntimeFunctions": &l.r2rCount,
-		"ReadyToRunInfo.HotColdMap": &l.r2rHotCold, "ReadyToRunInfo.NumHotColdMap": &l.r2rHotColdCount,
 		"ReadyToRunInfo.DelayLoadMethodCallThunks": &l.r2rThunks,
 		"ReadyToRunInfo.EntryPointToMethodDescMap": &l.r2rEntries,
 		"ThreadStore.FirstThreadLink":              &l.storeFirst, "Thread.LinkNext": &l.threadLink,

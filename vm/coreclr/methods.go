@@ -74,10 +74,10 @@ func cString(m mem.Reader, a mem.Addr, most int) string {
 	return string(b)
 }
 
-// stubNames are the kinds of stubs that lie between methods. Source: enum StubCodeBlockKind in src/coreclr/vm/codeman.h.
-var stubNames = map[uint64]string{2: "jump stub", 3: "precode", 4: "dynamic helper", 5: "precode", 6: "virtual dispatch",
-	7: "virtual resolve", 8: "virtual look-up", 9: "virtual call through a table", 0xb: "method call thunk",
-	0xc: "delay load thunk"}
+// stubNames are kinds of stubs that lie between methods.
+// Source: enum StubCodeBlockKind in src/coreclr/vm/codeman.h.
+var stubNames = map[uint64]string{6: "virtual dispatch", 7: "virtual resolve", 8: "virtual look-up",
+	9: "virtual call through a table"}
 
 func stubName(kind uint64) string {
 	if name, ok := stubNames[kind]; ok {

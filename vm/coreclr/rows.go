@@ -59,8 +59,8 @@ func (c *codes) generation(i identity) uint64 {
 	return c.last
 }
 
-// look returns what is at pc, as tables are looked up with it; nil if it is no managed code. An error says why it is not
-// known what of s it is.
+// look returns what is at pc, as tables are looked up with it; nil if it is no managed code. An error says why it is
+// not known what of s it is.
 func (r *Runtime) look(pc mem.Addr) (*section, *code, error) {
 	if c := r.codes.byPC[pc]; c != nil {
 		return c.section, c, nil
@@ -84,8 +84,8 @@ func (r *Runtime) look(pc mem.Addr) (*section, *code, error) {
 	return s, c, nil
 }
 
-// sectionAt finds the section of pc. Code may be younger than the mappings that were seen: then sections are read again,
-// once a walk.
+// sectionAt finds the section of pc. Code may be younger than the mappings that were seen: then sections are read
+// again, once a walk.
 func (r *Runtime) sectionAt(pc mem.Addr) *section {
 	if s := r.sections.Load().find(pc); s != nil || r.missed || r.jitMapping(pc) == nil {
 		return s
@@ -151,7 +151,8 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 		}
 	}
 	if row == nil {
-		if row, err = unwindcode.Row(c.function, at, func(offset uint32, n int) []byte { return r.info(c, offset, n) }); err != nil {
+		info := func(offset uint32, n int) []byte { return r.info(c, offset, n) }
+		if row, err = unwindcode.Row(c.function, at, info); err != nil {
 			return nil, false, err
 		}
 	}
