@@ -35,6 +35,7 @@ type Runtime struct {
 	table  *maps.Table // mappings, as of the last Mapped
 	// sections are for Copy too.
 	sections atomic.Pointer[sections]
+	lasting  lasting
 	err      error // why sections are not all there
 	images   map[mem.Addr]*r2rImage
 	modules  map[mem.Addr]*Module

@@ -49,6 +49,7 @@ func (r *Runtime) identify(f *unwind.Frame, c *code, v *view) {
 		return
 	}
 	method.NativeOffset = uint32(f.LookupPC() - c.start)
+	r.ilOffset(method, c, v)
 	if n := r.sites.add(method, f.PC-c.start); n != 0 {
 		f.Runtime, f.Site = r, n
 		if c.stays() {

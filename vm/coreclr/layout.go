@@ -7,8 +7,10 @@ import (
 
 // layout is where fields of the runtime's structures are, bytes from their beginnings.
 type layout struct {
-	constantMap bool // nibble maps have constant time: see nibble.go
-	tokenIn16   bool // the row of a type is in 16 bits
+	constantMap  bool // nibble maps have constant time: see nibble.go
+	packedBounds bool // of debug information
+	noBounds     bool // their form is not known
+	tokenIn16    bool // the row of a type is in 16 bits
 
 	fragmentNext, fragmentBegin, fragmentEnd, fragmentSection int64
 
@@ -78,11 +80,12 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		l.r2rComposite, l.r2rEntries = unknown, 432
 		l.threadStoreSlot, l.syncTableSlot, l.storeFirst = 16, 82, 160
 	case 10:
-		l.constantMap = true
+		l.constantMap, l.packedBounds = true, true
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = 224, 200, 192, 704
 		l.r2rComposite, l.r2rEntries = 40, 360
 		l.threadStoreSlot, l.syncTableSlot, l.storeFirst = 15, 78, 88
 	default:
+		l.noBounds = true
 		if c == nil || c.contracts["ExecutionManager"] == "" {
 			return nil, fmt.Errorf("%w: version %v", errVersion, v)
 		}
@@ -109,10 +112,14 @@ func (l *layout) apply(c *contract) error {
 	default:
 		return fmt.Errorf("%w: its ExecutionManager is of contract %q", errVersion, id)
 	}
+	const most = 1 << 14 // the largest structure that was seen has 4 KB
 	for name, to := range l.fields() {
-		if at, ok := c.offsets[name]; ok {
+		if at, ok := c.offsets[name]; ok && at <= most {
 			*to = at
 		}
+	}
+	if l.methodFlags+2 > methodBytes || l.methodIndex >= methodBytes || l.dynamicName+wordSize > methodBytes {
+		return fmt.Errorf("%w: its MethodDesc is larger than any that was seen", errVersion)
 	}
 	for name, to := range map[string]*int64{"MethodDescTokenRemainderBitCount": &l.tokenBits,
 		"MethodDescAlignment": &l.methodAlignment} {
