@@ -133,7 +133,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: append(w.Copiers(), d.waiting.copiers(p.PID())...),
+		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
 		ProcessCopiers: w.ProcessCopiers()}
 	if walks.Fibers == dump.AskedFibers {
 		opt.ProcessTime = opt.MaxPause
@@ -141,7 +141,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
 		d.waiting.learn(p.PID(), w, batch)
-		describeFDs(p, batch)
+		describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
 		}
@@ -167,9 +167,9 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	return got, err
 }
 
-// describeFDs describes the files that threads of a batch wait for.
-func describeFDs(p *tracer.Process, batch *snapshot.Snapshot) {
-	wanted := resolve.Descriptors(batch)
+// describeFDs describes the files that threads of a batch wait for, and others.
+func describeFDs(p *tracer.Process, batch *snapshot.Snapshot, others []int) {
+	wanted := append(resolve.Descriptors(batch), others...)
 	batch.FDs = p.DescribeFDs(wanted)
 	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
 		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+

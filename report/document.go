@@ -52,6 +52,7 @@ type threadDoc struct {
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
 	Wait        *waitDoc    `json:"wait,omitempty"`
+	Loop        *loopDoc    `json:"event_loop,omitempty"`
 	Stack       stackDoc    `json:"stack"`
 }
 

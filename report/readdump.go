@@ -124,6 +124,9 @@ func (in *dumpReader) thread() error {
 		case "wait":
 			t.Wait, err = in.wait()
 			return err
+		case "event_loop":
+			t.Loop, err = in.loop()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}
