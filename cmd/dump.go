@@ -68,7 +68,12 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 func (d *dumping) show(ctx context.Context, form report.Options) error {
 	return d.writeOutput(d.o.output, func(w io.Writer) error {
 		write := dumpWriter(w, form, d.o.format.word)
-		for _, pid := range d.processes() {
+		pids := d.processes()
+		if d.o.showsWaits() {
+			d.waiting = newWaiting(ctx, pids)
+			defer d.waiting.close()
+		}
+		for _, pid := range pids {
 			got := d.take(ctx, pid)
 			if got == nil {
 				continue

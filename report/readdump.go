@@ -47,6 +47,8 @@ func (in *dumpReader) document() error {
 			return in.List(in.limits.modules, in.module)
 		case "fibers":
 			return in.List(in.limits.fibers, in.fiber)
+		case "waits":
+			return in.waits()
 		case "fiber_stacks":
 			return in.List(in.limits.threads, in.fiberStack)
 		case "exited":
@@ -118,6 +120,9 @@ func (in *dumpReader) thread() error {
 			return in.word(&t.Idle)
 		case "fiber":
 			t.Fiber, err = in.fiberID()
+			return err
+		case "wait":
+			t.Wait, err = in.wait()
 			return err
 		case "event_loop":
 			t.Loop, err = in.loop()
