@@ -14,6 +14,7 @@ type document struct {
 	Time     *time.Time   `json:"time,omitempty"`
 	Stopped  int64        `json:"stopped_ns"`
 	Rolling  bool         `json:"rolling"`
+	Core     bool         `json:"core,omitempty"`
 	Batches  int          `json:"batches,omitempty"`
 	Process  processDoc   `json:"process"`
 	Threads  []*threadDoc `json:"threads"`
@@ -47,7 +48,17 @@ type threadDoc struct {
 	KernelStack []string    `json:"kernel_stack,omitempty"`
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
+	Signal      *signalDoc  `json:"signal,omitempty"`
 	Stack       stackDoc    `json:"stack"`
+}
+
+type signalDoc struct {
+	Number  int    `json:"number"`
+	Name    string `json:"name"`
+	Code    int    `json:"code"`
+	Cause   string `json:"cause,omitempty"`
+	Address string `json:"address,omitempty"`
+	Sender  int    `json:"sender,omitempty"`
 }
 
 type fiberIDDoc struct {

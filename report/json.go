@@ -35,7 +35,8 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited, Late: d.Late,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Core: d.Core, Exited: d.Exited,
+		Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
 			Exe:     profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
@@ -82,6 +83,13 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	}
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
+	}
+	if s := t.Signal; s != nil {
+		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name), Code: s.Code,
+			Cause: profile.Lossless(s.Cause), Sender: s.Sender}
+		if s.HasAddr {
+			doc.Signal.Address = jsondoc.Hex(s.Addr)
+		}
 	}
 	return doc
 }

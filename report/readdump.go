@@ -34,6 +34,8 @@ func (in *dumpReader) document() error {
 			return in.duration(&d.Stopped)
 		case "rolling":
 			return in.Decode(&d.Rolling)
+		case "core":
+			return in.Decode(&d.Core)
 		case "batches":
 			return in.count(&d.Batches)
 		case "process":
@@ -113,6 +115,9 @@ func (in *dumpReader) thread() error {
 		case "fiber":
 			t.Fiber, err = in.fiberID()
 			return err
+		case "signal":
+			t.Signal, err = in.signal()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}
@@ -123,6 +128,18 @@ func (in *dumpReader) thread() error {
 	}
 	in.dump.Threads = append(in.dump.Threads, t)
 	return require(seen, "tid", "stack")
+}
+
+func (in *dumpReader) signal() (*profile.SignalInfo, error) {
+	var doc *signalDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	var err error
+	s := &profile.SignalInfo{Number: doc.Number, Name: in.text(doc.Name, &err), Code: doc.Code,
+		Cause: in.text(doc.Cause, &err), HasAddr: doc.Address != "", Sender: doc.Sender}
+	s.Addr = optional(doc.Address, &err)
+	return s, err
 }
 
 func (in *dumpReader) syscall() (*profile.Syscall, error) {

@@ -131,6 +131,8 @@ func (p *printer) counts() []string {
 	}
 	pieces := append([]string{counted(len(d.Threads), "thread")}, fiberCounts(d)...)
 	switch {
+	case d.Core:
+		pieces = append(pieces, "from a core file")
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
 	case d.Batches > 1:

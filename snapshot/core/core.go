@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -211,10 +212,20 @@ func (c *Core) Problems() []string {
 	out := slices.Clone(c.problems)
 	for i := range uint64(len(c.mapped)) {
 		if f := c.mapped[i+1]; f.err != nil {
-			out = append(out, f.err.Error())
+			out = append(out, strings.ReplaceAll(f.err.Error(), "\n", "; "))
 		}
 	}
 	return out
+}
+
+// LacksFiles reports whether a file that was looked for was not found.
+func (c *Core) LacksFiles() bool {
+	for _, f := range c.mapped {
+		if f.err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Notes say of which files it was not proved that they are those that were mapped.

@@ -55,7 +55,7 @@ const (
 )
 
 // decodeSignal reads a NT_SIGINFO note. It is nil if that is too short.
-// Source: siginfo_t in linux/include/uapi/asm-generic/siginfo.h: three ints, and the rest at the alignment of a pointer.
+// Source: siginfo_t in linux/include/uapi/asm-generic/siginfo.h: three ints, then the rest, aligned as a pointer is.
 func decodeSignal(a *regs.Arch, b []byte) *snapshot.Signal {
 	if len(b) < 16+2*a.WordSize {
 		return nil
