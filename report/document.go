@@ -55,7 +55,7 @@ type threadDoc struct {
 type signalDoc struct {
 	Number  int    `json:"number"`
 	Name    string `json:"name"`
-	Code    int    `json:"code"`
+	Code    *int   `json:"code,omitempty"`
 	Cause   string `json:"cause,omitempty"`
 	Address string `json:"address,omitempty"`
 	Sender  int    `json:"sender,omitempty"`

@@ -103,7 +103,7 @@ func crashed() *profile.Dump {
 		t.Name, t.State, t.Wchan, t.Stopped, t.KernelStack = "", "", "", 0, nil
 	}
 	d.Threads[0].Syscall = nil
-	d.Threads[0].Signal = &profile.SignalInfo{Number: 11, Name: "SIGSEGV", Code: 1, Cause: "address not mapped",
+	d.Threads[0].Signal = &profile.SignalInfo{Number: 11, Name: "SIGSEGV", Code: 1, HasCode: true, Cause: "address not mapped",
 		Addr: 0x10, HasAddr: true}
 	return d
 }

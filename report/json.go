@@ -85,8 +85,11 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 		doc.Syscall = syscallDocument(t.Syscall)
 	}
 	if s := t.Signal; s != nil {
-		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name), Code: s.Code,
+		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name),
 			Cause: profile.Lossless(s.Cause), Sender: s.Sender}
+		if s.HasCode {
+			doc.Signal.Code = &s.Code
+		}
 		if s.HasAddr {
 			doc.Signal.Address = jsondoc.Hex(s.Addr)
 		}

@@ -136,9 +136,12 @@ func (in *dumpReader) signal() (*profile.SignalInfo, error) {
 		return nil, err
 	}
 	var err error
-	s := &profile.SignalInfo{Number: doc.Number, Name: in.text(doc.Name, &err), Code: doc.Code,
+	s := &profile.SignalInfo{Number: doc.Number, Name: in.text(doc.Name, &err), HasCode: doc.Code != nil,
 		Cause: in.text(doc.Cause, &err), HasAddr: doc.Address != "", Sender: doc.Sender}
 	s.Addr = optional(doc.Address, &err)
+	if s.HasCode {
+		s.Code = *doc.Code
+	}
 	return s, err
 }
 

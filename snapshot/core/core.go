@@ -54,6 +54,7 @@ type Core struct {
 	tids    map[int]bool
 	mapped  map[uint64]*mapped // by inode
 	exe     *mapped            // the program, nil if it is not known
+	opened  []*module.File     // for their layout
 }
 
 // Open reads the headers and notes of a core of size bytes. What is missing of it is in Problems; it fails if it is no
@@ -79,6 +80,9 @@ func Open(r io.ReaderAt, size int64, files Files, b *work.Budget) (*Core, error)
 	if len(c.threads) == 0 {
 		return nil, fmt.Errorf("it has no registers of any thread: %w", c.reason())
 	}
+	if c.entries == nil {
+		c.entries = c.loaderEntries()
+	}
 	c.setFiles(c.entries)
 	c.entries = nil
 	c.describe()
@@ -88,6 +92,11 @@ func Open(r io.ReaderAt, size int64, files Files, b *work.Budget) (*Core, error)
 // Close closes the files that were opened for the process.
 func (c *Core) Close() error {
 	var errs []error
+	for _, f := range c.opened {
+		if f.Close != nil {
+			errs = append(errs, f.Close())
+		}
+	}
 	for _, f := range c.mapped {
 		if f.found != nil && f.found != c.files.Exe && f.found.Close != nil {
 			errs = append(errs, f.found.Close())

@@ -140,10 +140,12 @@ func (c *Core) perm(f *mapped, off int64) maps.Perm {
 	return unknown
 }
 
-// programFile is the file that AT_PHDR lies in: the program itself.
+// programFile is the file that the program headers and the entry point lie in: the program itself.
 func (c *Core) programFile() *mapped {
-	if m := c.Maps.Find(c.auxv.value[atPhdr]); m != nil {
-		return c.mapped[m.Inode]
+	for _, key := range []uint64{atPhdr, atEntry} {
+		if m := c.Maps.Find(c.auxv.value[key]); m != nil && m.IsFile() {
+			return c.mapped[m.Inode]
+		}
 	}
 	return nil
 }

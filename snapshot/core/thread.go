@@ -61,7 +61,7 @@ func decodeSignal(a *regs.Arch, b []byte) *snapshot.Signal {
 		return nil
 	}
 	i32 := func(at int) int { return int(int32(a.Order.Uint32(b[at:]))) }
-	s := &snapshot.Signal{Number: i32(0), Code: i32(8)}
+	s := &snapshot.Signal{Number: i32(0), Code: i32(8), HasCode: true}
 	rest := 12
 	if a.WordSize == 8 {
 		rest = 16
