@@ -43,6 +43,7 @@ type Walk struct {
 	frames   []unwind.Frame       // memory for the stack at hand
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
+	loops    loops
 
 	fiberStacks map[int]mem.Span[mem.Addr] // of the fibers that threads of the first batch run, by thread
 }
@@ -59,6 +60,7 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 	w.set = module.NewSet(table, image)
 	w.set.Charge(opt.Names.Budget)
 	w.runtimes.Scan(w.set)
+	w.loops.finder = w.runtimes.Loops()
 	if opt.Fibers != NoFibers {
 		w.fibers.open(w.runtimes)
 	}
@@ -98,6 +100,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 		if why := w.walker.Idle(t, &stack); why != "" {
 			w.idle[t.TID] = why
 		}
+		w.loops.look(snap, t)
 	}
 }
 
@@ -145,6 +148,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	}
 	w.fibers.report(d, w.opt.Fibers)
 	addBuildIDs(d, whole.Files)
+	w.loops.report(d, whole)
 	return d
 }
 

@@ -15,6 +15,7 @@ type document struct {
 	Stopped  int64        `json:"stopped_ns"`
 	Rolling  bool         `json:"rolling"`
 	Core     bool         `json:"core,omitempty"`
+	NoStop   bool         `json:"no_stop,omitempty"`
 	Batches  int          `json:"batches,omitempty"`
 	Process  processDoc   `json:"process"`
 	Threads  []*threadDoc `json:"threads"`
@@ -42,6 +43,7 @@ type threadDoc struct {
 	State       string      `json:"state,omitempty"`
 	Stopped     int64       `json:"stopped_ns"`
 	NotStopped  string      `json:"not_stopped,omitempty"`
+	Counters    *countsDoc  `json:"counters,omitempty"`
 	NoUserCode  bool        `json:"no_user_code,omitempty"`
 	Syscall     *syscallDoc `json:"syscall,omitempty"`
 	Wchan       string      `json:"wchan,omitempty"`
@@ -49,6 +51,7 @@ type threadDoc struct {
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
 	Signal      *signalDoc  `json:"signal,omitempty"`
+	Loop        *loopDoc    `json:"event_loop,omitempty"`
 	Stack       stackDoc    `json:"stack"`
 }
 
@@ -59,6 +62,12 @@ type signalDoc struct {
 	Cause   string `json:"cause,omitempty"`
 	Address string `json:"address,omitempty"`
 	Sender  int    `json:"sender,omitempty"`
+}
+
+type countsDoc struct {
+	CPU      int64  `json:"cpu_ns"`
+	Waited   int64  `json:"waited_ns"`
+	Switches uint64 `json:"switches"`
 }
 
 type fiberIDDoc struct {

@@ -54,6 +54,8 @@ func cases() []goldenCase {
 		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"),
 			Options{Group: true, Verbose: true}},
 		{"core", crashed(), group},
+		{"event-loop", waitsInLoops(), group},
+		{"event-loop--verbose", waitsInLoops(), Options{Group: true, Verbose: true}},
 		{"fibers", goroutines(), group},
 		{"fibers--no-group", goroutines(), Options{}},
 		{"fibers--verbose", goroutines(), Options{Group: true, Verbose: true}},

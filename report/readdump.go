@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
@@ -36,6 +37,8 @@ func (in *dumpReader) document() error {
 			return in.Decode(&d.Rolling)
 		case "core":
 			return in.Decode(&d.Core)
+		case "no_stop":
+			return in.Decode(&d.NoStop)
 		case "batches":
 			return in.count(&d.Batches)
 		case "process":
@@ -101,6 +104,9 @@ func (in *dumpReader) thread() error {
 			return in.duration(&t.Stopped)
 		case "not_stopped":
 			return in.word(&t.NotStopped)
+		case "counters":
+			t.Counters, err = in.counters()
+			return err
 		case "no_user_code":
 			return in.Decode(&t.NoUserCode)
 		case "syscall":
@@ -117,6 +123,9 @@ func (in *dumpReader) thread() error {
 			return err
 		case "signal":
 			t.Signal, err = in.signal()
+			return err
+		case "event_loop":
+			t.Loop, err = in.loop()
 			return err
 		case "stack":
 			return in.stack(&t.Stack)
@@ -143,6 +152,18 @@ func (in *dumpReader) signal() (*profile.SignalInfo, error) {
 		s.Code = *doc.Code
 	}
 	return s, err
+}
+
+func (in *dumpReader) counters() (*profile.Counters, error) {
+	var doc *countsDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	if doc.CPU < 0 || doc.Waited < 0 {
+		return nil, errors.New("counters are negative")
+	}
+	return &profile.Counters{CPU: time.Duration(doc.CPU), Waited: time.Duration(doc.Waited),
+		Switches: doc.Switches}, nil
 }
 
 func (in *dumpReader) syscall() (*profile.Syscall, error) {

@@ -133,6 +133,12 @@ func (p *printer) counts() []string {
 	switch {
 	case d.Core:
 		pieces = append(pieces, "from a core file")
+	case d.NoStop:
+		pieces = append(pieces, "nothing stopped")
+		if missed > 0 {
+			pieces = append(pieces, fmt.Sprintf("%d not copied", missed))
+			missed = 0
+		}
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
 	case d.Batches > 1:

@@ -22,8 +22,8 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 	d := &profile.Dump{
 		Process: profile.Process{PID: s.Process.PID, Comm: s.Process.Comm, Cmdline: s.Process.Cmdline,
 			Exe: s.Process.Exe},
-		Time: s.Time, Stopped: s.Stopped, Rolling: s.Rolling, Core: s.Core, Batches: s.Batches, Exited: s.Exited,
-		Late:     s.Late,
+		Time: s.Time, Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop, Core: s.Core,
+		Batches: s.Batches, Exited: s.Exited, Late: s.Late,
 		Problems: append([]string(nil), s.Problems...),
 	}
 	d.Threads = make([]profile.Thread, len(s.Threads))
@@ -47,6 +47,9 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.Stack) profile.Thread {
 	out := profile.Thread{TID: t.TID, Name: t.Comm, Syscall: describe(s, t), Wchan: t.Wchan,
 		NotStopped: t.NotStopped, KernelStack: t.KernelStack, Stopped: t.Stopped, Stack: n.Stack(stack)}
+	if c := t.Counters; c != nil {
+		out.Counters = &profile.Counters{CPU: c.CPU, Waited: c.Waited, Switches: c.Switches}
+	}
 	if t.State != 0 {
 		out.State = string(t.State)
 	}

@@ -23,6 +23,9 @@ type Snapshot struct {
 	// Stopped is the time from the first request to stop to the last release; 0 if nothing
 	// was stopped.
 	Stopped time.Duration
+	// NoStop says that nothing was stopped, by the user's choice or since another tracer has the threads: those that
+	// slept were copied asleep, at the moment of their Time, and have no Registers; the others are NotStopped.
+	NoStop bool
 	// Rolling says that the threads were not stopped at one instant but in batches.
 	Rolling bool
 	Maps    *maps.Table
@@ -126,12 +129,21 @@ type Thread struct {
 	Wchan string
 	// KernelStack is /proc/TID/stack innermost first, where it was read; else nil.
 	KernelStack []string
-	// NotStopped says why there are no registers; "" if there are.
+	// NotStopped says why there are no registers; "" if there are, and for a thread that was copied asleep.
 	NotStopped string
+	// Counters are those of a thread that ran where nothing was stopped; nil if they were not read.
+	Counters *Counters
 	// Stopped is how long this thread was stopped, as we saw it.
 	Stopped time.Duration
 	// KernelWorker says that it has no user code at all (io_uring workers).
 	KernelWorker bool
+}
+
+// Counters are what the kernel counts of one thread since it began.
+type Counters struct {
+	CPU      time.Duration // it ran
+	Waited   time.Duration // it was ready to run and had no CPU; 0 where the kernel does not count that
+	Switches uint64        // how often it was put on a CPU
 }
 
 // Syscall is a system call in progress, from /proc/TID/syscall.

@@ -22,6 +22,7 @@ type wireHead struct {
 	Time     time.Time     `json:"time"`
 	Stopped  time.Duration `json:"stopped"` // ns
 	Rolling  bool          `json:"rolling"`
+	NoStop   bool          `json:"noStop,omitempty"`
 	FDs      map[int]text  `json:"fds"`
 	Exited   int           `json:"exited"`
 	Late     int           `json:"late,omitempty"`
@@ -91,7 +92,14 @@ type wireThread struct {
 	TP           *mem.Addr       `json:"tp,omitempty"`
 	Shortfalls   []wireShortfall `json:"shortfalls,omitempty"`
 	Time         time.Time       `json:"time,omitzero"`
+	Counters     *wireCounters   `json:"counters,omitempty"`
 	Signal       *wireSignal     `json:"signal,omitempty"`
+}
+
+type wireCounters struct {
+	CPU      time.Duration `json:"cpu"`    // ns
+	Waited   time.Duration `json:"waited"` // ns
+	Switches uint64        `json:"switches"`
 }
 
 type wireSignal struct {
@@ -125,7 +133,7 @@ type wireSyscall struct {
 
 func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
-		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
+		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches,
 		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil, Clock: s.Clock, Core: s.Core}
 	h.Host = nameOf(s.Host)
@@ -138,7 +146,7 @@ func headOf(s *Snapshot) wireHead {
 func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline),
 		Exe: string(h.Exe)},
-		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
+		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, NoStop: h.NoStop, FDs: textMap[string](h.FDs),
 		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems),
 		Clock: h.Clock, Core: h.Core}
 	for _, c := range h.Changed {
@@ -194,7 +202,7 @@ func threadOf(t *Thread) (wireThread, error) {
 		Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
 		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall), Time: t.Time.UTC(),
-		Signal: (*wireSignal)(t.Signal)}
+		Counters: (*wireCounters)(t.Counters), Signal: (*wireSignal)(t.Signal)}
 	if t.HasTP {
 		w.TP = &t.TP
 	}
@@ -221,7 +229,7 @@ func (w *wireThread) thread() (Thread, error) {
 		Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
 		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall), Time: w.Time.UTC(),
-		Signal: (*Signal)(w.Signal)}
+		Counters: (*Counters)(w.Counters), Signal: (*Signal)(w.Signal)}
 	var err error
 	if t.Arch, err = lookup(w.Arch); err != nil {
 		return t, err

@@ -97,6 +97,7 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 		return
 	}
 	w.begin(c.arch)
+	w.startRuntimes(t, memory)
 	c.frames = s.Frames
 	c.bare, c.own = opt.Mode == FramePointersOnly, opt.Stack
 	if opt.Still {
