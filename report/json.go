@@ -35,7 +35,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop, Core: d.Core,
 		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
@@ -91,6 +91,16 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	doc.Loop = loopDocument(t.Loop, opt)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
+	}
+	if s := t.Signal; s != nil {
+		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name),
+			Cause: profile.Lossless(s.Cause), Sender: s.Sender}
+		if s.HasCode {
+			doc.Signal.Code = &s.Code
+		}
+		if s.HasAddr {
+			doc.Signal.Address = jsondoc.Hex(s.Addr)
+		}
 	}
 	return doc
 }
