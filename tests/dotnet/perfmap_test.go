@@ -92,7 +92,7 @@ func compare(t *testing.T, version string, n int) {
 func tail(s *profile.Stack) string {
 	var b strings.Builder
 	for _, f := range s.Frames[max(0, len(s.Frames)-4):] {
-		fmt.Fprintf(&b, "\n\t%#x %s {%s} %s", f.Addr, f.Func, f.Origin, f.Note)
+		fmt.Fprintf(&b, "\n\t%#x %s module %d at %#x {%s} %s", f.Addr, f.Func, f.Module, f.ModuleAddr, f.Origin, f.Note)
 	}
 	return b.String()
 }

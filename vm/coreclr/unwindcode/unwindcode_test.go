@@ -11,8 +11,8 @@ import (
 
 // shown is a row as a line: "rsp+8 rbx-16".
 func shown(r *cfi.Row) string {
-	names := [...]string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
-		"r15"}
+	names := [...]string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12",
+		"r13", "r14", "r15"}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%+d", names[r.CFA.Reg], r.CFA.N)
 	for _, s := range r.Regs {
@@ -117,7 +117,8 @@ func TestMalformed(t *testing.T) {
 
 func TestEpilogues(t *testing.T) {
 	for _, c := range []struct{ name, code, want string }{
-		{"add rsp, 40; pop rbx; pop r15; pop rbp; ret", "\x48\x83\xc4\x28\x5b\x41\x5f\x5d\xc3", "rsp+72 rbx-32 rbp-16 r15-24"},
+		{"add rsp, 40; pop rbx; pop r15; pop rbp; ret", "\x48\x83\xc4\x28\x5b\x41\x5f\x5d\xc3",
+			"rsp+72 rbx-32 rbp-16 r15-24"},
 		{"after the first pop", "\x41\x5f\x5d\xc3", "rsp+24 rbp-16 r15-24"},
 		{"ret alone", "\xc3", "rsp+8"},
 		{"lea rsp, [rbp-16]; pop rbx; pop r15; pop rbp; ret", "\x48\x8d\x65\xf0\x5b\x41\x5f\x5d\xc3",
