@@ -138,7 +138,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
-		describeFDs(p, batch)
+		describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
 		}
@@ -163,9 +163,9 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	return got, err
 }
 
-// describeFDs describes the files that threads of a batch wait for.
-func describeFDs(p *tracer.Process, batch *snapshot.Snapshot) {
-	wanted := resolve.Descriptors(batch)
+// describeFDs describes the files that threads of a batch wait for, and others.
+func describeFDs(p *tracer.Process, batch *snapshot.Snapshot, others []int) {
+	wanted := append(resolve.Descriptors(batch), others...)
 	batch.FDs = p.DescribeFDs(wanted)
 	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
 		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+

@@ -42,6 +42,7 @@ type Walk struct {
 	frames   []unwind.Frame       // memory for the stack at hand
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
+	loops    loops
 
 	fiberStacks map[int]mem.Span[mem.Addr] // of the fibers that threads of the first batch run, by thread
 }
@@ -58,6 +59,7 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 	w.set = module.NewSet(table, image)
 	w.set.Charge(opt.Names.Budget)
 	w.runtimes.Scan(w.set)
+	w.loops.finder = w.runtimes.Loops()
 	if opt.Fibers != NoFibers {
 		w.fibers.open(w.runtimes)
 	}
@@ -97,6 +99,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 		if why := w.walker.Idle(t, &stack); why != "" {
 			w.idle[t.TID] = why
 		}
+		w.loops.look(snap, t)
 	}
 }
 
@@ -143,6 +146,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
 	w.fibers.report(d, w.opt.Fibers)
+	w.loops.report(d, whole)
 	return d
 }
 

@@ -49,6 +49,7 @@ type threadDoc struct {
 	KernelStack []string    `json:"kernel_stack,omitempty"`
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
+	Loop        *loopDoc    `json:"event_loop,omitempty"`
 	Stack       stackDoc    `json:"stack"`
 }
 

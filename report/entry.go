@@ -37,6 +37,7 @@ func (p *printer) entry(e entry) {
 		}
 	}
 	p.stop(e)
+	p.loops(e)
 }
 
 // counters says how long threads ran and waited for a CPU since they began; "" if that is not known of any of them.

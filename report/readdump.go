@@ -119,6 +119,9 @@ func (in *dumpReader) thread() error {
 		case "fiber":
 			t.Fiber, err = in.fiberID()
 			return err
+		case "event_loop":
+			t.Loop, err = in.loop()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}

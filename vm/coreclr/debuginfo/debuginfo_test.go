@@ -105,8 +105,8 @@ func TestBounds(t *testing.T) {
 }
 
 func TestAt(t *testing.T) {
-	for native, want := range map[uint32]int{0: 0, 10: 0, 11: 0, 29: 0, 35: 0, 40: 0, 41: 12, 299: 12, 300: 1000, 305: 1000,
-		5000: 1000} {
+	for native, want := range map[uint32]int{0: 0, 10: 0, 11: 0, 29: 0, 35: 0, 40: 0, 41: 12, 299: 12, 300: 1000,
+		305: 1000, 5000: 1000} {
 		if got, ok := At(drawn, native); !ok || got != want {
 			t.Errorf("%d is IL %d, %t, want %d", native, got, ok, want)
 		}

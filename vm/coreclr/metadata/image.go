@@ -168,8 +168,9 @@ func (im *Image) Debug() ([]DebugEntry, error) {
 	}
 	var out []DebugEntry
 	for ; len(b) >= size; b = b[size:] {
-		out = append(out, DebugEntry{Stamp: order.Uint32(b[4:]), Major: order.Uint16(b[8:]), Minor: order.Uint16(b[10:]),
-			Type: order.Uint32(b[12:]), Size: order.Uint32(b[16:]), rva: order.Uint32(b[20:]), offset: order.Uint32(b[24:])})
+		out = append(out, DebugEntry{Stamp: order.Uint32(b[4:]), Major: order.Uint16(b[8:]),
+			Minor: order.Uint16(b[10:]), Type: order.Uint32(b[12:]), Size: order.Uint32(b[16:]),
+			rva: order.Uint32(b[20:]), offset: order.Uint32(b[24:])})
 	}
 	return out, nil
 }

@@ -57,7 +57,8 @@ func openFile(t *testing.T, path string) *metadata.Tables {
 	if err != nil {
 		t.Fatal(err)
 	}
-	im, err := metadata.OpenImage(mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: data}), 0x1000, work.New(work.Steps, work.Memory))
+	memory := mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: data})
+	im, err := metadata.OpenImage(memory, 0x1000, work.New(work.Steps, work.Memory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,5 +83,6 @@ func described(m *metadata.Method) []string {
 	if m.Special {
 		special = "1"
 	}
-	return []string{path, m.Name, special, strings.Join(m.Path[len(m.Path)-1].Parameters, ","), strings.Join(m.Parameters, ",")}
+	ofType := m.Path[len(m.Path)-1].Parameters
+	return []string{path, m.Name, special, strings.Join(ofType, ","), strings.Join(m.Parameters, ",")}
 }

@@ -214,3 +214,25 @@ func (t *Tables) refName(v uint32) (string, error) {
 	}
 	return "", orFormat(nil, "a type refers to itself")
 }
+
+// MethodLines are the references of a portable PDB to what it says about a method: the row of its file, 0 where its
+// lines say that, and the blob of its lines, 0 for none.
+func (t *Tables) MethodLines(rid uint32) (document, blob uint32, err error) {
+	r, err := t.row(methodDebugs, rid)
+	return r[0], r[1], err
+}
+
+// Document is the reference of a portable PDB to the blob of the name of a source file.
+func (t *Tables) Document(rid uint32) (blob uint32, err error) {
+	r, err := t.row(documents, rid)
+	return r[0], err
+}
+
+// Kickoff is the method that starts the state machine which a method resumes, as a portable PDB says; 0 for none.
+func (t *Tables) Kickoff(method uint32) (rid uint32, err error) {
+	err = t.matching(machines, 0, method, func(r row) bool {
+		rid = r[1]
+		return false
+	})
+	return rid, err
+}
