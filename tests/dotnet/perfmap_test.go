@@ -67,8 +67,8 @@ func compare(t *testing.T, version string, n int) {
 			if c.stacks++; stack.Complete {
 				c.complete++
 			} else {
-				t.Logf("thread %d %q ends: %s %s%s", shot.Threads[k].TID, shot.Threads[k].Comm, stack.Stop, stack.Detail,
-					tail(&stack))
+				where := fmt.Sprintf("%s %s%s", stack.Stop, stack.Detail, tail(&stack))
+				t.Logf("thread %d %q ends: %s", shot.Threads[k].TID, shot.Threads[k].Comm, where)
 			}
 			c.collect(&stack, frames)
 		}
