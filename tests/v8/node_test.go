@@ -86,6 +86,10 @@ type truth struct {
 	Has     string   `json:"has"`     // a function that is on each stack
 	Awaits  []site   `json:"awaits"`  // functions that wait for the one on the stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
+	// Calls are the only places where functions are called, by the name of what is called; Via are the builtins that
+	// call functions, by the name of those.
+	Calls map[string]site   `json:"calls"`
+	Via   map[string]string `json:"via"`
 }
 
 // target is a script that runs.

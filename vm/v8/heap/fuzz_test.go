@@ -78,6 +78,26 @@ func exercise(t testing.TB, p *process, f jsFrame) {
 		}
 	}
 	_, _ = p.CodeFunction(c)
+	exerciseCodeMap(t, p.Heap, c, int(f.pc-c.Start))
+}
+
+func exerciseCodeMap(t testing.TB, h Heap, c Code, at int) {
+	t.Helper()
+	m, err := h.CodeMapOf(c)
+	if err != nil {
+		return
+	}
+	i, ok := m.Returns(at)
+	if !ok {
+		return
+	}
+	places, _ := m.Frames(h, i)
+	if len(places) > maxInlined {
+		t.Errorf("%d frames in one", len(places))
+	}
+	for _, p := range places {
+		exerciseFunction(t, h, Call{p.Shared, m.Offset(h, p)})
+	}
 }
 
 func exerciseBytecode(h Heap, sizes Sizes, b Bytecode, lengths []byte) {
