@@ -54,8 +54,9 @@ func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (u
 		a.note = firstLineNote
 		return r.atStart(f, baselineTier, m)
 	}
+	unread := r.sites.unread
 	s, err := r.position(f, b, offset, baselineTier, m)
-	if err == nil {
+	if err == nil && unread == r.sites.unread {
 		r.sites.keepCode(key, codeSite{site: s})
 	}
 	return s, err

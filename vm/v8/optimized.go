@@ -50,13 +50,14 @@ func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (
 		}
 		functions = append(functions, logical{g, call.Offset})
 	}
+	unread := r.sites.unread
 	frames := r.frames(functions, t, m)
 	for i := range frames {
 		frames[i].Note = calls[i].note
 	}
 	a.note = calls[len(calls)-1].note
 	s, err := r.sites.of(frames)
-	if err == nil {
+	if err == nil && unread == r.sites.unread {
 		r.sites.keepCode(key, codeSite{s, a.note})
 	}
 	return s, err

@@ -44,6 +44,7 @@ type sites struct {
 	functions  map[heap.Shared]*function
 	labels     map[declaration]*label
 	renames    int // names that have changed since they were given
+	unread     int // lines that were wanted and could not be read: such names are not remembered
 	scripts    map[heap.Script]*script
 	byBytecode map[bytecodeKey]unwind.Site
 	byCode     map[codeKey]codeSite
