@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/text"
 )
 
 // dumpCommand is the main job under its own name.
@@ -121,11 +122,21 @@ func reportMissing(a *app, d *profile.Dump) bool {
 		a.complain(fmt.Errorf("process %d: %s", d.Process.PID, p))
 		missing = true
 	}
+	ran := 0
 	for i := range d.Threads {
 		if t := &d.Threads[i]; t.NotStopped != "" && !t.NoUserCode {
+			if d.NoStop && t.Counters != nil {
+				ran++
+				continue
+			}
 			a.complain(fmt.Errorf("thread %d was not stopped: %s", t.TID, t.NotStopped))
 			missing = true
 		}
+	}
+	if ran > 0 {
+		a.complain(fmt.Errorf("process %d: %s ran, shown without a stack: that takes a stop", d.Process.PID,
+			text.Count(ran, "thread")))
+		missing = true
 	}
 	return missing
 }

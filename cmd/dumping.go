@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -52,13 +50,7 @@ func (d *dumping) close() {
 
 // processes lists the processes to sample: those named, with --children each before the tree
 // below it. We are none of them.
-func (d *dumping) processes() []int {
-	if !d.o.children {
-		return d.o.pids
-	}
-	all := procfs.Tree(d.o.pids, tracer.ChildrenOf)
-	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
-}
+func (d *dumping) processes() []int { return withChildren(d.o.pids, d.o.children) }
 
 // take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
@@ -95,7 +87,32 @@ func hasEnded(err error) bool {
 
 // sample makes the dump of one process. It may return both a dump and an error.
 func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
-	p, err := tracer.Open(pid, tracer.Options{})
+	got, err := d.sampleBy(ctx, pid, tracer.Options{NoStop: d.o.noStop})
+	if got == nil && !d.o.noStop && ctx.Err() == nil && needsNoStop(err) {
+		without, failed := d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
+		if failed != nil {
+			return nil, err // the refusal of the stop is what a person can do something about
+		}
+		without.Notes = append(without.Notes, err.Error()+": shown without a stop, as with --no-stop")
+		return without, nil
+	}
+	return got, err
+}
+
+// needsNoStop reports whether err says that a process cannot be stopped, and leaves open that its memory may be read:
+// another tracer has it, or ptrace is refused to us.
+func needsNoStop(err error) bool {
+	var (
+		traced     *tracer.TracedError
+		permission *tracer.PermissionError
+		kernel     *tracer.KernelError
+	)
+	return errors.As(err, &traced) || errors.As(err, &permission) || errors.As(err, &kernel)
+}
+
+// sampleBy makes the dump of a process that is opened by opening. It may return both a dump and an error.
+func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options) (*profile.Dump, error) {
+	p, err := tracer.Open(pid, opening)
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +125,20 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	if err != nil {
 		table = nil // why is reported by what follows
 	}
-	w := dump.New(table, image, d.walks)
+	walks := d.walks
+	if opening.NoStop {
+		walks.Fibers = dump.NoFibers
+	}
+	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
 		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
-	if d.walks.Fibers == dump.AskedFibers {
+	if walks.Fibers == dump.AskedFibers {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
-		describeFDs(p, batch)
+		describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
 		}
@@ -142,9 +163,9 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	return got, err
 }
 
-// describeFDs describes the files that threads of a batch wait for.
-func describeFDs(p *tracer.Process, batch *snapshot.Snapshot) {
-	wanted := resolve.Descriptors(batch)
+// describeFDs describes the files that threads of a batch wait for, and others.
+func describeFDs(p *tracer.Process, batch *snapshot.Snapshot, others []int) {
+	wanted := append(resolve.Descriptors(batch), others...)
 	batch.FDs = p.DescribeFDs(wanted)
 	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
 		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+

@@ -86,6 +86,7 @@ type dumpOptions struct {
 	save       string
 	maxPause   time.Duration
 	rolling    bool
+	noStop     bool
 }
 
 // register adds the flags to c.
@@ -110,6 +111,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.namingOptions.register(f)
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
+	f.BoolVar(&o.noStop, "no-stop", false, "stop nothing: show what sleeps, and of what runs state and counters")
 	sections(f, "pid", "Processes and threads", "format", "Output", "max-frames", "Stacks", "no-symbols", "Names",
 		"max-pause", "Stops")
 }
@@ -129,6 +131,13 @@ func (o *dumpOptions) check() error {
 		return usageError{fmt.Errorf("--save %q: -o names the same file", o.save)}
 	case o.source && o.format.word != "text":
 		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
+	}
+	if o.noStop && o.rolling {
+		return usageError{errors.New("--no-stop with --rolling: either nothing is stopped or a few at a time")}
+	}
+	if g := o.goroutines; g.given && g.on && o.noStop {
+		return usageError{errors.New("--goroutines with --no-stop: goroutines are shown as they are at one instant, " +
+			"with all threads stopped")}
 	}
 	if g := o.goroutines; g.given && g.on && (o.rolling || len(o.tids) > 0) {
 		return usageError{errors.New("--goroutines with --rolling or --tid: goroutines are shown as they are at one " +

@@ -42,6 +42,7 @@ type Walk struct {
 	frames   []unwind.Frame       // memory for the stack at hand
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
+	loops    loops
 
 	fiberStacks map[int]mem.Span[mem.Addr] // of the fibers that threads of the first batch run, by thread
 }
@@ -58,6 +59,7 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 	w.set = module.NewSet(table, image)
 	w.set.Charge(opt.Names.Budget)
 	w.runtimes.Scan(w.set)
+	w.loops.finder = w.runtimes.Loops()
 	if opt.Fibers != NoFibers {
 		w.fibers.open(w.runtimes)
 	}
@@ -88,7 +90,8 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.image.Memory) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID]}
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID],
+			Still: snap.Core}
 		stack := w.walk(t, snap.Reader(t, w.image.Memory), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
@@ -96,6 +99,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 		if why := w.walker.Idle(t, &stack); why != "" {
 			w.idle[t.TID] = why
 		}
+		w.loops.look(snap, t)
 	}
 }
 
@@ -118,7 +122,7 @@ func (w *Walk) walk(t *snapshot.Thread, memory mem.Reader, opt unwind.Options) u
 func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
 	w.fibers.walk(snap, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: !f.Interrupted,
-			Stack: f.Stack}
+			Stack: f.Stack, Still: snap.Core}
 		w.walker.WalkInto(to, &f.Thread, memory, opt)
 		to.Unsettle(snap.Changed)
 	}, func(kept *unwind.Stack) { w.left.take(kept) })
@@ -142,6 +146,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
 	w.fibers.report(d, w.opt.Fibers)
+	w.loops.report(d, whole)
 	return d
 }
 

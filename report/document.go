@@ -14,6 +14,7 @@ type document struct {
 	Time     *time.Time   `json:"time,omitempty"`
 	Stopped  int64        `json:"stopped_ns"`
 	Rolling  bool         `json:"rolling"`
+	NoStop   bool         `json:"no_stop,omitempty"`
 	Batches  int          `json:"batches,omitempty"`
 	Process  processDoc   `json:"process"`
 	Threads  []*threadDoc `json:"threads"`
@@ -41,13 +42,21 @@ type threadDoc struct {
 	State       string      `json:"state,omitempty"`
 	Stopped     int64       `json:"stopped_ns"`
 	NotStopped  string      `json:"not_stopped,omitempty"`
+	Counters    *countsDoc  `json:"counters,omitempty"`
 	NoUserCode  bool        `json:"no_user_code,omitempty"`
 	Syscall     *syscallDoc `json:"syscall,omitempty"`
 	Wchan       string      `json:"wchan,omitempty"`
 	KernelStack []string    `json:"kernel_stack,omitempty"`
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
+	Loop        *loopDoc    `json:"event_loop,omitempty"`
 	Stack       stackDoc    `json:"stack"`
+}
+
+type countsDoc struct {
+	CPU      int64  `json:"cpu_ns"`
+	Waited   int64  `json:"waited_ns"`
+	Switches uint64 `json:"switches"`
 }
 
 type fiberIDDoc struct {

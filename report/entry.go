@@ -21,7 +21,7 @@ func (p *printer) entry(e entry) {
 	p.heading(e)
 	first := e.threads[0]
 	if first.NotStopped != "" {
-		p.cutLine("not stopped: " + text.Escape(first.NotStopped))
+		p.cutLine("not stopped: " + text.Escape(first.NotStopped) + counters(e.threads))
 	}
 	for _, line := range first.KernelStack {
 		name := text.Escape(kernelFrame(line))
@@ -37,6 +37,28 @@ func (p *printer) entry(e entry) {
 		}
 	}
 	p.stop(e)
+	p.loops(e)
+}
+
+// counters says how long threads ran and waited for a CPU since they began; "" if that is not known of any of them.
+func counters(threads []*profile.Thread) string {
+	var all profile.Counters
+	known := 0
+	for _, t := range threads {
+		if c := t.Counters; c != nil {
+			all.CPU, all.Waited, all.Switches = all.CPU+c.CPU, all.Waited+c.Waited, all.Switches+c.Switches
+			known++
+		}
+	}
+	if known == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("; CPU time %s, ready without a CPU %s, put on a CPU %s", text.Duration(all.CPU),
+		text.Duration(all.Waited), text.Count(all.Switches, "time"))
+	if known > 1 {
+		line += fmt.Sprintf(", all %d together", known)
+	}
+	return line
 }
 
 // heading writes the line of the entry and, where its threads differ in state or call, one

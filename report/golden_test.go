@@ -53,6 +53,8 @@ func cases() []goldenCase {
 		{"special-frames", specialFrames(), group},
 		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"),
 			Options{Group: true, Verbose: true}},
+		{"event-loop", waitsInLoops(), group},
+		{"event-loop--verbose", waitsInLoops(), Options{Group: true, Verbose: true}},
 		{"fibers", goroutines(), group},
 		{"fibers--no-group", goroutines(), Options{}},
 		{"fibers--verbose", goroutines(), Options{Group: true, Verbose: true}},

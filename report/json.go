@@ -35,7 +35,8 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited, Late: d.Late,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop,
+		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
 			Exe:     profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
@@ -80,6 +81,10 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	if t.Fiber != nil {
 		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
 	}
+	if c := t.Counters; c != nil {
+		doc.Counters = &countsDoc{c.CPU.Nanoseconds(), c.Waited.Nanoseconds(), c.Switches}
+	}
+	doc.Loop = loopDocument(t.Loop, opt)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}

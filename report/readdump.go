@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
@@ -34,6 +35,8 @@ func (in *dumpReader) document() error {
 			return in.duration(&d.Stopped)
 		case "rolling":
 			return in.Decode(&d.Rolling)
+		case "no_stop":
+			return in.Decode(&d.NoStop)
 		case "batches":
 			return in.count(&d.Batches)
 		case "process":
@@ -99,6 +102,9 @@ func (in *dumpReader) thread() error {
 			return in.duration(&t.Stopped)
 		case "not_stopped":
 			return in.word(&t.NotStopped)
+		case "counters":
+			t.Counters, err = in.counters()
+			return err
 		case "no_user_code":
 			return in.Decode(&t.NoUserCode)
 		case "syscall":
@@ -113,6 +119,9 @@ func (in *dumpReader) thread() error {
 		case "fiber":
 			t.Fiber, err = in.fiberID()
 			return err
+		case "event_loop":
+			t.Loop, err = in.loop()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}
@@ -123,6 +132,18 @@ func (in *dumpReader) thread() error {
 	}
 	in.dump.Threads = append(in.dump.Threads, t)
 	return require(seen, "tid", "stack")
+}
+
+func (in *dumpReader) counters() (*profile.Counters, error) {
+	var doc *countsDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	if doc.CPU < 0 || doc.Waited < 0 {
+		return nil, errors.New("counters are negative")
+	}
+	return &profile.Counters{CPU: time.Duration(doc.CPU), Waited: time.Duration(doc.Waited),
+		Switches: doc.Switches}, nil
 }
 
 func (in *dumpReader) syscall() (*profile.Syscall, error) {

@@ -131,6 +131,12 @@ func (p *printer) counts() []string {
 	}
 	pieces := append([]string{counted(len(d.Threads), "thread")}, fiberCounts(d)...)
 	switch {
+	case d.NoStop:
+		pieces = append(pieces, "nothing stopped")
+		if missed > 0 {
+			pieces = append(pieces, fmt.Sprintf("%d not copied", missed))
+			missed = 0
+		}
 	case missed == len(d.Threads) && missed > 0:
 		return append(pieces, "none stopped")
 	case d.Batches > 1:

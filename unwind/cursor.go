@@ -29,7 +29,7 @@ type cursor struct {
 type view struct {
 	memory  mem.Reader
 	overlay *mem.Overlay       // memory if it is one, nil if not
-	copied  *mem.Overlay       // what was copied while the thread was stopped, nil if it was not stopped
+	copied  *mem.Overlay       // what was copied while the thread was stopped, nil if nothing is later than that
 	late    bool               // the walk rests on memory that was not copied: see readLate
 	lo, hi  mem.Addr           // the current stack
 	own     mem.Span[mem.Addr] // see Options.Stack

@@ -39,7 +39,18 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}
 		}
 	}
-	return found{row: row, origin: PCSP}, true
+	return found{row: row, origin: PCSP, injected: isInjected(f.Name())}, true
+}
+
+// isInjected reports whether handlers of Go put the function of that name above the one that they interrupted, as if
+// that had called it.
+// Source: sigctxt.pushCall and preparePanic in runtime/signal_amd64.go, and their callers.
+func isInjected(name string) bool {
+	switch name {
+	case "runtime.asyncPreempt", "runtime.sigpanic", "runtime.debugCallV1", "runtime.debugCallV2":
+		return true
+	}
+	return false
 }
 
 // pcspRow is the row at v of a function whose SP stands depth bytes below its return address.

@@ -221,7 +221,7 @@ func (p *Process) Scan(set *module.Set) {
 	first := true
 	for i := range set.Table().All() {
 		m := &set.Table().All()[i]
-		if !m.IsFile() || m.Perm&maps.Exec == 0 {
+		if !m.IsFile() || m.Perm&maps.Exec == 0 || strings.HasPrefix(m.Path, memoryFile) {
 			continue
 		}
 		if first || p.table.mayHold(m.Path) {
@@ -232,6 +232,9 @@ func (p *Process) Scan(set *module.Set) {
 		first = false
 	}
 }
+
+// memoryFile begins the path of a file in memory (memfd_create(2)): .NET maps its code from one, before the program.
+const memoryFile = "/memfd:"
 
 // scanWholes lets the runtimes of the whole process look again. One that panics is present no longer.
 func (p *Process) scanWholes(set *module.Set) {

@@ -192,6 +192,7 @@ func TestPerfMapInContainer(t *testing.T) {
 // TestJitdumpAtEnd: V8 writes the names of the newest functions when it ends. A recording waits for them: the file
 // stays open.
 func TestJitdumpAtEnd(t *testing.T) {
+	t.Parallel()
 	node, dir := node22(t), room(t)
 	cmd := exec.Command(fpstack, "record", "--rate", "200", "-f", "json", "-o", "out.json", "--", node, "--perf-prof",
 		source(t, "hot.js"), "2000")
@@ -344,6 +345,7 @@ func TestPerfMapOfWasm(t *testing.T) {
 
 // TestPerfMapCommand: perf reads what perf-map writes, and names samples by it.
 func TestPerfMapCommand(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(node22(t), "--perf-prof", source(t, "hot.js"))
 	cmd.Dir = room(t)
 	p := launch(t, cmd).ready(t)

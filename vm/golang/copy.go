@@ -24,7 +24,8 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if !fetch(f, arch, system, gWords, &other) || other[gM] != at {
 		return
 	}
-	signalled := !g.holds(stackPointer(t)) // it is on the stack for signals, for which it may have a g or not yet
+	handles := current == m[mSignal] || current == m[mSignalOld]
+	signalled := handles || !g.holds(stackPointer(t)) // it is on the stack for signals, and may not have its g yet
 	switch {
 	case signalled:
 		copyBelow(f, other[gSched+bufSP])
@@ -33,7 +34,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	r.fetchAll(f, arch, &m, system)
 	for i, v := range m {
-		if i < mFirst || !mayBeG(v, system, arch) || v == current && !signalled {
+		if i < mFirst || !mayBeG(v, system, arch) || v == current && (handles || !signalled) {
 			continue
 		}
 		if decode(f, arch, v, gWords, &other) && other[gM] == at {

@@ -18,6 +18,8 @@ const (
 	mG0    = 0
 	mFirst = 8  // the first that may be curg: morebuf before it has a g for a moment
 	mWords = 40 // curg is number 23
+
+	mSignal, mSignalOld = 9, 10 // the g of handlers; the second where gobuf has the unused word
 )
 
 // words are those of a structure, as many as are known.
