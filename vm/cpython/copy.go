@@ -93,6 +93,7 @@ func (r *Runtime) states(t *snapshot.Thread, f *snapshot.Fetcher, s *scratch,
 	own := o.of(t)
 	if !r.fetchHeads(o, own, f, s) {
 		o = r.readRoster(fetching{f})
+		o.keepStacks(r.roster.Load())
 		r.roster.Store(o)
 		own = o.of(t)
 		r.fetchHeads(o, own, f, s)
@@ -107,14 +108,6 @@ func (r *Runtime) states(t *snapshot.Thread, f *snapshot.Fetcher, s *scratch,
 		}
 	}
 	return n
-}
-
-// of returns the state of t in the main interpreter, 0 if it has none.
-func (o *roster) of(t *snapshot.Thread) mem.Addr {
-	if t.HasTP {
-		return o.byIdent[t.TP]
-	}
-	return o.byNative[t.TID]
 }
 
 // fetchHeads copies by one read the heads of the lists, who holds the GIL, and the state at own. It reports whether o

@@ -61,9 +61,11 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 
 // Mapped reads which threads the interpreter has, while nothing is stopped: it is called when mappings have changed, as
 // they do for a new thread.
-func (r *Runtime) Mapped(*module.Set) {
+func (r *Runtime) Mapped(set *module.Set) {
 	if r.live != nil {
-		r.roster.Store(r.readRoster(liveMemory{r.live}))
+		o := r.readRoster(liveMemory{r.live})
+		o.placed(set.Table())
+		r.roster.Store(o)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/cpython/object"
 )
 
 // Identify implements [unwind.Identifier]. It puts the frames of Python into s, those of one call of the eval loop in
@@ -42,7 +43,7 @@ func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 			continue
 		}
 		state := r.layout.ThreadOf(c.Start, c.Data)
-		if !r.isThread(t, state.ThreadID, state.NativeID) {
+		if !r.isThread(t, &state) {
 			if _, on := t.Stack.Bytes(state.CFrame, wordSize); !on || r.layout.Thread.CFrame == 0 {
 				continue
 			}
@@ -56,12 +57,12 @@ func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 	return out
 }
 
-// isThread reports whether a state with those identities is one of t.
-func (r *Runtime) isThread(t *snapshot.Thread, ident mem.Addr, native int) bool {
+// isThread reports whether a state is that of t.
+func (r *Runtime) isThread(t *snapshot.Thread, state *object.Thread) bool {
 	if t.HasTP {
-		return ident == t.TP
+		return state.ThreadID == t.TP
 	}
-	return native == t.TID && native != 0
+	return state.Addr == r.roster.Load().of(t)
 }
 
 // insert is frames of Python that come in front of native frame number at.
