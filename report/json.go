@@ -142,7 +142,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
-	if !f.Inlined {
+	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
 		if f.Func != "" && f.Kind != profile.JavaScript {
 			doc.Offset = jsondoc.Hex(f.Offset)
