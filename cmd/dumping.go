@@ -30,11 +30,12 @@ type dumping struct {
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
-	ended          int // processes of a tree that were gone when their turn came
+	ended          int  // processes of a tree that were gone when their turn came
+	lacksFiles     bool // that a core needs
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions, o.views()...), objects: module.NewShared(),
 		unseen: slices.Clone(o.tids)}
 	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	names := o.namingOptions.names(d.finder, budget)
@@ -56,10 +57,16 @@ func (d *dumping) processes() []int { return withChildren(d.o.pids, d.o.children
 // take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 	got, err := d.sample(ctx, pid)
-	switch {
-	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
+	if err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid) {
 		d.ended++
-	case err != nil:
+		err = nil
+	}
+	return d.report(got, err)
+}
+
+// report reports what a dump lacks, and why there is none. It returns the dump.
+func (d *dumping) report(got *profile.Dump, err error) *profile.Dump {
+	if err != nil {
 		d.complain(err)
 		d.missing++
 	}
@@ -158,13 +165,19 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
 	}
-	if d.saver != nil {
-		if saveErr := d.saver.Finish(); saveErr != nil {
-			d.complain(saveErr)
-			d.missing++
-		}
-	}
+	d.finishSaving()
 	return got, err
+}
+
+// finishSaving saves what is left of a process.
+func (d *dumping) finishSaving() {
+	if d.saver == nil {
+		return
+	}
+	if err := d.saver.Finish(); err != nil {
+		d.complain(err)
+		d.missing++
+	}
 }
 
 // describeFDs describes the files that threads of a batch wait for, and others.

@@ -35,7 +35,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop, Core: d.Core,
 		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
@@ -92,6 +92,16 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}
+	if s := t.Signal; s != nil {
+		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name),
+			Cause: profile.Lossless(s.Cause), Sender: s.Sender}
+		if s.HasCode {
+			doc.Signal.Code = &s.Code
+		}
+		if s.HasAddr {
+			doc.Signal.Address = jsondoc.Hex(s.Addr)
+		}
+	}
 	return doc
 }
 
@@ -132,7 +142,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
-	if !f.Inlined {
+	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
 		if f.Func != "" && f.Kind != profile.JavaScript {
 			doc.Offset = jsondoc.Hex(f.Offset)

@@ -134,6 +134,8 @@ func (p *printer) counts() []string {
 	}
 	pieces := append([]string{counted(len(d.Threads), "thread")}, fiberCounts(d)...)
 	switch {
+	case d.Core:
+		pieces = append(pieces, "from a core file")
 	case d.NoStop:
 		pieces = append(pieces, "nothing stopped")
 		if missed > 0 {
