@@ -33,7 +33,7 @@ func (s *study) layout(p *Process) layout {
 // glibcShape recognises an object of glibc by its words. Each shape has conditions that no other fulfils, and the order
 // is that of how strong they are.
 func (s *study) glibcShape(r *reader, f *futexCall, w *Wait) bool {
-	shapes := []func(*reader, *futexCall, *Wait) bool{s.robust, s.parked, s.joins, s.mutex, s.stdio, s.rwlock,
+	shapes := []func(*reader, *futexCall, *Wait) bool{s.robust, s.parked, s.joins, s.stdio, s.mutex, s.rwlock,
 		s.condition, s.semaphore, s.barrier, s.inLibc}
 	for _, shape := range shapes {
 		if shape(r, f, w) || r.pending {
@@ -331,7 +331,7 @@ func (s *study) semaphore(r *reader, f *futexCall, w *Wait) bool {
 }
 
 // semaphoreAt reports whether the words at the futex are those of a struct new_sem: value and nwaiters in one; where an
-// atomic word has 32 bits value with a bit for waiters, private, nwaiters.
+// atomic word has 32 bits value with a bit for waiters, private, a gap, nwaiters.
 // Source: sysdeps/nptl/internaltypes.h of glibc.
 func (s *study) semaphoreAt(r *reader, f *futexCall) bool {
 	v, ok := r.words(f.u, 4)
@@ -339,7 +339,7 @@ func (s *study) semaphoreAt(r *reader, f *futexCall) bool {
 		return false
 	}
 	if f.p.Word == 4 {
-		return v[0] == 1 && f.val == 1 && (v[1] == 0 || v[1] == flagPrivate) && v[2] >= 1 && v[2] <= maxID
+		return v[0] == 1 && f.val == 1 && (v[1] == 0 || v[1] == flagPrivate) && v[2] == 0 && v[3] >= 1 && v[3] <= maxID
 	}
 	return v[0] == 0 && f.val == 0 && v[1] >= 1 && v[1] <= maxID
 }

@@ -335,7 +335,8 @@ func TestDumpOfADeadlock(t *testing.T) {
 	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if again := show(t, "symbolize", file).stdout; !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
+	again := show(t, "symbolize", file).stdout
+	if !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
 		t.Errorf("symbolize lost the deadlock:\n%s", again)
 	}
 }
