@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define THREADS 512
+#define THREADS 1100
 
 static pthread_mutex_t lock[4];
 static pthread_barrier_t met;
