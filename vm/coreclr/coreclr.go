@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -29,6 +30,7 @@ import (
 // Runtime is the CoreCLR of one object in one process. Copy may be called beside the goroutine that walks.
 type Runtime struct {
 	o      *object
+	slots  mem.Addr // the table for the debugger: addresses of the runtime's variables
 	layout *layout
 	memory mem.Reader // the process as it is now
 	budget *work.Budget
@@ -52,6 +54,8 @@ var _ interface {
 	unwind.Starter
 	unwind.Identifier
 	snapshot.Copier
+	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
+	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock        // vm.LockLister
 } = (*Runtime)(nil)
 
 // New returns the Runtime of a module that holds CoreCLR, nil if it does not. An error says that it does, and why its
@@ -70,7 +74,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if unknown != nil {
 		return nil, errors.Join(unknown, err)
 	}
-	r := &Runtime{o: o, layout: l, memory: image.Memory, budget: m.Budget(), images: map[mem.Addr]*r2rImage{},
+	r := &Runtime{o: o, slots: m.Addr(o.table), layout: l, memory: image.Memory, budget: m.Budget(), images: map[mem.Addr]*r2rImage{},
 		modules: map[mem.Addr]*Module{}, err: err}
 	r.sections.Store(&sections{})
 	r.codes.reset()
@@ -99,7 +103,7 @@ func (r *Runtime) Mapped(set *module.Set) {
 func (r *Runtime) readSections() {
 	// The first entry of the table for the debugger is the map of ranges.
 	// Source: src/coreclr/inc/dacvars.h.
-	f := fields{m: r.memory, at: r.o.m.Addr(r.o.table)}
+	f := fields{m: r.memory, at: r.slots}
 	at := mem.Addr(f.word(0))
 	switch {
 	case f.err != nil:

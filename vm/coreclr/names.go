@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
@@ -49,4 +50,16 @@ func (r *Runtime) nameOf(m *Method) string {
 		b.WriteString(p.Name)
 	}
 	return b.String() + "." + d.Name
+}
+
+// typeName names the type of a MethodTable.
+func (r *Runtime) typeName(table mem.Addr) string {
+	t := r.typeOf(r.memory, table, maxTypeDepth)
+	tables, err := metadata.Open(r.memory, t.Module.Metadata, r.budget)
+	if err == nil {
+		if path, err := tables.Path(t.Token & 0xffffff); err == nil && len(path) > 0 {
+			return strings.TrimPrefix(path[0].Namespace+"."+path[len(path)-1].Name, ".")
+		}
+	}
+	return "an object"
 }
