@@ -182,7 +182,7 @@ func plain(f *profile.Frame) string {
 	if f.Linkage != "" {
 		name = f.Linkage
 	}
-	return withoutArguments(strings.ReplaceAll(name, "::", "."))
+	return strings.TrimSpace(withoutArguments(strings.ReplaceAll(name, "::", ".")))
 }
 
 // judge compares what was shown with the map.

@@ -129,8 +129,7 @@ func (l *lister) list(c *code) {
 	if err != nil {
 		return
 	}
-	frames := l.r.Frames(l.r.sites.add(m, 0))
-	if start, end := c.span(); len(frames) > 0 {
-		l.done = !l.yield(start, end, frames[0].Func)
-	}
+	start, end := c.span()
+	f := l.r.names.frame(m)
+	l.done = !l.yield(start, end, f.Func)
 }

@@ -130,5 +130,6 @@ func (m *monitors) typeName(object mem.Addr) string {
 	if f.err != nil {
 		return "an object"
 	}
-	return m.r.typeName(table)
+	t := m.r.typeOf(m.memory, table, maxTypeDepth)
+	return m.r.names.text(&t).Shown
 }
