@@ -82,7 +82,7 @@ func TestDeadlock(t *testing.T) {
 					t.Errorf("%q: waiters %v, owner %d; the other one's waiters %v", l.Name, l.Waiters, l.Owner,
 						other.Waiters)
 				}
-				if !strings.HasPrefix(l.Name, "the monitor of System.Object 0x") || l.Evidence == "" {
+				if !strings.HasPrefix(l.Name, "the monitor of object 0x") || l.Evidence == "" {
 					t.Errorf("lock %q, %q", l.Name, l.Evidence)
 				}
 			}
