@@ -22,8 +22,8 @@ import (
 
 var record = flag.String("record", "", "folder that TestRecord writes snapshots and what must come of them to")
 
-// TestRecord writes, for vm/coreclr, a snapshot of threads that were interrupted in managed code, with all that was read
-// of the memory to walk and name them; and what the runtime's own perf map says of their frames.
+// TestRecord writes, for vm/coreclr, a snapshot of threads that were interrupted in managed code, with all that was
+// read of the memory to walk and name them; and what the runtime's own perf map says of their frames.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("it writes files: -record FOLDER")

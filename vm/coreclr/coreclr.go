@@ -41,6 +41,7 @@ type Runtime struct {
 	err      error // why sections are not all there
 	images   map[mem.Addr]*r2rImage
 	modules  map[mem.Addr]*Module
+	metadata *pages // for names: a module that is replaced is another mapping
 	codes    codes
 	sites    sites
 	names    *namer
@@ -83,7 +84,8 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 // newRuntime returns the Runtime with that layout, whose table for the debugger is at slots.
 func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image, b *work.Budget) *Runtime {
 	r := &Runtime{o: o, slots: slots, layout: l, memory: image.Memory, budget: b, images: map[mem.Addr]*r2rImage{},
-		modules: map[mem.Addr]*Module{}, names: newNamer(image.Memory, image.Path, b)}
+		modules: map[mem.Addr]*Module{}, metadata: newPages(image.Memory)}
+	r.names = newNamer(r.metadata, image.Path, b)
 	r.sections.Store(&sections{})
 	r.codes.reset()
 	r.sites.reset()
@@ -105,6 +107,7 @@ func (r *Runtime) Err() error {
 // Mapped hears which mappings the process has now: see vm.Mapper.
 func (r *Runtime) Mapped(set *module.Set) {
 	r.table = set.Table()
+	r.metadata.forget()
 	r.readSections()
 }
 

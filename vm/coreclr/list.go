@@ -20,9 +20,11 @@ var errTooMany = errors.New("it has more methods than are listed")
 // Functions lists the methods that are compiled now, and those precompiled ones that have been called or prepared, with
 // the names that frames have: see vm.FunctionLister. Each funclet of a method is listed by itself.
 func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) error {
+	live := r.memory
+	r.memory = newPages(live)
+	defer func() { r.memory, r.view = live, nil }()
 	r.readSections()
 	l := &lister{r: r, yield: yield}
-	r.view = &view{r.memory, r.memory}
 	for i := range r.sections.Load().list {
 		s := &r.sections.Load().list[i]
 		switch {

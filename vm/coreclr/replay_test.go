@@ -90,7 +90,7 @@ func replay(t *testing.T, file string) {
 		s := w.Walk(th, shot.Reader(th, nil), unwind.Options{})
 		for k, f := range want.threads[i] {
 			if k >= len(s.Frames) {
-				t.Fatalf("thread %d: the stack ends after %d frames (%v: %v), want %s", th.TID, k, s.Stop, s.Err, f.name)
+				t.Fatalf("thread %d ends after %d frames (%v: %v), want %s", th.TID, k, s.Stop, s.Err, f.name)
 			}
 			got := &s.Frames[k]
 			frames := r.Frames(got.Site)
