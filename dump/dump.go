@@ -7,8 +7,10 @@
 package dump
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -146,8 +148,21 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
 	w.fibers.report(d, w.opt.Fibers)
+	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	return d
+}
+
+// addBuildIDs gives the modules whose files are not here the build ids of those that were.
+func addBuildIDs(d *profile.Dump, files []snapshot.File) {
+	ids := make(map[string]string, len(files))
+	for _, f := range files {
+		ids[f.Path] = f.BuildID
+	}
+	for i := range d.Modules {
+		m := &d.Modules[i]
+		m.BuildID = cmp.Or(m.BuildID, ids[m.Path])
+	}
 }
 
 // walked lists the stacks of all threads, in their order, and those of fibers.
@@ -164,6 +179,9 @@ func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
 	}
 	return all
 }
+
+// Locks lists what the runtimes know of locks of their own, for which threads of s wait.
+func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock { return w.runtimes.Locks(s) }
 
 // Close releases the modules. What was returned stays.
 func (w *Walk) Close() error {
