@@ -103,8 +103,8 @@ func (s *server) compareMethods(t *testing.T, m map[uint64]method, least int) {
 	}
 }
 
-// sameMethod reports whether the line of a perf map, "RETURN [ASSEMBLY] TYPE[ARGUMENTS]::METHOD(SIGNATURE)[TIER]", means
-// the frame. It has no generic arguments of the method itself.
+// sameMethod reports whether the line of a perf map, "RETURN [ASSEMBLY] TYPE[ARGUMENTS]::METHOD(SIGNATURE)[TIER]",
+// means the frame. It has no generic arguments of the method itself.
 func sameMethod(line string, f *profile.Frame) bool {
 	raw := f.Linkage
 	if i := strings.Index(raw, "::"); i >= 0 {

@@ -46,8 +46,9 @@ var chains = map[string][]at{
 	"explicit": {rest, {"Shapes.Place.System.IDisposable.Dispose", "void IDisposable.Dispose()"},
 		{"Shapes.Place.Item.get", "((IDisposable)this).Dispose()"}, {"Shapes.Place.Shapes.IPlace.Where.get", "this[3]"},
 		shape("explicit"), started},
-	"async":    {shape("async"), started},
-	"iterator": {rest, {"Shapes.Worker<int>.Items<long> (iterator)", "Gate.Rest(); // iterator"}, shape("iterator"), started},
+	"async": {shape("async"), started},
+	"iterator": {rest, {"Shapes.Worker<int>.Items<long> (iterator)", "Gate.Rest(); // iterator"},
+		shape("iterator"), started},
 	"lambda": {rest, {"Shapes.Worker<int>.Lambda (lambda)", "Action inner ="},
 		{"Shapes.Worker<int>.Lambda (lambda)", "Action outer ="}, {"Shapes.Worker<int>.Lambda", "outer();"},
 		shape("lambda"), started},
@@ -56,9 +57,11 @@ var chains = map[string][]at{
 		{"Shapes.Thrower.Catch", "Throw(); // catch"}, started},
 	"finally": {rest, {"Shapes.Thrower.Finally", "Gate.Rest(); // finally"}, {"Shapes.Thrower.Throw", "throw new"},
 		{"Shapes.Thrower.Finally", "Throw(); // finally"}, started},
-	"filter": {rest, {"Shapes.Thrower.Resting", "Gate.Rest(); // filter"}, {"Shapes.Thrower.Filter", "when (Resting())"},
+	"filter": {rest, {"Shapes.Thrower.Resting", "Gate.Rest(); // filter"},
+		{"Shapes.Thrower.Filter", "when (Resting())"},
 		{"Shapes.Thrower.Throw", "throw new"}, {"Shapes.Thrower.Filter", "Throw(); // filter"}, started},
-	"callback":  {rest, {"Shapes.Native.Compare", "Gate.Rest(); // callback"}, {"Shapes.Native.Sort", "qsort(new"}, started},
+	"callback": {rest, {"Shapes.Native.Compare", "Gate.Rest(); // callback"},
+		{"Shapes.Native.Sort", "qsort(new"}, started},
 	"dynamic":   {rest, {"made_at_run_time (dynamic method)", ""}, {"Shapes.Made.Dynamic", "CreateDelegate"}, started},
 	"reflected": {rest, {"Shapes.Made.Reflected", `GetMethod("Rest").Invoke`}, started},
 	"reflectedoften": {rest, {"Shapes.Made.Visited", "Gate.Rest(); // often"},
@@ -117,7 +120,8 @@ func startOwn(t testing.TB, folder string, shapes ...string) *server {
 }
 
 // stopUntil takes snapshots until each thread that should wait does: it has said so before the call that it waits in.
-func (s *server) stopUntil(t testing.TB, ok func(names []string, stacks []profile.Stack) bool) ([]string, []profile.Stack) {
+// It returns the last stacks.
+func (s *server) stopUntil(t testing.TB, ok func(names []string, stacks []profile.Stack) bool) []profile.Stack {
 	t.Helper()
 	for i := 0; ; i++ {
 		shot := s.stop(t)
@@ -127,7 +131,7 @@ func (s *server) stopUntil(t testing.TB, ok func(names []string, stacks []profil
 		}
 		stacks := s.stacks(shot)
 		if ok(names, stacks) || i == 50 {
-			return names, stacks
+			return stacks
 		}
 		pause(i)
 	}
@@ -178,8 +182,8 @@ func ownFrames(s *profile.Stack) []string {
 	return out
 }
 
-// TestShapes: known chains of calls are shown, with generic arguments and lines, by a PDB inside of the assembly and one
-// beside it.
+// TestShapes: known chains of calls are shown, with generic arguments and lines, by a PDB inside of the assembly and
+// one beside it.
 func TestShapes(t *testing.T) {
 	for _, folder := range []string{own, own + "/beside"} {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -295,7 +299,7 @@ func TestPDBOfAnotherBuild(t *testing.T) {
 		}
 	}
 	s := startOwn(t, dir, "generic")
-	_, stacks := s.stopUntil(t, func([]string, []profile.Stack) bool { return true })
+	stacks := s.stopUntil(t, func([]string, []profile.Stack) bool { return true })
 	named := 0
 	for i := range stacks {
 		for _, f := range stacks[i].Frames {
