@@ -235,7 +235,7 @@ func TestJitdumpAtEnd(t *testing.T) {
 	}
 }
 
-// TestPerfMapOfDotnet: methods of .NET are named by what the runtime knows of them, also where they are in its perf map.
+// TestPerfMapOfDotnet: methods of .NET that are in its perf map, too, are named by what the runtime knows of them.
 // The program answers requests meanwhile.
 func TestPerfMapOfDotnet(t *testing.T) {
 	cmd := exec.Command(fetched(t, "dotnet/10.0.9/azmcp", "scripts/build-dotnet"), "server", "start")
