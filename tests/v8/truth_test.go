@@ -44,8 +44,8 @@ func (x *truth) compare(s *profile.Stack) (verdict, string) {
 		}
 	}
 	switch {
-	case !s.Complete && strings.Contains(s.Detail, "deoptimizes"):
-		return deoptimized, ""
+	case !s.Complete && strings.Contains(s.Detail, "deoptimizes"), slices.ContainsFunc(s.Frames, rebuilt):
+		return deoptimized, s.Detail
 	case !s.Complete:
 		return cut, s.Stop + ": " + s.Detail
 	case x.Idle && len(frames) == 0:
@@ -70,6 +70,9 @@ func (x *truth) compare(s *profile.Stack) (verdict, string) {
 	}
 	return x.checkStack(frames)
 }
+
+// rebuilt reports whether f says that frames before it are missing.
+func rebuilt(f profile.Frame) bool { return strings.Contains(f.Note, "V8 is replacing their frame") }
 
 // unsureOf reports whether it is not sure which line f is at.
 func unsureOf(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }
