@@ -33,6 +33,9 @@ type Snapshot struct {
 	// the threads were in is not known.
 	Changed maps.Spans
 	Threads []Thread
+	// Core says that it was made from a core file: all memory is of the moment of the registers, copied or not. The
+	// thread that the process died by, if there is one, is the first.
+	Core bool
 	// Memory are further ranges that were asked for, copied while the threads were stopped.
 	Memory []mem.Range
 	// Whole are the ranges that ProcessCopiers asked for, copied while all threads were stopped: ascending, none
@@ -120,6 +123,8 @@ type Thread struct {
 	// Syscall is the system call that the thread was blocked in before the stop; nil if it
 	// ran, or if this could not be read.
 	Syscall *Syscall
+	// Signal is what the process died by, of the thread that it met; nil elsewhere.
+	Signal *Signal
 	// Wchan is the kernel function it sleeps in, from /proc/TID/wchan; "" if unknown.
 	Wchan string
 	// KernelStack is /proc/TID/stack innermost first, where it was read; else nil.
@@ -146,6 +151,17 @@ type Syscall struct {
 	Number int64 // -1: blocked outside of any call (page fault)
 	Args   [6]uint64
 	SP, PC mem.Addr
+}
+
+// Signal is a signal that ended a process. Source: siginfo_t in sigaction(2).
+type Signal struct {
+	Number  int
+	Code    int // si_code, if HasCode says that it is known
+	HasCode bool
+	// Addr is what a fault was at: si_addr, if HasAddr says that the kernel gave it.
+	Addr    mem.Addr
+	HasAddr bool
+	Sender  int // process that sent it, 0 if none did or if that is not known
 }
 
 // Reader returns the memory of the snapshot as t is to be walked in: its stack, what was copied of it, all further

@@ -86,6 +86,9 @@ type truth struct {
 	Has     string   `json:"has"`     // a function that is on each stack
 	Awaits  []site   `json:"awaits"`  // functions that wait for the one on the stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
+
+	Handles   json.RawMessage `json:"handles"`   // what its event loop waits for
+	Resources []string        `json:"resources"` // the same as process.getActiveResourcesInfo says
 	// Calls are the only places where functions are called, by the name of what is called; Via are the builtins that
 	// call functions, by the name of those.
 	Calls map[string]site   `json:"calls"`
@@ -106,19 +109,21 @@ type target struct {
 }
 
 // start runs a script, and waits until it has said what it knows.
-func start(t testing.TB, version string, flags []string, script string) *target {
+func start(t testing.TB, version string, flags []string, script string, args ...string) *target {
 	t.Helper()
-	return startWith(t, vm.NewTable(vm.Kinds), version, flags, script)
+	return startWith(t, vm.NewTable(vm.Kinds), version, flags, script, args...)
 }
 
 // startWith runs a script whose runtimes known knows.
-func startWith(t testing.TB, known *vm.Table, version string, flags []string, script string) *target {
+func startWith(t testing.TB, known *vm.Table, version string, flags []string, script string,
+	args ...string) *target {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(scripts, script))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(nodes, version, "bin", "node"), append(slices.Clone(flags), path)...)
+	all := append(append(slices.Clone(flags), path), args...)
+	cmd := exec.Command(filepath.Join(nodes, version, "bin", "node"), all...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

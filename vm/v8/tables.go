@@ -12,8 +12,11 @@ const (
 	debugPrefix   = "v8dbg_"
 	versionPrefix = "_ZN2v88internal7Version"
 	builtinPrefix = "Builtins_"
-	blobPrefix    = "v8_Default_embedded_blob_code_"
-	bytecodeSizes = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE"
+	nodePrefix    = "nodedbg_"
+
+	nodeVTablePrefix = "_ZTVN4node"
+	blobPrefix       = "v8_Default_embedded_blob_code_"
+	bytecodeSizes    = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE"
 )
 
 // tables are what the symbols of an object with V8 give. Most objects that a dump meets have none of V8, and most dumps
@@ -82,8 +85,12 @@ func (t *tables) add(name []byte, v module.Vaddr, size uint64) bool {
 		if bytes.HasPrefix(name, []byte(debugPrefix)) || bytes.HasPrefix(name, []byte(blobPrefix)) {
 			t.data[string(name)] = v
 		}
+	case 'n':
+		if bytes.HasPrefix(name, []byte(nodePrefix)) {
+			t.data[string(name)] = v
+		}
 	case '_':
-		if bytes.HasPrefix(name, []byte(versionPrefix)) {
+		if bytes.HasPrefix(name, []byte(versionPrefix)) || bytes.HasPrefix(name, []byte(nodeVTablePrefix)) {
 			t.data[string(name)] = v
 		} else if string(name) == bytecodeSizes {
 			b, _ := t.m.Loaded(v)

@@ -39,6 +39,7 @@ type Runtime struct {
 	types    typeCache
 	codes    codeCache
 	sites    sites
+	node     environment
 	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
 	translate func(file string, line, column int) (sourcemap.Place, bool)
 }
@@ -73,7 +74,8 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	case err != nil:
 		return nil, err
 	}
-	r := &Runtime{m: m, layout: layout, builtins: tables.builtins(), live: image.Memory}
+	r := &Runtime{m: m, layout: layout, builtins: tables.builtins(), live: image.Memory,
+		node: tables.environment()}
 	r.areas.Store(&areas{})
 	r.codes.reset()
 	r.sites.reset()

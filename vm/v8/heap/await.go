@@ -40,6 +40,30 @@ func (h Heap) Awaiting(function mem.Addr) ([]mem.Addr, error) {
 		return nil, nil
 	}
 	promise, err := h.promiseOf(at)
+	return h.reactions(promise, err)
+}
+
+// AwaitingCall are the generators of the async functions that go on when the closure at function is called: it settles
+// a promise that they wait for, as the functions do which the executor of a Promise gets. They are innermost first, as
+// those of [Heap.Awaiting].
+func (h Heap) AwaitingCall(function mem.Addr) ([]mem.Addr, error) {
+	if !h.isBuiltin(function) {
+		return nil, nil
+	}
+	word, err := h.contextElement(function, contextExtension)
+	if err != nil {
+		return nil, nil
+	}
+	promise, err := h.object(word, "promise", h.Types.Promise)
+	if err != nil {
+		return nil, nil
+	}
+	return h.reactions(promise, nil)
+}
+
+// reactions follows the promises that are settled one after the other to the generators that go on then.
+func (h Heap) reactions(promise mem.Addr, err error) ([]mem.Addr, error) {
+	var at mem.Addr
 	var out []mem.Addr
 	for range maxAwaiting {
 		if err != nil || promise == 0 {

@@ -51,6 +51,10 @@ type Layout struct {
 	ArrayLen  int32 // length of both, a SMI
 
 	ObjectProperties int32 // of a JSObject: the properties that are not in it
+	ObjectElements   int32 // of a JSObject: the properties whose names are numbers
+	SymbolName       int32 // description of a Symbol
+	NumberValue      int32 // of a HeapNumber
+	OddballKind      int32 // SMI: 0 is false, 1 true
 	DescriptorsData  int32 // first word of a DescriptorArray's entries
 	DictionaryFirst  int32 // first element of a NameDictionary's entries
 
@@ -107,6 +111,11 @@ type Types struct {
 	Generator         uint16 // JSGeneratorObject
 	GlobalObject      uint16
 	GlobalProxy       uint16
+	Symbol            uint16
+	HeapNumber        uint16
+	Array             uint16    // JSArray
+	BoundFunction     uint16    // JSBoundFunction
+	Uncompiled        [4]uint16 // kinds of UncompiledData
 }
 
 // CodeKinds are values of the field flags of a Code.

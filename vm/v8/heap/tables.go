@@ -60,6 +60,10 @@ func (l *Layout) objectFields() []field {
 		{&l.Reaction.Fulfill, nil, since(24, 12, 3, 32)},
 		{&l.Reaction.Promise, nil, since(32, 12, 3, 40)},
 		{&l.ObjectProperties, typed("class_JSReceiver__raw_properties_or_hash", "Object"), always(8)},
+		{&l.ObjectElements, []string{"class_JSObject__elements__Object"}, always(16)},
+		{&l.SymbolName, []string{"class_Symbol__name__Object"}, always(16)},
+		{&l.NumberValue, []string{"class_HeapNumber__value__double"}, always(8)},
+		{&l.OddballKind, []string{"class_Oddball__kind__int", "class_Oddball__kind_offset__int"}, always(40)},
 		{&l.DescriptorsData, []string{"class_DescriptorArray__header_size__uintptr_t"}, since(24, 14, 0, 32)},
 		{&l.ArrayLen, []string{"class_FixedArrayBase__length__SMI"}, always(8)},
 		{&l.ArrayData, []string{"class_FixedArray__data__uintptr_t"}, always(16)},
@@ -175,6 +179,16 @@ func (l *Layout) typeFields() []typeField {
 		{&t.Generator, "type_JSGeneratorObject__JS_GENERATOR_OBJECT_TYPE", false},
 		{&t.GlobalObject, "type_JSGlobalObject__JS_GLOBAL_OBJECT_TYPE", false},
 		{&t.GlobalProxy, "type_JSGlobalProxy__JS_GLOBAL_PROXY_TYPE", false},
+		{&t.Symbol, "type_Symbol__SYMBOL_TYPE", false},
+		{&t.HeapNumber, "type_HeapNumber__HEAP_NUMBER_TYPE", false},
+		{&t.Array, "type_JSArray__JS_ARRAY_TYPE", false},
+		{&t.BoundFunction, "type_JSBoundFunction__JS_BOUND_FUNCTION_TYPE", false},
+		{&t.Uncompiled[0], "type_UncompiledDataWithPreparseData__UNCOMPILED_DATA_WITH_PREPARSE_DATA_TYPE", false},
+		{&t.Uncompiled[1], "type_UncompiledDataWithoutPreparseData__UNCOMPILED_DATA_WITHOUT_PREPARSE_DATA_TYPE", false},
+		{&t.Uncompiled[2], "type_UncompiledDataWithPreparseDataAndJob__" +
+			"UNCOMPILED_DATA_WITH_PREPARSE_DATA_AND_JOB_TYPE", false},
+		{&t.Uncompiled[3], "type_UncompiledDataWithoutPreparseDataWithJob__" +
+			"UNCOMPILED_DATA_WITHOUT_PREPARSE_DATA_WITH_JOB_TYPE", false},
 	}
 }
 
