@@ -102,9 +102,9 @@ func (x *truth) checkStack(all []*profile.Frame) (verdict, string) {
 	for i := range min(len(frames), len(want)) {
 		f, w := frames[len(frames)-1-i], want[len(want)-1-i]
 		innermost := i == len(frames)-1
-		if f.File != w.file || !innermost && f.Line != w.line {
-			return wrong, fmt.Sprintf("frame %d from the outermost is %s %s:%d (%s), want %s %s:%d", i, f.Func, f.File,
-				f.Line, f.Tier, w.function, w.file, w.line)
+		if f.File != w.file || !innermost && (f.Line != w.line || f.Column == 0 && f.Note == "") {
+			return wrong, fmt.Sprintf("frame %d from the outermost is %s %s:%d:%d (%s), want %s %s:%d", i, f.Func,
+				f.File, f.Line, f.Column, f.Tier, w.function, w.file, w.line)
 		}
 		// A name that is a symbol is none of the function's own.
 		if !innermost && w.function != "" && w.function[0] != '[' && !strings.HasSuffix(f.Func, last(w.function)) {
