@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
@@ -28,14 +26,16 @@ type dumping struct {
 	objects *module.Shared
 	walks   dump.Options
 	saver   *dump.Saver // nil without --save
+	waiting *waiting    // nil if the form has no place for it
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
-	ended          int // processes of a tree that were gone when their turn came
+	ended          int  // processes of a tree that were gone when their turn came
+	lacksFiles     bool // that a core needs
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions, o.views()...), objects: module.NewShared(),
 		unseen: slices.Clone(o.tids)}
 	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	names := o.namingOptions.names(d.finder, budget)
@@ -52,21 +52,21 @@ func (d *dumping) close() {
 
 // processes lists the processes to sample: those named, with --children each before the tree
 // below it. We are none of them.
-func (d *dumping) processes() []int {
-	if !d.o.children {
-		return d.o.pids
-	}
-	all := procfs.Tree(d.o.pids, tracer.ChildrenOf)
-	return slices.DeleteFunc(all, func(pid int) bool { return pid == os.Getpid() && !slices.Contains(d.o.pids, pid) })
-}
+func (d *dumping) processes() []int { return withChildren(d.o.pids, d.o.children) }
 
 // take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 	got, err := d.sample(ctx, pid)
-	switch {
-	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
+	if err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid) {
 		d.ended++
-	case err != nil:
+		err = nil
+	}
+	return d.report(got, err)
+}
+
+// report reports what a dump lacks, and why there is none. It returns the dump.
+func (d *dumping) report(got *profile.Dump, err error) *profile.Dump {
+	if err != nil {
 		d.complain(err)
 		d.missing++
 	}
@@ -95,7 +95,32 @@ func hasEnded(err error) bool {
 
 // sample makes the dump of one process. It may return both a dump and an error.
 func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
-	p, err := tracer.Open(pid, tracer.Options{})
+	got, err := d.sampleBy(ctx, pid, tracer.Options{NoStop: d.o.noStop})
+	if got == nil && !d.o.noStop && ctx.Err() == nil && needsNoStop(err) {
+		without, failed := d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
+		if failed != nil {
+			return nil, err // the refusal of the stop is what a person can do something about
+		}
+		without.Notes = append(without.Notes, err.Error()+": shown without a stop, as with --no-stop")
+		return without, nil
+	}
+	return got, err
+}
+
+// needsNoStop reports whether err says that a process cannot be stopped, and leaves open that its memory may be read:
+// another tracer has it, or ptrace is refused to us.
+func needsNoStop(err error) bool {
+	var (
+		traced     *tracer.TracedError
+		permission *tracer.PermissionError
+		kernel     *tracer.KernelError
+	)
+	return errors.As(err, &traced) || errors.As(err, &permission) || errors.As(err, &kernel)
+}
+
+// sampleBy makes the dump of a process that is opened by opening. It may return both a dump and an error.
+func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options) (*profile.Dump, error) {
+	p, err := tracer.Open(pid, opening)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +133,21 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 	if err != nil {
 		table = nil // why is reported by what follows
 	}
-	w := dump.New(table, image, d.walks)
+	walks := d.walks
+	if opening.NoStop {
+		walks.Fibers = dump.NoFibers
+	}
+	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
-	if d.walks.Fibers == dump.AskedFibers {
+		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
+		ProcessCopiers: w.ProcessCopiers()}
+	if walks.Fibers == dump.AskedFibers {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
+		d.waiting.learn(p.PID(), w, batch)
 		describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
@@ -130,16 +161,23 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 		defer d.progress.clear()
 	}
 	got := w.Dump(snap)
+	d.waiting.add(got)
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
 	}
-	if d.saver != nil {
-		if saveErr := d.saver.Finish(); saveErr != nil {
-			d.complain(saveErr)
-			d.missing++
-		}
-	}
+	d.finishSaving()
 	return got, err
+}
+
+// finishSaving saves what is left of a process.
+func (d *dumping) finishSaving() {
+	if d.saver == nil {
+		return
+	}
+	if err := d.saver.Finish(); err != nil {
+		d.complain(err)
+		d.missing++
+	}
 }
 
 // describeFDs describes the files that threads of a batch wait for, and others.

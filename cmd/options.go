@@ -72,6 +72,7 @@ func (o *shownOptions) dumps(a *app, noGroup bool, names *namingOptions) (report
 // dumpOptions are the flags of dump.
 type dumpOptions struct {
 	processOptions
+	coreOptions
 	tids       ids
 	children   bool
 	maxFrames  int
@@ -86,6 +87,7 @@ type dumpOptions struct {
 	save       string
 	maxPause   time.Duration
 	rolling    bool
+	noStop     bool
 }
 
 // register adds the flags to c.
@@ -95,6 +97,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
+	o.coreOptions.register(f)
 	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
@@ -110,14 +113,21 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.namingOptions.register(f)
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
-	sections(f, "pid", "Processes and threads", "format", "Output", "max-frames", "Stacks", "no-symbols", "Names",
-		"max-pause", "Stops")
+	f.BoolVar(&o.noStop, "no-stop", false, "stop nothing: show what sleeps, and of what runs state and counters")
+	sections(f, "pid", "Processes and threads", "core", "Core files", "format", "Output", "max-frames", "Stacks",
+		"no-symbols", "Names", "max-pause", "Stops")
 }
+
+// showsWaits reports whether the form has a place for who waits for whom.
+func (o *dumpOptions) showsWaits() bool { return o.format.word == "text" || o.format.word == "json" }
 
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {
+	if err := o.checkCore(); err != nil {
+		return err
+	}
 	switch {
-	case len(o.pids) == 0 && len(o.byName) == 0:
+	case len(o.pids) == 0 && len(o.byName) == 0 && o.core == "":
 		return usageError{errors.New("no process given: use -p PID or -n NAME")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
@@ -129,6 +139,13 @@ func (o *dumpOptions) check() error {
 		return usageError{fmt.Errorf("--save %q: -o names the same file", o.save)}
 	case o.source && o.format.word != "text":
 		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
+	}
+	if o.noStop && o.rolling {
+		return usageError{errors.New("--no-stop with --rolling: either nothing is stopped or a few at a time")}
+	}
+	if g := o.goroutines; g.given && g.on && o.noStop {
+		return usageError{errors.New("--goroutines with --no-stop: goroutines are shown as they are at one instant, " +
+			"with all threads stopped")}
 	}
 	if g := o.goroutines; g.given && g.on && (o.rolling || len(o.tids) > 0) {
 		return usageError{errors.New("--goroutines with --rolling or --tid: goroutines are shown as they are at one " +

@@ -259,7 +259,7 @@ func (f *Facts) tracer() Gate {
 	case f.Tracer > 0:
 		g.State, g.Says = Closed, fmt.Sprintf("the process is traced by process %d (%s)", f.Tracer, f.TracerName)
 		g.Remedy = fmt.Sprintf("A process has one tracer: end or detach process %d first (gdb: detach; "+
-			"strace: Ctrl-C).", f.Tracer)
+			"strace: Ctrl-C). A dump shows what sleeps without a stop.", f.Tracer)
 	}
 	return g
 }

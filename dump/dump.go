@@ -7,8 +7,10 @@
 package dump
 
 import (
+	"cmp"
 	"strings"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -90,7 +92,8 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.image.Memory) })
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID]}
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID],
+			Still: snap.Core}
 		stack := w.walk(t, snap.Reader(t, w.image.Memory), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
@@ -121,7 +124,7 @@ func (w *Walk) walk(t *snapshot.Thread, memory mem.Reader, opt unwind.Options) u
 func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
 	w.fibers.walk(snap, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: !f.Interrupted,
-			Stack: f.Stack}
+			Stack: f.Stack, Still: snap.Core}
 		w.walker.WalkInto(to, &f.Thread, memory, opt)
 		to.Unsettle(snap.Changed)
 	}, func(kept *unwind.Stack) { w.left.take(kept) })
@@ -145,8 +148,21 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
 	w.fibers.report(d, w.opt.Fibers)
+	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	return d
+}
+
+// addBuildIDs gives the modules whose files are not here the build ids of those that were.
+func addBuildIDs(d *profile.Dump, files []snapshot.File) {
+	ids := make(map[string]string, len(files))
+	for _, f := range files {
+		ids[f.Path] = f.BuildID
+	}
+	for i := range d.Modules {
+		m := &d.Modules[i]
+		m.BuildID = cmp.Or(m.BuildID, ids[m.Path])
+	}
 }
 
 // walked lists the stacks of all threads, in their order, and those of fibers.
@@ -163,6 +179,9 @@ func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
 	}
 	return all
 }
+
+// Locks lists what the runtimes know of locks of their own, for which threads of s wait.
+func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock { return w.runtimes.Locks(s) }
 
 // Close releases the modules. What was returned stays.
 func (w *Walk) Close() error {

@@ -59,7 +59,7 @@ func KindNamed(name string) (Kind, bool) {
 // were inlined there, innermost first, and at last the function itself.
 type Frame struct {
 	Index   int    // number of the physical frame it belongs to, from 0
-	Addr    uint64 // as on the stack: interrupted PC or return address; 0 for Inlined frames
+	Addr    uint64 // as on the stack: interrupted PC or return address; 0 where there is none: see HasAddr
 	Inlined bool   // has no address of its own
 	// Interrupted says that Addr is where the thread was interrupted, not a return address.
 	Interrupted bool
@@ -81,6 +81,10 @@ type Frame struct {
 	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
 	Note   string // why it is less sure than its origin says; "" mostly
 }
+
+// HasAddr says that Addr is one: a function that was inlined has none of its own, nor has one of Python, which the
+// interpreter runs.
+func (f *Frame) HasAddr() bool { return !f.Inlined && (f.Kind != Python || f.Addr != 0) }
 
 // AsyncPrefix is in front of names of functions that wait for others, as JavaScript's Error.stack has it.
 const AsyncPrefix = "async "
@@ -125,8 +129,10 @@ type Thread struct {
 	State   string // one letter of /proc/TID/stat, "" if unknown
 	Syscall *Syscall
 	Wchan   string
-	// NotStopped says why it could not be stopped; "" if it was.
+	// NotStopped says why it could not be stopped; "" if it was, and if it was copied asleep.
 	NotStopped string
+	// Counters are those of a thread that ran where nothing was stopped, nil if they are not known.
+	Counters *Counters
 	// NoUserCode says that there is no stack to be had: a worker of the kernel, or a thread
 	// that has ended while others live.
 	NoUserCode  bool
@@ -137,7 +143,30 @@ type Thread struct {
 	// mostly.
 	Idle  string
 	Fiber *FiberID // the fiber that it runs, nil for none
-	Loop  *Loop    // the event loop that it waits in, nil for none that is known
+	Wait  *Wait    // what it waits for, nil if it runs or if that was not asked
+	// Signal is what the process died by, of the thread that it met; nil elsewhere.
+	Signal *SignalInfo
+	Loop   *Loop // the event loop that it waits in, nil for none that is known
+}
+
+// Counters are what the kernel counts of one thread since it began: how long it ran, how long it was ready to run and
+// had no CPU, and how often it was put on one.
+type Counters struct {
+	CPU, Waited time.Duration
+	Switches    uint64
+}
+
+// SignalInfo is a signal that ended a process.
+type SignalInfo struct {
+	Number  int
+	Name    string // "SIGSEGV", "34" of one without a name
+	Code    int    // si_code, if HasCode says that it is known
+	HasCode bool
+	Cause   string // what Code means, "" if that is not known
+	// Addr is the address of a fault, if HasAddr says that it is known.
+	Addr    uint64
+	HasAddr bool
+	Sender  int // process that sent it, 0 if none did or if that is not known
 }
 
 // Module is an object that frames lie in.
@@ -171,6 +200,8 @@ type Dump struct {
 	Time    time.Time
 	Stopped time.Duration
 	Rolling bool // the threads were not stopped at one instant
+	NoStop  bool // nothing was stopped: what slept was copied asleep
+	Core    bool // it was made from a core file
 	// Batches is how many stops the dump was made of, as the stacks were more than is copied at once; 0 and 1: of one.
 	Batches  int
 	Threads  []Thread
@@ -185,6 +216,9 @@ type Dump struct {
 	// they were asked for; their stacks are in FiberStacks.
 	Fibers      []Fiber
 	FiberStacks []FiberStack
+	// Waits is who waits for whom, in this process and others that were dumped with it; nil if that was not asked. It
+	// lists no threads: see Thread.Wait.
+	Waits *Waits
 }
 
 // Source is some lines of a source file.

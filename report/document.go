@@ -14,6 +14,8 @@ type document struct {
 	Time     *time.Time   `json:"time,omitempty"`
 	Stopped  int64        `json:"stopped_ns"`
 	Rolling  bool         `json:"rolling"`
+	Core     bool         `json:"core,omitempty"`
+	NoStop   bool         `json:"no_stop,omitempty"`
 	Batches  int          `json:"batches,omitempty"`
 	Process  processDoc   `json:"process"`
 	Threads  []*threadDoc `json:"threads"`
@@ -25,6 +27,8 @@ type document struct {
 
 	Fibers      []*fiberDoc      `json:"fibers,omitempty"`
 	FiberStacks []*fiberStackDoc `json:"fiber_stacks,omitempty"`
+
+	Waits *waitsDoc `json:"waits,omitempty"`
 }
 
 type processDoc struct {
@@ -41,14 +45,32 @@ type threadDoc struct {
 	State       string      `json:"state,omitempty"`
 	Stopped     int64       `json:"stopped_ns"`
 	NotStopped  string      `json:"not_stopped,omitempty"`
+	Counters    *countsDoc  `json:"counters,omitempty"`
 	NoUserCode  bool        `json:"no_user_code,omitempty"`
 	Syscall     *syscallDoc `json:"syscall,omitempty"`
 	Wchan       string      `json:"wchan,omitempty"`
 	KernelStack []string    `json:"kernel_stack,omitempty"`
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
+	Wait        *waitDoc    `json:"wait,omitempty"`
+	Signal      *signalDoc  `json:"signal,omitempty"`
 	Loop        *loopDoc    `json:"event_loop,omitempty"`
 	Stack       stackDoc    `json:"stack"`
+}
+
+type signalDoc struct {
+	Number  int    `json:"number"`
+	Name    string `json:"name"`
+	Code    *int   `json:"code,omitempty"`
+	Cause   string `json:"cause,omitempty"`
+	Address string `json:"address,omitempty"`
+	Sender  int    `json:"sender,omitempty"`
+}
+
+type countsDoc struct {
+	CPU      int64  `json:"cpu_ns"`
+	Waited   int64  `json:"waited_ns"`
+	Switches uint64 `json:"switches"`
 }
 
 type fiberIDDoc struct {

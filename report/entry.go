@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -19,9 +20,10 @@ const (
 // entry writes threads with the same stack, or one.
 func (p *printer) entry(e entry) {
 	p.heading(e)
+	p.entryWaits(e.threads)
 	first := e.threads[0]
 	if first.NotStopped != "" {
-		p.cutLine("not stopped: " + text.Escape(first.NotStopped))
+		p.cutLine("not stopped: " + text.Escape(first.NotStopped) + counters(e.threads))
 	}
 	for _, line := range first.KernelStack {
 		name := text.Escape(kernelFrame(line))
@@ -40,6 +42,27 @@ func (p *printer) entry(e entry) {
 	p.loops(e)
 }
 
+// counters says how long threads ran and waited for a CPU since they began; "" if that is not known of any of them.
+func counters(threads []*profile.Thread) string {
+	var all profile.Counters
+	known := 0
+	for _, t := range threads {
+		if c := t.Counters; c != nil {
+			all.CPU, all.Waited, all.Switches = all.CPU+c.CPU, all.Waited+c.Waited, all.Switches+c.Switches
+			known++
+		}
+	}
+	if known == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("; CPU time %s, ready without a CPU %s, put on a CPU %s", text.Duration(all.CPU),
+		text.Duration(all.Waited), text.Count(all.Switches, "time"))
+	if known > 1 {
+		line += fmt.Sprintf(", all %d together", known)
+	}
+	return line
+}
+
 // heading writes the line of the entry and, where its threads differ in state or call, one
 // line for each difference.
 func (p *printer) heading(e entry) {
@@ -47,10 +70,13 @@ func (p *printer) heading(e entry) {
 	if len(e.threads) > 1 {
 		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
 	}
-	names := " " + p.names(e.threads) + p.runs(e.threads)
+	names := p.runs(e.threads)
+	if !p.dump.Core || slices.ContainsFunc(e.threads, func(t *profile.Thread) bool { return t.Name != "" }) {
+		names = " " + p.names(e.threads) + names
+	}
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
-		p.wrapped(Thread, who, names+"  "+parts[0].text)
+		p.wrapped(Thread, who, strings.TrimRight(names+"  "+parts[0].text, " "))
 		return
 	}
 	p.wrapped(Thread, who, names)

@@ -35,7 +35,8 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, Exited: d.Exited, Late: d.Late,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop, Core: d.Core,
+		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
 			Exe:     profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
@@ -60,6 +61,9 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		doc.FiberStacks = append(doc.FiberStacks, &fiberStackDoc{Stack: stackDocument(d, &s.Stack, opt),
 			CreatedBy: frameDocuments(s.CreatedBy, len(d.Modules), opt)})
 	}
+	if d.Waits != nil {
+		doc.Waits = waitsDocument(d.Waits)
+	}
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules,
@@ -77,12 +81,26 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan),
 		KernelStack: losslessAll(t.KernelStack), Idle: profile.Lossless(t.Idle), Stack: stackDocument(d, &t.Stack, opt),
 	}
+	doc.Wait = waitDocument(t.Wait)
 	if t.Fiber != nil {
 		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
+	}
+	if c := t.Counters; c != nil {
+		doc.Counters = &countsDoc{c.CPU.Nanoseconds(), c.Waited.Nanoseconds(), c.Switches}
 	}
 	doc.Loop = loopDocument(t.Loop, opt)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
+	}
+	if s := t.Signal; s != nil {
+		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name),
+			Cause: profile.Lossless(s.Cause), Sender: s.Sender}
+		if s.HasCode {
+			doc.Signal.Code = &s.Code
+		}
+		if s.HasAddr {
+			doc.Signal.Address = jsondoc.Hex(s.Addr)
+		}
 	}
 	return doc
 }
@@ -124,7 +142,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
-	if !f.Inlined {
+	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
 		if f.Func != "" && f.Kind != profile.JavaScript {
 			doc.Offset = jsondoc.Hex(f.Offset)

@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
@@ -34,6 +35,10 @@ func (in *dumpReader) document() error {
 			return in.duration(&d.Stopped)
 		case "rolling":
 			return in.Decode(&d.Rolling)
+		case "core":
+			return in.Decode(&d.Core)
+		case "no_stop":
+			return in.Decode(&d.NoStop)
 		case "batches":
 			return in.count(&d.Batches)
 		case "process":
@@ -44,6 +49,8 @@ func (in *dumpReader) document() error {
 			return in.List(in.limits.modules, in.module)
 		case "fibers":
 			return in.List(in.limits.fibers, in.fiber)
+		case "waits":
+			return in.waits()
 		case "fiber_stacks":
 			return in.List(in.limits.threads, in.fiberStack)
 		case "exited":
@@ -99,6 +106,9 @@ func (in *dumpReader) thread() error {
 			return in.duration(&t.Stopped)
 		case "not_stopped":
 			return in.word(&t.NotStopped)
+		case "counters":
+			t.Counters, err = in.counters()
+			return err
 		case "no_user_code":
 			return in.Decode(&t.NoUserCode)
 		case "syscall":
@@ -113,6 +123,12 @@ func (in *dumpReader) thread() error {
 		case "fiber":
 			t.Fiber, err = in.fiberID()
 			return err
+		case "wait":
+			t.Wait, err = in.wait()
+			return err
+		case "signal":
+			t.Signal, err = in.signal()
+			return err
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err
@@ -126,6 +142,33 @@ func (in *dumpReader) thread() error {
 	}
 	in.dump.Threads = append(in.dump.Threads, t)
 	return require(seen, "tid", "stack")
+}
+
+func (in *dumpReader) signal() (*profile.SignalInfo, error) {
+	var doc *signalDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	var err error
+	s := &profile.SignalInfo{Number: doc.Number, Name: in.text(doc.Name, &err), HasCode: doc.Code != nil,
+		Cause: in.text(doc.Cause, &err), HasAddr: doc.Address != "", Sender: doc.Sender}
+	s.Addr = optional(doc.Address, &err)
+	if s.HasCode {
+		s.Code = *doc.Code
+	}
+	return s, err
+}
+
+func (in *dumpReader) counters() (*profile.Counters, error) {
+	var doc *countsDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	if doc.CPU < 0 || doc.Waited < 0 {
+		return nil, errors.New("counters are negative")
+	}
+	return &profile.Counters{CPU: time.Duration(doc.CPU), Waited: time.Duration(doc.Waited),
+		Switches: doc.Switches}, nil
 }
 
 func (in *dumpReader) syscall() (*profile.Syscall, error) {
@@ -174,7 +217,7 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 		return fmt.Errorf("kind %q of a frame is not known", doc.Kind)
 	case doc.Index < 0 || doc.Line < 0 || doc.Module != nil && *doc.Module < 0:
 		return errors.New("index, line or module of a frame is below 0")
-	case !doc.Inlined && doc.Address == "":
+	case !doc.Inlined && doc.Address == "" && kind != profile.Python:
 		return errors.New("a frame has no address")
 	case !doc.Inlined && doc.Module != nil && doc.ModuleAddress == "":
 		return errors.New("a frame in a module has no module_address")
@@ -185,7 +228,7 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 		Func:   in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
 		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err),
 		Tier: in.text(doc.Tier, &err), Stub: doc.Stub, Async: doc.Async}
-	if !doc.Inlined {
+	if !doc.Inlined && doc.Address != "" {
 		f.Addr = unhex(doc.Address, &err)
 		f.Offset, f.ModuleAddr = optional(doc.Offset, &err), optional(doc.ModuleAddress, &err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/syscalls"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -21,7 +22,8 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 	d := &profile.Dump{
 		Process: profile.Process{PID: s.Process.PID, Comm: s.Process.Comm, Cmdline: s.Process.Cmdline,
 			Exe: s.Process.Exe},
-		Time: s.Time, Stopped: s.Stopped, Rolling: s.Rolling, Batches: s.Batches, Exited: s.Exited, Late: s.Late,
+		Time: s.Time, Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop, Core: s.Core,
+		Batches: s.Batches, Exited: s.Exited, Late: s.Late,
 		Problems: append([]string(nil), s.Problems...),
 	}
 	d.Threads = make([]profile.Thread, len(s.Threads))
@@ -45,8 +47,18 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.Stack) profile.Thread {
 	out := profile.Thread{TID: t.TID, Name: t.Comm, Syscall: describe(s, t), Wchan: t.Wchan,
 		NotStopped: t.NotStopped, KernelStack: t.KernelStack, Stopped: t.Stopped, Stack: n.Stack(stack)}
+	if c := t.Counters; c != nil {
+		out.Counters = &profile.Counters{CPU: c.CPU, Waited: c.Waited, Switches: c.Switches}
+	}
 	if t.State != 0 {
 		out.State = string(t.State)
+	}
+	if s := t.Signal; s != nil {
+		out.Signal = &profile.SignalInfo{Number: s.Number, Name: syscalls.SignalName(uint64(s.Number)), Code: s.Code,
+			HasCode: s.HasCode, Addr: uint64(s.Addr), HasAddr: s.HasAddr, Sender: s.Sender}
+		if s.HasCode {
+			out.Signal.Cause = syscalls.SignalCause(uint64(s.Number), s.Code)
+		}
 	}
 	out.NoUserCode = t.KernelWorker || t.State == 'Z'
 	if t.KernelWorker {

@@ -33,9 +33,15 @@ func (s *Snapshot) Append(next *Snapshot) {
 	}
 }
 
-// SortThreads puts the threads in the order of their ids.
+// SortThreads puts the threads in the order of their ids, but the one that the process died by first.
 func (s *Snapshot) SortThreads() {
-	sort.Slice(s.Threads, func(i, j int) bool { return s.Threads[i].TID < s.Threads[j].TID })
+	sort.Slice(s.Threads, func(i, j int) bool {
+		a, b := &s.Threads[i], &s.Threads[j]
+		if died := a.Signal != nil; died != (b.Signal != nil) {
+			return died
+		}
+		return a.TID < b.TID
+	})
 }
 
 // LeaveOut reports threads that were to come in a further batch, and why they did not.

@@ -30,6 +30,7 @@ func full() *Snapshot {
 		Time:    time.Date(2024, 2, 29, 23, 59, 59, 123456789, time.UTC),
 		Stopped: 123456 * time.Nanosecond,
 		Rolling: true,
+		NoStop:  true,
 		Maps: maps.NewTable([]maps.Mapping{
 			{Start: 0x400000, End: 0x401000, Perm: maps.Read | maps.Exec, Offset: 0x1000, Dev: 0xfe << 32,
 				Inode: 1<<64 - 1, Path: "/x\xff", Deleted: true},
@@ -43,7 +44,8 @@ func full() *Snapshot {
 					Args: [6]uint64{1<<64 - 1, 2, 3, 4, 5, 6}, SP: 7, PC: 1 << 63},
 				Wchan: "futex_wait", KernelStack: []string{"futex_wait+0x1/0x2", ""}, NotStopped: "none", Stopped: 77,
 				KernelWorker: true, Time: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC),
-				TP: 1<<64 - 64, HasTP: true,
+				TP: 1<<64 - 64, HasTP: true, Counters: &Counters{CPU: 5, Waited: 1 << 62, Switches: 1<<64 - 1},
+				Signal:     &Signal{Number: 11, Code: -6, HasCode: true, Addr: 1<<64 - 1, HasAddr: true, Sender: 12},
 				Copied:     []mem.Range{{Start: 0x7ffe0002, Data: []byte{3, 0xff, 5}}, {Start: 8, Data: []byte{1}}},
 				Shortfalls: []Shortfall{{"golang", errors.New("budget is spent")}}},
 			{TID: 4122, Registers: &z, KernelStack: []string{}},
@@ -62,6 +64,7 @@ func full() *Snapshot {
 		Late:     2,
 		Left:     []int{77, 78},
 		Batches:  3,
+		Core:     true,
 		Problems: []string{"thread 4123: operation not permitted"},
 	}
 }
@@ -107,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 // TestFullHasAllFields keeps TestRoundTrip complete when a field is added.
 func TestFullHasAllFields(t *testing.T) {
 	s := full()
-	for _, v := range []any{*s, s.Process, s.Threads[0], *s.Threads[0].Syscall} {
+	for _, v := range []any{*s, s.Process, s.Threads[0], *s.Threads[0].Syscall, *s.Threads[0].Signal} {
 		rv := reflect.ValueOf(v)
 		for i := range rv.NumField() {
 			if rv.Field(i).IsZero() {

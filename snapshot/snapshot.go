@@ -23,6 +23,9 @@ type Snapshot struct {
 	// Stopped is the time from the first request to stop to the last release; 0 if nothing
 	// was stopped.
 	Stopped time.Duration
+	// NoStop says that nothing was stopped, by the user's choice or since another tracer has the threads: those that
+	// slept were copied asleep, at the moment of their Time, and have no Registers; the others are NotStopped.
+	NoStop bool
 	// Rolling says that the threads were not stopped at one instant but in batches.
 	Rolling bool
 	Maps    *maps.Table
@@ -30,6 +33,9 @@ type Snapshot struct {
 	// the threads were in is not known.
 	Changed maps.Spans
 	Threads []Thread
+	// Core says that it was made from a core file: all memory is of the moment of the registers, copied or not. The
+	// thread that the process died by, if there is one, is the first.
+	Core bool
 	// Memory are further ranges that were asked for, copied while the threads were stopped.
 	Memory []mem.Range
 	// Whole are the ranges that ProcessCopiers asked for, copied while all threads were stopped: ascending, none
@@ -117,16 +123,27 @@ type Thread struct {
 	// Syscall is the system call that the thread was blocked in before the stop; nil if it
 	// ran, or if this could not be read.
 	Syscall *Syscall
+	// Signal is what the process died by, of the thread that it met; nil elsewhere.
+	Signal *Signal
 	// Wchan is the kernel function it sleeps in, from /proc/TID/wchan; "" if unknown.
 	Wchan string
 	// KernelStack is /proc/TID/stack innermost first, where it was read; else nil.
 	KernelStack []string
-	// NotStopped says why there are no registers; "" if there are.
+	// NotStopped says why there are no registers; "" if there are, and for a thread that was copied asleep.
 	NotStopped string
+	// Counters are those of a thread that ran where nothing was stopped; nil if they were not read.
+	Counters *Counters
 	// Stopped is how long this thread was stopped, as we saw it.
 	Stopped time.Duration
 	// KernelWorker says that it has no user code at all (io_uring workers).
 	KernelWorker bool
+}
+
+// Counters are what the kernel counts of one thread since it began.
+type Counters struct {
+	CPU      time.Duration // it ran
+	Waited   time.Duration // it was ready to run and had no CPU; 0 where the kernel does not count that
+	Switches uint64        // how often it was put on a CPU
 }
 
 // Syscall is a system call in progress, from /proc/TID/syscall.
@@ -134,6 +151,17 @@ type Syscall struct {
 	Number int64 // -1: blocked outside of any call (page fault)
 	Args   [6]uint64
 	SP, PC mem.Addr
+}
+
+// Signal is a signal that ended a process. Source: siginfo_t in sigaction(2).
+type Signal struct {
+	Number  int
+	Code    int // si_code, if HasCode says that it is known
+	HasCode bool
+	// Addr is what a fault was at: si_addr, if HasAddr says that the kernel gave it.
+	Addr    mem.Addr
+	HasAddr bool
+	Sender  int // process that sent it, 0 if none did or if that is not known
 }
 
 // Reader returns the memory of the snapshot as t is to be walked in: its stack, what was copied of it, all further

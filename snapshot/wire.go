@@ -22,6 +22,7 @@ type wireHead struct {
 	Time     time.Time     `json:"time"`
 	Stopped  time.Duration `json:"stopped"` // ns
 	Rolling  bool          `json:"rolling"`
+	NoStop   bool          `json:"noStop,omitempty"`
 	FDs      map[int]text  `json:"fds"`
 	Exited   int           `json:"exited"`
 	Late     int           `json:"late,omitempty"`
@@ -31,6 +32,7 @@ type wireHead struct {
 	HasMaps  bool          `json:"maps"`
 	Changed  []wireSpan    `json:"changed,omitempty"`
 	Clock    time.Duration `json:"clock,omitempty"` // ns
+	Core     bool          `json:"core,omitempty"`
 }
 
 type wireMapping struct {
@@ -90,6 +92,23 @@ type wireThread struct {
 	TP           *mem.Addr       `json:"tp,omitempty"`
 	Shortfalls   []wireShortfall `json:"shortfalls,omitempty"`
 	Time         time.Time       `json:"time,omitzero"`
+	Counters     *wireCounters   `json:"counters,omitempty"`
+	Signal       *wireSignal     `json:"signal,omitempty"`
+}
+
+type wireCounters struct {
+	CPU      time.Duration `json:"cpu"`    // ns
+	Waited   time.Duration `json:"waited"` // ns
+	Switches uint64        `json:"switches"`
+}
+
+type wireSignal struct {
+	Number  int      `json:"number"`
+	Code    int      `json:"code"`
+	HasCode bool     `json:"hasCode"`
+	Addr    mem.Addr `json:"addr"`
+	HasAddr bool     `json:"hasAddr"`
+	Sender  int      `json:"sender"`
 }
 
 type wireShortfall struct {
@@ -114,9 +133,9 @@ type wireSyscall struct {
 
 func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
-		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling,
+		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches,
-		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil, Clock: s.Clock}
+		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil, Clock: s.Clock, Core: s.Core}
 	h.Host = nameOf(s.Host)
 	for _, c := range s.Changed {
 		h.Changed = append(h.Changed, wireSpan(c))
@@ -127,9 +146,9 @@ func headOf(s *Snapshot) wireHead {
 func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline),
 		Exe: string(h.Exe)},
-		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, FDs: textMap[string](h.FDs),
+		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, NoStop: h.NoStop, FDs: textMap[string](h.FDs),
 		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems),
-		Clock: h.Clock}
+		Clock: h.Clock, Core: h.Core}
 	for _, c := range h.Changed {
 		s.Changed = append(s.Changed, maps.Span(c))
 	}
@@ -182,7 +201,8 @@ func threadOf(t *Thread) (wireThread, error) {
 	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask,
 		Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
-		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall), Time: t.Time.UTC()}
+		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall), Time: t.Time.UTC(),
+		Counters: (*wireCounters)(t.Counters), Signal: (*wireSignal)(t.Signal)}
 	if t.HasTP {
 		w.TP = &t.TP
 	}
@@ -208,7 +228,8 @@ func (w *wireThread) thread() (Thread, error) {
 	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask,
 		Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
-		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall), Time: w.Time.UTC()}
+		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall), Time: w.Time.UTC(),
+		Counters: (*Counters)(w.Counters), Signal: (*Signal)(w.Signal)}
 	var err error
 	if t.Arch, err = lookup(w.Arch); err != nil {
 		return t, err

@@ -130,16 +130,3 @@ func ipcText(v uint64) string {
 		21: "SHMAT", "SHMDT", "SHMGET", "SHMCTL"}
 	return named(names[:]...)(v & 0xffff)
 }
-
-// Signal is the name of a signal, as "SIGHUP", and the number of one from 32 on.
-func Signal(n int) string { return signalText(uint64(n)) }
-
-// signalText shows a signal by its name, those from 32 on by their number.
-// Source: include/uapi/asm-generic/signal.h; the architectures known here have no others.
-func signalText(v uint64) string {
-	return named("", "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE",
-		"SIGKILL", "SIGUSR1",
-		"SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
-		"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR",
-		"SIGSYS")(v)
-}

@@ -32,8 +32,8 @@ func (t *dumped) describe() snapshot.Thread {
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch
-		if th.Syscall == nil {
-			th.Syscall = callOf(t.state, &t.regs)
+		if asleep := t.state == 'S' || t.state == 'D'; th.Syscall == nil && asleep { // /proc/TID/syscall is refused
+			th.Syscall = snapshot.CallOf(&t.regs)
 		}
 		return th
 	}

@@ -97,14 +97,17 @@ func (p *Process) check() error {
 	switch {
 	case status.TGID == os.Getpid():
 		return fmt.Errorf("process %d: %w", p.pid, ErrSelf)
-	case status.CoreDumping:
+	case status.CoreDumping && !p.opt.NoStop:
 		return fmt.Errorf("process %d: %w", p.pid, ErrCoreDump)
-	case status.TracerPid > 0:
+	case status.TracerPid > 0 && !p.opt.NoStop:
 		return p.traced(status.TracerPid)
 	case stat.State == 'Z' || stat.State == 'X':
 		if _, err := p.livingThread(); err != nil && !Transient(err) {
 			return &ZombieError{PID: p.pid, Parent: stat.Parent, Comm: stat.Comm}
 		}
+	}
+	if p.opt.NoStop {
+		return nil
 	}
 	return p.checkMutual()
 }

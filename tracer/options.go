@@ -15,6 +15,10 @@ type Options struct {
 	// StackTotal bounds the bytes copied of all stacks in one Snapshot; 0 means 64 MiB. Threads whose stacks are
 	// expected beyond that are left alone: see snapshot.Snapshot.Left and Process.Batches.
 	StackTotal int
+	// NoStop opens a process to copy it without stopping anything: a Snapshot attaches to no thread, and what sleeps is
+	// copied asleep (see [Watch.Peek]). A process that another tracer holds, one that dumps core and one that traces us
+	// can be opened then.
+	NoStop bool
 }
 
 // StopOptions say how a Snapshot is made. The zero value stops all threads at one instant.

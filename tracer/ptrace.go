@@ -15,10 +15,9 @@ import (
 // Numbers of linux/include/uapi/linux/ptrace.h and linux/elf.h.
 const (
 	notePRStatus = 1     // NT_PRSTATUS
-	note386TLS   = 0x200 // NT_386_TLS
-	noteARMTLS   = 0x401 // NT_ARM_TLS
 	notePACMask  = 0x406 // NT_ARM_PAC_MASK
 	noteBytes    = 512   // more than NT_PRSTATUS of any architecture
+	tlsBytes     = 48    // of NT_386_TLS; NT_ARM_TLS has 8 or 16
 	pidType      = 1     // P_PID of waitid
 	waitKeep     = unix.WNOWAIT | unix.WSTOPPED | unix.WEXITED | unix.WALL
 	waitReap     = unix.WEXITED | unix.WNOHANG | unix.WALL

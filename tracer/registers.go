@@ -38,15 +38,11 @@ func (r *registers) read(p *Process, tid int, note *[noteBytes]byte) error {
 	if r.regs, err = a.Decode(note[:n]); err != nil {
 		return err
 	}
-	r.tp, r.hasTP = threadPointer(a, note[:n])
 	r.pacMask, r.size = 0, n
-	switch a {
-	case regs.ARM64:
+	if a == regs.ARM64 {
 		r.pacMask = pac(tid, note)
-		r.tp, r.hasTP = tlsRegister(tid, note)
-	case regs.I386:
-		r.tp, r.hasTP = segmentBase(tid, note)
 	}
+	r.tp, r.hasTP = a.ThreadPointer(note[:n], tlsNote(a, tid, note))
 	return nil
 }
 
@@ -61,46 +57,15 @@ func pac(tid int, note *[noteBytes]byte) uint64 {
 	return regs.ARM64.Order.Uint64(note[8:])
 }
 
-// tlsRegister reads the thread pointer of an arm64 thread.
-// Source: tls_get in linux/arch/arm64/kernel/ptrace.c: tpidr_el0 comes first.
-func tlsRegister(tid int, note *[noteBytes]byte) (mem.Addr, bool) {
-	n, e := getRegset(tid, noteARMTLS, note[:8])
-	if e != 0 || n != 8 {
-		return 0, false
+// tlsNote reads the note with the thread pointers of a stopped thread into note; nil where there is none.
+func tlsNote(a *regs.Arch, tid int, note *[noteBytes]byte) []byte {
+	typ := a.TLSNote()
+	if typ == 0 {
+		return nil
 	}
-	return mem.Addr(regs.ARM64.Order.Uint64(note[:])), true
-}
-
-// segmentBase reads the base of the segment that holds a 386 thread's descriptor; 0 if
-// there is none.
-// Source: regset_tls_get in linux/arch/x86/kernel/tls.c: three struct user_desc.
-func segmentBase(tid int, note *[noteBytes]byte) (mem.Addr, bool) {
-	n, e := getRegset(tid, note386TLS, note[:48])
-	if e != 0 || n < 8 {
-		return 0, false
+	n, e := getRegset(tid, uintptr(typ), note[:tlsBytes])
+	if e != 0 || n > tlsBytes {
+		return nil
 	}
-	return mem.Addr(regs.I386.Order.Uint32(note[4:])), true
-}
-
-// threadPointer takes the thread pointer out of a NT_PRSTATUS note where it holds one.
-// Source: user_regs_struct or user_pt_regs of each architecture; the psABIs for which
-// register it is.
-func threadPointer(a *regs.Arch, note []byte) (mem.Addr, bool) {
-	word := -1
-	switch a {
-	case regs.AMD64:
-		word = 21 // fs_base
-	case regs.RISCV64:
-		word = 4 // tp
-	case regs.LOONG64:
-		word = 2 // $tp
-	case regs.PPC64LE:
-		word = 13 // r13
-	case regs.S390X:
-		word = 18 // access registers 0 and 1, the high half first
-	}
-	if word < 0 || len(note) < (word+1)*8 {
-		return 0, false
-	}
-	return mem.Addr(a.Order.Uint64(note[word*8:])), true
+	return note[:n]
 }

@@ -58,6 +58,7 @@ type Copy struct {
 
 	registers
 	stackCopy
+	limit   int // bytes of a stack that Peek copies, 0 for the usual
 	call    snapshot.Syscall
 	before  Counters // of a thread that slept before it was stopped
 	fetcher snapshot.Fetcher

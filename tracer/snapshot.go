@@ -24,15 +24,22 @@ const maxExecs = 3
 // the error is not nil only if nothing can be shown: ErrNoProcess, ErrExec,
 // *ZombieError, *TracedError, *PermissionError, *KernelError, *WordSizeError, or that of
 // ctx. All threads run again when it returns, whatever it returns.
+//
+// Of a process that was opened with NoStop nothing is stopped: Copiers read of threads that sleep, ProcessCopiers are
+// left out, and what runs is NotStopped.
 func (p *Process) Snapshot(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {
 	p.stopping.Lock()
 	defer p.stopping.Unlock()
 	opt = opt.withDefaults()
-	s, err := p.snapshotOnce(ctx, opt)
+	once := p.snapshotOnce
+	if p.opt.NoStop {
+		once = p.unstoppedOnce
+	}
+	s, err := once(ctx, opt)
 	for try := 0; errors.Is(err, ErrExec) && try < maxExecs; try++ {
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
 		if err = p.openMemory(); err == nil {
-			s, err = p.snapshotOnce(ctx, opt)
+			s, err = once(ctx, opt)
 		}
 	}
 	return s, err

@@ -43,8 +43,8 @@ func (w *Watch) asleep(call *snapshot.Syscall) (bool, error) {
 
 // Peek copies the stack of a thread that sleeps without stopping it. SP, PC and the call
 // are those of /proc/TID/syscall. Other registers are known only of an earlier Stop: see
-// Copy.Inferred. At most 256 KiB of the stack are copied, or what c has room for since a
-// Stop. table is as for Stop. It may be called from any goroutine, one at a time.
+// Copy.Inferred. At most 16 MiB of the stack are copied. table is as for Stop. It may be called from
+// any goroutine, one at a time.
 //
 // What it returns is never torn: the thread slept before and after the copy in the same
 // call with the same SP and PC, and was not put on a CPU between. Other threads may have
@@ -75,6 +75,9 @@ func (w *Watch) Peek(c *Copy, table *maps.Table) error {
 	w.infer(c, before)
 	if c.call.SP != 0 {
 		limit := max(len(c.buf), defaultStackLimit)
+		if c.limit > 0 {
+			limit = min(limit, c.limit)
+		}
 		ws := windows{table: table, limit: limit, total: limit}
 		if err := c.copyStack(w.p.memory.Load(), &ws, c.call.SP); err != nil {
 			return err

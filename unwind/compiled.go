@@ -17,6 +17,7 @@ type compiled struct {
 	base   regs.Reg // the CFA is base + offset; NoReg where it is found in another way
 	signal bool     // Row.Signal
 	lands  bool     // see landsExceptions
+	inject bool     // see found.injected
 	record bool     // it is no row but a frame record: see recordRow
 	offset int64
 	// Where the return address and all registers with a rule are words at fixed distances from the CFA, these are in

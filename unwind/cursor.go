@@ -29,7 +29,7 @@ type cursor struct {
 type view struct {
 	memory  mem.Reader
 	overlay *mem.Overlay       // memory if it is one, nil if not
-	copied  *mem.Overlay       // what was copied while the thread was stopped, nil if it was not stopped
+	copied  *mem.Overlay       // what was copied while the thread was stopped, nil if nothing is later than that
 	late    bool               // the walk rests on memory that was not copied: see readLate
 	lo, hi  mem.Addr           // the current stack
 	own     mem.Span[mem.Addr] // see Options.Stack
@@ -61,7 +61,7 @@ func (c *cursor) push() {
 	}
 	f := c.top()
 	f.PC, f.SP, f.Interrupted = c.next.PC, c.next.SP, c.next.Interrupted
-	f.CFA, f.Signal, f.Site, f.Runtime = 0, false, 0, nil // the memory may be of another walk
+	f.CFA, f.Signal, f.Site, f.Runtime, f.Stub = 0, false, 0, nil, false // the memory may be of another walk
 	f.Origin, f.Note = c.next.Origin, c.next.Note
 	c.next.Interrupted = false
 	if c.next.Note != "" {
@@ -103,14 +103,17 @@ func (c *cursor) enter() {
 }
 
 // stackMapping finds the mapping of a stack pointer. The main thread's stack grows down, so SP
-// may lie below the mapping as it was read a moment earlier.
+// may lie below the mapping as it was read a moment earlier; on a stack that is full SP is in the guard below it.
 func (c *cursor) stackMapping(sp mem.Addr) *maps.Mapping {
 	table := c.w.modules.Table()
 	if m := table.Find(sp); m != nil {
-		if m.Perm&maps.Read == 0 {
-			return nil
+		if m.Perm&maps.Read != 0 {
+			return m
 		}
-		return m
+		if above := table.Find(m.End); above != nil && above.Perm&maps.Write != 0 {
+			return above
+		}
+		return nil
 	}
 	// SP may be at the very end of its mapping when the stack is empty.
 	if m := table.Find(sp - 1); m != nil && m.Perm&maps.Write != 0 {

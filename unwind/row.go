@@ -67,7 +67,8 @@ func (c *cursor) frame(r *compiled) (mem.Addr, *ending) {
 	return cfa, c.checkCFA(cfa, r)
 }
 
-// noteRow notes what follows from r being of a signal frame, or of a function that lands exceptions.
+// noteRow notes what follows from r being of a signal frame, or of a function that lands exceptions or that nobody
+// called.
 func (c *cursor) noteRow(r *compiled, cfa mem.Addr) {
 	if r.lands {
 		c.noteLanding(cfa)
@@ -75,6 +76,9 @@ func (c *cursor) noteRow(r *compiled, cfa mem.Addr) {
 	c.doubtAfter(r)
 	if r.signal {
 		c.top().Signal, c.next.Interrupted = true, true
+	}
+	if r.inject {
+		c.next.Interrupted = true
 	}
 }
 

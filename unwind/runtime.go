@@ -84,6 +84,13 @@ type Identifier interface {
 	Identify(t *snapshot.Thread, s *Stack, m mem.Reader)
 }
 
+// Starter is a Runtime whose regions and rows rest on words that were copied of the thread.
+type Starter interface {
+	// Start is called before the stack of t is walked, and m is good for Region and Row until the walk ends: in it is
+	// what was copied, and the rest as in [Crosser].
+	Start(t *snapshot.Thread, m mem.Reader)
+}
+
 // Site is what executes in a frame as its Runtime numbers it: equal for equal (function, position, inlining), valid as
 // long as the process. 0 is native code, which the PC alone names.
 type Site uint32
@@ -226,6 +233,15 @@ func (w *Walker) Idle(t *snapshot.Thread, s *Stack) string {
 		}
 	}
 	return ""
+}
+
+// startRuntimes lets the runtimes hear whose stack is walked.
+func (w *Walker) startRuntimes(t *snapshot.Thread, memory mem.Reader) {
+	for _, r := range w.all() {
+		if s, ok := r.(Starter); ok {
+			s.Start(t, memory)
+		}
+	}
 }
 
 // identify lets the runtimes say what executes in the frames of s.

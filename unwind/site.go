@@ -150,9 +150,11 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	c.runtimeRow(s, lookup)
 	if s.row != nil {
 		s.table = c.compile(s.row, s.origin)
+		s.table.inject = s.injected
 	}
 	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.unreadable(s)
-	if s.row != nil && !s.root && s.signal.kind == noSignal && (s.origin != PCSP || s.table.base != c.arch.FP) {
+	if s.row != nil && !s.root && !s.injected && s.signal.kind == noSignal &&
+		(s.origin != PCSP || s.table.base != c.arch.FP) {
 		s.usual = &s.table
 	}
 	s.read = c.w.moment

@@ -82,7 +82,10 @@ type found struct {
 	origin Origin
 	root   bool // the outermost function of its stack
 	leaves bool // the function goes to another stack somewhere, and keeps no frame record
-	why    string
+	// injected says that the function was put above the one that runs by a signal handler, at any instruction: where
+	// it returns to is no return address.
+	injected bool
+	why      string
 }
 
 // find asks .eh_frame, pclntab, and .debug_frame last: what Go's linker writes there does not tell

@@ -75,6 +75,8 @@ type Frame struct {
 	Site Site
 	// Runtime is the one that set Site, nil for native code.
 	Runtime Runtime
+	// Stub says that a runtime set: it is its own frame, between functions of its language.
+	Stub bool
 	// Note says what makes the frame less sure than its Origin; "" mostly.
 	Note string
 }
@@ -146,4 +148,6 @@ type Options struct {
 	// Stack is the stack that a runtime of the process gave the thread or the fiber, [lowest address, end), where that
 	// is known: a walk that is on it believes no frame outside. Elsewhere, and without it, the mapping bounds a stack.
 	Stack mem.Span[mem.Addr]
+	// Still says that the process does not run: memory that was not copied is of the moment of the registers, too.
+	Still bool
 }

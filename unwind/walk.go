@@ -97,8 +97,12 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 		return
 	}
 	w.begin(c.arch)
+	w.startRuntimes(t, memory)
 	c.frames = s.Frames
 	c.bare, c.own = opt.Mode == FramePointersOnly, opt.Stack
+	if opt.Still {
+		c.copied = nil
+	}
 	c.next.Interrupted = !opt.Called
 	c.enter()
 	limit := opt.MaxFrames

@@ -114,7 +114,7 @@ func shownHandle(h *libuv.Handle) profile.Handle {
 		In: h.Due, HasIn: h.Kind == libuv.Timer}
 	switch h.Kind {
 	case libuv.Signal:
-		out.Detail = syscalls.Signal(h.Number)
+		out.Detail = syscalls.SignalName(uint64(h.Number))
 	case libuv.Process:
 		out.Detail = fmt.Sprint(h.Number)
 	}

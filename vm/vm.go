@@ -24,6 +24,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/coreclr"
+	"github.com/fpstack/fpstack/vm/cpython"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
@@ -83,6 +84,8 @@ var Kinds = []Kind{
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
 	{Name: ".NET", Files: []string{"libcoreclr.so"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(coreclr.New(m, image)) }},
+	{Name: "CPython", Files: []string{"libpython"},
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(cpython.New(m, image)) }},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})
@@ -218,7 +221,7 @@ func (p *Process) Scan(set *module.Set) {
 	first := true
 	for i := range set.Table().All() {
 		m := &set.Table().All()[i]
-		if !m.IsFile() || m.Perm&maps.Exec == 0 {
+		if !m.IsFile() || m.Perm&maps.Exec == 0 || strings.HasPrefix(m.Path, memoryFile) {
 			continue
 		}
 		if first || p.table.mayHold(m.Path) {
@@ -229,6 +232,9 @@ func (p *Process) Scan(set *module.Set) {
 		first = false
 	}
 }
+
+// memoryFile begins the path of a file in memory (memfd_create(2)): .NET maps its code from one, before the program.
+const memoryFile = "/memfd:"
 
 // scanWholes lets the runtimes of the whole process look again. One that panics is present no longer.
 func (p *Process) scanWholes(set *module.Set) {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
 )
 
@@ -17,7 +16,15 @@ type Facts struct {
 	// Problems say what could not be read, and why.
 	Problems []string
 
-	threads map[int]*Thread // by id, of all Processes; see Thread
+	processes map[int]*Process    // by id
+	threads   map[int]*Thread     // by id, of all Processes
+	gone      map[inner]time.Time // ids that no thread has, and since when that is known
+}
+
+// inner is an id of a thread in a pid namespace, 0 for ours.
+type inner struct {
+	namespace uint64
+	id        int
 }
 
 // Process is what is known of one process.
@@ -37,13 +44,13 @@ type Process struct {
 	// Namespace is the inode of its pid namespace if that is another than ours, in which its memory has [Thread.Inner]
 	// ids; 0 if it is ours.
 	Namespace uint64
+	// Clock was its CLOCK_MONOTONIC at the moment At, 0 if unknown.
+	Clock time.Duration
+	At    time.Time
 	// Memory is what was read of its memory.
 	Memory Memory
 	// Space is the same number for processes that share their memory (vfork, CLONE_VM), else its own id.
 	Space int
-	// TIDOffset is where struct pthread of its libc has the thread's id, 0 if unknown.
-	// Source: _thread_db_pthread_tid of glibc's nptl_db.
-	TIDOffset int
 	// Locks are those of its runtimes; see Lock.
 	Locks []Lock
 	// Err says why not all of it could be read; nil if it could.
@@ -61,15 +68,13 @@ type Thread struct {
 	Wchan   string // the kernel's function it sleeps in, "" if unknown or not read
 	// First and Last are the readings that enclose all that was read of it. Last is zero until it was read.
 	First, Last Reading
-	// Code is the bytes before the PC of its system call, "" if not read.
-	Code string
-	// TP is its thread pointer, 0 if unknown.
-	TP mem.Addr
 	// Stack is the names of the functions on its stack, innermost first, nil if the stack was not walked. A function
 	// without a name is "".
 	Stack []string
 	// Idle says that a runtime keeps the thread for work to come, and how; "" mostly.
 	Idle string
+
+	confirmed bool // see Confirm
 }
 
 // Reading is what a thread did at one moment.
@@ -83,6 +88,7 @@ type Reading struct {
 	// Blocked.
 	Call    procfs.Syscall
 	Blocked bool // else it ran or was ready to
+	Refused bool // what it is blocked in may not be read
 }
 
 // Unmoved reports whether the thread did not run between its two readings.
@@ -96,32 +102,26 @@ func (t *Thread) Unmoved() bool {
 func (f *Facts) Thread(tid int) *Thread { return f.threads[tid] }
 
 // Process finds a process by its id, nil if it was not read.
-func (f *Facts) Process(pid int) *Process {
-	for _, p := range f.Processes {
-		if p.PID == pid {
-			return p
-		}
+func (f *Facts) Process(pid int) *Process { return f.processes[pid] }
+
+// Gone records that no thread has the id, in the pid namespace of that inode, which is 0 for ours.
+func (f *Facts) Gone(namespace uint64, id int) {
+	if f.gone == nil {
+		f.gone = map[inner]time.Time{}
 	}
-	return nil
+	f.gone[inner{namespace, id}] = time.Now()
 }
 
-// Add adds a process with its threads. One that is there already is replaced.
+// Add adds a process with its threads. One that is there already stays as it is.
 func (f *Facts) Add(p *Process) {
-	if f.threads == nil {
-		f.threads = map[int]*Thread{}
+	if f.processes[p.PID] != nil {
+		return
 	}
-	for i, old := range f.Processes {
-		if old.PID == p.PID {
-			f.Processes[i] = p
-			f.index(p)
-			return
-		}
+	if f.threads == nil {
+		f.threads, f.processes = map[int]*Thread{}, map[int]*Process{}
 	}
 	f.Processes = append(f.Processes, p)
-	f.index(p)
-}
-
-func (f *Facts) index(p *Process) {
+	f.processes[p.PID] = p
 	for _, t := range p.Threads {
 		t.Process = p
 		f.threads[t.TID] = t

@@ -1,25 +1,207 @@
 package waits
 
-// futexCall reports whether t is blocked in a call of the futex family.
-// Source: futex(2), and the tables of numbers in linux/arch: amd64 202, futex_waitv 449, futex_wait 455; 386 240 and
-// 422 (futex_time64).
-func (s *study) futexCall(t *Thread) bool {
+import (
+	"fmt"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Numbers of the calls of the futex family. Source: the tables of numbers in linux/arch/*/entry/syscalls.
+const (
+	futexWaitv = 449
+	futexWait2 = 455 // futex_wait
+)
+
+// IsFutex reports whether number n of the architecture of that name is a call of the futex family.
+func IsFutex(arch string, n int64) bool {
+	switch {
+	case n == futexWaitv || n == futexWait2:
+		return true
+	case arch == "amd64":
+		return n == 202
+	case arch == "386":
+		return n == 240 || n == 422 // futex_time64
+	}
+	return n == 98 && arch == "arm64"
+}
+
+// Commands of futex(2), the low seven bits of its second argument. Source: linux/futex.h.
+const (
+	opWait       = 0
+	opLockPI     = 6
+	opWaitBitset = 9
+	opWaitPI     = 11 // WAIT_REQUEUE_PI
+	opLockPI2    = 13
+
+	flagPrivate  = 128
+	flagRealtime = 256
+)
+
+// futexCall is a wait of the futex family as its arguments show it.
+type futexCall struct {
+	t        *Thread
+	p        *Process
+	u        mem.Addr // the futex word
+	op       uint32   // command without flags
+	private  bool
+	realtime bool
+	val      uint32 // what the word was when the thread fell asleep
+	limit    mem.Addr
+	narrow   bool // the timespec at limit has 32-bit members
+	word     uint32
+}
+
+// futexCall decodes the call that t is blocked in. It is false for another call.
+func (s *study) futexCall(t *Thread) (f futexCall, ok bool) {
 	n, ok := s.number(t)
-	if !ok {
-		return false
+	if !ok || !IsFutex(t.Process.Arch, n) {
+		return f, false
 	}
-	switch t.Process.Arch {
-	case "amd64":
-		return n == 202 || n == 449 || n == 455
-	case "386":
-		return n == 240 || n == 422 || n == 449 || n == 455
-	case "arm64":
-		return n == 98 || n == 449 || n == 455
+	a := t.First.Call.Args
+	f = futexCall{t: t, p: t.Process, u: mem.Addr(a[0]), val: uint32(a[2]), limit: mem.Addr(a[3])}
+	switch n {
+	case futexWaitv:
+		f.op, f.private, f.limit = opWaitBitset, true, mem.Addr(a[3])
+		return f, true
+	case futexWait2:
+		const private = 0x80 // FUTEX2_PRIVATE
+		f.op, f.val, f.private, f.limit = opWaitBitset, uint32(a[1]), a[3]&private != 0, mem.Addr(a[4])
+		f.realtime = a[5] == 0
+		return f, true
 	}
-	return false
+	op := uint32(a[1])
+	f.op, f.private, f.realtime = op&127, op&flagPrivate != 0, op&flagRealtime != 0
+	f.narrow = n == 240
+	return f, true
 }
 
 // futex says what t waits for in a call of the futex family.
-func (s *study) futex(t *Thread, w *Wait) {
-	w.Object = Object{Kind: "futex"}
+func (s *study) futex(f *futexCall, w *Wait) {
+	w.Object = Object{Kind: "futex", Addr: f.u, Key: s.key(f, f.u)}
+	if n, _ := s.number(f.t); n == futexWaitv {
+		w.Object = Object{Kind: "one of several futexes"}
+		s.anybody(f, w)
+		return
+	}
+	r := s.memory(f.p)
+	s.timeout(r, f, w)
+	var ok bool
+	f.word, ok = r.u32(f.u)
+	r.prefetch(f.u-48, 48+64)
+	generic := s.generic(r, f)
+	if r.pending {
+		return
+	}
+	if ok {
+		w.Evidence = append(w.Evidence, fmt.Sprintf("futex word %#x", f.word))
+	}
+	switch {
+	case s.runtimeLock(f, w):
+	case s.named(r, f, w):
+	case f.op == opLockPI || f.op == opLockPI2:
+		w.Object.Kind = "priority-inheritance mutex"
+		s.heldByWord(r, f, w, f.u)
+	case !generic && !s.foreign(f) && s.shape(r, f, w):
+	case s.fromTable(afterShapes, f, w):
+	default:
+		s.anybody(f, w)
+		w.Note = "and nothing shows what it is part of"
+	}
+}
+
+// shape recognises what libc made by its words alone.
+func (s *study) shape(r *reader, f *futexCall, w *Wait) bool {
+	switch s.library(f.t) {
+	case musl:
+		return s.muslShape(r, f, w)
+	case glibc:
+		return s.glibcShape(r, f, w)
+	}
+	return s.glibcShape(r, f, w) || s.muslShape(r, f, w)
+}
+
+// anybody makes w a wait that every other thread of the process could end, if the futex is private: nobody else has
+// its word.
+func (s *study) anybody(f *futexCall, w *Wait) {
+	w.Certainty = Possible
+	if w.Object.Key.Class != Private {
+		w.Mode, w.Unlisted = Unknown, "any process that maps the same memory could end it"
+		return
+	}
+	w.Mode, w.Wakers = Any, []Waker{{PID: f.p.PID}}
+}
+
+// key is the identity of the object at addr. A futex is only shared if its memory is.
+func (s *study) key(f *futexCall, addr mem.Addr) Key {
+	if !f.private && f.p.Maps != nil {
+		if m := f.p.Maps.Find(addr); m != nil && m.Perm&maps.Shared != 0 {
+			return Key{Shared, m.Dev, m.Inode, uint64(m.Offset) + uint64(addr-m.Start)}
+		}
+	}
+	return Key{Private, uint64(f.p.Space), uint64(addr), 0}
+}
+
+// timeout says whether the wait ends by itself, and when.
+func (s *study) timeout(r *reader, f *futexCall, w *Wait) {
+	if f.limit == 0 {
+		return
+	}
+	w.Timed = true
+	if f.op == opWait {
+		return // relative: when it began is not known
+	}
+	seconds, nanos, ok := r.timespec(f.limit, f.narrow)
+	if !ok {
+		return
+	}
+	until := time.Duration(seconds)*time.Second + time.Duration(nanos)
+	passed := f.t.First.At.Sub(f.p.At)
+	switch {
+	case f.realtime || f.op == opLockPI:
+		w.Left, w.HasLeft = time.Unix(seconds, nanos).Sub(f.t.First.At), true
+	case f.p.Clock != 0:
+		w.Left, w.HasLeft = until-f.p.Clock-passed, true
+	}
+	w.Left = max(0, w.Left)
+}
+
+// libraries that make futex calls.
+type library uint8
+
+const (
+	otherLibrary library = iota // a static program, or a runtime of its own
+	glibc
+	musl
+)
+
+// library is whose code made the call that t is blocked in, by the file it lies in.
+func (s *study) library(t *Thread) library {
+	if t.Process.Maps == nil {
+		return otherLibrary
+	}
+	m := t.Process.Maps.Find(t.First.Call.PC)
+	if m == nil {
+		return otherLibrary
+	}
+	switch name := base(m.Path); {
+	case name == "libc.so" || hasPrefix(name, "ld-musl-", "libc.musl-"):
+		return musl
+	case name == "libc.so.6" || hasPrefix(name, "libc-2.", "libpthread", "ld-linux", "ld-2."):
+		return glibc
+	}
+	return otherLibrary
+}
+
+// generic reports whether the call was made by libc's syscall(2): then libc did not make the wait, but Rust, libstdc++
+// and others of whose words libc's shapes are not true. On amd64 glibc's loads its sixth argument off the stack right
+// before (sysdeps/unix/sysv/linux/x86_64/syscall.S), which nothing else does.
+func (s *study) generic(r *reader, f *futexCall) bool {
+	if f.p.Arch != "amd64" {
+		return false
+	}
+	const code = "\x4c\x8b\x4c\x24\x08\x0f\x05" // mov 8(%rsp),%r9; syscall
+	b, ok := r.bytes(f.t.First.Call.PC-mem.Addr(len(code)), len(code))
+	return ok && string(b) == code
 }

@@ -1,7 +1,8 @@
 package waits
 
 import (
-	"context"
+	"cmp"
+	"slices"
 	"time"
 )
 
@@ -9,23 +10,38 @@ import (
 type Graph struct {
 	Facts *Facts
 	Waits []Wait // of each blocked thread, in the order of Facts
-	// Deadlocks are cycles in which each thread waits for the one owner of its object, and the last for the first.
-	Deadlocks []Cycle
-	// Stuck are sets of threads that only threads of the same set could wake.
-	Stuck []Cycle
+	// Cycles are threads that wait for each other: deadlocks first.
+	Cycles []Cycle
 	// Roots are what others wait for in the end, those with most waiters first.
 	Roots []Root
-	// Owned is how many waits have a known owner, Waiting how many wait for somebody else at all.
-	Owned, Waiting int
-	// Missing are what was not looked at, and why.
-	Missing []string
+	// Waiting is how many threads wait for somebody else, or for nobody that is known; Owned is how many of them wait
+	// for somebody who is known.
+	Waiting, Owned int
+
+	byThread map[int]int // index in Waits
 }
+
+// CycleKind says what a Cycle is.
+type CycleKind uint8
+
+// The kinds of cycles.
+const (
+	// Deadlock: each thread waits for the one owner of its object, and the last for the first; each edge is Proven,
+	// and none ends by itself.
+	Deadlock CycleKind = iota
+	// Passing is the same, but that a wait in it ends by itself.
+	Passing
+	// Supposed is the same, but that an edge is not Proven.
+	Supposed
+	// Stuck are threads that only threads of the same set could wake: a signal handler, or somebody who opens what
+	// they wait on, could as well.
+	Stuck
+)
 
 // Cycle is threads that wait for one another.
 type Cycle struct {
-	Threads []int // of a deadlock in the order of its edges
-	// Certainty is that of its weakest edge: a deadlock is only called one if it is Proven.
-	Certainty Certainty
+	Kind    CycleKind
+	Threads []int // in the order of the edges; of Stuck ascending
 	// Stood is how long it is known to have been so: none of the threads ran meanwhile.
 	Stood time.Duration
 	// Behind are those that wait for a thread of the cycle, directly or through others.
@@ -35,34 +51,156 @@ type Cycle struct {
 // Root is a thread, or a process where TID is 0, that others wait for and that itself waits for none of them.
 type Root struct {
 	Waker
-	Why    string // what it does: "runs", "has exited", "sleeps in nanosleep, 2.1 s left"
-	Behind []int  // threads that wait for it, directly or through others
+	// Why is what a person calls that which its waiters wait for in the end, if that is no living thread: "thread 812,
+	// which has exited". "" where it is.
+	Why    string
+	Behind []int // threads that wait for it, directly or through others
 	// Certainty is that of the weakest edge on the ways to it.
 	Certainty Certainty
 }
 
-// maxRounds bounds how often Examine reads: words, then stacks and what they name, then descriptors and the processes
-// that hold them, then what those wait for.
-const maxRounds = 6
-
-// Examine reads by src what the waits of f take, and makes the graph. f has the processes that were asked for, with the
-// first reading of each thread.
-func Examine(ctx context.Context, src Source, f *Facts) (*Graph, error) {
-	for range maxRounds {
-		_, need := Study(f)
-		if need.Empty() {
-			break
-		}
-		if err := src.Read(ctx, f, need); err != nil {
-			return nil, err
-		}
+// Of returns the wait of a thread, nil if it is not blocked.
+func (g *Graph) Of(tid int) *Wait {
+	if i, ok := g.byThread[tid]; ok {
+		return &g.Waits[i]
 	}
-	g := Join(f)
-	return g, nil
+	return nil
 }
 
 // Join makes the graph of facts.
 func Join(f *Facts) *Graph {
 	w, _ := Study(f)
-	return &Graph{Facts: f, Waits: w}
+	return newGraph(f, w)
+}
+
+func newGraph(f *Facts, w []Wait) *Graph {
+	g := &Graph{Facts: f, Waits: w, byThread: make(map[int]int, len(w))}
+	for i := range w {
+		g.byThread[w[i].TID] = i
+		switch w[i].Mode {
+		case One, All:
+			g.Waiting++
+			if len(w[i].Wakers) > 0 {
+				g.Owned++
+			}
+		case Any, Unknown:
+			g.Waiting++
+		}
+	}
+	g.findCycles()
+	g.findStuck()
+	slices.SortStableFunc(g.Cycles, func(a, b Cycle) int { return cmp.Compare(a.Kind, b.Kind) })
+	g.findRoots()
+	return g
+}
+
+// next is the one thread that w waits for, 0 if there is none or if that is not known.
+func (g *Graph) next(w *Wait) int {
+	if w == nil || len(w.Wakers) != 1 || w.Mode != One && w.Mode != All && w.Mode != Any {
+		return 0
+	}
+	to := w.Wakers[0]
+	if to.TID != 0 {
+		return to.TID
+	}
+	if p := g.Facts.Process(to.PID); p != nil && len(p.Threads) == 1 && p.Threads[0].TID != w.TID {
+		return p.Threads[0].TID
+	}
+	return 0
+}
+
+// moved reports whether w is known to have ended meanwhile: its thread ran between its readings.
+func (g *Graph) moved(w *Wait) bool {
+	t := g.Facts.Thread(w.TID)
+	return t != nil && !w.Retries && t.First.Known && !t.Last.At.IsZero() && !t.Unmoved()
+}
+
+// findCycles follows the edges to the one owner: a thread has one at most, so that a walk that comes to a thread of
+// its own has found a cycle.
+func (g *Graph) findCycles() {
+	const done = -1
+	walk := map[int]int{} // the walk that came to a thread first
+	for i := range g.Waits {
+		var path []int
+		tid := g.Waits[i].TID
+		for tid != 0 && walk[tid] == 0 {
+			walk[tid] = i + 1
+			path = append(path, tid)
+			w := g.Of(tid)
+			if w == nil || w.Mode != One || g.moved(w) {
+				tid = 0
+				break
+			}
+			tid = g.next(w)
+		}
+		if tid != 0 && walk[tid] == i+1 {
+			g.cycle(path[slices.Index(path, tid):])
+		}
+		for _, tid := range path {
+			walk[tid] = done
+		}
+	}
+}
+
+// cycle adds the cycle of threads, if it is one of those that are shown.
+func (g *Graph) cycle(threads []int) {
+	c := Cycle{Threads: slices.Clone(threads)}
+	least := slices.Index(c.Threads, slices.Min(c.Threads))
+	c.Threads = append(c.Threads[least:len(c.Threads):len(c.Threads)], c.Threads[:least]...)
+	for _, tid := range threads {
+		w := g.Of(tid)
+		switch {
+		case w.Timed:
+			c.Kind = max(c.Kind, Passing)
+		case w.Certainty != Proven:
+			c.Kind = max(c.Kind, Supposed)
+		}
+	}
+	c.Stood = g.stood(threads)
+	g.Cycles = append(g.Cycles, c)
+}
+
+// stood is how long all of the threads are known not to have run.
+func (g *Graph) stood(threads []int) time.Duration {
+	var from, to time.Time
+	for _, tid := range threads {
+		t := g.Facts.Thread(tid)
+		if t == nil || !t.Unmoved() {
+			return 0
+		}
+		if t.First.At.After(from) {
+			from = t.First.At
+		}
+		if to.IsZero() || t.Last.At.Before(to) {
+			to = t.Last.At
+		}
+	}
+	return max(0, to.Sub(from))
+}
+
+// behind lists the threads that wait for one of the set, directly or through others, as far as edges lead to one
+// thread. Those of the set are not in it.
+func (g *Graph) behind(set []int) []int {
+	in := map[int]bool{}
+	for _, tid := range set {
+		in[tid] = true
+	}
+	var all []int
+	for i := range g.Waits {
+		tid, path := g.Waits[i].TID, []int(nil)
+		known := map[int]bool{}
+		for tid != 0 && !in[tid] && !known[tid] {
+			known[tid] = true
+			path = append(path, tid)
+			tid = g.next(g.Of(tid))
+		}
+		if tid != 0 && in[tid] {
+			for _, tid := range path {
+				in[tid] = true
+			}
+			all = append(all, path...)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -2,6 +2,7 @@ package waits
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/fpstack/fpstack/mem"
 )
@@ -11,16 +12,26 @@ const Line = 64
 
 // Memory is the lines of a process's memory that were read, each once. The zero value has none.
 type Memory struct {
-	lines map[mem.Addr]*[Line]byte // nil: it cannot be read
+	lines map[mem.Addr]line
 }
 
-// Keep keeps a line that was read; b is nil if it cannot be read. Of a line that was kept before the last is kept.
-func (m *Memory) Keep(line mem.Addr, b *[Line]byte) {
-	if m.lines == nil {
-		m.lines = map[mem.Addr]*[Line]byte{}
-	}
-	m.lines[line] = b
+// line is one of them.
+type line struct {
+	data *[Line]byte // nil: it cannot be read
+	at   time.Time   // before it was read
 }
+
+// Keep keeps a line that was read after the moment at; b is nil if it cannot be read. A line that was kept before is
+// replaced.
+func (m *Memory) Keep(addr mem.Addr, b *[Line]byte, at time.Time) {
+	if m.lines == nil {
+		m.lines = map[mem.Addr]line{}
+	}
+	m.lines[addr] = line{b, at}
+}
+
+// readAt is the moment before the line of addr was read, zero if it was not.
+func (m *Memory) readAt(addr mem.Addr) time.Time { return m.lines[addr&^(Line-1)].at }
 
 // look is what is known of some bytes.
 type look uint8
@@ -35,17 +46,17 @@ const (
 func (m *Memory) bytes(b []byte, addr mem.Addr) look {
 	found := known
 	for at := addr; at-addr < mem.Addr(len(b)); {
-		line := at &^ (Line - 1)
-		have, tried := m.lines[line]
+		start := at &^ (Line - 1)
+		have, tried := m.lines[start]
 		switch {
 		case !tried:
 			return unread
-		case have == nil:
+		case have.data == nil:
 			found = unreadable
 		default:
-			copy(b[at-addr:], have[at-line:])
+			copy(b[at-addr:], have.data[at-start:])
 		}
-		at = line + Line
+		at = start + Line
 	}
 	return found
 }

@@ -28,10 +28,13 @@ func Study(f *Facts) (waits []Wait, need Need) {
 // thread says what t, which is blocked, waits for.
 func (s *study) thread(t *Thread) Wait {
 	w := Wait{TID: t.TID}
-	switch s.futexCall(t) {
-	case true:
-		s.futex(t, &w)
-	default:
+	if t.Idle != "" {
+		w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
+		return w
+	}
+	if f, ok := s.futexCall(t); ok {
+		s.futex(&f, &w)
+	} else {
 		s.call(t, &w)
 	}
 	return w

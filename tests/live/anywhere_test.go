@@ -34,6 +34,7 @@ var busyPrograms = []struct {
 // middle of prologues, epilogues and calls through the linkage table. The peers err at some
 // of these places, each at its own; one of them must have our stack.
 func TestPeersAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, p := range busyPrograms {
 		t.Run(filepath.Base(p.name), func(t *testing.T) {
 			cmd := exec.Command(installed(t, p.name), p.args...)

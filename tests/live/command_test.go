@@ -77,15 +77,10 @@ func TestNothingToShow(t *testing.T) {
 		{"no such process", func(t *testing.T) string { return unusedPID(t) }, "no such process", ""},
 		{"zombie", startZombie, "has ended and was not reaped by its parent", "has to wait for it"},
 		{"kernel thread", kernelThread, "is a kernel thread", "/proc/"},
-		{"traced by strace", startStrace, `is traced by process TRACER "strace"`, "end or detach process TRACER"},
-		{"traced by gdb", startGDB, `is traced by process TRACER "gdb"`, "end or detach process TRACER"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pid := tt.start(t)
-			o := show(t, "-p", pid)
-			want := strings.ReplaceAll(tt.want, "TRACER", tracerOf(pid))
-			remedy := strings.ReplaceAll(tt.remedy, "TRACER", tracerOf(pid))
-			checkRefusal(t, o, want, remedy)
+			o := show(t, "-p", tt.start(t))
+			checkRefusal(t, o, tt.want, tt.remedy)
 		})
 	}
 }

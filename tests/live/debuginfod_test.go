@@ -89,6 +89,7 @@ func (r remote) run(t *testing.T, urls string, args ...string) outcome {
 }
 
 func TestDebuginfod(t *testing.T) {
+	t.Parallel()
 	r := newRemote(t)
 	url := serveDebugFiles(t, r.kept, r.id)
 	dump := []string{"-p", r.pid}
@@ -153,6 +154,7 @@ func TestDebuginfodRefusals(t *testing.T) {
 
 // A server that says nothing costs us time, and the target none.
 func TestDebuginfodSilentServer(t *testing.T) {
+	t.Parallel()
 	r := newRemote(t)
 	r.patience = "2"
 	l, err := net.Listen("tcp", "127.0.0.1:0")

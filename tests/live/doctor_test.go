@@ -241,6 +241,9 @@ func checkGates(t *testing.T, who observer, gate string) {
 	if !passes {
 		wantStatus, wantDump = 1, 2
 	}
+	if gate == "tracer" || gate == "seccomp" { // which refuse the stop alone: the memory may be read
+		wantDump = 0
+	}
 	if doctor.status != wantStatus || got.Passes != passes || dump.status != wantDump {
 		t.Errorf("doctor: status %d, passes %v, tried %q; dump: status %d, %s\nwant %d, %v and %d",
 			doctor.status, got.Passes, got.Tried, dump.status, dump.stderr, wantStatus, passes, wantDump)
@@ -258,7 +261,7 @@ func checkGates(t *testing.T, who observer, gate string) {
 	if len(closed) > 0 != !passes || !passes && closed[0] != gate {
 		t.Errorf("closed gates %q, want first %q", closed, gate)
 	}
-	if _, remedy, has := strings.Cut(dump.stderr, "\n  "); !passes && gate != "process" &&
+	if _, remedy, has := strings.Cut(dump.stderr, "\n  "); wantDump != 0 && gate != "process" &&
 		(!has || len(remedy) < 10) {
 		t.Errorf("the dump gives no remedy: %q", dump.stderr)
 	}

@@ -32,6 +32,7 @@ int main(void) {
 
 // TestFlameDiffOfTwoBuilds is README's example: two builds of a program, each in a folder of its own.
 func TestFlameDiffOfTwoBuilds(t *testing.T) {
+	t.Parallel()
 	dir := room(t)
 	source := filepath.Join(dir, "t.c")
 	if err := os.WriteFile(source, []byte(diffProgram), 0o644); err != nil {

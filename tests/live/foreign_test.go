@@ -12,6 +12,7 @@ import (
 
 // TestFlameReadsPerfScript: what perf writes of a program goes into flame as it is.
 func TestFlameReadsPerfScript(t *testing.T) {
+	t.Parallel()
 	asRoot(t)
 	perf := installed(t, "perf")
 	data := filepath.Join(t.TempDir(), "perf.data")

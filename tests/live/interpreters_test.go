@@ -112,6 +112,7 @@ var threadStart = regexp.MustCompile(`^(_start|_?_?clone3?)\b`)
 
 // No stack that eu-stack walks to the thread's start ends earlier here.
 func TestPeersOnRuntimes(t *testing.T) {
+	t.Parallel()
 	for _, r := range runtimesWithCode {
 		t.Run(r.name, func(t *testing.T) {
 			program := installed(t, r.program)

@@ -14,6 +14,7 @@ import (
 // TestNamelessCode: code that nobody names is shown by its mapping and the offset in it, in a dump, a saved one and a
 // recording, where a mapping is one function.
 func TestNamelessCode(t *testing.T) {
+	t.Parallel()
 	p := runTarget(t, "nameless")
 	plain, named := p.line(t), "anon:code"
 	if p.line(t) != "0" { // CONFIG_ANON_VMA_NAME is not set

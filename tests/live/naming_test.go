@@ -400,6 +400,7 @@ while f is not None:
 
 // TestLinesAsGDB compares function, file and line of every frame of a -g program with gdb.
 func TestLinesAsGDB(t *testing.T) {
+	t.Parallel()
 	gdb := installed(t, "gdb")
 	for _, options := range []string{"-O2", "-O0", "-O2 -gdwarf-4", "-O2 -fno-omit-frame-pointer -gz=zlib"} {
 		t.Run(options, func(t *testing.T) {

@@ -47,6 +47,7 @@ var livePrograms = []struct {
 
 // TestPeers compares every frame of every thread with eu-stack and gdb.
 func TestPeers(t *testing.T) {
+	t.Parallel()
 	for _, p := range realPrograms {
 		t.Run(p.name, func(t *testing.T) { compareAll(t, p.name, p.start(t)) })
 	}

@@ -56,6 +56,7 @@ int main(void) {
 // that it is not sure. That a library is exchanged twice within one sample cannot be seen: it is rare, even if the
 // sample is kept waiting for a CPU.
 func TestLibrariesComeAndGo(t *testing.T) {
+	t.Parallel()
 	dir := room(t)
 	for name, text := range map[string]string{"plugin.c": pluginSource, "host.c": hostSource} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

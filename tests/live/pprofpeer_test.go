@@ -148,6 +148,7 @@ var callText, syscallText = map[string]*regexp.Regexp{
 // one at the begin of an instruction, and that of one that waits behind a system call, or, as a thread can be kept
 // waiting outside of any call (a page that has to be read, job control), at the begin of an instruction too.
 func TestPprofAddresses(t *testing.T) {
+	t.Parallel()
 	calls, enters := callText[runtime.GOARCH], syscallText[runtime.GOARCH]
 	if calls == nil {
 		t.Skipf("how a call looks on %s is not reported here", runtime.GOARCH)

@@ -18,6 +18,7 @@ const shownDir = "/src/bank"
 
 // TestReadme holds that what README shows has the form of what is printed; -update writes it as it is printed now.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	const file = "../../README.md"
 	text, err := os.ReadFile(file)
 	if err != nil {

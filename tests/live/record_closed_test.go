@@ -19,6 +19,7 @@ import (
 
 // TestRecordClosedTerminal: who closes a terminal, with a shell in it or without, keeps the recording that runs there.
 func TestRecordClosedTerminal(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		line    []string // $0 is fpstack, $1 the process, $2 the result
@@ -64,6 +65,7 @@ func TestRecordClosedTerminal(t *testing.T) {
 
 // TestRecordSignalsTogether: several signals for one event end the recording, and none of them discards it.
 func TestRecordSignalsTogether(t *testing.T) {
+	t.Parallel()
 	for _, signals := range [][]syscall.Signal{
 		{syscall.SIGHUP, syscall.SIGHUP}, {syscall.SIGINT, syscall.SIGINT, syscall.SIGINT},
 		{syscall.SIGTERM, syscall.SIGHUP},

@@ -147,6 +147,7 @@ func runRaw(t *testing.T, argv, environment []string, input string) (stdout, std
 // TestRecordFromTheFirst: the time that a command says it took is in the profile, from its
 // begin to its end.
 func TestRecordFromTheFirst(t *testing.T) {
+	t.Parallel()
 	installed(t, "go")
 	out := filepath.Join(room(t), "out.pb.gz")
 	o := show(t, "record", "-q", "-o", out, "--", program(t, "duty"), "3", "1", "wall", "100")
@@ -166,6 +167,7 @@ func TestRecordFromTheFirst(t *testing.T) {
 
 // TestRecordChildren: what a shell starts is followed, by name, and not with --children=false.
 func TestRecordChildren(t *testing.T) {
+	t.Parallel()
 	duty := program(t, "duty")
 	script := `"$0" 1 1 cpu 100 >/dev/null & "$0" 1 1 cpu 0 100 >/dev/null; wait; sleep 0.1`
 	for _, tt := range []struct {

@@ -22,6 +22,7 @@ import (
 // in every format, by that format's own reader or by its specification. They sleep, so that what else the
 // machine does changes no share.
 func TestRecordFormats(t *testing.T) {
+	t.Parallel()
 	p := runTarget(t, "parks", "7", "3")
 	for _, tt := range []struct {
 		file string

@@ -21,6 +21,7 @@ var samplesSeen = regexp.MustCompile(` ([1-9][0-9,]+) samples`)
 // TestRecordEndsBySignal: one signal ends the recording; its result is there, and the process
 // goes on.
 func TestRecordEndsBySignal(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		send func(t *testing.T, term *terminal)

@@ -14,6 +14,7 @@ import (
 // TestRecordSuspended: Ctrl-Z stops fpstack alone. Whenever it comes, no thread of the target is held
 // while fpstack is stopped, and after fg the recording goes on.
 func TestRecordSuspended(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "2", "cpu", "70", "30")
 	out := filepath.Join(room(t), "out.json")
 	const script = `set -m

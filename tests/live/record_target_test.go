@@ -39,6 +39,7 @@ func TestRecordWhatIsNotThere(t *testing.T) {
 
 // TestRecordSeveral: one that is not there does not keep the others back.
 func TestRecordSeveral(t *testing.T) {
+	t.Parallel()
 	a, b := duty(t, "100", "1", "cpu", "100"), duty(t, "100", "1", "cpu", "0", "100")
 	pids := strconv.Itoa(a.pid) + "," + unusedPID(t) + "," + strconv.Itoa(b.pid)
 	o := show(t, "record", "-p", pids, "-d", "1s")
@@ -53,6 +54,7 @@ func TestRecordSeveral(t *testing.T) {
 // TestRecordEndsWithTarget: a target that ends during the recording ends it; what was seen is
 // kept.
 func TestRecordEndsWithTarget(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(room(t), "out.folded")
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	term := onTerminal(t, exec.Command(fpstack, "record", "-p", strconv.Itoa(p.pid), "-d", "1h", "-o", out))
@@ -117,6 +119,7 @@ func TestRecordRunningOnly(t *testing.T) {
 // TestRecordNastyNames: names of processes and threads are data in every format and in what is
 // reported.
 func TestRecordNastyNames(t *testing.T) {
+	t.Parallel()
 	dir := room(t)
 	path := filepath.Join(dir, nasty)
 	copyFile(t, program(t, "threads-static"), path)

@@ -182,6 +182,7 @@ func lines(t testing.TB, text string, width int) []string {
 // TestRecordProgress: on a terminal a line is kept up to date, within its width, and is gone at
 // the end; no setting of the terminal changed.
 func TestRecordProgress(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	out := filepath.Join(room(t), "out.svg")
 	term := onTerminal(t, exec.Command(fpstack, "record", "-p", strconv.Itoa(p.pid), "-o", out, "--color", "never"))
@@ -219,6 +220,7 @@ func TestRecordProgress(t *testing.T) {
 
 // TestRecordColour: the summary is dressed on a terminal, unless somebody minds.
 func TestRecordColour(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	for _, tt := range []struct {
 		name, noColor string
@@ -247,6 +249,7 @@ func TestRecordColour(t *testing.T) {
 
 // TestRecordOnAPipe: no escape, no carriage return and no progress without a terminal.
 func TestRecordOnAPipe(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	pid := strconv.Itoa(p.pid)
 	for _, tt := range []struct {
@@ -279,6 +282,7 @@ func TestRecordOnAPipe(t *testing.T) {
 // TestRecordOnATerminalWritesAFile: nobody wants a picture's bytes on a terminal, or a second
 // recording in place of the first.
 func TestRecordOnATerminalWritesAFile(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	pid, dir := strconv.Itoa(p.pid), room(t)
 	for _, tt := range []struct {

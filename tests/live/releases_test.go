@@ -20,6 +20,7 @@ var allReleases = flag.Bool("releases", false, "also build the Go targets by all
 // TestGoroutinesOfReleases builds the program by older releases, which the go command downloads, and compares its
 // goroutines, and the whole stacks of its calls from Go to C and back.
 func TestGoroutinesOfReleases(t *testing.T) {
+	t.Parallel()
 	for i, release := range releases {
 		if i > 0 && !*allReleases {
 			break

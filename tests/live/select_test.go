@@ -95,6 +95,7 @@ func TestNames(t *testing.T) {
 
 // TestNamesElsewhere: the other commands take names too.
 func TestNamesElsewhere(t *testing.T) {
+	t.Parallel()
 	name := unique("y")
 	p := named(t, name)
 	nobody := unique("nobody")

@@ -57,6 +57,7 @@ func openDir(t testing.TB) string {
 // TestRecordSetuidExec: nobody records a process of its own that then executes a setuid program. That gets its
 // euid, is let go and left alone, and what was seen before is kept.
 func TestRecordSetuidExec(t *testing.T) {
+	t.Parallel()
 	set := setuidCopy(t)
 	plain := program(t, "whoami")
 	out := filepath.Join(openDir(t), "out.folded")
@@ -108,6 +109,7 @@ func checkLetGo(t *testing.T, stderr string, pid int) {
 // TestRecordCommandSetuid: the same below a command that nobody records; its status and output are those
 // that it has without us.
 func TestRecordCommandSetuid(t *testing.T) {
+	t.Parallel()
 	set := setuidCopy(t)
 	out := filepath.Join(openDir(t), "out.folded")
 	script := `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; { sleep 2; } | "$0"; "$0" </dev/null; exit 9`

@@ -15,6 +15,7 @@ import (
 // TestSpeedscopeStaysOpenable: what would be a file of 80 MB is joined until it has less than 50, reported on
 // standard error and in the file; the sums stay.
 func TestSpeedscopeStaysOpenable(t *testing.T) {
+	t.Parallel()
 	dir := room(t)
 	in, out := filepath.Join(dir, "in.folded"), filepath.Join(dir, "out.speedscope.json")
 	f, err := os.Create(in)

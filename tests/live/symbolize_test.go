@@ -165,6 +165,7 @@ func stackText(text string) string {
 // TestSymbolizeEqualsTheUnstripped: the dump of a stripped program, named elsewhere, is that
 // of the program as it was built, line by line.
 func TestSymbolizeEqualsTheUnstripped(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		options []string
@@ -385,6 +386,7 @@ func writeText(t *testing.T, file, text, more string) {
 
 // TestSymbolizeBadInput: what is no dump gives a reason, little memory, and status 2.
 func TestSymbolizeBadInput(t *testing.T) {
+	t.Parallel()
 	const head = `{"schema":"fpstack.dump/1","process":{"pid":1,"cmdline":[]},` +
 		`"modules":[],"threads":[{"tid":1,"stack":{"complete":true,"frames":[`
 	for _, tt := range []struct {

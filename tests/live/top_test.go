@@ -276,6 +276,7 @@ func topPID(t testing.TB, term *topTerminal) int {
 
 // TestTopGivesTheTerminalBack, however it ends.
 func TestTopGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name    string
 		command string // %d is the target
@@ -332,6 +333,7 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 }
 
 func TestTopKeysAndSizes(t *testing.T) {
+	t.Parallel()
 	target := busyTarget(t)
 	term := newTopTerminal(t, "/bin/sh")
 	term.run(fmt.Sprintf("%s top -p %d", fpstack, target.pid))
@@ -398,6 +400,7 @@ func (term *topTerminal) still() (table string) {
 // TestTopSuspends: Ctrl-Z gives the terminal back, the target runs on, and fg takes it again,
 // after bg too.
 func TestTopSuspends(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		stop func(term *topTerminal)
@@ -474,6 +477,7 @@ func TestTopInTheBackground(t *testing.T) {
 
 // TestTopOnADumbTerminal: text again and again, as wide as the terminal.
 func TestTopOnADumbTerminal(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"dumb", "no-such-terminal"} {
 		target := busyTarget(t)
 		term := newTopTerminal(t, "/bin/sh")
@@ -494,6 +498,7 @@ func TestTopOnADumbTerminal(t *testing.T) {
 }
 
 func TestTopToAPipe(t *testing.T) {
+	t.Parallel()
 	target := busyTarget(t)
 	pid := strconv.Itoa(target.pid)
 	out, err := exec.Command(fpstack, "top", "-p", pid, "--once", "1").Output()
@@ -540,6 +545,7 @@ func TestTopToAPipe(t *testing.T) {
 
 // TestTopOfACommand: the command gets its output where top draws nothing, and ends with top.
 func TestTopOfACommand(t *testing.T) {
+	t.Parallel()
 	p := launch(t, exec.Command(fpstack, "top", "--", "/bin/sh", "-c", "echo mine; while :; do :; done"))
 	mine, table := false, false
 	for lines := 0; !mine || !table; lines++ {
@@ -591,6 +597,7 @@ func TestTopNames(t *testing.T) {
 }
 
 func TestTopWithoutColours(t *testing.T) {
+	t.Parallel()
 	target := busyTarget(t)
 	for _, tc := range []struct {
 		name string
@@ -622,6 +629,7 @@ func TestTopWithoutColours(t *testing.T) {
 
 // TestTopWrites: w stores what was seen, in the form that the name's ending says.
 func TestTopWrites(t *testing.T) {
+	t.Parallel()
 	target := busyTarget(t)
 	term := newTopTerminal(t, "/bin/sh")
 	path := filepath.Join(term.dir, "seen.pb.gz")

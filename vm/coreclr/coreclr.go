@@ -14,115 +14,124 @@
 package coreclr
 
 import (
-	"bytes"
-	"debug/elf"
+	"errors"
 	"fmt"
-	"strconv"
+	"sync/atomic"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
-// Runtime is the CoreCLR of one object in one process.
+// Runtime is the CoreCLR of one object in one process. Copy may be called beside the goroutine that walks.
 type Runtime struct {
-	o *object
+	o      *object
+	layout *layout
+	memory mem.Reader // the process as it is now
+	budget *work.Budget
+	table  *maps.Table // mappings, as of the last Mapped
+	// sections are for Copy too.
+	sections atomic.Pointer[sections]
+	lasting  lasting
+	err      error // why sections are not all there
+	images   map[mem.Addr]*r2rImage
+	modules  map[mem.Addr]*Module
+	codes    codes
+	sites    sites
+	names    *namer
+	// view is the memory of the walk that goes on, or went last; missed says that it met code in no section, so that
+	// they were read again.
+	view   mem.Reader
+	missed bool
 }
+
+var _ interface {
+	unwind.RowSource
+	unwind.Starter
+	unwind.Identifier
+	snapshot.Copier
+} = (*Runtime)(nil)
 
 // New returns the Runtime of a module that holds CoreCLR, nil if it does not. An error says that it does, and why its
 // frames cannot be read.
-func New(m *module.Module, _ module.Image) (*Runtime, error) {
+func New(m *module.Module, image module.Image) (*Runtime, error) {
 	o := recognise(m)
-	if o == nil {
+	if o == nil || image.Memory == nil {
 		return nil, nil
 	}
-	if o.version.Major < 8 || o.version.Major > 10 {
-		return nil, fmt.Errorf("the structures of version %v are not known", o.version)
+	var c *contract
+	var err error
+	if o.hasContract {
+		c, err = readContract(image.Memory, m.Addr(o.contract))
 	}
-	return nil, nil
+	l, unknown := layoutOf(o.version, c)
+	if unknown != nil {
+		return nil, errors.Join(unknown, err)
+	}
+	r := &Runtime{o: o, layout: l, memory: image.Memory, budget: m.Budget(), images: map[mem.Addr]*r2rImage{},
+		modules: map[mem.Addr]*Module{}, err: err, names: newNamer(image.Memory, image.Path, m.Budget())}
+	r.sections.Store(&sections{})
+	r.codes.reset()
+	r.sites.reset()
+	return r, nil
 }
 
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf(".NET %v", r.o.version) }
 
-// Region implements [unwind.Runtime].
-func (r *Runtime) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{}, false }
-
-// What a runtime exports. Source: src/coreclr/dlls/mscoree/mscorwks_unixexports.src.
-const (
-	dacTable   = "g_dacTable"
-	descriptor = "DotNetRuntimeContractDescriptor"
-)
-
-// Version is that of a runtime, as 9.0.5.
-type Version struct{ Major, Minor, Patch int }
-
-func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
-
-// object is what an ELF object that holds CoreCLR exports.
-type object struct {
-	m           *module.Module
-	table       module.Vaddr // of g_dacTable
-	contract    module.Vaddr // of the contract descriptor, if hasContract
-	hasContract bool
-	version     Version // zero if it does not say one
-}
-
-// recognise returns what m exports if it holds CoreCLR, nil if it does not. A program that was compiled ahead of time
-// may have the descriptor, and has no table for the debugger.
-func recognise(m *module.Module) *object {
-	if m.Machine() != uint16(elf.EM_X86_64) {
+// Err is why some code or lines are not known; nil if all are.
+func (r *Runtime) Err() error {
+	err := errors.Join(r.err, r.names.err())
+	if err == nil {
 		return nil
 	}
-	names := symbol.OpenDynamic(m)
-	if names == nil {
-		return nil
-	}
-	o := &object{m: m}
-	var ok bool
-	if o.table, _, ok = names.Lookup(dacTable); !ok {
-		return nil
-	}
-	o.contract, _, o.hasContract = names.Lookup(descriptor)
-	o.version = versionIn(m)
-	return o
+	return fmt.Errorf("%v in %q: %w", r, r.o.m.Path, err)
 }
 
-// versionMark begins what a runtime says of itself in its read-only data: "@(#)Version 9.0.525.21509 @Commit: ...".
-// Source: eng/native/version of dotnet/arcade.
-var versionMark = []byte("@(#)Version ")
-
-// versionIn finds the version in the data of m, zero if there is none.
-func versionIn(m *module.Module) Version {
-	for _, name := range []string{".rodata", ".data"} {
-		_, data, _ := m.Plain(name)
-		if i := bytes.Index(data, versionMark); i >= 0 {
-			return parseVersion(data[i+len(versionMark):])
-		}
-	}
-	return Version{}
+// Mapped hears which mappings the process has now: see vm.Mapper.
+func (r *Runtime) Mapped(set *module.Set) {
+	r.table = set.Table()
+	r.readSections()
 }
 
-// parseVersion reads "9.0.525.21509 ...": the third number is the patch times 100 and the year's last two digits
-// or less.
-func parseVersion(b []byte) Version {
-	const most = 32
-	b = b[:min(len(b), most)]
-	if i := bytes.IndexByte(b, ' '); i >= 0 {
-		b = b[:i]
+// readSections reads where code is, as of now.
+func (r *Runtime) readSections() {
+	// The first entry of the table for the debugger is the map of ranges.
+	// Source: src/coreclr/inc/dacvars.h.
+	f := fields{m: r.memory, at: r.o.m.Addr(r.o.table)}
+	at := mem.Addr(f.word(0))
+	switch {
+	case f.err != nil:
+		r.err = f.err
+	case at != 0: // else the runtime has just begun
+		var s *sections
+		s, r.err = readSections(r.memory, r.layout, at)
+		r.sections.Store(s)
 	}
-	var n [3]int
-	parts := bytes.Split(b, []byte{'.'})
-	if len(parts) < len(n) {
-		return Version{}
+}
+
+// Start implements [unwind.Starter].
+func (r *Runtime) Start(_ *snapshot.Thread, m mem.Reader) {
+	r.view, r.missed = &view{m, r.memory}, false
+}
+
+// view is memory that code is looked up in: what was copied while the thread was stopped, and the process as it is now
+// for what was not.
+type view struct{ copied, live mem.Reader }
+
+// ReadMem implements mem.Reader.
+func (v *view) ReadMem(b []byte, addr mem.Addr) (int, error) {
+	if o, ok := v.copied.(*mem.Overlay); ok && !o.Holds(addr, len(b)) {
+		return v.live.ReadMem(b, addr)
 	}
-	for i := range n {
-		v, err := strconv.ParseUint(string(parts[i]), 10, 16)
-		if err != nil {
-			return Version{}
-		}
-		n[i] = int(v)
-	}
-	return Version{n[0], n[1], n[2] / 100}
+	return v.copied.ReadMem(b, addr)
+}
+
+// holds reports whether the bytes were copied while the thread was stopped.
+func (v *view) holds(addr mem.Addr, n int) bool {
+	o, ok := v.copied.(*mem.Overlay)
+	return !ok || o.Holds(addr, n)
 }

@@ -1,6 +1,7 @@
 // Program routines has goroutines of a known shape: argument 1 is how many wait for a channel, four calls deep, beside
 // one each in a select, for a mutex, for a wait group, asleep, in the network poller, in a system call with its
-// thread locked to it, locked and parked, busy, and with cgo in C and in a Go function that C called.
+// thread locked to it, locked and parked, in a deferred call of a function that reads through nil, busy, and with cgo
+// in C and in a Go function that C called.
 //
 // It writes a line R when all are there. For each byte on its standard input it writes the dump that runtime/pprof makes
 // of them (debug=2), and a line "end".
@@ -44,6 +45,17 @@ func spin() {
 	}
 }
 
+// readNil waits while it panics: a signal handler put the call of runtime.sigpanic behind the first instruction of a
+// line.
+//
+//go:noinline
+func readNil(p *int, c chan int) (n int) {
+	defer func() { <-c }()
+	c = nil
+	n = *p
+	return n
+}
+
 func main() {
 	n, _ := strconv.Atoi(os.Args[1])
 	c := make(chan int)
@@ -77,6 +89,7 @@ func main() {
 	var never sync.WaitGroup
 	never.Add(1)
 	go never.Wait()
+	go readNil(nil, c)
 	if len(os.Args) > 2 {
 		go spin()
 	}

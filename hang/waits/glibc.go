@@ -1,0 +1,335 @@
+package waits
+
+import (
+	"fmt"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/text"
+)
+
+// foreign reports whether glibc and musl make no such call: without a limit they wait by WAIT, and glibc by WAIT_BITSET
+// with FUTEX_CLOCK_REALTIME (futex_abstimed_wait in sysdeps/nptl/futex-internal.c). Rust's library waits by WAIT_BITSET
+// without.
+func (s *study) foreign(f *futexCall) bool {
+	return f.op == opWaitBitset && f.private && !f.realtime && f.limit == 0
+}
+
+// layout is where glibc's objects of one word size have their parts, in bytes.
+// Source: sysdeps/nptl/bits/struct_mutex.h, struct_rwlock.h and nptl/descr.h of glibc 2.26 to 2.41.
+type layout struct {
+	kind, users mem.Addr // in pthread_mutex_t
+	writer      mem.Addr // in pthread_rwlock_t
+	id, self    mem.Addr // in struct pthread: the thread's id, and the address of struct pthread itself
+}
+
+func (s *study) layout(p *Process) layout {
+	if p.Word == 4 {
+		return layout{kind: 12, users: 16, writer: 28, id: 0x68, self: 8}
+	}
+	return layout{kind: 16, users: 12, writer: 24, id: 720, self: 16}
+}
+
+// glibcShape recognises an object of glibc by its words. Each shape has conditions that no other fulfils, and the order
+// is that of how strong they are.
+func (s *study) glibcShape(r *reader, f *futexCall, w *Wait) bool {
+	shapes := []func(*reader, *futexCall, *Wait) bool{s.robust, s.parked, s.joins, s.mutex, s.stdio, s.rwlock,
+		s.condition, s.semaphore, s.barrier, s.inLibc}
+	for _, shape := range shapes {
+		if shape(r, f, w) || r.pending {
+			return true
+		}
+	}
+	return false
+}
+
+// robust is a robust mutex: the word has the owner, and is never private (pthread_mutex_lock.c: the kernel handles it
+// when the owner dies).
+func (s *study) robust(r *reader, f *futexCall, w *Wait) bool {
+	l := s.layout(f.p)
+	kind, ok := r.u32(f.u + l.kind)
+	if f.private || f.val&waiters == 0 || !ok || kind&^kindBits != 0 || kind&kindRobust == 0 {
+		return false
+	}
+	w.Object.Kind = mutexKind(kind)
+	s.heldByWord(r, f, w, f.u)
+	return true
+}
+
+// Bits of a mutex's kind. Source: nptl/pthreadP.h of glibc.
+const (
+	kindBits    = 0x3ff
+	kindRobust  = 0x10
+	kindPI      = 0x20
+	kindProtect = 0x40
+	kindShared  = 0x80
+)
+
+// mutexKind is what a person calls a mutex of that kind.
+func mutexKind(kind uint32) Kind {
+	switch {
+	case kind&kindRobust != 0:
+		return "robust mutex"
+	case kind&kindPI != 0:
+		return "priority-inheritance mutex"
+	}
+	return [...]Kind{"mutex", "recursive mutex", "error-checking mutex", "adaptive mutex"}[kind&3]
+}
+
+// Parked is the kind of what a thread waits for that waits for nothing.
+const Parked Kind = "nothing"
+
+// parked is a thread that glibc keeps for ever: the kernel refused to let it wait for a priority-inheritance mutex, as
+// that would be a cycle or as the owner is gone. It waits for a word in its own frame that nobody knows
+// (__pthread_mutex_lock_full).
+func (s *study) parked(r *reader, f *futexCall, w *Wait) bool {
+	const frame = 512
+	sp := f.t.First.Call.SP
+	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame || s.semaphoreAt(r, f) {
+		return false
+	}
+	w.keptForEver()
+	return true
+}
+
+func (w *Wait) keptForEver() {
+	w.Object = Object{Kind: Parked}
+	w.Mode, w.Certainty = One, Inferred
+	w.Note = "parked for ever by libc: the kernel refused to let it wait for a priority-inheritance mutex, as its " +
+		"owner is gone or waits for this thread"
+}
+
+// joins is pthread_join: the word is the id in the descriptor of the joined thread, which the kernel clears.
+func (s *study) joins(r *reader, f *futexCall, w *Wait) bool {
+	l := s.layout(f.p)
+	if f.private || f.val == 0 || f.val&^ownerBits != 0 || f.word != f.val {
+		return false
+	}
+	if f.p.Arch != "arm64" { // whose descriptor does not have its own address
+		if self, ok := r.word(f.u - l.id + l.self); !ok || self != uint64(f.u-l.id) {
+			return false
+		}
+	}
+	joined, known := s.alive(f.p, f.val)
+	if !known || joined == nil || joined.Process.Space != f.p.Space {
+		return !known
+	}
+	w.Object = Object{Kind: "the end of a thread", Addr: f.u - l.id, Key: Key{Child, uint64(joined.TID), 0, 0}}
+	s.held(f, w, f.val, f.u)
+	return true
+}
+
+// mutex is any other mutex: its word is 2 when threads wait for it, and the owner is beside.
+func (s *study) mutex(r *reader, f *futexCall, w *Wait) bool {
+	l := s.layout(f.p)
+	owner, ok1 := r.u32(f.u + 8)
+	kind, ok2 := r.u32(f.u + l.kind)
+	users, ok3 := r.u32(f.u + l.users)
+	const most = 1 << 24 // threads that use it
+	if f.val != 2 || !ok1 || !ok2 || !ok3 || owner > maxID || kind&^kindBits != 0 || users > most {
+		return false
+	}
+	if kind&(kindRobust|kindPI|kindProtect) != 0 || (kind&kindShared != 0) == f.private {
+		return false
+	}
+	if users == 0 && owner == 0 { // a word 2 with zeros behind it may be anything
+		return false
+	}
+	w.Object.Kind = mutexKind(kind)
+	if m := s.mapping(f.p, f.u); m != nil && hasPrefix(base(m.Path), "ld-linux", "ld-2.") {
+		w.Object.Kind = "loader lock"
+	}
+	s.held(f, w, owner, f.u+8)
+	return true
+}
+
+// stdio is the lock of a FILE: the word, a count, and the address of the owner's descriptor.
+func (s *study) stdio(r *reader, f *futexCall, w *Wait) bool {
+	at := f.u + 8
+	owner, ok := r.word(at)
+	if f.val != 2 || !ok || owner < 4096 || owner%uint64(max(4, f.p.Word)) != 0 {
+		return false
+	}
+	id, ok := s.descriptor(r, f.p, mem.Addr(owner))
+	if !ok {
+		return false
+	}
+	w.Object.Kind = "lock of a stdio FILE"
+	s.held(f, w, id, at)
+	return true
+}
+
+// descriptor is the id of the thread whose struct pthread is at addr.
+func (s *study) descriptor(r *reader, p *Process, addr mem.Addr) (id uint32, ok bool) {
+	l := s.layout(p)
+	first, ok1 := r.word(addr)
+	self, ok2 := r.word(addr + l.self)
+	id, ok3 := r.u32(addr + l.id)
+	return id, ok1 && ok2 && ok3 && first == uint64(addr) && self == uint64(addr) && id != 0 && id <= maxID
+}
+
+// rwlock waits on one of two words. Source: nptl/pthread_rwlock_common.c.
+func (s *study) rwlock(r *reader, f *futexCall, w *Wait) bool {
+	if f.op != opWaitBitset || f.val != 2 && f.val != 3 {
+		return false
+	}
+	l := s.layout(f.p)
+	for _, back := range []mem.Addr{8, 12} {
+		at := f.u - back
+		v, ok := r.words(at, 8)
+		if !ok || v[4] != 0 || v[5] != 0 || v[0]>>3 > maxID || v[l.writer/4] > maxID || f.word != v[back/4] {
+			continue
+		}
+		if v[0] == 0 && v[l.writer/4] == 0 {
+			continue
+		}
+		s.readersAndWriters(f, w, at, v, l)
+		return true
+	}
+	return false
+}
+
+// Bits of the first word of a rwlock: PTHREAD_RWLOCK_WRPHASE, WRLOCKED, RWAITING; READER_SHIFT is 3.
+const (
+	rwWritePhase  = 1
+	rwWriteLocked = 2
+)
+
+// readersAndWriters fills in a wait for the rwlock at addr. Who reads is not recorded.
+func (s *study) readersAndWriters(f *futexCall, w *Wait, addr mem.Addr, v []uint32, l layout) {
+	w.Object = Object{Kind: "rwlock", Addr: addr, Key: s.key(f, addr)}
+	writer, readers := v[l.writer/4], v[0]>>3
+	switch {
+	case writer != 0 && v[0]&rwWriteLocked != 0 && v[0]&rwWritePhase != 0:
+		s.held(f, w, writer, addr+l.writer)
+	case readers > 0:
+		s.anybody(f, w)
+		w.Note = fmt.Sprintf("held by %s, and rwlocks do not record which", text.Count(readers, "reader"))
+	default:
+		s.anybody(f, w)
+	}
+}
+
+// condition is a condition variable. glibc keeps its address and that of the mutex on the stack of who waits (struct
+// _condvar_cleanup_buffer of nptl/pthread_cond_wait.c).
+func (s *study) condition(r *reader, f *futexCall, w *Wait) bool {
+	if f.op != opWaitBitset {
+		return false
+	}
+	at, with, ok := s.condvarOf(r, f)
+	if !ok {
+		return false
+	}
+	w.Object = Object{Kind: "condition variable", Addr: at, Key: s.key(f, at)}
+	w.With = with
+	s.anybody(f, w)
+	return true
+}
+
+// condvarOf looks on the stack for the condition variable that the futex word is a part of, and its mutex.
+func (s *study) condvarOf(r *reader, f *futexCall) (cond, mutex mem.Addr, ok bool) {
+	const window = 1024
+	sp, word := f.t.First.Call.SP&^7, mem.Addr(f.p.Word)
+	stack, ok := r.bytes(sp, window)
+	if !ok || word == 0 {
+		return 0, 0, false
+	}
+	at := func(i mem.Addr) mem.Addr {
+		if word == 4 {
+			return mem.Addr(u32(stack[i:]))
+		}
+		return mem.Addr(u64(stack[i:]))
+	}
+	for i := mem.Addr(0); i+2*word <= window; i += word {
+		c := at(i)
+		back := f.u - c
+		// The two group words: 2.25 to 2.40, then 8 bytes before; up to 2.24 the word is the second of the object.
+		if back != 40 && back != 44 && back != 32 && back != 36 && back != 4 {
+			continue
+		}
+		m := at(i + word)
+		const size = 48 // of a pthread_cond_t
+		if m-c < size {
+			continue
+		}
+		if s.plausibleMutex(r, f.p, m) {
+			return c, m, true
+		}
+		if r.pending {
+			return 0, 0, false
+		}
+	}
+	return 0, 0, false
+}
+
+// plausibleMutex reports whether a pthread_mutex_t may be at addr.
+func (s *study) plausibleMutex(r *reader, p *Process, addr mem.Addr) bool {
+	l := s.layout(p)
+	lock, ok1 := r.u32(addr)
+	owner, ok2 := r.u32(addr + 8)
+	kind, ok3 := r.u32(addr + l.kind)
+	return ok1 && ok2 && ok3 && addr%4 == 0 && kind&^kindBits == 0 && owner <= maxID &&
+		(lock <= 2 || kind&(kindRobust|kindPI) != 0)
+}
+
+// semaphore is a sem_t: a value of 0, and how many wait.
+func (s *study) semaphore(r *reader, f *futexCall, w *Wait) bool {
+	if f.op != opWaitBitset || f.val != 0 || !s.semaphoreAt(r, f) {
+		return false
+	}
+	w.Object.Kind = "semaphore"
+	s.anybody(f, w)
+	return true
+}
+
+func (s *study) semaphoreAt(r *reader, f *futexCall) bool {
+	v, ok := r.words(f.u, 4)
+	if !ok || v[0] != 0 {
+		return false
+	}
+	waiting := v[1]
+	if f.p.Word == 4 { // value, private, nwaiters
+		waiting = v[2]
+	}
+	return waiting >= 1 && waiting <= maxID
+}
+
+// barrier is a pthread_barrier_t. The missing threads are not recorded.
+// Source: struct pthread_barrier in sysdeps/nptl/internaltypes.h: in, current_round, count, shared, out.
+func (s *study) barrier(r *reader, f *futexCall, w *Wait) bool {
+	v, ok := r.words(f.u-4, 5)
+	if !ok || f.op != opWait || f.val != f.word {
+		return false
+	}
+	in, round, all, shared := v[0], v[1], v[2], v[3]
+	came := in - round
+	if all < 2 || all > maxID || came == 0 || came >= all || shared != 0 && shared != flagPrivate {
+		return false
+	}
+	w.Object = Object{Kind: "barrier", Addr: f.u - 4, Key: s.key(f, f.u-4),
+		Name: fmt.Sprintf("%d of %d threads have come", came, all)}
+	s.anybody(f, w)
+	return true
+}
+
+// inLibc is a lock of libc's own data whose owner is not recorded, as that of malloc's main arena.
+func (s *study) inLibc(r *reader, f *futexCall, w *Wait) bool {
+	m := s.mapping(f.p, f.u)
+	if f.val != 2 || f.op != opWait || !f.private || m == nil || s.library(f.t) != glibc {
+		return false
+	}
+	if name := base(m.Path); name != "libc.so.6" && !hasPrefix(name, "libc-2.") {
+		return false
+	}
+	w.Object.Kind = "lock inside libc"
+	s.anybody(f, w)
+	w.Note = "its owner is not recorded"
+	return true
+}
+
+func (s *study) mapping(p *Process, addr mem.Addr) *maps.Mapping {
+	if p.Maps == nil {
+		return nil
+	}
+	return p.Maps.Find(addr)
+}

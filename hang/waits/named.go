@@ -1,0 +1,175 @@
+package waits
+
+import (
+	"slices"
+	"strings"
+)
+
+// SignalFrame is what Thread.Stack has for the frame by which the kernel called a signal handler.
+const SignalFrame = "<signal>"
+
+// namedWait is a wait that is known by the names of the innermost functions.
+type namedWait struct {
+	in   string // part of the name of a function
+	kind Kind
+	note string
+}
+
+const ownerNotRecorded = "locked, owner not recorded"
+
+// byName are waits that libc's objects do not show: what waits calls the kernel by itself.
+var byName = []namedWait{
+	{"mutex::futex::Mutex", "Rust Mutex", ownerNotRecorded},
+	{"futex_mutex::Mutex", "Rust Mutex", ownerNotRecorded},
+	{"rwlock::futex::RwLock", "Rust RwLock", ownerNotRecorded},
+	{"futex_rwlock::RwLock", "Rust RwLock", ownerNotRecorded},
+	{"condvar::futex::Condvar", "Rust Condvar", ""},
+	{"once::futex::Once", "Rust Once", "who runs it is not recorded"},
+	{"futex::Parker", "unpark of a Rust thread", ""},
+	{"parking_lot::raw_mutex::RawMutex", "parking_lot Mutex", ownerNotRecorded},
+	{"parking_lot::raw_rwlock::RawRwLock", "parking_lot RwLock", ownerNotRecorded},
+	{"parking_lot::condvar::Condvar", "parking_lot Condvar", ""},
+	{"std::__atomic_futex_unsigned_base::", "C++ future or atomic", ""},
+	{"take_gil", "GIL", "its holder is not known"},
+	{"os/signal.signal_recv", "signal (Go)", ""},
+	{"runtime.semasleep", "lock of the Go runtime", ownerNotRecorded},
+	{"runtime.notesleep", "work (Go runtime)", ""},
+	{"runtime.notetsleep", "work (Go runtime)", ""},
+}
+
+// afterShapes are waits of libc that have no shape of their own, or whose objects could not be read.
+var afterShapes = []namedWait{
+	{"pthread_cond_", "condition variable", ""},
+	{"pthread_rwlock_", "rwlock", ""},
+	{"pthread_barrier_wait", "barrier", ""},
+	{"pthread_once", "pthread_once", "who runs it is not recorded"},
+	{"sem_wait", "semaphore", ""},
+	{"sem_timedwait", "semaphore", ""},
+	{"sem_clockwait", "semaphore", ""},
+	{"pthread_join", "the end of a thread", ""},
+	{"pthread_mutex_", "mutex", ownerNotRecorded},
+}
+
+// deepest is how many of the innermost functions are looked at.
+const deepest = 8
+
+// named recognises what names alone show. It is false without names.
+func (s *study) named(r *reader, f *futexCall, w *Wait) bool {
+	names := f.t.Stack[:min(deepest, len(f.t.Stack))]
+	if i := slices.IndexFunc(names, isGuard); i >= 0 {
+		s.guard(f, w, i)
+		return true
+	}
+	if i := slices.IndexFunc(names, isMalloc); i >= 0 && f.val == 2 && f.op == opWait && i <= 3 {
+		s.arena(f, w)
+		return true
+	}
+	return s.fromTable(byName, f, w)
+}
+
+func (s *study) fromTable(table []namedWait, f *futexCall, w *Wait) bool {
+	for _, name := range f.t.Stack[:min(deepest, len(f.t.Stack))] {
+		for i := range table {
+			if strings.Contains(name, table[i].in) {
+				w.Object.Kind = table[i].kind
+				s.anybody(f, w)
+				w.Note = table[i].note
+				if strings.HasSuffix(string(w.Object.Kind), "(Go runtime)") || w.Object.Kind == "signal (Go)" {
+					w.Mode, w.Wakers = Idle, nil
+					w.Object.Name = "waits for " + string(w.Object.Kind)
+				}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isGuard(name string) bool { return name == "__cxa_guard_acquire" }
+
+// guard is a static variable that another thread initialises: the one that has the function of the variable on its
+// stack and does not wait for it.
+func (s *study) guard(f *futexCall, w *Wait, at int) {
+	w.Object.Kind = "initialisation of a static variable"
+	s.anybody(f, w)
+	if at+1 >= len(f.t.Stack) || f.t.Stack[at+1] == "" {
+		return
+	}
+	function := f.t.Stack[at+1]
+	var runs []*Thread
+	for _, t := range f.p.Threads {
+		for i, name := range t.Stack {
+			if name == function && i > 0 && !isGuard(t.Stack[i-1]) {
+				runs = append(runs, t)
+				break
+			}
+		}
+	}
+	s.inferred(w, runs, "the function "+function+" is on its stack")
+}
+
+// inferred makes w a wait for the one thread of that list, if there is one alone.
+func (s *study) inferred(w *Wait, owners []*Thread, why string) {
+	if len(owners) != 1 {
+		return
+	}
+	w.Mode, w.Certainty = One, Inferred
+	w.Wakers = []Waker{{owners[0].Process.PID, owners[0].TID}}
+	w.Evidence = append(w.Evidence, why)
+}
+
+var mallocs = []string{"malloc", "free", "calloc", "realloc", "_int_malloc", "_int_free", "__libc_malloc",
+	"__libc_calloc", "__libc_free", "cfree", "__libc_memalign", "memalign", "posix_memalign", "aligned_alloc",
+	"arena_get2", "tcache_init", "malloc_consolidate", "__libc_realloc"}
+
+func isMalloc(name string) bool { return slices.Contains(mallocs, name) }
+
+// arena is an arena of malloc. Its owner is not recorded: it is who has malloc on its stack besides, as the thread
+// itself below a signal handler.
+func (s *study) arena(f *futexCall, w *Wait) {
+	w.Object.Kind = "malloc arena"
+	s.anybody(f, w)
+	w.Note = "its owner is not recorded"
+	var holders []*Thread
+	for _, t := range f.p.Threads {
+		from := 0
+		if i := slices.Index(t.Stack, SignalFrame); i >= 0 {
+			from = i
+		} else if t == f.t || slices.ContainsFunc(t.Stack[:min(3, len(t.Stack))], isLockWait) {
+			continue
+		}
+		if slices.ContainsFunc(t.Stack[from:], isMalloc) {
+			holders = append(holders, t)
+		}
+	}
+	s.inferred(w, holders, "malloc is on its stack")
+}
+
+func isLockWait(name string) bool { return strings.HasPrefix(name, "__lll_lock_wait") }
+
+// runtimeLock is a lock of a runtime.
+func (s *study) runtimeLock(f *futexCall, w *Wait) bool {
+	for i := range f.p.Locks {
+		if l := &f.p.Locks[i]; l.Futexes.Holds(f.u) || slices.Contains(l.Waiters, f.t.TID) {
+			s.lock(f.t, l, w)
+			return true
+		}
+	}
+	return false
+}
+
+// lock makes w a wait of t for a lock of a runtime.
+func (s *study) lock(t *Thread, l *Lock, w *Wait) {
+	p := t.Process
+	w.Object = Object{Kind: "runtime lock", Name: l.Name, Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
+	w.Mode, w.Wakers, w.Certainty = Any, []Waker{{PID: p.PID}}, Possible
+	w.Timed, w.HasLeft, w.Retries = w.Timed && !l.Retries, w.HasLeft && !l.Retries, l.Retries
+	if l.Evidence != "" {
+		w.Evidence = append(w.Evidence, l.Evidence)
+	}
+	owner := s.facts.Thread(l.Owner)
+	if owner == nil {
+		return
+	}
+	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, Shown
+}

@@ -1,0 +1,112 @@
+package waits
+
+import (
+	"fmt"
+
+	"github.com/fpstack/fpstack/mem"
+)
+
+// maxID is the greatest id that the kernel gives to a thread. Source: PID_MAX_LIMIT in linux/threads.h.
+const maxID = 1 << 22
+
+// ownerBits are the bits of a robust or priority-inheritance futex that have the owner's id. Source:
+// FUTEX_TID_MASK in linux/futex.h; 0x40000000 is FUTEX_OWNER_DIED, 0x80000000 FUTEX_WAITERS.
+const (
+	ownerBits = 0x3fffffff
+	ownerDied = 0x40000000
+	waiters   = 0x80000000
+)
+
+// alive finds the thread that the memory of p calls id. known is false while that is not known: it was asked for.
+func (s *study) alive(p *Process, id uint32) (t *Thread, known bool) {
+	if id == 0 || id > maxID {
+		return nil, true
+	}
+	if t := s.facts.ThreadInside(p, int(id)); t != nil {
+		return t, true
+	}
+	if _, gone := s.facts.gone[inner{p.Namespace, int(id)}]; gone {
+		return nil, true
+	}
+	if p.Namespace == 0 {
+		s.need.Owners = append(s.need.Owners, int(id))
+		return nil, false
+	}
+	if s.need.Inner == nil {
+		s.need.Inner = map[int][]int{}
+	}
+	s.need.Inner[p.PID] = append(s.need.Inner[p.PID], int(id))
+	return nil, false
+}
+
+// heldByWord makes w a wait for the thread whose id is in the futex word itself, at addr.
+func (s *study) heldByWord(r *reader, f *futexCall, w *Wait, addr mem.Addr) {
+	word, ok := r.u32(addr)
+	if !ok {
+		return
+	}
+	s.held(f, w, word&ownerBits, addr)
+	if word&ownerDied != 0 {
+		w.Note = "its owner died, and nobody has taken it since"
+	}
+}
+
+// held makes w a wait for the thread id, as the memory of the process calls it, which the word at addr says holds the
+// object.
+func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
+	w.Mode, w.Wakers, w.Certainty, w.word = One, nil, Possible, addr
+	if id == 0 || id > maxID {
+		// Taken and not marked yet, or on its way to another thread.
+		w.Mode, w.Unlisted = Unknown, "its owner changed while it was read"
+		return
+	}
+	w.Evidence = append(w.Evidence, fmt.Sprintf("owner word %d at %#x", id, uint64(addr)))
+	owner, known := s.alive(f.p, id)
+	if !known {
+		return
+	}
+	if owner == nil {
+		w.Certainty = s.sure(f, addr, nil)
+		w.Note = fmt.Sprintf("held by thread %d, which has exited", id)
+		return
+	}
+	if w.Object.Key.Class == Private && owner.Process.Space != f.p.Space {
+		w.Certainty = s.sure(f, addr, nil)
+		w.Note = fmt.Sprintf("locked by thread %d when the process was forked, never unlocked here", id)
+		return
+	}
+	w.Wakers = []Waker{{owner.Process.PID, owner.TID}}
+	if f.t.confirmed {
+		w.Evidence = append(w.Evidence, "the same again while the threads were stopped")
+	}
+	w.Certainty = s.sure(f, addr, owner)
+}
+
+// sure is how certain it is that owner, nil for one that is gone, holds what the word at addr says: the word must have
+// been read when both were known not to run, and after it was known that the owner is gone. A word that was read too
+// early is asked for once more.
+func (s *study) sure(f *futexCall, addr mem.Addr, owner *Thread) Certainty {
+	since := f.t.First.At
+	switch {
+	case owner != nil && owner.First.At.After(since):
+		since = owner.First.At
+	case owner == nil:
+		for _, at := range s.facts.gone {
+			if at.After(since) {
+				since = at
+			}
+		}
+	}
+	read := f.p.Memory.readAt(addr)
+	if read.Before(since) {
+		s.need.memory(f.p.PID, addr, 4)
+		return Shown
+	}
+	if !f.t.Unmoved() || read.After(f.t.Last.At) {
+		return Shown
+	}
+	if owner != nil && (!owner.Unmoved() || read.After(owner.Last.At)) {
+		return Shown
+	}
+	return Proven
+}

@@ -1,0 +1,116 @@
+package waits
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/text"
+)
+
+// Words says what w is, for a person: `waits for mutex 0x7f… held by 813 "worker-2"`. It has names of the target,
+// quoted and escaped.
+func (g *Graph) Words(w *Wait) string {
+	var b strings.Builder
+	switch {
+	case w.Mode == Idle:
+		return "idle: " + text.Escape(w.Object.Name)
+	case w.Object.Kind == Parked:
+		return w.Note
+	case w.Object.Key.Class == Child && w.Mode == One && len(w.Wakers) == 1:
+		fmt.Fprintf(&b, "waits for the end of %s", g.who(w.Wakers[0], w.TID))
+	default:
+		b.WriteString("waits for " + w.Object.Words())
+		if w.Mode == One && len(w.Wakers) == 1 {
+			b.WriteString(" held by " + g.who(w.Wakers[0], w.TID))
+		}
+	}
+	if w.With != 0 {
+		fmt.Fprintf(&b, " (with mutex %#x)", uint64(w.With))
+	}
+	if w.Note != "" {
+		b.WriteString(", " + w.Note)
+	}
+	switch {
+	case w.Timed && w.HasLeft:
+		fmt.Fprintf(&b, ", gives up in %s", text.Duration(w.Left.Round(time.Millisecond)))
+	case w.Timed:
+		b.WriteString(", with a time limit")
+	}
+	if w.Unlisted != "" {
+		b.WriteString("; " + w.Unlisted)
+	}
+	return b.String()
+}
+
+// Words says which object it is: "mutex 0x7f…".
+func (o *Object) Words() string {
+	words := string(o.Kind)
+	if o.Key.Class == Runtime {
+		words = text.Escape(o.Name)
+	}
+	if o.Addr != 0 {
+		words += fmt.Sprintf(" %#x", uint64(o.Addr))
+	}
+	if o.Name != "" && o.Key.Class != Runtime {
+		words += " (" + text.Escape(o.Name) + ")"
+	}
+	return words
+}
+
+// who names a thread or a process, as thread from calls it: with its process if that is another.
+func (g *Graph) who(to Waker, from int) string {
+	p := g.Facts.Process(to.PID)
+	if to.TID == 0 {
+		if p == nil {
+			return fmt.Sprintf("process %d", to.PID)
+		}
+		return fmt.Sprintf("process %d %s", to.PID, text.Quote(p.Comm))
+	}
+	if to.TID == from {
+		return "itself"
+	}
+	words := fmt.Sprint(to.TID)
+	if t := g.Facts.Thread(to.TID); t != nil && t.Comm != "" {
+		words += " " + text.Quote(t.Comm)
+	}
+	waiter := g.Facts.Thread(from)
+	if p != nil && (waiter == nil || waiter.Process.PID != to.PID) {
+		words += fmt.Sprintf(" of process %d %s", p.PID, text.Quote(p.Comm))
+	}
+	return words
+}
+
+// thread names a thread: `thread 813 "worker-2"`, with its process if several were asked for.
+func (g *Graph) thread(tid int) string {
+	t := g.Facts.Thread(tid)
+	if t == nil {
+		return fmt.Sprintf("thread %d", tid)
+	}
+	words := fmt.Sprintf("thread %d %s", tid, text.Quote(t.Comm))
+	if len(g.Facts.Processes) > 1 {
+		words += fmt.Sprintf(" of process %d", t.Process.PID)
+	}
+	return words
+}
+
+// does says what a thread does that others wait for.
+func (g *Graph) does(tid int) string {
+	t := g.Facts.Thread(tid)
+	if t == nil {
+		return ""
+	}
+	words := map[byte]string{'R': "runs", 'T': "is stopped", 't': "is stopped by a tracer", 'Z': "has ended",
+		'D': "is in an uninterruptible sleep"}[t.State]
+	w := g.Of(tid)
+	switch {
+	case words != "" && (t.State == 'T' || t.State == 't' || t.State == 'Z' || w == nil):
+	case w != nil:
+		words = g.Words(w)
+	case t.First.Refused:
+		words = "may not be inspected"
+	default:
+		words = "runs"
+	}
+	return words
+}

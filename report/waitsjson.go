@@ -1,0 +1,146 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fpstack/fpstack/jsondoc"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// WaitsSchema is the value of "schema" in the document that WaitsJSON writes, described in
+// docs/schema/fpstack.waits.1.schema.json.
+const WaitsSchema = "fpstack.waits/1"
+
+type waitsFile struct {
+	Schema    string             `json:"schema"`
+	Time      *time.Time         `json:"time,omitempty"`
+	Processes []processIDDoc     `json:"processes"`
+	Threads   []waitingThreadDoc `json:"threads"`
+	waitsDoc
+	Problems []string `json:"problems"`
+}
+
+type processIDDoc struct {
+	PID  int    `json:"pid"`
+	Comm string `json:"comm,omitempty"`
+}
+
+type waitingThreadDoc struct {
+	PID   int      `json:"pid"`
+	TID   int      `json:"tid"`
+	Name  string   `json:"name,omitempty"`
+	State string   `json:"state,omitempty"`
+	Wait  *waitDoc `json:"wait,omitempty"`
+}
+
+type waitDoc struct {
+	Text      string     `json:"text"`
+	Kind      string     `json:"kind"`
+	Name      string     `json:"name,omitempty"`
+	Address   string     `json:"address,omitempty"`
+	Mode      string     `json:"mode"`
+	Wakers    []wakerDoc `json:"wakers"`
+	Certainty string     `json:"certainty,omitempty"`
+	Timed     bool       `json:"timed,omitempty"`
+	Left      int64      `json:"left_ns,omitempty"`
+	Evidence  []string   `json:"evidence"`
+}
+
+type wakerDoc struct {
+	PID int `json:"pid,omitempty"`
+	TID int `json:"tid,omitempty"`
+}
+
+type waitsDoc struct {
+	Cycles  []cycleDoc `json:"cycles"`
+	Roots   []rootDoc  `json:"roots"`
+	Waiting int        `json:"waiting"`
+	Owned   int        `json:"owned"`
+}
+
+type cycleDoc struct {
+	Kind    string   `json:"kind"`
+	Text    string   `json:"text"`
+	Threads []int    `json:"threads"`
+	Lines   []string `json:"lines"`
+	Stood   int64    `json:"stood_ns,omitempty"`
+	Behind  []int    `json:"behind"`
+}
+
+type rootDoc struct {
+	wakerDoc
+	Text      string `json:"text"`
+	Behind    []int  `json:"behind"`
+	Certainty string `json:"certainty"`
+}
+
+// WaitsJSON writes w as one indented document that ends in a newline. Strings are as JSON has them; opt changes
+// nothing.
+func WaitsJSON(to io.Writer, w *profile.Waits, _ Options) error {
+	doc := waitsFile{Schema: WaitsSchema, Processes: []processIDDoc{}, Threads: []waitingThreadDoc{},
+		waitsDoc: *waitsDocument(w), Problems: losslessAll(w.Problems)}
+	if !w.Time.IsZero() {
+		utc := w.Time.UTC()
+		doc.Time = &utc
+	}
+	for i := range w.Processes {
+		doc.Processes = append(doc.Processes, processIDDoc{w.Processes[i].PID, profile.Lossless(w.Processes[i].Comm)})
+	}
+	for i := range w.Threads {
+		t := &w.Threads[i]
+		doc.Threads = append(doc.Threads, waitingThreadDoc{t.PID, t.TID, profile.Lossless(t.Name),
+			profile.Lossless(t.State), waitDocument(t.Wait)})
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	err := encoder.Encode(&doc)
+	if err == nil {
+		_, err = to.Write(jsondoc.Printable(text.Bytes()))
+	}
+	if err != nil {
+		return fmt.Errorf("write JSON of waits: %w", err)
+	}
+	return nil
+}
+
+// waitsDocument is what concerns several threads.
+func waitsDocument(w *profile.Waits) *waitsDoc {
+	doc := &waitsDoc{Cycles: []cycleDoc{}, Roots: []rootDoc{}, Waiting: w.Waiting, Owned: w.Owned}
+	for i := range w.Cycles {
+		c := &w.Cycles[i]
+		doc.Cycles = append(doc.Cycles, cycleDoc{profile.Lossless(c.Kind), profile.Lossless(c.Text), list(c.Threads),
+			losslessAll(c.Lines), c.Stood.Nanoseconds(), list(c.Behind)})
+	}
+	for i := range w.Roots {
+		r := &w.Roots[i]
+		doc.Roots = append(doc.Roots, rootDoc{wakerDoc(r.Waker), profile.Lossless(r.Text), list(r.Behind),
+			profile.Lossless(r.Certainty)})
+	}
+	return doc
+}
+
+// waitDocument is nil for nil.
+func waitDocument(w *profile.Wait) *waitDoc {
+	if w == nil {
+		return nil
+	}
+	doc := &waitDoc{Text: profile.Lossless(w.Text), Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
+		Mode: profile.Lossless(w.Mode), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty), Timed: w.Timed,
+		Left: w.Left.Nanoseconds(), Evidence: losslessAll(w.Evidence)}
+	if w.Addr != 0 {
+		doc.Address = jsondoc.Hex(w.Addr)
+	}
+	for _, to := range w.Wakers {
+		doc.Wakers = append(doc.Wakers, wakerDoc(to))
+	}
+	return doc
+}
+
+// list is never nil.
+func list(ids []int) []int { return append([]int{}, ids...) }

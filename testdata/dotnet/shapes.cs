@@ -1,0 +1,320 @@
+// Threads whose managed stacks are known, one for each shape of code; each thread is called by its shape.
+//
+//   shapes [SHAPE...]
+//
+// Without a shape all but "many", which is 200 threads, "deadlock" and "busy". When all of them have arrived it writes
+// "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
+// Gate.Spin.
+using System;
+using System.Collections;
+using System.Collections.Generic;
+using System.Reflection;
+using System.Reflection.Emit;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Shapes
+{
+	static class Gate
+	{
+		public static volatile bool Open;
+		static readonly CountdownEvent arriving = new CountdownEvent(1);
+
+		public static void Expect() { arriving.AddCount(); }
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Rest()
+		{
+			arriving.Signal();
+			Thread.Sleep(Timeout.Infinite);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static long Spin()
+		{
+			arriving.Signal();
+			long n = 0;
+			while (!Open)
+				n++;
+			return n;
+		}
+
+		public static void Arrived() { arriving.Signal(); }
+
+		public static void WaitForAll()
+		{
+			arriving.Signal();
+			arriving.Wait();
+		}
+	}
+
+	class Box<T>
+	{
+		public class Inner<U>
+		{
+			[MethodImpl(MethodImplOptions.NoInlining)]
+			public void Hold<V>(T t, U u, V v) { Gate.Rest(); }
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Keep(T t) { new Inner<string>().Hold<double>(t, "", 1); }
+	}
+
+	struct Money
+	{
+		public long Cents;
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static Money operator +(Money a, Money b)
+		{
+			Gate.Rest();
+			return new Money { Cents = a.Cents + b.Cents };
+		}
+	}
+
+	interface IPlace { int Where { get; } }
+
+	class Place : IPlace, IDisposable
+	{
+		int IPlace.Where
+		{
+			[MethodImpl(MethodImplOptions.NoInlining)]
+			get { return this[3]; }
+		}
+
+		int this[int i]
+		{
+			[MethodImpl(MethodImplOptions.NoInlining)]
+			get
+			{
+				((IDisposable)this).Dispose();
+				return i;
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		void IDisposable.Dispose() { Gate.Rest(); }
+	}
+
+	class Worker<T>
+	{
+		public async Task<int> RunAsync<U>(U u)
+		{
+			await Task.Yield();
+			Gate.Rest();
+			return u.GetHashCode();
+		}
+
+		public IEnumerable<U> Items<U>(U u)
+		{
+			Gate.Rest();
+			yield return u;
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public void Lambda(int n)
+		{
+			Action inner = () => { Gate.Rest(); n++; };
+			Action outer = () => { inner(); n++; };
+			outer();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public void AsyncLambda()
+		{
+			Func<Task> f = async () => { await Task.Yield(); Gate.Rest(); };
+			f().Wait();
+		}
+	}
+
+	static class Thrower
+	{
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Throw() { throw new InvalidOperationException("known"); }
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Catch()
+		{
+			try {
+				Throw();
+			} catch (InvalidOperationException) {
+				Gate.Rest();
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Finally()
+		{
+			try {
+				try {
+					Throw();
+				} finally {
+					Gate.Rest();
+				}
+			} catch (InvalidOperationException) {
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static bool Resting()
+		{
+			Gate.Rest();
+			return true;
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Filter()
+		{
+			try {
+				Throw();
+			} catch (InvalidOperationException) when (Resting()) {
+			}
+		}
+	}
+
+	static class Native
+	{
+		delegate int Comparison(IntPtr a, IntPtr b);
+
+		[DllImport("libc")]
+		static extern void qsort(int[] all, IntPtr n, IntPtr size, Comparison c);
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static int Compare(IntPtr a, IntPtr b)
+		{
+			Gate.Rest();
+			return 0;
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Sort() { qsort(new int[2], (IntPtr)2, (IntPtr)4, Compare); }
+	}
+
+	static class Made
+	{
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Dynamic()
+		{
+			var m = new DynamicMethod("made_at_run_time", typeof(void), new Type[0], typeof(Made).Module);
+			ILGenerator il = m.GetILGenerator();
+			il.Emit(OpCodes.Call, typeof(Gate).GetMethod("Rest"));
+			il.Emit(OpCodes.Ret);
+			((Action)m.CreateDelegate(typeof(Action)))();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Reflected() { typeof(Gate).GetMethod("Rest").Invoke(null, null); }
+	}
+
+	static class Locks
+	{
+		static readonly object first = new object(), second = new object();
+		static readonly CountdownEvent both = new CountdownEvent(2);
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void FirstThenSecond() { Take(first, second); }
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void SecondThenFirst() { Take(second, first); }
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static void Take(object a, object b)
+		{
+			lock (a) {
+				both.Signal();
+				both.Wait();
+				Gate.Arrived();
+				lock (b) {
+				}
+			}
+		}
+	}
+
+	static class Waits
+	{
+		static readonly Task never = new TaskCompletionSource<int>().Task;
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForTask()
+		{
+			Gate.Arrived();
+			never.Wait();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForSemaphore()
+		{
+			Gate.Arrived();
+			new SemaphoreSlim(0).Wait();
+		}
+	}
+
+	static class Program
+	{
+		static readonly Dictionary<string, Action> shapes = new Dictionary<string, Action> {
+			{ "generic", () => Box<int>.Keep(1) },
+			{ "shared", () => Box<string>.Keep("") },
+			{ "array", () => Box<Dictionary<string, int[]>[,]>.Keep(null) },
+			{ "operator", () => Console.Write((new Money() + new Money()).Cents) },
+			{ "explicit", () => Console.Write(((IPlace)new Place()).Where) },
+			{ "async", () => new Worker<int>().RunAsync("x").Wait() },
+			{ "iterator", () => ((IEnumerable)new Worker<int>().Items(2L)).GetEnumerator().MoveNext() },
+			{ "lambda", () => new Worker<int>().Lambda(1) },
+			{ "asynclambda", () => new Worker<int>().AsyncLambda() },
+			{ "catch", Thrower.Catch },
+			{ "finally", Thrower.Finally },
+			{ "filter", Thrower.Filter },
+			{ "callback", Native.Sort },
+			{ "dynamic", Made.Dynamic },
+			{ "reflected", Made.Reflected },
+			{ "task", Waits.ForTask },
+			{ "semaphore", Waits.ForSemaphore },
+			{ "busy", () => Gate.Spin() },
+			{ "deadlock", null },
+			{ "many", null },
+		};
+
+		static void Start(string name, Action body)
+		{
+			Gate.Expect();
+			var t = new Thread(() => body(), 256 << 10) { Name = name, IsBackground = true };
+			t.Start();
+		}
+
+		static void StartShape(string shape)
+		{
+			switch (shape) {
+			case "deadlock":
+				Start("deadlock", Locks.FirstThenSecond);
+				Start("deadlock", Locks.SecondThenFirst);
+				break;
+			case "many":
+				for (int i = 0; i < 200; i++)
+					Start("many", () => Box<int>.Keep(1));
+				break;
+			default:
+				Start(shape, shapes[shape]);
+				break;
+			}
+		}
+
+		static void Main(string[] args)
+		{
+			if (args.Length > 0) {
+				foreach (string shape in args)
+					StartShape(shape);
+			} else {
+				foreach (string shape in shapes.Keys)
+					if (shape != "many" && shape != "deadlock" && shape != "busy")
+						StartShape(shape);
+			}
+			Gate.WaitForAll();
+			Console.WriteLine("ready");
+			Console.ReadLine();
+			Gate.Open = true;
+			Environment.Exit(0);
+		}
+	}
+}

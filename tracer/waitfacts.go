@@ -1,0 +1,256 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// WaitFacts reads what [waits.Study] wants to know of processes. It implements [waits.Source], and stops nothing: what
+// it reads is in /proc and in the memory of the processes, while they run. It is for one goroutine.
+type WaitFacts struct {
+	root string
+	open map[int]*Process
+	buf  []byte
+	own  uint64 // inode of our pid namespace, 0 if unknown
+}
+
+// NewWaitFacts returns one that has read nothing. The caller closes it.
+func NewWaitFacts() *WaitFacts {
+	w := &WaitFacts{root: "/proc", open: map[int]*Process{}, buf: make([]byte, 0, 4096)}
+	w.own = namespaceOf(w.root + "/self/ns/pid")
+	return w
+}
+
+// Close releases what is kept open of the processes.
+func (w *WaitFacts) Close() {
+	for _, p := range w.open {
+		p.Close()
+	}
+	clear(w.open)
+}
+
+// Uninspected is a process that cannot be inspected.
+type Uninspected struct {
+	PID int
+	Err error // as of Open
+}
+
+// Begin reads the threads of those processes for the first time. One that another process traces can be inspected.
+func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []Uninspected) {
+	f := &waits.Facts{}
+	var not []Uninspected
+	for _, pid := range pids {
+		err := ctx.Err()
+		if err == nil {
+			err = w.add(f, pid, true)
+		}
+		if err != nil {
+			not = append(not, Uninspected{pid, err})
+		}
+	}
+	return f, not
+}
+
+// add reads process pid. asked says that the user named it.
+func (w *WaitFacts) add(f *waits.Facts, pid int, asked bool) error {
+	p, err := openUnstopped(w.root, pid)
+	if err != nil {
+		return err
+	}
+	if old := w.open[p.pid]; old != nil {
+		p.Close()
+		return nil
+	}
+	out := &waits.Process{PID: p.pid, Asked: asked, Space: p.pid}
+	w.describe(p, out)
+	if err := w.threads(p, out); err != nil {
+		p.Close()
+		return err
+	}
+	w.open[p.pid] = p
+	f.Add(out)
+	return nil
+}
+
+// openUnstopped opens a process that is not going to be stopped: it may be traced.
+func openUnstopped(root string, pid int) (*Process, error) {
+	if st, err := readStatus(root + "/" + strconv.Itoa(pid) + "/status"); err == nil && st.TGID > 0 {
+		pid = st.TGID
+	}
+	p := &Process{pid: pid, root: root, opt: Options{}.withDefaults(), dir: -1, tasks: taskDir{fd: -1}}
+	err := p.open()
+	var traced *TracedError
+	if errors.As(err, &traced) {
+		if err = p.openMemory(); err == nil {
+			return p, nil
+		}
+	}
+	if err != nil {
+		for _, fd := range []int{p.dir, p.tasks.fd} {
+			if fd >= 0 {
+				unix.Close(fd)
+			}
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// describe fills in what is known of the process as a whole.
+func (w *WaitFacts) describe(p *Process, out *waits.Process) {
+	if b, err := readAt(p.dir, "stat", w.buf, 4096); err == nil {
+		if st, err := procfs.ParseStat(b); err == nil {
+			out.Comm, out.Parent = st.Comm, st.Parent
+		}
+	}
+	table, err := p.Maps()
+	if err == nil {
+		out.Maps = table
+		if arch := archOf(p.host, table); arch != nil {
+			out.Arch, out.Word = arch.Name, arch.WordSize
+		}
+	} else {
+		out.Err = err
+	}
+	out.At, out.Clock = time.Now(), p.monotonic()
+	ns := namespaceOf(fmt.Sprintf("%s/%d/ns/pid", w.root, p.pid))
+	if ns != w.own && w.own != 0 {
+		out.Namespace = ns
+	}
+	for pid, other := range w.open {
+		if sameMemory(p.pid, other.pid) {
+			out.Space = min(out.Space, pid)
+		}
+	}
+}
+
+// sameMemory reports whether two processes have one memory. Source: kcmp(2); KCMP_VM is 1.
+func sameMemory(a, b int) bool {
+	const kcmpVM = 1
+	n, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	return errno == 0 && n == 0
+}
+
+// namespaceOf is the inode of the namespace that the link names, 0 if it cannot be read.
+func namespaceOf(link string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(link, &st) != nil {
+		return 0
+	}
+	return uint64(st.Ino)
+}
+
+// threads reads each thread of p for the first time.
+func (w *WaitFacts) threads(p *Process, out *waits.Process) error {
+	ids, err := p.ThreadIDs()
+	if err != nil {
+		return err
+	}
+	slices.Sort(ids)
+	out.Threads = make([]*waits.Thread, 0, len(ids))
+	for _, tid := range ids {
+		t := &waits.Thread{TID: tid, Inner: tid}
+		if err := w.thread(p, out.Arch, t); err != nil {
+			if !isGone(err) {
+				out.Err = err
+			}
+			continue
+		}
+		if out.Namespace != 0 {
+			t.Inner = innerID(p, tid)
+		}
+		if t.State != 0 {
+			out.Threads = append(out.Threads, t)
+		}
+	}
+	return nil
+}
+
+// innerID is the id of a thread in its own pid namespace.
+func innerID(p *Process, tid int) int {
+	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, maxProcFile)
+	if err != nil {
+		return tid
+	}
+	if st, err := procfs.ParseStatus(b); err == nil {
+		return st.Inner
+	}
+	return tid
+}
+
+// Read implements [waits.Source].
+func (w *WaitFacts) Read(ctx context.Context, f *waits.Facts, n waits.Need) error {
+	for _, tid := range n.Owners {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.owner(f, tid)
+	}
+	for pid, ids := range n.Inner {
+		w.inner(f, pid, ids)
+	}
+	for pid, lines := range n.Lines {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.lines(f.Process(pid), lines)
+	}
+	return ctx.Err()
+}
+
+// maxOwners bounds the processes that are read because others wait for them.
+const maxOwners = 256
+
+// owner reads the process of a thread that holds something.
+func (w *WaitFacts) owner(f *waits.Facts, tid int) {
+	if f.Thread(tid) != nil {
+		return
+	}
+	if len(w.open) >= maxOwners+len(f.Processes) {
+		f.Problems = append(f.Problems, "more processes hold what is waited for than are looked at")
+	}
+	err := w.add(f, tid, false)
+	switch {
+	case f.Thread(tid) != nil:
+	case err == nil || errors.Is(err, ErrNoProcess):
+		f.Gone(0, tid)
+	default:
+		f.Gone(0, tid)
+		f.Problems = append(f.Problems, err.Error())
+	}
+}
+
+// inner reads the processes of the pid namespace of process pid that have threads of those ids there.
+func (w *WaitFacts) inner(f *waits.Facts, pid int, ids []int) {
+	p := f.Process(pid)
+	entries, err := os.ReadDir(w.root)
+	if err != nil || p == nil {
+		return
+	}
+	for _, e := range entries {
+		other, ok := procfs.Number([]byte(e.Name()))
+		if !ok || f.Process(other) != nil || namespaceOf(w.root+"/"+e.Name()+"/ns/pid") != p.Namespace {
+			continue
+		}
+		if len(w.open) > maxOwners {
+			break
+		}
+		_ = w.add(f, other, false) // it may be gone
+	}
+	for _, id := range ids {
+		if f.ThreadInside(p, id) == nil {
+			f.Gone(p.Namespace, id)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
+)
+
+// thread reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in. State
+// stays 0 for a thread of the kernel.
+func (w *WaitFacts) thread(p *Process, arch string, t *waits.Thread) error {
+	dir := "task/" + strconv.Itoa(t.TID) + "/"
+	b, err := readAt(p.dir, dir+"stat", w.buf, 4096)
+	if err != nil {
+		return err
+	}
+	st, err := procfs.ParseStat(b)
+	if err != nil || st.KernelThread() || st.KernelWorker() || st.State == 'X' {
+		return err
+	}
+	t.Comm, t.State, t.Start = st.Comm, st.State, st.Start
+	t.First.At = time.Now()
+	if err := w.counters(p, dir, &t.First); err != nil {
+		return err
+	}
+	w.call(p, dir, &t.First)
+	if t.First.Blocked && !waits.IsFutex(arch, t.First.Call.Number) {
+		if b, err = readAt(p.dir, dir+"wchan", w.buf, 4096); err == nil {
+			t.Wchan = procfs.ParseWchan(b)
+		}
+	}
+	return nil
+}
+
+// counters reads the counters of a thread. dir is its folder in that of p.
+func (w *WaitFacts) counters(p *Process, dir string, r *waits.Reading) error {
+	file := p.countersFile()
+	b, err := readAt(p.dir, dir+file, w.buf, maxProcFile)
+	if err != nil {
+		return err
+	}
+	if file == "schedstat" {
+		r.Counters, err = procfs.ParseSchedstat(b)
+	} else {
+		r.Counters.Switches, err = procfs.ParseSwitches(b)
+	}
+	r.Known = err == nil
+	return nil
+}
+
+// call reads the system call of a thread. Where that is refused the thread counts as one that runs.
+func (w *WaitFacts) call(p *Process, dir string, r *waits.Reading) {
+	b, err := readAt(p.dir, dir+"syscall", w.buf, 4096)
+	if err != nil {
+		r.Refused = !isGone(err)
+		return
+	}
+	call, asleep, err := procfs.ParseSyscall(b)
+	if r.Blocked = asleep && err == nil; r.Blocked {
+		r.Call = call
+	}
+}
+
+// Again implements [waits.Source]. The call is read before the counters: what ran between shows in these.
+func (w *WaitFacts) Again(ctx context.Context, threads []*waits.Thread) error {
+	for _, t := range threads {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p := w.open[t.Process.PID]
+		if t.Last = (waits.Reading{}); p == nil {
+			continue
+		}
+		dir := "task/" + strconv.Itoa(t.TID) + "/"
+		last := waits.Reading{At: time.Now()}
+		w.call(p, dir, &last)
+		if w.counters(p, dir, &last) == nil {
+			t.Last = last
+		}
+	}
+	return nil
+}
+
+// lines reads lines of the memory of a process, neighbours by one call.
+func (w *WaitFacts) lines(out *waits.Process, wanted []mem.Addr) {
+	if out == nil {
+		return
+	}
+	p := w.open[out.PID]
+	for len(wanted) > 0 {
+		n := 1
+		for n < len(wanted) && wanted[n] == wanted[0]+mem.Addr(n*waits.Line) && wanted[n]%4096 != 0 {
+			n++
+		}
+		at := time.Now()
+		b := make([]byte, n*waits.Line)
+		got := 0
+		if p != nil {
+			got, _ = p.ReadMem(b, wanted[0])
+		}
+		for i := range n {
+			var line *[waits.Line]byte
+			if (i+1)*waits.Line <= got {
+				line = (*[waits.Line]byte)(b[i*waits.Line:])
+			}
+			out.Memory.Keep(wanted[i], line, at)
+		}
+		wanted = wanted[n:]
+	}
+}
