@@ -149,7 +149,7 @@ func startCommand(t testing.TB, in interpreter, cmd *exec.Cmd) *target {
 	return x
 }
 
-// open makes what walks and names the threads of process pid.
+// open traces process pid.
 func (x *target) open(t testing.TB, pid int) {
 	t.Helper()
 	var err error
@@ -157,6 +157,12 @@ func (x *target) open(t testing.TB, pid int) {
 		t.Skipf("python cannot be looked into: %v", err)
 	}
 	t.Cleanup(func() { x.Close() })
+	x.recognise(t)
+}
+
+// recognise makes what walks and names the threads anew: it knows nothing yet.
+func (x *target) recognise(t testing.TB) {
+	t.Helper()
 	table, err := x.Maps()
 	if err != nil {
 		t.Fatal(err)
