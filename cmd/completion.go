@@ -93,11 +93,11 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return completeTIDs
 	case "name":
 		return completeNames
-	case "output", "diff":
+	case "output", "diff", "core", "exe", "save":
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-	case "debug-dir":
+	case "debug-dir", "sysroot":
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,9 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 		return err
 	}
 	form.SkipFrames = o.skipFrames
+	if o.core != "" {
+		return a.dumpFile(ctx, o, form)
+	}
 	if toStdout(o.output) && o.save == "" && !o.debuginfod {
 		ctx = a.endableLater(ctx)
 	} else {
@@ -57,24 +61,33 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	d := a.newDumping(ctx, o)
 	defer d.close()
 	d.missing = unnamed
-	show := func() error { return d.show(ctx, form) }
+	show := func() error {
+		return d.show(form, func(yield func(*profile.Dump) bool) {
+			pids := d.processes()
+			if o.showsWaits() {
+				d.waiting = newWaiting(ctx, pids)
+				defer d.waiting.close()
+			}
+			for _, pid := range pids {
+				if got := d.take(ctx, pid); got != nil && !yield(got) {
+					return
+				}
+			}
+		})
+	}
 	if o.save != "" {
 		return d.saving(show)
 	}
 	return show()
 }
 
-// show shows each process.
-func (d *dumping) show(ctx context.Context, form report.Options) error {
+// show shows each of the dumps as it is made.
+func (d *dumping) show(form report.Options, dumps iter.Seq[*profile.Dump]) error {
 	return d.writeOutput(d.o.output, func(w io.Writer) error {
 		write := dumpWriter(w, form, d.o.format.word)
-		for _, pid := range d.processes() {
-			got := d.take(ctx, pid)
-			if got == nil {
-				continue
-			}
+		for got := range dumps {
 			if err := write.add(got); err != nil {
-				return fmt.Errorf("write dump of process %d: %w", pid, err)
+				return fmt.Errorf("write dump of process %d: %w", got.Process.PID, err)
 			}
 		}
 		if d.shown == 0 {

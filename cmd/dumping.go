@@ -26,14 +26,16 @@ type dumping struct {
 	objects *module.Shared
 	walks   dump.Options
 	saver   *dump.Saver // nil without --save
+	waiting *waiting    // nil if the form has no place for it
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
-	ended          int // processes of a tree that were gone when their turn came
+	ended          int  // processes of a tree that were gone when their turn came
+	lacksFiles     bool // that a core needs
 }
 
 func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
-	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions), objects: module.NewShared(),
+	d := &dumping{app: a, o: o, finder: a.finder(ctx, &o.namingOptions, o.views()...), objects: module.NewShared(),
 		unseen: slices.Clone(o.tids)}
 	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	names := o.namingOptions.names(d.finder, budget)
@@ -55,10 +57,16 @@ func (d *dumping) processes() []int { return withChildren(d.o.pids, d.o.children
 // take makes the dump of one process, and reports what it lacks. It is nil if there is none.
 func (d *dumping) take(ctx context.Context, pid int) *profile.Dump {
 	got, err := d.sample(ctx, pid)
-	switch {
-	case err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid):
+	if err != nil && hasEnded(err) && !slices.Contains(d.o.pids, pid) {
 		d.ended++
-	case err != nil:
+		err = nil
+	}
+	return d.report(got, err)
+}
+
+// report reports what a dump lacks, and why there is none. It returns the dump.
+func (d *dumping) report(got *profile.Dump, err error) *profile.Dump {
+	if err != nil {
 		d.complain(err)
 		d.missing++
 	}
@@ -132,12 +140,14 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
+		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
+		ProcessCopiers: w.ProcessCopiers()}
 	if walks.Fibers == dump.AskedFibers {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
+		d.waiting.learn(p.PID(), w, batch)
 		describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
@@ -151,16 +161,23 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 		defer d.progress.clear()
 	}
 	got := w.Dump(snap)
+	d.waiting.add(got)
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
 	}
-	if d.saver != nil {
-		if saveErr := d.saver.Finish(); saveErr != nil {
-			d.complain(saveErr)
-			d.missing++
-		}
-	}
+	d.finishSaving()
 	return got, err
+}
+
+// finishSaving saves what is left of a process.
+func (d *dumping) finishSaving() {
+	if d.saver == nil {
+		return
+	}
+	if err := d.saver.Finish(); err != nil {
+		d.complain(err)
+		d.missing++
+	}
 }
 
 // describeFDs describes the files that threads of a batch wait for, and others.

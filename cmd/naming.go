@@ -74,17 +74,18 @@ func (o *namingOptions) check() error {
 	return nil
 }
 
-// finder returns what finds debug files. Downloads end with ctx and show where progress is shown. The
-// caller closes it when names are wanted no more.
-func (a *app) finder(ctx context.Context, o *namingOptions) *debugfile.Finder {
+// finder returns what finds debug files, in the views given before ours. Downloads end with ctx and show where progress
+// is shown. The caller closes it when names are wanted no more.
+func (a *app) finder(ctx context.Context, o *namingOptions, views ...debugfile.Open) *debugfile.Finder {
+	views = append(views, ownFile)
 	if !o.debuginfod {
-		return debugfile.New([]debugfile.Open{ownFile}, o.places(), nil)
+		return debugfile.New(views, o.places(), nil)
 	}
 	home, _ := os.UserHomeDir() // without one the cache is a temporary folder
 	client := debuginfod.FromEnvironment(os.Getenv, home, ownFile)
 	client.Context = ctx
 	client.Progress = func(url string, got, all int64) { a.progress.update(downloadText(url, got, all)) }
-	return debugfile.New([]debugfile.Open{ownFile}, o.places(), client)
+	return debugfile.New(views, o.places(), client)
 }
 
 // downloadText is the line shown while a debug file comes; all is -1 if its size is not known.
@@ -155,6 +156,17 @@ func ownFile(path string) (*module.File, error) {
 		return nil, err
 	}
 	return &module.File{Data: data, Path: path, Close: release}, nil
+}
+
+// below opens files by the path that they have for who has dir as root.
+func below(dir string) debugfile.Open {
+	return func(path string) (*module.File, error) {
+		data, release, err := tracer.OpenBelow(dir, path)
+		if err != nil {
+			return nil, err
+		}
+		return &module.File{Data: data, Path: path, Close: release}, nil
+	}
 }
 
 // ownSource is our own view of source files.

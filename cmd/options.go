@@ -72,6 +72,7 @@ func (o *shownOptions) dumps(a *app, noGroup bool, names *namingOptions) (report
 // dumpOptions are the flags of dump.
 type dumpOptions struct {
 	processOptions
+	coreOptions
 	tids       ids
 	children   bool
 	maxFrames  int
@@ -96,6 +97,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
+	o.coreOptions.register(f)
 	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
@@ -112,14 +114,20 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
 	f.BoolVar(&o.noStop, "no-stop", false, "stop nothing: show what sleeps, and of what runs state and counters")
-	sections(f, "pid", "Processes and threads", "format", "Output", "max-frames", "Stacks", "no-symbols", "Names",
-		"max-pause", "Stops")
+	sections(f, "pid", "Processes and threads", "core", "Core files", "format", "Output", "max-frames", "Stacks",
+		"no-symbols", "Names", "max-pause", "Stops")
 }
+
+// showsWaits reports whether the form has a place for who waits for whom.
+func (o *dumpOptions) showsWaits() bool { return o.format.word == "text" || o.format.word == "json" }
 
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {
+	if err := o.checkCore(); err != nil {
+		return err
+	}
 	switch {
-	case len(o.pids) == 0 && len(o.byName) == 0:
+	case len(o.pids) == 0 && len(o.byName) == 0 && o.core == "":
 		return usageError{errors.New("no process given: use -p PID or -n NAME")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}

@@ -126,6 +126,7 @@ the process is changed.`,
   fpstack -n nginx                           of every process named nginx
   fpstack -p 4121 --children                 of it and all processes below
   fpstack -p 4121 -f json                    for programs
+  fpstack --core core                        of a core file
   fpstack record -p 4121 -d 30 -o out.html   where its time goes, a flame graph
   fpstack top -p 4121                        the same live`,
 		Annotations:   exitStatus(dumpStatus...),

@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/resolve/offline"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/vm/unshown"
 	"github.com/fpstack/fpstack/work"
@@ -30,6 +31,7 @@ type symbolizeOptions struct {
 	noGroup   bool
 	maxFrames int
 	unwind    unwindMode
+	view      debugfile.Open // of files at the paths of modules; nil: ours
 }
 
 func (a *app) symbolizeCommand() *cobra.Command {
@@ -74,13 +76,18 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	if o.maxFrames < 0 {
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}
-	form, err := o.dumps(a, o.noGroup, &o.namingOptions)
-	if err != nil {
-		return err
-	}
 	dumps, objects := sortArguments(args)
 	if len(dumps) == 0 {
 		return usageError{errors.New("no dump given: name a FILE, or - for standard input")}
+	}
+	return a.symbolizeAll(ctx, o, dumps, objects)
+}
+
+// symbolizeAll names the dumps by the objects given and those that are here.
+func (a *app) symbolizeAll(ctx context.Context, o *symbolizeOptions, dumps []dumpFile, objects []string) error {
+	form, err := o.dumps(a, o.noGroup, &o.namingOptions)
+	if err != nil {
+		return err
 	}
 	if o.debuginfod {
 		a.progress = newProgress(a.stderr)
@@ -90,6 +97,9 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
 	files := offline.NewFiles(charged(ownFile, budget), finder)
+	if o.view != nil {
+		files.View(charged(o.view, budget))
+	}
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: o.vms(budget),
 		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
@@ -107,10 +117,10 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 
 // sortArguments separates objects from dumps by their first bytes. What is no regular file, as a pipe,
 // and what is not there, counts as a dump.
-func sortArguments(args []string) (dumps, objects []string) {
+func sortArguments(args []string) (dumps []dumpFile, objects []string) {
 	for _, name := range args {
 		if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() || !isELF(name) {
-			dumps = append(dumps, name)
+			dumps = append(dumps, dumpFile{name: name})
 			continue
 		}
 		if abs, err := filepath.Abs(name); err == nil {
@@ -144,9 +154,15 @@ type symbolizing struct {
 	missing bool
 }
 
-func (j *symbolizing) run(w dumpSink, dumps []string) error {
-	for _, name := range dumps {
-		if err := j.file(w, name); err != nil {
+// dumpFile is a file with dumps, - for standard input. in is nil until it is opened.
+type dumpFile struct {
+	name string
+	in   io.Reader
+}
+
+func (j *symbolizing) run(w dumpSink, dumps []dumpFile) error {
+	for _, f := range dumps {
+		if err := j.file(w, f); err != nil {
 			return err
 		}
 	}
@@ -166,15 +182,20 @@ func (j *symbolizing) run(w dumpSink, dumps []string) error {
 }
 
 // file shows all dumps of one file. Only what could not be written ends the run.
-func (j *symbolizing) file(w dumpSink, name string) error {
-	in := os.Stdin
-	if name != "-" {
-		var err error
-		if in, err = os.Open(name); err != nil {
+func (j *symbolizing) file(w dumpSink, f dumpFile) error {
+	name, in := f.name, f.in
+	switch {
+	case in != nil:
+	case name == "-":
+		in = os.Stdin
+	default:
+		opened, err := os.Open(name)
+		if err != nil {
 			j.fail(fmt.Errorf("read dump: %w", err))
 			return nil
 		}
-		defer in.Close()
+		defer opened.Close()
+		in = opened
 	}
 	next := j.reader(bufio.NewReaderSize(j.budget.Reader(in, 0), 64<<10))
 	for n := 0; ; n++ {

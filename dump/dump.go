@@ -7,9 +7,11 @@
 package dump
 
 import (
+	"cmp"
 	gomaps "maps"
 	"strings"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -150,6 +152,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
 	w.fibers.report(d, w.opt.Fibers)
+	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	for i := range d.Threads {
 		if f, ok := w.facts[d.Threads[i].TID]; ok && (f.Name != "" || len(f.Facts) > 0) {
@@ -157,6 +160,18 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 		}
 	}
 	return d
+}
+
+// addBuildIDs gives the modules whose files are not here the build ids of those that were.
+func addBuildIDs(d *profile.Dump, files []snapshot.File) {
+	ids := make(map[string]string, len(files))
+	for _, f := range files {
+		ids[f.Path] = f.BuildID
+	}
+	for i := range d.Modules {
+		m := &d.Modules[i]
+		m.BuildID = cmp.Or(m.BuildID, ids[m.Path])
+	}
 }
 
 // walked lists the stacks of all threads, in their order, and those of fibers.
@@ -173,6 +188,9 @@ func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
 	}
 	return all
 }
+
+// Locks lists what the runtimes know of locks of their own, for which threads of s wait.
+func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock { return w.runtimes.Locks(s) }
 
 // Close releases the modules. What was returned stays.
 func (w *Walk) Close() error {

@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,9 +71,7 @@ func (r *Replayer) Next() (*profile.Dump, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := w.Dump(whole)
-	addBuildIDs(d, first.Files)
-	return d, nil
+	return w.Dump(whole), nil
 }
 
 // isWalkable reports whether walking s is bounded by its size.
@@ -143,18 +140,6 @@ func (r *Replayer) batches(w *Walk, memory *memory, first *snapshot.Snapshot) (*
 		left = nil
 	}
 	return first, nil
-}
-
-// addBuildIDs gives the modules whose files are not here the build ids of those that were.
-func addBuildIDs(d *profile.Dump, files []snapshot.File) {
-	ids := make(map[string]string, len(files))
-	for _, f := range files {
-		ids[f.Path] = f.BuildID
-	}
-	for i := range d.Modules {
-		m := &d.Modules[i]
-		m.BuildID = cmp.Or(m.BuildID, ids[m.Path])
-	}
 }
 
 // memory is what a saved file has of the memory of a process, and of files by their path: what was read for the batch

@@ -160,10 +160,11 @@ type Counters struct {
 
 // SignalInfo is a signal that ended a process.
 type SignalInfo struct {
-	Number int
-	Name   string // "SIGSEGV", "34" of one without a name
-	Code   int    // si_code
-	Cause  string // what Code means, "" if that is not known
+	Number  int
+	Name    string // "SIGSEGV", "34" of one without a name
+	Code    int    // si_code, if HasCode says that it is known
+	HasCode bool
+	Cause   string // what Code means, "" if that is not known
 	// Addr is the address of a fault, if HasAddr says that it is known.
 	Addr    uint64
 	HasAddr bool

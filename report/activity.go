@@ -59,14 +59,37 @@ func (p *printer) exactText(t *profile.Thread) string {
 // activityText shows threads of one state in one call: "S  read(0</dev/pts/1>, 0x7f…, 1024)".
 func (p *printer) activityText(threads []*profile.Thread) string {
 	t := threads[0]
-	line := "?"
-	if t.State != "" {
-		line = text.Escape(t.State)
+	var parts []string
+	switch {
+	case t.State != "":
+		parts = append(parts, text.Escape(t.State))
+	case !p.dump.Core: // which has none of any thread
+		parts = append(parts, "?")
+	}
+	if t.Signal != nil {
+		parts = append(parts, signalText(p.dump, t.Signal))
 	}
 	if t.Syscall != nil {
-		line += "  " + callText(threads)
+		parts = append(parts, callText(threads))
 	}
-	return line + p.waitChannel(t)
+	return strings.Join(parts, "  ") + p.waitChannel(t)
+}
+
+// signalText shows what a process died by: "SIGSEGV at 0x10 (address not mapped)".
+func signalText(d *profile.Dump, s *profile.SignalInfo) string {
+	line := text.Escape(s.Name)
+	if s.HasAddr {
+		line += " at " + jsondoc.Hex(s.Addr)
+	}
+	switch {
+	case s.Sender == d.Process.PID && s.Sender != 0:
+		line += " (sent by itself)"
+	case s.Sender != 0:
+		line += fmt.Sprintf(" (sent by process %d)", s.Sender)
+	case s.Cause != "":
+		line += " (" + text.Escape(s.Cause) + ")"
+	}
+	return line
 }
 
 // waitChannel names the kernel function that t sleeps in where that says more than its call and its

@@ -14,6 +14,7 @@ type document struct {
 	Time     *time.Time   `json:"time,omitempty"`
 	Stopped  int64        `json:"stopped_ns"`
 	Rolling  bool         `json:"rolling"`
+	Core     bool         `json:"core,omitempty"`
 	NoStop   bool         `json:"no_stop,omitempty"`
 	Batches  int          `json:"batches,omitempty"`
 	Process  processDoc   `json:"process"`
@@ -26,6 +27,8 @@ type document struct {
 
 	Fibers      []*fiberDoc      `json:"fibers,omitempty"`
 	FiberStacks []*fiberStackDoc `json:"fiber_stacks,omitempty"`
+
+	Waits *waitsDoc `json:"waits,omitempty"`
 }
 
 type processDoc struct {
@@ -49,9 +52,20 @@ type threadDoc struct {
 	KernelStack []string          `json:"kernel_stack,omitempty"`
 	Idle        string            `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc       `json:"fiber,omitempty"`
+	Wait        *waitDoc          `json:"wait,omitempty"`
+	Signal      *signalDoc        `json:"signal,omitempty"`
 	Loop        *loopDoc          `json:"event_loop,omitempty"`
 	Runtime     *runtimeThreadDoc `json:"runtime,omitempty"`
 	Stack       stackDoc          `json:"stack"`
+}
+
+type signalDoc struct {
+	Number  int    `json:"number"`
+	Name    string `json:"name"`
+	Code    *int   `json:"code,omitempty"`
+	Cause   string `json:"cause,omitempty"`
+	Address string `json:"address,omitempty"`
+	Sender  int    `json:"sender,omitempty"`
 }
 
 type countsDoc struct {

@@ -94,6 +94,20 @@ func worker(tid int, name, futex string) profile.Thread {
 		)}
 }
 
+// crashed returns the dump of a core: the thread that the process died by, and two that wait.
+func crashed() *profile.Dump {
+	d := redis()
+	d.Core, d.Stopped, d.Time, d.Exited, d.Late = true, 0, time.Time{}, 0, 0
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		t.Name, t.State, t.Wchan, t.Stopped, t.KernelStack = "", "", "", 0, nil
+	}
+	d.Threads[0].Syscall = nil
+	d.Threads[0].Signal = &profile.SignalInfo{Number: 11, Name: "SIGSEGV", Code: 1, HasCode: true, Cause: "address not mapped",
+		Addr: 0x10, HasAddr: true}
+	return d
+}
+
 // goroutines returns the dump of a Go program: one goroutine on a thread, three that wait alike, though for different
 // times, one whose stack is cut, one without, one of the runtime itself; and threads that have nothing to run.
 func goroutines() *profile.Dump {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -19,6 +20,7 @@ const (
 // entry writes threads with the same stack, or one.
 func (p *printer) entry(e entry) {
 	p.heading(e)
+	p.entryWaits(e.threads)
 	p.facts(e)
 	first := e.threads[0]
 	if first.NotStopped != "" {
@@ -69,10 +71,13 @@ func (p *printer) heading(e entry) {
 	if len(e.threads) > 1 {
 		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
 	}
-	names := " " + p.names(e.threads) + p.runs(e.threads)
+	names := p.runs(e.threads)
+	if !p.dump.Core || slices.ContainsFunc(e.threads, func(t *profile.Thread) bool { return t.Name != "" }) {
+		names = " " + p.names(e.threads) + names
+	}
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
-		p.wrapped(Thread, who, names+"  "+parts[0].text)
+		p.wrapped(Thread, who, strings.TrimRight(names+"  "+parts[0].text, " "))
 		return
 	}
 	p.wrapped(Thread, who, names)

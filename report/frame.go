@@ -83,6 +83,9 @@ func (p *printer) marks(f *profile.Frame) []string {
 		if f.Tier != "" {
 			marks = append(marks, "("+text.Escape(f.Tier)+")")
 		}
+		if f.Kind == profile.DotNet && f.Linkage != "" {
+			marks = append(marks, "(raw: "+text.Escape(f.Linkage)+")")
+		}
 		marks = append(marks, originText(f))
 	} else if f.Note != "" {
 		marks = append(marks, "(unsure)")

@@ -53,6 +53,7 @@ func cases() []goldenCase {
 		{"special-frames", specialFrames(), group},
 		{"escapes", hostile("a\x1b[31m\n\r\t\x00\\\"\x7f\u009b\u202e\u2028\u200b\xff\xc3é漢\U000e0001"),
 			Options{Group: true, Verbose: true}},
+		{"core", crashed(), group},
 		{"event-loop", waitsInLoops(), group},
 		{"event-loop--verbose", waitsInLoops(), Options{Group: true, Verbose: true}},
 		{"fibers", goroutines(), group},
@@ -207,7 +208,7 @@ func TestJSONGoldens(t *testing.T) {
 	for _, c := range cases() {
 		switch c.name {
 		case "grouped", "grouped--kernel", "debug-files--verbose", "fibers", "not-stopped", "escapes", "zero-threads",
-			"no-symbols":
+			"no-symbols", "core":
 		default:
 			continue
 		}

@@ -16,8 +16,12 @@ type entry struct {
 	leader  bool // the thread group leader is among them
 }
 
+// died reports whether it is the thread that the process died by.
+func (e *entry) died() bool { return e.threads[0].Signal != nil }
+
 // entries returns the threads of d one by one, or with opt.Group those with the same stack
-// together and the smallest groups first. Those that are idle are apart if nothing wants them shown.
+// together and the smallest groups first, but that of the thread that the process died by before all.
+// Those that are idle are apart if nothing wants them shown.
 func entries(d *profile.Dump, opt *Options) (list []entry, idle []*profile.Thread) {
 	at := map[string]int{}
 	for i := range d.Threads {
@@ -41,6 +45,9 @@ func entries(d *profile.Dump, opt *Options) (list []entry, idle []*profile.Threa
 	}
 	if opt.Group {
 		sort.SliceStable(list, func(i, j int) bool {
+			if died := list[i].died(); died != list[j].died() {
+				return died
+			}
 			if len(list[i].threads) != len(list[j].threads) {
 				return len(list[i].threads) < len(list[j].threads)
 			}
@@ -67,6 +74,9 @@ func stackKey(t *profile.Thread, frames []profile.Frame) []byte {
 	key = binary.LittleEndian.AppendUint64(key, uint64(len(key)))
 	if t.Stack.Complete {
 		key = append(key, 1)
+	}
+	if t.Signal != nil {
+		key = append(key, 2)
 	}
 	for _, s := range append([]string{t.Stack.Stop, t.NotStopped}, t.KernelStack...) {
 		key = binary.LittleEndian.AppendUint32(key, uint32(len(s)))

@@ -35,7 +35,7 @@ func JSON(w io.Writer, d *profile.Dump, opt Options) error {
 
 func dumpDocument(d *profile.Dump, opt *Options) *document {
 	doc := &document{
-		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop,
+		Schema: Schema, Stopped: d.Stopped.Nanoseconds(), Rolling: d.Rolling, NoStop: d.NoStop, Core: d.Core,
 		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
@@ -61,6 +61,9 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		doc.FiberStacks = append(doc.FiberStacks, &fiberStackDoc{Stack: stackDocument(d, &s.Stack, opt),
 			CreatedBy: frameDocuments(s.CreatedBy, len(d.Modules), opt)})
 	}
+	if d.Waits != nil {
+		doc.Waits = waitsDocument(d.Waits)
+	}
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules,
@@ -78,6 +81,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan),
 		KernelStack: losslessAll(t.KernelStack), Idle: profile.Lossless(t.Idle), Stack: stackDocument(d, &t.Stack, opt),
 	}
+	doc.Wait = waitDocument(t.Wait)
 	if t.Fiber != nil {
 		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
 	}
@@ -87,6 +91,16 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	doc.Loop, doc.Runtime = loopDocument(t.Loop, opt), runtimeThreadDocument(t.Runtime)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
+	}
+	if s := t.Signal; s != nil {
+		doc.Signal = &signalDoc{Number: s.Number, Name: profile.Lossless(s.Name),
+			Cause: profile.Lossless(s.Cause), Sender: s.Sender}
+		if s.HasCode {
+			doc.Signal.Code = &s.Code
+		}
+		if s.HasAddr {
+			doc.Signal.Address = jsondoc.Hex(s.Addr)
+		}
 	}
 	return doc
 }

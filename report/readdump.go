@@ -35,6 +35,8 @@ func (in *dumpReader) document() error {
 			return in.duration(&d.Stopped)
 		case "rolling":
 			return in.Decode(&d.Rolling)
+		case "core":
+			return in.Decode(&d.Core)
 		case "no_stop":
 			return in.Decode(&d.NoStop)
 		case "batches":
@@ -47,6 +49,8 @@ func (in *dumpReader) document() error {
 			return in.List(in.limits.modules, in.module)
 		case "fibers":
 			return in.List(in.limits.fibers, in.fiber)
+		case "waits":
+			return in.waits()
 		case "fiber_stacks":
 			return in.List(in.limits.threads, in.fiberStack)
 		case "exited":
@@ -119,6 +123,12 @@ func (in *dumpReader) thread() error {
 		case "fiber":
 			t.Fiber, err = in.fiberID()
 			return err
+		case "wait":
+			t.Wait, err = in.wait()
+			return err
+		case "signal":
+			t.Signal, err = in.signal()
+			return err
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err
@@ -135,6 +145,21 @@ func (in *dumpReader) thread() error {
 	}
 	in.dump.Threads = append(in.dump.Threads, t)
 	return require(seen, "tid", "stack")
+}
+
+func (in *dumpReader) signal() (*profile.SignalInfo, error) {
+	var doc *signalDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	var err error
+	s := &profile.SignalInfo{Number: doc.Number, Name: in.text(doc.Name, &err), HasCode: doc.Code != nil,
+		Cause: in.text(doc.Cause, &err), HasAddr: doc.Address != "", Sender: doc.Sender}
+	s.Addr = optional(doc.Address, &err)
+	if s.HasCode {
+		s.Code = *doc.Code
+	}
+	return s, err
 }
 
 func (in *dumpReader) counters() (*profile.Counters, error) {

@@ -20,6 +20,9 @@ func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
 	}
+	if d.Waits != nil {
+		p.verdict(d.Waits, 2)
+	}
 	shown, idle := entries(d, &opt)
 	for _, e := range shown {
 		p.entry(e)
@@ -131,6 +134,8 @@ func (p *printer) counts() []string {
 	}
 	pieces := append([]string{counted(len(d.Threads), "thread")}, fiberCounts(d)...)
 	switch {
+	case d.Core:
+		pieces = append(pieces, "from a core file")
 	case d.NoStop:
 		pieces = append(pieces, "nothing stopped")
 		if missed > 0 {

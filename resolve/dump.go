@@ -55,8 +55,10 @@ func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.S
 	}
 	if s := t.Signal; s != nil {
 		out.Signal = &profile.SignalInfo{Number: s.Number, Name: syscalls.SignalName(uint64(s.Number)), Code: s.Code,
-			Cause: syscalls.SignalCause(uint64(s.Number), s.Code), Addr: uint64(s.Addr), HasAddr: s.HasAddr,
-			Sender: s.Sender}
+			HasCode: s.HasCode, Addr: uint64(s.Addr), HasAddr: s.HasAddr, Sender: s.Sender}
+		if s.HasCode {
+			out.Signal.Cause = syscalls.SignalCause(uint64(s.Number), s.Code)
+		}
 	}
 	out.NoUserCode = t.KernelWorker || t.State == 'Z'
 	if t.KernelWorker {

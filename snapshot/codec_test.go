@@ -45,7 +45,7 @@ func full() *Snapshot {
 				Wchan: "futex_wait", KernelStack: []string{"futex_wait+0x1/0x2", ""}, NotStopped: "none", Stopped: 77,
 				KernelWorker: true, Time: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC),
 				TP: 1<<64 - 64, HasTP: true, Counters: &Counters{CPU: 5, Waited: 1 << 62, Switches: 1<<64 - 1},
-				Signal:     &Signal{Number: 11, Code: -6, Addr: 1<<64 - 1, HasAddr: true, Sender: 12},
+				Signal:     &Signal{Number: 11, Code: -6, HasCode: true, Addr: 1<<64 - 1, HasAddr: true, Sender: 12},
 				Copied:     []mem.Range{{Start: 0x7ffe0002, Data: []byte{3, 0xff, 5}}, {Start: 8, Data: []byte{1}}},
 				Shortfalls: []Shortfall{{"golang", errors.New("budget is spent")}}},
 			{TID: 4122, Registers: &z, KernelStack: []string{}},

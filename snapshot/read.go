@@ -15,6 +15,17 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
+// IsSaved reports whether a file that begins with head, some kilobytes, holds recorded snapshots.
+func IsSaved(head []byte) bool {
+	zr, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return false
+	}
+	line := make([]byte, len(magic))
+	_, err = io.ReadFull(zr, line)
+	return err == nil && string(line) == magic
+}
+
 // Reader reads recorded snapshots, one after the other, from one file. It accepts any bytes and keeps to bounds: at
 // most 1 GiB of memory and 128 MiB of JSON a snapshot, whatever the file announces, within what its Budget has.
 type Reader struct {

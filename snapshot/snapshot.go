@@ -155,7 +155,9 @@ type Syscall struct {
 
 // Signal is a signal that ended a process. Source: siginfo_t in sigaction(2).
 type Signal struct {
-	Number, Code int
+	Number  int
+	Code    int // si_code, if HasCode says that it is known
+	HasCode bool
 	// Addr is what a fault was at: si_addr, if HasAddr says that the kernel gave it.
 	Addr    mem.Addr
 	HasAddr bool

@@ -105,6 +105,7 @@ type wireCounters struct {
 type wireSignal struct {
 	Number  int      `json:"number"`
 	Code    int      `json:"code"`
+	HasCode bool     `json:"hasCode"`
 	Addr    mem.Addr `json:"addr"`
 	HasAddr bool     `json:"hasAddr"`
 	Sender  int      `json:"sender"`

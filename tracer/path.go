@@ -86,6 +86,21 @@ func OpenFile(path string) (data []byte, release func() error, err error) {
 	return mapAndClose(fd, path)
 }
 
+// OpenBelow maps the regular file at path as a process would find it whose root is dir, like [OpenFile]: no link leads
+// out of dir.
+func OpenBelow(dir, path string) (data []byte, release func() error, err error) {
+	root, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %q: %w", dir, err)
+	}
+	defer unix.Close(root)
+	fd, err := openIn(root, path, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %q below %q: %w", path, dir, err)
+	}
+	return mapAndClose(fd, path)
+}
+
 func mapAndClose(fd int, path string) (data []byte, release func() error, err error) {
 	defer unix.Close(fd)
 	if data, err = mapFile(fd); err != nil {

@@ -103,14 +103,17 @@ func (c *cursor) enter() {
 }
 
 // stackMapping finds the mapping of a stack pointer. The main thread's stack grows down, so SP
-// may lie below the mapping as it was read a moment earlier.
+// may lie below the mapping as it was read a moment earlier; on a stack that is full SP is in the guard below it.
 func (c *cursor) stackMapping(sp mem.Addr) *maps.Mapping {
 	table := c.w.modules.Table()
 	if m := table.Find(sp); m != nil {
-		if m.Perm&maps.Read == 0 {
-			return nil
+		if m.Perm&maps.Read != 0 {
+			return m
 		}
-		return m
+		if above := table.Find(m.End); above != nil && above.Perm&maps.Write != 0 {
+			return above
+		}
+		return nil
 	}
 	// SP may be at the very end of its mapping when the stack is empty.
 	if m := table.Find(sp - 1); m != nil && m.Perm&maps.Write != 0 {

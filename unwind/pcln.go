@@ -26,6 +26,9 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 		return found{origin: PCSP, root: top, why: why}, true
 	}
 	row := pcspRow(v, int64(depth), arch)
+	if arch.LR != regs.NoReg && (f.Name() == "runtime.sigpanic" || f.Name() == "runtime.asyncPreempt") {
+		injectedRow(row, arch)
+	}
 	if top {
 		return found{row: row, origin: PCSP, root: true}, true
 	}
@@ -66,6 +69,28 @@ func pcspRow(v uint64, depth int64, arch *regs.Arch) *cfi.Row {
 		row.Regs = []cfi.RegRule{{Reg: uint64(arch.FP), Rule: cfi.Rule{Kind: cfi.Offset, N: -2 * word}}}
 	}
 	return row
+}
+
+// injectedRow makes row that of a function which a signal handler called in the name of an interrupted one: below the
+// frame of that it left a word with its link register, which nothing else keeps, and aligned the stack.
+// Source: sigctxt.preparePanic and pushCall in runtime/signal_arm64.go, and its brothers; unwinder.next in
+// runtime/traceback.go.
+func injectedRow(row *cfi.Row, arch *regs.Arch) {
+	size := int64(arch.WordSize) // sys.MinFrameSize, aligned to sys.StackAlign
+	switch arch {
+	case regs.ARM64:
+		size = 16
+	case regs.PPC64LE:
+		size = 32
+	}
+	row.CFA.N += size
+	if row.RA.Kind == cfi.Offset {
+		row.RA.N -= size
+	}
+	for i := range row.Regs {
+		row.Regs[i].Rule.N -= size
+	}
+	row.Regs = append(row.Regs, cfi.RegRule{Reg: uint64(arch.LR), Rule: cfi.Rule{Kind: cfi.Offset, N: -size}})
 }
 
 // recordPrologue is the length of the instructions that make the frame record and set the

@@ -22,6 +22,7 @@ const maxOpen = 1 << 14
 // It is for one goroutine at a time.
 type Files struct {
 	open   debugfile.Open
+	view   debugfile.Open // of the paths of modules
 	finder *debugfile.Finder
 	given  []*given
 	opened []*module.File
@@ -37,8 +38,11 @@ type given struct {
 // NewFiles returns Files that open paths by open, and look by finder for what is not there. The
 // caller closes finder.
 func NewFiles(open debugfile.Open, finder *debugfile.Finder) *Files {
-	return &Files{open: open, finder: finder, files: map[*module.Module]*module.File{}}
+	return &Files{open: open, view: open, finder: finder, files: map[*module.Module]*module.File{}}
 }
+
+// View makes f open the paths of modules by open, in place of those that are here.
+func (f *Files) View(open debugfile.Open) { f.view = open }
 
 // Close closes the files. Nothing found may be used afterwards.
 func (f *Files) Close() error {
@@ -55,19 +59,19 @@ func (f *Files) Close() error {
 
 // Give adds the object or debug file at an absolute path, for the modules that it fits.
 func (f *Files) Give(file string) error {
-	m, err := f.object(file, func(*module.Module) error { return nil })
+	m, err := f.object(f.open, file, func(*module.Module) error { return nil })
 	if err == nil {
 		f.given = append(f.given, &given{object: m})
 	}
 	return err
 }
 
-// object opens the ELF file at a path if check accepts it.
-func (f *Files) object(file string, check func(*module.Module) error) (*module.Module, error) {
+// object opens the ELF file at a path of a view if check accepts it.
+func (f *Files) object(open debugfile.Open, file string, check func(*module.Module) error) (*module.Module, error) {
 	if len(f.opened) >= maxOpen {
 		return nil, fmt.Errorf("open %q: %w", file, module.ErrTooMany)
 	}
-	opened, err := f.open(file)
+	opened, err := open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +181,7 @@ func (f *Files) atOwnPath(m *profile.Module, check func(*module.Module) error) (
 	if !path.IsAbs(file) || strings.ContainsRune(file, 0) {
 		return nil, nil
 	}
-	own, err := f.object(path.Clean(file), check)
+	own, err := f.object(f.view, path.Clean(file), check)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}

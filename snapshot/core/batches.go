@@ -48,19 +48,24 @@ func (c *Core) Batches(w Wanted, use func(batch *snapshot.Snapshot)) *snapshot.S
 			batch.Left = tidsOf(list)
 		}
 		use(batch)
-		if batch.Left = nil; whole == nil {
+		if whole == nil {
 			whole = batch
-			whole.Batches = 1
+			whole.Batches, whole.Left = 1, nil
 		} else {
 			whole.Append(batch)
 		}
-		whole.Forget()
+		if len(list) > 0 { // the last one may be in use still
+			whole.Forget()
+		}
 		if err := c.budget.Err(); err != nil && len(list) > 0 {
 			whole.LeaveOut(tidsOf(list), err)
 			break
 		}
 	}
-	whole.Rolling = false // it is all of one moment
+	if whole.Batches > 1 {
+		whole.Forget()
+	}
+	whole.Batches, whole.Rolling = 1, false // it is all of one moment
 	whole.Problems = append(c.Problems(), whole.Problems...)
 	return whole
 }

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -53,6 +54,7 @@ type Core struct {
 	tids    map[int]bool
 	mapped  map[uint64]*mapped // by inode
 	exe     *mapped            // the program, nil if it is not known
+	opened  []*module.File     // for their layout
 }
 
 // Open reads the headers and notes of a core of size bytes. What is missing of it is in Problems; it fails if it is no
@@ -78,6 +80,9 @@ func Open(r io.ReaderAt, size int64, files Files, b *work.Budget) (*Core, error)
 	if len(c.threads) == 0 {
 		return nil, fmt.Errorf("it has no registers of any thread: %w", c.reason())
 	}
+	if c.entries == nil {
+		c.entries = c.loaderEntries()
+	}
 	c.setFiles(c.entries)
 	c.entries = nil
 	c.describe()
@@ -87,6 +92,11 @@ func Open(r io.ReaderAt, size int64, files Files, b *work.Budget) (*Core, error)
 // Close closes the files that were opened for the process.
 func (c *Core) Close() error {
 	var errs []error
+	for _, f := range c.opened {
+		if f.Close != nil {
+			errs = append(errs, f.Close())
+		}
+	}
 	for _, f := range c.mapped {
 		if f.found != nil && f.found != c.files.Exe && f.found.Close != nil {
 			errs = append(errs, f.found.Close())
@@ -211,10 +221,20 @@ func (c *Core) Problems() []string {
 	out := slices.Clone(c.problems)
 	for i := range uint64(len(c.mapped)) {
 		if f := c.mapped[i+1]; f.err != nil {
-			out = append(out, f.err.Error())
+			out = append(out, strings.ReplaceAll(f.err.Error(), "\n", "; "))
 		}
 	}
 	return out
+}
+
+// LacksFiles reports whether a file that was looked for was not found.
+func (c *Core) LacksFiles() bool {
+	for _, f := range c.mapped {
+		if f.err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Notes say of which files it was not proved that they are those that were mapped.

@@ -127,7 +127,7 @@ func readHeaders(in *input, b *work.Budget) (*headers, error) {
 	}
 	h.arch = regs.OfELF(machine, word)
 	if h.arch == nil || h.arch.Order != h.order {
-		return nil, fmt.Errorf("core of machine %d with addresses of %d bytes, %v: not supported", machine, word, h.order)
+		return nil, fmt.Errorf("core of machine %d, addresses of %d bytes, %v: not supported", machine, word, h.order)
 	}
 	t, err := h.programHeaders(in, ident[:], wide)
 	if err == nil {
@@ -257,7 +257,8 @@ func (h *headers) sort() {
 
 // find returns the segment that holds a, or nil.
 func (h *headers) find(a mem.Addr) *segment {
-	i, found := slices.BinarySearchFunc(h.segments, a, func(s segment, a mem.Addr) int { return cmp.Compare(s.start, a) })
+	byStart := func(s segment, a mem.Addr) int { return cmp.Compare(s.start, a) }
+	i, found := slices.BinarySearchFunc(h.segments, a, byStart)
 	if !found {
 		i--
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -117,20 +118,28 @@ func (c *Core) file(f *mapped) (*module.File, error) {
 				got.Close()
 			}
 		}
-		refused = append(refused, err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			refused = append(refused, err)
+		}
 		return false
 	}
-	switch {
-	case f == c.exe && c.files.Exe != nil && try(c.files.Exe, nil):
-	case c.files.Path != nil && try(c.files.Path(f.path)):
-	case c.files.ByID != nil && f.id() != "" && try(c.files.ByID(f.id())):
-	default:
-		f.err = fmt.Errorf("open %q: %w", f.path, errors.Join(refused...))
-		if id := f.id(); id != "" {
-			f.err = fmt.Errorf("no file with build id %s: %w", id, f.err)
+	found := f == c.exe && c.files.Exe != nil && try(c.files.Exe, nil) ||
+		c.files.Path != nil && try(c.files.Path(f.path)) ||
+		c.files.ByID != nil && f.id() != "" && try(c.files.ByID(f.id()))
+	if found {
+		for _, err := range refused { // a file that was named by hand is not passed over in silence
+			c.problem("%v", err)
 		}
+		return f.found, nil
 	}
-	return f.found, f.err
+	what := fmt.Sprintf("%q", f.path)
+	if id := f.id(); id != "" {
+		what += " (build id " + id + ")"
+	}
+	if f.err = fmt.Errorf("find %s: %w", what, fs.ErrNotExist); len(refused) > 0 {
+		f.err = fmt.Errorf("find %s: %w", what, errors.Join(refused...))
+	}
+	return nil, f.err
 }
 
 // proves checks that got is what was mapped. The note says what was not proved.

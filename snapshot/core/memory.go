@@ -108,10 +108,9 @@ const (
 
 // cache keeps blocks of the file that were read last: a walk reads it word by word.
 type cache struct {
-	in    *input
-	at    [blocks]uint64 // where the block begins, plus one; 0: empty
-	data  [blocks][]byte
-	spare []byte
+	in   *input
+	at   [blocks]uint64 // where the block begins, plus one; 0: empty
+	data [blocks][]byte
 }
 
 // read reads up to len(b) bytes at off, at least one without an error.

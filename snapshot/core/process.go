@@ -43,9 +43,7 @@ func cString(b []byte) string {
 const (
 	atNull   = 0
 	atPhdr   = 3  // AT_PHDR
-	atPhent  = 4  // AT_PHENT
-	atPhnum  = 5  // AT_PHNUM
-	atBase   = 7  // AT_BASE
+	atEntry  = 9  // AT_ENTRY
 	atRandom = 25 // AT_RANDOM
 	atExecFn = 31 // AT_EXECFN
 	atVDSO   = 33 // AT_SYSINFO_EHDR

@@ -17,7 +17,14 @@ const vsyscall = 0xffffffffff600000
 // segment is one that gdb left out, as it is unchanged.
 func (c *Core) setFiles(entries []fileEntry) {
 	slices.SortStableFunc(entries, func(a, b fileEntry) int { return cmp.Compare(a.start, b.start) })
-	entries = slices.CompactFunc(entries, func(a, b fileEntry) bool { return b.start < a.end })
+	end := mem.Addr(0)
+	entries = slices.DeleteFunc(entries, func(e fileEntry) bool { // of those that overlap the first counts
+		overlaps := e.start < end
+		if !overlaps {
+			end = e.end
+		}
+		return overlaps
+	})
 	c.mapped = map[uint64]*mapped{}
 	byPath := map[string]*mapped{}
 	for i := range entries {
@@ -124,7 +131,8 @@ func (c *Core) perm(f *mapped, off int64) maps.Perm {
 		return unknown
 	}
 	for _, s := range f.object.Segments() {
-		if s.Type != module.PTLoad || off < s.Offset&^0xfff || uint64(off-s.Offset&^0xfff) >= s.MemSz+0xfff {
+		const page = 0xfff // the loader rounds to pages
+		if s.Type != module.PTLoad || off < s.Offset&^page || uint64(off) >= (uint64(s.Offset)+s.MemSz+page)&^page {
 			continue
 		}
 		return permOf(s.Flags)
@@ -132,10 +140,12 @@ func (c *Core) perm(f *mapped, off int64) maps.Perm {
 	return unknown
 }
 
-// programFile is the file that AT_PHDR lies in: the program itself.
+// programFile is the file that the program headers and the entry point lie in: the program itself.
 func (c *Core) programFile() *mapped {
-	if m := c.Maps.Find(c.auxv.value[atPhdr]); m != nil {
-		return c.mapped[m.Inode]
+	for _, key := range []uint64{atPhdr, atEntry} {
+		if m := c.Maps.Find(c.auxv.value[key]); m != nil && m.IsFile() {
+			return c.mapped[m.Inode]
+		}
 	}
 	return nil
 }

@@ -55,13 +55,13 @@ const (
 )
 
 // decodeSignal reads a NT_SIGINFO note. It is nil if that is too short.
-// Source: siginfo_t in linux/include/uapi/asm-generic/siginfo.h: three ints, and the rest at the alignment of a pointer.
+// Source: siginfo_t in linux/include/uapi/asm-generic/siginfo.h: three ints, then the rest, aligned as a pointer is.
 func decodeSignal(a *regs.Arch, b []byte) *snapshot.Signal {
 	if len(b) < 16+2*a.WordSize {
 		return nil
 	}
 	i32 := func(at int) int { return int(int32(a.Order.Uint32(b[at:]))) }
-	s := &snapshot.Signal{Number: i32(0), Code: i32(8)}
+	s := &snapshot.Signal{Number: i32(0), Code: i32(8), HasCode: true}
 	rest := 12
 	if a.WordSize == 8 {
 		rest = 16

@@ -39,6 +39,33 @@ func (f *Finder) ByBuildID(id string) (*module.Module, error) {
 	return found, errors.Join(err, failed)
 }
 
+// ObjectFetcher is a [Fetcher] that brings objects, too.
+type ObjectFetcher interface {
+	// FetchObject is Fetch of the object itself, as it is mapped.
+	FetchObject(buildID string) (*module.File, error)
+}
+
+// Object opens the object itself with that build id, lower-case hex: as one of the directories holds it under the id,
+// else as the Fetcher brings it. It fails with fs.ErrNotExist if nobody has it. Whether its build id is that one is the
+// caller's to check, who closes it.
+func (f *Finder) Object(id string) (*module.File, error) {
+	if !isBuildID(id) {
+		return nil, fs.ErrNotExist
+	}
+	for _, open := range f.views {
+		for _, dir := range f.dirs {
+			file, err := open(path.Join(dir, ".build-id", id[:2], id[2:]))
+			if !missing(err) {
+				return file, err
+			}
+		}
+	}
+	if fetcher, ok := f.fetcher.(ObjectFetcher); ok {
+		return fetcher.FetchObject(id)
+	}
+	return nil, fs.ErrNotExist
+}
+
 // isBuildID reports whether id is one that may be part of a path.
 func isBuildID(id string) bool {
 	if len(id) < 4 || len(id) > 128 {

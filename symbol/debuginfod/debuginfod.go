@@ -101,13 +101,21 @@ func isDir(path string) bool {
 // Fetch returns the debug file of the object with that build id, out of the cache or from the
 // first server that has it. It fails with an error that wraps fs.ErrNotExist if all servers
 // that answer say that they do not have it.
-func (c *Client) Fetch(buildID string) (*module.File, error) {
+func (c *Client) Fetch(buildID string) (*module.File, error) { return c.fetch(buildID, "debuginfo") }
+
+// FetchObject is Fetch of the object itself, as it is mapped.
+func (c *Client) FetchObject(buildID string) (*module.File, error) {
+	return c.fetch(buildID, "executable")
+}
+
+// fetch fetches what servers and the cache have under that name.
+func (c *Client) fetch(buildID, name string) (*module.File, error) {
 	if b, err := hex.DecodeString(buildID); err != nil || len(b) < 2 || len(b) > 64 ||
 		strings.ToLower(buildID) != buildID {
 		return nil, fmt.Errorf("fetch %q: no build id", buildID)
 	}
 	dir := filepath.Join(c.Cache, buildID)
-	file := filepath.Join(dir, "debuginfo")
+	file := filepath.Join(dir, name)
 	switch st, err := os.Lstat(file); {
 	case err == nil && st.Size() > 0 && st.Mode().IsRegular():
 		return c.Open(file)
@@ -121,11 +129,11 @@ func (c *Client) Fetch(buildID string) (*module.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep %s: %w", buildID, err)
 	}
-	return c.ask(buildID, dir, file)
+	return c.ask("/buildid/"+buildID+"/"+name, dir, file)
 }
 
 // ask asks one server after the other.
-func (c *Client) ask(buildID, dir, file string) (*module.File, error) {
+func (c *Client) ask(what, dir, file string) (*module.File, error) {
 	var errs []error
 	all := true // were asked
 	for _, base := range c.URLs {
@@ -133,7 +141,7 @@ func (c *Client) ask(buildID, dir, file string) (*module.File, error) {
 			all = false
 			continue
 		}
-		err := c.get(strings.TrimSuffix(base, "/")+"/buildid/"+buildID+"/debuginfo", dir, file)
+		err := c.get(strings.TrimSuffix(base, "/")+what, dir, file)
 		if err == nil {
 			return c.Open(file)
 		}
@@ -148,7 +156,7 @@ func (c *Client) ask(buildID, dir, file string) (*module.File, error) {
 	if all {
 		remember(file)
 	}
-	return nil, fmt.Errorf("fetch %s: no server has it: %w", buildID, fs.ErrNotExist)
+	return nil, fmt.Errorf("fetch %q: no server has it: %w", what, fs.ErrNotExist)
 }
 
 // remember leaves an empty file that nobody may read, which says to elfutils' client too that nobody has it. A
@@ -253,7 +261,7 @@ func (c *Client) keep(answer *http.Response, url, dir, file string, silence *sil
 	if answer.ContentLength > most {
 		return fileError(fmt.Sprintf("file has %d bytes, more than %d", answer.ContentLength, most))
 	}
-	f, err := os.CreateTemp(dir, "debuginfo.*")
+	f, err := os.CreateTemp(dir, filepath.Base(file)+".*")
 	if err != nil {
 		return err
 	}
