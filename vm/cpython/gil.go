@@ -107,7 +107,7 @@ func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
 func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 	var out []waits.Lock
 	for _, g := range r.gils() {
-		lock := waits.Lock{Name: g.name(), Number: uint64(g.at), Futexes: g.span(), Retries: true}
+		lock := waits.Lock{Name: g.name(), Number: uint64(g.at), Retries: true}
 		state, ok := g.holder(liveMemory{memory})
 		if !ok {
 			continue
@@ -116,6 +116,11 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 			uint64(g.at-gilOffset))
 		if t := r.stateOf(s, state); state != 0 && t != nil {
 			lock.Owner = t.TID
+		}
+		for i := range s.Threads {
+			if t := &s.Threads[i]; g.waits(t) && t.TID != lock.Owner {
+				lock.Waiters = append(lock.Waiters, t.TID)
+			}
 		}
 		out = append(out, lock)
 	}
