@@ -84,7 +84,7 @@ const Parked Kind = "nothing"
 // (__pthread_mutex_lock_full).
 func (s *study) parked(r *reader, f *futexCall, w *Wait) bool {
 	const frame = 512
-	sp := f.t.First.Call.SP
+	sp := f.call.SP
 	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame || s.semaphoreAt(r, f) {
 		return false
 	}
@@ -229,7 +229,7 @@ func (s *study) condition(r *reader, f *futexCall, w *Wait) bool {
 // condvarOf looks on the stack for the condition variable that the futex word is a part of, and its mutex.
 func (s *study) condvarOf(r *reader, f *futexCall) (cond, mutex mem.Addr, ok bool) {
 	const window = 1024
-	sp, word := f.t.First.Call.SP&^7, mem.Addr(f.p.Word)
+	sp, word := f.call.SP&^7, mem.Addr(f.p.Word)
 	stack, ok := r.bytes(sp, window)
 	if !ok || word == 0 {
 		return 0, 0, false
@@ -315,7 +315,7 @@ func (s *study) barrier(r *reader, f *futexCall, w *Wait) bool {
 // inLibc is a lock of libc's own data whose owner is not recorded, as that of malloc's main arena.
 func (s *study) inLibc(r *reader, f *futexCall, w *Wait) bool {
 	m := s.mapping(f.p, f.u)
-	if f.val != 2 || f.op != opWait || !f.private || m == nil || s.library(f.t) != glibc {
+	if f.val != 2 || f.op != opWait || !f.private || m == nil || s.library(f) != glibc {
 		return false
 	}
 	if name := base(m.Path); name != "libc.so.6" && !hasPrefix(name, "libc-2.") {

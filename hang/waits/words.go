@@ -40,6 +40,9 @@ func (g *Graph) Words(w *Wait) string {
 	if w.Unlisted != "" {
 		b.WriteString("; " + w.Unlisted)
 	}
+	if w.Below != nil {
+		b.WriteString("; below a signal handler: " + g.Words(w.Below))
+	}
 	return b.String()
 }
 
