@@ -23,11 +23,14 @@ type WaitFacts struct {
 	open map[int]*Process
 	buf  []byte
 	own  uint64 // inode of our pid namespace, 0 if unknown
+
+	files waitFiles
 }
 
 // NewWaitFacts returns one that has read nothing. The caller closes it.
 func NewWaitFacts() *WaitFacts {
-	w := &WaitFacts{root: "/proc", open: map[int]*Process{}, buf: make([]byte, 0, 4096)}
+	w := &WaitFacts{root: "/proc", open: map[int]*Process{}, buf: make([]byte, 0, 4096),
+		files: waitFiles{root: "/proc"}}
 	w.own = namespaceOf(w.root + "/self/ns/pid")
 	return w
 }
@@ -206,7 +209,7 @@ func (w *WaitFacts) Read(ctx context.Context, f *waits.Facts, n waits.Need) erro
 		}
 		w.lines(f.Process(pid), lines)
 	}
-	return ctx.Err()
+	return w.files.read(ctx, f, &n.Files)
 }
 
 // maxOwners bounds the processes that are read because others wait for them.
