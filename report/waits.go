@@ -133,8 +133,8 @@ func (p *printer) waitsEnd(w *profile.Waits) {
 	p.line(text.Wrap(known, p.width(), 4))
 }
 
-// entryWaits writes what the threads of an entry wait for, a line for each difference. What says no more than the system
-// call in the line above is shown if Verbose.
+// entryWaits writes what the threads of an entry wait for, a line for each difference. What says no more than the
+// system call in the line above is shown if Verbose.
 func (p *printer) entryWaits(threads []*profile.Thread) {
 	says := func(t *profile.Thread) bool {
 		return t.Wait != nil && (p.opt.Verbose || t.Wait.Mode != "idle" && t.Wait.Kind != "futex" &&

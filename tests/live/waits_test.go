@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,7 @@ var lockTests = []struct {
 	scenario string
 	want     []string
 	never    string
+	amd64    bool     // known there alone
 	muslWant []string // of musl, where that is not the same; nil: not tried there
 }{
 	{scenario: "abba", want: []string{
@@ -179,7 +181,7 @@ var lockTests = []struct {
 		muslWant: []string{`^thread {t0} .*  S  waits for the end of {t1} "`}},
 	{scenario: "stdio", want: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
 		muslWant: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
-	{scenario: "handler", want: []string{
+	{scenario: "handler", amd64: true, want: []string{
 		`^thread {t3} ".*" waits for thread {t1} "`,
 		`^thread {t1} .* below a signal handler: waits for mutex {m0} held by {t0} "`}},
 	{scenario: "many", want: []string{
@@ -208,7 +210,7 @@ func TestWaits(t *testing.T) {
 				if strings.Contains(name, "musl") {
 					want = c.muslWant
 				}
-				if want == nil {
+				if want == nil || c.amd64 && (runtime.GOARCH != "amd64" || strings.Contains(name, "m32")) {
 					continue
 				}
 				t.Run(c.scenario, func(t *testing.T) {
@@ -326,14 +328,15 @@ func TestDumpOfADeadlock(t *testing.T) {
 		}
 	}
 	document := show(t, "-p", strconv.Itoa(l.pid), "-f", "json").stdout
-	if n := strings.Count(document, "the same again while the threads were stopped"); n != 4 {
-		t.Errorf("%d waits were confirmed in the stop, want those of the ring and the one behind:\n%s", n, document)
+	if n := strings.Count(document, "the same again while the threads were stopped"); n != 3 {
+		t.Errorf("%d waits were confirmed in the stop, want those of the ring:\n%s", n, document)
 	}
 	file := room(t) + "/dump.json"
 	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if again := show(t, "symbolize", file).stdout; !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
+	again := show(t, "symbolize", file).stdout
+	if !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
 		t.Errorf("symbolize lost the deadlock:\n%s", again)
 	}
 }
