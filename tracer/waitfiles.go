@@ -38,7 +38,7 @@ func (w *waitFiles) read(ctx context.Context, f *waits.Facts, n *waits.FileNeed)
 		f.Files.FDs[key] = w.descriptor(f, key)
 	}
 	if len(n.Links) > 0 {
-		w.holders(&f.Files, n.Links)
+		w.holders(f, n.Links)
 	}
 	for _, pid := range n.Children {
 		f.Files.Children[pid] = w.children(f, pid)
@@ -111,7 +111,7 @@ func (w *waitFiles) descriptor(f *waits.Facts, key waits.FDKey) *waits.FD {
 		out.Type = waits.AnonymousFile
 	}
 	out.Read, out.Write = ends(path)
-	if out.Info.MountID >= 0 {
+	if out.Info.MountID >= 0 && strings.HasPrefix(link, "/") {
 		for _, m := range w.mountsOf(key.PID) {
 			if m.ID == out.Info.MountID {
 				out.Mount = &m
@@ -264,16 +264,17 @@ const (
 type holderIndex struct {
 	byLink map[string][]waits.Holder
 	count  int
-	hidden int
+	hidden []int // processes whose descriptors may not be read
 	cut    string
 }
 
 // holders looks up who has descriptors of those names.
-func (w *waitFiles) holders(files *waits.Files, links []string) {
+func (w *waitFiles) holders(f *waits.Facts, links []string) {
 	if w.index == nil {
 		w.index = w.pass()
 	}
-	files.Cut, files.Hidden = w.index.cut, w.index.hidden
+	files := &f.Files
+	files.Cut, files.Hidden = w.index.cut, w.related(f, w.index.hidden)
 	for _, link := range links {
 		list := w.index.byLink[link]
 		for i := range list {
@@ -293,6 +294,46 @@ func (w *waitFiles) holders(files *waits.Files, links []string) {
 		}
 		files.Holders[link] = list
 	}
+}
+
+// related counts those of the processes hidden that may have got descriptors of the processes of f as children and
+// parents do: they are above or below one of them, or in the same session. Process 1 is above all.
+func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
+	if len(hidden) == 0 {
+		return 0
+	}
+	stat := func(pid int) procfs.Stat {
+		b, err := readFile(fmt.Sprintf("%s/%d/stat", w.root, pid), 4096)
+		if err != nil {
+			return procfs.Stat{}
+		}
+		st, _ := procfs.ParseStat(b)
+		return st
+	}
+	sessions, above, asked := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	const deep = 1024 // a bound: parents may change while they are read
+	for _, p := range f.Processes {
+		asked[p.PID] = true
+		st := stat(p.PID)
+		sessions[st.Session] = st.Session != 0
+		for i := 0; st.Parent > 1 && i < deep && !above[st.Parent]; i++ {
+			above[st.Parent] = true
+			st = stat(st.Parent)
+		}
+	}
+	count := 0
+	for _, pid := range hidden {
+		st := stat(pid)
+		related := above[pid] || sessions[st.Session]
+		for i := 0; st.Parent > 1 && i < deep && !related; i++ {
+			related = asked[st.Parent]
+			st = stat(st.Parent)
+		}
+		if related {
+			count++
+		}
+	}
+	return count
 }
 
 // pass reads the links of all descriptors of the machine, once.
@@ -336,7 +377,7 @@ func (x *holderIndex) process(root, pid int) {
 	fd, err := openAt(root, dir+"/fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
-			x.hidden++
+			x.hidden = append(x.hidden, pid)
 		}
 		return
 	}
@@ -345,7 +386,7 @@ func (x *holderIndex) process(root, pid int) {
 	d.reserve(256)
 	numbers, err := d.list(nil)
 	if errors.Is(err, os.ErrPermission) {
-		x.hidden++
+		x.hidden = append(x.hidden, pid)
 	}
 	if len(numbers) == 0 {
 		if living := x.living(root, dir); living >= 0 {
