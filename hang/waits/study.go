@@ -40,6 +40,7 @@ func (s *study) thread(t *Thread) Wait {
 	} else {
 		s.call(t, &w)
 	}
+	s.halted(t, &w)
 	return w
 }
 
