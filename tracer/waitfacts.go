@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
@@ -19,10 +21,11 @@ import (
 // WaitFacts reads what [waits.Study] wants to know of processes. It implements [waits.Source], and stops nothing: what
 // it reads is in /proc and in the memory of the processes, while they run. It is for one goroutine.
 type WaitFacts struct {
-	root string
-	open map[int]*Process
-	buf  []byte
-	own  uint64 // inode of our pid namespace, 0 if unknown
+	root   string
+	open   map[int]*Process
+	buf    []byte
+	own    uint64 // inode of our pid namespace, 0 if unknown
+	owners int    // processes that were read because others wait for them
 
 	spaces     []int  // processes of which each has its own memory, ordered by that
 	countersOf string // the file of counters on this system, "" not known yet
@@ -155,23 +158,48 @@ func (w *WaitFacts) threads(p *Process, out *waits.Process) error {
 		return err
 	}
 	slices.Sort(ids)
-	out.Threads = make([]*waits.Thread, 0, len(ids))
-	for _, tid := range ids {
-		t := &waits.Thread{TID: tid, Inner: tid}
-		if err := w.thread(p, out.Arch, t); err != nil {
-			if !isGone(err) {
-				out.Err = err
-			}
-			continue
+	all := make([]*waits.Thread, len(ids))
+	failed := make([]error, len(ids))
+	p.countersFile() // is known from here on
+	inTurns(len(ids), func(i int, buf []byte) {
+		t := &waits.Thread{TID: ids[i], Inner: ids[i]}
+		if failed[i] = readWaiting(p, out.Arch, t, buf); failed[i] != nil || t.State == 0 {
+			return
 		}
 		if out.Namespace != 0 {
-			t.Inner = innerID(p, tid)
+			t.Inner = innerID(p, ids[i])
 		}
-		if t.State != 0 {
-			out.Threads = append(out.Threads, t)
+		all[i] = t
+	})
+	for _, err := range failed {
+		if err != nil && !isGone(err) {
+			out.Err = err
 		}
 	}
+	out.Threads = slices.DeleteFunc(all, func(t *waits.Thread) bool { return t == nil })
 	return nil
+}
+
+// inTurns calls f for each of n, with a buffer to read into: two at a time where there are many.
+func inTurns(n int, f func(i int, buf []byte)) {
+	const many = 64
+	if n < many || runtime.GOMAXPROCS(0) == 1 {
+		buf := make([]byte, 0, 4096)
+		for i := range n {
+			f(i, buf)
+		}
+		return
+	}
+	var both sync.WaitGroup
+	for _, part := range [][2]int{{0, n / 2}, {n / 2, n}} {
+		both.Go(func() {
+			buf := make([]byte, 0, 4096)
+			for i := part[0]; i < part[1]; i++ {
+				f(i, buf)
+			}
+		})
+	}
+	both.Wait()
 }
 
 // innerID is the id of a thread in its own pid namespace.
@@ -214,18 +242,27 @@ func (w *WaitFacts) owner(f *waits.Facts, tid int) {
 	if f.Thread(tid) != nil {
 		return
 	}
-	if len(w.open) >= maxOwners+len(f.Processes) {
-		f.Problems = append(f.Problems, "more processes hold what is waited for than are looked at")
+	if w.owners >= maxOwners {
+		f.Uninspected(0, tid)
+		f.Problem("more processes hold what is waited for than are looked at")
+		return
 	}
+	w.owners++
 	err := w.add(f, tid, false)
 	switch {
 	case f.Thread(tid) != nil:
-	case err == nil || errors.Is(err, ErrNoProcess):
+	case err == nil || hasNoThreads(err):
 		f.Gone(0, tid)
 	default:
-		f.Gone(0, tid)
-		f.Problems = append(f.Problems, err.Error())
+		f.Uninspected(0, tid)
+		f.Problem(err.Error())
 	}
+}
+
+// hasNoThreads reports whether err says that a process has ended.
+func hasNoThreads(err error) bool {
+	var zombie *ZombieError
+	return errors.Is(err, ErrNoProcess) || errors.As(err, &zombie)
 }
 
 // inner reads the processes of the pid namespace of process pid that have threads of those ids there.

@@ -12,11 +12,11 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 )
 
-// thread reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in. State
-// stays 0 for a thread of the kernel.
-func (w *WaitFacts) thread(p *Process, arch string, t *waits.Thread) error {
+// readWaiting reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in. State
+// stays 0 for a thread of the kernel. buf is memory to read into.
+func readWaiting(p *Process, arch string, t *waits.Thread, buf []byte) error {
 	dir := "task/" + strconv.Itoa(t.TID) + "/"
-	b, err := readAt(p.dir, dir+"stat", w.buf, 4096)
+	b, err := readAt(p.dir, dir+"stat", buf, 4096)
 	if err != nil {
 		return err
 	}
@@ -26,22 +26,22 @@ func (w *WaitFacts) thread(p *Process, arch string, t *waits.Thread) error {
 	}
 	t.Comm, t.State, t.Start = st.Comm, st.State, st.Start
 	t.First.At = time.Now()
-	if err := w.counters(p, dir, &t.First); err != nil {
+	if err := readCounters(p, dir, &t.First, buf); err != nil {
 		return err
 	}
-	w.call(p, dir, &t.First)
+	readCall(p, dir, &t.First, buf)
 	if t.First.Blocked && !waits.IsFutex(arch, t.First.Call.Number) {
-		if b, err = readAt(p.dir, dir+"wchan", w.buf, 4096); err == nil {
+		if b, err = readAt(p.dir, dir+"wchan", buf, 4096); err == nil {
 			t.Wchan = procfs.ParseWchan(b)
 		}
 	}
 	return nil
 }
 
-// counters reads the counters of a thread. dir is its folder in that of p.
-func (w *WaitFacts) counters(p *Process, dir string, r *waits.Reading) error {
+// readCounters reads the counters of a thread. dir is its folder in that of p.
+func readCounters(p *Process, dir string, r *waits.Reading, buf []byte) error {
 	file := p.countersFile()
-	b, err := readAt(p.dir, dir+file, w.buf, maxProcFile)
+	b, err := readAt(p.dir, dir+file, buf, maxProcFile)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func (w *WaitFacts) counters(p *Process, dir string, r *waits.Reading) error {
 	return nil
 }
 
-// call reads the system call of a thread. Where that is refused the thread counts as one that runs.
-func (w *WaitFacts) call(p *Process, dir string, r *waits.Reading) {
-	b, err := readAt(p.dir, dir+"syscall", w.buf, 4096)
+// readCall reads the system call of a thread. Where that is refused the thread counts as one that runs.
+func readCall(p *Process, dir string, r *waits.Reading, buf []byte) {
+	b, err := readAt(p.dir, dir+"syscall", buf, 4096)
 	if err != nil {
 		r.Refused = !isGone(err)
 		return
@@ -69,22 +69,20 @@ func (w *WaitFacts) call(p *Process, dir string, r *waits.Reading) {
 
 // Again implements [waits.Source]. The call is read before the counters: what ran between shows in these.
 func (w *WaitFacts) Again(ctx context.Context, threads []*waits.Thread) error {
-	for _, t := range threads {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	inTurns(len(threads), func(i int, buf []byte) {
+		t := threads[i]
 		p := w.open[t.Process.PID]
-		if t.Last = (waits.Reading{}); p == nil {
-			continue
+		if t.Last = (waits.Reading{}); p == nil || ctx.Err() != nil {
+			return
 		}
 		dir := "task/" + strconv.Itoa(t.TID) + "/"
 		last := waits.Reading{At: time.Now()}
-		w.call(p, dir, &last)
-		if w.counters(p, dir, &last) == nil {
+		readCall(p, dir, &last, buf)
+		if readCounters(p, dir, &last, buf) == nil {
 			t.Last = last
 		}
-	}
-	return nil
+	})
+	return ctx.Err()
 }
 
 // lines reads lines of the memory of a process, neighbours by one call.

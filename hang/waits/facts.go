@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -19,6 +20,7 @@ type Facts struct {
 	processes map[int]*Process    // by id
 	threads   map[int]*Thread     // by id, of all Processes
 	gone      map[inner]time.Time // ids that no thread has, and since when that is known
+	hidden    map[inner]bool      // ids of threads that were not inspected
 }
 
 // inner is an id of a thread in a pid namespace, 0 for ours.
@@ -110,6 +112,21 @@ func (f *Facts) Gone(namespace uint64, id int) {
 		f.gone = map[inner]time.Time{}
 	}
 	f.gone[inner{namespace, id}] = time.Now()
+}
+
+// Uninspected records that nothing is known of the thread with that id, nor whether there is one.
+func (f *Facts) Uninspected(namespace uint64, id int) {
+	if f.hidden == nil {
+		f.hidden = map[inner]bool{}
+	}
+	f.hidden[inner{namespace, id}] = true
+}
+
+// Problem adds one to Problems, once.
+func (f *Facts) Problem(text string) {
+	if !slices.Contains(f.Problems, text) {
+		f.Problems = append(f.Problems, text)
+	}
 }
 
 // Add adds a process with its threads. One that is there already stays as it is.

@@ -25,7 +25,7 @@ func (s *study) alive(p *Process, id uint32) (t *Thread, known bool) {
 	if t := s.facts.ThreadInside(p, int(id)); t != nil {
 		return t, true
 	}
-	if _, gone := s.facts.gone[inner{p.Namespace, int(id)}]; gone {
+	if _, gone := s.facts.gone[inner{p.Namespace, int(id)}]; gone || s.facts.hidden[inner{p.Namespace, int(id)}] {
 		return nil, true
 	}
 	if p.Namespace == 0 {
@@ -63,6 +63,10 @@ func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
 	w.Evidence = append(w.Evidence, fmt.Sprintf("owner word %d at %#x", id, uint64(addr)))
 	owner, known := s.alive(f.p, id)
 	if !known {
+		return
+	}
+	if s.facts.hidden[inner{f.p.Namespace, int(id)}] {
+		w.Mode, w.Unlisted = Unknown, fmt.Sprintf("held by thread %d, which was not inspected", id)
 		return
 	}
 	if owner == nil {
