@@ -4,19 +4,22 @@ package tracer
 
 import (
 	"context"
+	"errors"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
+	"golang.org/x/sys/unix"
 )
 
-// readWaiting reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in. State
-// stays 0 for a thread of the kernel. buf is memory to read into.
+// readWaiting reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in.
+// State stays 0 for a thread of the kernel. buf is memory to read into.
 func readWaiting(p *Process, arch string, t *waits.Thread, buf []byte) error {
 	dir := "task/" + strconv.Itoa(t.TID) + "/"
-	b, err := readAt(p.dir, dir+"stat", buf, 4096)
+	b, err := readOnce(p.dir, dir+"stat", buf)
 	if err != nil {
 		return err
 	}
@@ -38,10 +41,29 @@ func readWaiting(p *Process, arch string, t *waits.Thread, buf []byte) error {
 	return nil
 }
 
+// readOnce reads a file of /proc that the kernel gives whole at the first read, as those of one thread are: at most
+// what buf has room for.
+func readOnce(dir int, path string, buf []byte) ([]byte, error) {
+	fd, err := openAt(dir, path, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for {
+		n, err := unix.Read(fd, buf[:cap(buf)])
+		if err == nil {
+			return buf[:max(n, 0)], nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+	}
+}
+
 // readCounters reads the counters of a thread. dir is its folder in that of p.
 func readCounters(p *Process, dir string, r *waits.Reading, buf []byte) error {
 	file := p.countersFile()
-	b, err := readAt(p.dir, dir+file, buf, maxProcFile)
+	b, err := readOnce(p.dir, dir+file, buf)
 	if err != nil {
 		return err
 	}
@@ -56,7 +78,7 @@ func readCounters(p *Process, dir string, r *waits.Reading, buf []byte) error {
 
 // readCall reads the system call of a thread. Where that is refused the thread counts as one that runs.
 func readCall(p *Process, dir string, r *waits.Reading, buf []byte) {
-	b, err := readAt(p.dir, dir+"syscall", buf, 4096)
+	b, err := readOnce(p.dir, dir+"syscall", buf)
 	if err != nil {
 		r.Refused = !isGone(err)
 		return

@@ -43,9 +43,10 @@ func draw(threads ...*Thread) *drawn {
 
 // futexThread is a thread that waits on u.
 func futexThread(tid int, u mem.Addr, op, val uint32) *Thread {
-	return &Thread{TID: tid, Inner: tid, Comm: fmt.Sprint("t", tid), State: 'S', First: Reading{At: time.Now(), Known: true,
-		Blocked: true, Call: procfs.Syscall{Number: 202, Args: [6]uint64{uint64(u), uint64(op), uint64(val)},
-			SP: stack + 0x8000, PC: code + 0x800}}}
+	call := procfs.Syscall{Number: 202, Args: [6]uint64{uint64(u), uint64(op), uint64(val)}, SP: stack + 0x8000,
+		PC: code + 0x800}
+	return &Thread{TID: tid, Inner: tid, Comm: fmt.Sprint("t", tid), State: 'S',
+		First: Reading{At: time.Now(), Known: true, Blocked: true, Call: call}}
 }
 
 // words puts 32-bit words at addr.

@@ -283,6 +283,7 @@ var parts = []part{
 	{"node", (*bench).node},
 	{"dwarf", (*bench).dwarf},
 	{"goroutines", (*bench).goroutines},
+	{"waits", (*bench).waits},
 	{"shares", (*bench).shares},
 	{"busy", func(b *bench) error { return errors.Join(b.busy(), b.busyPeers()) }},
 	{"slow", func(b *bench) error {
