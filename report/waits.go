@@ -86,9 +86,7 @@ func (p *printer) waitingProcess(w *profile.Waits, process *profile.Process) {
 			who = fmt.Sprintf("%d threads %s", len(part.threads), p.ids(part.threads))
 		}
 		p.wrapped(Thread, who, " "+p.names(part.threads)+"  "+waitText(part.threads[0]))
-		if t := part.threads[0]; t.Wait != nil {
-			p.evidence("  ", t.Wait.Evidence)
-		}
+		p.waitEvidence("  ", part.threads[0].Wait)
 	}
 }
 
@@ -117,6 +115,17 @@ func (p *printer) evidence(indent string, list []string) {
 	for _, e := range list {
 		p.line(indent, text.Message(e))
 	}
+}
+
+// waitEvidence writes how sure it is whom a thread waits for, and by what, if Verbose.
+func (p *printer) waitEvidence(indent string, w *profile.Wait) {
+	if w == nil {
+		return
+	}
+	if w.Certainty != "" {
+		p.evidence(indent, []string{"certainty: " + w.Certainty})
+	}
+	p.evidence(indent, w.Evidence)
 }
 
 // waitsEnd says how much is known.
@@ -166,6 +175,6 @@ func (p *printer) entryWaits(threads []*profile.Thread) {
 			who = "  " + counted(len(part.threads), "thread") + " " + p.ids(part.threads) + "  "
 		}
 		p.line(text.Wrap(who+text.Message(wait.Text), p.width(), 4))
-		p.evidence("    ", wait.Evidence)
+		p.waitEvidence("    ", wait)
 	}
 }
