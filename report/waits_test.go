@@ -1,0 +1,134 @@
+package report
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// bank is two tellers in a deadlock, a thread behind them, one that runs, and names with control characters.
+func bank() *profile.Waits {
+	wait := func(text, addr string, to int) *profile.Wait {
+		return &profile.Wait{Text: text, Kind: "mutex", Addr: 0x5580, Mode: "one", Certainty: "proven",
+			Wakers: []profile.Waker{{PID: 7, TID: to}}, Evidence: []string{"futex word 0x2", "owner word " + addr}}
+	}
+	thread := func(tid int, name, state string, w *profile.Wait) profile.WaitingThread {
+		return profile.WaitingThread{PID: 7, Thread: profile.Thread{TID: tid, Name: name, State: state, Wait: w}}
+	}
+	return &profile.Waits{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Waiting: 4, Owned: 3,
+		Processes: []profile.Process{{PID: 7, Comm: "ba\x1bnk"}, {PID: 9, Comm: "other"}},
+		Threads: []profile.WaitingThread{
+			thread(7, "ba\x1bnk", "S", &profile.Wait{Text: "waits for semaphore 0x10", Kind: "semaphore", Mode: "any",
+				Wakers: []profile.Waker{{PID: 7}}, Certainty: "possible", Timed: true, Left: time.Second}),
+			thread(8, "teller", "S", wait("waits for mutex 0x5580 held by 9 \"teller\"", "9", 9)),
+			thread(10, "idle", "S", wait("waits for mutex 0x5580 held by 9 \"teller\"", "9", 9)),
+			thread(9, "teller", "S", wait("waits for mutex 0x5580 held by 8 \"teller\"", "8", 8)),
+			thread(11, "runs", "R", nil)},
+		Cycles: []profile.WaitCycle{{Kind: "deadlock", Text: "deadlock: 2 threads wait for each other",
+			Threads: []int{8, 9}, Lines: []string{"thread 8 waits for 9", "thread 9 waits for 8\x07"},
+			Stood: 305 * time.Microsecond, Behind: []int{10}}},
+		Roots: []profile.WaitRoot{{Waker: profile.Waker{PID: 9}, Text: "thread 7 waits for process 9", Behind: []int{7},
+			Certainty: "possible"}},
+		Problems: []string{"process 9: \x1b[31m"}}
+}
+
+func TestWaitsText(t *testing.T) {
+	var out bytes.Buffer
+	if err := WaitsText(&out, bank(), Options{Group: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := `deadlock: 2 threads wait for each other
+  thread 8 waits for 9
+  thread 9 waits for 8\x07
+  1 thread behind: 10
+  none of them ran in the 305 µs between two readings
+thread 7 waits for process 9
+process 7 ba\x1bnk  5 threads
+thread 7 "ba\x1bnk"  S  waits for semaphore 0x10
+2 threads 8,10 "teller", "idle"  S  waits for mutex 0x5580 held by 9 "teller"
+thread 9 "teller"  S  waits for mutex 0x5580 held by 8 "teller"
+thread 11 "runs"  R
+3 of 4 waits with a known owner
+  ! process 9: \x1b[31m
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestWaitsTextShowsHowSureItIs(t *testing.T) {
+	var out bytes.Buffer
+	if err := WaitsText(&out, bank(), Options{Verbose: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "  certainty: proven\n  futex word 0x2\n"); n != 3 {
+		t.Errorf("the evidence of %d waits is shown, want 3:\n%s", n, out.String())
+	}
+}
+
+func TestWaitsJSONFitsSchema(t *testing.T) {
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../docs/schema/fpstack.waits.1.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []*profile.Waits{bank(), {}} {
+		var out bytes.Buffer
+		if err := WaitsJSON(&out, w, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(out.Bytes()))
+		if err == nil {
+			err = schema.Validate(doc)
+		}
+		if err != nil {
+			t.Errorf("%v in:\n%s", err, out.String())
+		}
+		if broken := strings.Replace(out.String(), `"waiting"`, `"standing"`, 1); broken == out.String() {
+			t.Error("the document has no member waiting")
+		} else if doc, err := jsonschema.UnmarshalJSON(strings.NewReader(broken)); err != nil || schema.Validate(doc) == nil {
+			t.Errorf("a document without waiting passes (%v)", err)
+		}
+	}
+}
+
+// TestDumpKeepsWaits: what a dump's document has of waits is read back, and shown again.
+func TestDumpKeepsWaits(t *testing.T) {
+	w := bank()
+	d := redis()
+	d.Threads[0].Wait = w.Threads[1].Wait
+	d.Waits = &profile.Waits{Cycles: w.Cycles, Roots: w.Roots, Waiting: w.Waiting, Owned: w.Owned}
+	document := checkJSON(t, d, Options{})
+	again, err := NewReader(bytes.NewReader(document)).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again.Waits, d.Waits) || !reflect.DeepEqual(again.Threads[0].Wait, d.Threads[0].Wait) {
+		t.Errorf("read back: %+v and %+v,\nwritten %+v and %+v", again.Waits, again.Threads[0].Wait, d.Waits,
+			d.Threads[0].Wait)
+	}
+	var out bytes.Buffer
+	if err := Text(&out, again, Options{Group: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\ndeadlock: 2 threads wait for each other\n",
+		"\n  waits for mutex 0x5580 held by 9 \"teller\"\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+	for _, broken := range []string{`"stood_ns": 305000`, `"waiting": 4`} {
+		key, _, _ := strings.Cut(broken, ":")
+		bad := strings.Replace(string(document), broken, key+": -1", 1)
+		if _, err := NewReader(strings.NewReader(bad)).Read(); err == nil {
+			t.Errorf("a document with %s below 0 is read", key)
+		}
+	}
+}
