@@ -113,7 +113,7 @@ func (s *study) inferred(w *Wait, owners []*Thread, why string) {
 	if len(owners) != 1 {
 		return
 	}
-	w.Mode, w.Certainty = One, Inferred
+	w.Mode, w.Certainty, w.Note = One, Inferred, "as stacks show"
 	w.Wakers = []Waker{{owners[0].Process.PID, owners[0].TID}}
 	w.Evidence = append(w.Evidence, why)
 }

@@ -252,6 +252,26 @@ static void *interrupted(void *unused) {
 	return NULL;
 }
 
+/* a handler that takes the lock of malloc, again and again, until it interrupts malloc */
+static void allocates(int signal) {
+	(void)signal;
+	void *volatile p = malloc(100000);
+	free(p);
+}
+
+static void *allocates_too(void *unused) {
+	(void)unused;
+	id[0] = live_tid();
+	for (;;) {
+		void *volatile all[64];
+		for (int i = 0; i < 64; i++)
+			all[i] = malloc(2000 + (size_t)i * 1000);
+		for (int i = 0; i < 64; i++)
+			free(all[i]);
+	}
+	return NULL;
+}
+
 static void two_processes(void) {
 	int file = memfd_create("locks", 0);
 	if (file < 0 || ftruncate(file, 8192) != 0)
@@ -503,6 +523,16 @@ int main(int argc, char **argv) {
 		say_thread("t1", 1);
 		say_thread("t3", 3);
 		say_object("m0", &lock[0]);
+	} else if (is(how, "malloc")) {
+		signal(SIGUSR1, allocates);
+		start(0, allocates_too, NULL);
+		while (id[0] == 0)
+			live_sleep_us(500);
+		for (int calm = 0; calm < 50; calm = live_state(id[0]) == 'S' ? calm + 1 : 0) {
+			pthread_kill(thread[0], SIGUSR1);
+			live_sleep_us(500);
+		}
+		say_thread("t0", 0);
 	} else if (is(how, "busy")) {
 		for (int i = 0; i < 4; i++)
 			make_mutex(&lock[i]);

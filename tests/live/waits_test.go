@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // waitsDoc is what these tests want of `fpstack waits -f json`, and of a dump.
@@ -103,6 +105,7 @@ var lockTests = []struct {
 	want     []string
 	never    string
 	amd64    bool     // known there alone
+	symbols  bool     // known by names
 	muslWant []string // of musl, where that is not the same; nil: not tried there
 }{
 	{scenario: "abba", want: []string{
@@ -184,6 +187,9 @@ var lockTests = []struct {
 	{scenario: "handler", amd64: true, want: []string{
 		`^thread {t3} ".*" waits for thread {t1} "`,
 		`^thread {t1} .* below a signal handler: waits for mutex {m0} held by {t0} "`}},
+	{scenario: "malloc", symbols: true, want: []string{
+		`^perhaps a deadlock: the thread seems to wait for itself, which is not proven$`,
+		`^  thread {t0} .* waits for malloc arena 0x\w+ held by itself, as stacks show$`}, never: `^deadlock`},
 	{scenario: "many", want: []string{
 		`^500 threads wait for thread {t0} "`,
 		`^500 threads .*  S  waits for mutex {m0} held by {t0} "`},
@@ -210,7 +216,7 @@ func TestWaits(t *testing.T) {
 				if strings.Contains(name, "musl") {
 					want = c.muslWant
 				}
-				if want == nil || c.amd64 && (runtime.GOARCH != "amd64" || strings.Contains(name, "m32")) {
+				if want == nil || c.symbols && name != "locks" || c.amd64 && (runtime.GOARCH != "amd64" || strings.Contains(name, "m32")) {
 					continue
 				}
 				t.Run(c.scenario, func(t *testing.T) {
@@ -221,6 +227,54 @@ func TestWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWaitsInAPidNamespace: the words of locks have other ids there than we see.
+func TestWaitsInAPidNamespace(t *testing.T) {
+	asRoot(t)
+	t.Parallel()
+	cmd := exec.Command(program(t, "locks"), "abba")
+	cmd.Env = append(os.Environ(), "LIVE_PARENT_IS_INIT=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	l := &locked{launch(t, cmd), map[string]string{}}
+	for l.line(t) != "R" {
+	}
+	l.settled(t)
+	doc := waitsOf(t, "-p", strconv.Itoa(l.pid))
+	if len(doc.Cycles) != 1 || doc.Cycles[0].Kind != "deadlock" {
+		t.Fatalf("no deadlock: %+v", doc)
+	}
+	tids := threadsOf(l.pid)
+	for _, tid := range doc.Cycles[0].Threads {
+		if !slices.Contains(tids, tid) {
+			t.Errorf("thread %d is none of %v", tid, tids)
+		}
+	}
+}
+
+// TestWaitsForTheLoader: a constructor that does not end keeps the loader's lock, for which a second dlopen waits.
+func TestWaitsForTheLoader(t *testing.T) {
+	t.Parallel()
+	blocks := harness.Compile(t, "gcc", "blocks.c", `#include <unistd.h>
+__attribute__((constructor)) static void keep(void) { for (;;) pause(); }`, "blocks.so", "-shared", "-fPIC")
+	loads := harness.Compile(t, "gcc", "loads.c", `#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *first(void *path) { return dlopen(path, RTLD_NOW); }
+static void *second(void *unused) { return dlopen("libm.so.6", RTLD_NOW); }
+int main(int argc, char **argv) {
+	pthread_t a, b;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pthread_create(&a, NULL, first, argv[1]);
+	sleep(1);
+	pthread_create(&b, NULL, second, NULL);
+	write(1, "R\n", 2);
+	pthread_join(a, NULL);
+}`, "loads", "-pthread", "-ldl")
+	l := &locked{launch(t, exec.Command(loads, blocks)).ready(t), map[string]string{}}
+	checkWaits(t, l, []string{`  S  waits for loader lock 0x\w+ held by \d+ "loads"$`}, `^deadlock`, "-p", strconv.Itoa(l.pid))
 }
 
 // checkWaits runs fpstack waits until all its lines are there: threads may still be on their way to where they stay.
