@@ -165,6 +165,9 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
 	}
+	if d.saver != nil {
+		d.saver.Waits(got)
+	}
 	d.finishSaving()
 	return got, err
 }

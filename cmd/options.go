@@ -120,7 +120,9 @@ func (o *dumpOptions) register(c *cobra.Command) {
 }
 
 // showsWaits reports whether the form has a place for who waits for whom.
-func (o *dumpOptions) showsWaits() bool { return o.format.word == "text" || o.format.word == "json" }
+func (o *dumpOptions) showsWaits() bool {
+	return o.save != "" || o.format.word == "text" || o.format.word == "json"
+}
 
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {

@@ -71,7 +71,9 @@ func (r *Replayer) Next() (*profile.Dump, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.Dump(whole), nil
+	d := w.Dump(whole)
+	restoreWaits(d, memory.contents)
+	return d, nil
 }
 
 // isWalkable reports whether walking s is bounded by its size.

@@ -162,7 +162,7 @@ func dumped(t testing.TB, pid int) string {
 
 // notInCores are members of the document of a dump that a core cannot have.
 var notInCores = []string{"time", "stopped_ns", "core", "name", "state", "wchan", "fd", "waits_ns", "comm", "problems",
-	"notes"}
+	"notes", "wait", "waits"}
 
 // sameButFor drops what cores cannot have out of a document.
 func sameButFor(v any) any {

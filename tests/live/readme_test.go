@@ -104,7 +104,7 @@ func dumpForms(text string) []string {
 			line = figure.ReplaceAllString(hash, "N") + " frame"
 		case strings.HasPrefix(line, "    "): // a source line
 		default:
-			line = figure.ReplaceAllString(line, "N")
+			line = strings.ReplaceAll(figure.ReplaceAllString(line, "N"), " ms between", " µs between")
 		}
 		if isFrame && !strings.HasPrefix(line, "frame ") && len(forms) > 0 && forms[len(forms)-1] == line {
 			continue

@@ -233,21 +233,20 @@ func TestWaits(t *testing.T) {
 func TestWaitsInAPidNamespace(t *testing.T) {
 	asRoot(t)
 	t.Parallel()
-	cmd := exec.Command(program(t, "locks"), "abba")
+	cmd := exec.Command(installed(t, "unshare"), "--pid", "--fork", "--kill-child", "--mount-proc",
+		program(t, "locks"), "abba")
 	cmd.Env = append(os.Environ(), "LIVE_PARENT_IS_INIT=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	l := &locked{launch(t, cmd), map[string]string{}}
-	for l.line(t) != "R" {
+	for line := l.line(t); line != "R"; line = l.line(t) {
+		if line == "" {
+			t.Fatal("the program in the namespace ended")
+		}
 	}
-	l.settled(t)
-	doc := waitsOf(t, "-p", strconv.Itoa(l.pid))
-	if len(doc.Cycles) != 1 || doc.Cycles[0].Kind != "deadlock" {
-		t.Fatalf("no deadlock: %+v", doc)
-	}
-	tids := threadsOf(l.pid)
+	checkWaits(t, l, []string{`^deadlock: 2 threads wait for each other$`}, "", "--children", "-p", strconv.Itoa(l.pid))
+	doc := waitsOf(t, "--children", "-p", strconv.Itoa(l.pid))
 	for _, tid := range doc.Cycles[0].Threads {
-		if !slices.Contains(tids, tid) {
-			t.Errorf("thread %d is none of %v", tid, tids)
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", tid)); err != nil || string(b) != "locks\n" {
+			t.Errorf("thread %d of the deadlock is %q (%v), want one of the program", tid, b, err)
 		}
 	}
 }
