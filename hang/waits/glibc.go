@@ -339,7 +339,8 @@ func (s *study) semaphoreAt(r *reader, f *futexCall) bool {
 		return false
 	}
 	if f.p.Word == 4 {
-		return v[0] == 1 && f.val == 1 && (v[1] == 0 || v[1] == flagPrivate) && v[2] == 0 && v[3] >= 1 && v[3] <= maxID
+		return v[0] == 1 && f.val == 1 && (v[1] == 0 || v[1] == flagPrivate) && v[2] == 0 && v[3] >= 1 &&
+			v[3] <= maxID
 	}
 	return v[0] == 0 && f.val == 0 && v[1] >= 1 && v[1] <= maxID
 }

@@ -87,7 +87,7 @@ type Wait struct {
 	// Retries says that the thread wakes by itself now and then and waits again.
 	Retries   bool
 	Certainty Certainty
-	// Below is the lock wait that a signal handler interrupted, which goes on when the handler has returned; nil mostly.
+	// Below is the lock wait that a signal handler interrupted, which goes on when that has returned; nil mostly.
 	Below *Wait
 	// With is the mutex that a condition variable's waiter will take, 0 if unknown.
 	With mem.Addr

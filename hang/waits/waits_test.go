@@ -185,7 +185,8 @@ func TestShapes(t *testing.T) {
 		draw  func(d *drawn)
 		words string
 	}{
-		{"recursive", private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 101, 1) }, "recursive mutex 0x10000 held by 101"},
+		{"recursive", private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 101, 1) },
+			"recursive mutex 0x10000 held by 101"},
 		{"owner has exited", private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 999, 0) },
 			"mutex 0x10000, held by thread 999, which has exited"},
 		{"robust", 0, waiters | 101, 0, func(d *drawn) { d.mutex(heap, waiters|101, 101, kindRobust) },

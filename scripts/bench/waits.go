@@ -30,7 +30,7 @@ func (b *bench) waits() error {
 	if all-start > goal {
 		verdict = "MISSED"
 	}
-	fmt.Printf("| waits of 1,002 threads, without a stop: more than of 2 | %.1f - %.1f = %.1f ms | | | %d ms | %s |\n", all,
-		start, all-start, goal, verdict)
+	fmt.Printf("| waits of 1,002 threads, without a stop: more than of 2 | %.1f - %.1f = %.1f ms | | | %d ms | %s |\n",
+		all, start, all-start, goal, verdict)
 	return nil
 }
