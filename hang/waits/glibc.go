@@ -224,7 +224,10 @@ func (s *study) rwlock(r *reader, f *futexCall, w *Wait) bool {
 		if !ok || v[4] != 0 || v[5] != 0 || v[0]>>3 > maxID || v[l.writer/4] > maxID || f.word != v[back/4] {
 			continue
 		}
-		if back == writers && (f.val == 2 || v[0]&rwWriteLocked == 0) || back == phase && v[0]&rwWritePhase == f.val&1^1 {
+		if back == writers && (f.val == 2 || v[0]&rwWriteLocked == 0) {
+			continue
+		}
+		if back == phase && v[0]&rwWritePhase != f.val&1 {
 			continue
 		}
 		if n := rwlockRank(v[0], v[l.writer/4]); n > best {
