@@ -63,7 +63,12 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	d.missing = unnamed
 	show := func() error {
 		return d.show(form, func(yield func(*profile.Dump) bool) {
-			for _, pid := range d.processes() {
+			pids := d.processes()
+			if o.showsWaits() {
+				d.waiting = newWaiting(ctx, pids)
+				defer d.waiting.close()
+			}
+			for _, pid := range pids {
 				if got := d.take(ctx, pid); got != nil && !yield(got) {
 					return
 				}

@@ -26,6 +26,7 @@ type dumping struct {
 	objects *module.Shared
 	walks   dump.Options
 	saver   *dump.Saver // nil without --save
+	waiting *waiting    // nil if the form has no place for it
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
@@ -139,12 +140,14 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()}
+		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
+		ProcessCopiers: w.ProcessCopiers()}
 	if walks.Fibers == dump.AskedFibers {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
+		d.waiting.learn(p.PID(), w, batch)
 		describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
@@ -158,6 +161,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 		defer d.progress.clear()
 	}
 	got := w.Dump(snap)
+	d.waiting.add(got)
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
 	}

@@ -118,6 +118,9 @@ func (o *dumpOptions) register(c *cobra.Command) {
 		"no-symbols", "Names", "max-pause", "Stops")
 }
 
+// showsWaits reports whether the form has a place for who waits for whom.
+func (o *dumpOptions) showsWaits() bool { return o.format.word == "text" || o.format.word == "json" }
+
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {
 	if err := o.checkCore(); err != nil {

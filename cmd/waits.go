@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,29 +61,22 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 	if err != nil {
 		return err
 	}
-	facts := tracer.NewWaitFacts()
-	defer facts.Close()
-	f, not := facts.Begin(ctx, withChildren(o.pids, o.children))
-	for _, u := range not {
-		if !hasEnded(u.Err) || slices.Contains(o.pids, u.PID) {
-			a.complain(u.Err)
-			missing++
-		}
-	}
-	if len(f.Processes) == 0 {
+	w := &waiting{source: tracer.NewWaitFacts()}
+	defer w.close()
+	missing += a.beginWaits(ctx, w, o)
+	if len(w.facts.Processes) == 0 {
 		return errNothing
 	}
-	g, err := waits.Examine(ctx, facts, f)
-	if err != nil {
+	if err := a.examineWaits(ctx, w); err != nil {
 		return err
 	}
-	return a.writeOutput(o.output, func(w io.Writer) error {
+	return a.writeOutput(o.output, func(to io.Writer) error {
 		write := report.WaitsText
 		if o.format.word == "json" {
 			write = report.WaitsJSON
 		}
 		opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
-		if err := write(w, g.Show(), opt); err != nil {
+		if err := write(to, w.graph.Show(), opt); err != nil {
 			return fmt.Errorf("write waits: %w", err)
 		}
 		if missing > 0 {
@@ -91,6 +85,54 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 		return nil
 	})
 }
+
+// beginWaits reads the processes for the first time, and counts those that cannot be inspected.
+func (a *app) beginWaits(ctx context.Context, w *waiting, o *waitsOptions) (missing int) {
+	var not []tracer.Uninspected
+	w.facts, not = w.source.Begin(ctx, withChildren(o.pids, o.children))
+	for _, u := range not {
+		if !hasEnded(u.Err) || slices.Contains(o.pids, u.PID) {
+			a.complain(u.Err)
+			missing++
+		}
+	}
+	return missing
+}
+
+// examineWaits makes the graph. Where the words of locks leave open what some threads wait for their stacks are walked
+// as they sleep, and it is made again with the names that are found.
+func (a *app) examineWaits(ctx context.Context, w *waiting) (err error) {
+	if w.graph, err = waits.Examine(ctx, w.source, w.facts); err != nil {
+		return err
+	}
+	named := false
+	for _, p := range w.facts.Processes {
+		if open := w.graph.Unnamed(p, mostWalked); len(open) > 0 && ctx.Err() == nil {
+			named = a.walkAsleep(ctx, w, p.PID, open) || named
+		}
+	}
+	if named {
+		w.graph, err = waits.Examine(ctx, w.source, w.facts)
+	}
+	return err
+}
+
+// mostWalked bounds the threads of a process whose stacks are walked for the names in them.
+const mostWalked = 256
+
+// walkAsleep names the functions on the stacks of threads that sleep, and reports whether any was named.
+func (a *app) walkAsleep(ctx context.Context, w *waiting, pid int, tids []int) bool {
+	o := &dumpOptions{tids: tids, unwind: newUnwindMode(), maxFrames: maxNamed, noStop: true}
+	o.maxPause, o.format = time.Second, dumpForm()
+	d := a.newDumping(ctx, o)
+	defer d.close()
+	d.waiting = w
+	got, _ := d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
+	return got != nil
+}
+
+// maxNamed bounds the frames of a stack that is walked for its names.
+const maxNamed = 128
 
 // withChildren lists the processes, with children each before the tree below it. We are none of them.
 func withChildren(pids []int, children bool) []int {

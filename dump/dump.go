@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -178,6 +179,9 @@ func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
 	}
 	return all
 }
+
+// Locks lists what the runtimes know of locks of their own, for which threads of s wait.
+func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock { return w.runtimes.Locks(s) }
 
 // Close releases the modules. What was returned stays.
 func (w *Walk) Close() error {

@@ -59,7 +59,7 @@ func KindNamed(name string) (Kind, bool) {
 // were inlined there, innermost first, and at last the function itself.
 type Frame struct {
 	Index   int    // number of the physical frame it belongs to, from 0
-	Addr    uint64 // as on the stack: interrupted PC or return address; 0 for Inlined frames
+	Addr    uint64 // as on the stack: interrupted PC or return address; 0 where there is none: see HasAddr
 	Inlined bool   // has no address of its own
 	// Interrupted says that Addr is where the thread was interrupted, not a return address.
 	Interrupted bool
@@ -81,6 +81,10 @@ type Frame struct {
 	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
 	Note   string // why it is less sure than its origin says; "" mostly
 }
+
+// HasAddr says that Addr is one: a function that was inlined has none of its own, nor has one of Python, which the
+// interpreter runs.
+func (f *Frame) HasAddr() bool { return !f.Inlined && (f.Kind != Python || f.Addr != 0) }
 
 // AsyncPrefix is in front of names of functions that wait for others, as JavaScript's Error.stack has it.
 const AsyncPrefix = "async "

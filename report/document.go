@@ -27,6 +27,8 @@ type document struct {
 
 	Fibers      []*fiberDoc      `json:"fibers,omitempty"`
 	FiberStacks []*fiberStackDoc `json:"fiber_stacks,omitempty"`
+
+	Waits *waitsDoc `json:"waits,omitempty"`
 }
 
 type processDoc struct {
@@ -50,6 +52,7 @@ type threadDoc struct {
 	KernelStack []string    `json:"kernel_stack,omitempty"`
 	Idle        string      `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
+	Wait        *waitDoc    `json:"wait,omitempty"`
 	Signal      *signalDoc  `json:"signal,omitempty"`
 	Loop        *loopDoc    `json:"event_loop,omitempty"`
 	Stack       stackDoc    `json:"stack"`

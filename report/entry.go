@@ -20,6 +20,7 @@ const (
 // entry writes threads with the same stack, or one.
 func (p *printer) entry(e entry) {
 	p.heading(e)
+	p.entryWaits(e.threads)
 	first := e.threads[0]
 	if first.NotStopped != "" {
 		p.cutLine("not stopped: " + text.Escape(first.NotStopped) + counters(e.threads))

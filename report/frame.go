@@ -83,6 +83,9 @@ func (p *printer) marks(f *profile.Frame) []string {
 		if f.Tier != "" {
 			marks = append(marks, "("+text.Escape(f.Tier)+")")
 		}
+		if f.Kind == profile.DotNet && f.Linkage != "" {
+			marks = append(marks, "(raw: "+text.Escape(f.Linkage)+")")
+		}
 		marks = append(marks, originText(f))
 	} else if f.Note != "" {
 		marks = append(marks, "(unsure)")
@@ -91,7 +94,7 @@ func (p *printer) marks(f *profile.Frame) []string {
 }
 
 func (p *printer) addressText(f *profile.Frame) string {
-	if f.Inlined {
+	if !f.HasAddr() {
 		return noAddress
 	}
 	return p.style(Address, address(f.Addr))
@@ -111,7 +114,7 @@ func functionText(f *profile.Frame) (name, offset string) {
 	switch {
 	case f.Func == "":
 		return unnamed, ""
-	case f.Inlined, f.Kind == profile.JavaScript:
+	case !f.HasAddr(), f.Kind == profile.JavaScript:
 		return text.Escape(f.Func), ""
 	}
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)

@@ -60,7 +60,7 @@ func (g *gdbPrinter) frame(number int, f *profile.Frame) {
 		fmt.Fprintf(g.w, "<signal handler called> \n")
 		return
 	}
-	if !f.Inlined {
+	if f.HasAddr() {
 		fmt.Fprintf(g.w, "%s in ", address(f.Addr))
 	}
 	name := text.Escape(f.Func)

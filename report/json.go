@@ -61,6 +61,9 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		doc.FiberStacks = append(doc.FiberStacks, &fiberStackDoc{Stack: stackDocument(d, &s.Stack, opt),
 			CreatedBy: frameDocuments(s.CreatedBy, len(d.Modules), opt)})
 	}
+	if d.Waits != nil {
+		doc.Waits = waitsDocument(d.Waits)
+	}
 	for i := range d.Modules {
 		m := &d.Modules[i]
 		doc.Modules = append(doc.Modules,
@@ -78,6 +81,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 		NotStopped: profile.Lossless(t.NotStopped), NoUserCode: t.NoUserCode, Wchan: profile.Lossless(t.Wchan),
 		KernelStack: losslessAll(t.KernelStack), Idle: profile.Lossless(t.Idle), Stack: stackDocument(d, &t.Stack, opt),
 	}
+	doc.Wait = waitDocument(t.Wait)
 	if t.Fiber != nil {
 		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
 	}
@@ -138,7 +142,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)
 	}
-	if !f.Inlined {
+	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
 		if f.Func != "" && f.Kind != profile.JavaScript {
 			doc.Offset = jsondoc.Hex(f.Offset)

@@ -49,6 +49,8 @@ func (in *dumpReader) document() error {
 			return in.List(in.limits.modules, in.module)
 		case "fibers":
 			return in.List(in.limits.fibers, in.fiber)
+		case "waits":
+			return in.waits()
 		case "fiber_stacks":
 			return in.List(in.limits.threads, in.fiberStack)
 		case "exited":
@@ -120,6 +122,9 @@ func (in *dumpReader) thread() error {
 			return in.word(&t.Idle)
 		case "fiber":
 			t.Fiber, err = in.fiberID()
+			return err
+		case "wait":
+			t.Wait, err = in.wait()
 			return err
 		case "signal":
 			t.Signal, err = in.signal()
@@ -212,7 +217,7 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 		return fmt.Errorf("kind %q of a frame is not known", doc.Kind)
 	case doc.Index < 0 || doc.Line < 0 || doc.Module != nil && *doc.Module < 0:
 		return errors.New("index, line or module of a frame is below 0")
-	case !doc.Inlined && doc.Address == "":
+	case !doc.Inlined && doc.Address == "" && kind != profile.Python:
 		return errors.New("a frame has no address")
 	case !doc.Inlined && doc.Module != nil && doc.ModuleAddress == "":
 		return errors.New("a frame in a module has no module_address")
@@ -223,7 +228,7 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 		Func:   in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
 		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err),
 		Tier: in.text(doc.Tier, &err), Stub: doc.Stub, Async: doc.Async}
-	if !doc.Inlined {
+	if !doc.Inlined && doc.Address != "" {
 		f.Addr = unhex(doc.Address, &err)
 		f.Offset, f.ModuleAddr = optional(doc.Offset, &err), optional(doc.ModuleAddress, &err)
 	}

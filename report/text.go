@@ -20,6 +20,9 @@ func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
 	}
+	if d.Waits != nil {
+		p.verdict(d.Waits, 2)
+	}
 	shown, idle := entries(d, &opt)
 	for _, e := range shown {
 		p.entry(e)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
@@ -119,41 +120,33 @@ func (p *printer) evidence(indent string, list []string) {
 
 // waitsEnd says how much is known.
 func (p *printer) waitsEnd(w *profile.Waits) {
-	verdict := "no deadlock found"
-	for i := range w.Cycles {
-		if w.Cycles[i].Kind == "deadlock" {
-			verdict = ""
-		}
-	}
-	switch {
-	case w.Waiting == 0:
+	if w.Waiting == 0 {
 		p.line("no thread waits for another")
 		return
-	case verdict != "":
-		verdict += ": "
 	}
-	p.line(text.Wrap(fmt.Sprintf("%sit is known for whom %d of %s %s", verdict, w.Owned,
-		counted(w.Waiting, "waiting thread"), waitVerb(w.Waiting)), p.width(), 4))
+	known := fmt.Sprintf("%d of %s with a known owner", w.Owned, counted(w.Waiting, "wait"))
+	if !slices.ContainsFunc(w.Cycles, func(c profile.WaitCycle) bool { return c.Kind == "deadlock" }) {
+		known = "no deadlock found; " + known
+	}
+	p.line(text.Wrap(known, p.width(), 4))
 }
 
-func waitVerb(n int) string {
-	if n == 1 {
-		return "waits"
-	}
-	return "wait"
-}
-
-// entryWaits writes what the threads of an entry wait for, a line for each difference.
+// entryWaits writes what the threads of an entry wait for, a line for each difference. What says no more than the
+// system call in the line above is shown if Verbose.
 func (p *printer) entryWaits(threads []*profile.Thread) {
+	says := func(t *profile.Thread) bool {
+		return t.Wait != nil && (p.opt.Verbose || t.Wait.Mode != "idle" && t.Wait.Kind != "futex" &&
+			t.Wait.Kind != "system call")
+	}
 	parts := split(threads, func(t *profile.Thread) string {
-		if t.Wait == nil {
+		if !says(t) {
 			return ""
 		}
 		return t.Wait.Text
 	})
 	for i, part := range parts {
 		wait := part.threads[0].Wait
-		if wait == nil {
+		if !says(part.threads[0]) {
 			continue
 		}
 		if i == maxMembers && !p.opt.Verbose {

@@ -284,6 +284,7 @@ func (n *Names) add(out []profile.Frame, index int, f *unwind.Frame) []profile.F
 		out = append(out, known[i])
 		k := &out[len(out)-1]
 		k.Index = index
+		k.Stub = k.Stub || f.Stub
 		k.Module = -1
 		if f.Module != nil && !f.Module.Made() { // the name of one that was made says nothing
 			k.Module = f.Module.ID

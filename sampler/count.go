@@ -13,7 +13,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// track is what the counting goroutine keeps of one thread in one program, but for wantStop.
+// track is what the counting goroutine keeps of one thread in one program, but for wantStop and
+// wantCopy.
 type track struct {
 	program *program
 	estate  *estate
@@ -22,6 +23,9 @@ type track struct {
 	// wantStop asks for one stop of the thread where it sleeps, because the walk without one
 	// did not reach the root.
 	wantStop atomic.Bool
+	// wantCopy asks for another copy of the thread where it sleeps: what its runtimes need was not copied, as they were
+	// not known yet.
+	wantCopy atomic.Bool
 
 	stack   profile.NodeID // where it was at the last sample
 	running bool           // it did not sleep there

@@ -16,6 +16,7 @@ type site struct {
 	module      int32 // index in book.modules; below 0: in no module
 	interrupted bool  // addr is where a thread was interrupted, not a return address
 	signal      bool  // a signal trampoline
+	stub        bool  // a runtime's own frame: see unwind.Frame
 	kind        siteKind
 	addr        uint64 // as linked in module, or as in the process; index of words
 	made        int32  // what executes there as its runtime says: 1 and above, index in book.made; 0: native code
@@ -143,7 +144,8 @@ func (b *book) stack(s *unwind.Stack, g *program) profile.NodeID {
 	}
 	for i := len(s.Frames) - 1; i >= 0; i-- {
 		f := &s.Frames[i]
-		at := site{module: g.place(b, f), interrupted: f.Interrupted, signal: f.Signal, addr: uint64(f.PC)}
+		at := site{module: g.place(b, f), interrupted: f.Interrupted, signal: f.Signal, stub: f.Stub,
+			addr: uint64(f.PC)}
 		at.made = g.madeOf(b, f)
 		if f.Module != nil {
 			at.addr = uint64(f.Module.Vaddr(f.PC))

@@ -23,6 +23,9 @@ const stopPause = time.Second
 func (c *counter) sleeping(t *track, l *sample) profile.NodeID {
 	g := t.program
 	g.open(c)
+	if g.runtimes != nil && len(l.copied.Copiers) < len(g.runtimes.Copiers()) {
+		t.wantCopy.Store(true)
+	}
 	key := c.sleepKey(&l.call, l.copied)
 	if n, ok := g.known[key]; ok && l.kind == peeked {
 		c.want(t, false)

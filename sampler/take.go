@@ -236,7 +236,11 @@ func (n *namer) lookUp(e *extract) {
 			n.sites[frame] = []profile.Frame{{Kind: profile.Kernel, Func: e.words[s.addr], Module: -1}}
 		case wordSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
-		default:
+		case codeSite:
+			if s.stub {
+				n.sites[frame] = []profile.Frame{} // its time is that of the functions around it
+				continue
+			}
 			n.unnamed[frame] = s.made != 0 && e.made[s.made].names == nil
 			if names := e.named(s); names != nil {
 				n.sites[frame] = names

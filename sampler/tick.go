@@ -199,7 +199,7 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 			k.trouble(p, t, err)
 			return
 		}
-		if t.base.Unmoved(now) && t.last != missed {
+		if t.base.Unmoved(now) && t.last != missed && !t.track.wantCopy.Swap(false) {
 			k.unmoved(p, t, now, upto)
 			return
 		}

@@ -48,7 +48,7 @@ func (c *cursor) climb(limit int) {
 		frames = frames[:len(frames)+1]
 		f := &frames[len(frames)-1]
 		f.PC, f.SP, f.CFA, f.Interrupted, f.Signal, f.Origin = ra, cfa, 0, false, false, r.origin
-		f.Module, f.Site, f.Runtime, f.Note = to.module, 0, nil, ""
+		f.Module, f.Site, f.Runtime, f.Stub, f.Note = to.module, 0, nil, false, ""
 		at, sp = to, cfa
 	}
 	c.frames, c.at = frames, at

@@ -110,6 +110,9 @@ func (c *cursor) findSignal(pc mem.Addr) signalSite {
 		return signalSite{}
 	}
 	at := uint64(pc) - bias - code.Start
+	if at > uint64(len(code.Data)) { // what can be read ends before it
+		return signalSite{}
+	}
 	lo, hi := at-min(at, trampolineBytes), min(at+trampolineBytes, uint64(len(code.Data)))
 	offset, rt, ok := x86.SignalReturn(code.Data[lo:hi], int(at-lo), code.Mode64)
 	switch {

@@ -75,6 +75,8 @@ type Frame struct {
 	Site Site
 	// Runtime is the one that set Site, nil for native code.
 	Runtime Runtime
+	// Stub says that a runtime set: it is its own frame, between functions of its language.
+	Stub bool
 	// Note says what makes the frame less sure than its Origin; "" mostly.
 	Note string
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/coreclr"
+	"github.com/fpstack/fpstack/vm/cpython"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
@@ -83,6 +84,8 @@ var Kinds = []Kind{
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(v8.New(m, image)) }},
 	{Name: ".NET", Files: []string{"libcoreclr.so"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(coreclr.New(m, image)) }},
+	{Name: "CPython", Files: []string{"libpython"},
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(cpython.New(m, image)) }},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})

@@ -73,6 +73,8 @@ type Thread struct {
 	Stack []string
 	// Idle says that a runtime keeps the thread for work to come, and how; "" mostly.
 	Idle string
+
+	confirmed bool // see Confirm
 }
 
 // Reading is what a thread did at one moment.

@@ -107,6 +107,7 @@ func (s *study) futex(f *futexCall, w *Wait) {
 	case s.fromTable(afterShapes, f, w):
 	default:
 		s.anybody(f, w)
+		w.Note = "and nothing shows what it is part of"
 	}
 }
 
@@ -185,9 +186,9 @@ func (s *study) library(t *Thread) library {
 		return otherLibrary
 	}
 	switch name := base(m.Path); {
-	case hasPrefix(name, "ld-musl-", "libc.musl-"):
+	case name == "libc.so" || hasPrefix(name, "ld-musl-", "libc.musl-"):
 		return musl
-	case hasPrefix(name, "libc.so", "libc-2.", "libpthread", "ld-linux", "ld-2."):
+	case name == "libc.so.6" || hasPrefix(name, "libc-2.", "libpthread", "ld-linux", "ld-2."):
 		return glibc
 	}
 	return otherLibrary

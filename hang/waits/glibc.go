@@ -88,11 +88,15 @@ func (s *study) parked(r *reader, f *futexCall, w *Wait) bool {
 	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame || s.semaphoreAt(r, f) {
 		return false
 	}
+	w.keptForEver()
+	return true
+}
+
+func (w *Wait) keptForEver() {
 	w.Object = Object{Kind: Parked}
 	w.Mode, w.Certainty = One, Inferred
 	w.Note = "parked for ever by libc: the kernel refused to let it wait for a priority-inheritance mutex, as its " +
 		"owner is gone or waits for this thread"
-	return true
 }
 
 // joins is pthread_join: the word is the id in the descriptor of the joined thread, which the kernel clears.
@@ -244,6 +248,10 @@ func (s *study) condvarOf(r *reader, f *futexCall) (cond, mutex mem.Addr, ok boo
 			continue
 		}
 		m := at(i + word)
+		const size = 48 // of a pthread_cond_t
+		if m-c < size {
+			continue
+		}
 		if s.plausibleMutex(r, f.p, m) {
 			return c, m, true
 		}
@@ -310,7 +318,7 @@ func (s *study) inLibc(r *reader, f *futexCall, w *Wait) bool {
 	if f.val != 2 || f.op != opWait || !f.private || m == nil || s.library(f.t) != glibc {
 		return false
 	}
-	if !hasPrefix(base(m.Path), "libc.so", "libc-2.") {
+	if name := base(m.Path); name != "libc.so.6" && !hasPrefix(name, "libc-2.") {
 		return false
 	}
 	w.Object.Kind = "lock inside libc"

@@ -8,8 +8,8 @@ func (s *study) muslShape(r *reader, f *futexCall, w *Wait) bool {
 	if f.op != opWait || f.p.Word != 8 {
 		return false
 	}
-	shapes := []func(*reader, *futexCall, *Wait) bool{s.muslMutex, s.muslFile, s.muslJoin, s.muslCondition,
-		s.muslShared}
+	shapes := []func(*reader, *futexCall, *Wait) bool{s.muslMutex, s.muslParked, s.muslFile, s.muslJoin,
+		s.muslCondition, s.muslShared}
 	for _, shape := range shapes {
 		if shape(r, f, w) || r.pending {
 			return true
@@ -37,7 +37,8 @@ func (s *study) muslMutex(r *reader, f *futexCall, w *Wait) bool {
 		w.Note = "musl does not record the owner of a normal mutex"
 		return true
 	}
-	if v[0]&15 == 0 || f.val&ownerBits == 0 || f.val&ownerBits > maxID {
+	died := f.val&ownerBits == 0 && f.val&ownerDied != 0
+	if v[0]&15 == 0 || f.val&ownerBits == 0 && !died || f.val&ownerBits > maxID {
 		return false
 	}
 	w.Object = Object{Kind: [...]Kind{"mutex", "recursive mutex", "error-checking mutex", "mutex"}[v[0]&3], Addr: at,
@@ -45,7 +46,21 @@ func (s *study) muslMutex(r *reader, f *futexCall, w *Wait) bool {
 	if v[0]&4 != 0 {
 		w.Object.Kind = "robust mutex"
 	}
+	if died && f.word&ownerBits == 0 {
+		w.Mode, w.Certainty, w.Note = One, s.sure(f, f.u, nil), "held by a thread that has exited"
+		return true
+	}
 	s.heldByWord(r, f, w, f.u)
+	return true
+}
+
+// muslParked is a thread that musl keeps for ever, as glibc does: see parked.
+func (s *study) muslParked(_ *reader, f *futexCall, w *Wait) bool {
+	const frame = 512
+	if sp := f.t.First.Call.SP; f.val != 0 || f.word != 0 || f.limit != 0 || f.u < sp || f.u-sp > frame {
+		return false
+	}
+	w.keptForEver()
 	return true
 }
 

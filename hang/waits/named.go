@@ -19,18 +19,22 @@ const ownerNotRecorded = "locked, owner not recorded"
 
 // byName are waits that libc's objects do not show: what waits calls the kernel by itself.
 var byName = []namedWait{
-	{"sync::mutex::futex::Mutex::lock_contended", "Rust Mutex", ownerNotRecorded},
-	{"futex_mutex::Mutex::lock_contended", "Rust Mutex", ownerNotRecorded},
-	{"rwlock::futex::RwLock::", "Rust RwLock", ownerNotRecorded},
-	{"futex_rwlock::RwLock::", "Rust RwLock", ownerNotRecorded},
-	{"condvar::futex::Condvar::wait", "Rust Condvar", ""},
-	{"once::futex::Once::", "Rust Once", "who runs it is not recorded"},
-	{"futex::Parker::park", "unpark (Rust)", ""},
-	{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", ownerNotRecorded},
-	{"parking_lot::raw_rwlock::RawRwLock::", "parking_lot RwLock", ownerNotRecorded},
-	{"parking_lot::condvar::Condvar::wait", "parking_lot Condvar", ""},
+	{"mutex::futex::Mutex", "Rust Mutex", ownerNotRecorded},
+	{"futex_mutex::Mutex", "Rust Mutex", ownerNotRecorded},
+	{"rwlock::futex::RwLock", "Rust RwLock", ownerNotRecorded},
+	{"futex_rwlock::RwLock", "Rust RwLock", ownerNotRecorded},
+	{"condvar::futex::Condvar", "Rust Condvar", ""},
+	{"once::futex::Once", "Rust Once", "who runs it is not recorded"},
+	{"futex::Parker", "unpark of a Rust thread", ""},
+	{"parking_lot::raw_mutex::RawMutex", "parking_lot Mutex", ownerNotRecorded},
+	{"parking_lot::raw_rwlock::RawRwLock", "parking_lot RwLock", ownerNotRecorded},
+	{"parking_lot::condvar::Condvar", "parking_lot Condvar", ""},
 	{"std::__atomic_futex_unsigned_base::", "C++ future or atomic", ""},
 	{"take_gil", "GIL", "its holder is not known"},
+	{"os/signal.signal_recv", "signal (Go)", ""},
+	{"runtime.semasleep", "lock of the Go runtime", ownerNotRecorded},
+	{"runtime.notesleep", "work (Go runtime)", ""},
+	{"runtime.notetsleep", "work (Go runtime)", ""},
 }
 
 // afterShapes are waits of libc that have no shape of their own, or whose objects could not be read.
@@ -70,6 +74,10 @@ func (s *study) fromTable(table []namedWait, f *futexCall, w *Wait) bool {
 				w.Object.Kind = table[i].kind
 				s.anybody(f, w)
 				w.Note = table[i].note
+				if strings.HasSuffix(string(w.Object.Kind), "(Go runtime)") || w.Object.Kind == "signal (Go)" {
+					w.Mode, w.Wakers = Idle, nil
+					w.Object.Name = "waits for " + string(w.Object.Kind)
+				}
 				return true
 			}
 		}

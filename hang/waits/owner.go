@@ -54,7 +54,7 @@ func (s *study) heldByWord(r *reader, f *futexCall, w *Wait, addr mem.Addr) {
 // held makes w a wait for the thread id, as the memory of the process calls it, which the word at addr says holds the
 // object.
 func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
-	w.Mode, w.Wakers, w.Certainty = One, nil, Possible
+	w.Mode, w.Wakers, w.Certainty, w.word = One, nil, Possible, addr
 	if id == 0 || id > maxID {
 		// Taken and not marked yet, or on its way to another thread.
 		w.Mode, w.Unlisted = Unknown, "its owner changed while it was read"
@@ -76,6 +76,9 @@ func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
 		return
 	}
 	w.Wakers = []Waker{{owner.Process.PID, owner.TID}}
+	if f.t.confirmed {
+		w.Evidence = append(w.Evidence, "the same again while the threads were stopped")
+	}
 	w.Certainty = s.sure(f, addr, owner)
 }
 

@@ -93,4 +93,6 @@ type Wait struct {
 	Note string
 	// Evidence is what the wait was seen by, each a phrase: "futex word 0x2", "owner word 812".
 	Evidence []string
+
+	word mem.Addr // that has the owner, 0 for none
 }

@@ -67,8 +67,8 @@ func compare(t *testing.T, version string, n int) {
 			if c.stacks++; stack.Complete {
 				c.complete++
 			} else {
-				t.Logf("thread %d %q ends: %s %s%s", shot.Threads[k].TID, shot.Threads[k].Comm, stack.Stop, stack.Detail,
-					tail(&stack))
+				where := fmt.Sprintf("%s %s%s", stack.Stop, stack.Detail, tail(&stack))
+				t.Logf("thread %d %q ends: %s", shot.Threads[k].TID, shot.Threads[k].Comm, where)
 			}
 			c.collect(&stack, frames)
 		}
@@ -92,7 +92,7 @@ func compare(t *testing.T, version string, n int) {
 func tail(s *profile.Stack) string {
 	var b strings.Builder
 	for _, f := range s.Frames[max(0, len(s.Frames)-4):] {
-		fmt.Fprintf(&b, "\n\t%#x %s {%s} %s", f.Addr, f.Func, f.Origin, f.Note)
+		fmt.Fprintf(&b, "\n\t%#x %s module %d at %#x {%s} %s", f.Addr, f.Func, f.Module, f.ModuleAddr, f.Origin, f.Note)
 	}
 	return b.String()
 }
@@ -182,7 +182,7 @@ func plain(f *profile.Frame) string {
 	if f.Linkage != "" {
 		name = f.Linkage
 	}
-	return withoutArguments(strings.ReplaceAll(name, "::", "."))
+	return strings.TrimSpace(withoutArguments(strings.ReplaceAll(name, "::", ".")))
 }
 
 // judge compares what was shown with the map.

@@ -120,12 +120,23 @@ func (m mapped) named(t testing.TB, d *dump, kind string) (functions []string) {
 				continue
 			}
 			functions = append(functions, f.Function)
-			if want := m.name(f.lookup(t)); f.Linkage != want {
+			want := m.name(f.lookup(t))
+			if f.Linkage != want && !(kind == "dotnet" && strings.Contains(want, " "+withoutArguments(f.Linkage)+"(")) {
 				t.Errorf("%s is named %q (%q), its perf map says %q", f.Address, f.Function, f.Linkage, want)
 			}
 		}
 	}
 	return functions
+}
+
+// withoutArguments is the raw name of a method of .NET as it is in a perf map between the type that is returned and the
+// signature: without the generic arguments of the method itself.
+func withoutArguments(name string) string {
+	if i := strings.Index(name, "::"); i >= 0 {
+		method, _, _ := strings.Cut(name[i:], "[")
+		return name[:i] + method
+	}
+	return name
 }
 
 // pythonChain are the functions of testdata/live/hot.py, innermost first.
@@ -224,8 +235,8 @@ func TestJitdumpAtEnd(t *testing.T) {
 	}
 }
 
-// TestPerfMapOfDotnet: methods of .NET that are compiled at run time have the names of its perf map. The program
-// answers requests meanwhile.
+// TestPerfMapOfDotnet: methods of .NET are named by what the runtime knows of them, in its own way of writing them,
+// also where they are in its perf map. The program answers requests meanwhile.
 func TestPerfMapOfDotnet(t *testing.T) {
 	cmd := exec.Command(fetched(t, "dotnet/10.0.9/azmcp", "scripts/build-dotnet"), "server", "start")
 	cmd.Dir = room(t)
@@ -271,7 +282,7 @@ func TestPerfMapOfDotnet(t *testing.T) {
 		t.Errorf("%d methods are named, want 20: %v", len(functions), functions)
 	}
 	for f := range functions {
-		if strings.HasPrefix(f, "[") || !strings.Contains(f, "::") {
+		if strings.HasPrefix(f, "[") || !strings.Contains(f, ".") || strings.Contains(f, "::") {
 			t.Errorf("method %q", f)
 		}
 	}

@@ -89,6 +89,10 @@ type truth struct {
 
 	Handles   json.RawMessage `json:"handles"`   // what its event loop waits for
 	Resources []string        `json:"resources"` // the same as process.getActiveResourcesInfo says
+	// Calls are the only places where functions are called, by the name of what is called; Via are the builtins that
+	// call functions, by the name of those.
+	Calls map[string]site   `json:"calls"`
+	Via   map[string]string `json:"via"`
 }
 
 // target is a script that runs.

@@ -29,18 +29,18 @@ func (t table) add(version, mode string, counts map[verdict]int) {
 	}
 }
 
-// print writes the table as docs have it: samples that are right of those with JavaScript, and those that say that they
-// end in the deoptimizer.
+// print writes the table as docs have it: samples that are right of those with JavaScript, those of which only the
+// innermost line is not sure, and those that say that they end in the deoptimizer.
 func (t table) print() {
-	fmt.Print("| node | mode | samples | right | unsure | cut | not named | wrong |\n" +
-		"|---|---|---|---|---|---|---|---|\n")
+	fmt.Print("| node | mode | samples | right | line unsure | unsure | cut | not named | wrong |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n")
 	for _, version := range slices.Sorted(maps.Keys(t)) {
 		for _, mode := range slices.Sorted(maps.Keys(t[version])) {
 			c := t[version][mode]
 			said := c[deoptimized] + c[cut]
-			all := c[right] + c[unsure] + said + c[unnamed] + c[wrong]
-			fmt.Printf("| %s | %s | %d | %d | %d | %d | %d | %d |\n", version, mode, all, c[right], c[unsure], said,
-				c[unnamed], c[wrong])
+			all := c[right] + c[vague] + c[unsure] + said + c[unnamed] + c[wrong]
+			fmt.Printf("| %s | %s | %d | %d | %d | %d | %d | %d | %d |\n", version, mode, all, c[right], c[vague],
+				c[unsure], said, c[unnamed], c[wrong])
 		}
 	}
 }

@@ -21,12 +21,22 @@ const (
 	deoptimized verdict = "in the deoptimizer"
 	cut         verdict = "cut"
 	unsure      verdict = "unsure"
-	wrong       verdict = "wrong"
-	unnamed     verdict = "not named"
+	// vague is right but for the line of the innermost function, which says that it is not sure.
+	vague   verdict = "line unsure"
+	wrong   verdict = "wrong"
+	unnamed verdict = "not named"
 )
 
 // check compares the stack of a thread that executes the script.
 func (x *truth) check(s *profile.Stack) (verdict, string) {
+	v, why := x.compare(s)
+	if frames := javascript(s); v == right && len(frames) > 0 && unsureOf(frames[0]) {
+		v = vague
+	}
+	return v, why
+}
+
+func (x *truth) compare(s *profile.Stack) (verdict, string) {
 	frames := javascript(s)
 	for i := range s.Frames {
 		if n := s.Frames[i].Note; strings.HasPrefix(n, "not named") {
@@ -44,8 +54,10 @@ func (x *truth) check(s *profile.Stack) (verdict, string) {
 		return wrong, "JavaScript in an idle process"
 	case len(frames) == 0:
 		return elapsed, ""
-	case slices.ContainsFunc(frames, func(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }):
+	case slices.ContainsFunc(frames[1:], unsureOf):
 		return unsure, ""
+	case len(x.Calls) > 0:
+		return x.checkCalls(frames)
 	case len(x.Cycle) > 0:
 		return x.checkCycle(frames)
 	case len(x.Chain) > 0:
@@ -58,6 +70,9 @@ func (x *truth) check(s *profile.Stack) (verdict, string) {
 	}
 	return x.checkStack(frames)
 }
+
+// unsureOf reports whether it is not sure which line f is at.
+func unsureOf(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }
 
 // checkStack: of all frames with a file but the innermost function and line are those that the script knows; of that
 // the function alone, which goes on meanwhile.
@@ -101,6 +116,23 @@ func (x *truth) checkStack(all []*profile.Frame) (verdict, string) {
 
 // last is the part of a name behind the object that it is called on.
 func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// checkCalls: each function that is called at one place alone is called there.
+func (x *truth) checkCalls(frames []*profile.Frame) (verdict, string) {
+	for i, f := range frames[:len(frames)-1] {
+		caller := frames[i+1]
+		if want, ok := x.Via[last(f.Func)]; ok && last(caller.Func) != want {
+			return wrong, fmt.Sprintf("%s is called by %s (%s), want %s", f.Func, caller.Func, caller.Tier, want)
+		}
+		want, ok := x.Calls[f.Func]
+		if ok && (!strings.HasSuffix(caller.Func, want.function) || caller.File != want.file ||
+			caller.Line != want.line) {
+			return wrong, fmt.Sprintf("%s (%s) is called by %s:%d (%s), want %s:%d", f.Func, f.Tier, caller.Func,
+				caller.Line, caller.Tier, want.function, want.line)
+		}
+	}
+	return right, ""
+}
 
 // checkCycle: functions that call one another follow in that order, without a gap.
 func (x *truth) checkCycle(frames []*profile.Frame) (verdict, string) {

@@ -41,6 +41,7 @@ type Runtime struct {
 	modules  map[mem.Addr]*Module
 	codes    codes
 	sites    sites
+	names    *namer
 	// view is the memory of the walk that goes on, or went last; missed says that it met code in no section, so that
 	// they were read again.
 	view   mem.Reader
@@ -71,7 +72,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, errors.Join(unknown, err)
 	}
 	r := &Runtime{o: o, layout: l, memory: image.Memory, budget: m.Budget(), images: map[mem.Addr]*r2rImage{},
-		modules: map[mem.Addr]*Module{}, err: err}
+		modules: map[mem.Addr]*Module{}, err: err, names: newNamer(image.Memory, image.Path, m.Budget())}
 	r.sections.Store(&sections{})
 	r.codes.reset()
 	r.sites.reset()
@@ -81,12 +82,13 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf(".NET %v", r.o.version) }
 
-// Err is why some code is not known; nil if all is.
+// Err is why some code or lines are not known; nil if all are.
 func (r *Runtime) Err() error {
-	if r.err == nil {
+	err := errors.Join(r.err, r.names.err())
+	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%v in %q: %w", r, r.o.m.Path, r.err)
+	return fmt.Errorf("%v in %q: %w", r, r.o.m.Path, err)
 }
 
 // Mapped hears which mappings the process has now: see vm.Mapper.

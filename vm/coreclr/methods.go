@@ -9,8 +9,6 @@ import (
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 )
 
-var errLate = errors.New("it was not copied while the thread was stopped")
-
 const (
 	methodTokens = 0x06000000 // table MethodDef, ECMA-335 II.22
 	typeTokens   = 0x02000000 // TypeDef

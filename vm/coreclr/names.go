@@ -1,12 +1,8 @@
 package coreclr
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 )
 
 // Frames implements resolve.SiteNamer.
@@ -15,38 +11,7 @@ func (r *Runtime) Frames(site unwind.Site) []profile.Frame {
 		return nil
 	}
 	e := r.sites.all[site]
-	f := profile.Frame{Kind: profile.DotNet, Offset: e.offset}
-	switch {
-	case e.Code == StubCode:
-		f.Func, f.Stub = e.Name, true
-	case e.Class == DynamicMethod:
-		f.Func = "dynamicClass." + e.Name
-	case e.Desc == 0:
-		f.Func = "[precompiled method]"
-	default:
-		f.Func = r.nameOf(e.Method)
-	}
+	f := r.names.frame(e.Method)
+	f.Offset = e.offset
 	return []profile.Frame{f}
-}
-
-// nameOf is the name of a method as metadata have it.
-func (r *Runtime) nameOf(m *Method) string {
-	t, err := metadata.Open(r.memory, m.Module.Metadata, r.budget)
-	if err != nil || m.Token == 0 {
-		return fmt.Sprintf("[method %#08x]", m.Token)
-	}
-	d, err := t.Method(m.Token & 0xffffff)
-	if err != nil {
-		return fmt.Sprintf("[method %#08x]", m.Token)
-	}
-	var b strings.Builder
-	for i, p := range d.Path {
-		if i > 0 {
-			b.WriteByte('+')
-		} else if p.Namespace != "" {
-			b.WriteString(p.Namespace + ".")
-		}
-		b.WriteString(p.Name)
-	}
-	return b.String() + "." + d.Name
 }

@@ -6,10 +6,8 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
-	"github.com/fpstack/fpstack/unwind/x86"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
 )
 
@@ -138,7 +136,7 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 		if !interrupted {
 			return nil, false, nil
 		}
-		return r.stubRow(c, pc), true, nil
+		return r.stubRow(pc), true, nil
 	}
 	start, end := c.span()
 	at, size := uint32(pc-start), uint32(end-start)
@@ -175,20 +173,4 @@ func (r *Runtime) info(c *code, offset uint32, n int) []byte {
 	whole = min(n, head+2*int(b[2])) // the last of a mapping, not chained
 	had, _ := r.view.ReadMem(b[:whole], at)
 	return b[:had]
-}
-
-// stubRow is the row of code of the runtime between methods, interrupted at pc: it has no frame of its own. What it
-// pushed, its instructions say where its beginning is known.
-func (r *Runtime) stubRow(c *code, pc mem.Addr) *cfi.Row {
-	const most = 256
-	if c != nil && c.start != 0 && pc > c.start && pc-c.start < most {
-		b := make([]byte, most)
-		n, _ := r.view.ReadMem(b, c.start)
-		stub := x86.Code{Start: uint64(c.start), Data: b[:n], Mode64: true, Budget: r.budget}
-		if row, ok := stub.FromEntry(uint64(c.start), uint64(c.start)+uint64(n), uint64(pc)); ok {
-			return &row
-		}
-	}
-	return &cfi.Row{Start: uint64(pc), End: uint64(pc) + 1, RAReg: uint64(regs.AMD64RIP),
-		CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(regs.AMD64RSP), N: 8}, RA: cfi.Rule{Kind: cfi.Offset, N: -8}}
 }

@@ -31,12 +31,9 @@ type runtime struct {
 }
 
 // runtimes are those that nobody reads yet.
-// Sources: the programs' own code (Python/ceval.c, hotspot/share/runtime/javaCalls.cpp, v8/src/execution/execution.cc,
+// Sources: the programs' own code (hotspot/share/runtime/javaCalls.cpp, v8/src/execution/execution.cc,
 // Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
 var runtimes = []runtime{
-	{language: "Python", functions: []string{"_PyEval_", "PyEval_Eval", "Py_RunMain", "Py_BytesMain"},
-		modules: []string{"python", "libpython"}, kind: profile.Python,
-		shows: "py-spy dump --pid %d"},
 	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so"}, jit: true,
 		kind: profile.Java, shows: "jstack %d"},
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",

@@ -33,12 +33,11 @@ func TestNotes(t *testing.T) {
 		stack []string
 		want  string // of the note, "" for none
 	}{
-		{"Python waits in a call", []string{"clock_nanosleep@libc.so.6", "time_sleep",
-			"_PyEval_EvalFrameDefault@libpython3.11.so.1.0", "main"},
-			"prog 4121: Python frames are not shown: fpstack does not read this runtime yet; py-spy dump --pid 4121 " +
-				"shows " +
-				"them"},
-		{"Python, stripped", []string{"read@libc.so.6", "@python3.11", "__libc_start_main@libc.so.6"}, "Python"},
+		{"Ruby waits in a call", []string{"clock_nanosleep@libc.so.6", "rb_thread_wait_for",
+			"rb_vm_exec@libruby.so.3.1", "main"},
+			"prog 4121: Ruby frames are not shown: fpstack does not read this runtime yet; rbspy snapshot " +
+				"--pid 4121 shows them"},
+		{"Ruby, stripped", []string{"read@libc.so.6", "@ruby3.1", "__libc_start_main@libc.so.6"}, "Ruby"},
 		{"Java", []string{"@", "JavaCalls::call_helper@libjvm.so"}, "jstack 4121 shows them"},
 		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so",
 			"ConcurrentGCThread::run@libjvm.so"},
@@ -76,12 +75,12 @@ func TestNotesOfSeveralProcesses(t *testing.T) {
 	for pid := 10; pid < 13; pid++ {
 		d := &profile.Dump{Process: profile.Process{PID: pid, Comm: "worker"}}
 		d.Threads = []profile.Thread{{TID: pid,
-			Stack: profile.Stack{Frames: frames(&d.Modules, "_PyEval_EvalFrameDefault")}}}
+			Stack: profile.Stack{Frames: frames(&d.Modules, "rb_vm_exec")}}}
 		dumps = append(dumps, d)
 	}
 	got := InProfile(profile.FromDumps(dumps...))
-	want := []string{"worker 10 and 2 more: Python frames are not shown: fpstack does not read this runtime yet; " +
-		"py-spy dump --pid 10 shows them"}
+	want := []string{"worker 10 and 2 more: Ruby frames are not shown: fpstack does not read this runtime yet; " +
+		"rbspy snapshot --pid 10 shows them"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -13,7 +13,6 @@ type code struct {
 	heap.Code
 	stream   mem.Addr  // the object that holds the instructions; the Code itself up to V8 10
 	of       *function // what baseline code was made of, nil before it was met with a frame
-	note     string    // what is not sure of its positions; "" for nothing
 	print    []byte    // what the objects hold, to compare
 	prologue int       // bytes before the frame is built, below 0 if that is not seen
 }
@@ -35,9 +34,23 @@ var errNoCode = errors.New("no code object is found around it")
 
 // codeCache remembers which code holds a PC. What it says is checked each time: code is freed, and other code made in
 // its place.
-type codeCache struct{ byPC map[mem.Addr]*code }
+type codeCache struct {
+	byPC map[mem.Addr]*code
+	maps map[mem.Addr]keptMap // by Code
+	size int                  // of maps, bytes
+}
 
-func (c *codeCache) reset() { c.byPC = map[mem.Addr]*code{} }
+// keptMap is what was read of a code; err is why it was not.
+type keptMap struct {
+	code  heap.Code
+	codes *heap.CodeMap
+	err   error
+}
+
+// maxMaps bounds the bytes that are kept of maps of code.
+const maxMaps = 64 << 20
+
+func (c *codeCache) reset() { *c = codeCache{byPC: map[mem.Addr]*code{}, maps: map[mem.Addr]keptMap{}} }
 
 // codeAt returns the code that holds pc, an address in memory that V8 has made code in.
 func (r *Runtime) codeAt(a *area, pc mem.Addr, m mem.Reader) (*code, error) {

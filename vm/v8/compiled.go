@@ -45,18 +45,19 @@ func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind
 
 // baseline names an activation of f by its baseline code c, which has been made of bytecode, one after the other.
 func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	key := codeKey{c, a.pc}
+	key := codeKey{c, a.pc, a.interrupted}
 	if s, ok := r.sites.byCode[key]; ok {
-		return s, nil
+		return s.site, nil
 	}
 	b, offset, ok := r.baselineOffset(c, a.pc, m)
 	if !ok {
 		a.note = firstLineNote
 		return r.atStart(f, baselineTier, m)
 	}
+	unread := r.sites.unread
 	s, err := r.position(f, b, offset, baselineTier, m)
-	if err == nil {
-		r.sites.keepCode(key, s)
+	if err == nil && unread == r.sites.unread {
+		r.sites.keepCode(key, codeSite{site: s})
 	}
 	return s, err
 }
@@ -82,69 +83,4 @@ func (r *Runtime) baselineOffset(c *code, pc mem.Addr, m mem.Reader) (b heap.Byt
 	}
 	offset, ok = heap.BaselineOffset(lengths, bytecode, r.builtins.bytecodeSizes(), int(pc-c.Start))
 	return b, offset, ok
-}
-
-// maglevNote is said of code of Maglev that has no positions, as V8 12 makes it, or only that of the loop which it was
-// entered in.
-const maglevNote = "V8 keeps few positions of this code: the line may be an earlier one, and inlined calls are missing"
-
-// entersLoop reports whether c may have been made to go on in the middle of a loop that another code had begun
-// (on-stack replacement): then its deoptimisation data say at which bytecode, else -1.
-// Source: DeoptimizationData in src/objects/deoptimization-data.h, where OsrBytecodeOffset follows the literals.
-func (r *Runtime) entersLoop(c *code, m mem.Reader) bool {
-	data, ok := c.Deopt.Object()
-	if !ok {
-		return true
-	}
-	w, err := r.heap(m).Word(data, r.layout.ArrayData+wordSize*(r.layout.Deopt.Literals+1))
-	at, smi := w.Int()
-	return err != nil || !smi || at >= 0
-}
-
-// optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
-// was made of. That of its frame, f, is another only if the frame is not what it is taken for.
-func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	a.note = c.note
-	key := codeKey{c, a.pc}
-	if s, ok := r.sites.byCode[key]; ok {
-		return s, nil
-	}
-	t := turbofanTier
-	if c.Kind == heap.Maglev {
-		t = maglevTier
-	}
-	h := r.heap(m)
-	position, ok := r.lookup(c.Positions, int(a.pc-c.Start), m)
-	if t == maglevTier && (!ok || r.entersLoop(c, m)) {
-		c.note, a.note = maglevNote, maglevNote
-	}
-	if !ok { // Maglev has no table up to V8 12
-		if f == nil {
-			shared, err := h.CodeFunction(c.Code)
-			if err != nil {
-				return 0, err
-			}
-			if f, err = r.describe(shared, m); err != nil {
-				return 0, err
-			}
-		}
-		return r.atStart(f, t, m)
-	}
-	calls, err := h.Calls(c.Code, position)
-	if err != nil {
-		return 0, err
-	}
-	frames := make([]logical, 0, len(calls))
-	for _, call := range calls {
-		g, err := r.describe(call.Shared, m)
-		if err != nil {
-			return 0, err
-		}
-		frames = append(frames, logical{g, call.Offset})
-	}
-	s, err := r.sites.of(r.frames(frames, t, m))
-	if err == nil {
-		r.sites.keepCode(key, s)
-	}
-	return s, err
 }

@@ -63,6 +63,8 @@ func (e *epilogue) step(b []byte) (n int, returned, ok bool) {
 		return 3, false, len(b) > 3
 	case op >= 0x70 && op <= 0x7f && prefix == 0: // jcc: as many arguments as are declared, or more: both ways return
 		return 2, false, len(b) > 2
+	case at(0) == 0x0f && at(1)&0xf0 == 0x80: // the same with a distance of 4 bytes, as Maglev has it
+		return 6, false, len(b) > 6
 	case at(0) == 0x48 && at(1) == 0x83 && at(2) == 0xc4: // add rsp, imm8
 		return 4, false, e.drop(int64(int8(at(3)))) && len(b) > 3
 	case (at(0) == 0x48 || at(0) == 0x4a) && at(1) == 0x8d && at(2)&0x38 == 0x20 && at(2)&7 == 4 && at(3)&7 == 4:

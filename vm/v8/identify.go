@@ -21,6 +21,10 @@ type activation struct {
 	// sp and regs are of the innermost frame of a thread; 0 and nil elsewhere. Slots below sp have not been written.
 	sp   mem.Addr
 	regs *regs.Registers
+	// interrupted says that pc is where the code was interrupted, and no call.
+	interrupted bool
+	// deoptimizes says that the code is being given up: it has called the deoptimizer.
+	deoptimizes bool
 	// entered says that the function has just been called, so that registers have what a caller sets.
 	entered bool
 	// note is what makes the name less sure, set by who names.
@@ -44,6 +48,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if !ok {
 			continue
 		}
+		act.deoptimizes = i > 0 && r.inDeoptimizer(areas, s.Frames[i-1].LookupPC())
 		site, err := r.identify(&act, v)
 		if err != nil {
 			f.Note = "not named: " + r.String() + ": " + err.Error()
@@ -71,7 +76,7 @@ func withoutTable(s *unwind.Stack, i int) bool {
 // activationOf gathers what the frame f, the innermost of t or not, shows; false where its frame pointer is not known.
 func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, innermost bool, m mem.Reader) (activation,
 	bool) {
-	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC()}
+	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted}
 	if !innermost || !f.Interrupted || t.Registers == nil {
 		act.fp = f.CFA - 2*wordSize
 		return act, f.CFA != 0
@@ -86,6 +91,16 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 	}
 	act.entered = s.entered
 	return act, true
+}
+
+// inDeoptimizer reports whether pc is in the builtin that optimised code calls to be given up.
+func (r *Runtime) inDeoptimizer(areas *areas, pc mem.Addr) bool {
+	a := areas.find(pc)
+	if a == nil {
+		return false
+	}
+	b := r.builtinAt(a, pc)
+	return b != nil && b.kind == deoptimizer
 }
 
 // slot reads the word at offset of the frame.

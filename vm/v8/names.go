@@ -2,6 +2,7 @@ package v8
 
 import (
 	"errors"
+	"math/bits"
 	"net/url"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type script struct {
 	file  string
 	lines *heap.Lines // nil before it is asked for
 	err   error       // why there are none
+	tries uint32      // to read them
 }
 
 // anonymous is what V8 calls a function without a name, and the text of a script outside of all functions.
@@ -157,10 +159,7 @@ func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line 
 	if offset < 0 {
 		return s.file, 0
 	}
-	if s.lines == nil && s.err == nil {
-		s.lines, s.err = r.heap(m).LinesOf(s.Script)
-	}
-	if s.err != nil {
+	if s.lines == nil && !r.readLines(s, m) {
 		return s.file, 0
 	}
 	line, column, ok := s.lines.At(offset)
@@ -172,6 +171,26 @@ func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line 
 	return s.file, line
 }
 
+// readLines reads where lines of s end. The text of a young script moves: then it is tried again, now with what the
+// Script refers to by then, and the next time, the second, the fourth and so on.
+func (r *Runtime) readLines(s *script, m mem.Reader) bool {
+	if s.err != nil && !errors.Is(s.err, heap.ErrMoved) {
+		return false
+	}
+	if s.tries++; bits.OnesCount32(s.tries) == 1 {
+		h := r.heap(m)
+		if s.lines, s.err = h.LinesOf(s.Script); errors.Is(s.err, heap.ErrMoved) {
+			if now, err := h.Again(s.Script); err == nil {
+				s.lines, s.err = h.LinesOf(now)
+			}
+		}
+	}
+	if s.lines == nil {
+		r.sites.unread++
+	}
+	return s.lines != nil
+}
+
 // position names f at an offset of its bytecode. The same source makes the same bytecode each time, so that the offset
 // is enough to remember it by.
 func (r *Runtime) position(f *function, b heap.Bytecode, offset int, t tier, m mem.Reader) (unwind.Site, error) {
@@ -180,8 +199,9 @@ func (r *Runtime) position(f *function, b heap.Bytecode, offset int, t tier, m m
 	if p, ok := r.lookup(b.Positions, offset, m); ok {
 		at = p.Offset
 	}
+	unread := r.sites.unread
 	s, err := r.at(f, at, t, m)
-	if err == nil {
+	if err == nil && unread == r.sites.unread {
 		r.sites.keepBytecode(key, s)
 	}
 	return s, err

@@ -44,9 +44,10 @@ type sites struct {
 	functions  map[heap.Shared]*function
 	labels     map[declaration]*label
 	renames    int // names that have changed since they were given
+	unread     int // lines that were wanted and could not be read: such names are not remembered
 	scripts    map[heap.Script]*script
 	byBytecode map[bytecodeKey]unwind.Site
-	byCode     map[codeKey]unwind.Site
+	byCode     map[codeKey]codeSite
 }
 
 // frame is a logical frame, whose name is that of label unless it is nil.
@@ -64,14 +65,21 @@ type bytecodeKey struct {
 
 // codeKey is a place in code.
 type codeKey struct {
-	code *code
-	pc   mem.Addr
+	code        *code
+	pc          mem.Addr
+	interrupted bool
+}
+
+// codeSite is what a place in code is called, and what is not sure of it.
+type codeSite struct {
+	site unwind.Site
+	note string
 }
 
 func (s *sites) reset() {
 	*s = sites{all: make([][]frame, 1), byContent: map[string]unwind.Site{}, stubs: map[string]unwind.Site{},
 		functions: map[heap.Shared]*function{}, labels: map[declaration]*label{}, scripts: map[heap.Script]*script{},
-		byBytecode: map[bytecodeKey]unwind.Site{}, byCode: map[codeKey]unwind.Site{}}
+		byBytecode: map[bytecodeKey]unwind.Site{}, byCode: map[codeKey]codeSite{}}
 }
 
 func (s *sites) frames(n unwind.Site) []profile.Frame {
@@ -124,7 +132,7 @@ func (s *sites) keepBytecode(k bytecodeKey, n unwind.Site) {
 	s.byBytecode[k] = n
 }
 
-func (s *sites) keepCode(k codeKey, n unwind.Site) {
+func (s *sites) keepCode(k codeKey, n codeSite) {
 	if len(s.byCode) >= maxPlaces {
 		clear(s.byCode)
 	}

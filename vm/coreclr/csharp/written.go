@@ -20,7 +20,7 @@ var operators = map[string]string{
 	"OnesComplement": "~", "LogicalNot": "!", "True": "true", "False": "false",
 }
 
-// written is a name of a method as its source has it: "Name.get" for the accessor get_Name, "operator +" for
+// written is a name of a method as its source has it: "Name.get" for the accessor get_Name, "operator +()" for
 // op_Addition. Of an explicit implementation the interface stays in front. Names that are not special stay.
 func written(name string, special bool) string {
 	front, last := "", name
@@ -42,9 +42,9 @@ func written(name string, special bool) string {
 		}
 		switch sign := operators[op]; {
 		case sign != "":
-			return front + word + sign
+			return front + word + sign + "()" // an offset may follow
 		case op == "Implicit" || op == "Explicit":
-			return front + strings.ToLower(op) + " " + strings.TrimSpace(word)
+			return front + strings.ToLower(op) + " " + strings.TrimSpace(word) + "()"
 		}
 	}
 	return name

@@ -202,7 +202,7 @@ func (n *nibbles) next() (v uint32) {
 // bytes is how many have been begun.
 func (n *nibbles) bytes() int { return (n.read + 1) / 2 }
 
-// At is the IL offset that code at a native offset was compiled from, false if none is known. Code of the compiler's own
+// At is the IL offset that code at a native offset was compiled from, false if none is known. Code of the compiler
 // counts to what is before it, the prologue to the beginning.
 func At(list []Bound, native uint32) (il int, ok bool) {
 	for i := range list {

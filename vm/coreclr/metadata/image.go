@@ -187,3 +187,39 @@ func (im *Image) Data(e DebugEntry) (mem.Addr, bool) {
 }
 
 func (im *Image) read(b []byte, a mem.Addr) error { return read(im.memory, im.budget, b, a) }
+
+// Bounds of the search for an image: how far it may begin before its metadata, and how it is aligned. The bundle of a
+// single-file program aligns assemblies of IL to 16 bytes and others to pages.
+const (
+	maxBefore  = 64 << 20
+	alignImage = 16
+	piece      = 4 << 10 // a page: what lies before may not be there
+)
+
+// ImageAround finds the image whose metadata are at root, which must lie in memory without a gap: the nearest one
+// before it whose headers lead there.
+//
+// It fails with ErrFormat if there is none, or with the refusal of b.
+func ImageAround(memory mem.Reader, root mem.Addr, b *work.Budget) (*Image, error) {
+	buf := make([]byte, piece)
+	for end := root; end > piece && root-end < maxBefore; {
+		start := (end - 1) &^ (piece - 1)
+		part := buf[:end-start]
+		if !b.Spend(int64(len(part))) {
+			return nil, b.Refusal()
+		}
+		if err := read(memory, b, part, start); err != nil {
+			break
+		}
+		for at := (len(part) - 1) &^ (alignImage - 1); at >= 0; at -= alignImage {
+			if part[at] != 'M' || at+1 >= len(part) || part[at+1] != 'Z' {
+				continue
+			}
+			if im, err := OpenImage(memory, start+mem.Addr(at), b); err == nil && im.metadata == root {
+				return im, nil
+			}
+		}
+		end = start
+	}
+	return nil, fmt.Errorf("%w: no image has the metadata at %#x", ErrFormat, uint64(root))
+}

@@ -54,6 +54,7 @@ type Tables struct {
 	strings, blobs, guids, pdb span
 	tables                     [tableCount]table
 	pdbID                      []byte
+	id                         [16]byte // of the module
 }
 
 // Open reads the headers of the metadata at root, and takes what it reads, and all that is read later, from b.
@@ -67,6 +68,9 @@ func Open(memory mem.Reader, root mem.Addr, b *work.Budget) (*Tables, error) {
 	}
 	if err := t.readTables(rows); err != nil {
 		return nil, fmt.Errorf("read tables of .NET metadata at %#x: %w", uint64(root), err)
+	}
+	if t.id, err = t.readID(); err != nil {
+		return nil, fmt.Errorf("read .NET metadata at %#x: %w", uint64(root), err)
 	}
 	return t, nil
 }

@@ -4,7 +4,7 @@ import "slices"
 
 // The tables that are read here, by their number.
 const (
-	typeRefs       = 0x01
+	modules        = 0x00
 	typeDefs       = 0x02
 	methodPtrs     = 0x05
 	methodDefs     = 0x06

@@ -3,6 +3,8 @@ package metadata
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fpstack/fpstack/mem"
 )
 
 // maxNesting bounds how deep types lie in one another.
@@ -235,4 +237,28 @@ func (t *Tables) Kickoff(method uint32) (rid uint32, err error) {
 		return false
 	})
 	return rid, err
+}
+
+// Unchanged reports whether the module is still the one whose headers were read: a module that was unloaded makes room
+// for another.
+func (t *Tables) Unchanged() bool {
+	id, err := t.readID()
+	return err == nil && id == t.id
+}
+
+// readID reads the id of the module (MVID), zero for one that has none: its compiler gave it one of its own.
+func (t *Tables) readID() (id [16]byte, err error) {
+	const idColumn = 2
+	if t.tables[modules].rows == 0 {
+		return id, nil
+	}
+	r, err := t.row(modules, 1)
+	if err != nil || r[idColumn] == 0 {
+		return id, err
+	}
+	offset := uint64(r[idColumn]-1) * uint64(len(id))
+	if offset+uint64(len(id)) > uint64(t.guids.size) {
+		return id, orFormat(nil, "the id of the module is at %#x of %#x bytes", offset, t.guids.size)
+	}
+	return id, t.read(id[:], t.guids.at+mem.Addr(offset))
 }

@@ -78,6 +78,68 @@ func exercise(t testing.TB, p *process, f jsFrame) {
 		}
 	}
 	_, _ = p.CodeFunction(c)
+	exerciseCodeMap(t, p.Heap, c, int(f.pc-c.Start))
+}
+
+func exerciseCodeMap(t testing.TB, h Heap, c Code, at int) {
+	t.Helper()
+	m, err := h.CodeMapOf(c)
+	if err != nil {
+		return
+	}
+	before, behind := m.Around(at)
+	called, _ := m.Returns(at)
+	var calls []Call
+	for _, i := range []int{before, behind, called} {
+		places, _ := m.Frames(h, i)
+		if len(places) > maxInlined {
+			t.Errorf("%d frames in one", len(places))
+		}
+		calls = calls[:0]
+		for _, p := range places {
+			calls = append(calls, Call{p.Shared, m.Offset(h, p)})
+			exerciseFunction(t, h, calls[len(calls)-1])
+			_ = m.Offsets(h, p, p.Bytecode+10)
+		}
+	}
+	if len(calls) > 0 {
+		_ = m.Repeats(h, at, calls)
+		_ = m.Between(h, calls[0], calls[len(calls)-1])
+	}
+}
+
+// FuzzTranslation: lists of frames of any bytes, in all formats.
+func FuzzTranslation(f *testing.F) {
+	f.Add([]byte{14, 0, 2, 2, 1, 6, 2, 4, 0, 38, 2, 47}, 0)
+	f.Add([]byte{12, 0, 2, 2, 1, 6, 2, 4, 12, 5, 2, 2, 42}, 8)
+	f.Fuzz(func(t *testing.T, table []byte, at int) {
+		for _, format := range translationFormats {
+			d := &Deopts{format: format.translationFormat, table: table}
+			frames, err := d.translate(at)
+			if err == nil && (len(frames) == 0 || len(frames) > maxInlined) {
+				t.Errorf("%d frames", len(frames))
+			}
+		}
+	})
+}
+
+// FuzzChecks: instructions of any bytes.
+func FuzzChecks(f *testing.F) {
+	f.Add([]byte("\x90\x0f\x84\x06\x00\x00\x00\x90\xe9\x04\x00\x00\x00\x90\xe9\xf4\xff\xff\xff"), 8)
+	f.Fuzz(func(t *testing.T, code []byte, at int) {
+		d := &Deopts{exits: len(code), translations: make([]int, 3)}
+		m := &CodeMap{Deopts: d, calls: []Safepoint{{Return: len(code) / 2, Deopt: 2, Exit: -1}}}
+		m.findChecks(code)
+		for _, i := range []int{at, 0, len(code), len(code) / 3} {
+			before, behind := m.Around(i)
+			if before >= len(d.translations) || behind >= len(d.translations) {
+				t.Errorf("%d, %d", before, behind)
+			}
+			if i >= 0 && m.origin(i) > max(i, len(code)) {
+				t.Errorf("%d comes from %d", i, m.origin(i))
+			}
+		}
+	})
 }
 
 func exerciseBytecode(h Heap, sizes Sizes, b Bytecode, lengths []byte) {

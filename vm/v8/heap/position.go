@@ -22,21 +22,45 @@ type Position struct {
 // offset is zig-zag, and negative, less 1, if the position is no statement's. From 14.1 on it is unsigned, with two
 // bits of flags below; no Node.js has a V8 between the two. Source: src/codegen/source-position-table.cc.
 func (l *Layout) PositionAt(table []byte, offset int) (p Position, ok bool, err error) {
+	err = l.eachPosition(table, func(code int64, at Position) bool {
+		if code > int64(offset) {
+			return false
+		}
+		p, ok = at, true
+		return true
+	})
+	return p, ok, err
+}
+
+// offsetsIn are those of the text in effect from one offset of code to another.
+func (l *Layout) offsetsIn(table []byte, from, to int) (out []int, err error) {
+	err = l.eachPosition(table, func(code int64, at Position) bool {
+		switch {
+		case code > int64(to):
+			return false
+		case code <= int64(from):
+			out = out[:0]
+		}
+		out = append(out, at.Offset)
+		return true
+	})
+	return out, err
+}
+
+// eachPosition calls f with the entries of a table, and where in the code they begin, until it returns false.
+func (l *Layout) eachPosition(table []byte, f func(code int64, p Position) bool) error {
 	code, source := int64(-1), int64(0)
 	for r := (vlq{b: table}); len(r.b) > 0; { // ends: each number takes a byte
 		delta := l.codeDelta(&r)
 		source += r.signed()
 		if code += delta; r.err != nil || delta < 0 {
-			return p, ok, ErrTable
+			return ErrTable
 		}
-		if code > int64(offset) {
+		if external := source&1 != 0; !external && !f(code, positionOf(uint64(source))) {
 			break
 		}
-		if external := source&1 != 0; !external {
-			p, ok = positionOf(uint64(source)), true
-		}
 	}
-	return p, ok, nil
+	return nil
 }
 
 // codeDelta reads the first number of an entry.

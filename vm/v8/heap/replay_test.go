@@ -71,6 +71,7 @@ var recordings = []struct{ file, node, mode string }{
 	{"18-baseline", "18.20.8", "baseline"},
 	{"20-turbofan", "20.20.2", "turbofan"},
 	{"22-interpreter", "22.23.3", "interpreter"},
+	{"22-maglev", "22.0.0", "maglev"},
 	{"24-maglev", "24.21.0", "maglev"},
 	{"26-baseline", "26.10.0", "baseline"},
 	{"26-turbofan", "26.10.0", "turbofan"},

@@ -37,10 +37,24 @@ func (h Heap) ScriptOf(s Shared) (Script, bool, error) {
 		return Script{}, false, fmt.Errorf("%w: the script of the function at %#x has type %d", ErrMoved,
 			uint64(s.Addr), typ)
 	}
+	p, err := h.scriptAt(a)
+	return p, err == nil, err
+}
+
+// Again reads the words of p again, which the garbage collector changes when it moves what they refer to.
+func (h Heap) Again(p Script) (Script, error) {
+	a, err := h.object(TagOf(p.Addr), "script", h.Types.Script)
+	if err != nil {
+		return p, err
+	}
+	return h.scriptAt(a)
+}
+
+func (h Heap) scriptAt(a mem.Addr) (Script, error) {
 	p, f := Script{Addr: a}, &h.Layout.Script
 	var b [64]byte
 	if err := h.read(b[:], a, 0); err != nil {
-		return p, false, err
+		return p, err
 	}
 	word := func(offset int32) Tagged { return Tagged(binary.LittleEndian.Uint64(b[offset:])) }
 	p.Source, p.lineEnds = word(f.Source), word(f.LineEnds)
@@ -48,7 +62,7 @@ func (h Heap) ScriptOf(s Shared) (Script, bool, error) {
 	p.ColumnOffset, _ = word(f.ColumnOffset).Int()
 	name, err := h.scriptName(word(f.Name))
 	p.Name = name
-	return p, err == nil, err
+	return p, err
 }
 
 func (h Heap) scriptName(t Tagged) (string, error) {

@@ -1,0 +1,133 @@
+package cmd
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fpstack/fpstack/dump"
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// waiting is who waits for whom in the processes of a dump: read before they are stopped, as a stop changes it.
+type waiting struct {
+	source *tracer.WaitFacts
+	facts  *waits.Facts
+	graph  *waits.Graph // nil if it could not be made
+	shown  bool         // of a process
+}
+
+// newWaiting reads those processes. One that cannot be inspected is not in the graph: the dump says why.
+func newWaiting(ctx context.Context, pids []int) *waiting {
+	w := &waiting{source: tracer.NewWaitFacts()}
+	w.facts, _ = w.source.Begin(ctx, pids)
+	w.graph, _ = waits.Examine(ctx, w.source, w.facts)
+	return w
+}
+
+func (w *waiting) close() { w.source.Close() }
+
+// copiers are what is to be copied in the stop of process pid, so that its deadlocks can be confirmed.
+func (w *waiting) copiers(pid int) []snapshot.Copier {
+	if w == nil || w.graph == nil {
+		return nil
+	}
+	if holds := w.graph.Holds(pid); len(holds) > 0 {
+		return []snapshot.Copier{holdCopier(holds)}
+	}
+	return nil
+}
+
+// holdCopier copies the words that deadlocks rest on.
+type holdCopier []waits.Hold
+
+func (c holdCopier) String() string { return "owners of locks" }
+
+func (c holdCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
+	for i := range c {
+		if c[i].TID == t.TID {
+			f.Fetch(snapshot.Want{Addr: c[i].Word, Len: waits.HoldSize})
+		}
+	}
+}
+
+// learn takes what the stop of process pid showed in a batch: whether deadlocks are as they were, and the locks of
+// runtimes.
+func (w *waiting) learn(pid int, walk *dump.Walk, batch *snapshot.Snapshot) {
+	if w == nil || w.graph == nil {
+		return
+	}
+	for _, h := range w.graph.Holds(pid) {
+		i := slices.IndexFunc(batch.Threads, func(t snapshot.Thread) bool { return t.TID == h.TID })
+		if i < 0 || batch.Threads[i].Registers == nil {
+			continue
+		}
+		t := &batch.Threads[i]
+		owner, err := mem.Uint(batch.Reader(t, nil), h.Word, waits.HoldSize, t.Arch.Order)
+		pc, _ := t.Registers.PC()
+		sp, _ := t.Registers.SP()
+		if err == nil {
+			w.facts.Confirm(h, uint32(owner) == h.Owner && pc == h.PC && sp == h.SP)
+		}
+	}
+	if p := w.facts.Process(pid); p != nil {
+		p.Locks = append(p.Locks, walk.Locks(batch)...)
+	}
+}
+
+// add puts what the threads of d wait for into it. Their names tell what the words of locks leave open.
+func (w *waiting) add(d *profile.Dump) {
+	if w == nil || w.graph == nil {
+		return
+	}
+	w.name(d.Threads)
+	w.graph = waits.Join(w.facts)
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		if of := w.facts.Thread(t.TID); of != nil && of.Process.PID == d.Process.PID {
+			t.Wait = w.graph.Shown(t.TID)
+		}
+	}
+	d.Waits = w.graph.Show()
+	d.Waits.Threads, d.Waits.Processes = nil, nil
+	if w.shown {
+		concern(d)
+	}
+	w.shown = true
+}
+
+// concern leaves in d the cycles and roots that threads of d are part of: all others were shown with the first process.
+func concern(d *profile.Dump) {
+	none := func(lists ...[]int) bool {
+		return !slices.ContainsFunc(slices.Concat(lists...), func(tid int) bool { return hasThread(d, tid) })
+	}
+	d.Waits.Cycles = slices.DeleteFunc(d.Waits.Cycles, func(c profile.WaitCycle) bool {
+		return none(c.Threads, c.Behind)
+	})
+	d.Waits.Roots = slices.DeleteFunc(d.Waits.Roots, func(r profile.WaitRoot) bool {
+		return none(r.Behind, []int{r.TID})
+	})
+}
+
+// name gives the facts the functions that were found on the stacks.
+func (w *waiting) name(threads []profile.Thread) {
+	for i := range threads {
+		t := &threads[i]
+		of := w.facts.Thread(t.TID)
+		if of == nil || len(t.Stack.Frames) == 0 {
+			continue
+		}
+		of.Idle, of.Stack = t.Idle, make([]string, 0, len(t.Stack.Frames))
+		for j := range t.Stack.Frames {
+			switch f := &t.Stack.Frames[j]; {
+			case f.Kind == profile.Signal:
+				of.Stack = append(of.Stack, waits.SignalFrame)
+			case !f.Waits():
+				of.Stack = append(of.Stack, f.Func)
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package waits
+
+import "github.com/fpstack/fpstack/mem"
+
+// Hold is what an edge of a deadlock rests on: the thread waits in its call, and the word has the owner.
+type Hold struct {
+	TID    int
+	SP, PC mem.Addr // of the thread in its call
+	Word   mem.Addr // in the memory of its process
+	Owner  uint32   // what the word has
+}
+
+// HoldSize is the size of the word of a Hold, in bytes.
+const HoldSize = 4
+
+// Holds lists those of the deadlocks of g that process pid is part of: what is to be compared when its threads are
+// stopped.
+func (g *Graph) Holds(pid int) []Hold {
+	var all []Hold
+	for i := range g.Cycles {
+		if g.Cycles[i].Kind != Deadlock {
+			continue
+		}
+		for _, tid := range g.Cycles[i].Threads {
+			t, w := g.Facts.Thread(tid), g.Of(tid)
+			var b [HoldSize]byte
+			if t.Process.PID != pid || w.word == 0 || t.Process.Memory.bytes(b[:], w.word) != known {
+				continue
+			}
+			all = append(all, Hold{tid, t.First.Call.SP, t.First.Call.PC, w.word, u32(b[:])})
+		}
+	}
+	return all
+}
+
+// Confirm takes a Hold as it was when the threads were stopped: same says whether it was as before. The graph is to be
+// joined again then: an edge that was another is none of a deadlock.
+func (f *Facts) Confirm(h Hold, same bool) {
+	t := f.Thread(h.TID)
+	if t == nil {
+		return
+	}
+	if t.confirmed = same; !same {
+		t.Last.Blocked = false
+	}
+}

@@ -1,0 +1,53 @@
+package report
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// wait reads what a thread waits for.
+func (in *dumpReader) wait() (*profile.Wait, error) {
+	var doc *waitDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return nil, err
+	}
+	if doc.Left < 0 {
+		return nil, errors.New("left_ns of a wait is below 0")
+	}
+	var err error
+	w := &profile.Wait{Text: in.text(doc.Text, &err), Kind: in.text(doc.Kind, &err), Name: in.text(doc.Name, &err),
+		Addr: optional(doc.Address, &err), Mode: in.text(doc.Mode, &err), Certainty: in.text(doc.Certainty, &err),
+		Timed: doc.Timed, Left: time.Duration(doc.Left), Evidence: in.texts(doc.Evidence, &err)}
+	for _, to := range doc.Wakers {
+		w.Wakers = append(w.Wakers, profile.Waker(to))
+	}
+	return w, err
+}
+
+// waits reads what concerns several threads.
+func (in *dumpReader) waits() error {
+	var doc *waitsDoc
+	if err := in.Decode(&doc); err != nil || doc == nil {
+		return err
+	}
+	var err error
+	w := &profile.Waits{Waiting: doc.Waiting, Owned: doc.Owned}
+	if w.Waiting < 0 || w.Owned < 0 {
+		return errors.New("a number of waits is below 0")
+	}
+	for _, c := range doc.Cycles {
+		if c.Stood < 0 {
+			return errors.New("stood_ns of a cycle is below 0")
+		}
+		w.Cycles = append(w.Cycles, profile.WaitCycle{Kind: in.text(c.Kind, &err), Text: in.text(c.Text, &err),
+			Threads: c.Threads, Lines: in.texts(c.Lines, &err), Stood: time.Duration(c.Stood), Behind: c.Behind})
+	}
+	for _, r := range doc.Roots {
+		w.Roots = append(w.Roots, profile.WaitRoot{Waker: profile.Waker(r.wakerDoc), Text: in.text(r.Text, &err),
+			Behind: r.Behind, Certainty: in.text(r.Certainty, &err)})
+	}
+	in.dump.Waits = w
+	return err
+}

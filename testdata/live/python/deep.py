@@ -1,0 +1,16 @@
+"""900 frames that end in a sleep."""
+import sys
+import time
+
+sys.setrecursionlimit(5000)
+
+
+def down(n):
+    if n == 0:
+        print("ready", flush=True)
+        while True:
+            time.sleep(100)
+    return down(n - 1)
+
+
+down(899)

@@ -1,0 +1,217 @@
+//go:build linux && amd64
+
+package python
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
+)
+
+const (
+	fetched = "../../testdata/bin/python" // roots that scripts/build-python made
+	scripts = "../../testdata/live/python"
+)
+
+// interpreter is a python that is there.
+type interpreter struct {
+	name  string // "3.13", of a package with its root "3.13-debian"
+	minor int
+	root  string // to be run by chroot, "" for none
+	path  string
+}
+
+// interpreters lists those that are there: roots, those of pyenv, and that of the machine; one of each name.
+func interpreters(t testing.TB) []interpreter {
+	t.Helper()
+	var all []interpreter
+	add := func(pattern, root, suffix string) {
+		found, _ := filepath.Glob(filepath.Join(root, pattern))
+		for _, f := range found {
+			minor, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(f), "python3."))
+			if err != nil || minor < 8 {
+				continue
+			}
+			i := interpreter{name: fmt.Sprintf("3.%d%s", minor, suffix), minor: minor, root: root,
+				path: strings.TrimPrefix(f, root)}
+			if !slices.ContainsFunc(all, func(o interpreter) bool { return o.name == i.name }) {
+				all = append(all, i)
+			}
+		}
+	}
+	if roots, _ := filepath.Glob(filepath.Join(fetched, "3.*")); os.Geteuid() == 0 {
+		for _, r := range roots {
+			r, _ = filepath.Abs(r)
+			add("usr/bin/python3.*", r, "-debian")
+		}
+	}
+	pyenv := cmp.Or(os.Getenv("PYENV_ROOT"), filepath.Join(os.Getenv("HOME"), ".pyenv"))
+	add(filepath.Join(pyenv, "versions/3.*/bin/python3.*"), "", "")
+	add("/usr/bin/python3.*", "", "-system")
+	if len(all) == 0 {
+		t.Skip("no python3 is there: scripts/build-python gets some")
+	}
+	slices.SortStableFunc(all, func(a, b interpreter) int { return a.minor - b.minor })
+	return all
+}
+
+// target is a script that runs.
+type target struct {
+	*tracer.Process
+	interpreter
+	truth    *os.File // what faulthandler wrote
+	set      *module.Set
+	runtimes *vm.Process
+	names    *resolve.Names
+	walker   *unwind.Walker
+	end      func()
+}
+
+// start runs a script and waits until it says that it is ready. env and flags are for the interpreter.
+func start(t testing.TB, in interpreter, script string, env []string, flags ...string) *target {
+	t.Helper()
+	folder := copyScripts(t, in)
+	cmd := exec.Command(in.path, append(flags, folder+"/"+script)...)
+	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"}, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Chroot: in.root}
+	cmd.Dir = "/"
+	return startCommand(t, in, cmd)
+}
+
+// copyScripts puts the scripts where the interpreter sees them, and returns their folder there.
+func copyScripts(t testing.TB, in interpreter) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(scripts, "*.py"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	folder := t.TempDir()
+	if in.root != "" {
+		if folder, err = os.MkdirTemp(filepath.Join(in.root, "tmp"), "scripts"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(folder) })
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, filepath.Base(f)), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.TrimPrefix(folder, in.root)
+}
+
+func startCommand(t testing.TB, in interpreter, cmd *exec.Cmd) *target {
+	t.Helper()
+	x := &target{interpreter: in}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.truth = r
+	t.Cleanup(func() { r.Close() })
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.end = func() { cmd.Process.Kill(); cmd.Wait() }
+	t.Cleanup(func() { x.end() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("%v in %s said %q: %v", cmd.Args, in.name, line, err)
+	}
+	x.open(t, cmd.Process.Pid)
+	return x
+}
+
+// open makes what walks and names the threads of process pid.
+func (x *target) open(t testing.TB, pid int) {
+	t.Helper()
+	var err error
+	if x.Process, err = tracer.Open(pid, tracer.Options{}); err != nil {
+		t.Skipf("python cannot be looked into: %v", err)
+	}
+	t.Cleanup(func() { x.Close() })
+	table, err := x.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := x.Image()
+	x.set, x.runtimes = module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
+	t.Cleanup(func() { x.set.Close() })
+	x.runtimes.Scan(x.set)
+	if err := x.runtimes.Err(); err != nil {
+		t.Fatal(err)
+	}
+	x.names = resolve.New(x.set, resolve.Options{NoLines: true, NoInlines: true})
+	x.walker = unwind.NewWalker(x.set, x.names)
+	x.walker.Use(x.runtimes)
+}
+
+// stop takes one sample of all threads; more is called for each while it is stopped.
+func (x *target) stop(t testing.TB, more ...snapshot.Copier) *snapshot.Snapshot {
+	t.Helper()
+	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: append(x.runtimes.Copiers(), more...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.set.Update(s.Maps)
+	x.walker.Renew()
+	return s
+}
+
+// stack walks and names thread number i of s.
+func (x *target) stack(s *snapshot.Snapshot, i int) profile.Stack {
+	th := &s.Threads[i]
+	walked := x.walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
+	return x.names.Stack(&walked)
+}
+
+// python are the frames of Python of a stack.
+func python(s *profile.Stack) (frames []*profile.Frame) {
+	for i := range s.Frames {
+		if f := &s.Frames[i]; f.Kind == profile.Python && !f.Stub {
+			frames = append(frames, f)
+		}
+	}
+	return frames
+}
+
+// pause lets the target run for a while that is not always the same.
+func pause(i int) { time.Sleep(time.Duration(300+i*7919%1700) * time.Microsecond) }
+
+// describe is a stack as text.
+func describe(s *profile.Stack) string {
+	var b strings.Builder
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		fmt.Fprintf(&b, "\n#%d %#x %s %s:%d %v stub %t {%s} %s", f.Index, f.Addr, f.Func, filepath.Base(f.File), f.Line,
+			f.Kind, f.Stub, f.Origin, f.Note)
+	}
+	return b.String() + "\n" + s.Stop + ": " + s.Detail
+}

@@ -1,0 +1,142 @@
+package debuginfo
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// writer writes numbers as the runtime does.
+type writer struct {
+	b    []byte
+	half bool // the higher nibble of the last byte is free
+}
+
+func (w *writer) nibble(x byte) {
+	if w.half = !w.half; w.half {
+		w.b = append(w.b, x)
+	} else {
+		w.b[len(w.b)-1] |= x << 4
+	}
+}
+
+func (w *writer) number(v uint32) {
+	shift := 0
+	for v>>(shift+3) != 0 {
+		shift += 3
+	}
+	for ; shift > 0; shift -= 3 {
+		w.nibble(byte(v>>shift&7) | 8)
+	}
+	w.nibble(byte(v & 7))
+}
+
+// written are bounds in an encoding, with a head of those flags before them.
+func written(e Encoding, flags byte, head []byte, list []Bound) []byte {
+	var body writer
+	body.number(uint32(len(list)))
+	last := uint32(0)
+	if e == Packed {
+		body.number(9 - 1)
+		body.number(12 - 1)
+		body.half = false
+		at, bit := len(body.b), 0
+		put := func(v uint32, n int) {
+			for i := range n {
+				if bit%8 == 0 {
+					body.b = append(body.b, 0)
+				}
+				body.b[at+bit/8] |= byte(v>>i&1) << (bit % 8)
+				bit++
+			}
+		}
+		for _, b := range list {
+			put(1, 2)
+			put(b.Native-last, 9)
+			put(uint32(b.IL-Epilogue), 12)
+			last = b.Native
+		}
+	} else {
+		for _, b := range list {
+			body.number(b.Native - last)
+			body.number(uint32(b.IL - Epilogue))
+			body.number(0x10)
+			last = b.Native
+		}
+	}
+	var sizes writer
+	sizes.number(uint32(len(body.b)))
+	sizes.number(3)
+	out := append([]byte{flags}, head...)
+	return append(append(append(out, sizes.b...), body.b...), 1, 2, 3)
+}
+
+var drawn = []Bound{{0, Prologue}, {11, 0}, {30, NoMapping}, {41, 7}, {41, 12}, {300, 1000}, {310, Epilogue}}
+
+func TestBounds(t *testing.T) {
+	locals := make([]byte, 32+8)
+	locals[8] = 2
+	for _, c := range []struct {
+		name  string
+		flags byte
+		head  []byte
+	}{
+		{"bounds alone", 0, nil},
+		{"behind a patchpoint with two locals", 1, locals},
+		{"behind what profilers get", 2, []byte{5, 0, 0, 0, 1, 2, 3, 4, 5}},
+		{"behind both", 3, append(slices.Clone(locals), 1, 0, 0, 0, 9)},
+	} {
+		for _, e := range []Encoding{Nibbles, Packed} {
+			b := written(e, c.flags, c.head, drawn)
+			got, err := Parse(b, e)
+			if err != nil || !slices.Equal(got, drawn) {
+				t.Errorf("%s, encoding %d: %v, %v", c.name, e, got, err)
+			}
+			if n, err := Size(b[:min(len(b), MaxHead)]); err != nil || n != len(b)-3 {
+				t.Errorf("%s, encoding %d: %d bytes of %d, %v", c.name, e, n, len(b), err)
+			}
+			for cut := range b[:len(b)-3] {
+				if got, err := Parse(b[:cut], e); !errors.Is(err, ErrMalformed) {
+					t.Errorf("%s, encoding %d, cut to %d bytes: %v, %v", c.name, e, cut, got, err)
+				}
+			}
+		}
+	}
+}
+
+func TestAt(t *testing.T) {
+	for native, want := range map[uint32]int{0: 0, 10: 0, 11: 0, 29: 0, 35: 0, 40: 0, 41: 12, 299: 12, 300: 1000,
+		305: 1000, 5000: 1000} {
+		if got, ok := At(drawn, native); !ok || got != want {
+			t.Errorf("%d is IL %d, %t, want %d", native, got, ok, want)
+		}
+	}
+	if il, ok := At([]Bound{{4, 2}}, 3); ok {
+		t.Errorf("before the first bound is IL %d", il)
+	}
+	if il, ok := At(nil, 3); ok {
+		t.Errorf("without bounds there is IL %d", il)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, e := range []Encoding{Nibbles, Packed} {
+		f.Add(written(e, 0, nil, drawn), e == Packed)
+		f.Add(written(e, 2, []byte{1, 0, 0, 0, 9}, drawn), e == Packed)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, packed bool) {
+		e := Nibbles
+		if packed {
+			e = Packed
+		}
+		list, err := Parse(b, e)
+		if err != nil && list != nil {
+			t.Fatalf("%d bounds and %v", len(list), err)
+		}
+		if len(list) > 8*len(b)+1 {
+			t.Fatalf("%d bounds out of %d bytes", len(list), len(b))
+		}
+		At(list, 100)
+		Size(b)
+	})
+}

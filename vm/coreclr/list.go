@@ -1,0 +1,136 @@
+package coreclr
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
+)
+
+// Bounds of a list.
+const (
+	maxListed = 1 << 20  // methods
+	maxHeap   = 1 << 32  // bytes of code in one heap
+	mapPiece  = 16 << 10 // bytes of a nibble map that are read at once
+)
+
+var errTooMany = errors.New("it has more methods than are listed")
+
+// Functions lists the methods that are compiled now, and those precompiled ones that have been called or prepared, with
+// the names that frames have: see vm.FunctionLister. Each funclet of a method is listed by itself.
+func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) error {
+	r.readSections()
+	l := &lister{r: r, yield: yield}
+	r.view = &view{r.memory, r.memory}
+	for i := range r.sections.Load().list {
+		s := &r.sections.Load().list[i]
+		switch {
+		case l.done:
+		case s.flags&codeHeap != 0:
+			l.keep(l.heap(s))
+		case s.flags&(rangeList|interpreted) == 0 && s.module != 0:
+			l.keep(l.image(s))
+		}
+	}
+	return l.err
+}
+
+// lister gives methods to yield until that has enough.
+type lister struct {
+	r      *Runtime
+	yield  func(start, end mem.Addr, name string) bool
+	listed int
+	done   bool
+	err    error // the first
+}
+
+func (l *lister) keep(err error) {
+	if err != nil && l.err == nil {
+		l.err = fmt.Errorf("list methods of %v: %w", l.r, err)
+	}
+}
+
+// heap lists the methods of a heap, by its nibble map.
+func (l *lister) heap(s *section) error {
+	h := &s.heap
+	if h.end <= h.base || h.end-h.base > maxHeap {
+		return errBounds
+	}
+	units := uint64(h.end-h.base+unitBytes-1) / unitBytes
+	b := make([]byte, mapPiece)
+	for first := uint64(0); first < units && !l.done; first += mapPiece / unitSize {
+		n, err := l.r.memory.ReadMem(b[:min(mapPiece, (units-first)*unitSize)], h.nibbles+mem.Addr(first*unitSize))
+		for i := uint64(0); i < uint64(n)/unitSize && !l.done; i++ {
+			l.unit(s, first+i, order.Uint32(b[i*unitSize:]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unit lists the methods that begin in the code of unit number i.
+func (l *lister) unit(s *section, i uint64, unit uint32) {
+	if _, inside := pointedTo(unit, l.r.layout.constantMap); inside || unit == 0 {
+		return
+	}
+	for k := range uint64(unitNibbles) {
+		if n := nibbleOf(unit, k); n != 0 && !l.done {
+			l.method(s, s.heap.base+mem.Addr((i*unitNibbles+k)*bucketBytes+(n-1)*stepBytes))
+		}
+	}
+}
+
+// method lists the method that begins at start, if one does: it may be gone again.
+func (l *lister) method(s *section, start mem.Addr) {
+	c, err := l.r.codeAt(l.r.memory, s, start)
+	if err == nil && c.kind != StubCode && c.start == start {
+		l.list(c)
+	}
+}
+
+// image lists the methods of an image that the runtime knows by their place.
+func (l *lister) image(s *section) error {
+	im := l.r.imageOf(s)
+	if im.err != nil {
+		return im.err
+	}
+	b := make([]byte, im.count*unwindcode.FunctionSize)
+	if !l.r.budget.Hold(int64(len(b))) {
+		return l.r.budget.Refusal()
+	}
+	defer l.r.budget.Release(int64(len(b)))
+	if _, err := l.r.memory.ReadMem(b, im.functions); err != nil {
+		return err
+	}
+	for ; len(b) > 0 && !l.done; b = b[unwindcode.FunctionSize:] {
+		f := unwindcode.ParseFunction(b)
+		if desc, ok := l.r.lookup(im.entries, uint64(s.start)+uint64(f.Begin)); ok {
+			c := &code{section: s, kind: R2RCode, base: s.start, start: s.start + mem.Addr(f.Begin), function: f,
+				desc: mem.Addr(desc)}
+			d := fields{m: l.r.memory, at: c.desc}
+			c.class = Class(d.uint(l.r.layout.methodFlags, 2) & 7)
+			l.list(c)
+		}
+	}
+	return nil
+}
+
+// list gives c to yield.
+func (l *lister) list(c *code) {
+	if l.listed++; l.listed > maxListed {
+		l.keep(errTooMany)
+		l.done = true
+		return
+	}
+	m, err := l.r.methodOf(c, l.r.memory)
+	if err != nil {
+		return
+	}
+	frames := l.r.Frames(l.r.sites.add(m, 0))
+	if start, end := c.span(); len(frames) > 0 {
+		l.done = !l.yield(start, end, frames[0].Func)
+	}
+}

@@ -1,0 +1,144 @@
+package coreclr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/coreclr/pdb"
+)
+
+// source is the PDB of a module.
+type source struct {
+	file *pdb.File // nil if there is none
+	err  error     // why one that there is cannot be used
+}
+
+// errOtherBuild says that the PDB beside an assembly does not belong to it.
+var errOtherBuild = errors.New("it is of another build")
+
+// place is where in a source m executes; "" and 0 if no PDB says so.
+func (n *namer) place(m *Method, a *assembly) (file string, line int) {
+	if a.lines == nil {
+		a.lines = n.findSource(&m.Module)
+	}
+	if a.lines.file == nil {
+		return "", 0
+	}
+	// Code before and behind the body, as that which sets up the frame, belongs to no IL: the first line is nearest.
+	file, line, err := a.lines.file.Line(m.Token&rowMask, uint32(max(m.IL, 0)))
+	if err != nil && a.lines.err == nil {
+		a.lines.err = fmt.Errorf("read the PDB of %s: %w", a.name, err)
+	}
+	return file, line
+}
+
+// findSource finds the PDB of m: inside of it, or beside it.
+func (n *namer) findSource(m *Module) *source {
+	im, err := n.image(m)
+	if err != nil {
+		return &source{} // an assembly without an image, as one that was made at run time
+	}
+	data, err := pdb.Embedded(im, n.memory, n.budget)
+	if err == nil && data == nil {
+		data, err = n.beside(m, im)
+	}
+	s := &source{}
+	if err == nil && data != nil {
+		s.file, err = pdb.Parse(data, n.budget)
+	}
+	if err != nil {
+		s.err = fmt.Errorf("read the PDB of %q: %w", m.Path, err)
+	}
+	return s
+}
+
+// image is the image of m. Where the runtime does not say where it begins it is looked for before the metadata.
+func (n *namer) image(m *Module) (*metadata.Image, error) {
+	if m.Image != 0 {
+		return metadata.OpenImage(n.memory, m.Image, n.budget)
+	}
+	return metadata.ImageAround(n.memory, m.Metadata, n.budget)
+}
+
+// beside reads the PDB in the file that im names, which lies in the folder of the assembly; nil if there is none.
+func (n *namer) beside(m *Module, im *metadata.Image) ([]byte, error) {
+	ref, ok, err := pdb.Beside(im, n.memory, n.budget)
+	if err != nil || !ok || n.open == nil || !path.IsAbs(m.Path) {
+		return nil, err
+	}
+	// The image may name any file: what is read for somebody else are PDBs alone.
+	if !strings.HasSuffix(ref.Name, ".pdb") || strings.ContainsRune(m.Path, 0) {
+		return nil, nil
+	}
+	f, err := n.open(path.Join(path.Dir(m.Path), ref.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Close != nil {
+		defer f.Close()
+	}
+	return n.copyPDB(f, ref.ID)
+}
+
+// copyPDB copies the PDB f, whose file may change later, if it has that id.
+func (n *namer) copyPDB(f *module.File, id pdb.ID) ([]byte, error) {
+	size := int64(len(f.Data))
+	if size > pdb.MaxSize {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", size, pdb.MaxSize)
+	}
+	if !n.budget.Spend(size) {
+		return nil, n.budget.Refusal()
+	}
+	if !n.budget.Hold(size) {
+		return nil, n.budget.Refusal()
+	}
+	data := make([]byte, size)
+	err := module.Guard(f.Path, func() error {
+		copy(data, f.Data)
+		return nil
+	})
+	if err == nil {
+		var p *pdb.File
+		if p, err = pdb.Parse(data, n.budget); err == nil && p.ID() != id {
+			err = errOtherBuild
+		}
+	}
+	if err != nil {
+		n.budget.Release(size)
+		return nil, err
+	}
+	return data, nil
+}
+
+// err is why PDBs could not be used; nil if all could.
+func (n *namer) err() error {
+	var errs []error
+	for _, a := range n.sorted() {
+		if a.lines != nil && a.lines.err != nil && len(errs) < maxErrs {
+			errs = append(errs, a.lines.err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const maxErrs = 8
+
+// sorted is the modules in the order of their addresses.
+func (n *namer) sorted() []*assembly {
+	keys := slices.Sorted(maps.Keys(n.modules))
+	out := make([]*assembly, len(keys))
+	for i, k := range keys {
+		out[i] = n.modules[k]
+	}
+	return out
+}

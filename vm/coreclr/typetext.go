@@ -1,0 +1,77 @@
+package coreclr
+
+import (
+	"strings"
+
+	"github.com/fpstack/fpstack/vm/coreclr/csharp"
+)
+
+// notKnown stands for a type that could not be read.
+var notKnown = csharp.Text{Shown: "?", Raw: "?"}
+
+// text is the name of a type as it stands in arguments.
+func (n *namer) text(t *Type) csharp.Text {
+	switch t.Kind {
+	case NamedType:
+		return n.namedType(t)
+	case CanonicalType:
+		return csharp.Text{Shown: "__Canon", Raw: "System.__Canon"}
+	case ArrayType:
+		return n.array(t)
+	case PointerType, ByRefType:
+		if t.Elem == nil {
+			return notKnown
+		}
+		behind := "*"
+		if t.Kind == ByRefType {
+			behind = "&"
+		}
+		e := n.text(t.Elem)
+		return csharp.Text{Shown: e.Shown + behind, Raw: e.Raw + behind}
+	case FunctionType:
+		return csharp.Text{Shown: "delegate*", Raw: "(fnptr)"}
+	}
+	return notKnown
+}
+
+// namedType is the name of a class, struct or interface.
+func (n *namer) namedType(t *Type) csharp.Text {
+	a := n.assembly(&t.Module)
+	if a.err != nil {
+		return notKnown
+	}
+	rid := t.Token & rowMask
+	types := a.types[rid]
+	if types == nil {
+		var err error
+		if types, err = a.tables.Path(rid); err != nil {
+			return notKnown
+		}
+		if len(a.types) >= maxTypes {
+			clear(a.types)
+		}
+		a.types[rid] = types
+	}
+	p := n.path(types, t.Args)
+	text := p.Argument()
+	return csharp.Text{Shown: cut(text.Shown), Raw: cut(text.Raw)}
+}
+
+// array is the name of an array. Of arrays of arrays C# writes the outermost first, the runtime last.
+func (n *namer) array(t *Type) csharp.Text {
+	var shown strings.Builder
+	raw := ""
+	for ; t != nil && t.Kind == ArrayType; t = t.Elem { // ends: types are read to a depth
+		dimensions := strings.Repeat(",", max(t.Rank-1, 0))
+		if t.MultiDim && t.Rank == 1 {
+			dimensions = "*"
+		}
+		shown.WriteString("[" + dimensions + "]")
+		raw = "[" + dimensions + "]" + raw
+	}
+	if t == nil {
+		return notKnown
+	}
+	e := n.text(t)
+	return csharp.Text{Shown: e.Shown + shown.String(), Raw: e.Raw + raw}
+}

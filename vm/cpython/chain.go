@@ -1,0 +1,165 @@
+package cpython
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// chain is the frames of Python that one state of a thread leads to, innermost first.
+type chain struct {
+	state  object.Thread
+	frames []object.Frame
+	groups []group
+	cut    bool // there are more, which could not be read
+}
+
+// group is the frames that one call of the eval loop runs: frames[from:to] of the chain.
+type group struct {
+	from, to int
+	// anchor is an address in the frame of that call; 0 where the release keeps none.
+	anchor mem.Addr
+}
+
+// maxFrames bounds the frames of Python of one thread.
+const maxFrames = 1 << 14
+
+func (c *chain) reset(t object.Thread) {
+	c.state, c.frames, c.groups, c.cut = t, c.frames[:0], c.groups[:0], false
+}
+
+func (c *chain) close(anchor mem.Addr) {
+	from := 0
+	if n := len(c.groups); n > 0 {
+		from = c.groups[n-1].to
+	}
+	if from < len(c.frames) {
+		c.groups = append(c.groups, group{from, len(c.frames), anchor})
+	}
+}
+
+// walk reads the chain of t from m.
+func (c *chain) walk(l *object.Layout, m object.Memory, t object.Thread) {
+	c.reset(t)
+	switch {
+	case l.Thread.CFrame == 0 && l.Thread.Chunk == 0:
+		c.walkObjects(l, m, t.Frame)
+	case l.Thread.CFrame != 0 && l.Thread.Frame != 0:
+		c.walkObjects(l, m, t.Frame)
+		c.pairCFrames(l, m)
+	case l.Thread.CFrame != 0:
+		c.walkCFrames(l, m)
+	default:
+		c.walkShims(l, m, t.Frame)
+	}
+}
+
+// walkObjects reads frames that are objects (3.8 to 3.10): each call of the eval loop runs one.
+func (c *chain) walkObjects(l *object.Layout, m object.Memory, at mem.Addr) {
+	for at != 0 {
+		f, ok := l.FrameAt(m, at)
+		if !ok || len(c.frames) == maxFrames {
+			c.cut = true
+			return
+		}
+		c.frames = append(c.frames, f)
+		c.close(0)
+		at = f.Previous
+	}
+}
+
+// pairCFrames gives each frame its CFrame (3.10), the oldest first: one more or less belongs to a call that begins or
+// ends.
+func (c *chain) pairCFrames(l *object.Layout, m object.Memory) {
+	if c.cut {
+		return
+	}
+	var anchors [64]mem.Addr
+	list := anchors[:0]
+	for at := c.state.CFrame; c.isCFrame(l, at); {
+		if len(list) > maxFrames {
+			return
+		}
+		list = append(list, at)
+		next, ok := pointer(m, at+mem.Addr(l.CFrame.Previous))
+		if !ok {
+			c.cut = true
+			return
+		}
+		at = next
+	}
+	for i, j := len(c.groups)-1, len(list)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
+		c.groups[i].anchor = list[j]
+	}
+}
+
+// isCFrame reports whether a is a CFrame of a call, and not the one that ends the list, which is part of the state.
+func (c *chain) isCFrame(l *object.Layout, a mem.Addr) bool {
+	const state = 1 << 10 // bytes of a state at most
+	return a != 0 && (a < c.state.Addr || a >= c.state.Addr+state)
+}
+
+// walkCFrames reads frames by the CFrames that lead to them (3.11, 3.12). A call that just begins has put its CFrame in
+// front before it has set it: then the next one counts.
+func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
+	at := c.state.CFrame
+	for first := true; c.isCFrame(l, at); first = false {
+		b, ok := m.Bytes(at, l.CFrame.Size)
+		if !ok {
+			c.cut = true
+			return
+		}
+		frame := mem.Addr(order.Uint64(b[l.CFrame.Frame:]))
+		next := mem.Addr(order.Uint64(b[l.CFrame.Previous:]))
+		had := len(c.frames)
+		caller, ok := c.walkEntry(l, m, frame)
+		under, known := pointer(m, next+mem.Addr(l.CFrame.Frame))
+		switch {
+		case ok && known && (caller == under):
+			c.close(at)
+		case first && known:
+			c.frames = c.frames[:had]
+		default:
+			c.cut = true
+			c.close(at)
+			return
+		}
+		at = next
+	}
+}
+
+// walkEntry reads the frames from at on that one call of the eval loop runs, and returns the innermost of its caller.
+func (c *chain) walkEntry(l *object.Layout, m object.Memory, at mem.Addr) (caller mem.Addr, ok bool) {
+	for at != 0 && len(c.frames) < maxFrames {
+		f, ok := l.FrameAt(m, at)
+		if !ok {
+			return 0, false
+		}
+		if l.Shim(&f) {
+			return f.Previous, true
+		}
+		c.frames = append(c.frames, f)
+		if f.Entry {
+			return f.Previous, true
+		}
+		at = f.Previous
+	}
+	return 0, at == 0
+}
+
+// walkShims reads frames that end at a shim, an entry frame in the frame of their call (3.13 on).
+func (c *chain) walkShims(l *object.Layout, m object.Memory, at mem.Addr) {
+	for at != 0 && at != c.state.Base {
+		f, ok := l.FrameAt(m, at)
+		if !ok || len(c.frames) == maxFrames {
+			c.cut = true
+			break
+		}
+		if l.Shim(&f) {
+			c.close(at)
+		} else {
+			c.frames = append(c.frames, f)
+		}
+		at = f.Previous
+	}
+	c.close(0)
+}

@@ -1,0 +1,122 @@
+package cpython
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+const (
+	runtimeSymbol  = "_PyRuntime"
+	runtimeSection = ".PyRuntime" // from 3.10 on: it stays where all symbols are gone
+	versionSymbol  = "Py_Version" // from 3.11 on: PY_VERSION_HEX
+)
+
+// findRuntime returns where m has _PyRuntime, false if it holds no interpreter.
+func findRuntime(m *module.Module) (module.Vaddr, bool) {
+	if m.Machine() != uint16(elf.EM_X86_64) {
+		return 0, false
+	}
+	if v, ok := find(m, runtimeSymbol); ok {
+		return v, true
+	}
+	if s, ok := m.Section(runtimeSection); ok && s.Addr != 0 {
+		return s.Addr, true
+	}
+	return 0, false
+}
+
+// find looks a symbol up: by the hash table of what m exports, or in .symtab.
+func find(m *module.Module, name string) (v module.Vaddr, ok bool) {
+	if d := symbol.OpenDynamic(m); d != nil {
+		if v, _, ok := d.Lookup(name); ok {
+			return v, true
+		}
+	}
+	if !symbol.MayDefine(m, ".symtab", name) {
+		return 0, false
+	}
+	_ = symbol.Each(m, ".symtab", func(s []byte, at module.Vaddr, _ uint64) bool { // not read: not found
+		if string(s) == name {
+			v, ok = at, true
+		}
+		return !ok
+	})
+	return v, ok
+}
+
+var (
+	errNoMemory  = errors.New("its memory cannot be read")
+	errNoVersion = errors.New("its release is not known")
+)
+
+// layoutOf finds out the release of the interpreter in m, whose _PyRuntime is at a: by what that says of itself, by
+// Py_Version, by the name of the file, or by what fits the memory.
+func layoutOf(m *module.Module, memory mem.Reader, a mem.Addr) (*object.Layout, error) {
+	if memory == nil {
+		return nil, errNoMemory
+	}
+	var head [object.OffsetsSize]byte
+	n, _ := memory.ReadMem(head[:], a)
+	if bytes.HasPrefix(head[:n], []byte(object.Cookie)) {
+		return object.Described(head[:n])
+	}
+	if v, ok := versionOf(m); ok {
+		return object.Known(v)
+	}
+	for minor := 12; minor >= 8; minor-- {
+		if l, err := object.Known(object.Version{Major: 3, Minor: minor}); err == nil && fits(l, memory, a) {
+			return l, nil
+		}
+	}
+	return nil, errNoVersion
+}
+
+// versionOf is the release as the object says it.
+func versionOf(m *module.Module) (object.Version, bool) {
+	if v, ok := find(m, versionSymbol); ok {
+		if b, ok := m.Loaded(v); ok && len(b) >= 8 {
+			hex := order.Uint64(b)
+			return object.Version{Major: int(hex >> 24 & 0xff), Minor: int(hex >> 16 & 0xff)}, true
+		}
+	}
+	name := strings.TrimPrefix(path.Base(m.Path), "lib")
+	minor, ok := strings.CutPrefix(name, "python3.")
+	if !ok {
+		return object.Version{}, false
+	}
+	if end := strings.IndexFunc(minor, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		minor = minor[:end]
+	}
+	n, err := strconv.Atoi(minor)
+	return object.Version{Major: 3, Minor: n}, err == nil
+}
+
+// fits reports whether the first thread of the first interpreter is one, by that layout: it leads back, and its
+// pthread_self is a block that begins with its own address, as glibc's does.
+func fits(l *object.Layout, memory mem.Reader, a mem.Addr) bool {
+	interp, err := word(memory, a+mem.Addr(l.Runtime.Interpreters))
+	if err != nil || interp == 0 {
+		return false
+	}
+	at, err := word(memory, mem.Addr(interp)+mem.Addr(l.Interp.Threads))
+	if err != nil || at == 0 {
+		return false
+	}
+	b := make([]byte, l.Thread.Size)
+	if _, err := memory.ReadMem(b, mem.Addr(at)); err != nil {
+		return false
+	}
+	const self = 16 // tcbhead_t.self in sysdeps/x86_64/nptl/tls.h of glibc
+	t := l.ThreadOf(mem.Addr(at), b)
+	own, err := word(memory, t.ThreadID+self)
+	return t.Interp == mem.Addr(interp) && err == nil && mem.Addr(own) == t.ThreadID
+}
