@@ -61,7 +61,8 @@ func TestEveryArch(t *testing.T) {
 					t.Errorf("thread %d: SP %#x of %s, want %#x", i, uint64(sp), th.Arch.Name, want)
 				}
 				if th.Stack.Start != mem.Addr(want)-redZone || th.Stack.End() != 0x21000 || th.StackErr != nil {
-					t.Errorf("thread %d: stack %#x-%#x, %v", i, uint64(th.Stack.Start), uint64(th.Stack.End()), th.StackErr)
+					t.Errorf("thread %d: stack %#x-%#x, %v", i, uint64(th.Stack.Start), uint64(th.Stack.End()),
+						th.StackErr)
 				}
 			}
 			if s.Threads[0].Signal == nil || s.Threads[0].Signal.HasCode || s.Threads[1].Signal != nil {
@@ -201,11 +202,13 @@ func TestFilesAreProved(t *testing.T) {
 		{"another by hand", right[:4096], Files{Path: at(right), Exe: &module.File{Data: wrong, Path: "/x"}}, true, "",
 			`refuse "/x"`},
 		{"by its build id", right[:4096], Files{Path: at(nil),
-			ByID: func(id string) (*module.File, error) { return &module.File{Data: right, Path: id}, nil }}, true, "", ""},
+			ByID: func(id string) (*module.File, error) { return &module.File{Data: right, Path: id}, nil }}, true, "",
+			""},
 		{"no build id, the same page", nameless[:4096], Files{Path: at(nameless)}, true, "", "first page"},
 		{"no build id, another page", nameless[:4096], Files{Path: at(other)}, false, "other bytes", ""},
 		{"no page", nil, Files{Path: at(right)}, false, "cannot be told", ""},
-		{"no page, below a root that was named", nil, Files{Path: at(right), Unproved: true}, true, "", "cannot be told"},
+		{"no page, below a root that was named", nil, Files{Path: at(right), Unproved: true}, true, "",
+			"cannot be told"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := open(t, at1000(row.page).bytes(), row.files)
@@ -241,7 +244,9 @@ func TestCutMemoryIsNotMadeUp(t *testing.T) {
 	d.loads[1].data = bytes.Repeat([]byte{1}, 4096)
 	b := d.bytes()
 	b = b[:len(b)-4096]
-	c := open(t, b, Files{Path: func(string) (*module.File, error) { return &module.File{Data: file, Path: "/bin/x"}, nil }})
+	c := open(t, b, Files{Path: func(path string) (*module.File, error) {
+		return &module.File{Data: file, Path: path}, nil
+	}})
 	got := make([]byte, 8)
 	if n, err := c.ReadMem(got, 0x2000); n != 0 || !errors.Is(err, ErrCut) {
 		t.Errorf("read %q, %v; want ErrCut", got[:n], err)
@@ -289,7 +294,8 @@ func TestCommandLine(t *testing.T) {
 		}
 		copy(stack[strs-base:], "./forged")
 		c = open(t, d.bytes(), Files{})
-		if want := strings.TrimRight(strings.Join(args, " ")[:79], " "); !slices.Equal(c.Process.Cmdline, []string{want}) {
+		want := strings.TrimRight(strings.Join(args, " ")[:79], " ")
+		if !slices.Equal(c.Process.Cmdline, []string{want}) {
 			t.Errorf("%s: the stack says other than the kernel: %q", a.Name, c.Process.Cmdline)
 		}
 	}

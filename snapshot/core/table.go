@@ -35,7 +35,8 @@ func (c *Core) setFiles(entries []fileEntry) {
 			f = &mapped{path: path, deleted: deleted, inode: uint64(len(byPath)) + 1}
 			byPath[e.path], c.mapped[f.inode] = f, f
 		}
-		if e.off == 0 && f.head == nil {
+		if e.off == 0 && f.head == nil && f.tries < maxTries {
+			f.tries++
 			c.readHead(f, e)
 		}
 	}
@@ -48,7 +49,10 @@ func (c *Core) readHead(f *mapped, e *fileEntry) {
 	if !c.budget.Spend(headSize) {
 		return
 	}
-	b := make([]byte, min(uint64(e.end-e.start), headSize))
+	if c.head == nil {
+		c.head = make([]byte, headSize)
+	}
+	b := c.head[:min(uint64(e.end-e.start), headSize)]
 	n, _ := c.dumped(b, e.start)
 	if n == 0 || !c.budget.Hold(int64(n)) {
 		return
