@@ -208,3 +208,32 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestSparse: a core of 20 GB, nearly all of it holes, takes no more memory than a small one.
+func TestSparse(t *testing.T) {
+	d := draw(regs.AMD64).thread(1, 11, at(regs.AMD64, 0x1000, 0x100000000+20<<30-0x1000))
+	d.load(0x100000000, 20<<30, pfR|pfW, nil)
+	b := d.bytes()
+	binary.LittleEndian.PutUint64(b[64+56+32:], 20<<30) // all of it is in the file
+	word := []byte("the word")
+	file := &holes{int64(len(b)) + 20<<30, map[int64][]byte{0: b, int64(len(b)) + 20<<30 - 64: word}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c, err := Open(file, file.size, Files{}, work.New(work.Steps, work.Memory))
+	if err != nil || len(c.Problems()) > 0 {
+		t.Fatal(err, c.Problems())
+	}
+	got := make([]byte, len(word))
+	if _, err := c.ReadMem(got, 0x100000000+20<<30-64); err != nil || !bytes.Equal(got, word) {
+		t.Errorf("read %q, %v", got, err)
+	}
+	c.Batches(Wanted{}, func(s *snapshot.Snapshot) {
+		if n := len(s.Threads[0].Stack.Data); n != 0x1000+redZone {
+			t.Errorf("the stack has %d bytes", n)
+		}
+	})
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 8 {
+		t.Errorf("%d MB were taken", used)
+	}
+}
