@@ -162,8 +162,8 @@ func dumped(t testing.TB, pid int) string {
 }
 
 // notInCores are members of the document of a dump that a core cannot have.
-var notInCores = []string{"time", "stopped_ns", "core", "name", "state", "wchan", "fd", "waits_ns", "comm", "problems",
-	"notes"}
+var notInCores = []string{"time", "stopped_ns", "core", "name", "state", "wchan", "fd", "waits_ns", "comm",
+	"problems", "notes", "wait", "waits"}
 
 // sameButFor drops what cores cannot have out of a document.
 func sameButFor(v any) any {
