@@ -137,8 +137,11 @@ func (d *dumping) core(in *kept) (*profile.Dump, error) {
 		defer files.Exe.Close()
 	}
 	c, err := core.Open(r, size, files, d.walks.Names.Budget)
-	if err != nil {
-		return nil, fmt.Errorf("core %s: %w", fileLabel(d.o.core), errors.Join(err, cut))
+	switch {
+	case err != nil && cut != nil:
+		return nil, fmt.Errorf("core %s: %w; it could not be unpacked as a whole: %w", fileLabel(d.o.core), err, cut)
+	case err != nil:
+		return nil, fmt.Errorf("core %s: %w", fileLabel(d.o.core), err)
 	}
 	defer c.Close()
 	got, err := d.walkCore(c)
