@@ -236,6 +236,24 @@ func TestFilesAreProved(t *testing.T) {
 	}
 }
 
+// TestRelocatedIsNotMadeUp: what the loader wrote to and protected then looks as if nobody could have written to it.
+func TestRelocatedIsNotMadeUp(t *testing.T) {
+	file := program(7)
+	copy(file[64+56:], draw(regs.AMD64).header(ptLoad, pfR|pfW, 4096, 4096, 4096, 4096))
+	for _, page := range [][]byte{file[:4096], nil} {
+		c := open(t, at1000(page).bytes(), Files{Unproved: true, Path: func(path string) (*module.File, error) {
+			return &module.File{Data: file, Path: path}, nil
+		}})
+		b := make([]byte, 8)
+		if n, err := c.ReadMem(b, 0x2000); n != 0 || !errors.Is(err, ErrNotInCore) {
+			t.Errorf("read %q, %v", b[:n], err)
+		}
+		if n, err := c.ReadMem(b, 0x1000); n != 8 || err != nil {
+			t.Errorf("the first page: %q, %v", b[:n], err)
+		}
+	}
+}
+
 // TestCutMemoryIsNotMadeUp: what the core should have, and does not as it is cut, is not taken from the file: it may be
 // another there (relocated).
 func TestCutMemoryIsNotMadeUp(t *testing.T) {

@@ -85,6 +85,7 @@ type mapped struct {
 	start   mem.Addr       // where that is mapped
 	tries   int            // mappings where it was looked for
 	object  *module.Module // what head says; nil if that is no ELF object
+	layout  *module.Module // of the file that was found; nil if that is no ELF object
 
 	found  *module.File
 	err    error
@@ -155,8 +156,9 @@ func (c *Core) file(f *mapped) (*module.File, error) {
 func (c *Core) proves(f *mapped, got *module.File) (note string, err error) {
 	err = module.Guard(got.Path, func() error {
 		id := ""
-		if m, err := module.NewFile(got); err == nil {
-			id = m.BuildID()
+		m, err := module.NewFile(got)
+		if err == nil {
+			id, f.layout = m.BuildID(), m
 		}
 		switch want := f.id(); {
 		case want != "" && id != want:

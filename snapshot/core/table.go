@@ -36,7 +36,9 @@ func (c *Core) setFiles(entries []fileEntry) {
 			byPath[e.path], c.mapped[f.inode] = f, f
 		}
 		if e.off == 0 && f.head == nil && f.tries < maxTries {
-			f.tries++
+			if f.tries++; f.tries == 1 {
+				f.start = e.start
+			}
 			c.readHead(f, e)
 		}
 	}
@@ -132,12 +134,13 @@ func (c *Core) anonymous(start, end mem.Addr, perm maps.Perm) maps.Mapping {
 // where they are not there.
 func (c *Core) perm(f *mapped, addr mem.Addr) maps.Perm {
 	const unknown, page = maps.Read | maps.Exec, 0xfff // the loader rounds to pages
-	if f.object == nil || addr < f.start || !c.budget.Spend(int64(len(f.object.Segments()))) {
+	object := cmp.Or(f.object, f.layout)
+	if object == nil || addr < f.start || !c.budget.Spend(int64(len(object.Segments()))) {
 		return unknown
 	}
 	first := true
 	var low module.Vaddr // of what lies at f.start
-	for _, s := range f.object.Segments() {
+	for _, s := range object.Segments() {
 		if s.Type != module.PTLoad {
 			continue
 		}
