@@ -19,7 +19,8 @@ func TestThreadPointer(t *testing.T) {
 	}
 	tls := make([]byte, 48)
 	I386.Order.PutUint32(tls[4:], 0xf7d00740) // base_addr of struct user_desc
-	if tp, ok := I386.ThreadPointer(make([]byte, I386.NoteSize), tls); !ok || tp != 0xf7d00740 || I386.TLSNote() != 0x200 {
+	tp, ok := I386.ThreadPointer(make([]byte, I386.NoteSize), tls)
+	if !ok || tp != 0xf7d00740 || I386.TLSNote() != 0x200 {
 		t.Errorf("386: %#x, %v", uint64(tp), ok)
 	}
 	ARM64.Order.PutUint64(tls, 0xffff12345678)
