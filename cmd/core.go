@@ -137,8 +137,11 @@ func (d *dumping) core(in *kept) (*profile.Dump, error) {
 		defer files.Exe.Close()
 	}
 	c, err := core.Open(r, size, files, d.walks.Names.Budget)
-	if err != nil {
-		return nil, fmt.Errorf("core %s: %w", fileLabel(d.o.core), errors.Join(err, cut))
+	switch {
+	case err != nil && cut != nil:
+		return nil, fmt.Errorf("core %s: %w; it could not be unpacked as a whole: %w", fileLabel(d.o.core), err, cut)
+	case err != nil:
+		return nil, fmt.Errorf("core %s: %w", fileLabel(d.o.core), err)
 	}
 	defer c.Close()
 	got, err := d.walkCore(c)
@@ -228,7 +231,7 @@ func (k *kept) plain(charged func(io.Reader, int64) io.Reader) (r io.ReaderAt, s
 	if k.kind == "" && info.Mode().IsRegular() && k.name != "-" {
 		return k.file, info.Size(), nil, nil
 	}
-	from, err := unpack.NewReader(k.kind, charged(k.stream, 0))
+	from, err := unpack.NewReader(k.kind, k.stream)
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("core %s: %w", fileLabel(k.name), err)
 	}
@@ -239,7 +242,7 @@ func (k *kept) plain(charged func(io.Reader, int64) io.Reader) (r io.ReaderAt, s
 	if err := os.Remove(k.temp.Name()); err != nil {
 		return nil, 0, nil, fmt.Errorf("unpack core: %w", err)
 	}
-	size, cut = unpack.Copy(k.temp, from)
+	size, cut = unpack.Copy(k.temp, charged(from, 0)) // a signal ends it
 	return k.temp, size, cut, nil
 }
 

@@ -293,6 +293,7 @@ var parts = []part{
 		return b.slowdown("1000")
 	}},
 	{"parked", (*bench).parked},
+	{"cores", (*bench).cores},
 	{"pauses", (*bench).pauses},
 	{"rate", (*bench).rate},
 	{"many", (*bench).memoryOfMany},

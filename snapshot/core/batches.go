@@ -26,6 +26,8 @@ const (
 	openLimit  = 64 << 10
 	// batchSize is how many bytes are copied of threads until these are walked.
 	batchSize = 64 << 20
+	// copied is how many bytes of a stack are copied in a step.
+	copied = 8
 	// gatherTime bounds what the ProcessCopiers take: nobody waits for them but a person.
 	gatherTime = 20 * time.Second
 )
@@ -40,8 +42,9 @@ func (c *Core) Batches(w Wanted, use func(batch *snapshot.Snapshot)) *snapshot.S
 	list := c.wanted(w.TIDs)
 	var whole *snapshot.Snapshot
 	for whole == nil || len(list) > 0 {
-		batch := &snapshot.Snapshot{Process: c.Process, Host: c.arch, Core: true, Maps: c.Maps, Files: c.Files()}
+		batch := &snapshot.Snapshot{Process: c.Process, Host: c.arch, Core: true, Maps: c.Maps}
 		if whole == nil {
+			batch.Files = c.Files()
 			batch.Whole = c.gather(w.ProcessCopiers, batch)
 		}
 		if list = c.copy(batch, list, w.Copiers); len(list) > 0 {
@@ -119,6 +122,7 @@ func (c *Core) thread(t *thread) snapshot.Thread {
 	}
 	if sp, ok := t.regs.SP(); ok {
 		out.Stack, out.StackErr = c.stack(sp, out.TP)
+		c.budget.Spend(int64(len(out.Stack.Data)) / copied)
 	}
 	return out
 }

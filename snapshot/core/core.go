@@ -55,6 +55,7 @@ type Core struct {
 	mapped  map[uint64]*mapped // by inode
 	exe     *mapped            // the program, nil if it is not known
 	opened  []*module.File     // for their layout
+	head    []byte             // memory for the begin of a file
 }
 
 // Open reads the headers and notes of a core of size bytes. What is missing of it is in Problems; it fails if it is no

@@ -83,7 +83,9 @@ type mapped struct {
 	inode   uint64         // a number of ours: the core has none
 	head    []byte         // what the core has of the file from its first byte on, at most headSize
 	start   mem.Addr       // where that is mapped
+	tries   int            // mappings where it was looked for
 	object  *module.Module // what head says; nil if that is no ELF object
+	layout  *module.Module // of the file that was found; nil if that is no ELF object
 
 	found  *module.File
 	err    error
@@ -91,8 +93,12 @@ type mapped struct {
 	notes  []string // what a person should know of found, and of others that were refused
 }
 
-// headSize bounds what is read of the begin of a mapped file: its headers and its build id.
-const headSize = 8 << 10
+const (
+	// headSize bounds what is read of the begin of a mapped file: its headers and its build id.
+	headSize = 8 << 10
+	// maxTries bounds the mappings of one file where its begin is looked for.
+	maxTries = 4
+)
 
 // id is the build id that the core proves, "" for none.
 func (f *mapped) id() string {
@@ -150,8 +156,9 @@ func (c *Core) file(f *mapped) (*module.File, error) {
 func (c *Core) proves(f *mapped, got *module.File) (note string, err error) {
 	err = module.Guard(got.Path, func() error {
 		id := ""
-		if m, err := module.NewFile(got); err == nil {
-			id = m.BuildID()
+		m, err := module.NewFile(got)
+		if err == nil {
+			id, f.layout = m.BuildID(), m
 		}
 		switch want := f.id(); {
 		case want != "" && id != want:

@@ -55,9 +55,10 @@ func (c *Core) fromFile(b []byte, addr mem.Addr) (int, error) {
 	if next := c.after(addr); next != nil { // what the core has of it comes first
 		end = min(end, max(next.start, addr+1))
 	}
-	f, err := c.file(c.mapped[m.Inode])
-	if err != nil {
-		return 0, ErrNotInCore // why is reported once
+	file := c.mapped[m.Inode]
+	f, err := c.file(file)
+	if err != nil || c.perm(file, addr)&maps.Write != 0 { // the first is reported once; the second was relocated
+		return 0, ErrNotInCore
 	}
 	n := 0
 	err = module.Guard(f.Path, func() error {

@@ -35,7 +35,10 @@ func (c *Core) setFiles(entries []fileEntry) {
 			f = &mapped{path: path, deleted: deleted, inode: uint64(len(byPath)) + 1}
 			byPath[e.path], c.mapped[f.inode] = f, f
 		}
-		if e.off == 0 && f.head == nil {
+		if e.off == 0 && f.head == nil && f.tries < maxTries {
+			if f.tries++; f.tries == 1 {
+				f.start = e.start
+			}
 			c.readHead(f, e)
 		}
 	}
@@ -48,7 +51,10 @@ func (c *Core) readHead(f *mapped, e *fileEntry) {
 	if !c.budget.Spend(headSize) {
 		return
 	}
-	b := make([]byte, min(uint64(e.end-e.start), headSize))
+	if c.head == nil {
+		c.head = make([]byte, headSize)
+	}
+	b := c.head[:min(uint64(e.end-e.start), headSize)]
 	n, _ := c.dumped(b, e.start)
 	if n == 0 || !c.budget.Hold(int64(n)) {
 		return
@@ -128,12 +134,13 @@ func (c *Core) anonymous(start, end mem.Addr, perm maps.Perm) maps.Mapping {
 // where they are not there.
 func (c *Core) perm(f *mapped, addr mem.Addr) maps.Perm {
 	const unknown, page = maps.Read | maps.Exec, 0xfff // the loader rounds to pages
-	if f.object == nil || addr < f.start || !c.budget.Spend(int64(len(f.object.Segments()))) {
+	object := cmp.Or(f.object, f.layout)
+	if object == nil || addr < f.start || !c.budget.Spend(int64(len(object.Segments()))) {
 		return unknown
 	}
 	first := true
 	var low module.Vaddr // of what lies at f.start
-	for _, s := range f.object.Segments() {
+	for _, s := range object.Segments() {
 		if s.Type != module.PTLoad {
 			continue
 		}

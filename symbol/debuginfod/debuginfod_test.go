@@ -59,6 +59,16 @@ func TestFetchKeepsTheFile(t *testing.T) {
 	}
 }
 
+// TestFetchObject: the object itself is another file than its debug file.
+func TestFetchObject(t *testing.T) {
+	c, _ := client(t, func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.URL.Path)) })
+	f, err := c.FetchObject(id)
+	if want := filepath.Join(c.Cache, id, "executable"); err != nil || f.Path != want ||
+		string(f.Data) != "/buildid/"+id+"/executable" {
+		t.Errorf("FetchObject = %v, %v, want %q", f, err, want)
+	}
+}
+
 func TestMissingIsRememberedForAWhile(t *testing.T) {
 	c, asked := client(t, http.NotFound)
 	for range 3 {

@@ -97,7 +97,8 @@ func TestCoreOfKernel(t *testing.T) {
 			if missing := inOrder(o.stdout, row.all); missing != "" {
 				t.Errorf("%s\nwant %q there", o.stdout, missing)
 			}
-			if strings.Contains(first, "stack cut") || strings.Contains(first, "(unsure)") && row.program != "crash-go" {
+			if strings.Contains(first, "stack cut") ||
+				strings.Contains(first, "(unsure)") && row.program != "crash-go" {
 				t.Errorf("the stack is not sure to its end:\n%s", first)
 			}
 		})
@@ -136,8 +137,8 @@ func TestCoreOfQEMU(t *testing.T) {
 	crash := program(t, "crash-go-arm64")
 	core := crashed(t, installed(t, "qemu-aarch64-static", "qemu-aarch64"), crash)
 	o := show(t, "--core", core, "--exe", crash)
-	words := []string{"SIGABRT", "runtime.sigpanic", "main.fall+", "main.fall+", "main.fall+", "main.fall+", "main.fall+",
-		"main.main+", "runtime.goexit", "goroutine 1 [running]", "main.parked+"}
+	words := []string{"SIGABRT", "runtime.sigpanic", "main.fall+", "main.fall+", "main.fall+", "main.fall+",
+		"main.fall+", "main.main+", "runtime.goexit", "goroutine 1 [running]", "main.parked+"}
 	if missing := inOrder(o.stdout, words); missing != "" || o.status != 0 ||
 		!strings.Contains(o.stdout, "cannot be told") {
 		t.Errorf("status %d, %s\n%s\nwant %q there", o.status, o.stderr, o.stdout, missing)
@@ -161,8 +162,8 @@ func dumped(t testing.TB, pid int) string {
 }
 
 // notInCores are members of the document of a dump that a core cannot have.
-var notInCores = []string{"time", "stopped_ns", "core", "name", "state", "wchan", "fd", "waits_ns", "comm", "problems",
-	"notes", "wait", "waits"}
+var notInCores = []string{"time", "stopped_ns", "core", "name", "state", "wchan", "fd", "waits_ns", "comm",
+	"problems", "notes", "wait", "waits"}
 
 // sameButFor drops what cores cannot have out of a document.
 func sameButFor(v any) any {

@@ -1,0 +1,46 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/fpstack/fpstack/regs"
+)
+
+// TestInterrupted: a call is shown where its result says that a stop took the thread out of it, and nowhere else.
+func TestInterrupted(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		arch    *regs.Arch
+		number  int64
+		result  int64
+		call    bool // there was one
+		stopped bool // which did not return by itself
+	}{
+		{"made again", regs.AMD64, 34, -514, true, true},
+		{"goes on by restart_syscall", regs.AMD64, 230, -516, true, true},
+		{"EINTR", regs.AMD64, 232, -4, true, true},
+		{"of 32 bits", regs.I386, 29, -514, true, true},
+		{"it returned", regs.AMD64, 1, 2, true, false},
+		{"it failed by itself", regs.AMD64, 0, -11, true, false},
+		{"came by a fault", regs.AMD64, -1, -514, false, false},
+		{"came by an interrupt, of 32 bits", regs.I386, -1, -512, false, false},
+	} {
+		r := regs.New(row.arch)
+		r.Set(row.arch.Syscall, uint64(row.number)&(1<<(8*row.arch.WordSize-1)<<1-1))
+		r.Set(row.arch.Result, uint64(row.result)&(1<<(8*row.arch.WordSize-1)<<1-1))
+		r.Set(row.arch.Args[0], 7)
+		r.Set(row.arch.PC, 0x1000)
+		call, stopped := CallOf(&r), Interrupted(&r)
+		if (call != nil) != row.call || (stopped != nil) != row.stopped {
+			t.Errorf("%s: %+v, interrupted %+v", row.name, call, stopped)
+		}
+		if call != nil && (call.Number != row.number || call.Args[0] != 7 || call.PC != 0x1000) {
+			t.Errorf("%s: %+v", row.name, call)
+		}
+	}
+	other := regs.New(regs.ARM64)
+	other.Set(8, 34)
+	if CallOf(&other) != nil {
+		t.Error("a call where registers do not show one")
+	}
+}
