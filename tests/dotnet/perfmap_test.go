@@ -122,8 +122,19 @@ type method struct {
 	name string
 }
 
-// readMap reads the last line of each address.
+// readMap reads the last line of each address: type and method.
 func readMap(t *testing.T, path string) map[uint64]method {
+	t.Helper()
+	out := readLines(t, path)
+	for start, m := range out {
+		m.name = named(m.name)
+		out[start] = m
+	}
+	return out
+}
+
+// readLines reads the last line of each address as it is.
+func readLines(t *testing.T, path string) map[uint64]method {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -132,7 +143,7 @@ func readMap(t *testing.T, path string) map[uint64]method {
 	out := map[uint64]method{}
 	for line := range strings.Lines(string(b)) {
 		f := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		if len(f) != 3 || strings.HasPrefix(f[2], "stub ") {
+		if len(f) != 3 || strings.HasPrefix(f[2], "stub ") || strings.HasPrefix(f[2], "stub<") {
 			continue
 		}
 		start, err := strconv.ParseUint(strings.TrimPrefix(f[0], "0x"), 16, 64)
@@ -140,7 +151,7 @@ func readMap(t *testing.T, path string) map[uint64]method {
 		if err != nil || err2 != nil {
 			t.Fatalf("line %q of the map", line)
 		}
-		out[start] = method{size, named(f[2])}
+		out[start] = method{size, f[2]}
 	}
 	return out
 }
