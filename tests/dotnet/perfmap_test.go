@@ -156,44 +156,30 @@ func readLines(t *testing.T, path string) map[uint64]method {
 	return out
 }
 
-// named is the type and the method of a line of a map: "void [Assembly] Type[Arguments]::Method(signature)[tier]",
-// without arguments.
+// named is the type and the method of a line of a map: "void [Assembly] Type[Arguments]::Method(signature)[tier]". The
+// arguments of the method itself are not in a map.
 func named(text string) string {
-	name, _, _ := strings.Cut(text, "(")
-	if i := strings.Index(text, "::"); i >= 0 { // what is returned may have parentheses
-		rest, _, _ := strings.Cut(text[i:], "(")
-		name = text[:i] + rest
+	i := strings.Index(text, "::")
+	if i < 0 {
+		return text
 	}
-	if i := strings.LastIndex(name[:max(0, strings.Index(name, "::"))], "] "); i >= 0 {
-		name = name[i+2:]
+	method, _, _ := strings.Cut(text[i:], "(")
+	if k := strings.LastIndex(text[:i], "] "); k >= 0 {
+		text, i = text[k+2:], i-k-2
 	}
-	return withoutArguments(strings.ReplaceAll(name, "::", "."))
+	if k := strings.IndexByte(method, '['); k > 0 {
+		method = method[:k]
+	}
+	return text[:i] + method
 }
 
-// withoutArguments cuts what is in brackets.
-func withoutArguments(name string) string {
-	var b strings.Builder
-	depth := 0
-	for _, c := range name {
-		switch {
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case depth == 0:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
-// plain is the name of a frame in the same form.
+// plain is the raw name of a frame in the same form.
 func plain(f *profile.Frame) string {
 	name := f.Func
 	if f.Linkage != "" {
 		name = f.Linkage
 	}
-	return strings.TrimSpace(withoutArguments(strings.ReplaceAll(name, "::", ".")))
+	return named(name)
 }
 
 // judge compares what was shown with the map.
