@@ -117,7 +117,8 @@ func (n *namer) method(f *profile.Frame, m *Method) {
 	}
 }
 
-// hold takes the bytes of a text that is about to be kept from the budget; if they are not left all texts are forgotten.
+// hold takes the bytes of a text that is about to be kept from the budget; if they are not left all texts are
+// forgotten.
 func (n *namer) hold(bytes int) bool {
 	if !n.budget.Hold(int64(bytes) + keptCost) {
 		n.forget()

@@ -65,10 +65,10 @@ func TestNames(t *testing.T) {
 		shown    string
 		linkage  string
 		il       int
-		line     string
+		line     int // 0: not asked for
 	}{
-		{raw: "Gate::Rest", shown: "Shapes.Gate.Rest", linkage: "[shapes] Shapes.Gate::Rest", il: 1, line: "Thread.Sleep"},
-		{raw: "Gate::Rest", shown: "Shapes.Gate.Rest", linkage: "[shapes] Shapes.Gate::Rest", il: -2, line: "public static void Rest"},
+		{raw: "Gate::Rest", shown: "Shapes.Gate.Rest", linkage: "[shapes] Shapes.Gate::Rest", il: 1, line: 30},
+		{raw: "Gate::Rest", shown: "Shapes.Gate.Rest", linkage: "[shapes] Shapes.Gate::Rest", il: -2, line: 29},
 		{raw: "Box`1::Keep", typ: []Type{value}, shown: "Shapes.Box<Shapes.Money>.Keep",
 			linkage: "[shapes] Shapes.Box`1[Shapes.Money]::Keep"},
 		{raw: "Box`1::Keep", typ: []Type{array}, shown: "Shapes.Box<Shapes.Money[][,]>.Keep",
@@ -89,15 +89,15 @@ func TestNames(t *testing.T) {
 		x.Token, x.Type.Token = token(t, n, &m, test.raw)
 		x.Type.Kind, x.Type.Module, x.Type.Args = NamedType, m, test.typ
 		x.Desc = mem.Addr(len(test.shown))<<8 | mem.Addr(len(test.typ)) // each is an instance of its own
-		if test.line != "" {
+		if test.line > 0 {
 			x.IL, x.HasIL = test.il, true
 		}
 		f := n.frame(&x)
 		if f.Func != test.shown || f.Linkage != test.linkage || f.Note != "" {
 			t.Errorf("%s: %q, %q, %q, want %q and %q", test.raw, f.Func, f.Linkage, f.Note, test.shown, test.linkage)
 		}
-		if (f.Line > 0) != (test.line != "") {
-			t.Errorf("%s: line %d of %q", test.raw, f.Line, f.File)
+		if f.Line != test.line || test.line > 0 && f.File != "/src/shapes.cs" {
+			t.Errorf("%s: line %d of %q, want %d", test.raw, f.Line, f.File, test.line)
 		}
 	}
 }
@@ -110,10 +110,11 @@ func TestNotNamed(t *testing.T) {
 		m    Method
 		want string // in the note
 	}{
-		"another type has it": {Method{Module: m, Token: method, Type: Type{Kind: NamedType, Token: owner + 1}}, "another type"},
-		"no such method":      {Method{Module: m, Token: methodTokens | 5000}, "row 5000"},
-		"no metadata":         {Method{Module: Module{Err: errors.New("gone away")}, Token: method}, "gone away"},
-		"no metadata there":   {Method{Module: Module{Metadata: 0x10}, Token: method}, "not mapped"},
+		"another type has it": {Method{Module: m, Token: method, Type: Type{Kind: NamedType, Token: owner + 1}},
+			"another type"},
+		"no such method":    {Method{Module: m, Token: methodTokens | 5000}, "row 5000"},
+		"no metadata":       {Method{Module: Module{Err: errors.New("gone away")}, Token: method}, "gone away"},
+		"no metadata there": {Method{Module: Module{Metadata: 0x10}, Token: method}, "not mapped"},
 		"something else there": {Method{Module: Module{Metadata: shapesAt}, Token: method},
 			metadata.ErrFormat.Error()},
 	} {
@@ -136,7 +137,8 @@ func TestNamesWithoutMetadata(t *testing.T) {
 		"[precompiled method]":    {Code: R2RCode},
 	} {
 		f := n.frame(&m)
-		if stub := strings.HasPrefix(want, "[virtual") || strings.HasPrefix(want, "[IL"); f.Func != want || f.Stub != stub {
+		stub := strings.HasPrefix(want, "[virtual") || strings.HasPrefix(want, "[IL")
+		if f.Func != want || f.Stub != stub {
 			t.Errorf("%q, stub %t, want %q", f.Func, f.Stub, want)
 		}
 	}
@@ -148,7 +150,8 @@ func TestForgottenNames(t *testing.T) {
 	n, m := shapes(t, b)
 	method, owner := token(t, n, &m, "Gate::Rest")
 	for desc := range mem.Addr(1000) {
-		f := n.frame(&Method{Desc: desc, Module: m, Token: method, Type: Type{Kind: NamedType, Module: m, Token: owner}})
+		typ := Type{Kind: NamedType, Module: m, Token: owner}
+		f := n.frame(&Method{Desc: desc, Module: m, Token: method, Type: typ})
 		if f.Func != "Shapes.Gate.Rest" {
 			t.Fatalf("instance %d: %q, %q", desc, f.Func, f.Note)
 		}
