@@ -130,7 +130,7 @@ func readTrace(b []byte) (methods []ranDown, err error) {
 				if name == "MetadataBlock" {
 					id, k := readKind(payload)
 					kinds[id] = k
-				} else if k := kinds[metadata]; k.provider == "Microsoft-Windows-DotNETRuntimeRundown" && k.event == 144 {
+				} else if kinds[metadata] == methodEnd {
 					methods = append(methods, readMethod(payload))
 				}
 			})
@@ -144,6 +144,9 @@ type kind struct {
 	provider string
 	event    uint32
 }
+
+// methodEnd is MethodDCEndVerbose, which the runtime writes for each method when a trace ends.
+var methodEnd = kind{"Microsoft-Windows-DotNETRuntimeRundown", 144}
 
 func readKind(b []byte) (id uint32, k kind) {
 	id = le.Uint32(b)
@@ -239,8 +242,8 @@ func (s *server) compareRundown(t *testing.T, methods []ranDown, least int) {
 	right, precompiled, dynamic, gone := 0, 0, 0, 0
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, want := range methods {
-		if want.flags&1 != 0 || want.start == 0 { // what is at the address of a dynamic method may be another one by now
-			dynamic++
+		if want.flags&1 != 0 || want.start == 0 {
+			dynamic++ // what is at its address may be another one by now
 			continue
 		}
 		pc := want.start + random.Uint64N(uint64(max(want.size, 1)))
@@ -256,8 +259,8 @@ func (s *server) compareRundown(t *testing.T, methods []ranDown, least int) {
 			gone++
 			t.Logf("%#x is not named (%s), the runtime says %s::%s", pc, f.Note, want.typ, want.name)
 		case pc-f.Offset != want.start || typ != want.typ || name != want.name:
-			t.Errorf("%#x is %q at %#x, the runtime says %s::%s at %#x", pc, f.Linkage, pc-f.Offset, want.typ, want.name,
-				want.start)
+			t.Errorf("%#x is %q at %#x, the runtime says %s::%s at %#x", pc, f.Linkage, pc-f.Offset, want.typ,
+				want.name, want.start)
 		default:
 			right++
 			if !want.jitted {
@@ -265,7 +268,8 @@ func (s *server) compareRundown(t *testing.T, methods []ranDown, least int) {
 			}
 		}
 	}
-	t.Logf("%d methods right, %d of them precompiled; %d dynamic methods, %d not named", right, precompiled, dynamic, gone)
+	t.Logf("%d methods right, %d of them precompiled; %d dynamic methods, %d not named", right, precompiled,
+		dynamic, gone)
 	if right < least || gone > right/1000 {
 		t.Errorf("%d methods are right and %d not named, want at least %d right", right, gone, least)
 	}

@@ -45,6 +45,7 @@ type Runtime struct {
 	codes    codes
 	sites    sites
 	names    *namer
+	types    int // that were read of the method that is identified
 	// view is the memory of the walk that goes on, or went last; missed says that it met code in no section, so that
 	// they were read again.
 	view   mem.Reader

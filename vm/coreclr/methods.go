@@ -42,6 +42,7 @@ func (r *Runtime) methodOf(c *code, v mem.Reader) (*Method, error) {
 	if rid := tokens&(1<<(24-bits)-1)<<bits | remainder&(1<<bits-1); rid != 0 {
 		out.Token = methodTokens | uint32(rid)
 	}
+	r.types = 0
 	out.Type = r.typeOf(v, table, maxTypeDepth)
 	out.Module = r.moduleOfTable(v, table)
 	if c.class == InstantiatedMethod {

@@ -21,6 +21,7 @@ type namer struct {
 	budget  *work.Budget
 	modules map[mem.Addr]*assembly // by their metadata
 	names   map[instance]name
+	held    int64 // bytes of the budget, for names and types
 }
 
 // instance is one instance of a method, as it is kept.
@@ -47,9 +48,9 @@ type assembly struct {
 
 // Bounds of what is kept, and of a name.
 const (
-	maxTypes = 1 << 14 // of one module
-	maxNames = 1 << 16
-	maxText  = 16 << 10 // bytes
+	maxAssemblies = 1 << 12
+	maxText       = 16 << 10 // bytes
+	keptCost      = 1 << 8   // bytes, besides the text
 )
 
 // errOther says that the runtime's structures and the metadata do not fit each other.
@@ -106,15 +107,35 @@ func (n *namer) method(f *profile.Frame, m *Method) {
 	known, ok := n.names[key]
 	if !ok {
 		known = n.nameOf(m, a)
-		if len(n.names) >= maxNames {
-			clear(n.names)
+		if n.hold(len(known.shown) + len(known.raw) + len(known.note)) {
+			n.names[key] = known
 		}
-		n.names[key] = known
 	}
 	f.Func, f.Linkage, f.Note = known.shown, known.raw, known.note
 	if m.HasIL && a.err == nil {
 		f.File, f.Line = n.place(m, a)
 	}
+}
+
+// hold takes the bytes of a text that is about to be kept from the budget; if they are not left all texts are
+// forgotten.
+func (n *namer) hold(bytes int) bool {
+	if !n.budget.Hold(int64(bytes) + keptCost) {
+		n.forget()
+		return false
+	}
+	n.held += int64(bytes) + keptCost
+	return true
+}
+
+// forget drops the texts that are kept.
+func (n *namer) forget() {
+	clear(n.names)
+	for _, a := range n.modules {
+		clear(a.types)
+	}
+	n.budget.Release(n.held)
+	n.held = 0
 }
 
 // nameOf is the name of a method by the metadata of its module, a.
@@ -163,9 +184,10 @@ func (n *namer) assembly(m *Module) *assembly {
 	case a.tables == nil || a.tables.Unchanged():
 		return a
 	default: // it was unloaded, and another one is there
-		clear(n.names)
+		n.forget()
 	}
-	if len(n.modules) >= maxModules {
+	if len(n.modules) >= maxAssemblies {
+		n.forget()
 		clear(n.modules)
 	}
 	a = &assembly{types: map[uint32][]metadata.Type{}}

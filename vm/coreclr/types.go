@@ -9,8 +9,9 @@ import (
 
 // Bounds of types.
 const (
-	maxTypeDepth = 8  // arguments of arguments
-	maxTypeArgs  = 64 // of one type
+	maxTypeDepth = 8   // arguments of arguments
+	maxTypeArgs  = 64  // of one type
+	maxTypes     = 256 // of one method in all: types that contain themselves would be 64 to the power of 8
 )
 
 // Flags of a MethodTable. Source: enum WFLAGS_HIGH_ENUM, WFLAGS_LOW_ENUM in src/coreclr/vm/methodtable.h.
@@ -36,7 +37,10 @@ var errTypes = errors.New("its generic arguments contradict themselves")
 
 // typeOf reads the type that a TypeHandle leads to, to that depth.
 func (r *Runtime) typeOf(v mem.Reader, handle mem.Addr, depth int) Type {
+	r.types++
 	switch {
+	case r.types > maxTypes:
+		return Type{Addr: handle, Err: errTypes}
 	case handle == 0:
 		return Type{Err: errors.New("it has no type")}
 	case depth == 0:
@@ -122,7 +126,7 @@ func (r *Runtime) typeArgs(v mem.Reader, table mem.Addr, depth int) ([]Type, err
 	if f.err != nil {
 		return nil, f.err
 	}
-	return r.types(v, own, int(n), depth)
+	return r.readTypes(v, own, int(n), depth)
 }
 
 // methodArgs reads the arguments of a generic method.
@@ -139,11 +143,11 @@ func (r *Runtime) methodArgs(v mem.Reader, desc mem.Addr) ([]Type, error) {
 	if n > maxTypeArgs {
 		return nil, errTypes
 	}
-	return r.types(v, at, int(n), maxTypeDepth)
+	return r.readTypes(v, at, int(n), maxTypeDepth)
 }
 
-// types reads n TypeHandles at a.
-func (r *Runtime) types(v mem.Reader, a mem.Addr, n, depth int) ([]Type, error) {
+// readTypes reads n TypeHandles at a.
+func (r *Runtime) readTypes(v mem.Reader, a mem.Addr, n, depth int) ([]Type, error) {
 	b := make([]byte, n*wordSize)
 	if _, err := v.ReadMem(b, a); err != nil {
 		return nil, err

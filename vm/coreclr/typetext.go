@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/vm/coreclr/csharp"
+	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 )
 
 // notKnown stands for a type that could not be read.
@@ -47,14 +48,25 @@ func (n *namer) namedType(t *Type) csharp.Text {
 		if types, err = a.tables.Path(rid); err != nil {
 			return notKnown
 		}
-		if len(a.types) >= maxTypes {
-			clear(a.types)
+		if n.hold(sizeOf(types)) {
+			a.types[rid] = types
 		}
-		a.types[rid] = types
 	}
 	p := n.path(types, t.Args)
 	text := p.Argument()
 	return csharp.Text{Shown: cut(text.Shown), Raw: cut(text.Raw)}
+}
+
+// sizeOf is how many bytes the names of a path take.
+func sizeOf(types []metadata.Type) int {
+	size := 0
+	for i := range types {
+		size += len(types[i].Name) + len(types[i].Namespace)
+		for _, p := range types[i].Parameters {
+			size += len(p) + keptCost/8
+		}
+	}
+	return size
 }
 
 // array is the name of an array. Of arrays of arrays C# writes the outermost first, the runtime last.
