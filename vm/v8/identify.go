@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/work"
 )
 
 // activation is one frame of V8's code as it is named.
@@ -39,6 +40,8 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	}
 	v := &view{copied: m, live: r.live}
 	defer r.publish()
+	r.work = work.New(identifyWork, 0)
+	defer func() { r.work = nil }()
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
@@ -63,6 +66,10 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		}
 	}
 }
+
+// identifyWork bounds what naming one stack may read of the heap, bytes and some a read: texts of scripts are read once,
+// to count their lines, and a bundle has some megabytes.
+const identifyWork = 1 << 30
 
 // withoutTable reports whether frame i of s is of code that no unwind table knows: the next one was found by the
 // runtime.
