@@ -147,7 +147,9 @@ type Thread struct {
 	Wait  *Wait    // what it waits for, nil if it runs or if that was not asked
 	// Signal is what the process died by, of the thread that it met; nil elsewhere.
 	Signal *SignalInfo
-	Loop   *Loop // the event loop that it waits in, nil for none that is known
+	// Runtime is what the runtime of a language knows of it, nil for nothing.
+	Runtime *RuntimeThread
+	Loop    *Loop // the event loop that it waits in, nil for none that is known
 }
 
 // Counters are what the kernel counts of one thread since it began: how long it ran, how long it was ready to run and

@@ -103,8 +103,8 @@ func crashed() *profile.Dump {
 		t.Name, t.State, t.Wchan, t.Stopped, t.KernelStack = "", "", "", 0, nil
 	}
 	d.Threads[0].Syscall = nil
-	d.Threads[0].Signal = &profile.SignalInfo{Number: 11, Name: "SIGSEGV", Code: 1, HasCode: true, Cause: "address not mapped",
-		Addr: 0x10, HasAddr: true}
+	d.Threads[0].Signal = &profile.SignalInfo{Number: 11, Name: "SIGSEGV", Code: 1, HasCode: true,
+		Cause: "address not mapped", Addr: 0x10, HasAddr: true}
 	return d
 }
 

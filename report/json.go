@@ -88,7 +88,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	if c := t.Counters; c != nil {
 		doc.Counters = &countsDoc{c.CPU.Nanoseconds(), c.Waited.Nanoseconds(), c.Switches}
 	}
-	doc.Loop = loopDocument(t.Loop, opt)
+	doc.Loop, doc.Runtime = loopDocument(t.Loop, opt), runtimeThreadDocument(t.Runtime)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}

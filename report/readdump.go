@@ -132,6 +132,9 @@ func (in *dumpReader) thread() error {
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err
+		case "runtime":
+			t.Runtime, err = in.runtimeThread()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}

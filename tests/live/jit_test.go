@@ -235,8 +235,8 @@ func TestJitdumpAtEnd(t *testing.T) {
 	}
 }
 
-// TestPerfMapOfDotnet: methods of .NET are named by what the runtime knows of them, in its own way of writing them, also
-// where they are in its perf map. The program answers requests meanwhile.
+// TestPerfMapOfDotnet: methods of .NET are named by what the runtime knows of them, in its own way of writing them,
+// also where they are in its perf map. The program answers requests meanwhile.
 func TestPerfMapOfDotnet(t *testing.T) {
 	cmd := exec.Command(fetched(t, "dotnet/10.0.9/azmcp", "scripts/build-dotnet"), "server", "start")
 	cmd.Dir = room(t)

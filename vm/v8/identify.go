@@ -270,6 +270,8 @@ func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwi
 	switch {
 	case a.builtin != nil:
 		return r.stub(a.builtin.name)
+	case name == wasmFrame:
+		return r.identifyWasm(a, m)
 	case name == irregexpFrame:
 		return r.apart(regularExpression)
 	case known:

@@ -37,6 +37,10 @@ type script struct {
 	tries uint32      // to read them
 }
 
+// isWasm reports whether s stands for a module of WebAssembly: of its functions those have it that JavaScript calls,
+// which enter the code that has a frame of its own.
+func (s *script) isWasm() bool { return strings.HasPrefix(s.file, "wasm:") }
+
 // anonymous is what V8 calls a function without a name, and the text of a script outside of all functions.
 const anonymous = "<anonymous>"
 

@@ -43,6 +43,7 @@ type Runtime struct {
 	codes   codeCache
 	sites   sites
 	node    environment
+	wasm    wasm
 	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
 	translate func(file string, line, column int) (sourcemap.Place, bool)
 }

@@ -21,7 +21,7 @@ type drawing struct {
 
 const (
 	drawnAt  mem.Addr = 0x7f0000001000
-	typeRefs          = 0x01 // a table
+	typeRefs int      = 0x01 // a table
 )
 
 // bytes lays d out.

@@ -175,7 +175,8 @@ func (p *process) frames() []jsFrame {
 		if saved := mem.Addr(p.word(fp)); saved > fp && saved < top && saved%8 == 0 {
 			pc := mem.Addr(p.word(fp + 8))
 			// A dead frame below may have the same frame pointer; code that was made is no guess.
-			if p.executable(pc-1) && (calls[saved] == 0 || p.mapping(calls[saved]).path != "" && p.mapping(pc).path == "") {
+			if p.executable(pc-1) &&
+				(calls[saved] == 0 || p.mapping(calls[saved]).path != "" && p.mapping(pc).path == "") {
 				calls[saved] = pc
 			}
 		}

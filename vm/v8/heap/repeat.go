@@ -2,9 +2,9 @@ package heap
 
 import "slices"
 
-// A loop that Maglev takes the first round out of is compiled twice, and the table of positions says of the second time,
-// which runs most, that all of it is where the loop goes back: V8 reads the positions of bytecode forwards alone. What
-// the deoptimisations say is right both times.
+// A loop that Maglev takes the first round out of is compiled twice, and the table of positions says of the second
+// time, which runs most, that all of it is where the loop goes back: V8 reads the positions of bytecode forwards
+// alone. What the deoptimisations say is right both times.
 
 // repeat is the second time of a loop: code from one offset to another, which the table of positions has for where
 // places is, innermost first. First is the first bytecode that is known of the loop.
@@ -56,9 +56,9 @@ func sameFunctions(a, b []Place) bool {
 	return slices.EqualFunc(a, b, func(a, b Place) bool { return a.Shared == b.Shared })
 }
 
-// Repeats are the offsets of the text of the loop that calls[0] is in at the instruction at offset, if the position that
-// the table of positions has for it is only that of the loop; nil if it is more. Calls are the functions by that table,
-// innermost first.
+// Repeats are the offsets of the text of the loop that calls[0] is in at the instruction at offset, if the position
+// that the table of positions has for it is only that of the loop; nil if it is more. Calls are the functions by that
+// table, innermost first.
 func (m *CodeMap) Repeats(h Heap, offset int, calls []Call) []int {
 	if m.repeats == nil {
 		m.repeats = m.findRepeats(h)

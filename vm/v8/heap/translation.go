@@ -34,7 +34,8 @@ var translationFormats = []struct {
 	{11, 7, &translationFormat{operands: "5333213432" + "1033" + "111111111111111111" + "0" + "11111" + "21",
 		begin: 12, begin2: 13, interpreted: 0, uncalled: 1, builtin: 2, caught: 3, stubs: []byte{4, 5, 6, 7, 8, 9}}},
 	{12, 8, &translationFormat{operands: "53332134332" + "10033" + "11111111111111111111" + "0" + "11111" + "21",
-		begin: 14, begin2: 15, interpreted: 0, uncalled: 1, builtin: 2, caught: 3, stubs: []byte{4, 5, 6, 7, 8, 9, 10}}},
+		begin: 14, begin2: 15, interpreted: 0, uncalled: 1, builtin: 2, caught: 3,
+		stubs: []byte{4, 5, 6, 7, 8, 9, 10}}},
 	{13, 0, &translationFormat{operands: "64332134333" + "10033" + "111" + "0" + "11111111111111111" + "0" + "11111" +
 		"21", begin: 14, begin2: 15, interpreted: 0, uncalled: 1, builtin: 2, caught: 3,
 		stubs: []byte{4, 5, 6, 7, 8, 9, 10}, bytecodes: true}},
