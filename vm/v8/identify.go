@@ -67,8 +67,8 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	}
 }
 
-// identifyWork bounds what naming one stack may read of the heap, bytes and some a read: texts of scripts are read once,
-// to count their lines, and a bundle has some megabytes.
+// identifyWork bounds what naming one stack may read of the heap, bytes and some a read: texts of scripts are read,
+// once, to count their lines, and a bundle has some megabytes.
 const identifyWork = 1 << 30
 
 // withoutTable reports whether frame i of s is of code that no unwind table knows: the next one was found by the
