@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
@@ -82,15 +81,6 @@ type Fetcher struct {
 	began      time.Duration // by used
 	err        error         // why the Copier gets no more, nil if it does
 	broken     error         // why nobody does
-}
-
-// Ready makes room for n bytes, and touches it: a fault of a page of ours takes longer than to copy what it holds.
-func (f *Fetcher) Ready(n int) {
-	f.buf = make([]byte, n)
-	for i := 0; i < n; i += os.Getpagesize() {
-		f.buf[i] = 1
-	}
-	f.rest = f.buf
 }
 
 // Run lets copiers copy what they need of t, by memory, and puts it into t.Copied and t.Shortfalls. Both belong to f,

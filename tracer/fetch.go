@@ -23,8 +23,6 @@ const (
 	fetchTime = 25 * time.Millisecond
 	// fetchDelay bounds how long they hold the threads if others use the CPU meanwhile.
 	fetchDelay = 100 * time.Millisecond
-	// fetchRoom is what is made ready for what they read, bytes: more is made in the stop.
-	fetchRoom = 64 << 10
 )
 
 // stoppedMemory is the memory of stopped threads as Copiers read it. It reads by /proc/PID/mem, one call a piece: the
@@ -111,7 +109,8 @@ func (c *Copy) fetch(m *memory, table *maps.Table) {
 // fetch lets the Copiers copy what they need of the stopped threads from index from on. They run on the copier: the
 // threads are released in time, whatever they do.
 func (s *stop) fetch(from int) {
-	of, threads := make([]int, 0, len(s.threads)-from), make([]snapshot.Thread, 0, len(s.threads)-from)
+	var of []int
+	var threads []snapshot.Thread
 	for i := from; i < len(s.threads); i++ {
 		if t := &s.threads[i]; t.phase == stopped && t.regs.Arch != nil && !t.crowded {
 			of, threads = append(of, i), append(threads, t.describe())
@@ -122,7 +121,7 @@ func (s *stop) fetch(from int) {
 	run := func() {
 		runtime.LockOSThread() // its CPU time counts
 		defer runtime.UnlockOSThread()
-		f, began := &s.fetcher, threadTime()
+		f, began := snapshot.Fetcher{Used: threadTime}, threadTime()
 		for i := range threads {
 			if threadTime()-began > fetchTime {
 				return

@@ -97,10 +97,6 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
 		first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
-	if len(opt.Copiers) > 0 {
-		s.fetcher.Used = threadTime
-		s.fetcher.Ready(fetchRoom)
-	}
 	if len(opt.ProcessCopiers) > 0 {
 		s.monotonic, s.gatherer = p.monotonic(), &snapshot.Gatherer{}
 		s.gatherer.Ready(opt.ProcessCopiers)

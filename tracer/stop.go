@@ -41,7 +41,6 @@ type stop struct {
 	settle     time.Duration // how long the others wait for a thread that does not stop
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
-	fetcher    snapshot.Fetcher
 	gatherer   *snapshot.Gatherer
 	gathered   bool // the gatherer has ended
 	refusal    error
