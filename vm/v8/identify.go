@@ -52,7 +52,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if !ok {
 			continue
 		}
-		act.deoptimizes = i > 0 && r.inDeoptimizer(areas, s.Frames[i-1].LookupPC())
+		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, s.Frames[i-1].LookupPC())
 		site, err := r.identifyIn(areas, &act, v)
 		if err != nil {
 			f.Note = "not named: " + r.String() + ": " + err.Error()
@@ -112,15 +112,19 @@ func (r *Runtime) identifyIn(areas *areas, a *activation, v *view) (unwind.Site,
 	return r.identify(a, v)
 }
 
-// inDeoptimizer reports whether pc is in the builtin that optimised code calls to be given up.
-func (r *Runtime) inDeoptimizer(areas *areas, pc mem.Addr) bool {
+// calledDeoptimizer reports whether pc, as it is looked up, is in the builtin that optimised code calls to be given up,
+// and the frame behind is that of the code: later it stands for the code itself.
+func (r *Runtime) calledDeoptimizer(areas *areas, pc mem.Addr) bool {
 	a := areas.find(pc)
 	if a == nil {
 		return false
 	}
 	b := r.builtinAt(a, pc)
-	return b != nil && b.kind == deoptimizer
+	return b != nil && b.kind == deoptimizer && !b.deopt.standsFor(a, pc)
 }
+
+// in is what the place of a in c is remembered by.
+func (a *activation) in(c *code) codeKey { return codeKey{c, a.pc, a.interrupted, a.deoptimizes} }
 
 // slot reads the word at offset of the frame.
 func (a *activation) slot(m mem.Reader, offset int32) (heap.Tagged, bool) {

@@ -21,7 +21,7 @@ const (
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
 // was made of. That of its frame, f, is another only if the frame is not what it is taken for.
 func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	key := codeKey{c, a.pc, a.interrupted}
+	key := a.in(c)
 	if s, ok := r.sites.byCode[key]; ok {
 		a.note = s.note
 		return s.site, nil
