@@ -303,6 +303,13 @@ func (r *Runtime) around(codes *heap.CodeMap, offset int, h heap.Heap) []inlined
 	}
 	calls[0].note = nearNote
 	before, behind := near(codes, offset, h)
+	common := 0
+	for common < min(len(before), len(behind)) && before[common] == behind[common] {
+		common++
+	}
+	for i := 0; i < len(calls)-common-1; i++ { // whether these are inlined here is not sure
+		calls[i].note = nearNote
+	}
 	last := len(before) - 1
 	if last < 0 || len(behind) != len(before) || before[last].Shared != behind[last].Shared ||
 		!slices.Equal(before[:last], behind[:last]) {
