@@ -120,7 +120,8 @@ func functionText(f *profile.Frame) (name, offset string) {
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)
 }
 
-// sourceText is the file and, where it is known, ":LINE", with -v ":LINE:COLUMN"; of WebAssembly without lines the module and the offset in it.
+// sourceText is the file and, where it is known, ":LINE", with -v ":LINE:COLUMN"; of WebAssembly without lines the
+// module and the offset in it.
 func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	switch {
 	case f.File == "" || p.opt.NoLines:

@@ -41,6 +41,40 @@ func BenchmarkStop(b *testing.B) {
 	b.ReportMetric(median(named), "walk-and-name-µs")
 }
 
+// BenchmarkSample stops the same chain as a recording does, one thread, with and without copying what names need, in
+// turn.
+func BenchmarkSample(b *testing.B) {
+	x := start(b, newest(b), []string{"--no-opt", "--no-sparkplug", "--no-maglev"}, "loop.js")
+	x.stacks(x.stop(b))
+	w, err := x.Watch(x.PID())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	l := tracer.NewSampler(tracer.SamplerOptions{})
+	defer l.Close()
+	var times [2][]time.Duration
+	var copies [2]tracer.Copy
+	copies[1].Copiers = x.runtimes.Copiers()
+	for i := 0; b.Loop(); i++ {
+		for k := range copies {
+			if e := l.Do(func() { err = l.Stop(w, &copies[k], x.set.Table()) }); e != nil || err != nil {
+				b.Fatal(e, err)
+			}
+			times[k] = append(times[k], copies[k].Stopped)
+		}
+		pause(i)
+	}
+	ranges, bytes := len(copies[1].Thread.Copied), 0
+	for _, r := range copies[1].Thread.Copied {
+		bytes += len(r.Data)
+	}
+	b.ReportMetric(median(times[0]), "bare-µs")
+	b.ReportMetric(median(times[1])-median(times[0]), "more-µs")
+	b.ReportMetric(float64(ranges), "ranges")
+	b.ReportMetric(float64(bytes), "bytes")
+}
+
 // BenchmarkAwaitStop stops a node in which five async functions wait for the running one, as a recording and as a dump
 // does, in turn.
 func BenchmarkAwaitStop(b *testing.B) {

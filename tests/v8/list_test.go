@@ -32,7 +32,7 @@ var markOf = map[string]string{"baseline": "^", "maglev": "+", "turbofan": "*"}
 
 func checkList(t *testing.T, x *target) {
 	var frames []profile.Frame
-	for i := range 40 {
+	for i := 0; i < 40 || len(frames) < 40 && i < 400; i++ {
 		pause(i)
 		for _, f := range x.stacks(x.stop(t))[0].Frames {
 			if !f.Inlined && markOf[f.Tier] != "" && strings.HasSuffix(f.File, "loop.js") {

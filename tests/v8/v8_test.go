@@ -21,7 +21,7 @@ var (
 	quickMajors  = []int{18, 22, 26}
 	quickModes   = []string{"default", "sparkplug"}
 	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js",
-		"regexp.js"}
+		"lines.js", "regexp.js"}
 	// others have tests of their own.
 	others = []string{"truth.js", "sleeper.js", "handles.js", "wasm.js"}
 )

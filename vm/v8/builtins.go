@@ -20,6 +20,10 @@ type builtin struct {
 	deopt    *deoptEntry // of a deoptimizer whose instructions are known
 }
 
+// inFrame reports whether b is an entry of the interpreter that runs in the frame of the function from its first
+// instruction on: what the deoptimizer returns to.
+func (b *builtin) inFrame() bool { return b.kind == interpreterEntry && b.prologue < 0 }
+
 // builtinKind says what is special in a builtin.
 type builtinKind uint8
 
@@ -121,7 +125,10 @@ func (b *builtin) classify(m *module.Module) {
 		b.deopt = deoptEntryOf(code[:min(len(code), int(b.end-b.start))], b.start)
 	}
 	limit := len(buildsFrame)
-	if b.kind == interpreterEntry || b.kind == baselinePrologue {
+	switch {
+	case b.kind == interpreterEntry && !strings.HasPrefix(b.name, "InterpreterEntryTrampoline"):
+		return // it runs in the frame that is there; what it builds further on is another
+	case b.kind == interpreterEntry, b.kind == baselinePrologue:
 		limit = maxPrologue // something is looked up first
 	}
 	code = code[:min(len(code), limit, int(b.end-b.start))]

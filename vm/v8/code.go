@@ -169,7 +169,9 @@ func printOf(b []byte, stream, object mem.Addr, m mem.Reader) ([]byte, error) {
 }
 
 // heap reads objects by m.
-func (r *Runtime) heap(m mem.Reader) heap.Heap { return heap.Heap{Layout: r.layout, Memory: m} }
+func (r *Runtime) heap(m mem.Reader) heap.Heap {
+	return heap.Heap{Layout: r.layout, Memory: m, Work: r.work}
+}
 
 // code is the memory that code is read from, which the walk reads by m: what was not copied of it is as it was, while
 // some frame executes it.

@@ -48,7 +48,7 @@ func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind
 
 // baseline names an activation of f by its baseline code c, which has been made of bytecode, one after the other.
 func (r *Runtime) baseline(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	key := codeKey{c, a.pc, a.interrupted}
+	key := a.in(c)
 	if s, ok := r.sites.byCode[key]; ok {
 		return s.site, nil
 	}

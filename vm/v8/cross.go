@@ -18,6 +18,9 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	}
 	if b := r.builtinAt(a, f.LookupPC()); b != nil && b.kind == deoptimizer {
 		return r.crossDeoptimizer(a, b, f, now, m)
+	} else if b != nil && b.inFrame() && !f.Interrupted {
+		next, err := r.callerOfEntry(now, m)
+		return unwind.Crossing{Registers: next}, err
 	}
 	s, err := r.stateOf(a, now, m)
 	switch {
@@ -28,6 +31,23 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	}
 	next, err := callerOf(now, m)
 	return unwind.Crossing{Registers: next}, err
+}
+
+// callerOfEntry goes from an entry of the interpreter to the caller of the function whose frame it runs in. While it
+// calls C++ it has a frame of its own below that, which has a type and no return address.
+func (r *Runtime) callerOfEntry(now *regs.Registers, m mem.Reader) (regs.Registers, error) {
+	fp, _ := now.FP()
+	marker, err := word(m, fp+mem.Addr(r.layout.Frame.Context))
+	if err == nil && marker&1 == 0 {
+		own := *now
+		saved, err := word(m, fp)
+		if err != nil {
+			return own, err
+		}
+		own.Set(regs.AMD64RBP, saved)
+		return callerOf(&own, m)
+	}
+	return callerOf(now, m)
 }
 
 // callerOf goes by the frame pointer.

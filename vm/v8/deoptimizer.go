@@ -47,6 +47,12 @@ func deoptEntryOf(code []byte, start module.Vaddr) *deoptEntry {
 	return e
 }
 
+// standsFor reports whether a frame of the entry at pc, as it is looked up, stands for the code too that is given up:
+// its own frame is gone.
+func (e *deoptEntry) standsFor(a *area, pc mem.Addr) bool {
+	return e != nil && module.Vaddr(uint64(pc)+1-a.bias) == e.returns
+}
+
 const (
 	// deoptimizerHead is how much is copied of a Deoptimizer, bytes: up to the FrameDescription of its input.
 	deoptimizerHead = 128
@@ -221,7 +227,7 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view) (unwind.Site, error) {
 	stub, err := r.stub(a.builtin.name)
 	e := a.builtin.deopt
-	if err != nil || e == nil || a.interrupted || module.Vaddr(uint64(a.pc)+1-a.area.bias) != e.returns {
+	if err != nil || a.interrupted || !e.standsFor(a.area, a.pc) {
 		return stub, err
 	}
 	g := givingUp{e, a.sp}

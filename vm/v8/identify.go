@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/work"
 )
 
 // activation is one frame of V8's code as it is named.
@@ -39,6 +40,8 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	}
 	v := &view{copied: m, live: r.live}
 	defer r.publish()
+	r.work = work.New(identifyWork, 0)
+	defer func() { r.work = nil }()
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
@@ -49,7 +52,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if !ok {
 			continue
 		}
-		act.deoptimizes = i > 0 && r.inDeoptimizer(areas, s.Frames[i-1].LookupPC())
+		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, s.Frames[i-1].LookupPC())
 		site, err := r.identifyIn(areas, &act, v)
 		if err != nil {
 			f.Note = "not named: " + r.String() + ": " + err.Error()
@@ -63,6 +66,10 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		}
 	}
 }
+
+// identifyWork bounds what naming one stack may read of the heap, bytes and some a read: texts of scripts are read,
+// once, to count their lines, and a bundle has some megabytes.
+const identifyWork = 1 << 30
 
 // withoutTable reports whether frame i of s is of code that no unwind table knows: the next one was found by the
 // runtime.
@@ -105,15 +112,19 @@ func (r *Runtime) identifyIn(areas *areas, a *activation, v *view) (unwind.Site,
 	return r.identify(a, v)
 }
 
-// inDeoptimizer reports whether pc is in the builtin that optimised code calls to be given up.
-func (r *Runtime) inDeoptimizer(areas *areas, pc mem.Addr) bool {
+// calledDeoptimizer reports whether pc, as it is looked up, is in the builtin that optimised code calls to be given up,
+// and the frame behind is that of the code: later it stands for the code itself.
+func (r *Runtime) calledDeoptimizer(areas *areas, pc mem.Addr) bool {
 	a := areas.find(pc)
 	if a == nil {
 		return false
 	}
 	b := r.builtinAt(a, pc)
-	return b != nil && b.kind == deoptimizer
+	return b != nil && b.kind == deoptimizer && !b.deopt.standsFor(a, pc)
 }
+
+// in is what the place of a in c is remembered by.
+func (a *activation) in(c *code) codeKey { return codeKey{c, a.pc, a.interrupted, a.deoptimizes} }
 
 // slot reads the word at offset of the frame.
 func (a *activation) slot(m mem.Reader, offset int32) (heap.Tagged, bool) {

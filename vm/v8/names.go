@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/work"
 )
 
 // function is what is known of a JavaScript function.
@@ -184,7 +185,7 @@ func (r *Runtime) where(s *script, offset int, m mem.Reader) (file string, line,
 // readLines reads where lines of s end. The text of a young script moves: then it is tried again, now with what the
 // Script refers to by then, and the next time, the second, the fourth and so on.
 func (r *Runtime) readLines(s *script, m mem.Reader) bool {
-	if s.err != nil && !errors.Is(s.err, heap.ErrMoved) {
+	if s.err != nil && !errors.Is(s.err, heap.ErrMoved) && !errors.Is(s.err, work.ErrSpent) {
 		return false
 	}
 	if s.tries++; bits.OnesCount32(s.tries) == 1 {

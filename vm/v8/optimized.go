@@ -21,7 +21,7 @@ const (
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
 // was made of. That of its frame, f, is another only if the frame is not what it is taken for.
 func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	key := codeKey{c, a.pc, a.interrupted}
+	key := a.in(c)
 	if s, ok := r.sites.byCode[key]; ok {
 		a.note = s.note
 		return s.site, nil
@@ -303,6 +303,13 @@ func (r *Runtime) around(codes *heap.CodeMap, offset int, h heap.Heap) []inlined
 	}
 	calls[0].note = nearNote
 	before, behind := near(codes, offset, h)
+	common := 0
+	for common < min(len(before), len(behind)) && before[common] == behind[common] {
+		common++
+	}
+	for i := 0; i < len(calls)-common-1; i++ { // whether these are inlined here is not sure
+		calls[i].note = nearNote
+	}
 	last := len(before) - 1
 	if last < 0 || len(behind) != len(before) || before[last].Shared != behind[last].Shared ||
 		!slices.Equal(before[:last], behind[:last]) {

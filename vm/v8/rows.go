@@ -20,7 +20,7 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 	switch {
 	case b == nil:
 		return framed, true, nil
-	case b.kind == deoptimizer:
+	case b.kind == deoptimizer, b.inFrame():
 		return nil, false, nil
 	case b.kind == entryFromC && r.savesRegisters(b):
 		return entered, true, nil

@@ -68,6 +68,7 @@ type codeKey struct {
 	code        *code
 	pc          mem.Addr
 	interrupted bool
+	deoptimizes bool
 }
 
 // codeSite is what a place in code is called, and what is not sure of it.

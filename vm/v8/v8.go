@@ -25,6 +25,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Runtime is the V8 of one object in one process, with all its isolates. Copy may be called beside the goroutine that
@@ -35,12 +36,14 @@ type Runtime struct {
 	builtins *builtins
 	live     mem.Reader // the process as it is now; nil where it is not to be had
 	areas    atomic.Pointer[areas]
-	returns  atomic.Pointer[deoptReturns] // nil before the builtins were read
-	types    typeCache
-	codes    codeCache
-	sites    sites
-	node     environment
-	wasm     wasm
+	// work bounds what naming one stack reads of the heap; nil outside of Identify.
+	work    *work.Budget
+	returns atomic.Pointer[deoptReturns] // nil before the builtins were read
+	types   typeCache
+	codes   codeCache
+	sites   sites
+	node    environment
+	wasm    wasm
 	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
 	translate func(file string, line, column int) (sourcemap.Place, bool)
 }

@@ -21,8 +21,12 @@ type CodeMap struct {
 	repeats []repeat
 }
 
-// maxMapped bounds the instructions that are searched for checks, bytes.
-const maxMapped = 4 << 20
+const (
+	// maxMapped bounds the instructions that are searched for checks, bytes.
+	maxMapped = 1 << 20
+	// maxJumps bounds the jumps of each kind that are kept of one code.
+	maxJumps = 1 << 16
+)
 
 // CodeMapOf reads that of c.
 func (h Heap) CodeMapOf(c Code) (*CodeMap, error) {
@@ -95,12 +99,13 @@ func (m *CodeMap) findChecks(code []byte) {
 		distance := int32(le32(code[j.behind-4:]))
 		switch j.to = j.behind + int(distance); {
 		case j.to >= m.exits:
-			if deopt, ok := m.Exit(j.to); ok && (j.to-m.exits)%exitSize == 0 {
+			deopt, ok := m.Exit(j.to)
+			if ok && (j.to-m.exits)%exitSize == 0 && len(m.checks) < maxJumps {
 				m.checks = append(m.checks, check{j.behind, deopt})
 			}
-		case distance < 0 && j.to >= 0:
+		case distance < 0 && j.to >= 0 && len(back) < maxJumps:
 			back[j.to] = i
-		case code[i] == 0x0f:
+		case distance >= 0 && code[i] == 0x0f && len(forward) < maxJumps:
 			forward = append(forward, j)
 		}
 	}

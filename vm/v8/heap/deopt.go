@@ -24,6 +24,7 @@ type Deopts struct {
 	tables       map[Tagged][]byte // position tables of bytecode that were read, by BytecodeArray
 	functions    map[Tagged]Shared // by literal
 	frames       map[int][]Place   // by number, as far as they were read
+	steps        int               // instructions of lists that were read
 }
 
 // Place is a function, and where in its bytecode it is, in a list of frames.
@@ -41,8 +42,9 @@ const (
 	exitSize     = 4 // bytes of each: a call. Source: src/deoptimizer/x64/deoptimizer-x64.cc
 	maxLiterals  = 1 << 17
 	maxTranslate = 1 << 20 // bytes of the frames of one code
-	// maxSteps bounds the instructions of one list of frames.
-	maxSteps = 1 << 16
+	// maxSteps bounds the instructions of one list of frames, maxAllSteps those of all lists of one code.
+	maxSteps    = 1 << 16
+	maxAllSteps = 1 << 21
 )
 
 // Size is about how much memory d takes, bytes.

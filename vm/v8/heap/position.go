@@ -32,6 +32,9 @@ func (l *Layout) PositionAt(table []byte, offset int) (p Position, ok bool, err 
 	return p, ok, err
 }
 
+// maxOffsets bounds the places between two that are looked at.
+const maxOffsets = 1 << 12
+
 // offsetsIn are those of the text in effect from one offset of code to another.
 func (l *Layout) offsetsIn(table []byte, from, to int) (out []int, err error) {
 	err = l.eachPosition(table, func(code int64, at Position) bool {
@@ -42,8 +45,11 @@ func (l *Layout) offsetsIn(table []byte, from, to int) (out []int, err error) {
 			out = out[:0]
 		}
 		out = append(out, at.Offset)
-		return true
+		return len(out) <= maxOffsets
 	})
+	if len(out) > maxOffsets {
+		return nil, ErrTable
+	}
 	return out, err
 }
 

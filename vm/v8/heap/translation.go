@@ -107,6 +107,10 @@ func (d *Deopts) translate(at int) ([]translated, error) {
 		t.last = earlier.at
 	}
 	l := list{left: frames}
+	defer func() { d.steps += t.steps }()
+	if d.steps > maxAllSteps {
+		return nil, fmt.Errorf("%w: lists of frames of more than %d instructions", ErrUnknown, maxAllSteps)
+	}
 	for n := 0; !l.whole(); {
 		same, i, err := t.next()
 		if err != nil {
