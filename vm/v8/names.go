@@ -160,19 +160,25 @@ func fileOf(name string) string {
 
 // place is the file and line of the text at offset; line 0 if not known.
 func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line int) {
+	file, line, _ = r.where(s, offset, m)
+	return file, line
+}
+
+// where is the file, line and column of the text at offset; 0 if not known.
+func (r *Runtime) where(s *script, offset int, m mem.Reader) (file string, line, column int) {
 	if offset < 0 {
-		return s.file, 0
+		return s.file, 0, 0
 	}
 	if s.lines == nil && !r.readLines(s, m) {
-		return s.file, 0
+		return s.file, 0, 0
 	}
 	line, column, ok := s.lines.At(offset)
 	if ok && r.translate != nil {
 		if p, ok := r.translate(s.file, line, column); ok {
-			return p.Source, p.Line
+			return p.Source, p.Line, p.Column
 		}
 	}
-	return s.file, line
+	return s.file, line, column
 }
 
 // readLines reads where lines of s end. The text of a young script moves: then it is tried again, now with what the

@@ -35,6 +35,7 @@ type Runtime struct {
 	builtins *builtins
 	live     mem.Reader // the process as it is now; nil where it is not to be had
 	areas    atomic.Pointer[areas]
+	returns  atomic.Pointer[deoptReturns] // nil before the builtins were read
 	types    typeCache
 	codes    codeCache
 	sites    sites
