@@ -150,13 +150,26 @@ func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bo
 	// A program that has just begun maps its libraries bit by bit. Where that does not help,
 	// it is tried less and less often.
 	g.doubt = cut(s) && g.read < now
-	if g.doubt && g.refresh(g.cutEvery, now, c.clock) {
+	age := g.cutEvery
+	if g.outside(s) {
+		age = 0 // a JIT compiler has made more memory executable
+	}
+	if g.doubt && g.refresh(age, now, c.clock) {
 		g.doubt = false
 		g.walker.WalkInto(s, t, memory, opt)
-		if cut(s) {
-			g.cutEvery = min(2*g.cutEvery, mapsEvery)
+		if g.cutEvery = firstCut; cut(s) {
+			g.cutEvery = min(2*age+firstCut, mapsEvery)
 		}
 	}
+}
+
+// outside reports whether the outermost frame of s is in memory that was not executable when mappings were read last.
+func (g *program) outside(s *unwind.Stack) bool {
+	if len(s.Frames) == 0 {
+		return false
+	}
+	m := g.table.Load().Find(s.Frames[len(s.Frames)-1].LookupPC())
+	return m == nil || m.Perm&maps.Exec == 0
 }
 
 // callNumber is the number of the call that a thread sleeps in, also where our stop, or somebody else's, made it one

@@ -50,6 +50,8 @@ func (r *Runtime) Mapped(set *module.Set) {
 		switch {
 		case m.Perm&maps.Exec == 0 && m.Perm&maps.Write != 0 && (m.Path == "" || strings.HasPrefix(m.Path, "[anon")):
 			s.heap = append(s.heap, maps.Span{Start: m.Start, End: m.End})
+		case isReserved(all, i):
+			s.add(area{start: m.Start, end: m.End, made: true})
 		case m.Perm&maps.Exec == 0:
 		case m.IsFile():
 			s.add(r.builtinsIn(m, set))
@@ -61,6 +63,17 @@ func (r *Runtime) Mapped(set *module.Set) {
 		s.low, s.high = s.list[0].start, s.list[n-1].end
 	}
 	r.areas.Store(s)
+}
+
+// isReserved reports whether mapping i is memory that V8 has reserved for code, and not made executable yet: it lies
+// beside some that is. A thread may execute there before the mappings are read again.
+func isReserved(all []maps.Mapping, i int) bool {
+	isCode := func(k int) bool {
+		return k >= 0 && k < len(all) && all[k].Path == "" && all[k].Perm&maps.Exec != 0
+	}
+	m := &all[i]
+	return m.Path == "" && m.Perm&(maps.Read|maps.Write|maps.Exec) == 0 &&
+		(isCode(i-1) && all[i-1].End == m.Start || isCode(i+1) && all[i+1].Start == m.End)
 }
 
 func (s *areas) add(a area) {
