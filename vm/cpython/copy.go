@@ -197,15 +197,11 @@ func (r *Runtime) copyCodes(f *snapshot.Fetcher, s *scratch) {
 			continue
 		}
 		key := keyOf(l, a, b)
-		known := r.codes.has(&key)
-		if known == whole {
+		if r.codes.has(&key) {
 			continue
 		}
-		s.wants = append(s.wants, snapshot.Want{Addr: key.lines, Len: guessLines})
-		if known == unknown {
-			s.wants = append(s.wants, snapshot.Want{Addr: key.filename, Len: guessText},
-				snapshot.Want{Addr: key.name, Len: guessText})
-		}
+		s.wants = append(s.wants, snapshot.Want{Addr: key.lines, Len: guessLines},
+			snapshot.Want{Addr: key.filename, Len: guessText}, snapshot.Want{Addr: key.name, Len: guessText})
 	}
 	r.fetchWhole(f, s)
 }

@@ -130,7 +130,8 @@ func TestCopyReplayed(t *testing.T) {
 		thread.Copied = nil
 		r := s.runtime
 		state := r.chainsOf(s.thread)[0].state
-		r.roster.Store(&roster{byIdent: map[mem.Addr]mem.Addr{thread.TP: state.Addr}, interpreters: firstWord(s.thread)})
+		r.roster.Store(&roster{byIdent: map[mem.Addr]mem.Addr{thread.TP: state.Addr},
+			interpreters: firstWord(s.thread)})
 		r.at = s.thread.Copied[0].Start - mem.Addr(r.layout.Runtime.Interpreters)
 		var f snapshot.Fetcher
 		f.Run([]snapshot.Copier{r}, &thread, memory)
