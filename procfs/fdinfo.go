@@ -14,6 +14,7 @@ import (
 type FDInfo struct {
 	Flags   int64      // as open(2) has them
 	MountID int        // of a line of mountinfo
+	Inode   uint64     // as /proc/locks has it; stat(2) may give another one. 0 before Linux 5.14
 	Locks   []FileLock // that this open file carries, taken by whomever
 	Eventfd *Eventfd
 	Timer   *Timer
@@ -99,6 +100,8 @@ func (f *FDInfo) take(key, value string) {
 		f.Flags = integer(value, 8, -1)
 	case "mnt_id":
 		f.MountID = int(integer(value, 10, -1))
+	case "ino":
+		f.Inode, _ = strconv.ParseUint(value, 10, 64)
 	case "lock":
 		if l, ok := ParseFileLock(value); ok {
 			f.Locks = keep(f, f.Locks, l)

@@ -13,7 +13,7 @@ import (
 func TestParseFDInfo(t *testing.T) {
 	const plain = "pos:\t0\nflags:\t02000002\nmnt_id:\t17\nino:\t1038\n"
 	base := func(change func(*FDInfo)) FDInfo {
-		f := FDInfo{Flags: 0o2000002, MountID: 17, TTY: -1, Fuse: -1}
+		f := FDInfo{Flags: 0o2000002, MountID: 17, Inode: 1038, TTY: -1, Fuse: -1}
 		change(&f)
 		return f
 	}

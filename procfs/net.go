@@ -14,7 +14,7 @@ var tcpStates = []string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1",
 
 // Inet is a socket of the internet families: a line of /proc/PID/net/{tcp,tcp6,udp,udp6}.
 type Inet struct {
-	Inode         uint64
+	Inode         uint64 // 0: it has no descriptor, not yet or no more
 	Local, Remote netip.AddrPort
 	State         string // of TCP, as "ESTABLISHED"; "" if it has none that is known
 	// Unsent and Unread are the bytes that the other side has not acknowledged and those that no read has taken; of a
@@ -22,8 +22,7 @@ type Inet struct {
 	Unsent, Unread uint32
 }
 
-// ParseInetSocket reads one line of the table. It is false for the line of titles and for a socket with no inode any
-// more.
+// ParseInetSocket reads one line of the table. It is false for the line of titles.
 // Source: proc_pid_net(5), linux/Documentation/networking/proc_net_tcp.rst.
 func ParseInetSocket(table, line string) (s Inet, ok bool) {
 	f := strings.Fields(line)
@@ -35,7 +34,7 @@ func ParseInetSocket(table, line string) (s Inet, ok bool) {
 	s.Remote, ok2 = parseAddrPort(f[2])
 	state, err1 := strconv.ParseUint(f[3], 16, 8)
 	inode, err2 := strconv.ParseUint(f[9], 10, 64)
-	if !ok1 || !ok2 || err1 != nil || err2 != nil || inode == 0 {
+	if !ok1 || !ok2 || err1 != nil || err2 != nil {
 		return Inet{}, false
 	}
 	s.Inode = inode
@@ -50,10 +49,10 @@ func ParseInetSocket(table, line string) (s Inet, ok bool) {
 	return s, true
 }
 
-// ParseInet reads a line as ParseInetSocket does, for a person.
+// ParseInet reads a line as ParseInetSocket does, for a person. It is false for a socket without an inode, too.
 func ParseInet(table, line string) (inode uint64, text string, ok bool) {
 	s, ok := ParseInetSocket(table, line)
-	if !ok {
+	if !ok || s.Inode == 0 {
 		return 0, "", false
 	}
 	text = table + " " + s.Local.String()

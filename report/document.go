@@ -128,6 +128,7 @@ type frameDoc struct {
 	Offset        string `json:"offset,omitempty"`
 	File          string `json:"file,omitempty"`
 	Line          int    `json:"line,omitempty"`
+	Column        int    `json:"column,omitempty"`
 	Tier          string `json:"tier,omitempty"`
 	Stub          bool   `json:"stub,omitempty"`
 	Async         bool   `json:"async,omitempty"`

@@ -150,6 +150,9 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	}
 	if f.File != "" && !opt.NoLines {
 		doc.File, doc.Line = profile.Lossless(f.File), max(f.Line, 0)
+		if doc.Line > 0 {
+			doc.Column = max(f.Column, 0)
+		}
 	}
 	if f.Module >= 0 && f.Module < modules {
 		id := f.Module

@@ -126,7 +126,9 @@ func (p *printer) waitsEnd(w *profile.Waits) {
 		return
 	}
 	known := fmt.Sprintf("%d of %s with a known owner", w.Owned, counted(w.Waiting, "wait"))
-	if !slices.ContainsFunc(w.Cycles, func(c profile.WaitCycle) bool { return c.Kind == "deadlock" }) {
+	if !slices.ContainsFunc(w.Cycles, func(c profile.WaitCycle) bool {
+		return c.Kind == "deadlock" || c.Kind == "stuck"
+	}) {
 		known = "no deadlock found; " + known
 	}
 	p.line(text.Wrap(known, p.width(), 4))

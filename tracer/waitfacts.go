@@ -23,11 +23,17 @@ type WaitFacts struct {
 	open map[int]*Process
 	buf  []byte
 	own  uint64 // inode of our pid namespace, 0 if unknown
+
+	spaces     []int  // processes of which each has its own memory, ordered by that
+	countersOf string // the file of counters on this system, "" not known yet
+
+	files waitFiles
 }
 
 // NewWaitFacts returns one that has read nothing. The caller closes it.
 func NewWaitFacts() *WaitFacts {
-	w := &WaitFacts{root: "/proc", open: map[int]*Process{}, buf: make([]byte, 0, 4096)}
+	w := &WaitFacts{root: "/proc", open: map[int]*Process{}, buf: make([]byte, 0, 4096),
+		files: waitFiles{root: "/proc"}}
 	w.own = namespaceOf(w.root + "/self/ns/pid")
 	return w
 }
@@ -64,7 +70,7 @@ func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []Unin
 
 // add reads process pid. asked says that the user named it.
 func (w *WaitFacts) add(f *waits.Facts, pid int, asked bool) error {
-	p, err := openUnstopped(w.root, pid)
+	p, err := open(w.root, pid, Options{NoStop: true})
 	if err != nil {
 		return err
 	}
@@ -72,6 +78,8 @@ func (w *WaitFacts) add(f *waits.Facts, pid int, asked bool) error {
 		p.Close()
 		return nil
 	}
+	p.counters = w.countersOf
+	w.countersOf = p.countersFile()
 	out := &waits.Process{PID: p.pid, Asked: asked, Space: p.pid}
 	w.describe(p, out)
 	if err := w.threads(p, out); err != nil {
@@ -81,30 +89,6 @@ func (w *WaitFacts) add(f *waits.Facts, pid int, asked bool) error {
 	w.open[p.pid] = p
 	f.Add(out)
 	return nil
-}
-
-// openUnstopped opens a process that is not going to be stopped: it may be traced.
-func openUnstopped(root string, pid int) (*Process, error) {
-	if st, err := readStatus(root + "/" + strconv.Itoa(pid) + "/status"); err == nil && st.TGID > 0 {
-		pid = st.TGID
-	}
-	p := &Process{pid: pid, root: root, opt: Options{}.withDefaults(), dir: -1, tasks: taskDir{fd: -1}}
-	err := p.open()
-	var traced *TracedError
-	if errors.As(err, &traced) {
-		if err = p.openMemory(); err == nil {
-			return p, nil
-		}
-	}
-	if err != nil {
-		for _, fd := range []int{p.dir, p.tasks.fd} {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
-		}
-		return nil, err
-	}
-	return p, nil
 }
 
 // describe fills in what is known of the process as a whole.
@@ -128,18 +112,31 @@ func (w *WaitFacts) describe(p *Process, out *waits.Process) {
 	if ns != w.own && w.own != 0 {
 		out.Namespace = ns
 	}
-	for pid, other := range w.open {
-		if sameMemory(p.pid, other.pid) {
-			out.Space = min(out.Space, pid)
-		}
-	}
+	out.Space = w.space(p.pid)
 }
 
-// sameMemory reports whether two processes have one memory. Source: kcmp(2); KCMP_VM is 1.
-func sameMemory(a, b int) bool {
-	const kcmpVM = 1
+// space is the id that stands for the memory of process pid: that of the first that was read of those which share it.
+func (w *WaitFacts) space(pid int) int {
+	at, same := slices.BinarySearchFunc(w.spaces, pid, compareMemory)
+	if same {
+		return w.spaces[at]
+	}
+	w.spaces = slices.Insert(w.spaces, at, pid)
+	return pid
+}
+
+// compareMemory orders processes by their memory: 0 for two that share it. What has ended comes last.
+// Source: kcmp(2); KCMP_VM is 1, and the results 1 and 2 are less and greater.
+func compareMemory(a, b int) int {
+	const kcmpVM, less = 1, 1
 	n, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
-	return errno == 0 && n == 0
+	switch {
+	case errno == 0 && n == 0:
+		return 0
+	case errno == 0 && n == less:
+		return -1
+	}
+	return 1
 }
 
 // namespaceOf is the inode of the namespace that the link names, 0 if it cannot be read.
@@ -206,7 +203,7 @@ func (w *WaitFacts) Read(ctx context.Context, f *waits.Facts, n waits.Need) erro
 		}
 		w.lines(f.Process(pid), lines)
 	}
-	return ctx.Err()
+	return w.files.read(ctx, f, &n.Files)
 }
 
 // maxOwners bounds the processes that are read because others wait for them.

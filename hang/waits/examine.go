@@ -4,7 +4,7 @@ import "context"
 
 // maxRounds bounds how often Examine reads: words, then stacks and what they name, then descriptors and the processes
 // that hold them, then what those wait for.
-const maxRounds = 8
+const maxRounds = 32
 
 // Examine reads by src what the waits of f take, and makes the graph. f has the processes that were asked for, with the
 // first reading of each thread.
@@ -41,6 +41,11 @@ func doubtful(g *Graph) []*Thread {
 			add(w.TID)
 			for _, to := range w.Wakers {
 				add(to.TID)
+				if p := g.Facts.Process(to.PID); to.TID == 0 && p != nil {
+					for _, t := range p.Threads {
+						add(t.TID)
+					}
+				}
 			}
 		}
 	}

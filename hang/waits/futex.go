@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // Numbers of the calls of the futex family. Source: the tables of numbers in linux/arch/*/entry/syscalls.
@@ -43,6 +44,7 @@ const (
 type futexCall struct {
 	t        *Thread
 	p        *Process
+	call     procfs.Syscall
 	u        mem.Addr // the futex word
 	op       uint32   // command without flags
 	private  bool
@@ -55,32 +57,37 @@ type futexCall struct {
 
 // futexCall decodes the call that t is blocked in. It is false for another call.
 func (s *study) futexCall(t *Thread) (f futexCall, ok bool) {
-	n, ok := s.number(t)
-	if !ok || !IsFutex(t.Process.Arch, n) {
+	call := t.First.Call
+	if call.Number, ok = s.number(t); !ok || !IsFutex(t.Process.Arch, call.Number) {
 		return f, false
 	}
-	a := t.First.Call.Args
-	f = futexCall{t: t, p: t.Process, u: mem.Addr(a[0]), val: uint32(a[2]), limit: mem.Addr(a[3])}
-	switch n {
+	return decodeFutex(t, call), true
+}
+
+// decodeFutex decodes a call of the futex family.
+func decodeFutex(t *Thread, call procfs.Syscall) futexCall {
+	a := call.Args
+	f := futexCall{t: t, p: t.Process, call: call, u: mem.Addr(a[0]), val: uint32(a[2]), limit: mem.Addr(a[3])}
+	switch call.Number {
 	case futexWaitv:
-		f.op, f.private, f.limit = opWaitBitset, true, mem.Addr(a[3])
-		return f, true
+		f.op, f.private = opWaitBitset, true
+		return f
 	case futexWait2:
 		const private = 0x80 // FUTEX2_PRIVATE
 		f.op, f.val, f.private, f.limit = opWaitBitset, uint32(a[1]), a[3]&private != 0, mem.Addr(a[4])
 		f.realtime = a[5] == 0
-		return f, true
+		return f
 	}
 	op := uint32(a[1])
 	f.op, f.private, f.realtime = op&127, op&flagPrivate != 0, op&flagRealtime != 0
-	f.narrow = n == 240
-	return f, true
+	f.narrow = call.Number == 240
+	return f
 }
 
 // futex says what t waits for in a call of the futex family.
 func (s *study) futex(f *futexCall, w *Wait) {
 	w.Object = Object{Kind: "futex", Addr: f.u, Key: s.key(f, f.u)}
-	if n, _ := s.number(f.t); n == futexWaitv {
+	if f.call.Number == futexWaitv {
 		w.Object = Object{Kind: "one of several futexes"}
 		s.anybody(f, w)
 		return
@@ -113,7 +120,7 @@ func (s *study) futex(f *futexCall, w *Wait) {
 
 // shape recognises what libc made by its words alone.
 func (s *study) shape(r *reader, f *futexCall, w *Wait) bool {
-	switch s.library(f.t) {
+	switch s.library(f) {
 	case musl:
 		return s.muslShape(r, f, w)
 	case glibc:
@@ -176,12 +183,9 @@ const (
 	musl
 )
 
-// library is whose code made the call that t is blocked in, by the file it lies in.
-func (s *study) library(t *Thread) library {
-	if t.Process.Maps == nil {
-		return otherLibrary
-	}
-	m := t.Process.Maps.Find(t.First.Call.PC)
+// library is whose code made the call, by the file it lies in.
+func (s *study) library(f *futexCall) library {
+	m := s.mapping(f.p, f.call.PC)
 	if m == nil {
 		return otherLibrary
 	}
@@ -202,6 +206,6 @@ func (s *study) generic(r *reader, f *futexCall) bool {
 		return false
 	}
 	const code = "\x4c\x8b\x4c\x24\x08\x0f\x05" // mov 8(%rsp),%r9; syscall
-	b, ok := r.bytes(f.t.First.Call.PC-mem.Addr(len(code)), len(code))
+	b, ok := r.bytes(f.call.PC-mem.Addr(len(code)), len(code))
 	return ok && string(b) == code
 }

@@ -33,7 +33,7 @@ func (s *study) layout(p *Process) layout {
 // glibcShape recognises an object of glibc by its words. Each shape has conditions that no other fulfils, and the order
 // is that of how strong they are.
 func (s *study) glibcShape(r *reader, f *futexCall, w *Wait) bool {
-	shapes := []func(*reader, *futexCall, *Wait) bool{s.robust, s.parked, s.joins, s.mutex, s.stdio, s.rwlock,
+	shapes := []func(*reader, *futexCall, *Wait) bool{s.robust, s.parked, s.joins, s.stdio, s.mutex, s.rwlock,
 		s.condition, s.semaphore, s.barrier, s.inLibc}
 	for _, shape := range shapes {
 		if shape(r, f, w) || r.pending {
@@ -81,15 +81,57 @@ const Parked Kind = "nothing"
 
 // parked is a thread that glibc keeps for ever: the kernel refused to let it wait for a priority-inheritance mutex, as
 // that would be a cycle or as the owner is gone. It waits for a word in its own frame that nobody knows
-// (__pthread_mutex_lock_full).
+// (__pthread_mutex_lock_full); the mutex is in a register that was saved on the stack.
 func (s *study) parked(r *reader, f *futexCall, w *Wait) bool {
 	const frame = 512
-	sp := f.t.First.Call.SP
-	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame || s.semaphoreAt(r, f) {
+	sp := f.call.SP
+	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame {
+		return false
+	}
+	mutex, ok := s.refused(r, f, frame)
+	if r.pending || !ok && s.semaphoreAt(r, f) {
 		return false
 	}
 	w.keptForEver()
+	if ok {
+		word, _ := r.u32(mutex)
+		w.Note += fmt.Sprintf(" (mutex %#x, whose word has the id %d)", uint64(mutex), word&ownerBits)
+	}
 	return true
+}
+
+// refused looks on the stack for the address of a priority-inheritance mutex that is locked.
+func (s *study) refused(r *reader, f *futexCall, window int) (mutex mem.Addr, ok bool) {
+	l := s.layout(f.p)
+	for _, at := range s.pointers(r, f.call.SP, window) {
+		if m := s.mapping(f.p, at); at%4 != 0 || m == nil || m.Perm&maps.Write == 0 {
+			continue
+		}
+		kind, ok1 := r.u32(at + l.kind)
+		word, ok2 := r.u32(at)
+		if ok1 && ok2 && kind&^kindBits == 0 && kind&kindPI != 0 && word&ownerBits != 0 && word&ownerBits <= maxID {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// pointers are the words of the stack from sp on.
+func (s *study) pointers(r *reader, sp mem.Addr, window int) []mem.Addr {
+	size := r.p.Word
+	stack, ok := r.bytes(sp&^7, window)
+	if !ok || size == 0 {
+		return nil
+	}
+	list := make([]mem.Addr, 0, window/size)
+	for i := 0; i+size <= window; i += size {
+		if size == 4 {
+			list = append(list, mem.Addr(u32(stack[i:])))
+		} else {
+			list = append(list, mem.Addr(u64(stack[i:])))
+		}
+	}
+	return list
 }
 
 func (w *Wait) keptForEver() {
@@ -168,25 +210,45 @@ func (s *study) descriptor(r *reader, p *Process, addr mem.Addr) (id uint32, ok 
 	return id, ok1 && ok2 && ok3 && first == uint64(addr) && self == uint64(addr) && id != 0 && id <= maxID
 }
 
-// rwlock waits on one of two words. Source: nptl/pthread_rwlock_common.c.
+// rwlock waits on one of two words: readers and the next writer on the phase, with the value 3 and 2, other writers on
+// their own, with 3. Source: nptl/pthread_rwlock_common.c.
 func (s *study) rwlock(r *reader, f *futexCall, w *Wait) bool {
 	if f.op != opWaitBitset || f.val != 2 && f.val != 3 {
 		return false
 	}
+	const phase, writers = 8, 12
 	l := s.layout(f.p)
-	for _, back := range []mem.Addr{8, 12} {
-		at := f.u - back
-		v, ok := r.words(at, 8)
+	best, at, words := 0, mem.Addr(0), []uint32(nil)
+	for _, back := range []mem.Addr{writers, phase} {
+		v, ok := r.words(f.u-back, 8)
 		if !ok || v[4] != 0 || v[5] != 0 || v[0]>>3 > maxID || v[l.writer/4] > maxID || f.word != v[back/4] {
 			continue
 		}
-		if v[0] == 0 && v[l.writer/4] == 0 {
+		if back == writers && (f.val == 2 || v[0]&rwWriteLocked == 0) || back == phase && v[0]&rwWritePhase == f.val&1^1 {
 			continue
 		}
-		s.readersAndWriters(f, w, at, v, l)
-		return true
+		if n := rwlockRank(v[0], v[l.writer/4]); n > best {
+			best, at, words = n, f.u-back, v
+		}
 	}
-	return false
+	if best == 0 {
+		return false
+	}
+	s.readersAndWriters(f, w, at, words, l)
+	return true
+}
+
+// rwlockRank is how much speaks for a rwlock: 0 nothing.
+func rwlockRank(first, writer uint32) int {
+	switch {
+	case writer != 0 && first&rwWriteLocked != 0:
+		return 3
+	case first>>3 > 0:
+		return 2
+	case first != 0:
+		return 1
+	}
+	return 0
 }
 
 // Bits of the first word of a rwlock: PTHREAD_RWLOCK_WRPHASE, WRLOCKED, RWAITING; READER_SHIFT is 3.
@@ -229,30 +291,16 @@ func (s *study) condition(r *reader, f *futexCall, w *Wait) bool {
 // condvarOf looks on the stack for the condition variable that the futex word is a part of, and its mutex.
 func (s *study) condvarOf(r *reader, f *futexCall) (cond, mutex mem.Addr, ok bool) {
 	const window = 1024
-	sp, word := f.t.First.Call.SP&^7, mem.Addr(f.p.Word)
-	stack, ok := r.bytes(sp, window)
-	if !ok || word == 0 {
-		return 0, 0, false
-	}
-	at := func(i mem.Addr) mem.Addr {
-		if word == 4 {
-			return mem.Addr(u32(stack[i:]))
-		}
-		return mem.Addr(u64(stack[i:]))
-	}
-	for i := mem.Addr(0); i+2*word <= window; i += word {
-		c := at(i)
+	list := s.pointers(r, f.call.SP, window)
+	for i := 0; i+1 < len(list); i++ {
+		c, m := list[i], list[i+1]
 		back := f.u - c
 		// The two group words: 2.25 to 2.40, then 8 bytes before; up to 2.24 the word is the second of the object.
 		if back != 40 && back != 44 && back != 32 && back != 36 && back != 4 {
 			continue
 		}
-		m := at(i + word)
 		const size = 48 // of a pthread_cond_t
-		if m-c < size {
-			continue
-		}
-		if s.plausibleMutex(r, f.p, m) {
+		if m-c >= size && s.plausibleMutex(r, f.p, m) {
 			return c, m, true
 		}
 		if r.pending {
@@ -274,7 +322,7 @@ func (s *study) plausibleMutex(r *reader, p *Process, addr mem.Addr) bool {
 
 // semaphore is a sem_t: a value of 0, and how many wait.
 func (s *study) semaphore(r *reader, f *futexCall, w *Wait) bool {
-	if f.op != opWaitBitset || f.val != 0 || !s.semaphoreAt(r, f) {
+	if f.op != opWaitBitset || f.val > 1 || !s.semaphoreAt(r, f) {
 		return false
 	}
 	w.Object.Kind = "semaphore"
@@ -282,16 +330,18 @@ func (s *study) semaphore(r *reader, f *futexCall, w *Wait) bool {
 	return true
 }
 
+// semaphoreAt reports whether the words at the futex are those of a struct new_sem: value and nwaiters in one; where an
+// atomic word has 32 bits value with a bit for waiters, private, a gap, nwaiters.
+// Source: sysdeps/nptl/internaltypes.h of glibc.
 func (s *study) semaphoreAt(r *reader, f *futexCall) bool {
 	v, ok := r.words(f.u, 4)
-	if !ok || v[0] != 0 {
+	if !ok {
 		return false
 	}
-	waiting := v[1]
-	if f.p.Word == 4 { // value, private, nwaiters
-		waiting = v[2]
+	if f.p.Word == 4 {
+		return v[0] == 1 && f.val == 1 && (v[1] == 0 || v[1] == flagPrivate) && v[2] == 0 && v[3] >= 1 && v[3] <= maxID
 	}
-	return waiting >= 1 && waiting <= maxID
+	return v[0] == 0 && f.val == 0 && v[1] >= 1 && v[1] <= maxID
 }
 
 // barrier is a pthread_barrier_t. The missing threads are not recorded.
@@ -315,7 +365,7 @@ func (s *study) barrier(r *reader, f *futexCall, w *Wait) bool {
 // inLibc is a lock of libc's own data whose owner is not recorded, as that of malloc's main arena.
 func (s *study) inLibc(r *reader, f *futexCall, w *Wait) bool {
 	m := s.mapping(f.p, f.u)
-	if f.val != 2 || f.op != opWait || !f.private || m == nil || s.library(f.t) != glibc {
+	if f.val != 2 || f.op != opWait || !f.private || m == nil || s.library(f) != glibc {
 		return false
 	}
 	if name := base(m.Path); name != "libc.so.6" && !hasPrefix(name, "libc-2.") {

@@ -83,7 +83,12 @@ func newGraph(f *Facts, w []Wait) *Graph {
 			if len(w[i].Wakers) > 0 {
 				g.Owned++
 			}
-		case Any, Unknown:
+		case Any:
+			g.Waiting++
+			if g.isForOthers(&w[i]) {
+				g.Owned++
+			}
+		case Unknown:
 			g.Waiting++
 		}
 	}
@@ -92,6 +97,14 @@ func newGraph(f *Facts, w []Wait) *Graph {
 	slices.SortStableFunc(g.Cycles, func(a, b Cycle) int { return cmp.Compare(a.Kind, b.Kind) })
 	g.findRoots()
 	return g
+}
+
+// isForOthers reports whether all who could end w are known, and one of them is another process.
+func (g *Graph) isForOthers(w *Wait) bool {
+	t := g.Facts.Thread(w.TID)
+	return w.Unlisted == "" && slices.ContainsFunc(w.Wakers, func(to Waker) bool {
+		return t != nil && to.PID != t.Process.PID
+	})
 }
 
 // next is the one thread that w waits for, 0 if there is none or if that is not known.

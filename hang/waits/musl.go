@@ -57,7 +57,7 @@ func (s *study) muslMutex(r *reader, f *futexCall, w *Wait) bool {
 // muslParked is a thread that musl keeps for ever, as glibc does: see parked.
 func (s *study) muslParked(_ *reader, f *futexCall, w *Wait) bool {
 	const frame = 512
-	if sp := f.t.First.Call.SP; f.val != 0 || f.word != 0 || f.limit != 0 || f.u < sp || f.u-sp > frame {
+	if sp := f.call.SP; f.val != 0 || f.word != 0 || f.limit != 0 || f.u < sp || f.u-sp > frame {
 		return false
 	}
 	w.keptForEver()
@@ -100,7 +100,7 @@ func (s *study) muslJoin(r *reader, f *futexCall, w *Wait) bool {
 // of the condition variable and of the mutex. Who was woken by a broadcast is moved to the mutex: then its word has
 // changed, and it has not run.
 func (s *study) muslCondition(r *reader, f *futexCall, w *Wait) bool {
-	sp := f.t.First.Call.SP
+	sp := f.call.SP
 	const frame, around = 4096, 64
 	if f.val != 2 || f.u < sp || f.u-sp > frame {
 		return false

@@ -46,6 +46,7 @@ func (n *Need) tidy() {
 		slices.Sort(ids)
 		n.Inner[pid] = slices.Compact(ids)
 	}
+	n.Files.tidy()
 }
 
 // Source reads facts of the processes of this machine. It stops nothing.

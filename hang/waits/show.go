@@ -17,6 +17,9 @@ var (
 // Show makes of g what a person is shown.
 func (g *Graph) Show() *profile.Waits {
 	out := &profile.Waits{Waiting: g.Waiting, Owned: g.Owned, Problems: slices.Clone(g.Facts.Problems)}
+	if len(g.Facts.Processes) > 0 {
+		out.Time = g.Facts.Processes[0].At
+	}
 	for _, p := range g.Facts.Processes {
 		out.Processes = append(out.Processes, profile.Process{PID: p.PID, Comm: p.Comm, Arch: p.Arch})
 		if p.Err != nil {

@@ -68,8 +68,10 @@ func (g *Graph) stuckSets(in map[int]bool) {
 				parts.join(w.TID, to.TID)
 				continue
 			}
-			for _, t := range g.Facts.Process(to.PID).Threads {
-				parts.join(w.TID, t.TID)
+			if p := g.Facts.Process(to.PID); p != nil { // of several who must all act one may not be known
+				for _, t := range p.Threads {
+					parts.join(w.TID, t.TID)
+				}
 			}
 		}
 	}

@@ -1,5 +1,7 @@
 package waits
 
+import "slices"
+
 // maxThreads bounds the threads of all processes that are looked at: the kernel has no more ids (PID_MAX_LIMIT).
 const maxThreads = 1 << 22
 
@@ -21,6 +23,7 @@ func Study(f *Facts) (waits []Wait, need Need) {
 			waits = append(waits, s.thread(t))
 		}
 	}
+	s.belowHandlers(waits)
 	s.need.tidy()
 	return waits, s.need
 }
@@ -37,5 +40,24 @@ func (s *study) thread(t *Thread) Wait {
 	} else {
 		s.call(t, &w)
 	}
+	s.halted(t, &w)
 	return w
+}
+
+// belowHandlers looks for waits below signal handlers: of threads that others wait for, and that do not wait for a lock
+// themselves, and of those on whose stack a handler was seen.
+func (s *study) belowHandlers(waits []Wait) {
+	owns := map[int]bool{}
+	for i := range waits {
+		if w := &waits[i]; w.Mode == One && len(w.Wakers) == 1 {
+			owns[w.Wakers[0].TID] = true
+		}
+	}
+	for i := range waits {
+		w := &waits[i]
+		t := s.facts.Thread(w.TID)
+		if slices.Contains(t.Stack, SignalFrame) || t.Stack == nil && owns[w.TID] && w.Mode != One {
+			s.below(t, w)
+		}
+	}
 }

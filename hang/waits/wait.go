@@ -87,6 +87,8 @@ type Wait struct {
 	// Retries says that the thread wakes by itself now and then and waits again.
 	Retries   bool
 	Certainty Certainty
+	// Below is the lock wait that a signal handler interrupted, which goes on when the handler has returned; nil mostly.
+	Below *Wait
 	// With is the mutex that a condition variable's waiter will take, 0 if unknown.
 	With mem.Addr
 	// Note is what else a person must know: "locked when the process was forked, never unlocked here". "" mostly.

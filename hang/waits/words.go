@@ -17,6 +17,8 @@ func (g *Graph) Words(w *Wait) string {
 		return "idle: " + text.Escape(w.Object.Name)
 	case w.Object.Kind == Parked:
 		return w.Note
+	case w.Mode == Time && w.Object.Kind == "time" && w.Object.Name != "":
+		b.WriteString(w.Object.Name)
 	case w.Object.Key.Class == Child && w.Mode == One && len(w.Wakers) == 1:
 		fmt.Fprintf(&b, "waits for the end of %s", g.who(w.Wakers[0], w.TID))
 	default:
@@ -28,10 +30,14 @@ func (g *Graph) Words(w *Wait) string {
 	if w.With != 0 {
 		fmt.Fprintf(&b, " (with mutex %#x)", uint64(w.With))
 	}
+	b.WriteString(g.enders(w))
 	if w.Note != "" {
-		b.WriteString(", " + w.Note)
+		b.WriteString(", " + text.Escape(w.Note))
 	}
 	switch {
+	case w.Mode == Time && w.HasLeft:
+		fmt.Fprintf(&b, ", %s left", text.Duration(w.Left.Round(time.Millisecond)))
+	case w.Mode == Time:
 	case w.Timed && w.HasLeft:
 		fmt.Fprintf(&b, ", gives up in %s", text.Duration(w.Left.Round(time.Millisecond)))
 	case w.Timed:
@@ -40,7 +46,38 @@ func (g *Graph) Words(w *Wait) string {
 	if w.Unlisted != "" {
 		b.WriteString("; " + w.Unlisted)
 	}
+	if w.Below != nil {
+		b.WriteString("; below a signal handler: " + g.Words(w.Below))
+	}
 	return b.String()
+}
+
+// maxEnders bounds the processes that are named as those that could end one wait.
+const maxEnders = 3
+
+// enders names the processes that could end w, where several threads of one or several processes could and the object
+// does not say it.
+func (g *Graph) enders(w *Wait) string {
+	if w.Mode != Any && w.Mode != All || w.Object.Key.Class == Child || w.Object.Key.Class == Private {
+		return ""
+	}
+	t := g.Facts.Thread(w.TID)
+	var names []string
+	for _, to := range w.Wakers {
+		if to.TID == 0 && (t == nil || to.PID != t.Process.PID || len(w.Wakers) > 1) {
+			names = append(names, g.who(to, w.TID))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if n := len(names) - maxEnders; n > 0 {
+		names = append(names[:maxEnders], fmt.Sprintf("%d more", n))
+	}
+	if w.Mode == All {
+		return ", held by " + strings.Join(names, " and ")
+	}
+	return ", from " + strings.Join(names, " or ")
 }
 
 // Words says which object it is: "mutex 0x7f…".

@@ -2,7 +2,7 @@
  *
  * Truth: each scenario writes "R\n" when all of its threads are where they stay, and before that a line for each
  * thread that the test asks for: "NAME TID", and for each object "NAME ADDRESS". */
-#include "../live/live.h"
+#include "live.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -435,6 +435,19 @@ int main(int argc, char **argv) {
 		make_mutex(&lock[0]);
 		cond_held();
 		say("t3", (uintmax_t)live_tid(), 0);
+		say_object("m0", &lock[0]);
+	} else if (is(how, "cond-moved")) { /* the first takes the mutex and keeps it */
+		make_mutex(&lock[0]);
+		for (intptr_t i = 0; i < 3; i++) {
+			start((int)i, waits, (void *)i);
+			settle((int)i, 1);
+		}
+		pthread_mutex_lock(&lock[0]);
+		pthread_cond_broadcast(&cond);
+		pthread_mutex_unlock(&lock[0]);
+		live_sleep_us(100000);
+		say_thread("t0", 0);
+		say_thread("t1", 1);
 		say_object("m0", &lock[0]);
 	} else if (is(how, "cond-stuck")) {
 		make_mutex(&lock[0]);

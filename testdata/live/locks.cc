@@ -1,5 +1,5 @@
 /* locks.cc: what C++ waits for. The first argument says how; see locks.c. */
-#include "../live/live.h"
+#include "live.h"
 #include <atomic>
 #include <condition_variable>
 #include <future>

@@ -1,0 +1,305 @@
+package waits
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
+)
+
+// drawn is a process that a test draws: memory from labelled words, and threads in calls. It is a Source of itself.
+type drawn struct {
+	memory map[mem.Addr]byte
+	facts  *Facts
+	moves  map[int]bool // threads that run between their two readings
+	reads  int
+}
+
+const (
+	heap  = 0x10000 // writable
+	code  = 0x50000 // libc.so.6
+	stack = 0x700000
+)
+
+// draw makes a process of those threads, each blocked in a call of the futex family.
+func draw(threads ...*Thread) *drawn {
+	d := &drawn{memory: map[mem.Addr]byte{}, moves: map[int]bool{}, facts: &Facts{}}
+	p := &Process{PID: 100, Comm: "drawn", Asked: true, Word: 8, Arch: "amd64", Space: 100, Threads: threads,
+		At: time.Unix(1000, 0), Clock: 500 * time.Second,
+		Maps: maps.NewTable([]maps.Mapping{
+			{Start: heap, End: heap + 0x10000, Perm: maps.Read | maps.Write},
+			{Start: code, End: code + 0x1000, Perm: maps.Read | maps.Exec, Path: "/lib/libc.so.6", Inode: 7},
+			{Start: stack, End: stack + 0x10000, Perm: maps.Read | maps.Write}})}
+	d.facts.Add(p)
+	return d
+}
+
+// futexThread is a thread that waits on u.
+func futexThread(tid int, u mem.Addr, op, val uint32) *Thread {
+	return &Thread{TID: tid, Inner: tid, Comm: fmt.Sprint("t", tid), State: 'S', First: Reading{At: time.Now(), Known: true,
+		Blocked: true, Call: procfs.Syscall{Number: 202, Args: [6]uint64{uint64(u), uint64(op), uint64(val)},
+			SP: stack + 0x8000, PC: code + 0x800}}}
+}
+
+// words puts 32-bit words at addr.
+func (d *drawn) words(addr mem.Addr, words ...uint32) {
+	for i, w := range words {
+		var b [4]byte
+		binary.LittleEndian.PutUint32(b[:], w)
+		for j, x := range b {
+			d.memory[addr+mem.Addr(4*i+j)] = x
+		}
+	}
+}
+
+// longs puts 64-bit words at addr.
+func (d *drawn) longs(addr mem.Addr, words ...uint64) {
+	for i, w := range words {
+		d.words(addr+mem.Addr(8*i), uint32(w), uint32(w>>32))
+	}
+}
+
+// mutex draws a pthread_mutex_t of glibc.
+func (d *drawn) mutex(addr mem.Addr, lock, owner, kind uint32) {
+	d.words(addr, lock, 0, owner, 1, kind)
+}
+
+func (d *drawn) Read(_ context.Context, f *Facts, n Need) error {
+	d.reads++
+	for pid, lines := range n.Lines {
+		for _, at := range lines {
+			var b *[Line]byte
+			p := f.Process(pid)
+			if p.Maps.Find(at) != nil {
+				b = new([Line]byte)
+				for i := range b {
+					b[i] = d.memory[at+mem.Addr(i)]
+				}
+			}
+			p.Memory.Keep(at, b, time.Now())
+		}
+	}
+	for _, id := range n.Owners {
+		f.Gone(0, id)
+	}
+	return nil
+}
+
+func (d *drawn) Again(_ context.Context, threads []*Thread) error {
+	for _, t := range threads {
+		t.Last = t.First
+		t.Last.At = time.Now()
+		if d.moves[t.TID] {
+			t.Last.Counters.Switches++
+		}
+	}
+	return nil
+}
+
+func (d *drawn) examine(t testing.TB) *Graph {
+	t.Helper()
+	g, err := Examine(context.Background(), d, d.facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func kinds(g *Graph) (list []CycleKind) {
+	for i := range g.Cycles {
+		list = append(list, g.Cycles[i].Kind)
+	}
+	return list
+}
+
+const (
+	private     = flagPrivate
+	untimedPriv = opWaitBitset | flagPrivate | flagRealtime
+)
+
+func TestDeadlock(t *testing.T) {
+	abba := func() *drawn {
+		d := draw(futexThread(100, heap, private, 2), futexThread(101, heap+0x100, private, 2))
+		d.mutex(heap, 2, 101, 0)
+		d.mutex(heap+0x100, 2, 100, 0)
+		return d
+	}
+	for _, c := range []struct {
+		name   string
+		change func(d *drawn)
+		want   []CycleKind
+	}{
+		{"two mutexes", func(*drawn) {}, []CycleKind{Deadlock}},
+		{"a thread ran meanwhile", func(d *drawn) { d.moves[101] = true }, nil},
+		{"a time limit", func(d *drawn) {
+			call := &d.facts.Thread(100).First.Call
+			call.Args[1], call.Args[3] = untimedPriv, heap+0x200
+			d.longs(heap+0x200, 2000, 0)
+		}, []CycleKind{Passing}},
+		{"owner changes hands", func(d *drawn) { d.mutex(heap, 2, 0, 0) }, nil},
+		{"counters are not known", func(d *drawn) { d.facts.Thread(100).First.Known = false }, []CycleKind{Supposed}},
+		{"the owner runs", func(d *drawn) { d.facts.Thread(101).First.Blocked = false }, nil},
+		{"a kind that there is not", func(d *drawn) { d.words(heap+16, 0x10000) }, []CycleKind{Stuck}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := abba()
+			c.change(d)
+			g := d.examine(t)
+			if got := kinds(g); !slices.Equal(got, c.want) {
+				t.Errorf("cycles %v, want %v; waits %+v", got, c.want, g.Waits)
+			}
+		})
+	}
+}
+
+// A mutex's owner is read once more when it was not known yet that it does not run.
+func TestOwnerIsReadAfterItsCounters(t *testing.T) {
+	d := draw(futexThread(100, heap, private, 2), futexThread(101, heap+0x100, private, 2))
+	d.mutex(heap, 2, 101, 0)
+	d.mutex(heap+0x100, 2, 100, 0)
+	early := [Line]byte{0: 2, 8: 101, 12: 1}
+	d.facts.Process(100).Memory.Keep(heap, &early, time.Now().Add(-time.Hour))
+	g := d.examine(t)
+	if len(g.Cycles) != 1 || g.Cycles[0].Kind != Deadlock {
+		t.Fatalf("cycles %v", kinds(g))
+	}
+	if at := d.facts.Process(100).Memory.readAt(heap); time.Since(at) > time.Minute {
+		t.Error("an edge rests on a word that was read before its owner was known not to run")
+	}
+}
+
+func TestShapes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		op    uint32
+		val   uint32
+		at    mem.Addr // of the futex word, from heap on
+		draw  func(d *drawn)
+		words string
+	}{
+		{"recursive", private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 101, 1) }, "recursive mutex 0x10000 held by 101"},
+		{"owner has exited", private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 999, 0) },
+			"mutex 0x10000, held by thread 999, which has exited"},
+		{"robust", 0, waiters | 101, 0, func(d *drawn) { d.mutex(heap, waiters|101, 101, kindRobust) },
+			"robust mutex 0x10000 held by 101"},
+		{"robust, word of a private futex", private, waiters | 101, 0,
+			func(d *drawn) { d.mutex(heap, waiters|101, 101, kindRobust) }, "futex 0x10000"},
+		{"priority inheritance", opLockPI | private, 0, 0, func(d *drawn) { d.mutex(heap, waiters|101, 101, kindPI) },
+			"priority-inheritance mutex 0x10000 held by 101"},
+		{"condition variable", untimedPriv, 0, 40, func(d *drawn) {
+			d.longs(stack+0x8040, heap, heap+0x100)
+			d.mutex(heap+0x100, 0, 0, 0)
+		}, "condition variable 0x10000 (with mutex 0x10100)"},
+		{"condition variable whose mutex is none", untimedPriv, 0, 40, func(d *drawn) {
+			d.longs(stack+0x8040, heap, heap+0x100)
+			d.words(heap+0x110, 0xffffffff)
+		}, "futex 0x10028"},
+		{"semaphore", untimedPriv, 0, 0, func(d *drawn) { d.words(heap, 0, 3) }, "semaphore 0x10000"},
+		{"barrier", private, 0, 4, func(d *drawn) { d.words(heap, 2, 0, 5, 0) },
+			"barrier 0x10000 (2 of 5 threads have come)"},
+		{"rwlock that a writer has", untimedPriv, 3, 8, func(d *drawn) { d.words(heap, 3, 0, 3, 0, 0, 0, 101, 0) },
+			"rwlock 0x10000 held by 101"},
+		{"rwlock that readers have", untimedPriv, 2, 8, func(d *drawn) { d.words(heap, 2<<3|2, 0, 2, 0, 0, 0, 0, 0) },
+			"rwlock 0x10000, held by 2 readers"},
+		{"stdio", private, 2, 0, func(d *drawn) {
+			d.words(heap, 2, 1)
+			d.longs(heap+8, heap+0x400)
+			d.longs(heap+0x400, heap+0x400, 0, heap+0x400)
+			d.words(heap+0x400+720, 101)
+		}, "lock of a stdio FILE 0x10000 held by 101"},
+		{"join", opWaitBitset | flagRealtime, 101, 0x400 + 720, func(d *drawn) {
+			d.longs(heap+0x400, heap+0x400, 0, heap+0x400)
+			d.words(heap+0x400+720, 101)
+		}, "waits for the end of 101"},
+		{"parked by libc", untimedPriv, 0, stack + 0x8010 - heap, func(*drawn) {}, "parked for ever by libc"},
+		{"Rust's wait", opWaitBitset | private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 101, 0) },
+			"futex 0x10000, and nothing shows what it is part of"},
+		{"made by syscall(2)", private, 2, 0, func(d *drawn) {
+			d.mutex(heap, 2, 101, 0)
+			d.longs(code+0x7f9, 0x0f0824_4c8b4c|0x05<<48)
+		}, "futex 0x10000"},
+		{"nothing but zeros", private, 2, 0, func(*drawn) {}, "futex 0x10000"},
+		{"not mapped", private, 2, 0x100000, func(*drawn) {}, "futex 0x110000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			running := &Thread{TID: 101, Inner: 101, Comm: "o", State: 'R', First: Reading{At: time.Now(), Known: true}}
+			d := draw(futexThread(100, heap+c.at, c.op, c.val), running)
+			c.draw(d)
+			g := d.examine(t)
+			if got := g.Words(g.Of(100)); !strings.Contains(got, c.words) {
+				t.Errorf("it %q, want %q", got, c.words)
+			}
+		})
+	}
+}
+
+func TestThreadsBehindAndRoots(t *testing.T) {
+	sleeper := &Thread{TID: 100, Inner: 100, Comm: "t", State: 'S', First: Reading{At: time.Now(), Known: true}}
+	d := draw(sleeper, futexThread(101, heap, private, 2), futexThread(102, heap+0x100, private, 2),
+		futexThread(103, heap+0x100, private, 2))
+	d.mutex(heap, 2, 100, 0)
+	d.mutex(heap+0x100, 2, 101, 0)
+	g := d.examine(t)
+	if len(g.Roots) != 1 || g.Roots[0].TID != 100 || !slices.Equal(g.Roots[0].Behind, []int{101, 102, 103}) {
+		t.Errorf("roots %+v, want thread 100 with three behind", g.Roots)
+	}
+	if g.Waiting != 3 || g.Owned != 3 {
+		t.Errorf("%d waiting, %d owned, want 3 and 3", g.Waiting, g.Owned)
+	}
+}
+
+// A runtime's lock goes before what the words show, and its waiters may run now and then.
+func TestRuntimeLock(t *testing.T) {
+	d := draw(futexThread(100, heap, untimedPriv, 0), futexThread(101, heap+0x100, private, 2))
+	d.mutex(heap+0x100, 2, 100, 0)
+	d.facts.Process(100).Locks = []Lock{{Name: "the GIL", Futexes: mem.Span[mem.Addr]{Start: heap, End: heap + 48},
+		Owner: 101, Retries: true}}
+	d.moves[100] = true
+	g := d.examine(t)
+	if got := g.Words(g.Of(100)); got != `waits for the GIL held by 101 "t101"` {
+		t.Errorf("it %q", got)
+	}
+	if got := kinds(g); !slices.Equal(got, []CycleKind{Supposed}) {
+		t.Errorf("cycles %v, want one that is not proven", got)
+	}
+}
+
+// FuzzStudy: no memory of a process makes it panic, or ask without end.
+func FuzzStudy(f *testing.F) {
+	f.Add(uint32(private), uint32(2), uint16(0), []byte{2, 0, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 1})
+	f.Add(uint32(untimedPriv), uint32(0), uint16(40), []byte("\x00\x00\x01\x00"))
+	f.Add(uint32(opLockPI), uint32(0), uint16(8), []byte{101, 0, 0, 0x80})
+	f.Fuzz(func(t *testing.T, op, val uint32, at uint16, memory []byte) {
+		for _, arch := range []string{"amd64", "386", "arm64"} {
+			for _, path := range []string{"/lib/libc.so.6", "/lib/ld-musl-x86_64.so.1", "/bin/static"} {
+				d := draw(futexThread(100, heap+mem.Addr(at), op, val), futexThread(101, heap+mem.Addr(at)/2, op, val))
+				p := d.facts.Process(100)
+				p.Arch = arch
+				if arch == "386" {
+					p.Word = 4
+					for _, th := range p.Threads {
+						th.First.Call.Number = 240
+					}
+				}
+				p.Maps.All()[1].Path = path
+				for i, b := range memory {
+					d.memory[heap+mem.Addr(i)] = b
+					d.memory[stack+0x8000+mem.Addr(i)] = b
+				}
+				d.facts.Thread(100).Stack = []string{"a", SignalFrame, "malloc"}
+				g := d.examine(t)
+				g.Show()
+				if d.reads > maxRounds {
+					t.Errorf("%d rounds", d.reads)
+				}
+			}
+		}
+	})
+}

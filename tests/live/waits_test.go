@@ -1,0 +1,388 @@
+//go:build linux
+
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waitsDoc is what these tests want of `fpstack waits -f json`, and of a dump.
+type waitsDoc struct {
+	Processes []struct{ PID int }
+	Threads   []struct {
+		PID, TID int
+		Wait     *waitDoc
+	}
+	Cycles []struct {
+		Kind, Text string
+		Threads    []int
+		Lines      []string
+		Stood      int64 `json:"stood_ns"`
+		Behind     []int
+	}
+	Roots []struct {
+		PID, TID int
+		Text     string
+		Behind   []int
+	}
+	Waiting, Owned int
+}
+
+type waitDoc struct {
+	Text, Kind, Mode, Certainty, Address string
+	Wakers                               []struct{ PID, TID int }
+	Timed                                bool
+	Left                                 int64 `json:"left_ns"`
+}
+
+// waitsOf runs fpstack waits.
+func waitsOf(t testing.TB, args ...string) *waitsDoc {
+	t.Helper()
+	o := show(t, append([]string{"waits", "-f", "json"}, args...)...)
+	var doc waitsDoc
+	if err := json.Unmarshal([]byte(o.stdout), &doc); err != nil || o.status != 0 {
+		t.Fatalf("fpstack waits %v: status %d: %v\n%s%s", args, o.status, err, o.stdout, o.stderr)
+	}
+	return &doc
+}
+
+// locked is a program in a scenario of testdata/live/locks.c, with what it said of itself: threads and objects.
+type locked struct {
+	*target
+	said map[string]string
+}
+
+func startLocked(t testing.TB, name string, args ...string) *locked {
+	t.Helper()
+	l := &locked{launch(t, exec.Command(program(t, name), args...)), map[string]string{}}
+	for {
+		line := l.line(t)
+		if line == "R" {
+			return l
+		}
+		key, value, ok := strings.Cut(line, " ")
+		if !ok {
+			t.Fatalf("%s %v said %q", name, args, line)
+		}
+		l.said[key] = value
+	}
+}
+
+// settled waits until every thread of the process sleeps, as all do in the end.
+func (l *locked) settled(t testing.TB) *locked {
+	t.Helper()
+	asleep(t, l.pid)
+	return l
+}
+
+// expand puts what the program said in the place of {name}, and its id for {pid}.
+func (l *locked) expand(pattern string) string {
+	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(pattern, func(name string) string {
+		if name == "{pid}" {
+			return strconv.Itoa(l.pid)
+		}
+		return l.said[strings.Trim(name, "{}")]
+	})
+}
+
+// lockTests are scenarios with the lines that fpstack waits must write, as regular expressions, and those that it must
+// not.
+var lockTests = []struct {
+	scenario string
+	want     []string
+	never    string
+	amd64    bool     // known there alone
+	muslWant []string // of musl, where that is not the same; nil: not tried there
+}{
+	{scenario: "abba", want: []string{
+		`^deadlock: 2 threads wait for each other$`,
+		`^  thread {t0} "locks.*" waits for mutex {m1} held by {t1} "`,
+		`^  thread {t1} "locks.*" waits for mutex {m0} held by {t0} "`,
+		`^  none of them ran in the `},
+		muslWant: []string{`^thread {t0} "locks.*  S  waits for mutex {m1}, musl does not record`, `^no deadlock found`}},
+	{scenario: "abba-recursive", want: abbaOf("recursive mutex"), muslWant: abbaOf("recursive mutex")},
+	{scenario: "abba-errorcheck", want: abbaOf("error-checking mutex"), muslWant: abbaOf("error-checking mutex")},
+	{scenario: "abba-adaptive", want: abbaOf("adaptive mutex")},
+	{scenario: "abba-shared", want: abbaOf("mutex")},
+	{scenario: "abba-robust", want: abbaOf("robust mutex"), muslWant: abbaOf("robust mutex")},
+	{scenario: "abba-timed", want: []string{
+		`^no deadlock: 2 threads wait for each other, until one gives up$`,
+		`^  thread {t1} .* waits for mutex {m0} held by {t0} ".*", gives up in \d`,
+		`^no deadlock found`}, never: `^deadlock`,
+		muslWant: []string{`musl does not record.*, with a time limit`}},
+	{scenario: "abba-inherit", want: []string{
+		`^thread {t0} .* waits for priority-inheritance mutex {m1} held by {t1} "`,
+		`^thread {t1} .*  S  parked for ever by libc`}, never: `^deadlock`,
+		muslWant: []string{`^thread {t1} .*  S  parked for ever by libc`}},
+	{scenario: "ring", want: []string{
+		`^deadlock: 3 threads wait for each other$`,
+		`^  thread {t2} .* waits for mutex {m0} held by {t0} "`,
+		`^  1 thread behind: {t3}$`}},
+	{scenario: "self", want: []string{
+		`^deadlock: the thread waits for itself$`,
+		`^  thread {t0} .* waits for mutex {m0} held by itself$`}},
+	{scenario: "self-robust", want: []string{`^  thread {t0} .* waits for robust mutex {m0} held by itself$`}},
+	{scenario: "exited", want: []string{
+		`^thread {t3} .* waits for mutex 0x\w+, held by thread {t1}, which has exited$`}, never: `^deadlock`},
+	{scenario: "exited-inherit", want: []string{`^thread {t3} ".*" is parked for ever by libc`}, never: `^deadlock`},
+	{scenario: "exited-recursive", muslWant: []string{`^thread {t3} .* waits for recursive mutex .* has exited$`},
+		want: []string{`^thread {t3} .* waits for recursive mutex 0x\w+, held by thread {t1}, which has exited$`}},
+	{scenario: "two-processes", want: []string{
+		`^deadlock: 2 threads wait for each other$`,
+		`^  thread {pid} ".*" of process {pid} waits for mutex 0x\w+ held by {child} ".*" of process {child} "`,
+		`^  thread {child} ".*" of process {child} waits for mutex 0x\w+ held by {pid} "`},
+		muslWant: []string{`musl does not record`}},
+	{scenario: "two-processes-robust", want: []string{
+		`^  thread {child} ".*" of process {child} waits for robust mutex 0x\w+ held by {pid} "`},
+		muslWant: []string{`^  thread {child} ".*" of process {child} waits for robust mutex 0x\w+ held by {pid} "`}},
+	{scenario: "forked", want: []string{
+		`locked by thread {t0} when the process was forked, never unlocked here$`}, never: `^deadlock`},
+	{scenario: "upgrade", want: []string{
+		`^cycle of waits: nobody but these 3 threads could end one of their waits`,
+		`waits for rwlock 0x\w+, held by 2 readers, and rwlocks do not record which$`}, never: `^deadlock`},
+	{scenario: "reader", want: []string{
+		`^thread {t0} .*  S  waits for rwlock {rw}, held by 1 reader, and rwlocks do not record which$`},
+		never: `rwlock.*held by \d+ "`, muslWant: []string{`waits for rwlock {rw}, musl does not record which readers`}},
+	{scenario: "writer", want: []string{`^thread {t1} .*  S  waits for rwlock {rw} held by {t0} "`},
+		muslWant: []string{`waits for rwlock or semaphore {rw}, musl does not record`}},
+	{scenario: "writers", want: []string{
+		`^2 threads wait for thread {t0} "`,
+		`^thread {t1} .*  S  waits for mutex {m0} held by {t0} "`,
+		`^thread {t2} .*  S  waits for rwlock {rw} held by {t1} "`}},
+	{scenario: "cond", want: []string{
+		`^thread {t0} .*  S  waits for condition variable {cond} \(with mutex {m0}\)$`}, never: `^deadlock|^cycle`,
+		muslWant: []string{`^thread {t0} .*  S  waits for condition variable {cond} \(with mutex {m0}\)$`}},
+	{scenario: "cond-held", want: []string{`^3 threads .*  S  waits for mutex {m0} held by {t3} "`},
+		muslWant: []string{`  S  waits for mutex {m0}, musl does not record`}},
+	{scenario: "cond-moved", muslWant: []string{
+		`^thread {t1} .*  S  waits for mutex {m0}`, `moved there from its condition variable`}},
+	{scenario: "cond-stuck", want: []string{
+		`^cycle of waits: nobody but these 2 threads`,
+		`^  thread {pid} .* waits for the end of {t0} "`}, never: `^deadlock`,
+		muslWant: []string{`^cycle of waits: nobody but these 2 threads`}},
+	{scenario: "sem", want: []string{`  S  waits for semaphore {sem}$`},
+		muslWant: []string{`  S  waits for rwlock or semaphore {sem}`}},
+	{scenario: "barrier", want: []string{`  S  waits for barrier {barrier} \(1 of 3 threads have come\)$`}},
+	{scenario: "join", want: []string{
+		`^deadlock: 2 threads wait for each other$`,
+		`^  thread {t0} .* waits for the end of {t1} "`,
+		`^  thread {t1} .* waits for mutex {m0} held by {t0} "`},
+		muslWant: []string{`^thread {t0} .*  S  waits for the end of {t1} "`}},
+	{scenario: "stdio", want: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
+		muslWant: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
+	{scenario: "handler", amd64: true, want: []string{
+		`^thread {t3} ".*" waits for thread {t1} "`,
+		`^thread {t1} .* below a signal handler: waits for mutex {m0} held by {t0} "`}},
+	{scenario: "many", want: []string{
+		`^500 threads wait for thread {t0} "`,
+		`^500 threads .*  S  waits for mutex {m0} held by {t0} "`},
+		muslWant: []string{`^500 threads .*  S  waits for mutex {m0}, musl does not record`}},
+}
+
+// abbaOf is two threads in a deadlock by mutexes of that kind.
+func abbaOf(kind string) []string {
+	return []string{
+		`^deadlock: 2 threads wait for each other$`,
+		`^  thread {t0} .* waits for ` + kind + ` {m1} held by {t1} "`,
+		`^  thread {t1} .* waits for ` + kind + ` {m0} held by {t0} "`,
+		`^  none of them ran in the `}
+}
+
+// TestWaits holds the verdict on each scenario: for glibc, static, stripped and 32-bit programs, and for musl.
+func TestWaits(t *testing.T) {
+	for _, name := range []string{"locks", "locks-stripped", "locks-static-stripped", "locks-m32-stripped",
+		"locks-musl", "locks-musl-stripped", "locks-musl-static"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range lockTests {
+				want := c.want
+				if strings.Contains(name, "musl") {
+					want = c.muslWant
+				}
+				if want == nil || c.amd64 && (runtime.GOARCH != "amd64" || strings.Contains(name, "m32")) {
+					continue
+				}
+				t.Run(c.scenario, func(t *testing.T) {
+					l := startLocked(t, name, c.scenario)
+					checkWaits(t, l, want, c.never, "-v", "--children", "-p", strconv.Itoa(l.pid))
+					syscall.Kill(-l.pid, syscall.SIGKILL)
+				})
+			}
+		})
+	}
+}
+
+// checkWaits runs fpstack waits until all its lines are there: threads may still be on their way to where they stay.
+func checkWaits(t *testing.T, l *locked, want []string, never string, args ...string) {
+	t.Helper()
+	var missing string
+	for try := 0; ; try++ {
+		o := show(t, append([]string{"waits", "--color=never"}, args...)...)
+		lines := strings.Split(o.stdout, "\n")
+		missing = ""
+		for _, w := range want {
+			expression := regexp.MustCompile(l.expand(w))
+			if !slices.ContainsFunc(lines, expression.MatchString) {
+				missing = expression.String()
+			}
+		}
+		if never != "" {
+			expression := regexp.MustCompile(l.expand(never))
+			if i := slices.IndexFunc(lines, expression.MatchString); i >= 0 {
+				t.Fatalf("it says %q:\n%s", lines[i], o.stdout)
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if try == 20 {
+			t.Fatalf("no line like %q in:\n%s%s", missing, o.stdout, o.stderr)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// TestWaitsOfLanguages holds the verdicts on programs of C++, Rust and Go.
+func TestWaitsOfLanguages(t *testing.T) {
+	both := []string{`^deadlock: 2 threads wait for each other$`}
+	for _, c := range []struct {
+		program, scenario string
+		want              []string
+		never             string
+	}{
+		{"locks-cc", "mutex", both, ""},
+		{"locks-cc-stripped", "mutex", both, ""},
+		{"locks-cc", "recursive", append(both, `^  thread {t0} .* waits for recursive mutex 0x\w+ held by {t1} "`), ""},
+		{"locks-cc", "timed", both, ""},
+		{"locks-cc", "shared", append(both, `^  thread {t0} .* waits for rwlock 0x\w+ held by {t1} "`), ""},
+		{"locks-cc-stripped", "shared", both, ""},
+		{"locks-cc", "guard", []string{
+			`^perhaps a deadlock: 2 threads seem to wait for each other, which is not proven$`,
+			`^  thread {t0} .* waits for initialisation of a static variable 0x\w+ held by {t1} "`}, `^deadlock`},
+		{"locks-cc-stripped", "guard", []string{`  S  waits for initialisation of a static variable`}, `^deadlock`},
+		{"locks-cc", "future", []string{`  S  waits for C\+\+ future or atomic`}, `^deadlock`},
+		{"locks-rust", "mutex", []string{`  S  waits for Rust Mutex 0x\w+, locked, owner not recorded$`,
+			`^no deadlock found`}, `^deadlock|condition variable`},
+		{"locks-rust-stripped", "mutex", []string{`^no deadlock found`}, `^deadlock|condition variable|held by`},
+		{"locks-rust", "rwlock", []string{`  S  waits for Rust RwLock 0x\w+, locked, owner not recorded$`}, `^deadlock`},
+		{"locks-rust", "condvar", []string{`  S  waits for Rust Condvar`}, `^deadlock`},
+		{"locks-rust", "park", []string{`  S  waits for unpark of a Rust thread`}, `^deadlock|condition variable`},
+		{"locks-rust-stripped", "park", []string{`^no deadlock found`}, `^deadlock|condition variable|held by`},
+		{"locks-rust", "channel", []string{`  S  waits for unpark of a Rust thread`}, `^deadlock`},
+		{"locks-cgo", "idle", []string{`idle: no goroutine to run`}, `^deadlock|^cycle`},
+		{"locks-cgo-stripped", "idle", []string{`idle: no goroutine to run`}, `^deadlock|^cycle`},
+		{"locks-cgo", "server", []string{`idle: `}, `^deadlock|^cycle`},
+		{"locks-cgo", "cgo", both, ""},
+		{"locks-cgo-stripped", "cgo", both, ""},
+	} {
+		t.Run(c.program+"/"+c.scenario, func(t *testing.T) {
+			t.Parallel()
+			l := startLocked(t, c.program, c.scenario)
+			checkWaits(t, l, c.want, c.never, "-p", strconv.Itoa(l.pid))
+		})
+	}
+}
+
+// TestWaitsOfABusyProgram: in a program whose threads take locks in one order, as fast as they can, no cycle is ever
+// shown. LIVE_WAITS_ROUNDS is the number of rounds.
+func TestWaitsOfABusyProgram(t *testing.T) {
+	rounds := 150
+	if n, err := strconv.Atoi(os.Getenv("LIVE_WAITS_ROUNDS")); err == nil {
+		rounds = n
+	}
+	l := startLocked(t, "locks", "busy")
+	edges := 0
+	for range rounds {
+		doc := waitsOf(t, "-p", strconv.Itoa(l.pid))
+		if len(doc.Cycles) > 0 {
+			t.Fatalf("a cycle that there is not: %+v", doc.Cycles)
+		}
+		edges += doc.Owned
+	}
+	if edges == 0 {
+		t.Errorf("in %d rounds no thread waited for another", rounds)
+	}
+}
+
+// TestDumpOfADeadlock: a dump has the same, in text and JSON, read again in the stop, and symbolize keeps it.
+func TestDumpOfADeadlock(t *testing.T) {
+	t.Parallel()
+	l := startLocked(t, "locks", "ring").settled(t)
+	o := show(t, "-p", strconv.Itoa(l.pid))
+	for _, want := range []string{"deadlock: 3 threads wait for each other\n",
+		fmt.Sprintf("waits for mutex %s held by %s \"locks\"\n", l.said["m1"], l.said["t1"]),
+		"  1 thread behind: " + l.said["t3"] + "\n"} {
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("no %q in:\n%s", want, o.stdout)
+		}
+	}
+	document := show(t, "-p", strconv.Itoa(l.pid), "-f", "json").stdout
+	if n := strings.Count(document, "the same again while the threads were stopped"); n != 3 {
+		t.Errorf("%d waits were confirmed in the stop, want those of the ring:\n%s", n, document)
+	}
+	file := room(t) + "/dump.json"
+	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again := show(t, "symbolize", file).stdout
+	if !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
+		t.Errorf("symbolize lost the deadlock:\n%s", again)
+	}
+}
+
+// TestWaitsStopNothing: nobody was attached and no thread ran because of fpstack waits.
+func TestWaitsStopNothing(t *testing.T) {
+	l := startLocked(t, "locks", "abba").settled(t)
+	before := switchesOf(t, l.pid)
+	tracer := make(chan string, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(tracer)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.pid))
+			if _, after, ok := strings.Cut(string(b), "TracerPid:\t"); ok && !strings.HasPrefix(after, "0\n") {
+				tracer <- after[:8]
+				return
+			}
+		}
+	}()
+	for range 20 {
+		waitsOf(t, "-p", strconv.Itoa(l.pid))
+	}
+	close(done)
+	if by, ok := <-tracer; ok {
+		t.Errorf("the process was traced by %q", by)
+	}
+	if after := switchesOf(t, l.pid); !slices.Equal(before, after) {
+		t.Errorf("threads ran: %q before, %q after", before, after)
+	}
+}
+
+// switchesOf is schedstat of each thread.
+func switchesOf(t testing.TB, pid int) (all []string) {
+	t.Helper()
+	for _, tid := range threadsOf(pid) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(b))
+	}
+	return all
+}

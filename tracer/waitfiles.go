@@ -1,0 +1,447 @@
+//go:build linux
+
+package tracer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// waitFiles reads what is known of descriptors, file locks and children. It needs no process open, stops nothing, and
+// goes through the descriptors of the machine once.
+type waitFiles struct {
+	root    string
+	index   *holderIndex
+	sockets map[uint64]*netTables // by network namespace
+	mounts  map[int][]procfs.Mount
+
+	everywhere bool // sockets has all namespaces, within a bound
+}
+
+// read adds to f what n names.
+func (w *waitFiles) read(ctx context.Context, f *waits.Facts, n *waits.FileNeed) error {
+	w.mine(&f.Files)
+	for _, key := range n.FDs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f.Files.FDs[key] = w.descriptor(f, key)
+	}
+	if len(n.Links) > 0 {
+		w.holders(f, n.Links)
+	}
+	for _, pid := range n.Children {
+		f.Files.Children[pid] = w.children(f, pid)
+	}
+	for _, pid := range n.Mounts {
+		f.Files.Mounts[pid] = w.mountsOf(pid)
+	}
+	for _, pid := range n.States {
+		f.Files.States[pid] = w.state(pid)
+	}
+	if n.Locks && !f.Files.HasLocks {
+		f.Files.HasLocks, f.Files.LocksAt = true, time.Now()
+		b, err := readFile(w.root+"/locks", maxSocketTable)
+		if err != nil {
+			f.Problems = append(f.Problems, fmt.Sprintf("file locks cannot be read: %v", err))
+		}
+		f.Files.Locks = procfs.ParseFileLocks(b)
+	}
+	return ctx.Err()
+}
+
+// mine makes the maps of files.
+func (w *waitFiles) mine(files *waits.Files) {
+	if files.FDs == nil {
+		*files = waits.Files{FDs: map[waits.FDKey]*waits.FD{}, Holders: map[string][]waits.Holder{},
+			Children: map[int][]waits.ChildProcess{}, Mounts: map[int][]procfs.Mount{},
+			States: map[int]waits.ProcessState{}}
+	}
+	if w.sockets == nil {
+		w.sockets, w.mounts = map[uint64]*netTables{}, map[int][]procfs.Mount{}
+	}
+}
+
+// folder is the directory of /proc that shows the descriptors of process pid: that of a living thread where the leader
+// has ended.
+func (w *waitFiles) folder(f *waits.Facts, pid int) string {
+	dir := filepath.Join(w.root, strconv.Itoa(pid))
+	if p := f.Process(pid); p != nil {
+		for _, t := range p.Threads {
+			if t.State != 'Z' && t.State != 'X' {
+				return filepath.Join(dir, "task", strconv.Itoa(t.TID))
+			}
+		}
+	}
+	return dir
+}
+
+// descriptor reads one descriptor. What it lacks is empty there: it is never nil.
+func (w *waitFiles) descriptor(f *waits.Facts, key waits.FDKey) *waits.FD {
+	out := &waits.FD{}
+	dir := w.folder(f, key.PID)
+	path := dir + "/fd/" + strconv.Itoa(key.FD)
+	link, err := readLinkAt(unix.AT_FDCWD, path)
+	if err != nil {
+		if !isGone(err) {
+			out.Err = err
+		}
+		return out
+	}
+	out.Link = link
+	out.Info = procfs.FDInfo{Flags: -1, MountID: -1, TTY: -1, Fuse: -1}
+	if b, err := readFile(dir+"/fdinfo/"+strconv.Itoa(key.FD), maxProcFile); err == nil {
+		out.Info = procfs.ParseFDInfo(b)
+	}
+	var st unix.Stat_t
+	if w.statFile(path, link, &st) == nil {
+		out.Type, out.Dev, out.Inode, out.Device = fileType(&st), uint64(st.Dev), uint64(st.Ino), uint64(st.Rdev)
+	}
+	if strings.HasPrefix(link, "anon_inode:") {
+		out.Type = waits.AnonymousFile
+	}
+	out.Read, out.Write = ends(path)
+	if out.Info.MountID >= 0 && strings.HasPrefix(link, "/") {
+		for _, m := range w.mountsOf(key.PID) {
+			if m.ID == out.Info.MountID {
+				out.Mount = &m
+				break
+			}
+		}
+	}
+	if inode, ok := procfs.SocketInode(link); ok {
+		out.Type, out.Inode = waits.SocketFile, inode
+		out.Socket = w.socket(key.PID, inode)
+	}
+	return out
+}
+
+// statFile fills in st of the file behind a link of /proc. Of what lies on a file system that another process or
+// machine answers for nothing is asked: the answer may never come.
+func (w *waitFiles) statFile(path, link string, st *unix.Stat_t) error {
+	if strings.HasPrefix(link, "/") {
+		var fs unix.Statx_t
+		// AT_STATX_DONT_SYNC answers from what is in memory. Source: statx(2).
+		err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|
+			unix.STATX_INO, &fs)
+		if err != nil {
+			return err
+		}
+		st.Mode, st.Ino = uint32(fs.Mode), fs.Ino
+		st.Dev = unix.Mkdev(fs.Dev_major, fs.Dev_minor)
+		st.Rdev = unix.Mkdev(fs.Rdev_major, fs.Rdev_minor)
+		return nil
+	}
+	return unix.Stat(path, st)
+}
+
+func fileType(st *unix.Stat_t) waits.Type {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return waits.RegularFile
+	case unix.S_IFDIR:
+		return waits.Directory
+	case unix.S_IFIFO:
+		return waits.PipeFile
+	case unix.S_IFSOCK:
+		return waits.SocketFile
+	case unix.S_IFCHR:
+		return waits.CharacterDevice
+	case unix.S_IFBLK:
+		return waits.BlockDevice
+	}
+	return waits.OtherType
+}
+
+// ends reports what one may do by a descriptor: its link in /proc has the owner's bits for that.
+// Source: proc_pid_fd(5), tid_fd_update_inode in linux/fs/proc/fd.c.
+func ends(path string) (read, write bool) {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return false, false
+	}
+	return st.Mode&0o400 != 0, st.Mode&0o200 != 0
+}
+
+// mountsOf reads the mounts that process pid sees.
+func (w *waitFiles) mountsOf(pid int) []procfs.Mount {
+	if list, ok := w.mounts[pid]; ok {
+		return list
+	}
+	b, _ := readFile(fmt.Sprintf("%s/%d/mountinfo", w.root, pid), 16<<20)
+	w.mounts[pid] = procfs.ParseMounts(b)
+	return w.mounts[pid]
+}
+
+// children reads the children of a process.
+func (w *waitFiles) children(f *waits.Facts, pid int) []waits.ChildProcess {
+	ids, err := ChildrenOf(pid)
+	if err != nil {
+		f.Problems = append(f.Problems, fmt.Sprintf("children of process %d cannot be listed: %v", pid, err))
+	}
+	list := []waits.ChildProcess{}
+	for _, id := range ids {
+		b, err := readFile(fmt.Sprintf("%s/%d/stat", w.root, id), 4096)
+		if err != nil {
+			continue
+		}
+		if st, err := procfs.ParseStat(b); err == nil {
+			list = append(list, waits.ChildProcess{PID: id, State: st.State, Group: st.Group, Comm: st.Comm})
+		}
+	}
+	return list
+}
+
+// state reads what keeps a whole process from going on.
+func (w *waitFiles) state(pid int) waits.ProcessState {
+	out := waits.ProcessState{Terminal: -1}
+	dir := fmt.Sprintf("%s/%d/", w.root, pid)
+	if st, err := readStatus(dir + "status"); err == nil && st.TracerPid > 0 {
+		out.Tracer = st.TracerPid
+		if b, err := readFile(fmt.Sprintf("%s/%d/comm", w.root, st.TracerPid), 64); err == nil {
+			out.TracerComm = strings.TrimSuffix(string(b), "\n")
+		}
+	}
+	if b, err := readFile(dir+"stat", 4096); err == nil {
+		if st, err := procfs.ParseStat(b); err == nil {
+			const firstPTS, lastPTS = 136, 143
+			if major := st.Terminal >> 8 & 0xfff; major >= firstPTS && major <= lastPTS {
+				out.Terminal = (major-firstPTS)<<20 | st.Terminal&0xff | st.Terminal>>12&0xfff00
+			}
+			out.Foreground = st.Foreground == st.Group
+		}
+	}
+	out.Frozen = w.frozen(dir)
+	return out
+}
+
+// frozen is the control group that is frozen with the process in it, "" for none.
+// Source: linux/Documentation/admin-guide/cgroup-v2.rst (cgroup.events), cgroup-v1/freezer-subsystem.rst.
+func (w *waitFiles) frozen(dir string) string {
+	b, err := readFile(dir+"cgroup", maxProcFile)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		for _, place := range []struct{ file, want string }{
+			{"/sys/fs/cgroup" + f[2] + "/cgroup.events", "frozen 1"},
+			{"/sys/fs/cgroup/unified" + f[2] + "/cgroup.events", "frozen 1"},
+			{"/sys/fs/cgroup/freezer" + f[2] + "/freezer.state", "FROZEN"},
+		} {
+			if strings.HasSuffix(place.file, "freezer.state") && f[1] != "freezer" || f[0] != "0" && f[1] != "freezer" {
+				continue
+			}
+			if b, err := readFile(place.file, 4096); err == nil && strings.Contains(string(b), place.want) {
+				return f[2]
+			}
+		}
+	}
+	return ""
+}
+
+// Bounds of the one pass over all descriptors of the machine.
+const (
+	maxDescriptors    = 256 << 10
+	maxPerProcess     = 64 << 10
+	maxDescriptorTime = 2 * time.Second
+)
+
+// holderIndex is who has which descriptors, by what they are.
+type holderIndex struct {
+	byLink map[string][]waits.Holder
+	count  int
+	hidden []int // processes whose descriptors may not be read
+	cut    string
+}
+
+// holders looks up who has descriptors of those names.
+func (w *waitFiles) holders(f *waits.Facts, links []string) {
+	if w.index == nil {
+		w.index = w.pass()
+	}
+	files := &f.Files
+	files.Cut, files.Hidden = w.index.cut, w.related(f, w.index.hidden)
+	for _, link := range links {
+		list := w.index.byLink[link]
+		for i := range list {
+			h := &list[i]
+			path := fmt.Sprintf("%s/%d/fd/%d", w.root, h.PID, h.FD)
+			h.Read, h.Write = ends(path)
+			if _, pipe := procfs.PipeInode(link); pipe || strings.HasPrefix(link, "socket:[") || h.Info != nil {
+				continue
+			}
+			if b, err := readFile(fmt.Sprintf("%s/%d/fdinfo/%d", w.root, h.PID, h.FD), maxProcFile); err == nil {
+				info := procfs.ParseFDInfo(b)
+				h.Info = &info
+			}
+		}
+		if list == nil {
+			list = []waits.Holder{}
+		}
+		files.Holders[link] = list
+	}
+}
+
+// related counts those of the processes hidden that may have got descriptors of the processes of f as children and
+// parents do: they are above or below one of them, or in the same session. Process 1 is above all.
+func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
+	if len(hidden) == 0 {
+		return 0
+	}
+	stat := func(pid int) procfs.Stat {
+		b, err := readFile(fmt.Sprintf("%s/%d/stat", w.root, pid), 4096)
+		if err != nil {
+			return procfs.Stat{}
+		}
+		st, _ := procfs.ParseStat(b)
+		return st
+	}
+	sessions, above, asked := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	const deep = 1024 // a bound: parents may change while they are read
+	for _, p := range f.Processes {
+		asked[p.PID] = true
+		st := stat(p.PID)
+		sessions[st.Session] = st.Session != 0
+		for i := 0; st.Parent > 1 && i < deep && !above[st.Parent]; i++ {
+			above[st.Parent] = true
+			st = stat(st.Parent)
+		}
+	}
+	count := 0
+	for _, pid := range hidden {
+		st := stat(pid)
+		related := above[pid] || sessions[st.Session]
+		for i := 0; st.Parent > 1 && i < deep && !related; i++ {
+			related = asked[st.Parent]
+			st = stat(st.Parent)
+		}
+		if related {
+			count++
+		}
+	}
+	return count
+}
+
+// pass reads the links of all descriptors of the machine, once.
+func (w *waitFiles) pass() *holderIndex {
+	x := &holderIndex{byLink: map[string][]waits.Holder{}}
+	fd, err := openAt(unix.AT_FDCWD, w.root, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		x.cut = fmt.Sprintf("processes cannot be listed: %v", err)
+		return x
+	}
+	defer unix.Close(fd)
+	d := taskDir{fd: fd}
+	d.reserve(4096)
+	pids, err := d.list(nil)
+	if err != nil {
+		x.cut = err.Error()
+	}
+	end := time.Now().Add(maxDescriptorTime)
+	own := os.Getpid()
+	for i, pid := range pids {
+		switch {
+		case pid == own:
+			continue
+		case x.count >= maxDescriptors:
+			x.cut = fmt.Sprintf("there are more than %d descriptors: those of %d processes were not looked at",
+				maxDescriptors, len(pids)-i)
+			return x
+		case time.Now().After(end):
+			x.cut = fmt.Sprintf("going through all descriptors took more than %v: those of %d processes were not "+
+				"looked at", maxDescriptorTime, len(pids)-i)
+			return x
+		}
+		x.process(fd, pid)
+	}
+	return x
+}
+
+// process adds the descriptors of one process.
+func (x *holderIndex) process(root, pid int) {
+	dir := strconv.Itoa(pid)
+	fd, err := openAt(root, dir+"/fd", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			x.hidden = append(x.hidden, pid)
+		}
+		return
+	}
+	defer func() { unix.Close(fd) }()
+	d := taskDir{fd: fd}
+	d.reserve(256)
+	numbers, err := d.list(nil)
+	if errors.Is(err, os.ErrPermission) {
+		x.hidden = append(x.hidden, pid)
+	}
+	if len(numbers) == 0 {
+		if living := x.living(root, dir); living >= 0 {
+			unix.Close(fd)
+			fd = living
+			d.fd = fd
+			numbers, _ = d.list(nil)
+		}
+	}
+	if len(numbers) > maxPerProcess {
+		x.cut = fmt.Sprintf("process %d has %d descriptors, of which %d were looked at", pid, len(numbers),
+			maxPerProcess)
+		numbers = numbers[:maxPerProcess]
+	}
+	var buf [512]byte
+	for _, n := range numbers {
+		got, err := unix.Readlinkat(fd, strconv.Itoa(n), buf[:])
+		if err != nil || got <= 0 {
+			continue
+		}
+		x.count++
+		link := string(buf[:got])
+		if got == len(buf) { // a longer path
+			if link, err = readLinkAt(fd, strconv.Itoa(n)); err != nil {
+				continue
+			}
+		}
+		x.byLink[link] = append(x.byLink[link], waits.Holder{PID: pid, FD: n})
+	}
+}
+
+// living opens the descriptors of a process by a thread that lives, where its leader has ended; -1 if there is none.
+func (x *holderIndex) living(root int, dir string) int {
+	b, err := readAt(root, dir+"/stat", nil, 4096)
+	if err != nil {
+		return -1
+	}
+	if state, err := procfs.ParseState(b); err != nil || state != 'Z' {
+		return -1
+	}
+	fd, err := openAt(root, dir+"/task", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return -1
+	}
+	defer unix.Close(fd)
+	d := taskDir{fd: fd}
+	d.reserve(64)
+	tids, _ := d.list(nil)
+	for _, tid := range tids {
+		if strconv.Itoa(tid) == dir {
+			continue
+		}
+		if at, err := openAt(fd, strconv.Itoa(tid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+			return at
+		}
+	}
+	return -1
+}
