@@ -256,3 +256,29 @@ func TestRecording(t *testing.T) {
 		}
 	})
 }
+
+// TestHolderInCall: a thread that keeps the GIL in a system call is said to, and so is who waits for it.
+func TestHolderInCall(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "holds.py", nil)
+		var facts map[int]profile.RuntimeThread
+		held, waits := "", ""
+		for deadline := time.Now().Add(10 * time.Second); waits == "" && time.Now().Before(deadline); {
+			s := x.stop(t)
+			facts = x.runtimes.ThreadFacts(s)
+			for tid, f := range facts {
+				text := strings.Join(f.Facts, ", ")
+				switch {
+				case tid == x.PID() && strings.HasPrefix(text, "holds the GIL in a system call"):
+					held = text
+				case tid != x.PID() && held != "" && strings.HasSuffix(text, `"MainThread" in a system call`):
+					waits = text
+				}
+			}
+			pause(0)
+		}
+		if waits == "" {
+			t.Errorf("facts %v", facts)
+		}
+	})
+}

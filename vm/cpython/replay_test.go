@@ -101,7 +101,15 @@ func TestReplay(t *testing.T) {
 		if got := s.shown(&stack); got != s.want {
 			t.Errorf("%s: frames\n%swant\n%s", s.name, got, s.want)
 		}
-		before := 0
+		before, columns := 0, 0
+		for i := range stack.Frames {
+			for _, shown := range s.runtime.Frames(stack.Frames[i].Site) {
+				columns += shown.Column
+			}
+		}
+		if (columns > 0) != (s.runtime.layout.Version.Minor >= 11) {
+			t.Errorf("%s: the columns of all frames together are %d", s.name, columns)
+		}
 		for i := range stack.Frames {
 			f := &stack.Frames[i]
 			switch {

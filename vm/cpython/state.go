@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -55,7 +56,11 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 	}
 	holder, state, known := r.holderOf(s, g)
 	if holder != nil {
-		add(holder, "holds "+g.name())
+		text := "holds " + g.name()
+		if inCall(holder) {
+			text += " in a system call"
+		}
+		add(holder, text)
 		if r.collecting(holder, state) {
 			add(holder, "collects garbage")
 		}
@@ -72,11 +77,26 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 			if name := out[holder.TID].Name; name != "" {
 				text += fmt.Sprintf(" %q", name)
 			}
+			if inCall(holder) {
+				text += " in a system call"
+			}
 		case known && state == 0:
 			text += ", which is free"
 		}
 		add(t, text)
 	}
+}
+
+// inCall reports whether t is blocked in a system call: then whoever waits for what it holds waits for that call.
+func inCall(t *snapshot.Thread) bool {
+	if t.Syscall == nil || t.Syscall.Number < 0 || t.State == 'R' {
+		return false
+	}
+	if t.Registers == nil {
+		return true
+	}
+	number, known := t.Registers.Get(regs.AMD64OrigRAX)
+	return known && int64(number) == t.Syscall.Number
 }
 
 // holderOf returns the thread that holds g and its state, as they were copied with any thread. known is false if
