@@ -24,7 +24,9 @@ func BenchmarkStop(b *testing.B) {
 
 func benchStop(b *testing.B, in interpreter, script string) {
 	x := start(b, in, script, nil)
-	x.stack(x.stop(b), 0)
+	for k, s := 0, x.stop(b); k < len(s.Threads); k++ {
+		x.stack(s, k)
+	}
 	var bare, copied, named []time.Duration
 	frames := 0
 	for i := 0; b.Loop(); i++ {

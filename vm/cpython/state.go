@@ -61,7 +61,7 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 			text += " in a system call"
 		}
 		add(holder, text)
-		if r.collecting(holder, state) {
+		if g.interp == 0 && r.collecting(s) {
 			add(holder, "collects garbage")
 		}
 	}
@@ -113,18 +113,14 @@ func (r *Runtime) holderOf(s *snapshot.Snapshot, g gil) (holder *snapshot.Thread
 	return holder, state, known
 }
 
-// collecting reports whether the garbage collector of the interpreter is at work that the state belongs to, which was
-// copied with t.
-func (r *Runtime) collecting(t *snapshot.Thread, state mem.Addr) bool {
-	m, l := copiedMemory{t}, r.layout
-	at := r.at + mem.Addr(l.Interp.CollectingInRuntime)
-	if l.Interp.Collecting != 0 {
-		b, ok := m.Bytes(state, l.Thread.Size)
-		if !ok {
-			return false
+// collecting reports whether the garbage collector of the main interpreter is at work, as it was copied with any
+// thread.
+func (r *Runtime) collecting(s *snapshot.Snapshot) bool {
+	at := r.collectingAt(r.roster.Load())
+	for i := range s.Threads {
+		if b, ok := (copiedMemory{&s.Threads[i]}).Bytes(at, 4); ok {
+			return order.Uint32(b) == 1
 		}
-		at = l.ThreadOf(state, b).Interp + mem.Addr(l.Interp.Collecting)
 	}
-	b, ok := m.Bytes(at, 4)
-	return ok && order.Uint32(b) == 1
+	return false
 }
