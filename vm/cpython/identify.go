@@ -22,23 +22,27 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
 		p.place(&chains[i])
 	}
 	if len(p.inserts) == 0 {
-		r.noteMissing(s, len(t.Copied) == 0 || len(chains) > 0)
+		switch {
+		case slices.ContainsFunc(chains, func(c chain) bool { return c.unset }):
+			r.noteMissing(s, noteUnset)
+		case len(t.Copied) == 0, len(chains) > 0:
+			r.noteMissing(s, noteMissed)
+		}
 		return
 	}
 	r.markPlumbing(s.Frames, &p)
 	s.Frames = p.merge()
 }
 
-// noteMissing says at the innermost call of the eval loop that its frames of Python are missing, if they are: where
-// nothing was copied, or not what they need.
-func (r *Runtime) noteMissing(s *unwind.Stack, missing bool) {
-	if !missing || len(r.roster.Load().interps) == 0 {
+// noteMissing says at the innermost call of the eval loop why its frames of Python are missing.
+func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
+	if len(r.roster.Load().interps) == 0 {
 		return
 	}
 	code := r.functions()
 	for i := range s.Frames {
 		if code.kindAt(r.m, &s.Frames[i]) == evalLoop {
-			note(&s.Frames[i], noteMissed)
+			note(&s.Frames[i], why)
 			return
 		}
 	}
@@ -63,7 +67,7 @@ func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 		}
 		var ch chain
 		ch.walk(r.layout, m, state)
-		if len(ch.frames) > 0 || ch.cut {
+		if len(ch.frames) > 0 || ch.cut || ch.unset {
 			out = append(out, ch)
 		}
 	}
@@ -98,6 +102,7 @@ type placing struct {
 // Notes of frames.
 const (
 	noteMissed = "frames of Python are missing: what they need was not copied while the thread was stopped"
+	noteUnset  = "frames of Python are missing: this call of the eval loop has just begun"
 	noteCut    = "callers may be missing: not all of the chain of frames was copied"
 	noteCode   = "not named: CPython: its code object was not copied whole while the thread was stopped"
 	noteLost   = "the native frame that runs it was not found"
