@@ -189,7 +189,8 @@ func checkTruth(t *testing.T, in interpreter, script string) {
 func missed(s *snapshot.Snapshot, stack *profile.Stack) bool {
 	late := slices.ContainsFunc(s.Problems, func(p string) bool { return strings.Contains(p, "not copied in time") })
 	return slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool {
-		return late && strings.Contains(f.Note, "frames of Python are missing") || strings.Contains(f.Note, "just begun")
+		return late && strings.Contains(f.Note, "frames of Python are missing") ||
+			strings.Contains(f.Note, "just begun")
 	})
 }
 
