@@ -23,7 +23,7 @@ import (
 
 var (
 	full    = flag.Bool("full", false, "all interpreters that are there, not one of each release")
-	samples = flag.Int("samples", 40, "samples of each script")
+	samples = flag.Int("samples", 30, "samples of each script")
 )
 
 // asks sends SIGUSR1 to the leader while it is stopped: faulthandler writes its stack before it runs an instruction.
