@@ -39,6 +39,9 @@ func each(t *testing.T, from int, test func(t *testing.T, in interpreter)) {
 	}
 }
 
+// quick are the releases of tests that take long, without -full: frames that are objects, CFrames, and shims.
+var quick = []int{9, 11, 14}
+
 // TestThreads: each thread has its name and its stack; at most one holds the GIL, and bytecode runs in that one alone.
 func TestThreads(t *testing.T) {
 	bottom := []string{"run", "_bootstrap_inner", "_bootstrap"}
@@ -175,6 +178,9 @@ func TestMadeCode(t *testing.T) {
 // TestReplayed: a snapshot that was written says the same when it is read again without the process.
 func TestReplayed(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains(quick, in.minor) {
+			return // -full has it
+		}
 		x := start(t, in, "threads.py", nil)
 		s := x.stop(t)
 		var before [][]string
@@ -216,6 +222,9 @@ func TestReplayed(t *testing.T) {
 // never ran show theirs too.
 func TestRecording(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains(quick, in.minor) {
+			return // -full has it
+		}
 		x := start(t, in, "threads.py", nil)
 		kinds := vm.NewTable(vm.Kinds)
 		r := sampler.New(sampler.Options{Rate: 199,
