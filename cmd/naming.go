@@ -147,8 +147,8 @@ func charged(open debugfile.Open, b *work.Budget) debugfile.Open {
 
 // names is what the flags say of naming, with the files of finder, within b.
 func (o *namingOptions) names(finder *debugfile.Finder, b *work.Budget) resolve.Options {
-	return resolve.Options{Budget: b, NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines, Native: o.native,
-		Files: symbol.NewFiles(finder, o.allLines)}
+	return resolve.Options{Budget: b, NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines,
+		Native: o.native, Files: symbol.NewFiles(finder, o.allLines)}
 }
 
 // ownFile opens a file as we see it.

@@ -69,7 +69,7 @@ type Frame struct {
 	Offset      uint64 // Addr minus the start of Func; valid if Func != "", not Inlined and no JavaScript
 	File        string // source file, "" if unknown
 	Line        int    // 0 if unknown
-	Column      int    // in UTF-16 units from 1, as JavaScript counts them; 0 if unknown, as in all other languages
+	Column      int    // from 1 as its language counts: JavaScript in UTF-16 units, Python in bytes; 0 if unknown
 	Module      int    // index in Dump.Modules, -1 for none
 	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
 	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.

@@ -97,7 +97,8 @@ type namer struct {
 func newNamer(opt *Options) namer {
 	names := opt.Names
 	names.Forgets = true
-	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, native: names.Native, sites: map[profile.FrameID][]profile.Frame{},
+	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, native: names.Native,
+		sites:   map[profile.FrameID][]profile.Frame{},
 		unnamed: map[profile.FrameID]bool{}, modules: map[int32]profile.Module{}}
 }
 

@@ -185,7 +185,7 @@ func (x *target) recognise(t testing.TB) {
 // stop takes one sample of all threads; more is called for each while it is stopped.
 func (x *target) stop(t testing.TB, more ...snapshot.Copier) *snapshot.Snapshot {
 	t.Helper()
-	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: append(x.runtimes.Copiers(), more...)})
+	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: append(x.runtimes.DumpCopiers(), more...)})
 	if err != nil {
 		t.Fatal(err)
 	}

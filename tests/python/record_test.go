@@ -18,7 +18,8 @@ var record = flag.Bool("record", false, "write the snapshots that the unit tests
 
 const snapshots = "../../testdata/snapshots/cpython"
 
-// TestRecord writes for each release, or without -record for the newest into a folder that is removed, one sample of mix.py and its frames as they were found to be right.
+// TestRecord writes for each release, or without -record for the newest into a folder that is removed, one sample of
+// mix.py and its frames as they were found to be right.
 func TestRecord(t *testing.T) {
 	all, to := interpreters(t), snapshots
 	if !*record {

@@ -39,6 +39,9 @@ func each(t *testing.T, from int, test func(t *testing.T, in interpreter)) {
 	}
 }
 
+// quick are the releases of tests that take long, without -full: frames that are objects, CFrames, and shims.
+var quick = []int{9, 11, 14}
+
 // TestThreads: each thread has its name and its stack; at most one holds the GIL, and bytecode runs in that one alone.
 func TestThreads(t *testing.T) {
 	bottom := []string{"run", "_bootstrap_inner", "_bootstrap"}
@@ -175,6 +178,9 @@ func TestMadeCode(t *testing.T) {
 // TestReplayed: a snapshot that was written says the same when it is read again without the process.
 func TestReplayed(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains(quick, in.minor) {
+			return // -full has it
+		}
 		x := start(t, in, "threads.py", nil)
 		s := x.stop(t)
 		var before [][]string
@@ -216,6 +222,9 @@ func TestReplayed(t *testing.T) {
 // never ran show theirs too.
 func TestRecording(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains(quick, in.minor) {
+			return // -full has it
+		}
 		x := start(t, in, "threads.py", nil)
 		kinds := vm.NewTable(vm.Kinds)
 		r := sampler.New(sampler.Options{Rate: 199,
@@ -253,6 +262,32 @@ func TestRecording(t *testing.T) {
 			if with[name] < all/9/2 { // nine threads, each all the time
 				t.Errorf("%s has %v of %v of nine threads", name, time.Duration(with[name]), time.Duration(all))
 			}
+		}
+	})
+}
+
+// TestHolderInCall: a thread that keeps the GIL in a system call is said to, and so is who waits for it.
+func TestHolderInCall(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "holds.py", nil)
+		var facts map[int]profile.RuntimeThread
+		held, waits := "", ""
+		for deadline := time.Now().Add(10 * time.Second); waits == "" && time.Now().Before(deadline); {
+			s := x.stop(t)
+			facts = x.runtimes.ThreadFacts(s)
+			for tid, f := range facts {
+				text := strings.Join(f.Facts, ", ")
+				switch {
+				case tid == x.PID() && strings.HasPrefix(text, "holds the GIL in a system call"):
+					held = text
+				case tid != x.PID() && held != "" && strings.HasSuffix(text, `"MainThread" in a system call`):
+					waits = text
+				}
+			}
+			pause(0)
+		}
+		if waits == "" {
+			t.Errorf("facts %v", facts)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 var (
 	full    = flag.Bool("full", false, "all interpreters that are there, not one of each release")
-	samples = flag.Int("samples", 40, "samples of each script")
+	samples = flag.Int("samples", 30, "samples of each script")
 )
 
 // asks sends SIGUSR1 to the leader while it is stopped: faulthandler writes its stack before it runs an instruction.
@@ -155,13 +155,17 @@ func TestTruth(t *testing.T) {
 
 func checkTruth(t *testing.T, in interpreter, script string) {
 	x := start(t, in, script, nil)
-	n, right, bad, frames := *samples, 0, 0, 0
+	n, right, bad, late, frames := *samples, 0, 0, 0, 0
 	for i := range n {
 		pause(i)
 		s := x.stop(t, asks{x.PID()})
 		stack := x.stack(s, 0)
 		want, more := x.answer(t)
 		got := python(&stack)
+		if len(got) == 0 && missed(s, &stack) {
+			late++
+			continue
+		}
 		why := differs(got, want, more)
 		if why == "" {
 			why = flaws(&stack)
@@ -174,7 +178,20 @@ func checkTruth(t *testing.T, in interpreter, script string) {
 				s.Threads[0].Shortfalls)
 		}
 	}
-	t.Logf("%d of %d samples are right, %d frames", right, n, frames)
+	t.Logf("%d of %d samples are right, %d frames; %d say that frames are missing", right, n, frames, late)
+	if late > max(1, n/20) {
+		t.Errorf("in %d of %d samples frames are missing", late, n)
+	}
+}
+
+// missed reports whether frames of Python are missing, as others had the CPU while the process was stopped, which both
+// the snapshot and the stack say, or as a call had just begun, which the stack says.
+func missed(s *snapshot.Snapshot, stack *profile.Stack) bool {
+	late := slices.ContainsFunc(s.Problems, func(p string) bool { return strings.Contains(p, "not copied in time") })
+	return slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool {
+		return late && strings.Contains(f.Note, "frames of Python are missing") ||
+			strings.Contains(f.Note, "just begun")
+	})
 }
 
 // flaws says what is not as it should be in a stack whose frames of Python are right.

@@ -11,6 +11,7 @@ type chain struct {
 	frames []object.Frame
 	groups []group
 	cut    bool // there are more, which could not be read
+	unset  bool // a call of the eval loop has just begun, and what leads to the frames is not set
 }
 
 // group is the frames that one call of the eval loop runs: frames[from:to] of the chain.
@@ -24,7 +25,7 @@ type group struct {
 const maxFrames = 1 << 14
 
 func (c *chain) reset(t object.Thread) {
-	c.state, c.frames, c.groups, c.cut = t, c.frames[:0], c.groups[:0], false
+	c.state, c.frames, c.groups, c.cut, c.unset = t, c.frames[:0], c.groups[:0], false, false
 }
 
 func (c *chain) close(anchor mem.Addr) {
@@ -118,6 +119,10 @@ func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
 			c.close(at)
 		case first && known:
 			c.frames = c.frames[:had]
+		case first: // not even what leads to the next is set
+			c.reset(c.state)
+			c.unset = true
+			return
 		default:
 			c.cut = true
 			c.close(at)

@@ -60,30 +60,15 @@ const maxKnown = 1 << 16
 
 func (c *codes) reset() { c.known = map[mem.Addr]*code{} }
 
-// knowledge is how much of a code object is known.
-type knowledge int
-
-const (
-	unknown knowledge = iota
-	named             // its strings, but its lines may be another's
-	whole
-)
-
-// has reports what is known of the code object with that key. It does not wait: where somebody adds one now it is
-// copied once more.
-func (c *codes) has(k *codeKey) knowledge {
+// has reports whether all is known of the code object with that key. It does not wait: where somebody adds one now it
+// is copied once more.
+func (c *codes) has(k *codeKey) bool {
 	if !c.mu.TryRLock() {
-		return unknown
+		return false
 	}
 	known := c.known[k.addr]
 	c.mu.RUnlock()
-	switch {
-	case known == nil || known.codeKey != *k:
-		return unknown
-	case known.passing():
-		return named
-	}
-	return whole
+	return known != nil && known.codeKey == *k && !known.passing()
 }
 
 // codeAt returns the code object at a, by what was copied of it; nil if that is not enough.
@@ -94,13 +79,9 @@ func (r *Runtime) codeAt(a mem.Addr, m object.Memory) *code {
 		return nil
 	}
 	key := keyOf(l, a, b)
-	if c := r.codes.known[a]; c != nil && c.codeKey == key { // it is changed by this goroutine alone
-		if !c.passing() {
-			return c
-		}
-		if table, ok := l.BytesAt(m, key.lines); !ok || bytes.Equal(table, c.table) {
-			return c
-		}
+	old := r.codes.known[a] // it is changed by this goroutine alone
+	if old != nil && old.codeKey == key && !old.passing() {
+		return old
 	}
 	c := &code{codeKey: key, sites: map[int]unwind.Site{}}
 	var ok1, ok2 bool
@@ -109,6 +90,10 @@ func (r *Runtime) codeAt(a mem.Addr, m object.Memory) *code {
 	table, ok := l.BytesAt(m, key.lines)
 	if !ok || !ok1 || !ok2 {
 		return nil
+	}
+	if old != nil && old.codeKey == key && old.file == c.file && old.function == c.function &&
+		bytes.Equal(table, old.table) {
+		return old
 	}
 	c.table = bytes.Clone(table)
 	r.codes.mu.Lock()

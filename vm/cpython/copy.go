@@ -110,28 +110,13 @@ func (r *Runtime) states(t *snapshot.Thread, f *snapshot.Fetcher, s *scratch,
 	return n
 }
 
-// fetchHeads copies by one read the heads of the lists, who holds the GIL, and the state at own. It reports whether o
-// still has all threads.
+// fetchHeads copies the heads of the lists and the state at own. It reports whether o still has all threads.
 func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *scratch) bool {
 	l := r.layout
 	head := r.at + mem.Addr(l.Runtime.Interpreters)
 	s.wants = append(s.wants[:0], snapshot.Want{Addr: head, Len: wordSize})
-	if l.Runtime.GIL != 0 {
-		s.wants = append(s.wants, snapshot.Want{Addr: r.at + mem.Addr(l.Runtime.GIL), Len: gilSize})
-	}
-	if l.Interp.CollectingInRuntime != 0 {
-		s.wants = append(s.wants, snapshot.Want{Addr: r.at + mem.Addr(l.Interp.CollectingInRuntime), Len: 4})
-	}
 	for i := range o.interps {
-		in := &o.interps[i]
-		s.wants = append(s.wants, snapshot.Want{Addr: in.addr + mem.Addr(l.Interp.Threads), Len: wordSize})
-		if l.Interp.GIL != 0 {
-			s.wants = append(s.wants, snapshot.Want{Addr: in.addr + mem.Addr(l.Interp.GIL), Len: wordSize},
-				snapshot.Want{Addr: in.gil + gilOffset, Len: gilSize})
-		}
-		if l.Interp.Collecting != 0 {
-			s.wants = append(s.wants, snapshot.Want{Addr: in.addr + mem.Addr(l.Interp.Collecting), Len: 4})
-		}
+		s.wants = append(s.wants, snapshot.Want{Addr: o.interps[i].addr + mem.Addr(l.Interp.Threads), Len: wordSize})
 	}
 	if own != 0 {
 		s.wants = append(s.wants, snapshot.Want{Addr: own, Len: l.Thread.Size})
@@ -197,15 +182,11 @@ func (r *Runtime) copyCodes(f *snapshot.Fetcher, s *scratch) {
 			continue
 		}
 		key := keyOf(l, a, b)
-		known := r.codes.has(&key)
-		if known == whole {
+		if r.codes.has(&key) {
 			continue
 		}
-		s.wants = append(s.wants, snapshot.Want{Addr: key.lines, Len: guessLines})
-		if known == unknown {
-			s.wants = append(s.wants, snapshot.Want{Addr: key.filename, Len: guessText},
-				snapshot.Want{Addr: key.name, Len: guessText})
-		}
+		s.wants = append(s.wants, snapshot.Want{Addr: key.lines, Len: guessLines},
+			snapshot.Want{Addr: key.filename, Len: guessText}, snapshot.Want{Addr: key.name, Len: guessText})
 	}
 	r.fetchWhole(f, s)
 }

@@ -38,7 +38,8 @@ var _ interface {
 	unwind.Identifier
 	unwind.Waypointer
 	snapshot.Copier
-	Mapped(set *module.Set) // vm.Mapper
+	Mapped(set *module.Set)      // vm.Mapper
+	DumpCopier() snapshot.Copier // vm.DumpCopier
 } = (*Runtime)(nil)
 
 // New returns the Runtime of an object that holds CPython, nil if it does not. An error says that it does, and why its

@@ -13,22 +13,39 @@ import (
 // Identify implements [unwind.Identifier]. It puts the frames of Python into s, those of one call of the eval loop in
 // front of its native frame, and marks the interpreter's own frames.
 func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
-	if t.Arch != regs.AMD64 || len(s.Frames) == 0 || len(t.Copied) == 0 {
+	if t.Arch != regs.AMD64 || len(s.Frames) == 0 {
 		return
 	}
 	chains := r.chainsOf(t)
-	if len(chains) == 0 {
-		return
-	}
 	p := placing{r: r, native: s.Frames, memory: copiedMemory{t}, whole: s.Stop == unwind.Root}
 	for i := range chains {
 		p.place(&chains[i])
 	}
 	if len(p.inserts) == 0 {
+		switch {
+		case slices.ContainsFunc(chains, func(c chain) bool { return c.unset }):
+			r.noteMissing(s, noteUnset)
+		case len(t.Copied) == 0, len(chains) > 0:
+			r.noteMissing(s, noteMissed)
+		}
 		return
 	}
 	r.markPlumbing(s.Frames, &p)
 	s.Frames = p.merge()
+}
+
+// noteMissing says at the innermost call of the eval loop why its frames of Python are missing.
+func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
+	if len(r.roster.Load().interps) == 0 {
+		return
+	}
+	code := r.functions()
+	for i := range s.Frames {
+		if code.kindAt(r.m, &s.Frames[i]) == evalLoop {
+			note(&s.Frames[i], why)
+			return
+		}
+	}
 }
 
 // chainsOf reads the chains of the states of t that were copied, as far as frames of Python are on them.
@@ -50,7 +67,7 @@ func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 		}
 		var ch chain
 		ch.walk(r.layout, m, state)
-		if len(ch.frames) > 0 || ch.cut {
+		if len(ch.frames) > 0 || ch.cut || ch.unset {
 			out = append(out, ch)
 		}
 	}
@@ -84,6 +101,8 @@ type placing struct {
 
 // Notes of frames.
 const (
+	noteMissed = "frames of Python are missing: what they need was not copied while the thread was stopped"
+	noteUnset  = "frames of Python are missing: this call of the eval loop has just begun"
 	noteCut    = "callers may be missing: not all of the chain of frames was copied"
 	noteCode   = "not named: CPython: its code object was not copied whole while the thread was stopped"
 	noteLost   = "the native frame that runs it was not found"
@@ -109,13 +128,13 @@ func (p *placing) placeByAnchor(c *chain) {
 	from := 0
 	for i := range c.groups {
 		g := &c.groups[i]
-		at, eval := from, false
-		if g.anchor != 0 {
-			at, eval = p.holding(g.anchor, from)
+		at, eval := p.holding(g.anchor, from)
+		if g.anchor == 0 {
+			at, eval = p.ending(from)
 		}
 		frames := p.frames(c, g)
 		switch {
-		case eval && p.whole:
+		case eval && p.whole && g.anchor != 0:
 			p.r.learn(&p.native[at], g.anchor)
 		case !eval && len(frames) > 0:
 			note(&frames[0], noteLost)
@@ -145,6 +164,18 @@ func (p *placing) holding(a mem.Addr, from int) (at int, ok bool) {
 		at = i
 	}
 	return at, false
+}
+
+// ending returns the next native frame of the eval loop, number from or above: a call that ends gives up its CFrame
+// (3.10) before its frame.
+func (p *placing) ending(from int) (at int, ok bool) {
+	code := p.r.functions()
+	for i := from; i < len(p.native); i++ {
+		if code.kindAt(p.r.m, &p.native[i]) == evalLoop {
+			return i, true
+		}
+	}
+	return from, false
 }
 
 // placeByCount pairs frames with the native frames of the eval loop (3.8, 3.9), the oldest first: a call that has just
@@ -182,6 +213,9 @@ func (p *placing) frames(c *chain, g *group) []unwind.Frame {
 		f := &c.frames[i]
 		u := unwind.Frame{Origin: unwind.ByRuntime, Runtime: p.r}
 		code := p.r.codeAt(f.Code, p.memory)
+		if code == nil && p.r.static(f.Code) {
+			code = p.r.codeAt(f.Code, liveMemory{p.r.live})
+		}
 		switch {
 		case code == nil:
 			u.Site, u.Note = p.r.sites.of(spot{function: unnamed}), noteCode
@@ -193,6 +227,12 @@ func (p *placing) frames(c *chain, g *group) []unwind.Frame {
 		out = append(out, u)
 	}
 	return out
+}
+
+// static reports whether the object at a is part of the interpreter's file: it stays where it is, and its page may not
+// have been in memory.
+func (r *Runtime) static(a mem.Addr) bool {
+	return r.live != nil && r.m != nil && a >= r.m.Start() && a < r.m.End()
 }
 
 // unnamed is shown for a frame of Python whose name is not known.

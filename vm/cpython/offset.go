@@ -17,7 +17,7 @@ func (r *Runtime) siteOf(c *code, offset int) unwind.Site {
 		return n
 	}
 	place := r.layout.PlaceAt(c.table, offset, int(c.firstLine))
-	n := r.sites.of(spot{c.function, c.file, place.Line})
+	n := r.sites.of(spot{c.function, c.file, place.Line, place.Column})
 	c.sites[offset] = n
 	return n
 }

@@ -101,7 +101,15 @@ func TestReplay(t *testing.T) {
 		if got := s.shown(&stack); got != s.want {
 			t.Errorf("%s: frames\n%swant\n%s", s.name, got, s.want)
 		}
-		before := 0
+		before, columns := 0, 0
+		for i := range stack.Frames {
+			for _, shown := range s.runtime.Frames(stack.Frames[i].Site) {
+				columns += shown.Column
+			}
+		}
+		if (columns > 0) != (s.runtime.layout.Version.Minor >= 11) {
+			t.Errorf("%s: the columns of all frames together are %d", s.name, columns)
+		}
 		for i := range stack.Frames {
 			f := &stack.Frames[i]
 			switch {
@@ -130,7 +138,8 @@ func TestCopyReplayed(t *testing.T) {
 		thread.Copied = nil
 		r := s.runtime
 		state := r.chainsOf(s.thread)[0].state
-		r.roster.Store(&roster{byIdent: map[mem.Addr]mem.Addr{thread.TP: state.Addr}, interpreters: firstWord(s.thread)})
+		r.roster.Store(&roster{byIdent: map[mem.Addr]mem.Addr{thread.TP: state.Addr},
+			interpreters: firstWord(s.thread)})
 		r.at = s.thread.Copied[0].Start - mem.Addr(r.layout.Runtime.Interpreters)
 		var f snapshot.Fetcher
 		f.Run([]snapshot.Copier{r}, &thread, memory)

@@ -8,7 +8,7 @@ import (
 // spot is what a frame of Python is shown as.
 type spot struct {
 	function, file string
-	line           int
+	line, column   int
 }
 
 // sites are the Sites of one interpreter.
@@ -36,5 +36,6 @@ func (s *sites) frames(n unwind.Site) []profile.Frame {
 		return nil
 	}
 	p := &s.all[n]
-	return []profile.Frame{{Kind: profile.Python, Func: p.function, File: p.file, Line: p.line}}
+	return []profile.Frame{{Kind: profile.Python, Func: p.function, File: p.file, Line: p.line,
+		Column: p.column}}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -55,8 +56,12 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 	}
 	holder, state, known := r.holderOf(s, g)
 	if holder != nil {
-		add(holder, "holds "+g.name())
-		if r.collecting(holder, state) {
+		text := "holds " + g.name()
+		if inCall(holder) {
+			text += " in a system call"
+		}
+		add(holder, text)
+		if g.interp == 0 && r.collecting(s) {
 			add(holder, "collects garbage")
 		}
 	}
@@ -72,11 +77,26 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 			if name := out[holder.TID].Name; name != "" {
 				text += fmt.Sprintf(" %q", name)
 			}
+			if inCall(holder) {
+				text += " in a system call"
+			}
 		case known && state == 0:
 			text += ", which is free"
 		}
 		add(t, text)
 	}
+}
+
+// inCall reports whether t is blocked in a system call: then whoever waits for what it holds waits for that call.
+func inCall(t *snapshot.Thread) bool {
+	if t.Syscall == nil || t.Syscall.Number < 0 || t.State == 'R' {
+		return false
+	}
+	if t.Registers == nil {
+		return true
+	}
+	number, known := t.Registers.Get(regs.AMD64OrigRAX)
+	return known && int64(number) == t.Syscall.Number
 }
 
 // holderOf returns the thread that holds g and its state, as they were copied with any thread. known is false if
@@ -93,18 +113,14 @@ func (r *Runtime) holderOf(s *snapshot.Snapshot, g gil) (holder *snapshot.Thread
 	return holder, state, known
 }
 
-// collecting reports whether the garbage collector of the interpreter is at work that the state belongs to, which was
-// copied with t.
-func (r *Runtime) collecting(t *snapshot.Thread, state mem.Addr) bool {
-	m, l := copiedMemory{t}, r.layout
-	at := r.at + mem.Addr(l.Interp.CollectingInRuntime)
-	if l.Interp.Collecting != 0 {
-		b, ok := m.Bytes(state, l.Thread.Size)
-		if !ok {
-			return false
+// collecting reports whether the garbage collector of the main interpreter is at work, as it was copied with any
+// thread.
+func (r *Runtime) collecting(s *snapshot.Snapshot) bool {
+	at := r.collectingAt(r.roster.Load())
+	for i := range s.Threads {
+		if b, ok := (copiedMemory{&s.Threads[i]}).Bytes(at, 4); ok {
+			return order.Uint32(b) == 1
 		}
-		at = l.ThreadOf(state, b).Interp + mem.Addr(l.Interp.Collecting)
 	}
-	b, ok := m.Bytes(at, 4)
-	return ok && order.Uint32(b) == 1
+	return false
 }

@@ -18,9 +18,9 @@ def outer(n):
 
 
 def main():
+    print("ready", flush=True)
     while True:
         outer(3000)
 
 
-print("ready", flush=True)
 main()

@@ -28,6 +28,8 @@ func TestPlaceAt(t *testing.T) {
 	// def f(x):       # line 10
 	//     y = x + 1   # instructions 0-7
 	//     return y    # 8-11
+	// RESUME without a line, y = x + 1 and return y in the form of one line.
+	three := []byte{0x80 | 15<<3, 0x80 | 11<<3 | 2, 8, 13, 0x80 | 11<<3, 4, 12}
 	for _, tc := range []struct {
 		name   string
 		minor  int
@@ -45,14 +47,13 @@ func TestPlaceAt(t *testing.T) {
 		{"ranges, second", 10, []byte{8, 1, 4, 1}, 8, Place{12, 0}},
 		{"ranges, no line", 10, []byte{8, 1, 4, 0x80}, 8, Place{10, 0}},
 		{"ranges, behind the end", 10, []byte{8, 1}, 9, Place{10, 0}},
-		// RESUME with a long entry; y = x + 1 at columns 9-14 in short form; return y in one-line form.
-		{"locations, start", 12, []byte{0x80 | 15<<3, 0x80 | 11<<3 | 2, 8, 13, 0x80 | 11<<3, 4, 12}, 0, Place{10, 0}},
-		{"locations, one line", 12, []byte{0x80 | 15<<3, 0x80 | 11<<3 | 2, 8, 13, 0x80 | 11<<3, 4, 12}, 2, Place{11, 9}},
-		{"locations, next", 12, []byte{0x80 | 15<<3, 0x80 | 11<<3 | 2, 8, 13, 0x80 | 11<<3, 4, 12}, 8, Place{12, 5}},
+		{"locations, start", 12, three, 0, Place{10, 0}},
+		{"locations, one line", 12, three, 2, Place{11, 9}},
+		{"locations, next", 12, three, 8, Place{12, 5}},
 		{"locations, short form", 11, []byte{0x80 | 1<<3, 0x25}, 0, Place{10, 11}},
 		{"locations, long form", 13, []byte{0x80 | 14<<3 | 1, 6, 0, 20, 30}, 2, Place{13, 20}},
 		{"locations, long form, back", 13, []byte{0x80 | 14<<3 | 1, 7, 0, 20, 30}, 2, Place{7, 20}},
-		{"locations, more bytes of a number", 13, []byte{0x80 | 13<<3, 0x40 | 0x20, 0x04}, 0, Place{10 + (0x20|4<<6)>>1, 0}},
+		{"locations, more bytes of a number", 13, []byte{0x80 | 13<<3, 0x40 | 0x20, 0x04}, 0, Place{154, 0}},
 		{"locations, no columns", 14, []byte{0x80 | 13<<3 | 7, 2}, 15, Place{11, 0}},
 		{"locations, behind the end", 14, []byte{0x80 | 13<<3, 2}, 4, Place{10, 0}},
 		{"locations, no table", 14, []byte{0x12}, 0, Place{10, 0}},

@@ -1,0 +1,33 @@
+package cpython
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// DumpCopier implements vm.DumpCopier: a dump has who holds the GIL and whether the garbage collector is at work. All
+// threads are stopped then, so that it is copied with one of them: that which began the interpreter.
+func (r *Runtime) DumpCopier() snapshot.Copier { return stateCopier{r} }
+
+type stateCopier struct{ *Runtime }
+
+// Copy implements [snapshot.Copier].
+func (c stateCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
+	o := c.roster.Load()
+	if t.Arch != regs.AMD64 || o.oldest == 0 || o.of(t) != o.oldest {
+		return
+	}
+	for _, g := range c.gils() {
+		f.Fetch(snapshot.Want{Addr: g.at, Len: gilSize})
+	}
+	f.Fetch(snapshot.Want{Addr: c.collectingAt(o), Len: 4})
+}
+
+// collectingAt is where the main interpreter says whether its garbage collector is at work.
+func (r *Runtime) collectingAt(o *roster) mem.Addr {
+	if r.layout.Interp.Collecting == 0 {
+		return r.at + mem.Addr(r.layout.Interp.CollectingInRuntime)
+	}
+	return o.interps[len(o.interps)-1].addr + mem.Addr(r.layout.Interp.Collecting)
+}
