@@ -297,7 +297,7 @@ func (w *waitFiles) holders(f *waits.Facts, links []string) {
 }
 
 // related counts those of the processes hidden that may have got descriptors of the processes of f as children and
-// parents do: they are above or below one of them, or in the same session. Process 1 is above all.
+// parents do: they are below one of them, or in the same session.
 func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
 	if len(hidden) == 0 {
 		return 0
@@ -310,21 +310,18 @@ func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
 		st, _ := procfs.ParseStat(b)
 		return st
 	}
-	sessions, above, asked := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	sessions, asked := map[int]bool{}, map[int]bool{}
 	const deep = 1024 // a bound: parents may change while they are read
 	for _, p := range f.Processes {
 		asked[p.PID] = true
-		st := stat(p.PID)
-		sessions[st.Session] = st.Session != 0
-		for i := 0; st.Parent > 1 && i < deep && !above[st.Parent]; i++ {
-			above[st.Parent] = true
-			st = stat(st.Parent)
+		if session := stat(p.PID).Session; session != 0 {
+			sessions[session] = true
 		}
 	}
 	count := 0
 	for _, pid := range hidden {
 		st := stat(pid)
-		related := above[pid] || sessions[st.Session]
+		related := sessions[st.Session]
 		for i := 0; st.Parent > 1 && i < deep && !related; i++ {
 			related = asked[st.Parent]
 			st = stat(st.Parent)
