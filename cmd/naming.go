@@ -29,6 +29,7 @@ var debugDirs = []string{"/usr/lib/debug"}
 // namingOptions are the flags that say which names are wanted and where they come from.
 type namingOptions struct {
 	noSymbols, noInlines, noLines bool
+	native                        bool
 	allLines, sourceMaps          bool
 	debugDirs                     []string
 	debuginfod                    bool
@@ -45,6 +46,7 @@ func (o *namingOptions) register(f *pflag.FlagSet) {
 // registerFiles adds those that a command without a process has too.
 func (o *namingOptions) registerFiles(f *pflag.FlagSet) {
 	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
+	f.BoolVar(&o.native, "native", false, "show frames of an interpreter's or runtime's own code too")
 	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
 	f.BoolVar(&o.allLines, "all-lines", false, "also read compressed line tables, skipped by default for the C "+
 		"library and above 128 MB")
@@ -145,7 +147,7 @@ func charged(open debugfile.Open, b *work.Budget) debugfile.Open {
 
 // names is what the flags say of naming, with the files of finder, within b.
 func (o *namingOptions) names(finder *debugfile.Finder, b *work.Budget) resolve.Options {
-	return resolve.Options{Budget: b, NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines,
+	return resolve.Options{Budget: b, NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines, Native: o.native,
 		Files: symbol.NewFiles(finder, o.allLines)}
 }
 

@@ -66,7 +66,8 @@ func (o *shownOptions) dumps(a *app, noGroup bool, names *namingOptions) (report
 		return report.Options{}, usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
 	}
 	return report.Options{Group: !noGroup, Verbose: o.verbose, NoInlines: names.noInlines, NoLines: names.noLines,
-		Style: o.style(a), Width: a.lineWidth(o.output)}, nil
+		Native: names.native,
+		Style:  o.style(a), Width: a.lineWidth(o.output)}, nil
 }
 
 // dumpOptions are the flags of dump.

@@ -8,6 +8,7 @@ package dump
 
 import (
 	"cmp"
+	gomaps "maps"
 	"strings"
 
 	"github.com/fpstack/fpstack/hang/waits"
@@ -45,6 +46,7 @@ type Walk struct {
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
 	loops    loops
+	facts    map[int]profile.RuntimeThread // by thread
 
 	fiberStacks map[int]mem.Span[mem.Addr] // of the fibers that threads of the first batch run, by thread
 }
@@ -103,6 +105,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 		}
 		w.loops.look(snap, t)
 	}
+	gomaps.Copy(w.facts, w.runtimes.ThreadFacts(snap))
 }
 
 // maxKept bounds the frames for which memory is kept from one stack to the next.
@@ -138,6 +141,7 @@ func (w *Walk) begin(snap *snapshot.Snapshot) {
 	w.names = resolve.New(w.set, w.opt.Names)
 	w.walker = unwind.NewWalker(w.set, w.names)
 	w.walker.Use(w.runtimes)
+	w.facts = map[int]profile.RuntimeThread{}
 	w.stacks, w.idle = make(map[int]unwind.Stack, len(snap.Threads)), map[int]string{}
 }
 
@@ -150,6 +154,11 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	w.fibers.report(d, w.opt.Fibers)
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
+	for i := range d.Threads {
+		if f, ok := w.facts[d.Threads[i].TID]; ok && (f.Name != "" || len(f.Facts) > 0) {
+			d.Threads[i].Runtime = &f
+		}
+	}
 	return d
 }
 

@@ -69,6 +69,7 @@ type Frame struct {
 	Offset      uint64 // Addr minus the start of Func; valid if Func != "", not Inlined and no JavaScript
 	File        string // source file, "" if unknown
 	Line        int    // 0 if unknown
+	Column      int    // in UTF-16 units from 1, as JavaScript counts them; 0 if unknown, as in all other languages
 	Module      int    // index in Dump.Modules, -1 for none
 	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
 	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.
@@ -146,7 +147,9 @@ type Thread struct {
 	Wait  *Wait    // what it waits for, nil if it runs or if that was not asked
 	// Signal is what the process died by, of the thread that it met; nil elsewhere.
 	Signal *SignalInfo
-	Loop   *Loop // the event loop that it waits in, nil for none that is known
+	// Runtime is what the runtime of a language knows of it, nil for nothing.
+	Runtime *RuntimeThread
+	Loop    *Loop // the event loop that it waits in, nil for none that is known
 }
 
 // Counters are what the kernel counts of one thread since it began: how long it ran, how long it was ready to run and

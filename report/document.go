@@ -40,22 +40,23 @@ type processDoc struct {
 }
 
 type threadDoc struct {
-	TID         int         `json:"tid"`
-	Name        string      `json:"name,omitempty"`
-	State       string      `json:"state,omitempty"`
-	Stopped     int64       `json:"stopped_ns"`
-	NotStopped  string      `json:"not_stopped,omitempty"`
-	Counters    *countsDoc  `json:"counters,omitempty"`
-	NoUserCode  bool        `json:"no_user_code,omitempty"`
-	Syscall     *syscallDoc `json:"syscall,omitempty"`
-	Wchan       string      `json:"wchan,omitempty"`
-	KernelStack []string    `json:"kernel_stack,omitempty"`
-	Idle        string      `json:"idle,omitempty"`
-	Fiber       *fiberIDDoc `json:"fiber,omitempty"`
-	Wait        *waitDoc    `json:"wait,omitempty"`
-	Signal      *signalDoc  `json:"signal,omitempty"`
-	Loop        *loopDoc    `json:"event_loop,omitempty"`
-	Stack       stackDoc    `json:"stack"`
+	TID         int               `json:"tid"`
+	Name        string            `json:"name,omitempty"`
+	State       string            `json:"state,omitempty"`
+	Stopped     int64             `json:"stopped_ns"`
+	NotStopped  string            `json:"not_stopped,omitempty"`
+	Counters    *countsDoc        `json:"counters,omitempty"`
+	NoUserCode  bool              `json:"no_user_code,omitempty"`
+	Syscall     *syscallDoc       `json:"syscall,omitempty"`
+	Wchan       string            `json:"wchan,omitempty"`
+	KernelStack []string          `json:"kernel_stack,omitempty"`
+	Idle        string            `json:"idle,omitempty"`
+	Fiber       *fiberIDDoc       `json:"fiber,omitempty"`
+	Wait        *waitDoc          `json:"wait,omitempty"`
+	Signal      *signalDoc        `json:"signal,omitempty"`
+	Loop        *loopDoc          `json:"event_loop,omitempty"`
+	Runtime     *runtimeThreadDoc `json:"runtime,omitempty"`
+	Stack       stackDoc          `json:"stack"`
 }
 
 type signalDoc struct {
@@ -127,6 +128,7 @@ type frameDoc struct {
 	Offset        string `json:"offset,omitempty"`
 	File          string `json:"file,omitempty"`
 	Line          int    `json:"line,omitempty"`
+	Column        int    `json:"column,omitempty"`
 	Tier          string `json:"tier,omitempty"`
 	Stub          bool   `json:"stub,omitempty"`
 	Async         bool   `json:"async,omitempty"`

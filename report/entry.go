@@ -21,6 +21,7 @@ const (
 func (p *printer) entry(e entry) {
 	p.heading(e)
 	p.entryWaits(e.threads)
+	p.facts(e)
 	first := e.threads[0]
 	if first.NotStopped != "" {
 		p.cutLine("not stopped: " + text.Escape(first.NotStopped) + counters(e.threads))
@@ -126,7 +127,7 @@ func (p *printer) ranges(ids []uint64) string {
 
 // names returns the quoted names of threads.
 func (p *printer) names(threads []*profile.Thread) string {
-	return p.distinct(threads, ", ", func(t *profile.Thread) string { return text.Quote(t.Name) })
+	return p.distinct(threads, ", ", threadName)
 }
 
 // distinct returns the different texts of threads in their order, the first few of them.

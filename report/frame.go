@@ -120,7 +120,7 @@ func functionText(f *profile.Frame) (name, offset string) {
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)
 }
 
-// sourceText is the file and, where it is known, ":LINE"; of WebAssembly without lines the module and the offset in it.
+// sourceText is the file and, where it is known, ":LINE", with -v ":LINE:COLUMN"; of WebAssembly without lines the module and the offset in it.
 func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	switch {
 	case f.File == "" || p.opt.NoLines:
@@ -130,7 +130,11 @@ func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	case f.Line <= 0:
 		return text.Escape(f.File), ""
 	}
-	return text.Escape(f.File), ":" + strconv.Itoa(f.Line)
+	line = ":" + strconv.Itoa(f.Line)
+	if p.opt.Verbose && f.Column > 0 {
+		line += ":" + strconv.Itoa(f.Column)
+	}
+	return text.Escape(f.File), line
 }
 
 // moduleText names where the code is: the last part of the module's path, or the kind of

@@ -88,7 +88,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	if c := t.Counters; c != nil {
 		doc.Counters = &countsDoc{c.CPU.Nanoseconds(), c.Waited.Nanoseconds(), c.Switches}
 	}
-	doc.Loop = loopDocument(t.Loop, opt)
+	doc.Loop, doc.Runtime = loopDocument(t.Loop, opt), runtimeThreadDocument(t.Runtime)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}
@@ -150,6 +150,9 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	}
 	if f.File != "" && !opt.NoLines {
 		doc.File, doc.Line = profile.Lossless(f.File), max(f.Line, 0)
+		if doc.Line > 0 {
+			doc.Column = max(f.Column, 0)
+		}
 	}
 	if f.Module >= 0 && f.Module < modules {
 		id := f.Module

@@ -132,6 +132,9 @@ func (in *dumpReader) thread() error {
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err
+		case "runtime":
+			t.Runtime, err = in.runtimeThread()
+			return err
 		case "stack":
 			return in.stack(&t.Stack)
 		}
@@ -215,8 +218,8 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("kind %q of a frame is not known", doc.Kind)
-	case doc.Index < 0 || doc.Line < 0 || doc.Module != nil && *doc.Module < 0:
-		return errors.New("index, line or module of a frame is below 0")
+	case doc.Index < 0 || doc.Line < 0 || doc.Column < 0 || doc.Module != nil && *doc.Module < 0:
+		return errors.New("index, line, column or module of a frame is below 0")
 	case !doc.Inlined && doc.Address == "" && kind != profile.Python:
 		return errors.New("a frame has no address")
 	case !doc.Inlined && doc.Module != nil && doc.ModuleAddress == "":
@@ -224,8 +227,8 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 	}
 	var err error
 	f := profile.Frame{Index: doc.Index, Inlined: doc.Inlined, Interrupted: doc.Interrupted, Kind: kind, Line: doc.Line,
-		Module: -1,
-		Func:   in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
+		Column: doc.Column, Module: -1,
+		Func: in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
 		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err),
 		Tier: in.text(doc.Tier, &err), Stub: doc.Stub, Async: doc.Async}
 	if !doc.Inlined && doc.Address != "" {

@@ -47,6 +47,7 @@ type Options struct {
 	Width      int   // Text: cells of a line, 0 for any; with Verbose nothing is shortened
 	Verbose    bool  // Text: how each frame was found, notes, modules, problems
 	SkipFrames int   // innermost physical frames to leave out of each stack
+	Native     bool  // Text: frames of a runtime's own, between functions of its language
 	NoInlines  bool  // leave out the frames of inlined functions
 	NoLines    bool  // leave out source files and lines
 }
@@ -62,5 +63,5 @@ func (o *Options) visible(s *profile.Stack) []profile.Frame {
 }
 
 func (o *Options) hides(f *profile.Frame) bool {
-	return f.Index < o.SkipFrames || o.NoInlines && f.Inlined && !f.Async || !o.Verbose && f.Stub
+	return f.Index < o.SkipFrames || o.NoInlines && f.Inlined && !f.Async || !o.Verbose && !o.Native && f.Stub
 }

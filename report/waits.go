@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
@@ -137,6 +138,11 @@ func (p *printer) waitsEnd(w *profile.Waits) {
 // system call in the line above is shown if Verbose.
 func (p *printer) entryWaits(threads []*profile.Thread) {
 	says := func(t *profile.Thread) bool {
+		if t.Runtime != nil && slices.ContainsFunc(t.Runtime.Facts, func(f string) bool {
+			return strings.HasPrefix(f, "waits for ")
+		}) {
+			return p.opt.Verbose && t.Wait != nil // it is said already, with the names that the program gave
+		}
 		return t.Wait != nil && (p.opt.Verbose || t.Wait.Mode != "idle" && t.Wait.Kind != "futex" &&
 			t.Wait.Kind != "system call")
 	}

@@ -48,6 +48,7 @@ type Options struct {
 	NoSymbols bool // addresses and modules alone
 	NoInlines bool
 	NoLines   bool
+	Native    bool // a recording has frames of a runtime's own, too
 	// Files leads to debug files; nil: each module speaks for itself alone. It is the
 	// caller's to keep open while names are asked for.
 	Files *symbol.Files

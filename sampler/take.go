@@ -87,6 +87,7 @@ type namer struct {
 	taken      time.Duration // until when was taken
 	names      *resolve.Names
 	budget     *work.Budget
+	native     bool // frames of a runtime's own are shown
 	generation int
 	sites      map[profile.FrameID][]profile.Frame // Module is a place, -1 for none
 	unnamed    map[profile.FrameID]bool            // of sites, those that their runtime may name later
@@ -96,7 +97,7 @@ type namer struct {
 func newNamer(opt *Options) namer {
 	names := opt.Names
 	names.Forgets = true
-	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, sites: map[profile.FrameID][]profile.Frame{},
+	return namer{names: resolve.New(nil, names), budget: opt.Names.Budget, native: names.Native, sites: map[profile.FrameID][]profile.Frame{},
 		unnamed: map[profile.FrameID]bool{}, modules: map[int32]profile.Module{}}
 }
 
@@ -237,12 +238,12 @@ func (n *namer) lookUp(e *extract) {
 		case wordSite:
 			n.sites[frame] = []profile.Frame{{Kind: profile.Unknown, Func: e.words[s.addr], Module: -1}}
 		case codeSite:
-			if s.stub {
+			if s.stub && !n.native {
 				n.sites[frame] = []profile.Frame{} // its time is that of the functions around it
 				continue
 			}
 			n.unnamed[frame] = s.made != 0 && e.made[s.made].names == nil
-			if names := e.named(s); names != nil {
+			if names := e.named(s, n.native); names != nil {
 				n.sites[frame] = names
 				continue
 			}
@@ -261,9 +262,9 @@ func (n *namer) lookUp(e *extract) {
 
 // named is the logical frames of a site as a runtime named them, or the mapping of made code that nobody names; nil for
 // native code. What is the runtime's own is part of the functions around it.
-func (e *extract) named(s *site) []profile.Frame {
+func (e *extract) named(s *site, native bool) []profile.Frame {
 	made := &e.made[s.made]
-	frames := slices.DeleteFunc(slices.Clone(made.names), func(f profile.Frame) bool { return f.Stub })
+	frames := slices.DeleteFunc(slices.Clone(made.names), func(f profile.Frame) bool { return f.Stub && !native })
 	if made.names == nil && made.where != nil {
 		frames = []profile.Frame{*made.where}
 	}

@@ -237,12 +237,12 @@ func (c *Core) LacksFiles() bool {
 	return false
 }
 
-// Notes say of which files it was not proved that they are those that were mapped.
+// Notes say of which files it was not proved that they are those that were mapped, and which were refused.
 func (c *Core) Notes() []string {
 	var out []string
 	for i := range uint64(len(c.mapped)) {
-		if f := c.mapped[i+1]; f.found != nil && f.note != "" {
-			out = append(out, f.note)
+		if f := c.mapped[i+1]; f.found != nil {
+			out = append(out, f.notes...)
 		}
 	}
 	return out

@@ -82,12 +82,13 @@ type mapped struct {
 	deleted bool
 	inode   uint64         // a number of ours: the core has none
 	head    []byte         // what the core has of the file from its first byte on, at most headSize
+	start   mem.Addr       // where that is mapped
 	object  *module.Module // what head says; nil if that is no ELF object
 
 	found  *module.File
 	err    error
 	looked bool
-	note   string // what a person should know of found
+	notes  []string // what a person should know of found, and of others that were refused
 }
 
 // headSize bounds what is read of the begin of a mapped file: its headers and its build id.
@@ -110,8 +111,11 @@ func (c *Core) file(f *mapped) (*module.File, error) {
 	var refused []error
 	try := func(got *module.File, err error) bool {
 		if err == nil {
-			if f.note, err = c.proves(f, got); err == nil {
-				f.found = got
+			var note string
+			if note, err = c.proves(f, got); err == nil {
+				if f.found = got; note != "" {
+					f.notes = append(f.notes, note)
+				}
 				return true
 			}
 			if got != c.files.Exe && got.Close != nil {
@@ -127,8 +131,8 @@ func (c *Core) file(f *mapped) (*module.File, error) {
 		c.files.Path != nil && try(c.files.Path(f.path)) ||
 		c.files.ByID != nil && f.id() != "" && try(c.files.ByID(f.id()))
 	if found {
-		for _, err := range refused { // a file that was named by hand is not passed over in silence
-			c.problem("%v", err)
+		for _, err := range refused {
+			f.notes = append(f.notes, err.Error())
 		}
 		return f.found, nil
 	}

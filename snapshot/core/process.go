@@ -93,7 +93,7 @@ func (c *Core) commandLine(known string) []string {
 	from := max(s.start, top-stackSpan)
 	b := make([]byte, top-from)
 	n, _ := c.ReadMem(b, from)
-	at := bytes.LastIndex(b[:n], c.auxv.raw[:len(c.auxv.raw)&^(2*int(w)-1)])
+	at := bytes.LastIndex(b[:n], c.auxv.raw[:min(len(c.auxv.raw), 16*int(w))])
 	if at < 0 {
 		return nil
 	}

@@ -53,6 +53,7 @@ func (c *Core) readHead(f *mapped, e *fileEntry) {
 	if n == 0 || !c.budget.Hold(int64(n)) {
 		return
 	}
+	f.start = e.start
 	f.head = slices.Clone(b[:n])
 	if m, err := module.NewFile(&module.File{Data: f.head, Path: f.path, Budget: c.budget.Share()}); err == nil {
 		f.object = m
@@ -78,12 +79,12 @@ func (c *Core) pieces(entries []fileEntry, byPath map[string]*mapped) []maps.Map
 			f, end, perm := byPath[e.path], e.end, maps.Perm(0)
 			if len(segments) > 0 && segments[0].start < end {
 				if s := &segments[0]; s.start > e.start { // that part has none
-					end, perm = s.start, c.perm(f, e.off)
+					end, perm = s.start, c.perm(f, e.start)
 				} else {
 					end, perm = min(end, s.end), s.perm
 				}
 			} else {
-				perm = c.perm(f, e.off)
+				perm = c.perm(f, e.start)
 			}
 			out = append(out, maps.Mapping{Start: e.start, End: end, Perm: perm, Offset: e.off, Dev: 1, Inode: f.inode,
 				Path: f.path, Deleted: f.deleted})
@@ -123,19 +124,26 @@ func (c *Core) anonymous(start, end mem.Addr, perm maps.Perm) maps.Mapping {
 	return m
 }
 
-// perm is how the loader maps the bytes at off, by the program headers that the core has of the file: read and execute
+// perm is how the loader maps what is at addr, by the program headers that the core has of the file: read and execute
 // where they are not there.
-func (c *Core) perm(f *mapped, off int64) maps.Perm {
-	const unknown = maps.Read | maps.Exec
-	if f.object == nil || !c.budget.Spend(int64(len(f.object.Segments()))) {
+func (c *Core) perm(f *mapped, addr mem.Addr) maps.Perm {
+	const unknown, page = maps.Read | maps.Exec, 0xfff // the loader rounds to pages
+	if f.object == nil || addr < f.start || !c.budget.Spend(int64(len(f.object.Segments()))) {
 		return unknown
 	}
+	first := true
+	var low module.Vaddr // of what lies at f.start
 	for _, s := range f.object.Segments() {
-		const page = 0xfff // the loader rounds to pages
-		if s.Type != module.PTLoad || off < s.Offset&^page || uint64(off) >= (uint64(s.Offset)+s.MemSz+page)&^page {
+		if s.Type != module.PTLoad {
 			continue
 		}
-		return permOf(s.Flags)
+		if first {
+			first, low = false, s.Addr&^page
+		}
+		v := low + module.Vaddr(addr-f.start)
+		if v >= s.Addr&^page && v < (s.Addr+module.Vaddr(s.MemSz)+page)&^page {
+			return permOf(s.Flags)
+		}
 	}
 	return unknown
 }

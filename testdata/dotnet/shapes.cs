@@ -69,7 +69,7 @@ namespace Shapes
 		[MethodImpl(MethodImplOptions.NoInlining)]
 		public static Money operator +(Money a, Money b)
 		{
-			Gate.Rest();
+			Gate.Rest(); // operator
 			return new Money { Cents = a.Cents + b.Cents };
 		}
 	}
@@ -103,13 +103,13 @@ namespace Shapes
 		public async Task<int> RunAsync<U>(U u)
 		{
 			await Task.Yield();
-			Gate.Rest();
+			Gate.Rest(); // async
 			return u.GetHashCode();
 		}
 
 		public IEnumerable<U> Items<U>(U u)
 		{
-			Gate.Rest();
+			Gate.Rest(); // iterator
 			yield return u;
 		}
 
@@ -138,9 +138,9 @@ namespace Shapes
 		public static void Catch()
 		{
 			try {
-				Throw();
+				Throw(); // catch
 			} catch (InvalidOperationException) {
-				Gate.Rest();
+				Gate.Rest(); // catch
 			}
 		}
 
@@ -149,9 +149,9 @@ namespace Shapes
 		{
 			try {
 				try {
-					Throw();
+					Throw(); // finally
 				} finally {
-					Gate.Rest();
+					Gate.Rest(); // finally
 				}
 			} catch (InvalidOperationException) {
 			}
@@ -160,7 +160,7 @@ namespace Shapes
 		[MethodImpl(MethodImplOptions.NoInlining)]
 		public static bool Resting()
 		{
-			Gate.Rest();
+			Gate.Rest(); // filter
 			return true;
 		}
 
@@ -168,7 +168,7 @@ namespace Shapes
 		public static void Filter()
 		{
 			try {
-				Throw();
+				Throw(); // filter
 			} catch (InvalidOperationException) when (Resting()) {
 			}
 		}
@@ -184,7 +184,7 @@ namespace Shapes
 		[MethodImpl(MethodImplOptions.NoInlining)]
 		static int Compare(IntPtr a, IntPtr b)
 		{
-			Gate.Rest();
+			Gate.Rest(); // callback
 			return 0;
 		}
 
@@ -199,13 +199,33 @@ namespace Shapes
 		{
 			var m = new DynamicMethod("made_at_run_time", typeof(void), new Type[0], typeof(Made).Module);
 			ILGenerator il = m.GetILGenerator();
-			il.Emit(OpCodes.Call, typeof(Gate).GetMethod("Rest"));
+			for (int i = 0; i < 2; i++) // the last call is made by a jump
+				il.Emit(OpCodes.Call, typeof(Gate).GetMethod("Rest"));
 			il.Emit(OpCodes.Ret);
 			((Action)m.CreateDelegate(typeof(Action)))();
 		}
 
 		[MethodImpl(MethodImplOptions.NoInlining)]
 		public static void Reflected() { typeof(Gate).GetMethod("Rest").Invoke(null, null); }
+
+		static int left;
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Visited()
+		{
+			if (left-- == 0)
+				Gate.Rest(); // often
+		}
+
+		// A method that is called by reflection several times gets a dynamic method that calls it.
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ReflectedOften()
+		{
+			MethodInfo m = typeof(Made).GetMethod("Visited");
+			left = 10;
+			for (int i = 0; i <= 10; i++)
+				m.Invoke(null, null);
+		}
 	}
 
 	static class Locks
@@ -257,6 +277,7 @@ namespace Shapes
 			{ "generic", () => Box<int>.Keep(1) },
 			{ "shared", () => Box<string>.Keep("") },
 			{ "array", () => Box<Dictionary<string, int[]>[,]>.Keep(null) },
+			{ "tuple", () => Box<ValueTuple<int, DateTime?>>.Keep(default(ValueTuple<int, DateTime?>)) },
 			{ "operator", () => Console.Write((new Money() + new Money()).Cents) },
 			{ "explicit", () => Console.Write(((IPlace)new Place()).Where) },
 			{ "async", () => new Worker<int>().RunAsync("x").Wait() },
@@ -269,6 +290,7 @@ namespace Shapes
 			{ "callback", Native.Sort },
 			{ "dynamic", Made.Dynamic },
 			{ "reflected", Made.Reflected },
+			{ "reflectedoften", Made.ReflectedOften },
 			{ "task", Waits.ForTask },
 			{ "semaphore", Waits.ForSemaphore },
 			{ "busy", () => Gate.Spin() },

@@ -122,8 +122,19 @@ type method struct {
 	name string
 }
 
-// readMap reads the last line of each address.
+// readMap reads the last line of each address: type and method.
 func readMap(t *testing.T, path string) map[uint64]method {
+	t.Helper()
+	out := readLines(t, path)
+	for start, m := range out {
+		m.name = named(m.name)
+		out[start] = m
+	}
+	return out
+}
+
+// readLines reads the last line of each address as it is.
+func readLines(t *testing.T, path string) map[uint64]method {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -132,7 +143,7 @@ func readMap(t *testing.T, path string) map[uint64]method {
 	out := map[uint64]method{}
 	for line := range strings.Lines(string(b)) {
 		f := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		if len(f) != 3 || strings.HasPrefix(f[2], "stub ") {
+		if len(f) != 3 || strings.HasPrefix(f[2], "stub ") || strings.HasPrefix(f[2], "stub<") {
 			continue
 		}
 		start, err := strconv.ParseUint(strings.TrimPrefix(f[0], "0x"), 16, 64)
@@ -140,49 +151,35 @@ func readMap(t *testing.T, path string) map[uint64]method {
 		if err != nil || err2 != nil {
 			t.Fatalf("line %q of the map", line)
 		}
-		out[start] = method{size, named(f[2])}
+		out[start] = method{size, f[2]}
 	}
 	return out
 }
 
-// named is the type and the method of a line of a map: "void [Assembly] Type[Arguments]::Method(signature)[tier]",
-// without arguments.
+// named is the type and the method of a line of a map: "void [Assembly] Type[Arguments]::Method(signature)[tier]". The
+// arguments of the method itself are not in a map.
 func named(text string) string {
-	name, _, _ := strings.Cut(text, "(")
-	if i := strings.Index(text, "::"); i >= 0 { // what is returned may have parentheses
-		rest, _, _ := strings.Cut(text[i:], "(")
-		name = text[:i] + rest
+	i := strings.Index(text, "::")
+	if i < 0 {
+		return text
 	}
-	if i := strings.LastIndex(name[:max(0, strings.Index(name, "::"))], "] "); i >= 0 {
-		name = name[i+2:]
+	method, _, _ := strings.Cut(text[i:], "(")
+	if k := strings.LastIndex(text[:i], "] "); k >= 0 {
+		text, i = text[k+2:], i-k-2
 	}
-	return withoutArguments(strings.ReplaceAll(name, "::", "."))
+	if k := strings.IndexByte(method, '['); k > 0 {
+		method = method[:k]
+	}
+	return text[:i] + method
 }
 
-// withoutArguments cuts what is in brackets.
-func withoutArguments(name string) string {
-	var b strings.Builder
-	depth := 0
-	for _, c := range name {
-		switch {
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case depth == 0:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
-// plain is the name of a frame in the same form.
+// plain is the raw name of a frame in the same form.
 func plain(f *profile.Frame) string {
 	name := f.Func
 	if f.Linkage != "" {
 		name = f.Linkage
 	}
-	return strings.TrimSpace(withoutArguments(strings.ReplaceAll(name, "::", ".")))
+	return named(name)
 }
 
 // judge compares what was shown with the map.

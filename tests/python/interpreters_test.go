@@ -69,6 +69,9 @@ func interpreters(t testing.TB) []interpreter {
 		t.Skip("no python3 is there: scripts/build-python gets some")
 	}
 	slices.SortStableFunc(all, func(a, b interpreter) int { return a.minor - b.minor })
+	if !*full { // one of each release, a package where there is one: its files are stripped
+		all = slices.CompactFunc(all, func(a, b interpreter) bool { return a.minor == b.minor })
+	}
 	return all
 }
 
@@ -149,7 +152,7 @@ func startCommand(t testing.TB, in interpreter, cmd *exec.Cmd) *target {
 	return x
 }
 
-// open makes what walks and names the threads of process pid.
+// open traces process pid.
 func (x *target) open(t testing.TB, pid int) {
 	t.Helper()
 	var err error
@@ -157,6 +160,12 @@ func (x *target) open(t testing.TB, pid int) {
 		t.Skipf("python cannot be looked into: %v", err)
 	}
 	t.Cleanup(func() { x.Close() })
+	x.recognise(t)
+}
+
+// recognise makes what walks and names the threads anew: it knows nothing yet.
+func (x *target) recognise(t testing.TB) {
+	t.Helper()
 	table, err := x.Maps()
 	if err != nil {
 		t.Fatal(err)

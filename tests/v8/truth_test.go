@@ -44,8 +44,8 @@ func (x *truth) compare(s *profile.Stack) (verdict, string) {
 		}
 	}
 	switch {
-	case !s.Complete && strings.Contains(s.Detail, "deoptimizes"):
-		return deoptimized, ""
+	case !s.Complete && strings.Contains(s.Detail, "deoptimizes"), slices.ContainsFunc(s.Frames, rebuilt):
+		return deoptimized, s.Detail
 	case !s.Complete:
 		return cut, s.Stop + ": " + s.Detail
 	case x.Idle && len(frames) == 0:
@@ -70,6 +70,9 @@ func (x *truth) compare(s *profile.Stack) (verdict, string) {
 	}
 	return x.checkStack(frames)
 }
+
+// rebuilt reports whether f says that frames before it are missing.
+func rebuilt(f profile.Frame) bool { return strings.Contains(f.Note, "V8 is replacing their frame") }
 
 // unsureOf reports whether it is not sure which line f is at.
 func unsureOf(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }
@@ -99,9 +102,9 @@ func (x *truth) checkStack(all []*profile.Frame) (verdict, string) {
 	for i := range min(len(frames), len(want)) {
 		f, w := frames[len(frames)-1-i], want[len(want)-1-i]
 		innermost := i == len(frames)-1
-		if f.File != w.file || !innermost && f.Line != w.line {
-			return wrong, fmt.Sprintf("frame %d from the outermost is %s %s:%d (%s), want %s %s:%d", i, f.Func, f.File,
-				f.Line, f.Tier, w.function, w.file, w.line)
+		if f.File != w.file || !innermost && (f.Line != w.line || f.Column == 0 && f.Note == "") {
+			return wrong, fmt.Sprintf("frame %d from the outermost is %s %s:%d:%d (%s), want %s %s:%d", i, f.Func,
+				f.File, f.Line, f.Column, f.Tier, w.function, w.file, w.line)
 		}
 		// A name that is a symbol is none of the function's own.
 		if !innermost && w.function != "" && w.function[0] != '[' && !strings.HasSuffix(f.Func, last(w.function)) {

@@ -23,7 +23,7 @@ var (
 	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js",
 		"regexp.js"}
 	// others have tests of their own.
-	others = []string{"truth.js", "sleeper.js", "handles.js"}
+	others = []string{"truth.js", "sleeper.js", "handles.js", "wasm.js"}
 )
 
 func majorOf(version string) int {

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -29,6 +30,7 @@ import (
 // Runtime is the CoreCLR of one object in one process. Copy may be called beside the goroutine that walks.
 type Runtime struct {
 	o      *object
+	slots  mem.Addr // the table for the debugger: addresses of the runtime's variables
 	layout *layout
 	memory mem.Reader // the process as it is now
 	budget *work.Budget
@@ -39,6 +41,7 @@ type Runtime struct {
 	err      error // why sections are not all there
 	images   map[mem.Addr]*r2rImage
 	modules  map[mem.Addr]*Module
+	metadata *pages // for names: a module that is replaced is another mapping
 	codes    codes
 	sites    sites
 	names    *namer
@@ -53,6 +56,8 @@ var _ interface {
 	unwind.Starter
 	unwind.Identifier
 	snapshot.Copier
+	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
+	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock        // vm.LockLister
 } = (*Runtime)(nil)
 
 // New returns the Runtime of a module that holds CoreCLR, nil if it does not. An error says that it does, and why its
@@ -71,12 +76,20 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if unknown != nil {
 		return nil, errors.Join(unknown, err)
 	}
-	r := &Runtime{o: o, layout: l, memory: image.Memory, budget: m.Budget(), images: map[mem.Addr]*r2rImage{},
-		modules: map[mem.Addr]*Module{}, err: err, names: newNamer(image.Memory, image.Path, m.Budget())}
+	r := newRuntime(o, m.Addr(o.table), l, image, m.Budget())
+	r.err = err
+	return r, nil
+}
+
+// newRuntime returns the Runtime with that layout, whose table for the debugger is at slots.
+func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image, b *work.Budget) *Runtime {
+	r := &Runtime{o: o, slots: slots, layout: l, memory: image.Memory, budget: b, images: map[mem.Addr]*r2rImage{},
+		modules: map[mem.Addr]*Module{}, metadata: newPages(image.Memory)}
+	r.names = newNamer(r.metadata, image.Path, b)
 	r.sections.Store(&sections{})
 	r.codes.reset()
 	r.sites.reset()
-	return r, nil
+	return r
 }
 
 // String names the runtime in messages.
@@ -94,6 +107,7 @@ func (r *Runtime) Err() error {
 // Mapped hears which mappings the process has now: see vm.Mapper.
 func (r *Runtime) Mapped(set *module.Set) {
 	r.table = set.Table()
+	r.metadata.forget()
 	r.readSections()
 }
 
@@ -101,7 +115,7 @@ func (r *Runtime) Mapped(set *module.Set) {
 func (r *Runtime) readSections() {
 	// The first entry of the table for the debugger is the map of ranges.
 	// Source: src/coreclr/inc/dacvars.h.
-	f := fields{m: r.memory, at: r.o.m.Addr(r.o.table)}
+	f := fields{m: r.memory, at: r.slots}
 	at := mem.Addr(f.word(0))
 	switch {
 	case f.err != nil:

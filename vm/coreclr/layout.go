@@ -37,7 +37,7 @@ type layout struct {
 
 	stubLast, hashMask uint64
 
-	threadStoreSlot, syncTableSlot               int // entries of g_dacTable, or unknown
+	threadStoreSlot, syncTableSlot, domainSlot   int64 // entries of g_dacTable, or unknown
 	storeFirst, threadLink, threadOSID, threadID int64
 }
 
@@ -74,16 +74,16 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		l.dynamicName, l.tokenIn16 = 24, true
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = unknown, unknown, 0x108, 1152
 		l.r2rComposite, l.r2rEntries = unknown, 432
-		l.threadStoreSlot, l.syncTableSlot, l.storeFirst = unknown, unknown, unknown
+		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst, l.threadOSID = 16, 80, 21, 160, 304
 	case 9:
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = 288, 272, 0x108, 984
 		l.r2rComposite, l.r2rEntries = unknown, 432
-		l.threadStoreSlot, l.syncTableSlot, l.storeFirst = 16, 82, 160
+		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst = 16, 82, 21, 160
 	case 10:
 		l.constantMap, l.packedBounds = true, true
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = 224, 200, 192, 704
 		l.r2rComposite, l.r2rEntries = 40, 360
-		l.threadStoreSlot, l.syncTableSlot, l.storeFirst = 15, 78, 88
+		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst = 15, 78, 20, 88
 	default:
 		l.noBounds = true
 		if c == nil || c.contracts["ExecutionManager"] == "" {
@@ -91,7 +91,7 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		}
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = unknown, unknown, unknown, unknown
 		l.r2rComposite, l.r2rEntries = unknown, unknown
-		l.threadStoreSlot, l.syncTableSlot, l.storeFirst = unknown, unknown, unknown
+		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst = unknown, unknown, unknown, unknown
 	}
 	if c != nil {
 		if err := l.apply(c); err != nil {

@@ -20,9 +20,11 @@ var errTooMany = errors.New("it has more methods than are listed")
 // Functions lists the methods that are compiled now, and those precompiled ones that have been called or prepared, with
 // the names that frames have: see vm.FunctionLister. Each funclet of a method is listed by itself.
 func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) error {
+	live := r.memory
+	r.memory = newPages(live)
+	defer func() { r.memory, r.view = live, nil }()
 	r.readSections()
 	l := &lister{r: r, yield: yield}
-	r.view = &view{r.memory, r.memory}
 	for i := range r.sections.Load().list {
 		s := &r.sections.Load().list[i]
 		switch {
@@ -129,8 +131,7 @@ func (l *lister) list(c *code) {
 	if err != nil {
 		return
 	}
-	frames := l.r.Frames(l.r.sites.add(m, 0))
-	if start, end := c.span(); len(frames) > 0 {
-		l.done = !l.yield(start, end, frames[0].Func)
-	}
+	start, end := c.span()
+	f := l.r.names.frame(m)
+	l.done = !l.yield(start, end, f.Func)
 }

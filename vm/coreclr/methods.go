@@ -116,11 +116,9 @@ func (r *Runtime) readModule(a mem.Addr) *Module {
 	if l.modulePath != unknown {
 		m.Path = utf16At(r.memory, mem.Addr(fields{m: r.memory, at: a}.pointer(l.modulePath)))
 	}
-	if l.moduleBase != unknown {
-		f := fields{m: r.memory, at: a}
-		base := mem.Addr(f.word(l.moduleBase))
+	for _, base := range r.imageBases(a) {
 		im, err := metadata.OpenImage(r.memory, base, r.budget)
-		if f.err == nil && err == nil {
+		if err == nil {
 			m.Image, m.Flat, m.Metadata = base, im.Flat, im.Metadata()
 			return m
 		}
@@ -130,6 +128,22 @@ func (r *Runtime) readModule(a mem.Addr) *Module {
 		m.Err = r.metadataByName(m, l.moduleName)
 	}
 	return m
+}
+
+// imageBases are where the image of the module at a may begin: as the module says, and as its precompiled code does.
+func (r *Runtime) imageBases(a mem.Addr) (bases []mem.Addr) {
+	if r.layout.moduleBase != unknown {
+		f := fields{m: r.memory, at: a}
+		if base := mem.Addr(f.word(r.layout.moduleBase)); f.err == nil {
+			bases = append(bases, base)
+		}
+	}
+	for i := range r.sections.Load().list {
+		if s := &r.sections.Load().list[i]; s.module == a {
+			bases = append(bases, s.start)
+		}
+	}
+	return bases
 }
 
 // utf16At reads a path, as the runtime keeps it in UTF-16; "" if there is none.

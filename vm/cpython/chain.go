@@ -80,7 +80,7 @@ func (c *chain) pairCFrames(l *object.Layout, m object.Memory) {
 			return
 		}
 		list = append(list, at)
-		next, ok := pointer(m, at+mem.Addr(l.CFrame.Previous))
+		next, ok := object.Pointer(m, at+mem.Addr(l.CFrame.Previous))
 		if !ok {
 			c.cut = true
 			return
@@ -112,7 +112,7 @@ func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
 		next := mem.Addr(order.Uint64(b[l.CFrame.Previous:]))
 		had := len(c.frames)
 		caller, ok := c.walkEntry(l, m, frame)
-		under, known := pointer(m, next+mem.Addr(l.CFrame.Frame))
+		under, known := object.Pointer(m, next+mem.Addr(l.CFrame.Frame))
 		switch {
 		case ok && known && (caller == under):
 			c.close(at)

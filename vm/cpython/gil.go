@@ -1,6 +1,128 @@
 package cpython
 
-const (
-	gilOffset = 8  // in struct _gil_runtime_state, of last_holder
-	gilSize   = 16 // last_holder and locked
+import (
+	"fmt"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/cpython/object"
 )
+
+const (
+	gilOffset = 8   // in struct _gil_runtime_state, of last_holder
+	gilSize   = 16  // last_holder and locked
+	gilBefore = 8   // bytes of the struct before last_holder
+	gilBehind = 240 // and behind it, with its mutex and condition variables
+)
+
+// gil is a lock of one interpreter, or of all.
+type gil struct {
+	at     mem.Addr // of last_holder
+	interp int64    // the interpreter's number; 0 for the main one, or all
+}
+
+// gils lists the locks of the process. A free-threaded build has none.
+func (r *Runtime) gils() []gil {
+	o, l := r.roster.Load(), r.layout
+	if l.FreeThreaded || len(o.interps) == 0 {
+		return nil
+	}
+	if l.Runtime.GIL != 0 {
+		return []gil{{at: r.at + mem.Addr(l.Runtime.GIL)}}
+	}
+	var out []gil
+	seen := map[mem.Addr]bool{}
+	for i := len(o.interps) - 1; i >= 0; i-- {
+		if in := &o.interps[i]; in.gil != 0 && !seen[in.gil] { // interpreters may share one
+			seen[in.gil] = true
+			out = append(out, gil{in.gil + gilOffset, in.id})
+		}
+	}
+	return out
+}
+
+// holder returns the state of the thread that holds g, 0 if nobody does; false if that is not known.
+func (g *gil) holder(m object.Memory) (mem.Addr, bool) {
+	b, ok := m.Bytes(g.at, gilSize)
+	if !ok {
+		return 0, false
+	}
+	if order.Uint32(b[8:]) != 1 {
+		return 0, true
+	}
+	return mem.Addr(order.Uint64(b)), true
+}
+
+// waits reports whether t sleeps on a word of g: by the registers of its stop, or where it was not stopped by its call.
+func (g *gil) waits(t *snapshot.Thread) bool {
+	var number, word, operation uint64
+	switch {
+	case t.Registers != nil:
+		number, _ = t.Registers.Get(regs.AMD64OrigRAX)
+		word, _ = t.Registers.Get(regs.AMD64RDI)
+		operation, _ = t.Registers.Get(regs.AMD64RSI)
+	case t.Syscall != nil:
+		number, word, operation = uint64(t.Syscall.Number), t.Syscall.Args[0], t.Syscall.Args[1]
+	}
+	const futex, wait, waitBitset, command = 202, 0, 9, 0x7f // futex(2)
+	if number != futex || operation&command != wait && operation&command != waitBitset {
+		return false
+	}
+	return g.span().Holds(mem.Addr(word))
+}
+
+func (g *gil) span() mem.Span[mem.Addr] {
+	return mem.Span[mem.Addr]{Start: g.at - gilBefore, End: g.at + gilBehind}
+}
+
+func (g *gil) name() string {
+	if g.interp == 0 {
+		return "the GIL"
+	}
+	return fmt.Sprintf("the GIL of interpreter %d", g.interp)
+}
+
+// stateOf returns the thread of s that has the state at a, nil if none is known to have it.
+func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
+	o := r.roster.Load()
+	for i := range s.Threads {
+		if t := &s.Threads[i]; o.of(t) == a {
+			return t
+		}
+	}
+	for i := range s.Threads { // of another interpreter
+		t := &s.Threads[i]
+		if b, ok := (copiedMemory{t}).Bytes(a, r.layout.Thread.Size); ok {
+			if state := r.layout.ThreadOf(a, b); t.HasTP && state.ThreadID == t.TP {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// Locks implements vm.LockLister: the GIL is known by who holds it.
+func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
+	var out []waits.Lock
+	for _, g := range r.gils() {
+		lock := waits.Lock{Name: g.name(), Number: uint64(g.at), Retries: true}
+		state, ok := g.holder(liveMemory{memory})
+		if !ok {
+			continue
+		}
+		lock.Evidence = fmt.Sprintf("last_holder %#x, locked, in the interpreter's lock at %#x", uint64(state),
+			uint64(g.at-gilOffset))
+		if t := r.stateOf(s, state); state != 0 && t != nil {
+			lock.Owner = t.TID
+		}
+		for i := range s.Threads {
+			if t := &s.Threads[i]; g.waits(t) && t.TID != lock.Owner {
+				lock.Waiters = append(lock.Waiters, t.TID)
+			}
+		}
+		out = append(out, lock)
+	}
+	return out
+}

@@ -91,31 +91,23 @@ func (o *roster) of(t *snapshot.Thread) mem.Addr {
 // maxOthers bounds the states of other interpreters that are read for each thread.
 const maxOthers = 64
 
-func pointer(m object.Memory, a mem.Addr) (mem.Addr, bool) {
-	b, ok := m.Bytes(a, wordSize)
-	if !ok {
-		return 0, false
-	}
-	return mem.Addr(order.Uint64(b)), true
-}
-
 // readRoster reads the lists from m. What changes meanwhile may be missing.
 func (r *Runtime) readRoster(m object.Memory) *roster {
 	l := r.layout
 	out := &roster{byIdent: map[mem.Addr]mem.Addr{}}
-	head, ok := pointer(m, r.at+mem.Addr(l.Runtime.Interpreters))
+	head, ok := object.Pointer(m, r.at+mem.Addr(l.Runtime.Interpreters))
 	out.interpreters = head
 	for at := head; ok && at != 0 && len(out.interps) < maxInterpreters; {
 		in := interpreter{addr: at}
-		in.threads, _ = pointer(m, at+mem.Addr(l.Interp.Threads))
-		if id, ok := pointer(m, at+mem.Addr(l.Interp.ID)); ok {
+		in.threads, _ = object.Pointer(m, at+mem.Addr(l.Interp.Threads))
+		if id, ok := object.Pointer(m, at+mem.Addr(l.Interp.ID)); ok {
 			in.id = int64(id)
 		}
 		if l.Interp.GIL != 0 {
-			in.gil, _ = pointer(m, at+mem.Addr(l.Interp.GIL))
+			in.gil, _ = object.Pointer(m, at+mem.Addr(l.Interp.GIL))
 		}
 		out.interps = append(out.interps, in)
-		at, ok = pointer(m, at+mem.Addr(l.Interp.Next))
+		at, ok = object.Pointer(m, at+mem.Addr(l.Interp.Next))
 	}
 	// The main interpreter was made first, so that it is the last.
 	for i := len(out.interps) - 1; i >= 0; i-- {

@@ -136,7 +136,7 @@ func (r *Runtime) suspended(g mem.Addr, copied heap.Heap, v *view) (frame, error
 		if offset < 0 {
 			offset = f.start
 		}
-		out.File, out.Line = r.place(f.script, offset, v)
+		out.File, out.Line, out.Column = r.where(f.script, offset, v)
 	}
 	return out, nil
 }

@@ -17,6 +17,7 @@ type builtin struct {
 	// prologue is how many bytes from the start on run before the frame is built, where all of it is built at once
 	// near the start; below 0 where the function builds it elsewhere, or never.
 	prologue int
+	deopt    *deoptEntry // of a deoptimizer whose instructions are known
 }
 
 // builtinKind says what is special in a builtin.
@@ -115,6 +116,9 @@ func (b *builtin) classify(m *module.Module) {
 	code, ok := m.Text(b.start)
 	if !ok {
 		return
+	}
+	if b.kind == deoptimizer {
+		b.deopt = deoptEntryOf(code[:min(len(code), int(b.end-b.start))], b.start)
 	}
 	limit := len(buildsFrame)
 	if b.kind == interpreterEntry || b.kind == baselinePrologue {

@@ -61,6 +61,9 @@ func (r *Runtime) codeAt(a *area, pc mem.Addr, m mem.Reader) (*code, error) {
 		}
 		delete(r.codes.byPC, pc)
 	}
+	if r.wasm.at(pc) != nil {
+		return nil, errNoCode
+	}
 	c, err := r.findCode(a, pc, m)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,9 @@ const (
 
 // identifyCode names an activation of code that V8 has made, of f or, if that is nil, of what the code is known to be.
 func (r *Runtime) identifyCode(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
+	if r.wasm.at(a.pc) != nil {
+		return r.identifyWasm(a, m) // its frame is not built yet
+	}
 	c, err := r.codeAt(a.area, a.pc, m)
 	if err != nil {
 		if f == nil {

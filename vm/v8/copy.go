@@ -39,12 +39,17 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		}
 	}
 	w.follow(f, r)
+	if w.givenUp.entry != nil {
+		w.givenUp.fetch(t, f)
+	}
 }
 
 // wanted is the objects that one thread needs, ascending.
 type wanted struct {
 	list [maxCopied]mem.Addr
 	n    int
+	// givenUp is the innermost call of the deoptimizer on the stack, if there is one.
+	givenUp givingUp
 }
 
 // add wants the object at a, once.
@@ -89,6 +94,7 @@ func (w *wanted) fetch(f *snapshot.Fetcher, head int) {
 // those are chained, but for what C++ code between them has.
 func (w *wanted) walk(areas *areas, r *Runtime, t *snapshot.Thread) {
 	data, start := t.Stack.Data, t.Stack.Start
+	returns := r.returns.Load()
 	for at := 0; at+2*wordSize <= len(data); {
 		ra := mem.Addr(order.Uint64(data[at+wordSize:]))
 		if ra < areas.low || ra >= areas.high {
@@ -96,6 +102,9 @@ func (w *wanted) walk(areas *areas, r *Runtime, t *snapshot.Thread) {
 			continue
 		}
 		fp, here := mem.Addr(order.Uint64(data[at:])), start+mem.Addr(at)
+		if e := returns.entry(ra); e != nil && w.givenUp.entry == nil {
+			w.givenUp = givingUp{e, here + 2*wordSize}
+		}
 		if fp <= here || fp-here > maxFrame || fp%wordSize != 0 || areas.find(ra-1) == nil {
 			at += wordSize
 			continue

@@ -17,11 +17,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	if b := r.builtinAt(a, f.LookupPC()); b != nil && b.kind == deoptimizer {
-		s, err := r.callerOnStack(now, m)
-		if err != nil {
-			return unwind.Crossing{}, fmt.Errorf("V8 deoptimizes: %w", err)
-		}
-		return unwind.Crossing{Registers: s.caller}, nil
+		return r.crossDeoptimizer(a, b, f, now, m)
 	}
 	s, err := r.stateOf(a, now, m)
 	switch {

@@ -38,6 +38,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		return
 	}
 	v := &view{copied: m, live: r.live}
+	defer r.publish()
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
@@ -49,7 +50,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 			continue
 		}
 		act.deoptimizes = i > 0 && r.inDeoptimizer(areas, s.Frames[i-1].LookupPC())
-		site, err := r.identify(&act, v)
+		site, err := r.identifyIn(areas, &act, v)
 		if err != nil {
 			f.Note = "not named: " + r.String() + ": " + err.Error()
 		}
@@ -78,7 +79,10 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 	bool) {
 	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted}
 	if !innermost || !f.Interrupted || t.Registers == nil {
-		act.fp = f.CFA - 2*wordSize
+		act.fp, act.sp = f.CFA-2*wordSize, 0
+		if act.builtin != nil && act.builtin.kind == deoptimizer {
+			act.sp = f.SP
+		}
 		return act, f.CFA != 0
 	}
 	act.regs, act.sp = t.Registers, f.SP
@@ -91,6 +95,14 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 	}
 	act.entered = s.entered
 	return act, true
+}
+
+// identifyIn is identify, with what is known of the deoptimizer.
+func (r *Runtime) identifyIn(areas *areas, a *activation, v *view) (unwind.Site, error) {
+	if a.builtin != nil && a.builtin.kind == deoptimizer {
+		return r.identifyDeoptimizer(a, areas, v)
+	}
+	return r.identify(a, v)
 }
 
 // inDeoptimizer reports whether pc is in the builtin that optimised code calls to be given up.
@@ -251,6 +263,8 @@ func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwi
 	switch {
 	case a.builtin != nil:
 		return r.stub(a.builtin.name)
+	case name == wasmFrame:
+		return r.identifyWasm(a, m)
 	case name == irregexpFrame:
 		return r.apart(regularExpression)
 	case known:

@@ -53,7 +53,9 @@ func (r *Runtime) stateOf(a *area, now *regs.Registers, m mem.Reader) (state, er
 	if e.run(code) {
 		return state{caller: e.now}, nil
 	}
-	if a.made || b != nil && (b.kind == bytecodeHandler || b.kind == entryFromC || b.prologue >= 0) {
+	// An entry of the interpreter without a prologue runs in a frame that is there: the deoptimizer has made it.
+	if a.made || b != nil && (b.kind == bytecodeHandler || b.kind == entryFromC || b.kind == interpreterEntry ||
+		b.prologue >= 0) {
 		return state{framed: true}, nil
 	}
 	if s, err := r.callerOnStack(now, m); err == nil {

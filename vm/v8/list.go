@@ -172,14 +172,10 @@ func (l *listing) nameOf(s heap.Shared, mark string) (string, error) {
 	if f.script == nil {
 		return name, nil
 	}
-	file, line := l.r.place(f.script, f.start, l.r.live)
+	file, line, column := l.r.where(f.script, f.start, l.r.live)
 	if line == 0 {
 		return name, nil
 	}
-	if file != f.script.file { // of a source map, which has no column for it
-		return fmt.Sprintf("%s %s:%d:1", name, file, line), nil
-	}
-	_, column, _ := f.script.lines.At(f.start)
 	return fmt.Sprintf("%s %s:%d:%d", name, file, line, column), nil
 }
 

@@ -36,6 +36,10 @@ type script struct {
 	tries uint32      // to read them
 }
 
+// isWasm reports whether s stands for a module of WebAssembly: of its functions those have it that JavaScript calls,
+// which enter the code that has a frame of its own.
+func (s *script) isWasm() bool { return strings.HasPrefix(s.file, "wasm:") }
+
 // anonymous is what V8 calls a function without a name, and the text of a script outside of all functions.
 const anonymous = "<anonymous>"
 
@@ -156,19 +160,25 @@ func fileOf(name string) string {
 
 // place is the file and line of the text at offset; line 0 if not known.
 func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line int) {
+	file, line, _ = r.where(s, offset, m)
+	return file, line
+}
+
+// where is the file, line and column of the text at offset; 0 if not known.
+func (r *Runtime) where(s *script, offset int, m mem.Reader) (file string, line, column int) {
 	if offset < 0 {
-		return s.file, 0
+		return s.file, 0, 0
 	}
 	if s.lines == nil && !r.readLines(s, m) {
-		return s.file, 0
+		return s.file, 0, 0
 	}
 	line, column, ok := s.lines.At(offset)
 	if ok && r.translate != nil {
 		if p, ok := r.translate(s.file, line, column); ok {
-			return p.Source, p.Line
+			return p.Source, p.Line, p.Column
 		}
 	}
-	return s.file, line
+	return s.file, line, column
 }
 
 // readLines reads where lines of s end. The text of a young script moves: then it is tried again, now with what the

@@ -53,7 +53,9 @@ func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (
 	unread := r.sites.unread
 	frames := r.frames(functions, t, m)
 	for i := range frames {
-		frames[i].Note = calls[i].note
+		if frames[i].Note = calls[i].note; calls[i].note != "" {
+			frames[i].Column = 0
+		}
 	}
 	a.note = calls[len(calls)-1].note
 	s, err := r.sites.of(frames)

@@ -104,8 +104,8 @@ func (s *sites) of(frames []frame) (unwind.Site, error) {
 	var key strings.Builder
 	for i := range frames {
 		f := &frames[i]
-		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d\x00%s\x00%t\x00%t\x00%s\n", f.label, f.Func, f.File, f.Line,
-			f.Tier, f.Stub, f.Async, f.Note)
+		fmt.Fprintf(&key, "%p\x00%s\x00%s\x00%d:%d\x00%s\x00%t\x00%t\x00%s\x00%x\n", f.label, f.Func, f.File, f.Line,
+			f.Column, f.Tier, f.Stub, f.Async, f.Note, f.Offset)
 	}
 	if n, ok := s.byContent[key.String()]; ok {
 		return n, nil
@@ -168,7 +168,7 @@ func (r *Runtime) frames(calls []logical, t tier, m mem.Reader) []frame {
 	for i, c := range calls {
 		out[i] = frame{profile.Frame{Kind: profile.JavaScript, Tier: string(t), Inlined: i < len(calls)-1}, c.label}
 		if c.script != nil {
-			out[i].File, out[i].Line = r.place(c.script, c.offset, m)
+			out[i].File, out[i].Line, out[i].Column = r.where(c.script, c.offset, m)
 		}
 	}
 	return out
@@ -186,7 +186,7 @@ func (r *Runtime) atStart(f *function, t tier, m mem.Reader) (unwind.Site, error
 
 // builtinFunction is the Site of a function of V8 itself, which has no script.
 func (r *Runtime) builtinFunction(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
-	if f.name == "" && f.script == nil && a.builtin != nil {
+	if a.builtin != nil && (f.name == "" && f.script == nil || f.script != nil && f.script.isWasm()) {
 		return r.stub(a.builtin.name)
 	}
 	return r.atStart(f, builtinTier, m)

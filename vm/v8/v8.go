@@ -35,10 +35,12 @@ type Runtime struct {
 	builtins *builtins
 	live     mem.Reader // the process as it is now; nil where it is not to be had
 	areas    atomic.Pointer[areas]
+	returns  atomic.Pointer[deoptReturns] // nil before the builtins were read
 	types    typeCache
 	codes    codeCache
 	sites    sites
 	node     environment
+	wasm     wasm
 	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
 	translate func(file string, line, column int) (sourcemap.Place, bool)
 }

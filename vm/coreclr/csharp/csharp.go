@@ -66,14 +66,15 @@ func IsMachine(name string) (m Machine, ok bool) {
 // "Shop.Cart`1+<AddAsync>d__3`1[System.Int32,System.String]::MoveNext".
 func (m *Method) Text() Text {
 	raw := m.Path.Text().Raw + "::" + m.Name + bracketed(m.Args)
-	if shown, ok := m.written(); ok {
-		return Text{shown, raw}
+	if shown, note, ok := m.written(); ok {
+		return Text{shown + note, raw}
 	}
 	return Text{m.Path.Text().Shown + "." + written(m.Name, m.Special) + angled(m.Args), raw}
 }
 
-// written is the name of the method of which a compiler made m; false if m is as it was written, or plumbing.
-func (m *Method) written() (string, bool) {
+// written is the name of the method of which a compiler made m, and what is added to it; false if m is as it was
+// written, or plumbing.
+func (m *Method) written() (name, note string, ok bool) {
 	types := m.Path.Types
 	own := types
 	for i := range types {
@@ -85,7 +86,7 @@ func (m *Method) written() (string, bool) {
 	made := types[len(own):]
 	o, ok := m.origin(made)
 	if !ok {
-		return "", false
+		return "", "", false
 	}
 	args := m.Args
 	if len(made) > 0 {
@@ -96,8 +97,8 @@ func (m *Method) written() (string, bool) {
 		args = append(args, m.Args...)
 	}
 	at := Path{m.Path.Namespace, own}
-	name := strings.TrimPrefix(at.Text().Shown+"."+o.name, ".")
-	return name + angled(args) + o.note(), true
+	name = strings.TrimPrefix(at.Text().Shown+"."+o.name, ".")
+	return name + angled(args), o.note(), true
 }
 
 // source is the method, lambda or local function that something was made of.

@@ -124,6 +124,9 @@ func TestArguments(t *testing.T) {
 		"System.__Canon":                                  "__Canon",
 		"Shop.Int32":                                      "Shop.Int32",
 		"System.Uri":                                      "System.Uri",
+		"W`1[System.Int32]+<Run>d__2`1[System.String]":    "W<int>.Run<string>",
+		"W+<>c+<<Run>b__0_0>d":                            "W.Run",
+		"W+<>c":                                           "W.<>c",
 	} {
 		p := path(typ)
 		if got := p.Argument().Shown; got != want {

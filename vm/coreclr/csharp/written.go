@@ -91,9 +91,18 @@ func (p *Path) Text() Text {
 }
 
 // Argument is the name of a type as it is written in the arguments of another one: "int" for System.Int32, "int?" and
-// "(int, string)" for Nullable and ValueTuple.
+// "(int, string)" for Nullable and ValueTuple, and for a state machine the method that it was made of.
 func (p *Path) Argument() Text {
 	out := p.Text()
+	if n := len(p.Types); n > 0 {
+		if _, ok := IsMachine(p.Types[n-1].Name); ok {
+			m := Method{Path: *p, Name: "MoveNext", Machine: Async}
+			if method, _, ok := m.written(); ok {
+				out.Shown = method
+			}
+			return out
+		}
+	}
 	if p.Namespace != "System" || len(p.Types) != 1 {
 		return out
 	}

@@ -122,7 +122,7 @@ func (r *offsetReader) layout(at *positions) *Layout {
 	t, f, c := &l.Thread, &l.Frame, &l.Code
 	t.Size = max(t.Next, t.Interp, t.Frame, t.ThreadID, t.NativeID, t.Chunk+8) + 8
 	f.Size = max(f.Previous, f.Code, f.Instr, f.Owner, f.TLBC) + 8
-	c.Size = max(c.Filename, c.Name, c.Qualname, c.Lines, c.FirstLine) + 8
+	c.Size = max(c.Filename, c.Name, c.Qualname, c.Lines, c.FirstLine, 2*32) + 8
 	if !l.FreeThreaded {
 		c.TLBC, f.TLBC = 0, 0
 	}

@@ -114,6 +114,9 @@ func FuzzTranslation(f *testing.F) {
 	f.Add([]byte{12, 0, 2, 2, 1, 6, 2, 4, 12, 5, 2, 2, 42}, 8)
 	f.Fuzz(func(t *testing.T, table []byte, at int) {
 		for _, format := range translationFormats {
+			if format.translationFormat == nil {
+				continue
+			}
 			d := &Deopts{format: format.translationFormat, table: table}
 			frames, err := d.translate(at)
 			if err == nil && (len(frames) == 0 || len(frames) > maxInlined) {

@@ -15,6 +15,8 @@ type translationFormat struct {
 	interpreted, uncalled, builtin, caught byte
 	// stubs are the other opcodes that begin a frame.
 	stubs []byte
+	// doubled says that opcodes are signed numbers as operands are, and that no list refers to an earlier one.
+	doubled bool
 	// bytecodes says that a frame of a function has the number of its BytecodeArray.
 	bytecodes bool
 }
@@ -23,6 +25,9 @@ var translationFormats = []struct {
 	major, minor int32 // the first version
 	*translationFormat
 }{
+	{10, 0, &translationFormat{operands: "21031131311" + "1111111" + "53341" + "1111" + "2", begin: 3, begin2: 3,
+		interpreted: 18, uncalled: 18, builtin: 19, caught: 20, stubs: []byte{0, 6, 8, 21}, doubled: true}},
+	{10, 3, nil}, // that of Node.js 19 has others
 	{11, 0, &translationFormat{operands: "1033" + "11313" + "11111" + "2" + "11111111" + "53334" + "0" +
 		"11111" + "21", begin: 2, begin2: 3,
 		interpreted: 23, uncalled: 24, builtin: 25, caught: 26, stubs: []byte{6, 8, 14, 27}}},
@@ -47,8 +52,21 @@ func (l *Layout) translations() *translationFormat {
 	return f
 }
 
-// literal is the opcode of a value that is a literal: seven from the last in all versions.
-func (f *translationFormat) literal() byte { return byte(len(f.operands) - 7) }
+// literal is the opcode of a value that is a literal: that many from the last.
+func (f *translationFormat) literal() byte {
+	if f.doubled {
+		return byte(len(f.operands) - 6)
+	}
+	return byte(len(f.operands) - 7)
+}
+
+// opcode is that of a byte.
+func (f *translationFormat) opcode(b byte) byte {
+	if f.doubled {
+		return b >> 1
+	}
+	return b
+}
 
 // translated is the beginning of the frame of a function.
 type translated struct {
@@ -141,12 +159,20 @@ func (l *list) add(t *translation, i instruction) {
 // begins reads the instruction that a list begins with: how far back an earlier one is that it refers to, and the
 // number of its frames, and of those that are functions.
 func (t *translation) begins() (back, frames, functions int, err error) {
-	if t.at < 0 || t.at >= len(t.table) || t.table[t.at] != t.begin && t.table[t.at] != t.begin2 {
+	if t.at < 0 || t.at >= len(t.table) {
+		return 0, 0, 0, fmt.Errorf("%w: no list of frames begins at %d of %d", ErrMoved, t.at, len(t.table))
+	}
+	if opcode := t.opcode(t.table[t.at]); opcode != t.begin && opcode != t.begin2 {
 		return 0, 0, 0, fmt.Errorf("%w: no list of frames begins at %d of %d", ErrMoved, t.at, len(t.table))
 	}
 	start := t.at
 	r := vlq{b: t.table[t.at+1:]}
-	back, frames, functions = int(uint32(r.unsigned())), operand(&r), operand(&r)
+	if t.doubled {
+		frames, functions = operand(&r), operand(&r)
+		r.unsigned() // of feedback
+	} else {
+		back, frames, functions = int(uint32(r.unsigned())), operand(&r), operand(&r)
+	}
 	t.at = len(t.table) - len(r.b)
 	const most = maxInlined
 	if r.err != nil || back > start || frames < 1 || frames > most || functions < 1 || functions > frames {
@@ -160,10 +186,16 @@ func (t *translation) next() (same int, i instruction, err error) {
 	if t.steps++; t.at >= len(t.table) || t.steps > maxSteps {
 		return 0, i, fmt.Errorf("%w: a list of frames does not end", ErrMoved)
 	}
-	i = instruction{t.table[t.at], t.at + 1}
+	i = instruction{t.opcode(t.table[t.at]), t.at + 1}
 	t.at++
 	match := byte(len(t.operands) - 1) // the last opcode; those above it have the number in them
-	if i.opcode > match+1 {
+	if t.doubled {
+		match = 255 // there is none
+		if int(i.opcode) >= len(t.operands) {
+			return 0, i, fmt.Errorf("%w: opcode %d in a list of frames", ErrMoved, i.opcode)
+		}
+	}
+	if int(i.opcode) > int(match)+1 {
 		return int(i.opcode) - len(t.operands), i, nil
 	}
 	r := vlq{b: t.table[t.at:]}

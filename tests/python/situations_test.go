@@ -1,0 +1,258 @@
+//go:build linux && amd64
+
+package python
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
+)
+
+// functions are the names of the frames of Python, without their classes.
+func functions(s *profile.Stack) (names []string) {
+	for _, f := range python(s) {
+		names = append(names, f.Func[strings.LastIndexByte(f.Func, '.')+1:])
+	}
+	return names
+}
+
+// each runs a test for each interpreter that is there, from a minor release on.
+func each(t *testing.T, from int, test func(t *testing.T, in interpreter)) {
+	t.Helper()
+	for _, in := range interpreters(t) {
+		if in.minor >= from {
+			t.Run(in.name, func(t *testing.T) { test(t, in) })
+		}
+	}
+}
+
+// TestThreads: each thread has its name and its stack; at most one holds the GIL, and bytecode runs in that one alone.
+func TestThreads(t *testing.T) {
+	bottom := []string{"run", "_bootstrap_inner", "_bootstrap"}
+	stacks := map[string][]string{"spin-0": {"spin"}, "spin-1": {"spin"}, "holder": {"holds"}, "locker": {"wants"},
+		"sleeper": {"sleeps"}, "reader-日本": {"reads"}, "hasher": {"hashes"}, "taker": {"get", "takes"},
+		"MainThread": {"<module>"}}
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "threads.py", nil)
+		holders, waiters := 0, 0
+		for i := range 20 {
+			pause(i)
+			s := x.stop(t)
+			facts := x.runtimes.ThreadFacts(s)
+			held := 0
+			for k := range s.Threads {
+				stack := x.stack(s, k)
+				f := facts[s.Threads[k].TID]
+				names := functions(&stack)
+				want := stacks[f.Name]
+				if f.Name != "MainThread" {
+					want = append(slices.Clone(want), bottom...)
+				}
+				if f.Name == "" || len(names) < len(want) || !slices.Equal(names[len(names)-len(want):], want) {
+					t.Errorf("sample %d: thread %q has %q, want %q%s", i, f.Name, names, want, describe(&stack))
+				}
+				text := strings.Join(f.Facts, ", ")
+				if strings.Contains(text, "holds the GIL") {
+					held++
+				}
+				if strings.Contains(text, "waits for the GIL") {
+					waiters++
+				}
+				if !strings.Contains(text, "holds the GIL") && stack.Frames[0].Func == "_PyEval_EvalFrameDefault" {
+					t.Errorf("sample %d: thread %q executes bytecode, and its facts are %q", i, f.Name, text)
+				}
+			}
+			if held > 1 {
+				t.Errorf("sample %d: %d threads hold the GIL", i, held)
+			}
+			holders += held
+		}
+		if holders < 10 || waiters < 10 {
+			t.Errorf("in 20 samples with two threads that spin %d hold the GIL, %d wait for it", holders, waiters)
+		}
+	})
+}
+
+// TestDeep: 901 frames are there where the data stack has them; where each is an object of its own and not all can be
+// copied within the budget, it is said that some are missing.
+func TestDeep(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "deep.py", nil)
+		s := x.stop(t)
+		stack := x.stack(s, 0)
+		frames, short := python(&stack), s.Threads[0].Shortfalls
+		switch {
+		case in.minor >= 11 && len(frames) != 901:
+			t.Errorf("%d frames, want 901; shortfalls %v", len(frames), short)
+		case in.minor < 11 && len(frames) < 200:
+			t.Errorf("%d frames; shortfalls %v", len(frames), short)
+		case in.minor < 11 && len(frames) < 901 && (len(short) == 0 ||
+			!strings.Contains(frames[len(frames)-1].Note, "callers may be missing")):
+			t.Errorf("%d frames, shortfalls %v, the last says %q", len(frames), short, frames[len(frames)-1].Note)
+		}
+	})
+}
+
+// TestSubinterpreters: what a subinterpreter executes is shown on the thread that runs it, above what made it.
+func TestSubinterpreters(t *testing.T) {
+	each(t, 10, func(t *testing.T, in interpreter) {
+		x := start(t, in, "subs.py", nil)
+		for i := range 10 {
+			pause(i)
+			s := x.stop(t)
+			found := 0
+			for k := range s.Threads {
+				stack := x.stack(s, k)
+				names := functions(&stack)
+				at := slices.Index(names, "insub")
+				if at < 0 {
+					continue
+				}
+				found++
+				if want := []string{"insub", "<module>", "runs", "run"}; len(names) < at+4 ||
+					!slices.Equal(names[at:at+4], want) {
+					t.Errorf("sample %d: %q, want %q%s", i, names, want, describe(&stack))
+				}
+				if k == 0 {
+					t.Errorf("sample %d: the main thread has %q", i, names)
+				}
+			}
+			if found != 2 {
+				t.Errorf("sample %d: %d threads run a subinterpreter, want 2", i, found)
+			}
+		}
+	})
+}
+
+// TestMadeCode: with the trampolines for perf, and with the JIT compiler, frames are what they are without.
+func TestMadeCode(t *testing.T) {
+	want := []string{"inner", "middle", "<lambda>", "outer", "main", "<module>"}
+	each(t, 12, func(t *testing.T, in interpreter) {
+		for _, mode := range []struct {
+			name       string
+			from       int
+			env, flags []string
+		}{{"perf", 12, nil, []string{"-X", "perf"}}, {"jit", 14, []string{"PYTHON_JIT=1"}, nil}} {
+			if in.minor < mode.from {
+				continue
+			}
+			x := start(t, in, "hot.py", mode.env, mode.flags...)
+			whole := 0
+			const n = 40
+			for i := range n {
+				pause(i)
+				s := x.stop(t)
+				stack := x.stack(s, 0)
+				names := functions(&stack)
+				if len(names) > len(want) || !slices.Equal(names, want[len(want)-len(names):]) || len(names) < 2 {
+					t.Errorf("%s, sample %d: %q%s", mode.name, i, names, describe(&stack))
+				}
+				if stack.Complete {
+					whole++
+				}
+			}
+			t.Logf("%s: %d of %d native stacks are whole", mode.name, whole, n)
+			if whole < n/2 {
+				t.Errorf("%s: %d of %d native stacks are whole", mode.name, whole, n)
+			}
+		}
+	})
+}
+
+// TestReplayed: a snapshot that was written says the same when it is read again without the process.
+func TestReplayed(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "threads.py", nil)
+		s := x.stop(t)
+		var before [][]string
+		for i := range s.Threads {
+			stack := x.stack(s, i)
+			before = append(before, functions(&stack))
+		}
+		s.Memory = append(s.Memory, x.runtimes.Facts()...)
+		var file bytes.Buffer
+		if err := snapshot.Write(&file, s); err != nil {
+			t.Fatal(err)
+		}
+		x.end()
+		s, err := snapshot.Read(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image := module.Image{Memory: s.Reader(nil, nil), Mapping: func(m *maps.Mapping) (*module.File, error) {
+			data, err := os.ReadFile(in.root + strings.TrimPrefix(m.Path, in.root))
+			return &module.File{Data: data, Path: m.Path}, err
+		}}
+		set, runtimes := module.NewSet(s.Maps, image), vm.NewTable(vm.Kinds).Process(image)
+		defer set.Close()
+		runtimes.Scan(set)
+		names := resolve.New(set, resolve.Options{NoLines: true})
+		w := unwind.NewWalker(set, names)
+		w.Use(runtimes)
+		for i := range s.Threads {
+			walked := w.Walk(&s.Threads[i], s.Reader(&s.Threads[i], nil), unwind.Options{})
+			stack := names.Stack(&walked)
+			if got := functions(&stack); len(got) < 1 || !slices.Equal(got, before[i]) {
+				t.Errorf("thread %d: %q, want %q%s", i, got, before[i], describe(&stack))
+			}
+		}
+	})
+}
+
+// TestRecording: in a recording frames of Python have their kind, the interpreter's own are left out, and threads that
+// never ran show theirs too.
+func TestRecording(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "threads.py", nil)
+		kinds := vm.NewTable(vm.Kinds)
+		r := sampler.New(sampler.Options{Rate: 199,
+			Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+		defer r.Close()
+		pid := x.PID()
+		x.Close()
+		if err := r.Add(pid); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		x.end()
+		p, err := r.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		with, all := map[string]int64{}, int64(0)
+		for i := range p.Samples {
+			all += p.Value(i)[1]
+			seen := map[string]bool{}
+			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+				f := &p.Frames[p.Tree.Frame(n)]
+				name := f.Func[strings.LastIndexByte(f.Func, '.')+1:]
+				if f.Kind == profile.Python && !seen[name] {
+					with[name] += p.Value(i)[1]
+					seen[name] = true
+				}
+			}
+		}
+		for _, name := range []string{"spin", "holds", "wants", "sleeps", "reads", "hashes", "takes", "<module>"} {
+			if with[name] < all/9/2 { // nine threads, each all the time
+				t.Errorf("%s has %v of %v of nine threads", name, time.Duration(with[name]), time.Duration(all))
+			}
+		}
+	})
+}

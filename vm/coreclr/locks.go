@@ -1,0 +1,135 @@
+package coreclr
+
+import (
+	"fmt"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// A thread that waits in Monitor.Enter has on its stack an item for the debugger, with the address of the lock and that
+// of the application domain. The lock begins the object's sync block, and the table of these says at its number
+// which object that is: so a word that is there by chance is no lock.
+//
+// Source: struct DebugBlockingItem in src/coreclr/vm/threads.h; class AwareLock, class SyncBlock and struct
+// SyncTableEntry in src/coreclr/vm/syncblk.h. Seen in 8.0.30 and 9.0.5; 10.0 has the sizes of 9.0.
+const (
+	itemBytes   = 32 // AwareLock*, AppDomain*, u32 what for, u32 milliseconds, next
+	itemKind    = 16
+	kindEnter   = 0 // DebugBlock_MonitorCriticalSection
+	lockBytes   = 32
+	lockHolder  = 8  // Thread*
+	lockThread  = 16 // id of the kernel's thread
+	lockIndex   = 28 // in the table, with flags above
+	indexMask   = 0x03ffffff
+	lockTaken   = 1
+	tableEntry  = 16 // SyncBlock*, Object*
+	maxMonitors = 1 << 12
+)
+
+// Locks lists the monitors that threads of s wait to enter: see vm.LockLister.
+func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
+	domain, ok := r.variable(r.layout.domainSlot)
+	table, ok2 := r.variable(r.layout.syncTableSlot)
+	if !ok || !ok2 {
+		return nil
+	}
+	m := &monitors{r: r, memory: memory, domain: domain, table: table, byLock: map[mem.Addr]int{}}
+	ids := map[uint64]bool{}
+	for i := range s.Threads {
+		ids[uint64(s.Threads[i].TID)] = true
+	}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if at, ok := m.waitsFor(t); ok {
+			m.add(at, t.TID, ids)
+		}
+	}
+	return m.list
+}
+
+// variable is what the runtime's variable has that an entry of the table for the debugger leads to.
+func (r *Runtime) variable(slot int64) (mem.Addr, bool) {
+	if slot == unknown {
+		return 0, false
+	}
+	f := fields{m: r.memory, at: r.slots}
+	f.at = mem.Addr(f.word(slot * wordSize))
+	v := mem.Addr(f.word(0))
+	return v, f.err == nil && v != 0
+}
+
+// monitors gathers those of one process that threads wait for.
+type monitors struct {
+	r             *Runtime
+	memory        mem.Reader
+	domain, table mem.Addr
+	byLock        map[mem.Addr]int // of list
+	list          []waits.Lock
+}
+
+// waitsFor finds the lock of the innermost item on the stack of t.
+func (m *monitors) waitsFor(t *snapshot.Thread) (mem.Addr, bool) {
+	data := t.Stack.Data
+	if t.Registers != nil {
+		if sp, ok := t.Registers.SP(); ok && sp > t.Stack.Start && uint64(sp-t.Stack.Start) < uint64(len(data)) {
+			data = data[sp-t.Stack.Start:] // what is below is left over
+		}
+	}
+	for ; len(data) >= itemBytes; data = data[wordSize:] {
+		if mem.Addr(order.Uint64(data[wordSize:])) != m.domain || order.Uint32(data[itemKind:]) != kindEnter {
+			continue
+		}
+		if a := mem.Addr(order.Uint64(data)); a != 0 && a%wordSize == 0 && m.object(a) != 0 {
+			return a, true
+		}
+	}
+	return 0, false
+}
+
+// object is the object whose sync block is at a, 0 if no sync block is there.
+func (m *monitors) object(a mem.Addr) mem.Addr {
+	f := fields{m: m.memory, at: a}
+	index := f.uint(lockIndex, 4) & indexMask
+	entry := fields{m: m.memory, at: m.table + mem.Addr(index*tableEntry), err: f.err}
+	block, object := mem.Addr(entry.word(0)), mem.Addr(entry.word(wordSize))
+	if entry.err != nil || index == 0 || block != a {
+		return 0
+	}
+	return object
+}
+
+// add notes that a thread waits for the lock at a. ids are the threads there are.
+func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]bool) {
+	if i, ok := m.byLock[a]; ok {
+		m.list[i].Waiters = append(m.list[i].Waiters, tid)
+		return
+	}
+	if len(m.list) >= maxMonitors {
+		return
+	}
+	object := m.object(a)
+	l := waits.Lock{Name: fmt.Sprintf("the monitor of %s %#x", m.typeName(object), uint64(object)), Number: uint64(a),
+		Waiters: []int{tid}}
+	f := fields{m: m.memory, at: a}
+	state, holder, thread := f.uint(0, 4), f.word(lockHolder), f.word(lockThread)
+	if f.err == nil && state&lockTaken != 0 && holder != 0 && ids[thread] {
+		l.Owner = int(thread)
+		l.Evidence = fmt.Sprintf("sync block %#x is held by thread %d", uint64(a), thread)
+	}
+	m.byLock[a] = len(m.list)
+	m.list = append(m.list, l)
+}
+
+// typeName names the type of an object.
+func (m *monitors) typeName(object mem.Addr) string {
+	const marks = 7 // of a garbage collection, in the address of the MethodTable
+	f := fields{m: m.memory, at: object}
+	table := mem.Addr(f.word(0)) &^ marks
+	if f.err != nil {
+		return "an object"
+	}
+	t := m.r.typeOf(m.memory, table, maxTypeDepth)
+	return m.r.names.text(&t).Shown
+}

@@ -1,0 +1,156 @@
+package coreclr
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+const recorded = "../../testdata/snapshots/amd64/dotnet-*.snapshot"
+
+// alone is a process with one runtime.
+type alone struct{ r *Runtime }
+
+func (a alone) All() []unwind.Runtime { return []unwind.Runtime{a.r} }
+func (alone) Meet(*module.Module)     {}
+func (alone) Scan(*module.Set)        {}
+
+// told is what the perf map of a server said of the threads of its snapshot.
+type told struct {
+	version         Version
+	slots, contract mem.Addr
+	threads         [][]toldFrame
+}
+
+type toldFrame struct {
+	pc, start mem.Addr
+	name      string // "?" of precompiled methods, which a map does not have
+}
+
+func readTold(t *testing.T, path string) told {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out told
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		switch word {
+		case "version":
+			_, err = fmt.Sscanf(rest, "%d.%d.%d", &out.version.Major, &out.version.Minor, &out.version.Patch)
+		case "slots":
+			_, err = fmt.Sscanf(rest, "%v", &out.slots)
+		case "contract":
+			_, err = fmt.Sscanf(rest, "%v", &out.contract)
+		case "thread":
+			out.threads = append(out.threads, nil)
+		default:
+			var frame toldFrame
+			_, err = fmt.Sscanf(lines.Text(), "%v %v %s", &frame.pc, &frame.start, &frame.name)
+			last := &out.threads[len(out.threads)-1]
+			*last = append(*last, frame)
+		}
+		if err != nil {
+			t.Fatalf("%s: %q: %v", path, lines.Text(), err)
+		}
+	}
+	return out
+}
+
+// TestReplay walks and names threads of busy servers that were recorded, without .NET, and compares each frame with
+// what the server's own perf map said.
+func TestReplay(t *testing.T) {
+	files, err := filepath.Glob(recorded)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no snapshots: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".snapshot"), func(t *testing.T) { replay(t, file) })
+	}
+}
+
+func replay(t *testing.T, file string) {
+	want := readTold(t, strings.TrimSuffix(file, ".snapshot")+".txt")
+	shot, w, r := reopened(t, file, &want)
+	named, unlisted := 0, 0
+	for i := range shot.Threads {
+		th := &shot.Threads[i]
+		s := w.Walk(th, shot.Reader(th, nil), unwind.Options{})
+		for k, f := range want.threads[i] {
+			if k >= len(s.Frames) {
+				t.Fatalf("thread %d ends after %d frames (%v: %v), want %s", th.TID, k, s.Stop, s.Err, f.name)
+			}
+			got := &s.Frames[k]
+			frames := r.Frames(got.Site)
+			if got.PC != f.pc || len(frames) != 1 || got.PC-mem.Addr(frames[0].Offset) != f.start {
+				t.Fatalf("thread %d, frame %d: %#x, %+v (%s), want %#x in %#x %s", th.TID, k, uint64(got.PC), frames,
+					got.Note, uint64(f.pc), uint64(f.start), f.name)
+			}
+			if f.name == "?" {
+				unlisted++
+				continue
+			}
+			raw := frames[0].Linkage
+			if frames[0].Stub {
+				raw = "dynamicClass::" + strings.Trim(frames[0].Func, "[]")
+			}
+			if _, after, ok := strings.Cut(raw, "] "); ok && strings.HasPrefix(raw, "[") {
+				raw = after
+			}
+			if raw != f.name && !strings.HasPrefix(raw, f.name+"[") {
+				t.Errorf("%#x is %q, the map says %q", uint64(f.pc), raw, f.name)
+			}
+			named++
+		}
+	}
+	if named < 20 {
+		t.Errorf("%d frames were compared: too few", named)
+	}
+	t.Logf("%d frames are as the map says, %d are not in it", named, unlisted)
+}
+
+// reopened returns a recorded snapshot with a walker and the runtime of its process.
+func reopened(t testing.TB, file string, want *told) (*snapshot.Snapshot, *unwind.Walker, *Runtime) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	shot, err := snapshot.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := module.Image{Memory: shot.Reader(nil, nil), Mapping: func(*maps.Mapping) (*module.File, error) {
+		return nil, errors.New("no file is here")
+	}}
+	set := module.NewSet(shot.Maps, image)
+	t.Cleanup(func() { set.Close() })
+	var c *contract
+	if want.contract != 0 {
+		if c, err = readContract(image.Memory, want.contract); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := layoutOf(want.version, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRuntime(&object{version: want.version}, want.slots, l, image, nil)
+	r.Mapped(set)
+	w := unwind.NewWalker(set, nil)
+	w.Use(alone{r})
+	return shot, w, r
+}

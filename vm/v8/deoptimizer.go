@@ -1,0 +1,244 @@
+package v8
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// deoptEntry is what the builtin does that gives optimised code up: it saves all registers and makes a Deoptimizer; it
+// moves the frame of the code into the FrameDescription of that, and calls C++, which computes the frames that take its
+// place; it writes these onto the stack, and goes on in the innermost of them.
+// Source: Generate_DeoptimizationEntry in src/builtins/x64/builtins-x64.cc.
+type deoptEntry struct {
+	moves   module.Vaddr // from here on the frame is being moved
+	returns module.Vaddr // where the C++ that computes frames returns to
+	input   int32        // the FrameDescription in the Deoptimizer
+	content int32        // the words of the frame in that, lowest first; its size comes first of all
+}
+
+// deoptEntryOf reads the instructions of the builtin that begins at start; nil if they are others.
+func deoptEntryOf(code []byte, start module.Vaddr) *deoptEntry {
+	var (
+		moves = []byte("\x48\x8b\x0b\x48\x01\xe1\x48\x8d\x93") // mov rcx, [rbx]; add rcx, rsp; lea rdx, [rbx + content]
+		input = []byte("\x48\x8b\x58")                         // mov rbx, [rax + input]
+		call  = []byte("\xff\xd0")                             // call rax
+	)
+	const drop = 4 // add rsp, 8 comes before
+	i := bytes.Index(code, moves)
+	if i < drop || i+len(moves)+4 > len(code) {
+		return nil
+	}
+	from, to := bytes.LastIndex(code[:i], input), bytes.Index(code[i:], call)
+	if from < 0 || to < 0 {
+		return nil
+	}
+	e := &deoptEntry{moves: start + module.Vaddr(i-drop), returns: start + module.Vaddr(i+to+len(call)),
+		input: int32(code[from+len(input)]), content: int32(order.Uint32(code[i+len(moves):]))}
+	if e.content <= 0 || e.content > 1<<12 {
+		return nil
+	}
+	return e
+}
+
+const (
+	// deoptimizerHead is how much is copied of a Deoptimizer, bytes: up to the FrameDescription of its input.
+	deoptimizerHead = 128
+	// frameTop is how much is copied of a frame that was given up, bytes from its upper end on: the return address
+	// lies below the arguments.
+	frameTop = 2 << 10
+)
+
+// deoptReturns are the addresses that the C++ of the entries returns to. They are read by whoever copies.
+type deoptReturns struct {
+	areas *areas // of which they are
+	list  []deoptReturn
+}
+
+type deoptReturn struct {
+	at    mem.Addr
+	entry *deoptEntry
+}
+
+// publish makes the addresses known to Copy once the builtins have been read.
+func (r *Runtime) publish() {
+	areas, now := r.areas.Load(), r.returns.Load()
+	if r.builtins.unread != nil || now != nil && now.areas == areas {
+		return
+	}
+	next := &deoptReturns{areas: areas}
+	for i := range r.builtins.list {
+		e := r.builtins.list[i].deopt
+		for k := range areas.list {
+			a := &areas.list[k]
+			if e == nil || a.made {
+				continue
+			}
+			if at := mem.Addr(uint64(e.returns) + a.bias); areas.find(at) == a {
+				next.list = append(next.list, deoptReturn{at, e})
+			}
+		}
+	}
+	r.returns.Store(next)
+}
+
+// entry is that whose C++ returns to ra; nil if there is none.
+func (s *deoptReturns) entry(ra mem.Addr) *deoptEntry {
+	if s == nil {
+		return nil
+	}
+	for i := range s.list {
+		if s.list[i].at == ra {
+			return s.list[i].entry
+		}
+	}
+	return nil
+}
+
+// givingUp is a call of the C++ that computes frames, on the stack of a thread.
+type givingUp struct {
+	entry *deoptEntry
+	sp    mem.Addr // when it has returned
+}
+
+// deoptimizer is where the Deoptimizer is, and where the frame that is given up ended: below the frame of the C++ are
+// the stack pointer before it was aligned, and there the pointer to the Deoptimizer.
+func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.Addr, ok bool) {
+	saved, ok := word(g.sp)
+	if !ok || mem.Addr(saved) < g.sp || mem.Addr(saved)-g.sp > 2*wordSize {
+		return 0, 0, false
+	}
+	object, ok := word(mem.Addr(saved))
+	return mem.Addr(object), mem.Addr(saved) + wordSize, ok
+}
+
+// fetch copies what is read of the Deoptimizer.
+func (g *givingUp) fetch(t *snapshot.Thread, f *snapshot.Fetcher) {
+	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
+	if !ok {
+		return
+	}
+	f.Fetch(snapshot.Want{Addr: at, Len: deoptimizerHead})
+	input, ok := f.Word(at + mem.Addr(g.entry.input))
+	if !ok {
+		return
+	}
+	f.Fetch(snapshot.Want{Addr: mem.Addr(input), Len: wordSize})
+	size, ok := f.Word(mem.Addr(input))
+	if n := min(size, frameTop); ok && size <= maxFrame {
+		f.Fetch(snapshot.Want{Addr: mem.Addr(input+size-n) + mem.Addr(g.entry.content), Len: int(n)})
+	}
+}
+
+var errGivenUp = errors.New("the frame that V8 gives up cannot be read")
+
+// caller are the registers of the caller of the frame that is given up, whose frame pointer fp still is: that is V8's
+// code too.
+func (g *givingUp) caller(areas *areas, fp mem.Addr, m mem.Reader) (regs.Registers, error) {
+	read := func(a mem.Addr) (uint64, bool) {
+		w, err := word(m, a)
+		return w, err == nil
+	}
+	at, top, ok := g.deoptimizer(read)
+	input, ok2 := read(at + mem.Addr(g.entry.input))
+	size, ok3 := read(mem.Addr(input))
+	if !ok || !ok2 || !ok3 || size > maxFrame || fp >= top || uint64(top-fp) > size || uint64(top-fp) < 2*wordSize {
+		return regs.Registers{}, errGivenUp
+	}
+	held := mem.Addr(input) + mem.Addr(g.entry.content) + mem.Addr(size) - (top - fp)
+	saved, ok := read(held)
+	ra, ok2 := read(held + wordSize)
+	if !ok || !ok2 || areas.find(mem.Addr(ra)-1) == nil {
+		return regs.Registers{}, errGivenUp
+	}
+	next := regs.New(regs.AMD64)
+	next.Set(regs.AMD64RIP, ra)
+	next.Set(regs.AMD64RSP, uint64(fp)+2*wordSize)
+	next.Set(regs.AMD64RBP, saved)
+	return next, nil
+}
+
+// exit is where the code that is given up called the entry; that is read by code.
+func (g *givingUp) exit(areas *areas, m, code mem.Reader) (mem.Addr, bool) {
+	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) {
+		w, err := word(m, a)
+		return w, err == nil
+	})
+	var b [deoptimizerHead]byte
+	if _, err := m.ReadMem(b[:], at); !ok || err != nil {
+		return 0, false
+	}
+	for i := 0; i+wordSize <= int(g.entry.input); i += wordSize {
+		pc := mem.Addr(order.Uint64(b[i:]))
+		if a := areas.find(pc - 1); a != nil && a.made && called(pc, code) {
+			return pc, true
+		}
+	}
+	return 0, false
+}
+
+const (
+	rebuiltNote = "functions may be missing before this one: V8 is replacing their frame"
+	deoptimizes = "V8 deoptimizes: %w"
+)
+
+// crossDeoptimizer goes from the entry b, whose registers are now, to the code that has called it, or to the caller of
+// that where its frame was moved already.
+func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *regs.Registers,
+	m mem.Reader) (unwind.Crossing, error) {
+	sp, _ := now.SP()
+	fp, known := now.FP()
+	pc := module.Vaddr(uint64(f.PC) - a.bias)
+	switch e := b.deopt; {
+	case e == nil, pc <= e.moves:
+		s, err := r.callerOnStack(now, m)
+		if err != nil {
+			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
+		}
+		return unwind.Crossing{Registers: s.caller}, nil
+	case pc == e.returns && !f.Interrupted && known:
+		g := givingUp{e, sp}
+		next, err := g.caller(r.areas.Load(), fp, m)
+		if err != nil {
+			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
+		}
+		return unwind.Crossing{Registers: next}, nil
+	case known && fp >= sp: // its place has a frame again
+		next, err := callerOf(now, m)
+		return unwind.Crossing{Registers: next, Note: rebuiltNote}, err
+	}
+	return unwind.Crossing{}, fmt.Errorf(deoptimizes, errGivenUp)
+}
+
+// identifyDeoptimizer names the frame of the entry: if it stands for the code that is given up, whose frame is gone,
+// with the functions of that.
+func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view) (unwind.Site, error) {
+	stub, err := r.stub(a.builtin.name)
+	e := a.builtin.deopt
+	if err != nil || e == nil || a.interrupted || module.Vaddr(uint64(a.pc)+1-a.area.bias) != e.returns {
+		return stub, err
+	}
+	g := givingUp{e, a.sp}
+	exit, ok := g.exit(areas, v, r.code(v))
+	if !ok {
+		return stub, errGivenUp
+	}
+	up := activation{area: areas.find(exit - 1), pc: exit - 1, deoptimizes: true}
+	c, err := r.codeAt(up.area, up.pc, v)
+	if err != nil {
+		return stub, err
+	}
+	site, err := r.optimized(&up, c, nil, v)
+	if err != nil || site == 0 {
+		return stub, err
+	}
+	frames := append([]frame{}, r.sites.all[stub]...)
+	frames[0].Inlined = true
+	return r.sites.of(append(frames, r.sites.all[site]...))
+}

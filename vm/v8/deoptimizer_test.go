@@ -1,0 +1,54 @@
+package v8
+
+import (
+	"testing"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+)
+
+// TestDeoptEntry reads what the builtin of Node.js 26 does, and goes from it to the caller of code that is given up.
+func TestDeoptEntry(t *testing.T) {
+	code := []byte("\xff\xd0" + // call rax: it makes the Deoptimizer
+		"\x48\x8b\x24\x24" + // mov rsp, [rsp]
+		"\x48\x8b\x58\x50" + // mov rbx, [rax + 0x50]
+		"\x8f\x83\x88\x00\x00\x00" + // pop [rbx + 0x88]
+		"\x48\x83\xc4\x08" + // 16: add rsp, 8
+		"\x48\x8b\x0b\x48\x01\xe1\x48\x8d\x93\xc8\x01\x00\x00" + // the frame is moved
+		"\x50\x4c\x89\x14\x24" +
+		"\xff\xd0" + // 38: call rax
+		"\x58")
+	e := deoptEntryOf(code, 0x1000)
+	if e == nil || *e != (deoptEntry{moves: 0x1010, returns: 0x1028, input: 0x50, content: 0x1c8}) {
+		t.Fatalf("%+v", e)
+	}
+	for i := range code {
+		if e := deoptEntryOf(code[:i], 0x1000); e != nil && e.returns > module.Vaddr(0x1000+i) {
+			t.Errorf("%d bytes return to %#x", i, e.returns)
+		}
+	}
+	const stack, object, input, ra, callerFP = 0x7ff000, 0x100000, 0x200000, 0x5010, 0x7ff400
+	s := mem.NewImage(stack, 8, order).Word(stack + 16).Skip(1).Word(object)
+	const top = stack + 24 // of the frame: an argument, return address, frame pointer, two words more
+	const fp, size = top - 24, 5 * 8
+	d := mem.NewImage(object, 8, order).Skip(0x50 / 8).Word(input)
+	f := mem.NewImage(input, 8, order).Word(size).Skip(0x1c8/8 - 1).Skip(2).Word(callerFP).Word(ra).Word(1)
+	m := mem.NewOverlay(nil, s.Range(), d.Range(), f.Range())
+	all := &areas{list: []area{{start: 0x5000, end: 0x6000, made: true}}, low: 0x5000, high: 0x6000}
+	g := givingUp{e, stack}
+	next, err := g.caller(all, fp, m)
+	pc, _ := next.PC()
+	got, _ := next.Get(regs.AMD64RBP)
+	if sp, _ := next.SP(); err != nil || pc != ra || got != callerFP || sp != fp+16 {
+		t.Errorf("pc %#x, rbp %#x, rsp %#x, %v", uint64(pc), got, uint64(sp), err)
+	}
+	for _, bad := range []mem.Addr{0, fp - 64, top, top + 8, 1 << 63} {
+		if _, err := g.caller(all, bad, m); err == nil {
+			t.Errorf("the frame pointer %#x leads somewhere", uint64(bad))
+		}
+	}
+	if _, err := g.caller(&areas{}, fp, m); err == nil {
+		t.Error("a caller that is no code of V8")
+	}
+}

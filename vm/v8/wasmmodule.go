@@ -1,0 +1,104 @@
+package v8
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Bounds of what is read of the bytes of a module of WebAssembly.
+const (
+	maxWasmSections  = 1 << 12
+	maxWasmNames     = 16 << 20 // bytes of the section with the names
+	maxWasmFunctions = 1 << 20
+	maxWasmName      = 4 << 10
+)
+
+var errWasm = errors.New("the module of WebAssembly is malformed")
+
+// wasmNames reads the names of functions, by index, imported ones first, out of the binary of a module, size bytes at
+// a, which does not change while its code runs. A module without a section of names has none.
+//
+// Source: the WebAssembly core specification, 5.5 (sections), and its appendix on the section "name".
+func wasmNames(m mem.Reader, a mem.Addr, size int) (map[uint32]string, error) {
+	const header = 8 // magic and version
+	const custom = 0
+	for at, n := header, 0; at < size && n < maxWasmSections; n++ {
+		var head [11]byte // an id and a length, and the length of a name
+		got, _ := m.ReadMem(head[:min(len(head), size-at)], a+mem.Addr(at))
+		if got < 2 {
+			return nil, errWasm
+		}
+		length, width := binary.Uvarint(head[1:got])
+		if width <= 0 || length > uint64(size-at-1-width) {
+			return nil, errWasm
+		}
+		begin := at + 1 + width
+		at = begin + int(length)
+		if head[0] != custom || length > maxWasmNames || !isNamed(m, a+mem.Addr(begin), length) {
+			continue
+		}
+		b := make([]byte, length)
+		if _, err := m.ReadMem(b, a+mem.Addr(begin)); err != nil {
+			return nil, err
+		}
+		return functionNames(b[len(nameSection):])
+	}
+	return nil, nil
+}
+
+const nameSection = "\x04name"
+
+// isNamed reports whether the custom section at a is that of the names.
+func isNamed(m mem.Reader, a mem.Addr, length uint64) bool {
+	var b [len(nameSection)]byte
+	if length < uint64(len(b)) {
+		return false
+	}
+	_, err := m.ReadMem(b[:], a)
+	return err == nil && string(b[:]) == nameSection
+}
+
+// functionNames reads the names out of the content of the section: subsection 1 of those in it.
+func functionNames(b []byte) (map[uint32]string, error) {
+	const functions = 1
+	for len(b) > 0 {
+		id := b[0]
+		length, width := binary.Uvarint(b[1:])
+		if width <= 0 || length > uint64(len(b)-1-width) {
+			return nil, errWasm
+		}
+		sub := b[1+width:][:length]
+		b = b[1+width+int(length):]
+		if id == functions {
+			return nameMap(sub)
+		}
+	}
+	return nil, nil
+}
+
+// nameMap reads a vector of index and name. What was read comes with an error, too.
+func nameMap(b []byte) (map[uint32]string, error) {
+	count, width := binary.Uvarint(b)
+	if width <= 0 || count > maxWasmFunctions || count > uint64(len(b)) {
+		return nil, errWasm
+	}
+	b = b[width:]
+	names := make(map[uint32]string, count)
+	for range count {
+		index, n := binary.Uvarint(b)
+		if n <= 0 {
+			return names, errWasm
+		}
+		length, k := binary.Uvarint(b[n:])
+		if k <= 0 || length > uint64(len(b)-n-k) || index >= maxWasmFunctions {
+			return names, errWasm
+		}
+		if name := b[n+k:][:length]; length <= maxWasmName {
+			names[uint32(index)] = string(name)
+		}
+		b = b[n+k+int(length):]
+	}
+	return names, nil
+}
