@@ -3,6 +3,7 @@
 package tracer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type waitFiles struct {
 	sockets map[uint64]*netTables // by network namespace
 	mounts  map[int][]procfs.Mount
 
-	everywhere bool // sockets has all namespaces, within a bound
+	everywhere     bool // sockets has all namespaces, within a bound
+	maxDescriptors int  // 0 means maxDescriptors
 }
 
 // read adds to f what n names.
@@ -348,15 +350,15 @@ func (w *waitFiles) pass() *holderIndex {
 	if err != nil {
 		x.cut = err.Error()
 	}
-	end := time.Now().Add(maxDescriptorTime)
+	end, most := time.Now().Add(maxDescriptorTime), cmp.Or(w.maxDescriptors, maxDescriptors)
 	own := os.Getpid()
 	for i, pid := range pids {
 		switch {
 		case pid == own:
 			continue
-		case x.count >= maxDescriptors:
+		case x.count >= most:
 			x.cut = fmt.Sprintf("there are more than %d descriptors: those of %d processes were not looked at",
-				maxDescriptors, len(pids)-i)
+				most, len(pids)-i)
 			return x
 		case time.Now().After(end):
 			x.cut = fmt.Sprintf("going through all descriptors took more than %v: those of %d processes were not "+
