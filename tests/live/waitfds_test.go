@@ -30,7 +30,13 @@ type situation struct {
 // situate starts the processes of a situation and waits until all sleep.
 func situate(t *testing.T, name string, args ...string) *situation {
 	t.Helper()
-	p := launch(t, exec.Command(program(t, "fds"), append([]string{name, room(t)}, args...)...))
+	return situateBy(t, "fds", name, args...)
+}
+
+// situateBy does so with the build of fds.c that is called so.
+func situateBy(t *testing.T, build, name string, args ...string) *situation {
+	t.Helper()
+	p := launch(t, exec.Command(program(t, build), append([]string{name, room(t)}, args...)...))
 	s := &situation{pids: map[string]int{}}
 	for line := p.line(t); line != "R"; line = p.line(t) {
 		what, id, _ := strings.Cut(line, " ")
@@ -452,6 +458,33 @@ func TestWaitsOfUser(t *testing.T) {
 		if o.status != 0 || !regexp.MustCompile(tt.want).MatchString(o.stdout) {
 			t.Errorf("%s: status %d, want %q\n%s%s", tt.situation, o.status, tt.want, o.stdout, o.stderr)
 		}
+	}
+}
+
+// TestWaitsRestarted: a wait that was stopped once goes on as restart_syscall, whose number on 32 bits is that of read
+// on 64; it is shown as what it was.
+func TestWaitsRestarted(t *testing.T) {
+	for _, build := range []string{"fds", "fds-m32"} {
+		t.Run(build, func(t *testing.T) {
+			s := situateBy(t, build, "sets")
+			for _, name := range []string{"poll", "limited", "sleeper"} {
+				pid := s.pids[name]
+				syscall.Kill(pid, syscall.SIGSTOP)
+				await(t, "it is stopped", func() bool { return stateOf(pid) == 'T' })
+				syscall.Kill(pid, syscall.SIGCONT)
+				await(t, "it sleeps again", func() bool { return stateOf(pid) == 'S' })
+			}
+			s.examine(t, "poll", "limited", "sleeper")
+			for _, name := range []string{"poll", "limited"} {
+				if words := s.Words(s.of(t, name)); !strings.HasPrefix(words, "waits for descriptors (") ||
+					s.of(t, name).Timed != (name == "limited") {
+					t.Errorf("%s: %q", name, words)
+				}
+			}
+			if w := s.of(t, "sleeper"); w.Mode != waits.Time {
+				t.Errorf("sleeper: %q", s.Words(w))
+			}
+		})
 	}
 }
 
