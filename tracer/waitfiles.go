@@ -3,6 +3,7 @@
 package tracer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type waitFiles struct {
 	sockets map[uint64]*netTables // by network namespace
 	mounts  map[int][]procfs.Mount
 
-	everywhere bool // sockets has all namespaces, within a bound
+	everywhere     bool // sockets has all namespaces, within a bound
+	maxDescriptors int  // 0 means maxDescriptors
 }
 
 // read adds to f what n names.
@@ -297,7 +299,7 @@ func (w *waitFiles) holders(f *waits.Facts, links []string) {
 }
 
 // related counts those of the processes hidden that may have got descriptors of the processes of f as children and
-// parents do: they are above or below one of them, or in the same session. Process 1 is above all.
+// parents do: they are below one of them, or in the same session.
 func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
 	if len(hidden) == 0 {
 		return 0
@@ -310,21 +312,18 @@ func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
 		st, _ := procfs.ParseStat(b)
 		return st
 	}
-	sessions, above, asked := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	sessions, asked := map[int]bool{}, map[int]bool{}
 	const deep = 1024 // a bound: parents may change while they are read
 	for _, p := range f.Processes {
 		asked[p.PID] = true
-		st := stat(p.PID)
-		sessions[st.Session] = st.Session != 0
-		for i := 0; st.Parent > 1 && i < deep && !above[st.Parent]; i++ {
-			above[st.Parent] = true
-			st = stat(st.Parent)
+		if session := stat(p.PID).Session; session != 0 {
+			sessions[session] = true
 		}
 	}
 	count := 0
 	for _, pid := range hidden {
 		st := stat(pid)
-		related := above[pid] || sessions[st.Session]
+		related := sessions[st.Session]
 		for i := 0; st.Parent > 1 && i < deep && !related; i++ {
 			related = asked[st.Parent]
 			st = stat(st.Parent)
@@ -351,15 +350,15 @@ func (w *waitFiles) pass() *holderIndex {
 	if err != nil {
 		x.cut = err.Error()
 	}
-	end := time.Now().Add(maxDescriptorTime)
+	end, most := time.Now().Add(maxDescriptorTime), cmp.Or(w.maxDescriptors, maxDescriptors)
 	own := os.Getpid()
 	for i, pid := range pids {
 		switch {
 		case pid == own:
 			continue
-		case x.count >= maxDescriptors:
+		case x.count >= most:
 			x.cut = fmt.Sprintf("there are more than %d descriptors: those of %d processes were not looked at",
-				maxDescriptors, len(pids)-i)
+				most, len(pids)-i)
 			return x
 		case time.Now().After(end):
 			x.cut = fmt.Sprintf("going through all descriptors took more than %v: those of %d processes were not "+

@@ -41,7 +41,10 @@ var restarts = map[string]bool{"futex": true, "futex_time64": true, "poll": true
 
 // restartPlaces are the functions of the kernel that such a call sleeps in, by how their names begin.
 var restartPlaces = map[string]string{"futex_": "futex", "poll_schedule_timeout": "poll", "do_poll": "poll",
-	"hrtimer_nanosleep": "clock_nanosleep", "do_nanosleep": "clock_nanosleep"}
+	"hrtimer_nanosleep": "clock_nanosleep", "do_nanosleep": "clock_nanosleep",
+	// Its own frames may be left out: what calls it is shown then, which it is not for the others.
+	"do_syscall_64": "clock_nanosleep", "do_int80": "clock_nanosleep", "__do_fast_syscall_32": "clock_nanosleep",
+	"do_fast_syscall_32": "clock_nanosleep"}
 
 // numberOf is the number of a call that restarts.
 func numberOf(arch, name string) (int64, bool) {

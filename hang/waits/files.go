@@ -22,8 +22,8 @@ type Files struct {
 	// Cut says why not all descriptors of this machine were gone through: then a list of holders may lack some. "" if
 	// all were.
 	Cut string
-	// Hidden is how many processes have descriptors that may not be read, of those above and below the processes of the
-	// Facts and of their sessions: others have descriptors of these only if they were passed to them.
+	// Hidden is how many processes have descriptors that may not be read, of those below the processes of the Facts and
+	// in their sessions: others have descriptors of these only if they were passed to them.
 	Hidden int
 }
 

@@ -24,7 +24,7 @@ func (s *study) halted(t *Thread, w *Wait) {
 			s.byProcesses(&what, []int{st.Tracer})
 		}
 	case strings.HasPrefix(t.Wchan, "get_signal"), strings.HasPrefix(t.Wchan, "do_freezer_trap"),
-		strings.HasPrefix(t.Wchan, "__refrigerator"):
+		strings.HasPrefix(t.Wchan, "__refrigerator"), t.State == 'D': // the last as version 1 freezes sleepers
 		st, ok := s.state(t.Process.PID)
 		if !ok || st.Frozen == "" {
 			return
@@ -40,6 +40,9 @@ func (s *study) halted(t *Thread, w *Wait) {
 			w.Note = what.Note
 		}
 		return
+	}
+	if what.Object.Name != "" {
+		what.Note = ""
 	}
 	*w = what
 }

@@ -58,7 +58,7 @@ func (g *Graph) rootOf(w *Wait) (root Root, sure Certainty, ok bool) {
 		sure = min(sure, at.Certainty)
 		following := g.Of(to)
 		if following == nil || seen[to] {
-			return Root{Waker: g.waker(to)}, sure, true
+			return Root{Waker: g.waker(to)}, sure, to != w.TID
 		}
 		at = following
 	}

@@ -4,9 +4,11 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +30,13 @@ type situation struct {
 // situate starts the processes of a situation and waits until all sleep.
 func situate(t *testing.T, name string, args ...string) *situation {
 	t.Helper()
-	p := launch(t, exec.Command(program(t, "fds"), append([]string{name, room(t)}, args...)...))
+	return situateBy(t, "fds", name, args...)
+}
+
+// situateBy does so with the build of fds.c that is called so.
+func situateBy(t *testing.T, build, name string, args ...string) *situation {
+	t.Helper()
+	p := launch(t, exec.Command(program(t, build), append([]string{name, room(t)}, args...)...))
 	s := &situation{pids: map[string]int{}}
 	for line := p.line(t); line != "R"; line = p.line(t) {
 		what, id, _ := strings.Cut(line, " ")
@@ -368,11 +376,116 @@ func TestWaitsOfTraced(t *testing.T) {
 	s.examine(t, "reader")
 	tracing, _ := strconv.Atoi(tracerOf(pid))
 	s.pids["tracer"] = tracing
-	if len(s.Roots) != 1 || s.Roots[0].PID != tracing || len(s.Roots[0].Behind) != 2 {
+	if !slices.ContainsFunc(s.Roots, func(r waits.Root) bool { return r.PID == tracing && len(r.Behind) == 2 }) {
 		t.Errorf("roots %+v, want gdb %d with two threads behind it", s.Roots, tracing)
 	}
-	s.checkWait(t, "sleeper", fmt.Sprintf(`waits for its tracer \(process %d "gdb"\), from process %[1]d "gdb", `+
-		`it is stopped by process %[1]d "gdb"`, tracing), "tracer")
+	s.checkWait(t, "sleeper", fmt.Sprintf(`waits for its tracer \(process %d "gdb"\), from process %[1]d "gdb"`,
+		tracing), "tracer")
+}
+
+// TestWaitsOfFrozen: a frozen control group keeps the writer from going on, in either version.
+func TestWaitsOfFrozen(t *testing.T) {
+	for _, version := range []struct{ mount, file, freeze, thaw string }{
+		{"cgroup2 ", "cgroup.freeze", "1", "0"}, {"cgroup .*freezer", "freezer.state", "FROZEN", "THAWED"}} {
+		t.Run(version.file, func(t *testing.T) {
+			mounts, err := os.ReadFile("/proc/self/mountinfo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mount := regexp.MustCompile(`(?m)^\S+ \S+ \S+ / (\S+) .* - ` + version.mount).FindSubmatch(mounts)
+			if mount == nil {
+				t.Skip("no control groups of that version")
+			}
+			s := situate(t, "sleeping-writer")
+			group := filepath.Join(string(mount[1]), fmt.Sprintf("fpstack-waits-%d", os.Getpid()))
+			if err := os.Mkdir(group, 0o700); err != nil {
+				t.Skipf("no control group can be made: %v", err)
+			}
+			write := func(file, text string) error { return os.WriteFile(filepath.Join(group, file), []byte(text), 0) }
+			t.Cleanup(func() {
+				write(version.file, version.thaw)
+				syscall.Kill(s.pids["sleeper"], syscall.SIGKILL)
+				await(t, "the group is empty", func() bool { return os.Remove(group) == nil })
+			})
+			if err := errors.Join(write("cgroup.procs", strconv.Itoa(s.pids["sleeper"])),
+				write(version.file, version.freeze)); err != nil {
+				t.Skipf("no process can be frozen: %v", err)
+			}
+			await(t, "the group is seen frozen", func() bool {
+				s.examine(t, "reader")
+				return strings.Contains(s.Words(s.of(t, "sleeper")), "thawed")
+			})
+			s.checkWait(t, "sleeper", `waits for its control group to be thawed \(/.*fpstack-waits-\d+\)`)
+			s.checkRoot(t, "sleeper", `to be thawed`, "reader")
+		})
+	}
+}
+
+// TestWaitsOfUser: without root, a user's own pipes are followed, although the descriptors of most processes may not be
+// read; the sockets of a network namespace that it may not enter are said to be not seen.
+func TestWaitsOfUser(t *testing.T) {
+	asRoot(t)
+	file := filepath.Join(t.TempDir(), "fpstack")
+	copyFile(t, fpstack, file)
+	for _, dir := range []string{filepath.Dir(file), filepath.Dir(filepath.Dir(file))} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := enterable(t, "fds")
+	user := []string{"--reuid", "65534", "--regid", "65534", "--clear-groups"}
+	for _, tt := range []struct {
+		situation string
+		before    []string
+		want      string
+	}{
+		{"both-empty", []string{"setsid", "--wait"}, `(?s)^cycle of waits: .*waits for data in a pipe`},
+		{"unix-pair", []string{"unshare", "--net"},
+			`its other end is not seen: it is in another network namespace, and to enter that takes CAP_SYS_ADMIN`},
+	} {
+		line := append(append(tt.before, "setpriv"), append(user, target, tt.situation, "/tmp")...)
+		p := launch(t, exec.Command(installed(t, line[0]), line[1:]...))
+		var pids []string
+		for l := p.line(t); l != "R"; l = p.line(t) {
+			_, id, _ := strings.Cut(l, " ")
+			pids = append(pids, id)
+		}
+		for _, id := range pids {
+			pid, _ := strconv.Atoi(id)
+			await(t, "it sleeps", func() bool { return stateOf(pid) == 'S' })
+		}
+		o := execute(t, bound, installed(t, "setpriv"), append(user, file, "waits", "-p", strings.Join(pids, ","))...)
+		if o.status != 0 || !regexp.MustCompile(tt.want).MatchString(o.stdout) {
+			t.Errorf("%s: status %d, want %q\n%s%s", tt.situation, o.status, tt.want, o.stdout, o.stderr)
+		}
+	}
+}
+
+// TestWaitsRestarted: a wait that was stopped once goes on as restart_syscall, whose number on 32 bits is that of read
+// on 64; it is shown as what it was.
+func TestWaitsRestarted(t *testing.T) {
+	for _, build := range []string{"fds", "fds-m32"} {
+		t.Run(build, func(t *testing.T) {
+			s := situateBy(t, build, "sets")
+			for _, name := range []string{"poll", "limited", "sleeper"} {
+				pid := s.pids[name]
+				syscall.Kill(pid, syscall.SIGSTOP)
+				await(t, "it is stopped", func() bool { return stateOf(pid) == 'T' })
+				syscall.Kill(pid, syscall.SIGCONT)
+				await(t, "it sleeps again", func() bool { return stateOf(pid) == 'S' })
+			}
+			s.examine(t, "poll", "limited", "sleeper")
+			for _, name := range []string{"poll", "limited"} {
+				if words := s.Words(s.of(t, name)); !strings.HasPrefix(words, "waits for descriptors (") ||
+					s.of(t, name).Timed != (name == "limited") {
+					t.Errorf("%s: %q", name, words)
+				}
+			}
+			if w := s.of(t, "sleeper"); w.Mode != waits.Time {
+				t.Errorf("sleeper: %q", s.Words(w))
+			}
+		})
+	}
 }
 
 // TestWaitsOfMany: what 500 processes cost that wait at one pipe.
