@@ -325,11 +325,11 @@ func TestBatches(t *testing.T) {
 	d := draw(a)
 	const size = 1 << 20
 	for i := range 100 {
-		d.thread(1000-i, 6, at(a, 1, uint64(0x100000000+i*2*size+redZone)))
+		d.thread(1000-i, 6, at(a, 1, uint64(0x100000000)+uint64(i*2*size+redZone)))
 	}
 	zeros := make([]byte, 200<<10)
 	for i := range 100 {
-		d.load(uint64(0x100000000+i*2*size), uint64(len(zeros)), pfR|pfW, zeros)
+		d.load(uint64(0x100000000)+uint64(i*2*size), uint64(len(zeros)), pfR|pfW, zeros)
 	}
 	c := open(t, d.bytes(), Files{})
 	var tids []int

@@ -80,12 +80,12 @@ func TestHostile(t *testing.T) {
 		copy(b[off:], v)
 		return b
 	}
-	many := func(n int) io.ReaderAt { // segments, as a file of holes that says it has so many
+	many := func(n uint32) io.ReaderAt { // segments, as a file of holes that says it has so many
 		b := bytes.Clone(plain)
 		le.PutUint16(b[56:], pnXNum)
 		le.PutUint64(b[40:], 1<<20)
 		s0 := make([]byte, 64)
-		le.PutUint32(s0[44:], uint32(n))
+		le.PutUint32(s0[44:], n)
 		return &holes{1 << 40, map[int64][]byte{0: b, 1 << 20: s0}}
 	}
 	overlapping := thread()

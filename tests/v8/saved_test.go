@@ -117,8 +117,11 @@ func savedCalls(d *profile.Dump, want string) (n int) {
 			continue
 		}
 		for _, h := range d.Threads[i].Loop.Handles {
-			if slices.ContainsFunc(h.Calls, func(c profile.Call) bool { return placed(c.Func, c.File, c.Line) == want }) {
-				n++
+			for _, c := range h.Calls {
+				if placed(c.Func, c.File, c.Line) == want {
+					n++
+					break
+				}
 			}
 		}
 	}

@@ -30,7 +30,7 @@ type runtime struct {
 	shows string       // what shows the frames, with the process id for %d; "" if nothing simple does
 }
 
-// runtimes are those that nobody reads yet.
+// runtimes are those that nobody reads yet, and those of which some releases or builds are not read.
 // Sources: the programs' own code (hotspot/share/runtime/javaCalls.cpp, v8/src/execution/execution.cc,
 // Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
 var runtimes = []runtime{
