@@ -37,17 +37,10 @@ type replayed struct {
 func replay(t *testing.T, folder, name string) *replayed {
 	t.Helper()
 	folder = filepath.Join(recorded, folder)
-	f, err := os.Open(filepath.Join(folder, name+".snapshot"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := read(t, filepath.Join(folder, name+".snapshot"))
 	r := &replayed{Snapshot: s}
 	file := gunzip(t, filepath.Join(folder, path.Base(s.Process.Exe)+".elf.gz"))
+	var err error
 	if r.program, err = elf.NewFile(bytes.NewReader(file)); err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +62,21 @@ func replay(t *testing.T, folder, name string) *replayed {
 	}
 	r.set = module.NewSet(s.Maps, module.Image{Mapping: open, Memory: s.Reader(nil, nil)})
 	return r
+}
+
+// read reads the snapshot in a file.
+func read(t *testing.T, file string) *snapshot.Snapshot {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := snapshot.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func gunzip(t *testing.T, name string) []byte {
