@@ -69,7 +69,7 @@ func where(d *dump, f frame) string {
 func physical(frames []frame) []frame {
 	var ps []frame
 	for _, f := range frames {
-		if !f.Inlined {
+		if !f.Inlined && f.Address != "" { // functions of an interpreter have none
 			ps = append(ps, f)
 		}
 	}

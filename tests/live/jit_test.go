@@ -116,7 +116,7 @@ func (m mapped) named(t testing.TB, d *dump, kind string) (functions []string) {
 	t.Helper()
 	for _, th := range d.Threads {
 		for _, f := range th.Stack.Frames {
-			if f.Kind != kind {
+			if f.Kind != kind || f.Address == "" { // a function that CPython's own frames show
 				continue
 			}
 			functions = append(functions, f.Function)
