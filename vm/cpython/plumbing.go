@@ -52,8 +52,8 @@ var exact = map[string]bool{
 var prefixes = []string{"_PyEval_", "PyEval_", "_PyObject_Call", "PyObject_Call", "_PyObject_FastCall",
 	"_PyObject_Vectorcall", "PyObject_Vectorcall", "_PyObject_MakeTpCall", "_PyFunction_FastCall", "_PyRun_",
 	"PyRun_", "py_trampoline_evaluator", "pyrun_", "pymain_", "Py_RunMain", "Py_BytesMain", "Py_Main", "gen_send_ex",
-	"slot_tp_", "slot_mp_", "slot_nb_", "slot_sq_", "slot_am_", "cfunction_vectorcall_", "method_vectorcall_", "wrap_", "_PyCFunction_",
-	"_PyStack_", "_PyMethodDef_RawFastCall", "_PyMethodDescr_"}
+	"slot_tp_", "slot_mp_", "slot_nb_", "slot_sq_", "slot_am_", "cfunction_vectorcall_", "method_vectorcall_",
+	"wrap_", "_PyCFunction_", "_PyStack_", "_PyMethodDef_RawFastCall", "_PyMethodDescr_"}
 
 func kindOf(name string) kind {
 	name, _, _ = strings.Cut(name, ".")
