@@ -91,6 +91,9 @@ type dumpOptions struct {
 	noStop     bool
 }
 
+// defaultFrames is how many frames of a thread are shown by default.
+const defaultFrames = 1024
+
 // register adds the flags to c.
 func (o *dumpOptions) register(c *cobra.Command) {
 	f := c.Flags()
@@ -104,7 +107,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
 	f.StringVar(&o.save, "save", "", "also save the registers and stack bytes in `FILE`, which 'fpstack symbolize' "+
 		"reads; may hold secrets")
-	f.IntVar(&o.maxFrames, "max-frames", 1024, "show at most `N` frames of a thread; 0: no limit")
+	f.IntVar(&o.maxFrames, "max-frames", defaultFrames, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
 	o.goroutines.on = true
 	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")

@@ -21,6 +21,7 @@ import (
 type waitsOptions struct {
 	processOptions
 	children bool
+	stacks   bool
 	noGroup  bool
 	shownOptions
 }
@@ -37,6 +38,7 @@ It reads what the kernel shows and the words of locks while the process runs.
 Nothing is stopped, so no call of the process is interrupted.`,
 		Example: `  fpstack waits 4121                    the threads of process 4121
   fpstack waits -p 4121 --children      of it and all processes below, one graph
+  fpstack waits -p 4121 --stacks        with the stacks of what sleeps
   fpstack waits -p 4121 -v              with what was read
   fpstack waits -p 4121 -f json         for programs`,
 		Annotations: exitStatus(dumpStatus...),
@@ -48,13 +50,27 @@ Nothing is stopped, so no call of the process is interrupted.`,
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	o.shownOptions.register(f, textOrJSON(), "show what each wait was seen by")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where they wait for the same")
+	f.BoolVar(&o.stacks, "stacks", false, "show the stacks of what sleeps too, as 'fpstack dump --no-stop' does")
 	sections(f, "pid", "Processes", "format", "Output")
 	return c
+}
+
+// dump is the dump that shows the same with stacks.
+func (o *waitsOptions) dump() *dumpOptions {
+	d := &dumpOptions{processOptions: o.processOptions, children: o.children, shownOptions: o.shownOptions,
+		noGroup: o.noGroup, noStop: true, unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second}
+	d.format = dumpForm()
+	d.format.word = o.format.word
+	d.goroutines.on = true
+	return d
 }
 
 func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 	if len(o.pids) == 0 && len(o.byName) == 0 {
 		return usageError{errors.New("no process given: use -p PID or -n NAME")}
+	}
+	if o.stacks {
+		return a.dump(ctx, o.dump())
 	}
 	ctx = a.endable(ctx)
 	missing, err := a.addNamed(&o.pids, o.byName)

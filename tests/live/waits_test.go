@@ -423,6 +423,13 @@ func TestWaitsStopNothing(t *testing.T) {
 	for range 20 {
 		waitsOf(t, "-p", strconv.Itoa(l.pid))
 	}
+	stacks := show(t, "waits", "--stacks", strconv.Itoa(l.pid))
+	for _, want := range []string{"nothing stopped\n", "\ndeadlock: ", "held by ", "pthread_mutex_lock",
+		"  start_thread+"} {
+		if !strings.Contains(stacks.stdout, want) {
+			t.Errorf("--stacks does not show %q:\n%s%s", want, stacks.stdout, stacks.stderr)
+		}
+	}
 	close(done)
 	if by, ok := <-tracer; ok {
 		t.Errorf("the process was traced by %q", by)
