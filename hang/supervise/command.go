@@ -102,8 +102,11 @@ func (c *Command) Wait() (status int, err error) {
 	return c.status, c.err
 }
 
-// Gone reports whether it has ended, reaped or not.
-func (c *Command) Gone() bool { return isZombie(c.process.Pid) }
+// Gone reports whether it has ended, reaped or not, or is ending: what takes a while where it has much memory.
+func (c *Command) Gone() bool {
+	st, err := statOf(c.process.Pid)
+	return err != nil || st.State == 'Z' || st.State == 'X' || st.Flags&procfs.Exiting != 0
+}
 
 // End asks the command to end, as a terminal that closes would, and waits so long. It fails if the command goes on.
 func (c *Command) End(patience time.Duration) error {
