@@ -1,22 +1,25 @@
 """Two subinterpreters, each run by a thread of the main one."""
+import os
 import threading
-import time
 
 try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
 
+begun, begins = os.pipe()
+
 CODE = """
-import time
+import os, time
 def insub():
+    os.write(%d, b"1")
     while True:
         total = 0
         for i in range(1000):
             total += i
         time.sleep(0)
 insub()
-"""
+""" % begins
 
 
 def runs():
@@ -27,7 +30,7 @@ def runs():
 
 for _ in range(2):
     threading.Thread(target=runs, daemon=True).start()
-time.sleep(0.5)
+for _ in range(2):
+    os.read(begun, 1)
 print("ready", flush=True)
-while True:
-    time.sleep(1000)
+threading.Event().wait()

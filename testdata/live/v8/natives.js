@@ -1,6 +1,6 @@
 const fs = require('fs'), zlib = require('zlib');
 const text = JSON.stringify(Array.from({ length: 300 }, (_, i) => ({ i, name: 'item' + i, list: [i, i + 1] })));
-function round() {
+function work() {
   let n = fs.readFileSync(__filename, 'utf8').length;
   n += JSON.parse(text).length + JSON.stringify(JSON.parse(text)).length;
   const a = Array.from({ length: 300 }, (_, i) => (i * 7919) % 1009);
@@ -11,6 +11,7 @@ function round() {
   return n;
 }
 require('fs').writeSync(1, JSON.stringify({ stack: [] , has: 'round' }) + '\n');
-for (;;) {
-  round();
+function round() {
+  for (;;) work();
 }
+round();
