@@ -111,8 +111,8 @@ func TestSharesBesidePerf(t *testing.T) {
 		x := start(t, version, []string{"--perf-basic-prof", "--interpreted-frames-native-stack"}, "shares.js",
 			strconv.Itoa(sharesTime))
 		data := filepath.Join(t.TempDir(), "perf.data")
-		beside := exec.Command(perf, "record", "-q", "-e", "cpu-clock", "-F", "499", "-p", strconv.Itoa(x.PID()), "-o", data,
-			"sleep", "6")
+		beside := exec.Command(perf, "record", "-q", "-e", "cpu-clock", "-F", "499", "-p", strconv.Itoa(x.PID()),
+			"-o", data, "sleep", "6")
 		if err := beside.Start(); err != nil {
 			t.Fatal(err)
 		}
