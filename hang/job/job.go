@@ -44,13 +44,18 @@ const (
 
 // Observer is who is told what happens. Its methods are called one at a time, Capture from another goroutine.
 type Observer interface {
-	// Started is called when the command runs.
-	Started(pid int)
-	// Capture says what the tree is doing: all processes below this one. It returns soon after ctx has ended, and
-	// has stored what it has by then. A context that has a deadline is that of a signal: the best comes first.
-	Capture(ctx context.Context, t hang.Trigger)
+	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then. A
+	// context that has a deadline is that of a signal: the best comes first.
+	Capture(ctx context.Context, t hang.Trigger, tree Tree)
 	// Say gives a person one line.
 	Say(line string)
+}
+
+// Tree is what runs below us.
+type Tree struct {
+	Root  int          // the command
+	Began time.Time    // when it was started
+	List  func() []int // all processes, parents before their children
 }
 
 // Outcome is how it ended.
@@ -73,6 +78,7 @@ type job struct {
 	orphans  *supervise.Orphans
 	command  *supervise.Command
 	watch    *trigger.Watch
+	began    time.Time
 
 	signals   chan os.Signal
 	goOn      chan os.Signal // SIGCONT
@@ -114,7 +120,7 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	if j.shared = j.terminal.Shared(); j.shared {
 		lent = nil
 	}
-	began := time.Now()
+	j.began = time.Now()
 	j.command, err = supervise.Start(o.Argv, supervise.Options{Around: o.Around, Group: true, Terminal: lent})
 	if err != nil {
 		return nil, err
@@ -122,9 +128,8 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	// From here on nothing is started that inherits it: what we say to a terminal that has become the command's would
 	// stop us (stty tostop).
 	signal.Ignore(syscall.SIGTTOU)
-	j.orphans.Except(j.command)
-	j.watch = trigger.New(o.Limits, began)
-	to.Started(j.command.PID())
+	j.orphans.Except(j.command, false)
+	j.watch = trigger.New(o.Limits, j.began)
 	return j.follow(parent), nil
 }
 
@@ -198,7 +203,7 @@ func (j *job) capture(t hang.Trigger, most time.Duration, next func()) {
 	go func() {
 		defer close(done)
 		defer cancel()
-		j.to.Capture(ctx, t)
+		j.to.Capture(ctx, t, Tree{j.command.PID(), j.began, j.orphans.Below})
 	}()
 }
 

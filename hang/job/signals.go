@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/supervise"
 )
@@ -20,7 +18,7 @@ func (j *job) heed(s syscall.Signal) {
 		j.childChanged()
 	case s == j.DumpSignal:
 		if j.captured == nil && j.ending == nil {
-			j.capture(hang.Trigger{Kind: hang.Asked, Note: unix.SignalName(s)}, 0, nil)
+			j.capture(hang.Trigger{Kind: hang.Asked, Note: supervise.SignalName(s)}, 0, nil)
 		}
 	case s == syscall.SIGINT && j.shared && j.terminal.Ours(): // Ctrl-C of a person, who need not be told what runs
 		j.command.Signal(s)
@@ -30,7 +28,7 @@ func (j *job) heed(s syscall.Signal) {
 			then = j.endFor
 		}
 		j.asked = s
-		j.signalled(hang.Trigger{Kind: hang.Signalled, Note: unix.SignalName(s)}, then)
+		j.signalled(hang.Trigger{Kind: hang.Signalled, Note: supervise.SignalName(s)}, then)
 	default:
 		j.command.Signal(s)
 	}

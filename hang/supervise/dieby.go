@@ -12,9 +12,10 @@ import (
 )
 
 // DieBy ends this process by signal s, as the command ended, so that who waits for us sees the same. No core is
-// written: the command's own is there. It returns where the signal does not end a process, as one with id 1 of its
-// pid namespace.
-func DieBy(s syscall.Signal) {
+// written: the command's own is there. With group our whole process group gets SIGINT or SIGQUIT, as it would have got
+// it of the terminal without us: a script around us ends with us. It returns where the signal does not end a process,
+// as one with id 1 of its pid namespace.
+func DieBy(s syscall.Signal, group bool) {
 	runtime.LockOSThread()
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	if s != syscall.SIGKILL {
@@ -23,6 +24,9 @@ func DieBy(s syscall.Signal) {
 	var set unix.Sigset_t
 	addSignal(&set, s)
 	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
+	if group && (s == syscall.SIGINT || s == syscall.SIGQUIT) {
+		_ = syscall.Kill(0, s)
+	}
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), s)
 }
 

@@ -25,7 +25,7 @@ type Orphans struct {
 	before   map[Identity]bool // children that this process had before it started anything
 
 	mu  sync.Mutex
-	own map[int]bool // those that somebody else waits for
+	own map[int]bool // those that somebody else waits for; true: a helper of ours, and not of the tree
 }
 
 // Identity is a process for as long as the machine runs: an id is given again, with another start.
@@ -53,6 +53,9 @@ func (o *Orphans) Living() []Identity {
 	var out []Identity
 	all, _ := o.children(os.Getpid())
 	for _, pid := range all {
+		if _, helper := o.excepted(pid); helper {
+			continue
+		}
 		st, err := statOf(pid)
 		if id := (Identity{pid, st.Start}); err == nil && st.State != 'Z' && st.State != 'X' && !o.before[id] {
 			out = append(out, id)
@@ -70,17 +73,19 @@ func (o *Orphans) Below() []int {
 	return procfs.Tree(roots, o.children)
 }
 
-// Except says that somebody else waits for c, and reaps it.
-func (o *Orphans) Except(c *Command) {
+// Except says that somebody else waits for c, and reaps it. A helper is not part of the tree.
+func (o *Orphans) Except(c *Command, helper bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.own[c.PID()] = true
+	o.own[c.PID()] = helper
 }
 
-func (o *Orphans) excepted(pid int) bool {
+// excepted reports whether somebody else waits for a process, and whether that is a helper.
+func (o *Orphans) excepted(pid int) (excepted, helper bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.own[pid]
+	helper, excepted = o.own[pid]
+	return excepted, helper
 }
 
 // Reap reaps the orphans that have ended, and counts them.
@@ -91,7 +96,7 @@ func (o *Orphans) Reap() int {
 	all, _ := o.children(os.Getpid())
 	reaped := 0
 	for _, pid := range all {
-		if o.excepted(pid) {
+		if excepted, _ := o.excepted(pid); excepted {
 			continue
 		}
 		dir := filepath.Join("/proc", strconv.Itoa(pid))

@@ -19,7 +19,7 @@ type Watch struct {
 // period is the time between two checks.
 const period = time.Second
 
-// gap is how many periods a check may be late. Then we were stopped, and so was what we watch, or nothing is known of it.
+// gap is how many periods a check may be late. Then we were stopped, and what we watch was, or nothing is known of it.
 const gap = 3
 
 // New returns a Watch whose limits begin at that time.
