@@ -127,9 +127,7 @@ func commands(s System, log string) (out []string) {
 				}
 			}
 		case GitLab:
-			for _, piece := range strings.Split(line, "\x1b")[1:] {
-				out = append(out, piece)
-			}
+			out = append(out, strings.Split(line, "\x1b")[1:]...)
 		}
 	}
 	return out
@@ -160,7 +158,8 @@ func TestNamesAreNoCommands(t *testing.T) {
 
 // TestAnnotationFits: an annotation stays below what is shown of one, and none of its escapes is cut apart.
 func TestAnnotationFits(t *testing.T) {
-	for _, text := range []string{strings.Repeat("%", 9000), strings.Repeat("é\n", 5000), strings.Repeat("|']😀", 3000)} {
+	for _, text := range []string{strings.Repeat("%", 9000), strings.Repeat("é\n", 5000),
+		strings.Repeat("|']😀", 3000)} {
 		a := &Annotation{Level: Error, Place: Place{"a:b,c.go", 7}, Title: "t", Text: text, Code: strings.Repeat("c", 99)}
 		for _, s := range []System{GitHub, Azure, TeamCity} {
 			line := s.form("t", time.Time{}).annotation(a)

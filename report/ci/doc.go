@@ -8,7 +8,7 @@
 //
 // It opens no files and starts nothing: it gives bytes.
 //
-// It follows, for GitHub, ActionCommand.cs and ActionCommandManager.cs of the runner; for Azure, CommandStringConvertor.cs
-// of the agent; for TeamCity, "Service messages" of its manual; for GitLab, "CI/CD job logs" of its manual; for Buildkite,
-// "Managing log output" of its manual; for JUnit, the schema of Jenkins' xunit plugin.
+// It follows, for GitHub, ActionCommand.cs and ActionCommandManager.cs of the runner; for Azure,
+// CommandStringConvertor.cs of the agent; for TeamCity, "Service messages" of its manual; for GitLab, "CI/CD job logs"
+// of its manual; for Buildkite, "Managing log output" of its manual; for JUnit, the schema of Jenkins' xunit plugin.
 package ci
