@@ -160,7 +160,8 @@ func TestNamesAreNoCommands(t *testing.T) {
 func TestAnnotationFits(t *testing.T) {
 	for _, text := range []string{strings.Repeat("%", 9000), strings.Repeat("é\n", 5000),
 		strings.Repeat("|']😀", 3000)} {
-		a := &Annotation{Level: Error, Place: Place{"a:b,c.go", 7}, Title: "t", Text: text, Code: strings.Repeat("c", 99)}
+		a := &Annotation{Level: Error, Place: Place{"a:b,c.go", 7}, Title: "t", Text: text,
+			Code: strings.Repeat("c", 99)}
 		for _, s := range []System{GitHub, Azure, TeamCity} {
 			line := s.form("t", time.Time{}).annotation(a)
 			most := maxMessage
