@@ -26,10 +26,10 @@ type caseOptions struct {
 	naming namingOptions
 }
 
-// capture makes the case of processes. It always returns one: what could not be had is in its Problems. Processes, the
-// free facts, are left to the caller.
+// capture makes the case of processes. It always returns one: what could not be had is in its Problems.
 func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	c := &hang.Case{Trigger: o.trigger, Command: o.command, Roots: slices.Clone(o.roots), Triggered: time.Now()}
+	c.Processes = capture.Describe(withChildren(o.roots, o.children))
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
 	capture.Run(ctx, c, s, capture.Options{At: o.at, Process: o.process, Whole: o.whole, Done: o.done, Gone: hasEnded,

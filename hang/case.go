@@ -50,6 +50,7 @@ const (
 // Process is what the kernel shows of one process without a stop.
 type Process struct {
 	PID, Parent int
+	Session     int
 	Name        string // comm
 	Exe         string
 	Args        []string
@@ -64,6 +65,20 @@ type Process struct {
 	// Variables are the names in its environment, without the values.
 	Variables []string
 	Lines     []string // further facts for a person: open pipes and sockets, limits
+	// Jobserver is the pipe or FIFO by which make hands out tokens to it: "pipe:[123]", a path; "" for none.
+	Jobserver string
+	// LastOutput is the last line of the file that its standard output is, "" if that is no file.
+	LastOutput string
+	// LockedFiles are files that it has open and another process has locked.
+	LockedFiles []LockedFile
+	// Fuse says that it has /dev/fuse open: it answers for a file system.
+	Fuse bool
+}
+
+// LockedFile is an open file on which another process has a lock.
+type LockedFile struct {
+	Path   string
+	Holder int
 }
 
 // Moment is all processes at one time.
