@@ -126,7 +126,11 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
 	p.tasks.reserve(n)
-	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
+	room := s.windows.estimate(s.threads) + 64<<10
+	if len(opt.Copiers) > 0 {
+		room += fetchRoom(len(s.threads))
+	}
+	s.arena = newArena(room)
 	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
 	return s, nil
 }
