@@ -129,7 +129,8 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	// stop us (stty tostop).
 	signal.Ignore(syscall.SIGTTOU)
 	j.orphans.Except(j.command, false)
-	j.watch = trigger.New(o.Limits, j.began)
+	live := &trigger.Live{List: j.orphans.Below, Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
+	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
 	return j.follow(parent), nil
 }
 
