@@ -119,7 +119,8 @@ func askSockets(request []byte, each func(body []byte) error) error {
 	order.PutUint32(header[0:], uint32(nlHeader+len(request)))
 	order.PutUint16(header[4:], sockDiagByFamily)
 	order.PutUint16(header[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	if err := unix.Sendto(fd, append(header, request...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	to := &unix.SockaddrNetlink{Family: unix.AF_NETLINK}
+	if err := unix.Sendto(fd, append(header, request...), 0, to); err != nil {
 		return fmt.Errorf("ask for sockets: %w", err)
 	}
 	buf := make([]byte, 64<<10)
