@@ -16,8 +16,12 @@ type Case struct {
 	Triggered time.Time
 	// Processes is the whole tree, parents before their children, as the kernel shows it without a stop.
 	Processes []Process
-	Moments   []Moment // in the order of time
-	Activity  Activity // between the first moment and the last
+	// Outside are the processes outside the tree that something of it waits for, and their parents.
+	Outside []Process
+	Moments []Moment // in the order of time
+	// Close are further samples, some 50 ms apart, of the threads that seemed to spin: at most three.
+	Close    []CloseSamples
+	Activity Activity // between the first moment and the last
 	// Problems are what could not be captured and why, for a person.
 	Problems []string
 }
@@ -46,6 +50,7 @@ const (
 // Process is what the kernel shows of one process without a stop.
 type Process struct {
 	PID, Parent int
+	Session     int
 	Name        string // comm
 	Exe         string
 	Args        []string
@@ -60,6 +65,20 @@ type Process struct {
 	// Variables are the names in its environment, without the values.
 	Variables []string
 	Lines     []string // further facts for a person: open pipes and sockets, limits
+	// Jobserver is the pipe or FIFO by which make hands out tokens to it: "pipe:[123]", a path; "" for none.
+	Jobserver string
+	// LastOutput is the last line of the file that its standard output is, "" if that is no file.
+	LastOutput string
+	// LockedFiles are files that it has open and another process has locked.
+	LockedFiles []LockedFile
+	// Fuse says that it has /dev/fuse open: it answers for a file system.
+	Fuse bool
+}
+
+// LockedFile is an open file on which another process has a lock.
+type LockedFile struct {
+	Path   string
+	Holder int
 }
 
 // Moment is all processes at one time.
@@ -69,6 +88,17 @@ type Moment struct {
 	Dumps []*profile.Dump
 	// Counters are those of each thread, read before its process was stopped and again afterwards.
 	Counters map[int]Span
+	// Waits is who waits for whom in all processes of the moment and in those outside that they wait for; its Threads
+	// are those of both. nil if it could not be made.
+	Waits *profile.Waits
+}
+
+// CloseSamples are samples of one thread in quick succession.
+type CloseSamples struct {
+	PID, TID int
+	Stacks   []profile.Stack
+	// Calls is in how many of them the thread was in a system call.
+	Calls int
 }
 
 // Span is the counters of one thread on both sides of a stop of ours, which is itself a switch. Source:
@@ -78,6 +108,7 @@ type Span struct{ Before, After Counters }
 // Counters are what the kernel counts of a thread.
 type Counters struct {
 	CPU, Delay            time.Duration // ran, and waited for a CPU
+	NoDelay               bool          // Delay is not known
 	Voluntary, Preemptive uint64        // switches
 	Time                  time.Time     // of the reading
 }

@@ -1,6 +1,10 @@
 package hang
 
-import "github.com/fpstack/fpstack/profile"
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
 
 // Verdict is what a Case shows: whether the processes hang, and why. Its texts are for a person, with names of the
 // target quoted and escaped.
@@ -46,7 +50,8 @@ type Culprit struct {
 type Judged struct {
 	PID, TID int
 	Class    Class
-	Why      string // the counters that say so, for a person
+	Why      string        // the counters that say so, for a person
+	CPU      time.Duration // that it took between the moments
 }
 
 // Class is what a thread did between the first moment and the last.
@@ -63,4 +68,5 @@ const (
 	InDisk   Class = "disk"     // an uninterruptible sleep
 	New      Class = "new"
 	Gone     Class = "gone"
+	Unseen   Class = "unseen" // it was sampled once, so that what it did is not known
 )
