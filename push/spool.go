@@ -22,6 +22,7 @@ type Spool struct {
 	limits  Limits
 	entries []entry // oldest first
 	bytes   int64
+	lent    bool // the oldest is being sent, and is not dropped meanwhile
 }
 
 // Limits bound a Spool.
@@ -152,6 +153,9 @@ func (s *Spool) Put(r *Request) []Dropped {
 		return []Dropped{{Profiles: r.Profiles, Why: TooLarge}}
 	}
 	dropped := s.makeRoom(int64(len(whole)))
+	if s.bytes+int64(len(whole)) > s.limits.Bytes { // the one that is being sent takes the room
+		return append(dropped, Dropped{Profiles: r.Profiles, Why: Full})
+	}
 	name := s.freeName(r.Made)
 	if err := s.write(name, whole); err != nil {
 		return append(dropped, Dropped{r.Profiles, Unwritten, err})
@@ -189,11 +193,15 @@ func (s *Spool) write(name string, whole []byte) error {
 	return err
 }
 
-// makeRoom drops the oldest until so many bytes fit.
+// makeRoom drops the oldest until so many bytes fit, but not the one that is lent.
 func (s *Spool) makeRoom(size int64) (dropped []Dropped) {
-	for len(s.entries) > 0 && s.bytes+size > s.limits.Bytes {
-		dropped = append(dropped, Dropped{Profiles: s.entries[0].profiles, Why: Full})
-		s.forget()
+	first := 0
+	if s.lent {
+		first = 1
+	}
+	for len(s.entries) > first && s.bytes+size > s.limits.Bytes {
+		dropped = append(dropped, Dropped{Profiles: s.entries[first].profiles, Why: Full})
+		s.forget(first)
 	}
 	return dropped
 }
@@ -202,36 +210,39 @@ func (s *Spool) makeRoom(size int64) (dropped []Dropped) {
 func (s *Spool) Expire(now time.Time) (dropped []Dropped) {
 	for len(s.entries) > 0 && now.Sub(s.entries[0].made) > s.limits.Age {
 		dropped = append(dropped, Dropped{Profiles: s.entries[0].profiles, Why: TooOld})
-		s.forget()
+		s.forget(0)
 	}
 	return dropped
 }
 
-// forget removes the oldest.
-func (s *Spool) forget() {
-	e := s.entries[0]
-	os.Remove(filepath.Join(s.dir, e.name))
-	s.entries, s.bytes = s.entries[1:], s.bytes-e.size
+// forget removes an entry.
+func (s *Spool) forget(i int) {
+	os.Remove(filepath.Join(s.dir, s.entries[i].name))
+	s.bytes -= s.entries[i].size
+	s.entries = slices.Delete(s.entries, i, i+1)
 }
 
-// Oldest returns the oldest request, nil if there is none. What cannot be read any more is dropped.
-func (s *Spool) Oldest() (r *Request, dropped []Dropped) {
+// Lend returns the oldest request, nil if there is none; it stays in the spool until it is given back. What cannot be
+// read any more is dropped.
+func (s *Spool) Lend() (r *Request, dropped []Dropped) {
 	for len(s.entries) > 0 {
 		r, _, err := s.load(s.entries[0].name)
 		if err == nil {
+			s.lent = true
 			return r, dropped
 		}
 		dropped = append(dropped, Dropped{s.entries[0].profiles, Unread, err})
-		s.forget()
+		s.forget(0)
 	}
 	return nil, dropped
 }
 
-// Taken removes the oldest request: a store has it, or will never take it.
-func (s *Spool) Taken() {
-	if len(s.entries) > 0 {
-		s.forget()
+// GiveBack ends what Lend began. A request that is settled, as a store has it or will never take it, is removed.
+func (s *Spool) GiveBack(settled bool) {
+	if s.lent && settled {
+		s.forget(0)
 	}
+	s.lent = false
 }
 
 // Waiting returns how many profiles are in the spool, in how many bytes.

@@ -36,14 +36,14 @@ func TestSpoolKeeps(t *testing.T) {
 	}
 	s = open(t, dir, limits)
 	for i, b := range bodies {
-		r, dropped := s.Oldest()
+		r, dropped := s.Lend()
 		if r == nil || dropped != nil || !bytes.Equal(r.Body, []byte(b)) || r.Path != "/p" || r.ContentType != "c" ||
 			!r.Gzip || r.Profiles != 2 || !r.Made.Equal(time.Unix(int64(100-i), 0)) {
 			t.Fatalf("request %d: %+v, dropped %v", i, r, dropped)
 		}
-		s.Taken()
+		s.GiveBack(true)
 	}
-	if r, _ := s.Oldest(); r != nil {
+	if r, _ := s.Lend(); r != nil {
 		t.Errorf("one more: %+v", r)
 	}
 	if files, _ := os.ReadDir(dir); len(files) > 0 {
@@ -64,12 +64,20 @@ func TestSpoolBounds(t *testing.T) {
 			t.Fatalf("%d bytes after %d requests", size, i)
 		}
 	}
-	r, _ := s.Oldest()
+	r, _ := s.Lend()
 	if at := r.Made.Unix(); at == 0 {
 		t.Errorf("the oldest is still there")
 	}
+	for i := range 20 { // what is being sent is not dropped meanwhile
+		s.Put(request("0123456789", int64(20+i)))
+	}
+	s.GiveBack(false)
+	if again, _ := s.Lend(); again == nil || !again.Made.Equal(r.Made) {
+		t.Errorf("the request that was lent is gone: %+v", again)
+	}
+	s.GiveBack(true)
 	waiting, _ := s.Waiting()
-	dropped := s.Expire(time.Unix(19, 0).Add(limits.Age))
+	dropped := s.Expire(time.Unix(39, 0).Add(limits.Age))
 	if left, _ := s.Waiting(); left != 2 || 2*len(dropped) != waiting-2 || dropped[0].Why != TooOld {
 		t.Errorf("%d profiles left of %d, dropped %v", left, waiting, dropped)
 	}
@@ -104,7 +112,7 @@ func TestSpoolOdd(t *testing.T) {
 		t.Error("a file that is not ours is gone")
 	}
 	os.Remove(filepath.Join(dir, s.entries[0].name))
-	if r, dropped := s.Oldest(); r != nil || len(dropped) != 1 || dropped[0].Why != Unread {
+	if r, dropped := s.Lend(); r != nil || len(dropped) != 1 || dropped[0].Why != Unread {
 		t.Errorf("a request that is gone: %v, %v", r, dropped)
 	}
 }
