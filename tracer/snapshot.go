@@ -42,7 +42,24 @@ func (p *Process) Snapshot(ctx context.Context, opt StopOptions) (*snapshot.Snap
 			s, err = once(ctx, opt)
 		}
 	}
+	if s != nil {
+		p.innerIDs(s)
+	}
 	return s, err
+}
+
+// innerIDs notes what the threads of s are called in their own pid namespace, if that is not ours.
+func (p *Process) innerIDs(s *snapshot.Snapshot) {
+	own, theirs := namespaceOf("/proc/self/ns/pid"), namespaceOf(fmt.Sprintf("/proc/%d/ns/pid", p.pid))
+	if own == theirs || own == 0 || theirs == 0 {
+		return
+	}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if id := innerID(p, t.TID); id != t.TID {
+			t.Inner = id
+		}
+	}
 }
 
 func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {
@@ -109,7 +126,11 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
 	p.tasks.reserve(n)
-	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
+	room := s.windows.estimate(s.threads) + 64<<10
+	if len(opt.Copiers) > 0 {
+		room += fetchRoom(len(s.threads))
+	}
+	s.arena = newArena(room)
 	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
 	return s, nil
 }
