@@ -2,8 +2,8 @@
 //
 //   shapes [SHAPE...]
 //
-// Without a shape all but "many", which is 200 threads, "deadlock", "busy" and "collected". When all of them have arrived it writes
-// "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
+// Without a shape all but "many", which is 200 threads, "deadlock", "busy" and "collected". When all have arrived it
+// writes "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
 // Gate.Spin.
 using System;
 using System.Collections;

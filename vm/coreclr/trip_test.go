@@ -31,11 +31,11 @@ func TestTrip(t *testing.T) {
 		depth      map[int]int64
 		rbx        map[int]bool // it is saved there
 	}{
-		{trip9, "", 0x25, 0x44, map[int]int64{0: 0, 1: 8, 2: 16, 3: 24, 5: 32, 0xb: 56, 0xd: 72, 0x15: 112, 0x20: 112,
-			0x24: 112, 0x35: 72, 0x36: 64, 0x37: 56, 0x42: 16, 0x43: 8},
-			map[int]bool{0x24: true, 0x25: true, 0x41: true, 0x42: false, 0x43: false}},
+		{trip9, "", 0x25, 0x42, map[int]int64{0: 0, 1: 8, 2: 16, 3: 24, 5: 32, 0xb: 56, 0xd: 72, 0x15: 112, 0x20: 112,
+			0x24: 112, 0x35: 72, 0x36: 64, 0x37: 56, 0x40: 16, 0x41: 8},
+			map[int]bool{0x25: true, 0x3f: true, 0x40: false, 0x41: false}},
 		{trip10, "\x66\x2e\x0f\x1f", 0x26, 0x44, map[int]int64{0: 0, 0xe: 80, 0x16: 112, 0x25: 112, 0x43: 8},
-			map[int]bool{0x25: true, 0x43: false}},
+			map[int]bool{0x26: true, 0x43: false}},
 	} {
 		x := parseTrip([]byte(c.code + c.more))
 		if x == nil || x.call != c.call || len(x.depth) != c.size {
