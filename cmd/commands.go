@@ -17,8 +17,9 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
-		{"waits", (*app).waitsCommand}, {"flame", (*app).flameCommand}, {"symbolize", (*app).symbolizeCommand},
-		{"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
+		{"hang", (*app).hangCommand}, {"run", (*app).runCommand}, {"waits", (*app).waitsCommand},
+		{"flame", (*app).flameCommand},
+		{"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
 		{"perf-map", (*app).perfMapCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}
 }

@@ -1,9 +1,6 @@
 package procfs
 
-import (
-	"bytes"
-	"time"
-)
+import "time"
 
 // Schedstat is what the kernel counts of a thread: the time that it ran, the time that it was ready to run and had no
 // CPU, and how often it was put on one.
@@ -29,13 +26,9 @@ func ParseSchedstat(b []byte) (Schedstat, error) {
 // Source: proc_pid_status(5).
 func ParseSwitches(b []byte) (switches uint64, err error) {
 	for _, key := range []string{"\nvoluntary_ctxt_switches:\t", "\nnonvoluntary_ctxt_switches:\t"} {
-		i := bytes.Index(b, []byte(key))
-		if i < 0 {
-			return 0, malformed("status", string(b))
-		}
-		n, _, ok := decimal(b[i+len(key):])
-		if !ok {
-			return 0, malformed("status", string(b))
+		n, err := counter(b, key)
+		if err != nil {
+			return 0, err
 		}
 		switches += n
 	}

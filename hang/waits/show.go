@@ -14,8 +14,13 @@ var (
 	cycleNames     = [...]string{"deadlock", "passing", "supposed", "stuck"}
 )
 
-// Show makes of g what a person is shown.
-func (g *Graph) Show() *profile.Waits {
+// Show makes of g what a person is shown, with the threads of the processes that were asked for.
+func (g *Graph) Show() *profile.Waits { return g.show(false) }
+
+// ShowAll is Show with the threads of all processes, those too that the others wait for.
+func (g *Graph) ShowAll() *profile.Waits { return g.show(true) }
+
+func (g *Graph) show(all bool) *profile.Waits {
 	out := &profile.Waits{Waiting: g.Waiting, Owned: g.Owned, Problems: slices.Clone(g.Facts.Problems)}
 	if len(g.Facts.Processes) > 0 {
 		out.Time = g.Facts.Processes[0].At
@@ -25,7 +30,7 @@ func (g *Graph) Show() *profile.Waits {
 		if p.Err != nil {
 			out.Problems = append(out.Problems, p.Err.Error())
 		}
-		if !p.Asked {
+		if !p.Asked && !all {
 			continue
 		}
 		for _, t := range p.Threads {

@@ -1,0 +1,84 @@
+package cmd
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/capture"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/vm/unshown"
+)
+
+// caseOptions say what is captured.
+type caseOptions struct {
+	trigger  hang.Trigger
+	command  []string // that we started, nil for none
+	roots    []int
+	children bool
+	tree     func() []int    // all processes in place of roots and their children, nil: those
+	at       []time.Duration // when the moments are: capture.Usual or capture.Hurried
+	// process and whole bound the stop of one process and everything; 0: the usual bounds.
+	process, whole time.Duration
+	// done is told each dump as soon as it is made, nil for nobody.
+	done   func(moment int, d *profile.Dump)
+	naming namingOptions
+}
+
+// capture makes the case of processes. It always returns one: what could not be had is in its Problems.
+func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
+	c := &hang.Case{Trigger: o.trigger, Command: o.command, Roots: slices.Clone(o.roots), Triggered: time.Now()}
+	tree := o.tree
+	if tree == nil {
+		tree = func() []int { return withChildren(o.roots, o.children) }
+	}
+	c.Processes = capture.Describe(tree())
+	s := a.newCaseSampler(ctx, o)
+	defer s.close()
+	capture.Run(ctx, c, s, capture.Options{At: o.at, Process: o.process, Whole: o.whole, Done: o.done, Gone: hasEnded,
+		Tree: tree})
+	return c
+}
+
+// caseSampler samples the processes of a case. What was read of modules and what was named is kept from one moment to
+// the next.
+type caseSampler struct{ d *dumping }
+
+func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
+	d := &dumpOptions{unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second,
+		namingOptions: o.naming}
+	d.format = dumpForm()
+	d.goroutines.on = true
+	return &caseSampler{a.newDumping(ctx, d)}
+}
+
+// Begin implements [capture.Sampler].
+func (s *caseSampler) Begin(ctx context.Context, pids []int) { s.d.waiting = newWaiting(ctx, pids) }
+
+// Sample implements [capture.Sampler].
+func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error) {
+	s.d.o.tids = tids
+	if len(tids) > 0 {
+		return s.d.sampleBy(ctx, pid, tracer.Options{})
+	}
+	got, err := s.d.sample(ctx, pid)
+	if got != nil {
+		got.Notes = append(got.Notes, unshown.InDump(got)...)
+	}
+	return got, err
+}
+
+// End implements [capture.Sampler].
+func (s *caseSampler) End() *profile.Waits {
+	w := s.d.waiting
+	s.d.waiting = nil
+	defer w.close()
+	if w.graph == nil {
+		return nil
+	}
+	return w.graph.ShowAll()
+}
+
+func (s *caseSampler) close() { s.d.close() }

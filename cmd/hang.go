@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/capture"
+	"github.com/fpstack/fpstack/report"
+)
+
+// Exit statuses of hang, docs/cli.md.
+const (
+	statusHung    = 3
+	statusUnknown = 4
+)
+
+// hangOptions are the flags of hang.
+type hangOptions struct {
+	processOptions
+	children bool
+	namingOptions
+	shownOptions
+}
+
+func (a *app) hangCommand() *cobra.Command {
+	o := &hangOptions{}
+	c := &cobra.Command{
+		Use:    "hang [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Short:  "Say whether processes hang, and why",
+		Hidden: true,
+		Args:   func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		RunE:   func(c *cobra.Command, _ []string) error { return a.hang(c.Context(), o) },
+	}
+	f := c.Flags()
+	o.processOptions.register(f)
+	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
+	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
+	o.namingOptions.register(f)
+	sections(f, "pid", "Processes", "format", "Output", "no-symbols", "Names")
+	return c
+}
+
+func (a *app) hang(ctx context.Context, o *hangOptions) error {
+	if len(o.pids) == 0 && len(o.byName) == 0 {
+		return usageError{errors.New("no process given: use -p PID or -n NAME")}
+	}
+	ctx = a.endable(ctx)
+	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
+		return err
+	}
+	c := a.capture(ctx, &caseOptions{trigger: hang.Trigger{Kind: hang.Asked}, roots: o.pids, children: o.children,
+		at: capture.Usual, naming: o.namingOptions})
+	v := hang.Judge(c)
+	err := a.writeOutput(o.output, func(w io.Writer) error {
+		return report.HangText(w, c, v, report.Options{Group: true, Style: o.style(a), Width: a.lineWidth(o.output)})
+	})
+	switch {
+	case err != nil:
+		return err
+	case v.Kind.Hung():
+		return statusError(statusHung)
+	case v.Kind == hang.Moving:
+		return nil
+	}
+	return statusError(statusUnknown)
+}

@@ -1,0 +1,205 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Sampler samples processes.
+type Sampler interface {
+	// Begin begins a moment: it reads who waits for whom in those processes, before any is stopped, as a stop changes
+	// it.
+	Begin(ctx context.Context, pids []int)
+	// Sample makes the dump of one process; it may return a dump and an error. tids are the threads that are wanted,
+	// nil for all.
+	Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error)
+	// End ends a moment, and gives who waits for whom in all its processes, nil if that is not known.
+	End() *profile.Waits
+}
+
+// Options say when and how much is sampled.
+type Options struct {
+	// At is when the moments begin, after the first: Usual or Hurried. One that comes while another lasts begins when
+	// that is over.
+	At []time.Duration
+	// Process bounds the stop of one process, Whole everything; 0: PerProcess and InAll.
+	Process, Whole time.Duration
+	// Tree lists the processes, parents before their children, at each moment again.
+	Tree func() []int
+	// Done is told each dump as soon as it is made, nil for nobody.
+	Done func(moment int, d *profile.Dump)
+	// Gone reports whether an error says that the process has ended.
+	Gone func(error) bool
+}
+
+// When moments are.
+var (
+	Usual   = []time.Duration{0, 2 * time.Second, 7 * time.Second}
+	Hurried = []time.Duration{0, time.Second} // when somebody wants us to end
+)
+
+// The usual bounds.
+const (
+	PerProcess = 2 * time.Second
+	InAll      = time.Minute
+)
+
+// Run fills in the Moments of c, and what they showed. It ends early with ctx: then what it has is in c.
+func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
+	if opt.Process == 0 {
+		opt.Process = PerProcess
+	}
+	if opt.Whole == 0 {
+		opt.Whole = InAll
+	}
+	r := &run{c: c, s: s, opt: opt, began: time.Now(), problems: map[string]int{}}
+	ctx, cancel := context.WithDeadline(ctx, r.began.Add(opt.Whole))
+	defer cancel()
+	for i, at := range opt.At {
+		if !sleep(ctx, time.Until(r.began.Add(at))) {
+			break
+		}
+		r.moment(ctx, i)
+	}
+	r.closely(ctx)
+	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
+		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
+			len(opt.At)))
+	}
+}
+
+// run is one Run.
+type run struct {
+	c        *hang.Case
+	s        Sampler
+	opt      Options
+	began    time.Time
+	problems map[string]int
+}
+
+// moment samples every process once.
+func (r *run) moment(ctx context.Context, number int) {
+	pids := r.opt.Tree()
+	m := hang.Moment{Time: time.Now(), Counters: map[int]hang.Span{}}
+	before := readAll(pids)
+	r.s.Begin(ctx, pids)
+	var sampled []int
+	for _, pid := range slices.Backward(pids) {
+		if ctx.Err() != nil {
+			r.problem(fmt.Sprintf("process %d: not sampled: no time was left", pid))
+			continue
+		}
+		// Just before its stop: what ran while others were sampled is what the process did.
+		if now := read(pid); now != nil {
+			before[pid] = now
+		}
+		if d := r.sample(ctx, pid); d != nil {
+			m.Dumps = append(m.Dumps, d)
+			sampled = append(sampled, pid)
+			if r.opt.Done != nil {
+				r.opt.Done(number, d)
+			}
+		}
+	}
+	m.Waits = r.s.End()
+	settle(ctx, m.Dumps)
+	for pid, threads := range before {
+		after := threads
+		if slices.Contains(sampled, pid) {
+			after = read(pid)
+		}
+		for tid, c := range threads {
+			span := hang.Span{Before: c}
+			if again, ok := after[tid]; ok {
+				span.After = again
+			}
+			m.Counters[tid] = span
+		}
+	}
+	r.c.Moments = append(r.c.Moments, m)
+}
+
+// sample makes the dump of one process within its time, nil if there is none.
+func (r *run) sample(ctx context.Context, pid int) *profile.Dump {
+	ctx, cancel := context.WithTimeout(ctx, r.opt.Process)
+	defer cancel()
+	d, err := r.s.Sample(ctx, pid, nil)
+	if err != nil && !r.opt.Gone(err) {
+		r.problem(err.Error())
+	}
+	return d
+}
+
+// problem adds one to the Case, once.
+func (r *run) problem(text string) {
+	if r.problems[text]++; r.problems[text] == 1 {
+		r.c.Problems = append(r.c.Problems, text)
+	}
+}
+
+// readAll reads the counters of all threads of those processes, by process and thread.
+func readAll(pids []int) map[int]map[int]hang.Counters {
+	all := make(map[int]map[int]hang.Counters, len(pids))
+	for _, pid := range pids {
+		if c := read(pid); c != nil {
+			all[pid] = c
+		}
+	}
+	return all
+}
+
+// read reads the counters of the threads of one process, nil if it is gone.
+func read(pid int) map[int]hang.Counters {
+	got, err := procfs.ReadCounters("/proc", pid)
+	if err != nil {
+		return nil
+	}
+	out := make(map[int]hang.Counters, len(got))
+	for tid, c := range got {
+		out[tid] = hang.Counters{CPU: c.CPU, Delay: c.Delay, NoDelay: !c.HasDelay, Voluntary: c.Voluntary,
+			Preemptive: c.Preemptive, Time: time.Now()}
+	}
+	return out
+}
+
+// mostSettling bounds how long threads are waited for that are to go back to sleep.
+const mostSettling = 200 * time.Millisecond
+
+// settle waits until the threads that slept before their stop sleep again: until then each shows a switch that is ours.
+func settle(ctx context.Context, dumps []*profile.Dump) {
+	type thread struct{ pid, tid int }
+	var slept []thread
+	for _, d := range dumps {
+		for i := range d.Threads {
+			if t := &d.Threads[i]; t.State == "S" || t.State == "D" {
+				slept = append(slept, thread{d.Process.PID, t.TID})
+			}
+		}
+	}
+	for until := time.Now().Add(mostSettling); time.Now().Before(until); {
+		slept = slices.DeleteFunc(slept, func(t thread) bool {
+			return procfs.ReadState("/proc", t.pid, t.tid) != 'R'
+		})
+		if len(slept) == 0 || !sleep(ctx, 2*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// sleep is false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,72 @@
+package hang
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// Verdict is what a Case shows: whether the processes hang, and why. Its texts are for a person, with names of the
+// target quoted and escaped.
+type Verdict struct {
+	Kind Kind
+	// Sentence is the verdict in one line.
+	Sentence string
+	// Because is the evidence, what matters most first, a line each.
+	Because []string
+	// Culprit is the thread that somebody should look at first, nil if there is none.
+	Culprit *Culprit
+	Threads []Judged // all, in the order of the Case's last moment
+	// Lacks are what could not be captured and why: what the verdict does not know.
+	Lacks []string
+}
+
+// Kind is the class of a verdict. Its text is that of hang.json.
+type Kind string
+
+// The kinds of verdict.
+const (
+	Deadlock Kind = "deadlock" // threads wait for each other, each edge proven
+	Waiting  Kind = "waiting"  // all wait for one root, which does not go on
+	Busy     Kind = "busy"     // a thread runs in the same place all the time: a loop, or long work
+	Halted   Kind = "stopped"  // somebody stopped it
+	Starved  Kind = "starved"  // the machine has no CPU for it
+	Moving   Kind = "moving"   // slow, perhaps, but not hung
+	Unknown  Kind = "unknown"
+)
+
+// Hung reports whether k says that nothing goes on by itself.
+func (k Kind) Hung() bool { return k == Deadlock || k == Waiting || k == Busy || k == Halted }
+
+// Culprit is the thread to look at first.
+type Culprit struct {
+	PID, TID int
+	Process  string
+	// Frame is the first of its frames that is the user's own: not of libc, a runtime or a test runner. nil if none is.
+	Frame *profile.Frame
+}
+
+// Judged is one thread and its class.
+type Judged struct {
+	PID, TID int
+	Class    Class
+	Why      string        // the counters that say so, for a person
+	CPU      time.Duration // that it took between the moments
+}
+
+// Class is what a thread did between the first moment and the last.
+type Class string
+
+// The classes of threads.
+const (
+	Blocked  Class = "blocked"  // it did not run at all
+	Waking   Class = "waking"   // it woke, did little and slept again in the same place
+	Spinning Class = "spinning" // it had a CPU or wanted one all the time
+	Going    Class = "moving"   // its stack, its system call or its output changed
+	Hungry   Class = "starved"  // it waited for a CPU for longer than it had one
+	Still    Class = "stopped"  // by a signal or a tracer
+	InDisk   Class = "disk"     // an uninterruptible sleep
+	New      Class = "new"
+	Gone     Class = "gone"
+	Unseen   Class = "unseen" // it was sampled once, so that what it did is not known
+)
