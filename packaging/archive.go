@@ -26,7 +26,7 @@ func writeTar(files []file, date time.Time) ([]byte, error) {
 	all := slices.Clone(files)
 	seen := map[string]bool{}
 	for _, f := range files {
-		for dir := path.Dir(f.name); dir != "." && !seen[dir]; dir = path.Dir(dir) {
+		for dir := path.Dir(strings.TrimSuffix(f.name, "/")); dir != "." && !seen[dir]; dir = path.Dir(dir) {
 			seen[dir] = true
 			all = append(all, file{name: dir + "/", mode: 0o755})
 		}

@@ -70,8 +70,8 @@ type Fetcher struct {
 	// Used is how much time has passed, from whenever: the CPU time of the thread that runs the Copiers, so that what
 	// delays it on a busy machine takes nothing off their budget. nil: by the clock.
 	Used func() time.Duration
-	// Still says that all threads that Run is called for stay stopped until it was called for the last: what was kept of
-	// one of them is not read again for another. They share those bytes.
+	// Still says that all threads that Run is called for stay stopped until it was called for the last: what was kept
+	// of one of them is not read again for another. They share those bytes.
 	Still bool
 
 	memory     PieceReader

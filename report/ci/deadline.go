@@ -18,8 +18,8 @@ type Limit struct {
 }
 
 func (l *Limit) String() string {
-	return fmt.Sprintf("%s, from %s (%s) less %s", text.Duration(l.After), l.From, text.Duration(l.Whole),
-		text.Duration(l.Margin))
+	return fmt.Sprintf("%s, from %s (%s) less %s", text.Typed(l.After.Round(time.Second)), l.From,
+		text.Typed(l.Whole), text.Typed(l.Margin))
 }
 
 // jobLimits are the variables that say how long a job may take.

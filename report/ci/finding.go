@@ -53,7 +53,7 @@ func Outcome(c *hang.Case, v *hang.Verdict) string {
 	why := ""
 	switch c.Trigger.Kind {
 	case hang.Deadline, hang.Idle, hang.SilentIdle, hang.Warned:
-		why = fmt.Sprintf(" (%s %s)", c.Trigger.Kind, text.Duration(c.Trigger.After))
+		why = fmt.Sprintf(" (%s %s)", c.Trigger.Kind, text.Typed(c.Trigger.After))
 	}
 	return v.Sentence + why
 }

@@ -2,8 +2,8 @@
 //
 //   shapes [SHAPE...]
 //
-// Without a shape all but "many", which is 200 threads, "deadlock" and "busy". When all of them have arrived it writes
-// "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
+// Without a shape all but "many", which is 200 threads, "deadlock", "busy" and "collected". When all have arrived it
+// writes "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
 // Gate.Spin.
 using System;
 using System.Collections;
@@ -269,6 +269,81 @@ namespace Shapes
 			Gate.Arrived();
 			new SemaphoreSlim(0).Wait();
 		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForEvent()
+		{
+			Gate.Arrived();
+			new ManualResetEventSlim(false).Wait();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForHandle()
+		{
+			Gate.Arrived();
+			new AutoResetEvent(false).WaitOne(Timeout.Infinite);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForPulse()
+		{
+			object o = new object();
+			lock (o) {
+				Gate.Arrived();
+				Monitor.Wait(o);
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForThread()
+		{
+			var t = new Thread(() => Thread.Sleep(Timeout.Infinite), 256 << 10) { Name = "joined", IsBackground = true };
+			t.Start();
+			Gate.Arrived();
+			t.Join();
+		}
+
+		// Its name says what it is called.
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Named()
+		{
+			Thread t = Thread.CurrentThread;
+			t.Name = "named: thread number " + t.ManagedThreadId + " \u00e4\ud83d\ude00";
+			Gate.Rest();
+		}
+	}
+
+	// Threads that the garbage collector stops all the time: it replaces the return address of a method that runs.
+	static class Collected
+	{
+		public static volatile int Kept;
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static int Leaf(int n) { return (n * 7 + Kept) ^ (n >> 3); }
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static int Branch(int n, int depth)
+		{
+			if (depth == 0)
+				return Leaf(n) + Leaf(n + 1);
+			return Branch(n + 1, depth - 1) + Branch(n + 2, depth - 1);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Run()
+		{
+			Gate.Arrived();
+			while (!Gate.Open)
+				Kept += Branch(Kept, 12);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Collect()
+		{
+			Gate.Arrived();
+			while (!Gate.Open)
+				GC.Collect(0);
+		}
 	}
 
 	static class Program
@@ -293,7 +368,13 @@ namespace Shapes
 			{ "reflectedoften", Made.ReflectedOften },
 			{ "task", Waits.ForTask },
 			{ "semaphore", Waits.ForSemaphore },
+			{ "event", Waits.ForEvent },
+			{ "handle", Waits.ForHandle },
+			{ "pulse", Waits.ForPulse },
+			{ "join", Waits.ForThread },
+			{ "named", Waits.Named },
 			{ "busy", () => Gate.Spin() },
+			{ "collected", null },
 			{ "deadlock", null },
 			{ "many", null },
 		};
@@ -301,7 +382,9 @@ namespace Shapes
 		static void Start(string name, Action body)
 		{
 			Gate.Expect();
-			var t = new Thread(() => body(), 256 << 10) { Name = name, IsBackground = true };
+			var t = new Thread(() => body(), 256 << 10) { IsBackground = true };
+			if (name != "named")
+				t.Name = name;
 			t.Start();
 		}
 
@@ -311,6 +394,11 @@ namespace Shapes
 			case "deadlock":
 				Start("deadlock", Locks.FirstThenSecond);
 				Start("deadlock", Locks.SecondThenFirst);
+				break;
+			case "collected":
+				for (int i = 0; i < 2; i++)
+					Start("collected", Collected.Run);
+				Start("collector", Collected.Collect);
 				break;
 			case "many":
 				for (int i = 0; i < 200; i++)
@@ -329,7 +417,7 @@ namespace Shapes
 					StartShape(shape);
 			} else {
 				foreach (string shape in shapes.Keys)
-					if (shape != "many" && shape != "deadlock" && shape != "busy")
+					if (shape != "busy" && shapes[shape] != null)
 						StartShape(shape);
 			}
 			Gate.WaitForAll();

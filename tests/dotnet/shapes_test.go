@@ -68,6 +68,10 @@ var chains = map[string][]at{
 		{"InvokeStub_Made.Visited (dynamic method)", ""}, {"Shapes.Made.ReflectedOften", "m.Invoke"}, started},
 	"task":      {{"Shapes.Waits.ForTask", "never.Wait();"}, started},
 	"semaphore": {{"Shapes.Waits.ForSemaphore", "SemaphoreSlim(0).Wait()"}, started},
+	"event":     {{"Shapes.Waits.ForEvent", "ManualResetEventSlim(false).Wait()"}, started},
+	"handle":    {{"Shapes.Waits.ForHandle", "AutoResetEvent(false).WaitOne("}, started},
+	"pulse":     {{"Shapes.Waits.ForPulse", "Monitor.Wait(o)"}, started},
+	"join":      {{"Shapes.Waits.ForThread", "t.Join();"}, started},
 }
 
 // pooled are the chains of threads of the pool: async methods go on there. mcs gives an async lambda that captures
@@ -176,6 +180,17 @@ func ownFrames(s *profile.Stack) []string {
 		case f.File != "":
 			out = append(out, fmt.Sprintf("%s %s:%d", f.Func, f.File, f.Line))
 		case strings.HasPrefix(f.Func, "Shapes.") || strings.HasSuffix(f.Func, "(dynamic method)"):
+			out = append(out, f.Func)
+		}
+	}
+	return out
+}
+
+// methodsOf are the methods of Shapes in a stack.
+func methodsOf(s *profile.Stack) []string {
+	var out []string
+	for i := range s.Frames {
+		if f := &s.Frames[i]; f.Kind == profile.DotNet && strings.HasPrefix(f.Func, "Shapes.") {
 			out = append(out, f.Func)
 		}
 	}

@@ -220,9 +220,9 @@ func (r *Runtime) fetchWhole(f *snapshot.Fetcher, s *scratch) {
 	f.Fetch(s.wants[had:]...)
 }
 
-// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece, frames that are
-// objects by pages, as those of a recursion and those of threads that do the same lie near to each other; all else as
-// it is asked for.
+// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece, frames that
+// are objects by pages, as those of a recursion and those of threads that do the same lie near to each other; all
+// else as it is asked for.
 type stackMemory struct {
 	f     *snapshot.Fetcher
 	chunk mem.Addr // the piece of the data stack that is not copied yet, 0 for none
