@@ -32,8 +32,7 @@ func Study(f *Facts) (waits []Wait, need Need) {
 func (s *study) thread(t *Thread) Wait {
 	w := Wait{TID: t.TID}
 	if t.Idle != "" {
-		w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
-		return w
+		return s.idle(t)
 	}
 	if f, ok := s.futexCall(t); ok {
 		s.futex(&f, &w)
@@ -41,6 +40,21 @@ func (s *study) thread(t *Thread) Wait {
 		s.call(t, &w)
 	}
 	s.halted(t, &w)
+	return w
+}
+
+// idle is the wait of a thread that a runtime keeps for work: who could bring some, where it waits for descriptors, is
+// among its Wakers.
+func (s *study) idle(t *Thread) Wait {
+	w := Wait{TID: t.TID, Object: Object{Kind: "work", Name: t.Idle}, Mode: Idle}
+	if IsFutex(t.Process.Arch, t.First.Call.Number) {
+		return w
+	}
+	events := Wait{TID: t.TID}
+	if s.call(t, &events); events.Object.Kind == "descriptors" {
+		w.Wakers, w.Certainty = events.Wakers, events.Certainty
+		w.Evidence = append(w.Evidence, events.Object.Name)
+	}
 	return w
 }
 
