@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/hang/job"
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/hang/trigger"
+	"github.com/fpstack/fpstack/report/ci"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -95,7 +97,7 @@ func (a *app) run(o *runOptions, argv []string) error {
 	r := &runner{app: a, o: o, argv: argv}
 	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
 		Patience: o.killAfter, DumpSignal: syscall.Signal(o.dumpSignal), Leftovers: job.Leftovers(o.leftovers.word),
-		Children: tracer.ChildrenOf}, r)
+		Children: tracer.ChildrenOf, WithParent: ci.InJob(os.Getenv)}, r)
 	var start *supervise.StartError
 	switch {
 	case errors.As(err, &start):

@@ -144,24 +144,32 @@ func (s *stop) listFacts() error {
 			return err
 		}
 	}
-	buf := make([]byte, 0, 4096)
 	s.known = make(map[int]bool, 2*len(ids)+64)
 	s.threads = make([]dumped, 0, len(ids)+len(ids)/4+64)
 	for _, tid := range ids {
-		if s.known[tid] {
-			continue
+		if !s.known[tid] {
+			s.known[tid] = true
+			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
 		}
-		s.known[tid] = true
-		f, ok := s.p.readFacts(tid, buf)
-		t := dumped{tracee: tracee{p: s.p, tid: tid}, facts: f}
-		if ok && s.opt.KernelStacks {
-			s.readKernel(&t)
+	}
+	s.p.countersFile() // is known from here on
+	inTurns(len(s.threads), func(i int, r *taskReader) {
+		t := &s.threads[i]
+		var ok bool
+		if t.facts, ok = s.p.knownFacts(s.opt.Known.Thread(t.tid), r); ok {
+			return
 		}
-		if !ok {
+		if t.facts, ok = s.p.readFacts(t.tid, r); !ok {
 			t.phase = ended
-			s.missing++
 		}
-		s.threads = append(s.threads, t)
+	})
+	for i := range s.threads {
+		t := &s.threads[i]
+		if t.phase == ended {
+			s.missing++
+		} else if s.opt.KernelStacks {
+			s.readKernel(t)
+		}
 	}
 	slices.SortStableFunc(s.threads, func(a, b dumped) int {
 		return cmp.Compare(runs(&a), runs(&b))

@@ -44,6 +44,8 @@ const (
 
 // Observer is who is told what happens. Its methods are called one at a time, Capture from another goroutine.
 type Observer interface {
+	// Started is called once, when the command runs.
+	Started()
 	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then. A
 	// context that has a deadline is that of a signal: the best comes first.
 	Capture(ctx context.Context, t hang.Trigger, tree Tree)
@@ -128,8 +130,10 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	// From here on nothing is started that inherits it: what we say to a terminal that has become the command's would
 	// stop us (stty tostop).
 	signal.Ignore(syscall.SIGTTOU)
-	j.orphans.Except(j.command, false)
-	j.watch = trigger.New(o.Limits, j.began)
+	j.orphans.Follow(j.command)
+	live := &trigger.Live{List: j.orphans.Below, Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
+	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
+	to.Started()
 	return j.follow(parent), nil
 }
 

@@ -20,7 +20,7 @@ func (j *job) heed(s syscall.Signal) {
 		if j.captured == nil && j.ending == nil {
 			j.capture(hang.Trigger{Kind: hang.Asked, Note: supervise.SignalName(s)}, 0, nil)
 		}
-	case s == syscall.SIGINT && j.shared && j.terminal.Ours(): // Ctrl-C of a person, who need not be told what runs
+	case s == syscall.SIGINT && j.terminal.Ours(): // Ctrl-C, where the terminal is not the command's yet, or never
 		j.command.Signal(s)
 	case isEnd(s):
 		then := func() { j.command.Signal(s) }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"github.com/fpstack/fpstack/procfs"
@@ -19,13 +18,14 @@ type Children func(pid int) ([]int, error)
 // Orphans are the processes below the command whose parents have ended. The kernel makes them our children, so that
 // none leaves the tree, and somebody must reap them.
 //
+// The command has a process group of its own, and what it starts is in that one or in others. So a child in our group
+// is a helper that we started ourselves: it is not in the tree, and who started it waits for it.
+//
 // Source: PR_SET_CHILD_SUBREAPER(2const).
 type Orphans struct {
 	children Children
 	before   map[Identity]bool // children that this process had before it started anything
-
-	mu  sync.Mutex
-	own map[int]bool // those that somebody else waits for; true: a helper of ours, and not of the tree
+	command  int
 }
 
 // Identity is a process for as long as the machine runs: an id is given again, with another start.
@@ -37,7 +37,7 @@ type Identity struct {
 // AdoptOrphans makes this process the one that orphans below it come to. It is to be called before the command is
 // started. Processes that are our children by then, of a shell that became this program, are none of ours.
 func AdoptOrphans(children Children) (*Orphans, error) {
-	o := &Orphans{children: children, before: map[Identity]bool{}, own: map[int]bool{}}
+	o := &Orphans{children: children, before: map[Identity]bool{}}
 	if all, err := children(os.Getpid()); err == nil {
 		for _, pid := range all {
 			if st, err := statOf(pid); err == nil {
@@ -53,11 +53,11 @@ func (o *Orphans) Living() []Identity {
 	var out []Identity
 	all, _ := o.children(os.Getpid())
 	for _, pid := range all {
-		if _, helper := o.excepted(pid); helper {
+		st, err := statOf(pid)
+		if err != nil || st.State == 'Z' || st.State == 'X' || st.Group == syscall.Getpgrp() {
 			continue
 		}
-		st, err := statOf(pid)
-		if id := (Identity{pid, st.Start}); err == nil && st.State != 'Z' && st.State != 'X' && !o.before[id] {
+		if id := (Identity{pid, st.Start}); !o.before[id] {
 			out = append(out, id)
 		}
 	}
@@ -73,20 +73,8 @@ func (o *Orphans) Below() []int {
 	return procfs.Tree(roots, o.children)
 }
 
-// Except says that somebody else waits for c, and reaps it. A helper is not part of the tree.
-func (o *Orphans) Except(c *Command, helper bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.own[c.PID()] = helper
-}
-
-// excepted reports whether somebody else waits for a process, and whether that is a helper.
-func (o *Orphans) excepted(pid int) (excepted, helper bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	helper, excepted = o.own[pid]
-	return excepted, helper
-}
+// Follow says that c is the command: who started it reaps it.
+func (o *Orphans) Follow(c *Command) { o.command = c.PID() }
 
 // Reap reaps the orphans that have ended, and counts them.
 //
@@ -96,12 +84,12 @@ func (o *Orphans) Reap() int {
 	all, _ := o.children(os.Getpid())
 	reaped := 0
 	for _, pid := range all {
-		if excepted, _ := o.excepted(pid); excepted {
+		stat, err := statOf(pid)
+		if err != nil || stat.State != 'Z' || pid == o.command || stat.Group == syscall.Getpgrp() {
 			continue
 		}
-		dir := filepath.Join("/proc", strconv.Itoa(pid))
-		st, err := procfs.ParseStatus(procfs.Read(filepath.Join(dir, "status"), 1<<14))
-		if err != nil || st.State != 'Z' || st.TracerPid > 0 {
+		st, err := procfs.ParseStatus(procfs.Read(filepath.Join("/proc", strconv.Itoa(pid), "status"), 1<<14))
+		if err != nil || st.TracerPid > 0 {
 			continue
 		}
 		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); err == nil && got == pid {
