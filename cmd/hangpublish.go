@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/report/ci"
-	"github.com/fpstack/fpstack/report/folder"
 )
 
 // publish hands what was written to the CI system, and says where it is.
@@ -100,25 +99,6 @@ func (a *app) passed(o *reportOptions, command []string, began time.Time) {
 	}
 	r := &hangReport{app: a, o: o}
 	r.writeJUnit(&ci.Test{Name: strings.Join(command, " "), Time: began, Seconds: time.Since(began).Seconds()})
-}
-
-// snapshotsIn lists the saved stacks of a report, or of a folder in one.
-func snapshotsIn(dir string) (found []string) {
-	for _, in := range []string{filepath.Join(dir, folder.Details), dir} {
-		entries, err := os.ReadDir(in)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ".snap") {
-				found = append(found, filepath.Join(in, e.Name()))
-			}
-		}
-		if len(found) > 0 {
-			return found
-		}
-	}
-	return nil
 }
 
 // jobDeadline is the one that the CI system sets, and is said; 0 if it sets none.
