@@ -51,5 +51,3 @@ func probe() {
 	sort.Strings(files)
 	fmt.Println(strings.Join(files, "\n"))
 }
-
-func orphans() int { return 0 }

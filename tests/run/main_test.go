@@ -5,6 +5,7 @@ package run
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fpstack, scratch, begin = r.Fpstack, r.Scratch, r.Start
+	flag.Parse()
+	if err := flag.Set("test.parallel", "24"); err != nil { // most of them sleep
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	status := m.Run()
 	os.RemoveAll(scratch)
 	os.Exit(status)
