@@ -36,6 +36,7 @@ type processDoc struct {
 	Comm    string   `json:"comm,omitempty"`
 	Cmdline []string `json:"cmdline"`
 	Exe     string   `json:"exe,omitempty"`
+	Role    string   `json:"role,omitempty"`
 	Arch    string   `json:"arch,omitempty"`
 }
 
@@ -77,11 +78,13 @@ type countsDoc struct {
 type fiberIDDoc struct {
 	Kind string `json:"kind"`
 	ID   uint64 `json:"id"`
+	Name string `json:"name,omitempty"`
 }
 
 type fiberDoc struct {
 	Kind    string `json:"kind"`
 	ID      uint64 `json:"id"`
+	Name    string `json:"name,omitempty"`
 	State   string `json:"state"`
 	Waits   int64  `json:"waits_ns,omitempty"`
 	Locked  bool   `json:"locked,omitempty"`
@@ -90,6 +93,9 @@ type fiberDoc struct {
 	Stack   int    `json:"stack"`
 	Missing string `json:"missing,omitempty"`
 	Creator uint64 `json:"creator,omitempty"`
+
+	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
+	LoopTID   int      `json:"loop_tid,omitempty"`
 }
 
 type fiberStackDoc struct {
