@@ -64,7 +64,7 @@ func (s *study) named(r *reader, f *futexCall, w *Wait) bool {
 		s.arena(f, w)
 		return true
 	}
-	return s.fromTable(byName, f, w)
+	return s.fromTable(byName, f, w) || s.managed(f, w)
 }
 
 func (s *study) fromTable(table []namedWait, f *futexCall, w *Wait) bool {
@@ -172,4 +172,8 @@ func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 		return
 	}
 	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, Shown
+	if l.Ends {
+		w.Object = Object{Kind: "the end of a thread", Key: Key{Child, uint64(owner.TID), 0, 0}}
+		w.Certainty, w.Note = Inferred, "as its stack shows"
+	}
 }
