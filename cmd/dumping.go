@@ -26,6 +26,7 @@ type dumping struct {
 	objects *module.Shared
 	walks   dump.Options
 	saver   *dump.Saver // nil without --save
+	unsaved func(error) // is told that a process was not saved; nil: that is missing
 	waiting *waiting    // nil if the form has no place for it
 
 	unseen         ids // threads of --tid that no process has
@@ -177,7 +178,11 @@ func (d *dumping) finishSaving() {
 	if d.saver == nil {
 		return
 	}
-	if err := d.saver.Finish(); err != nil {
+	switch err := d.saver.Finish(); {
+	case err == nil:
+	case d.unsaved != nil:
+		d.unsaved(err)
+	default:
 		d.complain(err)
 		d.missing++
 	}
