@@ -82,6 +82,7 @@ type dumpOptions struct {
 	shownOptions
 	namingOptions
 	goroutines goroutinesMode
+	dotnetMap  bool
 	kernel     bool
 	source     bool
 	noGroup    bool
@@ -115,6 +116,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")
 	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
+	dotnetFlag(f, &o.dotnetMap)
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
 	f.BoolVar(&o.noStop, "no-stop", false, "stop nothing: show what sleeps, and of what runs state and counters")

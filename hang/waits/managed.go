@@ -2,8 +2,8 @@ package waits
 
 import "strings"
 
-// managedLibrary begins what the methods of .NET's own library are called which threads wait in; below them is libc's condition
-// variable, which says nothing of what is waited for.
+// managedLibrary begins what the methods of .NET's own library are called which threads wait in; below them is libc's
+// condition variable, which says nothing of what is waited for.
 const managedLibrary = "System.Threading."
 
 // managedWait is a wait that the beginning of a method's name shows.

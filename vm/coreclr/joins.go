@@ -32,7 +32,8 @@ func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 		}
 		if tid := joinedBy(t, end, known); tid != 0 {
 			list = append(list, waits.Lock{Name: fmt.Sprintf("the end of thread %d", tid), Number: uint64(tid),
-				Waiters: []int{t.TID}, Owner: tid, Ends: true, Evidence: "its Thread is on the stack below Thread.Join"})
+				Waiters: []int{t.TID}, Owner: tid, Ends: true,
+				Evidence: "its Thread is on the stack below Thread.Join"})
 		}
 	}
 	return list
