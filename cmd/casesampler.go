@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
 
+	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/profile"
@@ -22,9 +24,10 @@ type caseOptions struct {
 	at       []time.Duration // when the moments are: capture.Usual or capture.Hurried
 	// process and whole bound the stop of one process and everything; 0: the usual bounds.
 	process, whole time.Duration
-	// done is told each dump as soon as it is made, nil for nobody.
-	done   func(moment int, d *profile.Dump)
-	naming namingOptions
+	naming         namingOptions
+	began          time.Time // when the command began, zero if there is none
+	// report is told what there is before the first stop, and each dump as soon as it is made; nil for nobody.
+	report *hangReport
 }
 
 // capture makes the case of processes. It always returns one: what could not be had is in its Problems.
@@ -34,24 +37,33 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	if tree == nil {
 		tree = func() []int { return withChildren(o.roots, o.children) }
 	}
-	c.Processes = capture.Describe(tree())
+	c.Processes, c.Began = capture.Describe(tree()), o.began
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
-	capture.Run(ctx, c, s, capture.Options{At: o.at, Process: o.process, Whole: o.whole, Done: o.done, Gone: hasEnded,
-		Tree: tree})
+	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree}
+	if o.report != nil {
+		o.report.facts(c)
+		s.saves = o.report.folder != nil
+		opt.Done = func(moment int, d *profile.Dump) { o.report.sampled(moment, d, s.taken()) }
+	}
+	capture.Run(ctx, c, s, opt)
 	return c
 }
 
 // caseSampler samples the processes of a case. What was read of modules and what was named is kept from one moment to
 // the next.
-type caseSampler struct{ d *dumping }
+type caseSampler struct {
+	d     *dumping
+	saves bool         // what is copied of each process, in the first moment
+	saved bytes.Buffer // of the last process
+}
 
 func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
 	d := &dumpOptions{unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second,
 		namingOptions: o.naming}
 	d.format = dumpForm()
-	d.goroutines.on = true
-	return &caseSampler{a.newDumping(ctx, d)}
+	d.goroutines.on, d.tasks.on = true, true
+	return &caseSampler{d: a.newDumping(ctx, d)}
 }
 
 // Begin implements [capture.Sampler].
@@ -63,6 +75,11 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	if len(tids) > 0 {
 		return s.d.sampleBy(ctx, pid, tracer.Options{})
 	}
+	s.saved.Reset()
+	if s.saves {
+		s.d.saver = dump.NewSaver(&s.saved)
+		s.d.unsaved = func(error) {} // the file of the process is missing, or has a part of it
+	}
 	got, err := s.d.sample(ctx, pid)
 	if got != nil {
 		got.Notes = append(got.Notes, unshown.InDump(got)...)
@@ -70,10 +87,13 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	return got, err
 }
 
+// taken is what was saved of the process that was sampled last.
+func (s *caseSampler) taken() []byte { return s.saved.Bytes() }
+
 // End implements [capture.Sampler].
 func (s *caseSampler) End() *profile.Waits {
 	w := s.d.waiting
-	s.d.waiting = nil
+	s.d.waiting, s.d.saver, s.saves = nil, nil, false
 	defer w.close()
 	if w.graph == nil {
 		return nil

@@ -2,54 +2,105 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
-// judging is a case, ordered for judging it.
+// judging is a case, ordered so that it can be judged.
 type judging struct {
-	c       *Case
-	last    *Moment // nil without one
-	waits   *profile.Waits
-	threads []Judged
-	class   map[int]*Judged
-	sampled map[int]*profile.Thread // of the last moment
-	waiting map[int]*profile.WaitingThread
-	owner   map[int]int // the process of a thread
-	names   map[int]string
+	c         *Case
+	dumps     []*profile.Dump // of the last moment
+	waits     *profile.Waits
+	threads   []Judged
+	class     map[int]*Judged
+	sampled   map[int]*profile.Thread // of the last moment
+	waiting   map[int]*profile.Wait
+	states    map[int]string
+	members   map[int][]int // the threads of a process, its first thread first
+	owner     map[int]int   // the process of a thread
+	processes map[int]*Process
+	names     map[int]string // of processes
+	tree      map[int]bool   // the processes of the case
+	tokens    map[string]bool
 }
 
 func newJudging(c *Case) *judging {
 	j := &judging{c: c, threads: Classify(c), waits: &profile.Waits{}, class: map[int]*Judged{},
-		sampled: map[int]*profile.Thread{}, waiting: map[int]*profile.WaitingThread{}, owner: map[int]int{},
-		names: map[int]string{}}
+		sampled: map[int]*profile.Thread{}, waiting: map[int]*profile.Wait{}, states: map[int]string{},
+		members: map[int][]int{}, owner: map[int]int{}, processes: map[int]*Process{}, names: map[int]string{},
+		tree: map[int]bool{}, tokens: map[string]bool{}}
 	for i := range j.threads {
 		j.class[j.threads[i].TID] = &j.threads[i]
 	}
+	for _, list := range [][]Process{c.Outside, c.Processes} {
+		for i := range list {
+			p := &list[i]
+			j.processes[p.PID], j.names[p.PID] = p, p.Name
+			if p.Jobserver != "" {
+				j.tokens[p.Jobserver] = true
+			}
+		}
+	}
 	for i := range c.Processes {
-		j.names[c.Processes[i].PID] = c.Processes[i].Name
+		j.tree[c.Processes[i].PID] = true
 	}
-	if len(c.Moments) == 0 {
-		return j
+	if len(c.Moments) > 0 {
+		j.addMoment(&c.Moments[len(c.Moments)-1])
 	}
-	j.last = &c.Moments[len(c.Moments)-1]
-	if j.last.Waits != nil {
-		j.waits = j.last.Waits
+	return j
+}
+
+// addMoment takes the threads of the last moment.
+func (j *judging) addMoment(m *Moment) {
+	if m.Waits != nil {
+		j.waits = m.Waits
 	}
 	for i := range j.waits.Processes {
 		j.names[j.waits.Processes[i].PID] = j.waits.Processes[i].Comm
 	}
 	for i := range j.waits.Threads {
 		t := &j.waits.Threads[i]
-		j.waiting[t.TID], j.owner[t.TID] = t, t.PID
+		j.waiting[t.TID] = t.Wait
+		j.addThread(t.PID, t.TID, t.State)
 	}
-	for _, d := range j.last.Dumps {
+	j.dumps = m.Dumps
+	for _, d := range m.Dumps {
+		j.tree[d.Process.PID] = true
+		if d.Process.Comm != "" {
+			j.names[d.Process.PID] = d.Process.Comm
+		}
 		for i := range d.Threads {
-			j.sampled[d.Threads[i].TID], j.owner[d.Threads[i].TID] = &d.Threads[i], d.Process.PID
+			t := &d.Threads[i]
+			j.sampled[t.TID] = t
+			if t.Wait != nil {
+				j.waiting[t.TID] = t.Wait
+			}
+			j.addThread(d.Process.PID, t.TID, t.State)
 		}
 	}
-	return j
+	for pid, tids := range j.members {
+		slices.SortStableFunc(tids, func(a, b int) int { return order(a, pid) - order(b, pid) })
+	}
+}
+
+// order puts the first thread of a process before the others.
+func order(tid, pid int) int {
+	if tid == pid {
+		return 0
+	}
+	return 1
+}
+
+func (j *judging) addThread(pid, tid int, state string) {
+	if _, known := j.owner[tid]; !known {
+		j.members[pid] = append(j.members[pid], tid)
+	}
+	j.owner[tid] = pid
+	if state != "" {
+		j.states[tid] = state
+	}
 }
 
 // process names a process: `make (77)`.
@@ -60,25 +111,45 @@ func (j *judging) process(pid int) string {
 	return fmt.Sprintf("process %d", pid)
 }
 
-// decide makes the verdict.
-func (j *judging) decide() *Verdict {
-	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == "deadlock" {
-			return j.deadlock(c)
-		}
+// thread names a thread as somebody of process from does.
+func (j *judging) thread(tid, from int) string {
+	words := fmt.Sprintf("thread %d", tid)
+	if t := j.sampled[tid]; t != nil && t.Name != "" {
+		words += " " + text.Quote(t.Name)
 	}
-	return &Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}
+	pid := j.owner[tid]
+	if pid == from || pid == 0 {
+		return words
+	}
+	if len(j.members[pid]) <= 1 {
+		return j.process(pid)
+	}
+	return words + " of " + j.process(pid)
 }
 
-// deadlock is the verdict on a proven cycle.
-func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
-	v := &Verdict{Kind: Deadlock, Sentence: text.Message(c.Text)}
-	for _, line := range c.Lines {
-		v.Because = append(v.Because, text.Message(line))
+// about is what a person must know of a process that another waits for: that its parent is gone, that it is in another
+// session or outside the tree.
+func (j *judging) about(pid, from int) string {
+	p, q := j.processes[pid], j.processes[from]
+	words := ""
+	switch {
+	case p == nil:
+	case p.Parent <= 1:
+		words += ", parent gone"
 	}
-	if len(c.Threads) > 0 {
-		tid := c.Threads[0]
-		v.Culprit = &Culprit{PID: j.owner[tid], TID: tid, Process: j.names[j.owner[tid]]}
+	if p != nil && q != nil && p.Session != 0 && p.Session != q.Session {
+		words += ", another session"
 	}
-	return v
+	if !j.tree[pid] {
+		words += ", outside this tree"
+	}
+	return words
+}
+
+// classOf is the class of a thread, "" of one outside the tree.
+func (j *judging) classOf(tid int) Class {
+	if t := j.class[tid]; t != nil {
+		return t.Class
+	}
+	return ""
 }

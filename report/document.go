@@ -36,6 +36,7 @@ type processDoc struct {
 	Comm    string   `json:"comm,omitempty"`
 	Cmdline []string `json:"cmdline"`
 	Exe     string   `json:"exe,omitempty"`
+	Role    string   `json:"role,omitempty"`
 	Arch    string   `json:"arch,omitempty"`
 }
 
@@ -55,6 +56,7 @@ type threadDoc struct {
 	Wait        *waitDoc          `json:"wait,omitempty"`
 	Signal      *signalDoc        `json:"signal,omitempty"`
 	Loop        *loopDoc          `json:"event_loop,omitempty"`
+	Locals      []*localsDoc      `json:"locals,omitempty"`
 	Runtime     *runtimeThreadDoc `json:"runtime,omitempty"`
 	Stack       stackDoc          `json:"stack"`
 }
@@ -77,11 +79,13 @@ type countsDoc struct {
 type fiberIDDoc struct {
 	Kind string `json:"kind"`
 	ID   uint64 `json:"id"`
+	Name string `json:"name,omitempty"`
 }
 
 type fiberDoc struct {
 	Kind    string `json:"kind"`
 	ID      uint64 `json:"id"`
+	Name    string `json:"name,omitempty"`
 	State   string `json:"state"`
 	Waits   int64  `json:"waits_ns,omitempty"`
 	Locked  bool   `json:"locked,omitempty"`
@@ -90,6 +94,9 @@ type fiberDoc struct {
 	Stack   int    `json:"stack"`
 	Missing string `json:"missing,omitempty"`
 	Creator uint64 `json:"creator,omitempty"`
+
+	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
+	LoopTID   int      `json:"loop_tid,omitempty"`
 }
 
 type fiberStackDoc struct {

@@ -39,7 +39,8 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
-			Exe:     profile.Lossless(d.Process.Exe), Arch: profile.Lossless(d.Process.Arch)},
+			Exe:     profile.Lossless(d.Process.Exe), Role: profile.Lossless(d.Process.Role),
+			Arch: profile.Lossless(d.Process.Arch)},
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
 		Problems: losslessAll(d.Problems), Notes: losslessAll(d.Notes),
 	}
@@ -80,12 +81,13 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	}
 	doc.Wait = waitDocument(t.Wait)
 	if t.Fiber != nil {
-		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
+		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID, profile.Lossless(t.Fiber.Name)}
 	}
 	if c := t.Counters; c != nil {
 		doc.Counters = &countsDoc{c.CPU.Nanoseconds(), c.Waited.Nanoseconds(), c.Switches}
 	}
 	doc.Loop, doc.Runtime = loopDocument(t.Loop, opt), runtimeThreadDocument(t.Runtime)
+	doc.Locals = localsDocuments(t.Locals)
 	if t.Syscall != nil {
 		doc.Syscall = syscallDocument(t.Syscall)
 	}
@@ -116,9 +118,10 @@ func frameDocuments(frames []profile.Frame, modules int, opt *Options) []*frameD
 }
 
 func fiberDocument(f *profile.Fiber) *fiberDoc {
-	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, State: profile.Lossless(f.State),
-		Waits: f.Waits.Nanoseconds(), Locked: f.Locked, System: f.System, TID: f.TID, Stack: f.Stack,
-		Missing: profile.Lossless(f.Missing), Creator: f.Creator}
+	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, Name: profile.Lossless(f.Name),
+		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
+		System: f.System, TID: f.TID, Stack: f.Stack,
+		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID}
 }
 
 func syscallDocument(call *profile.Syscall) *syscallDoc {

@@ -46,6 +46,7 @@ type printer struct {
 	opt  Options
 	// newer has the source files of which it was said that they were changed since.
 	newer map[string]bool
+	index *fiberIndex // nil before it is wanted
 }
 
 // line writes pieces that are escaped already, and ends the line.
@@ -92,6 +93,9 @@ func (p *printer) process() {
 	d := p.dump
 	const least = 16 // cells of a command line that says something
 	name := strings.TrimRight(fmt.Sprintf("process %d %s", d.Process.PID, text.Escape(d.Process.Comm)), " ")
+	if d.Process.Role != "" {
+		name += " (" + text.Escape(d.Process.Role) + ")"
+	}
 	counts := "  " + strings.Join(p.counts(), ", ")
 	command := commandLine(&d.Process)
 	if w := p.width(); w > 0 {

@@ -71,12 +71,12 @@ func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
 		return
 	}
 	if owner == nil {
-		w.Certainty = s.sure(f, addr, nil)
+		w.Certainty, w.Lost = s.sure(f, addr, nil), int(id)
 		w.Note = fmt.Sprintf("held by thread %d, which has exited", id)
 		return
 	}
 	if w.Object.Key.Class == Private && owner.Process.Space != f.p.Space {
-		w.Certainty = s.sure(f, addr, nil)
+		w.Certainty, w.Lost, w.Forked = s.sure(f, addr, nil), int(id), true
 		w.Note = fmt.Sprintf("locked by thread %d when the process was forked, never unlocked here", id)
 		return
 	}

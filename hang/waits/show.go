@@ -58,7 +58,8 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 		return nil
 	}
 	out := &profile.Wait{Text: g.Words(w), Kind: string(w.Object.Kind), Name: w.Object.Name,
-		Addr: uint64(w.Object.Addr), Mode: modeNames[w.Mode], Timed: w.Timed, Evidence: w.Evidence}
+		Addr: uint64(w.Object.Addr), Mode: modeNames[w.Mode], Timed: w.Timed, Evidence: w.Evidence,
+		Lost: w.Lost, Forked: w.Forked}
 	if w.HasLeft {
 		out.Left = w.Left
 	}

@@ -42,7 +42,7 @@ func (f *Facts) blocked() []*Thread {
 func (s *study) thread(t *Thread, w *Wait) {
 	w.TID = t.TID
 	if t.Idle != "" {
-		w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
+		s.idle(t, w)
 		return
 	}
 	if f, ok := s.futexCall(t); ok {
@@ -51,6 +51,20 @@ func (s *study) thread(t *Thread, w *Wait) {
 		s.call(t, w)
 	}
 	s.halted(t, w)
+}
+
+// idle says in w what a thread waits for that a runtime keeps for work: who could bring some, where it waits for
+// descriptors, is among its Wakers.
+func (s *study) idle(t *Thread, w *Wait) {
+	w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
+	if IsFutex(t.Process.Arch, t.First.Call.Number) {
+		return
+	}
+	events := Wait{TID: t.TID}
+	if s.call(t, &events); events.Object.Kind == "descriptors" {
+		w.Wakers, w.Certainty = events.Wakers, events.Certainty
+		w.Evidence = append(w.Evidence, events.Object.Name)
+	}
 }
 
 // belowHandlers looks for waits below signal handlers: of threads that others wait for, and that do not wait for a lock

@@ -91,6 +91,10 @@ type Wait struct {
 	Below *Wait
 	// With is the mutex that a condition variable's waiter will take, 0 if unknown.
 	With mem.Addr
+	// Lost is the id of the owner where no thread of that id can unlock it: it has exited, or it is one of the process
+	// that this one was forked from, if Forked says so. 0 mostly.
+	Lost   int
+	Forked bool
 	// Note is what else a person must know: "locked when the process was forked, never unlocked here". "" mostly.
 	Note string
 	// Evidence is what the wait was seen by, each a phrase: "futex word 0x2", "owner word 812".

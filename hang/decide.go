@@ -1,0 +1,288 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// Judge says of a case whether its processes hang, and why. It changes nothing in c.
+func Judge(c *Case) *Verdict {
+	j := newJudging(c)
+	v := j.decide()
+	v.Threads, v.Lacks = j.threads, slices.Clone(c.Problems)
+	return v
+}
+
+// decide makes the verdict: what is proven first, then what moves, then what all wait for.
+func (j *judging) decide() *Verdict {
+	if len(j.dumps) == 0 {
+		return &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+	}
+	sinks := j.sinks()
+	for i := range j.waits.Cycles {
+		if c := &j.waits.Cycles[i]; c.Kind == "deadlock" {
+			return j.evidence(j.deadlock(c), sinks)
+		}
+	}
+	if len(sinks) > 0 && sinks[0].rank == rankLost {
+		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
+	}
+	if v := j.fullPipe(); v != nil {
+		return j.evidence(v, sinks)
+	}
+	for i := range j.waits.Cycles {
+		if c := &j.waits.Cycles[i]; c.Kind == "stuck" && j.isAtRest(c) {
+			return j.evidence(j.stuck(c), sinks)
+		}
+	}
+	moves := j.movements()
+	switch {
+	case len(sinks) > 0 && sinks[0].rank <= rankStill && len(moves) == 0:
+		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
+	case len(moves) > 0:
+		v := &Verdict{Kind: Moving,
+			Sentence: "slow, perhaps, but moving: " + strings.Join(moves[:min(3, len(moves))], "; ")}
+		return j.evidence(v, sinks)
+	case j.starved():
+		return j.evidence(j.starvation(), sinks)
+	case len(sinks) > 0:
+		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
+	}
+	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// sinks lists what waits for nobody in the case, the most likely cause first: what the roots wait for, or, where that
+// leads nowhere, every thread of the tree.
+func (j *judging) sinks() []sink {
+	var all []sink
+	for _, n := range j.reach() {
+		if n.ends {
+			all = append(all, j.sink(n))
+		}
+	}
+	reached := func(pid int) bool { return slices.ContainsFunc(all, func(s sink) bool { return s.pid == pid }) }
+	for _, d := range j.dumps {
+		if reached(d.Process.PID) {
+			continue
+		}
+		for _, tid := range j.members[d.Process.PID] {
+			n := &node{pid: d.Process.PID, tid: tid}
+			if len(j.targets(n)) > 0 || !j.matters(tid) {
+				continue
+			}
+			if s := j.sink(n); s.rank <= rankLocked && s.rank != rankHolder {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sink) int { return cmp.Compare(a.rank, b.rank) })
+	return all
+}
+
+// rootVerdict is the verdict that all wait for s.
+func (j *judging) rootVerdict(s *sink) *Verdict {
+	words := j.chain(s.node)
+	switch {
+	case s.does == "":
+	case s.from == nil:
+		words += " " + s.does
+	default:
+		words += ", which " + s.does
+	}
+	v := &Verdict{Kind: s.kind, Sentence: words}
+	v.Culprit = j.culprit(s.pid, s.tid)
+	return v
+}
+
+// culprit is a thread to look at first, with the first of its frames that is the user's own.
+func (j *judging) culprit(pid, tid int) *Culprit {
+	c := &Culprit{PID: pid, TID: tid, Process: j.names[pid]}
+	d := j.dumpOf(pid)
+	if d == nil {
+		return c
+	}
+	if all := j.waitingFibers(pid); len(all) > 0 {
+		if _, c.Frame = culpritFiber(d, all); c.Frame != nil {
+			return c
+		}
+	}
+	if t := j.sampled[tid]; t != nil {
+		c.Frame = ownFrame(d, &t.Stack)
+	}
+	return c
+}
+
+// deadlock is the verdict on a proven cycle.
+func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
+	v := &Verdict{Kind: Deadlock, Sentence: text.Message(c.Text)}
+	if len(c.Threads) == 0 {
+		return v
+	}
+	pid := j.owner[c.Threads[0]]
+	v.Sentence = j.path(pid) + ": " + v.Sentence
+	for _, line := range c.Lines {
+		v.Because = append(v.Because, text.Message(line))
+	}
+	for _, tid := range c.Threads[:min(8, len(c.Threads))] {
+		if t := j.sampled[tid]; t != nil {
+			if f := ownFrame(j.dumpOf(j.owner[tid]), &t.Stack); f != nil {
+				v.Because = append(v.Because, j.thread(tid, pid)+" is in "+place(f))
+			}
+		}
+	}
+	v.Culprit = j.culprit(pid, c.Threads[0])
+	return v
+}
+
+// path says how the roots come to wait for process pid: `make (77) waits for test (78)`. It is the process alone if
+// they are not known to.
+func (j *judging) path(pid int) string {
+	for _, n := range j.reach() {
+		if n.pid == pid && n.from != nil && n.from.pid != pid {
+			return j.chain(n)
+		}
+	}
+	return j.process(pid)
+}
+
+// isAtRest reports whether no thread of a cycle ran, as far as that is known.
+func (j *judging) isAtRest(c *profile.WaitCycle) bool {
+	return !slices.ContainsFunc(c.Threads, func(tid int) bool {
+		class := j.classOf(tid)
+		return class == Going || class == Spinning || class == New || class == Gone
+	})
+}
+
+// stuck is the verdict on threads that only wait for each other, by descriptors and children.
+func (j *judging) stuck(c *profile.WaitCycle) *Verdict {
+	v := &Verdict{Kind: Waiting, Sentence: text.Message(c.Text)}
+	in := map[int]bool{}
+	for _, tid := range c.Threads {
+		in[tid] = true
+	}
+	if ring := j.ring(c.Threads[0], in); len(ring) > 0 {
+		v.Sentence = j.ringWords(ring)
+	} else if n := (&node{pid: j.owner[c.Threads[0]], tid: c.Threads[0]}); len(c.Threads) == 1 {
+		s := j.sink(n)
+		v.Sentence = j.chain(n) + " " + s.does
+	}
+	for _, line := range c.Lines {
+		v.Because = append(v.Because, text.Message(line))
+	}
+	v.Culprit = j.culprit(j.owner[c.Threads[0]], c.Threads[0])
+	return v
+}
+
+// ring follows the waits of a set from one thread until it comes back. It is nil if that needs a choice.
+func (j *judging) ring(first int, in map[int]bool) (ring []int) {
+	seen := map[int]int{}
+	for at := first; ; {
+		if from, back := seen[at]; back {
+			return ring[from:]
+		}
+		seen[at] = len(ring)
+		ring = append(ring, at)
+		next := 0
+		if w := j.waiting[at]; w != nil {
+			for _, to := range w.Wakers {
+				for _, tid := range j.members[to.PID] {
+					if in[tid] && tid != at && (to.TID == 0 || to.TID == tid) && next == 0 {
+						next = tid
+					}
+				}
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		at = next
+	}
+}
+
+// ringWords says a ring: `a (1) writes to a full pipe; its read end is held by b (2), which waits for a (1): cycle`. A
+// writer comes first.
+func (j *judging) ringWords(ring []int) string {
+	for k, tid := range ring {
+		if w := j.waiting[tid]; w != nil && strings.HasPrefix(w.Kind, "room") {
+			ring = slices.Concat(ring[k:], ring[:k])
+			break
+		}
+	}
+	words := j.process(j.owner[ring[0]])
+	n := &node{pid: j.owner[ring[0]], tid: ring[0]}
+	for k := range ring {
+		to := ring[(k+1)%len(ring)]
+		n = &node{pid: j.owner[to], tid: to, from: n, by: j.waiting[ring[k]]}
+		if k > 0 {
+			words += ", which"
+		}
+		words += " " + j.link(n)
+	}
+	return words + ": cycle"
+}
+
+// fullPipe is the verdict on a full pipe that only its writers could read. nil if there is none.
+func (j *judging) fullPipe() *Verdict {
+	writers := map[string][]int{}
+	var names []string
+	for _, d := range j.dumps {
+		for _, tid := range j.members[d.Process.PID] {
+			if w := j.waiting[tid]; w != nil && w.Kind == "room in a full pipe" && j.classOf(tid) != Going {
+				if writers[w.Name] == nil {
+					names = append(names, w.Name)
+				}
+				writers[w.Name] = append(writers[w.Name], tid)
+			}
+		}
+	}
+	for _, name := range names {
+		tids := writers[name]
+		readers := j.waiting[tids[0]].Wakers
+		in := map[int]bool{}
+		for _, tid := range tids {
+			in[j.owner[tid]] = true
+		}
+		if len(in) < 2 || len(readers) == 0 || slices.ContainsFunc(readers, func(to profile.Waker) bool {
+			return !in[to.PID]
+		}) {
+			continue
+		}
+		v := &Verdict{Kind: Waiting, Culprit: j.culprit(j.owner[tids[0]], tids[0])}
+		v.Sentence = fmt.Sprintf("%s write to the full pipe %s; its readers are the writers themselves",
+			text.Count(len(in), "process"), text.Escape(strings.TrimPrefix(name, "pipe:")))
+		for _, tid := range tids {
+			v.Because = append(v.Because, j.process(j.owner[tid])+" writes to it")
+		}
+		return v
+	}
+	return nil
+}
+
+// starved reports whether the machine has no CPU for what would run.
+func (j *judging) starved() bool {
+	return slices.ContainsFunc(j.threads, func(t Judged) bool { return t.Class == Hungry })
+}
+
+func (j *judging) starvation() *Verdict {
+	v := &Verdict{Kind: Starved}
+	var worst *Judged
+	n := 0
+	for i := range j.threads {
+		if t := &j.threads[i]; t.Class == Hungry {
+			n++
+			if worst == nil {
+				worst = t
+			}
+		}
+	}
+	did := j.c.did(worst.TID)
+	v.Sentence = fmt.Sprintf("short of CPU: %s wait for one most of the time; %s had one for %.0f %% of it",
+		text.Count(n, "thread"), j.process(worst.PID), 100*did.share(did.cpu))
+	v.Culprit = j.culprit(worst.PID, worst.TID)
+	return v
+}

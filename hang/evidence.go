@@ -1,0 +1,77 @@
+package hang
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/text"
+)
+
+// Bounds of the evidence.
+const (
+	mostOthers  = 5   // further sinks that are named
+	manyThreads = 8   // from so many on, threads with the same stack are worth a line
+	manyShare   = 0.3 // if they are this share of all
+)
+
+// evidence adds to v what else is to be known: what other threads do, and where most are.
+func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
+	if c := v.Culprit; c != nil {
+		if c.Frame != nil {
+			v.Because = append(v.Because, fmt.Sprintf("look first at %s of %s: %s", j.thread(c.TID, c.PID),
+				j.process(c.PID), place(c.Frame)))
+		}
+		if t := j.class[c.TID]; t != nil && t.Why != "" {
+			v.Because = append(v.Because, fmt.Sprintf("%s of %s: %s, %s", j.thread(c.TID, c.PID), j.process(c.PID),
+				t.Class, t.Why))
+		}
+	}
+	shown := map[string]bool{}
+	for i := range sinks {
+		s := &sinks[i]
+		if s.does == "" || len(shown) >= mostOthers || v.Culprit != nil && (s.tid == v.Culprit.TID ||
+			s.pid == v.Culprit.PID && s.rank >= rankTime) {
+			continue
+		}
+		if line := "also: " + j.root(s.node) + " " + s.does; !shown[line] && !strings.Contains(v.Sentence, s.does) {
+			shown[line] = true
+			v.Because = append(v.Because, line)
+		}
+	}
+	if line := j.largestGroup(); line != "" {
+		v.Because = append(v.Because, line)
+	}
+	return v
+}
+
+// largestGroup says how many threads have the same stack, where they are many. "" where not.
+func (j *judging) largestGroup() string {
+	count, example := map[string]int{}, map[string]string{}
+	all, best := 0, ""
+	for _, d := range j.dumps {
+		for i := range d.Threads {
+			f := functions(&d.Threads[i].Stack)
+			all++
+			if len(f) == 0 {
+				continue
+			}
+			var key, shown []string
+			for k := len(f) - 1; k >= 0; k-- {
+				key = append(key, fmt.Sprintf("%q %x", f[k].Func, f[k].ModuleAddr))
+				if len(shown) < 3 && f[k].Func != "" {
+					shown = append(shown, text.Escape(f[k].Func))
+				}
+			}
+			id := strings.Join(key, " ")
+			count[id]++
+			example[id] = strings.Join(shown, " < ")
+			if count[id] > count[best] {
+				best = id
+			}
+		}
+	}
+	if n := count[best]; n >= manyThreads && float64(n) >= manyShare*float64(all) {
+		return fmt.Sprintf("%d of %d threads have the same stack: %s", n, all, example[best])
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package hang
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// foreignFiles are parts of paths of source files that are no user's own: libraries of languages, test runners.
+var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/local/go/src/", "/go/src/runtime/",
+	"/pkg/mod/", "/site-packages/", "/dist-packages/", "/lib/python", "/node_modules/", "node:", "internal/",
+	"/rustc/", "/.cargo/registry/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
+	"/_pytest/", "_testmain.go", "/jest", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
+
+// foreignFunctions are how names of functions begin that are no user's own.
+var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "syscall.", "os.", "net.", "net/http.",
+	"io.", "time.", "std::", "core::", "alloc::", "test::", "__libc_", "_start", "start_thread", "clone", "java.",
+	"jdk.", "sun.", "org.junit.", "org.apache.maven.surefire.", "System.", "Microsoft.", "Xunit.", "NUnit.",
+	"unittest.", "_pytest.", "testing::", "void std::", "uv_", "node::", "v8::"}
+
+// ownFrame is the first frame of s that is the user's own: not of libc, of a runtime or of a test runner. nil if there
+// is none that has a name.
+func ownFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
+	// Where a language runs, what is below its functions is its runtime.
+	made := slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
+	for i := range s.Frames {
+		if f := &s.Frames[i]; f.Kind.Made() == made && isOwn(d, f) {
+			return f
+		}
+	}
+	return nil
+}
+
+func isOwn(d *profile.Dump, f *profile.Frame) bool {
+	if f.Func == "" || f.Stub || f.Kind == profile.Kernel || f.Kind == profile.Signal || f.Kind == profile.VDSO {
+		return false
+	}
+	for _, part := range foreignFiles {
+		if strings.Contains(f.File, part) || strings.HasPrefix(f.File, strings.TrimPrefix(part, "/")) {
+			return false
+		}
+	}
+	for _, start := range foreignFunctions {
+		if strings.HasPrefix(f.Func, start) {
+			return false
+		}
+	}
+	if f.File == "" && d != nil && f.Module >= 0 && f.Module < len(d.Modules) {
+		return d.Modules[f.Module].Path == d.Process.Exe || !isSystem(d.Modules[f.Module].Path)
+	}
+	return true
+}
+
+// isSystem reports whether a module is one of the system.
+func isSystem(file string) bool {
+	for _, dir := range []string{"/lib", "/usr/lib", "/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "[vdso]"} {
+		if strings.HasPrefix(file, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// place says where a frame is: `drain (queue_test.go:4)`.
+func place(f *profile.Frame) string {
+	words := text.Escape(f.Func)
+	switch {
+	case f.File != "" && f.Line > 0:
+		words += fmt.Sprintf(" (%s:%d)", text.Escape(path.Base(f.File)), f.Line)
+	case f.File != "":
+		words += " (" + text.Escape(path.Base(f.File)) + ")"
+	}
+	return words
+}

@@ -1,0 +1,116 @@
+package hang
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// maxSteps bounds the steps of a chain that are shown: the first ones and the last.
+const maxSteps = 6
+
+// chain says how the root of a case comes to wait for n: `make (77) waits for test_net (812)`. It ends with what n is.
+func (j *judging) chain(n *node) string {
+	var steps []*node
+	for at := n; at != nil; at = at.from {
+		steps = append([]*node{at}, steps...)
+	}
+	var b strings.Builder
+	b.WriteString(j.root(steps[0]))
+	for i, at := range steps[1:] {
+		if left := len(steps) - 1 - i; len(steps) > maxSteps && i == maxSteps/2 && left > 2 {
+			fmt.Fprintf(&b, ", which waits, through %s more,", text.Count(left-1, "step"))
+			b.WriteString(" for " + j.who(n, 0))
+			return b.String()
+		}
+		if i > 0 {
+			b.WriteString(", which")
+		}
+		b.WriteString(" " + j.link(at))
+	}
+	return b.String()
+}
+
+// root names the thread that a chain begins with: by its process alone where that is enough.
+func (j *judging) root(n *node) string {
+	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 {
+		return j.process(n.pid)
+	}
+	return j.process(n.pid) + ": " + j.thread(n.tid, n.pid)
+}
+
+// link says how the one before n waits for it.
+func (j *judging) link(n *node) string {
+	w, from := n.by, n.from.pid
+	who := j.who(n, from)
+	switch {
+	case w == nil:
+		return "waits for " + who
+	case isEnd(w):
+		return "waits for " + who
+	case w.Kind == "a vfork child to execute a program or end":
+		return "waits for its vfork child " + who
+	case w.Kind == "data in a pipe":
+		return "reads a pipe; its write end is held by " + who
+	case w.Kind == "room in a full pipe":
+		return "writes to a full pipe; its read end is held by " + who
+	case strings.HasSuffix(w.Kind, " a socket"), strings.HasSuffix(w.Kind, " in a socket"):
+		return socketVerb(w) + socketName(w) + "; the other end is " + who
+	case w.Kind == "lock on a file":
+		return "waits for lock " + text.Escape(w.Name) + ", held by " + who
+	case w.Kind == "descriptors", w.Mode == "idle":
+		return "waits for events, which " + who + " may bring"
+	case w.Mode == "one":
+		return "waits for " + object(w) + " held by " + who
+	}
+	return "waits for " + object(w) + ", which " + who + " may end"
+}
+
+// isEnd reports whether w is for the end of a process.
+func isEnd(w *profile.Wait) bool {
+	return w.Kind == "the end of a child" || w.Kind == "the end of a process"
+}
+
+// socketVerb is what a thread does that waits at a socket.
+func socketVerb(w *profile.Wait) string {
+	if strings.HasPrefix(w.Kind, "room") {
+		return "writes to "
+	}
+	return "reads from "
+}
+
+// socketName is what a socket is called: `tcp 127.0.0.1:5432` by its other end, else by all that is known.
+func socketName(w *profile.Wait) string {
+	family, rest, _ := strings.Cut(w.Name, " ")
+	if _, peer, ok := strings.Cut(rest, "-> "); ok && strings.HasPrefix(family, "tcp") {
+		address, _, _ := strings.Cut(peer, " ")
+		return text.Escape("TCP " + address)
+	}
+	if w.Name == "" {
+		return "a socket"
+	}
+	return text.Escape(w.Name)
+}
+
+// object is what a wait is for: "mutex 0x7f…".
+func object(w *profile.Wait) string {
+	words := text.Escape(w.Kind)
+	if w.Addr != 0 {
+		words += fmt.Sprintf(" %#x", w.Addr)
+	}
+	return words
+}
+
+// who names n as the thread or process that somebody of process from waits for.
+func (j *judging) who(n *node, from int) string {
+	if n.pid == from && n.tid != 0 {
+		return j.thread(n.tid, from)
+	}
+	words := j.process(n.pid)
+	if w := n.by; w != nil && w.Mode == "one" && n.tid != 0 && len(j.members[n.pid]) > 1 {
+		words = j.thread(n.tid, 0) // that thread alone can end it
+	}
+	return words + j.about(n.pid, from)
+}

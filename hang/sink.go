@@ -1,0 +1,242 @@
+package hang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// rank orders what threads do that wait for nobody: what is most likely the cause comes first.
+type rank int
+
+// The ranks.
+const (
+	rankLost     rank = iota // waits for a lock that nobody can unlock
+	rankBusy                 // runs in one place all the time
+	rankStill                // is stopped
+	rankOwn                  // waits for the end of what it keeps open itself
+	rankHolder               // holds a lock that others wait for
+	rankDisk                 // an uninterruptible sleep
+	rankToken                // waits for a token of make's jobserver
+	rankLocked               // tries again and again, with a file open that another process has locked
+	rankOutside              // waits for the outside
+	rankQuestion             // reads standard input or a terminal
+	rankTime                 // sleeps
+	rankLoop                 // an event loop with nothing due
+	rankFibers               // all goroutines wait
+	rankBlocked              // waits for nobody that is known
+	rankWork                 // waits for work or for a connection: a server does so by right
+	rankNothing              // nothing is known
+)
+
+// sink is a thread that waits for nobody in the case.
+type sink struct {
+	*node
+	rank rank
+	// does says what it does: "reads from TCP 10.0.0.1:80". "" if the chain to it says all.
+	does string
+	kind Kind
+}
+
+// sink says what n, which waits for nobody in the case, does.
+func (j *judging) sink(n *node) sink {
+	s := sink{node: n, rank: rankNothing, kind: Unknown}
+	w := j.waiting[n.tid]
+	state, class := j.states[n.tid], j.classOf(n.tid)
+	switch {
+	case w != nil && w.Lost != 0:
+		s.rank, s.kind, s.does = rankLost, Waiting, j.lost(w)
+	case state == "T" || state == "t" || class == Still:
+		s.rank, s.kind, s.does = rankStill, Halted, j.still(n, w)
+	case class == Spinning:
+		s.rank, s.kind, s.does = j.busy(n)
+	case class == Hungry:
+		s.rank, s.kind, s.does = rankNothing, Starved, "waits for a CPU"
+	case w == nil:
+		s.rank, s.does = j.running(n)
+	case w.Kind == "an answer of a FUSE file system":
+		s.rank, s.kind, s.does = rankDisk, Waiting, j.fuse(n, w)
+	case state == "D" && !isVfork(w):
+		s.rank, s.kind, s.does = rankDisk, Waiting, j.disk(n, w)
+	case j.isToken(w):
+		s.rank, s.kind, s.does = rankToken, Waiting, j.token(n, w)
+	default:
+		j.sleeping(&s, w)
+	}
+	if s.rank > rankHolder && n.by != nil && n.by.Mode == "one" && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
+		s.rank = rankHolder
+	}
+	return s
+}
+
+// sleeping says what a thread does that sleeps for nobody in the case.
+func (j *judging) sleeping(s *sink, w *profile.Wait) {
+	n := s.node
+	t := j.sampled[n.tid]
+	if file, ok := j.lockedOut(n); ok && w.Mode == "time" {
+		s.rank, s.kind, s.does = rankLocked, Waiting, "tries again and again, with "+file
+		return
+	}
+	if !j.tree[n.pid] {
+		s.rank, s.kind = rankOutside, Waiting
+		return
+	}
+	switch {
+	case isInput(w, t):
+		s.rank, s.kind, s.does = rankQuestion, Waiting, j.question(n, w)
+	case w.Kind == "data in a pipe" && onlyItself(w, n.pid):
+		s.rank, s.kind = rankOwn, Waiting
+		s.does = "reads a pipe whose write end it holds itself: waits for its own end of file"
+	case w.Kind == "room in a full pipe" && onlyItself(w, n.pid):
+		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
+	case t != nil && t.Loop != nil:
+		s.rank, s.kind, s.does = j.loop(t.Loop)
+	case j.allFibersWait(n.pid):
+		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
+	case isServer(w):
+		s.rank, s.does = rankWork, "waits for connections"
+	case w.Mode == "idle":
+		s.rank, s.does = rankWork, "waits for work"
+	case w.Mode == "outside" && strings.Contains(w.Kind, "socket"):
+		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
+	case w.Mode == "time":
+		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), text.Message(w.Text)
+	case w.Mode == "outside":
+		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
+	default:
+		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
+	}
+}
+
+func isVfork(w *profile.Wait) bool { return w.Kind == "a vfork child to execute a program or end" }
+
+// onlyItself reports whether nobody but process pid can end w.
+func onlyItself(w *profile.Wait, pid int) bool {
+	return len(w.Wakers) > 0 && !slices.ContainsFunc(w.Wakers, func(to profile.Waker) bool { return to.PID != pid })
+}
+
+// isServer reports whether w is also for somebody to connect.
+func isServer(w *profile.Wait) bool {
+	return w.Kind == "a connection to a socket" || strings.Contains(w.Name, "LISTEN") ||
+		strings.Contains(w.Name, "listening")
+}
+
+// lost says which lock nobody can unlock.
+func (j *judging) lost(w *profile.Wait) string {
+	if w.Forked {
+		return fmt.Sprintf("is blocked in %s; owner thread %d does not exist here: lock inherited over fork", object(w),
+			w.Lost)
+	}
+	return fmt.Sprintf("waits for %s held by thread %d, which has exited", object(w), w.Lost)
+}
+
+// still says by what a thread is stopped.
+func (j *judging) still(n *node, w *profile.Wait) string {
+	if j.states[n.tid] != "t" {
+		return "is stopped by a signal (SIGSTOP or the terminal)"
+	}
+	if w != nil && len(w.Wakers) == 1 {
+		return "is stopped by its tracer " + j.process(w.Wakers[0].PID)
+	}
+	return "is stopped by its tracer"
+}
+
+// running says what a thread is seen to do that waits for nothing.
+func (j *judging) running(n *node) (rank, string) {
+	switch state := j.states[n.tid]; {
+	case state == "Z":
+		return rankNothing, "has ended, and its parent has not waited for it"
+	case state == "R" && !j.tree[n.pid]:
+		return rankNothing, "runs"
+	}
+	return rankNothing, ""
+}
+
+// fuse says what a wait for a FUSE file system waits for.
+func (j *judging) fuse(n *node, w *profile.Wait) string {
+	where := ""
+	if t := j.sampled[n.tid]; t != nil && t.Wchan != "" {
+		where = text.Escape(t.Wchan) + ", "
+	}
+	words := "waits in " + where + "for an answer of a FUSE file system"
+	if w.Name != "" {
+		words += " (" + text.Escape(w.Name) + ")"
+	}
+	if p := j.processes[n.pid]; p != nil && p.Fuse {
+		words += "; /dev/fuse is open in the same process"
+	}
+	return words
+}
+
+// disk says what an uninterruptible sleep waits for.
+func (j *judging) disk(n *node, w *profile.Wait) string {
+	words := "is in an uninterruptible sleep (D)"
+	if t := j.sampled[n.tid]; t != nil && t.Wchan != "" {
+		words += " in " + text.Escape(t.Wchan)
+	}
+	if w.Text != "" {
+		words += ": " + text.Message(w.Text)
+	}
+	return words
+}
+
+// token says who else has the pipe of the jobserver.
+func (j *judging) token(n *node, w *profile.Wait) string {
+	words := "waits for a token of make's jobserver"
+	if !j.hasChild(n.pid) {
+		words = "has no child and " + words
+	}
+	var others []string
+	for _, to := range w.Wakers {
+		if p := j.processes[to.PID]; to.PID != n.pid && !j.tree[to.PID] || p != nil && p.Name != "make" {
+			others = append(others, j.process(to.PID))
+		}
+	}
+	if len(others) > 0 {
+		words += "; also open in " + strings.Join(others[:min(3, len(others))], ", ")
+	}
+	return words
+}
+
+func (j *judging) hasChild(pid int) bool {
+	return slices.ContainsFunc(j.c.Processes, func(p Process) bool { return p.Parent == pid })
+}
+
+// lockedOut finds an open file of a process that another has locked.
+func (j *judging) lockedOut(n *node) (string, bool) {
+	p := j.processes[n.pid]
+	if p == nil || len(p.LockedFiles) == 0 {
+		return "", false
+	}
+	f := &p.LockedFiles[0]
+	return fmt.Sprintf("lock %s held by %s%s", text.Escape(f.Path), j.process(f.Holder), j.about(f.Holder, n.pid)), true
+}
+
+// isInput reports whether w waits at standard input, or at a terminal.
+func isInput(w *profile.Wait, t *profile.Thread) bool {
+	if strings.HasPrefix(w.Kind, "input from a terminal") {
+		return true
+	}
+	return w.Kind == "data in a pipe" && t != nil && t.Syscall != nil && t.Syscall.Name == "read" &&
+		len(t.Syscall.Args) > 0 && t.Syscall.Args[0].Value == 0
+}
+
+// question says what is read from a person, and what was written last.
+func (j *judging) question(n *node, w *profile.Wait) string {
+	words := "reads standard input, which is "
+	if strings.HasPrefix(w.Kind, "input from a terminal") {
+		words += "a terminal"
+	} else {
+		words += "an open pipe"
+		if len(w.Wakers) > 0 {
+			words += " of " + j.process(w.Wakers[0].PID)
+		}
+	}
+	if p := j.processes[n.pid]; p != nil && p.LastOutput != "" {
+		words += "; last output " + text.Quote(p.LastOutput)
+	}
+	return words
+}
