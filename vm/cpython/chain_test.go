@@ -71,7 +71,7 @@ func TestCFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			var c chain
-			c.walk(l, draw311(t, row.frames, row.cframes), object.Thread{Addr: state, CFrame: row.cframes[0].at})
+			c.walk(l, draw311(t, row.frames, row.cframes), object.Thread{Addr: state, CFrame: row.cframes[0].at}, mem.Range{})
 			var codes []mem.Addr
 			for _, f := range c.frames {
 				codes = append(codes, f.Code)
@@ -82,6 +82,29 @@ func TestCFrames(t *testing.T) {
 					c.unset, row.codes, row.groups, row.cut, row.unset)
 			}
 		})
+	}
+}
+
+// TestEntryBeingMade: a frame on the stack is an entry frame, before it says so.
+func TestEntryBeingMade(t *testing.T) {
+	for _, s := range samples(t) {
+		l := s.runtime.layout
+		if l.Version.Minor < 13 {
+			continue
+		}
+		d := drawn{mem.Range{Start: 0x1000, Data: make([]byte, 0x2000)}}
+		put := func(a mem.Addr, v uint64) { order.PutUint64(d.Data[a-d.Start:], v) }
+		const inner, entry, outer = 0x1000, 0x2000, 0x1200
+		put(inner+mem.Addr(l.Frame.Previous), entry)
+		put(inner+mem.Addr(l.Frame.Code), 0xa0)
+		put(entry+mem.Addr(l.Frame.Previous), outer)
+		put(outer+mem.Addr(l.Frame.Code), 0xb0)
+		var c chain
+		stack := mem.Range{Start: entry, Data: d.Data[entry-0x1000:]}
+		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: inner}, stack)
+		if len(c.frames) != 2 || len(c.groups) != 2 || c.groups[0].anchor != entry {
+			t.Errorf("%s: %d frames in %d groups, want 2 in 2", s.name, len(c.frames), len(c.groups))
+		}
 	}
 }
 
@@ -96,7 +119,7 @@ func TestShimsInACircle(t *testing.T) {
 		order.PutUint64(d.Data[l.Frame.Previous:], 0x1000)
 		d.Data[l.Frame.Owner] = object.OwnedByCStack
 		var c chain
-		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: 0x1000})
+		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: 0x1000}, mem.Range{})
 		if !c.cut || len(c.frames) > 0 {
 			t.Errorf("%s: %d frames, cut %v", s.name, len(c.frames), c.cut)
 		}
