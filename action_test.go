@@ -18,6 +18,9 @@ import (
 	"testing"
 )
 
+// script is what a step of the action may run.
+var script = regexp.MustCompile(`^exec "\$GITHUB_ACTION_PATH/(packaging/action/[a-z]+)"$`)
+
 // TestAction holds the form of action.yml: inputs reach scripts by the environment alone, the scripts are there, and
 // other actions are pinned by their commit.
 func TestAction(t *testing.T) {
@@ -30,7 +33,7 @@ func TestAction(t *testing.T) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
 		if command, ok := strings.CutPrefix(line, "run: "); ok {
 			runs++
-			m := regexp.MustCompile(`^exec "\$GITHUB_ACTION_PATH/(packaging/action/[a-z]+)"$`).FindStringSubmatch(command)
+			m := script.FindStringSubmatch(command)
 			if m == nil {
 				t.Errorf("run is %q: want one script, and no expression", command)
 				continue
