@@ -71,7 +71,7 @@ func TestCFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			var c chain
-			c.walk(l, draw311(t, row.frames, row.cframes), object.Thread{Addr: state, CFrame: row.cframes[0].at}, mem.Range{})
+			c.walk(l, draw311(t, row.frames, row.cframes), object.Thread{Addr: state, CFrame: row.cframes[0].at})
 			var codes []mem.Addr
 			for _, f := range c.frames {
 				codes = append(codes, f.Code)
@@ -101,7 +101,7 @@ func TestEntryBeingMade(t *testing.T) {
 		put(outer+mem.Addr(l.Frame.Code), 0xb0)
 		var c chain
 		stack := mem.Range{Start: entry, Data: d.Data[entry-0x1000:]}
-		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: inner}, stack)
+		c.walkOn(l, d, object.Thread{Addr: 0x9000, Frame: inner}, stack)
 		if len(c.frames) != 2 || len(c.groups) != 2 || c.groups[0].anchor != entry {
 			t.Errorf("%s: %d frames in %d groups, want 2 in 2", s.name, len(c.frames), len(c.groups))
 		}
@@ -119,7 +119,7 @@ func TestShimsInACircle(t *testing.T) {
 		order.PutUint64(d.Data[l.Frame.Previous:], 0x1000)
 		d.Data[l.Frame.Owner] = object.OwnedByCStack
 		var c chain
-		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: 0x1000}, mem.Range{})
+		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: 0x1000})
 		if !c.cut || len(c.frames) > 0 {
 			t.Errorf("%s: %d frames, cut %v", s.name, len(c.frames), c.cut)
 		}

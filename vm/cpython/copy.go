@@ -50,7 +50,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		}
 		state := r.layout.ThreadOf(at, b)
 		s.stack.begin(f, &state, r.layout)
-		s.chain.walk(r.layout, &s.stack, state, t.Stack)
+		s.chain.walkOn(r.layout, &s.stack, state, t.Stack)
 		for i := range s.chain.frames {
 			s.code(s.chain.frames[i].Code)
 		}

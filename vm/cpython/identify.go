@@ -69,7 +69,7 @@ func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 			}
 		}
 		var ch chain
-		ch.walk(r.layout, m, state, t.Stack)
+		ch.walkOn(r.layout, m, state, t.Stack)
 		if len(ch.frames) > 0 || ch.cut || ch.unset {
 			out = append(out, ch)
 		}
