@@ -36,6 +36,7 @@ type processDoc struct {
 	Comm    string   `json:"comm,omitempty"`
 	Cmdline []string `json:"cmdline"`
 	Exe     string   `json:"exe,omitempty"`
+	Role    string   `json:"role,omitempty"`
 	Arch    string   `json:"arch,omitempty"`
 }
 
@@ -55,6 +56,7 @@ type threadDoc struct {
 	Wait        *waitDoc          `json:"wait,omitempty"`
 	Signal      *signalDoc        `json:"signal,omitempty"`
 	Loop        *loopDoc          `json:"event_loop,omitempty"`
+	Locals      []*localsDoc      `json:"locals,omitempty"`
 	Runtime     *runtimeThreadDoc `json:"runtime,omitempty"`
 	Stack       stackDoc          `json:"stack"`
 }

@@ -87,7 +87,7 @@ func (in *dumpReader) process() error {
 	}
 	var err error
 	in.dump.Process = profile.Process{PID: p.PID, Comm: in.text(p.Comm, &err), Exe: in.text(p.Exe, &err),
-		Arch: in.text(p.Arch, &err), Cmdline: in.texts(p.Cmdline, &err)}
+		Role: in.text(p.Role, &err), Arch: in.text(p.Arch, &err), Cmdline: in.texts(p.Cmdline, &err)}
 	return err
 }
 
@@ -129,6 +129,8 @@ func (in *dumpReader) thread() error {
 		case "signal":
 			t.Signal, err = in.signal()
 			return err
+		case "locals":
+			return in.List(in.limits.frames, func() error { return in.locals(&t) })
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err
