@@ -27,6 +27,7 @@ type runOptions struct {
 	killAfter  time.Duration
 	dumpSignal signalName
 	leftovers  choice
+	ownDumps   bool // --signal-runtimes
 	reportOptions
 	namingOptions
 }
@@ -79,6 +80,8 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 		"doing, for this `TIME` at most")
 	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after SIGTERM gets SIGKILL")
 	f.Var(&o.leftovers, "leftovers", "processes that CMD leaves behind")
+	f.BoolVar(&o.ownDumps, "signal-runtimes", false, "before the end ask Java and Go for dumps of their own, by "+
+		"SIGQUIT; Go programs end by it")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)
 }
