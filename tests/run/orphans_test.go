@@ -29,8 +29,8 @@ func orphans() int {
 	return 42
 }
 
-// Orphans by the thousand that end while stacks are sampled: none stays a zombie, no stop of the tracer is lost, and the
-// status of the command is known.
+// Orphans by the thousand that end while stacks are sampled: none stays a zombie, no stop of the tracer is lost, and
+// the status of the command is known.
 func TestOrphansDuringDump(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
