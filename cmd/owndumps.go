@@ -19,8 +19,8 @@ import (
 // forOwnDump is how long a runtime may take for its own dump.
 const forOwnDump = 2 * time.Second
 
-// askRuntimes asks the runtimes of a case for their own dumps. It is the last that is done to them: a Go program ends by
-// it. asked says that one was asked.
+// askRuntimes asks the runtimes of a case for their own dumps. It is the last thing that is done to them: a Go program
+// ends by it. asked says that one was asked.
 func (r *runner) askRuntimes(c *hang.Case, to *hangReport) (asked bool) {
 	if len(c.Moments) == 0 {
 		return false
@@ -42,7 +42,8 @@ func (r *runner) askRuntimes(c *hang.Case, to *hangReport) (asked bool) {
 				_, err := io.Copy(w, bytes.NewReader(output))
 				return err
 			})
-			r.Say(fmt.Sprintf("the own dump of %s is in %s", who, filepath.Join(to.folder.Path(), folder.Details, name)))
+			path := filepath.Join(to.folder.Path(), folder.Details, name)
+			r.Say(fmt.Sprintf("the own dump of %s is in %s", who, path))
 		default:
 			r.Say(fmt.Sprintf("%s was asked for its own dump, and writes it to its output", who))
 		}

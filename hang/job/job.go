@@ -47,8 +47,8 @@ type Observer interface {
 	// Started is called once, when the command runs.
 	Started()
 	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then. A
-	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have ended
-	// processes: then the status of the command is not its own.
+	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have
+	// ended processes: then the status of the command is not its own.
 	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
 	// Say gives a person one line.
 	Say(line string)

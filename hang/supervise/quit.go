@@ -20,8 +20,8 @@ var ErrNoHandler = errors.New("it has no handler for SIGQUIT")
 // maxOwnDump bounds what is read of a runtime's own dump.
 const maxOwnDump = 1 << 20
 
-// OwnDump sends SIGQUIT to process pid, whose runtime writes a dump of its own then: a JVM to its standard output, after
-// which it goes on, a Go program to its standard error, after which it ends. It returns what came, if these are
+// OwnDump sends SIGQUIT to process pid, whose runtime writes a dump of its own then: a JVM to its standard output, and
+// goes on, a Go program to its standard error, and ends. It returns what came, if these are
 // regular files, and else nothing: it came where all their output comes. It takes patience at most.
 //
 // Precondition: the process is below this one, and not reaped by anybody else meanwhile.
