@@ -18,6 +18,7 @@ type caseOptions struct {
 	command  []string // that we started, nil for none
 	roots    []int
 	children bool
+	tree     func() []int    // all processes in place of roots and their children, nil: those
 	at       []time.Duration // when the moments are: capture.Usual or capture.Hurried
 	// process and whole bound the stop of one process and everything; 0: the usual bounds.
 	process, whole time.Duration
@@ -29,11 +30,15 @@ type caseOptions struct {
 // capture makes the case of processes. It always returns one: what could not be had is in its Problems.
 func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	c := &hang.Case{Trigger: o.trigger, Command: o.command, Roots: slices.Clone(o.roots), Triggered: time.Now()}
-	c.Processes = capture.Describe(withChildren(o.roots, o.children))
+	tree := o.tree
+	if tree == nil {
+		tree = func() []int { return withChildren(o.roots, o.children) }
+	}
+	c.Processes = capture.Describe(tree())
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
 	capture.Run(ctx, c, s, capture.Options{At: o.at, Process: o.process, Whole: o.whole, Done: o.done, Gone: hasEnded,
-		Tree: func() []int { return withChildren(o.roots, o.children) }})
+		Tree: tree})
 	return c
 }
 

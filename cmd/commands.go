@@ -17,7 +17,8 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
-		{"hang", (*app).hangCommand}, {"waits", (*app).waitsCommand}, {"flame", (*app).flameCommand},
+		{"hang", (*app).hangCommand}, {"run", (*app).runCommand}, {"waits", (*app).waitsCommand},
+		{"flame", (*app).flameCommand},
 		{"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
 		{"perf-map", (*app).perfMapCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}

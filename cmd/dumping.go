@@ -141,7 +141,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
 		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
-		ProcessCopiers: w.ProcessCopiers()}
+		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known()}
 	if walks.Fibers == dump.AskedFibers {
 		opt.ProcessTime = opt.MaxPause
 	}

@@ -45,7 +45,7 @@ func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	if err == nil {
 		err = checkProc(c)
 	}
-	if err != nil && c.Name() == "record" && c.ArgsLenAtDash() >= 0 {
+	if err != nil && (c.Name() == "run" || c.Name() == "record" && c.ArgsLenAtDash() >= 0) {
 		a.complain(err)
 		return statusError(supervise.Failed)
 	}
@@ -107,7 +107,7 @@ func filesRemedy(err error) string {
 // checkProc refuses to use a /proc that is not ours: its ids mean other processes.
 func checkProc(c *cobra.Command) error {
 	switch c.Name() {
-	case "fpstack", "dump", "record", "top":
+	case "fpstack", "dump", "record", "top", "run":
 	default:
 		return nil
 	}

@@ -139,7 +139,7 @@ the process is changed.`,
 	onlyVersion := false
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if onlyVersion {
-			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
+			_, err := fmt.Fprint(c.OutOrStdout(), versionText())
 			return err
 		}
 		return a.dump(c.Context(), o)
@@ -147,7 +147,7 @@ the process is changed.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
-	c.Flags().BoolVar(&onlyVersion, "version", false, "print the version")
+	c.Flags().BoolVar(&onlyVersion, "version", false, "print the version, commit and what is covered")
 	sections(c.Flags(), "version", "About fpstack")
 	c.SetHelpFunc(a.showHelp)
 	c.PersistentPreRunE = a.checkLimits

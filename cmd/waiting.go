@@ -30,6 +30,14 @@ func newWaiting(ctx context.Context, pids []int) *waiting {
 
 func (w *waiting) close() { w.source.Close() }
 
+// known is what was read of the threads; nil if nothing was.
+func (w *waiting) known() *waits.Facts {
+	if w == nil {
+		return nil
+	}
+	return w.facts
+}
+
 // copiers are what is to be copied in the stop of process pid, so that its deadlocks can be confirmed.
 func (w *waiting) copiers(pid int) []snapshot.Copier {
 	if w == nil || w.graph == nil {

@@ -155,7 +155,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	for i := range d.Threads {
-		if f, ok := w.facts[d.Threads[i].TID]; ok && (f.Name != "" || len(f.Facts) > 0) {
+		if f, ok := w.facts[d.Threads[i].TID]; ok && (f.Name != "" || f.ID != 0 || len(f.Facts) > 0) {
 			d.Threads[i].Runtime = &f
 		}
 	}

@@ -2,8 +2,6 @@ package procfs
 
 import (
 	"bytes"
-	"errors"
-	"strconv"
 	"strings"
 )
 
@@ -47,32 +45,37 @@ func ParseStat(b []byte) (Stat, error) {
 	if open < 1 || end < open {
 		return Stat{}, malformed("stat", string(b))
 	}
-	f := strings.Fields(string(b[end+1:]))
-	if len(f) < 7 || len(f[0]) != 1 || f[0] < "A" || f[0] > "z" {
+	tid, isID := Number(bytes.TrimSpace(b[:open]))
+	state, rest := cutWord(bytes.TrimSpace(b[end+1:]))
+	f, count := statFields(rest)
+	const behindFlags, behindStart = 6, 19
+	if !isID || len(state) != 1 || state[0] < 'A' || state[0] > 'z' || count < behindFlags {
 		return Stat{}, malformed("stat", string(b))
 	}
-	tid, err1 := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
-	parent, err2 := strconv.Atoi(f[1])
-	flags, err3 := strconv.ParseUint(f[6], 10, 64)
-	group, err4 := strconv.Atoi(f[2])
-	session, err5 := strconv.Atoi(f[3])
-	foreground, err6 := strconv.Atoi(f[5])
-	terminal, err7 := strconv.Atoi(f[4])
-	if errors.Join(err1, err2, err3, err4, err5, err6, err7) != nil {
-		return Stat{}, malformed("stat", string(b))
-	}
-	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: f[0][0], Parent: parent,
-		Group: group, Session: session, Foreground: foreground, Flags: flags, Terminal: terminal}
-	if len(f) > 19 {
-		user, _ := strconv.ParseUint(f[11], 10, 64)
-		system, _ := strconv.ParseUint(f[12], 10, 64)
-		s.CPU = user + system
-		user, _ = strconv.ParseUint(f[13], 10, 64)
-		system, _ = strconv.ParseUint(f[14], 10, 64)
-		s.Reaped = user + system
-		s.Start, _ = strconv.ParseUint(f[19], 10, 64)
+	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: state[0], Parent: int(f[0]), Group: int(f[1]),
+		Session: int(f[2]), Terminal: int(f[3]), Foreground: int(f[4]), Flags: uint64(f[5])}
+	if count >= behindStart {
+		s.CPU, s.Reaped, s.Start = uint64(f[10]+f[11]), uint64(f[12]+f[13]), uint64(f[18])
 	}
 	return s, nil
+}
+
+// statFields reads the numbers behind the state, up to the time that the thread began, and how many there are in one
+// piece.
+func statFields(b []byte) (f [19]int64, count int) {
+	for ; count < len(f) && len(b) > 0; count++ {
+		var word []byte
+		word, b = cutWord(b)
+		digits, negative := bytes.CutPrefix(word, []byte("-"))
+		n, rest, ok := decimal(digits)
+		if !ok || len(rest) > 0 {
+			break
+		}
+		if f[count] = int64(n); negative {
+			f[count] = -f[count]
+		}
+	}
+	return f, count
 }
 
 // KernelThread reports whether it has no user code at all and belongs to no process.

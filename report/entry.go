@@ -127,7 +127,7 @@ func (p *printer) ranges(ids []uint64) string {
 
 // names returns the quoted names of threads.
 func (p *printer) names(threads []*profile.Thread) string {
-	return p.distinct(threads, ", ", threadName)
+	return p.distinct(threads, ", ", func(t *profile.Thread) string { return threadName(t, len(threads) == 1) })
 }
 
 // distinct returns the different texts of threads in their order, the first few of them.

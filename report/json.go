@@ -46,10 +46,7 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 	if d.Batches > 1 {
 		doc.Batches = d.Batches
 	}
-	// A year beyond 9999 has no form in RFC 3339.
-	if utc := d.Time.UTC(); !d.Time.IsZero() && utc.Year() >= 0 && utc.Year() <= 9999 {
-		doc.Time = &utc
-	}
+	doc.Time = jsonTime(d.Time)
 	for i := range d.Threads {
 		doc.Threads = append(doc.Threads, threadDocument(d, &d.Threads[i], opt))
 	}

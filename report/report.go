@@ -50,6 +50,7 @@ type Options struct {
 	Native     bool  // Text: frames of a runtime's own, between functions of its language
 	NoInlines  bool  // leave out the frames of inlined functions
 	NoLines    bool  // leave out source files and lines
+	NoDumps    bool  // HangJSON: leave out the stacks
 }
 
 // visible returns the frames of s that o leaves in.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -10,6 +11,7 @@ import (
 // runtimeThreadDoc is what the runtime of a language knows of a thread.
 type runtimeThreadDoc struct {
 	Language string   `json:"language"`
+	ID       uint64   `json:"id,omitempty"`
 	Name     string   `json:"name,omitempty"`
 	Facts    []string `json:"facts"`
 }
@@ -18,7 +20,7 @@ func runtimeThreadDocument(r *profile.RuntimeThread) *runtimeThreadDoc {
 	if r == nil {
 		return nil
 	}
-	return &runtimeThreadDoc{profile.Lossless(r.Language), profile.Lossless(r.Name), losslessAll(r.Facts)}
+	return &runtimeThreadDoc{profile.Lossless(r.Language), r.ID, profile.Lossless(r.Name), losslessAll(r.Facts)}
 }
 
 func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
@@ -27,16 +29,28 @@ func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
 		return nil, err
 	}
 	var err error
-	r := &profile.RuntimeThread{Language: in.text(doc.Language, &err), Name: in.text(doc.Name, &err),
+	r := &profile.RuntimeThread{Language: in.text(doc.Language, &err), ID: doc.ID, Name: in.text(doc.Name, &err),
 		Facts: in.texts(doc.Facts, &err)}
 	return r, err
 }
 
-// threadName is the quoted name of a thread, and behind it that which its language has for it where it is another.
-func threadName(t *profile.Thread) string {
+// threadName is the quoted name of a thread, and behind it that which its language has for it where it is another, with
+// its number there if that is wanted: `"worker" (14 in .NET)`.
+func threadName(t *profile.Thread, numbered bool) string {
 	name := text.Quote(t.Name)
-	if r := t.Runtime; r != nil && r.Name != "" && r.Name != t.Name {
-		name += " (" + text.Quote(r.Name) + " in " + text.Escape(r.Language) + ")"
+	r := t.Runtime
+	if r == nil {
+		return name
+	}
+	var own []string
+	if numbered && r.ID != 0 {
+		own = append(own, strconv.FormatUint(r.ID, 10))
+	}
+	if r.Name != "" && r.Name != t.Name {
+		own = append(own, text.Quote(r.Name))
+	}
+	if len(own) > 0 {
+		name += " (" + strings.Join(own, " ") + " in " + text.Escape(r.Language) + ")"
 	}
 	return name
 }

@@ -81,12 +81,24 @@ type rootDoc struct {
 // WaitsJSON writes w as one indented document that ends in a newline. Strings are as JSON has them; opt changes
 // nothing.
 func WaitsJSON(to io.Writer, w *profile.Waits, _ Options) error {
-	doc := waitsFile{Schema: WaitsSchema, Processes: []processIDDoc{}, Threads: []waitingThreadDoc{},
-		waitsDoc: *waitsDocument(w), Problems: losslessAll(w.Problems)}
-	if !w.Time.IsZero() {
-		utc := w.Time.UTC()
-		doc.Time = &utc
+	doc := waitsFileDocument(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	err := encoder.Encode(doc)
+	if err == nil {
+		_, err = to.Write(jsondoc.Printable(text.Bytes()))
 	}
+	if err != nil {
+		return fmt.Errorf("write JSON of waits: %w", err)
+	}
+	return nil
+}
+
+func waitsFileDocument(w *profile.Waits) *waitsFile {
+	doc := &waitsFile{Schema: WaitsSchema, Time: jsonTime(w.Time), Processes: []processIDDoc{},
+		Threads: []waitingThreadDoc{}, waitsDoc: *waitsDocument(w), Problems: losslessAll(w.Problems)}
 	for i := range w.Processes {
 		doc.Processes = append(doc.Processes, processIDDoc{w.Processes[i].PID, profile.Lossless(w.Processes[i].Comm)})
 	}
@@ -95,18 +107,7 @@ func WaitsJSON(to io.Writer, w *profile.Waits, _ Options) error {
 		doc.Threads = append(doc.Threads, waitingThreadDoc{t.PID, t.TID, profile.Lossless(t.Name),
 			profile.Lossless(t.State), waitDocument(t.Wait)})
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	err := encoder.Encode(&doc)
-	if err == nil {
-		_, err = to.Write(jsondoc.Printable(text.Bytes()))
-	}
-	if err != nil {
-		return fmt.Errorf("write JSON of waits: %w", err)
-	}
-	return nil
+	return doc
 }
 
 // waitsDocument is what concerns several threads.

@@ -38,7 +38,7 @@ func full() *Snapshot {
 		}),
 		Changed: maps.Spans{{Start: 0x400000, End: 0x401000}, {Start: 1<<64 - 8192, End: 1<<64 - 1}},
 		Threads: []Thread{
-			{TID: 4121, Comm: "\x00\x80", State: 'S', Arch: regs.I386, Registers: &r, PACMask: 1<<63 | 1,
+			{TID: 4121, Inner: 7, Comm: "\x00\x80", State: 'S', Arch: regs.I386, Registers: &r, PACMask: 1<<63 | 1,
 				Stack:    mem.Range{Start: 0x7ffe0000, Data: []byte{1, 2, 3, 0xff}},
 				StackErr: errors.New("read 8 bytes at 0x7ffe0004: not mapped"), Syscall: &Syscall{Number: -1,
 					Args: [6]uint64{1<<64 - 1, 2, 3, 4, 5, 6}, SP: 7, PC: 1 << 63},

@@ -48,7 +48,7 @@ type Budget struct {
 
 // CopyBudget is the Budget of a Fetcher that has none of its own: enough for a chain of 250 frames of which each is
 // read by its own call, at about a microsecond a call. The time is for a CPU that is taken from us meanwhile.
-var CopyBudget = Budget{Calls: 256, Ranges: 512, Bytes: 256 << 10, Time: 10 * time.Millisecond}
+var CopyBudget = Budget{Calls: 256, Ranges: 512, Bytes: 512 << 10, Time: 10 * time.Millisecond}
 
 // ErrSpent says that a Copier has used up its Budget.
 var ErrSpent = errors.New("budget is spent")
@@ -70,17 +70,22 @@ type Fetcher struct {
 	// Used is how much time has passed, from whenever: the CPU time of the thread that runs the Copiers, so that what
 	// delays it on a busy machine takes nothing off their budget. nil: by the clock.
 	Used func() time.Duration
+	// Still says that all threads that Run is called for stay stopped until it was called for the last: what was kept
+	// of one of them is not read again for another. They share those bytes.
+	Still bool
 
 	memory     PieceReader
 	thread     *Thread
-	ranges     []mem.Range // what was copied of thread
+	kept       map[mem.Addr]mem.Range // of earlier threads, if Still, by their Start
+	ranges     []mem.Range            // what was copied of thread
 	shortfalls []Shortfall
 	pieces     []Piece
-	buf, rest  []byte        // rest is the end of buf that is not in use
-	left       Budget        // of the Copier that is called
-	began      time.Duration // by used
-	err        error         // why the Copier gets no more, nil if it does
-	broken     error         // why nobody does
+	buf, rest  []byte // rest is the end of buf that is not in use
+	left       Budget // of the Copier that is called
+	began      moment // of it
+	asked      moment // the last time that Used was called
+	err        error  // why the Copier gets no more, nil if it does
+	broken     error  // why nobody does
 }
 
 // Run lets copiers copy what they need of t, by memory, and puts it into t.Copied and t.Shortfalls. Both belong to f,
@@ -95,14 +100,29 @@ func (f *Fetcher) Run(copiers []Copier, t *Thread, memory PieceReader) {
 	f.memory, f.thread = nil, nil
 }
 
+// Use gives f memory that it copies to first, which whoever gives it has touched: no page fault lengthens a stop.
+func (f *Fetcher) Use(b []byte) { f.buf = b }
+
+// maxKept bounds the ranges that threads may share.
+const maxKept = 1 << 14
+
 // Keep gives what the last Run copied to the Thread for good: the next Run uses other memory.
 func (f *Fetcher) Keep() {
+	if f.Still && f.kept == nil {
+		f.kept = map[mem.Addr]mem.Range{}
+	}
+	for _, r := range f.ranges {
+		if f.Still && len(f.kept) < maxKept && len(r.Data) > len(f.kept[r.Start].Data) {
+			f.kept[r.Start] = r
+		}
+	}
 	f.buf = f.rest
 	f.ranges, f.shortfalls = f.ranges[len(f.ranges):len(f.ranges):len(f.ranges)], nil
 }
 
 func (f *Fetcher) run(c Copier) {
-	f.left, f.err, f.began = f.Budget, f.broken, f.used()
+	f.left, f.err = f.Budget, f.broken
+	f.begin()
 	if f.left == (Budget{}) {
 		f.left = CopyBudget
 	}
@@ -137,7 +157,7 @@ func (f *Fetcher) Fetch(wants ...Want) bool {
 		switch {
 		case w.Len <= 0 || w.Addr+mem.Addr(w.Len)-1 < w.Addr: // nothing, or around the end of the address space
 			all = all && w.Len == 0
-		case f.holds(w):
+		case f.holds(w), f.shares(w):
 		case !f.charge(w.Len):
 			all = false
 		default:
@@ -170,7 +190,7 @@ func (f *Fetcher) charge(n int) bool {
 	case f.err != nil:
 		return false
 	case f.left.Ranges < 1, f.left.Bytes < n,
-		len(f.pieces) == 0 && (f.left.Calls < 1 || f.used()-f.began > f.left.Time): // the time is a call of its own
+		len(f.pieces) == 0 && (f.left.Calls < 1 || f.late()):
 		f.err = ErrSpent
 		return false
 	}
@@ -222,13 +242,24 @@ func (f *Fetcher) holds(w Want) bool {
 	return ok
 }
 
+// shares reports whether w was kept of an earlier thread, and takes it from there.
+func (f *Fetcher) shares(w Want) bool {
+	r, ok := f.kept[w.Addr]
+	if !ok || len(r.Data) < w.Len || f.err != nil || f.left.Ranges < 1 {
+		return false
+	}
+	f.left.Ranges--
+	f.ranges = append(f.ranges, mem.Range{Start: w.Addr, Data: r.Data[:w.Len:w.Len]})
+	return true
+}
+
 // Bytes returns the n bytes at addr without copying them, if the stack or one range that was copied holds them all.
 // They are not to be changed.
 func (f *Fetcher) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	if b, ok := f.thread.Stack.Bytes(addr, n); ok {
 		return b, true
 	}
-	for i := range f.ranges {
+	for i := len(f.ranges) - 1; i >= 0; i-- { // who follows a chain asks for what was copied last
 		if b, ok := f.ranges[i].Bytes(addr, n); ok {
 			return b, true
 		}
@@ -252,12 +283,27 @@ func (f *Fetcher) Word(addr mem.Addr) (uint64, bool) {
 	return a.Order.Uint64(b), true
 }
 
-// epoch is when used is 0 by the clock.
-var epoch = time.Now()
+// moment is when a Copier began.
+type moment struct {
+	used  time.Duration // by Used
+	clock time.Time
+}
 
-func (f *Fetcher) used() time.Duration {
-	if f.Used == nil {
-		return time.Since(epoch)
+// begin notes the moment. What [Fetcher.Used] said a moment ago is used again: to ask the kernel for CPU time takes as
+// long as a short read.
+func (f *Fetcher) begin() {
+	const soon = 100 * time.Microsecond
+	now := time.Now()
+	if f.Used != nil && now.Sub(f.asked.clock) > soon {
+		f.asked = moment{f.Used(), now}
 	}
-	return f.Used()
+	f.began = moment{f.asked.used, now}
+}
+
+// late reports whether the Copier has used up its time. By the clock it has used at least as much.
+func (f *Fetcher) late() bool {
+	if time.Since(f.began.clock) <= f.left.Time {
+		return false
+	}
+	return f.Used == nil || f.Used()-f.began.used > f.left.Time
 }

@@ -197,3 +197,52 @@ func TestKeep(t *testing.T) {
 		}
 	}
 }
+
+// TestFetchStill: of threads that are stopped together what was kept of one is not read again for the next, within the
+// budget of that one; what was not kept is.
+func TestFetchStill(t *testing.T) {
+	for _, row := range []struct {
+		name       string
+		still      bool
+		keep       bool
+		wants      []Want // of the second thread
+		copied     string
+		calls      int
+		spentRange bool
+	}{
+		{"the same", true, true, []Want{{0x1000, 16}}, "0x1000+16", 0, false},
+		{"the begin of it", true, true, []Want{{0x1000, 8}}, "0x1000+8", 0, false},
+		{"more of it", true, true, []Want{{0x1000, 24}}, "0x1000+24", 1, false},
+		{"another", true, true, []Want{{0x1000, 16}, {0x1020, 8}}, "0x1000+16 0x1020+8", 1, false},
+		{"not kept", true, false, []Want{{0x1000, 16}}, "0x1000+16", 1, false},
+		{"not stopped together", false, true, []Want{{0x1000, 16}}, "0x1000+16", 1, false},
+		{"too many ranges", true, true, []Want{{0x1000, 8}, {0x1020, 8}, {0x1030, 8}, {0x1000, 16}},
+			"0x1000+8 0x1020+8 0x1030+8", 1, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m, f := words(64), &Fetcher{Still: row.still, Budget: Budget{9, 3, 999, time.Hour}}
+			ask := func(wants ...Want) *Thread {
+				thread := &Thread{Arch: regs.AMD64}
+				f.Run([]Copier{copyFunc(func(_ *Thread, f *Fetcher) { f.Fetch(wants...) })}, thread, m)
+				return thread
+			}
+			first := ask(Want{0x1000, 16})
+			if row.keep {
+				f.Keep()
+			}
+			calls := m.calls
+			second := ask(row.wants...)
+			if got := show(second.Copied); got != row.copied || m.calls-calls != row.calls {
+				t.Errorf("copied %q by %d calls, want %q by %d", got, m.calls-calls, row.copied, row.calls)
+			}
+			for _, r := range append(second.Copied, first.Copied...) {
+				if want, _ := m.Bytes(r.Start, len(r.Data)); !bytes.Equal(r.Data, want) {
+					t.Errorf("bytes of %#x are not those of the memory", uint64(r.Start))
+				}
+			}
+			if spent := len(second.Shortfalls) > 0; spent != row.spentRange {
+				t.Errorf("shortfalls %v", second.Shortfalls)
+			}
+		})
+	}
+}

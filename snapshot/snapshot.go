@@ -8,6 +8,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -94,6 +95,7 @@ type Content struct {
 // Thread is one thread of a Snapshot.
 type Thread struct {
 	TID   int
+	Inner int    // its id in its own pid namespace, as its memory has it; 0 where that is TID
 	Comm  string // at most 15 bytes, any bytes
 	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
 	// Time is when it was interrupted, or copied while it slept; zero if that is not known.
@@ -138,6 +140,9 @@ type Thread struct {
 	// KernelWorker says that it has no user code at all (io_uring workers).
 	KernelWorker bool
 }
+
+// InnerTID is the id of the thread as its process calls it.
+func (t *Thread) InnerTID() int { return cmp.Or(t.Inner, t.TID) }
 
 // Counters are what the kernel counts of one thread since it began.
 type Counters struct {

@@ -76,6 +76,7 @@ type wireRange struct {
 // bytes.
 type wireThread struct {
 	TID          int             `json:"tid"`
+	Inner        int             `json:"inner,omitempty"`
 	Comm         text            `json:"comm"`
 	State        uint8           `json:"state"`
 	Arch         string          `json:"arch"` // GOARCH, "" for unknown
@@ -198,8 +199,8 @@ func (m *wireMapping) mapping() maps.Mapping {
 }
 
 func threadOf(t *Thread) (wireThread, error) {
-	w := wireThread{TID: t.TID, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch), PACMask: t.PACMask,
-		Stack: rangeOf(t.Stack),
+	w := wireThread{TID: t.TID, Inner: t.Inner, Comm: text(t.Comm), State: t.State, Arch: nameOf(t.Arch),
+		PACMask: t.PACMask, Stack: rangeOf(t.Stack),
 		Wchan: text(t.Wchan), KernelStack: texts[text](t.KernelStack), NotStopped: text(t.NotStopped),
 		Stopped: t.Stopped, KernelWorker: t.KernelWorker, Syscall: (*wireSyscall)(t.Syscall), Time: t.Time.UTC(),
 		Counters: (*wireCounters)(t.Counters), Signal: (*wireSignal)(t.Signal)}
@@ -225,7 +226,7 @@ func threadOf(t *Thread) (wireThread, error) {
 
 // thread returns all but what was copied.
 func (w *wireThread) thread() (Thread, error) {
-	t := Thread{TID: w.TID, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask,
+	t := Thread{TID: w.TID, Inner: w.Inner, Comm: string(w.Comm), State: w.State, PACMask: w.PACMask,
 		Stack: mem.Range{Start: w.Stack.Start},
 		Wchan: string(w.Wchan), KernelStack: texts[string](w.KernelStack), NotStopped: string(w.NotStopped),
 		Stopped: w.Stopped, KernelWorker: w.KernelWorker, Syscall: (*Syscall)(w.Syscall), Time: w.Time.UTC(),

@@ -45,6 +45,18 @@ func Plural[N Integer](n N, noun string) string {
 // seconds too, so that times can be compared at a glance.
 func Duration(d time.Duration) string { return Quantity(float64(d), "nanoseconds") }
 
+// Typed writes d as a person types it for an option: "25m", "1h30m", "500ms".
+func Typed(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 // Quantity writes v in a unit of a profile's values, scaled to what a person reads; in a
 // unit that it does not know as a whole number.
 func Quantity(v float64, unit string) string {

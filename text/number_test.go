@@ -93,3 +93,14 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+func TestTyped(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		25 * time.Minute: "25m", 90 * time.Minute: "1h30m", 2 * time.Hour: "2h", 10 * time.Second: "10s",
+		500 * time.Millisecond: "500ms", time.Hour + time.Second: "1h0m1s", 0: "0s",
+	} {
+		if got := Typed(d); got != want {
+			t.Errorf("Typed(%d): got %q, want %q", d, got, want)
+		}
+	}
+}

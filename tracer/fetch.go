@@ -106,11 +106,14 @@ func (c *Copy) fetch(m *memory, table *maps.Table) {
 	c.fetcher.Run(c.Copiers, &c.Thread, &c.stopped)
 }
 
+// fetchRoom is the memory that is made ready for what the Copiers copy of n threads, bytes.
+func fetchRoom(n int) int { return 32<<10 + n<<10 }
+
 // fetch lets the Copiers copy what they need of the stopped threads from index from on. They run on the copier: the
 // threads are released in time, whatever they do.
 func (s *stop) fetch(from int) {
-	var of []int
-	var threads []snapshot.Thread
+	n := len(s.threads) - from
+	of, threads := make([]int, 0, n), make([]snapshot.Thread, 0, n)
 	for i := from; i < len(s.threads); i++ {
 		if t := &s.threads[i]; t.phase == stopped && t.regs.Arch != nil && !t.crowded {
 			of, threads = append(of, i), append(threads, t.describe())
@@ -118,12 +121,15 @@ func (s *stop) fetch(from int) {
 	}
 	var done atomic.Int32 // threads that were copied: the first ones, which the copier does not touch any more
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.Copiers
+	room := s.arena.take(fetchRoom(len(threads)))
 	run := func() {
 		runtime.LockOSThread() // its CPU time counts
 		defer runtime.UnlockOSThread()
-		f, began := snapshot.Fetcher{Used: threadTime}, threadTime()
+		f, began := snapshot.Fetcher{Used: threadTime, Still: true}, threadTime()
+		start := time.Now()
+		f.Use(room)
 		for i := range threads {
-			if threadTime()-began > fetchTime {
+			if time.Since(start) > fetchTime && threadTime()-began > fetchTime {
 				return
 			}
 			f.Run(copiers, &threads[i], &m)

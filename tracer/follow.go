@@ -21,14 +21,17 @@ import (
 // A process that has ended keeps its value until it is reaped; then it is ErrNoProcess, or
 // another process that got the id.
 // Source: clock_getcpuclockid(3); linux/include/linux/posix-timers_types.h for the id of a clock.
-func (p *Process) CPUTime() (time.Duration, error) {
+func (p *Process) CPUTime() (time.Duration, error) { return CPUTimeOf(p.pid) }
+
+// CPUTimeOf is [Process.CPUTime] of a process that is not open.
+func CPUTimeOf(pid int) (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED
 	var ts unix.Timespec
-	switch err := unix.ClockGettime(int32(^p.pid<<3|scheduled), &ts); {
+	switch err := unix.ClockGettime(int32(^pid<<3|scheduled), &ts); {
 	case errors.Is(err, unix.EINVAL):
-		return 0, fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
+		return 0, fmt.Errorf("process %d: %w", pid, ErrNoProcess)
 	case err != nil:
-		return 0, fmt.Errorf("read CPU time of process %d: %w", p.pid, err)
+		return 0, fmt.Errorf("read CPU time of process %d: %w", pid, err)
 	}
 	return time.Duration(ts.Nano()), nil
 }

@@ -5,6 +5,7 @@ package tracer
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -42,6 +43,9 @@ type StopOptions struct {
 	// means 50 ms of CPU time, and 150 ms where others use the CPU meanwhile.
 	ProcessCopiers []snapshot.ProcessCopier
 	ProcessTime    time.Duration
+	// Known is what was read of threads before; nil: nothing was. What /proc shows of one that has not run since is not
+	// read again.
+	Known *waits.Facts
 }
 
 const (

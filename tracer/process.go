@@ -39,8 +39,8 @@ type Process struct {
 	memory atomic.Pointer[memory]
 	table  atomic.Pointer[maps.Table] // the mappings last read
 
-	room     watchRoom // of its Watches
-	counters string    // the file of their counters, "" not known yet
+	files    taskReader // of its Watches
+	counters string     // the file of their counters, "" not known yet
 }
 
 // PID returns the id that the process was opened by.

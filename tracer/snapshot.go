@@ -42,7 +42,24 @@ func (p *Process) Snapshot(ctx context.Context, opt StopOptions) (*snapshot.Snap
 			s, err = once(ctx, opt)
 		}
 	}
+	if s != nil {
+		p.innerIDs(s)
+	}
 	return s, err
+}
+
+// innerIDs notes what the threads of s are called in their own pid namespace, if that is not ours.
+func (p *Process) innerIDs(s *snapshot.Snapshot) {
+	own, theirs := namespaceOf("/proc/self/ns/pid"), namespaceOf(fmt.Sprintf("/proc/%d/ns/pid", p.pid))
+	if own == theirs || own == 0 || theirs == 0 {
+		return
+	}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if id := innerID(p, t.TID); id != t.TID {
+			t.Inner = id
+		}
+	}
 }
 
 func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {
@@ -109,7 +126,11 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
 	p.tasks.reserve(n)
-	s.arena = newArena(s.windows.estimate(s.threads) + 64<<10)
+	room := s.windows.estimate(s.threads) + 64<<10
+	if len(opt.Copiers) > 0 {
+		room += fetchRoom(len(s.threads))
+	}
+	s.arena = newArena(room)
 	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
 	return s, nil
 }
@@ -123,24 +144,32 @@ func (s *stop) listFacts() error {
 			return err
 		}
 	}
-	buf := make([]byte, 0, 4096)
 	s.known = make(map[int]bool, 2*len(ids)+64)
 	s.threads = make([]dumped, 0, len(ids)+len(ids)/4+64)
 	for _, tid := range ids {
-		if s.known[tid] {
-			continue
+		if !s.known[tid] {
+			s.known[tid] = true
+			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
 		}
-		s.known[tid] = true
-		f, ok := s.p.readFacts(tid, buf)
-		t := dumped{tracee: tracee{p: s.p, tid: tid}, facts: f}
-		if ok && s.opt.KernelStacks {
-			s.readKernel(&t)
+	}
+	s.p.countersFile() // is known from here on
+	inTurns(len(s.threads), func(i int, r *taskReader) {
+		t := &s.threads[i]
+		var ok bool
+		if t.facts, ok = s.p.knownFacts(s.opt.Known.Thread(t.tid), r); ok {
+			return
 		}
-		if !ok {
+		if t.facts, ok = s.p.readFacts(t.tid, r); !ok {
 			t.phase = ended
-			s.missing++
 		}
-		s.threads = append(s.threads, t)
+	})
+	for i := range s.threads {
+		t := &s.threads[i]
+		if t.phase == ended {
+			s.missing++
+		} else if s.opt.KernelStacks {
+			s.readKernel(t)
+		}
 	}
 	slices.SortStableFunc(s.threads, func(a, b dumped) int {
 		return cmp.Compare(runs(&a), runs(&b))

@@ -45,62 +45,84 @@ const (
 // maxUnixSockets bounds what is kept of the answer.
 const maxUnixSockets = 256 << 10
 
-var errTooManySockets = errors.New("there are too many unix sockets")
+var errTooManySockets = errors.New("there are too many sockets")
 
 // unixSockets asks the kernel for all unix sockets of a network namespace, by inode: that of process pid, ours if it is
 // the same. To enter another takes CAP_SYS_ADMIN.
 func unixSockets(root string, pid int, own bool) (map[uint32]*unixSocket, error) {
+	var all map[uint32]*unixSocket
+	err := inNetwork(root, pid, own, func() (err error) {
+		all, err = dumpUnix()
+		return err
+	})
+	return all, err
+}
+
+// inNetwork calls f in the network namespace of process pid; own says that it is ours.
+func inNetwork(root string, pid int, own bool, f func() error) error {
 	if own {
-		return dumpUnix()
+		return f()
 	}
-	type result struct {
-		all map[uint32]*unixSocket
-		err error
-	}
-	done := make(chan result, 1)
+	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine, in the other namespace
-		var r result
+		var err error
 		fault := guard(func() {
 			var ns int
-			if ns, r.err = openAt(unix.AT_FDCWD, root+"/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY); r.err != nil {
+			if ns, err = openAt(unix.AT_FDCWD, root+"/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY); err != nil {
 				return
 			}
-			r.err = unix.Setns(ns, unix.CLONE_NEWNET)
+			err = unix.Setns(ns, unix.CLONE_NEWNET)
 			unix.Close(ns)
-			if r.err == nil {
-				r.all, r.err = dumpUnix()
+			if err == nil {
+				err = f()
 			}
 		})
 		if fault != nil {
-			r.err = fault
+			err = fault
 		}
-		done <- r
+		done <- err
 	}()
-	r := <-done
-	return r.all, r.err
+	return <-done
 }
 
-// dumpUnix makes the dialogue in the network namespace of the calling thread.
+// dumpUnix asks for the unix sockets of the network namespace of the calling thread.
 func dumpUnix() (map[uint32]*unixSocket, error) {
+	request := make([]byte, 24)
+	request[0] = unix.AF_UNIX
+	binary.NativeEndian.PutUint32(request[4:], ^uint32(0)) // all states
+	binary.NativeEndian.PutUint32(request[12:], unixShowName|unixShowPeer|unixShowIcons|unixShowRqlen)
+	all := map[uint32]*unixSocket{}
+	err := askSockets(request, func(body []byte) error {
+		if len(all) >= maxUnixSockets {
+			return errTooManySockets
+		}
+		if s := parseUnixSocket(body); s != nil {
+			all[s.inode] = s
+		}
+		return nil
+	})
+	return all, err
+}
+
+// askSockets makes the dialogue about sockets in the network namespace of the calling thread: each gets what is said of
+// one socket. Source: sock_diag(7).
+func askSockets(request []byte, each func(body []byte) error) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
-		return nil, fmt.Errorf("ask for unix sockets: %w", err)
+		return fmt.Errorf("ask for sockets: %w", err)
 	}
 	defer unix.Close(fd)
 	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 2})
-	request := make([]byte, nlHeader+24)
 	order := binary.NativeEndian
-	order.PutUint32(request[0:], uint32(len(request)))
-	order.PutUint16(request[4:], sockDiagByFamily)
-	order.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	request[nlHeader] = unix.AF_UNIX
-	order.PutUint32(request[nlHeader+4:], ^uint32(0)) // all states
-	order.PutUint32(request[nlHeader+12:], unixShowName|unixShowPeer|unixShowIcons|unixShowRqlen)
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, fmt.Errorf("ask for unix sockets: %w", err)
+	header := make([]byte, nlHeader, nlHeader+len(request))
+	order.PutUint32(header[0:], uint32(nlHeader+len(request)))
+	order.PutUint16(header[4:], sockDiagByFamily)
+	order.PutUint16(header[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	to := &unix.SockaddrNetlink{Family: unix.AF_NETLINK}
+	if err := unix.Sendto(fd, append(header, request...), 0, to); err != nil {
+		return fmt.Errorf("ask for sockets: %w", err)
 	}
-	all := map[uint32]*unixSocket{}
 	buf := make([]byte, 64<<10)
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, 0)
@@ -108,25 +130,25 @@ func dumpUnix() (map[uint32]*unixSocket, error) {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return all, fmt.Errorf("ask for unix sockets: %w", err)
+			return fmt.Errorf("ask for sockets: %w", err)
 		}
-		more, err := parseUnixDiag(buf[:n], all)
+		more, err := readSockets(buf[:n], each)
 		if err != nil || !more {
-			return all, err
+			return err
 		}
 	}
 }
 
-// parseUnixDiag reads one datagram of the answer into all. more is false behind the last.
-func parseUnixDiag(b []byte, all map[uint32]*unixSocket) (more bool, err error) {
+// readSockets reads one datagram of the answer. more is false behind the last.
+func readSockets(b []byte, each func(body []byte) error) (more bool, err error) {
 	order := binary.NativeEndian
 	if len(b) == 0 {
-		return false, errors.New("ask for unix sockets: empty answer")
+		return false, errors.New("ask for sockets: empty answer")
 	}
 	for len(b) >= nlHeader {
 		size := int(order.Uint32(b))
 		if size < nlHeader || size > len(b) {
-			return false, errors.New("ask for unix sockets: a message is cut short")
+			return false, errors.New("ask for sockets: a message is cut short")
 		}
 		body := b[nlHeader:size]
 		switch order.Uint16(b[4:]) {
@@ -136,13 +158,10 @@ func parseUnixDiag(b []byte, all map[uint32]*unixSocket) (more bool, err error) 
 			if len(body) >= 4 {
 				return false, os.NewSyscallError("sock_diag", unix.Errno(-int32(order.Uint32(body))))
 			}
-			return false, errors.New("ask for unix sockets: refused")
+			return false, errors.New("ask for sockets: refused")
 		case sockDiagByFamily:
-			if len(all) >= maxUnixSockets {
-				return false, errTooManySockets
-			}
-			if s := parseUnixSocket(body); s != nil {
-				all[s.inode] = s
+			if err := each(body); err != nil {
+				return false, err
 			}
 		}
 		b = b[min(len(b), (size+3)&^3):]

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
@@ -158,48 +156,27 @@ func (w *WaitFacts) threads(p *Process, out *waits.Process) error {
 		return err
 	}
 	slices.Sort(ids)
-	all := make([]*waits.Thread, len(ids))
+	all := make([]waits.Thread, len(ids))
 	failed := make([]error, len(ids))
 	p.countersFile() // is known from here on
-	inTurns(len(ids), func(i int, buf []byte) {
-		t := &waits.Thread{TID: ids[i], Inner: ids[i]}
-		if failed[i] = readWaiting(p, out.Arch, t, buf); failed[i] != nil || t.State == 0 {
-			return
-		}
-		if out.Namespace != 0 {
+	inTurns(len(ids), func(i int, r *taskReader) {
+		t := &all[i]
+		t.TID, t.Inner = ids[i], ids[i]
+		failed[i] = readWaiting(p, out.Arch, t, r)
+		if failed[i] == nil && t.State != 0 && out.Namespace != 0 {
 			t.Inner = innerID(p, ids[i])
 		}
-		all[i] = t
 	})
-	for _, err := range failed {
-		if err != nil && !isGone(err) {
+	out.Threads = make([]*waits.Thread, 0, len(ids))
+	for i, err := range failed {
+		switch {
+		case err == nil && all[i].State != 0:
+			out.Threads = append(out.Threads, &all[i])
+		case err != nil && !isGone(err):
 			out.Err = err
 		}
 	}
-	out.Threads = slices.DeleteFunc(all, func(t *waits.Thread) bool { return t == nil })
 	return nil
-}
-
-// inTurns calls f for each of n, with a buffer to read into: two at a time where there are many.
-func inTurns(n int, f func(i int, buf []byte)) {
-	const many = 64
-	if n < many || runtime.GOMAXPROCS(0) == 1 {
-		buf := make([]byte, 0, 4096)
-		for i := range n {
-			f(i, buf)
-		}
-		return
-	}
-	var both sync.WaitGroup
-	for _, part := range [][2]int{{0, n / 2}, {n / 2, n}} {
-		both.Go(func() {
-			buf := make([]byte, 0, 4096)
-			for i := part[0]; i < part[1]; i++ {
-				f(i, buf)
-			}
-		})
-	}
-	both.Wait()
 }
 
 // innerID is the id of a thread in its own pid namespace.

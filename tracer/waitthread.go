@@ -4,22 +4,17 @@ package tracer
 
 import (
 	"context"
-	"errors"
-	"os"
-	"strconv"
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
-	"golang.org/x/sys/unix"
 )
 
 // readWaiting reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in.
-// State stays 0 for a thread of the kernel. buf is memory to read into.
-func readWaiting(p *Process, arch string, t *waits.Thread, buf []byte) error {
-	dir := "task/" + strconv.Itoa(t.TID) + "/"
-	b, err := readOnce(p.dir, dir+"stat", buf)
+// State stays 0 for a thread of the kernel.
+func readWaiting(p *Process, arch string, t *waits.Thread, r *taskReader) error {
+	b, err := r.read(p, t.TID, "stat")
 	if err != nil {
 		return err
 	}
@@ -29,78 +24,61 @@ func readWaiting(p *Process, arch string, t *waits.Thread, buf []byte) error {
 	}
 	t.Comm, t.State, t.Start = st.Comm, st.State, st.Start
 	t.First.At = time.Now()
-	if err := readCounters(p, dir, &t.First, buf); err != nil {
+	if err := readCounters(p, t.TID, &t.First, r); err != nil {
 		return err
 	}
-	readCall(p, dir, &t.First, buf)
+	readCall(p, t.TID, &t.First, r)
 	if t.First.Blocked && !waits.IsFutex(arch, t.First.Call.Number) {
-		if b, err = readAt(p.dir, dir+"wchan", buf, 4096); err == nil {
+		if b, err = r.read(p, t.TID, "wchan"); err == nil {
 			t.Wchan = procfs.ParseWchan(b)
 		}
 	}
 	return nil
 }
 
-// readOnce reads a file of /proc that the kernel gives whole at the first read, as those of one thread are: at most
-// what buf has room for.
-func readOnce(dir int, path string, buf []byte) ([]byte, error) {
-	fd, err := openAt(dir, path, unix.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	for {
-		n, err := unix.Read(fd, buf[:cap(buf)])
-		if err == nil {
-			return buf[:max(n, 0)], nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, &os.PathError{Op: "read", Path: path, Err: err}
-		}
-	}
-}
-
-// readCounters reads the counters of a thread. dir is its folder in that of p.
-func readCounters(p *Process, dir string, r *waits.Reading, buf []byte) error {
+// readCounters reads the counters of a thread.
+func readCounters(p *Process, tid int, to *waits.Reading, r *taskReader) error {
 	file := p.countersFile()
-	b, err := readOnce(p.dir, dir+file, buf)
+	b, err := r.read(p, tid, file)
 	if err != nil {
 		return err
 	}
 	if file == "schedstat" {
-		r.Counters, err = procfs.ParseSchedstat(b)
+		to.Counters, err = procfs.ParseSchedstat(b)
 	} else {
-		r.Counters.Switches, err = procfs.ParseSwitches(b)
+		to.Counters.Switches, err = procfs.ParseSwitches(b)
 	}
-	r.Known = err == nil
+	to.Known = err == nil
 	return nil
 }
 
 // readCall reads the system call of a thread. Where that is refused the thread counts as one that runs.
-func readCall(p *Process, dir string, r *waits.Reading, buf []byte) {
-	b, err := readOnce(p.dir, dir+"syscall", buf)
+func readCall(p *Process, tid int, to *waits.Reading, r *taskReader) {
+	to.HasCall = true
+	b, err := r.read(p, tid, "syscall")
 	if err != nil {
-		r.Refused = !isGone(err)
+		to.Refused = !isGone(err)
 		return
 	}
 	call, asleep, err := procfs.ParseSyscall(b)
-	if r.Blocked = asleep && err == nil; r.Blocked {
-		r.Call = call
+	if to.Blocked = asleep && err == nil; to.Blocked {
+		to.Call = call
 	}
 }
 
 // Again implements [waits.Source]. The call is read before the counters: what ran between shows in these.
-func (w *WaitFacts) Again(ctx context.Context, threads []*waits.Thread) error {
-	inTurns(len(threads), func(i int, buf []byte) {
+func (w *WaitFacts) Again(ctx context.Context, threads []*waits.Thread, calls bool) error {
+	inTurns(len(threads), func(i int, r *taskReader) {
 		t := threads[i]
 		p := w.open[t.Process.PID]
 		if t.Last = (waits.Reading{}); p == nil || ctx.Err() != nil {
 			return
 		}
-		dir := "task/" + strconv.Itoa(t.TID) + "/"
 		last := waits.Reading{At: time.Now()}
-		readCall(p, dir, &last, buf)
-		if readCounters(p, dir, &last, buf) == nil {
+		if calls {
+			readCall(p, t.TID, &last, r)
+		}
+		if readCounters(p, t.TID, &last, r) == nil {
 			t.Last = last
 		}
 	})

@@ -5,10 +5,7 @@ package tracer
 import (
 	"io/fs"
 	"math"
-	"os"
-	"strconv"
 	"time"
-	"unsafe"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
@@ -41,7 +38,7 @@ type Watch struct {
 	sched  procFile // schedstat, or status where the kernel has none
 	call   procFile // syscall
 	stat   procFile // opened when it is first wanted
-	room   *watchRoom
+	files  *taskReader
 	first  procfs.Stat // what stat showed when the Watch was made
 
 	ran      int         // samples that need not check first whether it sleeps
@@ -52,12 +49,6 @@ type Watch struct {
 	windowOf *maps.Table // which says that it is quick to read
 	arch     *regs.Arch  // of the program that table shows
 	table    *maps.Table
-}
-
-// watchRoom is what the Watches of one Process read into: there may be twenty thousand of them.
-type watchRoom struct {
-	path [64]byte
-	buf  []byte // grows to the longest file
 }
 
 // last is what is known of a blocked thread since its last Stop.
@@ -79,7 +70,7 @@ type last struct {
 // It fails with ErrNoThread or a *PermissionError. The caller closes the Watch, before the
 // Process.
 func (p *Process) Watch(tid int) (*Watch, error) {
-	w := &Watch{p: p, tid: tid, room: &p.room, call: closedFile("syscall"), stat: closedFile("stat")}
+	w := &Watch{p: p, tid: tid, files: &p.files, call: closedFile("syscall"), stat: closedFile("stat")}
 	b, err := w.stat.read(w)
 	if err != nil {
 		return nil, err
@@ -204,7 +195,7 @@ func closedFile(name string) procFile { return procFile{name, -1} }
 // open opens the file to keep it. It is not kept if half of the descriptors that we may have
 // are in use, which the number of a new one shows.
 func (f *procFile) open(w *Watch) error {
-	fd, err := w.openFile(f.name)
+	fd, err := w.files.open(w.p, w.tid, f.name)
 	if err != nil {
 		return err
 	}
@@ -222,7 +213,7 @@ func (w *Watch) keep(f *procFile) bool {
 	if f.fd >= 0 {
 		return false
 	}
-	fd, err := w.openFile(f.name)
+	fd, err := w.files.open(w.p, w.tid, f.name)
 	if err != nil {
 		return false
 	}
@@ -246,55 +237,10 @@ func (f *procFile) close() {
 	f.fd = -1
 }
 
-// read reads the beginning of the file into the room of w.
+// read reads the file into the memory of the reader of w.
 func (f *procFile) read(w *Watch) ([]byte, error) {
-	fd := f.fd
-	if fd < 0 {
-		var err error
-		if fd, err = w.openFile(f.name); err != nil {
-			return nil, err
-		}
-		defer unix.Close(fd)
+	if f.fd < 0 {
+		return w.files.read(w.p, w.tid, f.name)
 	}
-	buf := &w.room.buf
-	if len(*buf) == 0 {
-		*buf = make([]byte, 512)
-	}
-	for {
-		n, err := unix.Pread(fd, *buf, 0)
-		switch {
-		case err == unix.EINTR:
-		case n == len(*buf) && n < maxProcFile:
-			*buf = make([]byte, 4*n)
-		case err == unix.ESRCH || err == nil && n == 0:
-			return nil, ErrNoThread
-		case err != nil:
-			return nil, &os.PathError{Op: "read", Path: f.name, Err: err}
-		default:
-			return (*buf)[:n], nil
-		}
-	}
-}
-
-// openFile opens a file of the thread without allocating.
-func (w *Watch) openFile(name string) (int, error) {
-	path := append(w.room.path[:0], "task/"...)
-	path = strconv.AppendInt(path, int64(w.tid), 10)
-	path = append(path, '/')
-	path = append(append(path, name...), 0)
-	for {
-		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(w.p.dir), uintptr(unsafe.Pointer(&path[0])),
-			unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
-		switch e {
-		case 0:
-			return int(fd), nil
-		case unix.EINTR:
-		case unix.ENOENT, unix.ESRCH:
-			return -1, ErrNoThread
-		case unix.EACCES, unix.EPERM:
-			return -1, permissionError(w.p.root, w.p.pid, "open "+name+" of", e)
-		default:
-			return -1, &os.PathError{Op: "open", Path: string(path[:len(path)-1]), Err: e}
-		}
-	}
+	return w.files.from(f.fd, f.name)
 }

@@ -26,7 +26,8 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 		return found{origin: PCSP, root: top, why: why}, true
 	}
 	row := pcspRow(v, int64(depth), arch)
-	if arch.LR != regs.NoReg && (f.Name() == "runtime.sigpanic" || f.Name() == "runtime.asyncPreempt") {
+	injected := isInjected(f.Name())
+	if injected && arch.LR != regs.NoReg {
 		injectedRow(row, arch)
 	}
 	if top {
@@ -42,7 +43,7 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}
 		}
 	}
-	return found{row: row, origin: PCSP, injected: isInjected(f.Name())}, true
+	return found{row: row, origin: PCSP, injected: injected}, true
 }
 
 // isInjected reports whether handlers of Go put the function of that name above the one that they interrupted, as if

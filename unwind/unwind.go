@@ -75,7 +75,7 @@ type Frame struct {
 	Site Site
 	// Runtime is the one that set Site, nil for native code.
 	Runtime Runtime
-	// Stub says that a runtime set: it is its own frame, between functions of its language.
+	// Stub reports whether it is a frame of the runtime's own, between functions of its language: the runtime says so.
 	Stub bool
 	// Note says what makes the frame less sure than its Origin; "" mostly.
 	Note string

@@ -148,7 +148,8 @@ func (d *describer) files(dir string, p *hang.Process) {
 	slices.SortFunc(p.LockedFiles, func(a, b hang.LockedFile) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// lockedBy adds an open file, whose fdinfo is info, to those of p that others have locked. mounts reads the mounts of p.
+// lockedBy adds an open file, whose fdinfo is info, to those of p that others have locked. mounts reads the mounts of
+// p.
 func (d *describer) lockedBy(info, path string, mounts func() []procfs.Mount, p *hang.Process) {
 	fd := procfs.ParseFDInfo(procfs.Read(info, 64<<10))
 	for i := range d.locks {

@@ -24,14 +24,20 @@ type Options struct {
 	// Around calls start, which makes the process, and puts back before it what the command is to have as usual
 	// and we changed for us: a new process inherits that from the thread that makes it. nil: nothing.
 	Around func(start func())
+	// Group gives it a process group of its own, so that signals to our group are not signals to it.
+	Group bool
+	// Terminal is put into the hands of that group if ours has it. nil: there is none.
+	Terminal *Terminal
 }
 
 // Command is a command that was started. Its methods may be called by any goroutine.
 type Command struct {
 	process *os.Process
+	group   bool          // it has a process group of its own
 	ended   chan struct{} // closed when it has ended
 	status  int           // valid when ended is closed
-	err     error         // as status
+	death   syscall.Signal
+	err     error // as status
 }
 
 // Start starts argv and returns when its program has taken over. A file without #! that the kernel does not know is run
@@ -46,7 +52,11 @@ func Start(argv []string, opt Options) (*Command, error) {
 		return nil, newStartError(argv[0], err)
 	}
 	pidfd := -1
-	attr := &syscall.ProcAttr{Env: opt.Env, Files: opt.Files, Sys: &syscall.SysProcAttr{PidFD: &pidfd}}
+	attr := &syscall.ProcAttr{Env: opt.Env, Files: opt.Files,
+		Sys: &syscall.SysProcAttr{PidFD: &pidfd, Setpgid: opt.Group}}
+	if opt.Group && opt.Terminal != nil && opt.Terminal.Ours() {
+		attr.Sys.Foreground, attr.Sys.Ctty = true, opt.Terminal.fd
+	}
 	if attr.Env == nil {
 		attr.Env = Environment()
 	}
@@ -72,7 +82,7 @@ func Start(argv []string, opt Options) (*Command, error) {
 	if err != nil {
 		return nil, newStartError(argv[0], err)
 	}
-	c := &Command{process: p, ended: make(chan struct{})}
+	c := &Command{process: p, group: opt.Group, ended: make(chan struct{})}
 	go c.reap(pidfd)
 	return c, nil
 }
@@ -100,6 +110,22 @@ func (c *Command) Ended() <-chan struct{} { return c.ended }
 func (c *Command) Wait() (status int, err error) {
 	<-c.ended
 	return c.status, c.err
+}
+
+// Death is the signal that ended it, 0 if none did. It is valid when Ended is closed.
+func (c *Command) Death() syscall.Signal { return c.death }
+
+// Signal sends s to the command, or to its whole group if it has one of its own.
+func (c *Command) Signal(s syscall.Signal) error {
+	select {
+	case <-c.ended: // its group may be empty by now, and the id that of somebody else's
+		return os.ErrProcessDone
+	default:
+	}
+	if c.group {
+		return os.NewSyscallError("kill", syscall.Kill(-c.process.Pid, s))
+	}
+	return c.process.Signal(s)
 }
 
 // Gone reports whether it has ended, reaped or not, or is ending: what takes a while where it has much memory.
@@ -140,7 +166,7 @@ func (c *Command) reap(pidfd int) {
 	case err != nil:
 		c.status, c.err = Failed, fmt.Errorf("wait for process %d: %w", pid, err)
 	case w.Signaled():
-		c.status = 128 + int(w.Signal())
+		c.status, c.death = 128+int(w.Signal()), w.Signal()
 	default:
 		c.status = w.ExitStatus()
 	}
@@ -150,12 +176,8 @@ func (c *Command) reap(pidfd int) {
 // readable then and at no stop before (pidfd_open(2)); it is -1 where the kernel has none.
 func awaitEnd(pid, pidfd int) {
 	const often = 10 * time.Millisecond // where there is nothing to wait on
-	if pidfd >= 0 && syscall.SetNonblock(pidfd, true) == nil {
-		f := os.NewFile(uintptr(pidfd), "pidfd")
-		defer f.Close()
-		if conn, err := f.SyscallConn(); err == nil {
-			conn.Read(func(uintptr) bool { return isZombie(pid) })
-		}
+	if pidfd >= 0 {
+		awaitReadable(pidfd, func() bool { return isZombie(pid) })
 	}
 	for !isZombie(pid) {
 		time.Sleep(often)

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Exit statuses of a program that runs another; docs/cli.md.
@@ -42,4 +45,17 @@ func newStartError(name string, err error) *StartError {
 		e.Status = Failed
 	}
 	return e
+}
+
+// SignalName is "SIGTERM"; "signal 34" for one without a name.
+func SignalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(s))
+}
+
+// SignalNumber is the signal of that name, with or without SIG; 0 if there is none.
+func SignalNumber(name string) syscall.Signal {
+	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
 }

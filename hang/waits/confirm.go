@@ -41,6 +41,6 @@ func (f *Facts) Confirm(h Hold, same bool) {
 		return
 	}
 	if t.confirmed = same; !same {
-		t.Last.Blocked = false
+		t.Last.HasCall, t.Last.Blocked = true, false
 	}
 }

@@ -19,40 +19,55 @@ func Examine(ctx context.Context, src Source, f *Facts) (*Graph, error) {
 			return nil, err
 		}
 	}
-	if err := src.Again(ctx, doubtful(newGraph(f, all))); err != nil {
+	stuck, edges := doubtful(newGraph(f, all))
+	if err := src.Again(ctx, stuck, true); err != nil {
+		return nil, err
+	}
+	if err := src.Again(ctx, edges, false); err != nil {
 		return nil, err
 	}
 	return Join(f), nil
 }
 
-// doubtful lists the threads whose waits are only true if they did not run meanwhile: the ends of edges to an owner,
-// and what may be stuck.
-func doubtful(g *Graph) []*Thread {
-	var list []*Thread
-	seen := map[int]bool{}
-	add := func(tid int) {
+// doubtful lists the threads whose waits are only true if they did not run meanwhile: what may be stuck, and the other
+// ends of edges to an owner.
+func doubtful(g *Graph) (stuck, edges []*Thread) {
+	seen := make(map[int]bool, len(g.Waits))
+	add := func(list []*Thread, tid int) []*Thread {
 		if t := g.Facts.Thread(tid); t != nil && !seen[tid] {
 			seen[tid] = true
 			list = append(list, t)
 		}
+		return list
+	}
+	for i := range g.Cycles {
+		for _, tid := range g.Cycles[i].Threads {
+			stuck = add(stuck, tid)
+		}
 	}
 	for i := range g.Waits {
-		if w := &g.Waits[i]; w.Mode == One {
-			add(w.TID)
-			for _, to := range w.Wakers {
-				add(to.TID)
-				if p := g.Facts.Process(to.PID); to.TID == 0 && p != nil {
-					for _, t := range p.Threads {
-						add(t.TID)
-					}
+		w := &g.Waits[i]
+		if w.Mode != One || g.ownerRan(w) {
+			continue
+		}
+		edges = add(edges, w.TID)
+		for _, to := range w.Wakers {
+			edges = add(edges, to.TID)
+			if p := g.Facts.Process(to.PID); to.TID == 0 && p != nil {
+				for _, t := range p.Threads {
+					edges = add(edges, t.TID)
 				}
 			}
 		}
 	}
-	for i := range g.Cycles {
-		for _, tid := range g.Cycles[i].Threads {
-			add(tid)
-		}
+	return stuck, edges
+}
+
+// ownerRan reports whether the thread that w waits for was not blocked, so that no second reading proves anything.
+func (g *Graph) ownerRan(w *Wait) bool {
+	if len(w.Wakers) != 1 {
+		return false
 	}
-	return list
+	t := g.Facts.Thread(w.Wakers[0].TID)
+	return t != nil && !t.First.Blocked
 }

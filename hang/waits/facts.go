@@ -91,17 +91,26 @@ type Reading struct {
 	Call    procfs.Syscall
 	Blocked bool // else it ran or was ready to
 	Refused bool // what it is blocked in may not be read
+	HasCall bool // else what it is blocked in was not read
 }
 
 // Unmoved reports whether the thread did not run between its two readings.
 func (t *Thread) Unmoved() bool {
 	a, b := &t.First, &t.Last
-	return !b.At.IsZero() && a.Known && b.Known && a.Blocked && b.Blocked &&
-		a.Counters == b.Counters && a.Call == b.Call
+	return !b.At.IsZero() && a.Known && b.Known && a.Blocked && a.Counters == b.Counters &&
+		(!b.HasCall || b.Blocked && a.Call == b.Call)
 }
 
-// Thread finds a thread by its id, nil if it was not read.
-func (f *Facts) Thread(tid int) *Thread { return f.threads[tid] }
+// blockedAgain reports whether the second reading had the call too: who has not run may have been woken meanwhile.
+func (t *Thread) blockedAgain() bool { return t.Last.HasCall && t.Unmoved() }
+
+// Thread finds a thread by its id, nil if it was not read. Of nil Facts none was.
+func (f *Facts) Thread(tid int) *Thread {
+	if f == nil {
+		return nil
+	}
+	return f.threads[tid]
+}
 
 // Process finds a process by its id, nil if it was not read.
 func (f *Facts) Process(pid int) *Process { return f.processes[pid] }

@@ -1,7 +1,6 @@
 package waits
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -102,7 +101,7 @@ func (s *study) futex(f *futexCall, w *Wait) {
 		return
 	}
 	if ok {
-		w.Evidence = append(w.Evidence, fmt.Sprintf("futex word %#x", f.word))
+		w.Evidence = append(w.Evidence, "futex word "+hex(uint64(f.word)))
 	}
 	switch {
 	case s.runtimeLock(f, w):
@@ -206,6 +205,6 @@ func (s *study) generic(r *reader, f *futexCall) bool {
 		return false
 	}
 	const code = "\x4c\x8b\x4c\x24\x08\x0f\x05" // mov 8(%rsp),%r9; syscall
-	b, ok := r.bytes(f.call.PC-mem.Addr(len(code)), len(code))
-	return ok && string(b) == code
+	var b [len(code)]byte
+	return r.fill(b[:], f.call.PC-mem.Addr(len(code))) && string(b[:]) == code
 }

@@ -27,7 +27,7 @@ type CycleKind uint8
 // The kinds of cycles.
 const (
 	// Deadlock: each thread waits for the one owner of its object, and the last for the first; each edge is Proven,
-	// and none ends by itself.
+	// and none ends by itself. Each thread was blocked at the second reading too.
 	Deadlock CycleKind = iota
 	// Passing is the same, but that a wait in it ends by itself.
 	Passing
@@ -132,9 +132,10 @@ func (g *Graph) moved(w *Wait) bool {
 // its own has found a cycle.
 func (g *Graph) findCycles() {
 	const done = -1
-	walk := map[int]int{} // the walk that came to a thread first
+	walk := make(map[int]int, len(g.Waits)) // the walk that came to a thread first
+	var path []int
 	for i := range g.Waits {
-		var path []int
+		path = path[:0]
 		tid := g.Waits[i].TID
 		for tid != 0 && walk[tid] == 0 {
 			walk[tid] = i + 1
@@ -165,7 +166,7 @@ func (g *Graph) cycle(threads []int) {
 		switch {
 		case w.Timed:
 			c.Kind = max(c.Kind, Passing)
-		case w.Certainty != Proven:
+		case w.Certainty != Proven || !g.Facts.Thread(tid).blockedAgain():
 			c.Kind = max(c.Kind, Supposed)
 		}
 	}

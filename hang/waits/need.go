@@ -54,6 +54,7 @@ type Source interface {
 	// Read reads what n names and adds it to f. What cannot be read is recorded there as such, so that it is not needed
 	// again, with its reason in Process.Err or Facts.Problems; the error is that of ctx alone.
 	Read(ctx context.Context, f *Facts, n Need) error
-	// Again reads the counters and calls of those threads a second time, into Thread.Last.
-	Again(ctx context.Context, threads []*Thread) error
+	// Again reads the counters of those threads a second time, into Thread.Last; with calls also what they are blocked
+	// in.
+	Again(ctx context.Context, threads []*Thread, calls bool) error
 }

@@ -2,6 +2,7 @@ package waits
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/fpstack/fpstack/mem"
 )
@@ -60,7 +61,7 @@ func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
 		w.Mode, w.Unlisted = Unknown, "its owner changed while it was read"
 		return
 	}
-	w.Evidence = append(w.Evidence, fmt.Sprintf("owner word %d at %#x", id, uint64(addr)))
+	w.Evidence = append(w.Evidence, "owner word "+strconv.Itoa(int(id))+" at "+hex(uint64(addr)))
 	owner, known := s.alive(f.p, id)
 	if !known {
 		return

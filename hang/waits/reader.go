@@ -17,32 +17,41 @@ type reader struct {
 
 func (s *study) memory(p *Process) *reader { return &reader{s: s, p: p} }
 
-// bytes returns the n bytes at addr. It is false if they are not known, or not yet.
-func (r *reader) bytes(addr mem.Addr, n int) ([]byte, bool) {
-	b := make([]byte, n)
-	if addr+mem.Addr(n) < addr || addr < 4096 {
-		return nil, false
+// fill reads the bytes at addr into b. It is false if they are not known, or not yet.
+func (r *reader) fill(b []byte, addr mem.Addr) bool {
+	if addr+mem.Addr(len(b)) < addr || addr < 4096 {
+		return false
 	}
 	switch r.p.Memory.bytes(b, addr) {
 	case unread:
-		r.s.need.memory(r.p.PID, addr, n)
+		r.s.need.memory(r.p.PID, addr, len(b))
 		r.pending = true
-		return nil, false
+		return false
 	case unreadable:
+		return false
+	}
+	return true
+}
+
+// bytes returns the n bytes at addr, as fill reads them.
+func (r *reader) bytes(addr mem.Addr, n int) ([]byte, bool) {
+	b := make([]byte, n)
+	if !r.fill(b, addr) {
 		return nil, false
 	}
 	return b, true
 }
 
-// prefetch asks for bytes that will be wanted.
-func (r *reader) prefetch(addr mem.Addr, n int) { r.bytes(addr, n) }
+// prefetch asks for at most 128 bytes that will be wanted.
+func (r *reader) prefetch(addr mem.Addr, n int) {
+	var b [128]byte
+	r.fill(b[:min(n, len(b))], addr)
+}
 
 func (r *reader) u32(addr mem.Addr) (uint32, bool) {
-	b, ok := r.bytes(addr, 4)
-	if !ok {
-		return 0, false
-	}
-	return u32(b), true
+	var b [4]byte
+	ok := r.fill(b[:], addr)
+	return u32(b[:]), ok
 }
 
 // word reads an address or unsigned long of the process.
@@ -51,11 +60,9 @@ func (r *reader) word(addr mem.Addr) (uint64, bool) {
 		n, ok := r.u32(addr)
 		return uint64(n), ok
 	}
-	b, ok := r.bytes(addr, 8)
-	if !ok {
-		return 0, false
-	}
-	return u64(b), true
+	var b [8]byte
+	ok := r.fill(b[:], addr)
+	return u64(b[:]), ok
 }
 
 // words reads n neighbours of 32 bits.

@@ -5,7 +5,7 @@ import "slices"
 // findStuck finds the greatest set of threads that only threads of the set could wake: it takes from all that wait for
 // others those that somebody else could wake, until nobody is left to take.
 func (g *Graph) findStuck() {
-	in := map[int]bool{}
+	in := make(map[int]bool, len(g.Waits))
 	outside := map[int]int{} // by process, how many of its threads are not in the set
 	for _, p := range g.Facts.Processes {
 		outside[p.PID] = len(p.Threads)

@@ -15,47 +15,55 @@ type study struct {
 // called again when that was read: an empty need means that the waits are all that can be known.
 func Study(f *Facts) (waits []Wait, need Need) {
 	s := &study{facts: f}
-	for _, p := range f.Processes {
-		for _, t := range p.Threads {
-			if !t.First.Blocked || len(waits) >= maxThreads {
-				continue
-			}
-			waits = append(waits, s.thread(t))
-		}
+	threads := f.blocked()
+	waits = make([]Wait, len(threads))
+	for i, t := range threads {
+		s.thread(t, &waits[i])
 	}
 	s.belowHandlers(waits)
 	s.need.tidy()
 	return waits, s.need
 }
 
-// thread says what t, which is blocked, waits for.
-func (s *study) thread(t *Thread) Wait {
-	w := Wait{TID: t.TID}
-	if t.Idle != "" {
-		return s.idle(t)
+// blocked lists the threads that were blocked when they were read first.
+func (f *Facts) blocked() []*Thread {
+	list := make([]*Thread, 0, min(len(f.threads), maxThreads))
+	for _, p := range f.Processes {
+		for _, t := range p.Threads {
+			if t.First.Blocked && len(list) < maxThreads {
+				list = append(list, t)
+			}
+		}
 	}
-	if f, ok := s.futexCall(t); ok {
-		s.futex(&f, &w)
-	} else {
-		s.call(t, &w)
-	}
-	s.halted(t, &w)
-	return w
+	return list
 }
 
-// idle is the wait of a thread that a runtime keeps for work: who could bring some, where it waits for descriptors, is
-// among its Wakers.
-func (s *study) idle(t *Thread) Wait {
-	w := Wait{TID: t.TID, Object: Object{Kind: "work", Name: t.Idle}, Mode: Idle}
+// thread says in w, which is empty, what t, which is blocked, waits for.
+func (s *study) thread(t *Thread, w *Wait) {
+	w.TID = t.TID
+	if t.Idle != "" {
+		s.idle(t, w)
+		return
+	}
+	if f, ok := s.futexCall(t); ok {
+		s.futex(&f, w)
+	} else {
+		s.call(t, w)
+	}
+	s.halted(t, w)
+}
+
+// idle says in w who could bring work to a thread that a runtime keeps for it, where it waits for descriptors.
+func (s *study) idle(t *Thread, w *Wait) {
+	w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
 	if IsFutex(t.Process.Arch, t.First.Call.Number) {
-		return w
+		return
 	}
 	events := Wait{TID: t.TID}
 	if s.call(t, &events); events.Object.Kind == "descriptors" {
 		w.Wakers, w.Certainty = events.Wakers, events.Certainty
 		w.Evidence = append(w.Evidence, events.Object.Name)
 	}
-	return w
 }
 
 // belowHandlers looks for waits below signal handlers: of threads that others wait for, and that do not wait for a lock

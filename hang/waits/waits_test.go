@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	stdmaps "maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ type drawn struct {
 	memory map[mem.Addr]byte
 	facts  *Facts
 	moves  map[int]bool // threads that run between their two readings
+	wakes  map[int]bool // threads that are woken between them and have not run
+	again  map[int]bool // threads that were read a second time, and whether with their calls
 	reads  int
 }
 
@@ -30,7 +33,8 @@ const (
 
 // draw makes a process of those threads, each blocked in a call of the futex family.
 func draw(threads ...*Thread) *drawn {
-	d := &drawn{memory: map[mem.Addr]byte{}, moves: map[int]bool{}, facts: &Facts{}}
+	d := &drawn{memory: map[mem.Addr]byte{}, moves: map[int]bool{}, wakes: map[int]bool{}, again: map[int]bool{},
+		facts: &Facts{}}
 	p := &Process{PID: 100, Comm: "drawn", Asked: true, Word: 8, Arch: "amd64", Space: 100, Threads: threads,
 		At: time.Unix(1000, 0), Clock: 500 * time.Second,
 		Maps: maps.NewTable([]maps.Mapping{
@@ -93,10 +97,14 @@ func (d *drawn) Read(_ context.Context, f *Facts, n Need) error {
 	return nil
 }
 
-func (d *drawn) Again(_ context.Context, threads []*Thread) error {
+func (d *drawn) Again(_ context.Context, threads []*Thread, calls bool) error {
 	for _, t := range threads {
 		t.Last = t.First
 		t.Last.At = time.Now()
+		if t.Last.HasCall = calls; !calls || d.wakes[t.TID] {
+			t.Last.Blocked, t.Last.Call = false, procfs.Syscall{}
+		}
+		d.again[t.TID] = calls
 		if d.moves[t.TID] {
 			t.Last.Counters.Switches++
 		}
@@ -254,6 +262,37 @@ func TestThreadsBehindAndRoots(t *testing.T) {
 	}
 	if g.Waiting != 3 || g.Owned != 3 {
 		t.Errorf("%d waiting, %d owned, want 3 and 3", g.Waiting, g.Owned)
+	}
+}
+
+// Calls are read a second time of what may be stuck alone, and nothing of who waits for one that runs.
+func TestReadAgain(t *testing.T) {
+	runs := &Thread{TID: 104, Inner: 104, Comm: "r", State: 'R', First: Reading{At: time.Now(), Known: true}}
+	d := draw(futexThread(100, heap, private, 2), futexThread(101, heap+0x100, private, 2),
+		futexThread(102, heap, private, 2), futexThread(103, heap+0x200, private, 2), runs)
+	d.mutex(heap, 2, 101, 0)
+	d.mutex(heap+0x100, 2, 100, 0)
+	d.mutex(heap+0x200, 2, 104, 0)
+	g := d.examine(t)
+	if got := kinds(g); !slices.Equal(got, []CycleKind{Deadlock}) {
+		t.Errorf("cycles %v, want a deadlock", got)
+	}
+	if want := map[int]bool{100: true, 101: true, 102: false}; !stdmaps.Equal(d.again, want) {
+		t.Errorf("read again %v, want %v", d.again, want)
+	}
+	if w := g.Of(102); w.Certainty != Proven || g.Of(103).Certainty != Shown {
+		t.Errorf("certainties %d and %d, want proven and shown", w.Certainty, g.Of(103).Certainty)
+	}
+}
+
+// Who was woken and has not run yet is in no deadlock.
+func TestWokenIsNoDeadlock(t *testing.T) {
+	d := draw(futexThread(100, heap, private, 2), futexThread(101, heap+0x100, private, 2))
+	d.mutex(heap, 2, 101, 0)
+	d.mutex(heap+0x100, 2, 100, 0)
+	d.wakes[101] = true
+	if g := d.examine(t); len(g.Cycles) > 0 {
+		t.Errorf("cycles %+v, want none", g.Cycles)
 	}
 }
 

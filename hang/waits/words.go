@@ -2,6 +2,7 @@ package waits
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,13 +88,16 @@ func (o *Object) Words() string {
 		words = text.Escape(o.Name)
 	}
 	if o.Addr != 0 {
-		words += fmt.Sprintf(" %#x", uint64(o.Addr))
+		words += " " + hex(uint64(o.Addr))
 	}
 	if o.Name != "" && o.Key.Class != Runtime {
 		words += " (" + text.Escape(o.Name) + ")"
 	}
 	return words
 }
+
+// hex writes a number as 0x7f.
+func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
 // who names a thread or a process, as thread from calls it: with its process if that is another.
 func (g *Graph) who(to Waker, from int) string {
@@ -107,7 +111,7 @@ func (g *Graph) who(to Waker, from int) string {
 	if to.TID == from {
 		return "itself"
 	}
-	words := fmt.Sprint(to.TID)
+	words := strconv.Itoa(to.TID)
 	if t := g.Facts.Thread(to.TID); t != nil && t.Comm != "" {
 		words += " " + text.Quote(t.Comm)
 	}

@@ -94,7 +94,7 @@ func tidsOf(list []*thread) []int {
 
 // copy copies threads of list into batch until that is full, at least one, and returns those that are left.
 func (c *Core) copy(batch *snapshot.Snapshot, list []*thread, copiers []snapshot.Copier) []*thread {
-	f := snapshot.Fetcher{Budget: fetchBudget}
+	f := snapshot.Fetcher{Budget: fetchBudget, Still: true}
 	for size := 0; len(list) > 0 && size < batchSize && c.budget.Err() == nil; list = list[1:] {
 		t := c.thread(list[0])
 		f.Run(copiers, &t, c)

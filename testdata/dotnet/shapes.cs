@@ -269,6 +269,48 @@ namespace Shapes
 			Gate.Arrived();
 			new SemaphoreSlim(0).Wait();
 		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForEvent()
+		{
+			Gate.Arrived();
+			new ManualResetEventSlim(false).Wait();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForHandle()
+		{
+			Gate.Arrived();
+			new AutoResetEvent(false).WaitOne(Timeout.Infinite);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForPulse()
+		{
+			object o = new object();
+			lock (o) {
+				Gate.Arrived();
+				Monitor.Wait(o);
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void ForThread()
+		{
+			var t = new Thread(() => Thread.Sleep(Timeout.Infinite), 256 << 10) { Name = "joined", IsBackground = true };
+			t.Start();
+			Gate.Arrived();
+			t.Join();
+		}
+
+		// Its name says what it is called.
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Named()
+		{
+			Thread t = Thread.CurrentThread;
+			t.Name = "named: thread number " + t.ManagedThreadId + " \u00e4\ud83d\ude00";
+			Gate.Rest();
+		}
 	}
 
 	static class Program
@@ -293,6 +335,11 @@ namespace Shapes
 			{ "reflectedoften", Made.ReflectedOften },
 			{ "task", Waits.ForTask },
 			{ "semaphore", Waits.ForSemaphore },
+			{ "event", Waits.ForEvent },
+			{ "handle", Waits.ForHandle },
+			{ "pulse", Waits.ForPulse },
+			{ "join", Waits.ForThread },
+			{ "named", Waits.Named },
 			{ "busy", () => Gate.Spin() },
 			{ "deadlock", null },
 			{ "many", null },
@@ -301,7 +348,9 @@ namespace Shapes
 		static void Start(string name, Action body)
 		{
 			Gate.Expect();
-			var t = new Thread(() => body(), 256 << 10) { Name = name, IsBackground = true };
+			var t = new Thread(() => body(), 256 << 10) { IsBackground = true };
+			if (name != "named")
+				t.Name = name;
 			t.Start();
 		}
 

@@ -68,6 +68,10 @@ var chains = map[string][]at{
 		{"InvokeStub_Made.Visited (dynamic method)", ""}, {"Shapes.Made.ReflectedOften", "m.Invoke"}, started},
 	"task":      {{"Shapes.Waits.ForTask", "never.Wait();"}, started},
 	"semaphore": {{"Shapes.Waits.ForSemaphore", "SemaphoreSlim(0).Wait()"}, started},
+	"event":     {{"Shapes.Waits.ForEvent", "ManualResetEventSlim(false).Wait()"}, started},
+	"handle":    {{"Shapes.Waits.ForHandle", "AutoResetEvent(false).WaitOne("}, started},
+	"pulse":     {{"Shapes.Waits.ForPulse", "Monitor.Wait(o)"}, started},
+	"join":      {{"Shapes.Waits.ForThread", "t.Join();"}, started},
 }
 
 // pooled are the chains of threads of the pool: async methods go on there. mcs gives an async lambda that captures

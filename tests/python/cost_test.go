@@ -60,3 +60,40 @@ func median(d []time.Duration) float64 {
 	slices.Sort(d)
 	return float64(d[len(d)/2].Nanoseconds()) / 1000
 }
+
+// BenchmarkSample stops a chain of ten frames as a recording does, one thread, with and without copying what its frames
+// need, in turn.
+func BenchmarkSample(b *testing.B) {
+	for _, in := range interpreters(b) {
+		b.Run(in.name, func(b *testing.B) { benchSample(b, in) })
+	}
+}
+
+func benchSample(b *testing.B, in interpreter) {
+	x := start(b, in, "ten.py", nil)
+	s := x.stop(b)
+	stack := x.stack(s, 0)
+	w, err := x.Watch(x.PID())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	l := tracer.NewSampler(tracer.SamplerOptions{})
+	defer l.Close()
+	var times [2][]time.Duration
+	var copies [2]tracer.Copy
+	copies[1].Copiers = x.runtimes.Copiers()
+	for i := 0; b.Loop(); i++ {
+		for k := range copies {
+			if e := l.Do(func() { err = l.Stop(w, &copies[k], x.set.Table()) }); e != nil || err != nil {
+				b.Fatal(e, err)
+			}
+			times[k] = append(times[k], copies[k].Stopped)
+		}
+		pause(i)
+	}
+	b.ReportMetric(float64(len(python(&stack))), "frames")
+	b.ReportMetric(median(times[0]), "bare-µs")
+	b.ReportMetric(median(times[1])-median(times[0]), "more-µs")
+	b.ReportMetric(float64(len(copies[1].Thread.Copied)), "ranges")
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/work"
@@ -59,6 +60,7 @@ var _ interface {
 	snapshot.Copier
 	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
 	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock        // vm.LockLister
+	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread    // vm.ThreadDescriber
 } = (*Runtime)(nil)
 
 // New returns the Runtime of a module that holds CoreCLR, nil if it does not. An error says that it does, and why its

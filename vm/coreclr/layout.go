@@ -3,6 +3,8 @@ package coreclr
 import (
 	"errors"
 	"fmt"
+
+	"github.com/fpstack/fpstack/mem"
 )
 
 // layout is where fields of the runtime's structures are, bytes from their beginnings.
@@ -37,12 +39,21 @@ type layout struct {
 
 	stubLast, hashMask uint64
 
-	threadStoreSlot, syncTableSlot, domainSlot   int64 // entries of g_dacTable, or unknown
-	storeFirst, threadLink, threadOSID, threadID int64
+	threadStore, syncTable, domain, stringTable variable
+
+	storeFirst, threadLink, threadOSID, threadID, threadObject int64
+
+	objectName, objectThread, objectID int64 // of a managed Thread
 }
 
 // unknown is an offset that is not known.
 const unknown = -1
+
+// variable is where a variable of the runtime is: at, or where an entry of g_dacTable says; slot may be unknown.
+type variable struct {
+	slot int64
+	at   mem.Addr
+}
 
 // base is what all versions from 8 on have in common.
 // Source: src/coreclr/vm/codeman.h, method.hpp, methodtable.h, readytoruninfo.h.
@@ -59,7 +70,10 @@ func base() layout {
 		paramArgument: 16, arrayRank: 72, variableToken: 40,
 		r2rFunctions: 80, r2rCount: 88, r2rThunks: 112,
 		stubLast: 0xf, hashMask: 1<<63 - 1,
-		threadLink: 112, threadOSID: 296, threadID: 16,
+		threadLink: 112, threadOSID: 296, threadID: 16, threadObject: 304,
+		objectName: 24, objectThread: 40, objectID: 52,
+		threadStore: variable{slot: unknown}, syncTable: variable{slot: unknown}, domain: variable{slot: unknown},
+		stringTable: variable{slot: unknown},
 	}
 }
 
@@ -74,16 +88,19 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		l.dynamicName, l.tokenIn16 = 24, true
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = unknown, unknown, 0x108, 1152
 		l.r2rComposite, l.r2rEntries = unknown, 432
-		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst, l.threadOSID = 16, 80, 21, 160, 304
+		l.variables(16, 80, 21, 43)
+		l.storeFirst, l.threadLink, l.threadOSID, l.threadID, l.threadObject = 160, 232, 424, 32, 432
 	case 9:
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = 288, 272, 0x108, 984
 		l.r2rComposite, l.r2rEntries = unknown, 432
-		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst = 16, 82, 21, 160
+		l.variables(16, 82, 21, 46)
+		l.storeFirst = 160
 	case 10:
 		l.constantMap, l.packedBounds = true, true
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = 224, 200, 192, 704
 		l.r2rComposite, l.r2rEntries = 40, 360
-		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst = 15, 78, 20, 88
+		l.variables(15, 78, 20, 45)
+		l.storeFirst = 88
 	default:
 		l.noBounds = true
 		if c == nil || c.contracts["ExecutionManager"] == "" {
@@ -91,7 +108,7 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		}
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = unknown, unknown, unknown, unknown
 		l.r2rComposite, l.r2rEntries = unknown, unknown
-		l.threadStoreSlot, l.syncTableSlot, l.domainSlot, l.storeFirst = unknown, unknown, unknown, unknown
+		l.storeFirst = unknown
 	}
 	if c != nil {
 		if err := l.apply(c); err != nil {
@@ -99,6 +116,13 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		}
 	}
 	return &l, nil
+}
+
+// variables sets the entries of g_dacTable for variables of the runtime.
+// Source: src/coreclr/inc/dacvars.h; seen in 8.0.30, 9.0.5, 9.0.7, 10.0.9 and 10.0.11.
+func (l *layout) variables(threadStore, syncTable, domain, stringTable int64) {
+	l.threadStore.slot, l.syncTable.slot = threadStore, syncTable
+	l.domain.slot, l.stringTable.slot = domain, stringTable
 }
 
 // apply takes what the runtime says of itself.
@@ -126,6 +150,10 @@ func (l *layout) apply(c *contract) error {
 		if n, ok := c.globals[name]; ok && n > 0 && n < 24 {
 			*to = int64(n)
 		}
+	}
+	for name, to := range map[string]*variable{"ThreadStore": &l.threadStore, "SyncTableEntries": &l.syncTable,
+		"AppDomain": &l.domain, "StringMethodTable": &l.stringTable} {
+		to.at = mem.Addr(c.globals[name])
 	}
 	if n, ok := c.globals["StubCodeBlockLast"]; ok && n < 1<<12 {
 		l.stubLast = n
@@ -165,5 +193,6 @@ func (l *layout) fields() map[string]*int64 {
 		"ReadyToRunInfo.EntryPointToMethodDescMap": &l.r2rEntries,
 		"ThreadStore.FirstThreadLink":              &l.storeFirst, "Thread.LinkNext": &l.threadLink,
 		"Thread.OSId": &l.threadOSID, "Thread.Id": &l.threadID,
+		"Thread.GCHandle": &l.threadObject, "Thread.ExposedObject": &l.threadObject,
 	}
 }

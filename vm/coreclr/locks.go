@@ -26,19 +26,20 @@ const (
 	lockTaken   = 1
 	tableEntry  = 16 // SyncBlock*, Object*
 	maxMonitors = 1 << 12
+	tableMarks  = 7 // of a garbage collection, in the address of an object's MethodTable
 )
 
 // Locks lists the monitors that threads of s wait to enter: see vm.LockLister.
 func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
-	domain, ok := r.variable(r.layout.domainSlot)
-	table, ok2 := r.variable(r.layout.syncTableSlot)
+	domain, ok := r.variable(r.layout.domain)
+	table, ok2 := r.variable(r.layout.syncTable)
 	if !ok || !ok2 {
 		return nil
 	}
 	m := &monitors{r: r, memory: memory, domain: domain, table: table, byLock: map[mem.Addr]int{}}
-	ids := map[uint64]bool{}
+	ids := map[uint64]int{}
 	for i := range s.Threads {
-		ids[uint64(s.Threads[i].TID)] = true
+		ids[uint64(s.Threads[i].InnerTID())] = s.Threads[i].TID
 	}
 	for i := range s.Threads {
 		t := &s.Threads[i]
@@ -47,17 +48,6 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 		}
 	}
 	return m.list
-}
-
-// variable is what the runtime's variable has that an entry of the table for the debugger leads to.
-func (r *Runtime) variable(slot int64) (mem.Addr, bool) {
-	if slot == unknown {
-		return 0, false
-	}
-	f := fields{m: r.memory, at: r.slots}
-	f.at = mem.Addr(f.word(slot * wordSize))
-	v := mem.Addr(f.word(0))
-	return v, f.err == nil && v != 0
 }
 
 // monitors gathers those of one process that threads wait for.
@@ -100,8 +90,8 @@ func (m *monitors) object(a mem.Addr) mem.Addr {
 	return object
 }
 
-// add notes that a thread waits for the lock at a. ids are the threads there are.
-func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]bool) {
+// add notes that a thread waits for the lock at a. ids are our ids of threads, by those that they have themselves.
+func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]int) {
 	if i, ok := m.byLock[a]; ok {
 		m.list[i].Waiters = append(m.list[i].Waiters, tid)
 		return
@@ -114,9 +104,9 @@ func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]bool) {
 		Waiters: []int{tid}}
 	f := fields{m: m.memory, at: a}
 	state, holder, thread := f.uint(0, 4), f.word(lockHolder), f.word(lockThread)
-	if f.err == nil && state&lockTaken != 0 && holder != 0 && ids[thread] {
-		l.Owner = int(thread)
-		l.Evidence = fmt.Sprintf("sync block %#x is held by thread %d", uint64(a), thread)
+	if f.err == nil && state&lockTaken != 0 && holder != 0 && ids[thread] != 0 {
+		l.Owner = ids[thread]
+		l.Evidence = fmt.Sprintf("sync block %#x is held by thread %d", uint64(a), l.Owner)
 	}
 	m.byLock[a] = len(m.list)
 	m.list = append(m.list, l)
@@ -124,9 +114,8 @@ func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]bool) {
 
 // typeName names the type of an object.
 func (m *monitors) typeName(object mem.Addr) string {
-	const marks = 7 // of a garbage collection, in the address of the MethodTable
 	f := fields{m: m.memory, at: object}
-	table := mem.Addr(f.word(0)) &^ marks
+	table := mem.Addr(f.word(0)) &^ tableMarks
 	if f.err != nil {
 		return "an object"
 	}

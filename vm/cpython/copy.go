@@ -220,18 +220,24 @@ func (r *Runtime) fetchWhole(f *snapshot.Fetcher, s *scratch) {
 	f.Fetch(s.wants[had:]...)
 }
 
-// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece, all else as it
-// is asked for.
+// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece, frames that
+// are objects by pages, as those of a recursion and those of threads that do the same lie near to each other; all
+// else as it is asked for.
 type stackMemory struct {
 	f     *snapshot.Fetcher
 	chunk mem.Addr // the piece of the data stack that is not copied yet, 0 for none
 	top   mem.Addr
+	paged bool // frames are objects
 }
 
 // begin copies the innermost piece of the data stack of t.
 func (m *stackMemory) begin(f *snapshot.Fetcher, t *object.Thread, l *object.Layout) {
 	*m = stackMemory{f: f}
-	if l.Thread.Chunk == 0 || t.Chunk == 0 {
+	if l.Thread.Chunk == 0 {
+		m.paged = true
+		return
+	}
+	if t.Chunk == 0 {
 		return
 	}
 	m.chunk, m.top = t.Chunk, t.ChunkTop
@@ -272,5 +278,15 @@ func (m *stackMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	if m.chunk != 0 && addr >= m.chunk && addr < m.top {
 		m.next()
 	}
+	if m.paged {
+		m.page(addr, n)
+	}
 	return fetching{m.f}.Bytes(addr, n)
+}
+
+// page copies the pages that hold the n bytes at addr.
+func (m *stackMemory) page(addr mem.Addr, n int) {
+	const page = 4 << 10
+	from := addr &^ (page - 1)
+	m.f.Fetch(snapshot.Want{Addr: from, Len: (int(addr-from) + n + page - 1) &^ (page - 1)})
 }

@@ -51,7 +51,7 @@ func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
 // chainsOf reads the chains of the states of t that were copied, as far as frames of Python are on them.
 func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 	var out []chain
-	m := copiedMemory{t}
+	m := &chainMemory{copiedMemory: copiedMemory{t}}
 	for i := range t.Copied {
 		c := &t.Copied[i]
 		if len(c.Data) != r.layout.Thread.Size || slices.ContainsFunc(out, func(o chain) bool {

@@ -30,6 +30,28 @@ func (m copiedMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	return m.t.Stack.Bytes(addr, n)
 }
 
+// chainMemory is a copiedMemory for who follows a chain through many ranges: most lie in the range of the one before.
+type chainMemory struct {
+	copiedMemory
+	last int // the range that was used last
+}
+
+// Bytes implements object.Memory.
+func (m *chainMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
+	if m.last < len(m.t.Copied) {
+		if b, ok := m.t.Copied[m.last].Bytes(addr, n); ok {
+			return b, true
+		}
+	}
+	for i := range m.t.Copied {
+		if b, ok := m.t.Copied[i].Bytes(addr, n); ok {
+			m.last = i
+			return b, true
+		}
+	}
+	return m.t.Stack.Bytes(addr, n)
+}
+
 // fetching is the memory of a stopped thread, of which all that is read is kept.
 type fetching struct{ f *snapshot.Fetcher }
 

@@ -1,4 +1,5 @@
-"""900 frames that end in a sleep."""
+"""900 frames, or as many as DEPTH says, that end in a sleep."""
+import os
 import sys
 import time
 
@@ -13,4 +14,4 @@ def down(n):
     return down(n - 1)
 
 
-down(899)
+down(int(os.environ.get("DEPTH", 900)) - 1)

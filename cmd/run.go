@@ -1,0 +1,162 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fpstack/fpstack/hang/job"
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/hang/trigger"
+	"github.com/fpstack/fpstack/report/ci"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	deadline   deadline
+	limits     trigger.Limits
+	idleCPU    share
+	grace      time.Duration
+	killAfter  time.Duration
+	dumpSignal signalName
+	leftovers  choice
+	namingOptions
+}
+
+// runCommand runs a command and says why it hangs.
+func (a *app) runCommand() *cobra.Command {
+	o := &runOptions{idleCPU: 0.01, grace: 5 * time.Second, killAfter: 10 * time.Second,
+		dumpSignal: signalName(syscall.SIGUSR1)}
+	o.leftovers = choice{"WHAT", "leave", []word{{"leave", "they go on, as they would without fpstack"},
+		{"wait", "wait until they have ended too"}, {"kill", "end them"}}}
+	c := &cobra.Command{
+		Use:    "run [OPTION…] -- CMD [ARG…]",
+		Short:  "Run a command; if it hangs, say why and end it",
+		Hidden: true,
+		Long: `Run a command. If it reaches a limit, or if somebody ends it, say what all its
+processes are doing and why, and end them.
+
+Until then nothing is attached to it. It has fpstack's own files, environment,
+limits and terminal, and its exit status is passed on; 124 after a limit.`,
+		Example: `  fpstack run --deadline 25m -- make test       say why, and end it, after 25 minutes
+  fpstack run --idle 4m -- npm test             when nothing moves for 4 minutes
+  fpstack run --deadline auto --report hang/ -- go test ./...
+                                                before the limit of the CI system`,
+		Annotations: exitStatus("124", "a limit was reached", "125", "fpstack itself failed",
+			"126", "CMD cannot be executed", "127", "CMD was not found",
+			"other", "CMD's own; if a signal ended CMD, it ends fpstack too"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("no command given: fpstack run [OPTION…] -- CMD")}
+			}
+			return a.run(o, args)
+		},
+	}
+	f := c.Flags()
+	o.register(f)
+	sections(f, "deadline", "When it hangs", "grace", "How it ends", "no-symbols", "Names")
+	f.SetInterspersed(false) // what follows the command is the command's
+	return c
+}
+
+func (o *runOptions) register(f *pflag.FlagSet) {
+	f.Var(&o.deadline, "deadline", "CMD may take so long, as 25m; auto: what the CI system says, less a margin")
+	f.Var((*seconds)(&o.limits.Warn), "warn", "after this `TIME` say what CMD is doing, and go on")
+	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`: no CPU, no data, no output")
+	f.Var(&o.idleCPU, "idle-cpu", "a process that uses less than this `SHARE` of a CPU is idle")
+	f.Var((*seconds)(&o.limits.Silent), "idle-output", "CMD may write nothing for this `TIME`")
+	f.Var(&o.dumpSignal, "dump-signal", "on this `SIGNAL` to fpstack, say what CMD is doing, and go on; "+
+		"none: no signal")
+	f.Var((*seconds)(&o.grace), "grace", "on SIGTERM, SIGINT or SIGHUP to fpstack, first say what CMD is "+
+		"doing, for this `TIME` at most")
+	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after SIGTERM gets SIGKILL")
+	f.Var(&o.leftovers, "leftovers", "processes that CMD leaves behind")
+	o.namingOptions.register(f)
+}
+
+// run runs the command, and ends as it ended.
+func (a *app) run(o *runOptions, argv []string) error {
+	if err := o.namingOptions.check(); err != nil {
+		return err
+	}
+	o.limits.IdleCPU = float64(o.idleCPU)
+	o.limits.Deadline = o.deadline.after
+	r := &runner{app: a, o: o, argv: argv}
+	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
+		Patience: o.killAfter, DumpSignal: syscall.Signal(o.dumpSignal), Leftovers: job.Leftovers(o.leftovers.word),
+		Children: tracer.ChildrenOf, WithParent: ci.InJob(os.Getenv)}, r)
+	var start *supervise.StartError
+	switch {
+	case errors.As(err, &start):
+		a.complain(err)
+		return statusError(start.Status)
+	case err != nil:
+		a.complain(err)
+		return statusError(supervise.Failed)
+	case out.Death != 0:
+		supervise.DieBy(out.Death, out.HadTerminal)
+	}
+	if out.Status == 0 {
+		return nil
+	}
+	return statusError(out.Status)
+}
+
+// deadline is the value of --deadline.
+type deadline struct {
+	after time.Duration
+	auto  bool
+}
+
+func (d *deadline) Type() string { return "TIME|auto" }
+
+func (d *deadline) String() string {
+	if d.auto {
+		return "auto"
+	}
+	return (*seconds)(&d.after).String()
+}
+
+func (d *deadline) Set(s string) error {
+	d.auto = s == "auto"
+	if d.auto {
+		return nil
+	}
+	return (*seconds)(&d.after).Set(s)
+}
+
+// signalName is the value of a flag that takes a signal by its name or number; 0 is none.
+type signalName syscall.Signal
+
+func (n *signalName) Type() string { return "SIGNAL" }
+
+func (n *signalName) String() string {
+	if *n == 0 {
+		return "none"
+	}
+	return strings.TrimPrefix(supervise.SignalName(syscall.Signal(*n)), "SIG")
+}
+
+func (n *signalName) Set(s string) error {
+	if s == "none" {
+		*n = 0
+		return nil
+	}
+	got := supervise.SignalNumber(s)
+	switch got {
+	case 0:
+		return fmt.Errorf("want a signal, as USR1 or QUIT, or none")
+	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGTERM, syscall.SIGINT,
+		syscall.SIGHUP, syscall.SIGURG:
+		return fmt.Errorf("%s means something else", supervise.SignalName(got))
+	}
+	*n = signalName(got)
+	return nil
+}

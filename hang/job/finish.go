@@ -1,0 +1,155 @@
+//go:build linux
+
+package job
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
+)
+
+// onEnd does what is left to do when the command has ended, and returns what runs on though it was to end.
+func (j *job) onEnd() (left []int) {
+	if j.captured != nil {
+		j.cancel()
+		<-j.captured
+		if j.next != nil && j.bySignal {
+			j.next()
+		}
+	}
+	if j.ending == nil && j.Leftovers == Kill {
+		j.endFor()
+	}
+	switch {
+	case j.ending != nil:
+		return j.awaitEnding()
+	case j.Leftovers == Wait:
+		return j.awaitLeftovers()
+	}
+	j.sayHolders()
+	return nil
+}
+
+// finish says how it ended, with left running on though that was to end.
+func (j *job) finish(left []int) *Outcome {
+	o := &Outcome{Status: Limited, Left: left, HadTerminal: j.terminal.TakeFrom(j.command)}
+	for _, pid := range left {
+		j.to.Say(fmt.Sprintf("%s does not end by SIGKILL", describe(pid)))
+	}
+	select {
+	case <-j.command.Ended():
+	default:
+		return o // it is one of those
+	}
+	status, err := j.command.Wait()
+	switch {
+	case err != nil:
+		j.to.Say(err.Error())
+		o.Status = status
+	case j.limited:
+	case j.command.Death() == syscall.SIGKILL && j.asked != 0 && j.ending != nil: // ours, for somebody else
+		o.Death, o.Status = j.asked, 128+int(j.asked)
+	default:
+		o.Status, o.Death = status, j.command.Death()
+	}
+	return o
+}
+
+// awaitEnding waits until all has ended. Signals make it faster.
+func (j *job) awaitEnding() []int {
+	for {
+		select {
+		case left := <-j.ending:
+			return left
+		case s := <-j.signals:
+			if isEnd(s) {
+				j.seen++
+			}
+			if j.seen > 2 {
+				j.rush()
+			}
+		}
+	}
+}
+
+// awaitLeftovers waits for what the command has left running, until a limit or a signal ends it.
+func (j *job) awaitLeftovers() []int {
+	for {
+		j.orphans.Reap()
+		if len(j.orphans.Living()) == 0 {
+			return nil
+		}
+		if _, limit := j.watch.Check(time.Now()); limit {
+			j.limited = true
+			j.endFor()
+			return j.awaitEnding()
+		}
+		select {
+		case s := <-j.signals:
+			if isEnd(s) {
+				j.seen++
+				j.endFor()
+				return j.awaitEnding()
+			}
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// describe names a process for a person.
+func describe(pid int) string {
+	comm := procfs.Read(fmt.Sprintf("/proc/%d/comm", pid), 64)
+	return fmt.Sprintf("%s (%d)", text.Message(strings.TrimSuffix(string(comm), "\n")), pid)
+}
+
+// maxHolders is how many of those that keep our output open are named.
+const maxHolders = 3
+
+// sayHolders says who runs on and has the pipe open that our output goes to: who reads it waits for them.
+func (j *job) sayHolders() {
+	ours := map[string]bool{}
+	for fd := 1; fd <= 2; fd++ {
+		link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		if err == nil && (strings.HasPrefix(link, "pipe:") || strings.HasPrefix(link, "socket:")) {
+			ours[link] = true
+		}
+	}
+	if len(ours) == 0 {
+		return
+	}
+	var holders []string
+	for _, pid := range j.orphans.Below() {
+		if slices.ContainsFunc(openFiles(pid), func(link string) bool { return ours[link] }) {
+			holders = append(holders, describe(pid))
+		}
+	}
+	if n := len(holders); n > maxHolders {
+		holders = append(holders[:maxHolders], fmt.Sprintf("%d more", n-maxHolders))
+	}
+	switch len(holders) {
+	case 0:
+	case 1:
+		j.to.Say(holders[0] + " keeps this step's output open")
+	default:
+		j.to.Say(strings.Join(holders, ", ") + " keep this step's output open")
+	}
+}
+
+// openFiles are the links of the descriptors of a process, none if they may not be read.
+func openFiles(pid int) []string {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		if link, err := os.Readlink(dir + "/" + e.Name()); err == nil {
+			out = append(out, link)
+		}
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+//go:build linux
+
+package job
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/supervise"
+)
+
+// heed does what a signal asks for.
+func (j *job) heed(s syscall.Signal) {
+	switch {
+	case s == syscall.SIGCHLD:
+		j.childChanged()
+	case s == j.DumpSignal:
+		if j.captured == nil && j.ending == nil {
+			j.capture(hang.Trigger{Kind: hang.Asked, Note: supervise.SignalName(s)}, 0, nil)
+		}
+	case s == syscall.SIGINT && j.terminal.Ours(): // Ctrl-C, where the terminal is not the command's yet, or never
+		j.command.Signal(s)
+	case isEnd(s):
+		then := func() { j.command.Signal(s) }
+		if s == syscall.SIGTERM {
+			then = j.endFor
+		}
+		j.asked = s
+		j.signalled(hang.Trigger{Kind: hang.Signalled, Note: supervise.SignalName(s)}, then)
+	default:
+		j.command.Signal(s)
+	}
+}
+
+// isEnd reports whether s wants us to end.
+func isEnd(s os.Signal) bool {
+	return s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGHUP
+}
+
+// signalled is what happens when somebody wants us to end: the first time a capture within the grace, and then what
+// follows. The second time that follows at once, the third time all is killed.
+func (j *job) signalled(t hang.Trigger, then func()) {
+	j.seen++
+	j.bySignal = true
+	switch {
+	case j.seen == 1 && j.captured == nil && j.ending == nil:
+		j.capture(t, j.Grace, then)
+	case j.seen == 1 && j.captured != nil: // of another trigger: it may go on for as long
+		time.AfterFunc(j.Grace, j.cancel)
+		j.next = then
+	case j.seen <= 2:
+		if j.captured != nil {
+			j.cancel()
+			j.next = nil
+		}
+		then()
+	default:
+		j.rush()
+		j.endFor()
+	}
+}
+
+// rush makes an end that is under way one by SIGKILL.
+func (j *job) rush() {
+	select {
+	case <-j.hurry:
+	default:
+		close(j.hurry)
+	}
+}
+
+// childChanged reaps orphans, and sees whether the command was stopped.
+func (j *job) childChanged() {
+	j.checkStop()
+	if since := time.Since(j.reaped); since < reapApart {
+		if !j.reapLater {
+			j.reapLater = true
+			time.AfterFunc(reapApart-since, func() { j.signals <- syscall.SIGCHLD })
+		}
+		return
+	}
+	j.reapLater, j.reaped = false, time.Now()
+	j.orphans.Reap()
+}
+
+// reapApart is how often orphans are reaped at most: to list children costs as much as a thousand other system calls.
+const reapApart = 50 * time.Millisecond
+
+// checkStop does for the command what the shell would do for it in our place, when job control has stopped it.
+func (j *job) checkStop() {
+	if j.captured != nil {
+		return // the stop may be that of a tracer
+	}
+	s := j.command.Stopped()
+	if s == 0 {
+		j.stopKnown = false
+		return
+	}
+	if j.stopKnown {
+		return
+	}
+	had := j.terminal.TakeFrom(j.command)
+	reads := s == syscall.SIGTTIN || s == syscall.SIGTTOU
+	switch {
+	case reads && !had && j.terminal.Ours(): // the shell's fg gave us the terminal, and says so to nobody
+		j.lendAndContinue()
+	case supervise.ShellWatches():
+		begin := time.Now()
+		supervise.Suspend(j.goOn)
+		j.watch.Pause(time.Since(begin))
+		j.lendAndContinue()
+	case s == syscall.SIGSTOP: // somebody means it
+		j.stopKnown = true
+	case reads:
+		j.stopKnown = true
+	default: // as in an orphaned process group, where Ctrl-Z does nothing
+		j.lendAndContinue()
+	}
+}
+
+// resume is what SIGCONT asks for.
+func (j *job) resume() {
+	j.watch.Resumed(time.Now())
+	j.lendAndContinue()
+}
+
+// lend gives the terminal to the command if it is ours.
+func (j *job) lend() {
+	if j.terminal.Ours() {
+		j.terminal.Give(j.command.PID())
+	}
+}
+
+func (j *job) lendAndContinue() {
+	j.lend()
+	j.command.Signal(syscall.SIGCONT)
+	j.stopKnown = false
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package supervise
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stopped returns the signal by which job control has stopped the command, 0 if it is not stopped. While a thread of
+// this process traces the command that may be a stop of the tracer's, which stays where it is: call it only when nobody
+// does.
+func (c *Command) Stopped() syscall.Signal {
+	st, err := statOf(c.PID())
+	if err != nil || st.State != 'T' {
+		return 0
+	}
+	var info unix.Siginfo
+	const peek = unix.WSTOPPED | unix.WNOHANG | unix.WNOWAIT // an end is not waited for: reap does that
+	if unix.Waitid(unix.P_PID, c.PID(), &info, peek, nil) != nil || info.Signo == 0 {
+		return syscall.SIGSTOP
+	}
+	// Behind three words of 32 bits, and one more where pointers are wider, come si_pid, si_uid and si_status.
+	// Source: sigaction(2), linux/include/uapi/asm-generic/siginfo.h.
+	at := 3*4 + 2*4
+	if unsafe.Sizeof(uintptr(0)) == 8 {
+		at += 4
+	}
+	return syscall.Signal(*(*int32)(unsafe.Add(unsafe.Pointer(&info), at)))
+}
+
+// Suspend stops our whole process group, as the shell would have stopped it with the command, and returns when goOn has
+// a value: SIGCONT came.
+func Suspend(goOn <-chan os.Signal) {
+	select { // one that came before
+	case <-goOn:
+	default:
+	}
+	syscall.Kill(0, syscall.SIGSTOP)
+	<-goOn
+}
+
+// ShellWatches reports whether somebody does job control for us, who lets us go on when we are stopped.
+func ShellWatches() bool { return shellWatches(os.Getpid()) }

@@ -1,0 +1,149 @@
+//go:build linux
+
+package trigger
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// Live reads processes of this machine.
+type Live struct {
+	// List lists them.
+	List func() []int
+	// Outputs are the files that they write to, as /proc/self/fd/1.
+	Outputs []string
+
+	known map[ID]bool // whose command line was read
+}
+
+// Usage implements [Source].
+//
+// Of what children used it has that of those that were waited for, in ticks of 10 ms. It lacks children of who ignores
+// SIGCHLD. Source: proc_pid_stat(5), [tracer.CPUTimeOf].
+func (l *Live) Usage() Usage {
+	u := Usage{CPU: map[ID]time.Duration{}}
+	known := map[ID]bool{}
+	for _, pid := range l.List() {
+		st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
+		cpu, cpuErr := tracer.CPUTimeOf(pid)
+		if err != nil || cpuErr != nil {
+			continue // it has ended
+		}
+		id := ID{pid, st.Start}
+		u.CPU[id] = cpu + time.Duration(st.Reaped)*time.Second/procfs.TicksPerSecond
+		line := ""
+		if !l.known[id] {
+			line = strings.Join(procfs.Cmdline("/proc", pid), " ")
+			if line != "" {
+				u.Commands = append(u.Commands, line)
+			}
+		}
+		known[id] = l.known[id] || st.Flags&procfs.ForkNoExec == 0 // else it has its parent's, and will have another
+	}
+	l.known = known
+	return u
+}
+
+// Evidence implements [Source]. What may not be read of a process, as of another user's, is not in it.
+func (l *Live) Evidence() Evidence {
+	e := Evidence{Network: map[uint64]uint64{}, IO: map[ID]uint64{}}
+	pids := l.List()
+	byNetwork := map[string][]int{}
+	for _, pid := range pids {
+		st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
+		io, ok := procfs.ParseIO(procfs.Read(fmt.Sprintf("/proc/%d/io", pid), 4096))
+		if err == nil && ok {
+			e.IO[ID{pid, st.Start}] = io.Read + io.Written
+		}
+		ns, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+		byNetwork[ns] = append(byNetwork[ns], pid)
+	}
+	for _, members := range byNetwork {
+		addNetwork(members, e.Network)
+	}
+	e.Output, _ = l.Output()
+	return e
+}
+
+// addNetwork adds the bytes of the sockets of processes in one network namespace.
+func addNetwork(pids []int, to map[uint64]uint64) {
+	var sockets []uint64
+	for _, pid := range pids {
+		for _, link := range links(pid) {
+			if inode, ok := procfs.SocketInode(link); ok {
+				sockets = append(sockets, inode)
+			}
+		}
+	}
+	if len(sockets) == 0 {
+		return
+	}
+	all, _ := tracer.TCPBytes(pids[0]) // none where that is refused: then the other evidence must do
+	for _, inode := range sockets {
+		if n, ok := all[inode]; ok {
+			to[inode] = n
+		}
+	}
+}
+
+// Output implements [Source]. A file has a size, and a terminal and a named pipe a time of change; that of a terminal
+// is up to 8 s late. Of a pipe without a name and of a socket nothing shows but what those have written who have it
+// open: to whatever they wrote it.
+func (l *Live) Output() (mark uint64, ok bool) {
+	h := fnv.New64a()
+	var hidden []string
+	for _, path := range l.Outputs {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		link, _ := os.Readlink(path)
+		if strings.HasPrefix(link, "pipe:") || strings.HasPrefix(link, "socket:") {
+			hidden = append(hidden, link)
+			continue
+		}
+		ok = true
+		fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
+	}
+	if len(hidden) > 0 {
+		for _, pid := range l.List() {
+			if !slices.ContainsFunc(links(pid), func(link string) bool { return slices.Contains(hidden, link) }) {
+				continue
+			}
+			if io, readable := procfs.ParseIO(procfs.Read(fmt.Sprintf("/proc/%d/io", pid), 4096)); readable {
+				ok = true
+				fmt.Fprintln(h, pid, io.Written, io.Writes)
+			}
+		}
+	}
+	return h.Sum64(), ok
+}
+
+// links are what the descriptors of a process are open on, none if they may not be read.
+func links(pid int) []string {
+	const most = 4096
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(most)
+	var out []string
+	buf := make([]byte, 256)
+	for _, name := range names {
+		n, err := syscall.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, name), buf)
+		if err == nil {
+			out = append(out, string(buf[:n]))
+		}
+	}
+	return out
+}

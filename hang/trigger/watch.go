@@ -1,0 +1,102 @@
+package trigger
+
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/hang"
+)
+
+// Watch knows when a limit is reached. It is for one goroutine. All times are of one clock.
+type Watch struct {
+	limits Limits
+	source Source
+	say    func(string)
+	began  time.Time     // when the deadline begins
+	paused time.Duration // that does not count
+	last   time.Time     // of the check before
+	period time.Duration // until the next one
+	warned bool
+	fired  bool
+	idle   window
+	silent silence
+}
+
+// The time between two checks: a check takes a thousandth of it at most, within these bounds.
+const (
+	minPeriod = time.Second
+	maxPeriod = 10 * time.Second
+	costShare = 1000
+)
+
+// late is how many periods a check may be late. Then we were stopped, and what we watch was, or nothing is known of it.
+const late = 3
+
+// New returns a Watch of what s reads, whose limits begin at that time. say gets what a person should know, a line.
+func New(l Limits, began time.Time, s Source, say func(string)) *Watch {
+	return &Watch{limits: l, source: s, say: say, began: began, last: began, period: minPeriod,
+		idle: window{length: l.Idle, cpu: l.IdleCPU, seen: map[string]bool{}}, silent: silence{length: l.Silent}}
+}
+
+// Next is how long it may wait until the next Check.
+func (w *Watch) Next(now time.Time) time.Duration {
+	next := w.last.Add(w.period).Sub(now)
+	ran := now.Sub(w.began) - w.paused
+	for _, limit := range []time.Duration{w.limits.Deadline, w.limits.Warn} {
+		if left := limit - ran; left > 0 {
+			next = min(next, left)
+		}
+	}
+	return max(next, time.Millisecond)
+}
+
+// Check returns the limit that has been reached. A warning comes once, and after any other limit comes none.
+func (w *Watch) Check(now time.Time) (hang.Trigger, bool) {
+	passed := now.Sub(w.last)
+	w.last = now
+	if passed > late*w.period {
+		w.forget()
+	}
+	if w.fired {
+		return hang.Trigger{}, false
+	}
+	ran := now.Sub(w.began) - w.paused
+	begin := time.Now()
+	defer func() { w.period = min(max(minPeriod, costShare*time.Since(begin)), maxPeriod) }()
+	switch {
+	case w.limits.Deadline > 0 && ran >= w.limits.Deadline:
+		return w.fire(hang.Deadline, w.limits.Deadline)
+	case w.limits.Idle > 0 && w.idle.check(now, w.source, w.say):
+		return w.fire(hang.Idle, w.limits.Idle)
+	case w.limits.Silent > 0 && w.silent.check(now, w.source, w.say):
+		return w.fire(hang.SilentIdle, w.limits.Silent)
+	case w.limits.Warn > 0 && ran >= w.limits.Warn && !w.warned:
+		w.warned = true
+		return hang.Trigger{Kind: hang.Warned, After: w.limits.Warn}, true
+	}
+	return hang.Trigger{}, false
+}
+
+func (w *Watch) fire(kind hang.TriggerKind, limit time.Duration) (hang.Trigger, bool) {
+	w.fired = true
+	return hang.Trigger{Kind: kind, After: limit}, true
+}
+
+// Pause says that all was stopped for so long until now.
+func (w *Watch) Pause(d time.Duration) {
+	w.paused += d
+	w.last = w.last.Add(d)
+	w.forget()
+}
+
+// Resumed says that somebody let us go on, at that time. We were stopped if no check was made for long.
+func (w *Watch) Resumed(now time.Time) {
+	if passed := now.Sub(w.last); passed > late*w.period {
+		w.Pause(passed)
+	}
+}
+
+// forget begins the windows again.
+func (w *Watch) forget() {
+	w.idle.reset()
+	w.silent.reset()
+}

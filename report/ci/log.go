@@ -1,0 +1,144 @@
+package ci
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/text"
+)
+
+// Log is what a job's log gets, in this order.
+type Log struct {
+	// Title is ours, in one line, as "fpstack: deadlock".
+	Title string
+	// Verdict has names of the target, escaped as package report does.
+	Verdict     func(io.Writer) error
+	Annotations []Annotation // two at most are written
+	Groups      []Group
+	Files       []File // that were written besides
+	// Token is a word that nobody who wrote the target's names could guess.
+	Token string
+	Now   time.Time
+}
+
+// Group is text that the log folds away where it can. Its title is ours, its text as that of the verdict.
+type Group struct {
+	Title string
+	Text  func(io.Writer) error
+}
+
+// File is one that was written, by an absolute path.
+type File struct {
+	Kind FileKind
+	Path string
+}
+
+// FileKind is what a file is for a CI system.
+type FileKind string
+
+// The kinds of files.
+const (
+	Report   FileKind = "report" // the folder
+	Markdown FileKind = "markdown"
+	JUnitXML FileKind = "junit"
+)
+
+// maxGroups bounds what the log of a CI system gets besides the verdict, in bytes: GitLab cuts the log of a whole job
+// at 4 MiB, and what comes first in it is the job's own.
+const maxGroups = 256 << 10
+
+// maxAnnotations of one report: GitHub and Azure show ten of a step.
+const maxAnnotations = 2
+
+// WriteLog writes l for s: the verdict, annotations, then the groups. It fails where w does, or a function of l.
+func WriteLog(w io.Writer, s System, l *Log) error {
+	out := &logWriter{w: bufio.NewWriter(w), form: s.form(l.Token, l.Now), left: -1}
+	out.group(l.Title, true, l.Verdict)
+	for i := range min(len(l.Annotations), maxAnnotations) {
+		a := l.Annotations[i]
+		a.Title, a.Text, a.Place.File = oneLine(a.Title), oneLine(a.Text), oneLine(a.Place.File)
+		out.line(out.form.annotation(&a))
+	}
+	if s != None {
+		out.left = maxGroups
+	}
+	for _, g := range l.Groups {
+		out.group(g.Title, false, g.Text)
+	}
+	for _, f := range l.Files {
+		out.line(publish(s, &f))
+	}
+	if out.err == nil {
+		out.err = out.w.Flush()
+	}
+	if out.err != nil {
+		return fmt.Errorf("write log: %w", out.err)
+	}
+	return nil
+}
+
+// publish is the command that hands a file to the system, "" where it has none.
+func publish(s System, f *File) string {
+	path := oneLine(f.Path)
+	switch {
+	case s == Azure && f.Kind == Markdown:
+		return "##vso[task.uploadsummary]" + azureEscapes.Replace(path)
+	case s == TeamCity && f.Kind == Report:
+		return "##teamcity[publishArtifacts '" + teamcityEscape(path) + " => fpstack']"
+	case s == TeamCity && f.Kind == JUnitXML:
+		return "##teamcity[importData type='junit' path='" + teamcityEscape(path) + "']"
+	}
+	return ""
+}
+
+// logWriter keeps the first error.
+type logWriter struct {
+	w    *bufio.Writer
+	form form
+	left int // bytes that groups may have still, below 0 for any
+	err  error
+}
+
+// line writes one line, nothing for "".
+func (o *logWriter) line(s string) {
+	if s == "" || o.err != nil {
+		return
+	}
+	_, o.err = o.w.WriteString(s + "\n")
+}
+
+// group writes text between the lines of a group.
+func (o *logWriter) group(title string, open bool, write func(io.Writer) error) {
+	if o.err != nil || write == nil {
+		return
+	}
+	var body bytes.Buffer
+	if o.err = write(&body); o.err != nil || body.Len() == 0 {
+		return
+	}
+	before, after := o.form.group(title, open)
+	shielded, resumed, harmless := o.form.shield()
+	o.line(before)
+	o.line(shielded)
+	lines := strings.Split(strings.TrimSuffix(body.String(), "\n"), "\n")
+	for i, l := range lines {
+		l = harmless(l)
+		if o.left >= 0 && len(l)+1 > o.left {
+			o.line("… " + text.Count(len(lines)-i, "more line") + ", which the report has")
+			o.left = 0
+			break
+		}
+		if o.left >= 0 {
+			o.left -= len(l) + 1
+		}
+		if _, err := o.w.WriteString(l + "\n"); err != nil && o.err == nil {
+			o.err = err
+		}
+	}
+	o.line(resumed)
+	o.line(after)
+}

@@ -1,0 +1,30 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+func TestThreadName(t *testing.T) {
+	for _, c := range []struct {
+		runtime         *profile.RuntimeThread
+		alone, together string
+	}{
+		{nil, `"worker"`, `"worker"`},
+		{&profile.RuntimeThread{Language: "Python", Name: "worker"}, `"worker"`, `"worker"`},
+		{&profile.RuntimeThread{Language: "Python", Name: "worker-1"}, `"worker" ("worker-1" in Python)`,
+			`"worker" ("worker-1" in Python)`},
+		{&profile.RuntimeThread{Language: ".NET", ID: 14, Name: "worker"}, `"worker" (14 in .NET)`, `"worker"`},
+		{&profile.RuntimeThread{Language: ".NET", ID: 14, Name: "worker\n1"}, `"worker" (14 "worker\n1" in .NET)`,
+			`"worker" ("worker\n1" in .NET)`},
+	} {
+		thread := &profile.Thread{TID: 812, Name: "worker", Runtime: c.runtime}
+		if got := threadName(thread, true); got != c.alone {
+			t.Errorf("%+v alone: %s, want %s", c.runtime, got, c.alone)
+		}
+		if got := threadName(thread, false); got != c.together {
+			t.Errorf("%+v with others: %s, want %s", c.runtime, got, c.together)
+		}
+	}
+}
