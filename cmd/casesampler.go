@@ -1,12 +1,17 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
+	"github.com/fpstack/fpstack/hang/trigger"
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm/unshown"
@@ -22,9 +27,10 @@ type caseOptions struct {
 	at       []time.Duration // when the moments are: capture.Usual or capture.Hurried
 	// process and whole bound the stop of one process and everything; 0: the usual bounds.
 	process, whole time.Duration
-	// done is told each dump as soon as it is made, nil for nobody.
-	done   func(moment int, d *profile.Dump)
-	naming namingOptions
+	naming         namingOptions
+	began          time.Time // when the command began, zero if there is none
+	// report is told what there is before the first stop, and each dump as soon as it is made; nil for nobody.
+	report *hangReport
 }
 
 // capture makes the case of processes. It always returns one: what could not be had is in its Problems.
@@ -34,24 +40,37 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	if tree == nil {
 		tree = func() []int { return withChildren(o.roots, o.children) }
 	}
-	c.Processes = capture.Describe(tree())
+	c.Processes, c.Began = capture.Describe(tree()), o.began
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
-	capture.Run(ctx, c, s, capture.Options{At: o.at, Process: o.process, Whole: o.whole, Done: o.done, Gone: hasEnded,
-		Tree: tree})
+	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree}
+	if o.report != nil {
+		o.report.facts(c)
+		s.saves = o.report.folder != nil
+		opt.Done = func(moment int, d *profile.Dump) { o.report.sampled(moment, d, s.taken()) }
+	}
+	live := &trigger.Live{List: tree}
+	before := live.Evidence()
+	capture.Run(ctx, c, s, opt)
+	moved := trigger.Activity(before, live.Evidence())
+	c.Activity.Network, c.Activity.IO = moved.Network, moved.IO
 	return c
 }
 
 // caseSampler samples the processes of a case. What was read of modules and what was named is kept from one moment to
 // the next.
-type caseSampler struct{ d *dumping }
+type caseSampler struct {
+	d     *dumping
+	saves bool         // what is copied of each process, in the first moment
+	saved bytes.Buffer // of the last process
+}
 
 func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
 	d := &dumpOptions{unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second,
 		namingOptions: o.naming}
 	d.format = dumpForm()
 	d.goroutines.on = true
-	return &caseSampler{a.newDumping(ctx, d)}
+	return &caseSampler{d: a.newDumping(ctx, d)}
 }
 
 // Begin implements [capture.Sampler].
@@ -63,6 +82,14 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	if len(tids) > 0 {
 		return s.d.sampleBy(ctx, pid, tracer.Options{})
 	}
+	s.saved.Reset()
+	if s.saves {
+		s.d.saver = dump.NewSaver(&s.saved)
+		s.d.unsaved = func(error) {} // the file of the process is missing, or has a part of it
+	}
+	if s.writes(pid) {
+		return s.asleep(ctx, pid)
+	}
 	got, err := s.d.sample(ctx, pid)
 	if got != nil {
 		got.Notes = append(got.Notes, unshown.InDump(got)...)
@@ -70,10 +97,37 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	return got, err
 }
 
+// writes reports whether a thread of process pid waits for room in a pipe or a socket. A stop ends its call with what it
+// has written by then: a program that does not go on with the rest loses that, and its hang ends. Source: write(2),
+// signal(7).
+func (s *caseSampler) writes(pid int) bool {
+	w := s.d.waiting
+	if w == nil || w.graph == nil || w.facts.Process(pid) == nil {
+		return false
+	}
+	return slices.ContainsFunc(w.facts.Process(pid).Threads, func(t *waits.Thread) bool {
+		of := w.graph.Of(t.TID)
+		return of != nil && strings.HasPrefix(string(of.Object.Kind), "room in a ")
+	})
+}
+
+// asleep makes the dump of a process without a stop.
+func (s *caseSampler) asleep(ctx context.Context, pid int) (*profile.Dump, error) {
+	got, err := s.d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
+	if got != nil {
+		got.Notes = append(got.Notes, "shown without a stop, as with --no-stop: one would end a write that has written "+
+			"a part")
+	}
+	return got, err
+}
+
+// taken is what was saved of the process that was sampled last.
+func (s *caseSampler) taken() []byte { return s.saved.Bytes() }
+
 // End implements [capture.Sampler].
 func (s *caseSampler) End() *profile.Waits {
 	w := s.d.waiting
-	s.d.waiting = nil
+	s.d.waiting, s.d.saver, s.saves = nil, nil, false
 	defer w.close()
 	if w.graph == nil {
 		return nil

@@ -110,8 +110,9 @@ func (a *app) dumpSaved(ctx context.Context, o *dumpOptions, in *kept) error {
 	case len(o.tids) > 0 || o.source || o.save != "" || o.sourceMaps || o.skipFrames > 0 || o.noSymbols:
 		return usageError{fmt.Errorf("%q was written by --save: --tid, --source, --save, --source-maps, --skip-frames "+
 			"and --no-symbols are for processes and core files", o.core)}
-	case o.goroutines.given:
-		return usageError{fmt.Errorf("%q was written by --save: it has the goroutines that were saved", o.core)}
+	}
+	if given, _ := o.fiberOptions.given(); len(given) > 0 {
+		return usageError{fmt.Errorf("%q was written by --save: it has the %s that were saved", o.core, given[0])}
 	}
 	var objects []string
 	if o.exe != "" {

@@ -26,6 +26,7 @@ type dumping struct {
 	objects *module.Shared
 	walks   dump.Options
 	saver   *dump.Saver // nil without --save
+	unsaved func(error) // is told that a process was not saved; nil: that is missing
 	waiting *waiting    // nil if the form has no place for it
 
 	unseen         ids // threads of --tid that no process has
@@ -41,7 +42,7 @@ func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	names := o.namingOptions.names(d.finder, budget)
 	names.Shared = resolve.NewShared()
 	d.walks = dump.Options{Runtimes: o.vms(budget), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
-		Fibers: o.goroutines.fibers(o)}
+		Fibers: o.fiberOptions.modes(o)}
 	return d
 }
 
@@ -135,14 +136,14 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	}
 	walks := d.walks
 	if opening.NoStop {
-		walks.Fibers = dump.NoFibers
+		walks.Fibers = nil
 	}
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
 		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
 		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known()}
-	if walks.Fibers == dump.AskedFibers {
+	if walks.Fibers.Asked() {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
@@ -177,7 +178,11 @@ func (d *dumping) finishSaving() {
 	if d.saver == nil {
 		return
 	}
-	if err := d.saver.Finish(); err != nil {
+	switch err := d.saver.Finish(); {
+	case err == nil:
+	case d.unsaved != nil:
+		d.unsaved(err)
+	default:
 		d.complain(err)
 		d.missing++
 	}

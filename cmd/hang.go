@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ type hangOptions struct {
 	children bool
 	namingOptions
 	shownOptions
+	reportOptions
 }
 
 func (a *app) hangCommand() *cobra.Command {
@@ -39,8 +41,9 @@ func (a *app) hangCommand() *cobra.Command {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
 	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
+	o.reportOptions.register(f)
 	o.namingOptions.register(f)
-	sections(f, "pid", "Processes", "format", "Output", "no-symbols", "Names")
+	sections(f, "pid", "Processes", "format", "Output", "report", "Report", "no-symbols", "Names")
 	return c
 }
 
@@ -52,11 +55,17 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
 		return err
 	}
+	r := a.newHangReport(&o.reportOptions)
+	r.show = report.Options{Group: true, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
 	c := a.capture(ctx, &caseOptions{trigger: hang.Trigger{Kind: hang.Asked}, roots: o.pids, children: o.children,
-		at: capture.Usual, naming: o.namingOptions})
+		at: capture.Usual, naming: o.namingOptions, report: r})
 	v := hang.Judge(c)
 	err := a.writeOutput(o.output, func(w io.Writer) error {
-		return report.HangText(w, c, v, report.Options{Group: true, Style: o.style(a), Width: a.lineWidth(o.output)})
+		if o.format.word == "json" {
+			r.finish(io.Discard, c, v, probe(c))
+			return report.HangJSON(w, c, v, r.show)
+		}
+		return r.finish(w, c, v, probe(c))
 	})
 	switch {
 	case err != nil:
@@ -67,4 +76,15 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 		return nil
 	}
 	return statusError(statusUnknown)
+}
+
+// probe names what is asked of processes, for a test of JUnit.
+func probe(c *hang.Case) []string {
+	words := []string{"fpstack", "hang"}
+	for i := range c.Processes {
+		if slices.Contains(c.Roots, c.Processes[i].PID) {
+			words = append(words, c.Processes[i].Name)
+		}
+	}
+	return words
 }

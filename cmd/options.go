@@ -81,14 +81,14 @@ type dumpOptions struct {
 	unwind     unwindMode
 	shownOptions
 	namingOptions
-	goroutines goroutinesMode
-	kernel     bool
-	source     bool
-	noGroup    bool
-	save       string
-	maxPause   time.Duration
-	rolling    bool
-	noStop     bool
+	fiberOptions
+	kernel   bool
+	source   bool
+	noGroup  bool
+	save     string
+	maxPause time.Duration
+	rolling  bool
+	noStop   bool
 }
 
 // defaultFrames is how many frames of a thread are shown by default.
@@ -109,9 +109,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 		"reads; may hold secrets")
 	f.IntVar(&o.maxFrames, "max-frames", defaultFrames, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
-	o.goroutines.on = true
-	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")
-	f.Lookup("goroutines").NoOptDefVal = "true"
+	o.fiberOptions.register(f)
 	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")
 	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
@@ -149,13 +147,8 @@ func (o *dumpOptions) check() error {
 	if o.noStop && o.rolling {
 		return usageError{errors.New("--no-stop with --rolling: either nothing is stopped or a few at a time")}
 	}
-	if g := o.goroutines; g.given && g.on && o.noStop {
-		return usageError{errors.New("--goroutines with --no-stop: goroutines are shown as they are at one instant, " +
-			"with all threads stopped")}
-	}
-	if g := o.goroutines; g.given && g.on && (o.rolling || len(o.tids) > 0) {
-		return usageError{errors.New("--goroutines with --rolling or --tid: goroutines are shown as they are at one " +
-			"instant, with all threads stopped")}
+	if err := o.fiberOptions.check(o); err != nil {
+		return err
 	}
 	return o.namingOptions.check()
 }

@@ -27,6 +27,7 @@ type runOptions struct {
 	killAfter  time.Duration
 	dumpSignal signalName
 	leftovers  choice
+	reportOptions
 	namingOptions
 }
 
@@ -61,7 +62,7 @@ limits and terminal, and its exit status is passed on; 124 after a limit.`,
 	}
 	f := c.Flags()
 	o.register(f)
-	sections(f, "deadline", "When it hangs", "grace", "How it ends", "no-symbols", "Names")
+	sections(f, "deadline", "When it hangs", "grace", "How it ends", "report", "What is written", "no-symbols", "Names")
 	f.SetInterspersed(false) // what follows the command is the command's
 	return c
 }
@@ -78,6 +79,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 		"doing, for this `TIME` at most")
 	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after SIGTERM gets SIGKILL")
 	f.Var(&o.leftovers, "leftovers", "processes that CMD leaves behind")
+	o.reportOptions.register(f)
 	o.namingOptions.register(f)
 }
 
@@ -88,6 +90,10 @@ func (a *app) run(o *runOptions, argv []string) error {
 	}
 	o.limits.IdleCPU = float64(o.idleCPU)
 	o.limits.Deadline = o.deadline.after
+	if o.deadline.auto {
+		o.limits.Deadline = a.jobDeadline()
+	}
+	began := time.Now()
 	r := &runner{app: a, o: o, argv: argv}
 	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
 		Patience: o.killAfter, DumpSignal: syscall.Signal(o.dumpSignal), Leftovers: job.Leftovers(o.leftovers.word),
@@ -100,7 +106,11 @@ func (a *app) run(o *runOptions, argv []string) error {
 	case err != nil:
 		a.complain(err)
 		return statusError(supervise.Failed)
-	case out.Death != 0:
+	}
+	if !r.explained.Load() {
+		a.passed(&o.reportOptions, argv, began)
+	}
+	if out.Death != 0 {
 		supervise.DieBy(out.Death, out.HadTerminal)
 	}
 	if out.Status == 0 {

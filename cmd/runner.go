@@ -3,12 +3,12 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/hang/job"
-	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -17,6 +17,8 @@ type runner struct {
 	*app
 	o    *runOptions
 	argv []string
+	// explained says that why the command was ended is written: that it ended is no success.
+	explained atomic.Bool
 }
 
 // Say implements [job.Observer].
@@ -25,7 +27,7 @@ func (r *runner) Say(line string) { fmt.Fprintf(r.stderr, "fpstack: %s\n", text.
 // Capture implements [job.Observer].
 func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) {
 	o := &caseOptions{trigger: t, command: r.argv, roots: []int{tree.Root}, tree: tree.List, at: capture.Usual,
-		naming: r.o.namingOptions}
+		naming: r.o.namingOptions, began: tree.Began, report: r.newHangReport(&r.o.reportOptions)}
 	if until, hurried := ctx.Deadline(); hurried {
 		o.at = capture.Hurried
 		if left := time.Until(until) - forWriting; left > 0 {
@@ -35,9 +37,12 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) {
 		}
 	}
 	c := r.capture(ctx, o)
-	c.Began = tree.Began
-	v := hang.Judge(c)
-	if err := report.HangText(r.stderr, c, v, report.Options{Group: true}); err != nil {
+	command := r.argv
+	if t.Kind == hang.Asked || t.Kind == hang.Warned {
+		command = nil // it goes on
+	}
+	r.explained.Store(r.explained.Load() || command != nil)
+	if err := o.report.finish(r.stderr, c, hang.Judge(c), command); err != nil {
 		r.complain(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/report/folder"
 	"github.com/fpstack/fpstack/resolve/offline"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
@@ -45,7 +47,8 @@ walk and name what 'fpstack --save' saved there.
 Functions, inlined calls, files and lines come from the files that are here: the
 programs and debug files given after the dump, the files at the paths of the
 modules, and debug files found by build id. A file with another build id is not
-used. Stacks of a saved snapshot are walked by the tables in those files, too;
+used. Of a folder that 'fpstack run --report' wrote all processes are shown.
+Stacks of a saved snapshot are walked by the tables in those files, too;
 debug files alone have none. FILE - is standard input.`,
 		Example: `  fpstack -p 4121 -f json -o dump.json            there
   fpstack symbolize dump.json ./build/server      here, with the unstripped
@@ -103,7 +106,7 @@ func (a *app) symbolizeAll(ctx context.Context, o *symbolizeOptions, dumps []dum
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: o.vms(budget),
 		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
-		Fibers: dump.AllFibers},
+		Fibers: dump.FiberModes{"goroutine": dump.AllFibers, "task": dump.AllFibers}},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
 			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {
@@ -116,10 +119,18 @@ func (a *app) symbolizeAll(ctx context.Context, o *symbolizeOptions, dumps []dum
 }
 
 // sortArguments separates objects from dumps by their first bytes. What is no regular file, as a pipe,
-// and what is not there, counts as a dump.
+// and what is not there, counts as a dump, and so does each process of a
+// report.
 func sortArguments(args []string) (dumps []dumpFile, objects []string) {
 	for _, name := range args {
-		if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() || !isELF(name) {
+		info, err := os.Stat(name)
+		if err == nil && info.IsDir() {
+			if saved := savedIn(name); len(saved) > 0 {
+				dumps = append(dumps, saved...)
+				continue
+			}
+		}
+		if name == "-" || err != nil || !info.Mode().IsRegular() || !isELF(name) {
 			dumps = append(dumps, dumpFile{name: name})
 			continue
 		}
@@ -129,6 +140,22 @@ func sortArguments(args []string) (dumps []dumpFile, objects []string) {
 		objects = append(objects, name)
 	}
 	return dumps, objects
+}
+
+// savedIn lists the saved processes of a report, or of its folder of processes; none if it is something else.
+func savedIn(dir string) (saved []dumpFile) {
+	for _, in := range []string{filepath.Join(dir, folder.Details), dir} {
+		entries, _ := os.ReadDir(in)
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".snap") {
+				saved = append(saved, dumpFile{name: filepath.Join(in, e.Name())})
+			}
+		}
+		if len(saved) > 0 {
+			return saved
+		}
+	}
+	return nil
 }
 
 func isELF(name string) bool {

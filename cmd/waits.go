@@ -61,7 +61,7 @@ func (o *waitsOptions) dump() *dumpOptions {
 		noGroup: o.noGroup, noStop: true, unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second}
 	d.format = dumpForm()
 	d.format.word = o.format.word
-	d.goroutines.on = true
+	d.goroutines.on, d.tasks.on = true, true
 	return d
 }
 

@@ -28,7 +28,7 @@ type Options struct {
 	Names     resolve.Options // its Budget bounds what is read of modules, too
 	Mode      unwind.Mode
 	MaxFrames int // of a thread; 0: no limit but that of a process
-	Fibers    Fibers
+	Fibers    FiberModes
 }
 
 // Walk walks the stacks of one process. It is for one goroutine at a time.
@@ -64,9 +64,7 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 	w.set.Charge(opt.Names.Budget)
 	w.runtimes.Scan(w.set)
 	w.loops.finder = w.runtimes.Loops()
-	if opt.Fibers != NoFibers {
-		w.fibers.open(w.runtimes)
-	}
+	w.fibers.open(w.runtimes, opt.Fibers)
 	return w
 }
 
@@ -151,7 +149,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	if problem := w.runtimes.Err(); problem != nil {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
-	w.fibers.report(d, w.opt.Fibers)
+	w.fibers.report(d)
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	for i := range d.Threads {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"hash/maphash"
+	gomaps "maps"
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
@@ -14,7 +15,7 @@ import (
 	"github.com/fpstack/fpstack/vm"
 )
 
-// Fibers says whether a dump lists the fibers of runtimes that schedule by themselves, as goroutines.
+// Fibers says whether a dump lists the fibers of one kind, which a runtime schedules by itself, as goroutines.
 type Fibers int
 
 const (
@@ -23,11 +24,21 @@ const (
 	AskedFibers        // and it is a problem where there are none, or where they cannot be listed
 )
 
+// FiberModes say it of each kind, as its runtime calls it: "goroutine". Those that are not named are not listed.
+type FiberModes map[string]Fibers
+
+// Asked reports whether any kind is wanted whatever it takes.
+func (m FiberModes) Asked() bool {
+	return slices.Contains(slices.Collect(gomaps.Values(m)), AskedFibers)
+}
+
 // fiberWalk walks the stacks of fibers, and keeps each stack that several have once.
 type fiberWalk struct {
+	modes   FiberModes
 	listers []vm.FiberLister
-	refused error // why some runtime's are not listed
+	refused map[string]error // why those of a kind are not listed
 	fibers  []snapshot.Fiber
+	ends    []int // of listers: behind the last of fibers that each listed
 	walked  resolve.Walked
 
 	stacks map[uint64]int // by hash, the first of that hash
@@ -37,16 +48,20 @@ type fiberWalk struct {
 }
 
 // open learns where the fibers of the process are, before it is stopped.
-func (w *fiberWalk) open(runtimes *vm.Process) {
-	var errs []error
+func (w *fiberWalk) open(runtimes *vm.Process, modes FiberModes) {
+	w.modes, w.refused = modes, map[string]error{}
 	for _, l := range runtimes.FiberListers() {
-		if err := l.OpenFibers(); err != nil {
-			errs = append(errs, err)
+		kind := l.FiberKind()
+		if modes[kind] == NoFibers {
 			continue
 		}
-		w.listers = append(w.listers, l)
+		switch present, err := l.OpenFibers(); {
+		case err != nil:
+			w.refused[kind] = errors.Join(w.refused[kind], err)
+		case present:
+			w.listers = append(w.listers, l)
+		}
 	}
-	w.refused = errors.Join(errs...)
 }
 
 // list lists the fibers that snap shows. What is missing is added to the problems of snap. It returns the stacks of
@@ -58,6 +73,7 @@ func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 			snap.Problems = append(snap.Problems, err.Error())
 		}
 		w.fibers = append(w.fibers, fibers...)
+		w.ends = append(w.ends, len(w.fibers))
 	}
 	stacks := map[int]mem.Span[mem.Addr]{}
 	for i := range w.fibers {
@@ -75,11 +91,17 @@ func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, f 
 	w.stacks, w.seed = map[uint64]int{}, maphash.MakeSeed()
 	memory := stoppedMemory(snap)
 	w.walked.Fibers = w.fibers
+	of := 0 // the lister
 	for i := range w.fibers {
+		for i >= w.ends[of] {
+			of++
+		}
 		f := &w.fibers[i]
 		w.stack = unwind.Stack{Frames: w.stack.Frames[:0]}
 		if f.Thread.Registers != nil {
 			walk(&w.stack, f, memory)
+		} else if s, ok := w.listers[of].(vm.FiberStacker); ok {
+			s.FiberStack(f.ID, &w.stack)
 		}
 		f.Thread = snapshot.Thread{} // the copied stack may be dropped
 		w.walked.StackOf = append(w.walked.StackOf, w.keep(f.CreatedBy))
@@ -107,6 +129,7 @@ func (w *fiberWalk) keep(createdBy mem.Addr) int {
 	maphash.WriteComparable(&h, createdBy)
 	for i := range w.stack.Frames {
 		maphash.WriteComparable(&h, w.stack.Frames[i].PC)
+		maphash.WriteComparable(&h, w.stack.Frames[i].Site)
 	}
 	for key := h.Sum64(); ; key++ {
 		at, known := w.stacks[key]
@@ -132,23 +155,31 @@ func sameStack(a, b *unwind.Stack) bool {
 	}
 	for i := range a.Frames {
 		f, g := &a.Frames[i], &b.Frames[i]
-		if f.PC != g.PC || f.Interrupted != g.Interrupted || f.Note != g.Note || f.Origin != g.Origin {
+		if f.PC != g.PC || f.Site != g.Site || f.Runtime != g.Runtime || f.Interrupted != g.Interrupted ||
+			f.Note != g.Note || f.Origin != g.Origin {
 			return false
 		}
 	}
 	return true
 }
 
+// noFibers is why a process has none of a kind, where that was asked for.
+var noFibers = map[string]string{"goroutine": "no goroutines: it is no Go program",
+	"task": "no tasks: it is no Python program that uses asyncio, or one that cannot be read"}
+
 // report says in d why fibers are not listed: as a problem where they were asked for, else as a note.
-func (w *fiberWalk) report(d *profile.Dump, mode Fibers) {
-	asked := mode == AskedFibers
-	switch {
-	case w.refused == nil && len(w.listers) == 0 && asked:
-		d.Problems = append(d.Problems, "no goroutines: it is no Go program")
-	case w.refused == nil:
-	case asked:
-		d.Problems = append(d.Problems, w.refused.Error())
-	default:
-		d.Notes = append(d.Notes, w.refused.Error())
+func (w *fiberWalk) report(d *profile.Dump) {
+	for _, kind := range slices.Sorted(gomaps.Keys(w.modes)) {
+		asked, refused := w.modes[kind] == AskedFibers, w.refused[kind]
+		listed := slices.ContainsFunc(w.listers, func(l vm.FiberLister) bool { return l.FiberKind() == kind })
+		switch {
+		case refused == nil && !listed && asked:
+			d.Problems = append(d.Problems, noFibers[kind])
+		case refused == nil:
+		case asked:
+			d.Problems = append(d.Problems, refused.Error())
+		default:
+			d.Notes = append(d.Notes, refused.Error())
+		}
 	}
 }

@@ -117,4 +117,5 @@ type Counters struct {
 type Activity struct {
 	Network, IO, Output uint64   // bytes
 	Commands            []string // that had not been seen before
+	Began               int      // processes
 }

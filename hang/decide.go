@@ -45,7 +45,8 @@ func (j *judging) decide() *Verdict {
 	case len(sinks) > 0 && sinks[0].rank <= rankStill && len(moves) == 0:
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	case len(moves) > 0:
-		v := &Verdict{Kind: Moving, Sentence: "slow, perhaps, but moving: " + strings.Join(moves[:min(3, len(moves))], "; ")}
+		v := &Verdict{Kind: Moving,
+			Sentence: "slow, perhaps, but moving: " + strings.Join(moves[:min(3, len(moves))], "; ")}
 		return j.evidence(v, sinks)
 	case j.starved():
 		return j.evidence(j.starvation(), sinks)

@@ -17,7 +17,8 @@ const (
 
 // movements are what went on between the moments, each for a person; nil if nothing did.
 func (j *judging) movements() (all []string) {
-	if a := &j.c.Activity; true {
+	a := &j.c.Activity
+	{
 		switch {
 		case a.Network >= muchNetwork:
 			all = append(all, bytes(a.Network)+" came and went by network")
@@ -27,8 +28,11 @@ func (j *judging) movements() (all []string) {
 		if a.Output > 0 {
 			all = append(all, bytes(a.Output)+" of output")
 		}
-		if n := len(a.Commands); n > 0 {
-			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(n, "process"), text.Escape(a.Commands[0])))
+		switch n := len(a.Commands); {
+		case n > 0:
+			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(a.Began, "process"), text.Escape(a.Commands[0])))
+		case a.Began > 0:
+			all = append(all, text.Count(a.Began, "process")+" began, by commands that were there before")
 		}
 	}
 	var busy []*Judged

@@ -35,7 +35,7 @@ func (r *release) labels() map[string]string {
 }
 
 // image writes an OCI image layout of the architectures that were built, as one tar: an index with an image for
-// each, named by the version. It is left out if none of them was built.
+// each, named fpstack:VERSION. It is left out if none of them was built.
 func (r *release) image() error {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	found := false
@@ -63,7 +63,7 @@ func (r *release) image() error {
 	if err != nil {
 		return err
 	}
-	name := map[string]string{"org.opencontainers.image.ref.name": r.version}
+	name := map[string]string{"org.opencontainers.image.ref.name": "fpstack:" + r.version}
 	if err := p.AppendIndex(annotated, layout.WithAnnotations(name)); err != nil {
 		return err
 	}

@@ -176,7 +176,11 @@ func (r *release) contents(f format, stage string) (files.Contents, error) {
 	made("/usr/share/bash-completion/completions/fpstack", r.texts.completions["bash"])
 	made(f.zsh+"/_fpstack", r.texts.completions["zsh"])
 	made("/usr/share/fish/vendor_completions.d/fpstack.fish", r.texts.completions["fish"])
-	r.documents(f, made, read)
+	folder := func(path string) {
+		all = append(all, &files.Content{Destination: path, Type: files.TypeDir,
+			FileInfo: &files.ContentFileInfo{Mode: 0o755}})
+	}
+	r.documents(f, made, read, folder)
 	all = append(all, content("/usr/sbin/fpstack-grant", filepath.Join(r.source, grantScript), 0o755))
 	for _, name := range []string{"postinstall", "postremove"} {
 		if err := r.stageScript(filepath.Join(stage, name), read("packaging/files/"+name)); err != nil {
@@ -194,8 +198,8 @@ func (r *release) stageScript(to string, data []byte) error {
 	return os.Chtimes(to, r.date, r.date)
 }
 
-// documents adds what goes to /usr/share/doc and its like.
-func (r *release) documents(f format, made func(string, []byte), read func(string) []byte) {
+// documents adds what goes to /usr/share/doc and its like. rpm removes a folder with the package if it is in it.
+func (r *release) documents(f format, made func(string, []byte), read func(string) []byte, folder func(string)) {
 	const doc = "/usr/share/doc/fpstack/"
 	shared, err := filepath.Glob(filepath.Join(r.source, "docs/*.md"))
 	if err == nil {
@@ -208,6 +212,8 @@ func (r *release) documents(f format, made func(string, []byte), read func(strin
 		made(doc+"examples/"+unit, read("packaging/systemd/"+unit))
 	}
 	if f.name != "deb" {
+		folder(doc)
+		folder("/usr/share/licenses/fpstack/")
 		made(doc+"CHANGELOG.md", read("CHANGELOG.md"))
 		made("/usr/share/licenses/fpstack/LICENSE", read("LICENSE"))
 		made("/usr/share/licenses/fpstack/LICENSES.txt", read("cmd/licenses.txt"))

@@ -9,6 +9,7 @@ import (
 type Fiber struct {
 	Kind  string // "goroutine"
 	ID    uint64
+	Name  string // that the program gave it, "" for none; any bytes
 	State string // in the words of its runtime, "chan receive"
 	// Waits is how long it has been in State at least, 0 if unknown.
 	Waits  time.Duration
@@ -20,6 +21,10 @@ type Fiber struct {
 	Stack   int
 	Missing string // why it has no stack, "" if it has one
 	Creator uint64 // the fiber that created it, 0 if unknown
+	// AwaitedBy are the ids of those that wait for it to end, as far as known.
+	AwaitedBy []uint64
+	// LoopTID is the thread whose event loop runs it when it goes on, 0 if unknown.
+	LoopTID int
 }
 
 // FiberStack is the stack of one or more fibers.
@@ -33,6 +38,7 @@ type FiberStack struct {
 type FiberID struct {
 	Kind string
 	ID   uint64
+	Name string // "" for none
 }
 
 // FrameLists gives every list of frames in d, to be changed in place.

@@ -18,8 +18,8 @@ type Wait struct {
 	Timed     bool          // it ends by itself
 	Left      time.Duration // how long that takes still, 0 if unknown
 	Evidence  []string      // what it was seen by
-	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one of
-	// the process that this one was forked from.
+	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one
+	// of the process that this one was forked from.
 	Lost   int
 	Forked bool
 }

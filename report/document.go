@@ -77,11 +77,13 @@ type countsDoc struct {
 type fiberIDDoc struct {
 	Kind string `json:"kind"`
 	ID   uint64 `json:"id"`
+	Name string `json:"name,omitempty"`
 }
 
 type fiberDoc struct {
 	Kind    string `json:"kind"`
 	ID      uint64 `json:"id"`
+	Name    string `json:"name,omitempty"`
 	State   string `json:"state"`
 	Waits   int64  `json:"waits_ns,omitempty"`
 	Locked  bool   `json:"locked,omitempty"`
@@ -90,6 +92,9 @@ type fiberDoc struct {
 	Stack   int    `json:"stack"`
 	Missing string `json:"missing,omitempty"`
 	Creator uint64 `json:"creator,omitempty"`
+
+	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
+	LoopTID   int      `json:"loop_tid,omitempty"`
 }
 
 type fiberStackDoc struct {

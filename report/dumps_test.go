@@ -151,6 +151,29 @@ func goroutines() *profile.Dump {
 	return d
 }
 
+// tasks are those of a language that gives them names, of two loops.
+func tasks() *profile.Dump {
+	at := func(index int, name string, line int) profile.Frame {
+		return profile.Frame{Index: index, Kind: profile.Python, Func: name, File: "/srv/app.py", Line: line,
+			Module: -1, Origin: "runtime"}
+	}
+	d := one(complete(at(0, "blocked", 7)))
+	d.Threads[0].Fiber = &profile.FiberID{Kind: "task", ID: 0x7f01, Name: "blocker"}
+	d.FiberStacks = []profile.FiberStack{{}, {Stack: complete(at(0, "leaf", 3), at(1, "top", 9))}}
+	tid := d.Threads[0].TID
+	d.Fibers = []profile.Fiber{
+		{Kind: "task", ID: 0x7f01, Name: "blocker", State: "running", TID: tid, LoopTID: tid},
+		{Kind: "task", ID: 0x7f02, Name: "Task-1", State: "waits for a future", Stack: 1, LoopTID: tid,
+			AwaitedBy: []uint64{0x7f01, 0x7fff}},
+		{Kind: "task", ID: 0x7f03, Name: "\x1b[31m\"", State: "waits for task \"\x1b[31m\"", Stack: 1, LoopTID: tid},
+	}
+	for i := range 5 {
+		d.Fibers = append(d.Fibers, profile.Fiber{Kind: "task", ID: 0x8000 + uint64(i), Name: fmt.Sprint("Task-", i+10),
+			State: "waits for a future", Stack: 1, LoopTID: 99})
+	}
+	return d
+}
+
 // stopped returns one thread whose stack was cut for that reason.
 func stopped(stop, detail string) *profile.Dump {
 	d := one(profile.Stack{Stop: stop, Detail: detail, Frames: []profile.Frame{

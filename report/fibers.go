@@ -77,7 +77,8 @@ func (p *printer) fiberKey(i int) string {
 	}
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.Stack))
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.TID))
-	return string(key) + fmt.Sprint(f.Locked, f.System) + f.Kind + "\x00" + f.State + "\x00" + f.Missing
+	return string(key) + fmt.Sprint(f.Locked, f.System, f.AwaitedBy, f.LoopTID) + f.Kind + "\x00" + f.State + "\x00" +
+		f.Missing
 }
 
 // fiberGroup writes fibers with the same stack.
@@ -87,7 +88,7 @@ func (p *printer) fiberGroup(fibers []*profile.Fiber) {
 	if len(fibers) > 1 {
 		who = fmt.Sprintf("%d %ss ", len(fibers), text.Escape(f.Kind))
 	}
-	p.wrapped(Thread, who+p.fiberIDs(fibers), " ["+fiberState(fibers)+"]:")
+	p.wrapped(Thread, who+p.fiberIDs(fibers), " ["+p.fiberState(fibers)+"]:")
 	s := p.fiberStack(f)
 	switch {
 	case f.Missing != "":
@@ -107,6 +108,39 @@ func (p *printer) fiberGroup(fibers []*profile.Fiber) {
 		}
 	}
 	p.createdBy(fibers, s)
+	p.awaitedBy(f)
+}
+
+// awaitedBy writes which fibers wait for f to end: "  awaited by task "main"".
+func (p *printer) awaitedBy(f *profile.Fiber) {
+	if len(f.AwaitedBy) == 0 {
+		return
+	}
+	names := make([]string, 0, len(f.AwaitedBy))
+	for _, id := range f.AwaitedBy {
+		if name, ok := p.allFibers().names[id]; ok {
+			names = append(names, name)
+		} else {
+			names = append(names, fiberName(f.Kind, id, ""))
+		}
+	}
+	p.line(text.Wrap("  awaited by "+p.few(names), p.width(), 4))
+}
+
+// fiberName is what one fiber is called: goroutine 34, task "main".
+func fiberName(kind string, id uint64, name string) string {
+	if name != "" {
+		return text.Escape(kind) + " " + text.Quote(name)
+	}
+	return text.Escape(kind) + " " + strconv.FormatUint(id, 10)
+}
+
+// few is the first of the names, with how many there are more.
+func (p *printer) few(names []string) string {
+	if len(names) > maxNames && !p.opt.Verbose {
+		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(", … %d more", len(names)-maxNames)
+	}
+	return strings.Join(names, ", ")
 }
 
 // fiberStack is the stack of f, an empty one if the dump has none.
@@ -119,7 +153,7 @@ func (p *printer) fiberStack(f *profile.Fiber) *profile.FiberStack {
 
 // fiberState is what a traceback of Go has in brackets: the state, how long, what else holds. Of a group the times
 // are "3 to 5 minutes", or "up to 5 minutes" if it is less than one, or unknown, of some.
-func fiberState(fibers []*profile.Fiber) string {
+func (p *printer) fiberState(fibers []*profile.Fiber) string {
 	f := fibers[0]
 	state := text.Escape(f.State)
 	least, most := f.Waits, f.Waits
@@ -138,11 +172,41 @@ func fiberState(fibers []*profile.Fiber) string {
 	if f.Locked {
 		state += ", locked to thread"
 	}
+	if f.LoopTID != 0 && len(p.allFibers().loops) > 1 {
+		state += fmt.Sprintf(", loop of thread %d", f.LoopTID)
+	}
 	return state
 }
 
-// fiberIDs returns the ids with runs as ranges: "34-10033,10040".
+// fiberIndex is what is known of all fibers of a dump.
+type fiberIndex struct {
+	names map[uint64]string
+	loops map[int]bool // threads whose event loops run them
+}
+
+func (p *printer) allFibers() *fiberIndex {
+	if p.index == nil {
+		p.index = &fiberIndex{names: map[uint64]string{}, loops: map[int]bool{}}
+		for i := range p.dump.Fibers {
+			f := &p.dump.Fibers[i]
+			p.index.names[f.ID] = fiberName(f.Kind, f.ID, f.Name)
+			if f.LoopTID != 0 {
+				p.index.loops[f.LoopTID] = true
+			}
+		}
+	}
+	return p.index
+}
+
+// fiberIDs returns the ids with runs as ranges: "34-10033,10040"; or the names, where they have some.
 func (p *printer) fiberIDs(fibers []*profile.Fiber) string {
+	if fibers[0].Name != "" {
+		names := make([]string, len(fibers))
+		for i, f := range fibers {
+			names[i] = text.Quote(f.Name)
+		}
+		return p.few(names)
+	}
 	ids := make([]uint64, len(fibers))
 	for i, f := range fibers {
 		ids[i] = f.ID
@@ -178,16 +242,13 @@ func (p *printer) runs(threads []*profile.Thread) string {
 	var ids []string
 	for _, t := range threads {
 		if t.Fiber != nil {
-			ids = append(ids, text.Escape(t.Fiber.Kind)+" "+strconv.FormatUint(t.Fiber.ID, 10))
+			ids = append(ids, fiberName(t.Fiber.Kind, t.Fiber.ID, t.Fiber.Name))
 		}
 	}
-	switch {
-	case len(ids) == 0:
+	if len(ids) == 0 {
 		return ""
-	case len(ids) > maxNames && !p.opt.Verbose:
-		return "  " + strings.Join(ids[:maxNames], ", ") + fmt.Sprintf(", … %d more", len(ids)-maxNames)
 	}
-	return "  " + strings.Join(ids, ", ")
+	return "  " + p.few(ids)
 }
 
 // idle writes threads that a runtime keeps for work to come, a line for each reason.

@@ -58,6 +58,7 @@ func cases() []goldenCase {
 		{"event-loop--verbose", waitsInLoops(), Options{Group: true, Verbose: true}},
 		{"fibers", goroutines(), group},
 		{"fibers--no-group", goroutines(), Options{}},
+		{"tasks", tasks(), group},
 		{"fibers--verbose", goroutines(), Options{Group: true, Verbose: true}},
 		{"zero-threads", &profile.Dump{Process: profile.Process{PID: 9, Comm: "gone"}, Exited: 2}, group},
 		{"threads-2000", crowd(2000), group},

@@ -19,6 +19,11 @@ func HangText(to io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error {
 	if err := VerdictText(to, v, opt); err != nil {
 		return err
 	}
+	return HangStacks(to, c, opt)
+}
+
+// HangStacks writes the stacks of the last moment of c, each process below an empty line.
+func HangStacks(to io.Writer, c *hang.Case, opt Options) error {
 	if len(c.Moments) == 0 {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // HangFacts writes what the kernel shows of the processes of c without a stop, each below its parent, and why and when
-// that was captured. Of opt it heeds Style and Width.
+// that was captured. Of opt it heeds Style, Width and Verbose: the names of variables.
 func HangFacts(to io.Writer, c *hang.Case, opt Options) error {
 	p := &printer{w: bufio.NewWriter(to), dump: &profile.Dump{}, opt: opt}
 	p.occasion(c)
@@ -119,5 +119,7 @@ func (p *printer) processFacts(one *hang.Process, depth int) {
 	for _, line := range one.Lines {
 		p.line(text.Wrap(indent+"  "+text.Message(line), p.width(), len(indent)+4))
 	}
-	more("variables", text.Message(strings.Join(one.Variables, " ")))
+	if p.opt.Verbose {
+		more("variables", text.Message(strings.Join(one.Variables, " ")))
+	}
 }

@@ -142,7 +142,7 @@ func TestHangFacts(t *testing.T) {
 		"hang-facts-escapes": "a\x1b[31m\n\\\xff\u202e;"} {
 		c, _ := hungTest(name)
 		var out bytes.Buffer
-		if err := HangFacts(&out, c, Options{}); err != nil {
+		if err := HangFacts(&out, c, Options{Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", file+".txt")

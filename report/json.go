@@ -80,7 +80,7 @@ func threadDocument(d *profile.Dump, t *profile.Thread, opt *Options) *threadDoc
 	}
 	doc.Wait = waitDocument(t.Wait)
 	if t.Fiber != nil {
-		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID}
+		doc.Fiber = &fiberIDDoc{profile.Lossless(t.Fiber.Kind), t.Fiber.ID, profile.Lossless(t.Fiber.Name)}
 	}
 	if c := t.Counters; c != nil {
 		doc.Counters = &countsDoc{c.CPU.Nanoseconds(), c.Waited.Nanoseconds(), c.Switches}
@@ -116,9 +116,10 @@ func frameDocuments(frames []profile.Frame, modules int, opt *Options) []*frameD
 }
 
 func fiberDocument(f *profile.Fiber) *fiberDoc {
-	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, State: profile.Lossless(f.State),
-		Waits: f.Waits.Nanoseconds(), Locked: f.Locked, System: f.System, TID: f.TID, Stack: f.Stack,
-		Missing: profile.Lossless(f.Missing), Creator: f.Creator}
+	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, Name: profile.Lossless(f.Name),
+		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
+		System: f.System, TID: f.TID, Stack: f.Stack,
+		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID}
 }
 
 func syscallDocument(call *profile.Syscall) *syscallDoc {

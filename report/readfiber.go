@@ -12,7 +12,7 @@ func (in *dumpReader) fiberID() (*profile.FiberID, error) {
 		return nil, err
 	}
 	var err error
-	return &profile.FiberID{Kind: in.text(doc.Kind, &err), ID: doc.ID}, err
+	return &profile.FiberID{Kind: in.text(doc.Kind, &err), ID: doc.ID, Name: in.text(doc.Name, &err)}, err
 }
 
 func (in *dumpReader) fiber() error {
@@ -22,6 +22,7 @@ func (in *dumpReader) fiber() error {
 	}
 	var err error
 	in.dump.Fibers = append(in.dump.Fibers, profile.Fiber{Kind: in.text(doc.Kind, &err), ID: doc.ID,
+		Name: in.text(doc.Name, &err), AwaitedBy: doc.AwaitedBy, LoopTID: doc.LoopTID,
 		State: in.text(doc.State, &err), Waits: max(0, time.Duration(doc.Waits)), Locked: doc.Locked,
 		System: doc.System, TID: doc.TID, Stack: doc.Stack, Missing: in.text(doc.Missing, &err), Creator: doc.Creator})
 	return err

@@ -46,6 +46,7 @@ type printer struct {
 	opt  Options
 	// newer has the source files of which it was said that they were changed since.
 	newer map[string]bool
+	index *fiberIndex // nil before it is wanted
 }
 
 // line writes pieces that are escaped already, and ends the line.

@@ -47,10 +47,11 @@ func (n *Names) fibers(d *profile.Dump, w *Walked) {
 	d.Fibers = make([]profile.Fiber, len(w.Fibers))
 	for i := range w.Fibers {
 		f := &w.Fibers[i]
-		d.Fibers[i] = profile.Fiber{Kind: f.Kind, ID: f.ID, State: f.State, Waits: f.Waits, Locked: f.Locked,
-			System: f.System, TID: f.TID, Stack: w.StackOf[i], Missing: f.Missing, Creator: f.Creator}
+		d.Fibers[i] = profile.Fiber{Kind: f.Kind, ID: f.ID, Name: f.Name, State: f.State, Waits: f.Waits,
+			Locked: f.Locked, System: f.System, TID: f.TID, Stack: w.StackOf[i], Missing: f.Missing, Creator: f.Creator,
+			AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID}
 		if t := threads[f.TID]; t != nil {
-			t.Fiber = &profile.FiberID{Kind: f.Kind, ID: f.ID}
+			t.Fiber = &profile.FiberID{Kind: f.Kind, ID: f.ID, Name: f.Name}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 type Fiber struct {
 	Kind  string // what its runtime calls it, "goroutine"
 	ID    uint64
+	Name  string // that the program gave it, "" for none; any bytes
 	State string // in the words of its runtime, "chan receive"
 	// Waits is how long it has been in State at least; 0 if that is not known.
 	Waits time.Duration
@@ -32,4 +33,8 @@ type Fiber struct {
 	// call, 0 if unknown.
 	CreatedBy mem.Addr
 	Creator   uint64
+	// AwaitedBy are the ids of those that wait for it to end, as far as known.
+	AwaitedBy []uint64
+	// LoopTID is the thread whose event loop runs it when it goes on, 0 if unknown.
+	LoopTID int
 }

@@ -20,6 +20,8 @@ type Region struct {
 	// Alike says that Generation stays when other code is put there, as all of it has the same rows. What rests on the
 	// bytes of the code is compared then.
 	Alike bool
+	// Instead says that the tables of the object are wrong there: rows of the runtime come before theirs.
+	Instead bool
 }
 
 // Runtime knows code or frames of one process that no ELF object describes. What more it knows than where its code is,

@@ -146,7 +146,9 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 		s.call = c.findCall(pc, m)
 	}
 	c.fillRow(s, lookup)
-	s.runtime, s.region = c.w.regionOf(m, lookup)
+	if s.runtime, s.region = c.w.regionOf(m, lookup); s.region.Instead {
+		s.found = found{}
+	}
 	c.runtimeRow(s, lookup)
 	if s.row != nil {
 		s.table = c.compile(s.row, s.origin)

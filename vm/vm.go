@@ -49,12 +49,22 @@ type Kind struct {
 // FiberLister is a runtime that schedules threads of its own on those of the kernel.
 type FiberLister interface {
 	snapshot.ProcessCopier
-	// OpenFibers learns where the process keeps them, before it is stopped; without it there are none. An error says
-	// why they cannot be listed.
-	OpenFibers() error
+	// FiberKind is what the runtime calls one: "goroutine".
+	FiberKind() string
+	// OpenFibers learns whether the process has any, and where, before it is stopped; without it there are none. An
+	// error says why they cannot be listed.
+	OpenFibers() (present bool, err error)
 	// Fibers lists those that s shows, by what CopyProcess copied, in the runtime's own order. An error says which are
 	// missing.
 	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
+}
+
+// FiberStacker is a FiberLister whose fibers have no stack that could be walked while no thread runs them: it says
+// which functions they are in.
+type FiberStacker interface {
+	// FiberStack makes to the stack of the fiber with that id, of those that Fibers listed last, if it has one. Its
+	// Frames are to be appended to.
+	FiberStack(id uint64, to *unwind.Stack)
 }
 
 // Whole is a runtime that belongs to a process as a whole. It is used by the goroutine that walks.

@@ -53,7 +53,8 @@ func (s *study) thread(t *Thread, w *Wait) {
 	s.halted(t, w)
 }
 
-// idle says in w who could bring work to a thread that a runtime keeps for it, where it waits for descriptors.
+// idle says in w what a thread waits for that a runtime keeps for work: who could bring some, where it waits for
+// descriptors, is among its Wakers.
 func (s *study) idle(t *Thread, w *Wait) {
 	w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
 	if IsFutex(t.Process.Arch, t.First.Call.Number) {

@@ -73,10 +73,12 @@ func logOf(c *hang.Case, v *hang.Verdict, name string) *Log {
 		Groups: []Group{{"Stacks", func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "thread 812 %s\n--- %s\n", text.Quote(name), text.Escape(name))
 			return err
-		}}},
-		Files: []File{{Report, "/builds/shop/hang"}, {Markdown, "/builds/shop/hang/hang.md"},
-			{JUnitXML, "/builds/shop/it's;1].xml"}}}
+		}}}}
 }
+
+// files were written besides.
+var files = []File{{Report, "/builds/shop/hang"}, {Markdown, "/builds/shop/hang/hang.md"},
+	{JUnitXML, "/builds/shop/it's;1].xml"}}
 
 func TestLogOfEachSystem(t *testing.T) {
 	for _, s := range Systems {
@@ -84,6 +86,9 @@ func TestLogOfEachSystem(t *testing.T) {
 			c, v := stuckTest(name)
 			var out bytes.Buffer
 			if err := WriteLog(&out, s, logOf(c, v, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteFiles(&out, s, files); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, string(s)+"-"+kind+".log", out.Bytes())
@@ -222,6 +227,9 @@ func TestWriteLogFails(t *testing.T) {
 	full := errors.New("disk full")
 	if err := WriteLog(failing{full}, GitHub, l); !errors.Is(err, full) {
 		t.Errorf("the writer fails: got %v", err)
+	}
+	if err := WriteFiles(failing{full}, Azure, files); !errors.Is(err, full) {
+		t.Errorf("the writer of files fails: got %v", err)
 	}
 	l.Groups[0].Text = func(io.Writer) error { return full }
 	if err := WriteLog(io.Discard, None, l); !errors.Is(err, full) {
@@ -456,6 +464,18 @@ func TestLevels(t *testing.T) {
 		c, v := &hang.Case{Trigger: hang.Trigger{Kind: tt.trigger}}, &hang.Verdict{Kind: tt.kind}
 		if got := Annotations(c, v, Place{}); len(got) != 1 || got[0].Level != tt.want {
 			t.Errorf("%s after %s: got %+v, want %s", tt.kind, tt.trigger, got, tt.want)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for env, want := range map[string]Defaults{
+		"": {}, "XML_OUTPUT_FILE=/x.xml TEST_UNDECLARED_OUTPUTS_DIR=/o": {},
+		"TEST_TARGET=//a:b XML_OUTPUT_FILE=/x.xml TEST_UNDECLARED_OUTPUTS_DIR=/o": {"/o/fpstack", "/x.xml"},
+		"TEST_TARGET=//a:b": {},
+	} {
+		if got := Places(environment(env)); got != want {
+			t.Errorf("%q: got %+v, want %+v", env, got, want)
 		}
 	}
 }

@@ -20,6 +20,14 @@ const (
 	Notice  Level = "notice"
 )
 
+// Style is the level as Buildkite's agent names it.
+func (l Level) Style() string {
+	if l == Notice {
+		return "info"
+	}
+	return string(l)
+}
+
 // Annotation is a sentence at a place of the sources. Its strings are on one line and have no control characters.
 type Annotation struct {
 	Level Level

@@ -19,7 +19,6 @@ type Log struct {
 	Verdict     func(io.Writer) error
 	Annotations []Annotation // two at most are written
 	Groups      []Group
-	Files       []File // that were written besides
 	// Token is a word that nobody who wrote the target's names could guess.
 	Token string
 	Now   time.Time
@@ -69,16 +68,20 @@ func WriteLog(w io.Writer, s System, l *Log) error {
 	for _, g := range l.Groups {
 		out.group(g.Title, false, g.Text)
 	}
-	for _, f := range l.Files {
+	return out.end()
+}
+
+// WriteFiles says which files were written, the folder first, and hands them to s, which must find them complete.
+func WriteFiles(w io.Writer, s System, files []File) error {
+	out := &logWriter{w: bufio.NewWriter(w)}
+	for _, f := range files {
+		if f.Kind == Report {
+			_, _, harmless := s.form("", time.Time{}).shield()
+			out.line("report: " + harmless(oneLine(f.Path)))
+		}
 		out.line(publish(s, &f))
 	}
-	if out.err == nil {
-		out.err = out.w.Flush()
-	}
-	if out.err != nil {
-		return fmt.Errorf("write log: %w", out.err)
-	}
-	return nil
+	return out.end()
 }
 
 // publish is the command that hands a file to the system, "" where it has none.
@@ -101,6 +104,17 @@ type logWriter struct {
 	form form
 	left int // bytes that groups may have still, below 0 for any
 	err  error
+}
+
+// end flushes.
+func (o *logWriter) end() error {
+	if o.err == nil {
+		o.err = o.w.Flush()
+	}
+	if o.err != nil {
+		return fmt.Errorf("write log: %w", o.err)
+	}
+	return nil
 }
 
 // line writes one line, nothing for "".

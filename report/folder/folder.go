@@ -44,17 +44,18 @@ type Files interface {
 	Write(path string, write func(io.Writer) error) error
 }
 
-// Folder is one report. Any goroutine may call its methods.
+// Folder is one report. Any goroutine may call its methods; files are written one at a time.
 type Folder struct {
 	path            string
 	public, private Files
 	opt             Options
 
-	mu    sync.Mutex
-	sizes map[string]int64 // of the files that are there
-	left  []string         // what was left out
-	lost  []string         // what could not be written
-	err   error            // the first reason
+	writing sync.Mutex // held while a file is written
+	mu      sync.Mutex
+	sizes   map[string]int64 // of the files that are there
+	left    []string         // what was left out
+	lost    []string         // what could not be written
+	err     error            // the first reason
 }
 
 // Details is the folder below a report with the files of each process.
@@ -134,12 +135,9 @@ func (f *Folder) KeepPrivate(name string, write func(io.Writer) error) {
 
 // store writes a file, and leaves so many bytes of the limit free.
 func (f *Folder) store(to Files, name string, free int64, writes []func(io.Writer) error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	room := f.opt.Limit - free + f.sizes[name]
-	for _, size := range f.sizes {
-		room -= size
-	}
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	room := f.room(name, free)
 	var b bounded
 	var err error
 	for _, write := range writes {
@@ -148,6 +146,8 @@ func (f *Folder) store(to Files, name string, free int64, writes []func(io.Write
 			break
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch {
 	case b.full:
 		f.left = append(f.left, name)
@@ -156,6 +156,17 @@ func (f *Folder) store(to Files, name string, free int64, writes []func(io.Write
 	default:
 		f.put(to, name, b.kept.Bytes())
 	}
+}
+
+// room is how many bytes the file of that name may have.
+func (f *Folder) room(name string, free int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	room := f.opt.Limit - free + f.sizes[name]
+	for _, size := range f.sizes {
+		room -= size
+	}
+	return room
 }
 
 func (f *Folder) put(to Files, name string, content []byte) {

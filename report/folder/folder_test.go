@@ -110,6 +110,19 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// TestWritersMayAsk: what writes a file may ask the report.
+func TestWritersMayAsk(t *testing.T) {
+	f := create(t, t.TempDir(), Options{Limit: 30})
+	f.Put("hang.svg", content(strings.Repeat("s", 31)))
+	f.Put("hang.txt", func(w io.Writer) error {
+		_, err := fmt.Fprint(w, len(f.Remarks()), f.Err())
+		return err
+	})
+	if got := read(t, filepath.Join(f.Path(), "hang.txt")); got != "1 <nil>" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // failing cannot write.
 type failing struct{ err error }
 

@@ -2,8 +2,8 @@
 //
 //   shapes [SHAPE...]
 //
-// Without a shape all but "many", which is 200 threads, "deadlock" and "busy". When all of them have arrived it writes
-// "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
+// Without a shape all but "many", which is 200 threads, "deadlock", "busy" and "collected". When all have arrived it
+// writes "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
 // Gate.Spin.
 using System;
 using System.Collections;
@@ -313,6 +313,39 @@ namespace Shapes
 		}
 	}
 
+	// Threads that the garbage collector stops all the time: it replaces the return address of a method that runs.
+	static class Collected
+	{
+		public static volatile int Kept;
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static int Leaf(int n) { return (n * 7 + Kept) ^ (n >> 3); }
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static int Branch(int n, int depth)
+		{
+			if (depth == 0)
+				return Leaf(n) + Leaf(n + 1);
+			return Branch(n + 1, depth - 1) + Branch(n + 2, depth - 1);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Run()
+		{
+			Gate.Arrived();
+			while (!Gate.Open)
+				Kept += Branch(Kept, 12);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Collect()
+		{
+			Gate.Arrived();
+			while (!Gate.Open)
+				GC.Collect(0);
+		}
+	}
+
 	static class Program
 	{
 		static readonly Dictionary<string, Action> shapes = new Dictionary<string, Action> {
@@ -341,6 +374,7 @@ namespace Shapes
 			{ "join", Waits.ForThread },
 			{ "named", Waits.Named },
 			{ "busy", () => Gate.Spin() },
+			{ "collected", null },
 			{ "deadlock", null },
 			{ "many", null },
 		};
@@ -361,6 +395,11 @@ namespace Shapes
 				Start("deadlock", Locks.FirstThenSecond);
 				Start("deadlock", Locks.SecondThenFirst);
 				break;
+			case "collected":
+				for (int i = 0; i < 2; i++)
+					Start("collected", Collected.Run);
+				Start("collector", Collected.Collect);
+				break;
 			case "many":
 				for (int i = 0; i < 200; i++)
 					Start("many", () => Box<int>.Keep(1));
@@ -378,7 +417,7 @@ namespace Shapes
 					StartShape(shape);
 			} else {
 				foreach (string shape in shapes.Keys)
-					if (shape != "many" && shape != "deadlock" && shape != "busy")
+					if (shape != "busy" && shapes[shape] != null)
 						StartShape(shape);
 			}
 			Gate.WaitForAll();

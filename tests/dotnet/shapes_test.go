@@ -186,6 +186,17 @@ func ownFrames(s *profile.Stack) []string {
 	return out
 }
 
+// methodsOf are the methods of Shapes in a stack.
+func methodsOf(s *profile.Stack) []string {
+	var out []string
+	for i := range s.Frames {
+		if f := &s.Frames[i]; f.Kind == profile.DotNet && strings.HasPrefix(f.Func, "Shapes.") {
+			out = append(out, f.Func)
+		}
+	}
+	return out
+}
+
 // TestShapes: known chains of calls are shown, with generic arguments and lines, by a PDB inside of the assembly and
 // one beside it.
 func TestShapes(t *testing.T) {

@@ -51,12 +51,15 @@ type Runtime struct {
 	// they were read again.
 	view   mem.Reader
 	missed bool
+	walked int   // id of its thread, as the process calls it
+	trip   *trip // nil before a walk has come to it
 }
 
 var _ interface {
 	unwind.RowSource
 	unwind.Starter
 	unwind.Identifier
+	unwind.Crosser
 	snapshot.Copier
 	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
 	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock        // vm.LockLister
@@ -131,8 +134,8 @@ func (r *Runtime) readSections() {
 }
 
 // Start implements [unwind.Starter].
-func (r *Runtime) Start(_ *snapshot.Thread, m mem.Reader) {
-	r.view, r.missed = &view{m, r.memory}, false
+func (r *Runtime) Start(t *snapshot.Thread, m mem.Reader) {
+	r.view, r.missed, r.walked = &view{m, r.memory}, false, t.InnerTID()
 }
 
 // view is memory that code is looked up in: what was copied while the thread was stopped, and the process as it is now

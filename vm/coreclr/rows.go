@@ -114,6 +114,9 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	s, c, err := r.look(pc)
 	switch {
 	case s == nil:
+		if t := r.tripAt(pc); t != nil {
+			return t.region(), true
+		}
 		m := r.jitMapping(pc)
 		if m == nil || m.Path == "" {
 			return unwind.Region{}, false
@@ -128,6 +131,10 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 
 // Row implements [unwind.RowSource].
 func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row, bool, error) {
+	if t := r.tripAt(pc); t != nil {
+		row := t.row(pc, interrupted)
+		return row, row != nil, nil
+	}
 	s, c, err := r.look(pc)
 	switch {
 	case err != nil:

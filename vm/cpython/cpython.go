@@ -32,6 +32,10 @@ type Runtime struct {
 	sites  sites
 	code   *functions // of the interpreter; nil before a stack asks for it
 	shape  shape      // of a call of the eval loop
+
+	set     *module.Set       // of the last Mapped
+	asyncio *asyncio          // nil if the process has none, or if tasks are not listed
+	parked  map[uint64]parked // tasks of the last Fibers, by their id
 }
 
 var _ interface {
@@ -40,6 +44,7 @@ var _ interface {
 	snapshot.Copier
 	Mapped(set *module.Set)      // vm.Mapper
 	DumpCopier() snapshot.Copier // vm.DumpCopier
+	snapshot.ProcessCopier       // vm.FiberLister
 } = (*Runtime)(nil)
 
 // New returns the Runtime of an object that holds CPython, nil if it does not. An error says that it does, and why its
@@ -63,6 +68,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 // Mapped reads which threads the interpreter has, while nothing is stopped: it is called when mappings have changed, as
 // they do for a new thread.
 func (r *Runtime) Mapped(set *module.Set) {
+	r.set = set
 	if r.live != nil {
 		o := r.readRoster(liveMemory{r.live})
 		o.placed(set.Table())

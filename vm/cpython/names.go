@@ -2,7 +2,6 @@ package cpython
 
 import (
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/vm/cpython/object"
 )
 
 // threadNames reads the names that the threading module has for threads, by pthread_self. The process runs meanwhile:
@@ -27,23 +26,13 @@ func (r *Runtime) threadNames() map[mem.Addr]string {
 
 // activeThreads is where threading._active is, which has each Thread by its ident.
 func (r *Runtime) activeThreads() (mem.Addr, bool) {
-	o := r.roster.Load()
-	if r.live == nil || len(o.interps) == 0 {
+	if r.live == nil {
 		return 0, false
 	}
-	l, m := r.layout, liveMemory{r.live}
-	main := o.interps[len(o.interps)-1].addr
-	modules, ok := object.Pointer(m, main+mem.Addr(l.Interp.Modules))
+	m := liveMemory{r.live}
+	dict, ok := r.moduleDict(m, "threading")
 	if !ok {
 		return 0, false
 	}
-	threading, ok := l.Item(m, modules, "threading")
-	if !ok {
-		return 0, false
-	}
-	dict, ok := l.DictOfModule(m, threading)
-	if !ok {
-		return 0, false
-	}
-	return l.Item(m, dict, "_active")
+	return r.layout.Item(m, dict, "_active")
 }

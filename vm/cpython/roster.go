@@ -2,6 +2,7 @@ package cpython
 
 import (
 	"cmp"
+	gomaps "maps"
 	"slices"
 
 	"github.com/fpstack/fpstack/maps"
@@ -86,6 +87,11 @@ func (o *roster) of(t *snapshot.Thread) mem.Addr {
 		return o.oldest
 	}
 	return 0
+}
+
+// states are the states of all threads.
+func (o *roster) states() []mem.Addr {
+	return append(slices.Sorted(gomaps.Values(o.byIdent)), o.others...)
 }
 
 // maxOthers bounds the states of other interpreters that are read for each thread.

@@ -11,25 +11,28 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
+// FiberKind implements vm.FiberLister.
+func (r *Runtime) FiberKind() string { return "goroutine" }
+
 // OpenFibers learns where the program keeps its goroutines, before it is stopped. It fails where the program does not
 // say so, and why.
-func (r *Runtime) OpenFibers() error {
+func (r *Runtime) OpenFibers() (present bool, err error) {
 	if r.layout != nil {
-		return nil
+		return true, nil
 	}
 	if r.m.Class() != 8 {
-		return fmt.Errorf("goroutines cannot be listed: programs of 32 bits are not read yet")
+		return false, fmt.Errorf("goroutines cannot be listed: programs of 32 bits are not read yet")
 	}
 	l, err := readLayout(r.m, r.memory)
 	if err != nil {
-		return err
+		return false, err
 	}
 	const word = 8
 	if n, err := mem.Uint(r.memory, l.allgs+word, word, r.m.Order()); err == nil {
 		r.room = int(min(n, maxGoroutines)) * (l.g.need + usualStack)
 	}
 	r.layout = l
-	return nil
+	return true, nil
 }
 
 // usualStack is what is in use of the stack of most parked goroutines, bytes.

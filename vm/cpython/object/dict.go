@@ -127,40 +127,40 @@ var cachedKeys = [...]int{872, 864, 872, 872, 880, 880, 880, 888}
 
 // Attribute returns the attribute with that name of the instance at a of a class that Python code defines.
 func (l *Layout) Attribute(m Memory, a mem.Addr, name string) (mem.Addr, bool) {
+	var found mem.Addr
+	l.Attributes(m, a, l.wanted(m, name, &found))
+	return found, found != 0
+}
+
+// Attributes gives yield the attributes of the instance at a until it returns false. It reports whether it has any
+// place for them.
+func (l *Layout) Attributes(m Memory, a mem.Addr, yield func(key, value mem.Addr) bool) bool {
 	typ, ok := Pointer(m, a+l.header()-8)
 	if !ok {
-		return 0, false
+		return false
 	}
 	b, ok := m.Bytes(typ+l.header()+8, typeDictOffset+8)
 	if !ok {
-		return 0, false
+		return false
 	}
 	size, flags := order.Uint64(b[typeBasicSize:]), order.Uint64(b[typeFlags:])
 	offset := int64(order.Uint64(b[typeDictOffset:]))
 	if l.Version.Minor <= 10 || flags&managedDict == 0 {
 		if offset <= 0 || offset > maxOffset {
-			return 0, false
+			return false
 		}
 		dict, ok := Pointer(m, a+mem.Addr(offset))
-		if !ok {
-			return 0, false
-		}
-		return l.Item(m, dict, name)
+		return ok && l.Entries(m, dict, yield)
 	}
 	dict, values, ok := l.managed(m, a, size, flags)
 	if !ok {
-		return 0, false
+		return false
 	}
 	if dict != 0 {
-		return l.Item(m, dict, name)
+		return l.Entries(m, dict, yield)
 	}
 	keys, ok := Pointer(m, typ+mem.Addr(cachedKeys[min(l.Version.Minor, lastMinor)-firstMinor]+l.Header-16))
-	if !ok {
-		return 0, false
-	}
-	var found mem.Addr
-	l.entries(m, keys, values, l.wanted(m, name, &found))
-	return found, found != 0
+	return ok && l.entries(m, keys, values, yield)
 }
 
 // managed returns the dictionary of an instance, or where its values are.

@@ -9,6 +9,8 @@ type Frame struct {
 	Owner                byte
 	Entry                bool // it ends what one call of the eval loop runs
 	TLBC                 int32
+	// Top is where the values end that it computes with; it is kept while the frame does not execute.
+	Top mem.Addr
 }
 
 // FrameAt reads the frame at a.
@@ -38,6 +40,14 @@ func (l *Layout) FrameOf(a mem.Addr, b []byte) Frame {
 	}
 	if at.TLBC != 0 {
 		f.TLBC = int32(order.Uint32(b[at.TLBC:]))
+	}
+	switch at.TopIs {
+	case topIndex:
+		f.Top = a + mem.Addr(at.Locals) + mem.Addr(8*int64(int32(order.Uint32(b[at.Top:]))))
+	case topDepth:
+		f.Top = mem.Addr(order.Uint64(b[at.Top:])) + mem.Addr(8*int64(int32(order.Uint32(b[at.Top+16:]))))
+	default:
+		f.Top = mem.Addr(order.Uint64(b[at.Top:]))
 	}
 	return f
 }

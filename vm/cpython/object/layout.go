@@ -29,6 +29,7 @@ type Layout struct {
 	CFrame  CFrameLayout
 	Frame   FrameLayout
 	Code    CodeLayout
+	Gen     GenLayout
 	String  StringLayout
 	Header  int // of an object of fixed size: reference count and type
 }
@@ -69,8 +70,21 @@ type FrameLayout struct {
 	Owner                 int // 0 where frames have none
 	IsEntry               int // a byte: no frame above it was called by the same eval loop; 0 where Owner says so
 	TLBC                  int // int32: which copy of the bytecode it executes; 0 where there is one
-	Size                  int
+	// Top says where the values end that it computes with, by TopIs.
+	Top    int
+	TopIs  topForm
+	Locals int // the first of the local variables, with those values behind them
+	Size   int
 }
+
+// topForm is what a frame has at Top.
+type topForm uint8
+
+const (
+	topPointer topForm = iota // the address
+	topDepth                  // where the values begin, with an int how many there are at Top+16
+	topIndex                  // an int: how many words behind Locals
+)
 
 // CodeLayout is of PyCodeObject.
 type CodeLayout struct {
@@ -78,7 +92,19 @@ type CodeLayout struct {
 	FirstLine, Lines         int
 	Bytecode                 int // where the instructions begin; 0 where they are an object of their own
 	TLBC                     int
-	Size                     int // up to the last field that is read
+	// Variables are tuples of the names of local variables, in the order of their values: one up to 3.10 for each of
+	// plain variables, cells, and variables of an enclosing function, then one for all.
+	Variables []int
+	Kinds     int // a byte for each of them, in bytes; 0 where each tuple has one kind
+	Object    int // the instructions, where they are an object of their own
+	Size      int // up to the last field that is read
+}
+
+// GenLayout is of PyGenObject, PyCoroObject and PyAsyncGenObject.
+type GenLayout struct {
+	Frame int
+	Apart bool // Frame is a pointer to it
+	State int  // int8, of the generator, or where Frame is a pointer of the frame; 0: its fields say that
 }
 
 // StringLayout is of PyASCIIObject and PyCompactUnicodeObject.
@@ -115,46 +141,60 @@ func Known(v Version) (*Layout, error) {
 	return &l, nil
 }
 
+// variables are co_varnames, co_cellvars and co_freevars up to 3.10.
+var variables = []int{72, 88, 80}
+
 // tables are those of 3.8 to 3.12. Inside a release nothing of it moved.
 var tables = [...]Layout{
 	{ // 3.8
 		Runtime: RuntimeLayout{Interpreters: 32, GIL: 1160},
 		Interp:  InterpLayout{Next: 0, ID: 16, Threads: 8, Modules: 56, CollectingInRuntime: 544},
 		Thread:  ThreadLayout{Next: 8, Interp: 16, Frame: 24, ThreadID: 176, Size: 184},
-		Frame:   FrameLayout{Previous: 24, Code: 32, Instr: 104, Lasti: true, Unit: 1, Size: 112},
-		Code:    CodeLayout{Filename: 104, Name: 112, FirstLine: 40, Lines: 120, Size: 128},
+		Frame:   FrameLayout{Previous: 24, Code: 32, Instr: 104, Lasti: true, Unit: 1, Top: 72, Locals: 360, Size: 112},
+		Code: CodeLayout{Filename: 104, Name: 112, FirstLine: 40, Lines: 120, Variables: variables, Object: 48,
+			Size: 128},
+		Gen: GenLayout{Frame: 16, Apart: true},
 	},
 	{ // 3.9
 		Runtime: RuntimeLayout{Interpreters: 32, GIL: 360},
 		Interp:  InterpLayout{Next: 0, ID: 24, Threads: 8, Modules: 856, Collecting: 816},
 		Thread:  ThreadLayout{Next: 8, Interp: 16, Frame: 24, ThreadID: 176, Size: 184},
-		Frame:   FrameLayout{Previous: 24, Code: 32, Instr: 104, Lasti: true, Unit: 1, Size: 112},
-		Code:    CodeLayout{Filename: 104, Name: 112, FirstLine: 40, Lines: 120, Size: 128},
+		Frame:   FrameLayout{Previous: 24, Code: 32, Instr: 104, Lasti: true, Unit: 1, Top: 72, Locals: 360, Size: 112},
+		Code: CodeLayout{Filename: 104, Name: 112, FirstLine: 40, Lines: 120, Variables: variables, Object: 48,
+			Size: 128},
+		Gen: GenLayout{Frame: 16, Apart: true},
 	},
 	{ // 3.10
 		Runtime: RuntimeLayout{Interpreters: 32, GIL: 360},
 		Interp:  InterpLayout{Next: 0, ID: 24, Threads: 8, Modules: 856, Collecting: 816},
 		Thread:  ThreadLayout{Next: 8, Interp: 16, Frame: 24, CFrame: 48, ThreadID: 176, Size: 184},
 		CFrame:  CFrameLayout{Frame: -1, Previous: 8, Size: 16},
-		Frame:   FrameLayout{Previous: 24, Code: 32, Instr: 96, Lasti: true, Unit: 2, Size: 104},
-		Code:    CodeLayout{Filename: 104, Name: 112, FirstLine: 40, Lines: 120, Size: 128},
+		Frame: FrameLayout{Previous: 24, Code: 32, Instr: 96, Lasti: true, Unit: 2, Top: 64, TopIs: topDepth,
+			Locals: 352, Size: 104},
+		Code: CodeLayout{Filename: 104, Name: 112, FirstLine: 40, Lines: 120, Variables: variables, Object: 48,
+			Size: 128},
+		Gen: GenLayout{Frame: 16, Apart: true, State: 108},
 	},
 	{ // 3.11
 		Runtime: RuntimeLayout{Interpreters: 40, GIL: 368},
 		Interp:  InterpLayout{Next: 0, ID: 48, Threads: 16, Modules: 888, Collecting: 848},
 		Thread:  ThreadLayout{Next: 8, Interp: 16, CFrame: 56, ThreadID: 152, NativeID: 160, Chunk: 296, Size: 312},
 		CFrame:  CFrameLayout{Frame: 8, Previous: 16, Size: 24},
-		Frame:   FrameLayout{Previous: 48, Code: 32, Instr: 56, Owner: 69, IsEntry: 68, Size: 72},
+		Frame: FrameLayout{Previous: 48, Code: 32, Instr: 56, Owner: 69, IsEntry: 68, Top: 64, TopIs: topIndex,
+			Locals: 72, Size: 72},
 		Code: CodeLayout{Filename: 112, Name: 120, Qualname: 128, FirstLine: 72, Lines: 136, Bytecode: 184,
-			Size: 144},
+			Variables: []int{96}, Kinds: 104, Size: 144},
+		Gen: GenLayout{Frame: 80, State: 75},
 	},
 	{ // 3.12
 		Runtime: RuntimeLayout{Interpreters: 40},
 		Interp:  InterpLayout{Next: 0, ID: 8, Threads: 72, Modules: 944, GIL: 384, Collecting: 312},
 		Thread:  ThreadLayout{Next: 8, Interp: 16, CFrame: 56, ThreadID: 136, NativeID: 144, Chunk: 232, Size: 248},
 		CFrame:  CFrameLayout{Frame: 0, Previous: 8, Size: 16},
-		Frame:   FrameLayout{Previous: 8, Code: 0, Instr: 56, Owner: 70, Size: 72},
+		Frame: FrameLayout{Previous: 8, Code: 0, Instr: 56, Owner: 70, Top: 64, TopIs: topIndex, Locals: 72,
+			Size: 72},
 		Code: CodeLayout{Filename: 112, Name: 120, Qualname: 128, FirstLine: 68, Lines: 136, Bytecode: 192,
-			Size: 144},
+			Variables: []int{96}, Kinds: 104, Size: 144},
+		Gen: GenLayout{Frame: 72, State: 67},
 	},
 }

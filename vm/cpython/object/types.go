@@ -1,0 +1,71 @@
+package object
+
+import (
+	"bytes"
+
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Type is a type object.
+type Type struct {
+	Addr, Base mem.Addr
+	Name       string // tp_name: with the module for types of C alone
+	Flags      uint64
+	basicSize  uint64
+	dictOffset int64
+}
+
+// Flags of types that tell builtin ones and what is derived from them. Source: Include/object.h.
+const (
+	FlagHeap  = 1 << 9
+	FlagInt   = 1 << 24
+	FlagList  = 1 << 25
+	FlagTuple = 1 << 26
+	FlagBytes = 1 << 27
+	FlagStr   = 1 << 28
+	FlagDict  = 1 << 29
+	FlagError = 1 << 30
+	FlagType  = 1 << 31
+)
+
+// Offsets from the end of the header of variable size, as below in dict.go.
+const (
+	typeName = 0
+	typeBase = 232
+)
+
+// MaxTypeName bounds the bytes of the name of a type.
+const MaxTypeName = 128
+
+// TypeOf reads the type of the object at a.
+func (l *Layout) TypeOf(m Memory, a mem.Addr) (Type, bool) {
+	at, ok := Pointer(m, a+l.header()-8)
+	if !ok {
+		return Type{}, false
+	}
+	return l.TypeAt(m, at)
+}
+
+// TypeAt reads the type at a.
+func (l *Layout) TypeAt(m Memory, a mem.Addr) (Type, bool) {
+	b, ok := m.Bytes(a+l.header()+8, typeDictOffset+8)
+	if !ok || a == 0 {
+		return Type{}, false
+	}
+	t := Type{Addr: a, Base: mem.Addr(order.Uint64(b[typeBase:])), Flags: order.Uint64(b[typeFlags:]),
+		basicSize: order.Uint64(b[typeBasicSize:]), dictOffset: int64(order.Uint64(b[typeDictOffset:]))}
+	name := mem.Addr(order.Uint64(b[typeName:]))
+	text, ok := m.Bytes(name, MaxTypeName)
+	if !ok { // it may lie at the end of what is mapped
+		const page = 4096
+		if text, ok = m.Bytes(name, int(min(page-name%page, MaxTypeName))); !ok {
+			return Type{}, false
+		}
+	}
+	end := bytes.IndexByte(text, 0)
+	if end <= 0 {
+		return Type{}, false
+	}
+	t.Name = string(text[:end])
+	return t, true
+}

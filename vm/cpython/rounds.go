@@ -1,0 +1,120 @@
+package cpython
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// rounds is the memory of a stopped process where many objects are read by few calls: what is asked for and not there
+// yet is noted, and fetched for all of them together before they are tried again. It is read in blocks, as objects that
+// belong together were mostly made together.
+type rounds struct {
+	fetch  func(wants []snapshot.Want) (got [][]byte, ok bool)
+	have   map[mem.Addr][]byte // by where the block begins; none: it cannot be had; noted: it is fetched next
+	wants  []snapshot.Want
+	missed bool // what is read now has not all been there
+	once   bool // fetch at once: what is read leads to the next
+	spent  bool // nothing is fetched any more
+
+	last     mem.Addr // the block that was asked for last
+	lastData []byte
+}
+
+// blockSize divides a page: a block is mapped as a whole or not at all.
+const blockSize = 2 << 10
+
+// maxSpan bounds what is read of one object, blocks.
+const maxSpan = 4 << 20 / blockSize
+
+func newRounds(fetch func([]snapshot.Want) ([][]byte, bool)) *rounds {
+	return &rounds{fetch: fetch, have: map[mem.Addr][]byte{}}
+}
+
+// noted stands for a block that is fetched next.
+var noted = make([]byte, 0, 1)
+
+// maxRounds bounds how often something is tried: a chain of awaits takes up to two rounds for each.
+const maxRounds = 600
+
+// Bytes implements object.Memory.
+func (r *rounds) Bytes(addr mem.Addr, n int) ([]byte, bool) {
+	if addr == 0 || n <= 0 || n > maxSpan*blockSize || addr+mem.Addr(n) < addr {
+		return nil, false
+	}
+	first, end := addr&^(blockSize-1), addr+mem.Addr(n)
+	if end <= first+blockSize {
+		b, ok := r.block(first)
+		if !ok {
+			return nil, false
+		}
+		return b[addr-first:][:n:n], true
+	}
+	all := true
+	for at := first; at < end; at += blockSize {
+		_, ok := r.block(at)
+		all = all && ok
+	}
+	if !all {
+		return nil, false
+	}
+	out := make([]byte, 0, n)
+	for at := first; at < end; at += blockSize {
+		b, _ := r.block(at)
+		from := max(addr, at) - at
+		out = append(out, b[from:min(end-at, blockSize)]...)
+	}
+	return out, true
+}
+
+// block returns the block at a.
+func (r *rounds) block(a mem.Addr) ([]byte, bool) {
+	if a == r.last && r.lastData != nil {
+		return r.lastData, true
+	}
+	b, known := r.have[a]
+	switch {
+	case len(b) > 0:
+		r.last, r.lastData = a, b
+		return b, true
+	case known && b == nil, r.spent:
+		return nil, false
+	case r.once:
+		got, ok := r.fetch([]snapshot.Want{{Addr: a, Len: blockSize}})
+		r.spent = !ok
+		r.have[a] = got[0]
+		return got[0], got[0] != nil
+	case !known:
+		r.have[a] = noted
+		r.wants = append(r.wants, snapshot.Want{Addr: a, Len: blockSize})
+	}
+	r.missed = true
+	return nil, false
+}
+
+// run tries each of the items until all that it asks for is there, or cannot be had.
+func (r *rounds) run(items []mem.Addr, try func(item mem.Addr)) {
+	pending := append([]mem.Addr(nil), items...)
+	for n := 0; len(pending) > 0 && !r.spent && n < maxRounds; n++ {
+		left := pending[:0]
+		for _, item := range pending {
+			r.missed = false
+			if try(item); r.missed {
+				left = append(left, item)
+			}
+		}
+		pending = left
+		r.fetchNoted()
+	}
+}
+
+func (r *rounds) fetchNoted() {
+	if len(r.wants) == 0 {
+		return
+	}
+	got, ok := r.fetch(r.wants)
+	r.spent = !ok
+	for i, w := range r.wants {
+		r.have[w.Addr] = got[i]
+	}
+	r.wants = r.wants[:0]
+}

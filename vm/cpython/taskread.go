@@ -1,0 +1,202 @@
+package cpython
+
+import (
+	"fmt"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// taskKind is what a type has to do with tasks.
+type taskKind uint8
+
+const (
+	kindOther taskKind = iota
+	kindText
+	kindNumber
+	kindTask       // of C, and what is derived from it
+	kindFuture     // of C
+	kindPythonTask // asyncio.tasks.Task where it is written in Python
+	kindGenerator
+	kindWrapper // it has what it stands for right behind its header
+)
+
+type namedKind struct {
+	kind taskKind
+	name string // of the type
+}
+
+// taskRead is a task as it was read.
+type taskRead struct {
+	object.Task
+	kind      taskKind
+	name      string
+	chain     []object.Generator // outermost first
+	end       mem.Addr           // what the last of them awaits, 0 for none
+	broken    bool               // the chain goes on, and what follows could not be read
+	awaits    string             // the type of the future that it waits for
+	awaitDone bool               // that is done, so that the task goes on soon
+	awaitedBy []mem.Addr
+}
+
+// maxAwaits bounds a chain of awaits.
+const maxAwaits = 256
+
+// wrappers are types of objects that stand for another: an awaitable for its coroutine or generator, an iterator for
+// its future.
+var wrappers = map[string]bool{"coroutine_wrapper": true, "async_generator_asend": true,
+	"async_generator_athrow": true, "anext_awaitable": true, "_asyncio.FutureIter": true}
+
+// kindOf is what the type at a has to do with tasks.
+func (r *Runtime) kindOf(a *asyncio, m object.Memory, typ mem.Addr) (taskKind, string) {
+	if k, known := a.kinds[typ]; known {
+		return k.kind, k.name
+	}
+	t, ok := r.layout.TypeAt(m, typ)
+	if !ok {
+		return kindOther, ""
+	}
+	k := kindOther
+	const maxBases = 16
+	base := t
+	for n := 0; ok && n < maxBases && k == kindOther; n++ {
+		switch {
+		case base.Name == "_asyncio.Task":
+			k = kindTask
+		case base.Name == "_asyncio.Future":
+			k = kindFuture
+		case base.Name == "Task" && t.Flags&object.FlagHeap != 0:
+			k = kindPythonTask
+		case object.Generates(base.Name):
+			k = kindGenerator
+		case wrappers[base.Name]:
+			k = kindWrapper
+		case t.Flags&object.FlagStr != 0:
+			k = kindText
+		case t.Flags&object.FlagInt != 0:
+			k = kindNumber
+		}
+		if base.Base == 0 {
+			break
+		}
+		base, ok = r.layout.TypeAt(m, base.Base)
+	}
+	if ok {
+		a.kinds[typ] = namedKind{k, t.Name}
+	}
+	return k, t.Name
+}
+
+// kindAt is what the object at o has to do with tasks, with the name of its type.
+func (r *Runtime) kindAt(a *asyncio, m object.Memory, o mem.Addr) (taskKind, string) {
+	typ, ok := object.Pointer(m, o+mem.Addr(r.layout.Header-8))
+	if !ok || o == 0 {
+		return kindOther, ""
+	}
+	return r.kindOf(a, m, typ)
+}
+
+// readTask reads the task at a into t. It reports whether there is one.
+func (r *Runtime) readTask(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
+	*t = taskRead{chain: t.chain[:0], awaitedBy: t.awaitedBy[:0]}
+	t.kind, _ = r.kindAt(a, m, at)
+	switch t.kind {
+	case kindTask:
+		b, ok := m.Bytes(at, a.layout.Size)
+		if !ok {
+			return false
+		}
+		t.Task = a.layout.TaskOf(at, b)
+	case kindPythonTask:
+		if !r.readPythonTask(m, at, t) {
+			return false
+		}
+	default:
+		return false
+	}
+	t.name, _ = r.taskName(a, m, t.Name)
+	if t.Awaits != 0 {
+		var k taskKind
+		if k, t.awaits = r.kindAt(a, m, t.Awaits); k == kindTask || k == kindFuture {
+			pending, ok := a.layout.PendingAt(m, t.Awaits)
+			t.awaitDone = ok && !pending
+		}
+	}
+	if t.AwaitedBySet {
+		r.layout.Items(m, t.AwaitedBy, func(item mem.Addr) bool {
+			t.awaitedBy = append(t.awaitedBy, item)
+			return len(t.awaitedBy) < maxAwaits
+		})
+	} else if t.AwaitedBy != 0 {
+		t.awaitedBy = append(t.awaitedBy, t.AwaitedBy)
+	}
+	if t.Pending {
+		r.readChain(a, m, t)
+	}
+	return true
+}
+
+// taskName is the name of a task: a str, or from 3.12 on an int for one that the program did not name.
+func (r *Runtime) taskName(a *asyncio, m object.Memory, at mem.Addr) (string, bool) {
+	switch k, _ := r.kindAt(a, m, at); k {
+	case kindText:
+		return r.layout.StringAt(m, at)
+	case kindNumber:
+		n, ok := r.layout.IntAt(m, at)
+		return fmt.Sprintf("Task-%d", n), ok
+	}
+	return "", false
+}
+
+// readChain follows what the coroutine of t awaits.
+func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead) {
+	at := t.Coro
+	for at != 0 && len(t.chain) < maxAwaits {
+		switch k, _ := r.kindAt(a, m, at); k {
+		case kindGenerator:
+			g, ok := r.layout.GeneratorAt(m, at)
+			if g.State != object.GenUnknown {
+				t.chain = append(t.chain, g)
+			}
+			if t.broken = !ok; !ok || g.State != object.GenAwaiting {
+				return
+			}
+			at = g.Awaits
+		case kindWrapper:
+			next, ok := object.Pointer(m, at+mem.Addr(r.layout.Header))
+			if t.broken = !ok; !ok {
+				return
+			}
+			at = next
+		default:
+			t.end = at
+			return
+		}
+	}
+	t.broken = at != 0
+}
+
+// readPythonTask reads a task of the class that is written in Python.
+func (r *Runtime) readPythonTask(m object.Memory, at mem.Addr, t *taskRead) bool {
+	t.Task = object.Task{Addr: at}
+	var state string
+	ok := r.layout.Attributes(m, at, func(key, value mem.Addr) bool {
+		switch name, _ := r.layout.StringAt(m, key); name {
+		case "_coro":
+			t.Coro = value
+		case "_name":
+			t.Name = value
+		case "_loop":
+			t.Loop = value
+		case "_fut_waiter":
+			t.Awaits = value
+		case "_state":
+			state, _ = r.layout.StringAt(m, value)
+		case "_callbacks":
+			t.Callbacks = value
+		}
+		return true
+	})
+	t.Pending = state != "FINISHED" && state != "CANCELLED" // a class attribute while it is pending
+	return ok && t.Coro != 0
+}

@@ -1,0 +1,246 @@
+package cpython
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// asyncio is where the process keeps its tasks, as it was before the stop: the objects that hold them stay.
+type asyncio struct {
+	layout *object.TaskLayout
+	sets   []mem.Addr             // of tasks
+	weak   []mem.Addr             // sets of weak references to tasks
+	known  []mem.Addr             // the tasks in lists that there were
+	kinds  map[mem.Addr]namedKind // types that were met
+}
+
+const (
+	asyncioFile    = "_asyncio."
+	asyncioSection = ".AsyncioDebug"
+
+	maxTasks = 1 << 17
+	block    = 1 << 11 // how many tasks are copied before the next ones: the last are left out if not all can be
+)
+
+// FiberKind implements vm.FiberLister.
+func (r *Runtime) FiberKind() string { return "task" }
+
+// OpenFibers implements vm.FiberLister: it learns whether the process uses asyncio, and where that keeps its tasks.
+func (r *Runtime) OpenFibers() (present bool, err error) {
+	r.asyncio = nil
+	if r.live == nil || len(r.roster.Load().interps) == 0 {
+		return false, nil
+	}
+	m := liveMemory{r.live}
+	dict, ok := r.moduleDict(m, "asyncio.tasks")
+	if !ok {
+		return false, nil
+	}
+	a := &asyncio{kinds: map[mem.Addr]namedKind{}}
+	if a.layout, err = r.taskLayout(); err != nil {
+		return false, fmt.Errorf("tasks cannot be listed: %w", err)
+	}
+	r.layout.Entries(m, dict, func(key, value mem.Addr) bool {
+		switch name, _ := r.layout.StringAt(m, key); name {
+		case "_all_tasks", "_scheduled_tasks":
+			if data, ok := r.layout.Attribute(m, value, "data"); ok {
+				a.weak = append(a.weak, data)
+			}
+		case "_eager_tasks":
+			a.sets = append(a.sets, value)
+		}
+		return true
+	})
+	a.known = r.listed(a, m)
+	r.asyncio = a
+	return true, nil
+}
+
+// taskLayout finds out how tasks of C look: by what their module says of itself, or by the release.
+func (r *Runtime) taskLayout() (*object.TaskLayout, error) {
+	if r.layout.Version.Minor < 14 {
+		return r.layout.TaskLayout()
+	}
+	m := r.m
+	if r.set != nil {
+		for i := range r.set.Table().All() {
+			mapping := &r.set.Table().All()[i]
+			if strings.HasPrefix(path.Base(mapping.Path), asyncioFile) {
+				m = r.set.Find(mapping.Start)
+				break
+			}
+		}
+	}
+	switch {
+	case m == nil:
+		return nil, errNoMemory
+	case m.Err != nil:
+		return nil, m.Err
+	}
+	s, ok := m.Section(asyncioSection)
+	if !ok || s.Addr == 0 {
+		return nil, fmt.Errorf("%q has no section %s", m.Path, asyncioSection)
+	}
+	b, ok := liveMemory{r.live}.Bytes(m.Addr(s.Addr), object.AsyncioDebugSize)
+	if !ok {
+		return nil, errNoMemory
+	}
+	return r.layout.DescribedTasks(b)
+}
+
+// Room implements [snapshot.ProcessCopier].
+func (r *Runtime) Room() int {
+	const usual = 1 << 10 // bytes of a task with what it waits for
+	if r.asyncio == nil {
+		return 0
+	}
+	return len(r.asyncio.known) * usual
+}
+
+// listed are the tasks that the interpreters and threads of the process have in lists, from 3.14 on.
+func (r *Runtime) listed(a *asyncio, m object.Memory) []mem.Addr {
+	t := a.layout
+	if t.Node == 0 {
+		return nil
+	}
+	var all []mem.Addr
+	for _, head := range r.taskHeads(t) {
+		at, ok := object.Pointer(m, head)
+		for ok && at != head && at != 0 && len(all) < maxTasks {
+			task := at - mem.Addr(t.Node)
+			all = append(all, task)
+			at, ok = object.Pointer(m, at)
+		}
+	}
+	return all
+}
+
+// taskHeads are where the lists of tasks begin: those of threads, and those of interpreters, which have what threads
+// that ended have left.
+func (r *Runtime) taskHeads(t *object.TaskLayout) []mem.Addr {
+	o := r.roster.Load()
+	var heads []mem.Addr
+	for _, state := range o.states() {
+		heads = append(heads, state+mem.Addr(t.ThreadTasks))
+	}
+	for i := range o.interps {
+		heads = append(heads, o.interps[i].addr+mem.Addr(t.InterpTasks))
+	}
+	return heads
+}
+
+// CopyProcess implements [snapshot.ProcessCopier]: it copies the tasks, what they await, and what names take.
+func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
+	a := r.asyncio
+	if a == nil {
+		return
+	}
+	m := newRounds(g.Gather)
+	all := r.addresses(a, m, m)
+	codes := map[mem.Addr]bool{}
+	var task taskRead
+	for len(all) > 0 && !m.spent {
+		n := min(block, len(all))
+		var fresh []mem.Addr
+		m.run(all[:n], func(at mem.Addr) {
+			r.readTask(a, m, at, &task)
+			for i := range task.chain {
+				if c := task.chain[i].Frame.Code; c != 0 && !codes[c] {
+					codes[c] = true
+					fresh = append(fresh, c)
+				}
+			}
+		})
+		m.run(fresh, func(c mem.Addr) { r.readCode(c, m) })
+		all = all[n:]
+	}
+}
+
+// addresses are the tasks of the process, each once. ahead, where it is not nil, gets what is read next of many.
+func (r *Runtime) addresses(a *asyncio, m object.Memory, ahead *rounds) []mem.Addr {
+	if ahead != nil && a.layout.Node != 0 {
+		ahead.run(a.known, func(at mem.Addr) {
+			object.Pointer(ahead, at+mem.Addr(a.layout.Node))
+			ahead.Bytes(at, a.layout.Size)
+		})
+	}
+	if ahead != nil {
+		ahead.once = true
+		defer func() { ahead.once = false }()
+	}
+	all := r.listed(a, m)
+	var references []mem.Addr
+	for _, set := range a.weak {
+		r.layout.Items(m, set, func(item mem.Addr) bool {
+			references = append(references, item+mem.Addr(r.layout.Header))
+			return len(references) < maxTasks
+		})
+	}
+	if ahead != nil {
+		ahead.once = false
+		ahead.run(references, func(at mem.Addr) { object.Pointer(ahead, at) })
+		ahead.once = true
+	}
+	for _, at := range references {
+		if task, ok := object.Pointer(m, at); ok {
+			all = append(all, task)
+		}
+	}
+	for _, set := range a.sets {
+		r.layout.Items(m, set, func(item mem.Addr) bool {
+			all = append(all, item)
+			return len(all) < 2*maxTasks
+		})
+	}
+	return each(all)
+}
+
+// each leaves out what comes twice.
+func each(all []mem.Addr) []mem.Addr {
+	seen := make(map[mem.Addr]bool, len(all))
+	out := all[:0]
+	for _, a := range all {
+		if !seen[a] && a != 0 {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// readCode reads what names take of the code object at a, if it is not known.
+func (r *Runtime) readCode(a mem.Addr, m object.Memory) {
+	l := r.layout
+	b, ok := m.Bytes(a, l.Code.Size)
+	if !ok {
+		return
+	}
+	if key := keyOf(l, a, b); !r.codes.has(&key) {
+		l.StringAt(m, key.filename)
+		l.StringAt(m, key.name)
+		l.BytesAt(m, key.lines)
+	}
+}
+
+// moduleDict returns the dictionary of a module of the main interpreter.
+func (r *Runtime) moduleDict(m object.Memory, name string) (mem.Addr, bool) {
+	l, o := r.layout, r.roster.Load()
+	if len(o.interps) == 0 {
+		return 0, false
+	}
+	main := o.interps[len(o.interps)-1].addr
+	modules, ok := object.Pointer(m, main+mem.Addr(l.Interp.Modules))
+	if !ok {
+		return 0, false
+	}
+	at, ok := l.Item(m, modules, name)
+	if !ok {
+		return 0, false
+	}
+	return l.DictOfModule(m, at)
+}
