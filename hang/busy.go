@@ -26,6 +26,9 @@ func (j *judging) busy(n *node) (rank, Kind, string) {
 	words := who
 	if where != nil {
 		words += " in " + place(where)
+		if caller := callerOf(stacks[len(stacks)-1], where); isOwn(j.dumpOf(n.pid), caller) {
+			words += ", called by " + place(caller)
+		}
 	}
 	words += ", " + j.spinShare(tids)
 	if calls == 0 && len(stacks) > len(j.c.Moments) {
@@ -113,12 +116,22 @@ func loopOf(stacks []*profile.Stack) (where *profile.Frame, tight bool) {
 	return last[common-1], deepest-common <= tightDepth && len(paths(stacks, common)) <= tightPaths
 }
 
+// callerOf is the function that called that of frame f in a stack; an empty one if it is the outermost.
+func callerOf(s *profile.Stack, f *profile.Frame) *profile.Frame {
+	all := functions(s)
+	if i := slices.Index(all, f); i > 0 {
+		return all[i-1]
+	}
+	return &profile.Frame{}
+}
+
 // functions are the frames of a stack that are functions by themselves, outermost first: which calls were inlined
-// depends on the instruction.
+// depends on the instruction. Where a language runs they are its functions alone.
 func functions(s *profile.Stack) []*profile.Frame {
+	made := slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
 	var out []*profile.Frame
 	for i := range s.Frames {
-		if f := &s.Frames[i]; !f.Inlined && !f.Waits() {
+		if f := &s.Frames[i]; f.Kind.Made() == made && !f.Inlined && !f.Waits() && !f.Stub {
 			out = append(out, f)
 		}
 	}
