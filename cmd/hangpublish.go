@@ -105,7 +105,8 @@ func (a *app) passed(o *reportOptions, command []string, began time.Time) {
 func (a *app) jobDeadline() time.Duration {
 	limit, ok := ci.Deadline(os.Getenv, time.Now())
 	if !ok {
-		a.complain(errors.New("--deadline auto: no variable says how long this job may take (CI_JOB_TIMEOUT of GitLab, " +
+		a.complain(errors.New("--deadline auto: no variable says how long this job may take " +
+			"(CI_JOB_TIMEOUT of GitLab, " +
 			"BUILDKITE_TIMEOUT, TEST_TIMEOUT of Bazel): there is no deadline"))
 		return 0
 	}

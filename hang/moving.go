@@ -63,7 +63,7 @@ func (j *judging) moves(t *Judged) string {
 	if len(j.members[t.PID]) > 1 {
 		who += " " + j.thread(t.TID, t.PID)
 	}
-	stacks, _ := j.samples(t.PID, t.TID)
+	stacks := j.samples(t.PID, t.TID)
 	words := fmt.Sprintf("%s took %.0f %% of a CPU", who, 100*did.share(did.cpu))
 	if n := len(paths(stacks, 0)); n > 1 {
 		words += fmt.Sprintf(", %d of %d stacks differ", n, len(stacks))

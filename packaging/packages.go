@@ -213,6 +213,7 @@ func (r *release) documents(f format, made func(string, []byte), read func(strin
 	}
 	if f.name != "deb" {
 		folder(doc)
+		folder(doc + "examples/")
 		folder("/usr/share/licenses/fpstack/")
 		made(doc+"CHANGELOG.md", read("CHANGELOG.md"))
 		made("/usr/share/licenses/fpstack/LICENSE", read("LICENSE"))

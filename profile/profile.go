@@ -194,6 +194,7 @@ type Process struct {
 	Comm    string
 	Cmdline []string
 	Exe     string
+	Role    string // what it is for in a tree of processes, "" if that is not known
 	Arch    string
 }
 

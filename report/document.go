@@ -36,6 +36,7 @@ type processDoc struct {
 	Comm    string   `json:"comm,omitempty"`
 	Cmdline []string `json:"cmdline"`
 	Exe     string   `json:"exe,omitempty"`
+	Role    string   `json:"role,omitempty"`
 	Arch    string   `json:"arch,omitempty"`
 }
 

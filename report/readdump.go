@@ -87,7 +87,7 @@ func (in *dumpReader) process() error {
 	}
 	var err error
 	in.dump.Process = profile.Process{PID: p.PID, Comm: in.text(p.Comm, &err), Exe: in.text(p.Exe, &err),
-		Arch: in.text(p.Arch, &err), Cmdline: in.texts(p.Cmdline, &err)}
+		Role: in.text(p.Role, &err), Arch: in.text(p.Arch, &err), Cmdline: in.texts(p.Cmdline, &err)}
 	return err
 }
 

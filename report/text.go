@@ -93,6 +93,9 @@ func (p *printer) process() {
 	d := p.dump
 	const least = 16 // cells of a command line that says something
 	name := strings.TrimRight(fmt.Sprintf("process %d %s", d.Process.PID, text.Escape(d.Process.Comm)), " ")
+	if d.Process.Role != "" {
+		name += " (" + text.Escape(d.Process.Role) + ")"
+	}
 	counts := "  " + strings.Join(p.counts(), ", ")
 	command := commandLine(&d.Process)
 	if w := p.width(); w > 0 {

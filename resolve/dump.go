@@ -21,7 +21,7 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 	n.Prepare(all)
 	d := &profile.Dump{
 		Process: profile.Process{PID: s.Process.PID, Comm: s.Process.Comm, Cmdline: s.Process.Cmdline,
-			Exe: s.Process.Exe},
+			Exe: s.Process.Exe, Role: s.Process.Role},
 		Time: s.Time, Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop, Core: s.Core,
 		Batches: s.Batches, Exited: s.Exited, Late: s.Late,
 		Problems: append([]string(nil), s.Problems...),

@@ -161,6 +161,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		r.mu.Unlock()
 	}()
 	k := r.ticker
+	r.recognise(ctx)
 	begin := r.sys.Now()
 	k.begin(begin)
 	r.mu.Lock()
@@ -182,6 +183,33 @@ func (r *Recorder) Run(ctx context.Context) error {
 		return fmt.Errorf("record: %w", k.failed)
 	}
 	return nil
+}
+
+// recognising bounds how long the begin of a recording waits for the runtimes of its processes to be recognised.
+const recognising = 500 * time.Millisecond
+
+// recognise has the runtimes of the processes recognised before the first sample, which would be without the frames of
+// an interpreter otherwise. What begins later is recognised when its first sample is walked.
+func (r *Recorder) recognise(ctx context.Context) {
+	if r.opt.Runtimes == nil || len(r.ticker.processes) == 0 {
+		return
+	}
+	var programs []*program
+	for _, p := range r.ticker.processes {
+		programs = append(programs, p.program)
+	}
+	done := make(chan struct{})
+	r.ticker.send(sample{kind: marked, mark: func() {
+		defer close(done)
+		for _, g := range programs {
+			g.open(r.counter)
+		}
+	}})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-time.After(recognising):
+	}
 }
 
 // maxFaults is how many faults of our own a recording survives: one that comes back at each round would go on for

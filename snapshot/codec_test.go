@@ -25,7 +25,7 @@ func full() *Snapshot {
 	z, _ := regs.S390X.Decode(bytes.Repeat([]byte{0x5a}, regs.S390X.NoteSize))
 	return &Snapshot{
 		Process: Process{PID: 4121, Comm: "re\xffdis", Cmdline: []string{"redis-server", "", "\xfe\n"},
-			Exe: "/usr/bin/re\ndis"},
+			Exe: "/usr/bin/re\ndis", Role: "gunicorn worker of 7"},
 		Host:    regs.AMD64,
 		Time:    time.Date(2024, 2, 29, 23, 59, 59, 123456789, time.UTC),
 		Stopped: 123456 * time.Nanosecond,

@@ -75,6 +75,7 @@ type Process struct {
 	Comm    string   // the kernel's name of the leader, at most 15 bytes
 	Cmdline []string // arguments; a process may have overwritten them
 	Exe     string   // path of the executable as the kernel shows it
+	Role    string   // what it is for in a tree of processes, where its arguments and those of its parent say so
 }
 
 // File is a file that is mapped.

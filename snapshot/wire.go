@@ -18,6 +18,7 @@ type wireHead struct {
 	Comm     text          `json:"comm"`
 	Cmdline  []text        `json:"cmdline"`
 	Exe      text          `json:"exe"`
+	Role     text          `json:"role,omitempty"`
 	Host     string        `json:"host"` // GOARCH, "" for unknown
 	Time     time.Time     `json:"time"`
 	Stopped  time.Duration `json:"stopped"` // ns
@@ -134,7 +135,8 @@ type wireSyscall struct {
 
 func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
-		Exe: text(s.Process.Exe), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop,
+		Exe: text(s.Process.Exe), Role: text(s.Process.Role), Time: s.Time.UTC(), Stopped: s.Stopped,
+		Rolling: s.Rolling, NoStop: s.NoStop,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches,
 		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil, Clock: s.Clock, Core: s.Core}
 	h.Host = nameOf(s.Host)
@@ -146,7 +148,7 @@ func headOf(s *Snapshot) wireHead {
 
 func (h *wireHead) snapshot() (*Snapshot, error) {
 	s := &Snapshot{Process: Process{PID: h.PID, Comm: string(h.Comm), Cmdline: texts[string](h.Cmdline),
-		Exe: string(h.Exe)},
+		Exe: string(h.Exe), Role: string(h.Role)},
 		Time: h.Time.UTC(), Stopped: h.Stopped, Rolling: h.Rolling, NoStop: h.NoStop, FDs: textMap[string](h.FDs),
 		Exited: h.Exited, Late: h.Late, Left: h.Left, Batches: h.Batches, Problems: texts[string](h.Problems),
 		Clock: h.Clock, Core: h.Core}

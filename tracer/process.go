@@ -134,13 +134,17 @@ func (p *Process) mapsText(buf []byte) ([]byte, error) {
 // describe reads what /proc shows of the whole process.
 func (p *Process) describe() snapshot.Process {
 	d := snapshot.Process{PID: p.pid}
+	parent, forked := 0, false
 	if b, err := readAt(p.dir, "stat", nil, 4096); err == nil {
 		if st, err := procfs.ParseStat(b); err == nil {
-			d.Comm = st.Comm
+			d.Comm, parent, forked = st.Comm, st.Parent, st.Flags&procfs.ForkNoExec != 0
 		}
 	}
 	if b, err := readAt(p.dir, "cmdline", nil, maxProcFile); err == nil && len(b) > 0 {
 		d.Cmdline = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	}
+	if parent > 0 {
+		d.Role = procfs.Role(d.Cmdline, procfs.Cmdline("/proc", parent), parent, forked)
 	}
 	d.Exe, _ = p.exe()
 	return d

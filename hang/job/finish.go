@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/text"
 )
@@ -23,6 +24,9 @@ func (j *job) onEnd() (left []int) {
 			j.next()
 		}
 	}
+	if j.wasEnded() {
+		j.captureRest()
+	}
 	if j.ending == nil && j.Leftovers == Kill {
 		j.endFor()
 	}
@@ -34,6 +38,33 @@ func (j *job) onEnd() (left []int) {
 	}
 	j.sayHolders()
 	return nil
+}
+
+// wasEnded reports whether somebody else ended the command, and what it has started runs on: CI systems that signal all
+// processes of a job one by one begin with those that were started last.
+func (j *job) wasEnded() bool {
+	return j.WithParent && j.ending == nil && j.seen == 0 && j.command.Death() == syscall.SIGTERM &&
+		len(j.orphans.Living()) > 0
+}
+
+// captureRest captures what runs on, and ends it.
+func (j *job) captureRest() {
+	j.capture(hang.Trigger{Kind: hang.Signalled, Note: "SIGTERM to the command"}, j.Grace, nil)
+	for done := false; !done; {
+		select {
+		case <-j.captured:
+			done = true
+		case s := <-j.signals:
+			if isEnd(s) {
+				j.seen++
+			}
+			if j.seen > 1 {
+				j.cancel()
+			}
+		}
+	}
+	j.captured = nil
+	j.endFor()
 }
 
 // finish says how it ended, with left running on though that was to end.

@@ -92,7 +92,8 @@ type job struct {
 	hurry     chan struct{}  // closed: end by SIGKILL
 	limited   bool           // we end it for a limit, or for our parent
 	asked     syscall.Signal // that wants us to end, 0: none came
-	seen      int            // how many of them
+	seen      int            // how often somebody wanted that
+	heard     time.Time      // when it was counted
 	stopKnown bool           // a stop of the command was handled, and it has not gone on since
 	shared    bool           // others of our process group use the terminal, as a pager behind a pipe
 	reaped    time.Time      // when orphans were reaped
@@ -166,7 +167,7 @@ func (j *job) follow(parent <-chan struct{}) *Outcome {
 			j.resume()
 		case <-parent:
 			parent = nil
-			j.signalled(hang.Trigger{Kind: hang.ParentEnded}, j.endLimited)
+			j.wanted(hang.Trigger{Kind: hang.ParentEnded}, j.endLimited)
 		case <-tick.C:
 			j.tick()
 		case <-j.captured:

@@ -24,11 +24,11 @@ func (j *job) heed(s syscall.Signal) {
 		j.command.Signal(s)
 	case isEnd(s):
 		then := func() { j.command.Signal(s) }
-		if s == syscall.SIGTERM {
+		if s == syscall.SIGTERM || s == syscall.SIGINT && j.WithParent { // a CI job that is cancelled may get that
 			then = j.endFor
 		}
 		j.asked = s
-		j.signalled(hang.Trigger{Kind: hang.Signalled, Note: supervise.SignalName(s)}, then)
+		j.wanted(hang.Trigger{Kind: hang.Signalled, Note: supervise.SignalName(s)}, then)
 	default:
 		j.command.Signal(s)
 	}
@@ -39,26 +39,39 @@ func isEnd(s os.Signal) bool {
 	return s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGHUP
 }
 
-// signalled is what happens when somebody wants us to end: the first time a capture within the grace, and then what
+// apart is how far apart two signals are that somebody sends one after the other. One event can bring several: a group
+// is signalled, our parent with it, and that ends; a terminal is closed.
+const apart = time.Second
+
+// wanted is what happens when somebody wants us to end: the first time a capture within the grace, and then what
 // follows. The second time that follows at once, the third time all is killed.
-func (j *job) signalled(t hang.Trigger, then func()) {
-	j.seen++
+func (j *job) wanted(t hang.Trigger, then func()) {
+	first := j.seen == 0
+	again := !first && time.Since(j.heard) >= apart
+	if first || again {
+		j.seen++
+		j.heard = time.Now()
+	}
 	j.bySignal = true
 	switch {
-	case j.seen == 1 && j.captured == nil && j.ending == nil:
-		j.capture(t, j.Grace, then)
-	case j.seen == 1 && j.captured != nil: // of another trigger: it may go on for as long
-		time.AfterFunc(j.Grace, j.cancel)
-		j.next = then
-	case j.seen <= 2:
+	case j.seen > 2:
+		j.rush()
 		if j.captured != nil {
 			j.cancel()
-			j.next = nil
 		}
-		then()
-	default:
-		j.rush()
 		j.endFor()
+	case j.captured == nil && first && j.ending == nil:
+		j.capture(t, j.Grace, then)
+	case j.captured == nil:
+		then()
+	case again: // enough was captured
+		j.next = then
+		j.cancel()
+	case first: // the capture is that of a limit, and may go on for as long
+		j.next = then
+		time.AfterFunc(j.Grace, j.cancel)
+	case t.Kind == hang.ParentEnded || j.asked == syscall.SIGTERM: // the same event, which ends more than was known
+		j.next = then
 	}
 }
 

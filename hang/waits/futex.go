@@ -184,7 +184,11 @@ const (
 
 // library is whose code made the call, by the file it lies in.
 func (s *study) library(f *futexCall) library {
-	m := s.mapping(f.p, f.call.PC)
+	return libraryOf(s.mapping(f.p, f.call.PC))
+}
+
+// libraryOf is which of them is mapped there.
+func libraryOf(m *maps.Mapping) library {
 	if m == nil {
 		return otherLibrary
 	}

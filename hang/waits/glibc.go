@@ -76,46 +76,6 @@ func mutexKind(kind uint32) Kind {
 	return [...]Kind{"mutex", "recursive mutex", "error-checking mutex", "adaptive mutex"}[kind&3]
 }
 
-// Parked is the kind of what a thread waits for that waits for nothing.
-const Parked Kind = "nothing"
-
-// parked is a thread that glibc keeps for ever: the kernel refused to let it wait for a priority-inheritance mutex, as
-// that would be a cycle or as the owner is gone. It waits for a word in its own frame that nobody knows
-// (__pthread_mutex_lock_full); the mutex is in a register that was saved on the stack.
-func (s *study) parked(r *reader, f *futexCall, w *Wait) bool {
-	const frame = 512
-	sp := f.call.SP
-	if f.val != 0 || f.word != 0 || f.limit != 0 || !f.realtime || f.u < sp || f.u-sp > frame {
-		return false
-	}
-	mutex, ok := s.refused(r, f, frame)
-	if r.pending || !ok && s.semaphoreAt(r, f) {
-		return false
-	}
-	w.keptForEver()
-	if ok {
-		word, _ := r.u32(mutex)
-		w.Note += fmt.Sprintf(" (mutex %#x, whose word has the id %d)", uint64(mutex), word&ownerBits)
-	}
-	return true
-}
-
-// refused looks on the stack for the address of a priority-inheritance mutex that is locked.
-func (s *study) refused(r *reader, f *futexCall, window int) (mutex mem.Addr, ok bool) {
-	l := s.layout(f.p)
-	for _, at := range s.pointers(r, f.call.SP, window) {
-		if m := s.mapping(f.p, at); at%4 != 0 || m == nil || m.Perm&maps.Write == 0 {
-			continue
-		}
-		kind, ok1 := r.u32(at + l.kind)
-		word, ok2 := r.u32(at)
-		if ok1 && ok2 && kind&^kindBits == 0 && kind&kindPI != 0 && word&ownerBits != 0 && word&ownerBits <= maxID {
-			return at, true
-		}
-	}
-	return 0, false
-}
-
 // pointers are the words of the stack from sp on.
 func (s *study) pointers(r *reader, sp mem.Addr, window int) []mem.Addr {
 	size := r.p.Word
@@ -132,13 +92,6 @@ func (s *study) pointers(r *reader, sp mem.Addr, window int) []mem.Addr {
 		}
 	}
 	return list
-}
-
-func (w *Wait) keptForEver() {
-	w.Object = Object{Kind: Parked}
-	w.Mode, w.Certainty = One, Inferred
-	w.Note = "parked for ever by libc: the kernel refused to let it wait for a priority-inheritance mutex, as its " +
-		"owner is gone or waits for this thread"
 }
 
 // joins is pthread_join: the word is the id in the descriptor of the joined thread, which the kernel clears.
@@ -345,7 +298,7 @@ func (s *study) semaphoreAt(r *reader, f *futexCall) bool {
 		return v[0] == 1 && f.val == 1 && (v[1] == 0 || v[1] == flagPrivate) && v[2] == 0 && v[3] >= 1 &&
 			v[3] <= maxID
 	}
-	return v[0] == 0 && f.val == 0 && v[1] >= 1 && v[1] <= maxID
+	return v[0] == 0 && f.val == 0 && v[1] >= 1 && v[1] <= maxID && (v[2] == 0) == f.private
 }
 
 // barrier is a pthread_barrier_t. The missing threads are not recorded.

@@ -29,6 +29,8 @@ const (
 	heap  = 0x10000 // writable
 	code  = 0x50000 // libc.so.6
 	stack = 0x700000
+	// program is where the code of the program itself is.
+	program = 0x60000
 )
 
 // draw makes a process of those threads, each blocked in a call of the futex family.
@@ -40,6 +42,7 @@ func draw(threads ...*Thread) *drawn {
 		Maps: maps.NewTable([]maps.Mapping{
 			{Start: heap, End: heap + 0x10000, Perm: maps.Read | maps.Write},
 			{Start: code, End: code + 0x1000, Perm: maps.Read | maps.Exec, Path: "/lib/libc.so.6", Inode: 7},
+			{Start: program, End: program + 0x1000, Perm: maps.Read | maps.Exec, Path: "/bin/drawn", Inode: 8},
 			{Start: stack, End: stack + 0x10000, Perm: maps.Read | maps.Write}})}
 	d.facts.Add(p)
 	return d
@@ -262,6 +265,65 @@ func TestThreadsBehindAndRoots(t *testing.T) {
 	}
 	if g.Waiting != 3 || g.Owned != 3 {
 		t.Errorf("%d waiting, %d owned, want 3 and 3", g.Waiting, g.Owned)
+	}
+}
+
+// Libc parks a thread on a word of its own frame, beside which anything may lie; what a program has on its stack lies
+// behind the return address by which libc goes back to it.
+func TestParked(t *testing.T) {
+	const sp, near, far = stack + 0x8000, stack + 0x8054, stack + 0x80a0
+	returns := func(d *drawn, at, code mem.Addr) { // a return address, behind call rel32
+		d.longs(at, uint64(code))
+		d.longs(code-8, 0xe8<<24)
+	}
+	for _, c := range []struct {
+		name  string
+		at    mem.Addr
+		draw  func(d *drawn)
+		words string
+	}{
+		{"beside a word like a count", near, func(d *drawn) {
+			returns(d, sp+0x38, code+0x200)
+			d.words(near, 0, 0x3f00)
+		}, "parked for ever by libc"},
+		{"a pointer to the program's code that is no return address", near, func(d *drawn) {
+			returns(d, sp+0x38, code+0x200)
+			d.longs(sp+0x40, program+0x100)
+			d.words(near, 0, 0x3f00)
+		}, "parked for ever by libc"},
+		{"a semaphore of the program", far, func(d *drawn) {
+			returns(d, sp+0x38, code+0x200)
+			returns(d, sp+0x48, program+0x100)
+			d.words(far, 0, 2)
+		}, "semaphore"},
+		{"a semaphore while it has a priority-inheritance mutex", far, func(d *drawn) {
+			returns(d, sp+0x48, program+0x100)
+			d.longs(sp+0x50, heap)
+			d.mutex(heap, 100, 100, 0x20)
+			d.words(far, 0, 2)
+		}, "semaphore"},
+		{"a condition variable with such a mutex", far, func(d *drawn) {
+			returns(d, sp+0x48, program+0x100)
+			d.longs(sp+0x50, far-40, heap)
+			d.mutex(heap, 101, 101, 0x20)
+		}, "condition variable"},
+		{"a word of the program that nothing shows", far, func(d *drawn) {
+			returns(d, sp+0x48, program+0x100)
+		}, "nothing shows what it is part of"},
+		{"a return address that was left over, and the mutex", near, func(d *drawn) {
+			returns(d, sp+0x20, program+0x100)
+			returns(d, sp+0x38, code+0x200)
+			d.longs(sp+0x60, heap)
+			d.mutex(heap, 1<<31|101, 0, 0x20)
+			d.words(near, 0, 0x7fffffff)
+		}, "parked for ever by libc"},
+	} {
+		d := draw(futexThread(100, c.at, untimedPriv, 0), futexThread(101, heap+0x800, private, 7))
+		c.draw(d)
+		g := d.examine(t)
+		if got := g.Words(g.Of(100)); !strings.Contains(got, c.words) {
+			t.Errorf("%s: it %q, want %q", c.name, got, c.words)
+		}
 	}
 }
 

@@ -302,6 +302,20 @@ func TestSummaryFits(t *testing.T) {
 	}
 }
 
+// junitSuites is what readers of JUnit's XML take from a document.
+type junitSuites struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Suite   struct {
+		Errors int `xml:"errors,attr"`
+		Case   struct {
+			Error *struct {
+				Type    string `xml:"type,attr"`
+				Message string `xml:"message,attr"`
+			} `xml:"error"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
 func TestJUnit(t *testing.T) {
 	for kind, name := range map[string]string{"plain": "test_net", "hostile": hostileName + "\x00\x01"} {
 		c, v := stuckTest(name)

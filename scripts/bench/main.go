@@ -298,7 +298,9 @@ var parts = []part{
 	{"rate", (*bench).rate},
 	{"many", (*bench).memoryOfMany},
 	{"flames", func(b *bench) error { return b.flames(b.folded, b.flamegraph) }},
-	{"python", func(b *bench) error { return b.python(b.scripts) }},
+	{"python", func(b *bench) error { return errors.Join(b.python("1"), b.python("160")) }},
+	{"pydumps", (*bench).pythonDumps},
+	{"pyshares", (*bench).pythonShares},
 }
 
 func partNames() []string {

@@ -7,48 +7,44 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
 
-// python compares what 160 Python threads lose to fpstack and to py-spy, both at 100 Hz.
-// source is the folder of gil.py.
-func (b *bench) python(source string) error {
+// python compares what so many Python threads lose to fpstack and to py-spy, both at 100 Hz.
+func (b *bench) python(threads string) error {
 	if _, err := exec.LookPath("py-spy"); err != nil {
-		fmt.Println("| Python with 160 threads | | not run: py-spy is not installed | | | |")
+		fmt.Println("| Python threads | | not run: py-spy is not installed | | | |")
 		return nil
 	}
-	s, err := speak("python3", filepath.Join(source, "gil.py"), "160")
+	s, err := speak("python3", filepath.Join(b.scripts, "gil.py"), threads)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
 	const window = 8 * time.Second
-	ours := []string{b.fpstack, "record", "-q", "-F", "100", "-d", "600s", "-f", "folded", "-o", "/dev/null",
-		"--max-overhead", "0", "-p", s.pid()}
-	theirs := []string{"py-spy", "record", "--native", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null",
-		"-p", s.pid()}
-	var lostOurs, lostTheirs []float64
+	commands := [][]string{
+		{b.fpstack, "record", "-q", "-F", "100", "-d", "600s", "-f", "folded", "-o", "/dev/null",
+			"--max-overhead", "0", "-p", s.pid()},
+		{"py-spy", "record", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null", "-p", s.pid()},
+		{"py-spy", "record", "--native", "-r", "100", "-d", "600", "-f", "raw", "-o", "/dev/null", "-p", s.pid()}}
+	lost := make([][]float64, len(commands))
 	for range max(3, b.rounds/3) {
-		free, err := s.spoken(window)
-		if err != nil {
-			return err
+		for i, argv := range commands {
+			free, err := s.spoken(window)
+			if err != nil {
+				return err
+			}
+			watched, err := s.during(window, argv)
+			if err != nil {
+				return err
+			}
+			lost[i] = append(lost[i], 100*(1-watched/free))
 		}
-		watched, err := s.during(window, ours)
-		if err != nil {
-			return err
-		}
-		lostOurs = append(lostOurs, 1-watched/free)
-		if watched, err = s.during(window, theirs); err != nil {
-			return err
-		}
-		lostTheirs = append(lostTheirs, 1-watched/free)
 	}
-	slices.Sort(lostOurs)
-	slices.Sort(lostTheirs)
-	row("Python, 160 threads at 100 Hz: slow-down, against py-spy --native", 100*lostOurs[len(lostOurs)/2],
-		100*lostTheirs[len(lostTheirs)/2], 0.2, "%")
+	what := "Python, " + threads + " threads at 100 Hz: slow-down, against py-spy"
+	row(what, middle(lost[0]), middle(lost[1]), 0.2, "%")
+	row(what+" --native", middle(lost[0]), middle(lost[2]), 0.2, "%")
 	return nil
 }
 

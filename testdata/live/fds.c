@@ -255,6 +255,9 @@ static int listener(int mapped) {
 static void tcp_server(void) {
 	int fd = must(accept(a[0], NULL, NULL), "accept");
 	close(a[0]);
+	must(write(b[1], "a", 1), "accepted");
+	close(b[0]);
+	close(b[1]);
 	read_from(fd);
 }
 static void tcp_client(void) {
@@ -264,10 +267,15 @@ static void tcp_client(void) {
 	read_from(fd);
 }
 static void tcp(int mapped) {
+	char accepted;
 	a[0] = listener(mapped);
+	must(pipe(b), "pipe");
 	child("server", tcp_server);
+	close(b[1]);
 	child("client", tcp_client);
 	close(a[0]);
+	must(read(b[0], &accepted, 1), "accepted");
+	close(b[0]);
 	live_ready();
 }
 static void tcp_plain(void) { tcp(0); }

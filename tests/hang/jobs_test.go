@@ -167,7 +167,8 @@ print("ready", file=sys.stderr, flush=True)
 produce()
 `},
 		argv: []string{"bash", "-c", "python3 write.py | true; echo $?"},
-		want: `bash (P) waits for python[\d.]* (P), which spins in produce \(write.py:\d+\), \d+ % of a CPU.*`},
+		want: `bash (P) waits for python[\d.]* (P), which spins in produce \(write.py:\d+\), ` +
+			`called by <module> \(write.py:10\), \d+ % of a CPU[^,]*`},
 	{name: "vfork parent", needs: []string{"gcc"}, ready: "ready", status: hung,
 		files: map[string]string{"vforks.c": vforks}, argv: []string{"./vforks"},
 		want: `vforks (P) waits for its vfork child vforks (P), which waits for a signal; anybody may send one`},

@@ -4,6 +4,7 @@ package live
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -49,7 +50,11 @@ func TestRecordClosedTerminal(t *testing.T) {
 			}
 			if tt.command {
 				await(t, "the command runs", func() bool { return len(childrenOf(pid)) == 1 })
-				time.Sleep(500 * time.Millisecond) // it has no line of progress
+				command := childrenOf(pid)[0]
+				await(t, "the command was sampled", func() bool { // it has no line of progress
+					tids := threadsOf(command)
+					return len(tids) == 2 && stopsOf(tids[1]) > 3
+				})
 			} else {
 				term.sampled(t)
 			}
@@ -61,6 +66,14 @@ func TestRecordClosedTerminal(t *testing.T) {
 			checkFree(t, p.pid)
 		})
 	}
+}
+
+// stopsOf is how often a thread that computes alone gave its CPU away: that it does in stops.
+func stopsOf(tid int) int {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	_, after, _ := strings.Cut(string(b), "\nvoluntary_ctxt_switches:\t")
+	n, _ := strconv.Atoi(strings.TrimSpace(strings.SplitN(after, "\n", 2)[0]))
+	return n
 }
 
 // TestRecordSignalsTogether: several signals for one event end the recording, and none of them discards it.

@@ -352,30 +352,6 @@ func TestWaitsOfLanguages(t *testing.T) {
 	}
 }
 
-// TestWaitsOfABusyProgram: in a program whose threads take locks in one order, as fast as they can, no cycle is ever
-// shown. LIVE_WAITS_ROUNDS is the number of rounds.
-func TestWaitsOfABusyProgram(t *testing.T) {
-	rounds := 150
-	if n, err := strconv.Atoi(os.Getenv("LIVE_WAITS_ROUNDS")); err == nil {
-		rounds = n
-	}
-	var l *locked
-	edges := 0
-	for i := range rounds {
-		if i%2000 == 0 { // the program ends by itself after two minutes
-			l = startLocked(t, "locks", "busy")
-		}
-		doc := waitsOf(t, "-p", strconv.Itoa(l.pid))
-		if len(doc.Cycles) > 0 {
-			t.Fatalf("a cycle that there is not: %+v", doc.Cycles)
-		}
-		edges += doc.Owned
-	}
-	if edges == 0 {
-		t.Errorf("in %d rounds no thread waited for another", rounds)
-	}
-}
-
 // TestDumpOfADeadlock: a dump has the same, in text and JSON, read again in the stop, and symbolize keeps it.
 func TestDumpOfADeadlock(t *testing.T) {
 	t.Parallel()

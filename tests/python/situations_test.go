@@ -222,6 +222,56 @@ func TestReplayed(t *testing.T) {
 	})
 }
 
+// recorded records a script from its begin on.
+func recorded(t *testing.T, in interpreter, script string, d time.Duration) *profile.Profile {
+	t.Helper()
+	x := start(t, in, script, nil)
+	kinds := vm.NewTable(vm.Kinds)
+	r := sampler.New(sampler.Options{Rate: 199,
+		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+	defer r.Close()
+	pid := x.PID()
+	x.Close()
+	if err := r.Add(pid); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.end()
+	p, err := r.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestFirstSample: the first sample of a recording has the frames of Python, as all others.
+func TestFirstSample(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains(quick, in.minor) {
+			return // -full has it
+		}
+		p := recorded(t, in, "ten.py", 50*time.Millisecond)
+		if len(p.Samples) == 0 {
+			t.Error("no sample")
+		}
+		for i := range p.Samples {
+			frames := 0
+			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+				if p.Frames[p.Tree.Frame(n)].Func == "chain" {
+					frames++
+				}
+			}
+			if frames != 9 {
+				t.Errorf("sample %d of %d has %d frames of chain, want 9", i, len(p.Samples), frames)
+			}
+		}
+	})
+}
+
 // TestRecording: in a recording frames of Python have their kind, the interpreter's own are left out, and threads that
 // never ran show theirs too.
 func TestRecording(t *testing.T) {
@@ -229,26 +279,7 @@ func TestRecording(t *testing.T) {
 		if !*full && !slices.Contains(quick, in.minor) {
 			return // -full has it
 		}
-		x := start(t, in, "threads.py", nil)
-		kinds := vm.NewTable(vm.Kinds)
-		r := sampler.New(sampler.Options{Rate: 199,
-			Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
-		defer r.Close()
-		pid := x.PID()
-		x.Close()
-		if err := r.Add(pid); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
-		defer cancel()
-		if err := r.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
-		x.end()
-		p, err := r.Take()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := recorded(t, in, "threads.py", 700*time.Millisecond)
 		with, all := map[string]int64{}, int64(0)
 		for i := range p.Samples {
 			all += p.Value(i)[1]

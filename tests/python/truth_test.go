@@ -212,11 +212,15 @@ func TestOrder(t *testing.T) {
 	for _, in := range interpreters(t) {
 		t.Run(in.name, func(t *testing.T) {
 			x := start(t, in, "abc.py", nil)
-			frames := 0
+			frames, late := 0, 0
 			for i := range *samples {
 				pause(i)
 				s := x.stop(t)
 				stack := x.stack(s, 0)
+				if len(python(&stack)) == 0 && missed(s, &stack) {
+					late++
+					continue
+				}
 				if why := ordered(python(&stack)); why != "" {
 					t.Fatalf("sample %d: %s%s", i, why, describe(&stack))
 				}
@@ -225,7 +229,11 @@ func TestOrder(t *testing.T) {
 				}
 				frames += len(python(&stack))
 			}
-			t.Logf("%d samples are in order, %d frames", *samples, frames)
+			t.Logf("%d of %d samples are in order, %d frames; the others say that frames are missing", *samples-late,
+				*samples, frames)
+			if late > max(1, *samples/20) {
+				t.Errorf("in %d of %d samples frames are missing", late, *samples)
+			}
 		})
 	}
 }

@@ -62,7 +62,8 @@ func TestTrip(t *testing.T) {
 			}
 		}
 	}
-	for _, code := range []string{"", trip9[:0x40], trip9[:0x20] + trip9[0x25:], "\x50\x55\xc3", trip9[:0x10] + "\x90"} {
+	for _, code := range []string{"", trip9[:0x40], trip9[:0x20] + trip9[0x25:], "\x50\x55\xc3",
+		trip9[:0x10] + "\x90"} {
 		if x := parseTrip([]byte(code)); x != nil {
 			t.Errorf("%x is taken for it", code)
 		}
@@ -109,8 +110,8 @@ func TestReplacedReturn(t *testing.T) {
 			sp, _ = x.Registers.SP()
 		}
 		if c.want == 0 && err == nil || c.want != 0 && (err != nil || got != c.want || sp != slot+8) {
-			t.Errorf("%s: %#x with SP %#x, %v, want %#x with SP %#x", c.name, uint64(got), uint64(sp), err, uint64(c.want),
-				slot+8)
+			t.Errorf("%s: %#x with SP %#x, %v, want %#x with SP %#x", c.name, uint64(got), uint64(sp), err,
+				uint64(c.want), slot+8)
 		}
 	}
 }

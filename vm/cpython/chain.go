@@ -102,11 +102,12 @@ func (c *chain) isCFrame(l *object.Layout, a mem.Addr) bool {
 // walkCFrames reads frames by the CFrames that lead to them (3.11, 3.12). A call that just begins has put its CFrame in
 // front before it has set it: then the next one counts.
 func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
-	at := c.state.CFrame
-	for first := true; c.isCFrame(l, at); first = false {
+	at, dropped := c.state.CFrame, false
+	for n := 0; c.isCFrame(l, at); n++ {
+		first := n == 0
 		b, ok := m.Bytes(at, l.CFrame.Size)
-		if !ok {
-			c.cut = true
+		if !ok || n == maxFrames { // each of a list that goes in a circle may be without frames
+			c.broken(dropped, 0)
 			return
 		}
 		frame := mem.Addr(order.Uint64(b[l.CFrame.Frame:]))
@@ -118,18 +119,31 @@ func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
 		case ok && known && (caller == under):
 			c.close(at)
 		case first && known:
-			c.frames = c.frames[:had]
+			c.frames, dropped = c.frames[:had], true
 		case first: // not even what leads to the next is set
-			c.reset(c.state)
-			c.unset = true
+			c.broken(true, 0)
 			return
 		default:
-			c.cut = true
-			c.close(at)
+			c.broken(dropped, at)
 			return
 		}
 		at = next
 	}
+	if dropped && at == 0 { // it ends in the state
+		c.broken(true, 0)
+	}
+}
+
+// broken ends a chain that cannot be followed to its end. Where the CFrame in front was not set what it led to is
+// whatever an earlier call left there: nothing of that is believed.
+func (c *chain) broken(unset bool, anchor mem.Addr) {
+	if unset {
+		c.reset(c.state)
+		c.unset = true
+		return
+	}
+	c.cut = true
+	c.close(anchor)
 }
 
 // walkEntry reads the frames from at on that one call of the eval loop runs, and returns the innermost of its caller.
@@ -153,9 +167,9 @@ func (c *chain) walkEntry(l *object.Layout, m object.Memory, at mem.Addr) (calle
 
 // walkShims reads frames that end at a shim, an entry frame in the frame of their call (3.13 on).
 func (c *chain) walkShims(l *object.Layout, m object.Memory, at mem.Addr) {
-	for at != 0 && at != c.state.Base {
+	for n := 0; at != 0 && at != c.state.Base; n++ {
 		f, ok := l.FrameAt(m, at)
-		if !ok || len(c.frames) == maxFrames {
+		if !ok || n == 2*maxFrames || len(c.frames) == maxFrames {
 			c.cut = true
 			break
 		}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package run
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// run runs a script under fpstack run with flags until it ends.
+func run(t *testing.T, flags, script string) (string, *os.ProcessState) {
+	t.Helper()
+	args := append([]string{"run"}, strings.Fields(flags)...)
+	return start(t, nil, fpstack, append(args, "--", "bash", "-c", script)...).end(t)
+}
+
+// What is idle is ended, what works is not: a script each.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, script string
+		idle         bool
+	}{
+		{"sleeps", "sleep 1000", true},
+		{"waits for a child that reads a pipe", "sleep 1000 | cat", true},
+		{"heartbeat", "while :; do sleep 0.5; done", true}, // the same command again and again
+		{"computes", "for ((i = 0; i < 40; i++)); do for ((j = 0; j < 20000; j++)); do :; done; sleep 0.1; done",
+			false},
+		{"writes", "for i in 1 2 3 4 5 6; do sleep 1; echo $i; done", false},
+		{"starts commands", "for i in 1 2 3; do sleep 1.$i; done; sleep 0.9; sleep 0.8", false},
+		{"reads and writes", "for i in 1 2 3 4 5 6; do sleep 1; head -c 2000000 /dev/zero >/dev/null; done", false},
+		{"children of who ignores SIGCHLD", "trap '' CHLD; for i in 1 2 3 4; do sleep 1.2$i; done", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out, state := run(t, "--idle 3", tt.script)
+			if idle := state.ExitCode() == 124; idle != tt.idle {
+				t.Errorf("status %d, want idle %v: %s", state.ExitCode(), tt.idle, out)
+			}
+		})
+	}
+}
+
+// A download that takes little CPU is not idle: recv(2) shows neither as I/O nor as output.
+func TestIdleDownload(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for range 70 { // 50 KB a second for 7 s
+			if _, err := c.Write(make([]byte, 5000)); err != nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}()
+	script := fmt.Sprintf(`import socket
+s = socket.create_connection(("127.0.0.1", %d))
+while s.recv(100000): pass`, l.Addr().(*net.TCPAddr).Port)
+	out, state := start(t, nil, fpstack, "run", "--idle", "3", "--", "python3", "-c", script).end(t)
+	if state.ExitCode() != 0 || !strings.Contains(out, "went over the network") {
+		t.Errorf("status %d: %s", state.ExitCode(), out)
+	}
+}
+
+// Silence is seen for each kind of output, and so is what is no silence.
+func TestIdleOutput(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"file", "fifo", "pipe", "socket"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			for _, tt := range []struct {
+				script string
+				status int
+			}{
+				{"echo a; sleep 1000", 124},
+				{"for i in 1 2 3 4 5; do echo $i; sleep 1; done", 0},
+			} {
+				cmd := exec.Command(fpstack, "run", "--idle-output", "3", "--", "bash", "-c", tt.script)
+				out, reader := output(t, kind)
+				cmd.Stdout, cmd.Stderr = out, out
+				if err := begin(cmd); err != nil {
+					t.Fatal(err)
+				}
+				out.Close()
+				go drain(reader)
+				cmd.Wait()
+				if got := cmd.ProcessState.ExitCode(); got != tt.status {
+					t.Errorf("%s: status %d, want %d", tt.script, got, tt.status)
+				}
+				if reader != nil {
+					reader.Close()
+				}
+			}
+		})
+	}
+}
+
+// output makes an output of a kind, and what it is read by, nil for a file.
+func output(t *testing.T, kind string) (out, reader *os.File) {
+	t.Helper()
+	var err error
+	switch kind {
+	case "file":
+		out, err = os.Create(filepath.Join(t.TempDir(), "out"))
+	case "fifo":
+		path := filepath.Join(t.TempDir(), "fifo")
+		if err = syscall.Mkfifo(path, 0o600); err == nil {
+			if reader, err = os.OpenFile(path, os.O_RDWR, 0); err == nil {
+				out, err = os.OpenFile(path, os.O_WRONLY, 0)
+			}
+		}
+	case "pipe":
+		reader, out, err = os.Pipe()
+	case "socket":
+		var fds [2]int
+		fds, err = syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		out, reader = os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, reader
+}
+
+func drain(r *os.File) {
+	if r == nil {
+		return
+	}
+	buf := make([]byte, 4096)
+	for {
+		if _, err := r.Read(buf); err != nil {
+			return
+		}
+	}
+}
+
+// A warning is given once, and the command goes on.
+func TestWarn(t *testing.T) {
+	t.Parallel()
+	out, state := run(t, "--warn 1", "sleep 10; exit 7")
+	if state.ExitCode() != 7 || strings.Count(out, "clock_nanosleep") == 0 {
+		t.Errorf("status %d: %s", state.ExitCode(), out)
+	}
+}
+
+// The time that all was stopped does not count.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	word := mark()
+	j := start(t, nil, fpstack, "run", "--deadline", "6", "--idle", "5", "--", "sh", "-c", "sleep "+word+"; exit 3")
+	await(t, "it sleeps", func() bool { return len(marked(word)) == 1 })
+	j.Process.Signal(syscall.SIGSTOP) // as a shell that was told to: fpstack cannot catch it
+	time.Sleep(7 * time.Second)
+	j.Process.Signal(syscall.SIGCONT)
+	time.Sleep(2 * time.Second)
+	if out := j.text(t); out != "" {
+		t.Errorf("it says %s", out)
+	}
+	for _, pid := range marked(word) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if _, state := j.end(t); state.ExitCode() != 3 {
+		t.Errorf("status %d", state.ExitCode())
+	}
+}

@@ -1,0 +1,104 @@
+package cpython
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// drawn is a memory of one range.
+type drawn struct{ mem.Range }
+
+func (d drawn) Bytes(a mem.Addr, n int) ([]byte, bool) { return d.Range.Bytes(a, n) }
+
+// frame311 is a frame of 3.11 at a.
+type frame311 struct {
+	at, previous, code mem.Addr
+	entry              bool
+}
+
+// cframe is a CFrame at a.
+type cframe struct{ at, frame, previous mem.Addr }
+
+// draw311 lays out frames from 0x1000 on and CFrames from 0x8000 on.
+func draw311(t *testing.T, frames []frame311, cframes []cframe) drawn {
+	t.Helper()
+	d := drawn{mem.Range{Start: 0x1000, Data: make([]byte, 0x9000)}}
+	put := func(a mem.Addr, v uint64) { order.PutUint64(d.Data[a-d.Start:], v) }
+	for _, f := range frames {
+		put(f.at+48, uint64(f.previous))
+		put(f.at+32, uint64(f.code))
+		if f.entry {
+			d.Data[f.at-d.Start+68] = 1
+		}
+	}
+	for _, c := range cframes {
+		put(c.at+8, uint64(c.frame))
+		put(c.at+16, uint64(c.previous))
+	}
+	return d
+}
+
+// TestCFrames walks chains of 3.11. 0x7000 is the state, with the CFrame that ends the list.
+func TestCFrames(t *testing.T) {
+	const state, root, entry = 0x7000, 0x7100, true
+	whole := []frame311{{0x1000, 0x1100, 0xa0, false}, {0x1100, 0x1200, 0xb0, entry}, {0x1200, 0, 0xc0, entry}}
+	lists := []cframe{{0x8000, 0x1000, 0x8100}, {0x8100, 0x1200, root}, {root, 0, 0}}
+	for _, row := range []struct {
+		name       string
+		frames     []frame311
+		cframes    []cframe
+		codes      string
+		groups     int
+		cut, unset bool
+	}{
+		{"two calls", whole, lists, "[a0 b0 c0]", 2, false, false},
+		{"the call in front is not set", whole,
+			append([]cframe{{0x7f00, 0x1800, 0x8000}}, lists...), "[a0 b0 c0]", 2, false, false},
+		{"what it leads to is not set either", whole[:2], []cframe{{0x7f00, 0x1800, 0x8000}, {0x8000, 0x1000, 0x8100}},
+			"[]", 0, false, true},
+		{"it leads to nothing", whole, []cframe{{0x7f00, 0x1800, 0xffff0000}}, "[]", 0, false, true},
+		{"what is behind the second is not there", whole,
+			[]cframe{{0x8000, 0x1000, 0x8100}, {0x8100, 0x1200, 0xffff0000}}, "[a0 b0 c0]", 2, true, false},
+		{"CFrames in a circle", nil, []cframe{{0x8000, 0, 0x8000}}, "[]", 0, true, false},
+		{"frames in a circle", []frame311{{0x1000, 0x1000, 0xa0, false}}, lists[:1], "", 0, false, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, err := object.Known(object.Version{Major: 3, Minor: 11})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c chain
+			c.walk(l, draw311(t, row.frames, row.cframes), object.Thread{Addr: state, CFrame: row.cframes[0].at})
+			var codes []mem.Addr
+			for _, f := range c.frames {
+				codes = append(codes, f.Code)
+			}
+			if got := fmt.Sprintf("%x", codes); row.codes != "" && got != row.codes || c.cut != row.cut ||
+				c.unset != row.unset || row.groups != len(c.groups) {
+				t.Errorf("frames %s in %d groups, cut %v, unset %v; want %s, %d, %v, %v", got, len(c.groups), c.cut,
+					c.unset, row.codes, row.groups, row.cut, row.unset)
+			}
+		})
+	}
+}
+
+// TestShimsInACircle: a chain of entry frames alone that leads to itself ends.
+func TestShimsInACircle(t *testing.T) {
+	for _, s := range samples(t) {
+		l := s.runtime.layout
+		if l.Version.Minor < 13 {
+			continue
+		}
+		d := drawn{mem.Range{Start: 0x1000, Data: make([]byte, l.Frame.Size)}}
+		order.PutUint64(d.Data[l.Frame.Previous:], 0x1000)
+		d.Data[l.Frame.Owner] = object.OwnedByCStack
+		var c chain
+		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: 0x1000})
+		if !c.cut || len(c.frames) > 0 {
+			t.Errorf("%s: %d frames, cut %v", s.name, len(c.frames), c.cut)
+		}
+	}
+}
