@@ -11,8 +11,8 @@ import (
 
 // Counters is what the kernel counts of one thread since it began, and its state then.
 type Counters struct {
-	State byte // as in [Stat]
-	CPU   time.Duration
+	State  byte // as in [Stat]
+	CPU    time.Duration
 	System time.Duration // the part of CPU that it was in the kernel, in steps of a tick
 	// Delay is how long it was ready to run and had no CPU, if HasDelay says that this kernel counts it. Without it CPU
 	// is in steps of a tick.
