@@ -31,7 +31,8 @@ func TestIdle(t *testing.T) {
 		{"sleeps", "sleep 1000", true},
 		{"waits for a child that reads a pipe", "sleep 1000 | cat", true},
 		{"heartbeat", "while :; do sleep 0.5; done", true}, // the same command again and again
-		{"computes", "for ((i = 0; i < 40; i++)); do for ((j = 0; j < 20000; j++)); do :; done; sleep 0.1; done", false},
+		{"computes", "for ((i = 0; i < 40; i++)); do for ((j = 0; j < 20000; j++)); do :; done; sleep 0.1; done",
+			false},
 		{"writes", "for i in 1 2 3 4 5 6; do sleep 1; echo $i; done", false},
 		{"starts commands", "for i in 1 2 3; do sleep 1.$i; done; sleep 0.9; sleep 0.8", false},
 		{"reads and writes", "for i in 1 2 3 4 5 6; do sleep 1; head -c 2000000 /dev/zero >/dev/null; done", false},

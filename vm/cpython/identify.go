@@ -211,7 +211,7 @@ func (p *placing) frames(c *chain, g *group) []unwind.Frame {
 	out := make([]unwind.Frame, 0, g.to-g.from)
 	for i := g.from; i < g.to; i++ {
 		f := &c.frames[i]
-		u := unwind.Frame{Origin: unwind.ByRuntime, Runtime: p.r}
+		u := unwind.Frame{Origin: unwind.ByRuntime, Runtime: p.r, Kept: f.Addr}
 		code := p.r.codeAt(f.Code, p.memory)
 		if code == nil && p.r.static(f.Code) {
 			code = p.r.codeAt(f.Code, liveMemory{p.r.live})
