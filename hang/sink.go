@@ -98,6 +98,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
 	case isServer(w):
 		s.rank, s.does = rankWork, "waits for connections"
+	case w.Mode == "idle" && n.from != nil:
+		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
 	case w.Mode == "idle":
 		s.rank, s.does = rankWork, "waits for work"
 	case w.Mode == "outside" && strings.Contains(w.Kind, "socket"):
@@ -217,6 +219,9 @@ func (j *judging) lockedOut(n *node) (string, bool) {
 
 // isInput reports whether w waits at standard input, or at a terminal.
 func isInput(w *profile.Wait, t *profile.Thread) bool {
+	if w == nil {
+		return false
+	}
 	if strings.HasPrefix(w.Kind, "input from a terminal") {
 		return true
 	}

@@ -1,0 +1,32 @@
+//go:build linux
+
+// Package hang starts jobs that hang, and some that do not, and compares what fpstack says of them with the sentence
+// that it must say.
+package hang
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
+)
+
+var (
+	fpstack string
+	start   func(*exec.Cmd) error // on a thread that lasts
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	r, err := harness.Prepare("hang")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(r.Scratch)
+	fpstack, start = r.Fpstack, r.Start
+	return m.Run()
+}
