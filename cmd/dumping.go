@@ -42,7 +42,7 @@ func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	names := o.namingOptions.names(d.finder, budget)
 	names.Shared = resolve.NewShared()
 	d.walks = dump.Options{Runtimes: o.vms(budget), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
-		Fibers: o.fiberOptions.modes(o)}
+		Fibers: o.fiberOptions.modes(o), Locals: o.locals}
 	return d
 }
 
@@ -136,14 +136,14 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	}
 	walks := d.walks
 	if opening.NoStop {
-		walks.Fibers = nil
+		walks.Fibers, walks.Locals = nil, false
 	}
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
 		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
 		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known()}
-	if walks.Fibers.Asked() {
+	if walks.Fibers.Asked() || walks.Locals {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {

@@ -10,13 +10,17 @@ import (
 )
 
 // fiberOptions are the flags that say which threads are listed that runtimes schedule by themselves.
-type fiberOptions struct{ goroutines, tasks fiberMode }
+type fiberOptions struct {
+	goroutines, tasks fiberMode
+	locals            bool
+}
 
 // register adds the flags to f.
 func (o *fiberOptions) register(f *pflag.FlagSet) {
 	o.goroutines.on, o.tasks.on = true, true
 	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")
 	f.Var(&o.tasks, "tasks", "also the tasks of Python's asyncio that wait; =false leaves them out")
+	f.BoolVar(&o.locals, "locals", false, "also the local variables of Python's frames, in short; may show secrets")
 	for _, name := range []string{"goroutines", "tasks"} {
 		f.Lookup(name).NoOptDefVal = "true"
 	}
@@ -38,6 +42,10 @@ func (o *fiberOptions) given() (names []string, on bool) {
 // check refuses options that these make no sense with.
 func (o *fiberOptions) check(d *dumpOptions) error {
 	names, on := o.given()
+	if o.locals && (d.noStop || d.rolling) {
+		return usageError{errors.New("--locals with --no-stop or --rolling: local variables are shown as they " +
+			"are at one instant, with all threads stopped")}
+	}
 	if !on {
 		return nil
 	}

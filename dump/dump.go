@@ -29,6 +29,7 @@ type Options struct {
 	Mode      unwind.Mode
 	MaxFrames int // of a thread; 0: no limit but that of a process
 	Fibers    FiberModes
+	Locals    bool // the local variables of frames too, where a runtime knows them
 }
 
 // Walk walks the stacks of one process. It is for one goroutine at a time.
@@ -46,7 +47,8 @@ type Walk struct {
 	idle     map[int]string       // by thread, why its stack says nothing
 	fibers   fiberWalk
 	loops    loops
-	facts    map[int]profile.RuntimeThread // by thread
+	facts    map[int]profile.RuntimeThread      // by thread
+	locals   map[int]map[int][]profile.Variable // by thread and number of the frame
 
 	fiberStacks map[int]mem.Span[mem.Addr] // of the fibers that threads of the first batch run, by thread
 }
@@ -77,6 +79,9 @@ func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {
 	for _, l := range w.fibers.listers {
 		all = append(all, l)
 	}
+	if w.opt.Locals {
+		all = append(all, w.runtimes.LocalsCopiers()...)
+	}
 	return all
 }
 
@@ -90,6 +95,10 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	}
 	changed := snap.Changed.Union(maps.ChangedCode(w.table, snap.Maps))
 	resolve.Restarted(snap, func(t *snapshot.Thread) (int64, bool) { return w.walker.CallNumber(t, w.image.Memory) })
+	var whole *mem.Overlay
+	if w.opt.Locals {
+		whole = mem.NewOverlay(nil, snap.Whole...)
+	}
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID],
@@ -98,6 +107,9 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 		w.left.take(&stack)
 		stack.Unsettle(changed)
 		w.stacks[t.TID] = stack
+		if whole != nil {
+			w.locals[t.TID] = w.runtimes.Locals(whole, &stack)
+		}
 		if why := w.walker.Idle(t, &stack); why != "" {
 			w.idle[t.TID] = why
 		}
@@ -140,6 +152,7 @@ func (w *Walk) begin(snap *snapshot.Snapshot) {
 	w.walker = unwind.NewWalker(w.set, w.names)
 	w.walker.Use(w.runtimes)
 	w.facts = map[int]profile.RuntimeThread{}
+	w.locals = map[int]map[int][]profile.Variable{}
 	w.stacks, w.idle = make(map[int]unwind.Stack, len(snap.Threads)), map[int]string{}
 }
 
@@ -153,6 +166,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	for i := range d.Threads {
+		d.Threads[i].Locals = w.locals[d.Threads[i].TID]
 		if f, ok := w.facts[d.Threads[i].TID]; ok && (f.Name != "" || f.ID != 0 || len(f.Facts) > 0) {
 			d.Threads[i].Runtime = &f
 		}
@@ -188,7 +202,14 @@ func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
 }
 
 // Locks lists what the runtimes know of locks of their own, for which threads of s wait.
-func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock { return w.runtimes.Locks(s) }
+func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock {
+	return append(w.runtimes.Locks(s), w.runtimes.Joins(s, func(tid int) *unwind.Stack {
+		if stack, ok := w.stacks[tid]; ok {
+			return &stack
+		}
+		return nil
+	})...)
+}
 
 // Close releases the modules. What was returned stays.
 func (w *Walk) Close() error {

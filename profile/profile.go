@@ -150,6 +150,14 @@ type Thread struct {
 	// Runtime is what the runtime of a language knows of it, nil for nothing.
 	Runtime *RuntimeThread
 	Loop    *Loop // the event loop that it waits in, nil for none that is known
+	// Locals are local variables of its frames by their Index, where they were asked for and can be read.
+	Locals map[int][]Variable
+}
+
+// Variable is a local variable of a frame: any bytes, in the words of its language.
+type Variable struct {
+	Name  string // "" where Value says why there are no more
+	Value string
 }
 
 // Counters are what the kernel counts of one thread since it began: how long it ran, how long it was ready to run and

@@ -56,6 +56,7 @@ type threadDoc struct {
 	Wait        *waitDoc          `json:"wait,omitempty"`
 	Signal      *signalDoc        `json:"signal,omitempty"`
 	Loop        *loopDoc          `json:"event_loop,omitempty"`
+	Locals      []*localsDoc      `json:"locals,omitempty"`
 	Runtime     *runtimeThreadDoc `json:"runtime,omitempty"`
 	Stack       stackDoc          `json:"stack"`
 }

@@ -82,5 +82,10 @@ func stackKey(t *profile.Thread, frames []profile.Frame) []byte {
 		key = binary.LittleEndian.AppendUint32(key, uint32(len(s)))
 		key = append(key, s...)
 	}
+	for i := range frames {
+		for _, v := range t.Locals[frames[i].Index] {
+			key = fmt.Appendf(key, "%q=%q", v.Name, v.Value)
+		}
+	}
 	return key
 }

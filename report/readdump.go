@@ -129,6 +129,8 @@ func (in *dumpReader) thread() error {
 		case "signal":
 			t.Signal, err = in.signal()
 			return err
+		case "locals":
+			return in.List(in.limits.frames, func() error { return in.locals(&t) })
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err

@@ -75,6 +75,8 @@ type Frame struct {
 	Site Site
 	// Runtime is the one that set Site, nil for native code.
 	Runtime Runtime
+	// Kept is where that has the frame in the memory of the process, 0 if that is not known.
+	Kept mem.Addr
 	// Stub reports whether it is a frame of the runtime's own, between functions of its language: the runtime says so.
 	Stub bool
 	// Note says what makes the frame less sure than its Origin; "" mostly.

@@ -71,7 +71,7 @@ func (s *study) named(r *reader, f *futexCall, w *Wait) bool {
 		s.arena(f, w)
 		return true
 	}
-	if !s.fromTable(byName, f, w) && !s.fromTable(inside, f, w) {
+	if !s.fromTable(byName, f, w) && !s.managed(f, w) && !s.fromTable(inside, f, w) {
 		return false
 	}
 	if strings.HasPrefix(string(w.Object.Kind), "parking_lot ") {
@@ -207,4 +207,8 @@ func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 		return
 	}
 	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, Shown
+	if l.Ends {
+		w.Object = Object{Kind: "the end of a thread", Key: Key{Child, uint64(owner.TID), 0, 0}}
+		w.Certainty, w.Note = Inferred, "as its stack shows"
+	}
 }

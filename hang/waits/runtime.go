@@ -17,6 +17,8 @@ type Lock struct {
 	Owner int
 	// Retries says that its waiters wake now and then and wait again, as for CPython's GIL.
 	Retries bool
+	// Ends says that its waiters wait for the end of the thread Owner, as their stacks show: nothing is held.
+	Ends bool
 	// Evidence says what that was read from, as "_PyRuntime.gil.last_holder 0x7f…".
 	Evidence string
 }

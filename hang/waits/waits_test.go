@@ -277,7 +277,8 @@ func TestParkingLot(t *testing.T) {
 		at             mem.Addr
 	}{
 		{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", heap + 0x101, 3 << 8, heap + 0x101},
-		{"parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow", "parking_lot RwLock", heap + 0x109, 9, heap + 0x108},
+		{"parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow", "parking_lot RwLock", heap + 0x109, 9,
+			heap + 0x108},
 		{"parking_lot::condvar::Condvar::wait_until_internal", "parking_lot Condvar", heap + 0x110, heap, heap + 0x110},
 		{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", code, 3, 0},         // no lock is there
 		{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", heap + 0x101, 0, 0}, // it is free

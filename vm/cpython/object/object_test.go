@@ -245,7 +245,26 @@ func FuzzObjects(f *testing.F) {
 		l.IntAt(m, 0x1000)
 		l.Attribute(m, 0x1040, "_name")
 		l.Item(m, 0x1000, "threading")
-		l.FrameAt(m, 0x1000)
+		if f, ok := l.FrameAt(m, 0x1000); ok {
+			n := 0
+			l.Variables(m, &f, func(string, mem.Addr) bool { n++; return true })
+			if n > MaxVariables {
+				t.Errorf("%d variables", n)
+			}
+		}
+		if s, _ := l.Repr(m, 0x1000); len(s) > 64<<10 {
+			t.Errorf("%d bytes say what an object is", len(s))
+		}
+		l.GeneratorAt(m, 0x1000)
+		l.Items(m, 0x1000, func(mem.Addr) bool { return true })
+		if at, err := l.TaskLayout(); err != nil {
+			t.Error(err)
+		} else if len(b) >= at.Size {
+			at.TaskOf(0x1000, b)
+		}
+		if at, err := l.DescribedTasks(b); err == nil {
+			at.TaskOf(0x1000, make([]byte, at.Size))
+		}
 	})
 }
 

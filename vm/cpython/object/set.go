@@ -38,8 +38,11 @@ func (l *Layout) Elements(m Memory, a mem.Addr, list bool, yield func(item mem.A
 		return false
 	}
 	n, at := order.Uint64(b), a+l.header()+8
-	if list {
+	switch {
+	case list:
 		at = mem.Addr(order.Uint64(b[8:]))
+	case l.Version.Minor >= 14: // its hash comes first
+		at += 8
 	}
 	if n == 0 {
 		return true

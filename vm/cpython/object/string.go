@@ -63,6 +63,31 @@ func (l *Layout) StringAt(m Memory, a mem.Addr) (string, bool) {
 	return decode(b, kind), true
 }
 
+// stringStart reads up to most characters of the string at a, and says how many it has.
+func (l *Layout) stringStart(m Memory, a mem.Addr, most int) (s string, length uint64, ok bool) {
+	head, ok := m.Bytes(a, l.StringHead())
+	if !ok {
+		return "", 0, false
+	}
+	at, n, kind, ok := l.span(a, head)
+	length = order.Uint64(head[l.String.Length:])
+	if !ok { // of a class made of str: its characters are elsewhere
+		kind = int(order.Uint32(head[l.String.State:])>>l.String.Shift) & 7
+		if at, ok = Pointer(m, a+mem.Addr(l.String.Compact)); !ok || kind != 1 && kind != 2 && kind != 4 {
+			return "", 0, false
+		}
+		n = int(min(length, MaxString)) * kind
+	}
+	if n == 0 {
+		return "", length, true
+	}
+	b, ok := m.Bytes(at, min(n, most*kind))
+	if !ok {
+		return "", 0, false
+	}
+	return decode(b, kind), length, true
+}
+
 // decode makes text of Latin-1, UCS-2 or UCS-4.
 func decode(b []byte, kind int) string {
 	out := make([]byte, 0, len(b)+len(b)/4)

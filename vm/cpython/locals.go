@@ -1,0 +1,84 @@
+package cpython
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// maxLocalFrames bounds the frames of one thread whose local variables are read: the innermost.
+const maxLocalFrames = 256
+
+// LocalsCopier implements vm.LocalsReader.
+func (r *Runtime) LocalsCopier() snapshot.ProcessCopier { return localsCopier{r} }
+
+type localsCopier struct{ r *Runtime }
+
+func (c localsCopier) String() string { return c.r.String() + " (local variables)" }
+
+// Room implements [snapshot.ProcessCopier].
+func (c localsCopier) Room() int { return 1 << 20 }
+
+// CopyProcess implements [snapshot.ProcessCopier]: it copies what the local variables of the frames of all threads
+// hold, as far as they are shown.
+func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
+	r := c.r
+	m := newRounds(g.Gather)
+	var frames []mem.Addr
+	m.once = true
+	for _, at := range r.roster.Load().states() {
+		b, ok := m.Bytes(at, r.layout.Thread.Size)
+		if !ok {
+			continue
+		}
+		var ch chain
+		ch.walk(r.layout, m, r.layout.ThreadOf(at, b))
+		for i := range ch.frames[:min(len(ch.frames), maxLocalFrames)] {
+			frames = append(frames, ch.frames[i].Addr)
+		}
+	}
+	m.once = false
+	m.run(frames, func(at mem.Addr) { r.variables(m, at) })
+}
+
+// variables are the local variables of the frame at a, as m shows them.
+func (r *Runtime) variables(m object.Memory, a mem.Addr) (all []profile.Variable) {
+	f, ok := r.layout.FrameAt(m, a)
+	if !ok {
+		return nil
+	}
+	whole := r.layout.Variables(m, &f, func(name string, value mem.Addr) bool {
+		text, _ := r.layout.Repr(m, value)
+		all = append(all, profile.Variable{Name: name, Value: text})
+		return true
+	})
+	if !whole {
+		all = append(all, profile.Variable{Value: "others could not be read"})
+	}
+	return all
+}
+
+// Locals implements vm.LocalsReader.
+func (r *Runtime) Locals(whole *mem.Overlay, s *unwind.Stack) map[int][]profile.Variable {
+	m := wholeMemory{whole}
+	var out map[int][]profile.Variable
+	n := 0
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Runtime != unwind.Runtime(r) || f.Kept == 0 {
+			continue
+		}
+		if n++; n > maxLocalFrames {
+			break
+		}
+		if all := r.variables(m, f.Kept); len(all) > 0 {
+			if out == nil {
+				out = map[int][]profile.Variable{}
+			}
+			out[i] = all
+		}
+	}
+	return out
+}
