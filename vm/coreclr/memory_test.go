@@ -79,7 +79,8 @@ func FuzzMemory(f *testing.F) {
 		rs := regs.New(regs.AMD64)
 		rs.Set(regs.AMD64RIP, d.word(drawnStart+8))
 		rs.Set(regs.AMD64RSP, drawnStart)
-		th := snapshot.Thread{TID: 7, Arch: regs.AMD64, Registers: &rs, Stack: mem.Range{Start: drawnStart, Data: stack}}
+		th := snapshot.Thread{TID: 7, Arch: regs.AMD64, Registers: &rs,
+			Stack: mem.Range{Start: drawnStart, Data: stack}}
 		s := &snapshot.Snapshot{Threads: []snapshot.Thread{th}}
 		r.readSections()
 		r.Start(&th, d)
