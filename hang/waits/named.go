@@ -167,9 +167,21 @@ func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	if l.Evidence != "" {
 		w.Evidence = append(w.Evidence, l.Evidence)
 	}
+	w.Note = l.Note
+	sure := Shown
+	if l.Instant {
+		sure = Proven
+	}
+	if l.Gone {
+		w.Mode, w.Wakers, w.Certainty = One, nil, sure
+		return
+	}
 	owner := s.facts.Thread(l.Owner)
 	if owner == nil {
 		return
 	}
-	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, Shown
+	if l.Ends {
+		w.Object.Kind, w.Object.Key = "end of a thread", Key{Child, uint64(owner.TID), 0, 0}
+	}
+	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, sure
 }

@@ -17,6 +17,14 @@ type Lock struct {
 	Owner int
 	// Retries says that its waiters wake now and then and wait again, as for CPython's GIL.
 	Retries bool
+	// Ends says that it is no lock: the end of the thread Owner is waited for.
+	Ends bool
+	// Gone says that it is held, and that the process has no such thread.
+	Gone bool
+	// Instant says that all was read while the threads of the process were stopped at one instant.
+	Instant bool
+	// Note is what else a person must know; "" mostly.
+	Note string
 	// Evidence says what that was read from, as "_PyRuntime.gil.last_holder 0x7f…".
 	Evidence string
 }

@@ -21,8 +21,8 @@ func (c localsCopier) String() string { return c.r.String() + " (local variables
 // Room implements [snapshot.ProcessCopier].
 func (c localsCopier) Room() int { return 1 << 20 }
 
-// CopyProcess implements [snapshot.ProcessCopier]: it copies what the local variables of the frames of all threads hold,
-// as far as they are shown.
+// CopyProcess implements [snapshot.ProcessCopier]: it copies what the local variables of the frames of all threads
+// hold, as far as they are shown.
 func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 	r := c.r
 	m := newRounds(g.Gather)

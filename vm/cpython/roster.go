@@ -26,6 +26,7 @@ type roster struct {
 	stacks       []stackOf             // the same by where the stacks are, ascending
 	oldest       mem.Addr              // the first of them: of the thread that began the interpreter
 	main         mem.Span[mem.Addr]    // the stack of the main thread
+	table        *maps.Table           // where the stacks were found
 	others       []mem.Addr            // states of other interpreters: any thread may run them
 }
 
@@ -45,6 +46,7 @@ const mainGrowth = 8 << 20
 // placed finds the stacks of the threads of o, which holds for glibc: it puts pthread_self on top of a stack that it
 // has made. The main thread's is elsewhere.
 func (o *roster) placed(table *maps.Table) {
+	o.table = table
 	for ident, state := range o.byIdent {
 		if m := table.Find(ident); m != nil {
 			o.stacks = append(o.stacks, stackOf{m.Start, ident, state})
@@ -60,7 +62,7 @@ func (o *roster) placed(table *maps.Table) {
 
 // keepStacks takes over where the stacks of threads are that old knew: new ones are found when the mappings are read.
 func (o *roster) keepStacks(old *roster) {
-	o.main = old.main
+	o.main, o.table = old.main, old.table
 	for _, s := range old.stacks {
 		if o.byIdent[s.end] == s.state {
 			o.stacks = append(o.stacks, s)
