@@ -43,8 +43,8 @@ func (o *fiberOptions) given() (names []string, on bool) {
 func (o *fiberOptions) check(d *dumpOptions) error {
 	names, on := o.given()
 	if o.locals && (d.noStop || d.rolling) {
-		return usageError{errors.New("--locals with --no-stop or --rolling: local variables are shown as they are at one " +
-			"instant, with all threads stopped")}
+		return usageError{errors.New("--locals with --no-stop or --rolling: local variables are shown as they " +
+			"are at one instant, with all threads stopped")}
 	}
 	if !on {
 		return nil

@@ -39,7 +39,8 @@ func dumpDocument(d *profile.Dump, opt *Options) *document {
 		Exited: d.Exited, Late: d.Late,
 		Process: processDoc{PID: d.Process.PID, Comm: profile.Lossless(d.Process.Comm),
 			Cmdline: losslessAll(d.Process.Cmdline),
-			Exe:     profile.Lossless(d.Process.Exe), Role: profile.Lossless(d.Process.Role), Arch: profile.Lossless(d.Process.Arch)},
+			Exe:     profile.Lossless(d.Process.Exe), Role: profile.Lossless(d.Process.Role),
+			Arch: profile.Lossless(d.Process.Arch)},
 		Threads: make([]*threadDoc, 0, len(d.Threads)), Modules: make([]*moduleDoc, 0, len(d.Modules)),
 		Problems: losslessAll(d.Problems), Notes: losslessAll(d.Notes),
 	}

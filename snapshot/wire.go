@@ -135,7 +135,8 @@ type wireSyscall struct {
 
 func headOf(s *Snapshot) wireHead {
 	h := wireHead{PID: s.Process.PID, Comm: text(s.Process.Comm), Cmdline: texts[text](s.Process.Cmdline),
-		Exe: text(s.Process.Exe), Role: text(s.Process.Role), Time: s.Time.UTC(), Stopped: s.Stopped, Rolling: s.Rolling, NoStop: s.NoStop,
+		Exe: text(s.Process.Exe), Role: text(s.Process.Role), Time: s.Time.UTC(), Stopped: s.Stopped,
+		Rolling: s.Rolling, NoStop: s.NoStop,
 		FDs: textMap[text](s.FDs), Exited: s.Exited, Late: s.Late, Left: s.Left, Batches: s.Batches,
 		Problems: texts[text](s.Problems), HasMaps: s.Maps != nil, Clock: s.Clock, Core: s.Core}
 	h.Host = nameOf(s.Host)

@@ -4,6 +4,7 @@ import (
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
 )
 
 // LockLister is a runtime that has locks of its own for which threads wait.
@@ -11,6 +12,24 @@ type LockLister interface {
 	// Locks lists those that threads of s wait for. memory is that of the process as s shows it; the threads may run
 	// again, or may never have been stopped. What it cannot read it leaves out.
 	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock
+}
+
+// JoinLister is a runtime that knows for the ends of which threads others wait, by their stacks.
+type JoinLister interface {
+	// Joins lists those of threads of s, with [waits.Lock.Ends]. stack is that of a thread as it was walked, nil for
+	// none. It may read the image; the threads run again.
+	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
+}
+
+// Joins lists what the runtimes of the process know of threads that wait for the end of others.
+func (p *Process) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
+	var all []waits.Lock
+	for _, r := range p.all {
+		if l, ok := r.(JoinLister); ok {
+			all = append(all, l.Joins(s, stack)...)
+		}
+	}
+	return all
 }
 
 // Locks lists what the runtimes of the process know of locks of their own.

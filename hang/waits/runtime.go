@@ -17,9 +17,9 @@ type Lock struct {
 	Owner int
 	// Retries says that its waiters wake now and then and wait again, as for CPython's GIL.
 	Retries bool
-	// Ends says that it is no lock: the end of the thread Owner is waited for.
+	// Ends says that its waiters wait for the end of the thread Owner, as their stacks show: nothing is held.
 	Ends bool
-	// Gone says that it is held, and that the process has no such thread.
+	// Gone says that it is held, or waited for, and that the process has no such thread.
 	Gone bool
 	// Instant says that all was read while the threads of the process were stopped at one instant.
 	Instant bool

@@ -268,6 +268,42 @@ func TestThreadsBehindAndRoots(t *testing.T) {
 	}
 }
 
+// The word that a thread of parking_lot sleeps on is its own: two that want one lock are shown so.
+func TestParkingLot(t *testing.T) {
+	for _, c := range []struct {
+		function, kind string
+		key            uint64
+		state          uint32
+		at             mem.Addr
+	}{
+		{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", heap + 0x101, 3 << 8, heap + 0x101},
+		{"parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow", "parking_lot RwLock", heap + 0x109, 9,
+			heap + 0x108},
+		{"parking_lot::condvar::Condvar::wait_until_internal", "parking_lot Condvar", heap + 0x110, heap, heap + 0x110},
+		{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", code, 3, 0},         // no lock is there
+		{"parking_lot::raw_mutex::RawMutex::lock_slow", "parking_lot Mutex", heap + 0x101, 0, 0}, // it is free
+		{"parking_lot_core::parking_lot::park", "parking_lot lock", heap + 0x100, 1, heap + 0x100},
+	} {
+		d := draw(futexThread(100, heap+0x820, private, 1), futexThread(101, heap+0x920, private, 1))
+		d.words(mem.Addr(c.key)&^3, c.state)
+		for i, tid := range []int{100, 101} {
+			d.facts.Thread(tid).Stack = []string{"syscall", c.function, "main"}
+			d.longs(heap+0x800+mem.Addr(i)*0x100, c.key)
+			d.words(heap+0x820+mem.Addr(i)*0x100, 1)
+		}
+		g := d.examine(t)
+		for i, tid := range []int{100, 101} {
+			want := c.at
+			if want == 0 {
+				want = heap + 0x820 + mem.Addr(i)*0x100
+			}
+			if o := g.Of(tid).Object; string(o.Kind) != c.kind || o.Addr != want {
+				t.Errorf("%s with key %#x: %q at %#x, want %q at %#x", c.function, c.key, o.Kind, o.Addr, c.kind, want)
+			}
+		}
+	}
+}
+
 // Libc parks a thread on a word of its own frame, beside which anything may lie; what a program has on its stack lies
 // behind the return address by which libc goes back to it.
 func TestParked(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // kinds are the verdicts in words of a title.
 var kinds = map[hang.Kind]string{
 	hang.Deadlock: "deadlock", hang.Waiting: "hangs", hang.Busy: "busy loop or long work", hang.Halted: "stopped",
-	hang.Starved: "no CPU left for it", hang.Moving: "slow but moving", hang.Unknown: "cause not known",
+	hang.Starved: "no CPU left for it", hang.Moving: "slow but moving", hang.Unknown: "not known whether it hangs",
 }
 
 // Title is v in a few words of ours.

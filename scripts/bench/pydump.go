@@ -71,7 +71,8 @@ func (b *bench) pythonDump(more string) error {
 	}
 	fmt.Printf("| Python, %s threads beside, nobody looks | | %.2f ms stopped | | | |\n", more, middle(quiet))
 	for i, name := range names {
-		fmt.Printf("| Python, %s threads beside, %s | %.0f ms | %.2f ms stopped | | | |\n", more, name, middle(whole[i]),
+		fmt.Printf("| Python, %s threads beside, %s | %.0f ms | %.2f ms stopped | | | |\n", more, name,
+			middle(whole[i]),
 			middle(stops[i]))
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
 )
 
 // folders are the runtimes that come as a library, which a host of our own can start.
@@ -26,8 +27,13 @@ const patience = 20 * time.Second
 // where they stay.
 func startShapes(t testing.TB, version string, shapes ...string) *server {
 	t.Helper()
+	return startShapesIn(t, filepath.Join(fetched, version), shapes...)
+}
+
+// startShapesIn is startShapes with the runtime of that folder.
+func startShapesIn(t testing.TB, folder string, shapes ...string) *server {
+	t.Helper()
 	host, assembly := filepath.Join(fetched, "own", "host"), filepath.Join(fetched, "own", "shapes.dll")
-	folder := filepath.Join(fetched, version)
 	for _, path := range []string{host, assembly, folder} {
 		if _, err := os.Stat(path); err != nil {
 			t.Skipf("%v: scripts/build-dotnet makes it", err)
@@ -45,7 +51,7 @@ func startShapes(t testing.TB, version string, shapes ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startLasting(cmd); err != nil {
 		t.Fatal(err)
 	}
 	s.in, s.end = in, func() { cmd.Process.Kill(); cmd.Wait() }
@@ -87,5 +93,29 @@ func TestDeadlock(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestJoin: of a thread that waits for the end of another that one is known, where Thread.Join is not inlined.
+func TestJoin(t *testing.T) {
+	s := startOwn(t, own, "join", "task", "generic")
+	var joins []waits.Lock
+	names := map[int]string{}
+	for end := time.Now().Add(patience); len(joins) == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // it is about to wait
+		shot := s.stop(t)
+		walked := map[int]*unwind.Stack{}
+		for i := range shot.Threads {
+			th := &shot.Threads[i]
+			stack := s.walker.Walk(th, shot.Reader(th, s.Process), unwind.Options{})
+			walked[th.TID], names[th.TID] = &stack, th.Comm
+		}
+		joins = s.runtimes.Joins(shot, func(tid int) *unwind.Stack { return walked[tid] })
+	}
+	if len(joins) != 1 || len(joins[0].Waiters) != 1 || !joins[0].Ends {
+		t.Fatalf("joins %+v, want one", joins)
+	}
+	if waiter, of := names[joins[0].Waiters[0]], names[joins[0].Owner]; waiter != "join" || of != "joined" {
+		t.Errorf("thread %q waits for the end of %q", waiter, of)
 	}
 }

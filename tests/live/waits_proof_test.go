@@ -4,7 +4,6 @@ package live
 
 import (
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,7 +66,7 @@ func TestDumpsOfABusyProgram(t *testing.T) {
 	for i := range rounds {
 		if i%200 == 0 { // they end by themselves too
 			for range 2 {
-				launch(t, exec.Command(program(t, "spin"), "1", "0")).ready(t)
+				duty(t, "100", "1", "cpu", "70", "30")
 			}
 		}
 		if o := show(t, "-p", busy.pidIn(t, i, 200)); o.status != 0 || strings.Contains(o.stdout, "deadlock:") ||

@@ -27,7 +27,9 @@ func TestEndOfStep(t *testing.T) {
 			syscall.Kill(shell, syscall.SIGINT)
 		}},
 		{"with exec, SIGTERM", true, func(t *testing.T, shell, _ int) { syscall.Kill(shell, syscall.SIGTERM) }},
-		{"Tekton: SIGKILL to the shell", false, func(t *testing.T, shell, _ int) { syscall.Kill(shell, syscall.SIGKILL) }},
+		{"Tekton: SIGKILL to the shell", false, func(t *testing.T, shell, _ int) {
+			syscall.Kill(shell, syscall.SIGKILL)
+		}},
 		{"GitLab's shell, Buildkite: the group is signalled", false, func(t *testing.T, shell, _ int) {
 			syscall.Kill(-shell, syscall.SIGTERM)
 		}},
@@ -52,7 +54,9 @@ func TestEndOfStep(t *testing.T) {
 			await(t, "nothing is left", func() bool {
 				return len(marked(word)) == 0
 			})
-			await(t, "the report is there: "+j.text(t), func() bool { return strings.Contains(j.text(t), "clock_nanosleep") })
+			await(t, "the report is there: "+j.text(t), func() bool {
+				return strings.Contains(j.text(t), "clock_nanosleep")
+			})
 			for _, pid := range marked(word) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -168,7 +172,9 @@ func TestDumpSignal(t *testing.T) {
 		"while :; do sleep "+word+" & wait; done")
 	await(t, "ready", func() bool { return strings.Contains(j.text(t), "ready") && len(marked(word)) == 1 })
 	j.Process.Signal(syscall.SIGUSR1)
-	await(t, "the dump", func() bool { return strings.Contains(j.text(t), "clock_nanosleep") })
+	await(t, "the dump", func() bool {
+		return strings.Contains(j.text(t), "clock_nanosleep")
+	})
 	j.Process.Signal(syscall.SIGUSR2)
 	out, state := j.end(t)
 	if !strings.Contains(out, "usr2\n") || state.ExitCode() != 4 {

@@ -135,7 +135,8 @@ func TestSameSurroundings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, before := range []string{
-		"true", "trap '' HUP", "trap '' INT HUP", "umask 027", "ulimit -n 100", "ulimit -c 0", "cd /", "exec 7</etc/passwd 9>/dev/null",
+		"true", "trap '' HUP", "trap '' INT HUP", "umask 027", "ulimit -n 100", "ulimit -c 0", "cd /",
+		"exec 7</etc/passwd 9>/dev/null",
 		"exec 0</dev/null", "set -m", "export TWICE=1 EMPTY=",
 	} {
 		var seen [2]string

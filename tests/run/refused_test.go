@@ -82,7 +82,8 @@ func TestOtherTracer(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "strace")
 	word := mark()
-	j := start(t, nil, fpstack, "run", "--deadline", "2", "--", "strace", "-o", "/dev/null", "-e", "trace=none", "sleep",
+	j := start(t, nil, fpstack, "run", "--deadline", "2", "--", "strace", "-o", "/dev/null", "-e", "trace=none",
+		"sleep",
 		word)
 	out, state := j.end(t)
 	if state.ExitCode() != 124 || !strings.Contains(out, "strace") {

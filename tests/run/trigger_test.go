@@ -31,7 +31,8 @@ func TestIdle(t *testing.T) {
 		{"sleeps", "sleep 1000", true},
 		{"waits for a child that reads a pipe", "sleep 1000 | cat", true},
 		{"heartbeat", "while :; do sleep 0.5; done", true}, // the same command again and again
-		{"computes", "for ((i = 0; i < 40; i++)); do for ((j = 0; j < 20000; j++)); do :; done; sleep 0.1; done", false},
+		{"computes", "for ((i = 0; i < 40; i++)); do for ((j = 0; j < 20000; j++)); do :; done; sleep 0.1; done",
+			false},
 		{"writes", "for i in 1 2 3 4 5 6; do sleep 1; echo $i; done", false},
 		{"starts commands", "for i in 1 2 3; do sleep 1.$i; done; sleep 0.9; sleep 0.8", false},
 		{"reads and writes", "for i in 1 2 3 4 5 6; do sleep 1; head -c 2000000 /dev/zero >/dev/null; done", false},
@@ -176,5 +177,35 @@ func TestPause(t *testing.T) {
 	}
 	if _, state := j.end(t); state.ExitCode() != 3 {
 		t.Errorf("status %d", state.ExitCode())
+	}
+}
+
+// A Go program is asked for its own dump before the end, which it writes to its standard error; one that has no handler
+// for SIGQUIT is not.
+func TestSignalRuntimes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	const code = "package main\nimport \"time\"\nfunc main() { println(\"ready\"); time.Sleep(time.Hour) }\n"
+	if err := os.WriteFile(source, []byte(code), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", dir+"/hung", source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, state := run(t, "--deadline 2 --signal-runtimes --report "+dir+"/report",
+		"sleep 1000 & "+dir+"/hung 2>"+dir+"/log; echo after")
+	if state.ExitCode() != 124 {
+		t.Errorf("status %d", state.ExitCode())
+	}
+	found, _ := filepath.Glob(dir + "/report/processes/*-hung.runtime.txt")
+	if len(found) != 1 {
+		t.Fatalf("own dumps: %q: %s", found, out)
+	}
+	if b, err := os.ReadFile(found[0]); err != nil || !strings.Contains(string(b), "time.Sleep") {
+		t.Errorf("the dump is %s, %v", b, err)
+	}
+	if strings.Contains(out, "sleep (") && strings.Contains(out, "asked") {
+		t.Errorf("sleep was asked: %s", out)
 	}
 }

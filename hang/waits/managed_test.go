@@ -1,0 +1,59 @@
+package waits
+
+import (
+	"testing"
+	"time"
+)
+
+// TestManaged: what a thread of .NET waits for is told by the outermost method of the library's own that it waits in.
+func TestManaged(t *testing.T) {
+	const task, inner, wait = "System.Threading.Tasks.Task.", "System.Threading.ManualResetEventSlim.Wait",
+		"System.Threading.Monitor.Wait"
+	native := []string{"__futex_abstimed_wait_common", "pthread_cond_wait", "", "", "", "", ""}
+	for _, c := range []struct {
+		name    string
+		methods []string
+		words   string
+	}{
+		{"a task", []string{wait, inner, task + "SpinThenBlockingWait", task + "InternalWaitCore", "Shop.Cart.Total",
+			"System.Threading.Thread.StartCallback"}, "waits for a task"},
+		{"a semaphore by which a task waits", []string{wait, "System.Threading.SemaphoreSlim.Wait", "Shop.Cart.Total",
+			task + "InnerInvoke"}, "waits for a SemaphoreSlim"},
+		{"below a stub", []string{"[IL_STUB_PInvoke]", "System.Threading.WaitHandle.WaitOneNoCheck",
+			"System.Threading.WaitHandle.WaitOne", "Shop.Cart.Total"}, "waits for a WaitHandle"},
+		{"a thread", []string{"System.Threading.Thread.Join", "Shop.Cart.Total"}, "waits for the end of a thread"},
+		{"no work", []string{"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
+			"System.Threading.LowLevelLifoSemaphore.Wait", "System.Threading.PortableThreadPool.WorkerThread.Start"},
+			"idle: waits for work (.NET thread pool)"},
+		{"sleeps", []string{"System.Threading.Thread.Sleep", "Shop.Cart.Total"},
+			"waits for Thread.Interrupt, it sleeps without a time limit"},
+		{"a method of the program", []string{"System.ThreadingExtras.Wait", "Shop.Cart.Total"},
+			"waits for futex 0x10000, and nothing shows what it is part of"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thread := futexThread(100, heap, private, 2)
+			thread.Stack = append(native[:len(native):len(native)], c.methods...)
+			if c.name == "a method of the program" {
+				thread.Stack = c.methods
+			}
+			g := draw(thread).examine(t)
+			if got := g.Words(g.Of(100)); got != c.words {
+				t.Errorf("it %q, want %q", got, c.words)
+			}
+		})
+	}
+}
+
+// TestJoined: a thread waits for the end of another as its stack shows, which proves no deadlock.
+func TestJoined(t *testing.T) {
+	running := &Thread{TID: 101, Inner: 101, Comm: "o", State: 'R', First: Reading{At: time.Now(), Known: true}}
+	d := draw(futexThread(100, heap, untimedPriv, 0), running)
+	d.facts.Process(100).Locks = []Lock{{Name: "the end of thread 101", Waiters: []int{100}, Owner: 101, Ends: true}}
+	g := d.examine(t)
+	if got, want := g.Words(g.Of(100)), `waits for the end of 101 "o", as its stack shows`; got != want {
+		t.Errorf("it %q, want %q", got, want)
+	}
+	if w := g.Of(100); w.Certainty != Inferred || w.Mode != One {
+		t.Errorf("certainty %d, mode %d", w.Certainty, w.Mode)
+	}
+}

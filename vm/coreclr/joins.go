@@ -1,0 +1,101 @@
+package coreclr
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// join begins the names of the methods that wait for the end of a thread.
+const join = "System.Threading.Thread.Join"
+
+// maxJoin bounds the bytes of a stack that are searched: the frames of the runtime below the method.
+const maxJoin = 64 << 10
+
+// Joins lists for which threads others wait in Thread.Join, by their stacks: see vm.JoinLister. What the runtime does
+// there has the address of its Thread; a stack that has those of several says nothing.
+func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
+	var list []waits.Lock
+	var known map[mem.Addr]int // our ids of threads, by their Threads
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		end, ok := r.inJoin(stack(t.TID))
+		if !ok {
+			continue
+		}
+		if known == nil {
+			known = r.byThread(s)
+		}
+		if tid := joinedBy(t, end, known); tid != 0 {
+			list = append(list, waits.Lock{Name: fmt.Sprintf("the end of thread %d", tid), Number: uint64(tid),
+				Waiters: []int{t.TID}, Owner: tid, Ends: true,
+				Evidence: "its Thread is on the stack below Thread.Join"})
+		}
+	}
+	return list
+}
+
+// byThread are our ids of the threads of s, by the runtime's Threads.
+func (r *Runtime) byThread(s *snapshot.Snapshot) map[mem.Addr]int {
+	ids := map[int]int{}
+	for i := range s.Threads {
+		ids[s.Threads[i].InnerTID()] = s.Threads[i].TID
+	}
+	known := map[mem.Addr]int{}
+	for _, t := range r.threads(r.memory) {
+		if tid := ids[t.os]; tid != 0 {
+			known[t.at] = tid
+		}
+	}
+	return known
+}
+
+// inJoin reports whether the innermost method of a stack is Thread.Join, and where its frame ends.
+func (r *Runtime) inJoin(s *unwind.Stack) (end mem.Addr, ok bool) {
+	if s == nil {
+		return 0, false
+	}
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Runtime != unwind.Runtime(r) {
+			if ok {
+				break
+			}
+			continue
+		}
+		shown := r.Frames(f.Site)
+		if len(shown) == 0 || shown[0].Stub {
+			continue
+		}
+		if !strings.HasPrefix(shown[0].Func, join) {
+			break
+		}
+		end, ok = f.CFA, true
+	}
+	return end, ok
+}
+
+// joinedBy is the one thread besides t whose Thread is on the stack of t before end, 0 if there is none or several.
+func joinedBy(t *snapshot.Thread, end mem.Addr, known map[mem.Addr]int) int {
+	data, at := t.Stack.Data, t.Stack.Start
+	if t.Registers != nil {
+		if sp, ok := t.Registers.SP(); ok && sp > at && uint64(sp-at) < uint64(len(data)) {
+			data, at = data[sp-at:], sp
+		}
+	}
+	found := 0
+	for ; len(data) >= wordSize && at < end && end-at < maxJoin; data, at = data[wordSize:], at+wordSize {
+		switch tid := known[mem.Addr(order.Uint64(data))]; {
+		case tid == 0 || tid == t.TID || tid == found:
+		case found != 0:
+			return 0
+		default:
+			found = tid
+		}
+	}
+	return found
+}
