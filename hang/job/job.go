@@ -42,7 +42,7 @@ const (
 	Kill  Leftovers = "kill"  // they are ended
 )
 
-// Observer is who is told what happens. Its methods are called one at a time, Capture from another goroutine.
+// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine.
 type Observer interface {
 	// Started is called once, when the command runs.
 	Started()
@@ -93,7 +93,7 @@ type job struct {
 	hurry     chan struct{}  // closed: end by SIGKILL
 	harmed    bool           // by a capture; valid when captured is closed
 	limited   bool           // we end it for a limit, or for our parent
-	asked     syscall.Signal // that wants us to end, 0: none came
+	wish      syscall.Signal // that wants us to end, 0: none came
 	seen      int            // how often somebody wanted that
 	heard     time.Time      // when it was counted
 	stopKnown bool           // a stop of the command was handled, and it has not gone on since

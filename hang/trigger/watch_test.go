@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // scene is a Source of processes that each use so much of a CPU, from one time to another.
@@ -16,7 +17,7 @@ type scene struct {
 	io         float64
 	writes     time.Duration // there is output each so often, 0: none
 	blind      bool
-	looked     int // how often evidence was read
+	reads      int // how often evidence was read
 }
 
 type proc struct {
@@ -29,22 +30,22 @@ type proc struct {
 func (s *scene) ran() time.Duration { return s.now.Sub(s.began) }
 
 func (s *scene) Usage() Usage {
-	u := Usage{CPU: map[ID]time.Duration{}}
+	u := Usage{CPU: map[procfs.Identity]time.Duration{}}
 	for _, p := range s.procs {
 		if s.ran() < p.from || p.to > 0 && s.ran() > p.to {
 			continue
 		}
-		u.CPU[ID{PID: p.pid}] = time.Duration(p.cpu * float64(s.ran()-p.from))
+		u.CPU[procfs.Identity{PID: p.pid}] = time.Duration(p.cpu * float64(s.ran()-p.from))
 		u.Commands = append(u.Commands, p.command)
 	}
 	return u
 }
 
 func (s *scene) Evidence() Evidence {
-	s.looked++
+	s.reads++
 	mark, _ := s.Output()
 	return Evidence{Network: map[uint64]uint64{7: uint64(s.network * s.ran().Seconds())},
-		IO: map[ID]uint64{{PID: 1}: uint64(s.io * s.ran().Seconds())}, Output: mark}
+		IO: map[procfs.Identity]uint64{{PID: 1}: uint64(s.io * s.ran().Seconds())}, Output: mark}
 }
 
 func (s *scene) Output() (uint64, bool) {
@@ -126,8 +127,8 @@ func TestIdleSlides(t *testing.T) {
 func TestBusyIsCheap(t *testing.T) {
 	s := newScene(proc{pid: 1, cpu: 0.5})
 	s.play(New(Limits{Idle: 4 * time.Minute, IdleCPU: 0.01}, zero, s, quietly), 20*time.Minute)
-	if s.looked > 1 { // the first time nothing is known
-		t.Errorf("evidence was read %d times", s.looked)
+	if s.reads > 1 { // the first time nothing is known
+		t.Errorf("evidence was read %d times", s.reads)
 	}
 }
 

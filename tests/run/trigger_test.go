@@ -165,7 +165,7 @@ func TestPause(t *testing.T) {
 	word := mark()
 	j := start(t, nil, fpstack, "run", "--deadline", "6", "--idle", "5", "--", "sh", "-c", "sleep "+word+"; exit 3")
 	await(t, "it sleeps", func() bool { return len(marked(word)) == 1 })
-	j.Process.Signal(syscall.SIGSTOP) // as a shell that was told to: fpstack cannot catch it
+	j.Process.Signal(syscall.SIGSTOP) // which fpstack cannot catch
 	time.Sleep(7 * time.Second)
 	j.Process.Signal(syscall.SIGCONT)
 	time.Sleep(2 * time.Second)
@@ -180,8 +180,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A Go program is asked for its own dump before the end, which it writes to its standard error; one that has no handler
-// for SIGQUIT is not.
+// A Go program gets SIGQUIT before the end, and writes its own dump to its standard error; a program that has no
+// handler for SIGQUIT does not get it.
 func TestSignalRuntimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -205,7 +205,7 @@ func TestSignalRuntimes(t *testing.T) {
 	if b, err := os.ReadFile(found[0]); err != nil || !strings.Contains(string(b), "time.Sleep") {
 		t.Errorf("the dump is %s, %v", b, err)
 	}
-	if strings.Contains(out, "sleep (") && strings.Contains(out, "asked") {
-		t.Errorf("sleep was asked: %s", out)
+	if strings.Contains(out, "dump of sleep (") {
+		t.Errorf("sleep got SIGQUIT: %s", out)
 	}
 }
