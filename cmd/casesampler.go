@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
+	"github.com/fpstack/fpstack/hang/trigger"
+	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm/unshown"
@@ -46,7 +49,11 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 		s.saves = o.report.folder != nil
 		opt.Done = func(moment int, d *profile.Dump) { o.report.sampled(moment, d, s.taken()) }
 	}
+	live := &trigger.Live{List: tree}
+	before := live.Evidence()
 	capture.Run(ctx, c, s, opt)
+	moved := trigger.Activity(before, live.Evidence())
+	c.Activity.Network, c.Activity.IO = moved.Network, moved.IO
 	return c
 }
 
@@ -80,9 +87,37 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 		s.d.saver = dump.NewSaver(&s.saved)
 		s.d.unsaved = func(error) {} // the file of the process is missing, or has a part of it
 	}
+	if s.writes(pid) {
+		return s.asleep(ctx, pid)
+	}
 	got, err := s.d.sample(ctx, pid)
 	if got != nil {
 		got.Notes = append(got.Notes, unshown.InDump(got)...)
+	}
+	return got, err
+}
+
+// writes reports whether a thread of process pid waits for room in a pipe or a socket. A stop ends its call with what
+// it has written by then: a program that does not go on with the rest loses that, and its hang ends. Source:
+// write(2), signal(7).
+func (s *caseSampler) writes(pid int) bool {
+	w := s.d.waiting
+	if w == nil || w.graph == nil || w.facts.Process(pid) == nil {
+		return false
+	}
+	return slices.ContainsFunc(w.facts.Process(pid).Threads, func(t *waits.Thread) bool {
+		of := w.graph.Of(t.TID)
+		return of != nil && strings.HasPrefix(string(of.Object.Kind), "room in a ")
+	})
+}
+
+// asleep makes the dump of a process without a stop.
+func (s *caseSampler) asleep(ctx context.Context, pid int) (*profile.Dump, error) {
+	got, err := s.d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
+	if got != nil {
+		got.Notes = append(got.Notes,
+			"shown without a stop, as with --no-stop: one would end a write that has written "+
+				"a part")
 	}
 	return got, err
 }

@@ -76,6 +76,7 @@ func classify(c *Case, pid int, t *profile.Thread) Judged {
 // span is what a thread did between the moments, our own stops left out.
 type span struct {
 	wall, cpu, delay      time.Duration
+	system                time.Duration
 	voluntary, preemptive uint64
 	noDelay               bool
 }
@@ -108,6 +109,7 @@ func (c *Case) did(tid int) (all span) {
 		all.wall += b.Time.Sub(a.Time)
 		all.cpu += b.CPU - a.CPU
 		all.delay += b.Delay - a.Delay
+		all.system += b.System - a.System
 		all.voluntary += b.Voluntary - a.Voluntary
 		all.preemptive += b.Preemptive - a.Preemptive
 		all.noDelay = all.noDelay || b.NoDelay

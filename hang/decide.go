@@ -281,8 +281,12 @@ func (j *judging) starvation() *Verdict {
 		}
 	}
 	did := j.c.did(worst.TID)
-	v.Sentence = fmt.Sprintf("short of CPU: %s wait for one most of the time; %s had one for %.0f %% of it",
-		text.Count(n, "thread"), j.process(worst.PID), 100*did.share(did.cpu))
+	waits := "waits"
+	if n > 1 {
+		waits = "wait"
+	}
+	v.Sentence = fmt.Sprintf("short of CPU: %s %s for one most of the time; %s had one for %.0f %% of it",
+		text.Count(n, "thread"), waits, j.process(worst.PID), 100*did.share(did.cpu))
 	v.Culprit = j.culprit(worst.PID, worst.TID)
 	return v
 }

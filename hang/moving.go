@@ -17,7 +17,8 @@ const (
 
 // movements are what went on between the moments, each for a person; nil if nothing did.
 func (j *judging) movements() (all []string) {
-	if a := &j.c.Activity; true {
+	a := &j.c.Activity
+	{
 		switch {
 		case a.Network >= muchNetwork:
 			all = append(all, bytes(a.Network)+" came and went by network")
@@ -27,8 +28,12 @@ func (j *judging) movements() (all []string) {
 		if a.Output > 0 {
 			all = append(all, bytes(a.Output)+" of output")
 		}
-		if n := len(a.Commands); n > 0 {
-			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(n, "process"), text.Escape(a.Commands[0])))
+		switch n := len(a.Commands); {
+		case n > 0:
+			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(a.Began, "process"),
+				text.Escape(a.Commands[0])))
+		case a.Began > 0:
+			all = append(all, text.Count(a.Began, "process")+" began, by commands that were there before")
 		}
 	}
 	var busy []*Judged
@@ -59,7 +64,7 @@ func (j *judging) moves(t *Judged) string {
 	if len(j.members[t.PID]) > 1 {
 		who += " " + j.thread(t.TID, t.PID)
 	}
-	stacks, _ := j.samples(t.PID, t.TID)
+	stacks := j.samples(t.PID, t.TID)
 	words := fmt.Sprintf("%s took %.0f %% of a CPU", who, 100*did.share(did.cpu))
 	if n := len(paths(stacks, 0)); n > 1 {
 		words += fmt.Sprintf(", %d of %d stacks differ", n, len(stacks))
