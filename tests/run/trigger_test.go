@@ -56,24 +56,31 @@ func TestIdleDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	enough := make(chan bool)
 	go func() {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
 		defer c.Close()
-		for range 70 { // 50 KB a second for 7 s
+		for { // 50 KB a second
 			if _, err := c.Write(make([]byte, 5000)); err != nil {
 				return
 			}
-			time.Sleep(100 * time.Millisecond)
+			select {
+			case <-enough:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
 	}()
 	script := fmt.Sprintf(`import socket
 s = socket.create_connection(("127.0.0.1", %d))
 while s.recv(100000): pass`, l.Addr().(*net.TCPAddr).Port)
-	out, state := start(t, nil, fpstack, "run", "--idle", "3", "--", "python3", "-c", script).end(t)
-	if state.ExitCode() != 0 || !strings.Contains(out, "went over the network") {
+	j := start(t, nil, fpstack, "run", "--idle", "3", "--", "python3", "-c", script)
+	await(t, "it is quiet and receives", func() bool { return strings.Contains(j.text(t), "went over the network") })
+	close(enough)
+	if out, state := j.end(t); state.ExitCode() != 0 {
 		t.Errorf("status %d: %s", state.ExitCode(), out)
 	}
 }
