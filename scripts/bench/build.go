@@ -23,7 +23,8 @@ func (b *bench) builds() error {
 		return err
 	}
 	rules := fmt.Sprintf("sources := $(wildcard %s/*.c)\nobjects := $(notdir $(sources:.c=.o))\n"+
-		"all: $(objects)\n%%.o: %s/%%.c\n\t@cc -O2 -w -pthread -c -o $@ $< 2>/dev/null || : >$@\nclean:\n\t@rm -f *.o\n",
+		"all: $(objects)\n%%.o: %s/%%.c\n"+
+		"\t@cc -O2 -w -pthread -c -o $@ $< 2>/dev/null || : >$@\nclean:\n\t@rm -f *.o\n",
 		sources, sources)
 	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte(rules), 0o644); err != nil {
 		return err
