@@ -12,7 +12,6 @@ import (
 
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/procfs"
-	"github.com/fpstack/fpstack/text"
 )
 
 // onEnd does what is left to do when the command has ended, and returns what runs on though it was to end.
@@ -134,10 +133,10 @@ func (j *job) awaitLeftovers() []int {
 	}
 }
 
-// describe names a process for a person.
+// describe names a process, in its own bytes.
 func describe(pid int) string {
 	comm := procfs.Read(fmt.Sprintf("/proc/%d/comm", pid), 64)
-	return fmt.Sprintf("%s (%d)", text.Message(strings.TrimSuffix(string(comm), "\n")), pid)
+	return fmt.Sprintf("%s (%d)", strings.TrimSuffix(string(comm), "\n"), pid)
 }
 
 // maxHolders is how many of those that keep our output open are named.

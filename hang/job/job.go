@@ -50,7 +50,7 @@ type Observer interface {
 	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have
 	// ended processes: then the status of the command is not its own.
 	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
-	// Say gives a person one line.
+	// Say gives a person one line, which may hold any bytes of the target.
 	Say(line string)
 }
 
@@ -188,15 +188,17 @@ func (j *job) tick() {
 		j.lend()
 	}
 	j.checkStop()
-	t, ok := j.watch.Check(time.Now())
-	if !ok || j.captured != nil || j.ending != nil {
+	if j.captured != nil || j.ending != nil {
+		j.watch.Skip(time.Now())
 		return
 	}
-	if t.Kind == hang.Warned {
+	switch t, reached := j.watch.Check(time.Now()); {
+	case !reached:
+	case t.Kind == hang.Warned:
 		j.capture(t, 0, nil)
-		return
+	default:
+		j.capture(t, 0, j.endLimited)
 	}
-	j.capture(t, 0, j.endLimited)
 }
 
 // capture begins a capture, which may take so long (0: as long as it takes), and does next when it is over.

@@ -112,7 +112,7 @@ func (w *window) moved(since *entry, now Evidence) (what string, bytes bool) {
 		return "something was written to its output", true
 	}
 	if w.moving.After(since.at) {
-		return "it started a command: " + text.Message(w.command), false
+		return "it started a command: " + w.command, false
 	}
 	return "", false
 }

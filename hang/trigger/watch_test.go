@@ -182,6 +182,20 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// A deadline that passes while nothing is checked is found afterwards.
+func TestSkip(t *testing.T) {
+	s := newScene(proc{pid: 1})
+	w := New(Limits{Deadline: time.Minute}, zero, s, quietly)
+	s.play(w, 55*time.Second)
+	for range 10 {
+		s.now = s.now.Add(w.Next(s.now))
+		w.Skip(s.now)
+	}
+	if kinds, when := s.play(w, 5*time.Second); len(kinds) != 1 || when[0] > 67*time.Second {
+		t.Errorf("got %v after %v", kinds, when)
+	}
+}
+
 // Who was stopped without a word is noticed by the time that is missing: windows begin again.
 func TestGap(t *testing.T) {
 	s := newScene(proc{pid: 1})
