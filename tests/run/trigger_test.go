@@ -216,3 +216,11 @@ func TestSignalRuntimes(t *testing.T) {
 		t.Errorf("sleep got SIGQUIT: %s", out)
 	}
 }
+
+// A deadline that passes while a warning is captured is kept.
+func TestDeadlineDuringCapture(t *testing.T) {
+	t.Parallel()
+	if out, state := run(t, "--warn 0.5 --deadline 2", "sleep 1000"); state.ExitCode() != 124 {
+		t.Errorf("status %d: %s", state.ExitCode(), out)
+	}
+}
