@@ -47,8 +47,9 @@ func (o *dumpOptions) checkCore() error {
 		return nil
 	case len(o.pids) > 0 || len(o.byName) > 0 || o.children:
 		return usageError{errors.New("--core with a process: one of them is shown")}
-	case o.kernel || o.rolling || o.noStop:
-		return usageError{errors.New("--core with --kernel, --rolling or --no-stop: it is of no process that runs")}
+	case o.kernel || o.rolling || o.noStop || o.dotnetMap:
+		return usageError{errors.New("--core with --kernel, --rolling, --no-stop or --dotnet-perf-map: it is of no " +
+			"process that runs")}
 	}
 	for _, p := range []*string{&c.exe, &c.sysroot} {
 		abs, err := filepath.Abs(*p)

@@ -64,6 +64,11 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	show := func() error {
 		return d.show(form, func(yield func(*profile.Dump) bool) {
 			pids := d.processes()
+			if o.dotnetMap {
+				stop, missing := a.dotnetMaps(ctx, pids)
+				defer stop()
+				d.missing += missing
+			}
 			if o.showsWaits() {
 				d.waiting = newWaiting(ctx, pids)
 				defer d.waiting.close()

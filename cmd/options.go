@@ -82,13 +82,14 @@ type dumpOptions struct {
 	shownOptions
 	namingOptions
 	fiberOptions
-	kernel   bool
-	source   bool
-	noGroup  bool
-	save     string
-	maxPause time.Duration
-	rolling  bool
-	noStop   bool
+	dotnetMap bool
+	kernel    bool
+	source    bool
+	noGroup   bool
+	save      string
+	maxPause  time.Duration
+	rolling   bool
+	noStop    bool
 }
 
 // defaultFrames is how many frames of a thread are shown by default.
@@ -113,6 +114,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.kernel, "kernel", false, "also show where in the kernel threads wait; needs root")
 	f.Var(&o.unwind, "unwind", "how stacks are walked")
 	o.namingOptions.register(f)
+	dotnetFlag(f, &o.dotnetMap)
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
 	f.BoolVar(&o.noStop, "no-stop", false, "stop nothing: show what sleeps, and of what runs state and counters")

@@ -26,13 +26,14 @@ import (
 type recordOptions struct {
 	samplingOptions
 	viewOptions
-	duration time.Duration
-	output   string
-	format   choice
-	quiet    bool
-	verbose  bool
-	noSource bool
-	colour   colourMode
+	duration  time.Duration
+	output    string
+	format    choice
+	quiet     bool
+	verbose   bool
+	noSource  bool
+	dotnetMap bool
+	colour    colourMode
 }
 
 // recordCommand samples over time.
@@ -82,6 +83,7 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
 	o.samplingOptions.register(f)
 	o.viewOptions.register(f)
+	dotnetFlag(f, &o.dotnetMap)
 	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
@@ -99,6 +101,9 @@ func (o *recordOptions) check(c *cobra.Command, args []string) ([]string, error)
 	switch {
 	case err != nil:
 		return nil, err
+	case o.dotnetMap && command != nil:
+		return nil, usageError{errors.New("--dotnet-perf-map asks a process that runs: start the command with " +
+			"DOTNET_PerfMapEnabled=3 instead")}
 	case c.Flags().Changed("duration") && o.duration <= 0:
 		return nil, usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
 	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
@@ -123,6 +128,7 @@ type recording struct {
 	// tooShort says that the command had ended before it could be sampled.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
+	unmap    func() // ends what --dotnet-perf-map began
 	// unfollowed says why the recording has ended before the command, nil if it has not or was to.
 	unfollowed error
 }
@@ -146,7 +152,7 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 		return err
 	}
 	debug.SetGCPercent(recordGC)
-	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0}
+	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0, unmap: func() {}}
 	defer func() {
 		if r.release != nil {
 			r.release()
@@ -183,7 +189,8 @@ func (r *recording) run(ctx context.Context) error {
 	if ctx.Err() != nil { // a signal came before anything began
 		return errNothing
 	}
-	if err := r.begin(); err != nil {
+	defer func() { r.unmap() }()
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	p, err := r.sample(ctx)
@@ -194,7 +201,7 @@ func (r *recording) run(ctx context.Context) error {
 }
 
 // begin starts the command, or finds the processes.
-func (r *recording) begin() error {
+func (r *recording) begin(ctx context.Context) error {
 	if r.command != nil {
 		c, err := r.start(r.command, nil)
 		if err != nil {
@@ -204,6 +211,11 @@ func (r *recording) begin() error {
 		r.relay.To(c)
 		r.sameFiles = true
 		return r.follow()
+	}
+	if r.o.dotnetMap {
+		stop, missing := r.dotnetMaps(ctx, r.o.pids)
+		r.unmap = stop
+		r.missing = r.missing || missing > 0
 	}
 	found := 0
 	for _, pid := range r.o.pids {

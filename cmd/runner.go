@@ -25,7 +25,7 @@ type runner struct {
 func (r *runner) Say(line string) { fmt.Fprintf(r.stderr, "fpstack: %s\n", text.Message(line)) }
 
 // Capture implements [job.Observer].
-func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) {
+func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (harmed bool) {
 	o := &caseOptions{trigger: t, command: r.argv, roots: []int{tree.Root}, tree: tree.List, at: capture.Usual,
 		naming: r.o.namingOptions, began: tree.Began, report: r.newHangReport(&r.o.reportOptions)}
 	if until, hurried := ctx.Deadline(); hurried {
@@ -45,6 +45,7 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) {
 	if err := o.report.finish(r.stderr, c, hang.Judge(c), command); err != nil {
 		r.complain(err)
 	}
+	return r.o.ownDumps && command != nil && r.askRuntimes(c, o.report)
 }
 
 // forWriting is how much of the time after a signal is left for what was captured to be named and written.

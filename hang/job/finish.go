@@ -20,6 +20,7 @@ func (j *job) onEnd() (left []int) {
 	if j.captured != nil {
 		j.cancel()
 		<-j.captured
+		j.limited = j.limited || j.harmed
 		if j.next != nil && j.bySignal {
 			j.next()
 		}

@@ -47,8 +47,9 @@ type Observer interface {
 	// Started is called once, when the command runs.
 	Started()
 	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then. A
-	// context that has a deadline is that of a signal: the best comes first.
-	Capture(ctx context.Context, t hang.Trigger, tree Tree)
+	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have
+	// ended processes: then the status of the command is not its own.
+	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
 	// Say gives a person one line.
 	Say(line string)
 }
@@ -90,6 +91,7 @@ type job struct {
 	bySignal  bool           // and it comes even if the command has ended by itself
 	ending    chan []int     // what was left when all was ended, nil before
 	hurry     chan struct{}  // closed: end by SIGKILL
+	harmed    bool           // by a capture; valid when captured is closed
 	limited   bool           // we end it for a limit, or for our parent
 	asked     syscall.Signal // that wants us to end, 0: none came
 	seen      int            // how often somebody wanted that
@@ -208,7 +210,7 @@ func (j *job) capture(t hang.Trigger, most time.Duration, next func()) {
 	go func() {
 		defer close(done)
 		defer cancel()
-		j.to.Capture(ctx, t, Tree{j.command.PID(), j.began, j.orphans.Below})
+		j.harmed = j.to.Capture(ctx, t, Tree{j.command.PID(), j.began, j.orphans.Below})
 	}()
 }
 

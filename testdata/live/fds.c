@@ -4,6 +4,7 @@
  * test waits until each sleeps. FOLDER is one that files are made in. What each situation
  * is, its function says. */
 #include "live.h"
+#include <mqueue.h>
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -488,6 +489,23 @@ static void in_semop(void) {
 	name("semaphore", id);
 	semop(id, &down, 1);
 }
+static void in_mq(void) {
+	struct mq_attr small = {.mq_maxmsg = 1, .mq_msgsize = 16};
+	char at[64], message[16];
+	snprintf(at, sizeof at, "/fpstack-%d", (int)getpid());
+	mqd_t fd = must(mq_open(at, O_RDWR | O_CREAT | O_EXCL, 0600, &small), "mq_open");
+	mq_unlink(at);
+	mq_receive(fd, message, sizeof message, NULL);
+}
+static void in_full_mq(void) {
+	struct mq_attr small = {.mq_maxmsg = 1, .mq_msgsize = 16};
+	char at[64];
+	snprintf(at, sizeof at, "/fpstack-%d", (int)getpid());
+	mqd_t fd = must(mq_open(at, O_RDWR | O_CREAT | O_EXCL, 0600, &small), "mq_open");
+	mq_unlink(at);
+	for (;;)
+		mq_send(fd, "", 1, 0);
+}
 static void in_accept(void) { accept(listener(0), NULL, NULL); }
 static void in_ring(void) {
 	uint32_t params[30] = {0};
@@ -511,6 +529,8 @@ static void alone(void) {
 	child("signalfd", in_signalfd);
 	child("inotify", in_inotify);
 	child("semop", in_semop);
+	child("mq", in_mq);
+	child("full-mq", in_full_mq);
 	child("accept", in_accept);
 	child("io_uring", in_ring);
 	child("terminal", in_terminal);

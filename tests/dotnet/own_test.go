@@ -27,8 +27,13 @@ const patience = 20 * time.Second
 // where they stay.
 func startShapes(t testing.TB, version string, shapes ...string) *server {
 	t.Helper()
+	return startShapesIn(t, filepath.Join(fetched, version), shapes...)
+}
+
+// startShapesIn is startShapes with the runtime of that folder.
+func startShapesIn(t testing.TB, folder string, shapes ...string) *server {
+	t.Helper()
 	host, assembly := filepath.Join(fetched, "own", "host"), filepath.Join(fetched, "own", "shapes.dll")
-	folder := filepath.Join(fetched, version)
 	for _, path := range []string{host, assembly, folder} {
 		if _, err := os.Stat(path); err != nil {
 			t.Skipf("%v: scripts/build-dotnet makes it", err)
@@ -46,7 +51,7 @@ func startShapes(t testing.TB, version string, shapes ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startLasting(cmd); err != nil {
 		t.Fatal(err)
 	}
 	s.in, s.end = in, func() { cmd.Process.Kill(); cmd.Wait() }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -68,6 +69,25 @@ type server struct {
 	end      func()
 }
 
+// starts are calls for a thread that stays as long as the tests: what is started to end with its thread ends with them.
+var starts = func() chan func() {
+	calls := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range calls {
+			f()
+		}
+	}()
+	return calls
+}()
+
+// startLasting starts a command on that thread.
+func startLasting(cmd *exec.Cmd) error {
+	started := make(chan error)
+	starts <- func() { started <- cmd.Start() }
+	return <-started
+}
+
 // start starts the server of a version with variables of its environment, and waits until it answers.
 func start(t testing.TB, version string, environment ...string) *server {
 	t.Helper()
@@ -90,7 +110,7 @@ func start(t testing.TB, version string, environment ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startLasting(cmd); err != nil {
 		t.Fatal(err)
 	}
 	s.end = func() { cmd.Process.Kill(); cmd.Wait() }

@@ -107,7 +107,7 @@ func startOwn(t testing.TB, folder string, shapes ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startLasting(cmd); err != nil {
 		t.Fatal(err)
 	}
 	s := &server{in: in, out: bufio.NewReader(out), end: func() { cmd.Process.Kill(); cmd.Wait() }}

@@ -179,3 +179,33 @@ func TestPause(t *testing.T) {
 		t.Errorf("status %d", state.ExitCode())
 	}
 }
+
+// A Go program is asked for its own dump before the end, which it writes to its standard error; one that has no handler
+// for SIGQUIT is not.
+func TestSignalRuntimes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	const code = "package main\nimport \"time\"\nfunc main() { println(\"ready\"); time.Sleep(time.Hour) }\n"
+	if err := os.WriteFile(source, []byte(code), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", dir+"/hung", source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, state := run(t, "--deadline 2 --signal-runtimes --report "+dir+"/report",
+		"sleep 1000 & "+dir+"/hung 2>"+dir+"/log; echo after")
+	if state.ExitCode() != 124 {
+		t.Errorf("status %d", state.ExitCode())
+	}
+	found, _ := filepath.Glob(dir + "/report/processes/*-hung.runtime.txt")
+	if len(found) != 1 {
+		t.Fatalf("own dumps: %q: %s", found, out)
+	}
+	if b, err := os.ReadFile(found[0]); err != nil || !strings.Contains(string(b), "time.Sleep") {
+		t.Errorf("the dump is %s, %v", b, err)
+	}
+	if strings.Contains(out, "sleep (") && strings.Contains(out, "asked") {
+		t.Errorf("sleep was asked: %s", out)
+	}
+}
