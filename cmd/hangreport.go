@@ -73,12 +73,14 @@ type hangReport struct {
 	system ci.System
 	folder *folder.Folder // nil if there is none
 	show   report.Options // of the log
+	plain  bool           // the log is no job's
+	seen   map[int]bool   // processes whose first dump is stored
 }
 
 // newHangReport makes the folder, if one is wanted. Without it the rest is written.
 func (a *app) newHangReport(o *reportOptions) *hangReport {
 	colour := newColour()
-	r := &hangReport{app: a, o: o.withDefaults(),
+	r := &hangReport{app: a, o: o.withDefaults(), seen: map[int]bool{},
 		show: report.Options{Group: true, Width: terminalWidth(a.stderr), Style: colour.style(a.stderr)}}
 	r.system = r.o.system()
 	if r.o.folder == "" {
@@ -129,11 +131,12 @@ func (r *hangReport) environment(p *hang.Process) {
 	})
 }
 
-// sampled stores a dump, and what was saved of the process, nil for nothing.
-func (r *hangReport) sampled(moment int, d *profile.Dump, saved []byte) {
-	if r.folder == nil || moment > 0 {
+// sampled stores the first dump of a process, and what was saved of it, nil for nothing.
+func (r *hangReport) sampled(d *profile.Dump, saved []byte) {
+	if r.folder == nil || r.seen[d.Process.PID] {
 		return
 	}
+	r.seen[d.Process.PID] = true
 	stem := fileStem(d.Process.PID, d.Process.Comm)
 	r.folder.Keep(stem+".txt", func(w io.Writer) error { return report.Text(w, d, report.Options{Group: true}) })
 	if len(saved) > 0 {
@@ -151,7 +154,7 @@ func fileStem(pid int, name string) string { return strconv.Itoa(pid) + "-" + pl
 // for none.
 func (r *hangReport) finish(log io.Writer, c *hang.Case, v *hang.Verdict, command []string) error {
 	l := r.log(c, v)
-	err := ci.WriteLog(log, r.system, l)
+	err := ci.WriteLog(log, r.commands(), l)
 	r.store(c, v, l)
 	if r.o.junit != "" && command != nil {
 		test := &ci.Test{Name: strings.Join(command, " "), Time: c.Began, Verdict: l.Verdict}
@@ -165,6 +168,14 @@ func (r *hangReport) finish(log io.Writer, c *hang.Case, v *hang.Verdict, comman
 	}
 	r.publish(log, l)
 	return err
+}
+
+// commands is the system whose commands the log has.
+func (r *hangReport) commands() ci.System {
+	if r.plain {
+		return ci.None
+	}
+	return r.system
 }
 
 // log is what a job's log has of the case.

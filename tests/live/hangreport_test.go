@@ -267,3 +267,23 @@ func TestOutcomeOfRun(t *testing.T) {
 		})
 	}
 }
+
+// TestReportOfWhatComesLater: a process that is there in a later moment alone is in the report, too; a file that the
+// text goes to has no commands of a CI system.
+func TestReportOfWhatComesLater(t *testing.T) {
+	t.Parallel()
+	p := launch(t, exec.Command("sh", "-c", "echo R; while :; do sleep 1.5; done")).ready(t)
+	dir := room(t)
+	report, text := filepath.Join(dir, "hang"), filepath.Join(dir, "hang.txt")
+	c := exec.Command(fpstack, "hang", "-p", fmt.Sprint(p.pid), "--ci", "github", "-o", text, "--report", report)
+	c.Env = append(os.Environ(), "GITHUB_STEP_SUMMARY=")
+	said, _ := c.CombinedOutput()
+	saved, _ := filepath.Glob(filepath.Join(report, "processes", "*-sleep.snap"))
+	shown, _ := filepath.Glob(filepath.Join(report, "processes", "*-sleep.txt"))
+	if len(saved) < 2 || len(shown) != len(saved) {
+		t.Errorf("%d processes are saved, %d shown: %s", len(saved), len(shown), said)
+	}
+	if got := readFile(t, text); strings.Contains(got, "\n::") || !strings.Contains(got, "\nreport: "+report+"\n") {
+		t.Errorf("the file has\n%s", got)
+	}
+}
