@@ -55,6 +55,8 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
 		s.rank, s.kind, s.does = rankNothing, Starved, "waits for a CPU"
+	case w == nil && !j.tree[n.pid] && state != "R":
+		s.rank, s.kind = rankOutside, Waiting
 	case w == nil:
 		s.rank, s.does = j.running(n)
 	case w.Kind == "an answer of a FUSE file system":
@@ -161,9 +163,9 @@ func (j *judging) running(n *node) (rank, string) {
 func (j *judging) fuse(n *node, w *profile.Wait) string {
 	where := ""
 	if t := j.sampled[n.tid]; t != nil && t.Wchan != "" {
-		where = text.Escape(t.Wchan) + ", "
+		where = "in " + text.Escape(t.Wchan) + " "
 	}
-	words := "waits in " + where + "for an answer of a FUSE file system"
+	words := "waits " + where + "for an answer of a FUSE file system"
 	if w.Name != "" {
 		words += " (" + text.Escape(w.Name) + ")"
 	}

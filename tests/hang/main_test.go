@@ -5,6 +5,7 @@
 package hang
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,5 +29,11 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(r.Scratch)
 	fpstack, start = r.Fpstack, r.Start
+	// They sleep, most of the time: all at once take as long as one.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "64"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
