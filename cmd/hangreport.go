@@ -153,8 +153,12 @@ func fileStem(pid int, name string) string { return strconv.Itoa(pid) + "-" + pl
 // finish writes the case to the log and everywhere else: the best first. The test of JUnit is named after command; nil
 // for none.
 func (r *hangReport) finish(log io.Writer, c *hang.Case, v *hang.Verdict, command []string) error {
-	l := r.log(c, v)
-	err := ci.WriteLog(log, r.commands(), l)
+	shown := r.log(c, v, r.show)
+	if r.commands() == ci.None {
+		shown.Groups = shown.Groups[:1] // the rest is for a report
+	}
+	err := ci.WriteLog(log, r.commands(), shown)
+	l := r.log(c, v, report.Options{Group: true}) // without colours
 	r.store(c, v, l)
 	if r.o.junit != "" && command != nil {
 		test := &ci.Test{Name: strings.Join(command, " "), Time: c.Began, Verdict: l.Verdict}
@@ -178,21 +182,17 @@ func (r *hangReport) commands() ci.System {
 	return r.system
 }
 
-// log is what a job's log has of the case.
-func (r *hangReport) log(c *hang.Case, v *hang.Verdict) *ci.Log {
+// log is what a job's log, or a summary, has of the case.
+func (r *hangReport) log(c *hang.Case, v *hang.Verdict, show report.Options) *ci.Log {
 	sources := ci.Sources{Dir: ci.Workspace(os.Getenv), Has: func(path string) bool {
 		info, err := os.Stat(filepath.Join(ci.Workspace(os.Getenv), path))
 		return err == nil && info.Mode().IsRegular()
 	}}
-	l := &ci.Log{Title: ci.Title(v), Token: "fpstack-" + rand.Text(), Now: time.Now(),
+	return &ci.Log{Title: ci.Title(v), Token: "fpstack-" + rand.Text(), Now: time.Now(),
 		Annotations: ci.Annotations(c, v, sources.Find(c, v)),
-		Verdict:     func(w io.Writer) error { return report.VerdictText(w, v, r.show) },
-		Groups: []ci.Group{{Title: "Stacks", Text: func(w io.Writer) error { return report.HangStacks(w, c, r.show) }},
-			{Title: "Processes", Text: func(w io.Writer) error { return report.HangFacts(w, c, r.show) }}}}
-	if r.system == ci.None {
-		l.Groups = l.Groups[:1] // the rest is for a report
-	}
-	return l
+		Verdict:     func(w io.Writer) error { return report.VerdictText(w, v, show) },
+		Groups: []ci.Group{{Title: "Stacks", Text: func(w io.Writer) error { return report.HangStacks(w, c, show) }},
+			{Title: "Processes", Text: func(w io.Writer) error { return report.HangFacts(w, c, show) }}}}
 }
 
 // store writes the files of the report.

@@ -223,11 +223,12 @@ func TestAnnotationOfBuildkite(t *testing.T) {
 	p, dir := forest(t, 1, 2), room(t)
 	shell(t, dir, `printf '#!/bin/sh\necho "$@" > %s/args\ncat > %s/body\n' "$PWD" "$PWD" > buildkite-agent
 chmod +x buildkite-agent`)
-	c := exec.Command(fpstack, "hang", "-p", fmt.Sprint(p.pid), "--ci", "buildkite")
+	c := exec.Command(fpstack, "hang", "-p", fmt.Sprint(p.pid), "--ci", "buildkite", "--color", "always")
 	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 	log, _ := c.CombinedOutput()
 	args, body := readFile(t, filepath.Join(dir, "args")), readFile(t, filepath.Join(dir, "body"))
-	if !strings.HasPrefix(args, "annotate --style ") || !strings.HasPrefix(body, "## fpstack: ") {
+	if !strings.HasPrefix(args, "annotate --style ") || !strings.HasPrefix(body, "## fpstack: ") ||
+		strings.Contains(body, "\x1b") {
 		t.Errorf("the agent got %q and\n%s", args, body)
 	}
 	if !strings.HasPrefix(string(log), "+++ fpstack: ") || !strings.Contains(string(log), "\n--- Stacks\n") {
