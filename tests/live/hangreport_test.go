@@ -246,7 +246,8 @@ func TestOutcomeOfRun(t *testing.T) {
 		args       []string
 	}{
 		{"it ends", `errors="0"`, 3, []string{"--", "sh", "-c", "exit 3"}},
-		{"it reaches the deadline", `<error type="hang"`, 124, []string{"--deadline", "100ms", "--", "sleep", "1000"}},
+		{"it reaches the deadline", `<error type="hang"`, 124, []string{"--deadline", "100ms", "--", "sh", "-c",
+			"printf half >&2; sleep 1000"}},
 		{"it only gets a warning", `errors="0"`, 0, []string{"--warn", "100ms", "--", "sleep", "12"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,6 +260,9 @@ func TestOutcomeOfRun(t *testing.T) {
 			command := tt.args[len(tt.args)-2]
 			if text := readFile(t, file); !strings.Contains(text, tt.want) || !strings.Contains(text, command) {
 				t.Errorf("want %s and %s in\n%s", tt.want, command, text)
+			}
+			if strings.Contains(o.stderr, "half") && !strings.Contains(o.stderr, "half\n") {
+				t.Errorf("the log goes on in a line of the command:\n%s", o.stderr)
 			}
 			begin := strings.Count(o.stderr, "\x1b[0Ksection_start:")
 			end := strings.Count(o.stderr, "\x1b[0Ksection_end:")
