@@ -31,11 +31,17 @@ type hangOptions struct {
 func (a *app) hangCommand() *cobra.Command {
 	o := &hangOptions{}
 	c := &cobra.Command{
-		Use:    "hang [OPTION…] PID… | -p PID[,PID…] | -n NAME",
-		Short:  "Say whether processes hang, and why",
-		Hidden: true,
-		Args:   func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
-		RunE:   func(c *cobra.Command, _ []string) error { return a.hang(c.Context(), o) },
+		Use:   "hang [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Short: "Say whether processes hang, and why",
+		Long: `Sample processes and all below them three times, at 0, 2 and 7 seconds, and say
+whether they hang, and why: a deadlock, a busy loop, what all wait for in the
+end, or what moves. Nothing is ended.`,
+		Example: `  fpstack hang 4121                 process 4121 and all below it
+  fpstack hang -n pytest            of every process named pytest
+  fpstack hang -p 4121 -f json      for programs`,
+		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
+		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		RunE:        func(c *cobra.Command, _ []string) error { return a.hang(c.Context(), o) },
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
@@ -57,6 +63,7 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	}
 	r := a.newHangReport(&o.reportOptions)
 	r.show = report.Options{Group: true, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
+	r.plain = !toStdout(o.output)
 	c := a.capture(ctx, &caseOptions{trigger: hang.Trigger{Kind: hang.Asked}, roots: o.pids, children: o.children,
 		at: capture.Usual, naming: o.namingOptions, report: r})
 	v := hang.Judge(c)

@@ -27,6 +27,7 @@ type runOptions struct {
 	killAfter  time.Duration
 	dumpSignal signalName
 	leftovers  choice
+	ownDumps   bool // --signal-runtimes
 	reportOptions
 	namingOptions
 }
@@ -38,19 +39,19 @@ func (a *app) runCommand() *cobra.Command {
 	o.leftovers = choice{"WHAT", "leave", []word{{"leave", "they go on, as they would without fpstack"},
 		{"wait", "wait until they have ended too"}, {"kill", "end them"}}}
 	c := &cobra.Command{
-		Use:    "run [OPTION…] -- CMD [ARG…]",
-		Short:  "Run a command; if it hangs, say why and end it",
-		Hidden: true,
+		Use:   "run [OPTION…] -- CMD [ARG…]",
+		Short: "Run a command; if it hangs, say why and end it",
 		Long: `Run a command. If it reaches a limit, or if somebody ends it, say what all its
 processes are doing and why, and end them.
 
 Until then nothing is attached to it. It has fpstack's own files, environment,
 limits and terminal, and its exit status is passed on; 124 after a limit.`,
-		Example: `  fpstack run --deadline 25m -- make test       say why, and end it, after 25 minutes
-  fpstack run --idle 4m -- npm test             when nothing moves for 4 minutes
-  fpstack run --deadline auto --report hang/ -- go test ./...
-                                                before the limit of the CI system`,
-		Annotations: exitStatus("124", "a limit was reached", "125", "fpstack itself failed",
+		Example: `  fpstack run --deadline 25m -- make test      say why and end it, in 25 minutes
+  fpstack run --idle 4m -- npm test            when nothing moves for 4 minutes
+  fpstack run --deadline auto -- go test ./…   before the limit of the CI system
+  fpstack run --report hang/ -- ctest          and keep everything in a folder`,
+		Annotations: exitStatus("0", "CMD's own status was 0", "124", "a limit was reached",
+			"125", "fpstack itself failed",
 			"126", "CMD cannot be executed", "127", "CMD was not found",
 			"other", "CMD's own; if a signal ended CMD, it ends fpstack too"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -79,6 +80,8 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 		"doing, for this `TIME` at most")
 	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after SIGTERM gets SIGKILL")
 	f.Var(&o.leftovers, "leftovers", "processes that CMD leaves behind")
+	f.BoolVar(&o.ownDumps, "signal-runtimes", false, "before the end ask Java and Go for dumps of their own, by "+
+		"SIGQUIT; Go programs end by it")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,7 @@ type runner struct {
 func (r *runner) Say(line string) { fmt.Fprintf(r.stderr, "fpstack: %s\n", text.Message(line)) }
 
 // Capture implements [job.Observer].
-func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) {
+func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (harmed bool) {
 	o := &caseOptions{trigger: t, command: r.argv, roots: []int{tree.Root}, tree: tree.List, at: capture.Usual,
 		naming: r.o.namingOptions, began: tree.Began, report: r.newHangReport(&r.o.reportOptions)}
 	if until, hurried := ctx.Deadline(); hurried {
@@ -42,9 +43,11 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) {
 		command = nil // it goes on
 	}
 	r.explained.Store(r.explained.Load() || command != nil)
+	io.WriteString(r.stderr, "\n") // what CMD wrote last may have no end of line: commands of a log begin one
 	if err := o.report.finish(r.stderr, c, hang.Judge(c), command); err != nil {
 		r.complain(err)
 	}
+	return r.o.ownDumps && command != nil && r.quitRuntimes(c, o.report)
 }
 
 // forWriting is how much of the time after a signal is left for what was captured to be named and written.

@@ -12,12 +12,15 @@ const (
 	// many functions, in so many combinations. Work that goes on calls more.
 	tightDepth = 3
 	tightPaths = 6
+	// mostKernel is the share of a CPU up to which a thread counts as one that makes no system calls: what interrupts
+	// take counts as its own.
+	mostKernel = 0.02
 )
 
 // busy says where a thread runs all the time: a loop is a function that all samples share, with little below it.
 func (j *judging) busy(n *node) (rank, Kind, string) {
 	tids := j.spinners(n.pid)
-	stacks, calls := j.samples(n.pid, n.tid)
+	stacks := j.samples(n.pid, n.tid)
 	where, tight := loopOf(stacks)
 	who := "spins"
 	if len(tids) > 1 {
@@ -26,9 +29,12 @@ func (j *judging) busy(n *node) (rank, Kind, string) {
 	words := who
 	if where != nil {
 		words += " in " + place(where)
+		if caller := callerOf(stacks[len(stacks)-1], where); isOwn(j.dumpOf(n.pid), caller) {
+			words += ", called by " + place(caller)
+		}
 	}
 	words += ", " + j.spinShare(tids)
-	if calls == 0 && len(stacks) > len(j.c.Moments) {
+	if did := j.c.did(n.tid); did.share(did.system) < mostKernel {
 		words += ", never in a system call"
 	}
 	if !tight {
@@ -66,9 +72,8 @@ func (j *judging) spinShare(tids []int) string {
 	return fmt.Sprintf("%.0f %% of a CPU%s", min(100, had), each)
 }
 
-// samples are all stacks of a thread, those of the moments and those taken closely, and in how many of the latter it
-// was in a system call.
-func (j *judging) samples(pid, tid int) (stacks []*profile.Stack, calls int) {
+// samples are all stacks of a thread, those of the moments and those taken closely.
+func (j *judging) samples(pid, tid int) (stacks []*profile.Stack) {
 	for i := range j.c.Moments {
 		if t := j.c.Moments[i].thread(pid, tid); t != nil && len(t.Stack.Frames) > 0 {
 			stacks = append(stacks, &t.Stack)
@@ -81,10 +86,9 @@ func (j *judging) samples(pid, tid int) (stacks []*profile.Stack, calls int) {
 					stacks = append(stacks, &s.Stacks[k])
 				}
 			}
-			calls = s.Calls
 		}
 	}
-	return stacks, calls
+	return stacks
 }
 
 // loopOf is the innermost frame that all stacks share, counted from the outermost, as it is in the last of them; nil if
@@ -113,12 +117,22 @@ func loopOf(stacks []*profile.Stack) (where *profile.Frame, tight bool) {
 	return last[common-1], deepest-common <= tightDepth && len(paths(stacks, common)) <= tightPaths
 }
 
+// callerOf is the function that called that of frame f in a stack; an empty one if it is the outermost.
+func callerOf(s *profile.Stack, f *profile.Frame) *profile.Frame {
+	all := functions(s)
+	if i := slices.Index(all, f); i > 0 {
+		return all[i-1]
+	}
+	return &profile.Frame{}
+}
+
 // functions are the frames of a stack that are functions by themselves, outermost first: which calls were inlined
-// depends on the instruction.
+// depends on the instruction. Where a language runs they are its functions alone.
 func functions(s *profile.Stack) []*profile.Frame {
+	made := slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
 	var out []*profile.Frame
 	for i := range s.Frames {
-		if f := &s.Frames[i]; !f.Inlined && !f.Waits() {
+		if f := &s.Frames[i]; f.Kind.Made() == made && !f.Inlined && !f.Waits() && !f.Stub {
 			out = append(out, f)
 		}
 	}

@@ -97,7 +97,7 @@ type Moment struct {
 type CloseSamples struct {
 	PID, TID int
 	Stacks   []profile.Stack
-	// Calls is in how many of them the thread was in a system call.
+	// Calls is in how many of them the thread slept in a system call.
 	Calls int
 }
 
@@ -108,6 +108,7 @@ type Span struct{ Before, After Counters }
 // Counters are what the kernel counts of a thread.
 type Counters struct {
 	CPU, Delay            time.Duration // ran, and waited for a CPU
+	System                time.Duration // the part of CPU in the kernel, in steps of 10 ms
 	NoDelay               bool          // Delay is not known
 	Voluntary, Preemptive uint64        // switches
 	Time                  time.Time     // of the reading
@@ -117,4 +118,5 @@ type Counters struct {
 type Activity struct {
 	Network, IO, Output uint64   // bytes
 	Commands            []string // that had not been seen before
+	Began               int      // processes
 }

@@ -17,20 +17,7 @@ const (
 
 // movements are what went on between the moments, each for a person; nil if nothing did.
 func (j *judging) movements() (all []string) {
-	if a := &j.c.Activity; true {
-		switch {
-		case a.Network >= muchNetwork:
-			all = append(all, bytes(a.Network)+" came and went by network")
-		case a.IO >= muchIO:
-			all = append(all, bytes(a.IO)+" were read and written")
-		}
-		if a.Output > 0 {
-			all = append(all, bytes(a.Output)+" of output")
-		}
-		if n := len(a.Commands); n > 0 {
-			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(n, "process"), text.Escape(a.Commands[0])))
-		}
-	}
+	all = j.activity()
 	var busy []*Judged
 	for i := range j.threads {
 		t := &j.threads[i]
@@ -52,6 +39,28 @@ func (j *judging) movements() (all []string) {
 	return all
 }
 
+// activity is what moved that no thread shows.
+func (j *judging) activity() (all []string) {
+	a := &j.c.Activity
+	switch {
+	case a.Network >= muchNetwork:
+		all = append(all, bytes(a.Network)+" came and went by network")
+	case a.IO >= muchIO:
+		all = append(all, bytes(a.IO)+" were read and written")
+	}
+	if a.Output > 0 {
+		all = append(all, bytes(a.Output)+" of output")
+	}
+	began := text.Count(a.Began, "process") + " began"
+	switch {
+	case len(a.Commands) > 0:
+		all = append(all, began+", as "+text.Escape(a.Commands[0]))
+	case a.Began > 0:
+		all = append(all, began+", by commands that were there before")
+	}
+	return all
+}
+
 // moves says what a thread did that moves.
 func (j *judging) moves(t *Judged) string {
 	did := j.c.did(t.TID)
@@ -59,7 +68,7 @@ func (j *judging) moves(t *Judged) string {
 	if len(j.members[t.PID]) > 1 {
 		who += " " + j.thread(t.TID, t.PID)
 	}
-	stacks, _ := j.samples(t.PID, t.TID)
+	stacks := j.samples(t.PID, t.TID)
 	words := fmt.Sprintf("%s took %.0f %% of a CPU", who, 100*did.share(did.cpu))
 	if n := len(paths(stacks, 0)); n > 1 {
 		words += fmt.Sprintf(", %d of %d stacks differ", n, len(stacks))

@@ -35,7 +35,8 @@ func (j *judging) chain(n *node) string {
 
 // root names the thread that a chain begins with: by its process alone where that is enough.
 func (j *judging) root(n *node) string {
-	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 {
+	w := j.waiting[n.tid]
+	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 || w != nil && (w.Mode == "idle" || isEnd(w)) {
 		return j.process(n.pid)
 	}
 	return j.process(n.pid) + ": " + j.thread(n.tid, n.pid)
@@ -52,7 +53,9 @@ func (j *judging) link(n *node) string {
 		return "waits for " + who
 	case w.Kind == "a vfork child to execute a program or end":
 		return "waits for its vfork child " + who
-	case w.Kind == "data in a pipe":
+	case w.Kind == "its connection to be accepted":
+		return "waits for its connection to be accepted by " + who
+	case w.Kind == "data in a pipe", pollsPipe(w):
 		return "reads a pipe; its write end is held by " + who
 	case w.Kind == "room in a full pipe":
 		return "writes to a full pipe; its read end is held by " + who
@@ -66,6 +69,12 @@ func (j *judging) link(n *node) string {
 		return "waits for " + object(w) + " held by " + who
 	}
 	return "waits for " + object(w) + ", which " + who + " may end"
+}
+
+// pollsPipe reports whether w is of a runtime's thread that waits for a pipe on behalf of others, and for no socket.
+func pollsPipe(w *profile.Wait) bool {
+	return w.Mode == "idle" && len(w.Evidence) > 0 && strings.Contains(w.Evidence[0], "<pipe:[") &&
+		!strings.Contains(w.Evidence[0], "<tcp") && !strings.Contains(w.Evidence[0], "<unix")
 }
 
 // isEnd reports whether w is for the end of a process.

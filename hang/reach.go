@@ -38,7 +38,9 @@ func (j *judging) reach() []*node {
 				some = true
 			}
 		}
-		if !some {
+		if !some && len(j.members[pid]) > 0 { // all are kept for work: the first stands for them
+			add(profile.Waker{PID: pid, TID: j.members[pid][0]}, from, by)
+		} else if !some {
 			add(profile.Waker{PID: pid}, from, by)
 		}
 	}
@@ -69,8 +71,13 @@ func (j *judging) targets(n *node) []profile.Waker {
 	if class := j.classOf(n.tid); class == Still || class == Spinning || class == Going {
 		return nil
 	}
+	t := j.sampled[n.tid]
+	ends := t != nil && t.Loop != nil || isInput(w, t) // what these wait for outside the tree they say themselves
 	var out []profile.Waker
 	for _, to := range w.Wakers {
+		if ends && to.TID == 0 && !j.tree[to.PID] {
+			continue
+		}
 		switch {
 		case to.TID != 0 && to.TID != n.tid && j.owner[to.TID] != 0:
 			out = append(out, to)
@@ -105,6 +112,11 @@ func (j *judging) matters(tid int) bool {
 			return false
 		}
 	}
+	return !j.keeps(tid)
+}
+
+// keeps reports whether a runtime keeps a thread for work, and nobody that is known brings it some.
+func (j *judging) keeps(tid int) bool {
 	w := j.waiting[tid]
-	return w == nil || w.Mode != "idle" || len(w.Wakers) > 0 || tid == j.owner[tid]
+	return w != nil && w.Mode == "idle" && len(w.Wakers) == 0
 }

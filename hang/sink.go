@@ -55,6 +55,8 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
 		s.rank, s.kind, s.does = rankNothing, Starved, "waits for a CPU"
+	case w == nil && !j.tree[n.pid] && state != "R":
+		s.rank, s.kind = rankOutside, Waiting
 	case w == nil:
 		s.rank, s.does = j.running(n)
 	case w.Kind == "an answer of a FUSE file system":
@@ -98,6 +100,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
 	case isServer(w):
 		s.rank, s.does = rankWork, "waits for connections"
+	case w.Mode == "idle" && n.from != nil:
+		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
 	case w.Mode == "idle":
 		s.rank, s.does = rankWork, "waits for work"
 	case w.Mode == "outside" && strings.Contains(w.Kind, "socket"):
@@ -159,9 +163,9 @@ func (j *judging) running(n *node) (rank, string) {
 func (j *judging) fuse(n *node, w *profile.Wait) string {
 	where := ""
 	if t := j.sampled[n.tid]; t != nil && t.Wchan != "" {
-		where = text.Escape(t.Wchan) + ", "
+		where = "in " + text.Escape(t.Wchan) + " "
 	}
-	words := "waits in " + where + "for an answer of a FUSE file system"
+	words := "waits " + where + "for an answer of a FUSE file system"
 	if w.Name != "" {
 		words += " (" + text.Escape(w.Name) + ")"
 	}
@@ -217,6 +221,9 @@ func (j *judging) lockedOut(n *node) (string, bool) {
 
 // isInput reports whether w waits at standard input, or at a terminal.
 func isInput(w *profile.Wait, t *profile.Thread) bool {
+	if w == nil {
+		return false
+	}
 	if strings.HasPrefix(w.Kind, "input from a terminal") {
 		return true
 	}

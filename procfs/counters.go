@@ -11,8 +11,9 @@ import (
 
 // Counters is what the kernel counts of one thread since it began, and its state then.
 type Counters struct {
-	State byte // as in [Stat]
-	CPU   time.Duration
+	State  byte // as in [Stat]
+	CPU    time.Duration
+	System time.Duration // the part of CPU that it was in the kernel, in steps of a tick
 	// Delay is how long it was ready to run and had no CPU, if HasDelay says that this kernel counts it. Without it CPU
 	// is in steps of a tick.
 	Delay    time.Duration
@@ -52,14 +53,18 @@ func readCounters(dir string) (c Counters, err error) {
 	if st, err := ParseStatus(status); err == nil {
 		c.State = st.State
 	}
+	st, err := ParseStat(Read(dir+"/stat", most))
+	if err != nil {
+		return c, err
+	}
+	c.CPU = time.Duration(st.CPU) * time.Second / TicksPerSecond
+	c.System = time.Duration(st.System) * time.Second / TicksPerSecond
 	if b := Read(dir+"/schedstat", most); len(b) > 0 {
 		s, err := ParseSchedstat(b)
 		c.CPU, c.Delay, c.HasDelay = s.CPU, s.Waited, err == nil
 		return c, err
 	}
-	st, err := ParseStat(Read(dir+"/stat", most))
-	c.CPU = time.Duration(st.CPU) * time.Second / TicksPerSecond
-	return c, err
+	return c, nil
 }
 
 // counter reads the number behind key in the text of a status file.

@@ -20,6 +20,7 @@ type Stat struct {
 	Reaped     uint64 // the same of children that ended and were waited for, and of theirs
 	Start      uint64 // when it began, ticks after boot; 0 in a line cut before it
 	Terminal   int    // the device number of its controlling terminal as stat(2) has it, 0 for none
+	System     uint64 // the part of CPU in the kernel
 }
 
 // TicksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
@@ -55,6 +56,7 @@ func ParseStat(b []byte) (Stat, error) {
 	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: state[0], Parent: int(f[0]), Group: int(f[1]),
 		Session: int(f[2]), Terminal: int(f[3]), Foreground: int(f[4]), Flags: uint64(f[5])}
 	if count >= behindStart {
+		s.System = uint64(f[11])
 		s.CPU, s.Reaped, s.Start = uint64(f[10]+f[11]), uint64(f[12]+f[13]), uint64(f[18])
 	}
 	return s, nil

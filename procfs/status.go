@@ -18,7 +18,8 @@ type Status struct {
 	UIDs, GIDs  [4]int // real, effective, saved, file system
 	CapPrm      uint64
 	CapEff      uint64
-	Seccomp     int // 0 off, 1 strict, 2 filter
+	Caught      uint64 // the signals that it has handlers for, bit n-1 for signal n
+	Seccomp     int    // 0 off, 1 strict, 2 filter
 	CoreDumping bool
 	Memory      bool // it has memory of its own: no thread of the kernel, and not ended
 	Kthread     int  // 1 for a thread of the kernel; -1 before Linux 6.8
@@ -61,6 +62,8 @@ func ParseStatus(b []byte) (Status, error) {
 			s.CapPrm, err = strconv.ParseUint(value, 16, 64)
 		case "CapEff":
 			s.CapEff, err = strconv.ParseUint(value, 16, 64)
+		case "SigCgt":
+			s.Caught, err = strconv.ParseUint(value, 16, 64)
 		case "Seccomp":
 			s.Seccomp, err = strconv.Atoi(value)
 		case "CoreDumping":

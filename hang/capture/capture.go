@@ -61,13 +61,17 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	r := &run{c: c, s: s, opt: opt, began: time.Now(), problems: map[string]int{}}
 	ctx, cancel := context.WithDeadline(ctx, r.began.Add(opt.Whole))
 	defer cancel()
+	first := seenOf(opt.Tree())
 	for i, at := range opt.At {
 		if !sleep(ctx, time.Until(r.began.Add(at))) {
 			break
 		}
 		r.moment(ctx, i)
 	}
+	last := seenOf(opt.Tree())
+	last.since(&first, &c.Activity)
 	r.closely(ctx)
+	c.Outside = Describe(outside(c))
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
 		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
 			len(opt.At)))
@@ -162,8 +166,8 @@ func read(pid int) map[int]hang.Counters {
 	}
 	out := make(map[int]hang.Counters, len(got))
 	for tid, c := range got {
-		out[tid] = hang.Counters{CPU: c.CPU, Delay: c.Delay, NoDelay: !c.HasDelay, Voluntary: c.Voluntary,
-			Preemptive: c.Preemptive, Time: time.Now()}
+		out[tid] = hang.Counters{CPU: c.CPU, System: c.System, Delay: c.Delay, NoDelay: !c.HasDelay,
+			Voluntary: c.Voluntary, Preemptive: c.Preemptive, Time: time.Now()}
 	}
 	return out
 }

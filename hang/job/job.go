@@ -42,14 +42,15 @@ const (
 	Kill  Leftovers = "kill"  // they are ended
 )
 
-// Observer is who is told what happens. Its methods are called one at a time, Capture from another goroutine.
+// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine.
 type Observer interface {
 	// Started is called once, when the command runs.
 	Started()
 	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then. A
-	// context that has a deadline is that of a signal: the best comes first.
-	Capture(ctx context.Context, t hang.Trigger, tree Tree)
-	// Say gives a person one line.
+	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have
+	// ended processes: then the status of the command is not its own.
+	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
+	// Say gives a person one line, which may hold any bytes of the target.
 	Say(line string)
 }
 
@@ -90,8 +91,9 @@ type job struct {
 	bySignal  bool           // and it comes even if the command has ended by itself
 	ending    chan []int     // what was left when all was ended, nil before
 	hurry     chan struct{}  // closed: end by SIGKILL
+	harmed    bool           // by a capture; valid when captured is closed
 	limited   bool           // we end it for a limit, or for our parent
-	asked     syscall.Signal // that wants us to end, 0: none came
+	wish      syscall.Signal // that wants us to end, 0: none came
 	seen      int            // how often somebody wanted that
 	heard     time.Time      // when it was counted
 	stopKnown bool           // a stop of the command was handled, and it has not gone on since
@@ -186,15 +188,17 @@ func (j *job) tick() {
 		j.lend()
 	}
 	j.checkStop()
-	t, ok := j.watch.Check(time.Now())
-	if !ok || j.captured != nil || j.ending != nil {
+	if j.captured != nil || j.ending != nil {
+		j.watch.Skip(time.Now())
 		return
 	}
-	if t.Kind == hang.Warned {
+	switch t, reached := j.watch.Check(time.Now()); {
+	case !reached:
+	case t.Kind == hang.Warned:
 		j.capture(t, 0, nil)
-		return
+	default:
+		j.capture(t, 0, j.endLimited)
 	}
-	j.capture(t, 0, j.endLimited)
 }
 
 // capture begins a capture, which may take so long (0: as long as it takes), and does next when it is over.
@@ -208,7 +212,7 @@ func (j *job) capture(t hang.Trigger, most time.Duration, next func()) {
 	go func() {
 		defer close(done)
 		defer cancel()
-		j.to.Capture(ctx, t, Tree{j.command.PID(), j.began, j.orphans.Below})
+		j.harmed = j.to.Capture(ctx, t, Tree{j.command.PID(), j.began, j.orphans.Below})
 	}()
 }
 

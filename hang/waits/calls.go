@@ -196,7 +196,10 @@ func (s *study) systemV(c *blocked, w *Wait) {
 }
 
 func (s *study) messages(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "POSIX message queue"}
+	w.Object = Object{Kind: "a message in a POSIX message queue"}
+	if strings.HasPrefix(c.name, "mq_timedsend") {
+		w.Object.Kind = "room in a full POSIX message queue"
+	}
 	if fd := s.file(c.p, c.fd(0)); fd != nil {
 		w.Object.Name = fd.Link
 	}

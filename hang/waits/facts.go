@@ -112,6 +112,9 @@ func (f *Facts) Thread(tid int) *Thread {
 	return f.threads[tid]
 }
 
+// Threads is how many threads were read.
+func (f *Facts) Threads() int { return len(f.threads) }
+
 // Process finds a process by its id, nil if it was not read.
 func (f *Facts) Process(pid int) *Process { return f.processes[pid] }
 

@@ -230,6 +230,11 @@ func TestWaitsAtDescriptors(t *testing.T) {
 			s.checkWait(t, "right", `waits for lock on a file \(/.*/one\) held by <left>`, "left")
 			s.checkCycle(t, waits.Deadlock, "left", "right")
 		}},
+		{"ofd-cycle", func(t *testing.T, s *situation) {
+			s.checkWait(t, "left", `waits for lock on a file \(/.*/two bytes 100 to 109\) held by <right>`, "right")
+			s.checkWait(t, "right", `waits for lock on a file \(/.*/one bytes 100 to 109\) held by <left>`, "left")
+			s.checkCycle(t, waits.Deadlock, "left", "right")
+		}},
 		{"posix-records", func(t *testing.T, s *situation) {
 			s.checkWait(t, "waiter",
 				`waits for lock on a file \(/.*/records bytes 10 to 19\) held by <holder>`, "holder")
@@ -299,6 +304,9 @@ func checkAlone(t *testing.T, s *situation) {
 	s.checkWait(t, "signalfd", `waits for signalfd \(for signal 10\); anybody may send a signal`)
 	s.checkWait(t, "inotify", `waits for inotify \(1 watch\); anybody may change a file that it watches`)
 	s.checkWait(t, "semop", `waits for System V semaphore \(id \d+\); any process that uses it .*`)
+	s.checkWait(t, "mq", `waits for a message in a POSIX message queue \(/fpstack-\d+ \(deleted\)\); any process that `+
+		`opens it could end it`)
+	s.checkWait(t, "full-mq", `waits for room in a full POSIX message queue \(/fpstack-\d+ \(deleted\)\); any .*`)
 	s.checkWait(t, "accept",
 		`waits for a connection to a socket \(tcp 127\.0\.0\.1:\d+ LISTEN\); anybody may connect to it`)
 	s.checkWait(t, "terminal",

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -268,6 +269,39 @@ func TestFirstSample(t *testing.T) {
 			if frames != 9 {
 				t.Errorf("sample %d of %d has %d frames of chain, want 9", i, len(p.Samples), frames)
 			}
+		}
+	})
+}
+
+// TestBirths: threads that just began have their frames of Python in a recording, also where the interpreter puts the
+// state of one where that of another was.
+func TestBirths(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains(quick, in.minor) {
+			return // -full has it
+		}
+		found, _ := filepath.Glob(filepath.Join(in.root, "usr/lib/*/libgcc_s.so.1"))
+		if in.root != "" && len(found) == 0 {
+			t.Skipf("no thread ends there, as libgcc_s is missing: remove %s and run scripts/build-python", in.root)
+		}
+		p := recorded(t, in, "births.py", time.Second)
+		born, lost := int64(0), int64(0)
+		for i := range p.Samples {
+			eval, named := false, false
+			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+				f := &p.Frames[p.Tree.Frame(n)]
+				eval = eval || f.Func == "_PyEval_EvalFrameDefault"
+				named = named || f.Kind == profile.Python
+				if f.Func == "born" {
+					born += p.Value(i)[1]
+				}
+			}
+			if eval && !named {
+				lost += p.Value(i)[1]
+			}
+		}
+		if born < int64(300*time.Millisecond) || lost > born/20 {
+			t.Errorf("%v in born, %v without a frame of Python", time.Duration(born), time.Duration(lost))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 // chain is the frames of Python that one state of a thread leads to, innermost first.
 type chain struct {
 	state  object.Thread
+	stack  mem.Range // of the thread
 	frames []object.Frame
 	groups []group
 	cut    bool // there are more, which could not be read
@@ -38,9 +39,15 @@ func (c *chain) close(anchor mem.Addr) {
 	}
 }
 
-// walk reads the chain of t from m.
+// walk reads the chain of t from m, where the stack of the thread is not known.
 func (c *chain) walk(l *object.Layout, m object.Memory, t object.Thread) {
+	c.walkOn(l, m, t, mem.Range{})
+}
+
+// walkOn reads the chain of t from m. stack is what was copied of the thread's stack.
+func (c *chain) walkOn(l *object.Layout, m object.Memory, t object.Thread, stack mem.Range) {
 	c.reset(t)
+	c.stack = stack
 	switch {
 	case l.Thread.CFrame == 0 && l.Thread.Chunk == 0:
 		c.walkObjects(l, m, t.Frame)
@@ -95,8 +102,7 @@ func (c *chain) pairCFrames(l *object.Layout, m object.Memory) {
 
 // isCFrame reports whether a is a CFrame of a call, and not the one that ends the list, which is part of the state.
 func (c *chain) isCFrame(l *object.Layout, a mem.Addr) bool {
-	const state = 1 << 10 // bytes of a state at most
-	return a != 0 && (a < c.state.Addr || a >= c.state.Addr+state)
+	return a != 0 && !within(&c.state, a)
 }
 
 // walkCFrames reads frames by the CFrames that lead to them (3.11, 3.12). A call that just begins has put its CFrame in
@@ -153,7 +159,7 @@ func (c *chain) walkEntry(l *object.Layout, m object.Memory, at mem.Addr) (calle
 		if !ok {
 			return 0, false
 		}
-		if l.Shim(&f) {
+		if c.shim(l, &f) {
 			return f.Previous, true
 		}
 		c.frames = append(c.frames, f)
@@ -173,7 +179,7 @@ func (c *chain) walkShims(l *object.Layout, m object.Memory, at mem.Addr) {
 			c.cut = true
 			break
 		}
-		if l.Shim(&f) {
+		if c.shim(l, &f) {
 			c.close(at)
 		} else {
 			c.frames = append(c.frames, f)
@@ -181,4 +187,11 @@ func (c *chain) walkShims(l *object.Layout, m object.Memory, at mem.Addr) {
 		at = f.Previous
 	}
 	c.close(0)
+}
+
+// shim reports whether f is an entry frame. No other lies on the stack; one that is being made may not say yet whose it
+// is.
+func (c *chain) shim(l *object.Layout, f *object.Frame) bool {
+	_, on := c.stack.Bytes(f.Addr, wordSize)
+	return l.Shim(f) || on && l.Version.Minor >= 12
 }

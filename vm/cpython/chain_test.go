@@ -85,6 +85,29 @@ func TestCFrames(t *testing.T) {
 	}
 }
 
+// TestEntryBeingMade: a frame on the stack is an entry frame, before it says so.
+func TestEntryBeingMade(t *testing.T) {
+	for _, s := range samples(t) {
+		l := s.runtime.layout
+		if l.Version.Minor < 13 {
+			continue
+		}
+		d := drawn{mem.Range{Start: 0x1000, Data: make([]byte, 0x2000)}}
+		put := func(a mem.Addr, v uint64) { order.PutUint64(d.Data[a-d.Start:], v) }
+		const inner, entry, outer = 0x1000, 0x2000, 0x1200
+		put(inner+mem.Addr(l.Frame.Previous), entry)
+		put(inner+mem.Addr(l.Frame.Code), 0xa0)
+		put(entry+mem.Addr(l.Frame.Previous), outer)
+		put(outer+mem.Addr(l.Frame.Code), 0xb0)
+		var c chain
+		stack := mem.Range{Start: entry, Data: d.Data[entry-0x1000:]}
+		c.walkOn(l, d, object.Thread{Addr: 0x9000, Frame: inner}, stack)
+		if len(c.frames) != 2 || len(c.groups) != 2 || c.groups[0].anchor != entry {
+			t.Errorf("%s: %d frames in %d groups, want 2 in 2", s.name, len(c.frames), len(c.groups))
+		}
+	}
+}
+
 // TestShimsInACircle: a chain of entry frames alone that leads to itself ends.
 func TestShimsInACircle(t *testing.T) {
 	for _, s := range samples(t) {

@@ -50,7 +50,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		}
 		state := r.layout.ThreadOf(at, b)
 		s.stack.begin(f, &state, r.layout)
-		s.chain.walk(r.layout, &s.stack, state)
+		s.chain.walkOn(r.layout, &s.stack, state, t.Stack)
 		for i := range s.chain.frames {
 			s.code(s.chain.frames[i].Code)
 		}
@@ -91,7 +91,7 @@ func (r *Runtime) states(t *snapshot.Thread, f *snapshot.Fetcher, s *scratch,
 	out *[1 + maxStates]mem.Addr) (n int) {
 	o := r.roster.Load()
 	own := o.of(t)
-	if !r.fetchHeads(o, own, f, s) {
+	if !r.fetchHeads(o, own, f, s) || !r.settled(o, own, t, f) {
 		o = r.readRoster(fetching{f})
 		o.keepStacks(r.roster.Load())
 		r.roster.Store(o)
@@ -132,6 +132,30 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 		}
 	}
 	return true
+}
+
+// settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o has
+// none a new one may lie where the head of the list did.
+func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, f *snapshot.Fetcher) bool {
+	at := own
+	if own == 0 {
+		if o.unsettled || len(o.interps) == 0 {
+			return !o.unsettled
+		}
+		if at = o.interps[len(o.interps)-1].threads; at == 0 {
+			return true
+		}
+	}
+	b, ok := fetching{f}.Bytes(at, r.layout.Thread.Size)
+	if !ok {
+		return own == 0
+	}
+	state := r.layout.ThreadOf(at, b)
+	if own == 0 {
+		return o.head == identity{state.ThreadID, state.Next}
+	}
+	ident := o.identFor(t)
+	return ident == 0 || state.ThreadID == ident
 }
 
 // runs reports whether t runs the state at a, of an interpreter besides the main one: its frames lie on the stack of t.

@@ -71,7 +71,7 @@ func (r *Runtime) Mapped(set *module.Set) {
 	r.set = set
 	if r.live != nil {
 		o := r.readRoster(liveMemory{r.live})
-		o.placed(set.Table())
+		o.placed(set.Table(), r.roster.Load())
 		r.roster.Store(o)
 	}
 }

@@ -34,16 +34,19 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
 	s.Frames = p.merge()
 }
 
-// noteMissing says at the innermost call of the eval loop why its frames of Python are missing.
+// noteMissing says at the innermost call of the eval loop why its frames of Python are missing; where most of that has
+// no symbol, as where a compiler has split it, at the innermost frame of the interpreter without one.
 func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
 	if len(r.roster.Load().interps) == 0 {
 		return
 	}
 	code := r.functions()
-	for i := range s.Frames {
-		if code.kindAt(r.m, &s.Frames[i]) == evalLoop {
-			note(&s.Frames[i], why)
-			return
+	for _, k := range []kind{evalLoop, nameless} {
+		for i := range s.Frames {
+			if code.kindAt(r.m, &s.Frames[i]) == k {
+				note(&s.Frames[i], why)
+				return
+			}
 		}
 	}
 }
@@ -66,7 +69,7 @@ func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 			}
 		}
 		var ch chain
-		ch.walk(r.layout, m, state)
+		ch.walkOn(r.layout, m, state, t.Stack)
 		if len(ch.frames) > 0 || ch.cut || ch.unset {
 			out = append(out, ch)
 		}

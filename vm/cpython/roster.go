@@ -18,14 +18,18 @@ const (
 )
 
 // roster is the interpreters of a process and the states of their threads, as they were at some moment. New ones are
-// put in front of the lists, so that their heads tell whether there are more. It is not changed after it was made.
+// put in front of the lists, so that their heads tell whether there are more; a new head may lie where the last one
+// did. It is not changed after it was made.
 type roster struct {
 	interpreters mem.Addr // the head of the list
 	interps      []interpreter
 	byIdent      map[mem.Addr]mem.Addr // states of the main interpreter, by pthread_self
-	stacks       []stackOf             // the same by where the stacks are, ascending
+	stacks       []stackOf             // where stacks of threads are, ascending, also of some that have ended
+	head         identity              // of the first state of the main interpreter
+	unsettled    bool                  // a thread has begun, and is not known by its own pthread_self yet
 	oldest       mem.Addr              // the first of them: of the thread that began the interpreter
 	main         mem.Span[mem.Addr]    // the stack of the main thread
+	table        *maps.Table           // where the stacks were found
 	others       []mem.Addr            // states of other interpreters: any thread may run them
 }
 
@@ -37,17 +41,28 @@ type interpreter struct {
 }
 
 // stackOf is the mapping that holds the stack of a thread, below its pthread_self: [start, end).
-type stackOf struct{ start, end, state mem.Addr }
+type stackOf struct{ start, end mem.Addr }
+
+// identity tells a state from another at the same address.
+type identity struct{ ident, next mem.Addr }
 
 // mainGrowth is how far the main thread's stack may have grown since the mappings were read, bytes.
 const mainGrowth = 8 << 20
 
 // placed finds the stacks of the threads of o, which holds for glibc: it puts pthread_self on top of a stack that it
-// has made. The main thread's is elsewhere.
-func (o *roster) placed(table *maps.Table) {
-	for ident, state := range o.byIdent {
+// has made, and gives that of a thread that has ended to the next. The main thread's is elsewhere. Those that old knew
+// are kept while their mapping is there.
+func (o *roster) placed(table *maps.Table, old *roster) {
+	o.table = table
+	for ident := range o.byIdent {
 		if m := table.Find(ident); m != nil {
-			o.stacks = append(o.stacks, stackOf{m.Start, ident, state})
+			o.stacks = append(o.stacks, stackOf{m.Start, ident})
+		}
+	}
+	for _, s := range old.stacks {
+		m := table.Find(s.end)
+		if m != nil && m.Start == s.start && o.byIdent[s.end] == 0 && len(o.stacks) < maxThreads {
+			o.stacks = append(o.stacks, s)
 		}
 	}
 	for i := range table.All() {
@@ -59,20 +74,13 @@ func (o *roster) placed(table *maps.Table) {
 }
 
 // keepStacks takes over where the stacks of threads are that old knew: new ones are found when the mappings are read.
-func (o *roster) keepStacks(old *roster) {
-	o.main = old.main
-	for _, s := range old.stacks {
-		if o.byIdent[s.end] == s.state {
-			o.stacks = append(o.stacks, s)
-		}
-	}
-}
+func (o *roster) keepStacks(old *roster) { o.main, o.stacks, o.table = old.main, old.stacks, old.table }
 
-// of returns the state of t in the main interpreter, 0 if it has none. A thread that was never stopped is found by its
+// identFor returns the pthread_self of t, 0 if it is not known. That of a thread that was never stopped is found by its
 // stack.
-func (o *roster) of(t *snapshot.Thread) mem.Addr {
+func (o *roster) identFor(t *snapshot.Thread) mem.Addr {
 	if t.HasTP {
-		return o.byIdent[t.TP]
+		return t.TP
 	}
 	if t.Syscall == nil {
 		return 0
@@ -81,9 +89,23 @@ func (o *roster) of(t *snapshot.Thread) mem.Addr {
 		return cmp.Compare(s.end, sp)
 	})
 	if i < len(o.stacks) && o.stacks[i].start <= t.Syscall.SP {
-		return o.stacks[i].state
+		return o.stacks[i].end
 	}
-	if o.main.Holds(t.Syscall.SP) {
+	own := mem.Addr(0) // of a stack that is new since the mappings were read: in what was copied of it
+	for ident := range o.byIdent {
+		if _, on := t.Stack.Bytes(ident, wordSize); on && ident > t.Syscall.SP && (own == 0 || ident < own) {
+			own = ident
+		}
+	}
+	return own
+}
+
+// of returns the state of t in the main interpreter, 0 if it has none.
+func (o *roster) of(t *snapshot.Thread) mem.Addr {
+	if ident := o.identFor(t); ident != 0 {
+		return o.byIdent[ident]
+	}
+	if !t.HasTP && t.Syscall != nil && o.main.Holds(t.Syscall.SP) {
 		return o.oldest
 	}
 	return 0
@@ -123,7 +145,7 @@ func (r *Runtime) readRoster(m object.Memory) *roster {
 }
 
 func (r *Runtime) readThreads(m object.Memory, out *roster, in *interpreter, main bool) {
-	at := in.threads
+	at, bare := in.threads, map[mem.Addr]bool{}
 	for n := 0; at != 0 && n < maxThreads; n++ {
 		b, ok := m.Bytes(at, r.layout.Thread.Size)
 		if !ok {
@@ -134,13 +156,34 @@ func (r *Runtime) readThreads(m object.Memory, out *roster, in *interpreter, mai
 			return
 		}
 		if main {
-			if _, ok := out.byIdent[t.ThreadID]; !ok { // the newest of a thread comes first
-				out.byIdent[t.ThreadID] = at
+			if n == 0 {
+				out.head = identity{t.ThreadID, t.Next}
 			}
-			out.oldest = at
+			out.add(&t, bare)
 		} else if len(out.others) < maxOthers {
 			out.others = append(out.others, at)
 		}
 		at = t.Next
 	}
+}
+
+// add adds a state of the main interpreter; the newest of a thread comes first. The state of a thread that just begins
+// has the pthread_self of the thread that began it up to 3.11, none later, and no frames: it takes no other's place.
+// bare are those so far whose state has no frames.
+func (o *roster) add(t *object.Thread, bare map[mem.Addr]bool) {
+	o.oldest = t.Addr
+	begins := t.Frame == 0 && (t.CFrame == 0 || within(t, t.CFrame))
+	_, had := o.byIdent[t.ThreadID]
+	if t.ThreadID == 0 || had {
+		o.unsettled = true
+	}
+	if !had || bare[t.ThreadID] && !begins {
+		o.byIdent[t.ThreadID], bare[t.ThreadID] = t.Addr, begins
+	}
+}
+
+// within reports whether a lies in the state t.
+func within(t *object.Thread, a mem.Addr) bool {
+	const size = 1 << 10 // bytes of a state at most
+	return a >= t.Addr && a-t.Addr < size
 }
