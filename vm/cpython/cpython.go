@@ -53,7 +53,7 @@ var _ interface {
 func New(m *module.Module, image module.Image) (*Runtime, error) {
 	v, ok := findRuntime(m)
 	if !ok {
-		return nil, nil
+		return nil, tooOld(m)
 	}
 	r := &Runtime{m: m, at: m.Addr(v), live: image.Memory}
 	var err error
