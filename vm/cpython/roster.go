@@ -60,8 +60,8 @@ func (o *roster) placed(table *maps.Table, old *roster) {
 		}
 	}
 	for _, s := range old.stacks {
-		if m := table.Find(s.end); m != nil && m.Start == s.start && o.byIdent[s.end] == 0 &&
-			len(o.stacks) < maxThreads {
+		m := table.Find(s.end)
+		if m != nil && m.Start == s.start && o.byIdent[s.end] == 0 && len(o.stacks) < maxThreads {
 			o.stacks = append(o.stacks, s)
 		}
 	}
