@@ -77,7 +77,9 @@ type hangReport struct {
 
 // newHangReport makes the folder, if one is wanted. Without it the rest is written.
 func (a *app) newHangReport(o *reportOptions) *hangReport {
-	r := &hangReport{app: a, o: o.withDefaults(), show: report.Options{Group: true}}
+	colour := newColour()
+	r := &hangReport{app: a, o: o.withDefaults(),
+		show: report.Options{Group: true, Width: terminalWidth(a.stderr), Style: colour.style(a.stderr)}}
 	r.system = r.o.system()
 	if r.o.folder == "" {
 		return r
@@ -105,6 +107,7 @@ func (r *hangReport) facts(c *hang.Case) {
 		}
 		return report.HangFacts(w, c, report.Options{Verbose: true})
 	})
+	r.folder.Put("hang.json", document(c, nil, report.Options{}))
 	if r.o.variables {
 		for i := range c.Processes {
 			r.environment(&c.Processes[i])
@@ -187,8 +190,8 @@ func (r *hangReport) store(c *hang.Case, v *hang.Verdict, l *ci.Log) {
 		return
 	}
 	r.folder.Put("hang.txt", r.textFile(c, v, true), r.textFile(c, v, false))
-	r.folder.Put("hang.json", func(w io.Writer) error { return report.HangJSON(w, c, v, report.Options{}) },
-		func(w io.Writer) error { return report.HangJSON(w, c, v, report.Options{NoDumps: true}) })
+	r.folder.Put("hang.json", document(c, v, report.Options{}), document(c, v, report.Options{Compact: true}),
+		document(c, v, report.Options{NoDumps: true}))
 	if n := len(c.Moments); n > 0 && len(c.Moments[n-1].Dumps) > 0 {
 		p := profile.FromDumps(c.Moments[n-1].Dumps...)
 		r.folder.Put("hang.folded", func(w io.Writer) error {
@@ -209,6 +212,11 @@ func (r *hangReport) store(c *hang.Case, v *hang.Verdict, l *ci.Log) {
 	if err := r.folder.Err(); err != nil {
 		r.complain(err)
 	}
+}
+
+// document writes hang.json.
+func document(c *hang.Case, v *hang.Verdict, opt report.Options) func(io.Writer) error {
+	return func(w io.Writer) error { return report.HangJSON(w, c, v, opt) }
 }
 
 // textFile writes hang.txt.

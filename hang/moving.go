@@ -30,7 +30,8 @@ func (j *judging) movements() (all []string) {
 		}
 		switch n := len(a.Commands); {
 		case n > 0:
-			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(a.Began, "process"), text.Escape(a.Commands[0])))
+			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(a.Began, "process"),
+				text.Escape(a.Commands[0])))
 		case a.Began > 0:
 			all = append(all, text.Count(a.Began, "process")+" began, by commands that were there before")
 		}

@@ -54,8 +54,10 @@ func TestSentences(t *testing.T) {
 			want: `sh (6) waits for job (7), which reads standard input, which is a terminal; last output ` +
 				`"Geographic area:"`},
 		{name: "its own end of file", kind: Waiting,
-			wait: profile.Wait{Kind: "data in a pipe", Mode: "any", Wakers: []profile.Waker{{PID: 7}}, Name: "pipe:[3]"},
-			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits for its own end " +
+			wait: profile.Wait{Kind: "data in a pipe", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
+				Name: "pipe:[3]"},
+			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits " +
+				"for its own end " +
 				"of file"},
 		{name: "a file system that it serves itself", kind: Waiting,
 			wait: profile.Wait{Kind: "an answer of a FUSE file system", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
@@ -127,7 +129,8 @@ func TestDeadlockCountsThoughOthersMove(t *testing.T) {
 	c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "deadlock", Text: "deadlock: the thread waits for itself",
 		Threads: []int{7}}}
 	v := Judge(c)
-	if want := "sh (6) waits for job (7): deadlock: the thread waits for itself"; v.Kind != Deadlock || v.Sentence != want {
+	if want := "sh (6) waits for job (7): deadlock: the thread waits for itself"; v.Kind != Deadlock ||
+		v.Sentence != want {
 		t.Errorf("got %s: %q, want %q", v.Kind, v.Sentence, want)
 	}
 }
@@ -144,7 +147,8 @@ func TestLongChainsAreCut(t *testing.T) {
 			Threads: []profile.Thread{{TID: pid, State: "S", Wait: w}}})
 	}
 	c.Moments = []Moment{m}
-	want := "p1 (1) waits for p2 (2), which waits for p3 (3), which waits for p4 (4), which waits, through 7 steps more, " +
+	want := "p1 (1) waits for p2 (2), which waits for p3 (3), which waits for p4 (4), " +
+		"which waits, through 7 steps more, " +
 		"for p12 (12), which waits for a signal"
 	if v := Judge(c); v.Sentence != want {
 		t.Errorf("got  %q\nwant %q", v.Sentence, want)

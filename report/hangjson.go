@@ -129,9 +129,9 @@ type activityDoc struct {
 	Commands []string `json:"commands"`
 }
 
-// HangJSON writes c and its verdict as one indented document that ends in a newline; a v that is nil is one that is not
-// known yet. Of the stacks it has those of the last moment, as documents of JSON, unless opt leaves them out. Strings
-// are as JSON has them.
+// HangJSON writes c and its verdict as one document that ends in a newline, indented unless opt wants it compact; a v
+// that is nil is one that is not known yet. Of the stacks it has those of the last moment, as documents of JSON, unless
+// opt leaves them out. Strings are as JSON has them.
 func HangJSON(w io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error {
 	doc := hangDocument(c, &opt)
 	if v != nil {
@@ -145,7 +145,9 @@ func HangJSON(w io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
+	if !opt.Compact {
+		encoder.SetIndent("", " ")
+	}
 	err := encoder.Encode(doc)
 	if err == nil {
 		_, err = w.Write(jsondoc.Printable(text.Bytes()))

@@ -81,6 +81,7 @@ func TestHangJSONFitsSchema(t *testing.T) {
 		"hostile names":  {escapes, itsVerdict, Options{}},
 		"without dumps":  {plain, verdict, Options{NoDumps: true}},
 		"no verdict yet": {plain, nil, Options{}},
+		"compact":        {plain, verdict, Options{Compact: true}},
 		"nothing was found": {&hang.Case{Trigger: hang.Trigger{Kind: hang.Asked}},
 			&hang.Verdict{Kind: hang.Unknown}, Options{}},
 	} {

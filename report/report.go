@@ -51,6 +51,7 @@ type Options struct {
 	NoInlines  bool  // leave out the frames of inlined functions
 	NoLines    bool  // leave out source files and lines
 	NoDumps    bool  // HangJSON: leave out the stacks
+	Compact    bool  // HangJSON: on one line
 }
 
 // visible returns the frames of s that o leaves in.

@@ -39,8 +39,10 @@ type Options struct {
 	Limit, Reserve int64
 }
 
-// Files writes one file, whole or not at all; outfile.Files does.
+// Files writes one file, whole or not at all, and follows no link that somebody else laid; outfile.Files does.
 type Files interface {
+	// Check reports what would keep Write from writing path.
+	Check(path string) error
 	Write(path string, write func(io.Writer) error) error
 }
 
@@ -77,6 +79,9 @@ func Create(path string, public, private Files, opt Options) (*Folder, error) {
 	}
 	abs, err := filepath.Abs(path)
 	if err == nil {
+		err = public.Check(filepath.Join(existing(abs), "hang.txt"))
+	}
+	if err == nil {
 		err = os.MkdirAll(abs, 0o777)
 	}
 	if err == nil {
@@ -86,6 +91,16 @@ func Create(path string, public, private Files, opt Options) (*Folder, error) {
 		return nil, fmt.Errorf("create report %q: %w", path, reason(err))
 	}
 	return &Folder{path: abs, public: public, private: private, opt: opt, sizes: map[string]int64{}}, nil
+}
+
+// existing is path, or the nearest folder above it that is there: what leads there is checked before anything is made.
+func existing(path string) string {
+	for {
+		if _, err := os.Lstat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
 }
 
 // claim makes path ours, or a numbered folder in it. Whoever makes the folder Details has it.

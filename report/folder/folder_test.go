@@ -126,6 +126,8 @@ func TestWritersMayAsk(t *testing.T) {
 // failing cannot write.
 type failing struct{ err error }
 
+func (f failing) Check(string) error { return nil }
+
 func (f failing) Write(path string, _ func(io.Writer) error) error {
 	return &os.PathError{Op: "write", Path: path, Err: f.err}
 }
@@ -163,13 +165,36 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// TestForeignLinks: a link that somebody else laid in a folder of everybody's leads nowhere.
+func TestForeignLinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can set this up")
+	}
+	everybodys, target := t.TempDir(), t.TempDir()
+	link := filepath.Join(everybodys, "hang")
+	err := errors.Join(os.Chmod(everybodys, 0o777|os.ModeSticky), os.Symlink(target, link),
+		os.Lchown(link, 65534, 65534))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, filepath.Join(link, "a", "b")} {
+		if _, err := Create(path, &outfile.Files{}, &outfile.Files{}, Options{}); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	if made, err := os.ReadDir(target); err != nil || len(made) > 0 {
+		t.Errorf("made behind the link: %v, %v", made, err)
+	}
+}
+
 func TestCreateFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, filepath.Join(file, "hang"), "/proc/self/hang"} {
-		if _, err := Create(path, nil, nil, Options{}); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := Create(path, &outfile.Files{}, &outfile.Files{}, Options{}); err == nil ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

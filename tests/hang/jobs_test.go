@@ -154,7 +154,8 @@ require('net').connect(Number(require('fs').readFileSync('port')), '127.0.0.1', 
 		before: stoppedRedis, argv: []string{"./get"},
 		want: `redis-cli (P) waits for its connection to be accepted by redis-server (P), another session, ` +
 			`outside this tree, which is stopped by a signal \(SIGSTOP or the terminal\)`},
-	{name: "reader of a pipeline is gone", hurry: true, needs: []string{"python3", "bash"}, ready: "ready", status: hung,
+	{name: "reader of a pipeline is gone", hurry: true, needs: []string{"python3", "bash"}, ready: "ready",
+		status: hung,
 		files: map[string]string{"write.py": `
 import os, sys
 def produce():
@@ -331,7 +332,8 @@ func stoppedRedis(t *testing.T, dir string) {
 }
 
 func writePort(t *testing.T, dir string, port int) {
-	if err := os.WriteFile(filepath.Join(dir, "port"), []byte(strings.TrimSpace(strconv.Itoa(port))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "port"), []byte(strings.TrimSpace(strconv.Itoa(port))),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }

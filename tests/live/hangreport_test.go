@@ -174,6 +174,10 @@ func TestReportOfAKilledRun(t *testing.T) {
 		strings.Count(text, "process ") < 4 || !strings.HasSuffix(text, "\n") {
 		t.Errorf("hang.txt is\n%s", text)
 	}
+	document := readFile(t, filepath.Join(report, "hang.json"))
+	if fitsHang(t, document); strings.Contains(document, `"verdict"`) {
+		t.Error("hang.json has a verdict")
+	}
 	for name := range sizes(t, report) {
 		if strings.HasPrefix(filepath.Base(name), ".") {
 			t.Errorf("%s is half written", name)
