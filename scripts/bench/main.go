@@ -302,6 +302,7 @@ var parts = []part{
 	{"python1", func(b *bench) error { return b.python("1") }},
 	{"pydumps", (*bench).pythonDumps},
 	{"pyshares", (*bench).pythonShares},
+	{"build", (*bench).builds},
 }
 
 func partNames() []string {
