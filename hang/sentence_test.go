@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -45,9 +46,10 @@ func TestSentences(t *testing.T) {
 			want: `sh (6) waits for job (7), which reads from TCP 127.0.0.1:5432; the other end is ` +
 				`other\x1b[31m (99), outside this tree`},
 		{name: "a lock of a file", kind: Waiting,
-			wait: profile.Wait{Kind: "lock on a file", Mode: "one", Wakers: other, Name: "/var/lib/dpkg/lock-frontend"},
-			want: `sh (6) waits for job (7), which waits for lock /var/lib/dpkg/lock-frontend, held by ` +
-				`other\x1b[31m (99), outside this tree`},
+			wait: profile.Wait{Kind: "lock on a file", Mode: "one", Wakers: other,
+				Name: "/var/lib/dpkg/lock-frontend"},
+			want: `sh (6) waits for job (7), which waits for lock /var/lib/dpkg/lock-frontend, ` +
+				`held by other\x1b[31m (99), outside this tree`},
 		{name: "a terminal", kind: Waiting,
 			wait: profile.Wait{Kind: "input from a terminal", Mode: "outside", Name: "/dev/pts/3"},
 			tell: func(c *Case) { c.Processes[1].LastOutput = "Geographic area:" },
@@ -56,9 +58,8 @@ func TestSentences(t *testing.T) {
 		{name: "its own end of file", kind: Waiting,
 			wait: profile.Wait{Kind: "data in a pipe", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
 				Name: "pipe:[3]"},
-			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits " +
-				"for its own end " +
-				"of file"},
+			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits for its " +
+				"own end of file"},
 		{name: "a file system that it serves itself", kind: Waiting,
 			wait: profile.Wait{Kind: "an answer of a FUSE file system", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
 				Name: "/mnt/x, mounted at /mnt from test"},
@@ -129,8 +130,8 @@ func TestDeadlockCountsThoughOthersMove(t *testing.T) {
 	c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "deadlock", Text: "deadlock: the thread waits for itself",
 		Threads: []int{7}}}
 	v := Judge(c)
-	if want := "sh (6) waits for job (7): deadlock: the thread waits for itself"; v.Kind != Deadlock ||
-		v.Sentence != want {
+	want := "sh (6) waits for job (7): deadlock: the thread waits for itself"
+	if v.Kind != Deadlock || v.Sentence != want {
 		t.Errorf("got %s: %q, want %q", v.Kind, v.Sentence, want)
 	}
 }
@@ -147,9 +148,8 @@ func TestLongChainsAreCut(t *testing.T) {
 			Threads: []profile.Thread{{TID: pid, State: "S", Wait: w}}})
 	}
 	c.Moments = []Moment{m}
-	want := "p1 (1) waits for p2 (2), which waits for p3 (3), which waits for p4 (4), " +
-		"which waits, through 7 steps more, " +
-		"for p12 (12), which waits for a signal"
+	want := "p1 (1) waits for p2 (2), which waits for p3 (3), which waits for p4 (4), which waits, " +
+		"through 7 steps more, for p12 (12), which waits for a signal"
 	if v := Judge(c); v.Sentence != want {
 		t.Errorf("got  %q\nwant %q", v.Sentence, want)
 	}
@@ -158,5 +158,30 @@ func TestLongChainsAreCut(t *testing.T) {
 func TestNothingSampled(t *testing.T) {
 	if v := Judge(&Case{Problems: []string{"process 7: no"}}); v.Kind != Unknown || len(v.Lacks) != 1 {
 		t.Errorf("got %+v, want unknown, and why", v)
+	}
+}
+
+// TestCycleAfterWork: threads that wait for each other since the moment before the last hang, though they worked
+// before; those that ran since then do not.
+func TestCycleAfterWork(t *testing.T) {
+	for _, later := range []uint64{0, 3} {
+		c := blockedOn(profile.Wait{Kind: "room in a full pipe", Mode: "any", Wakers: []profile.Waker{{PID: 6}}})
+		c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "stuck", Text: "cycle of waits", Threads: []int{6, 7}}}
+		third := c.Moments[1]
+		third.Time = third.Time.Add(5 * time.Second)
+		third.Counters = map[int]Span{}
+		for tid, s := range c.Moments[1].Counters {
+			s.Before.CPU += time.Second // between the first two
+			s.Before.Voluntary += 500
+			at := s.Before
+			at.Time = third.Time
+			c.Moments[1].Counters[tid] = Span{s.Before, s.Before}
+			at.Voluntary += later
+			third.Counters[tid] = Span{at, at}
+		}
+		c.Moments = append(c.Moments, third)
+		if v := Judge(c); (v.Kind == Waiting) != (later == 0) {
+			t.Errorf("with %d switches since: %s: %s", later, v.Kind, v.Sentence)
+		}
 	}
 }
