@@ -37,7 +37,8 @@ func (b *bench) builds() error {
 		if err != nil {
 			return err
 		}
-		verdict(strings.TrimSpace("make -j2 under fpstack run "+flags)+": its own CPU time", 100*own/(all-own), 0.5, "%",
+		what := strings.TrimSpace("make -j2 under fpstack run " + flags)
+		verdict(what+": its own CPU time", 100*own/(all-own), 0.5, "%",
 			fmt.Sprintf("%.0f ms beside %.1f s", 1000*own, all-own))
 	}
 	return nil
