@@ -176,7 +176,8 @@ func (r *hangReport) log(c *hang.Case, v *hang.Verdict) *ci.Log {
 	l := &ci.Log{Title: ci.Title(v), Token: "fpstack-" + rand.Text(), Now: time.Now(),
 		Annotations: ci.Annotations(c, v, sources.Find(c, v)),
 		Verdict:     func(w io.Writer) error { return report.VerdictText(w, v, r.show) },
-		Groups: []ci.Group{{Title: "Stacks", Text: func(w io.Writer) error { return report.HangStacks(w, c, v, r.show) }},
+		Groups: []ci.Group{{Title: "Stacks",
+			Text: func(w io.Writer) error { return report.HangStacks(w, c, v, r.show) }},
 			{Title: "Processes", Text: func(w io.Writer) error { return report.HangFacts(w, c, r.show) }}}}
 	if r.system == ci.None {
 		l.Groups = l.Groups[:1] // the rest is for a report
