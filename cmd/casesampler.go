@@ -47,7 +47,7 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	if o.report != nil {
 		o.report.facts(c)
 		s.saves = o.report.folder != nil
-		opt.Done = func(moment int, d *profile.Dump) { o.report.sampled(moment, d, s.taken()) }
+		opt.Done = func(_ int, d *profile.Dump) { o.report.sampled(d, s.taken()) }
 	}
 	live := &trigger.Live{List: tree}
 	before := live.Evidence()
@@ -61,8 +61,10 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 // the next.
 type caseSampler struct {
 	d     *dumping
-	saves bool         // what is copied of each process, in the first moment
+	saves bool         // what is copied of each process when it is sampled first
 	saved bytes.Buffer // of the last process
+	// sampled are the processes that were saved, or could not be.
+	sampled map[int]bool
 }
 
 func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
@@ -70,7 +72,7 @@ func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
 		namingOptions: o.naming}
 	d.format = dumpForm()
 	d.goroutines.on, d.tasks.on = true, true
-	return &caseSampler{d: a.newDumping(ctx, d)}
+	return &caseSampler{d: a.newDumping(ctx, d), sampled: map[int]bool{}}
 }
 
 // Begin implements [capture.Sampler].
@@ -83,7 +85,9 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 		return s.d.sampleBy(ctx, pid, tracer.Options{})
 	}
 	s.saved.Reset()
-	if s.saves {
+	s.d.saver = nil
+	if s.saves && !s.sampled[pid] {
+		s.sampled[pid] = true
 		s.d.saver = dump.NewSaver(&s.saved)
 		s.d.unsaved = func(error) {} // the file of the process is missing, or has a part of it
 	}
@@ -127,7 +131,7 @@ func (s *caseSampler) taken() []byte { return s.saved.Bytes() }
 // End implements [capture.Sampler].
 func (s *caseSampler) End() *profile.Waits {
 	w := s.d.waiting
-	s.d.waiting, s.d.saver, s.saves = nil, nil, false
+	s.d.waiting, s.d.saver = nil, nil
 	defer w.close()
 	if w.graph == nil {
 		return nil

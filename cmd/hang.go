@@ -63,6 +63,7 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	}
 	r := a.newHangReport(&o.reportOptions)
 	r.show = report.Options{Group: true, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
+	r.plain = !toStdout(o.output)
 	c := a.capture(ctx, &caseOptions{trigger: hang.Trigger{Kind: hang.Asked}, roots: o.pids, children: o.children,
 		at: capture.Usual, naming: o.namingOptions, report: r})
 	v := hang.Judge(c)

@@ -27,7 +27,7 @@ func (r *hangReport) publish(log io.Writer, l *ci.Log) {
 	if path, err := filepath.Abs(r.o.junit); r.o.junit != "" && err == nil {
 		files = append(files, ci.File{Kind: ci.JUnitXML, Path: path})
 	}
-	if err := ci.WriteFiles(log, r.system, files); err != nil {
+	if err := ci.WriteFiles(log, r.commands(), files); err != nil {
 		r.complain(err)
 	}
 	switch r.system {

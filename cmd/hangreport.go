@@ -73,12 +73,14 @@ type hangReport struct {
 	system ci.System
 	folder *folder.Folder // nil if there is none
 	show   report.Options // of the log
+	plain  bool           // the log is no job's
+	seen   map[int]bool   // processes whose first dump is stored
 }
 
 // newHangReport makes the folder, if one is wanted. Without it the rest is written.
 func (a *app) newHangReport(o *reportOptions) *hangReport {
 	colour := newColour()
-	r := &hangReport{app: a, o: o.withDefaults(),
+	r := &hangReport{app: a, o: o.withDefaults(), seen: map[int]bool{},
 		show: report.Options{Group: true, Width: terminalWidth(a.stderr), Style: colour.style(a.stderr)}}
 	r.system = r.o.system()
 	if r.o.folder == "" {
@@ -129,11 +131,12 @@ func (r *hangReport) environment(p *hang.Process) {
 	})
 }
 
-// sampled stores a dump, and what was saved of the process, nil for nothing.
-func (r *hangReport) sampled(moment int, d *profile.Dump, saved []byte) {
-	if r.folder == nil || moment > 0 {
+// sampled stores the first dump of a process, and what was saved of it, nil for nothing.
+func (r *hangReport) sampled(d *profile.Dump, saved []byte) {
+	if r.folder == nil || r.seen[d.Process.PID] {
 		return
 	}
+	r.seen[d.Process.PID] = true
 	stem := fileStem(d.Process.PID, d.Process.Comm)
 	r.folder.Keep(stem+".txt", func(w io.Writer) error { return report.Text(w, d, report.Options{Group: true}) })
 	if len(saved) > 0 {
@@ -150,8 +153,12 @@ func fileStem(pid int, name string) string { return strconv.Itoa(pid) + "-" + pl
 // finish writes the case to the log and everywhere else: the best first. The test of JUnit is named after command; nil
 // for none.
 func (r *hangReport) finish(log io.Writer, c *hang.Case, v *hang.Verdict, command []string) error {
-	l := r.log(c, v)
-	err := ci.WriteLog(log, r.system, l)
+	shown := r.log(c, v, r.show)
+	if r.commands() == ci.None {
+		shown.Groups = shown.Groups[:1] // the rest is for a report
+	}
+	err := ci.WriteLog(log, r.commands(), shown)
+	l := r.log(c, v, report.Options{Group: true}) // without colours
 	r.store(c, v, l)
 	if r.o.junit != "" && command != nil {
 		test := &ci.Test{Name: strings.Join(command, " "), Time: c.Began, Verdict: l.Verdict}
@@ -167,22 +174,25 @@ func (r *hangReport) finish(log io.Writer, c *hang.Case, v *hang.Verdict, comman
 	return err
 }
 
-// log is what a job's log has of the case.
-func (r *hangReport) log(c *hang.Case, v *hang.Verdict) *ci.Log {
+// commands is the system whose commands the log has.
+func (r *hangReport) commands() ci.System {
+	if r.plain {
+		return ci.None
+	}
+	return r.system
+}
+
+// log is what a job's log, or a summary, has of the case.
+func (r *hangReport) log(c *hang.Case, v *hang.Verdict, show report.Options) *ci.Log {
 	sources := ci.Sources{Dir: ci.Workspace(os.Getenv), Has: func(path string) bool {
 		info, err := os.Stat(filepath.Join(ci.Workspace(os.Getenv), path))
 		return err == nil && info.Mode().IsRegular()
 	}}
-	l := &ci.Log{Title: ci.Title(v), Token: "fpstack-" + rand.Text(), Now: time.Now(),
+	return &ci.Log{Title: ci.Title(v), Token: "fpstack-" + rand.Text(), Now: time.Now(),
 		Annotations: ci.Annotations(c, v, sources.Find(c, v)),
-		Verdict:     func(w io.Writer) error { return report.VerdictText(w, v, r.show) },
-		Groups: []ci.Group{{Title: "Stacks",
-			Text: func(w io.Writer) error { return report.HangStacks(w, c, v, r.show) }},
-			{Title: "Processes", Text: func(w io.Writer) error { return report.HangFacts(w, c, r.show) }}}}
-	if r.system == ci.None {
-		l.Groups = l.Groups[:1] // the rest is for a report
-	}
-	return l
+		Verdict:     func(w io.Writer) error { return report.VerdictText(w, v, show) },
+		Groups: []ci.Group{{Title: "Stacks", Text: func(w io.Writer) error { return report.HangStacks(w, c, v, show) }},
+			{Title: "Processes", Text: func(w io.Writer) error { return report.HangFacts(w, c, show) }}}}
 }
 
 // store writes the files of the report.

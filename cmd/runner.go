@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -42,10 +43,11 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (ha
 		command = nil // it goes on
 	}
 	r.explained.Store(r.explained.Load() || command != nil)
+	io.WriteString(r.stderr, "\n") // what CMD wrote last may have no end of line: commands of a log begin one
 	if err := o.report.finish(r.stderr, c, hang.Judge(c), command); err != nil {
 		r.complain(err)
 	}
-	return r.o.ownDumps && command != nil && r.askRuntimes(c, o.report)
+	return r.o.ownDumps && command != nil && r.quitRuntimes(c, o.report)
 }
 
 // forWriting is how much of the time after a signal is left for what was captured to be named and written.

@@ -3,6 +3,7 @@ package hang
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ func sleepKind(n *node, w *profile.Wait) Kind {
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
 func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
+	if listens(l) {
+		return rankWork, Unknown, "waits for connections"
+	}
 	var open []string
 	for i := range l.Handles {
 		h := &l.Handles[i]
@@ -38,8 +42,6 @@ func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
 		case h.HasIn:
 			return rankLoop, Unknown, fmt.Sprintf("waits for events; a %s is due in %s", text.Escape(h.Kind),
 				text.Duration(max(0, h.In)))
-		case strings.Contains(h.File, "LISTEN"):
-			return rankWork, Unknown, "waits for connections"
 		}
 		open = append(open, handleName(h))
 	}
@@ -110,7 +112,11 @@ func (j *judging) fibers(pid int) string {
 	d, all := j.dumpOf(pid), j.waitingFibers(pid)
 	words := fmt.Sprintf("has %s, and all of them wait", text.Count(len(all), all[0].Kind))
 	if f, frame := culpritFiber(d, all); frame != nil {
-		words += fmt.Sprintf(": %s %d [%s] in %s", f.Kind, f.ID, text.Escape(f.State), place(frame))
+		name := strconv.FormatUint(f.ID, 10)
+		if f.Name != "" {
+			name = text.Quote(f.Name)
+		}
+		words += fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, text.Escape(f.State), place(frame))
 	}
 	return words
 }

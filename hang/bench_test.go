@@ -16,10 +16,11 @@ func BenchmarkJudge(b *testing.B) {
 			pid := 1 + 17*p
 			d := &profile.Dump{Process: profile.Process{PID: pid, Comm: fmt.Sprintf("p%d", p)}}
 			for t := range 17 {
-				thread := profile.Thread{TID: pid + t, Name: "worker", State: "S", Wait: &profile.Wait{Kind: "semaphore",
-					Mode: "any", Addr: uint64(pid), Wakers: []profile.Waker{{PID: pid}}}}
+				thread := profile.Thread{TID: pid + t, Name: "worker", State: "S", Wait: &profile.Wait{
+					Kind: "semaphore", Mode: "any", Addr: uint64(pid), Wakers: []profile.Waker{{PID: pid}}}}
 				for f := range 20 {
-					thread.Stack.Frames = append(thread.Stack.Frames, profile.Frame{Index: f, Func: fmt.Sprintf("f%d", f)})
+					thread.Stack.Frames = append(thread.Stack.Frames,
+						profile.Frame{Index: f, Func: fmt.Sprintf("f%d", f)})
 				}
 				d.Threads = append(d.Threads, thread)
 			}

@@ -68,6 +68,9 @@ func (j *judging) sink(n *node) sink {
 	default:
 		j.sleeping(&s, w)
 	}
+	if s.rank >= rankTime && s.rank < rankWork && j.serves(n.pid) {
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
+	}
 	if s.rank > rankHolder && n.by != nil && n.by.Mode == "one" && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
 		s.rank = rankHolder
 	}
@@ -96,6 +99,9 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(t.Loop)
+		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
+			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
+		}
 	case j.allFibersWait(n.pid):
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
 	case isServer(w):
@@ -126,6 +132,25 @@ func onlyItself(w *profile.Wait, pid int) bool {
 func isServer(w *profile.Wait) bool {
 	return w.Kind == "a connection to a socket" || strings.Contains(w.Name, "LISTEN") ||
 		strings.Contains(w.Name, "listening")
+}
+
+// serves reports whether a thread of process pid waits for somebody to connect: then its others may wait for that too.
+func (j *judging) serves(pid int) bool {
+	return slices.ContainsFunc(j.members[pid], func(tid int) bool {
+		if t := j.sampled[tid]; t != nil && t.Loop != nil && listens(t.Loop) {
+			return true
+		}
+		w := j.waiting[tid]
+		return w != nil && (isServer(w) || w.Mode == "idle" && len(w.Evidence) > 0 &&
+			strings.Contains(w.Evidence[0], "LISTEN"))
+	})
+}
+
+// listens reports whether an event loop waits for somebody to connect.
+func listens(l *profile.Loop) bool {
+	return slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {
+		return h.Keeps && !h.Internal && strings.Contains(h.File, "LISTEN")
+	})
 }
 
 // lost says which lock nobody can unlock.

@@ -1,7 +1,6 @@
 package ci
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -55,7 +54,7 @@ const maxAnnotations = 2
 
 // WriteLog writes l for s: the verdict, annotations, then the groups. It fails where w does, or a function of l.
 func WriteLog(w io.Writer, s System, l *Log) error {
-	out := &logWriter{w: bufio.NewWriter(w), form: s.form(l.Token, l.Now), left: -1}
+	out := &logWriter{form: s.form(l.Token, l.Now), left: -1}
 	out.group(l.Title, true, l.Verdict)
 	for i := range min(len(l.Annotations), maxAnnotations) {
 		a := l.Annotations[i]
@@ -68,12 +67,12 @@ func WriteLog(w io.Writer, s System, l *Log) error {
 	for _, g := range l.Groups {
 		out.group(g.Title, false, g.Text)
 	}
-	return out.end()
+	return out.end(w)
 }
 
 // WriteFiles says which files were written, the folder first, and hands them to s, which must find them complete.
 func WriteFiles(w io.Writer, s System, files []File) error {
-	out := &logWriter{w: bufio.NewWriter(w)}
+	out := &logWriter{}
 	for _, f := range files {
 		if f.Kind == Report {
 			_, _, harmless := s.form("", time.Time{}).shield()
@@ -81,7 +80,7 @@ func WriteFiles(w io.Writer, s System, files []File) error {
 		}
 		out.line(publish(s, &f))
 	}
-	return out.end()
+	return out.end(w)
 }
 
 // publish is the command that hands a file to the system, "" where it has none.
@@ -98,18 +97,18 @@ func publish(s System, f *File) string {
 	return ""
 }
 
-// logWriter keeps the first error.
+// logWriter keeps the first error. All is written at once: others may write lines to the same log.
 type logWriter struct {
-	w    *bufio.Writer
+	text bytes.Buffer
 	form form
 	left int // bytes that groups may have still, below 0 for any
 	err  error
 }
 
-// end flushes.
-func (o *logWriter) end() error {
+// end writes it to w.
+func (o *logWriter) end(w io.Writer) error {
 	if o.err == nil {
-		o.err = o.w.Flush()
+		_, o.err = w.Write(o.text.Bytes())
 	}
 	if o.err != nil {
 		return fmt.Errorf("write log: %w", o.err)
@@ -122,7 +121,7 @@ func (o *logWriter) line(s string) {
 	if s == "" || o.err != nil {
 		return
 	}
-	_, o.err = o.w.WriteString(s + "\n")
+	o.text.WriteString(s + "\n")
 }
 
 // group writes text between the lines of a group.
@@ -149,9 +148,7 @@ func (o *logWriter) group(title string, open bool, write func(io.Writer) error) 
 		if o.left >= 0 {
 			o.left -= len(l) + 1
 		}
-		if _, err := o.w.WriteString(l + "\n"); err != nil && o.err == nil {
-			o.err = err
-		}
+		o.text.WriteString(l + "\n")
 	}
 	o.line(resumed)
 	o.line(after)

@@ -193,8 +193,8 @@ func TestCreateFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, filepath.Join(file, "hang"), "/proc/self/hang"} {
-		if _, err := Create(path, &outfile.Files{}, &outfile.Files{}, Options{}); err == nil ||
-			!strings.Contains(err.Error(), path) {
+		_, err := Create(path, &outfile.Files{}, &outfile.Files{}, Options{})
+		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

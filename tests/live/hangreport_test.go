@@ -223,11 +223,12 @@ func TestAnnotationOfBuildkite(t *testing.T) {
 	p, dir := forest(t, 1, 2), room(t)
 	shell(t, dir, `printf '#!/bin/sh\necho "$@" > %s/args\ncat > %s/body\n' "$PWD" "$PWD" > buildkite-agent
 chmod +x buildkite-agent`)
-	c := exec.Command(fpstack, "hang", "-p", fmt.Sprint(p.pid), "--ci", "buildkite")
+	c := exec.Command(fpstack, "hang", "-p", fmt.Sprint(p.pid), "--ci", "buildkite", "--color", "always")
 	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 	log, _ := c.CombinedOutput()
 	args, body := readFile(t, filepath.Join(dir, "args")), readFile(t, filepath.Join(dir, "body"))
-	if !strings.HasPrefix(args, "annotate --style ") || !strings.HasPrefix(body, "## fpstack: ") {
+	if !strings.HasPrefix(args, "annotate --style ") || !strings.HasPrefix(body, "## fpstack: ") ||
+		strings.Contains(body, "\x1b") {
 		t.Errorf("the agent got %q and\n%s", args, body)
 	}
 	if !strings.HasPrefix(string(log), "+++ fpstack: ") || !strings.Contains(string(log), "\n--- Stacks\n") {
@@ -245,7 +246,8 @@ func TestOutcomeOfRun(t *testing.T) {
 		args       []string
 	}{
 		{"it ends", `errors="0"`, 3, []string{"--", "sh", "-c", "exit 3"}},
-		{"it reaches the deadline", `<error type="hang"`, 124, []string{"--deadline", "100ms", "--", "sleep", "1000"}},
+		{"it reaches the deadline", `<error type="hang"`, 124, []string{"--deadline", "100ms", "--", "sh", "-c",
+			"printf half >&2; sleep 1000"}},
 		{"it only gets a warning", `errors="0"`, 0, []string{"--warn", "100ms", "--", "sleep", "12"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,11 +261,34 @@ func TestOutcomeOfRun(t *testing.T) {
 			if text := readFile(t, file); !strings.Contains(text, tt.want) || !strings.Contains(text, command) {
 				t.Errorf("want %s and %s in\n%s", tt.want, command, text)
 			}
+			if strings.Contains(o.stderr, "half") && !strings.Contains(o.stderr, "half\n") {
+				t.Errorf("the log goes on in a line of the command:\n%s", o.stderr)
+			}
 			begin := strings.Count(o.stderr, "\x1b[0Ksection_start:")
 			end := strings.Count(o.stderr, "\x1b[0Ksection_end:")
 			if begin != end || (begin > 0) != (tt.name != "it ends") {
 				t.Errorf("%d sections begin, %d end:\n%s", begin, end, o.stderr)
 			}
 		})
+	}
+}
+
+// TestReportOfWhatComesLater: a process that is there in a later moment alone is in the report, too; a file that the
+// text goes to has no commands of a CI system.
+func TestReportOfWhatComesLater(t *testing.T) {
+	t.Parallel()
+	p := launch(t, exec.Command("sh", "-c", "echo R; while :; do sleep 1.5; done")).ready(t)
+	dir := room(t)
+	report, text := filepath.Join(dir, "hang"), filepath.Join(dir, "hang.txt")
+	c := exec.Command(fpstack, "hang", "-p", fmt.Sprint(p.pid), "--ci", "github", "-o", text, "--report", report)
+	c.Env = append(os.Environ(), "GITHUB_STEP_SUMMARY=")
+	said, _ := c.CombinedOutput()
+	saved, _ := filepath.Glob(filepath.Join(report, "processes", "*-sleep.snap"))
+	shown, _ := filepath.Glob(filepath.Join(report, "processes", "*-sleep.txt"))
+	if len(saved) < 2 || len(shown) != len(saved) {
+		t.Errorf("%d processes are saved, %d shown: %s", len(saved), len(shown), said)
+	}
+	if got := readFile(t, text); strings.Contains(got, "\n::") || !strings.Contains(got, "\nreport: "+report+"\n") {
+		t.Errorf("the file has\n%s", got)
 	}
 }
