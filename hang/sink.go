@@ -104,7 +104,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		}
 	case j.allFibersWait(n.pid):
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
-	case isServer(w):
+	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
 	case w.Mode == "idle" && n.from != nil:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
@@ -128,12 +128,6 @@ func onlyItself(w *profile.Wait, pid int) bool {
 	return len(w.Wakers) > 0 && !slices.ContainsFunc(w.Wakers, func(to profile.Waker) bool { return to.PID != pid })
 }
 
-// isServer reports whether w is also for somebody to connect.
-func isServer(w *profile.Wait) bool {
-	return w.Kind == "a connection to a socket" || strings.Contains(w.Name, "LISTEN") ||
-		strings.Contains(w.Name, "listening")
-}
-
 // serves reports whether a thread of process pid waits for somebody to connect: then its others may wait for that too.
 func (j *judging) serves(pid int) bool {
 	return slices.ContainsFunc(j.members[pid], func(tid int) bool {
@@ -141,8 +135,7 @@ func (j *judging) serves(pid int) bool {
 			return true
 		}
 		w := j.waiting[tid]
-		return w != nil && (isServer(w) || w.Mode == "idle" && len(w.Evidence) > 0 &&
-			strings.Contains(w.Evidence[0], "LISTEN"))
+		return w != nil && w.Listens
 	})
 }
 
