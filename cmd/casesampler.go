@@ -102,8 +102,8 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 }
 
 // writes reports whether a thread of process pid waits for room in a pipe or a socket. A stop ends its call with what
-// it has written by then: a program that does not go on with the rest loses that, and its hang ends. Source:
-// write(2), signal(7).
+// it has written by then: a program that does not go on with the rest loses that, and its hang ends. Source: write(2),
+// signal(7).
 func (s *caseSampler) writes(pid int) bool {
 	w := s.d.waiting
 	if w == nil || w.graph == nil || w.facts.Process(pid) == nil {
@@ -119,9 +119,8 @@ func (s *caseSampler) writes(pid int) bool {
 func (s *caseSampler) asleep(ctx context.Context, pid int) (*profile.Dump, error) {
 	got, err := s.d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
 	if got != nil {
-		got.Notes = append(got.Notes,
-			"shown without a stop, as with --no-stop: one would end a write that has written "+
-				"a part")
+		got.Notes = append(got.Notes, "shown without a stop, as with --no-stop: one would end a write that has "+
+			"written a part")
 	}
 	return got, err
 }

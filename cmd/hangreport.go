@@ -191,7 +191,7 @@ func (r *hangReport) log(c *hang.Case, v *hang.Verdict, show report.Options) *ci
 	return &ci.Log{Title: ci.Title(v), Token: "fpstack-" + rand.Text(), Now: time.Now(),
 		Annotations: ci.Annotations(c, v, sources.Find(c, v)),
 		Verdict:     func(w io.Writer) error { return report.VerdictText(w, v, show) },
-		Groups: []ci.Group{{Title: "Stacks", Text: func(w io.Writer) error { return report.HangStacks(w, c, show) }},
+		Groups: []ci.Group{{Title: "Stacks", Text: func(w io.Writer) error { return report.HangStacks(w, c, v, show) }},
 			{Title: "Processes", Text: func(w io.Writer) error { return report.HangFacts(w, c, show) }}}}
 }
 
@@ -244,7 +244,7 @@ func (r *hangReport) textFile(c *hang.Case, v *hang.Verdict, stacks bool) func(i
 			}
 		}
 		if stacks {
-			if err := report.HangStacks(w, c, show); err != nil {
+			if err := report.HangStacks(w, c, v, show); err != nil {
 				return err
 			}
 		}

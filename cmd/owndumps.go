@@ -19,9 +19,9 @@ import (
 // forOwnDump is how long a runtime may take for its own dump.
 const forOwnDump = 2 * time.Second
 
-// askRuntimes asks the runtimes of a case for their own dumps. It is the last thing that is done to them: a Go program
-// ends by it. asked says that one was asked.
-func (r *runner) askRuntimes(c *hang.Case, to *hangReport) (asked bool) {
+// quitRuntimes has the runtimes of a case write their own dumps, as the last thing that is done to them: a Go program
+// ends by it. sent says that one got the signal.
+func (r *runner) quitRuntimes(c *hang.Case, to *hangReport) (sent bool) {
 	if len(c.Moments) == 0 {
 		return false
 	}
@@ -31,7 +31,7 @@ func (r *runner) askRuntimes(c *hang.Case, to *hangReport) (asked bool) {
 		}
 		who := fmt.Sprintf("%s (%d)", text.Message(d.Process.Comm), d.Process.PID)
 		output, err := supervise.OwnDump(d.Process.PID, forOwnDump)
-		asked = asked || err == nil
+		sent = sent || err == nil
 		switch {
 		case errors.Is(err, supervise.ErrNoHandler):
 		case err != nil:
@@ -45,10 +45,10 @@ func (r *runner) askRuntimes(c *hang.Case, to *hangReport) (asked bool) {
 			path := filepath.Join(to.folder.Path(), folder.Details, name)
 			r.Say(fmt.Sprintf("the own dump of %s is in %s", who, path))
 		default:
-			r.Say(fmt.Sprintf("%s was asked for its own dump, and writes it to its output", who))
+			r.Say(fmt.Sprintf("%s writes its own dump to its output", who))
 		}
 	}
-	return asked
+	return sent
 }
 
 // dumpsItself reports whether a process is one of a runtime that writes a dump of its own at SIGQUIT: Java's or Go's.

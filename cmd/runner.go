@@ -47,7 +47,7 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (ha
 	if err := o.report.finish(r.stderr, c, hang.Judge(c), command); err != nil {
 		r.complain(err)
 	}
-	return r.o.ownDumps && command != nil && r.askRuntimes(c, o.report)
+	return r.o.ownDumps && command != nil && r.quitRuntimes(c, o.report)
 }
 
 // forWriting is how much of the time after a signal is left for what was captured to be named and written.

@@ -104,9 +104,8 @@ func TestLoopOf(t *testing.T) {
 		{"always the same", stacks([]string{"wait", "main"}, []string{"wait", "main"}), "wait", true},
 		{"calls one function", stacks([]string{"wait", "main"}, []string{"check", "wait", "main"}), "wait", true},
 		{"calls deeply", stacks([]string{"wait", "main"}, []string{"a", "b", "c", "d", "wait", "main"}), "wait", false},
-		{"calls many", stacks([]string{"a", "main"}, []string{"b", "main"}, []string{"c", "main"}, []string{"d",
-			"main"},
-			[]string{"e", "main"}, []string{"f", "main"}, []string{"g", "main"}), "main", false},
+		{"calls many", stacks([]string{"a", "main"}, []string{"b", "main"}, []string{"c", "main"},
+			[]string{"d", "main"}, []string{"e", "main"}, []string{"f", "main"}, []string{"g", "main"}), "main", false},
 		{"nothing in common", stacks([]string{"a"}, []string{"b"}), "", false},
 		{"no stack", nil, "", false},
 	} {

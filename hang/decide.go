@@ -165,17 +165,35 @@ func (j *judging) stuck(c *profile.WaitCycle) *Verdict {
 	for _, tid := range c.Threads {
 		in[tid] = true
 	}
-	if ring := j.ring(c.Threads[0], in); len(ring) > 0 {
+	ring := j.ring(c.Threads[0], in)
+	if len(ring) == len(c.Threads) && len(ring) > 1 {
 		v.Sentence = j.ringWords(ring)
+	} else if w := j.waiting[c.Threads[0]]; len(c.Threads) > 1 && j.waitForTheSame(c.Threads) {
+		v.Sentence = fmt.Sprintf("%s: %s wait for %s, and nobody else could end that", j.path(j.owner[c.Threads[0]]),
+			text.Count(len(c.Threads), "thread"), object(w))
 	} else if n := (&node{pid: j.owner[c.Threads[0]], tid: c.Threads[0]}); len(c.Threads) == 1 {
 		s := j.sink(n)
 		v.Sentence = j.chain(n) + " " + s.does
+	} else {
+		v.Sentence = j.path(n.pid) + ": " + v.Sentence
 	}
-	for _, line := range c.Lines {
+	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
 	v.Culprit = j.culprit(j.owner[c.Threads[0]], c.Threads[0])
 	return v
+}
+
+// mostLines bounds the threads of a cycle that are listed.
+const mostLines = 12
+
+// waitForTheSame reports whether threads wait for one object.
+func (j *judging) waitForTheSame(tids []int) bool {
+	first := j.waiting[tids[0]]
+	return first != nil && !slices.ContainsFunc(tids, func(tid int) bool {
+		w := j.waiting[tid]
+		return w == nil || w.Kind != first.Kind || w.Addr != first.Addr || w.Name != first.Name
+	})
 }
 
 // ring follows the waits of a set from one thread until it comes back. It is nil if that needs a choice.

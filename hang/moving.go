@@ -17,25 +17,7 @@ const (
 
 // movements are what went on between the moments, each for a person; nil if nothing did.
 func (j *judging) movements() (all []string) {
-	a := &j.c.Activity
-	{
-		switch {
-		case a.Network >= muchNetwork:
-			all = append(all, bytes(a.Network)+" came and went by network")
-		case a.IO >= muchIO:
-			all = append(all, bytes(a.IO)+" were read and written")
-		}
-		if a.Output > 0 {
-			all = append(all, bytes(a.Output)+" of output")
-		}
-		switch n := len(a.Commands); {
-		case n > 0:
-			all = append(all, fmt.Sprintf("%s began, as %s", text.Count(a.Began, "process"),
-				text.Escape(a.Commands[0])))
-		case a.Began > 0:
-			all = append(all, text.Count(a.Began, "process")+" began, by commands that were there before")
-		}
-	}
+	all = j.activity()
 	var busy []*Judged
 	for i := range j.threads {
 		t := &j.threads[i]
@@ -53,6 +35,28 @@ func (j *judging) movements() (all []string) {
 	slices.SortStableFunc(busy, func(a, b *Judged) int { return cmp.Compare(b.CPU, a.CPU) })
 	for _, t := range busy {
 		all = append(all, j.moves(t))
+	}
+	return all
+}
+
+// activity is what moved that no thread shows.
+func (j *judging) activity() (all []string) {
+	a := &j.c.Activity
+	switch {
+	case a.Network >= muchNetwork:
+		all = append(all, bytes(a.Network)+" came and went by network")
+	case a.IO >= muchIO:
+		all = append(all, bytes(a.IO)+" were read and written")
+	}
+	if a.Output > 0 {
+		all = append(all, bytes(a.Output)+" of output")
+	}
+	began := text.Count(a.Began, "process") + " began"
+	switch {
+	case len(a.Commands) > 0:
+		all = append(all, began+", as "+text.Escape(a.Commands[0]))
+	case a.Began > 0:
+		all = append(all, began+", by commands that were there before")
 	}
 	return all
 }

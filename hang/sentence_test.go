@@ -45,9 +45,10 @@ func TestSentences(t *testing.T) {
 			want: `sh (6) waits for job (7), which reads from TCP 127.0.0.1:5432; the other end is ` +
 				`other\x1b[31m (99), outside this tree`},
 		{name: "a lock of a file", kind: Waiting,
-			wait: profile.Wait{Kind: "lock on a file", Mode: "one", Wakers: other, Name: "/var/lib/dpkg/lock-frontend"},
-			want: `sh (6) waits for job (7), which waits for lock /var/lib/dpkg/lock-frontend, held by ` +
-				`other\x1b[31m (99), outside this tree`},
+			wait: profile.Wait{Kind: "lock on a file", Mode: "one", Wakers: other,
+				Name: "/var/lib/dpkg/lock-frontend"},
+			want: `sh (6) waits for job (7), which waits for lock /var/lib/dpkg/lock-frontend, ` +
+				`held by other\x1b[31m (99), outside this tree`},
 		{name: "a terminal", kind: Waiting,
 			wait: profile.Wait{Kind: "input from a terminal", Mode: "outside", Name: "/dev/pts/3"},
 			tell: func(c *Case) { c.Processes[1].LastOutput = "Geographic area:" },
@@ -56,9 +57,8 @@ func TestSentences(t *testing.T) {
 		{name: "its own end of file", kind: Waiting,
 			wait: profile.Wait{Kind: "data in a pipe", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
 				Name: "pipe:[3]"},
-			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits " +
-				"for its own end " +
-				"of file"},
+			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits for its " +
+				"own end of file"},
 		{name: "a file system that it serves itself", kind: Waiting,
 			wait: profile.Wait{Kind: "an answer of a FUSE file system", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
 				Name: "/mnt/x, mounted at /mnt from test"},
@@ -129,8 +129,8 @@ func TestDeadlockCountsThoughOthersMove(t *testing.T) {
 	c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "deadlock", Text: "deadlock: the thread waits for itself",
 		Threads: []int{7}}}
 	v := Judge(c)
-	if want := "sh (6) waits for job (7): deadlock: the thread waits for itself"; v.Kind != Deadlock ||
-		v.Sentence != want {
+	want := "sh (6) waits for job (7): deadlock: the thread waits for itself"
+	if v.Kind != Deadlock || v.Sentence != want {
 		t.Errorf("got %s: %q, want %q", v.Kind, v.Sentence, want)
 	}
 }
@@ -147,9 +147,8 @@ func TestLongChainsAreCut(t *testing.T) {
 			Threads: []profile.Thread{{TID: pid, State: "S", Wait: w}}})
 	}
 	c.Moments = []Moment{m}
-	want := "p1 (1) waits for p2 (2), which waits for p3 (3), which waits for p4 (4), " +
-		"which waits, through 7 steps more, " +
-		"for p12 (12), which waits for a signal"
+	want := "p1 (1) waits for p2 (2), which waits for p3 (3), which waits for p4 (4), which waits, " +
+		"through 7 steps more, for p12 (12), which waits for a signal"
 	if v := Judge(c); v.Sentence != want {
 		t.Errorf("got  %q\nwant %q", v.Sentence, want)
 	}

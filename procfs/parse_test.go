@@ -14,8 +14,8 @@ func TestParseStat(t *testing.T) {
 		name, text string
 		want       Stat
 	}{
-		{"plain", "4121 (sleep) S" + tail, Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816,
-			4}},
+		{"plain", "4121 (sleep) S" + tail,
+			Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816, 4}},
 		{"name that imitates the end", "4121 (a) R 1) S" + tail, Stat{4121, "a) R 1", 'S', 1, 4121, 4121, -1, 4194560,
 			35, 17, 7133, 34816, 4}},
 		{"name with a newline and a parenthesis", "4121 (a\n() T" + tail, Stat{4121, "a\n(", 'T', 1, 4121, 4121, -1,

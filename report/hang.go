@@ -4,30 +4,26 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
-// maxVerdict is how many lines HangText takes for the verdict.
+// maxVerdict is how many lines VerdictText takes.
 const maxVerdict = 40
 
-// HangText writes the verdict v on c for a person, in at most 40 lines, and below it the stacks of the last moment,
-// odd ones first. Of opt it heeds what Text does.
-func HangText(to io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error {
-	if err := VerdictText(to, v, opt); err != nil {
-		return err
-	}
-	return HangStacks(to, c, opt)
-}
-
-// HangStacks writes the stacks of the last moment of c, each process below an empty line.
-func HangStacks(to io.Writer, c *hang.Case, opt Options) error {
+// HangStacks writes the stacks of the last moment of c, each process below an empty line, and that of the culprit of v
+// first.
+func HangStacks(to io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error {
 	if len(c.Moments) == 0 {
 		return nil
 	}
-	for _, d := range c.Moments[len(c.Moments)-1].Dumps {
+	dumps := slices.Clone(c.Moments[len(c.Moments)-1].Dumps)
+	slices.SortStableFunc(dumps, func(a, b *profile.Dump) int { return odd(a, v) - odd(b, v) })
+	for _, d := range dumps {
 		if _, err := io.WriteString(to, "\n"); err != nil {
 			return fmt.Errorf("write verdict: %w", err)
 		}
@@ -38,20 +34,37 @@ func HangStacks(to io.Writer, c *hang.Case, opt Options) error {
 	return nil
 }
 
-// VerdictText writes v alone, in at most 40 lines.
+// odd puts the process of the culprit before the others.
+func odd(d *profile.Dump, v *hang.Verdict) int {
+	if v.Culprit != nil && d.Process.PID == v.Culprit.PID {
+		return 0
+	}
+	return 1
+}
+
+// VerdictText writes v alone, in at most 40 lines as they are wrapped.
 func VerdictText(to io.Writer, v *hang.Verdict, opt Options) error {
 	p := &printer{w: bufio.NewWriter(to), dump: &profile.Dump{}, opt: opt}
-	p.line(p.style(Cut, text.Wrap(v.Sentence, p.width(), 4)))
-	left := maxVerdict - 1
-	for i, line := range append(append([]string{}, v.Because...), v.Lacks...) {
-		if left--; left == 0 {
-			p.line(fmt.Sprintf("  … %d more lines", len(v.Because)+len(v.Lacks)-i))
+	first := text.Wrap(v.Sentence, p.width(), 4)
+	p.line(p.style(Cut, first))
+	left := maxVerdict - lines(first)
+	evidence := slices.Clone(v.Because)
+	for _, lack := range v.Lacks {
+		evidence = append(evidence, "! "+text.Message(lack))
+	}
+	for i, line := range evidence {
+		wrapped := text.Wrap("  "+line, p.width(), 4)[2:]
+		if left -= lines(wrapped); left < 1 && i < len(evidence)-1 || left < 0 {
+			p.line(fmt.Sprintf("  … %d more", len(evidence)-i))
 			break
 		}
-		p.line("  ", text.Wrap("  "+line, p.width(), 4)[2:])
+		p.line("  ", wrapped)
 	}
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}
 	return nil
 }
+
+// lines is how many lines a text without an end of line is.
+func lines(s string) int { return 1 + strings.Count(s, "\n") }

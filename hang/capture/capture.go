@@ -167,8 +167,7 @@ func read(pid int) map[int]hang.Counters {
 	out := make(map[int]hang.Counters, len(got))
 	for tid, c := range got {
 		out[tid] = hang.Counters{CPU: c.CPU, System: c.System, Delay: c.Delay, NoDelay: !c.HasDelay,
-			Voluntary:  c.Voluntary,
-			Preemptive: c.Preemptive, Time: time.Now()}
+			Voluntary: c.Voluntary, Preemptive: c.Preemptive, Time: time.Now()}
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/procfs"
-	"github.com/fpstack/fpstack/text"
 )
 
 // onEnd does what is left to do when the command has ended, and returns what runs on though it was to end.
@@ -85,8 +84,8 @@ func (j *job) finish(left []int) *Outcome {
 		j.to.Say(err.Error())
 		o.Status = status
 	case j.limited:
-	case j.command.Death() == syscall.SIGKILL && j.asked != 0 && j.ending != nil: // ours, for somebody else
-		o.Death, o.Status = j.asked, 128+int(j.asked)
+	case j.command.Death() == syscall.SIGKILL && j.wish != 0 && j.ending != nil: // ours, for somebody else
+		o.Death, o.Status = j.wish, 128+int(j.wish)
 	default:
 		o.Status, o.Death = status, j.command.Death()
 	}
@@ -134,10 +133,10 @@ func (j *job) awaitLeftovers() []int {
 	}
 }
 
-// describe names a process for a person.
+// describe names a process, in its own bytes.
 func describe(pid int) string {
 	comm := procfs.Read(fmt.Sprintf("/proc/%d/comm", pid), 64)
-	return fmt.Sprintf("%s (%d)", text.Message(strings.TrimSuffix(string(comm), "\n")), pid)
+	return fmt.Sprintf("%s (%d)", strings.TrimSuffix(string(comm), "\n"), pid)
 }
 
 // maxHolders is how many of those that keep our output open are named.
@@ -157,7 +156,7 @@ func (j *job) sayHolders() {
 	}
 	var holders []string
 	for _, pid := range j.orphans.Below() {
-		if slices.ContainsFunc(openFiles(pid), func(link string) bool { return ours[link] }) {
+		if slices.ContainsFunc(procfs.Links("/proc", pid), func(link string) bool { return ours[link] }) {
 			holders = append(holders, describe(pid))
 		}
 	}
@@ -171,17 +170,4 @@ func (j *job) sayHolders() {
 	default:
 		j.to.Say(strings.Join(holders, ", ") + " keep this step's output open")
 	}
-}
-
-// openFiles are the links of the descriptors of a process, none if they may not be read.
-func openFiles(pid int) []string {
-	dir := fmt.Sprintf("/proc/%d/fd", pid)
-	entries, _ := os.ReadDir(dir)
-	var out []string
-	for _, e := range entries {
-		if link, err := os.Readlink(dir + "/" + e.Name()); err == nil {
-			out = append(out, link)
-		}
-	}
-	return out
 }

@@ -42,7 +42,7 @@ const (
 	Kill  Leftovers = "kill"  // they are ended
 )
 
-// Observer is who is told what happens. Its methods are called one at a time, Capture from another goroutine.
+// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine.
 type Observer interface {
 	// Started is called once, when the command runs.
 	Started()
@@ -50,7 +50,7 @@ type Observer interface {
 	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have
 	// ended processes: then the status of the command is not its own.
 	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
-	// Say gives a person one line.
+	// Say gives a person one line, which may hold any bytes of the target.
 	Say(line string)
 }
 
@@ -93,7 +93,7 @@ type job struct {
 	hurry     chan struct{}  // closed: end by SIGKILL
 	harmed    bool           // by a capture; valid when captured is closed
 	limited   bool           // we end it for a limit, or for our parent
-	asked     syscall.Signal // that wants us to end, 0: none came
+	wish      syscall.Signal // that wants us to end, 0: none came
 	seen      int            // how often somebody wanted that
 	heard     time.Time      // when it was counted
 	stopKnown bool           // a stop of the command was handled, and it has not gone on since
@@ -188,15 +188,17 @@ func (j *job) tick() {
 		j.lend()
 	}
 	j.checkStop()
-	t, ok := j.watch.Check(time.Now())
-	if !ok || j.captured != nil || j.ending != nil {
+	if j.captured != nil || j.ending != nil {
+		j.watch.Skip(time.Now())
 		return
 	}
-	if t.Kind == hang.Warned {
+	switch t, reached := j.watch.Check(time.Now()); {
+	case !reached:
+	case t.Kind == hang.Warned:
 		j.capture(t, 0, nil)
-		return
+	default:
+		j.capture(t, 0, j.endLimited)
 	}
-	j.capture(t, 0, j.endLimited)
 }
 
 // capture begins a capture, which may take so long (0: as long as it takes), and does next when it is over.

@@ -27,7 +27,7 @@ func (j *job) heed(s syscall.Signal) {
 		if s == syscall.SIGTERM || s == syscall.SIGINT && j.WithParent { // a CI job that is cancelled may get that
 			then = j.endFor
 		}
-		j.asked = s
+		j.wish = s
 		j.wanted(hang.Trigger{Kind: hang.Signalled, Note: supervise.SignalName(s)}, then)
 	default:
 		j.command.Signal(s)
@@ -70,7 +70,7 @@ func (j *job) wanted(t hang.Trigger, then func()) {
 	case first: // the capture is that of a limit, and may go on for as long
 		j.next = then
 		time.AfterFunc(j.Grace, j.cancel)
-	case t.Kind == hang.ParentEnded || j.asked == syscall.SIGTERM: // the same event, which ends more than was known
+	case t.Kind == hang.ParentEnded || j.wish == syscall.SIGTERM: // the same event, which ends more than was known
 		j.next = then
 	}
 }

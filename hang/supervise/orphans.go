@@ -24,24 +24,18 @@ type Children func(pid int) ([]int, error)
 // Source: PR_SET_CHILD_SUBREAPER(2const).
 type Orphans struct {
 	children Children
-	before   map[Identity]bool // children that this process had before it started anything
+	before   map[procfs.Identity]bool // children that this process had before it started anything
 	command  int
-}
-
-// Identity is a process for as long as the machine runs: an id is given again, with another start.
-type Identity struct {
-	PID   int
-	Start uint64 // ticks after boot
 }
 
 // AdoptOrphans makes this process the one that orphans below it come to. It is to be called before the command is
 // started. Processes that are our children by then, of a shell that became this program, are none of ours.
 func AdoptOrphans(children Children) (*Orphans, error) {
-	o := &Orphans{children: children, before: map[Identity]bool{}}
+	o := &Orphans{children: children, before: map[procfs.Identity]bool{}}
 	if all, err := children(os.Getpid()); err == nil {
 		for _, pid := range all {
 			if st, err := statOf(pid); err == nil {
-				o.before[Identity{pid, st.Start}] = true
+				o.before[procfs.Identity{PID: pid, Start: st.Start}] = true
 			}
 		}
 	}
@@ -49,15 +43,15 @@ func AdoptOrphans(children Children) (*Orphans, error) {
 }
 
 // Living lists the children of this process that have not ended, but those that it had before.
-func (o *Orphans) Living() []Identity {
-	var out []Identity
+func (o *Orphans) Living() []procfs.Identity {
+	var out []procfs.Identity
 	all, _ := o.children(os.Getpid())
 	for _, pid := range all {
 		st, err := statOf(pid)
 		if err != nil || st.State == 'Z' || st.State == 'X' || st.Group == syscall.Getpgrp() {
 			continue
 		}
-		if id := (Identity{pid, st.Start}); !o.before[id] {
+		if id := (procfs.Identity{PID: pid, Start: st.Start}); !o.before[id] {
 			out = append(out, id)
 		}
 	}

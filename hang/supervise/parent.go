@@ -11,7 +11,7 @@ import (
 )
 
 // ParentEnded returns a channel that is closed when the process has ended that started this one. A parent with id 1 is
-// none: it has none that could tell us more, and ends with its namespace.
+// none: it ends with its namespace, and we with it.
 //
 // It is no signal (PR_SET_PDEATHSIG): that comes when the parent's thread ends, not when the parent does.
 func ParentEnded() <-chan struct{} {

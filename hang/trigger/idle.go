@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/text"
 )
 
 // entry is a moment that a window may begin at.
 type entry struct {
 	at       time.Time
-	usage    map[ID]time.Duration
+	usage    map[procfs.Identity]time.Duration
 	evidence Evidence
 }
 
@@ -38,8 +39,8 @@ const maxExcuses = 3
 // reset begins again: nothing that was read counts.
 func (w *window) reset() { w.entries, w.last = nil, entry{} }
 
-// check reads s, and reports whether everything was idle for the length of the window. say is told what moved, if all
-// was quiet and was not idle.
+// check reads s, and reports whether everything was idle for the length of the window. say gets what moved, if all was
+// quiet and was not idle.
 func (w *window) check(now time.Time, s Source, say func(string)) bool {
 	u := s.Usage()
 	w.commands(now, u.Commands)
@@ -66,7 +67,7 @@ func (w *window) judge(now time.Time, s Source, say func(string)) bool {
 		return false
 	}
 	begin := w.entries[i]
-	w.entries = w.entries[i:] // older ones are not asked again
+	w.entries = w.entries[i:] // older ones are judged no more
 	if !w.quiet(&begin, &w.last) {
 		w.entries = w.entries[1:]
 		return false
@@ -111,7 +112,7 @@ func (w *window) moved(since *entry, now Evidence) (what string, bytes bool) {
 		return "something was written to its output", true
 	}
 	if w.moving.After(since.at) {
-		return "it started a command: " + text.Message(w.command), false
+		return "it started a command: " + w.command, false
 	}
 	return "", false
 }

@@ -8,7 +8,11 @@
 // is idle only if nothing moves: no bytes, no output, no new commands.
 package trigger
 
-import "time"
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/procfs"
+)
 
 // Limits are how long what may last. 0 is no limit.
 type Limits struct {
@@ -39,21 +43,15 @@ type Source interface {
 	Output() (mark uint64, ok bool)
 }
 
-// ID is a process for as long as the machine runs.
-type ID struct {
-	PID   int
-	Start uint64 // ticks after boot
-}
-
 // Usage is what processes have used so far, and those that are there.
 type Usage struct {
-	CPU      map[ID]time.Duration // with that of children that they waited for
-	Commands []string             // command lines of processes that had not been there before
+	CPU      map[procfs.Identity]time.Duration // with that of children that they waited for
+	Commands []string                          // command lines of processes that had not been there before
 }
 
 // Evidence are counts that only grow.
 type Evidence struct {
-	Network map[uint64]uint64 // bytes in and out, by socket
-	IO      map[ID]uint64     // bytes that were read and written
-	Output  uint64            // as Source.Output
+	Network map[uint64]uint64          // bytes in and out, by socket
+	IO      map[procfs.Identity]uint64 // bytes that were read and written
+	Output  uint64                     // as Source.Output
 }

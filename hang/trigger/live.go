@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
@@ -22,7 +21,7 @@ type Live struct {
 	// Outputs are the files that they write to, as /proc/self/fd/1.
 	Outputs []string
 
-	known map[ID]bool // whose command line was read
+	known map[procfs.Identity]bool // whose command line was read
 }
 
 // Usage implements [Source].
@@ -30,15 +29,15 @@ type Live struct {
 // Of what children used it has that of those that were waited for, in ticks of 10 ms. It lacks children of who ignores
 // SIGCHLD. Source: proc_pid_stat(5), [tracer.CPUTimeOf].
 func (l *Live) Usage() Usage {
-	u := Usage{CPU: map[ID]time.Duration{}}
-	known := map[ID]bool{}
+	u := Usage{CPU: map[procfs.Identity]time.Duration{}}
+	known := map[procfs.Identity]bool{}
 	for _, pid := range l.List() {
 		st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
 		cpu, cpuErr := tracer.CPUTimeOf(pid)
 		if err != nil || cpuErr != nil {
 			continue // it has ended
 		}
-		id := ID{pid, st.Start}
+		id := procfs.Identity{PID: pid, Start: st.Start}
 		u.CPU[id] = cpu + time.Duration(st.Reaped)*time.Second/procfs.TicksPerSecond
 		line := ""
 		if !l.known[id] {
@@ -55,14 +54,14 @@ func (l *Live) Usage() Usage {
 
 // Evidence implements [Source]. What may not be read of a process, as of another user's, is not in it.
 func (l *Live) Evidence() Evidence {
-	e := Evidence{Network: map[uint64]uint64{}, IO: map[ID]uint64{}}
+	e := Evidence{Network: map[uint64]uint64{}, IO: map[procfs.Identity]uint64{}}
 	pids := l.List()
 	byNetwork := map[string][]int{}
 	for _, pid := range pids {
 		st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
 		io, ok := procfs.ParseIO(procfs.Read(fmt.Sprintf("/proc/%d/io", pid), 4096))
 		if err == nil && ok {
-			e.IO[ID{pid, st.Start}] = io.Read + io.Written
+			e.IO[procfs.Identity{PID: pid, Start: st.Start}] = io.Read + io.Written
 		}
 		ns, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
 		byNetwork[ns] = append(byNetwork[ns], pid)
@@ -78,7 +77,7 @@ func (l *Live) Evidence() Evidence {
 func addNetwork(pids []int, to map[uint64]uint64) {
 	var sockets []uint64
 	for _, pid := range pids {
-		for _, link := range links(pid) {
+		for _, link := range procfs.Links("/proc", pid) {
 			if inode, ok := procfs.SocketInode(link); ok {
 				sockets = append(sockets, inode)
 			}
@@ -114,9 +113,10 @@ func (l *Live) Output() (mark uint64, ok bool) {
 		ok = true
 		fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
 	}
+	isHidden := func(link string) bool { return slices.Contains(hidden, link) }
 	if len(hidden) > 0 {
 		for _, pid := range l.List() {
-			if !slices.ContainsFunc(links(pid), func(link string) bool { return slices.Contains(hidden, link) }) {
+			if !slices.ContainsFunc(procfs.Links("/proc", pid), isHidden) {
 				continue
 			}
 			if io, readable := procfs.ParseIO(procfs.Read(fmt.Sprintf("/proc/%d/io", pid), 4096)); readable {
@@ -126,24 +126,4 @@ func (l *Live) Output() (mark uint64, ok bool) {
 		}
 	}
 	return h.Sum64(), ok
-}
-
-// links are what the descriptors of a process are open on, none if they may not be read.
-func links(pid int) []string {
-	const most = 4096
-	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(most)
-	var out []string
-	buf := make([]byte, 256)
-	for _, name := range names {
-		n, err := syscall.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, name), buf)
-		if err == nil {
-			out = append(out, string(buf[:n]))
-		}
-	}
-	return out
 }

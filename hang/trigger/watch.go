@@ -88,6 +88,13 @@ func (w *Watch) Pause(d time.Duration) {
 	w.forget()
 }
 
+// Skip takes the place of a Check while something else goes on, as a capture: a limit that is reached is found by the
+// next Check, and windows begin again.
+func (w *Watch) Skip(now time.Time) {
+	w.last = now
+	w.forget()
+}
+
 // Resumed says that somebody let us go on, at that time. We were stopped if no check was made for long.
 func (w *Watch) Resumed(now time.Time) {
 	if passed := now.Sub(w.last); passed > late*w.period {

@@ -202,11 +202,20 @@ func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	if l.Evidence != "" {
 		w.Evidence = append(w.Evidence, l.Evidence)
 	}
+	w.Note = l.Note
+	sure := Shown
+	if l.Instant {
+		sure = Proven
+	}
+	if l.Gone {
+		w.Mode, w.Wakers, w.Certainty = One, nil, sure
+		return
+	}
 	owner := s.facts.Thread(l.Owner)
 	if owner == nil {
 		return
 	}
-	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, Shown
+	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, sure
 	if l.Ends {
 		w.Object = Object{Kind: "the end of a thread", Key: Key{Child, uint64(owner.TID), 0, 0}}
 		w.Certainty, w.Note = Inferred, "as its stack shows"

@@ -19,6 +19,12 @@ type Lock struct {
 	Retries bool
 	// Ends says that its waiters wait for the end of the thread Owner, as their stacks show: nothing is held.
 	Ends bool
+	// Gone says that it is held, or waited for, and that the process has no such thread.
+	Gone bool
+	// Instant says that all was read while the threads of the process were stopped at one instant.
+	Instant bool
+	// Note is what else a person must know; "" mostly.
+	Note string
 	// Evidence says what that was read from, as "_PyRuntime.gil.last_holder 0x7f…".
 	Evidence string
 }

@@ -301,6 +301,7 @@ var parts = []part{
 	{"python", func(b *bench) error { return errors.Join(b.python("1"), b.python("160")) }},
 	{"pydumps", (*bench).pythonDumps},
 	{"pyshares", (*bench).pythonShares},
+	{"build", (*bench).builds},
 }
 
 func partNames() []string {

@@ -339,6 +339,36 @@ static void flock_cycle(void) {
 	live_ready();
 }
 
+/* ofd-cycle: the same by locks of open files: only in those of processes the kernel looks for cycles. */
+static int ofd_lock(const char *file, int cmd) {
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 10};
+	int fd = must(open(in_folder(file), O_RDWR | O_CREAT, 0600), "open");
+	must(fcntl(fd, cmd, &l), "fcntl");
+	return fd;
+}
+static void ofd_left(void) {
+	char c;
+	ofd_lock("one", F_OFD_SETLK);
+	must(write(a[1], "x", 1), "write");
+	must(read(b[0], &c, 1), "read");
+	ofd_lock("two", F_OFD_SETLKW);
+}
+static void ofd_right(void) {
+	char c;
+	ofd_lock("two", F_OFD_SETLK);
+	must(write(b[1], "x", 1), "write");
+	must(read(a[0], &c, 1), "read");
+	ofd_lock("one", F_OFD_SETLKW);
+}
+static void ofd_cycle(void) {
+	must(pipe(a), "pipe");
+	must(pipe(b), "pipe");
+	child("left", ofd_left);
+	child("right", ofd_right);
+	close_all_but(-1, -1);
+	live_ready();
+}
+
 /* record-locks: a process waits for bytes 10 to 19, which another has by fcntl; a third has other bytes. */
 static void record(int fd, int cmd, short type, off_t start, off_t length) {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
@@ -668,7 +698,7 @@ int main(int argc, char **argv) {
 		{"both-full", both_full}, {"own-end", own_end}, {"sleeping-writer", sleeping_writer},
 		{"stopped-writer", stopped_writer}, {"unix-pair", unix_pair}, {"unix-unaccepted", unix_unaccepted},
 		{"tcp", tcp_plain}, {"tcp-mapped", tcp_mapped}, {"tcp-unaccepted", tcp_unaccepted},
-		{"netns-tcp", netns_tcp}, {"netns-unix", netns_unix}, {"flock-cycle", flock_cycle},
+		{"netns-tcp", netns_tcp}, {"netns-unix", netns_unix}, {"flock-cycle", flock_cycle}, {"ofd-cycle", ofd_cycle},
 		{"posix-records", posix_records}, {"ofd-records", ofd_records}, {"inherited-flock", inherited},
 		{"eventfds", eventfds}, {"sets", sets}, {"alone", alone}, {"pidfd", pidfd}, {"vfork", vforks},
 		{"terminal-pair", terminal_pair}, {"fuse", fuse}, {"many", many}, {"busy", busy}};

@@ -316,6 +316,51 @@ static void forked(void) {
 	say_thread("t0", 0);
 }
 
+/* Objects of a program on the stack of the thread that waits at them. */
+static void *sems_on_stack(void *unused) {
+	(void)unused;
+	sem_t here;
+	sem_init(&here, 0, 0);
+	pthread_mutex_lock(&lock[0]);
+	id[0] = live_tid();
+	sem_wait(&here);
+	return NULL;
+}
+static void *waits_on_stack(void *unused) {
+	(void)unused;
+	pthread_cond_t here = PTHREAD_COND_INITIALIZER;
+	pthread_mutex_lock(&lock[0]);
+	id[0] = live_tid();
+	pthread_cond_wait(&here, &lock[0]);
+	return NULL;
+}
+
+/* spins: a thread spins for what one that sleeps has. */
+static pthread_spinlock_t spin_lock;
+static void *has_spin(void *unused) {
+	(void)unused;
+	pthread_spin_lock(&spin_lock);
+	id[0] = live_tid();
+	live_forever();
+	return NULL;
+}
+static void *wants_spin(void *unused) {
+	(void)unused;
+	id[1] = live_tid();
+	pthread_spin_lock(&spin_lock);
+	return NULL;
+}
+static void spins(void) {
+	pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE);
+	start(0, has_spin, NULL);
+	settle(0, 1);
+	start(1, wants_spin, NULL);
+	while (id[1] == 0)
+		live_sleep_us(500);
+	say_thread("t0", 0);
+	say_thread("t1", 1);
+}
+
 /* busy takes locks in one order, as fast as it can. */
 static void *busy(void *argument) {
 	unsigned seed = (unsigned)(uintptr_t)argument;
@@ -481,6 +526,22 @@ int main(int argc, char **argv) {
 		start(0, sems, NULL);
 		settle(0, 1);
 		say_object("sem", &sem);
+	} else if (is(how, "stack-sem")) { /* beside a priority-inheritance mutex that it has */
+		inherit = 1;
+		make_mutex(&lock[0]);
+		start(0, sems_on_stack, NULL);
+		settle(0, 1);
+		say_thread("t0", 0);
+	} else if (is(how, "stack-cond")) {
+		inherit = 1;
+		make_mutex(&lock[0]);
+		start(0, waits_on_stack, NULL);
+		settle(0, 1);
+		pthread_mutex_lock(&lock[0]);
+		say_thread("t0", 0);
+		say_object("m0", &lock[0]);
+	} else if (is(how, "spin")) {
+		spins();
 	} else if (is(how, "barrier")) {
 		pthread_barrier_init(&met, NULL, 3);
 		start(0, meets, NULL);

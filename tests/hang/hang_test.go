@@ -21,6 +21,10 @@ import (
 // recorder is a test binary of the room cmd, which records the cases that hang/testdata has.
 var recorder = flag.String("recorder", "", "record each case by this test `binary` of ./cmd")
 
+// all adds the jobs that take a CPU for all of the time, or long to start. What is said of them is held by
+// recorded cases too.
+var all = flag.Bool("all", false, "also the jobs that take much of the machine")
+
 // job is a command that is looked at, and what must be said of it.
 type job struct {
 	name   string
@@ -28,6 +32,7 @@ type job struct {
 	files  map[string]string // in its folder; C and C++ are compiled there
 	argv   []string
 	input  bool // its standard input is a pipe that somebody holds
+	large  bool // see all
 	hurry  bool // a busy machine must not starve it
 	ready  string
 	before func(t *testing.T, dir string) // what runs beside it
@@ -43,6 +48,9 @@ const (
 func TestHang(t *testing.T) {
 	for _, j := range jobs {
 		t.Run(j.name, func(t *testing.T) {
+			if j.large && !*all {
+				t.Skip("takes much of the machine: -all")
+			}
 			t.Parallel()
 			harness.Need(t, j.needs...)
 			pid := j.begin(t)
@@ -50,17 +58,17 @@ func TestHang(t *testing.T) {
 				record(t, j.name, pid)
 				return
 			}
-			first, all, status := judge(t, pid)
+			first, text, status := judge(t, pid)
 			want := regexp.MustCompile("^" + strings.ReplaceAll(j.want, "(P)", `\(\d+\)`) + "$")
 			if !want.MatchString(first) || status != j.status {
-				t.Errorf("got status %d and\n%s\nwant %d and\n%s\nin all:\n%s", status, first, j.status, want, all)
+				t.Errorf("got status %d and\n%s\nwant %d and\n%s\nin all:\n%s", status, first, j.status, want, text)
 			}
 		})
 	}
 }
 
 // judge runs fpstack hang on a process.
-func judge(t *testing.T, pid int) (first, all string, status int) {
+func judge(t *testing.T, pid int) (first, text string, status int) {
 	t.Helper()
 	out, err := exec.Command(fpstack, "hang", "-p", strconv.Itoa(pid)).CombinedOutput()
 	var exit *exec.ExitError

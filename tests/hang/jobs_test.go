@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -129,33 +128,33 @@ p.wait()
 		argv: []string{"python3", "test.py"},
 		want: `python[\d.]* (P) writes to a full pipe; its read end is held by python[\d.]* (P), ` +
 			`which waits for python[\d.]* (P): cycle`},
-	{name: "go test with a blocked goroutine", needs: []string{"go"}, ready: "ready", status: hung,
+	{name: "go test with a blocked goroutine", large: true, needs: []string{"go"}, ready: "ready", status: hung,
 		files: map[string]string{"go.mod": "module example.com/queue\n\ngo 1.21\n", "queue_test.go": goTest},
 		argv:  []string{"go", "test", "-o", "q.test"}, // so that it keeps its symbols
 		want: `go (P) waits for queue.test (P), which has \d+ goroutines, and all of them wait: ` +
 			`goroutine \d+ \[chan receive\] in example.com/queue.drain \(queue_test.go:8\)`},
-	{name: "go test without symbols", needs: []string{"go"}, ready: "ready", status: hung,
+	{name: "go test without symbols", large: true, needs: []string{"go"}, ready: "ready", status: hung,
 		files: map[string]string{"go.mod": "module example.com/queue\n\ngo 1.21\n", "queue_test.go": goTest},
 		argv:  []string{"go", "test"},
 		want:  `go (P) waits for queue.test (P), which runs nothing: its runtime keeps all of its threads for work`},
-	{name: "node without an answer", needs: []string{"node"}, ready: "ready", status: hung,
+	{name: "node without an answer", large: true, needs: []string{"node"}, ready: "ready", status: hung,
 		files: map[string]string{"client.js": `
 require('net').connect(Number(require('fs').readFileSync('port')), '127.0.0.1', () => console.log('ready'))
 	.on('data', () => {});
 `},
 		before: silentServer, argv: []string{"node", "client.js"},
 		want: `node (P) waits for events; nothing due; open: 127.0.0.1:\d+`},
-	{name: "busy loop", hurry: true, needs: []string{"g++"}, ready: "ready", status: hung,
+	{name: "busy loop", large: true, hurry: true, needs: []string{"g++"}, ready: "ready", status: hung,
 		files: map[string]string{"spin.cc": spinning}, argv: []string{"./spin"},
 		want: `spin (P): thread \d+ "spin" spins in ucx::progress \(spin.cc:8\), called by ucx::wait_all ` +
 			`\(spin.cc:9\), \d+ % of a CPU.*, never in a system call`},
-	{name: "server is stopped", needs: []string{"redis-server", "redis-cli"}, status: hung,
+	{name: "server is stopped", large: true, needs: []string{"redis-server", "redis-cli"}, status: hung,
 		files:  map[string]string{"get": "#!/bin/sh\nexec redis-cli -p $(cat port) get x\n"},
 		before: stoppedRedis, argv: []string{"./get"},
 		want: `redis-cli (P) waits for its connection to be accepted by redis-server (P), another session, ` +
 			`outside this tree, which is stopped by a signal \(SIGSTOP or the terminal\)`},
-	{name: "reader of a pipeline is gone", hurry: true, needs: []string{"python3", "bash"}, ready: "ready",
-		status: hung,
+	{name: "reader of a pipeline is gone", large: true, hurry: true, needs: []string{"python3", "bash"},
+		ready: "ready", status: hung,
 		files: map[string]string{"write.py": `
 import os, sys
 def produce():
@@ -181,7 +180,7 @@ produce()
 		files: map[string]string{"log.py": forkLock}, argv: []string{"python3", "log.py"},
 		want: `python[\d.]* (P) waits for python[\d.]* (P), which is blocked in mutex 0x[0-9a-f]+; ` +
 			`owner thread \d+ does not exist here: lock inherited over fork`},
-	{name: "go waits for the end of a pipe", needs: []string{"go", "sleep"}, ready: "ready", status: hung,
+	{name: "go waits for the end of a pipe", large: true, needs: []string{"go", "sleep"}, ready: "ready", status: hung,
 		files: map[string]string{"go.mod": "module example.com/pipe\n\ngo 1.21\n", "main.go": `package main
 
 import (
@@ -265,13 +264,13 @@ while True:
 	{name: "question", needs: []string{"bash"}, input: true, ready: "Geographic", status: hung,
 		argv: []string{"bash", "-c", `printf 'Configuring tzdata\nGeographic area: '; read -r area`},
 		want: `bash (P) reads standard input, which is an open pipe.*; last output "Geographic area:"`},
-	{name: "short of CPU", needs: []string{"gcc"}, ready: "ready", status: unknown,
+	{name: "short of CPU", large: true, needs: []string{"gcc"}, ready: "ready", status: unknown,
 		files: map[string]string{"starve.c": starvers}, argv: []string{"./starve"},
 		want: `short of CPU: \d+ threads wait for one most of the time; starve (P) had one for \d+ % of it`},
 	{name: "slow but moving", needs: []string{"bash"}, ready: "step 1", status: moving,
 		argv: []string{"bash", "-c", `for i in $(seq 1000); do echo step $i; sleep 0.7; done`},
 		want: `slow, perhaps, but moving: .*`},
-	{name: "computes", hurry: true, needs: []string{"python3"}, ready: "ready", status: moving,
+	{name: "computes", large: true, hurry: true, needs: []string{"python3"}, ready: "ready", status: moving,
 		files: map[string]string{"work.py": `
 import json, os, re
 print("ready", flush=True)
@@ -332,8 +331,7 @@ func stoppedRedis(t *testing.T, dir string) {
 }
 
 func writePort(t *testing.T, dir string, port int) {
-	if err := os.WriteFile(filepath.Join(dir, "port"), []byte(strings.TrimSpace(strconv.Itoa(port))),
-		0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "port"), []byte(strconv.Itoa(port)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -29,9 +29,12 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(r.Scratch)
 	fpstack, start = r.Fpstack, r.Start
-	// They sleep, most of the time: all at once take as long as one.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "64"); err != nil {
+	parallel := "12" // they sleep, most of the time: all at once take as long as one
+	if *all {
+		parallel = "3"
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -230,6 +230,11 @@ func TestWaitsAtDescriptors(t *testing.T) {
 			s.checkWait(t, "right", `waits for lock on a file \(/.*/one\) held by <left>`, "left")
 			s.checkCycle(t, waits.Deadlock, "left", "right")
 		}},
+		{"ofd-cycle", func(t *testing.T, s *situation) {
+			s.checkWait(t, "left", `waits for lock on a file \(/.*/two bytes 100 to 109\) held by <right>`, "right")
+			s.checkWait(t, "right", `waits for lock on a file \(/.*/one bytes 100 to 109\) held by <left>`, "left")
+			s.checkCycle(t, waits.Deadlock, "left", "right")
+		}},
 		{"posix-records", func(t *testing.T, s *situation) {
 			s.checkWait(t, "waiter",
 				`waits for lock on a file \(/.*/records bytes 10 to 19\) held by <holder>`, "holder")

@@ -178,6 +178,14 @@ var lockTests = []struct {
 		muslWant: []string{`^cycle of waits: nobody but these 2 threads`}},
 	{scenario: "sem", want: []string{`  S  waits for semaphore {sem}$`},
 		muslWant: []string{`  S  waits for rwlock or semaphore {sem}`}},
+	{scenario: "stack-sem", want: []string{`^thread {t0} .*  S  waits for semaphore 0x\w+$`}, never: `parked`},
+	{scenario: "stack-cond", want: []string{
+		`^thread {t0} .*  S  waits for condition variable 0x\w+ \(with mutex {m0}\)$`}, never: `parked`},
+	{scenario: "spin", never: `^deadlock|held by`,
+		want:     []string{`^thread {t1} .*  R$`, `^no thread waits for another$`},
+		muslWant: []string{`^thread {t1} .*  R$`, `^no thread waits for another$`}},
+	{scenario: "once", symbols: true, want: []string{
+		`^thread {t1} .*  S  waits for pthread_once 0x\w+, who runs it is not recorded$`}},
 	{scenario: "barrier", want: []string{`  S  waits for barrier {barrier} \(1 of 3 threads have come\)$`}},
 	{scenario: "join", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
@@ -259,25 +267,31 @@ func TestWaitsForTheLoader(t *testing.T) {
 	t.Parallel()
 	blocks := harness.Compile(t, "gcc", "blocks.c", `#include <unistd.h>
 __attribute__((constructor)) static void keep(void) { for (;;) pause(); }`, "blocks.so", "-shared", "-fPIC")
-	loads := harness.Compile(t, "gcc", "loads.c", `#include <dlfcn.h>
+	loads := harness.Compile(t, "gcc", "loads.c", `#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 static void *first(void *path) { return dlopen(path, RTLD_NOW); }
-static void *second(void *unused) { return dlopen("libm.so.6", RTLD_NOW); }
+static void *second(void *how) {
+	return strcmp(how, "dlsym") == 0 ? dlsym(RTLD_DEFAULT, "nowhere") : dlopen("libm.so.6", RTLD_NOW);
+}
 int main(int argc, char **argv) {
 	pthread_t a, b;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	pthread_create(&a, NULL, first, argv[1]);
 	sleep(1);
-	pthread_create(&b, NULL, second, NULL);
+	pthread_create(&b, NULL, second, argv[2]);
 	write(1, "R\n", 2);
 	pthread_join(a, NULL);
 }`, "loads", "-pthread", "-ldl")
-	l := &locked{launch(t, exec.Command(loads, blocks)).ready(t), map[string]string{}}
-	checkWaits(t, l, []string{`  S  waits for loader lock 0x\w+ held by \d+ "loads"$`}, `^deadlock`,
-		"-p", strconv.Itoa(l.pid))
+	for _, second := range []string{"dlopen", "dlsym"} {
+		l := &locked{launch(t, exec.Command(loads, blocks, second)).ready(t), map[string]string{}}
+		checkWaits(t, l, []string{`  S  waits for loader lock 0x\w+ held by \d+ "loads"$`}, `^deadlock`,
+			"-p", strconv.Itoa(l.pid))
+	}
 }
 
 // checkWaits runs fpstack waits until all its lines are there: threads may still be on their way to where they stay.

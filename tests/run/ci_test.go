@@ -5,6 +5,7 @@ package run
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -156,7 +157,8 @@ func TestHolders(t *testing.T) {
 	j := start(t, nil, "bash", "-c", "cd "+dir+"; "+fpstack+" run -- sh -c 'setsid sleep "+word+
 		" & exit 0' 2>err | cat >/dev/null & while ! grep -q open err; do sleep 0.05; done; cat err")
 	out, _ := j.end(t)
-	if !strings.Contains(out, ") keeps this step's output open") || !strings.Contains(out, "fpstack: sleep (") {
+	// It may not have become sleep yet.
+	if !regexp.MustCompile(`^fpstack: (sleep|setsid|sh) \(\d+\) keeps this step's output open\n$`).MatchString(out) {
 		t.Errorf("got %q", out)
 	}
 	for _, pid := range marked(word) {
@@ -198,4 +200,29 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the command ends by itself", func() bool { b, _ := os.ReadFile(dir + "/result"); return len(b) > 0 })
+}
+
+// fpstack that is killed in the middle of a capture leaves what it had by then, and the command as it was.
+func TestKilledDuringCapture(t *testing.T) {
+	t.Parallel()
+	dir, word := t.TempDir(), mark()
+	j := start(t, nil, fpstack, "run", "--deadline", "1", "--report", dir+"/report", "--", "sh", "-c",
+		"sleep "+word+" & while [ ! -e "+dir+"/go ]; do sleep 0.05; done; echo done >"+dir+"/result")
+	await(t, "the command's own shell was sampled", func() bool {
+		found, _ := filepath.Glob(dir + "/report/processes/*-sh.txt")
+		return len(found) > 0
+	})
+	j.Process.Kill()
+	j.end(t)
+	facts, err := os.ReadFile(dir + "/report/hang.txt")
+	if err != nil || !strings.Contains(string(facts), "no verdict") || !strings.Contains(string(facts), "sleep "+word) {
+		t.Errorf("the facts are %s, %v", facts, err)
+	}
+	if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the command ends by itself", func() bool { b, _ := os.ReadFile(dir + "/result"); return len(b) > 0 })
+	for _, pid := range marked(word) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
 }

@@ -157,7 +157,7 @@ func TestSameSurroundings(t *testing.T) {
 	}
 }
 
-// pipes takes the numbers out of the pipes that a test has for each program anew.
+// pipes takes the numbers out of the names of pipes: each program has its own.
 func pipes(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {

@@ -45,16 +45,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// job is a program that runs, with all that it writes.
-type job struct {
-	*exec.Cmd
-	out bytes.Buffer // valid when it has ended and all have closed it
-}
+// job is a program that runs, and what it writes.
+type job struct{ *exec.Cmd }
 
 // start starts a program whose output is collected by a file, so that nothing that is left behind is waited for.
 func start(t *testing.T, env []string, name string, args ...string) *job {
 	t.Helper()
-	j := &job{Cmd: exec.Command(name, args...)}
+	j := &job{exec.Command(name, args...)}
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {
 		t.Fatal(err)

@@ -56,24 +56,31 @@ func TestIdleDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	enough := make(chan bool)
 	go func() {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
 		defer c.Close()
-		for range 70 { // 50 KB a second for 7 s
+		for { // 50 KB a second
 			if _, err := c.Write(make([]byte, 5000)); err != nil {
 				return
 			}
-			time.Sleep(100 * time.Millisecond)
+			select {
+			case <-enough:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
 	}()
 	script := fmt.Sprintf(`import socket
 s = socket.create_connection(("127.0.0.1", %d))
 while s.recv(100000): pass`, l.Addr().(*net.TCPAddr).Port)
-	out, state := start(t, nil, fpstack, "run", "--idle", "3", "--", "python3", "-c", script).end(t)
-	if state.ExitCode() != 0 || !strings.Contains(out, "went over the network") {
+	j := start(t, nil, fpstack, "run", "--idle", "3", "--", "python3", "-c", script)
+	await(t, "it is quiet and receives", func() bool { return strings.Contains(j.text(t), "went over the network") })
+	close(enough)
+	if out, state := j.end(t); state.ExitCode() != 0 {
 		t.Errorf("status %d: %s", state.ExitCode(), out)
 	}
 }
@@ -165,7 +172,7 @@ func TestPause(t *testing.T) {
 	word := mark()
 	j := start(t, nil, fpstack, "run", "--deadline", "6", "--idle", "5", "--", "sh", "-c", "sleep "+word+"; exit 3")
 	await(t, "it sleeps", func() bool { return len(marked(word)) == 1 })
-	j.Process.Signal(syscall.SIGSTOP) // as a shell that was told to: fpstack cannot catch it
+	j.Process.Signal(syscall.SIGSTOP) // which fpstack cannot catch
 	time.Sleep(7 * time.Second)
 	j.Process.Signal(syscall.SIGCONT)
 	time.Sleep(2 * time.Second)
@@ -180,8 +187,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A Go program is asked for its own dump before the end, which it writes to its standard error; one that has no handler
-// for SIGQUIT is not.
+// A Go program gets SIGQUIT before the end, and writes its own dump to its standard error; a program that has no
+// handler for SIGQUIT does not get it.
 func TestSignalRuntimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -205,7 +212,15 @@ func TestSignalRuntimes(t *testing.T) {
 	if b, err := os.ReadFile(found[0]); err != nil || !strings.Contains(string(b), "time.Sleep") {
 		t.Errorf("the dump is %s, %v", b, err)
 	}
-	if strings.Contains(out, "sleep (") && strings.Contains(out, "asked") {
-		t.Errorf("sleep was asked: %s", out)
+	if strings.Contains(out, "dump of sleep (") {
+		t.Errorf("sleep got SIGQUIT: %s", out)
+	}
+}
+
+// A deadline that passes while a warning is captured is kept.
+func TestDeadlineDuringCapture(t *testing.T) {
+	t.Parallel()
+	if out, state := run(t, "--warn 0.5 --deadline 2", "sleep 1000"); state.ExitCode() != 124 {
+		t.Errorf("status %d: %s", state.ExitCode(), out)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Bounds of a list.
 const (
-	maxListed = 1 << 20  // methods
+	maxListed = 1 << 21  // places where a method may begin
 	maxHeap   = 1 << 32  // bytes of code in one heap
 	mapPiece  = 16 << 10 // bytes of a nibble map that are read at once
 )
@@ -40,11 +40,11 @@ func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) e
 
 // lister gives methods to yield until that has enough.
 type lister struct {
-	r      *Runtime
-	yield  func(start, end mem.Addr, name string) bool
-	listed int
-	done   bool
-	err    error // the first
+	r     *Runtime
+	yield func(start, end mem.Addr, name string) bool
+	met   int // places where a method may begin
+	done  bool
+	err   error // the first
 }
 
 func (l *lister) keep(err error) {
@@ -62,6 +62,9 @@ func (l *lister) heap(s *section) error {
 	units := uint64(h.end-h.base+unitBytes-1) / unitBytes
 	b := make([]byte, mapPiece)
 	for first := uint64(0); first < units && !l.done; first += mapPiece / unitSize {
+		if !l.r.budget.Spend(mapPiece) {
+			return l.r.budget.Refusal()
+		}
 		n, err := l.r.memory.ReadMem(b[:min(mapPiece, (units-first)*unitSize)], h.nibbles+mem.Addr(first*unitSize))
 		for i := uint64(0); i < uint64(n)/unitSize && !l.done; i++ {
 			l.unit(s, first+i, order.Uint32(b[i*unitSize:]))
@@ -87,6 +90,9 @@ func (l *lister) unit(s *section, i uint64, unit uint32) {
 
 // method lists the method that begins at start, if one does: it may be gone again.
 func (l *lister) method(s *section, start mem.Addr) {
+	if !l.another() {
+		return
+	}
 	c, err := l.r.codeAt(l.r.memory, s, start)
 	if err == nil && c.kind != StubCode && c.start == start {
 		l.list(c)
@@ -107,7 +113,7 @@ func (l *lister) image(s *section) error {
 	if _, err := l.r.memory.ReadMem(b, im.functions); err != nil {
 		return err
 	}
-	for ; len(b) > 0 && !l.done; b = b[unwindcode.FunctionSize:] {
+	for ; len(b) > 0 && l.another(); b = b[unwindcode.FunctionSize:] {
 		f := unwindcode.ParseFunction(b)
 		if desc, ok := l.r.lookup(im.entries, uint64(s.start)+uint64(f.Begin)); ok {
 			c := &code{section: s, kind: R2RCode, base: s.start, start: s.start + mem.Addr(f.Begin), function: f,
@@ -120,13 +126,17 @@ func (l *lister) image(s *section) error {
 	return nil
 }
 
-// list gives c to yield.
-func (l *lister) list(c *code) {
-	if l.listed++; l.listed > maxListed {
+// another counts what is looked at, and reports whether there may be more.
+func (l *lister) another() bool {
+	if l.met++; l.met > maxListed {
 		l.keep(errTooMany)
 		l.done = true
-		return
 	}
+	return !l.done
+}
+
+// list gives c to yield.
+func (l *lister) list(c *code) {
 	m, err := l.r.methodOf(c, l.r.memory)
 	if err != nil {
 		return

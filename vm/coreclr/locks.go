@@ -26,7 +26,8 @@ const (
 	lockTaken   = 1
 	tableEntry  = 16 // SyncBlock*, Object*
 	maxMonitors = 1 << 12
-	tableMarks  = 7 // of a garbage collection, in the address of an object's MethodTable
+	maxItems    = 64 // on one stack, of which one alone is true
+	tableMarks  = 7  // of a garbage collection, in the address of an object's MethodTable
 )
 
 // Locks lists the monitors that threads of s wait to enter: see vm.LockLister.
@@ -67,10 +68,11 @@ func (m *monitors) waitsFor(t *snapshot.Thread) (mem.Addr, bool) {
 			data = data[sp-t.Stack.Start:] // what is below is left over
 		}
 	}
-	for ; len(data) >= itemBytes; data = data[wordSize:] {
+	for items := 0; len(data) >= itemBytes && items < maxItems; data = data[wordSize:] {
 		if mem.Addr(order.Uint64(data[wordSize:])) != m.domain || order.Uint32(data[itemKind:]) != kindEnter {
 			continue
 		}
+		items++
 		if a := mem.Addr(order.Uint64(data)); a != 0 && a%wordSize == 0 && m.object(a) != 0 {
 			return a, true
 		}

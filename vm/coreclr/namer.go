@@ -22,6 +22,8 @@ type namer struct {
 	modules map[mem.Addr]*assembly // by their metadata
 	names   map[instance]name
 	held    int64 // bytes of the budget, for names and types
+	// forgotten counts how often texts were dropped.
+	forgotten int
 }
 
 // instance is one instance of a method, as it is kept.
@@ -130,6 +132,7 @@ func (n *namer) hold(bytes int) bool {
 
 // forget drops the texts that are kept.
 func (n *namer) forget() {
+	n.forgotten++
 	clear(n.names)
 	for _, a := range n.modules {
 		clear(a.types)

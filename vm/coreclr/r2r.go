@@ -162,7 +162,7 @@ const (
 	bucketSize  = 64
 	bucketSlots = 4
 	maxBuckets  = 1 << 24
-	maxProbes   = 1 << 12
+	maxProbes   = 64      // chains of a map that grows in time are a few long
 	collision   = 1 << 63 // in the first value of a bucket: the search goes on
 )
 
@@ -228,7 +228,7 @@ func (r *Runtime) imageByShape(s *section) *r2rImage {
 
 // entriesByShape finds the HashMap in the ReadyToRunInfo at p that knows where methods of im begin; 0 if none does.
 func (r *Runtime) entriesByShape(im *r2rImage, p mem.Addr, info []byte) mem.Addr {
-	const enough, samples = 3, 4096
+	const enough, samples = 3, 512
 	for k := 0; k+wordSize <= len(info); k += wordSize {
 		buckets := order.Uint64(info[k:])
 		if buckets == 0 || buckets%wordSize != 0 || k < hashBuckets {

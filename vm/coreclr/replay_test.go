@@ -121,6 +121,47 @@ func replay(t *testing.T, file string) {
 	t.Logf("%d frames are as the map says, %d are not in it", named, unlisted)
 }
 
+// counted counts reads of memory.
+type counted struct {
+	mem.Reader
+	n int
+}
+
+// ReadMem implements mem.Reader.
+func (c *counted) ReadMem(b []byte, a mem.Addr) (int, error) {
+	c.n++
+	return c.Reader.ReadMem(b, a)
+}
+
+// TestSecondTime: to name frames a second time nothing is read, but of code that may be freed.
+func TestSecondTime(t *testing.T) {
+	const file = "../../testdata/snapshots/amd64/dotnet-9.0.5"
+	want := readTold(t, file+".txt")
+	shot, w, r := reopened(t, file+".snapshot", &want)
+	reader := &counted{Reader: r.names.memory}
+	r.names.memory = reader
+	var sites []unwind.Site
+	for i := range shot.Threads {
+		th := &shot.Threads[i]
+		for _, f := range w.Walk(th, shot.Reader(th, nil), unwind.Options{}).Frames {
+			if f.Site != 0 {
+				sites = append(sites, f.Site)
+				r.Frames(f.Site)
+			}
+		}
+	}
+	if first := reader.n; len(sites) == 0 || first == 0 {
+		t.Fatalf("%d frames were named by %d reads", len(sites), first)
+	}
+	reader.n = 0
+	for _, site := range sites {
+		r.Frames(site)
+	}
+	if reader.n != 0 {
+		t.Errorf("%d frames took %d reads the second time", len(sites), reader.n)
+	}
+}
+
 // reopened returns a recorded snapshot with a walker and the runtime of its process.
 func reopened(t testing.TB, file string, want *told) (*snapshot.Snapshot, *unwind.Walker, *Runtime) {
 	t.Helper()

@@ -51,8 +51,10 @@ const (
 	mapFanout   = 256
 	maxNodes    = 1 << 12
 	maxSections = 1 << 14
-	maxChain    = 1 << 12 // fragments of one entry
-	tag         = 1       // in pointers of the map: to what may be collected
+	// maxFragments bounds those of all entries: a section of 1 GB has 8,192, one for each 128 KB.
+	maxFragments = 1 << 17
+	maxChain     = 1 << 12 // fragments of one entry
+	tag          = 1       // in pointers of the map: to what may be collected
 )
 
 // rangeMap reads the map of ranges: a tree of five levels, of which the lowest leads to lists of fragments. Each of
@@ -62,6 +64,7 @@ type rangeMap struct {
 	memory mem.Reader
 	layout *layout
 	nodes  int
+	met    int // fragments
 	seen   map[mem.Addr]bool
 	list   []section
 	err    error // the first read that failed
@@ -116,7 +119,11 @@ func (r *rangeMap) node(a mem.Addr, level int) {
 // fragments reads a list of fragments.
 func (r *rangeMap) fragments(a mem.Addr) {
 	for range maxChain {
-		if a == 0 || len(r.list) >= maxSections {
+		if a == 0 {
+			return
+		}
+		if r.met++; r.met > maxFragments {
+			r.fail(errBounds)
 			return
 		}
 		f := fields{m: r.memory, at: a}
@@ -126,7 +133,7 @@ func (r *rangeMap) fragments(a mem.Addr) {
 			r.fail(f.err)
 			return
 		}
-		if !r.seen[at] {
+		if !r.seen[at] && len(r.list) < maxSections {
 			r.seen[at] = true
 			r.section(at)
 		}

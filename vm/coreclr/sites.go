@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -25,6 +26,9 @@ type sites struct {
 type executed struct {
 	*Method
 	offset uint64
+	// shown is what it was called when it was named first; it is valid until texts are forgotten another time.
+	shown     *profile.Frame
+	forgotten int
 }
 
 const maxSites = 1 << 18
@@ -43,7 +47,7 @@ func (s *sites) add(m *Method, offset mem.Addr) unwind.Site {
 		return 0
 	}
 	n := unwind.Site(len(s.all))
-	s.all, s.byMethod[key] = append(s.all, executed{m, uint64(offset)}), n
+	s.all, s.byMethod[key] = append(s.all, executed{Method: m, offset: uint64(offset)}), n
 	return n
 }
 

@@ -40,7 +40,9 @@ func (c *chain) close(anchor mem.Addr) {
 }
 
 // walk reads the chain of t from m, where the stack of the thread is not known.
-func (c *chain) walk(l *object.Layout, m object.Memory, t object.Thread) { c.walkOn(l, m, t, mem.Range{}) }
+func (c *chain) walk(l *object.Layout, m object.Memory, t object.Thread) {
+	c.walkOn(l, m, t, mem.Range{})
+}
 
 // walkOn reads the chain of t from m. stack is what was copied of the thread's stack.
 func (c *chain) walkOn(l *object.Layout, m object.Memory, t object.Thread, stack mem.Range) {

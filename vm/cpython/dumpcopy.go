@@ -7,7 +7,8 @@ import (
 )
 
 // DumpCopier implements vm.DumpCopier: a dump has who holds the GIL and whether the garbage collector is at work. All
-// threads are stopped then, so that it is copied with one of them: that which began the interpreter.
+// threads are stopped then, so that it is copied with one of them: that which began the interpreter. With a thread that
+// waits for a lock of Python that lock is copied.
 func (r *Runtime) DumpCopier() snapshot.Copier { return stateCopier{r} }
 
 type stateCopier struct{ *Runtime }
@@ -15,7 +16,11 @@ type stateCopier struct{ *Runtime }
 // Copy implements [snapshot.Copier].
 func (c stateCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	o := c.roster.Load()
-	if t.Arch != regs.AMD64 || o.oldest == 0 || o.of(t) != o.oldest {
+	if t.Arch != regs.AMD64 || o.of(t) == 0 {
+		return
+	}
+	c.lockOf(t, fetching{f}, fetching{f}, func(wants []snapshot.Want) { f.Fetch(wants...) })
+	if o.of(t) != o.oldest {
 		return
 	}
 	for _, g := range c.gils() {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 )
@@ -57,20 +56,8 @@ func (g *gil) holder(m object.Memory) (mem.Addr, bool) {
 
 // waits reports whether t sleeps on a word of g: by the registers of its stop, or where it was not stopped by its call.
 func (g *gil) waits(t *snapshot.Thread) bool {
-	var number, word, operation uint64
-	switch {
-	case t.Registers != nil:
-		number, _ = t.Registers.Get(regs.AMD64OrigRAX)
-		word, _ = t.Registers.Get(regs.AMD64RDI)
-		operation, _ = t.Registers.Get(regs.AMD64RSI)
-	case t.Syscall != nil:
-		number, word, operation = uint64(t.Syscall.Number), t.Syscall.Args[0], t.Syscall.Args[1]
-	}
-	const futex, wait, waitBitset, command = 202, 0, 9, 0x7f // futex(2)
-	if number != futex || operation&command != wait && operation&command != waitBitset {
-		return false
-	}
-	return g.span().Holds(mem.Addr(word))
+	word, ok := futexOf(t)
+	return ok && g.span().Holds(word)
 }
 
 func (g *gil) span() mem.Span[mem.Addr] {
@@ -103,9 +90,10 @@ func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
 	return nil
 }
 
-// Locks implements vm.LockLister: the GIL is known by who holds it.
+// Locks implements vm.LockLister: the GIL is known by who holds it, an RLock by who has it, a thread that is joined by
+// the object of its class.
 func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
-	var out []waits.Lock
+	out := r.pyLocks(s, memory)
 	for _, g := range r.gils() {
 		lock := waits.Lock{Name: g.name(), Number: uint64(g.at), Retries: true}
 		state, ok := g.holder(liveMemory{memory})

@@ -29,6 +29,7 @@ type roster struct {
 	unsettled    bool                  // a thread has begun, and is not known by its own pthread_self yet
 	oldest       mem.Addr              // the first of them: of the thread that began the interpreter
 	main         mem.Span[mem.Addr]    // the stack of the main thread
+	table        *maps.Table           // where the stacks were found
 	others       []mem.Addr            // states of other interpreters: any thread may run them
 }
 
@@ -52,14 +53,15 @@ const mainGrowth = 8 << 20
 // has made, and gives that of a thread that has ended to the next. The main thread's is elsewhere. Those that old knew
 // are kept while their mapping is there.
 func (o *roster) placed(table *maps.Table, old *roster) {
+	o.table = table
 	for ident := range o.byIdent {
 		if m := table.Find(ident); m != nil {
 			o.stacks = append(o.stacks, stackOf{m.Start, ident})
 		}
 	}
 	for _, s := range old.stacks {
-		if m := table.Find(s.end); m != nil && m.Start == s.start && o.byIdent[s.end] == 0 &&
-			len(o.stacks) < maxThreads {
+		m := table.Find(s.end)
+		if m != nil && m.Start == s.start && o.byIdent[s.end] == 0 && len(o.stacks) < maxThreads {
 			o.stacks = append(o.stacks, s)
 		}
 	}
@@ -72,7 +74,7 @@ func (o *roster) placed(table *maps.Table, old *roster) {
 }
 
 // keepStacks takes over where the stacks of threads are that old knew: new ones are found when the mappings are read.
-func (o *roster) keepStacks(old *roster) { o.main, o.stacks = old.main, old.stacks }
+func (o *roster) keepStacks(old *roster) { o.main, o.stacks, o.table = old.main, old.stacks, old.table }
 
 // identFor returns the pthread_self of t, 0 if it is not known. That of a thread that was never stopped is found by its
 // stack.

@@ -1,0 +1,171 @@
+//go:build linux
+
+package capture_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/capture"
+	"github.com/fpstack/fpstack/profile"
+)
+
+var errGone = errors.New("it has ended")
+
+// sampler notes what it is asked for.
+type sampler struct {
+	calls []string
+	fails map[int]error
+	takes time.Duration
+}
+
+func (s *sampler) Begin(_ context.Context, pids []int) {
+	s.calls = append(s.calls, fmt.Sprint("begin ", len(pids)))
+}
+
+func (s *sampler) Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error) {
+	s.calls = append(s.calls, fmt.Sprint("sample ", pid, " ", len(tids)))
+	if err := s.fails[pid]; err != nil {
+		return nil, err
+	}
+	if s.takes > 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &profile.Dump{Process: profile.Process{PID: pid}, Threads: []profile.Thread{{TID: pid, State: "S"}}}, nil
+}
+
+func (s *sampler) End() *profile.Waits {
+	s.calls = append(s.calls, "end")
+	return &profile.Waits{}
+}
+
+// child starts a program that runs until the test ends.
+func child(t *testing.T, argv ...string) int {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+func TestRun(t *testing.T) {
+	parent, below := os.Getpid(), child(t, "sleep", "100")
+	s := &sampler{}
+	c := &hang.Case{}
+	var told []string
+	began := time.Now()
+	capture.Run(context.Background(), c, s, capture.Options{At: []time.Duration{0, 50 * time.Millisecond},
+		Tree: func() []int { return []int{parent, below} }, Gone: func(error) bool { return false },
+		Done: func(moment int, d *profile.Dump) { told = append(told, fmt.Sprint(moment, " ", d.Process.PID)) }})
+	want := []string{}
+	wantTold := []string{}
+	for moment := range 2 {
+		want = append(want, "begin 2", fmt.Sprint("sample ", below, " 0"), fmt.Sprint("sample ", parent, " 0"), "end")
+		wantTold = append(wantTold, fmt.Sprint(moment, " ", below), fmt.Sprint(moment, " ", parent))
+	}
+	if !slices.Equal(s.calls, want) || !slices.Equal(told, wantTold) {
+		t.Errorf("got %q, told %q, want leaves first: %q, told %q", s.calls, told, want, wantTold)
+	}
+	if len(c.Moments) != 2 || c.Moments[1].Waits == nil {
+		t.Fatalf("got %d moments, want 2 with their waits", len(c.Moments))
+	}
+	for i, m := range c.Moments {
+		if span := m.Counters[below]; span.Before.Time.IsZero() || span.After.Time.Before(span.Before.Time) {
+			t.Errorf("moment %d: got counters %+v of the child, want readings before and after", i, span)
+		}
+	}
+	if after := c.Moments[1].Time.Sub(began); after < 50*time.Millisecond {
+		t.Errorf("the second moment came after %v, want 50 ms or more", after)
+	}
+}
+
+func TestFailuresAreSaid(t *testing.T) {
+	a, b := child(t, "sleep", "100"), child(t, "sleep", "100")
+	s := &sampler{fails: map[int]error{a: errGone, b: errors.New("ptrace is refused")}}
+	c := &hang.Case{}
+	capture.Run(context.Background(), c, s, capture.Options{At: []time.Duration{0, 0, 0},
+		Tree: func() []int { return []int{a, b} }, Gone: func(err error) bool { return errors.Is(err, errGone) }})
+	if want := []string{"ptrace is refused"}; !slices.Equal(c.Problems, want) {
+		t.Errorf("got %q, want %q, once", c.Problems, want)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	pid := child(t, "sleep", "100")
+	s := &sampler{takes: time.Hour}
+	c := &hang.Case{}
+	began := time.Now()
+	capture.Run(context.Background(), c, s, capture.Options{At: []time.Duration{0, time.Hour},
+		Process: 50 * time.Millisecond, Whole: 300 * time.Millisecond, Tree: func() []int { return []int{pid} },
+		Gone: func(error) bool { return false }})
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %v, want it to end with its bound", took)
+	}
+	if len(c.Moments) != 1 || !slices.ContainsFunc(c.Problems, func(p string) bool {
+		return strings.HasPrefix(p, "1 of 2 moments")
+	}) {
+		t.Errorf("got %d moments and %q, want 1, and why the other is missing", len(c.Moments), c.Problems)
+	}
+}
+
+func TestSpinningThreadsAreSampledClosely(t *testing.T) {
+	pid := child(t, "sh", "-c", "while :; do :; done")
+	s := &sampler{}
+	c := &hang.Case{}
+	// How much CPU it gets is the machine's matter: the class is what Classify says, and this what follows from it.
+	capture.Run(context.Background(), c, s, capture.Options{At: []time.Duration{0, 500 * time.Millisecond},
+		Tree: func() []int { return []int{pid} }, Gone: func(error) bool { return false }})
+	spins := slices.ContainsFunc(hang.Classify(c), func(j hang.Judged) bool { return j.Class == hang.Spinning })
+	closely := 0
+	for _, call := range s.calls {
+		if call == fmt.Sprint("sample ", pid, " 1") {
+			closely++
+		}
+	}
+	if spins != (closely == 20) || spins != (len(c.Close) == 1) {
+		t.Errorf("spins: %v; got %d close samples in %d lists", spins, closely, len(c.Close))
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	cmd := exec.Command("sh", "-c", "printf 'first\\nGeographic area: '; sleep 100; :")
+	f, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd.Stdout, cmd.Dir, cmd.Env = f, dir, []string{"SECRET=x", "MAKEFLAGS= -j2 --jobserver-auth=fifo:/tmp/GMfifo7"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	var p hang.Process
+	for range 500 {
+		if all := capture.Describe([]int{cmd.Process.Pid}); len(all) == 1 && all[0].LastOutput != "" {
+			p = all[0]
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if p.Name != "sh" || p.Parent != os.Getpid() || p.Dir != dir || p.LastOutput != "Geographic area:" ||
+		p.Jobserver != "/tmp/GMfifo7" || !slices.Contains(p.Variables, "SECRET") || p.Threads != 1 || p.Memory == 0 {
+		t.Errorf("got %+v", p)
+	}
+	if all := capture.Describe([]int{1 << 30}); len(all) != 0 {
+		t.Errorf("got %+v of a process that is not there", all)
+	}
+}

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/profile"
+)
+
+func TestVerdictTextIsShort(t *testing.T) {
+	for _, row := range []struct {
+		name            string
+		because, width  int
+		wantMore, wants string
+	}{
+		{"all fit", 39, 0, "", "line 38 "},
+		{"one too many", 40, 0, "… 2 more", "line 37 "},
+		{"many", 500, 0, "more", "line 37 "},
+		{"wrapped", 30, 40, "more", "line 5 "},
+		{"wrapped and few", 5, 40, "", "line 4 "},
+	} {
+		v := &hang.Verdict{Sentence: "job (7) waits for a signal"}
+		for i := range row.because {
+			v.Because = append(v.Because, fmt.Sprintf("line %d which is longer than a narrow terminal, by some words", i))
+		}
+		var b bytes.Buffer
+		if err := VerdictText(&b, v, Options{Width: row.width}); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if n := strings.Count(got, "\n"); n > maxVerdict {
+			t.Errorf("%s: got %d lines, want %d or fewer", row.name, n, maxVerdict)
+		}
+		if !strings.Contains(got, row.wants) || strings.Contains(got, "more") != (row.wantMore != "") ||
+			!strings.Contains(got, row.wantMore) {
+			t.Errorf("%s: want %q and %q in\n%s", row.name, row.wants, row.wantMore, got)
+		}
+	}
+}
+
+func TestCulpritComesFirst(t *testing.T) {
+	var m hang.Moment
+	for pid := 1; pid <= 3; pid++ {
+		m.Dumps = append(m.Dumps, &profile.Dump{Process: profile.Process{PID: pid, Comm: "p"}})
+	}
+	v := &hang.Verdict{Sentence: "p (2) waits", Culprit: &hang.Culprit{PID: 2}, Lacks: []string{"process 9: \x1b[31m"}}
+	var b bytes.Buffer
+	if err := VerdictText(&b, v, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := HangStacks(&b, &hang.Case{Moments: []hang.Moment{m}}, v, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "p (2) waits\n  ! process 9: \\x1b[31m\n\nprocess 2 p"
+	if got := b.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant it to begin\n%s", got, want)
+	}
+}

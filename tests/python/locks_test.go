@@ -1,0 +1,120 @@
+//go:build linux && amd64
+
+package python
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+// locks are those that the threads of the target wait for, and their names by id.
+func (x *target) locks(t *testing.T, noStop bool) ([]waits.Lock, map[int]string) {
+	t.Helper()
+	const tries = 5 // on a busy machine a thread may stop later than the others
+	for range tries {
+		all, names := x.locksOnce(t, noStop)
+		if noStop || !slices.ContainsFunc(all, func(l waits.Lock) bool { return l.Owner != 0 && !l.Instant }) {
+			return all, names
+		}
+	}
+	return x.locksOnce(t, noStop)
+}
+
+func (x *target) locksOnce(t *testing.T, noStop bool) ([]waits.Lock, map[int]string) {
+	t.Helper()
+	var s *snapshot.Snapshot
+	if noStop {
+		asleep, err := tracer.Open(x.PID(), tracer.Options{NoStop: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer asleep.Close()
+		if s, err = asleep.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers()}); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		s = x.stop(t)
+	}
+	names := map[int]string{}
+	for tid, f := range x.runtimes.ThreadFacts(s) {
+		names[tid] = f.Name
+	}
+	var all []waits.Lock
+	for _, l := range x.runtimes.Locks(s) {
+		if !strings.Contains(l.Name, "GIL") {
+			all = append(all, l)
+		}
+	}
+	return all, names
+}
+
+// TestLocks: an RLock knows who has it, written in C and in Python; a Lock does not; who joins a thread waits for its
+// end; a fork's child waits for a thread that it has not.
+func TestLocks(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		if !*full && !slices.Contains([]int{9, 12, 13, 14}, in.minor) {
+			return // of each way to find a lock one
+		}
+		for _, what := range []string{"rlock", "python", "lock", "joins"} {
+			for _, noStop := range []bool{false, true} {
+				x := start(t, in, "locks.py", []string{"WHAT=" + what})
+				all, names := x.locks(t, noStop)
+				got := map[string]string{} // who waits for what whom has
+				for _, l := range all {
+					for _, tid := range l.Waiters {
+						kind, _, _ := strings.Cut(l.Name, " 0x")
+						got[names[tid]] = kind + " " + names[l.Owner]
+					}
+					if l.Owner != 0 && l.Instant == noStop {
+						t.Errorf("%s: %+v", what, l)
+					}
+				}
+				kind := map[string]string{"rlock": "threading.RLock ", "python": "threading.RLock in Python "}[what]
+				want := map[string]string{"one": kind + "other", "other": kind + "one"}
+				switch what {
+				case "lock":
+					want = map[string]string{"one": "threading.Lock ", "other": "threading.Lock "}
+				case "joins":
+					want = map[string]string{"joiner": `the end of thread "sleeper" of Python sleeper`}
+				}
+				for who, w := range want {
+					if got[who] != w {
+						t.Errorf("%s, no stop %t: %q waits for %q, want %q; %+v", what, noStop, who, got[who], w, all)
+					}
+				}
+				x.end()
+			}
+		}
+		x := start(t, in, "locks.py", []string{"WHAT=forks"})
+		child := childOf(t, x.PID())
+		t.Cleanup(func() { syscall.Kill(child, syscall.SIGKILL) })
+		x.open(t, child)
+		all, _ := x.locks(t, false)
+		if len(all) != 1 || !all[0].Gone || all[0].Owner != 0 || !strings.Contains(all[0].Note, "fork") {
+			t.Errorf("a fork's child waits for %+v", all)
+		}
+	})
+}
+
+// childOf is the one child of a process.
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "children"))
+	if err != nil {
+		t.Skipf("children are not shown: %v", err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}

@@ -1,0 +1,300 @@
+package cpython
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// A thread that waits for a lock of Python sleeps on a futex: up to 3.12 on that of a semaphore which the lock object
+// points to, so that the object is found among what the functions of C have on the stack. From 3.13 on, of RLocks from
+// 3.14 on, it sleeps on one of its own, in what it has put into the list of waiters, behind the address of the lock's
+// byte.
+//
+// Source: lockobject and rlockobject in Modules/_threadmodule.c, struct wait_entry in Python/parking_lot.c,
+// PyThread_allocate_lock in Python/thread_pthread.h, struct new_sem in nptl of glibc.
+const (
+	lockType  = "_thread.lock"
+	rlockType = "_thread.RLock"
+
+	lockField  = 0  // behind the header: the semaphore, or from 3.14 on the byte
+	ownerField = 8  // of an RLock: pthread_self
+	lockBytes  = 32 // with the count
+
+	searched      = 2 << 10 // bytes of the stack that are searched for the object
+	values        = 256     // bytes of the values of the innermost frame of Python
+	maxCandidates = 96
+)
+
+// futexOf is the address of the futex that t sleeps on: by the registers of its stop, or where it was not stopped by
+// its call.
+func futexOf(t *snapshot.Thread) (mem.Addr, bool) {
+	var number, word, operation uint64
+	switch {
+	case t.Registers != nil:
+		number, _ = t.Registers.Get(regs.AMD64OrigRAX)
+		word, _ = t.Registers.Get(regs.AMD64RDI)
+		operation, _ = t.Registers.Get(regs.AMD64RSI)
+	case t.Syscall != nil:
+		number, word, operation = uint64(t.Syscall.Number), t.Syscall.Args[0], t.Syscall.Args[1]
+	}
+	const futex, wait, waitBitset, command = 202, 0, 9, 0x7f // futex(2)
+	if number != futex || operation&command != wait && operation&command != waitBitset {
+		return 0, false
+	}
+	return mem.Addr(word), true
+}
+
+// pyLock is a lock of Python that a thread waits for.
+type pyLock struct {
+	addr  mem.Addr // of the object; of a thread, where its end is waited for
+	kind  string   // type name
+	ident mem.Addr // pthread_self of who holds it, or of the thread whose end it is; 0 if nobody does, or unknown
+	name  string   // of the thread whose end it is
+	ends  bool
+}
+
+// lockOf finds the lock that t waits for: its object in search, where others are looked at that are none, and what that
+// says in m. prefetch, where it is not nil, fetches what is read of many places next.
+func (r *Runtime) lockOf(t *snapshot.Thread, search, m object.Memory,
+	prefetch func([]snapshot.Want)) (pyLock, bool) {
+	word, ok := futexOf(t)
+	if !ok {
+		return pyLock{}, false
+	}
+	at, kind := r.lockObject(t, word, search, prefetch)
+	l := pyLock{addr: at, kind: kind}
+	if kind == rlockType {
+		l.ident, _ = object.Pointer(m, at+mem.Addr(r.layout.Header+ownerField))
+		return l, true
+	}
+	if self, function, ok := r.innermostSelf(t, m); ok {
+		r.seenByFrame(&l, self, function, m)
+	}
+	return l, l.addr != 0
+}
+
+// lockObject finds the object of the lock whose waiter t sleeps on word.
+func (r *Runtime) lockObject(t *snapshot.Thread, word mem.Addr, m object.Memory,
+	prefetch func([]snapshot.Want)) (mem.Addr, string) {
+	if r.layout.Version.Minor >= 13 { // there RLocks have semaphores still
+		at, ok := object.Pointer(m, word-wordSize)
+		if ok && at > mem.Addr(r.layout.Header) {
+			if at, kind := r.isLock(at-mem.Addr(r.layout.Header+lockField), m); at != 0 {
+				return at, kind
+			}
+		}
+		if r.layout.Version.Minor >= 14 {
+			return 0, ""
+		}
+	}
+	sp, data := t.Stack.Start, t.Stack.Data
+	if at, ok := stackPointer(t); ok && at > sp && at-sp < mem.Addr(len(data)) {
+		data = data[at-sp:]
+	}
+	words := append([]byte(nil), data[:min(len(data), searched)]...)
+	if f, ok := r.innermostFrame(t, m); ok { // the values that it computes with
+		if b, ok := m.Bytes(f.Addr+mem.Addr(r.layout.Frame.Locals), values); ok {
+			words = append(words, b...)
+		}
+	}
+	wants := r.candidates(t, words)
+	if prefetch != nil {
+		prefetch(wants)
+	}
+	for _, w := range wants {
+		if b, ok := m.Bytes(w.Addr, w.Len); ok && mem.Addr(order.Uint64(b[r.layout.Header+lockField:])) == word {
+			if at, kind := r.isLock(w.Addr, m); at != 0 {
+				return at, kind
+			}
+		}
+	}
+	return 0, ""
+}
+
+// candidates are what may be objects of the words that t has on its stack.
+func (r *Runtime) candidates(t *snapshot.Thread, words []byte) (wants []snapshot.Want) {
+	table := r.roster.Load().table
+	seen := map[mem.Addr]bool{}
+	for ; len(words) >= wordSize && len(wants) < maxCandidates && table != nil; words = words[wordSize:] {
+		a := mem.Addr(order.Uint64(words))
+		if a%wordSize != 0 || seen[a] {
+			continue
+		}
+		seen[a] = true
+		if in := table.Find(a); in != nil && in.Perm&maps.Write != 0 && (a < t.Stack.Start || a >= t.Stack.End()) {
+			wants = append(wants, snapshot.Want{Addr: a, Len: r.layout.Header + lockBytes})
+		}
+	}
+	return wants
+}
+
+func stackPointer(t *snapshot.Thread) (mem.Addr, bool) {
+	if t.Registers != nil {
+		return t.Registers.SP()
+	}
+	if t.Syscall != nil {
+		return t.Syscall.SP, true
+	}
+	return 0, false
+}
+
+// isLock returns a with its type if that is a lock, else 0.
+func (r *Runtime) isLock(a mem.Addr, m object.Memory) (mem.Addr, string) {
+	if t, ok := r.layout.TypeOf(m, a); ok && (t.Name == lockType || t.Name == rlockType) {
+		return a, t.Name
+	}
+	return 0, ""
+}
+
+// innermostFrame is the innermost frame of Python of t.
+func (r *Runtime) innermostFrame(t *snapshot.Thread, m object.Memory) (object.Frame, bool) {
+	state := r.roster.Load().of(t)
+	b, ok := m.Bytes(state, r.layout.Thread.Size)
+	if !ok || state == 0 {
+		return object.Frame{}, false
+	}
+	var c chain
+	c.walk(r.layout, m, r.layout.ThreadOf(state, b))
+	if len(c.frames) == 0 {
+		return object.Frame{}, false
+	}
+	return c.frames[0], true
+}
+
+// innermostSelf is the variable self of the innermost frame of Python of t, and the name of its function, where that is
+// one of module threading.
+func (r *Runtime) innermostSelf(t *snapshot.Thread, m object.Memory) (self mem.Addr, function string, ok bool) {
+	f, ok := r.innermostFrame(t, m)
+	if !ok {
+		return 0, "", false
+	}
+	name, ok := object.Pointer(m, f.Code+mem.Addr(r.layout.Code.Name))
+	file, ok2 := object.Pointer(m, f.Code+mem.Addr(r.layout.Code.Filename))
+	if !ok || !ok2 {
+		return 0, "", false
+	}
+	function, _ = r.layout.StringAt(m, name)
+	path, _ := r.layout.StringAt(m, file)
+	if !strings.HasSuffix(path, "threading.py") {
+		return 0, "", false
+	}
+	r.layout.Variables(m, &f, func(name string, value mem.Addr) bool {
+		if name == "self" {
+			self = value
+		}
+		return self == 0
+	})
+	return self, function, self != 0
+}
+
+// seenByFrame completes l by what a function of module threading waits for: an RLock that is written in Python knows
+// its owner, and a thread that is joined who it is.
+func (r *Runtime) seenByFrame(l *pyLock, self mem.Addr, function string, m object.Memory) {
+	number := func(name string) mem.Addr {
+		at, _ := r.layout.Attribute(m, self, name)
+		n, _ := r.layout.IntAt(m, at)
+		return mem.Addr(n)
+	}
+	switch function {
+	case "acquire":
+		if t, ok := r.layout.TypeOf(m, self); ok && t.Name == "_RLock" {
+			l.addr, l.kind, l.ident = self, "threading._RLock", number("_owner")
+		}
+	case "join", "_wait_for_tstate_lock":
+		if ident := number("_ident"); ident != 0 {
+			name, _ := r.layout.Attribute(m, self, "_name")
+			*l = pyLock{addr: self, ident: ident, ends: true}
+			l.name, _ = r.layout.StringAt(m, name)
+		}
+	}
+}
+
+// lockMemory is what was copied of a thread, and behind it the memory of the process as it is now. late says whether
+// that was needed.
+type lockMemory struct {
+	copied copiedMemory
+	live   liveMemory
+	late   bool
+}
+
+// Bytes implements object.Memory.
+func (m *lockMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
+	if b, ok := m.copied.Bytes(addr, n); ok {
+		return b, true
+	}
+	m.late = true
+	return m.live.Bytes(addr, n)
+}
+
+// maxLocks bounds the locks of one process.
+const maxLocks = 1 << 12
+
+// pyLocks lists the locks of Python that threads of s wait for, each once.
+func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
+	o := r.roster.Load()
+	threads := map[mem.Addr]int{}
+	for i := range s.Threads {
+		if ident, ok := o.identOf(&s.Threads[i]); ok {
+			threads[ident] = s.Threads[i].TID
+		}
+	}
+	var out []waits.Lock
+	at := map[mem.Addr]int{}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if t.Arch != regs.AMD64 || o.of(t) == 0 || len(out) == maxLocks {
+			continue
+		}
+		m := &lockMemory{copied: copiedMemory{t}, live: liveMemory{memory}}
+		search := *m
+		l, ok := r.lockOf(t, &search, m, nil)
+		if !ok {
+			continue
+		}
+		if k, known := at[l.addr]; known {
+			out[k].Waiters = append(out[k].Waiters, t.TID)
+			continue
+		}
+		at[l.addr] = len(out)
+		out = append(out, l.shown(t.TID, threads, t.Registers != nil && !m.late && !s.Rolling))
+	}
+	return out
+}
+
+// shown is l as the graph of waits has it.
+func (l *pyLock) shown(waiter int, threads map[mem.Addr]int, instant bool) waits.Lock {
+	kind := map[string]string{lockType: "threading.Lock", rlockType: "threading.RLock"}[l.kind]
+	if kind == "" {
+		kind = "threading.RLock in Python"
+	}
+	out := waits.Lock{Name: fmt.Sprintf("%s %#x", kind, uint64(l.addr)), Number: uint64(l.addr),
+		Waiters: []int{waiter}, Owner: threads[l.ident], Instant: instant}
+	switch {
+	case l.ends:
+		out.Name, out.Ends = fmt.Sprintf("the end of thread %q of Python", l.name), true
+		out.Evidence = fmt.Sprintf("join of the Thread at %#x", uint64(l.addr))
+	case l.kind == lockType:
+		out.Note = "which does not record who holds it"
+	case l.ident == 0:
+		out.Note = "its owner changed while it was read"
+	default:
+		out.Evidence = fmt.Sprintf("owner %#x in the lock at %#x", uint64(l.ident), uint64(l.addr))
+	}
+	switch {
+	case l.ident == 0 || out.Owner != 0:
+	case l.ends:
+		out.Gone, out.Note = true, "which this process does not have: it ended, or was left behind by a fork"
+	default:
+		out.Gone = true
+		out.Note = fmt.Sprintf("held by thread %#x, which this process does not have: it exited, or was left behind "+
+			"by a fork", uint64(l.ident))
+	}
+	return out
+}
