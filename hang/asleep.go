@@ -3,6 +3,7 @@ package hang
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,7 +111,11 @@ func (j *judging) fibers(pid int) string {
 	d, all := j.dumpOf(pid), j.waitingFibers(pid)
 	words := fmt.Sprintf("has %s, and all of them wait", text.Count(len(all), all[0].Kind))
 	if f, frame := culpritFiber(d, all); frame != nil {
-		words += fmt.Sprintf(": %s %d [%s] in %s", f.Kind, f.ID, text.Escape(f.State), place(frame))
+		name := strconv.FormatUint(f.ID, 10)
+		if f.Name != "" {
+			name = text.Quote(f.Name)
+		}
+		words += fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, text.Escape(f.State), place(frame))
 	}
 	return words
 }

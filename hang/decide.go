@@ -150,9 +150,13 @@ func (j *judging) path(pid int) string {
 	return j.process(pid)
 }
 
-// isAtRest reports whether no thread of a cycle ran, as far as that is known.
+// isAtRest reports whether no thread of a cycle ran, as far as that is known: at least since the moment before the
+// last, as what waits now may have worked before.
 func (j *judging) isAtRest(c *profile.WaitCycle) bool {
 	return !slices.ContainsFunc(c.Threads, func(tid int) bool {
+		if j.c.rested(tid) {
+			return false
+		}
 		class := j.classOf(tid)
 		return class == Going || class == Spinning || class == New || class == Gone
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -157,5 +158,30 @@ func TestLongChainsAreCut(t *testing.T) {
 func TestNothingSampled(t *testing.T) {
 	if v := Judge(&Case{Problems: []string{"process 7: no"}}); v.Kind != Unknown || len(v.Lacks) != 1 {
 		t.Errorf("got %+v, want unknown, and why", v)
+	}
+}
+
+// TestCycleAfterWork: threads that wait for each other since the moment before the last hang, though they worked
+// before; those that ran since then do not.
+func TestCycleAfterWork(t *testing.T) {
+	for _, later := range []uint64{0, 3} {
+		c := blockedOn(profile.Wait{Kind: "room in a full pipe", Mode: "any", Wakers: []profile.Waker{{PID: 6}}})
+		c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "stuck", Text: "cycle of waits", Threads: []int{6, 7}}}
+		third := c.Moments[1]
+		third.Time = third.Time.Add(5 * time.Second)
+		third.Counters = map[int]Span{}
+		for tid, s := range c.Moments[1].Counters {
+			s.Before.CPU += time.Second // between the first two
+			s.Before.Voluntary += 500
+			at := s.Before
+			at.Time = third.Time
+			c.Moments[1].Counters[tid] = Span{s.Before, s.Before}
+			at.Voluntary += later
+			third.Counters[tid] = Span{at, at}
+		}
+		c.Moments = append(c.Moments, third)
+		if v := Judge(c); (v.Kind == Waiting) != (later == 0) {
+			t.Errorf("with %d switches since: %s: %s", later, v.Kind, v.Sentence)
+		}
 	}
 }
