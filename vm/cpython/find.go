@@ -94,7 +94,8 @@ func versionOf(m *module.Module) (object.Version, bool) {
 // versionNamed is the release as the name of the file says it: libpython3.11.so.1.0, python2.7.
 func versionNamed(file string) (object.Version, bool) {
 	major, minor, ok := strings.Cut(strings.TrimPrefix(path.Base(file), "lib"), ".")
-	if major, ok = strings.CutPrefix(major, "python"); !ok {
+	major, isPython := strings.CutPrefix(major, "python")
+	if !ok || !isPython {
 		return object.Version{}, false
 	}
 	if end := strings.IndexFunc(minor, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
