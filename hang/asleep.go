@@ -30,6 +30,9 @@ func sleepKind(n *node, w *profile.Wait) Kind {
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
 func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
+	if listens(l) {
+		return rankWork, Unknown, "waits for connections"
+	}
 	var open []string
 	for i := range l.Handles {
 		h := &l.Handles[i]
@@ -39,8 +42,6 @@ func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
 		case h.HasIn:
 			return rankLoop, Unknown, fmt.Sprintf("waits for events; a %s is due in %s", text.Escape(h.Kind),
 				text.Duration(max(0, h.In)))
-		case strings.Contains(h.File, "LISTEN"):
-			return rankWork, Unknown, "waits for connections"
 		}
 		open = append(open, handleName(h))
 	}

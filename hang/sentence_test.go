@@ -82,7 +82,7 @@ func TestSentences(t *testing.T) {
 			wait: profile.Wait{Kind: "time", Mode: "time", Text: "sleeps 3.0 s"},
 			want: "sh (6) waits for job (7), which sleeps 3.0 s"},
 		{name: "a server", kind: Unknown,
-			wait: profile.Wait{Kind: "descriptors", Mode: "outside", Name: "3<tcp 0.0.0.0:80 LISTEN>"},
+			wait: profile.Wait{Kind: "descriptors", Mode: "outside", Listens: true},
 			want: "sh (6) waits for job (7), which waits for connections"},
 		{name: "stopped", kind: Halted,
 			wait: profile.Wait{Kind: "SIGCONT", Mode: "outside"},
@@ -102,6 +102,21 @@ func TestSentences(t *testing.T) {
 				t.Errorf("got %s:\n%s\nwant %s:\n%s", v.Kind, v.Sentence, row.kind, row.want)
 			}
 		})
+	}
+}
+
+func TestServersWaitByRight(t *testing.T) {
+	c := blockedOn(profile.Wait{Kind: "descriptors", Mode: "any", Timed: true, Listens: true,
+		Wakers: []profile.Waker{{PID: 7}}})
+	for i := range c.Moments { // one of its pool waits for a condition variable
+		d := c.Moments[i].Dumps[0]
+		d.Threads = append(d.Threads, profile.Thread{TID: 8, Name: "pool", State: "S",
+			Wait: &profile.Wait{Kind: "condition variable", Mode: "any", Text: "waits for condition variable 0x10"}})
+		c.Moments[i].Counters[8] = c.Moments[i].Counters[7]
+	}
+	v := Judge(c)
+	if want := "sh (6) waits for job (7), which waits for connections"; v.Kind != Unknown || v.Sentence != want {
+		t.Errorf("got %s: %q, want unknown: %q", v.Kind, v.Sentence, want)
 	}
 }
 

@@ -68,6 +68,9 @@ func (j *judging) sink(n *node) sink {
 	default:
 		j.sleeping(&s, w)
 	}
+	if s.rank >= rankTime && s.rank < rankWork && j.serves(n.pid) {
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
+	}
 	if s.rank > rankHolder && n.by != nil && n.by.Mode == "one" && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
 		s.rank = rankHolder
 	}
@@ -96,9 +99,12 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(t.Loop)
+		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
+			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
+		}
 	case j.allFibersWait(n.pid):
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
-	case isServer(w):
+	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
 	case w.Mode == "idle" && n.from != nil:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
@@ -122,10 +128,22 @@ func onlyItself(w *profile.Wait, pid int) bool {
 	return len(w.Wakers) > 0 && !slices.ContainsFunc(w.Wakers, func(to profile.Waker) bool { return to.PID != pid })
 }
 
-// isServer reports whether w is also for somebody to connect.
-func isServer(w *profile.Wait) bool {
-	return w.Kind == "a connection to a socket" || strings.Contains(w.Name, "LISTEN") ||
-		strings.Contains(w.Name, "listening")
+// serves reports whether a thread of process pid waits for somebody to connect: then its others may wait for that too.
+func (j *judging) serves(pid int) bool {
+	return slices.ContainsFunc(j.members[pid], func(tid int) bool {
+		if t := j.sampled[tid]; t != nil && t.Loop != nil && listens(t.Loop) {
+			return true
+		}
+		w := j.waiting[tid]
+		return w != nil && w.Listens
+	})
+}
+
+// listens reports whether an event loop waits for somebody to connect.
+func listens(l *profile.Loop) bool {
+	return slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {
+		return h.Keeps && !h.Internal && strings.Contains(h.File, "LISTEN")
+	})
 }
 
 // lost says which lock nobody can unlock.

@@ -10,7 +10,8 @@ func TestNameCalls(t *testing.T) {
 	d := Dump{Threads: []Thread{
 		{TID: 7, Syscall: &Syscall{Name: "read", Args: []Arg{{Text: "3", FD: "pipe:[1]"}}},
 			Runtime: &RuntimeThread{Facts: []string{"holds the GIL" + InCall}}},
-		{TID: 8, Runtime: waiter(7)}, {TID: 9, Runtime: waiter(10)}, {TID: 10, Syscall: &Syscall{Number: 999}}, {TID: 11},
+		{TID: 8, Runtime: waiter(7)}, {TID: 9, Runtime: waiter(10)}, {TID: 10, Syscall: &Syscall{Number: 999}},
+		{TID: 11},
 	}}
 	d.NameCalls()
 	for i, want := range []string{"holds the GIL in a system call", "waits for the GIL, held by 7 in read(3<pipe:[1]>)",

@@ -22,6 +22,8 @@ type Wait struct {
 	// of the process that this one was forked from.
 	Lost   int
 	Forked bool
+	// Listens says that somebody who connects ends it too.
+	Listens bool
 }
 
 // Waker is who can end a wait: a thread, or any of a process where TID is 0.

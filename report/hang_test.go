@@ -24,8 +24,7 @@ func TestVerdictTextIsShort(t *testing.T) {
 	} {
 		v := &hang.Verdict{Sentence: "job (7) waits for a signal"}
 		for i := range row.because {
-			v.Because = append(v.Because, fmt.Sprintf("line %d which is longer than a narrow terminal, by some words",
-				i))
+			v.Because = append(v.Because, fmt.Sprintf("line %d which is longer than a narrow screen, by some", i))
 		}
 		var b bytes.Buffer
 		if err := VerdictText(&b, v, Options{Width: row.width}); err != nil {

@@ -1,5 +1,3 @@
-//go:build linux
-
 package capture_test
 
 import (
@@ -49,9 +47,18 @@ func (s *sampler) End() *profile.Waits {
 	return &profile.Waits{}
 }
 
+// needsProc skips t on a system that has no /proc as Linux has it.
+func needsProc(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/fdinfo"); err != nil {
+		t.Skipf("there is no /proc to read: %v", err)
+	}
+}
+
 // child starts a program that runs until the test ends.
 func child(t *testing.T, argv ...string) int {
 	t.Helper()
+	needsProc(t)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -140,6 +147,7 @@ func TestSpinningThreadsAreSampledClosely(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
+	needsProc(t)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	cmd := exec.Command("sh", "-c", "printf 'first\\nGeographic area: '; sleep 100; :")

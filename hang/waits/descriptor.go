@@ -264,7 +264,7 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 	}
 	switch {
 	case k.Listening:
-		w.Object.Kind, w.Mode = "a connection to a socket", Outside
+		w.Object.Kind, w.Mode, w.Listens = "a connection to a socket", Outside, true
 		w.Unlisted = "anybody may connect to it"
 	case k.PeerErr != "":
 		w.Object.Kind, w.Unlisted = socketKind(reading), k.PeerErr

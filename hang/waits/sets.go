@@ -231,6 +231,7 @@ func (s *study) merge(w, one *Wait, pids *[]int) {
 	if one.Unlisted != "" && w.Unlisted == "" {
 		w.Unlisted = one.Unlisted
 	}
+	w.Listens = w.Listens || one.Listens
 	if one.Note != "" && w.Note == "" {
 		w.Note = one.Note
 	}

@@ -59,7 +59,7 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	}
 	out := &profile.Wait{Text: g.Words(w), Kind: string(w.Object.Kind), Name: w.Object.Name,
 		Addr: uint64(w.Object.Addr), Mode: modeNames[w.Mode], Timed: w.Timed, Evidence: w.Evidence,
-		Lost: w.Lost, Forked: w.Forked}
+		Lost: w.Lost, Forked: w.Forked, Listens: w.Listens}
 	if w.HasLeft {
 		out.Left = w.Left
 	}

@@ -62,7 +62,7 @@ func (s *study) idle(t *Thread, w *Wait) {
 	}
 	events := Wait{TID: t.TID}
 	if s.call(t, &events); events.Object.Kind == "descriptors" {
-		w.Wakers, w.Certainty = events.Wakers, events.Certainty
+		w.Wakers, w.Certainty, w.Listens = events.Wakers, events.Certainty, events.Listens
 		w.Evidence = append(w.Evidence, events.Object.Name)
 	}
 }

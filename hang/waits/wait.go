@@ -95,6 +95,8 @@ type Wait struct {
 	// that this one was forked from, if Forked says so. 0 mostly.
 	Lost   int
 	Forked bool
+	// Listens says that somebody who connects ends it too.
+	Listens bool
 	// Note is what else a person must know: "locked when the process was forked, never unlocked here". "" mostly.
 	Note string
 	// Evidence is what the wait was seen by, each a phrase: "futex word 0x2", "owner word 812".

@@ -3,15 +3,18 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
+	"strconv"
+	"strings"
 )
 
-// builds compares a build by make, of the C programs that are sampled elsewhere, with the same build under fpstack run
-// with all that it watches for: pairs in turn, the median of their ratios.
+// builds compares the CPU time that fpstack run takes itself, with all that it watches for, with that of a build by
+// make below it: of the C programs that are sampled elsewhere, again and again. Builds with and without it differ by
+// more than it takes from one time to the next.
 func (b *bench) builds() error {
 	dir, err := os.MkdirTemp("", "build")
 	if err != nil {
@@ -29,55 +32,59 @@ func (b *bench) builds() error {
 	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte(rules), 0o644); err != nil {
 		return err
 	}
-	plain := []string{"make", "-j2"}
-	run := []string{b.fpstack, "run", "--deadline", "1h", "--idle", "1m", "--idle-output", "1h", "--"}
-	watched := append(run, plain...)
-	type pair struct{ wall, cpu [2]float64 }
-	var pairs []pair
-	for round := range b.rounds + 1 {
-		var p pair
-		for i := range 2 {
-			which := (i + round) % 2
-			args := plain
-			if which == 1 {
-				args = watched
-			}
-			if p.wall[which], p.cpu[which], err = build(dir, args); err != nil {
-				return err
-			}
+	for _, flags := range []string{"", "--deadline 1h --idle 1m --idle-output 1h"} {
+		own, all, err := b.build(dir, strings.Fields(flags))
+		if err != nil {
+			return err
 		}
-		if round > 0 { // the first one warms the caches
-			pairs = append(pairs, p)
-		}
-	}
-	for _, what := range []struct {
-		name string
-		of   func(pair) [2]float64
-	}{
-		{"by the clock", func(p pair) [2]float64 { return p.wall }},
-		{"CPU time", func(p pair) [2]float64 { return p.cpu }},
-	} {
-		ratio := medianOf(pairs, func(p pair) float64 { v := what.of(p); return v[1] / v[0] })
-		with := medianOf(pairs, func(p pair) float64 { return what.of(p)[1] })
-		verdict("make -j2 under fpstack run, "+what.name+": more by", 100*(ratio-1), 0.5, "%",
-			fmt.Sprintf("%.2f s with it", with))
+		what := strings.TrimSpace("make -j2 under fpstack run " + flags)
+		verdict(what+": its own CPU time", 100*own/(all-own), 0.5, "%",
+			fmt.Sprintf("%.0f ms beside %.1f s", 1000*own, all-own))
 	}
 	return nil
 }
 
-// build builds everything in dir again by a command, and returns the seconds that it took, and those of CPU.
-func build(dir string, args []string) (wall, cpu float64, err error) {
-	clean := exec.Command("make", "clean")
-	clean.Dir = dir
-	if out, err := clean.CombinedOutput(); err != nil {
-		return 0, 0, fmt.Errorf("make clean: %w: %s", err, out)
+// build builds everything in dir b.rounds times below one fpstack run, and returns the seconds of CPU that this took
+// itself, and those of all.
+func (b *bench) build(dir string, flags []string) (own, all float64, err error) {
+	script := fmt.Sprintf("for i in $(seq %d); do make -s clean; make -s -j2; done; echo done; read line", b.rounds)
+	cmd := exec.Command(b.fpstack, append(append([]string{"run"}, flags...), "--", "sh", "-c", script)...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, 0, err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = dir
-	begin := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, 0, fmt.Errorf("%q: %w: %s", args, err, out)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, 0, err
 	}
-	wall = time.Since(begin).Seconds()
-	return wall, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), nil
+	if err := cmd.Start(); err != nil {
+		return 0, 0, err
+	}
+	_, readErr := bufio.NewReader(out).ReadString('\n')
+	own, err = ownTime(cmd.Process.Pid)
+	in.Close()
+	cmd.Wait() // the shell's status is that of read
+	if readErr != nil {
+		return 0, 0, fmt.Errorf("build below fpstack run: %w", readErr)
+	}
+	return own, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), err
+}
+
+// ownTime is the CPU time of a process without its children, in seconds. Source: proc_pid_stat(5), utime and stime.
+func ownTime(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(f) < 13 {
+		return 0, fmt.Errorf("read %q: too short", text)
+	}
+	user, err := strconv.Atoi(f[11])
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.Atoi(f[12])
+	return float64(user+system) / 100, err
 }

@@ -283,6 +283,15 @@ while True:
     parse(); search(); write(); walk(20)
 `},
 		argv: []string{"python3", "work.py"}, want: `slow, perhaps, but moving: .*`},
+	{name: "an idle server", needs: []string{"redis-server"}, large: true, ready: "eady to accept", status: unknown,
+		argv: []string{"redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", ""},
+		want: `redis-server (P) waits for connections`},
+	{name: "an idle server of Node.js", needs: []string{"node"}, large: true, ready: "ready", status: unknown,
+		files: map[string]string{"server.js": `
+require('http').createServer((q, s) => s.end()).listen(0, '127.0.0.1', () => console.log('ready'));
+setInterval(() => {}, 1000);
+`},
+		argv: []string{"node", "server.js"}, want: `node (P) waits for connections`},
 	{name: "sleeps for a while", needs: []string{"sleep"}, status: unknown, argv: []string{"sleep", "60"},
 		want: `sleep (P) sleeps .*60.*`},
 }

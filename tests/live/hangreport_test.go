@@ -292,3 +292,38 @@ func TestReportOfWhatComesLater(t *testing.T) {
 		t.Errorf("the file has\n%s", got)
 	}
 }
+
+// TestReportOfEnvironment: the values of variables are in a report for who asks, in files for their owner alone.
+func TestReportOfEnvironment(t *testing.T) {
+	t.Parallel()
+	c := exec.Command("sh", "-c", "echo R; sleep 1000")
+	c.Env = append(os.Environ(), "OUR_TOKEN=hunter2")
+	p := launch(t, c).ready(t)
+	for name, options := range map[string][]string{"names": nil, "values": {"--report-env"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report := filepath.Join(room(t), "hang")
+			o := execute(t, bound, fpstack, append([]string{"hang", "-p", fmt.Sprint(p.pid), "--report", report},
+				options...)...)
+			for _, file := range []string{"hang.txt", "hang.json"} {
+				text := readFile(t, filepath.Join(report, file))
+				if !strings.Contains(text, "OUR_TOKEN") || strings.Contains(text, "hunter2") {
+					t.Errorf("%s: status %d, %s%s", file, o.status, o.stderr, text)
+				}
+			}
+			files, _ := filepath.Glob(filepath.Join(report, "processes", "*.env"))
+			if (len(files) > 0) != (len(options) > 0) {
+				t.Errorf("environments: %q", files)
+			}
+			for _, file := range files {
+				info, err := os.Stat(file)
+				if err != nil || info.Mode().Perm()&0o077 != 0 {
+					t.Errorf("%s: %v, %v", file, info, err)
+				}
+				if text := readFile(t, file); !strings.Contains(text, "\nOUR_TOKEN=hunter2\n") {
+					t.Errorf("%s:\n%s", file, text)
+				}
+			}
+		})
+	}
+}

@@ -89,15 +89,15 @@ while s.recv(100000): pass`, l.Addr().(*net.TCPAddr).Port)
 func TestIdleOutput(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"file", "fifo", "pipe", "socket"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			for _, tt := range []struct {
-				script string
-				status int
-			}{
-				{"echo a; sleep 1000", 124},
-				{"for i in 1 2 3 4 5; do echo $i; sleep 1; done", 0},
-			} {
+		for _, tt := range []struct {
+			script string
+			status int
+		}{
+			{"echo a; sleep 1000", 124},
+			{"for i in 1 2 3 4 5; do echo $i; sleep 1; done", 0},
+		} {
+			t.Run(fmt.Sprint(kind, " ", tt.status), func(t *testing.T) {
+				t.Parallel()
 				cmd := exec.Command(fpstack, "run", "--idle-output", "3", "--", "bash", "-c", tt.script)
 				out, reader := output(t, kind)
 				cmd.Stdout, cmd.Stderr = out, out
@@ -113,8 +113,8 @@ func TestIdleOutput(t *testing.T) {
 				if reader != nil {
 					reader.Close()
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

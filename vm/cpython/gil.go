@@ -122,7 +122,8 @@ func (r *Runtime) HoldsLock(t *snapshot.Thread) bool {
 		if state == own {
 			return true
 		}
-		if b, ok := m.Bytes(state, r.layout.Thread.Size); ok && t.HasTP && r.layout.ThreadOf(state, b).ThreadID == t.TP {
+		if b, ok := m.Bytes(state, r.layout.Thread.Size); ok && t.HasTP && r.layout.ThreadOf(state,
+			b).ThreadID == t.TP {
 			return true // of another interpreter
 		}
 	}
