@@ -7,9 +7,8 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// runtimes returns what makes the runtimes of each process that one run meets.
-func (o *namingOptions) runtimes(b *work.Budget) func(module.Image) sampler.Runtimes {
-	t := o.vms(b)
+// runtimesOf returns what makes the runtimes of each process that one run meets.
+func runtimesOf(t *vm.Table) func(module.Image) sampler.Runtimes {
 	return func(i module.Image) sampler.Runtimes { return t.Process(i) }
 }
 

@@ -19,6 +19,7 @@ type samplingOptions struct {
 	rate        float64
 	mode        choice
 	runningOnly bool
+	gil         bool
 	maxOverhead share
 	children    bool
 	childrenSet bool // --children was given
@@ -46,6 +47,7 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 	f.Float64VarP(&o.rate, "rate", "F", 99, "take `N` samples a second; 0: as many as possible")
 	f.Var(&o.mode, "mode", "what a sample counts for")
 	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
+	f.BoolVar(&o.gil, "gil", false, "count a thread of Python only while it holds the GIL")
 	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; "+
 		"0: never")
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go "+

@@ -217,7 +217,11 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 // Reading them ends with ctx.
 func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
 	budget := newBudget(ctx, &o.namingOptions)
-	opt := sampler.Options{Runtimes: o.runtimes(budget), Rate: o.rate, RunningOnly: o.runningOnly,
+	table := o.vms(budget)
+	if o.gil {
+		table.CopyHolders()
+	}
+	opt := sampler.Options{Runtimes: runtimesOf(table), Rate: o.rate, RunningOnly: o.runningOnly, LockHolders: o.gil,
 		MaxOverhead: float64(o.maxOverhead),
 		Children:    o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
 		RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,

@@ -171,6 +171,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 			d.Threads[i].Runtime = &f
 		}
 	}
+	d.NameCalls()
 	return d
 }
 

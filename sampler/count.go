@@ -29,6 +29,7 @@ type track struct {
 
 	stack   profile.NodeID // where it was at the last sample
 	running bool           // it did not sleep there
+	without bool           // it does not count: it did not have the lock that was asked for
 	onCPU   bool           // nor wait for a CPU
 	cpu     cpuShare
 	claim   claim
@@ -186,6 +187,9 @@ func (c *counter) credit(t *track, l *sample) {
 		return
 	}
 	t.claim.took += l.cpu
+	if t.without {
+		return
+	}
 	if l.end > l.at {
 		e := c.ledger.entry(t.stack, t.task, t.running)
 		e.samples += l.samples
@@ -211,6 +215,10 @@ func (c *counter) spread(t *track) {
 
 // restack walks what was copied.
 func (c *counter) restack(t *track, l *sample) {
+	if c.opt.LockHolders {
+		k, ok := t.program.runtimes.(lockKnower)
+		t.without = !ok || l.kind == unseen || !k.HoldsLock(&l.copied.Thread)
+	}
 	switch l.kind {
 	case stopped:
 		t.program.walk(c, &c.walked, &l.copied.Thread, l.copied.Stale)

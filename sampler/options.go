@@ -25,6 +25,9 @@ type Options struct {
 	Mode Mode
 	// RunningOnly leaves out threads that wait: they are neither sampled nor counted.
 	RunningOnly bool
+	// LockHolders counts a thread alone while it holds the lock that only one thread of its runtime has while it runs:
+	// the GIL of Python.
+	LockHolders bool
 	// MaxOverhead is the share of one CPU that this program may take, and the share of time
 	// that running threads may be stopped, before the rate is lowered; 0 sets no limit.
 	MaxOverhead float64
@@ -50,6 +53,9 @@ type Runtimes interface {
 	unwind.Runtimes
 	Copiers() []snapshot.Copier
 }
+
+// lockKnower is a Runtimes that knows whether t, a copied thread, holds the lock of its runtime.
+type lockKnower interface{ HoldsLock(t *snapshot.Thread) bool }
 
 // runtimes makes those of a process, nil for none.
 func (o *Options) runtimes(p image) Runtimes {

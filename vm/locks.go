@@ -42,3 +42,21 @@ func (p *Process) Locks(s *snapshot.Snapshot) []waits.Lock {
 	}
 	return all
 }
+
+// LockHolder is a runtime of which one thread runs at a time: the one that has its lock.
+type LockHolder interface {
+	// CopyHolder makes it copy with each thread who has the lock.
+	CopyHolder()
+	// HoldsLock reports whether t had it when it was copied.
+	HoldsLock(t *snapshot.Thread) bool
+}
+
+// HoldsLock reports whether t had the lock of a runtime when it was copied.
+func (p *Process) HoldsLock(t *snapshot.Thread) bool {
+	for _, r := range p.all {
+		if h, ok := r.(LockHolder); ok && h.HoldsLock(t) {
+			return true
+		}
+	}
+	return false
+}

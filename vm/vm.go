@@ -131,12 +131,17 @@ type Table struct {
 	kinds []Kind
 	none  map[string]bool
 
+	holders   bool
 	translate bool
 	maps      *work.Budget // of source maps
 }
 
 // NewTable returns a Table of those kinds.
 func NewTable(kinds []Kind) *Table { return &Table{kinds: kinds, none: map[string]bool{}} }
+
+// CopyHolders makes the runtimes of each Process made from now on copy with each thread who has the lock of its
+// interpreter: see [Process.HoldsLock].
+func (t *Table) CopyHolders() { t.holders = true }
 
 // Translate makes the runtimes of each Process made from now on show the places that source maps name. Those are read
 // in the view of the process when they are wanted, and take their work and memory from b.
@@ -299,6 +304,9 @@ func (p *Process) Meet(m *module.Module) {
 		p.list()
 		if r, ok := r.(Mapper); ok && p.set != nil {
 			r.Mapped(p.set)
+		}
+		if r, ok := r.(LockHolder); ok && p.table.holders {
+			r.CopyHolder()
 		}
 		if r, ok := r.(Translator); ok && p.places != nil {
 			r.Translate(p.places.Place)

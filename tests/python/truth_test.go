@@ -187,11 +187,16 @@ func checkTruth(t *testing.T, in interpreter, script string) {
 // missed reports whether frames of Python are missing, as others had the CPU while the process was stopped, which both
 // the snapshot and the stack say, or as a call had just begun, which the stack says.
 func missed(s *snapshot.Snapshot, stack *profile.Stack) bool {
-	late := slices.ContainsFunc(s.Problems, func(p string) bool { return strings.Contains(p, "not copied in time") })
+	late := delayed(s)
 	return slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool {
 		return late && strings.Contains(f.Note, "frames of Python are missing") ||
 			strings.Contains(f.Note, "just begun")
 	})
+}
+
+// delayed reports whether others had the CPU while the process was stopped, so that not all was copied.
+func delayed(s *snapshot.Snapshot) bool {
+	return slices.ContainsFunc(s.Problems, func(p string) bool { return strings.Contains(p, "not copied in time") })
 }
 
 // flaws says what is not as it should be in a stack whose frames of Python are right.

@@ -57,6 +57,9 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		copyOtherStack(t, f, &s.chain)
 	}
 	r.copyCodes(f, s)
+	if r.holders {
+		r.copyHolders(f)
+	}
 }
 
 // Bounds of what is copied of another stack, bytes: below the innermost call of the eval loop, and in all.

@@ -33,6 +33,7 @@ type Runtime struct {
 	code   *functions // of the interpreter; nil before a stack asks for it
 	shape  shape      // of a call of the eval loop
 
+	holders bool              // who holds the GIL is copied with each thread
 	set     *module.Set       // of the last Mapped
 	asyncio *asyncio          // nil if the process has none, or if tasks are not listed
 	parked  map[uint64]parked // tasks of the last Fibers, by their id
@@ -52,7 +53,7 @@ var _ interface {
 func New(m *module.Module, image module.Image) (*Runtime, error) {
 	v, ok := findRuntime(m)
 	if !ok {
-		return nil, nil
+		return nil, tooOld(m)
 	}
 	r := &Runtime{m: m, at: m.Addr(v), live: image.Memory}
 	var err error

@@ -88,16 +88,35 @@ func versionOf(m *module.Module) (object.Version, bool) {
 			return object.Version{Major: int(hex >> 24 & 0xff), Minor: int(hex >> 16 & 0xff)}, true
 		}
 	}
-	name := strings.TrimPrefix(path.Base(m.Path), "lib")
-	minor, ok := strings.CutPrefix(name, "python3.")
-	if !ok {
+	return versionNamed(m.Path)
+}
+
+// versionNamed is the release as the name of the file says it: libpython3.11.so.1.0, python2.7.
+func versionNamed(file string) (object.Version, bool) {
+	major, minor, ok := strings.Cut(strings.TrimPrefix(path.Base(file), "lib"), ".")
+	if major, ok = strings.CutPrefix(major, "python"); !ok {
 		return object.Version{}, false
 	}
 	if end := strings.IndexFunc(minor, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
 		minor = minor[:end]
 	}
-	n, err := strconv.Atoi(minor)
-	return object.Version{Major: 3, Minor: n}, err == nil
+	m, err1 := strconv.Atoi(major)
+	n, err2 := strconv.Atoi(minor)
+	return object.Version{Major: m, Minor: n}, err1 == nil && err2 == nil
+}
+
+// tooOld says of a file without _PyRuntime that it holds a release from before that: 3.6 and earlier.
+func tooOld(m *module.Module) error {
+	const last = 6
+	v, ok := versionNamed(m.Path)
+	if !ok || v.Major != 2 && (v.Major != 3 || v.Minor > last) {
+		return nil
+	}
+	if _, evaluates := find(m, "PyEval_EvalFrameEx"); !evaluates { // the interpreter is in a library
+		return nil
+	}
+	_, err := object.Known(v)
+	return err
 }
 
 // fits reports whether the first thread of the first interpreter is one, by that layout: it leads back, and its

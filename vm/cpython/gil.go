@@ -90,6 +90,45 @@ func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
 	return nil
 }
 
+// CopyHolder implements vm.LockHolder.
+func (r *Runtime) CopyHolder() { r.holders = true }
+
+// copyHolders copies who holds the locks of the interpreters.
+func (r *Runtime) copyHolders(f *snapshot.Fetcher) {
+	if r.layout.FreeThreaded {
+		return
+	}
+	if at := r.layout.Runtime.GIL; at != 0 {
+		f.Fetch(snapshot.Want{Addr: r.at + mem.Addr(at), Len: gilSize})
+		return
+	}
+	o := r.roster.Load()
+	for i := range o.interps {
+		if at := o.interps[i].gil; at != 0 {
+			f.Fetch(snapshot.Want{Addr: at + gilOffset, Len: gilSize})
+		}
+	}
+}
+
+// HoldsLock implements vm.LockHolder.
+func (r *Runtime) HoldsLock(t *snapshot.Thread) bool {
+	m := copiedMemory{t}
+	own := r.roster.Load().of(t)
+	for _, g := range r.gils() {
+		state, known := g.holder(m)
+		if !known || state == 0 {
+			continue
+		}
+		if state == own {
+			return true
+		}
+		if b, ok := m.Bytes(state, r.layout.Thread.Size); ok && t.HasTP && r.layout.ThreadOf(state, b).ThreadID == t.TP {
+			return true // of another interpreter
+		}
+	}
+	return false
+}
+
 // Locks implements vm.LockLister: the GIL is known by who holds it, an RLock by who has it, a thread that is joined by
 // the object of its class.
 func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {

@@ -78,7 +78,10 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 				text += fmt.Sprintf(" %q", name)
 			}
 			if inCall(holder) {
-				text += " in a system call"
+				text += profile.InCall
+				f := out[t.TID]
+				f.HeldBy = holder.TID
+				out[t.TID] = f
 			}
 		case known && state == 0:
 			text += ", which is free"
