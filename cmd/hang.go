@@ -23,6 +23,7 @@ const (
 type hangOptions struct {
 	processOptions
 	children bool
+	watch    watchOptions
 	namingOptions
 	shownOptions
 	reportOptions
@@ -38,18 +39,25 @@ whether they hang, and why: a deadlock, a busy loop, what all wait for in the
 end, or what moves. Nothing is ended.`,
 		Example: `  fpstack hang 4121                 process 4121 and all below it
   fpstack hang -n pytest            of every process named pytest
-  fpstack hang -p 4121 -f json      for programs`,
+  fpstack hang -p 4121 -f json      for programs
+  fpstack hang -p 4121 --watch      as soon as they are idle for a minute`,
 		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
 		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
-		RunE:        func(c *cobra.Command, _ []string) error { return a.hang(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.watch.check(c.Flags()); err != nil {
+				return err
+			}
+			return a.hang(c.Context(), o)
+		},
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
+	o.watch.register(f)
 	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)
-	sections(f, "pid", "Processes", "format", "Output", "report", "Report", "no-symbols", "Names")
+	sections(f, "pid", "Processes", "watch", "When", "format", "Output", "report", "Report", "no-symbols", "Names")
 	return c
 }
 
@@ -61,10 +69,17 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
 		return err
 	}
+	why := hang.Trigger{Kind: hang.Asked}
+	if o.watch.on {
+		var err error
+		if why, err = a.awaitTrigger(ctx, &o.watch, o.pids, o.children); err != nil {
+			return err
+		}
+	}
 	r := a.newHangReport(&o.reportOptions)
 	r.show = report.Options{Group: true, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
 	r.plain = !toStdout(o.output)
-	c := a.capture(ctx, &caseOptions{trigger: hang.Trigger{Kind: hang.Asked}, roots: o.pids, children: o.children,
+	c := a.capture(ctx, &caseOptions{trigger: why, roots: o.pids, children: o.children,
 		at: capture.Usual, naming: o.namingOptions, report: r})
 	v := hang.Judge(c)
 	err := a.writeOutput(o.output, func(w io.Writer) error {

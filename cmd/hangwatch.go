@@ -1,0 +1,99 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/trigger"
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
+)
+
+// watchOptions are the flags of hang that say when it begins.
+type watchOptions struct {
+	on      bool
+	limits  trigger.Limits
+	idleCPU share
+}
+
+// usualIdle is the --idle of a --watch that has no limit.
+const usualIdle = time.Minute
+
+// limitFlags are those that need --watch.
+var limitFlags = []string{"idle", "idle-cpu", "idle-output", "deadline"}
+
+func (o *watchOptions) register(f *pflag.FlagSet) {
+	o.idleCPU = 0.01
+	f.BoolVar(&o.on, "watch", false, "wait until they are idle, or another of these limits is reached")
+	f.Var((*seconds)(&o.limits.Idle), "idle", "with --watch: they are idle for this `TIME`, no CPU, no data, no "+
+		"output; 1m where there is no limit")
+	f.Var(&o.idleCPU, "idle-cpu", "with --watch: a process that uses less than this `SHARE` of a CPU is idle")
+	f.Var((*seconds)(&o.limits.Silent), "idle-output", "with --watch: they write nothing for this `TIME`")
+	f.Var((*seconds)(&o.limits.Deadline), "deadline", "with --watch: in this `TIME` at the latest")
+}
+
+// check refuses limits that nothing waits for, and fills in the one that is meant.
+func (o *watchOptions) check(f *pflag.FlagSet) error {
+	if !o.on {
+		if i := slices.IndexFunc(limitFlags, f.Changed); i >= 0 {
+			return usageError{fmt.Errorf("--%s without --watch: nothing waits for it", limitFlags[i])}
+		}
+		return nil
+	}
+	o.limits.IdleCPU = float64(o.idleCPU)
+	if o.limits.Idle == 0 && o.limits.Silent == 0 && o.limits.Deadline == 0 {
+		o.limits.Idle = usualIdle
+	}
+	return nil
+}
+
+// errAllEnded says that there is nothing left to wait for.
+var errAllEnded = errors.New("every process has ended before a limit was reached")
+
+// awaitTrigger waits until a limit of processes is reached. It attaches to nothing.
+func (a *app) awaitTrigger(ctx context.Context, o *watchOptions, pids []int, children bool) (hang.Trigger, error) {
+	live := &trigger.Live{List: func() []int { return withChildren(pids, children) }}
+	var began []procfs.Identity
+	for _, pid := range pids {
+		if st, ok := statOf(pid); ok {
+			began = append(began, procfs.Identity{PID: pid, Start: st.Start})
+		}
+		for _, fd := range []int{1, 2} {
+			live.Outputs = append(live.Outputs, fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		}
+	}
+	w := trigger.New(o.limits, time.Now(), live, func(line string) {
+		fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(line))
+	})
+	for {
+		now := time.Now()
+		if t, ok := w.Check(now); ok {
+			return t, nil
+		}
+		if !slices.ContainsFunc(began, lives) {
+			return hang.Trigger{}, errAllEnded
+		}
+		select {
+		case <-ctx.Done():
+			return hang.Trigger{}, errNothing
+		case <-time.After(w.Next(now)):
+		}
+	}
+}
+
+func statOf(pid int) (procfs.Stat, bool) {
+	st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
+	return st, err == nil
+}
+
+// lives reports whether a process is still there, and is the same: its first thread may have ended before others.
+func lives(id procfs.Identity) bool {
+	st, ok := statOf(id.PID)
+	return ok && st.Start == id.Start && (st.State != 'Z' || len(procfs.Threads("/proc", id.PID)) > 1)
+}
