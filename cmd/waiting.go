@@ -82,7 +82,30 @@ func (w *waiting) learn(pid int, walk *dump.Walk, batch *snapshot.Snapshot) {
 		}
 	}
 	if p := w.facts.Process(pid); p != nil {
-		p.Locks = append(p.Locks, walk.Locks(batch)...)
+		locks := walk.Locks(batch)
+		w.confirmLocks(locks, batch)
+		p.Locks = append(p.Locks, locks...)
+	}
+}
+
+// confirmLocks notes of the locks of runtimes which waiters were still in their call in the stop that the owners were
+// read in. Where not all threads were stopped at one instant the locks are not of one either.
+func (w *waiting) confirmLocks(locks []waits.Lock, batch *snapshot.Snapshot) {
+	for i := range locks {
+		l := &locks[i]
+		l.Instant = l.Instant && !batch.Rolling && batch.Late == 0 && len(batch.Left) == 0
+		if !l.Instant {
+			continue
+		}
+		for k := range batch.Threads {
+			t := &batch.Threads[k]
+			if t.Registers == nil || !slices.Contains(l.Waiters, t.TID) {
+				continue
+			}
+			pc, _ := t.Registers.PC()
+			sp, _ := t.Registers.SP()
+			w.facts.ConfirmCall(t.TID, sp, pc)
+		}
 	}
 }
 

@@ -33,6 +33,14 @@ func (g *Graph) Holds(pid int) []Hold {
 	return all
 }
 
+// ConfirmCall says where a thread was in the stop that the locks of its process were read in: in the call that it was
+// blocked in before, its wait for a lock that is [Lock.Instant] goes on.
+func (f *Facts) ConfirmCall(tid int, sp, pc mem.Addr) {
+	if t := f.Thread(tid); t != nil {
+		t.inCall = t.First.Blocked && t.First.Call.SP == sp && t.First.Call.PC == pc
+	}
+}
+
 // Confirm takes a Hold as it was when the threads were stopped: same says whether it was as before. The graph is to be
 // joined again then: an edge that was another is none of a deadlock.
 func (f *Facts) Confirm(h Hold, same bool) {

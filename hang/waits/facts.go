@@ -77,6 +77,7 @@ type Thread struct {
 	Idle string
 
 	confirmed bool // see Confirm
+	inCall    bool // see ConfirmCall
 }
 
 // Reading is what a thread did at one moment.

@@ -166,12 +166,18 @@ func (g *Graph) cycle(threads []int) {
 		switch {
 		case w.Timed:
 			c.Kind = max(c.Kind, Passing)
-		case w.Certainty != Proven || !g.Facts.Thread(tid).blockedAgain():
+		case w.Certainty != Proven || !g.stillBlocked(w):
 			c.Kind = max(c.Kind, Supposed)
 		}
 	}
 	c.Stood = g.stood(threads)
 	g.Cycles = append(g.Cycles, c)
+}
+
+// stillBlocked reports whether the thread of w was blocked when its edge was read last.
+func (g *Graph) stillBlocked(w *Wait) bool {
+	t := g.Facts.Thread(w.TID)
+	return t.blockedAgain() || w.instant && t.inCall
 }
 
 // stood is how long all of the threads are known not to have run.

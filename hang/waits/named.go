@@ -204,7 +204,7 @@ func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	}
 	w.Note = l.Note
 	sure := Shown
-	if l.Instant {
+	if w.instant = l.Instant; l.Instant {
 		sure = Proven
 	}
 	if l.Gone {

@@ -102,5 +102,6 @@ type Wait struct {
 	// Evidence is what the wait was seen by, each a phrase: "futex word 0x2", "owner word 812".
 	Evidence []string
 
-	word mem.Addr // that has the owner, 0 for none
+	word    mem.Addr // that has the owner, 0 for none
+	instant bool     // the lock is one of a runtime that is Instant
 }

@@ -43,6 +43,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if w.n > 0 {
 		w.copy(r, f)
 	}
+	r.copyMonitor(t, f)
 }
 
 // wanted are the places of one thread, with what is known of each.

@@ -39,7 +39,8 @@ type Runtime struct {
 	// sections are for Copy too.
 	sections atomic.Pointer[sections]
 	lasting  lasting
-	err      error // why sections are not all there
+	domain   atomic.Uint64 // the application domain, for Copy; 0 before it is known
+	err      error         // why sections are not all there
 	images   map[mem.Addr]*r2rImage
 	modules  map[mem.Addr]*Module
 	metadata *pages // for names: a module that is replaced is another mapping
@@ -131,6 +132,8 @@ func (r *Runtime) readSections() {
 		var s *sections
 		s, r.err = readSections(r.memory, r.layout, at)
 		r.sections.Store(s)
+		domain, _ := r.variable(r.layout.domain)
+		r.domain.Store(uint64(domain))
 	}
 }
 

@@ -30,6 +30,39 @@ const (
 	tableMarks  = 7  // of a garbage collection, in the address of an object's MethodTable
 )
 
+// copyMonitor copies the words of what may be the lock that t waits for, so that its owner is that of the stop.
+func (r *Runtime) copyMonitor(t *snapshot.Thread, f *snapshot.Fetcher) {
+	domain := mem.Addr(r.domain.Load())
+	if domain == 0 {
+		return
+	}
+	var room [maxItems]mem.Addr
+	for _, at := range lockItems(t, domain, &room) {
+		f.Fetch(snapshot.Want{Addr: at, Len: lockBytes})
+	}
+}
+
+// lockItems are the addresses of locks in what may be items on the stack of t, innermost first. They are in room.
+func lockItems(t *snapshot.Thread, domain mem.Addr, room *[maxItems]mem.Addr) []mem.Addr {
+	data := t.Stack.Data
+	if t.Registers != nil {
+		if sp, ok := t.Registers.SP(); ok && sp > t.Stack.Start && uint64(sp-t.Stack.Start) < uint64(len(data)) {
+			data = data[sp-t.Stack.Start:] // what is below is left over
+		}
+	}
+	n := 0
+	for ; len(data) >= itemBytes && n < maxItems; data = data[wordSize:] {
+		if mem.Addr(order.Uint64(data[wordSize:])) != domain || order.Uint32(data[itemKind:]) != kindEnter {
+			continue
+		}
+		if at := mem.Addr(order.Uint64(data)); at != 0 && at%wordSize == 0 {
+			room[n] = at
+			n++
+		}
+	}
+	return room[:n]
+}
+
 // Locks lists the monitors that threads of s wait to enter: see vm.LockLister.
 func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 	domain, ok := r.variable(r.layout.domain)
@@ -45,7 +78,7 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		if at, ok := m.waitsFor(t); ok {
-			m.add(at, t.TID, ids)
+			m.add(at, t, ids, s.Rolling)
 		}
 	}
 	return m.list
@@ -62,19 +95,10 @@ type monitors struct {
 
 // waitsFor finds the lock of the innermost item on the stack of t.
 func (m *monitors) waitsFor(t *snapshot.Thread) (mem.Addr, bool) {
-	data := t.Stack.Data
-	if t.Registers != nil {
-		if sp, ok := t.Registers.SP(); ok && sp > t.Stack.Start && uint64(sp-t.Stack.Start) < uint64(len(data)) {
-			data = data[sp-t.Stack.Start:] // what is below is left over
-		}
-	}
-	for items := 0; len(data) >= itemBytes && items < maxItems; data = data[wordSize:] {
-		if mem.Addr(order.Uint64(data[wordSize:])) != m.domain || order.Uint32(data[itemKind:]) != kindEnter {
-			continue
-		}
-		items++
-		if a := mem.Addr(order.Uint64(data)); a != 0 && a%wordSize == 0 && m.object(a) != 0 {
-			return a, true
+	var room [maxItems]mem.Addr
+	for _, at := range lockItems(t, m.domain, &room) {
+		if m.object(at) != 0 {
+			return at, true
 		}
 	}
 	return 0, false
@@ -92,10 +116,11 @@ func (m *monitors) object(a mem.Addr) mem.Addr {
 	return object
 }
 
-// add notes that a thread waits for the lock at a. ids are our ids of threads, by those that they have themselves.
-func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]int) {
+// add notes that t waits for the lock at a. ids are our ids of threads, by those that they have themselves. What was
+// copied in the stop says who has it, where the threads were not stopped one after the other.
+func (m *monitors) add(a mem.Addr, t *snapshot.Thread, ids map[uint64]int, rolling bool) {
 	if i, ok := m.byLock[a]; ok {
-		m.list[i].Waiters = append(m.list[i].Waiters, tid)
+		m.list[i].Waiters = append(m.list[i].Waiters, t.TID)
 		return
 	}
 	if len(m.list) >= maxMonitors {
@@ -103,8 +128,12 @@ func (m *monitors) add(a mem.Addr, tid int, ids map[uint64]int) {
 	}
 	object := m.object(a)
 	l := waits.Lock{Name: fmt.Sprintf("the monitor of %s %#x", m.typeName(object), uint64(object)), Number: uint64(a),
-		Waiters: []int{tid}}
-	f := fields{m: m.memory, at: a}
+		Waiters: []int{t.TID}}
+	memory := m.memory
+	if copied := mem.NewOverlay(m.memory, t.Copied...); copied.Holds(a, lockBytes) {
+		memory, l.Instant = copied, t.Registers != nil && !rolling
+	}
+	f := fields{m: memory, at: a}
 	state, holder, thread := f.uint(0, 4), f.word(lockHolder), f.word(lockThread)
 	if f.err == nil && state&lockTaken != 0 && holder != 0 && ids[thread] != 0 {
 		l.Owner = ids[thread]
