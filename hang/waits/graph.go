@@ -177,7 +177,10 @@ func (g *Graph) cycle(threads []int) {
 // stillBlocked reports whether the thread of w was blocked when its edge was read last.
 func (g *Graph) stillBlocked(w *Wait) bool {
 	t := g.Facts.Thread(w.TID)
-	return t.blockedAgain() || w.instant && t.inCall
+	if w.instant {
+		return t.inCall
+	}
+	return t.blockedAgain()
 }
 
 // stood is how long all of the threads are known not to have run.

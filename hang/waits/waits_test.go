@@ -411,6 +411,29 @@ func TestRuntimeLock(t *testing.T) {
 }
 
 // FuzzStudy: no memory of a process makes it panic, or ask without end.
+// TestInstantLocks: a cycle of locks of a runtime is proven if their owners and the calls of their waiters were those
+// of one stop.
+func TestInstantLocks(t *testing.T) {
+	for _, c := range []struct {
+		instant bool
+		moved   mem.Addr // the stack pointer of a waiter, in the stop
+		want    CycleKind
+	}{{true, 0, Deadlock}, {true, 8, Supposed}, {false, 0, Supposed}} {
+		d := draw(futexThread(100, heap, untimedPriv, 0), futexThread(101, heap+0x100, untimedPriv, 0))
+		g := d.examine(t)
+		d.facts.Process(100).Locks = []Lock{
+			{Name: "monitor 1", Number: 1, Waiters: []int{100}, Owner: 101, Instant: c.instant},
+			{Name: "monitor 2", Number: 2, Waiters: []int{101}, Owner: 100, Instant: c.instant}}
+		for _, tid := range []int{100, 101} {
+			call := g.Facts.Thread(tid).First.Call
+			d.facts.ConfirmCall(tid, call.SP+c.moved, call.PC)
+		}
+		if got := kinds(Join(d.facts)); !slices.Equal(got, []CycleKind{c.want}) {
+			t.Errorf("%+v: cycles %v", c, got)
+		}
+	}
+}
+
 func FuzzStudy(f *testing.F) {
 	f.Add(uint32(private), uint32(2), uint16(0), []byte{2, 0, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 1})
 	f.Add(uint32(untimedPriv), uint32(0), uint16(40), []byte("\x00\x00\x01\x00"))

@@ -88,8 +88,8 @@ func TestDeadlock(t *testing.T) {
 					t.Errorf("%q: waiters %v, owner %d; the other one's waiters %v", l.Name, l.Waiters, l.Owner,
 						other.Waiters)
 				}
-				if !strings.HasPrefix(l.Name, "the monitor of object 0x") || l.Evidence == "" {
-					t.Errorf("lock %q, %q", l.Name, l.Evidence)
+				if !strings.HasPrefix(l.Name, "the monitor of object 0x") || l.Evidence == "" || !l.Instant {
+					t.Errorf("lock %q, %q, of the stop: %t", l.Name, l.Evidence, l.Instant)
 				}
 			}
 		})

@@ -114,7 +114,23 @@ int main(void) {
 }
 `
 
+const rlocks = `
+import threading
+first, second, both = threading.RLock(), threading.RLock(), threading.Barrier(2)
+def take(one, other):
+    with one:
+        both.wait()
+        with other:
+            pass
+threading.Thread(target=take, args=(first, second)).start()
+print("ready", flush=True)
+take(second, first)
+`
+
 var jobs = []job{
+	{name: "RLocks of Python", needs: []string{"python3"}, ready: "ready", status: hung,
+		files: map[string]string{"locks.py": rlocks}, argv: []string{"python3", "locks.py"},
+		want: `python3\S* (P): deadlock: 2 threads wait for each other`},
 	{name: "deadlock under make", needs: []string{"gcc", "make"}, ready: "ready", status: hung,
 		files: map[string]string{"abba.c": abba, "Makefile": "test:\n\t./abba\n"}, argv: []string{"make", "test"},
 		want: `make (P) waits for abba (P): deadlock: 2 threads wait for each other`},
