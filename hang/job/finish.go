@@ -17,8 +17,10 @@ import (
 // onEnd does what is left to do when the command has ended, and returns what runs on though it was to end.
 func (j *job) onEnd() (left []int) {
 	if j.captured != nil {
-		j.cancel()
-		<-j.captured
+		if !j.bySignal || len(j.orphans.Living()) == 0 { // else what runs on is what hangs
+			j.cancel()
+		}
+		j.awaitCapture()
 		j.limited = j.limited || j.harmed
 		if j.next != nil && j.bySignal {
 			j.next()
@@ -50,21 +52,27 @@ func (j *job) wasEnded() bool {
 // captureRest captures what runs on, and ends it.
 func (j *job) captureRest() {
 	j.capture(hang.Trigger{Kind: hang.Signalled, Note: "SIGTERM to the command"}, j.Grace, nil)
-	for done := false; !done; {
+	j.awaitCapture()
+	j.captured = nil
+	j.endFor()
+}
+
+// awaitCapture waits for the end of a capture when the command has ended. A second signal ends it.
+func (j *job) awaitCapture() {
+	for {
 		select {
 		case <-j.captured:
-			done = true
+			return
 		case s := <-j.signals:
-			if isEnd(s) {
-				j.seen++
+			if !isEnd(s) || time.Since(j.heard) < apart {
+				continue
 			}
-			if j.seen > 1 {
+			j.heard = time.Now()
+			if j.seen++; j.seen > 1 {
 				j.cancel()
 			}
 		}
 	}
-	j.captured = nil
-	j.endFor()
 }
 
 // finish says how it ended, with left running on though that was to end.

@@ -20,8 +20,8 @@ func (j *job) heed(s syscall.Signal) {
 		if j.captured == nil && j.ending == nil {
 			j.capture(hang.Trigger{Kind: hang.Asked, Note: supervise.SignalName(s)}, 0, nil)
 		}
-	case s == syscall.SIGINT && j.terminal.Ours(): // Ctrl-C, where the terminal is not the command's yet, or never
-		j.command.Signal(s)
+	case s == syscall.SIGINT && (j.terminal.Ours() || j.justLent()):
+		j.command.Signal(s) // Ctrl-C, where the terminal is not the command's yet, or never
 	case isEnd(s):
 		then := func() { j.command.Signal(s) }
 		if s == syscall.SIGTERM || s == syscall.SIGINT && j.WithParent { // a CI job that is cancelled may get that
@@ -32,6 +32,11 @@ func (j *job) heed(s syscall.Signal) {
 	default:
 		j.command.Signal(s)
 	}
+}
+
+// justLent reports whether the terminal was given to the command a moment ago: Ctrl-C before that came to us.
+func (j *job) justLent() bool {
+	return j.terminal != nil && !j.shared && time.Since(j.began) < apart
 }
 
 // isEnd reports whether s wants us to end.
