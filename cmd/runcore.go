@@ -22,11 +22,11 @@ import (
 // treeCores are the flags of run that keep core files.
 type treeCores struct {
 	on    bool
-	limit size
+	limit byteSize
 }
 
 func (o *treeCores) register(f *pflag.FlagSet) {
-	o.limit = 2e9
+	o.limit = 2 << 30
 	f.BoolVar(&o.on, "core", false, "with --report: before the end write a core file of each process; holds all its "+
 		"memory, secrets too")
 	f.Var(&o.limit, "core-limit", "with --core: at most `SIZE` of memory in all core files together")

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -56,37 +55,6 @@ func (s *seconds) Set(text string) error {
 		return fmt.Errorf("want seconds above 0, or a time with its unit, as 10, 500ms or 5m")
 	}
 	*s = seconds(d)
-	return nil
-}
-
-// size is the value of a flag that takes a number of bytes: 500M, 2G.
-type size int64
-
-// sizeUnits are powers of 1000, as text shows sizes.
-const sizeUnits = "kMGT"
-
-func (n *size) Type() string { return "SIZE" }
-
-func (n *size) String() string {
-	v, unit := int64(*n), ""
-	for i := 0; v%1000 == 0 && v > 0 && i < len(sizeUnits); i++ {
-		v, unit = v/1000, sizeUnits[i:i+1]
-	}
-	return strconv.FormatInt(v, 10) + unit
-}
-
-func (n *size) Set(s string) error {
-	number, factor := strings.TrimSuffix(s, "B"), 1.0
-	if end := len(number) - 1; end > 0 {
-		if i := strings.IndexByte(strings.ToLower(sizeUnits), number[end]|0x20); i >= 0 {
-			number, factor = number[:end], math.Pow(1000, float64(i+1))
-		}
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if v *= factor; err != nil || !(v >= 1 && v < 1<<62) {
-		return fmt.Errorf("want a number of bytes above 0, as 500M or 2G")
-	}
-	*n = size(v)
 	return nil
 }
 

@@ -24,27 +24,6 @@ func TestShare(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
-	for _, tc := range []struct {
-		in   string
-		want size
-		text string
-		ok   bool
-	}{
-		{"2G", 2e9, "2G", true}, {"500M", 5e8, "500M", true}, {"500MB", 5e8, "500M", true},
-		{"1.5g", 15e8, "1500M", true}, {"4096", 4096, "4096", true}, {"1T", 1e12, "1T", true}, {"12k", 12000, "12k", true},
-		{"0", 0, "", false}, {"-1G", 0, "", false}, {"G", 0, "", false}, {"", 0, "", false}, {"2X", 0, "", false},
-		{"NaN", 0, "", false}, {"1e30", 0, "", false}, {"InfG", 0, "", false},
-	} {
-		var got size
-		err := got.Set(tc.in)
-		if (err == nil) != tc.ok || tc.ok && (got != tc.want || got.String() != tc.text) {
-			t.Errorf("Set(%q): got %d (%s), %v; want %d (%s), ok %v", tc.in, got, got.String(), err, tc.want, tc.text,
-				tc.ok)
-		}
-	}
-}
-
 func TestChoice(t *testing.T) {
 	c := choice{"MODE", "wall", []word{{"wall", "time"}, {"cpu", "CPU time"}, {"both", "both"}}}
 	if err := c.Set("cpu"); err != nil || c.String() != "cpu" || c.Type() != "MODE" {
