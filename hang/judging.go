@@ -31,9 +31,10 @@ type judging struct {
 
 func newJudging(c *Case) *judging {
 	samples := c.samples()
-	j := &judging{c: c, threads: classifyBy(c, samples), samples: samples, known: map[int]*together{}, waits: &profile.Waits{}, class: map[int]*Judged{},
-		sampled: map[int]*profile.Thread{}, waiting: map[int]*profile.Wait{}, states: map[int]string{},
-		members: map[int][]int{}, owner: map[int]int{}, processes: map[int]*Process{}, names: map[int]string{},
+	j := &judging{c: c, threads: classifyBy(c, samples), samples: samples, known: map[int]*together{},
+		waits: &profile.Waits{}, class: map[int]*Judged{}, sampled: map[int]*profile.Thread{},
+		waiting: map[int]*profile.Wait{}, states: map[int]string{}, members: map[int][]int{},
+		owner: map[int]int{}, processes: map[int]*Process{}, names: map[int]string{},
 		tree: map[int]bool{}, tokens: map[string]bool{}}
 	for i := range j.threads {
 		j.class[j.threads[i].TID] = &j.threads[i]

@@ -19,8 +19,9 @@ func crowd(n int, wait func(i int) *profile.Wait, ran time.Duration) *Case {
 		d := &profile.Dump{Process: profile.Process{PID: pid, Comm: "crowd"}}
 		for k := range n {
 			tid := pid + k
-			d.Threads = append(d.Threads, profile.Thread{TID: tid, Name: "crowd", State: "S", Wait: wait(k),
-				Stack: profile.Stack{Complete: true, Frames: []profile.Frame{{Func: "work", Addr: 16}, {Func: "main"}}}})
+			stack := profile.Stack{Complete: true, Frames: []profile.Frame{{Func: "work", Addr: 16}, {Func: "main"}}}
+			d.Threads = append(d.Threads,
+				profile.Thread{TID: tid, Name: "crowd", State: "S", Wait: wait(k), Stack: stack})
 			counters := Counters{CPU: time.Duration(i) * ran, Voluntary: uint64(i), Time: at}
 			m.Counters[tid] = Span{Before: counters, After: counters}
 		}
