@@ -57,6 +57,47 @@ func WritePprof(w io.Writer, p *profile.Profile, opt PprofOptions) error {
 	return b.write(w, b.samples())
 }
 
+// Pprof returns p in the form of package pprof, for other encodings of the same. Samples of one stack whose labels are
+// equal are one: with opt.NoIDs those of threads of the same name.
+//
+// Precondition: p passes [profile.Profile.CheckValid], and is no difference.
+func Pprof(p *profile.Profile, opt PprofOptions) (*pprof.Profile, error) {
+	b := newPprofBuilder(p, opt)
+	type key struct {
+		stack  profile.NodeID
+		labels string
+	}
+	same := map[key]*pprof.Sample{}
+	for s := range b.samples() {
+		if s.empty() {
+			continue
+		}
+		labels := b.labelsOf(pprofWho{s.Task, s.older})
+		at := key{s.Stack, fmt.Sprintf("%q", labels)} // maps are printed in the order of their keys
+		out := same[at]
+		if out == nil {
+			ids := b.appendStack(nil, s.Stack)
+			if b.frames += len(ids); b.frames > maxPprofFrames {
+				return nil, errPprofSize
+			}
+			if b.lines < 0 {
+				return nil, errPprofLines
+			}
+			out = &pprof.Sample{Value: make([]int64, len(b.column)), Label: labels}
+			for _, id := range ids {
+				out.Location = append(out.Location, b.out.Location[id-1])
+			}
+			same[at] = out
+			b.out.Sample = append(b.out.Sample, out)
+		}
+		for i, k := range b.column {
+			out.Value[i] += s.values[k]
+		}
+	}
+	b.claim()
+	return b.out, b.out.CheckValid()
+}
+
 // samples gives those of a profile that is no difference.
 func (b *pprofBuilder) samples() iter.Seq[pprofSample] {
 	return func(yield func(pprofSample) bool) {

@@ -56,8 +56,7 @@ func (a *Accounts) Balance(waiting int) Balance {
 	return Balance{a.taken, a.sent, waiting, maps.Clone(a.dropped)}
 }
 
-// Lost is how many profiles of b are neither sent, waiting nor dropped: 0, or there is a mistake in this program. It is
-// negative where a spool was left by another run.
+// Lost is how many profiles of b are neither sent, waiting nor dropped: 0, or there is a mistake in this program.
 func (b Balance) Lost() int {
 	n := b.Taken - b.Sent - b.Waiting
 	for _, d := range b.Dropped {

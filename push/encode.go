@@ -3,8 +3,9 @@ package push
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"encoding/hex"
-	"maps"
+	"errors"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -16,165 +17,216 @@ import (
 
 // Recorded is what one process did in one interval.
 type Recorded struct {
-	// Attributes say which process it was, in the words of OpenTelemetry: service.name at least. Other stores get
-	// those whose names Labels has.
+	// Attributes say which process it was, in the words of OpenTelemetry, service.name at least, and what the user
+	// added. Other stores get them under the names that [LabelName] gives.
 	Attributes []otlp.Attribute
 	// Of is its profile, without ids of threads and processes: a store makes a series of each. It is not changed.
 	Of *pprof.Profile
 	// Base gives what is added to addresses of a mapping as linked; nil: the place in the file takes that place.
 	Base func(*pprof.Mapping) (uint64, bool)
-	// IDs are one for each value that is sent, in the order of Values; they stay when it is sent again.
+	// IDs are one for each of Values; they stay when it is sent again.
 	IDs [][16]byte
 }
 
 // Values are the types of Recorded.Of that are sent, those that it has.
 var Values = []string{"cpu", "wall"}
 
-// Labels are the names that Pyroscope and Parca have for attributes.
-var Labels = map[string]string{"service.name": "service_name", "process.executable.name": "process",
-	"host.name": "host", "container.id": "container_id", "k8s.pod.uid": "pod_uid", "k8s.node.name": "node"}
+// NewIDs makes ids for a Recorded.
+func NewIDs() [][16]byte {
+	ids := make([][16]byte, len(Values))
+	for i := range ids {
+		rand.Read(ids[i][:]) // never fails
+	}
+	return ids
+}
 
-// Encode makes requests for t of what was recorded in one interval. What cannot be encoded is dropped.
+// value is one type of a Recorded: which column of its samples, and its id.
+type value struct {
+	column int
+	id     [16]byte
+}
+
+// values are the types of r that are sent: those that are not zero in every sample.
+func (r *Recorded) values() (of []value) {
+	for n, name := range Values {
+		for k, t := range r.Of.SampleType {
+			if t.Type == name && n < len(r.IDs) && hasValue(r.Of, k) {
+				of = append(of, value{k, r.IDs[n]})
+			}
+		}
+	}
+	return of
+}
+
+func hasValue(p *pprof.Profile, k int) bool {
+	for _, s := range p.Sample {
+		if s.Value[k] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// errOneStack says that a profile cannot be made smaller.
+var errOneStack = errors.New("a single stack is larger than what the store takes")
+
+// Encode makes requests for t of what was recorded in one interval, each within the limits of the store. What cannot be
+// encoded is dropped.
 func (t *Target) Encode(recorded []Recorded, scope otlp.Scope, now time.Time) (requests []*Request, dropped []Dropped) {
 	for i := range recorded {
-		r := &recorded[i]
-		var made *Request
-		var err error
-		switch t.Kind {
-		case OTLPHTTP, OTLPGRPC:
-			made, err = t.otlp(r, scope)
-		case Pyroscope:
-			made, err = asPyroscope(r)
-		case Parca:
-			made, err = asParca(r)
+		whole := recorded[i]
+		if err := whole.Of.CheckValid(); err != nil {
+			dropped = append(dropped, Dropped{len(whole.IDs), NotEncoded, err})
+			continue
 		}
-		switch {
-		case err != nil:
-			dropped = append(dropped, Dropped{len(r.values()), NotEncoded, err})
-		case made != nil:
-			made.Made = now
-			requests = append(requests, made)
+		for todo := []Recorded{whole}; len(todo) > 0; {
+			r := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			made, err := t.encode(&r, scope)
+			var large *tooLargeError
+			switch {
+			case errors.As(err, &large) && len(r.Of.Sample) > 1:
+				todo = append(todo, r.parts()...)
+				continue
+			case large != nil:
+				err = errOneStack
+			}
+			switch {
+			case err != nil:
+				dropped = append(dropped, Dropped{len(r.values()), NotEncoded, err})
+			case made != nil:
+				made.Made = now
+				requests = append(requests, made)
+			}
 		}
 	}
 	return requests, dropped
 }
 
-// values are the indexes of the types of r that are sent.
-func (r *Recorded) values() (at []int) {
-	for _, name := range Values {
-		for i, t := range r.Of.SampleType {
-			if t.Type == name && len(at) < len(r.IDs) {
-				at = append(at, i)
-			}
-		}
+// encode makes one request of r; nil if r has no value. It fails with a *tooLargeError where that is more than the
+// store takes.
+func (t *Target) encode(r *Recorded, scope otlp.Scope) (*Request, error) {
+	values := r.values()
+	if len(values) == 0 {
+		return nil, nil
 	}
-	return at
-}
-
-func (t *Target) otlp(r *Recorded, scope otlp.Scope) (*Request, error) {
-	res := otlp.Resource{Attributes: r.Attributes}
-	for i, k := range r.values() {
-		res.Profiles = append(res.Profiles, otlp.Profile{Of: r.Of, Type: k, ID: r.IDs[i]})
+	path, contentType := t.form()
+	q := &Request{Path: path, ContentType: contentType, Profiles: len(values)}
+	var err error
+	switch t.Kind {
+	case OTLPHTTP, OTLPGRPC:
+		err = q.otlp(r, values, scope)
+	case Pyroscope:
+		err = q.pyroscope(r, values)
+	case Parca:
+		err = q.parca(r, values)
+	case Folder:
+		err = q.file(r)
 	}
-	body, err := otlp.Encode([]otlp.Resource{res}, scope)
+	if err == nil {
+		err = storeLimits[t.Kind].check(len(q.Body))
+	}
+	if err == nil && (t.Kind == OTLPHTTP || t.Kind == OTLPGRPC) {
+		err = q.compress()
+	}
 	if err != nil {
 		return nil, err
 	}
-	q := &Request{Path: otlp.Path, ContentType: "application/x-protobuf", Body: body, Profiles: len(res.Profiles)}
-	if t.Kind == OTLPGRPC {
-		q.Path, q.ContentType = otlp.Method, "application/grpc+proto"
+	return q, nil
+}
+
+func (q *Request) otlp(r *Recorded, values []value, scope otlp.Scope) (err error) {
+	res := otlp.Resource{Attributes: cleanAttributes(r.Attributes)}
+	for _, v := range values {
+		res.Profiles = append(res.Profiles, otlp.Profile{Of: r.Of, Type: v.column, ID: v.id})
 	}
-	return q.compress()
+	q.Body, err = otlp.Encode([]otlp.Resource{res}, scope)
+	return err
 }
 
 // compress compresses the body.
-func (r *Request) compress() (*Request, error) {
+func (q *Request) compress() error {
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
-	if _, err := zip.Write(r.Body); err != nil {
-		return nil, err
+	if _, err := zip.Write(q.Body); err != nil {
+		return err
 	}
 	if err := zip.Close(); err != nil {
-		return nil, err
+		return err
 	}
-	r.Body, r.Gzip = b.Bytes(), true
-	return r, nil
+	q.Body, q.Gzip = b.Bytes(), true
+	return nil
 }
 
-// labels are those of r in the words of Prometheus, with the name of what is recorded.
-func (r *Recorded) labels(name string) map[string]string {
-	labels := map[string]string{"__name__": name}
-	for _, a := range r.Attributes {
-		if l, ok := Labels[a.Key]; ok {
-			labels[l] = a.Value
-		}
-	}
-	return labels
-}
-
-// only is p with one of its values, and with the labels of samples that are few: names of threads.
-func only(p *pprof.Profile, k int) *pprof.Profile {
-	q := p.Copy()
-	q.SampleType = q.SampleType[k : k+1]
-	q.PeriodType = q.SampleType[0]
-	q.DefaultSampleType = ""
-	kept := q.Sample[:0]
-	for _, s := range q.Sample {
-		if s.Value = s.Value[k : k+1]; s.Value[0] != 0 {
-			maps.DeleteFunc(s.Label, func(name string, _ []string) bool { return otlp.Labels[name] == "" })
-			kept = append(kept, s)
-		}
-	}
-	q.Sample = kept
-	return q
-}
-
-func asPyroscope(r *Recorded) (*Request, error) {
+func (q *Request) pyroscope(r *Recorded, values []value) error {
 	var series []pyroscope.Series
-	for i, k := range r.values() {
-		p := only(r.Of, k)
-		if len(p.Sample) == 0 {
-			continue
-		}
-		var b bytes.Buffer
-		if err := p.Write(&b); err != nil {
-			return nil, err
+	for _, v := range values {
+		p := only(r.Of, v.column)
+		b, err := storeLimits[Pyroscope].pprof(p)
+		if err != nil {
+			return err
 		}
 		labels := r.labels("process_cpu")
 		if p.SampleType[0].Type == "wall" {
 			labels["__name__"] = "wall"
 		}
-		id := hex.EncodeToString(r.IDs[i][:])
-		series = append(series, pyroscope.Series{Labels: labels, Pprof: b.Bytes(), ID: id})
+		series = append(series, pyroscope.Series{Labels: labels, Pprof: b, ID: hex.EncodeToString(v.id[:])})
 	}
-	if series == nil {
-		return nil, nil
-	}
-	return &Request{Path: pyroscope.Path, ContentType: "application/proto", Body: pyroscope.Encode(series),
-		Profiles: len(series)}, nil
+	q.Body = pyroscope.Encode(series)
+	return nil
 }
 
-func asParca(r *Recorded) (*Request, error) {
+func (q *Request) parca(r *Recorded, values []value) error {
+	base := r.Base
+	if base == nil {
+		base = func(*pprof.Mapping) (uint64, bool) { return 0, false }
+	}
 	var series []parca.Series
-	for _, k := range r.values() {
-		p := only(r.Of, k)
-		if len(p.Sample) == 0 {
-			continue
-		}
-		base := r.Base
-		if base == nil {
-			base = func(*pprof.Mapping) (uint64, bool) { return 0, false }
-		}
+	for _, v := range values {
+		p := only(r.Of, v.column).Copy()
 		parca.Normalize(p, base)
-		var b bytes.Buffer
-		if err := p.Write(&b); err != nil {
-			return nil, err
+		b, err := storeLimits[Parca].pprof(p)
+		if err != nil {
+			return err
 		}
-		series = append(series, parca.Series{Labels: r.labels("fpstack_" + p.SampleType[0].Type), Pprof: b.Bytes()})
+		series = append(series, parca.Series{Labels: r.labels("fpstack_" + p.SampleType[0].Type), Pprof: b})
 	}
-	if series == nil {
-		return nil, nil
+	q.Body = parca.Encode(series)
+	return nil
+}
+
+// file makes q a file of a folder: the whole profile, with who it is of in its comments.
+func (q *Request) file(r *Recorded) error {
+	p := shallow(r.Of)
+	for _, a := range cleanAttributes(r.Attributes) {
+		p.Comments = append(p.Comments[:len(p.Comments):len(p.Comments)], a.Key+"="+a.Value)
 	}
-	return &Request{Path: parca.Method, ContentType: "application/grpc+proto", Body: parca.Encode(series),
-		Profiles: len(series)}, nil
+	var b bytes.Buffer
+	err := p.Write(&b)
+	q.Path, q.Body = fileName(r), b.Bytes()
+	return err
+}
+
+// only is p with one of its values, without the samples that have none of it, and with the labels that all stores get.
+func only(p *pprof.Profile, k int) *pprof.Profile {
+	q := shallow(p)
+	q.SampleType = []*pprof.ValueType{p.SampleType[k]}
+	q.PeriodType, q.Period = q.SampleType[0], max(p.Period, 1)
+	q.DefaultSampleType = ""
+	q.Sample = nil
+	for _, s := range p.Sample {
+		if s.Value[k] != 0 {
+			q.Sample = append(q.Sample, &pprof.Sample{Location: s.Location, Value: s.Value[k : k+1],
+				Label: fewLabels(s.Label)})
+		}
+	}
+	return used(q)
+}
+
+// shallow is a copy of p that shares all that p refers to.
+func shallow(p *pprof.Profile) *pprof.Profile {
+	return &pprof.Profile{SampleType: p.SampleType, DefaultSampleType: p.DefaultSampleType, Sample: p.Sample,
+		Mapping: p.Mapping, Location: p.Location, Function: p.Function, Comments: p.Comments, DocURL: p.DocURL,
+		DropFrames: p.DropFrames, KeepFrames: p.KeepFrames, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
+		PeriodType: p.PeriodType, Period: p.Period}
 }

@@ -3,11 +3,14 @@ package push
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +20,7 @@ import (
 
 // Request is what a store gets at once.
 type Request struct {
-	Path, ContentType string
+	Path, ContentType string // of a Folder, Path is the begin of a file's name
 	Gzip              bool   // Body is compressed
 	Body              []byte // without the frame of gRPC
 	Profiles          int    // in it
@@ -30,55 +33,46 @@ type Refusal struct {
 	Again bool   // it may take it later
 	// After is how long the store wants to be left alone, 0 if it does not say.
 	After time.Duration
+	// Most is how often it is tried in all where that is uncertain, 0: until it is too old.
+	Most int
 }
 
 func (r *Refusal) Error() string { return r.Why }
 
-// ErrPartly says that a store took a request, but not all that is in it.
-var ErrPartly = errors.New("the store took a part of it alone")
+// PartError says that a store took a request, but not all that is in it.
+type PartError struct {
+	Refused int // profiles
+	Why     string
+}
+
+func (e *PartError) Error() string {
+	return said(fmt.Sprintf("the store refused %d profiles of a request", e.Refused), e.Why)
+}
 
 // Sender sends requests to one store. Its methods may be called by any goroutine.
 type Sender struct {
 	target *Target
 	client *http.Client
-	header http.Header
+	header func() (http.Header, error)
 }
 
-// NewSender makes a Sender. header is sent with each request: a token, a tenant.
-func NewSender(t *Target, client *http.Client, header http.Header) *Sender {
+// NewSender makes a Sender. header gives what is sent with each request: a token, a tenant. nil: nothing.
+func NewSender(t *Target, client *http.Client, header func() (http.Header, error)) *Sender {
+	if header == nil {
+		header = func() (http.Header, error) { return nil, nil }
+	}
 	return &Sender{t, client, header}
 }
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 64 << 10
 
-// Send sends r and returns when the store has answered. The error is a *Refusal, or ErrPartly, with what the store
+// Send sends r and returns when the store has answered. The error is a *Refusal or a *PartError, with what the store
 // said.
 func (s *Sender) Send(ctx context.Context, r *Request) error {
-	body := r.Body
-	if s.target.grpc() {
-		body = frame(r)
-	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target.Base.JoinPath(r.Path).String(),
-		bytes.NewReader(body))
+	q, err := s.request(ctx, r)
 	if err != nil {
-		return &Refusal{Why: err.Error()}
-	}
-	for name, values := range s.header {
-		q.Header[name] = values
-	}
-	q.Header.Set("Content-Type", r.ContentType)
-	switch {
-	case s.target.grpc():
-		q.Header.Set("TE", "trailers")
-		if r.Gzip {
-			q.Header.Set("Grpc-Encoding", "gzip")
-		}
-	case r.Gzip:
-		q.Header.Set("Content-Encoding", "gzip")
-	}
-	if s.target.Kind == Pyroscope {
-		q.Header.Set("Connect-Protocol-Version", "1")
+		return err
 	}
 	answer, err := s.client.Do(q)
 	if err != nil {
@@ -95,6 +89,39 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 	return httpVerdict(answer, text, s.target.Kind == OTLPHTTP)
 }
 
+// request makes of r what the store of s gets.
+func (s *Sender) request(ctx context.Context, r *Request) (*http.Request, error) {
+	body := r.Body
+	if s.target.grpc() {
+		body = frame(r)
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target.Base.JoinPath(r.Path).String(),
+		bytes.NewReader(body))
+	if err != nil {
+		return nil, &Refusal{Why: err.Error()}
+	}
+	header, err := s.header()
+	if err != nil { // a file that is being replaced
+		return nil, &Refusal{Why: err.Error(), Again: true}
+	}
+	maps.Copy(q.Header, header)
+	q.Header.Set("Content-Type", r.ContentType)
+	q.Header.Set("User-Agent", "fpstack")
+	switch {
+	case s.target.grpc():
+		q.Header.Set("TE", "trailers")
+		if r.Gzip {
+			q.Header.Set("Grpc-Encoding", "gzip")
+		}
+	case r.Gzip:
+		q.Header.Set("Content-Encoding", "gzip")
+	}
+	if s.target.Kind == Pyroscope {
+		q.Header.Set("Connect-Protocol-Version", "1")
+	}
+	return q, nil
+}
+
 // frame puts r into a length-prefixed message.
 // Source: github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 func frame(r *Request) []byte {
@@ -109,6 +136,10 @@ func frame(r *Request) []byte {
 // httpVerdict says what an answer by HTTP means. Only what the specification of OTLP names is sent again.
 // Source: opentelemetry.io/docs/specs/otlp, "Failures".
 func httpVerdict(answer *http.Response, text []byte, otlp bool) error {
+	why := string(text)
+	if strings.Contains(answer.Header.Get("Content-Type"), "protobuf") { // google.rpc.Status
+		why = string(field(text, 2).Bytes)
+	}
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		if otlp {
@@ -116,15 +147,22 @@ func httpVerdict(answer *http.Response, text []byte, otlp bool) error {
 		}
 		return nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &Refusal{Why: said(answer.Status, string(text)), Again: true, After: retryAfter(answer.Header)}
+		return &Refusal{Why: said(answer.Status, why), Again: true, After: retryAfter(answer.Header)}
 	}
-	return &Refusal{Why: said(answer.Status, string(text))}
+	return &Refusal{Why: said(answer.Status, why)}
 }
 
-// Codes of gRPC with which a client may try again.
-// Source: opentelemetry.io/docs/specs/otlp, "Failures"; 8 only where the store says when, but Pyroscope's limit of a
-// rate is 8 alone.
-var grpcAgain = map[int]bool{1: true, 4: true, 8: true, 10: true, 11: true, 14: true, 15: true}
+// Codes of gRPC with which a client may try again: CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE,
+// DATA_LOSS. Source: opentelemetry.io/docs/specs/otlp, "Failures".
+var grpcAgain = map[int]bool{1: true, 4: true, 10: true, 11: true, 14: true, 15: true}
+
+const (
+	// exhausted is RESOURCE_EXHAUSTED. With a RetryInfo it is a limit that passes. Without one it is Pyroscope's limit
+	// of a rate, which passes as well, or a message that is too large and always will be.
+	exhausted = 8
+	// exhaustedTries is how often that is tried.
+	exhaustedTries = 6
+)
 
 // grpcVerdict says what an answer by gRPC means. Where there is no body the trailers are in the header.
 func grpcVerdict(answer *http.Response, text []byte) error {
@@ -135,42 +173,75 @@ func grpcVerdict(answer *http.Response, text []byte) error {
 	code, err := strconv.Atoi(trailer.Get("Grpc-Status"))
 	switch {
 	case err != nil && answer.StatusCode == http.StatusOK:
-		return &Refusal{Why: "the answer has no status of gRPC", Again: true}
+		return &Refusal{Why: "the answer has no status of gRPC: is that a store, and this its port for gRPC?",
+			Again: true, Most: exhaustedTries}
 	case err != nil:
 		return httpVerdict(answer, text, false)
 	case code == 0:
-		if len(text) < 5 {
+		if len(text) < 5 || text[0] != 0 {
 			return nil
 		}
 		return partly(text[5:])
 	}
-	return &Refusal{Why: said("gRPC status "+strconv.Itoa(code), trailer.Get("Grpc-Message")), Again: grpcAgain[code],
-		After: retryAfter(answer.Header)}
+	message, err := url.PathUnescape(trailer.Get("Grpc-Message"))
+	if err != nil {
+		message = trailer.Get("Grpc-Message")
+	}
+	r := &Refusal{Why: said("gRPC status "+strconv.Itoa(code), message), Again: grpcAgain[code],
+		After: retryInfo(trailer.Get("Grpc-Status-Details-Bin"))}
+	if code == exhausted {
+		r.Again = true
+		if r.After == 0 {
+			r.Most = exhaustedTries
+		}
+	}
+	return r
 }
 
 // partly reads what a collector could not take from its answer: ExportProfilesServiceResponse.
 func partly(message []byte) error {
-	f, _, err := wire.Next(message)
-	if err != nil || f.ID != 1 {
-		return nil
+	part := field(message, 1).Bytes
+	if n := field(part, 1).Number; n > 0 {
+		return &PartError{int(min(n, math.MaxInt32)), string(field(part, 2).Bytes)}
 	}
-	var rejected uint64
-	var why string
-	for rest := f.Bytes; len(rest) > 0; {
-		if f, rest, err = wire.Next(rest); err != nil {
-			return nil
+	return nil
+}
+
+// field is the last field of a message that has a number; the zero Field if there is none, or if bytes are no message.
+func field(message []byte, number int) (found wire.Field) {
+	for len(message) > 0 {
+		f, rest, err := wire.Next(message)
+		if err != nil {
+			return wire.Field{}
 		}
-		switch f.ID {
-		case 1:
-			rejected = f.Number
-		case 2:
-			why = string(f.Bytes)
+		if f.ID == number {
+			found = f
 		}
+		message = rest
 	}
-	if rejected == 0 {
-		return nil
+	return found
+}
+
+// retryInfo reads how long to wait from the details of a status: google.rpc.Status, with one google.rpc.RetryInfo.
+func retryInfo(details string) time.Duration {
+	status, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(details, "="))
+	if err != nil {
+		return 0
 	}
-	return fmt.Errorf("%w: it refused %d profiles: %s", ErrPartly, rejected, said("", why))
+	for len(status) > 0 {
+		f, rest, err := wire.Next(status)
+		if err != nil {
+			return 0
+		}
+		if f.ID == 3 && strings.HasSuffix(string(field(f.Bytes, 1).Bytes), "/google.rpc.RetryInfo") {
+			delay := field(field(f.Bytes, 2).Bytes, 1).Bytes
+			seconds, nanos := field(delay, 1).Number, field(delay, 2).Number
+			most := uint64(maxAfter / time.Second)
+			return min(time.Duration(min(seconds, most))*time.Second+time.Duration(min(nanos, 1e9)), maxAfter)
+		}
+		status = rest
+	}
+	return 0
 }
 
 // maxSaid bounds what is told of a store's words.

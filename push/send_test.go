@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/push/otlp"
 	"github.com/fpstack/fpstack/push/wire"
 )
 
@@ -27,7 +28,8 @@ func serve(t *testing.T, kind Kind, answer http.HandlerFunc) *Sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSender(target, NewClient(target, nil), http.Header{"X-Scope-Orgid": {"team"}})
+	return NewSender(target, NewClient(target, nil),
+		func() (http.Header, error) { return http.Header{"X-Scope-Orgid": {"team"}}, nil })
 }
 
 // TestAnswers: what each answer of a store by HTTP means.
@@ -55,8 +57,8 @@ func TestAnswers(t *testing.T) {
 			if c.after != "" {
 				w.Header().Set("Retry-After", c.after)
 			}
-			if r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Content-Type") != "c" ||
-				r.Header.Get("X-Scope-OrgID") != "team" || r.URL.Path != "/p" {
+			if r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
+				r.Header.Get("X-Scope-OrgID") != "team" || r.URL.Path != otlp.Path {
 				t.Errorf("%s with %v", r.URL, r.Header)
 			}
 			w.WriteHeader(c.status)
@@ -64,8 +66,9 @@ func TestAnswers(t *testing.T) {
 		})
 		err := s.Send(t.Context(), request("body", 1))
 		var refusal *Refusal
+		var part *PartError
 		switch {
-		case c.taken && err != nil, c.partly != errors.Is(err, ErrPartly):
+		case c.taken && err != nil, c.partly != errors.As(err, &part):
 			t.Errorf("%+v: %v", c, err)
 		case c.taken || c.partly:
 		case !errors.As(err, &refusal) || refusal.Again != c.again || refusal.After != c.wait:

@@ -5,38 +5,45 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Spool keeps requests in a folder until a store takes them: the oldest are dropped where they are too many or too
-// old. One goroutine uses it at a time, and one process uses the folder.
+// Spool keeps requests until a store takes them, in a folder or in memory: the oldest are dropped where they are too
+// many or too old. What the folder does not take, as its disk is full, is kept in memory. One goroutine uses it at a
+// time, and one process uses the folder.
 type Spool struct {
-	dir     string
+	folder  *os.Root // nil: all is kept in memory
 	limits  Limits
 	entries []entry // oldest first
 	bytes   int64
-	lent    bool // the oldest is being sent, and is not dropped meanwhile
+	inMem   int64  // of bytes, those in memory alone
+	lent    string // the name of the entry that is being sent and is not dropped meanwhile, "" for none
 }
 
-// Limits bound a Spool.
+// Limits bound what is kept.
 type Limits struct {
 	Bytes int64
 	Age   time.Duration
 }
 
-// entry is one file of the folder.
+// maxInMemory bounds what is kept in memory alone.
+const maxInMemory = 16 << 20
+
+// entry is one request that is kept.
 type entry struct {
 	name     string
-	size     int64
+	size     int64 // on the disk
 	profiles int
 	made     time.Time
+	tries    int
+	held     *Request // of one in memory alone
 }
 
 // Dropped is what a Spool gave up.
@@ -61,28 +68,41 @@ const (
 	NotEncoded Reason = "not encoded"
 )
 
+// Reasons lists all reasons.
+func Reasons() []Reason {
+	return []Reason{Full, TooLarge, TooOld, Unwritten, Unread, Refused, InPart, NotEncoded}
+}
+
 // spoolEnding ends the names of files in a spool; before it is when the request was made, in nanoseconds.
 const spoolEnding = ".push"
 
-// OpenSpool opens the spool in a folder, which is made if it is not there, and may hold what another run left. What is
-// no request is left alone, and reported.
-func OpenSpool(dir string, limits Limits) (s *Spool, odd []error, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make spool: %w", err)
+// OpenSpool opens the spool in a folder, which may hold what another run left, or one in memory where folder is nil.
+// What is no request for t is left alone, and reported.
+//
+// Precondition: nobody else writes to folder, see outfile.OpenFolder. It stays the caller's.
+func OpenSpool(folder *os.Root, t *Target, limits Limits) (s *Spool, odd []error, err error) {
+	s = &Spool{folder: folder, limits: limits}
+	if folder == nil {
+		s.limits.Bytes = min(limits.Bytes, maxInMemory)
+		return s, nil, nil
 	}
-	s = &Spool{dir: dir, limits: limits}
-	files, err := os.ReadDir(dir)
+	dir, err := folder.Open(".")
+	if err != nil {
+		return nil, nil, fmt.Errorf("open spool: %w", err)
+	}
+	defer dir.Close()
+	files, err := dir.ReadDir(-1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read spool: %w", err)
 	}
 	for _, f := range files {
-		if strings.HasPrefix(f.Name(), unfinished) {
-			os.Remove(filepath.Join(dir, f.Name())) // its writer ended: a request is complete or not there
+		if strings.HasPrefix(f.Name(), unfinished) && f.Type().IsRegular() {
+			folder.Remove(f.Name()) // its writer ended: a request is complete or not there
 			continue
 		}
-		e, err := s.read(f)
+		e, err := s.read(f, t)
 		if err != nil {
-			odd = append(odd, fmt.Errorf("read spool: leave %s alone: %w", filepath.Join(dir, f.Name()), err))
+			odd = append(odd, fmt.Errorf("read spool: leave %q alone: %w", f.Name(), err))
 			continue
 		}
 		s.entries = append(s.entries, *e)
@@ -92,160 +112,211 @@ func OpenSpool(dir string, limits Limits) (s *Spool, odd []error, err error) {
 	return s, odd, nil
 }
 
-// unfinished begins the names of files that are being written.
-const unfinished = "unfinished-"
-
-// errNoRequest says that a file of a spool is not of ours.
-var errNoRequest = errors.New("it is no request")
+// Errors of files in a spool.
+var (
+	errNoRequest   = errors.New("it is no request")
+	errForAnother  = errors.New("it is for another kind of store")
+	errOtherFormat = errors.New("another version of fpstack wrote it")
+)
 
 // spooled is the first line of a file; behind it is the body.
 type spooled struct {
+	Format            int // spoolFormat
 	Path, ContentType string
 	Gzip              bool
 	Profiles          int
 	Made              time.Time
+	Size              int    // of the body
+	CRC               uint32 // of the body, IEEE
 }
 
-// maxHead bounds the first line.
-const maxHead = 4096
+// spoolFormat counts the forms that a file had.
+const spoolFormat = 1
 
-func (s *Spool) read(f fs.DirEntry) (*entry, error) {
-	_, err := strconv.ParseInt(strings.TrimSuffix(f.Name(), spoolEnding), 10, 64)
-	if err != nil || !strings.HasSuffix(f.Name(), spoolEnding) || !f.Type().IsRegular() {
+const (
+	maxHead    = 4096     // bounds the first line
+	maxRequest = 32 << 20 // bounds a request
+	block      = 4096     // what the smallest file takes of a disk
+)
+
+// blocks is what so many bytes take of a disk.
+func blocks(n int) int64 { return (int64(n) + block - 1) / block * block }
+
+func (s *Spool) read(f fs.DirEntry, t *Target) (*entry, error) {
+	digits, ok := strings.CutSuffix(f.Name(), spoolEnding)
+	_, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !ok || len(digits) != nameDigits || !f.Type().IsRegular() {
 		return nil, errNoRequest
 	}
 	r, size, err := s.load(f.Name())
 	if err != nil {
 		return nil, err
 	}
-	return &entry{f.Name(), size, r.Profiles, r.Made}, nil
+	path, contentType := t.form()
+	if r.Path != path || r.ContentType != contentType {
+		return nil, errForAnother
+	}
+	return &entry{name: f.Name(), size: size, profiles: r.Profiles, made: r.Made}, nil
 }
 
 // load reads one request.
 func (s *Spool) load(name string) (*Request, int64, error) {
-	f, err := os.Open(filepath.Join(s.dir, name))
+	f, err := s.folder.Open(name)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.Close()
-	all, err := io.ReadAll(io.LimitReader(f, s.limits.Bytes+maxHead+1))
+	all, err := io.ReadAll(io.LimitReader(f, maxRequest+maxHead+1))
 	if err != nil {
 		return nil, 0, err
 	}
 	head, body, ok := bytes.Cut(all, []byte("\n"))
 	var h spooled
-	if !ok || len(head) > maxHead || json.Unmarshal(head, &h) != nil || h.Profiles < 0 ||
-		int64(len(all)) > s.limits.Bytes+maxHead {
+	switch {
+	case !ok || len(head) > maxHead || json.Unmarshal(head, &h) != nil:
+		return nil, 0, errNoRequest
+	case h.Format != spoolFormat:
+		return nil, 0, errOtherFormat
+	case h.Profiles < 0 || h.Profiles > maxProfiles || h.Size != len(body) || h.CRC != crc32.ChecksumIEEE(body):
 		return nil, 0, errNoRequest
 	}
 	return &Request{Path: h.Path, ContentType: h.ContentType, Gzip: h.Gzip, Body: body, Profiles: h.Profiles,
-		Made: h.Made}, int64(len(all)), nil
+		Made: h.Made}, blocks(len(all)), nil
 }
+
+// maxProfiles bounds how many profiles a request of a file may claim.
+const maxProfiles = 1 << 20
 
 // Put keeps r, whole or not at all, and drops what is too much then. Where r cannot be kept it is what was dropped.
 func (s *Spool) Put(r *Request) []Dropped {
-	head, err := json.Marshal(spooled{r.Path, r.ContentType, r.Gzip, r.Profiles, r.Made})
+	head, err := json.Marshal(spooled{spoolFormat, r.Path, r.ContentType, r.Gzip, r.Profiles, r.Made, len(r.Body),
+		crc32.ChecksumIEEE(r.Body)})
 	if err != nil {
 		return []Dropped{{r.Profiles, NotEncoded, err}}
 	}
-	whole := slices.Concat(head, []byte("\n"), r.Body)
-	if int64(len(whole)) > s.limits.Bytes {
+	size := blocks(len(head) + 1 + len(r.Body))
+	if size > s.limits.Bytes || len(r.Body) > maxRequest {
 		return []Dropped{{Profiles: r.Profiles, Why: TooLarge}}
 	}
-	dropped := s.makeRoom(int64(len(whole)))
-	if s.bytes+int64(len(whole)) > s.limits.Bytes { // the one that is being sent takes the room
+	dropped := s.makeRoom(size)
+	if s.bytes+size > s.limits.Bytes { // the one that is being sent takes the room
 		return append(dropped, Dropped{Profiles: r.Profiles, Why: Full})
 	}
-	name := s.freeName(r.Made)
-	if err := s.write(name, whole); err != nil {
-		return append(dropped, Dropped{r.Profiles, Unwritten, err})
+	e := entry{name: s.freeName(r.Made), size: size, profiles: r.Profiles, made: r.Made}
+	if s.folder == nil {
+		e.held = r
+	} else if err := writeNew(s.folder, e.name, head, []byte("\n"), r.Body); err != nil {
+		if s.inMem+size > maxInMemory {
+			return append(dropped, Dropped{r.Profiles, Unwritten, err})
+		}
+		e.held = r
 	}
-	s.entries = append(s.entries, entry{name, int64(len(whole)), r.Profiles, r.Made})
-	s.bytes += int64(len(whole))
+	s.add(e)
 	return dropped
 }
 
+func (s *Spool) add(e entry) {
+	s.entries = append(s.entries, e)
+	s.bytes += e.size
+	if e.held != nil {
+		s.inMem += e.size
+	}
+}
+
+// nameDigits is how many digits a name has, so that names sort as times do.
+const nameDigits = 20
+
 // freeName names what was made at a time, behind all that is there: a clock that is set back changes no order.
 func (s *Spool) freeName(made time.Time) string {
-	at := made.UnixNano()
+	at := max(made.UnixNano(), 0)
 	if n := len(s.entries); n > 0 {
 		last, _ := strconv.ParseInt(strings.TrimSuffix(s.entries[n-1].name, spoolEnding), 10, 64)
 		at = max(at, last+1)
 	}
-	return fmt.Sprintf("%020d%s", at, spoolEnding)
-}
-
-func (s *Spool) write(name string, whole []byte) error {
-	f, err := os.CreateTemp(s.dir, unfinished)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(whole)
-	if errClose := f.Close(); err == nil {
-		err = errClose
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(s.dir, name))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return fmt.Sprintf("%0*d%s", nameDigits, at, spoolEnding)
 }
 
 // makeRoom drops the oldest until so many bytes fit, but not the one that is lent.
 func (s *Spool) makeRoom(size int64) (dropped []Dropped) {
-	first := 0
-	if s.lent {
-		first = 1
-	}
-	for len(s.entries) > first && s.bytes+size > s.limits.Bytes {
-		dropped = append(dropped, Dropped{Profiles: s.entries[first].profiles, Why: Full})
-		s.forget(first)
+	for i := 0; i < len(s.entries) && s.bytes+size > s.limits.Bytes; {
+		if s.entries[i].name == s.lent {
+			i++
+			continue
+		}
+		dropped = append(dropped, Dropped{Profiles: s.entries[i].profiles, Why: Full})
+		s.forget(i)
 	}
 	return dropped
 }
 
-// Expire drops what is too old at a time.
+// Expire drops what is too old at a time, but not what is lent.
 func (s *Spool) Expire(now time.Time) (dropped []Dropped) {
-	for len(s.entries) > 0 && now.Sub(s.entries[0].made) > s.limits.Age {
-		dropped = append(dropped, Dropped{Profiles: s.entries[0].profiles, Why: TooOld})
-		s.forget(0)
+	for i := 0; i < len(s.entries); {
+		if e := &s.entries[i]; e.name == s.lent || now.Sub(e.made) <= s.limits.Age {
+			i++
+			continue
+		}
+		dropped = append(dropped, Dropped{Profiles: s.entries[i].profiles, Why: TooOld})
+		s.forget(i)
 	}
 	return dropped
 }
 
 // forget removes an entry.
 func (s *Spool) forget(i int) {
-	os.Remove(filepath.Join(s.dir, s.entries[i].name))
-	s.bytes -= s.entries[i].size
+	e := &s.entries[i]
+	if e.held == nil {
+		s.folder.Remove(e.name)
+	} else {
+		s.inMem -= e.size
+	}
+	s.bytes -= e.size
 	s.entries = slices.Delete(s.entries, i, i+1)
 }
 
-// Lend returns the oldest request, nil if there is none; it stays in the spool until it is given back. What cannot be
-// read any more is dropped.
-func (s *Spool) Lend() (r *Request, dropped []Dropped) {
+// turn is how often one request is tried before another has its turn: one that a store never answers must not hold
+// those behind it until it is too old.
+const turn = 4
+
+// Lend returns the oldest request, of those that were tried least, and how often this one was tried; nil if there is
+// none. It stays in the spool until it is given back. What cannot be read any more is dropped.
+func (s *Spool) Lend() (r *Request, tries int, dropped []Dropped) {
 	for len(s.entries) > 0 {
-		r, _, err := s.load(s.entries[0].name)
-		if err == nil {
-			s.lent = true
-			return r, dropped
+		next := 0
+		for i := range s.entries {
+			if s.entries[i].tries/turn < s.entries[next].tries/turn {
+				next = i
+			}
 		}
-		dropped = append(dropped, Dropped{s.entries[0].profiles, Unread, err})
-		s.forget(0)
+		e := &s.entries[next]
+		r, err := e.held, error(nil)
+		if r == nil {
+			r, _, err = s.load(e.name)
+		}
+		if err == nil {
+			s.lent = e.name
+			return r, e.tries, dropped
+		}
+		dropped = append(dropped, Dropped{e.profiles, Unread, err})
+		s.forget(next)
 	}
-	return nil, dropped
+	return nil, 0, dropped
 }
 
 // GiveBack ends what Lend began. A request that is settled, as a store has it or will never take it, is removed.
 func (s *Spool) GiveBack(settled bool) {
-	if s.lent && settled {
-		s.forget(0)
+	i := slices.IndexFunc(s.entries, func(e entry) bool { return e.name == s.lent })
+	s.lent = ""
+	switch {
+	case i < 0:
+	case settled:
+		s.forget(i)
+	default:
+		s.entries[i].tries++
 	}
-	s.lent = false
 }
 
-// Waiting returns how many profiles are in the spool, in how many bytes.
+// Waiting returns how many profiles are kept, in how many bytes of disk or memory.
 func (s *Spool) Waiting() (profiles int, size int64) {
 	for _, e := range s.entries {
 		profiles += e.profiles

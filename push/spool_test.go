@@ -6,13 +6,29 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/push/otlp"
 )
 
-var limits = Limits{Bytes: 1000, Age: time.Hour}
+// limits have room for nine small files.
+var limits = Limits{Bytes: 9*block + 1, Age: time.Hour}
+
+// collector is a target of the requests of these tests.
+var collector = &Target{Kind: OTLPHTTP}
+
+func root(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
 
 func open(t *testing.T, dir string, l Limits) *Spool {
 	t.Helper()
-	s, odd, err := OpenSpool(dir, l)
+	s, odd, err := OpenSpool(root(t, dir), collector, l)
 	if err != nil || len(odd) > 0 {
 		t.Fatal(err, odd)
 	}
@@ -20,7 +36,8 @@ func open(t *testing.T, dir string, l Limits) *Spool {
 }
 
 func request(body string, at int64) *Request {
-	return &Request{Path: "/p", ContentType: "c", Gzip: true, Body: []byte(body), Profiles: 2,
+	path, contentType := collector.form()
+	return &Request{Path: path, ContentType: contentType, Gzip: true, Body: []byte(body), Profiles: 2,
 		Made: time.Unix(at, 0).UTC()}
 }
 
@@ -36,14 +53,14 @@ func TestSpoolKeeps(t *testing.T) {
 	}
 	s = open(t, dir, limits)
 	for i, b := range bodies {
-		r, dropped := s.Lend()
-		if r == nil || dropped != nil || !bytes.Equal(r.Body, []byte(b)) || r.Path != "/p" || r.ContentType != "c" ||
+		r, _, dropped := s.Lend()
+		if r == nil || dropped != nil || !bytes.Equal(r.Body, []byte(b)) || r.Path != otlp.Path ||
 			!r.Gzip || r.Profiles != 2 || !r.Made.Equal(time.Unix(int64(100-i), 0)) {
 			t.Fatalf("request %d: %+v, dropped %v", i, r, dropped)
 		}
 		s.GiveBack(true)
 	}
-	if r, _ := s.Lend(); r != nil {
+	if r, _, _ := s.Lend(); r != nil {
 		t.Errorf("one more: %+v", r)
 	}
 	if files, _ := os.ReadDir(dir); len(files) > 0 {
@@ -64,7 +81,7 @@ func TestSpoolBounds(t *testing.T) {
 			t.Fatalf("%d bytes after %d requests", size, i)
 		}
 	}
-	r, _ := s.Lend()
+	r, _, _ := s.Lend()
 	if at := r.Made.Unix(); at == 0 {
 		t.Errorf("the oldest is still there")
 	}
@@ -72,7 +89,7 @@ func TestSpoolBounds(t *testing.T) {
 		s.Put(request("0123456789", int64(20+i)))
 	}
 	s.GiveBack(false)
-	if again, _ := s.Lend(); again == nil || !again.Made.Equal(r.Made) {
+	if again, _, _ := s.Lend(); again == nil || !again.Made.Equal(r.Made) {
 		t.Errorf("the request that was lent is gone: %+v", again)
 	}
 	s.GiveBack(true)
@@ -81,7 +98,7 @@ func TestSpoolBounds(t *testing.T) {
 	if left, _ := s.Waiting(); left != 2 || 2*len(dropped) != waiting-2 || dropped[0].Why != TooOld {
 		t.Errorf("%d profiles left of %d, dropped %v", left, waiting, dropped)
 	}
-	if d := s.Put(request(string(make([]byte, 2000)), 1)); len(d) != 1 || d[0].Why != TooLarge {
+	if d := s.Put(request(string(make([]byte, limits.Bytes)), 1)); len(d) != 1 || d[0].Why != TooLarge {
 		t.Errorf("larger than the spool: %v", d)
 	}
 }
@@ -98,7 +115,7 @@ func TestSpoolOdd(t *testing.T) {
 		}
 	}
 	os.Symlink("/etc/passwd", filepath.Join(dir, "00000000000000000003.push"))
-	s, odd, err := OpenSpool(dir, limits)
+	s, odd, err := OpenSpool(root(t, dir), collector, limits)
 	if err != nil || len(odd) != 5 {
 		t.Fatalf("%v, %d odd files: %v", err, len(odd), odd)
 	}
@@ -112,7 +129,7 @@ func TestSpoolOdd(t *testing.T) {
 		t.Error("a file that is not ours is gone")
 	}
 	os.Remove(filepath.Join(dir, s.entries[0].name))
-	if r, dropped := s.Lend(); r != nil || len(dropped) != 1 || dropped[0].Why != Unread {
+	if r, _, dropped := s.Lend(); r != nil || len(dropped) != 1 || dropped[0].Why != Unread {
 		t.Errorf("a request that is gone: %v, %v", r, dropped)
 	}
 }

@@ -1,10 +1,15 @@
 package push
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/fpstack/fpstack/push/otlp"
+	"github.com/fpstack/fpstack/push/parca"
+	"github.com/fpstack/fpstack/push/pyroscope"
 )
 
 // Kind is a sort of store, and the way to it.
@@ -90,6 +95,58 @@ func ParseTarget(address string) (*Target, error) {
 	t.Base = u
 	return t, nil
 }
+
+// String is the address, as [ParseTarget] reads it.
+func (t *Target) String() string {
+	if t.Kind == Folder {
+		return "file://" + t.Path
+	}
+	for _, s := range schemes {
+		if s.kind == t.Kind && s.tls == (t.Base.Scheme == "https") {
+			return s.name + strings.TrimPrefix(t.Base.String(), t.Base.Scheme)
+		}
+	}
+	return t.Base.String()
+}
+
+// Name is a short name for files that belong to t: no two targets have the same.
+func (t *Target) Name() string {
+	name := string(t.Kind)
+	if t.Base != nil {
+		name += "-" + t.Base.Hostname()
+	}
+	sum := sha256.Sum256([]byte(t.String()))
+	return fmt.Sprintf("%s-%x", plain(name), sum[:4])
+}
+
+// plain keeps of a name what needs no care in any file system.
+func plain(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+", r) {
+			return r
+		}
+		return '_'
+	}, name)
+	return strings.TrimLeft(name[:min(len(name), 64)], ".-")
+}
+
+// form is where and as what requests for t are sent.
+func (t *Target) form() (path, contentType string) {
+	switch t.Kind {
+	case OTLPHTTP:
+		return otlp.Path, "application/x-protobuf"
+	case OTLPGRPC:
+		return otlp.Method, "application/grpc+proto"
+	case Pyroscope:
+		return pyroscope.Path, "application/proto"
+	case Parca:
+		return parca.Method, "application/grpc+proto"
+	}
+	return "", pprofType
+}
+
+// pprofType is the type of a file of a Folder.
+const pprofType = "application/vnd.google.protobuf+gzip"
 
 // grpc reports whether t is reached by gRPC.
 func (t *Target) grpc() bool { return t.Kind == OTLPGRPC || t.Kind == Parca }

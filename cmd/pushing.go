@@ -1,0 +1,240 @@
+package cmd
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fpstack/fpstack/outfile"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/push"
+	"github.com/fpstack/fpstack/push/otlp"
+	"github.com/fpstack/fpstack/push/perprocess"
+)
+
+// pushOptions are the flags that say where profiles are sent and how.
+type pushOptions struct {
+	to         []string
+	spool      string
+	spoolLimit byteSize
+	spoolAge   time.Duration
+	tokenFile  string
+	tenant     string
+	ca         string
+	labels     []string
+
+	targets []*push.Target   // of to
+	own     []otlp.Attribute // of labels
+}
+
+// registerStore adds the flags that say which store and how it is reached.
+func (o *pushOptions) registerStore(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.to, "push", nil, "send profiles to the store at this `URL`: "+
+		strings.Join(push.Schemes(), ", ")+"; can be repeated")
+	f.StringVar(&o.tokenFile, "push-token-file", "", "send the token in this `FILE`, or in this credential of systemd")
+	f.StringVar(&o.tenant, "push-tenant", "", "send this `NAME` as X-Scope-OrgID")
+	f.StringVar(&o.ca, "push-ca", "", "trust the certificates in this `FILE` (PEM) and no others")
+}
+
+// registerLabels adds the flag for what profiles are labelled with.
+func (o *pushOptions) registerLabels(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.labels, "label", nil, "a label of every profile that is sent, as `NAME=VALUE`; can be repeated")
+}
+
+// registerSpool adds the flags of what waits for a store.
+func (o *pushOptions) registerSpool(f *pflag.FlagSet) {
+	o.spoolLimit, o.spoolAge = 256<<20, 24*time.Hour
+	f.StringVar(&o.spool, "spool", "", "keep in this `DIR` what a store does not take yet; by default in memory")
+	f.Var(&o.spoolLimit, "spool-limit", "the most that waits for a store, and that a folder of file:// holds")
+	f.Var((*seconds)(&o.spoolAge), "spool-age", "the oldest that waits for a store, and that a folder of file:// holds")
+}
+
+// check reads the flags.
+func (o *pushOptions) check() (err error) {
+	if len(o.to) == 0 {
+		if len(o.labels) > 0 || o.tokenFile != "" || o.tenant != "" || o.ca != "" || o.spool != "" {
+			return usageError{errors.New("--label, --push-… and --spool go with --push URL")}
+		}
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, address := range o.to {
+		t, err := push.ParseTarget(address)
+		if err != nil {
+			return usageError{fmt.Errorf("--push: %w", err)}
+		}
+		if seen[t.String()] {
+			return usageError{fmt.Errorf("--push %q is given twice", address)}
+		}
+		seen[t.String()] = true
+		o.targets = append(o.targets, t)
+	}
+	if strings.TrimFunc(o.tenant, func(r rune) bool { return r > ' ' && r < 0x7f }) != "" {
+		return usageError{errors.New("--push-tenant: want printable characters without spaces")}
+	}
+	if o.own, err = push.ParseLabels(o.labels); err != nil {
+		return usageError{fmt.Errorf("--label: %w", err)}
+	}
+	return nil
+}
+
+// outlets are the stores that profiles go to.
+type outlets struct {
+	all     []*push.Outlet
+	folders []*outfile.Folder
+}
+
+func (o *outlets) close() {
+	for _, f := range o.folders {
+		f.Close()
+	}
+}
+
+// open opens all stores. odd is what the user should know.
+//
+// Precondition: check went well.
+func (o *pushOptions) open(stuckAfter time.Duration) (opened *outlets, odd []error, err error) {
+	opened = &outlets{}
+	trust, err := o.trust()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range o.targets {
+		s := push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Tenant: o.tenant,
+			Scope: otlp.Scope{Name: "fpstack", Version: version()}, StuckAfter: stuckAfter,
+			Limits: push.Limits{Bytes: int64(o.spoolLimit), Age: o.spoolAge}}
+		out, strange, err := opened.add(s, o.spool)
+		if err != nil {
+			opened.close()
+			return nil, nil, fmt.Errorf("push to %s: %w", t, err)
+		}
+		for _, e := range strange {
+			odd = append(odd, fmt.Errorf("push to %s: %w", t, e))
+		}
+		opened.all = append(opened.all, out)
+	}
+	return opened, odd, nil
+}
+
+// add opens one store, with a spool of its own in the folder spool, "" for none.
+func (o *outlets) add(s push.Settings, spool string) (*push.Outlet, []error, error) {
+	switch {
+	case s.Target.Kind == push.Folder:
+		f, err := outfile.OpenFolder(s.Target.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.folders = append(o.folders, f)
+		s.Folder = f.Root
+	case spool != "":
+		f, err := openSpool(spool, s.Target)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.folders = append(o.folders, f)
+		s.Spool = f.Root
+	}
+	return push.Open(s)
+}
+
+// openSpool opens the folder of one store in the spool, for us alone.
+func openSpool(spool string, t *push.Target) (*outfile.Folder, error) {
+	above, err := outfile.OpenFolder(spool)
+	if err != nil {
+		return nil, err
+	}
+	above.Close()
+	path := filepath.Join(spool, t.Name())
+	f, err := outfile.OpenFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Lock(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock spool %q: %w", path, err)
+	}
+	return f, nil
+}
+
+// trust is what TLS trusts, nil for what the system does.
+func (o *pushOptions) trust() (*tls.Config, error) {
+	if o.ca == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(o.ca)
+	if err != nil {
+		return nil, fmt.Errorf("read certificates: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read certificates from %q: none in PEM form", o.ca)
+	}
+	return &tls.Config{RootCAs: pool}, nil
+}
+
+// credential is the path of a file that a flag names: without a slash it is one of systemd's credentials, where those
+// are. Source: systemd.exec(5), LoadCredential.
+func credential(name string) string {
+	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	if name == "" || dir == "" || strings.Contains(name, "/") {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// recorded parts p for stores. identity says who a process is.
+func (o *pushOptions) recorded(p *profile.Profile, identity func(pid int) perprocess.Identity) ([]push.Recorded,
+	error) {
+	return perprocess.Recorded(p, &perprocess.Options{Version: version(), Host: thisHost(), Labels: o.own,
+		Identity: identity})
+}
+
+// thisHost names this machine. In a container NODE_NAME is what its definition says, spec.nodeName.
+func thisHost() perprocess.Host {
+	name, _ := os.Hostname() // "" is unknown
+	return perprocess.Host{Name: name, Node: os.Getenv("NODE_NAME")}
+}
+
+// byteSize is the value of a flag that takes a number of bytes: 64M, 1.5G.
+type byteSize int64
+
+func (b *byteSize) Type() string { return "SIZE" }
+
+func (b *byteSize) String() string {
+	for i, unit := range sizeUnits {
+		if n := int64(*b); n>>unit.shift > 0 && n&(1<<unit.shift-1) == 0 || i == len(sizeUnits)-1 {
+			return strconv.FormatInt(n>>unit.shift, 10) + unit.name
+		}
+	}
+	return ""
+}
+
+var sizeUnits = []struct {
+	name  string
+	shift int
+}{{"G", 30}, {"M", 20}, {"K", 10}, {"", 0}}
+
+func (b *byteSize) Set(text string) error {
+	number := strings.TrimSuffix(strings.TrimSuffix(text, "B"), "i")
+	shift := 0
+	for _, unit := range sizeUnits[:3] {
+		if cut, ok := strings.CutSuffix(strings.ToUpper(number), unit.name); ok {
+			number, shift = cut, unit.shift
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if v *= math.Pow(2, float64(shift)); err != nil || !(v >= 1<<10 && v < 1<<50) {
+		return errors.New("want bytes from 1K on, as 64M or 1G")
+	}
+	*b = byteSize(v)
+	return nil
+}

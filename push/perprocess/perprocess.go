@@ -1,0 +1,127 @@
+// Package perprocess parts a recording into what stores get: a profile of each process, with who it is.
+//
+// Who a process is comes from files of /proc alone ([Identify]), which are read while it lives. Nothing of a process is
+// sent but the names here, its stacks and the names of its threads: no ids, no arguments, no environment.
+package perprocess
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/push"
+	"github.com/fpstack/fpstack/push/otlp"
+)
+
+// Identity is who a process is. What is not known is empty.
+type Identity struct {
+	Service   string // service.name; where it is empty the executable takes its place
+	Exe       string // path of the program, as the process sees it
+	Container string // id
+	Pod       string // uid
+}
+
+// Identify reads who process pid is from root, "/proc". What cannot be read is empty. The service is the systemd unit
+// that it was started by, if it has one.
+func Identify(root string, pid int) Identity {
+	dir := filepath.Join(root, strconv.Itoa(pid))
+	var id Identity
+	if b, err := os.ReadFile(filepath.Join(dir, "cgroup")); err == nil {
+		group := procfs.ParseCgroup(b)
+		id.Container, id.Pod = group.Container, group.Pod
+		if group.Container == "" && strings.HasPrefix(group.Path, "/system.slice/") {
+			id.Service = strings.TrimSuffix(group.Unit, ".service")
+		}
+	}
+	if exe, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
+		id.Exe = strings.TrimSuffix(exe, " (deleted)")
+	}
+	return id
+}
+
+// Host is what all processes of a machine have in common.
+type Host struct {
+	Name string // host.name
+	Node string // k8s.node.name, "" outside of Kubernetes
+}
+
+// Options say how a recording is parted.
+type Options struct {
+	Version string // of fpstack
+	Host    Host
+	Labels  []otlp.Attribute // of the user's own; a service.name among them is that of all processes
+	// Identity says who a process is, by the id that it had.
+	Identity func(pid int) Identity
+}
+
+// Recorded parts p by process, in the order of their ids. Processes of one executable in the same place have the same
+// identity, and stay apart.
+func Recorded(p *profile.Profile, o *Options) (all []push.Recorded, err error) {
+	names := map[int]string{}
+	for _, t := range p.Tasks {
+		names[t.PID] = t.Process
+	}
+	for _, pid := range slices.Sorted(maps.Keys(names)) {
+		id := o.Identity(pid)
+		part := p.Part(func(t profile.Task) bool { return t.PID == pid }, id.Exe)
+		if len(part.Samples) == 0 {
+			continue
+		}
+		shortenNames(part)
+		of, err := flame.Pprof(part, flame.PprofOptions{Version: o.Version, NoIDs: true})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, push.Recorded{Attributes: o.attributes(&id, names[pid]), Of: of, Base: bases(part.Modules),
+			IDs: push.NewIDs()})
+	}
+	return all, nil
+}
+
+// bases gives where modules were loaded, by the mapping that flame.Pprof makes of each.
+func bases(modules []profile.Module) func(*pprof.Mapping) (uint64, bool) {
+	base := make([]uint64, len(modules))
+	for i := range modules {
+		base[i] = modules[i].Base
+	}
+	return func(m *pprof.Mapping) (uint64, bool) {
+		if m.ID == 0 || m.ID > uint64(len(base)) {
+			return 0, false
+		}
+		return base[m.ID-1], true
+	}
+}
+
+// attributes words an identity as OpenTelemetry does.
+// Source: opentelemetry.io/docs/specs/semconv/resource.
+func (o *Options) attributes(id *Identity, comm string) []otlp.Attribute {
+	executable := comm
+	if id.Exe != "" {
+		executable = filepath.Base(id.Exe)
+	}
+	attributes := []otlp.Attribute{{Key: "service.name", Value: cmp.Or(id.Service, executable, "unknown")}}
+	for _, a := range []otlp.Attribute{{Key: "process.executable.name", Value: executable},
+		{Key: "host.name", Value: o.Host.Name}, {Key: "container.id", Value: id.Container},
+		{Key: "k8s.pod.uid", Value: id.Pod}, {Key: "k8s.node.name", Value: o.Host.Node}} {
+		if a.Value != "" {
+			attributes = append(attributes, a)
+		}
+	}
+	for _, a := range o.Labels {
+		if a.Key == "service.name" {
+			attributes[0] = a
+			continue
+		}
+		attributes = append(attributes, a)
+	}
+	return attributes
+}

@@ -1,0 +1,108 @@
+package push
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// storeLimit is how much a store takes; 0 is no limit.
+type storeLimit struct {
+	request int // bytes of a request, not compressed
+	profile int // bytes of a profile, not compressed
+	samples int // of a profile
+}
+
+// storeLimits are what stores take by default, and what of it we use.
+//
+// Source: max_request_body_size of the collector's confighttp, 20 MiB; the default of grpc-go for a message, 4 MiB,
+// which counts when it is decompressed; Pyroscope's -validation.max-profile-size-bytes, 4 MiB, and
+// -validation.max-profile-stacktrace-samples, 16,000.
+var storeLimits = map[Kind]storeLimit{
+	OTLPHTTP:  {request: 20 << 20},
+	OTLPGRPC:  {request: 4 << 20},
+	Pyroscope: {profile: 4 << 20, samples: 16_000},
+	Parca:     {request: 4 << 20, profile: 64 << 20},
+	Folder:    {request: maxRequest - maxHead},
+}
+
+// tooLargeError says that something is more than a store takes.
+type tooLargeError struct{ n, most int }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%d bytes or samples of at most %d", e.n, e.most)
+}
+
+func (l storeLimit) check(request int) error {
+	if l.request > 0 && request > l.request {
+		return &tooLargeError{request, l.request}
+	}
+	return nil
+}
+
+// pprof encodes p, compressed.
+func (l storeLimit) pprof(p *pprof.Profile) ([]byte, error) {
+	if l.samples > 0 && len(p.Sample) > l.samples {
+		return nil, &tooLargeError{len(p.Sample), l.samples}
+	}
+	var plain, b bytes.Buffer
+	if err := p.WriteUncompressed(&plain); err != nil {
+		return nil, err
+	}
+	if l.profile > 0 && plain.Len() > l.profile {
+		return nil, &tooLargeError{plain.Len(), l.profile}
+	}
+	zip := gzip.NewWriter(&b)
+	if _, err := zip.Write(plain.Bytes()); err != nil {
+		return nil, err
+	}
+	err := zip.Close()
+	return b.Bytes(), err
+}
+
+// parts cuts r in two, each with a half of its samples and ids of its own, which follow from those of r.
+func (r *Recorded) parts() []Recorded {
+	half := len(r.Of.Sample) / 2
+	parts := make([]Recorded, 2)
+	for n, samples := range [][]*pprof.Sample{r.Of.Sample[half:], r.Of.Sample[:half]} {
+		p := shallow(r.Of)
+		p.Sample = samples
+		parts[n] = Recorded{Attributes: r.Attributes, Of: used(p), Base: r.Base}
+		for _, id := range r.IDs {
+			sum := sha256.Sum256(append(id[:], byte(n)))
+			parts[n].IDs = append(parts[n].IDs, [16]byte(sum[:16]))
+		}
+	}
+	return parts
+}
+
+// used is p without the locations, functions and mappings that none of its samples has. Those that stay are shared with
+// p, and keep their ids.
+func used(p *pprof.Profile) *pprof.Profile {
+	locations, mappings := map[*pprof.Location]bool{}, map[*pprof.Mapping]bool{}
+	functions := map[*pprof.Function]bool{}
+	for _, s := range p.Sample {
+		for _, l := range s.Location {
+			locations[l], mappings[l.Mapping] = true, true
+			for i := range l.Line {
+				functions[l.Line[i].Function] = true
+			}
+		}
+	}
+	q := shallow(p)
+	q.Location, q.Mapping = kept(p.Location, locations), kept(p.Mapping, mappings)
+	q.Function = kept(p.Function, functions)
+	return q
+}
+
+func kept[T any](all []*T, which map[*T]bool) (some []*T) {
+	for _, v := range all {
+		if which[v] {
+			some = append(some, v)
+		}
+	}
+	return some
+}
