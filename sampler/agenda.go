@@ -85,11 +85,11 @@ type pace struct {
 func (k *ticker) plan(p *process, t *thread) {
 	k.pace.rest(t, t.activity == sleeping && t.still >= k.pace.patient)
 	if !t.resting {
-		p.agenda.put(t, k.round, 1)
+		p.agenda.put(t, p.round, 1)
 		return
 	}
 	every := uint64(k.pace.every)
-	p.agenda.put(t, k.round, every-(k.round+uint64(t.slot))%every)
+	p.agenda.put(t, p.round, every-(p.round+uint64(t.slot))%every)
 }
 
 // rest notes whether a thread is a long sleeper.

@@ -233,6 +233,7 @@ func (p *fakeProcess) ThreadIDs() ([]int, error) {
 			ids = append(ids, tid)
 		}
 	}
+	slices.Sort(ids)
 	return ids, nil
 }
 
@@ -431,18 +432,7 @@ func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	f.cancel = cancel
-	f.settle = func() {
-		counted := make(chan struct{})
-		r.ticker.send(sample{kind: marked, mark: func() { close(counted) }})
-		for {
-			select {
-			case <-counted:
-				return
-			case <-time.After(time.Millisecond):
-				r.ticker.out.handOver(r.ticker.now)
-			}
-		}
-	}
+	f.settle = r.settled
 	if err := r.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -451,6 +441,20 @@ func finish(t *testing.T, r *Recorder, f *fake) (*profile.Profile, Stats) {
 		t.Fatal(err)
 	}
 	return p, r.Stats()
+}
+
+// settled waits until all samples are counted. The ticker calls it.
+func (r *Recorder) settled() {
+	counted := make(chan struct{})
+	r.ticker.send(sample{kind: marked, mark: func() { close(counted) }})
+	for {
+		select {
+		case <-counted:
+			return
+		case <-time.After(time.Millisecond):
+			r.ticker.out.handOver(r.ticker.now)
+		}
+	}
 }
 
 // amounts sums the values of the stacks whose innermost code is at pc, in thread tid; 0 stands

@@ -18,7 +18,8 @@ type process struct {
 	comm     string
 	threads  []*thread
 	agenda   agenda
-	ended    bool // a thread of it has, and is in threads still
+	round    uint64 // of samples of it
+	ended    bool   // a thread of it has, and is in threads still
 	byTID    map[int]*thread
 	checked  bool // in this round: whether it runs another program
 	replaced bool // it does
@@ -382,6 +383,19 @@ func (k *ticker) endThread(p *process, t *thread) {
 	delete(p.byTID, t.tid)
 	t.watch, p.ended = nil, true
 	k.pace.rest(t, false)
+}
+
+// remove ends following process pid, which may go on. What it got until now is counted.
+func (k *ticker) remove(pid int) {
+	p := k.byPID[pid]
+	if p == nil {
+		return
+	}
+	k.settleProcess(p, k.sys.Now())
+	p.gone, p.unmet = true, false
+	delete(k.births.family, pid)
+	k.sweep()
+	k.ended-- // it has not
 }
 
 // sweep forgets processes that have ended.

@@ -31,6 +31,8 @@ type Options struct {
 	// MaxOverhead is the share of one CPU that this program may take, and the share of time
 	// that running threads may be stopped, before the rate is lowered; 0 sets no limit.
 	MaxOverhead float64
+	// Stay goes on when no process is left, or none was given: others are added while it runs.
+	Stay bool
 	// Children follows what the processes start, and what is found below them.
 	Children bool
 	// TIDs are the threads to sample; nil means all.

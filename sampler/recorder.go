@@ -45,8 +45,9 @@ type Recorder struct {
 	requesting atomic.Int32 // how many wait for that
 	draw       func() float64
 
-	driving sync.Mutex // held by who uses the ticker: Run, or others while that does not run
+	driving sync.Mutex // held by who uses the ticker and the plan: Run, or others while that does not run
 	ticker  *ticker
+	plan    schedule
 	// begunWell says that the cost of the beginning was checked.
 	begunWell bool
 	naming    namer
@@ -111,6 +112,9 @@ func (r *Recorder) Add(pid int) error {
 	return err
 }
 
+// Remove ends following process pid, if it is followed: what it got until now is in the next Take. The process goes on.
+func (r *Recorder) Remove(pid int) { r.drive(func() { r.ticker.remove(pid) }) }
+
 // drive runs f where the ticker may be used.
 func (r *Recorder) drive(f func()) {
 	for {
@@ -140,7 +144,8 @@ func (r *Recorder) drive(f func()) {
 	}
 }
 
-// Run records until ctx ends or every process has ended; both are no error. It runs once.
+// Run records until ctx ends or every process has ended, with Options.Stay until ctx ends; both are no error. It runs
+// once.
 //
 // It fails with ErrNothing if there is no process, or with the reason why the last process
 // could not be sampled, if nothing was recorded.
@@ -167,7 +172,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.mu.Lock()
 	r.begun = begin
 	r.mu.Unlock()
-	if len(k.processes) == 0 {
+	if len(k.processes) == 0 && !r.opt.Stay {
 		return ErrNothing
 	}
 	fault := r.rounds(ctx, begin)
@@ -220,15 +225,25 @@ const maxFaults = 100
 func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	k := r.ticker
 	faults := 0
-	plan := newSchedule(r.opt.Rate, r.draw)
+	plan := &r.plan
+	*plan = newSchedule(r.opt.Rate, r.draw)
 	plan.origin = begin
+	if k.boundary != nil {
+		plan.endAt(k.boundary.at)
+	}
 	money := budget{limit: r.opt.MaxOverhead, wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
 	due := plan.next(r.sys.Now())
-	for ctx.Err() == nil && len(k.processes) > 0 {
+	for ctx.Err() == nil && (r.opt.Stay || len(k.processes) > 0) {
+		if len(k.processes) == 0 {
+			r.idle(ctx)
+			plan.reached(r.sys.Now()) // what went by meanwhile was not late
+			due = plan.next(r.sys.Now())
+			continue
+		}
 		if !r.rest(ctx, due) {
 			return nil
 		}
-		if err := r.sys.Do(func() { due = r.burst(ctx, &plan, due) }); err != nil {
+		if err := r.sys.Do(func() { due = r.burst(ctx, due) }); err != nil {
 			k.abandon()
 			if faults++; faults > maxFaults {
 				return err
@@ -293,10 +308,26 @@ func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
 	}
 }
 
+// idle does what others ask for until there is a process, or ctx ends.
+func (r *Recorder) idle(ctx context.Context) {
+	k := r.ticker
+	k.births.close() // what begins meanwhile is none of ours
+	r.publish()
+	for ctx.Err() == nil && len(k.processes) == 0 {
+		select {
+		case <-ctx.Done():
+		case f := <-r.requests:
+			k.now = r.sys.Now()
+			k.upto = k.now // what is followed from now on begins now
+			f()
+		}
+	}
+}
+
 // burst makes the round that is due, and those that follow at once, on the OS thread. It
 // returns when the next is due.
-func (r *Recorder) burst(ctx context.Context, plan *schedule, due time.Duration) time.Duration {
-	k := r.ticker
+func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
+	k, plan := r.ticker, &r.plan
 	defer func() { k.out.handOver(k.now) }()
 	defer k.drain()
 	moved := time.Duration(-moveEvery)

@@ -19,7 +19,8 @@ import (
 type schedule struct {
 	rate   float64
 	origin time.Duration
-	cell   int64 // of the round that was made or is due, -1 before the first
+	cell   int64         // of the round that was made or is due, -1 before the first
+	bound  time.Duration // where a cell ends and a new grid begins, 0 for nowhere
 	draw   func() float64
 	parts  [parts]uint8 // the order of parts in this row of cells
 	used   int          // how many of them were used
@@ -50,8 +51,8 @@ func (s *schedule) next(now time.Duration) time.Duration {
 	if s.rate == 0 {
 		return now
 	}
-	s.cell++
-	from, to := s.start(s.cell), s.start(s.cell+1)
+	s.onward()
+	from, to := s.start(s.cell), s.end()
 	return from + time.Duration(s.moment()*float64(to-from))
 }
 
@@ -75,13 +76,46 @@ func (s *schedule) reached(now time.Duration) (upto time.Duration, missed uint64
 	if s.rate == 0 {
 		return now, 0
 	}
-	for now >= s.start(s.cell+1) {
+	for now >= s.end() {
 		// In one step: a machine may have slept for hours.
-		skip := max(1, int64(float64(now-s.start(s.cell+1))/float64(time.Second)*s.rate))
+		until := now
+		if s.bound > 0 {
+			until = min(now, s.bound)
+		}
+		skip := int64(float64(until-s.end()) / float64(time.Second) * s.rate)
 		s.cell += skip
 		missed += uint64(skip)
+		if now >= s.end() {
+			s.onward()
+			missed++
+		}
 	}
-	return s.start(s.cell + 1), missed
+	return s.end(), missed
+}
+
+// end is where the cell ends: at the bound too if what is left before it were hardly a cell.
+func (s *schedule) end() time.Duration {
+	end := s.start(s.cell + 1)
+	if s.bound > 0 && s.bound-end < s.period()/parts {
+		return s.bound
+	}
+	return end
+}
+
+// onward goes to the next cell.
+func (s *schedule) onward() {
+	if s.bound > 0 && s.end() == s.bound {
+		s.origin, s.cell, s.bound = s.bound, 0, 0
+		return
+	}
+	s.cell++
+}
+
+// endAt makes a cell end at that time, which lies behind the one that goes on now, and a new grid begin there.
+func (s *schedule) endAt(at time.Duration) {
+	if s.rate > 0 && at > s.end() {
+		s.bound = at
+	}
 }
 
 // setRate begins a new grid where the current cell ends.
@@ -89,7 +123,10 @@ func (s *schedule) setRate(rate float64) {
 	if rate == s.rate || s.rate == 0 || rate <= 0 {
 		return
 	}
-	s.origin = s.start(s.cell + 1)
+	s.origin = s.end()
+	if s.origin == s.bound {
+		s.bound = 0
+	}
 	s.cell = -1
 	s.rate = rate
 }

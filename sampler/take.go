@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -22,42 +23,102 @@ import (
 func (r *Recorder) Take() (*profile.Profile, error) {
 	r.naming.Lock()
 	defer r.naming.Unlock()
-	var e *extract
-	from, to, rate := r.naming.taken, time.Duration(0), 0.0
-	done := make(chan struct{})
+	t := &taking{done: make(chan struct{})}
+	r.drive(func() { r.beginTaking(t, nil) })
+	return r.finishTaking(t)
+}
+
+// TakeAt waits until at, or until ctx ends, and returns what Take does, up to that very moment: of a sample that covers
+// the time before and behind it each part is where it belongs, and what sleeps, or was not sampled since, has got until
+// then what it was last seen in. So profiles that are taken one behind the other add up to the one that a single Take
+// at the end would have given.
+//
+// at counts by the monotonic clock if it has a reading of that, see package time.
+func (r *Recorder) TakeAt(ctx context.Context, at time.Time) (*profile.Profile, error) {
+	left := time.Until(at)
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	return r.takeAt(ctx, r.sys.Now()+left, timer.C)
+}
+
+// takeAt is TakeAt by the clock of the recording; passed has a value at that time.
+func (r *Recorder) takeAt(ctx context.Context, at time.Duration, passed <-chan time.Time) (*profile.Profile, error) {
+	r.naming.Lock()
+	defer r.naming.Unlock()
+	t := &taking{done: make(chan struct{})}
+	c := &boundary{at: at, taken: func(at time.Duration) { r.beginTaking(t, &at) }}
 	r.drive(func() {
-		r.mu.Lock()
-		from, to = max(from, r.begun), r.begun+r.stats.Elapsed
-		final := !r.running
-		r.mu.Unlock()
-		if !final {
-			to = r.sys.Now()
-		}
-		for _, p := range r.ticker.processes {
-			for _, t := range p.threads {
-				r.ticker.flush(t)
-			}
-			if !final {
-				r.ticker.reportUnseen(p, p.toll.surely())
-			}
-		}
-		rate = r.opt.Rate
-		r.ticker.send(sample{kind: marked, mark: func() { e = r.counter.extract(final); close(done) }})
+		r.ticker.boundary = c
+		r.plan.endAt(at)
 	})
+	select {
+	case <-passed:
+	case <-ctx.Done():
+	case <-t.done: // a round was due behind it
+	}
+	r.drive(func() {
+		if r.ticker.boundary != nil {
+			c.at = min(c.at, r.sys.Now())
+			r.ticker.close()
+		}
+	})
+	return r.finishTaking(t)
+}
+
+// taking is one Take under way.
+type taking struct {
+	from, to time.Duration
+	rate     float64
+	e        *extract
+	done     chan struct{} // closed when e is there
+}
+
+// beginTaking closes the accounts at a time, nil: as they are now. It runs where the ticker may be used.
+func (r *Recorder) beginTaking(t *taking, at *time.Duration) {
+	k := r.ticker
+	r.mu.Lock()
+	t.from, t.to = max(r.naming.taken, r.begun), r.begun+r.stats.Elapsed
+	final := !r.running
+	r.mu.Unlock()
+	switch {
+	case final:
+	case at != nil:
+		t.to = *at
+	default:
+		t.to = r.sys.Now()
+	}
+	for _, p := range k.processes {
+		for _, th := range p.threads {
+			if at != nil && !final && th.watch != nil {
+				k.closeAt(p, th, t.to)
+			} else {
+				k.flush(th)
+			}
+		}
+		if !final {
+			k.reportUnseen(p, p.toll.surely())
+		}
+	}
+	t.rate = r.opt.Rate
+	k.send(sample{kind: marked, mark: func() { t.e = r.counter.extract(final); close(t.done) }})
+}
+
+// finishTaking names what was taken.
+func (r *Recorder) finishTaking(t *taking) (*profile.Profile, error) {
 	for counted := false; !counted; {
 		select {
-		case <-done:
+		case <-t.done:
 			counted = true
 		case <-time.After(handEvery): // the counter may not have taken the mark
 			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
 		}
 	}
 	r.mu.Lock()
-	for who, problem := range e.problems {
+	for who, problem := range t.e.problems {
 		r.extra.add("runtime "+who, "%s: %s", who, strings.ReplaceAll(problem.Error(), "\n", "; "))
 	}
 	r.mu.Unlock()
-	p, err := r.naming.name(e, from)
+	p, err := r.naming.name(t.e, t.from)
 	if err != nil {
 		r.mu.Lock()
 		r.extra.add("names", "names are missing: %v", err)
@@ -68,11 +129,11 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 		r.stats.Overhead = float64(r.sys.OwnCPU()-r.cpu) / float64(r.stats.Elapsed)
 	}
 	r.mu.Unlock()
-	r.naming.taken = to
-	p.Start = time.Now().Add(from - r.sys.Now())
-	p.Duration = to - from
-	if rate > 0 {
-		p.Period = time.Duration(float64(time.Second) / rate)
+	r.naming.taken = t.to
+	p.Start = time.Now().Add(t.from - r.sys.Now())
+	p.Duration = t.to - t.from
+	if t.rate > 0 {
+		p.Period = time.Duration(float64(time.Second) / t.rate)
 	}
 	p.PeriodType, p.Default = profile.WallTime, 1
 	if r.opt.Mode == CPU {

@@ -89,6 +89,14 @@ func (t *thread) skip(last uint64) {
 	}
 }
 
+// skipTo returns how many samples since the last one up to round its long sleep stands for, which are counted then.
+func (t *thread) skipTo(round uint64) uint64 {
+	t.skip(round)
+	n := t.skipped
+	t.skipped = 0
+	return n
+}
+
 // took notes the CPU time since the last sample.
 func (t *thread) took(now tracer.Counters) {
 	took := max(0, now.CPU-t.base.CPU)

@@ -30,11 +30,12 @@ type ticker struct {
 	followed
 	rounds
 
-	search  search
-	births  births
-	pace    pace
-	counted tally
-	notes   notes
+	search   search
+	births   births
+	pace     pace
+	boundary *boundary // nil: none is wanted
+	counted  tally
+	notes    notes
 }
 
 // followed is what is recorded, and what is not.
@@ -53,7 +54,6 @@ type followed struct {
 // rounds is when the recording began, and what is known of the round under way.
 type rounds struct {
 	begun   time.Duration
-	round   uint64
 	now     time.Duration
 	upto    time.Duration // the last round covers the time until then
 	before  time.Duration // the one before, at most one period
@@ -89,7 +89,6 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 			"walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
 		return
 	}
-	k.round++
 	k.stops, k.out.waited, k.runners = sleepStops, false, 0
 	if period == 0 {
 		k.before = k.upto
@@ -98,6 +97,9 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	}
 	k.upto = k.before // new threads begin here
 	k.collect(now)    // what has stopped by now is interrupted again
+	if k.boundary != nil && upto > k.boundary.at {
+		k.close()
+	}
 	if len(k.out.batch) >= batchSize {
 		k.out.handOver(k.now)
 	}
@@ -142,6 +144,7 @@ const sleepCheckEvery = 2 * time.Millisecond
 
 // visit samples the threads of one process that are due.
 func (k *ticker) visit(p *process, upto time.Duration) {
+	p.round++
 	p.checked = false
 	k.sampleDue(p, upto)
 	p.replaced = p.replaced || p.closed
@@ -165,12 +168,12 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 // sampleDue samples the threads of p that are due, until it is seen to be gone or another program.
 func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	waiting := len(p.agenda.first)
-	due := p.agenda.due(k.round, k.pace.first)
+	due := p.agenda.due(p.round, k.pace.first)
 	k.pace.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
 	for i := range due {
 		// Where there are not buffers for all they take turns.
-		t := due[(uint64(i)+k.round*maxInterrupted)%uint64(len(due))]
+		t := due[(uint64(i)+p.round*maxInterrupted)%uint64(len(due))]
 		if i%relieveEvery == 0 {
 			k.relieve()
 		}
@@ -186,9 +189,9 @@ func (k *ticker) sampleDue(p *process, upto time.Duration) {
 
 // sampleThread samples one thread.
 func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
-	t.skip(k.round - 1)
+	t.skip(p.round - 1)
 	first := t.round == 0
-	t.round = k.round
+	t.round = p.round
 	if t.last == pending {
 		k.waits(t, upto)
 		return
@@ -235,6 +238,7 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 
 // account adds samples of the stack seen last.
 func (k *ticker) account(t *thread, samples int64, upto time.Duration) {
+	upto = max(upto, t.upto)
 	switch {
 	case t.last == missed || t.activity == unsampled && !k.opt.running():
 		return // for the next sample
@@ -267,6 +271,7 @@ func (k *ticker) hand(t *thread, l sample) {
 
 // seen hands over a sample with another stack, which has so many samples from now on.
 func (k *ticker) seen(t *thread, l sample, samples int64, upto time.Duration) {
+	upto = max(upto, t.upto)
 	k.hand(t, l)
 	t.last = delivered
 	t.meet()
@@ -312,22 +317,28 @@ func (k *ticker) settle(end time.Duration) {
 	never := 0
 	k.hearLast()
 	for _, p := range k.processes {
-		k.readToll(p) // before its threads
-		for _, t := range p.threads {
-			if t.activity == unsampled {
-				never++
-			}
-			if t.watch != nil { // else it has ended
-				t.skip(k.round)
-				k.reread(t)
-				k.flushUntil(t, end)
-			}
-		}
+		never += k.settleProcess(p, end)
 		k.reportUnseen(p, p.toll.now())
 	}
 	if never > maxFirst {
 		k.notes.add("never", "%d threads were not sampled even once: the recording was too short for so many", never)
 	}
+}
+
+// settleProcess closes the accounts of the threads of p, and counts those that were never sampled.
+func (k *ticker) settleProcess(p *process, end time.Duration) (never int) {
+	k.readToll(p) // before its threads
+	for _, t := range p.threads {
+		if t.activity == unsampled {
+			never++
+		}
+		if t.watch != nil { // else it has ended
+			t.skip(p.round)
+			k.reread(t)
+			k.flushUntil(t, end)
+		}
+	}
+	return never
 }
 
 // reread finds what a thread took since the last sample.

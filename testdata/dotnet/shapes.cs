@@ -317,6 +317,8 @@ namespace Shapes
 	static class Collected
 	{
 		public static volatile int Kept;
+		// To write "ready" takes a minute beside the collector.
+		public static volatile bool Begun;
 
 		[MethodImpl(MethodImplOptions.NoInlining)]
 		static int Leaf(int n) { return (n * 7 + Kept) ^ (n >> 3); }
@@ -341,6 +343,8 @@ namespace Shapes
 		public static void Collect()
 		{
 			Gate.Arrived();
+			while (!Begun)
+				Thread.Sleep(1);
 			while (!Gate.Open)
 				GC.Collect(0);
 		}
@@ -422,6 +426,7 @@ namespace Shapes
 			}
 			Gate.WaitForAll();
 			Console.WriteLine("ready");
+			Collected.Begun = true;
 			Console.ReadLine();
 			Gate.Open = true;
 			Environment.Exit(0);

@@ -34,9 +34,9 @@ func TestRecord(t *testing.T) {
 			pause(i)
 			x.recognise(t)
 			s := x.stop(t, asks{x.PID()})
-			want, more := x.answer(t)
+			want, more, ended := x.answer(t)
 			stack := x.stack(s, 0)
-			if frames := python(&stack); len(frames) < 5 || more || differs(frames, want, more) != "" {
+			if frames := python(&stack); len(frames) < 5 || more || ended || differs(frames, want, more) != "" {
 				continue
 			}
 			write(t, x, s, to)

@@ -5,8 +5,10 @@ package python
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,8 +45,9 @@ type place struct {
 
 var frameLine = regexp.MustCompile(`^  File "(.*)", line (\d+|\?\?\?) in (.*)$`)
 
-// answer waits for the end of the handler and returns what it wrote, innermost first. more says that it wrote not all.
-func (x *target) answer(t *testing.T) (places []place, more bool) {
+// answer waits for the end of the handler and returns what it wrote, innermost first. more says that it wrote not all,
+// ended that the interpreter has ended: faulthandler of 3.11 to 3.13 crashes now and then, without a tracer too.
+func (x *target) answer(t *testing.T) (places []place, more, ended bool) {
 	t.Helper()
 	pid := x.PID()
 	for deadline, times := time.Now().Add(10*time.Second), 0; times < 3; { // between two states it is in neither
@@ -52,8 +55,11 @@ func (x *target) answer(t *testing.T) (places []place, more bool) {
 		if times++; !done {
 			times = 0
 		}
-		if time.Now().After(deadline) || !ok {
-			t.Skipf("python %s ended by its own signal handler, or did not run it", x.name)
+		if !ok {
+			return nil, false, true
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("python %s did not run its signal handler", x.name)
 		}
 		time.Sleep(50 * time.Microsecond)
 	}
@@ -62,7 +68,10 @@ func (x *target) answer(t *testing.T) (places []place, more bool) {
 	x.truth.SetReadDeadline(time.Now().Add(5 * time.Second))
 	for {
 		n, err := x.truth.Read(buf)
-		if b = append(b, buf[:n]...); err != nil {
+		if b = append(b, buf[:n]...); errors.Is(err, io.EOF) {
+			return nil, false, true
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if bytes.HasSuffix(b, []byte("\n")) && bytes.Count(b, []byte("\n")) > 1 {
@@ -84,7 +93,7 @@ func (x *target) answer(t *testing.T) (places []place, more bool) {
 		}
 		places = append(places, place{m[1], m[3], line})
 	}
-	return places, more
+	return places, more, false
 }
 
 // handled reports whether SIGUSR1 is neither pending nor being handled by the leader of process pid; ok is false if
@@ -155,12 +164,20 @@ func TestTruth(t *testing.T) {
 
 func checkTruth(t *testing.T, in interpreter, script string) {
 	x := start(t, in, script, nil)
-	n, right, bad, late, frames := *samples, 0, 0, 0, 0
-	for i := range n {
+	n, right, bad, late, frames, ends := *samples, 0, 0, 0, 0, 0
+	for i := 0; i < n; i++ {
 		pause(i)
 		s := x.stop(t, asks{x.PID()})
 		stack := x.stack(s, 0)
-		want, more := x.answer(t)
+		want, more, ended := x.answer(t)
+		if ended {
+			if ends++; ends > 2+n/50 {
+				t.Skipf("python %s ended %d times in its own signal handler, in %d samples", in.name, ends, i)
+			}
+			x = start(t, in, script, nil)
+			i--
+			continue
+		}
 		got := python(&stack)
 		if len(got) == 0 && missed(s, &stack) {
 			late++
@@ -178,7 +195,8 @@ func checkTruth(t *testing.T, in interpreter, script string) {
 				s.Threads[0].Shortfalls)
 		}
 	}
-	t.Logf("%d of %d samples are right, %d frames; %d say that frames are missing", right, n, frames, late)
+	t.Logf("%d of %d samples are right, %d frames; %d say that frames are missing; the interpreter ended %d times in "+
+		"its own signal handler", right, n, frames, late, ends)
 	if late > max(1, n/20) {
 		t.Errorf("in %d of %d samples frames are missing", late, n)
 	}
