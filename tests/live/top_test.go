@@ -657,6 +657,7 @@ const mostYards = 10
 // TestTopCost: what the table takes to draw 2,000 functions four times a second, beside a yardstick, since a
 // machine that is busy with others makes the same work slower. It draws long enough to make the start small.
 func TestTopCost(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}
