@@ -338,7 +338,6 @@ func TestRemediesFitThePlace(t *testing.T) {
 // TestCapabilityAlone: with CAP_SYS_PTRACE and no other right, stacks, system calls, names and a recording of another
 // user's process are what root gets. What is missing is reported.
 func TestCapabilityAlone(t *testing.T) {
-	t.Parallel()
 	asRoot(t)
 	for _, user := range []string{"0", "3"} {
 		line := []string{"--reuid", user, "--regid", user, "--clear-groups", program(t, "duty"), "100", "2", "cpu",

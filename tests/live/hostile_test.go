@@ -87,7 +87,6 @@ func fill(b []byte, with byte) {
 }
 
 func TestTamperedSections(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		with func([]byte)
@@ -113,7 +112,6 @@ func TestTamperedSections(t *testing.T) {
 
 // TestTamperedAtRandom changes some bytes of all sections that nobody else reads.
 func TestTamperedAtRandom(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(40) {
 		for _, name := range []string{"threads-static", "threads", "threads-m32"} {
 			t.Run(name+" "+strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -136,7 +134,6 @@ func TestTamperedAtRandom(t *testing.T) {
 // TestTamperedHeaders changes fields of the ELF header and of headers that the kernel does
 // not read. Layout: elf(5), 64-bit.
 func TestTamperedHeaders(t *testing.T) {
-	t.Parallel()
 	le := binary.LittleEndian
 	section := func(image []byte, i int) []byte { return image[le.Uint64(image[0x28:])+uint64(i)*64:] }
 	segment := func(image []byte, f *elf.File, kind elf.ProgType) []byte {
