@@ -309,6 +309,7 @@ func firstDifference(a, b string) string {
 
 // TestCoreOfNodeIsLikeLive: what V8 is doing, with the objects that a live dump copies in the stop.
 func TestCoreOfNodeIsLikeLive(t *testing.T) {
+	t.Parallel()
 	script := filepath.Join(room(t), "spin.js")
 	text := `function inner(n) { let s = 0; for (let i = 0; i < 1e6; i++) s += i % n; return s }
 function outer() { for (;;) inner(7) }
