@@ -50,7 +50,7 @@ func TestThreads(t *testing.T) {
 		"sleeper": {"sleeps"}, "reader-日本": {"reads"}, "hasher": {"hashes"}, "taker": {"get", "takes"},
 		"MainThread": {"<module>"}}
 	each(t, 8, func(t *testing.T, in interpreter) {
-		x := start(t, in, "threads.py", nil)
+		x := start(t, in, "threads.py", in.withGIL())
 		holders, waiters := 0, 0
 		for i, good := 0, 0; good < 20; i++ {
 			pause(i)
@@ -92,6 +92,37 @@ func TestThreads(t *testing.T) {
 			t.Errorf("in 20 samples with two threads that spin %d hold the GIL, %d wait for it", holders, waiters)
 		}
 	})
+}
+
+// TestWithoutGIL: in a free-threaded build nobody holds or waits for a GIL, and the dump says so.
+func TestWithoutGIL(t *testing.T) {
+	found := 0
+	each(t, 13, func(t *testing.T, in interpreter) {
+		if !in.free {
+			return
+		}
+		found++
+		x := start(t, in, "threads.py", nil)
+		for i := range 20 {
+			pause(i)
+			s := x.stop(t)
+			said := 0
+			for _, f := range x.runtimes.ThreadFacts(s) {
+				text := strings.Join(f.Facts, ", ")
+				if text == "the interpreter runs without a GIL" {
+					said++
+				} else if text != "" {
+					t.Errorf("sample %d: a thread %q", i, text)
+				}
+			}
+			if said != 1 && !delayed(s) {
+				t.Errorf("sample %d: %d threads say that there is no GIL, want 1", i, said)
+			}
+		}
+	})
+	if found == 0 {
+		t.Skip("no free-threaded interpreter is there: scripts/build-python 3.13t builds one")
+	}
 }
 
 // TestDeep: all 901 frames of a recursion are there. Of a deeper one, where each frame is an object of its own, not all
@@ -354,7 +385,7 @@ func TestRecording(t *testing.T) {
 // TestHolderInCall: a thread that keeps the GIL in a system call is said to, and so is who waits for it.
 func TestHolderInCall(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
-		x := start(t, in, "holds.py", nil)
+		x := start(t, in, "holds.py", in.withGIL())
 		var facts map[int]profile.RuntimeThread
 		held, waits := "", ""
 		for deadline := time.Now().Add(10 * time.Second); waits == "" && time.Now().Before(deadline); {
