@@ -5,6 +5,7 @@ package python
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -176,6 +177,51 @@ func TestSubinterpreters(t *testing.T) {
 			if found != 2 {
 				t.Errorf("sample %d: %d threads run a subinterpreter, want 2", i, found)
 			}
+		}
+	})
+}
+
+// TestSubinterpreterGILs: each thread of a subinterpreter is said to be in that one, and who waits for its GIL waits for
+// a thread of the same that holds it.
+func TestSubinterpreterGILs(t *testing.T) {
+	each(t, 12, func(t *testing.T, in interpreter) {
+		x := start(t, in, "subgils.py", in.withGIL())
+		waits := 0
+		for i := range 20 {
+			pause(i)
+			s := x.stop(t)
+			if delayed(s) {
+				continue
+			}
+			facts, inside := x.runtimes.ThreadFacts(s), map[string]int{}
+			for tid, f := range facts {
+				text := strings.Join(f.Facts, ", ")
+				where, _, _ := strings.Cut(text, ", ")
+				inside[where]++
+				_, waited, waiting := strings.Cut(text, "waits for the GIL of interpreter ")
+				if !waiting {
+					continue
+				}
+				number, rest, _ := strings.Cut(waited, ", ")
+				if where != "in interpreter "+number {
+					t.Errorf("sample %d: thread %d: %s", i, tid, text)
+				}
+				var holder int
+				if _, err := fmt.Sscanf(rest, "held by %d", &holder); err != nil {
+					continue // it is free at the moment
+				}
+				waits++
+				h := strings.Join(facts[holder].Facts, ", ")
+				if !strings.HasPrefix(h, where+", holds the GIL of interpreter "+number) {
+					t.Errorf("sample %d: thread %d: %s, and that one: %s", i, tid, text, h)
+				}
+			}
+			if inside["in interpreter 1"] != 2 || inside["in interpreter 2"] != 2 {
+				t.Errorf("sample %d: threads are %v, want two in each of 1 and 2", i, inside)
+			}
+		}
+		if waits == 0 && !in.free {
+			t.Error("nobody waits for the GIL of a subinterpreter")
 		}
 	})
 }

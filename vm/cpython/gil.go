@@ -105,7 +105,15 @@ func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
 			return t
 		}
 	}
-	for i := range s.Threads { // of another interpreter
+	for i := range s.Threads { // of another interpreter: its frames tell, as another thread may have made it
+		t := &s.Threads[i]
+		for _, c := range r.chainsOf(t) {
+			if c.state.Addr == a {
+				return t
+			}
+		}
+	}
+	for i := range s.Threads {
 		t := &s.Threads[i]
 		if b, ok := (copiedMemory{t}).Bytes(a, r.layout.Thread.Size); ok {
 			if state := r.layout.ThreadOf(a, b); t.HasTP && state.ThreadID == t.TP {

@@ -25,12 +25,34 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 			out[t.TID] = profile.RuntimeThread{Language: "Python", Name: names[ident]}
 		}
 	}
+	for tid, id := range r.subinterpreters(s) {
+		add(out, tid, fmt.Sprintf("in interpreter %d", id))
+	}
 	for _, g := range r.gils() {
 		r.gilFacts(s, g, out)
 	}
 	if r.green != nil {
 		for tid, text := range r.green.facts {
 			add(out, tid, text)
+		}
+	}
+	return out
+}
+
+// subinterpreters says which threads of s run frames of an interpreter besides the main one, and which.
+func (r *Runtime) subinterpreters(s *snapshot.Snapshot) map[int]int64 {
+	o := r.roster.Load()
+	if len(o.interps) < 2 {
+		return nil
+	}
+	out := map[int]int64{}
+	for i := range s.Threads {
+		for _, c := range r.chainsOf(&s.Threads[i]) {
+			for k := range o.interps {
+				if in := &o.interps[k]; in.addr == c.state.Interp && in.id != 0 {
+					out[s.Threads[i].TID] = in.id
+				}
+			}
 		}
 	}
 	return out
