@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/doctor"
+	"github.com/fpstack/fpstack/outfile"
+	"github.com/fpstack/fpstack/push"
+	"github.com/fpstack/fpstack/push/reach"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -18,6 +21,7 @@ import (
 type doctorOptions struct {
 	processOptions
 	shownOptions
+	pushOptions
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -28,52 +32,94 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Say whether a process can be sampled, what prevents it, and what to do about it.
 
 It checks what the kernel checks: ids, capabilities, namespaces, Yama, seccomp,
-another tracer. Nothing is stopped. If all is well it says so in one line.`,
+another tracer. Nothing is stopped. If all is well it says so in one line.
+
+With --push it checks the way to a profile store instead: its name, connection,
+certificate, service, and whether it takes a request of ours, which is one
+without a profile.`,
 		Example: `  fpstack doctor               what is possible here at all
-  fpstack doctor -p 4121       why is process 4121 refused?`,
-		Annotations: exitStatus("0", "every process can be sampled", "1", "one of them cannot"),
+  fpstack doctor -p 4121       why is process 4121 refused?
+  fpstack doctor --push otlp+http://collector:4318`,
+		Annotations: exitStatus("0", "every process can be sampled, every store takes profiles", "1", "one cannot"),
 		Args:        noArgs,
 		RunE:        func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
 	o.shownOptions.register(f, textOrJSON(), "show every check, also where nothing refuses")
-	sections(f, "pid", "Processes", "format", "Output")
+	o.registerStore(f)
+	sections(f, "pid", "Processes", "format", "Output", "push", "Stores")
 	return c
 }
 
-func (a *app) doctor(_ context.Context, o *doctorOptions) error {
+func (a *app) doctor(ctx context.Context, o *doctorOptions) error {
+	if err := o.pushOptions.check(); err != nil {
+		return err
+	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err
 	}
 	pids := o.pids
-	if len(pids) == 0 {
+	if len(pids) == 0 && len(o.targets) == 0 {
 		pids = ids{0}
 	}
-	return a.writeVerdict(o.output, func(w io.Writer) error {
-		refused := unnamed > 0
-		for i, pid := range pids {
-			e := examine(pid)
-			refused = refused || !e.Passes()
-			if i > 0 && o.format.word == "text" {
-				fmt.Fprintln(w)
-			}
-			var err error
-			if o.format.word == "json" {
-				err = report.GatesJSON(w, e)
-			} else {
-				err = report.GatesText(w, e, o.verbose, o.style(a), a.lineWidth(o.output))
-			}
-			if err != nil {
-				return fmt.Errorf("write gates of process %d: %w", pid, err)
-			}
+	var found []*report.Examination
+	for _, pid := range pids {
+		found = append(found, examine(pid))
+	}
+	stores, err := o.examineStores(ctx)
+	if err != nil {
+		return err
+	}
+	found = append(found, stores...)
+	return a.writeVerdict(o.output, func(w io.Writer) error { return a.writeGates(w, o, found, unnamed > 0) })
+}
+
+// writeGates writes what was found. refused says that something is missing already.
+func (a *app) writeGates(w io.Writer, o *doctorOptions, found []*report.Examination, refused bool) error {
+	for i, e := range found {
+		refused = refused || !e.Passes()
+		if i > 0 && o.format.word == "text" {
+			fmt.Fprintln(w)
 		}
-		if refused {
-			return errPart
+		var err error
+		if o.format.word == "json" {
+			err = report.GatesJSON(w, e)
+		} else {
+			err = report.GatesText(w, e, o.verbose, o.style(a), a.lineWidth(o.output))
 		}
-		return nil
-	})
+		if err != nil {
+			return fmt.Errorf("write gates: %w", err)
+		}
+	}
+	if refused {
+		return errPart
+	}
+	return nil
+}
+
+// examineStores goes the way to each store.
+func (o *doctorOptions) examineStores(ctx context.Context) (found []*report.Examination, err error) {
+	trust, err := o.trust()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range o.targets {
+		e := &report.Examination{Store: t.String(), Place: place()}
+		s := &push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Tenant: o.tenant}
+		if t.Kind != push.Folder {
+			e.Gates = reach.Store(ctx, s)
+		} else if f, err := outfile.OpenFolder(t.Path); err != nil {
+			e.Gates = []doctor.Gate{{Name: "folder", State: doctor.Closed, Says: err.Error()}}
+		} else {
+			s.Folder = f.Root
+			e.Gates = reach.Folder(s)
+			f.Close()
+		}
+		found = append(found, e)
+	}
+	return found, nil
 }
 
 // examine checks all gates between us and process pid, and tries what the kernel says; 0 is no

@@ -40,7 +40,7 @@ type pushOptions struct {
 func (o *pushOptions) registerStore(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.to, "push", nil, "send profiles to the store at this `URL`: "+
 		strings.Join(push.Schemes(), ", ")+"; can be repeated")
-	f.StringVar(&o.tokenFile, "push-token-file", "", "send the token in this `FILE`, or in this credential of systemd")
+	f.StringVar(&o.tokenFile, "push-token-file", "", "send the token in file `F`, or in a credential of systemd")
 	f.StringVar(&o.tenant, "push-tenant", "", "send this `NAME` as X-Scope-OrgID")
 	f.StringVar(&o.ca, "push-ca", "", "trust the certificates in this `FILE` (PEM) and no others")
 }
@@ -93,7 +93,11 @@ type outlets struct {
 	folders []*outfile.Folder
 }
 
+// close closes all folders. A nil outlets has none.
 func (o *outlets) close() {
+	if o == nil {
+		return
+	}
 	for _, f := range o.folders {
 		f.Close()
 	}

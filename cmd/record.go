@@ -26,6 +26,7 @@ import (
 type recordOptions struct {
 	samplingOptions
 	viewOptions
+	pushOptions
 	duration  time.Duration
 	output    string
 	format    choice
@@ -56,12 +57,17 @@ recording first, fpstack waits for the command. Its exit status is passed on.
 The ending of -o chooses the format:
   ` + allEndings() + `
 Without -o the result goes to standard output as folded text, or, on a terminal,
-to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
+to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.
+
+With --push the recording is sent to a profile store, each process by itself;
+without -o it is not written then. What the store has not taken after half a
+minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 		Example: `  fpstack record -p 4121 -d 30 -o out.html    half a minute as a flame graph
   fpstack record -p 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
   fpstack record -o build.html -- make -j8    a command and all that it starts
   fpstack record -n nginx --mode cpu          CPU time alone, without waiting
-  fpstack record -p 4121 -d 10 | head         folded text for other tools`,
+  fpstack record -p 4121 -d 10 | head         folded text for other tools
+  fpstack record -p 4121 -d 60 --push pyroscope://store:4040`,
 		Annotations: exitStatus("0", "all processes were recorded",
 			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
 			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
@@ -85,13 +91,16 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.`,
 	o.viewOptions.register(f)
 	dotnetFlag(f, &o.dotnetMap)
 	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
+	o.registerStore(f)
+	o.registerLabels(f)
+	o.registerSpool(f)
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false,
 		"say what is recorded before it begins, and in the end what runtimes did not get")
 	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
 		"no-symbols", "Names",
-		"type", "What is written", "color", "Messages")
+		"type", "What is written", "push", "Stores", "color", "Messages")
 	return c
 }
 
@@ -109,14 +118,18 @@ func (o *recordOptions) check(c *cobra.Command, args []string) ([]string, error)
 	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
 		return nil, usageError{fmt.Errorf("--type %q: a recording has samples, wall and cpu", o.typ)}
 	}
+	if err := o.pushOptions.check(); err != nil {
+		return nil, err
+	}
 	return command, o.viewOptions.check()
 }
 
 // recording is one run of record.
 type recording struct {
 	*app
-	o       *recordOptions
-	to      destination
+	o  *recordOptions
+	to destination // without a form: it is sent alone
+	pushing
 	rec     *sampler.Recorder
 	command []string           // nil with -p
 	child   *supervise.Command // nil with -p, and until it is started
@@ -147,9 +160,11 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 	if err != nil {
 		return err
 	}
-	to, err := a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command))
-	if err != nil {
-		return err
+	var to destination
+	if len(o.to) == 0 || o.output != "" || o.format.word != "" {
+		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command)); err != nil {
+			return err
+		}
 	}
 	debug.SetGCPercent(recordGC)
 	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0, unmap: func() {}}
@@ -168,13 +183,19 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 
 // run does the recording. Its result is written before the command, if there is one, has ended.
 func (r *recording) run(ctx context.Context) error {
-	if err := r.checkWritable(r.to.path); err != nil {
+	if r.to.form != nil {
+		if err := r.checkWritable(r.to.path); err != nil {
+			return err
+		}
+	}
+	if err := r.openStores(); err != nil {
 		return err
 	}
+	defer r.outlets.close()
 	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
 	defer finder.Close()
 	options := r.o.sampler(context.Background(), r.command, finder)
-	options.KeepOrder = r.to.form.order
+	options.KeepOrder = r.to.form != nil && r.to.form.order
 	r.rec = sampler.New(options)
 	defer r.rec.Close()
 	if !r.o.quiet && r.command == nil {
@@ -210,6 +231,7 @@ func (r *recording) begin(ctx context.Context) error {
 		r.child = c
 		r.relay.To(c)
 		r.sameFiles = true
+		defer r.note(c.PID()) // when it runs its program
 		return r.follow()
 	}
 	if r.o.dotnetMap {
@@ -224,6 +246,7 @@ func (r *recording) begin(ctx context.Context) error {
 			r.missing = true
 			continue
 		}
+		r.note(pid)
 		if found++; found == 1 {
 			r.cmdline = procfs.Cmdline("/proc", pid)
 			r.sameFiles = seesOurFiles(pid)
@@ -233,9 +256,18 @@ func (r *recording) begin(ctx context.Context) error {
 		return errNothing
 	}
 	if r.o.verbose {
-		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", text.Message(r.to.place()), r.until())
+		fmt.Fprintf(r.stderr, "fpstack: recording to %s, until %s\n", text.Message(r.place()), r.until())
 	}
 	return nil
+}
+
+// place is where the recording goes, for a person.
+func (r *recording) place() string {
+	places := slices.Clone(r.o.to)
+	if r.to.form != nil {
+		places = append(places, r.to.place())
+	}
+	return strings.Join(places, ", ")
 }
 
 func (r *recording) until() string {
@@ -321,7 +353,13 @@ func (r *recording) finish(p *profile.Profile) error {
 	if !r.o.quiet {
 		r.summarize(p, &stats)
 	}
-	err := r.write(p)
+	var err error
+	if r.to.form != nil {
+		err = r.write(p)
+	}
+	if sent := r.send(p); sent != nil {
+		err = errors.Join(err, sent)
+	}
 	if err == nil && r.missing {
 		err = errPart
 	}

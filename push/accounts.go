@@ -66,9 +66,9 @@ func (b Balance) Lost() int {
 }
 
 func (b Balance) String() string {
-	parts := []string{fmt.Sprintf("%d profiles taken, %d sent, %d waiting", b.Taken, b.Sent, b.Waiting)}
+	parts := []string{fmt.Sprintf("profiles: %d taken, %d sent, %d waiting", b.Taken, b.Sent, b.Waiting)}
 	for _, why := range slices.Sorted(maps.Keys(b.Dropped)) {
-		parts = append(parts, fmt.Sprintf("%d dropped: %s", b.Dropped[why], why))
+		parts = append(parts, fmt.Sprintf("%d dropped (%s)", b.Dropped[why], why))
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(parts, ", ")
 }

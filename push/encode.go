@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"path"
+	"strings"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -110,8 +112,8 @@ func (t *Target) encode(r *Recorded, scope otlp.Scope) (*Request, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	path, contentType := t.form()
-	q := &Request{Path: path, ContentType: contentType, Profiles: len(values)}
+	to, contentType := t.Form()
+	q := &Request{Path: to, ContentType: contentType, Profiles: len(values)}
 	var err error
 	switch t.Kind {
 	case OTLPHTTP, OTLPGRPC:
@@ -137,8 +139,9 @@ func (t *Target) encode(r *Recorded, scope otlp.Scope) (*Request, error) {
 
 func (q *Request) otlp(r *Recorded, values []value, scope otlp.Scope) (err error) {
 	res := otlp.Resource{Attributes: cleanAttributes(r.Attributes)}
+	of := withoutMadeNames(r.Of)
 	for _, v := range values {
-		res.Profiles = append(res.Profiles, otlp.Profile{Of: r.Of, Type: v.column, ID: v.id})
+		res.Profiles = append(res.Profiles, otlp.Profile{Of: of, Type: v.column, ID: v.id})
 	}
 	q.Body, err = otlp.Encode([]otlp.Resource{res}, scope)
 	return err
@@ -183,7 +186,7 @@ func (q *Request) parca(r *Recorded, values []value) error {
 	}
 	var series []parca.Series
 	for _, v := range values {
-		p := only(r.Of, v.column).Copy()
+		p := withoutMadeNames(only(r.Of, v.column)).Copy()
 		parca.Normalize(p, base)
 		b, err := storeLimits[Parca].pprof(p)
 		if err != nil {
@@ -221,6 +224,40 @@ func only(p *pprof.Profile, k int) *pprof.Profile {
 		}
 	}
 	return used(q)
+}
+
+// withoutMadeNames is p without names that were made of module and address: a store may know better ones, and looks for
+// them where there is none.
+func withoutMadeNames(p *pprof.Profile) *pprof.Profile {
+	q := shallow(p)
+	q.Location = make([]*pprof.Location, len(p.Location))
+	bare := make(map[*pprof.Location]*pprof.Location, len(p.Location))
+	for i, l := range p.Location {
+		q.Location[i] = &pprof.Location{ID: l.ID, Mapping: l.Mapping, Address: l.Address, Line: l.Line,
+			IsFolded: l.IsFolded}
+		if hasMadeName(l) {
+			q.Location[i].Line = nil
+		}
+		bare[l] = q.Location[i]
+	}
+	q.Sample = make([]*pprof.Sample, len(p.Sample))
+	for i, s := range p.Sample {
+		stack := make([]*pprof.Location, len(s.Location))
+		for n, l := range s.Location {
+			stack[n] = bare[l]
+		}
+		q.Sample[i] = &pprof.Sample{Location: stack, Value: s.Value, Label: s.Label}
+	}
+	return q
+}
+
+// hasMadeName reports whether l has the name that flame gives to what has none.
+func hasMadeName(l *pprof.Location) bool {
+	if len(l.Line) != 1 || l.Mapping == nil || l.Line[0].Function == nil {
+		return false
+	}
+	digits, ok := strings.CutPrefix(l.Line[0].Function.Name, path.Base(l.Mapping.File)+"+0x")
+	return ok && digits != "" && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // shallow is a copy of p that shares all that p refers to.

@@ -50,14 +50,14 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 		send = (&folder{s.Folder, s.Limits, time.Now}).send
 		limits.Bytes, s.Spool = maxInMemory, nil
 	} else {
-		header, warning, err := s.header()
+		sender, warning, err := s.Sender()
 		if err != nil {
 			return nil, nil, err
 		}
 		if warning != nil {
 			odd = append(odd, warning)
 		}
-		send = NewSender(s.Target, NewClient(s.Target, s.TLS), header).Send
+		send = sender.Send
 	}
 	spool, strange, err := OpenSpool(s.Spool, s.Target, limits)
 	if err != nil {

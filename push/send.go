@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,6 +37,8 @@ type Refusal struct {
 	After time.Duration
 	// Most is how often it is tried in all where that is uncertain, 0: until it is too old.
 	Most int
+	// HTTP and GRPC are the status of the answer, 0 if there was none.
+	HTTP, GRPC int
 }
 
 func (r *Refusal) Error() string { return r.Why }
@@ -76,6 +80,10 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 	}
 	answer, err := s.client.Do(q)
 	if err != nil {
+		var at *url.Error
+		if errors.As(err, &at) { // which names the address again
+			err = at.Err
+		}
 		return &Refusal{Why: err.Error(), Again: true}
 	}
 	defer answer.Body.Close()
@@ -83,7 +91,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 	if err != nil {
 		return &Refusal{Why: "read the answer: " + err.Error(), Again: true}
 	}
-	if s.target.grpc() {
+	if s.target.GRPC() {
 		return grpcVerdict(answer, text)
 	}
 	return httpVerdict(answer, text, s.target.Kind == OTLPHTTP)
@@ -92,7 +100,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 // request makes of r what the store of s gets.
 func (s *Sender) request(ctx context.Context, r *Request) (*http.Request, error) {
 	body := r.Body
-	if s.target.grpc() {
+	if s.target.GRPC() {
 		body = frame(r)
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target.Base.JoinPath(r.Path).String(),
@@ -108,7 +116,7 @@ func (s *Sender) request(ctx context.Context, r *Request) (*http.Request, error)
 	q.Header.Set("Content-Type", r.ContentType)
 	q.Header.Set("User-Agent", "fpstack")
 	switch {
-	case s.target.grpc():
+	case s.target.GRPC():
 		q.Header.Set("TE", "trailers")
 		if r.Gzip {
 			q.Header.Set("Grpc-Encoding", "gzip")
@@ -136,33 +144,43 @@ func frame(r *Request) []byte {
 // httpVerdict says what an answer by HTTP means. Only what the specification of OTLP names is sent again.
 // Source: opentelemetry.io/docs/specs/otlp, "Failures".
 func httpVerdict(answer *http.Response, text []byte, otlp bool) error {
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	why := string(text)
-	if strings.Contains(answer.Header.Get("Content-Type"), "protobuf") { // google.rpc.Status
+	if strings.HasSuffix(kind, "protobuf") { // google.rpc.Status
 		why = string(field(text, 2).Bytes)
 	}
+	if to := answer.Header.Get("Location"); to != "" {
+		why = "it points to " + to + "; a redirect is not followed, as a token would go there"
+	}
+	r := &Refusal{Why: said(answer.Status, why), HTTP: answer.StatusCode}
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
-		if otlp {
+		switch {
+		case strings.HasPrefix(kind, "text/"):
+			r.Why = said("the answer is a text and not that of a store", why)
+		case otlp && !wire.Valid(text):
+			r.Why, r.Again, r.Most = "the answer is not that of a collector", true, uncertainTries
+		case otlp:
 			return partly(text)
+		default:
+			return nil
 		}
-		return nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &Refusal{Why: said(answer.Status, why), Again: true, After: retryAfter(answer.Header)}
+		r.Again, r.After = true, retryAfter(answer.Header)
 	}
-	return &Refusal{Why: said(answer.Status, why)}
+	return r
 }
 
 // Codes of gRPC with which a client may try again: CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE,
 // DATA_LOSS. Source: opentelemetry.io/docs/specs/otlp, "Failures".
 var grpcAgain = map[int]bool{1: true, 4: true, 10: true, 11: true, 14: true, 15: true}
 
-const (
-	// exhausted is RESOURCE_EXHAUSTED. With a RetryInfo it is a limit that passes. Without one it is Pyroscope's limit
-	// of a rate, which passes as well, or a message that is too large and always will be.
-	exhausted = 8
-	// exhaustedTries is how often that is tried.
-	exhaustedTries = 6
-)
+// exhausted is RESOURCE_EXHAUSTED. With a RetryInfo it is a limit that passes. Without one it is Pyroscope's limit of
+// a rate, which passes as well, or a message that is too large and always will be.
+const exhausted = 8
+
+// uncertainTries is how often a request is tried where it is uncertain whether another try helps.
+const uncertainTries = 6
 
 // grpcVerdict says what an answer by gRPC means. Where there is no body the trailers are in the header.
 func grpcVerdict(answer *http.Response, text []byte) error {
@@ -174,7 +192,7 @@ func grpcVerdict(answer *http.Response, text []byte) error {
 	switch {
 	case err != nil && answer.StatusCode == http.StatusOK:
 		return &Refusal{Why: "the answer has no status of gRPC: is that a store, and this its port for gRPC?",
-			Again: true, Most: exhaustedTries}
+			Again: true, Most: uncertainTries, HTTP: answer.StatusCode}
 	case err != nil:
 		return httpVerdict(answer, text, false)
 	case code == 0:
@@ -188,11 +206,11 @@ func grpcVerdict(answer *http.Response, text []byte) error {
 		message = trailer.Get("Grpc-Message")
 	}
 	r := &Refusal{Why: said("gRPC status "+strconv.Itoa(code), message), Again: grpcAgain[code],
-		After: retryInfo(trailer.Get("Grpc-Status-Details-Bin"))}
+		After: retryInfo(trailer.Get("Grpc-Status-Details-Bin")), HTTP: answer.StatusCode, GRPC: code}
 	if code == exhausted {
 		r.Again = true
 		if r.After == 0 {
-			r.Most = exhaustedTries
+			r.Most = uncertainTries
 		}
 	}
 	return r

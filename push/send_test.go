@@ -44,7 +44,8 @@ func TestAnswers(t *testing.T) {
 		taken  bool
 		partly bool
 	}{
-		{status: 200, taken: true}, {status: 202, taken: true}, {status: 200, body: []byte{0xff}, taken: true},
+		{status: 200, taken: true}, {status: 202, taken: true}, {status: 200, body: []byte{0xff}, again: true},
+		{status: 200, body: []byte("<html>")}, {status: 302},
 		{status: 200, body: rejected, partly: true},
 		{status: 429, after: "7", again: true, wait: 7 * time.Second},
 		{status: 429, after: "99999999999999999999", again: true},
@@ -60,6 +61,9 @@ func TestAnswers(t *testing.T) {
 			if r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
 				r.Header.Get("X-Scope-OrgID") != "team" || r.URL.Path != otlp.Path {
 				t.Errorf("%s with %v", r.URL, r.Header)
+			}
+			if !bytes.HasPrefix(c.body, []byte("<")) { // else it is a page
+				w.Header().Set("Content-Type", "application/x-protobuf")
 			}
 			w.WriteHeader(c.status)
 			w.Write(c.body)

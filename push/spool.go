@@ -152,7 +152,7 @@ func (s *Spool) read(f fs.DirEntry, t *Target) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, contentType := t.form()
+	path, contentType := t.Form()
 	if r.Path != path || r.ContentType != contentType {
 		return nil, errForAnother
 	}

@@ -36,7 +36,7 @@ func open(t *testing.T, dir string, l Limits) *Spool {
 }
 
 func request(body string, at int64) *Request {
-	path, contentType := collector.form()
+	path, contentType := collector.Form()
 	return &Request{Path: path, ContentType: contentType, Gzip: true, Body: []byte(body), Profiles: 2,
 		Made: time.Unix(at, 0).UTC()}
 }

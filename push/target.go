@@ -130,8 +130,8 @@ func plain(name string) string {
 	return strings.TrimLeft(name[:min(len(name), 64)], ".-")
 }
 
-// form is where and as what requests for t are sent.
-func (t *Target) form() (path, contentType string) {
+// Form is where and as what requests for t are sent.
+func (t *Target) Form() (path, contentType string) {
 	switch t.Kind {
 	case OTLPHTTP:
 		return otlp.Path, "application/x-protobuf"
@@ -148,5 +148,5 @@ func (t *Target) form() (path, contentType string) {
 // pprofType is the type of a file of a Folder.
 const pprofType = "application/vnd.google.protobuf+gzip"
 
-// grpc reports whether t is reached by gRPC.
-func (t *Target) grpc() bool { return t.Kind == OTLPGRPC || t.Kind == Parca }
+// GRPC reports whether t is reached by gRPC.
+func (t *Target) GRPC() bool { return t.Kind == OTLPGRPC || t.Kind == Parca }

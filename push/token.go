@@ -78,6 +78,15 @@ func openToken(path string) (string, error) {
 // errPlainToken warns of a token that the network may read.
 var errPlainToken = errors.New("the token goes to the store without TLS: whoever sees the connection can read it")
 
+// Sender makes the Sender of a store that is no Folder. The warning hinders nothing.
+func (s *Settings) Sender() (sender *Sender, warning, err error) {
+	header, warning, err := s.header()
+	if err != nil {
+		return nil, nil, err
+	}
+	return NewSender(s.Target, NewClient(s.Target, s.TLS), header), warning, nil
+}
+
 // header returns what gives the headers of a request, after the first of which it says whether they can be had.
 func (s *Settings) header() (header func() (http.Header, error), warning, err error) {
 	header = func() (http.Header, error) {

@@ -20,6 +20,7 @@ import (
 type Examination struct {
 	PID   int
 	Comm  string
+	Store string // address of a profile store that is examined instead of a process, "" for none
 	Gates []doctor.Gate
 	Place doctor.Place
 	// Tried is what the kernel said to a trial that changes nothing: "" if it let us, else why
@@ -51,45 +52,13 @@ func GatesText(w io.Writer, e *Examination, verbose bool, style Style, width int
 	if style == nil {
 		style = func(_ Part, piece string) string { return piece }
 	}
-	who := "our processes"
-	if e.Passes() && e.anyUser() {
-		who = "processes of any user"
-	}
-	if e.PID != 0 {
-		who = fmt.Sprintf("process %d", e.PID)
-		if e.Comm != "" {
-			who += " " + text.Quote(e.Comm)
-		}
-	}
-	verdict := "can be sampled"
-	if !e.Passes() {
-		verdict = "cannot be sampled"
-	}
-	switch state, gate := doctor.Verdict(e.Gates); {
-	case !e.Passes() && gate != nil && state == doctor.Closed:
-		verdict += ": " + gate.Name + " refuses"
-	case !e.Passes():
-		verdict += ": " + text.Escape(e.Tried)
-	case e.Trial:
-		verdict += ": tried, and the kernel allowed it"
-	}
+	who, verdict := e.verdict()
 	fmt.Fprintln(b, style(Heading, who)+text.Wrap(who+" "+verdict, width, 2)[len(who):])
 	if e.Passes() && !verbose {
 		return b.Flush()
 	}
-	for _, g := range e.Gates {
-		name, state := fmt.Sprintf("  %-27s ", g.Name), fmt.Sprintf("%-8s", g.State)
-		indent := len(name) + len(state) + 1
-		says := text.Wrap(name+state+" "+text.Escape(g.Says), width, indent)[len(name)+len(state):]
-		if g.State == doctor.Closed {
-			state = style(Cut, state)
-		}
-		fmt.Fprintln(b, name+state+says)
-		if g.Remedy != "" && g.State != doctor.Open {
-			fmt.Fprintln(b, text.Wrap(strings.Repeat(" ", indent)+text.Escape(g.Remedy), width, indent))
-		}
-	}
-	if !e.Passes() {
+	writeGates(b, e.Gates, style, width)
+	if !e.Passes() && e.Store == "" {
 		fmt.Fprintln(b, "What gives the right to sample, by place:")
 		for _, a := range doctor.AllPlaces() {
 			mark := " "
@@ -100,6 +69,55 @@ func GatesText(w io.Writer, e *Examination, verbose bool, style Style, width int
 		}
 	}
 	return b.Flush()
+}
+
+// verdict words who was examined and what came of it.
+func (e *Examination) verdict() (who, verdict string) {
+	who, verdict = "our processes", "can be sampled"
+	if e.Passes() && e.anyUser() {
+		who = "processes of any user"
+	}
+	if !e.Passes() {
+		verdict = "cannot be sampled"
+	}
+	switch {
+	case e.Store != "" && e.Passes():
+		who, verdict = text.Escape(e.Store), "takes profiles"
+	case e.Store != "":
+		who, verdict = text.Escape(e.Store), "takes no profiles"
+	case e.PID != 0:
+		who = fmt.Sprintf("process %d", e.PID)
+		if e.Comm != "" {
+			who += " " + text.Quote(e.Comm)
+		}
+	}
+	switch state, gate := doctor.Verdict(e.Gates); {
+	case !e.Passes() && gate != nil && state == doctor.Closed:
+		verdict += ": " + gate.Name + " refuses"
+	case !e.Passes():
+		verdict += ": " + text.Escape(e.Tried)
+	case e.Trial:
+		verdict += ": tried, and the kernel allowed it"
+	case e.Store != "":
+		verdict += ": " + text.Escape(e.Gates[len(e.Gates)-1].Says)
+	}
+	return who, verdict
+}
+
+// writeGates writes a line for each gate, with its remedy below.
+func writeGates(w io.Writer, gates []doctor.Gate, style Style, width int) {
+	for _, g := range gates {
+		name, state := fmt.Sprintf("  %-27s ", g.Name), fmt.Sprintf("%-8s", g.State)
+		indent := len(name) + len(state) + 1
+		says := text.Wrap(name+state+" "+text.Escape(g.Says), width, indent)[len(name)+len(state):]
+		if g.State == doctor.Closed {
+			state = style(Cut, state)
+		}
+		fmt.Fprintln(w, name+state+says)
+		if g.Remedy != "" && g.State != doctor.Open {
+			fmt.Fprintln(w, text.Wrap(strings.Repeat(" ", indent)+text.Escape(g.Remedy), width, indent))
+		}
+	}
 }
 
 // GatesJSON writes e for a program, as an indented document that ends in a newline. Strings are
@@ -115,12 +133,13 @@ func GatesJSON(w io.Writer, e *Examination) error {
 		Schema string `json:"schema"`
 		PID    int    `json:"pid,omitempty"`
 		Comm   string `json:"comm,omitempty"`
+		Store  string `json:"store,omitempty"`
 		Passes bool   `json:"passes"`
 		Tried  string `json:"tried,omitempty"`
 		Place  string `json:"place"`
 		Gates  []gate `json:"gates"`
-	}{"fpstack.doctor/1", e.PID, profile.Lossless(e.Comm), e.Passes(), profile.Lossless(e.Tried), e.Place.String(),
-		[]gate{}}
+	}{"fpstack.doctor/1", e.PID, profile.Lossless(e.Comm), profile.Lossless(e.Store), e.Passes(),
+		profile.Lossless(e.Tried), e.Place.String(), []gate{}}
 	for _, g := range e.Gates {
 		doc.Gates = append(doc.Gates, gate{g.Name, g.State.String(), profile.Lossless(g.Says),
 			profile.Lossless(g.Remedy)})

@@ -130,3 +130,14 @@ func Next(message []byte) (f Field, rest []byte, err error) {
 	}
 	return f, message[size:], nil
 }
+
+// Valid reports whether bytes are a message, of whatever fields.
+func Valid(message []byte) bool {
+	for len(message) > 0 {
+		var err error
+		if _, message, err = Next(message); err != nil {
+			return false
+		}
+	}
+	return true
+}
