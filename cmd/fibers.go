@@ -11,17 +11,18 @@ import (
 
 // fiberOptions are the flags that say which threads are listed that runtimes schedule by themselves.
 type fiberOptions struct {
-	goroutines, tasks fiberMode
-	locals            bool
+	goroutines, tasks, greenlets fiberMode
+	locals                       bool
 }
 
 // register adds the flags to f.
 func (o *fiberOptions) register(f *pflag.FlagSet) {
-	o.goroutines.on, o.tasks.on = true, true
+	o.goroutines.on, o.tasks.on, o.greenlets.on = true, true, true
 	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")
 	f.Var(&o.tasks, "tasks", "also the tasks of Python's asyncio that wait; =false leaves them out")
+	f.Var(&o.greenlets, "greenlets", "also the greenlets of Python that wait, as gevent's; =false leaves them out")
 	f.BoolVar(&o.locals, "locals", false, "also the local variables of Python's frames, in short; may show secrets")
-	for _, name := range []string{"goroutines", "tasks"} {
+	for _, name := range []string{"goroutines", "tasks", "greenlets"} {
 		f.Lookup(name).NoOptDefVal = "true"
 	}
 }
@@ -31,7 +32,7 @@ func (o *fiberOptions) given() (names []string, on bool) {
 	for _, m := range []struct {
 		name string
 		mode *fiberMode
-	}{{"goroutines", &o.goroutines}, {"tasks", &o.tasks}} {
+	}{{"goroutines", &o.goroutines}, {"tasks", &o.tasks}, {"greenlets", &o.greenlets}} {
 		if m.mode.given {
 			names, on = append(names, m.name), on || m.mode.on
 		}
@@ -62,10 +63,11 @@ func (o *fiberOptions) check(d *dumpOptions) error {
 
 // modes is what dumps list of them.
 func (o *fiberOptions) modes(d *dumpOptions) dump.FiberModes {
-	return dump.FiberModes{"goroutine": o.goroutines.fibers(d), "task": o.tasks.fibers(d)}
+	return dump.FiberModes{"goroutine": o.goroutines.fibers(d), "task": o.tasks.fibers(d),
+		"greenlet": o.greenlets.fibers(d)}
 }
 
-// fiberMode is the value of --goroutines or --tasks.
+// fiberMode is the value of --goroutines, --tasks or --greenlets.
 type fiberMode struct{ on, given bool }
 
 // String, Set and Type implement pflag.Value.

@@ -200,9 +200,7 @@ func (r *hangReport) store(c *hang.Case, v *hang.Verdict, l *ci.Log) {
 	if r.folder == nil {
 		return
 	}
-	r.folder.Put("hang.txt", r.textFile(c, v, true), r.textFile(c, v, false))
-	r.folder.Put("hang.json", document(c, v, report.Options{}), document(c, v, report.Options{Compact: true}),
-		document(c, v, report.Options{NoDumps: true}))
+	r.storeText(c, v)
 	if n := len(c.Moments); n > 0 && len(c.Moments[n-1].Dumps) > 0 {
 		p := profile.FromDumps(c.Moments[n-1].Dumps...)
 		r.folder.Put("hang.folded", func(w io.Writer) error {
@@ -223,6 +221,13 @@ func (r *hangReport) store(c *hang.Case, v *hang.Verdict, l *ci.Log) {
 	if err := r.folder.Err(); err != nil {
 		r.complain(err)
 	}
+}
+
+// storeText writes the files that say all.
+func (r *hangReport) storeText(c *hang.Case, v *hang.Verdict) {
+	r.folder.Put("hang.txt", r.textFile(c, v, true), r.textFile(c, v, false))
+	r.folder.Put("hang.json", document(c, v, report.Options{}), document(c, v, report.Options{Compact: true}),
+		document(c, v, report.Options{NoDumps: true}))
 }
 
 // document writes hang.json.

@@ -28,6 +28,7 @@ type runOptions struct {
 	dumpSignal signalName
 	leftovers  choice
 	ownDumps   bool // --signal-runtimes
+	cores      treeCores
 	reportOptions
 	namingOptions
 }
@@ -83,12 +84,16 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.ownDumps, "signal-runtimes", false, "before the end ask Java and Go for dumps of their own, by "+
 		"SIGQUIT; Go programs end by it")
 	o.reportOptions.register(f)
+	o.cores.register(f)
 	o.namingOptions.register(f)
 }
 
 // run runs the command, and ends as it ended.
 func (a *app) run(o *runOptions, argv []string) error {
 	if err := o.namingOptions.check(); err != nil {
+		return err
+	}
+	if err := o.cores.check(&o.reportOptions); err != nil {
 		return err
 	}
 	o.limits.IdleCPU = float64(o.idleCPU)

@@ -29,23 +29,28 @@ func (r *runner) Say(line string) { fmt.Fprintf(r.stderr, "fpstack: %s\n", text.
 func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (harmed bool) {
 	o := &caseOptions{trigger: t, command: r.argv, roots: []int{tree.Root}, tree: tree.List, at: capture.Usual,
 		naming: r.o.namingOptions, began: tree.Began, report: r.newHangReport(&r.o.reportOptions)}
+	sampling := ctx
 	if until, hurried := ctx.Deadline(); hurried {
 		o.at = capture.Hurried
 		if left := time.Until(until) - forWriting; left > 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, left)
+			sampling, cancel = context.WithTimeout(ctx, left)
 			defer cancel()
 		}
 	}
-	c := r.capture(ctx, o)
+	c := r.capture(sampling, o)
 	command := r.argv
 	if t.Kind == hang.Asked || t.Kind == hang.Warned {
 		command = nil // it goes on
 	}
 	r.explained.Store(r.explained.Load() || command != nil)
 	io.WriteString(r.stderr, "\n") // what CMD wrote last may have no end of line: commands of a log begin one
-	if err := o.report.finish(r.stderr, c, hang.Judge(c), command); err != nil {
+	v := hang.Judge(c)
+	if err := o.report.finish(r.stderr, c, v, command); err != nil {
 		r.complain(err)
+	}
+	if r.o.cores.on && command != nil {
+		r.keepCores(ctx, c, v, tree.List(), o.report)
 	}
 	return r.o.ownDumps && command != nil && r.quitRuntimes(c, o.report)
 }

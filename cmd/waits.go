@@ -62,7 +62,7 @@ func (o *waitsOptions) dump() *dumpOptions {
 		noGroup: o.noGroup, noStop: true, unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second}
 	d.format = dumpForm()
 	d.format.word = o.format.word
-	d.goroutines.on, d.tasks.on = true, true
+	d.goroutines.on, d.tasks.on, d.greenlets.on = true, true, true
 	return d
 }
 

@@ -22,6 +22,8 @@ type Case struct {
 	// Close are further samples, some 50 ms apart, of the threads that seemed to spin: at most three.
 	Close    []CloseSamples
 	Activity Activity // between the first moment and the last
+	// Cores are those that were written before the processes were ended, nil if none were wanted.
+	Cores []Core
 	// Problems are what could not be captured and why, for a person.
 	Problems []string
 }
@@ -73,6 +75,19 @@ type Process struct {
 	LockedFiles []LockedFile
 	// Fuse says that it has /dev/fuse open: it answers for a file system.
 	Fuse bool
+}
+
+// Core is the core file of one process, or why there is none.
+type Core struct {
+	PID     int
+	File    string // its path in the report, "" if there is none
+	Size    int64  // bytes, holes included
+	Written int64  // bytes of memory that it has
+	Left    int64  // bytes that belong into it and are not there, 0 mostly
+	Unread  int64  // bytes that could not be read, and look like zeros
+	Stopped time.Duration
+	// Problem says why there is none, why it is cut, or what else is wrong with it; "" mostly.
+	Problem string
 }
 
 // LockedFile is an open file on which another process has a lock.

@@ -149,6 +149,25 @@ func Propose(dir, stem, ending string) (string, error) {
 // Create lets write fill a new file in folder dir: stem and ending, with a number between where that name is
 // taken, by a file, a link or whatever. It returns the path.
 func (f *Files) Create(dir, stem, ending string, write func(io.Writer) error) (path string, err error) {
+	return f.create(dir, stem, ending, func(t *temp, path string) error { return t.fill(path, write) })
+}
+
+// File is a new file that is written at any place; what is left out is a hole.
+type File interface {
+	io.WriterAt
+	Truncate(size int64) error
+}
+
+// CreateLarge is Create for what may be too large for memory. It does not wait for the disk.
+func (f *Files) CreateLarge(dir, stem, ending string, write func(File) error) (path string, err error) {
+	return f.create(dir, stem, ending, func(t *temp, path string) error {
+		t.soon = true
+		return write(t.file)
+	})
+}
+
+// create lets fill fill a new file.
+func (f *Files) create(dir, stem, ending string, fill func(t *temp, path string) error) (path string, err error) {
 	path = name(dir, stem, ending, 1)
 	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -161,7 +180,7 @@ func (f *Files) Create(dir, stem, ending string, write func(io.Writer) error) (p
 		return "", fmt.Errorf("create output %q: %w", path, err)
 	}
 	defer f.end(t)
-	if err := t.fill(path, write); err != nil {
+	if err := fill(t, path); err != nil {
 		return "", err
 	}
 	err = errTaken

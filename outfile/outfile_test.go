@@ -466,3 +466,47 @@ func TestAppendedTo(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestCreateLarge: a file with holes, of a name that nobody had, or nothing.
+func TestCreateLarge(t *testing.T) {
+	withUmask(t, 0)
+	both(t, func(t *testing.T, files *Files) {
+		files.Private = true
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, "a.core"), []byte("old"), 0o600))
+		path, err := files.CreateLarge(dir, "a", ".core", func(f File) error {
+			_, err := f.WriteAt([]byte("far"), 1<<30)
+			return errors.Join(err, f.Truncate(2<<30))
+		})
+		must(t, err)
+		var st unix.Stat_t
+		must(t, unix.Stat(path, &st))
+		if filepath.Base(path) != "a-2.core" || st.Size != 2<<30 || st.Blocks*512 > 1<<20 || st.Mode&0o777 != 0o600 {
+			t.Errorf("%s: %d bytes in %d blocks, mode %o", path, st.Size, st.Blocks, st.Mode)
+		}
+		broken := errors.New("broken")
+		_, err = files.CreateLarge(dir, "b", ".core", func(f File) error {
+			f.WriteAt([]byte("half"), 0)
+			return broken
+		})
+		if got := here(t, dir); !errors.Is(err, broken) || len(got) != 2 {
+			t.Errorf("%v, files %q", err, got)
+		}
+	})
+}
+
+// TestRoom: what may be written is less than what is free, and not much less.
+func TestRoom(t *testing.T) {
+	dir := t.TempDir()
+	room, err := Room(dir)
+	must(t, err)
+	var st unix.Statfs_t
+	must(t, unix.Statfs(dir, &st))
+	free := int64(st.Bavail) * int64(st.Bsize)
+	if least := free - 3<<29; room >= free || room < least { // others write meanwhile
+		t.Errorf("%d bytes may be written, %d are free", room, free)
+	}
+	if _, err := Room(filepath.Join(dir, "none")); err == nil {
+		t.Error("a folder that is not there has room")
+	}
+}

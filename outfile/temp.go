@@ -19,6 +19,7 @@ type temp struct {
 	dir  int // the folder it is to be in, the place's
 	file *os.File
 	name string // in dir, "" for none
+	soon bool   // it need not be at the disk
 }
 
 // errTaken says that a name is taken.
@@ -86,8 +87,12 @@ func (t *temp) fill(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// sync brings the file to the disk, so that what does not fit is known before an old file is gone.
+// sync brings the file to the disk, unless it may come there later, so that what does not fit is known before an old
+// file is gone.
 func (t *temp) sync() error {
+	if t.soon {
+		return nil
+	}
 	err := t.file.Sync()
 	if errors.Is(err, unix.EINVAL) { // the file system has no such thing
 		return nil

@@ -18,6 +18,8 @@ type Status struct {
 	UIDs, GIDs  [4]int // real, effective, saved, file system
 	CapPrm      uint64
 	CapEff      uint64
+	Pending     uint64 // signals that wait for the thread, as Caught
+	Blocked     uint64 // signals that it has blocked
 	Caught      uint64 // the signals that it has handlers for, bit n-1 for signal n
 	Seccomp     int    // 0 off, 1 strict, 2 filter
 	CoreDumping bool
@@ -62,6 +64,10 @@ func ParseStatus(b []byte) (Status, error) {
 			s.CapPrm, err = strconv.ParseUint(value, 16, 64)
 		case "CapEff":
 			s.CapEff, err = strconv.ParseUint(value, 16, 64)
+		case "SigPnd":
+			s.Pending, err = strconv.ParseUint(value, 16, 64)
+		case "SigBlk":
+			s.Blocked, err = strconv.ParseUint(value, 16, 64)
 		case "SigCgt":
 			s.Caught, err = strconv.ParseUint(value, 16, 64)
 		case "Seccomp":

@@ -26,6 +26,7 @@ func HangFacts(to io.Writer, c *hang.Case, opt Options) error {
 			depth[one.PID] = 0
 		}
 		p.processFacts(one, depth[one.PID])
+		p.core(c, one.PID)
 	}
 	if len(c.Outside) > 0 {
 		p.line("outside of these:")
@@ -37,6 +38,34 @@ func HangFacts(to io.Writer, c *hang.Case, opt Options) error {
 		return fmt.Errorf("write facts: %w", err)
 	}
 	return nil
+}
+
+// core writes where the core of a process is.
+func (p *printer) core(c *hang.Case, pid int) {
+	for i := range c.Cores {
+		if one := &c.Cores[i]; one.PID == pid {
+			p.line(text.Wrap("  core: "+Core(one), p.width(), 4))
+		}
+	}
+}
+
+// Core is what a person should know of a core.
+func Core(c *hang.Core) string {
+	var facts []string
+	if c.File != "" {
+		facts = append(facts, text.Message(c.File), text.Quantity(float64(c.Written), "bytes"),
+			"stopped for "+text.Duration(c.Stopped))
+	}
+	if c.Unread > 0 {
+		facts = append(facts, text.Quantity(float64(c.Unread), "bytes")+" could not be read")
+	}
+	if c.Left > 0 {
+		facts = append(facts, text.Quantity(float64(c.Left), "bytes")+" are left out")
+	}
+	if c.Problem != "" {
+		facts = append(facts, text.Message(c.Problem))
+	}
+	return strings.Join(facts, ", ")
 }
 
 // occasion writes why and when it was captured.

@@ -33,6 +33,7 @@ type hangDoc struct {
 	Close     []closeDoc       `json:"close_samples,omitempty"`
 	Activity  activityDoc      `json:"activity"`
 	Problems  []string         `json:"problems"`
+	Cores     []coreDoc        `json:"cores,omitempty"`
 	Waits     *waitsFile       `json:"waits,omitempty"`
 	Dumps     []*document      `json:"dumps,omitempty"`
 	LeftOut   []string         `json:"left_out,omitempty"`
@@ -109,10 +110,22 @@ type spanDoc struct {
 
 type counterDoc struct {
 	CPU        int64      `json:"cpu_ns"`
+	System     int64      `json:"system_ns"`
 	Delay      *int64     `json:"delay_ns,omitempty"`
 	Voluntary  uint64     `json:"voluntary"`
 	Preemptive uint64     `json:"preemptive"`
 	Time       *time.Time `json:"time,omitempty"`
+}
+
+type coreDoc struct {
+	PID     int    `json:"pid"`
+	File    string `json:"file,omitempty"`
+	Size    int64  `json:"size_bytes"`
+	Written int64  `json:"written_bytes"`
+	Left    int64  `json:"left_out_bytes,omitempty"`
+	Unread  int64  `json:"unread_bytes,omitempty"`
+	Stopped int64  `json:"stopped_ns"`
+	Problem string `json:"problem,omitempty"`
 }
 
 type closeDoc struct {
@@ -127,6 +140,7 @@ type activityDoc struct {
 	IO       uint64   `json:"io_bytes"`
 	Output   uint64   `json:"output_bytes"`
 	Commands []string `json:"commands"`
+	Began    int      `json:"began"`
 }
 
 // HangJSON writes c and its verdict as one document that ends in a newline, indented unless opt wants it compact; a v
@@ -166,7 +180,12 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 		Processes: hangProcesses(c.Processes), Outside: hangProcesses(c.Outside), Threads: []judgedDoc{},
 		Moments: []momentDoc{}, Problems: losslessAll(c.Problems),
 		Activity: activityDoc{c.Activity.Network, c.Activity.IO, c.Activity.Output,
-			losslessAll(c.Activity.Commands)}}
+			losslessAll(c.Activity.Commands), c.Activity.Began}}
+	for i := range c.Cores {
+		one := &c.Cores[i]
+		doc.Cores = append(doc.Cores, coreDoc{one.PID, profile.Lossless(one.File), one.Size, one.Written, one.Left,
+			one.Unread, one.Stopped.Nanoseconds(), profile.Lossless(one.Problem)})
+	}
 	if len(c.Command) > 0 {
 		doc.Command = losslessAll(c.Command)
 	}
@@ -245,8 +264,8 @@ func momentDocument(m *hang.Moment) momentDoc {
 }
 
 func counterDocument(c *hang.Counters) counterDoc {
-	doc := counterDoc{CPU: c.CPU.Nanoseconds(), Voluntary: c.Voluntary, Preemptive: c.Preemptive,
-		Time: jsonTime(c.Time)}
+	doc := counterDoc{CPU: c.CPU.Nanoseconds(), System: c.System.Nanoseconds(), Voluntary: c.Voluntary,
+		Preemptive: c.Preemptive, Time: jsonTime(c.Time)}
 	if !c.NoDelay {
 		delay := c.Delay.Nanoseconds()
 		doc.Delay = &delay

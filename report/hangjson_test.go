@@ -42,7 +42,7 @@ func hangSchema(t *testing.T) *jsonschema.Schema {
 // hungTest is a case with all that a case can have, whose names are name.
 func hungTest(name string) (*hang.Case, *hang.Verdict) {
 	at := time.Date(2026, 8, 1, 12, 25, 0, 0, time.UTC)
-	counters := hang.Counters{CPU: time.Second, Voluntary: 3, Preemptive: 1, Time: at}
+	counters := hang.Counters{CPU: time.Second, System: 10 * time.Millisecond, Voluntary: 3, Preemptive: 1, Time: at}
 	d := redis()
 	d.Process.Comm = name
 	c := &hang.Case{Trigger: hang.Trigger{Kind: hang.Deadline, After: 25 * time.Minute, Note: name},
@@ -59,7 +59,10 @@ func hungTest(name string) (*hang.Case, *hang.Verdict) {
 			Counters: map[int]hang.Span{4121: {Before: counters, After: counters}, 77: {Before: counters}}},
 			{Time: at, Dumps: []*profile.Dump{d}, Waits: bank()}},
 		Close:    []hang.CloseSamples{{PID: 4121, TID: 4121, Stacks: []profile.Stack{d.Threads[0].Stack}, Calls: 1}},
-		Activity: hang.Activity{Network: 12, Commands: []string{name}},
+		Activity: hang.Activity{Network: 12, Commands: []string{name}, Began: 2},
+		Cores: []hang.Core{{PID: 4121, File: "processes/4121-" + name + ".core", Size: 9 << 20, Written: 3 << 20,
+			Left: 4096, Unread: 8192, Stopped: 12 * time.Millisecond, Problem: "it is cut: " + name},
+			{PID: 77, Problem: "no core: " + name}},
 		Problems: []string{"process 90: " + name}}
 	v := &hang.Verdict{Kind: hang.Waiting, Sentence: "make (77) waits for " + name, Because: []string{name},
 		Culprit: &hang.Culprit{PID: 4121, TID: 4121, Process: name, Frame: &d.Threads[0].Stack.Frames[1]},

@@ -13,13 +13,14 @@ func (in *dumpReader) wait() (*profile.Wait, error) {
 	if err := in.Decode(&doc); err != nil || doc == nil {
 		return nil, err
 	}
-	if doc.Left < 0 {
-		return nil, errors.New("left_ns of a wait is below 0")
+	if doc.Left < 0 || doc.Lost < 0 {
+		return nil, errors.New("left_ns or lost_owner of a wait is below 0")
 	}
 	var err error
 	w := &profile.Wait{Text: in.text(doc.Text, &err), Kind: in.text(doc.Kind, &err), Name: in.text(doc.Name, &err),
 		Addr: optional(doc.Address, &err), Mode: in.text(doc.Mode, &err), Certainty: in.text(doc.Certainty, &err),
-		Timed: doc.Timed, Left: time.Duration(doc.Left), Evidence: in.texts(doc.Evidence, &err)}
+		Timed: doc.Timed, Left: time.Duration(doc.Left), Lost: doc.Lost, Forked: doc.Forked, Listens: doc.Listens,
+		Evidence: in.texts(doc.Evidence, &err)}
 	for _, to := range doc.Wakers {
 		w.Wakers = append(w.Wakers, profile.Waker(to))
 	}

@@ -47,6 +47,9 @@ type waitDoc struct {
 	Certainty string     `json:"certainty,omitempty"`
 	Timed     bool       `json:"timed,omitempty"`
 	Left      int64      `json:"left_ns,omitempty"`
+	Lost      int        `json:"lost_owner,omitempty"`
+	Forked    bool       `json:"forked,omitempty"`
+	Listens   bool       `json:"listens,omitempty"`
 	Evidence  []string   `json:"evidence"`
 }
 
@@ -133,7 +136,8 @@ func waitDocument(w *profile.Wait) *waitDoc {
 	}
 	doc := &waitDoc{Text: profile.Lossless(w.Text), Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
 		Mode: profile.Lossless(w.Mode), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty), Timed: w.Timed,
-		Left: w.Left.Nanoseconds(), Evidence: losslessAll(w.Evidence)}
+		Left: w.Left.Nanoseconds(), Lost: w.Lost, Forked: w.Forked, Listens: w.Listens,
+		Evidence: losslessAll(w.Evidence)}
 	if w.Addr != 0 {
 		doc.Address = jsondoc.Hex(w.Addr)
 	}

@@ -23,6 +23,7 @@ type budget struct {
 	calm     int
 	lowered  uint64
 	begun    bool
+	length   time.Duration // of a window
 	// prolonged says that the first window went on until all threads were sampled once.
 	prolonged bool
 	at        time.Duration // begin of the window
@@ -70,6 +71,9 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 	case first: // opening files and the first sample of every thread come once
 	case worst > b.limit && b.halvings < maxHalvings:
 		b.halvings++
+		if b.length > budgetWindow && worst > 4*b.limit { // long windows are few
+			b.halvings = min(b.halvings+1, maxHalvings)
+		}
 		b.lowered++
 		b.calm = 0
 		return b.rate(), &excess{cpu, stopped, b.rate()}
@@ -87,7 +91,7 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 // window is how long the one is that goes on. The first is short, so that what comes once is soon over.
 func (b *budget) window() time.Duration {
 	if b.begun {
-		return budgetWindow
+		return max(b.length, budgetWindow)
 	}
 	return firstWindow
 }

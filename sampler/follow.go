@@ -18,6 +18,9 @@ type process struct {
 	comm     string
 	threads  []*thread
 	agenda   agenda
+	every    uint64 // it is sampled in one of so many rounds
+	turn     uint64 // and in which of them
+	cost     uint64 // since costs were compared last, see readCost
 	round    uint64 // of samples of it
 	ended    bool   // a thread of it has, and is in threads still
 	byTID    map[int]*thread
@@ -56,7 +59,7 @@ func (k *ticker) add(pid int, born bool) error {
 		p.Close()
 		return err
 	}
-	q := &process{target: p, byTID: map[int]*thread{}}
+	q := &process{target: p, byTID: map[int]*thread{}, every: 1, turn: uint64(k.programs)}
 	q.unmet = born
 	reported := k.births.reported(p.PID())
 	k.births.belongs(p.PID())
@@ -233,7 +236,7 @@ func (k *ticker) discover(now time.Duration) {
 	}
 	k.search.discovered = now
 	if k.hear(now) {
-		if now-k.search.listed >= listEvery {
+		if now-k.search.listed >= max(listEvery, listShare*k.search.listing) {
 			k.list(now)
 		}
 		return

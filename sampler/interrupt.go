@@ -61,6 +61,30 @@ func (q *stopQueue) inTurn(room int) (from int) {
 	return from
 }
 
+// alternate orders those to be stopped so that each process has its first, then each its second, where there is no room
+// for all: one of many threads must not take all of it. Which is the first of a process is another in each round.
+func (q *stopQueue) alternate(room int) {
+	if len(q.toStop) <= room || q.toStop[0].p == q.toStop[len(q.toStop)-1].p {
+		return
+	}
+	nth, next := make([]int, len(q.toStop)), map[*process]int{}
+	for i := range q.toStop {
+		p := q.toStop[i].p
+		nth[i] = next[p]
+		next[p]++
+	}
+	order := make([]int, len(nth))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return nth[a] - nth[b] })
+	out := make([]toStop, len(order))
+	for i, at := range order {
+		out[i] = q.toStop[at]
+	}
+	q.toStop, q.turn = out, 0
+}
+
 // served empties what was to be stopped.
 func (q *stopQueue) served() {
 	clear(q.toStop)
@@ -128,6 +152,7 @@ func (k *ticker) interruptAll(upto time.Duration) {
 // interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
 func (k *ticker) interruptEach(upto time.Duration) {
 	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
+	k.alternate(room)
 	from := k.inTurn(room)
 	at := func(i int) *toStop { return &k.toStop[(from+i)%n] }
 	for i := range min(n, room) {

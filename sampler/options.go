@@ -31,6 +31,12 @@ type Options struct {
 	// MaxOverhead is the share of one CPU that this program may take, and the share of time
 	// that running threads may be stopped, before the rate is lowered; 0 sets no limit.
 	MaxOverhead float64
+	// BudgetWindow is over how long the cost is measured, 0 means a second. A recording that names what it has at
+	// intervals takes one of those.
+	BudgetWindow time.Duration
+	// Fair shares MaxOverhead among the processes: those that cost more than their part are sampled less often than
+	// others. Without it all are sampled at one rate.
+	Fair bool
 	// Stay goes on when no process is left, or none was given: others are added while it runs.
 	Stay bool
 	// Children follows what the processes start, and what is found below them.

@@ -231,7 +231,8 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	if k.boundary != nil {
 		plan.endAt(k.boundary.at)
 	}
-	money := budget{limit: r.opt.MaxOverhead, wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
+	money := budget{limit: r.opt.MaxOverhead, length: r.opt.BudgetWindow,
+		wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
 	due := plan.next(r.sys.Now())
 	for ctx.Err() == nil && (r.opt.Stay || len(k.processes) > 0) {
 		if len(k.processes) == 0 {
@@ -253,21 +254,35 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 		}
 		r.noteBeginning(&money, begin)
 		money.wanted = r.opt.Rate // SetRate may have changed it
-		if rate, over := money.check(r.sys.Now(), spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran,
-			k.beginning()}); rate != plan.rate {
-			plan.setRate(rate)
-			due = plan.next(r.sys.Now())
-			if over != nil {
-				k.notes.add("backed off",
-					"sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped "+
-						"%.2f%% of their time; the limit is %.1f%%",
-					over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
-			}
-		}
+		due = r.keepTo(&money, due)
 		k.counted.lowered = money.lowered
 		r.publish()
 	}
 	return nil
+}
+
+// keepTo lowers the rate where the recording costs more than it may, and raises it where it does not. It returns when
+// the next round is due.
+func (r *Recorder) keepTo(money *budget, due time.Duration) time.Duration {
+	k, now := r.ticker, r.sys.Now()
+	rate, over := money.check(now, spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran, k.beginning()})
+	if r.opt.Fair && r.opt.Rate > 0 {
+		if money.at == now { // a window ended
+			k.shareRate(money.halvings)
+		}
+		rate = r.opt.Rate / float64(k.every)
+	}
+	if over != nil {
+		k.notes.add("backed off",
+			"sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped "+
+				"%.2f%% of their time; the limit is %.1f%%",
+			over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
+	}
+	if rate == r.plan.rate {
+		return due
+	}
+	r.plan.setRate(rate)
+	return r.plan.next(now)
 }
 
 // noteBeginning notes what it took to begin, once that is over, if it is more than the limit.

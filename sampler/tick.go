@@ -54,6 +54,8 @@ type followed struct {
 // rounds is when the recording began, and what is known of the round under way.
 type rounds struct {
 	begun   time.Duration
+	round   uint64
+	every   uint64 // the rate is that of the user divided by so much
 	now     time.Duration
 	upto    time.Duration // the last round covers the time until then
 	before  time.Duration // the one before, at most one period
@@ -75,6 +77,7 @@ type tally struct {
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
 	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free},
 		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
+		rounds:   rounds{every: 1},
 		pace:     pace{every: 1, mostFirst: maxFirst, calm: true}}
 }
 
@@ -82,6 +85,7 @@ func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy
 // sample covers at most period.
 func (k *ticker) tick(now, upto, period time.Duration) {
 	k.now = now
+	k.round++
 	if k.out.heldUp(k.now) {
 		k.collect(now)
 		k.counted.late++
@@ -108,7 +112,7 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 	k.pace.patient, k.pace.first = k.patience(), k.pace.firsts(period)
 	k.pace.spread(k.now, k.waiting())
 	for _, p := range k.processes {
-		if !p.gone {
+		if !p.gone && k.isDue(p) {
 			k.visit(p, upto)
 		}
 	}
@@ -171,6 +175,7 @@ func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	due := p.agenda.due(p.round, k.pace.first)
 	k.pace.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
+	p.cost += readCost * uint64(len(due))
 	for i := range due {
 		// Where there are not buffers for all they take turns.
 		t := due[(uint64(i)+p.round*maxInterrupted)%uint64(len(due))]
@@ -264,6 +269,12 @@ func (k *ticker) flush(t *thread) {
 func (k *ticker) hand(t *thread, l sample) {
 	l.track, l.samples, l.at, l.end, l.cpu = t.track, t.samples, t.from, t.end, t.cpu
 	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
+	switch l.kind {
+	case stopped, again:
+		t.of.cost += stopCost
+	case peeked:
+		t.of.cost += peekCost
+	}
 	k.out.urgent = k.out.urgent || l.copied != nil && (l.copied.Stale || l.kind == again ||
 		k.now-t.track.program.begun < youth)
 	k.send(l)

@@ -65,7 +65,7 @@ func (k *ticker) whole(p *process) bool { return k.opt.TIDs == nil && !p.partial
 func (k *ticker) clocks() {
 	for _, p := range k.processes {
 		s := &p.toll
-		if k.now < s.due || !k.whole(p) {
+		if k.now < s.due || !k.whole(p) || !k.isDue(p) {
 			continue
 		}
 		cost, began := clockCost*time.Duration(len(p.threads)), k.sys.Now()

@@ -34,7 +34,10 @@ func (c *copier) close() { close(c.work) }
 
 // do runs f within the bound. It fails with errNotInTime, when what f writes must not be read, or with a
 // *FaultError if f panicked.
-func (c *copier) do(f func(), bound time.Duration) error {
+func (c *copier) do(f func(), bound time.Duration) error { return c.doUntil(f, bound, nil) }
+
+// doUntil is do for what may take long: when ended is closed f has a moment more.
+func (c *copier) doUntil(f func(), bound time.Duration, ended <-chan struct{}) error {
 	if c.dead {
 		return errNotInTime
 	}
@@ -45,7 +48,14 @@ func (c *copier) do(f func(), bound time.Duration) error {
 	case err := <-c.idle:
 		return err
 	case <-timer.C:
-		c.dead = true
-		return errNotInTime
+	case <-ended:
+		timer.Reset(coreGrace)
+		select {
+		case err := <-c.idle:
+			return err
+		case <-timer.C:
+		}
 	}
+	c.dead = true
+	return errNotInTime
 }

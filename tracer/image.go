@@ -13,7 +13,7 @@ import (
 // Image is the process as walking and naming see it: its memory as it is now, and the files in its view. It is used no
 // longer than until Close.
 func (p *Process) Image() module.Image {
-	i := module.Image{Memory: p, Live: p.live}
+	i := module.Image{Memory: p, Live: p.live, Search: p.search}
 	i.Mapping = func(m *maps.Mapping) (*module.File, error) {
 		data, path, release, err := p.OpenMapping(m)
 		if err != nil {

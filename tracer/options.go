@@ -43,6 +43,10 @@ type StopOptions struct {
 	// means 50 ms of CPU time, and 150 ms where others use the CPU meanwhile.
 	ProcessCopiers []snapshot.ProcessCopier
 	ProcessTime    time.Duration
+	// Core, where it is not nil, is called when all threads are stopped at one instant and were copied: not with TIDs,
+	// and not if Rolling. CoreTime bounds how long that may hold the threads, beyond MaxPause; 0 means ten seconds.
+	Core     CoreWriter
+	CoreTime time.Duration
 	// Known is what was read of threads before; nil: nothing was. What /proc shows of one that has not run since is not
 	// read again.
 	Known *waits.Facts

@@ -104,6 +104,9 @@ func (s *stop) together() {
 	if !s.exec && s.opt.TIDs == nil && len(s.opt.ProcessCopiers) > 0 {
 		s.gather()
 	}
+	if !s.exec && s.opt.TIDs == nil && s.opt.Core != nil && s.ctx.Err() == nil {
+		s.core()
+	}
 }
 
 // inBatches stops a few threads at a time. Those that do not stop are left for the end.

@@ -59,6 +59,9 @@ type FiberLister interface {
 	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
 }
 
+// MoreFibers is a FiberLister that has fibers of a second kind too: what it returns is the FiberLister of those.
+type MoreFibers interface{ MoreFibers() snapshot.ProcessCopier }
+
 // FiberStacker is a FiberLister whose fibers have no stack that could be walked while no thread runs them: it says
 // which functions they are in.
 type FiberStacker interface {
@@ -422,6 +425,11 @@ func (p *Process) FiberListers() []FiberLister {
 	for _, r := range p.all {
 		if l, ok := r.(FiberLister); ok {
 			out = append(out, l)
+		}
+		if m, ok := r.(MoreFibers); ok {
+			if l, ok := m.MoreFibers().(FiberLister); ok {
+				out = append(out, l)
+			}
 		}
 	}
 	return out

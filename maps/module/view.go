@@ -19,6 +19,10 @@ type Image struct {
 	Path func(path string) (*File, error)
 	// Live shows what only a process has that runs. It reads a few files of /proc.
 	Live func() (*Live, error)
+	// Search gives yield the bytes of the mapping m that are in memory, ascending, until it returns false: what is
+	// swapped out or was never touched stays as it is. They are valid until yield returns, and of the time when they
+	// are read. It takes as long as reading them: nothing may be stopped.
+	Search func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
 }
 
 // Live is a process that runs, as the files see it that it writes while it runs: by its own number and clock.

@@ -5,6 +5,7 @@
 //	testsum -total [-live FILE] LOG...
 //	testsum -again -live FILE LOG
 //	testsum -unsteady TEXT...
+//	testsum -slow N LOG...
 //
 // Without arguments it reads one run from standard input as it goes on, and ends
 // with its count. With -total it reads logs of several runs, lists the skipped
@@ -20,6 +21,8 @@
 //
 // With -unsteady it reads what -total printed for several runs, prints in how many of them each test was
 // unsteady, and exits with 1 if one was twice: that one is to be fixed now.
+//
+// With -slow it lists the N tests that took longest.
 //
 // Where the variable CI is set, a test that is skipped because a tool is missing has failed: scripts/setup
 // brings all that the tests need.
@@ -42,6 +45,7 @@ func main() {
 	total := flag.Bool("total", false, "sum up the logs named as arguments")
 	again := flag.Bool("again", false, "print which tests of the log may be tried once more")
 	unsteady := flag.Bool("unsteady", false, "count in how many runs tests were unsteady")
+	slow := flag.Int("slow", 0, "list that many tests of the logs, the slowest first")
 	list := flag.String("live", "", "`file` that lists the tests of live processes")
 	flag.Parse()
 	l := live{}
@@ -59,6 +63,12 @@ func main() {
 		os.Exit(printAgain(flag.Arg(0), l, os.Stdout))
 	case *unsteady:
 		os.Exit(countUnsteady(flag.Args(), os.Stdout))
+	case *slow > 0:
+		if err := listSlow(flag.Args(), *slow, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "testsum:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	run := newRun(os.Stdout)
 	if err := run.readAll(os.Stdin); err != nil {

@@ -214,7 +214,7 @@ func (c *Core) describe() {
 
 // Image is the process of the core as walking and naming see it.
 func (c *Core) Image() module.Image {
-	return module.Image{Memory: c, Mapping: c.open, Path: c.files.Path}
+	return module.Image{Memory: c, Mapping: c.open, Path: c.files.Path, Search: c.search}
 }
 
 // Problems are what could not be had of the core, and of the files that were looked for until now.

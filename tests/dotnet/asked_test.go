@@ -15,6 +15,22 @@ import (
 	"github.com/fpstack/fpstack/cmd"
 )
 
+// linkedFolder makes a folder with links to what another has.
+func linkedFolder(t *testing.T, from string) string {
+	t.Helper()
+	files, err := os.ReadDir(from)
+	if err != nil {
+		t.Skipf("%v: scripts/build-dotnet gets it", err)
+	}
+	dir := t.TempDir()
+	for _, f := range files {
+		if err := os.Symlink(filepath.Join(from, f.Name()), filepath.Join(dir, f.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // otherVersion makes a folder with the runtime of 9.0.5 that says it is of version 7.0.5, which nobody reads.
 func otherVersion(t *testing.T) string {
 	t.Helper()
@@ -22,30 +38,21 @@ func otherVersion(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := os.ReadDir(from)
+	dir := linkedFolder(t, from)
+	runtime := filepath.Join(dir, "libcoreclr.so")
+	b, err := os.ReadFile(runtime)
 	if err != nil {
-		t.Skipf("%v: scripts/build-dotnet gets it", err)
+		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	for _, f := range files {
-		to := filepath.Join(dir, f.Name())
-		if f.Name() != "libcoreclr.so" {
-			if err := os.Symlink(filepath.Join(from, f.Name()), to); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(from, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		const version, other = "@(#)Version 9.0.5", "@(#)Version 7.0.5"
-		if !bytes.Contains(b, []byte(version)) {
-			t.Fatalf("%q is not in the runtime", version)
-		}
-		if err := os.WriteFile(to, bytes.ReplaceAll(b, []byte(version), []byte(other)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	const version, other = "@(#)Version 9.0.5", "@(#)Version 7.0.5"
+	if !bytes.Contains(b, []byte(version)) {
+		t.Fatalf("%q is not in the runtime", version)
+	}
+	if err := os.Remove(runtime); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(runtime, bytes.ReplaceAll(b, []byte(version), []byte(other)), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

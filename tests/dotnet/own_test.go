@@ -18,12 +18,12 @@ import (
 )
 
 // folders are the runtimes that come as a library, which a host of our own can start.
-var folders = []string{"9.0.1", "9.0.5"}
+var folders = []string{"9.0.1", "9.0.5", "10.0.12"}
 
 // patience is how long something may take that takes no time.
 const patience = 20 * time.Second
 
-// startShapes starts shapes of testdata/dotnet/shapes.cs in the runtime of a folder, and waits until all of them are
+// startShapes starts shapes of testdata/dotnet/shapes.cs in the runtime of a version, and waits until all of them are
 // where they stay.
 func startShapes(t testing.TB, version string, shapes ...string) *server {
 	t.Helper()
@@ -33,16 +33,30 @@ func startShapes(t testing.TB, version string, shapes ...string) *server {
 // startShapesIn is startShapes with the runtime of that folder.
 func startShapesIn(t testing.TB, folder string, shapes ...string) *server {
 	t.Helper()
-	host, assembly := filepath.Join(fetched, "own", "host"), filepath.Join(fetched, "own", "shapes.dll")
-	for _, path := range []string{host, assembly, folder} {
+	return startHost(t, folder, own, []string{"DOTNET_TieredCompilation=0"},
+		append([]string{"shapes.dll"}, shapes...)...)
+}
+
+// startHost runs an assembly of that folder, with arguments and an environment, in a runtime that comes as a library,
+// and waits until it says that it is ready.
+func startHost(t testing.TB, runtime, folder string, environment []string, assembly ...string) *server {
+	t.Helper()
+	host, err := filepath.Abs(filepath.Join(own, "host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime, err = filepath.Abs(runtime); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{host, runtime, filepath.Join(folder, assembly[0])} {
 		if _, err := os.Stat(path); err != nil {
 			t.Skipf("%v: scripts/build-dotnet makes it", err)
 		}
 	}
-	cmd := exec.Command(host, append([]string{folder, assembly}, shapes...)...)
-	cmd.Env = append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", "DOTNET_TieredCompilation=0")
+	cmd := exec.Command(host, append([]string{runtime}, assembly...)...)
+	cmd.Dir = folder
+	cmd.Env = append(append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1"), environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	s := &server{}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,11 +68,10 @@ func startShapesIn(t testing.TB, folder string, shapes ...string) *server {
 	if err := startLasting(cmd); err != nil {
 		t.Fatal(err)
 	}
-	s.in, s.end = in, func() { cmd.Process.Kill(); cmd.Wait() }
+	s := &server{in: in, out: bufio.NewReader(out), end: func() { cmd.Process.Kill(); cmd.Wait() }}
 	t.Cleanup(func() { s.end() })
-	s.out = bufio.NewReader(out)
-	if line, err := s.out.ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("shapes %v said %q: %v", shapes, line, err)
+	if line, err := s.out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%v says %q: %v", assembly, line, err)
 	}
 	if s.Process, err = tracer.Open(cmd.Process.Pid, tracer.Options{}); err != nil {
 		t.Skipf("the program cannot be looked into: %v", err)

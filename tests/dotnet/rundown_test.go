@@ -29,7 +29,7 @@ const (
 
 // ranDown is a method of an event MethodDCEndVerbose.
 type ranDown struct {
-	start       uint64
+	id, start   uint64 // id is the address of its MethodDesc
 	size, flags uint32
 	typ, name   string
 	jitted      bool
@@ -207,7 +207,7 @@ func readBlock(b []byte, each func(metadata uint32, payload []byte)) {
 
 func readMethod(b []byte) ranDown {
 	const jitted = 8
-	m := ranDown{start: le.Uint64(b[16:]), size: le.Uint32(b[24:]), flags: le.Uint32(b[32:])}
+	m := ranDown{id: le.Uint64(b), start: le.Uint64(b[16:]), size: le.Uint32(b[24:]), flags: le.Uint32(b[32:])}
 	m.typ, b = cutWide(b[36:])
 	m.name, _ = cutWide(b)
 	m.jitted = m.flags&jitted != 0

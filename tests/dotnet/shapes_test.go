@@ -3,18 +3,14 @@
 package dotnet
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/tracer"
 )
 
 const own = fetched + "/own"
@@ -81,46 +77,10 @@ var pooled = [][]at{
 	{rest, {"Shapes.Worker<int>.AsyncLambda (async)", "Func<Task> f ="}},
 }
 
-// startOwn starts shapes.dll in that folder of testdata/bin/dotnet/own and waits until its threads rest.
+// startOwn starts shapes.dll of that folder in the runtime of 9.0.5, as startShapes, with tiered compilation.
 func startOwn(t testing.TB, folder string, shapes ...string) *server {
 	t.Helper()
-	runtime, err := filepath.Abs(filepath.Join(fetched, "9.0.5"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, err := filepath.Abs(filepath.Join(own, "host"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(host); err != nil {
-		t.Skip("testdata/bin/dotnet/own is not there: scripts/build-dotnet makes it")
-	}
-	cmd := exec.Command(host, append([]string{runtime, "shapes.dll"}, shapes...)...)
-	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := startLasting(cmd); err != nil {
-		t.Fatal(err)
-	}
-	s := &server{in: in, out: bufio.NewReader(out), end: func() { cmd.Process.Kill(); cmd.Wait() }}
-	t.Cleanup(func() { s.end() })
-	if line, err := s.out.ReadString('\n'); line != "ready\n" {
-		t.Fatalf("shapes.dll writes %q, %v", line, err)
-	}
-	if s.Process, err = tracer.Open(cmd.Process.Pid, tracer.Options{}); err != nil {
-		t.Skipf("the process cannot be looked into: %v", err)
-	}
-	t.Cleanup(func() { s.Close() })
-	s.look(t)
-	return s
+	return startHost(t, filepath.Join(fetched, "9.0.5"), folder, nil, append([]string{"shapes.dll"}, shapes...)...)
 }
 
 // stopUntil takes snapshots until each thread that should wait does: it has said so before the call that it waits in.

@@ -43,6 +43,7 @@ func TestRecordingOfRealTime(t *testing.T) {
 
 // TestRecordedCommandOutlivesThreads records a command that wants to die with the thread that made it.
 func TestRecordedCommandOutlivesThreads(t *testing.T) {
+	t.Parallel()
 	python := installed(t, "/usr/bin/python3")
 	// PR_SET_PDEATHSIG
 	const script = "import ctypes, time\nctypes.CDLL(None).prctl(1, 9)\ntime.sleep(0.3)\nprint('lives')"

@@ -146,6 +146,7 @@ func TestCheckStatus(t *testing.T) {
 // TestCheckThreads: the threads of a program wait in pause below ten calls of descend. With frame
 // pointers in the program only libc breaks the chain; without, the program does too.
 func TestCheckThreads(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		culprit bool // the program itself keeps none

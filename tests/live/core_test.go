@@ -4,6 +4,7 @@ package live
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +15,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/fpstack/fpstack/snapshot/corefile"
+	"github.com/fpstack/fpstack/tracer"
 )
 
 // crashed runs a command that dies in a folder of its own and returns the core that it left there. It skips where the
@@ -161,6 +166,30 @@ func dumped(t testing.TB, pid int) string {
 	return file
 }
 
+// ownCore writes a core of a process that goes on by our own writer.
+func ownCore(t testing.TB, pid int) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(room(t), "core"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	p, err := tracer.Open(pid, tracer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var got corefile.Result
+	write := func(c *corefile.Process, m corefile.Memory) {
+		got, err = corefile.Write(file, c, m, corefile.Options{Limit: 4 << 30})
+	}
+	snap, stopErr := p.Snapshot(t.Context(), tracer.StopOptions{Core: write, CoreTime: time.Minute})
+	if err := errors.Join(err, stopErr); err != nil || got.Cut != nil || got.Threads != len(snap.Threads) {
+		t.Fatalf("%v; %+v of %d threads, %q", err, got, len(snap.Threads), snap.Problems)
+	}
+	return file.Name()
+}
+
 // notInCores are members of the document of a dump that a core cannot have.
 var notInCores = []string{"time", "stopped_ns", "core", "name", "state", "wchan", "fd", "waits_ns", "comm",
 	"problems", "notes", "wait", "waits"}
@@ -199,7 +228,7 @@ func alike(t testing.TB, text string) any {
 	return sameButFor(v)
 }
 
-// TestCoreIsLikeLive: a process that is stopped by a signal, dumped live, and by gcore: the same.
+// TestCoreIsLikeLive: a process that is stopped by a signal, dumped live, of our own core and of gcore's: the same.
 func TestCoreIsLikeLive(t *testing.T) {
 	for _, row := range []struct {
 		program string
@@ -246,7 +275,13 @@ func compareWithLive(t *testing.T, p *target, args ...string) {
 	})
 	args = append(args, "-f", "json", "--max-frames", "0")
 	live := show(t, append([]string{"-p", strconv.Itoa(p.pid)}, args...)...)
-	core := show(t, append([]string{"--core", dumped(t, p.pid)}, args...)...)
+	own := ownCore(t, p.pid)
+	compare(t, live, show(t, append([]string{"--core", own}, args...)...))
+	compare(t, live, show(t, append([]string{"--core", dumped(t, p.pid)}, args...)...))
+}
+
+func compare(t *testing.T, live, core outcome) {
+	t.Helper()
 	if live.status > 1 || core.status > 1 {
 		t.Fatalf("status %d live: %s\nstatus %d of the core: %s", live.status, live.stderr, core.status, core.stderr)
 	}
@@ -274,6 +309,7 @@ func firstDifference(a, b string) string {
 
 // TestCoreOfNodeIsLikeLive: what V8 is doing, with the objects that a live dump copies in the stop.
 func TestCoreOfNodeIsLikeLive(t *testing.T) {
+	t.Parallel()
 	script := filepath.Join(room(t), "spin.js")
 	text := `function inner(n) { let s = 0; for (let i = 0; i < 1e6; i++) s += i % n; return s }
 function outer() { for (;;) inner(7) }

@@ -27,6 +27,7 @@ const before, after = "main;a 60\nmain;b 40\n", "main;a 20\nmain;c 40\nmain;b 40
 
 // TestFlameFormats: folded text becomes each format, and from those that are read the same again.
 func TestFlameFormats(t *testing.T) {
+	t.Parallel()
 	in := write(t, "in.folded", after)
 	dir := room(t)
 	for _, file := range []string{"out.folded", "out.pb.gz", "out.json"} {
@@ -171,6 +172,7 @@ func TestFlameDiff(t *testing.T) {
 
 // TestFlameBadInput: what is not understood is reported, counted, and never taken for something else.
 func TestFlameBadInput(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "1", "cpu", "100")
 	pprof, dir := filepath.Join(room(t), "whole.pb.gz"), room(t)
 	if o := show(t, "record", "-q", "-p", strconv.Itoa(p.pid), "-d", "500ms", "-o", pprof); o.status != 0 {
@@ -329,6 +331,7 @@ func TestFlameFullDisk(t *testing.T) {
 
 // TestFlameThreads: a recording keeps who did it.
 func TestFlameThreads(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "2", "cpu", "100")
 	out := filepath.Join(room(t), "out.json")
 	if o := show(t, "record", "-q", "-p", strconv.Itoa(p.pid), "-d", "500ms", "-o", out); o.status != 0 {

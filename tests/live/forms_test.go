@@ -74,6 +74,7 @@ func TestFoldedDump(t *testing.T) {
 
 // TestPprofDump: what `go tool pprof` says of the file.
 func TestPprofDump(t *testing.T) {
+	t.Parallel()
 	tool := installed(t, "go")
 	a, b := runTarget(t, "threads", "4", "10"), runTarget(t, "threads-rust", "2", "5")
 	file := filepath.Join(room(t), "dump.pb.gz")

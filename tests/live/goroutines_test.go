@@ -190,6 +190,7 @@ func compareRoutines(t *testing.T, got, want []ownRoutine) {
 // TestGoroutines: in each kind of program fpstack shows the goroutines that the program's own dump shows, with the
 // same words, in the same order.
 func TestGoroutines(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"routines-go", "routines-go-pie", "routines-go-trimpath", "routines-go-plain",
 		"routines-cgo", "routines-cgo-pie"} {
 		t.Run(name, func(t *testing.T) {
@@ -276,6 +277,7 @@ func TestBusyGoroutine(t *testing.T) {
 // TestGoroutinesRefused: what a program lacks is said once, and its threads are shown; to ask for them nevertheless
 // is a failure.
 func TestGoroutinesRefused(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"routines-go-stripped", "routines-go-nodwarf"} {
 		r := startRoutines(t, program(t, name), "10")
 		pid := strconv.Itoa(r.pid)
@@ -316,6 +318,7 @@ func TestGoroutinesFolded(t *testing.T) {
 
 // TestCalls: stacks from Go to C and back, three deep, are whole.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"routines-cgo", "routines-cgo-pie", "routines-cgo-fp", "routines-cgo-notables"} {
 		t.Run(name, func(t *testing.T) {
 			pid := startRoutines(t, program(t, name), "3").pid

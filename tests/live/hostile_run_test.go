@@ -79,6 +79,7 @@ func TestThousandHostileFiles(t *testing.T) {
 
 // Whatever is being read, a signal ends it within a second, and what is known is shown.
 func TestSignalEndsReading(t *testing.T) {
+	t.Parallel()
 	p, files := chained(t, 300, 400<<10)
 	pid := strconv.Itoa(p.pid)
 	dumped := filepath.Join(room(t), "dump.json")

@@ -144,6 +144,7 @@ var pythonChain = []string{"inner", "A.middle", "outer.<locals>.<lambda>", "oute
 
 // TestPerfMapOfPython: the Python functions are on the stack, in their order, in 20 dumps.
 func TestPerfMapOfPython(t *testing.T) {
+	t.Parallel()
 	p := launch(t, exec.Command(python312(t), "-X", "perf", source(t, "hot.py"))).ready(t)
 	path := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
 	defer os.Remove(path)
@@ -238,6 +239,7 @@ func TestJitdumpAtEnd(t *testing.T) {
 // TestPerfMapOfDotnet: methods of .NET are named by what the runtime knows of them, in its own way of writing them,
 // also where they are in its perf map. The program answers requests meanwhile.
 func TestPerfMapOfDotnet(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(fetched(t, "dotnet/10.0.9/azmcp", "scripts/build-dotnet"), "server", "start")
 	cmd.Dir = room(t)
 	cmd.Env = append(os.Environ(), "DOTNET_PerfMapEnabled=1", "AZURE_MCP_COLLECT_TELEMETRY=false",
@@ -326,6 +328,7 @@ type perfFrame struct {
 
 // TestPerfMapOfWasm: perf names the functions of WebAssembly, all of them and by their own names, after perf-map.
 func TestPerfMapOfWasm(t *testing.T) {
+	t.Parallel()
 	host := fetched(t, "wasm/host-v44", "scripts/build-wasm")
 	files, err := filepath.Abs("../../testdata/wasm")
 	if err != nil {

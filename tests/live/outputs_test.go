@@ -44,6 +44,7 @@ func resultCommands(t *testing.T, pid string) []written {
 
 // TestOutputModes: new files follow the umask, and one that was there keeps its mode and owner, with every command.
 func TestOutputModes(t *testing.T) {
+	t.Parallel()
 	asRoot(t)
 	for _, c := range resultCommands(t, sleeper(t)) {
 		dir := room(t)

@@ -104,6 +104,7 @@ func TestRecordSignalsTogether(t *testing.T) {
 // TestRecordLostConnection: a pipe in the place of standard error that nobody reads any more, as ssh leaves it, is no
 // reason to lose the recording.
 func TestRecordLostConnection(t *testing.T) {
+	t.Parallel()
 	p := duty(t, "100", "1", "cpu", "70", "30")
 	out := filepath.Join(room(t), "out.folded")
 	r, w, err := os.Pipe()

@@ -53,6 +53,7 @@ func TestRecordEndsBySignal(t *testing.T) {
 // TestRecordGivesUp: the second Ctrl-C ends fpstack at once, by that signal, with nothing
 // half-written. It waits for its command then, which ignores the key.
 func TestRecordGivesUp(t *testing.T) {
+	t.Parallel()
 	dir := room(t)
 	out := filepath.Join(dir, "out.folded")
 	term := onTerminal(t, exec.Command(fpstack, "record", "-o", out, "--", "sh", "-c",

@@ -48,6 +48,7 @@ func TestSleepers(t *testing.T) {
 // TestDeep walks a stack of 100,000 frames. Each call of descend returns to the same place
 // but the innermost.
 func TestDeep(t *testing.T) {
+	t.Parallel()
 	const depth = 100_000
 	for _, name := range []string{"deep", "deep-fp"} {
 		t.Run(name, func(t *testing.T) {

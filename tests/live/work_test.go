@@ -129,6 +129,7 @@ int main(int argc, char **argv) {
 
 // TestRecordCompiler: g++ and what it starts, recorded, makes the same file.
 func TestRecordCompiler(t *testing.T) {
+	t.Parallel()
 	compiler, dir := installed(t, "g++"), room(t)
 	if err := os.WriteFile(filepath.Join(dir, "x.cc"), []byte(templates), 0o644); err != nil {
 		t.Fatal(err)
@@ -185,6 +186,7 @@ func TestRecordGoTest(t *testing.T) {
 
 // TestRecordRedis: a server under load loses no request, and is free afterwards.
 func TestRecordRedis(t *testing.T) {
+	t.Parallel()
 	benchmark := installed(t, "redis-benchmark")
 	dir := room(t)
 	socket, out := filepath.Join(dir, "s"), filepath.Join(dir, "out.json")

@@ -19,6 +19,7 @@ type code struct {
 	stub     uint64 // which kind of stub
 	desc     mem.Addr
 	debug    mem.Addr // debug information of the JIT; 0: none
+	entry    int      // number of the runtime function that begins a precompiled method
 	// class is that of desc. What is not a dynamic method, and not collectible, stays for ever.
 	class      Class
 	generation uint64

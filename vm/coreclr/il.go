@@ -9,14 +9,17 @@ import (
 
 // ilOffset sets where in the IL of m its NativeOffset belongs, by the debug information of c.
 func (r *Runtime) ilOffset(m *Method, c *code, v mem.Reader) {
-	if c.debug == 0 || c.class == DynamicMethod {
+	if m.Token == 0 || c.class == DynamicMethod {
 		return
 	}
-	if r.layout.noBounds {
-		m.ILErr = fmt.Errorf("the form of debug information of version %v is not known", r.o.version)
+	at, form, err := r.debugOf(c)
+	if at == 0 && err == nil {
 		return
 	}
-	bounds, err := r.bounds(c.debug, v)
+	var bounds []debuginfo.Bound
+	if err == nil {
+		bounds, err = readBounds(v, at, form)
+	}
 	if err != nil {
 		m.ILErr = fmt.Errorf("read debug information: %w", err)
 		return
@@ -24,15 +27,28 @@ func (r *Runtime) ilOffset(m *Method, c *code, v mem.Reader) {
 	m.IL, m.HasIL = debuginfo.At(bounds, m.NativeOffset)
 }
 
-// bounds reads the debug information at a.
-func (r *Runtime) bounds(a mem.Addr, v mem.Reader) ([]debuginfo.Bound, error) {
+// debugOf is where the debug information of c is, 0 for none, and its form.
+func (r *Runtime) debugOf(c *code) (mem.Addr, debuginfo.Form, error) {
+	switch {
+	case c.kind == R2RCode:
+		return r.precompiledDebug(c)
+	case c.debug != 0 && r.layout.noBounds:
+		return 0, debuginfo.Form{}, fmt.Errorf("its form is not known of version %v", r.o.version)
+	case r.layout.packedBounds:
+		return c.debug, debuginfo.Form{Encoding: debuginfo.Packed}, nil
+	}
+	return c.debug, debuginfo.Form{Encoding: debuginfo.Nibbles}, nil
+}
+
+// readBounds reads the debug information at a.
+func readBounds(v mem.Reader, a mem.Addr, form debuginfo.Form) ([]debuginfo.Bound, error) {
 	head := make([]byte, debuginfo.MaxHead)
 	n, _ := v.ReadMem(head, a)
-	size, err := debuginfo.Size(head[:n])
+	size, err := debuginfo.Size(head[:n], form)
 	if err != nil && n == len(head) { // what comes before the bounds is longer
 		head = make([]byte, maxBefore)
 		n, _ = v.ReadMem(head, a)
-		size, err = debuginfo.Size(head[:n])
+		size, err = debuginfo.Size(head[:n], form)
 	}
 	if err != nil {
 		return nil, err
@@ -41,12 +57,39 @@ func (r *Runtime) bounds(a mem.Addr, v mem.Reader) ([]debuginfo.Bound, error) {
 	if _, err := v.ReadMem(b, a); err != nil {
 		return nil, err
 	}
-	encoding := debuginfo.Nibbles
-	if r.layout.packedBounds {
-		encoding = debuginfo.Packed
-	}
-	return debuginfo.Parse(b, encoding)
+	return debuginfo.Parse(b, form)
 }
 
 // maxBefore bounds what comes before the bounds: places to switch to optimized code, and what profilers get.
 const maxBefore = 16 << 10
+
+// packedSince is the version of the form ReadyToRun whose debug information is packed, and latest the last that is
+// known. Source: READYTORUN_MAJOR_VERSION in src/coreclr/inc/readytorun.h of dotnet/runtime.
+const (
+	packedSince = 16
+	latest      = 16
+)
+
+// precompiledDebug is where the debug information of a precompiled method is, in its image.
+func (r *Runtime) precompiledDebug(c *code) (mem.Addr, debuginfo.Form, error) {
+	form := debuginfo.Form{Bare: true}
+	im := r.imageOf(c.section)
+	if im.header == nil && im.headerErr == nil {
+		im.header, im.headerErr = r.headerAt(im.base)
+	}
+	switch {
+	case c.desc == 0:
+		return 0, form, nil
+	case im.headerErr != nil:
+		return 0, form, im.headerErr
+	case im.header.Major > latest:
+		return 0, form, fmt.Errorf("its form is not known of ReadyToRun %d.%d", im.header.Major, im.header.Minor)
+	case im.header.Major >= packedSince:
+		form.Encoding = debuginfo.Packed
+	}
+	at, ok, err := im.header.Debug(c.entry)
+	if err != nil || !ok {
+		return 0, form, err
+	}
+	return at, form, nil
+}

@@ -114,8 +114,15 @@ func (n *namer) method(f *profile.Frame, m *Method) {
 		}
 	}
 	f.Func, f.Linkage, f.Note = known.shown, known.raw, known.note
-	if m.HasIL && a.err == nil {
-		f.File, f.Line = n.place(m, a)
+	if a.err != nil || !m.HasIL && m.ILErr == nil {
+		return
+	}
+	switch p := n.source(m, a); {
+	case p.file == nil:
+	case m.ILErr != nil:
+		f.Note = joined(f.Note, "no line: .NET: "+m.ILErr.Error())
+	default:
+		f.File, f.Line = p.place(m, a)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"sort"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/coreclr/readytorun"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
 )
 
@@ -18,6 +20,9 @@ type r2rImage struct {
 	entries mem.Addr
 	thunks  section // of calls that load a method first; of no size if there are none
 	err     error
+	// header is read when it is first wanted; then it is there, or headerErr.
+	header    *readytorun.Image
+	headerErr error
 }
 
 const maxFunctions = 1 << 22
@@ -147,7 +152,7 @@ func (r *Runtime) precompiled(m mem.Reader, s *section, pc mem.Addr) (*code, err
 		}
 		at := s.start + mem.Addr(f.Begin)
 		if desc, ok := r.lookup(im.entries, uint64(at)); ok {
-			c.start, c.desc = at, mem.Addr(desc)
+			c.start, c.desc, c.entry = at, mem.Addr(desc), i-back
 			d := fields{m: r.memory, at: c.desc}
 			c.class = Class(d.uint(r.layout.methodFlags, 2) & 7)
 			return c, nil
@@ -198,10 +203,12 @@ func (r *Runtime) lookup(a mem.Addr, key uint64) (uint64, bool) {
 // imageByShape finds a ReadyToRunInfo where offsets moved: the header of the image says where its functions are and how
 // many, and the module leads to a structure that has both.
 func (r *Runtime) imageByShape(s *section) *r2rImage {
-	at, size, ok := r.functionsOf(s)
-	if !ok {
+	header, err := r.headerAt(s.start)
+	if err != nil {
 		return nil
 	}
+	part, _ := header.Section(readytorun.RuntimeFunctions)
+	at, size := s.start+mem.Addr(part.RVA), part.Size/unwindcode.FunctionSize
 	const moduleBytes, infoBytes = 0x600, 0x300
 	module := make([]byte, moduleBytes)
 	n, _ := r.memory.ReadMem(module, s.module)
@@ -255,38 +262,18 @@ func (r *Runtime) entriesByShape(im *r2rImage, p mem.Addr, info []byte) mem.Addr
 	return 0
 }
 
-// functionsOf is where the header of the image at s says that its functions are, and how many: the runtime's own header
-// in it has a section for them.
-// Source: docs/design/coreclr/botr/readytorun-format.md.
-func (r *Runtime) functionsOf(s *section) (at mem.Addr, count uint32, ok bool) {
-	const (
-		cliDirectory = 14
-		native       = 64 // ManagedNativeHeader in the CLI header, ECMA-335 II.25.3.3
-		signature    = 0x00525452
-		functions    = 102
-		maxEntries   = 256
-	)
-	f := fields{m: r.memory, at: s.start}
-	if f.uint(0, 2) != 0x5a4d || f.err != nil {
-		return 0, 0, false
+// headerAt reads the header of precompiled code of the image at base.
+func (r *Runtime) headerAt(base mem.Addr) (*readytorun.Image, error) {
+	im, err := metadata.OpenImage(r.memory, base, r.budget)
+	if err != nil {
+		return nil, err
 	}
-	pe := int64(f.uint(60, 4))
-	directories := pe + 24 + 112
-	if f.uint(pe+24, 2) != 0x20b {
-		directories -= 16
+	at, ok, err := im.Native()
+	if err == nil && !ok {
+		err = readytorun.ErrFormat
 	}
-	cli := int64(f.uint(directories+8*cliDirectory, 4))
-	header := int64(f.uint(cli+native, 4))
-	if f.uint(header, 4) != signature || f.err != nil {
-		return 0, 0, false
+	if err != nil {
+		return nil, err
 	}
-	const sections = 16 // behind signature, versions, flags and their number
-	for i := range min(int64(f.uint(header+12, 4)), maxEntries) {
-		e := header + sections + 12*i
-		if f.uint(e, 4) == functions {
-			at, count = s.start+mem.Addr(f.uint(e+4, 4)), uint32(f.uint(e+8, 4))/unwindcode.FunctionSize
-			return at, count, f.err == nil
-		}
-	}
-	return 0, 0, false
+	return readytorun.Open(r.memory, base, at)
 }

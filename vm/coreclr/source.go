@@ -23,18 +23,20 @@ type source struct {
 // errOtherBuild says that the PDB beside an assembly does not belong to it.
 var errOtherBuild = errors.New("it is of another build")
 
-// place is where in a source m executes; "" and 0 if no PDB says so.
-func (n *namer) place(m *Method, a *assembly) (file string, line int) {
+// source is the PDB of the module of m, which is a.
+func (n *namer) source(m *Method, a *assembly) *source {
 	if a.lines == nil {
 		a.lines = n.findSource(&m.Module)
 	}
-	if a.lines.file == nil {
-		return "", 0
-	}
+	return a.lines
+}
+
+// place is where in the source m executes, a method of a; "" and 0 if the PDB does not say so.
+func (s *source) place(m *Method, a *assembly) (file string, line int) {
 	// Code before and behind the body, as that which sets up the frame, belongs to no IL: the first line is nearest.
-	file, line, err := a.lines.file.Line(m.Token&rowMask, uint32(max(m.IL, 0)))
-	if err != nil && a.lines.err == nil {
-		a.lines.err = fmt.Errorf("read the PDB of %s: %w", a.name, err)
+	file, line, err := s.file.Line(m.Token&rowMask, uint32(max(m.IL, 0)))
+	if err != nil && s.err == nil {
+		s.err = fmt.Errorf("read the PDB of %s: %w", a.name, err)
 	}
 	return file, line
 }

@@ -37,6 +37,7 @@ type Runtime struct {
 	set     *module.Set       // of the last Mapped
 	asyncio *asyncio          // nil if the process has none, or if tasks are not listed
 	parked  map[uint64]parked // tasks of the last Fibers, by their id
+	green   *greenlets
 }
 
 var _ interface {
@@ -46,6 +47,7 @@ var _ interface {
 	Mapped(set *module.Set)      // vm.Mapper
 	DumpCopier() snapshot.Copier // vm.DumpCopier
 	snapshot.ProcessCopier       // vm.FiberLister
+	MoreFibers() snapshot.ProcessCopier
 } = (*Runtime)(nil)
 
 // New returns the Runtime of an object that holds CPython, nil if it does not. An error says that it does, and why its
@@ -60,6 +62,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if r.layout, err = layoutOf(m, image.Memory, r.at); err != nil {
 		return nil, err
 	}
+	r.green = newGreenlets(r, image)
 	r.roster.Store(&roster{})
 	r.codes.reset()
 	r.sites.reset()
@@ -76,6 +79,9 @@ func (r *Runtime) Mapped(set *module.Set) {
 		r.roster.Store(o)
 	}
 }
+
+// MoreFibers implements vm.MoreFibers: greenlets, besides tasks.
+func (r *Runtime) MoreFibers() snapshot.ProcessCopier { return r.green }
 
 // String names the runtime in messages.
 func (r *Runtime) String() string {

@@ -80,8 +80,10 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 }
 
 // FiberStack implements vm.FiberStacker.
-func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) {
-	p := r.parked[id]
+func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) { r.parked[id].put(to) }
+
+// put makes to the stack of p.
+func (p parked) put(to *unwind.Stack) {
 	to.Frames, to.Stop = append(to.Frames, p.frames...), unwind.Root
 	if p.why != nil && len(to.Frames) > 0 {
 		note(&to.Frames[0], p.why.Error())
@@ -191,18 +193,28 @@ func (l *taskList) frames(t *taskRead) parked {
 		if g.State == object.GenEnded {
 			continue
 		}
-		f := unwind.Frame{Origin: unwind.ByRuntime, Runtime: l.r}
-		if code := l.r.codeAt(g.Frame.Code, l.m); code != nil {
-			f.Site = l.r.siteOf(code, l.r.offsetOf(code, false, &g.Frame))
-		} else {
-			f.Site, f.Note = l.r.sites.of(spot{function: unnamed}), noteCode
+		if f, ok := l.r.parkedFrame(l.m, &g.Frame); ok {
+			p.frames = append(p.frames, f)
 		}
-		p.frames = append(p.frames, f)
 	}
 	if t.broken {
 		p.why = errors.New("what it waits in further could not be read")
 	}
 	return p
+}
+
+// parkedFrame is f, which waits, as a stack has it; false if nobody wrote its code.
+func (r *Runtime) parkedFrame(m object.Memory, f *object.Frame) (unwind.Frame, bool) {
+	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r}
+	switch code := r.codeAt(f.Code, m); {
+	case code == nil:
+		out.Site, out.Note = r.sites.of(spot{function: unnamed}), noteCode
+	case code.internal():
+		return out, false
+	default:
+		out.Site = r.siteOf(code, r.offsetOf(code, false, f))
+	}
+	return out, true
 }
 
 // loopThreads says which threads the loops of the tasks run in, as their objects say.

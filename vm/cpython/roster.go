@@ -66,7 +66,7 @@ func (o *roster) placed(table *maps.Table, old *roster) {
 		}
 	}
 	for i := range table.All() {
-		if m := &table.All()[i]; m.Path == "[stack]" {
+		if m := &table.All()[i]; m.Path == mainStack {
 			o.main = mem.Span[mem.Addr]{Start: m.Start - min(m.Start, mainGrowth), End: m.End}
 		}
 	}

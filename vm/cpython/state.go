@@ -28,6 +28,11 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 	for _, g := range r.gils() {
 		r.gilFacts(s, g, out)
 	}
+	if r.green != nil {
+		for tid, text := range r.green.facts {
+			add(out, tid, text)
+		}
+	}
 	return out
 }
 
@@ -46,23 +51,25 @@ func (o *roster) identOf(t *snapshot.Thread) (mem.Addr, bool) {
 	return 0, false
 }
 
+// add adds a fact of the thread tid to out.
+func add(out map[int]profile.RuntimeThread, tid int, text string) {
+	f := out[tid]
+	f.Language = "Python"
+	f.Facts = append(f.Facts, text)
+	out[tid] = f
+}
+
 // gilFacts says who holds g and who waits for it.
 func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.RuntimeThread) {
-	add := func(t *snapshot.Thread, text string) {
-		f := out[t.TID]
-		f.Language = "Python"
-		f.Facts = append(f.Facts, text)
-		out[t.TID] = f
-	}
 	holder, state, known := r.holderOf(s, g)
 	if holder != nil {
 		text := "holds " + g.name()
 		if inCall(holder) {
 			text += " in a system call"
 		}
-		add(holder, text)
+		add(out, holder.TID, text)
 		if g.interp == 0 && r.collecting(s) {
-			add(holder, "collects garbage")
+			add(out, holder.TID, "collects garbage")
 		}
 	}
 	for i := range s.Threads {
@@ -86,7 +93,7 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.Runt
 		case known && state == 0:
 			text += ", which is free"
 		}
-		add(t, text)
+		add(out, t.TID, text)
 	}
 }
 

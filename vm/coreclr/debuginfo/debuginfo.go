@@ -13,13 +13,20 @@ import (
 	"fmt"
 )
 
+// Form is how debug information is written.
+type Form struct {
+	Encoding
+	// Bare says that the flags are missing which may tell of more before the bounds: those of precompiled code.
+	Bare bool
+}
+
 // Encoding is how bounds are written.
 type Encoding uint8
 
 // The encodings.
 const (
 	Nibbles Encoding = iota // .NET 6 to 9: each number in nibbles of three bits
-	Packed                  // .NET 10: all entries with the same number of bits
+	Packed                  // .NET 10, and ReadyToRun 16: all entries with the same number of bits
 )
 
 // Special places, where an entry has no offset.
@@ -54,8 +61,8 @@ const (
 var order = binary.LittleEndian
 
 // Parse reads the bounds out of b, the debug information of one method: ascending.
-func Parse(b []byte, e Encoding) ([]Bound, error) {
-	at, size, err := bounds(b)
+func Parse(b []byte, f Form) ([]Bound, error) {
+	at, size, err := bounds(b, f.Bare)
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +73,15 @@ func Parse(b []byte, e Encoding) ([]Bound, error) {
 	if size == 0 {
 		return nil, nil
 	}
-	if e == Packed {
+	if f.Encoding == Packed {
 		return packed(b)
 	}
 	return inNibbles(b)
 }
 
 // Size is how many bytes of the debug information Parse needs, which begins with b.
-func Size(b []byte) (int, error) {
-	at, size, err := bounds(b)
+func Size(b []byte, f Form) (int, error) {
+	at, size, err := bounds(b, f.Bare)
 	if size > maxBounds {
 		return 0, fmt.Errorf("%w: bounds of %d bytes", ErrMalformed, size)
 	}
@@ -82,12 +89,14 @@ func Size(b []byte) (int, error) {
 }
 
 // bounds finds where the bounds are.
-func bounds(b []byte) (at int, size uint32, err error) {
+func bounds(b []byte, bare bool) (at int, size uint32, err error) {
 	if len(b) == 0 {
 		return 0, 0, ErrMalformed
 	}
 	flags := b[0]
-	at = 1
+	if at = 1; bare {
+		flags, at = 0, 0
+	}
 	if flags&patchpoints != 0 { // a PatchpointInfo and four bytes for each of its locals
 		const head, locals = 32, 8
 		if len(b) < at+head {
@@ -202,8 +211,9 @@ func (n *nibbles) next() (v uint32) {
 // bytes is how many have been begun.
 func (n *nibbles) bytes() int { return (n.read + 1) / 2 }
 
-// At is the IL offset that code at a native offset was compiled from, false if none is known. Code of the compiler
-// counts to what is before it, the prologue to the beginning.
+// At is the IL offset that code at a native offset was compiled from, false if none is known. As for the runtime's own
+// stack traces the prologue counts to the beginning, and an epilogue to the end. Code of the compiler counts to what is
+// before it, where the runtime says that it belongs to the beginning.
 func At(list []Bound, native uint32) (il int, ok bool) {
 	for i := range list {
 		b := &list[i]
@@ -214,6 +224,18 @@ func At(list []Bound, native uint32) (il int, ok bool) {
 			il, ok = int(b.IL), true
 		case b.IL == Prologue:
 			il, ok = 0, true
+		case b.IL == Epilogue:
+			il, ok = last(list)
+		}
+	}
+	return il, ok
+}
+
+// last is the last place in the IL that any code was compiled from.
+func last(list []Bound) (il int, ok bool) {
+	for i := range list {
+		if at := int(list[i].IL); at >= il {
+			il, ok = at, true
 		}
 	}
 	return il, ok

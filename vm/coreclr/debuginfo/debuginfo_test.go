@@ -80,23 +80,28 @@ func TestBounds(t *testing.T) {
 		name  string
 		flags byte
 		head  []byte
+		bare  bool
 	}{
-		{"bounds alone", 0, nil},
-		{"behind a patchpoint with two locals", 1, locals},
-		{"behind what profilers get", 2, []byte{5, 0, 0, 0, 1, 2, 3, 4, 5}},
-		{"behind both", 3, append(slices.Clone(locals), 1, 0, 0, 0, 9)},
+		{"bounds alone", 0, nil, false},
+		{"bounds without flags", 0, nil, true},
+		{"behind a patchpoint with two locals", 1, locals, false},
+		{"behind what profilers get", 2, []byte{5, 0, 0, 0, 1, 2, 3, 4, 5}, false},
+		{"behind both", 3, append(slices.Clone(locals), 1, 0, 0, 0, 9), false},
 	} {
 		for _, e := range []Encoding{Nibbles, Packed} {
-			b := written(e, c.flags, c.head, drawn)
-			got, err := Parse(b, e)
+			b, form := written(e, c.flags, c.head, drawn), Form{Encoding: e}
+			if form.Bare = c.bare; c.bare {
+				b = b[1:]
+			}
+			got, err := Parse(b, form)
 			if err != nil || !slices.Equal(got, drawn) {
 				t.Errorf("%s, encoding %d: %v, %v", c.name, e, got, err)
 			}
-			if n, err := Size(b[:min(len(b), MaxHead)]); err != nil || n != len(b)-3 {
+			if n, err := Size(b[:min(len(b), MaxHead)], form); err != nil || n != len(b)-3 {
 				t.Errorf("%s, encoding %d: %d bytes of %d, %v", c.name, e, n, len(b), err)
 			}
 			for cut := range b[:len(b)-3] {
-				if got, err := Parse(b[:cut], e); !errors.Is(err, ErrMalformed) {
+				if got, err := Parse(b[:cut], form); !errors.Is(err, ErrMalformed) {
 					t.Errorf("%s, encoding %d, cut to %d bytes: %v, %v", c.name, e, cut, got, err)
 				}
 			}
@@ -121,15 +126,16 @@ func TestAt(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, e := range []Encoding{Nibbles, Packed} {
-		f.Add(written(e, 0, nil, drawn), e == Packed)
-		f.Add(written(e, 2, []byte{1, 0, 0, 0, 9}, drawn), e == Packed)
+		f.Add(written(e, 0, nil, drawn), e == Packed, false)
+		f.Add(written(e, 0, nil, drawn)[1:], e == Packed, true)
+		f.Add(written(e, 2, []byte{1, 0, 0, 0, 9}, drawn), e == Packed, false)
 	}
-	f.Fuzz(func(t *testing.T, b []byte, packed bool) {
-		e := Nibbles
+	f.Fuzz(func(t *testing.T, b []byte, packed, bare bool) {
+		form := Form{Bare: bare}
 		if packed {
-			e = Packed
+			form.Encoding = Packed
 		}
-		list, err := Parse(b, e)
+		list, err := Parse(b, form)
 		if err != nil && list != nil {
 			t.Fatalf("%d bounds and %v", len(list), err)
 		}
@@ -137,6 +143,6 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d bounds out of %d bytes", len(list), len(b))
 		}
 		At(list, 100)
-		Size(b)
+		Size(b, form)
 	})
 }

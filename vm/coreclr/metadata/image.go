@@ -18,6 +18,7 @@ type Image struct {
 	memory   mem.Reader
 	budget   *work.Budget
 	sections []section
+	cli      mem.Addr // the CLI header
 	metadata mem.Addr
 	debug    directory
 }
@@ -51,6 +52,19 @@ func OpenImage(memory mem.Reader, base mem.Addr, b *work.Budget) (*Image, error)
 
 // Metadata is where the metadata is.
 func (im *Image) Metadata() mem.Addr { return im.metadata }
+
+// Native is where the header of precompiled code is, as the CLI header says (ManagedNativeHeader, ECMA-335 II.25.3.3);
+// false if there is none.
+func (im *Image) Native() (mem.Addr, bool, error) {
+	const managedNative = 64
+	var b [4]byte
+	if err := im.read(b[:], im.cli+managedNative); err != nil {
+		return 0, false, fmt.Errorf("read CLI header of .NET image at %#x: %w", uint64(im.Base), err)
+	}
+	rva := order.Uint32(b[:])
+	at, ok := im.Addr(rva)
+	return at, ok && rva != 0, nil
+}
 
 // Tables reads the metadata of im.
 func (im *Image) Tables() (*Tables, error) { return Open(im.memory, im.metadata, im.budget) }
@@ -109,18 +123,19 @@ func (im *Image) findMetadata(cli directory) error {
 	var failed error
 	b := make([]byte, 16)
 	for _, im.Flat = range []bool{false, true} {
-		at, ok := im.Addr(cli.rva)
+		cliAt, ok := im.Addr(cli.rva)
 		if !ok {
 			continue
 		}
-		if failed = im.read(b, at); failed != nil || order.Uint32(b) != cliSize {
+		if failed = im.read(b, cliAt); failed != nil || order.Uint32(b) != cliSize {
 			continue
 		}
-		if at, ok = im.Addr(order.Uint32(b[8:])); !ok {
+		at, ok := im.Addr(order.Uint32(b[8:]))
+		if !ok {
 			continue
 		}
 		if failed = im.read(b[:4], at); failed == nil && order.Uint32(b) == signature {
-			im.metadata = at
+			im.cli, im.metadata = cliAt, at
 			return nil
 		}
 	}

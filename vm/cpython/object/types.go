@@ -30,9 +30,27 @@ const (
 
 // Offsets from the end of the header of variable size, as below in dict.go.
 const (
-	typeName = 0
-	typeBase = 232
+	typeName       = 0
+	typeBase       = 232
+	typeSubclasses = 336
 )
+
+// Size is how many bytes objects of the type have at least.
+func (t *Type) Size() int { return int(min(t.basicSize, 1<<30)) }
+
+// Subclasses gives yield the types that are derived from the type at a, until it returns false: of a type that is no
+// static one of the interpreter itself. Source: tp_subclasses in Include/cpython/object.h, a dictionary of
+// weak references.
+func (l *Layout) Subclasses(m Memory, a mem.Addr, yield func(sub mem.Addr) bool) {
+	dict, ok := Pointer(m, a+l.header()+8+typeSubclasses)
+	if !ok || dict == 0 {
+		return
+	}
+	l.Entries(m, dict, func(_, reference mem.Addr) bool {
+		sub, ok := Pointer(m, reference+l.header())
+		return !ok || sub == 0 || yield(sub)
+	})
+}
 
 // MaxTypeName bounds the bytes of the name of a type.
 const MaxTypeName = 128

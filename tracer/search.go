@@ -1,0 +1,48 @@
+//go:build linux
+
+package tracer
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+)
+
+// searchPages is how many pages are read at once.
+const searchPages = 256
+
+// search implements Search of [module.Image].
+// Source: linux/Documentation/admin-guide/mm/pagemap.rst, bit 63.
+func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error {
+	m := p.memory.Load()
+	m.openPages()
+	if m.pages < 0 {
+		return fmt.Errorf("search memory at %#x: pagemap cannot be read", uint64(mapping.Start))
+	}
+	entries, data := make([]byte, searchPages*8), make([]byte, searchPages*kernelPage)
+	present := func(i int) bool { return binary.NativeEndian.Uint64(entries[8*i:])>>63 != 0 }
+	for at := mapping.Start; at < mapping.End; at += searchPages * kernelPage {
+		n := int(min(searchPages, (mapping.End-at)/kernelPage))
+		if got, err := rawPread(m.pages, entries[:8*n], uint64(at/kernelPage)*8); err != nil || got < 8*n {
+			return nil // it was unmapped
+		}
+		for from, to := 0, 0; from < n; from = to {
+			for to = from + 1; to < n && present(to) == present(from); to++ {
+			}
+			if !present(from) {
+				continue
+			}
+			start := at + mem.Addr(from)*kernelPage
+			got, err := m.read(data[:mem.Addr(to-from)*kernelPage], start)
+			if got > 0 && !yield(start, data[:got]) {
+				return nil
+			}
+			if err != nil {
+				return nil
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package cpython
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/cpython/object"
+)
+
+// greenlets lists the greenlets of a process: those of package greenlet from 2.0 on, which gevent is built on. The
+// interpreter knows of none but those that run, and no list has them: they are searched for in the memory, before the
+// process is stopped.
+type greenlets struct {
+	r      *Runtime
+	search func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
+	types  map[mem.Addr]string // of greenlets, with their names
+	known  []mem.Addr          // objects that the search found
+	cut    bool                // the process has more memory than was searched
+	parked map[uint64]parked   // of the last Fibers, by their id
+	facts  map[int]string      // of the last Fibers, by thread
+}
+
+func newGreenlets(r *Runtime, image module.Image) *greenlets {
+	return &greenlets{r: r, search: image.Search}
+}
+
+// String names the ProcessCopier in messages.
+func (g *greenlets) String() string { return g.r.String() + " (greenlets)" }
+
+// FiberKind implements vm.FiberLister.
+func (g *greenlets) FiberKind() string { return "greenlet" }
+
+const (
+	greenletModule = "greenlet" // also the name of the class in it
+	greenletFile   = "_greenlet."
+	greenletBasic  = 24 // bytes of a greenlet behind its header: weak references, dictionary, implementation
+
+	maxTypes     = 1 << 8
+	maxGreenlets = 1 << 17
+	maxSearched  = 1 << 30 // bytes
+)
+
+var errOldGreenlets = errors.New("greenlets cannot be listed: those of package greenlet before 2.0 are not read")
+
+// OpenFibers implements vm.FiberLister: it learns which types greenlets have, and searches for objects of them.
+func (g *greenlets) OpenFibers() (present bool, err error) {
+	r := g.r
+	g.types, g.known, g.cut, g.parked, g.facts = nil, nil, false, nil, nil
+	if r.live == nil {
+		return false, nil
+	}
+	m := liveMemory{r.live}
+	dict, ok := r.moduleDict(m, greenletModule)
+	if !ok {
+		return false, nil
+	}
+	typ, ok := r.layout.Item(m, dict, greenletModule)
+	if !ok {
+		return false, nil
+	}
+	t, ok := r.layout.TypeAt(m, typ)
+	if !ok || t.Size() != r.layout.Header+greenletBasic {
+		return false, errOldGreenlets
+	}
+	g.types = map[mem.Addr]string{}
+	g.addTypes(m, typ, 0)
+	if g.search == nil || r.set == nil { // replayed: they are among what was copied
+		return true, nil
+	}
+	return g.find(r.set.Table()), nil
+}
+
+// addTypes adds the type at a and those that are derived from it.
+func (g *greenlets) addTypes(m object.Memory, a mem.Addr, depth int) {
+	const maxDepth = 16
+	t, ok := g.r.layout.TypeAt(m, a)
+	if _, had := g.types[a]; !ok || had || len(g.types) >= maxTypes || depth == maxDepth {
+		return
+	}
+	g.types[a] = t.Name[strings.LastIndexByte(t.Name, '.')+1:]
+	g.r.layout.Subclasses(m, a, func(sub mem.Addr) bool {
+		g.addTypes(m, sub, depth+1)
+		return len(g.types) < maxTypes
+	})
+}
+
+// find searches the memory of objects for greenlets, and reports whether there are any.
+func (g *greenlets) find(table *maps.Table) bool {
+	s, left := g.searcher(), maxSearched
+	for i := range table.All() {
+		mapping := &table.All()[i]
+		const objects = maps.Read | maps.Write
+		anonymous := mapping.Path == "" || mapping.Path == "[heap]" || strings.HasPrefix(mapping.Path, "[anon:")
+		if mapping.Inode != 0 || mapping.Perm&objects != objects || !anonymous {
+			continue
+		}
+		_ = g.search(mapping, func(at mem.Addr, b []byte) bool { // what is gone has none
+			left -= len(b)
+			s.look(at, b)
+			return left > 0
+		})
+		if g.cut = left <= 0; g.cut {
+			break
+		}
+	}
+	all := g.survey(table, liveMemory{g.r.live}, nil, s.found)
+	for i := range all.list {
+		g.known = append(g.known, all.list[i].addr)
+	}
+	return len(g.known) > 0
+}
+
+// typeSearch finds objects by the word that says their type.
+type typeSearch struct {
+	types  map[mem.Addr]string
+	may    [1 << 12]bool // by some bits of the word
+	header mem.Addr
+	found  []mem.Addr
+}
+
+func mayIndex(v mem.Addr) mem.Addr { return v >> 4 & (1<<12 - 1) }
+
+func (g *greenlets) searcher() *typeSearch {
+	s := &typeSearch{types: g.types, header: mem.Addr(g.r.layout.Header)}
+	for t := range g.types {
+		s.may[mayIndex(t)] = true
+	}
+	return s
+}
+
+// look adds the objects that b, which lies at address at, has the types of.
+func (s *typeSearch) look(at mem.Addr, b []byte) {
+	for i := 0; i+wordSize <= len(b); i += wordSize {
+		v := mem.Addr(order.Uint64(b[i:]))
+		if !s.may[mayIndex(v)] {
+			continue
+		}
+		if _, is := s.types[v]; is && len(s.found) < 2*maxGreenlets {
+			s.found = append(s.found, at+mem.Addr(i)-s.header+wordSize)
+		}
+	}
+}
+
+// Room implements [snapshot.ProcessCopier].
+func (g *greenlets) Room() int {
+	const usual = 2 << 10 // bytes of a greenlet with its frames
+	return len(g.known) * usual
+}
+
+// CopyProcess implements [snapshot.ProcessCopier]: it copies the greenlets, the frames of those that wait, and what
+// names take.
+func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
+	if g.types == nil || g.r.set == nil {
+		return
+	}
+	m := newRounds(to.Gather)
+	all := g.survey(g.r.set.Table(), m, m, g.known)
+	codes := map[mem.Addr]bool{}
+	list := all.list
+	for len(list) > 0 && !m.spent {
+		n := min(block, len(list))
+		var fresh []mem.Addr
+		byAddr := map[mem.Addr]*greenlet{}
+		for i := range list[:n] {
+			byAddr[list[i].addr] = &list[i]
+		}
+		m.run(addresses(list[:n]), func(at mem.Addr) {
+			frames, _ := g.frames(m, byAddr[at])
+			for i := range frames {
+				if c := frames[i].Code; c != 0 && !codes[c] {
+					codes[c] = true
+					fresh = append(fresh, c)
+				}
+			}
+		})
+		m.run(fresh, func(c mem.Addr) { g.r.readCode(c, m) })
+		list = list[n:]
+	}
+}
+
+func addresses(list []greenlet) []mem.Addr {
+	out := make([]mem.Addr, len(list))
+	for i := range list {
+		out[i] = list[i].addr
+	}
+	return out
+}
+
+// Fibers implements vm.FiberLister: the greenlets that have begun and not ended, those that run first.
+func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
+	if g.types == nil {
+		return nil, nil
+	}
+	m := wholeMemory{mem.NewOverlay(nil, s.Whole...)}
+	candidates := g.known
+	if len(candidates) == 0 {
+		search := g.searcher()
+		for _, r := range s.Whole {
+			search.look(r.Start, r.Data)
+		}
+		candidates = search.found
+	}
+	all := g.survey(s.Maps, m, nil, candidates)
+	g.parked, g.facts = map[uint64]parked{}, map[int]string{}
+	threads := g.r.stackEnds(s)
+	var fibers []snapshot.Fiber
+	for i := range all.list {
+		fibers = append(fibers, g.fiber(m, threads, &all, &all.list[i]))
+	}
+	g.countParked(threads, &all)
+	slices.SortStableFunc(fibers, func(a, b snapshot.Fiber) int {
+		switch {
+		case (a.TID != 0) != (b.TID != 0):
+			return b.TID - a.TID
+		}
+		return byName(a, b)
+	})
+	switch missing := len(g.known) - len(all.list) - all.ended; {
+	case missing > 0:
+		return fibers, fmt.Errorf("%d of %d greenlets are left out: they were not copied within the time and the "+
+			"memory for it", missing, len(g.known))
+	case g.cut:
+		return fibers, fmt.Errorf("greenlets may be missing: no more than %d MB were searched for them",
+			maxSearched>>20)
+	}
+	return fibers, nil
+}
+
+// fiber makes one of x.
+func (g *greenlets) fiber(m object.Memory, threads *stackEnds, all *survey, x *greenlet) snapshot.Fiber {
+	f := snapshot.Fiber{Kind: g.FiberKind(), ID: uint64(x.addr), Name: g.name(x), State: "parked"}
+	switch {
+	case all.runs[x.addr]:
+		f.State = "running"
+		if f.TID = threads.at(x.onStack()); f.TID == 0 {
+			f.Missing = "the thread that runs it is not known"
+		}
+		return f
+	case x.stop == 0:
+		f.State, f.Missing = "not started", "it has no stack yet"
+		return f
+	}
+	frames, whole := g.frames(m, x)
+	var p parked
+	for i := range frames {
+		if shown, ok := g.r.parkedFrame(m, &frames[i]); ok {
+			p.frames = append(p.frames, shown)
+		}
+	}
+	if !whole {
+		p.why = errors.New(noteCut)
+	}
+	if len(p.frames) == 0 {
+		f.Missing = "its frames were not copied"
+	}
+	g.parked[f.ID] = p
+	return f
+}
+
+// FiberStack implements vm.FiberStacker.
+func (g *greenlets) FiberStack(id uint64, to *unwind.Stack) { g.parked[id].put(to) }
+
+func (g *greenlets) name(x *greenlet) string {
+	switch kind := g.types[x.typ]; {
+	case x.main:
+		return fmt.Sprintf("main %#x", uint64(x.addr))
+	case kind != greenletModule:
+		return fmt.Sprintf("%s %#x", kind, uint64(x.addr))
+	}
+	return fmt.Sprintf("%#x", uint64(x.addr))
+}
+
+// countParked notes of each thread how many of its greenlets wait.
+func (g *greenlets) countParked(threads *stackEnds, all *survey) {
+	others := map[int]int{}
+	for i := range all.list {
+		x := &all.list[i]
+		if tid := threads.at(x.onStack()); tid != 0 && x.stop != 0 && !all.runs[x.addr] {
+			others[tid]++
+		}
+	}
+	for tid, n := range others {
+		g.facts[tid] = fmt.Sprintf("%d of its greenlets are parked", n)
+		if n == 1 {
+			g.facts[tid] = "one of its greenlets is parked"
+		}
+	}
+}
+
+// isGreenletCode reports whether a lies in the file of package greenlet.
+func isGreenletCode(table *maps.Table, a mem.Addr) bool {
+	m := table.Find(a)
+	return m != nil && strings.HasPrefix(path.Base(m.Path), greenletFile)
+}
