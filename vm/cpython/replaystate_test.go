@@ -114,13 +114,15 @@ func (s *recordedState) text(t testing.TB) string {
 // they were when the process was there.
 func TestStateReplayed(t *testing.T) {
 	for _, s := range recordedStates(t) {
-		got, want := strings.Split(s.text(t), "\n"), strings.Split(s.want, "\n")
-		for i := range max(len(got), len(want)) {
-			if i >= len(got) || i >= len(want) || got[i] != want[i] {
-				t.Errorf("%s: line %d differs: %q, want %q", s.name, i, slices.Concat(got, []string{""})[min(i, len(got))],
-					slices.Concat(want, []string{""})[min(i, len(want))])
+		got, want := strings.SplitAfter(s.text(t), "\n"), strings.SplitAfter(s.want, "\n")
+		for i := range want {
+			if i == len(got) || got[i] != want[i] {
+				t.Errorf("%s: line %d is %q, want %q", s.name, i+1, got[min(i, len(got)-1)], want[i])
 				break
 			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d lines, want %d", s.name, len(got), len(want))
 		}
 	}
 }
