@@ -54,11 +54,20 @@ func (f *folder) send(_ context.Context, r *Request) error {
 	if err := f.rotate(int64(len(r.Body))); err != nil {
 		return &Refusal{Why: "clear folder: " + err.Error(), Again: true}
 	}
-	err := writeNew(f.root, r.Path, r.Body)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := writeNew(f.root, r.Path, r.Body); {
+	case err == nil, errors.Is(err, fs.ErrExist) && f.has(r):
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return &Refusal{Why: fmt.Sprintf("write to folder: %q is taken", r.Path)}
+	default:
 		return &Refusal{Why: "write to folder: " + err.Error(), Again: true}
 	}
-	return nil
+}
+
+// has reports whether r is there, from an earlier try.
+func (f *folder) has(r *Request) bool {
+	info, err := f.root.Lstat(r.Path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == int64(len(r.Body))
 }
 
 // abandoned is the age of a file that is still being written at which its writer has ended.
