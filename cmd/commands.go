@@ -18,7 +18,7 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
 		{"hang", (*app).hangCommand}, {"run", (*app).runCommand}, {"waits", (*app).waitsCommand},
-		{"flame", (*app).flameCommand},
+		{"agent", (*app).agentCommand}, {"flame", (*app).flameCommand},
 		{"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
 		{"perf-map", (*app).perfMapCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}

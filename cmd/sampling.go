@@ -78,14 +78,20 @@ func (o *samplingOptions) check(c *cobra.Command, args []string) (command []stri
 		return nil, usageError{fmt.Errorf("nothing to sample: give -p PID, -n NAME or -- CMD")}
 	case len(args) > 0 && len(o.tids) > 0:
 		return nil, usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
-	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
-		return nil, usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate,
-			math.Round(maxRate))}
-	case o.maxFrames < 0:
-		return nil, usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}
 	o.childrenSet = c.Flags().Changed("children")
-	return command, o.namingOptions.check()
+	return command, o.checkHow()
+}
+
+// checkHow refuses values of how a process is sampled.
+func (o *samplingOptions) checkHow() error {
+	switch {
+	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
+		return usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
+	case o.maxFrames < 0:
+		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
+	}
+	return o.namingOptions.check()
 }
 
 // follow reports whether processes below the given ones are followed.

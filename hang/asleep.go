@@ -17,12 +17,7 @@ const longSleep = 10 * time.Minute
 // sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do. That somebody holds a
 // pipe while it sleeps is no wait for its work.
 func sleepKind(n *node, w *profile.Wait) Kind {
-	for at := n; at != nil; at = at.from {
-		if at.by != nil && at.by.Kind == "data in a pipe" {
-			return Waiting
-		}
-	}
-	if w.Left >= longSleep {
+	if n.piped || w.Left >= longSleep {
 		return Waiting
 	}
 	return Unknown
@@ -76,22 +71,8 @@ func handleName(h *profile.Handle) string {
 	return text.Escape(words)
 }
 
-// dumpOf is the last dump of a process, nil without one.
-func (j *judging) dumpOf(pid int) *profile.Dump {
-	i := slices.IndexFunc(j.dumps, func(d *profile.Dump) bool { return d.Process.PID == pid })
-	if i < 0 {
-		return nil
-	}
-	return j.dumps[i]
-}
-
 // waitingFibers are the fibers of a process that belong to the program, if all of them wait; nil otherwise.
-func (j *judging) waitingFibers(pid int) []*profile.Fiber {
-	d := j.dumpOf(pid)
-	if d == nil {
-		return nil
-	}
-	var all []*profile.Fiber
+func waitingFibers(d *profile.Dump) (all []*profile.Fiber) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		if f.System {
@@ -105,11 +86,9 @@ func (j *judging) waitingFibers(pid int) []*profile.Fiber {
 	return all
 }
 
-func (j *judging) allFibersWait(pid int) bool { return len(j.waitingFibers(pid)) > 0 }
-
 // fibers says what goroutines wait for, by the one that runs the user's own code.
 func (j *judging) fibers(pid int) string {
-	d, all := j.dumpOf(pid), j.waitingFibers(pid)
+	d, all := j.of(pid).dump, j.of(pid).fibers
 	words := fmt.Sprintf("has %s, and all of them wait", text.Count(len(all), all[0].Kind))
 	if f, frame := culpritFiber(d, all); frame != nil {
 		name := strconv.FormatUint(f.ID, 10)
@@ -138,21 +117,17 @@ func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profi
 // blockedKind says whether a thread that waits for nobody that is known hangs: if no thread of its process ran but to
 // wake and sleep again, nothing in it goes on.
 func (j *judging) blockedKind(n *node) Kind {
-	for _, tid := range j.members[n.pid] {
-		switch j.classOf(tid) {
-		case Blocked, Waking, InDisk, Still:
-		default:
-			return Unknown
-		}
+	if j.of(n.pid).rests {
+		return Waiting
 	}
-	return Waiting
+	return Unknown
 }
 
 // blocked says what a thread waits for that nobody is known to end.
 func (j *judging) blocked(n *node, w *profile.Wait) string {
 	words := text.Message(w.Text)
 	if t := j.sampled[n.tid]; t != nil {
-		if frame := ownFrame(j.dumpOf(n.pid), &t.Stack); frame != nil {
+		if frame := ownFrame(j.of(n.pid).dump, &t.Stack); frame != nil {
 			words += ", in " + place(frame)
 		}
 	}

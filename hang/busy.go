@@ -19,21 +19,21 @@ const (
 
 // busy says where a thread runs all the time: a loop is a function that all samples share, with little below it.
 func (j *judging) busy(n *node) (rank, Kind, string) {
-	tids := j.spinners(n.pid)
-	stacks := j.samples(n.pid, n.tid)
+	of := j.of(n.pid)
+	stacks := j.stacks(n.pid, n.tid)
 	where, tight := loopOf(stacks)
 	who := "spins"
-	if len(tids) > 1 {
-		who = fmt.Sprintf("has %d threads that spin", len(tids))
+	if len(of.spin) > 1 {
+		who = fmt.Sprintf("has %d threads that spin", len(of.spin))
 	}
 	words := who
 	if where != nil {
 		words += " in " + place(where)
-		if caller := callerOf(stacks[len(stacks)-1], where); isOwn(j.dumpOf(n.pid), caller) {
+		if caller := callerOf(stacks[len(stacks)-1], where); isOwn(of.dump, caller) {
 			words += ", called by " + place(caller)
 		}
 	}
-	words += ", " + j.spinShare(tids)
+	words += ", " + of.share
 	if did := j.c.did(n.tid); did.share(did.system) < mostKernel {
 		words += ", never in a system call"
 	}
@@ -42,16 +42,6 @@ func (j *judging) busy(n *node) (rank, Kind, string) {
 			len(paths(stacks, 0)), len(stacks))
 	}
 	return rankBusy, Busy, words
-}
-
-// spinners lists the threads of a process that spin.
-func (j *judging) spinners(pid int) (tids []int) {
-	for _, tid := range j.members[pid] {
-		if j.classOf(tid) == Spinning {
-			tids = append(tids, tid)
-		}
-	}
-	return tids
 }
 
 // spinShare says how much CPU each of those threads had or wanted.
@@ -72,10 +62,10 @@ func (j *judging) spinShare(tids []int) string {
 	return fmt.Sprintf("%.0f %% of a CPU%s", min(100, had), each)
 }
 
-// samples are all stacks of a thread, those of the moments and those taken closely.
-func (j *judging) samples(pid, tid int) (stacks []*profile.Stack) {
-	for i := range j.c.Moments {
-		if t := j.c.Moments[i].thread(pid, tid); t != nil && len(t.Stack.Frames) > 0 {
+// stacks are all of a thread, those of the moments and those taken closely.
+func (j *judging) stacks(pid, tid int) (stacks []*profile.Stack) {
+	for _, moment := range j.samples {
+		if t := moment[threadID{pid, tid}]; t != nil && len(t.Stack.Frames) > 0 {
 			stacks = append(stacks, &t.Stack)
 		}
 	}

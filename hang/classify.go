@@ -17,6 +17,11 @@ const (
 // Classify says of each thread of c what it did between the first moment and the last, in the order of the last; those
 // that are gone come behind.
 func Classify(c *Case) []Judged {
+	return classifyBy(c, c.samples())
+}
+
+// classifyBy is Classify with what was sampled ordered by thread.
+func classifyBy(c *Case, samples byThread) []Judged {
 	if len(c.Moments) == 0 {
 		return nil
 	}
@@ -27,7 +32,7 @@ func Classify(c *Case) []Judged {
 		for i := range d.Threads {
 			t := &d.Threads[i]
 			seen[t.TID] = true
-			all = append(all, classify(c, d.Process.PID, t))
+			all = append(all, classify(c, d.Process.PID, t, samples))
 		}
 	}
 	for i := range c.Moments {
@@ -44,7 +49,7 @@ func Classify(c *Case) []Judged {
 }
 
 // classify says what t, a thread of the last moment, did.
-func classify(c *Case, pid int, t *profile.Thread) Judged {
+func classify(c *Case, pid int, t *profile.Thread, samples byThread) Judged {
 	j := Judged{PID: pid, TID: t.TID}
 	did := c.did(t.TID)
 	j.CPU = did.cpu
@@ -63,7 +68,7 @@ func classify(c *Case, pid int, t *profile.Thread) Judged {
 		j.Class, j.Why = Hungry, did.words()
 	case did.share(did.cpu+did.delay) >= spins && did.voluntary == 0:
 		j.Class, j.Why = Spinning, did.words()
-	case did.share(did.cpu) < wakes && c.sameStacks(pid, t.TID):
+	case did.share(did.cpu) < wakes && samples.alike(threadID{pid, t.TID}):
 		j.Class, j.Why = Waking, did.words()
 	case did.delay > hungers*did.cpu && did.share(did.delay) > 0.5:
 		j.Class, j.Why = Hungry, did.words()
@@ -126,23 +131,6 @@ func (c *Case) since(first, tid int) (all span) {
 	return all
 }
 
-// sameStacks reports whether the thread had the same stack at each moment that has it.
-func (c *Case) sameStacks(pid, tid int) bool {
-	var first *profile.Thread
-	for i := range c.Moments {
-		t := c.Moments[i].thread(pid, tid)
-		if t == nil {
-			continue
-		}
-		if first == nil {
-			first = t
-		} else if !sameStack(first, t) {
-			return false
-		}
-	}
-	return true
-}
-
 // sameStack reports whether two samples of a thread have the same functions on the stack and are in the same call.
 func sameStack(a, b *profile.Thread) bool {
 	if (a.Syscall == nil) != (b.Syscall == nil) || a.Syscall != nil && a.Syscall.Number != b.Syscall.Number ||
@@ -155,19 +143,4 @@ func sameStack(a, b *profile.Thread) bool {
 		}
 	}
 	return true
-}
-
-// thread finds a thread in the dumps of m, nil if they have it not.
-func (m *Moment) thread(pid, tid int) *profile.Thread {
-	for _, d := range m.Dumps {
-		if d.Process.PID != pid {
-			continue
-		}
-		for i := range d.Threads {
-			if d.Threads[i].TID == tid {
-				return &d.Threads[i]
-			}
-		}
-	}
-	return nil
 }

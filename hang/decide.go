@@ -65,9 +65,12 @@ func (j *judging) sinks() []sink {
 			all = append(all, j.sink(n))
 		}
 	}
-	reached := func(pid int) bool { return slices.ContainsFunc(all, func(s sink) bool { return s.pid == pid }) }
+	reached := map[int]bool{}
+	for i := range all {
+		reached[all[i].pid] = true
+	}
 	for _, d := range j.dumps {
-		if reached(d.Process.PID) {
+		if reached[d.Process.PID] {
 			continue
 		}
 		for _, tid := range j.members[d.Process.PID] {
@@ -102,11 +105,11 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 // culprit is a thread to look at first, with the first of its frames that is the user's own.
 func (j *judging) culprit(pid, tid int) *Culprit {
 	c := &Culprit{PID: pid, TID: tid, Process: j.names[pid]}
-	d := j.dumpOf(pid)
+	d := j.of(pid).dump
 	if d == nil {
 		return c
 	}
-	if all := j.waitingFibers(pid); len(all) > 0 {
+	if all := j.of(pid).fibers; len(all) > 0 {
 		if _, c.Frame = culpritFiber(d, all); c.Frame != nil {
 			return c
 		}
@@ -130,7 +133,7 @@ func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
 	}
 	for _, tid := range c.Threads[:min(8, len(c.Threads))] {
 		if t := j.sampled[tid]; t != nil {
-			if f := ownFrame(j.dumpOf(j.owner[tid]), &t.Stack); f != nil {
+			if f := ownFrame(j.of(j.owner[tid]).dump, &t.Stack); f != nil {
 				v.Because = append(v.Because, j.thread(tid, pid)+" is in "+place(f))
 			}
 		}
@@ -212,9 +215,14 @@ func (j *judging) ring(first int, in map[int]bool) (ring []int) {
 		next := 0
 		if w := j.waiting[at]; w != nil {
 			for _, to := range w.Wakers {
-				for _, tid := range j.members[to.PID] {
-					if in[tid] && tid != at && (to.TID == 0 || to.TID == tid) && next == 0 {
-						next = tid
+				candidates := j.members[to.PID]
+				if to.TID != 0 {
+					candidates = []int{to.TID}
+				}
+				for _, tid := range candidates {
+					if j.steps++; in[tid] && tid != at && j.owner[tid] == to.PID {
+						next = cmp.Or(next, tid)
+						break
 					}
 				}
 			}

@@ -24,12 +24,17 @@ type judging struct {
 	names     map[int]string // of processes
 	tree      map[int]bool   // the processes of the case
 	tokens    map[string]bool
+	samples   byThread
+	known     map[int]*together // of processes
+	steps     int               // threads that were visited, for tests
 }
 
 func newJudging(c *Case) *judging {
-	j := &judging{c: c, threads: Classify(c), waits: &profile.Waits{}, class: map[int]*Judged{},
-		sampled: map[int]*profile.Thread{}, waiting: map[int]*profile.Wait{}, states: map[int]string{},
-		members: map[int][]int{}, owner: map[int]int{}, processes: map[int]*Process{}, names: map[int]string{},
+	samples := c.samples()
+	j := &judging{c: c, threads: classifyBy(c, samples), samples: samples, known: map[int]*together{},
+		waits: &profile.Waits{}, class: map[int]*Judged{}, sampled: map[int]*profile.Thread{},
+		waiting: map[int]*profile.Wait{}, states: map[int]string{}, members: map[int][]int{},
+		owner: map[int]int{}, processes: map[int]*Process{}, names: map[int]string{},
 		tree: map[int]bool{}, tokens: map[string]bool{}}
 	for i := range j.threads {
 		j.class[j.threads[i].TID] = &j.threads[i]

@@ -24,7 +24,7 @@ func (j *judging) movements() (all []string) {
 		did := j.c.did(t.TID)
 		switch {
 		case t.Class == Going && (did.share(did.cpu) >= wakes || did.share(did.cpu) >= smallCPU &&
-			!j.c.sameStacks(t.PID, t.TID)):
+			!j.samples.alike(threadID{t.PID, t.TID})):
 			busy = append(busy, t)
 		case t.Class == Spinning:
 			if _, kind, _ := j.busy(&node{pid: t.PID, tid: t.TID}); kind == Moving {
@@ -68,7 +68,7 @@ func (j *judging) moves(t *Judged) string {
 	if len(j.members[t.PID]) > 1 {
 		who += " " + j.thread(t.TID, t.PID)
 	}
-	stacks := j.samples(t.PID, t.TID)
+	stacks := j.stacks(t.PID, t.TID)
 	words := fmt.Sprintf("%s took %.0f %% of a CPU", who, 100*did.share(did.cpu))
 	if n := len(paths(stacks, 0)); n > 1 {
 		words += fmt.Sprintf(", %d of %d stacks differ", n, len(stacks))

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -15,8 +16,9 @@ const maxSteps = 6
 func (j *judging) chain(n *node) string {
 	var steps []*node
 	for at := n; at != nil; at = at.from {
-		steps = append([]*node{at}, steps...)
+		steps = append(steps, at)
 	}
+	slices.Reverse(steps)
 	var b strings.Builder
 	b.WriteString(j.root(steps[0]))
 	for i, at := range steps[1:] {

@@ -13,6 +13,7 @@ type node struct {
 	from     *node         // who waits for it, nil for a root
 	by       *profile.Wait // the wait of from, nil for a root
 	ends     bool          // it waits for nobody that is known
+	piped    bool          // somebody on the way to it waits for data in a pipe
 }
 
 // mostNodes bounds the threads that are followed.
@@ -27,12 +28,19 @@ func (j *judging) reach() []*node {
 			return false
 		}
 		seen[to] = true
-		all = append(all, &node{pid: to.PID, tid: to.TID, from: from, by: by})
+		piped := from != nil && from.piped || by != nil && by.Kind == "data in a pipe"
+		all = append(all, &node{pid: to.PID, tid: to.TID, from: from, by: by, piped: piped})
 		return true
 	}
+	entered := map[int]bool{}
 	enter := func(pid int, from *node, by *profile.Wait) {
+		if entered[pid] { // all that there is to add was added
+			return
+		}
+		entered[pid] = true
 		some := false
 		for _, tid := range j.members[pid] {
+			j.steps++
 			if j.matters(tid) {
 				add(profile.Waker{PID: pid, TID: tid}, from, by)
 				some = true

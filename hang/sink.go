@@ -68,7 +68,7 @@ func (j *judging) sink(n *node) sink {
 	default:
 		j.sleeping(&s, w)
 	}
-	if s.rank >= rankTime && s.rank < rankWork && j.serves(n.pid) {
+	if s.rank >= rankTime && s.rank < rankWork && j.of(n.pid).serves {
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
 	}
 	if s.rank > rankHolder && n.by != nil && n.by.Mode == "one" && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
@@ -102,7 +102,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
 			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
 		}
-	case j.allFibersWait(n.pid):
+	case len(j.of(n.pid).fibers) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
@@ -128,15 +128,13 @@ func onlyItself(w *profile.Wait, pid int) bool {
 	return len(w.Wakers) > 0 && !slices.ContainsFunc(w.Wakers, func(to profile.Waker) bool { return to.PID != pid })
 }
 
-// serves reports whether a thread of process pid waits for somebody to connect: then its others may wait for that too.
-func (j *judging) serves(pid int) bool {
-	return slices.ContainsFunc(j.members[pid], func(tid int) bool {
-		if t := j.sampled[tid]; t != nil && t.Loop != nil && listens(t.Loop) {
-			return true
-		}
-		w := j.waiting[tid]
-		return w != nil && w.Listens
-	})
+// servesBy reports whether a thread waits for somebody to connect: then others of its process may wait for that too.
+func (j *judging) servesBy(tid int) bool {
+	if t := j.sampled[tid]; t != nil && t.Loop != nil && listens(t.Loop) {
+		return true
+	}
+	w := j.waiting[tid]
+	return w != nil && w.Listens
 }
 
 // listens reports whether an event loop waits for somebody to connect.

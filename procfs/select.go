@@ -29,26 +29,42 @@ type Program struct {
 
 // Programs lists the programs below root ("/proc") by ascending id. The error says that root cannot be listed.
 func Programs(root string) ([]Program, error) {
+	ids, err := Processes(root)
+	if err != nil {
+		return nil, err
+	}
+	var all []Program
+	for _, pid := range ids {
+		if p, ok := ReadProgram(root, pid); ok {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// Processes lists the ids of all processes below root, ascending: what has ended and threads of the kernel too.
+func Processes(root string) ([]int, error) {
 	ids, err := numbers(root)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var all []Program
-	for _, pid := range ids {
-		dir := filepath.Join(root, strconv.Itoa(pid))
-		exe, first, ok := program(dir)
-		if !ok {
-			continue
-		}
-		p := Program{PID: pid}
-		for _, name := range []string{comm(dir), base(exe), base(first)} {
-			if name != "" && !slices.Contains(p.Names, name) {
-				p.Names = append(p.Names, name)
-			}
-		}
-		all = append(all, p)
+	return ids, nil
+}
+
+// ReadProgram reads what process pid below root is called. It is false if that runs no program.
+func ReadProgram(root string, pid int) (Program, bool) {
+	dir := filepath.Join(root, strconv.Itoa(pid))
+	exe, first, ok := program(dir)
+	if !ok {
+		return Program{}, false
 	}
-	return all, nil
+	p := Program{PID: pid}
+	for _, name := range []string{comm(dir), base(exe), base(first)} {
+		if name != "" && !slices.Contains(p.Names, name) {
+			p.Names = append(p.Names, name)
+		}
+	}
+	return p, true
 }
 
 // Named lists the ids of those programs that have the name, byte for byte.
@@ -77,6 +93,17 @@ func Threads(root string, pid int) []Thread {
 		all = append(all, Thread{tid, comm(filepath.Join(dir, strconv.Itoa(tid)))})
 	}
 	return all
+}
+
+// ThreadCount is how many threads process pid below root has, 0 if it is gone.
+func ThreadCount(root string, pid int) int {
+	dir, err := os.Open(filepath.Join(root, strconv.Itoa(pid), "task"))
+	if err != nil {
+		return 0
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	return len(names)
 }
 
 // comm is what the kernel calls the process or thread in dir.

@@ -85,12 +85,21 @@ type Followed struct {
 	Rate    float64 // samples a second of each thread now, 0: as many as possible
 }
 
-// Processes lists what is followed now.
-func (r *Recorder) Processes() (all []Followed) {
-	r.drive(func() {
-		for _, p := range r.ticker.processes {
-			all = append(all, Followed{p.target.PID(), len(p.threads), r.plan.rate / float64(p.every)})
-		}
-	})
+// Processes lists what was followed at the last round, and what was added since.
+func (r *Recorder) Processes() []Followed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.followed
+}
+
+// list makes what Processes returns.
+func (r *Recorder) list() (all []Followed) {
+	rate := r.plan.rate
+	if rate == 0 {
+		rate = r.opt.Rate
+	}
+	for _, p := range r.ticker.processes {
+		all = append(all, Followed{p.target.PID(), len(p.threads), rate / float64(p.every)})
+	}
 	return all
 }

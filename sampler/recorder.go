@@ -59,8 +59,10 @@ type Recorder struct {
 	closed  bool
 	begun   time.Duration
 	stats   Stats
-	cpu     time.Duration // own, when the Recorder was made: what it takes to begin counts
-	extra   notes         // of others than the ticker
+	// followed is never changed, only replaced.
+	followed []Followed
+	cpu      time.Duration // own, when the Recorder was made: what it takes to begin counts
+	extra    notes         // of others than the ticker
 }
 
 // New returns a Recorder. The caller closes it.
@@ -108,12 +110,20 @@ func (r *Recorder) count(l *sample) {
 // It fails as tracer.Open does.
 func (r *Recorder) Add(pid int) error {
 	var err error
-	r.drive(func() { err = r.ticker.add(pid, false) })
+	r.drive(func() {
+		err = r.ticker.add(pid, false)
+		r.publish()
+	})
 	return err
 }
 
 // Remove ends following process pid, if it is followed: what it got until now is in the next Take. The process goes on.
-func (r *Recorder) Remove(pid int) { r.drive(func() { r.ticker.remove(pid) }) }
+func (r *Recorder) Remove(pid int) {
+	r.drive(func() {
+		r.ticker.remove(pid)
+		r.publish()
+	})
+}
 
 // drive runs f where the ticker may be used.
 func (r *Recorder) drive(f func()) {
@@ -386,8 +396,13 @@ func (r *Recorder) publish() {
 	if k.counted.ran > 0 {
 		s.Stopped = float64(k.counted.pauses.sum) / float64(k.counted.ran)
 	}
+	followed := r.list()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.followed = followed
+	if !r.running && !r.over { // nothing was counted yet
+		return
+	}
 	s.Elapsed = now - r.begun
 	if s.Elapsed > 0 {
 		s.Overhead = float64(cpu-r.cpu) / float64(s.Elapsed)

@@ -85,7 +85,8 @@ func (g *Gatherer) Run(copiers []ProcessCopier, memory PieceReader) {
 // has returned, and sorts: the target need not wait for that.
 func (g *Gatherer) Copied() ([]mem.Range, []Shortfall) { return flat(g.ranges), g.short }
 
-// End makes all further reads fail: who waits for Run does no longer.
+// End makes all further reads fail, and one that has not ended: who waits for Run does no longer. What was read before
+// is kept.
 func (g *Gatherer) End() { g.ended.Store(true) }
 
 func (g *Gatherer) copy(c ProcessCopier) {
@@ -168,6 +169,10 @@ func (g *Gatherer) read(a mem.Addr, n int) mem.Range {
 	pieces := [1]Piece{{Addr: a, Data: g.run[:n]}}
 	if err := g.memory.ReadPieces(pieces[:]); err != nil {
 		g.err, g.broken = err, err
+		return mem.Range{}
+	}
+	if g.ended.Load() { // the threads may have run meanwhile
+		g.err, g.broken = ErrSpent, ErrSpent
 		return mem.Range{}
 	}
 	return mem.Range{Start: a, Data: g.run[:pieces[0].Got]}

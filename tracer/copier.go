@@ -13,7 +13,7 @@ import (
 type copier struct {
 	work chan func()
 	idle chan error // what became of it
-	dead bool
+	dead bool       // it has not ended what it was given
 }
 
 // errNotInTime says that the copier has not ended, or will not be called again.
@@ -58,4 +58,18 @@ func (c *copier) doUntil(f func(), bound time.Duration, ended <-chan struct{}) e
 	}
 	c.dead = true
 	return errNotInTime
+}
+
+// settle waits, no longer than the bound, for work that was not done in time. It reports whether that has ended: then
+// what it wrote may be read, and the copier be used again.
+func (c *copier) settle(bound time.Duration) bool {
+	timer := time.NewTimer(bound)
+	defer timer.Stop()
+	select {
+	case <-c.idle:
+		c.dead = false
+		return true
+	case <-timer.C:
+		return false
+	}
 }

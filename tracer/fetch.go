@@ -185,7 +185,8 @@ func (s *stop) gather() {
 	switch err := s.copier.do(run, bound+gatherGrace); {
 	case errors.Is(err, errNotInTime):
 		g.End()
-		s.problem(fmt.Sprintf("memory of the whole process was not copied within %v", bound))
+		s.cutShort = true
+		s.problem(fmt.Sprintf("not all memory that was wanted of the whole process was copied within %v", bound))
 	case err != nil:
 		s.problem(err.Error())
 	default:
@@ -200,9 +201,13 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// settling is how long ProcessCopiers that were not done in time are waited for when all threads run again: their
+// reads fail, and what they had read before is kept.
+const settling = time.Second
+
 // whole is what the ProcessCopiers copied.
 func (s *stop) whole() []mem.Range {
-	if !s.gathered {
+	if !s.gathered && !(s.cutShort && s.copier.settle(settling)) {
 		return nil
 	}
 	ranges, short := s.gatherer.Copied()

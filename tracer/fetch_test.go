@@ -212,3 +212,35 @@ func TestReady(t *testing.T) {
 	m.pagesOnce.Do(func() {})
 	unix.Close(m.pages)
 }
+
+// gatherFunc is a ProcessCopier.
+type gatherFunc func(g *snapshot.Gatherer)
+
+func (f gatherFunc) CopyProcess(g *snapshot.Gatherer) { f(g) }
+func (f gatherFunc) Room() int                        { return 0 }
+
+// TestGatheredBeforeTheEnd: what a ProcessCopier that is not done in time has read before is kept, and nothing that it
+// wants later.
+func TestGatheredBeforeTheEnd(t *testing.T) {
+	c := start(t, "threads", 3, 1)
+	p := openTarget(t, c.pid())
+	table, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := table.All()[0].Start
+	copier := gatherFunc(func(g *snapshot.Gatherer) {
+		g.Gather([]snapshot.Want{{Addr: at, Len: 8}})
+		time.Sleep(300 * time.Millisecond)
+		if _, ok := g.Gather([]snapshot.Want{{Addr: at + 1024, Len: 8}}); ok {
+			t.Error("a read is made when the threads run again")
+		}
+	})
+	s := takeSnapshot(t, p, StopOptions{ProcessCopiers: []snapshot.ProcessCopier{copier}, ProcessTime: 50e6})
+	if len(s.Whole) != 1 || s.Whole[0].Start != at || len(s.Whole[0].Data) != 8 {
+		t.Errorf("copied: %v, want 8 bytes at %#x", s.Whole, uint64(at))
+	}
+	if text := strings.Join(s.Problems, "; "); !strings.Contains(text, "not all memory that was wanted") {
+		t.Errorf("problems %q do not say that it was not done in time", text)
+	}
+}

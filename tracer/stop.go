@@ -43,6 +43,7 @@ type stop struct {
 	again      []byte        // and just behind it
 	gatherer   *snapshot.Gatherer
 	gathered   bool // the gatherer has ended
+	cutShort   bool // the threads went on before it had
 	refusal    error
 	problems   []string
 	late       int  // threads that stopped after the others had been let go

@@ -163,7 +163,7 @@ func (c *cursor) code(v uint64) mem.Addr { return mem.Addr(regs.StripPAC(c.mask(
 
 // executable reports whether code can run at a.
 func (c *cursor) executable(a mem.Addr) bool {
-	return c.w.modules.Executable(a)
+	return c.w.modules.Executable(a) || c.w.provedCode(a)
 }
 
 // advance makes r the registers of the next frame, found by o, with the top frame's CFA.

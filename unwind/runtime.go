@@ -22,6 +22,9 @@ type Region struct {
 	Alike bool
 	// Instead says that the tables of the object are wrong there: rows of the runtime come before theirs.
 	Instead bool
+	// Proved says that the runtime's own tables have this code, one by one: also where memory was not executable when
+	// the mappings were read last, as code is made all the time.
+	Proved bool
 }
 
 // Runtime knows code or frames of one process that no ELF object describes. What more it knows than where its code is,
@@ -134,6 +137,21 @@ func (w *Walker) regionOf(m *module.Module, pc mem.Addr) (Runtime, Region) {
 		}
 	}
 	return nil, Region{}
+}
+
+// provedCode reports whether a runtime proves that pc, which may be a return address, is in code.
+func (w *Walker) provedCode(pc mem.Addr) bool {
+	if pc == 0 {
+		return false // where stacks end
+	}
+	for _, r := range w.all() {
+		for _, at := range [...]mem.Addr{pc - 1, pc} {
+			if region, ok := r.Region(at); ok && region.Proved {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runtimeRow asks the runtime of s for a row, where no table has one.

@@ -24,10 +24,11 @@ import (
 
 // Identity is who a process is. What is not known is empty.
 type Identity struct {
-	Service   string // service.name; where it is empty the executable takes its place
-	Exe       string // path of the program, as the process sees it
-	Container string // id
-	Pod       string // uid
+	Service   string           // service.name; where it is empty the executable takes its place
+	Exe       string           // path of the program, as the process sees it
+	Container string           // id
+	Pod       string           // uid
+	Labels    []otlp.Attribute // of this process alone; a service.name among them is its
 }
 
 // Identify reads who process pid is from root, "/proc". What cannot be read is empty. The service is the systemd unit
@@ -116,12 +117,13 @@ func (o *Options) attributes(id *Identity, comm string) []otlp.Attribute {
 			attributes = append(attributes, a)
 		}
 	}
-	for _, a := range o.Labels {
-		if a.Key == "service.name" {
-			attributes[0] = a
-			continue
+	for _, a := range slices.Concat(o.Labels, id.Labels) {
+		i := slices.IndexFunc(attributes, func(b otlp.Attribute) bool { return a.Key == b.Key })
+		if i < 0 {
+			attributes = append(attributes, a)
+		} else {
+			attributes[i] = a
 		}
-		attributes = append(attributes, a)
 	}
 	return attributes
 }

@@ -32,8 +32,9 @@ const (
 
 // interpreter is a python that is there.
 type interpreter struct {
-	name  string // "3.13", of a package with its root "3.13-debian"
+	name  string // "3.13", of a package with its root "3.13-debian", without a GIL "3.13t"
 	minor int
+	free  bool   // free-threaded
 	root  string // to be run by chroot, "" for none
 	path  string
 }
@@ -45,11 +46,12 @@ func interpreters(t testing.TB) []interpreter {
 	add := func(pattern, root, suffix string) {
 		found, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, f := range found {
-			minor, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(f), "python3."))
+			number, free := strings.CutSuffix(strings.TrimPrefix(filepath.Base(f), "python3."), "t")
+			minor, err := strconv.Atoi(number)
 			if err != nil || minor < 8 {
 				continue
 			}
-			i := interpreter{name: fmt.Sprintf("3.%d%s", minor, suffix), minor: minor, root: root,
+			i := interpreter{name: fmt.Sprintf("3.%d%s", minor, suffix), minor: minor, free: free, root: root,
 				path: strings.TrimPrefix(f, root)}
 			if !slices.ContainsFunc(all, func(o interpreter) bool { return o.name == i.name }) {
 				all = append(all, i)
@@ -65,14 +67,25 @@ func interpreters(t testing.TB) []interpreter {
 	pyenv := cmp.Or(os.Getenv("PYENV_ROOT"), filepath.Join(os.Getenv("HOME"), ".pyenv"))
 	add(filepath.Join(pyenv, "versions/3.*/bin/python3.*"), "", "")
 	add("/usr/bin/python3.*", "", "-system")
+	if built, err := filepath.Abs(fetched); err == nil {
+		add(filepath.Join(built, "3.*t/bin/python3.*t"), "", "t")
+	}
 	if len(all) == 0 {
 		t.Skip("no python3 is there: scripts/build-python gets some")
 	}
 	slices.SortStableFunc(all, func(a, b interpreter) int { return a.minor - b.minor })
 	if !*full { // one of each release, a package where there is one: its files are stripped
-		all = slices.CompactFunc(all, func(a, b interpreter) bool { return a.minor == b.minor })
+		all = slices.CompactFunc(all, func(a, b interpreter) bool { return a.minor == b.minor && a.free == b.free })
 	}
 	return all
+}
+
+// withGIL is what the environment takes for the interpreter to have a GIL.
+func (in *interpreter) withGIL() []string {
+	if in.free {
+		return []string{"PYTHON_GIL=1"}
+	}
+	return nil
 }
 
 // target is a script that runs.

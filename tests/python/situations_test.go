@@ -5,6 +5,7 @@ package python
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,7 @@ func TestThreads(t *testing.T) {
 		"sleeper": {"sleeps"}, "reader-日本": {"reads"}, "hasher": {"hashes"}, "taker": {"get", "takes"},
 		"MainThread": {"<module>"}}
 	each(t, 8, func(t *testing.T, in interpreter) {
-		x := start(t, in, "threads.py", nil)
+		x := start(t, in, "threads.py", in.withGIL())
 		holders, waiters := 0, 0
 		for i, good := 0, 0; good < 20; i++ {
 			pause(i)
@@ -92,6 +93,37 @@ func TestThreads(t *testing.T) {
 			t.Errorf("in 20 samples with two threads that spin %d hold the GIL, %d wait for it", holders, waiters)
 		}
 	})
+}
+
+// TestWithoutGIL: in a free-threaded build nobody holds or waits for a GIL, and the dump says so.
+func TestWithoutGIL(t *testing.T) {
+	found := 0
+	each(t, 13, func(t *testing.T, in interpreter) {
+		if !in.free {
+			return
+		}
+		found++
+		x := start(t, in, "threads.py", nil)
+		for i := range 20 {
+			pause(i)
+			s := x.stop(t)
+			said := 0
+			for _, f := range x.runtimes.ThreadFacts(s) {
+				text := strings.Join(f.Facts, ", ")
+				if text == "the interpreter runs without a GIL" {
+					said++
+				} else if text != "" {
+					t.Errorf("sample %d: a thread %q", i, text)
+				}
+			}
+			if said != 1 && !delayed(s) {
+				t.Errorf("sample %d: %d threads say that there is no GIL, want 1", i, said)
+			}
+		}
+	})
+	if found == 0 {
+		t.Skip("no free-threaded interpreter is there: scripts/build-python 3.13t builds one")
+	}
 }
 
 // TestDeep: all 901 frames of a recursion are there. Of a deeper one, where each frame is an object of its own, not all
@@ -145,6 +177,51 @@ func TestSubinterpreters(t *testing.T) {
 			if found != 2 {
 				t.Errorf("sample %d: %d threads run a subinterpreter, want 2", i, found)
 			}
+		}
+	})
+}
+
+// TestSubinterpreterGILs: each thread of a subinterpreter is said to be in that one, and who waits for its GIL waits for
+// a thread of the same that holds it.
+func TestSubinterpreterGILs(t *testing.T) {
+	each(t, 12, func(t *testing.T, in interpreter) {
+		x := start(t, in, "subgils.py", in.withGIL())
+		waits := 0
+		for i := range 20 {
+			pause(i)
+			s := x.stop(t)
+			if delayed(s) {
+				continue
+			}
+			facts, inside := x.runtimes.ThreadFacts(s), map[string]int{}
+			for tid, f := range facts {
+				text := strings.Join(f.Facts, ", ")
+				where, _, _ := strings.Cut(text, ", ")
+				inside[where]++
+				_, waited, waiting := strings.Cut(text, "waits for the GIL of interpreter ")
+				if !waiting {
+					continue
+				}
+				number, rest, _ := strings.Cut(waited, ", ")
+				if where != "in interpreter "+number {
+					t.Errorf("sample %d: thread %d: %s", i, tid, text)
+				}
+				var holder int
+				if _, err := fmt.Sscanf(rest, "held by %d", &holder); err != nil {
+					continue // it is free at the moment
+				}
+				waits++
+				h := strings.Join(facts[holder].Facts, ", ")
+				if !strings.HasPrefix(h, where+", holds the GIL of interpreter "+number) {
+					t.Errorf("sample %d: thread %d: %s, and that one: %s", i, tid, text, h)
+				}
+			}
+			if inside["in interpreter 1"] != 2 || inside["in interpreter 2"] != 2 {
+				t.Errorf("sample %d: threads are %v, want two in each of 1 and 2", i, inside)
+			}
+		}
+		if waits == 0 && !in.free {
+			t.Error("nobody waits for the GIL of a subinterpreter")
 		}
 	})
 }
@@ -354,7 +431,7 @@ func TestRecording(t *testing.T) {
 // TestHolderInCall: a thread that keeps the GIL in a system call is said to, and so is who waits for it.
 func TestHolderInCall(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
-		x := start(t, in, "holds.py", nil)
+		x := start(t, in, "holds.py", in.withGIL())
 		var facts map[int]profile.RuntimeThread
 		held, waits := "", ""
 		for deadline := time.Now().Add(10 * time.Second); waits == "" && time.Now().Before(deadline); {

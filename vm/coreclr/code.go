@@ -59,12 +59,21 @@ func (r *Runtime) codeAt(m mem.Reader, s *section, pc mem.Addr) (*code, error) {
 	return &code{section: s, kind: StubCode}, nil
 }
 
-// codeInHeap finds the method in a heap of compiled code.
+// codeInHeap finds the method in a heap of compiled code. That may have grown since its end was read.
 func (r *Runtime) codeInHeap(m mem.Reader, s *section, pc mem.Addr) (*code, error) {
-	h := &s.heap
-	if pc < h.start || pc >= h.end || pc < h.base {
+	if pc < s.heap.start || pc < s.heap.base {
 		return &code{section: s, kind: StubCode}, nil
 	}
+	c, err := r.compiled(m, s, pc)
+	if err != nil && pc >= s.heap.end {
+		return &code{section: s, kind: StubCode}, nil
+	}
+	return c, err
+}
+
+// compiled finds the method by the nibble map of a heap.
+func (r *Runtime) compiled(m mem.Reader, s *section, pc mem.Addr) (*code, error) {
+	h := &s.heap
 	window := nibbles{m: m, at: h.nibbles}
 	rel, ok := methodStart(uint64(pc-h.base), r.layout.constantMap, maxBack, window.unit)
 	switch {

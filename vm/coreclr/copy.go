@@ -76,7 +76,7 @@ func (w *wanted) stack(r *Runtime, s *sections, stack mem.Range, sp mem.Addr) {
 // add wants the place a, unless it is known, or precompiled: that does not change.
 func (w *wanted) add(r *Runtime, s *sections, a mem.Addr) {
 	x := s.find(a)
-	if x == nil || x.flags&codeHeap == 0 || a < x.heap.start || a >= x.heap.end || a < x.heap.base ||
+	if x == nil || x.flags&codeHeap == 0 || a < x.heap.start || a < x.heap.base ||
 		w.n == len(w.at) || r.lasting.has(a) {
 		return
 	}

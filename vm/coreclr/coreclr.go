@@ -52,8 +52,10 @@ type Runtime struct {
 	// they were read again.
 	view   mem.Reader
 	missed bool
-	walked int   // id of its thread, as the process calls it
-	trip   *trip // nil before a walk has come to it
+	// skip is how many walks that meet such code read nothing again, skips how many the last time.
+	skip, skips int
+	walked      int   // id of its thread, as the process calls it
+	trip        *trip // nil before a walk has come to it
 }
 
 var _ interface {

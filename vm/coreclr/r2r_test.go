@@ -109,4 +109,3 @@ func TestNoLine(t *testing.T) {
 		}
 	}
 }
-

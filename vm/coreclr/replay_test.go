@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,9 +82,34 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestNewCode: what was compiled since mappings and sections were read is walked and named all the same.
+func TestNewCode(t *testing.T) {
+	const file = "../../testdata/snapshots/amd64/dotnet-9.0.5"
+	want := readTold(t, file+".txt")
+	shot := recordedShot(t, file+".snapshot")
+	old := slices.Clone(shot.Maps.All())
+	for i := range old {
+		if strings.Contains(old[i].Path, doubleMapper) {
+			old[i].Perm = 0
+		}
+	}
+	shot.Maps = maps.NewTable(old)
+	w, r := walkerOf(t, shot, &want)
+	for i := range r.sections.Load().list {
+		h := &r.sections.Load().list[i].heap
+		h.end = h.start
+	}
+	compareTold(t, &want, shot, w, r)
+}
+
 func replay(t *testing.T, file string) {
 	want := readTold(t, strings.TrimSuffix(file, ".snapshot")+".txt")
 	shot, w, r := reopened(t, file, &want)
+	compareTold(t, &want, shot, w, r)
+}
+
+func compareTold(t *testing.T, want *told, shot *snapshot.Snapshot, w *unwind.Walker, r *Runtime) {
+	t.Helper()
 	named, unlisted := 0, 0
 	for i := range shot.Threads {
 		th := &shot.Threads[i]
@@ -165,6 +191,13 @@ func TestSecondTime(t *testing.T) {
 // reopened returns a recorded snapshot with a walker and the runtime of its process.
 func reopened(t testing.TB, file string, want *told) (*snapshot.Snapshot, *unwind.Walker, *Runtime) {
 	t.Helper()
+	shot := recordedShot(t, file)
+	w, r := walkerOf(t, shot, want)
+	return shot, w, r
+}
+
+func recordedShot(t testing.TB, file string) *snapshot.Snapshot {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +207,12 @@ func reopened(t testing.TB, file string, want *told) (*snapshot.Snapshot, *unwin
 	if err != nil {
 		t.Fatal(err)
 	}
+	return shot
+}
+
+// walkerOf returns what walks the threads of a recorded snapshot, and the runtime of its process.
+func walkerOf(t testing.TB, shot *snapshot.Snapshot, want *told) (*unwind.Walker, *Runtime) {
+	t.Helper()
 	image := module.Image{Memory: shot.Reader(nil, nil), Mapping: func(*maps.Mapping) (*module.File, error) {
 		return nil, errors.New("no file is here")
 	}}
@@ -181,6 +220,7 @@ func reopened(t testing.TB, file string, want *told) (*snapshot.Snapshot, *unwin
 	t.Cleanup(func() { set.Close() })
 	var c *contract
 	if want.contract != 0 {
+		var err error
 		if c, err = readContract(image.Memory, want.contract); err != nil {
 			t.Fatal(err)
 		}
@@ -193,5 +233,5 @@ func reopened(t testing.TB, file string, want *told) (*snapshot.Snapshot, *unwin
 	r.Mapped(set)
 	w := unwind.NewWalker(set, nil)
 	w.Use(alone{r})
-	return shot, w, r
+	return w, r
 }

@@ -83,14 +83,34 @@ func (r *Runtime) look(pc mem.Addr) (*section, *code, error) {
 }
 
 // sectionAt finds the section of pc. Code may be younger than the mappings that were seen: then sections are read
-// again, once a walk.
+// again, once a walk; where that brought nothing, less and less often.
 func (r *Runtime) sectionAt(pc mem.Addr) *section {
-	if s := r.sections.Load().find(pc); s != nil || r.missed || r.jitMapping(pc) == nil {
+	if s := r.sections.Load().find(pc); s != nil || r.missed || !r.mayHold(pc) {
 		return s
 	}
 	r.missed = true
+	if r.skip > 0 {
+		r.skip--
+		return nil
+	}
 	r.readSections()
-	return r.sections.Load().find(pc)
+	s := r.sections.Load().find(pc)
+	const most = 16
+	if r.skips = min(2*r.skips+1, most); s != nil {
+		r.skips = 0
+	}
+	r.skip = r.skips
+	return s
+}
+
+// mayHold reports whether code may have been made at pc since the mappings were read: nothing else was there, or the
+// runtime keeps that memory for code, which becomes executable bit by bit.
+func (r *Runtime) mayHold(pc mem.Addr) bool {
+	if r.table == nil {
+		return false
+	}
+	m := r.table.Find(pc)
+	return m == nil || m.Perm == 0 || strings.Contains(m.Path, doubleMapper) || r.jitMapping(pc) != nil
 }
 
 // doubleMapper is the file in memory that code lies in, which is mapped a second time to be written.
@@ -126,7 +146,7 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 		return unwind.Region{Start: s.start, End: s.end, Alike: true}, true
 	}
 	start, end := c.span()
-	return unwind.Region{Start: start, End: end, Generation: c.generation}, true
+	return unwind.Region{Start: start, End: end, Generation: c.generation, Proved: c.kind == JITCode}, true
 }
 
 // Row implements [unwind.RowSource].

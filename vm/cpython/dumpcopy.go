@@ -24,7 +24,7 @@ func (c stateCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		return
 	}
 	for _, g := range c.gils() {
-		f.Fetch(snapshot.Want{Addr: g.at, Len: gilSize})
+		f.Fetch(g.want(c.layout))
 	}
 	f.Fetch(snapshot.Want{Addr: c.collectingAt(o), Len: 4})
 }

@@ -14,6 +14,10 @@ const (
 	gilSize   = 16  // last_holder and locked
 	gilBefore = 8   // bytes of the struct before last_holder
 	gilBehind = 240 // and behind it, with its mutex and condition variables
+
+	// A free-threaded build has an int in front that is 0 while there is no GIL: an extension or PYTHON_GIL=1 brings it
+	// back. Source: Include/internal/pycore_gil.h.
+	gilEnabled = 16 // bytes before last_holder
 )
 
 // gil is a lock of one interpreter, or of all.
@@ -22,10 +26,10 @@ type gil struct {
 	interp int64    // the interpreter's number; 0 for the main one, or all
 }
 
-// gils lists the locks of the process. A free-threaded build has none.
+// gils lists the locks of the process. Nobody holds one of a free-threaded build while it is off.
 func (r *Runtime) gils() []gil {
 	o, l := r.roster.Load(), r.layout
-	if l.FreeThreaded || len(o.interps) == 0 {
+	if len(o.interps) == 0 {
 		return nil
 	}
 	if l.Runtime.GIL != 0 {
@@ -36,10 +40,18 @@ func (r *Runtime) gils() []gil {
 	for i := len(o.interps) - 1; i >= 0; i-- {
 		if in := &o.interps[i]; in.gil != 0 && !seen[in.gil] { // interpreters may share one
 			seen[in.gil] = true
-			out = append(out, gil{in.gil + gilOffset, in.id})
+			out = append(out, gil{r.holderAt(in.gil), in.id})
 		}
 	}
 	return out
+}
+
+// holderAt is where the lock at a has last_holder.
+func (r *Runtime) holderAt(a mem.Addr) mem.Addr {
+	if r.layout.FreeThreaded {
+		return a + gilEnabled
+	}
+	return a + gilOffset
 }
 
 // holder returns the state of the thread that holds g, 0 if nobody does; false if that is not known.
@@ -52,6 +64,20 @@ func (g *gil) holder(m object.Memory) (mem.Addr, bool) {
 		return 0, true
 	}
 	return mem.Addr(order.Uint64(b)), true
+}
+
+// off reports whether g is one of a free-threaded build which does without.
+func (g *gil) off(l *object.Layout, m object.Memory) bool {
+	b, ok := m.Bytes(g.at-gilEnabled, 4)
+	return l.FreeThreaded && ok && order.Uint32(b) == 0
+}
+
+// want is what is copied of g.
+func (g *gil) want(l *object.Layout) snapshot.Want {
+	if l.FreeThreaded {
+		return snapshot.Want{Addr: g.at - gilEnabled, Len: gilEnabled + gilSize}
+	}
+	return snapshot.Want{Addr: g.at, Len: gilSize}
 }
 
 // waits reports whether t sleeps on a word of g: by the registers of its stop, or where it was not stopped by its call.
@@ -79,7 +105,15 @@ func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
 			return t
 		}
 	}
-	for i := range s.Threads { // of another interpreter
+	for i := range s.Threads { // of another interpreter: its frames tell, as another thread may have made it
+		t := &s.Threads[i]
+		for _, c := range r.chainsOf(t) {
+			if c.state.Addr == a {
+				return t
+			}
+		}
+	}
+	for i := range s.Threads {
 		t := &s.Threads[i]
 		if b, ok := (copiedMemory{t}).Bytes(a, r.layout.Thread.Size); ok {
 			if state := r.layout.ThreadOf(a, b); t.HasTP && state.ThreadID == t.TP {
@@ -95,9 +129,6 @@ func (r *Runtime) CopyHolder() { r.holders = true }
 
 // copyHolders copies who holds the locks of the interpreters.
 func (r *Runtime) copyHolders(f *snapshot.Fetcher) {
-	if r.layout.FreeThreaded {
-		return
-	}
 	if at := r.layout.Runtime.GIL; at != 0 {
 		f.Fetch(snapshot.Want{Addr: r.at + mem.Addr(at), Len: gilSize})
 		return
@@ -105,7 +136,7 @@ func (r *Runtime) copyHolders(f *snapshot.Fetcher) {
 	o := r.roster.Load()
 	for i := range o.interps {
 		if at := o.interps[i].gil; at != 0 {
-			f.Fetch(snapshot.Want{Addr: at + gilOffset, Len: gilSize})
+			f.Fetch(snapshot.Want{Addr: r.holderAt(at), Len: gilSize})
 		}
 	}
 }
@@ -140,8 +171,7 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 		if !ok {
 			continue
 		}
-		lock.Evidence = fmt.Sprintf("last_holder %#x, locked, in the interpreter's lock at %#x", uint64(state),
-			uint64(g.at-gilOffset))
+		lock.Evidence = fmt.Sprintf("last_holder %#x at %#x, locked", uint64(state), uint64(g.at))
 		if t := r.stateOf(s, state); state != 0 && t != nil {
 			lock.Owner = t.TID
 		}

@@ -16,8 +16,15 @@ type rounds struct {
 	once   bool // fetch at once: what is read leads to the next
 	spent  bool // nothing is fetched any more
 
-	last     mem.Addr // the block that was asked for last
-	lastData []byte
+	near [nearBlocks]nearBlock // some of have, by the number of the block: a map takes longer
+}
+
+// nearBlocks is a power of two.
+const nearBlocks = 1 << 12
+
+type nearBlock struct {
+	at   mem.Addr
+	data []byte
 }
 
 // blockSize divides a page: a block is mapped as a whole or not at all.
@@ -68,13 +75,14 @@ func (r *rounds) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 
 // block returns the block at a.
 func (r *rounds) block(a mem.Addr) ([]byte, bool) {
-	if a == r.last && r.lastData != nil {
-		return r.lastData, true
+	near := &r.near[a/blockSize%nearBlocks]
+	if near.at == a && near.data != nil {
+		return near.data, true
 	}
 	b, known := r.have[a]
 	switch {
 	case len(b) > 0:
-		r.last, r.lastData = a, b
+		*near = nearBlock{a, b}
 		return b, true
 	case known && b == nil, r.spent:
 		return nil, false

@@ -25,12 +25,34 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 			out[t.TID] = profile.RuntimeThread{Language: "Python", Name: names[ident]}
 		}
 	}
+	for tid, id := range r.subinterpreters(s) {
+		add(out, tid, fmt.Sprintf("in interpreter %d", id))
+	}
 	for _, g := range r.gils() {
 		r.gilFacts(s, g, out)
 	}
 	if r.green != nil {
 		for tid, text := range r.green.facts {
 			add(out, tid, text)
+		}
+	}
+	return out
+}
+
+// subinterpreters says which threads of s run frames of an interpreter besides the main one, and which.
+func (r *Runtime) subinterpreters(s *snapshot.Snapshot) map[int]int64 {
+	o := r.roster.Load()
+	if len(o.interps) < 2 {
+		return nil
+	}
+	out := map[int]int64{}
+	for i := range s.Threads {
+		for _, c := range r.chainsOf(&s.Threads[i]) {
+			for k := range o.interps {
+				if in := &o.interps[k]; in.addr == c.state.Interp && in.id != 0 {
+					out[s.Threads[i].TID] = in.id
+				}
+			}
 		}
 	}
 	return out
@@ -62,6 +84,9 @@ func add(out map[int]profile.RuntimeThread, tid int, text string) {
 // gilFacts says who holds g and who waits for it.
 func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.RuntimeThread) {
 	holder, state, known := r.holderOf(s, g)
+	if t := r.copiedWith(s, g); t != nil && g.off(r.layout, copiedMemory{t}) {
+		add(out, t.TID, "the interpreter runs without a GIL")
+	}
 	if holder != nil {
 		text := "holds " + g.name()
 		if inCall(holder) {
@@ -109,13 +134,21 @@ func inCall(t *snapshot.Thread) bool {
 	return known && int64(number) == t.Syscall.Number
 }
 
+// copiedWith returns the thread that g was copied with, nil if none was.
+func (r *Runtime) copiedWith(s *snapshot.Snapshot, g gil) *snapshot.Thread {
+	for i := range s.Threads {
+		if _, known := g.holder(copiedMemory{&s.Threads[i]}); known {
+			return &s.Threads[i]
+		}
+	}
+	return nil
+}
+
 // holderOf returns the thread that holds g and its state, as they were copied with any thread. known is false if
 // nobody's copy has it.
 func (r *Runtime) holderOf(s *snapshot.Snapshot, g gil) (holder *snapshot.Thread, state mem.Addr, known bool) {
-	for i := range s.Threads {
-		if state, known = g.holder(copiedMemory{&s.Threads[i]}); known {
-			break
-		}
+	if t := r.copiedWith(s, g); t != nil {
+		state, known = g.holder(copiedMemory{t})
 	}
 	if state != 0 {
 		holder = r.stateOf(s, state)

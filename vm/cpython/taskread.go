@@ -32,7 +32,8 @@ type taskRead struct {
 	kind      taskKind
 	name      string
 	chain     []object.Generator // outermost first
-	end       mem.Addr           // what the last of them awaits, 0 for none
+	links     int                // how many of them were read whole
+	next      mem.Addr           // what the last of those awaits, 0 for none
 	broken    bool               // the chain goes on, and what follows could not be read
 	awaits    string             // the type of the future that it waits for
 	awaitDone bool               // that is done, so that the task goes on soon
@@ -98,6 +99,17 @@ func (r *Runtime) kindAt(a *asyncio, m object.Memory, o mem.Addr) (taskKind, str
 
 // readTask reads the task at a into t. It reports whether there is one.
 func (r *Runtime) readTask(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
+	if !r.readHead(a, m, at, t) {
+		return false
+	}
+	if t.Pending {
+		r.readChain(a, m, t)
+	}
+	return true
+}
+
+// readHead reads the task at a into t, without what its coroutine awaits. It reports whether there is one.
+func (r *Runtime) readHead(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
 	*t = taskRead{chain: t.chain[:0], awaitedBy: t.awaitedBy[:0]}
 	t.kind, _ = r.kindAt(a, m, at)
 	switch t.kind {
@@ -130,9 +142,7 @@ func (r *Runtime) readTask(a *asyncio, m object.Memory, at mem.Addr, t *taskRead
 	} else if t.AwaitedBy != 0 {
 		t.awaitedBy = append(t.awaitedBy, t.AwaitedBy)
 	}
-	if t.Pending {
-		r.readChain(a, m, t)
-	}
+	t.next = t.Coro
 	return true
 }
 
@@ -148,32 +158,35 @@ func (r *Runtime) taskName(a *asyncio, m object.Memory, at mem.Addr) (string, bo
 	return "", false
 }
 
-// readChain follows what the coroutine of t awaits.
+// readChain follows what the coroutine of t awaits. Where something could not be read it goes on from there when it is
+// called again.
 func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead) {
-	at := t.Coro
-	for at != 0 && len(t.chain) < maxAwaits {
-		switch k, _ := r.kindAt(a, m, at); k {
+	t.chain = t.chain[:t.links]
+	for n := 0; t.next != 0 && n < maxAwaits && t.links < maxAwaits; n++ {
+		switch k, _ := r.kindAt(a, m, t.next); k {
 		case kindGenerator:
-			g, ok := r.layout.GeneratorAt(m, at)
+			g, ok := r.layout.GeneratorAt(m, t.next)
 			if g.State != object.GenUnknown {
 				t.chain = append(t.chain, g)
 			}
-			if t.broken = !ok; !ok || g.State != object.GenAwaiting {
-				return
-			}
-			at = g.Awaits
-		case kindWrapper:
-			next, ok := object.Pointer(m, at+mem.Addr(r.layout.Header))
 			if t.broken = !ok; !ok {
 				return
 			}
-			at = next
+			t.links, t.next = len(t.chain), g.Awaits
+			if g.State != object.GenAwaiting {
+				t.next = 0
+			}
+		case kindWrapper:
+			next, ok := object.Pointer(m, t.next+mem.Addr(r.layout.Header))
+			if t.broken = !ok; !ok {
+				return
+			}
+			t.next = next
 		default:
-			t.end = at
 			return
 		}
 	}
-	t.broken = at != 0
+	t.broken = t.next != 0
 }
 
 // readPythonTask reads a task of the class that is written in Python.

@@ -143,14 +143,13 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 	m := newRounds(g.Gather)
 	all := r.addresses(a, m, m)
 	codes := map[mem.Addr]bool{}
-	var task taskRead
 	for len(all) > 0 && !m.spent {
 		n := min(block, len(all))
 		var fresh []mem.Addr
+		reads := newTaskCopies(all[:n])
 		m.run(all[:n], func(at mem.Addr) {
-			r.readTask(a, m, at, &task)
-			for i := range task.chain {
-				if c := task.chain[i].Frame.Code; c != 0 && !codes[c] {
+			for _, g := range reads.more(r, m, at) {
+				if c := g.Frame.Code; c != 0 && !codes[c] {
 					codes[c] = true
 					fresh = append(fresh, c)
 				}
@@ -159,6 +158,39 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 		m.run(fresh, func(c mem.Addr) { r.readCode(c, m) })
 		all = all[n:]
 	}
+}
+
+// taskCopies are tasks that are read in rounds: each round goes on where the last one of that task missed something.
+type taskCopies struct {
+	at   map[mem.Addr]int
+	list []taskCopy
+}
+
+type taskCopy struct {
+	taskRead
+	head bool // all of it was there but the chain
+}
+
+func newTaskCopies(tasks []mem.Addr) *taskCopies {
+	c := &taskCopies{at: make(map[mem.Addr]int, len(tasks)), list: make([]taskCopy, len(tasks))}
+	for i, at := range tasks {
+		c.at[at] = i
+	}
+	return c
+}
+
+// more reads more of the task at at, and returns what its chain has got.
+func (c *taskCopies) more(r *Runtime, m *rounds, at mem.Addr) []object.Generator {
+	t := &c.list[c.at[at]]
+	if !t.head {
+		r.readHead(r.asyncio, m, at, &t.taskRead)
+		t.head = !m.missed
+	}
+	had := t.links
+	if t.Pending {
+		r.readChain(r.asyncio, m, &t.taskRead)
+	}
+	return t.chain[had:]
 }
 
 // addresses are the tasks of the process, each once. ahead, where it is not nil, gets what is read next of many.

@@ -137,10 +137,11 @@ func (l *Layout) generatorApart(m Memory, a mem.Addr) (Generator, bool) {
 		return g, true
 	}
 	g.State = GenYielded
+	awaited, known := Pointer(m, g.Frame.Top-8) // before it is asked whether: both are fetched at once
 	awaits, ok := l.yieldsFrom(m, &g.Frame)
 	if ok && awaits {
 		g.State = GenAwaiting
-		g.Awaits, ok = Pointer(m, g.Frame.Top-8)
+		g.Awaits, ok = awaited, known
 	}
 	return g, ok
 }

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/push/perprocess"
+)
+
+// boundary is the next end of an interval: where the wall clock shows a multiple of every, at least half of that from
+// now, so that a clock that is set, or slewed, makes no interval shorter than half and none longer than one and a half.
+// What it returns has the reading of the monotonic clock that now has: a clock that is set meanwhile moves nothing.
+func boundary(now time.Time, every time.Duration) time.Time {
+	wall := now.Round(0)
+	left := wall.Truncate(every).Add(every).Sub(wall)
+	if left < every/2 {
+		left += every
+	}
+	return now.Add(left)
+}
+
+// cutAtIntervals takes what was recorded at each end of an interval, and at the end of ctx.
+func (a *Agent) cutAtIntervals(ctx context.Context) {
+	for ctx.Err() == nil {
+		p, err := a.opt.Recorder.TakeAt(ctx, boundary(time.Now(), a.opt.Interval))
+		if err == nil {
+			err = a.deliver(p)
+		}
+		a.mu.Lock()
+		a.trouble = err
+		a.lastTake = time.Now()
+		a.intervals++
+		a.measure()
+		a.mu.Unlock()
+		if err != nil {
+			a.opt.Say("a profile was not made: " + err.Error())
+		}
+	}
+}
+
+// deliver gives one interval to the stores.
+func (a *Agent) deliver(p *profile.Profile) error {
+	from := p.Start.Round(0)
+	to := from.Add(p.Duration)
+	parts, err := a.opt.Parts(p, a.identity)
+	if err != nil {
+		return err
+	}
+	for _, s := range a.opt.Stores {
+		s.Put(parts, from, to)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for pid, t := range a.ended {
+		if t.intervals++; t.intervals > 1 {
+			delete(a.ended, pid)
+		}
+	}
+	return nil
+}
+
+// identity is who a process of the last interval is, or was.
+func (a *Agent) identity(pid int) perprocess.Identity {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, known := range []map[int]*target{a.targets, a.ended} {
+		if t := known[pid]; t != nil {
+			return t.who
+		}
+	}
+	return perprocess.Identity{} // by the name of the thread then
+}
+
+// measure takes what this program used since the last interval ended.
+func (a *Agent) measure() {
+	cpu, _ := a.opt.Usage()
+	now := time.Now()
+	if passed := now.Sub(a.window.at); passed >= a.opt.Interval/2 {
+		a.share = float64(cpu-a.window.cpu) / float64(passed)
+		a.window = usage{now, cpu}
+	}
+}

@@ -1,0 +1,244 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fpstack/fpstack/agent"
+	"github.com/fpstack/fpstack/agent/choose"
+	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/push"
+	"github.com/fpstack/fpstack/push/otlp"
+	"github.com/fpstack/fpstack/push/perprocess"
+	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/text"
+	"github.com/fpstack/fpstack/tracer"
+)
+
+const (
+	// agentGC is how much garbage an agent keeps, in percent of what it needs.
+	agentGC = 20
+	// agentHeap is where more time is taken to keep less.
+	agentHeap = 96 << 20
+)
+
+// agent records and sends until ctx ends.
+func (a *app) agent(ctx context.Context, o *agentOptions) error {
+	debug.SetGCPercent(agentGC)
+	debug.SetMemoryLimit(agentHeap)
+	stores, odd, err := o.pushOptions.open(o.stuckAfter)
+	if err != nil {
+		return err
+	}
+	defer stores.close()
+	for _, e := range odd {
+		a.complain(e)
+	}
+	finder := a.finder(context.Background(), &o.namingOptions)
+	defer finder.Close()
+	options := o.sampler(context.Background(), nil, finder)
+	options.Stay, options.Fair, options.BudgetWindow = true, true, o.interval
+	r := sampler.New(options)
+	g := agent.New(o.agent(a, r, stores))
+	listener, err := o.listen()
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		defer serveMetrics(listener, g)()
+	}
+	a.progress = newProgress(a.stderr)
+	defer a.progress.clear()
+	defer a.showStatus(o, g)()
+	release := supervise.TakeJobs().Serve(func(stop func()) {
+		a.progress.clear()
+		r.Hold(stop)
+	})
+	defer release()
+	if !o.quiet && a.progress == nil {
+		fmt.Fprintf(a.stderr, "fpstack: recording; profiles every %v to %s\n", o.interval, strings.Join(o.to, ", "))
+	}
+	err = g.Run(ctx)
+	switch {
+	case errors.Is(err, agent.ErrStuck): // who samples may never answer again
+		a.complain(err)
+		return statusError(statusStuck)
+	case errors.Is(err, push.ErrStuck):
+		a.complain(err)
+		r.Close()
+		return statusError(statusStuck)
+	}
+	return errors.Join(err, r.Close())
+}
+
+// agent is what the flags say of an agent.
+func (o *agentOptions) agent(a *app, r *sampler.Recorder, stores *outlets) agent.Options {
+	opt := agent.Options{Recorder: r, Follower: follower{r},
+		Chooser:  choose.NewScanner("/proc", o.rules, o.exclude, os.Getpid()),
+		Interval: o.interval, MaxTargets: o.maxTargets, MaxThreads: o.maxThreads, StuckAfter: o.stuckAfter,
+		Budget: float64(o.maxOverhead), Identify: identify,
+		Threads: func(pid int) int { return procfs.ThreadCount("/proc", pid) },
+		Refusal: refusalWord, Usage: ownUsage,
+		Parts: func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
+			return o.recorded(p, identity)
+		},
+		Say: func(line string) {
+			a.progress.clear()
+			fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(line))
+		}}
+	for _, s := range stores.all {
+		opt.Stores = append(opt.Stores, agent.Store{Name: s.Target().String(), Outlet: s, Accountant: s})
+	}
+	return opt
+}
+
+// follower is a Recorder as an agent wants it.
+type follower struct{ *sampler.Recorder }
+
+// Counts implements agent.Follower.
+func (f follower) Counts() agent.Counts {
+	followed := f.Processes()
+	s := f.Stats()
+	c := agent.Counts{Rounds: s.Ticks + s.LateTicks, Samples: s.Samples, Stops: s.Stops, Wanted: s.Wanted,
+		Notes: s.Notes}
+	for _, p := range followed {
+		c.Targets = append(c.Targets, agent.Target(p))
+	}
+	return c
+}
+
+// identify reads who a process is, and what its rule adds.
+func identify(pid int, by *choose.Rule) perprocess.Identity {
+	id := perprocess.Identify("/proc", pid)
+	id.Labels, _ = push.ParseLabels(by.Labels) // they were checked
+	if by.Service != "" {
+		id.Labels = append(id.Labels, otlp.Attribute{Key: "service.name", Value: by.Service})
+	}
+	return id
+}
+
+// refusalWord words in few words why a process cannot be followed, "" if it has ended.
+func refusalWord(err error) string {
+	var zombie *tracer.ZombieError
+	var traced *tracer.TracedError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, tracer.ErrNoProcess), errors.As(err, &zombie):
+		return ""
+	case errors.As(err, &traced):
+		return "traced by another program"
+	case errors.Is(err, fs.ErrPermission):
+		return "not permitted"
+	case tracer.Transient(err):
+		return "no descriptors or memory left"
+	}
+	return "cannot be followed"
+}
+
+// ownUsage is the CPU time of this program and its memory.
+func ownUsage() (cpu time.Duration, memory int64) {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) == nil {
+		cpu = time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	fields := strings.Fields(string(procfs.Read("/proc/self/statm", 4096)))
+	if len(fields) > 1 {
+		pages, _ := strconv.ParseInt(fields[1], 10, 64)
+		memory = pages * int64(os.Getpagesize())
+	}
+	return cpu, memory
+}
+
+// statusEvery is how often the status is written where it is not drawn.
+const statusEvery = time.Minute
+
+// showStatus shows what g does: on a terminal in a line that is drawn again, else in a line a minute, and when a
+// store's trouble begins or ends. SIGUSR1 writes all accounts. It ends with the function returned.
+func (a *app) showStatus(o *agentOptions, g *agent.Agent) (stop func()) {
+	wanted, done, ended := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	signal.Notify(wanted, syscall.SIGUSR1)
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		written, trouble := time.Now(), ""
+		for {
+			select {
+			case <-done:
+				return
+			case <-wanted:
+				a.progress.clear()
+				r := g.Report()
+				a.tell(r.Accounts())
+			case <-tick.C:
+				if o.quiet {
+					continue
+				}
+				r := g.Report()
+				if a.progress != nil {
+					a.progress.update(text.Message(r.Line()))
+					continue
+				}
+				if now := r.Troubles(); now != trouble || time.Since(written) >= statusEvery {
+					written, trouble = time.Now(), now
+					a.tell(r.Line() + "\n")
+				}
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(wanted)
+		close(done)
+		select {
+		case <-ended:
+		case <-time.After(time.Second): // who samples may be stuck
+		}
+		a.progress.clear()
+	}
+}
+
+// tell writes lines to standard error.
+func (a *app) tell(lines string) {
+	for line := range strings.Lines(lines) {
+		fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+// listen opens the address of --metrics, nil if there is none.
+func (o *agentOptions) listen() (net.Listener, error) {
+	if o.metrics == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", o.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("serve metrics: %w", err)
+	}
+	return l, nil
+}
+
+// serveMetrics serves what g does at /metrics until the function returned is called.
+func serveMetrics(l net.Listener, g *agent.Agent) (stop func()) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		r := g.Report()
+		r.WriteMetrics(w)
+	})
+	const short = 10 * time.Second
+	s := &http.Server{Handler: mux, ReadTimeout: short, WriteTimeout: short, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 8 << 10}
+	go s.Serve(l)
+	return func() { s.Close() }
+}

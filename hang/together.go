@@ -1,0 +1,85 @@
+package hang
+
+import (
+	"slices"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// byThread finds the samples of a thread: a map for each moment.
+type byThread []map[threadID]*profile.Thread
+
+// threadID is a thread of a process: ids of threads are given again.
+type threadID struct{ pid, tid int }
+
+// samples orders what was sampled by thread.
+func (c *Case) samples() byThread {
+	all := make(byThread, len(c.Moments))
+	for i := range c.Moments {
+		all[i] = map[threadID]*profile.Thread{}
+		for _, d := range c.Moments[i].Dumps {
+			for k := range d.Threads {
+				t := &d.Threads[k]
+				if id := (threadID{d.Process.PID, t.TID}); all[i][id] == nil {
+					all[i][id] = t
+				}
+			}
+		}
+	}
+	return all
+}
+
+// alike reports whether a thread had the same stack at each moment that has it.
+func (all byThread) alike(id threadID) bool {
+	var first *profile.Thread
+	for _, moment := range all {
+		t := moment[id]
+		if t == nil {
+			continue
+		}
+		if first == nil {
+			first = t
+		} else if !sameStack(first, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// together is what is known of all threads of a process. Each of them asks for it: it is worked out once, or a verdict
+// on 20,000 threads would take minutes.
+type together struct {
+	dump   *profile.Dump    // the last one, nil without one
+	fibers []*profile.Fiber // those of the program, if all of them wait
+	serves bool             // one waits for somebody to connect
+	rests  bool             // no thread ran, but to wake and sleep again
+	spin   []int            // those that spin
+	share  string           // how much CPU each of these had or wanted
+}
+
+// of works out what is known of the threads of a process.
+func (j *judging) of(pid int) *together {
+	if p := j.known[pid]; p != nil {
+		return p
+	}
+	p := &together{rests: true}
+	j.known[pid] = p
+	if i := slices.IndexFunc(j.dumps, func(d *profile.Dump) bool { return d.Process.PID == pid }); i >= 0 {
+		p.dump = j.dumps[i]
+		p.fibers = waitingFibers(p.dump)
+	}
+	for _, tid := range j.members[pid] {
+		j.steps++
+		p.serves = p.serves || j.servesBy(tid)
+		switch j.classOf(tid) {
+		case Blocked, Waking, InDisk, Still:
+		case Spinning:
+			p.spin = append(p.spin, tid)
+			p.rests = false
+		default:
+			p.rests = false
+		}
+	}
+	p.share = j.spinShare(p.spin)
+	return p
+}
