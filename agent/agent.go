@@ -173,16 +173,18 @@ func (a *Agent) Run(ctx context.Context) error {
 			end(err)
 		}
 	}()
-	go a.follow(inner)
 	go a.watch(inner, end)
-	taken := make(chan struct{})
+	var using sync.WaitGroup // of the recorder, which whoever called Run closes behind it
+	using.Go(func() { a.follow(inner) })
+	using.Go(func() { a.cutAtIntervals(inner) })
+	ended := make(chan struct{})
 	go func() {
-		defer close(taken)
-		a.cutAtIntervals(inner)
+		using.Wait()
+		close(ended)
 	}()
 	<-inner.Done()
 	select {
-	case <-taken:
+	case <-ended:
 	case <-time.After(flushing):
 	}
 	stopSending()

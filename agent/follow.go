@@ -51,7 +51,7 @@ func (a *Agent) follow(ctx context.Context) {
 		if err != nil {
 			a.sayOnce(err.Error(), err.Error())
 		} else {
-			a.update(chosen, began)
+			a.update(ctx, chosen, began)
 		}
 		timer := time.NewTimer(max(scanEvery, min(scanShare*time.Since(began), 10*scanEvery)))
 		select {
@@ -63,8 +63,8 @@ func (a *Agent) follow(ctx context.Context) {
 	}
 }
 
-// update follows what is chosen now and nothing else. One goroutine calls it.
-func (a *Agent) update(chosen []choose.Chosen, now time.Time) {
+// update follows what is chosen now and nothing else, until ctx ends. One goroutine calls it.
+func (a *Agent) update(ctx context.Context, chosen []choose.Chosen, now time.Time) {
 	wanted := map[int]*choose.Chosen{}
 	for i := range chosen {
 		wanted[chosen[i].PID] = &chosen[i]
@@ -72,6 +72,9 @@ func (a *Agent) update(chosen []choose.Chosen, now time.Time) {
 	threads := a.drop(wanted, now)
 	out := map[string]int{}
 	for i := range chosen {
+		if ctx.Err() != nil {
+			return
+		}
 		c := &chosen[i]
 		if why := a.admit(c, &threads, now); why != "" {
 			if out[why]++; why != letGo { // that it has ended may not be seen yet

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -145,7 +146,7 @@ func TestIdentify(t *testing.T) {
 		if c.exe != "" {
 			os.Symlink(c.exe, filepath.Join(dir, "exe"))
 		}
-		if got := Identify(root, int(c.pid[0]-'0')); got != c.want {
+		if got := Identify(root, int(c.pid[0]-'0')); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("process %s: %+v, want %+v", c.pid, got, c.want)
 		}
 	}
