@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"path"
-	"strings"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -186,7 +184,7 @@ func (q *Request) parca(r *Recorded, values []value) error {
 	}
 	var series []parca.Series
 	for _, v := range values {
-		p := withoutMadeNames(only(r.Of, v.column)).Copy()
+		p := withoutMadeNames(only(r.Of, v.column))
 		parca.Normalize(p, base)
 		b, err := storeLimits[Parca].pprof(p)
 		if err != nil {
@@ -223,47 +221,5 @@ func only(p *pprof.Profile, k int) *pprof.Profile {
 				Label: fewLabels(s.Label)})
 		}
 	}
-	return used(q)
-}
-
-// withoutMadeNames is p without names that were made of module and address: a store may know better ones, and looks for
-// them where there is none.
-func withoutMadeNames(p *pprof.Profile) *pprof.Profile {
-	q := shallow(p)
-	q.Location = make([]*pprof.Location, len(p.Location))
-	bare := make(map[*pprof.Location]*pprof.Location, len(p.Location))
-	for i, l := range p.Location {
-		q.Location[i] = &pprof.Location{ID: l.ID, Mapping: l.Mapping, Address: l.Address, Line: l.Line,
-			IsFolded: l.IsFolded}
-		if hasMadeName(l) {
-			q.Location[i].Line = nil
-		}
-		bare[l] = q.Location[i]
-	}
-	q.Sample = make([]*pprof.Sample, len(p.Sample))
-	for i, s := range p.Sample {
-		stack := make([]*pprof.Location, len(s.Location))
-		for n, l := range s.Location {
-			stack[n] = bare[l]
-		}
-		q.Sample[i] = &pprof.Sample{Location: stack, Value: s.Value, Label: s.Label}
-	}
-	return q
-}
-
-// hasMadeName reports whether l has the name that flame gives to what has none.
-func hasMadeName(l *pprof.Location) bool {
-	if len(l.Line) != 1 || l.Mapping == nil || l.Line[0].Function == nil {
-		return false
-	}
-	digits, ok := strings.CutPrefix(l.Line[0].Function.Name, path.Base(l.Mapping.File)+"+0x")
-	return ok && digits != "" && strings.Trim(digits, "0123456789abcdef") == ""
-}
-
-// shallow is a copy of p that shares all that p refers to.
-func shallow(p *pprof.Profile) *pprof.Profile {
-	return &pprof.Profile{SampleType: p.SampleType, DefaultSampleType: p.DefaultSampleType, Sample: p.Sample,
-		Mapping: p.Mapping, Location: p.Location, Function: p.Function, Comments: p.Comments, DocURL: p.DocURL,
-		DropFrames: p.DropFrames, KeepFrames: p.KeepFrames, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
-		PeriodType: p.PeriodType, Period: p.Period}
+	return compact(q)
 }

@@ -103,6 +103,11 @@ func addSeries(t *testing.T, kind Kind, body []byte, sums map[string]*sum) {
 			t.Fatal(err)
 		}
 		limit := storeLimits[kind]
+		for i, f := range p.Function {
+			if f.ID != uint64(i+1) || p.Location[i].ID != f.ID || p.Mapping[0].ID != 1 {
+				t.Fatalf("%s: ids are no numbers from 1 on: function %d", kind, f.ID)
+			}
+		}
 		if size := len(unzip(t, raw)); len(p.SampleType) != 1 || limit.samples > 0 && len(p.Sample) > limit.samples ||
 			size > limit.profile {
 			t.Errorf("%s: %d types, %d samples in %d bytes", kind, len(p.SampleType), len(p.Sample), size)

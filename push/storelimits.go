@@ -70,39 +70,11 @@ func (r *Recorded) parts() []Recorded {
 	for n, samples := range [][]*pprof.Sample{r.Of.Sample[half:], r.Of.Sample[:half]} {
 		p := shallow(r.Of)
 		p.Sample = samples
-		parts[n] = Recorded{Attributes: r.Attributes, Of: used(p), Base: r.Base}
+		parts[n] = Recorded{Attributes: r.Attributes, Of: compact(p), Base: r.Base}
 		for _, id := range r.IDs {
 			sum := sha256.Sum256(append(id[:], byte(n)))
 			parts[n].IDs = append(parts[n].IDs, [16]byte(sum[:16]))
 		}
 	}
 	return parts
-}
-
-// used is p without the locations, functions and mappings that none of its samples has. Those that stay are shared with
-// p, and keep their ids.
-func used(p *pprof.Profile) *pprof.Profile {
-	locations, mappings := map[*pprof.Location]bool{}, map[*pprof.Mapping]bool{}
-	functions := map[*pprof.Function]bool{}
-	for _, s := range p.Sample {
-		for _, l := range s.Location {
-			locations[l], mappings[l.Mapping] = true, true
-			for i := range l.Line {
-				functions[l.Line[i].Function] = true
-			}
-		}
-	}
-	q := shallow(p)
-	q.Location, q.Mapping = kept(p.Location, locations), kept(p.Mapping, mappings)
-	q.Function = kept(p.Function, functions)
-	return q
-}
-
-func kept[T any](all []*T, which map[*T]bool) (some []*T) {
-	for _, v := range all {
-		if which[v] {
-			some = append(some, v)
-		}
-	}
-	return some
 }

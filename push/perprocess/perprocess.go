@@ -88,17 +88,17 @@ func Recorded(p *profile.Profile, o *Options) (all []push.Recorded, err error) {
 	return all, nil
 }
 
-// bases gives where modules were loaded, by the mapping that flame.Pprof makes of each.
+// bases gives where modules were loaded, by the lowest address of the mapping that flame.Pprof makes of each.
 func bases(modules []profile.Module) func(*pprof.Mapping) (uint64, bool) {
-	base := make([]uint64, len(modules))
+	base := map[uint64]uint64{}
 	for i := range modules {
-		base[i] = modules[i].Base
+		if m := &modules[i]; m.Start != 0 {
+			base[m.Start] = m.Base
+		}
 	}
 	return func(m *pprof.Mapping) (uint64, bool) {
-		if m.ID == 0 || m.ID > uint64(len(base)) {
-			return 0, false
-		}
-		return base[m.ID-1], true
+		b, ok := base[m.Start]
+		return b, ok
 	}
 }
 

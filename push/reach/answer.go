@@ -13,17 +13,18 @@ import (
 	"github.com/fpstack/fpstack/push"
 )
 
-// request sends a request without a profile, and says what the answer tells of the service and of who may use it.
+// request sends a request without a profile, and says what the answer tells.
 func (w *way) request(ctx context.Context, sender *push.Sender, warning error) []doctor.Gate {
 	path, contentType := w.s.Target.Form()
 	err := sender.Send(ctx, &push.Request{Path: path, ContentType: contentType, Made: time.Now()})
 	service := doctor.Gate{Name: stepService, State: doctor.Open, Says: "the store takes requests to " + path}
-	access := doctor.Gate{Name: stepAccess, State: doctor.Open, Says: "it took a request without a profile"}
+	access := doctor.Gate{Name: stepAccess, State: doctor.Open,
+		Says: "we may send: it read a request without a profile"}
 	if warning != nil {
 		access.Says += "; " + warning.Error()
 	}
 	var refusal *push.Refusal
-	if !errors.As(err, &refusal) {
+	if !errors.As(err, &refusal) || wantsProfile(w.s.Target, refusal) {
 		return []doctor.Gate{service, access}
 	}
 	m := meaningOf(refusal)
@@ -34,6 +35,13 @@ func (w *way) request(ctx context.Context, sender *push.Sender, warning error) [
 	}
 	g.Name = stepService
 	return []doctor.Gate{g, {Name: stepAccess, Says: "not tried"}}
+}
+
+// wantsProfile reports whether a store says that it would have taken the request if a profile were in it: Pyroscope
+// does, when it has found who sends, with the error of Connect for an argument.
+// Source: connectrpc.com/docs/protocol, "Error codes"; seen with Pyroscope 1.2.
+func wantsProfile(t *push.Target, r *push.Refusal) bool {
+	return t.Kind == push.Pyroscope && r.HTTP == http.StatusBadRequest && strings.Contains(r.Why, `"invalid_argument"`)
 }
 
 // meaning is what an answer means, and what a person does about it.

@@ -1,0 +1,247 @@
+//go:build linux
+
+package push
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// fpstackIn runs fpstack in a folder, and returns what it wrote and its status.
+func fpstackIn(t *testing.T, dir string, args ...string) (out string, status int) {
+	t.Helper()
+	cmd := exec.Command(fpstack, args...)
+	cmd.Dir = dir
+	b, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode()
+}
+
+// sleeper is a process that waits, until the test ends.
+func sleeper(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return strconv.Itoa(cmd.Process.Pid)
+}
+
+// away is an address where nobody listens.
+func away(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(nil)
+	defer s.Close()
+	return strings.TrimPrefix(s.URL, "http")
+}
+
+// TestRecordFolder: a command that is recorded into a folder, whose status is passed on; nothing is on standard output.
+func TestRecordFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, status := fpstackIn(t, dir, "record", "-q", "--push", "file://"+dir+"/profiles", "--label", "team=x", "--",
+		"sh", "-c", "sleep 0.5; exit 7")
+	files, err := filepath.Glob(dir + "/profiles/fpstack-*.pb.gz")
+	if err != nil || status != 7 || out != "" || len(files) == 0 {
+		t.Fatalf("status %d, %q, files %q, %v", status, out, files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := pprof.ParseData(b)
+	if err != nil || !strings.Contains(strings.Join(p.Comments, "\n"), "\nteam=x") ||
+		strings.Contains(strings.Join(p.Comments, "\n"), "exit 7") {
+		t.Errorf("%v: %v", err, p)
+	}
+	if here, _ := os.ReadDir(dir); len(here) != 1 {
+		t.Errorf("files beside: %v", here)
+	}
+}
+
+// TestRecordUnsent: what no store takes is in a file, with the reason; other stores get theirs.
+func TestRecordUnsent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		http.Error(w, "no such tenant", http.StatusForbidden)
+	}))
+	defer refuses.Close()
+	pid := sleeper(t)
+	address := strings.TrimPrefix(refuses.URL, "http")
+	out, status := fpstackIn(t, dir, "record", "-q", "-p", pid, "-d", "0.3", "--push", "file://"+dir+"/ok",
+		"--push", "pyroscope"+address)
+	if status != 1 || !strings.Contains(out, "403 Forbidden: no such tenant") ||
+		!strings.Contains(out, "1 dropped (refused by the store)") {
+		t.Errorf("status %d: %s", status, out)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "fpstack-"+pid+"-unsent.pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := pprof.ParseData(b); err != nil || !strings.Contains(strings.Join(p.Comments, "\n"),
+		"not sent to pyroscope"+address) {
+		t.Errorf("%v: %v", err, p)
+	}
+	if files, _ := filepath.Glob(dir + "/ok/fpstack-*.pb.gz"); len(files) != 1 {
+		t.Errorf("the other store has %q", files)
+	}
+}
+
+// TestRecordSpool: what a store does not take stays in the spool, and the next recording sends it, the older first.
+func TestRecordSpool(t *testing.T) {
+	t.Parallel()
+	dir, pid := t.TempDir(), sleeper(t)
+	var mu sync.Mutex
+	up, bodies := false, [][]byte{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		if !up {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		bodies = append(bodies, body)
+	}))
+	defer s.Close()
+	args := []string{"record", "-q", "-p", pid, "-d", "0.3", "--spool", dir + "/spool", "--push",
+		"pyroscope" + strings.TrimPrefix(s.URL, "http")}
+	first := exec.Command(fpstack, args...)
+	first.Dir = dir
+	var out bytes.Buffer
+	first.Stderr = &out
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "a file in the spool", func() bool {
+		files, _ := filepath.Glob(dir + "/spool/*/*.push")
+		return len(files) == 1
+	})
+	second, status := fpstackIn(t, dir, args...)
+	if status != 2 || !strings.Contains(second, "another process uses it") {
+		t.Errorf("a second one with the same spool: status %d: %s", status, second)
+	}
+	first.Process.Signal(syscall.SIGKILL) // half a minute of tries would be next
+	first.Wait()
+	mu.Lock()
+	up = true
+	mu.Unlock()
+	if third, status := fpstackIn(t, dir, args...); status != 0 || third != "" {
+		t.Errorf("the next one: status %d: %s", status, third)
+	}
+	if left, _ := filepath.Glob(dir + "/spool/*/*"); len(bodies) != 2 || len(left) > 0 {
+		t.Errorf("%d requests were sent, left %q", len(bodies), left)
+	}
+	if files, _ := filepath.Glob(dir + "/*.pb.gz"); len(files) > 0 {
+		t.Errorf("files %q", files)
+	}
+}
+
+// wait waits until f holds.
+func wait(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %s in vain", what)
+		}
+	}
+}
+
+// TestRecordRefusals: mistakes are refused before anything is recorded, and tokens are in no message.
+func TestRecordRefusals(t *testing.T) {
+	t.Parallel()
+	dir, pid := t.TempDir(), sleeper(t)
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o700); err != nil || os.Chmod(open, 0o777) != nil {
+		t.Fatal(err)
+	}
+	to := "pyroscope" + away(t)
+	for _, c := range []struct {
+		status int
+		says   string
+		args   []string
+	}{
+		{64, "no such kind of store", []string{"--push", "http://x"}},
+		{64, "use a file with a token", []string{"--push", "pyroscope://me:secret@x"}},
+		{64, "given twice", []string{"--push", "parca://x", "--push", "parca://x:7070"}},
+		{64, "go with --push", []string{"--label", "a=b"}},
+		{64, "label", []string{"--push", to, "--label", "a"}},
+		{64, "want bytes", []string{"--push", to, "--spool-limit", "7"}},
+		{2, "others may read or change it", []string{"--push", to, "--push-token-file", token}},
+		{2, "no such file", []string{"--push", to, "--push-token-file", token + "x"}},
+		{2, "none in PEM form", []string{"--push", to, "--push-ca", token}},
+		{2, "others may write to it", []string{"--push", to, "--spool", open}},
+		{2, "others may write to it", []string{"--push", "file://" + open}},
+	} {
+		out, status := fpstackIn(t, dir, append([]string{"record", "-p", pid, "-d", "0.2"}, c.args...)...)
+		if status != c.status || !strings.Contains(out, c.says) || strings.Contains(out, "secret") {
+			t.Errorf("%q: status %d: %s", c.args, status, out)
+		}
+	}
+	if out, status := fpstackIn(t, dir, "doctor", "--push", to); status != 1 ||
+		!strings.Contains(out, "connection refused") {
+		t.Errorf("doctor: status %d: %s", status, out)
+	}
+}
+
+// TestFullDisk: a spool on a disk of 1 MB that is full neither stops what is sent nor loses count.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a file system")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
+		t.Skip("a tmpfs does not work here: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	sent := 0
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		sent++
+	}))
+	defer s.Close()
+	spool := filepath.Join(dir, "spool")
+	if err := os.Mkdir(spool, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, status := fpstackIn(t, t.TempDir(), "record", "-q", "-p", sleeper(t), "-d", "0.3", "--spool", spool, "--push",
+		"pyroscope"+strings.TrimPrefix(s.URL, "http"))
+	files, err := filepath.Glob(spool + "/*/*")
+	if status != 0 || sent != 1 || len(files) > 0 || err != nil {
+		t.Errorf("status %d, %d sent, files %q: %s", status, sent, files, out)
+	}
+	out, status = fpstackIn(t, t.TempDir(), "doctor", "--push", "file://"+dir)
+	if status != 1 || !strings.Contains(out, "no space left") {
+		t.Errorf("doctor: status %d: %s", status, out)
+	}
+}
