@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFrozen: bytes written by hand from the numbers of push.proto: series 1, of labels 1 (name 1, value 2) in the order
-// of their names, and samples 2 (raw_profile 1, ID 2).
+// TestFrozen: bytes written by hand from the numbers of push.proto: series 1, of labels 1 (name 1, value 2) in the
+// order of their names, and samples 2 (raw_profile 1, ID 2).
 func TestFrozen(t *testing.T) {
 	got := hex.EncodeToString(Encode([]Series{
 		{Labels: map[string]string{"service_name": "x", "__name__": "wall"}, Pprof: []byte("PP"), ID: "0a"},
