@@ -15,7 +15,7 @@ type page struct{ b bytes.Buffer }
 
 // metric begins a metric; kind is counter or gauge.
 func (p *page) metric(name, kind, help string) {
-	fmt.Fprintf(&p.b, "# HELP fpstack_agent_%s %s\n# TYPE fpstack_agent_%[1]s %s\n", name, help, kind)
+	fmt.Fprintf(&p.b, "# HELP fpstack_agent_%[1]s %[3]s\n# TYPE fpstack_agent_%[1]s %[2]s\n", name, kind, help)
 }
 
 // value writes a sample of a metric; labels are names and values in turn.

@@ -50,7 +50,7 @@ func (a *app) agent(ctx context.Context, o *agentOptions) error {
 	finder := a.finder(context.Background(), &o.namingOptions)
 	defer finder.Close()
 	options := o.sampler(context.Background(), nil, finder)
-	options.Stay, options.Fair, options.BudgetWindow = true, true, o.interval
+	options.Stay, options.Gentle, options.BudgetWindow = true, true, o.interval
 	r := sampler.New(options)
 	g := agent.New(o.agent(a, r, stores))
 	listener, err := o.listen()

@@ -162,6 +162,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	if problem := w.runtimes.Err(); problem != nil {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
+	d.Notes = append(d.Notes, vm.Notes(w.set.All())...)
 	w.fibers.report(d)
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)

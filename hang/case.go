@@ -60,6 +60,7 @@ type Process struct {
 	State       string // one letter of /proc/PID/stat
 	User        uint32
 	Started     time.Time
+	Start       uint64        // the same in ticks after boot: it tells a process from another that got its id
 	CPU         time.Duration // of all its threads, those that ended too
 	ChildCPU    time.Duration // of children that it waited for
 	Threads     int

@@ -80,7 +80,8 @@ func (r *release) shared() ([]file, error) {
 	for name, from := range copied {
 		names[name] = from
 	}
-	for pattern, folder := range map[string]string{"docs/*.md": "docs", "packaging/systemd/*.service": "systemd"} {
+	for pattern, folder := range map[string]string{"docs/*.md": "docs", "packaging/systemd/*.service": "systemd",
+		"packaging/deploy/*.yaml": "deploy"} {
 		found, err := filepath.Glob(filepath.Join(r.source, pattern))
 		if err != nil || len(found) == 0 {
 			return nil, fmt.Errorf("find %s: %d files (%v)", pattern, len(found), err)

@@ -93,8 +93,9 @@ func (r *release) pack(f format, arch string, contents files.Contents) error {
 		Description: description, License: "Apache-2.0", MTime: r.date, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Contents: all,
-			Scripts:  nfpm.Scripts{PostInstall: script("postinstall"), PostRemove: script("postremove")},
-			Deb:      nfpm.Deb{Arch: machine},
+			Scripts: nfpm.Scripts{PostInstall: script("postinstall"), PreRemove: script("preremove"),
+				PostRemove: script("postremove")},
+			Deb: nfpm.Deb{Arch: machine},
 			RPM: nfpm.RPM{Arch: machine, BuildHost: "fpstack", Summary: summary, Group: "Development/Debuggers",
 				Packager: maintainer},
 			APK: nfpm.APK{Arch: machine, Scripts: nfpm.APKScripts{PostUpgrade: script("postinstall")}},
@@ -180,9 +181,10 @@ func (r *release) contents(f format, stage string) (files.Contents, error) {
 		all = append(all, &files.Content{Destination: path, Type: files.TypeDir,
 			FileInfo: &files.ContentFileInfo{Mode: 0o755}})
 	}
+	made("/usr/lib/systemd/system/fpstack-agent.service", read("packaging/systemd/fpstack-agent.service"))
 	r.documents(f, made, read, folder)
 	all = append(all, content("/usr/sbin/fpstack-grant", filepath.Join(r.source, grantScript), 0o755))
-	for _, name := range []string{"postinstall", "postremove"} {
+	for _, name := range []string{"postinstall", "preremove", "postremove"} {
 		if err := r.stageScript(filepath.Join(stage, name), read("packaging/files/"+name)); err != nil {
 			return nil, err
 		}
@@ -210,6 +212,9 @@ func (r *release) documents(f format, made func(string, []byte), read func(strin
 	}
 	for _, unit := range []string{"fpstack-dump@.service", "fpstack-record@.service"} {
 		made(doc+"examples/"+unit, read("packaging/systemd/"+unit))
+	}
+	for _, name := range []string{"daemonset.yaml", "compose.yaml"} {
+		made(doc+"examples/"+name, read("packaging/deploy/"+name))
 	}
 	if f.name != "deb" {
 		folder(doc)

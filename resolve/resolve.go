@@ -13,6 +13,7 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sort"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -153,6 +154,12 @@ func (n *Names) Frames(frames []unwind.Frame) [][]profile.Frame {
 
 // Forget drops the answers kept: who keeps them itself needs them once. Symbol tables stay.
 func (n *Names) Forget() { clear(n.known) }
+
+// Keep drops the symbols of objects that are no longer to be named.
+func (n *Names) Keep(live func(module.Object) bool) {
+	maps.DeleteFunc(n.symbols, func(o module.Object, _ *symbol.Resolver) bool { return !live(o) })
+	n.Forget()
+}
 
 // collect adds what is not known of frames to the queries of their modules.
 func (n *Names) collect(frames []unwind.Frame, queries map[*module.Module][]symbol.Query) {

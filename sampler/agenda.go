@@ -7,6 +7,8 @@ const (
 	// it would leave one alone for more than maxEvery rounds.
 	easyPolls = 256
 	maxEvery  = 128
+	// gentlePolls is easyPolls where the rate is that of days: each reading counts.
+	gentlePolls = 16
 	// Of more than manySleepers that take next to no CPU time calmPolls are sampled, and one is left alone
 	// for calmEvery rounds at the most.
 	manySleepers = 4096
@@ -69,6 +71,7 @@ func (a *agenda) clear() { *a = agenda{} }
 
 // pace is how many threads are sampled in a round, and which.
 type pace struct {
+	polls     int           // easyPolls, or fewer
 	long      int           // threads that have slept long
 	every     int           // they are sampled in one of so many rounds
 	patient   int           // after how many samples a thread is one of them
@@ -126,7 +129,7 @@ func (c *pace) spread(now time.Duration, unsampled int) {
 		c.calmFrom, c.woken = now, 0
 	}
 	long := c.long + unsampled // most of many sleep
-	c.every = min(maxEvery, 1+long/easyPolls)
+	c.every = min(maxEvery, 1+long/c.polls)
 	if c.calm && long > manySleepers {
 		c.every = min(calmEvery, 1+long/calmPolls)
 	}
@@ -141,8 +144,8 @@ func (f *followed) waiting() (n int) {
 }
 
 // patience is after how many samples without a change a thread counts as a long sleeper now.
-func (f *followed) patience() int {
-	return max(leastPatience, min(patience, patience*easyPolls/(1+f.threads())))
+func (k *ticker) patience() int {
+	return max(leastPatience, min(patience, patience*k.pace.polls/(1+k.threads())))
 }
 
 // threads is how many are followed.

@@ -82,11 +82,14 @@ type counter struct {
 	files  *module.Shared // files are open and parsed once for all processes
 	book   *book
 	ledger *ledger
-	bounds unwind.Functions
+	bounds *resolve.Names
 	tasks  map[int32]task
 	ended  []int32        // tasks that have, and may have entries
 	folds  map[task]int32 // what represents several of them
 	live   map[*track]struct{}
+	// programs are those that are not closed.
+	programs map[*program]struct{}
+	swept    time.Duration // when sweep forgot something last
 	// estates are those that have something.
 	estates map[*estate]struct{}
 	hash    maphash.Hash
@@ -127,7 +130,8 @@ func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Co
 	return &counter{opt: opt, clock: clock, files: module.NewShared(), book: newBook(),
 		ledger: newLedger(opt.KeepOrder),
 		bounds: resolve.New(nil, resolve.Options{Forgets: true}), tasks: map[int32]task{}, folds: map[task]int32{},
-		live: map[*track]struct{}{}, estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free,
+		live: map[*track]struct{}{}, programs: map[*program]struct{}{},
+		estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free,
 		main: -1}
 }
 
@@ -155,7 +159,8 @@ func (c *counter) count(l *sample) {
 	case ended:
 		c.finish(t)
 	case closed:
-		t.program.close()
+		t.program.close(c.opt.Stay)
+		delete(c.programs, t.program)
 		c.keepProblem(t)
 		if l.target != nil {
 			c.closeEstate(t.estate)
@@ -172,6 +177,7 @@ func (c *counter) count(l *sample) {
 func (c *counter) rename(t *track, name task) {
 	c.tasks[t.task] = name
 	c.live[t] = struct{}{}
+	c.programs[t.program] = struct{}{}
 	if c.first == nil && t.program.main {
 		c.first = t.program
 	}

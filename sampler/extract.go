@@ -11,7 +11,8 @@ import (
 
 // extract is what was counted between two Takes, without ties to the counter.
 type extract struct {
-	generation int // of the ids of sites: they are others in another
+	generation int          // of the ids of sites: they are others in another
+	moved      *renumbering // which those of the generation before are now; nil: none is known
 	entries    []entry
 	runs       []run
 	tree       profile.Tree
@@ -43,11 +44,15 @@ func (c *counter) extract(final bool) *extract {
 	for t := range c.live {
 		c.keepProblem(t)
 	}
+	var moved *renumbering
+	if c.opt.Stay && !final {
+		moved = c.sweep()
+	}
 	l := c.ledger
 	c.out.dropped.Store(l.dropped || c.out.dropped.Load())
 	e := &extract{generation: c.generation, entries: l.entries, runs: l.runs, tasks: maps.Clone(c.tasks), main: c.main,
 		sites: c.book.sites, words: c.book.words, places: c.book.places, made: c.book.made,
-		renamed: renamed}
+		renamed: renamed, moved: moved}
 	c.ledger = newLedger(c.opt.KeepOrder && !l.dropped)
 	c.ledger.dropped = l.dropped
 	e.problems, c.problems = c.problems, nil

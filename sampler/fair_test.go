@@ -50,7 +50,7 @@ func TestCrowdStarvesNobody(t *testing.T) {
 		}
 		return cost
 	}
-	r := newRecorder(Options{Rate: 50, MaxOverhead: 0.03, Fair: true}, f)
+	r := newRecorder(Options{Rate: 50, MaxOverhead: 0.03, Gentle: true}, f)
 	defer r.Close()
 	if err := r.Add(2); err != nil {
 		t.Fatal(err)

@@ -34,9 +34,10 @@ type Options struct {
 	// BudgetWindow is over how long the cost is measured, 0 means a second. A recording that names what it has at
 	// intervals takes one of those.
 	BudgetWindow time.Duration
-	// Fair shares MaxOverhead among the processes: those that cost more than their part are sampled less often than
-	// others. Without it all are sampled at one rate.
-	Fair bool
+	// Gentle is for a recording of days that may cost next to nothing: MaxOverhead is shared among the processes, so
+	// that those that cost more than their part are sampled less often than others, and what changes seldom is read
+	// less often.
+	Gentle bool
 	// Stay goes on when no process is left, or none was given: others are added while it runs.
 	Stay bool
 	// Children follows what the processes start, and what is found below them.

@@ -56,7 +56,8 @@ type program struct {
 	read     time.Duration             // when the mappings were read last
 	cost     time.Duration             // and how long that took
 	cutEvery time.Duration             // how often they are read again because a walk was cut
-	doubt    bool                      // the last walk was cut, and the mappings may be older than that stack
+	closed   bool
+	doubt    bool // the last walk was cut, and the mappings may be older than that stack
 }
 
 func newProgram(number int32, p image, table *maps.Table, now time.Duration, runtimes Runtimes) *program {
@@ -83,11 +84,16 @@ func (g *program) open(c *counter) {
 	g.walker = g.image.Walker(g.set, c.bounds, g.runtimes)
 }
 
-// close drops what only walks need. Modules that the book holds stay.
-func (g *program) close() {
+// close drops what only walks need. Modules that the book holds stay; where a recording stays longer than its programs
+// what reading them held of the budget comes back.
+func (g *program) close(stay bool) {
 	if c, ok := g.runtimes.(io.Closer); ok {
 		c.Close()
 	}
+	if stay && g.set != nil {
+		g.set.Release()
+	}
+	g.closed = true
 	g.set, g.walker, g.places, g.known, g.made = nil, nil, nil, nil, nil
 }
 
@@ -126,6 +132,17 @@ func (g *program) refresh(age, now time.Duration, clock func() time.Duration) bo
 // may write other code to the same place.
 const renewEvery = 5 * time.Millisecond
 
+// gentleMaps is mapsEvery where each reading counts.
+const gentleMaps = 10 * time.Second
+
+// mapsAge is how old the mappings of a process that runs may be.
+func (o *Options) mapsAge() time.Duration {
+	if o.Gentle {
+		return gentleMaps
+	}
+	return mapsEvery
+}
+
 // same reports whether a table is of the program still, as an exec may have come between.
 func (g *program) same(*maps.Table) bool { return !g.image.Replaced() }
 
@@ -134,7 +151,7 @@ func (g *program) same(*maps.Table) bool { return !g.image.Replaced() }
 func (g *program) walk(c *counter, s *unwind.Stack, t *snapshot.Thread, stale bool) {
 	g.open(c)
 	now := c.clock()
-	g.refresh(mapsEvery, now, c.clock)
+	g.refresh(c.opt.mapsAge(), now, c.clock)
 	if stale || g.strange(t) {
 		g.refresh(0, now, c.clock)
 	}

@@ -276,7 +276,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 func (r *Recorder) keepTo(money *budget, due time.Duration) time.Duration {
 	k, now := r.ticker, r.sys.Now()
 	rate, over := money.check(now, spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran, k.beginning()})
-	if r.opt.Fair && r.opt.Rate > 0 {
+	if r.opt.Gentle && r.opt.Rate > 0 {
 		if money.at == now { // a window ended
 			k.shareRate(money.halvings)
 		}

@@ -200,10 +200,10 @@ func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
 	n = int32(len(b.made))
 	b.made = append(b.made, madeCode{resolve.OfSite(f), where})
 	if s, ok := f.Runtime.(resolve.Settler); ok && b.made[n].names == nil {
-		b.later = append(b.later, lateName{f.Runtime, s, f.Site, n})
+		b.later = append(b.later, lateName{g, f.Runtime, s, f.Site, n})
 	}
 	if r, ok := f.Runtime.(resolve.Renamer); ok {
-		b.renamers[r] = append(b.renamers[r], renamable{f.Runtime, f.Site, n})
+		b.renamers[r] = append(b.renamers[r], renamable{g, f.Runtime, f.Site, n})
 	}
 	g.made[key] = n
 	return n
@@ -211,6 +211,7 @@ func (g *program) madeOf(b *book, f *unwind.Frame) int32 {
 
 // renamable is a site whose name may become a better one.
 type renamable struct {
+	of      *program
 	runtime unwind.Runtime
 	site    unwind.Site
 	made    int32
@@ -237,6 +238,7 @@ func (b *book) rename() (any bool) {
 
 // lateName is a site whose runtime may have its name later.
 type lateName struct {
+	of      *program
 	runtime unwind.Runtime
 	settler resolve.Settler
 	site    unwind.Site

@@ -175,11 +175,7 @@ type draft struct {
 
 // name makes the profile of e. An error says which names may be missing.
 func (n *namer) name(e *extract, from time.Duration) (*profile.Profile, error) {
-	if e.generation != n.generation {
-		n.generation = e.generation
-		clear(n.sites)
-		clear(n.unnamed)
-	}
+	n.renumber(e)
 	n.lookUp(e)
 	d := &draft{profile.NewBuilder(profile.SamplesCount, profile.WallTime, profile.CPUTime), n, e,
 		map[int32]int{}, make([]profile.NodeID, e.tree.Len()), map[profile.FrameID][]profile.FrameID{}}

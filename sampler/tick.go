@@ -75,10 +75,14 @@ type tally struct {
 }
 
 func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
+	polls := easyPolls
+	if opt.Gentle {
+		polls = gentlePolls
+	}
 	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free},
 		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
 		rounds:   rounds{every: 1},
-		pace:     pace{every: 1, mostFirst: maxFirst, calm: true}}
+		pace:     pace{polls: polls, every: 1, mostFirst: maxFirst, calm: true}}
 }
 
 // tick makes one round at now that covers the time until upto; a new thread's first

@@ -114,6 +114,9 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
 		first: text, settle: settle,
 		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
+	if opt.Core != nil { // which is to have all threads, however long that takes
+		s.settle = opt.MaxPause
+	}
 	if len(opt.ProcessCopiers) > 0 {
 		s.monotonic, s.gatherer = p.monotonic(), &snapshot.Gatherer{}
 		s.gatherer.Ready(opt.ProcessCopiers)

@@ -129,7 +129,10 @@ func rules(n *yaml.Node, what string, named bool) ([]choose.Rule, error) {
 
 func rule(n *yaml.Node, what string, named bool) (r choose.Rule, err error) {
 	err = each(n, what, func(key, value *yaml.Node) error {
-		if key.Value == "labels" && named {
+		if key.Value == "labels" {
+			if !named {
+				return at(key, "labels: only in a rule of processes")
+			}
 			return each(value, "labels", func(name, v *yaml.Node) error {
 				if v.Kind != yaml.ScalarNode {
 					return at(v, "label %q: want a value", name.Value)

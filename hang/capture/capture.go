@@ -36,6 +36,8 @@ type Options struct {
 	Done func(moment int, d *profile.Dump)
 	// Gone reports whether an error says that the process has ended.
 	Gone func(error) bool
+	// Started is when a process began, in ticks after boot, and whether it is there; nil: as /proc shows it.
+	Started func(pid int) (uint64, bool)
 }
 
 // When moments are.
@@ -58,7 +60,15 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	if opt.Whole == 0 {
 		opt.Whole = InAll
 	}
-	r := &run{c: c, s: s, opt: opt, began: time.Now(), problems: map[string]int{}}
+	if opt.Started == nil {
+		opt.Started = started
+	}
+	r := &run{c: c, s: s, opt: opt, began: time.Now(), problems: map[string]int{}, known: map[int]uint64{}}
+	for i := range c.Processes {
+		if p := &c.Processes[i]; p.Start > 0 {
+			r.known[p.PID] = p.Start
+		}
+	}
 	ctx, cancel := context.WithDeadline(ctx, r.began.Add(opt.Whole))
 	defer cancel()
 	first := seenOf(opt.Tree())
@@ -85,6 +95,7 @@ type run struct {
 	opt      Options
 	began    time.Time
 	problems map[string]int
+	known    map[int]uint64 // when the processes of the case began
 }
 
 // moment samples every process once.
@@ -103,7 +114,11 @@ func (r *run) moment(ctx context.Context, number int) {
 		if now := read(pid); now != nil {
 			before[pid] = now
 		}
-		if d := r.sample(ctx, pid); d != nil {
+		d, same := r.sampleSame(ctx, pid)
+		if !same {
+			delete(before, pid)
+		}
+		if d != nil {
 			m.Dumps = append(m.Dumps, d)
 			sampled = append(sampled, pid)
 			if r.opt.Done != nil {
@@ -127,6 +142,56 @@ func (r *run) moment(ctx context.Context, number int) {
 		}
 	}
 	r.c.Moments = append(r.c.Moments, m)
+}
+
+// sampleSame makes the dump of a process that is the one that the case knows by that id, or becomes it; nil if there is
+// none. same is false if it became another one meanwhile.
+func (r *run) sampleSame(ctx context.Context, pid int) (d *profile.Dump, same bool) {
+	start, there := r.opt.Started(pid)
+	if known, ok := r.known[pid]; there && ok && known != start {
+		r.forget(pid)
+	}
+	if there {
+		r.known[pid] = start
+	}
+	d = r.sample(ctx, pid)
+	if now, ok := r.opt.Started(pid); d != nil && there && ok && now != start {
+		r.forget(pid)
+		delete(r.known, pid) // it may be anybody: the next moment asks who is in the tree
+		return nil, false
+	}
+	return d, true
+}
+
+// forget drops what is known of a process whose id another one has now.
+func (r *run) forget(pid int) {
+	r.problem(fmt.Sprintf("process %d ended meanwhile, and another has its id now", pid))
+	for i := range r.c.Moments {
+		m := &r.c.Moments[i]
+		delete(m.Counters, pid)
+		m.Dumps = slices.DeleteFunc(m.Dumps, func(d *profile.Dump) bool {
+			if d.Process.PID != pid {
+				return false
+			}
+			for k := range d.Threads {
+				delete(m.Counters, d.Threads[k].TID)
+			}
+			return true
+		})
+	}
+	for i := range r.c.Processes {
+		if r.c.Processes[i].PID == pid {
+			if now := Describe([]int{pid}); len(now) == 1 {
+				r.c.Processes[i] = now[0]
+			}
+		}
+	}
+}
+
+// started reads when a process began.
+func started(pid int) (uint64, bool) {
+	st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
+	return st.Start, err == nil
 }
 
 // sample makes the dump of one process within its time, nil if there is none.

@@ -177,3 +177,39 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("got %+v of a process that is not there", all)
 	}
 }
+
+// TestReusedID: what was captured of a process is not held against another that got its id between two moments, nor
+// one that got it while it was sampled.
+func TestReusedID(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		starts []uint64 // one for each time that it is asked: before and after each sample
+		dumps  []int    // of each moment
+	}{
+		{"the same", []uint64{5, 5, 5, 5, 5, 5}, []int{1, 1, 1}},
+		{"between the facts and the first moment", []uint64{9, 9, 9, 9, 9, 9}, []int{1, 1, 1}},
+		{"between two moments", []uint64{5, 5, 9, 9, 9, 9}, []int{0, 1, 1}},
+		{"while it was sampled", []uint64{5, 5, 5, 9, 9, 9}, []int{0, 0, 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pid, asked := child(t, "sleep", "100"), 0
+			c := &hang.Case{Processes: []hang.Process{{PID: pid, Start: 5, Name: "first"}}}
+			at := []time.Duration{0, time.Millisecond, 2 * time.Millisecond}
+			capture.Run(context.Background(), c, &sampler{}, capture.Options{At: at,
+				Tree: func() []int { return []int{pid} }, Gone: func(error) bool { return false },
+				Started: func(int) (uint64, bool) { asked++; return tt.starts[asked-1], true }})
+			var dumps []int
+			for _, m := range c.Moments {
+				dumps = append(dumps, len(m.Dumps))
+				if _, counted := m.Counters[pid]; counted != (len(m.Dumps) > 0) {
+					t.Errorf("%d dumps, counters %v", len(m.Dumps), m.Counters)
+				}
+			}
+			reused := tt.starts[5] != 5
+			renamed, said := c.Processes[0].Name != "first", len(c.Problems) > 0
+			if !slices.Equal(dumps, tt.dumps) || renamed != reused || said != reused {
+				t.Errorf("dumps %v, %q, %q; want %v", dumps, c.Processes[0].Name, c.Problems, tt.dumps)
+			}
+		})
+	}
+}

@@ -54,7 +54,7 @@ func (d *describer) process(pid int) (p hang.Process, ok bool) {
 		return p, false
 	}
 	p = hang.Process{PID: pid, Parent: st.Parent, Session: st.Session, Name: st.Comm, State: string(st.State),
-		CPU: ticks(st.CPU), ChildCPU: ticks(st.Reaped)}
+		Start: st.Start, CPU: ticks(st.CPU), ChildCPU: ticks(st.Reaped)}
 	if !d.boot.IsZero() && st.Start > 0 {
 		p.Started = d.boot.Add(ticks(st.Start))
 	}

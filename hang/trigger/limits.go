@@ -39,8 +39,9 @@ type Source interface {
 	Usage() Usage
 	// Evidence reads what shows that they do something without a CPU.
 	Evidence() Evidence
-	// Output is a number that changes with each output; ok is false if outputs cannot be seen.
-	Output() (mark uint64, ok bool)
+	// Output is a number that changes with each output, which may be so late that output shows no more; ok is false if
+	// outputs cannot be seen.
+	Output() (mark uint64, late time.Duration, ok bool)
 }
 
 // Usage is what processes have used so far, and those that are there.

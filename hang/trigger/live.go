@@ -69,7 +69,7 @@ func (l *Live) Evidence() Evidence {
 	for _, members := range byNetwork {
 		addNetwork(members, e.Network)
 	}
-	e.Output, _ = l.Output()
+	e.Output, _, _ = l.Output()
 	return e
 }
 
@@ -94,10 +94,14 @@ func addNetwork(pids []int, to map[uint64]uint64) {
 	}
 }
 
+// terminalStep is how seldom the time of change of a terminal moves: less would tell how somebody types.
+// Source: tty_update_time in linux/drivers/tty/tty_io.c.
+const terminalStep = 8 * time.Second
+
 // Output implements [Source]. A file has a size, and a terminal and a named pipe a time of change; that of a terminal
-// is up to 8 s late. Of a pipe without a name and of a socket nothing shows but what those have written who have it
+// moves in steps. Of a pipe without a name and of a socket nothing shows but what those have written who have it
 // open: to whatever they wrote it.
-func (l *Live) Output() (mark uint64, ok bool) {
+func (l *Live) Output() (mark uint64, late time.Duration, ok bool) {
 	h := fnv.New64a()
 	var hidden []string
 	for _, path := range l.Outputs {
@@ -109,6 +113,9 @@ func (l *Live) Output() (mark uint64, ok bool) {
 		if strings.HasPrefix(link, "pipe:") || strings.HasPrefix(link, "socket:") {
 			hidden = append(hidden, link)
 			continue
+		}
+		if info.Mode()&os.ModeCharDevice != 0 {
+			late = terminalStep
 		}
 		ok = true
 		fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
@@ -125,5 +132,5 @@ func (l *Live) Output() (mark uint64, ok bool) {
 			}
 		}
 	}
-	return h.Sum64(), ok
+	return h.Sum64(), late, ok
 }

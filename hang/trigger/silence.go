@@ -14,7 +14,7 @@ func (s *silence) reset() { s.since = time.Time{} }
 
 // check reports whether there was no output for the length. What cannot be seen is not silent.
 func (s *silence) check(now time.Time, from Source, say func(string)) bool {
-	mark, ok := from.Output()
+	mark, late, ok := from.Output()
 	switch {
 	case !ok && !s.blind:
 		s.blind = true
@@ -24,5 +24,5 @@ func (s *silence) check(now time.Time, from Source, say func(string)) bool {
 		s.since, s.mark = now, mark
 		return false
 	}
-	return now.Sub(s.since) >= s.length
+	return now.Sub(s.since) >= s.length+late
 }

@@ -17,7 +17,8 @@ type scene struct {
 	io         float64
 	writes     time.Duration // there is output each so often, 0: none
 	blind      bool
-	reads      int // how often evidence was read
+	late       time.Duration // that output shows
+	reads      int           // how often evidence was read
 }
 
 type proc struct {
@@ -43,16 +44,16 @@ func (s *scene) Usage() Usage {
 
 func (s *scene) Evidence() Evidence {
 	s.reads++
-	mark, _ := s.Output()
+	mark, _, _ := s.Output()
 	return Evidence{Network: map[uint64]uint64{7: uint64(s.network * s.ran().Seconds())},
 		IO: map[procfs.Identity]uint64{{PID: 1}: uint64(s.io * s.ran().Seconds())}, Output: mark}
 }
 
-func (s *scene) Output() (uint64, bool) {
+func (s *scene) Output() (uint64, time.Duration, bool) {
 	if s.writes == 0 {
-		return 0, !s.blind
+		return 0, 0, !s.blind
 	}
-	return uint64(s.ran() / s.writes), true
+	return uint64(s.ran() / s.writes), s.late, true
 }
 
 // play lets so much time pass, and returns what was reached and when.
@@ -154,6 +155,10 @@ func TestSilence(t *testing.T) {
 	s = &scene{now: zero, began: zero, writes: 50 * time.Second}
 	if kinds, _ := s.play(New(limits, zero, s, quietly), time.Hour); len(kinds) > 0 {
 		t.Errorf("got %v of who writes", kinds)
+	}
+	s = &scene{now: zero, began: zero, writes: 64 * time.Second, late: 8 * time.Second}
+	if kinds, _ := s.play(New(limits, zero, s, quietly), time.Hour); len(kinds) > 0 {
+		t.Errorf("got %v of who writes and shows it late", kinds)
 	}
 	said := 0
 	s = &scene{now: zero, began: zero, blind: true}

@@ -96,6 +96,40 @@ func (s *Set) drop(gone []*Module) {
 	}
 }
 
+// Objects lists what s has opened and not forgotten.
+func (s *Set) Objects(yield func(Object) bool) {
+	for _, o := range s.objects {
+		if o != nil && o.elf != nil && !yield(Object{o.elf}) {
+			return
+		}
+	}
+	for _, list := range [][]*object{s.copies, s.retired} {
+		for _, o := range list {
+			if o != nil && o.elf != nil && !yield(Object{o.elf}) {
+				return
+			}
+		}
+	}
+	for _, m := range s.modules {
+		if !yield(m.Object()) {
+			return
+		}
+	}
+}
+
+// Release gives back what reading the modules held of the budget. Nothing is asked of s afterwards; those of its
+// modules that others know can still be used as after [Set.Keep].
+func (s *Set) Release() {
+	for _, o := range s.objects {
+		s.release(o)
+	}
+	for _, list := range [][]*object{s.copies, s.retired} {
+		for _, o := range list {
+			s.release(o)
+		}
+	}
+}
+
 // release closes the file of an object and gives back what it held.
 func (s *Set) release(o *object) {
 	if o == nil {

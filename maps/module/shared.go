@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/maps"
@@ -24,15 +25,16 @@ const maxShared = 16 << 10
 //
 // It belongs to one goroutine; the bytes of its files may be read by any.
 type Shared struct {
-	known  map[fileID]*sharedFile
-	closed []func() error
+	known map[fileID]*sharedFile
+	all   []*sharedFile // what is open: of those that were written over too
 }
 
 // sharedFile is one file of a Shared.
 type sharedFile struct {
 	file   *File
-	print  []byte // what the file held when it was opened, see fingerprint
-	elf    *image // nil until it is parsed
+	close  func() error // nil: nothing is to be released
+	print  []byte       // what the file held when it was opened, see fingerprint
+	elf    *image       // nil until it is parsed
 	err    error
 	beside atomic.Pointer[func(path string) (*File, error)] // of the process that mapped it last
 }
@@ -67,10 +69,8 @@ func (s *Shared) Opener(open Opener) Opener {
 
 // keep holds a file until Close.
 func (s *Shared) keep(id fileID, got *File, print []byte) *File {
-	if got.Close != nil {
-		s.closed = append(s.closed, got.Close)
-	}
-	k := &sharedFile{print: print}
+	k := &sharedFile{print: print, close: got.Close}
+	s.all = append(s.all, k)
 	k.beside.Store(&got.Beside)
 	// A set that closes must leave the file to the others.
 	k.file = &File{Data: got.Data, Path: got.Path, Beside: k.openBeside, shared: k}
@@ -116,16 +116,32 @@ func (f *File) parse(b *work.Budget) (*image, error) {
 	return k.elf, k.err
 }
 
-// Close releases every file. Modules made of them must not be used afterwards.
-func (s *Shared) Close() error {
+// Release releases the files of objects that are no longer live, and those that are none.
+//
+// Precondition: no module that was made of one is used afterwards, by a set, for names or for anything else.
+func (s *Shared) Release(live func(Object) bool) error {
 	var errs []error
-	for _, c := range s.closed {
-		errs = append(errs, c())
+	released := map[*sharedFile]bool{}
+	s.all = slices.DeleteFunc(s.all, func(k *sharedFile) bool {
+		if k.elf != nil && live(Object{k.elf}) {
+			return false
+		}
+		released[k] = true
+		if k.close != nil {
+			errs = append(errs, k.close())
+		}
+		return true
+	})
+	for id, k := range s.known {
+		if released[k] {
+			delete(s.known, id)
+		}
 	}
-	s.closed = nil
-	clear(s.known)
 	return errors.Join(errs...)
 }
+
+// Close releases every file. Modules made of them must not be used afterwards.
+func (s *Shared) Close() error { return s.Release(func(Object) bool { return false }) }
 
 // Object is the contents of a module without its place. It can be compared: modules with the same
 // Object hold the same bytes at the same link addresses, so that what was found by Vaddr in one

@@ -181,8 +181,8 @@ func TestSubinterpreters(t *testing.T) {
 	})
 }
 
-// TestSubinterpreterGILs: each thread of a subinterpreter is said to be in that one, and who waits for its GIL waits for
-// a thread of the same that holds it.
+// TestSubinterpreterGILs: each thread of a subinterpreter is said to be in that one, and who waits for its GIL waits
+// for a thread of the same that holds it.
 func TestSubinterpreterGILs(t *testing.T) {
 	each(t, 12, func(t *testing.T, in interpreter) {
 		x := start(t, in, "subgils.py", in.withGIL())

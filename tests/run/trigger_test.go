@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // run runs a script under fpstack run with flags until it ends.
@@ -88,13 +90,14 @@ while s.recv(100000): pass`, l.Addr().(*net.TCPAddr).Port)
 // Silence is seen for each kind of output, and so is what is no silence.
 func TestIdleOutput(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"file", "fifo", "pipe", "socket"} {
+	for _, kind := range []string{"file", "fifo", "pipe", "socket", "terminal"} {
 		for _, tt := range []struct {
 			script string
 			status int
 		}{
 			{"echo a; sleep 1000", 124},
-			{"for i in 1 2 3 4 5; do echo $i; sleep 1; done", 0},
+			// Longer than the steps in which the time of a terminal moves.
+			{"for i in {1..12}; do echo $i; sleep 1; done", 0},
 		} {
 			t.Run(fmt.Sprint(kind, " ", tt.status), func(t *testing.T) {
 				t.Parallel()
@@ -134,6 +137,17 @@ func output(t *testing.T, kind string) (out, reader *os.File) {
 		}
 	case "pipe":
 		reader, out, err = os.Pipe()
+	case "terminal":
+		if reader, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+			break
+		}
+		var n int
+		if err = unix.IoctlSetPointerInt(int(reader.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+			break
+		}
+		if n, err = unix.IoctlGetInt(int(reader.Fd()), unix.TIOCGPTN); err == nil {
+			out, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+		}
 	case "socket":
 		var fds [2]int
 		fds, err = syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
