@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -97,6 +98,11 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	got, err := s.d.sample(ctx, pid)
 	if got != nil {
 		got.Notes = append(got.Notes, unshown.InDump(got)...)
+	}
+	if err != nil && !hasEnded(err) {
+		if line := remedy(err); line != "" {
+			err = fmt.Errorf("%w. %s", err, line)
+		}
 	}
 	return got, err
 }

@@ -196,6 +196,9 @@ func (p *placing) placeByCount(c *chain) {
 	uneven := c.cut || extra < 0 || extra > 1
 	for i := range c.groups {
 		frames := p.frames(c, &c.groups[i])
+		if len(frames) == 0 {
+			continue
+		}
 		k := i + extra
 		if uneven {
 			k = i
