@@ -450,8 +450,8 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// TestNoFileIsOfOneArchitecture holds what scripts/test relies on, which compiles the program for three architectures and
-// checks types for the others: besides tests that step instructions, each file is built for all or for none.
+// TestNoFileIsOfOneArchitecture holds what scripts/test relies on, which compiles the program for three architectures
+// and checks types for the others: besides tests that step instructions, each file is built for all or for none.
 func TestNoFileIsOfOneArchitecture(t *testing.T) {
 	checked := 0
 	for _, file := range written(t) {
@@ -475,5 +475,28 @@ func TestNoFileIsOfOneArchitecture(t *testing.T) {
 	}
 	if checked < 100 {
 		t.Errorf("%d files were checked", checked)
+	}
+}
+
+// TestEveryTestRoomIsRun holds that scripts/test names each room of tests that it leaves out of the others.
+func TestEveryTestRoomIsRun(t *testing.T) {
+	script, err := os.ReadFile("scripts/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := map[string]bool{}
+	for _, file := range written(t) {
+		parts := strings.Split(file, "/")
+		if len(parts) == 3 && parts[0] == "tests" && strings.HasSuffix(file, "_test.go") {
+			rooms["./tests/"+parts[1]] = true
+		}
+	}
+	for room := range rooms {
+		if !regexp.MustCompile(regexp.QuoteMeta(room) + `[ /\n;]`).Match(script) {
+			t.Errorf("%s is in no step of scripts/test", room)
+		}
+	}
+	if len(rooms) < 10 {
+		t.Errorf("%d rooms of tests", len(rooms))
 	}
 }

@@ -11,9 +11,10 @@ import (
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":  "module example.org/m\n\ngo 1.26\n",
-		"main.go": "package main\n\nimport \"net/http\"\n\nvar large int = 1 << 40\n\nfunc main() { _, _ = large, http.Get }\n",
-		"b/b.go":  "package b\n\nimport \"syscall\"\n\nfunc links(s *syscall.Stat_t) uint64 { return s.Nlink }\n",
+		"go.mod": "module example.org/m\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport \"net/http\"\n\nvar large int = 1 << 40\n\n" +
+			"func main() { _, _ = large, http.Get }\n",
+		"b/b.go": "package b\n\nimport \"syscall\"\n\nfunc links(s *syscall.Stat_t) uint64 { return s.Nlink }\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
