@@ -171,8 +171,18 @@ func (j *judging) running(n *node) (rank, string) {
 		return rankNothing, "has ended, and its parent has not waited for it"
 	case state == "R" && !j.tree[n.pid]:
 		return rankNothing, "runs"
+	case j.tree[n.pid] && j.of(n.pid).dump == nil:
+		return rankNothing, j.unsampled(n.pid)
 	}
 	return rankNothing, ""
+}
+
+// unsampled says of a process that could not be sampled what is seen without that.
+func (j *judging) unsampled(pid int) string {
+	if p := j.processes[pid]; p != nil && p.State != "" {
+		return "could not be sampled; its state is " + text.Escape(p.State)
+	}
+	return "could not be sampled"
 }
 
 // fuse says what a wait for a FUSE file system waits for.

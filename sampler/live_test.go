@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -314,4 +315,66 @@ func TestTargetThatEndsAtOnce(t *testing.T) {
 	if _, err := os.Stat("/proc/" + strconv.Itoa(c.Process.Pid)); err == nil {
 		t.Log("the process is there still")
 	}
+}
+
+// TestIntervalsOfDuty: profiles that end at given moments have each thread for their whole length, and the CPU time of
+// all of them is what the kernel counted.
+func TestIntervalsOfDuty(t *testing.T) {
+	c := start(t, "duty", "7", "3")
+	r := New(Options{Rate: 99, Stay: true, Gentle: true})
+	defer r.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	if err := r.Add(c.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	cpuBegan := ticks(t, c.Process.Pid)
+	var cpu, lasted time.Duration
+	met := map[int]bool{}
+	for i := range 5 {
+		p, err := r.TakeAt(ctx, begin.Add(time.Duration(i+1)*600*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		walls := map[int]time.Duration{}
+		for k, s := range p.Samples {
+			walls[p.Tasks[s.Task].TID] += time.Duration(p.Value(k)[1])
+			cpu += time.Duration(p.Value(k)[2])
+		}
+		for tid, wall := range walls { // the first sample of a thread may come late, and covers the time until then
+			if met[tid] && wall != p.Duration {
+				t.Errorf("interval %d of %v: thread %d has %v", i, p.Duration, tid, wall)
+			}
+			met[tid] = true
+		}
+		lasted += p.Duration
+	}
+	if used := ticks(t, c.Process.Pid) - cpuBegan; cpu < used*8/10 || cpu > used+100*time.Millisecond {
+		t.Errorf("cpu %v in all intervals, the kernel counted %v", cpu, used)
+	}
+	if all := time.Since(begin); lasted > all+time.Second || lasted < 2900*time.Millisecond {
+		t.Errorf("intervals last %v in all, 3 s were wanted and %v passed", lasted, all)
+	}
+	r.Remove(c.Process.Pid)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// ticks is the CPU time of a process as the kernel counts it, exact to 10 ms.
+func ticks(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := procfs.ParseStat(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(st.CPU) * time.Second / procfs.TicksPerSecond
 }

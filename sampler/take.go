@@ -33,7 +33,7 @@ func (r *Recorder) Take() (*profile.Profile, error) {
 // then what it was last seen in. So profiles that are taken one behind the other add up to the one that a single Take
 // at the end would have given.
 //
-// at counts by the monotonic clock if it has a reading of that, see package time.
+// at counts by the monotonic clock if it has a reading of that, see package time. One that has passed is now.
 func (r *Recorder) TakeAt(ctx context.Context, at time.Time) (*profile.Profile, error) {
 	left := time.Until(at)
 	timer := time.NewTimer(left)
@@ -48,8 +48,9 @@ func (r *Recorder) takeAt(ctx context.Context, at time.Duration, passed <-chan t
 	t := &taking{done: make(chan struct{})}
 	c := &boundary{at: at, taken: func(at time.Duration) { r.beginTaking(t, &at) }}
 	r.drive(func() {
+		c.at = max(c.at, r.sys.Now()) // what was counted by now cannot be parted
 		r.ticker.boundary = c
-		r.plan.endAt(at)
+		r.plan.endAt(c.at)
 	})
 	select {
 	case <-passed:

@@ -4,12 +4,15 @@ package peers
 
 import (
 	"encoding/hex"
+	"os"
+	"strings"
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
 	collector "go.opentelemetry.io/proto/otlp/collector/profiles/v1development"
 	profiles "go.opentelemetry.io/proto/otlp/profiles/v1development"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/fpstack/fpstack/push/otlp"
 )
@@ -121,6 +124,42 @@ func TestOTLP(t *testing.T) {
 		build.Value.GetStringValue() != "0123abcd" {
 		t.Errorf("mapping %v, build id %v", m, build)
 	}
+}
+
+// TestOTLPFrozen: the official decoder reads the frozen bytes, with no field left over.
+func TestOTLPFrozen(t *testing.T) {
+	text, err := os.ReadFile("../otlp/testdata/frozen.hex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, b)
+	p := r.ResourceProfiles[0].ScopeProfiles[0].Profiles[0]
+	if len(p.Samples) != 2 || p.Samples[0].Values[0] != 70 || p.Samples[1].Values[0] != -1 {
+		t.Errorf("%v", p)
+	}
+	var left func(m protoreflect.Message)
+	left = func(m protoreflect.Message) {
+		if u := m.GetUnknown(); len(u) > 0 {
+			t.Errorf("%s has fields that it does not know: %x", m.Descriptor().Name(), u)
+		}
+		m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			switch {
+			case f.Message() == nil:
+			case f.IsList():
+				for i := range v.List().Len() {
+					left(v.List().Get(i).Message())
+				}
+			default:
+				left(v.Message())
+			}
+			return true
+		})
+	}
+	left(r.ProtoReflect())
 }
 
 // TestOTLPWithoutSamples: what stores refuse is not sent.

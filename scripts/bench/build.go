@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,27 @@ func (b *bench) builds() error {
 		verdict(what+": its own CPU time", 100*own/(all-own), 0.5, "%",
 			fmt.Sprintf("%.0f ms beside %.1f s", 1000*own, all-own))
 	}
+	return b.buildPairs(dir)
+}
+
+// buildPairs compares builds with fpstack run and without it by the clock, in turn. How much pairs differ among
+// themselves says what the median is worth.
+func (b *bench) buildPairs(dir string) error {
+	plain := []string{"sh", "-c", "make -s -C " + dir + " clean && make -s -j2 -C " + dir}
+	watched := append([]string{b.fpstack, "run", "--deadline", "1h", "--idle", "1m", "--"}, plain...)
+	rs, err := contest(b.rounds, plain, watched)
+	if err != nil {
+		return err
+	}
+	var more []float64
+	for i := range rs[0] {
+		more = append(more, 100*(float64(rs[1][i].wall)/float64(rs[0][i].wall)-1))
+	}
+	slices.Sort(more)
+	n := len(more)
+	fmt.Printf("| make -j2 under fpstack run, by the clock: longer than without it | %.2f %% | | | | "+
+		"%d pairs in turn, half of them from %.2f to %.2f %%, all from %.2f to %.2f %% |\n",
+		more[n/2], n, more[n/4], more[n-1-n/4], more[0], more[n-1])
 	return nil
 }
 

@@ -303,6 +303,7 @@ var parts = []part{
 	{"pydumps", (*bench).pythonDumps},
 	{"pyshares", (*bench).pythonShares},
 	{"build", (*bench).builds},
+	{"tree", (*bench).tree},
 }
 
 func partNames() []string {

@@ -81,24 +81,21 @@ func (a *agent) balance(t testing.TB) (b balance) {
 // the middle. What an interval held must arrive in the end, under one id; and the processes notice nothing.
 func TestKilledAgents(t *testing.T) {
 	t.Parallel()
-	kills, each := 8, 8
+	kills := 8
 	if *full {
-		kills, each = 200, 30 // a checker lives for two minutes
+		kills = 200
 	}
 	store, spool := newStore(t, fails), filepath.Join(folder(t), "spool")
 	again, intervals, run := 0, 0, 0
 	for done := 0; done < kills; run++ {
 		checkers := []*checker{startChecker(t, fmt.Sprintf("one%d", run)), startChecker(t, fmt.Sprintf("two%d", run))}
 		var lived time.Duration
-		for range each {
+		for first := time.Now(); done < kills && time.Since(first) < time.Minute; done++ { // checkers live for two
 			begin := time.Now()
 			a := startAgent(t, store, spool, checkers, everySecond...)
 			time.Sleep(rand.N(2500 * time.Millisecond))
 			a.kill()
 			lived += time.Since(begin)
-			if done++; done == kills {
-				break
-			}
 		}
 		store.set(takes)
 		last := startAgent(t, store, spool, checkers, everySecond...)

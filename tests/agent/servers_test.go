@@ -75,9 +75,22 @@ func installed(t testing.TB, names ...string) string {
 	return ""
 }
 
-// launch starts a server; it ends with the test.
-func launch(t testing.TB, name string, cmd *exec.Cmd) *server {
+// named gives path another name, which no other process of this machine has and the kernel keeps whole: the agent is to
+// record those of the test alone.
+func named(t testing.TB, path string) (other string) {
 	t.Helper()
+	other = filepath.Join(run.Scratch, "s-"+filepath.Base(path))
+	if err := os.Symlink(path, other); err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+// launch starts a server; it ends with the test.
+func launch(t testing.TB, cmd *exec.Cmd) *server {
+	t.Helper()
+	cmd.Path = named(t, cmd.Path)
+	cmd.Args[0] = cmd.Path
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -94,7 +107,7 @@ func launch(t testing.TB, name string, cmd *exec.Cmd) *server {
 		}
 		cmd.Wait()
 	})
-	return &server{process: name, cmd: cmd}
+	return &server{process: filepath.Base(cmd.Path), cmd: cmd}
 }
 
 // asks connects to a socket, sends the same request each time, and waits for what ends an answer.
@@ -124,7 +137,7 @@ func asks(network, address, request, end string) func() (func() error, error) {
 
 func startRedis(t testing.TB, dir string) *server {
 	socket := filepath.Join(dir, "redis")
-	s := launch(t, "redis-server", exec.Command(installed(t, "redis-server"), "--port", "0", "--unixsocket", socket,
+	s := launch(t, exec.Command(installed(t, "redis-server"), "--port", "0", "--unixsocket", socket,
 		"--save", "", "--daemonize", "no", "--dir", dir))
 	// A script that takes some time: 3,000 turns.
 	const script = "local n=0 for i=1,3000 do n=n+i%7 end return n"
@@ -151,7 +164,7 @@ func startNginx(t testing.TB, dir string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := launch(t, "nginx", exec.Command(installed(t, "nginx", "/usr/sbin/nginx"), "-p", dir, "-c", config, "-e",
+	s := launch(t, exec.Command(installed(t, "nginx", "/usr/sbin/nginx"), "-p", dir, "-c", config, "-e",
 		dir+"/log"))
 	// A compressed page comes in chunks, of which the last is empty.
 	s.connect = asks("unix", filepath.Join(dir, "nginx"),
@@ -183,7 +196,7 @@ func startPostgres(t testing.TB) *server {
 		CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	s := launch(t, "postgres", as("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off"))
+	s := launch(t, as("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off"))
 	s.connect = func() (func() error, error) {
 		c := as("psql", "-h", dir, "-qAtX", "postgres")
 		in, err := c.StdinPipe()
@@ -216,7 +229,7 @@ require('net').createServer(c => c.on('data', () => { let n = 0; for (let i = 0;
 
 func startNode(t testing.TB, dir string) *server {
 	socket := filepath.Join(dir, "node")
-	s := launch(t, "node", exec.Command(installed(t, "node"), "-e", nodeServer, socket))
+	s := launch(t, exec.Command(installed(t, "node"), "-e", nodeServer, socket))
 	s.connect = asks("unix", socket, "x", "\n")
 	return s
 }
@@ -236,7 +249,7 @@ Server(sys.argv[1], Answer).serve_forever()
 
 func startPython(t testing.TB, dir string) *server {
 	socket := filepath.Join(dir, "python")
-	s := launch(t, "python3", exec.Command(installed(t, "/usr/bin/python3", "python3"), "-c", pythonServer, socket))
+	s := launch(t, exec.Command(installed(t, "/usr/bin/python3", "python3"), "-c", pythonServer, socket))
 	s.connect = asks("unix", socket, "x", "\n")
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/cmd"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // linkedFolder makes a folder with links to what another has.
@@ -94,7 +95,7 @@ func TestUnknownVersion(t *testing.T) {
 func TestAskedInVain(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := startLasting(other); err != nil {
+	if err := harness.Start(other); err != nil {
 		t.Fatal(err)
 	}
 	defer other.Wait()

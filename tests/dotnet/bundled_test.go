@@ -8,12 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
-	"github.com/fpstack/fpstack/tracer"
 )
 
 // bundleMark is behind the word of a single-file program that says where its list of files is.
@@ -76,25 +74,16 @@ func TestSingleFile(t *testing.T) {
 			}
 			cmd := exec.Command(path)
 			cmd.Env = append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			if err := startLasting(cmd); err != nil {
-				t.Fatal(err)
-			}
-			defer cmd.Wait()
-			defer cmd.Process.Kill()
-			s := &server{}
-			if s.Process, err = tracer.Open(cmd.Process.Pid, tracer.Options{}); err != nil {
-				t.Skipf("the program cannot be looked into: %v", err)
-			}
-			defer s.Close()
+			s := startWaiting(t, cmd)
+			s.open(t, cmd)
 			var locks []waits.Lock
 			named := false
 			for end := time.Now().Add(patience); (len(locks) < 2 || !named) && time.Now().Before(end); {
 				time.Sleep(10 * time.Millisecond) // it begins
-				s.look(t)
-				shot := s.stop(t)
-				locks = s.runtimes.Locks(shot)
-				for _, f := range s.runtimes.ThreadFacts(shot) {
+				s.Forget(t)
+				shot := s.Stop(t)
+				locks = s.Runtimes.Locks(shot)
+				for _, f := range s.Runtimes.ThreadFacts(shot) {
 					named = named || f.Name == "a task that never ends"
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 // TestCollected: threads that the garbage collector stops all the time, by putting an address of its own in the place
@@ -24,9 +25,9 @@ func TestCollected(t *testing.T) {
 			s := startShapes(t, version, "collected")
 			whole, replaced := 0, 0
 			for i := range stops {
-				pause(i)
-				shot := s.stop(t)
-				for k, stack := range s.stacks(shot) {
+				walked.Pause(i)
+				shot := s.Stop(t)
+				for k, stack := range s.Stacks(shot) {
 					if shot.Threads[k].Comm != "collected" {
 						continue
 					}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -29,21 +30,21 @@ func benchmarkStop(b *testing.B, version string) {
 	go s.work()
 	time.Sleep(3 * time.Second) // it compiles what is hot
 	began := time.Now()
-	s.look(b)
-	first := s.stop(b)
-	s.stacks(first)
+	s.Forget(b)
+	first := s.Stop(b)
+	s.Stacks(first)
 	all := time.Since(began)
 	var bare, copied, named []time.Duration
 	for i := 0; b.Loop(); i++ {
 		bare = append(bare, s.stopped(b, nil).Stopped)
-		shot := s.stopped(b, s.runtimes.Copiers())
+		shot := s.stopped(b, s.Runtimes.Copiers())
 		copied = append(copied, shot.Stopped)
 		at := time.Now()
-		s.set.Update(shot.Maps)
-		s.walker.Renew()
-		s.stacks(shot)
+		s.Set.Update(shot.Maps)
+		s.Walker.Renew()
+		s.Stacks(shot)
 		named = append(named, time.Since(at))
-		pause(i)
+		walked.Pause(i)
 	}
 	b.ReportMetric(float64(len(first.Threads)), "threads")
 	b.ReportMetric(float64(all.Microseconds())/1000, "first-ms")

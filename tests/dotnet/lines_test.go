@@ -52,7 +52,7 @@ func precompiledLines(t *testing.T, version string, least int) {
 			c.compare(t, s, n, m, pc)
 		}
 	}
-	if err := s.runtimes.Err(); err != nil {
+	if err := s.Runtimes.Err(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d places in precompiled methods, %d in compiled ones are as the runtime says; %d belong to no IL, "+

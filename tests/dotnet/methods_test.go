@@ -27,12 +27,12 @@ type namer interface {
 // runtime is the CoreCLR of s.
 func (s *server) runtime(t testing.TB) namer {
 	t.Helper()
-	for _, r := range s.runtimes.All() {
+	for _, r := range s.Runtimes.All() {
 		if n, ok := r.(namer); ok && strings.HasPrefix(fmt.Sprint(r), ".NET") {
 			return n
 		}
 	}
-	t.Fatalf("no CoreCLR is found: %v", s.runtimes.Err())
+	t.Fatalf("no CoreCLR is found: %v", s.Runtimes.Err())
 	return nil
 }
 
@@ -75,7 +75,7 @@ func TestMethods(t *testing.T) {
 				time.Sleep(busy)
 				lines = readLines(t, path)
 			}
-			s.look(t)
+			s.Forget(t)
 			s.compareMethods(t, lines, least)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/cmd"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // TestAheadOfTime: of a program that was compiled ahead of time one note says so, and its methods have the names of
@@ -46,7 +47,7 @@ while True:
 func checkAheadOfTime(t *testing.T, c *exec.Cmd, module, function string) {
 	t.Helper()
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := startLasting(c); err != nil {
+	if err := harness.Start(c); err != nil {
 		t.Fatal(err)
 	}
 	defer c.Wait()

@@ -3,17 +3,14 @@
 package dotnet
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
-	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -56,28 +53,11 @@ func startHost(t testing.TB, runtime, folder string, environment []string, assem
 	cmd := exec.Command(host, append([]string{runtime}, assembly...)...)
 	cmd.Dir = folder
 	cmd.Env = append(append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1"), environment...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := startLasting(cmd); err != nil {
-		t.Fatal(err)
-	}
-	s := &server{in: in, out: bufio.NewReader(out), end: func() { cmd.Process.Kill(); cmd.Wait() }}
-	t.Cleanup(func() { s.end() })
+	s := startWaiting(t, cmd)
 	if line, err := s.out.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%v says %q: %v", assembly, line, err)
 	}
-	if s.Process, err = tracer.Open(cmd.Process.Pid, tracer.Options{}); err != nil {
-		t.Skipf("the program cannot be looked into: %v", err)
-	}
-	t.Cleanup(func() { s.Close() })
-	s.look(t)
+	s.open(t, cmd)
 	return s
 }
 
@@ -90,7 +70,7 @@ func TestDeadlock(t *testing.T) {
 			var locks []waits.Lock
 			for end := time.Now().Add(patience); len(locks) < 2 && time.Now().Before(end); {
 				time.Sleep(time.Millisecond) // they are about to take the second lock
-				locks = s.runtimes.Locks(s.stop(t))
+				locks = s.Runtimes.Locks(s.Stop(t))
 			}
 			if len(locks) != 2 {
 				t.Fatalf("%d locks: %+v", len(locks), locks)
@@ -116,14 +96,14 @@ func TestJoin(t *testing.T) {
 	names := map[int]string{}
 	for end := time.Now().Add(patience); len(joins) == 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // it is about to wait
-		shot := s.stop(t)
+		shot := s.Stop(t)
 		walked := map[int]*unwind.Stack{}
 		for i := range shot.Threads {
 			th := &shot.Threads[i]
-			stack := s.walker.Walk(th, shot.Reader(th, s.Process), unwind.Options{})
+			stack := s.Walk(shot, i)
 			walked[th.TID], names[th.TID] = &stack, th.Comm
 		}
-		joins = s.runtimes.Joins(shot, func(tid int) *unwind.Stack { return walked[tid] })
+		joins = s.Runtimes.Joins(shot, func(tid int) *unwind.Stack { return walked[tid] })
 	}
 	if len(joins) != 1 || len(joins[0].Waiters) != 1 || !joins[0].Ends {
 		t.Fatalf("joins %+v, want one", joins)

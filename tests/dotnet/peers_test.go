@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -26,16 +27,16 @@ func TestPlainWalk(t *testing.T) {
 func plainWalk(t *testing.T, version string) {
 	s := start(t, version)
 	go s.work()
-	plain := unwind.NewWalker(s.set, s.names)
+	plain := unwind.NewWalker(s.Set, s.Names)
 	var all, complete, plainComplete, bareComplete, same, bareSame int
 	for i := 0; all < 3000; i++ {
-		pause(i)
-		shot := s.stop(t)
+		walked.Pause(i)
+		shot := s.Stop(t)
 		plain.Renew()
 		for k := range shot.Threads {
 			th := &shot.Threads[k]
 			m := shot.Reader(th, s.Process)
-			exact := s.walker.Walk(th, m, unwind.Options{})
+			exact := s.Walker.Walk(th, m, unwind.Options{})
 			if !slices.ContainsFunc(exact.Frames, func(f unwind.Frame) bool { return f.Site != 0 }) {
 				continue
 			}

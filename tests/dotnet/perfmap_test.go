@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 var (
@@ -58,9 +59,9 @@ func compare(t *testing.T, version string, n int) {
 	c := counts{methods: map[seen]bool{}}
 	frames := map[seen]int{}
 	for i := 0; c.stacks < n; i++ {
-		pause(i)
-		shot := s.stop(t)
-		for k, stack := range s.stacks(shot) {
+		walked.Pause(i)
+		shot := s.Stop(t)
+		for k, stack := range s.Stacks(shot) {
 			if len(stack.Frames) == 0 {
 				continue
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -43,9 +44,9 @@ func recordServer(t *testing.T, version string) {
 	var out *snapshot.Snapshot
 	var threads []snapshot.Thread
 	for i := 0; len(threads) < recordedThreads; i++ {
-		pause(i)
-		shot := s.stop(t)
-		for k, stack := range s.stacks(shot) {
+		walked.Pause(i)
+		shot := s.Stop(t)
+		for k, stack := range s.Stacks(shot) {
 			if f := stack.Frames; len(f) > 0 && f[0].Kind.String() == "dotnet" && len(f) > 4 {
 				threads, out = append(threads, shot.Threads[k]), shot
 			}

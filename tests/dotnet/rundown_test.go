@@ -230,7 +230,7 @@ func TestRundown(t *testing.T) {
 			go s.work()
 			time.Sleep(busy)
 			methods := s.runDown(t, dir)
-			s.look(t)
+			s.Forget(t)
 			s.compareRundown(t, methods, least)
 		})
 	}

@@ -9,18 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
-	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/tests/harness"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 const fetched = "../../testdata/bin/dotnet"
@@ -58,34 +52,37 @@ func versions(t testing.TB) []string {
 
 // server is a program of .NET that answers requests on its standard input, one after the other.
 type server struct {
-	*tracer.Process
+	*walked.Process
 	in       io.Writer
 	out      *bufio.Reader
 	requests int
-	set      *module.Set
-	runtimes *vm.Process
-	names    *resolve.Names
-	walker   *unwind.Walker
 	end      func()
 }
 
-// starts are calls for a thread that stays as long as the tests: what is started to end with its thread ends with them.
-var starts = func() chan func() {
-	calls := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range calls {
-			f()
-		}
-	}()
-	return calls
-}()
+// startWaiting starts a command that is killed when the test ends.
+func startWaiting(t testing.TB, cmd *exec.Cmd) *server {
+	t.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := harness.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{in: in, out: bufio.NewReaderSize(out, 1<<20), end: func() { cmd.Process.Kill(); cmd.Wait() }}
+	t.Cleanup(func() { s.end() })
+	return s
+}
 
-// startLasting starts a command on that thread.
-func startLasting(cmd *exec.Cmd) error {
-	started := make(chan error)
-	starts <- func() { started <- cmd.Start() }
-	return <-started
+// open traces the process of cmd.
+func (s *server) open(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	s.Process = walked.Open(t, cmd.Process.Pid, walked.Options{Names: resolve.Options{NoLines: true}})
 }
 
 // start starts the server of a version with variables of its environment, and waits until it answers.
@@ -100,50 +97,15 @@ func start(t testing.TB, version string, environment ...string) *server {
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(append(os.Environ(), "AZURE_MCP_COLLECT_TELEMETRY=false", "HOME="+cmd.Dir,
 		"DOTNET_BUNDLE_EXTRACT_BASE_DIR="+cmd.Dir, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1"), environment...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	s := &server{}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := startLasting(cmd); err != nil {
-		t.Fatal(err)
-	}
-	s.end = func() { cmd.Process.Kill(); cmd.Wait() }
-	t.Cleanup(func() { s.end() })
-	s.in, s.out = in, bufio.NewReaderSize(out, 1<<20)
+	s := startWaiting(t, cmd)
 	s.ask(`"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},` +
 		`"clientInfo":{"name":"test","version":"1"}}`)
 	if _, err := s.out.ReadString('\n'); err != nil {
 		t.Fatalf("the server of .NET %s says nothing: %v", version, err)
 	}
 	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if s.Process, err = tracer.Open(cmd.Process.Pid, tracer.Options{}); err != nil {
-		t.Skipf("the server cannot be looked into: %v", err)
-	}
-	t.Cleanup(func() { s.Close() })
-	s.look(t)
+	s.open(t, cmd)
 	return s
-}
-
-// look reads modules and runtimes of the process.
-func (s *server) look(t testing.TB) {
-	t.Helper()
-	table, err := s.Maps()
-	if err != nil {
-		t.Fatal(err)
-	}
-	image := s.Image()
-	s.set, s.runtimes = module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
-	t.Cleanup(func() { s.set.Close() })
-	s.runtimes.Scan(s.set)
-	s.names = resolve.New(s.set, resolve.Options{NoLines: true})
-	s.walker = unwind.NewWalker(s.set, s.names)
-	s.walker.Use(s.runtimes)
 }
 
 // ask writes a request.
@@ -162,29 +124,3 @@ func (s *server) work() {
 		}
 	}
 }
-
-// stop takes one snapshot of all threads.
-func (s *server) stop(t testing.TB) *snapshot.Snapshot {
-	t.Helper()
-	shot, err := s.Snapshot(t.Context(), tracer.StopOptions{Copiers: s.runtimes.Copiers()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.set.Update(shot.Maps)
-	s.walker.Renew()
-	return shot
-}
-
-// stacks walks and names the threads of a snapshot.
-func (s *server) stacks(shot *snapshot.Snapshot) []profile.Stack {
-	stacks := make([]profile.Stack, len(shot.Threads))
-	for i := range shot.Threads {
-		th := &shot.Threads[i]
-		walked := s.walker.Walk(th, shot.Reader(th, s.Process), unwind.Options{})
-		stacks[i] = s.names.Stack(&walked)
-	}
-	return stacks
-}
-
-// pause lets the server run for a while that is not always the same.
-func pause(i int) { time.Sleep(time.Duration(500+i*7919%1500) * time.Microsecond) }

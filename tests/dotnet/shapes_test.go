@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 const own = fetched + "/own"
@@ -88,16 +89,16 @@ func startOwn(t testing.TB, folder string, shapes ...string) *server {
 func (s *server) stopUntil(t testing.TB, ok func(names []string, stacks []profile.Stack) bool) []profile.Stack {
 	t.Helper()
 	for i := 0; ; i++ {
-		shot := s.stop(t)
+		shot := s.Stop(t)
 		var names []string
 		for k := range shot.Threads {
 			names = append(names, shot.Threads[k].Comm)
 		}
-		stacks := s.stacks(shot)
+		stacks := s.Stacks(shot)
 		if ok(names, stacks) || i == 50 {
 			return stacks
 		}
-		pause(i)
+		walked.Pause(i)
 	}
 }
 
@@ -164,7 +165,7 @@ func TestShapes(t *testing.T) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			s := startOwn(t, folder)
 			compareShapes(t, s)
-			if err := s.runtimes.Err(); err != nil {
+			if err := s.Runtimes.Err(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -238,9 +239,9 @@ func TestBusy(t *testing.T) {
 	lines := texts(t, []at{{"", "while (!Open)"}, {"", "n++;"}})
 	callers := texts(t, []at{shape("busy"), started})
 	for i := range 100 {
-		pause(i)
-		shot := s.stop(t)
-		for k, stack := range s.stacks(shot) {
+		walked.Pause(i)
+		shot := s.Stop(t)
+		for k, stack := range s.Stacks(shot) {
 			if shot.Threads[k].Comm != "busy" {
 				continue
 			}
@@ -288,7 +289,7 @@ func TestPDBOfAnotherBuild(t *testing.T) {
 	if named == 0 {
 		t.Error("no method has a name")
 	}
-	if err := s.runtimes.Err(); err == nil || !strings.Contains(err.Error(), "another build") {
+	if err := s.Runtimes.Err(); err == nil || !strings.Contains(err.Error(), "another build") {
 		t.Errorf("%v does not say why there are no lines", err)
 	}
 }

@@ -13,8 +13,8 @@ func TestThreadNames(t *testing.T) {
 	for _, version := range folders {
 		t.Run(version, func(t *testing.T) {
 			s := startShapes(t, version, "named", "generic")
-			shot := s.stop(t)
-			facts := s.runtimes.ThreadFacts(shot)
+			shot := s.Stop(t)
+			facts := s.Runtimes.ThreadFacts(shot)
 			named, generic := 0, 0
 			for i := range shot.Threads {
 				th := &shot.Threads[i]
@@ -53,8 +53,8 @@ func TestNamesOfServers(t *testing.T) {
 		}
 		t.Run(version, func(t *testing.T) {
 			s := start(t, version)
-			shot := s.stop(t)
-			facts := s.runtimes.ThreadFacts(shot)
+			shot := s.Stop(t)
+			facts := s.Runtimes.ThreadFacts(shot)
 			numbers := map[uint64]int{}
 			named := 0
 			for i := range shot.Threads {

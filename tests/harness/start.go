@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 )
 
@@ -15,13 +16,12 @@ type Run struct {
 	Scratch string // a directory of this run; others than root may enter it
 	Fpstack string // the program under test, built as it is released
 	Built   string // where the programs of testdata/live are
-	starts  chan func()
 }
 
 // Prepare makes a directory of that name for a run of tests in a folder two below the root of the repository, and
 // builds fpstack. It is called by TestMain, which removes Scratch.
 func Prepare(name string) (*Run, error) {
-	r := &Run{starts: make(chan func())}
+	r := &Run{}
 	var err error
 	if r.Scratch, err = os.MkdirTemp("", name); err == nil {
 		err = os.Chmod(r.Scratch, 0o755)
@@ -41,7 +41,6 @@ func Prepare(name string) (*Run, error) {
 		return nil, err
 	}
 	heedSignals()
-	go r.startAll()
 	return r, nil
 }
 
@@ -56,21 +55,28 @@ func heedSignals() {
 	}
 }
 
-// startAll runs on the thread that starts every program. The parent-death signal comes when the thread that forked
+// lasting are calls for the thread that starts every program. The parent-death signal comes when the thread that forked
 // ends (prctl(2)), so that one never ends.
-func (r *Run) startAll() {
-	runtime.LockOSThread()
-	for f := range r.starts {
-		f()
-	}
-}
+var lasting = sync.OnceValue(func() chan<- func() {
+	calls := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range calls {
+			f()
+		}
+	}()
+	return calls
+})
 
 // Do calls f on the lasting thread, and does not wait for it.
-func (r *Run) Do(f func()) { r.starts <- f }
+func (r *Run) Do(f func()) { lasting() <- f }
 
 // Start starts cmd from the lasting thread.
-func (r *Run) Start(cmd *exec.Cmd) error {
+func (r *Run) Start(cmd *exec.Cmd) error { return Start(cmd) }
+
+// Start starts cmd from a thread that stays as long as the tests, so that what is to end with it ends with them.
+func Start(cmd *exec.Cmd) error {
 	err := make(chan error)
-	r.Do(func() { err <- cmd.Start() })
+	lasting() <- func() { err <- cmd.Start() }
 	return <-err
 }

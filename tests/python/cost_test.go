@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -25,19 +26,19 @@ func BenchmarkStop(b *testing.B) {
 func benchStop(b *testing.B, in interpreter, script string) {
 	x := start(b, in, script, nil)
 	for k, s := 0, x.stop(b); k < len(s.Threads); k++ {
-		x.stack(s, k)
+		x.Stack(s, k)
 	}
 	var bare, copied, named []time.Duration
 	frames := 0
 	for i := 0; b.Loop(); i++ {
 		bare = append(bare, x.stopped(b, nil))
-		copied = append(copied, x.stopped(b, x.runtimes.Copiers()))
+		copied = append(copied, x.stopped(b, x.Runtimes.Copiers()))
 		s := x.stop(b)
 		at := time.Now()
-		stack := x.stack(s, 0)
+		stack := x.Stack(s, 0)
 		named = append(named, time.Since(at))
 		frames = max(frames, len(python(&stack)))
-		pause(i)
+		walked.Pause(i)
 	}
 	b.ReportMetric(float64(frames), "frames")
 	b.ReportMetric(median(bare), "bare-µs")
@@ -72,7 +73,7 @@ func BenchmarkSample(b *testing.B) {
 func benchSample(b *testing.B, in interpreter) {
 	x := start(b, in, "ten.py", nil)
 	s := x.stop(b)
-	stack := x.stack(s, 0)
+	stack := x.Stack(s, 0)
 	w, err := x.Watch(x.PID())
 	if err != nil {
 		b.Fatal(err)
@@ -82,15 +83,15 @@ func benchSample(b *testing.B, in interpreter) {
 	defer l.Close()
 	var times [2][]time.Duration
 	var copies [2]tracer.Copy
-	copies[1].Copiers = x.runtimes.Copiers()
+	copies[1].Copiers = x.Runtimes.Copiers()
 	for i := 0; b.Loop(); i++ {
 		for k := range copies {
-			if e := l.Do(func() { err = l.Stop(w, &copies[k], x.set.Table()) }); e != nil || err != nil {
+			if e := l.Do(func() { err = l.Stop(w, &copies[k], x.Set.Table()) }); e != nil || err != nil {
 				b.Fatal(e, err)
 			}
 			times[k] = append(times[k], copies[k].Stopped)
 		}
-		pause(i)
+		walked.Pause(i)
 	}
 	b.ReportMetric(float64(len(python(&stack))), "frames")
 	b.ReportMetric(median(times[0]), "bare-µs")

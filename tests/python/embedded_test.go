@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/tests/harness"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 // host is a program that holds the interpreter, and runs Python on a thread that the interpreter did not make.
@@ -75,10 +76,10 @@ func checkEmbedded(t *testing.T, in interpreter, prefix string, strip bool, opti
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	x := startCommand(t, in, cmd)
 	for i := range 10 {
-		pause(i)
+		walked.Pause(i)
 		s := x.stop(t)
 		for k := range s.Threads {
-			stack := x.stack(s, k)
+			stack := x.Stack(s, k)
 			names := functions(&stack)
 			want := []string{"leaf", "spin", "<module>"}
 			if s.Threads[k].TID == x.PID() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
@@ -61,7 +62,7 @@ func (x *target) greenlets(t testing.TB) (all []greenlet, facts []string) {
 		g := greenlet{kind: kind, state: f.State, tid: f.TID}
 		var stack unwind.Stack
 		l.(vm.FiberStacker).FiberStack(f.ID, &stack)
-		named := x.names.Stack(&stack)
+		named := x.Names.Stack(&stack)
 		for k := range named.Frames {
 			f := &named.Frames[k]
 			if base := filepath.Base(f.File); base == "greenlets.py" || base == "gevented.py" {
@@ -73,7 +74,7 @@ func (x *target) greenlets(t testing.TB) (all []greenlet, facts []string) {
 		}
 		all = append(all, g)
 	}
-	for _, f := range x.runtimes.ThreadFacts(s) {
+	for _, f := range x.Runtimes.ThreadFacts(s) {
 		facts = append(facts, strings.Join(f.Facts, ", "))
 	}
 	return all, facts
@@ -81,14 +82,14 @@ func (x *target) greenlets(t testing.TB) (all []greenlet, facts []string) {
 
 func (x *target) greenletStop(t testing.TB) (*snapshot.Snapshot, vm.FiberLister) {
 	t.Helper()
-	for _, l := range x.runtimes.FiberListers() {
+	for _, l := range x.Runtimes.FiberListers() {
 		if l.FiberKind() != "greenlet" {
 			continue
 		}
 		if present, err := l.OpenFibers(); err != nil || !present {
 			t.Fatalf("no greenlets are found: %v", err)
 		}
-		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers(),
+		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
 			ProcessCopiers: []snapshot.ProcessCopier{l}})
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +105,7 @@ func (x *target) greenletStop(t testing.TB) (*snapshot.Snapshot, vm.FiberLister)
 func TestGreenlets(t *testing.T) {
 	withGreenlets(t, "greenlets.py", func(t *testing.T, x *target) {
 		for i := range 20 {
-			pause(i)
+			walked.Pause(i)
 			all, facts := x.greenlets(t)
 			count := map[string]int{}
 			for _, g := range all {
@@ -142,9 +143,9 @@ func TestGreenletStack(t *testing.T) {
 	withGreenlets(t, "greenlets.py", func(t *testing.T, x *target) {
 		pings, pongs := 0, 0
 		for i := range *samples {
-			pause(i)
+			walked.Pause(i)
 			s := x.stop(t)
-			stack := x.stack(s, 0)
+			stack := x.Stack(s, 0)
 			names := functions(&stack)
 			if len(names) == 0 && missed(s, &stack) {
 				continue

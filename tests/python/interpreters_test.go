@@ -14,15 +14,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 const (
@@ -90,14 +86,10 @@ func (in *interpreter) withGIL() []string {
 
 // target is a script that runs.
 type target struct {
-	*tracer.Process
+	*walked.Process
 	interpreter
-	truth    *os.File // what faulthandler wrote
-	set      *module.Set
-	runtimes *vm.Process
-	names    *resolve.Names
-	walker   *unwind.Walker
-	end      func()
+	truth *os.File // what faulthandler wrote
+	end   func()
 }
 
 // start runs a script and waits until it says that it is ready. env and flags are for the interpreter.
@@ -168,50 +160,30 @@ func startCommand(t testing.TB, in interpreter, cmd *exec.Cmd) *target {
 // open traces process pid.
 func (x *target) open(t testing.TB, pid int) {
 	t.Helper()
-	var err error
-	if x.Process, err = tracer.Open(pid, tracer.Options{}); err != nil {
-		t.Skipf("python cannot be looked into: %v", err)
-	}
-	t.Cleanup(func() { x.Close() })
-	x.recognise(t)
+	names := resolve.Options{NoLines: true, NoInlines: true}
+	x.Process = walked.Open(t, pid, walked.Options{Names: names})
+	x.known(t)
 }
 
 // recognise makes what walks and names the threads anew: it knows nothing yet.
 func (x *target) recognise(t testing.TB) {
 	t.Helper()
-	table, err := x.Maps()
-	if err != nil {
+	x.Forget(t)
+	x.known(t)
+}
+
+// known checks that the runtime is read.
+func (x *target) known(t testing.TB) {
+	t.Helper()
+	if err := x.Runtimes.Err(); err != nil {
 		t.Fatal(err)
 	}
-	image := x.Image()
-	x.set, x.runtimes = module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
-	t.Cleanup(func() { x.set.Close() })
-	x.runtimes.Scan(x.set)
-	if err := x.runtimes.Err(); err != nil {
-		t.Fatal(err)
-	}
-	x.names = resolve.New(x.set, resolve.Options{NoLines: true, NoInlines: true})
-	x.walker = unwind.NewWalker(x.set, x.names)
-	x.walker.Use(x.runtimes)
 }
 
 // stop takes one sample of all threads; more is called for each while it is stopped.
 func (x *target) stop(t testing.TB, more ...snapshot.Copier) *snapshot.Snapshot {
 	t.Helper()
-	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: append(x.runtimes.DumpCopiers(), more...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.set.Update(s.Maps)
-	x.walker.Renew()
-	return s
-}
-
-// stack walks and names thread number i of s.
-func (x *target) stack(s *snapshot.Snapshot, i int) profile.Stack {
-	th := &s.Threads[i]
-	walked := x.walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
-	return x.names.Stack(&walked)
+	return x.StopWith(t, append(x.Runtimes.DumpCopiers(), more...))
 }
 
 // python are the frames of Python of a stack.
@@ -223,9 +195,6 @@ func python(s *profile.Stack) (frames []*profile.Frame) {
 	}
 	return frames
 }
-
-// pause lets the target run for a while that is not always the same.
-func pause(i int) { time.Sleep(time.Duration(300+i*7919%1700) * time.Microsecond) }
 
 // describe is a stack as text.
 func describe(s *profile.Stack) string {

@@ -35,16 +35,16 @@ func TestLocals(t *testing.T) {
 	address := regexp.MustCompile("0x[0-9a-f]{5,}")
 	each(t, 8, func(t *testing.T, in interpreter) {
 		x := start(t, in, "locals.py", nil)
-		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers(),
-			ProcessCopiers: x.runtimes.LocalsCopiers()})
+		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
+			ProcessCopiers: x.Runtimes.LocalsCopiers()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		th := &s.Threads[0]
-		stack := x.walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
-		all := x.runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &stack)
+		stack := x.Walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
+		all := x.Runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &stack)
 		found := 0
-		named := x.names.Stack(&stack)
+		named := x.Names.Stack(&stack)
 		for i := range named.Frames {
 			f := &named.Frames[i]
 			values, ok := want[f.Func[strings.LastIndexByte(f.Func, '.')+1:]]
@@ -71,7 +71,7 @@ func BenchmarkLocals(b *testing.B) {
 	for _, in := range interpreters(b) {
 		b.Run(in.name, func(b *testing.B) {
 			x := start(b, in, "deep.py", nil)
-			copiers := x.runtimes.LocalsCopiers()
+			copiers := x.Runtimes.LocalsCopiers()
 			for b.Loop() {
 				var g snapshot.Gatherer
 				g.Ready(copiers)

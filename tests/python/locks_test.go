@@ -38,18 +38,18 @@ func (x *target) locksOnce(t *testing.T, noStop bool) ([]waits.Lock, map[int]str
 			t.Fatal(err)
 		}
 		defer asleep.Close()
-		if s, err = asleep.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers()}); err != nil {
+		if s, err = asleep.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers()}); err != nil {
 			t.Fatal(err)
 		}
 	} else {
 		s = x.stop(t)
 	}
 	names := map[int]string{}
-	for tid, f := range x.runtimes.ThreadFacts(s) {
+	for tid, f := range x.Runtimes.ThreadFacts(s) {
 		names[tid] = f.Name
 	}
 	var all []waits.Lock
-	for _, l := range x.runtimes.Locks(s) {
+	for _, l := range x.Runtimes.Locks(s) {
 		if !strings.Contains(l.Name, "GIL") {
 			all = append(all, l)
 		}

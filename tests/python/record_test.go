@@ -12,6 +12,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 var record = flag.Bool("record", false, "write the snapshots that the unit tests of vm/cpython replay")
@@ -31,11 +32,11 @@ func TestRecord(t *testing.T) {
 			if i == 1000 {
 				t.Fatalf("%s: no sample of five frames", in.name)
 			}
-			pause(i)
+			walked.Pause(i)
 			x.recognise(t)
 			s := x.stop(t, asks{x.PID()})
 			want, more, ended := x.answer(t)
-			stack := x.stack(s, 0)
+			stack := x.Stack(s, 0)
 			if frames := python(&stack); len(frames) < 5 || more || ended || differs(frames, want, more) != "" {
 				continue
 			}
@@ -50,7 +51,7 @@ func write(t *testing.T, x *target, s *snapshot.Snapshot, to string) {
 	t.Helper()
 	out := &snapshot.Snapshot{Process: snapshot.Process{PID: 1}, Threads: s.Threads[:1]}
 	th := &out.Threads[0]
-	for _, r := range x.runtimes.Facts() { // of what was read before the stop the description alone
+	for _, r := range x.Runtimes.Facts() { // of what was read before the stop the description alone
 		if len(r.Data) > 512 {
 			out.Memory = append(out.Memory, r)
 		}
@@ -59,7 +60,7 @@ func write(t *testing.T, x *target, s *snapshot.Snapshot, to string) {
 	if len(th.Stack.Data) > most {
 		th.Stack = mem.Range{Start: th.Stack.Start, Data: th.Stack.Data[:most]}
 	}
-	stack := x.stack(s, 0)
+	stack := x.Stack(s, 0)
 	var text strings.Builder
 	for _, f := range python(&stack) {
 		fmt.Fprintf(&text, "%s %s:%d\n", f.Func, filepath.Base(f.File), f.Line)

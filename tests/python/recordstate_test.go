@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
@@ -36,7 +37,7 @@ func TestRecordState(t *testing.T) {
 			if i == 1000 {
 				t.Fatal("no sample has a thread that holds the GIL and one that waits for it")
 			}
-			pause(i)
+			walked.Pause(i)
 			x.recognise(t)
 			s, text := x.state(t)
 			if !strings.Contains(text, "holds the GIL") || !strings.Contains(text, "waits for the GIL, held by") {
@@ -57,15 +58,15 @@ func TestRecordState(t *testing.T) {
 // state stops the target, and says what a dump has of its state.
 func (x *target) state(t *testing.T) (*snapshot.Snapshot, string) {
 	t.Helper()
-	copiers := x.runtimes.LocalsCopiers()
+	copiers := x.Runtimes.LocalsCopiers()
 	var listers []vm.FiberLister
-	for _, l := range x.runtimes.FiberListers() {
+	for _, l := range x.Runtimes.FiberListers() {
 		if present, err := l.OpenFibers(); err != nil || !present {
 			t.Fatalf("no %s is found: %v", l.FiberKind(), err)
 		}
 		copiers, listers = append(copiers, l), append(listers, l)
 	}
-	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers(), ProcessCopiers: copiers})
+	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(), ProcessCopiers: copiers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +80,12 @@ func (x *target) state(t *testing.T) (*snapshot.Snapshot, string) {
 			fmt.Fprintf(&b, "%s %s %s\n", fibers[i].Kind, fibers[i].Name, fibers[i].State)
 		}
 	}
-	facts := x.runtimes.ThreadFacts(s)
+	facts := x.Runtimes.ThreadFacts(s)
 	for i := range s.Threads {
 		th := &s.Threads[i]
 		fmt.Fprintf(&b, "thread %d %q %s\n", th.TID, facts[th.TID].Name, strings.Join(facts[th.TID].Facts, ", "))
-		walked := x.walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
-		all := x.runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &walked)
+		walked := x.Walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
+		all := x.Runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &walked)
 		for k := range walked.Frames {
 			for _, v := range all[k] {
 				fmt.Fprintf(&b, "  %s = %s\n", v.Name, v.Value)
@@ -116,7 +117,7 @@ func scrub(t *testing.T, ranges []mem.Range) {
 func writeState(t *testing.T, x *target, s *snapshot.Snapshot, text, name string) {
 	t.Helper()
 	out := &snapshot.Snapshot{Process: snapshot.Process{PID: 1}, Threads: s.Threads, Whole: s.Whole,
-		Memory: x.runtimes.Facts()}
+		Memory: x.Runtimes.Facts()}
 	var kept []maps.Mapping
 	for _, m := range s.Maps.All() {
 		if m.Path == "[stack]" || strings.HasPrefix(filepath.Base(m.Path), "_greenlet.") {

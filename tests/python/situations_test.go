@@ -19,7 +19,7 @@ import (
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
 
@@ -54,16 +54,16 @@ func TestThreads(t *testing.T) {
 		x := start(t, in, "threads.py", in.withGIL())
 		holders, waiters := 0, 0
 		for i, good := 0, 0; good < 20; i++ {
-			pause(i)
+			walked.Pause(i)
 			s := x.stop(t)
 			if delayed(s) && i < 100 {
 				continue
 			}
 			good++
-			facts := x.runtimes.ThreadFacts(s)
+			facts := x.Runtimes.ThreadFacts(s)
 			held := 0
 			for k := range s.Threads {
-				stack := x.stack(s, k)
+				stack := x.Stack(s, k)
 				f := facts[s.Threads[k].TID]
 				names := functions(&stack)
 				want := stacks[f.Name]
@@ -105,10 +105,10 @@ func TestWithoutGIL(t *testing.T) {
 		found++
 		x := start(t, in, "threads.py", nil)
 		for i := range 20 {
-			pause(i)
+			walked.Pause(i)
 			s := x.stop(t)
 			said := 0
-			for _, f := range x.runtimes.ThreadFacts(s) {
+			for _, f := range x.Runtimes.ThreadFacts(s) {
 				text := strings.Join(f.Facts, ", ")
 				if text == "the interpreter runs without a GIL" {
 					said++
@@ -132,7 +132,7 @@ func TestDeep(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
 		x := start(t, in, "deep.py", nil)
 		s := x.stop(t)
-		stack := x.stack(s, 0)
+		stack := x.Stack(s, 0)
 		if n := len(python(&stack)); n != 901 {
 			t.Errorf("%d frames, want 901; shortfalls %v", n, s.Threads[0].Shortfalls)
 		}
@@ -141,7 +141,7 @@ func TestDeep(t *testing.T) {
 		}
 		x = start(t, in, "deep.py", []string{"DEPTH=4000"})
 		s = x.stop(t)
-		stack = x.stack(s, 0)
+		stack = x.Stack(s, 0)
 		frames, short := python(&stack), s.Threads[0].Shortfalls
 		if len(frames) < 200 || len(frames) < 4001 && (len(short) == 0 ||
 			!strings.Contains(frames[len(frames)-1].Note, "callers may be missing")) {
@@ -155,11 +155,11 @@ func TestSubinterpreters(t *testing.T) {
 	each(t, 10, func(t *testing.T, in interpreter) {
 		x := start(t, in, "subs.py", nil)
 		for i := range 10 {
-			pause(i)
+			walked.Pause(i)
 			s := x.stop(t)
 			found := 0
 			for k := range s.Threads {
-				stack := x.stack(s, k)
+				stack := x.Stack(s, k)
 				names := functions(&stack)
 				at := slices.Index(names, "insub")
 				if at < 0 {
@@ -188,12 +188,12 @@ func TestSubinterpreterGILs(t *testing.T) {
 		x := start(t, in, "subgils.py", in.withGIL())
 		waits := 0
 		for i := range 20 {
-			pause(i)
+			walked.Pause(i)
 			s := x.stop(t)
 			if delayed(s) {
 				continue
 			}
-			facts, inside := x.runtimes.ThreadFacts(s), map[string]int{}
+			facts, inside := x.Runtimes.ThreadFacts(s), map[string]int{}
 			for tid, f := range facts {
 				text := strings.Join(f.Facts, ", ")
 				where, _, _ := strings.Cut(text, ", ")
@@ -242,9 +242,9 @@ func TestMadeCode(t *testing.T) {
 			whole := 0
 			const n = 40
 			for i := range n {
-				pause(i)
+				walked.Pause(i)
 				s := x.stop(t)
-				stack := x.stack(s, 0)
+				stack := x.Stack(s, 0)
 				names := functions(&stack)
 				if len(names) > len(want) || !slices.Equal(names, want[len(want)-len(names):]) || len(names) < 2 {
 					t.Errorf("%s, sample %d: %q%s", mode.name, i, names, describe(&stack))
@@ -271,10 +271,10 @@ func TestReplayed(t *testing.T) {
 		s := x.stop(t)
 		var before [][]string
 		for i := range s.Threads {
-			stack := x.stack(s, i)
+			stack := x.Stack(s, i)
 			before = append(before, functions(&stack))
 		}
-		s.Memory = append(s.Memory, x.runtimes.Facts()...)
+		s.Memory = append(s.Memory, x.Runtimes.Facts()...)
 		var file bytes.Buffer
 		if err := snapshot.Write(&file, s); err != nil {
 			t.Fatal(err)
@@ -284,19 +284,12 @@ func TestReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		image := module.Image{Memory: s.Reader(nil, nil), Mapping: func(m *maps.Mapping) (*module.File, error) {
+		replayed := walked.Recorded(t, s, func(m *maps.Mapping) (*module.File, error) {
 			data, err := os.ReadFile(in.root + strings.TrimPrefix(m.Path, in.root))
 			return &module.File{Data: data, Path: m.Path}, err
-		}}
-		set, runtimes := module.NewSet(s.Maps, image), vm.NewTable(vm.Kinds).Process(image)
-		defer set.Close()
-		runtimes.Scan(set)
-		names := resolve.New(set, resolve.Options{NoLines: true})
-		w := unwind.NewWalker(set, names)
-		w.Use(runtimes)
+		}, walked.Options{Names: resolve.Options{NoLines: true}})
 		for i := range s.Threads {
-			walked := w.Walk(&s.Threads[i], s.Reader(&s.Threads[i], nil), unwind.Options{})
-			stack := names.Stack(&walked)
+			stack := replayed.Stack(s, i)
 			if got := functions(&stack); len(got) < 1 || !slices.Equal(got, before[i]) {
 				t.Errorf("thread %d: %q, want %q%s", i, got, before[i], describe(&stack))
 			}
@@ -436,7 +429,7 @@ func TestHolderInCall(t *testing.T) {
 		held, waits := "", ""
 		for deadline := time.Now().Add(10 * time.Second); waits == "" && time.Now().Before(deadline); {
 			s := x.stop(t)
-			facts = x.runtimes.ThreadFacts(s)
+			facts = x.Runtimes.ThreadFacts(s)
 			for tid, f := range facts {
 				text := strings.Join(f.Facts, ", ")
 				switch {
@@ -446,7 +439,7 @@ func TestHolderInCall(t *testing.T) {
 					waits = text
 				}
 			}
-			pause(0)
+			walked.Pause(0)
 		}
 		if waits == "" {
 			t.Errorf("facts %v", facts)

@@ -29,7 +29,7 @@ type task struct {
 // lister is what lists the tasks of the target.
 func (x *target) lister(t testing.TB) vm.FiberLister {
 	t.Helper()
-	for _, l := range x.runtimes.FiberListers() {
+	for _, l := range x.Runtimes.FiberListers() {
 		if present, err := l.OpenFibers(); err != nil {
 			t.Fatal(err)
 		} else if present && l.FiberKind() == "task" {
@@ -44,7 +44,7 @@ func (x *target) lister(t testing.TB) vm.FiberLister {
 func (x *target) tasks(t testing.TB) map[string]task {
 	t.Helper()
 	l := x.lister(t)
-	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers(),
+	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
 		ProcessCopiers: []snapshot.ProcessCopier{l}})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func (x *target) tasks(t testing.TB) map[string]task {
 	if err != nil {
 		t.Error(err)
 	}
-	facts := x.runtimes.ThreadFacts(s)
+	facts := x.Runtimes.ThreadFacts(s)
 	names := map[uint64]string{}
 	for i := range fibers {
 		names[fibers[i].ID] = fibers[i].Name
@@ -67,7 +67,7 @@ func (x *target) tasks(t testing.TB) map[string]task {
 		}
 		var stack unwind.Stack
 		l.(vm.FiberStacker).FiberStack(f.ID, &stack)
-		named := x.names.Stack(&stack)
+		named := x.Names.Stack(&stack)
 		for k := range named.Frames {
 			if g := &named.Frames[k]; filepath.Base(g.File) == "tasks.py" && !strings.Contains(g.File, "asyncio") {
 				name := g.Func[strings.LastIndexByte(g.Func, '.')+1:]

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 var (
@@ -166,9 +167,9 @@ func checkTruth(t *testing.T, in interpreter, script string) {
 	x := start(t, in, script, nil)
 	n, right, bad, late, frames, ends := *samples, 0, 0, 0, 0, 0
 	for i := 0; i < n; i++ {
-		pause(i)
+		walked.Pause(i)
 		s := x.stop(t, asks{x.PID()})
-		stack := x.stack(s, 0)
+		stack := x.Stack(s, 0)
 		want, more, ended := x.answer(t)
 		if ended {
 			if ends++; ends > 2+n/50 {
@@ -237,9 +238,9 @@ func TestOrder(t *testing.T) {
 			x := start(t, in, "abc.py", nil)
 			frames, late := 0, 0
 			for i := range *samples {
-				pause(i)
+				walked.Pause(i)
 				s := x.stop(t)
-				stack := x.stack(s, 0)
+				stack := x.Stack(s, 0)
 				if len(python(&stack)) == 0 && missed(s, &stack) {
 					late++
 					continue

@@ -31,18 +31,18 @@ func checkAwait(t *testing.T, x *target) {
 		t.Fatalf("the script says that %d functions wait", len(x.Awaits))
 	}
 	for range 20 {
-		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers()})
+		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.set.Update(s.Maps)
-		x.walker.Renew()
+		x.Set.Update(s.Maps)
+		x.Walker.Renew()
 		for _, short := range s.Problems {
 			t.Log(short)
 		}
-		x.compareAwaits(t, &x.stacks(s)[0])
+		x.compareAwaits(t, &x.Stacks(s)[0])
 	}
-	recorded := x.stacks(x.stop(t))[0]
+	recorded := x.Stacks(x.Stop(t))[0]
 	if slices.ContainsFunc(recorded.Frames, func(f profile.Frame) bool { return f.Async }) {
 		t.Error("a sample of a recording has functions that are not on the stack")
 	}

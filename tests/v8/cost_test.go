@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -18,20 +19,20 @@ func BenchmarkStop(b *testing.B) {
 	began := time.Now()
 	x := start(b, newest(b), []string{"--no-opt", "--no-sparkplug", "--no-maglev"}, "loop.js")
 	opened := time.Now()
-	first := x.stop(b)
-	stacks := x.stacks(first)
+	first := x.Stop(b)
+	stacks := x.Stacks(first)
 	all := time.Since(opened)
 	b.Logf("%d frames, %d of JavaScript; node was started and opened in %v", len(stacks[0].Frames),
 		len(javascript(&stacks[0])), opened.Sub(began))
 	var bare, copied, named []time.Duration
 	for i := 0; b.Loop(); i++ {
 		bare = append(bare, x.stopped(b, nil))
-		copied = append(copied, x.stopped(b, x.runtimes.Copiers()))
-		s := x.stop(b)
+		copied = append(copied, x.stopped(b, x.Runtimes.Copiers()))
+		s := x.Stop(b)
 		at := time.Now()
-		x.stacks(s)
+		x.Stacks(s)
 		named = append(named, time.Since(at))
-		pause(i)
+		walked.Pause(i)
 	}
 	b.ReportMetric(float64(all.Microseconds())/1000, "first-ms")
 	b.ReportMetric(float64(first.Stopped.Microseconds())/1000, "first-stop-ms")
@@ -45,7 +46,7 @@ func BenchmarkStop(b *testing.B) {
 // turn.
 func BenchmarkSample(b *testing.B) {
 	x := start(b, newest(b), []string{"--no-opt", "--no-sparkplug", "--no-maglev"}, "loop.js")
-	x.stacks(x.stop(b))
+	x.Stacks(x.Stop(b))
 	w, err := x.Watch(x.PID())
 	if err != nil {
 		b.Fatal(err)
@@ -55,15 +56,15 @@ func BenchmarkSample(b *testing.B) {
 	defer l.Close()
 	var times [2][]time.Duration
 	var copies [2]tracer.Copy
-	copies[1].Copiers = x.runtimes.Copiers()
+	copies[1].Copiers = x.Runtimes.Copiers()
 	for i := 0; b.Loop(); i++ {
 		for k := range copies {
-			if e := l.Do(func() { err = l.Stop(w, &copies[k], x.set.Table()) }); e != nil || err != nil {
+			if e := l.Do(func() { err = l.Stop(w, &copies[k], x.Set.Table()) }); e != nil || err != nil {
 				b.Fatal(e, err)
 			}
 			times[k] = append(times[k], copies[k].Stopped)
 		}
-		pause(i)
+		walked.Pause(i)
 	}
 	ranges, bytes := len(copies[1].Thread.Copied), 0
 	for _, r := range copies[1].Thread.Copied {
@@ -81,9 +82,9 @@ func BenchmarkAwaitStop(b *testing.B) {
 	x := start(b, newest(b), nil, "await.js")
 	var copied, dumped []time.Duration
 	for i := 0; b.Loop(); i++ {
-		copied = append(copied, x.stopped(b, x.runtimes.Copiers()))
-		dumped = append(dumped, x.stopped(b, x.runtimes.DumpCopiers()))
-		pause(i)
+		copied = append(copied, x.stopped(b, x.Runtimes.Copiers()))
+		dumped = append(dumped, x.stopped(b, x.Runtimes.DumpCopiers()))
+		walked.Pause(i)
 	}
 	b.ReportMetric(median(copied), "copied-µs")
 	b.ReportMetric(median(dumped)-median(copied), "more-for-dump-µs")

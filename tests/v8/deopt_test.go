@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 // TestDeoptimizer: a stack goes through the deoptimizer, while it computes the frames that take the place of another
@@ -18,8 +19,8 @@ func TestDeoptimizer(t *testing.T) {
 	n := 0
 	for i := 0; i < 400 || through == 0 && i < 4000; i++ {
 		n++
-		pause(i)
-		s := &x.stacks(x.stop(t))[0]
+		walked.Pause(i)
+		s := &x.Stacks(x.Stop(t))[0]
 		v, why := x.check(s)
 		counts[v]++
 		if v == wrong {

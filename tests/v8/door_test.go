@@ -17,6 +17,7 @@ import (
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
@@ -49,9 +50,9 @@ func checkSleeper(t *testing.T, x *target) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	c := tracer.Copy{Copiers: x.runtimes.Copiers()}
+	c := tracer.Copy{Copiers: x.Runtimes.Copiers()}
 	for range 100 { // it has said that it is about to sleep
-		if err = w.Peek(&c, x.set.Table()); err == nil {
+		if err = w.Peek(&c, x.Set.Table()); err == nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -62,8 +63,8 @@ func checkSleeper(t *testing.T, x *target) {
 	if c.Thread.Registers != nil || c.Pause != 0 {
 		t.Error("a thread that was not stopped has registers")
 	}
-	stack := x.walker.Walk(&c.Thread, (&snapshot.Snapshot{}).Reader(&c.Thread, x), unwind.Options{})
-	s := x.names.Stack(&stack)
+	stack := x.Walker.Walk(&c.Thread, (&snapshot.Snapshot{}).Reader(&c.Thread, x), unwind.Options{})
+	s := x.Names.Stack(&stack)
 	if v, why := x.check(&s); v != right || len(javascript(&s)) < 4 {
 		x.describe(t, &s)
 		t.Errorf("%s: %s; %d frames of JavaScript", v, why, len(javascript(&s)))
@@ -73,12 +74,12 @@ func checkSleeper(t *testing.T, x *target) {
 // TestReplay: a snapshot that was written says the same when it is read again without the process.
 func TestReplay(t *testing.T) {
 	x := start(t, newest(t), nil, "loop.js")
-	s := x.stop(t)
-	before := x.stacks(s)[0]
+	s := x.Stop(t)
+	before := x.Stacks(s)[0]
 	if v, why := x.check(&before); v != right {
 		t.Fatalf("%s: %s", v, why)
 	}
-	s.Memory = append(s.Memory, x.runtimes.Facts()...)
+	s.Memory = append(s.Memory, x.Runtimes.Facts()...)
 	var file bytes.Buffer
 	if err := snapshot.Write(&file, s); err != nil {
 		t.Fatal(err)
@@ -88,18 +89,11 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image := module.Image{Memory: s.Reader(nil, nil), Mapping: func(m *maps.Mapping) (*module.File, error) {
+	replayed := walked.Recorded(t, s, func(m *maps.Mapping) (*module.File, error) {
 		data, err := os.ReadFile(m.Path)
 		return &module.File{Data: data, Path: m.Path}, err
-	}}
-	set, runtimes := module.NewSet(s.Maps, image), vm.NewTable(vm.Kinds).Process(image)
-	defer set.Close()
-	runtimes.Scan(set)
-	names := resolve.New(set, resolve.Options{NoLines: true})
-	w := unwind.NewWalker(set, names)
-	w.Use(runtimes)
-	walked := w.Walk(&s.Threads[0], s.Reader(&s.Threads[0], nil), unwind.Options{})
-	after := names.Stack(&walked)
+	}, walked.Options{Names: resolve.Options{NoLines: true}})
+	after := replayed.Stack(s, 0)
 	if got, want := lines(&after), lines(&before); !slices.Equal(got, want) || !after.Complete {
 		t.Errorf("replayed: %s\n%q, want\n%q (%s)", after.Detail, got, want, after.Stop)
 	}

@@ -70,9 +70,9 @@ func checkHandles(t *testing.T, version string, args ...string) {
 // idleLoop is the event loop that has a timer which calls that function.
 func (x *target) idleLoop(t *testing.T, timer string) *profile.Loop {
 	t.Helper()
-	loops := x.runtimes.Loops()
+	loops := x.Runtimes.Loops()
 	for range 10 {
-		s := x.stop(t)
+		s := x.Stop(t)
 		for i := range s.Threads {
 			l := loops.Of(s, &s.Threads[i])
 			if l != nil && slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
 
@@ -33,14 +34,14 @@ var markOf = map[string]string{"baseline": "^", "maglev": "+", "turbofan": "*"}
 func checkList(t *testing.T, x *target) {
 	var frames []profile.Frame
 	for i := 0; i < 40 || len(frames) < 40 && i < 400; i++ {
-		pause(i)
-		for _, f := range x.stacks(x.stop(t))[0].Frames {
+		walked.Pause(i)
+		for _, f := range x.Stacks(x.Stop(t))[0].Frames {
 			if !f.Inlined && markOf[f.Tier] != "" && strings.HasSuffix(f.File, "loop.js") {
 				frames = append(frames, f)
 			}
 		}
 	}
-	all, listers, err := x.runtimes.Functions()
+	all, listers, err := x.Runtimes.Functions()
 	if err != nil || listers == 0 {
 		t.Errorf("%d can list: %v", listers, err)
 	}

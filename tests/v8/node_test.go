@@ -13,15 +13,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
 
@@ -97,13 +94,9 @@ type truth struct {
 
 // target is a script that runs.
 type target struct {
-	*tracer.Process
+	*walked.Process
 	truth
-	set      *module.Set
-	runtimes *vm.Process
-	names    *resolve.Names
-	walker   *unwind.Walker
-	end      func()
+	end func()
 
 	described int // stacks
 }
@@ -143,45 +136,8 @@ func startWith(t testing.TB, known *vm.Table, version string, flags []string, sc
 	if err != nil {
 		t.Fatalf("%s in node %s %v said %.100q: %v", script, version, flags, line, err)
 	}
-	if x.Process, err = tracer.Open(cmd.Process.Pid, tracer.Options{}); err != nil {
-		t.Skipf("node cannot be looked into: %v", err)
-	}
-	t.Cleanup(func() { x.Close() })
-	table, err := x.Maps()
-	if err != nil {
-		t.Fatal(err)
-	}
-	image := x.Image()
-	x.set, x.runtimes = module.NewSet(table, image), known.Process(image)
-	t.Cleanup(func() { x.set.Close() })
-	x.runtimes.Scan(x.set)
-	x.names = resolve.New(x.set, resolve.Options{NoLines: true})
-	x.walker = unwind.NewWalker(x.set, x.names)
-	x.walker.Use(x.runtimes)
+	x.Process = walked.Open(t, cmd.Process.Pid, walked.Options{Known: known, Names: resolve.Options{NoLines: true}})
 	return x
-}
-
-// stop takes one sample of all threads.
-func (x *target) stop(t testing.TB) *snapshot.Snapshot {
-	t.Helper()
-	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.Copiers()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.set.Update(s.Maps)
-	x.walker.Renew()
-	return s
-}
-
-// stacks walks and names the threads of s.
-func (x *target) stacks(s *snapshot.Snapshot) []profile.Stack {
-	stacks := make([]profile.Stack, len(s.Threads))
-	for i := range s.Threads {
-		th := &s.Threads[i]
-		walked := x.walker.Walk(th, s.Reader(th, x.Process), unwind.Options{})
-		stacks[i] = x.names.Stack(&walked)
-	}
-	return stacks
 }
 
 // javascript are the frames of a stack that have a place in a text, and the builtins between them.
@@ -193,9 +149,6 @@ func javascript(s *profile.Stack) (frames []*profile.Frame) {
 	}
 	return frames
 }
-
-// pause lets the target run for a while that is not always the same.
-func pause(i int) { time.Sleep(time.Duration(500+i*7919%1500) * time.Microsecond) }
 
 // threadIDs are those of s, in its order.
 func threadIDs(s *snapshot.Snapshot) []int {

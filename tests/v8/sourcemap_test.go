@@ -23,18 +23,18 @@ func TestSourceMaps(t *testing.T) {
 			known := vm.NewTable(vm.Kinds)
 			known.Translate(work.New(work.Steps, work.Memory))
 			x := startWith(t, known, node, nil, "../../../symbol/sourcemap/testdata/"+script)
-			got := typeScript(x.stacks(x.stop(t))[0]) // of the main thread
+			got := typeScript(x.Stacks(x.Stop(t))[0]) // of the main thread
 			// It has written, and will wait.
 			for try := 0; try < 100 && len(got) > 0 && got[0] == "main.ts:13"; try++ {
 				time.Sleep(20 * time.Millisecond)
-				got = typeScript(x.stacks(x.stop(t))[0])
+				got = typeScript(x.Stacks(x.Stop(t))[0])
 			}
 			want := []string{"main.ts:14", fmt.Sprintf("shapes.ts:%d", hold), "shapes.ts:21", "main.ts:6", "main.ts:10",
 				"main.ts:10", "main.ts:16"}
 			if !slices.Equal(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
-			if err := x.runtimes.Err(); err != nil {
+			if err := x.Runtimes.Err(); err != nil {
 				t.Error(err)
 			}
 		})

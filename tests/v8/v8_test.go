@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 var (
@@ -63,9 +65,9 @@ func runScript(t *testing.T, version string, m mode, script string) {
 	x := start(t, version, m.flags, script)
 	counts, seen := map[verdict]int{}, map[string]int{}
 	for i := 0; i < n; i++ {
-		pause(i)
-		s := x.stop(t)
-		v, why := x.best(t, s.Process.PID, x.stacks(s), threadIDs(s))
+		walked.Pause(i)
+		s := x.Stop(t)
+		v, why := x.best(t, s.Process.PID, x.Stacks(s), threadIDs(s))
 		counts[v]++
 		if why != "" {
 			seen[string(v)+": "+why]++

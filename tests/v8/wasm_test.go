@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/walked"
 )
 
 // wasmModes are ways to compile WebAssembly.
@@ -42,9 +43,9 @@ func checkWasm(t *testing.T, x *target, inlines bool) {
 	const samples = 25
 	with, whole := 0, 0
 	for i := range samples {
-		pause(i)
-		s := x.stop(t)
-		stack := &x.stacks(s)[0]
+		walked.Pause(i)
+		s := x.Stop(t)
+		stack := &x.Stacks(s)[0]
 		names := calls(stack, x.Chain)
 		if !slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool { return f.Kind == profile.Wasm }) {
 			continue // at the start of a round, or in V8's own code
