@@ -86,8 +86,8 @@ func TestLocalsOfTasks(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
 		x := start(t, in, "state.py", nil)
 		l := x.lister(t)
-		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.runtimes.DumpCopiers(),
-			ProcessCopiers: append([]snapshot.ProcessCopier{l}, x.runtimes.LocalsCopiers()...)})
+		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
+			ProcessCopiers: append([]snapshot.ProcessCopier{l}, x.Runtimes.LocalsCopiers()...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestLocalsOfTasks(t *testing.T) {
 			found++
 			var stack unwind.Stack
 			l.(vm.FiberStacker).FiberStack(fibers[i].ID, &stack)
-			all := x.runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &stack)
+			all := x.Runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &stack)
 			for k := range stack.Frames {
 				if v := all[k]; len(v) != 1 || v[0].Name != "future" ||
 					!strings.HasPrefix(v[0].Value, "<_asyncio.Future at ") {
