@@ -74,7 +74,8 @@ func TestLinear(t *testing.T) {
 // TestServerOfProcesses: the first process of a server whose children wait for connections does not hang.
 func TestServerOfProcesses(t *testing.T) {
 	for _, listens := range []bool{true, false} {
-		c := &Case{Roots: []int{70}, Processes: []Process{{PID: 70, Name: "nginx"}, {PID: 71, Parent: 70, Name: "nginx"}}}
+		c := &Case{Roots: []int{70},
+			Processes: []Process{{PID: 70, Name: "nginx"}, {PID: 71, Parent: 70, Name: "nginx"}}}
 		at := time.Unix(1000, 0)
 		for range 2 {
 			m := Moment{Time: at, Counters: map[int]Span{}}
