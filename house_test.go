@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/build"
 	"io"
 	"io/fs"
 	"os"
@@ -446,5 +447,56 @@ func TestDocsLinks(t *testing.T) {
 				t.Errorf("%s: link to %s: %v", file, m[1], err)
 			}
 		}
+	}
+}
+
+// TestNoFileIsOfOneArchitecture holds what scripts/test relies on, which compiles the program for three architectures
+// and checks types for the others: besides tests that step instructions, each file is built for all or for none.
+func TestNoFileIsOfOneArchitecture(t *testing.T) {
+	checked := 0
+	for _, file := range written(t) {
+		if path.Ext(file) != ".go" || strings.HasPrefix(file, "tests/") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		checked++
+		in := build.Default
+		in.GOOS, in.CgoEnabled = "linux", false
+		var of []string
+		for _, in.GOARCH = range []string{"amd64", "386", "arm64", "arm", "riscv64", "s390x", "ppc64le", "loong64"} {
+			if ok, err := in.MatchFile(path.Split(file)); err != nil {
+				t.Fatal(err)
+			} else if ok {
+				of = append(of, in.GOARCH)
+			}
+		}
+		if len(of) != 0 && len(of) != 8 {
+			t.Errorf("%s is built for %q alone", file, of)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("%d files were checked", checked)
+	}
+}
+
+// TestEveryTestRoomIsRun holds that scripts/test names each room of tests that it leaves out of the others.
+func TestEveryTestRoomIsRun(t *testing.T) {
+	script, err := os.ReadFile("scripts/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := map[string]bool{}
+	for _, file := range written(t) {
+		parts := strings.Split(file, "/")
+		if len(parts) == 3 && parts[0] == "tests" && strings.HasSuffix(file, "_test.go") {
+			rooms["./tests/"+parts[1]] = true
+		}
+	}
+	for room := range rooms {
+		if !regexp.MustCompile(regexp.QuoteMeta(room) + `[ /\n;]`).Match(script) {
+			t.Errorf("%s is in no step of scripts/test", room)
+		}
+	}
+	if len(rooms) < 10 {
+		t.Errorf("%d rooms of tests", len(rooms))
 	}
 }

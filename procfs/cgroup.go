@@ -40,12 +40,16 @@ func cgroupPath(text string) string {
 	return unified
 }
 
+// beside begins the path of another pod as a container sees it that has a namespace of its own, whose root is its own
+// group. With the cgroupfs driver nothing else of Kubernetes is in it. Source: cgroup_namespaces(7).
+const beside = "/../"
+
 // describeCgroup reads the names that containerd, CRI-O, Docker, Podman and Amazon ECS give, with the cgroupfs and the
 // systemd driver, and those of systemd.unit(5).
 func describeCgroup(path string) Cgroup {
 	c := Cgroup{Path: path}
 	for part := range strings.SplitSeq(path, "/") {
-		if pod := podUID(part); pod != "" && strings.Contains(path, "kubepods") {
+		if pod := podUID(part); pod != "" && (strings.Contains(path, "kubepods") || strings.HasPrefix(path, beside)) {
 			c.Pod = pod
 		}
 		if id := containerID(strings.TrimSuffix(part, ".scope")); id != "" {

@@ -15,12 +15,14 @@ func TestParseCgroup(t *testing.T) {
 	both := "/kubepods/besteffort/pod" + pod + "/" + id
 	ecs := id[:32] + "-123456"
 	for text, want := range map[string]Cgroup{
-		"":                                     {},
-		"0::/\n":                               {Path: "/"},
-		"4:memory:/x\n":                        {Path: "/x"},
-		"0::/pod" + pod:                        {Path: "/pod" + pod},
-		"0::" + docker:                         {Path: docker, Container: id},
-		"0::" + cri:                            {Path: cri, Container: id, Pod: pod},
+		"":              {},
+		"0::/\n":        {Path: "/"},
+		"4:memory:/x\n": {Path: "/x"},
+		"0::/pod" + pod: {Path: "/pod" + pod},
+		"0::" + docker:  {Path: docker, Container: id},
+		"0::" + cri:     {Path: cri, Container: id, Pod: pod},
+		"0::/../../pod" + pod + "/" + id: {Path: "/../../pod" + pod + "/" + id, Container: id,
+			Pod: pod},
 		"0::" + both:                           {Path: both, Container: id, Pod: pod},
 		"0::/x" + id:                           {Path: "/x" + id, Container: id},
 		"0::/" + id + "-t":                     {Path: "/" + id + "-t"},

@@ -75,11 +75,11 @@ func installed(t testing.TB, names ...string) string {
 	return ""
 }
 
-// named gives path another name, which no other process of this machine has: the agent is to record those of the test
-// alone.
+// named gives path another name, which no other process of this machine has and the kernel keeps whole: the agent is to
+// record those of the test alone.
 func named(t testing.TB, path string) (other string) {
 	t.Helper()
-	other = filepath.Join(run.Scratch, "soak-"+filepath.Base(path))
+	other = filepath.Join(run.Scratch, "s-"+filepath.Base(path))
 	if err := os.Symlink(path, other); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,8 @@ func usageOf(t testing.TB, pid int) usage {
 	times := strings.Fields(rest)
 	user, _ := strconv.Atoi(times[11])
 	system, _ := strconv.Atoi(times[12])
-	return usage{time.Duration(user+system) * 10 * time.Millisecond, pages * int64(os.Getpagesize()), count("fd"), count("task")}
+	return usage{time.Duration(user+system) * 10 * time.Millisecond, pages * int64(os.Getpagesize()), count("fd"),
+		count("task")}
 }
 
 // TestSoak records five servers under load while processes of their names come and go: what the agent takes must not
