@@ -30,6 +30,7 @@ type caseOptions struct {
 	process, whole time.Duration
 	naming         namingOptions
 	began          time.Time // when the command began, zero if there is none
+	killed         []hang.Killed
 	// report is told what there is before the first stop, and each dump as soon as it is made; nil for nobody.
 	report *hangReport
 }
@@ -41,7 +42,7 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	if tree == nil {
 		tree = func() []int { return withChildren(o.roots, o.children) }
 	}
-	c.Processes, c.Began = capture.Describe(tree()), o.began
+	c.Processes, c.Began, c.Killed = capture.Describe(tree()), o.began, o.killed
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
 	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree}

@@ -48,11 +48,26 @@ func (p *pushing) note(pid int) {
 	}
 }
 
+// identity is who a process is. Of one that was started meanwhile it may be too late to ask, and its id may be
+// another's by now: it has what all that were noted have in common.
 func (p *pushing) identity(pid int) perprocess.Identity {
 	if id, ok := p.who[pid]; ok {
 		return id
 	}
-	return perprocess.Identify("/proc", pid)
+	var common *perprocess.Identity
+	for _, id := range p.who {
+		own := perprocess.Identity{Service: id.Service, Container: id.Container, Pod: id.Pod}
+		switch {
+		case common == nil:
+			common = &own
+		case own.Service != common.Service || own.Container != common.Container || own.Pod != common.Pod:
+			return perprocess.Identity{}
+		}
+	}
+	if common == nil {
+		return perprocess.Identity{}
+	}
+	return *common
 }
 
 // send sends p to each store. What a store does not take stays in its spool, or, where there is none, in a file beside.

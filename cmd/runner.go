@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/hang/job"
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -29,6 +30,10 @@ func (r *runner) Say(line string) { fmt.Fprintf(r.stderr, "fpstack: %s\n", text.
 func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (harmed bool) {
 	o := &caseOptions{trigger: t, command: r.argv, roots: []int{tree.Root}, tree: tree.List, at: capture.Usual,
 		naming: r.o.namingOptions, began: tree.Began, report: r.newHangReport(&r.o.reportOptions)}
+	for _, k := range tree.Killed {
+		o.killed = append(o.killed, hang.Killed{PID: k.PID, Name: k.Name, Signal: supervise.SignalName(k.Signal),
+			Seen: k.Seen})
+	}
 	sampling := ctx
 	if until, hurried := ctx.Deadline(); hurried {
 		o.at = capture.Hurried

@@ -22,6 +22,9 @@ type Case struct {
 	// Close are further samples, some 50 ms apart, of the threads that seemed to spin: at most three.
 	Close    []CloseSamples
 	Activity Activity // between the first moment and the last
+	// Killed are processes below the command that SIGTERM or SIGKILL had ended before, by whomever; nil if none was
+	// seen.
+	Killed []Killed
 	// Cores are those that were written before the processes were ended, nil if none were wanted.
 	Cores []Core
 	// Problems are what could not be captured and why, for a person.
@@ -76,6 +79,14 @@ type Process struct {
 	LockedFiles []LockedFile
 	// Fuse says that it has /dev/fuse open: it answers for a file system.
 	Fuse bool
+}
+
+// Killed is a process that a signal ended.
+type Killed struct {
+	PID    int
+	Name   string
+	Signal string
+	Seen   time.Time
 }
 
 // Core is the core file of one process, or why there is none.

@@ -44,7 +44,7 @@ func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	begin := time.Date(2026, 11, 23, 4, 5, 6, 789e6, time.UTC)
 	now := begin
-	f := &folder{root(t, dir), Limits{1 << 20, time.Hour}, func() time.Time { return now }}
+	f := &folder{root: root(t, dir), limits: Limits{1 << 20, time.Hour}, now: func() time.Time { return now }}
 	first := fileRequest(t, begin, "../we b")
 	if !strings.HasPrefix(first.Path, "fpstack-20261123T040506.789Z-_we_b-") {
 		t.Errorf("name %q", first.Path)
@@ -85,6 +85,7 @@ func TestFolder(t *testing.T) {
 	if slices.Contains(got, first.Path) || !slices.Contains(got, second.Path) || !slices.Contains(got, old) {
 		t.Errorf("files %q after an hour", got)
 	}
+	now = now.Add(2 * listEvery) // the folder is not read for each file
 	f.limits.Bytes = int64(len(third.Body)) * 2
 	fourth := fileRequest(t, now, "d")
 	if err := f.send(t.Context(), fourth); err != nil {
@@ -104,7 +105,7 @@ func TestFolderLinkInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside")
 	os.WriteFile(outside, []byte("precious"), 0o600)
-	f := &folder{root(t, dir), Limits{1 << 20, time.Hour}, time.Now}
+	f := &folder{root: root(t, dir), limits: Limits{1 << 20, time.Hour}, now: time.Now}
 	r := fileRequest(t, time.Now(), "a")
 	os.Symlink(outside, filepath.Join(dir, r.Path))
 	if err := f.send(t.Context(), r); err == nil {

@@ -47,7 +47,7 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 		if s.Folder == nil {
 			return nil, nil, errNoFolder
 		}
-		send = (&folder{s.Folder, s.Limits, time.Now}).send
+		send = (&folder{root: s.Folder, limits: s.Limits, now: time.Now}).send
 		limits.Bytes, s.Spool = maxInMemory, nil
 	} else {
 		sender, warning, err := s.Sender()

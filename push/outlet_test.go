@@ -287,6 +287,29 @@ func TestStuck(t *testing.T) {
 	}
 }
 
+// TestQuietIsNotStuck: after an hour without anything to send the first refusal is no reason to end.
+func TestQuietIsNotStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spool, _, err := OpenSpool(nil, collector, roomy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuse := func(context.Context, *Request) error { return &Refusal{Why: "400"} }
+		p := NewPump(refuse, spool, &Accounts{}, 10*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour+5*time.Minute)
+		defer cancel()
+		go func() {
+			time.Sleep(time.Hour)
+			r := request("x", 0)
+			r.Made = time.Now()
+			p.Put(r)
+		}()
+		if err := p.Run(ctx); err != nil || p.Balance().Dropped[Refused] != 2 {
+			t.Errorf("%v, %v", err, p.Balance())
+		}
+	})
+}
+
 // TestFullDisk: what the disk does not take waits in memory, within a bound, is sent when the store is back, and the
 // accounts add up.
 func TestFullDisk(t *testing.T) {

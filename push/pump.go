@@ -41,7 +41,7 @@ var ErrStuck = errors.New("nothing was sent for too long, and profiles are lost"
 // stuck is what tells whether a Pump is.
 type stuck struct {
 	after time.Duration
-	since time.Time // when something was sent at last
+	since time.Time // when something was sent at last, or came after there was nothing to send
 	lost  bool      // since then
 }
 
@@ -83,6 +83,9 @@ func (p *Pump) Lose(dropped []Dropped) {
 func (p *Pump) Put(r *Request) {
 	p.mu.Lock()
 	p.accounts.Take(r.Profiles)
+	if waiting, _ := p.spool.Waiting(); waiting == 0 && !p.stuck.lost {
+		p.stuck.since = time.Now() // that there was nothing to send is no trouble
+	}
 	p.drop(p.spool.Put(r)...)
 	p.mu.Unlock()
 	select {

@@ -28,6 +28,10 @@ func HangFacts(to io.Writer, c *hang.Case, opt Options) error {
 		p.processFacts(one, depth[one.PID])
 		p.core(c, one.PID)
 	}
+	for _, k := range c.Killed {
+		p.line(text.Wrap(fmt.Sprintf("process %d %s was ended by %s before, seen at %s", k.PID, text.Escape(k.Name),
+			k.Signal, k.Seen.UTC().Format("15:04:05")), p.width(), 4))
+	}
 	if len(c.Outside) > 0 {
 		p.line("outside of these:")
 		for i := range c.Outside {

@@ -34,6 +34,7 @@ type hangDoc struct {
 	Activity  activityDoc      `json:"activity"`
 	Problems  []string         `json:"problems"`
 	Cores     []coreDoc        `json:"cores,omitempty"`
+	Killed    []killedDoc      `json:"killed,omitempty"`
 	Waits     *waitsFile       `json:"waits,omitempty"`
 	Dumps     []*document      `json:"dumps,omitempty"`
 	LeftOut   []string         `json:"left_out,omitempty"`
@@ -117,6 +118,13 @@ type counterDoc struct {
 	Time       *time.Time `json:"time,omitempty"`
 }
 
+type killedDoc struct {
+	PID    int        `json:"pid"`
+	Name   string     `json:"name,omitempty"`
+	Signal string     `json:"signal"`
+	Seen   *time.Time `json:"seen,omitempty"`
+}
+
 type coreDoc struct {
 	PID     int    `json:"pid"`
 	File    string `json:"file,omitempty"`
@@ -181,6 +189,9 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 		Moments: []momentDoc{}, Problems: losslessAll(c.Problems),
 		Activity: activityDoc{c.Activity.Network, c.Activity.IO, c.Activity.Output,
 			losslessAll(c.Activity.Commands), c.Activity.Began}}
+	for _, k := range c.Killed {
+		doc.Killed = append(doc.Killed, killedDoc{k.PID, profile.Lossless(k.Name), k.Signal, jsonTime(k.Seen)})
+	}
 	for i := range c.Cores {
 		one := &c.Cores[i]
 		doc.Cores = append(doc.Cores, coreDoc{one.PID, profile.Lossless(one.File), one.Size, one.Written, one.Left,

@@ -60,6 +60,7 @@ func hungTest(name string) (*hang.Case, *hang.Verdict) {
 			{Time: at, Dumps: []*profile.Dump{d}, Waits: bank()}},
 		Close:    []hang.CloseSamples{{PID: 4121, TID: 4121, Stacks: []profile.Stack{d.Threads[0].Stack}, Calls: 1}},
 		Activity: hang.Activity{Network: 12, Commands: []string{name}, Began: 2},
+		Killed:   []hang.Killed{{PID: 70, Name: name, Signal: "SIGTERM", Seen: at}},
 		Cores: []hang.Core{{PID: 4121, File: "processes/4121-" + name + ".core", Size: 9 << 20, Written: 3 << 20,
 			Left: 4096, Unread: 8192, Stopped: 12 * time.Millisecond, Problem: "it is cut: " + name},
 			{PID: 77, Problem: "no core: " + name}},

@@ -74,6 +74,9 @@ func (k *ticker) clocks() {
 			p.compare = true
 		}
 		cost = max(cost, clockShare*(k.sys.Now()-began))
+		if k.opt.Gentle { // all of them together may take that share
+			cost *= time.Duration(len(k.processes))
+		}
 		s.due = k.now + max(clockEvery, cost)
 		if !k.opt.Children || k.now < s.reapedDue {
 			continue

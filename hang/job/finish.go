@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/procfs"
 )
 
@@ -29,6 +30,7 @@ func (j *job) onEnd() (left []int) {
 	if j.wasEnded() {
 		j.captureRest()
 	}
+	j.sayKilled()
 	if j.ending == nil && j.Leftovers == Kill {
 		j.endFor()
 	}
@@ -47,6 +49,25 @@ func (j *job) onEnd() (left []int) {
 func (j *job) wasEnded() bool {
 	return j.WithParent && j.ending == nil && j.seen == 0 && j.command.Death() == syscall.SIGTERM &&
 		len(j.orphans.Living()) > 0
+}
+
+// shortly is how long before the end of a command the end of a process counts as what may have caused it.
+const shortly = 3 * time.Second
+
+// sayKilled says which processes somebody has ended just before a command failed in a CI job: a system that ends the
+// leaves first leaves nothing to capture, and memory that runs out is seen by nothing else.
+func (j *job) sayKilled() {
+	if status, _ := j.command.Wait(); !j.WithParent || j.ending != nil || j.seen > 0 || status == 0 {
+		return
+	}
+	now := time.Now()
+	j.ends.Ended(now)
+	for _, k := range j.ends.Killed() {
+		if k.PID != j.command.PID() && now.Sub(k.Seen) < shortly {
+			j.to.Say(fmt.Sprintf("%s (%d), below the command, was ended by %s just before; what it did was not "+
+				"captured", k.Name, k.PID, supervise.SignalName(k.Signal)))
+		}
+	}
 }
 
 // captureRest captures what runs on, and ends it.

@@ -59,6 +59,8 @@ type Tree struct {
 	Root  int          // the command
 	Began time.Time    // when it was started
 	List  func() []int // all processes, parents before their children
+	// Killed are processes of it that somebody ended by SIGTERM or SIGKILL, as far as that was seen: in a CI job alone.
+	Killed []supervise.Killed
 }
 
 // Outcome is how it ended.
@@ -81,6 +83,7 @@ type job struct {
 	orphans  *supervise.Orphans
 	command  *supervise.Command
 	watch    *trigger.Watch
+	ends     supervise.Ends
 	began    time.Time
 
 	signals   chan os.Signal
@@ -136,6 +139,7 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	j.orphans.Follow(j.command)
 	live := &trigger.Live{List: j.orphans.Below, Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
 	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
+	defer j.ends.Close()
 	to.Started()
 	return j.follow(parent), nil
 }
@@ -184,6 +188,9 @@ func (j *job) follow(parent <-chan struct{}) *Outcome {
 // tick is what is done once a second.
 func (j *job) tick() {
 	j.orphans.Reap()
+	if j.WithParent {
+		j.ends.Check(time.Now(), j.orphans.Below)
+	}
 	if !j.shared {
 		j.lend()
 	}
@@ -209,10 +216,12 @@ func (j *job) capture(t hang.Trigger, most time.Duration, next func()) {
 	}
 	done := make(chan struct{})
 	j.captured, j.cancel, j.next = done, cancel, next
+	j.ends.Ended(time.Now())
+	tree := Tree{j.command.PID(), j.began, j.orphans.Below, j.ends.Killed()}
 	go func() {
 		defer close(done)
 		defer cancel()
-		j.harmed = j.to.Capture(ctx, t, Tree{j.command.PID(), j.began, j.orphans.Below})
+		j.harmed = j.to.Capture(ctx, t, tree)
 	}()
 }
 

@@ -226,3 +226,53 @@ func TestKilledDuringCapture(t *testing.T) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
+
+// A system that ends the leaves first: which process was ended is in the report, and is said where the command fails by
+// it before anything was captured.
+func TestLeafIsEndedFirst(t *testing.T) {
+	t.Parallel()
+	if !laterThan(t, 6, 15) {
+		t.Skip("kernels before 6.15 do not say how a process ended that others reap")
+	}
+	leaf, sibling := mark(), mark()
+	dir := t.TempDir()
+	for _, tt := range []struct{ script, want string }{
+		{"sleep " + leaf + "; exit 3", "was ended by SIGTERM just before"},
+		{"sleep " + leaf + "; sleep " + sibling, "reading report"},
+	} {
+		j := start(t, []string{"CI=true"}, fpstack, "run", "--report", dir+"/report", "--", "sh", "-c", tt.script)
+		await(t, "the leaf sleeps", func() bool { return len(marked(leaf)) == 1 })
+		time.Sleep(2500 * time.Millisecond) // it looks around once a second
+		pid := marked(leaf)[0]
+		syscall.Kill(pid, syscall.SIGTERM)
+		if tt.want == "reading report" {
+			await(t, "the sibling sleeps", func() bool { return len(marked(sibling)) == 1 })
+			j.Process.Signal(syscall.SIGTERM)
+			j.end(t)
+			text, err := os.ReadFile(dir + "/report/hang.txt")
+			if want := "process " + strconv.Itoa(pid) + " sleep was ended by SIGTERM before"; err != nil ||
+				!strings.Contains(string(text), want) {
+				t.Errorf("want %q in\n%s (%v)", want, text, err)
+			}
+			continue
+		}
+		out, state := j.end(t)
+		if want := "sleep (" + strconv.Itoa(pid) + "), below the command, " + tt.want; state.ExitCode() != 3 ||
+			!strings.Contains(out, want) {
+			t.Errorf("status %d, want 3 and %q in\n%s", state.ExitCode(), want, out)
+		}
+	}
+}
+
+// laterThan reports whether the kernel is of that version or later.
+func laterThan(t *testing.T, major, minor int) bool {
+	t.Helper()
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.FieldsFunc(string(b), func(r rune) bool { return r < '0' || r > '9' })
+	a, _ := strconv.Atoi(f[0])
+	i, _ := strconv.Atoi(f[1])
+	return a > major || a == major && i >= minor
+}

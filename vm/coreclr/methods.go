@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unicode/utf16"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
@@ -150,15 +151,15 @@ func (r *Runtime) imageBases(a mem.Addr) (bases []mem.Addr) {
 // utf16At reads a path, as the runtime keeps it in UTF-16; "" if there is none.
 func utf16At(m mem.Reader, a mem.Addr) string {
 	const most = 1024
-	var out []byte
+	var units []uint16
 	for i := mem.Addr(0); a != 0 && i < most; i++ {
 		v, err := mem.Uint(m, a+2*i, 2, order)
 		if err != nil || v == 0 {
 			break
 		}
-		out = append(out, string(rune(v))...)
+		units = append(units, uint16(v))
 	}
-	return string(out)
+	return string(utf16.Decode(units))
 }
 
 // metadataByName finds the metadata of m by the name of its assembly, to which the word at offset of the module leads:
