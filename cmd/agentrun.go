@@ -30,7 +30,7 @@ import (
 
 const (
 	// agentGC is how much garbage an agent keeps, in percent of what it needs.
-	agentGC = 20
+	agentGC = 60
 	// agentHeap is where more time is taken to keep less.
 	agentHeap = 96 << 20
 )

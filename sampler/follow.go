@@ -216,6 +216,8 @@ const (
 	// take more than half a hundredth of the time.
 	listEvery = time.Second
 	listShare = 200
+	// gentleShare is listShare where each reading counts.
+	gentleShare = 1000
 	// maxRefused bounds the processes that are not tried again.
 	maxRefused = 1 << 12
 	// discoverEvery bounds how often new ids are looked for.
@@ -236,7 +238,7 @@ func (k *ticker) discover(now time.Duration) {
 	}
 	k.search.discovered = now
 	if k.hear(now) {
-		if now-k.search.listed >= max(listEvery, listShare*k.search.listing) {
+		if now-k.search.listed >= k.listAge() {
 			k.list(now)
 		}
 		return
@@ -244,7 +246,7 @@ func (k *ticker) discover(now time.Duration) {
 	last, err := k.sys.LastID()
 	from := k.search.lastID
 	k.search.lastID = last
-	if now-k.search.listed >= max(listEvery, listShare*k.search.listing) || err != nil || last < from ||
+	if now-k.search.listed >= k.listAge() || err != nil || last < from ||
 		last-from > maxNewIDs {
 		k.list(now)
 		return
@@ -252,6 +254,14 @@ func (k *ticker) discover(now time.Duration) {
 	for id := last; id > from; id-- { // the youngest is the likeliest to live still
 		k.meet(id)
 	}
+}
+
+// listAge is how old a list of all threads may be.
+func (k *ticker) listAge() time.Duration {
+	if k.opt.Gentle {
+		return max(listEvery, gentleShare*k.search.listing)
+	}
+	return max(listEvery, listShare*k.search.listing)
 }
 
 // meet begins to follow a new thread or child.

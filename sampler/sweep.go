@@ -179,8 +179,7 @@ func (s *site) renumber(moved *renumbering, made map[int32]int32) {
 // moveStacks makes all stacks that are in use those of b.
 func (c *counter) moveStacks(old, b *book, moved *renumbering) {
 	known := map[profile.NodeID]profile.NodeID{0: 0}
-	var move func(n profile.NodeID) profile.NodeID
-	move = func(n profile.NodeID) profile.NodeID {
+	move := func(n profile.NodeID) profile.NodeID {
 		var path []profile.NodeID
 		at, ok := known[n]
 		for ; !ok; at, ok = known[n] {
