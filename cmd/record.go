@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -297,17 +298,15 @@ func (r *recording) sample(ctx context.Context) (*profile.Profile, error) {
 			}
 		}()
 	}
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		r.show(ctx)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { r.show(ctx) })
+	beside.Go(func() { r.renote(ctx) })
 	err := r.rec.Run(ctx)
 	if ctx.Err() == nil && r.child != nil {
 		err = r.lostCommand(err)
 	}
 	cancel()
-	<-shown
+	beside.Wait()
 	if err != nil && !errors.Is(err, sampler.ErrNothing) { // they have all ended by now
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/push"
 	"github.com/fpstack/fpstack/push/perprocess"
@@ -21,8 +22,14 @@ const pushFor = 30 * time.Second
 
 // pushing is what a recording has to do with stores.
 type pushing struct {
-	outlets *outlets                    // nil: it is not sent
-	who     map[int]perprocess.Identity // of processes that may have ended when it is sent
+	outlets *outlets      // nil: it is not sent
+	who     map[int]noted // processes that may have ended when it is sent
+}
+
+// noted is who a process is, and when it began: another that has its id later began later.
+type noted struct {
+	perprocess.Identity
+	start uint64
 }
 
 // openStores opens what the recording is sent to, before it begins.
@@ -34,7 +41,7 @@ func (r *recording) openStores() error {
 	if err != nil {
 		return err
 	}
-	r.pushing = pushing{opened, map[int]perprocess.Identity{}}
+	r.pushing = pushing{opened, map[int]noted{}}
 	for _, e := range odd {
 		r.complain(e)
 	}
@@ -44,15 +51,51 @@ func (r *recording) openStores() error {
 // note keeps who a process is, while that can be read.
 func (p *pushing) note(pid int) {
 	if p.outlets != nil {
-		p.who[pid] = perprocess.Identify("/proc", pid)
+		p.who[pid] = noted{perprocess.Identify("/proc", pid), began(pid)}
 	}
+}
+
+// renote asks again who the processes are, each some times a second until ctx ends: a shell becomes what it was told to
+// run.
+func (p *pushing) renote(ctx context.Context) {
+	if p.outlets == nil {
+		return
+	}
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for pid, was := range p.who {
+			id := perprocess.Identify("/proc", pid)
+			if id.Exe != "" && was.start != 0 && began(pid) == was.start {
+				p.who[pid] = noted{id, was.start}
+			}
+		}
+	}
+}
+
+// began is when a process began, in ticks after boot, 0 if that cannot be read.
+func began(pid int) uint64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	st, err := procfs.ParseStat(b)
+	if err != nil {
+		return 0
+	}
+	return st.Start
 }
 
 // identity is who a process is. Of one that was started meanwhile it may be too late to ask, and its id may be
 // another's by now: it has what all that were noted have in common.
 func (p *pushing) identity(pid int) perprocess.Identity {
 	if id, ok := p.who[pid]; ok {
-		return id
+		return id.Identity
 	}
 	var common *perprocess.Identity
 	for _, id := range p.who {

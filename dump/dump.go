@@ -98,6 +98,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	var whole *mem.Overlay
 	if w.opt.Locals {
 		whole = mem.NewOverlay(nil, snap.Whole...)
+		w.fibers.localsOf = func(s *unwind.Stack) map[int][]profile.Variable { return w.runtimes.Locals(whole, s) }
 	}
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
@@ -166,6 +167,9 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	w.fibers.report(d)
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
+	for i := range w.fibers.locals {
+		d.Fibers[i].Locals = w.fibers.locals[i]
+	}
 	for i := range d.Threads {
 		d.Threads[i].Locals = w.locals[d.Threads[i].TID]
 		if f, ok := w.facts[d.Threads[i].TID]; ok && (f.Name != "" || f.ID != 0 || len(f.Facts) > 0) {

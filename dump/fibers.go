@@ -45,6 +45,9 @@ type fiberWalk struct {
 	seed   maphash.Seed
 	stack  unwind.Stack // of the fiber at hand
 	kept   func(*unwind.Stack)
+	// localsOf reads the local variables of the stack of a fiber, by number of the frame; nil: nobody wants them.
+	localsOf func(*unwind.Stack) map[int][]profile.Variable
+	locals   []map[int][]profile.Variable // of each fiber, by number of the frame
 }
 
 // open learns where the fibers of the process are, before it is stopped.
@@ -102,6 +105,9 @@ func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, f 
 			walk(&w.stack, f, memory)
 		} else if s, ok := w.listers[of].(vm.FiberStacker); ok {
 			s.FiberStack(f.ID, &w.stack)
+		}
+		if w.localsOf != nil {
+			w.locals = append(w.locals, w.localsOf(&w.stack))
 		}
 		f.Thread = snapshot.Thread{} // the copied stack may be dropped
 		w.walked.StackOf = append(w.walked.StackOf, w.keep(f.CreatedBy))

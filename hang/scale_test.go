@@ -70,3 +70,27 @@ func TestLinear(t *testing.T) {
 		})
 	}
 }
+
+// TestServerOfProcesses: the first process of a server whose children wait for connections does not hang.
+func TestServerOfProcesses(t *testing.T) {
+	for _, listens := range []bool{true, false} {
+		c := &Case{Roots: []int{70},
+			Processes: []Process{{PID: 70, Name: "nginx"}, {PID: 71, Parent: 70, Name: "nginx"}}}
+		at := time.Unix(1000, 0)
+		for range 2 {
+			m := Moment{Time: at, Counters: map[int]Span{}}
+			for pid, w := range map[int]*profile.Wait{
+				70: {Kind: "a signal", Mode: "outside", Text: "waits for a signal"},
+				71: {Kind: "descriptors", Mode: "any", Text: "waits for descriptors", Listens: listens}} {
+				d := &profile.Dump{Process: profile.Process{PID: pid, Comm: "nginx"},
+					Threads: []profile.Thread{{TID: pid, State: "S", Wait: w}}}
+				m.Dumps = append(m.Dumps, d)
+				m.Counters[pid] = Span{Before: Counters{Time: at}, After: Counters{Time: at}}
+			}
+			c.Moments, at = append(c.Moments, m), at.Add(time.Second)
+		}
+		if v := Judge(c); (v.Kind == Unknown) != listens {
+			t.Errorf("children listen: %v; %s: %s", listens, v.Kind, v.Sentence)
+		}
+	}
+}

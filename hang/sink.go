@@ -68,8 +68,11 @@ func (j *judging) sink(n *node) sink {
 	default:
 		j.sleeping(&s, w)
 	}
-	if s.rank >= rankTime && s.rank < rankWork && j.of(n.pid).serves {
+	switch {
+	case s.rank >= rankTime && s.rank < rankWork && j.of(n.pid).serves:
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
+	case w != nil && w.Kind == "a signal" && s.rank == rankOutside && j.childServes(n.pid):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
 	}
 	if s.rank > rankHolder && n.by != nil && n.by.Mode == "one" && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
 		s.rank = rankHolder
@@ -135,6 +138,12 @@ func (j *judging) servesBy(tid int) bool {
 	}
 	w := j.waiting[tid]
 	return w != nil && w.Listens
+}
+
+// childServes reports whether a child of process pid waits for somebody to connect: the first process of such a server
+// only waits for signals.
+func (j *judging) childServes(pid int) bool {
+	return slices.ContainsFunc(j.c.Processes, func(p Process) bool { return p.Parent == pid && j.of(p.PID).serves })
 }
 
 // listens reports whether an event loop waits for somebody to connect.

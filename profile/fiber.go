@@ -25,6 +25,8 @@ type Fiber struct {
 	AwaitedBy []uint64
 	// LoopTID is the thread whose event loop runs it when it goes on, 0 if unknown.
 	LoopTID int
+	// Locals are the local variables of frames of its stack, by Frame.Index; nil if they were not asked for.
+	Locals map[int][]Variable
 }
 
 // FiberStack is the stack of one or more fibers.

@@ -97,6 +97,8 @@ type fiberDoc struct {
 
 	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
 	LoopTID   int      `json:"loop_tid,omitempty"`
+
+	Locals []*localsDoc `json:"locals,omitempty"`
 }
 
 type fiberStackDoc struct {

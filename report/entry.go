@@ -35,7 +35,7 @@ func (p *printer) entry(e entry) {
 	}
 	for i := range e.frames {
 		p.frame(&e.frames[i])
-		p.locals(e.threads[0], &e.frames[i])
+		p.locals(e.threads[0].Locals, &e.frames[i])
 		if i == 0 || !sameLine(&e.frames[i], &e.frames[i-1]) {
 			p.source(&e.frames[i])
 		}

@@ -72,7 +72,7 @@ func fiberCounts(d *profile.Dump) []string {
 func (p *printer) fiberKey(i int) string {
 	f := &p.dump.Fibers[i]
 	key := make([]byte, 0, 64)
-	if !p.opt.Group {
+	if !p.opt.Group || len(f.Locals) > 0 {
 		key = binary.LittleEndian.AppendUint64(key, uint64(i))
 	}
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.Stack))
@@ -99,6 +99,7 @@ func (p *printer) fiberGroup(fibers []*profile.Fiber) {
 		frames := p.opt.visible(&s.Stack)
 		for i := range frames {
 			p.frame(&frames[i])
+			p.locals(f.Locals, &frames[i])
 			if i == 0 || !sameLine(&frames[i], &frames[i-1]) {
 				p.source(&frames[i])
 			}

@@ -121,7 +121,8 @@ func fiberDocument(f *profile.Fiber) *fiberDoc {
 	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, Name: profile.Lossless(f.Name),
 		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
 		System: f.System, TID: f.TID, Stack: f.Stack,
-		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID}
+		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
+		Locals: localsDocuments(f.Locals)}
 }
 
 func syscallDocument(call *profile.Syscall) *syscallDoc {

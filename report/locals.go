@@ -9,12 +9,12 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// locals writes the local variables of f, a frame of t, a line each.
-func (p *printer) locals(t *profile.Thread, f *profile.Frame) {
+// locals writes the local variables of f, a line each: all are those of its stack, by number of the frame.
+func (p *printer) locals(all map[int][]profile.Variable, f *profile.Frame) {
 	if f.Inlined || f.Stub {
 		return
 	}
-	for _, v := range t.Locals[f.Index] {
+	for _, v := range all[f.Index] {
 		line := sourceText(v.Value)
 		if v.Name != "" {
 			line = text.Escape(v.Name) + " = " + line
@@ -45,21 +45,26 @@ func localsDocuments(all map[int][]profile.Variable) (docs []*localsDoc) {
 	return docs
 }
 
-// locals reads the local variables of a frame of t. They count as frames, of which a document has so many.
-func (in *dumpReader) locals(t *profile.Thread) error {
+// locals reads the local variables of a frame.
+func (in *dumpReader) locals(to *map[int][]profile.Variable) error {
 	var doc localsDoc
 	if err := in.Decode(&doc); err != nil {
 		return err
 	}
+	return in.addLocals(to, &doc)
+}
+
+// addLocals adds the local variables of a frame. They count as frames, of which a document has so many.
+func (in *dumpReader) addLocals(to *map[int][]profile.Variable, doc *localsDoc) error {
 	if in.frames += len(doc.Variables); in.frames > in.limits.frames || doc.Frame < 0 {
 		return errors.New("more local variables and frames than a dump has")
 	}
 	var err error
-	if t.Locals == nil {
-		t.Locals = map[int][]profile.Variable{}
+	if *to == nil {
+		*to = map[int][]profile.Variable{}
 	}
 	for _, v := range doc.Variables {
-		t.Locals[doc.Frame] = append(t.Locals[doc.Frame],
+		(*to)[doc.Frame] = append((*to)[doc.Frame],
 			profile.Variable{Name: in.text(v.Name, &err), Value: in.text(v.Value, &err)})
 	}
 	return err

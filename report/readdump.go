@@ -130,7 +130,7 @@ func (in *dumpReader) thread() error {
 			t.Signal, err = in.signal()
 			return err
 		case "locals":
-			return in.List(in.limits.frames, func() error { return in.locals(&t) })
+			return in.List(in.limits.frames, func() error { return in.locals(&t.Locals) })
 		case "event_loop":
 			t.Loop, err = in.loop()
 			return err

@@ -21,7 +21,16 @@ func (in *dumpReader) fiber() error {
 		return err
 	}
 	var err error
-	in.dump.Fibers = append(in.dump.Fibers, profile.Fiber{Kind: in.text(doc.Kind, &err), ID: doc.ID,
+	var locals map[int][]profile.Variable
+	for _, l := range doc.Locals {
+		if l == nil {
+			continue
+		}
+		if err := in.addLocals(&locals, l); err != nil {
+			return err
+		}
+	}
+	in.dump.Fibers = append(in.dump.Fibers, profile.Fiber{Locals: locals, Kind: in.text(doc.Kind, &err), ID: doc.ID,
 		Name: in.text(doc.Name, &err), AwaitedBy: doc.AwaitedBy, LoopTID: doc.LoopTID,
 		State: in.text(doc.State, &err), Waits: max(0, time.Duration(doc.Waits)), Locked: doc.Locked,
 		System: doc.System, TID: doc.TID, Stack: doc.Stack, Missing: in.text(doc.Missing, &err), Creator: doc.Creator})

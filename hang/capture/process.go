@@ -152,6 +152,9 @@ func (d *describer) files(dir string, p *hang.Process) {
 // p.
 func (d *describer) lockedBy(info, path string, mounts func() []procfs.Mount, p *hang.Process) {
 	fd := procfs.ParseFDInfo(procfs.Read(info, 64<<10))
+	if slices.ContainsFunc(fd.Locks, func(l procfs.FileLock) bool { return l.Kind != "POSIX" }) {
+		return // the lock is of the open file, which was inherited: this one has it too. Source: flock(2)
+	}
 	for i := range d.locks {
 		l := &d.locks[i]
 		if fd.Inode == 0 || l.Inode != fd.Inode || l.Waits || l.PID <= 0 || l.PID == p.PID {

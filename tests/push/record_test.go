@@ -61,8 +61,8 @@ func TestRecordFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out, status := fpstackIn(t, dir, "record", "-q", "--push", "file://"+dir+"/profiles", "--label", "team=x", "--",
-		"sh", "-c", "sleep 0.5; exit 7")
-	files, err := filepath.Glob(dir + "/profiles/fpstack-*.pb.gz")
+		"sh", "-c", "exec bash -c 'sleep 1; exit 7'")
+	files, err := filepath.Glob(dir + "/profiles/fpstack-*-bash-*.pb.gz")
 	if err != nil || status != 7 || out != "" || len(files) == 0 {
 		t.Fatalf("status %d, %q, files %q, %v", status, out, files, err)
 	}

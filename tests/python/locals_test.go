@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm"
 )
 
 // TestLocals: local variables have the values that the script gave them.
@@ -78,4 +79,43 @@ func BenchmarkLocals(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestLocalsOfTasks: the functions that a task waits in have their local variables.
+func TestLocalsOfTasks(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "state.py", nil)
+		l := x.lister(t)
+		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
+			ProcessCopiers: append([]snapshot.ProcessCopier{l}, x.Runtimes.LocalsCopiers()...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fibers, err := l.Fibers(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for i := range fibers {
+			if name := fibers[i].Name; name != "first" && name != "second" {
+				continue
+			}
+			found++
+			var stack unwind.Stack
+			l.(vm.FiberStacker).FiberStack(fibers[i].ID, &stack)
+			all := x.Runtimes.Locals(mem.NewOverlay(nil, s.Whole...), &stack)
+			for k := range stack.Frames {
+				if v := all[k]; len(v) != 1 || v[0].Name != "future" ||
+					!strings.HasPrefix(v[0].Value, "<_asyncio.Future at ") {
+					t.Errorf("task %q, frame %d: %v, want its future", fibers[i].Name, k, v)
+				}
+			}
+			if len(stack.Frames) != 2 {
+				t.Errorf("task %q has %d frames, want 2", fibers[i].Name, len(stack.Frames))
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d tasks are listed, want 2", found)
+		}
+	})
 }

@@ -37,6 +37,7 @@ type Runtime struct {
 	set     *module.Set       // of the last Mapped
 	asyncio *asyncio          // nil if the process has none, or if tasks are not listed
 	parked  map[uint64]parked // tasks of the last Fibers, by their id
+	waiting frameList         // of tasks that wait, of the last CopyProcess
 	green   *greenlets
 }
 

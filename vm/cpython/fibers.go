@@ -205,7 +205,7 @@ func (l *taskList) frames(t *taskRead) parked {
 
 // parkedFrame is f, which waits, as a stack has it; false if nobody wrote its code.
 func (r *Runtime) parkedFrame(m object.Memory, f *object.Frame) (unwind.Frame, bool) {
-	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r}
+	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r, Kept: f.Addr}
 	switch code := r.codeAt(f.Code, m); {
 	case code == nil:
 		out.Site, out.Note = r.sites.of(spot{function: unnamed}), noteCode

@@ -26,6 +26,8 @@ type greenlets struct {
 	cut    bool                // the process has more memory than was searched
 	parked map[uint64]parked   // of the last Fibers, by their id
 	facts  map[int]string      // of the last Fibers, by thread
+
+	waiting frameList // of the last CopyProcess
 }
 
 func newGreenlets(r *Runtime, image module.Image) *greenlets {
@@ -164,6 +166,7 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 	m := newRounds(to.Gather)
 	all := g.survey(g.r.set.Table(), m, m, g.known)
 	codes := map[mem.Addr]bool{}
+	g.waiting = nil
 	list := all.list
 	for len(list) > 0 && !m.spent {
 		n := min(block, len(list))
@@ -175,6 +178,7 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 		m.run(addresses(list[:n]), func(at mem.Addr) {
 			frames, _ := g.frames(m, byAddr[at])
 			for i := range frames {
+				g.waiting.add(frames[i].Addr)
 				if c := frames[i].Code; c != 0 && !codes[c] {
 					codes[c] = true
 					fresh = append(fresh, c)

@@ -1,6 +1,8 @@
 package cpython
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
@@ -10,6 +12,18 @@ import (
 
 // maxLocalFrames bounds the frames of one thread whose local variables are read: the innermost.
 const maxLocalFrames = 256
+
+// frameList is addresses of frames that no thread runs. One may be in it twice.
+type frameList []mem.Addr
+
+// maxWaiting bounds the frames of tasks and greenlets whose local variables are read.
+const maxWaiting = 1 << 13
+
+func (l *frameList) add(a mem.Addr) {
+	if a != 0 && len(*l) < maxWaiting {
+		*l = append(*l, a)
+	}
+}
 
 // LocalsCopier implements vm.LocalsReader.
 func (r *Runtime) LocalsCopier() snapshot.ProcessCopier { return localsCopier{r} }
@@ -22,7 +36,7 @@ func (c localsCopier) String() string { return c.r.String() + " (local variables
 func (c localsCopier) Room() int { return 1 << 20 }
 
 // CopyProcess implements [snapshot.ProcessCopier]: it copies what the local variables of the frames of all threads
-// hold, as far as they are shown.
+// hold, as far as they are shown, and of tasks and greenlets that were copied before.
 func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 	r := c.r
 	m := newRounds(g.Gather)
@@ -40,6 +54,10 @@ func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 		}
 	}
 	m.once = false
+	for _, list := range []frameList{r.waiting, r.green.waiting} {
+		slices.Sort(list)
+		frames = append(frames, slices.Compact(list)...)
+	}
 	m.run(frames, func(at mem.Addr) { r.variables(m, at) })
 }
 

@@ -143,12 +143,14 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 	m := newRounds(g.Gather)
 	all := r.addresses(a, m, m)
 	codes := map[mem.Addr]bool{}
+	r.waiting = nil
 	for len(all) > 0 && !m.spent {
 		n := min(block, len(all))
 		var fresh []mem.Addr
 		reads := newTaskCopies(all[:n])
 		m.run(all[:n], func(at mem.Addr) {
 			for _, g := range reads.more(r, m, at) {
+				r.waiting.add(g.Frame.Addr)
 				if c := g.Frame.Code; c != 0 && !codes[c] {
 					codes[c] = true
 					fresh = append(fresh, c)

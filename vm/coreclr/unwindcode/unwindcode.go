@@ -109,11 +109,11 @@ func (s *frame) read(b []byte, at uint32) (*Function, error) {
 	if flags&flagChain == 0 {
 		return nil, nil
 	}
-	codes = codes[2*(count+count&1):]
-	if len(codes) < FunctionSize {
+	behind := 2 * (count + count&1) // their number is even
+	if len(codes) < behind+FunctionSize {
 		return nil, fmt.Errorf("%w: it is cut", ErrMalformed)
 	}
-	f := ParseFunction(codes)
+	f := ParseFunction(codes[behind:])
 	return &f, nil
 }
 

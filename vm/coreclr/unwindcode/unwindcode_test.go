@@ -108,6 +108,7 @@ func TestMalformed(t *testing.T) {
 		"a chain that leads to itself": self,
 		"a register saved above":       "\x01\x08\x03\x00\x08\x34\x20\x00\x04\x42",
 		"a cut chain":                  "\x21\x00\x00\x00\x00\x10",
+		"cut before an even number":    "\x21\x04\x01\x00\x04\x42",
 	} {
 		if row, err := Row(Function{Info: 0x100}, 64, at([]byte(info))); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v, %v", name, row, err)
@@ -152,6 +153,7 @@ func FuzzRow(f *testing.F) {
 	for _, info := range seeds {
 		f.Add([]byte(info), uint32(5))
 	}
+	f.Add([]byte("10\x0500000000000"), uint32(81))
 	f.Add([]byte("\x21\x04\x01\x00\x04\x42\x00\x00\x00\x10\x00\x00\x00\x11\x00\x00\x00\x01\x00\x00"), uint32(0))
 	f.Fuzz(func(t *testing.T, b []byte, place uint32) {
 		row, err := Row(Function{Info: 0x100}, place, at(b))
