@@ -15,7 +15,7 @@ const licenses = "cmd/licenses.txt"
 // linked gives the folder of each module, path and version, that the program of an architecture is linked from.
 func linked(t *testing.T, arch string, into map[string]string) {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-tags", "nethttpomithttp2",
+	cmd := exec.Command("go", "list", "-deps",
 		"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", ".")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
 	out, err := cmd.Output()
