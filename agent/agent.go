@@ -96,8 +96,8 @@ type Options struct {
 	// StuckAfter is when it ends if no round of samples was made, 0: never.
 	StuckAfter time.Duration
 
-	// Identify reads who a process is, when it is first followed; by is the rule that chose it.
-	Identify func(pid int, by *choose.Rule) perprocess.Identity
+	// Identify reads who a process is, when it is first followed.
+	Identify func(c *choose.Chosen) perprocess.Identity
 	// Threads is how many threads a process has.
 	Threads func(pid int) int
 	// Refusal words in few words why a process cannot be followed; "" if it has only ended.

@@ -143,8 +143,8 @@ func (m *machine) options() Options {
 	return Options{Recorder: m, Follower: m, Chooser: m,
 		Stores:   []Store{{`file:///a"b`, outlet{m}, outlet{m}}},
 		Interval: 15 * time.Second, MaxTargets: 100, MaxThreads: 1000, StuckAfter: 10 * time.Minute, Budget: 0.01,
-		Identify: func(pid int, by *choose.Rule) perprocess.Identity {
-			return perprocess.Identity{Service: fmt.Sprint(by.Service, pid)}
+		Identify: func(c *choose.Chosen) perprocess.Identity {
+			return perprocess.Identity{Service: fmt.Sprint(c.Rule.Service, c.PID)}
 		},
 		Threads: func(pid int) int { return m.threads[pid] },
 		Refusal: func(err error) string { return err.Error() },

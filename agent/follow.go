@@ -169,7 +169,7 @@ func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string
 	if *threads+n > a.opt.MaxThreads {
 		return tooManyThreads
 	}
-	who := a.opt.Identify(c.PID, c.Rule)
+	who := a.opt.Identify(c)
 	if err := a.opt.Follower.Add(c.PID); err != nil {
 		why := a.opt.Refusal(err)
 		a.mu.Lock()

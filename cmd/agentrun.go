@@ -37,6 +37,9 @@ const (
 
 // agent records and sends until ctx ends.
 func (a *app) agent(ctx context.Context, o *agentOptions) error {
+	asked := make(chan os.Signal, 1) // for the accounts; it would end a program that does not wait for it
+	signal.Notify(asked, syscall.SIGUSR1)
+	defer signal.Stop(asked)
 	debug.SetGCPercent(agentGC)
 	debug.SetMemoryLimit(agentHeap)
 	stores, odd, err := o.pushOptions.open(o.stuckAfter)
@@ -62,7 +65,7 @@ func (a *app) agent(ctx context.Context, o *agentOptions) error {
 	}
 	a.progress = newProgress(a.stderr)
 	defer a.progress.clear()
-	defer a.showStatus(o, g)()
+	defer a.showStatus(o, g, asked)()
 	release := supervise.TakeJobs().Serve(func(stop func()) {
 		a.progress.clear()
 		r.Hold(stop)
@@ -120,12 +123,16 @@ func (f follower) Counts() agent.Counts {
 	return c
 }
 
-// identify reads who a process is, and what its rule adds.
-func identify(pid int, by *choose.Rule) perprocess.Identity {
-	id := perprocess.Identify("/proc", pid)
-	id.Labels, _ = push.ParseLabels(by.Labels) // they were checked
-	if by.Service != "" {
-		id.Labels = append(id.Labels, otlp.Attribute{Key: "service.name", Value: by.Service})
+// identify reads who a process is, and what its rule adds. A name that chose it tells more than that of its
+// executable, which others may share: redis-server is a link to redis-check-rdb in Debian.
+func identify(c *choose.Chosen) perprocess.Identity {
+	id := perprocess.Identify("/proc", c.PID)
+	id.Labels, _ = push.ParseLabels(c.Rule.Labels) // they were checked
+	if id.Service == "" {
+		id.Service = c.Name
+	}
+	if c.Rule.Service != "" {
+		id.Labels = append(id.Labels, otlp.Attribute{Key: "service.name", Value: c.Rule.Service})
 	}
 	return id
 }
@@ -165,10 +172,9 @@ func ownUsage() (cpu time.Duration, memory int64) {
 const statusEvery = time.Minute
 
 // showStatus shows what g does: on a terminal in a line that is drawn again, else in a line a minute, and when a
-// store's trouble begins or ends. SIGUSR1 writes all accounts. It ends with the function returned.
-func (a *app) showStatus(o *agentOptions, g *agent.Agent) (stop func()) {
-	wanted, done, ended := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
-	signal.Notify(wanted, syscall.SIGUSR1)
+// store's trouble begins or ends. A value of asked writes all accounts. It ends with the function returned.
+func (a *app) showStatus(o *agentOptions, g *agent.Agent, asked <-chan os.Signal) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
@@ -178,7 +184,7 @@ func (a *app) showStatus(o *agentOptions, g *agent.Agent) (stop func()) {
 			select {
 			case <-done:
 				return
-			case <-wanted:
+			case <-asked:
 				a.progress.clear()
 				r := g.Report()
 				a.tell(r.Accounts())
@@ -199,7 +205,6 @@ func (a *app) showStatus(o *agentOptions, g *agent.Agent) (stop func()) {
 		}
 	}()
 	return func() {
-		signal.Stop(wanted)
 		close(done)
 		select {
 		case <-ended:

@@ -117,7 +117,7 @@ func TestScansFollow(t *testing.T) {
 		}
 		var got []string
 		for _, c := range chosen {
-			got = append(got, fmt.Sprint(c.PID, "/", c.Start, c.Rule.Service))
+			got = append(got, fmt.Sprint(c.PID, "/", c.Start, c.Rule.Service, c.Name))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("at %v: %v, want %v", at, got, want)
@@ -127,22 +127,22 @@ func TestScansFollow(t *testing.T) {
 	draw(t, root, 11, drawn{"web", "/web", "/", 7, 2})
 	draw(t, root, 12, drawn{"secret", "/secret", "/", 7, 3})
 	draw(t, root, 50, drawn{"web", "/web", "/", 7, 4}) // we
-	scan(0, "11/2first")
+	scan(0, "11/2firstweb")
 	draw(t, root, 10, drawn{"web", "/web", "/", 0, 1}) // it began its program
 	draw(t, root, 13, drawn{"other", "/other", "/", 7, 5})
-	scan(500*time.Millisecond, "11/2first", "13/5")
-	scan(1001*time.Millisecond, "10/1first", "11/2first", "13/5")
+	scan(500*time.Millisecond, "11/2firstweb", "13/5")
+	scan(1001*time.Millisecond, "10/1firstweb", "11/2firstweb", "13/5")
 	draw(t, root, 11, drawn{"cat", "/bin/cat", "/", 0, 9}) // the id of another process now
-	scan(1500*time.Millisecond, "10/1first", "13/5")
+	scan(1500*time.Millisecond, "10/1firstweb", "13/5")
 	os.RemoveAll(filepath.Join(root, "13"))
-	scan(2*time.Second, "10/1first")
+	scan(2*time.Second, "10/1firstweb")
 	if len(s.known) != 3 {
 		t.Errorf("%d processes are known, want 3: those that are gone are forgotten", len(s.known))
 	}
 	reads := 0
 	for at := 3 * time.Second; at < 200*time.Second; at += time.Second {
 		before := s.known[12].again
-		scan(at, "10/1first")
+		scan(at, "10/1firstweb")
 		if s.known[12].again != before {
 			reads++
 		}

@@ -29,7 +29,7 @@ type Rule struct {
 	Units      []string // of systemd, ".service" may be left out, or patterns
 	Users      []int    // effective ids
 
-	// Service is what the processes are called in a store, "": as they are called.
+	// Service is what the processes are called in a store, "": by the name or unit that chose them, or by theirs.
 	Service string
 	Labels  []string // of what is recorded of them, each "name=value"
 }
@@ -104,6 +104,16 @@ func (r *Rule) matches(p *process) bool {
 		anyOf(len(r.Containers), func(i int) bool { return isID(r.Containers[i], p.group().Container) }) &&
 		anyOf(len(r.Pods), func(i int) bool { return isID(r.Pods[i], p.group().Pod) }) &&
 		anyOf(len(r.Units), func(i int) bool { return isUnit(r.Units[i], p.group()) })
+}
+
+// nameOf is the one of r.Names that p has, "" if there is none.
+func (r *Rule) nameOf(p *process) string {
+	for _, name := range r.Names {
+		if slices.Contains(p.names(), name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // inGroup reports whether a group, or one above it, is called as pattern says.

@@ -23,6 +23,7 @@ type Scanner struct {
 type decision struct {
 	start uint64 // when the process began, 0 if that is not known
 	rule  int    // below 0: none
+	name  string // of Rule.Names, that it has
 	again time.Duration
 	every time.Duration
 	round uint64 // of the scan that met it last
@@ -38,6 +39,7 @@ const (
 type Chosen struct {
 	procfs.Identity
 	Rule *Rule
+	Name string // the one of Rule.Names that it has, "" if the rule has none
 }
 
 // NewScanner returns a Scanner of the processes below root ("/proc") that one of rules chooses, the first that does,
@@ -60,7 +62,7 @@ func (s *Scanner) Scan(now time.Duration) ([]Chosen, error) {
 			continue
 		}
 		if d := s.decide(pid, now); d.rule >= 0 {
-			chosen = append(chosen, Chosen{procfs.Identity{PID: pid, Start: d.start}, &s.rules[d.rule]})
+			chosen = append(chosen, Chosen{procfs.Identity{PID: pid, Start: d.start}, &s.rules[d.rule], d.name})
 		}
 	}
 	for pid, d := range s.known {
@@ -99,6 +101,8 @@ func (s *Scanner) decide(pid int, now time.Duration) *decision {
 	if d.start = 0; d.rule >= 0 {
 		if d.start = s.start(pid); d.start == 0 || len(p.names()) == 0 { // it has ended, or has no program
 			d.rule = -1
+		} else {
+			d.name = s.rules[d.rule].nameOf(p)
 		}
 	}
 	d.again, d.round = now+d.every, s.round
