@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
@@ -137,7 +138,23 @@ func startWith(t testing.TB, known *vm.Table, version string, flags []string, sc
 		t.Fatalf("%s in node %s %v said %.100q: %v", script, version, flags, line, err)
 	}
 	x.Process = walked.Open(t, cmd.Process.Pid, walked.Options{Known: known, Names: resolve.Options{NoLines: true}})
+	x.awaitReturn(t)
 	return x
+}
+
+// awaitReturn waits until the script is back from the call that wrote its first line.
+func (x *target) awaitReturn(t testing.TB) {
+	t.Helper()
+	writes := func(f profile.Frame) bool { return f.Func == "writeSync" }
+	for range 200 {
+		if !slices.ContainsFunc(x.Stacks(x.Stop(t)), func(s profile.Stack) bool {
+			return slices.ContainsFunc(s.Frames, writes)
+		}) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the script still writes its first line")
 }
 
 // javascript are the frames of a stack that have a place in a text, and the builtins between them.
