@@ -336,6 +336,7 @@ func TestPerfMapOfWasm(t *testing.T) {
 	}
 	p := launch(t, exec.Command(host, "work", files)).ready(t)
 	path := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
+	os.Remove(path) // of another process that had this id
 	t.Cleanup(func() { os.Remove(path) })
 	frames := perfFrames(t, p.pid, path, func() {
 		if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 0 {
@@ -365,6 +366,7 @@ func TestPerfMapCommand(t *testing.T) {
 	p := launch(t, cmd).ready(t)
 	time.Sleep(time.Second) // V8 writes its names late: those of what it compiles first are there
 	path := fmt.Sprintf("/tmp/perf-%d.map", p.pid)
+	os.Remove(path) // of another process that had this id
 	defer os.Remove(path)
 	frames := perfFrames(t, p.pid, path, func() {
 		if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 0 || !strings.Contains(o.stderr, path) {
