@@ -22,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
@@ -40,7 +41,7 @@ func start(t *testing.T, name string) (pid int, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := harness.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	ended := false

@@ -19,6 +19,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -48,7 +49,7 @@ func startNode(t *testing.T, option string, args ...string) (pid int, wait func(
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = harness.Start(cmd)
 	}
 	if err != nil {
 		t.Fatal(err)

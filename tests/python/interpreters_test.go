@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/walked"
 )
 
@@ -142,7 +143,7 @@ func startCommand(t testing.TB, in interpreter, cmd *exec.Cmd) *target {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = harness.Start(cmd)
 	}
 	w.Close()
 	if err != nil {

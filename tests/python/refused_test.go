@@ -49,7 +49,7 @@ func checkRefused(t *testing.T, cmd *exec.Cmd, release string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = harness.Start(cmd)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -124,7 +125,7 @@ func startWith(t testing.TB, known *vm.Table, version string, flags []string, sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := harness.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	x := &target{}
