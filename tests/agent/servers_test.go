@@ -26,8 +26,7 @@ const rate = 100
 
 // server is a program under load.
 type server struct {
-	process string // its name
-	service string // what profiles call it: its executable
+	process string // its name, which profiles have too
 	cmd     *exec.Cmd
 	connect func() (func() error, error) // of a request
 
@@ -55,11 +54,6 @@ func startServers(t *testing.T) []*server {
 			ask, err := s.connect()
 			return err == nil && ask() == nil
 		})
-		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.cmd.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.service = filepath.Base(exe)
 	}
 	return all
 }

@@ -84,7 +84,7 @@ func TestSoak(t *testing.T) {
 	}
 	watch(t, a, *soak)
 	for _, s := range servers {
-		y := store.count(t, s.service)
+		y := store.count(t, s.process)
 		t.Logf("%s: %d profiles, %v of wall time", s.process, len(y.wall), y.sum.Round(time.Second))
 		if len(y.wall) == 0 {
 			t.Errorf("no profile of %s came", s.process)
