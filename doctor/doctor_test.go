@@ -86,7 +86,7 @@ func TestEachGateRefusesByItself(t *testing.T) {
 		"Yama 1":                         {func(f *Facts) { f.Yama = 1 }, "Yama", Closed, "ptrace_scope=0"},
 		"Yama 1 with our own descendant": {func(f *Facts) { f.Yama, f.Descendant = 1, truth(true) }, "", Open, ""},
 		"Yama 1, we have the right":      {func(f *Facts) { f.Yama, f.Caps = 1, sysPtrace }, "", Open, ""},
-		"Yama 2":                         {func(f *Facts) { f.Yama = 2 }, "Yama", Closed, "sudo"},
+		"Yama 2":                         {func(f *Facts) { f.Yama = 2 }, "Yama", Closed, "cap_sys_ptrace+ep"},
 		"Yama 3, even with the right":    {func(f *Facts) { f.Yama, f.Caps = 3, sysPtrace }, "Yama", Closed, "boot"},
 		"no Yama":                        {func(f *Facts) { f.Yama = -1 }, "", Open, ""},
 		"label that confines us": {func(f *Facts) { f.OwnLSM = "docker-default (enforce)" },

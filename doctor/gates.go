@@ -225,7 +225,7 @@ func (f *Facts) yama(place Place) Gate {
 		g.State, g.Says = Closed, g.Says+": only an ancestor may attach, or whom the process names (PR_SET_PTRACER)"
 		g.Remedy = place.relaxYama()
 	default:
-		g.State, g.Says, g.Remedy = Closed, g.Says+": only CAP_SYS_PTRACE may attach", place.becomeRoot(f.TargetUID)
+		g.State, g.Says, g.Remedy = Closed, g.Says+": only CAP_SYS_PTRACE may attach", place.allowPtrace()
 	}
 	return g
 }

@@ -110,7 +110,8 @@ func (p Place) relaxYama() string {
 	case GitHubActions:
 		return "sudo fpstack …, or sudo sysctl kernel.yama.ptrace_scope=0 in a step before."
 	}
-	return "Run with sudo, or set it to 0 (sudo sysctl kernel.yama.ptrace_scope=0)."
+	return "Run with sudo, or set it to 0 (sudo sysctl kernel.yama.ptrace_scope=0); what fpstack itself starts it " +
+		"may sample (fpstack record -- CMD, fpstack run -- CMD)."
 }
 
 // leavePolicy words how to see whether a security module refused us, and how to be allowed. label is our own:
