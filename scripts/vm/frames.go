@@ -71,8 +71,12 @@ func (m *machine) readStack(name, file string, args, options []string) ([]string
 	}
 	defer t.end()
 	time.Sleep(200 * time.Millisecond) // what says that it is ready sleeps a moment later
-	r := root(m.fpstack(), append([]string{"-p", t.id(), "-f", "json"}, options...)...)
-	if r.status != 0 {
+	var r result
+	// An emulated machine may need longer than a stop may take for what runtimes ask for.
+	if !await(time.Minute, func() bool {
+		r = root(m.fpstack(), append([]string{"-p", t.id(), "-f", "json"}, options...)...)
+		return r.status == 0
+	}) {
 		return nil, errors.New(r.String())
 	}
 	var d shown

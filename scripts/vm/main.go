@@ -26,7 +26,7 @@ type machine struct {
 
 // groups are the checks of one machine each, by the name in vm.check=.
 var groups = map[string]func(*machine){
-	"clock": (*machine).clock, "yama": (*machine).yama, "apparmor": (*machine).apparmor,
+	"clock": (*machine).clock, "spool": (*machine).spool, "yama": (*machine).yama, "apparmor": (*machine).apparmor,
 	"systemd": (*machine).systemd, "kernel": (*machine).kernel,
 }
 

@@ -5,13 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,31 +17,10 @@ const (
 	secret = "a-secret-of-the-store"
 )
 
-// store is a Pyroscope that takes everything from those who know the secret.
-type store struct {
-	taken, refused atomic.Int64
-}
-
-func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // what is sent is tested elsewhere
-	if r.Header.Get("Authorization") != "Bearer "+secret {
-		s.refused.Add(1)
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
-	s.taken.Add(1)
-	w.Header().Set("Content-Type", "application/proto")
-}
-
 // systemd tries the units as they are shipped.
 func (m *machine) systemd() {
-	s := &store{}
-	l, err := net.Listen("tcp", "127.0.0.1:4040")
-	if err != nil {
-		m.try("systemd/store", func() error { return err })
-		return
-	}
-	go func() { _ = http.Serve(l, s) }() // ends with the machine
+	s := &store{secret: secret}
+	m.try("systemd/store", s.listen)
 	m.try("systemd/install", m.install)
 	m.try("systemd/verify", m.verify)
 	m.try("systemd/without a file nothing starts", m.noFile)
@@ -149,7 +124,6 @@ func (m *machine) agentUnit(s *store) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
 	if err := systemctl("start", unit).wants(0); err != nil {
 		return err
 	}
@@ -171,32 +145,42 @@ func (m *machine) agentUnit(s *store) error {
 	if err := systemctl("status", "--no-pager", unit).wants(0, "active (running)"); err != nil {
 		return err
 	}
+	asked := time.Now()
 	stop := systemctl("stop", unit)
-	passed := time.Since(began)
 	if r := property("Result"); stop.status != 0 || r != "success" || stop.took > 15*time.Second {
 		return fmt.Errorf("result %s\n%v\n%s", r, stop, journal(unit))
 	}
 	for line := range strings.Lines(journal(unit)) {
 		note("journal: %s", strings.TrimRight(line, "\n"))
 	}
-	return wholeTime(passed)
+	return wholeTime(asked)
 }
 
-// wholeTime says whether the profiles in the unit's folder have all the time up to its end.
-func wholeTime(passed time.Duration) error {
+// profiles are the files in the unit's folder.
+func profiles() []string {
 	names, _ := filepath.Glob("/var/lib/private/fpstack-agent/*.pb.gz") // the pattern is a good one
-	var length, wall time.Duration
-	for _, name := range names {
+	return names
+}
+
+// wholeTime says whether the profiles in the unit's folder follow one another up to its end, which was asked for at a
+// time.
+func wholeTime(asked time.Time) error {
+	var length, wall, from, to time.Duration
+	for i, name := range profiles() {
 		p, err := readPiece(name)
 		if err != nil {
 			return err
 		}
-		length += p.length()
-		wall += p.wall
+		length, wall, to = length+p.length(), wall+p.wall, max(to, p.to)
+		if i == 0 || p.from < from {
+			from = p.from
+		}
 	}
-	note("unit: %d profiles of %.2f s together, %.2f s passed", len(names), length.Seconds(), passed.Seconds())
-	if passed-length > 4*time.Second || length > passed {
-		return fmt.Errorf("profiles of %v, and %v passed from start to stop", length, passed)
+	end := time.Unix(0, int64(to))
+	note("unit: %d profiles of %.3f s together in %.3f s, until %.3f s after it was to end", len(profiles()),
+		length.Seconds(), (to - from).Seconds(), end.Sub(asked).Seconds())
+	if (length-(to-from)).Abs() > 50*time.Millisecond || end.Before(asked) || end.After(time.Now()) {
+		return fmt.Errorf("profiles of %v in %v, until %v after it was to end", length, to-from, end.Sub(asked))
 	}
 	if threads := wall.Seconds() / length.Seconds(); threads < 2.9 || threads > 3.1 {
 		return fmt.Errorf("%.2f threads, not 3: wall %v in %v", threads, wall, length)
@@ -242,24 +226,25 @@ func (m *machine) leastUnit() error {
 		systemctl("daemon-reload")
 	}()
 	systemctl("daemon-reload")
-	began := time.Now()
 	if err := systemctl("start", unit).wants(0); err != nil {
 		return err
 	}
-	time.Sleep(8 * time.Second)
+	if !await(time.Minute, func() bool { return len(profiles()) >= 2 }) {
+		return errors.New("no profiles\n" + journal(unit))
+	}
+	asked := time.Now()
 	stop := systemctl("stop", unit)
 	if err := stop.wants(0); err != nil {
 		return err
 	}
-	if err := wholeTime(time.Since(began)); err != nil {
+	if err := wholeTime(asked); err != nil {
 		return fmt.Errorf("%w\n%s", err, journal(unit))
 	}
 	return nil
 }
 
 func clearProfiles() error {
-	names, _ := filepath.Glob("/var/lib/private/fpstack-agent/*.pb.gz") // the pattern is a good one
-	for _, name := range names {
+	for _, name := range profiles() {
 		if err := os.Remove(name); err != nil {
 			return err
 		}

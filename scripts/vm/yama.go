@@ -52,7 +52,6 @@ func (m *machine) yamaCases() []yamaCase {
 	by := func(uid int, program string, kind string, least int) func(int) error {
 		return func(scope int) error { return m.sampleUnder(uid, program, kind, scope, least) }
 	}
-	const never = 4
 	return []yamaCase{
 		{"user, a process of its own", by(user, m.fpstack(), "plain", 1)},
 		{"user, a process that lets anybody", by(user, m.fpstack(), "traceable", 2)},
@@ -85,7 +84,7 @@ func (m *machine) sampleUnder(uid int, program, kind string, scope, closed int) 
 	quiet := as(uid, program, "-p", t.id(), "--no-stop")
 	recorded := as(uid, program, "record", "-p", t.id(), "-d", "1", "-f", "folded", "-o", "/dev/null")
 	if scope < closed {
-		err = errors.Join(dump.wants(0, "target"), doctor.wants(0), recorded.wants(0))
+		err = errors.Join(dump.wants(0, "descend"), doctor.wants(0), recorded.wants(0))
 		if program != granted { // it may not read what a thread waits in
 			err = errors.Join(err, quiet.wants(0, "nothing stopped"))
 		}
