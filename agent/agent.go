@@ -98,6 +98,8 @@ type Options struct {
 
 	// Identify reads who a process is, when it is first followed.
 	Identify func(c *choose.Chosen) perprocess.Identity
+	// Another says whether the id of a process is that of another one by now.
+	Another func(c *choose.Chosen) bool
 	// Threads is how many threads a process has.
 	Threads func(pid int) int
 	// Refusal words in few words why a process cannot be followed; "" if it has only ended.

@@ -98,7 +98,7 @@ func (o *agentOptions) agent(a *app, r *sampler.Recorder, stores *outlets) agent
 	opt := agent.Options{Recorder: r, Follower: follower{r},
 		Chooser:  choose.NewScanner("/proc", o.rules, o.exclude, os.Getpid()),
 		Interval: o.interval, MaxTargets: o.maxTargets, MaxThreads: o.maxThreads, StuckAfter: o.stuckAfter,
-		Budget: float64(o.maxOverhead), Identify: identify,
+		Budget: float64(o.maxOverhead), Identify: identify, Another: another,
 		Threads: func(pid int) int { return procfs.ThreadCount("/proc", pid) },
 		Refusal: refusalWord, Usage: ownUsage,
 		Parts: func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
@@ -141,6 +141,12 @@ func identify(c *choose.Chosen) perprocess.Identity {
 		id.Labels = append(id.Labels, otlp.Attribute{Key: "service.name", Value: c.Rule.Service})
 	}
 	return id
+}
+
+// another reports whether the id of a process is that of another one by now.
+func another(c *choose.Chosen) bool {
+	start, lives := procfs.Start("/proc", c.PID)
+	return lives && start != c.Start
 }
 
 // refusalWord words in few words why a process cannot be followed, "" if it has ended.
