@@ -203,7 +203,9 @@ const maxSaid = 100
 func (a *Agent) sayOnce(kind, line string) {
 	a.mu.Lock()
 	known := a.said[kind] || len(a.said) >= maxSaid
-	a.said[kind] = true
+	if !known {
+		a.said[kind] = true
+	}
 	a.mu.Unlock()
 	if !known {
 		a.opt.Say(line)
