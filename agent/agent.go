@@ -102,7 +102,7 @@ type Options struct {
 	Threads func(pid int) int
 	// Refusal words in few words why a process cannot be followed; "" if it has only ended.
 	Refusal func(err error) string
-	// Parts makes what stores get of a profile.
+	// Parts makes what stores get of a profile: with an error those that could be made.
 	Parts func(p *profile.Profile, identity func(pid int) perprocess.Identity) ([]push.Recorded, error)
 	// Say reports something that a person should know.
 	Say func(line string)

@@ -39,14 +39,11 @@ func (a *Agent) cutAtIntervals(ctx context.Context) {
 	}
 }
 
-// deliver gives one interval to the stores.
+// deliver gives one interval to the stores, without those profiles that could not be made, which its error says.
 func (a *Agent) deliver(p *profile.Profile) error {
 	from := p.Start.Round(0)
 	to := from.Add(p.Duration)
 	parts, err := a.opt.Parts(p, a.identity)
-	if err != nil {
-		return err
-	}
 	for _, s := range a.opt.Stores {
 		s.Put(parts, from, to)
 	}
@@ -57,7 +54,7 @@ func (a *Agent) deliver(p *profile.Profile) error {
 			delete(a.ended, pid)
 		}
 	}
-	return nil
+	return err
 }
 
 // identity is who a process of the last interval is, or was.

@@ -118,10 +118,7 @@ func (r *recording) send(p *profile.Profile) error {
 	if r.outlets == nil || len(p.Samples) == 0 {
 		return nil
 	}
-	recorded, err := r.o.recorded(p, r.identity)
-	if err != nil {
-		return fmt.Errorf("send recording: %w", err)
-	}
+	recorded, failed := r.o.recorded(p, r.identity)
 	ctx, cancel := context.WithTimeout(context.Background(), pushFor)
 	defer cancel()
 	var waits sync.WaitGroup
@@ -133,8 +130,11 @@ func (r *recording) send(p *profile.Profile) error {
 	waits.Wait()
 	r.progress.clear()
 	var missed []string
+	if failed != nil {
+		r.complain(fmt.Errorf("send recording: %w", failed))
+	}
 	for _, out := range r.outlets.all {
-		if !r.reportSent(out) {
+		if !r.reportSent(out) || failed != nil {
 			missed = append(missed, out.Target().String())
 		}
 	}

@@ -68,12 +68,17 @@ func Pprof(p *profile.Profile, opt PprofOptions) (*pprof.Profile, error) {
 		labels string
 	}
 	same := map[key]*pprof.Sample{}
+	words := map[pprofWho]string{} // labels in one string
 	for s := range b.samples() {
 		if s.empty() {
 			continue
 		}
-		labels := b.labelsOf(pprofWho{s.Task, s.older})
-		at := key{s.Stack, fmt.Sprintf("%q", labels)} // maps are printed in the order of their keys
+		who := pprofWho{s.Task, s.older}
+		at := key{s.Stack, words[who]}
+		if at.labels == "" {
+			at.labels = fmt.Sprintf("%q", b.labelsOf(who)) // maps are printed in the order of their keys
+			words[who] = at.labels
+		}
 		out := same[at]
 		if out == nil {
 			ids := b.appendStack(nil, s.Stack)
@@ -83,7 +88,7 @@ func Pprof(p *profile.Profile, opt PprofOptions) (*pprof.Profile, error) {
 			if b.lines < 0 {
 				return nil, errPprofLines
 			}
-			out = &pprof.Sample{Value: make([]int64, len(b.column)), Label: labels}
+			out = &pprof.Sample{Value: make([]int64, len(b.column)), Label: b.labelsOf(who)}
 			for _, id := range ids {
 				out.Location = append(out.Location, b.out.Location[id-1])
 			}

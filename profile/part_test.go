@@ -23,8 +23,10 @@ func TestPart(t *testing.T) {
 	b.Add(root, -1, 8, 80)
 	p.Runs = []Run{{Stack: root, Task: a}}
 	sum := int64(0)
+	parter := NewParter(p)
+	same := func(t Task) Task { return t }
 	for pid, main := range map[int]string{1: "/bin/a", 3: "/bin/b"} {
-		part := p.Part(func(t Task) bool { return t.PID == pid }, main)
+		part := parter.Part(map[int][]int{1: {a, a2}, 3: {c}}[pid], same, main)
 		if err := part.CheckValid(); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,11 @@ func TestPart(t *testing.T) {
 	if sum != 70 || p.Totals()[1] != 150 || len(p.Tasks) != 3 {
 		t.Errorf("parts have %d of %d", sum, p.Totals()[1])
 	}
-	if none := p.Part(func(Task) bool { return false }, ""); none.CheckValid() != nil || len(none.Samples) != 0 {
+	if none := parter.Part(nil, same, ""); none.CheckValid() != nil || len(none.Samples) != 0 {
 		t.Errorf("part of nothing: %+v", none)
+	}
+	one := parter.Part([]int{a, a2, c}, func(Task) Task { return Task{Thread: "all"} }, "")
+	if one.CheckValid() != nil || len(one.Tasks) != 1 || len(one.Samples) != 3 || one.Totals()[1] != 70 {
+		t.Errorf("tasks that are shown as one: %+v", one)
 	}
 }

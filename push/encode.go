@@ -1,8 +1,6 @@
 package push
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -127,7 +125,8 @@ func (t *Target) encode(r *Recorded, scope otlp.Scope) (*Request, error) {
 		err = storeLimits[t.Kind].check(len(q.Body))
 	}
 	if err == nil && (t.Kind == OTLPHTTP || t.Kind == OTLPGRPC) {
-		err = q.compress()
+		q.Body, err = compressed(q.Body)
+		q.Gzip = true
 	}
 	if err != nil {
 		return nil, err
@@ -143,20 +142,6 @@ func (q *Request) otlp(r *Recorded, values []value, scope otlp.Scope) (err error
 	}
 	q.Body, err = otlp.Encode([]otlp.Resource{res}, scope)
 	return err
-}
-
-// compress compresses the body.
-func (q *Request) compress() error {
-	var b bytes.Buffer
-	zip := gzip.NewWriter(&b)
-	if _, err := zip.Write(q.Body); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
-	q.Body, q.Gzip = b.Bytes(), true
-	return nil
 }
 
 func (q *Request) pyroscope(r *Recorded, values []value) error {
@@ -202,9 +187,12 @@ func (q *Request) file(r *Recorded) error {
 	for _, a := range cleanAttributes(r.Attributes) {
 		p.Comments = append(p.Comments[:len(p.Comments):len(p.Comments)], a.Key+"="+a.Value)
 	}
-	var b bytes.Buffer
-	err := p.Write(&b)
-	q.Path, q.Body = fileName(r), b.Bytes()
+	plain, err := encoded(p)
+	if err != nil {
+		return err
+	}
+	q.Path = fileName(r)
+	q.Body, err = compressed(plain)
 	return err
 }
 

@@ -1,8 +1,6 @@
 package push
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
 
@@ -48,19 +46,14 @@ func (l storeLimit) pprof(p *pprof.Profile) ([]byte, error) {
 	if l.samples > 0 && len(p.Sample) > l.samples {
 		return nil, &tooLargeError{len(p.Sample), l.samples}
 	}
-	var plain, b bytes.Buffer
-	if err := p.WriteUncompressed(&plain); err != nil {
+	plain, err := encoded(p)
+	if err != nil {
 		return nil, err
 	}
-	if l.profile > 0 && plain.Len() > l.profile {
-		return nil, &tooLargeError{plain.Len(), l.profile}
+	if l.profile > 0 && len(plain) > l.profile {
+		return nil, &tooLargeError{len(plain), l.profile}
 	}
-	zip := gzip.NewWriter(&b)
-	if _, err := zip.Write(plain.Bytes()); err != nil {
-		return nil, err
-	}
-	err := zip.Close()
-	return b.Bytes(), err
+	return compressed(plain)
 }
 
 // parts cuts r in two, each with a half of its samples and ids of its own, which follow from those of r.

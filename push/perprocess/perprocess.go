@@ -6,6 +6,7 @@ package perprocess
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,27 +66,40 @@ type Options struct {
 }
 
 // Recorded parts p by process, in the order of their ids. Processes of one executable in the same place have the same
-// identity, and stay apart.
-func Recorded(p *profile.Profile, o *Options) (all []push.Recorded, err error) {
-	names := map[int]string{}
-	for _, t := range p.Tasks {
-		names[t.PID] = t.Process
+// identity, and stay apart. Where one of them fails the others are returned with the error.
+//
+// Precondition: p passes [profile.Profile.CheckValid].
+func Recorded(p *profile.Profile, o *Options) (all []push.Recorded, first error) {
+	tasks := map[int][]int{}
+	for i := range p.Tasks {
+		pid := p.Tasks[i].PID
+		tasks[pid] = append(tasks[pid], i)
 	}
-	for _, pid := range slices.Sorted(maps.Keys(names)) {
+	parter := profile.NewParter(p)
+	failed := 0
+	for _, pid := range slices.Sorted(maps.Keys(tasks)) {
 		id := o.Identity(pid)
-		part := p.Part(func(t profile.Task) bool { return t.PID == pid }, id.Exe)
+		shown, comments := shorterNames(p, tasks[pid])
+		part := parter.Part(tasks[pid], shown, id.Exe)
 		if len(part.Samples) == 0 {
 			continue
 		}
-		shortenNames(part)
+		part.Comments = comments
 		of, err := flame.Pprof(part, flame.PprofOptions{Version: o.Version, NoIDs: true})
 		if err != nil {
-			return nil, err
+			if failed++; failed == 1 {
+				first = fmt.Errorf("make profile of process %d: %w", pid, err)
+			}
+			continue
 		}
-		all = append(all, push.Recorded{Attributes: o.attributes(&id, names[pid]), Of: of, Base: bases(part.Modules),
-			IDs: push.NewIDs()})
+		last := tasks[pid][len(tasks[pid])-1]
+		all = append(all, push.Recorded{Attributes: o.attributes(&id, p.Tasks[last].Process), Of: of,
+			Base: bases(part.Modules), IDs: push.NewIDs()})
 	}
-	return all, nil
+	if failed > 1 {
+		first = fmt.Errorf("%w; and of %d more", first, failed-1)
+	}
+	return all, first
 }
 
 // bases gives where modules were loaded, by the lowest address of the mapping that flame.Pprof makes of each.

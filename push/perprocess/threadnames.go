@@ -9,28 +9,33 @@ import (
 // maxThreadNames is how many names of threads a process may have: each is a series of the store.
 const maxThreadNames = 30
 
-// shortenNames takes the ids from the threads of p, a profile of one process, and makes their names few: where there
-// are many those that differ in numbers alone are one, and where there are still many they have none.
-func shortenNames(p *profile.Profile) {
-	few := names(p, func(name string) string { return name })
-	if few > maxThreadNames {
-		few = names(p, withoutNumbers)
+// shorterNames says what threads of one process, tasks of p, are shown as: without ids, and by few names. Where there are
+// many those that differ in numbers alone are one, and where there are still many they have none, which comments say.
+func shorterNames(p *profile.Profile, tasks []int) (as func(profile.Task) profile.Task, comments []string) {
+	name := func(name string) string { return name }
+	if moreNames(p, tasks, name) {
+		if name = withoutNumbers; moreNames(p, tasks, name) {
+			name = func(string) string { return "" }
+			comments = []string{"threads have too many names; none is kept"}
+		}
 	}
-	if few > maxThreadNames {
-		names(p, func(string) string { return "" })
-		p.Comments = append(p.Comments, "threads have too many names; none is kept")
-	}
+	return func(t profile.Task) profile.Task {
+		return profile.Task{Process: t.Process, Thread: name(t.Thread)}
+	}, comments
 }
 
-// names gives each thread of p another name, and returns how many there are.
-func names(p *profile.Profile, rename func(string) string) int {
-	distinct := map[string]bool{}
-	for i := range p.Tasks {
-		t := &p.Tasks[i]
-		t.PID, t.TID, t.Thread = 0, 0, rename(t.Thread)
-		distinct[t.Thread] = true
+// moreNames reports whether tasks of p have more names than they may, as name words them.
+func moreNames(p *profile.Profile, tasks []int, name func(string) string) bool {
+	if len(tasks) <= maxThreadNames {
+		return false
 	}
-	return len(distinct)
+	distinct := map[string]bool{}
+	for _, i := range tasks {
+		if distinct[name(p.Tasks[i].Thread)] = true; len(distinct) > maxThreadNames {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutNumbers has # for each run of digits: "worker-17" and "worker-4" are both "worker-#".
