@@ -55,6 +55,7 @@ type Facts struct {
 
 	OwnUID, TargetUID int // real ids
 	IDsDiffer         bool
+	IDsMixed          bool   // those of the process differ from each other, as a setuid program's do
 	Caps              uint64 // our effective capabilities
 	MoreCaps          bool   // the process is permitted capabilities that we have not
 	FilesOwner        int    // of its files in /proc, -1 unknown

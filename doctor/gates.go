@@ -91,11 +91,14 @@ func (f *Facts) uid(place Place) Gate {
 		g.State = Open
 	case f.mayTrace():
 		g.State, g.Says = Open, g.Says+", and CAP_SYS_PTRACE makes up for that"
+	case f.TargetUID == f.OwnUID:
+		g.State, g.Remedy = Closed, place.allowPtrace() // to become its user would change nothing
+		g.Says = "an effective, saved or group id of the process is not ours"
+	case f.IDsMixed:
+		g.State, g.Remedy = Closed, place.allowPtrace()
+		g.Says += "; it has others besides, so that no user may trace it by its id"
 	default:
-		g.State, g.Remedy = Closed, place.becomeRoot(f.TargetUID)
-		if f.TargetUID == f.OwnUID {
-			g.Says = "an effective, saved or group id of the process is not ours"
-		}
+		g.State, g.Remedy = Closed, place.becomeUser(f.TargetUID)
 	}
 	return g
 }
@@ -164,7 +167,7 @@ func (f *Facts) dumpable(place Place) Gate {
 		g.State, g.Says = Absent, "whether the process is dumpable is not known; the ids refuse already"
 	case !*f.Dumpable:
 		g.State, g.Says = Closed, "the process is not dumpable: it changed its ids, or set that by prctl"
-		g.Remedy = place.becomeRoot(f.TargetUID)
+		g.Remedy = place.allowPtrace() // its own user may not either
 	}
 	return g
 }

@@ -84,8 +84,8 @@ func (p Place) readFiles() string {
 	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace,cap_dac_read_search+ep fpstack."
 }
 
-// becomeRoot says how to sample a process of another user.
-func (p Place) becomeRoot(uid int) string {
+// becomeUser says how to sample a process of another user, whose ids are all uid.
+func (p Place) becomeUser(uid int) string {
 	switch p {
 	case Container:
 		if uid > 0 {
