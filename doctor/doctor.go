@@ -108,7 +108,7 @@ func Judge(f *Facts, place Place) []Gate {
 		return gates
 	}
 	return append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(), f.dumpable(place),
-		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(), f.tracer())
+		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place), f.tracer())
 }
 
 // General returns the gates that do not depend on a process: what we may do at all.

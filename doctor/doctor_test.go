@@ -89,14 +89,23 @@ func TestEachGateRefusesByItself(t *testing.T) {
 		"Yama 1":                         {func(f *Facts) { f.Yama = 1 }, "Yama", Closed, "ptrace_scope=0"},
 		"Yama 1 with our own descendant": {func(f *Facts) { f.Yama, f.Descendant = 1, truth(true) }, "", Open, ""},
 		"Yama 1, we have the right":      {func(f *Facts) { f.Yama, f.Caps = 1, sysPtrace }, "", Open, ""},
-		"Yama 2":                         {func(f *Facts) { f.Yama = 2 }, "Yama", Closed, "sudo"},
+		"Yama 2":                         {func(f *Facts) { f.Yama = 2 }, "Yama", Closed, "cap_sys_ptrace+ep"},
 		"Yama 3, even with the right":    {func(f *Facts) { f.Yama, f.Caps = 3, sysPtrace }, "Yama", Closed, "boot"},
 		"no Yama":                        {func(f *Facts) { f.Yama = -1 }, "", Open, ""},
 		"label that confines us": {func(f *Facts) { f.OwnLSM = "docker-default (enforce)" },
-			"security module", Unknown, "audit"},
+			"security module", Unknown, "profile docker-default needs the rule"},
 		"the same label on both": {func(f *Facts) {
 			f.OwnLSM, f.TargetLSM = "docker-default (enforce)",
 				"docker-default (enforce)"
+		}, "security module", Unknown, "journalctl -k"},
+		"a label that refuses nothing": {func(f *Facts) { f.OwnLSM = "usr.bin.fpstack (complain)" }, "", Open, ""},
+		"a label of SELinux": {func(f *Facts) { f.OwnLSM = "system_u:system_r:container_t:s0:c1,c2" },
+			"security module", Unknown, "ausearch"},
+		"one that confines nobody": {func(f *Facts) {
+			f.OwnLSM = "unconfined_u:unconfined_r:unconfined_t:s0"
+		}, "", Open, ""},
+		"a label of the process alone": {func(f *Facts) {
+			f.OwnLSM, f.TargetLSM = "unconfined", "guarded (enforce)"
 		}, "", Open, ""},
 		"it traces us": {func(f *Facts) { f.Mutual = true }, "tracer", Closed, "another one"},
 		"traced by another": {func(f *Facts) { f.Tracer, f.TracerName = 99, "gdb" }, "tracer",
@@ -233,7 +242,7 @@ func TestCulpritIsNeverNothing(t *testing.T) {
 	}{
 		"a gate that is closed": {func(f *Facts) { f.Yama = 2 }, "Yama", "sudo"},
 		"one that is not known, with a remedy": {func(f *Facts) { f.OwnLSM = "docker-default (enforce)" },
-			"security module", "audit"},
+			"security module", "AppArmor may have refused"},
 		"one that is not known, without remedy": {func(f *Facts) { f.Dumpable = nil }, "kernel", "cap_sys_ptrace"},
 		"all are open":                          {func(f *Facts) {}, "kernel", "cap_sys_ptrace"},
 	} {

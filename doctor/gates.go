@@ -213,7 +213,7 @@ func (f *Facts) files(place Place) Gate {
 
 // yama judges kernel.yama.ptrace_scope.
 func (f *Facts) yama(place Place) Gate {
-	g := Gate{Name: "Yama", State: Open, Says: fmt.Sprintf("kernel.yama.ptrace_scope is %d", f.Yama)}
+	g := Gate{Name: "Yama", State: Open, Says: fmt.Sprintf("the sysctl kernel.yama.ptrace_scope is %d", f.Yama)}
 	switch {
 	case f.Yama < 0:
 		g.State, g.Says = Absent, "the kernel has no Yama"
@@ -233,21 +233,29 @@ func (f *Facts) yama(place Place) Gate {
 	return g
 }
 
-// securityModule compares labels. What a policy allows cannot be read: a label of our own that
-// confines makes it unknown only where another gate's refusal does not explain it.
-func (f *Facts) securityModule() Gate {
-	label := strings.TrimSpace(f.OwnLSM)
-	if label == "" || label == "unconfined" || strings.HasPrefix(label, "unconfined") {
+// securityModule judges our label. What a policy allows cannot be read, so that a label of our own that confines makes
+// it unknown; equal labels too: to trace their own kind is a rule that profiles of containers have and others have not.
+// AppArmor's profile of the process confines nobody who has none.
+//
+// Source: aa_may_ptrace in linux/security/apparmor/ipc.c (6.1).
+func (f *Facts) securityModule(place Place) Gate {
+	label, target := strings.TrimSpace(f.OwnLSM), strings.TrimSpace(f.TargetLSM)
+	switch {
+	case label == "", strings.HasPrefix(label, "unconfined"):
 		return Gate{Name: "security module", State: Absent, Says: "no security module confines us"}
-	}
-	if f.TargetLSM != "" && f.TargetLSM == f.OwnLSM {
+	case strings.HasSuffix(label, " (complain)"):
 		return Gate{Name: "security module", State: Open,
-			Says: fmt.Sprintf("we and the process have the label %q", label)}
+			Says: fmt.Sprintf("our label is %q, which refuses nothing", label)}
 	}
-	return Gate{Name: "security module", State: Unknown, Says: fmt.Sprintf("our label is %q, that of the process %q",
-		label, f.TargetLSM),
-		Remedy: "If attaching is refused, the audit log reports whether the policy did it (ausearch -m avc; " +
-			"journalctl -k | grep apparmor)."}
+	g := Gate{Name: "security module", State: Unknown, Remedy: place.leavePolicy(label),
+		Says: fmt.Sprintf("our label is %q, that of the process %q", label, target)}
+	switch target {
+	case "":
+		g.Says = fmt.Sprintf("our label is %q, that of the process is not known", label)
+	case label:
+		g.Says = fmt.Sprintf("we and the process have the label %q", label)
+	}
+	return g
 }
 
 // tracer judges whether the one place of a tracer is taken.

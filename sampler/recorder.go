@@ -210,6 +210,9 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	}
 	money := budget{limit: r.opt.MaxOverhead, length: r.opt.BudgetWindow,
 		wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
+	if r.opt.Gentle {
+		money.most = gentleHalvings
+	}
 	due := plan.next(r.sys.Now())
 	for ctx.Err() == nil && (r.opt.Stay || len(k.processes) > 0) {
 		if len(k.processes) == 0 {

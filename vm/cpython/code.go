@@ -54,9 +54,14 @@ func (c *code) internal() bool { return c.file == "__init__" && c.function == "_
 type codes struct {
 	mu    sync.RWMutex
 	known map[mem.Addr]*code
+	bytes int // about what they hold
 }
 
-const maxKnown = 1 << 16
+// Bounds of the code objects that are known, and of what they hold.
+const (
+	maxKnown     = 1 << 16
+	maxCodeBytes = 64 << 20
+)
 
 func (c *codes) reset() { c.known = map[mem.Addr]*code{} }
 
@@ -96,11 +101,18 @@ func (r *Runtime) codeAt(a mem.Addr, m object.Memory) *code {
 		return old
 	}
 	c.table = bytes.Clone(table)
-	r.codes.mu.Lock()
-	defer r.codes.mu.Unlock()
-	if len(r.codes.known) >= maxKnown {
-		clear(r.codes.known)
-	}
-	r.codes.known[a] = c
+	r.codes.add(c)
 	return c
+}
+
+// add makes c known; where there are too many all others are forgotten.
+func (c *codes) add(one *code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := len(one.table) + len(one.file) + len(one.function)
+	if len(c.known) >= maxKnown || c.bytes+size > maxCodeBytes {
+		clear(c.known)
+		c.bytes = 0
+	}
+	c.known[one.addr], c.bytes = one, c.bytes+size
 }

@@ -33,11 +33,12 @@ type Runtime struct {
 	code   *functions // of the interpreter; nil before a stack asks for it
 	shape  shape      // of a call of the eval loop
 
-	holders bool              // who holds the GIL is copied with each thread
-	set     *module.Set       // of the last Mapped
-	asyncio *asyncio          // nil if the process has none, or if tasks are not listed
-	parked  map[uint64]parked // tasks of the last Fibers, by their id
-	waiting frameList         // of tasks that wait, of the last CopyProcess
+	holders bool        // who holds the GIL is copied with each thread
+	set     *module.Set // of the last Mapped
+	asyncio *asyncio    // nil if the process has none, or if tasks are not listed
+	parked  waiting     // tasks of the last Fibers
+	locals  shownLocals // of the last dump
+	copied  frameList   // of tasks that wait, of the last CopyProcess
 	green   *greenlets
 }
 

@@ -14,12 +14,6 @@ import (
 	"github.com/fpstack/fpstack/vm/cpython/object"
 )
 
-// parked is what a task waits in.
-type parked struct {
-	frames []unwind.Frame
-	why    error // why inner frames are missing; nil if none are
-}
-
 // wholeMemory is what was copied of the process in the stop.
 type wholeMemory struct{ *mem.Overlay }
 
@@ -45,22 +39,15 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	if a == nil {
 		return nil, nil
 	}
-	m := wholeMemory{mem.NewOverlay(nil, s.Whole...)}
-	l := taskList{r: r, a: a, m: m, snap: s, byAddr: map[mem.Addr]int{}, running: r.frameOwners(s)}
-	missing := 0
-	all := r.addresses(a, m, nil)
-	for _, at := range all {
-		t := taskRead{}
-		if !r.readTask(a, m, at, &t) {
-			missing++
-			continue
-		}
-		if t.Pending {
-			l.byAddr[at] = len(l.tasks)
-			l.tasks = append(l.tasks, t)
-		}
+	l := taskList{r: r, a: a, m: &bounded{wholeMemory{mem.NewOverlay(nil, s.Whole...)}, maxCopiedSteps},
+		live: &bounded{liveMemory{r.live}, maxLiveSteps}, snap: s, byAddr: map[mem.Addr]int{},
+		running: r.frameOwners(s)}
+	if r.live == nil {
+		l.live.left = -1
 	}
-	r.parked = map[uint64]parked{}
+	all := r.addresses(a, l.m, nil)
+	r.parked = newWaiting()
+	missing := l.read(all)
 	l.joinTree()
 	loops := l.loopThreads()
 	fibers := make([]snapshot.Fiber, len(l.tasks))
@@ -72,23 +59,59 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	if len(all) == 0 && len(a.known) > 0 {
 		return nil, errors.New("tasks were not copied while the process was stopped")
 	}
-	if missing > 0 {
-		return fibers, fmt.Errorf("%d of %d tasks are left out: they were not copied within the time and the memory "+
-			"for it", missing, len(all))
+	return fibers, l.missing(missing, len(all))
+}
+
+// read reads the tasks at all, as far as they are pending, and returns how many could not be.
+func (l *taskList) read(all []mem.Addr) (missing int) {
+	room := l.r.frameRoom()
+	for _, at := range all {
+		t := taskRead{}
+		if !l.r.readHead(l.a, l.m, at, &t) {
+			missing++
+			continue
+		}
+		if !t.Pending {
+			continue
+		}
+		l.r.readChain(l.a, l.m, &t, min(room, maxAwaits))
+		room = max(1, room-len(t.chain))
+		l.byAddr[at] = len(l.tasks)
+		by := t.awaitedBy
+		t.awaitedBy = nil
+		for _, a := range by {
+			l.awaited(&t, a)
+		}
+		l.tasks = append(l.tasks, t)
 	}
-	return fibers, nil
+	return missing
+}
+
+// awaited notes that the task by waits for t.
+func (l *taskList) awaited(t *taskRead, by mem.Addr) {
+	if l.edges++; l.edges <= maxEdges {
+		t.awaitedBy = append(t.awaitedBy, by)
+	}
+}
+
+// missing says what is missing of tasks, of which so many could not be read.
+func (l *taskList) missing(tasks, all int) error {
+	switch {
+	case l.m.spent():
+		return errors.New("tasks or frames of them are left out: " + tooMuch)
+	case tasks > 0:
+		return fmt.Errorf("%d of %d tasks are left out: they were not copied within the time and the memory for it",
+			tasks, all)
+	case l.r.parked.short > 0:
+		return l.r.parked.shortOf("tasks")
+	case l.edges > maxEdges, l.r.live != nil && l.live.spent():
+		return errors.New("which tasks wait for which is known in part: " + tooMuch)
+	}
+	return nil
 }
 
 // FiberStack implements vm.FiberStacker.
-func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) { r.parked[id].put(to) }
-
-// put makes to the stack of p.
-func (p parked) put(to *unwind.Stack) {
-	to.Frames, to.Stop = append(to.Frames, p.frames...), unwind.Root
-	if p.why != nil && len(to.Frames) > 0 {
-		note(&to.Frames[0], p.why.Error())
-	}
-}
+func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) { r.parked.stacks[id].put(to) }
 
 // byName orders tasks as a person would: "Task-9" before "Task-10".
 func byName(a, b snapshot.Fiber) int {
@@ -121,12 +144,17 @@ func (r *Runtime) frameOwners(s *snapshot.Snapshot) map[mem.Addr]int {
 type taskList struct {
 	r       *Runtime
 	a       *asyncio
-	m       wholeMemory
+	m       *bounded // what was copied
+	live    *bounded // the memory of the process, which runs
 	snap    *snapshot.Snapshot
 	tasks   []taskRead
 	byAddr  map[mem.Addr]int // in tasks
 	running map[mem.Addr]int // threads by the frames that they run
+	edges   int              // how many wait for another, as far as met
 }
+
+// maxEdges bounds how much is kept of who waits for whom.
+const maxEdges = 1 << 20
 
 // fiber makes one of t.
 func (l *taskList) fiber(t *taskRead) snapshot.Fiber {
@@ -144,7 +172,7 @@ func (l *taskList) fiber(t *taskRead) snapshot.Fiber {
 	case len(t.chain) == 0:
 		f.Missing = "what it runs was not copied, or is no coroutine of Python"
 	default:
-		l.r.parked[f.ID] = l.frames(t)
+		l.r.parked.add(f.ID, l.frames(t))
 	}
 	return f
 }
@@ -172,8 +200,8 @@ func (l *taskList) state(t *taskRead) (state string, tid int) {
 		}
 		return "waits for a task", 0
 	}
-	if waited := (taskRead{}); l.r.readTask(l.a, l.m, t.Awaits, &waited) && waited.name != "" {
-		return `waits for task "` + waited.name + `"`, 0
+	if name := l.r.nameOf(l.a, l.m, t.Awaits); name != "" {
+		return `waits for task "` + name + `"`, 0
 	}
 	name := t.awaits[strings.LastIndexByte(t.awaits, '.')+1:]
 	switch name {
@@ -197,14 +225,17 @@ func (l *taskList) frames(t *taskRead) parked {
 			p.frames = append(p.frames, f)
 		}
 	}
-	if t.broken {
+	switch {
+	case t.full:
+		p.why = errNoRoom
+	case t.broken:
 		p.why = errors.New("what it waits in further could not be read")
 	}
 	return p
 }
 
 // parkedFrame is f, which waits, as a stack has it; false if nobody wrote its code.
-func (r *Runtime) parkedFrame(m object.Memory, f *object.Frame) (unwind.Frame, bool) {
+func (r *Runtime) parkedFrame(m *bounded, f *object.Frame) (unwind.Frame, bool) {
 	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r, Kept: f.Addr}
 	switch code := r.codeAt(f.Code, m); {
 	case code == nil:
@@ -212,33 +243,37 @@ func (r *Runtime) parkedFrame(m object.Memory, f *object.Frame) (unwind.Frame, b
 	case code.internal():
 		return out, false
 	default:
-		out.Site = r.siteOf(code, r.offsetOf(code, false, f))
+		out.Site = r.siteOf(code, r.offsetOf(code, false, f), &m.left)
 	}
 	return out, true
 }
 
 // loopThreads says which threads the loops of the tasks run in, as their objects say.
 func (l *taskList) loopThreads() map[mem.Addr]int {
-	threads := map[mem.Addr]int{}
-	live := liveMemory{l.r.live}
+	threads, known := l.r.threadsByIdent(l.snap), map[mem.Addr]int{}
 	for i := range l.tasks {
 		loop := l.tasks[i].Loop
-		if _, known := threads[loop]; known || loop == 0 {
+		if _, has := known[loop]; has || loop == 0 {
 			continue
 		}
-		threads[loop] = 0
-		at, ok := l.r.layout.Attribute(live, loop, "_thread_id")
+		known[loop] = 0
+		at, ok := l.r.layout.Attribute(l.live, loop, "_thread_id")
 		if !ok {
 			continue
 		}
-		ident, ok := l.r.layout.IntAt(live, at)
-		if !ok {
-			continue
+		if ident, ok := l.r.layout.IntAt(l.live, at); ok {
+			known[loop] = threads[mem.Addr(ident)]
 		}
-		for k := range l.snap.Threads {
-			if own, has := l.r.roster.Load().identOf(&l.snap.Threads[k]); has && own == mem.Addr(ident) {
-				threads[loop] = l.snap.Threads[k].TID
-			}
+	}
+	return known
+}
+
+// threadsByIdent are the threads of s that have a state, by their pthread_self.
+func (r *Runtime) threadsByIdent(s *snapshot.Snapshot) map[mem.Addr]int {
+	o, threads := r.roster.Load(), map[mem.Addr]int{}
+	for i := range s.Threads {
+		if ident, ok := o.identOf(&s.Threads[i]); ok {
+			threads[ident] = s.Threads[i].TID
 		}
 	}
 	return threads

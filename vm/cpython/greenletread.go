@@ -178,29 +178,43 @@ func currentOf(m object.Memory, byAddr map[mem.Addr]*greenlet, x *greenlet, stop
 // maxParkedFrames bounds the frames of a greenlet that waits.
 const maxParkedFrames = 1 << 10
 
-// frames are the frames of x, innermost first. whole is false if there are more. Source: PyFrameObject in
-// Include/cpython/frameobject.h (3.8 to 3.10), Include/internal/pycore_frame.h.
-func (g *greenlets) frames(m object.Memory, x *greenlet) (frames []object.Frame, whole bool) {
-	l, at := g.r.layout, x.top
-	moved := movedStack{m, x.start, x.copied, x.size}
-	if at != 0 && l.Thread.Chunk != 0 { // frames are no objects: that which was made for this one leads to it
-		const frame = 8 // behind the header and the object of the caller
-		var ok bool
-		if at, ok = object.Pointer(moved, at+mem.Addr(l.Header+frame)); !ok {
-			return nil, false
+// frameWalk goes along the frames of a greenlet, innermost first.
+type frameWalk struct {
+	x     *greenlet
+	most  int // frames
+	had   int // frames
+	steps int // frames and entry frames
+	begun bool
+	next  mem.Addr // 0 at the end, once begun
+}
+
+// on gives yield the frames that follow. It is false if there are more: where one could not be read it goes on from
+// there when it is called again. Source: PyFrameObject in Include/cpython/frameobject.h (3.8 to 3.10),
+// Include/internal/pycore_frame.h.
+func (w *frameWalk) on(l *object.Layout, m object.Memory, yield func(f *object.Frame)) (whole bool) {
+	moved := movedStack{m, w.x.start, w.x.copied, w.x.size}
+	if !w.begun {
+		at := w.x.top
+		if at != 0 && l.Thread.Chunk != 0 { // frames are no objects: that which was made for this one leads to it
+			const frame = 8 // behind the header and the object of the caller
+			var ok bool
+			if at, ok = object.Pointer(moved, at+mem.Addr(l.Header+frame)); !ok {
+				return false
+			}
+		}
+		w.begun, w.next = true, at
+	}
+	for ; w.next != 0; w.steps++ {
+		f, ok := l.FrameAt(moved, w.next)
+		if !ok || w.had == w.most || w.steps > 2*w.most { // each call of the eval loop has an entry frame
+			return false
+		}
+		if w.next = f.Previous; !l.Shim(&f) {
+			w.had++
+			yield(&f)
 		}
 	}
-	for at != 0 {
-		f, ok := l.FrameAt(moved, at)
-		if !ok || len(frames) == maxParkedFrames {
-			return frames, false
-		}
-		if !l.Shim(&f) {
-			frames = append(frames, f)
-		}
-		at = f.Previous
-	}
-	return frames, true
+	return true
 }
 
 // movedStack is the memory of a process as a greenlet knew it whose stack lies in part elsewhere: size bytes from start

@@ -24,10 +24,10 @@ type greenlets struct {
 	types  map[mem.Addr]string // of greenlets, with their names
 	known  []mem.Addr          // objects that the search found
 	cut    bool                // the process has more memory than was searched
-	parked map[uint64]parked   // of the last Fibers, by their id
+	parked waiting             // of the last Fibers
 	facts  map[int]string      // of the last Fibers, by thread
 
-	waiting frameList // of the last CopyProcess
+	copied frameList // of the last CopyProcess
 }
 
 func newGreenlets(r *Runtime, image module.Image) *greenlets {
@@ -55,11 +55,11 @@ var errOldGreenlets = errors.New("greenlets cannot be listed: those of package g
 // OpenFibers implements vm.FiberLister: it learns which types greenlets have, and searches for objects of them.
 func (g *greenlets) OpenFibers() (present bool, err error) {
 	r := g.r
-	g.types, g.known, g.cut, g.parked, g.facts = nil, nil, false, nil, nil
+	g.types, g.known, g.cut, g.parked, g.facts = nil, nil, false, waiting{}, nil
 	if r.live == nil {
 		return false, nil
 	}
-	m := liveMemory{r.live}
+	m := &bounded{liveMemory{r.live}, maxLiveSteps}
 	dict, ok := r.moduleDict(m, greenletModule)
 	if !ok {
 		return false, nil
@@ -113,7 +113,7 @@ func (g *greenlets) find(table *maps.Table) bool {
 			break
 		}
 	}
-	all := g.survey(table, liveMemory{g.r.live}, nil, s.found)
+	all := g.survey(table, &bounded{liveMemory{g.r.live}, maxLiveSteps}, nil, s.found)
 	for i := range all.list {
 		g.known = append(g.known, all.list[i].addr)
 	}
@@ -166,24 +166,23 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 	m := newRounds(to.Gather)
 	all := g.survey(g.r.set.Table(), m, m, g.known)
 	codes := map[mem.Addr]bool{}
-	g.waiting = nil
+	g.copied = nil
 	list := all.list
 	for len(list) > 0 && !m.spent {
 		n := min(block, len(list))
 		var fresh []mem.Addr
-		byAddr := map[mem.Addr]*greenlet{}
+		walks := map[mem.Addr]*frameWalk{}
 		for i := range list[:n] {
-			byAddr[list[i].addr] = &list[i]
+			walks[list[i].addr] = &frameWalk{x: &list[i], most: maxParkedFrames}
 		}
 		m.run(addresses(list[:n]), func(at mem.Addr) {
-			frames, _ := g.frames(m, byAddr[at])
-			for i := range frames {
-				g.waiting.add(frames[i].Addr)
-				if c := frames[i].Code; c != 0 && !codes[c] {
+			walks[at].on(g.r.layout, m, func(f *object.Frame) {
+				g.copied.add(f.Addr)
+				if c := f.Code; c != 0 && !codes[c] {
 					codes[c] = true
 					fresh = append(fresh, c)
 				}
-			}
+			})
 		})
 		m.run(fresh, func(c mem.Addr) { g.r.readCode(c, m) })
 		list = list[n:]
@@ -203,7 +202,7 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	if g.types == nil {
 		return nil, nil
 	}
-	m := wholeMemory{mem.NewOverlay(nil, s.Whole...)}
+	m := &bounded{wholeMemory{mem.NewOverlay(nil, s.Whole...)}, maxCopiedSteps}
 	candidates := g.known
 	if len(candidates) == 0 {
 		search := g.searcher()
@@ -213,7 +212,7 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		candidates = search.found
 	}
 	all := g.survey(s.Maps, m, nil, candidates)
-	g.parked, g.facts = map[uint64]parked{}, map[int]string{}
+	g.parked, g.facts = newWaiting(), map[int]string{}
 	threads := g.r.stackEnds(s)
 	var fibers []snapshot.Fiber
 	for i := range all.list {
@@ -227,19 +226,28 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		}
 		return byName(a, b)
 	})
+	return fibers, g.missing(&all, m)
+}
+
+// missing says what is missing of all, which was read from m.
+func (g *greenlets) missing(all *survey, m *bounded) error {
 	switch missing := len(g.known) - len(all.list) - all.ended; {
+	case m.spent():
+		return errors.New("greenlets or frames of them are left out: " + tooMuch)
 	case missing > 0:
-		return fibers, fmt.Errorf("%d of %d greenlets are left out: they were not copied within the time and the "+
+		return fmt.Errorf("%d of %d greenlets are left out: they were not copied within the time and the "+
 			"memory for it", missing, len(g.known))
+	case g.parked.short > 0:
+		return g.parked.shortOf("greenlets")
 	case g.cut:
-		return fibers, fmt.Errorf("greenlets may be missing: no more than %d MB were searched for them",
+		return fmt.Errorf("greenlets may be missing: no more than %d MB were searched for them",
 			maxSearched>>20)
 	}
-	return fibers, nil
+	return nil
 }
 
 // fiber makes one of x.
-func (g *greenlets) fiber(m object.Memory, threads *stackEnds, all *survey, x *greenlet) snapshot.Fiber {
+func (g *greenlets) fiber(m *bounded, threads *stackEnds, all *survey, x *greenlet) snapshot.Fiber {
 	f := snapshot.Fiber{Kind: g.FiberKind(), ID: uint64(x.addr), Name: g.name(x), State: "parked"}
 	switch {
 	case all.runs[x.addr]:
@@ -252,25 +260,37 @@ func (g *greenlets) fiber(m object.Memory, threads *stackEnds, all *survey, x *g
 		f.State, f.Missing = "not started", "it has no stack yet"
 		return f
 	}
-	frames, whole := g.frames(m, x)
-	var p parked
-	for i := range frames {
-		if shown, ok := g.r.parkedFrame(m, &frames[i]); ok {
-			p.frames = append(p.frames, shown)
-		}
-	}
-	if !whole {
-		p.why = errors.New(noteCut)
-	}
+	p := g.frames(m, x)
 	if len(p.frames) == 0 {
 		f.Missing = "its frames were not copied"
 	}
-	g.parked[f.ID] = p
+	g.parked.add(f.ID, p)
 	return f
 }
 
+// frames are the functions that x waits in, innermost first.
+func (g *greenlets) frames(m *bounded, x *greenlet) parked {
+	var p parked
+	room := g.r.frameRoom()
+	w := frameWalk{x: x, most: min(room, maxParkedFrames)}
+	whole := w.on(g.r.layout, m, func(f *object.Frame) {
+		if shown, ok := g.r.parkedFrame(m, f); ok {
+			p.frames = append(p.frames, shown)
+		}
+	})
+	switch {
+	case !whole && w.had == room:
+		p.why = errNoRoom
+	case !whole:
+		p.why = errCut
+	}
+	return p
+}
+
+var errCut = errors.New(noteCut)
+
 // FiberStack implements vm.FiberStacker.
-func (g *greenlets) FiberStack(id uint64, to *unwind.Stack) { g.parked[id].put(to) }
+func (g *greenlets) FiberStack(id uint64, to *unwind.Stack) { g.parked.stacks[id].put(to) }
 
 func (g *greenlets) name(x *greenlet) string {
 	switch kind := g.types[x.typ]; {

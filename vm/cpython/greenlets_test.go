@@ -68,7 +68,8 @@ func drawGreenlets(t *testing.T) (*greenlets, *snapshot.Snapshot) {
 	r.sites.reset()
 	s := &snapshot.Snapshot{Maps: table}
 	s.Whole = []mem.Range{{Start: 0x10000, Data: data}}
-	return &greenlets{r: r, types: map[mem.Addr]string{greenType: greenletModule}}, s
+	r.green = &greenlets{r: r, types: map[mem.Addr]string{greenType: greenletModule}}
+	return r.green, s
 }
 
 // TestGreenletsDrawn: what was copied is enough to list the greenlets, which of them runs, and the frames of one that
@@ -93,8 +94,8 @@ func TestGreenletsDrawn(t *testing.T) {
 			t.Errorf("greenlet %#x is %q, want %q", id, got[id], text)
 		}
 	}
-	if n := len(g.parked[sleeps].frames); n != 2 || g.parked[sleeps].why != nil {
-		t.Errorf("%d frames, %v; want 2", n, g.parked[sleeps].why)
+	if n := len(g.parked.stacks[sleeps].frames); n != 2 || g.parked.stacks[sleeps].why != nil {
+		t.Errorf("%d frames, %v; want 2", n, g.parked.stacks[sleeps].why)
 	}
 }
 
@@ -107,7 +108,7 @@ func TestGreenletsPartly(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "1 of 5 greenlets") {
 		t.Errorf("error %v, want that one of five is left out", err)
 	}
-	if p := g.parked[sleeps]; len(p.frames) != 1 || p.why == nil {
+	if p := g.parked.stacks[sleeps]; len(p.frames) != 1 || p.why == nil {
 		t.Errorf("%d frames, %v; want one, and why others are missing", len(p.frames), p.why)
 	}
 }
@@ -117,6 +118,8 @@ func FuzzGreenlets(f *testing.F) {
 	f.Add(uint64(0), []byte{})
 	f.Add(uint64(outer-0x10000), []byte{0, 0x12, 1})
 	f.Add(uint64(sleepsState-0x10000+7*8), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	previous := entryMoved - 0x10000 + uint64(8) // of the entry frame, which becomes its own caller
+	f.Add(previous, []byte{0, 0xf0, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, offset uint64, change []byte) {
 		g, s := drawGreenlets(t)
 		copy(s.Whole[0].Data[offset%uint64(len(s.Whole[0].Data)):], change)

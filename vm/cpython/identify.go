@@ -17,7 +17,8 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
 		return
 	}
 	chains := r.chainsOf(t)
-	p := placing{r: r, native: s.Frames, memory: copiedMemory{t}, whole: s.Stop == unwind.Root}
+	p := placing{r: r, native: s.Frames, memory: copiedMemory{t}, whole: s.Stop == unwind.Root,
+		left: maxLineSteps}
 	for i := range chains {
 		p.place(&chains[i])
 	}
@@ -51,12 +52,16 @@ func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
 	}
 }
 
-// chainsOf reads the chains of the states of t that were copied, as far as frames of Python are on them.
+// chainsOf reads the chains of the states of t that were copied, as far as frames of Python are on them: of no more
+// states than are copied of a thread.
 func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
 	var out []chain
 	m := &chainMemory{copiedMemory: copiedMemory{t}}
 	for i := range t.Copied {
 		c := &t.Copied[i]
+		if len(out) > maxStates {
+			break
+		}
 		if len(c.Data) != r.layout.Thread.Size || slices.ContainsFunc(out, func(o chain) bool {
 			return o.state.Addr == c.Start
 		}) {
@@ -100,7 +105,11 @@ type placing struct {
 	memory  copiedMemory
 	whole   bool // the walk reached the root
 	inserts []insert
+	left    int // steps of reading line tables
 }
+
+// maxLineSteps bounds the reading of line tables for one stack: 16 MB of them.
+const maxLineSteps = 1 << 18
 
 // Notes of frames.
 const (
@@ -228,7 +237,7 @@ func (p *placing) frames(c *chain, g *group) []unwind.Frame {
 		case code.internal():
 			continue
 		default:
-			u.Site = p.r.siteOf(code, p.r.offsetOf(code, i == 0, f))
+			u.Site = p.r.siteOf(code, p.r.offsetOf(code, i == 0, f), &p.left)
 		}
 		out = append(out, u)
 	}

@@ -54,7 +54,7 @@ func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 		}
 	}
 	m.once = false
-	for _, list := range []frameList{r.waiting, r.green.waiting} {
+	for _, list := range []frameList{r.copied, r.green.copied} {
 		slices.Sort(list)
 		frames = append(frames, slices.Compact(list)...)
 	}
@@ -78,9 +78,22 @@ func (r *Runtime) variables(m object.Memory, a mem.Addr) (all []profile.Variable
 	return all
 }
 
+// shownLocals is what is left for the local variables of one dump.
+type shownLocals struct {
+	of    *mem.Overlay // what was copied for that dump
+	m     *bounded
+	bytes int // of text
+}
+
+// maxLocalBytes bounds the text of all local variables of a dump.
+const maxLocalBytes = 64 << 20
+
 // Locals implements vm.LocalsReader.
 func (r *Runtime) Locals(whole *mem.Overlay, s *unwind.Stack) map[int][]profile.Variable {
-	m := wholeMemory{whole}
+	left := &r.locals
+	if left.of != whole {
+		*left = shownLocals{whole, &bounded{wholeMemory{whole}, maxCopiedSteps}, maxLocalBytes}
+	}
 	var out map[int][]profile.Variable
 	n := 0
 	for i := range s.Frames {
@@ -91,7 +104,16 @@ func (r *Runtime) Locals(whole *mem.Overlay, s *unwind.Stack) map[int][]profile.
 		if n++; n > maxLocalFrames {
 			break
 		}
-		if all := r.variables(m, f.Kept); len(all) > 0 {
+		var all []profile.Variable
+		if left.bytes <= 0 || left.m.spent() {
+			all = []profile.Variable{{Value: "left out: there are too many in all"}}
+		} else {
+			all = r.variables(left.m, f.Kept)
+		}
+		for i := range all {
+			left.bytes -= len(all[i].Name) + len(all[i].Value)
+		}
+		if len(all) > 0 {
 			if out == nil {
 				out = map[int][]profile.Variable{}
 			}

@@ -220,7 +220,7 @@ func (r *Runtime) seenByFrame(l *pyLock, self mem.Addr, function string, m objec
 // that was needed.
 type lockMemory struct {
 	copied copiedMemory
-	live   liveMemory
+	live   object.Memory
 	late   bool
 }
 
@@ -239,20 +239,16 @@ const maxLocks = 1 << 12
 // pyLocks lists the locks of Python that threads of s wait for, each once.
 func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 	o := r.roster.Load()
-	threads := map[mem.Addr]int{}
-	for i := range s.Threads {
-		if ident, ok := o.identOf(&s.Threads[i]); ok {
-			threads[ident] = s.Threads[i].TID
-		}
-	}
+	threads := r.threadsByIdent(s)
 	var out []waits.Lock
 	at := map[mem.Addr]int{}
+	live := &bounded{liveMemory{memory}, maxLiveSteps} // of all threads
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		if t.Arch != regs.AMD64 || o.of(t) == 0 || len(out) == maxLocks {
 			continue
 		}
-		m := &lockMemory{copied: copiedMemory{t}, live: liveMemory{memory}}
+		m := &lockMemory{copied: copiedMemory{t}, live: live}
 		search := *m
 		l, ok := r.lockOf(t, &search, m, nil)
 		if !ok {

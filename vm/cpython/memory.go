@@ -3,6 +3,7 @@ package cpython
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/cpython/object"
 )
 
 // liveMemory is the memory of the running process.
@@ -16,6 +17,39 @@ func (m liveMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	}
 	return b, true
 }
+
+// perStep is how many bytes take about as long to copy as it takes to find them.
+const perStep = 64
+
+// stepsOf is what reading n bytes at one address costs.
+func stepsOf(n int) int { return 1 + max(n, 0)/perStep }
+
+// bounded is memory of which only so much is read: what a target holds says where to read next, and how often.
+type bounded struct {
+	object.Memory
+	left int // steps; below 0: nothing is read any more
+}
+
+// Bounds of what is read, in steps ([stepsOf]): of what was copied, some 100 ns each, and of a running process, where
+// each is a system call.
+const (
+	maxCopiedSteps = 1 << 24
+	maxLiveSteps   = 1 << 22
+)
+
+// Bytes implements object.Memory.
+func (m *bounded) Bytes(addr mem.Addr, n int) ([]byte, bool) {
+	if m.left < 0 {
+		return nil, false
+	}
+	if m.left -= stepsOf(n); m.left < 0 {
+		return nil, false
+	}
+	return m.Memory.Bytes(addr, n)
+}
+
+// spent reports whether something was not read because of the bound.
+func (m *bounded) spent() bool { return m.left < 0 }
 
 // copiedMemory is what was copied of a thread while it was stopped.
 type copiedMemory struct{ t *snapshot.Thread }

@@ -2,17 +2,18 @@ package cpython
 
 import (
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/cpython/object"
 )
 
 // threadNames reads the names that the threading module has for threads, by pthread_self. The process runs meanwhile:
 // what does not fit is left out.
 func (r *Runtime) threadNames() map[mem.Addr]string {
 	names := map[mem.Addr]string{}
-	active, ok := r.activeThreads()
+	l, m := r.layout, &bounded{liveMemory{r.live}, maxLiveSteps}
+	active, ok := r.activeThreads(m)
 	if !ok {
 		return names
 	}
-	l, m := r.layout, liveMemory{r.live}
 	l.Entries(m, active, func(key, value mem.Addr) bool {
 		ident, ok := l.IntAt(m, key)
 		at, ok2 := l.Attribute(m, value, "_name")
@@ -25,11 +26,10 @@ func (r *Runtime) threadNames() map[mem.Addr]string {
 }
 
 // activeThreads is where threading._active is, which has each Thread by its ident.
-func (r *Runtime) activeThreads() (mem.Addr, bool) {
+func (r *Runtime) activeThreads(m object.Memory) (mem.Addr, bool) {
 	if r.live == nil {
 		return 0, false
 	}
-	m := liveMemory{r.live}
 	dict, ok := r.moduleDict(m, "threading")
 	if !ok {
 		return 0, false

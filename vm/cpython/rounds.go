@@ -15,6 +15,7 @@ type rounds struct {
 	missed bool // what is read now has not all been there
 	once   bool // fetch at once: what is read leads to the next
 	spent  bool // nothing is fetched any more
+	left   int  // steps; below 0: nothing is read any more
 
 	near [nearBlocks]nearBlock // some of have, by the number of the block: a map takes longer
 }
@@ -34,7 +35,7 @@ const blockSize = 2 << 10
 const maxSpan = 4 << 20 / blockSize
 
 func newRounds(fetch func([]snapshot.Want) ([][]byte, bool)) *rounds {
-	return &rounds{fetch: fetch, have: map[mem.Addr][]byte{}}
+	return &rounds{fetch: fetch, have: map[mem.Addr][]byte{}, left: maxSteps}
 }
 
 // noted stands for a block that is fetched next.
@@ -43,9 +44,19 @@ var noted = make([]byte, 0, 1)
 // maxRounds bounds how often something is tried: a chain of awaits takes up to two rounds for each.
 const maxRounds = 600
 
+// maxSteps bounds what is read ([stepsOf]), as what has been fetched may be read again and again: some 50 ms.
+const maxSteps = 1 << 22
+
+// maxNoted bounds the blocks that are fetched together: four times what one ProcessCopier gets.
+const maxNoted = 1 << 17
+
 // Bytes implements object.Memory.
 func (r *rounds) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	if addr == 0 || n <= 0 || n > maxSpan*blockSize || addr+mem.Addr(n) < addr {
+		return nil, false
+	}
+	if r.left -= stepsOf(n); r.left < 0 {
+		r.left, r.spent = -1, true
 		return nil, false
 	}
 	first, end := addr&^(blockSize-1), addr+mem.Addr(n)
@@ -99,12 +110,18 @@ func (r *rounds) block(a mem.Addr) ([]byte, bool) {
 	return nil, false
 }
 
-// run tries each of the items until all that it asks for is there, or cannot be had.
+// run tries each of the items until all that it asks for is there, or cannot be had, or no more may be read.
 func (r *rounds) run(items []mem.Addr, try func(item mem.Addr)) {
 	pending := append([]mem.Addr(nil), items...)
 	for n := 0; len(pending) > 0 && !r.spent && n < maxRounds; n++ {
 		left := pending[:0]
 		for _, item := range pending {
+			if len(r.wants) >= maxNoted {
+				r.fetchNoted()
+			}
+			if r.left < 0 {
+				return
+			}
 			r.missed = false
 			if try(item); r.missed {
 				left = append(left, item)

@@ -15,16 +15,22 @@ type spot struct {
 type sites struct {
 	bySpot map[spot]unwind.Site
 	all    []spot // by Site; 0 is none
+	bytes  int    // of names in all, also of those that several share
 }
 
-const maxSites = 1 << 18
+// Bounds of the Sites of a process, and of their names.
+const (
+	maxSites     = 1 << 18
+	maxSiteBytes = 128 << 20
+)
 
 func (s *sites) reset() { *s = sites{bySpot: map[spot]unwind.Site{}, all: make([]spot, 1)} }
 
 // of returns the Site of p, 0 if there are too many.
 func (s *sites) of(p spot) unwind.Site {
 	n, ok := s.bySpot[p]
-	if !ok && len(s.all) < maxSites {
+	if size := len(p.function) + len(p.file); !ok && len(s.all) < maxSites && s.bytes+size <= maxSiteBytes {
+		s.bytes += size
 		n = unwind.Site(len(s.all))
 		s.all, s.bySpot[p] = append(s.all, p), n
 	}

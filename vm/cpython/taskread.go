@@ -35,6 +35,7 @@ type taskRead struct {
 	links     int                // how many of them were read whole
 	next      mem.Addr           // what the last of those awaits, 0 for none
 	broken    bool               // the chain goes on, and what follows could not be read
+	full      bool               // it goes on, and there is no room for more frames
 	awaits    string             // the type of the future that it waits for
 	awaitDone bool               // that is done, so that the task goes on soon
 	awaitedBy []mem.Addr
@@ -97,33 +98,35 @@ func (r *Runtime) kindAt(a *asyncio, m object.Memory, o mem.Addr) (taskKind, str
 	return r.kindOf(a, m, typ)
 }
 
-// readTask reads the task at a into t. It reports whether there is one.
-func (r *Runtime) readTask(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
-	if !r.readHead(a, m, at, t) {
-		return false
+// readFields reads the fields of the task at a into t. It reports whether there is one.
+func (r *Runtime) readFields(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
+	switch t.kind, _ = r.kindAt(a, m, at); t.kind {
+	case kindTask:
+		b, ok := m.Bytes(at, a.layout.Size)
+		if ok {
+			t.Task = a.layout.TaskOf(at, b)
+		}
+		return ok
+	case kindPythonTask:
+		return r.readPythonTask(m, at, t)
 	}
-	if t.Pending {
-		r.readChain(a, m, t)
+	return false
+}
+
+// nameOf is the name of the task at a, "" if there is none.
+func (r *Runtime) nameOf(a *asyncio, m object.Memory, at mem.Addr) string {
+	var t taskRead
+	if !r.readFields(a, m, at, &t) {
+		return ""
 	}
-	return true
+	name, _ := r.taskName(a, m, t.Name)
+	return name
 }
 
 // readHead reads the task at a into t, without what its coroutine awaits. It reports whether there is one.
 func (r *Runtime) readHead(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
 	*t = taskRead{chain: t.chain[:0], awaitedBy: t.awaitedBy[:0]}
-	t.kind, _ = r.kindAt(a, m, at)
-	switch t.kind {
-	case kindTask:
-		b, ok := m.Bytes(at, a.layout.Size)
-		if !ok {
-			return false
-		}
-		t.Task = a.layout.TaskOf(at, b)
-	case kindPythonTask:
-		if !r.readPythonTask(m, at, t) {
-			return false
-		}
-	default:
+	if !r.readFields(a, m, at, t) {
 		return false
 	}
 	t.name, _ = r.taskName(a, m, t.Name)
@@ -146,11 +149,18 @@ func (r *Runtime) readHead(a *asyncio, m object.Memory, at mem.Addr, t *taskRead
 	return true
 }
 
+// maxTaskName bounds the characters of the name of a task that are kept.
+const maxTaskName = 128
+
 // taskName is the name of a task: a str, or from 3.12 on an int for one that the program did not name.
 func (r *Runtime) taskName(a *asyncio, m object.Memory, at mem.Addr) (string, bool) {
 	switch k, _ := r.kindAt(a, m, at); k {
 	case kindText:
-		return r.layout.StringAt(m, at)
+		name, length, ok := r.layout.StringStart(m, at, maxTaskName)
+		if length > maxTaskName {
+			name += "…"
+		}
+		return name, ok
 	case kindNumber:
 		n, ok := r.layout.IntAt(m, at)
 		return fmt.Sprintf("Task-%d", n), ok
@@ -158,11 +168,11 @@ func (r *Runtime) taskName(a *asyncio, m object.Memory, at mem.Addr) (string, bo
 	return "", false
 }
 
-// readChain follows what the coroutine of t awaits. Where something could not be read it goes on from there when it is
-// called again.
-func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead) {
+// readChain follows what the coroutine of t awaits, for so many frames. Where something could not be read it goes on
+// from there when it is called again.
+func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead, most int) {
 	t.chain = t.chain[:t.links]
-	for n := 0; t.next != 0 && n < maxAwaits && t.links < maxAwaits; n++ {
+	for n := 0; t.next != 0 && n < maxAwaits && t.links < most; n++ {
 		switch k, _ := r.kindAt(a, m, t.next); k {
 		case kindGenerator:
 			g, ok := r.layout.GeneratorAt(m, t.next)
@@ -187,6 +197,7 @@ func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead) {
 		}
 	}
 	t.broken = t.next != 0
+	t.full = t.broken && most < maxAwaits && t.links >= most
 }
 
 // readPythonTask reads a task of the class that is written in Python.

@@ -32,11 +32,11 @@ func (r *Runtime) FiberKind() string { return "task" }
 
 // OpenFibers implements vm.FiberLister: it learns whether the process uses asyncio, and where that keeps its tasks.
 func (r *Runtime) OpenFibers() (present bool, err error) {
-	r.asyncio = nil
+	r.asyncio, r.parked = nil, waiting{}
 	if r.live == nil || len(r.roster.Load().interps) == 0 {
 		return false, nil
 	}
-	m := liveMemory{r.live}
+	m := &bounded{liveMemory{r.live}, maxLiveSteps}
 	dict, ok := r.moduleDict(m, "asyncio.tasks")
 	if !ok {
 		return false, nil
@@ -143,14 +143,14 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 	m := newRounds(g.Gather)
 	all := r.addresses(a, m, m)
 	codes := map[mem.Addr]bool{}
-	r.waiting = nil
+	r.copied = nil
 	for len(all) > 0 && !m.spent {
 		n := min(block, len(all))
 		var fresh []mem.Addr
 		reads := newTaskCopies(all[:n])
 		m.run(all[:n], func(at mem.Addr) {
 			for _, g := range reads.more(r, m, at) {
-				r.waiting.add(g.Frame.Addr)
+				r.copied.add(g.Frame.Addr)
 				if c := g.Frame.Code; c != 0 && !codes[c] {
 					codes[c] = true
 					fresh = append(fresh, c)
@@ -190,7 +190,7 @@ func (c *taskCopies) more(r *Runtime, m *rounds, at mem.Addr) []object.Generator
 	}
 	had := t.links
 	if t.Pending {
-		r.readChain(r.asyncio, m, &t.taskRead)
+		r.readChain(r.asyncio, m, &t.taskRead, maxAwaits)
 	}
 	return t.chain[had:]
 }

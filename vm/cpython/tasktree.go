@@ -18,17 +18,17 @@ func (l *taskList) joinTree() {
 		}
 		waiting[t.Awaits] = t.Addr
 		if k, ok := l.byAddr[t.Awaits]; ok {
-			l.tasks[k].awaitedBy = append(l.tasks[k].awaitedBy, t.Addr)
+			l.awaited(&l.tasks[k], t.Addr)
 		}
 	}
 	if l.a.layout.AwaitedBy != 0 || l.r.live == nil {
 		return
 	}
-	c := callbacks{r: l.r, m: liveMemory{l.r.live}, found: func(o mem.Addr, t *taskRead) {
+	c := callbacks{r: l.r, m: l.live, found: func(o mem.Addr, t *taskRead) {
 		if by, ok := waiting[o]; ok && by != t.Addr {
-			t.awaitedBy = append(t.awaitedBy, by)
+			l.awaited(t, by)
 		} else if i, ok := l.byAddr[o]; ok && l.tasks[i].Addr != t.Addr {
-			t.awaitedBy = append(t.awaitedBy, o)
+			l.awaited(t, o)
 		}
 	}}
 	for i := range l.tasks {
@@ -39,7 +39,7 @@ func (l *taskList) joinTree() {
 // callbacks looks into what is called when a task is done.
 type callbacks struct {
 	r     *Runtime
-	m     liveMemory
+	m     object.Memory
 	found func(o mem.Addr, t *taskRead) // hears of each object that such a function knows
 }
 

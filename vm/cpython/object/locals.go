@@ -2,6 +2,9 @@ package object
 
 import "github.com/fpstack/fpstack/mem"
 
+// maxVariableName bounds the characters of the name of a local variable that are read.
+const maxVariableName = 256
+
 // MaxVariables bounds the local variables of one frame that are read.
 const MaxVariables = 64
 
@@ -26,7 +29,7 @@ func (l *Layout) Variables(m Memory, f *Frame, yield func(name string, value mem
 			if all = all && ok; !ok || !isSet {
 				return true
 			}
-			text, ok := l.StringAt(m, name)
+			text, _, ok := l.StringStart(m, name, maxVariableName)
 			if all = all && ok; ok {
 				more = yield(text, value)
 			}

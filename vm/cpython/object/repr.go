@@ -165,7 +165,7 @@ func (r *reprWriter) float(a mem.Addr) {
 }
 
 func (r *reprWriter) text(a mem.Addr) {
-	s, length, ok := r.l.stringStart(r.m, a, maxReprText)
+	s, length, ok := r.l.StringStart(r.m, a, maxReprText)
 	if !ok {
 		r.fail()
 		return

@@ -63,8 +63,8 @@ func (l *Layout) StringAt(m Memory, a mem.Addr) (string, bool) {
 	return decode(b, kind), true
 }
 
-// stringStart reads up to most characters of the string at a, and says how many it has.
-func (l *Layout) stringStart(m Memory, a mem.Addr, most int) (s string, length uint64, ok bool) {
+// StringStart reads up to most characters of the string at a, and says how many it has.
+func (l *Layout) StringStart(m Memory, a mem.Addr, most int) (s string, length uint64, ok bool) {
 	head, ok := m.Bytes(a, l.StringHead())
 	if !ok {
 		return "", 0, false
