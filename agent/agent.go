@@ -22,7 +22,7 @@ import (
 	"github.com/fpstack/fpstack/push/perprocess"
 )
 
-// Recorder is who samples: a sampler.Recorder.
+// Recorder is who samples: a sampler.Recorder. It is the caller's to close, when Run has returned.
 type Recorder interface {
 	// Run records until ctx ends.
 	Run(ctx context.Context) error
@@ -98,6 +98,8 @@ type Options struct {
 
 	// Identify reads who a process is, when it is first followed.
 	Identify func(c *choose.Chosen) perprocess.Identity
+	// Another says whether the id of a process is that of another one by now.
+	Another func(c *choose.Chosen) bool
 	// Threads is how many threads a process has.
 	Threads func(pid int) int
 	// Refusal words in few words why a process cannot be followed; "" if it has only ended.
@@ -145,16 +147,20 @@ func New(opt Options) *Agent {
 	return a
 }
 
-// ErrStuck says that the recording does not go on.
-var ErrStuck = errors.New("no samples were taken")
+// ErrStuck says that the recording does not go on, or does not end.
+var ErrStuck = errors.New("the recording is stuck")
 
-// flushing is how long stores are offered what is left at the end.
-const flushing = 5 * time.Second
+// flushing is how long stores are offered what is left at the end, and ending how long the recording may take to end.
+const (
+	flushing = 5 * time.Second
+	ending   = 5 * time.Second
+)
 
 // Run records and sends until ctx ends, which is no error: what was recorded until then is sent, or kept in a spool.
 // It fails if it is stuck, or a store is.
 //
-// Where it fails with ErrStuck goroutines of it may go on.
+// It uses neither the Recorder nor the Follower after it has returned, unless it fails with ErrStuck: goroutines of it
+// may go on then, and whatever they use must stay open.
 func (a *Agent) Run(ctx context.Context) error {
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -168,32 +174,47 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 		})
 	}
-	go func() {
-		if err := a.opt.Recorder.Run(inner); err != nil {
-			end(err)
-		}
-	}()
-	go a.watch(inner, end)
-	var using sync.WaitGroup // of the recorder, which whoever called Run closes behind it
-	using.Go(func() { a.follow(inner) })
-	using.Go(func() { a.cutAtIntervals(inner) })
-	ended := make(chan struct{})
-	go func() {
-		using.Wait()
-		close(ended)
-	}()
+	recorded := a.record(inner, end)
 	<-inner.Done()
+	stuck := false
 	select {
-	case <-ended:
-	case <-time.After(flushing):
+	case <-recorded:
+	case <-time.After(ending):
+		stuck = true
 	}
 	stopSending()
 	stores.Wait()
 	a.flush()
-	if cause := context.Cause(inner); ctx.Err() == nil {
-		return cause
+	var cause error
+	if ctx.Err() == nil {
+		cause = context.Cause(inner)
 	}
-	return nil
+	switch {
+	case !stuck || errors.Is(cause, ErrStuck):
+		return cause
+	case cause != nil:
+		return fmt.Errorf("%w: it has not ended within %v, after: %w", ErrStuck, ending, cause)
+	}
+	return fmt.Errorf("%w: it has not ended within %v", ErrStuck, ending)
+}
+
+// record begins all that uses the Recorder, and closes what it returns when nothing does any more.
+func (a *Agent) record(ctx context.Context, end context.CancelCauseFunc) <-chan struct{} {
+	var using sync.WaitGroup
+	using.Go(func() {
+		if err := a.opt.Recorder.Run(ctx); err != nil {
+			end(err)
+		}
+	})
+	using.Go(func() { a.watch(ctx, end) })
+	using.Go(func() { a.follow(ctx) })
+	using.Go(func() { a.cutAtIntervals(ctx) })
+	recorded := make(chan struct{})
+	go func() {
+		using.Wait()
+		close(recorded)
+	}()
+	return recorded
 }
 
 // flush offers the stores what is left.

@@ -115,6 +115,13 @@ func (m *machine) Scan(time.Duration) (all []choose.Chosen, err error) {
 	return all, nil
 }
 
+func (m *machine) another(c *choose.Chosen) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	start, lives := m.chosen[c.PID]
+	return lives && start != c.Start
+}
+
 func (m *machine) Put(_ []push.Recorded, from, to time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,6 +153,7 @@ func (m *machine) options() Options {
 		Identify: func(c *choose.Chosen) perprocess.Identity {
 			return perprocess.Identity{Service: fmt.Sprint(c.Rule.Service, c.PID)}
 		},
+		Another: m.another,
 		Threads: func(pid int) int { return m.threads[pid] },
 		Refusal: func(err error) string { return err.Error() },
 		Parts: func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
@@ -258,7 +266,9 @@ func TestTargets(t *testing.T) {
 		m.set(func() { delete(m.chosen, 3) })
 		expect(a, "one is chosen no longer", []int{1, 4, 5}, "map[not permitted:1]")
 		m.set(func() { m.chosen[4] = 2 })
-		expect(a, "an id is given again", []int{1, 4, 5}, "map[not permitted:1]")
+		expect(a, "an id is given again", []int{1, 5}, "map["+idTaken+":1 not permitted:1]")
+		time.Sleep(2 * 15 * time.Second)
+		expect(a, "two intervals later", []int{1, 4, 5}, "map[not permitted:1]")
 		m.set(func() { m.threads[1] = 30 })
 		expect(a, "one has more threads: the last has to go", []int{1, 5},
 			"map[more than --max-threads:1 not permitted:1]")

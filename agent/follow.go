@@ -31,6 +31,7 @@ const (
 	tooManyTargets = "more than --max-targets"
 	tooManyThreads = "more than --max-threads"
 	letGo          = "let go"
+	idTaken        = "its id was another's, whose last profile is not made yet"
 )
 
 const (
@@ -144,7 +145,8 @@ func (a *Agent) unwanted(wanted map[int]*choose.Chosen, followed map[int]int, th
 	return gone
 }
 
-// forget keeps who pid was until its last profile is made.
+// forget keeps who pid was until its last profile is made. Until then no other process of that id is followed: in a
+// profile of an interval processes are told apart by their ids alone.
 func (a *Agent) forget(pid int) {
 	a.ended[pid] = a.targets[pid]
 	delete(a.targets, pid)
@@ -156,12 +158,15 @@ func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string
 	_, follows := a.targets[c.PID]
 	many := len(a.targets) >= a.opt.MaxTargets
 	before, refused := a.refused[c.PID]
+	last := a.ended[c.PID]
 	a.mu.Unlock()
 	switch {
 	case follows:
 		return ""
 	case refused && before.start == c.Start && now.Before(before.again):
 		return before.why
+	case last != nil && last.start != c.Start:
+		return idTaken
 	case many:
 		return tooManyTargets
 	}
@@ -179,6 +184,10 @@ func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string
 		}
 		return why
 	}
+	if a.opt.Another(c) { // since it was chosen, and that may be the one that was added
+		a.opt.Follower.Remove(c.PID)
+		return ""
+	}
 	*threads += n
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -194,7 +203,9 @@ const maxSaid = 100
 func (a *Agent) sayOnce(kind, line string) {
 	a.mu.Lock()
 	known := a.said[kind] || len(a.said) >= maxSaid
-	a.said[kind] = true
+	if !known {
+		a.said[kind] = true
+	}
 	a.mu.Unlock()
 	if !known {
 		a.opt.Say(line)

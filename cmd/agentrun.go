@@ -37,24 +37,40 @@ const (
 
 // agent records and sends until ctx ends.
 func (a *app) agent(ctx context.Context, o *agentOptions) error {
-	asked := make(chan os.Signal, 1) // for the accounts; it would end a program that does not wait for it
-	signal.Notify(asked, syscall.SIGUSR1)
-	defer signal.Stop(asked)
+	accounts := make(chan os.Signal, 1) // SIGUSR1 would end a program that does not wait for it
+	signal.Notify(accounts, syscall.SIGUSR1)
+	defer signal.Stop(accounts)
 	debug.SetGCPercent(agentGC)
 	debug.SetMemoryLimit(agentHeap)
 	stores, odd, err := o.pushOptions.open(o.stuckAfter)
 	if err != nil {
 		return err
 	}
-	defer stores.close()
 	for _, e := range odd {
 		a.complain(e)
 	}
 	finder := a.finder(context.Background(), &o.namingOptions)
-	defer finder.Close()
 	options := o.sampler(context.Background(), nil, finder)
 	options.Stay, options.Gentle, options.BudgetWindow = true, true, o.interval
 	r := sampler.New(options)
+	err = a.runAgent(ctx, o, r, stores, accounts)
+	if errors.Is(err, agent.ErrStuck) { // what it uses stays open: it may go on until we have ended
+		a.complain(err)
+		return statusError(statusStuck)
+	}
+	closed := errors.Join(r.Close(), finder.Close())
+	stores.close()
+	if errors.Is(err, push.ErrStuck) {
+		a.complain(err)
+		return statusError(statusStuck)
+	}
+	return errors.Join(err, closed)
+}
+
+// runAgent records by r until ctx ends, and shows how that goes. A value of accounts writes them. When it has returned
+// nothing uses r but what agent.ErrStuck speaks of.
+func (a *app) runAgent(ctx context.Context, o *agentOptions, r *sampler.Recorder, stores *outlets,
+	accounts <-chan os.Signal) error {
 	g := agent.New(o.agent(a, r, stores))
 	listener, err := o.listen()
 	if err != nil {
@@ -65,7 +81,7 @@ func (a *app) agent(ctx context.Context, o *agentOptions) error {
 	}
 	a.progress = newProgress(a.stderr)
 	defer a.progress.clear()
-	defer a.showStatus(o, g, asked)()
+	defer a.showStatus(o, g, accounts)()
 	release := supervise.TakeJobs().Serve(func(stop func()) {
 		a.progress.clear()
 		r.Hold(stop)
@@ -74,17 +90,7 @@ func (a *app) agent(ctx context.Context, o *agentOptions) error {
 	if !o.quiet && a.progress == nil {
 		fmt.Fprintf(a.stderr, "fpstack: recording; profiles every %v to %s\n", o.interval, strings.Join(o.to, ", "))
 	}
-	err = g.Run(ctx)
-	switch {
-	case errors.Is(err, agent.ErrStuck): // who samples may never answer again
-		a.complain(err)
-		return statusError(statusStuck)
-	case errors.Is(err, push.ErrStuck):
-		a.complain(err)
-		r.Close()
-		return statusError(statusStuck)
-	}
-	return errors.Join(err, r.Close())
+	return g.Run(ctx)
 }
 
 // agent is what the flags say of an agent.
@@ -92,7 +98,7 @@ func (o *agentOptions) agent(a *app, r *sampler.Recorder, stores *outlets) agent
 	opt := agent.Options{Recorder: r, Follower: follower{r},
 		Chooser:  choose.NewScanner("/proc", o.rules, o.exclude, os.Getpid()),
 		Interval: o.interval, MaxTargets: o.maxTargets, MaxThreads: o.maxThreads, StuckAfter: o.stuckAfter,
-		Budget: float64(o.maxOverhead), Identify: identify,
+		Budget: float64(o.maxOverhead), Identify: identify, Another: another,
 		Threads: func(pid int) int { return procfs.ThreadCount("/proc", pid) },
 		Refusal: refusalWord, Usage: ownUsage,
 		Parts: func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
@@ -137,6 +143,12 @@ func identify(c *choose.Chosen) perprocess.Identity {
 	return id
 }
 
+// another reports whether the id of a process is that of another one by now.
+func another(c *choose.Chosen) bool {
+	start, lives := procfs.Start("/proc", c.PID)
+	return lives && start != c.Start
+}
+
 // refusalWord words in few words why a process cannot be followed, "" if it has ended.
 func refusalWord(err error) string {
 	var zombie *tracer.ZombieError
@@ -172,8 +184,8 @@ func ownUsage() (cpu time.Duration, memory int64) {
 const statusEvery = time.Minute
 
 // showStatus shows what g does: on a terminal in a line that is drawn again, else in a line a minute, and when a
-// store's trouble begins or ends. A value of asked writes all accounts. It ends with the function returned.
-func (a *app) showStatus(o *agentOptions, g *agent.Agent, asked <-chan os.Signal) (stop func()) {
+// store's trouble begins or ends. A value of accounts writes them all. It ends with the function returned.
+func (a *app) showStatus(o *agentOptions, g *agent.Agent, accounts <-chan os.Signal) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -184,7 +196,7 @@ func (a *app) showStatus(o *agentOptions, g *agent.Agent, asked <-chan os.Signal
 			select {
 			case <-done:
 				return
-			case <-asked:
+			case <-accounts:
 				a.progress.clear()
 				r := g.Report()
 				a.tell(r.Accounts())
@@ -245,5 +257,10 @@ func serveMetrics(l net.Listener, g *agent.Agent) (stop func()) {
 	s := &http.Server{Handler: mux, ReadTimeout: short, WriteTimeout: short, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 8 << 10}
 	go s.Serve(l)
-	return func() { s.Close() }
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		s.Shutdown(ctx) // who is being answered reads what the recorder counts
+		s.Close()
+	}
 }

@@ -155,7 +155,7 @@ func TestRefusalFitsThePlace(t *testing.T) {
 		{"Yama 1", doctor.Facts{Exists: true, Yama: 1}, doctor.GitHubActions, "sysctl kernel.yama.ptrace_scope=0"},
 		{"Yama 2", doctor.Facts{Exists: true, Yama: 2}, doctor.GitHubActions, "ptrace_scope is 2"},
 		{"a label", doctor.Facts{Exists: true, Caps: root, Yama: -1, OwnLSM: "docker-default (enforce)"},
-			doctor.GitHubActions, "audit log"},
+			doctor.GitHubActions, "AppArmor may have refused"},
 		{"no gate", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: -1}, doctor.GitHubActions,
 			"cannot be seen from here. sudo"},
 		{"escape in a label", doctor.Facts{Exists: true, OwnLSM: "\x1b[31m", Yama: -1}, doctor.Shell, `\x1b[31m`},

@@ -61,7 +61,7 @@ func (a *app) awaitTrigger(ctx context.Context, o *watchOptions, pids []int, chi
 	live := &trigger.Live{List: func() []int { return withChildren(pids, children) }}
 	var began []procfs.Identity
 	for _, pid := range pids {
-		if st, ok := statOf(pid); ok {
+		if st, err := procfs.ReadStat("/proc", pid); err == nil {
 			began = append(began, procfs.Identity{PID: pid, Start: st.Start})
 		}
 		for _, fd := range []int{1, 2} {
@@ -87,13 +87,8 @@ func (a *app) awaitTrigger(ctx context.Context, o *watchOptions, pids []int, chi
 	}
 }
 
-func statOf(pid int) (procfs.Stat, bool) {
-	st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
-	return st, err == nil
-}
-
 // lives reports whether a process is still there, and is the same: its first thread may have ended before others.
 func lives(id procfs.Identity) bool {
-	st, ok := statOf(id.PID)
-	return ok && st.Start == id.Start && (st.State != 'Z' || len(procfs.Threads("/proc", id.PID)) > 1)
+	st, err := procfs.ReadStat("/proc", id.PID)
+	return err == nil && st.Start == id.Start && (st.State != 'Z' || len(procfs.Threads("/proc", id.PID)) > 1)
 }

@@ -20,16 +20,19 @@ import (
 // pushFor is how long a recording is offered to a store that does not take it.
 const pushFor = 30 * time.Second
 
-// pushing is what a recording has to do with stores.
+// pushing is what a recording has to do with stores. It is for several goroutines at a time.
 type pushing struct {
-	outlets *outlets      // nil: it is not sent
-	who     map[int]noted // processes that may have ended when it is sent
+	outlets *outlets // nil: it is not sent
+
+	mu  sync.Mutex
+	who map[int]noted // processes that may have ended when it is sent
 }
 
 // noted is who a process is, and when it began: another that has its id later began later.
 type noted struct {
 	perprocess.Identity
-	start uint64
+	start  uint64
+	starts bool // start is known
 }
 
 // openStores opens what the recording is sent to, before it begins.
@@ -41,7 +44,7 @@ func (r *recording) openStores() error {
 	if err != nil {
 		return err
 	}
-	r.pushing = pushing{opened, map[int]noted{}}
+	r.outlets, r.who = opened, map[int]noted{}
 	for _, e := range odd {
 		r.complain(e)
 	}
@@ -50,12 +53,17 @@ func (r *recording) openStores() error {
 
 // note keeps who a process is, while that can be read.
 func (p *pushing) note(pid int) {
-	if p.outlets != nil {
-		p.who[pid] = noted{perprocess.Identify("/proc", pid), began(pid)}
+	if p.outlets == nil {
+		return
 	}
+	start, lives := procfs.Start("/proc", pid)
+	id := perprocess.Identify("/proc", pid)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.who[pid] = noted{id, start, lives}
 }
 
-// renote asks again who the processes are, each some times a second until ctx ends: a shell becomes what it was told to
+// renote reads again who the processes are, some times a second until ctx ends: a shell becomes what it was told to
 // run.
 func (p *pushing) renote(ctx context.Context) {
 	if p.outlets == nil {
@@ -69,31 +77,23 @@ func (p *pushing) renote(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		p.mu.Lock()
 		for pid, was := range p.who {
 			id := perprocess.Identify("/proc", pid)
-			if id.Exe != "" && was.start != 0 && began(pid) == was.start {
-				p.who[pid] = noted{id, was.start}
+			start, lives := procfs.Start("/proc", pid)
+			if id.Exe != "" && was.starts && lives && start == was.start {
+				p.who[pid] = noted{id, start, true}
 			}
 		}
+		p.mu.Unlock()
 	}
 }
 
-// began is when a process began, in ticks after boot, 0 if that cannot be read.
-func began(pid int) uint64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	st, err := procfs.ParseStat(b)
-	if err != nil {
-		return 0
-	}
-	return st.Start
-}
-
-// identity is who a process is. Of one that was started meanwhile it may be too late to ask, and its id may be
+// identity is who a process is. Of one that was started meanwhile it may be too late to read it, and its id may be
 // another's by now: it has what all that were noted have in common.
 func (p *pushing) identity(pid int) perprocess.Identity {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if id, ok := p.who[pid]; ok {
 		return id.Identity
 	}

@@ -55,6 +55,7 @@ type Facts struct {
 
 	OwnUID, TargetUID int // real ids
 	IDsDiffer         bool
+	IDsMixed          bool   // those of the process differ from each other, as a setuid program's do
 	Caps              uint64 // our effective capabilities
 	MoreCaps          bool   // the process is permitted capabilities that we have not
 	FilesOwner        int    // of its files in /proc, -1 unknown
@@ -107,7 +108,7 @@ func Judge(f *Facts, place Place) []Gate {
 		return gates
 	}
 	return append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(), f.dumpable(place),
-		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(), f.tracer())
+		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place), f.tracer())
 }
 
 // General returns the gates that do not depend on a process: what we may do at all.

@@ -48,7 +48,10 @@ func TestEachGateRefusesByItself(t *testing.T) {
 			Closed, "sudo"},
 		"another user, we have the right": {func(f *Facts) { f.TargetUID, f.IDsDiffer, f.Caps = 33, true, sysPtrace },
 			"", Open, ""},
-		"another group alone": {func(f *Facts) { f.IDsDiffer = true }, "uid", Closed, "sudo"},
+		"another group alone":   {func(f *Facts) { f.IDsDiffer = true }, "uid", Closed, "sudo"},
+		"setuid, started by us": {func(f *Facts) { f.IDsDiffer, f.IDsMixed = true, true }, "uid", Closed, "setcap"},
+		"setuid, started by another": {func(f *Facts) { f.TargetUID, f.IDsDiffer, f.IDsMixed = 33, true, true }, "uid",
+			Closed, "setcap"},
 		"another user namespace": {func(f *Facts) { f.UserNS = truth(false) }, "user namespace", Unknown,
 			"nsenter"},
 		"another user namespace, refused": {func(f *Facts) { f.UserNS, f.Refused = truth(false), true },
@@ -86,14 +89,23 @@ func TestEachGateRefusesByItself(t *testing.T) {
 		"Yama 1":                         {func(f *Facts) { f.Yama = 1 }, "Yama", Closed, "ptrace_scope=0"},
 		"Yama 1 with our own descendant": {func(f *Facts) { f.Yama, f.Descendant = 1, truth(true) }, "", Open, ""},
 		"Yama 1, we have the right":      {func(f *Facts) { f.Yama, f.Caps = 1, sysPtrace }, "", Open, ""},
-		"Yama 2":                         {func(f *Facts) { f.Yama = 2 }, "Yama", Closed, "sudo"},
+		"Yama 2":                         {func(f *Facts) { f.Yama = 2 }, "Yama", Closed, "cap_sys_ptrace+ep"},
 		"Yama 3, even with the right":    {func(f *Facts) { f.Yama, f.Caps = 3, sysPtrace }, "Yama", Closed, "boot"},
 		"no Yama":                        {func(f *Facts) { f.Yama = -1 }, "", Open, ""},
 		"label that confines us": {func(f *Facts) { f.OwnLSM = "docker-default (enforce)" },
-			"security module", Unknown, "audit"},
+			"security module", Unknown, "profile docker-default needs the rule"},
 		"the same label on both": {func(f *Facts) {
 			f.OwnLSM, f.TargetLSM = "docker-default (enforce)",
 				"docker-default (enforce)"
+		}, "security module", Unknown, "journalctl -k"},
+		"a label that refuses nothing": {func(f *Facts) { f.OwnLSM = "usr.bin.fpstack (complain)" }, "", Open, ""},
+		"a label of SELinux": {func(f *Facts) { f.OwnLSM = "system_u:system_r:container_t:s0:c1,c2" },
+			"security module", Unknown, "ausearch"},
+		"one that confines nobody": {func(f *Facts) {
+			f.OwnLSM = "unconfined_u:unconfined_r:unconfined_t:s0"
+		}, "", Open, ""},
+		"a label of the process alone": {func(f *Facts) {
+			f.OwnLSM, f.TargetLSM = "unconfined", "guarded (enforce)"
 		}, "", Open, ""},
 		"it traces us": {func(f *Facts) { f.Mutual = true }, "tracer", Closed, "another one"},
 		"traced by another": {func(f *Facts) { f.Tracer, f.TracerName = 99, "gdb" }, "tracer",
@@ -171,8 +183,8 @@ func TestLookReadsWhatProcSays(t *testing.T) {
 			"Gid:\t1000\t1000\t1000\t1000\n",
 	})
 	f := ReadFacts(root, 60)
-	if !f.Exists || f.Comm != "victim" || f.OwnUID != 1000 || f.TargetUID != 1000 || !f.IDsDiffer || f.Caps != 1<<19 ||
-		!f.MoreCaps ||
+	if !f.Exists || f.Comm != "victim" || f.OwnUID != 1000 || f.TargetUID != 1000 || !f.IDsDiffer || !f.IDsMixed ||
+		f.Caps != 1<<19 || !f.MoreCaps ||
 		f.Yama != 1 || f.Seccomp != 2 || f.OwnLSM != "docker-default (enforce)" || f.TargetLSM != "unconfined" ||
 		f.Tracer != 99 ||
 		f.TracerName != "gdb" || f.Release != "5.10.0-28-amd64" || !f.HidePID || f.Zombie || f.Kernel ||
@@ -230,7 +242,7 @@ func TestCulpritIsNeverNothing(t *testing.T) {
 	}{
 		"a gate that is closed": {func(f *Facts) { f.Yama = 2 }, "Yama", "sudo"},
 		"one that is not known, with a remedy": {func(f *Facts) { f.OwnLSM = "docker-default (enforce)" },
-			"security module", "audit"},
+			"security module", "AppArmor may have refused"},
 		"one that is not known, without remedy": {func(f *Facts) { f.Dumpable = nil }, "kernel", "cap_sys_ptrace"},
 		"all are open":                          {func(f *Facts) {}, "kernel", "cap_sys_ptrace"},
 	} {
@@ -239,6 +251,27 @@ func TestCulpritIsNeverNothing(t *testing.T) {
 		c.change(f)
 		if g := Culprit(f, Shell); g.Name != c.gate || g.Says == "" || !strings.Contains(g.Remedy, c.remedy) {
 			t.Errorf("%s: %v with remedy %q, want %q and %q", name, g, g.Remedy, c.gate, c.remedy)
+		}
+	}
+}
+
+// TestNobodyBecomesWhoTheyAre: where another user would be refused as well no remedy is to be one, in any place.
+func TestNobodyBecomesWhoTheyAre(t *testing.T) {
+	for name, change := range map[string]func(f *Facts){
+		"setuid, started by us":      func(f *Facts) { f.IDsDiffer, f.IDsMixed = true, true },
+		"setuid, started by another": func(f *Facts) { f.TargetUID, f.IDsDiffer, f.IDsMixed = 33, true, true },
+		"another group":              func(f *Facts) { f.IDsDiffer = true },
+		"not dumpable":               func(f *Facts) { f.Dumpable = truth(false) },
+		"Yama 2":                     func(f *Facts) { f.Yama = 2 },
+	} {
+		for place := Shell; place <= GitHubActions; place++ {
+			f := ordinary()
+			f.OwnUID, f.TargetUID = 65534, 65534
+			change(f)
+			_, gate := Verdict(Judge(f, place))
+			if gate == nil || gate.State != Closed || gate.Remedy != place.allowPtrace() {
+				t.Errorf("%s, %s: got %+v, want the remedy %q", name, place, gate, place.allowPtrace())
+			}
 		}
 	}
 }

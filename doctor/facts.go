@@ -47,6 +47,7 @@ func (f *Facts) them(p proc, own, target *procfs.Status) {
 	f.Kernel = target.Kthread == 1 || target.Kthread < 0 && !target.Memory && !ended && f.Parent <= 2
 	f.Dumping = target.CoreDumping
 	f.IDsDiffer = differ(target.UIDs, own.UIDs[0]) || differ(target.GIDs, own.GIDs[0])
+	f.IDsMixed = differ(target.UIDs, target.UIDs[0]) || differ(target.GIDs, target.GIDs[0])
 	f.MoreCaps = target.CapPrm&^f.Caps != 0
 	f.Dumpable = p.dumpable(target.UIDs[1])
 	if owner, ok := ownerOf(filepath.Join(p.dir, "stat")); ok {

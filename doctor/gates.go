@@ -91,11 +91,14 @@ func (f *Facts) uid(place Place) Gate {
 		g.State = Open
 	case f.mayTrace():
 		g.State, g.Says = Open, g.Says+", and CAP_SYS_PTRACE makes up for that"
+	case f.TargetUID == f.OwnUID:
+		g.State, g.Remedy = Closed, place.allowPtrace() // to become its user would change nothing
+		g.Says = "an effective, saved or group id of the process is not ours"
+	case f.IDsMixed:
+		g.State, g.Remedy = Closed, place.allowPtrace()
+		g.Says += "; it has others besides, so that no user may trace it by its id"
 	default:
-		g.State, g.Remedy = Closed, place.becomeRoot(f.TargetUID)
-		if f.TargetUID == f.OwnUID {
-			g.Says = "an effective, saved or group id of the process is not ours"
-		}
+		g.State, g.Remedy = Closed, place.becomeUser(f.TargetUID)
 	}
 	return g
 }
@@ -164,7 +167,7 @@ func (f *Facts) dumpable(place Place) Gate {
 		g.State, g.Says = Absent, "whether the process is dumpable is not known; the ids refuse already"
 	case !*f.Dumpable:
 		g.State, g.Says = Closed, "the process is not dumpable: it changed its ids, or set that by prctl"
-		g.Remedy = place.becomeRoot(f.TargetUID)
+		g.Remedy = place.allowPtrace() // its own user may not either
 	}
 	return g
 }
@@ -210,7 +213,7 @@ func (f *Facts) files(place Place) Gate {
 
 // yama judges kernel.yama.ptrace_scope.
 func (f *Facts) yama(place Place) Gate {
-	g := Gate{Name: "Yama", State: Open, Says: fmt.Sprintf("kernel.yama.ptrace_scope is %d", f.Yama)}
+	g := Gate{Name: "Yama", State: Open, Says: fmt.Sprintf("the sysctl kernel.yama.ptrace_scope is %d", f.Yama)}
 	switch {
 	case f.Yama < 0:
 		g.State, g.Says = Absent, "the kernel has no Yama"
@@ -225,26 +228,34 @@ func (f *Facts) yama(place Place) Gate {
 		g.State, g.Says = Closed, g.Says+": only an ancestor may attach, or whom the process names (PR_SET_PTRACER)"
 		g.Remedy = place.relaxYama()
 	default:
-		g.State, g.Says, g.Remedy = Closed, g.Says+": only CAP_SYS_PTRACE may attach", place.becomeRoot(f.TargetUID)
+		g.State, g.Says, g.Remedy = Closed, g.Says+": only CAP_SYS_PTRACE may attach", place.allowPtrace()
 	}
 	return g
 }
 
-// securityModule compares labels. What a policy allows cannot be read: a label of our own that
-// confines makes it unknown only where another gate's refusal does not explain it.
-func (f *Facts) securityModule() Gate {
-	label := strings.TrimSpace(f.OwnLSM)
-	if label == "" || label == "unconfined" || strings.HasPrefix(label, "unconfined") {
+// securityModule judges our label. What a policy allows cannot be read, so that a label of our own that confines makes
+// it unknown; equal labels too: to trace their own kind is a rule that profiles of containers have and others have not.
+// AppArmor's profile of the process confines nobody who has none.
+//
+// Source: aa_may_ptrace in linux/security/apparmor/ipc.c (6.1).
+func (f *Facts) securityModule(place Place) Gate {
+	label, target := strings.TrimSpace(f.OwnLSM), strings.TrimSpace(f.TargetLSM)
+	switch {
+	case label == "", strings.HasPrefix(label, "unconfined"):
 		return Gate{Name: "security module", State: Absent, Says: "no security module confines us"}
-	}
-	if f.TargetLSM != "" && f.TargetLSM == f.OwnLSM {
+	case strings.HasSuffix(label, " (complain)"):
 		return Gate{Name: "security module", State: Open,
-			Says: fmt.Sprintf("we and the process have the label %q", label)}
+			Says: fmt.Sprintf("our label is %q, which refuses nothing", label)}
 	}
-	return Gate{Name: "security module", State: Unknown, Says: fmt.Sprintf("our label is %q, that of the process %q",
-		label, f.TargetLSM),
-		Remedy: "If attaching is refused, the audit log reports whether the policy did it (ausearch -m avc; " +
-			"journalctl -k | grep apparmor)."}
+	g := Gate{Name: "security module", State: Unknown, Remedy: place.leavePolicy(label),
+		Says: fmt.Sprintf("our label is %q, that of the process %q", label, target)}
+	switch target {
+	case "":
+		g.Says = fmt.Sprintf("our label is %q, that of the process is not known", label)
+	case label:
+		g.Says = fmt.Sprintf("we and the process have the label %q", label)
+	}
+	return g
 }
 
 // tracer judges whether the one place of a tracer is taken.

@@ -1,6 +1,9 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Place is where a person works, as far as it changes what they have to type.
 type Place uint8
@@ -81,8 +84,8 @@ func (p Place) readFiles() string {
 	return "sudo fpstack …, or once: sudo setcap cap_sys_ptrace,cap_dac_read_search+ep fpstack."
 }
 
-// becomeRoot says how to sample a process of another user.
-func (p Place) becomeRoot(uid int) string {
+// becomeUser says how to sample a process of another user, whose ids are all uid.
+func (p Place) becomeUser(uid int) string {
 	switch p {
 	case Container:
 		if uid > 0 {
@@ -107,5 +110,28 @@ func (p Place) relaxYama() string {
 	case GitHubActions:
 		return "sudo fpstack …, or sudo sysctl kernel.yama.ptrace_scope=0 in a step before."
 	}
-	return "Run with sudo, or set it to 0 (sudo sysctl kernel.yama.ptrace_scope=0)."
+	return "Run with sudo, or set it to 0 (sudo sysctl kernel.yama.ptrace_scope=0); what fpstack itself starts it " +
+		"may sample (fpstack record -- CMD, fpstack run -- CMD)."
+}
+
+// leavePolicy words how to see whether a security module refused us, and how to be allowed. label is our own:
+// AppArmor's ends with a mode in parentheses, SELinux's has colons.
+func (p Place) leavePolicy(label string) string {
+	profile, _, isAppArmor := strings.Cut(label, " (")
+	switch {
+	case isAppArmor && p == Container:
+		return "AppArmor may have refused (on the host: journalctl -k | grep apparmor): start the container with " +
+			"--security-opt apparmor=unconfined."
+	case isAppArmor && p == Kubernetes:
+		return "AppArmor may have refused (on the node: journalctl -k | grep apparmor): " +
+			"securityContext.appArmorProfile.type: Unconfined."
+	case isAppArmor:
+		return fmt.Sprintf("AppArmor may have refused (journalctl -k | grep apparmor): its profile %s needs the rule "+
+			"\"ptrace (trace, read),\", and that of the process, if it has one, \"ptrace (tracedby, readby),\"; "+
+			"or run fpstack without a profile.", profile)
+	case p == Container:
+		return "SELinux may have refused (on the host: ausearch -m avc): start the container with " +
+			"--security-opt label=disable."
+	}
+	return "The security module may have refused: the audit log says so (ausearch -m avc)."
 }

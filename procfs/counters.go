@@ -53,7 +53,7 @@ func readCounters(dir string) (c Counters, err error) {
 	if st, err := ParseStatus(status); err == nil {
 		c.State = st.State
 	}
-	st, err := ParseStat(Read(dir+"/stat", most))
+	st, err := readStat(dir)
 	if err != nil {
 		return c, err
 	}

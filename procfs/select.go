@@ -138,7 +138,7 @@ func names(dir string) (exe, first string, ok bool) {
 // kernel reports whether a process without arguments is a thread of the kernel, which is its
 // descendant: process 2, "kthreadd", or a child of it.
 func kernel(dir string) bool {
-	st, err := ParseStat(Read(filepath.Join(dir, "stat"), 4096))
+	st, err := readStat(dir)
 	return path.Base(dir) == "2" || err == nil && (st.Parent == 2 || st.State == 'Z' || st.State == 'X')
 }
 

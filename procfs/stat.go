@@ -2,6 +2,9 @@ package procfs
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -92,6 +95,27 @@ func (s *Stat) KernelWorker() bool {
 	}
 	named := strings.HasPrefix(s.Comm, "iou-wrk-") || strings.HasPrefix(s.Comm, "iou-sqp-")
 	return named && s.Flags&flagIOWorker != 0
+}
+
+// ReadStat reads what root ("/proc") says of process pid, or of one thread. It fails if that is gone; a leader that
+// ended before its threads is still there.
+func ReadStat(root string, pid int) (Stat, error) {
+	return readStat(filepath.Join(root, strconv.Itoa(pid)))
+}
+
+// Start is when process pid began, in ticks after boot: with the id it tells one process from another. It is false if
+// that is gone.
+func Start(root string, pid int) (uint64, bool) {
+	st, err := ReadStat(root, pid)
+	return st.Start, err == nil
+}
+
+func readStat(dir string) (Stat, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return Stat{}, err
+	}
+	return ParseStat(b)
 }
 
 // ParseState takes the state out of the text of stat.

@@ -36,9 +36,9 @@ func NewParter(p *Profile) *Parter {
 	return x
 }
 
-// Part is what the profile has of some of its tasks, each of which is shown as what as returns: their samples with their
-// stacks, frames and modules. Tasks that become equal are one. The module with the path main is the first if it is
-// there. Runs are left out. It shares nothing with the profile that anybody changes.
+// Part is what the profile has of some of its tasks, each of which is shown as what as returns: their samples with
+// their stacks, frames and modules. Tasks that become equal are one. The module with the path main is the first if it
+// is there. Runs are left out. It shares nothing with the profile that anybody changes.
 //
 // Precondition: tasks are indexes of Profile.Tasks.
 func (x *Parter) Part(tasks []int, as func(Task) Task, main string) *Profile {

@@ -78,23 +78,36 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.client.Do(q)
-	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) { // which names the address again
-			err = at.Err
-		}
+	proxy := proxyOf(s.client, q)
+	answer, text, err := s.exchange(q)
+	switch {
+	case err != nil && proxy != "":
+		return throughProxy(s.target, proxy, err)
+	case err != nil:
 		return &Refusal{Why: err.Error(), Again: true}
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	if err != nil {
-		return &Refusal{Why: "read the answer: " + err.Error(), Again: true}
+	case answer.StatusCode == http.StatusProxyAuthRequired && proxy != "":
+		return throughProxy(s.target, proxy, &connectError{answer.StatusCode})
 	}
 	if s.target.GRPC() {
 		return grpcVerdict(answer, text)
 	}
 	return httpVerdict(answer, text, s.target.Kind == OTLPHTTP)
+}
+
+// exchange sends q, and reads the answer.
+func (s *Sender) exchange(q *http.Request) (answer *http.Response, text []byte, err error) {
+	if answer, err = s.client.Do(q); err != nil {
+		var at *url.Error
+		if errors.As(err, &at) { // which names the address again
+			err = at.Err
+		}
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	if text, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err != nil {
+		return nil, nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return answer, text, nil
 }
 
 // request makes of r what the store of s gets.

@@ -13,7 +13,6 @@ package resolve
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"sort"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -121,6 +120,9 @@ func (n *Names) of(m *module.Module) *symbol.Resolver {
 	r, ok := n.symbols[m.Object()]
 	if !ok {
 		if len(n.symbols) >= maxShared && n.opt.Forgets {
+			for _, old := range n.symbols {
+				n.close(old.Close)
+			}
 			clear(n.symbols)
 		}
 		r = n.opt.Shared.of(m, n.opt.Files)
@@ -155,10 +157,22 @@ func (n *Names) Frames(frames []unwind.Frame) [][]profile.Frame {
 // Forget drops the answers kept: who keeps them itself needs them once. Symbol tables stay.
 func (n *Names) Forget() { clear(n.known) }
 
-// Keep drops the symbols of objects that are no longer to be named.
+// Keep drops the symbols of objects that are no longer to be named, which no set has any more, with their debug files.
 func (n *Names) Keep(live func(module.Object) bool) {
-	maps.DeleteFunc(n.symbols, func(o module.Object, _ *symbol.Resolver) bool { return !live(o) })
+	for o, r := range n.symbols {
+		if !live(o) {
+			n.close(r.Release)
+			delete(n.symbols, o)
+		}
+	}
 	n.Forget()
+}
+
+// close ends the use of symbols, unless others share them.
+func (n *Names) close(end func() error) {
+	if n.opt.Shared == nil {
+		n.problem(end())
+	}
 }
 
 // collect adds what is not known of frames to the queries of their modules.

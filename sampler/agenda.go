@@ -1,6 +1,9 @@
 package sampler
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// easyPolls is how many long sleepers are sampled in a round, if they are not so many that
@@ -64,6 +67,19 @@ func (a *agenda) put(t *thread, round, rounds uint64) {
 	}
 	slot := &a.later[(round+min(rounds, calmEvery))%calmEvery]
 	*slot = append(*slot, t)
+}
+
+// remove takes a long sleeper out.
+func (a *agenda) remove(t *thread) {
+	if a.later == nil {
+		return
+	}
+	for i := range a.later {
+		if at := slices.Index(a.later[i], t); at >= 0 {
+			a.later[i] = slices.Delete(a.later[i], at, at+1)
+			return
+		}
+	}
 }
 
 // clear forgets all.

@@ -1,6 +1,9 @@
 package sampler
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	// budgetWindow is over how long the cost is measured.
@@ -9,8 +12,8 @@ const (
 	firstWindow = budgetWindow / 4
 	// longestFirst is how long that may be where threads are so many that not all were sampled once by then.
 	longestFirst = 5 * time.Second
-	// maxHalvings bounds how far the rate goes down: to a 64th.
-	maxHalvings = 6
+	// maxHalvings bounds how far the rate goes down: to a 64th, where it is that of days to a 512th.
+	maxHalvings, gentleHalvings = 6, 9
 	// calmWindows must pass, with room for twice the cost, before the rate goes up again.
 	calmWindows = 5
 )
@@ -19,6 +22,7 @@ const (
 type budget struct {
 	limit    float64 // share, 0: none
 	wanted   float64 // rate wanted
+	most     int     // halvings, 0: maxHalvings
 	halvings int
 	calm     int
 	lowered  uint64
@@ -69,10 +73,10 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 	worst := max(cpu, stopped)
 	switch {
 	case first: // opening files and the first sample of every thread come once
-	case worst > b.limit && b.halvings < maxHalvings:
+	case worst > b.limit && b.halvings < b.deepest():
 		b.halvings++
 		if b.length > budgetWindow && worst > 4*b.limit { // long windows are few
-			b.halvings = min(b.halvings+1, maxHalvings)
+			b.halvings = min(b.halvings+1, b.deepest())
 		}
 		b.lowered++
 		b.calm = 0
@@ -95,5 +99,7 @@ func (b *budget) window() time.Duration {
 	}
 	return firstWindow
 }
+
+func (b *budget) deepest() int { return cmp.Or(b.most, maxHalvings) }
 
 func (b *budget) rate() float64 { return b.wanted / float64(int(1)<<b.halvings) }

@@ -17,6 +17,9 @@ const (
 	stopCost = 40
 )
 
+// fewRounds is below how many samples of a process in a window they say little of what it costs.
+const fewRounds = 8
+
 // fairHalvings returns how often the rate of each process is halved, where costs are what they would cost at the full
 // rate, and all of them together may cost that halved so many times.
 func fairHalvings(costs []float64, halvings int) []int {
@@ -26,7 +29,7 @@ func fairHalvings(costs []float64, halvings int) []int {
 	}
 	level := waterLevel(costs, math.Ldexp(1, -halvings))
 	for i, c := range costs {
-		for out[i] < maxHalvings && math.Ldexp(c, -out[i]) > level {
+		for out[i] < gentleHalvings && math.Ldexp(c, -out[i]) > level {
 			out[i]++
 		}
 	}
@@ -57,12 +60,11 @@ func waterLevel(costs []float64, share float64) float64 {
 func (k *ticker) shareRate(halvings int) (common int) {
 	costs := make([]float64, len(k.processes))
 	for i, p := range k.processes {
-		// What it cost in this window, had it been sampled at the full rate.
-		costs[i] = float64(p.cost) * float64(p.every) * float64(k.every)
-		p.cost = 0
+		p.appraise(k.every)
+		costs[i] = p.price
 	}
 	each := fairHalvings(costs, halvings)
-	if common = maxHalvings; len(each) == 0 {
+	if common = gentleHalvings; len(each) == 0 {
 		common = halvings
 	}
 	for _, h := range each {
@@ -73,6 +75,19 @@ func (k *ticker) shareRate(halvings int) (common int) {
 	}
 	k.every = 1 << common
 	return common
+}
+
+// appraise finds what p would have cost in this window at the full rate, where rounds are one in every. Where it was
+// sampled once or not at all it is what it was before.
+func (p *process) appraise(every uint64) {
+	price := float64(p.cost) * float64(p.every) * float64(every)
+	switch n := p.round - p.appraised; {
+	case n == 0:
+		return
+	case n < fewRounds && p.appraised > 0:
+		price = (price + p.price) / 2
+	}
+	p.price, p.appraised, p.cost = price, p.round, 0
 }
 
 // isDue reports whether p is sampled in this round.

@@ -69,3 +69,46 @@ func TestCrowdStarvesNobody(t *testing.T) {
 		t.Errorf("lowered %d times, %v a second", s.BackedOff, spent)
 	}
 }
+
+// TestLowestRatesLast: a process that was not sampled in a window, as its rate is so low, does not count as one that
+// costs nothing and may be sampled at the full rate.
+func TestLowestRatesLast(t *testing.T) {
+	const end, minute = 10 * time.Minute, time.Minute
+	f := newFake(end)
+	for pid := 1; pid <= 20; pid++ {
+		f.process(pid).threads[pid] = busy
+		f.process(pid).threads[100+pid] = busy
+	}
+	f.process(21).threads[21] = parked   // costs nothing, and keeps its rate
+	var spent []time.Duration            // by minute
+	cost := func() (sum time.Duration) { // each stop costs 5 ms of ours
+		for _, n := range f.stops {
+			sum += time.Duration(n) * 5 * time.Millisecond
+		}
+		return sum
+	}
+	f.cpu = func(now time.Duration) time.Duration {
+		for len(spent) <= int(now/minute) {
+			spent = append(spent, cost())
+		}
+		return cost()
+	}
+	r := newRecorder(Options{Rate: 19, MaxOverhead: 0.01, Gentle: true, Stay: true, BudgetWindow: 15 * time.Second}, f)
+	defer r.Close()
+	for pid := 2; pid <= 21; pid++ {
+		if err := r.Add(pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finish(t, r, f)
+	for m := 4; m < len(spent); m++ {
+		if share := float64(spent[m]-spent[m-1]) / float64(minute); share > 0.02 {
+			t.Errorf("minute %d: %.3f of a CPU, want 0.01", m, share)
+		}
+	}
+	for _, p := range r.Processes() {
+		if p.PID != 21 && p.Rate > 1 {
+			t.Errorf("process %d is sampled at %.3g Hz in the end", p.PID, p.Rate)
+		}
+	}
+}

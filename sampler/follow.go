@@ -13,26 +13,27 @@ import (
 
 // process is a process that is followed. It belongs to the ticker.
 type process struct {
-	target   target
-	program  *program
-	comm     string
-	threads  []*thread
-	agenda   agenda
-	every    uint64 // it is sampled in one of so many rounds
-	turn     uint64 // and in which of them
-	cost     uint64 // since costs were compared last, see readCost
-	round    uint64 // of samples of it
-	ended    bool   // a thread of it has, and is in threads still
-	byTID    map[int]*thread
-	checked  bool // in this round: whether it runs another program
-	replaced bool // it does
-	closed   bool // it does, and could not be opened again yet
+	target    target
+	program   *program
+	comm      string
+	threads   []*thread
+	agenda    agenda
+	every     uint64  // it is sampled in one of so many rounds
+	turn      uint64  // and in which of them
+	cost      uint64  // since costs were compared last, see readCost
+	price     float64 // what it costs in a window at the full rate, by what it did
+	appraised uint64  // round of it then
+	round     uint64  // of samples of it
+	ended     bool    // a thread of it has, and is in threads still
+	byTID     map[int]*thread
+	checked   bool // in this round: whether it runs another program
+	replaced  bool // it does
+	closed    bool // it does, and could not be opened again yet
 	// wants: something of it could not be opened since the last listing: it may have threads that are not followed
 	wants   bool
 	gone    bool
 	unmet   bool    // it began during the recording, and none of its threads was sampled yet
 	partial bool    // a thread of it could not be followed
-	compare bool    // its clock was read in this round
 	toll    toll    // beyond what was seen of its threads
 	estate  *estate // what its ended threads left: belongs to the counter
 	remains *track  // of those
@@ -384,6 +385,7 @@ func (k *ticker) endThreads(p *process) {
 	}
 	p.threads = p.threads[:0]
 	p.agenda.clear()
+	p.toll.audit = audit{}
 }
 
 func (k *ticker) endThread(p *process, t *thread) {

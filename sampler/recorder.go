@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fpstack/fpstack/tracer"
@@ -36,22 +35,19 @@ var ErrNothing = errors.New("no process to record")
 
 // Recorder records processes. Its methods may be called from any goroutine.
 type Recorder struct {
-	opt        Options
-	sys        system
-	samples    batches
-	counted    chan struct{} // closed when the counter has ended
-	counter    *counter
-	requests   chan func()  // what Run is to do between two rounds
-	requesting atomic.Int32 // how many wait for that
-	draw       func() float64
+	opt     Options
+	sys     system
+	samples batches
+	counted chan struct{} // closed when the counter has ended
+	counter *counter
+	draw    func() float64
 
-	driving sync.Mutex // held by who uses the ticker and the plan: Run, or others while that does not run
-	ticker  *ticker
-	plan    schedule
+	*requests
+	ticker *ticker
+	plan   schedule
 	// begunWell says that the cost of the beginning was checked.
 	begunWell bool
 	naming    namer
-	ended     chan struct{} // closed when Run has ended
 
 	mu      sync.Mutex // guards what follows
 	running bool
@@ -74,7 +70,7 @@ func newRecorder(opt Options, sys system) *Recorder {
 		free <- new(tracer.Copy)
 	}
 	r := &Recorder{opt: opt, sys: sys, samples: newBatches(), counted: make(chan struct{}),
-		requests: make(chan func()), draw: rand.Float64, ended: make(chan struct{})}
+		requests: newRequests(), draw: rand.Float64}
 	r.cpu = sys.OwnCPU()
 	r.ticker = newTicker(sys, &r.opt, r.samples, free)
 	r.counter = newCounter(&r.opt, sys.Now, free)
@@ -123,35 +119,6 @@ func (r *Recorder) Remove(pid int) {
 		r.ticker.remove(pid)
 		r.publish()
 	})
-}
-
-// drive runs f where the ticker may be used.
-func (r *Recorder) drive(f func()) {
-	for {
-		if r.driving.TryLock() {
-			defer r.driving.Unlock()
-			f()
-			return
-		}
-		done := make(chan any)
-		r.requesting.Add(1)
-		select {
-		case r.requests <- func() { defer func() { done <- recover() }(); f() }:
-			r.requesting.Add(-1)
-			if fault := <-done; fault != nil {
-				panic(fault) // it is the caller's, not that of Run
-			}
-			return
-		case <-r.ended:
-			r.requesting.Add(-1)
-			r.driving.Lock()
-			defer r.driving.Unlock()
-			f()
-			return
-		case <-time.After(10 * time.Millisecond): // another Add or Take held it
-			r.requesting.Add(-1)
-		}
-	}
 }
 
 // Run records until ctx ends or every process has ended, with Options.Stay until ctx ends; both are no error. It runs
@@ -243,6 +210,9 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	}
 	money := budget{limit: r.opt.MaxOverhead, length: r.opt.BudgetWindow,
 		wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
+	if r.opt.Gentle {
+		money.most = gentleHalvings
+	}
 	due := plan.next(r.sys.Now())
 	for ctx.Err() == nil && (r.opt.Stay || len(k.processes) > 0) {
 		if len(k.processes) == 0 {
@@ -310,45 +280,6 @@ func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 	}
 }
 
-// rest waits for the round that is due, and does meanwhile what others ask for. It is false
-// when ctx has ended.
-func (r *Recorder) rest(ctx context.Context, due time.Duration) bool {
-	for {
-		wait := due - r.sys.Now()
-		if wait <= 0 {
-			select {
-			case f := <-r.requests:
-				f()
-			default:
-			}
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case f := <-r.requests:
-			f()
-		case <-r.sys.After(wait):
-		}
-	}
-}
-
-// idle does what others ask for until there is a process, or ctx ends.
-func (r *Recorder) idle(ctx context.Context) {
-	k := r.ticker
-	k.births.close() // what begins meanwhile is none of ours
-	r.publish()
-	for ctx.Err() == nil && len(k.processes) == 0 {
-		select {
-		case <-ctx.Done():
-		case f := <-r.requests:
-			k.now = r.sys.Now()
-			k.upto = k.now // what is followed from now on begins now
-			f()
-		}
-	}
-}
-
 // burst makes the round that is due, and those that follow at once, on the OS thread. It
 // returns when the next is due.
 func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
@@ -371,7 +302,7 @@ func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
 			k.runs.watch.Near()
 		}
 		if due > now+stay || now >= until && (len(k.interrupted) == 0 || now >= until+longTurn) ||
-			r.requesting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+			r.waiting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
 			return due
 		}
 	}

@@ -10,10 +10,12 @@ import (
 
 // unmoved is a thread that has not run since the last sample.
 func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.Duration) {
+	took := time.Duration(0)
 	if t.own {
-		t.of.toll.seen += max(0, now.CPU-t.base.CPU)
+		took = max(0, now.CPU-t.base.CPU)
 		t.base.CPU, t.own = now.CPU, false // what our stop took is not the thread's
 	}
+	t.saw(took)
 	n := 1 + t.skipped
 	t.skipped = 0
 	t.still++

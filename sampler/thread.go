@@ -26,6 +26,7 @@ type thread struct {
 	upto         time.Duration // until when its time is accounted for
 	skipped      uint64        // rounds since it was sampled, of a long sleeper
 	round        uint64        // round of the last sample
+	read         uint64        // round in which its counters were read last
 	resting      bool          // it has slept long, and is not sampled in each round
 	still        int           // samples in a row at which it had not run
 	moved        bool          // it ran since its name was read
@@ -101,6 +102,16 @@ func (t *thread) skipTo(round uint64) uint64 {
 func (t *thread) took(now tracer.Counters) {
 	took := max(0, now.CPU-t.base.CPU)
 	t.cpu += took
-	t.of.toll.seen += took
+	t.saw(took)
 	t.base, t.own = now, false
+}
+
+// saw notes that its counters were read, by which it took so much since the last time.
+func (t *thread) saw(took time.Duration) {
+	s := &t.of.toll
+	s.seen += took
+	if t.read < s.audit.round {
+		s.audit.seen += took
+	}
+	t.read = t.of.round
 }

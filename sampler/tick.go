@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/tracer"
@@ -121,7 +120,6 @@ func (k *ticker) tick(now, upto, period time.Duration) {
 		}
 	}
 	k.pace.took = k.sys.Now() - now
-	k.compared()
 	k.sweep()
 	k.interruptAll(upto)
 	k.upto = upto
@@ -166,9 +164,10 @@ func (k *ticker) visit(p *process, upto time.Duration) {
 		k.replace(p)
 		k.sampleDue(p, upto)
 	}
+	k.audit(p, upto)
 	if p.ended {
 		p.ended = false
-		p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return t.watch == nil })
+		p.forgetEnded()
 	}
 	p.gone = p.gone || len(p.threads) == 0 && k.opt.TIDs == nil && !p.closed && !p.wants
 }

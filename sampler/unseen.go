@@ -1,9 +1,6 @@
 package sampler
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // What threads took after their last sample, and what those took that no sample met, is in no counter of a
 // thread any more, but in those of their process; what a process took that has ended is in those of the parent
@@ -15,6 +12,8 @@ const (
 	// cache.
 	clockCost  = 100 * 20 * time.Nanosecond
 	clockShare = 200
+	// gentleClocks is how much less it may take in a recording of days.
+	gentleClocks = 4
 	// clockEvery and reapedEvery are how often the counters of a small process are read at most.
 	clockEvery  = 2 * time.Millisecond
 	reapedEvery = 50 * time.Millisecond
@@ -26,12 +25,13 @@ const (
 
 // toll compares what one process has taken with what its threads were seen to take.
 type toll struct {
-	clock  time.Duration // when the recording of it began
-	seen   time.Duration // what samples of its threads have found since
-	unseen [16]time.Duration
-	n      int           // readings, the last ones are in unseen
-	last   time.Duration // what the clock showed last
-	due    time.Duration
+	clock    time.Duration // when the recording of it began
+	seen     time.Duration // what samples of its threads have found since
+	certain  time.Duration // what threads took that have ended, by the audits so far
+	audit    audit         // under way
+	auditDue time.Duration // of the next
+	last     time.Duration // what the clock showed last
+	due      time.Duration
 
 	reaped    time.Duration // of children, when the recording of the process began
 	known     time.Duration // what those children took that were followed to their end
@@ -71,11 +71,11 @@ func (k *ticker) clocks() {
 		cost, began := clockCost*time.Duration(len(p.threads)), k.sys.Now()
 		if clock, err := p.target.Clock(); err == nil {
 			s.last = clock
-			p.compare = true
+			k.beginAudit(p)
 		}
 		cost = max(cost, clockShare*(k.sys.Now()-began))
-		if k.opt.Gentle { // all of them together may take that share
-			cost *= time.Duration(len(k.processes))
+		if k.opt.Gentle { // all of them together may take a part of that share
+			cost *= gentleClocks * time.Duration(len(k.processes))
 		}
 		s.due = k.now + max(clockEvery, cost)
 		if !k.opt.Children || k.now < s.reapedDue {
@@ -103,32 +103,8 @@ func (k *ticker) gather(p *process) {
 	}
 }
 
-// compared notes what the clocks that were read show beyond what was seen. While a thread is interrupted,
-// what it took before is not seen yet.
-func (k *ticker) compared() {
-	for _, p := range k.processes {
-		if !p.compare {
-			continue
-		}
-		p.compare = false
-		if slices.ContainsFunc(k.interrupted, func(a interrupted) bool { return a.p == p }) {
-			continue
-		}
-		s := &p.toll
-		s.unseen[s.n%len(s.unseen)] = s.last - s.clock - s.seen
-		s.n++
-	}
-}
-
-// surely is the CPU time of threads of p and of children that has not been seen and will not be: a
-// thread that lives may yet be found to have taken the rest.
-func (s *toll) surely() time.Duration {
-	own := time.Duration(0)
-	if n := len(s.unseen); s.n >= n {
-		own = slices.Min(s.unseen[:])
-	}
-	return max(0, own) + s.children()
-}
+// surely is the CPU time of threads of p and of children that has not been seen and will not be.
+func (s *toll) surely() time.Duration { return s.certain + s.children() }
 
 // now is what has not been seen, if all its threads were sampled after the clock was read.
 func (s *toll) now() time.Duration { return max(0, s.last-s.clock-s.seen) + s.children() }

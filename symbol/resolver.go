@@ -64,6 +64,15 @@ func NewResolver(m *module.Module, files *Files, sources ...DebugInfo) *Resolver
 		sources: sources}
 }
 
+// Close closes the debug files that were opened for r. Nothing is asked of r afterwards.
+func (r *Resolver) Close() error { return r.separate.close() }
+
+// Release is Close where the object itself is forgotten: what reading it held of the budget comes back.
+func (r *Resolver) Release() error {
+	r.m.Budget().ReleaseAll()
+	return r.Close()
+}
+
 // Resolve names addresses: result i belongs to queries[i] and has at least one frame, the
 // function itself, behind those that were inlined there, innermost first. It fills Kind,
 // Inlined, Func, Linkage, Offset, File, Line and ModuleAddr; the rest is of those who know the

@@ -42,7 +42,8 @@ type separate struct {
 	lines    *DWARF         // nil until it is chosen
 	unread   string         // why lines or inlined calls that are there are not read
 	splits   map[string]*DebugFile
-	lost     bool // a split file was not found, or not read: it was reported
+	opened   []*module.Module // files of the finder
+	lost     bool             // a split file was not found, or not read: it was reported
 }
 
 func newSeparate(m *module.Module, files *Files) *separate {
@@ -60,8 +61,26 @@ func (s *separate) find() *module.Module {
 	s.searched = true
 	var err error
 	s.debug, err = s.files.finder.Debug(s.m)
+	s.own(s.debug)
 	s.refuse(err)
 	return s.debug
+}
+
+// own notes a file that is closed with s; nil is none.
+func (s *separate) own(found *module.Module) {
+	if found != nil {
+		s.opened = append(s.opened, found)
+	}
+}
+
+// close closes all files that were opened for s.
+func (s *separate) close() error {
+	var errs []error
+	for _, found := range s.opened {
+		errs = append(errs, s.files.finder.Release(found))
+	}
+	s.opened = nil
+	return errors.Join(errs...)
 }
 
 // refuse keeps each of the errors in err to be reported.
@@ -144,6 +163,7 @@ func (s *separate) choose() *DWARF {
 	if finder := s.files.finder; finder != nil {
 		links.Split = func(k dwarf.Skeleton) (*DebugFile, error) { return s.split(from, k) }
 		alt, err := finder.Alt(from)
+		s.own(alt)
 		s.refuse(err)
 		if alt != nil {
 			f := DebugFileOf(alt)
@@ -227,6 +247,7 @@ func (s *separate) keep(key string, open func() (*module.Module, error)) (*Debug
 	if found == nil {
 		return nil, err
 	}
+	s.own(found)
 	f := DebugFileOf(found)
 	if why := s.costly(f); why != "" {
 		s.unread, s.lost = why, true

@@ -55,7 +55,7 @@ type Uninspected struct {
 
 // Begin reads the threads of those processes for the first time. One that another process traces can be inspected.
 func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []Uninspected) {
-	f := &waits.Facts{}
+	f := &waits.Facts{Reader: os.Getpid()}
 	var not []Uninspected
 	for _, pid := range pids {
 		err := ctx.Err()
@@ -230,6 +230,8 @@ func (w *WaitFacts) owner(f *waits.Facts, tid int) {
 	case f.Thread(tid) != nil:
 	case err == nil || hasNoThreads(err):
 		f.Gone(0, tid)
+	case errors.Is(err, ErrSelf): // it is named, and nobody need know more
+		f.Uninspected(0, tid)
 	default:
 		f.Uninspected(0, tid)
 		f.Problem(err.Error())

@@ -21,7 +21,7 @@ type Scanner struct {
 
 // decision is what was decided of a process.
 type decision struct {
-	start uint64 // when the process began, 0 if that is not known
+	start uint64 // when the process began, if a rule chooses it
 	rule  int    // below 0: none
 	name  string // of Rule.Names, that it has
 	again time.Duration
@@ -77,15 +77,16 @@ func (s *Scanner) Scan(now time.Duration) ([]Chosen, error) {
 // another process now. Of one that is not chosen only the time says so.
 func (s *Scanner) decide(pid int, now time.Duration) *decision {
 	d, met := s.known[pid]
-	start := uint64(0)
+	same := false
 	if met && d.rule >= 0 && now < d.again {
-		start = s.start(pid)
+		start, lives := procfs.Start(s.root, pid)
+		same = lives && start == d.start
 	}
 	switch {
 	case !met:
 		d = &decision{every: firstRelearn}
 		s.known[pid] = d
-	case d.rule >= 0 && now < d.again && start != d.start:
+	case d.rule >= 0 && now < d.again && !same:
 		d.every = firstRelearn
 	case now < d.again:
 		d.round = s.round
@@ -99,23 +100,15 @@ func (s *Scanner) decide(pid int, now time.Duration) *decision {
 		d.rule = slices.IndexFunc(s.rules, func(r Rule) bool { return r.matches(p) })
 	}
 	if d.start = 0; d.rule >= 0 {
-		if d.start = s.start(pid); d.start == 0 || len(p.names()) == 0 { // it has ended, or has no program
-			d.rule = -1
-		} else {
+		var lives bool
+		if d.start, lives = procfs.Start(s.root, pid); lives && len(p.names()) > 0 {
 			d.name = s.rules[d.rule].nameOf(p)
+		} else { // it has ended, or has no program
+			d.rule = -1
 		}
 	}
 	d.again, d.round = now+d.every, s.round
 	return d
-}
-
-// start is when a process began, 0 if it is gone. That of one whose leader ended before its threads is known too.
-func (s *Scanner) start(pid int) uint64 {
-	st, err := procfs.ParseStat(procfs.Read(filepath.Join(s.root, strconv.Itoa(pid), "stat"), 4096))
-	if err != nil {
-		return 0
-	}
-	return st.Start
 }
 
 // process is what is known of a process, read when a rule first asks for it.

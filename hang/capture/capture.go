@@ -61,7 +61,7 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 		opt.Whole = InAll
 	}
 	if opt.Started == nil {
-		opt.Started = started
+		opt.Started = func(pid int) (uint64, bool) { return procfs.Start("/proc", pid) }
 	}
 	r := &run{c: c, s: s, opt: opt, began: time.Now(), problems: map[string]int{}, known: map[int]uint64{}}
 	for i := range c.Processes {
@@ -186,12 +186,6 @@ func (r *run) forget(pid int) {
 			}
 		}
 	}
-}
-
-// started reads when a process began.
-func started(pid int) (uint64, bool) {
-	st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
-	return st.Start, err == nil
 }
 
 // sample makes the dump of one process within its time, nil if there is none.

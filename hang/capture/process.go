@@ -49,7 +49,7 @@ func newDescriber(root string) *describer {
 // process reads one process. It is false if that is gone.
 func (d *describer) process(pid int) (p hang.Process, ok bool) {
 	dir := filepath.Join(d.root, strconv.Itoa(pid))
-	st, err := procfs.ParseStat(procfs.Read(dir+"/stat", 4096))
+	st, err := procfs.ReadStat(d.root, pid)
 	if err != nil {
 		return p, false
 	}

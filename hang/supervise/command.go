@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -130,7 +128,7 @@ func (c *Command) Signal(s syscall.Signal) error {
 
 // Gone reports whether it has ended, reaped or not, or is ending: what takes a while where it has much memory.
 func (c *Command) Gone() bool {
-	st, err := statOf(c.process.Pid)
+	st, err := procfs.ReadStat("/proc", c.process.Pid)
 	return err != nil || st.State == 'Z' || st.State == 'X' || st.Flags&procfs.Exiting != 0
 }
 
@@ -187,10 +185,6 @@ func awaitEnd(pid, pidfd int) {
 // isZombie reports whether a child has ended and waits to be reaped. A leader whose threads live on
 // looks like that too; a wait for it blocks until they have ended, and nobody stops it.
 func isZombie(pid int) bool {
-	st, err := statOf(pid)
+	st, err := procfs.ReadStat("/proc", pid)
 	return err != nil || st.State == 'Z' || st.State == 'X' // gone, or no /proc to read
-}
-
-func statOf(pid int) (procfs.Stat, error) {
-	return procfs.ParseStat(procfs.Read(filepath.Join("/proc", strconv.Itoa(pid), "stat"), 4096))
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -70,7 +71,7 @@ func (o *Orphans) signalAll(c *Command, s syscall.Signal) {
 	ours := map[int]bool{os.Getpid(): true}
 	for _, pid := range o.Below() {
 		fd, err := unix.PidfdOpen(pid, 0)
-		st, statErr := statOf(pid)
+		st, statErr := procfs.ReadStat("/proc", pid)
 		if statErr == nil && ours[st.Parent] {
 			ours[pid] = true
 			switch {

@@ -59,7 +59,7 @@ func (e *Ends) Check(now time.Time, list func() []int) {
 
 // add begins to watch a process.
 func (e *Ends) add(pid int) {
-	st, err := statOf(pid)
+	st, err := procfs.ReadStat("/proc", pid)
 	id := procfs.Identity{PID: pid, Start: st.Start}
 	if err != nil || e.held[id] != nil || len(e.held) >= mostMembers {
 		if m := e.held[id]; m != nil {
@@ -71,7 +71,7 @@ func (e *Ends) add(pid int) {
 	if err != nil {
 		return
 	}
-	if again, err := statOf(pid); err != nil || again.Start != st.Start {
+	if again, err := procfs.ReadStat("/proc", pid); err != nil || again.Start != st.Start {
 		unix.Close(fd)
 		return
 	}

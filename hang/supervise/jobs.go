@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // Jobs lets the shell suspend this program. The signal does nothing once it is released,
@@ -97,7 +99,7 @@ func awaitForeground(ctx context.Context) {
 // InForeground reports whether the terminal listens to our process group: a job in the
 // background must not write over what the shell shows. Unknown counts as yes.
 func InForeground() bool {
-	st, err := statOf(os.Getpid())
+	st, err := procfs.ReadStat("/proc", os.Getpid())
 	return err != nil || st.Group == st.Foreground
 }
 
@@ -107,7 +109,7 @@ func InForeground() bool {
 func shellWatches(pid int) bool {
 	group, session := 0, 0
 	for range 1000 { // a chain of parents is shorter
-		st, err := statOf(pid)
+		st, err := procfs.ReadStat("/proc", pid)
 		switch {
 		case err != nil:
 			return false

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // TestShellWatches: a group is watched if a parent of another group but the same session is
@@ -52,7 +54,8 @@ func TestShellWatches(t *testing.T) {
 	if shellWatches(1) {
 		t.Error("process 1 is watched by a shell")
 	}
-	if st, err := statOf(os.Getpid()); err != nil || st.Parent != os.Getppid() || st.Group != syscall.Getpgrp() {
+	st, err := procfs.ReadStat("/proc", os.Getpid())
+	if err != nil || st.Parent != os.Getppid() || st.Group != syscall.Getpgrp() {
 		t.Errorf("relations: got %+v, %v, want parent %d, group %d", st, err, os.Getppid(), syscall.Getpgrp())
 	}
 }

@@ -34,7 +34,7 @@ func AdoptOrphans(children Children) (*Orphans, error) {
 	o := &Orphans{children: children, before: map[procfs.Identity]bool{}}
 	if all, err := children(os.Getpid()); err == nil {
 		for _, pid := range all {
-			if st, err := statOf(pid); err == nil {
+			if st, err := procfs.ReadStat("/proc", pid); err == nil {
 				o.before[procfs.Identity{PID: pid, Start: st.Start}] = true
 			}
 		}
@@ -47,7 +47,7 @@ func (o *Orphans) Living() []procfs.Identity {
 	var out []procfs.Identity
 	all, _ := o.children(os.Getpid())
 	for _, pid := range all {
-		st, err := statOf(pid)
+		st, err := procfs.ReadStat("/proc", pid)
 		if err != nil || st.State == 'Z' || st.State == 'X' || st.Group == syscall.Getpgrp() {
 			continue
 		}
@@ -78,7 +78,7 @@ func (o *Orphans) Reap() int {
 	all, _ := o.children(os.Getpid())
 	reaped := 0
 	for _, pid := range all {
-		stat, err := statOf(pid)
+		stat, err := procfs.ReadStat("/proc", pid)
 		if err != nil || stat.State != 'Z' || pid == o.command || stat.Group == syscall.Getpgrp() {
 			continue
 		}

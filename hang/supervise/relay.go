@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"github.com/fpstack/fpstack/procfs"
 )
 
 // Relay passes the signals that we get on to the command: who started us in its place sends them to us. Those that come
@@ -56,7 +58,7 @@ func (r *Relay) To(c *Command) {
 // sharesKeys reports whether the terminal sends Ctrl-C to us and to the command both: we are in its foreground, and
 // the command in our process group. A second Ctrl-C means to many programs that they shall end at once.
 func (c *Command) sharesKeys() bool {
-	ours, err := statOf(os.Getpid())
-	theirs, commandErr := statOf(c.process.Pid)
+	ours, err := procfs.ReadStat("/proc", os.Getpid())
+	theirs, commandErr := procfs.ReadStat("/proc", c.process.Pid)
 	return err == nil && commandErr == nil && ours.Group == theirs.Group && InForeground()
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"github.com/fpstack/fpstack/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +15,7 @@ import (
 // this process traces the command that may be a stop of the tracer's, which stays where it is: call it only when nobody
 // does.
 func (c *Command) Stopped() syscall.Signal {
-	st, err := statOf(c.PID())
+	st, err := procfs.ReadStat("/proc", c.PID())
 	if err != nil || st.State != 'T' {
 		return 0
 	}

@@ -57,7 +57,7 @@ func (t *Terminal) Shared() bool {
 	parents := map[int]bool{}
 	for pid := os.Getpid(); pid > 1 && !parents[pid]; {
 		parents[pid] = true
-		st, err := statOf(pid)
+		st, err := procfs.ReadStat("/proc", pid)
 		if err != nil {
 			break
 		}
@@ -69,7 +69,7 @@ func (t *Terminal) Shared() bool {
 		if !ok || parents[pid] {
 			continue
 		}
-		if st, err := statOf(pid); err == nil && st.Group == syscall.Getpgrp() && st.State != 'Z' {
+		if st, err := procfs.ReadStat("/proc", pid); err == nil && st.Group == syscall.Getpgrp() && st.State != 'Z' {
 			return true
 		}
 	}

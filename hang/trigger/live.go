@@ -32,7 +32,7 @@ func (l *Live) Usage() Usage {
 	u := Usage{CPU: map[procfs.Identity]time.Duration{}}
 	known := map[procfs.Identity]bool{}
 	for _, pid := range l.List() {
-		st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
+		st, err := procfs.ReadStat("/proc", pid)
 		cpu, cpuErr := tracer.CPUTimeOf(pid)
 		if err != nil || cpuErr != nil {
 			continue // it has ended
@@ -58,7 +58,7 @@ func (l *Live) Evidence() Evidence {
 	pids := l.List()
 	byNetwork := map[string][]int{}
 	for _, pid := range pids {
-		st, err := procfs.ParseStat(procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), 4096))
+		st, err := procfs.ReadStat("/proc", pid)
 		io, ok := procfs.ParseIO(procfs.Read(fmt.Sprintf("/proc/%d/io", pid), 4096))
 		if err == nil && ok {
 			e.IO[procfs.Identity{PID: pid, Start: st.Start}] = io.Read + io.Written

@@ -14,6 +14,8 @@ type Facts struct {
 	Processes []*Process
 	// Files is what is known of descriptors, sockets and file locks.
 	Files Files
+	// Reader is the process that reads them, which cannot inspect itself; 0 if it is of no matter.
+	Reader int
 	// Problems say what could not be read, and why.
 	Problems []string
 

@@ -101,6 +101,9 @@ func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
 // who names a thread or a process, as thread from calls it: with its process if that is another.
 func (g *Graph) who(to Waker, from int) string {
+	if g.Facts.Reader != 0 && to.PID == g.Facts.Reader {
+		return "this fpstack"
+	}
 	p := g.Facts.Process(to.PID)
 	if to.TID == 0 {
 		if p == nil {

@@ -9,8 +9,9 @@ import (
 // maxThreadNames is how many names of threads a process may have: each is a series of the store.
 const maxThreadNames = 30
 
-// shorterNames says what threads of one process, tasks of p, are shown as: without ids, and by few names. Where there are
-// many those that differ in numbers alone are one, and where there are still many they have none, which comments say.
+// shorterNames says what threads of one process, tasks of p, are shown as: without ids, and by few names. Where there
+// are many those that differ in numbers alone are one, and where there are still many they have none, which comments
+// say.
 func shorterNames(p *profile.Profile, tasks []int) (as func(profile.Task) profile.Task, comments []string) {
 	name := func(name string) string { return name }
 	if moreNames(p, tasks, name) {

@@ -49,7 +49,7 @@ func Store(ctx context.Context, s *push.Settings) []doctor.Gate {
 				Remedy: "Correct HTTP_PROXY, HTTPS_PROXY or NO_PROXY."}}
 		}
 		if proxy != nil {
-			w.proxy = proxy.Redacted()
+			w.proxy = push.ProxyName(proxy)
 			w.host, w.port = proxy.Hostname(), proxy.Port()
 		}
 	}

@@ -37,26 +37,34 @@ type Finder struct {
 	views   []Open
 	dirs    []string
 	fetcher Fetcher
-	open    []*module.File
+	open    map[*module.Module]*module.File
 }
 
 // New returns a Finder that looks through the view of the module itself ([module.Module.Beside]), then
 // through the given ones in their order, in each below dirs (as "/usr/lib/debug"), and asks
 // fetcher last, if it is not nil.
 func New(views []Open, dirs []string, fetcher Fetcher) *Finder {
-	return &Finder{views: views, dirs: dirs, fetcher: fetcher}
+	return &Finder{views: views, dirs: dirs, fetcher: fetcher, open: map[*module.Module]*module.File{}}
 }
 
 // Close closes every file found. Their modules must not be used afterwards.
 func (f *Finder) Close() error {
 	var errs []error
-	for _, file := range f.open {
-		if file.Close != nil {
-			errs = append(errs, file.Close())
-		}
+	for found := range f.open {
+		errs = append(errs, f.Release(found))
 	}
-	f.open = nil
 	return errors.Join(errs...)
+}
+
+// Release closes the file of one module that was found, which must not be used afterwards. A recording that goes on
+// while programs come and go would keep the files of all of them.
+func (f *Finder) Release(found *module.Module) error {
+	file := f.open[found]
+	delete(f.open, found)
+	if file == nil || file.Close == nil {
+		return nil
+	}
+	return file.Close()
 }
 
 // maxOpen bounds the files that one Finder keeps open.
@@ -191,7 +199,7 @@ func (f *Finder) take(m *module.Module, file *module.File, check func(*module.Mo
 		}
 		return nil, err
 	}
-	f.open = append(f.open, file)
+	f.open[found] = file
 	return found, nil
 }
 

@@ -29,6 +29,7 @@ type piece struct {
 	hash              [sha256.Size]byte
 	times             int // how often it came
 	taken             bool
+	functions         map[string]bool // names of those in it, the first few
 }
 
 // answer is what a store does with the n-th request.
@@ -152,6 +153,10 @@ func readPiece(series []byte) (*piece, error) {
 		p.from, p.to = profile.TimeNanos, profile.TimeNanos+profile.DurationNanos
 		for _, sample := range profile.Sample {
 			p.sum += sample.Value[0]
+		}
+		p.functions = map[string]bool{}
+		for _, f := range profile.Function[:min(len(profile.Function), 8)] {
+			p.functions[f.Name] = true
 		}
 		return profile.CheckValid()
 	})

@@ -1,0 +1,89 @@
+package sampler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// wakers makes so many threads of p that sleep, and one, 50, that runs for a tenth of the time, three seconds at once.
+func wakers(p *fakeProcess, n int) {
+	const every, works = 30 * time.Second, 3 * time.Second
+	took := func(now time.Duration) time.Duration { return now/every*works + max(0, now%every-(every-works)) }
+	for tid := 1; tid <= n; tid++ {
+		p.threads[tid] = parked
+	}
+	p.threads[50] = func(now time.Duration) view {
+		v := view{stack: []uint64{0x1000, 0x4000}, asleep: true, switches: uint64(1 + 2*(now/every)), cpu: took(now)}
+		if now%every >= every-works {
+			v.stack, v.asleep, v.switches = []uint64{0x2000, 0x4000}, false, v.switches+1
+		}
+		return v
+	}
+	p.clock = took
+}
+
+// TestWakerIsFound: a thread that has rested is sampled when it runs, though its turn would come much later; its time
+// is counted once, where it ran, and is not taken for that of threads that have ended.
+func TestWakerIsFound(t *testing.T) {
+	for name, opt := range map[string]Options{
+		"gentle": {Rate: 19, Gentle: true, Stay: true},
+		"slow":   {Rate: 0.5, Gentle: true, Stay: true},
+		"usual":  {Rate: 99},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const end = 4*time.Minute + 100*time.Millisecond
+			f := newFake(end)
+			p := f.process(1)
+			wakers(p, 5000)
+			got, s, _ := drawn(t, f, opt)
+			want := p.clock(end)
+			_, _, all := amounts(got, 0, 0)
+			near(t, "all CPU time", all, want, 20*time.Millisecond)
+			near(t, wordEnded, endedUnseen(got)+s.Unseen, 0, 0)
+			within := want / 4 // of eight times three seconds, sampled each two at the slowest
+			if opt.Rate > 1 {
+				within = want / 20
+			}
+			_, _, work := amounts(got, 50, 0x2000)
+			near(t, "where it ran", work, want, within)
+		})
+	}
+}
+
+// TestSlowSamplesAreNotUnseen: what a thread took since a sample long ago is not that of one that has ended.
+func TestSlowSamplesAreNotUnseen(t *testing.T) {
+	f := newFake(5 * time.Minute)
+	p := f.process(1)
+	p.threads[1], p.threads[2] = busy, parked
+	p.clock = func(now time.Duration) time.Duration { return now + now/10 } // others began and ended
+	got, s, _ := drawn(t, f, Options{Rate: 0.3, Gentle: true, Stay: true})
+	near(t, wordEnded, endedUnseen(got), s.Elapsed/10, 500*time.Millisecond)
+	_, _, all := amounts(got, 0, 0)
+	near(t, "all CPU time", all, s.Elapsed+s.Elapsed/10, 500*time.Millisecond)
+}
+
+// TestAuditsCostLittle: threads that end all the time, whose time is found nowhere, do not make all others be read all
+// the time.
+func TestAuditsCostLittle(t *testing.T) {
+	reads := func(clock func(time.Duration) time.Duration) int {
+		f := newFake(2 * time.Minute)
+		p := f.process(1)
+		for tid := 1; tid <= 5000; tid++ {
+			p.threads[tid] = parked
+		}
+		p.clock = clock
+		var got *profile.Profile
+		got, _, _ = drawn(t, f, Options{Rate: 19, Gentle: true, Stay: true})
+		if got == nil {
+			t.Fatal("no profile")
+		}
+		return f.reads
+	}
+	idle := reads(func(time.Duration) time.Duration { return 0 })
+	churn := reads(func(now time.Duration) time.Duration { return now / 2 })
+	if churn < idle+5000 || churn > idle+10*5000 {
+		t.Errorf("%d readings of counters, %d of an idle process: want a few times 5,000 more", churn, idle)
+	}
+}
