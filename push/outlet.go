@@ -78,7 +78,8 @@ func (o *Outlet) Put(interval []Recorded, from, to time.Time) {
 		p.TimeNanos, p.DurationNanos = from.UnixNano(), int64(to.Sub(from))
 		r := interval[i]
 		r.Of = p
-		requests, dropped := o.target.Encode([]Recorded{r}, o.scope, to)
+		// How old it is the monotonic clock says: the wall clock may have been set since to.
+		requests, dropped := o.target.Encode([]Recorded{r}, o.scope, time.Now())
 		for _, q := range requests {
 			o.pump.Put(q)
 		}

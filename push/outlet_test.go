@@ -367,3 +367,19 @@ func TestPoison(t *testing.T) {
 		}
 	})
 }
+
+// TestClockSetForward: what waits is as old as it is, however far the wall clock was set since its interval ended.
+func TestClockSetForward(t *testing.T) {
+	busy := newServer(t, false, func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) })
+	s := busy.settings(t, "pyroscope")
+	s.Limits.Age = time.Hour
+	o := opened(t, s)
+	to := time.Now().Add(-24 * time.Hour)
+	o.Put([]Recorded{recorded(drawn(5, 3))}, to.Add(-15*time.Second), to)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	o.Run(ctx)
+	if b := o.Balance(); b.Taken == 0 || b.Waiting != b.Taken {
+		t.Errorf("taken %d, waiting %d, dropped %v", b.Taken, b.Waiting, b.Dropped)
+	}
+}

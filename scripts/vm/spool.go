@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,8 +24,16 @@ func (m *machine) spool() {
 
 // spooling starts an agent with a spool in dir, whose profiles are too old after an hour.
 func (m *machine) spooling(dir string) (*service, error) {
-	return m.serve("agent", "--push", "pyroscope://"+storePort, "--spool", dir, "--spool-age", "1h", "--interval", "2s",
-		"-n", "sleeper")
+	a, err := m.serve("agent", "--push", "pyroscope://"+storePort, "--spool", dir, "--spool-age", "1h", "--interval",
+		"2s", "-n", "sleeper")
+	if err != nil {
+		return nil, err
+	}
+	// Before that SIGUSR1 ends it.
+	if !await(time.Minute, func() bool { return strings.Contains(a.said(), "recording;") }) {
+		return nil, errors.New("it does not begin\n" + a.said())
+	}
+	return a, nil
 }
 
 // counts are the accounts of one store.
