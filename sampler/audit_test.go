@@ -87,3 +87,41 @@ func TestAuditsCostLittle(t *testing.T) {
 		t.Errorf("%d readings of counters, %d of an idle process: want a few times 5,000 more", churn, idle)
 	}
 }
+
+// TestAuditEndsBesideBirths: threads that begin in every round do not keep an audit from its end.
+func TestAuditEndsBesideBirths(t *testing.T) {
+	const end, every, life = 20 * time.Second, 2 * time.Millisecond, 100 * time.Millisecond
+	f := newFake(end)
+	p := f.process(1)
+	p.threads[1] = parked
+	born := time.Duration(0)
+	f.births = func(now time.Duration) {
+		for ; born <= now; born += every {
+			from := born
+			f.last++
+			f.kin[f.last] = [2]int{1, 0}
+			p.threads[f.last] = func(now time.Duration) view {
+				return view{stack: []uint64{0x2000, 0x4000}, switches: 1, cpu: now - from, gone: now >= from+life}
+			}
+		}
+	}
+	p.clock = func(now time.Duration) (sum time.Duration) { // and half a CPU that nobody heard of
+		for from := time.Duration(0); from <= now; from += every {
+			sum += min(life, now-from)
+		}
+		return sum + now/2
+	}
+	r := newRecorder(Options{Rate: 19, Mode: CPU}, f)
+	t.Cleanup(func() { r.Close() })
+	certain := time.Duration(0)
+	f.cpu = func(now time.Duration) time.Duration { // asked in each round
+		if all := r.ticker.processes; len(all) > 0 && now < end-time.Second {
+			certain = all[0].toll.certain
+		}
+		return 0
+	}
+	finish(t, r, f)
+	if certain < 9*time.Second {
+		t.Errorf("%v are certain near the end, want half of it and more", certain)
+	}
+}

@@ -143,6 +143,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		p.comm = t.name
 	}
 	t.of = p
+	t.read = p.toll.audit.round // it is not in what the clock showed then
 	t.process = p.comm
 	t.track = k.newTrack(p, tid, t.name)
 	p.byTID[tid] = t

@@ -185,7 +185,7 @@ func TestSubinterpreters(t *testing.T) {
 // for a thread of the same that holds it.
 func TestSubinterpreterGILs(t *testing.T) {
 	each(t, 12, func(t *testing.T, in interpreter) {
-		x := start(t, in, "subgils.py", in.withGIL())
+		x := start(t, in, "subs.py", append(in.withGIL(), "GILS=1"))
 		waits := 0
 		for i := range 20 {
 			walked.Pause(i)

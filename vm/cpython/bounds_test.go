@@ -351,3 +351,28 @@ func TestLocalsBound(t *testing.T) {
 		t.Errorf("the next dump has %q, want %q", next, first)
 	}
 }
+
+// FuzzTasks: whatever the memory of tasks holds, the list ends, in the stop too.
+func FuzzTasks(f *testing.F) {
+	const states = coroutine - taskSet
+	f.Add(uint64(0), []byte{})
+	f.Add(uint64(states), []byte{0xff, 0, 0xff})
+	f.Add(uint64(0x4000+8), []byte{0, 0x10, 0, 2, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, offset uint64, change []byte) {
+		const n = 4
+		g, s := drawGreenlets(t)
+		r := drawTasks(t, g, s, n)
+		at := offset % 0x5000
+		for _, m := range s.Whole[1:] {
+			if at < uint64(len(m.Data)) {
+				copy(m.Data[at:], change)
+				break
+			}
+			at -= uint64(len(m.Data))
+		}
+		s.Whole = stopCopy(r, &countedMemory{Overlay: mem.NewOverlay(nil, s.Whole...)})
+		if fibers, _ := r.Fibers(s); len(fibers) > n+len(change) {
+			t.Errorf("%d tasks of %d", len(fibers), n)
+		}
+	})
+}

@@ -1,4 +1,5 @@
-"""Two subinterpreters, each run by a thread of the main one."""
+"""Two subinterpreters, each run by a thread of the main one; with GILS=1 each has a second thread, and both want its
+GIL all the time."""
 import os
 import threading
 
@@ -11,13 +12,18 @@ begun, begins = os.pipe()
 
 CODE = """
 import os, time
+gils = bool(os.environ.get("GILS"))
 def insub():
     os.write(%d, b"1")
     while True:
         total = 0
         for i in range(1000):
             total += i
-        time.sleep(0)
+        if not gils:
+            time.sleep(0)
+if gils:
+    import threading
+    threading.Thread(target=insub).start()
 insub()
 """ % begins
 
@@ -30,7 +36,7 @@ def runs():
 
 for _ in range(2):
     threading.Thread(target=runs, daemon=True).start()
-for _ in range(2):
+for _ in range(4 if os.environ.get("GILS") else 2):
     os.read(begun, 1)
 print("ready", flush=True)
 threading.Event().wait()
