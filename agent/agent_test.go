@@ -235,14 +235,22 @@ func TestBoundaries(t *testing.T) {
 	for _, at := range []time.Duration{0, time.Millisecond, 7499 * time.Millisecond, 7501 * time.Millisecond,
 		14999 * time.Millisecond, 15 * time.Second, -time.Nanosecond, 1e9 * time.Second, -1e9 * time.Second} {
 		now := base.Add(at)
-		end := boundary(now, every)
+		end := boundary(now, now, every)
 		if d := end.Sub(now); d < every/2 || d > every+every/2 || !end.Truncate(every).Equal(end) {
 			t.Errorf("at %v the next boundary is %v, after %v", now, end, d)
 		}
 	}
 	now := time.Now()
-	if end := boundary(now, every); end.String() == end.Round(0).String() {
+	if end := boundary(now, now, every); end.String() == end.Round(0).String() {
 		t.Errorf("%v has no reading of the monotonic clock", end)
+	}
+	for late := range 40 { // the interval before was delivered so many seconds after its end
+		last := base.Add(time.Second)
+		now := last.Add(time.Duration(late) * time.Second)
+		end := boundary(last, now, every)
+		if d := end.Sub(last); !end.After(now) || d < every/2 || d > every+every/2 && end.Sub(now) > every {
+			t.Errorf("delivered %d s after its end: the next boundary is %v, after %v", late, end, d)
+		}
 	}
 }
 

@@ -8,22 +8,33 @@ import (
 	"github.com/fpstack/fpstack/push/perprocess"
 )
 
-// boundary is the next end of an interval: where the wall clock shows a multiple of every, at least half of that from
-// now, so that a clock that is set, or slewed, makes no interval shorter than half and none longer than one and a half.
-// What it returns has the reading of the monotonic clock that now has: a clock that is set meanwhile moves nothing.
-func boundary(now time.Time, every time.Duration) time.Time {
-	wall := now.Round(0)
+// boundary is the end of an interval that began at last: where the wall clock, as it is now, shows a multiple of every,
+// at least half of that from last, so that a clock that is set, or slewed, makes no interval shorter than half and none
+// longer than one and a half. Where that has passed already, as what went before took so long, it is the next one. What
+// it returns has the reading of the monotonic clock that now has: a clock that is set meanwhile moves nothing.
+func boundary(last, now time.Time, every time.Duration) time.Time {
+	from := now.Add(last.Sub(now)) // last, by the wall clock that now has
+	wall := from.Round(0)
 	left := wall.Truncate(every).Add(every).Sub(wall)
 	if left < every/2 {
 		left += every
 	}
-	return now.Add(left)
+	end := from.Add(left)
+	for !end.After(now) {
+		end = end.Add(every)
+	}
+	return end
 }
 
 // cutAtIntervals takes what was recorded at each end of an interval, and at the end of ctx.
 func (a *Agent) cutAtIntervals(ctx context.Context) {
+	end := time.Now()
 	for ctx.Err() == nil {
-		p, err := a.opt.Recorder.TakeAt(ctx, boundary(time.Now(), a.opt.Interval))
+		end = boundary(end, time.Now(), a.opt.Interval)
+		p, err := a.opt.Recorder.TakeAt(ctx, end)
+		if now := time.Now(); end.After(now) { // it failed
+			end = now
+		}
 		if err == nil {
 			err = a.deliver(p)
 		}
