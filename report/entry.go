@@ -73,7 +73,8 @@ func (p *printer) heading(e entry) {
 		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
 	}
 	names := p.runs(e.threads)
-	if !p.dump.Core || slices.ContainsFunc(e.threads, func(t *profile.Thread) bool { return t.Name != "" }) {
+	named := func(t *profile.Thread) bool { return t.Name != "" || t.Runtime != nil && t.Runtime.Name != "" }
+	if !p.dump.Core || slices.ContainsFunc(e.threads, named) {
 		names = " " + p.names(e.threads) + names
 	}
 	parts := p.activities(e.threads)

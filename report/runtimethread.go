@@ -49,10 +49,14 @@ func threadName(t *profile.Thread, numbered bool) string {
 	if r.Name != "" && r.Name != t.Name {
 		own = append(own, text.Quote(r.Name))
 	}
-	if len(own) > 0 {
-		name += " (" + strings.Join(own, " ") + " in " + text.Escape(r.Language) + ")"
+	if len(own) == 0 {
+		return name
 	}
-	return name
+	known := "(" + strings.Join(own, " ") + " in " + text.Escape(r.Language) + ")"
+	if t.Name == "" { // a core file does not have it
+		return known
+	}
+	return name + " " + known
 }
 
 // facts writes what runtimes know of the threads of e.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
@@ -26,5 +27,21 @@ func TestThreadName(t *testing.T) {
 		if got := threadName(thread, false); got != c.together {
 			t.Errorf("%+v with others: %s, want %s", c.runtime, got, c.together)
 		}
+	}
+}
+
+// TestThreadNameInCore: a core file has no names of threads, which their language may have.
+func TestThreadNameInCore(t *testing.T) {
+	thread := &profile.Thread{TID: 812, Runtime: &profile.RuntimeThread{Language: "Python", Name: "loader"}}
+	if got := threadName(thread, true); got != `("loader" in Python)` {
+		t.Errorf("got %s", got)
+	}
+	dump := &profile.Dump{Core: true, Threads: []profile.Thread{*thread, {TID: 813}}}
+	var b strings.Builder
+	if err := Text(&b, dump, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `("loader" in Python)`) || strings.Contains(b.String(), `""  `) {
+		t.Errorf("shown as\n%s", b.String())
 	}
 }
