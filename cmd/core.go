@@ -120,7 +120,7 @@ func (a *app) dumpSaved(ctx context.Context, o *dumpOptions, in *kept) error {
 		objects = append(objects, o.exe)
 	}
 	s := &symbolizeOptions{namingOptions: o.namingOptions, shownOptions: o.shownOptions, noGroup: o.noGroup,
-		maxFrames: o.maxFrames, unwind: o.unwind, view: o.view()}
+		maxFrames: o.maxFrames, unwind: o.unwind, locals: o.locals, view: o.view()}
 	return a.symbolizeAll(a.endable(ctx), s, []dumpFile{{o.core, in.stream}}, objects)
 }
 

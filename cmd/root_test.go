@@ -33,8 +33,8 @@ func TestWords(t *testing.T) {
 		{"frobnicate", statusUsage, `unknown command or argument "frobnicate"` + "\n"},
 		{"4194304 x", statusUsage, `"x"`},
 		{"0", statusUsage, `"0"`},
-		{"sleep", statusUsage, "did you mean -n sleep?"},
-		{"sleeep", statusUsage, "did you mean -n sleep?"},
+		{"sleep", statusUsage, "did you mean -n sleep"},
+		{"sleeep", statusUsage, "did you mean -n sleep"},
 		{"record -p init", statusUsage, `"init" is not an id; -n takes names`},
 		{"record -p init", statusUsage, "Run 'fpstack record --help'"},
 	} {

@@ -33,6 +33,7 @@ type symbolizeOptions struct {
 	noGroup   bool
 	maxFrames int
 	unwind    unwindMode
+	locals    bool
 	view      debugfile.Open // of files at the paths of modules; nil: ours
 }
 
@@ -66,6 +67,8 @@ debug files alone have none. FILE - is standard input.`,
 	o.unwind = newUnwindMode()
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "of a saved snapshot: show at most `N` frames of a thread; 0: no limit")
 	f.Var(&o.unwind, "unwind", "of a saved snapshot: how stacks are walked")
+	f.BoolVar(&o.locals, "locals", false,
+		"of a snapshot saved with --locals: also the local variables of Python's frames")
 	o.registerFiles(f)
 	sections(f, "format", "Output", "max-frames", "Stacks", "no-inlines", "Names")
 	return c
@@ -105,7 +108,7 @@ func (a *app) symbolizeAll(ctx context.Context, o *symbolizeOptions, dumps []dum
 	}
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: o.vms(budget),
-		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
+		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames, Locals: o.locals,
 		Fibers: dump.FiberModes{"goroutine": dump.AllFibers, "task": dump.AllFibers, "greenlet": dump.AllFibers}},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
 			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}

@@ -67,6 +67,30 @@ func TestSavedBusy(t *testing.T) {
 	}
 }
 
+// TestSavedLocals: local variables are in what was saved with them, and shown where that is asked for.
+func TestSavedLocals(t *testing.T) {
+	t.Parallel()
+	python := installed(t, "/usr/bin/python3")
+	p := launch(t, exec.Command(python, "-c", `
+import threading
+def wait_for(secret):
+    print("R", flush=True)
+    threading.Event().wait()
+threading.Thread(target=wait_for, args=("sesame",), name="waiter").start()`)).ready(t)
+	live, file := saved(t, p, "--locals")
+	if !strings.Contains(live, "secret = 'sesame'") {
+		t.Fatalf("dump with --locals:\n%s", live)
+	}
+	for _, args := range [][]string{{"symbolize", file}, {"--core", file}} {
+		if again := execute(t, bound, fpstack, append(args, "--locals")...); again.stdout != live {
+			t.Errorf("%q made again:\n%s\nwant:\n%s", args, again.stdout, live)
+		}
+		if again := execute(t, bound, fpstack, args...); strings.Contains(again.stdout, "secret = ") {
+			t.Errorf("%q shows them without --locals", args)
+		}
+	}
+}
+
 // TestSavedJavaScript: what a runtime read of the memory before the stop, in it and after it is in the file.
 func TestSavedJavaScript(t *testing.T) {
 	script := filepath.Join(room(t), "spin.js")
