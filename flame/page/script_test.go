@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -24,5 +25,21 @@ func TestEveryScriptIsUsedOnce(t *testing.T) {
 	slices.Sort(found)
 	if !slices.Equal(found, named) {
 		t.Errorf("assets hold the scripts %q, those in use are %q", found, named)
+	}
+}
+
+// TestEveryKindHasItsColour: the styles know each kind that a frame may have, in the legend and at the edge of a value.
+func TestEveryKindHasItsColour(t *testing.T) {
+	style, err := sources("page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, name := range kindNames {
+		for _, want := range []string{fmt.Sprintf(".f%d { background: var(--k%d); }", k, k),
+			fmt.Sprintf(".k%d { border-color: var(--k%d) ", k, k)} {
+			if !strings.Contains(string(style), want) {
+				t.Errorf("frames of %s have no %q", name, want)
+			}
+		}
 	}
 }
