@@ -16,6 +16,11 @@ const (
 	maxHalvings, gentleHalvings = 6, 9
 	// calmWindows must pass, with room for twice the cost, before the rate goes up again.
 	calmWindows = 5
+	// With less room, as most of the cost does not depend on the rate, it is tried after so many windows, and after
+	// twice as many each time that it was too much, up to maxTryAfter.
+	minTryAfter, maxTryAfter = 10, 320
+	// roomy is which part of the limit the cost must be below for the rate to go up.
+	roomy = 0.8
 )
 
 // budget lowers the rate when the recording costs more than it may.
@@ -25,6 +30,7 @@ type budget struct {
 	most     int     // halvings, 0: maxHalvings
 	halvings int
 	calm     int
+	tries    tries
 	lowered  uint64
 	begun    bool
 	length   time.Duration // of a window
@@ -71,6 +77,7 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 	b.begun = true
 	b.at, b.cpu, b.stopped, b.ran = now, s.cpu, s.stopped, s.ran
 	worst := max(cpu, stopped)
+	b.tries.note(worst > b.limit)
 	switch {
 	case first: // opening files and the first sample of every thread come once
 	case worst > b.limit && b.halvings < b.deepest():
@@ -81,15 +88,48 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 		b.lowered++
 		b.calm = 0
 		return b.rate(), &excess{cpu, stopped, b.rate()}
-	case b.halvings > 0 && 2*worst < 0.8*b.limit:
+	case b.halvings > 0 && 2*worst < roomy*b.limit:
 		if b.calm++; b.calm >= calmWindows {
 			b.calm = 0
 			b.halvings--
 		}
+	case b.halvings > 0 && worst < roomy*b.limit && b.tries.due():
+		b.calm = 0
+		b.halvings--
 	default:
 		b.calm = 0
 	}
 	return b.rate(), nil
+}
+
+// tries is when a higher rate is tried that may cost too much.
+type tries struct {
+	after int  // so many windows, 0: minTryAfter
+	had   int  // that were not too much
+	on    bool // one is under way
+}
+
+// note notes what became of a window.
+func (t *tries) note(tooMuch bool) {
+	switch {
+	case tooMuch && t.on:
+		t.after = min(2*max(t.after, minTryAfter), maxTryAfter)
+	case tooMuch: // it costs more than it did
+		t.after = minTryAfter
+	}
+	if t.had++; tooMuch {
+		t.had = 0
+	}
+	t.on = false
+}
+
+// due begins a try, if it is time for one.
+func (t *tries) due() bool {
+	if t.had < max(t.after, minTryAfter) {
+		return false
+	}
+	t.had, t.on = 0, true
+	return true
 }
 
 // window is how long the one is that goes on. The first is short, so that what comes once is soon over.

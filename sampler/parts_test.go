@@ -115,6 +115,29 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBudgetTriesMore: where most of the cost does not depend on the rate it goes up as far as the limit allows, and
+// what is too much is tried ever less often.
+func TestBudgetTriesMore(t *testing.T) {
+	b := budget{limit: 0.01, wanted: 512, most: gentleHalvings, length: 15 * time.Second, halvings: gentleHalvings}
+	at := spent{}
+	rate, tooMuch, high := b.rate(), 0, 0
+	const windows = 1000
+	for i := range windows {
+		// Half of the limit, and another half at 15 samples a second.
+		at.cpu += time.Duration(float64(b.length) * 0.01 * (0.5 + 0.5*rate/15))
+		var over *excess
+		if rate, over = b.check(time.Duration(i+1)*b.length, at); over != nil && i > 100 {
+			tooMuch++
+		}
+		if rate >= 8 && i > 100 {
+			high++
+		}
+	}
+	if tooMuch > 8 || tooMuch < 2 || high < windows*8/10 {
+		t.Errorf("in 900 windows it was too much in %d, and the rate at 8 or more in %d", tooMuch, high)
+	}
+}
+
 func TestSpreadIsExact(t *testing.T) {
 	for _, tt := range []struct {
 		total   time.Duration
