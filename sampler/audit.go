@@ -56,6 +56,9 @@ func (k *ticker) audit(p *process, upto time.Duration) {
 		if left--; !t.resting || left < 0 {
 			return false
 		}
+		if left%relieveEvery == 0 {
+			k.relieve()
+		}
 		k.rouse(p, t, upto)
 		a.found = a.found || t.still == 0
 		return t.watch == nil || t.read >= a.round

@@ -125,3 +125,22 @@ func TestAuditEndsBesideBirths(t *testing.T) {
 		t.Errorf("%v are certain near the end, want half of it and more", certain)
 	}
 }
+
+// TestNobodyStaysStoppedForAnAudit: what was interrupted and stops while thousands of threads are read is let go.
+func TestNobodyStaysStoppedForAnAudit(t *testing.T) {
+	f := newFake(20 * time.Second)
+	f.readTime = 4 * time.Microsecond
+	p := f.process(1)
+	for tid := 1; tid <= 4000; tid++ {
+		p.threads[tid] = parked
+	}
+	p.threads[4001] = func(now time.Duration) view { v := busy(now); v.pause = 25 * time.Millisecond; return v }
+	p.clock = func(now time.Duration) time.Duration { return now + now/2 }
+	_, s, _ := drawn(t, f, Options{Rate: 99})
+	if s.Stops < 100 || s.Unseen < 5*time.Second {
+		t.Errorf("%d stops, %v unseen: the audits were not beside stops", s.Stops, s.Unseen)
+	}
+	if most := 2 * relieveEvery * f.readTime; f.stopped > most {
+		t.Errorf("one was stopped for %v before it was copied, want %v at most", f.stopped, most)
+	}
+}

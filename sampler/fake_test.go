@@ -43,6 +43,7 @@ type fake struct {
 
 	pending      []*fakeInterrupted
 	peekTime     time.Duration // how long a copy without a stop takes
+	readTime     time.Duration // how long it takes to read counters
 	stopped      time.Duration // the longest that a thread was stopped before it was collected
 	dirty        bool          // until the end of Do
 	mu           sync.Mutex
@@ -262,6 +263,7 @@ func (w *fakeWatch) Counters() (tracer.Counters, error) {
 	w.p.f.mu.Lock()
 	w.p.f.reads++
 	w.p.f.mu.Unlock()
+	w.p.f.pass(w.p.f.readTime)
 	return tracer.Counters{CPU: v.cpu, Waited: v.waited, Switches: v.switches}, err
 }
 
