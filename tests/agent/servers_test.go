@@ -145,6 +145,7 @@ user root; daemon off; worker_processes 1; pid %[1]s/pid; error_log %[1]s/log;
 events { worker_connections 16; }
 http {
 	access_log off; gzip on; gzip_min_length 1; gzip_types *; keepalive_requests 100000000;
+	keepalive_time 1d;
 	client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u;
 	scgi_temp_path %[1]s/s;
 	server { listen unix:%[1]s/nginx; root %[1]s; }
