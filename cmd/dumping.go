@@ -109,14 +109,16 @@ func (d *dumping) sample(ctx context.Context, pid int) (*profile.Dump, error) {
 }
 
 // needsNoStop reports whether err says that a process cannot be stopped, and leaves open that its memory may be read:
-// another tracer has it, or ptrace is refused to us.
+// another tracer has it, ptrace is refused to us, or it is in an execve which does not end.
 func needsNoStop(err error) bool {
 	var (
 		traced     *tracer.TracedError
 		permission *tracer.PermissionError
 		kernel     *tracer.KernelError
+		executing  *tracer.ExecutingError
 	)
-	return errors.As(err, &traced) || errors.As(err, &permission) || errors.As(err, &kernel)
+	return errors.As(err, &traced) || errors.As(err, &permission) || errors.As(err, &kernel) ||
+		errors.As(err, &executing)
 }
 
 // sampleBy makes the dump of a process that is opened by opening. It may return both a dump and an error.

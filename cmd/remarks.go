@@ -83,7 +83,7 @@ func remarks(s *sampler.Stats) []string {
 			were(s.Ticks+s.LateTicks, "sample"))
 	}
 	if n := s.Lost - s.Behind; n > 0 {
-		add("%s lost: a thread did not stop in time", were(n, "sample"))
+		add("%s lost: a thread could not be stopped in time", were(n, "sample"))
 	}
 	if s.Behind > 0 {
 		add("%s lost: stacks came faster than they could be unwound", were(s.Behind, "sample"))

@@ -317,7 +317,10 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 }
 
 func (w *fakeWatch) Stop(c *tracer.Copy, table *maps.Table) error {
-	if err := w.Interrupt(c, table); err != nil {
+	if err := w.Seize(c, table); err != nil {
+		return err
+	}
+	if err := w.Interrupt(c); err != nil {
 		return err
 	}
 	f := w.p.f
@@ -339,8 +342,14 @@ type fakeInterrupted struct {
 // stop fills in what it has counted once it is stopped.
 func (a *fakeInterrupted) stop() { a.c.AtStop, _ = a.w.Counters() }
 
+// Seize does what can fail.
+func (w *fakeWatch) Seize(*tracer.Copy, *maps.Table) error {
+	_, err := w.view()
+	return err
+}
+
 // Interrupt takes what the thread does now: where it stops later is where it was interrupted.
-func (w *fakeWatch) Interrupt(c *tracer.Copy, _ *maps.Table) error {
+func (w *fakeWatch) Interrupt(c *tracer.Copy) error {
 	v, err := w.view()
 	if err != nil {
 		return err

@@ -30,13 +30,15 @@ type process struct {
 	replaced  bool // it does
 	closed    bool // it does, and could not be opened again yet
 	// wants: something of it could not be opened since the last listing: it may have threads that are not followed
-	wants   bool
-	gone    bool
-	unmet   bool    // it began during the recording, and none of its threads was sampled yet
-	partial bool    // a thread of it could not be followed
-	toll    toll    // beyond what was seen of its threads
-	estate  *estate // what its ended threads left: belongs to the counter
-	remains *track  // of those
+	wants bool
+	gone  bool
+	// leftUntil: it is not stopped before
+	leftUntil time.Duration
+	unmet     bool    // it began during the recording, and none of its threads was sampled yet
+	partial   bool    // a thread of it could not be followed
+	toll      toll    // beyond what was seen of its threads
+	estate    *estate // what its ended threads left: belongs to the counter
+	remains   *track  // of those
 }
 
 // add begins to follow process pid, and those below it.

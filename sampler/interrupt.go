@@ -22,6 +22,7 @@ type toStop struct {
 	seen   time.Duration // when it was seen to run last
 	sleeps bool          // it is interrupted in its sleep, for the registers
 	c      *tracer.Copy
+	seized bool
 }
 
 // dozed is a thread that fell asleep before it was interrupted.
@@ -150,6 +151,7 @@ func (k *ticker) interruptAll(upto time.Duration) {
 }
 
 // interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
+// All are seized before the first is interrupted: to seize one may have to wait for an exec of its process.
 func (k *ticker) interruptEach(upto time.Duration) {
 	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
 	k.alternate(room)
@@ -166,6 +168,11 @@ func (k *ticker) interruptEach(upto time.Duration) {
 		case a.c == nil:
 			k.forgo(a)
 		default:
+			k.seize(a)
+		}
+	}
+	for i := range n {
+		if a := at(i); a.seized {
 			k.interrupt(a, upto)
 		}
 	}
@@ -186,9 +193,16 @@ func (k *ticker) forgo(a *toStop) {
 	}
 }
 
-// interrupt interrupts a thread.
-func (k *ticker) interrupt(a *toStop, upto time.Duration) {
+// seize attaches to a thread that is to be interrupted.
+func (k *ticker) seize(a *toStop) {
 	t := a.t
+	if a.p.executing(k.now) {
+		k.giveBack(a)
+		if !a.sleeps {
+			k.lose(t)
+		}
+		return
+	}
 	if !a.sleeps && k.sys.Now()-a.seen > fresh {
 		// A stop would end some of the calls that it may sleep in by now.
 		call, asleep, err := t.watch.Asleep()
@@ -202,11 +216,22 @@ func (k *ticker) interrupt(a *toStop, upto time.Duration) {
 			return
 		}
 	}
+	if err := t.watch.Seize(a.p.program.prepare(a.c), a.p.program.table.Load()); err != nil {
+		k.giveBack(a)
+		k.trouble(a.p, t, err)
+		return
+	}
+	a.seized = true
+}
+
+// interrupt interrupts a thread that was seized.
+func (k *ticker) interrupt(a *toStop, upto time.Duration) {
+	t := a.t
 	before := t.base
 	if now, err := t.watch.Counters(); err == nil {
 		before = now
 	}
-	if err := t.watch.Interrupt(a.p.program.prepare(a.c), a.p.program.table.Load()); err != nil {
+	if err := t.watch.Interrupt(a.c); err != nil {
 		k.giveBack(a)
 		k.trouble(a.p, t, err)
 		return

@@ -160,10 +160,13 @@ func (w liveWatch) Stop(c *tracer.Copy, table *maps.Table) error {
 	return w.s.Sampler.Stop(w.Watch, c, table)
 }
 
-// Interrupt implements watch.
-func (w liveWatch) Interrupt(c *tracer.Copy, table *maps.Table) error {
-	return w.s.Sampler.Interrupt(w.Watch, c, table)
+// Seize implements watch.
+func (w liveWatch) Seize(c *tracer.Copy, table *maps.Table) error {
+	return w.s.Sampler.Seize(w.Watch, c, table)
 }
+
+// Interrupt implements watch.
+func (w liveWatch) Interrupt(c *tracer.Copy) error { return w.s.Sampler.Interrupt(c) }
 
 // Near implements watch.
 func (w liveWatch) Near() { w.s.Sampler.Near(w.Watch) }

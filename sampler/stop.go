@@ -24,6 +24,10 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		k.toStop = append(k.toStop, toStop{p: p, t: t, seen: k.sys.Now()})
 		return
 	}
+	if p.executing(k.now) {
+		k.lose(t)
+		return
+	}
 	c := k.buffer(0)
 	if c == nil {
 		k.unread(t)
@@ -43,6 +47,9 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 func (k *ticker) stopSleeper(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
 		k.toStop = append(k.toStop, toStop{p: p, t: t, sleeps: true})
+		return
+	}
+	if p.executing(k.now) {
 		return
 	}
 	c := k.buffer(0)

@@ -105,8 +105,9 @@ type watch interface {
 	Peek(c *tracer.Copy, table *maps.Table) error
 	// Stop may be called only inside of stopper.Do.
 	Stop(c *tracer.Copy, table *maps.Table) error
-	// Interrupt is a Stop that is collected later.
-	Interrupt(c *tracer.Copy, table *maps.Table) error
+	// Seize and Interrupt are a Stop that is collected later. All threads are seized before the first is interrupted.
+	Seize(c *tracer.Copy, table *maps.Table) error
+	Interrupt(c *tracer.Copy) error
 	// Near moves the OS thread of the stopper to the thread's CPU, until Do ends.
 	Near()
 	Close() error

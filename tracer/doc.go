@@ -29,8 +29,9 @@
 // end of the main thread does not detach. That thread is placed by itself; a program
 // whose package main calls runtime.LockOSThread in an init function saves it a retry.
 // While a stop lasts the garbage collector is held off, SIGCHLD has SA_NOCLDSTOP, and
-// real-time signal 63 is used, without SA_RESTART, to end waits. A timer sends it; it is unblocked on the OS
-// thread that traces, whatever mask this program inherited.
+// real-time signal 63 is used to end system calls, also PTRACE_SEIZE (see package breakable). A timer sends it; where
+// none can be made a goroutine sends signal 16. Both are unblocked on the OS thread that traces, whatever mask this
+// program inherited.
 //
 // It is not for reading ELF, walking stacks or naming anything.
 //

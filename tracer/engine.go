@@ -14,12 +14,15 @@ import (
 // reads, and lets go: see tracee. A dump interrupts all threads of a process and holds them until all are copied, a
 // rolling one does so for eight at a time; a recording interrupts those that run, and lets each go once it is copied.
 //
-// Its methods run on the OS thread whose alarm and reaper it has: only that one may make ptrace requests. What does
+// Its methods run on the OS thread whose alarm it has: only that one may make ptrace requests. What does
 // not stop is given up by the end of that OS thread, which dirty asks for.
+//
+// A stop of several threads seizes all of them before it interrupts the first: PTRACE_SEIZE waits for an exec of the
+// process, and nobody is to stand still meanwhile.
 type engine struct {
 	alarm   *alarm
-	reaper  *reaper
 	urgency *urgency
+	prey    prey
 	clock   time.Time // all durations count from here
 	note    [noteBytes]byte
 	info    siginfo // what the last wait reported
@@ -28,7 +31,7 @@ type engine struct {
 	dirty   bool    // something may still be traced: the OS thread must end
 }
 
-func (e *engine) use(t *osThread) { e.alarm, e.reaper, e.urgency = &t.alarm, &t.reaper, &t.urgency }
+func (e *engine) use(t *osThread, p prey) { e.alarm, e.urgency, e.prey = &t.alarm, &t.urgency, p }
 
 func (e *engine) now() time.Duration { return time.Since(e.clock) }
 
@@ -41,13 +44,6 @@ func (e *engine) wait(tid int, until time.Duration) unix.Errno {
 	left := until - e.now()
 	if left <= 0 {
 		return e.poll(tid)
-	}
-	if !e.alarm.made { // poll, and let a moment pass
-		if errno := e.poll(tid); errno != 0 || e.info[pidAt] != 0 {
-			return errno
-		}
-		time.Sleep(50 * time.Microsecond)
-		return unix.EINTR
 	}
 	if !e.armed {
 		e.alarm.set(left, alarmPeriod) // again and again: it may go off before the wait begins

@@ -55,6 +55,23 @@ func (e *TracedError) Error() string {
 	return fmt.Sprintf("process %d is traced by process %d %q", e.PID, e.Tracer, e.Name)
 }
 
+// ExecutingError says that a process could not be attached to as it begins another program: the kernel holds back who
+// wants to while a thread is in execve(2), which reads files, and waits for whoever is asked whether it may.
+type ExecutingError struct {
+	PID    int
+	Waited time.Duration // for how long it was tried
+}
+
+func (e *ExecutingError) Error() string {
+	return fmt.Sprintf("process %d is in execve, which has not ended within %v: a file system or a scanner may hold it",
+		e.PID, e.Waited.Round(time.Millisecond))
+}
+
+func isExecuting(err error) bool {
+	var executing *ExecutingError
+	return errors.As(err, &executing)
+}
+
 // NotStoppedError says that a thread did not stop, or is in a state in which none does.
 type NotStoppedError struct {
 	TID    int

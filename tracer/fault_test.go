@@ -86,7 +86,7 @@ func TestFaultInDo(t *testing.T) {
 	var got Copy
 	for range 20 {
 		err := l.Do(func() {
-			if err := l.Interrupt(w, &got, table); err != nil {
+			if err := seizeAndInterrupt(l, w, &got, table); err != nil {
 				t.Error(err)
 			}
 			panic("of the test")

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fpstack/fpstack/maps"
 	"golang.org/x/sys/unix"
 )
 
@@ -127,4 +128,12 @@ func check(err error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// seizeAndInterrupt seizes one thread and interrupts it.
+func seizeAndInterrupt(l *Sampler, w *Watch, c *Copy, table *maps.Table) error {
+	if err := l.Seize(w, c, table); err != nil {
+		return err
+	}
+	return l.Interrupt(c)
 }

@@ -20,7 +20,6 @@ type osThread struct {
 	tid     int
 	work    chan func()
 	alarm   alarm
-	reaper  reaper
 	urgency urgency
 }
 
@@ -65,7 +64,6 @@ func (t *osThread) do(f func()) error {
 // before its id disappears. The wait is bounded; it takes some ten microseconds.
 func (t *osThread) end() {
 	t.alarm.drop()
-	t.reaper.end()
 	close(t.work)
 	pid := os.Getpid()
 	for range 2000 {

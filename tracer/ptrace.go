@@ -5,12 +5,13 @@ package tracer
 import (
 	"unsafe"
 
+	"github.com/fpstack/fpstack/tracer/breakable"
 	"golang.org/x/sys/unix"
 )
 
 // The requests below must be made by the thread that traces. They are raw system calls,
-// which keep the Go scheduler out of the stop; only seize and waitStop can sleep, and
-// tell it.
+// which keep the Go scheduler out of the stop; of those that can sleep waitStop tells it, and
+// the alarm ends seize.
 
 // Numbers of linux/include/uapi/linux/ptrace.h and linux/elf.h.
 const (
@@ -28,10 +29,10 @@ const (
 	childStopped = 5 // CLD_STOPPED
 )
 
-// seize attaches to thread tid without stopping it and without any option. It can sleep on
-// the exec lock of the target: see reaper.
+// seize attaches to thread tid without stopping it and without any option. It sleeps while the process begins another
+// program, until the alarm ends that with EINTR.
 func seize(tid int) unix.Errno {
-	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0)
+	_, e := breakable.Call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0)
 	return e
 }
 

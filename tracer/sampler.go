@@ -39,8 +39,8 @@ const (
 // its own. Between two samples nothing is attached, so that signals, debuggers and setuid
 // programs are left alone.
 //
-// Its methods may be called from any goroutine; Stop, Interrupt and Collect only inside of Do. A process is not to
-// be sampled by a Snapshot or another Sampler at the same time: a thread has one tracer.
+// Its methods may be called from any goroutine; Stop, Seize, Interrupt and Collect only inside of Do. A process is not
+// to be sampled by a Snapshot or another Sampler at the same time: a thread has one tracer.
 type Sampler struct {
 	engine
 	opt    SamplerOptions
@@ -48,6 +48,7 @@ type Sampler struct {
 	thread *osThread
 	inside bool // in Do
 
+	seized      []interrupted // to be interrupted
 	interrupted []interrupted // to be collected
 	crowded     int           // sleeps for which no CPU is taken to be idle
 	delay       delay
@@ -90,7 +91,7 @@ func (l *Sampler) Do(f func()) error {
 	defer l.mu.Unlock()
 	if l.thread == nil {
 		l.thread = startThread()
-		l.use(l.thread)
+		l.use(l.thread, l)
 		if err := l.thread.do(func() { l.settleThreads(); l.urgency.prepare(); l.delay.open() }); err != nil {
 			return err
 		}
@@ -122,8 +123,9 @@ func (l *Sampler) settleThreads() {
 // GiveUp leaves what was interrupted and not collected to the end of the OS thread, if there is any: Dirty is
 // set. The Copies belong to the caller again. It is called inside of Do, and by its end.
 func (l *Sampler) GiveUp() {
-	l.reaper.clear()
-	l.dirty = l.dirty || len(l.interrupted) > 0
+	l.dirty = l.dirty || len(l.interrupted) > 0 || len(l.seized) > 0
+	clear(l.seized)
+	l.seized = l.seized[:0]
 	for len(l.interrupted) > 0 {
 		l.remove(len(l.interrupted) - 1)
 	}

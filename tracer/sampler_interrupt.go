@@ -3,6 +3,7 @@
 package tracer
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -23,37 +24,91 @@ type interrupted struct {
 // stopGrace is how long a thread that was interrupted is waited for before we see what it does.
 const stopGrace = 4 * time.Millisecond
 
-// Interrupt is the first half of Stop: it interrupts the thread and does not wait. From that moment on the
+// Seize is the first third of Stop: it attaches to the thread, which runs on. Several threads are seized before the
+// first of them is interrupted, so that none is stopped while PTRACE_SEIZE waits for an exec of the next one's process:
+// it does so for two periods of the alarm, and then fails with *ExecutingError.
+//
+// It may be called only inside of Do, and the thread must be interrupted there, at once. c belongs to the Sampler
+// until Collect returns it. It fails as Stop does; then there is nothing to interrupt.
+func (l *Sampler) Seize(w *Watch, c *Copy, table *maps.Table) error {
+	switch {
+	case !l.inside:
+		return errOutside
+	case l.dirty:
+		return ErrDirty
+	}
+	a := interrupted{tracee: tracee{p: w.p, tid: w.tid}, w: w, c: c, table: table}
+	a.spins = len(l.interrupted) == 0 && len(l.seized) == 0 && l.elsewhere(w)
+	c.begin(w)
+	if err := l.before(w, c); err != nil {
+		return err
+	}
+	l.warm(w, c, table)
+	if err := l.attach(&a.tracee, attachTries, alarmPeriod); err == ErrExec {
+		return w.gone()
+	} else if err != nil {
+		return err
+	}
+	c.Elsewhere = a.spins
+	l.seized = append(l.seized, a)
+	return nil
+}
+
+// Interrupt is the second third of Stop: it interrupts a seized thread and does not wait. From that moment on the
 // thread runs no code of its program until Collect has copied it: what runs stops within microseconds,
 // and what waits for a CPU stops before its first instruction once it gets one. So the copy shows where
 // the thread was when it was interrupted, however long it waits, and many threads can be interrupted at one moment.
 //
-// It may be called only inside of Do, and every thread that was interrupted must be collected there: what is
-// left when Do ends is let go by the end of the OS thread. c belongs to the Sampler until Collect returns
-// it. It fails as Stop does; then there is nothing to collect.
-func (l *Sampler) Interrupt(w *Watch, c *Copy, table *maps.Table) error {
+// It may be called only inside of Do, for a Copy that Seize was called with, and every thread that was interrupted must
+// be collected there: what is left when Do ends is let go by the end of the OS thread. It fails as Stop does; then
+// there is nothing to collect.
+func (l *Sampler) Interrupt(c *Copy) error {
 	if !l.inside {
 		return errOutside
 	}
+	if l.armed { // for Seize: what is waited for now may take longer than a period
+		l.disarm()
+	}
 	l.urgency.begin()
-	return l.interruptOne(w, c, table)
+	return l.interruptSeized(c)
 }
 
-func (l *Sampler) interruptOne(w *Watch, c *Copy, table *maps.Table) error {
-	spins := len(l.interrupted) == 0 && l.elsewhere(w)
-	marked := l.delay.waited()
-	a, err := l.begin(w, c, table)
-	if err != nil {
+var errNotSeized = errors.New("interrupt of a thread that was not seized")
+
+func (l *Sampler) interruptSeized(c *Copy) error {
+	i := slices.IndexFunc(l.seized, func(a interrupted) bool { return a.c == c })
+	if i < 0 {
+		return errNotSeized
+	}
+	a := l.seized[i]
+	l.seized = slices.Delete(l.seized, i, i+1)
+	if len(l.interrupted) == 0 {
+		l.delay.mark() // what we waited for before does not count
+	}
+	if a.phase != ended {
+		l.interrupt(&a.tracee)
+	}
+	if a.phase == ended {
+		l.close(&a)
+		err := l.lost(&a)
 		l.calm()
 		return err
-	}
-	a.spins, c.Elsewhere = spins, spins
-	if len(l.interrupted) == 0 {
-		l.delay.marked = marked // what we waited for before does not count
 	}
 	a.next = a.interrupted + stopGrace
 	l.interrupted = append(l.interrupted, a)
 	return nil
+}
+
+// reapEnded implements prey.
+func (l *Sampler) reapEnded() (n int) {
+	for _, list := range [][]interrupted{l.seized, l.interrupted} {
+		for i := range list {
+			if list[i].reap() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Collect waits up to d for one of the threads that were interrupted, copies it and lets it go. It returns
@@ -67,9 +122,6 @@ func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 		return nil, nil
 	}
 	defer l.calm()
-	if d > 0 {
-		l.reaper.rest()
-	}
 	for until := l.now() + d; ; {
 		if l.dirty {
 			return l.drop(len(l.interrupted)-1, ErrDirty)
@@ -112,7 +164,6 @@ func (l *Sampler) remove(i int) interrupted {
 	l.interrupted[i] = l.interrupted[last]
 	l.interrupted[last] = interrupted{}
 	l.interrupted = l.interrupted[:last]
-	l.reaper.remove(a.tid)
 	return a
 }
 
@@ -168,6 +219,9 @@ func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool)
 // next waits until one of the threads that were interrupted has stopped or ended, as l.info then shows, but
 // not beyond until nor beyond the time when one of them is to be seen to.
 func (l *Sampler) next(until time.Duration) unix.Errno {
+	if len(l.seized) > 0 { // they may stop for a signal, and are not to be collected yet
+		return l.pollEach()
+	}
 	tid := anyThread
 	if len(l.interrupted) == 1 {
 		tid = l.interrupted[0].tid
@@ -185,6 +239,16 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 		}
 	}
 	return l.wait(tid, until)
+}
+
+// pollEach is next that does not wait.
+func (l *Sampler) pollEach() (e unix.Errno) {
+	for i := range l.interrupted {
+		if e = l.poll(l.interrupted[i].tid); e != 0 || l.info[pidAt] != 0 {
+			return e
+		}
+	}
+	return 0
 }
 
 // spinUntil is until when the threads that were interrupted are waited for without sleeping: to be woken takes longer

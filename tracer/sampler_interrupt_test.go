@@ -46,7 +46,7 @@ func interruptAll(t *testing.T, l *Sampler, list []*Watch) (copies []*Copy) {
 	t.Helper()
 	for _, w := range list {
 		c := new(Copy)
-		if err := l.Interrupt(w, c, mapsOf(t, w.p)); err != nil {
+		if err := seizeAndInterrupt(l, w, c, mapsOf(t, w.p)); err != nil {
 			t.Fatal(err)
 		}
 		copies = append(copies, c)
@@ -114,7 +114,7 @@ func TestCollectWaitsNoLonger(t *testing.T) {
 	var got Copy
 	l.Do(func() {
 		w.ran = 1 // as if it had run at the last sample
-		if err := l.Interrupt(w, &got, mapsOf(t, p)); err != nil {
+		if err := seizeAndInterrupt(l, w, &got, mapsOf(t, p)); err != nil {
 			t.Fatal(err)
 		}
 		begun := time.Now()
@@ -157,7 +157,7 @@ func TestCollectGivesUp(t *testing.T) {
 		if !l.Dirty() {
 			t.Error("not dirty")
 		}
-		if err := l.Interrupt(list[0], interrupted[0], mapsOf(t, q)); !errors.Is(err, ErrDirty) {
+		if err := seizeAndInterrupt(l, list[0], interrupted[0], mapsOf(t, q)); !errors.Is(err, ErrDirty) {
 			t.Errorf("interrupted while dirty: %v", err)
 		}
 	})

@@ -105,7 +105,7 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	l.Do(func() {
 		got.begin(w)
 		a := interrupted{tracee: tracee{p: w.p, tid: w.tid}, w: w, c: &got, table: table}
-		if err := l.attach(&a.tracee, attachTries); err != nil || interrupt(w.tid) != 0 {
+		if err := l.attach(&a.tracee, attachTries, alarmPeriod); err != nil || interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
@@ -122,7 +122,7 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	waitState(t, c.pid(), 'S')
 	l.Do(func() { // the same, step by step, with the signal in between
 		got.begin(w)
-		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries); err != nil || interrupt(w.tid) != 0 {
+		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries, alarmPeriod); err != nil || interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}

@@ -24,13 +24,15 @@ func (l *Sampler) Stop(w *Watch, c *Copy, table *maps.Table) error {
 	switch {
 	case !l.inside:
 		return errOutside
-	case len(l.interrupted) > 0:
+	case len(l.interrupted) > 0 || len(l.seized) > 0:
 		return errInterrupted
 	}
-	if err := l.interruptOne(w, c, table); err != nil {
+	if err := l.Seize(w, c, table); err != nil { // the alarm stays set for all Stops: they follow one another
 		return err
 	}
-	l.arm() // for all Stops: they follow one another
+	if err := l.interruptSeized(c); err != nil {
+		return err
+	}
 	l.brief = true
 	patience := max(l.opt.MaxPause, runnablePause)
 	if got, err := l.Collect(patience); got != nil {
@@ -79,30 +81,6 @@ func (l *Sampler) before(w *Watch, c *Copy) error {
 		return &NotStoppedError{TID: w.tid, State: c.Thread.State, Repaired: true}
 	}
 	return nil
-}
-
-// begin seizes a thread and interrupts it.
-func (l *Sampler) begin(w *Watch, c *Copy, table *maps.Table) (interrupted, error) {
-	a := interrupted{tracee: tracee{p: w.p, tid: w.tid}, w: w, c: c, table: table}
-	if l.dirty {
-		return a, ErrDirty
-	}
-	c.begin(w)
-	if err := l.before(w, c); err != nil {
-		return a, err
-	}
-	l.warm(w, c, table)
-	if err := l.attach(&a.tracee, attachTries); err == ErrExec {
-		return a, w.gone()
-	} else if err != nil {
-		return a, err
-	}
-	if l.interrupt(&a.tracee); a.phase == ended {
-		l.reaper.remove(w.tid)
-		defer l.close(&a)
-		return a, l.lost(&a)
-	}
-	return a, nil
 }
 
 // take reads a stopped thread and lets it go.

@@ -124,7 +124,7 @@ func TestStopIsNotConsumed(t *testing.T) {
 	w := openWatch(t, p, c.pid())
 	waitState(t, c.pid(), 'S')
 	l.Do(func() {
-		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries); err != nil {
+		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries, alarmPeriod); err != nil {
 			t.Error(err)
 			return
 		}
@@ -167,7 +167,7 @@ func TestStopOfTraced(t *testing.T) {
 	other, l := openSampler(t, SamplerOptions{}), openSampler(t, SamplerOptions{})
 	var got Copy
 	other.Do(func() {
-		if err := other.attach(&tracee{p: w.p, tid: w.tid}, attachTries); err != nil {
+		if err := other.attach(&tracee{p: w.p, tid: w.tid}, attachTries, alarmPeriod); err != nil {
 			t.Error(err)
 			return
 		}

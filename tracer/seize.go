@@ -3,11 +3,25 @@
 package tracer
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"golang.org/x/sys/unix"
+)
+
+// Bounds of the wait for an exec of the process to attach to it: while nobody is interrupted, and otherwise.
+const (
+	execPatience = 250 * time.Millisecond
+	execHeld     = alarmPeriod
 )
 
 // seizeNew attaches to the threads from index from on. It does not stop them.
 func (s *stop) seizeNew(from int) {
+	bound := min(execPatience, s.opt.MaxPause)
+	if s.holds() {
+		bound = execHeld
+	}
 	for i := from; i < len(s.threads) && s.ctx.Err() == nil && !s.exec; i++ {
 		t := &s.threads[i]
 		if t.phase != listed || t.worker || t.state == 'Z' {
@@ -17,10 +31,13 @@ func (s *stop) seizeNew(from int) {
 		if s.refusal != nil {
 			tries = 0
 		}
-		switch err := s.attach(&t.tracee, tries); {
+		switch err := s.attach(&t.tracee, tries, bound); {
 		case err == nil:
 		case err == ErrExec:
 			s.exec = true
+		case isExecuting(err): // so it is for all that follow
+			s.refuse(i, err)
+			return
 		case err != ErrNoThread:
 			if s.refusal == nil { // one is reported for all
 				s.refusal = err
@@ -33,7 +50,23 @@ func (s *stop) seizeNew(from int) {
 			s.missing++
 		}
 	}
-	s.reaper.rest()
+}
+
+// holds reports whether a thread may be stopped by us now.
+func (s *stop) holds() bool {
+	return slices.ContainsFunc(s.threads, func(t dumped) bool {
+		return t.interrupted > 0 && (t.phase == running || t.phase == stopped)
+	})
+}
+
+// refuse leaves out the threads from index from on.
+func (s *stop) refuse(from int, err error) {
+	s.refusal = cmp.Or(s.refusal, err)
+	for i := from; i < len(s.threads); i++ {
+		if t := &s.threads[i]; t.phase == listed {
+			t.phase, t.err = refused, err
+		}
+	}
 }
 
 // interruptAll interrupts the seized threads from index from on, those that run on a CPU
@@ -89,7 +122,7 @@ func (s *stop) waitFor(t *dumped, late bool) bool {
 			if s.ctx.Err() != nil || s.now() >= s.bound {
 				return false
 			}
-		case errno != 0: // ECHILD: reaped while another was seized, or lost to an exec
+		case errno != 0: // ECHILD: lost to an exec
 			s.lose(&t.tracee)
 			return true
 		case s.info[pidAt] == 0:
@@ -116,13 +149,15 @@ func (s *stop) releaseAll(from int) {
 	s.urgency.end()
 }
 
-// reapEnded consumes the ends of threads that were seized: see lose.
-func (s *stop) reapEnded() {
+// reapEnded implements prey.
+func (s *stop) reapEnded() (n int) {
 	for i := range s.threads {
-		if t := &s.threads[i]; t.traced && t.phase == ended {
-			s.lose(&t.tracee)
+		if s.threads[i].reap() {
+			s.missing++
+			n++
 		}
 	}
+	return n
 }
 
 // leave marks the stop as dirty if something may still be traced.

@@ -5,34 +5,36 @@ package tracer
 import (
 	"unsafe"
 
+	"github.com/fpstack/fpstack/tracer/breakable"
 	"golang.org/x/sys/unix"
 )
 
-// kickSignal ends a waitid of the tracer thread. The Go runtime has a handler for it that
-// does nothing, installed with SA_RESTART, which would let the wait go on.
-const kickSignal = unix.Signal(63)
+// The alarm sends kickSignal, which ends the system calls of the tracer thread. Where it has no timer it sends
+// plainSignal, which is sent whatever the limit of pending signals is, as it is no real-time signal (SIGSTKFLT, which
+// no kernel sends).
+const (
+	kickSignal  = unix.Signal(63)
+	plainSignal = unix.Signal(16)
+)
 
 // kernelSigset is the size of a signal set for the kernel, bytes.
 const kernelSigset = 8
 
-const (
-	saRestart   = 0x10000000 // SA_RESTART
-	saNoCLDStop = 0x00000001 // SA_NOCLDSTOP
-)
+const saNoCLDStop = 0x00000001 // SA_NOCLDSTOP
 
-// prepareSignals lets the kick signal end system calls, and keeps the kernel from sending
+// prepareSignals lets the alarm end system calls, and keeps the kernel from sending
 // SIGCHLD for each stop of a traced thread, which costs a microsecond each. Children that
 // end are still reported. It is repeated at every stop because signal.Notify undoes it.
 func prepareSignals() {
-	changeFlags(kickSignal, 0, saRestart)
+	_ = breakable.Handle(kickSignal) // the runtime has a handler for every signal
 	changeFlags(unix.SIGCHLD, saNoCLDStop, 0)
 }
 
-// unblockKick lets the kick signal come to the calling OS thread, which keeps it. A crash handler with a full
-// sa_mask, or a daemon that waits by sigwait(3), starts us with every signal blocked. The runtime gives each new
+// unblockKick lets the signals of the alarm come to the calling OS thread, which keeps them. A crash handler with a
+// full sa_mask, or a daemon that waits by sigwait(3), starts us with every signal blocked. The runtime gives each new
 // thread, and the processes that it starts, the mask that this program inherited: both stay as they are.
 func unblockKick() {
-	set := uint64(1) << (kickSignal - 1)
+	set := uint64(1)<<(kickSignal-1) | uint64(1)<<(plainSignal-1)
 	const unblock = 1 // SIG_UNBLOCK of asm-generic/signal-defs.h
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unblock, uintptr(unsafe.Pointer(&set)), 0, kernelSigset, 0, 0)
 }

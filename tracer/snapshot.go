@@ -77,7 +77,7 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	if p.thread == nil {
 		p.thread = startThread()
 	}
-	s.use(p.thread)
+	s.use(p.thread, s)
 	if err := p.thread.do(s.run); err != nil {
 		s.dirty = true
 		s.problem(err.Error())

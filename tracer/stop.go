@@ -28,7 +28,7 @@ type stop struct {
 	threads []dumped
 	known   map[int]bool
 	left    []int         // threads that are not inspected, as there is no room for their stacks
-	missing int           // threads of the list that had ended before they were seized, or were reaped since
+	missing int           // threads of the list that had ended before they were seized, or that were reaped since
 	ids     []int         // room for a listing
 	bound   time.Duration // until when the wait under way may last, after clock
 	copier  *copier
@@ -55,7 +55,6 @@ type stop struct {
 func (s *stop) run() {
 	prepareSignals()
 	defer holdGC()()
-	defer s.reaper.clear()
 	s.arm()
 	defer s.disarm()
 	defer s.leave()
@@ -154,7 +153,7 @@ func (s *stop) listNew() bool {
 		return false
 	}
 	n, ok := s.p.tasks.count()
-	known := len(s.threads) + len(s.left) - s.missing - s.reaper.reaped() // nobody reaps while nothing is seized
+	known := len(s.threads) + len(s.left) - s.missing
 	if ok && n == known {
 		return false
 	}

@@ -32,17 +32,25 @@ type tracee struct {
 	freed       time.Duration // when it had been let go
 }
 
-// attach seizes t, which goes on running. It fails with ErrNoThread, ErrExec or why the kernel refused. A thread that
-// is ending is refused like one that we may not trace, and after an exec its id may belong to a living one a
-// moment later: so it is tried again.
-func (e *engine) attach(t *tracee, tries int) error {
+// prey are the threads that an engine has seized.
+type prey interface {
+	// reapEnded consumes the ends of those that have ended, as an exec in their process waits for that. It returns how
+	// many there were.
+	reapEnded() int
+}
+
+// attach seizes t, which goes on running. It fails with ErrNoThread, ErrExec, *ExecutingError after bound, or why the
+// kernel refused. A thread that is ending is refused like one that we may not trace, and after an exec its id may
+// belong to a living one a moment later: so it is tried again.
+func (e *engine) attach(t *tracee, tries int, bound time.Duration) error {
 	for try := 0; ; try++ {
-		errno := e.reaper.seize(t.tid)
+		errno := e.seize(t.tid, bound)
 		switch {
 		case errno == 0:
 			t.phase, t.traced = running, true
-			e.reaper.add(t.p, t.tid)
 			return nil
+		case errno == unix.EINTR:
+			return &ExecutingError{PID: t.p.pid, Waited: bound}
 		case errno == unix.ESRCH:
 			return ErrNoThread
 		case t.p.Replaced():
@@ -60,6 +68,24 @@ func (e *engine) attach(t *tracee, tries int) error {
 
 // attachTries is how often attach tries again.
 const attachTries = 3
+
+// seize attaches to a thread. It waits while the process begins another program: no longer than bound, to a period of
+// the alarm. That exec may wait for us: it goes on once all other threads of its process are reaped, those too that we
+// have seized. Once some were it is given the time anew.
+//
+// Source: de_thread in linux/fs/exec.c, ptrace_attach in linux/kernel/ptrace.c.
+func (e *engine) seize(tid int, bound time.Duration) unix.Errno {
+	e.arm()
+	errno := seize(tid)
+	for until := e.now() + bound; errno == unix.EINTR; errno = seize(tid) {
+		if e.prey.reapEnded() > 0 {
+			until = e.now() + bound
+		} else if e.now() >= until {
+			return errno
+		}
+	}
+	return errno
+}
 
 // interrupt has a seized thread stop. It has ended if that is no longer there.
 func (e *engine) interrupt(t *tracee) {
@@ -94,9 +120,16 @@ func (e *engine) release(t *tracee) {
 // is given back by the end of the OS thread. It may be called again.
 func (e *engine) lose(t *tracee) {
 	t.phase = ended
-	if t.traced && t.tid != t.p.pid && reap(t.tid) {
-		t.traced = false
+	t.reap()
+}
+
+// reap consumes the end of a seized thread that is no leader, and reports whether it did.
+func (t *tracee) reap() bool {
+	if !t.traced || t.tid == t.p.pid || !reap(t.tid) {
+		return false
 	}
+	t.phase, t.traced = ended, false
+	return true
 }
 
 // deliverySignal is the signal to hand back at the release of a stopped thread. Without

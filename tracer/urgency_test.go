@@ -33,7 +33,7 @@ func TestUrgentWhileInterrupted(t *testing.T) {
 			if at := policy(); at != unix.SCHED_NORMAL {
 				t.Errorf("with nobody interrupted: policy %d", at)
 			}
-			if err := l.Interrupt(w, &got, table); err != nil {
+			if err := seizeAndInterrupt(l, w, &got, table); err != nil {
 				t.Fatal(err)
 			}
 			refused = l.urgency.refused

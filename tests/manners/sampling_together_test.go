@@ -42,7 +42,7 @@ const collectBound = 5 * time.Second
 
 // interruptAll interrupts all threads of tids at one moment, and collects them. It is called inside of Do.
 func (k *prober) interruptAll(tids []int) error {
-	interrupted := 0
+	var seized []*tracer.Copy
 	for _, tid := range tids {
 		w, err := k.watch(tid)
 		if err != nil {
@@ -52,7 +52,17 @@ func (k *prober) interruptAll(tids []int) error {
 			continue
 		}
 		c := new(tracer.Copy)
-		if err := k.l.Interrupt(w, c, k.table); err != nil {
+		if err := k.l.Seize(w, c, k.table); err != nil {
+			if err := k.met(err); err != nil {
+				return err
+			}
+			continue
+		}
+		seized = append(seized, c)
+	}
+	interrupted := 0
+	for _, c := range seized {
+		if err := k.l.Interrupt(c); err != nil {
 			if err := k.met(err); err != nil {
 				return err
 			}
