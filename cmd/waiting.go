@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/dump"
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
@@ -68,6 +69,10 @@ func (w *waiting) learn(pid int, walk *dump.Walk, batch *snapshot.Snapshot) {
 	if w == nil || w.graph == nil {
 		return
 	}
+	for i := range batch.Threads {
+		t := &batch.Threads[i]
+		w.facts.AtStop(t.TID, (*procfs.Syscall)(t.Syscall))
+	}
 	for _, h := range w.graph.Holds(pid) {
 		i := slices.IndexFunc(batch.Threads, func(t snapshot.Thread) bool { return t.TID == h.TID })
 		if i < 0 || batch.Threads[i].Registers == nil {
@@ -118,7 +123,7 @@ func (w *waiting) add(d *profile.Dump) {
 	w.graph = waits.Join(w.facts)
 	for i := range d.Threads {
 		t := &d.Threads[i]
-		if of := w.facts.Thread(t.TID); of != nil && of.Process.PID == d.Process.PID {
+		if of := w.facts.Thread(t.TID); of != nil && of.Process.PID == d.Process.PID && !of.Moved {
 			t.Wait = w.graph.Shown(t.TID)
 		}
 	}

@@ -98,7 +98,9 @@ type Thread struct {
 	TID   int
 	Inner int    // its id in its own pid namespace, as its memory has it; 0 where that is TID
 	Comm  string // at most 15 bytes, any bytes
-	State byte   // R S D T t Z X I as /proc/TID/stat says, before we stopped it; 0 unknown
+	// State is R, S, D, T, t, Z, X or I as of /proc/TID/stat: where there are Registers what the thread did when it was
+	// stopped, R, S or T; else as it was read. 0 is unknown.
+	State byte
 	// Time is when it was interrupted, or copied while it slept; zero if that is not known.
 	Time time.Time
 	// Arch is the architecture of its program: of Registers, or as well as is known
@@ -123,12 +125,12 @@ type Thread struct {
 	Copied []mem.Range
 	// Shortfalls say which Copiers did not get all.
 	Shortfalls []Shortfall
-	// Syscall is the system call that the thread was blocked in before the stop; nil if it
+	// Syscall is the system call that the thread was blocked in when it was stopped; nil if it
 	// ran, or if this could not be read.
 	Syscall *Syscall
 	// Signal is what the process died by, of the thread that it met; nil elsewhere.
 	Signal *Signal
-	// Wchan is the kernel function it sleeps in, from /proc/TID/wchan; "" if unknown.
+	// Wchan is the kernel function it sleeps in, from /proc/TID/wchan; "" if unknown, or if it has moved since.
 	Wchan string
 	// KernelStack is /proc/TID/stack innermost first, where it was read; else nil.
 	KernelStack []string

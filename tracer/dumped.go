@@ -21,6 +21,40 @@ type dumped struct {
 	err        error // why it cannot be read
 }
 
+// settle puts what the stop saw in the place of what /proc showed before: state and call are of the moment of the
+// stack. What only /proc shows, the place in the kernel, stays if the thread was in the same call then.
+func (t *dumped) settle() {
+	call, at := t.blockedIn()
+	switch {
+	case t.job:
+		if t.state != 'T' { // it was stopped since
+			t.state, t.syscall, t.kernel = 'T', call, kernelPlace{}
+		}
+	case !at:
+		t.state, t.syscall, t.kernel = 'R', nil, kernelPlace{}
+	case t.state == 'S' && t.syscall != nil && (call == nil || *t.syscall == *call):
+	default:
+		t.state, t.syscall, t.kernel = 'S', call, kernelPlace{}
+	}
+}
+
+// blockedIn is the call that a stopped thread was blocked in, if it was in one; nil if that is the one that /proc showed
+// before. The registers of x86 say it. Elsewhere it is in the call that it was in if it stands where that is made, as
+// the kernel has stepped back to the instruction by now, or behind it.
+func (t *dumped) blockedIn() (call *snapshot.Syscall, blocked bool) {
+	if _, _, known := inCall(&t.regs); known {
+		call = snapshot.Interrupted(&t.regs)
+		return call, call != nil
+	}
+	if t.syscall == nil {
+		return nil, false
+	}
+	const longestCall = 4 // bytes of an instruction that makes a system call
+	pc, _ := t.regs.PC()
+	sp, _ := t.regs.SP()
+	return nil, sp == t.syscall.SP && pc <= t.syscall.PC && t.syscall.PC-pc <= longestCall
+}
+
 // describe is the thread as the Snapshot shows it. Its memory is no longer written to.
 func (t *dumped) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
@@ -32,9 +66,6 @@ func (t *dumped) describe() snapshot.Thread {
 	}
 	if t.regs.Arch != nil {
 		th.Registers, th.Arch = &t.regs, t.regs.Arch
-		if asleep := t.state == 'S' || t.state == 'D'; th.Syscall == nil && asleep { // /proc/TID/syscall is refused
-			th.Syscall = snapshot.CallOf(&t.regs)
-		}
 		return th
 	}
 	switch {

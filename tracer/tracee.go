@@ -28,6 +28,7 @@ type tracee struct {
 	phase       phase
 	traced      bool          // by us, or it may be
 	signal      int           // of its delivery stop, handed back at DETACH; 0 at any other stop
+	job         bool          // it is stopped by job control
 	interrupted time.Duration // when it was interrupted, 0 before
 	freed       time.Duration // when it had been let go
 }
@@ -101,7 +102,7 @@ func (e *engine) classify(t *tracee) {
 	case ending(&e.info):
 		e.lose(t)
 	case e.info[codeAt] == childTrapped || e.info[codeAt] == childStopped:
-		t.phase, t.signal = stopped, deliverySignal(&e.info)
+		t.phase, t.signal, t.job = stopped, deliverySignal(&e.info), ofJobControl(&e.info)
 	}
 }
 
@@ -130,6 +131,12 @@ func (t *tracee) reap() bool {
 	}
 	t.phase, t.traced = ended, false
 	return true
+}
+
+// ofJobControl reports whether a stop is one of job control: PTRACE_EVENT_STOP with another signal than SIGTRAP.
+func ofJobControl(info *siginfo) bool {
+	status := info[statusAt]
+	return status>>8 != 0 && unix.Signal(status&0xff) != unix.SIGTRAP
 }
 
 // deliverySignal is the signal to hand back at the release of a stopped thread. Without

@@ -1,6 +1,9 @@
 package waits
 
-import "github.com/fpstack/fpstack/mem"
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs"
+)
 
 // Hold is what an edge of a deadlock rests on: the thread waits in its call, and the word has the owner.
 type Hold struct {
@@ -49,6 +52,20 @@ func (f *Facts) Confirm(h Hold, same bool) {
 		return
 	}
 	if t.confirmed = same; !same {
-		t.Last.HasCall, t.Last.Blocked = true, false
+		t.move()
 	}
 }
+
+// AtStop takes the call that a thread was blocked in when it was stopped, nil if it ran: if that is not the one that it
+// was in before, nothing that was read of it holds any more.
+func (f *Facts) AtStop(tid int, call *procfs.Syscall) {
+	t := f.Thread(tid)
+	if t == nil || !t.First.Blocked || t.First.Refused || call != nil && *call == t.First.Call {
+		return
+	}
+	t.move()
+	t.Moved = true
+}
+
+// move notes that a thread has left the call that it was in at the first reading.
+func (t *Thread) move() { t.Last.HasCall, t.Last.Blocked = true, false }

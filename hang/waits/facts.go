@@ -78,6 +78,9 @@ type Thread struct {
 	// Idle says that a runtime keeps the thread for work to come, and how; "" mostly.
 	Idle string
 
+	// Moved says that the stop of a dump found it elsewhere than it was: what it waited for is of another moment.
+	Moved bool
+
 	confirmed bool // see Confirm
 	inCall    bool // see ConfirmCall
 }

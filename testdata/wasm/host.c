@@ -58,7 +58,8 @@ static double now(void)
 SEEN void host_leaf(void)
 {
 	double end = now() + 0.002;
-	ready();
+	if (leaf != RETURN)
+		ready();
 	do {
 		if (leaf == SLEEP)
 			pause();
@@ -219,6 +220,7 @@ SEEN void host_returned(void)
 	char buffer[16 << 10];
 	sink += read(-1, buffer, sizeof buffer);
 	leaf = SLEEP;
+	ready();
 	pause();
 	sink += buffer[99];
 }
