@@ -163,6 +163,9 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	if problem := w.runtimes.Err(); problem != nil {
 		d.Problems = append(d.Problems, strings.Split(problem.Error(), "\n")...)
 	}
+	for _, unanswered := range w.set.Unanswered() {
+		d.Problems = append(d.Problems, unanswered.Error())
+	}
 	d.Notes = append(d.Notes, vm.Notes(w.set.All())...)
 	w.fibers.report(d)
 	addBuildIDs(d, whole.Files)

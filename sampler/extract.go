@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,22 +72,26 @@ func (c *counter) extract(final bool) *extract {
 	return e
 }
 
-// keepProblem keeps what the runtimes of the program that t runs could not read.
+// keepProblem keeps what could not be read of the program that t runs: by its runtimes, and of its files.
 func (c *counter) keepProblem(t *track) {
 	if t.program == nil {
 		return
 	}
-	r, ok := t.program.runtimes.(interface{ Err() error })
-	if !ok {
+	var problem error
+	if r, ok := t.program.runtimes.(interface{ Err() error }); ok {
+		problem = r.Err()
+	}
+	if t.program.set != nil {
+		problem = errors.Join(append([]error{problem}, t.program.set.Unanswered()...)...)
+	}
+	if problem == nil {
 		return
 	}
-	if err := r.Err(); err != nil {
-		if c.problems == nil {
-			c.problems = map[string]error{}
-		}
-		task := c.tasks[t.task]
-		c.problems[fmt.Sprintf("%s %d", task.Process, task.PID)] = err
+	if c.problems == nil {
+		c.problems = map[string]error{}
 	}
+	task := c.tasks[t.task]
+	c.problems[fmt.Sprintf("%s %d", task.Process, task.PID)] = problem
 }
 
 // settleCPU gives away the CPU time that waits for a running sample, where one will not come:

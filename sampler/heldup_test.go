@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -65,4 +66,61 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 	if s.Lost == 0 && !strings.Contains(strings.Join(s.Notes, " "), "held up") {
 		t.Errorf("nothing is reported: %+v", s)
 	}
+}
+
+// A counter that does not move on, by a fault or for what it waits for, ends neither Take nor Close for ever.
+func TestTakeEnds(t *testing.T) {
+	begin := func(t *testing.T) *Recorder {
+		f := newFake(time.Second)
+		f.process(1).threads[1] = busy
+		r := newRecorder(Options{Rate: 99}, f)
+		r.stuck = 300 * time.Millisecond
+		finish(t, r, f)
+		return r
+	}
+	within := func(t *testing.T, what string, want error, f func() error) {
+		t.Helper()
+		ended := make(chan error, 1)
+		go func() { ended <- f() }()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, want) {
+				t.Errorf("%s: error %v, want %v", what, err, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s does not end", what)
+		}
+	}
+	take := func(r *Recorder) func() error { return func() error { _, err := r.Take(); return err } }
+	t.Run("fault of the counter", func(t *testing.T) {
+		r := begin(t)
+		r.counter.ledger = nil
+		within(t, "Take", errFault, take(r))
+		within(t, "Close", nil, r.Close)
+		if notes := strings.Join(r.Stats().Notes, " "); !strings.Contains(notes, "a fault of fpstack") {
+			t.Errorf("notes: %s", notes)
+		}
+	})
+	t.Run("fault before", func(t *testing.T) {
+		r := begin(t)
+		r.ticker.processes = append(r.ticker.processes, nil)
+		c := &boundary{taken: func(time.Duration) {}}
+		taking := &taking{done: make(chan struct{})}
+		c.taken = func(at time.Duration) { r.beginTaking(taking, &at) }
+		func() {
+			defer func() { recover() }()
+			c.taken(time.Second)
+		}()
+		r.ticker.processes = r.ticker.processes[:len(r.ticker.processes)-1]
+		within(t, "Take", errFault, func() error { _, err := r.finishTaking(taking); return err })
+		within(t, "Close", nil, r.Close)
+	})
+	t.Run("waits", func(t *testing.T) {
+		r := begin(t)
+		goes := make(chan struct{})
+		r.drive(func() { r.ticker.send(sample{kind: marked, mark: func() { <-goes }}) })
+		within(t, "Take", errStuck, take(r))
+		within(t, "Close", errStuck, r.Close)
+		close(goes)
+	})
 }

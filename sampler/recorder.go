@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fpstack/fpstack/tracer"
@@ -39,6 +40,8 @@ type Recorder struct {
 	sys     system
 	samples batches
 	counted chan struct{} // closed when the counter has ended
+	moves   atomic.Int64  // samples that the counter has done
+	stuck   time.Duration // see stuck
 	counter *counter
 	draw    func() float64
 
@@ -70,7 +73,7 @@ func newRecorder(opt Options, sys system) *Recorder {
 		free <- new(tracer.Copy)
 	}
 	r := &Recorder{opt: opt, sys: sys, samples: newBatches(), counted: make(chan struct{}),
-		requests: newRequests(), draw: rand.Float64}
+		requests: newRequests(), draw: rand.Float64, stuck: stuck}
 	r.cpu = sys.OwnCPU()
 	r.ticker = newTicker(sys, &r.opt, r.samples, free)
 	r.counter = newCounter(&r.opt, sys.Now, free)
@@ -97,6 +100,7 @@ func (r *Recorder) count(l *sample) {
 			r.counter.free <- l.copied
 		}
 	}()
+	defer r.moves.Add(1)
 	r.counter.count(l)
 }
 
@@ -382,11 +386,35 @@ func (r *Recorder) Close() error {
 	}
 	r.ticker.sweep()
 	r.ticker.births.close()
-	if rest := r.ticker.out.batch; len(rest) > 0 {
-		r.samples.full <- rest
-	}
+	rest := r.ticker.out.batch
 	r.driving.Unlock()
-	close(r.samples.full)
-	<-r.counted
+	if !r.finishCounting(rest) {
+		return errors.Join(r.sys.Close(), errStuck) // what it holds is in use
+	}
 	return errors.Join(r.sys.Close(), r.counter.files.Close())
+}
+
+// finishCounting gives the last samples to the counter and waits for its end, false if that does not come.
+func (r *Recorder) finishCounting(rest []sample) bool {
+	full := r.samples.full
+	if len(rest) == 0 {
+		close(full)
+		full = nil
+	}
+	since, seen := time.Now(), r.moves.Load()
+	for {
+		select {
+		case full <- rest:
+			close(full)
+			full = nil
+		case <-r.counted:
+			return true
+		case <-time.After(handEvery):
+		}
+		if now := r.moves.Load(); now != seen {
+			since, seen = time.Now(), now
+		} else if time.Since(since) > r.stuck {
+			return false
+		}
+	}
 }

@@ -2,6 +2,8 @@ package sampler
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -71,11 +73,37 @@ type taking struct {
 	from, to time.Duration
 	rate     float64
 	e        *extract
-	done     chan struct{} // closed when e is there
+	err      error // why e is not there
+	once     sync.Once
+	done     chan struct{} // closed when e or err is there
 }
+
+// fail ends a Take without an extract, unless it has one.
+func (t *taking) fail(err error) { t.once.Do(func() { t.err = err; close(t.done) }) }
+
+// take ends a Take with what f extracts; a fault of ours in it is one of the Take, and of the caller.
+func (t *taking) take(f func() *extract) {
+	defer t.fail(errFault)
+	e := f()
+	t.once.Do(func() { t.e = e; close(t.done) })
+}
+
+var (
+	errFault = errors.New("take what was recorded: a fault of fpstack, please report it")
+	errStuck = fmt.Errorf("take what was recorded: what walks the stacks has not moved on for %v", stuck)
+)
+
+// stuck is for how long what walks stacks may be busy with one of them before it is given up.
+const stuck = 10 * time.Second
 
 // beginTaking closes the accounts at a time, nil: as they are now. It runs where the ticker may be used.
 func (r *Recorder) beginTaking(t *taking, at *time.Duration) {
+	sent := false
+	defer func() {
+		if !sent { // a fault of ours, which whoever called this reports
+			t.fail(errFault)
+		}
+	}()
 	k := r.ticker
 	r.mu.Lock()
 	t.from, t.to = max(r.naming.taken, r.begun), r.begun+r.stats.Elapsed
@@ -101,18 +129,28 @@ func (r *Recorder) beginTaking(t *taking, at *time.Duration) {
 		}
 	}
 	t.rate = r.opt.Rate
-	k.send(sample{kind: marked, mark: func() { t.e = r.counter.extract(final); close(t.done) }})
+	k.send(sample{kind: marked, mark: func() { t.take(func() *extract { return r.counter.extract(final) }) }})
+	sent = true
 }
 
 // finishTaking names what was taken.
 func (r *Recorder) finishTaking(t *taking) (*profile.Profile, error) {
+	since, seen := time.Now(), r.moves.Load()
 	for counted := false; !counted; {
 		select {
 		case <-t.done:
 			counted = true
 		case <-time.After(handEvery): // the counter may not have taken the mark
 			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
+			if now := r.moves.Load(); now != seen {
+				since, seen = time.Now(), now
+			} else if time.Since(since) > r.stuck {
+				return nil, errStuck
+			}
 		}
+	}
+	if t.err != nil {
+		return nil, t.err
 	}
 	r.mu.Lock()
 	for who, problem := range t.e.problems {

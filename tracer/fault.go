@@ -5,6 +5,8 @@ package tracer
 import (
 	"fmt"
 	"runtime/debug"
+
+	"github.com/fpstack/fpstack/errand"
 )
 
 // FaultError is a panic of code that ran on a thread of this package: of ours, of a Copier, of what was given to
@@ -33,4 +35,14 @@ func guard(f func()) (err error) {
 	}()
 	f()
 	return nil
+}
+
+// ask is [errand.Do]; a panic of f becomes a *FaultError.
+func ask[T any](o *errand.Owner, of errand.FileSystem, f func(alive func()) (T, error), drop func(T)) (T, error) {
+	return errand.Do(o, of, func(alive func()) (v T, err error) {
+		if fault := guard(func() { v, err = f(alive) }); fault != nil {
+			err = fault
+		}
+		return v, err
+	}, drop)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -103,5 +104,13 @@ func TestFaultInDo(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestFaultInAsk(t *testing.T) {
+	var o errand.Owner
+	var fault *FaultError
+	if _, err := ask(&o, o.Paths(), func(func()) (int, error) { panic("broken") }, nil); !errors.As(err, &fault) {
+		t.Errorf("error %v, want a *FaultError", err)
 	}
 }

@@ -74,15 +74,18 @@ func (m *stoppedMemory) ready(addr mem.Addr, n int) int {
 }
 
 // present reports whether the page at addr is in memory, or in swap: a file that must be read is neither.
-// Source: linux/Documentation/admin-guide/mm/pagemap.rst, bits 63 and 62.
 func (m *stoppedMemory) present(addr mem.Addr) bool {
 	m.openPages()
 	if m.pages < 0 {
 		return false
 	}
 	n, err := rawPread(m.pages, m.entry[:], uint64(addr/kernelPage)*8)
-	return err == nil && n == 8 && binary.NativeEndian.Uint64(m.entry[:])>>62 != 0
+	return err == nil && n == 8 && present(m.entry)
 }
+
+// present reads an entry of pagemap.
+// Source: linux/Documentation/admin-guide/mm/pagemap.rst, bits 63 and 62.
+func present(entry [8]byte) bool { return binary.NativeEndian.Uint64(entry[:])>>62 != 0 }
 
 // kernelPage is the page size that pagemap counts in.
 var kernelPage = mem.Addr(os.Getpagesize())

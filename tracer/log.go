@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/procfs"
@@ -101,12 +102,7 @@ func (p *Process) status() (procfs.Status, error) {
 
 // openLog is [module.Live.Log].
 func (p *Process) openLog(path string) (module.Log, error) {
-	v, err := p.aside()
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(v.dir)
-	return v.findLog(path, func() (int, error) {
+	return p.log(p.errands.Paths(), path, func(v *Process) (int, error) {
 		root, err := v.openRoot()
 		if err != nil {
 			return -1, err
@@ -122,12 +118,23 @@ func (p *Process) openLog(path string) (module.Log, error) {
 
 // openMappedLog is [module.Live.MappedLog].
 func (p *Process) openMappedLog(m *maps.Mapping) (module.Log, error) {
-	v, err := p.aside()
-	if err != nil {
-		return nil, err
+	return p.log(errand.Device(m.Dev), p.inView(m.Path), func(v *Process) (int, error) { return v.findObject(m) })
+}
+
+// log opens the file at path, in the view of the process, that find opens for its path alone (O_PATH).
+func (p *Process) log(of errand.FileSystem, path string, find func(*Process) (int, error)) (module.Log, error) {
+	f, err := ask(&p.errands, of, func(func()) (module.Log, error) {
+		v, err := p.aside()
+		if err != nil {
+			return nil, err
+		}
+		defer unix.Close(v.dir)
+		return v.findLog(path, func() (int, error) { return find(v) })
+	}, func(f module.Log) { f.Close() })
+	if errors.Is(err, errand.ErrNoAnswer) {
+		err = fmt.Errorf("open %q: %w", path, err)
 	}
-	defer unix.Close(v.dir)
-	return v.findLog(v.inView(m.Path), func() (int, error) { return v.findObject(m) })
+	return f, err
 }
 
 // findLog opens the file at path, in the view of the process, that find opens for its path alone (O_PATH).

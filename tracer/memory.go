@@ -5,8 +5,8 @@ package tracer
 import (
 	"errors"
 	"sync"
-	"time"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"golang.org/x/sys/unix"
@@ -80,45 +80,81 @@ func (m *memory) readSome(b []byte, addr mem.Addr) (int, error) {
 	return m.call.read(b, addr)
 }
 
-// slowRead is how long the read of a mapped file may take; the file may lie on a network.
-const slowRead = 2 * time.Second
-
-var errSlow = errors.New("no answer within 2s")
-
 // ReadMem implements [mem.Reader] on the memory as it is now. It may be called while
 // the threads run.
 //
-// A read of a mapped file is given up after two seconds, as such a page may never come.
+// A read of a mapped file is given up after a while, as such a page may never come. Until it comes, of the files on
+// that file system only what is in memory is read.
 func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	m := p.memory.Load()
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if t := p.table.Load(); t != nil && anonymous(t, addr, len(b)) {
+	t := p.table.Load()
+	if t != nil && anonymous(t, addr, len(b)) {
 		return m.read(b, addr)
 	}
-	type result struct {
-		b   []byte
-		n   int
-		err error
+	of := p.errands.Paths() // where the mappings are not known
+	if d, ok := deviceOf(t, addr, len(b)); ok {
+		of = errand.Device(d)
 	}
-	c := make(chan result, 1)
-	go func() {
-		r := result{b: make([]byte, len(b))} // b is the caller's again after the bound
-		if fault := guard(func() { r.n, r.err = m.read(r.b, addr) }); fault != nil {
-			r.n, r.err = 0, fault
+	if p.errands.Mute(of) {
+		n := m.resident(addr, len(b))
+		if n == 0 {
+			return 0, &mem.FaultError{Addr: addr, Len: len(b), Err: errand.ErrNoAnswer}
 		}
-		c <- r
-	}()
-	bound := time.NewTimer(slowRead)
-	defer bound.Stop()
-	select {
-	case r := <-c:
-		copy(b, r.b[:r.n])
-		return r.n, r.err
-	case <-bound.C:
-		return 0, &mem.FaultError{Addr: addr, Len: len(b), Err: errSlow}
+		done, err := m.read(b[:n], addr)
+		if err == nil && n < len(b) {
+			err = &mem.FaultError{Addr: addr + mem.Addr(n), Len: len(b) - n, Err: errand.ErrNoAnswer}
+		}
+		return done, err
 	}
+	type part struct {
+		b   []byte
+		err error // why it is less
+	}
+	got, err := ask(&p.errands, of, func(func()) (part, error) {
+		own := make([]byte, len(b)) // b is the caller's again after the bound
+		n, err := m.read(own, addr)
+		return part{own[:n], err}, nil
+	}, nil)
+	if err != nil {
+		return 0, &mem.FaultError{Addr: addr, Len: len(b), Err: err}
+	}
+	return copy(b, got.b), got.err
+}
+
+// deviceOf is that of the first file that the n bytes at addr are mapped from. t may be nil.
+func deviceOf(t *maps.Table, addr mem.Addr, n int) (device uint64, ok bool) {
+	for at := addr; t != nil && at-addr < mem.Addr(n); {
+		m := t.Find(at)
+		if m == nil {
+			break
+		}
+		if m.Inode != 0 {
+			return m.Dev, true
+		}
+		at = m.End
+	}
+	return 0, false
+}
+
+// resident is how many of the n bytes at addr lie on pages that are in memory or in swap.
+func (m *memory) resident(addr mem.Addr, n int) int {
+	m.openPages()
+	if m.pages < 0 {
+		return 0
+	}
+	for at := addr; at-addr < mem.Addr(n); at = at&^(kernelPage-1) + kernelPage {
+		var entry [8]byte
+		if got, err := unix.Pread(m.pages, entry[:], int64(at/kernelPage)*8); err != nil || got != 8 || !present(entry) {
+			return int(at - addr)
+		}
+		if at&^(kernelPage-1)+kernelPage < at {
+			break
+		}
+	}
+	return n
 }
 
 // anonymous reports whether the n bytes at addr lie in mappings with no file behind them.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
 	"golang.org/x/sys/unix"
 )
@@ -19,29 +20,50 @@ var ErrReplaced = errors.New("file was replaced")
 // maxObject bounds the size of a mapped object.
 const maxObject = min(64<<30, int64(^uint(0)>>2))
 
-// OpenMapping maps the file behind m, whole and read-only, as the process sees it: a file
+// OpenMapping is the content of the file behind m, whole and read-only, as the process sees it: a file
 // in its container, one that was deleted, a memfd. path is as the process sees it. data is
 // valid until the returned function is called; the file may become shorter meanwhile.
 //
 // It opens regular files only, never follows a link out of the root of the process, and
 // fails with ErrReplaced if only another file is at the path. Devices may differ from
-// those of the mapping (overlayfs, btrfs), the inode may not.
+// those of the mapping (overlayfs, btrfs), the inode may not. It fails with [errand.ErrNoAnswer] where
+// the file system does not answer, and at once while a call to that one is out.
 func (p *Process) OpenMapping(m *maps.Mapping) (data []byte, path string, release func() error, err error) {
 	nothing := func() error { return nil }
 	if !m.IsFile() {
 		return nil, m.Path, nothing, fmt.Errorf("open mapping %#x: no file", uint64(m.Start))
 	}
-	fd, err := p.findObject(m)
-	if err != nil {
-		return nil, m.Path, nothing, fmt.Errorf("open %q: %w", m.Path, err)
-	}
-	defer unix.Close(fd)
 	path = p.inView(m.Path)
-	data, err = mapFile(fd)
+	f, err := p.content(errand.Device(m.Dev), func(v *Process) (int, error) { return v.findObject(m) })
 	if err != nil {
-		return nil, path, nothing, fmt.Errorf("map %q: %w", path, err)
+		return nil, path, nothing, fmt.Errorf("open %q: %w", path, err)
 	}
-	return data, path, func() error { return unix.Munmap(data) }, nil
+	return f.data, path, f.release, nil
+}
+
+// fileBytes is the content of a file.
+type fileBytes struct {
+	data    []byte
+	release func() error
+}
+
+func (c fileBytes) drop() { c.release() }
+
+// content is that of the file that find opens for its path alone (O_PATH), on the file system that find will ask.
+func (p *Process) content(of errand.FileSystem, find func(*Process) (int, error)) (fileBytes, error) {
+	return ask(&p.errands, of, func(alive func()) (fileBytes, error) {
+		v, err := p.aside()
+		if err != nil {
+			return fileBytes{}, err
+		}
+		defer unix.Close(v.dir)
+		fd, err := find(v)
+		if err != nil {
+			return fileBytes{}, err
+		}
+		defer unix.Close(fd)
+		return readWhole(fd, alive)
+	}, fileBytes.drop)
 }
 
 // findObject opens the file behind m for its path alone (O_PATH), which has no effect on
@@ -159,26 +181,79 @@ func openPlain(root int, path string) (int, error) {
 	return at, nil
 }
 
-// mapFile maps the regular file that the O_PATH descriptor names.
-func mapFile(path int) ([]byte, error) {
+// readWhole is the content of the regular file that the O_PATH descriptor names. It is mapped, but for one on a served
+// file system: of a page that does not come only the kernel could say so, and this whole program would wait for it.
+func readWhole(path int, alive func()) (fileBytes, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(path, &st); err != nil {
-		return nil, err
+		return fileBytes{}, err
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, errors.New("not a regular file")
+		return fileBytes{}, errors.New("not a regular file")
 	case st.Size <= 0:
-		return nil, errors.New("file is empty")
+		return fileBytes{}, errors.New("file is empty")
 	case st.Size > maxObject:
-		return nil, fmt.Errorf("file has %d bytes, more than %d", st.Size, maxObject)
+		return fileBytes{}, fmt.Errorf("file has %d bytes, more than %d", st.Size, maxObject)
 	}
 	fd, err := reopen(path)
 	if err != nil {
-		return nil, err
+		return fileBytes{}, err
 	}
 	defer unix.Close(fd)
-	return unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_PRIVATE)
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return fileBytes{}, err
+	}
+	if isServed(uint32(fs.Type)) {
+		return copyServed(fd, st.Size, alive)
+	}
+	data, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_PRIVATE)
+	return fileBytes{data, func() error { return unix.Munmap(data) }}, err
+}
+
+// maxServed bounds the size of an object that is copied.
+const maxServed = 512 << 20
+
+// copyServed copies a file of that size, or what it has of it by now.
+func copyServed(fd int, size int64, alive func()) (fileBytes, error) {
+	if size > maxServed {
+		return fileBytes{}, fmt.Errorf("file has %d bytes, more than the %d that are copied from a file system that another "+
+			"process or machine answers for", size, maxServed)
+	}
+	data, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fileBytes{}, err
+	}
+	c := fileBytes{data, func() error { return unix.Munmap(data) }}
+	for done := 0; done < len(data); alive() {
+		const piece = 1 << 20
+		n, err := unix.Pread(fd, data[done:min(len(data), done+piece)], int64(done))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			c.release()
+			return fileBytes{}, fmt.Errorf("read at %#x: %w", done, err)
+		case n == 0:
+			return c, nil // the rest is zero, as that of a mapped file would fault
+		default:
+			done += n
+		}
+	}
+	return c, nil
+}
+
+// isServed reports whether another process or machine answers for file systems of that type.
+// Source: f_type of statfs(2), linux/include/uapi/linux/magic.h; Lustre's own lustre_idl.h.
+func isServed(kind uint32) bool {
+	const lustre = 0x0bd00bd0
+	switch kind {
+	case unix.FUSE_SUPER_MAGIC, unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC,
+		unix.SMB2_SUPER_MAGIC, unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC,
+		unix.CODA_SUPER_MAGIC, unix.NCP_SUPER_MAGIC, unix.AUTOFS_SUPER_MAGIC, lustre:
+		return true
+	}
+	return false
 }
 
 // reopen opens the regular file that the O_PATH descriptor names, to be read.

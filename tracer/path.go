@@ -8,23 +8,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fpstack/fpstack/errand"
 	"golang.org/x/sys/unix"
 )
 
-// OpenPath maps the regular file that is at path in the view of the process, whole and
+// OpenPath is the content of the regular file that is at path in the view of the process, whole and
 // read-only. data is valid until release is called; the file may become shorter meanwhile. No
-// link leads out of the root of the process. After Close it fails with ErrNoProcess.
+// link leads out of the root of the process. After Close it fails with ErrNoProcess, and with [errand.ErrNoAnswer] as
+// [Process.OpenMapping] does.
 func (p *Process) OpenPath(path string) (data []byte, release func() error, err error) {
-	root, err := p.openRoot()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer unix.Close(root)
-	fd, err := openIn(root, path, 0)
+	f, err := p.content(p.errands.Paths(), func(v *Process) (int, error) { return v.findPath(path) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("open %q: %w", path, err)
 	}
-	return mapAndClose(fd, path)
+	return f.data, f.release, nil
+}
+
+// findPath opens the file at path in the view of the process for its path alone (O_PATH).
+func (p *Process) findPath(path string) (int, error) {
+	root, err := p.openRoot()
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(root)
+	return openIn(root, path, 0)
 }
 
 // openRoot opens the root of the process for its path alone (O_PATH). The caller closes it.
@@ -58,53 +65,59 @@ func (p *Process) inView(path string) string {
 	return path
 }
 
-// ModTime is when the file at path in the view of the process was changed last.
+// ModTime is when the file at path in the view of the process was changed last. It fails as [Process.OpenPath] does.
 func (p *Process) ModTime(path string) (time.Time, error) {
-	root, err := p.openRoot()
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer unix.Close(root)
-	fd, err := openIn(root, path, 0)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("open %q: %w", path, err)
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return time.Time{}, fmt.Errorf("stat %q: %w", path, err)
-	}
-	return time.Unix(st.Mtim.Unix()), nil
+	return ask(&p.errands, p.errands.Paths(), func(func()) (time.Time, error) {
+		v, err := p.aside()
+		if err != nil {
+			return time.Time{}, err
+		}
+		defer unix.Close(v.dir)
+		fd, err := v.findPath(path)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("open %q: %w", path, err)
+		}
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return time.Time{}, fmt.Errorf("stat %q: %w", path, err)
+		}
+		return time.Unix(st.Mtim.Unix()), nil
+	}, nil)
 }
 
-// OpenFile maps the regular file at path in our own view, like [Process.OpenPath].
+// own are calls to file systems in our own view.
+var own errand.Owner
+
+// OpenFile is the content of the regular file at path in our own view, like [Process.OpenPath].
 func OpenFile(path string) (data []byte, release func() error, err error) {
-	fd, err := openAt(unix.AT_FDCWD, path, unix.O_PATH)
+	return openOwn(path, func() (int, error) { return openAt(unix.AT_FDCWD, path, unix.O_PATH) })
+}
+
+// OpenBelow is that of the regular file at path as a process would find it whose root is dir, like [OpenFile]: no link
+// leads out of dir.
+func OpenBelow(dir, path string) (data []byte, release func() error, err error) {
+	return openOwn(path, func() (int, error) {
+		root, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(root)
+		return openIn(root, path, 0)
+	})
+}
+
+func openOwn(path string, find func() (int, error)) (data []byte, release func() error, err error) {
+	f, err := ask(&own, own.Paths(), func(alive func()) (fileBytes, error) {
+		fd, err := find()
+		if err != nil {
+			return fileBytes{}, err
+		}
+		defer unix.Close(fd)
+		return readWhole(fd, alive)
+	}, fileBytes.drop)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open %q: %w", path, err)
 	}
-	return mapAndClose(fd, path)
-}
-
-// OpenBelow maps the regular file at path as a process would find it whose root is dir, like [OpenFile]: no link leads
-// out of dir.
-func OpenBelow(dir, path string) (data []byte, release func() error, err error) {
-	root, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open %q: %w", dir, err)
-	}
-	defer unix.Close(root)
-	fd, err := openIn(root, path, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open %q below %q: %w", path, dir, err)
-	}
-	return mapAndClose(fd, path)
-}
-
-func mapAndClose(fd int, path string) (data []byte, release func() error, err error) {
-	defer unix.Close(fd)
-	if data, err = mapFile(fd); err != nil {
-		return nil, nil, fmt.Errorf("map %q: %w", path, err)
-	}
-	return data, func() error { return unix.Munmap(data) }, nil
+	return f.data, f.release, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/regs"
@@ -35,9 +36,10 @@ type Process struct {
 	stopping sync.Mutex   // held by a Snapshot; guards tasks, thread
 	thread   *osThread
 
-	forked atomic.Bool // had not executed a program when memory was opened
-	memory atomic.Pointer[memory]
-	table  atomic.Pointer[maps.Table] // the mappings last read
+	forked  atomic.Bool // had not executed a program when memory was opened
+	memory  atomic.Pointer[memory]
+	errands errand.Owner
+	table   atomic.Pointer[maps.Table] // the mappings last read
 
 	files    taskReader // of its Watches
 	counters string     // the file of their counters, "" not known yet

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/procfs"
 )
@@ -49,7 +50,7 @@ func seenOf(pids []int) progress {
 		s.pids[pid] = true
 		s.commands[strings.Join(procfs.Cmdline("/proc", pid), " ")] = true
 		file := fmt.Sprintf("/proc/%d/fd/1", pid)
-		info, err := os.Stat(file)
+		info, err := errand.Do(&asked, asked.Paths(), func(func()) (os.FileInfo, error) { return os.Stat(file) }, nil)
 		switch {
 		case err != nil:
 		case info.Mode().IsRegular():

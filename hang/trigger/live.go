@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/tracer"
 )
@@ -22,6 +23,7 @@ type Live struct {
 	Outputs []string
 
 	known map[procfs.Identity]bool // whose command line was read
+	asked errand.Owner             // of the stats of Outputs
 }
 
 // Usage implements [Source].
@@ -105,7 +107,7 @@ func (l *Live) Output() (mark uint64, late time.Duration, ok bool) {
 	h := fnv.New64a()
 	var hidden []string
 	for _, path := range l.Outputs {
-		info, err := os.Stat(path)
+		info, err := errand.Do(&l.asked, l.asked.Paths(), func(func()) (os.FileInfo, error) { return os.Stat(path) }, nil)
 		if err != nil {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/work"
@@ -32,6 +33,9 @@ func (s *Set) fromMemory(m *maps.Mapping, cause error) *object {
 	if m.Path == "[vdso]" {
 		s.readVDSO(o, m)
 		return o
+	}
+	if errors.Is(cause, errand.ErrNoAnswer) {
+		s.unanswered.add(fmt.Errorf("%w: its names are those that are in memory, at most", cause))
 	}
 	low := s.lowest(m)
 	head, err := s.copyHead(low)

@@ -3,6 +3,7 @@ package module
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
@@ -36,6 +37,7 @@ type Set struct {
 	last       *maps.Mapping // of the last address asked for
 	sections   int           // read so far, against maxSetSections
 	memoryLeft int           // bytes that may still be copied from memory
+	unanswered unanswered
 }
 
 // fileID tells files apart. A file without an inode (the vDSO, anonymous memory) is known
@@ -207,6 +209,22 @@ func (o *object) place(s *Set, m *maps.Mapping) (uint64, error) {
 
 // All returns the modules opened so far and not forgotten, by ID.
 func (s *Set) All() []*Module { return s.modules }
+
+// Unanswered says which files could not be read as their file system does not answer: what is in memory stands for them.
+// Each is said once, and at most maxUnanswered are.
+func (s *Set) Unanswered() []error { return s.unanswered }
+
+const maxUnanswered = 16
+
+// unanswered are errors that wrap errand.ErrNoAnswer, each with another text.
+type unanswered []error
+
+func (u *unanswered) add(err error) {
+	same := func(e error) bool { return e.Error() == err.Error() }
+	if len(*u) < maxUnanswered && !slices.ContainsFunc(*u, same) {
+		*u = append(*u, err)
+	}
+}
 
 // Close releases every file. Modules and their sections must not be used afterwards.
 func (s *Set) Close() error {

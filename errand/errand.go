@@ -1,0 +1,117 @@
+// Package errand makes the calls that may never return: those that ask a file system whose server may be gone.
+package errand
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrNoAnswer says that a file system did not answer in time: its server has stopped, or cannot be reached.
+var ErrNoAnswer = errors.New("its file system does not answer")
+
+// Slow is how long a call may take without bringing anything: less than the second in which a signal is to end this
+// program.
+const Slow = 750 * time.Millisecond
+
+// Owner is who calls are made for, a process that is looked at: at most mostOfOne of its calls are out without an
+// answer, at most mostAway of all owners.
+type Owner struct{ out int } // guarded by away
+
+// away are the calls of all processes that did not come back in time.
+var away = struct {
+	sync.Mutex
+	to map[FileSystem]bool
+}{to: map[FileSystem]bool{}}
+
+const (
+	mostOfOne = 4
+	mostAway  = 64
+)
+
+// FileSystem is what a call asks.
+type FileSystem struct {
+	device uint64
+	path   *Owner // of the process whose paths they are; nil for a device
+}
+
+// Device is the file system of that number, whoever asks it.
+func Device(number uint64) FileSystem { return FileSystem{device: number} }
+
+// Paths are all that lie on the ways to the files of o: which of them a path leads to nobody knows before it was asked.
+func (o *Owner) Paths() FileSystem { return FileSystem{path: o} }
+
+// Mute reports whether that file system is not to be asked: it owes an answer, or too many do.
+func (o *Owner) Mute(of FileSystem) bool {
+	away.Lock()
+	defer away.Unlock()
+	return away.to[of] || o.out >= mostOfOne || len(away.to) >= mostAway
+}
+
+// lose notes that a call has not come back.
+func (o *Owner) lose(of FileSystem) {
+	away.Lock()
+	defer away.Unlock()
+	away.to[of] = true
+	o.out++
+}
+
+// find notes that it has.
+func (o *Owner) find(of FileSystem) {
+	away.Lock()
+	defer away.Unlock()
+	delete(away.to, of)
+	o.out--
+}
+
+// Do is f's result, or ErrNoAnswer if f has neither returned nor called alive for Slow, or if an earlier call to that
+// file system is still out. f is on an OS thread of its own, as a call that does not return cannot be ended but with this
+// program. What it returns too late is given to drop, which may be nil.
+func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	var none T
+	if o.Mute(of) {
+		return none, ErrNoAnswer
+	}
+	var beats atomic.Int64
+	const waited, givenUp, answered = 0, 1, 2
+	var state atomic.Int32
+	c := make(chan result, 1)
+	go func() {
+		var r result
+		r.value, r.err = f(func() { beats.Add(1) })
+		if state.CompareAndSwap(waited, answered) {
+			c <- r
+			return
+		}
+		o.find(of)
+		if r.err == nil && drop != nil {
+			drop(r.value)
+		}
+	}()
+	bound := time.NewTimer(Slow)
+	defer bound.Stop()
+	for seen := int64(0); ; {
+		select {
+		case r := <-c:
+			return r.value, r.err
+		case <-bound.C:
+		}
+		if now := beats.Load(); now != seen {
+			seen = now
+			bound.Reset(Slow)
+			continue
+		}
+		o.lose(of) // first, as it may come back at once
+		if state.CompareAndSwap(waited, givenUp) {
+			return none, ErrNoAnswer
+		}
+		o.find(of)
+		r := <-c
+		return r.value, r.err
+	}
+}
