@@ -66,8 +66,8 @@ func (o *Owner) find(of FileSystem) {
 }
 
 // Do is f's result, or ErrNoAnswer if f has neither returned nor called alive for Slow, or if an earlier call to that
-// file system is still out. f is on an OS thread of its own, as a call that does not return cannot be ended but with this
-// program. What it returns too late is given to drop, which may be nil.
+// file system is still out. f is on an OS thread of its own, as a call that does not return cannot be ended but with
+// this program. What it returns too late is given to drop, which may be nil.
 func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop func(T)) (T, error) {
 	type result struct {
 		value T

@@ -38,9 +38,9 @@ func (t *dumped) settle() {
 	}
 }
 
-// blockedIn is the call that a stopped thread was blocked in, if it was in one; nil if that is the one that /proc showed
-// before. The registers of x86 say it. Elsewhere it is in the call that it was in if it stands where that is made, as
-// the kernel has stepped back to the instruction by now, or behind it.
+// blockedIn is the call that a stopped thread was blocked in, if it was in one; nil if that is the one that /proc
+// showed before. The registers of x86 say it. Elsewhere it is in the call that it was in if it stands where that is
+// made, as the kernel has stepped back to the instruction by now, or behind it.
 func (t *dumped) blockedIn() (call *snapshot.Syscall, blocked bool) {
 	if _, _, known := inCall(&t.regs); known {
 		call = snapshot.Interrupted(&t.regs)

@@ -147,7 +147,8 @@ func (m *memory) resident(addr mem.Addr, n int) int {
 	}
 	for at := addr; at-addr < mem.Addr(n); at = at&^(kernelPage-1) + kernelPage {
 		var entry [8]byte
-		if got, err := unix.Pread(m.pages, entry[:], int64(at/kernelPage)*8); err != nil || got != 8 || !present(entry) {
+		got, err := unix.Pread(m.pages, entry[:], int64(at/kernelPage)*8)
+		if err != nil || got != len(entry) || !present(entry) {
 			return int(at - addr)
 		}
 		if at&^(kernelPage-1)+kernelPage < at {

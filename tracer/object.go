@@ -218,8 +218,8 @@ const maxServed = 512 << 20
 // copyServed copies a file of that size, or what it has of it by now.
 func copyServed(fd int, size int64, alive func()) (fileBytes, error) {
 	if size > maxServed {
-		return fileBytes{}, fmt.Errorf("file has %d bytes, more than the %d that are copied from a file system that another "+
-			"process or machine answers for", size, maxServed)
+		return fileBytes{}, fmt.Errorf("file has %d bytes, more than the %d that are copied from a file system that "+
+			"another process or machine answers for", size, maxServed)
 	}
 	data, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {

@@ -107,7 +107,8 @@ func (l *Live) Output() (mark uint64, late time.Duration, ok bool) {
 	h := fnv.New64a()
 	var hidden []string
 	for _, path := range l.Outputs {
-		info, err := errand.Do(&l.asked, l.asked.Paths(), func(func()) (os.FileInfo, error) { return os.Stat(path) }, nil)
+		stat := func(func()) (os.FileInfo, error) { return os.Stat(path) }
+		info, err := errand.Do(&l.asked, l.asked.Paths(), stat, nil)
 		if err != nil {
 			continue
 		}

@@ -210,8 +210,8 @@ func (o *object) place(s *Set, m *maps.Mapping) (uint64, error) {
 // All returns the modules opened so far and not forgotten, by ID.
 func (s *Set) All() []*Module { return s.modules }
 
-// Unanswered says which files could not be read as their file system does not answer: what is in memory stands for them.
-// Each is said once, and at most maxUnanswered are.
+// Unanswered says which files could not be read as their file system does not answer: what is in memory stands for
+// them. Each is said once, and at most maxUnanswered are.
 func (s *Set) Unanswered() []error { return s.unanswered }
 
 const maxUnanswered = 16
