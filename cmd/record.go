@@ -139,6 +139,7 @@ type recording struct {
 	cmdline []string // of the first process, with -p
 	// sameFiles says that the first process sees the files that we see, under the same names.
 	sameFiles bool
+	added     []procfs.Identity // what was recorded from the beginning
 	// tooShort says that the command had ended before it could be sampled.
 	tooShort bool
 	release  func() // ends what heeds Ctrl-Z, nil before it began
@@ -247,6 +248,9 @@ func (r *recording) begin(ctx context.Context) error {
 			r.missing = true
 			continue
 		}
+		if st, err := procfs.ReadStat("/proc", pid); err == nil {
+			r.added = append(r.added, procfs.Identity{PID: pid, Start: st.Start})
+		}
 		r.note(pid)
 		if found++; found == 1 {
 			r.cmdline = procfs.Cmdline("/proc", pid)
@@ -346,9 +350,10 @@ func (r *recording) finish(p *profile.Profile) error {
 	empty := len(p.Samples) == 0
 	if empty && r.child == nil && !r.o.runningOnly && r.o.mode.word == "wall" {
 		r.writeRemarks(&stats)
-		r.complain(fmt.Errorf("record %s: ended before the first sample", processes(r.o.pids)))
+		r.complain(r.whyNothing(&stats))
 		return errNothing
 	}
+	stats.Notes = append(stats.Notes, r.unmetThreads(p)...)
 	if !r.o.quiet {
 		r.summarize(p, &stats)
 	}

@@ -20,6 +20,7 @@ func remedy(err error) string {
 		word       *tracer.WordSizeError
 		unnamed    *unnamedError
 		limit      *limitError
+		empty      *emptyError
 		foreign    *procfs.ForeignError
 	)
 	switch facts := stateOf(err); {
@@ -38,6 +39,8 @@ func remedy(err error) string {
 		return "Use the 64-bit build of fpstack."
 	case errors.As(err, &limit):
 		return limit.remedy
+	case errors.As(err, &empty):
+		return empty.remedy
 	case errors.As(err, &foreign):
 		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run " +
 			"fpstack outside of it."

@@ -163,3 +163,27 @@ func checkControls(t *testing.T, name, text string) {
 		t.Errorf("%s holds a control character: %q", name, text[max(0, at-20):min(len(text), at+20)])
 	}
 }
+
+// TestRecordNothing has a recording without samples say why: not that a process has ended which lives.
+func TestRecordNothing(t *testing.T) {
+	p := runTarget(t, "parks", "2")
+	pid := strconv.Itoa(p.pid)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-t", strconv.Itoa(os.Getpid())}, "none of its threads is " + strconv.Itoa(os.Getpid())},
+		{[]string{"--gil"}, "no thread held a GIL of Python in "},
+	} {
+		out := filepath.Join(t.TempDir(), "out.folded")
+		o := execute(t, bound, fpstack, append([]string{"record", "-p", pid, "-d", "300ms", "-o", out}, tt.args...)...)
+		if o.status != 2 || !strings.Contains(o.stderr, "record process "+pid+": "+tt.want) {
+			t.Errorf("%v: status %d, want 2 and %q\n%s", tt.args, o.status, tt.want, o.stderr)
+		}
+	}
+	o := execute(t, bound, fpstack, "record", "-p", pid, "-d", "300ms", "-o", filepath.Join(t.TempDir(), "out.folded"),
+		"-t", pid+","+strconv.Itoa(os.Getpid()))
+	if o.status != 0 || !strings.Contains(o.stderr, "thread "+strconv.Itoa(os.Getpid())+" was not met: ") {
+		t.Errorf("status %d\n%s", o.status, o.stderr)
+	}
+}
