@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,8 +24,22 @@ type destination struct {
 // destine decides from -o and -f, either of which may be "". Without -f the ending of the
 // file decides. Without -o it is standard output, in the form piped if -f does not say; but
 // on a terminal nobody wants what is no text: there it is a new file in the current
-// folder, stem with the form's ending.
-func (a *app) destine(output, format, piped, stem string) (destination, error) {
+// folder, stem with the form's ending. What is to be opened in a browser is always a file, of a form that those show.
+func (a *app) destine(output, format, piped, stem string, open bool) (destination, error) {
+	d, err := a.chooseDestination(output, format, piped, stem, open)
+	if err != nil || !open {
+		return d, err
+	}
+	switch {
+	case d.form.name != "html" && d.form.name != "svg":
+		return d, usageError{fmt.Errorf("--open: a browser shows html and svg, not %s", d.form.name)}
+	case d.path == "-":
+		return d, usageError{errors.New("--open shows a file, and this goes to standard output: name one with -o")}
+	}
+	return d, nil
+}
+
+func (a *app) chooseDestination(output, format, piped, stem string, open bool) (destination, error) {
 	f := formNamed(format)
 	if f == nil && output != "" && output != "-" {
 		if f = formOfFile(output); f == nil {
@@ -34,6 +49,9 @@ func (a *app) destine(output, format, piped, stem string) (destination, error) {
 	}
 	onScreen := isScreen(a.stdout)
 	switch {
+	case open && output == "" && f == nil:
+		f = formNamed("html")
+	case open && output == "" && !f.text:
 	case output != "" && output != "-":
 		return destination{path: output, form: f}, nil
 	case !onScreen && f == nil:

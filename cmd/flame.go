@@ -25,6 +25,7 @@ type flameOptions struct {
 	absolute bool
 	columns  int
 	quiet    bool
+	open     bool
 }
 
 // flameCommand turns profiles into other formats.
@@ -60,6 +61,7 @@ new file FILE.html in the current folder.`,
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
 	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.StringVar(&o.diff, "diff", "", "compare with this `OLDER` profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
 	f.IntVar(&o.columns, "columns", 0, "`N` numbers end a line of folded text, 2 for a difference; by default as "+
@@ -96,7 +98,7 @@ func (o *flameOptions) check(files []string) error {
 
 // flame reads, compares with --diff, and writes.
 func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
-	to, err := a.destine(o.output, o.format.word, "svg", flameStem(files[0]))
+	to, err := a.destine(o.output, o.format.word, "svg", flameStem(files[0]), o.open)
 	if err != nil {
 		return err
 	}
@@ -126,6 +128,12 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	}
 	if to.stem != "" {
 		fmt.Fprintf(a.stderr, "wrote %s%s\n", text.Message(path), to.form.unitNote(v))
+	}
+	if o.open {
+		if err := openPage(path); err != nil {
+			a.complain(err)
+			whole = false
+		}
 	}
 	if older != nil && !o.quiet {
 		writeChanges(a.stderr, dresser(nil), v.diff, 10, terminalWidth(a.stderr))

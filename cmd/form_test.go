@@ -44,7 +44,7 @@ func TestDestine(t *testing.T) {
 		{"unknown ending", "out.png", "", "", ""},
 		{"no ending", "out", "", "", ""},
 	} {
-		got, err := (&app{stdout: &bytes.Buffer{}}).destine(tt.output, tt.format, "folded", "stem")
+		got, err := (&app{stdout: &bytes.Buffer{}}).destine(tt.output, tt.format, "folded", "stem", false)
 		var usage usageError
 		switch {
 		case tt.path == "":

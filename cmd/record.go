@@ -33,6 +33,7 @@ type recordOptions struct {
 	format    choice
 	quiet     bool
 	verbose   bool
+	open      bool
 	noSource  bool
 	dotnetMap bool
 	colour    colourMode
@@ -95,6 +96,7 @@ minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 	o.registerStore(f)
 	o.registerLabels(f)
 	o.registerSpool(f)
+	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false,
@@ -164,9 +166,11 @@ func (a *app) record(ctx context.Context, o *recordOptions, command []string) er
 	}
 	var to destination
 	if len(o.to) == 0 || o.output != "" || o.format.word != "" {
-		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command)); err != nil {
+		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command), o.open); err != nil {
 			return err
 		}
+	} else if o.open {
+		return usageError{errors.New("--open shows a file: name one with -o")}
 	}
 	debug.SetGCPercent(recordGC)
 	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0, unmap: func() {}}
@@ -381,7 +385,9 @@ func (r *recording) write(p *profile.Profile) error {
 		v.sources = sourceLines(p)
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }
+	r.progress.update("writing " + text.Message(r.to.place()) + " …")
 	path, err := r.store(&r.to, write)
+	r.progress.clear()
 	if err == nil {
 		note := r.to.form.unitNote(v)
 		switch {
@@ -390,6 +396,13 @@ func (r *recording) write(p *profile.Profile) error {
 			fmt.Fprintf(r.stderr, "wrote %s%s\n", text.Message(path), note)
 		case note != "":
 			fmt.Fprintf(r.stderr, "folded text is on standard output%s\n", note)
+		}
+		if !r.o.open {
+			return nil
+		}
+		if err := openPage(path); err != nil {
+			r.complain(err)
+			return errPart
 		}
 		return nil
 	}

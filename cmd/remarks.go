@@ -17,8 +17,9 @@ func progressText(s *sampler.Stats, whole time.Duration) string {
 	if whole > 0 {
 		line += " of " + text.Duration(whole)
 	}
-	return line + fmt.Sprintf("  %s  %s  overhead %s  lost %s", text.Count(s.Samples, "sample"),
-		text.Count(s.Threads, "thread"), text.Percent(s.Overhead, 1, 1), text.Thousands(s.Lost))
+	return line + fmt.Sprintf("  %s  %s  %s  overhead %s  lost %s", text.Count(s.Samples, "sample"),
+		text.Count(s.Stacks, "stack"), text.Count(s.Threads, "thread"),
+		text.Percent(s.Overhead, 1, 1), text.Thousands(s.Lost))
 }
 
 // summarize says what was recorded: how much, at what cost, what is missing, and where the

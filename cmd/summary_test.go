@@ -73,10 +73,10 @@ func TestWrapperIsNotTheWait(t *testing.T) {
 }
 
 func TestProgressText(t *testing.T) {
-	s := &sampler.Stats{Elapsed: 12300 * time.Millisecond, Samples: 1203, Threads: 5, Overhead: 0.004}
+	s := &sampler.Stats{Elapsed: 12300 * time.Millisecond, Samples: 1203, Stacks: 1, Threads: 5, Overhead: 0.004}
 	for whole, want := range map[time.Duration]string{
-		30 * time.Second: "recording 12.3 s of 30.0 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
-		0:                "recording 12.3 s  1,203 samples  5 threads  overhead 0.4 %  lost 0",
+		30 * time.Second: "recording 12.3 s of 30.0 s  1,203 samples  1 stack  5 threads  overhead 0.4 %  lost 0",
+		0:                "recording 12.3 s  1,203 samples  1 stack  5 threads  overhead 0.4 %  lost 0",
 	} {
 		if got := progressText(s, whole); got != want {
 			t.Errorf("of %v: got %q, want %q", whole, got, want)

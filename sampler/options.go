@@ -84,6 +84,7 @@ type Stats struct {
 	// LateTicks are rounds that were due and could not be made: their time counts for the next.
 	LateTicks uint64
 	Samples   uint64 // threads seen, one for each thread and round
+	Stacks    uint64 // different ones that were walked since the last Take, those of each thread by themselves
 	Reused    uint64 // of Samples: the thread had not run, its stack is the one from before
 	Stops     uint64 // threads stopped
 	Peeks     uint64 // sleeping threads copied without a stop

@@ -41,6 +41,7 @@ type Recorder struct {
 	samples batches
 	counted chan struct{} // closed when the counter has ended
 	moves   atomic.Int64  // samples that the counter has done
+	stacks  atomic.Uint64 // of its ledger
 	stuck   time.Duration // see stuck
 	counter *counter
 	draw    func() float64
@@ -102,6 +103,7 @@ func (r *Recorder) count(l *sample) {
 	}()
 	defer r.moves.Add(1)
 	r.counter.count(l)
+	r.stacks.Store(uint64(len(r.counter.ledger.entries)))
 }
 
 // Add begins to follow process pid, and those below it if Options.Children says so. It stops
@@ -351,6 +353,7 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
+	s.Stacks = r.stacks.Load()
 	out := &r.counter.out
 	s.Cut, s.Late, s.Inferred = out.cut.Load(), out.late.Load(), out.inferred.Load()
 	if s.Short = out.short.Load(); s.Short > 0 {
