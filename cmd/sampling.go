@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -20,6 +21,7 @@ type samplingOptions struct {
 	mode        choice
 	runningOnly bool
 	gil         bool
+	kernel      bool
 	maxOverhead share
 	children    bool
 	childrenSet bool // --children was given
@@ -48,6 +50,7 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 	f.Var(&o.mode, "mode", "what a sample counts for")
 	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
 	f.BoolVar(&o.gil, "gil", false, "count a thread of Python only while it holds the GIL")
+	f.BoolVar(&o.kernel, "kernel", false, "also where in the kernel threads wait; needs root")
 	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; "+
 		"0: never")
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go "+
@@ -88,6 +91,8 @@ func (o *samplingOptions) checkHow() error {
 	switch {
 	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
 		return usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
+	case o.kernel && (o.runningOnly || o.mode.word == "cpu"):
+		return usageError{errors.New("--kernel shows where threads wait; --running-only and --mode cpu leave that out")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}

@@ -222,8 +222,9 @@ func (o *samplingOptions) sampler(ctx context.Context, command []string, finder 
 		table.CopyHolders()
 	}
 	opt := sampler.Options{Runtimes: runtimesOf(table), Rate: o.rate, RunningOnly: o.runningOnly, LockHolders: o.gil,
-		MaxOverhead: float64(o.maxOverhead),
-		Children:    o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
+		KernelStacks: o.kernel,
+		MaxOverhead:  float64(o.maxOverhead),
+		Children:     o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
 		RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
 		Names: o.names(finder, budget)}
 	if o.mode.word == "cpu" {

@@ -2,6 +2,8 @@ package sampler
 
 import (
 	"hash/maphash"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +30,7 @@ type track struct {
 	wantCopy atomic.Bool
 
 	stack   profile.NodeID // where it was at the last sample
+	kernel  []string       // where in the kernel it waits: see sample
 	running bool           // it did not sleep there
 	without bool           // it does not count: it did not have the lock that was asked for
 	onCPU   bool           // nor wait for a CPU
@@ -55,6 +58,7 @@ type sample struct {
 	copied  *tracer.Copy     // for stopped, peeked, again
 	state   state            // of a stopped thread
 	call    snapshot.Syscall // for peeked and again
+	kernel  []string         // for peeked and unseen: where in the kernel it waits, innermost first; nil: not read
 	mark    func()           // for marked: is called once all before it is counted
 	name    profile.Task     // for named
 	target  target           // for closed, if the process is followed no longer: to be closed
@@ -246,6 +250,12 @@ func (c *counter) restack(t *track, l *sample) {
 		t.running = false
 		t.stack = c.waiting(t.program, c.book.said(0, wordSite, wordUnseen), nil, &l.call)
 	}
+	if l.kind != again { // which is of the same sleep
+		t.kernel = l.kernel
+	}
+	if !t.running {
+		t.stack = c.inKernel(t.stack, t.kernel)
+	}
 	if c.book.full {
 		c.out.full.Store(true)
 	}
@@ -267,6 +277,15 @@ func (c *counter) waiting(g *program, stack profile.NodeID, t *snapshot.Thread, 
 	known := *call
 	known.Number = g.callNumber(c, t.Arch, call)
 	return c.book.said(stack, callSite, resolve.Wait(t.Arch, &known))
+}
+
+// inKernel puts where in the kernel a thread waits on top of the system call.
+func (c *counter) inKernel(stack profile.NodeID, kernel []string) profile.NodeID {
+	for _, frame := range slices.Backward(kernel) {
+		name, _, _ := strings.Cut(frame, "+0x")
+		stack = c.book.said(stack, callSite, name)
+	}
+	return stack
 }
 
 // finish closes the account of a thread. What CPU time it could not be seen to take stays in

@@ -49,6 +49,7 @@ type fake struct {
 	mu           sync.Mutex
 	peeks, stops map[int]int // by thread
 	reads        int         // readings of counters
+	noKernel     bool        // KernelStack is refused
 }
 
 func newFake(end time.Duration) *fake {
@@ -132,6 +133,7 @@ func (f *fake) Open(pid int) (target, error) {
 // view is what a thread does at a moment.
 type view struct {
 	stack    []uint64 // innermost first
+	kernel   []string // where it waits, innermost first
 	asleep   bool
 	needs    bool // the walk needs registers
 	unmapped bool // the walk needs mappings that are read late
@@ -278,6 +280,15 @@ func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, w.p.wa
 func (w *fakeWatch) First() (byte, string)        { return 'S', w.p.comm }
 func (w *fakeWatch) Close() error                 { return nil }
 func (w *fakeWatch) Near()                        {}
+
+func (w *fakeWatch) KernelStack() ([]string, error) {
+	v, err := w.view()
+	if err == nil && w.p.f.noKernel {
+		err = errors.New("for root alone")
+	}
+	w.p.f.pass(w.p.f.peekTime)
+	return v.kernel, err
+}
 
 func (w *fakeWatch) fill(c *tracer.Copy, v view) {
 	var b []byte

@@ -42,6 +42,9 @@ type Options struct {
 	Stay bool
 	// Children follows what the processes start, and what is found below them.
 	Children bool
+	// KernelStacks puts where in the kernel a thread waits, outermost first, behind the system call that it waits in.
+	// It takes CAP_SYS_ADMIN, and a read of /proc each time that a thread has gone to sleep.
+	KernelStacks bool
 	// TIDs are the threads to sample; nil means all.
 	TIDs      []int
 	MaxFrames int // of one stack; 0: no limit but the stack itself

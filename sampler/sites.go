@@ -40,7 +40,7 @@ type siteKind uint8
 
 const (
 	codeSite siteKind = iota
-	callSite          // the system call words[addr]
+	callSite          // the system call words[addr], or a function of the kernel
 	wordSite          // words[addr], for what is no frame
 )
 

@@ -54,7 +54,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
 		t.activity = sleeping
-		k.seen(t, sample{kind: peeked, copied: c, call: *call}, 1, upto)
+		k.seen(t, sample{kind: peeked, copied: c, call: *call, kernel: k.kernelStack(t, c.Counters)}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
 		k.out.give(c)
 		t.moved = true
@@ -64,12 +64,34 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		k.trouble(p, t, err)
 	default: // its memory cannot be read; where it waits is known even so
 		k.out.give(c)
+		s := sample{kind: unseen, call: *call}
 		if now, err := t.watch.Counters(); err == nil {
 			t.took(now)
+			s.kernel = k.kernelStack(t, now)
 		}
 		t.activity = sleeping
-		k.seen(t, sample{kind: unseen, call: *call}, 1, upto)
+		k.seen(t, s, 1, upto)
 	}
+}
+
+// kernelStack is where in the kernel a thread waits that has not run since it was copied; nil if that is not wanted,
+// not to be had, or of another moment.
+func (k *ticker) kernelStack(t *thread, copied tracer.Counters) []string {
+	if !k.opt.KernelStacks || k.noKernel {
+		return nil
+	}
+	frames, err := t.watch.KernelStack()
+	if err != nil {
+		if !isGone(err) {
+			k.noKernel = true
+			k.notes.add("kernel", "where in the kernel threads wait is not shown: %v", err)
+		}
+		return nil
+	}
+	if now, err := t.watch.Counters(); err != nil || !copied.Unmoved(now) {
+		return nil
+	}
+	return frames
 }
 
 // ignore leaves out a thread that sleeps. If it is asleep behind its counters, it slept when

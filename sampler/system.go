@@ -110,6 +110,8 @@ type watch interface {
 	Interrupt(c *tracer.Copy) error
 	// Near moves the OS thread of the stopper to the thread's CPU, until Do ends.
 	Near()
+	// KernelStack is where in the kernel it waits, innermost first.
+	KernelStack() ([]string, error)
 	Close() error
 }
 

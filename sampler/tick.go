@@ -43,6 +43,7 @@ type followed struct {
 	byPID     map[int]*process
 	refused   map[int]bool // not recorded, reported once
 	refusals  int
+	noKernel  bool  // where in the kernel threads wait cannot be read
 	failed    error // why a process was let go last
 	ended     int
 	tasks     int32 // made so far, as programs and threads

@@ -3,6 +3,8 @@
 package tracer
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/fpstack/fpstack/hang/waits"
@@ -67,11 +69,39 @@ func (p *Process) readKernel(tid int) (kernelPlace, error) {
 	if b, err := readAt(p.dir, dir+"/wchan", nil, 4096); err == nil {
 		k.wchan = procfs.ParseWchan(b)
 	}
-	b, err := readAt(p.dir, dir+"/stack", nil, 64<<10)
-	if err == nil {
-		k.stack = procfs.ParseKernelStack(b)
-	}
+	var err error
+	k.stack, err = p.kernelStack(tid)
 	return k, err
+}
+
+func (p *Process) kernelStack(tid int) ([]string, error) {
+	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stack", nil, 64<<10)
+	if err != nil {
+		return nil, err
+	}
+	return procfs.ParseKernelStack(b), nil
+}
+
+// KernelStack is where in the kernel the thread waits, innermost first, as "function+0x12/0x34"; it is of no use while
+// that runs or is stopped. It takes CAP_SYS_ADMIN, and a kernel with CONFIG_STACKTRACE.
+// Source: proc_pid_stack(5), proc_pid_stack in linux/fs/proc/base.c.
+func (w *Watch) KernelStack() ([]string, error) {
+	stack, err := w.p.kernelStack(w.tid)
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return nil, fmt.Errorf("/proc/%d/stack is for root alone (CAP_SYS_ADMIN)", w.tid)
+	case errors.Is(err, unix.ENOENT) && w.exists():
+		return nil, errors.New("this kernel has no /proc/PID/stack (CONFIG_STACKTRACE)")
+	case isGone(err):
+		return nil, w.gone()
+	}
+	return stack, err
+}
+
+// exists reports whether the thread has not ended.
+func (w *Watch) exists() bool {
+	_, err := w.stat.read(w)
+	return err == nil
 }
 
 // observe fills in what can be known of a thread that was not stopped: where it is in
