@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/agent/choose"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/push"
 	"github.com/fpstack/fpstack/push/perprocess"
@@ -96,8 +97,10 @@ type Options struct {
 	// StuckAfter is when it ends if no round of samples was made, 0: never.
 	StuckAfter time.Duration
 
-	// Identify reads who a process is, when it is first followed.
+	// Identify reads who a process is, when it is first followed and when it begins another program.
 	Identify func(c *choose.Chosen) perprocess.Identity
+	// Look reads when a process began, and what it runs now.
+	Look func(pid int) (start uint64, runs choose.Program, lives bool)
 	// Another says whether the id of a process is that of another one by now.
 	Another func(c *choose.Chosen) bool
 	// Threads is how many threads a process has.
@@ -105,7 +108,7 @@ type Options struct {
 	// Refusal words in few words why a process cannot be followed; "" if it has only ended.
 	Refusal func(err error) string
 	// Parts makes what stores get of a profile: with an error those that could be made.
-	Parts func(p *profile.Profile, identity func(pid int) perprocess.Identity) ([]push.Recorded, error)
+	Parts func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error)
 	// Say reports something that a person should know.
 	Say func(line string)
 	// Usage is what this program takes: CPU time since it began, memory in bytes now.
@@ -119,7 +122,7 @@ type Agent struct {
 
 	mu        sync.Mutex // guards what follows
 	targets   map[int]*target
-	ended     map[int]*target // of them, those that ended in this interval or the one before
+	ended     map[procfs.Identity]*target // of them, those that ended in this interval or the one before
 	refused   map[int]refusal
 	leftOut   map[string]int // by reason, now
 	said      map[string]bool
@@ -140,7 +143,8 @@ type usage struct {
 // New returns an Agent.
 func New(opt Options) *Agent {
 	now := time.Now()
-	a := &Agent{opt: opt, begun: now, targets: map[int]*target{}, ended: map[int]*target{}, refused: map[int]refusal{},
+	a := &Agent{opt: opt, begun: now, targets: map[int]*target{}, ended: map[procfs.Identity]*target{},
+		refused: map[int]refusal{},
 		leftOut: map[string]int{}, said: map[string]bool{}, lastTake: now}
 	cpu, _ := opt.Usage()
 	a.window = usage{now, cpu}

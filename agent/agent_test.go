@@ -36,6 +36,7 @@ type machine struct {
 	store    error // Run of the store ends with it at once
 	said     []string
 	rule     choose.Rule
+	runs     map[int]choose.Program
 }
 
 func newMachine() *machine {
@@ -73,7 +74,7 @@ func (m *machine) TakeAt(ctx context.Context, at time.Time) (*profile.Profile, e
 	p := profile.NewBuilder(profile.WallTime).Profile()
 	p.Start, p.Duration = begin, time.Since(begin)
 	for pid := range m.followed {
-		p.Tasks = append(p.Tasks, profile.Task{PID: pid})
+		p.Tasks = append(p.Tasks, profile.Task{PID: pid, Began: m.chosen[pid]})
 	}
 	return p, nil
 }
@@ -105,11 +106,18 @@ func (m *machine) Counts() Counts {
 	return c
 }
 
+func (m *machine) look(pid int) (uint64, choose.Program, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.chosen[pid], m.runs[pid], m.chosen[pid] != 0
+}
+
 func (m *machine) Scan(time.Duration) (all []choose.Chosen, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for pid, start := range m.chosen {
-		all = append(all, choose.Chosen{Identity: procfs.Identity{PID: pid, Start: start}, Rule: &m.rule})
+		all = append(all, choose.Chosen{Identity: procfs.Identity{PID: pid, Start: start}, Program: m.runs[pid],
+			Rule: &m.rule})
 	}
 	slices.SortFunc(all, func(a, b choose.Chosen) int { return a.PID - b.PID })
 	return all, nil
@@ -154,11 +162,12 @@ func (m *machine) options() Options {
 			return perprocess.Identity{Service: fmt.Sprint(c.Rule.Service, c.PID)}
 		},
 		Another: m.another,
+		Look:    m.look,
 		Threads: func(pid int) int { return m.threads[pid] },
 		Refusal: func(err error) string { return err.Error() },
-		Parts: func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
+		Parts: func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error) {
 			for _, t := range p.Tasks {
-				m.who = append(m.who, identity(t.PID).Service)
+				m.who = append(m.who, identity(procfs.Identity{PID: t.PID, Start: t.Began}).Service)
 			}
 			return nil, nil
 		},
@@ -274,9 +283,8 @@ func TestTargets(t *testing.T) {
 		m.set(func() { delete(m.chosen, 3) })
 		expect(a, "one is chosen no longer", []int{1, 4, 5}, "map[not permitted:1]")
 		m.set(func() { m.chosen[4] = 2 })
-		expect(a, "an id is given again", []int{1, 5}, "map["+idTaken+":1 not permitted:1]")
+		expect(a, "an id is given again", []int{1, 4, 5}, "map[not permitted:1]")
 		time.Sleep(2 * 15 * time.Second)
-		expect(a, "two intervals later", []int{1, 4, 5}, "map[not permitted:1]")
 		m.set(func() { m.threads[1] = 30 })
 		expect(a, "one has more threads: the last has to go", []int{1, 5},
 			"map[more than --max-threads:1 not permitted:1]")

@@ -12,11 +12,11 @@ import (
 
 // target is a process that is followed, or was.
 type target struct {
-	start     uint64
-	added     int // how many were before
-	since     time.Time
-	who       perprocess.Identity
-	intervals int // that ended since it did
+	choose.Chosen     // as it was when who was read
+	added         int // how many were before
+	since         time.Time
+	who           perprocess.Identity
+	intervals     int // that ended since it did
 }
 
 // refusal is why a process is not followed, until it is tried again.
@@ -31,7 +31,6 @@ const (
 	tooManyTargets = "more than --max-targets"
 	tooManyThreads = "more than --max-threads"
 	letGo          = "let go"
-	idTaken        = "its id was another's, whose last profile is not made yet"
 )
 
 const (
@@ -119,11 +118,11 @@ func (a *Agent) unwanted(wanted map[int]*choose.Chosen, followed map[int]int, th
 		c := wanted[pid]
 		switch {
 		case !lives:
-			if c != nil && c.Start == t.start && now.Sub(t.since) < briefly {
-				a.refused[pid] = refusal{t.start, letGo, now.Add(retryEvery)}
+			if c != nil && c.Start == t.Start && now.Sub(t.since) < briefly {
+				a.refused[pid] = refusal{t.Start, letGo, now.Add(retryEvery)}
 			}
 			a.forget(pid)
-		case c == nil || c.Start != t.start:
+		case c == nil || c.Start != t.Start:
 			*threads -= n
 			gone = append(gone, pid)
 			a.forget(pid)
@@ -138,35 +137,36 @@ func (a *Agent) unwanted(wanted map[int]*choose.Chosen, followed map[int]int, th
 			break
 		}
 		*threads -= followed[pid]
-		a.refused[pid] = refusal{a.targets[pid].start, tooManyThreads, now.Add(retryEvery)}
+		a.refused[pid] = refusal{a.targets[pid].Start, tooManyThreads, now.Add(retryEvery)}
 		gone = append(gone, pid)
 		a.forget(pid)
 	}
 	return gone
 }
 
-// forget keeps who pid was until its last profile is made. Until then no other process of that id is followed: in a
-// profile of an interval processes are told apart by their ids alone.
+// forget keeps who pid was until its last profile is made.
 func (a *Agent) forget(pid int) {
-	a.ended[pid] = a.targets[pid]
+	t := a.targets[pid]
+	a.ended[t.Identity] = t
 	delete(a.targets, pid)
 }
 
 // admit follows a process, or says why it is left out.
 func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string) {
 	a.mu.Lock()
-	_, follows := a.targets[c.PID]
+	known, follows := a.targets[c.PID]
+	same := follows && known.Chosen == *c
 	many := len(a.targets) >= a.opt.MaxTargets
 	before, refused := a.refused[c.PID]
-	last := a.ended[c.PID]
 	a.mu.Unlock()
 	switch {
+	case same:
+		return ""
 	case follows:
+		a.renew(known, c)
 		return ""
 	case refused && before.start == c.Start && now.Before(before.again):
 		return before.why
-	case last != nil && last.start != c.Start:
-		return idTaken
 	case many:
 		return tooManyTargets
 	}
@@ -191,9 +191,18 @@ func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string
 	*threads += n
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.targets[c.PID] = &target{start: c.Start, added: a.met, since: now, who: who}
+	a.targets[c.PID] = &target{Chosen: *c, added: a.met, since: now, who: who}
 	a.met++
 	return ""
+}
+
+// renew reads again who a process is that runs another program now: a shell becomes what it was told to run. The
+// profile of the interval is that of the program which it ends with.
+func (a *Agent) renew(t *target, c *choose.Chosen) {
+	who := a.opt.Identify(c)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.Chosen, t.who = *c, who
 }
 
 // maxSaid bounds what is said in all.

@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/push/perprocess"
 )
@@ -54,30 +57,48 @@ func (a *Agent) cutAtIntervals(ctx context.Context) {
 func (a *Agent) deliver(p *profile.Profile) error {
 	from := p.Start.Round(0)
 	to := from.Add(p.Duration)
+	a.renewAll()
 	parts, err := a.opt.Parts(p, a.identity)
 	for _, s := range a.opt.Stores {
 		s.Put(parts, from, to)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for pid, t := range a.ended {
+	for process, t := range a.ended {
 		if t.intervals++; t.intervals > 1 {
-			delete(a.ended, pid)
+			delete(a.ended, process)
 		}
 	}
 	return err
 }
 
 // identity is who a process of the last interval is, or was.
-func (a *Agent) identity(pid int) perprocess.Identity {
+func (a *Agent) identity(process procfs.Identity) perprocess.Identity {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, known := range []map[int]*target{a.targets, a.ended} {
-		if t := known[pid]; t != nil {
-			return t.who
-		}
+	if t := a.targets[process.PID]; t != nil && t.Start == process.Start {
+		return t.who
+	}
+	if t := a.ended[process]; t != nil {
+		return t.who
 	}
 	return perprocess.Identity{} // by the name of the thread then
+}
+
+// renewAll reads again who those are that began another program since they were looked for.
+func (a *Agent) renewAll() {
+	a.mu.Lock()
+	targets := slices.Collect(maps.Values(a.targets))
+	a.mu.Unlock()
+	for _, t := range targets { // whose Chosen is changed by scans
+		a.mu.Lock()
+		c := t.Chosen
+		a.mu.Unlock()
+		if start, runs, lives := a.opt.Look(c.PID); lives && start == c.Start && runs != c.Program {
+			c.Program = runs
+			a.renew(t, &c)
+		}
+	}
 }
 
 // measure takes what this program used since the last interval ended.

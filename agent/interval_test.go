@@ -16,7 +16,7 @@ func TestPartsThatFail(t *testing.T) {
 	m := newMachine()
 	m.chosen[7], m.threads[7] = 1, 1
 	bad := func(o *Options) {
-		o.Parts = func(*profile.Profile, func(int) perprocess.Identity) ([]push.Recorded, error) {
+		o.Parts = func(*profile.Profile, perprocess.Identifier) ([]push.Recorded, error) {
 			return nil, errors.New("too deep")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/agent/choose"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/push"
 	"github.com/fpstack/fpstack/push/perprocess"
@@ -34,7 +35,7 @@ func (r *reuser) TakeAt(ctx context.Context, at time.Time) (*profile.Profile, er
 		p.Tasks = nil
 		for name := range r.sampled {
 			t := profile.Task{Process: name}
-			fmt.Sscan(name, &t.PID)
+			fmt.Sscanf(name, "%d from %d", &t.PID, &t.Began)
 			p.Tasks = append(p.Tasks, t)
 		}
 		clear(r.sampled)
@@ -60,13 +61,14 @@ func TestIDGivenAgain(t *testing.T) {
 		o.Identify = func(c *choose.Chosen) perprocess.Identity {
 			return perprocess.Identity{Service: fmt.Sprintf("%d from %d", c.PID, c.Start)}
 		}
-		o.Parts = func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
+		o.Parts = func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error) {
 			for i, task := range p.Tasks {
 				met[task.Process] = true
-				if who := identity(task.PID).Service; who != task.Process {
+				if who := identity(procfs.Identity{PID: task.PID, Start: task.Began}).Service; who != task.Process {
 					t.Errorf("%q is credited to %q", task.Process, who)
 				}
-				if slices.ContainsFunc(p.Tasks[:i], func(o profile.Task) bool { return o.PID == task.PID }) {
+				same := func(o profile.Task) bool { return o.PID == task.PID && o.Began == task.Began }
+				if slices.ContainsFunc(p.Tasks[:i], same) {
 					t.Errorf("%q is in one profile with another of its id", task.Process)
 				}
 			}
@@ -111,5 +113,36 @@ func TestAnotherWhileAdded(t *testing.T) {
 	})
 	if err != nil || m.adds[4] != 2 {
 		t.Errorf("%v; added %d times, want again a second later", err, m.adds[4])
+	}
+}
+
+// TestBeginsAnotherProgram: a process has the name of the program that it runs, from the interval on in which it began
+// that, also where it did so just before the end.
+func TestBeginsAnotherProgram(t *testing.T) {
+	m := newMachine()
+	m.chosen[4], m.runs = 1, map[int]choose.Program{4: {Exe: "/bin/dash"}}
+	var names []string
+	err := run(t, m, 10*time.Minute, func(o *Options) {
+		o.Identify = func(c *choose.Chosen) perprocess.Identity { return perprocess.Identity{Service: c.Exe} }
+		o.Parts = func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error) {
+			for _, task := range p.Tasks {
+				names = append(names, identity(procfs.Identity{PID: task.PID, Start: task.Began}).Service)
+			}
+			return nil, nil
+		}
+	}, func(*Agent) {
+		for _, exe := range []string{"/bin/server", "/bin/other"} {
+			time.Sleep(time.Until(time.Now().Truncate(15 * time.Second).Add(15*time.Second - time.Millisecond)))
+			m.set(func() { m.runs[4] = choose.Program{Exe: exe} })
+			time.Sleep(5 * time.Second)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"/bin/server", "/bin/other"} {
+		if i >= len(names) || names[i] != want {
+			t.Errorf("the intervals are of %q", names)
+		}
 	}
 }

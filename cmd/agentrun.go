@@ -99,9 +99,10 @@ func (o *agentOptions) agent(a *app, r *sampler.Recorder, stores *outlets) agent
 		Chooser:  choose.NewScanner("/proc", o.rules, o.exclude, os.Getpid()),
 		Interval: o.interval, MaxTargets: o.maxTargets, MaxThreads: o.maxThreads, StuckAfter: o.stuckAfter,
 		Budget: float64(o.maxOverhead), Identify: identify, Another: another,
+		Look:    func(pid int) (uint64, choose.Program, bool) { return choose.Look("/proc", pid) },
 		Threads: func(pid int) int { return procfs.ThreadCount("/proc", pid) },
 		Refusal: refusalWord, Usage: ownUsage,
-		Parts: func(p *profile.Profile, identity func(int) perprocess.Identity) ([]push.Recorded, error) {
+		Parts: func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error) {
 			return o.recorded(p, identity)
 		},
 		Say: func(line string) {

@@ -196,7 +196,7 @@ func credential(name string) string {
 }
 
 // recorded parts p for stores. identity says who a process is.
-func (o *pushOptions) recorded(p *profile.Profile, identity func(pid int) perprocess.Identity) ([]push.Recorded,
+func (o *pushOptions) recorded(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded,
 	error) {
 	return perprocess.Recorded(p, &perprocess.Options{Version: version(), Host: thisHost(), Labels: o.own,
 		Identity: identity})

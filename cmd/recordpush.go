@@ -25,14 +25,7 @@ type pushing struct {
 	outlets *outlets // nil: it is not sent
 
 	mu  sync.Mutex
-	who map[int]noted // processes that may have ended when it is sent
-}
-
-// noted is who a process is, and when it began: another that has its id later began later.
-type noted struct {
-	perprocess.Identity
-	start  uint64
-	starts bool // start is known
+	who map[procfs.Identity]perprocess.Identity // processes that may have ended when it is sent
 }
 
 // openStores opens what the recording is sent to, before it begins.
@@ -44,7 +37,7 @@ func (r *recording) openStores() error {
 	if err != nil {
 		return err
 	}
-	r.outlets, r.who = opened, map[int]noted{}
+	r.outlets, r.who = opened, map[procfs.Identity]perprocess.Identity{}
 	for _, e := range odd {
 		r.complain(e)
 	}
@@ -57,10 +50,13 @@ func (p *pushing) note(pid int) {
 		return
 	}
 	start, lives := procfs.Start("/proc", pid)
+	if !lives {
+		return
+	}
 	id := perprocess.Identify("/proc", pid)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.who[pid] = noted{id, start, lives}
+	p.who[procfs.Identity{PID: pid, Start: start}] = id
 }
 
 // renote reads again who the processes are, some times a second until ctx ends: a shell becomes what it was told to
@@ -78,11 +74,11 @@ func (p *pushing) renote(ctx context.Context) {
 		case <-tick.C:
 		}
 		p.mu.Lock()
-		for pid, was := range p.who {
-			id := perprocess.Identify("/proc", pid)
-			start, lives := procfs.Start("/proc", pid)
-			if id.Exe != "" && was.starts && lives && start == was.start {
-				p.who[pid] = noted{id, start, true}
+		for process := range p.who {
+			id := perprocess.Identify("/proc", process.PID)
+			start, lives := procfs.Start("/proc", process.PID)
+			if id.Exe != "" && lives && start == process.Start {
+				p.who[process] = id
 			}
 		}
 		p.mu.Unlock()
@@ -91,11 +87,11 @@ func (p *pushing) renote(ctx context.Context) {
 
 // identity is who a process is. Of one that was started meanwhile it may be too late to read it, and its id may be
 // another's by now: it has what all that were noted have in common.
-func (p *pushing) identity(pid int) perprocess.Identity {
+func (p *pushing) identity(process procfs.Identity) perprocess.Identity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if id, ok := p.who[pid]; ok {
-		return id.Identity
+	if id, ok := p.who[process]; ok {
+		return id
 	}
 	var common *perprocess.Identity
 	for _, id := range p.who {

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/push/perprocess"
 )
 
 // TestRenote: a shell becomes what it was told to run, whoever else asks meanwhile who it is; what has another's id
@@ -25,22 +28,24 @@ func TestRenote(t *testing.T) {
 	defer c.Wait()
 	defer c.Process.Kill()
 	pid := c.Process.Pid
-	p := &pushing{outlets: &outlets{}, who: map[int]noted{}}
+	p := &pushing{outlets: &outlets{}, who: map[procfs.Identity]perprocess.Identity{}}
 	p.note(pid)
-	shell := p.identity(pid).Exe
-	const another = 1 // its id is that of one that began at another time
-	p.who[another] = noted{start: 1 << 60, starts: true}
+	start, _ := procfs.Start("/proc", pid)
+	process := procfs.Identity{PID: pid, Start: start}
+	shell := p.identity(process).Exe
+	another := procfs.Identity{PID: 1, Start: 1 << 60} // its id is that of one that began at another time
+	p.who[another] = perprocess.Identity{}
 	ctx, cancel := context.WithCancel(t.Context())
 	var beside sync.WaitGroup
 	beside.Go(func() { p.renote(ctx) })
 	in.Write([]byte("\n"))
-	for end := time.Now().Add(20 * time.Second); p.identity(pid).Exe == shell && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); p.identity(process).Exe == shell && time.Now().Before(end); {
 		p.note(pid + 1<<24) // nobody
 		time.Sleep(10 * time.Millisecond)
 	}
 	cancel()
 	beside.Wait()
-	if exe := p.identity(pid).Exe; exe == shell || filepath.Base(shell) == "sleep" {
+	if exe := p.identity(process).Exe; exe == shell || filepath.Base(shell) == "sleep" {
 		t.Errorf("the shell was %q, and is %q", shell, exe)
 	}
 	if id := p.identity(another); id.Exe != "" {

@@ -40,6 +40,7 @@ func (t ValueType) Words() string {
 // was read from a file may name threads without ids, or none at all.
 type Task struct {
 	PID, TID int
+	Began    uint64 // when the process did, in ticks after boot: ids are given again; 0 unknown
 	Process  string // its short name
 	Thread   string // its short name
 }

@@ -157,6 +157,7 @@ type fakeProcess struct {
 	slowMaps time.Duration
 	comm     string
 	children []int
+	began    uint64
 	clock    func(now time.Duration) time.Duration // of all its threads; nil: not to be had
 	reaped   func(now time.Duration) time.Duration
 	parent   int
@@ -194,6 +195,7 @@ func (f *fake) process(pid int) *fakeProcess {
 
 func (p *fakeProcess) PID() int                              { return p.pid }
 func (p *fakeProcess) Children() ([]int, error)              { return p.children, nil }
+func (p *fakeProcess) Began() (uint64, error)                { return p.began, nil }
 func (p *fakeProcess) Replaced() bool                        { return p.replaced.Load() }
 func (p *fakeProcess) Close() error                          { return nil }
 func (p *fakeProcess) ReadMem([]byte, mem.Addr) (int, error) { return 0, errors.New("nothing") }

@@ -45,10 +45,10 @@ func (c *counter) fold() {
 
 // together returns the task for ended threads like t.
 func (c *counter) together(t task) int32 {
-	all := task{PID: t.PID, Process: t.Process, Thread: nameEnded}
+	all := task{PID: t.PID, Began: t.Began, Process: t.Process, Thread: nameEnded}
 	id, ok := c.folds[all]
 	if !ok && len(c.folds) >= maxFolds {
-		all.PID = 0
+		all.PID, all.Began = 0, 0
 		if id, ok = c.folds[all]; !ok && len(c.folds) >= 2*maxFolds {
 			all.Process = nameEnded
 			id, ok = c.folds[all]

@@ -16,6 +16,7 @@ type process struct {
 	target    target
 	program   *program
 	comm      string
+	began     uint64
 	threads   []*thread
 	agenda    agenda
 	every     uint64  // it is sampled in one of so many rounds
@@ -63,6 +64,10 @@ func (k *ticker) add(pid int, born bool) error {
 		return err
 	}
 	q := &process{target: p, byTID: map[int]*thread{}, every: 1, turn: uint64(k.programs)}
+	if q.began, err = p.Began(); err != nil {
+		p.Close()
+		return err
+	}
 	q.unmet = born
 	reported := k.births.reported(p.PID())
 	k.births.belongs(p.PID())
@@ -158,9 +163,13 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
 	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
 	k.tasks++
-	k.send(sample{track: t, kind: named, name: profile.Task{PID: p.target.PID(), TID: tid, Process: p.comm,
-		Thread: name}})
+	k.send(sample{track: t, kind: named, name: p.task(tid, name)})
 	return t
+}
+
+// task is a thread of p as a profile has it.
+func (p *process) task(tid int, name string) profile.Task {
+	return profile.Task{PID: p.target.PID(), TID: tid, Began: p.began, Process: p.comm, Thread: name}
 }
 
 // isWorker reports whether a thread has no user code.
@@ -326,8 +335,7 @@ func (k *ticker) rename(p *process) {
 		}
 		if t.name != name || t.process != p.comm {
 			t.name, t.process = name, p.comm
-			k.send(sample{track: t.track, kind: named, name: profile.Task{PID: p.target.PID(), TID: t.tid,
-				Process: p.comm, Thread: name}})
+			k.send(sample{track: t.track, kind: named, name: p.task(t.tid, name)})
 		}
 	}
 	if !alive {

@@ -70,6 +70,8 @@ type target interface {
 // kinship lists the threads of a process and what it has started.
 type kinship interface {
 	PID() int
+	// Began is when it did, as in profile.Task.
+	Began() (uint64, error)
 	ThreadIDs() ([]int, error)
 	Children() ([]int, error)
 }

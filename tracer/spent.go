@@ -31,6 +31,18 @@ func (p *Process) Clock() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
+// Began is when the process did, in ticks after boot: with the id it tells the process from all others.
+//
+// It fails with ErrNoProcess. Source: starttime in proc_pid_stat(5).
+func (p *Process) Began() (uint64, error) {
+	b, err := readAt(p.dir, "stat", nil, 4096)
+	if err != nil {
+		return 0, p.gone(err)
+	}
+	st, err := procfs.ParseStat(b)
+	return st.Start, err
+}
+
 // Reaped is the CPU time of the children that the process has waited for, and of those that these had
 // waited for, in hundredths of a second; parent is who will wait for the process itself. Children of a process that
 // ignores SIGCHLD count nowhere.

@@ -132,10 +132,14 @@ func TestScansFollow(t *testing.T) {
 	draw(t, root, 13, drawn{"other", "/other", "/", 7, 5})
 	scan(500*time.Millisecond, "11/2firstweb", "13/5")
 	scan(1001*time.Millisecond, "10/1firstweb", "11/2firstweb", "13/5")
+	draw(t, root, 13, drawn{"secret", "/secret", "/", 7, 5}) // it began one that is excluded
+	scan(1200*time.Millisecond, "10/1firstweb", "11/2firstweb")
+	draw(t, root, 13, drawn{"other", "/other", "/", 7, 5})
+	scan(2300*time.Millisecond, "10/1firstweb", "11/2firstweb", "13/5")
 	draw(t, root, 11, drawn{"cat", "/bin/cat", "/", 0, 9}) // the id of another process now
-	scan(1500*time.Millisecond, "10/1firstweb", "13/5")
+	scan(2500*time.Millisecond, "10/1firstweb", "13/5")
 	os.RemoveAll(filepath.Join(root, "13"))
-	scan(2*time.Second, "10/1firstweb")
+	scan(2700*time.Millisecond, "10/1firstweb")
 	if len(s.known) != 3 {
 		t.Errorf("%d processes are known, want 3: those that are gone are forgotten", len(s.known))
 	}

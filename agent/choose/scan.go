@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,12 +22,19 @@ type Scanner struct {
 
 // decision is what was decided of a process.
 type decision struct {
-	start uint64 // when the process began, if a rule chooses it
-	rule  int    // below 0: none
-	name  string // of Rule.Names, that it has
+	runs  Program // if a rule chooses the process
+	start uint64  // when it began
+	rule  int     // below 0: none
+	name  string  // of Rule.Names, that it has
 	again time.Duration
 	every time.Duration
 	round uint64 // of the scan that met it last
+}
+
+// Program is what a process runs, as far as one look tells it from what it ran before.
+type Program struct {
+	Exe  string // the link of /proc; "" if it may not be read
+	Comm string // which exec sets to the name of the program or script, and a program may change
 }
 
 // What is known of a process is read again after a second, then after two, up to relearnEvery.
@@ -38,6 +46,7 @@ const (
 // Chosen is a process that a rule chooses.
 type Chosen struct {
 	procfs.Identity
+	Program
 	Rule *Rule
 	Name string // the one of Rule.Names that it has, "" if the rule has none
 }
@@ -62,7 +71,7 @@ func (s *Scanner) Scan(now time.Duration) ([]Chosen, error) {
 			continue
 		}
 		if d := s.decide(pid, now); d.rule >= 0 {
-			chosen = append(chosen, Chosen{procfs.Identity{PID: pid, Start: d.start}, &s.rules[d.rule], d.name})
+			chosen = append(chosen, Chosen{procfs.Identity{PID: pid, Start: d.start}, d.runs, &s.rules[d.rule], d.name})
 		}
 	}
 	for pid, d := range s.known {
@@ -74,13 +83,13 @@ func (s *Scanner) Scan(now time.Duration) ([]Chosen, error) {
 }
 
 // decide returns what is decided of a process, which is decided again when it is time, or when the id is that of
-// another process now. Of one that is not chosen only the time says so.
+// another process now or the process runs another program. Of one that is not chosen only the time says so.
 func (s *Scanner) decide(pid int, now time.Duration) *decision {
 	d, met := s.known[pid]
 	same := false
 	if met && d.rule >= 0 && now < d.again {
-		start, lives := procfs.Start(s.root, pid)
-		same = lives && start == d.start
+		start, runs, lives := Look(s.root, pid)
+		same = lives && start == d.start && runs == d.runs
 	}
 	switch {
 	case !met:
@@ -101,7 +110,7 @@ func (s *Scanner) decide(pid int, now time.Duration) *decision {
 	}
 	if d.start = 0; d.rule >= 0 {
 		var lives bool
-		if d.start, lives = procfs.Start(s.root, pid); lives && len(p.names()) > 0 {
+		if d.start, d.runs, lives = Look(s.root, pid); lives && len(p.names()) > 0 {
 			d.name = s.rules[d.rule].nameOf(p)
 		} else { // it has ended, or has no program
 			d.rule = -1
@@ -109,6 +118,13 @@ func (s *Scanner) decide(pid int, now time.Duration) *decision {
 	}
 	d.again, d.round = now+d.every, s.round
 	return d
+}
+
+// Look reads below root ("/proc") when a process began, and what it runs now.
+func Look(root string, pid int) (start uint64, runs Program, lives bool) {
+	st, err := procfs.ReadStat(root, pid)
+	exe, _ := os.Readlink(filepath.Join(root, strconv.Itoa(pid), "exe"))
+	return st.Start, Program{exe, st.Comm}, err == nil
 }
 
 // process is what is known of a process, read when a rule first asks for it.

@@ -56,13 +56,15 @@ type Host struct {
 	Node string // k8s.node.name, "" outside of Kubernetes
 }
 
+// Identifier says who a process is, by its id and when it began, which is 0 where the recording does not know it.
+type Identifier func(procfs.Identity) Identity
+
 // Options say how a recording is parted.
 type Options struct {
 	Version string // of fpstack
 	Host    Host
 	Labels  []otlp.Attribute // of the user's own; a service.name among them is that of all processes
-	// Identity says who a process is, by the id that it had.
-	Identity func(pid int) Identity
+	Identity Identifier
 }
 
 // Recorded parts p by process, in the order of their ids. Processes of one executable in the same place have the same
@@ -70,30 +72,34 @@ type Options struct {
 //
 // Precondition: p passes [profile.Profile.CheckValid].
 func Recorded(p *profile.Profile, o *Options) (all []push.Recorded, first error) {
-	tasks := map[int][]int{}
+	tasks := map[procfs.Identity][]int{}
 	for i := range p.Tasks {
-		pid := p.Tasks[i].PID
-		tasks[pid] = append(tasks[pid], i)
+		process := procfs.Identity{PID: p.Tasks[i].PID, Start: p.Tasks[i].Began}
+		tasks[process] = append(tasks[process], i)
 	}
 	parter := profile.NewParter(p)
 	failed := 0
-	for _, pid := range slices.Sorted(maps.Keys(tasks)) {
-		id := o.Identity(pid)
-		shown, comments := shorterNames(p, tasks[pid])
-		part := parter.Part(tasks[pid], shown, id.Exe)
+	inOrder := slices.SortedFunc(maps.Keys(tasks), func(a, b procfs.Identity) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start))
+	})
+	for _, process := range inOrder {
+		of := tasks[process]
+		id := o.Identity(process)
+		shown, comments := shorterNames(p, of)
+		part := parter.Part(of, shown, id.Exe)
 		if len(part.Samples) == 0 {
 			continue
 		}
 		part.Comments = comments
-		of, err := flame.Pprof(part, flame.PprofOptions{Version: o.Version, NoIDs: true})
+		made, err := flame.Pprof(part, flame.PprofOptions{Version: o.Version, NoIDs: true})
 		if err != nil {
 			if failed++; failed == 1 {
-				first = fmt.Errorf("make profile of process %d: %w", pid, err)
+				first = fmt.Errorf("make profile of process %d: %w", process.PID, err)
 			}
 			continue
 		}
-		last := tasks[pid][len(tasks[pid])-1]
-		all = append(all, push.Recorded{Attributes: o.attributes(&id, p.Tasks[last].Process), Of: of,
+		last := of[len(of)-1]
+		all = append(all, push.Recorded{Attributes: o.attributes(&id, p.Tasks[last].Process), Of: made,
 			Base: bases(part.Modules), IDs: push.NewIDs()})
 	}
 	if failed > 1 {

@@ -12,6 +12,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/push/otlp"
 )
@@ -32,9 +33,28 @@ func two(threads ...string) *profile.Profile {
 	return p
 }
 
-func identities(pid int) Identity {
+func identities(process procfs.Identity) Identity {
 	return map[int]Identity{10: {Service: "shop", Exe: "/bin/app", Container: "c0ffee", Pod: "uid"},
-		20: {Exe: "/bin/python3"}}[pid]
+		20: {Exe: "/bin/python3"}}[process.PID]
+}
+
+// TestIDGivenAgain: two processes that had one id are two.
+func TestIDGivenAgain(t *testing.T) {
+	p := two("app", "app")
+	p.Tasks[0].Began, p.Tasks[1].Began = 5, 7
+	var asked []procfs.Identity
+	all, err := Recorded(p, &Options{Identity: func(process procfs.Identity) Identity {
+		asked = append(asked, process)
+		return Identity{Service: fmt.Sprint(process.Start)}
+	}})
+	if err != nil || len(all) != 3 || fmt.Sprint(asked) != "[{10 5} {10 7} {20 0}]" {
+		t.Fatalf("%d profiles of %v: %v", len(all), asked, err)
+	}
+	for i, want := range []string{"5", "7", "0"} {
+		if got := all[i].Attributes[0].Value; got != want || len(all[i].Of.Sample) != 1 {
+			t.Errorf("profile %d is of %q with %d samples, want %q and one", i, got, len(all[i].Of.Sample), want)
+		}
+	}
 }
 
 // TestRecorded: each process has its own samples and attributes, without ids; threads of one name are one.

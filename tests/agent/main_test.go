@@ -158,6 +158,8 @@ func (a *agent) end(t testing.TB) {
 			t.Errorf("the agent ends with %v:\n%s", err, a.text())
 		}
 	case <-time.After(patience):
+		a.cmd.Process.Signal(syscall.SIGABRT) // where its goroutines are is worth more than that it hangs
+		<-ended
 		t.Fatalf("the agent does not end:\n%s", a.text())
 	}
 }
