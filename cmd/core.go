@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -200,11 +201,15 @@ func openKept(name string) (*kept, error) {
 	k := &kept{name: name, file: os.Stdin}
 	if name != "-" {
 		var err error
-		if k.file, err = os.Open(name); err != nil {
+		if k.file, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
 			return nil, fmt.Errorf("read core: %w", err)
 		}
 	}
 	k.stream = bufio.NewReaderSize(k.file, 64<<10)
+	if err := k.begin(); err != nil {
+		k.Close()
+		return nil, fmt.Errorf("core %s: %w", fileLabel(name), err)
+	}
 	head, err := k.stream.Peek(4 << 10)
 	if len(head) == 0 {
 		k.Close()
@@ -214,6 +219,31 @@ func openKept(name string) (*kept, error) {
 		k.saved = snapshot.IsSaved(head)
 	}
 	return k, nil
+}
+
+// firstByte is how long a pipe is waited for that nobody has written to.
+const firstByte = 10 * time.Second
+
+// begin waits for the first bytes of a pipe with a name, which is at its end while nobody has opened it to write.
+func (k *kept) begin() error {
+	info, err := k.file.Stat()
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || k.name == "-" {
+		return err
+	}
+	end := time.Now().Add(firstByte)
+	if err := k.file.SetReadDeadline(end); err != nil { // it blocks: it was opened as a descriptor of ours
+		return nil
+	}
+	for {
+		_, err := k.stream.Peek(1)
+		switch {
+		case err == nil:
+			return k.file.SetReadDeadline(time.Time{})
+		case !errors.Is(err, io.EOF) || time.Now().After(end):
+			return fmt.Errorf("it is a pipe, and nobody has written to it for %v", firstByte)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func emptyOr(err error) error {
@@ -238,13 +268,18 @@ func (k *kept) plain(charged func(io.Reader, int64) io.Reader) (r io.ReaderAt, s
 		return nil, 0, nil, fmt.Errorf("core %s: %w", fileLabel(k.name), err)
 	}
 	defer from.Close()
+	unpacked := bufio.NewReaderSize(charged(from, 0), 64<<10) // a signal ends it
+	const magic = "\x7fELF"
+	if head, err := unpacked.Peek(len(magic)); err == nil && string(head) != magic {
+		return nil, 0, nil, fmt.Errorf("core %s: %w", fileLabel(k.name), core.ErrNotCore)
+	}
 	if k.temp, err = os.CreateTemp("", "fpstack-core-"); err != nil {
 		return nil, 0, nil, fmt.Errorf("unpack core: %w", err)
 	}
 	if err := os.Remove(k.temp.Name()); err != nil {
 		return nil, 0, nil, fmt.Errorf("unpack core: %w", err)
 	}
-	size, cut = unpack.Copy(k.temp, charged(from, 0)) // a signal ends it
+	size, cut = unpack.Copy(k.temp, unpacked)
 	return k.temp, size, cut, nil
 }
 

@@ -282,7 +282,10 @@ func (d *decoder) record(v any) (kind byte, err error) {
 		return 0, whole(err)
 	}
 	n := uint64(binary.LittleEndian.Uint32(head[1:]))
-	if d.json += n; n > maxRecord || d.json > maxJSON {
+	if n > maxRecord {
+		return 0, &LimitError{"bytes of JSON in one record", n, maxRecord}
+	}
+	if d.json += n; d.json > maxJSON {
 		return 0, &LimitError{"bytes of JSON", d.json, maxJSON}
 	}
 	if err := d.hold(decoded*n + recordSize); err != nil {

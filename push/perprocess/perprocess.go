@@ -61,9 +61,9 @@ type Identifier func(procfs.Identity) Identity
 
 // Options say how a recording is parted.
 type Options struct {
-	Version string // of fpstack
-	Host    Host
-	Labels  []otlp.Attribute // of the user's own; a service.name among them is that of all processes
+	Version  string // of fpstack
+	Host     Host
+	Labels   []otlp.Attribute // of the user's own; a service.name among them is that of all processes
 	Identity Identifier
 }
 
