@@ -311,7 +311,7 @@ const maxCheckFrames = 1 << 16
 func threadsOf(snap *snapshot.Snapshot, set *module.Set, p *tracer.Process,
 	of func(*module.Module) *check.Module) []check.Thread {
 	names := resolve.New(set, resolve.Options{NoInlines: true, NoLines: true})
-	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
+	walker, known := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds, set.Budget()).Process(set.Image())
 	known.Scan(set)
 	walker.Use(known)
 	full, bare := make([]unwind.Stack, len(snap.Threads)), make([]unwind.Stack, len(snap.Threads))

@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/work"
 )
 
 // perfMapOptions are the flags of perf-map.
@@ -51,7 +52,7 @@ A file that is there is replaced only where -o names it.`,
 	return c
 }
 
-func (a *app) perfMap(_ context.Context, o *perfMapOptions) error {
+func (a *app) perfMap(ctx context.Context, o *perfMapOptions) error {
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (a *app) perfMap(_ context.Context, o *perfMapOptions) error {
 				"with -o, or this one to replace it", path)
 		}
 	}
-	functions, lacks, err := listFunctions(pid)
+	functions, lacks, err := listFunctions(pid, newBudget(ctx, &namingOptions{}))
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (a *app) perfMap(_ context.Context, o *perfMapOptions) error {
 
 // listFunctions lists the code of process pid that its runtimes know. lacks says what is missing; without any function
 // that is the error.
-func listFunctions(pid int) (functions []vm.Function, lacks, err error) {
+func listFunctions(pid int, b *work.Budget) (functions []vm.Function, lacks, err error) {
 	p, err := tracer.Open(pid, tracer.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +111,7 @@ func listFunctions(pid int) (functions []vm.Function, lacks, err error) {
 		return nil, nil, err
 	}
 	image := p.Image()
-	set, known := module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
+	set, known := module.NewSet(table, image), vm.NewTable(vm.Kinds, b).Process(image)
 	defer set.Close()
 	defer known.Close()
 	known.Scan(set)

@@ -102,8 +102,7 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	}
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
-		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID],
-			Still: snap.Core}
+		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID]}
 		stack := w.walk(t, snap.Reader(t, w.image.Memory), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
@@ -138,7 +137,7 @@ func (w *Walk) walk(t *snapshot.Thread, memory mem.Reader, opt unwind.Options) u
 func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
 	w.fibers.walk(snap, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: !f.Interrupted,
-			Stack: f.Stack, Still: snap.Core}
+			Stack: f.Stack}
 		w.walker.WalkInto(to, &f.Thread, memory, opt)
 		to.Unsettle(snap.Changed)
 	}, func(kept *unwind.Stack) { w.left.take(kept) })

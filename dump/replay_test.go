@@ -84,7 +84,7 @@ func file(t testing.TB, snapshots ...*snapshot.Snapshot) []byte {
 var errNoFile = errors.New("not here")
 
 func options() dump.Options {
-	return dump.Options{Runtimes: vm.NewTable(vm.Kinds), MaxFrames: 100,
+	return dump.Options{Runtimes: vm.NewTable(vm.Kinds, nil), MaxFrames: 100,
 		Names: resolve.Options{Budget: work.New(work.Steps, work.Memory)}}
 }
 

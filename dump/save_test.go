@@ -50,7 +50,7 @@ func TestSaverKeepsWhatRuntimesRead(t *testing.T) {
 	opt.Runtimes = vm.NewTable([]vm.Kind{{Name: "map", Whole: func(i module.Image) vm.Whole {
 		reader = &mapReader{image: i}
 		return reader
-	}}})
+	}}}, nil)
 	content := []byte("1 2 first")
 	image := module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: stack, Data: []byte("word")}),
 		Path: func(path string) (*module.File, error) {

@@ -99,6 +99,9 @@ func (r Range) Bytes(addr Addr, n int) ([]byte, bool) {
 type Overlay struct {
 	ranges []Range
 	base   Reader
+	// Still says that base is of the same moment as the ranges, as in a core: then all of it counts as copied. Reset
+	// makes it false.
+	Still bool
 }
 
 // NewOverlay returns an Overlay of ranges over base. Base may be nil: then an
@@ -113,7 +116,7 @@ func NewOverlay(base Reader, ranges ...Range) *Overlay {
 // one after the other, needs one Overlay. Nobody else may be using o.
 func (o *Overlay) Reset(base Reader, ranges ...Range) {
 	clear(o.ranges)
-	o.ranges, o.base = o.ranges[:0], base
+	o.ranges, o.base, o.Still = o.ranges[:0], base, false
 	for _, r := range ranges {
 		o.add(r)
 	}
@@ -172,7 +175,7 @@ func (o *Overlay) Bytes(addr Addr, n int) ([]byte, bool) {
 
 // Holds reports whether copied ranges hold the n bytes at addr.
 func (o *Overlay) Holds(addr Addr, n int) bool {
-	for n > 0 {
+	for n > 0 && !o.Still {
 		r := o.find(addr)
 		if r == nil {
 			return false

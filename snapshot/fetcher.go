@@ -167,6 +167,9 @@ func (f *Fetcher) Fetch(wants ...Want) bool {
 	return f.read() && all
 }
 
+// Err is why the Copier gets nothing more, nil if it does.
+func (f *Fetcher) Err() error { return f.err }
+
 // Room is how many bytes the budget has left.
 func (f *Fetcher) Room() int { return f.left.Bytes }
 

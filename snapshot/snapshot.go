@@ -9,6 +9,7 @@ package snapshot
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -175,11 +176,16 @@ type Signal struct {
 // Reader returns the memory of the snapshot as t is to be walked in: its stack, what was copied of it, all further
 // ranges, and base for what was not copied; where they overlap the first of them answers. t and base may be nil.
 func (s *Snapshot) Reader(t *Thread, base mem.Reader) *mem.Overlay {
-	if t == nil {
-		return mem.NewOverlay(base, s.Memory...)
+	ranges := s.Memory
+	if t != nil {
+		ranges = slices.Concat([]mem.Range{t.Stack}, t.Copied, s.Memory)
 	}
-	ranges := make([]mem.Range, 0, 1+len(t.Copied)+len(s.Memory))
-	ranges = append(ranges, t.Stack)
-	ranges = append(ranges, t.Copied...)
-	return mem.NewOverlay(base, append(ranges, s.Memory...)...)
+	return s.Over(base, ranges...)
+}
+
+// Over lays ranges that were copied in the snapshot over base.
+func (s *Snapshot) Over(base mem.Reader, ranges ...mem.Range) *mem.Overlay {
+	o := mem.NewOverlay(base, ranges...)
+	o.Still = s.Core
+	return o
 }

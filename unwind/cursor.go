@@ -62,6 +62,7 @@ func (c *cursor) push() {
 	f := c.top()
 	f.PC, f.SP, f.Interrupted = c.next.PC, c.next.SP, c.next.Interrupted
 	f.CFA, f.Signal, f.Site, f.Runtime, f.Stub = 0, false, 0, nil, false // the memory may be of another walk
+	f.Kept, f.Unsure, f.Gap = 0, false, false
 	f.Origin, f.Note = c.next.Origin, c.next.Note
 	c.next.Interrupted = false
 	if c.next.Note != "" {

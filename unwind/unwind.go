@@ -81,6 +81,12 @@ type Frame struct {
 	Stub bool
 	// Note says what makes the frame less sure than its Origin; "" mostly.
 	Note string
+	// Unsure says that Site was found by what was read when the thread ran again, of what can move or be freed: it may
+	// be another's. Note says so.
+	Unsure bool
+	// Gap says that frames of the runtime are missing between this one and the next outer one, or its caller where it
+	// is the last. Note says why.
+	Gap bool
 }
 
 // LookupPC is the address to look up in tables and symbols: PC as it is if it was
@@ -150,6 +156,4 @@ type Options struct {
 	// Stack is the stack that a runtime of the process gave the thread or the fiber, [lowest address, end), where that
 	// is known: a walk that is on it believes no frame outside. Elsewhere, and without it, the mapping bounds a stack.
 	Stack mem.Span[mem.Addr]
-	// Still says that the process does not run: memory that was not copied is of the moment of the registers, too.
-	Still bool
 }

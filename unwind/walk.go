@@ -100,9 +100,6 @@ func (w *Walker) WalkInto(s *Stack, t *snapshot.Thread, memory mem.Reader, opt O
 	w.startRuntimes(t, memory)
 	c.frames = s.Frames
 	c.bare, c.own = opt.Mode == FramePointersOnly, opt.Stack
-	if opt.Still {
-		c.copied = nil
-	}
 	c.next.Interrupted = !opt.Called
 	c.enter()
 	limit := opt.MaxFrames
@@ -193,7 +190,7 @@ func (c *cursor) start(w *Walker, t *snapshot.Thread, memory mem.Reader) bool {
 	c.arch = c.regs.Arch
 	c.widest = math.MaxUint64 >> (64 - 8*c.arch.WordSize)
 	c.overlay, _ = memory.(*mem.Overlay)
-	if t.Registers != nil {
+	if t.Registers != nil && c.overlay != nil && !c.overlay.Still {
 		c.copied = c.overlay
 	}
 	return true

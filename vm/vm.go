@@ -131,24 +131,26 @@ func made[R any, P interface {
 
 // Table recognises modules, and keeps by build id which of them hold no runtime. It is for one goroutine at a time.
 type Table struct {
-	kinds []Kind
-	none  map[string]bool
+	kinds  []Kind
+	none   map[string]bool
+	budget *work.Budget
 
 	holders   bool
 	translate bool
-	maps      *work.Budget // of source maps
 }
 
-// NewTable returns a Table of those kinds.
-func NewTable(kinds []Kind) *Table { return &Table{kinds: kinds, none: map[string]bool{}} }
+// NewTable returns a Table of those kinds. What runtimes read and keep of a process is taken from b.
+func NewTable(kinds []Kind, b *work.Budget) *Table {
+	return &Table{kinds: kinds, none: map[string]bool{}, budget: b}
+}
 
 // CopyHolders makes the runtimes of each Process made from now on copy with each thread who has the lock of its
 // interpreter: see [Process.HoldsLock].
 func (t *Table) CopyHolders() { t.holders = true }
 
 // Translate makes the runtimes of each Process made from now on show the places that source maps name. Those are read
-// in the view of the process when they are wanted, and take their work and memory from b.
-func (t *Table) Translate(b *work.Budget) { t.translate, t.maps = true, b }
+// in the view of the process when they are wanted.
+func (t *Table) Translate() { t.translate = true }
 
 // maxNone bounds the modules that are remembered.
 const maxNone = 1 << 12
@@ -209,9 +211,9 @@ const maxFacts = 1 << 20
 func (t *Table) Process(image module.Image) *Process {
 	p := &Process{table: t, image: image, facts: mem.NewKeeper(image.Memory, maxFacts),
 		met: map[*module.Module]unwind.Runtime{}}
-	p.image.Memory = p.facts
+	p.image.Memory, p.image.Budget = p.facts, t.budget.Share()
 	if t.translate && image.Path != nil {
-		p.places = sourcemap.NewFiles(image.Path, t.maps)
+		p.places = sourcemap.NewFiles(image.Path, t.budget)
 	}
 	return p
 }
@@ -416,6 +418,7 @@ func (p *Process) Close() error {
 			errs = append(errs, c.Close())
 		}
 	}
+	p.image.Budget.ReleaseAll()
 	return errors.Join(errs...)
 }
 

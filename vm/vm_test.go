@@ -62,7 +62,7 @@ func TestScan(t *testing.T) {
 		}
 		return fake{m}, nil
 	}
-	p := vm.NewTable([]vm.Kind{kind}).Process(image)
+	p := vm.NewTable([]vm.Kind{kind}, nil).Process(image)
 	if len(p.All()) != 0 || len(p.Copiers()) != 0 {
 		t.Error("runtimes are known before Scan")
 	}
@@ -93,7 +93,7 @@ func TestRecognise(t *testing.T) {
 	table := vm.NewTable([]vm.Kind{{Name: "fake", New: func(*module.Module, module.Image) (unwind.Runtime, error) {
 		asked++
 		return nil, fails
-	}}})
+	}}}, nil)
 	m := set.Find(1 << 30)
 	for range 2 {
 		fails = broken
@@ -119,7 +119,7 @@ func TestRecognise(t *testing.T) {
 // TestGoIsRecognised: this test is a Go program.
 func TestGoIsRecognised(t *testing.T) {
 	set, _, image := program(t)
-	p := vm.NewTable(vm.Kinds).Process(image)
+	p := vm.NewTable(vm.Kinds, nil).Process(image)
 	p.Scan(set)
 	if len(p.All()) != 1 || p.All()[0].String() != "Go" || p.Err() != nil {
 		t.Errorf("runtimes %v, %v; want Go", p.All(), p.Err())
@@ -157,7 +157,7 @@ func TestWhole(t *testing.T) {
 		}},
 		{Name: "fake", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) { return fake{m}, nil }},
 	}
-	p := vm.NewTable(kinds).Process(image)
+	p := vm.NewTable(kinds, nil).Process(image)
 	check := func(what string, scans, all int, err error) {
 		t.Helper()
 		p.Scan(set)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Image is one process as walking and naming see it: its memory, the files behind its mappings, and files by their
@@ -23,6 +24,8 @@ type Image struct {
 	// swapped out or was never touched stays as it is. They are valid until yield returns, and of the time when they
 	// are read. It takes as long as reading them: nothing may be stopped.
 	Search func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
+	// Budget is what runtimes of the process may take to read all that, steps and bytes: a share of the run's.
+	Budget *work.Budget
 }
 
 // Live is a process that runs, as the files see it that it writes while it runs: by its own number and clock.

@@ -149,7 +149,7 @@ func TestDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := p.Image()
-	set, runtimes := module.NewSet(table, image), vm.NewTable([]vm.Kind{kind}).Process(image)
+	set, runtimes := module.NewSet(table, image), vm.NewTable([]vm.Kind{kind}, nil).Process(image)
 	defer set.Close()
 	runtimes.Scan(set)
 	if len(runtimes.All()) != 1 || runtimes.Err() != nil {
@@ -182,7 +182,7 @@ func TestSaved(t *testing.T) {
 	}
 	var file bytes.Buffer
 	saver := dump.NewSaver(&file)
-	opt := dump.Options{Runtimes: vm.NewTable([]vm.Kind{kind})}
+	opt := dump.Options{Runtimes: vm.NewTable([]vm.Kind{kind}, nil)}
 	w := dump.New(table, saver.Image(p.Image()), opt)
 	defer w.Close()
 	s, err := p.Batches(context.Background(), tracer.StopOptions{Copiers: w.Copiers()},
@@ -223,7 +223,7 @@ func TestSleeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := p.Image()
-	set, runtimes := module.NewSet(table, image), vm.NewTable([]vm.Kind{kind}).Process(image)
+	set, runtimes := module.NewSet(table, image), vm.NewTable([]vm.Kind{kind}, nil).Process(image)
 	defer set.Close()
 	runtimes.Scan(set)
 	ids, err := p.ThreadIDs()
@@ -268,7 +268,7 @@ func TestSleeper(t *testing.T) {
 // TestRecording records both threads, and takes the profile when the process has ended.
 func TestRecording(t *testing.T) {
 	pid, end := start(t, "toy")
-	kinds := vm.NewTable([]vm.Kind{kind})
+	kinds := vm.NewTable([]vm.Kind{kind}, nil)
 	r := sampler.New(sampler.Options{Rate: 99,
 		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	defer r.Close()

@@ -30,7 +30,7 @@ func TestGoroutineBelowSystemStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := p.Image()
-	set, runtimes := module.NewSet(table, image), vm.NewTable(vm.Kinds).Process(image)
+	set, runtimes := module.NewSet(table, image), vm.NewTable(vm.Kinds, nil).Process(image)
 	defer set.Close()
 	runtimes.Scan(set)
 	names := resolve.New(set, resolve.Options{NoLines: true})

@@ -92,7 +92,7 @@ func TestPerfMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := p.Image()
-	set, runtimes := module.NewSet(table, image), vm.NewTable(jitKinds()).Process(image)
+	set, runtimes := module.NewSet(table, image), vm.NewTable(jitKinds(), nil).Process(image)
 	defer set.Close()
 	defer runtimes.Close()
 	runtimes.Scan(set)
@@ -124,7 +124,7 @@ func TestPerfMap(t *testing.T) {
 // TestLateJitdump: V8 writes what it compiles last into its jitdump when it ends. A recording waits for these names.
 func TestLateJitdump(t *testing.T) {
 	pid, wait := startNode(t, "--perf-prof", "2500")
-	kinds := vm.NewTable(jitKinds())
+	kinds := vm.NewTable(jitKinds(), nil)
 	r := sampler.New(sampler.Options{Rate: 99,
 		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	defer r.Close()

@@ -76,7 +76,7 @@ func (s *server) retrace(t *testing.T, version string, shot *snapshot.Snapshot, 
 	image.Memory = keeper
 	set := module.NewSet(shot.Maps, image)
 	defer set.Close()
-	runtimes := vm.NewTable(vm.Kinds).Process(image)
+	runtimes := vm.NewTable(vm.Kinds, nil).Process(image)
 	runtimes.Scan(set)
 	names := resolve.New(set, resolve.Options{NoLines: true})
 	w := unwind.NewWalker(set, names)

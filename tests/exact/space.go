@@ -61,7 +61,7 @@ func (s *space) refresh() error {
 
 // walkerOf returns a Walker that knows the runtimes, as the program's own.
 func walkerOf(set *module.Set, names unwind.Functions) *unwind.Walker {
-	w, runtimes := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds).Process(set.Image())
+	w, runtimes := unwind.NewWalker(set, names), vm.NewTable(vm.Kinds, nil).Process(set.Image())
 	runtimes.Scan(set)
 	w.Use(runtimes)
 	return w

@@ -22,7 +22,7 @@ func TestLockHolders(t *testing.T) {
 			return // -full has it
 		}
 		x := start(t, in, "threads.py", nil)
-		table := vm.NewTable(vm.Kinds)
+		table := vm.NewTable(vm.Kinds, nil)
 		table.CopyHolders()
 		r := sampler.New(sampler.Options{Rate: 199, LockHolders: true,
 			Runtimes: func(i module.Image) sampler.Runtimes { return table.Process(i) }})

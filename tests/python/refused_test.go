@@ -67,7 +67,7 @@ func checkRefused(t *testing.T, cmd *exec.Cmd, release string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, runtimes := module.NewSet(table, p.Image()), vm.NewTable(vm.Kinds).Process(p.Image())
+	set, runtimes := module.NewSet(table, p.Image()), vm.NewTable(vm.Kinds, nil).Process(p.Image())
 	defer set.Close()
 	runtimes.Scan(set)
 	want := "CPython " + release + ": its layout is not known"

@@ -301,7 +301,7 @@ func TestReplayed(t *testing.T) {
 func recorded(t *testing.T, in interpreter, script string, d time.Duration) *profile.Profile {
 	t.Helper()
 	x := start(t, in, script, nil)
-	kinds := vm.NewTable(vm.Kinds)
+	kinds := vm.NewTable(vm.Kinds, nil)
 	r := sampler.New(sampler.Options{Rate: 199,
 		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	defer r.Close()

@@ -159,7 +159,7 @@ func TestOneName(t *testing.T) {
 // record records the process of x, which x does not trace any more, and ends it.
 func record(t *testing.T, x *target, d time.Duration) *profile.Profile {
 	t.Helper()
-	kinds := vm.NewTable(vm.Kinds)
+	kinds := vm.NewTable(vm.Kinds, nil)
 	r := sampler.New(sampler.Options{Rate: 199,
 		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
 	t.Cleanup(func() { r.Close() })

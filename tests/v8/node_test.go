@@ -106,7 +106,7 @@ type target struct {
 // start runs a script, and waits until it has said what it knows.
 func start(t testing.TB, version string, flags []string, script string, args ...string) *target {
 	t.Helper()
-	return startWith(t, vm.NewTable(vm.Kinds), version, flags, script, args...)
+	return startWith(t, vm.NewTable(vm.Kinds, nil), version, flags, script, args...)
 }
 
 // startWith runs a script whose runtimes known knows.

@@ -143,8 +143,8 @@ func replay(t *testing.T, path string, program []byte) *profile.Dump {
 		first = false
 		return &module.File{Data: program, Path: f.Path}, nil
 	}
-	d, err := dump.NewReplayer(bytes.NewReader(b), open, dump.Options{Runtimes: vm.NewTable(vm.Kinds), MaxFrames: 100,
-		Names: resolve.Options{Budget: work.New(work.Steps, work.Memory)}}).Next()
+	d, err := dump.NewReplayer(bytes.NewReader(b), open, dump.Options{Runtimes: vm.NewTable(vm.Kinds, nil),
+		MaxFrames: 100, Names: resolve.Options{Budget: work.New(work.Steps, work.Memory)}}).Next()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/vm"
-	"github.com/fpstack/fpstack/work"
 )
 
 // TestSourceMaps: frames of TypeScript that tsc or esbuild has compiled have the lines of its sources, as
@@ -20,8 +19,8 @@ func TestSourceMaps(t *testing.T) {
 	node := slices.MaxFunc(versions(t), func(a, b string) int { return majorOf(a) - majorOf(b) })
 	for script, hold := range map[string]int{"tsc/main.js": 30, "bundle.js": 29, "inline.js": 30} {
 		t.Run(script, func(t *testing.T) {
-			known := vm.NewTable(vm.Kinds)
-			known.Translate(work.New(work.Steps, work.Memory))
+			known := vm.NewTable(vm.Kinds, nil)
+			known.Translate()
 			x := startWith(t, known, node, nil, "../../../symbol/sourcemap/testdata/"+script)
 			got := typeScript(x.Stacks(x.Stop(t))[0]) // of the main thread
 			// It has written, and will wait.

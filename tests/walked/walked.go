@@ -69,7 +69,7 @@ func (x *Process) Forget(t testing.TB) {
 func (x *Process) make(t testing.TB, table *maps.Table, image module.Image) {
 	known := x.opt.Known
 	if known == nil {
-		known = vm.NewTable(vm.Kinds)
+		known = vm.NewTable(vm.Kinds, nil)
 	}
 	x.Set, x.Runtimes = module.NewSet(table, image), known.Process(image)
 	set := x.Set

@@ -120,7 +120,7 @@ func look(t testing.TB, pid int) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.set, h.runtimes = module.NewSet(table, h.image), vm.NewTable(vm.Kinds).Process(h.image)
+	h.set, h.runtimes = module.NewSet(table, h.image), vm.NewTable(vm.Kinds, nil).Process(h.image)
 	t.Cleanup(func() { h.set.Close(); p.Close() })
 	h.runtimes.Scan(h.set)
 	h.names = resolve.New(h.set, resolve.Options{})
