@@ -102,6 +102,13 @@ func remarks(s *sampler.Stats) []string {
 		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late),
 			stacks)
 	}
+	if s.Unsure > 0 {
+		add("%s frames whose names are not sure: what names them was read after the stop, and may have moved; a frame "+
+			"%q stands outside of them", have(s.Unsure, "sample"), profile.UnsureMark)
+	}
+	if s.Missing > 0 {
+		add("%s frames missing that a runtime has, at %q", have(s.Missing, "sample"), profile.GapMark)
+	}
 	if line := unseen(s); line != "" {
 		add("%s", line)
 	}
@@ -120,6 +127,14 @@ func were(n uint64, noun string) string {
 		return text.Count(n, noun) + " was"
 	}
 	return text.Count(n, noun) + " were"
+}
+
+// have counts what has something: "1 sample has", "12 samples have".
+func have(n uint64, noun string) string {
+	if n == 1 {
+		return text.Count(n, noun) + " has"
+	}
+	return text.Count(n, noun) + " have"
 }
 
 // unseen says what ended between two samples, "" for nothing.

@@ -23,7 +23,7 @@ func (b *Builder) Profile() *Profile { return b.p }
 
 // Frame returns the id of f. Its fields that a Profile does not use are cleared.
 func (b *Builder) Frame(f Frame) FrameID {
-	f.Index, f.Interrupted, f.Column, f.Origin, f.Note = 0, false, 0, "", ""
+	f.Index, f.Interrupted, f.Column, f.Origin, f.Note, f.Unsure, f.Gap = 0, false, 0, "", "", false, false
 	id, ok := b.frames[f]
 	if !ok {
 		id = FrameID(len(b.p.Frames))

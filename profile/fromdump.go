@@ -87,11 +87,20 @@ func addModules(p *Profile, d *Dump) (places []int) {
 
 func addStack(b *Builder, t *Thread, places []int) NodeID {
 	var n NodeID
+	said := func(word string) NodeID { return b.Child(n, b.Frame(Frame{Func: word, Kind: Unknown, Module: -1})) }
 	if word := missing(t); word != "" {
-		n = b.Child(n, b.Frame(Frame{Func: word, Kind: Unknown, Module: -1}))
+		n = said(word)
 	}
+	unsure := false
 	for i := len(t.Stack.Frames) - 1; i >= 0; i-- {
 		f := t.Stack.Frames[i]
+		if f.Gap {
+			n = said(GapMark)
+		}
+		if f.Unsure && !unsure {
+			n = said(UnsureMark)
+		}
+		unsure = f.Unsure
 		if f.Module >= 0 {
 			f.Module = places[f.Module]
 		}

@@ -87,3 +87,20 @@ func TestFromDumpsSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// Doubts of a dump are frames of a profile, outside of those that they are of.
+func TestFromDumpsMarksDoubts(t *testing.T) {
+	frames := []Frame{{Func: "leaf", Module: -1, Unsure: true}, {Func: "inner", Module: -1, Gap: true},
+		{Func: "main", Module: -1}}
+	p := FromDumps(&Dump{Threads: []Thread{{TID: 1, State: "R", Stack: Stack{Frames: frames, Complete: true}}}})
+	if err := p.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range p.Tree.Append(nil, p.Samples[0].Stack) {
+		got = append(got, p.Frames[f].Func)
+	}
+	if want := []string{"leaf", UnsureMark, "inner", GapMark, "main"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -81,7 +81,16 @@ type Frame struct {
 	Async  bool
 	Origin string // how the physical frame was found: "context", "cfi", "frame pointer", …
 	Note   string // why it is less sure than its origin says; "" mostly
+	// Unsure says that what executes was read later than the stack, and may be another's; Gap that frames of its
+	// language are missing between this one and the next outer one. Note says why.
+	Unsure, Gap bool
 }
+
+// Marks are frames without code that stand outside of a frame in profiles, so that it keeps its time.
+const (
+	UnsureMark = "(name not sure)"  // of the next inner one: [Frame.Unsure]
+	GapMark    = "(frames missing)" // [Frame.Gap]
+)
 
 // HasAddr says that Addr is one: a function that was inlined has none of its own, nor has one of Python, which the
 // interpreter runs.

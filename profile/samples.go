@@ -77,7 +77,7 @@ type Profile struct {
 	Comments   []string // what was lost or skipped, a short line each
 
 	Modules []Module // the main program first
-	Frames  []Frame  // distinct; Index, Interrupted, Column, Origin and Note are not used
+	Frames  []Frame  // distinct; Index, Interrupted, Column, Origin, Note, Unsure and Gap are not used
 	Tree    Tree
 	Tasks   []Task
 	Samples []Sample // at most one for a pair of Stack and Task

@@ -146,6 +146,8 @@ type frameDoc struct {
 	WasmOffset    string `json:"wasm_offset,omitempty"`
 	Origin        string `json:"origin,omitempty"`
 	Note          string `json:"note,omitempty"`
+	Unsure        bool   `json:"unsure,omitempty"`
+	Gap           bool   `json:"gap,omitempty"`
 }
 
 type moduleDoc struct {

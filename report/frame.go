@@ -66,6 +66,9 @@ func (p *printer) frame(f *profile.Frame) {
 		}
 	}
 	p.w.WriteByte('\n')
+	if f.Gap {
+		p.cutLine("frames are missing here: " + text.Escape(f.Note))
+	}
 }
 
 // marks say what sort of frame it is and how sure.
@@ -87,7 +90,9 @@ func (p *printer) marks(f *profile.Frame) []string {
 			marks = append(marks, "(raw: "+text.Escape(f.Linkage)+")")
 		}
 		marks = append(marks, originText(f))
-	} else if f.Note != "" {
+	} else if f.Unsure {
+		marks = append(marks, "(name not sure)")
+	} else if f.Note != "" && !f.Gap {
 		marks = append(marks, "(unsure)")
 	}
 	return marks

@@ -67,6 +67,9 @@ func stackKey(t *profile.Thread, frames []profile.Frame) []byte {
 		if !f.Inlined {
 			key = binary.LittleEndian.AppendUint64(key, f.Addr)
 		}
+		if f.Gap || f.Unsure {
+			key = fmt.Appendf(key, "%t %t", f.Gap, f.Unsure)
+		}
 		if f.Kind.Made() { // the address may be that of an interpreter
 			key = fmt.Appendf(key, "%q %q %d", f.Func, f.File, f.Line)
 		}

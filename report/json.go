@@ -138,7 +138,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	doc := &frameDoc{
 		Index: f.Index, Inlined: f.Inlined, Interrupted: f.Interrupted, Kind: f.Kind.String(),
 		Function: profile.Lossless(f.Func), Origin: profile.Lossless(f.Origin), Note: profile.Lossless(f.Note),
-		Tier: profile.Lossless(f.Tier), Stub: f.Stub, Async: f.Async,
+		Tier: profile.Lossless(f.Tier), Stub: f.Stub, Async: f.Async, Unsure: f.Unsure, Gap: f.Gap,
 	}
 	if f.Func != "" {
 		doc.Linkage = profile.Lossless(f.Linkage)

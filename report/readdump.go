@@ -232,7 +232,7 @@ func (in *dumpReader) frame(to *[]profile.Frame) error {
 		Column: doc.Column, Module: -1,
 		Func: in.text(doc.Function, &err), Linkage: in.text(doc.Linkage, &err), File: in.text(doc.File, &err),
 		Origin: in.text(doc.Origin, &err), Note: in.text(doc.Note, &err),
-		Tier: in.text(doc.Tier, &err), Stub: doc.Stub, Async: doc.Async}
+		Tier: in.text(doc.Tier, &err), Stub: doc.Stub, Async: doc.Async, Unsure: doc.Unsure, Gap: doc.Gap}
 	if !doc.Inlined && doc.Address != "" {
 		f.Addr = unhex(doc.Address, &err)
 		f.Offset, f.ModuleAddr = optional(doc.Offset, &err), optional(doc.ModuleAddress, &err)

@@ -13,6 +13,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -56,12 +57,21 @@ type Options struct {
 
 // visible returns the frames of s that o leaves in.
 func (o *Options) visible(s *profile.Stack) []profile.Frame {
+	hides := func(f profile.Frame) bool { return o.hides(&f) }
+	if !slices.ContainsFunc(s.Frames, hides) {
+		return s.Frames
+	}
+	out := make([]profile.Frame, 0, len(s.Frames))
 	for i := range s.Frames {
-		if o.hides(&s.Frames[i]) {
-			return slices.DeleteFunc(slices.Clone(s.Frames), func(f profile.Frame) bool { return o.hides(&f) })
+		f := &s.Frames[i]
+		switch last := len(out) - 1; {
+		case !o.hides(f):
+			out = append(out, *f)
+		case f.Gap && last >= 0 && !out[last].Gap: // what is missing is not hidden with it
+			out[last].Gap, out[last].Note = true, cmp.Or(out[last].Note, f.Note)
 		}
 	}
-	return s.Frames
+	return out
 }
 
 func (o *Options) hides(f *profile.Frame) bool {

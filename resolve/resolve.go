@@ -307,6 +307,7 @@ func (n *Names) add(out []profile.Frame, index int, f *unwind.Frame) []profile.F
 		k := &out[len(out)-1]
 		k.Index = index
 		k.Stub = k.Stub || f.Stub
+		k.Unsure = f.Unsure
 		k.Module = -1
 		if f.Module != nil && !f.Module.Made() { // the name of one that was made says nothing
 			k.Module = f.Module.ID
@@ -315,7 +316,7 @@ func (n *Names) add(out []profile.Frame, index int, f *unwind.Frame) []profile.F
 			k.Addr = uint64(f.PC)
 			k.Interrupted = f.Interrupted
 			k.Origin = f.Origin.String()
-			k.Note = f.Note
+			k.Note, k.Gap = f.Note, f.Gap
 			if f.Signal {
 				k.Kind = profile.Signal
 			}

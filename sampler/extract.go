@@ -172,6 +172,27 @@ func (e *extract) stacks(yield func(profile.NodeID) bool) {
 	}
 }
 
+// marked counts the samples whose stacks have each mark.
+func (e *extract) marked() (samples [markKinds]uint64) {
+	on := make([]uint8, e.tree.Len()) // which marks a stack has, a bit each
+	any := false
+	for n := range e.stacks {
+		on[n] = on[e.tree.Parent(n)]
+		if s := &e.sites[e.tree.Frame(n)]; s.kind == wordSite && s.addr < markKinds {
+			on[n] |= 1 << s.addr
+			any = true
+		}
+	}
+	for i := 0; any && i < len(e.entries); i++ {
+		for m := range samples {
+			if on[e.entries[i].stack]&(1<<m) != 0 {
+				samples[m] += uint64(e.entries[i].samples)
+			}
+		}
+	}
+	return samples
+}
+
 // marks is a set of small numbers.
 type marks []uint64
 

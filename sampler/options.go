@@ -100,6 +100,9 @@ type Stats struct {
 	Behind uint64 // of Lost: there was no room for a copy
 	Cut    uint64 // walked stacks whose outermost frame was not reached
 	Late   uint64 // walked stacks that were read in part after the stop
+	// Unsure counts samples, of those that Take gave, with frames whose names are not sure, Missing those of which a
+	// runtime's frames are missing. Their stacks have a word each that says so.
+	Unsure, Missing uint64
 	// Short counts samples of which a Copier did not get all that it asked for; Shortfall is the last, "" for none.
 	Short     uint64
 	Shortfall string

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -254,6 +255,44 @@ func TestBookIsBounded(t *testing.T) {
 	}
 	if !b.full || b.tree.Len() > 1002 || b.words[b.sites[b.tree.Frame(last)].addr] != wordTooMany {
 		t.Errorf("full %v, %d nodes, want true and 1000", b.full, b.tree.Len())
+	}
+}
+
+// Frames that are not sure, and frames that are missing, are marked once, outside of where they are: the frames keep
+// their own time. The samples with each are counted.
+func TestBookMarks(t *testing.T) {
+	b := newBook()
+	g := newProgram(0, nil, fakeTable, 0, nil)
+	stack := func(frames ...unwind.Frame) profile.NodeID { return b.stack(&unwind.Stack{Frames: frames}, g) }
+	at := func(pc mem.Addr, unsure, gap bool) unwind.Frame { return unwind.Frame{PC: pc, Unsure: unsure, Gap: gap} }
+	e := &extract{sites: b.sites}
+	for _, row := range []struct {
+		stack profile.NodeID
+		want  string
+	}{
+		{stack(at(3, false, false), at(2, false, false), at(1, false, false)), "1 2 3"},
+		{stack(at(3, true, false), at(2, true, false), at(1, false, false)), "1 (name not sure) 2 3"},
+		{stack(at(3, true, false), at(2, false, true), at(1, true, false)),
+			"(name not sure) 1 (frames missing) 2 (name not sure) 3"},
+		{stack(at(3, false, false), at(2, false, false), at(1, false, true)), "(frames missing) 1 2 3"},
+	} {
+		var words []string
+		for n := row.stack; n != 0; n = b.tree.Parent(n) {
+			if s := b.sites[b.tree.Frame(n)]; s.kind == wordSite {
+				words = append(words, b.words[s.addr])
+			} else {
+				words = append(words, fmt.Sprint(s.addr))
+			}
+		}
+		slices.Reverse(words)
+		if got := strings.Join(words, " "); got != row.want {
+			t.Errorf("got %q, want %q", got, row.want)
+		}
+		e.entries = append(e.entries, entry{stack: row.stack, samples: 10})
+	}
+	e.sites, e.tree = b.sites, b.tree
+	if got := e.marked(); got != [markKinds]uint64{markUnsure: 20, markMissing: 20} {
+		t.Errorf("got %v samples, want 20 unsure and 20 with frames missing", got)
 	}
 }
 

@@ -62,7 +62,9 @@ type Recorder struct {
 	// followed is never changed, only replaced.
 	followed []Followed
 	cpu      time.Duration // own, when the Recorder was made: what it takes to begin counts
-	extra    notes         // of others than the ticker
+	unsure   atomic.Uint64 // samples that were taken, by marks of their stacks
+	missing  atomic.Uint64
+	extra    notes // of others than the ticker
 }
 
 // New returns a Recorder. The caller closes it.
@@ -356,6 +358,7 @@ func (r *Recorder) Stats() Stats {
 	s.Stacks = r.stacks.Load()
 	out := &r.counter.out
 	s.Cut, s.Late, s.Inferred = out.cut.Load(), out.late.Load(), out.inferred.Load()
+	s.Unsure, s.Missing = r.unsure.Load(), r.missing.Load()
 	if s.Short = out.short.Load(); s.Short > 0 {
 		s.Shortfall = out.shortfall.Load().String()
 	}

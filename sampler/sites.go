@@ -86,9 +86,23 @@ type book struct {
 }
 
 func newBook() *book {
-	return &book{index: map[site]profile.FrameID{}, word: map[string]int{}, placeOf: map[identity]int32{},
-		limit: maxNodes, made: make([]madeCode, 1), renamers: map[resolve.Renamer][]renamable{},
-		renames: map[resolve.Renamer]int{}}
+	return &book{index: map[site]profile.FrameID{}, words: []string{profile.UnsureMark, profile.GapMark},
+		word: map[string]int{}, placeOf: map[identity]int32{}, limit: maxNodes, made: make([]madeCode, 1),
+		renamers: map[resolve.Renamer][]renamable{}, renames: map[resolve.Renamer]int{}}
+}
+
+// The first words of each book are marks, outside of the frame that they are of: so it keeps its time. Samples with
+// them are counted.
+const (
+	markUnsure  = iota // [unwind.Frame.Unsure]
+	markMissing        // [unwind.Frame.Gap]
+	markKinds
+)
+
+// mark returns the stack with the mark m below parent.
+func (b *book) mark(parent profile.NodeID, m uint64) profile.NodeID {
+	f, _ := b.frame(site{module: -1, kind: wordSite, addr: m})
+	return b.tree.Child(parent, f)
 }
 
 // frame returns the id of a site, made if need be; false if there is no room.
@@ -142,8 +156,16 @@ func (b *book) stack(s *unwind.Stack, g *program) profile.NodeID {
 	case s.Stop != unwind.Root:
 		node = b.said(0, wordSite, "(stack cut: "+s.Stop.String()+")")
 	}
+	unsure := false
 	for i := len(s.Frames) - 1; i >= 0; i-- {
 		f := &s.Frames[i]
+		if f.Gap {
+			node = b.mark(node, markMissing)
+		}
+		if f.Unsure && !unsure {
+			node = b.mark(node, markUnsure)
+		}
+		unsure = f.Unsure
 		at := site{module: g.place(b, f), interrupted: f.Interrupted, signal: f.Signal, stub: f.Stub,
 			addr: uint64(f.PC)}
 		at.made = g.madeOf(b, f)

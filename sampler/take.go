@@ -157,6 +157,9 @@ func (r *Recorder) finishTaking(t *taking) (*profile.Profile, error) {
 		r.extra.add("runtime "+who, "%s: %s", who, strings.ReplaceAll(problem.Error(), "\n", "; "))
 	}
 	r.mu.Unlock()
+	samples := t.e.marked()
+	r.unsure.Add(samples[markUnsure])
+	r.missing.Add(samples[markMissing])
 	p, err := r.naming.name(t.e, t.from)
 	if err != nil {
 		r.mu.Lock()
