@@ -16,17 +16,16 @@ const (
 // linux/arch/arm64/include/uapi/asm/ptrace.h.
 //
 // Return addresses and LR may have a pointer authentication code: see [StripPAC].
-var ARM64 = define(Arch{
+var ARM64 = &Arch{
 	Name: "arm64", WordSize: 8, Order: binary.LittleEndian, NoteSize: 34 * 8, Machine: 183,
 	PC: ARM64PC, SP: ARM64SP, FP: ARM64FP, LR: ARM64LR,
 	Record:  Record{SavedFP: 0, RA: 8, CFA: 16, Below: 16},
 	Args:    []Reg{0, 1, 2, 3, 4, 5},
 	Syscall: NoReg, Result: ARM64X0,
 	Callee: []Reg{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29},
-	slots: append(words(0, 0, 31, "x"),
-		slot{ARM64SP, "sp", 31}, slot{ARM64PC, "pc", 32}),
-	dwarf: map[uint64]Reg{32: ARM64PC},
-})
+	slots:  []slot{{reg: 0, name: "x", word: 0, count: 31}, {ARM64SP, "sp", 31, 0}, {ARM64PC, "pc", 32, 0}},
+	dwarf:  []alias{{32, ARM64PC}},
+}
 
 // StripPAC clears the pointer authentication code of an instruction address. insnMask is
 // the second word of the regset NT_ARM_PAC_MASK (0x406), 0 where the CPU has none.

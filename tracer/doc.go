@@ -26,8 +26,7 @@
 // its threads becomes a [FaultError]: it costs what was under way, and everything is let go.
 //
 // All ptrace requests are made by one OS thread that is never the main one, because the
-// end of the main thread does not detach. That thread is placed by itself; a program
-// whose package main calls runtime.LockOSThread in an init function saves it a retry.
+// end of the main thread does not detach. That thread is placed by itself, wherever the Go scheduler begins it.
 // While a stop lasts the garbage collector is held off, SIGCHLD has SA_NOCLDSTOP, and
 // real-time signal 63 is used to end system calls, also PTRACE_SEIZE (see package breakable). A timer sends it; where
 // none can be made a goroutine sends signal 16. Both are unblocked on the OS thread that traces, whatever mask this

@@ -26,22 +26,31 @@ type osThread struct {
 func startThread() *osThread {
 	t := &osThread{work: make(chan func())}
 	ready := make(chan struct{})
-	go t.run(ready)
+	offMain(func() { t.run(ready) })
 	<-ready
 	return t
 }
 
-func (t *osThread) run(ready chan struct{}) {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	if unix.Gettid() == os.Getpid() {
+// offMain runs f on an OS thread that ends with f, and is not the main thread, which would not end. It returns when f
+// has begun.
+func offMain(f func()) {
+	placed := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			close(placed)
+			f()
+			return // never unlocked: the thread ends with the goroutine
+		}
 		// While this goroutine occupies the main thread another cannot get it.
-		placed := make(chan struct{})
-		go t.run(placed)
-		<-placed
+		offMain(f)
 		runtime.UnlockOSThread()
-		close(ready)
-		return
-	}
+		close(placed)
+	}()
+	<-placed
+}
+
+func (t *osThread) run(ready chan struct{}) {
 	t.tid = unix.Gettid()
 	unblockKick()
 	t.alarm.make(t.tid)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -64,8 +63,7 @@ func inNetwork(root string, pid int, own bool, f func() error) error {
 		return f()
 	}
 	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine, in the other namespace
+	offMain(func() { // the thread ends with this function, in the other namespace
 		var err error
 		fault := guard(func() {
 			var ns int
@@ -82,7 +80,7 @@ func inNetwork(root string, pid int, own bool, f func() error) error {
 			err = fault
 		}
 		done <- err
-	}()
+	})
 	return <-done
 }
 

@@ -62,8 +62,10 @@ func (l *Loops) Of(s *snapshot.Snapshot, t *snapshot.Thread) *profile.Loop {
 	return out
 }
 
-// named is loop with what the runtimes of the process know of its handles.
+// named is loop with what the runtimes of the process know of its handles. They follow a thousand pointers for it, most
+// of which lead to the same few objects.
 func (l *Loops) named(loop *libuv.Loop) *profile.Loop {
+	defer l.process.blocks.Hold()()
 	out := &profile.Loop{Requests: loop.Requests}
 	for i := range loop.Handles {
 		out.Handles = append(out.Handles, shownHandle(&loop.Handles[i]))

@@ -188,6 +188,7 @@ const maxErrs = 16
 type Process struct {
 	table   *Table
 	image   module.Image
+	blocks  *mem.Blocks // of the image's memory, below facts
 	facts   *mem.Keeper
 	met     map[*module.Module]unwind.Runtime // nil for none
 	set     *module.Set                       // of the last Scan
@@ -204,12 +205,17 @@ type whole struct {
 	present bool
 }
 
-// maxFacts bounds the bytes that are kept of what runtimes read.
-const maxFacts = 1 << 20
+const (
+	// maxFacts bounds the bytes that are kept of what runtimes read.
+	maxFacts = 1 << 20
+	// maxBlocks bounds what is held of the memory while an event loop is named.
+	maxBlocks = 1 << 10
+)
 
 // Process returns the runtimes of the process that image shows. None is known before Scan.
 func (t *Table) Process(image module.Image) *Process {
-	p := &Process{table: t, image: image, facts: mem.NewKeeper(image.Memory, maxFacts),
+	blocks := mem.NewBlocks(image.Memory, maxBlocks)
+	p := &Process{table: t, image: image, blocks: blocks, facts: mem.NewKeeper(blocks, maxFacts),
 		met: map[*module.Module]unwind.Runtime{}}
 	p.image.Memory, p.image.Budget = p.facts, t.budget.Share()
 	if t.translate && image.Path != nil {

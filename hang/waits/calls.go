@@ -3,6 +3,7 @@ package waits
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/syscalls"
@@ -96,7 +97,7 @@ func (s *study) call(t *Thread, w *Wait) {
 	if s.served(c, w) {
 		return
 	}
-	if how, ok := calls[c.name]; ok {
+	if how, ok := calls()[c.name]; ok {
 		how(s, c, w)
 		return
 	}
@@ -104,9 +105,8 @@ func (s *study) call(t *Thread, w *Wait) {
 }
 
 // calls says how the waits in a system call are found.
-var calls = map[string]func(*study, *blocked, *Wait){}
-
-func init() {
+var calls = sync.OnceValue(func() map[string]func(*study, *blocked, *Wait) {
+	all := map[string]func(*study, *blocked, *Wait){}
 	for names, how := range map[string]func(*study, *blocked, *Wait){
 		"read pread64 readv preadv preadv2 recv recvfrom recvmsg recvmmsg recvmmsg_time64 accept accept4 splice tee " +
 			"getdents64": func(s *study, c *blocked, w *Wait) { s.onDescriptor(c, c.fd(0), true, w) },
@@ -136,10 +136,11 @@ func init() {
 		"ptrace":                                     (*study).tracing,
 	} {
 		for name := range strings.FieldsSeq(names) {
-			calls[name] = how
+			all[name] = how
 		}
 	}
-}
+	return all
+})
 
 // other is a wait in a call of which nothing more is known.
 func (s *study) other(c *blocked, w *Wait) {

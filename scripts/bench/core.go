@@ -71,7 +71,7 @@ func (b *bench) core(what string, bound float64, rounds int, program, core strin
 			return err
 		}
 		row(what+", against "+peer.name, medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds), peer.bound, "ms")
-		if err := memory(what+", beside "+peer.name, ours, peer.argv); err != nil {
+		if err := memory(what+", beside "+peer.name, 0, ours, peer.argv); err != nil {
 			return err
 		}
 	}

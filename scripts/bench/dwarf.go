@@ -139,7 +139,7 @@ func (b *bench) dwarf() error {
 			return err
 		}
 		row(what+", against "+peer.name, medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds), 1, "ms")
-		if err := memory(what+", beside "+peer.name, ours, peer.argv); err != nil {
+		if err := memory(what+", beside "+peer.name, 150, ours, peer.argv); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func (b *bench) flames(folded, script string) error {
 		return err
 	}
 	row("1,000,000 folded lines to SVG, against flamegraph.pl", seconds(rs[0]), theirs.wall.Seconds(), 0.1, "s")
-	return memory("1,000,000 folded lines to SVG, beside flamegraph.pl", ours, []string{"perl", script, lines})
+	return memory("1,000,000 folded lines to SVG, beside flamegraph.pl", 0, ours, []string{"perl", script, lines})
 }
 
 func seconds(rs []run) float64 {

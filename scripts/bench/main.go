@@ -62,8 +62,8 @@ func printPeak(argv []string) error {
 	return nil
 }
 
-// memory prints the peaks of two commands side by side.
-func memory(what string, ours, theirs []string) error {
+// memory prints the peaks of two commands side by side. bound is the most that ours is to take, MiB, 0 for none.
+func memory(what string, bound float64, ours, theirs []string) error {
 	a, err := peak(ours)
 	if err != nil {
 		return err
@@ -72,7 +72,15 @@ func memory(what string, ours, theirs []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| %s, peak memory | %.1f MiB | %.1f MiB | | | |\n", what, a/1024, b/1024)
+	limit, verdict := "", ""
+	if bound > 0 {
+		limit, verdict = fmt.Sprintf("%.0f MiB", bound), "ok"
+		if a/1024 > bound {
+			verdict = "MISSED"
+		}
+	}
+	fmt.Printf("| %s, peak memory | %.1f MiB | %.1f MiB | %.3f | %s | %s |\n", what, a/1024, b/1024, a/b, limit,
+		verdict)
 	return nil
 }
 
@@ -142,20 +150,21 @@ type bench struct {
 	fpstack, live      string
 	cstop, clook       string // the bare C loops
 	rounds             int
+	empty              string // a program of Go that does nothing
 	many               int    // seconds of the recording with unique stacks
 	folded, flamegraph string // the generator of folded stacks; flamegraph.pl
 	scripts            string // folder of the targets' sources
 }
 
-// peer compares the whole command with eu-stack on one process.
-func (b *bench) peer(what string, bound float64, pid string) error {
+// peer compares the whole command with eu-stack on one process; most is the most memory, MiB, 0 for any.
+func (b *bench) peer(what string, bound, most float64, pid string) error {
 	ours, theirs := []string{b.fpstack, "-p", pid}, []string{"eu-stack", "-p", pid}
 	rs, err := contest(b.rounds, ours, theirs)
 	if err != nil {
 		return err
 	}
 	row(what+", against eu-stack", medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds), bound, "ms")
-	return memory(what, ours, theirs)
+	return memory(what, most, ours, theirs)
 }
 
 // stopped is how the heading of a dump shows the time of the stop.
@@ -204,7 +213,33 @@ func (b *bench) threads() error {
 	if err := b.stop(pid); err != nil {
 		return err
 	}
-	return b.peer("whole command, 1,001 threads", 0.2, pid)
+	return b.peer("whole command, 1,001 threads", 0.2, 0, pid)
+}
+
+// manyThreads shows the memory that eight thousand threads take.
+func (b *bench) manyThreads() error {
+	pid, stop, err := target(true, filepath.Join(b.live, "threads"), "8000", "30")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return memory("8,001 threads", 64, []string{b.fpstack, "-p", pid}, []string{"eu-stack", "-p", pid})
+}
+
+// start compares the start and end of fpstack with those of a program of Go that does nothing.
+func (b *bench) start() error {
+	rs, err := contest(4*b.rounds, []string{b.fpstack, "version"}, []string{b.empty})
+	if err != nil {
+		return err
+	}
+	ours, least := medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds)
+	verdict := "ok"
+	if ours-least > 1 {
+		verdict = "MISSED"
+	}
+	fmt.Printf("| fpstack version, more than an empty program of Go | %.2f ms | %.2f ms | +%.2f ms | +1 ms | %s |\n",
+		ours, least, ours-least, verdict)
+	return memory("fpstack version", 0, []string{b.fpstack, "version"}, []string{b.empty})
 }
 
 func (b *bench) sleeper() error {
@@ -213,7 +248,7 @@ func (b *bench) sleeper() error {
 		return err
 	}
 	defer stop()
-	return b.peer("whole command, one sleeping process", 0.8, pid)
+	return b.peer("whole command, one sleeping process", 0.6, 8, pid)
 }
 
 func (b *bench) node() error {
@@ -222,7 +257,7 @@ func (b *bench) node() error {
 		return err
 	}
 	defer stop()
-	if err := b.peer("whole command, idle node", 1.0/3, pid); err != nil {
+	if err := b.peer("whole command, idle node", 1.0/3, 16, pid); err != nil {
 		return err
 	}
 	ours, theirs := []string{b.fpstack, "-p", pid}, []string{"gdb", "-batch", "-ex", "thread apply all bt", "-p", pid}
@@ -231,7 +266,7 @@ func (b *bench) node() error {
 		return err
 	}
 	row("whole command, idle node, against gdb", medianOf(rs[0], milliseconds), medianOf(rs[1], milliseconds), 1, "ms")
-	return memory("idle node, beside gdb", ours, theirs)
+	return memory("idle node, beside gdb", 0, ours, theirs)
 }
 
 func main() {
@@ -243,67 +278,104 @@ func main() {
 		return
 	}
 	b := &bench{}
-	only := flag.String("only", "", "one `part` alone: "+strings.Join(partNames(), ", "))
+	only := flag.String("only", "", "these `parts` alone, separated by commas: "+strings.Join(partNames(), ", "))
+	quick := flag.Bool("quick", false, "those that take less than a minute together")
+	write := flag.String("write", "", "put the figures of the parts named into this `document`")
 	flag.StringVar(&b.fpstack, "fpstack", "./fpstack", "the program")
 	flag.StringVar(&b.live, "live", "testdata/bin/live", "where the targets are")
 	flag.StringVar(&b.scripts, "sources", "testdata/live", "where their sources are")
 	flag.StringVar(&b.cstop, "cstop", "", "the bare C loop that stops all threads, built")
 	flag.StringVar(&b.clook, "clook", "", "the bare C loop that samples one thread, built")
+	flag.StringVar(&b.empty, "empty", "", "a program of Go that does nothing, built")
 	flag.StringVar(&b.folded, "folded", "", "the generator of folded stacks, built")
 	flag.StringVar(&b.flamegraph, "flamegraph", "", "flamegraph.pl, if it is there")
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds that count")
 	flag.IntVar(&b.many, "many", 60, "seconds of the recording with unique stacks")
 	flag.Parse()
-	fmt.Println("| what | fpstack | peer | ratio | must be at most | |")
-	fmt.Println("|---|---|---|---|---|---|")
-	failed := false
-	for _, p := range parts {
-		if *only != "" && *only != p.name {
-			continue
-		}
-		if err := p.run(b); err != nil {
-			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", p.name, err)
-			failed = true
-		}
-	}
-	if failed {
+	wanted := slices.DeleteFunc(slices.Clone(parts), func(p part) bool {
+		return *quick && !p.quick || *only != "" && !slices.Contains(strings.Split(*only, ","), p.name)
+	})
+	if err := b.compare(wanted, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// part is one comparison that can be run alone.
-type part struct {
-	name string
-	run  func(*bench) error
+// compare runs parts and prints their table, or puts it into a document.
+func (b *bench) compare(wanted []part, document string) error {
+	if document != "" {
+		var args []string
+		flag.Visit(func(f *flag.Flag) {
+			if !slices.Contains([]string{"only", "quick", "write"}, f.Name) {
+				args = append(args, "-"+f.Name+"="+f.Value.String())
+			}
+		})
+		return measureInto(document, ".", wanted, args)
+	}
+	fmt.Println("| what | fpstack | beside | ratio | at most | |")
+	fmt.Println("|---|---|---|---|---|---|")
+	var failed error
+	for _, p := range wanted {
+		if err := p.run(b); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", p.name, err))
+		}
+	}
+	if doc, err := os.ReadFile(documented); err == nil {
+		if old, err := outdated(".", doc); err == nil && len(old) > 0 {
+			fmt.Printf("\n%s is older than the code for %s\n", documented, strings.Join(old, ", "))
+		}
+	}
+	return failed
 }
 
+// part is one comparison that can be run alone.
+type part struct {
+	name  string
+	rooms []string // whose code it measures
+	quick bool     // it takes some seconds
+	run   func(*bench) error
+}
+
+// Rooms that figures depend on.
+var (
+	startRooms = []string{"main.go", "go.mod", "cmd"}
+	dumpRooms  = append([]string{"dump", "hang/waits", "maps", "mem", "procfs", "profile", "regs", "report", "resolve",
+		"snapshot", "symbol", "text", "tracer", "unwind", "vm"}, startRooms...)
+	recordRooms = []string{"cmd", "maps", "mem", "profile", "regs", "resolve", "sampler", "snapshot", "symbol", "tracer",
+		"unwind", "vm"}
+	runRooms   = append([]string{"hang", "report", "procfs"}, recordRooms...)
+	flameRooms = []string{"flame", "profile"}
+)
+
 var parts = []part{
-	{"threads", (*bench).threads},
-	{"sleeper", (*bench).sleeper},
-	{"node", (*bench).node},
-	{"dwarf", (*bench).dwarf},
-	{"goroutines", (*bench).goroutines},
-	{"waits", (*bench).waits},
-	{"shares", (*bench).shares},
-	{"busy", func(b *bench) error { return errors.Join(b.busy(), b.busyPeers()) }},
-	{"slow", func(b *bench) error {
+	{"start", startRooms, true, (*bench).start},
+	{"threads", dumpRooms, true, (*bench).threads},
+	{"sleeper", dumpRooms, true, (*bench).sleeper},
+	{"node", dumpRooms, true, (*bench).node},
+	{"memory", dumpRooms, false, (*bench).manyThreads},
+	{"dwarf", dumpRooms, false, (*bench).dwarf},
+	{"goroutines", dumpRooms, false, (*bench).goroutines},
+	{"waits", dumpRooms, false, (*bench).waits},
+	{"cores", dumpRooms, false, (*bench).cores},
+	{"rate", recordRooms, true, (*bench).rate},
+	{"shares", recordRooms, false, (*bench).shares},
+	{"busy", recordRooms, false, func(b *bench) error { return errors.Join(b.busy(), b.busyPeers()) }},
+	{"slow", recordRooms, false, func(b *bench) error {
 		if err := b.slowdown("99"); err != nil {
 			return err
 		}
 		return b.slowdown("1000")
 	}},
-	{"parked", (*bench).parked},
-	{"cores", (*bench).cores},
-	{"pauses", (*bench).pauses},
-	{"rate", (*bench).rate},
-	{"many", (*bench).memoryOfMany},
-	{"flames", func(b *bench) error { return b.flames(b.folded, b.flamegraph) }},
-	{"python", func(b *bench) error { return b.python("160") }},
-	{"python1", func(b *bench) error { return b.python("1") }},
-	{"pydumps", (*bench).pythonDumps},
-	{"pyshares", (*bench).pythonShares},
-	{"build", (*bench).builds},
-	{"tree", (*bench).tree},
+	{"parked", recordRooms, false, (*bench).parked},
+	{"pauses", recordRooms, false, (*bench).pauses},
+	{"many", recordRooms, false, (*bench).memoryOfMany},
+	{"flames", flameRooms, false, func(b *bench) error { return b.flames(b.folded, b.flamegraph) }},
+	{"python", recordRooms, false, func(b *bench) error { return b.python("160") }},
+	{"python1", recordRooms, false, func(b *bench) error { return b.python("1") }},
+	{"pydumps", dumpRooms, false, (*bench).pythonDumps},
+	{"pyshares", recordRooms, false, (*bench).pythonShares},
+	{"build", runRooms, false, (*bench).builds},
+	{"tree", runRooms, false, (*bench).tree},
 }
 
 func partNames() []string {

@@ -55,7 +55,7 @@ func (b *bench) rate() error {
 	if a/c < 0.8 {
 		word = "MISSED"
 	}
-	fmt.Printf("| samples a second of a spinning thread, 30 frames, against bare C | %.0f | %.0f | %.3f | at least "+
+	fmt.Printf("| samples a second of a spinning thread, against bare C | %.0f | %.0f | %.3f | at least "+
 		"0.80 | %s |\n", a, c, a/c, word)
 	return nil
 }
