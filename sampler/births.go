@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/fpstack/fpstack/tracer"
@@ -36,9 +37,10 @@ type births struct {
 	failed bool   // there is none
 	joined bool   // what began before we listened is found
 
-	family map[int]struct{} // processes that are followed, and what began below them, until their end is heard
-	alive  map[int]int      // threads that began and are not met yet, and the processes they belong to
-	order  []int            // of alive, as they began; some may have ended
+	// family are processes that are followed, and what began below them, until their end is heard.
+	family map[int]*cadence
+	alive  map[int]int // threads that began and are not met yet, and the processes they belong to
+	order  []int       // of alive, as they began; some may have ended
 	into   [64]tracer.Event
 
 	strange int           // events of others in this second, which ends at until
@@ -53,9 +55,9 @@ type births struct {
 }
 
 // belongs notes that a process is followed.
-func (b *births) belongs(pid int) {
+func (b *births) belongs(pid int, to *cadence) {
 	if b.source != nil {
-		b.family[pid] = struct{}{}
+		b.family[pid] = to
 	}
 }
 
@@ -78,9 +80,9 @@ func (k *ticker) listen(now time.Duration) {
 	}
 	b.source, b.joined, b.listened = source, false, true
 	b.strange, b.until = 0, now+time.Second
-	b.family, b.alive, b.order = map[int]struct{}{}, map[int]int{}, nil
-	for pid := range k.byPID {
-		b.belongs(pid)
+	b.family, b.alive, b.order = map[int]*cadence{}, map[int]int{}, nil
+	for pid, p := range k.byPID {
+		b.belongs(pid, p.cadence)
 	}
 }
 
@@ -137,15 +139,15 @@ func (k *ticker) hearLast() {
 
 // note takes one event into account.
 func (b *births) note(e tracer.Event, children bool) {
-	_, ours := b.family[e.PID]
+	to, ours := b.family[e.PID]
 	if e.Parent != 0 && children && !ours {
-		_, ours = b.family[e.Parent]
+		to, ours = b.family[e.Parent]
 	}
 	switch {
 	case !ours:
 		b.strange++
 	case !e.Ended:
-		b.family[e.PID] = struct{}{}
+		b.family[e.PID] = to
 		b.alive[e.TID] = e.PID
 		b.order = append(b.order, e.TID)
 	default:
@@ -182,7 +184,7 @@ func (k *ticker) meetAll() {
 		if p := k.byPID[pid]; p != nil && !p.closed {
 			gone = k.addThread(p, tid, true)
 		} else if p == nil && tid == pid {
-			gone = k.addChild(pid, true)
+			gone = k.addChild(pid, true, b.family[pid])
 		}
 		if gone {
 			b.ended(tid == pid)
@@ -193,12 +195,13 @@ func (k *ticker) meetAll() {
 
 // forget makes the family what is followed: of others the end may have been lost.
 func (b *births) forget(followed map[int]*process) {
+	old := maps.Clone(b.family)
 	clear(b.family)
-	for pid := range followed {
-		b.family[pid] = struct{}{}
+	for pid, p := range followed {
+		b.family[pid] = p.cadence
 	}
 	for _, pid := range b.alive {
-		b.family[pid] = struct{}{}
+		b.family[pid] = old[pid]
 	}
 }
 
