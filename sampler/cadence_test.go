@@ -170,7 +170,7 @@ func TestCadence(t *testing.T) {
 			var samples, missed int
 			var eighths [8]int
 			for cell := int64(0); cell < cells; cell++ {
-				if late && cell%1000 >= 700 {
+				if at := cell % 1000; late && at >= 300 && at < 600 {
 					continue
 				}
 				from, edge := c.from, int64(c.edge)

@@ -223,8 +223,8 @@ func isGone(err error) bool {
 }
 
 const (
-	// maxNewIDs is how many new ids are checked one by one.
-	maxNewIDs = 64
+	// maxNewIDs is how many new ids are checked one by one, gentleNewIDs where each reading counts.
+	maxNewIDs, gentleNewIDs = 64, 8
 	// listEvery is how often all threads and children are listed, in case one was missed; more seldom where that would
 	// take more than half a hundredth of the time.
 	listEvery = time.Second
@@ -259,9 +259,15 @@ func (k *ticker) discover(now time.Duration) {
 	last, err := k.sys.LastID()
 	from := k.search.lastID
 	k.search.lastID = last
-	if now-k.search.listed >= k.listAge() || err != nil || last < from ||
-		last-from > maxNewIDs {
+	most := maxNewIDs
+	if k.opt.Gentle {
+		most = gentleNewIDs
+	}
+	due, many := now-k.search.listed >= k.listAge(), err != nil || last < from || last-from > most
+	if due || many && !k.opt.Gentle {
 		k.list(now)
+	}
+	if due || many {
 		return
 	}
 	for id := last; id > from; id-- { // the youngest is the likeliest to live still

@@ -94,16 +94,21 @@ func (r *Recorder) count(l *sample) {
 		if fault == nil {
 			return
 		}
-		r.mu.Lock()
-		r.extra.add("fault", "a stack was lost to a fault of fpstack, please report it: %v", fault)
-		r.mu.Unlock()
 		if l.copied != nil {
 			r.counter.free <- l.copied
 		}
+		r.note("fault", "a stack was lost to a fault of fpstack, please report it: %v", fault)
 	}()
 	defer r.moves.Add(1)
 	r.counter.count(l)
 	r.stacks.Store(uint64(len(r.counter.ledger.entries)))
+}
+
+// note adds what a person should know, that others than the ticker have seen.
+func (r *Recorder) note(kind, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock() // what is printed may fail
+	r.extra.add(kind, format, args...)
 }
 
 // Add begins to follow process pid, and those below it if Options.Children says so. It stops
@@ -372,18 +377,22 @@ func (r *Recorder) Close() error {
 	}
 	r.closed = true
 	r.mu.Unlock()
+	if !r.finishCounting(r.letAllGo()) {
+		return errors.Join(r.sys.Close(), errStuck) // what it holds is in use
+	}
+	return errors.Join(r.sys.Close(), r.counter.files.Close())
+}
+
+// letAllGo ends following all processes. It returns the samples that were not handed over.
+func (r *Recorder) letAllGo() []sample {
 	r.driving.Lock()
+	defer r.driving.Unlock()
 	for _, p := range r.ticker.processes {
 		p.gone = true
 	}
 	r.ticker.sweep()
 	r.ticker.births.close()
-	rest := r.ticker.out.batch
-	r.driving.Unlock()
-	if !r.finishCounting(rest) {
-		return errors.Join(r.sys.Close(), errStuck) // what it holds is in use
-	}
-	return errors.Join(r.sys.Close(), r.counter.files.Close())
+	return r.ticker.out.batch
 }
 
 // finishCounting gives the last samples to the counter and waits for its end, false if that does not come.

@@ -177,20 +177,32 @@ func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	k.pace.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
 	p.cadence.cost += readCost * uint64(len(due))
-	for i := range due {
-		// Where there are not buffers for all they take turns.
-		t := due[(uint64(i)+p.round*maxInterrupted)%uint64(len(due))]
-		if i%relieveEvery == 0 {
+	next := 0
+	// Where there are not buffers for all they take turns.
+	at := func(i int) *thread { return due[(uint64(i)+p.round*maxInterrupted)%uint64(len(due))] }
+	defer func() {
+		for ; next < len(due); next++ { // a fault ended it: they are sampled in the next
+			k.replan(p, at(next))
+		}
+		clear(due)
+	}()
+	for ; next < len(due); next++ {
+		t := at(next)
+		if next%relieveEvery == 0 {
 			k.relieve()
 		}
 		if t.watch != nil && !p.gone && !p.replaced {
 			k.sampleThread(p, t, upto)
 		}
-		if t.watch != nil {
-			k.plan(p, t)
-		}
+		k.replan(p, t)
 	}
-	clear(due)
+}
+
+// replan is plan, if t has not ended.
+func (k *ticker) replan(p *process, t *thread) {
+	if t.watch != nil {
+		k.plan(p, t)
+	}
 }
 
 // sampleThread samples one thread.
