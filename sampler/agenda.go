@@ -1,25 +1,18 @@
 package sampler
 
 import (
+	"math"
 	"slices"
 	"time"
 )
 
 const (
 	// easyPolls is how many long sleepers are sampled in a round, if they are not so many that
-	// it would leave one alone for more than maxEvery rounds.
-	easyPolls = 256
-	maxEvery  = 128
+	// it would leave one alone for more than maxRest rounds.
+	easyPolls = 64
+	maxRest   = 512
 	// gentlePolls is easyPolls where the rate is that of days: each reading counts.
 	gentlePolls = 16
-	// Of more than manySleepers that take next to no CPU time calmPolls are sampled, and one is left alone
-	// for calmEvery rounds at the most.
-	manySleepers = 4096
-	calmPolls    = 32
-	calmEvery    = 512
-	// calmCPU is how much CPU time long sleepers may be found to take, in calmWindow, to count as calm.
-	calmCPU    = 10 * time.Millisecond
-	calmWindow = time.Second
 	// maxFirst is how many threads are sampled for the first time in a round, at least leastFirst, so that it takes
 	// half of its time: of the others the first sample comes later, and covers the time until then.
 	maxFirst   = 256
@@ -29,10 +22,10 @@ const (
 // agenda holds the threads of one process by when they are sampled next, so that a round touches none but
 // those that are due: to pass over 20,000 takes a millisecond.
 type agenda struct {
-	first []*thread             // not sampled yet, in the order in which they were found
-	next  []*thread             // in each round
-	later *[calmEvery][]*thread // long sleepers, by the number of the round; nil: none yet
-	taken []*thread             // room for those that are due
+	first []*thread           // not sampled yet, in the order in which they were found
+	next  []*thread           // in each round
+	later *[maxRest][]*thread // long sleepers, by the number of the round; nil: none yet
+	taken []*thread           // room for those that are due
 }
 
 // due takes those out that are due in round, of the new ones most at the most. They belong to the caller
@@ -42,7 +35,7 @@ func (a *agenda) due(round uint64, most int) []*thread {
 	clear(a.next)
 	a.next = a.next[:0]
 	if a.later != nil {
-		slot := &a.later[round%calmEvery]
+		slot := &a.later[round%maxRest]
 		out = append(out, *slot...)
 		*slot = nil
 	}
@@ -63,9 +56,9 @@ func (a *agenda) put(t *thread, round, rounds uint64) {
 		return
 	}
 	if a.later == nil {
-		a.later = new([calmEvery][]*thread)
+		a.later = new([maxRest][]*thread)
 	}
-	slot := &a.later[(round+min(rounds, calmEvery))%calmEvery]
+	slot := &a.later[(round+min(rounds, maxRest))%maxRest]
 	*slot = append(*slot, t)
 }
 
@@ -89,14 +82,11 @@ func (a *agenda) clear() { *a = agenda{} }
 type pace struct {
 	polls     int           // easyPolls, or fewer
 	long      int           // threads that have slept long
-	every     int           // they are sampled in one of so many rounds
+	every     int           // they are sampled in one of so many cells of the schedule, if their process is
 	patient   int           // after how many samples a thread is one of them
 	first     int           // threads that may be sampled for the first time in this round
 	mostFirst int           // see firsts
 	took      time.Duration // the samples of the last round without a stop
-	woken     time.Duration // CPU time that long sleepers were found to have taken, since calmFrom
-	calm      bool          // it was next to nothing in the window before
-	calmFrom  time.Duration
 }
 
 // plan puts a thread of p where its next sample is: a long sleeper's in one of the next rounds, spread by its slot.
@@ -107,7 +97,7 @@ func (k *ticker) plan(p *process, t *thread) {
 		p.agenda.put(t, p.round, 1)
 		return
 	}
-	every := uint64(k.pace.every)
+	every := uint64(math.Ceil(float64(k.pace.every) / p.cadence.every))
 	p.agenda.put(t, p.round, every-(p.round+uint64(t.slot))%every)
 }
 
@@ -137,19 +127,9 @@ func (c *pace) firsts(period time.Duration) int {
 // beginning reports whether there are threads that were not sampled even once.
 func (f *followed) beginning() bool { return f.waiting() > 0 }
 
-// spread decides in one of how many rounds a long sleeper is sampled from now on. So many threads were not sampled
-// yet.
-func (c *pace) spread(now time.Duration, unsampled int) {
-	if now-c.calmFrom >= calmWindow {
-		c.calm = c.woken < calmCPU
-		c.calmFrom, c.woken = now, 0
-	}
-	long := c.long + unsampled // most of many sleep
-	c.every = min(maxEvery, 1+long/c.polls)
-	if c.calm && long > manySleepers {
-		c.every = min(calmEvery, 1+long/calmPolls)
-	}
-}
+// spread decides how seldom a long sleeper is sampled from now on. So many threads were not sampled yet: most of many
+// sleep.
+func (c *pace) spread(unsampled int) { c.every = min(maxRest, 1+(c.long+unsampled)/c.polls) }
 
 // waiting is how many threads were not sampled even once.
 func (f *followed) waiting() (n int) {

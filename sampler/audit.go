@@ -80,7 +80,7 @@ func (a *audit) pass(threads []*thread, behind func(t *thread) bool) bool {
 
 // rouse samples a thread that rests before it is its turn.
 func (k *ticker) rouse(p *process, t *thread, upto time.Duration) {
-	p.cost += readCost
+	p.cadence.cost += readCost
 	k.sampleThread(p, t, upto)
 	if t.watch != nil && t.still == 0 {
 		p.agenda.remove(t)

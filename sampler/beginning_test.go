@@ -9,11 +9,11 @@ import (
 // While threads are met for the first time the rate stays, for a few seconds at the most: it is the cost of what goes
 // on that counts.
 func TestTheBeginningLowersNothing(t *testing.T) {
-	b := budget{limit: 0.05, wanted: 99}
+	b := newBudget(&Options{Rate: 99, MaxOverhead: 0.05}, 0, 0)
 	cost := func(now time.Duration) spent { return spent{cpu: now / 2, beginning: true} }
 	for now := time.Duration(0); now < longestFirst; now += 100 * time.Millisecond {
-		if rate, over := b.check(now, cost(now)); rate != 99 || over != nil {
-			t.Fatalf("after %v: rate %v, too much %v, want 99 and nothing", now, rate, over)
+		if _, over := b.check(now, cost(now)); b.share != 1 || over != nil {
+			t.Fatalf("after %v: share %v, too much %v, want all and nothing", now, b.share, over)
 		}
 	}
 	if b.begun {
@@ -21,8 +21,8 @@ func TestTheBeginningLowersNothing(t *testing.T) {
 	}
 	lowered := false
 	for now := longestFirst; now < longestFirst+3*time.Second; now += 100 * time.Millisecond {
-		rate, _ := b.check(now, cost(now))
-		lowered = lowered || rate < 99
+		b.check(now, cost(now))
+		lowered = lowered || b.share < 1
 	}
 	if !lowered {
 		t.Error("half a CPU for 5 % did not lower the rate once the beginning was over")

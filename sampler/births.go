@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/fpstack/fpstack/tracer"
@@ -19,12 +20,12 @@ type herald interface {
 }
 
 const (
-	// maxHeard bounds the events that are read in a round: some half of a millisecond. What is left is read in the
-	// next.
+	// maxHeard bounds the events that are read in a round: some half of a millisecond, or twice what maxStrange allows
+	// since the last round. What is left is read in the next.
 	maxHeard = 1 << 9
 	// maxStrange is how many events of others are read in a second: each takes about a microsecond, so that it is a
-	// hundredth of a CPU. Beyond that we do without for a second, twice as long each time it comes again, up to
-	// maxDeaf.
+	// hundredth of a CPU. Beyond that, or where others make more between two rounds than the kernel keeps for us, we do
+	// without for a second, twice as long each time it comes again, up to maxDeaf.
 	maxStrange = 10_000
 	minDeaf    = time.Second
 	maxDeaf    = time.Minute
@@ -36,11 +37,14 @@ type births struct {
 	failed bool   // there is none
 	joined bool   // what began before we listened is found
 
-	family map[int]struct{} // processes that are followed, and what began below them, until their end is heard
-	alive  map[int]int      // threads that began and are not met yet, and the processes they belong to
-	order  []int            // of alive, as they began; some may have ended
+	// family are processes that are followed, and what began below them, until their end is heard.
+	family map[int]*cadence
+	alive  map[int]int // threads that began and are not met yet, and the processes they belong to
+	order  []int       // of alive, as they began; some may have ended
 	into   [64]tracer.Event
 
+	read    time.Duration // when events were read last
+	flooded bool          // others made more than the kernel keeps
 	strange int           // events of others in this second, which ends at until
 	until   time.Duration // when it ends
 	deaf    time.Duration // how long we did without the last time
@@ -53,9 +57,9 @@ type births struct {
 }
 
 // belongs notes that a process is followed.
-func (b *births) belongs(pid int) {
+func (b *births) belongs(pid int, to *cadence) {
 	if b.source != nil {
-		b.family[pid] = struct{}{}
+		b.family[pid] = to
 	}
 }
 
@@ -65,10 +69,11 @@ func (b *births) reported(pid int) bool {
 	return reported
 }
 
-// listen opens the herald, unless there is none, or too much was heard of others.
+// listen opens the herald, unless there is none, or too much was heard of others. A recording of days has no use for
+// it, without children: each thread that begins on the machine would cost somebody, for a few that are sampled earlier.
 func (k *ticker) listen(now time.Duration) {
 	b := &k.births
-	if b.source != nil || b.failed || now < b.back {
+	if b.source != nil || b.failed || now < b.back || k.opt.Gentle && !k.opt.Children {
 		return
 	}
 	source, err := k.sys.Events()
@@ -77,10 +82,10 @@ func (k *ticker) listen(now time.Duration) {
 		return
 	}
 	b.source, b.joined, b.listened = source, false, true
-	b.strange, b.until = 0, now+time.Second
-	b.family, b.alive, b.order = map[int]struct{}{}, map[int]int{}, nil
-	for pid := range k.byPID {
-		b.belongs(pid)
+	b.read, b.strange, b.until, b.flooded = now, 0, now+time.Second, false
+	b.family, b.alive, b.order = map[int]*cadence{}, map[int]int{}, nil
+	for pid, p := range k.byPID {
+		b.belongs(pid, p.cadence)
 	}
 }
 
@@ -91,7 +96,7 @@ func (k *ticker) hear(now time.Duration) bool {
 	if b.source == nil {
 		return false
 	}
-	whole := k.catchUp() && b.joined
+	whole := k.catchUp(now) && b.joined
 	b.joined = true
 	k.meetAll()
 	if b.tooStrange(now) {
@@ -103,10 +108,12 @@ func (k *ticker) hear(now time.Duration) bool {
 }
 
 // catchUp reads what happened since. It is false if some of it was lost.
-func (k *ticker) catchUp() bool {
+func (k *ticker) catchUp(now time.Duration) bool {
 	b := &k.births
-	whole := true
-	for heard := 0; heard < maxHeard; {
+	whole, strange := true, b.strange
+	most := max(maxHeard, int(2*maxStrange*(now-b.read).Seconds()))
+	b.read = now
+	for heard := 0; heard < most; {
 		n, err := b.source.Read(b.into[:])
 		for _, e := range b.into[:n] {
 			b.note(e, k.opt.Children)
@@ -121,6 +128,7 @@ func (k *ticker) catchUp() bool {
 				return false
 			}
 			b.forget(k.byPID)
+			b.flooded = 2*(b.strange-strange) > heard
 		} else if n < len(b.into) {
 			break
 		}
@@ -131,21 +139,21 @@ func (k *ticker) catchUp() bool {
 // hearLast takes into account what ended since the last round.
 func (k *ticker) hearLast() {
 	if k.births.source != nil {
-		k.catchUp()
+		k.catchUp(k.now)
 	}
 }
 
 // note takes one event into account.
 func (b *births) note(e tracer.Event, children bool) {
-	_, ours := b.family[e.PID]
+	to, ours := b.family[e.PID]
 	if e.Parent != 0 && children && !ours {
-		_, ours = b.family[e.Parent]
+		to, ours = b.family[e.Parent]
 	}
 	switch {
 	case !ours:
 		b.strange++
 	case !e.Ended:
-		b.family[e.PID] = struct{}{}
+		b.family[e.PID] = to
 		b.alive[e.TID] = e.PID
 		b.order = append(b.order, e.TID)
 	default:
@@ -182,7 +190,7 @@ func (k *ticker) meetAll() {
 		if p := k.byPID[pid]; p != nil && !p.closed {
 			gone = k.addThread(p, tid, true)
 		} else if p == nil && tid == pid {
-			gone = k.addChild(pid, true)
+			gone = k.addChild(pid, true, b.family[pid])
 		}
 		if gone {
 			b.ended(tid == pid)
@@ -193,18 +201,19 @@ func (k *ticker) meetAll() {
 
 // forget makes the family what is followed: of others the end may have been lost.
 func (b *births) forget(followed map[int]*process) {
+	old := maps.Clone(b.family)
 	clear(b.family)
-	for pid := range followed {
-		b.family[pid] = struct{}{}
+	for pid, p := range followed {
+		b.family[pid] = p.cadence
 	}
 	for _, pid := range b.alive {
-		b.family[pid] = struct{}{}
+		b.family[pid] = old[pid]
 	}
 }
 
 // tooStrange reports whether so much was heard of others that we had better not listen.
 func (b *births) tooStrange(now time.Duration) bool {
-	if b.strange > maxStrange {
+	if b.strange > maxStrange || b.flooded {
 		b.deaf = min(maxDeaf, max(minDeaf, 2*b.deaf))
 		b.back = now + b.deaf
 		return true

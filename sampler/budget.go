@@ -1,9 +1,6 @@
 package sampler
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 const (
 	// budgetWindow is over how long the cost is measured.
@@ -12,34 +9,40 @@ const (
 	firstWindow = budgetWindow / 4
 	// longestFirst is how long that may be where threads are so many that not all were sampled once by then.
 	longestFirst = 5 * time.Second
-	// maxHalvings bounds how far the rate goes down: to a 64th, where it is that of days to a 512th.
-	maxHalvings, gentleHalvings = 6, 9
-	// calmWindows must pass, with room for twice the cost, before the rate goes up again.
-	calmWindows = 5
-	// With less room, as most of the cost does not depend on the rate, it is tried after so many windows, and after
-	// twice as many each time that it was too much, up to maxTryAfter.
-	minTryAfter, maxTryAfter = 10, 320
-	// roomy is which part of the limit the cost must be below for the rate to go up.
-	roomy = 0.8
+	// leastShare bounds how seldom a process is sampled, where the rate is that of days leastGentleShare.
+	leastShare, leastGentleShare = 1. / 64, 1. / 512
+	// What costs more than the limit is to cost aimed of it, what costs less than roomy of it may cost more.
+	aimed, roomy = 0.8, 0.7
+	// A share falls to a quarter in a window at most, and grows slowly: the load of a program comes and goes.
+	mostFall, mostRise = 0.25, 1.2
 )
 
-// budget lowers the rate when the recording costs more than it may.
+// budget decides which share of what all processes would cost at the full rate the recording spends on them, by what it
+// costs.
 type budget struct {
-	limit    float64 // share, 0: none
-	wanted   float64 // rate wanted
-	most     int     // halvings, 0: maxHalvings
-	halvings int
-	calm     int
-	tries    tries
-	lowered  uint64
-	begun    bool
-	length   time.Duration // of a window
+	limit  float64 // share of a CPU, 0: none
+	least  float64 // of share
+	share  float64
+	begun  bool
+	length time.Duration // of a window
 	// prolonged says that the first window went on until all threads were sampled once.
 	prolonged bool
 	at        time.Duration // begin of the window
 	cpu       time.Duration // own CPU time then
 	stopped   time.Duration // time threads had been stopped, of ran
 	ran       time.Duration
+}
+
+func newBudget(opt *Options, now, cpu time.Duration) budget {
+	b := budget{limit: opt.MaxOverhead, least: leastShare, share: 1, length: max(opt.BudgetWindow, budgetWindow),
+		at: now, cpu: cpu}
+	if opt.Gentle {
+		b.least = leastGentleShare
+	}
+	if opt.Rate == 0 {
+		b.limit = 0
+	}
+	return b
 }
 
 // spent is what the recording has cost so far.
@@ -50,23 +53,19 @@ type spent struct {
 }
 
 // excess is a window that cost too much.
-type excess struct {
-	cpu, stopped float64 // shares
-	rate         float64 // from now on
-}
+type excess struct{ cpu, stopped float64 } // shares
 
-// check closes a window if it is over. It returns the rate to go on with, and what was too
-// much if it was lowered.
-func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) {
-	if b.limit <= 0 || b.wanted == 0 {
-		return b.wanted, nil
-	}
-	if window := b.window(); now-b.at < window {
-		return b.rate(), nil
+// check closes a window if it is over: share is that of the next. It returns what was too much if it was lowered.
+//
+// What does not depend on the share is part of the cost, so that a share which is changed in the proportion of the cost
+// to the aim comes near it in some windows, and never beyond.
+func (b *budget) check(now time.Duration, s spent) (closed bool, over *excess) {
+	if b.limit <= 0 || now-b.at < b.window() {
+		return false, nil
 	}
 	if !b.begun && s.beginning && now-b.at < longestFirst {
 		b.prolonged = true
-		return b.rate(), nil
+		return false, nil
 	}
 	cpu := float64(s.cpu-b.cpu) / float64(now-b.at)
 	stopped := 0.0
@@ -77,69 +76,21 @@ func (b *budget) check(now time.Duration, s spent) (rate float64, over *excess) 
 	b.begun = true
 	b.at, b.cpu, b.stopped, b.ran = now, s.cpu, s.stopped, s.ran
 	worst := max(cpu, stopped)
-	b.tries.note(worst > b.limit)
-	switch {
+	switch change := aimed * b.limit / worst; {
 	case first: // opening files and the first sample of every thread come once
-	case worst > b.limit && b.halvings < b.deepest():
-		b.halvings++
-		if b.length > budgetWindow && worst > 4*b.limit { // long windows are few
-			b.halvings = min(b.halvings+1, b.deepest())
-		}
-		b.lowered++
-		b.calm = 0
-		return b.rate(), &excess{cpu, stopped, b.rate()}
-	case b.halvings > 0 && 2*worst < roomy*b.limit:
-		if b.calm++; b.calm >= calmWindows {
-			b.calm = 0
-			b.halvings--
-		}
-	case b.halvings > 0 && worst < roomy*b.limit && b.tries.due():
-		b.calm = 0
-		b.halvings--
-	default:
-		b.calm = 0
+	case worst > b.limit && b.share > b.least:
+		b.share = max(b.least, b.share*max(change, mostFall))
+		return true, &excess{cpu, stopped}
+	case worst < roomy*b.limit:
+		b.share = min(1, b.share*min(change, mostRise))
 	}
-	return b.rate(), nil
-}
-
-// tries is when a higher rate is tried that may cost too much.
-type tries struct {
-	after int  // so many windows, 0: minTryAfter
-	had   int  // that were not too much
-	on    bool // one is under way
-}
-
-// note notes what became of a window.
-func (t *tries) note(tooMuch bool) {
-	switch {
-	case tooMuch && t.on:
-		t.after = min(2*max(t.after, minTryAfter), maxTryAfter)
-	case tooMuch: // it costs more than it did
-		t.after = minTryAfter
-	}
-	if t.had++; tooMuch {
-		t.had = 0
-	}
-	t.on = false
-}
-
-// due begins a try, if it is time for one.
-func (t *tries) due() bool {
-	if t.had < max(t.after, minTryAfter) {
-		return false
-	}
-	t.had, t.on = 0, true
-	return true
+	return true, nil
 }
 
 // window is how long the one is that goes on. The first is short, so that what comes once is soon over.
 func (b *budget) window() time.Duration {
 	if b.begun {
-		return max(b.length, budgetWindow)
+		return b.length
 	}
 	return firstWindow
 }
-
-func (b *budget) deepest() int { return cmp.Or(b.most, maxHalvings) }
-
-func (b *budget) rate() float64 { return b.wanted / float64(int(1)<<b.halvings) }

@@ -142,6 +142,7 @@ type view struct {
 	waited   time.Duration // for a CPU, up to the last time it got one
 	gone     bool
 	fault    bool          // to interrupt it is a fault of the tracer
+	trap     bool          // and so is to see whether it sleeps
 	pause    time.Duration // how long a stop of it takes
 
 	shortfalls []snapshot.Shortfall
@@ -154,6 +155,7 @@ type fakeProcess struct {
 	replaced atomic.Bool
 	reopened int
 	maps     int // times that the mappings were read
+	listed   int // and its threads listed
 	slowMaps time.Duration
 	comm     string
 	children []int
@@ -232,6 +234,7 @@ func (p *fakeProcess) ThreadIDs() ([]int, error) {
 	if err := p.want(); err != nil {
 		return nil, err
 	}
+	p.listed++
 	var ids []int
 	for tid, at := range p.threads {
 		if !at(p.f.Now()).gone {
@@ -275,6 +278,9 @@ var fakeCall = snapshot.Syscall{Number: 0, SP: 0x8000, PC: 0x2000} // read
 
 func (w *fakeWatch) Asleep() (snapshot.Syscall, bool, error) {
 	v, err := w.view()
+	if v.trap {
+		panic("a tracer's fault")
+	}
 	return fakeCall, v.asleep, err
 }
 

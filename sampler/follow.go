@@ -13,23 +13,19 @@ import (
 
 // process is a process that is followed. It belongs to the ticker.
 type process struct {
-	target    target
-	program   *program
-	comm      string
-	began     uint64
-	threads   []*thread
-	agenda    agenda
-	every     uint64  // it is sampled in one of so many rounds
-	turn      uint64  // and in which of them
-	cost      uint64  // since costs were compared last, see readCost
-	price     float64 // what it costs in a window at the full rate, by what it did
-	appraised uint64  // round of it then
-	round     uint64  // of samples of it
-	ended     bool    // a thread of it has, and is in threads still
-	byTID     map[int]*thread
-	checked   bool // in this round: whether it runs another program
-	replaced  bool // it does
-	closed    bool // it does, and could not be opened again yet
+	target   target
+	program  *program
+	comm     string
+	began    uint64
+	threads  []*thread
+	agenda   agenda
+	cadence  *cadence // that of the process which began it, if that is followed
+	round    uint64   // of samples of it
+	ended    bool     // a thread of it has, and is in threads still
+	byTID    map[int]*thread
+	checked  bool // in this round: whether it runs another program
+	replaced bool // it does
+	closed   bool // it does, and could not be opened again yet
 	// wants: something of it could not be opened since the last listing: it may have threads that are not followed
 	wants bool
 	gone  bool
@@ -42,8 +38,9 @@ type process struct {
 	remains   *track  // of those
 }
 
-// add begins to follow process pid, and those below it.
-func (k *ticker) add(pid int, born bool) error {
+// add begins to follow process pid, and those below it. parent is the cadence of what began it, nil if that is not
+// followed.
+func (k *ticker) add(pid int, born bool, parent *cadence) error {
 	if k.byPID[pid] != nil {
 		return nil
 	}
@@ -63,14 +60,17 @@ func (k *ticker) add(pid int, born bool) error {
 		p.Close()
 		return err
 	}
-	q := &process{target: p, byTID: map[int]*thread{}, every: 1, turn: uint64(k.programs)}
+	q := &process{target: p, byTID: map[int]*thread{}, cadence: parent}
+	if parent == nil {
+		q.cadence = newCadence(max(k.upto, k.sys.Now()), k.draw)
+	}
 	if q.began, err = p.Began(); err != nil {
 		p.Close()
 		return err
 	}
 	q.unmet = born
 	reported := k.births.reported(p.PID())
-	k.births.belongs(p.PID())
+	k.births.belongs(p.PID(), q.cadence)
 	q.program = newProgram(k.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
 	q.program.main = k.programs == 0
 	k.programs++
@@ -125,7 +125,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		w.Close()
 		return false
 	}
-	t := &thread{tid: tid, slot: k.slot, watch: w, upto: k.upto}
+	t := &thread{tid: tid, slot: k.slot, watch: w, upto: p.cadence.begins(k.round)}
 	k.slot++
 	now, err := w.Counters()
 	if err == nil {
@@ -185,16 +185,16 @@ func (k *ticker) listChildren(p *process, born bool) {
 		return
 	}
 	for _, pid := range ids {
-		k.addChild(pid, born)
+		k.addChild(pid, born, p.cadence)
 	}
 }
 
 // addChild begins to follow a process that was not named by its id. It reports whether that has ended.
-func (k *ticker) addChild(pid int, born bool) (gone bool) {
+func (k *ticker) addChild(pid int, born bool, parent *cadence) (gone bool) {
 	if k.refused[pid] {
 		return false
 	}
-	switch err := k.add(pid, born); {
+	switch err := k.add(pid, born, parent); {
 	case err == nil:
 	case isGone(err):
 		return true
@@ -223,8 +223,8 @@ func isGone(err error) bool {
 }
 
 const (
-	// maxNewIDs is how many new ids are checked one by one.
-	maxNewIDs = 64
+	// maxNewIDs is how many new ids are checked one by one, gentleNewIDs where each reading counts.
+	maxNewIDs, gentleNewIDs = 64, 8
 	// listEvery is how often all threads and children are listed, in case one was missed; more seldom where that would
 	// take more than half a hundredth of the time.
 	listEvery = time.Second
@@ -259,9 +259,15 @@ func (k *ticker) discover(now time.Duration) {
 	last, err := k.sys.LastID()
 	from := k.search.lastID
 	k.search.lastID = last
-	if now-k.search.listed >= k.listAge() || err != nil || last < from ||
-		last-from > maxNewIDs {
+	most := maxNewIDs
+	if k.opt.Gentle {
+		most = gentleNewIDs
+	}
+	due, many := now-k.search.listed >= k.listAge(), err != nil || last < from || last-from > most
+	if due || many && !k.opt.Gentle {
 		k.list(now)
+	}
+	if due || many {
 		return
 	}
 	for id := last; id > from; id-- { // the youngest is the likeliest to live still
@@ -289,8 +295,8 @@ func (k *ticker) meet(id int) {
 		}
 		return
 	}
-	if k.opt.Children && k.byPID[parent] != nil && pid == id {
-		k.addChild(pid, true)
+	if of := k.byPID[parent]; k.opt.Children && of != nil && pid == id {
+		k.addChild(pid, true, of.cadence)
 	}
 }
 

@@ -131,16 +131,16 @@ const (
 
 // interruptAll interrupts the threads that were seen to run. What fell asleep meanwhile is served as the sleeper that
 // it is, and interrupted if it runs again by then.
-func (k *ticker) interruptAll(upto time.Duration) {
+func (k *ticker) interruptAll() {
 	for range 2 {
 		if len(k.toStop) == 0 {
 			return
 		}
-		k.interruptEach(upto)
+		k.interruptEach()
 		for i := range k.dozed {
 			d := &k.dozed[i]
 			k.relieve()
-			k.sleeper(d.p, d.t, &d.call, upto)
+			k.sleeper(d.p, d.t, &d.call, d.p.cadence.upto)
 		}
 		k.woken()
 	}
@@ -152,7 +152,7 @@ func (k *ticker) interruptAll(upto time.Duration) {
 
 // interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
 // All are seized before the first is interrupted: to seize one may have to wait for an exec of its process.
-func (k *ticker) interruptEach(upto time.Duration) {
+func (k *ticker) interruptEach() {
 	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
 	k.alternate(room)
 	from := k.inTurn(room)
@@ -173,7 +173,7 @@ func (k *ticker) interruptEach(upto time.Duration) {
 	}
 	for i := range n {
 		if a := at(i); a.seized {
-			k.interrupt(a, upto)
+			k.interrupt(a)
 		}
 	}
 	k.served()
@@ -225,7 +225,7 @@ func (k *ticker) seize(a *toStop) {
 }
 
 // interrupt interrupts a thread that was seized.
-func (k *ticker) interrupt(a *toStop, upto time.Duration) {
+func (k *ticker) interrupt(a *toStop) {
 	t := a.t
 	before := t.base
 	if now, err := t.watch.Counters(); err == nil {
@@ -237,7 +237,8 @@ func (k *ticker) interrupt(a *toStop, upto time.Duration) {
 		return
 	}
 	t.last = pending
-	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now, upto: upto}
+	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now,
+		upto: a.p.cadence.upto}
 	if !a.sleeps {
 		out.samples = 1 // else this round is accounted for
 	}

@@ -24,7 +24,7 @@ func TestScheduleHasOneMomentInEachCell(t *testing.T) {
 		var order, times [parts]int
 		for i := range parts {
 			begin := time.Second + time.Duration(row*parts+i)*period
-			due := s.next(0)
+			due := s.next(0, s.number+1)
 			if due < begin || due >= begin+period {
 				t.Fatalf("round %d of row %d is due at %v, want it from %v to %v", i, row, due, begin, begin+period)
 			}
@@ -44,30 +44,33 @@ func TestScheduleHasOneMomentInEachCell(t *testing.T) {
 	s = newSchedule(100, rnd.Float64)
 	s.origin = time.Second
 	for range 4 {
-		s.next(0)
+		s.next(0, s.number+1)
 	}
 	for _, tt := range []struct {
 		name   string
 		now    time.Duration
 		upto   time.Duration
-		missed uint64
+		number int64
 	}{
-		{"in its cell", 1036 * time.Millisecond, 1040 * time.Millisecond, 0},
-		{"at the end of its cell", 1040 * time.Millisecond, 1050 * time.Millisecond, 1},
-		{"an hour later", time.Hour + 1041*time.Millisecond, time.Hour + 1050*time.Millisecond, 360000},
+		{"in its cell", 1036 * time.Millisecond, 1040 * time.Millisecond, 3},
+		{"at the end of its cell", 1040 * time.Millisecond, 1050 * time.Millisecond, 4},
+		{"an hour later", time.Hour + 1041*time.Millisecond, time.Hour + 1050*time.Millisecond, 360004},
 	} {
-		if upto, missed := s.reached(tt.now); upto != tt.upto || missed != tt.missed {
-			t.Errorf("%s: until %v, %d missed, want %v, %d", tt.name, upto, missed, tt.upto, tt.missed)
+		if upto := s.reached(tt.now); upto != tt.upto || s.number != tt.number {
+			t.Errorf("%s: cell %d until %v, want %d, %v", tt.name, s.number, upto, tt.number, tt.upto)
 		}
+	}
+	if due := s.next(0, s.number+10); due < time.Hour+1140*time.Millisecond || due >= time.Hour+1150*time.Millisecond {
+		t.Errorf("the tenth cell behind it is due at %v", due)
 	}
 }
 
 func TestScheduleDoesNotDrift(t *testing.T) {
 	s := newSchedule(99, func() float64 { return 0 })
 	for range 99 * 3600 {
-		s.next(0)
+		s.next(0, s.number+1)
 	}
-	if got := s.next(0); got < time.Hour || got >= time.Hour+s.period() {
+	if got := s.next(0, s.number+1); got < time.Hour || got >= time.Hour+s.period() {
 		t.Errorf("after an hour of rounds the next is due at %v", got)
 	}
 	if s.start(s.cell) != time.Hour {
@@ -76,39 +79,38 @@ func TestScheduleDoesNotDrift(t *testing.T) {
 	end := s.start(s.cell + 1)
 	s.setRate(49.5)
 	for i := range 3 {
-		if due, begin := s.next(0), end+time.Duration(i)*s.period(); due < begin || due > begin+s.period()+2 {
+		if due, begin := s.next(0, s.number+1), end+time.Duration(i)*s.period(); due < begin || due > begin+s.period()+2 {
 			t.Errorf("at half the rate round %d is due at %v, want it in the period from %v", i, due, begin)
 		}
 	}
 }
 
 func TestBudget(t *testing.T) {
-	b := budget{limit: 0.05, wanted: 80}
+	b := newBudget(&Options{Rate: 80, MaxOverhead: 0.05}, 0, 0)
 	at := spent{}
 	steps := []struct {
-		name string
-		cost time.Duration // of CPU in this second
-		want float64
+		name     string
+		cost     time.Duration // of CPU in this second
+		from, to float64       // share
+		over     bool
 	}{
-		{"the first second may cost more", 500 * time.Millisecond, 80},
-		{"enough", 40 * time.Millisecond, 80},
-		{"too much", 60 * time.Millisecond, 40},
-		{"still too much", 60 * time.Millisecond, 20},
-		{"calm 1", 10 * time.Millisecond, 20},
-		{"calm 2", 10 * time.Millisecond, 20},
-		{"calm 3", 10 * time.Millisecond, 20},
-		{"calm 4", 10 * time.Millisecond, 20},
-		{"calm 5", 10 * time.Millisecond, 40},
-		{"twice this would be too much", 30 * time.Millisecond, 40},
+		{"the first second may cost more", 500 * time.Millisecond, 1, 1, false},
+		{"enough", 40 * time.Millisecond, 1, 1, false},
+		{"too much", 80 * time.Millisecond, 0.49, 0.51, true},
+		{"near the limit", 45 * time.Millisecond, 0.49, 0.51, false},
+		{"far too much", time.Second, 0.12, 0.13, true},
+		{"somewhat less", 32 * time.Millisecond, 0.15, 0.16, false},
+		{"next to nothing", time.Millisecond, 0.18, 0.19, false},
 	}
 	for i, s := range steps {
 		at.cpu += s.cost
-		if got, _ := b.check(time.Duration(i+1)*time.Second, at); got != s.want {
-			t.Errorf("%s: rate %g, want %g", s.name, got, s.want)
+		closed, over := b.check(time.Duration(i+1)*time.Second, at)
+		if !closed || (over != nil) != s.over || b.share < s.from || b.share > s.to {
+			t.Errorf("%s: share %g, closed %v, over %v, want %g to %g", s.name, b.share, closed, over, s.from, s.to)
 		}
 	}
-	if b.lowered != 2 {
-		t.Errorf("lowered %d times, want 2", b.lowered)
+	if closed, _ := b.check(time.Duration(len(steps))*time.Second+time.Millisecond, at); closed {
+		t.Error("a window of a millisecond was closed")
 	}
 	at.stopped, at.ran = time.Second, 10*time.Second
 	if _, over := b.check(time.Minute, at); over == nil || over.stopped != 0.1 {
@@ -116,26 +118,28 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetTriesMore: where most of the cost does not depend on the rate it goes up as far as the limit allows, and
-// what is too much is tried ever less often.
-func TestBudgetTriesMore(t *testing.T) {
-	b := budget{limit: 0.01, wanted: 512, most: gentleHalvings, length: 15 * time.Second, halvings: gentleHalvings}
-	at := spent{}
-	rate, tooMuch, high := b.rate(), 0, 0
-	const windows = 1000
-	for i := range windows {
-		// Half of the limit, and another half at 15 samples a second.
-		at.cpu += time.Duration(float64(b.length) * 0.01 * (0.5 + 0.5*rate/15))
-		var over *excess
-		if rate, over = b.check(time.Duration(i+1)*b.length, at); over != nil && i > 100 {
-			tooMuch++
+// TestBudgetIsUsed: where most of the cost does not depend on the rate it goes up, or down, as far as the limit allows,
+// and stays there.
+func TestBudgetIsUsed(t *testing.T) {
+	for _, share := range []float64{1, leastGentleShare} {
+		b := newBudget(&Options{Rate: 512, MaxOverhead: 0.01, Gentle: true, BudgetWindow: 15 * time.Second}, 0, 0)
+		b.share = share
+		at := spent{}
+		const windows = 1000
+		tooMuch, well := 0, 0
+		for i := range windows {
+			// Half of the limit, and another half at 15 samples a second.
+			at.cpu += time.Duration(float64(b.length) * 0.01 * (0.5 + 0.5*b.share*512/15))
+			if _, over := b.check(time.Duration(i+1)*b.length, at); over != nil && i > 100 {
+				tooMuch++
+			}
+			if rate := b.share * 512; rate > 5 && rate < 15 && i > 40 {
+				well++
+			}
 		}
-		if rate >= 8 && i > 100 {
-			high++
+		if tooMuch > 0 || well < windows-50 {
+			t.Errorf("from %g: it was too much in %d windows, and 5 to 15 a second in %d", share, tooMuch, well)
 		}
-	}
-	if tooMuch > 8 || tooMuch < 2 || high < windows*8/10 {
-		t.Errorf("in 900 windows it was too much in %d, and the rate at 8 or more in %d", tooMuch, high)
 	}
 }
 

@@ -345,6 +345,26 @@ func TestFaultCostsOneRound(t *testing.T) {
 	}
 }
 
+// TestFaultBeforeStops: a fault while threads are looked at costs none of them its place among those that are sampled.
+func TestFaultBeforeStops(t *testing.T) {
+	f := newFake(5 * time.Second)
+	p := f.process(1)
+	for tid := 1; tid <= 5; tid++ {
+		p.threads[tid] = busy
+	}
+	p.threads[3] = func(now time.Duration) view {
+		v := busy(now)
+		v.trap = now > time.Second && now < 1500*time.Millisecond
+		return v
+	}
+	got, s, _ := drawn(t, f, Options{Rate: 99})
+	for tid := 1; tid <= 5; tid++ {
+		if n, wall, _ := amounts(got, tid, 0); wall != s.Elapsed || n < 390 {
+			t.Errorf("thread %d: %d samples, %v of %v", tid, n, wall, s.Elapsed)
+		}
+	}
+}
+
 // TestFaultOfCaller: what is done between two rounds for somebody else ends him, not the recording.
 func TestFaultOfCaller(t *testing.T) {
 	f := newFake(1 << 62) // it ends when the test says so

@@ -78,7 +78,7 @@ func newRecorder(opt Options, sys system) *Recorder {
 	r := &Recorder{opt: opt, sys: sys, samples: newBatches(), counted: make(chan struct{}),
 		requests: newRequests(), draw: rand.Float64, stuck: stuck}
 	r.cpu = sys.OwnCPU()
-	r.ticker = newTicker(sys, &r.opt, r.samples, free)
+	r.ticker = newTicker(sys, &r.opt, r.samples, free, func() float64 { return r.draw() })
 	r.counter = newCounter(&r.opt, sys.Now, free)
 	r.naming = newNamer(&r.opt)
 	go func() {
@@ -96,16 +96,21 @@ func (r *Recorder) count(l *sample) {
 		if fault == nil {
 			return
 		}
-		r.mu.Lock()
-		r.extra.add("fault", "a stack was lost to a fault of fpstack, please report it: %v", fault)
-		r.mu.Unlock()
 		if l.copied != nil {
 			r.counter.free <- l.copied
 		}
+		r.note("fault", "a stack was lost to a fault of fpstack, please report it: %v", fault)
 	}()
 	defer r.moves.Add(1)
 	r.counter.count(l)
 	r.stacks.Store(uint64(len(r.counter.ledger.entries)))
+}
+
+// note adds what a person should know, that others than the ticker have seen.
+func (r *Recorder) note(kind, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock() // what is printed may fail
+	r.extra.add(kind, format, args...)
 }
 
 // Add begins to follow process pid, and those below it if Options.Children says so. It stops
@@ -115,7 +120,7 @@ func (r *Recorder) count(l *sample) {
 func (r *Recorder) Add(pid int) error {
 	var err error
 	r.drive(func() {
-		err = r.ticker.add(pid, false)
+		err = r.ticker.add(pid, false, nil)
 		r.publish()
 	})
 	return err
@@ -216,17 +221,13 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	if k.boundary != nil {
 		plan.endAt(k.boundary.at)
 	}
-	money := budget{limit: r.opt.MaxOverhead, length: r.opt.BudgetWindow,
-		wanted: r.opt.Rate, at: begin, cpu: r.sys.OwnCPU()}
-	if r.opt.Gentle {
-		money.most = gentleHalvings
-	}
-	due := plan.next(r.sys.Now())
+	money := newBudget(&r.opt, begin, r.sys.OwnCPU())
+	due := plan.next(r.sys.Now(), 0)
 	for ctx.Err() == nil && (r.opt.Stay || len(k.processes) > 0) {
 		if len(k.processes) == 0 {
 			r.idle(ctx)
-			plan.reached(r.sys.Now()) // what went by meanwhile was not late
-			due = plan.next(r.sys.Now())
+			plan.reached(r.sys.Now())
+			due = plan.next(r.sys.Now(), plan.number+1)
 			continue
 		}
 		if !r.rest(ctx, due) {
@@ -238,39 +239,33 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 				return err
 			}
 			k.notes.add("fault", "samples were lost to a fault, the last: %v", err)
-			due = plan.next(r.sys.Now())
+			due = plan.next(r.sys.Now(), k.soonest(plan.number))
 		}
 		r.noteBeginning(&money, begin)
-		money.wanted = r.opt.Rate // SetRate may have changed it
-		due = r.keepTo(&money, due)
-		k.counted.lowered = money.lowered
+		r.keepTo(&money)
+		if plan.setRate(r.opt.Rate) { // see SetRate
+			due = plan.next(r.sys.Now(), k.soonest(plan.number))
+		}
 		r.publish()
 	}
 	return nil
 }
 
-// keepTo lowers the rate where the recording costs more than it may, and raises it where it does not. It returns when
-// the next round is due.
-func (r *Recorder) keepTo(money *budget, due time.Duration) time.Duration {
-	k, now := r.ticker, r.sys.Now()
-	rate, over := money.check(now, spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran, k.beginning()})
-	if r.opt.Gentle && r.opt.Rate > 0 {
-		if money.at == now { // a window ended
-			k.shareRate(money.halvings)
-		}
-		rate = r.opt.Rate / float64(k.every)
+// keepTo has processes sampled less often where the recording costs more than it may, and more often where it does not.
+func (r *Recorder) keepTo(money *budget) {
+	k := r.ticker
+	closed, over := money.check(r.sys.Now(),
+		spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran, k.beginning()})
+	if closed {
+		k.share(money.share, 1/money.least)
 	}
 	if over != nil {
+		k.counted.lowered++
 		k.notes.add("backed off",
 			"sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped "+
 				"%.2f%% of their time; the limit is %.1f%%",
-			over.rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
+			money.share*r.opt.Rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
 	}
-	if rate == r.plan.rate {
-		return due
-	}
-	r.plan.setRate(rate)
-	return r.plan.next(now)
 }
 
 // noteBeginning notes what it took to begin, once that is over, if it is more than the limit.
@@ -300,11 +295,10 @@ func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
 		for ; now < due; now = r.sys.Now() {
 			k.await(due)
 		}
-		upto, missed := plan.reached(now)
-		k.counted.late += missed
-		k.tick(now, upto, plan.period())
+		upto := plan.reached(now)
+		k.tick(now, plan.number, upto, plan.period())
 		now = r.sys.Now()
-		due = plan.next(now)
+		due = plan.next(now, k.soonest(plan.number))
 		if r.opt.Rate == 0 && k.runners == 1 && now >= moved+moveEvery {
 			moved = now
 			k.runs.watch.Near()
@@ -386,18 +380,22 @@ func (r *Recorder) Close() error {
 	}
 	r.closed = true
 	r.mu.Unlock()
+	if !r.finishCounting(r.letAllGo()) {
+		return errors.Join(r.sys.Close(), errStuck) // what it holds is in use
+	}
+	return errors.Join(r.sys.Close(), r.counter.files.Close())
+}
+
+// letAllGo ends following all processes. It returns the samples that were not handed over.
+func (r *Recorder) letAllGo() []sample {
 	r.driving.Lock()
+	defer r.driving.Unlock()
 	for _, p := range r.ticker.processes {
 		p.gone = true
 	}
 	r.ticker.sweep()
 	r.ticker.births.close()
-	rest := r.ticker.out.batch
-	r.driving.Unlock()
-	if !r.finishCounting(rest) {
-		return errors.Join(r.sys.Close(), errStuck) // what it holds is in use
-	}
-	return errors.Join(r.sys.Close(), r.counter.files.Close())
+	return r.ticker.out.batch
 }
 
 // finishCounting gives the last samples to the counter and waits for its end, false if that does not come.

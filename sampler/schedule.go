@@ -19,18 +19,24 @@ import (
 type schedule struct {
 	rate   float64
 	origin time.Duration
-	cell   int64         // of the round that was made or is due, -1 before the first
+	cell   int64         // of the round that was made or is due, since origin; -1 before the first
+	number int64         // of it since the begin
 	bound  time.Duration // where a cell ends and a new grid begins, 0 for nowhere
-	draw   func() float64
-	parts  [parts]uint8 // the order of parts in this row of cells
-	used   int          // how many of them were used
+	strata
+}
+
+// strata draws moments within cells.
+type strata struct {
+	draw  func() float64
+	parts [parts]uint8 // the order of parts in this row of cells
+	used  int          // how many of them were used
 }
 
 // parts is how many parts a cell has.
 const parts = 16
 
 func newSchedule(rate float64, draw func() float64) schedule {
-	return schedule{rate: rate, cell: -1, draw: draw}
+	return schedule{rate: rate, cell: -1, number: -1, strata: strata{draw: draw}}
 }
 
 // start is where a cell begins. It is computed from the origin, so that errors do not add up.
@@ -46,18 +52,20 @@ func (s *schedule) period() time.Duration {
 	return time.Duration(float64(time.Second) / s.rate)
 }
 
-// next goes to the next cell and returns the moment in it that is due.
-func (s *schedule) next(now time.Duration) time.Duration {
+// next goes to the cell of that number, behind the one of now, and returns the moment in it that is due.
+func (s *schedule) next(now time.Duration, number int64) time.Duration {
 	if s.rate == 0 {
 		return now
 	}
-	s.onward()
+	for s.number < number {
+		s.onward()
+	}
 	from, to := s.start(s.cell), s.end()
 	return from + time.Duration(s.moment()*float64(to-from))
 }
 
-// moment draws where in its cell the next round is, from 0 to 1.
-func (s *schedule) moment() float64 {
+// moment draws where in its cell the next sample is, from 0 to 1.
+func (s *strata) moment() float64 {
 	if s.used == 0 {
 		for i := range s.parts {
 			j := int(s.draw() * float64(i+1)) // inside-out, Knuth's algorithm P
@@ -70,11 +78,10 @@ func (s *schedule) moment() float64 {
 	return (float64(part) + s.draw()) / parts
 }
 
-// reached returns until when the round made at now covers, and how many cells went by
-// without one.
-func (s *schedule) reached(now time.Duration) (upto time.Duration, missed uint64) {
+// reached goes to the cell of the round made at now, and returns its end.
+func (s *schedule) reached(now time.Duration) (upto time.Duration) {
 	if s.rate == 0 {
-		return now, 0
+		return now
 	}
 	for now >= s.end() {
 		// In one step: a machine may have slept for hours.
@@ -84,13 +91,12 @@ func (s *schedule) reached(now time.Duration) (upto time.Duration, missed uint64
 		}
 		skip := int64(float64(until-s.end()) / float64(time.Second) * s.rate)
 		s.cell += skip
-		missed += uint64(skip)
+		s.number += skip
 		if now >= s.end() {
 			s.onward()
-			missed++
 		}
 	}
-	return s.end(), missed
+	return s.end()
 }
 
 // end is where the cell ends: at the bound too if what is left before it were hardly a cell.
@@ -104,6 +110,7 @@ func (s *schedule) end() time.Duration {
 
 // onward goes to the next cell.
 func (s *schedule) onward() {
+	s.number++
 	if s.bound > 0 && s.end() == s.bound {
 		s.origin, s.cell, s.bound = s.bound, 0, 0
 		return
@@ -118,10 +125,10 @@ func (s *schedule) endAt(at time.Duration) {
 	}
 }
 
-// setRate begins a new grid where the current cell ends.
-func (s *schedule) setRate(rate float64) {
-	if rate == s.rate || s.rate == 0 || rate <= 0 {
-		return
+// setRate begins a new grid where the current cell ends. It is false if that is the rate.
+func (s *schedule) setRate(rate float64) bool {
+	if rate == s.rate {
+		return false
 	}
 	s.origin = s.end()
 	if s.origin == s.bound {
@@ -129,4 +136,5 @@ func (s *schedule) setRate(rate float64) {
 	}
 	s.cell = -1
 	s.rate = rate
+	return true
 }

@@ -152,19 +152,15 @@ func (r *Recorder) finishTaking(t *taking) (*profile.Profile, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
-	r.mu.Lock()
 	for who, problem := range t.e.problems {
-		r.extra.add("runtime "+who, "%s: %s", who, strings.ReplaceAll(problem.Error(), "\n", "; "))
+		r.note("runtime "+who, "%s: %s", who, strings.ReplaceAll(problem.Error(), "\n", "; "))
 	}
-	r.mu.Unlock()
 	samples := t.e.marked()
 	r.unsure.Add(samples[markUnsure])
 	r.missing.Add(samples[markMissing])
 	p, err := r.naming.name(t.e, t.from)
 	if err != nil {
-		r.mu.Lock()
-		r.extra.add("names", "names are missing: %v", err)
-		r.mu.Unlock()
+		r.note("names", "names are missing: %v", err)
 	}
 	r.mu.Lock()
 	if r.over && r.stats.Elapsed > 0 {

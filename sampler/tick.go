@@ -29,6 +29,7 @@ type ticker struct {
 	followed
 	rounds
 
+	draw     func() float64
 	search   search
 	births   births
 	pace     pace
@@ -55,10 +56,8 @@ type followed struct {
 type rounds struct {
 	begun   time.Duration
 	round   uint64
-	every   uint64 // the rate is that of the user divided by so much
 	now     time.Duration
 	upto    time.Duration // the last round covers the time until then
-	before  time.Duration // the one before, at most one period
 	stops   int           // sleepers that may be stopped in this round
 	met     uint64        // threads that were due, in all rounds
 	runners int           // threads stopped in this round of many as they ran
@@ -74,56 +73,53 @@ type tally struct {
 	ran time.Duration
 }
 
-func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy) *ticker {
+func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy, draw func() float64) *ticker {
 	polls := easyPolls
 	if opt.Gentle {
 		polls = gentlePolls
 	}
 	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free},
 		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
-		rounds:   rounds{every: 1},
-		pace:     pace{polls: polls, every: 1, mostFirst: maxFirst, calm: true}}
+		draw:     draw,
+		pace:     pace{polls: polls, every: 1, mostFirst: maxFirst}}
 }
 
-// tick makes one round at now that covers the time until upto; a new thread's first
-// sample covers at most period.
-func (k *ticker) tick(now, upto, period time.Duration) {
+// tick makes one round at now, in the cell of that number and length, which ends at upto.
+func (k *ticker) tick(now time.Duration, cell int64, upto, period time.Duration) {
 	k.now = now
 	k.round++
 	if k.out.heldUp(k.now) {
 		k.collect(now)
-		k.counted.late++
 		k.notes.add("held up",
 			"walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
 		return
 	}
 	k.stops, k.out.waited, k.runners = sleepStops, false, 0
-	if period == 0 {
-		k.before = k.upto
-	} else {
-		k.before = max(k.upto, upto-period)
-	}
-	k.upto = k.before // new threads begin here
-	k.collect(now)    // what has stopped by now is interrupted again
+	k.collect(now) // what has stopped by now is interrupted again
 	if k.boundary != nil && upto > k.boundary.at {
 		k.close()
 	}
 	if len(k.out.batch) >= batchSize {
 		k.out.handOver(k.now)
 	}
+	k.upto = upto
+	missed := uint64(0)
+	for _, p := range k.processes {
+		missed = max(missed, p.cadence.meet(k.round, cell, upto, period))
+	}
+	k.counted.late += missed
 	k.discover(now)
 	k.clocks()
 	k.pace.patient, k.pace.first = k.patience(), k.pace.firsts(period)
-	k.pace.spread(k.now, k.waiting())
+	k.pace.spread(k.waiting())
 	for _, p := range k.processes {
 		if !p.gone && k.isDue(p) {
-			k.visit(p, upto)
+			k.visit(p)
 		}
 	}
 	k.pace.took = k.sys.Now() - now
 	k.sweep()
-	k.interruptAll(upto)
-	k.upto = upto
+	k.interruptAll()
 	k.counted.ticks++
 	if k.dense() && k.out.urgent {
 		k.out.handOver(k.now)
@@ -150,7 +146,8 @@ func (k *ticker) dense() bool { return k.opt.Rate == 0 || k.opt.Rate > closeRate
 const sleepCheckEvery = 2 * time.Millisecond
 
 // visit samples the threads of one process that are due.
-func (k *ticker) visit(p *process, upto time.Duration) {
+func (k *ticker) visit(p *process) {
+	upto := p.cadence.upto
 	p.round++
 	p.checked = false
 	k.sampleDue(p, upto)
@@ -179,21 +176,33 @@ func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	due := p.agenda.due(p.round, k.pace.first)
 	k.pace.first -= waiting - len(p.agenda.first)
 	k.met += uint64(len(due))
-	p.cost += readCost * uint64(len(due))
-	for i := range due {
-		// Where there are not buffers for all they take turns.
-		t := due[(uint64(i)+p.round*maxInterrupted)%uint64(len(due))]
-		if i%relieveEvery == 0 {
+	p.cadence.cost += readCost * uint64(len(due))
+	next := 0
+	// Where there are not buffers for all they take turns.
+	at := func(i int) *thread { return due[(uint64(i)+p.round*maxInterrupted)%uint64(len(due))] }
+	defer func() {
+		for ; next < len(due); next++ { // a fault ended it: they are sampled in the next
+			k.replan(p, at(next))
+		}
+		clear(due)
+	}()
+	for ; next < len(due); next++ {
+		t := at(next)
+		if next%relieveEvery == 0 {
 			k.relieve()
 		}
 		if t.watch != nil && !p.gone && !p.replaced {
 			k.sampleThread(p, t, upto)
 		}
-		if t.watch != nil {
-			k.plan(p, t)
-		}
+		k.replan(p, t)
 	}
-	clear(due)
+}
+
+// replan is plan, if t has not ended.
+func (k *ticker) replan(p *process, t *thread) {
+	if t.watch != nil {
+		k.plan(p, t)
+	}
 }
 
 // sampleThread samples one thread.
@@ -214,9 +223,6 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 		if t.base.Unmoved(now) && t.last != missed && !t.track.wantCopy.Swap(false) {
 			k.unmoved(p, t, now, upto)
 			return
-		}
-		if t.resting {
-			k.pace.woken += max(0, now.CPU-t.base.CPU)
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
@@ -275,9 +281,9 @@ func (k *ticker) hand(t *thread, l sample) {
 	t.samples, t.from, t.end, t.cpu = 0, 0, 0, 0
 	switch l.kind {
 	case stopped, again:
-		t.of.cost += stopCost
+		t.of.cadence.cost += stopCost
 	case peeked:
-		t.of.cost += peekCost
+		t.of.cadence.cost += peekCost
 	}
 	k.out.urgent = k.out.urgent || l.copied != nil && (l.copied.Stale || l.kind == again ||
 		k.now-t.track.program.begun < youth)
@@ -316,6 +322,7 @@ func (k *ticker) begin(now time.Duration) {
 	k.now, k.begun, k.upto, k.search.listed = now, now, now, now
 	k.listen(now)
 	for _, p := range k.processes {
+		p.cadence.upto = now
 		for _, t := range p.threads {
 			t.upto = now
 			if base, err := t.watch.Counters(); err == nil {
