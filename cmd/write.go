@@ -88,7 +88,7 @@ func (f *form) write(w io.Writer, v *view) error {
 		}
 		return flame.WriteFolded(w, v.profile, opt)
 	case "pprof":
-		opt := flame.PprofOptions{Version: version()}
+		opt := flame.PprofOptions{Version: version(), Warn: v.warn}
 		if v.diff != nil {
 			return flame.WritePprofDiff(w, v.diff, opt)
 		}

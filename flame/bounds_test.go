@@ -101,3 +101,53 @@ func TestFoldedDiffIsBounded(t *testing.T) {
 		t.Errorf("%d bytes, sums %d and %d, want at most 5000, %d and %d", out.Len(), gotBefore, gotAfter, before, after)
 	}
 }
+
+// So is the number of frames of all samples of pprof, which lists them for each.
+func TestPprofFramesAreBounded(t *testing.T) {
+	p := chain(200) // 20,100 frames
+	p.Tasks = []profile.Task{{TID: 1}, {TID: 2}, {TID: 3}}
+	for i := range p.Samples {
+		p.Samples[i].Task = i % 3
+	}
+	diff := func(p *profile.Profile) *profile.Profile {
+		d, err := profile.Compare(p, chain(150), profile.DiffOptions{Absolute: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Join()
+	}
+	for name, p := range map[string]*profile.Profile{"profile": p, "comparison": diff(p)} {
+		frames := func(p *profile.Profile) (n int) {
+			for _, s := range p.Samples {
+				n += p.Tree.Depth(s.Stack)
+			}
+			return n
+		}
+		whole := frames(p)
+		for _, limit := range []int{whole, whole - 1, whole / 2, 1000, 10} {
+			said := 0
+			short := shorten(p, int64(limit), func(string) { said++ })
+			if got := frames(short); got > limit || limit < whole && got == whole || limit > 500 && got < limit/3 {
+				t.Errorf("%s: %d frames, want at most %d of %d", name, got, limit, whole)
+			}
+			if err := short.CheckValid(); err != nil {
+				t.Errorf("%s: at most %d: %v", name, limit, err)
+			}
+			for k := range p.Types {
+				if total(short, k) != total(p, k) {
+					t.Errorf("%s: at most %d: value %d is %d, want %d", name, limit, k, total(short, k), total(p, k))
+				}
+			}
+			if (limit < whole) != (said == 1) {
+				t.Errorf("%s: at most %d of %d: said %d times", name, limit, whole, said)
+			}
+		}
+	}
+}
+
+func total(p *profile.Profile, k int) (sum int64) {
+	for i := range p.Samples {
+		sum += p.Value(i)[k]
+	}
+	return sum
+}
