@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,7 @@ func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 		return err
 	}
 	defer a.heed(a.end)()
+	debug.SetGCPercent(recordGC)
 	newer, whole, err := a.readProfiles(o, files)
 	if err != nil {
 		return err
@@ -168,6 +170,9 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 				fileLabel(file),
 				report.Skipped, report.Skipped+report.Lines, report.Number, report.First))
 			whole = false
+		}
+		if report.Joined > 0 {
+			a.warner(o.quiet)(fmt.Sprintf("profile %s: %s", fileLabel(file), report.JoinedNote()))
 		}
 		if report.Columns == 2 && o.columns != 2 {
 			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a "+

@@ -11,13 +11,29 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// emptyError says why a recording of wall time has no samples.
+// emptyError says why a recording has no samples that has some of a usual process.
 type emptyError struct {
 	of, why string
 	remedy  string // "" for none
 }
 
 func (e *emptyError) Error() string { return fmt.Sprintf("record %s: %s", e.of, e.why) }
+
+// expectsSamples says that a process which lives has some: what sleeps has none of CPU time, nor while it runs.
+func (r *recording) expectsSamples() bool {
+	return r.o.gil || !r.o.runningOnly && r.o.mode.word == "wall"
+}
+
+// sampled reports whether p has a sample. It may have time without any: what its threads took before their first.
+func sampled(p *profile.Profile) bool {
+	k := p.TypeIndex(profile.SamplesCount.Type)
+	for i := range p.Samples {
+		if p.Value(i)[k] > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // whyNothing is that reason, by what was asked for and whether the processes live.
 func (r *recording) whyNothing(s *sampler.Stats) error {

@@ -351,8 +351,7 @@ func (r *recording) finish(p *profile.Profile) error {
 	if p.Command == nil {
 		p.Command = r.cmdline
 	}
-	empty := len(p.Samples) == 0
-	if empty && r.child == nil && !r.o.runningOnly && r.o.mode.word == "wall" {
+	if r.child == nil && r.expectsSamples() && !sampled(p) {
 		r.writeRemarks(&stats)
 		r.complain(r.whyNothing(&stats))
 		return errNothing

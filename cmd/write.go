@@ -82,13 +82,13 @@ func (f *form) write(w io.Writer, v *view) error {
 	switch f.name {
 	case "folded":
 		opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs,
-			Annotate: o.annotate}
+			Annotate: o.annotate, Warn: v.warn}
 		if v.diff != nil {
 			return flame.WriteFoldedDiff(w, v.diff, opt)
 		}
 		return flame.WriteFolded(w, v.profile, opt)
 	case "pprof":
-		opt := flame.PprofOptions{Version: version()}
+		opt := flame.PprofOptions{Version: version(), Warn: v.warn}
 		if v.diff != nil {
 			return flame.WritePprofDiff(w, v.diff, opt)
 		}

@@ -13,15 +13,27 @@ type FoldedOptions struct {
 	Threads   bool // the process's and the thread's name are in front of each stack
 	ThreadIDs bool // and their ids behind these
 	Annotate  bool // _[k], _[j] and _[i] behind the names of kernel, JIT and inlined frames
+
+	Warn func(string) // called with what was joined to keep the text small; may be nil
 }
+
+// maxFoldedText bounds the text that is written: each line repeats the names of all its frames, and 60,000 calls below
+// each other that a file of 10 MB holds would be gigabytes.
+const maxFoldedText = 1 << 30
 
 // WriteFolded writes one value of p as folded stacks: outermost frame first, ';' between frames,
 // a space, an integer above 0, LF; valid UTF-8, no heading, sorted by bytes. Stacks whose
 // names are the same are one line. What it changes in a name is written in docs/formats.md.
+// Of what would be longer than 1 GiB the smallest stacks are joined as "(smaller)" behind what they have in common
+// with larger ones, which opt.Warn says.
 //
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does, or if a value is
 // below 0.
 func WriteFolded(w io.Writer, p *profile.Profile, opt FoldedOptions) error {
+	return writeFolded(w, p, opt, maxFoldedText)
+}
+
+func writeFolded(w io.Writer, p *profile.Profile, opt FoldedOptions, limit int64) error {
 	typ := typeOf(p, opt.Type)
 	t := newFoldTree(p, opt, 1)
 	for i := range p.Samples {
@@ -31,6 +43,7 @@ func WriteFolded(w io.Writer, p *profile.Profile, opt FoldedOptions) error {
 		}
 		t.values[t.place[i]] += v
 	}
+	t.shorten(limit, opt.Warn)
 	return t.write(w)
 }
 
@@ -52,5 +65,6 @@ func WriteFoldedDiff(w io.Writer, d *profile.Diff, opt FoldedOptions) error {
 		t.values[at] += before
 		t.values[at+1] += after
 	}
+	t.shorten(maxFoldedText, opt.Warn)
 	return t.write(w)
 }

@@ -29,6 +29,7 @@ type FoldedReport struct {
 	First   string // what is there, cut at 200 bytes
 	Columns int    // 2: the lines are a difference
 	Factor  int64  // what all values were multiplied by, because some were fractions
+	Joined  int    // rare stacks that are counted as "(smaller)", because there were too many
 }
 
 // Comments says in short lines what of the input is not as it was.
@@ -41,7 +42,16 @@ func (r FoldedReport) Comments() []string {
 	if r.Factor > 1 {
 		out = append(out, fmt.Sprintf("values were fractions: all are multiplied by %d", r.Factor))
 	}
+	if r.Joined > 0 {
+		out = append(out, r.JoinedNote())
+	}
 	return out
+}
+
+// JoinedNote says for a person what became of r.Joined stacks.
+func (r FoldedReport) JoinedNote() string {
+	return fmt.Sprintf("more stacks than are kept: of those that were rare when there were too many, %d are counted as "+
+		"%s behind what they share with others", r.Joined, smallerName)
 }
 
 // Bounds of ReadFolded.
@@ -57,10 +67,11 @@ const (
 type foldedBounds struct {
 	names int // different ones
 	bytes int // of different names
-	nodes int // of the call tree
+	nodes int // of the call tree; above, the rarest stacks are joined
+	pairs int // the same where lines have two columns, of which none can be joined; above, they are refused
 }
 
-var largestFolded = foldedBounds{names: maxNames, bytes: 1 << 30, nodes: maxNodes}
+var largestFolded = foldedBounds{names: maxNames, bytes: 512 << 20, nodes: 6 << 20, pairs: maxNodes}
 
 const foldedForm = "frames joined by ';', a space and a number"
 
@@ -77,15 +88,18 @@ var (
 // With two columns the result is a difference ([profile.Profile.IsDiff]).
 // What the report says is in the profile's Comments too.
 //
-// It fails if r does, if most lines are not understood, if a line is longer than 64 MiB, and if names or
-// stacks would take more than some gigabytes. A line of more than 2^20 frames is not understood.
+// A call tree of more than six million nodes is thinned out: the rarest stacks are joined, which the report says.
+//
+// It fails if r does, if most lines are not understood, if a line is longer than 64 MiB, and if names would take more
+// than half a gigabyte, or stacks with two columns some. A line of more than 2^20 frames is not understood.
 func ReadFolded(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
 	return readFolded(r, opt, largestFolded)
 }
 
 func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profile.Profile, FoldedReport, error) {
 	workers := min(runtime.GOMAXPROCS(0), 4)
-	f := &folder{names: newInterner(), stacks: newStackSet(), columns: opt.Columns, bounds: bounds}
+	f := &folder{names: newInterner(), hasher: newStackHasher(), stacks: newStackSet(), columns: opt.Columns,
+		bounds: bounds}
 	if err := f.run(r, workers); err != nil {
 		return nil, f.report, err
 	}
@@ -115,10 +129,10 @@ func (f *folder) run(r io.Reader, workers int) error {
 		free <- &foldedBlock{done: make(chan struct{}, 1)}
 	}
 	var wait sync.WaitGroup
-	hasher, twoOnly := newStackHasher(), f.columns == 2
+	twoOnly := f.columns == 2
 	for range workers {
 		wait.Go(func() {
-			w := &foldedWorker{hasher: hasher, twoOnly: twoOnly}
+			w := &foldedWorker{hasher: f.hasher, twoOnly: twoOnly}
 			for b := range work {
 				w.parse(b)
 				b.done <- struct{}{}
@@ -207,6 +221,7 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 // folder adds blocks up.
 type folder struct {
 	names   *interner
+	hasher  stackHasher
 	stacks  *stackSet
 	path    []profile.NodeID // of the line before, outermost first; 0 where it was not needed, but for the last
 	self    []int64          // by node
@@ -239,15 +254,17 @@ func (f *folder) add(b *foldedBlock) error {
 	return f.checkSize()
 }
 
-// checkSize is asked after each block, which adds no more than a few megabytes or one line.
+// checkSize is asked after each block, which adds no more than a few megabytes or one line, and keeps to the bounds.
 func (f *folder) checkSize() error {
 	switch {
 	case f.names.len() > f.bounds.names:
 		return fmt.Errorf("read folded: more than %d different names", f.bounds.names)
 	case f.names.size() > f.bounds.bytes:
 		return fmt.Errorf("read folded: different names have more than %d bytes", f.bounds.bytes)
-	case f.stacks.tree.Len() > f.bounds.nodes:
-		return fmt.Errorf("read folded: call tree of more than %d nodes", f.bounds.nodes)
+	case f.columns != 1 && f.stacks.tree.Len() > f.bounds.pairs:
+		return fmt.Errorf("read folded: call tree of more than %d nodes", f.bounds.pairs)
+	case f.columns == 1 && f.stacks.tree.Len() > f.bounds.nodes:
+		f.thin()
 	}
 	return nil
 }

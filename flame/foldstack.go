@@ -40,6 +40,26 @@ func newStackSet() *stackSet {
 	return &stackSet{hash: make([]stackHash, 1), slots: make([]uint64, 1<<10)}
 }
 
+// stackSetOf returns one of the stacks of a tree, whose hashes these are.
+func stackSetOf(tree profile.Tree, hash []stackHash) *stackSet {
+	s := &stackSet{tree: tree, hash: hash}
+	s.index()
+	return s
+}
+
+// index files all stacks in twice as many slots at least, and makes room for as many.
+func (s *stackSet) index() {
+	size := 1 << 10
+	for size < 2*len(s.hash) {
+		size *= 2
+	}
+	s.slots = make([]uint64, size)
+	s.hash = slices.Grow(s.hash, size/2-len(s.hash))
+	for n, h := range s.hash[1:] {
+		s.file(h, profile.NodeID(n+1))
+	}
+}
+
 // find returns the stack whose hash is h.
 func (s *stackSet) find(h stackHash) (profile.NodeID, bool) {
 	mask := uint64(len(s.slots) - 1)
@@ -59,11 +79,7 @@ func (s *stackSet) add(parent profile.NodeID, f profile.FrameID, h stackHash) pr
 	}
 	s.hash = append(s.hash, h)
 	if 2*len(s.hash) > len(s.slots) {
-		s.slots = make([]uint64, 2*len(s.slots))
-		s.hash = slices.Grow(s.hash, len(s.slots)/2-len(s.hash))
-		for n, h := range s.hash[1:] {
-			s.file(h, profile.NodeID(n+1))
-		}
+		s.index()
 	} else {
 		s.file(h, n)
 	}

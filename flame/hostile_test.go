@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -133,15 +135,64 @@ func TestReadFoldedBounds(t *testing.T) {
 		bounds foldedBounds
 		want   string
 	}{
-		{foldedBounds{5, 8, 6}, ""},
-		{foldedBounds{4, 8, 6}, "read folded: more than 4 different names"},
-		{foldedBounds{5, 7, 6}, "read folded: different names have more than 7 bytes"},
-		{foldedBounds{5, 8, 5}, "read folded: call tree of more than 5 nodes"},
+		{foldedBounds{5, 8, 6, 6}, ""},
+		{foldedBounds{4, 8, 6, 6}, "read folded: more than 4 different names"},
+		{foldedBounds{5, 7, 6, 6}, "read folded: different names have more than 7 bytes"},
+		{foldedBounds{9, 99, 6, 5}, ""},
 	} {
 		p, _, err := readFolded(strings.NewReader(text), FoldedReadOptions{}, tt.bounds)
 		if err == nil != (tt.want == "") || err != nil && err.Error() != tt.want {
 			t.Errorf("%+v: got %v, %v, want %q", tt.bounds, p, err, tt.want)
 		}
+	}
+}
+
+func TestReadFoldedPairsBounds(t *testing.T) {
+	const text = "a;b 1 2\nc;d 2 3\n" // nodes for a, "b 1", c, "d 2" and the root
+	for pairs, want := range map[int]string{5: "", 4: "read folded: call tree of more than 4 nodes"} {
+		_, _, err := readFolded(strings.NewReader(text), FoldedReadOptions{}, foldedBounds{9, 99, 3, pairs})
+		if err == nil != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%d nodes: got %v, want %q", pairs, err, want)
+		}
+	}
+}
+
+// Of more stacks than are kept the rare ones are joined, the sums of what stays are right, and it is said.
+func TestReadFoldedThinsOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	common, sum := 0, 0
+	for i := range 300_000 {
+		if i%3 == 0 {
+			common += 5
+			text.WriteString("main;common;leaf 5\n")
+		}
+		fmt.Fprintf(&text, "main;rare%d;f%d;g%d 0.5\n", r.IntN(20), r.IntN(1000), r.IntN(1000))
+		sum++
+	}
+	p, report, err := readFolded(strings.NewReader(text.String()), FoldedReadOptions{},
+		foldedBounds{1 << 20, 1 << 20, 5000, 5000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	if report.Joined < 100_000 || p.Tree.Len() > 5000 || !slices.Contains(p.Comments, report.JoinedNote()) {
+		t.Errorf("%d nodes, %d stacks joined, comments %q", p.Tree.Len(), report.Joined, p.Comments)
+	}
+	var out bytes.Buffer
+	if err := WriteFolded(&out, p, FoldedOptions{Type: -1}); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("main;common;leaf %d\n", 10*common); !strings.Contains(out.String(), want) {
+		t.Errorf("not %q in %.300s", want, out.String())
+	}
+	if got, want := lineSum(t, out.String()), int64(10*common+5*sum); got != want {
+		t.Errorf("sum %d, want %d", got, want)
+	}
+	if !strings.Contains(out.String(), ";(smaller) ") {
+		t.Errorf("nothing is joined: %.300s", out.String())
 	}
 }
 

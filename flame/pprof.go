@@ -20,6 +20,8 @@ type PprofOptions struct {
 	Version string // of fpstack, "" if unknown: part of the first comment
 	DocURL  string // an absolute URL; "" is that of docs/formats.md
 	NoIDs   bool   // leave out thread and process ids: stores make a series of each
+
+	Warn func(string) // called with what was joined to keep the file small; may be nil
 }
 
 // docURL is shown by pprof's pages.
@@ -46,14 +48,16 @@ var (
 )
 
 // WritePprof writes p as profile.proto, compressed by gzip. A difference ([profile.Profile.IsDiff])
-// is written as [WritePprofDiff] does. Runs are left out: the format has no time of samples.
+// is written as [WritePprofDiff] does. Runs are left out: the format has no time of samples. Where all samples together
+// had more than 2^28 frames the smallest stacks are joined as "(smaller)" behind what they have in common with larger
+// ones, which opt.Warn says.
 //
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does.
 func WritePprof(w io.Writer, p *profile.Profile, opt PprofOptions) error {
 	if d, err := profile.Split(p); err == nil {
 		return WritePprofDiff(w, d, opt)
 	}
-	b := newPprofBuilder(p, opt)
+	b := newPprofBuilder(shorten(p, maxPprofFrames, opt.Warn), opt)
 	return b.write(w, b.samples())
 }
 
@@ -119,6 +123,14 @@ func (b *pprofBuilder) samples() iter.Seq[pprofSample] {
 //
 // Precondition: d.New passes [profile.Profile.CheckValid]. It fails if w does.
 func WritePprofDiff(w io.Writer, d *profile.Diff, opt PprofOptions) error {
+	const sides = 2 // each sample is written for both
+	joined := d.Join()
+	if short := shorten(joined, maxPprofFrames/sides, opt.Warn); short != joined {
+		var err error
+		if d, err = profile.Split(short); err != nil {
+			return err
+		}
+	}
 	return newPprofBuilder(d.New, opt).write(w, func(yield func(pprofSample) bool) {
 		for i, s := range d.New.Samples {
 			older := slices.Clone(d.OldValue(i))

@@ -2,8 +2,6 @@ package flame
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 
 	"github.com/fpstack/fpstack/profile"
@@ -13,9 +11,6 @@ import (
 // were seen to run out of memory at 65 MB.
 // Source: issues 347 and 519 of jlfwong/speedscope.
 const maxSpeedscopeFile = 50_000_000
-
-// smallerName is the frame in place of stacks that were joined.
-const smallerName = "(smaller)"
 
 // perProfile and perFile are upper bounds of what is written besides lists and names.
 const perProfile, perFile = 256, 1024
@@ -128,93 +123,37 @@ func digits(v int64) int64 {
 	return int64(len(strconv.AppendInt(buf[:0], v, 10)))
 }
 
-// scopeCut decides which stacks stay.
-type scopeCut struct {
-	s      *speedscope
-	self   []int64 // by node of s.tree
-	total  []int64 // with what it called
-	entry  []int64 // what each name takes
-	used   []bool  // names, at the last floor asked for
-	joined []bool  // nodes that have stacks below the floor
-}
-
 // cut puts the stacks that got less than a floor to "(smaller)" behind the nearest caller that got more,
 // so that what all threads and the names take is at most share. It says what the floor is.
 func (s *speedscope) cut(share int64) string {
-	c := &scopeCut{s: s, self: s.self(), entry: make([]int64, len(s.names)), used: make([]bool, len(s.names)),
-		joined: make([]bool, s.tree.Len())}
-	c.total = slices.Clone(c.self)
-	for n := profile.NodeID(s.tree.Len() - 1); n > 0; n-- {
-		c.total[s.tree.Parent(n)] += c.total[n]
+	c := newFloorCut(&s.tree, s.self(), len(s.names))
+	c.base = int64(perProfile + len(smallerName) + 16)
+	c.cost = func(n profile.NodeID) int64 { return s.cost[n] + digits(c.self[n]) }
+	c.joined = func(up profile.NodeID) int64 {
+		return s.cost[up] + digits(int64(len(s.names))) + 1 + digits(c.total[up])
 	}
+	entry := make([]int64, len(s.names))
 	for i := range s.names {
-		c.entry[i] = int64(len(s.entry(i))) + 1
+		entry[i] = int64(len(s.entry(i))) + 1
 	}
+	c.name = func(f profile.FrameID) int64 { return entry[f] }
 	floor := c.floor(share)
-	c.apply(floor)
-	return fmt.Sprintf("%.2g%%", 100*float64(floor)/float64(max(1, c.total[0])))
+	s.prune(c, floor)
+	return c.share(floor)
 }
 
-// floor finds the lowest one that does. With the highest nothing stays but one stack.
-func (c *scopeCut) floor(share int64) int64 {
-	low, high := int64(1), max(1, min(c.total[0], math.MaxInt64-1)+1)
-	for low < high {
-		if middle := low + (high-low)/2; c.size(middle) <= share {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low
-}
-
-// size is an upper bound of what all threads and the names take above floor.
-func (c *scopeCut) size(floor int64) int64 {
-	clear(c.used)
-	clear(c.joined)
-	tree, cost := &c.s.tree, c.s.cost
-	sum := int64(perProfile + len(smallerName) + 16)
-	if c.self[0] != 0 {
-		sum += cost[0] + digits(c.self[0])
-	}
-	for n := profile.NodeID(1); int(n) < tree.Len(); n++ {
-		up := tree.Parent(n)
-		switch {
-		case c.total[n] >= floor:
-			if f := tree.Frame(n); !c.used[f] {
-				c.used[f] = true
-				sum += c.entry[f]
-			}
-			if c.self[n] != 0 {
-				sum += cost[n] + digits(c.self[n])
-			}
-		case !c.joined[up] && (up == 0 || c.total[up] >= floor):
-			c.joined[up] = true
-			sum += cost[up] + digits(int64(len(c.used))) + 1 + digits(c.total[up])
-		}
-	}
-	return sum
-}
-
-// apply makes the tree, names and places of s those above floor. A name's number does not grow by
+// prune makes the tree, names and places of s those above floor. A name's number does not grow by
 // it, so that sizes do not.
-func (c *scopeCut) apply(floor int64) {
-	c.size(floor)
-	s, id := c.s, make([]profile.FrameID, len(c.used))
+func (s *speedscope) prune(c *floorCut, floor int64) {
+	id := make([]profile.FrameID, len(s.names))
 	var names []scopeName
-	for i, used := range c.used {
+	for i, used := range c.above(floor) {
 		if used {
 			id[i] = profile.FrameID(len(names))
 			names = append(names, s.names[i])
 		}
 	}
-	smaller := profile.FrameID(len(names))
-	tree, to := s.tree.Prune(func(n profile.NodeID) (profile.Fate, profile.FrameID) {
-		if c.total[n] >= floor {
-			return profile.Kept, id[s.tree.Frame(n)]
-		}
-		return profile.Joined, smaller
-	})
+	tree, to := c.prune(floor, func(f profile.FrameID) profile.FrameID { return id[f] }, profile.FrameID(len(names)))
 	for i, n := range s.place {
 		s.place[i] = to[n]
 	}

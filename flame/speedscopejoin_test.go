@@ -37,13 +37,7 @@ func TestSpeedscopeCut(t *testing.T) {
 		{5000, "(smaller) 1118"},
 	} {
 		s := newSpeedscope(io.Discard, b.Profile(), 0)
-		c := &scopeCut{s: s, self: s.self(), entry: make([]int64, len(s.names)), used: make([]bool, len(s.names)),
-			joined: make([]bool, s.tree.Len())}
-		c.total = slices.Clone(c.self)
-		for n := profile.NodeID(s.tree.Len() - 1); n > 0; n-- {
-			c.total[s.tree.Parent(n)] += c.total[n]
-		}
-		c.apply(tt.floor)
+		s.prune(newFloorCut(&s.tree, s.self(), len(s.names)), tt.floor)
 		var got []string
 		for _, w := range s.whole() {
 			text := ""

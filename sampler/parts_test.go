@@ -268,7 +268,9 @@ func TestBookMarks(t *testing.T) {
 	b := newBook()
 	g := newProgram(0, nil, fakeTable, 0, nil)
 	stack := func(frames ...unwind.Frame) profile.NodeID { return b.stack(&unwind.Stack{Frames: frames}, g) }
-	at := func(pc mem.Addr, unsure, gap bool) unwind.Frame { return unwind.Frame{PC: pc, Unsure: unsure, Gap: gap} }
+	at := func(pc mem.Addr, unsure, gap bool) unwind.Frame {
+		return unwind.Frame{PC: pc, Unsure: unsure, Gap: gap}
+	}
 	e := &extract{sites: b.sites}
 	for _, row := range []struct {
 		stack profile.NodeID

@@ -445,3 +445,38 @@ func TestWantOfDescriptors(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedBeforeTheFirstRoundIsSeenOnce has recordings end before a sample is due: each thread has one, and its time.
+func TestEndedBeforeTheFirstRoundIsSeenOnce(t *testing.T) {
+	for _, end := range []time.Duration{0, 1, 50 * time.Millisecond} {
+		f := newFake(end)
+		p := f.process(1)
+		p.threads[1], p.threads[2] = busy, parked
+		f.readTime = time.Microsecond
+		r := newRecorder(Options{Rate: 0.1}, f)
+		t.Cleanup(func() { r.Close() })
+		if err := r.Add(1); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if f.cancel = cancel; end == 0 {
+			cancel() // before it begins
+		}
+		f.settle = r.settled
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tid, top := range map[int]uint64{1: 0x2000, 2: 0x5000} {
+			elapsed := r.Stats().Elapsed
+			samples, wall, _ := amounts(got, tid, top)
+			if samples != 1 || wall > elapsed || wall+4*f.readTime < elapsed || wall == 0 {
+				t.Errorf("end after %v: thread %d has %d samples and %v, want 1 and %v", end, tid, samples, wall, elapsed)
+			}
+		}
+		cancel()
+	}
+}

@@ -135,7 +135,7 @@ func (r *Recorder) Remove(pid int) {
 }
 
 // Run records until ctx ends or every process has ended, with Options.Stay until ctx ends; both are no error. It runs
-// once.
+// once. A recording that ends before a sample was due, without Options.Stay, still samples once what is there.
 //
 // It fails with ErrNothing if there is no process, or with the reason why the last process
 // could not be sampled, if nothing was recorded.
@@ -231,14 +231,13 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			continue
 		}
 		if !r.rest(ctx, due) {
-			return nil
+			break
 		}
 		if err := r.sys.Do(func() { due = r.burst(ctx, due) }); err != nil {
-			k.abandon()
+			k.lostToFault(err)
 			if faults++; faults > maxFaults {
 				return err
 			}
-			k.notes.add("fault", "samples were lost to a fault, the last: %v", err)
 			due = plan.next(r.sys.Now(), k.soonest(plan.number))
 		}
 		r.noteBeginning(&money, begin)
@@ -248,7 +247,18 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 		}
 		r.publish()
 	}
+	if k.counted.ticks == 0 && len(k.processes) > 0 && !r.opt.Stay { // it ended before a round was due
+		if err := r.sys.Do(func() { r.burst(ctx, r.sys.Now()) }); err != nil {
+			k.lostToFault(err)
+		}
+	}
 	return nil
+}
+
+// lostToFault gives up what a round had begun that met a fault of ours.
+func (k *ticker) lostToFault(err error) {
+	k.abandon()
+	k.notes.add("fault", "samples were lost to a fault, the last: %v", err)
 }
 
 // keepTo has processes sampled less often where the recording costs more than it may, and more often where it does not.

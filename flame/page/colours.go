@@ -43,7 +43,7 @@ func palette() (map[string]theme, error) {
 }
 
 // fill returns the colour of p.
-func (t *theme) fill(p *place) string { return t.Kinds[kindNames[p.kind]][shade(p.name)] }
+func (t *theme) fill(p *place) string { return t.Kinds[kindNames[p.kind]][p.shade] }
 
 // changes are the shares of the whole from which a change has the next strength, strengths is that for a person.
 var changes = [...]float64{0.0005, 0.002, 0.01, 0.03, 0.1}

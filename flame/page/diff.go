@@ -117,12 +117,9 @@ func (p *picture) drawGone(w *bufio.Writer, y float64) {
 	drawn := 0
 	for ; drawn < len(p.gone) && (drawn == 0 || float64(p.olds[p.gone[drawn]])*scale >= 1); drawn++ {
 		n := p.gone[drawn]
-		at, name, v := p.g.place(n), p.g.name(n), float64(p.olds[n])
-		title := text.Shorten(name, tipWidth)
-		if s := at.source(); s != "" {
-			title += " (" + text.Shorten(s, tipWidth) + ")"
-		}
-		title += ": gone, was " + text.Quantity(v, p.value.Unit) + ", " + p.points(n)
+		v := float64(p.olds[n])
+		name, tip := p.named(n)
+		title := tip + ": gone, was " + text.Quantity(v, p.value.Unit) + ", " + p.points(n)
 		box{x, y, v * scale, p.colours.Less[len(p.colours.Less)-1], title, name}.write(w)
 		x, sum = x+v*scale, sum-v
 	}

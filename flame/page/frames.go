@@ -51,6 +51,7 @@ type frame struct {
 type place struct {
 	frame
 	kind           kind
+	shade          int      // see shade
 	modules, files []string // paths, as met, at most maxPlaces of each
 	low, high      int      // lines seen in the first of files, 0 if unknown
 }
@@ -78,7 +79,7 @@ func (t *table) add(f frame, k kind) profile.FrameID {
 	if !ok {
 		id = profile.FrameID(len(t.places))
 		t.ids[f] = id
-		t.places = append(t.places, place{frame: f, kind: k})
+		t.places = append(t.places, place{frame: f, kind: k, shade: shade(f.name)})
 	}
 	return id
 }

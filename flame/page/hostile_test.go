@@ -71,6 +71,37 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
+// Ten names of 100 KB in a hundred thousand boxes: each box has a tip, which shows less of a name then, and it is said.
+func TestManyBoxesOfLongNames(t *testing.T) {
+	b := profile.NewBuilder(profile.SamplesCount)
+	var names []profile.FrameID
+	for _, letter := range "abcdefg<&ä" {
+		names = append(names, b.Frame(profile.Frame{Func: strings.Repeat(string(letter), 100_000), Module: -1}))
+	}
+	for i := range 2000 {
+		n := b.Child(0, b.Frame(profile.Frame{Func: fmt.Sprint("top ", i), Module: -1}))
+		for k := range 50 {
+			n = b.Child(n, names[(i+k)%len(names)])
+		}
+		b.Add(n, -1, 1)
+	}
+	var out bytes.Buffer
+	var said []string
+	if err := SVG(&out, b.Profile(), Options{Warn: func(s string) { said = append(said, s) }}); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 64<<20 {
+		t.Errorf("%d MiB written", out.Len()>>20)
+	}
+	if want := "names are cut in tips after "; len(said) != 1 || !strings.Contains(said[0], want) ||
+		!strings.Contains(out.String(), want) {
+		t.Errorf("said %q, want %q there and in the picture", said, want)
+	}
+	if boxes := strings.Count(out.String(), "<g><title>"); boxes < 100_000 {
+		t.Errorf("%d boxes, want all of 100,000", boxes)
+	}
+}
+
 // As a float the largest sum is one more than an int64 holds.
 func TestLargestSum(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount)

@@ -123,7 +123,7 @@ func (e *encoder) frames(places []place) {
 	}
 	e.strings(names)
 	for i := range places {
-		look := byte(int(places[i].kind)*shades + shade(places[i].name))
+		look := byte(int(places[i].kind)*shades + places[i].shade)
 		if places[i].waits {
 			look |= waitsBit
 		}

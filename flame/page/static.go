@@ -18,7 +18,13 @@ const (
 	fontSize    = 12
 	pageWidth   = 1200
 	margin      = 10
-	tipWidth    = 4000 // letters of a name that a tip shows; one name may be in many boxes
+)
+
+// Bounds of the names that tips show in full: one name may be in many boxes.
+const (
+	tipWidth  = 4000     // letters of one
+	leastTip  = 120      // the same where there are many
+	maxAllTip = 16 << 20 // bytes of all
 )
 
 // picture is the flame graph as it is drawn without script: rectangles that hold more than
@@ -32,7 +38,9 @@ type picture struct {
 	olds       []int64 // nil unless two profiles are compared
 	diff       *profile.Diff
 	typ        int
-	hidden     int              // nodes that are too narrow to be drawn
+	hidden     int // nodes that are too narrow to be drawn
+	tip        int // letters of a name that a tip shows
+	shorts     map[profile.FrameID]short
 	gone       []profile.NodeID // nodes that only the older side has, outermost ones, the largest first
 	depth      []int32          // -1: not drawn
 	rows       int
@@ -51,12 +59,13 @@ func (g *graph) newPicture(opt Options, width float64, most int) (*picture, erro
 	p := &picture{g: g, colours: themes["light"], value: g.head.Types[opt.Type],
 		totals: g.values(opt.Type, side{false, waits}),
 		depth:  make([]int32, g.tree.Len()), width: width, inverted: opt.Inverted, waits: waits, diff: opt.Diff,
-		typ: opt.Type}
+		typ: opt.Type, shorts: map[profile.FrameID]short{}}
 	if g.head.Diff {
 		p.olds = g.values(opt.Type, side{true, waits})
 		p.gone = p.lost()
 	}
 	p.choose(most)
+	p.tip = p.tipLetters(maxAllTip)
 	return p, nil
 }
 
@@ -83,6 +92,64 @@ func (p *picture) choose(most int) {
 			p.hidden++
 		}
 	}
+}
+
+// tipLetters is how many letters of a name fit in each tip so that all together have about most bytes.
+func (p *picture) tipLetters(most int) int {
+	boxes := make([]int, len(p.g.places)) // by what they are of
+	for n, depth := range p.depth {
+		if depth >= 0 {
+			boxes[p.g.frame(profile.NodeID(n))]++
+		}
+	}
+	for _, n := range p.gone[:min(len(p.gone), int(p.width))] { // each is drawn a pixel wide at least
+		boxes[p.g.frame(n)]++
+	}
+	for letters := tipWidth; letters > leastTip; letters /= 2 {
+		sum := 0
+		for f, count := range boxes {
+			if count > 0 {
+				sum += count * len(escape(p.g.places[f].tip(letters)))
+			}
+		}
+		if sum <= most {
+			return letters
+		}
+	}
+	return leastTip
+}
+
+// named returns the text of the box of node n, and what its tip begins with.
+func (p *picture) named(n profile.NodeID) (label, tip string) {
+	if p.g.smaller[n] > 0 {
+		label = p.g.name(n) // "(3 smaller)"
+		return label, label
+	}
+	s := p.short(n)
+	return s.name, s.tip
+}
+
+// short is what boxes show of a place, of whose name no more than that is looked at again.
+type short struct{ name, tip string }
+
+func (p *picture) short(n profile.NodeID) short {
+	f := p.g.frame(n)
+	s, ok := p.shorts[f]
+	if !ok {
+		at := &p.g.places[f]
+		s = short{text.Shorten(at.name, max(p.tip, int(p.width/letterWidth))), at.tip(p.tip)}
+		p.shorts[f] = s
+	}
+	return s
+}
+
+// tip is what is shown of a place: its name and where it is in the source.
+func (at *place) tip(letters int) string {
+	tip := text.Shorten(at.name, letters)
+	if s := at.source(); s != "" {
+		tip += " (" + text.Shorten(s, letters) + ")"
+	}
+	return tip
 }
 
 // height of the rows alone.
@@ -124,16 +191,15 @@ func (p *picture) draw(w *bufio.Writer) {
 }
 
 func (p *picture) rectangle(w *bufio.Writer, n profile.NodeID, x, y, width float64) {
-	at := p.g.place(n)
-	name := p.g.name(n)
-	fill := p.colours.fill(at)
+	name, tip := p.named(n)
+	fill := p.colours.fill(p.g.place(n))
 	if p.olds != nil {
 		fill = p.colours.change(p.change(n))
 		if p.noise(n) {
 			fill = p.colours.Equal
 		}
 	}
-	box{x, y, width, fill, p.title(n, name, at), name}.write(w)
+	box{x, y, width, fill, p.title(n, tip), name}.write(w)
 }
 
 // box is a rectangle with its text and its tip.
@@ -168,12 +234,9 @@ func (r box) write(w *bufio.Writer) {
 	w.WriteString("</g>\n")
 }
 
-func (p *picture) title(n profile.NodeID, name string, at *place) string {
+func (p *picture) title(n profile.NodeID, tip string) string {
 	var b strings.Builder
-	b.WriteString(text.Shorten(name, tipWidth))
-	if s := at.source(); s != "" {
-		b.WriteString(" (" + text.Shorten(s, tipWidth) + ")")
-	}
+	b.WriteString(tip)
 	v := float64(p.totals[n])
 	fmt.Fprintf(&b, ": %s, %s", p.value.amount(v, n == 0), share(v, float64(p.totals[0])))
 	if p.olds != nil {
@@ -183,11 +246,14 @@ func (p *picture) title(n profile.NodeID, name string, at *place) string {
 }
 
 // place is what node n is of.
-func (g *graph) place(n profile.NodeID) *place {
+func (g *graph) place(n profile.NodeID) *place { return &g.places[g.frame(n)] }
+
+// frame is the index of that in g.places.
+func (g *graph) frame(n profile.NodeID) profile.FrameID {
 	if n == 0 {
-		return &g.places[rootFrame]
+		return rootFrame
 	}
-	return &g.places[g.tree.Frame(n)]
+	return g.tree.Frame(n)
 }
 
 // name is the text of the rectangle of node n.

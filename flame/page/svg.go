@@ -28,6 +28,13 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 	if p.hidden > 0 {
 		facts = slices.Insert(facts, 1, text.Thousands(p.hidden)+" frames narrower than half a pixel are not drawn")
 	}
+	if p.tip < tipWidth {
+		cut := fmt.Sprintf("names are cut in tips after %d letters: the picture would be too large with all of them", p.tip)
+		facts = slices.Insert(facts, 1, cut)
+		if opt.Warn != nil {
+			opt.Warn(cut)
+		}
+	}
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" `+
 		`preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" `+

@@ -3,11 +3,14 @@
 package live
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 )
@@ -166,16 +169,18 @@ func checkControls(t *testing.T, name, text string) {
 
 // TestRecordNothing has a recording without samples say why: not that a process has ended which lives.
 func TestRecordNothing(t *testing.T) {
-	p := runTarget(t, "parks", "2")
-	pid := strconv.Itoa(p.pid)
+	pid, running := strconv.Itoa(runTarget(t, "parks", "2").pid), strconv.Itoa(spinning(t).pid)
 	for _, tt := range []struct {
+		pid  string
 		args []string
 		want string
 	}{
-		{[]string{"-t", strconv.Itoa(os.Getpid())}, "none of its threads is " + strconv.Itoa(os.Getpid())},
-		{[]string{"--gil"}, "no thread held a GIL of Python in "},
+		{pid, []string{"-t", strconv.Itoa(os.Getpid())}, "none of its threads is " + strconv.Itoa(os.Getpid())},
+		{pid, []string{"--gil"}, "no thread held a GIL of Python in "},
+		{running, []string{"--gil"}, "no thread held a GIL of Python in "},
+		{running, []string{"--gil", "--mode", "cpu"}, "no thread held a GIL of Python in "},
 	} {
-		out := filepath.Join(t.TempDir(), "out.folded")
+		out, pid := filepath.Join(t.TempDir(), "out.folded"), tt.pid
 		o := execute(t, bound, fpstack, append([]string{"record", "-p", pid, "-d", "300ms", "-o", out}, tt.args...)...)
 		if o.status != 2 || !strings.Contains(o.stderr, "record process "+pid+": "+tt.want) {
 			t.Errorf("%v: status %d, want 2 and %q\n%s", tt.args, o.status, tt.want, o.stderr)
@@ -185,5 +190,34 @@ func TestRecordNothing(t *testing.T) {
 		"-t", pid+","+strconv.Itoa(os.Getpid()))
 	if o.status != 0 || !strings.Contains(o.stderr, "thread "+strconv.Itoa(os.Getpid())+" was not met: ") {
 		t.Errorf("status %d\n%s", o.status, o.stderr)
+	}
+}
+
+// TestRecordEndsAtOnce has recordings end before a sample is due, by their duration and by a signal when all is open:
+// each thread is seen once.
+func TestRecordEndsAtOnce(t *testing.T) {
+	p := spinning(t)
+	for _, duration := range []string{"1ms", "30"} {
+		out := filepath.Join(t.TempDir(), "out.folded")
+		cmd := exec.Command(fpstack, "record", "-v", "-p", strconv.Itoa(p.pid), "-F", "0.1", "-d", duration, "-o", out)
+		said, err := cmd.StderrPipe()
+		if err == nil {
+			err = start(cmd)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(said)
+		if line, err := lines.ReadString('\n'); !strings.Contains(line, "recording to ") {
+			t.Errorf("-d %s: it says %q (%v)", duration, line, err)
+		}
+		if duration == "30" {
+			cmd.Process.Signal(syscall.SIGINT)
+		}
+		rest, _ := io.ReadAll(lines)
+		b, _ := os.ReadFile(out)
+		if err := cmd.Wait(); err != nil || !strings.Contains(string(b), ";main") {
+			t.Errorf("-d %s: %v, recorded %q\n%s", duration, err, b, rest)
+		}
 	}
 }

@@ -49,12 +49,27 @@ func situateBy(t *testing.T, build, name string, args ...string) *situation {
 			s.tree = append(s.tree, pid)
 		}
 	}
-	for _, pid := range append(s.tree[:len(s.tree):len(s.tree)], s.pids["parent"]) {
-		if name != "busy" {
-			await(t, "all sleep", func() bool { return strings.ContainsRune("SDTt", rune(stateOf(pid))) })
-		}
+	if name != "busy" {
+		all := append(s.tree[:len(s.tree):len(s.tree)], s.pids["parent"])
+		await(t, "all sleep", func() bool { return allSleep(t, all) })
 	}
 	return s
+}
+
+// allSleep reports whether all of pids slept at one moment: one that waits for another on the way to its situation
+// sleeps too, but not while that one does. Who sleeps, and was on no CPU since the first look, slept then.
+func allSleep(t *testing.T, pids []int) bool {
+	before := map[int][]string{}
+	for _, pid := range pids {
+		before[pid] = switchesOf(t, pid)
+	}
+	for _, pid := range pids {
+		if !strings.ContainsRune("SDTt", rune(stateOf(pid))) ||
+			!slices.Equal(switchesOf(t, pid), before[pid]) {
+			return false
+		}
+	}
+	return true
 }
 
 // examine makes the graph of the processes of those names, of all without names.

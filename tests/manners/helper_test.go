@@ -25,6 +25,8 @@ func helper(mode string) {
 		sampler(os.Args[1:])
 	case "looker":
 		samplerHelper(os.Args[1:])
+	case "soaker":
+		soaker(os.Args[1:])
 	case "dier":
 		dier(os.Args[1:])
 	case "traced":
