@@ -90,7 +90,7 @@ func NewClient(t *Target, config *tls.Config) *http.Client {
 	}
 	transport := &http.Transport{Proxy: Proxy(t), TLSClientConfig: config, Protocols: &p,
 		OnProxyConnectResponse: checkConnect,
-		MaxIdleConnsPerHost:    2, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+		MaxIdleConnsPerHost:    underWay, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
 	return &http.Client{Transport: transport, Timeout: timeout,
 		// A redirect would send a token to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -68,9 +70,10 @@ func hasValue(p *pprof.Profile, k int) bool {
 // errOneStack says that a profile cannot be made smaller.
 var errOneStack = errors.New("a single stack is larger than what the store takes")
 
-// Encode makes requests for t of what was recorded in one interval, each within the limits of the store. What cannot be
-// encoded is dropped.
+// Encode makes requests for t of what was recorded in one interval, each within the limits of the store: for a collector
+// of several processes, for others of one. What cannot be encoded is dropped.
 func (t *Target) Encode(recorded []Recorded, scope otlp.Scope, now time.Time) (requests []*Request, dropped []Dropped) {
+	e := encoder{t: t, scope: scope, now: now}
 	for i := range recorded {
 		whole := recorded[i]
 		if err := whole.Of.CheckValid(); err != nil {
@@ -80,7 +83,7 @@ func (t *Target) Encode(recorded []Recorded, scope otlp.Scope, now time.Time) (r
 		for todo := []Recorded{whole}; len(todo) > 0; {
 			r := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
-			made, err := t.encode(&r, scope)
+			err := e.add(&r)
 			var large *tooLargeError
 			switch {
 			case errors.As(err, &large) && len(r.Of.Sample) > 1:
@@ -89,31 +92,49 @@ func (t *Target) Encode(recorded []Recorded, scope otlp.Scope, now time.Time) (r
 			case large != nil:
 				err = errOneStack
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				dropped = append(dropped, Dropped{len(r.values()), NotEncoded, err})
-			case made != nil:
-				made.Made = now
-				requests = append(requests, made)
 			}
 		}
 	}
-	return requests, dropped
+	if err := e.finish(); err != nil {
+		dropped = append(dropped, Dropped{e.profiles, NotEncoded, err})
+	}
+	return e.requests, dropped
 }
 
-// encode makes one request of r; nil if r has no value. It fails with a *tooLargeError where that is more than the
-// store takes.
-func (t *Target) encode(r *Recorded, scope otlp.Scope) (*Request, error) {
+// encoder makes requests of one interval.
+type encoder struct {
+	t        *Target
+	scope    otlp.Scope
+	now      time.Time
+	requests []*Request
+
+	// What is in no request yet, for a collector.
+	batch    *otlp.Batch // nil if that is nothing
+	profiles int
+	series   []uint32
+}
+
+// A request to a collector is ended before it has more than this: what is compressed of batchBytes passes proxies that
+// take a megabyte. One process alone may take more.
+const (
+	batchBytes  = 1 << 20
+	batchSeries = 256 // fits into the head of a file
+)
+
+// add encodes r, if it has any value. It fails with a *tooLargeError where that is more than the store takes.
+func (e *encoder) add(r *Recorded) (err error) {
 	values := r.values()
 	if len(values) == 0 {
-		return nil, nil
+		return nil
 	}
-	to, contentType := t.Form()
-	q := &Request{Path: to, ContentType: contentType, Profiles: len(values)}
-	var err error
-	switch t.Kind {
-	case OTLPHTTP, OTLPGRPC:
-		err = q.otlp(r, values, scope)
+	if e.t.Kind.isOTLP() {
+		return e.addOTLP(r, values)
+	}
+	to, contentType := e.t.Form()
+	q := &Request{Path: to, ContentType: contentType, Profiles: len(values), Series: []uint32{r.series()}, Made: e.now}
+	switch e.t.Kind {
 	case Pyroscope:
 		err = q.pyroscope(r, values)
 	case Parca:
@@ -122,26 +143,71 @@ func (t *Target) encode(r *Recorded, scope otlp.Scope) (*Request, error) {
 		err = q.file(r)
 	}
 	if err == nil {
-		err = storeLimits[t.Kind].check(len(q.Body))
+		err = storeLimits[e.t.Kind].check(len(q.Body))
 	}
-	if err == nil && (t.Kind == OTLPHTTP || t.Kind == OTLPGRPC) {
-		q.Body, err = compressed(q.Body)
-		q.Gzip = true
+	if err == nil {
+		e.requests = append(e.requests, q)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return q, nil
+	return err
 }
 
-func (q *Request) otlp(r *Recorded, values []value, scope otlp.Scope) (err error) {
+// addOTLP adds r to the batch, or to a new one where it makes that too large.
+func (e *encoder) addOTLP(r *Recorded, values []value) error {
 	res := otlp.Resource{Attributes: cleanAttributes(r.Attributes)}
 	of := withoutMadeNames(r.Of)
 	for _, v := range values {
 		res.Profiles = append(res.Profiles, otlp.Profile{Of: of, Type: v.column, ID: v.id})
 	}
-	q.Body, err = otlp.Encode([]otlp.Resource{res}, scope)
-	return err
+	if e.batch == nil {
+		e.batch = otlp.NewBatch(e.scope)
+	}
+	err := e.batch.Add(&res)
+	alone := e.profiles == 0
+	if err == nil && !alone && (e.batch.Size() > batchBytes || len(e.series) >= batchSeries) {
+		e.batch.Undo()
+		if err := e.finish(); err != nil {
+			return err
+		}
+		return e.addOTLP(r, values)
+	}
+	if err == nil {
+		err = storeLimits[e.t.Kind].check(e.batch.Size() + otlpHead)
+	}
+	if err != nil {
+		e.batch.Undo()
+		return err
+	}
+	e.profiles += len(values)
+	e.series = append(e.series, r.series())
+	return nil
+}
+
+// otlpHead is what the length of the dictionary takes at most: a key and a number.
+const otlpHead = 6
+
+// finish ends the batch.
+func (e *encoder) finish() error {
+	if e.profiles == 0 {
+		return nil
+	}
+	body, err := compressed(e.batch.Bytes())
+	if err != nil {
+		return err
+	}
+	to, contentType := e.t.Form()
+	e.requests = append(e.requests, &Request{Path: to, ContentType: contentType, Gzip: true, Body: body,
+		Profiles: e.profiles, Series: e.series, Made: e.now})
+	e.batch, e.profiles, e.series = nil, 0, nil
+	return nil
+}
+
+// series is a hash of who r is of.
+func (r *Recorded) series() uint32 {
+	h := fnv.New32a()
+	for _, a := range r.Attributes {
+		fmt.Fprintf(h, "%s\x00%s\x00", a.Key, a.Value)
+	}
+	return h.Sum32()
 }
 
 func (q *Request) pyroscope(r *Recorded, values []value) error {

@@ -60,7 +60,11 @@ func (f *folder) send(_ context.Context, r *Request) error {
 	if err := f.makeRoom(int64(len(r.Body))); err != nil {
 		return &Refusal{Why: "clear folder: " + err.Error(), Again: true}
 	}
-	switch err := writeNew(f.root, r.Path, r.Body); {
+	err := writeNew(f.root, r.Path, r.Body)
+	if err == nil {
+		err = syncFolder(f.root)
+	}
+	switch {
 	case err == nil, errors.Is(err, fs.ErrExist) && f.has(r):
 		return nil
 	case errors.Is(err, fs.ErrExist):

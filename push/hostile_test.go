@@ -23,8 +23,8 @@ func FuzzAnswers(f *testing.F) {
 		trailer := http.Header{"Grpc-Status": {grpc}, "Grpc-Message": {message}, "Grpc-Status-Details-Bin": {details}}
 		answer := &http.Response{StatusCode: status, Status: "200 OK", Header: h, Trailer: trailer,
 			Body: io.NopCloser(bytes.NewReader(body))}
-		for _, err := range []error{httpVerdict(answer, body, true), httpVerdict(answer, body, false),
-			grpcVerdict(answer, body)} {
+		for _, err := range []error{httpVerdict(answer, body, OTLPHTTP), httpVerdict(answer, body, Pyroscope),
+			grpcVerdict(answer, body, OTLPGRPC), grpcVerdict(answer, body, Parca)} {
 			if err == nil {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/push/otlp"
@@ -36,19 +37,22 @@ type Outlet struct {
 	pump     *Pump
 }
 
+// underWay is how many requests are sent to a store at a time: with 200 ms for each, 40 a second.
+const underWay = 8
+
 var errNoFolder = errors.New("open folder: it was not given")
 
 // Open makes an Outlet. odd is what should be known and hinders nothing.
 func Open(s Settings) (o *Outlet, odd []error, err error) {
 	o = &Outlet{target: s.Target, scope: s.Scope, accounts: &Accounts{}}
 	var send func(context.Context, *Request) error
-	limits := s.Limits
+	limits, most := s.Limits, underWay
 	if s.Target.Kind == Folder {
 		if s.Folder == nil {
 			return nil, nil, errNoFolder
 		}
 		send = (&folder{root: s.Folder, limits: s.Limits, now: time.Now}).send
-		limits.Bytes, s.Spool = maxInMemory, nil
+		limits.Bytes, s.Spool, most = maxInMemory, nil, 1
 	} else {
 		sender, warning, err := s.Sender()
 		if err != nil {
@@ -58,33 +62,35 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 			odd = append(odd, warning)
 		}
 		send = sender.Send
+		if s.Target.Kind.isOTLP() {
+			send = sender.sendInParts
+		}
 	}
-	spool, strange, err := OpenSpool(s.Spool, s.Target, limits)
+	spool, damaged, strange, err := OpenSpool(s.Spool, s.Target, limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	o.pump = NewPump(send, spool, o.accounts, s.StuckAfter)
+	o.pump = NewPump(send, most, spool, o.accounts, s.StuckAfter)
+	o.pump.Lose(damaged)
 	return o, append(odd, strange...), nil
 }
 
 // Target is where o sends to.
 func (o *Outlet) Target() *Target { return o.target }
 
-// Put takes what was recorded between two times. It does not wait for the store. Profiles of an interval are not put
-// into two Outlets at a time: encoding one uses what it has to itself.
+// Put takes what was recorded between two times. It does not wait for the store, but for the disk of the spool. Profiles
+// of an interval are not put into two Outlets at a time: encoding one uses what it has to itself.
 func (o *Outlet) Put(interval []Recorded, from, to time.Time) {
-	for i := range interval {
-		p := shallow(interval[i].Of)
+	all := slices.Clone(interval)
+	for i := range all {
+		p := shallow(all[i].Of)
 		p.TimeNanos, p.DurationNanos = from.UnixNano(), int64(to.Sub(from))
-		r := interval[i]
-		r.Of = p
-		// How old it is the monotonic clock says: the wall clock may have been set since to.
-		requests, dropped := o.target.Encode([]Recorded{r}, o.scope, time.Now())
-		for _, q := range requests {
-			o.pump.Put(q)
-		}
-		o.pump.Lose(dropped)
+		all[i].Of = p
 	}
+	// How old it is the monotonic clock says: the wall clock may have been set since to.
+	requests, dropped := o.target.Encode(all, o.scope, time.Now())
+	o.pump.Put(requests...)
+	o.pump.Lose(dropped)
 }
 
 // Run sends until ctx ends. It ends with an ErrStuck where nothing was sent for long and profiles are lost.

@@ -204,7 +204,7 @@ func TestRedirect(t *testing.T) {
 }
 
 // TestBadStores: one that breaks off in the middle, answers garbage, or cuts its answer, gets the same again, with the
-// same ids; one that answers 500 does not.
+// same ids; one that answers 500, 408, UNKNOWN or INTERNAL does too if it is Pyroscope or Parca, and no collector.
 func TestBadStores(t *testing.T) {
 	abort := func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	half := func(w http.ResponseWriter) {
@@ -215,6 +215,9 @@ func TestBadStores(t *testing.T) {
 	}
 	garbage := func(w http.ResponseWriter) { w.Write([]byte{0xff, 0xff, 0xff}) }
 	status := func(code int) func(http.ResponseWriter) { return func(w http.ResponseWriter) { w.WriteHeader(code) } }
+	grpc := func(code string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { w.Header().Set("Grpc-Status", code) }
+	}
 	for _, c := range []struct {
 		scheme string
 		first  func(http.ResponseWriter)
@@ -222,8 +225,10 @@ func TestBadStores(t *testing.T) {
 	}{
 		{"otlp+http", abort, true}, {"otlp+http", half, true}, {"otlp+http", garbage, true}, {"pyroscope", abort, true},
 		{"parca", abort, true}, {"otlp+grpc", abort, true}, {"otlp+http", status(429), true},
-		{"pyroscope", status(429), true}, {"pyroscope", status(503), true}, {"pyroscope", status(500), false},
-		{"pyroscope", status(422), false}, {"otlp+http", status(500), false}, {"parca", status(502), true},
+		{"pyroscope", status(429), true}, {"pyroscope", status(503), true}, {"pyroscope", status(500), true},
+		{"pyroscope", status(408), true}, {"parca", status(500), true}, {"parca", grpc("2"), true},
+		{"parca", grpc("13"), true}, {"otlp+grpc", grpc("2"), false}, {"otlp+grpc", grpc("13"), false},
+		{"otlp+http", status(408), false}, {"pyroscope", status(422), false}, {"otlp+http", status(500), false}, {"parca", status(502), true},
 		{"parca", status(404), false},
 	} {
 		s := newServer(t, false, func(n int, w http.ResponseWriter) {
@@ -255,12 +260,12 @@ func TestStuck(t *testing.T) {
 		ends   bool
 	}{{Limits{Bytes: 3 * block, Age: 24 * time.Hour}, true}, {roomy, false}} {
 		synctest.Test(t, func(t *testing.T) {
-			spool, _, err := OpenSpool(nil, collector, c.limits)
+			spool, _, _, err := OpenSpool(nil, collector, c.limits)
 			if err != nil {
 				t.Fatal(err)
 			}
 			away := func(context.Context, *Request) error { return &Refusal{Why: "away", Again: true} }
-			p := NewPump(away, spool, &Accounts{}, 10*time.Minute)
+			p := NewPump(away, 1, spool, &Accounts{}, 10*time.Minute)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			go func() {
@@ -290,12 +295,12 @@ func TestStuck(t *testing.T) {
 // TestQuietIsNotStuck: after an hour without anything to send the first refusal is no reason to end.
 func TestQuietIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spool, _, err := OpenSpool(nil, collector, roomy)
+		spool, _, _, err := OpenSpool(nil, collector, roomy)
 		if err != nil {
 			t.Fatal(err)
 		}
 		refuse := func(context.Context, *Request) error { return &Refusal{Why: "400"} }
-		p := NewPump(refuse, spool, &Accounts{}, 10*time.Minute)
+		p := NewPump(refuse, 1, spool, &Accounts{}, 10*time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour+5*time.Minute)
 		defer cancel()
 		go func() {
@@ -315,7 +320,7 @@ func TestQuietIsNotStuck(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	dir := root(t, t.TempDir())
 	dir.Close() // every write fails from now on
-	p := NewPump(nil, &Spool{folder: dir, limits: Limits{Bytes: 1 << 30, Age: 24 * time.Hour}}, &Accounts{}, 0)
+	p := NewPump(nil, 1, &Spool{folder: dir, limits: Limits{Bytes: 1 << 30, Age: 24 * time.Hour}}, &Accounts{}, 0)
 	body := strings.Repeat("x", 1<<20)
 	for i := range 30 {
 		p.Put(request(body, time.Now().Unix()+int64(i)))
@@ -340,7 +345,7 @@ func TestFullDisk(t *testing.T) {
 // TestPoison: a request that a store never answers does not hold those behind it.
 func TestPoison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spool, _, err := OpenSpool(nil, collector, roomy)
+		spool, _, _, err := OpenSpool(nil, collector, roomy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +356,7 @@ func TestPoison(t *testing.T) {
 			}
 			got = append(got, string(r.Body))
 			return nil
-		}, spool, &Accounts{}, 0)
+		}, 1, spool, &Accounts{}, 0)
 		for _, body := range []string{"poison", "a", "b"} {
 			r := request(body, 0)
 			r.Made = time.Now()

@@ -41,7 +41,7 @@ func pump(t *testing.T, answer func(try int) error, requests int, l Limits) (*st
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s.begin = time.Now()
-		p := NewPump(s.send, open(t, dir, l), &Accounts{}, 0)
+		p := NewPump(s.send, 1, open(t, dir, l), &Accounts{}, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		go p.Run(ctx)
 		for i := range requests {
@@ -133,9 +133,9 @@ func TestPumpBounds(t *testing.T) {
 func TestPumpGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	left := open(t, dir, roomy)
-	left.Put(request("left", 1))
+	put(t, left, request("left", 1))
 	s := &store{answer: func(int) error { return nil }}
-	p := NewPump(s.send, open(t, dir, Limits{Bytes: 1 << 20, Age: 1e6 * time.Hour}), &Accounts{}, 0)
+	p := NewPump(s.send, 1, open(t, dir, Limits{Bytes: 1 << 20, Age: 1e6 * time.Hour}), &Accounts{}, 0)
 	if !p.Flush(t.Context()) {
 		t.Error("not all was sent")
 	}

@@ -26,7 +26,9 @@ type Request struct {
 	Gzip              bool   // Body is compressed
 	Body              []byte // without the frame of gRPC
 	Profiles          int    // in it
-	Made              time.Time
+	// Series are the processes of the profiles, by a hash of who they are: theirs go to the store in their order.
+	Series []uint32
+	Made   time.Time // the same for all of one interval
 }
 
 // Refusal is why a store did not take a Request.
@@ -89,9 +91,9 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 		return throughProxy(s.target, proxy, &connectError{answer.StatusCode})
 	}
 	if s.target.GRPC() {
-		return grpcVerdict(answer, text)
+		return grpcVerdict(answer, text, s.target.Kind)
 	}
-	return httpVerdict(answer, text, s.target.Kind == OTLPHTTP)
+	return httpVerdict(answer, text, s.target.Kind)
 }
 
 // exchange sends q, and reads the answer.
@@ -154,12 +156,12 @@ func frame(r *Request) []byte {
 	return append(b, r.Body...)
 }
 
-// httpVerdict says what an answer by HTTP means. Only what the specification of OTLP names is sent again.
+// httpVerdict says what an answer by HTTP means.
 // Source: opentelemetry.io/docs/specs/otlp, "Failures".
-func httpVerdict(answer *http.Response, text []byte, otlp bool) error {
-	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+func httpVerdict(answer *http.Response, text []byte, kind Kind) error {
+	form, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	why := string(text)
-	if strings.HasSuffix(kind, "protobuf") { // google.rpc.Status
+	if strings.HasSuffix(form, "protobuf") { // google.rpc.Status
 		why = string(field(text, 2).Bytes)
 	}
 	if to := answer.Header.Get("Location"); to != "" {
@@ -169,20 +171,27 @@ func httpVerdict(answer *http.Response, text []byte, otlp bool) error {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		switch {
-		case strings.HasPrefix(kind, "text/"):
+		case strings.HasPrefix(form, "text/"):
 			r.Why = said("the answer is a text and not that of a store", why)
-		case otlp && !wire.Valid(text):
+		case kind == OTLPHTTP && !wire.Valid(text):
 			r.Why, r.Again, r.Most = "the answer is not that of a collector", true, uncertainTries
-		case otlp:
+		case kind == OTLPHTTP:
 			return partly(text)
 		default:
 			return nil
 		}
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		r.Again, r.After = true, retryAfter(answer.Header)
+	case http.StatusRequestTimeout, http.StatusInternalServerError:
+		if !kind.isOTLP() {
+			r.Again, r.After, r.Most = true, retryAfter(answer.Header), uncertainTries
+		}
 	}
 	return r
 }
+
+// isOTLP reports whether k is one of the two ways to a collector, whose specification says exactly what is tried again.
+func (k Kind) isOTLP() bool { return k == OTLPHTTP || k == OTLPGRPC }
 
 // Codes of gRPC with which a client may try again: CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE,
 // DATA_LOSS. Source: opentelemetry.io/docs/specs/otlp, "Failures".
@@ -192,11 +201,19 @@ var grpcAgain = map[int]bool{1: true, 4: true, 10: true, 11: true, 14: true, 15:
 // a rate, which passes as well, or a message that is too large and always will be.
 const exhausted = 8
 
-// uncertainTries is how often a request is tried where it is uncertain whether another try helps.
-const uncertainTries = 6
+// UNKNOWN and INTERNAL are what Pyroscope and Parca answer while a part of theirs is away, and for a mistake of theirs.
+// Source: shouldRetry of grafana/alloy's pyroscope.write; parca-agent's BatchWriteClient tries again whatever it was.
+const (
+	unknown  = 2
+	internal = 13
+)
+
+// uncertainTries is how often a request is tried where it is uncertain whether another try helps: as often as
+// pyroscope.write does (max_backoff_retries).
+const uncertainTries = 10
 
 // grpcVerdict says what an answer by gRPC means. Where there is no body the trailers are in the header.
-func grpcVerdict(answer *http.Response, text []byte) error {
+func grpcVerdict(answer *http.Response, text []byte, kind Kind) error {
 	trailer := answer.Trailer
 	if trailer.Get("Grpc-Status") == "" {
 		trailer = answer.Header
@@ -207,7 +224,7 @@ func grpcVerdict(answer *http.Response, text []byte) error {
 		return &Refusal{Why: "the answer has no status of gRPC: is that a store, and this its port for gRPC?",
 			Again: true, Most: uncertainTries, HTTP: answer.StatusCode}
 	case err != nil:
-		return httpVerdict(answer, text, false)
+		return httpVerdict(answer, text, kind)
 	case code == 0:
 		if len(text) < 5 || text[0] != 0 {
 			return nil
@@ -220,7 +237,7 @@ func grpcVerdict(answer *http.Response, text []byte) error {
 	}
 	r := &Refusal{Why: said("gRPC status "+strconv.Itoa(code), message), Again: grpcAgain[code],
 		After: retryInfo(trailer.Get("Grpc-Status-Details-Bin")), HTTP: answer.StatusCode, GRPC: code}
-	if code == exhausted {
+	if code == exhausted || !kind.isOTLP() && (code == unknown || code == internal) {
 		r.Again = true
 		if r.After == 0 {
 			r.Most = uncertainTries

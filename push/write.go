@@ -12,7 +12,8 @@ import (
 const unfinished = "unfinished-"
 
 // writeNew writes a new file into a folder: it has its name when it is complete, and it fails with fs.ErrExist where
-// something has that name, a link too.
+// something has that name, a link too. What is in it survives a crash of the machine, and its name after [syncFolder].
+// Source: fsync(2).
 func writeNew(folder *os.Root, name string, parts ...[]byte) error {
 	own := unfinished + strconv.FormatUint(rand.Uint64(), 36)
 	f, err := folder.OpenFile(own, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -24,6 +25,9 @@ func writeNew(folder *os.Root, name string, parts ...[]byte) error {
 		if _, err = f.Write(part); err != nil {
 			break
 		}
+	}
+	if err == nil {
+		err = f.Sync()
 	}
 	if errClose := f.Close(); err == nil {
 		err = errClose
@@ -40,4 +44,14 @@ func writeNew(folder *os.Root, name string, parts ...[]byte) error {
 		return fs.ErrExist
 	}
 	return folder.Rename(own, name)
+}
+
+// syncFolder has the names in a folder survive a crash of the machine.
+func syncFolder(folder *os.Root) error {
+	dir, err := folder.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
 }

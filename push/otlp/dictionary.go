@@ -13,17 +13,20 @@ import (
 
 // dictionary is the tables that all profiles of a request share. Index 0 of each is the zero value.
 type dictionary struct {
-	mappings, locations, functions, strings, attributes, stacks table
+	mappings, locations, functions, links, strings, attributes, stacks table
 }
 
 // table is one table: its encoded entries, and where each is.
 type table struct {
-	rows []string
-	at   map[string]int32
+	rows  []string
+	at    map[string]int32
+	bytes int // of all rows, with what says how long each is
 }
 
 // newTable makes a table whose entry 0 is zero, the encoding of the zero value.
-func newTable() table { return table{rows: []string{""}, at: map[string]int32{"": 0}} }
+func newTable() table {
+	return table{rows: []string{""}, at: map[string]int32{"": 0}, bytes: 1 + wire.LengthSize(0)}
+}
 
 // add gives the index of row.
 func (t *table) add(row []byte) int32 {
@@ -36,11 +39,46 @@ func (t *table) add(row []byte) int32 {
 	i := int32(len(t.rows))
 	t.rows = append(t.rows, string(row))
 	t.at[string(row)] = i
+	t.bytes += 1 + wire.LengthSize(len(row))
 	return i
 }
 
+// cut forgets all rows but the first so many.
+func (t *table) cut(rows int) {
+	for _, row := range t.rows[rows:] {
+		delete(t.at, row)
+		t.bytes -= 1 + wire.LengthSize(len(row))
+	}
+	t.rows = t.rows[:rows]
+}
+
 func newDictionary() *dictionary {
-	return &dictionary{newTable(), newTable(), newTable(), newTable(), newTable(), newTable()}
+	return &dictionary{newTable(), newTable(), newTable(), newTable(), newTable(), newTable(), newTable()}
+}
+
+// all are the tables by their field numbers, from 1 on. That of links has the zero value alone.
+func (d *dictionary) all() []*table {
+	return []*table{&d.mappings, &d.locations, &d.functions, &d.links, &d.strings, &d.attributes, &d.stacks}
+}
+
+func (d *dictionary) lengths() (rows []int) {
+	for _, t := range d.all() {
+		rows = append(rows, len(t.rows))
+	}
+	return rows
+}
+
+func (d *dictionary) cut(lengths []int) {
+	for i, t := range d.all() {
+		t.cut(lengths[i])
+	}
+}
+
+func (d *dictionary) size() (n int) {
+	for _, t := range d.all() {
+		n += t.bytes
+	}
+	return n
 }
 
 func (d *dictionary) text(s string) int64 { return int64(d.strings.add([]byte(s))) }
@@ -51,10 +89,9 @@ func (d *dictionary) attribute(key, value string) int32 {
 	return d.attributes.add(wire.Element(row, 2, Attribute{Value: value}.anyValue()))
 }
 
-// encode encodes the tables as ProfilesDictionary. Its table of links has the zero value alone.
+// encode encodes the tables as ProfilesDictionary.
 func (d *dictionary) encode() (b []byte) {
-	for i, t := range []*table{&d.mappings, &d.locations, &d.functions, {rows: []string{""}}, &d.strings, &d.attributes,
-		&d.stacks} {
+	for i, t := range d.all() {
 		for _, row := range t.rows {
 			b = wire.Element(b, i+1, row)
 		}

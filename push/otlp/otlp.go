@@ -57,35 +57,92 @@ var Labels = map[string]string{"thread": "thread.name"}
 // Scope is who made the profiles.
 type Scope struct{ Name, Version string }
 
-// Encode encodes resources as one request. A Profile without samples is left out, as stores refuse it, and a resource
-// that has none. It fails where a Profile is inconsistent.
-func Encode(resources []Resource, scope Scope) ([]byte, error) {
-	d := newDictionary()
-	var body []byte
-	for i := range resources {
-		r := &resources[i]
-		var profiles []byte
-		for k := range r.Profiles {
-			encoded, err := d.profile(&r.Profiles[k])
-			if err != nil {
-				return nil, fmt.Errorf("encode profile %d of process %d: %w", k, i, err)
-			}
-			if encoded != nil {
-				profiles = wire.Element(profiles, 2, encoded)
-			}
+// Batch is a request that is being made: resources that share the tables of one dictionary.
+type Batch struct {
+	scope Scope
+	d     *dictionary
+	body  []byte
+	// What Undo goes back to.
+	before int
+	tables []int
+}
+
+// NewBatch makes a Batch without resources.
+func NewBatch(scope Scope) *Batch { return &Batch{scope: scope, d: newDictionary()} }
+
+// Add adds a resource. A Profile without samples is left out, as stores refuse it, and a resource that has none. It
+// fails where a Profile is inconsistent; then, and where the Batch is too large now, Undo takes the resource back.
+func (b *Batch) Add(r *Resource) error {
+	b.before, b.tables = len(b.body), b.d.lengths()
+	var profiles []byte
+	for i := range r.Profiles {
+		encoded, err := b.d.profile(&r.Profiles[i])
+		if err != nil {
+			return fmt.Errorf("encode profile %d of a process: %w", i, err)
 		}
-		if profiles == nil {
-			continue
+		if encoded != nil {
+			profiles = wire.Element(profiles, 2, encoded)
 		}
-		var who []byte
-		for _, a := range r.Attributes {
-			who = wire.Element(who, 1, a.keyValue())
-		}
-		made := wire.String(wire.String(nil, 1, scope.Name), 2, scope.Version)
-		scoped := append(wire.Element(nil, 1, made), profiles...)
-		body = wire.Element(body, 1, wire.Element(wire.Element(nil, 1, who), 2, scoped))
 	}
-	return wire.Element(body, 2, d.encode()), nil
+	if profiles == nil {
+		return nil
+	}
+	var who []byte
+	for _, a := range r.Attributes {
+		who = wire.Element(who, 1, a.keyValue())
+	}
+	made := wire.String(wire.String(nil, 1, b.scope.Name), 2, b.scope.Version)
+	scoped := append(wire.Element(nil, 1, made), profiles...)
+	b.body = wire.Element(b.body, 1, wire.Element(wire.Element(nil, 1, who), 2, scoped))
+	return nil
+}
+
+// Undo takes back the last Add.
+func (b *Batch) Undo() {
+	b.body = b.body[:b.before]
+	b.d.cut(b.tables)
+}
+
+// Size is how many bytes Bytes has, or some less: those that say how long the dictionary is.
+func (b *Batch) Size() int { return len(b.body) + b.d.size() }
+
+// Bytes encodes an ExportProfilesServiceRequest.
+func (b *Batch) Bytes() []byte { return wire.Element(b.body, 2, b.d.encode()) }
+
+// Halves parts an encoded request of several resources in two, each with the whole dictionary, the first with one more
+// where they are odd, and says how many profiles are in each. ok is false where it cannot be parted.
+func Halves(request []byte) (halves [2][]byte, profiles [2]int, ok bool) {
+	var resources [][]byte
+	var dictionary []byte
+	for len(request) > 0 {
+		f, rest, err := wire.Next(request)
+		if err != nil {
+			return halves, profiles, false
+		}
+		if f.ID == 1 {
+			resources = append(resources, f.Bytes)
+		} else if f.ID == 2 {
+			dictionary = f.Bytes
+		}
+		request = rest
+	}
+	for i, r := range resources {
+		half := 2 * i / len(resources)
+		halves[half] = wire.Element(halves[half], 1, r)
+		profiles[half] += countProfiles(r)
+	}
+	for i := range halves {
+		halves[i] = wire.Element(halves[i], 2, dictionary)
+	}
+	return halves, profiles, len(resources) > 1
+}
+
+// countProfiles counts those of a ResourceProfiles: scope_profiles=2{profiles=2}.
+func countProfiles(resource []byte) (n int) {
+	for _, scope := range wire.All(resource, 2) {
+		n += len(wire.All(scope, 2))
+	}
+	return n
 }
 
 // keyValue encodes a as opentelemetry.proto.common.v1.KeyValue.

@@ -55,14 +55,25 @@ func request(t *testing.T, b []byte) *collector.ExportProfilesServiceRequest {
 	return &r
 }
 
+// encode encodes resources as one request.
+func encode(scope otlp.Scope, resources ...*otlp.Resource) ([]byte, error) {
+	b := otlp.NewBatch(scope)
+	for _, r := range resources {
+		if err := b.Add(r); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
 // TestOTLP: the official decoder reads from our bytes what we put in, with zero entries in front of each table.
 func TestOTLP(t *testing.T) {
 	id := [16]byte{1, 2, 3}
-	b, err := otlp.Encode([]otlp.Resource{{
+	b, err := encode(otlp.Scope{Name: "fpstack", Version: "v1"}, &otlp.Resource{
 		Attributes: []otlp.Attribute{{Key: "service.name", Value: "work"}, otlp.Number("process.pid", 77),
 			otlp.Number("zero", 0)},
 		Profiles: []otlp.Profile{{Of: work(), Type: 1, ID: id}},
-	}}, otlp.Scope{Name: "fpstack", Version: "v1"})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +177,7 @@ func TestOTLPFrozen(t *testing.T) {
 func TestOTLPWithoutSamples(t *testing.T) {
 	p := work()
 	p.Sample = p.Sample[2:]
-	b, err := otlp.Encode([]otlp.Resource{{Profiles: []otlp.Profile{{Of: p, Type: 1, ID: [16]byte{1}}}}}, otlp.Scope{})
+	b, err := encode(otlp.Scope{}, &otlp.Resource{Profiles: []otlp.Profile{{Of: p, Type: 1, ID: [16]byte{1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,12 @@ func Element[T string | []byte](b []byte, field int, v T) []byte {
 	return append(b, v...)
 }
 
+// LengthSize is how many bytes a field of so many bytes takes behind its key.
+func LengthSize(n int) int {
+	var b [binary.MaxVarintLen64]byte
+	return binary.PutUvarint(b[:], uint64(n)) + n
+}
+
 // Packed appends a repeated field of integers.
 func Packed[T ~int32 | ~int64](b []byte, field int, vs []T) []byte {
 	if len(vs) == 0 {
@@ -129,6 +135,21 @@ func Next(message []byte) (f Field, rest []byte, err error) {
 		f.Number |= uint64(message[i]) << (8 * i)
 	}
 	return f, message[size:], nil
+}
+
+// All are the fields of a message that have an id and a length; what is behind a mistake in it is left out.
+func All(message []byte, id int) (found [][]byte) {
+	for len(message) > 0 {
+		f, rest, err := Next(message)
+		if err != nil {
+			return found
+		}
+		if f.ID == id {
+			found = append(found, f.Bytes)
+		}
+		message = rest
+	}
+	return found
 }
 
 // Valid reports whether bytes are a message, of whatever fields.
