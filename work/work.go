@@ -73,7 +73,7 @@ func (b *Budget) Share() *Budget {
 	s := &Budget{above: b, most: left / 2}
 	s.steps.Store(left / 2)
 	s.bytes.Store(b.bytes.Load() / 2)
-	s.seen.Store(b.earned.Load())
+	s.seen.Store(b.run().earned.Load())
 	if aside := min(setAside, b.kept.Load()/asidePart); aside > 0 && b.kept.Add(-aside) >= 0 {
 		s.aside.Store(aside)
 	}
@@ -123,7 +123,7 @@ func (b *Budget) catchUp() bool {
 	if b.above == nil {
 		return false
 	}
-	all := b.above.earned.Load()
+	all := b.run().earned.Load()
 	more := all - b.seen.Swap(all)
 	b.steps.Add(min(more, b.most))
 	return more > 0
@@ -135,13 +135,19 @@ func (b *Budget) Earn(n int64) {
 	if b == nil {
 		return
 	}
-	for b.above != nil {
-		b = b.above
-	}
+	b = b.run()
 	b.earned.Add(n)
 	if b.steps.Load() < b.most {
 		b.steps.Add(n)
 	}
+}
+
+// run is the Budget of the run that b is of.
+func (b *Budget) run() *Budget {
+	for b.above != nil {
+		b = b.above
+	}
+	return b
 }
 
 // Hold takes n bytes for what is about to be kept. It is false, and takes none, if they are not left.

@@ -86,6 +86,7 @@ func TestRefusal(t *testing.T) {
 func TestEarn(t *testing.T) {
 	run := New(100, 0)
 	file := run.Share()
+	inner := file.Share()
 	file.Spend(1000)
 	run.Earn(30)
 	if err := file.Err(); err != nil || !file.Spend(30) || file.Spend(1) {
@@ -94,6 +95,10 @@ func TestEarn(t *testing.T) {
 	file.Earn(1)
 	if !file.Spend(1) {
 		t.Error("what a share earned is not there")
+	}
+	inner.Spend(1000)
+	if run.Earn(7); !inner.Spend(7) {
+		t.Error("what a run earned does not come to the share of a share")
 	}
 	for range 1000 {
 		run.Earn(100)

@@ -6,12 +6,12 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of what is copied of one thread.
 const (
 	maxOnStack  = 150      // functions
-	maxCopyName = 256      // bytes of one name
 	parentDepth = 64 << 10 // bytes of the stack that a fiber was resumed from
 )
 
@@ -74,7 +74,7 @@ func (s *onStack) copyProof(f *snapshot.Fetcher) {
 			n += 2
 		}
 		wants[n] = snapshot.Want{Addr: im.symbolAt(fn.symbol), Len: symbolSize}
-		wants[n+1] = snapshot.Want{Addr: im.nameAt(fn.name), Len: min(len(im.nameOf(fn)), maxCopyName)}
+		wants[n+1] = snapshot.Want{Addr: im.nameAt(fn.name), Len: len(im.nameOf(fn))}
 		n += 2
 		if at, name, ok := im.fullOf(fn); ok {
 			wants[n] = snapshot.Want{Addr: at, Len: len(name)}
@@ -104,35 +104,49 @@ const (
 	otherImage // headers or symbol are others
 )
 
-// compare compares what the name of fn rests on with what was copied.
-func (im *image) compare(h copied, fn *function) verdict {
-	header, ok := h.Bytes(im.base, headerSize)
-	table, ok2 := h.Bytes(im.tableAt, len(im.table))
-	if !ok || !ok2 {
-		return notCopied
-	}
-	symbol, ok := h.Bytes(im.symbolAt(fn.symbol), symbolSize)
-	want := im.nameOf(fn)
-	want = want[:min(len(want), maxCopyName)]
-	name, ok2 := h.Bytes(im.nameAt(fn.name), len(want))
-	switch {
-	case !bytes.Equal(header, im.header), !bytes.Equal(table, im.table):
-		return otherImage
-	case !ok || !ok2:
-		return notCopied
-	case order.Uint32(symbol) != fn.name, order.Uint64(symbol[8:]) != uint64(fn.start),
-		order.Uint64(symbol[16:]) != uint64(fn.end-fn.start):
-		return otherImage
-	case !bytes.Equal(name, want):
-		return otherName
+// compare compares what the name of fn rests on with what was copied, and returns the name that was.
+func (im *image) compare(v *view.View, fn *function) (out verdict, name []byte) {
+	out = against(v, im.base, im.header)
+	out = worse(out, against(v, im.tableAt, im.table))
+	switch b, ok := v.Bytes(im.symbolAt(fn.symbol), symbolSize); {
+	case !ok:
+		out = worse(out, notCopied)
+	case order.Uint32(b) != fn.name, order.Uint64(b[8:]) != uint64(fn.start),
+		order.Uint64(b[16:]) != uint64(fn.end-fn.start):
+		out = otherImage
 	}
 	if at, full, ok := im.fullOf(fn); ok {
-		switch b, ok := h.Bytes(at, len(full)); {
-		case !ok:
-			return notCopied
-		case !bytes.Equal(b, full):
-			return otherImage
-		}
+		out = worse(out, against(v, at, full))
+	}
+	want := im.nameOf(fn)
+	name, ok := v.Bytes(im.nameAt(fn.name), len(want))
+	switch {
+	case !ok:
+		out = worse(out, notCopied)
+	case out == same && !bytes.Equal(name, want):
+		out = otherName
+	}
+	return out, name
+}
+
+// against compares bytes of an image with what was copied.
+func against(v *view.View, at mem.Addr, want []byte) verdict {
+	switch b, ok := v.Bytes(at, len(want)); {
+	case !ok:
+		return notCopied
+	case !bytes.Equal(b, want):
+		return otherImage
+	}
+	return same
+}
+
+// worse is what two parts of an image say together.
+func worse(a, b verdict) verdict {
+	switch {
+	case a == otherImage || b == otherImage:
+		return otherImage
+	case a == notCopied || b == notCopied:
+		return notCopied
 	}
 	return same
 }

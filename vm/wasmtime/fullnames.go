@@ -1,7 +1,6 @@
 package wasmtime
 
 import (
-	"bytes"
 	"encoding/binary"
 	"sort"
 	"strings"
@@ -21,6 +20,14 @@ type fullNames struct {
 }
 
 type nameRange struct{ index, offset, size uint32 }
+
+// all is the bytes of all names, nil for none.
+func (n *fullNames) all() []byte {
+	if n == nil {
+		return nil
+	}
+	return n.bytes
+}
 
 // newFullNames returns the names, nil where no table of them is found.
 func newFullNames(names, info []byte) *fullNames {
@@ -88,14 +95,10 @@ func nameTable(b []byte, total uint32, read reader, left *int) []nameRange {
 	return out
 }
 
-// of returns the name of the function with that index, "" if it has none.
-func (n *fullNames) of(index int) string {
-	i := n.place(index)
-	if i < 0 {
-		return ""
-	}
-	r := n.names[i]
-	return string(n.bytes[r.offset:][:min(r.size, maxName)])
+// text is the name at a place, as far as it is shown.
+func (n *fullNames) text(place int) []byte {
+	r := n.names[place]
+	return n.bytes[r.offset:][:min(r.size, maxName)]
 }
 
 // place returns where the name of the function with that index is in names, -1 if it has none.
@@ -110,17 +113,24 @@ func (n *fullNames) place(index int) int {
 	return i
 }
 
-// nameAlone notes which functions have their name by full names alone.
-func (im *image) nameAlone() {
+// nameFully notes which functions have more of their name in the full names than in their symbols. A name that the
+// symbol was not made of is another's: the module may have been replaced while the image was read.
+func (im *image) nameFully() {
 	if im.fullNames == nil || !im.isModule() {
 		return
 	}
 	for i := range im.functions {
 		f := &im.functions[i]
-		if name := trimEnd(im.nameOf(f)); bytes.HasSuffix(name, []byte("]")) {
-			if l := parseLabel(string(name)); l.role == wasmFunction && l.module == 0 {
-				f.full = uint32(im.fullNames.place(l.index) + 1)
-			}
+		l := parseLabel(string(trimEnd(im.nameOf(f))))
+		if l.role != wasmFunction || l.module != 0 {
+			continue
+		}
+		place := im.fullNames.place(l.index)
+		if place < 0 {
+			continue
+		}
+		if full := string(im.fullNames.text(place)); full != l.name && (l.name == "" || madeOf(l.name, full)) {
+			f.full = uint32(place + 1)
 		}
 	}
 }
@@ -128,15 +138,14 @@ func (im *image) nameAlone() {
 // isModule reports whether the image is of one module: of which of several the table of names is, is not known.
 func (im *image) isModule() bool { return order.Uint32(im.header[48:])&flagModule != 0 }
 
-// fullOf returns where the name of f is in memory, and its bytes, as far as they are compared; false where its symbol
-// has the name.
+// fullOf returns where the full name of f is in memory, and its bytes; false where its symbol has it.
 func (im *image) fullOf(f *function) (mem.Addr, []byte, bool) {
 	if f.full == 0 {
 		return 0, nil, false
 	}
-	r := im.fullNames.names[f.full-1]
-	return im.base + mem.Addr(im.sections[".name.wasm"].offset) + mem.Addr(r.offset),
-		im.fullNames.bytes[r.offset:][:min(r.size, maxCopyName)], true
+	place := int(f.full - 1)
+	return im.base + mem.Addr(im.sections[".name.wasm"].offset) + mem.Addr(im.fullNames.names[place].offset),
+		im.fullNames.text(place), true
 }
 
 // madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and

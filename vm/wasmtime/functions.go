@@ -18,21 +18,22 @@ type function struct {
 	start, end uint32
 	symbol     uint32 // number in .symtab
 	name       uint32 // offset in .strtab
-	// full is the place in fullNames.names, from 1, of a function whose symbol has no name; 0 for others.
+	// full is the place in fullNames.names, from 1, of a function whose symbol has no name, or less than the whole; 0
+	// for others.
 	full uint32
 }
 
 var errSymbols = errors.New(".symtab is malformed")
 
 // readFunctions reads the functions out of .symtab.
-func (im *image) readFunctions(symbols []byte) error {
-	n := len(symbols) / symbolSize
+func (im *image) readFunctions() error {
+	n := len(im.symbols) / symbolSize
 	if n > maxSymbols {
 		return fmt.Errorf("it has %d symbols, at most %d are read", n, maxSymbols)
 	}
 	size := uint64(im.text.End - im.text.Start)
 	for i := range n {
-		s := symbols[i*symbolSize:]
+		s := im.symbols[i*symbolSize:]
 		value, length, name := order.Uint64(s[8:]), order.Uint64(s[16:]), order.Uint32(s)
 		if elf.SymType(s[4]&0xf) != elf.STT_FUNC {
 			continue
@@ -82,8 +83,9 @@ func (im *image) nameOf(f *function) []byte {
 	return cString(im.names[f.name:])
 }
 
-// cString cuts b behind its first 0, which belongs to the result; b without one is returned whole.
+// cString cuts b, of which maxName bytes count, behind its first 0, which belongs to the result.
 func cString(b []byte) []byte {
+	b = b[:min(len(b), maxName)]
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		return b[:i+1]
 	}
@@ -108,13 +110,12 @@ type label struct {
 	linkage string // the whole string
 }
 
-// maxName bounds the bytes of a name that are shown.
-const maxName = 4 << 10
+// maxName bounds the bytes of a name that are shown: those that are copied while the thread is stopped.
+const maxName = 512
 
 // parseLabel reads the name that wasmtime gave a symbol: wasm[M]::function[N]::NAME for a function, NAME missing up to
 // v20 and where the module has none; wasm[M]::array_to_wasm_trampoline[N] for an entry, and others.
 func parseLabel(s string) label {
-	s = s[:min(len(s), maxName)]
 	l := label{role: otherGlue, module: -1, index: -1, linkage: s}
 	module, rest, ok := bracketed(s, "wasm")
 	if ok {

@@ -6,13 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"hash/maphash"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -63,12 +64,14 @@ type image struct {
 	layout
 	text      unwind.Region
 	functions []function // by address, not overlapping
+	symbols   []byte     // .symtab
 	names     []byte     // .strtab
 	fullNames *fullNames // nil for none
 	positions positions
-	frames    *cfi.Table // nil for none
-	lines     *lines     // nil for none
-	held      int64      // bytes of the budget
+	frames    *cfi.Table   // nil for none
+	lines     *lines       // nil for none
+	budget    *work.Budget // its share: what is held of it is given back when it is dropped
+	content   uint64       // the same for images whose frames are named alike
 	// stale says that other bytes were seen there since.
 	stale bool
 }
@@ -82,17 +85,17 @@ var (
 // probe looks for the header of an image whose code begins with the mapping x. It is nil without an error where there
 // is none. Of a file it is at the file's first byte; in memory it may lie in the middle of a mapping, as neighbours
 // are merged.
-func probe(memory mem.Reader, x, before *maps.Mapping) (*layout, error) {
+func probe(v *view.View, x, before *maps.Mapping) (*layout, error) {
 	if x.IsFile() {
 		base := x.Start - mem.Addr(x.Offset)
 		if x.Offset <= 0 || x.Offset > maxProbe || !before.Contains(base) {
 			return nil, nil
 		}
-		return layoutAt(memory, base, x)
+		return layoutAt(v, base, x)
 	}
 	const page = 4096
 	for back := mem.Addr(page); back <= maxProbe && before.Contains(x.Start-back); back += page {
-		if l, err := layoutAt(memory, x.Start-back, x); l != nil || err != nil {
+		if l, err := layoutAt(v, x.Start-back, x); l != nil || err != nil {
 			return l, err
 		}
 	}
@@ -100,10 +103,10 @@ func probe(memory mem.Reader, x, before *maps.Mapping) (*layout, error) {
 }
 
 // layoutAt reads the headers of the image at base, nil if there is none with its code at x.
-func layoutAt(memory mem.Reader, base mem.Addr, x *maps.Mapping) (*layout, error) {
+func layoutAt(v *view.View, base mem.Addr, x *maps.Mapping) (*layout, error) {
 	l := &layout{base: base, header: make([]byte, headerSize), path: x.Path}
-	if _, err := memory.ReadMem(l.header, base); err != nil {
-		return nil, nil
+	if _, err := v.ReadMem(l.header, base); err != nil {
+		return nil, v.Refused() // else nothing is mapped there
 	}
 	h := l.header
 	if string(h[:8]) != "\x7fELF\x02\x01\x01\xc8" || order.Uint16(h[16:]) != uint16(elf.ET_REL) ||
@@ -121,20 +124,23 @@ func layoutAt(memory mem.Reader, base mem.Addr, x *maps.Mapping) (*layout, error
 		return nil, fmt.Errorf("it has %d sections, at most %d are read", n, maxSections)
 	}
 	l.tableAt, l.table, l.size = base+mem.Addr(at), make([]byte, n*sectionSize), at+n*sectionSize
-	if _, err := memory.ReadMem(l.table, l.tableAt); err != nil {
+	if _, err := v.ReadMem(l.table, l.tableAt); err != nil {
 		return nil, err
 	}
-	if err := l.readSections(memory, order.Uint16(h[62:])); err != nil {
+	if err := l.readSections(v, order.Uint16(h[62:])); err != nil {
 		return nil, err
 	}
-	if text := l.sections[".text"]; base+mem.Addr(text.offset) != x.Start || text.size == 0 {
+	switch text := l.sections[".text"]; {
+	case base+mem.Addr(text.offset) != x.Start || text.size == 0:
 		return nil, nil
+	case text.size > uint64(x.End-x.Start):
+		return nil, errBounds
 	}
 	return l, nil
 }
 
 // readSections reads the names of the sections, which section number strings has.
-func (l *layout) readSections(memory mem.Reader, strings uint16) error {
+func (l *layout) readSections(v *view.View, strings uint16) error {
 	if int(strings) >= len(l.table)/sectionSize {
 		return errHeader
 	}
@@ -143,7 +149,7 @@ func (l *layout) readSections(memory mem.Reader, strings uint16) error {
 	if names.size > maxNames {
 		return errHeader
 	}
-	text, err := l.bytes(memory, names)
+	text, err := l.bytes(v, names)
 	if err != nil {
 		return err
 	}
@@ -169,7 +175,7 @@ func (l *layout) entry(i int) section {
 }
 
 // bytes reads a section.
-func (l *layout) bytes(memory mem.Reader, s section) ([]byte, error) {
+func (l *layout) bytes(v *view.View, s section) ([]byte, error) {
 	switch {
 	case s.offset > maxImage || s.size > maxImage || s.offset+s.size > maxImage:
 		return nil, errBounds
@@ -177,97 +183,109 @@ func (l *layout) bytes(memory mem.Reader, s section) ([]byte, error) {
 		return nil, errLarge
 	}
 	b := make([]byte, s.size)
-	if _, err := memory.ReadMem(b, l.base+mem.Addr(s.offset)); err != nil {
+	if _, err := v.ReadMem(b, l.base+mem.Addr(s.offset)); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// read reads what names and rows need.
-func (l *layout) read(memory mem.Reader, budget *work.Budget) (*image, error) {
-	im := &image{layout: *l}
+// read reads what names and rows need of the image l.
+func (r *Runtime) read(v *view.View, l *layout) (*image, error) {
+	im := &image{layout: *l, budget: r.budget.Share()}
 	text := l.sections[".text"]
-	im.text = unwind.Region{Start: l.base + mem.Addr(text.offset)}
-	if text.size > maxImage || text.offset > maxImage {
-		return nil, errBounds
-	}
+	im.text = unwind.Region{Start: l.base + mem.Addr(text.offset), Generation: r.generation}
 	im.text.End = im.text.Start + mem.Addr(text.size)
-	hold := func(name string) ([]byte, error) {
-		s := l.sections[name]
-		if s.size == 0 {
-			return nil, nil
-		}
-		if s.size <= maxSection {
-			if !budget.Hold(int64(s.size)) {
-				return nil, work.ErrMemory
-			}
-			im.held += int64(s.size)
-		}
-		b, err := l.bytes(memory, s)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		return b, nil
-	}
-	err := im.fill(hold, memory, budget)
+	err := im.fill(v)
 	if err != nil {
-		budget.Release(im.held)
+		im.budget.ReleaseAll()
 		return nil, err
+	}
+	im.content = r.contentOf(im)
+	if im.lines == nil { // who else wants them
+		im.symbols = nil
 	}
 	return im, nil
 }
 
-// fill reads the sections by hold.
-func (im *image) fill(hold func(name string) ([]byte, error), memory mem.Reader, budget *work.Budget) error {
-	symbols, err := hold(".symtab")
+// contentOf is a number of what the names and places of an image rest on. Lines are read later: images that have any
+// are all different.
+func (r *Runtime) contentOf(im *image) uint64 {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	for _, b := range [][]byte{[]byte(im.path), im.header, im.table, im.symbols, im.names, im.fullNames.all(),
+		im.positions.code, im.positions.file} {
+		maphash.WriteComparable(&h, len(b))
+		h.Write(b)
+	}
+	if im.lines != nil {
+		maphash.WriteComparable(&h, im.text.Generation)
+	}
+	return h.Sum64()
+}
+
+// hold reads a section that is kept.
+func (im *image) hold(v *view.View, name string) ([]byte, error) {
+	s := im.sections[name]
+	if s.size == 0 {
+		return nil, nil
+	}
+	if s.size <= maxSection && !im.budget.Hold(int64(s.size)) {
+		return nil, work.ErrMemory
+	}
+	b, err := im.bytes(v, s)
 	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// fill reads the sections.
+func (im *image) fill(v *view.View) (err error) {
+	if im.symbols, err = im.hold(v, ".symtab"); err != nil {
 		return err
 	}
-	if im.names, err = hold(".strtab"); err != nil {
+	if im.names, err = im.hold(v, ".strtab"); err != nil {
 		return err
 	}
-	if !budget.Spend(int64(len(symbols) + len(im.names))) {
-		return budget.Refusal()
+	if !v.Spend(int64(len(im.symbols) + len(im.names))) {
+		return v.Refused()
 	}
-	if err := im.readFunctions(symbols); err != nil {
+	if err := im.readFunctions(); err != nil {
 		return err
 	}
 	// What follows makes names better: without it there are still names.
-	if b, err := hold(".wasmtime.addrmap"); err == nil {
+	if b, err := im.hold(v, ".wasmtime.addrmap"); err == nil {
 		im.positions = newPositions(b)
 	}
-	if b, err := hold(".name.wasm"); err == nil && len(b) > 0 {
-		if info, err := hold(".wasmtime.info"); err == nil {
+	if b, err := im.hold(v, ".name.wasm"); err == nil && len(b) > 0 {
+		if info, err := im.hold(v, ".wasmtime.info"); err == nil {
 			im.fullNames = newFullNames(b, info)
-			im.nameAlone()
+			im.nameFully()
 		}
 	}
-	if b, err := hold(".eh_frame"); err == nil && len(b) > 0 {
+	if b, err := im.hold(v, ".eh_frame"); err == nil && len(b) > 0 {
 		im.frames = cfi.New(cfi.Config{EHFrame: cfi.Section{Addr: uint64(im.base) + im.sections[".eh_frame"].offset,
-			Data: b}, WordSize: im.arch.WordSize, Order: im.arch.Order, AArch64: im.arch == regs.ARM64, Budget: budget})
+			Data: b}, WordSize: im.arch.WordSize, Order: im.arch.Order, AArch64: im.arch == regs.ARM64,
+			Budget: im.budget})
 	}
-	im.lines = newLines(im, symbols, budget)
+	im.lines = newLines(im)
 	return nil
 }
 
 // unchanged reports whether the headers in memory are those that were read.
-func (im *image) unchanged(memory mem.Reader) bool {
-	if im.stale {
-		return false
-	}
-	var b [headerSize + maxSections*sectionSize]byte
-	table := b[headerSize : headerSize+len(im.table)]
-	if _, err := memory.ReadMem(b[:headerSize], im.base); err != nil {
-		return false
-	}
-	_, err := memory.ReadMem(table, im.tableAt)
-	return err == nil && bytes.Equal(b[:headerSize], im.header) && bytes.Equal(table, im.table)
+func (im *image) unchanged(v *view.View) bool {
+	return !im.stale && holds(v, im.base, im.header) && holds(v, im.tableAt, im.table)
+}
+
+// holds reports whether want is at a.
+func holds(v *view.View, a mem.Addr, want []byte) bool {
+	b, ok := v.Bytes(a, len(want))
+	return ok && bytes.Equal(b, want)
 }
 
 // still reports whether headers and names in memory are those that were read.
-func (im *image) still(memory mem.Reader) bool {
-	names, err := im.bytes(memory, im.sections[".strtab"])
-	return err == nil && bytes.Equal(names, im.names) && im.unchanged(memory)
+func (im *image) still(v *view.View) bool {
+	return holds(v, im.nameAt(0), im.names) && im.unchanged(v)
 }
 
 // symbolAt is where symbol number i lies.
@@ -280,12 +298,7 @@ func (im *image) nameAt(o uint32) mem.Addr {
 	return im.base + mem.Addr(im.sections[".strtab"].offset) + mem.Addr(o)
 }
 
-// code reads up to n bytes of code at a, fewer at the end of the text.
-func (im *image) code(memory mem.Reader, a mem.Addr, n int) ([]byte, error) {
-	if a < im.text.Start || a >= im.text.End {
-		return nil, io.EOF
-	}
-	b := make([]byte, min(n, int(im.text.End-a)))
-	got, err := memory.ReadMem(b, a)
-	return b[:got], err
+// code reads the first bytes of a function, at most n.
+func (im *image) code(v *view.View, f *function, n int) ([]byte, bool) {
+	return v.Bytes(im.text.Start+mem.Addr(f.start), min(n, int(f.end-f.start)))
 }

@@ -79,6 +79,14 @@ func TestNotAnImage(t *testing.T) {
 	}
 }
 
+// of is the name of the function with that index, "" for none.
+func (n *fullNames) of(index int) string {
+	if i := n.place(index); i >= 0 {
+		return string(n.text(i))
+	}
+	return ""
+}
+
 // TestFullNames finds the table of names in both encodings, behind bytes that are none.
 func TestFullNames(t *testing.T) {
 	names := []string{"na\u00efve name<with, spaces>", "beta"}

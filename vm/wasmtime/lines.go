@@ -9,7 +9,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/dwarf"
-	"github.com/fpstack/fpstack/work"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // lines is the DWARF that wasmtime translated, which an image has where the host asked for it (Config::debug_info). It
@@ -17,29 +17,29 @@ import (
 type lines struct {
 	data *dwarf.Data
 	// load makes data, at first use.
-	load func(memory mem.Reader) *dwarf.Data
+	load func(v *view.View) *dwarf.Data
 }
 
 // newLines returns the DWARF of im, nil if it has none.
-func newLines(im *image, symbols []byte, budget *work.Budget) *lines {
+func newLines(im *image) *lines {
 	if im.sections[".debug_info"].size == 0 {
 		return nil
 	}
-	return &lines{load: func(memory mem.Reader) *dwarf.Data {
-		return dwarf.New(dwarf.Object{Low: uint64(im.text.Start), High: uint64(im.text.End), Budget: budget,
+	return &lines{load: func(v *view.View) *dwarf.Data {
+		return dwarf.New(dwarf.Object{Low: uint64(im.text.Start), High: uint64(im.text.End), Budget: im.budget,
 			Section: func(name string) ([]byte, error) {
-				b, err := im.bytes(memory, im.sections[name])
+				b, err := im.bytes(v, im.sections[name])
 				if err != nil || len(b) == 0 {
 					return nil, err
 				}
-				relocations, err := im.bytes(memory, im.sections[".rela"+name])
+				relocations, err := im.bytes(v, im.sections[".rela"+name])
 				if err != nil {
 					return nil, err
 				}
-				if !im.unchanged(memory) {
+				if !im.unchanged(v) {
 					return nil, errGone
 				}
-				return b, im.relocate(b, relocations, symbols)
+				return b, im.relocate(b, relocations)
 			}})
 	}}
 }
@@ -55,17 +55,17 @@ var relocationSizes = map[*regs.Arch]map[uint32]int{
 }
 
 // relocate applies relocations (Elf64_Rela) to a section.
-func (im *image) relocate(b, relocations, symbols []byte) error {
+func (im *image) relocate(b, relocations []byte) error {
 	const size = 24
 	for ; len(relocations) >= size; relocations = relocations[size:] {
 		at, info, addend := order.Uint64(relocations), order.Uint64(relocations[8:]), order.Uint64(relocations[16:])
 		number := info >> 32 * symbolSize
 		width := relocationSizes[im.arch][uint32(info)]
 		if width == 0 || at > uint64(len(b)) || uint64(width) > uint64(len(b))-at ||
-			number+symbolSize > uint64(len(symbols)) {
+			number+symbolSize > uint64(len(im.symbols)) {
 			return errRelocation
 		}
-		s := symbols[number:]
+		s := im.symbols[number:]
 		value := order.Uint64(s[8:]) + addend
 		if elf.SymType(s[4]&0xf) == elf.STT_FUNC {
 			value += uint64(im.text.Start)
@@ -80,12 +80,12 @@ func (im *image) relocate(b, relocations, symbols []byte) error {
 }
 
 // withLines returns own, the frame at pc, with its source line, and the frames of what was inlined there before it.
-func (im *image) withLines(memory mem.Reader, pc mem.Addr, own profile.Frame) []profile.Frame {
+func (im *image) withLines(v *view.View, pc mem.Addr, own profile.Frame) []profile.Frame {
 	if im.lines == nil || own.Kind != profile.Wasm {
 		return []profile.Frame{own}
 	}
 	if im.lines.data == nil {
-		im.lines.data = im.lines.load(memory)
+		im.lines.data = im.lines.load(v)
 	}
 	all, _ := im.lines.data.Calls([]uint64{uint64(pc)})
 	calls := all[0]

@@ -3,6 +3,7 @@ package wasmtime
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -31,8 +32,8 @@ func (r *Runtime) Row(g unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 		return nil, false, errNoFunction
 	}
 	if interrupted && im.arch == regs.AMD64 {
-		if row, ok := r.rowByCode(im, f, pc); ok {
-			return row, true, nil
+		if row, ok, err := r.rowByCode(im, f, pc); ok || err != nil {
+			return row, ok, err
 		}
 	}
 	if im.frames != nil {
@@ -46,20 +47,26 @@ func (r *Runtime) Row(g unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 	return recordRow(pc), true, nil
 }
 
-// rowByCode interprets the function from its beginning to pc.
-func (r *Runtime) rowByCode(im *image, f *function, pc mem.Addr) (*cfi.Row, bool) {
+// rowByCode interprets the function from its beginning to pc. An error says that the code cannot be read: other rows
+// are not true at each of its instructions.
+func (r *Runtime) rowByCode(im *image, f *function, pc mem.Addr) (row *cfi.Row, ok bool, err error) {
 	start := im.text.Start + mem.Addr(f.start)
-	b, err := im.code(r.memory, start, min(int(f.end-f.start), maxCode))
+	v := r.live()
+	b, ok := im.code(v, f, maxCode)
+	if !ok {
+		return nil, false, fmt.Errorf("its code cannot be read: %w", v.Fault())
+	}
 	at := int(pc - start)
-	if err != nil || at >= len(b) {
-		return nil, false
+	if at >= len(b) {
+		return nil, false, nil
 	}
 	if leavesByJump(b, at) {
-		return entryRow(pc), true
+		return entryRow(pc), true, nil
 	}
 	code := x86.Code{Start: uint64(start), Data: b, Mode64: true, Budget: r.budget}
-	row, ok := code.FromEntry(uint64(start), uint64(start)+uint64(len(b)), uint64(pc))
-	return &row, ok && !(row.CFA.Reg == uint64(regs.AMD64RBP) && row.CFA.N != 16 && bytes.Contains(b[:at], movedRecord))
+	found, ok := code.FromEntry(uint64(start), uint64(start)+uint64(len(b)), uint64(pc))
+	moved := found.CFA.Reg == uint64(regs.AMD64RBP) && found.CFA.N != 16 && bytes.Contains(b[:at], movedRecord)
+	return &found, ok && !moved, nil
 }
 
 // movedRecord ends what a function does to its frame record if it is going to end in a tail call whose parameters take

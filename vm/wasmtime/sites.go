@@ -1,122 +1,81 @@
 package wasmtime
 
 import (
-	"fmt"
+	"hash/maphash"
 	"strconv"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
-// sites are the places in functions that were named. Modules that are loaded again and again have the same ones.
-type sites struct {
-	byPC   map[spot]unwind.Site
-	byText map[string]unwind.Site
-	frames [][]profile.Frame // by Site
-}
-
-// spot is a PC in an image.
-type spot struct {
-	generation  uint64
-	pc          mem.Addr
+// place is a place in code that was named: by what its module is, and not by where it lies, as modules are loaded again
+// and again.
+type place struct {
+	content     uint64 // image.content
+	name        uint64 // of the name that was copied, where that is not the image's; 0 else
+	code        uint32 // from the beginning of the code
 	interrupted bool
-}
-
-// Bounds of sites. Behind them places are not named.
-const (
-	maxSpots = 1 << 16 // then all are looked up again
-	maxTexts = 1 << 18
-)
-
-func newSites() sites {
-	return sites{byPC: map[spot]unwind.Site{}, byText: map[string]unwind.Site{}, frames: make([][]profile.Frame, 1)}
 }
 
 // Frames implements resolve.SiteNamer.
 func (r *Runtime) Frames(site unwind.Site) []profile.Frame {
-	if int(site) >= len(r.sites.frames) {
-		return nil
-	}
-	return r.sites.frames[site]
-}
-
-// add returns the Site of frames, 0 if there are too many.
-func (s *sites) add(frames []profile.Frame) unwind.Site {
-	key := fmt.Sprint(frames)
-	site, ok := s.byText[key]
-	if !ok && len(s.byText) < maxTexts {
-		site = unwind.Site(len(s.frames))
-		s.frames = append(s.frames, frames)
-		s.byText[key] = site
-	}
-	return site
-}
-
-// copied is what was copied of a thread.
-type copied []mem.Range
-
-// Bytes returns n copied bytes at addr.
-func (c copied) Bytes(addr mem.Addr, n int) ([]byte, bool) {
-	for i := range c {
-		if b, ok := c[i].Bytes(addr, n); ok {
-			return b, true
-		}
-	}
-	return nil, false
+	frames, _ := r.sites.Get(site)
+	return frames
 }
 
 // Notes of frames that are not named, or whose name is not sure.
 const (
 	noteNone   = "not named: wasmtime: no function of its module is here"
 	noteOther  = "not named: wasmtime: another module was loaded at this address meanwhile"
-	noteMany   = "not named: wasmtime: too many places were named"
+	noteMany   = "not named: wasmtime: no room for more names"
 	noteUnseen = "named by its module as it was read later: it was not copied while the thread was stopped"
 )
 
 // Identify implements [unwind.Identifier].
-func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
+func (r *Runtime) Identify(_ *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	k := r.known.Load()
 	if len(k.images) == 0 {
 		return
 	}
+	v := view.Over(m, nil, r.budget)
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		if im := k.find(f.LookupPC()); im != nil && f.Runtime == nil {
-			r.identify(t, f, im)
+			r.identify(&v, f, im)
 		}
 	}
 }
 
 // identify sets the Site of f, which lies in im.
-func (r *Runtime) identify(t *snapshot.Thread, f *unwind.Frame, im *image) {
+func (r *Runtime) identify(v *view.View, f *unwind.Frame, im *image) {
 	fn := im.functionAt(f.LookupPC())
 	if fn == nil {
 		note(f, noteNone)
 		return
 	}
-	switch im.compare(copied(t.Copied), fn) {
+	at := place{content: im.content, code: uint32(f.PC - im.text.Start), interrupted: f.Interrupted}
+	verdict, name := im.compare(v, fn)
+	switch verdict {
 	case otherImage:
 		im.stale = true
 		note(f, noteOther)
 		return
 	case otherName:
 		im.stale = true
-		name, _ := copied(t.Copied).Bytes(im.nameAt(fn.name), min(len(im.nameOf(fn)), maxCopyName))
-		if len(name) == 0 || name[len(name)-1] != 0 {
+		if name = cString(name); len(name) == 0 || name[len(name)-1] != 0 {
 			note(f, noteOther)
 			return
 		}
-		l := parseLabel(string(trimEnd(name)))
-		f.Site = r.sites.add([]profile.Frame{im.frame(f, fn, &l)})
+		at.name = maphash.Bytes(r.seed, name) | 1
 	case notCopied:
+		f.Unsure = true
 		note(f, noteUnseen)
-		f.Site = r.siteOf(im, fn, f)
-	case same:
-		f.Site = r.siteOf(im, fn, f)
 	}
-	if f.Site == 0 {
+	if f.Site = r.siteOf(at, im, fn, f, name); f.Site == 0 {
+		f.Unsure = false
 		note(f, noteMany)
 		return
 	}
@@ -130,31 +89,35 @@ func note(f *unwind.Frame, text string) {
 	f.Note = text
 }
 
-// siteOf returns the Site of f, in the function fn of im.
-func (r *Runtime) siteOf(im *image, fn *function, f *unwind.Frame) unwind.Site {
-	at := spot{im.text.Generation, f.PC, f.Interrupted}
-	if site, ok := r.sites.byPC[at]; ok {
+// siteOf returns the Site of f, in the function fn of im, or in another one of that name.
+func (r *Runtime) siteOf(at place, im *image, fn *function, f *unwind.Frame, name []byte) unwind.Site {
+	if site, ok := r.sites.Find(at); ok {
 		return site
 	}
-	l := im.labelOf(fn)
-	frames := im.withLines(r.memory, f.LookupPC(), im.frame(f, fn, &l))
-	site := r.sites.add(frames)
-	if len(r.sites.byPC) >= maxSpots {
-		clear(r.sites.byPC)
+	var frames []profile.Frame
+	if at.name != 0 { // of the rest of its module nothing is known
+		l := parseLabel(string(trimEnd(name)))
+		frames = []profile.Frame{im.frame(f, fn, &l)}
+		frames[0].ModuleAddr, frames[0].File = 0, l.file()
+	} else {
+		l := im.labelOf(fn)
+		frames = im.withLines(r.live(), f.LookupPC(), im.frame(f, fn, &l))
 	}
-	r.sites.byPC[at] = site
-	return site
+	size := 0
+	for i := range frames {
+		size += frameSize + len(frames[i].Func) + len(frames[i].Linkage) + len(frames[i].File)
+	}
+	return r.sites.Add(at, frames, size)
 }
 
-// labelOf is the label of fn, with the name as the module has it where that is known and where the symbol was made of
-// it: a module may have been replaced while the image was read.
+// frameSize is about what a profile.Frame takes besides its text.
+const frameSize = 256
+
+// labelOf is the label of fn, with the name as the module has it where that is known.
 func (im *image) labelOf(fn *function) label {
 	l := parseLabel(string(trimEnd(im.nameOf(fn))))
-	if l.role != wasmFunction || l.module != 0 || !im.isModule() {
-		return l
-	}
-	if full := im.fullNames.of(l.index); full != "" && (l.name == "" || madeOf(l.name, full)) {
-		l.name = full
+	if _, full, ok := im.fullOf(fn); ok {
+		l.name = string(full)
 	}
 	return l
 }
@@ -170,12 +133,15 @@ func (im *image) frame(f *unwind.Frame, fn *function, l *label) profile.Frame {
 		return out
 	}
 	if out.File = im.path; out.File == "" {
-		out.File = "wasm[" + strconv.Itoa(l.module) + "]"
+		out.File = l.file()
 	}
 	at, _ := im.positions.at(uint32(f.LookupPC() - im.text.Start))
 	out.ModuleAddr = uint64(at)
 	return out
 }
+
+// file stands for the file of a module that was not loaded from one.
+func (l *label) file() string { return "wasm[" + strconv.Itoa(l.module) + "]" }
 
 // trimEnd cuts the 0 behind a string.
 func trimEnd(b []byte) []byte {

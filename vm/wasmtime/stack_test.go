@@ -208,6 +208,7 @@ func TestNamesAreOfTheStop(t *testing.T) {
 		{"another name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omega") }, "omega", "", true},
 		{"a longer name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omegaomega") }, "", noteOther,
 			true},
+		{"a shorter name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "om\x00ga") }, "om", "", true},
 		{"another header", func(b []byte) { b[24] = 1 }, "", noteOther, true},
 		{"another function", func(b []byte) {
 			table := binary.LittleEndian.Uint64(b[40:])
@@ -222,7 +223,7 @@ func TestNamesAreOfTheStop(t *testing.T) {
 		var f snapshot.Fetcher
 		f.Run([]snapshot.Copier{g.r}, g.thread, g.memory)
 		s := unwind.Stack{Frames: []unwind.Frame{{PC: mem.Addr(alpha)}}}
-		g.r.Identify(g.thread, &s, nil)
+		g.r.Identify(g.thread, &s, (&snapshot.Snapshot{}).Reader(g.thread, nil))
 		got, name := s.Frames[0], ""
 		if fs := g.r.Frames(got.Site); len(fs) > 0 {
 			name = fs[0].Func

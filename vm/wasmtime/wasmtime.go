@@ -18,14 +18,18 @@ package wasmtime
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -37,7 +41,8 @@ type Runtime struct {
 	// known is for Copy too. It reads of images what is not changed any more.
 	known      atomic.Pointer[known]
 	generation uint64
-	sites      sites
+	seed       maphash.Seed
+	sites      *sites.Table[place, []profile.Frame]
 }
 
 // known is the images of the process, by address, and the bounds of all their code.
@@ -56,7 +61,8 @@ var _ interface {
 
 // New returns the Runtime of a process. It reads nothing before Scan.
 func New(i module.Image) *Runtime {
-	r := &Runtime{memory: i.Memory, sites: newSites()}
+	r := &Runtime{memory: i.Memory, budget: i.Budget, seed: maphash.MakeSeed(),
+		sites: sites.NewTable[place, []profile.Frame](i.Budget, maxSites)}
 	r.known.Store(&known{})
 	return r
 }
@@ -64,20 +70,29 @@ func New(i module.Image) *Runtime {
 // String names the runtime in messages.
 func (r *Runtime) String() string { return "wasmtime" }
 
-// Bounds of one process: modules, and mappings that look like one and are none, of which each takes some reads.
+// Err says what is not named for want of memory, nil for nothing.
+func (r *Runtime) Err() error {
+	if err := r.sites.Err(); err != nil {
+		return fmt.Errorf("%v: %w", r, err)
+	}
+	return nil
+}
+
+// Bounds of one process: modules, mappings that look like one and are none, of which each takes some reads, and bytes
+// of names.
 const (
 	maxImages = 1 << 14
 	maxNone   = 1 << 12
+	maxSites  = 32 << 20
 )
 
 // Scan finds the images among the mappings: see [vm.Whole]. Those that are there still are not read again.
 func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
-	r.budget, r.table = set.Budget(), set.Table()
+	r.table = set.Table()
 	if r.memory == nil {
 		return false, nil
 	}
-	old := r.known.Load().images
-	k := &known{table: r.table}
+	old, k := r.known.Load(), &known{table: r.table}
 	var errs []error
 	all := r.table.All()
 	none := 0
@@ -87,7 +102,7 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 			continue
 		}
 		none++
-		im, err := r.imageAt(x, &all[i-1], old)
+		im, err := r.imageAt(x, &all[i-1], old.find(x.Start))
 		if err != nil && len(errs) < 8 {
 			errs = append(errs, fmt.Errorf("read module of wasmtime at %#x: %w", uint64(x.Start), err))
 		}
@@ -96,9 +111,9 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 			k.add(im)
 		}
 	}
-	for _, im := range old {
-		if !slices.Contains(k.images, im) {
-			r.budget.Release(im.held)
+	for _, im := range old.images {
+		if k.find(im.text.Start) != im {
+			im.budget.ReleaseAll()
 		}
 	}
 	r.known.Store(k)
@@ -113,29 +128,37 @@ func mayBeText(before, x *maps.Mapping) bool {
 		before.Inode == x.Inode && before.Dev == x.Dev && (x.Path == "" || x.IsFile())
 }
 
-// imageAt returns the image whose code begins with the mapping x, nil if there is none.
-func (r *Runtime) imageAt(x, before *maps.Mapping, old []*image) (*image, error) {
-	for _, im := range old {
-		if im.text.Start == x.Start && im.unchanged(r.memory) {
-			return im, nil
-		}
+// live is the memory of images, which does not change as long as they are there: whether they still are is compared.
+func (r *Runtime) live() *view.View {
+	v := view.Lasting(r.memory, r.budget)
+	return &v
+}
+
+// imageAt returns the image whose code begins with the mapping x, nil if there is none; old was there before, nil for
+// none. Where it cannot be seen whether that is there still for want of budget it stays: names are compared anyway.
+func (r *Runtime) imageAt(x, before *maps.Mapping, old *image) (*image, error) {
+	v := r.live()
+	if old != nil && old.text.Start == x.Start && (old.unchanged(v) || !old.stale && v.Refused() != nil) {
+		return old, nil
 	}
 	const tries = 3 // another module may be loaded there while one is read
 	for range tries {
-		l, err := probe(r.memory, x, before)
+		l, err := probe(v, x, before)
 		if l == nil || err != nil {
 			return nil, err
 		}
-		im, err := l.read(r.memory, r.budget)
+		r.generation++
+		im, err := r.read(v, l)
 		if err != nil {
 			return nil, err
 		}
-		if im.still(r.memory) {
-			r.generation++
-			im.text.Generation = r.generation
+		if im.still(v) {
 			return im, nil
 		}
-		r.budget.Release(im.held)
+		im.budget.ReleaseAll()
+		if err := v.Refused(); err != nil {
+			return nil, err
+		}
 	}
 	return nil, errRestless
 }
@@ -191,7 +214,7 @@ func (r *Runtime) reread(old *image) *image {
 			next.add(im)
 			continue
 		}
-		r.budget.Release(old.held)
+		old.budget.ReleaseAll()
 		x := r.table.Find(old.text.Start)
 		before := r.table.Find(old.text.Start - 1)
 		if x == nil || before == nil || x.Start != old.text.Start || !mayBeText(before, x) {

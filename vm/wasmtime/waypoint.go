@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // A function of WebAssembly has the address of its instance's vmctx on the stack. That begins with "core" and the
@@ -204,7 +205,7 @@ func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, m mem.Rea
 	if len(k.images) == 0 || t.Arch == nil || t.Arch != k.images[0].arch || w.count() == 0 {
 		return nil
 	}
-	exits := r.storeExits(k, w, t, m)
+	exits := r.storeExits(k, w, m)
 	slices.SortFunc(exits, func(a, b passage) int { return a.slot - b.slot })
 	from, proved := -1, false
 	if t.Registers != nil && k.find(pc) != nil {
@@ -245,25 +246,19 @@ func (k *known) next(w words, exits []passage, from int, proved bool) (p passage
 	return p, note, ok
 }
 
-// storeExits reads the contexts of the stores that the stack leads to: those that were copied, if anything was.
-func (r *Runtime) storeExits(k *known, w words, t *snapshot.Thread, m mem.Reader) []passage {
+// storeExits reads the contexts of the stores that the stack leads to, as they were copied.
+func (r *Runtime) storeExits(k *known, w words, m mem.Reader) []passage {
 	var candidates [maxCandidates]mem.Addr
 	var stores []mem.Addr
 	var out []passage
-	read := func(n int, a mem.Addr) []byte {
-		if len(t.Copied) > 0 {
-			b, _ := copied(t.Copied).Bytes(a, n)
-			return b
-		}
-		b := make([]byte, n)
-		got, _ := m.ReadMem(b, a)
-		return b[:got]
-	}
+	v := view.Over(m, nil, r.budget)
 	for _, a := range candidates[:k.candidates(w, &candidates)] {
-		store, ok := storeOf(read(coreSize, a))
+		core, _ := v.Bytes(a, coreSize)
+		store, ok := storeOf(core)
 		if ok && !slices.Contains(stores, store) && len(stores) < maxStores {
 			stores = append(stores, store)
-			out = k.exits(w, read(storeSize, store), out)
+			context, _ := v.Bytes(store, storeSize)
+			out = k.exits(w, context, out)
 		}
 	}
 	return out
