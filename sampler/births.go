@@ -69,11 +69,10 @@ func (b *births) reported(pid int) bool {
 	return reported
 }
 
-// listen opens the herald, unless there is none, or too much was heard of others. A recording of days has no use for
-// it, without children: each thread that begins on the machine would cost somebody, for a few that are sampled earlier.
+// listen opens the herald, unless there is none, too much was heard of others, or it is of no use.
 func (k *ticker) listen(now time.Duration) {
 	b := &k.births
-	if b.source != nil || b.failed || now < b.back || k.opt.Gentle && !k.opt.Children {
+	if b.source != nil || b.failed || now < b.back || !k.opt.Children && k.fewBirths() {
 		return
 	}
 	source, err := k.sys.Events()
@@ -88,6 +87,11 @@ func (k *ticker) listen(now time.Duration) {
 		b.belongs(pid, p.cadence)
 	}
 }
+
+// fewBirths reports whether the threads that begin are not worth what it costs to hear of all that begin on the
+// machine: few of them are sampled earlier in a recording of days, none where threads are chosen by their ids, and as
+// fast as can be each of our own stops makes two events more, which nobody wants.
+func (k *ticker) fewBirths() bool { return k.opt.Gentle || k.opt.TIDs != nil || k.dense() }
 
 // hear meets what began since the last round. It is false if that may not be all.
 func (k *ticker) hear(now time.Duration) bool {

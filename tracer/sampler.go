@@ -47,6 +47,7 @@ type Sampler struct {
 	mu     sync.Mutex // held by Do
 	thread *osThread
 	inside bool // in Do
+	stops  bool // in Stop
 
 	seized      []interrupted // to be interrupted
 	interrupted []interrupted // to be collected

@@ -15,6 +15,7 @@ import (
 type delay struct {
 	file   int // schedstat of the OS thread, one more than its number; 0 if there is none
 	marked time.Duration
+	at     time.Duration // when marked was read
 	buf    [64]byte
 }
 
@@ -23,7 +24,7 @@ func (d *delay) open() {
 	if fd, err := openAt(unix.AT_FDCWD, "/proc/thread-self/schedstat", unix.O_RDONLY); err == nil {
 		d.file = fd + 1
 	}
-	d.mark()
+	d.mark(0)
 }
 
 func (d *delay) close() {
@@ -50,7 +51,17 @@ func (d *delay) waited() time.Duration {
 }
 
 // mark notes that no interrupted thread has stopped now.
-func (d *delay) mark() { d.marked = d.waited() }
+func (d *delay) mark(now time.Duration) { d.marked, d.at = d.waited(), now }
 
-// unnoticed is how long the OS thread has waited for a CPU since.
-func (l *Sampler) unnoticed() time.Duration { return l.delay.waited() - l.delay.marked }
+// coarseDelay is within what the delay need be known where Stops follow one another as fast as can be: to read it takes
+// a tenth of a sample.
+const coarseDelay = 50 * time.Microsecond
+
+// unnoticed is how long the OS thread has waited for a CPU since, of the time that it has waited for a thread. After a
+// brief one it was not long.
+func (l *Sampler) unnoticed(waited time.Duration) time.Duration {
+	if l.stops && waited < coarseDelay {
+		return 0
+	}
+	return min(l.delay.waited()-l.delay.marked, max(0, waited))
+}

@@ -82,8 +82,8 @@ func (l *Sampler) interruptSeized(c *Copy) error {
 	}
 	a := l.seized[i]
 	l.seized = slices.Delete(l.seized, i, i+1)
-	if len(l.interrupted) == 0 {
-		l.delay.mark() // what we waited for before does not count
+	if now := l.now(); len(l.interrupted) == 0 && !(l.stops && now-l.delay.at < coarseDelay) {
+		l.delay.mark(now) // what we waited for before does not count
 	}
 	if a.phase != ended {
 		l.interrupt(&a.tracee)
@@ -229,12 +229,17 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 	for i := range l.interrupted {
 		until = min(until, l.interrupted[i].next)
 	}
-	for spin := l.spinUntil(); ; {
+	spin := l.spinUntil()
+	if l.stops && spin == 0 { // it has our CPU, or none: it stops once we sleep
+		return l.wait(tid, until)
+	}
+	for {
 		if e := l.poll(tid); e != 0 || l.info[pidAt] != 0 {
 			return e
 		}
-		l.delay.mark()
-		if l.now() >= min(spin, until) {
+		now := l.now()
+		l.delay.mark(now)
+		if now >= min(spin, until) {
 			break
 		}
 	}

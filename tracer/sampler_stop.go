@@ -30,6 +30,8 @@ func (l *Sampler) Stop(w *Watch, c *Copy, table *maps.Table) error {
 	if err := l.Seize(w, c, table); err != nil { // the alarm stays set for all Stops: they follow one another
 		return err
 	}
+	l.stops = true
+	defer func() { l.stops = false }()
 	if err := l.interruptSeized(c); err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (l *Sampler) take(a *interrupted) (err error) {
 			err = l.lost(a)
 		}
 	}()
-	c.Unnoticed = l.unnoticed()
+	c.Unnoticed = l.unnoticed(stopped - a.interrupted)
 	if now, err := w.Counters(); err == nil {
 		c.AtStop = now
 	}
