@@ -82,18 +82,23 @@ type Target struct {
 	Rate    float64 // samples a second now
 }
 
+// Choice says which processes are recorded, and how many.
+type Choice struct {
+	Chooser
+	MaxTargets int
+	MaxThreads int // of all targets
+}
+
 // Options say what an Agent does.
 type Options struct {
 	Recorder Recorder
 	Follower Follower
-	Chooser  Chooser
+	Choice   Choice
 	Stores   []Store
 
 	// Interval is how long a profile is.
-	Interval   time.Duration
-	MaxTargets int
-	MaxThreads int     // of all targets
-	Budget     float64 // share of a CPU that all of it may take, for reports
+	Interval time.Duration
+	Budget   float64 // share of a CPU that all of it may take, for reports
 	// StuckAfter is when it ends if no round of samples was made, 0: never.
 	StuckAfter time.Duration
 
@@ -121,6 +126,7 @@ type Agent struct {
 	begun time.Time
 
 	mu        sync.Mutex // guards what follows
+	choice    Choice
 	targets   map[int]*target
 	ended     map[procfs.Identity]*target // of them, those that ended in this interval or the one before
 	refused   map[int]refusal
@@ -143,12 +149,29 @@ type usage struct {
 // New returns an Agent.
 func New(opt Options) *Agent {
 	now := time.Now()
-	a := &Agent{opt: opt, begun: now, targets: map[int]*target{}, ended: map[procfs.Identity]*target{},
+	a := &Agent{opt: opt, choice: opt.Choice, begun: now, targets: map[int]*target{}, ended: map[procfs.Identity]*target{},
 		refused: map[int]refusal{},
 		leftOut: map[string]int{}, said: map[string]bool{}, lastTake: now}
 	cpu, _ := opt.Usage()
 	a.window = usage{now, cpu}
 	return a
+}
+
+// Choose has what a chooses now take the place of what it chose before, from the next look at processes on: those that
+// are in both are recorded without a gap.
+func (a *Agent) Choose(c Choice) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.choice = c
+	clear(a.said)
+	clear(a.refused)
+}
+
+// chooses is what it chooses by now.
+func (a *Agent) chooses() Choice {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.choice
 }
 
 // ErrStuck says that the recording does not go on, or does not end.

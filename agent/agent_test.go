@@ -155,9 +155,9 @@ func (o outlet) Balance() push.Balance {
 func (o outlet) Trouble() error { return errors.New("away\n\x1b[31m") }
 
 func (m *machine) options() Options {
-	return Options{Recorder: m, Follower: m, Chooser: m,
+	return Options{Recorder: m, Follower: m, Choice: Choice{m, 100, 1000},
 		Stores:   []Store{{`file:///a"b`, outlet{m}, outlet{m}}},
-		Interval: 15 * time.Second, MaxTargets: 100, MaxThreads: 1000, StuckAfter: 10 * time.Minute, Budget: 0.01,
+		Interval: 15 * time.Second, StuckAfter: 10 * time.Minute, Budget: 0.01,
 		Identify: func(c *choose.Chosen) perprocess.Identity {
 			return perprocess.Identity{Service: fmt.Sprint(c.Rule.Service, c.PID)}
 		},
@@ -278,7 +278,7 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s: %v, left out %v; want %v, %s", what, got, r.LeftOut, pids, out)
 		}
 	}
-	err := run(t, m, 10*time.Minute, func(o *Options) { o.MaxTargets, o.MaxThreads = 3, 45 }, func(a *Agent) {
+	err := run(t, m, 10*time.Minute, func(o *Options) { o.Choice = Choice{m, 3, 45} }, func(a *Agent) {
 		expect(a, "at first", []int{1, 3, 4}, "map[more than --max-targets:1 not permitted:1]")
 		m.set(func() { delete(m.chosen, 3) })
 		expect(a, "one is chosen no longer", []int{1, 4, 5}, "map[not permitted:1]")

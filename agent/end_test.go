@@ -92,7 +92,7 @@ func TestRecorderAfterRun(t *testing.T) {
 			var err error
 			synctest.Test(t, func(t *testing.T) {
 				o := c.options()
-				o.Recorder, o.Follower, o.Chooser = c, c, c
+				o.Recorder, o.Follower, o.Choice.Chooser = c, c, c
 				ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 				defer cancel()
 				err = New(o).Run(ctx)

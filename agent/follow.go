@@ -47,11 +47,12 @@ const (
 func (a *Agent) follow(ctx context.Context) {
 	for {
 		began := time.Now()
-		chosen, err := a.opt.Chooser.Scan(began.Sub(a.begun))
+		choice := a.chooses()
+		chosen, err := choice.Scan(began.Sub(a.begun))
 		if err != nil {
 			a.sayOnce(err.Error(), err.Error())
 		} else {
-			a.update(ctx, chosen, began)
+			a.update(ctx, &choice, chosen, began)
 		}
 		timer := time.NewTimer(max(scanEvery, min(scanShare*time.Since(began), 10*scanEvery)))
 		select {
@@ -64,19 +65,19 @@ func (a *Agent) follow(ctx context.Context) {
 }
 
 // update follows what is chosen now and nothing else, until ctx ends. One goroutine calls it.
-func (a *Agent) update(ctx context.Context, chosen []choose.Chosen, now time.Time) {
+func (a *Agent) update(ctx context.Context, by *Choice, chosen []choose.Chosen, now time.Time) {
 	wanted := map[int]*choose.Chosen{}
 	for i := range chosen {
 		wanted[chosen[i].PID] = &chosen[i]
 	}
-	threads := a.drop(wanted, now)
+	threads := a.drop(by, wanted, now)
 	out := map[string]int{}
 	for i := range chosen {
 		if ctx.Err() != nil {
 			return
 		}
 		c := &chosen[i]
-		if why := a.admit(c, &threads, now); why != "" {
+		if why := a.admit(by, c, &threads, now); why != "" {
 			if out[why]++; why != letGo { // that it has ended may not be seen yet
 				a.sayOnce(why, fmt.Sprintf("process %d is not recorded: %s; how many there are is in the accounts",
 					c.PID, why))
@@ -95,20 +96,20 @@ func (a *Agent) update(ctx context.Context, chosen []choose.Chosen, now time.Tim
 
 // drop lets go what is chosen no longer, what is too much, and forgets what has ended. It returns how many threads the
 // others have.
-func (a *Agent) drop(wanted map[int]*choose.Chosen, now time.Time) (threads int) {
+func (a *Agent) drop(by *Choice, wanted map[int]*choose.Chosen, now time.Time) (threads int) {
 	followed := map[int]int{} // threads by process
 	for _, t := range a.opt.Follower.Counts().Targets {
 		followed[t.PID] = t.Threads
 		threads += t.Threads
 	}
-	for _, pid := range a.unwanted(wanted, followed, &threads, now) {
+	for _, pid := range a.unwanted(by, wanted, followed, &threads, now) {
 		a.opt.Follower.Remove(pid)
 	}
 	return threads
 }
 
 // unwanted forgets what is followed no longer, or is to be, and returns the ids of the latter.
-func (a *Agent) unwanted(wanted map[int]*choose.Chosen, followed map[int]int, threads *int,
+func (a *Agent) unwanted(by *Choice, wanted map[int]*choose.Chosen, followed map[int]int, threads *int,
 	now time.Time) (gone []int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,11 +134,14 @@ func (a *Agent) unwanted(wanted map[int]*choose.Chosen, followed map[int]int, th
 	// The last come are the first to go.
 	slices.SortFunc(left, func(x, y int) int { return a.targets[y].added - a.targets[x].added })
 	for _, pid := range left {
-		if *threads <= a.opt.MaxThreads {
+		why := tooManyThreads
+		if len(a.targets) > by.MaxTargets {
+			why = tooManyTargets
+		} else if *threads <= by.MaxThreads {
 			break
 		}
 		*threads -= followed[pid]
-		a.refused[pid] = refusal{a.targets[pid].Start, tooManyThreads, now.Add(retryEvery)}
+		a.refused[pid] = refusal{a.targets[pid].Start, why, now.Add(retryEvery)}
 		gone = append(gone, pid)
 		a.forget(pid)
 	}
@@ -152,11 +156,11 @@ func (a *Agent) forget(pid int) {
 }
 
 // admit follows a process, or says why it is left out.
-func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string) {
+func (a *Agent) admit(by *Choice, c *choose.Chosen, threads *int, now time.Time) (why string) {
 	a.mu.Lock()
 	known, follows := a.targets[c.PID]
 	same := follows && known.Chosen == *c
-	many := len(a.targets) >= a.opt.MaxTargets
+	many := len(a.targets) >= by.MaxTargets
 	before, refused := a.refused[c.PID]
 	a.mu.Unlock()
 	switch {
@@ -171,7 +175,7 @@ func (a *Agent) admit(c *choose.Chosen, threads *int, now time.Time) (why string
 		return tooManyTargets
 	}
 	n := a.opt.Threads(c.PID)
-	if *threads+n > a.opt.MaxThreads {
+	if *threads+n > by.MaxThreads {
 		return tooManyThreads
 	}
 	who := a.opt.Identify(c)

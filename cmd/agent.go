@@ -39,9 +39,13 @@ type agentOptions struct {
 // statusStuck says that the agent did not go on, and that a supervisor may start it again; EX_TEMPFAIL of sysexits.h.
 const statusStuck = 75
 
+func newAgentOptions() *agentOptions {
+	return &agentOptions{interval: 15 * time.Second, stuckAfter: 10 * time.Minute}
+}
+
 // agentCommand records chosen processes all the time.
 func (a *app) agentCommand() *cobra.Command {
-	o := &agentOptions{interval: 15 * time.Second, stuckAfter: 10 * time.Minute}
+	o := newAgentOptions()
 	c := &cobra.Command{
 		Use:   "agent [OPTION…] --push URL (-n NAME | --unit UNIT | … | --config FILE)",
 		Short: "Record chosen processes all the time, and send profiles",
@@ -53,8 +57,9 @@ takes 1 % of a CPU at most: what costs more than its part is sampled less often.
 A process is recorded if any of the options that choose allows it; a file can
 combine them. fpstack itself is never recorded.
 
-SIGUSR1 writes all accounts to standard error. SIGTERM and SIGINT end it: what
-was recorded until then is sent, or stays in the spool.`,
+SIGUSR1 writes all accounts to standard error, SIGHUP has the file read again.
+SIGTERM and SIGINT end it: what was recorded until then is sent, or stays in the
+spool.`,
 		Example: `  fpstack agent -n redis-server --push otlp+http://collector
   fpstack agent --pod-uid '*' --push pyroscope://p --spool /var/lib/fpstack
   fpstack agent --config /etc/fpstack.yaml --metrics 127.0.0.1:9405`,
@@ -63,10 +68,10 @@ was recorded until then is sent, or stays in the spool.`,
 			"75", "it was stuck: start it again"),
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.check(c); err != nil {
+			if err := o.check(c.Flags()); err != nil {
 				return err
 			}
-			return a.agent(a.endable(c.Context()), o)
+			return a.agent(c, o)
 		},
 	}
 	o.register(c.Flags())
@@ -101,8 +106,8 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 }
 
 // check reads the file, and refuses values that make no sense.
-func (o *agentOptions) check(c *cobra.Command) error {
-	if err := o.readConfig(c.Flags()); err != nil {
+func (o *agentOptions) check(f *pflag.FlagSet) error {
+	if err := o.readConfig(f); err != nil {
 		return usageError{err}
 	}
 	if err := o.chooseByFlags(); err != nil {

@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/agent"
 	"github.com/fpstack/fpstack/agent/choose"
@@ -28,20 +30,20 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-const (
-	// agentGC is how much garbage an agent keeps, in percent of what it needs.
-	agentGC = 60
-	// agentHeap is where more time is taken to keep less.
-	agentHeap = 96 << 20
-)
-
-// agent records and sends until ctx ends.
-func (a *app) agent(ctx context.Context, o *agentOptions) error {
-	accounts := make(chan os.Signal, 1) // SIGUSR1 would end a program that does not wait for it
-	signal.Notify(accounts, syscall.SIGUSR1)
-	defer signal.Stop(accounts)
-	debug.SetGCPercent(agentGC)
-	debug.SetMemoryLimit(agentHeap)
+// agent records and sends until a signal ends it.
+func (a *app) agent(c *cobra.Command, o *agentOptions) error {
+	signals := make(chan os.Signal, 1) // SIGUSR1 would end a program that does not wait for it
+	signal.Notify(signals, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	var but []os.Signal
+	if o.config != "" { // without it there is nothing to read again
+		but = append(but, syscall.SIGHUP)
+		signal.Notify(signals, but...)
+	}
+	ctx := a.endable(c.Context(), but...)
+	run := &agentRun{app: a, command: c}
+	run.options.Store(o)
+	go agent.KeepHeap(ctx, run.heapLimit)
 	stores, odd, err := o.pushOptions.open(o.stuckAfter)
 	if err != nil {
 		return err
@@ -53,7 +55,7 @@ func (a *app) agent(ctx context.Context, o *agentOptions) error {
 	options := o.sampler(context.Background(), nil, finder)
 	options.Stay, options.Gentle, options.BudgetWindow = true, true, o.interval
 	r := sampler.New(options)
-	err = a.runAgent(ctx, o, r, stores, accounts)
+	err = run.record(ctx, r, stores, signals)
 	if errors.Is(err, agent.ErrStuck) { // what it uses stays open: it may go on until we have ended
 		a.complain(err)
 		return statusError(statusStuck)
@@ -67,11 +69,28 @@ func (a *app) agent(ctx context.Context, o *agentOptions) error {
 	return errors.Join(err, closed)
 }
 
-// runAgent records by r until ctx ends, and shows how that goes. A value of accounts writes them. When it has returned
-// nothing uses r but what agent.ErrStuck speaks of.
-func (a *app) runAgent(ctx context.Context, o *agentOptions, r *sampler.Recorder, stores *outlets,
-	accounts <-chan os.Signal) error {
-	g := agent.New(o.agent(a, r, stores))
+// agentRun is an agent that runs, and its options, of which some may change.
+type agentRun struct {
+	*app
+	command *cobra.Command
+	options atomic.Pointer[agentOptions]
+}
+
+// heapLimit is the limit of memory for the options.
+func (a *agentRun) heapLimit() int64 {
+	o := a.options.Load()
+	each := int64(push.MaxInMemory)
+	if o.spool != "" {
+		each = 1 << 20
+	}
+	return agent.HeapLimit(len(o.to), min(each, int64(o.spoolLimit)), o.maxTargets, o.maxThreads)
+}
+
+// record records by r until ctx ends, and shows how that goes. What signals bring is done meanwhile. When it has
+// returned nothing uses r and the stores, unless the error is an agent.ErrStuck.
+func (a *agentRun) record(ctx context.Context, r *sampler.Recorder, stores *outlets, signals <-chan os.Signal) error {
+	o := a.options.Load()
+	g := agent.New(a.agentOptions(o, r, stores))
 	listener, err := o.listen()
 	if err != nil {
 		return err
@@ -81,7 +100,7 @@ func (a *app) runAgent(ctx context.Context, o *agentOptions, r *sampler.Recorder
 	}
 	a.progress = newProgress(a.stderr)
 	defer a.progress.clear()
-	defer a.showStatus(o, g, accounts)()
+	defer a.showStatus(o, g, signals)()
 	release := supervise.TakeJobs().Serve(func(stop func()) {
 		a.progress.clear()
 		r.Hold(stop)
@@ -93,17 +112,22 @@ func (a *app) runAgent(ctx context.Context, o *agentOptions, r *sampler.Recorder
 	return g.Run(ctx)
 }
 
-// agent is what the flags say of an agent.
-func (o *agentOptions) agent(a *app, r *sampler.Recorder, stores *outlets) agent.Options {
-	opt := agent.Options{Recorder: r, Follower: follower{r},
-		Chooser:  choose.NewScanner("/proc", o.rules, o.exclude, os.Getpid()),
-		Interval: o.interval, MaxTargets: o.maxTargets, MaxThreads: o.maxThreads, StuckAfter: o.stuckAfter,
+// choice is what o says of which processes are recorded.
+func (o *agentOptions) chooses() agent.Choice {
+	return agent.Choice{Chooser: choose.NewScanner("/proc", o.rules, o.exclude, os.Getpid()),
+		MaxTargets: o.maxTargets, MaxThreads: o.maxThreads}
+}
+
+// agentOptions is what o says of an agent.
+func (a *agentRun) agentOptions(o *agentOptions, r *sampler.Recorder, stores *outlets) agent.Options {
+	opt := agent.Options{Recorder: r, Follower: follower{r}, Choice: o.chooses(),
+		Interval: o.interval, StuckAfter: o.stuckAfter,
 		Budget: float64(o.maxOverhead), Identify: identify, Another: another,
 		Look:    func(pid int) (uint64, choose.Program, bool) { return choose.Look("/proc", pid) },
 		Threads: func(pid int) int { return procfs.ThreadCount("/proc", pid) },
 		Refusal: refusalWord, Usage: ownUsage,
 		Parts: func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error) {
-			return o.recorded(p, identity)
+			return a.options.Load().recorded(p, identity)
 		},
 		Say: func(line string) {
 			a.progress.clear()
@@ -185,8 +209,9 @@ func ownUsage() (cpu time.Duration, memory int64) {
 const statusEvery = time.Minute
 
 // showStatus shows what g does: on a terminal in a line that is drawn again, else in a line a minute, and when a
-// store's trouble begins or ends. A value of accounts writes them all. It ends with the function returned.
-func (a *app) showStatus(o *agentOptions, g *agent.Agent, accounts <-chan os.Signal) (stop func()) {
+// store's trouble begins or ends. SIGUSR1 writes the accounts, SIGHUP has the options read again. It ends with the
+// function returned.
+func (a *agentRun) showStatus(o *agentOptions, g *agent.Agent, signals <-chan os.Signal) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -197,8 +222,12 @@ func (a *app) showStatus(o *agentOptions, g *agent.Agent, accounts <-chan os.Sig
 			select {
 			case <-done:
 				return
-			case <-accounts:
+			case s := <-signals:
 				a.progress.clear()
+				if s == syscall.SIGHUP {
+					a.reload(g)
+					continue
+				}
 				r := g.Report()
 				a.tell(r.Accounts())
 			case <-tick.C:

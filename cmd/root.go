@@ -52,6 +52,7 @@ type app struct {
 	progress       *progress     // nil if none is shown
 	unheed         func()        // ends what endable began
 	oom            supervise.OOMScore
+	args           []string // the command line
 }
 
 // Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory
@@ -74,6 +75,7 @@ func (a *app) execute(args []string) int {
 	root.SetOut(plain) // before commands are made: that of completions keeps it
 	a.addCommands(root, args)
 	root.SetArgs(args)
+	a.args = args
 	c, err := root.ExecuteContextC(context.Background())
 	if err == nil {
 		err = plain.err

@@ -22,10 +22,11 @@ func endSignals() []os.Signal {
 	return signals
 }
 
-// endable returns a context that ends with the first signal that is to end fpstack. A second one ends the program
-// as if it had no handler.
-func (a *app) endable(ctx context.Context) context.Context {
-	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
+// endable returns a context that ends with the first signal that is to end fpstack, but for those that mean something
+// else. A second one ends the program as if it had no handler.
+func (a *app) endable(ctx context.Context, but ...os.Signal) context.Context {
+	ends := slices.DeleteFunc(endSignals(), func(s os.Signal) bool { return slices.Contains(but, s) })
+	ctx, stop := signal.NotifyContext(ctx, ends...)
 	context.AfterFunc(ctx, stop)
 	a.unheed = stop
 	return ctx

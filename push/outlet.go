@@ -52,7 +52,7 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 			return nil, nil, errNoFolder
 		}
 		send = (&folder{root: s.Folder, limits: s.Limits, now: time.Now}).send
-		limits.Bytes, s.Spool, most = maxInMemory, nil, 1
+		limits.Bytes, s.Spool, most = MaxInMemory, nil, 1
 	} else {
 		sender, warning, err := s.Sender()
 		if err != nil {

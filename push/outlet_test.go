@@ -326,7 +326,7 @@ func TestFullDisk(t *testing.T) {
 		p.Put(request(body, time.Now().Unix()+int64(i)))
 	}
 	b := p.Balance()
-	if b.Waiting == 0 || b.Dropped[Unwritten] == 0 || b.Waiting > 2*maxInMemory>>20 || b.Lost() != 0 {
+	if b.Waiting == 0 || b.Dropped[Unwritten] == 0 || b.Waiting > 2*MaxInMemory>>20 || b.Lost() != 0 {
 		t.Errorf("%v", b)
 	}
 	if err := p.Trouble(); err == nil || !strings.Contains(err.Error(), string(Unwritten)) {

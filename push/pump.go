@@ -83,15 +83,16 @@ func (p *Pump) Put(requests ...*Request) {
 func (p *Pump) put(r *Request) (written bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.accounts.Take(r.Profiles)
 	if waiting, _ := p.spool.Waiting(); waiting == 0 && !p.stuck.lost {
 		p.stuck.since = time.Now() // that there was nothing to send is no trouble
 	}
 	e, dropped := p.spool.reserve(r)
-	p.drop(dropped...)
 	if e == nil {
+		p.accounts.Take(r.Profiles)
+		p.drop(dropped...)
 		return false
 	}
+	p.drop(dropped...)
 	var failed error
 	file := e.held == nil
 	if file {
@@ -99,6 +100,7 @@ func (p *Pump) put(r *Request) (written bool) {
 		failed = p.spool.store(e, r)
 		p.mu.Lock()
 	}
+	p.accounts.Take(r.Profiles) // together with what it waits or is dropped as: the account adds up at each moment
 	p.drop(p.spool.keep(e, r, failed)...)
 	return file && failed == nil
 }

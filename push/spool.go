@@ -31,8 +31,8 @@ type Limits struct {
 	Age   time.Duration
 }
 
-// maxInMemory bounds what is kept in memory alone.
-const maxInMemory = 16 << 20
+// MaxInMemory bounds what is kept in memory alone.
+const MaxInMemory = 16 << 20
 
 // entry is one request that is kept.
 type entry struct {
@@ -105,7 +105,7 @@ func (s *Spool) reserve(r *Request) (*entry, []Dropped) {
 func (s *Spool) keep(e *entry, r *Request, failed error) []Dropped {
 	e.head = nil
 	if failed != nil {
-		if s.inMem+e.size > maxInMemory {
+		if s.inMem+e.size > MaxInMemory {
 			return []Dropped{{r.Profiles, Unwritten, failed}}
 		}
 		e.held = r

@@ -26,7 +26,7 @@ const spoolEnding = ".push"
 func OpenSpool(folder *os.Root, t *Target, limits Limits) (s *Spool, dropped []Dropped, odd []error, err error) {
 	s = &Spool{folder: folder, limits: limits}
 	if folder == nil {
-		s.limits.Bytes = min(limits.Bytes, maxInMemory)
+		s.limits.Bytes = min(limits.Bytes, MaxInMemory)
 		return s, nil, nil, nil
 	}
 	dir, err := folder.Open(".")

@@ -52,6 +52,7 @@ type store struct {
 	pieces  map[string]*piece // by id
 	odd     []string          // what should not be
 	server  *http.Server
+	takes   time.Duration // how long an answer takes
 }
 
 func newStore(t testing.TB, a answer) *store {
@@ -97,6 +98,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || r.URL.Path != pyroscope.Path {
 		return // a client that was killed in the middle
 	}
+	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := s.answer(s.n)
