@@ -55,7 +55,8 @@ func writes(t *testing.T, path string, after, silent time.Duration, data string)
 // A pipe that nobody opens to write is given up; one that somebody has opened is waited for, however long it is silent.
 func TestKeptPipe(t *testing.T) {
 	const first = 300 * time.Millisecond
-	if err := openPipe(t, fifo(t)).begin(first); err == nil || !strings.Contains(err.Error(), "a pipe that nobody has opened") {
+	err := openPipe(t, fifo(t)).begin(first)
+	if err == nil || !strings.Contains(err.Error(), "a pipe that nobody has opened") {
 		t.Errorf("no writer: %v", err)
 	}
 	for name, silent := range map[string]time.Duration{"late": 0, "late and silent": 3 * first} {
