@@ -115,6 +115,7 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 	if err != nil {
 		return nil, f.report, err
 	}
+	markKernelWaits(p)
 	p.Comments = f.report.Comments()
 	return p, f.report, nil
 }
