@@ -1,14 +1,10 @@
 package cmd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -18,7 +14,6 @@ import (
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/snapshot/core"
-	"github.com/fpstack/fpstack/snapshot/unpack"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/source"
 )
@@ -82,10 +77,11 @@ func (a *app) dumpFile(ctx context.Context, o *dumpOptions, form report.Options)
 		return err
 	}
 	defer in.Close()
+	ctx = a.endable(ctx)
+	defer context.AfterFunc(ctx, in.interrupt)()
 	if in.saved {
 		return a.dumpSaved(ctx, o, in)
 	}
-	ctx = a.endable(ctx)
 	d := a.newDumping(ctx, o)
 	defer d.close()
 	show := func() error {
@@ -122,7 +118,7 @@ func (a *app) dumpSaved(ctx context.Context, o *dumpOptions, in *kept) error {
 	}
 	s := &symbolizeOptions{namingOptions: o.namingOptions, shownOptions: o.shownOptions, noGroup: o.noGroup,
 		maxFrames: o.maxFrames, unwind: o.unwind, locals: o.locals, view: o.view()}
-	return a.symbolizeAll(a.endable(ctx), s, []dumpFile{{o.core, in.stream}}, objects)
+	return a.symbolizeAll(ctx, s, []dumpFile{{o.core, in.stream}}, objects)
 }
 
 // core makes the dump of a core. It may return both a dump and an error.
@@ -185,110 +181,3 @@ func (d *dumping) walkCore(c *core.Core) (*profile.Dump, error) {
 
 // unknownTime is when a file below --sysroot was changed: what was unpacked there has the time of that.
 func unknownTime(string) (time.Time, bool) { return time.Time{}, false }
-
-// kept is a file that a process was kept in: a core, perhaps compressed, or what --save wrote.
-type kept struct {
-	name   string
-	file   *os.File // standard input is not closed
-	stream *bufio.Reader
-	kind   string // of compression, "" for none
-	saved  bool   // --save wrote it
-	temp   *os.File
-}
-
-// openKept opens the file and learns what it is.
-func openKept(name string) (*kept, error) {
-	k := &kept{name: name, file: os.Stdin}
-	if name != "-" {
-		var err error
-		if k.file, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
-			return nil, fmt.Errorf("read core: %w", err)
-		}
-	}
-	k.stream = bufio.NewReaderSize(k.file, 64<<10)
-	if err := k.begin(); err != nil {
-		k.Close()
-		return nil, fmt.Errorf("core %s: %w", fileLabel(name), err)
-	}
-	head, err := k.stream.Peek(4 << 10)
-	if len(head) == 0 {
-		k.Close()
-		return nil, fmt.Errorf("core %s: %w", fileLabel(name), emptyOr(err))
-	}
-	if k.kind = unpack.Kind(head); k.kind == "gzip" {
-		k.saved = snapshot.IsSaved(head)
-	}
-	return k, nil
-}
-
-// firstByte is how long a pipe is waited for that nobody has written to.
-const firstByte = 10 * time.Second
-
-// begin waits for the first bytes of a pipe with a name, which is at its end while nobody has opened it to write.
-func (k *kept) begin() error {
-	info, err := k.file.Stat()
-	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || k.name == "-" {
-		return err
-	}
-	end := time.Now().Add(firstByte)
-	if err := k.file.SetReadDeadline(end); err != nil { // it blocks: it was opened as a descriptor of ours
-		return nil
-	}
-	for {
-		_, err := k.stream.Peek(1)
-		switch {
-		case err == nil:
-			return k.file.SetReadDeadline(time.Time{})
-		case !errors.Is(err, io.EOF) || time.Now().After(end):
-			return fmt.Errorf("it is a pipe, and nobody has written to it for %v", firstByte)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-func emptyOr(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("it is empty")
-	}
-	return err
-}
-
-// plain returns the core as it is read, and its size. What is compressed or cannot be read at any place is written to a
-// temporary file, which has no name. cut says why that is not all of it.
-func (k *kept) plain(charged func(io.Reader, int64) io.Reader) (r io.ReaderAt, size int64, cut, err error) {
-	info, err := k.file.Stat()
-	if err != nil {
-		return nil, 0, nil, fmt.Errorf("read core: %w", err)
-	}
-	if k.kind == "" && info.Mode().IsRegular() && k.name != "-" {
-		return k.file, info.Size(), nil, nil
-	}
-	from, err := unpack.NewReader(k.kind, k.stream)
-	if err != nil {
-		return nil, 0, nil, fmt.Errorf("core %s: %w", fileLabel(k.name), err)
-	}
-	defer from.Close()
-	unpacked := bufio.NewReaderSize(charged(from, 0), 64<<10) // a signal ends it
-	const magic = "\x7fELF"
-	if head, err := unpacked.Peek(len(magic)); err == nil && string(head) != magic {
-		return nil, 0, nil, fmt.Errorf("core %s: %w", fileLabel(k.name), core.ErrNotCore)
-	}
-	if k.temp, err = os.CreateTemp("", "fpstack-core-"); err != nil {
-		return nil, 0, nil, fmt.Errorf("unpack core: %w", err)
-	}
-	if err := os.Remove(k.temp.Name()); err != nil {
-		return nil, 0, nil, fmt.Errorf("unpack core: %w", err)
-	}
-	size, cut = unpack.Copy(k.temp, unpacked)
-	return k.temp, size, cut, nil
-}
-
-// Close closes what was opened.
-func (k *kept) Close() {
-	if k.name != "-" {
-		k.file.Close()
-	}
-	if k.temp != nil {
-		k.temp.Close()
-	}
-}

@@ -98,7 +98,8 @@ func TestFoldedDiffIsBounded(t *testing.T) {
 		gotBefore, gotAfter = gotBefore+b, gotAfter+a
 	}
 	if out.Len() > 5000 || gotBefore != before || gotAfter != after || before != 200 || after != 300 {
-		t.Errorf("%d bytes, sums %d and %d, want at most 5000, %d and %d", out.Len(), gotBefore, gotAfter, before, after)
+		t.Errorf("%d bytes, sums %d and %d, want at most 5000, %d and %d", out.Len(), gotBefore, gotAfter, before,
+			after)
 	}
 }
 
@@ -135,7 +136,7 @@ func TestPprofFramesAreBounded(t *testing.T) {
 			}
 			for k := range p.Types {
 				if total(short, k) != total(p, k) {
-					t.Errorf("%s: at most %d: value %d is %d, want %d", name, limit, k, total(short, k), total(p, k))
+					t.Errorf("%s: at most %d: value %d: %d, want %d", name, limit, k, total(short, k), total(p, k))
 				}
 			}
 			if (limit < whole) != (said == 1) {

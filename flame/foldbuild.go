@@ -3,6 +3,7 @@ package flame
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -148,6 +149,42 @@ func framesOf(names *interner) ([]profile.Frame, []profile.Module) {
 		frames = append(frames, f)
 	}
 	return frames, modules
+}
+
+// markKernelWaits makes waits of the kernel's functions that a wait is in front of: what record --kernel writes, where
+// in the kernel a thread waits behind its system call.
+func markKernelWaits(p *profile.Profile) {
+	ran := func(f profile.Frame) bool { return f.Kind == profile.Kernel && !f.Waits() }
+	waits := func(f profile.Frame) bool { return f.Waits() }
+	if !slices.ContainsFunc(p.Frames, ran) || !slices.ContainsFunc(p.Frames, waits) {
+		return
+	}
+	waiting := map[profile.FrameID]profile.FrameID{} // of the kernel's functions in a wait
+	in := make([]bool, p.Tree.Len())                 // nodes that are one
+	frameAt := func(n profile.NodeID) profile.FrameID {
+		id := p.Tree.Frame(n)
+		f := &p.Frames[id]
+		switch {
+		case f.Waits():
+			in[n] = true
+		case f.Kind == profile.Kernel && in[p.Tree.Parent(n)]:
+			in[n] = true
+			of, ok := waiting[id]
+			if !ok {
+				of = profile.FrameID(len(p.Frames))
+				waiting[id] = of
+				wait := *f
+				wait.Module = -1
+				p.Frames = append(p.Frames, wait)
+			}
+			return of
+		}
+		return id
+	}
+	tree, _ := p.Tree.Prune(func(n profile.NodeID) (profile.Fate, profile.FrameID) { return profile.Kept, frameAt(n) })
+	if len(waiting) > 0 {
+		p.Tree = tree // all nodes are kept, and have their ids
+	}
 }
 
 // callNames returns the names of system calls, of all architectures: where a file was recorded is

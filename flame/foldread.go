@@ -50,8 +50,8 @@ func (r FoldedReport) Comments() []string {
 
 // JoinedNote says for a person what became of r.Joined stacks.
 func (r FoldedReport) JoinedNote() string {
-	return fmt.Sprintf("more stacks than are kept: of those that were rare when there were too many, %d are counted as "+
-		"%s behind what they share with others", r.Joined, smallerName)
+	return fmt.Sprintf("more stacks than are kept: of those that were rare when there were too many, %d are counted "+
+		"as %s behind what they share with others", r.Joined, smallerName)
 }
 
 // Bounds of ReadFolded.
@@ -115,6 +115,7 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 	if err != nil {
 		return nil, f.report, err
 	}
+	markKernelWaits(p)
 	p.Comments = f.report.Comments()
 	return p, f.report, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -315,5 +316,28 @@ func TestReadFoldedRefusesOtherText(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: got %v, %+v, want %q", in, err, report, want)
 		}
+	}
+}
+
+// What record --kernel --annotate writes is read as it was: where in the kernel a thread waits is no code that ran.
+func TestReadFoldedKernelWaits(t *testing.T) {
+	const text = "a;futex_[k];do_futex_[k];futex_do_wait_[k] 3\na;read;ksys_read_[k];do_futex_[k] 4\na;read_[k] 5\n"
+	p, _, err := ReadFolded(strings.NewReader(text), FoldedReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	waits := map[int64]bool{}
+	for i, s := range p.Samples {
+		waits[p.Value(i)[0]] = p.Frames[p.Tree.Frame(s.Stack)].Waits()
+	}
+	if want := map[int64]bool{3: true, 4: false, 5: true}; !maps.Equal(waits, want) {
+		t.Errorf("stacks that wait, by their value: %v, want %v", waits, want)
+	}
+	var out bytes.Buffer
+	if err := WriteFolded(&out, p, FoldedOptions{Annotate: true}); err != nil || out.String() != text {
+		t.Errorf("written again: %q, %v", out.String(), err)
 	}
 }

@@ -31,8 +31,8 @@ func (t *foldTree) shorten(limit int64, warn func(string)) {
 	floor := c.floor(limit)
 	t.prune(c, floor)
 	if warn != nil {
-		warn(fmt.Sprintf("folded text repeats each name: it would be %.1f GB, and to stay below %.1f GB stacks below %s "+
-			"of all are joined as %s", float64(whole)/1e9, float64(limit)/1e9, c.share(floor), smallerName))
+		warn(fmt.Sprintf("folded text repeats each name: it would be %.1f GB, and to stay below %.1f GB stacks below "+
+			"%s of all are joined as %s", float64(whole)/1e9, float64(limit)/1e9, c.share(floor), smallerName))
 	}
 }
 

@@ -36,8 +36,8 @@ func shorten(p *profile.Profile, limit int64, warn func(string)) *profile.Profil
 	c.joined = func(up profile.NodeID) int64 { return (depth[up] + 1) * min(below[up], int64(len(p.Tasks)+1)) }
 	floor := c.floor(limit)
 	if warn != nil {
-		warn(fmt.Sprintf("each sample of pprof lists its frames: to have no more than %d million of those, stacks below %s "+
-			"of all are joined as %s", limit>>20, c.share(floor), smallerName))
+		warn(fmt.Sprintf("each sample of pprof lists its frames: to have no more than %d million of those, stacks "+
+			"below %s of all are joined as %s", limit>>20, c.share(floor), smallerName))
 	}
 	return cutProfile(p, c, floor)
 }

@@ -474,7 +474,8 @@ func TestEndedBeforeTheFirstRoundIsSeenOnce(t *testing.T) {
 			elapsed := r.Stats().Elapsed
 			samples, wall, _ := amounts(got, tid, top)
 			if samples != 1 || wall > elapsed || wall+4*f.readTime < elapsed || wall == 0 {
-				t.Errorf("end after %v: thread %d has %d samples and %v, want 1 and %v", end, tid, samples, wall, elapsed)
+				t.Errorf("end after %v: thread %d has %d samples and %v, want 1 and %v", end, tid, samples, wall,
+					elapsed)
 			}
 		}
 		cancel()

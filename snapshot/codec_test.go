@@ -226,6 +226,32 @@ func TestReadManyThreads(t *testing.T) {
 	}
 }
 
+// A refusal never names a limit that is not reached, whoever finds it.
+func TestLimitOfJSON(t *testing.T) {
+	long := func(n int) string { return `{"comm":{"text":"` + strings.Repeat("x", n) + `"}}` }
+	announced := magic + "H" + "\x00\x00\x40\x06" // 100 MiB, of which nothing follows
+	many := strings.Repeat(record('T', `{"x":"`+strings.Repeat("x", 15<<20)+`"}`), 9)
+	for what, f := range map[string]func() error{
+		"a head of 100 MB": func() error { _, err := Read(bytes.NewReader(file(announced))); return err },
+		"one record": func() error {
+			_, err := Read(bytes.NewReader(file(magic, record('H', long(17<<20)), record('E', "{}"))))
+			return err
+		},
+		"all records": func() error {
+			_, err := Read(bytes.NewReader(file(magic, record('H', "{}"), many)))
+			return err
+		},
+		"a name that is written": func() error {
+			return Write(io.Discard, &Snapshot{Process: Process{Comm: strings.Repeat("x", 17<<20)}})
+		},
+	} {
+		var limit *LimitError
+		if err := f(); !errors.As(err, &limit) || limit.Has <= limit.At || !strings.Contains(err.Error(), "JSON") {
+			t.Errorf("%s: %v, want a LimitError of more than its limit", what, err)
+		}
+	}
+}
+
 func TestWriteErrors(t *testing.T) {
 	cause := errors.New("no space left on device")
 	if err := Write(failing{cause}, full()); !errors.Is(err, cause) {

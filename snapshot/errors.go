@@ -21,3 +21,14 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%d %s, at most %d are stored", e.Has, e.What, e.At)
 }
+
+// checkJSON adds the bytes of one record to those of all. It fails with a *LimitError if one or all have too many.
+func checkJSON(record uint64, all *uint64) error {
+	if record > maxRecord {
+		return &LimitError{"bytes of JSON in one record", record, maxRecord}
+	}
+	if *all += record; *all > maxJSON {
+		return &LimitError{"bytes of JSON", *all, maxJSON}
+	}
+	return nil
+}

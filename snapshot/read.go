@@ -282,11 +282,8 @@ func (d *decoder) record(v any) (kind byte, err error) {
 		return 0, whole(err)
 	}
 	n := uint64(binary.LittleEndian.Uint32(head[1:]))
-	if n > maxRecord {
-		return 0, &LimitError{"bytes of JSON in one record", n, maxRecord}
-	}
-	if d.json += n; d.json > maxJSON {
-		return 0, &LimitError{"bytes of JSON", d.json, maxJSON}
+	if err := checkJSON(n, &d.json); err != nil {
+		return 0, err
 	}
 	if err := d.hold(decoded*n + recordSize); err != nil {
 		return 0, err

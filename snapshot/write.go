@@ -170,9 +170,8 @@ func (e *encoder) record(kind byte, v any) error {
 	if err != nil {
 		return err
 	}
-	e.json += uint64(len(b))
-	if len(b) > maxRecord || e.json > maxJSON {
-		return &LimitError{"bytes of JSON", e.json, maxJSON}
+	if err := checkJSON(uint64(len(b)), &e.json); err != nil {
+		return err
 	}
 	head := binary.LittleEndian.AppendUint32([]byte{kind}, uint32(len(b)))
 	e.w.Write(head)

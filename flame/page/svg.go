@@ -29,7 +29,8 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 		facts = slices.Insert(facts, 1, text.Thousands(p.hidden)+" frames narrower than half a pixel are not drawn")
 	}
 	if p.tip < tipWidth {
-		cut := fmt.Sprintf("names are cut in tips after %d letters: the picture would be too large with all of them", p.tip)
+		cut := fmt.Sprintf("names are cut in tips after %d letters: the picture would be too large with all of them",
+			p.tip)
 		facts = slices.Insert(facts, 1, cut)
 		if opt.Warn != nil {
 			opt.Warn(cut)

@@ -99,7 +99,8 @@ func TestDeadFileSystemRecord(t *testing.T) {
 			text := string(b)
 			both := strings.Contains(text, ";work_a;") && strings.Contains(text, "flicker+0x")
 			if err != nil || !both || !strings.Contains(stderr, noAnswer(path)) {
-				t.Errorf("%v after %v: not both are recorded, or the file is not named: %v\n%s%s", s, after, err, b, stderr)
+				t.Errorf("%v after %v: not both are recorded, or the file is not named: %v\n%s%s", s, after, err, b,
+					stderr)
 			}
 		}
 	}

@@ -44,8 +44,8 @@ func TestSoak(t *testing.T) {
 		for i := range lanes {
 			t.Run(itoa(i), func(t *testing.T) {
 				t.Parallel()
-				l := &soakLane{t: t, attaches: attaches / lanes, kills: kills / lanes, usual: map[string]time.Duration{},
-					sum: newTally()}
+				l := &soakLane{t: t, attaches: attaches / lanes, kills: kills / lanes,
+					usual: map[string]time.Duration{}, sum: newTally()}
 				for l.missing() {
 					l.generation()
 				}
@@ -83,13 +83,14 @@ func (l *soakLane) generation() {
 		l.t.Errorf("mixed: %v", err)
 	}
 	l.sum.add(r)
+	l.t.Logf("so far %d threads attached to, %d tracers killed", l.attached.Load(), l.killed)
 }
 
 func treeBelow(pid int) []int { return procfs.Tree([]int{pid}, tracer.ChildrenOf) }
 
 // soakCommands are what the command is called with, besides the processes.
-var soakCommands = []string{"-f json", "-f json --rolling", "-f json --kernel", "record --rate 500 -d 0.2 -f folded -o -",
-	"record --rate 99 -d 0.2 --kernel -f folded -o -"}
+var soakCommands = []string{"-f json", "-f json --rolling", "-f json --kernel",
+	"record --rate 500 -d 0.2 -f folded -o -", "record --rate 99 -d 0.2 --kernel -f folded -o -"}
 
 // soakCommand is the command for some processes of the tree, or for all.
 func (l *soakLane) soakCommand(args string, pid int) *exec.Cmd {
@@ -130,7 +131,8 @@ func (l *soakLane) kill(pid int) {
 func (l *soakLane) awaitHeld(most time.Duration) bool {
 	for end := time.Now().Add(most); ; {
 		for _, pid := range l.tree {
-			if st, ok := statusOf("/proc/" + itoa(pid)); ok && st.TracerPid > 0 && !slices.Contains(l.tree, st.TracerPid) {
+			st, ok := statusOf("/proc/" + itoa(pid))
+			if ok && st.TracerPid > 0 && !slices.Contains(l.tree, st.TracerPid) {
 				return true
 			}
 		}
