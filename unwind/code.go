@@ -58,7 +58,7 @@ func (c *cursor) findCall(pc mem.Addr, m *module.Module) callSite {
 	}
 	code, bias, ok := c.codeAt(pc-1, m)
 	if !ok {
-		return callSite{}
+		return callSite{unread: true}
 	}
 	at := uint64(pc) - bias
 	target, direct, ok := code.CallBefore(at)
@@ -66,10 +66,10 @@ func (c *cursor) findCall(pc mem.Addr, m *module.Module) callSite {
 	case !ok:
 		return callSite{}
 	case direct:
-		return callSite{directCall, mem.Addr(target + bias)}
+		return callSite{kind: directCall, to: mem.Addr(target + bias)}
 	}
 	if slot, ok := code.CallSlot(at); ok {
-		return callSite{slotCall, mem.Addr(c.mask(slot + bias))}
+		return callSite{kind: slotCall, to: mem.Addr(c.mask(slot + bias))}
 	}
 	return callSite{kind: indirectCall}
 }

@@ -173,13 +173,7 @@ func (c *cursor) runtimeRow(s *site, lookup mem.Addr) {
 
 // unreadable reports whether code may return to s as a runtime says that the process made this code, which cannot be
 // read: a recorded snapshot does not hold it.
-func (c *cursor) unreadable(s *site) bool {
-	if s.runtime == nil || !s.made {
-		return false
-	}
-	_, _, ok := c.codeAt(s.pc-1, s.module)
-	return !ok
-}
+func (s *site) unreadable() bool { return s.runtime != nil && s.made && s.call.unread }
 
 // stepCross lets the runtime of s lead to the caller. The result is nil or the root if it did; whatever else it is,
 // another way may be tried.

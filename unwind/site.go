@@ -65,8 +65,9 @@ const (
 
 // callSite is the call instruction that ends at a PC, so that this can be a return address.
 type callSite struct {
-	kind callKind
-	to   mem.Addr // the address, or that of the word
+	kind   callKind
+	to     mem.Addr // the address, or that of the word
+	unread bool     // the code could not be read
 }
 
 // codeRows are the rows that reading the instructions gave; filled on demand.
@@ -154,7 +155,7 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 		s.table = c.compile(s.row, s.origin)
 		s.table.inject = s.injected
 	}
-	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || c.unreadable(s)
+	s.returnable = !hasCode(c.arch) || s.call.kind != noCall || s.root || s.signal.kind != noSignal || s.unreadable()
 	if s.row != nil && !s.root && !s.injected && s.signal.kind == noSignal &&
 		(s.origin != PCSP || s.table.base != c.arch.FP) {
 		s.usual = &s.table

@@ -70,6 +70,7 @@ type image struct {
 	positions positions
 	frames    *cfi.Table   // nil for none
 	lines     *lines       // nil for none
+	missing   error        // why names and places are less than they could be
 	budget    *work.Budget // its share: what is held of it is given back when it is dropped
 	content   uint64       // the same for images whose frames are named alike
 	// stale says that other bytes were seen there since.
@@ -105,8 +106,10 @@ func probe(v *view.View, x, before *maps.Mapping) (*layout, error) {
 // layoutAt reads the headers of the image at base, nil if there is none with its code at x.
 func layoutAt(v *view.View, base mem.Addr, x *maps.Mapping) (*layout, error) {
 	l := &layout{base: base, header: make([]byte, headerSize), path: x.Path}
-	if _, err := v.ReadMem(l.header, base); err != nil {
-		return nil, v.Refused() // else nothing is mapped there
+	if _, err := v.ReadMem(l.header, base); errors.Is(err, mem.ErrUnmapped) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
 	h := l.header
 	if string(h[:8]) != "\x7fELF\x02\x01\x01\xc8" || order.Uint16(h[16:]) != uint16(elf.ET_REL) ||
@@ -254,18 +257,21 @@ func (im *image) fill(v *view.View) (err error) {
 		return err
 	}
 	// What follows makes names better: without it there are still names.
-	if b, err := im.hold(v, ".wasmtime.addrmap"); err == nil {
-		im.positions = newPositions(b)
+	var errs [4]error
+	var places, names, info, frames []byte
+	places, errs[0] = im.hold(v, ".wasmtime.addrmap")
+	names, errs[1] = im.hold(v, ".name.wasm")
+	info, errs[2] = im.hold(v, ".wasmtime.info")
+	frames, errs[3] = im.hold(v, ".eh_frame")
+	im.missing = errors.Join(errs[:]...)
+	im.positions = newPositions(places)
+	if len(names) > 0 {
+		im.fullNames = newFullNames(names, info)
+		im.nameFully()
 	}
-	if b, err := im.hold(v, ".name.wasm"); err == nil && len(b) > 0 {
-		if info, err := im.hold(v, ".wasmtime.info"); err == nil {
-			im.fullNames = newFullNames(b, info)
-			im.nameFully()
-		}
-	}
-	if b, err := im.hold(v, ".eh_frame"); err == nil && len(b) > 0 {
+	if len(frames) > 0 {
 		im.frames = cfi.New(cfi.Config{EHFrame: cfi.Section{Addr: uint64(im.base) + im.sections[".eh_frame"].offset,
-			Data: b}, WordSize: im.arch.WordSize, Order: im.arch.Order, AArch64: im.arch == regs.ARM64,
+			Data: frames}, WordSize: im.arch.WordSize, Order: im.arch.Order, AArch64: im.arch == regs.ARM64,
 			Budget: im.budget})
 	}
 	im.lines = newLines(im)

@@ -30,6 +30,7 @@ func (r *Runtime) Frames(site unwind.Site) []profile.Frame {
 const (
 	noteNone   = "not named: wasmtime: no function of its module is here"
 	noteOther  = "not named: wasmtime: another module was loaded at this address meanwhile"
+	noteName   = "by its name alone: another module was loaded at this address meanwhile"
 	noteMany   = "not named: wasmtime: no room for more names"
 	noteUnseen = "named by its module as it was read later: it was not copied while the thread was stopped"
 )
@@ -69,6 +70,7 @@ func (r *Runtime) identify(v *view.View, f *unwind.Frame, im *image) {
 			note(f, noteOther)
 			return
 		}
+		note(f, noteName)
 		at.name = maphash.Bytes(r.seed, name) | 1
 	case notCopied:
 		f.Unsure = true

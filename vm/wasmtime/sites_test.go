@@ -83,7 +83,7 @@ func TestSitesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, before := budget.Left()
-	for pc := textAt + 1; pc < textAt+count*each-16; pc += 3 {
+	for pc := textAt + 1; pc < textAt+count*each-16; pc += 11 {
 		budget.Earn(1 << 20)
 		f := identifyAt(r, pc)
 		if r.known.Load().images[0].functionAt(pc) == nil {

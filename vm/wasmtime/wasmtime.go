@@ -134,12 +134,13 @@ func (r *Runtime) live() *view.View {
 	return &v
 }
 
-// imageAt returns the image whose code begins with the mapping x, nil if there is none; old was there before, nil for
+// imageAt returns the image whose code begins with the mapping x, nil if there is none. An error says what is missing,
+// with an image or without; old was there before, nil for
 // none. Where it cannot be seen whether that is there still for want of budget it stays: names are compared anyway.
 func (r *Runtime) imageAt(x, before *maps.Mapping, old *image) (*image, error) {
 	v := r.live()
 	if old != nil && old.text.Start == x.Start && (old.unchanged(v) || !old.stale && v.Refused() != nil) {
-		return old, nil
+		return old, old.missing
 	}
 	const tries = 3 // another module may be loaded there while one is read
 	for range tries {
@@ -153,7 +154,7 @@ func (r *Runtime) imageAt(x, before *maps.Mapping, old *image) (*image, error) {
 			return nil, err
 		}
 		if im.still(v) {
-			return im, nil
+			return im, im.missing
 		}
 		im.budget.ReleaseAll()
 		if err := v.Refused(); err != nil {
