@@ -184,17 +184,8 @@ func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
 			a.unsure = lateNote
 		}
 	}()
-	switch {
-	case err != nil && a.builtin != nil && (a.fp == 0 || a.builtin.kind != interpreterEntry &&
-		a.builtin.kind != bytecodeHandler):
-		return r.stub(a.builtin.name)
-	case errors.Is(err, errNoFunction):
-		if a.area.made {
-			return r.identifyCode(a, nil, v)
-		}
-		return 0, nil
-	case err != nil:
-		return 0, err
+	if err != nil {
+		return r.withoutFunction(a, err, v)
 	}
 	switch {
 	case a.area.made:
@@ -207,6 +198,20 @@ func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
 		return r.identifyBytecode(a, f, v)
 	}
 	return r.builtinFunction(a, f, v)
+}
+
+// withoutFunction is the Site of an activation whose function is not known, for that reason: of the code alone.
+func (r *Runtime) withoutFunction(a *activation, why error, v *view.View) (unwind.Site, error) {
+	switch b := a.builtin; {
+	case b != nil && (a.fp == 0 || b.kind != interpreterEntry && b.kind != bytecodeHandler):
+		if a.fp != 0 {
+			a.note = "which function of V8 it is is not known: " + why.Error()
+		}
+		return r.stub(b.name)
+	case a.area.made && errors.Is(why, errNoFunction):
+		return r.identifyCode(a, nil, v)
+	}
+	return 0, why
 }
 
 // functionOf finds the function that a executes: in its frame, or where the frame is not built in the register that a
