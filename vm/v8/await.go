@@ -1,15 +1,13 @@
 package v8
 
 import (
-	"errors"
-
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
-	"github.com/fpstack/fpstack/work"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // DumpCopier implements vm.DumpCopier: it copies the async functions that wait for one on the stack, some eight reads
@@ -19,9 +17,6 @@ func (r *Runtime) DumpCopier() snapshot.Copier { return awaitCopier{r} }
 // awaitCopier copies promises and generators, which are young objects and move.
 type awaitCopier struct{ *Runtime }
 
-// maxAwaitReads bounds what is read while the thread is stopped, in the steps of [heap.Heap].
-const maxAwaitReads = 4 << 20
-
 // Copy implements [snapshot.Copier].
 func (c awaitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	areas := c.areas.Load()
@@ -30,7 +25,8 @@ func (c awaitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	var w wanted
 	w.walk(areas, c.Runtime, t)
-	h := heap.Heap{Layout: c.layout, Memory: fetching{f}, Work: work.New(maxAwaitReads, 0)}
+	v := view.Stopped(f, fetchSpan)
+	h := c.heap(&v)
 	for _, closure := range w.list[:w.n] {
 		closure, err := h.Follow(closure)
 		if err != nil {
@@ -45,49 +41,20 @@ func (c awaitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 }
 
-// fetching is the memory of a stopped thread, of which all that is read is kept.
-type fetching struct{ f *snapshot.Fetcher }
-
 // fetchSpan is how much is copied for the first word that is read of an object, bytes: most objects that lead from one
 // async function to the next are smaller.
 const fetchSpan = 96
 
-// ReadMem implements mem.Reader.
-func (m fetching) ReadMem(b []byte, addr mem.Addr) (int, error) {
-	had, ok := m.f.Bytes(addr, len(b))
-	if !ok {
-		m.f.Fetch(snapshot.Want{Addr: addr, Len: max(len(b), fetchSpan)})
-		if had, ok = m.f.Bytes(addr, len(b)); !ok {
-			return 0, errNotCopied
-		}
-	}
-	return copy(b, had), nil
-}
-
-var errNotCopied = errors.New("it was not copied while the thread was stopped")
-
-// copiedAlone is the memory of v that was copied.
-type copiedAlone struct{ *mem.Overlay }
-
-// ReadMem implements mem.Reader.
-func (c copiedAlone) ReadMem(b []byte, addr mem.Addr) (int, error) {
-	had, ok := c.Bytes(addr, len(b))
-	if !ok {
-		return 0, errNotCopied
-	}
-	return copy(b, had), nil
-}
-
 // withAwaiting is the Site of a, which site names, with the async functions in front of it that wait for the function
 // that it has resumed. It is site where there are none, or they were not copied.
-func (r *Runtime) withAwaiting(site unwind.Site, a *activation, v *view) unwind.Site {
-	o, ok := v.copied.(*mem.Overlay)
+func (r *Runtime) withAwaiting(site unwind.Site, a *activation, v *view.View) unwind.Site {
 	tagged, known := a.slot(v, r.layout.Frame.Function)
 	closure, pointer := tagged.Object()
-	if !ok || !known || !pointer || a.area.made || site == 0 {
+	if !known || !pointer || a.area.made || site == 0 {
 		return site
 	}
-	h := r.heap(copiedAlone{o})
+	copied := v.Alone()
+	h := r.heap(&copied)
 	closure, err := h.Follow(closure)
 	if err != nil {
 		return site
@@ -103,13 +70,13 @@ func (r *Runtime) withAwaiting(site unwind.Site, a *activation, v *view) unwind.
 		frames = append(frames, f)
 	}
 	if err != nil {
-		a.note = "functions may be missing that wait for this one: " + err.Error()
+		a.note, a.gap = "functions may be missing that wait for this one: "+err.Error(), true
 	}
 	if len(frames) == 0 {
 		return site
 	}
 	frames[len(frames)-1].Note = a.note
-	all, err := r.sites.of(append(frames, r.sites.all[site]...))
+	all, err := r.sites.of(append(frames, r.sites.list(site)...))
 	if err != nil {
 		return site
 	}
@@ -117,7 +84,7 @@ func (r *Runtime) withAwaiting(site unwind.Site, a *activation, v *view) unwind.
 }
 
 // suspended is the frame of the async function whose generator is at g. What moves is read by copied.
-func (r *Runtime) suspended(g mem.Addr, copied heap.Heap, v *view) (frame, error) {
+func (r *Runtime) suspended(g mem.Addr, copied heap.Heap, v *view.View) (frame, error) {
 	call, err := r.heap(v).Suspended(g)
 	if err != nil {
 		return frame{}, err
@@ -136,7 +103,7 @@ func (r *Runtime) suspended(g mem.Addr, copied heap.Heap, v *view) (frame, error
 		if offset < 0 {
 			offset = f.start
 		}
-		out.File, out.Line, out.Column = r.where(f.script, offset, v)
+		out.put(r.where(f.script, offset, v))
 	}
 	return out, nil
 }

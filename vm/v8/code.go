@@ -3,25 +3,33 @@ package v8
 import (
 	"bytes"
 	"errors"
+	"time"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
 )
 
 // code is machine code that V8 has made, as it was found in memory.
 type code struct {
 	heap.Code
-	stream   mem.Addr  // the object that holds the instructions; the Code itself up to V8 10
-	of       *function // what baseline code was made of, nil before it was met with a frame
-	print    []byte    // what the objects hold, to compare
-	prologue int       // bytes before the frame is built, below 0 if that is not seen
+	stream   mem.Addr // the object that holds the instructions; the Code itself up to V8 10
+	print    print
+	found    time.Time
+	of       *function     // what baseline code was made of, nil before that was proved
+	prologue int           // bytes before the frame is built, below 0 if that is not seen
+	codes    *heap.CodeMap // nil before it is asked for
+	err      error         // why there is none
 }
 
 func (c *code) holds(pc mem.Addr) bool { return pc >= c.Start && uint64(pc-c.Start) < uint64(c.Size) }
 
 const (
-	// maxCodes bounds the PCs of which the code is remembered.
-	maxCodes = 1 << 14
+	// maxCodes bounds what is remembered of code, bytes, its maps among it.
+	maxCodes = 64 << 20
+	codeCost = 512 // of one code without its map
 	// scanBlock is how much is read at once in search of the beginning of code, bytes.
 	scanBlock = 4 << 10
 	// maxCode bounds the search, bytes: larger functions are not compiled.
@@ -32,52 +40,46 @@ const (
 
 var errNoCode = errors.New("no code object is found around it")
 
-// codeCache remembers which code holds a PC. What it says is checked each time: code is freed, and other code made in
-// its place.
+// codeCache remembers which code holds a PC, and the code that begins with an object. What it says is checked each
+// time: code is freed, and other code made in its place.
 type codeCache struct {
-	byPC map[mem.Addr]*code
-	maps map[mem.Addr]keptMap // by Code
-	size int                  // of maps, bytes
+	byPC     sites.Recent[mem.Addr, *code]
+	byStream sites.Recent[mem.Addr, *code]
 }
 
-// keptMap is what was read of a code; err is why it was not.
-type keptMap struct {
-	code  heap.Code
-	codes *heap.CodeMap
-	err   error
+func newCodeCache(b *work.Budget) codeCache {
+	return codeCache{sites.NewRecent[mem.Addr, *code](b, maxCodes/8), sites.NewRecent[mem.Addr, *code](b, maxCodes)}
 }
-
-// maxMaps bounds the bytes that are kept of maps of code.
-const maxMaps = 64 << 20
-
-func (c *codeCache) reset() { *c = codeCache{byPC: map[mem.Addr]*code{}, maps: map[mem.Addr]keptMap{}} }
 
 // codeAt returns the code that holds pc, an address in memory that V8 has made code in.
-func (r *Runtime) codeAt(a *area, pc mem.Addr, m mem.Reader) (*code, error) {
-	if c := r.codes.byPC[pc]; c != nil {
-		var now [2 * codePrint]byte
-		if b, err := printOf(now[:0], c.stream, c.Addr, m); err != nil || bytes.Equal(b, c.print) {
-			return c, nil // what cannot be read any more was true
+func (r *Runtime) codeAt(a *area, pc mem.Addr, v *view.View) (*code, error) {
+	if c, ok := r.codes.byPC.Get(pc); ok {
+		switch now, err := printOf(c.stream, c.Addr, v); {
+		case err != nil:
+			return nil, err
+		case now == c.print:
+			return c, nil
 		}
-		delete(r.codes.byPC, pc)
 	}
 	if r.wasm.at(pc) != nil {
 		return nil, errNoCode
 	}
-	c, err := r.findCode(a, pc, m)
+	c, err := r.findCode(a, pc, v)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.codes.byPC) >= maxCodes {
-		r.codes.reset()
+	if known, ok := r.codes.byStream.Get(c.stream); ok && known.print == c.print {
+		c = known
+	} else {
+		r.codes.byStream.Keep(c.stream, c, codeCost)
 	}
-	r.codes.byPC[pc] = c
+	r.codes.byPC.Keep(pc, c, 0)
 	return c, nil
 }
 
 // findCode looks backwards from pc for the object that holds the instructions: its first word is the map of such
 // objects, and it says how far they reach.
-func (r *Runtime) findCode(a *area, pc mem.Addr, m mem.Reader) (*code, error) {
+func (r *Runtime) findCode(a *area, pc mem.Addr, v *view.View) (*code, error) {
 	var block [scanBlock]byte
 	low := a.start
 	if pc-low > maxCode {
@@ -86,15 +88,15 @@ func (r *Runtime) findCode(a *area, pc mem.Addr, m mem.Reader) (*code, error) {
 	for high := pc &^ (wordSize - 1); high > low; {
 		from := max(low, (high-1)&^(scanBlock-1))
 		b := block[:high-from]
-		if _, err := m.ReadMem(b, from); err != nil {
+		if _, err := v.ReadMem(b, from); err != nil {
 			return nil, err
 		}
 		for at := len(b) - wordSize; at >= 0; at -= wordSize {
 			w := order.Uint64(b[at:])
-			if !isHeapPointer(w) || !r.isStreamMap(w, m) {
+			if !isHeapPointer(w) || !r.isStreamMap(w, v) {
 				continue
 			}
-			if c, err := r.readCode(from+mem.Addr(at), m); err == nil && c.holds(pc) {
+			if c, err := r.readCode(from+mem.Addr(at), v); err == nil && c.holds(pc) {
 				return c, nil
 			}
 		}
@@ -107,33 +109,32 @@ func (r *Runtime) findCode(a *area, pc mem.Addr, m mem.Reader) (*code, error) {
 func isHeapPointer(w uint64) bool { return w&3 == 1 && w > 1<<12 && w < 1<<47 }
 
 // isStreamMap reports whether w is the map of objects that hold instructions.
-func (r *Runtime) isStreamMap(w uint64, m mem.Reader) bool {
+func (r *Runtime) isStreamMap(w uint64, v *view.View) bool {
 	want := r.layout.Types.InstructionStream
 	if r.layout.Code.Inline {
 		want = r.layout.Types.Code
 	}
-	t, ok := r.types.of(r.layout, w, m)
+	t, ok := r.types.of(r.layout, w, v)
 	return ok && t == want
 }
 
 // readCode reads the code whose instructions the object at stream holds.
-func (r *Runtime) readCode(stream mem.Addr, m mem.Reader) (*code, error) {
-	head, err := r.heap(m).CodeOf(heap.TagOf(stream))
+func (r *Runtime) readCode(stream mem.Addr, v *view.View) (*code, error) {
+	head, err := r.heap(v).CodeOf(heap.TagOf(stream))
 	if err != nil {
 		return nil, err
 	}
-	c := &code{Code: head, stream: stream}
-	if c.print, err = printOf(nil, stream, c.Addr, m); err != nil {
+	c := &code{Code: head, stream: stream, found: time.Now()}
+	if c.print, err = printOf(stream, c.Addr, v); err != nil {
 		return nil, err
 	}
 	if c.Start < stream || c.Start-stream > scanBlock {
 		return nil, errNoCode
 	}
-	var b [maxBuilt]byte
-	n, _ := m.ReadMem(b[:min(c.Size, maxBuilt)], c.Start)
-	c.prologue = bytes.Index(b[:n], buildsFrame)
+	b := v.UpTo(c.Start, min(c.Size, maxBuilt))
+	c.prologue = bytes.Index(b, buildsFrame)
 	if c.Kind == heap.Baseline {
-		c.prologue = baselineEntry(b[:n])
+		c.prologue = baselineEntry(b)
 	}
 	return c, nil
 }
@@ -150,34 +151,20 @@ func baselineEntry(b []byte) int {
 	return -1
 }
 
-// codePrint is how many bytes of each of its objects tell one code from another: in a Code all up to the flags.
-const codePrint = 64
+// print is what tells a code from another at the same place: the head of the object that holds the instructions, and
+// of the Code all up to the flags.
+type print struct {
+	stream [2 * wordSize]byte
+	code   [64]byte
+}
 
-// printOf appends to b what tells the code with those objects from another at the same place.
-func printOf(b []byte, stream, object mem.Addr, m mem.Reader) ([]byte, error) {
-	for _, at := range []struct {
-		start mem.Addr
-		size  int
-	}{{stream, 2 * wordSize}, {object, codePrint}} {
-		var buf [codePrint]byte
-		if _, err := m.ReadMem(buf[:at.size], at.start); err != nil {
-			return nil, err
-		}
-		b = append(b, buf[:at.size]...)
+// printOf is that of the code with those objects.
+func printOf(stream, object mem.Addr, v *view.View) (p print, err error) {
+	if _, err = v.ReadMem(p.stream[:], stream); err == nil {
+		_, err = v.ReadMem(p.code[:], object)
 	}
-	return b, nil
+	return p, err
 }
 
-// heap reads objects by m.
-func (r *Runtime) heap(m mem.Reader) heap.Heap {
-	return heap.Heap{Layout: r.layout, Memory: m, Work: r.work}
-}
-
-// code is the memory that code is read from, which the walk reads by m: what was not copied of it is as it was, while
-// some frame executes it.
-func (r *Runtime) code(m mem.Reader) mem.Reader {
-	if r.live != nil {
-		return r.live
-	}
-	return m
-}
+// heap reads objects by v.
+func (r *Runtime) heap(v *view.View) heap.Heap { return heap.Heap{Layout: r.layout, View: v} }

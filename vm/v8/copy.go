@@ -1,14 +1,19 @@
 package v8
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
 const (
-	// maxCopied bounds the functions of one thread that are copied. A deep recursion has few different ones.
-	maxCopied = 128
+	// maxCopied bounds the functions of one thread that are copied, and what each of them refers to. A deep recursion
+	// has few different ones, or as many closures as it is deep.
+	maxCopied = 512
+	// atOnce bounds the ranges of one read.
+	atOnce = 128
 	// functionHead and sharedHead are how much of each object is copied, bytes: up to the last field that is read of
 	// it.
 	functionHead = 48
@@ -44,28 +49,30 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 }
 
-// wanted is the objects that one thread needs, ascending.
+// wanted is the objects that one thread needs.
 type wanted struct {
 	list [maxCopied]mem.Addr
 	n    int
+	// set has the number of each object in list, from 1, by a hash of its address: twice as many places as objects.
+	set [2 * maxCopied]uint16
 	// givenUp is the innermost call of the deoptimizer on the stack, if there is one.
 	givenUp givingUp
 }
 
 // add wants the object at a, once.
 func (w *wanted) add(a mem.Addr) {
-	i := w.n
-	for ; i > 0 && w.list[i-1] >= a; i-- {
-		if w.list[i-1] == a {
+	const mix = 0x9e3779b97f4a7c15
+	at := uint64(a) * mix >> 32 % uint64(len(w.set))
+	for ; w.set[at] != 0; at = (at + 1) % uint64(len(w.set)) { // ends: half of the places are free
+		if w.list[w.set[at]-1] == a {
 			return
 		}
 	}
-	if w.n == len(w.list) {
-		return
+	if w.n < len(w.list) {
+		w.list[w.n] = a
+		w.n++
+		w.set[at] = uint16(w.n)
 	}
-	copy(w.list[i+1:w.n+1], w.list[i:w.n])
-	w.list[i] = a
-	w.n++
 }
 
 // object wants the object that a tagged pointer leads to.
@@ -75,14 +82,20 @@ func (w *wanted) object(tagged uint64) {
 	}
 }
 
-// fetch copies the first bytes of each object, those that are near one another by one read.
+// fetch copies the first bytes of each object, those that are near one another by one read. Afterwards the objects are
+// in the order of their addresses.
 func (w *wanted) fetch(f *snapshot.Fetcher, head int) {
-	var list [maxCopied]snapshot.Want
+	slices.Sort(w.list[:w.n])
+	var list [atOnce]snapshot.Want
 	n := 0
 	for _, a := range w.list[:w.n] {
 		if n > 0 && a-list[n-1].Addr < mem.Addr(list[n-1].Len+maxGap) {
 			list[n-1].Len = int(a-list[n-1].Addr) + head
 			continue
+		}
+		if n == len(list) {
+			f.Fetch(list[:]...)
+			n = 0
 		}
 		list[n] = snapshot.Want{Addr: a, Len: head}
 		n++

@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Cross implements [unwind.Crosser]: it leads out of the innermost frame, and out of the deoptimizer.
@@ -16,42 +17,58 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	if a == nil || now.Arch != regs.AMD64 {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
+	v := r.walked(m)
 	if b := r.builtinAt(a, f.LookupPC()); b != nil && b.kind == deoptimizer {
-		return r.crossDeoptimizer(a, b, f, now, m)
+		return r.crossDeoptimizer(a, b, f, now, v)
 	} else if b != nil && b.inFrame() && !f.Interrupted {
-		next, err := r.callerOfEntry(now, m)
+		next, err := r.callerOfEntry(now, v)
 		return unwind.Crossing{Registers: next}, err
 	}
-	s, err := r.stateOf(a, now, m)
+	s, err := r.stateOf(a, now, v)
 	switch {
 	case err != nil:
 		return unwind.Crossing{}, err
 	case !s.framed:
 		return unwind.Crossing{Registers: s.caller}, nil
 	}
-	next, err := callerOf(now, m)
+	next, err := callerOf(now, v)
 	return unwind.Crossing{Registers: next}, err
+}
+
+// walked is the memory of a walk, which notes itself what of it was not copied.
+func (r *Runtime) walked(m mem.Reader) *view.View {
+	v := view.Lasting(m, r.budget)
+	return &v
+}
+
+// code is the memory that code is read from in a walk: what was not copied of it is as it was, while some frame
+// executes it.
+func (r *Runtime) code(v *view.View) *view.View {
+	if r.live == nil {
+		return v
+	}
+	return r.walked(r.live)
 }
 
 // callerOfEntry goes from an entry of the interpreter to the caller of the function whose frame it runs in. While it
 // calls C++ it has a frame of its own below that, which has a type and no return address.
-func (r *Runtime) callerOfEntry(now *regs.Registers, m mem.Reader) (regs.Registers, error) {
+func (r *Runtime) callerOfEntry(now *regs.Registers, v *view.View) (regs.Registers, error) {
 	fp, _ := now.FP()
-	marker, err := word(m, fp+mem.Addr(r.layout.Frame.Context))
+	marker, err := v.Word(fp + mem.Addr(r.layout.Frame.Context))
 	if err == nil && marker&1 == 0 {
 		own := *now
-		saved, err := word(m, fp)
+		saved, err := v.Word(fp)
 		if err != nil {
 			return own, err
 		}
 		own.Set(regs.AMD64RBP, saved)
-		return callerOf(&own, m)
+		return callerOf(&own, v)
 	}
-	return callerOf(now, m)
+	return callerOf(now, v)
 }
 
 // callerOf goes by the frame pointer.
-func callerOf(now *regs.Registers, m mem.Reader) (regs.Registers, error) {
+func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
 	sp, _ := now.SP()
 	fp, ok := now.FP()
 	switch {
@@ -60,11 +77,11 @@ func callerOf(now *regs.Registers, m mem.Reader) (regs.Registers, error) {
 	case fp < sp || fp-sp > maxFrame || fp%wordSize != 0:
 		return regs.Registers{}, fmt.Errorf("rbp %#x is no frame pointer (stack pointer %#x)", uint64(fp), uint64(sp))
 	}
-	saved, err := word(m, fp)
+	saved, err := v.Word(fp)
 	if err != nil {
 		return regs.Registers{}, err
 	}
-	ra, err := word(m, fp+wordSize)
+	ra, err := v.Word(fp + wordSize)
 	if err != nil {
 		return regs.Registers{}, err
 	}

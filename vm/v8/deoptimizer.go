@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // deoptEntry is what the builtin does that gives optimised code up: it saves all registers and makes a Deoptimizer; it
@@ -146,9 +147,9 @@ var errGivenUp = errors.New("the frame that V8 gives up cannot be read")
 
 // caller are the registers of the caller of the frame that is given up, whose frame pointer fp still is: that is V8's
 // code too.
-func (g *givingUp) caller(areas *areas, fp mem.Addr, m mem.Reader) (regs.Registers, error) {
+func (g *givingUp) caller(areas *areas, fp mem.Addr, v *view.View) (regs.Registers, error) {
 	read := func(a mem.Addr) (uint64, bool) {
-		w, err := word(m, a)
+		w, err := v.Word(a)
 		return w, err == nil
 	}
 	at, top, ok := g.deoptimizer(read)
@@ -171,13 +172,13 @@ func (g *givingUp) caller(areas *areas, fp mem.Addr, m mem.Reader) (regs.Registe
 }
 
 // exit is where the code that is given up called the entry; that is read by code.
-func (g *givingUp) exit(areas *areas, m, code mem.Reader) (mem.Addr, bool) {
+func (g *givingUp) exit(areas *areas, v, code *view.View) (mem.Addr, bool) {
 	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) {
-		w, err := word(m, a)
+		w, err := v.Word(a)
 		return w, err == nil
 	})
 	var b [deoptimizerHead]byte
-	if _, err := m.ReadMem(b[:], at); !ok || err != nil {
+	if _, err := v.ReadMem(b[:], at); !ok || err != nil {
 		return 0, false
 	}
 	for i := 0; i+wordSize <= int(g.entry.input); i += wordSize {
@@ -197,26 +198,26 @@ const (
 // crossDeoptimizer goes from the entry b, whose registers are now, to the code that has called it, or to the caller of
 // that where its frame was moved already.
 func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *regs.Registers,
-	m mem.Reader) (unwind.Crossing, error) {
+	v *view.View) (unwind.Crossing, error) {
 	sp, _ := now.SP()
 	fp, known := now.FP()
 	pc := module.Vaddr(uint64(f.PC) - a.bias)
 	switch e := b.deopt; {
 	case e == nil, pc <= e.moves:
-		s, err := r.callerOnStack(now, m)
+		s, err := r.callerOnStack(now, v)
 		if err != nil {
 			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
 		}
 		return unwind.Crossing{Registers: s.caller}, nil
 	case pc == e.returns && !f.Interrupted && known:
 		g := givingUp{e, sp}
-		next, err := g.caller(r.areas.Load(), fp, m)
+		next, err := g.caller(r.areas.Load(), fp, v)
 		if err != nil {
 			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
 		}
 		return unwind.Crossing{Registers: next}, nil
 	case known && fp >= sp: // its place has a frame again
-		next, err := callerOf(now, m)
+		next, err := callerOf(now, v)
 		return unwind.Crossing{Registers: next, Note: rebuiltNote}, err
 	}
 	return unwind.Crossing{}, fmt.Errorf(deoptimizes, errGivenUp)
@@ -224,7 +225,7 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 
 // identifyDeoptimizer names the frame of the entry: if it stands for the code that is given up, whose frame is gone,
 // with the functions of that.
-func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view) (unwind.Site, error) {
+func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view.View) (unwind.Site, error) {
 	stub, err := r.stub(a.builtin.name)
 	e := a.builtin.deopt
 	if err != nil || a.interrupted || !e.standsFor(a.area, a.pc) {
@@ -235,7 +236,7 @@ func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view) (unw
 	if !ok {
 		return stub, errGivenUp
 	}
-	up := activation{area: areas.find(exit - 1), pc: exit - 1, deoptimizes: true}
+	up := activation{area: areas.find(exit - 1), pc: exit - 1, deoptimizes: true, stopped: a.stopped}
 	c, err := r.codeAt(up.area, up.pc, v)
 	if err != nil {
 		return stub, err
@@ -244,7 +245,7 @@ func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view) (unw
 	if err != nil || site == 0 {
 		return stub, err
 	}
-	frames := append([]frame{}, r.sites.all[stub]...)
+	frames := append(r.sites.list(stub), r.sites.list(site)...)
 	frames[0].Inlined = true
-	return r.sites.of(append(frames, r.sites.all[site]...))
+	return r.sites.of(frames)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // TestDeoptEntry reads what the builtin of Node.js 26 does, and goes from it to the caller of code that is given up.
@@ -34,7 +35,8 @@ func TestDeoptEntry(t *testing.T) {
 	const fp, size = top - 24, 5 * 8
 	d := mem.NewImage(object, 8, order).Skip(0x50 / 8).Word(input)
 	f := mem.NewImage(input, 8, order).Word(size).Skip(0x1c8/8 - 1).Skip(2).Word(callerFP).Word(ra).Word(1)
-	m := mem.NewOverlay(nil, s.Range(), d.Range(), f.Range())
+	copied := view.Copied(nil, s.Range(), d.Range(), f.Range())
+	m := &copied
 	all := &areas{list: []area{{start: 0x5000, end: 0x6000, made: true}}, low: 0x5000, high: 0x6000}
 	g := givingUp{e, stack}
 	next, err := g.caller(all, fp, m)

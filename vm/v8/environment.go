@@ -119,16 +119,7 @@ func (n *inNode) environmentOf(handle mem.Addr) (mem.Addr, bool) {
 
 // block reads words of memory, as many as can be read.
 func (n *inNode) block(a mem.Addr, size int) []uint64 {
-	b := make([]byte, size)
-	if !n.Work.Spend(int64(size)) {
-		return nil
-	}
-	got, _ := n.Memory.ReadMem(b, a)
-	out := make([]uint64, 0, got/wordSize)
-	for b = b[:got]; len(b) >= wordSize; b = b[wordSize:] {
-		out = append(out, order.Uint64(b))
-	}
-	return out
+	return wordsOf(n.UpTo(a, size))
 }
 
 // processTimers is the function that runs the timers of the Environment at a: one of the handles that it, or its realm,

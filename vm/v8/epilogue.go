@@ -1,8 +1,8 @@
 package v8
 
 import (
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // epilogue executes the instructions by which V8's code returns: the frame is given up, the return address is popped,
@@ -11,7 +11,7 @@ import (
 // src/compiler/backend/x64/code-generator-x64.cc.
 type epilogue struct {
 	now    regs.Registers // as far as they are known
-	m      mem.Reader
+	v      *view.View
 	pushed bool // top was pushed, and not popped again
 	top    uint64
 }
@@ -90,7 +90,7 @@ func (e *epilogue) pop(reg regs.Reg) bool {
 	if !ok {
 		return false
 	}
-	v, err := word(e.m, sp)
+	v, err := e.v.Word(sp)
 	if err != nil {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // TestEpilogue executes what V8's code ends with from each of its instructions on: all lead to the same caller.
@@ -46,7 +47,7 @@ func TestEpilogue(t *testing.T) {
 				r.Set(regs.AMD64R10, caller)
 				r.Set(regs.AMD64RSP, uint64(image.Addr("args")))
 			}
-			e := epilogue{now: r, m: reader(m)}
+			e := epilogue{now: r, v: reader(m)}
 			if !e.run(tc.code[at:]) {
 				t.Errorf("%s from %d: no epilogue", tc.name, at)
 			}
@@ -56,7 +57,7 @@ func TestEpilogue(t *testing.T) {
 				t.Errorf("%s from %d: pc %#x, rbp %#x, rsp %#x; want %#x, %#x, above %#x", tc.name, at, uint64(pc),
 					uint64(fp), uint64(sp), caller, callerFP, uint64(image.Addr("ra")))
 			}
-			one := epilogue{now: r, m: reader(m)}
+			one := epilogue{now: r, v: reader(m)}
 			n, returned, ok := one.step(tc.code[at:])
 			if !ok || returned {
 				break
@@ -67,13 +68,16 @@ func TestEpilogue(t *testing.T) {
 	for _, code := range [][]byte{nil, {0x90}, {0x5d}, {0x48, 0x83}, {0x48, 0x83, 0xc4}, {0x41},
 		{0xe8, 0, 0, 0, 0, 0xc3}} {
 		image, r := frame()
-		if e := (epilogue{now: r, m: reader(image.Range())}); e.run(code) {
+		if e := (epilogue{now: r, v: reader(image.Range())}); e.run(code) {
 			t.Errorf("%x is taken for an epilogue", code)
 		}
 	}
 }
 
-func reader(r ...mem.Range) mem.Reader { return mem.NewOverlay(nil, r...) }
+func reader(r ...mem.Range) *view.View {
+	v := view.Copied(nil, r...)
+	return &v
+}
 
 // FuzzEpilogue: no code and no register makes it panic or run for ever.
 func FuzzEpilogue(f *testing.F) {
@@ -83,7 +87,7 @@ func FuzzEpilogue(f *testing.F) {
 		for _, reg := range numbered {
 			r.Set(reg, v)
 		}
-		e := epilogue{now: r, m: reader(mem.Range{Start: 0x1000, Data: code})}
+		e := epilogue{now: r, v: reader(mem.Range{Start: 0x1000, Data: code})}
 		e.run(code)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/vm/libuv"
 	"github.com/fpstack/fpstack/vm/v8/heap"
-	"github.com/fpstack/fpstack/work"
 )
 
 const (
@@ -31,9 +30,9 @@ func (r *Runtime) NameLoop(l *libuv.Loop, all []profile.Handle) []profile.Handle
 	if r.live == nil || r.node.persistent == 0 {
 		return all
 	}
-	h := r.heap(r.live)
-	h.Work = work.New(maxLoopReads, 0)
-	n := &inNode{h, r, r.node}
+	v := r.late()
+	v.Within(maxLoopReads)
+	n := &inNode{r.heap(v), r, r.node}
 	for i := range l.Handles {
 		uv, shown := &l.Handles[i], &all[i]
 		if object, ok := n.objectOf(uv.Data); ok {
@@ -156,7 +155,7 @@ func (n *inNode) function(event string, a mem.Addr) (profile.Call, bool) {
 	if err != nil {
 		return profile.Call{}, false
 	}
-	f, err := n.describe(shared, n.live)
+	f, err := n.describe(shared, n.View)
 	if err != nil {
 		return profile.Call{}, false
 	}
@@ -168,7 +167,8 @@ func (n *inNode) function(event string, a mem.Addr) (profile.Call, bool) {
 		}
 	}
 	if f.script != nil {
-		c.File, c.Line = n.place(f.script, start, n.live)
+		at := n.where(f.script, start, n.View)
+		c.File, c.Line = at.file, at.line
 	}
 	return c, true
 }
@@ -305,13 +305,14 @@ func (n *inNode) whenDue(t heap.Tagged) []profile.Call {
 		if err != nil {
 			break
 		}
-		f, err := n.describe(call.Shared, n.live)
+		f, err := n.describe(call.Shared, n.View)
 		if err != nil {
 			break
 		}
 		c := profile.Call{Func: f.shown(), Async: true}
 		if f.script != nil {
-			c.File, c.Line = n.place(f.script, call.Offset, n.live)
+			at := n.where(f.script, call.Offset, n.View)
+			c.File, c.Line = at.file, at.line
 		}
 		calls = append(calls, c)
 	}

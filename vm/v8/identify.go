@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
-	"github.com/fpstack/fpstack/work"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // activation is one frame of V8's code as it is named.
@@ -28,9 +29,16 @@ type activation struct {
 	deoptimizes bool
 	// entered says that the function has just been called, so that registers have what a caller sets.
 	entered bool
-	// note is what makes the name less sure, set by who names.
-	note string
+	stopped time.Time // when the thread was; zero if that is not known
+	// sure says that its function was copied in the stop, or that what it executes leads to the same one.
+	sure bool
+	// note is what more makes the name less sure, and unsure why it may be another's; set by who names.
+	note, unsure string
+	gap          bool // functions are missing behind it
 }
+
+// lateNote is said where a function was found by what was read when the thread ran again.
+const lateNote = "what it executes was read when the thread ran again: it may be another function"
 
 // Identify implements [unwind.Identifier].
 func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
@@ -38,38 +46,50 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	if t.Arch != regs.AMD64 {
 		return
 	}
-	v := &view{copied: m, live: r.live}
+	v := view.Over(m, r.live, r.budget)
+	v.Within(identifyWork)
 	defer r.publish()
-	r.work = work.New(identifyWork, 0)
-	defer func() { r.work = nil }()
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
 		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) {
 			continue
 		}
-		act, ok := r.activationOf(a, f, t, i == 0, v)
+		act, ok := r.activationOf(a, f, t, i == 0, &v)
 		if !ok {
 			continue
 		}
 		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, s.Frames[i-1].LookupPC())
-		site, err := r.identifyIn(areas, &act, v)
+		site, err := r.identifyIn(areas, &act, &v)
 		if err != nil {
-			f.Note = "not named: " + r.String() + ": " + err.Error()
+			act.note = "not named: " + r.String() + ": " + err.Error()
 		}
-		site = r.withAwaiting(site, &act, v)
-		if act.note != "" && f.Note == "" {
-			f.Note = act.note
-		}
+		site = r.withAwaiting(site, &act, &v)
 		if site != 0 {
 			f.Runtime, f.Site = r, site
 		}
+		r.note(f, &act)
+	}
+}
+
+// note says of f what is not sure of the activation that it is.
+func (r *Runtime) note(f *unwind.Frame, a *activation) {
+	note := a.note
+	f.Gap = f.Gap || a.gap
+	if a.unsure != "" && f.Site != 0 {
+		f.Unsure, note = true, a.unsure
+	}
+	if all := r.sites.list(f.Site); note == "" && len(all) > 0 {
+		note = all[len(all)-1].Note
+	}
+	if f.Note == "" {
+		f.Note = note
 	}
 }
 
 // identifyWork bounds what naming one stack may read of the heap, bytes and some a read: texts of scripts are read,
 // once, to count their lines, and a bundle has some megabytes.
-const identifyWork = 1 << 30
+const identifyWork = 1 << 29
 
 // withoutTable reports whether frame i of s is of code that no unwind table knows: the next one was found by the
 // runtime.
@@ -82,9 +102,10 @@ func withoutTable(s *unwind.Stack, i int) bool {
 }
 
 // activationOf gathers what the frame f, the innermost of t or not, shows; false where its frame pointer is not known.
-func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, innermost bool, m mem.Reader) (activation,
+func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, innermost bool, v *view.View) (activation,
 	bool) {
-	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted}
+	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted,
+		stopped: t.Time}
 	if !innermost || !f.Interrupted || t.Registers == nil {
 		act.fp, act.sp = f.CFA-2*wordSize, 0
 		if act.builtin != nil && act.builtin.kind == deoptimizer {
@@ -93,7 +114,7 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 		return act, f.CFA != 0
 	}
 	act.regs, act.sp = t.Registers, f.SP
-	s, err := r.stateOf(a, t.Registers, m)
+	s, err := r.stateOf(a, t.Registers, v)
 	if err != nil {
 		return act, false
 	}
@@ -105,7 +126,7 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 }
 
 // identifyIn is identify, with what is known of the deoptimizer.
-func (r *Runtime) identifyIn(areas *areas, a *activation, v *view) (unwind.Site, error) {
+func (r *Runtime) identifyIn(areas *areas, a *activation, v *view.View) (unwind.Site, error) {
 	if a.builtin != nil && a.builtin.kind == deoptimizer {
 		return r.identifyDeoptimizer(a, areas, v)
 	}
@@ -123,16 +144,18 @@ func (r *Runtime) calledDeoptimizer(areas *areas, pc mem.Addr) bool {
 	return b != nil && b.kind == deoptimizer && !b.deopt.standsFor(a, pc)
 }
 
-// in is what the place of a in c is remembered by.
-func (a *activation) in(c *code) codeKey { return codeKey{c, a.pc, a.interrupted, a.deoptimizes} }
+// in is what the place of a in c is remembered by, in a frame of f.
+func (a *activation) in(c *code, f *function) codeKey {
+	return codeKey{c, f, a.pc, a.interrupted, a.deoptimizes}
+}
 
 // slot reads the word at offset of the frame.
-func (a *activation) slot(m mem.Reader, offset int32) (heap.Tagged, bool) {
+func (a *activation) slot(v *view.View, offset int32) (heap.Tagged, bool) {
 	at := a.fp + mem.Addr(offset)
 	if a.fp == 0 || at < a.sp {
 		return 0, false
 	}
-	w, err := word(m, at)
+	w, err := v.Word(at)
 	return heap.Tagged(w), err == nil
 }
 
@@ -144,44 +167,57 @@ func (a *activation) register(number int32) (uint64, bool) {
 	return a.regs.Get(numbered[number&15])
 }
 
+var (
+	errNoFunction   = errors.New("its function is not known")
+	errLateFunction = errors.New("its function was not copied while the thread was stopped, and has moved since")
+)
+
 // identify returns the Site of an activation, 0 where it has none: then the symbol table names it. An error says what
 // is not known of it.
-func (r *Runtime) identify(a *activation, m mem.Reader) (unwind.Site, error) {
-	if marker, ok := a.slot(m, r.layout.Frame.Context); ok && marker&1 == 0 {
-		return r.identifyTyped(a, int32(marker>>1), m)
+func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
+	if marker, ok := a.slot(v, r.layout.Frame.Context); ok && marker&1 == 0 {
+		return r.identifyTyped(a, int32(marker>>1), v)
 	}
-	f, err := r.functionOf(a, m)
-	switch {
-	case err != nil && a.builtin != nil && (a.fp == 0 || a.builtin.kind != interpreterEntry &&
-		a.builtin.kind != bytecodeHandler):
-		return r.stub(a.builtin.name)
-	case errors.Is(err, errNoFunction):
-		if a.area.made {
-			return r.identifyCode(a, nil, m)
+	f, err := r.functionOf(a, v)
+	defer func() {
+		if err == nil && !a.sure {
+			a.unsure = lateNote
 		}
-		return 0, nil
-	case err != nil:
-		return 0, err
+	}()
+	if err != nil {
+		return r.withoutFunction(a, err, v)
 	}
 	switch {
 	case a.area.made:
-		return r.identifyCode(a, f, m)
+		return r.identifyCode(a, f, v)
 	case a.builtin != nil && a.builtin.kind == baselinePrologue:
-		return r.atStart(f, baselineTier, m)
+		return r.atStart(f, baselineTier, v)
 	case a.fp == 0:
-		return r.atStart(f, interpreterTier, m)
-	case r.interprets(a, m):
-		return r.identifyBytecode(a, f, m)
+		return r.atStart(f, interpreterTier, v)
+	case r.interprets(a, v):
+		return r.identifyBytecode(a, f, v)
 	}
-	return r.builtinFunction(a, f, m)
+	return r.builtinFunction(a, f, v)
 }
 
-var errNoFunction = errors.New("its function is not known")
+// withoutFunction is the Site of an activation whose function is not known, for that reason: of the code alone.
+func (r *Runtime) withoutFunction(a *activation, why error, v *view.View) (unwind.Site, error) {
+	switch b := a.builtin; {
+	case b != nil && (a.fp == 0 || b.kind != interpreterEntry && b.kind != bytecodeHandler):
+		if a.fp != 0 {
+			a.note = "which function of V8 it is is not known: " + why.Error()
+		}
+		return r.stub(b.name)
+	case a.area.made && errors.Is(why, errNoFunction):
+		return r.identifyCode(a, nil, v)
+	}
+	return 0, why
+}
 
 // functionOf finds the function that a executes: in its frame, or where the frame is not built in the register that a
 // caller sets.
-func (r *Runtime) functionOf(a *activation, m mem.Reader) (*function, error) {
-	tagged, ok := a.slot(m, r.layout.Frame.Function)
+func (r *Runtime) functionOf(a *activation, v *view.View) (*function, error) {
+	tagged, ok := a.slot(v, r.layout.Frame.Function)
 	if !ok && (a.fp != 0 || a.entered) && a.calledByFunction() {
 		w, known := a.register(r.layout.Registers.Function)
 		tagged, ok = heap.Tagged(w), known
@@ -189,8 +225,10 @@ func (r *Runtime) functionOf(a *activation, m mem.Reader) (*function, error) {
 	if !ok {
 		return nil, errNoFunction
 	}
-	receiver, _ := a.slot(m, r.layout.Frame.Args)
-	return r.function(tagged, receiver, m)
+	receiver, _ := a.slot(v, r.layout.Frame.Args)
+	f, sure, err := r.function(tagged, receiver, v)
+	a.sure = sure
+	return f, err
 }
 
 // calledByFunction reports whether a caller of the code that a executes sets the register of functions: where that is a
@@ -204,48 +242,56 @@ func (a *activation) calledByFunction() bool {
 
 // interprets reports whether a runs bytecode: its code is the interpreter's, or that is not known and the frame shows
 // it. A builtin without a frame of its own, innermost, executes in that of its caller.
-func (r *Runtime) interprets(a *activation, m mem.Reader) bool {
+func (r *Runtime) interprets(a *activation, v *view.View) bool {
 	if b := a.builtin; b != nil && (b.kind == interpreterEntry || b.kind == bytecodeHandler) {
 		return true
 	} else if b != nil && a.regs == nil {
 		return false
 	}
-	array, ok := a.slot(m, r.layout.Frame.BytecodeArray)
-	offset, written := a.slot(m, r.layout.Frame.BytecodeOffset)
+	array, ok := a.slot(v, r.layout.Frame.BytecodeArray)
+	offset, written := a.slot(v, r.layout.Frame.BytecodeOffset)
 	if _, smi := offset.Int(); !ok || !written || !smi {
 		return false
 	}
-	_, err := r.heap(m).BytecodeOf(array)
+	_, err := r.heap(v).BytecodeOf(array)
 	return err == nil
 }
 
-// identifyBytecode names an activation that the interpreter runs.
-func (r *Runtime) identifyBytecode(a *activation, f *function, m mem.Reader) (unwind.Site, error) {
-	array, ok := a.slot(m, r.layout.Frame.BytecodeArray)
-	biased, known := r.biasedOffset(a, array, m)
-	if !ok || !known { // the frame is being built
-		return r.atStart(f, interpreterTier, m)
+// identifyBytecode names an activation that the interpreter runs. That f is its function, if that was not copied, is
+// shown by the bytecode that both lead to.
+func (r *Runtime) identifyBytecode(a *activation, f *function, v *view.View) (unwind.Site, error) {
+	array, ok := a.slot(v, r.layout.Frame.BytecodeArray)
+	biased, known := r.biasedOffset(a, array, v)
+	if ok && !a.sure {
+		same, err := r.isCompiledTo(f, array, v)
+		if !same {
+			return 0, errors.Join(errLateFunction, err)
+		}
+		a.sure = true
 	}
-	h := r.heap(m)
+	if !ok || !known { // the frame is being built
+		return r.atStart(f, interpreterTier, v)
+	}
+	h := r.heap(v)
 	if offset, ok := h.BytecodeOffset(heap.Bytecode{Length: math.MaxInt}, biased); ok {
-		if s, ok := r.sites.byBytecode[bytecodeKey{f, offset, interpreterTier}]; ok {
+		if s, ok := r.sites.byBytecode.Get(bytecodeKey{f, offset, interpreterTier}); ok && r.sites.has(s) {
 			return s, nil
 		}
 	}
 	b, err := h.BytecodeOf(array)
 	if err != nil {
-		return r.atStart(f, interpreterTier, m)
+		return r.noted(f, interpreterTier, firstLineNote, v)
 	}
 	offset, ok := h.BytecodeOffset(b, biased)
 	if !ok {
-		return r.atStart(f, interpreterTier, m)
+		return r.atStart(f, interpreterTier, v)
 	}
-	return r.position(f, b, offset, interpreterTier, m)
+	return r.position(f, b, offset, interpreterTier, v)
 }
 
 // biasedOffset is the place of the bytecode that a executes, as V8 counts it. A handler keeps it in a register, and
 // what the frame has is of an earlier bytecode.
-func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (int, bool) {
+func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, v *view.View) (int, bool) {
 	if a.builtin != nil && a.builtin.kind == bytecodeHandler {
 		held, ok := a.register(r.layout.Registers.BytecodeArray)
 		biased, ok2 := a.register(r.layout.Registers.BytecodeOffset)
@@ -253,7 +299,7 @@ func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (
 			return int(biased), true
 		}
 	}
-	slot, ok := a.slot(m, r.layout.Frame.BytecodeOffset)
+	slot, ok := a.slot(v, r.layout.Frame.BytecodeOffset)
 	biased, smi := slot.Int()
 	return biased, ok && smi
 }
@@ -262,12 +308,12 @@ func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, m mem.Reader) (
 const irregexpFrame = "IrregexpFrame"
 
 // identifyTyped names a frame that says by a number what it is.
-func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwind.Site, error) {
+func (r *Runtime) identifyTyped(a *activation, number int32, v *view.View) (unwind.Site, error) {
 	name, known := r.layout.FrameType(number)
 	if known && name == builtinExit {
-		if tagged, ok := a.slot(m, exitTarget); ok {
-			if f, err := r.function(tagged, 0, m); err == nil {
-				return r.builtinFunction(a, f, m)
+		if tagged, ok := a.slot(v, exitTarget); ok {
+			if f, _, err := r.function(tagged, 0, v); err == nil {
+				return r.builtinFunction(a, f, v)
 			}
 		}
 	}
@@ -275,26 +321,11 @@ func (r *Runtime) identifyTyped(a *activation, number int32, m mem.Reader) (unwi
 	case a.builtin != nil:
 		return r.stub(a.builtin.name)
 	case name == wasmFrame:
-		return r.identifyWasm(a, m)
+		return r.identifyWasm(a, v)
 	case name == irregexpFrame:
 		return r.apart(regularExpression)
 	case known:
 		return r.stub(name)
 	}
 	return r.stub(fmt.Sprintf("frame type %d", number))
-}
-
-// view is the memory that names are read from: what was copied while the thread was stopped, and the live memory for
-// the rest, which is checked.
-type view struct {
-	copied mem.Reader
-	live   mem.Reader
-}
-
-// ReadMem implements mem.Reader.
-func (v *view) ReadMem(b []byte, addr mem.Addr) (int, error) {
-	if o, ok := v.copied.(*mem.Overlay); ok && !o.Holds(addr, len(b)) && v.live != nil {
-		return v.live.ReadMem(b, addr)
-	}
-	return v.copied.ReadMem(b, addr)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // label is the name that a function is shown with. All frames of a declaration share one, so that a class that is
@@ -33,19 +34,16 @@ type declaration struct {
 }
 
 // labelOf returns the label of f.
-func (s *sites) labelOf(f *function) *label {
+func (s *book) labelOf(f *function) *label {
 	d := declaration{own: f.own, start: f.start, shared: f.Shared}
 	if f.script != nil && f.script.file != heap.Eval && f.start >= 0 {
 		d.file, d.shared = f.script.file, heap.Shared{}
 	}
-	l := s.labels[d]
-	if l == nil {
-		if len(s.labels) >= maxFunctions {
-			clear(s.labels)
-		}
+	l, ok := s.labels.Get(d)
+	if !ok {
 		// An inferred name has its class, a private method no property that it could be found by.
 		l = &label{name: f.own, final: strings.Contains(f.own, ".") || strings.HasPrefix(f.own, "#")}
-		s.labels[d] = l
+		s.labels.Keep(d, l, functionCost)
 	}
 	return l
 }
@@ -53,7 +51,7 @@ func (s *sites) labelOf(f *function) *label {
 // findClass looks for the class that f is a method of, as the receiver of a call of its closure shows it. A function
 // without a name gets that of the property. A receiver may not show it, while others of the same function do: they are
 // tried the first time, the second, the fourth and so on.
-func (r *Runtime) findClass(f *function, receiver heap.Tagged, closure mem.Addr, m mem.Reader) {
+func (r *Runtime) findClass(f *function, receiver heap.Tagged, closure mem.Addr, v *view.View) {
 	l := f.label
 	if l.final || receiver == 0 {
 		return
@@ -61,7 +59,7 @@ func (r *Runtime) findClass(f *function, receiver heap.Tagged, closure mem.Addr,
 	if l.tries++; bits.OnesCount32(l.tries) != 1 {
 		return
 	}
-	method, ok := r.heap(m).MethodOf(receiver, closure)
+	method, ok := r.heap(v).MethodOf(receiver, closure)
 	if !ok {
 		return
 	}

@@ -1,12 +1,16 @@
 package v8
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
 )
 
 const (
@@ -37,7 +41,7 @@ func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) e
 			return nil
 		}
 	}
-	l := listing{r: r, noMaps: map[uint64]bool{}, baseline: map[heap.Tagged]*code{}}
+	l := listing{r: r, v: r.late(), noMaps: map[uint64]bool{}, baseline: map[heap.Tagged]*code{}}
 	for i := range areas.list {
 		if a := &areas.list[i]; a.made {
 			l.search(a)
@@ -76,6 +80,7 @@ func (r *Runtime) listBuiltins(a *area, yield yielder) bool {
 // listing is a search for all code.
 type listing struct {
 	r        *Runtime
+	v        *view.View
 	noMaps   map[uint64]bool
 	stream   uint64 // the map of code, once it was met
 	codes    []*code
@@ -88,19 +93,21 @@ type listing struct {
 
 // search finds the code in a.
 func (l *listing) search(a *area) {
-	buf := make([]byte, min(listBlock, int(a.end-a.start)))
 	for at := a.start; at < a.end; {
 		if l.searched += listBlock; l.searched > maxListed || l.all+len(l.codes) > maxListedCodes {
 			l.errs = append(l.errs, fmt.Errorf("there is more code from %#x on", uint64(at)))
 			return
 		}
-		b := buf[:min(len(buf), int(a.end-at))]
-		n, _ := l.r.live.ReadMem(b, at)
-		if n < wordSize {
-			at += mem.Addr(len(b))
+		if err := l.v.Refused(); err != nil {
+			l.errs = append(l.errs, err)
+			return
+		}
+		b := slices.Clone(l.v.UpTo(at, min(listBlock, int(a.end-at))))
+		if len(b) < wordSize {
+			at += listBlock
 			continue
 		}
-		at = l.searchBlock(b[:n&^(wordSize-1)], at)
+		at = l.searchBlock(b[:len(b)&^(wordSize-1)], at)
 	}
 }
 
@@ -113,7 +120,7 @@ func (l *listing) searchBlock(b []byte, start mem.Addr) mem.Addr {
 		if !isHeapPointer(w) || !l.isStream(w) {
 			continue
 		}
-		c, err := l.r.readCode(start+mem.Addr(at-wordSize), l.r.live)
+		c, err := l.r.readCode(start+mem.Addr(at-wordSize), l.v)
 		if err != nil {
 			continue
 		}
@@ -134,7 +141,7 @@ func (l *listing) isStream(w uint64) bool {
 	if w == l.stream || l.noMaps[w] {
 		return w == l.stream
 	}
-	if l.r.isStreamMap(w, l.r.live) {
+	if l.r.isStreamMap(w, l.v) {
 		l.stream = w
 		return true
 	}
@@ -150,7 +157,7 @@ func (l *listing) optimized(c *code) string {
 	if c.Kind == heap.Maglev {
 		mark = "+"
 	}
-	shared, err := l.r.heap(l.r.live).CodeFunction(c.Code)
+	shared, err := l.r.heap(l.v).CodeFunction(c.Code)
 	if err != nil {
 		l.unnamed++
 		return ""
@@ -164,7 +171,7 @@ func (l *listing) optimized(c *code) string {
 
 // nameOf is the name of a function with a mark for the compiler.
 func (l *listing) nameOf(s heap.Shared, mark string) (string, error) {
-	f, err := l.r.describe(s, l.r.live)
+	f, err := l.r.describe(s, l.v)
 	if err != nil {
 		return "", err
 	}
@@ -172,11 +179,11 @@ func (l *listing) nameOf(s heap.Shared, mark string) (string, error) {
 	if f.script == nil {
 		return name, nil
 	}
-	file, line, column := l.r.where(f.script, f.start, l.r.live)
-	if line == 0 {
+	at := l.r.where(f.script, f.start, l.v)
+	if at.line == 0 {
 		return name, nil
 	}
-	return fmt.Sprintf("%s %s:%d:%d", name, file, line, column), nil
+	return fmt.Sprintf("%s %s:%d:%d", name, at.file, at.line, at.column), nil
 }
 
 // nameBaseline lists baseline code. Nothing leads from it to its function: that is searched for in the heap, by the map
@@ -190,17 +197,21 @@ func (l *listing) nameBaseline(spans maps.Spans, yield yielder) {
 		l.errs = append(l.errs, errors.New("the map of functions is not found"))
 		return
 	}
-	buf, left := make([]byte, listBlock), mem.Addr(maxListed)
+	left := mem.Addr(maxListed)
 	for _, s := range spans {
-		for at := s.Start; at < s.End && len(l.baseline) > 0; at += listBlock {
-			if left < listBlock {
-				l.errs = append(l.errs, fmt.Errorf("more than %d bytes of heap", int64(maxListed)))
+		for at := s.Start; at < s.End && len(l.baseline) > 0; {
+			if err := l.v.Refused(); err != nil || left < listBlock {
+				l.errs = append(l.errs, fmt.Errorf("there is more heap from %#x on: %w", uint64(at),
+					cmp.Or(err, work.ErrSpent)))
 				return
 			}
 			left -= listBlock
-			n, _ := l.r.live.ReadMem(buf[:min(listBlock, int(s.End-at))], at)
-			if !l.nameShared(buf[:n], at, shared, yield) {
+			b := slices.Clone(l.v.UpTo(at, min(listBlock, int(s.End-at))))
+			if !l.nameShared(b, at, shared, yield) {
 				return
+			}
+			if at += mem.Addr(len(b)); len(b) < wordSize {
+				at += listBlock
 			}
 		}
 	}
@@ -236,14 +247,13 @@ func (l *listing) nameShared(b []byte, start mem.Addr, shared uint64, yield yiel
 
 // sharedMap is the map of SharedFunctionInfos, which lies on the page of that of code.
 func (l *listing) sharedMap() (uint64, bool) {
-	own, _, ok := readMap(l.r.layout, l.stream, l.r.live)
+	own, _, ok := readMap(l.r.layout, l.stream, l.v)
 	if !ok {
 		return 0, false
 	}
 	page := mem.Addr(l.stream) &^ (heapPage - 1)
-	b := make([]byte, heapPage)
-	n, _ := l.r.live.ReadMem(b, page)
-	for at := 0; at+mapHead <= n; at += wordSize {
+	b := l.v.UpTo(page, heapPage)
+	for at := 0; at+mapHead <= len(b); at += wordSize {
 		if order.Uint64(b[at:]) != own || order.Uint16(b[at+int(l.r.layout.Map.InstanceType):]) !=
 			l.r.layout.Types.Shared {
 			continue

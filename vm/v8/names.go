@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -32,9 +33,8 @@ const recheck = time.Second
 type script struct {
 	heap.Script
 	file  string
-	lines *heap.Lines // nil before it is asked for
-	err   error       // why there are none
-	tries uint32      // to read them
+	err   error  // why its lines are not known
+	tries uint32 // to read them
 }
 
 // isWasm reports whether s stands for a module of WebAssembly: of its functions those have it that JavaScript calls,
@@ -45,71 +45,69 @@ func (s *script) isWasm() bool { return strings.HasPrefix(s.file, "wasm:") }
 const anonymous = "<anonymous>"
 
 // function finds out about the JSFunction that t refers to, which was called on receiver; 0 where that is not known.
-func (r *Runtime) function(t, receiver heap.Tagged, m mem.Reader) (*function, error) {
+// It is sure if that was copied in the stop, with what it shares with others.
+func (r *Runtime) function(t, receiver heap.Tagged, v *view.View) (f *function, sure bool, err error) {
 	at, ok := t.Object()
 	if !ok || !isHeapPointer(uint64(t)) {
-		return nil, errNoFunction
+		return nil, false, errNoFunction
 	}
-	h := r.heap(m)
-	at, err := h.Follow(at)
-	if err != nil {
-		return nil, err
+	h := r.heap(v)
+	if at, err = h.Follow(at); err != nil {
+		return nil, false, err
 	}
-	if f := r.known(at, m); f != nil {
-		r.findClass(f, receiver, at, m)
-		return f, nil
+	sure = v.Held(at, functionHead)
+	if f = r.known(at, v); f == nil {
+		shared, err := h.FunctionAt(at)
+		if err != nil {
+			return nil, false, errors.Join(errNoFunction, err)
+		}
+		if shape, err := v.Word(at); err == nil {
+			r.types.of(r.layout, shape, v) // what known asks for
+		}
+		if f, err = r.describe(shared, v); err != nil {
+			return nil, false, err
+		}
 	}
-	shared, err := h.FunctionAt(at)
-	if err != nil {
-		return nil, errors.Join(errNoFunction, err)
-	}
-	if shape, err := word(m, at); err == nil {
-		r.types.of(r.layout, shape, m) // what known asks for
-	}
-	f, err := r.describe(shared, m)
-	if err == nil {
-		r.findClass(f, receiver, at, m)
-	}
-	return f, err
+	r.findClass(f, receiver, at, v)
+	return f, sure && v.Held(f.Addr, sharedHead), nil
 }
 
 // known returns the function whose closure is at a, if it was met: what was copied of a suffices for that.
-func (r *Runtime) known(a mem.Addr, m mem.Reader) *function {
-	var closure [functionHead]byte
+func (r *Runtime) known(a mem.Addr, v *view.View) *function {
 	var head [sharedHead]byte
-	if _, err := m.ReadMem(closure[:], a); err != nil {
+	closure, ok := v.Bytes(a, functionHead)
+	if !ok {
 		return nil
 	}
-	t, ok := r.types.known[order.Uint64(closure[r.layout.Map.Of:])]
-	shared := order.Uint64(closure[r.layout.Function.Shared:])
+	shape, shared := order.Uint64(closure[r.layout.Map.Of:]), order.Uint64(closure[r.layout.Function.Shared:])
+	t, ok := r.types.known.Get(shape)
 	if !ok || t < r.layout.Types.FirstFunction || t > r.layout.Types.LastFunction || !isHeapPointer(shared) {
 		return nil
 	}
-	if _, err := m.ReadMem(head[:], mem.Addr(shared-1)); err != nil {
+	if _, err := v.ReadMem(head[:], mem.Addr(shared-1)); err != nil {
 		return nil
 	}
 	l := &r.layout.Shared
-	f := r.sites.functions[heap.Shared{Addr: mem.Addr(shared - 1),
+	f, ok := r.sites.functions.Get(heap.Shared{Addr: mem.Addr(shared - 1),
 		NameOrScope: heap.Tagged(order.Uint64(head[l.NameOrScope:])),
-		Script:      heap.Tagged(order.Uint64(head[l.Script:]))}]
-	if f == nil || time.Since(f.checked) < recheck {
+		Script:      heap.Tagged(order.Uint64(head[l.Script:]))})
+	if !ok || time.Since(f.checked) < recheck {
 		return f
 	}
-	f.checked = time.Now()
-	if own, start, err := r.heap(m).Describe(f.Shared); err == nil && (own != f.own || start != f.start) {
-		delete(r.sites.functions, f.Shared)
+	if own, start, err := r.heap(v).Describe(f.Shared); err != nil || own != f.own || start != f.start {
 		return nil
 	}
+	f.checked = time.Now()
 	return f
 }
 
 // describe finds out about a function, or remembers it. What it reads may move meanwhile: then the function itself
 // refers to something else afterwards.
-func (r *Runtime) describe(s heap.Shared, m mem.Reader) (*function, error) {
-	if f := r.sites.functions[s]; f != nil {
+func (r *Runtime) describe(s heap.Shared, v *view.View) (*function, error) {
+	if f, ok := r.sites.functions.Get(s); ok && time.Since(f.checked) < recheck {
 		return f, nil
 	}
-	h := r.heap(m)
+	h := r.heap(v)
 	name, start, err := h.Describe(s)
 	if err != nil {
 		return nil, err
@@ -123,7 +121,7 @@ func (r *Runtime) describe(s heap.Shared, m mem.Reader) (*function, error) {
 		f.script = r.script(p)
 	}
 	if r.live != nil {
-		now, err := r.heap(r.live).SharedAt(heap.TagOf(s.Addr))
+		now, err := r.heap(r.late()).SharedAt(heap.TagOf(s.Addr))
 		if err == nil && now != s {
 			err = heap.ErrMoved
 		}
@@ -131,21 +129,28 @@ func (r *Runtime) describe(s heap.Shared, m mem.Reader) (*function, error) {
 			return nil, err
 		}
 	}
+	if old, ok := r.sites.functions.Get(s); ok && old.own == f.own && old.start == f.start && old.script == f.script {
+		old.checked = f.checked
+		return old, nil
+	}
 	f.label = r.sites.labelOf(f)
-	r.sites.keep(f)
+	r.sites.functions.Keep(s, f, functionCost)
 	return f, nil
+}
+
+// late is the memory of the process as it is now.
+func (r *Runtime) late() *view.View {
+	v := view.Over(nil, r.live, r.budget)
+	return &v
 }
 
 // script returns what is known of p.
 func (r *Runtime) script(p heap.Script) *script {
-	if s := r.sites.scripts[p]; s != nil {
+	if s, ok := r.sites.scripts.Get(p); ok {
 		return s
 	}
 	s := &script{Script: p, file: fileOf(p.Name)}
-	if len(r.sites.scripts) >= maxScripts {
-		clear(r.sites.scripts)
-	}
-	r.sites.scripts[p] = s
+	r.sites.scripts.Keep(p, s, functionCost+len(p.Name))
 	return s
 }
 
@@ -159,68 +164,105 @@ func fileOf(name string) string {
 	return name
 }
 
-// place is the file and line of the text at offset; line 0 if not known.
-func (r *Runtime) place(s *script, offset int, m mem.Reader) (file string, line int) {
-	file, line, _ = r.where(s, offset, m)
-	return file, line
+// place is a place in a text; line 0 if that is not known.
+type place struct {
+	file         string
+	line, column int
+	note         string // what is not sure of it
 }
 
-// where is the file, line and column of the text at offset; 0 if not known.
-func (r *Runtime) where(s *script, offset int, m mem.Reader) (file string, line, column int) {
+// put makes p the place of f.
+func (f *frame) put(p place) {
+	f.File, f.Line, f.Column = p.file, p.line, p.column
+	if f.Note == "" {
+		f.Note = p.note
+	}
+}
+
+// where is the place of the text at offset.
+func (r *Runtime) where(s *script, offset int, v *view.View) place {
+	p := place{file: s.file}
 	if offset < 0 {
-		return s.file, 0, 0
+		return p
 	}
-	if s.lines == nil && !r.readLines(s, m) {
-		return s.file, 0, 0
+	lines := r.linesOf(s, v)
+	if lines == nil {
+		return p
 	}
-	line, column, ok := s.lines.At(offset)
-	if ok && r.translate != nil {
-		if p, ok := r.translate(s.file, line, column); ok {
-			return p.Source, p.Line, p.Column
+	line, column, ok := lines.At(offset)
+	if !ok {
+		return p
+	}
+	if r.translate != nil {
+		if from, ok := r.translate(s.file, line, column); ok {
+			return place{file: from.Source, line: from.Line, column: from.Column}
 		}
 	}
-	return s.file, line, column
+	p.line, p.column = line, column
+	return p
 }
 
-// readLines reads where lines of s end. The text of a young script moves: then it is tried again, now with what the
-// Script refers to by then, and the next time, the second, the fourth and so on.
-func (r *Runtime) readLines(s *script, m mem.Reader) bool {
-	if s.err != nil && !errors.Is(s.err, heap.ErrMoved) && !errors.Is(s.err, work.ErrSpent) {
-		return false
+// linesOf is where lines of s end, nil if that cannot be read. The text of a young script moves: then it is tried
+// again, now with what the Script refers to by then, and the next time, the second, the fourth and so on.
+func (r *Runtime) linesOf(s *script, v *view.View) *heap.Lines {
+	if lines, ok := r.sites.lines.Get(s.Script); ok {
+		return lines
 	}
-	if s.tries++; bits.OnesCount32(s.tries) == 1 {
-		h := r.heap(m)
-		if s.lines, s.err = h.LinesOf(s.Script); errors.Is(s.err, heap.ErrMoved) {
-			if now, err := h.Again(s.Script); err == nil {
-				s.lines, s.err = h.LinesOf(now)
+	var lines *heap.Lines
+	if s.err == nil || errors.Is(s.err, heap.ErrMoved) || errors.Is(s.err, work.ErrSpent) {
+		if s.tries++; s.err == nil || bits.OnesCount32(s.tries) == 1 {
+			h := r.heap(v)
+			if lines, s.err = h.LinesOf(s.Script); errors.Is(s.err, heap.ErrMoved) {
+				if now, err := h.Again(s.Script); err == nil {
+					lines, s.err = h.LinesOf(now)
+				}
 			}
 		}
 	}
-	if s.lines == nil {
+	if s.err != nil {
 		r.sites.unread++
+		return nil
 	}
-	return s.lines != nil
+	r.sites.lines.Keep(s.Script, lines, lines.Size())
+	return lines
 }
 
-// position names f at an offset of its bytecode. The same source makes the same bytecode each time, so that the offset
-// is enough to remember it by.
-func (r *Runtime) position(f *function, b heap.Bytecode, offset int, t tier, m mem.Reader) (unwind.Site, error) {
+// position names f at an offset of its bytecode b. The same source makes the same bytecode each time, so that the
+// offset is enough to remember it by. What was read of the bytecode is of f if that has been compiled to it still.
+func (r *Runtime) position(f *function, b heap.Bytecode, offset int, t tier, v *view.View) (unwind.Site, error) {
 	key := bytecodeKey{f, offset, t}
-	at := f.start
-	if p, ok := r.lookup(b.Positions, offset, m); ok {
-		at = p.Offset
-	}
 	unread := r.sites.unread
-	s, err := r.at(f, at, t, m)
+	p, known := r.lookup(b.Positions, offset, v)
+	switch {
+	case !known:
+		return r.noted(f, t, firstLineNote, v)
+	case !r.runs(f, b):
+		return r.noted(f, t, movedNote, v)
+	}
+	s, err := r.at(f, p.Offset, t, "", v)
 	if err == nil && unread == r.sites.unread {
-		r.sites.keepBytecode(key, s)
+		r.sites.byBytecode.Keep(key, s, placeCost)
 	}
 	return s, err
 }
 
+// runs reports whether the bytecode b is still that of f, or f has none any more: V8 drops what was not called for
+// long, and keeps what a frame runs.
+func (r *Runtime) runs(f *function, b heap.Bytecode) bool {
+	if r.live == nil {
+		return true
+	}
+	h := r.heap(r.late())
+	same, err := h.Runs(f.Shared, b)
+	if err != nil {
+		_, _, same = h.Uncompiled(f.Shared)
+	}
+	return same
+}
+
 // lookup looks an offset up in a table of positions.
-func (r *Runtime) lookup(table heap.Tagged, offset int, m mem.Reader) (heap.Position, bool) {
-	b, err := r.heap(m).Table(table)
+func (r *Runtime) lookup(table heap.Tagged, offset int, v *view.View) (heap.Position, bool) {
+	b, err := r.heap(v).Table(table)
 	if err != nil {
 		return heap.Position{}, false
 	}

@@ -3,9 +3,9 @@ package v8
 import (
 	"slices"
 
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const (
@@ -19,48 +19,55 @@ const (
 )
 
 // optimized names an activation of the optimised code c: the functions that were inlined at its PC, and the one that it
-// was made of. That of its frame, f, is another only if the frame is not what it is taken for.
-func (r *Runtime) optimized(a *activation, c *code, f *function, m mem.Reader) (unwind.Site, error) {
-	key := a.in(c)
-	if s, ok := r.sites.byCode[key]; ok {
-		a.note = s.note
-		return s.site, nil
+// was made of. If that is another than the one of its frame, f, then c took the place of the code that ran.
+func (r *Runtime) optimized(a *activation, c *code, f *function, v *view.View) (unwind.Site, error) {
+	key := a.in(c, f)
+	if s, ok := r.sites.byCode.Get(key); ok && r.sites.has(s) {
+		a.sure = true
+		return s, nil
 	}
 	t := turbofanTier
 	if c.Kind == heap.Maglev {
 		t = maglevTier
 	}
-	calls, err := r.calls(a, c, m)
+	shared, err := r.heap(v).CodeFunction(c.Code)
+	switch {
+	case err == nil && f != nil && shared != f.Shared:
+		return r.noted(f, t, inlinedNote, v)
+	case err == nil && f == nil:
+		f, err = r.describe(shared, v)
+	case err == nil:
+		a.sure = true
+	}
+	if err != nil {
+		return 0, err
+	}
+	calls, err := r.calls(a, c, v)
 	if err != nil {
 		return 0, err
 	}
 	if len(calls) == 0 {
-		if f, err = r.madeOf(c, f, m); err != nil {
-			return 0, err
-		}
-		a.note = maglevNote
-		return r.atStart(f, t, m)
+		return r.noted(f, t, maglevNote, v)
 	}
 	functions := make([]logical, 0, len(calls))
 	for _, call := range calls {
-		g, err := r.describe(call.Shared, m)
+		g, err := r.describe(call.Shared, v)
 		if err != nil {
-			delete(r.codes.maps, c.Addr) // what it was copied from may have moved
+			c.codes = nil // what it was copied from may have moved
 			return 0, err
 		}
 		functions = append(functions, logical{g, call.Offset})
 	}
 	unread := r.sites.unread
-	frames := r.frames(functions, t, m)
+	frames := r.frames(functions, t, v)
 	for i := range frames {
-		if frames[i].Note = calls[i].note; calls[i].note != "" {
-			frames[i].Column = 0
+		if calls[i].note != "" {
+			frames[i].Note, frames[i].Column = calls[i].note, 0
 		}
 	}
-	a.note = calls[len(calls)-1].note
 	s, err := r.sites.of(frames)
 	if err == nil && unread == r.sites.unread {
-		r.sites.keepCode(key, codeSite{s, a.note})
+		r.sites.byCode.Keep(key, s, placeCost)
 	}
 	return s, err
 }
@@ -71,25 +78,13 @@ type inlined struct {
 	note string
 }
 
-// madeOf is the function that c was made of, f if that is known.
-func (r *Runtime) madeOf(c *code, f *function, m mem.Reader) (*function, error) {
-	if f != nil {
-		return f, nil
-	}
-	shared, err := r.heap(m).CodeFunction(c.Code)
-	if err != nil {
-		return nil, err
-	}
-	return r.describe(shared, m)
-}
-
 // calls are the functions that run at a's PC in c, innermost first. There are none if c does not say.
 //
 // Of a call the deoptimisation data say it, as V8 itself asks them for Error.stack: the table of positions has none of
 // the builtins that were inlined, and in Maglev's code is wrong in loops. Elsewhere it is all there is.
-func (r *Runtime) calls(a *activation, c *code, m mem.Reader) ([]inlined, error) {
-	h := r.heap(m)
-	codes, mapErr := r.codeMap(c, m)
+func (r *Runtime) calls(a *activation, c *code, v *view.View) ([]inlined, error) {
+	h := r.heap(v)
+	codes, mapErr := r.codeMap(c, v)
 	offset := int(a.pc - c.Start)
 	if mapErr == nil {
 		if i, ok := deoptAt(codes, offset, a); ok {
@@ -98,7 +93,7 @@ func (r *Runtime) calls(a *activation, c *code, m mem.Reader) ([]inlined, error)
 			}
 		}
 	}
-	position, ok := r.lookup(c.Positions, offset, m)
+	position, ok := r.lookup(c.Positions, offset, v)
 	if !ok && mapErr == nil && c.Kind == heap.Maglev {
 		return r.around(codes, offset, h), nil
 	}
@@ -164,22 +159,15 @@ func withBuiltins(codes *heap.CodeMap, h heap.Heap, calls []inlined) []inlined {
 	return out
 }
 
-// codeMap is the map of c. Few are kept: a PC is looked up in it once.
-func (r *Runtime) codeMap(c *code, m mem.Reader) (*heap.CodeMap, error) {
-	if k, ok := r.codes.maps[c.Addr]; ok && k.code == c.Code {
-		return k.codes, k.err
+// codeMap is the map of c.
+func (r *Runtime) codeMap(c *code, v *view.View) (*heap.CodeMap, error) {
+	if c.codes == nil {
+		c.codes, c.err = r.heap(v).CodeMapOf(c.Code)
+		if c.err == nil {
+			r.codes.byStream.Keep(c.stream, c, codeCost+c.codes.Size())
+		}
 	}
-	codes, err := r.heap(m).CodeMapOf(c.Code)
-	size := 0
-	if err == nil {
-		size = codes.Size()
-	}
-	if r.codes.size += size; r.codes.size > maxMaps || len(r.codes.maps) >= maxCodes {
-		clear(r.codes.maps)
-		r.codes.size = size
-	}
-	r.codes.maps[c.Addr] = keptMap{c.Code, codes, err}
-	return codes, err
+	return c.codes, c.err
 }
 
 // functionsOf are the places without builtins.
@@ -279,14 +267,13 @@ func reaches(places []heap.Place, calls []inlined, level int) bool {
 
 // oneLine reports whether the offsets of the text of a function are known and all in one line.
 func (r *Runtime) oneLine(c heap.Call, offsets []int, h heap.Heap) bool {
-	f, err := r.describe(c.Shared, h.Memory)
+	f, err := r.describe(c.Shared, h.View)
 	if err != nil || f.script == nil || len(offsets) == 0 {
 		return false
 	}
-	_, line := r.place(f.script, offsets[0], h.Memory)
+	line := r.where(f.script, offsets[0], h.View).line
 	return line > 0 && !slices.ContainsFunc(offsets, func(o int) bool {
-		_, l := r.place(f.script, o, h.Memory)
-		return l != line
+		return r.where(f.script, o, h.View).line != line
 	})
 }
 

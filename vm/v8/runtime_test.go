@@ -41,9 +41,7 @@ const (
 
 // runtimeWithoutBuiltins is a Runtime whose code is one mapping, without builtins.
 func runtimeWithoutBuiltins(t testing.TB) *Runtime {
-	r := &Runtime{layout: layout(t), builtins: &builtins{}}
-	r.codes.reset()
-	r.sites.reset()
+	r := newRuntime(layout(t), &builtins{}, nil)
 	r.areas.Store(&areas{list: []area{{start: codeStart, end: codeStart + codeSize, made: true}}, low: codeStart,
 		high: codeStart + codeSize})
 	return r

@@ -36,14 +36,13 @@ type Runtime struct {
 	builtins *builtins
 	live     mem.Reader // the process as it is now; nil where it is not to be had
 	areas    atomic.Pointer[areas]
-	// work bounds what naming one stack reads of the heap; nil outside of Identify.
-	work    *work.Budget
-	returns atomic.Pointer[deoptReturns] // nil before the builtins were read
-	types   typeCache
-	codes   codeCache
-	sites   sites
-	node    environment
-	wasm    wasm
+	budget   *work.Budget
+	returns  atomic.Pointer[deoptReturns] // nil before the builtins were read
+	types    typeCache
+	codes    codeCache
+	sites    book
+	node     environment
+	wasm     wasm
 	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
 	translate func(file string, line, column int) (sourcemap.Place, bool)
 }
@@ -78,12 +77,17 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	case err != nil:
 		return nil, err
 	}
-	r := &Runtime{m: m, layout: layout, builtins: tables.builtins(), live: image.Memory,
-		node: tables.environment()}
-	r.areas.Store(&areas{})
-	r.codes.reset()
-	r.sites.reset()
+	r := newRuntime(layout, tables.builtins(), image.Budget)
+	r.m, r.live, r.node = m, image.Memory, tables.environment()
 	return r, nil
+}
+
+// newRuntime is one without code and memory.
+func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
+	r := &Runtime{layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
+		sites: newBook(b), wasm: newWasm(b)}
+	r.areas.Store(&areas{})
+	return r
 }
 
 // Translate makes r show where places come from, as place knows it, in place of the JavaScript that V8 runs. It is
@@ -120,6 +124,3 @@ const wordSize = 8
 
 // order is that of x86-64, as a type that costs no call.
 var order = binary.LittleEndian
-
-// word reads a word of the target.
-func word(m mem.Reader, a mem.Addr) (uint64, error) { return mem.Uint(m, a, wordSize, order) }

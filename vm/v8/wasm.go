@@ -1,7 +1,6 @@
 package v8
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"sort"
@@ -12,7 +11,9 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -51,24 +52,28 @@ type wasmModule struct {
 	names map[uint32]string
 }
 
-// wasm is what is known of the WebAssembly of one V8.
+// wasm is what is known of the WebAssembly of one V8. What has been made at the address of a module that is gone has
+// other code.
 type wasm struct {
-	modules map[mem.Addr]*wasmModule
-	// of are the modules of instances. What has been made at the address of one that is gone has other code.
-	of    map[heap.Tagged]*wasmModule
-	codes []*wasmCode // ascending
+	modules sites.Recent[mem.Addr, *wasmModule]
+	of      sites.Recent[heap.Tagged, *wasmModule] // by instance
+	codes   []*wasmCode                            // ascending
 }
 
 // Bounds of what is remembered and searched.
 const (
-	maxWasmModules = 1 << 8
+	maxWasmModules = 32 << 20 // bytes, of the names of their functions
 	maxWasmCodes   = 1 << 14
 	maxWasmObjects = 1 << 11 // on the way from an instance to its module
 	nativeSpan     = 1 << 10 // of a NativeModule, bytes
 	maxWasmTree    = 64      // steps down a balanced tree
 	maxWasmNew     = 1 << 16
-	maxWasmReads   = 32 << 20
 )
+
+func newWasm(b *work.Budget) wasm {
+	return wasm{modules: sites.NewRecent[mem.Addr, *wasmModule](b, maxWasmModules),
+		of: sites.NewRecent[heap.Tagged, *wasmModule](b, maxWasmModules/64)}
+}
 
 // at returns the code that holds pc, nil if none does that was met.
 func (w *wasm) at(pc mem.Addr) *wasmCode {
@@ -92,8 +97,8 @@ func (w *wasm) keep(c *wasmCode) {
 }
 
 // identifyWasm names a frame of WebAssembly.
-func (r *Runtime) identifyWasm(a *activation, m mem.Reader) (unwind.Site, error) {
-	c, err := r.wasmCodeOf(a, m)
+func (r *Runtime) identifyWasm(a *activation, v *view.View) (unwind.Site, error) {
+	c, err := r.wasmCodeOf(a, v)
 	if err != nil {
 		return 0, err
 	}
@@ -115,24 +120,25 @@ func (r *Runtime) identifyWasm(a *activation, m mem.Reader) (unwind.Site, error)
 
 // wasmCodeOf finds the code that a executes: what was met there before if it is the same, else by the instance of the
 // frame, from which objects lead to the module, and this to all of its code.
-func (r *Runtime) wasmCodeOf(a *activation, m mem.Reader) (*wasmCode, error) {
+func (r *Runtime) wasmCodeOf(a *activation, v *view.View) (*wasmCode, error) {
 	if r.live == nil {
 		return nil, errNoWasm
 	}
+	n := native{r.heap(v)}
 	if c := r.wasm.at(a.pc); c != nil {
-		var now [wasmCodeSpan]byte
-		if _, err := r.live.ReadMem(now[:], c.addr); err != nil || bytes.Equal(now[:], c.print[:]) {
-			return c, nil // what cannot be read any more was true
+		if now, ok := n.Bytes(c.addr, wasmCodeSpan); !ok {
+			return nil, n.Fault()
+		} else if string(now) == string(c.print[:]) {
+			return c, nil
 		}
 	}
-	instance, ok := a.slot(m, wasmInstance)
+	instance, ok := a.slot(v, wasmInstance)
 	if !ok {
 		return nil, errNoWasm
 	}
-	n := native{heap.Heap{Layout: r.layout, Memory: r.live, Work: work.New(maxWasmReads, 0)}}
-	module := r.wasm.of[instance]
+	module, ok := r.wasm.of.Get(instance)
 	var c *wasmCode
-	if ok = module != nil && n.isBinary(module.wire); ok {
+	if ok = ok && n.isBinary(module.wire); ok {
 		c, ok = n.codeAt(module.addr, a.pc)
 	}
 	if !ok {
@@ -156,15 +162,25 @@ func (r *Runtime) wasmModuleOf(instance heap.Tagged, n *native) (*wasmModule, er
 		return nil, errNoWasm
 	}
 	w := &r.wasm
-	if w.modules == nil || len(w.modules) >= maxWasmModules || len(w.of) >= maxWasmModules {
-		w.modules, w.of = map[mem.Addr]*wasmModule{}, map[heap.Tagged]*wasmModule{}
-	}
-	if m := w.modules[found.addr]; m != nil && m.wire == found.wire && m.size == found.size && m.url == found.url {
+	m, ok := w.modules.Get(found.addr)
+	if ok && m.wire == found.wire && m.size == found.size && m.url == found.url {
 		found = m
 	} else {
-		found.names, _ = wasmNames(n.Memory, found.wire, found.size) // those that were read
-		w.modules[found.addr] = found
+		var err error
+		if found.names, err = wasmNames(n.View, found.wire, found.size); err != nil {
+			return found, nil // those that were read; it is tried again
+		}
+		w.modules.Keep(found.addr, found, found.cost())
 	}
-	w.of[instance] = found
+	w.of.Keep(instance, found, 0)
 	return found, nil
+}
+
+// cost is about how much memory m takes, bytes.
+func (m *wasmModule) cost() int {
+	n := len(m.url)
+	for _, name := range m.names {
+		n += len(name) + 32
+	}
+	return n
 }

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
-func binaryAt(b []byte) mem.Reader { return mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: b}) }
+func binaryAt(b []byte) *view.View { return reader(mem.Range{Start: 0x1000, Data: b}) }
 
 // TestWasmNames: names of functions as module.wat has them, whose first two are imported.
 func TestWasmNames(t *testing.T) {

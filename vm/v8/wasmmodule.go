@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of what is read of the bytes of a module of WebAssembly.
@@ -21,26 +22,27 @@ var errWasm = errors.New("the module of WebAssembly is malformed")
 // a, which does not change while its code runs. A module without a section of names has none.
 //
 // Source: the WebAssembly core specification, 5.5 (sections), and its appendix on the section "name".
-func wasmNames(m mem.Reader, a mem.Addr, size int) (map[uint32]string, error) {
+func wasmNames(v *view.View, a mem.Addr, size int) (map[uint32]string, error) {
 	const header = 8 // magic and version
 	const custom = 0
 	for at, n := header, 0; at < size && n < maxWasmSections; n++ {
-		var head [11]byte // an id and a length, and the length of a name
-		got, _ := m.ReadMem(head[:min(len(head), size-at)], a+mem.Addr(at))
-		if got < 2 {
+		const longest = 11 // an id and a length, and the length of a name
+		head := v.UpTo(a+mem.Addr(at), min(longest, size-at))
+		if len(head) < 2 {
 			return nil, errWasm
 		}
-		length, width := binary.Uvarint(head[1:got])
+		id := head[0]
+		length, width := binary.Uvarint(head[1:])
 		if width <= 0 || length > uint64(size-at-1-width) {
 			return nil, errWasm
 		}
 		begin := at + 1 + width
 		at = begin + int(length)
-		if head[0] != custom || length > maxWasmNames || !isNamed(m, a+mem.Addr(begin), length) {
+		if id != custom || length > maxWasmNames || !isNamed(v, a+mem.Addr(begin), length) {
 			continue
 		}
 		b := make([]byte, length)
-		if _, err := m.ReadMem(b, a+mem.Addr(begin)); err != nil {
+		if _, err := v.ReadMem(b, a+mem.Addr(begin)); err != nil {
 			return nil, err
 		}
 		return functionNames(b[len(nameSection):])
@@ -51,12 +53,12 @@ func wasmNames(m mem.Reader, a mem.Addr, size int) (map[uint32]string, error) {
 const nameSection = "\x04name"
 
 // isNamed reports whether the custom section at a is that of the names.
-func isNamed(m mem.Reader, a mem.Addr, length uint64) bool {
+func isNamed(v *view.View, a mem.Addr, length uint64) bool {
 	var b [len(nameSection)]byte
 	if length < uint64(len(b)) {
 		return false
 	}
-	_, err := m.ReadMem(b[:], a)
+	_, err := v.ReadMem(b[:], a)
 	return err == nil && string(b[:]) == nameSection
 }
 

@@ -32,14 +32,11 @@ func (n *native) fields() wasmFields {
 }
 
 // words reads n words at a, as many as can be read.
-func (n *native) words(a mem.Addr, count int) []uint64 {
-	b := make([]byte, count*wordSize)
-	const cost = 512
-	if !n.Work.Spend(int64(len(b)) + cost) {
-		return nil
-	}
-	got, _ := n.Memory.ReadMem(b, a)
-	out := make([]uint64, got/wordSize)
+func (n *native) words(a mem.Addr, count int) []uint64 { return wordsOf(n.UpTo(a, count*wordSize)) }
+
+// wordsOf are the words of b.
+func wordsOf(b []byte) []uint64 {
+	out := make([]uint64, len(b)/wordSize)
 	for i := range out {
 		out[i] = order.Uint64(b[i*wordSize:])
 	}
@@ -138,9 +135,8 @@ func isHeapAligned(w uint64) bool { return w != 0 && w%16 == 0 && w < 1<<47 }
 
 // isBinary reports whether the binary of a module is at a.
 func (n *native) isBinary(a mem.Addr) bool {
-	var b [4]byte
-	_, err := n.Memory.ReadMem(b[:], a)
-	return err == nil && string(b[:]) == "\x00asm"
+	b, ok := n.Bytes(a, 4)
+	return ok && string(b) == "\x00asm"
 }
 
 // scriptWith is the name of the script at a, if that refers to one of the Managed.
@@ -158,10 +154,8 @@ func (n *native) scriptWith(a mem.Addr, managed map[uint64]bool) (string, bool) 
 // code reads the WasmCode at a of the module.
 func (n *native) code(a, module mem.Addr) (*wasmCode, bool) {
 	c := &wasmCode{addr: a}
-	if n.Work.Spend(wasmCodeSpan) {
-		if _, err := n.Memory.ReadMem(c.print[:], a); err != nil {
-			return nil, false
-		}
+	if _, err := n.ReadMem(c.print[:], a); err != nil {
+		return nil, false
 	}
 	f := n.fields()
 	c.start = mem.Addr(order.Uint64(c.print[codeBegin:]))

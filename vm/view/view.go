@@ -54,6 +54,9 @@ func Copied(b *work.Budget, ranges ...mem.Range) View {
 	return View{copied: mem.NewOverlay(nil, ranges...), budget: b}
 }
 
+// Alone is what v has of the stop, and nothing else.
+func (v *View) Alone() View { return View{copied: v.copied, budget: v.budget} }
+
 // Lasting is memory of the running process that does not move and is not freed while the process lives: nothing that
 // is read of it is late.
 func Lasting(live mem.Reader, b *work.Budget) View { return View{live: live, fixed: true, budget: b} }
@@ -139,6 +142,25 @@ func (v *View) Bytes(a mem.Addr, n int) ([]byte, bool) {
 	}
 	b := v.buf[:n]
 	return b, v.fill(b, a)
+}
+
+// UpTo returns the bytes at a, n of them or as many as can be read without much ado: where not all can it tries less,
+// up to where a page ends. They are valid as those of [View.Bytes] are.
+func (v *View) UpTo(a mem.Addr, n int) []byte {
+	const page = 4096
+	for n > 0 && v.Refused() == nil {
+		if b, ok := v.Bytes(a, n); ok {
+			return b
+		}
+		half := a + mem.Addr(n/2)
+		if end := (half + page - 1) &^ (page - 1); end < a+mem.Addr(n) {
+			half = end
+		} else if half = (a + mem.Addr(n) - 1) &^ (page - 1); half < a {
+			break
+		}
+		n = int(half - a)
+	}
+	return nil
 }
 
 // maxRead bounds one read, bytes.

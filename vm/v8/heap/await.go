@@ -276,15 +276,32 @@ func (h Heap) SuspendedClosure(a mem.Addr) (mem.Addr, error) {
 // SuspendedReceiver is what the function of the generator at a was called on.
 func (h Heap) SuspendedReceiver(a mem.Addr) (Tagged, error) { return h.Word(a, generatorReceiver) }
 
-// bytecodeOf is the bytecode that s has been compiled to, which its baseline code, or an InterpreterData, leads to
-// where it has that.
+// compiled is where a function has what it was compiled to: function_data, and trusted_function_data from V8 12.8 on.
+const compiled = 8
+
+// Runs reports whether s has been compiled to b.
+func (h Heap) Runs(s Shared, b Bytecode) (bool, error) {
+	word, err := h.Word(s.Addr, compiled)
+	if err != nil || word == TagOf(b.Addr) {
+		return err == nil, err
+	}
+	of, err := h.compiledTo(word)
+	return err == nil && of.Addr == b.Addr, err
+}
+
+// bytecodeOf is the bytecode that s has been compiled to.
 func (h Heap) bytecodeOf(s Shared) (Bytecode, error) {
-	const compiled = 8 // function_data, and trusted_function_data from V8 12.8 on
 	word, err := h.Word(s.Addr, compiled)
 	if err != nil {
 		return Bytecode{}, err
 	}
-	if b, err := h.BytecodeOf(word); err == nil {
+	return h.compiledTo(word)
+}
+
+// compiledTo is the bytecode that word leads to, which baseline code, or an InterpreterData, does where it is none.
+func (h Heap) compiledTo(word Tagged) (Bytecode, error) {
+	b, err := h.BytecodeOf(word)
+	if err == nil {
 		return b, nil
 	}
 	a, ok := word.Object()

@@ -1,7 +1,6 @@
 package heap
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -270,13 +269,10 @@ func (h Heap) dictionary(rest Tagged, f func(key, value Tagged) bool) error {
 
 // words reads n words at offset of the object at a.
 func (h Heap) words(a mem.Addr, offset int32, n int) ([]Tagged, error) {
-	b := make([]byte, 8*n)
-	if err := h.read(b, a, offset); err != nil {
-		return nil, err
+	words, err := h.Words(a+mem.Addr(offset), n)
+	out := make([]Tagged, len(words))
+	for i, w := range words {
+		out[i] = Tagged(w)
 	}
-	out := make([]Tagged, n)
-	for i := range out {
-		out[i] = Tagged(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	return out, nil
+	return out, err
 }

@@ -24,7 +24,7 @@ func draw(t testing.TB) *drawnHeap {
 }
 
 func (d *drawnHeap) heap() Heap {
-	return Heap{Layout: d.Layout, Memory: mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data})}
+	return reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data}), nil)
 }
 
 func (d *drawnHeap) bytes(b ...byte) {
@@ -143,12 +143,12 @@ func TestStringLoops(t *testing.T) {
 		if kind == cons {
 			le.PutUint64(d.data[off+24:], uint64(self))
 		}
-		h := d.heap()
-		h.Work = work.New(100<<20, 0)
+		b := work.New(100<<20, 0)
+		h := reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data}), b)
 		if got, err := h.String(self, MaxSource); err == nil {
 			t.Errorf("kind %d: %q", kind, got)
 		}
-		if left, _ := h.Work.Left(); left < 80<<20 {
+		if left, _ := b.Left(); left < 80<<20 {
 			t.Errorf("kind %d: %d steps", kind, 100<<20-left)
 		}
 	}
@@ -380,8 +380,7 @@ func TestMethodName(t *testing.T) {
 func TestBudget(t *testing.T) {
 	d := draw(t)
 	s := d.text(strings.Repeat("x", 5000))
-	h := d.heap()
-	h.Work = work.New(4000, 0)
+	h := reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data}), work.New(4000, 0))
 	if _, err := h.String(s, MaxSource); !errors.Is(err, work.ErrSpent) {
 		t.Errorf("%v, want %v", err, work.ErrSpent)
 	}

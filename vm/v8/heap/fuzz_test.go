@@ -208,15 +208,15 @@ func FuzzHeap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, everywhere bool, changes []byte) {
 		i := int(which) % len(all)
 		p, r := *all[i], &records[i]
-		d := &damaged{p.Memory, map[mem.Addr]uint64{}, everywhere}
+		d := &damaged{p.memory, map[mem.Addr]uint64{}, everywhere}
 		for at := 0; at+10 <= len(changes); at += 10 {
 			span := r.Memory[int(changes[at])%len(r.Memory)]
 			word := span.Start + mem.Addr(int(changes[at+1])*8%len(span.Data))
 			d.words[word&^7] = binary.LittleEndian.Uint64(changes[at+2:])
 			d.words[0] = binary.LittleEndian.Uint64(changes[at+2:])
 		}
-		p.Memory, p.t = d, t
-		p.Work = work.New(1<<26, 0)
+		p.t = t
+		p.use(p.Layout, d, work.New(1<<26, 0))
 		for _, frame := range r.Frames {
 			exercise(t, &p, jsFrame{frame.FP, frame.PC, frame.Function})
 		}
@@ -230,14 +230,14 @@ func TestHostileHeap(t *testing.T) {
 		r.wordOf(t, p.Types.Scope), r.wordOf(t, p.Types.FixedArray), r.wordOf(t, 41), r.wordOf(t, 43),
 		0x1000000000000, 0xffffffffffffffff} {
 		q := *p
-		q.Memory = &damaged{p.Memory, map[mem.Addr]uint64{0: word}, true}
 		const steps = 1 << 30
-		q.Work = work.New(steps, 0)
+		b := work.New(steps, 0)
+		q.use(p.Layout, &damaged{p.memory, map[mem.Addr]uint64{0: word}, true}, b)
 		for _, f := range r.Frames {
 			exercise(t, &q, jsFrame{f.FP, f.PC, f.Function})
 			exercise(t, &q, jsFrame{f.FP, f.PC, 0x123450})
 		}
-		left, _ := q.Work.Left()
+		left, _ := b.Left()
 		if perFrame := (steps - left) / int64(len(r.Frames)); perFrame > 16*MaxSource {
 			t.Errorf("word %#x: %d steps a frame", word, perFrame)
 		}
@@ -247,7 +247,7 @@ func TestHostileHeap(t *testing.T) {
 // wordOf is the map of an object of that type in the recording.
 func (r *recording) wordOf(t testing.TB, typ uint16) uint64 {
 	t.Helper()
-	h := Heap{Layout: layoutOf(t, r.Node), Memory: mem.NewOverlay(nil, r.Memory...)}
+	h := reading(layoutOf(t, r.Node), mem.NewOverlay(nil, r.Memory...), nil)
 	for _, span := range r.Memory {
 		for a := span.Start; a+8 <= span.End(); a += 8 {
 			if got, err := h.Type(a); err == nil && got == typ {

@@ -1,12 +1,11 @@
 package heap
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/work"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // ErrMoved says that an object is not what it has to be: the heap has changed since the word that leads to it was
@@ -33,32 +32,16 @@ func (t Tagged) Object() (mem.Addr, bool) {
 // TagOf is the strong pointer to the object at a.
 func TagOf(a mem.Addr) Tagged { return Tagged(a | 1) }
 
-// Heap reads objects of one V8. It is a value of three words; it holds nothing that it read, and goroutines may share
-// it if Memory allows.
+// Heap reads objects of one V8 by a View: what was copied of the stop over the live heap. It holds nothing that it
+// read.
 type Heap struct {
 	*Layout
-	// Memory is copied words over the live memory. All reads go through it.
-	Memory mem.Reader
-	// Work bounds what is read, one step a byte and some a call; nil does not.
-	Work *work.Budget
-}
-
-// readCost is what a read costs besides its bytes: a system call of some hundred nanoseconds.
-const readCost = 512
-
-func (h Heap) spend(n int) error {
-	if !h.Work.Spend(int64(n) + readCost) {
-		return h.Work.Refusal()
-	}
-	return nil
+	*view.View
 }
 
 // read fills b with the bytes of the object at a from offset on.
 func (h Heap) read(b []byte, a mem.Addr, offset int32) error {
-	if err := h.spend(len(b)); err != nil {
-		return err
-	}
-	_, err := h.Memory.ReadMem(b, a+mem.Addr(offset))
+	_, err := h.ReadMem(b, a+mem.Addr(offset))
 	return err
 }
 
@@ -69,10 +52,7 @@ func (h Heap) Word(a mem.Addr, offset int32) (Tagged, error) {
 }
 
 func (h Heap) uint(a mem.Addr, offset int32, size int) (uint64, error) {
-	if err := h.spend(size); err != nil {
-		return 0, err
-	}
-	return mem.Uint(h.Memory, a+mem.Addr(offset), size, binary.LittleEndian)
+	return h.Uint(a+mem.Addr(offset), size)
 }
 
 // Follow is where the object at a is now: while the garbage collector moves objects the map word of one that was moved

@@ -1,7 +1,7 @@
 // Package heap decodes words of a V8 heap: functions, their names, scripts, positions and lines. It knows no
 // process and no stack, and keeps nothing; package vm/v8 finds the frames and asks it.
 //
-// The caller provides a [Layout], made once for each V8 from its v8dbg_ symbols, and a mem.Reader. What is copied while
+// The caller provides a [Layout], made once for each V8 from its v8dbg_ symbols, and a view.View. What is copied while
 // the thread is stopped is true; what is read later, from a heap that moves meanwhile, is checked by the type of each
 // object, by lengths and by what refers to it, and is an error where that does not fit. Each reader says what it reads.
 //

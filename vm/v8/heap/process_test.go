@@ -14,18 +14,21 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
 )
 
 // process is a node that waits in Atomics.wait at the top of a chain of calls. Nothing is attached to it: its memory is
 // read through /proc, and frames are recognised by what the words of its stack say.
 type process struct {
 	Heap
-	t     testing.TB
-	file  *os.File
-	maps  []mapping
-	sizes Sizes
-	stack []byte
-	sp    mem.Addr
+	memory mem.Reader // of Heap
+	t      testing.TB
+	file   *os.File
+	maps   []mapping
+	sizes  Sizes
+	stack  []byte
+	sp     mem.Addr
 	// codes are objects that were found at return addresses; a recorded process has no others.
 	codes map[mem.Addr]mem.Addr
 }
@@ -33,6 +36,17 @@ type process struct {
 type mapping struct {
 	start, end mem.Addr
 	perm, path string
+}
+
+// reading is the heap that m holds.
+func reading(l *Layout, m mem.Reader, b *work.Budget) Heap {
+	v := view.Lasting(m, b)
+	return Heap{Layout: l, View: &v}
+}
+
+// use makes p read from m.
+func (p *process) use(l *Layout, m mem.Reader, b *work.Budget) {
+	p.memory, p.Heap = m, reading(l, m, b)
 }
 
 func (p *process) ReadMem(b []byte, a mem.Addr) (int, error) {
@@ -78,7 +92,7 @@ func start(t *testing.T, node string, arguments ...string) (*process, []truthFra
 		frames = truth(t, line)
 	}
 	p := &process{t: t, sizes: bytecodeSizes(t, path), codes: map[mem.Addr]mem.Addr{}}
-	p.Heap = Heap{Layout: layoutOf(t, node), Memory: p}
+	p.use(layoutOf(t, node), p, nil)
 	p.open(c.Process.Pid)
 	return p, frames
 }

@@ -118,7 +118,7 @@ func replay(t testing.TB, path string) (*process, recording) {
 		t.Fatal(err)
 	}
 	p := &process{t: t, sizes: r.Sizes, codes: r.Codes, sp: r.Stack.Start, stack: r.Stack.Data}
-	p.Heap = Heap{Layout: layoutOf(t, r.Node), Memory: mem.NewOverlay(nil, r.Memory...)}
+	p.use(layoutOf(t, r.Node), mem.NewOverlay(nil, r.Memory...), nil)
 	return p, r
 }
 
@@ -134,8 +134,8 @@ func record(t *testing.T, path, node string, m mode) {
 		r.Frames = append(r.Frames, recordedFrame{f.fp, f.pc, f.function})
 		p.codeAt(f.pc)
 	}
-	seen := &recorder{Reader: p.Memory, held: map[mem.Addr][]byte{}}
-	p.Memory = seen
+	seen := &recorder{Reader: p.memory, held: map[mem.Addr][]byte{}}
+	p.use(p.Layout, seen, nil)
 	for i, f := range r.Frames {
 		low, high := f.FP-64, f.FP+64
 		if i == 0 {

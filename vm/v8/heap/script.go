@@ -87,6 +87,9 @@ type Lines struct {
 	lineOffset, columnOffset int
 }
 
+// Size is about how much memory l takes, bytes.
+func (l *Lines) Size() int { return 4 * cap(l.ends) }
+
 // maxLines bounds the lines of a script.
 const maxLines = 4 << 20
 
