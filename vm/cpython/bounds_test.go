@@ -12,6 +12,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
 )
 
 // putWords writes words at a, which lies in r.
@@ -30,6 +32,13 @@ type countedMemory struct {
 func (d *countedMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	d.reads++
 	return d.Overlay.Bytes(addr, n)
+}
+
+func (d *countedMemory) Err() error { return nil }
+
+func (d *countedMemory) view() *view.View {
+	v := view.From(d)
+	return &v
 }
 
 func (d *countedMemory) ReadPieces(pieces []snapshot.Piece) error {
@@ -51,9 +60,9 @@ func TestShimCircle(t *testing.T) {
 	m := &countedMemory{Overlay: mem.NewOverlay(nil, s.Whole...)}
 	x := &greenlet{start: entry - 0x100, copied: entryMoved - 0x100, size: 0x200, top: frameObject}
 	const most = 10
-	frames, guard := 0, &bounded{m, 1000}
+	frames := 0
 	w := frameWalk{x: x, most: most}
-	if whole := w.on(g.r.layout, guard, func(*object.Frame) { frames++ }); whole || frames != 1 || m.reads > 3*most {
+	if whole := w.on(g.r.layout, m.view(), func(*object.Frame) { frames++ }); whole || frames != 1 || m.reads > 3*most {
 		t.Errorf("whole %v, %d frames, %d reads; want one frame by %d reads at most", whole, frames, m.reads, 3*most)
 	}
 	fibers, err := g.Fibers(s)
@@ -253,7 +262,7 @@ func TestAwaitedName(t *testing.T) {
 	g, s := drawGreenlets(t)
 	r := drawTasks(t, g, s, 1)
 	m := &countedMemory{Overlay: mem.NewOverlay(nil, s.Whole...)}
-	if name := r.nameOf(r.asyncio, m, firstTask); len(name) < maxTaskName || m.reads > 10 {
+	if name := r.nameOf(r.asyncio, m.view(), firstTask); len(name) < maxTaskName || m.reads > 10 {
 		t.Errorf("name %q by %d reads", name, m.reads)
 	}
 }
@@ -261,7 +270,7 @@ func TestAwaitedName(t *testing.T) {
 // TestManyEdges: who waits for whom is kept for so many, and it is said that there are more.
 func TestManyEdges(t *testing.T) {
 	g, _ := drawGreenlets(t)
-	l := taskList{r: g.r, m: &bounded{left: 1}, live: &bounded{left: 1}, edges: maxEdges - 1}
+	l := taskList{r: g.r, m: g.r.running(), live: g.r.running(), edges: maxEdges - 1}
 	var task taskRead
 	if l.awaited(&task, 1); l.missing(0, 1) != nil {
 		t.Error("nothing is missing yet")
@@ -286,53 +295,64 @@ func TestManyChains(t *testing.T) {
 	frames := mem.Range{Start: frame, Data: make([]byte, l.Frame.Size)}
 	putWords(frames, frame+mem.Addr(l.Frame.Previous), frame)
 	th.Copied = append(th.Copied, frames)
-	if all := g.r.chainsOf(th); len(all) != 1+maxStates || !all[0].cut {
+	if all, _ := g.r.chainsOf(th, g.r.stopped(th, nil)); len(all) != 1+maxStates || !all[0].cut {
 		t.Errorf("%d chains, want %d", len(all), 1+maxStates)
 	}
 }
 
-// TestHeldBytes: names and line tables that are kept are bounded by what they hold, however few they are.
+// TestHeldBytes: names and line tables that are kept are bounded by what they hold, however few they are, and count
+// against the run.
 func TestHeldBytes(t *testing.T) {
-	var c codes
-	c.reset()
+	budget := work.New(1<<40, 1<<40)
+	c := newCodes(budget)
 	for i := range 3 * maxCodeBytes >> 20 {
 		c.add(&code{codeKey: codeKey{addr: mem.Addr(i)}, table: make([]byte, 1<<20)})
-		if c.bytes > maxCodeBytes || len(c.known) > maxCodeBytes>>20 {
-			t.Fatalf("%d code objects, %d bytes", len(c.known), c.bytes)
+		if n := c.known.Len(); n > maxCodeBytes>>20 {
+			t.Fatalf("%d code objects", n)
 		}
 	}
-	var s sites
-	s.reset()
-	long := strings.Repeat("x", 1<<20)
-	for i := range 2 * maxSiteBytes >> 20 {
-		s.of(spot{function: long, line: i})
+	if _, left := budget.Left(); left < 1<<40-maxCodeBytes || left > 1<<40-maxCodeBytes/3 {
+		t.Errorf("%d bytes are taken from the run", 1<<40-left)
 	}
-	if n := len(s.all) - 1; n != maxSiteBytes>>20 {
-		t.Errorf("%d sites, want %d", n, maxSiteBytes>>20)
+	r := newRuntime(&object.Layout{}, module.Image{})
+	long := strings.Repeat("x", 1<<20)
+	first, _ := r.siteFor(spot{function: long, line: -1})
+	for i := range 2 * maxSiteBytes >> 20 {
+		n, note := r.siteFor(spot{function: long, line: i})
+		if f := r.Frames(n); note != "" || len(f) != 1 || f[0].Line != i {
+			t.Fatalf("Site %d of line %d: %v, %q", n, i, f, note)
+		}
+	}
+	if f := r.Frames(first); f != nil {
+		t.Errorf("what was not met for long is %v still", f)
 	}
 }
 
-// TestLineSteps: where line tables take too long a frame is shown at the first line of its function, and offsets that
-// are known do not pile up.
+// TestLineSteps: where line tables take too long a frame says that its line is not known.
 func TestLineSteps(t *testing.T) {
 	g, _ := drawGreenlets(t)
 	const short = 1<<7 | 10<<3 // one unit of code, in the next line
-	c := &code{table: []byte{short, 0, 0, short + 1<<3, 0, 0}, sites: map[int]unwind.Site{}}
-	c.firstLine, c.function = 7, "f"
-	line := func(n unwind.Site) int { return g.r.sites.all[n].line }
-	left := 1
-	if n := g.r.siteOf(c, 2, &left); line(n) != 8 || left != 0 {
-		t.Errorf("line %d, %d steps left", line(n), left)
+	c := &code{table: []byte{short, 0, 0, short + 1<<3, 0, 0}}
+	c.firstLine, c.function, c.size = 7, "f", 8
+	m := g.r.running()
+	line := func(offset uint64) (int, string) {
+		f := &object.Frame{Code: 0x1000, Instr: 0x1000 + uint64(g.r.layout.Code.Bytecode) + offset}
+		n, note := g.r.siteOf(c, m, f)
+		return g.r.Frames(n)[0].Line, note
 	}
-	if n := g.r.siteOf(c, 0, &left); line(n) != 7 || left >= 0 || len(c.sites) != 1 {
-		t.Errorf("line %d, %d steps left, %d offsets", line(n), left, len(c.sites))
+	m.Within(8)
+	if n, note := line(2); n != 8 || note != "" {
+		t.Errorf("line %d, %q", n, note)
 	}
-	left = 1 << 30
-	for offset := range 2 * maxOffsets {
-		g.r.siteOf(c, offset, &left)
+	if n, note := line(0); n != 0 || note == "" {
+		t.Errorf("line %d, %q; want that it is not known", n, note)
 	}
-	if len(c.sites) > maxOffsets {
-		t.Errorf("%d offsets are known", len(c.sites))
+	m = g.r.running()
+	if n, note := line(0); n != 7 || note != "" {
+		t.Errorf("line %d, %q", n, note)
+	}
+	if n, note := line(1 << 20); n != 0 || note == "" {
+		t.Errorf("behind its instructions it is in line %d, %q; want that it is not known", n, note)
 	}
 }
 

@@ -3,6 +3,7 @@ package cpython
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // chain is the frames of Python that one state of a thread leads to, innermost first.
@@ -11,6 +12,7 @@ type chain struct {
 	stack  mem.Range // of the thread
 	frames []object.Frame
 	groups []group
+	most   int  // how many frames are enough, 0: all
 	cut    bool // there are more, which could not be read
 	unset  bool // a call of the eval loop has just begun, and what leads to the frames is not set
 }
@@ -39,15 +41,18 @@ func (c *chain) close(anchor mem.Addr) {
 	}
 }
 
-// walk reads the chain of t from m, where the stack of the thread is not known.
-func (c *chain) walk(l *object.Layout, m object.Memory, t object.Thread) {
+// walk reads the innermost frames of the chain of t from m, so many at most, where the stack of the thread is not known.
+func (c *chain) walk(l *object.Layout, m *view.View, t object.Thread, most int) {
+	c.most = most
 	c.walkOn(l, m, t, mem.Range{})
 }
 
 // walkOn reads the chain of t from m. stack is what was copied of the thread's stack.
-func (c *chain) walkOn(l *object.Layout, m object.Memory, t object.Thread, stack mem.Range) {
+func (c *chain) walkOn(l *object.Layout, m *view.View, t object.Thread, stack mem.Range) {
 	c.reset(t)
-	c.stack = stack
+	if c.stack = stack; c.most == 0 {
+		c.most = maxFrames
+	}
 	switch {
 	case l.Thread.CFrame == 0 && l.Thread.Chunk == 0:
 		c.walkObjects(l, m, t.Frame)
@@ -62,10 +67,10 @@ func (c *chain) walkOn(l *object.Layout, m object.Memory, t object.Thread, stack
 }
 
 // walkObjects reads frames that are objects (3.8 to 3.10): each call of the eval loop runs one.
-func (c *chain) walkObjects(l *object.Layout, m object.Memory, at mem.Addr) {
+func (c *chain) walkObjects(l *object.Layout, m *view.View, at mem.Addr) {
 	for at != 0 {
 		f, ok := l.FrameAt(m, at)
-		if !ok || len(c.frames) == maxFrames {
+		if !ok || len(c.frames) == c.most {
 			c.cut = true
 			return
 		}
@@ -77,7 +82,7 @@ func (c *chain) walkObjects(l *object.Layout, m object.Memory, at mem.Addr) {
 
 // pairCFrames gives each frame its CFrame (3.10), the oldest first: one more or less belongs to a call that begins or
 // ends.
-func (c *chain) pairCFrames(l *object.Layout, m object.Memory) {
+func (c *chain) pairCFrames(l *object.Layout, m *view.View) {
 	if c.cut {
 		return
 	}
@@ -107,7 +112,7 @@ func (c *chain) isCFrame(l *object.Layout, a mem.Addr) bool {
 
 // walkCFrames reads frames by the CFrames that lead to them (3.11, 3.12). A call that just begins has put its CFrame in
 // front before it has set it: then the next one counts.
-func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
+func (c *chain) walkCFrames(l *object.Layout, m *view.View) {
 	at, dropped := c.state.CFrame, false
 	for n := 0; c.isCFrame(l, at); n++ {
 		first := n == 0
@@ -124,6 +129,10 @@ func (c *chain) walkCFrames(l *object.Layout, m object.Memory) {
 		switch {
 		case ok && known && (caller == under):
 			c.close(at)
+		case len(c.frames) == c.most && c.most < maxFrames:
+			c.cut = true
+			c.close(at)
+			return
 		case first && known:
 			c.frames, dropped = c.frames[:had], true
 		case first: // not even what leads to the next is set
@@ -153,8 +162,8 @@ func (c *chain) broken(unset bool, anchor mem.Addr) {
 }
 
 // walkEntry reads the frames from at on that one call of the eval loop runs, and returns the innermost of its caller.
-func (c *chain) walkEntry(l *object.Layout, m object.Memory, at mem.Addr) (caller mem.Addr, ok bool) {
-	for at != 0 && len(c.frames) < maxFrames {
+func (c *chain) walkEntry(l *object.Layout, m *view.View, at mem.Addr) (caller mem.Addr, ok bool) {
+	for at != 0 && len(c.frames) < c.most {
 		f, ok := l.FrameAt(m, at)
 		if !ok {
 			return 0, false
@@ -172,10 +181,10 @@ func (c *chain) walkEntry(l *object.Layout, m object.Memory, at mem.Addr) (calle
 }
 
 // walkShims reads frames that end at a shim, an entry frame in the frame of their call (3.13 on).
-func (c *chain) walkShims(l *object.Layout, m object.Memory, at mem.Addr) {
+func (c *chain) walkShims(l *object.Layout, m *view.View, at mem.Addr) {
 	for n := 0; at != 0 && at != c.state.Base; n++ {
 		f, ok := l.FrameAt(m, at)
-		if !ok || n == 2*maxFrames || len(c.frames) == maxFrames {
+		if !ok || n == 2*maxFrames || len(c.frames) == c.most {
 			c.cut = true
 			break
 		}

@@ -6,12 +6,16 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // drawn is a memory of one range.
 type drawn struct{ mem.Range }
 
-func (d drawn) Bytes(a mem.Addr, n int) ([]byte, bool) { return d.Range.Bytes(a, n) }
+func (d drawn) view() *view.View {
+	v := view.Copied(nil, d.Range)
+	return &v
+}
 
 // frame311 is a frame of 3.11 at a.
 type frame311 struct {
@@ -71,7 +75,7 @@ func TestCFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			var c chain
-			c.walk(l, draw311(t, row.frames, row.cframes), object.Thread{Addr: state, CFrame: row.cframes[0].at})
+			c.walk(l, draw311(t, row.frames, row.cframes).view(), object.Thread{Addr: state, CFrame: row.cframes[0].at}, 0)
 			var codes []mem.Addr
 			for _, f := range c.frames {
 				codes = append(codes, f.Code)
@@ -101,7 +105,7 @@ func TestEntryBeingMade(t *testing.T) {
 		put(outer+mem.Addr(l.Frame.Code), 0xb0)
 		var c chain
 		stack := mem.Range{Start: entry, Data: d.Data[entry-0x1000:]}
-		c.walkOn(l, d, object.Thread{Addr: 0x9000, Frame: inner}, stack)
+		c.walkOn(l, d.view(), object.Thread{Addr: 0x9000, Frame: inner}, stack)
 		if len(c.frames) != 2 || len(c.groups) != 2 || c.groups[0].anchor != entry {
 			t.Errorf("%s: %d frames in %d groups, want 2 in 2", s.name, len(c.frames), len(c.groups))
 		}
@@ -119,7 +123,7 @@ func TestShimsInACircle(t *testing.T) {
 		order.PutUint64(d.Data[l.Frame.Previous:], 0x1000)
 		d.Data[l.Frame.Owner] = object.OwnedByCStack
 		var c chain
-		c.walk(l, d, object.Thread{Addr: 0x9000, Frame: 0x1000})
+		c.walk(l, d.view(), object.Thread{Addr: 0x9000, Frame: 0x1000}, 0)
 		if !c.cut || len(c.frames) > 0 {
 			t.Errorf("%s: %d frames, cut %v", s.name, len(c.frames), c.cut)
 		}

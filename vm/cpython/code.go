@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
 )
 
 // codeKey tells a code object from another that was made at the same address.
@@ -15,7 +17,7 @@ type codeKey struct {
 	addr                  mem.Addr
 	filename, name, lines mem.Addr
 	firstLine             int32
-	size                  uint64 // of its variable part
+	size                  uint64 // of its variable part: units of two bytes of instructions, from 3.11 on
 }
 
 // keyOf is the key of the code object at a, whose first bytes are b.
@@ -33,13 +35,15 @@ func keyOf(l *object.Layout, a mem.Addr, b []byte) codeKey {
 	return k
 }
 
-// code is what is known of a code object.
+// code is what is known of a code object. It is not changed.
 type code struct {
 	codeKey
 	function, file string
 	table          []byte
-	sites          map[int]unwind.Site // by offset
 }
+
+// instructions is how long the instructions of c are, bytes.
+func (c *code) instructions() int { return int(2 * min(c.size, 1<<28)) }
 
 // passing says that its file is no file, as "<string>": such code comes and goes, so that another may be made with the
 // same key.
@@ -53,17 +57,15 @@ func (c *code) internal() bool { return c.file == "__init__" && c.function == "_
 // codes are the code objects that were met. Copy asks it while a thread is stopped, beside who adds to it.
 type codes struct {
 	mu    sync.RWMutex
-	known map[mem.Addr]*code
-	bytes int // about what they hold
+	known sites.Recent[mem.Addr, *code] // each knows by its key whether it is the one
 }
 
-// Bounds of the code objects that are known, and of what they hold.
-const (
-	maxKnown     = 1 << 16
-	maxCodeBytes = 64 << 20
-)
+// maxCodeBytes bounds what is kept of code objects.
+const maxCodeBytes = 64 << 20
 
-func (c *codes) reset() { c.known = map[mem.Addr]*code{} }
+func newCodes(b *work.Budget) *codes {
+	return &codes{known: sites.NewRecent[mem.Addr, *code](b, maxCodeBytes)}
+}
 
 // has reports whether all is known of the code object with that key. It does not wait: where somebody adds one now it
 // is copied once more.
@@ -71,24 +73,39 @@ func (c *codes) has(k *codeKey) bool {
 	if !c.mu.TryRLock() {
 		return false
 	}
-	known := c.known[k.addr]
+	known, ok := c.known.Peek(k.addr)
 	c.mu.RUnlock()
-	return known != nil && known.codeKey == *k && !known.passing()
+	return ok && known.codeKey == *k && !known.passing()
 }
 
-// codeAt returns the code object at a, by what was copied of it; nil if that is not enough.
-func (r *Runtime) codeAt(a mem.Addr, m object.Memory) *code {
+// at is the one that was met last at a, nil if none is known.
+func (c *codes) at(a mem.Addr) *code {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, _ := c.known.Get(a)
+	return known
+}
+
+func (c *codes) add(one *code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const fixed = 128 // bytes, besides what it holds
+	c.known.Keep(one.addr, one, fixed+len(one.table)+len(one.file)+len(one.function))
+}
+
+// codeAt returns the code object at a, by what m has of it; nil if that is not enough.
+func (r *Runtime) codeAt(a mem.Addr, m *view.View) *code {
 	l := r.layout
 	b, ok := m.Bytes(a, l.Code.Size)
 	if !ok {
 		return nil
 	}
 	key := keyOf(l, a, b)
-	old := r.codes.known[a] // it is changed by this goroutine alone
+	old := r.codes.at(a)
 	if old != nil && old.codeKey == key && !old.passing() {
 		return old
 	}
-	c := &code{codeKey: key, sites: map[int]unwind.Site{}}
+	c := &code{codeKey: key}
 	var ok1, ok2 bool
 	c.file, ok1 = l.StringAt(m, key.filename)
 	c.function, ok2 = l.StringAt(m, key.name)
@@ -105,14 +122,16 @@ func (r *Runtime) codeAt(a mem.Addr, m object.Memory) *code {
 	return c
 }
 
-// add makes c known; where there are too many all others are forgotten.
-func (c *codes) add(one *code) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	size := len(one.table) + len(one.file) + len(one.function)
-	if len(c.known) >= maxKnown || c.bytes+size > maxCodeBytes {
-		clear(c.known)
-		c.bytes = 0
+// readCode reads what names take of the code object at a, if it is not known.
+func (r *Runtime) readCode(a mem.Addr, m *view.View) {
+	l := r.layout
+	b, ok := m.Bytes(a, l.Code.Size)
+	if !ok {
+		return
 	}
-	c.known[one.addr], c.bytes = one, c.bytes+size
+	if key := keyOf(l, a, b); !r.codes.has(&key) {
+		l.StringAt(m, key.filename)
+		l.StringAt(m, key.name)
+		l.BytesAt(m, key.lines)
+	}
 }

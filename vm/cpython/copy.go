@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of what is copied of one thread.
@@ -24,8 +25,10 @@ type scratch struct {
 	wants  []snapshot.Want
 	chain  chain
 	stack  stackMemory
+	view   view.View
 	codes  [maxCodes]mem.Addr
 	nCodes int
+	copies []object.Frame // those whose thread has its own copy of the instructions, one of each code object
 	more   []mem.Addr // objects whose heads say how long they are
 }
 
@@ -40,7 +43,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	s.nCodes = 0
+	s.nCodes, s.copies = 0, s.copies[:0]
 	var states [1 + maxStates]mem.Addr
 	n := r.states(t, f, s, &states)
 	for _, at := range states[:n] {
@@ -50,9 +53,10 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		}
 		state := r.layout.ThreadOf(at, b)
 		s.stack.begin(f, &state, r.layout)
-		s.chain.walkOn(r.layout, &s.stack, state, t.Stack)
+		s.view = view.From(&s.stack)
+		s.chain.walkOn(r.layout, &s.view, state, ownStack(t))
 		for i := range s.chain.frames {
-			s.code(s.chain.frames[i].Code)
+			s.code(&s.chain.frames[i])
 		}
 		copyOtherStack(t, f, &s.chain)
 	}
@@ -88,24 +92,46 @@ func copyOtherStack(t *snapshot.Thread, f *snapshot.Fetcher, c *chain) {
 	f.Fetch(snapshot.Want{Addr: low - belowAnchor, Len: int(high-low) + 2*belowAnchor})
 }
 
+// ownStack is what was copied of the stack of t. What lies behind its pthread_self, which glibc puts on top of a stack
+// that it has made, is another's: several stacks may be one mapping.
+func ownStack(t *snapshot.Thread) mem.Range {
+	s := t.Stack
+	if n := t.TP - s.Start; t.HasTP && t.TP > s.Start && n < mem.Addr(len(s.Data)) {
+		s.Data = s.Data[:n]
+	}
+	return s
+}
+
 // states copies the states that t may have, and returns where they are: one of the main interpreter, and those of
-// others whose frames lie on its stack.
+// others that it runs.
 func (r *Runtime) states(t *snapshot.Thread, f *snapshot.Fetcher, s *scratch,
 	out *[1 + maxStates]mem.Addr) (n int) {
 	o := r.roster.Load()
 	own := o.of(t)
-	if !r.fetchHeads(o, own, f, s) || !r.settled(o, own, t, f) {
-		o = r.readRoster(fetching{f})
-		o.keepStacks(r.roster.Load())
-		r.roster.Store(o)
+	s.view = view.Stopped(f, 0)
+	if !r.fetchHeads(o, own, f, s) || !r.settled(o, own, t, &s.view) {
+		fresh := r.freshen(o, &s.view)
+		r.roster.CompareAndSwap(o, fresh) // else somebody else has read the lists
+		o = fresh
 		own = o.of(t)
 		r.fetchHeads(o, own, f, s)
 	}
-	if own != 0 {
+	stack := ownStack(t)
+	if own != 0 && r.runs(t, &s.view, own, stack) {
 		out[0], n = own, 1
+		if state, ok := o.state(own); ok && !t.HasTP && state.ident > stack.Start && stack.End() > state.ident {
+			stack.Data = stack.Data[:state.ident-stack.Start]
+		}
+	} else if !t.HasTP {
+		stack.Data = nil // where it ends is not known
 	}
+	s.wants = s.wants[:0]
 	for _, at := range o.others {
-		if n < len(out) && r.runs(t, f, at) {
+		s.wants = append(s.wants, snapshot.Want{Addr: at, Len: r.layout.Thread.Size})
+	}
+	f.Fetch(s.wants...)
+	for _, at := range o.others {
+		if n < len(out) && r.runs(t, &s.view, at, stack) {
 			out[n] = at
 			n++
 		}
@@ -139,58 +165,60 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 
 // settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o has
 // none a new one may lie where the head of the list did.
-func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, f *snapshot.Fetcher) bool {
-	at := own
-	if own == 0 {
-		if o.unsettled || len(o.interps) == 0 {
-			return !o.unsettled
-		}
-		if at = o.interps[len(o.interps)-1].threads; at == 0 {
-			return true
-		}
+func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, m *view.View) bool {
+	switch {
+	case own != 0:
+		return r.runs(t, m, own, mem.Range{})
+	case o.partial, len(o.bare) > 0:
+		return false
+	case o.main() == nil, o.main().threads == 0:
+		return true
 	}
-	b, ok := fetching{f}.Bytes(at, r.layout.Thread.Size)
-	if !ok {
-		return own == 0
-	}
-	state := r.layout.ThreadOf(at, b)
-	if own == 0 {
-		return o.head == identity{state.ThreadID, state.Next}
-	}
-	ident := o.identFor(t)
-	return ident == 0 || state.ThreadID == ident
+	now, ok := r.readThread(m, o.main(), o.main().threads)
+	return !ok || o.head.ident == now.ident && o.head.next == now.next
 }
 
-// runs reports whether t runs the state at a, of an interpreter besides the main one: its frames lie on the stack of t.
-func (r *Runtime) runs(t *snapshot.Thread, f *snapshot.Fetcher, a mem.Addr) bool {
-	b, ok := fetching{f}.Bytes(a, r.layout.Thread.Size)
+// runs reports whether t runs the state at a: it has its number, or its frames lie on stack, which is its own.
+func (r *Runtime) runs(t *snapshot.Thread, m *view.View, a mem.Addr, stack mem.Range) bool {
+	b, ok := m.Bytes(a, r.layout.Thread.Size)
 	if !ok {
 		return false
 	}
 	state := r.layout.ThreadOf(a, b)
-	if r.layout.Thread.CFrame != 0 {
-		_, ok := t.Stack.Bytes(state.CFrame, wordSize)
-		return ok
-	}
-	if t.HasTP && r.layout.Version.Minor < 13 {
-		return state.ThreadID == t.TP
-	}
-	return !t.HasTP || state.ThreadID == t.TP
+	return r.runsState(t, m, &state, stack)
 }
 
-// code wants the code object at a, once.
-func (s *scratch) code(a mem.Addr) {
-	if a == 0 {
+func (r *Runtime) runsState(t *snapshot.Thread, m *view.View, state *object.Thread, stack mem.Range) bool {
+	main := r.roster.Load().main()
+	switch _, on := stack.Bytes(state.CFrame, wordSize); {
+	case on && r.layout.Thread.CFrame != 0:
+		return true
+	case main != nil && state.Interp != main.addr && r.layout.Version.Minor < 13 &&
+		(r.layout.Thread.CFrame != 0 || !t.HasTP): // it has the number of the thread that made it
+		return false
+	case t.HasTP:
+		return state.ThreadID == t.TP
+	}
+	ids, tid := r.kernelIDs(m, state), t.InnerTID()
+	return ids[0] == tid || ids[1] == tid
+}
+
+// code wants the code object that f executes, once.
+func (s *scratch) code(f *object.Frame) {
+	if f.Code == 0 {
 		return
 	}
 	for i := s.nCodes - 1; i >= 0; i-- { // most are that of a frame just before
-		if s.codes[i] == a {
+		if s.codes[i] == f.Code {
 			return
 		}
 	}
 	if s.nCodes < len(s.codes) {
-		s.codes[s.nCodes] = a
+		s.codes[s.nCodes] = f.Code
 		s.nCodes++
+		if f.TLBC != 0 {
+			s.copies = append(s.copies, *f)
+		}
 	}
 }
 
@@ -203,6 +231,14 @@ func (r *Runtime) copyCodes(f *snapshot.Fetcher, s *scratch) {
 	}
 	f.Fetch(s.wants...)
 	s.wants, s.more = s.wants[:0], s.more[:0]
+	s.view = view.Stopped(f, 0)
+	for i := range s.copies {
+		if at, ok := l.Copies(&s.view, &s.copies[i]); ok {
+			s.wants = append(s.wants, snapshot.Want{Addr: at, Len: wordSize})
+		}
+	}
+	f.Fetch(s.wants...)
+	s.wants = s.wants[:0]
 	for _, a := range s.codes[:s.nCodes] {
 		b, ok := f.Bytes(a, l.Code.Size)
 		if !ok {
@@ -247,28 +283,34 @@ func (r *Runtime) fetchWhole(f *snapshot.Fetcher, s *scratch) {
 	f.Fetch(s.wants[had:]...)
 }
 
-// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece, frames that
-// are objects by pages, as those of a recursion and those of threads that do the same lie near to each other; all
-// else as it is asked for.
+// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece; frames that are
+// or are in objects by blocks, as those of a recursion and those of threads that do the same lie near to each other. It
+// leaves some of what may be copied of the thread to the names.
 type stackMemory struct {
 	f     *snapshot.Fetcher
 	chunk mem.Addr // the piece of the data stack that is not copied yet, 0 for none
 	top   mem.Addr
-	paged bool // frames are objects
+	block mem.Addr // bytes
+	calls int      // how often it may read
 }
+
+// What is read of the frames of one thread: the rest of a Fetcher's budget is for what names them.
+const (
+	maxFrameCalls = 160
+	nameRoom      = 96 << 10 // bytes
+)
 
 // begin copies the innermost piece of the data stack of t.
 func (m *stackMemory) begin(f *snapshot.Fetcher, t *object.Thread, l *object.Layout) {
-	*m = stackMemory{f: f}
-	if l.Thread.Chunk == 0 {
-		m.paged = true
-		return
+	const page, part = 4 << 10, 1 << 10
+	*m = stackMemory{f: f, block: part, calls: maxFrameCalls}
+	switch {
+	case l.Thread.Chunk == 0:
+		m.block = page
+	case t.Chunk != 0:
+		m.chunk, m.top = t.Chunk, t.ChunkTop
+		m.next()
 	}
-	if t.Chunk == 0 {
-		return
-	}
-	m.chunk, m.top = t.Chunk, t.ChunkTop
-	m.next()
 }
 
 // next copies the next piece, and goes to the one before it.
@@ -297,23 +339,26 @@ func (m *stackMemory) next() {
 	m.top = m.chunk + chunkHead + mem.Addr(8*top)
 }
 
-// Bytes implements object.Memory.
+// Bytes implements [view.Source].
 func (m *stackMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	if b, ok := m.f.Bytes(addr, n); ok {
 		return b, true
 	}
+	if m.calls--; m.calls < 0 || m.f.Room() < nameRoom {
+		return nil, false
+	}
 	if m.chunk != 0 && addr >= m.chunk && addr < m.top {
 		m.next()
+	} else {
+		from := addr &^ (m.block - 1)
+		m.f.Fetch(snapshot.Want{Addr: from, Len: (int(addr-from) + n + int(m.block) - 1) &^ (int(m.block) - 1)})
 	}
-	if m.paged {
-		m.page(addr, n)
+	if b, ok := m.f.Bytes(addr, n); ok {
+		return b, true
 	}
-	return fetching{m.f}.Bytes(addr, n)
+	m.f.Fetch(snapshot.Want{Addr: addr, Len: n})
+	return m.f.Bytes(addr, n)
 }
 
-// page copies the pages that hold the n bytes at addr.
-func (m *stackMemory) page(addr mem.Addr, n int) {
-	const page = 4 << 10
-	from := addr &^ (page - 1)
-	m.f.Fetch(snapshot.Want{Addr: from, Len: (int(addr-from) + n + page - 1) &^ (page - 1)})
-}
+// Err implements [view.Source].
+func (m *stackMemory) Err() error { return m.f.Err() }

@@ -15,10 +15,11 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Runtime is the CPython of one object in one process. Copy may be called beside the goroutine that walks.
@@ -28,8 +29,10 @@ type Runtime struct {
 	at     mem.Addr // of _PyRuntime
 	live   mem.Reader
 	roster atomic.Pointer[roster]
-	codes  codes
-	sites  sites
+	budget *work.Budget // its share of the run's
+	codes  *codes
+	sites  *sites.Table[spot, spot]
+	places sites.Recent[position, object.Place]
 	code   *functions // of the interpreter; nil before a stack asks for it
 	shape  shape      // of a call of the eval loop
 
@@ -59,27 +62,23 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if !ok {
 		return nil, tooOld(m)
 	}
-	r := &Runtime{m: m, at: m.Addr(v), live: image.Memory}
-	var err error
-	if r.layout, err = layoutOf(m, image.Memory, r.at); err != nil {
+	layout, err := layoutOf(m, image, m.Addr(v))
+	if err != nil {
 		return nil, err
 	}
-	r.green = newGreenlets(r, image)
-	r.roster.Store(&roster{})
-	r.codes.reset()
-	r.sites.reset()
+	r := newRuntime(layout, image)
+	r.m, r.at = m, m.Addr(v)
 	return r, nil
 }
 
-// Mapped reads which threads the interpreter has, while nothing is stopped: it is called when mappings have changed, as
-// they do for a new thread.
-func (r *Runtime) Mapped(set *module.Set) {
-	r.set = set
-	if r.live != nil {
-		o := r.readRoster(liveMemory{r.live})
-		o.placed(set.Table(), r.roster.Load())
-		r.roster.Store(o)
-	}
+// newRuntime returns a Runtime that knows of no thread yet.
+func newRuntime(l *object.Layout, image module.Image) *Runtime {
+	r := &Runtime{layout: l, live: image.Memory, budget: image.Budget, codes: newCodes(image.Budget),
+		sites:  sites.NewTable[spot, spot](image.Budget, maxSiteBytes),
+		places: sites.NewRecent[position, object.Place](image.Budget, maxPlaceBytes)}
+	r.green = newGreenlets(r, image)
+	r.roster.Store(&roster{})
+	return r
 }
 
 // MoreFibers implements vm.MoreFibers: greenlets, besides tasks.
@@ -96,13 +95,7 @@ func (r *Runtime) String() string {
 // Region implements [unwind.Runtime]: all of its code has tables, or is another's.
 func (r *Runtime) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{}, false }
 
-// Frames implements resolve.SiteNamer.
-func (r *Runtime) Frames(site unwind.Site) []profile.Frame { return r.sites.frames(site) }
-
 const wordSize = 8
 
 // order is that of x86-64, as a type that costs no call.
 var order = binary.LittleEndian
-
-// word reads a word of the target.
-func word(m mem.Reader, a mem.Addr) (uint64, error) { return mem.Uint(m, a, wordSize, order) }

@@ -4,6 +4,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // DumpCopier implements vm.DumpCopier: a dump has who holds the GIL and whether the garbage collector is at work. All
@@ -19,7 +20,8 @@ func (c stateCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if t.Arch != regs.AMD64 || o.of(t) == 0 {
 		return
 	}
-	c.lockOf(t, fetching{f}, fetching{f}, func(wants []snapshot.Want) { f.Fetch(wants...) })
+	m := view.Stopped(f, 0)
+	c.lockOf(t, &m, &m, func(wants []snapshot.Want) { f.Fetch(wants...) })
 	if o.of(t) != o.oldest {
 		return
 	}
@@ -34,5 +36,8 @@ func (r *Runtime) collectingAt(o *roster) mem.Addr {
 	if r.layout.Interp.Collecting == 0 {
 		return r.at + mem.Addr(r.layout.Interp.CollectingInRuntime)
 	}
-	return o.interps[len(o.interps)-1].addr + mem.Addr(r.layout.Interp.Collecting)
+	if o.main() == nil {
+		return 0
+	}
+	return o.main().addr + mem.Addr(r.layout.Interp.Collecting)
 }

@@ -12,25 +12,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
-
-// wholeMemory is what was copied of the process in the stop.
-type wholeMemory struct{ *mem.Overlay }
-
-// Bytes implements object.Memory.
-func (m wholeMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
-	if b, ok := m.Overlay.Bytes(addr, n); ok {
-		return b, true
-	}
-	if n <= 0 || n > object.MaxBytes {
-		return nil, false
-	}
-	b := make([]byte, n) // it may lie in several ranges
-	if got, err := m.ReadMem(b, addr); err != nil || got < n {
-		return nil, false
-	}
-	return b, true
-}
 
 // Fibers implements vm.FiberLister: the tasks of asyncio that are not done, by their names. Which waits for which is
 // read when the process runs again where the release does not keep it in the task, and believed where it fits.
@@ -39,13 +22,13 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	if a == nil {
 		return nil, nil
 	}
-	l := taskList{r: r, a: a, m: &bounded{wholeMemory{mem.NewOverlay(nil, s.Whole...)}, maxCopiedSteps},
-		live: &bounded{liveMemory{r.live}, maxLiveSteps}, snap: s, byAddr: map[mem.Addr]int{},
-		running: r.frameOwners(s)}
-	if r.live == nil {
-		l.live.left = -1
+	l := taskList{r: r, a: a, m: r.whole(s), live: r.running(), snap: s, byAddr: map[mem.Addr]int{},
+		running: r.ownersIn(s).frames}
+	all, whole := r.addresses(a, l.m, nil)
+	l.cut = a.cut
+	if !whole {
+		l.cut = errLists
 	}
-	all := r.addresses(a, l.m, nil)
 	r.parked = newWaiting()
 	missing := l.read(all)
 	l.joinTree()
@@ -97,14 +80,16 @@ func (l *taskList) awaited(t *taskRead, by mem.Addr) {
 // missing says what is missing of tasks, of which so many could not be read.
 func (l *taskList) missing(tasks, all int) error {
 	switch {
-	case l.m.spent():
+	case l.m.Refused() != nil:
 		return errors.New("tasks or frames of them are left out: " + tooMuch)
 	case tasks > 0:
 		return fmt.Errorf("%d of %d tasks are left out: they were not copied within the time and the memory for it",
 			tasks, all)
 	case l.r.parked.short > 0:
 		return l.r.parked.shortOf("tasks")
-	case l.edges > maxEdges, l.r.live != nil && l.live.spent():
+	case l.cut != nil:
+		return l.cut
+	case l.edges > maxEdges, l.live.Refused() != nil:
 		return errors.New("which tasks wait for which is known in part: " + tooMuch)
 	}
 	return nil
@@ -126,26 +111,13 @@ func numbered(name string) (text string, number uint64) {
 	return text, number
 }
 
-// frameOwners says which threads run which frames of Python, by their addresses.
-func (r *Runtime) frameOwners(s *snapshot.Snapshot) map[mem.Addr]int {
-	owners := map[mem.Addr]int{}
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		for _, c := range r.chainsOf(t) {
-			for k := range c.frames {
-				owners[c.frames[k].Addr] = t.TID
-			}
-		}
-	}
-	return owners
-}
-
 // taskList makes fibers of tasks.
 type taskList struct {
 	r       *Runtime
 	a       *asyncio
-	m       *bounded // what was copied
-	live    *bounded // the memory of the process, which runs
+	m       *view.View // what was copied
+	live    *view.View // the memory of the process, which runs
+	cut     error      // why tasks may be missing from the list
 	snap    *snapshot.Snapshot
 	tasks   []taskRead
 	byAddr  map[mem.Addr]int // in tasks
@@ -221,7 +193,7 @@ func (l *taskList) frames(t *taskRead) parked {
 		if g.State == object.GenEnded {
 			continue
 		}
-		if f, ok := l.r.parkedFrame(l.m, &g.Frame); ok {
+		if f, ok := l.r.pythonFrame(l.m, &g.Frame); ok {
 			p.frames = append(p.frames, f)
 		}
 	}
@@ -232,20 +204,6 @@ func (l *taskList) frames(t *taskRead) parked {
 		p.why = errors.New("what it waits in further could not be read")
 	}
 	return p
-}
-
-// parkedFrame is f, which waits, as a stack has it; false if nobody wrote its code.
-func (r *Runtime) parkedFrame(m *bounded, f *object.Frame) (unwind.Frame, bool) {
-	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r, Kept: f.Addr}
-	switch code := r.codeAt(f.Code, m); {
-	case code == nil:
-		out.Site, out.Note = r.sites.of(spot{function: unnamed}), noteCode
-	case code.internal():
-		return out, false
-	default:
-		out.Site = r.siteOf(code, r.offsetOf(code, false, f), &m.left)
-	}
-	return out, true
 }
 
 // loopThreads says which threads the loops of the tasks run in, as their objects say.
@@ -272,7 +230,7 @@ func (l *taskList) loopThreads() map[mem.Addr]int {
 func (r *Runtime) threadsByIdent(s *snapshot.Snapshot) map[mem.Addr]int {
 	o, threads := r.roster.Load(), map[mem.Addr]int{}
 	for i := range s.Threads {
-		if ident, ok := o.identOf(&s.Threads[i]); ok {
+		if ident, ok := o.identFor(&s.Threads[i]); ok {
 			threads[ident] = s.Threads[i].TID
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const (
@@ -60,20 +61,19 @@ var (
 
 // layoutOf finds out the release of the interpreter in m, whose _PyRuntime is at a: by what that says of itself, by
 // Py_Version, by the name of the file, or by what fits the memory.
-func layoutOf(m *module.Module, memory mem.Reader, a mem.Addr) (*object.Layout, error) {
-	if memory == nil {
+func layoutOf(m *module.Module, image module.Image, a mem.Addr) (*object.Layout, error) {
+	if image.Memory == nil {
 		return nil, errNoMemory
 	}
-	var head [object.OffsetsSize]byte
-	n, _ := memory.ReadMem(head[:], a)
-	if bytes.HasPrefix(head[:n], []byte(object.Cookie)) {
-		return object.Described(head[:n])
+	memory := view.Lasting(image.Memory, image.Budget)
+	if b, ok := memory.Bytes(a, object.OffsetsSize); ok && bytes.HasPrefix(b, []byte(object.Cookie)) {
+		return object.Described(b)
 	}
 	if v, ok := versionOf(m); ok {
 		return object.Known(v)
 	}
 	for minor := 12; minor >= 8; minor-- {
-		if l, err := object.Known(object.Version{Major: 3, Minor: minor}); err == nil && fits(l, memory, a) {
+		if l, err := object.Known(object.Version{Major: 3, Minor: minor}); err == nil && fits(l, &memory, a) {
 			return l, nil
 		}
 	}
@@ -122,21 +122,21 @@ func tooOld(m *module.Module) error {
 
 // fits reports whether the first thread of the first interpreter is one, by that layout: it leads back, and its
 // pthread_self is a block that begins with its own address, as glibc's does.
-func fits(l *object.Layout, memory mem.Reader, a mem.Addr) bool {
-	interp, err := word(memory, a+mem.Addr(l.Runtime.Interpreters))
-	if err != nil || interp == 0 {
+func fits(l *object.Layout, m *view.View, a mem.Addr) bool {
+	interp, ok := object.Pointer(m, a+mem.Addr(l.Runtime.Interpreters))
+	if !ok || interp == 0 {
 		return false
 	}
-	at, err := word(memory, mem.Addr(interp)+mem.Addr(l.Interp.Threads))
-	if err != nil || at == 0 {
+	at, ok := object.Pointer(m, interp+mem.Addr(l.Interp.Threads))
+	if !ok || at == 0 {
 		return false
 	}
-	b := make([]byte, l.Thread.Size)
-	if _, err := memory.ReadMem(b, mem.Addr(at)); err != nil {
+	b, ok := m.Bytes(at, l.Thread.Size)
+	if !ok {
 		return false
 	}
 	const self = 16 // tcbhead_t.self in sysdeps/x86_64/nptl/tls.h of glibc
-	t := l.ThreadOf(mem.Addr(at), b)
-	own, err := word(memory, t.ThreadID+self)
-	return t.Interp == mem.Addr(interp) && err == nil && mem.Addr(own) == t.ThreadID
+	t := l.ThreadOf(at, b)
+	own, ok := object.Pointer(m, t.ThreadID+self)
+	return t.Interp == interp && ok && own == t.ThreadID
 }

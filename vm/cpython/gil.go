@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const (
@@ -55,19 +56,23 @@ func (r *Runtime) holderAt(a mem.Addr) mem.Addr {
 }
 
 // holder returns the state of the thread that holds g, 0 if nobody does; false if that is not known.
-func (g *gil) holder(m object.Memory) (mem.Addr, bool) {
+func (g *gil) holder(m *view.View) (mem.Addr, bool) {
 	b, ok := m.Bytes(g.at, gilSize)
 	if !ok {
 		return 0, false
 	}
-	if order.Uint32(b[8:]) != 1 {
-		return 0, true
+	return holderIn(b), true
+}
+
+func holderIn(b []byte) mem.Addr {
+	if order.Uint32(b[8:]) != 1 { // not locked
+		return 0
 	}
-	return mem.Addr(order.Uint64(b)), true
+	return mem.Addr(order.Uint64(b))
 }
 
 // off reports whether g is one of a free-threaded build which does without.
-func (g *gil) off(l *object.Layout, m object.Memory) bool {
+func (g *gil) off(l *object.Layout, m *view.View) bool {
 	b, ok := m.Bytes(g.at-gilEnabled, 4)
 	return l.FreeThreaded && ok && order.Uint32(b) == 0
 }
@@ -97,31 +102,46 @@ func (g *gil) name() string {
 	return fmt.Sprintf("the GIL of interpreter %d", g.interp)
 }
 
-// stateOf returns the thread of s that has the state at a, nil if none is known to have it.
-func (r *Runtime) stateOf(s *snapshot.Snapshot, a mem.Addr) *snapshot.Thread {
-	o := r.roster.Load()
+// owners says which threads run what, as their stacks show it.
+type owners struct {
+	states map[mem.Addr]*snapshot.Thread // by states of any interpreter
+	frames map[mem.Addr]int              // by frames of Python
+	interp map[int]int64                 // the interpreter besides the main one that a thread is in
+}
+
+// maxOwned bounds the frames of which it is kept which thread runs them.
+const maxOwned = 1 << 20
+
+// ownersIn reads what the threads of s run, of each once.
+func (r *Runtime) ownersIn(s *snapshot.Snapshot) owners {
+	out := owners{map[mem.Addr]*snapshot.Thread{}, map[mem.Addr]int{}, map[int]int64{}}
+	o, left := r.roster.Load(), int64(maxCopiedSteps)
 	for i := range s.Threads {
-		if t := &s.Threads[i]; o.of(t) == a {
-			return t
-		}
-	}
-	for i := range s.Threads { // of another interpreter: its frames tell, as another thread may have made it
 		t := &s.Threads[i]
-		for _, c := range r.chainsOf(t) {
-			if c.state.Addr == a {
-				return t
+		if at := o.of(t); at != 0 && out.states[at] == nil {
+			out.states[at] = t
+		}
+		if len(t.Copied) == 0 || left <= 0 {
+			continue
+		}
+		m := r.of(s, t)
+		m.Within(left)
+		chains, _ := r.chainsOf(t, m)
+		left = m.Left()
+		for k := range chains {
+			c := &chains[k]
+			out.states[c.state.Addr] = t
+			for n := range o.interps {
+				if in := &o.interps[n]; in.addr == c.state.Interp && in.id != 0 {
+					out.interp[t.TID] = in.id
+				}
+			}
+			for n := range c.frames[:min(len(c.frames), max(0, maxOwned-len(out.frames)))] {
+				out.frames[c.frames[n].Addr] = t.TID
 			}
 		}
 	}
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		if b, ok := (copiedMemory{t}).Bytes(a, r.layout.Thread.Size); ok {
-			if state := r.layout.ThreadOf(a, b); t.HasTP && state.ThreadID == t.TP {
-				return t
-			}
-		}
-	}
-	return nil
+	return out
 }
 
 // CopyHolder implements vm.LockHolder.
@@ -143,7 +163,7 @@ func (r *Runtime) copyHolders(f *snapshot.Fetcher) {
 
 // HoldsLock implements vm.LockHolder.
 func (r *Runtime) HoldsLock(t *snapshot.Thread) bool {
-	m := copiedMemory{t}
+	m := r.stopped(t, nil)
 	own := r.roster.Load().of(t)
 	for _, g := range r.gils() {
 		state, known := g.holder(m)
@@ -165,14 +185,15 @@ func (r *Runtime) HoldsLock(t *snapshot.Thread) bool {
 // the object of its class.
 func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 	out := r.pyLocks(s, memory)
+	own, live := r.ownersIn(s), r.reading(nil, memory, maxLiveSteps)
 	for _, g := range r.gils() {
 		lock := waits.Lock{Name: g.name(), Number: uint64(g.at), Retries: true}
-		state, ok := g.holder(liveMemory{memory})
+		state, ok := g.holder(live)
 		if !ok {
 			continue
 		}
 		lock.Evidence = fmt.Sprintf("last_holder %#x at %#x, locked", uint64(state), uint64(g.at))
-		if t := r.stateOf(s, state); state != 0 && t != nil {
+		if t := own.states[state]; state != 0 && t != nil {
 			lock.Owner = t.TID
 		}
 		for i := range s.Threads {

@@ -4,6 +4,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // greenlet is a greenlet as it was read. Its stack is [start, stop): of a part, its first bytes, which others have the
@@ -52,7 +53,7 @@ type survey struct {
 }
 
 // survey reads the greenlets among candidates. ahead, where it is not nil, fetches what is read of many.
-func (g *greenlets) survey(table *maps.Table, m object.Memory, ahead *rounds, candidates []mem.Addr) survey {
+func (g *greenlets) survey(table *maps.Table, m *view.View, ahead *rounds, candidates []mem.Addr) survey {
 	s := survey{runs: map[mem.Addr]bool{}}
 	seen := map[mem.Addr]bool{}
 	var list []greenlet
@@ -104,7 +105,7 @@ func (g *greenlets) survey(table *maps.Table, m object.Memory, ahead *rounds, ca
 
 // read reads the greenlet at a: it has the type of one, and an implementation that is of the package's code and knows
 // it.
-func (g *greenlets) read(table *maps.Table, m object.Memory, a mem.Addr) (greenlet, bool) {
+func (g *greenlets) read(table *maps.Table, m *view.View, a mem.Addr) (greenlet, bool) {
 	h := mem.Addr(g.r.layout.Header)
 	b, ok := m.Bytes(a, int(h)+greenletBasic)
 	if !ok {
@@ -158,7 +159,7 @@ func (x *greenlet) decode(stop int) {
 // currentOf is the greenlet that runs in the thread of the main greenlet x, 0 if it is not known. Source: class
 // ThreadState in TThreadState.hpp, which the implementation of a main greenlet has the address of: the main greenlet,
 // then the current one.
-func currentOf(m object.Memory, byAddr map[mem.Addr]*greenlet, x *greenlet, stop int) mem.Addr {
+func currentOf(m *view.View, byAddr map[mem.Addr]*greenlet, x *greenlet, stop int) mem.Addr {
 	for i := stop + wordTop + 1; (i+1)*wordSize <= len(x.words); i++ {
 		at := x.word(i)
 		if at == 0 || at%wordSize != 0 || at>>47 != 0 {
@@ -191,24 +192,24 @@ type frameWalk struct {
 // on gives yield the frames that follow. It is false if there are more: where one could not be read it goes on from
 // there when it is called again. Source: PyFrameObject in Include/cpython/frameobject.h (3.8 to 3.10),
 // Include/internal/pycore_frame.h.
-func (w *frameWalk) on(l *object.Layout, m object.Memory, yield func(f *object.Frame)) (whole bool) {
-	moved := movedStack{m, w.x.start, w.x.copied, w.x.size}
+func (w *frameWalk) on(l *object.Layout, m *view.View, yield func(f *object.Frame)) (whole bool) {
 	if !w.begun {
 		at := w.x.top
 		if at != 0 && l.Thread.Chunk != 0 { // frames are no objects: that which was made for this one leads to it
 			const frame = 8 // behind the header and the object of the caller
 			var ok bool
-			if at, ok = object.Pointer(moved, at+mem.Addr(l.Header+frame)); !ok {
+			if at, ok = object.Pointer(m, at+mem.Addr(l.Header+frame)); !ok {
 				return false
 			}
 		}
 		w.begun, w.next = true, at
 	}
 	for ; w.next != 0; w.steps++ {
-		f, ok := l.FrameAt(moved, w.next)
+		b, ok := m.Bytes(w.x.where(w.next, l.Frame.Size), l.Frame.Size)
 		if !ok || w.had == w.most || w.steps > 2*w.most { // each call of the eval loop has an entry frame
 			return false
 		}
+		f := l.FrameOf(w.next, b)
 		if w.next = f.Previous; !l.Shim(&f) {
 			w.had++
 			yield(&f)
@@ -217,18 +218,10 @@ func (w *frameWalk) on(l *object.Layout, m object.Memory, yield func(f *object.F
 	return true
 }
 
-// movedStack is the memory of a process as a greenlet knew it whose stack lies in part elsewhere: size bytes from start
-// on are at to.
-type movedStack struct {
-	object.Memory
-	start, to mem.Addr
-	size      uint64
-}
-
-// Bytes implements object.Memory.
-func (m movedStack) Bytes(addr mem.Addr, n int) ([]byte, bool) {
-	if from := uint64(addr - m.start); from < m.size && uint64(n) <= m.size-from {
-		addr = m.to + mem.Addr(from)
+// where is where what was at a lies, which is n bytes long: the stack of a greenlet that waits lies in part elsewhere.
+func (x *greenlet) where(a mem.Addr, n int) mem.Addr {
+	if from := uint64(a - x.start); from < x.size && uint64(n) <= x.size-from {
+		return x.copied + mem.Addr(from)
 	}
-	return m.Memory.Bytes(addr, n)
+	return a
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // greenlets lists the greenlets of a process: those of package greenlet from 2.0 on, which gevent is built on. The
@@ -24,6 +25,7 @@ type greenlets struct {
 	types  map[mem.Addr]string // of greenlets, with their names
 	known  []mem.Addr          // objects that the search found
 	cut    bool                // the process has more memory than was searched
+	short  error               // why some classes of them may be missing
 	parked waiting             // of the last Fibers
 	facts  map[int]string      // of the last Fibers, by thread
 
@@ -59,14 +61,14 @@ func (g *greenlets) OpenFibers() (present bool, err error) {
 	if r.live == nil {
 		return false, nil
 	}
-	m := &bounded{liveMemory{r.live}, maxLiveSteps}
+	m := r.running()
 	dict, ok := r.moduleDict(m, greenletModule)
 	if !ok {
-		return false, nil
+		return false, unread("greenlets", m)
 	}
 	typ, ok := r.layout.Item(m, dict, greenletModule)
 	if !ok {
-		return false, nil
+		return false, unread("greenlets", m)
 	}
 	t, ok := r.layout.TypeAt(m, typ)
 	if !ok || t.Size() != r.layout.Header+greenletBasic {
@@ -74,6 +76,7 @@ func (g *greenlets) OpenFibers() (present bool, err error) {
 	}
 	g.types = map[mem.Addr]string{}
 	g.addTypes(m, typ, 0)
+	g.short = unread("greenlets", m)
 	if g.search == nil || r.set == nil { // replayed: they are among what was copied
 		return true, nil
 	}
@@ -81,7 +84,7 @@ func (g *greenlets) OpenFibers() (present bool, err error) {
 }
 
 // addTypes adds the type at a and those that are derived from it.
-func (g *greenlets) addTypes(m object.Memory, a mem.Addr, depth int) {
+func (g *greenlets) addTypes(m *view.View, a mem.Addr, depth int) {
 	const maxDepth = 16
 	t, ok := g.r.layout.TypeAt(m, a)
 	if _, had := g.types[a]; !ok || had || len(g.types) >= maxTypes || depth == maxDepth {
@@ -113,7 +116,7 @@ func (g *greenlets) find(table *maps.Table) bool {
 			break
 		}
 	}
-	all := g.survey(table, &bounded{liveMemory{g.r.live}, maxLiveSteps}, nil, s.found)
+	all := g.survey(table, g.r.running(), nil, s.found)
 	for i := range all.list {
 		g.known = append(g.known, all.list[i].addr)
 	}
@@ -164,7 +167,7 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 		return
 	}
 	m := newRounds(to.Gather)
-	all := g.survey(g.r.set.Table(), m, m, g.known)
+	all := g.survey(g.r.set.Table(), &m.view, m, g.known)
 	codes := map[mem.Addr]bool{}
 	g.copied = nil
 	list := all.list
@@ -176,7 +179,7 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 			walks[list[i].addr] = &frameWalk{x: &list[i], most: maxParkedFrames}
 		}
 		m.run(addresses(list[:n]), func(at mem.Addr) {
-			walks[at].on(g.r.layout, m, func(f *object.Frame) {
+			walks[at].on(g.r.layout, &m.view, func(f *object.Frame) {
 				g.copied.add(f.Addr)
 				if c := f.Code; c != 0 && !codes[c] {
 					codes[c] = true
@@ -184,7 +187,7 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 				}
 			})
 		})
-		m.run(fresh, func(c mem.Addr) { g.r.readCode(c, m) })
+		m.run(fresh, func(c mem.Addr) { g.r.readCode(c, &m.view) })
 		list = list[n:]
 	}
 }
@@ -202,7 +205,7 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	if g.types == nil {
 		return nil, nil
 	}
-	m := &bounded{wholeMemory{mem.NewOverlay(nil, s.Whole...)}, maxCopiedSteps}
+	m := g.r.whole(s)
 	candidates := g.known
 	if len(candidates) == 0 {
 		search := g.searcher()
@@ -230,15 +233,17 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 }
 
 // missing says what is missing of all, which was read from m.
-func (g *greenlets) missing(all *survey, m *bounded) error {
+func (g *greenlets) missing(all *survey, m *view.View) error {
 	switch missing := len(g.known) - len(all.list) - all.ended; {
-	case m.spent():
+	case m.Refused() != nil:
 		return errors.New("greenlets or frames of them are left out: " + tooMuch)
 	case missing > 0:
 		return fmt.Errorf("%d of %d greenlets are left out: they were not copied within the time and the "+
 			"memory for it", missing, len(g.known))
 	case g.parked.short > 0:
 		return g.parked.shortOf("greenlets")
+	case g.short != nil:
+		return g.short
 	case g.cut:
 		return fmt.Errorf("greenlets may be missing: no more than %d MB were searched for them",
 			maxSearched>>20)
@@ -247,7 +252,7 @@ func (g *greenlets) missing(all *survey, m *bounded) error {
 }
 
 // fiber makes one of x.
-func (g *greenlets) fiber(m *bounded, threads *stackEnds, all *survey, x *greenlet) snapshot.Fiber {
+func (g *greenlets) fiber(m *view.View, threads *stackEnds, all *survey, x *greenlet) snapshot.Fiber {
 	f := snapshot.Fiber{Kind: g.FiberKind(), ID: uint64(x.addr), Name: g.name(x), State: "parked"}
 	switch {
 	case all.runs[x.addr]:
@@ -269,12 +274,12 @@ func (g *greenlets) fiber(m *bounded, threads *stackEnds, all *survey, x *greenl
 }
 
 // frames are the functions that x waits in, innermost first.
-func (g *greenlets) frames(m *bounded, x *greenlet) parked {
+func (g *greenlets) frames(m *view.View, x *greenlet) parked {
 	var p parked
 	room := g.r.frameRoom()
 	w := frameWalk{x: x, most: min(room, maxParkedFrames)}
 	whole := w.on(g.r.layout, m, func(f *object.Frame) {
-		if shown, ok := g.r.parkedFrame(m, f); ok {
+		if shown, ok := g.r.pythonFrame(m, f); ok {
 			p.frames = append(p.frames, shown)
 		}
 	})

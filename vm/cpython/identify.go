@@ -7,37 +7,48 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Identify implements [unwind.Identifier]. It puts the frames of Python into s, those of one call of the eval loop in
 // front of its native frame, and marks the interpreter's own frames.
-func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
+func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, memory mem.Reader) {
 	if t.Arch != regs.AMD64 || len(s.Frames) == 0 {
 		return
 	}
-	chains := r.chainsOf(t)
-	p := placing{r: r, native: s.Frames, memory: copiedMemory{t}, whole: s.Stop == unwind.Root,
-		left: maxLineSteps}
+	m := r.stopped(t, memory)
+	chains, known := r.chainsOf(t, m)
+	p := placing{r: r, native: s.Frames, memory: m, whole: s.Stop == unwind.Root}
 	for i := range chains {
 		p.place(&chains[i])
 	}
-	if len(p.inserts) == 0 {
-		switch {
-		case slices.ContainsFunc(chains, func(c chain) bool { return c.unset }):
-			r.noteMissing(s, noteUnset)
-		case len(t.Copied) == 0, len(chains) > 0:
-			r.noteMissing(s, noteMissed)
-		}
-		return
+	switch {
+	case len(p.inserts) > 0:
+		r.markPlumbing(s.Frames, &p)
+		s.Frames = p.merge()
+	case slices.ContainsFunc(chains, func(c chain) bool { return c.unset }):
+		r.noteMissing(s, noteUnset, true)
+	case !known:
+		o := r.roster.Load()
+		r.noteMissing(s, noteMissed, len(t.Copied) == 0 || o.partial || o.of(t) != 0)
+	case len(chains) > 0:
+		r.noteMissing(s, noteMissed, true)
 	}
-	r.markPlumbing(s.Frames, &p)
-	s.Frames = p.merge()
 }
 
-// noteMissing says at the innermost call of the eval loop why its frames of Python are missing; where most of that has
-// no symbol, as where a compiler has split it, at the innermost frame of the interpreter without one.
-func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
+// stopped is what was copied of t, out of the memory that it is walked in.
+func (r *Runtime) stopped(t *snapshot.Thread, memory mem.Reader) *view.View {
+	o, ok := memory.(*mem.Overlay)
+	if !ok {
+		o = mem.NewOverlay(nil, slices.Concat([]mem.Range{t.Stack}, t.Copied)...)
+	}
+	return r.reading(o, nil, maxCopiedSteps)
+}
+
+// noteMissing says at the innermost call of the eval loop why its frames of Python are missing. Where most of that has
+// no symbol, as where a compiler has split it, it is said at the innermost frame of the interpreter without one, if
+// there must be frames of Python.
+func (r *Runtime) noteMissing(s *unwind.Stack, why string, must bool) {
 	if len(r.roster.Load().interps) == 0 {
 		return
 	}
@@ -46,48 +57,42 @@ func (r *Runtime) noteMissing(s *unwind.Stack, why string) {
 		for i := range s.Frames {
 			if code.kindAt(r.m, &s.Frames[i]) == k {
 				note(&s.Frames[i], why)
+				s.Frames[i].Gap = true
 				return
 			}
+		}
+		if !must {
+			return
 		}
 	}
 }
 
 // chainsOf reads the chains of the states of t that were copied, as far as frames of Python are on them: of no more
-// states than are copied of a thread.
-func (r *Runtime) chainsOf(t *snapshot.Thread) []chain {
-	var out []chain
-	m := &chainMemory{copiedMemory: copiedMemory{t}}
+// states than are copied of a thread. known says whether there was a state of t.
+func (r *Runtime) chainsOf(t *snapshot.Thread, m *view.View) (out []chain, known bool) {
+	stack := ownStack(t)
+	var seen []mem.Addr
 	for i := range t.Copied {
 		c := &t.Copied[i]
-		if len(out) > maxStates {
+		if len(seen) > maxStates || !m.Spend(1) {
 			break
 		}
-		if len(c.Data) != r.layout.Thread.Size || slices.ContainsFunc(out, func(o chain) bool {
-			return o.state.Addr == c.Start
-		}) {
+		if len(c.Data) != r.layout.Thread.Size || slices.Contains(seen, c.Start) {
 			continue
 		}
 		state := r.layout.ThreadOf(c.Start, c.Data)
-		if !r.isThread(t, &state) {
-			if _, on := t.Stack.Bytes(state.CFrame, wordSize); !on || r.layout.Thread.CFrame == 0 {
-				continue
-			}
+		if !r.runsState(t, m, &state, stack) {
+			continue
 		}
+		known = true
+		seen = append(seen, c.Start)
 		var ch chain
-		ch.walkOn(r.layout, m, state, t.Stack)
+		ch.walkOn(r.layout, m, state, stack)
 		if len(ch.frames) > 0 || ch.cut || ch.unset {
 			out = append(out, ch)
 		}
 	}
-	return out
-}
-
-// isThread reports whether a state is that of t.
-func (r *Runtime) isThread(t *snapshot.Thread, state *object.Thread) bool {
-	if t.HasTP {
-		return state.ThreadID == t.TP
-	}
-	return state.Addr == r.roster.Load().of(t)
+	return out, known
 }
 
 // insert is frames of Python that come in front of native frame number at.
@@ -102,20 +107,18 @@ type insert struct {
 type placing struct {
 	r       *Runtime
 	native  []unwind.Frame
-	memory  copiedMemory
-	whole   bool // the walk reached the root
+	memory  *view.View // what was copied
+	whole   bool       // the walk reached the root
 	inserts []insert
-	left    int // steps of reading line tables
 }
-
-// maxLineSteps bounds the reading of line tables for one stack: 16 MB of them.
-const maxLineSteps = 1 << 18
 
 // Notes of frames.
 const (
 	noteMissed = "frames of Python are missing: what they need was not copied while the thread was stopped"
 	noteUnset  = "frames of Python are missing: this call of the eval loop has just begun"
 	noteCut    = "callers may be missing: not all of the chain of frames was copied"
+	noteLine   = "not known: CPython: the line, as what says where it executes is none of its code, or was not copied"
+	noteRoom   = "not named: CPython: no room for more names"
 	noteCode   = "not named: CPython: its code object was not copied whole while the thread was stopped"
 	noteLost   = "the native frame that runs it was not found"
 	noteCount  = "placed by the number of calls of the eval loop, which does not fit the frames"
@@ -132,6 +135,7 @@ func (p *placing) place(c *chain) {
 	if n := len(p.inserts); c.cut && n > 0 {
 		last := p.inserts[n-1].frames
 		note(&last[len(last)-1], noteCut)
+		last[len(last)-1].Gap = true
 	}
 }
 
@@ -225,33 +229,12 @@ func (p *placing) placeByCount(c *chain) {
 func (p *placing) frames(c *chain, g *group) []unwind.Frame {
 	out := make([]unwind.Frame, 0, g.to-g.from)
 	for i := g.from; i < g.to; i++ {
-		f := &c.frames[i]
-		u := unwind.Frame{Origin: unwind.ByRuntime, Runtime: p.r, Kept: f.Addr}
-		code := p.r.codeAt(f.Code, p.memory)
-		if code == nil && p.r.static(f.Code) {
-			code = p.r.codeAt(f.Code, liveMemory{p.r.live})
+		if f, ok := p.r.pythonFrame(p.memory, &c.frames[i]); ok {
+			out = append(out, f)
 		}
-		switch {
-		case code == nil:
-			u.Site, u.Note = p.r.sites.of(spot{function: unnamed}), noteCode
-		case code.internal():
-			continue
-		default:
-			u.Site = p.r.siteOf(code, p.r.offsetOf(code, i == 0, f), &p.left)
-		}
-		out = append(out, u)
 	}
 	return out
 }
-
-// static reports whether the object at a is part of the interpreter's file: it stays where it is, and its page may not
-// have been in memory.
-func (r *Runtime) static(a mem.Addr) bool {
-	return r.live != nil && r.m != nil && a >= r.m.Start() && a < r.m.End()
-}
-
-// unnamed is shown for a frame of Python whose name is not known.
-const unnamed = "<unknown>"
 
 func note(f *unwind.Frame, text string) {
 	if f.Note != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // maxLocalFrames bounds the frames of one thread whose local variables are read: the innermost.
@@ -48,8 +48,8 @@ func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 			continue
 		}
 		var ch chain
-		ch.walk(r.layout, m, r.layout.ThreadOf(at, b))
-		for i := range ch.frames[:min(len(ch.frames), maxLocalFrames)] {
+		ch.walk(r.layout, &m.view, r.layout.ThreadOf(at, b), maxLocalFrames)
+		for i := range ch.frames {
 			frames = append(frames, ch.frames[i].Addr)
 		}
 	}
@@ -58,11 +58,11 @@ func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 		slices.Sort(list)
 		frames = append(frames, slices.Compact(list)...)
 	}
-	m.run(frames, func(at mem.Addr) { r.variables(m, at) })
+	m.run(frames, func(at mem.Addr) { r.variables(&m.view, at) })
 }
 
 // variables are the local variables of the frame at a, as m shows them.
-func (r *Runtime) variables(m object.Memory, a mem.Addr) (all []profile.Variable) {
+func (r *Runtime) variables(m *view.View, a mem.Addr) (all []profile.Variable) {
 	f, ok := r.layout.FrameAt(m, a)
 	if !ok {
 		return nil
@@ -81,7 +81,7 @@ func (r *Runtime) variables(m object.Memory, a mem.Addr) (all []profile.Variable
 // shownLocals is what is left for the local variables of one dump.
 type shownLocals struct {
 	of    *mem.Overlay // what was copied for that dump
-	m     *bounded
+	m     *view.View
 	bytes int // of text
 }
 
@@ -92,7 +92,7 @@ const maxLocalBytes = 64 << 20
 func (r *Runtime) Locals(whole *mem.Overlay, s *unwind.Stack) map[int][]profile.Variable {
 	left := &r.locals
 	if left.of != whole {
-		*left = shownLocals{whole, &bounded{wholeMemory{whole}, maxCopiedSteps}, maxLocalBytes}
+		*left = shownLocals{whole, r.reading(whole, nil, maxCopiedSteps), maxLocalBytes}
 	}
 	var out map[int][]profile.Variable
 	n := 0
@@ -105,7 +105,7 @@ func (r *Runtime) Locals(whole *mem.Overlay, s *unwind.Stack) map[int][]profile.
 			break
 		}
 		var all []profile.Variable
-		if left.bytes <= 0 || left.m.spent() {
+		if left.bytes <= 0 || left.m.Refused() != nil {
 			all = []profile.Variable{{Value: "left out: there are too many in all"}}
 		} else {
 			all = r.variables(left.m, f.Kept)

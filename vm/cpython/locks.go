@@ -2,6 +2,7 @@ package cpython
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/fpstack/fpstack/hang/waits"
@@ -10,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // A thread that waits for a lock of Python sleeps on a futex: up to 3.12 on that of a semaphore which the lock object
@@ -62,7 +64,7 @@ type pyLock struct {
 
 // lockOf finds the lock that t waits for: its object in search, where others are looked at that are none, and what that
 // says in m. prefetch, where it is not nil, fetches what is read of many places next.
-func (r *Runtime) lockOf(t *snapshot.Thread, search, m object.Memory,
+func (r *Runtime) lockOf(t *snapshot.Thread, search, m *view.View,
 	prefetch func([]snapshot.Want)) (pyLock, bool) {
 	word, ok := futexOf(t)
 	if !ok {
@@ -81,7 +83,7 @@ func (r *Runtime) lockOf(t *snapshot.Thread, search, m object.Memory,
 }
 
 // lockObject finds the object of the lock whose waiter t sleeps on word.
-func (r *Runtime) lockObject(t *snapshot.Thread, word mem.Addr, m object.Memory,
+func (r *Runtime) lockObject(t *snapshot.Thread, word mem.Addr, m *view.View,
 	prefetch func([]snapshot.Want)) (mem.Addr, string) {
 	if r.layout.Version.Minor >= 13 { // there RLocks have semaphores still
 		at, ok := object.Pointer(m, word-wordSize)
@@ -146,7 +148,7 @@ func stackPointer(t *snapshot.Thread) (mem.Addr, bool) {
 }
 
 // isLock returns a with its type if that is a lock, else 0.
-func (r *Runtime) isLock(a mem.Addr, m object.Memory) (mem.Addr, string) {
+func (r *Runtime) isLock(a mem.Addr, m *view.View) (mem.Addr, string) {
 	if t, ok := r.layout.TypeOf(m, a); ok && (t.Name == lockType || t.Name == rlockType) {
 		return a, t.Name
 	}
@@ -154,14 +156,14 @@ func (r *Runtime) isLock(a mem.Addr, m object.Memory) (mem.Addr, string) {
 }
 
 // innermostFrame is the innermost frame of Python of t.
-func (r *Runtime) innermostFrame(t *snapshot.Thread, m object.Memory) (object.Frame, bool) {
+func (r *Runtime) innermostFrame(t *snapshot.Thread, m *view.View) (object.Frame, bool) {
 	state := r.roster.Load().of(t)
 	b, ok := m.Bytes(state, r.layout.Thread.Size)
 	if !ok || state == 0 {
 		return object.Frame{}, false
 	}
 	var c chain
-	c.walk(r.layout, m, r.layout.ThreadOf(state, b))
+	c.walk(r.layout, m, r.layout.ThreadOf(state, b), 1)
 	if len(c.frames) == 0 {
 		return object.Frame{}, false
 	}
@@ -170,7 +172,7 @@ func (r *Runtime) innermostFrame(t *snapshot.Thread, m object.Memory) (object.Fr
 
 // innermostSelf is the variable self of the innermost frame of Python of t, and the name of its function, where that is
 // one of module threading.
-func (r *Runtime) innermostSelf(t *snapshot.Thread, m object.Memory) (self mem.Addr, function string, ok bool) {
+func (r *Runtime) innermostSelf(t *snapshot.Thread, m *view.View) (self mem.Addr, function string, ok bool) {
 	f, ok := r.innermostFrame(t, m)
 	if !ok {
 		return 0, "", false
@@ -181,8 +183,7 @@ func (r *Runtime) innermostSelf(t *snapshot.Thread, m object.Memory) (self mem.A
 		return 0, "", false
 	}
 	function, _ = r.layout.StringAt(m, name)
-	path, _ := r.layout.StringAt(m, file)
-	if !strings.HasSuffix(path, "threading.py") {
+	if file, _ := r.layout.StringAt(m, file); !ofThreading(file) {
 		return 0, "", false
 	}
 	r.layout.Variables(m, &f, func(name string, value mem.Addr) bool {
@@ -194,9 +195,17 @@ func (r *Runtime) innermostSelf(t *snapshot.Thread, m object.Memory) (self mem.A
 	return self, function, self != 0
 }
 
+// ofThreading reports whether a file is that of module threading, and not another's of that name: it lies in the folder
+// of the standard library itself.
+func ofThreading(file string) bool {
+	folder, name := path.Split(file)
+	base := path.Base(folder)
+	return name == "threading.py" && (strings.HasPrefix(base, "python") || base == "Lib") || file == "<frozen threading>"
+}
+
 // seenByFrame completes l by what a function of module threading waits for: an RLock that is written in Python knows
 // its owner, and a thread that is joined who it is.
-func (r *Runtime) seenByFrame(l *pyLock, self mem.Addr, function string, m object.Memory) {
+func (r *Runtime) seenByFrame(l *pyLock, self mem.Addr, function string, m *view.View) {
 	number := func(name string) mem.Addr {
 		at, _ := r.layout.Attribute(m, self, name)
 		n, _ := r.layout.IntAt(m, at)
@@ -216,23 +225,6 @@ func (r *Runtime) seenByFrame(l *pyLock, self mem.Addr, function string, m objec
 	}
 }
 
-// lockMemory is what was copied of a thread, and behind it the memory of the process as it is now. late says whether
-// that was needed.
-type lockMemory struct {
-	copied copiedMemory
-	live   object.Memory
-	late   bool
-}
-
-// Bytes implements object.Memory.
-func (m *lockMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
-	if b, ok := m.copied.Bytes(addr, n); ok {
-		return b, true
-	}
-	m.late = true
-	return m.live.Bytes(addr, n)
-}
-
 // maxLocks bounds the locks of one process.
 const maxLocks = 1 << 12
 
@@ -242,16 +234,16 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 	threads := r.threadsByIdent(s)
 	var out []waits.Lock
 	at := map[mem.Addr]int{}
-	live := &bounded{liveMemory{memory}, maxLiveSteps} // of all threads
+	left := int64(maxLiveSteps) // of all threads
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		if t.Arch != regs.AMD64 || o.of(t) == 0 || len(out) == maxLocks {
 			continue
 		}
-		m := &lockMemory{copied: copiedMemory{t}, live: live}
+		m := r.reading(s.Reader(t, nil), memory, left)
 		search := *m
 		l, ok := r.lockOf(t, &search, m, nil)
-		if !ok {
+		if left = min(m.Left(), search.Left()); !ok {
 			continue
 		}
 		if k, known := at[l.addr]; known {
@@ -259,7 +251,7 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 			continue
 		}
 		at[l.addr] = len(out)
-		out = append(out, l.shown(t.TID, threads, t.Registers != nil && !m.late && !s.Rolling))
+		out = append(out, l.shown(t.TID, threads, t.Registers != nil && !m.TakeLate() && !s.Rolling))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
@@ -48,26 +49,29 @@ func samples(t testing.TB) []sample {
 			t.Fatal(err)
 		}
 		minor, _ := strconv.Atoi(strings.TrimPrefix(name, "3."))
-		r := &Runtime{}
-		if r.layout, err = object.Known(object.Version{Major: 3, Minor: minor}); err != nil {
-			r.layout, err = object.Described(s.Memory[0].Data)
+		l, err := object.Known(object.Version{Major: 3, Minor: minor})
+		if err != nil {
+			l, err = object.Described(s.Memory[0].Data)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		r.roster.Store(&roster{})
-		r.codes.reset()
-		r.sites.reset()
-		r.code = &functions{}
-		all = append(all, sample{name, r, &s.Threads[0], string(want)})
+		all = append(all, sample{name, bareRuntime(l), &s.Threads[0], string(want)})
 	}
 	return all
+}
+
+// bareRuntime is a Runtime that has nothing but what is copied with a thread.
+func bareRuntime(l *object.Layout) *Runtime {
+	r := newRuntime(l, module.Image{})
+	r.code = &functions{}
+	return r
 }
 
 // evals draws the native frames of a thread: one around each anchor, or where there are none one for each frame.
 func (s *sample) evals(t testing.TB) []unwind.Frame {
 	t.Helper()
-	chains := s.runtime.chainsOf(s.thread)
+	chains, _ := s.runtime.chainsOf(s.thread, s.runtime.stopped(s.thread, nil))
 	if len(chains) != 1 || chains[0].cut {
 		t.Fatalf("%s: %d chains", s.name, len(chains))
 	}
@@ -137,8 +141,9 @@ func TestCopyReplayed(t *testing.T) {
 		thread := *s.thread
 		thread.Copied = nil
 		r := s.runtime
-		state := r.chainsOf(s.thread)[0].state
-		r.roster.Store(&roster{byIdent: map[mem.Addr]mem.Addr{thread.TP: state.Addr},
+		chains, _ := r.chainsOf(s.thread, r.stopped(s.thread, nil))
+		state := chains[0].state
+		r.roster.Store(&roster{known: newThreads([]threadState{{at: state.Addr, ident: thread.TP}}),
 			interpreters: firstWord(s.thread)})
 		r.at = s.thread.Copied[0].Start - mem.Addr(r.layout.Runtime.Interpreters)
 		var f snapshot.Fetcher
@@ -204,10 +209,7 @@ func FuzzIdentify(f *testing.F) {
 		at := &thread.Copied[uint(where)%uint(len(thread.Copied))]
 		at.Data = append([]byte(nil), at.Data...)
 		copy(at.Data[offset%uint64(len(at.Data)):], change)
-		r := &Runtime{layout: s.runtime.layout, code: &functions{}}
-		r.roster.Store(&roster{})
-		r.codes.reset()
-		r.sites.reset()
+		r := bareRuntime(s.runtime.layout)
 		native := s.evals(t)
 		stack := unwind.Stack{Frames: append([]unwind.Frame(nil), native...)}
 		r.Identify(&thread, &stack, nil)

@@ -53,21 +53,16 @@ func replayedRuntime(t testing.TB, name string, s *snapshot.Snapshot) *Runtime {
 	if k < 0 {
 		t.Fatalf("%s: what was read of _PyRuntime is not there", name)
 	}
-	r := &Runtime{at: s.Memory[k].Start, live: s.Reader(nil, nil)}
-	var err error
-	if r.layout, err = object.Known(object.Version{Major: 3, Minor: minor}); err != nil {
-		r.layout, err = object.Described(s.Memory[k].Data)
+	l, err := object.Known(object.Version{Major: 3, Minor: minor})
+	if err != nil {
+		l, err = object.Described(s.Memory[k].Data)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.codes.reset()
-	r.sites.reset()
-	r.code = &functions{}
-	r.green = newGreenlets(r, module.Image{})
-	o := r.readRoster(liveMemory{r.live})
-	o.placed(s.Maps, &roster{})
-	r.roster.Store(o)
+	r := newRuntime(l, module.Image{Memory: s.Reader(nil, nil)})
+	r.at, r.code = s.Memory[k].Start, &functions{}
+	r.readLists(s.Maps)
 	return r
 }
 

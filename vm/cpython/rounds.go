@@ -3,6 +3,7 @@ package cpython
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // rounds is the memory of a stopped process where many objects are read by few calls: what is asked for and not there
@@ -16,6 +17,7 @@ type rounds struct {
 	once   bool // fetch at once: what is read leads to the next
 	spent  bool // nothing is fetched any more
 	left   int  // steps; below 0: nothing is read any more
+	view   view.View
 
 	near [nearBlocks]nearBlock // some of have, by the number of the block: a map takes longer
 }
@@ -35,8 +37,24 @@ const blockSize = 2 << 10
 const maxSpan = 4 << 20 / blockSize
 
 func newRounds(fetch func([]snapshot.Want) ([][]byte, bool)) *rounds {
-	return &rounds{fetch: fetch, have: map[mem.Addr][]byte{}, left: maxSteps}
+	r := &rounds{fetch: fetch, have: map[mem.Addr][]byte{}, left: maxSteps}
+	r.view = view.From(r)
+	return r
 }
+
+// Err implements [view.Source].
+func (r *rounds) Err() error {
+	if r.spent {
+		return snapshot.ErrSpent
+	}
+	return nil
+}
+
+// perStep is how many bytes take about as long to copy as it takes to find them.
+const perStep = 64
+
+// stepsOf is what reading n bytes at one address costs.
+func stepsOf(n int) int { return 1 + max(n, 0)/perStep }
 
 // noted stands for a block that is fetched next.
 var noted = make([]byte, 0, 1)
@@ -50,7 +68,7 @@ const maxSteps = 1 << 22
 // maxNoted bounds the blocks that are fetched together: four times what one ProcessCopier gets.
 const maxNoted = 1 << 17
 
-// Bytes implements object.Memory.
+// Bytes implements [view.Source].
 func (r *rounds) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	if addr == 0 || n <= 0 || n > maxSpan*blockSize || addr+mem.Addr(n) < addr {
 		return nil, false

@@ -32,7 +32,7 @@ func (r *Runtime) stackEnds(s *snapshot.Snapshot) *stackEnds {
 		}
 		if m := s.Maps.Find(sp); m != nil && m.Path == mainStack {
 			out.main = t.TID
-		} else if ident := o.identFor(t); ident != 0 {
+		} else if ident, ok := o.identFor(t); ok {
 			out.ends = append(out.ends, stackEnd{ident, t.TID})
 		}
 	}

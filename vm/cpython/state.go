@@ -17,19 +17,24 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 		return nil
 	}
 	out := map[int]profile.RuntimeThread{}
-	names := r.threadNames()
+	names, whole := r.threadNames()
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		ident, ok := o.identOf(t)
-		if ok {
-			out[t.TID] = profile.RuntimeThread{Language: "Python", Name: names[ident]}
+		ident, ok := o.identFor(t)
+		if !ok {
+			continue
+		}
+		out[t.TID] = profile.RuntimeThread{Language: "Python", Name: names[ident]}
+		if names[ident] == "" && !whole {
+			add(out, t.TID, "its name in Python was not read")
 		}
 	}
-	for tid, id := range r.subinterpreters(s) {
+	own := r.ownersIn(s)
+	for tid, id := range own.interp {
 		add(out, tid, fmt.Sprintf("in interpreter %d", id))
 	}
 	for _, g := range r.gils() {
-		r.gilFacts(s, g, out)
+		r.gilFacts(s, own, g, out)
 	}
 	if r.green != nil {
 		for tid, text := range r.green.facts {
@@ -37,40 +42,6 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 		}
 	}
 	return out
-}
-
-// subinterpreters says which threads of s run frames of an interpreter besides the main one, and which.
-func (r *Runtime) subinterpreters(s *snapshot.Snapshot) map[int]int64 {
-	o := r.roster.Load()
-	if len(o.interps) < 2 {
-		return nil
-	}
-	out := map[int]int64{}
-	for i := range s.Threads {
-		for _, c := range r.chainsOf(&s.Threads[i]) {
-			for k := range o.interps {
-				if in := &o.interps[k]; in.addr == c.state.Interp && in.id != 0 {
-					out[s.Threads[i].TID] = in.id
-				}
-			}
-		}
-	}
-	return out
-}
-
-// identOf is the pthread_self of t, if it has a state.
-func (o *roster) identOf(t *snapshot.Thread) (mem.Addr, bool) {
-	if t.HasTP {
-		_, ok := o.byIdent[t.TP]
-		return t.TP, ok
-	}
-	state := o.of(t)
-	for ident, at := range o.byIdent {
-		if at == state && state != 0 {
-			return ident, true
-		}
-	}
-	return 0, false
 }
 
 // add adds a fact of the thread tid to out.
@@ -82,10 +53,17 @@ func add(out map[int]profile.RuntimeThread, tid int, text string) {
 }
 
 // gilFacts says who holds g and who waits for it.
-func (r *Runtime) gilFacts(s *snapshot.Snapshot, g gil, out map[int]profile.RuntimeThread) {
-	holder, state, known := r.holderOf(s, g)
-	if t := r.copiedWith(s, g); t != nil && g.off(r.layout, copiedMemory{t}) {
-		add(out, t.TID, "the interpreter runs without a GIL")
+func (r *Runtime) gilFacts(s *snapshot.Snapshot, own owners, g gil, out map[int]profile.RuntimeThread) {
+	with, state, known := r.copiedWith(s, g)
+	holder := own.states[state]
+	if state == 0 {
+		holder = nil
+	}
+	if main := own.states[r.roster.Load().oldest]; !known && main != nil {
+		add(out, main.TID, "who holds "+g.name()+" was not read")
+	}
+	if with != nil && g.off(r.layout, r.stopped(with, nil)) {
+		add(out, with.TID, "the interpreter runs without a GIL")
 	}
 	if holder != nil {
 		text := "holds " + g.name()
@@ -134,26 +112,18 @@ func inCall(t *snapshot.Thread) bool {
 	return known && int64(number) == t.Syscall.Number
 }
 
-// copiedWith returns the thread that g was copied with, nil if none was.
-func (r *Runtime) copiedWith(s *snapshot.Snapshot, g gil) *snapshot.Thread {
+// copiedWith returns the thread that g was copied with, and the state of the thread that holds it, 0 for none. known is
+// false if nobody's copy has it.
+func (r *Runtime) copiedWith(s *snapshot.Snapshot, g gil) (with *snapshot.Thread, state mem.Addr, known bool) {
 	for i := range s.Threads {
-		if _, known := g.holder(copiedMemory{&s.Threads[i]}); known {
-			return &s.Threads[i]
+		t := &s.Threads[i]
+		for k := range t.Copied {
+			if b, ok := t.Copied[k].Bytes(g.at, gilSize); ok {
+				return t, holderIn(b), true
+			}
 		}
 	}
-	return nil
-}
-
-// holderOf returns the thread that holds g and its state, as they were copied with any thread. known is false if
-// nobody's copy has it.
-func (r *Runtime) holderOf(s *snapshot.Snapshot, g gil) (holder *snapshot.Thread, state mem.Addr, known bool) {
-	if t := r.copiedWith(s, g); t != nil {
-		state, known = g.holder(copiedMemory{t})
-	}
-	if state != 0 {
-		holder = r.stateOf(s, state)
-	}
-	return holder, state, known
+	return nil, 0, false
 }
 
 // collecting reports whether the garbage collector of the main interpreter is at work, as it was copied with any
@@ -161,9 +131,35 @@ func (r *Runtime) holderOf(s *snapshot.Snapshot, g gil) (holder *snapshot.Thread
 func (r *Runtime) collecting(s *snapshot.Snapshot) bool {
 	at := r.collectingAt(r.roster.Load())
 	for i := range s.Threads {
-		if b, ok := (copiedMemory{&s.Threads[i]}).Bytes(at, 4); ok {
-			return order.Uint32(b) == 1
+		for _, c := range s.Threads[i].Copied {
+			if b, ok := c.Bytes(at, 4); ok {
+				return order.Uint32(b) == 1
+			}
 		}
 	}
 	return false
+}
+
+// threadNames reads the names that the threading module has for threads, by pthread_self. The process runs meanwhile:
+// what does not fit is left out. whole is false if some could not be read.
+func (r *Runtime) threadNames() (names map[mem.Addr]string, whole bool) {
+	names = map[mem.Addr]string{}
+	l, m := r.layout, r.running()
+	dict, ok := r.moduleDict(m, "threading")
+	if !ok {
+		return names, m.Fault() == nil
+	}
+	active, ok := l.Item(m, dict, "_active")
+	if !ok {
+		return names, m.Fault() == nil
+	}
+	whole = l.Entries(m, active, func(key, value mem.Addr) bool {
+		ident, ok := l.IntAt(m, key)
+		at, ok2 := l.Attribute(m, value, "_name")
+		if name, ok3 := l.StringAt(m, at); ok && ok2 && ok3 {
+			names[mem.Addr(ident)] = name
+		}
+		return len(names) < maxThreads
+	})
+	return names, whole && m.Fault() == nil
 }

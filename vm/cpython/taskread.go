@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // taskKind is what a type has to do with tasks.
@@ -50,7 +51,7 @@ var wrappers = map[string]bool{"coroutine_wrapper": true, "async_generator_asend
 	"async_generator_athrow": true, "anext_awaitable": true, "_asyncio.FutureIter": true}
 
 // kindOf is what the type at a has to do with tasks.
-func (r *Runtime) kindOf(a *asyncio, m object.Memory, typ mem.Addr) (taskKind, string) {
+func (r *Runtime) kindOf(a *asyncio, m *view.View, typ mem.Addr) (taskKind, string) {
 	if k, known := a.kinds[typ]; known {
 		return k.kind, k.name
 	}
@@ -90,7 +91,7 @@ func (r *Runtime) kindOf(a *asyncio, m object.Memory, typ mem.Addr) (taskKind, s
 }
 
 // kindAt is what the object at o has to do with tasks, with the name of its type.
-func (r *Runtime) kindAt(a *asyncio, m object.Memory, o mem.Addr) (taskKind, string) {
+func (r *Runtime) kindAt(a *asyncio, m *view.View, o mem.Addr) (taskKind, string) {
 	typ, ok := object.Pointer(m, o+mem.Addr(r.layout.Header-8))
 	if !ok || o == 0 {
 		return kindOther, ""
@@ -99,7 +100,7 @@ func (r *Runtime) kindAt(a *asyncio, m object.Memory, o mem.Addr) (taskKind, str
 }
 
 // readFields reads the fields of the task at a into t. It reports whether there is one.
-func (r *Runtime) readFields(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
+func (r *Runtime) readFields(a *asyncio, m *view.View, at mem.Addr, t *taskRead) bool {
 	switch t.kind, _ = r.kindAt(a, m, at); t.kind {
 	case kindTask:
 		b, ok := m.Bytes(at, a.layout.Size)
@@ -114,7 +115,7 @@ func (r *Runtime) readFields(a *asyncio, m object.Memory, at mem.Addr, t *taskRe
 }
 
 // nameOf is the name of the task at a, "" if there is none.
-func (r *Runtime) nameOf(a *asyncio, m object.Memory, at mem.Addr) string {
+func (r *Runtime) nameOf(a *asyncio, m *view.View, at mem.Addr) string {
 	var t taskRead
 	if !r.readFields(a, m, at, &t) {
 		return ""
@@ -124,7 +125,7 @@ func (r *Runtime) nameOf(a *asyncio, m object.Memory, at mem.Addr) string {
 }
 
 // readHead reads the task at a into t, without what its coroutine awaits. It reports whether there is one.
-func (r *Runtime) readHead(a *asyncio, m object.Memory, at mem.Addr, t *taskRead) bool {
+func (r *Runtime) readHead(a *asyncio, m *view.View, at mem.Addr, t *taskRead) bool {
 	*t = taskRead{chain: t.chain[:0], awaitedBy: t.awaitedBy[:0]}
 	if !r.readFields(a, m, at, t) {
 		return false
@@ -153,7 +154,7 @@ func (r *Runtime) readHead(a *asyncio, m object.Memory, at mem.Addr, t *taskRead
 const maxTaskName = 128
 
 // taskName is the name of a task: a str, or from 3.12 on an int for one that the program did not name.
-func (r *Runtime) taskName(a *asyncio, m object.Memory, at mem.Addr) (string, bool) {
+func (r *Runtime) taskName(a *asyncio, m *view.View, at mem.Addr) (string, bool) {
 	switch k, _ := r.kindAt(a, m, at); k {
 	case kindText:
 		name, length, ok := r.layout.StringStart(m, at, maxTaskName)
@@ -170,7 +171,7 @@ func (r *Runtime) taskName(a *asyncio, m object.Memory, at mem.Addr) (string, bo
 
 // readChain follows what the coroutine of t awaits, for so many frames. Where something could not be read it goes on
 // from there when it is called again.
-func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead, most int) {
+func (r *Runtime) readChain(a *asyncio, m *view.View, t *taskRead, most int) {
 	t.chain = t.chain[:t.links]
 	for n := 0; t.next != 0 && n < maxAwaits && t.links < most; n++ {
 		switch k, _ := r.kindAt(a, m, t.next); k {
@@ -201,7 +202,7 @@ func (r *Runtime) readChain(a *asyncio, m object.Memory, t *taskRead, most int) 
 }
 
 // readPythonTask reads a task of the class that is written in Python.
-func (r *Runtime) readPythonTask(m object.Memory, at mem.Addr, t *taskRead) bool {
+func (r *Runtime) readPythonTask(m *view.View, at mem.Addr, t *taskRead) bool {
 	t.Task = object.Task{Addr: at}
 	var state string
 	ok := r.layout.Attributes(m, at, func(key, value mem.Addr) bool {

@@ -1,6 +1,7 @@
 package cpython
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // asyncio is where the process keeps its tasks, as it was before the stop: the objects that hold them stay.
@@ -16,6 +18,7 @@ type asyncio struct {
 	sets   []mem.Addr             // of tasks
 	weak   []mem.Addr             // sets of weak references to tasks
 	known  []mem.Addr             // the tasks in lists that there were
+	cut    error                  // why some of these may be missing
 	kinds  map[mem.Addr]namedKind // types that were met
 }
 
@@ -36,16 +39,16 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 	if r.live == nil || len(r.roster.Load().interps) == 0 {
 		return false, nil
 	}
-	m := &bounded{liveMemory{r.live}, maxLiveSteps}
+	m := r.running()
 	dict, ok := r.moduleDict(m, "asyncio.tasks")
 	if !ok {
-		return false, nil
+		return false, unread("tasks", m)
 	}
 	a := &asyncio{kinds: map[mem.Addr]namedKind{}}
 	if a.layout, err = r.taskLayout(); err != nil {
 		return false, fmt.Errorf("tasks cannot be listed: %w", err)
 	}
-	r.layout.Entries(m, dict, func(key, value mem.Addr) bool {
+	whole := r.layout.Entries(m, dict, func(key, value mem.Addr) bool {
 		switch name, _ := r.layout.StringAt(m, key); name {
 		case "_all_tasks", "_scheduled_tasks":
 			if data, ok := r.layout.Attribute(m, value, "data"); ok {
@@ -56,9 +59,22 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 		}
 		return true
 	})
-	a.known = r.listed(a, m)
+	a.known, _ = r.listed(a, m)
+	if a.cut = unread("tasks", m); a.cut == nil && !whole {
+		a.cut = errLists
+	}
 	r.asyncio = a
 	return true, nil
+}
+
+var errLists = errors.New("tasks may be missing: what lists them could not be read whole")
+
+// unread says that kind cannot be listed, or not whole, if something was not read of m.
+func unread(kind string, m *view.View) error {
+	if err := m.Fault(); err != nil {
+		return fmt.Errorf("%s may be missing: what lists them could not be read: %w", kind, err)
+	}
+	return nil
 }
 
 // taskLayout finds out how tasks of C look: by what their module says of itself, or by the release.
@@ -86,7 +102,7 @@ func (r *Runtime) taskLayout() (*object.TaskLayout, error) {
 	if !ok || s.Addr == 0 {
 		return nil, fmt.Errorf("%q has no section %s", m.Path, asyncioSection)
 	}
-	b, ok := liveMemory{r.live}.Bytes(m.Addr(s.Addr), object.AsyncioDebugSize)
+	b, ok := r.lasting().Bytes(m.Addr(s.Addr), object.AsyncioDebugSize)
 	if !ok {
 		return nil, errNoMemory
 	}
@@ -102,13 +118,14 @@ func (r *Runtime) Room() int {
 	return len(r.asyncio.known) * usual
 }
 
-// listed are the tasks that the interpreters and threads of the process have in lists, from 3.14 on.
-func (r *Runtime) listed(a *asyncio, m object.Memory) []mem.Addr {
+// listed are the tasks that the interpreters and threads of the process have in lists, from 3.14 on. whole is false if
+// there may be more.
+func (r *Runtime) listed(a *asyncio, m *view.View) (all []mem.Addr, whole bool) {
 	t := a.layout
 	if t.Node == 0 {
-		return nil
+		return nil, true
 	}
-	var all []mem.Addr
+	whole = true
 	for _, head := range r.taskHeads(t) {
 		at, ok := object.Pointer(m, head)
 		for ok && at != head && at != 0 && len(all) < maxTasks {
@@ -116,8 +133,9 @@ func (r *Runtime) listed(a *asyncio, m object.Memory) []mem.Addr {
 			all = append(all, task)
 			at, ok = object.Pointer(m, at)
 		}
+		whole = whole && ok && (at == head || at == 0)
 	}
-	return all
+	return all, whole && !r.roster.Load().partial
 }
 
 // taskHeads are where the lists of tasks begin: those of threads, and those of interpreters, which have what threads
@@ -141,7 +159,7 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 		return
 	}
 	m := newRounds(g.Gather)
-	all := r.addresses(a, m, m)
+	all, _ := r.addresses(a, &m.view, m)
 	codes := map[mem.Addr]bool{}
 	r.copied = nil
 	for len(all) > 0 && !m.spent {
@@ -157,7 +175,7 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 				}
 			}
 		})
-		m.run(fresh, func(c mem.Addr) { r.readCode(c, m) })
+		m.run(fresh, func(c mem.Addr) { r.readCode(c, &m.view) })
 		all = all[n:]
 	}
 }
@@ -185,21 +203,22 @@ func newTaskCopies(tasks []mem.Addr) *taskCopies {
 func (c *taskCopies) more(r *Runtime, m *rounds, at mem.Addr) []object.Generator {
 	t := &c.list[c.at[at]]
 	if !t.head {
-		r.readHead(r.asyncio, m, at, &t.taskRead)
+		r.readHead(r.asyncio, &m.view, at, &t.taskRead)
 		t.head = !m.missed
 	}
 	had := t.links
 	if t.Pending {
-		r.readChain(r.asyncio, m, &t.taskRead, maxAwaits)
+		r.readChain(r.asyncio, &m.view, &t.taskRead, maxAwaits)
 	}
 	return t.chain[had:]
 }
 
-// addresses are the tasks of the process, each once. ahead, where it is not nil, gets what is read next of many.
-func (r *Runtime) addresses(a *asyncio, m object.Memory, ahead *rounds) []mem.Addr {
+// addresses are the tasks of the process, each once. ahead, where it is not nil, gets what is read next of many. whole
+// is false if there may be more.
+func (r *Runtime) addresses(a *asyncio, m *view.View, ahead *rounds) (tasks []mem.Addr, whole bool) {
 	if ahead != nil && a.layout.Node != 0 {
 		ahead.run(a.known, func(at mem.Addr) {
-			object.Pointer(ahead, at+mem.Addr(a.layout.Node))
+			object.Pointer(m, at+mem.Addr(a.layout.Node))
 			ahead.Bytes(at, a.layout.Size)
 		})
 	}
@@ -207,31 +226,30 @@ func (r *Runtime) addresses(a *asyncio, m object.Memory, ahead *rounds) []mem.Ad
 		ahead.once = true
 		defer func() { ahead.once = false }()
 	}
-	all := r.listed(a, m)
+	all, whole := r.listed(a, m)
 	var references []mem.Addr
 	for _, set := range a.weak {
-		r.layout.Items(m, set, func(item mem.Addr) bool {
+		whole = r.layout.Items(m, set, func(item mem.Addr) bool {
 			references = append(references, item+mem.Addr(r.layout.Header))
 			return len(references) < maxTasks
-		})
+		}) && whole
 	}
 	if ahead != nil {
 		ahead.once = false
-		ahead.run(references, func(at mem.Addr) { object.Pointer(ahead, at) })
+		ahead.run(references, func(at mem.Addr) { object.Pointer(m, at) })
 		ahead.once = true
 	}
 	for _, at := range references {
-		if task, ok := object.Pointer(m, at); ok {
-			all = append(all, task)
-		}
+		task, ok := object.Pointer(m, at)
+		all, whole = append(all, task), whole && ok
 	}
 	for _, set := range a.sets {
-		r.layout.Items(m, set, func(item mem.Addr) bool {
+		whole = r.layout.Items(m, set, func(item mem.Addr) bool {
 			all = append(all, item)
 			return len(all) < 2*maxTasks
-		})
+		}) && whole
 	}
-	return each(all)
+	return each(all), whole && len(references) < maxTasks && len(all) < 2*maxTasks
 }
 
 // each leaves out what comes twice.
@@ -247,28 +265,13 @@ func each(all []mem.Addr) []mem.Addr {
 	return out
 }
 
-// readCode reads what names take of the code object at a, if it is not known.
-func (r *Runtime) readCode(a mem.Addr, m object.Memory) {
-	l := r.layout
-	b, ok := m.Bytes(a, l.Code.Size)
-	if !ok {
-		return
-	}
-	if key := keyOf(l, a, b); !r.codes.has(&key) {
-		l.StringAt(m, key.filename)
-		l.StringAt(m, key.name)
-		l.BytesAt(m, key.lines)
-	}
-}
-
 // moduleDict returns the dictionary of a module of the main interpreter.
-func (r *Runtime) moduleDict(m object.Memory, name string) (mem.Addr, bool) {
-	l, o := r.layout, r.roster.Load()
-	if len(o.interps) == 0 {
+func (r *Runtime) moduleDict(m *view.View, name string) (mem.Addr, bool) {
+	l, main := r.layout, r.roster.Load().main()
+	if main == nil {
 		return 0, false
 	}
-	main := o.interps[len(o.interps)-1].addr
-	modules, ok := object.Pointer(m, main+mem.Addr(l.Interp.Modules))
+	modules, ok := object.Pointer(m, main.addr+mem.Addr(l.Interp.Modules))
 	if !ok {
 		return 0, false
 	}

@@ -3,6 +3,7 @@ package cpython
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // joinTree completes who waits for whom. From 3.14 on each task says that. Before, it is found from both ends: a task
@@ -39,7 +40,7 @@ func (l *taskList) joinTree() {
 // callbacks looks into what is called when a task is done.
 type callbacks struct {
 	r     *Runtime
-	m     object.Memory
+	m     *view.View
 	found func(o mem.Addr, t *taskRead) // hears of each object that such a function knows
 }
 

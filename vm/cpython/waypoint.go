@@ -26,14 +26,15 @@ const wayNote = "found by the frames of Python that it runs"
 
 // Waypoints implements [unwind.Waypointer]. They are the calls of the eval loop that run the frames of t, each as if it
 // executed where another of them was seen to: what is found of its caller is the same.
-func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, _ mem.Reader) []unwind.Waypoint {
+func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
 	if r.shape.pc == 0 || t.Arch != regs.AMD64 {
 		return nil
 	}
 	const savedPair = 2 * wordSize // the return address and the frame pointer, where the frame is built on it
 	last := frames[len(frames)-1].SP
 	var out []unwind.Waypoint
-	for _, c := range r.chainsOf(t) {
+	chains, _ := r.chainsOf(t, r.stopped(t, memory))
+	for _, c := range chains {
 		for i := range c.groups {
 			a := c.groups[i].anchor
 			if a <= last || a == 0 {

@@ -48,6 +48,16 @@ func (r *Recent[K, V]) Get(k K) (V, bool) {
 	return e.value, ok
 }
 
+// Peek is Get that does not count as use: it changes nothing, so that several may call it at once while nobody calls
+// another method.
+func (r *Recent[K, V]) Peek(k K) (V, bool) {
+	e, ok := r.newer[k]
+	if !ok {
+		e, ok = r.old[k]
+	}
+	return e.value, ok
+}
+
 // Keep keeps v under k; size is about how many bytes both take. Where the budget has no room for them the older half is
 // forgotten, and what was kept under k before; then v is kept all the same if there is room now, or it is not.
 func (r *Recent[K, V]) Keep(k K, v V, size int) (ok bool) {

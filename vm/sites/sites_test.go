@@ -118,3 +118,19 @@ func TestTableRefuses(t *testing.T) {
 		t.Errorf("without a number: got %d, %v", n, tab.Err())
 	}
 }
+
+// To peek is no use: what is peeked at alone is forgotten as if nobody had asked.
+func TestPeek(t *testing.T) {
+	r := NewRecent[int, string](nil, 10*(entrySize+8))
+	r.Keep(-1, "peeked at", 8)
+	seen := 0
+	for i := range 100 {
+		if v, ok := r.Peek(-1); ok && v == "peeked at" {
+			seen++
+		}
+		r.Keep(i, "new", 8)
+	}
+	if seen == 0 || seen > 20 {
+		t.Errorf("it was there %d times of 100", seen)
+	}
+}

@@ -25,6 +25,7 @@ var ErrNotCopied = errors.New("it was not copied while the thread was stopped")
 type View struct {
 	copied *mem.Overlay      // what was copied, over what is of the same moment; nil for none
 	stop   *snapshot.Fetcher // reads what is not copied yet, and keeps it; nil outside of a stop
+	from   Source            // in the place of all others; nil for none
 	span   int               // how much is copied at the least, bytes
 	live   mem.Reader        // the process as it runs; nil: what was not copied is not to be had
 	fixed  bool              // what is read of live does not move: it is not late
@@ -65,9 +66,24 @@ func Lasting(live mem.Reader, b *work.Budget) View { return View{live: live, fix
 // once, within its own budget. Reading allocates nothing but what f does.
 func Stopped(f *snapshot.Fetcher, span int) View { return View{stop: f, span: span} }
 
+// Source gives memory of a stopped process in a way of its own, as where many objects are read by few calls.
+type Source interface {
+	// Bytes returns the n bytes at a, false if they are not to be had. They are valid until the next call, and not to
+	// be changed.
+	Bytes(a mem.Addr, n int) ([]byte, bool)
+	// Err is why nothing is read any more, nil if something is.
+	Err() error
+}
+
+// From is the memory that s gives, which bounds it: all of it is of the moment of the stop.
+func From(s Source) View { return View{from: s} }
+
 // Within bounds what is read from now on to so many steps of those that the budget has: for one stack, one list, one
 // object, so that none uses up what is there for all. A step is about a nanosecond.
 func (v *View) Within(steps int64) { v.bound, v.left = true, steps }
+
+// Left is how many steps are left of those that Within gave.
+func (v *View) Left() int64 { return v.left }
 
 // perStep is how many copied bytes are looked at in about the time that it takes to find them; a read of the running
 // process is a system call of some hundred nanoseconds.
@@ -78,8 +94,12 @@ const (
 
 // Held reports whether the n bytes at a were copied while the target stood still.
 func (v *View) Held(a mem.Addr, n int) bool {
-	if v.stop != nil {
+	switch {
+	case v.stop != nil:
 		_, ok := v.stop.Bytes(a, n)
+		return ok
+	case v.from != nil:
+		_, ok := v.from.Bytes(a, n)
 		return ok
 	}
 	return v.copied != nil && v.copied.Holds(a, n)
@@ -95,8 +115,11 @@ func (v *View) TakeLate() bool {
 
 // Refused is why nothing is read any more, nil if something is: the budget is spent, or the run was ended. It stays.
 func (v *View) Refused() error {
-	if v.stop != nil {
+	switch {
+	case v.stop != nil:
 		return v.stop.Err()
+	case v.from != nil:
+		return v.from.Err()
 	}
 	return v.refused
 }
@@ -130,6 +153,12 @@ func (v *View) Bytes(a mem.Addr, n int) ([]byte, bool) {
 		return nil, false
 	case v.stop != nil:
 		return v.fetch(a, n)
+	case v.from != nil:
+		b, ok := v.from.Bytes(a, n)
+		if !ok {
+			v.fault = ErrNotCopied
+		}
+		return b, ok
 	case !v.Spend(1 + int64(n)/perStep):
 		return nil, false
 	case v.copied != nil:

@@ -199,3 +199,34 @@ func (pieces) ReadPieces(all []snapshot.Piece) error {
 	}
 	return nil
 }
+
+// source gives the word that is its address, up to an end.
+type source struct{ err error }
+
+func (s source) Bytes(a mem.Addr, n int) ([]byte, bool) {
+	if s.err != nil || a >= here+16 {
+		return nil, false
+	}
+	return words(a, uint64(a)).Data[:n], true
+}
+
+func (s source) Err() error { return s.err }
+
+// What another way of reading in the stop gives is of the stop; why it gives no more is told.
+func TestFrom(t *testing.T) {
+	v := From(source{})
+	if got, err := v.Word(here + 8); got != uint64(here+8) || err != nil || !v.Held(here, 8) || v.TakeLate() {
+		t.Errorf("got %#x, %v", got, err)
+	}
+	if _, err := v.Word(here + 16); !errors.Is(err, ErrNotCopied) || v.Held(here+16, 8) || v.Refused() != nil {
+		t.Errorf("behind its end: %v, %v", err, v.Refused())
+	}
+	v = From(source{err: errEnded})
+	if _, err := v.Word(here); err == nil || !errors.Is(v.Refused(), errEnded) {
+		t.Errorf("ended: %v, %v", err, v.Refused())
+	}
+	v.Within(10)
+	if v.Spend(4); v.Left() != 6 {
+		t.Errorf("%d steps are left of 10 behind 4", v.Left())
+	}
+}

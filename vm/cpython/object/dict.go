@@ -1,19 +1,24 @@
 package object
 
-import "github.com/fpstack/fpstack/mem"
+import (
+	"bytes"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
+)
 
 // maxEntries bounds the entries of a dictionary that are read.
 const maxEntries = 100_000
 
 // DictOfModule returns the dictionary of a module.
-func (l *Layout) DictOfModule(m Memory, module mem.Addr) (mem.Addr, bool) {
+func (l *Layout) DictOfModule(m *view.View, module mem.Addr) (mem.Addr, bool) {
 	return Pointer(m, module+l.header())
 }
 
 func (l *Layout) header() mem.Addr { return mem.Addr(l.Header) }
 
 // Pointer reads the word at a.
-func Pointer(m Memory, a mem.Addr) (mem.Addr, bool) {
+func Pointer(m *view.View, a mem.Addr) (mem.Addr, bool) {
 	b, ok := m.Bytes(a, 8)
 	if !ok {
 		return 0, false
@@ -21,12 +26,12 @@ func Pointer(m Memory, a mem.Addr) (mem.Addr, bool) {
 	return mem.Addr(order.Uint64(b)), true
 }
 
-// Entries gives yield the keys and values of the dictionary at a until it returns false. It reports whether that is a
-// dictionary as far as can be seen. An entry may be of a moment when it was being changed.
+// Entries gives yield the keys and values of the dictionary at a until it returns false. It reports whether those that
+// it went through could be read, as those of a dictionary. An entry may be of a moment when it was being changed.
 //
 // Source: PyDictObject in Include/cpython/dictobject.h, struct _dictkeysobject in Include/internal/pycore_dict.h
 // (Objects/dict-common.h up to 3.10).
-func (l *Layout) Entries(m Memory, a mem.Addr, yield func(key, value mem.Addr) bool) bool {
+func (l *Layout) Entries(m *view.View, a mem.Addr, yield func(key, value mem.Addr) bool) bool {
 	keys, ok1 := Pointer(m, a+l.header()+16)
 	values, ok2 := Pointer(m, a+l.header()+24)
 	if !ok1 || !ok2 || keys == 0 {
@@ -42,7 +47,7 @@ type table struct {
 	size  int // of an entry: hash, key, value, or the last two
 }
 
-func (l *Layout) tableOf(m Memory, keys mem.Addr) (table, bool) {
+func (l *Layout) tableOf(m *view.View, keys mem.Addr) (table, bool) {
 	b, ok := m.Bytes(keys, 40)
 	if !ok {
 		return table{}, false
@@ -69,41 +74,57 @@ func (l *Layout) tableOf(m Memory, keys mem.Addr) (table, bool) {
 }
 
 // entries reads a table whose values lie apart at values, 0 for none.
-func (l *Layout) entries(m Memory, keys, values mem.Addr, yield func(key, value mem.Addr) bool) bool {
+func (l *Layout) entries(m *view.View, keys, values mem.Addr, yield func(key, value mem.Addr) bool) bool {
 	t, ok := l.tableOf(m, keys)
-	if !ok {
-		return false
-	}
-	b, ok := m.Bytes(t.at, t.count*t.size)
 	if !ok {
 		return false
 	}
 	if values != 0 && l.Version.Minor >= 13 {
 		values += 8 // behind the head of struct _dictvalues
 	}
-	entries := append([]byte(nil), b...) // yield reads too
-	for ; len(entries) >= t.size; entries = entries[t.size:] {
-		key := mem.Addr(order.Uint64(entries[t.size-16:]))
-		value := mem.Addr(order.Uint64(entries[t.size-8:]))
+	whole := true
+	ok = list(m, t.at, t.count, t.size, func(entry []byte) bool {
+		key := mem.Addr(order.Uint64(entry[t.size-16:]))
+		value := mem.Addr(order.Uint64(entry[t.size-8:]))
 		if values != 0 {
-			value, _ = Pointer(m, values)
+			var ok bool
+			value, ok = Pointer(m, values)
+			whole = whole && ok
 			values += 8
 		}
-		if key != 0 && value != 0 && !yield(key, value) {
-			break
+		return key == 0 || value == 0 || yield(key, value)
+	})
+	return ok && whole
+}
+
+// list gives yield the entries of a list, count of size bytes each at a, until it returns false: some at a time, as who
+// wants the first few need not read the others. It reports whether those that it went through could be read.
+func list(m *view.View, a mem.Addr, count, size int, yield func(entry []byte) bool) bool {
+	const first, most = 16, 4096
+	for n := first; count > 0; n = min(2*n, most) {
+		n = min(n, count)
+		b, ok := m.Bytes(a, n*size)
+		if !ok {
+			return false
 		}
+		for b = bytes.Clone(b); len(b) > 0; b = b[size:] { // yield reads too
+			if !yield(b[:size]) {
+				return true
+			}
+		}
+		a, count = a+mem.Addr(n*size), count-n
 	}
 	return true
 }
 
 // Item returns the value with that string as its key.
-func (l *Layout) Item(m Memory, dict mem.Addr, name string) (mem.Addr, bool) {
+func (l *Layout) Item(m *view.View, dict mem.Addr, name string) (mem.Addr, bool) {
 	var found mem.Addr
 	l.Entries(m, dict, l.wanted(m, name, &found))
 	return found, found != 0
 }
 
-func (l *Layout) wanted(m Memory, name string, found *mem.Addr) func(key, value mem.Addr) bool {
+func (l *Layout) wanted(m *view.View, name string, found *mem.Addr) func(key, value mem.Addr) bool {
 	return func(key, value mem.Addr) bool {
 		if s, ok := l.StringAt(m, key); ok && s == name {
 			*found = value
@@ -126,7 +147,7 @@ const (
 var cachedKeys = [...]int{872, 864, 872, 872, 880, 880, 880, 888}
 
 // Attribute returns the attribute with that name of the instance at a of a class that Python code defines.
-func (l *Layout) Attribute(m Memory, a mem.Addr, name string) (mem.Addr, bool) {
+func (l *Layout) Attribute(m *view.View, a mem.Addr, name string) (mem.Addr, bool) {
 	var found mem.Addr
 	l.Attributes(m, a, l.wanted(m, name, &found))
 	return found, found != 0
@@ -134,7 +155,7 @@ func (l *Layout) Attribute(m Memory, a mem.Addr, name string) (mem.Addr, bool) {
 
 // Attributes gives yield the attributes of the instance at a until it returns false. It reports whether it has any
 // place for them.
-func (l *Layout) Attributes(m Memory, a mem.Addr, yield func(key, value mem.Addr) bool) bool {
+func (l *Layout) Attributes(m *view.View, a mem.Addr, yield func(key, value mem.Addr) bool) bool {
 	typ, ok := Pointer(m, a+l.header()-8)
 	if !ok {
 		return false
@@ -165,7 +186,7 @@ func (l *Layout) Attributes(m Memory, a mem.Addr, yield func(key, value mem.Addr
 
 // managed returns the dictionary of an instance, or where its values are.
 // Source: Objects/object_layout.md of 3.12, InternalDocs/object_layout.md later.
-func (l *Layout) managed(m Memory, a mem.Addr, size, flags uint64) (dict, values mem.Addr, ok bool) {
+func (l *Layout) managed(m *view.View, a mem.Addr, size, flags uint64) (dict, values mem.Addr, ok bool) {
 	before := func(n mem.Addr) mem.Addr {
 		v, got := Pointer(m, a-n)
 		ok = ok || got
@@ -191,7 +212,7 @@ func (l *Layout) managed(m Memory, a mem.Addr, size, flags uint64) (dict, values
 }
 
 // IntAt reads an int that fits 64 bits and is not below 0.
-func (l *Layout) IntAt(m Memory, a mem.Addr) (uint64, bool) {
+func (l *Layout) IntAt(m *view.View, a mem.Addr) (uint64, bool) {
 	b, ok := m.Bytes(a+l.header(), 8)
 	if !ok {
 		return 0, false
@@ -210,7 +231,7 @@ func (l *Layout) IntAt(m Memory, a mem.Addr) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	v, digits := uint64(0), append([]byte(nil), digits...)
+	v := uint64(0)
 	for i := int(count) - 1; i >= 0; i-- {
 		v = v<<30 | uint64(order.Uint32(digits[4*i:]))
 	}

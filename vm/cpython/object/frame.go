@@ -1,6 +1,9 @@
 package object
 
-import "github.com/fpstack/fpstack/mem"
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
+)
 
 // Frame is a frame of a chain.
 type Frame struct {
@@ -14,7 +17,7 @@ type Frame struct {
 }
 
 // FrameAt reads the frame at a.
-func (l *Layout) FrameAt(m Memory, a mem.Addr) (Frame, bool) {
+func (l *Layout) FrameAt(m *view.View, a mem.Addr) (Frame, bool) {
 	b, ok := m.Bytes(a, l.Frame.Size)
 	if !ok {
 		return Frame{}, false
@@ -55,20 +58,44 @@ func (l *Layout) FrameOf(a mem.Addr, b []byte) Frame {
 // Shim reports whether f is an entry frame: it has no code of its own and lies in the stack of its thread.
 func (l *Layout) Shim(f *Frame) bool { return l.Version.Minor >= 12 && f.Owner >= OwnedByCStack }
 
-// Offset is how many bytes f is into the instructions of the code object at its Code, below 0 before the first.
-func (l *Layout) Offset(f *Frame, instructions mem.Addr) int {
-	if l.Frame.Lasti {
-		return int(int64(f.Instr)) * l.Frame.Unit
+// Bytecode is where the instructions begin that f executes, false if that is not known: a free-threaded interpreter has
+// copies of those of its Code, one for each thread. Source: _PyCodeArray in Include/cpython/code.h.
+func (l *Layout) Bytecode(m *view.View, f *Frame) (mem.Addr, bool) {
+	own := f.Code + mem.Addr(l.Code.Bytecode)
+	if f.TLBC == 0 || l.Code.TLBC == 0 {
+		return own, true
 	}
-	d := int64(f.Instr - uint64(instructions))
-	if d < -64 || d > maxBytecode {
-		return -1
+	at, ok := l.Copies(m, f)
+	if !ok {
+		return 0, false
 	}
-	return int(d)
+	copied, ok := Pointer(m, at)
+	if copied == 0 {
+		copied = own
+	}
+	return copied, ok
 }
 
-// maxBytecode bounds the instructions of one code object, bytes.
-const maxBytecode = 1 << 30
+// Copies is where the address of the copy is that f executes; false if it executes none, or if that is not known.
+func (l *Layout) Copies(m *view.View, f *Frame) (mem.Addr, bool) {
+	const most = 1 << 16 // threads
+	if f.TLBC <= 0 || f.TLBC > most || l.Code.TLBC == 0 {
+		return 0, false
+	}
+	array, ok := Pointer(m, f.Code+mem.Addr(l.Code.TLBC))
+	return array + 8 + 8*mem.Addr(f.TLBC), ok && array != 0
+}
+
+// Offset is how many bytes f is into instructions, which are size bytes long: below 0 before the first. It is false if
+// f executes none of them.
+func (l *Layout) Offset(f *Frame, instructions mem.Addr, size int) (int, bool) {
+	if l.Frame.Lasti {
+		return int(int64(f.Instr)) * l.Frame.Unit, true
+	}
+	const before = 64 // what comes before the first
+	d := int64(f.Instr - uint64(instructions))
+	return int(max(d, -1)), d >= -before && d <= int64(size)
+}
 
 // Thread is the state of a thread.
 type Thread struct {

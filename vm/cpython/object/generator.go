@@ -1,6 +1,9 @@
 package object
 
-import "github.com/fpstack/fpstack/mem"
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
+)
 
 // GenState is what a generator, coroutine or asynchronous generator does.
 type GenState uint8
@@ -39,7 +42,7 @@ const (
 )
 
 // GeneratorAt reads the generator at a. Source: Objects/genobject.c, _PyGen_yf.
-func (l *Layout) GeneratorAt(m Memory, a mem.Addr) (Generator, bool) {
+func (l *Layout) GeneratorAt(m *view.View, a mem.Addr) (Generator, bool) {
 	if l.Gen.Apart {
 		return l.generatorApart(m, a)
 	}
@@ -55,28 +58,25 @@ func (l *Layout) GeneratorAt(m Memory, a mem.Addr) (Generator, bool) {
 	if g.State != GenAwaiting {
 		return g, true
 	}
-	top := g.Frame.Top
-	if l.Version.Minor <= 12 {
-		next, ok := m.Bytes(mem.Addr(g.Frame.Instr)+2, 2)
-		if !ok {
-			return g, false
-		}
-		if !resumesAwait(next) {
-			g.State = GenYielded
-			return g, true
-		}
-	}
 	below := mem.Addr(8)
 	if l.Version.Minor >= 15 { // an index is above it
 		below = 16
 	}
-	at := top - below
+	at := g.Frame.Top - below
 	if from := int64(at - a); from >= 0 && from+8 <= int64(len(b)) {
-		g.Awaits = mem.Addr(order.Uint64(b[from:])) &^ 7
-		return g, true
+		g.Awaits = mem.Addr(order.Uint64(b[from:]))
+	} else {
+		g.Awaits, ok = Pointer(m, at)
 	}
-	g.Awaits, ok = Pointer(m, at)
 	g.Awaits &^= 7
+	if l.Version.Minor <= 12 {
+		next, known := m.Bytes(mem.Addr(g.Frame.Instr)+2, 2)
+		if known && !resumesAwait(next) {
+			g.State, g.Awaits = GenYielded, 0
+			return g, true
+		}
+		ok = ok && known
+	}
 	return g, ok
 }
 
@@ -109,12 +109,13 @@ func (l *Layout) genState(s int8) GenState {
 
 // resumesAwait reports whether an instruction of 3.11 or 3.12 goes on behind a yield from or an await.
 func resumesAwait(code []byte) bool {
-	const quick, resume = 150, 151 // RESUME_QUICK of 3.11, RESUME
-	return (code[0] == quick || code[0] == resume) && code[1] >= 2
+	// RESUME_QUICK of 3.11, RESUME, and INSTRUMENTED_RESUME of 3.12, where something listens to sys.monitoring.
+	const quick, resume, instrumented = 150, 151, 240
+	return (code[0] == quick || code[0] == resume || code[0] == instrumented) && code[1] >= 2
 }
 
 // generatorApart reads a generator whose frame is an object of its own (3.8 to 3.10).
-func (l *Layout) generatorApart(m Memory, a mem.Addr) (Generator, bool) {
+func (l *Layout) generatorApart(m *view.View, a mem.Addr) (Generator, bool) {
 	at, ok := Pointer(m, a+mem.Addr(l.Gen.Frame))
 	if !ok || at == 0 {
 		return Generator{State: GenEnded}, ok
@@ -147,7 +148,7 @@ func (l *Layout) generatorApart(m Memory, a mem.Addr) (Generator, bool) {
 }
 
 // yieldsFrom reports whether the instruction behind that which f executed last is YIELD_FROM.
-func (l *Layout) yieldsFrom(m Memory, f *Frame) (bool, bool) {
+func (l *Layout) yieldsFrom(m *view.View, f *Frame) (bool, bool) {
 	const yieldFrom, head = 72, 32 // of a bytes object
 	code, ok := Pointer(m, f.Code+mem.Addr(l.Code.Object))
 	if !ok {

@@ -8,10 +8,16 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // drawn is a memory of one range.
 type drawn struct{ mem.Range }
+
+func (d drawn) view() *view.View {
+	v := view.Copied(nil, d.Range)
+	return &v
+}
 
 func known(t testing.TB, minor int) *Layout {
 	t.Helper()
@@ -105,16 +111,16 @@ func TestStringAt(t *testing.T) {
 			{"a byte that was no text", 2, false, []rune{'a', 0xdcff}, "a\xff"},
 		} {
 			m := text(l, tc.kind, tc.ascii, tc.chars...)
-			if got, ok := l.StringAt(m, 0x1000); !ok || got != tc.want {
+			if got, ok := l.StringAt(m.view(), 0x1000); !ok || got != tc.want {
 				t.Errorf("3.%d, %s: %q, %t; want %q", minor, tc.name, got, ok, tc.want)
 			}
 		}
 		m := text(l, 1, true, 'x')
 		m.Data[l.String.State] &^= 8 << l.String.Shift
-		if s, ok := l.StringAt(m, 0x1000); ok {
+		if s, ok := l.StringAt(m.view(), 0x1000); ok {
 			t.Errorf("3.%d: a string that is not compact is %q", minor, s)
 		}
-		if s, ok := l.StringAt(m, 0); ok {
+		if s, ok := l.StringAt(m.view(), 0); ok {
 			t.Errorf("3.%d: null is %q", minor, s)
 		}
 	}
@@ -129,30 +135,57 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestDescribed: a description is read by its release, the next release as the last that is known; one that makes no
-// sense is refused.
-func TestDescribed(t *testing.T) {
-	describe := func(minor int) []byte {
-		b := make([]byte, OffsetsSize)
-		copy(b, Cookie)
-		binary.LittleEndian.PutUint64(b[8:], 3<<24|uint64(minor)<<16)
-		at := offsets[min(minor, lastMinor)]
-		for position, v := range map[int]uint64{at.interpreters: 808, at.threadFrame: 72, at.instr: 56, at.previous: 8,
-			at.owner: 74, at.strState: 32, at.strLength: 16, at.strASCII: 40, at.interpGC: 7000, at.collecting: 600} {
-			binary.LittleEndian.PutUint64(b[position:], v)
+// describe is what a release says of itself: its fields one behind the other in each struct.
+func describe(minor int) []byte {
+	b := make([]byte, OffsetsSize)
+	copy(b, Cookie)
+	binary.LittleEndian.PutUint64(b[8:], 3<<24|uint64(minor)<<16)
+	release := min(minor, lastMinor) - firstOffsets
+	next := map[string]uint64{"runtime": 808, "base": 80, "interp": 7000, "string": 40, "code": 24, "generator": 24}
+	for i := range fields {
+		f := &fields[i]
+		if at := f.at[release]; at != 0 {
+			next[f.in] = (next[f.in] + 7) &^ 7
+			binary.LittleEndian.PutUint64(b[at:], next[f.in])
+			next[f.in] += uint64(f.size)
 		}
-		return b
 	}
+	binary.LittleEndian.PutUint64(b[collecting[release]:], 600)
+	set := func(to func(*Layout) *int, v uint64) { binary.LittleEndian.PutUint64(b[positionOf(to, minor):], v) }
+	set(func(l *Layout) *int { return &l.String.Length }, 16)
+	set(func(l *Layout) *int { return &l.String.State }, 32)
+	set(func(l *Layout) *int { return &l.String.ASCII }, 40)
+	return b
+}
+
+// positionOf is where a release has the offset of a field.
+func positionOf(to func(*Layout) *int, minor int) int {
+	l := &Layout{Code: CodeLayout{Variables: make([]int, 1)}}
+	for i := range fields {
+		if f := &fields[i]; f.to(l) == to(l) {
+			return f.at[min(minor, lastMinor)-firstOffsets]
+		}
+	}
+	return 0
+}
+
+// TestDescribed: a description is read by its release, the next release as the last that is known. One without a field
+// that is needed, or whose fields lie where none can be or upon each other, is refused.
+func TestDescribed(t *testing.T) {
 	for _, minor := range []int{13, 14, 15, 16} {
 		l, err := Described(describe(minor))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("3.%d: %v", minor, err)
 		}
-		if l.Runtime.Interpreters != 808 || l.Frame.Owner != 74 || l.Interp.Collecting != 7600 ||
-			l.String.Compact != 56 || l.Version != (Version{3, minor}) {
+		if l.Runtime.Interpreters != 808 || l.Frame.Previous != 0 || l.Frame.Code != 8 || l.Frame.Instr != 16 ||
+			l.Interp.Collecting != 7024+600 || l.String.Compact != 56 || l.Version != (Version{3, minor}) {
 			t.Errorf("3.%d: %+v", minor, l)
 		}
 	}
+	owner := positionOf(func(l *Layout) *int { return &l.Frame.Owner }, 14)
+	gc := positionOf(func(l *Layout) *int { return &l.Interp.Collecting }, 14)
+	instr := positionOf(func(l *Layout) *int { return &l.Frame.Instr }, 14)
+	length := positionOf(func(l *Layout) *int { return &l.String.Length }, 14)
 	for _, tc := range []struct {
 		name string
 		do   func(b []byte) []byte
@@ -160,12 +193,34 @@ func TestDescribed(t *testing.T) {
 		{"no cookie", func(b []byte) []byte { b[0] = 'y'; return b }},
 		{"short", func(b []byte) []byte { return b[:100] }},
 		{"2.7", func(b []byte) []byte { b[11] = 2; return b }},
-		{"an offset of a petabyte", func(b []byte) []byte { b[offsets[14].interpGC+6] = 1; return b }},
-		{"a frame of a megabyte", func(b []byte) []byte { b[offsets[14].owner+2] = 1; return b }},
-		{"a string without a head", func(b []byte) []byte { b[offsets[14].strLength] = 0; return b }},
+		{"an offset of a petabyte", func(b []byte) []byte { b[gc+6] = 1; return b }},
+		{"a frame of a megabyte", func(b []byte) []byte { b[owner+2] = 1; return b }},
+		{"a string without a head", func(b []byte) []byte { b[length] = 0; return b }},
+		{"an address that is not aligned", func(b []byte) []byte { b[instr] += 4; return b }},
+		{"two fields at one place", func(b []byte) []byte { b[instr] = 8; return b }},
+		{"nothing but a version", func(b []byte) []byte { clear(b[24:]); return b }},
 	} {
 		if l, err := Described(tc.do(describe(14))); err == nil || l != nil {
 			t.Errorf("%s: %+v", tc.name, l)
+		}
+	}
+}
+
+// TestNeededFields: without any one of the fields that are needed a release is refused, also one that is not known yet.
+func TestNeededFields(t *testing.T) {
+	for _, minor := range []int{13, 14, 15, 16} {
+		for i := range fields {
+			at := fields[i].at[min(minor, lastMinor)-firstOffsets]
+			if at == 0 || !fields[i].required {
+				continue
+			}
+			b := describe(minor)
+			for k := range 8 {
+				b[at+k] = 0xff
+			}
+			if l, err := Described(b); err == nil {
+				t.Errorf("3.%d without field %d of %s: %+v", minor, i, fields[i].in, l)
+			}
 		}
 	}
 }
@@ -189,7 +244,7 @@ func TestEntries(t *testing.T) {
 	for _, minor := range []int{8, 10, 11, 12} {
 		l := known(t, minor)
 		var got []string
-		ok := l.Entries(dictionary(l, 0x50, 0, 0x70), 0x1000, func(key, value mem.Addr) bool {
+		ok := l.Entries(dictionary(l, 0x50, 0, 0x70).view(), 0x1000, func(key, value mem.Addr) bool {
 			got = append(got, fmt.Sprintf("%#x=%#x", uint64(key), uint64(value)))
 			return true
 		})
@@ -208,7 +263,7 @@ func TestIntAt(t *testing.T) {
 	}{{8, 2, 5<<30 | 7, true}, {11, 1, 7, true}, {12, 2 << 3, 5<<30 | 7, true}, {12, 1<<3 | 2, 0, false},
 		{8, 0, 0, true}, {8, 9, 0, false}} {
 		i := mem.NewImage(0x1000, 8, binary.LittleEndian).Skip(2).Word(tc.count).Word(5<<32 | 7).Word(0)
-		got, ok := known(t, tc.minor).IntAt(drawn{i.Range()}, 0x1000)
+		got, ok := known(t, tc.minor).IntAt(drawn{i.Range()}.view(), 0x1000)
 		if got != tc.want || ok != tc.ok {
 			t.Errorf("3.%d, size %#x: %#x, %t; want %#x, %t", tc.minor, tc.count, got, ok, tc.want, tc.ok)
 		}
@@ -239,7 +294,7 @@ func FuzzObjects(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		m := drawn{mem.Range{Start: 0x1000, Data: b}}
+		m := drawn{mem.Range{Start: 0x1000, Data: b}}.view()
 		l.StringAt(m, 0x1000)
 		l.BytesAt(m, 0x1000)
 		l.IntAt(m, 0x1000)

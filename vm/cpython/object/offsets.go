@@ -11,134 +11,150 @@ const Cookie = "xdebugpy"
 // OffsetsSize is how much of _PyRuntime is read: _Py_DebugOffsets of the last known release.
 const OffsetsSize = 896
 
-// positions are where _Py_DebugOffsets has what is used of it; 0: the release has it not.
-type positions struct {
-	interpreters                                                            int
-	interpID, interpNext, interpThreads, interpGC, interpModules, interpGIL int
-	threadNext, threadInterp, threadFrame, threadBase                       int
-	threadID, nativeID, chunk                                               int
-	previous, executable, instr, locals, owner, stack, tlbcIndex            int
-	filename, name, qualname, lines, firstLine, bytecode, tlbc              int
-	variables, kinds, genFrame, genState                                    int
-	strState, strLength, strASCII, collecting                               int
+// described is a field that _Py_DebugOffsets says the offset of.
+type described struct {
+	in       string // the struct that it is a field of
+	size     int    // bytes
+	at       [3]int // where 3.13, 3.14 and 3.15 have the offset; 0: they do not
+	required bool   // where it has a place
+	to       func(*Layout) *int
 }
 
+// fields are those that are used. A release behind the last that is known is taken to have them where that has them.
 // Source: struct _Py_DebugOffsets in Include/internal/pycore_runtime.h (3.13) and pycore_debug_offsets.h (from 3.14).
-var offsets = map[int]positions{
-	13: {interpreters: 40, interpID: 56, interpNext: 64, interpThreads: 72, interpGC: 80, interpModules: 88,
-		interpGIL: 112, threadNext: 168, threadInterp: 176, threadFrame: 184, threadID: 192, nativeID: 200,
-		chunk: 208, previous: 232, executable: 240, instr: 248, locals: 256, owner: 264, variables: 328,
-		kinds: 336, filename: 280, name: 288, qualname: 296, lines: 304, firstLine: 312, bytecode: 344,
-		strState: 544, strLength: 552, strASCII: 560, collecting: 576},
-	14: {interpreters: 40, interpID: 56, interpNext: 64, interpThreads: 72, interpGC: 88, interpModules: 96,
-		interpGIL: 120, threadNext: 192, threadInterp: 200, threadFrame: 208, threadID: 216, nativeID: 224,
-		chunk: 232, previous: 256, executable: 264, instr: 272, locals: 280, owner: 288, stack: 296,
-		tlbcIndex: 304, variables: 368, kinds: 376, genFrame: 680, genState: 688, filename: 320, name: 328,
-		qualname: 336, lines: 344, firstLine: 352, bytecode: 384, tlbc: 392, strState: 624, strLength: 632,
-		strASCII: 640, collecting: 656},
-	15: {interpreters: 40, interpID: 56, interpNext: 64, interpThreads: 72, interpGC: 88, interpModules: 96,
-		interpGIL: 120, threadNext: 192, threadInterp: 200, threadFrame: 208, threadBase: 216, threadID: 240,
-		nativeID: 248, chunk: 256, previous: 320, executable: 328, instr: 336, locals: 344, owner: 352,
-		stack: 360, tlbcIndex: 368, variables: 432, kinds: 440, genFrame: 808, genState: 816, filename: 384,
-		name: 392, qualname: 400, lines: 408, firstLine: 416, bytecode: 448, tlbc: 456, strState: 720,
-		strLength: 728, strASCII: 736, collecting: 760},
+var fields = []described{
+	{"runtime", 8, [3]int{40, 40, 40}, true, func(l *Layout) *int { return &l.Runtime.Interpreters }},
+	{"interp", 8, [3]int{56, 56, 56}, true, func(l *Layout) *int { return &l.Interp.ID }},
+	{"interp", 8, [3]int{64, 64, 64}, true, func(l *Layout) *int { return &l.Interp.Next }},
+	{"interp", 8, [3]int{72, 72, 72}, true, func(l *Layout) *int { return &l.Interp.Threads }},
+	{"interp", 8, [3]int{80, 88, 88}, true, func(l *Layout) *int { return &l.Interp.Collecting }}, // of its gc
+	{"interp", 8, [3]int{88, 96, 96}, true, func(l *Layout) *int { return &l.Interp.Modules }},
+	{"interp", 8, [3]int{112, 120, 120}, true, func(l *Layout) *int { return &l.Interp.GIL }},
+	{"thread", 8, [3]int{168, 192, 192}, true, func(l *Layout) *int { return &l.Thread.Next }},
+	{"thread", 8, [3]int{176, 200, 200}, true, func(l *Layout) *int { return &l.Thread.Interp }},
+	{"thread", 8, [3]int{184, 208, 208}, true, func(l *Layout) *int { return &l.Thread.Frame }},
+	{"base", 8, [3]int{0, 0, 216}, true, func(l *Layout) *int { return &l.Thread.Base }},
+	{"thread", 8, [3]int{192, 216, 240}, true, func(l *Layout) *int { return &l.Thread.ThreadID }},
+	{"thread", 8, [3]int{200, 224, 248}, true, func(l *Layout) *int { return &l.Thread.NativeID }},
+	{"thread", 8, [3]int{208, 232, 256}, true, func(l *Layout) *int { return &l.Thread.Chunk }},
+	{"frame", 8, [3]int{232, 256, 320}, true, func(l *Layout) *int { return &l.Frame.Previous }},
+	{"frame", 8, [3]int{240, 264, 328}, true, func(l *Layout) *int { return &l.Frame.Code }},
+	{"frame", 8, [3]int{248, 272, 336}, true, func(l *Layout) *int { return &l.Frame.Instr }},
+	{"frame", 8, [3]int{256, 280, 344}, true, func(l *Layout) *int { return &l.Frame.Locals }},
+	{"frame", 1, [3]int{264, 288, 352}, true, func(l *Layout) *int { return &l.Frame.Owner }},
+	{"frame", 8, [3]int{0, 296, 360}, true, func(l *Layout) *int { return &l.Frame.Top }},
+	{"frame", 4, [3]int{0, 304, 368}, false, func(l *Layout) *int { return &l.Frame.TLBC }}, // free-threaded alone
+	{"code", 8, [3]int{280, 320, 384}, true, func(l *Layout) *int { return &l.Code.Filename }},
+	{"code", 8, [3]int{288, 328, 392}, true, func(l *Layout) *int { return &l.Code.Name }},
+	{"code", 8, [3]int{296, 336, 400}, true, func(l *Layout) *int { return &l.Code.Qualname }},
+	{"code", 8, [3]int{304, 344, 408}, true, func(l *Layout) *int { return &l.Code.Lines }},
+	{"code", 4, [3]int{312, 352, 416}, true, func(l *Layout) *int { return &l.Code.FirstLine }},
+	{"code", 8, [3]int{328, 368, 432}, true, func(l *Layout) *int { return &l.Code.Variables[0] }},
+	{"code", 8, [3]int{336, 376, 440}, true, func(l *Layout) *int { return &l.Code.Kinds }},
+	{"code", 2, [3]int{344, 384, 448}, true, func(l *Layout) *int { return &l.Code.Bytecode }},
+	{"code", 8, [3]int{0, 392, 456}, false, func(l *Layout) *int { return &l.Code.TLBC }}, // free-threaded alone
+	{"generator", 1, [3]int{0, 688, 816}, true, func(l *Layout) *int { return &l.Gen.State }},
+	{"generator", 8, [3]int{0, 680, 808}, true, func(l *Layout) *int { return &l.Gen.Frame }},
+	{"string", 4, [3]int{544, 624, 720}, true, func(l *Layout) *int { return &l.String.State }},
+	{"string", 8, [3]int{552, 632, 728}, true, func(l *Layout) *int { return &l.String.Length }},
+	{"string", 8, [3]int{560, 640, 736}, true, func(l *Layout) *int { return &l.String.ASCII }},
 }
 
+// collecting is where _Py_DebugOffsets has the offset of the field of the same name in the gc of an interpreter.
+var collecting = [3]int{576, 656, 760}
+
+// errOffsets says that what a release says of itself cannot be so.
 var errOffsets = errors.New("the offsets that it gives of itself make no sense")
 
-// Described returns the Layout of a release that describes itself, by the first bytes of its _PyRuntime. A release
-// behind the last that is known is taken to have the same fields in the same places of the description, and refused if
-// what it says cannot be so.
+// Described returns the Layout of a release that describes itself, by the first bytes of its _PyRuntime. It is refused
+// if a field that is needed is missing, lies where none can be, or where another is.
 func Described(b []byte) (*Layout, error) {
 	if len(b) < OffsetsSize || string(b[:len(Cookie)]) != Cookie {
 		return nil, fmt.Errorf("CPython: %w: no description is there", ErrUnknown)
 	}
 	hex := order.Uint64(b[8:])
 	v := Version{int(hex >> 24 & 0xff), int(hex >> 16 & 0xff)}
-	at, ok := offsets[min(v.Minor, lastMinor)]
-	if v.Major != 3 || !ok {
+	release := min(v.Minor, lastMinor) - firstOffsets
+	if v.Major != 3 || release < 0 {
 		return nil, fmt.Errorf("CPython %v: %w; known are 3.%d to 3.%d", v, ErrUnknown, firstMinor, lastMinor)
 	}
-	r := offsetReader{b: b}
-	l := r.layout(&at)
-	l.Version, l.FreeThreaded, l.Header = v, order.Uint64(b[16:]) == 1, 16
-	if v.Minor == firstOffsets {
-		l.Gen = GenLayout{Frame: 72, State: 67}
-	}
+	l := &Layout{Version: v, FreeThreaded: order.Uint64(b[16:]) == 1, Header: 16}
+	l.Code.Variables = make([]int, 1)
 	if l.FreeThreaded {
 		l.Header = 32
-		if v.Minor == firstOffsets {
-			l.Gen = GenLayout{Frame: 72 + 16, State: 67 + 16}
-		}
-		if v.Minor >= 14 {
-			l.String.Shift = 8 // interned is a byte of its own there
-		}
 	}
-	if r.bad || l.String.Length != l.Header || l.String.ASCII <= l.String.State || l.Frame.Owner == 0 {
-		return nil, fmt.Errorf("CPython %v: %w", v, errOffsets)
+	if err := l.describe(b, release); err != nil {
+		return nil, fmt.Errorf("CPython %v: %w", v, err)
 	}
+	l.derive(v.Minor)
 	return l, nil
 }
 
-// maxOffset bounds an offset: PyInterpreterState is the largest, some hundred KB.
-const maxOffset = 1 << 20
+// maxOffset bounds an offset: PyInterpreterState is the largest, some hundred KB. Structs that are read whole are small.
+const (
+	maxOffset = 1 << 20
+	maxSmall  = 512
+)
 
-type offsetReader struct {
-	b   []byte
-	bad bool
+// describe sets the fields that b describes.
+func (l *Layout) describe(b []byte, release int) error {
+	taken := map[string][]bool{} // bytes of small structs
+	for i := range fields {
+		f := &fields[i]
+		position := f.at[release]
+		if position == 0 || !f.required && !l.FreeThreaded {
+			continue
+		}
+		n := order.Uint64(b[position:])
+		if n >= maxOffset || n%uint64(f.size) != 0 {
+			return errOffsets
+		}
+		*f.to(l) = int(n)
+		switch f.in {
+		case "interp":
+			continue
+		case "runtime", "base":
+			if n == 0 {
+				return errOffsets
+			}
+			continue
+		case "code", "generator":
+			if n < uint64(l.Header) {
+				return errOffsets
+			}
+		}
+		if taken[f.in] == nil {
+			taken[f.in] = make([]bool, maxSmall)
+		}
+		for k := n; k < n+uint64(f.size); k++ {
+			if k >= maxSmall || taken[f.in][k] {
+				return errOffsets
+			}
+			taken[f.in][k] = true
+		}
+	}
+	in := &l.Interp
+	n := order.Uint64(b[collecting[release]:])
+	if n >= maxOffset || in.Collecting == 0 || in.Threads == in.Next || in.Threads == in.Modules || in.Threads == in.GIL ||
+		l.String.Length != l.Header || l.String.ASCII <= l.String.State {
+		return errOffsets
+	}
+	in.Collecting += int(n)
+	return nil
 }
 
-func (r *offsetReader) at(position int) int {
-	if position == 0 {
-		return 0
-	}
-	v := order.Uint64(r.b[position:])
-	if v >= maxOffset {
-		r.bad = true
-		return 0
-	}
-	return int(v)
-}
-
-// small is an offset in a struct that is read whole.
-func (r *offsetReader) small(position int) int {
-	v := r.at(position)
-	if v >= 512 {
-		r.bad = true
-		return 0
-	}
-	return v
-}
-
-func (r *offsetReader) layout(at *positions) *Layout {
-	l := &Layout{
-		Runtime: RuntimeLayout{Interpreters: r.at(at.interpreters)},
-		Interp: InterpLayout{Next: r.at(at.interpNext), ID: r.at(at.interpID), Threads: r.at(at.interpThreads),
-			Modules: r.at(at.interpModules), GIL: r.at(at.interpGIL),
-			Collecting: r.at(at.interpGC) + r.at(at.collecting)},
-		Thread: ThreadLayout{Next: r.small(at.threadNext), Interp: r.small(at.threadInterp),
-			Frame: r.small(at.threadFrame), Base: r.at(at.threadBase), ThreadID: r.small(at.threadID),
-			NativeID: r.small(at.nativeID), Chunk: r.small(at.chunk)},
-		Frame: FrameLayout{Previous: r.small(at.previous), Code: r.small(at.executable), Instr: r.small(at.instr),
-			Owner: r.small(at.owner), TLBC: r.small(at.tlbcIndex), Locals: r.small(at.locals), Top: r.small(at.stack)},
-		Code: CodeLayout{Filename: r.small(at.filename), Name: r.small(at.name), Qualname: r.small(at.qualname),
-			Lines: r.small(at.lines), FirstLine: r.small(at.firstLine), Bytecode: r.small(at.bytecode),
-			TLBC: r.small(at.tlbc), Variables: []int{r.small(at.variables)}, Kinds: r.small(at.kinds)},
-		Gen: GenLayout{Frame: r.small(at.genFrame), State: r.small(at.genState)},
-		String: StringLayout{Length: r.small(at.strLength), State: r.small(at.strState), ASCII: r.small(at.strASCII),
-			Shift: 2},
-	}
+// derive sets what follows from what was described.
+func (l *Layout) derive(minor int) {
 	// struct PyCompactUnicodeObject adds utf8_length and utf8 to PyASCIIObject.
-	l.String.Compact = l.String.ASCII + 16
+	l.String.Compact, l.String.Shift = l.String.ASCII+16, 2
 	t, f, c := &l.Thread, &l.Frame, &l.Code
-	if at.stack == 0 { // 3.13 says neither where the values end nor where generators have their frames
+	if minor == firstOffsets { // it says neither where the values end nor where generators have their frames
 		f.Top, f.TopIs = f.Locals-8, topIndex
+		l.Gen = GenLayout{Frame: 72 + l.Header - 16, State: 67 + l.Header - 16}
+	} else if l.FreeThreaded {
+		l.String.Shift = 8 // interned is a byte of its own there
 	}
 	t.Size = max(t.Next, t.Interp, t.Frame, t.ThreadID, t.NativeID, t.Chunk+8) + 8
 	f.Size = max(f.Previous, f.Code, f.Instr, f.Owner, f.TLBC, f.Top) + 8
-	c.Size = max(c.Filename, c.Name, c.Qualname, c.Lines, c.FirstLine, c.Variables[0], c.Kinds, 2*32) + 8
-	if !l.FreeThreaded {
-		c.TLBC, f.TLBC = 0, 0
-	}
-	return l
+	c.Size = max(c.Filename, c.Name, c.Qualname, c.Lines, c.FirstLine, c.Variables[0], c.Kinds, c.TLBC, 2*32) + 8
 }

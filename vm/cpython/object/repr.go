@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of what is shown of one object.
@@ -24,7 +25,7 @@ const (
 // Repr says what the object at a is, as Python's repr does for builtin types, in short: of containers the first few
 // elements, of other objects type and address. It calls nothing of the process. It is false if the object could not be
 // read.
-func (l *Layout) Repr(m Memory, a mem.Addr) (string, bool) {
+func (l *Layout) Repr(m *view.View, a mem.Addr) (string, bool) {
 	r := reprWriter{l: l, m: m}
 	r.object(a, 0)
 	return r.String(), !r.missing
@@ -33,7 +34,7 @@ func (l *Layout) Repr(m Memory, a mem.Addr) (string, bool) {
 type reprWriter struct {
 	strings.Builder
 	l       *Layout
-	m       Memory
+	m       *view.View
 	missing bool
 }
 

@@ -5,12 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
-
-// Memory gives bytes of a process, false where they are not to be had. They are valid until the next call.
-type Memory interface {
-	Bytes(addr mem.Addr, n int) ([]byte, bool)
-}
 
 // MaxString bounds the characters of a string that are read.
 const MaxString = 4096
@@ -44,7 +40,7 @@ func (l *Layout) span(a mem.Addr, head []byte) (at mem.Addr, n, kind int, ok boo
 }
 
 // StringAt reads the string at a.
-func (l *Layout) StringAt(m Memory, a mem.Addr) (string, bool) {
+func (l *Layout) StringAt(m *view.View, a mem.Addr) (string, bool) {
 	if a == 0 {
 		return "", false
 	}
@@ -64,7 +60,7 @@ func (l *Layout) StringAt(m Memory, a mem.Addr) (string, bool) {
 }
 
 // StringStart reads up to most characters of the string at a, and says how many it has.
-func (l *Layout) StringStart(m Memory, a mem.Addr, most int) (s string, length uint64, ok bool) {
+func (l *Layout) StringStart(m *view.View, a mem.Addr, most int) (s string, length uint64, ok bool) {
 	head, ok := m.Bytes(a, l.StringHead())
 	if !ok {
 		return "", 0, false
@@ -129,7 +125,7 @@ func (l *Layout) BytesSpan(a mem.Addr, head []byte) (at mem.Addr, n int, ok bool
 }
 
 // BytesAt reads the bytes object at a, at most MaxBytes. They are valid until the next read.
-func (l *Layout) BytesAt(m Memory, a mem.Addr) ([]byte, bool) {
+func (l *Layout) BytesAt(m *view.View, a mem.Addr) ([]byte, bool) {
 	head, ok := m.Bytes(a, l.BytesHead())
 	if !ok {
 		return nil, false

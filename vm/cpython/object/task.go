@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // TaskLayout is of TaskObj, a task of asyncio in C, in bytes from its start; what a future has is at the same place.
@@ -101,7 +102,7 @@ func (t *TaskLayout) TaskOf(a mem.Addr, b []byte) Task {
 }
 
 // PendingAt reports whether the future of C at a is not done.
-func (t *TaskLayout) PendingAt(m Memory, a mem.Addr) (pending, ok bool) {
+func (t *TaskLayout) PendingAt(m *view.View, a mem.Addr) (pending, ok bool) {
 	b, ok := m.Bytes(a+mem.Addr(t.State), 4)
 	return ok && order.Uint32(b) == 0, ok
 }

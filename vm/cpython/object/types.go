@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Type is a type object.
@@ -41,7 +42,7 @@ func (t *Type) Size() int { return int(min(t.basicSize, 1<<30)) }
 // Subclasses gives yield the types that are derived from the type at a, until it returns false: of a type that is no
 // static one of the interpreter itself. Source: tp_subclasses in Include/cpython/object.h, a dictionary of
 // weak references.
-func (l *Layout) Subclasses(m Memory, a mem.Addr, yield func(sub mem.Addr) bool) {
+func (l *Layout) Subclasses(m *view.View, a mem.Addr, yield func(sub mem.Addr) bool) {
 	dict, ok := Pointer(m, a+l.header()+8+typeSubclasses)
 	if !ok || dict == 0 {
 		return
@@ -56,7 +57,7 @@ func (l *Layout) Subclasses(m Memory, a mem.Addr, yield func(sub mem.Addr) bool)
 const MaxTypeName = 128
 
 // TypeOf reads the type of the object at a.
-func (l *Layout) TypeOf(m Memory, a mem.Addr) (Type, bool) {
+func (l *Layout) TypeOf(m *view.View, a mem.Addr) (Type, bool) {
 	at, ok := Pointer(m, a+l.header()-8)
 	if !ok {
 		return Type{}, false
@@ -65,7 +66,7 @@ func (l *Layout) TypeOf(m Memory, a mem.Addr) (Type, bool) {
 }
 
 // TypeAt reads the type at a.
-func (l *Layout) TypeAt(m Memory, a mem.Addr) (Type, bool) {
+func (l *Layout) TypeAt(m *view.View, a mem.Addr) (Type, bool) {
 	b, ok := m.Bytes(a+l.header()+8, typeDictOffset+8)
 	if !ok || a == 0 {
 		return Type{}, false
