@@ -186,7 +186,8 @@ func TestCadence(t *testing.T) {
 			}
 			name := fmt.Sprintf("one round in %v, late %v", every, late)
 			end := cells * period
-			if !late && (covered < end || covered > end+time.Duration(every)*period || c.upto != covered || missed > 0) {
+			if most := end + time.Duration(every)*period; !late &&
+				(covered < end || covered > most || c.upto != covered || missed > 0) {
 				t.Errorf("%s: %v of %v are covered, %d missed", name, covered, end, missed)
 			}
 			if want := int(cells / every); samples+missed < want-2 || samples+missed > want+2 {

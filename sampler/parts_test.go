@@ -60,7 +60,8 @@ func TestScheduleHasOneMomentInEachCell(t *testing.T) {
 			t.Errorf("%s: cell %d until %v, want %d, %v", tt.name, s.number, upto, tt.number, tt.upto)
 		}
 	}
-	if due := s.next(0, s.number+10); due < time.Hour+1140*time.Millisecond || due >= time.Hour+1150*time.Millisecond {
+	const tenth = time.Hour + 1140*time.Millisecond
+	if due := s.next(0, s.number+10); due < tenth || due >= tenth+period {
 		t.Errorf("the tenth cell behind it is due at %v", due)
 	}
 }
