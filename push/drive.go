@@ -43,6 +43,11 @@ type away struct {
 
 // Run sends until ctx ends. The error is ErrStuck, with the last trouble.
 func (p *Pump) Run(ctx context.Context) (err error) {
+	syncing, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	beside.Go(func() { p.syncAll(syncing) })
 	p.drive(ctx, func() bool {
 		err = p.isStuck()
 		return err != nil
@@ -59,12 +64,14 @@ func (p *Pump) Flush(ctx context.Context) bool {
 	before := p.away.round
 	p.mu.Unlock()
 	p.drive(ctx, func() bool { return p.isEmpty() || p.rounds() > before })
+	p.sync()
 	return p.isEmpty()
 }
 
 // Persist is Flush, but what fails is tried again, as Run does, until ctx ends.
 func (p *Pump) Persist(ctx context.Context) bool {
 	p.drive(ctx, p.isEmpty)
+	p.sync()
 	return p.isEmpty()
 }
 

@@ -60,11 +60,7 @@ func (f *folder) send(_ context.Context, r *Request) error {
 	if err := f.makeRoom(int64(len(r.Body))); err != nil {
 		return &Refusal{Why: "clear folder: " + err.Error(), Again: true}
 	}
-	err := writeNew(f.root, r.Path, r.Body)
-	if err == nil {
-		err = syncFolder(f.root)
-	}
-	switch {
+	switch err := writeNew(f.root, r.Path, r.Body); {
 	case err == nil, errors.Is(err, fs.ErrExist) && f.has(r):
 		return nil
 	case errors.Is(err, fs.ErrExist):

@@ -60,27 +60,19 @@ func (p *Pump) Lose(dropped []Dropped) {
 	p.drop(dropped...)
 }
 
-// Put takes the requests of an interval to send them, soon. When it returns they survive a crash of the machine, if the
-// spool is a folder that can be written.
+// Put takes the requests of an interval to send them, soon. What still waits after some seconds, or when Flush or Persist
+// return, survives a crash of the machine if the spool is a folder.
 func (p *Pump) Put(requests ...*Request) {
 	p.putting.Lock()
 	defer p.putting.Unlock()
-	written := false
 	for _, r := range requests {
-		written = p.put(r) || written
+		p.put(r)
 		p.awake()
-	}
-	if written {
-		if err := p.spool.sync(); err != nil {
-			p.mu.Lock()
-			p.trouble = fmt.Errorf("sync spool: %w", err)
-			p.mu.Unlock()
-		}
 	}
 }
 
-// put takes one request, and reports whether it was written. That may take long: others use the spool meanwhile.
-func (p *Pump) put(r *Request) (written bool) {
+// put takes one request. To write it may take long: others use the spool meanwhile.
+func (p *Pump) put(r *Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if waiting, _ := p.spool.Waiting(); waiting == 0 && !p.stuck.lost {
@@ -90,19 +82,53 @@ func (p *Pump) put(r *Request) (written bool) {
 	if e == nil {
 		p.accounts.Take(r.Profiles)
 		p.drop(dropped...)
-		return false
+		return
 	}
 	p.drop(dropped...)
 	var failed error
-	file := e.held == nil
-	if file {
+	if e.held == nil {
 		p.mu.Unlock()
 		failed = p.spool.store(e, r)
 		p.mu.Lock()
 	}
 	p.accounts.Take(r.Profiles) // together with what it waits or is dropped as: the account adds up at each moment
 	p.drop(p.spool.keep(e, r, failed)...)
-	return file && failed == nil
+}
+
+// syncEvery is how often what waits in a folder is made to survive a crash. Most is with the store by then: to wait for
+// the disk with each request, which may take a second where others write, would be for nothing.
+const syncEvery = 5 * time.Second
+
+// syncAll syncs each syncEvery until ctx ends.
+func (p *Pump) syncAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait(ctx, syncEvery, nil)
+		p.sync()
+	}
+}
+
+// sync has all that waits in a folder survive a crash.
+func (p *Pump) sync() {
+	p.mu.Lock()
+	entries := p.spool.unsynced()
+	p.mu.Unlock()
+	if len(entries) == 0 {
+		return
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.name)
+	}
+	err := syncFiles(p.spool.folder, names)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.trouble = fmt.Errorf("sync spool: %w", err)
+		return
+	}
+	for _, e := range entries {
+		e.synced = true
+	}
 }
 
 // awake has the loop of drive look again.

@@ -13,8 +13,8 @@ import (
 )
 
 // Spool keeps requests until a store takes them, in a folder or in memory: the oldest are dropped where they are too
-// many or too old. What the folder does not take, as its disk is full, is kept in memory. What is in the folder is
-// there after a crash of the machine too. One goroutine uses it at a time, but for store; one process uses the folder.
+// many or too old. What the folder does not take, as its disk is full, is kept in memory. One goroutine
+// uses it at a time, but for store; one process uses the folder.
 type Spool struct {
 	folder   *os.Root // nil: all is kept in memory
 	limits   Limits
@@ -44,6 +44,7 @@ type entry struct {
 	held     *Request // of one in memory alone
 	head     []byte   // of a file that is not written yet
 	strange  bool     // it is not to be sent by us, and takes room
+	synced   bool     // its file survives a crash
 
 	lent  bool // it is being sent, and is not dropped meanwhile
 	tries int

@@ -153,5 +153,12 @@ func (s *Spool) store(e *entry, r *Request) error {
 	return writeNew(s.folder, e.name, e.head, []byte("\n"), r.Body)
 }
 
-// sync has the names of what was stored survive a crash. Source: fsync(2), of a folder.
-func (s *Spool) sync() error { return syncFolder(s.folder) }
+// unsynced are the entries whose files may not survive a crash.
+func (s *Spool) unsynced() (of []*entry) {
+	for _, e := range s.entries {
+		if e.held == nil && !e.synced && !e.strange {
+			of = append(of, e)
+		}
+	}
+	return of
+}

@@ -12,8 +12,7 @@ import (
 const unfinished = "unfinished-"
 
 // writeNew writes a new file into a folder: it has its name when it is complete, and it fails with fs.ErrExist where
-// something has that name, a link too. What is in it survives a crash of the machine, and its name after [syncFolder].
-// Source: fsync(2).
+// something has that name, a link too. It survives a crash of the machine after [syncFiles].
 func writeNew(folder *os.Root, name string, parts ...[]byte) error {
 	own := unfinished + strconv.FormatUint(rand.Uint64(), 36)
 	f, err := folder.OpenFile(own, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -25,9 +24,6 @@ func writeNew(folder *os.Root, name string, parts ...[]byte) error {
 		if _, err = f.Write(part); err != nil {
 			break
 		}
-	}
-	if err == nil {
-		err = f.Sync()
 	}
 	if errClose := f.Close(); err == nil {
 		err = errClose
@@ -46,12 +42,20 @@ func writeNew(folder *os.Root, name string, parts ...[]byte) error {
 	return folder.Rename(own, name)
 }
 
-// syncFolder has the names in a folder survive a crash of the machine.
-func syncFolder(folder *os.Root) error {
-	dir, err := folder.Open(".")
-	if err != nil {
-		return err
+// syncFiles has files of a folder survive a crash of the machine, with their names. Those that are gone are left out.
+// Source: fsync(2), also of the folder.
+func syncFiles(folder *os.Root, names []string) error {
+	for _, name := range append(names, ".") {
+		f, err := folder.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return err
+		}
 	}
-	defer dir.Close()
-	return dir.Sync()
+	return nil
 }

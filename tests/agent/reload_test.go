@@ -27,6 +27,11 @@ func TestReload(t *testing.T) {
 	rule := func(names string) string { return "interval: 1s\nprocesses:\n  - name: [" + names + "]\n" }
 	write(rule("reloada"))
 	a := startAgent(t, store, filepath.Join(folder(t), "spool"), nil, "--config", file)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(a.text())
+		}
+	})
 	has := func(name string) func() bool { return func() bool { return len(store.count(t, name).wall) > 0 } }
 	await(t, "the first is recorded", has("reloada"))
 	hup := func(says string) {

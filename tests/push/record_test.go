@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -243,5 +244,29 @@ func TestFullDisk(t *testing.T) {
 	out, status = fpstackIn(t, t.TempDir(), "doctor", "--push", "file://"+dir)
 	if status != 1 || !strings.Contains(out, "no space left") {
 		t.Errorf("doctor: status %d: %s", status, out)
+	}
+}
+
+// TestSpoolSurvivesCrash: what a recording leaves in the spool is synced to the disk, the file and then its name, before
+// it ends.
+func TestSpoolSurvivesCrash(t *testing.T) {
+	t.Parallel()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed")
+	}
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, fpstack, "record", "-q", "-d", "0.3",
+		"-p", sleeper(t), "--spool", dir+"/spool", "--push", "pyroscope"+away(t))
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput() // nothing was sent
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	calls := regexp.MustCompile(`(?m)fsync\(\d+<([^>]*)>\) += 0$`).FindAllStringSubmatch(string(b), -1)
+	if len(calls) != 2 || !strings.HasSuffix(calls[0][1], ".push") || calls[1][1] != filepath.Dir(calls[0][1]) {
+		t.Errorf("synced %q: %s\n%s", calls, b, out)
 	}
 }
