@@ -27,8 +27,8 @@ const NoReg Reg = 0xff
 // Max is the number of registers that [Registers] has room for.
 const Max = 40
 
-// slot says where in the note a register is, or count consecutive ones: these are named by name and a number, from 0 for
-// register 0 on.
+// slot says where in the note a register is, or count consecutive ones: these are named by name and a number, from 0
+// for register 0 on.
 type slot struct {
 	reg   Reg
 	name  string

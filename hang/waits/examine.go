@@ -45,7 +45,8 @@ func readAll(ctx context.Context, src Source, f *Facts) ([]Wait, error) {
 	return all, nil
 }
 
-// stuckByNear reports whether threads would be stuck if nobody had the other ends of descriptors who was not looked for.
+// stuckByNear reports whether threads would be stuck if nobody who was not looked for had the other ends of
+// descriptors.
 func stuckByNear(f *Facts, all []Wait) bool {
 	if !slices.ContainsFunc(all, func(w Wait) bool { return w.near }) {
 		return false

@@ -8,7 +8,8 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 )
 
-// loopFiles is a process whose descriptor 4 is an epoll set with one end of a pipe. links are what others were asked for.
+// loopFiles is a process whose descriptor 4 is an epoll set with one end of a pipe. links are what others were asked
+// for.
 type loopFiles struct {
 	*drawn
 	own   []Holder // of the pipe, in the process itself
