@@ -7,8 +7,10 @@ import (
 	"os"
 
 	"github.com/fpstack/fpstack/cmd"
+	"github.com/fpstack/fpstack/early"
 )
 
 func main() {
+	early.Restore()
 	os.Exit(cmd.Run(os.Args[1:]))
 }

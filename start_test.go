@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,6 +58,44 @@ func TestStart(t *testing.T) {
 		t.Fatalf("run fpstack: %v\n%s", err, trace.String())
 	}
 	checkInits(t, trace.String())
+}
+
+// TestSmallAddressSpace: whatever the limit on the address space, what is shown is not a trace of Go's runtime, which
+// reserves a gigabyte before main, but what is wrong and the remedy.
+func TestSmallAddressSpace(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the entry of the program is the runtime's on " + runtime.GOARCH)
+	}
+	program := filepath.Join(t.TempDir(), "fpstack")
+	build := exec.Command("scripts/build", program)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build fpstack: %v\n%s", err, out)
+	}
+	run := func(megabytes int, args ...string) (status int, out string) {
+		c := exec.Command("sh", append([]string{"-c", `ulimit -v "$1" && shift && exec "$0" "$@"`, program,
+			strconv.Itoa(megabytes << 10)}, args...)...)
+		b, err := c.CombinedOutput()
+		if err != nil && c.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return c.ProcessState.ExitCode(), string(b)
+	}
+	// The shell itself needs some; from 1,400 on there is enough.
+	for megabytes := 50; megabytes < 1400; megabytes += 10 {
+		status, out := run(megabytes, "-p", strconv.Itoa(os.Getppid()))
+		if status != 2 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "address space is limited to") ||
+			!strings.Contains(out, "ulimit -v unlimited") {
+			t.Errorf("%d MB: status %d, %.200q", megabytes, status, out)
+		}
+		if status, out := run(megabytes, "version"); megabytes >= 750 && status != 0 {
+			t.Errorf("%d MB: version has status %d, %.200q", megabytes, status, out)
+		}
+	}
+	c := exec.Command("sh", "-c", `ulimit -v 1228800; exec "$0" run -- sh -c 'ulimit -v'`, program)
+	if out, _ := c.CombinedOutput(); !strings.Contains(string(out), "limited to 1200 MB") {
+		t.Errorf("the limit that is named is not that of the user: %q", out)
+	}
 }
 
 // checkInits holds the bounds of what packages do before main.

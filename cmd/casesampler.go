@@ -78,7 +78,9 @@ func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
 }
 
 // Begin implements [capture.Sampler].
-func (s *caseSampler) Begin(ctx context.Context, pids []int) { s.d.waiting = newWaiting(ctx, pids) }
+func (s *caseSampler) Begin(ctx context.Context, pids []int) {
+	s.d.waiting = newWaiting(ctx, pids, false)
+}
 
 // Sample implements [capture.Sampler].
 func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error) {

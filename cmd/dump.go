@@ -70,7 +70,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 				d.missing += missing
 			}
 			if o.showsWaits() {
-				d.waiting = newWaiting(ctx, pids)
+				d.waiting = newWaiting(ctx, pids, true)
 				defer d.waiting.close()
 			}
 			for _, pid := range pids {

@@ -20,8 +20,7 @@ type limitError struct {
 func (e *limitError) Error() string { return e.what }
 
 // leastSpace is the address space that a dump or a recording reserves, bytes: Go's runtime, our mappings, and threads.
-// With less than 740 MB the runtime ends before any code of ours runs, and between that and this at some sizes (1,200
-// MB) and not at others.
+// With less, at some sizes, the runtime ends before any code of ours runs: see package early.
 const leastSpace = 1400<<20 + threadSpace
 
 const (

@@ -21,10 +21,12 @@ type waiting struct {
 	shown  bool         // of a process
 }
 
-// newWaiting reads those processes. One that cannot be inspected is not in the graph: the dump says why.
-func newWaiting(ctx context.Context, pids []int) *waiting {
+// newWaiting reads those processes. One that cannot be inspected is not in the graph: the dump says why. near is
+// [waits.Facts.Near].
+func newWaiting(ctx context.Context, pids []int, near bool) *waiting {
 	w := &waiting{source: tracer.NewWaitFacts()}
 	w.facts, _ = w.source.Begin(ctx, pids)
+	w.facts.Near = near
 	w.graph, _ = waits.Examine(ctx, w.source, w.facts)
 	return w
 }

@@ -27,8 +27,8 @@ const NoReg Reg = 0xff
 // Max is the number of registers that [Registers] has room for.
 const Max = 40
 
-// slot says where in the note a register is, or count consecutive ones: these are named by name and a number, from 0 for
-// register 0 on.
+// slot says where in the note a register is, or count consecutive ones: these are named by name and a number, from 0
+// for register 0 on.
 type slot struct {
 	reg   Reg
 	name  string
@@ -46,7 +46,7 @@ type alias struct {
 }
 
 // Arch describes one architecture. The values are package variables and must not be changed. They are made by the
-// compiler: to make tables of eight architectures at each start of the program took 70 microseconds.
+// compiler: to make tables of eight architectures at each start of the program took 70 microseconds of each run.
 type Arch struct {
 	Name     string // as GOARCH
 	WordSize int    // bytes of an address

@@ -90,7 +90,10 @@ func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	t := p.table.Load()
+	var t *maps.Table
+	if last := p.table.Load(); last != nil {
+		t = last.Table
+	}
 	if t != nil && anonymous(t, addr, len(b)) {
 		return m.read(b, addr)
 	}

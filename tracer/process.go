@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"os"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ type Process struct {
 	forked  atomic.Bool // had not executed a program when memory was opened
 	memory  atomic.Pointer[memory]
 	errands errand.Owner
-	table   atomic.Pointer[maps.Table] // the mappings last read
+	table   atomic.Pointer[readTable] // the mappings last read
 
 	files    taskReader // of its Watches
 	counters string     // the file of their counters, "" not known yet
@@ -111,12 +112,27 @@ func (p *Process) Maps() (*maps.Table, error) {
 	return p.parseMaps(b)
 }
 
+// readTable is mappings with a hash of their text.
+type readTable struct {
+	*maps.Table
+	text uint64
+}
+
+// hashSeed is that of the texts' hashes.
+var hashSeed = maphash.MakeSeed()
+
+// parseMaps gives the table that was made last for the same text: that of a process with thousands of threads has
+// megabytes, and is read three times for a dump.
 func (p *Process) parseMaps(text []byte) (*maps.Table, error) {
+	hash := maphash.Bytes(hashSeed, text)
+	if last := p.table.Load(); last != nil && last.text == hash {
+		return last.Table, nil
+	}
 	t, err := maps.Parse(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", p.pid, err)
 	}
-	p.table.Store(t)
+	p.table.Store(&readTable{t, hash})
 	return t, nil
 }
 

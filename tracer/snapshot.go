@@ -254,6 +254,7 @@ func (s *stop) result() *snapshot.Snapshot {
 		out.Clock = s.monotonic + s.begun
 	}
 	out.Maps, out.Changed = s.tables()
+	out.Threads = make([]snapshot.Thread, 0, len(s.threads))
 	w := windows{table: out.Maps, limit: openWindow, total: max(0, s.windows.total)}
 	for i := range s.threads {
 		t := &s.threads[i]

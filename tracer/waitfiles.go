@@ -42,6 +42,9 @@ func (w *waitFiles) read(ctx context.Context, f *waits.Facts, n *waits.FileNeed)
 	if len(n.Links) > 0 {
 		w.holders(f, n.Links)
 	}
+	for _, pid := range n.Own {
+		f.Files.Own[pid] = w.own(pid)
+	}
 	for _, pid := range n.Children {
 		f.Files.Children[pid] = w.children(f, pid)
 	}
@@ -66,6 +69,7 @@ func (w *waitFiles) read(ctx context.Context, f *waits.Facts, n *waits.FileNeed)
 func (w *waitFiles) mine(files *waits.Files) {
 	if files.FDs == nil {
 		*files = waits.Files{FDs: map[waits.FDKey]*waits.FD{}, Holders: map[string][]waits.Holder{},
+			Own:      map[int]map[string][]waits.Holder{},
 			Children: map[int][]waits.ChildProcess{}, Mounts: map[int][]procfs.Mount{},
 			States: map[int]waits.ProcessState{}}
 	}
@@ -296,6 +300,26 @@ func (w *waitFiles) holders(f *waits.Facts, links []string) {
 		}
 		files.Holders[link] = list
 	}
+}
+
+// own lists the descriptors of process pid, with the ends of those that are pipes.
+func (w *waitFiles) own(pid int) map[string][]waits.Holder {
+	root, err := openAt(unix.AT_FDCWD, w.root, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(root)
+	x := &holderIndex{byLink: map[string][]waits.Holder{}}
+	x.process(root, pid)
+	for link, list := range x.byLink {
+		if _, pipe := procfs.PipeInode(link); !pipe {
+			continue
+		}
+		for i := range list {
+			list[i].Read, list[i].Write = ends(fmt.Sprintf("%s/%d/fd/%d", w.root, pid, list[i].FD))
+		}
+	}
+	return x.byLink
 }
 
 // related counts those of the processes hidden that may have got descriptors of the processes of f as children and

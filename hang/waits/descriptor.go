@@ -52,6 +52,10 @@ func (s *study) onPipe(p *Process, fd *FD, reading bool, w *Wait) {
 		w.Object.Kind = "room in a full pipe"
 		end, other = "read end", func(h Holder) bool { return h.Read }
 	}
+	if s.byItself(p, fd, w, other) {
+		w.Note = "the process itself has the " + end
+		return
+	}
 	list, ok := s.holders(fd.Link)
 	if !ok {
 		return
@@ -76,6 +80,22 @@ func (s *study) onPipe(p *Process, fd *FD, reading bool, w *Wait) {
 	case own && reading:
 		w.Note = "it holds a write end itself, so that it does not see the end of the data when the others close theirs"
 	}
+}
+
+// byItself makes w a wait that p itself may end, as it has a descriptor of the same name that is the other end; it is
+// false where all holders are to be looked for: see [Facts.Near]. While that is not known w is left as it is.
+func (s *study) byItself(p *Process, fd *FD, w *Wait, other func(Holder) bool) bool {
+	if !s.ofSet || !s.facts.Near {
+		return false
+	}
+	list, ok := s.own(p, fd.Link)
+	if ok && !slices.ContainsFunc(list, other) {
+		return false
+	}
+	if w.near = true; ok {
+		s.byProcesses(w, []int{p.PID})
+	}
+	return true
 }
 
 // byHolders makes w a wait that any process in pids may end, as far as all holders were seen.
@@ -190,6 +210,12 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 	}
 }
 
+// ioUring is the name of what lets the kernel write to an eventfd.
+const (
+	ioUring      = "anon_inode:[io_uring]"
+	kernelWrites = "the kernel may write to it"
+)
+
 // onEventfd is a wait for an eventfd: each process that has it may write to it, or read from it.
 func (s *study) onEventfd(p *Process, fd *FD, reading bool, w *Wait) {
 	e := fd.Info.Eventfd
@@ -202,6 +228,12 @@ func (s *study) onEventfd(p *Process, fd *FD, reading bool, w *Wait) {
 	}
 	w.Object.Key = Key{Class: Event, A: uint64(e.ID)}
 	w.Object.Name = fmt.Sprintf("eventfd-id %d", e.ID)
+	if s.byItself(p, fd, w, func(Holder) bool { return true }) {
+		if rings, _ := s.own(p, ioUring); len(rings) > 0 || !reading {
+			w.Unlisted = kernelWrites
+		}
+		return
+	}
 	list, ok := s.holders(fd.Link)
 	if !ok {
 		return
@@ -214,8 +246,8 @@ func (s *study) onEventfd(p *Process, fd *FD, reading bool, w *Wait) {
 	}
 	s.byHolders(w, pids)
 	if w.Unlisted == "" {
-		w.Unlisted = "the kernel may write to it"
-		if len(s.facts.Files.Holders["anon_inode:[io_uring]"]) == 0 && reading {
+		w.Unlisted = kernelWrites
+		if len(s.facts.Files.Holders[ioUring]) == 0 && reading {
 			w.Unlisted = ""
 		}
 	}

@@ -1,6 +1,9 @@
 package waits
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // maxRounds bounds how often Examine reads: words, then stacks and what they name, then descriptors and the processes
 // that hold them, then what those wait for.
@@ -9,6 +12,26 @@ const maxRounds = 32
 // Examine reads by src what the waits of f take, and makes the graph. f has the processes that were asked for, with the
 // first reading of each thread.
 func Examine(ctx context.Context, src Source, f *Facts) (*Graph, error) {
+	all, err := readAll(ctx, src, f)
+	if err == nil && f.Near && stuckByNear(f, all) {
+		f.Near = false
+		all, err = readAll(ctx, src, f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	stuck, edges := doubtful(newGraph(f, all, false))
+	if err := src.Again(ctx, stuck, true); err != nil {
+		return nil, err
+	}
+	if err := src.Again(ctx, edges, false); err != nil {
+		return nil, err
+	}
+	return Join(f), nil
+}
+
+// readAll reads in rounds what the waits of f take.
+func readAll(ctx context.Context, src Source, f *Facts) ([]Wait, error) {
 	var all []Wait
 	for range maxRounds {
 		var need Need
@@ -19,14 +42,19 @@ func Examine(ctx context.Context, src Source, f *Facts) (*Graph, error) {
 			return nil, err
 		}
 	}
-	stuck, edges := doubtful(newGraph(f, all))
-	if err := src.Again(ctx, stuck, true); err != nil {
-		return nil, err
+	return all, nil
+}
+
+// stuckByNear reports whether threads would be stuck if nobody who was not looked for had the other ends of
+// descriptors.
+func stuckByNear(f *Facts, all []Wait) bool {
+	if !slices.ContainsFunc(all, func(w Wait) bool { return w.near }) {
+		return false
 	}
-	if err := src.Again(ctx, edges, false); err != nil {
-		return nil, err
-	}
-	return Join(f), nil
+	g := newGraph(f, all, true)
+	return slices.ContainsFunc(g.Cycles, func(c Cycle) bool {
+		return slices.ContainsFunc(c.Threads, func(tid int) bool { w := g.Of(tid); return w != nil && w.near })
+	})
 }
 
 // doubtful lists the threads whose waits are only true if they did not run meanwhile: what may be stuck, and the other

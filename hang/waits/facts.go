@@ -16,6 +16,10 @@ type Facts struct {
 	Files Files
 	// Reader is the process that reads them, which cannot inspect itself; 0 if it is of no matter.
 	Reader int
+	// Near leaves descriptors of other processes unread as far as no thread can be stuck by them: of one that waits
+	// for one of several descriptors, as event loops do, to one of which its own process has the other end. [Examine]
+	// takes it back where that is not so.
+	Near bool
 	// Problems say what could not be read, and why.
 	Problems []string
 

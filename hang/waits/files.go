@@ -12,11 +12,12 @@ import (
 // entry for was not read.
 type Files struct {
 	FDs      map[FDKey]*FD
-	Holders  map[string][]Holder    // of descriptors by what they are, FD.Link, over all processes of this machine
-	Locks    []procfs.FileLock      // of /proc/locks
-	HasLocks bool                   // they were read
-	LocksAt  time.Time              // before that
-	Children map[int][]ChildProcess // by process
+	Holders  map[string][]Holder         // of descriptors by what they are, FD.Link, over all processes of this machine
+	Own      map[int]map[string][]Holder // of one process, as Holders
+	Locks    []procfs.FileLock           // of /proc/locks
+	HasLocks bool                        // they were read
+	LocksAt  time.Time                   // before that
+	Children map[int][]ChildProcess      // by process
 	Mounts   map[int][]procfs.Mount
 	States   map[int]ProcessState
 	// Cut says why not all descriptors of this machine were gone through: then a list of holders may lack some. "" if
@@ -105,6 +106,7 @@ type ProcessState struct {
 type FileNeed struct {
 	FDs      []FDKey
 	Links    []string // whose Holders are wanted
+	Own      []int    // processes whose own descriptors are wanted
 	Locks    bool
 	Children []int // of processes
 	Mounts   []int // of processes
@@ -112,7 +114,7 @@ type FileNeed struct {
 }
 
 func (n *FileNeed) empty() bool {
-	return len(n.FDs)+len(n.Links)+len(n.Children)+len(n.Mounts)+len(n.States) == 0 && !n.Locks
+	return len(n.FDs)+len(n.Links)+len(n.Own)+len(n.Children)+len(n.Mounts)+len(n.States) == 0 && !n.Locks
 }
 
 // tidy sorts what is needed and keeps each once.
@@ -121,7 +123,7 @@ func (n *FileNeed) tidy() {
 	n.FDs = slices.Compact(n.FDs)
 	slices.Sort(n.Links)
 	n.Links = slices.Compact(n.Links)
-	for _, list := range []*[]int{&n.Children, &n.Mounts, &n.States} {
+	for _, list := range []*[]int{&n.Own, &n.Children, &n.Mounts, &n.States} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -144,6 +146,15 @@ func (s *study) holders(link string) ([]Holder, bool) {
 		s.need.Files.Links = append(s.need.Files.Links, link)
 	}
 	return list, ok
+}
+
+// own returns who of p itself has a descriptor of that name, false if that was not read yet: then it is asked for.
+func (s *study) own(p *Process, link string) ([]Holder, bool) {
+	all, ok := s.facts.Files.Own[p.PID]
+	if !ok {
+		s.need.Files.Own = append(s.need.Files.Own, p.PID)
+	}
+	return all[link], ok
 }
 
 // children returns the children of a process, false if they were not read yet: then they are asked for.

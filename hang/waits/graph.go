@@ -19,6 +19,7 @@ type Graph struct {
 	Waiting, Owned int
 
 	byThread map[int]int // index in Waits
+	alone    bool        // see newGraph
 }
 
 // CycleKind says what a Cycle is.
@@ -70,11 +71,12 @@ func (g *Graph) Of(tid int) *Wait {
 // Join makes the graph of facts.
 func Join(f *Facts) *Graph {
 	w, _ := Study(f)
-	return newGraph(f, w)
+	return newGraph(f, w, false)
 }
 
-func newGraph(f *Facts, w []Wait) *Graph {
-	g := &Graph{Facts: f, Waits: w, byThread: make(map[int]int, len(w))}
+// newGraph makes the graph of w. alone says that nobody has the other ends of descriptors who was not looked for.
+func newGraph(f *Facts, w []Wait, alone bool) *Graph {
+	g := &Graph{Facts: f, Waits: w, alone: alone, byThread: make(map[int]int, len(w))}
 	for i := range w {
 		g.byThread[w[i].TID] = i
 		switch w[i].Mode {

@@ -183,7 +183,9 @@ func (s *study) set(p *Process, members []member, n int, w *Wait) {
 		case !m.in && !m.out:
 			one.Object.Name = fd.Link // errors alone
 		default:
+			s.ofSet = true
 			s.onFile(p, fd, m.in, &one)
+			s.ofSet = false
 		}
 		names = append(names, memberName(&m, fd, &one))
 		s.merge(w, &one, &pids)
@@ -231,7 +233,7 @@ func (s *study) merge(w, one *Wait, pids *[]int) {
 	if one.Unlisted != "" && w.Unlisted == "" {
 		w.Unlisted = one.Unlisted
 	}
-	w.Listens = w.Listens || one.Listens
+	w.Listens, w.near = w.Listens || one.Listens, w.near || one.near
 	if one.Note != "" && w.Note == "" {
 		w.Note = one.Note
 	}

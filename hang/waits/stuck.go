@@ -34,7 +34,8 @@ func (g *Graph) findStuck() {
 func (g *Graph) mayBeStuck(w *Wait) bool {
 	switch w.Mode {
 	case One, All, Any:
-		return !w.Timed && !w.Retries && w.Unlisted == "" && !g.moved(w) && g.Facts.Thread(w.TID) != nil
+		return !w.Timed && !w.Retries && w.Unlisted == "" && (!w.near || g.alone) &&
+			!g.moved(w) && g.Facts.Thread(w.TID) != nil
 	}
 	return false
 }

@@ -9,6 +9,7 @@ const maxThreads = 1 << 22
 type study struct {
 	facts *Facts
 	need  Need
+	ofSet bool // it is at one of several descriptors that a thread waits for
 }
 
 // Study says what each blocked thread of f waits for, in the order of f, and what is to be read to say more. It is

@@ -104,4 +104,5 @@ type Wait struct {
 
 	word    mem.Addr // that has the owner, 0 for none
 	instant bool     // the lock is one of a runtime that is Instant
+	near    bool     // others that may have its other end were not looked for: see Facts.Near
 }

@@ -103,7 +103,8 @@ func writeFigures(doc []byte, all []measured) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.Write(before)
-	b.WriteString(figuresBegin + "\n| part | what | fpstack | beside | ratio | at most | |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString(figuresBegin +
+		"\n| part | what | fpstack | beside | ratio | at most | |\n|---|---|---|---|---|---|---|\n")
 	for _, m := range all {
 		for _, row := range m.rows {
 			fmt.Fprintf(&b, "| %s | %s |\n", m.part, row)

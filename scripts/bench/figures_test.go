@@ -95,7 +95,9 @@ func TestFiguresAreKept(t *testing.T) {
 	doc := []byte("before\n" + figuresBegin + figuresEnd + "after\n")
 	all := []measured{
 		{"sleeper", "abc", "2026-11-24", "0123", []string{"one | 1 ms | 2 ms | 0.500 | 0.60 | ok"}},
-		{"node", "def", "2026-11-25", "4567", []string{"two | 1 ms | 2 ms | 0.500 | 0.33 | MISSED", "three | 4 | | | |"}},
+		{"node", "def", "2026-11-25", "4567", []string{
+			"two | 1 ms | 2 ms | 0.500 | 0.33 | MISSED",
+			"three | 4 | | | |"}},
 	}
 	written, err := writeFigures(doc, all)
 	if err != nil {

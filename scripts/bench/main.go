@@ -338,11 +338,11 @@ type part struct {
 
 // Rooms that figures depend on.
 var (
-	startRooms = []string{"main.go", "go.mod", "cmd"}
+	startRooms = []string{"main.go", "go.mod", "cmd", "early"}
 	dumpRooms  = append([]string{"dump", "hang/waits", "maps", "mem", "procfs", "profile", "regs", "report", "resolve",
 		"snapshot", "symbol", "text", "tracer", "unwind", "vm"}, startRooms...)
-	recordRooms = []string{"cmd", "maps", "mem", "profile", "regs", "resolve", "sampler", "snapshot", "symbol", "tracer",
-		"unwind", "vm"}
+	recordRooms = []string{"cmd", "maps", "mem", "profile", "regs", "resolve", "sampler", "snapshot", "symbol",
+		"tracer", "unwind", "vm"}
 	runRooms   = append([]string{"hang", "report", "procfs"}, recordRooms...)
 	flameRooms = []string{"flame", "profile"}
 )

@@ -14,7 +14,7 @@ import (
 )
 
 // TestSmallLimits: a limit that is too small is reported in two lines, with the remedy, and before anything is touched.
-// Below 740 MB of address space Go's runtime ends before any code of ours, which is not tried here.
+// Address spaces of all sizes are tried by TestSmallAddressSpace, with the program that scripts/build makes.
 func TestSmallLimits(t *testing.T) {
 	pid := sleeper(t)
 	for _, tt := range []struct{ limit, want, remedy string }{

@@ -1,0 +1,4 @@
+package early
+
+// enter begins the program; nobody calls it.
+func enter()
