@@ -8,7 +8,7 @@
 // back in time, whatever the program is stuck in.
 //
 // docs/dev/manners.md says what is promised and which test holds it. FPSTACK_SOAK=1 makes the
-// runs long.
+// runs long, FPSTACK_SOAK=million one of them very long.
 //
 // The programs of testdata/live must have been built by scripts/build-live; those of
 // testdata here are built by the tests with gcc. A test whose program is not there skips

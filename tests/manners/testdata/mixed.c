@@ -110,8 +110,9 @@ static void on_numbered(int sig, siginfo_t *info, void *context) {
 	(void)sig, (void)context;
 	if (info->si_code != SI_QUEUE || info->si_pid != getppid())
 		count(&book->strange);
-	expect("number of a signal", info->si_value.sival_int, seen(&book->received) + 1);
-	count(&book->received);
+	long number = info->si_value.sival_int;
+	expect("number of a signal", number, seen(&book->received) + 1);
+	__atomic_store_n(&book->received, number, __ATOMIC_SEQ_CST);
 }
 
 static void on_asked(int sig, siginfo_t *info, void *context) {
@@ -197,7 +198,7 @@ static int again(long n) {
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a thread that executes has none */
 	expect("lives", seen(&book->done[EXECS]), n);
 	count(&book->done[EXECS]);
-	live_sleep_us(5000);
+	live_sleep_us(15000);
 	if (over())
 		return 0;
 	if (n % 3 == 0 && pthread_create(&thread, NULL, execute_here, (void *)(n + 1)) == 0)
@@ -432,7 +433,7 @@ static void run(enum role role, long threads) {
 			turns[role]();
 			if (role != TRACES)
 				count(&book->done[role]);
-			live_sleep_us(5000);
+			live_sleep_us(15000);
 		}
 	exit(0);
 }
