@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Record is a function as a file says it: code at [Start, End).
@@ -38,9 +39,10 @@ type Book struct {
 	records []record
 	names   []byte
 	counts
-	hold  func(bytes int64) bool // nil: nothing is bounded but by the constants above
-	turns uint32                 // how often records were numbered again
-	limit int                    // of records, 0: maxRecords
+	budget *work.Budget // nil: nothing is bounded but by the constants above
+	held   int64        // bytes of it
+	turns  uint32       // how often records were numbered again
+	limit  int          // of records, 0: maxRecords
 }
 
 // record is a Record with its name in Book.names.
@@ -111,19 +113,18 @@ func (b *Book) Add(r Record) {
 		r.Name = r.Name[:maxName]
 		b.cut++
 	}
-	s := span{r.Start, r.End, noRecord}
-	if b.room(len(r.Name)) {
-		s.record = int32(len(b.records))
-		b.records = append(b.records, record{r.Start, r.End, r.Time, r.Code, r.Detail, uint32(len(b.names)),
-			uint16(len(r.Name))})
-		b.names = append(b.names, r.Name...)
-	} else {
+	if !b.room(len(r.Name)) {
 		b.left++
+		b.spans.clear(r.Start, r.End)
+		return
 	}
 	if r.Time != 0 && b.spans.under == nil {
 		b.spans.under = map[int32][]span{}
 	}
-	b.spans.put(s)
+	b.spans.put(span{r.Start, r.End, int32(len(b.records))})
+	b.records = append(b.records, record{r.Start, r.End, r.Time, r.Code, r.Detail, uint32(len(b.names)),
+		uint16(len(r.Name))})
+	b.names = append(b.names, r.Name...)
 }
 
 // Move says that the code at from was put to a function's new place, at that time. What is there then is not what it
@@ -148,29 +149,39 @@ func (b *Book) Move(from, to mem.Addr, size uint64, at time.Duration) {
 // recordBytes is about what a record takes with its span.
 const recordBytes = 88
 
-// room reports whether there is room for one more record. Before there is none, those are forgotten that others have
-// covered.
+// room takes room for one more record, and reports whether there is any. Before there is none, those are forgotten that
+// others have covered.
 func (b *Book) room(name int) bool {
 	limit := maxRecords
 	if b.limit > 0 {
 		limit = b.limit
 	}
-	full := func() bool { return len(b.records) >= limit || len(b.names)+name > maxNames }
-	if full() && b.spans.count < limit/2 {
-		b.forget()
+	hold := func() bool {
+		n := recordBytes + int64(name)
+		if len(b.records) >= limit || len(b.names)+name > maxNames || !b.budget.Hold(n) {
+			return false
+		}
+		b.held += n
+		return true
 	}
-	return !full() && (b.hold == nil || b.hold(recordBytes+int64(name)))
+	if hold() {
+		return true
+	}
+	if b.spans.count >= len(b.records)/2 {
+		return false
+	}
+	b.forget()
+	return hold()
 }
 
 // forget drops the records that have no address any more.
 func (b *Book) forget() {
 	old := Book{spans: b.spans, records: b.records, names: b.names}
-	b.turns++
-	b.records, b.names, b.spans = nil, nil, index{}
+	b.empty()
 	if old.spans.under != nil {
 		b.spans.under = map[int32][]span{}
 	}
-	number := map[int32]int32{noRecord: noRecord}
+	number := map[int32]int32{}
 	for s := range old.spans.all {
 		n, ok := number[s.record]
 		if !ok {
@@ -183,14 +194,26 @@ func (b *Book) forget() {
 		}
 		b.spans.put(span{s.start, s.end, n})
 	}
+	if n := int64(len(b.records))*recordBytes + int64(len(b.names)); b.budget.Hold(n) { // as there was more
+		b.held = n
+	} else {
+		b.empty()
+	}
 }
 
 // reset forgets all.
 func (b *Book) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.empty()
+}
+
+// empty forgets all, and gives back what it took.
+func (b *Book) empty() {
 	b.spans, b.records, b.names = index{}, nil, nil
 	b.turns++
+	b.budget.Release(b.held)
+	b.held = 0
 }
 
 func (b *Book) name(record int32) []byte {
@@ -201,10 +224,10 @@ func (b *Book) name(record int32) []byte {
 // at returns the record that has address a at a time, 0 for the newest.
 func (b *Book) at(a mem.Addr, when time.Duration) (int32, bool) {
 	s, ok := b.spans.find(a)
-	for ok && s.record != noRecord && when != 0 && b.records[s.record].time > when {
+	for ok && when != 0 && b.records[s.record].time > when {
 		s, ok = holding(b.spans.under[s.record], a) // of an earlier record: this ends
 	}
-	if !ok || s.record == noRecord || b.records[s.record].length == 0 {
+	if !ok || b.records[s.record].length == 0 {
 		return 0, false
 	}
 	return s.record, true
@@ -242,7 +265,7 @@ func (b *Book) Each(yield func(start, end mem.Addr, name string) bool) {
 	b.mu.Lock()
 	var all []Record
 	for s := range b.spans.all {
-		if s.record != noRecord && b.records[s.record].length > 0 {
+		if b.records[s.record].length > 0 {
 			r := b.recordOf(s.record)
 			r.Start, r.End = s.start, s.end
 			all = append(all, r)
@@ -254,11 +277,4 @@ func (b *Book) Each(yield func(start, end mem.Addr, name string) bool) {
 			return
 		}
 	}
-}
-
-// setHold lets hold decide whether there are bytes for more records.
-func (b *Book) setHold(hold func(int64) bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.hold = hold
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const (
@@ -39,8 +39,8 @@ func Digest(code []byte) (d uint64) {
 	return max(d, 1)
 }
 
-// alike reports whether at least half of the pieces are the same.
-func alike(a, b uint64) bool {
+// areAlike reports whether at least half of the pieces are the same.
+func areAlike(a, b uint64) bool {
 	same := 0
 	for i := range pieces {
 		if byte(a>>(8*i)) == byte(b>>(8*i)) {
@@ -50,26 +50,45 @@ func alike(a, b uint64) bool {
 	return 2*same >= pieces
 }
 
-// comparison is what was found of a record's code.
-type comparison struct {
-	at      time.Time
-	differs bool
+// numbered is a record of one of the files.
+type numbered struct {
+	file   int
+	record uint64
 }
 
-// replaced reports whether other code is in the process's memory m now than the record number says, which is the newest
-// of its addresses: the runtime has put it there and not written so yet. What cannot be read is not replaced.
-func (r *Runtime) replaced(number uint64, record *Record, m mem.Reader) bool {
-	now := time.Now()
-	known, ok := r.compared[number]
-	if ok && now.Sub(known.at) < trustFor {
-		return known.differs
-	}
-	if len(r.compared) >= maxSites {
-		clear(r.compared)
-	}
-	code := r.code[:DigestLength(uint64(record.End-record.Start))]
-	n, err := m.ReadMem(code, record.Start)
-	known = comparison{at: now, differs: err == nil && n == len(code) && !alike(Digest(code), record.Code)}
-	r.compared[number] = known
-	return known.differs
+// comparison is what was found of a record's code.
+type comparison struct {
+	at time.Time
+	is verdict
 }
+
+// verdict is what code in memory says of a record.
+type verdict uint8
+
+const (
+	alike    verdict = iota
+	replaced         // other code is there
+	unread           // it could not be read
+)
+
+// compare compares the code in memory with what the record says, which is the newest of its addresses: the runtime may
+// have put other code there and not written so yet.
+func (r *Runtime) compare(n numbered, record *Record, v *view.View) verdict {
+	now := time.Now()
+	known, ok := r.compared.Get(n)
+	if ok && now.Sub(known.at) < trustFor {
+		return known.is
+	}
+	known = comparison{at: now}
+	switch code, ok := v.Bytes(record.Start, DigestLength(uint64(record.End-record.Start))); {
+	case !ok:
+		known.is = unread
+	case !areAlike(Digest(code), record.Code):
+		known.is = replaced
+	}
+	r.compared.Keep(n, known, comparisonSize)
+	return known.is
+}
+
+// comparisonSize is about what a comparison takes with its key, bytes.
+const comparisonSize = 64

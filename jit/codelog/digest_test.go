@@ -24,7 +24,7 @@ func function(seed int64, length int) []byte {
 func (p *process) nameIn(at time.Time, code []byte) (unwind.Frame, string) {
 	p.mu.Lock()
 	p.ended = time.Time{}
-	clear(p.compared) // time has passed
+	p.compared.Clear() // time has passed
 	p.mu.Unlock()
 	s := unwind.Stack{Frames: []unwind.Frame{{PC: 4196, Interrupted: true}}}
 	p.Identify(&snapshot.Thread{Time: at}, &s, mem.NewOverlay(nil, mem.Range{Start: 4096, Data: code}))
@@ -119,7 +119,7 @@ func TestDigest(t *testing.T) {
 	if a, b := Digest(function(1, 64)), Digest(function(2, 64)); a == 0 || b == 0 || a == b {
 		t.Errorf("64 bytes: %#x, %#x", a, b)
 	}
-	if alike(0x0102030405060708, 0x0102030400000000) != true || alike(0x0102030405060708, 0x0102030000000000) {
+	if areAlike(0x0102030405060708, 0x0102030400000000) != true || areAlike(0x0102030405060708, 0x0102030000000000) {
 		t.Error("half of the pieces decide")
 	}
 }

@@ -62,7 +62,13 @@ func (f *file) grown() bool {
 		return false
 	}
 	st, err := f.log.Stat()
-	return err == nil && st.Size != f.is.Size
+	return err == nil && (st.Size != f.is.Size || f.rewritten(st))
+}
+
+// rewritten reports whether a file with that Stat has other contents than what was read of it: who appends makes it
+// longer.
+func (f *file) rewritten(st module.LogStat) bool {
+	return st.Size < f.next || st.Size == f.is.Size && f.next > 0 && !st.Changed.Equal(f.is.Changed)
 }
 
 // follow reads on, and begins again where another file has come to the path or the file has become shorter.
@@ -79,7 +85,7 @@ func (f *file) follow(p *module.Live, table *maps.Table) {
 		f.err = f.wrong(err)
 		return
 	}
-	if st.Size < f.next {
+	if f.rewritten(st) {
 		f.begin(p)
 	}
 	f.is = st

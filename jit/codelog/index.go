@@ -10,10 +10,8 @@ import (
 // span is a piece of the address space that one record has: [start, end).
 type span struct {
 	start, end mem.Addr
-	record     int32 // noRecord: known to be nobody's
+	record     int32
 }
-
-const noRecord = -1
 
 // maxChunk bounds the spans of a chunk: what one insertion moves.
 const maxChunk = 512
@@ -49,21 +47,29 @@ func (x *index) find(a mem.Addr) (span, bool) {
 
 // put lets s have its addresses, which are not none.
 func (x *index) put(s span) {
-	c, i := x.at(s.start)
-	pieces := []span{s}
-	if covered := x.cut(c, i, s.end); len(covered) > 0 {
+	covered := x.place(s.start, s.end, []span{s})
+	if x.under != nil && len(covered) > 0 {
+		x.under[s.record] = covered
+	}
+}
+
+// clear lets nobody have [start, end).
+func (x *index) clear(start, end mem.Addr) { x.place(start, end, nil) }
+
+// place puts pieces in the place of what is in [start, end), and returns that.
+func (x *index) place(start, end mem.Addr, pieces []span) (covered []span) {
+	c, i := x.at(start)
+	if covered = x.cut(c, i, end); len(covered) > 0 {
 		first, last := covered[0], covered[len(covered)-1]
-		if first.start < s.start {
-			pieces = slices.Insert(pieces, 0, span{first.start, s.start, first.record})
+		if first.start < start {
+			pieces = slices.Insert(pieces, 0, span{first.start, start, first.record})
 		}
-		if last.end > s.end {
-			pieces = append(pieces, span{s.end, last.end, last.record})
-		}
-		if x.under != nil && s.record != noRecord {
-			x.under[s.record] = covered
+		if last.end > end {
+			pieces = append(pieces, span{end, last.end, last.record})
 		}
 	}
 	x.insert(c, i, pieces)
+	return covered
 }
 
 // cut takes out the spans from place i of chunk c that begin below end. The chunks stay, maybe empty ones.
@@ -87,23 +93,30 @@ func (x *index) cut(c, i int, end mem.Addr) (out []span) {
 // insert puts pieces to place i of chunk c, and takes out the chunks that cut left empty.
 func (x *index) insert(c, i int, pieces []span) {
 	x.count += len(pieces)
-	if c == len(x.chunks) && c > 0 {
+	switch {
+	case c < len(x.chunks):
+	case len(pieces) == 0:
+		return
+	case c == 0:
+		x.chunks = append(x.chunks, nil)
+	default:
 		c--
 		i = len(x.chunks[c])
 	}
-	if c == len(x.chunks) {
-		x.chunks = append(x.chunks, nil)
-	}
 	x.chunks[c] = slices.Insert(x.chunks[c], i, pieces...)
-	empty := c + 1
+	first := c
+	if len(x.chunks[c]) > 0 {
+		first++
+	}
+	empty := first
 	for empty < len(x.chunks) && len(x.chunks[empty]) == 0 {
 		empty++
 	}
-	x.chunks = slices.Delete(x.chunks, c+1, empty)
-	if s := x.chunks[c]; len(s) > maxChunk {
-		half := len(s) / 2
-		x.chunks = slices.Insert(x.chunks, c+1, slices.Clone(s[half:]))
-		x.chunks[c] = s[:half:half]
+	x.chunks = slices.Delete(x.chunks, first, empty)
+	if s := x.chunks[c:]; len(s) > 0 && len(s[0]) > maxChunk {
+		half := len(s[0]) / 2
+		x.chunks = slices.Insert(x.chunks, c+1, slices.Clone(s[0][half:]))
+		x.chunks[c] = x.chunks[c][:half:half]
 	}
 }
 

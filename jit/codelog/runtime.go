@@ -23,6 +23,8 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const (
@@ -34,8 +36,8 @@ const (
 	// more than restFrom.
 	restShare = 20
 	restFrom  = 100 * time.Microsecond
-	// maxSites bounds the places that are named: a recording holds no more.
-	maxSites = 1 << 18
+	// maxSites bounds the places that are named, and maxCompared what was found of their code, bytes.
+	maxSites, maxCompared = 32 << 20, 8 << 20
 	// maxPending bounds those that no file has named so far: all are looked up again whenever a file has grown.
 	maxPending = 1 << 14
 )
@@ -59,20 +61,17 @@ type Runtime struct {
 	cost    time.Duration // how long it took
 	look    bool          // there may be other files now
 	none    bool          // no file is there that could be read
-	sites   []site        // by Site, the first is none
-	numbers map[place]unwind.Site
+	sites   *sites.Table[place, site]
 	pending []unwind.Site // no file named them so far
 	problem error
 
-	compared map[uint64]comparison // by the number of a record with that of its file
-	code     [maxDigested]byte
+	compared sites.Recent[numbered, comparison]
 }
 
 // place is what makes a site: an address, and the record that had it. Where none is known file is below 0, and record
 // is the second in which it was seen: another function may have the address in another.
 type place struct {
-	file       int
-	record     uint64
+	numbered
 	pc, lookup mem.Addr
 }
 
@@ -89,10 +88,10 @@ type site struct {
 // New returns what names code of the process that image shows by files of those forms; of several that know the same
 // code the first names it. name is that of the runtime in messages.
 func New(name string, image module.Image, formats ...Format) *Runtime {
-	r := &Runtime{name: name, image: image, sites: make([]site, 1), numbers: map[place]unwind.Site{},
-		compared: map[uint64]comparison{}}
+	r := &Runtime{name: name, image: image, sites: sites.NewTable[place, site](image.Budget, maxSites),
+		compared: sites.NewRecent[numbered, comparison](image.Budget, maxCompared)}
 	for _, f := range formats {
-		r.files = append(r.files, &file{format: f})
+		r.files = append(r.files, &file{format: f, book: Book{budget: image.Budget}})
 	}
 	return r
 }
@@ -108,13 +107,9 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 	r.set = set
 	all := set.Table().All()
 	present = slices.ContainsFunc(all, func(m maps.Mapping) bool { return m.MayBeMade() })
-	budget := set.Budget()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.table, r.look = set.Table(), true
-	for _, f := range r.files {
-		f.book.setHold(budget.Hold)
-	}
 	return present, nil
 }
 
@@ -144,6 +139,7 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 // Identify implements unwind.Identifier.
 func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	asked := false
+	v := view.Over(m, m, r.image.Budget)
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		if f.Site != 0 || f.Signal || f.PC == 0 || !r.made(f.Module, f.LookupPC()) {
@@ -153,42 +149,49 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 			r.catchUp(t.Time)
 			asked = true
 		}
-		if site := r.siteOf(f, t.Time, m); site != 0 {
+		if site := r.siteOf(f, t.Time, &v); site != 0 {
 			f.Site, f.Runtime = site, r
 		}
 	}
 }
 
-// siteOf returns the Site of a frame in memory m, 0 if there can be none.
-func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time, m mem.Reader) unwind.Site {
+// noteUnread is of a frame whose code was not compared with what a file says.
+const noteUnread = "its code could not be read, which may be another's than its file says"
+
+// siteOf returns the Site of a frame in memory v, 0 if there can be none.
+func (r *Runtime) siteOf(f *unwind.Frame, taken time.Time, v *view.View) unwind.Site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.live == nil || r.none {
 		return 0
 	}
-	at := place{file: -1, pc: f.PC, lookup: f.LookupPC()}
+	at := place{numbered{file: -1}, f.PC, f.LookupPC()}
 	when := r.when(taken)
 	found, record := r.find(&at, when, 0)
-	var replaced uint64
-	if found && record.Code != 0 && r.isReplaced(&at, &record, m) {
-		replaced, at = record.Code, place{file: -1, pc: at.pc, lookup: at.lookup}
-		found, record = r.find(&at, when, replaced)
+	var not uint64
+	if found && record.Code != 0 && r.isNewest(&at) {
+		switch r.compare(at.numbered, &record, v) {
+		case replaced:
+			not, at = record.Code, place{numbered{file: -1}, at.pc, at.lookup}
+			found, record = r.find(&at, when, not)
+		case unread:
+			f.Unsure, f.Note = true, noteUnread
+		}
 	}
 	if !found && len(r.pending) < maxPending/2 {
 		at.record = uint64(when / time.Second)
 	}
-	n, ok := r.numbers[at]
-	if ok || len(r.sites) >= maxSites || !found && len(r.pending) >= maxPending {
+	n, ok := r.sites.Find(at)
+	if ok || !found && len(r.pending) >= maxPending {
 		return n
 	}
-	n = unwind.Site(len(r.sites))
-	r.sites = append(r.sites, site{place: at, at: when, replaced: replaced})
-	r.numbers[at] = n
-	if !found || record.Detail != 0 { // lines are read by who works
-		r.pending = append(r.pending, n)
-	}
+	s := site{place: at, at: when, replaced: not}
 	if found {
-		r.fill(&r.sites[n], &record)
+		s.fill(&record)
+	}
+	n = r.sites.Add(at, s, s.size())
+	if n != 0 && (!found || record.Detail != 0) { // lines are read by who works
+		r.pending = append(r.pending, n)
 	}
 	return n
 }
@@ -213,15 +216,15 @@ func (r *Runtime) find(at *place, when time.Duration, not uint64) (found bool, r
 	return false, Record{}
 }
 
-// isReplaced reports whether other code is at a place now than its record says. What a later record says of the
-// place is in the memory m, and was not when the place was seen.
-func (r *Runtime) isReplaced(at *place, record *Record, m mem.Reader) bool {
+// isNewest reports whether nothing was said of a place later than its record: what a later one says is in memory, and
+// was not when the place was seen.
+func (r *Runtime) isNewest(at *place) bool {
 	_, newest, ok := r.files[at.file].book.Find(at.lookup, 0)
-	return ok && newest == at.record && r.replaced(newest*uint64(len(r.files))+uint64(at.file), record, m)
+	return ok && newest == at.record
 }
 
 // fill names s by its record.
-func (r *Runtime) fill(s *site, record *Record) {
+func (s *site) fill(record *Record) {
 	n := codename.Parse(string(record.Name))
 	s.frame = profile.Frame{Kind: n.Kind, Func: n.Func, File: n.File, Line: n.Line, Offset: uint64(s.pc - record.Start)}
 	if raw := string(record.Name); raw != n.Func {
@@ -230,21 +233,27 @@ func (r *Runtime) fill(s *site, record *Record) {
 	s.named = true
 }
 
+// size is about how many bytes s takes, with its key.
+func (s *site) size() int {
+	const fixed = 384
+	return fixed + len(s.frame.Func) + len(s.frame.Linkage) + len(s.frame.File)
+}
+
 // Frames implements resolve.SiteNamer.
 func (r *Runtime) Frames(n unwind.Site) []profile.Frame {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if int(n) >= len(r.sites) || !r.sites[n].named {
-		return nil
+	if s, ok := r.sites.Get(n); ok && s.named {
+		return []profile.Frame{s.frame}
 	}
-	return []profile.Frame{r.sites[n].frame}
+	return nil
 }
 
 // Err says what could not be read, nil for nothing.
 func (r *Runtime) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.problem
+	return errors.Join(r.problem, r.sites.Err())
 }
 
 // Functions implements vm.FunctionLister, by the first of the files.

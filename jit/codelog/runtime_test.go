@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // disk is one file that a process writes, and the process. Another inode is another file.
@@ -28,6 +29,7 @@ type disk struct {
 	block   chan struct{} // a read waits until it is closed
 	opened  int           // and not closed
 	reads   int
+	fails   int // which of them fails, 0 for none
 	began   time.Time
 }
 
@@ -53,7 +55,11 @@ func (f fileOf) ReadAt(b []byte, at int64) (int, error) {
 	f.d.mu.Lock()
 	block, text := f.d.block, f.d.text
 	f.d.reads++
+	fails := f.d.reads == f.d.fails
 	f.d.mu.Unlock()
+	if fails {
+		return 0, errors.New("this read fails")
+	}
 	if block != nil {
 		<-block
 	}
@@ -97,7 +103,10 @@ type formParser struct{}
 
 func (formParser) Read(r io.ReaderAt, from, to int64, b *Book) (int64, error) {
 	data := make([]byte, to-from)
-	n, _ := r.ReadAt(data, from)
+	n, err := r.ReadAt(data, from)
+	if err != nil && err != io.EOF {
+		return from, err
+	}
 	for data = data[:n]; ; {
 		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
@@ -346,13 +355,48 @@ func TestBounds(t *testing.T) {
 	if r, _, ok := b.Find(1005, 0); ok || !strings.HasSuffix(b.Summary(), "without room") {
 		t.Errorf("full: %q, %v, %q; want no name that is old", r.Name, ok, b.Summary())
 	}
-	left := int64(1000)
-	b = Book{hold: func(n int64) bool { left -= n; return left >= 0 }}
+	left := work.New(0, 1000)
+	b = Book{budget: left}
 	for i := range 100 {
 		b.Add(Record{Start: mem.Addr(i), End: mem.Addr(i + 1), Name: []byte("x")})
 	}
-	if len(b.records) > 20 || len(b.records) == 0 {
-		t.Errorf("%d records within 1000 bytes", len(b.records))
+	if len(b.records) > 20 || len(b.records) == 0 || b.spans.count > 20 {
+		t.Errorf("%d records in %d spans within 1000 bytes", len(b.records), b.spans.count)
+	}
+	for i := range 100 { // what they cover makes room
+		b.Add(Record{Start: 1, End: 100, Name: fmt.Appendf(nil, "f%d", i)})
+	}
+	if r, _, ok := b.Find(50, 0); !ok || string(r.Name) != "f99" {
+		t.Errorf("the newest of 100 is %q, %v, want f99", r.Name, ok)
+	}
+	b.reset()
+	if _, n := left.Left(); n != 1000 {
+		t.Errorf("%d bytes are left of 1000 when all is forgotten", n)
+	}
+}
+
+// TestWrittenAgain: a file that is cut and written again, by a hostile process as often as it likes, takes the room of
+// one.
+func TestWrittenAgain(t *testing.T) {
+	p := newProcess(t, "")
+	run := work.New(work.Steps, 1<<20)
+	p.files[0].book.budget = run
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, "%d 1 0 function_%d\n", 4096+i, i)
+	}
+	for n := range 50 {
+		for _, name := range []string{"f", "g"} { // of the same length
+			p.disk.write(fmt.Sprintf("%s4096 16 0 %s%02d\n", text.String(), name, n))
+			p.work(time.Now(), settleWait)
+			p.want("written again", 4100, fmt.Sprintf("%s%02d", name, n))
+		}
+	}
+	p.disk.write("")
+	p.work(time.Now(), settleWait)
+	p.want("cut", 4100, "-")
+	if _, left := run.Left(); left != 1<<20 {
+		t.Errorf("%d bytes are held of a file that is empty", 1<<20-left)
 	}
 }
 

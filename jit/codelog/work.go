@@ -117,17 +117,21 @@ func (r *Runtime) namePending() {
 	var left []unwind.Site
 	for _, n := range pending {
 		r.mu.Lock()
-		s := r.sites[n]
+		s, ok := r.sites.Get(n)
 		r.mu.Unlock()
+		if !ok { // forgotten
+			continue
+		}
 		unknown := s.place
 		named := r.nameLate(&s)
 		if !named {
 			left = append(left, n)
+			continue
 		}
 		r.mu.Lock()
-		r.sites[n] = s
-		if named && unknown.file < 0 { // who sees that address again may see other code
-			delete(r.numbers, unknown)
+		r.sites.Set(n, s, s.size())
+		if unknown.file < 0 { // who sees that address again may see other code
+			r.sites.Unlink(unknown)
 		}
 		r.mu.Unlock()
 	}
@@ -142,7 +146,7 @@ func (r *Runtime) nameLate(s *site) bool {
 	if !found {
 		return s.named
 	}
-	r.fill(s, &record)
+	s.fill(&record)
 	f := r.files[s.file]
 	lines, ok := f.parser.(LineReader)
 	if !ok || record.Detail == 0 || f.log == nil {

@@ -84,7 +84,15 @@ func TestTable(t *testing.T) {
 	if v, _ := tab.Get(a); v != "better" {
 		t.Errorf("got %q, want the better name", v)
 	}
-	given := map[unwind.Site]bool{a: true}
+	c := tab.Add(method{2, 1}, "known later", 10)
+	tab.Unlink(method{2, 1})
+	if _, ok := tab.Find(method{2, 1}); ok {
+		t.Error("what was unlinked is found")
+	}
+	if v, _ := tab.Get(c); v != "known later" {
+		t.Errorf("what was unlinked is called %q", v)
+	}
+	given := map[unwind.Site]bool{a: true, c: true}
 	for i := range 10_000 {
 		n := tab.Add(method{i, 7}, "many", 10)
 		if n == 0 || given[n] {

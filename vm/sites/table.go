@@ -59,6 +59,9 @@ func (t *Table[K, V]) Get(n unwind.Site) (V, bool) { return t.named.Get(n) }
 // Set replaces what names n, which Get knows.
 func (t *Table[K, V]) Set(n unwind.Site, v V, size int) { t.named.Keep(n, v, size) }
 
+// Unlink makes k one that Find does not know: what is met there later is another. Its number keeps what names it.
+func (t *Table[K, V]) Unlink(k K) { t.numbers.drop(k) }
+
 // ErrNoRoom says that frames are not named for want of memory.
 var ErrNoRoom = errors.New("no room for more names")
 

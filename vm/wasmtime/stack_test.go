@@ -205,10 +205,12 @@ func TestNamesAreOfTheStop(t *testing.T) {
 		stale  bool
 	}{
 		{"the same", func([]byte) {}, "alpha", "", false},
-		{"another name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omega") }, "omega", noteName, true},
+		{"another name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omega") }, "omega", noteName,
+			true},
 		{"a longer name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "omegaomega") }, "", noteOther,
 			true},
-		{"a shorter name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "om\x00ga") }, "om", noteName, true},
+		{"a shorter name", func(b []byte) { copy(b[strings.Index(string(b), "alpha"):], "om\x00ga") }, "om", noteName,
+			true},
 		{"another header", func(b []byte) { b[24] = 1 }, "", noteOther, true},
 		{"another function", func(b []byte) {
 			table := binary.LittleEndian.Uint64(b[40:])
