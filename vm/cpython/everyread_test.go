@@ -343,9 +343,9 @@ const unreadValue = "<not read>"
 // TestEveryReadOfStateFails: whatever single read fails, of what was copied or of the process as it runs, what is told
 // of tasks, greenlets, threads and local variables is as it would be without, or less and says so.
 func TestEveryReadOfStateFails(t *testing.T) {
-	stride := 29
+	stride, few := 13, 3
 	if *full {
-		stride = 1
+		stride, few = 1, 1
 	}
 	for _, s := range recordedStates(t) {
 		live := s.r.live
@@ -372,13 +372,13 @@ func TestEveryReadOfStateFails(t *testing.T) {
 		for n := 1; n <= counted.n; n += stride {
 			check(fmt.Sprintf("read %d", n), tell(fresh(&failing{Reader: live, at: n}), s.snap, had))
 		}
-		without(s.snap.Whole, stride, func(what string, left []mem.Range) {
+		without(s.snap.Whole, few, func(what string, left []mem.Range) {
 			cut := *s.snap
 			cut.Whole = left
 			check("of all, "+what, tell(fresh(live), &cut, had))
 		})
 		for i := range s.snap.Threads {
-			without(s.snap.Threads[i].Copied, stride, func(what string, left []mem.Range) {
+			without(s.snap.Threads[i].Copied, few, func(what string, left []mem.Range) {
 				cut := *s.snap
 				cut.Threads = slices.Clone(cut.Threads)
 				cut.Threads[i].Copied = left
