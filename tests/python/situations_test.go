@@ -300,7 +300,12 @@ func TestReplayed(t *testing.T) {
 // recorded records a script from its begin on.
 func recorded(t *testing.T, in interpreter, script string, d time.Duration) *profile.Profile {
 	t.Helper()
-	x := start(t, in, script, nil)
+	return start(t, in, script, nil).record(t, d)
+}
+
+// record records x, whose process ends then.
+func (x *target) record(t *testing.T, d time.Duration) *profile.Profile {
+	t.Helper()
 	kinds := vm.NewTable(vm.Kinds, nil)
 	r := sampler.New(sampler.Options{Rate: 199,
 		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})

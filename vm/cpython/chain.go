@@ -15,6 +15,8 @@ type chain struct {
 	most   int  // how many frames are enough, 0: all
 	cut    bool // there are more, which could not be read
 	unset  bool // a call of the eval loop has just begun, and what leads to the frames is not set
+	// begun is an address in the frame of such a call where those that came before it are known; 0 for none.
+	begun mem.Addr
 }
 
 // group is the frames that one call of the eval loop runs: frames[from:to] of the chain.
@@ -28,7 +30,7 @@ type group struct {
 const maxFrames = 1 << 14
 
 func (c *chain) reset(t object.Thread) {
-	c.state, c.frames, c.groups, c.cut, c.unset = t, c.frames[:0], c.groups[:0], false, false
+	c.state, c.frames, c.groups, c.cut, c.unset, c.begun = t, c.frames[:0], c.groups[:0], false, false, 0
 }
 
 func (c *chain) close(anchor mem.Addr) {
@@ -134,7 +136,7 @@ func (c *chain) walkCFrames(l *object.Layout, m *view.View) {
 			c.close(at)
 			return
 		case first && known:
-			c.frames, dropped = c.frames[:had], true
+			c.frames, dropped, c.begun = c.frames[:had], true, at
 		case first: // not even what leads to the next is set
 			c.broken(true, 0)
 			return
@@ -144,7 +146,7 @@ func (c *chain) walkCFrames(l *object.Layout, m *view.View) {
 		}
 		at = next
 	}
-	if dropped && at == 0 { // it ends in the state
+	if dropped && (at == 0 || len(c.frames) == 0) { // it ends in the state, and a call has frames
 		c.broken(true, 0)
 	}
 }

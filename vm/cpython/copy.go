@@ -29,7 +29,7 @@ type scratch struct {
 	codes  [maxCodes]mem.Addr
 	nCodes int
 	copies []object.Frame // those whose thread has its own copy of the instructions, one of each code object
-	more   []mem.Addr // objects whose heads say how long they are
+	more   []mem.Addr     // objects whose heads say how long they are
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

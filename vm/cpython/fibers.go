@@ -141,6 +141,8 @@ func (l *taskList) fiber(t *taskRead) snapshot.Fiber {
 	f.State, f.TID = l.state(t)
 	switch {
 	case f.TID != 0: // it is on the stack of that thread
+	case f.State == stateRunning:
+		f.Missing = "the thread that runs it is not known"
 	case len(t.chain) == 0:
 		f.Missing = "what it runs was not copied, or is no coroutine of Python"
 	default:
@@ -149,6 +151,9 @@ func (l *taskList) fiber(t *taskRead) snapshot.Fiber {
 	return f
 }
 
+// stateRunning is the state of a task that a thread runs.
+const stateRunning = "running"
+
 // state says what t does, and which thread runs it.
 func (l *taskList) state(t *taskRead) (state string, tid int) {
 	if len(t.chain) == 0 {
@@ -156,7 +161,7 @@ func (l *taskList) state(t *taskRead) (state string, tid int) {
 	}
 	switch first := &t.chain[0]; first.State {
 	case object.GenExecuting:
-		return "running", l.running[first.Frame.Addr]
+		return stateRunning, l.running[first.Frame.Addr]
 	case object.GenCreated:
 		return "not started", 0
 	}

@@ -221,7 +221,8 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	for i := range all.list {
 		fibers = append(fibers, g.fiber(m, threads, &all, &all.list[i]))
 	}
-	g.countParked(threads, &all)
+	missing := g.missing(&all, m)
+	g.countParked(threads, &all, missing != nil)
 	slices.SortStableFunc(fibers, func(a, b snapshot.Fiber) int {
 		switch {
 		case (a.TID != 0) != (b.TID != 0):
@@ -229,7 +230,7 @@ func (g *greenlets) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		}
 		return byName(a, b)
 	})
-	return fibers, g.missing(&all, m)
+	return fibers, missing
 }
 
 // missing says what is missing of all, which was read from m.
@@ -263,6 +264,9 @@ func (g *greenlets) fiber(m *view.View, threads *stackEnds, all *survey, x *gree
 		return f
 	case x.stop == 0:
 		f.State, f.Missing = "not started", "it has no stack yet"
+		return f
+	case x.top == 0: // as of one that runs
+		f.State, f.Missing = "unknown", "whether its thread runs it was not read"
 		return f
 	}
 	p := g.frames(m, x)
@@ -307,19 +311,23 @@ func (g *greenlets) name(x *greenlet) string {
 	return fmt.Sprintf("%#x", uint64(x.addr))
 }
 
-// countParked notes of each thread how many of its greenlets wait.
-func (g *greenlets) countParked(threads *stackEnds, all *survey) {
+// countParked notes of each thread how many of its greenlets wait, at the least where some may be missing.
+func (g *greenlets) countParked(threads *stackEnds, all *survey, more bool) {
 	others := map[int]int{}
 	for i := range all.list {
 		x := &all.list[i]
-		if tid := threads.at(x.onStack()); tid != 0 && x.stop != 0 && !all.runs[x.addr] {
+		if tid := threads.at(x.onStack()); tid != 0 && x.stop != 0 && x.top != 0 && !all.runs[x.addr] {
 			others[tid]++
 		}
 	}
 	for tid, n := range others {
-		g.facts[tid] = fmt.Sprintf("%d of its greenlets are parked", n)
-		if n == 1 {
+		switch {
+		case more:
+			g.facts[tid] = fmt.Sprintf("%d or more of its greenlets are parked", n)
+		case n == 1:
 			g.facts[tid] = "one of its greenlets is parked"
+		default:
+			g.facts[tid] = fmt.Sprintf("%d of its greenlets are parked", n)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, memory mem.Reade
 	for i := range chains {
 		p.place(&chains[i])
 	}
+	p.noteBegun(chains)
 	switch {
 	case len(p.inserts) > 0:
 		r.markPlumbing(s.Frames, &p)
@@ -115,7 +116,7 @@ type placing struct {
 // Notes of frames.
 const (
 	noteMissed = "frames of Python are missing: what they need was not copied while the thread was stopped"
-	noteUnset  = "frames of Python are missing: this call of the eval loop has just begun"
+	noteUnset  = "frames of Python are missing: this call of the eval loop has just begun, or they were not copied"
 	noteCut    = "callers may be missing: not all of the chain of frames was copied"
 	noteLine   = "not known: CPython: the line, as what says where it executes is none of its code, or was not copied"
 	noteRoom   = "not named: CPython: no room for more names"
@@ -157,6 +158,18 @@ func (p *placing) placeByAnchor(c *chain) {
 		}
 		p.add(insert{at, g.anchor, frames, eval})
 		from = at
+	}
+}
+
+// noteBegun says at calls of the eval loop that have just begun that their frames are missing.
+func (p *placing) noteBegun(chains []chain) {
+	for i := range chains {
+		if a := chains[i].begun; a != 0 {
+			if at, ok := p.holding(a, 0); ok {
+				note(&p.native[at], noteUnset)
+				p.native[at].Gap = true
+			}
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 func (r *Runtime) variables(m *view.View, a mem.Addr) (all []profile.Variable) {
 	f, ok := r.layout.FrameAt(m, a)
 	if !ok {
-		return nil
+		return []profile.Variable{{Value: "could not be read"}}
 	}
 	whole := r.layout.Variables(m, &f, func(name string, value mem.Addr) bool {
 		text, _ := r.layout.Repr(m, value)

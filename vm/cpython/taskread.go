@@ -12,7 +12,8 @@ import (
 type taskKind uint8
 
 const (
-	kindOther taskKind = iota
+	kindOther  taskKind = iota
+	kindUnread          // what it is could not be read
 	kindText
 	kindNumber
 	kindTask       // of C, and what is derived from it
@@ -57,7 +58,7 @@ func (r *Runtime) kindOf(a *asyncio, m *view.View, typ mem.Addr) (taskKind, stri
 	}
 	t, ok := r.layout.TypeAt(m, typ)
 	if !ok {
-		return kindOther, ""
+		return kindUnread, ""
 	}
 	k := kindOther
 	const maxBases = 16
@@ -84,8 +85,11 @@ func (r *Runtime) kindOf(a *asyncio, m *view.View, typ mem.Addr) (taskKind, stri
 		}
 		base, ok = r.layout.TypeAt(m, base.Base)
 	}
-	if ok {
+	switch {
+	case ok:
 		a.kinds[typ] = namedKind{k, t.Name}
+	case k == kindOther:
+		k = kindUnread
 	}
 	return k, t.Name
 }
@@ -93,8 +97,11 @@ func (r *Runtime) kindOf(a *asyncio, m *view.View, typ mem.Addr) (taskKind, stri
 // kindAt is what the object at o has to do with tasks, with the name of its type.
 func (r *Runtime) kindAt(a *asyncio, m *view.View, o mem.Addr) (taskKind, string) {
 	typ, ok := object.Pointer(m, o+mem.Addr(r.layout.Header-8))
-	if !ok || o == 0 {
+	switch {
+	case o == 0:
 		return kindOther, ""
+	case !ok:
+		return kindUnread, ""
 	}
 	return r.kindOf(a, m, typ)
 }
@@ -193,6 +200,9 @@ func (r *Runtime) readChain(a *asyncio, m *view.View, t *taskRead, most int) {
 				return
 			}
 			t.next = next
+		case kindUnread:
+			t.broken = true
+			return
 		default:
 			return
 		}
