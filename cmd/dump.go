@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/text"
+	"github.com/fpstack/fpstack/tracer"
 )
 
 // dumpCommand is the main job under its own name.
@@ -54,6 +55,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	} else {
 		ctx = a.endable(ctx) // a file or the cache would keep what is half written
 	}
+	tracer.CollectLater()
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -80,12 +79,10 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 	}
 	w := &waiting{source: tracer.NewWaitFacts()}
 	defer w.close()
+	tracer.CollectLater()
 	missing += a.beginWaits(ctx, w, o)
 	if len(w.facts.Processes) == 0 {
 		return errNothing
-	}
-	if w.facts.Threads() <= fewThreads {
-		debug.SetGCPercent(waitsGC)
 	}
 	if err := a.examineWaits(ctx, w); err != nil {
 		return err
@@ -105,13 +102,6 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 		return nil
 	})
 }
-
-// waitsGC is how much garbage waits keeps, in percent of what it needs, of at most fewThreads threads: by itself the
-// collector would begin at 4 MB, and take a tenth of the CPU time of a run that never needs 16.
-const (
-	waitsGC    = 400
-	fewThreads = 10_000
-)
 
 // beginWaits reads the processes for the first time, and counts those that cannot be inspected.
 func (a *app) beginWaits(ctx context.Context, w *waiting, o *waitsOptions) (missing int) {
