@@ -256,6 +256,12 @@ func (k *ticker) discover(now time.Duration) {
 		}
 		return
 	}
+	if k.opt.TIDs != nil && !k.opt.Children { // new ones are none of those that were named, mostly
+		if now-k.search.listed >= k.listAge() {
+			k.list(now)
+		}
+		return
+	}
 	last, err := k.sys.LastID()
 	from := k.search.lastID
 	k.search.lastID = last

@@ -80,7 +80,8 @@ func TestScheduleDoesNotDrift(t *testing.T) {
 	end := s.start(s.cell + 1)
 	s.setRate(49.5)
 	for i := range 3 {
-		if due, begin := s.next(0, s.number+1), end+time.Duration(i)*s.period(); due < begin || due > begin+s.period()+2 {
+		due, begin := s.next(0, s.number+1), end+time.Duration(i)*s.period()
+		if due < begin || due > begin+s.period()+2 {
 			t.Errorf("at half the rate round %d is due at %v, want it in the period from %v", i, due, begin)
 		}
 	}

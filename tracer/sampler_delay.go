@@ -53,9 +53,12 @@ func (d *delay) waited() time.Duration {
 // mark notes that no interrupted thread has stopped now.
 func (d *delay) mark(now time.Duration) { d.marked, d.at = d.waited(), now }
 
-// coarseDelay is within what the delay need be known where Stops follow one another as fast as can be: to read it takes
-// a tenth of a sample.
-const coarseDelay = 50 * time.Microsecond
+// Where Stops follow one another as fast as can be the delay need be known only if it took a while, coarseDelay, and
+// is marked each markEvery: to read it takes a tenth of a sample.
+const (
+	coarseDelay = 50 * time.Microsecond
+	markEvery   = 200 * time.Microsecond
+)
 
 // unnoticed is how long the OS thread has waited for a CPU since, of the time that it has waited for a thread. After a
 // brief one it was not long.

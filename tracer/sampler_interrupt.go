@@ -82,7 +82,7 @@ func (l *Sampler) interruptSeized(c *Copy) error {
 	}
 	a := l.seized[i]
 	l.seized = slices.Delete(l.seized, i, i+1)
-	if now := l.now(); len(l.interrupted) == 0 && !(l.stops && now-l.delay.at < coarseDelay) {
+	if now := l.now(); len(l.interrupted) == 0 && !(l.stops && now-l.delay.at < markEvery) {
 		l.delay.mark(now) // what we waited for before does not count
 	}
 	if a.phase != ended {
