@@ -83,8 +83,8 @@ func FuzzParse(f *testing.F) {
 
 // TestRelabel: rules of relabelling, in their order, and what is none.
 func TestRelabel(t *testing.T) {
-	f, err := Parse([]byte("relabel:\n  - {from: hostname, match: '(.+)-0', to: a, value: $1}\n  - from: cgroup\n    to: b\n"),
-		func(string) bool { return false })
+	const two = "relabel:\n  - {from: hostname, match: '(.+)-0', to: a, value: $1}\n  - from: cgroup\n    to: b\n"
+	f, err := Parse([]byte(two), func(string) bool { return false })
 	if err != nil || len(f.Relabel) != 2 || f.Relabel[0] != (Relabel{"hostname", "(.+)-0", "a", "$1", 2}) ||
 		f.Relabel[1] != (Relabel{From: "cgroup", To: "b", Line: 3}) {
 		t.Errorf("%+v, %v", f, err)

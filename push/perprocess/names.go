@@ -23,9 +23,10 @@ type Names struct {
 const maxNote = 4 << 20
 
 // nameOf finds the names of a group's container and pod in what container runtimes and the kubelet leave on the host,
-// whose files are below root/1/root. A name is proven where a file of theirs, in a place that no container may write to,
-// has it beside the id of the container, or the uid of the pod, that the kernel has. What is in the container itself is
-// not asked: its hostname, its environment, and what is mounted there, which a process in a user namespace may change.
+// whose files are below root/1/root. A name is proven where a file of theirs, in a place that no container may
+// write to, has it beside the id of the container, or the uid of the pod, that the kernel has. What is in the
+// container itself is not asked: its hostname, its environment, and what is mounted there, which a process in a
+// user namespace may change.
 //
 // Source: pkg/cri/annotations of containerd, internal/annotations of CRI-O, daemon/container of moby,
 // containers/storage, pkg/kubelet/kuberuntime (BuildPodLogsDirectory), as they were in 2025.

@@ -35,11 +35,13 @@ func TestNames(t *testing.T) {
 	id := strings.Repeat("0123456789abcdef", 4)
 	alone, inPod := "/system.slice/docker-"+id+".scope", "/kubepods/burstable/pod"+podUID+"/"+id
 	containerd := "run/containerd/io.containerd.runtime.v2.task/k8s.io/" + id + "/config.json"
-	annotations := `{"process":{"env":["SECRET=x"]},"hostname":"h","annotations":{"io.kubernetes.cri.container-name":"web",
+	annotations := `{"process":{"env":["SECRET=x"]},"hostname":"h","annotations":{
+		"io.kubernetes.cri.container-name":"web",
 		"io.kubernetes.cri.sandbox-name":"shop-0","io.kubernetes.cri.sandbox-namespace":"prod",
 		"io.kubernetes.cri.sandbox-uid":"` + podUID + `"}}`
 	pod := Names{PodContainer: "web", Pod: "shop-0", Namespace: "prod"}
 	const storage = "var/lib/containers/storage/overlay-containers/containers.json"
+	crio := "run/containers/storage/overlay-containers/" + id + "/userdata/config.json"
 	docker := "var/lib/docker/containers/" + id + "/config.v2.json"
 	for _, c := range []struct {
 		name, cgroup string
@@ -49,7 +51,7 @@ func TestNames(t *testing.T) {
 		{"containerd", inPod, map[string]string{containerd: annotations}, pod},
 		{"containerd, of another pod", inPod, map[string]string{
 			containerd: strings.ReplaceAll(annotations, podUID, another)}, Names{}},
-		{"CRI-O", inPod, map[string]string{"run/containers/storage/overlay-containers/" + id + "/userdata/config.json": `
+		{"CRI-O", inPod, map[string]string{crio: `
 			{"annotations":{"io.kubernetes.container.name":"web","io.kubernetes.pod.name":"shop-0",
 			"io.kubernetes.pod.namespace":"prod","io.kubernetes.pod.uid":"` + podUID + `"}}`}, pod},
 		{"Docker", alone, map[string]string{docker: `{"ID":"` + id + `","Name":"/web","Config":{"Env":["A=b"]}}`},
@@ -79,7 +81,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesByLink: what a link out of the host's files leads to is not read, and neither is a pipe, which nobody writes.
+// TestNamesByLink: what a link out of the host's files leads to is not read, and neither is a pipe, which nobody
+// writes.
 func TestNamesByLink(t *testing.T) {
 	id := strings.Repeat("0123456789abcdef", 4)
 	root := host(t, "/docker/"+id, map[string]string{"var/lib/docker/containers/x": ""})
