@@ -149,7 +149,8 @@ type usage struct {
 // New returns an Agent.
 func New(opt Options) *Agent {
 	now := time.Now()
-	a := &Agent{opt: opt, choice: opt.Choice, begun: now, targets: map[int]*target{}, ended: map[procfs.Identity]*target{},
+	a := &Agent{opt: opt, choice: opt.Choice, begun: now, targets: map[int]*target{},
+		ended:   map[procfs.Identity]*target{},
 		refused: map[int]refusal{},
 		leftOut: map[string]int{}, said: map[string]bool{}, lastTake: now}
 	cpu, _ := opt.Usage()

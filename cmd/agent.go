@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/agent/choose"
 	"github.com/fpstack/fpstack/agent/config"
 	"github.com/fpstack/fpstack/push"
+	"github.com/fpstack/fpstack/push/perprocess"
 )
 
 // agentOptions are the flags of agent.
@@ -34,6 +35,7 @@ type agentOptions struct {
 	quiet      bool
 
 	rules, exclude []choose.Rule
+	relabel        []*perprocess.Relabel
 }
 
 // statusStuck says that the agent did not go on, and that a supervisor may start it again; EX_TEMPFAIL of sysexits.h.
@@ -195,6 +197,13 @@ func (o *agentOptions) readConfig(f *pflag.FlagSet) error {
 		}
 	}
 	o.rules, o.exclude = file.Processes, file.Exclude
+	for _, r := range file.Relabel {
+		rule, err := perprocess.NewRelabel(r.From, r.Match, r.To, r.Value)
+		if err != nil {
+			return fmt.Errorf("--config %s: line %d: %w", o.config, r.Line, err)
+		}
+		o.relabel = append(o.relabel, rule)
+	}
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (a *agentRun) reload(g *agent.Agent) {
 		}
 	})
 	next := *old
-	next.rules, next.exclude, next.own = fresh.rules, fresh.exclude, fresh.own
+	next.rules, next.exclude, next.own, next.relabel = fresh.rules, fresh.exclude, fresh.own, fresh.relabel
 	next.maxTargets, next.maxThreads = fresh.maxTargets, fresh.maxThreads
 	a.options.Store(&next)
 	g.Choose(next.chooses())

@@ -122,12 +122,13 @@ func (o *agentOptions) chooses() agent.Choice {
 func (a *agentRun) agentOptions(o *agentOptions, r *sampler.Recorder, stores *outlets) agent.Options {
 	opt := agent.Options{Recorder: r, Follower: follower{r}, Choice: o.chooses(),
 		Interval: o.interval, StuckAfter: o.stuckAfter,
-		Budget: float64(o.maxOverhead), Identify: identify, Another: another,
+		Budget: float64(o.maxOverhead), Identify: a.identify, Another: another,
 		Look:    func(pid int) (uint64, choose.Program, bool) { return choose.Look("/proc", pid) },
 		Threads: func(pid int) int { return procfs.ThreadCount("/proc", pid) },
 		Refusal: refusalWord, Usage: ownUsage,
 		Parts: func(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded, error) {
-			return a.options.Load().recorded(p, identity)
+			now := a.options.Load()
+			return now.recorded(p, identity, now.relabel...)
 		},
 		Say: func(line string) {
 			a.progress.clear()
@@ -152,6 +153,15 @@ func (f follower) Counts() agent.Counts {
 		c.Targets = append(c.Targets, agent.Target(p))
 	}
 	return c
+}
+
+// identify is identify with what rules of relabelling want.
+func (a *agentRun) identify(c *choose.Chosen) perprocess.Identity {
+	id := identify(c)
+	if perprocess.WantHostname(a.options.Load().relabel) {
+		id.Hostname = perprocess.Hostname("/proc", c.PID)
+	}
+	return id
 }
 
 // identify reads who a process is, and what its rule adds. A name that chose it tells more than that of its

@@ -196,10 +196,10 @@ func credential(name string) string {
 }
 
 // recorded parts p for stores. identity says who a process is.
-func (o *pushOptions) recorded(p *profile.Profile, identity perprocess.Identifier) ([]push.Recorded,
-	error) {
+func (o *pushOptions) recorded(p *profile.Profile, identity perprocess.Identifier,
+	relabel ...*perprocess.Relabel) ([]push.Recorded, error) {
 	return perprocess.Recorded(p, &perprocess.Options{Version: version(), Host: thisHost(), Labels: o.own,
-		Identity: identity})
+		Identity: identity, Relabel: relabel})
 }
 
 // thisHost names this machine. In a container NODE_NAME is what its definition says, spec.nodeName.

@@ -95,11 +95,12 @@ func (p *pushing) identity(process procfs.Identity) perprocess.Identity {
 	}
 	var common *perprocess.Identity
 	for _, id := range p.who {
-		own := perprocess.Identity{Service: id.Service, Container: id.Container, Pod: id.Pod}
+		own := perprocess.Identity{Service: id.Service, Container: id.Container, Pod: id.Pod, Names: id.Names}
 		switch {
 		case common == nil:
 			common = &own
-		case own.Service != common.Service || own.Container != common.Container || own.Pod != common.Pod:
+		case own.Service != common.Service || own.Container != common.Container || own.Pod != common.Pod ||
+			own.Names != common.Names:
 			return perprocess.Identity{}
 		}
 	}

@@ -33,8 +33,8 @@ func (p *Pump) isStuck() error {
 	return fmt.Errorf("%w: %w", ErrStuck, p.trouble)
 }
 
-// away is what tells whether a store is: how many tries failed one after the other. It is tried by one request at a time
-// then, after growing waits.
+// away is what tells whether a store is: how many tries failed one after the other. It is tried by one request at a
+// time then, after growing waits.
 type away struct {
 	fails int
 	round int       // counts the fails so far: requests that were under way together fail once

@@ -70,8 +70,8 @@ func hasValue(p *pprof.Profile, k int) bool {
 // errOneStack says that a profile cannot be made smaller.
 var errOneStack = errors.New("a single stack is larger than what the store takes")
 
-// Encode makes requests for t of what was recorded in one interval, each within the limits of the store: for a collector
-// of several processes, for others of one. What cannot be encoded is dropped.
+// Encode makes requests for t of what was recorded in one interval, each within the limits of the store: for a
+// collector of several processes, for others of one. What cannot be encoded is dropped.
 func (t *Target) Encode(recorded []Recorded, scope otlp.Scope, now time.Time) (requests []*Request, dropped []Dropped) {
 	e := encoder{t: t, scope: scope, now: now}
 	for i := range recorded {

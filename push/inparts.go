@@ -12,8 +12,8 @@ import (
 )
 
 // sendInParts sends a request to a collector. One that it refuses for what is in it is sent again as two halves, and
-// they again: a profile that a store does not take is no reason to lose those of the other processes. Where a half is to
-// be tried again the whole request is, under the same ids.
+// they again: a profile that a store does not take is no reason to lose those of the other processes. Where a half
+// is to be tried again the whole request is, under the same ids.
 func (s *Sender) sendInParts(ctx context.Context, r *Request) error {
 	err := s.Send(ctx, r)
 	var refusal *Refusal

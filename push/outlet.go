@@ -78,8 +78,8 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 // Target is where o sends to.
 func (o *Outlet) Target() *Target { return o.target }
 
-// Put takes what was recorded between two times. It does not wait for the store, but for the disk of the spool. Profiles
-// of an interval are not put into two Outlets at a time: encoding one uses what it has to itself.
+// Put takes what was recorded between two times. It does not wait for the store, but for the disk of the spool.
+// Profiles of an interval are not put into two Outlets at a time: encoding one uses what it has to itself.
 func (o *Outlet) Put(interval []Recorded, from, to time.Time) {
 	all := slices.Clone(interval)
 	for i := range all {

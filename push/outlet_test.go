@@ -228,7 +228,8 @@ func TestBadStores(t *testing.T) {
 		{"pyroscope", status(429), true}, {"pyroscope", status(503), true}, {"pyroscope", status(500), true},
 		{"pyroscope", status(408), true}, {"parca", status(500), true}, {"parca", grpc("2"), true},
 		{"parca", grpc("13"), true}, {"otlp+grpc", grpc("2"), false}, {"otlp+grpc", grpc("13"), false},
-		{"otlp+http", status(408), false}, {"pyroscope", status(422), false}, {"otlp+http", status(500), false}, {"parca", status(502), true},
+		{"otlp+http", status(408), false}, {"pyroscope", status(422), false},
+		{"otlp+http", status(500), false}, {"parca", status(502), true},
 		{"parca", status(404), false},
 	} {
 		s := newServer(t, false, func(n int, w http.ResponseWriter) {

@@ -60,8 +60,8 @@ func (p *Pump) Lose(dropped []Dropped) {
 	p.drop(dropped...)
 }
 
-// Put takes the requests of an interval to send them, soon. What still waits after some seconds, or when Flush or Persist
-// return, survives a crash of the machine if the spool is a folder.
+// Put takes the requests of an interval to send them, soon. What still waits after some seconds, or when Flush or
+// Persist return, survives a crash of the machine if the spool is a folder.
 func (p *Pump) Put(requests ...*Request) {
 	p.putting.Lock()
 	defer p.putting.Unlock()

@@ -25,7 +25,14 @@ const maxRules = 1000
 type File struct {
 	Processes []choose.Rule
 	Exclude   []choose.Rule
+	Relabel   []Relabel
 	Options   []Option // in the order of the file
+}
+
+// Relabel is a rule that makes an attribute of what is known of a process: perprocess.NewRelabel says what of what.
+type Relabel struct {
+	From, Match, To, Value string
+	Line                   int
 }
 
 // Option is an option of the command line, by its name without dashes.
@@ -54,6 +61,8 @@ func Parse(text []byte, isOption func(name string) bool) (*File, error) {
 			f.Processes, err = rules(value, "processes", true)
 		case key.Value == "exclude":
 			f.Exclude, err = rules(value, "exclude", false)
+		case key.Value == "relabel":
+			f.Relabel, err = relabels(value)
 		case isOption(key.Value):
 			var values []string
 			values, err = scalars(value, key.Value)
@@ -119,6 +128,29 @@ func rules(n *yaml.Node, what string, named bool) ([]choose.Rule, error) {
 	var out []choose.Rule
 	for _, item := range n.Content {
 		r, err := rule(item, what, named)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// relabels reads the rules of relabel.
+func relabels(n *yaml.Node) (out []Relabel, err error) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) > maxRules {
+		return nil, at(n, "relabel: want a list of %d rules at most", maxRules)
+	}
+	for _, item := range n.Content {
+		r := Relabel{Line: item.Line}
+		err := each(item, "relabel", func(key, value *yaml.Node) error {
+			into := map[string]*string{"from": &r.From, "match": &r.Match, "to": &r.To, "value": &r.Value}[key.Value]
+			if into == nil || value.Kind != yaml.ScalarNode {
+				return at(key, "relabel: want from, match, to and value with a word each, not %q", key.Value)
+			}
+			*into = value.Value
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}

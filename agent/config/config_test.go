@@ -80,3 +80,19 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [*a, *a]\n"))
 	f.Fuzz(func(_ *testing.T, text []byte) { Parse(text, isOption) })
 }
+
+// TestRelabel: rules of relabelling, in their order, and what is none.
+func TestRelabel(t *testing.T) {
+	const two = "relabel:\n  - {from: hostname, match: '(.+)-0', to: a, value: $1}\n  - from: cgroup\n    to: b\n"
+	f, err := Parse([]byte(two), func(string) bool { return false })
+	if err != nil || len(f.Relabel) != 2 || f.Relabel[0] != (Relabel{"hostname", "(.+)-0", "a", "$1", 2}) ||
+		f.Relabel[1] != (Relabel{From: "cgroup", To: "b", Line: 3}) {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, text := range []string{"relabel: x", "relabel: [x]", "relabel: [{from: [a]}]", "relabel: [{form: a}]",
+		"relabel: [{from: a, from: b}]"} {
+		if _, err := Parse([]byte(text), func(string) bool { return false }); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

@@ -25,10 +25,13 @@ import (
 
 // Identity is who a process is. What is not known is empty.
 type Identity struct {
-	Service   string           // service.name; where it is empty the executable takes its place
-	Exe       string           // path of the program, as the process sees it
-	Container string           // id
-	Pod       string           // uid
+	Service   string // service.name; where it is empty the executable takes its place
+	Exe       string // path of the program, as the process sees it
+	Container string // id
+	Pod       string // uid
+	Names     Names
+	Cgroup    string           // path, for rules
+	Hostname  string           // for rules
 	Labels    []otlp.Attribute // of this process alone; a service.name among them is its
 }
 
@@ -39,7 +42,8 @@ func Identify(root string, pid int) Identity {
 	var id Identity
 	if b, err := os.ReadFile(filepath.Join(dir, "cgroup")); err == nil {
 		group := procfs.ParseCgroup(b)
-		id.Container, id.Pod = group.Container, group.Pod
+		id.Container, id.Pod, id.Cgroup = group.Container, group.Pod, group.Path
+		id.Names = nameOf(root, group)
 		if group.Container == "" && strings.HasPrefix(group.Path, "/system.slice/") {
 			id.Service = strings.TrimSuffix(group.Unit, ".service")
 		}
@@ -65,6 +69,7 @@ type Options struct {
 	Host     Host
 	Labels   []otlp.Attribute // of the user's own; a service.name among them is that of all processes
 	Identity Identifier
+	Relabel  []*Relabel
 }
 
 // Recorded parts p by process, in the order of their ids. Processes of one executable in the same place have the same
@@ -132,18 +137,15 @@ func (o *Options) attributes(id *Identity, comm string) []otlp.Attribute {
 	attributes := []otlp.Attribute{{Key: "service.name", Value: cmp.Or(id.Service, executable, "unknown")}}
 	for _, a := range []otlp.Attribute{{Key: "process.executable.name", Value: executable},
 		{Key: "host.name", Value: o.Host.Name}, {Key: "container.id", Value: id.Container},
+		{Key: "container.name", Value: id.Names.Container}, {Key: "k8s.container.name", Value: id.Names.PodContainer},
+		{Key: "k8s.pod.name", Value: id.Names.Pod}, {Key: "k8s.namespace.name", Value: id.Names.Namespace},
 		{Key: "k8s.pod.uid", Value: id.Pod}, {Key: "k8s.node.name", Value: o.Host.Node}} {
 		if a.Value != "" {
 			attributes = append(attributes, a)
 		}
 	}
 	for _, a := range slices.Concat(o.Labels, id.Labels) {
-		i := slices.IndexFunc(attributes, func(b otlp.Attribute) bool { return a.Key == b.Key })
-		if i < 0 {
-			attributes = append(attributes, a)
-		} else {
-			attributes[i] = a
-		}
+		attributes = set(attributes, a)
 	}
-	return attributes
+	return o.relabel(id, attributes)
 }

@@ -166,6 +166,7 @@ func TestIdentify(t *testing.T) {
 		if c.exe != "" {
 			os.Symlink(c.exe, filepath.Join(dir, "exe"))
 		}
+		c.want.Cgroup = procfs.ParseCgroup([]byte(c.cgroup)).Path
 		if got := Identify(root, int(c.pid[0]-'0')); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("process %s: %+v, want %+v", c.pid, got, c.want)
 		}

@@ -77,8 +77,8 @@ func TestHangUpWithoutFile(t *testing.T) {
 	c.finish(t)
 }
 
-// TestFarStore: with a hundred processes and a store that takes 200 ms for each request no profile is lost: all that was
-// taken is sent when the agent ends, which allows for 25 requests one after the other.
+// TestFarStore: with a hundred processes and a store that takes 200 ms for each request no profile is lost: all
+// that was taken is sent when the agent ends, which allows for 25 requests one after the other.
 func TestFarStore(t *testing.T) {
 	t.Parallel()
 	const processes = 100

@@ -247,8 +247,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSpoolSurvivesCrash: what a recording leaves in the spool is synced to the disk, the file and then its name, before
-// it ends.
+// TestSpoolSurvivesCrash: what a recording leaves in the spool is synced to the disk, the file and then its name,
+// before it ends.
 func TestSpoolSurvivesCrash(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
