@@ -101,13 +101,14 @@ func treeBelow(pid int) []int { return procfs.Tree([]int{pid}, tracer.ChildrenOf
 var soakCommands = []string{"-f json", "-f json --rolling", "-f json --kernel",
 	"record --rate 500 -d 0.2 -f folded -o -", "record --rate 99 -d 0.2 --kernel -f folded -o -"}
 
-// soakCommand is the command for some processes of the tree, or for all.
+// soakCommand is the command for the first process of the tree, which stays, and some others, or for all.
 func (l *soakLane) soakCommand(args string, pid int) *exec.Cmd {
 	words := strings.Fields(args)
 	if rand.N(10) == 0 {
 		return exec.Command(fpstack, append(words, "--children", "-p", itoa(pid))...)
 	}
-	for range 3 {
+	words = append(words, "-p", itoa(pid))
+	for range 2 {
 		words = append(words, "-p", itoa(l.tree[rand.N(len(l.tree))]))
 	}
 	return exec.Command(fpstack, words...)

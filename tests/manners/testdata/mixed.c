@@ -445,6 +445,7 @@ static void finish(enum role role, pid_t pid) {
 		if (now_us() > end) {
 			count(&book->stuck);
 			dprintf(2, "mixed: %s: process %d does not end\n", names[role], pid);
+			(void)!system("ps -eLo pid,tid,ppid,ni,stat,wchan:24,args | grep '[m]ixed' >&2");
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			return;
