@@ -50,6 +50,20 @@ func (t *Table) Func(pc uint64) (Func, bool) {
 	return fn, true
 }
 
+// Lookup finds the function of that name, which Go code has once. It asks all, as the table is not sorted by name.
+func (t *Table) Lookup(name string) (Func, bool) {
+	const cost = 64 // steps a function
+	for i := range t.nfunc {
+		if !t.budget.Spend(cost) {
+			break
+		}
+		if f, ok := t.Func(t.entry(i)); ok && f.Name() == name {
+			return f, true
+		}
+	}
+	return Func{}, false
+}
+
 // base is the offset of the field behind the entry.
 func (f *Func) base() int { return f.t.field() }
 

@@ -4,24 +4,24 @@ import (
 	"math"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Copy implements [snapshot.Copier]: it copies the g and m of a thread and of its goroutine, and the one of the two
 // stacks that the thread is not on: the goroutine's, or that of the C which called Go.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
-	arch := t.Arch
-	current, ok := r.current(t, f)
-	if !ok || arch.WordSize != 8 {
+	v := view.Stopped(f, 0)
+	current, ok := r.current(t, &v)
+	if !ok || t.Arch.WordSize != wordSize {
 		return
 	}
 	var g, m, other words
-	if !fetch(f, arch, current, gWords, &g) || !fetch(f, arch, g[gM], mWords, &m) {
+	if g.read(&v, current, gWords) != nil || m.read(&v, g[gM], mWords) != nil {
 		return
 	}
 	at, system := g[gM], m[mG0]
-	if !fetch(f, arch, system, gWords, &other) || other[gM] != at {
+	if other.read(&v, system, gWords) != nil || other[gM] != at {
 		return
 	}
 	handles := current == m[mSignal] || current == m[mSignalOld]
@@ -32,12 +32,12 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	case current != system:
 		copyCallers(f, &other)
 	}
-	r.fetchAll(f, arch, &m, system)
-	for i, v := range m {
-		if i < mFirst || !mayBeG(v, system, arch) || v == current && (handles || !signalled) {
+	r.fetchAll(f, &m, system)
+	for i, a := range m {
+		if i < mFirst || !mayBeG(a, system) || a == current && (handles || !signalled) {
 			continue
 		}
-		if decode(f, arch, v, gWords, &other) && other[gM] == at {
+		if _, had := f.Bytes(mem.Addr(a), gWords*wordSize); had && other.read(&v, a, gWords) == nil && other[gM] == at {
 			r.copyStack(f, &other, current == system, i)
 		}
 	}
@@ -82,16 +82,13 @@ func copyCallers(f *snapshot.Fetcher, g0 *words) {
 }
 
 // current is the address of the g of t: by the register that holds it in Go code, else by the thread pointer.
-func (r *Runtime) current(t *snapshot.Thread, f *snapshot.Fetcher) (uint64, bool) {
+func (r *Runtime) current(t *snapshot.Thread, v *view.View) (uint64, bool) {
 	if t.Arch == nil {
 		return 0, false
 	}
 	if r.hasTLS && t.HasTP && t.TP != 0 {
-		slot := t.TP + mem.Addr(r.tls)
-		if f.Fetch(snapshot.Want{Addr: slot, Len: t.Arch.WordSize}) {
-			if g, _ := f.Word(slot); g != 0 {
-				return g, true
-			}
+		if g, err := v.Word(t.TP + mem.Addr(r.tls)); err == nil && g != 0 {
+			return g, true
 		}
 	}
 	reg, ok := register[t.Arch]
@@ -103,13 +100,13 @@ func (r *Runtime) current(t *snapshot.Thread, f *snapshot.Fetcher) (uint64, bool
 
 // fetchAll copies the g that the words of m may lead to: that of its goroutine alone, once it is known which word
 // has it.
-func (r *Runtime) fetchAll(f *snapshot.Fetcher, arch *regs.Arch, m *words, system uint64) {
+func (r *Runtime) fetchAll(f *snapshot.Fetcher, m *words, system uint64) {
 	var wants [mWords]snapshot.Want
 	n := 0
 	known := int(r.curg.Load())
 	for i, v := range m {
-		if i >= mFirst && mayBeG(v, system, arch) && (known == 0 || i == known) {
-			wants[n] = snapshot.Want{Addr: mem.Addr(v), Len: gWords * arch.WordSize}
+		if i >= mFirst && mayBeG(v, system) && (known == 0 || i == known) {
+			wants[n] = snapshot.Want{Addr: mem.Addr(v), Len: gWords * wordSize}
 			n++
 		}
 	}
@@ -135,18 +132,4 @@ func (r *Runtime) copyStack(f *snapshot.Fetcher, g *words, onSystem bool, i int)
 		f.Fetch(snapshot.Want{Addr: mem.Addr(sp), Len: int(min(high-low, uint64(f.Room())/2))})
 	}
 	f.FetchUpTo(snapshot.Want{Addr: mem.Addr(low), Len: int(min(high-low, math.MaxInt32))})
-}
-
-// fetch copies n words at a and decodes them into w.
-func fetch(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool {
-	return f.Fetch(snapshot.Want{Addr: mem.Addr(a), Len: n * arch.WordSize}) && decode(f, arch, a, n, w)
-}
-
-// decode decodes n words at a into w, if they were copied.
-func decode(f *snapshot.Fetcher, arch *regs.Arch, a uint64, n int, w *words) bool {
-	b, ok := f.Bytes(mem.Addr(a), n*arch.WordSize)
-	if ok {
-		w.decode(b, arch, n)
-	}
-	return ok
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const (
@@ -31,21 +32,22 @@ const (
 
 // Cross implements [unwind.Crosser].
 func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
+	v := view.Over(m, nil, r.budget)
 	switch top := &frames[len(frames)-1]; r.name(top.LookupPC()) {
 	case callC:
-		return r.crossCallC(top, m)
+		return r.crossCallC(top, &v)
 	case growth:
-		return r.crossGrowth(frames, now, m)
+		return r.crossGrowth(frames, now, &v)
 	case resume:
-		return r.crossResume(top, now, m)
+		return r.crossResume(top, now, &v)
 	case leave:
-		return r.crossLeave(top, m)
+		return r.crossLeave(top, &v)
 	}
 	return unwind.Crossing{}, unwind.ErrDeclined
 }
 
 // crossGrowth goes from runtime.morestack on the system stack to the goroutine that called it.
-func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, memory mem.Reader) (unwind.Crossing, error) {
+func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, v *view.View) (unwind.Crossing, error) {
 	if r.gaveUp(frames) {
 		return unwind.Crossing{Root: true}, nil
 	}
@@ -59,11 +61,11 @@ func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, memory
 		return unwind.Crossing{}, fmt.Errorf("%s, and %s, which leads to it, is not known", left, arch.RegName(reg))
 	}
 	sp, _ := now.SP()
-	m, err := machineOf(g, uint64(sp), memory, arch)
+	m, err := machineOf(g, uint64(sp), v)
 	if err != nil {
 		return unwind.Crossing{}, fmt.Errorf("%s: %w", left, err)
 	}
-	called, ok := r.grown(m, memory, arch)
+	called, ok := r.grown(m, v)
 	if !ok {
 		return unwind.Crossing{}, errors.New(left + ", which is no longer to be found")
 	}
@@ -87,13 +89,13 @@ func (r *Runtime) gaveUp(frames []unwind.Frame) bool {
 
 // grown looks among the words of m for the goroutine that called runtime.morestack, and returns the
 // words of its g; false if there is none (any more).
-func (r *Runtime) grown(m *machine, memory mem.Reader, arch *regs.Arch) (g words, ok bool) {
+func (r *Runtime) grown(m *machine, v *view.View) (g words, ok bool) {
 	known := int(r.curg.Load()) // others were not copied
-	for i, v := range m.words {
-		if i < mFirst || known != 0 && i != known || !mayBeG(v, m.system, arch) {
+	for i, at := range m.words {
+		if i < mFirst || known != 0 && i != known || !mayBeG(at, m.system) {
 			continue
 		}
-		if g.read(memory, arch, mem.Addr(v), gWords) != nil || g[gM] != m.at {
+		if g.read(v, at, gWords) != nil || g[gM] != m.at {
 			continue
 		}
 		// While the stack is copied SP may be in the old one and the bounds be the new one's.
@@ -159,7 +161,7 @@ const maxFrame = 8 << 20
 // crossResume goes from gogo, which has loaded the stack pointer of a goroutine, to that: PC is in
 // the gobuf that rbx points to until it is loaded too, for the jump that comes last. Nobody waits for
 // gogo to return, so that it is the outermost frame where this is not known.
-func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, memory mem.Reader) (unwind.Crossing, error) {
+func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, v *view.View) (unwind.Crossing, error) {
 	const jump = "\xff\xe3" // jmp rbx
 	root := unwind.Crossing{Root: true}
 	buf, ok := now.Get(regs.AMD64RBX)
@@ -172,11 +174,11 @@ func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, memory mem
 	}
 	pc := mem.Addr(buf)
 	if string(code[:len(jump)]) != jump {
-		v, err := mem.Uint(memory, mem.Addr(buf)+bufPC*8, 8, now.Arch.Order)
+		saved, err := v.Word(pc + bufPC*wordSize)
 		if err != nil {
-			return root, nil
+			return unwind.Crossing{}, fmt.Errorf("read where the goroutine goes on: %w", err)
 		}
-		pc = mem.Addr(v)
+		pc = mem.Addr(saved)
 	}
 	if r.name(pc) == "" {
 		return root, nil
@@ -190,24 +192,24 @@ func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, memory mem
 // stack, or on the same one where that was the system stack already. It keeps there the depth below the end of the
 // goroutine's stack and the g, or the stack pointer itself and 0.
 // Source: runtime/asm_amd64.s.
-func (r *Runtime) crossCallC(top *unwind.Frame, memory mem.Reader) (unwind.Crossing, error) {
+func (r *Runtime) crossCallC(top *unwind.Frame, v *view.View) (unwind.Crossing, error) {
 	arch := regs.AMD64
 	var saved, record, g words
 	code, ok := r.m.Text(r.m.Vaddr(top.PC))
 	if !ok || r.m.Machine() != machineAMD64 || top.Interrupted {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	if saved.read(memory, arch, top.SP+keptAt(code), 2) != nil {
+	if saved.read(v, uint64(top.SP+keptAt(code)), 2) != nil {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	sp := saved[0]
 	if saved[1] != 0 {
-		if g.read(memory, arch, mem.Addr(saved[1]), 2) != nil || saved[0] >= g[gStackHi]-g[gStackLo] {
+		if g.read(v, saved[1], 2) != nil || saved[0] >= g[gStackHi]-g[gStackLo] {
 			return unwind.Crossing{}, unwind.ErrDeclined
 		}
 		sp = g[gStackHi] - saved[0]
 	}
-	if record.read(memory, arch, mem.Addr(sp), 2) != nil || !r.callsC(mem.Addr(record[1])) {
+	if record.read(v, sp, 2) != nil || !r.callsC(mem.Addr(record[1])) {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	next := regs.New(arch)

@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Runtime is the Go runtime in one module of one process. Copy may be called beside the goroutine that walks.
@@ -29,8 +30,9 @@ type Runtime struct {
 	tls    int64
 	hasTLS bool
 	memory mem.Reader // of the process, for what does not change; nil if there is none
-	layout *layout    // of its goroutines, nil before OpenFibers
-	room   int        // bytes that these take to copy
+	budget *work.Budget
+	layout *layout // of its goroutines, nil before OpenFibers
+	room   int     // bytes that these take to copy
 	// curg is the number of the word of struct m that has its goroutine, 0 until it was seen.
 	curg atomic.Int32
 }
@@ -45,7 +47,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	case err != nil:
 		return nil, err
 	}
-	r := &Runtime{m: m, table: t, memory: image.Memory}
+	r := &Runtime{m: m, table: t, memory: image.Memory, budget: image.Budget}
 	low, high := t.Bounds()
 	r.region = unwind.Region{Start: m.Addr(module.Vaddr(low)), End: m.Addr(module.Vaddr(high))}
 	r.tls, r.hasTLS = tlsOffset(m)

@@ -2,6 +2,8 @@ package golang
 
 import (
 	"cmp"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // FiberKind implements vm.FiberLister.
@@ -20,15 +23,15 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 	if r.layout != nil {
 		return true, nil
 	}
-	if r.m.Class() != 8 {
-		return false, fmt.Errorf("goroutines cannot be listed: programs of 32 bits are not read yet")
+	if r.m.Class() != wordSize || r.m.Order() == binary.ByteOrder(binary.BigEndian) {
+		return false, errors.New("goroutines cannot be listed: programs of 32 bits, or that are big-endian, are not read yet")
 	}
-	l, err := readLayout(r.m, r.memory)
+	v := view.Lasting(r.memory, r.budget)
+	l, err := r.readLayout(&v)
 	if err != nil {
 		return false, err
 	}
-	const word = 8
-	if n, err := mem.Uint(r.memory, l.allgs+word, word, r.m.Order()); err == nil {
+	if n, err := v.Word(l.allgs + wordSize); err == nil {
 		r.room = int(min(n, maxGoroutines)) * (l.g.need + usualStack)
 	}
 	r.layout = l
@@ -53,32 +56,31 @@ const (
 // CopyProcess implements [snapshot.ProcessCopier]: the list of goroutines, their structures, the part of their stacks
 // that is in use, and the m of those that run or are locked to one.
 func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
-	l, order := r.layout, r.m.Order()
-	const word = 8
+	l := r.layout
 	if l == nil {
 		return
 	}
-	head, _ := g.Gather([]snapshot.Want{{Addr: l.allgs, Len: 2 * word}})
+	head, _ := g.Gather([]snapshot.Want{{Addr: l.allgs, Len: 2 * wordSize}})
 	if head[0] == nil {
 		return
 	}
-	list, n := mem.Addr(order.Uint64(head[0])), int(min(order.Uint64(head[0][word:]), maxGoroutines))
+	list, n := mem.Addr(order.Uint64(head[0])), int(min(order.Uint64(head[0][wordSize:]), maxGoroutines))
 	wants := make([]snapshot.Want, 0, 2*block)
 	for from := 0; from < n; from += block {
 		count := min(block, n-from)
-		pointers, _ := g.Gather([]snapshot.Want{{Addr: list + mem.Addr(from*word), Len: count * word}})
+		pointers, _ := g.Gather([]snapshot.Want{{Addr: list + mem.Addr(from*wordSize), Len: count * wordSize}})
 		if pointers[0] == nil {
 			return
 		}
 		wants = wants[:0]
 		for i := range count {
-			wants = append(wants, snapshot.Want{Addr: mem.Addr(order.Uint64(pointers[0][i*word:])), Len: l.g.need})
+			wants = append(wants, snapshot.Want{Addr: mem.Addr(order.Uint64(pointers[0][i*wordSize:])), Len: l.g.need})
 		}
 		structs, _ := g.Gather(wants)
 		wants = wants[:0]
 		for _, b := range structs {
 			if b != nil {
-				wants = l.wants(goroutine{l, order, b}, wants)
+				wants = l.wants(goroutine{l, b}, wants)
 			}
 		}
 		if _, ok := g.Gather(wants); !ok {
@@ -121,22 +123,20 @@ func isLive(state uint32) bool {
 
 // goroutine is one struct g as it was copied.
 type goroutine struct {
-	l     *layout
-	order interface {
-		Uint32([]byte) uint32
-		Uint64([]byte) uint64
-	}
+	l *layout
 	b []byte
 }
+
+var order = binary.LittleEndian
 
 func (g goroutine) word(at int) uint64 {
 	if at < 0 {
 		return 0
 	}
-	return g.order.Uint64(g.b[at:])
+	return order.Uint64(g.b[at:])
 }
 
-func (g goroutine) state() uint32 { return g.order.Uint32(g.b[g.l.g.state:]) &^ stateScan }
+func (g goroutine) state() uint32 { return order.Uint32(g.b[g.l.g.state:]) &^ stateScan }
 
 // stackPointer is where the stack begins while the goroutine does not run Go code; false if that lies outside of it.
 func (g goroutine) stackPointer() (uint64, bool) {
@@ -151,43 +151,45 @@ func (g goroutine) stackPointer() (uint64, bool) {
 // Fibers lists the goroutines that s shows, in the order of runtime.allgs as the runtime's own tracebacks do. An error
 // says which are missing; the others are there.
 func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
-	l, order := r.layout, r.m.Order()
-	const word = 8
+	l := r.layout
 	if l == nil {
 		return nil, errStripped
 	}
-	whole := mem.NewOverlay(nil, s.Whole...)
-	head, ok := whole.Bytes(l.allgs, 2*word)
-	if !ok {
+	whole := view.Copied(r.budget, s.Whole...)
+	head, err := whole.Words(l.allgs, 2)
+	if err != nil {
 		return nil, fmt.Errorf("goroutines were not copied while the process was stopped")
 	}
-	list, n := mem.Addr(order.Uint64(head)), int(min(order.Uint64(head[word:]), maxGoroutines))
-	listing := listing{r: r, snap: s, whole: whole, threads: map[int]*snapshot.Thread{}}
+	list, n := mem.Addr(head[0]), int(min(head[1], maxGoroutines))
+	listing := listing{r: r, snap: s, whole: &whole, threads: map[int]*snapshot.Thread{}}
 	for i := range s.Threads {
-		listing.threads[s.Threads[i].TID] = &s.Threads[i]
+		listing.threads[s.Threads[i].InnerTID()] = &s.Threads[i]
 	}
 	var fibers []snapshot.Fiber
 	missing, most := 0, l.most(s.Whole)
+	g := goroutine{l, make([]byte, l.g.need)}
 	for i := range n {
-		at, ok := whole.Bytes(list+mem.Addr(i*word), word)
-		if !ok || len(fibers) == most {
+		at, err := whole.Word(list + mem.Addr(i*wordSize))
+		if err != nil || len(fibers) == most {
 			missing += n - i
 			break
 		}
-		b, ok := whole.Bytes(mem.Addr(order.Uint64(at)), l.g.need)
-		if !ok {
+		if _, err := whole.ReadMem(g.b, mem.Addr(at)); err != nil {
 			missing++
 			continue
 		}
-		if g := (goroutine{l, order, b}); isLive(g.state()) {
-			fibers = append(fibers, listing.fiber(order.Uint64(at), g))
+		if isLive(g.state()) {
+			fibers = append(fibers, listing.fiber(at, g))
 		}
 	}
-	if missing > 0 {
-		return fibers, fmt.Errorf("%d of %d goroutines are left out: they were not copied within the time and the "+
-			"memory for it", missing, n)
+	switch {
+	case missing == 0:
+		return fibers, nil
+	case whole.Refused() != nil:
+		return fibers, fmt.Errorf("%d of %d goroutines are left out: %w", missing, n, whole.Refused())
 	}
-	return fibers, nil
+	return fibers, fmt.Errorf("%d of %d goroutines are left out: they were not copied within the time and the "+
+		"memory for it", missing, n)
 }
 
 // leastG is less than a struct g had in any version, bytes.
@@ -206,7 +208,7 @@ func (l *layout) most(whole []mem.Range) int {
 type listing struct {
 	r       *Runtime
 	snap    *snapshot.Snapshot
-	whole   *mem.Overlay
+	whole   *view.View
 	threads map[int]*snapshot.Thread
 }
 
@@ -239,7 +241,7 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 // runs returns the thread that runs g, nil if none does: that of its m, if that says so too.
 func (s *listing) runs(at uint64, g goroutine) *snapshot.Thread {
 	m, ok := s.whole.Bytes(mem.Addr(g.word(g.l.g.m)), g.l.m.need)
-	if !ok || g.order.Uint64(m[g.l.m.curg:]) != at {
+	if !ok || order.Uint64(m[g.l.m.curg:]) != at {
 		return nil
 	}
 	return s.threadOf(g.word(g.l.g.m))
@@ -252,7 +254,7 @@ func (s *listing) threadOf(at uint64) *snapshot.Thread {
 	if !ok {
 		return nil
 	}
-	return s.threads[int(s.r.m.Order().Uint64(m[l.m.procid:])&(1<<31-1))]
+	return s.threads[int(order.Uint64(m[l.m.procid:])&(1<<31-1))]
 }
 
 // park sets the registers and the stack of f, which no thread runs.

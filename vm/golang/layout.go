@@ -9,6 +9,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/dwarf"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // layout is where the runtime of one program keeps its goroutines: addresses by .symtab, places in structures by the
@@ -40,12 +41,25 @@ const (
 	structG, structBuf, structStack, structM = "runtime.g", "runtime.gobuf", "runtime.stack", "runtime.m"
 )
 
-// errStripped says what keeps goroutines from being listed, and what helps.
-var errStripped = errors.New("goroutines cannot be listed: the program was linked without symbols or DWARF " +
-	"(-ldflags -s or -w), which say where the runtime keeps them; threads are shown")
+// errStripped is why the layout is not read out of a program.
+var errStripped = errors.New("the program was linked without symbols or DWARF (-ldflags -s or -w), which say where " +
+	"the runtime keeps them")
 
-// readLayout finds the layout in m, and reads its words out of memory.
-func readLayout(m *module.Module, memory mem.Reader) (*layout, error) {
+// readLayout finds the layout in the symbols and the DWARF of the program, or where that was linked without in its code.
+func (r *Runtime) readLayout(v *view.View) (*layout, error) {
+	l, err := readSymbols(r.m, v)
+	if errors.Is(err, errStripped) {
+		var why error
+		if l, why = r.readBare(v); why == nil {
+			return l, nil
+		}
+		err = fmt.Errorf("goroutines cannot be listed: %w, and %w; threads are shown", err, why)
+	}
+	return l, err
+}
+
+// readSymbols finds the layout in m, and reads its words.
+func readSymbols(m *module.Module, v *view.View) (*layout, error) {
 	vars, err := symbol.Variables(m, varAllgs, varStates, varReasons)
 	if err != nil {
 		return nil, fmt.Errorf("goroutines cannot be listed: %w", err)
@@ -66,7 +80,7 @@ func readLayout(m *module.Module, memory mem.Reader) (*layout, error) {
 		to   *[]string
 		name string
 	}{{&l.states, varStates}, {&l.reasons, varReasons}} {
-		if *list.to, err = readStrings(m, vars[list.name], memory); err != nil {
+		if *list.to, err = readStrings(m, vars[list.name], v); err != nil {
 			return nil, fmt.Errorf("goroutines cannot be listed: read %s: %w", list.name, err)
 		}
 	}
@@ -171,33 +185,35 @@ const (
 	maxWord    = 128 // bytes of one
 )
 
-// readStrings reads v, an array of strings.
-func readStrings(m *module.Module, v symbol.Variable, memory mem.Reader) ([]string, error) {
-	word := m.Class()
-	n := int(min(v.Size/uint64(2*word), maxStrings))
-	if memory == nil || n == 0 {
+// readStrings reads at, an array of strings.
+func readStrings(m *module.Module, at symbol.Variable, v *view.View) ([]string, error) {
+	n := int(min(at.Size/(2*wordSize), maxStrings))
+	if n == 0 {
 		return nil, errStripped
-	}
-	headers := make([]byte, n*2*word)
-	if _, err := memory.ReadMem(headers, m.Addr(v.Addr)); err != nil {
-		return nil, err
 	}
 	out := make([]string, n)
 	for i := range out {
-		at, size := wordIn(m, headers[2*i*word:]), wordIn(m, headers[(2*i+1)*word:])
-		b := make([]byte, min(size, maxWord))
-		if _, err := memory.ReadMem(b, mem.Addr(at)); err != nil && size > 0 {
+		var err error
+		if out[i], err = stringAt(v, m.Addr(at.Addr)+mem.Addr(2*i*wordSize)); err != nil {
 			return nil, err
 		}
-		out[i] = string(b)
 	}
 	return out, nil
 }
 
-// wordIn decodes the word that b begins with.
-func wordIn(m *module.Module, b []byte) uint64 {
-	if m.Class() == 4 {
-		return uint64(m.Order().Uint32(b))
+// stringAt reads a string of Go: where its bytes are, and how many.
+func stringAt(v *view.View, a mem.Addr) (string, error) {
+	f := v.Fields(a)
+	at, size := f.Addr(0), f.Word(wordSize)
+	switch {
+	case f.Err != nil:
+		return "", f.Err
+	case size == 0:
+		return "", nil
 	}
-	return m.Order().Uint64(b)
+	b, ok := v.Bytes(at, int(min(size, maxWord)))
+	if !ok {
+		return "", v.Fault()
+	}
+	return string(b), nil
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // enterGo is called by C, with what Go function to call, and calls runtime.cgocallback.
@@ -23,12 +24,12 @@ const (
 // runtime.mcall begins where g0's stack pointer is, with one word and the return address: there is the frame of
 // runtime.cgocallback then, and else one of runtime.mstart0.
 // Source: runtime/asm_amd64.s and runtime/cgo/asm_amd64.s.
-func (r *Runtime) crossLeave(top *unwind.Frame, memory mem.Reader) (unwind.Crossing, error) {
+func (r *Runtime) crossLeave(top *unwind.Frame, v *view.View) (unwind.Crossing, error) {
 	const word = 8
 	arch := regs.AMD64
 	var w words
 	at := top.SP + word
-	if r.m.Machine() != machineAMD64 || top.Interrupted || w.read(memory, arch, at, callGoWords) != nil {
+	if r.m.Machine() != machineAMD64 || top.Interrupted || w.read(v, uint64(at), callGoWords) != nil {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	pc := mem.Addr(w[callGoRA])

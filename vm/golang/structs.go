@@ -1,11 +1,15 @@
 package golang
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/vm/view"
 )
+
+// wordSize is that of the programs whose structures are read: those of 32 bits are not.
+const wordSize = 8
 
 // Words of struct g, struct gobuf and struct m in runtime/runtime2.go of Go 1.26. In older releases
 // an unused word (ret), always 0, is before lr. Where m.curg is changes from release to
@@ -26,33 +30,22 @@ const (
 type words [mWords]uint64
 
 // read fills the first n words of w from a.
-func (w *words) read(memory mem.Reader, arch *regs.Arch, a mem.Addr, n int) error {
-	var b [mWords * 8]byte
-	if _, err := memory.ReadMem(b[:n*arch.WordSize], a); err != nil {
-		return err
+func (w *words) read(v *view.View, a uint64, n int) error {
+	b, ok := v.Bytes(mem.Addr(a), n*wordSize)
+	if !ok {
+		return v.Fault()
 	}
-	w.decode(b[:], arch, n)
-	return nil
-}
-
-// decode fills the first n words of w from b.
-func (w *words) decode(b []byte, arch *regs.Arch, n int) {
 	for i := range n {
-		if arch.WordSize == 4 {
-			w[i] = uint64(arch.Order.Uint32(b[4*i:]))
-		} else {
-			w[i] = arch.Order.Uint64(b[8*i:])
-		}
+		w[i] = binary.LittleEndian.Uint64(b[i*wordSize:])
 	}
+	return nil
 }
 
 // holds reports whether sp is in the stack of the g whose words these are.
 func (w *words) holds(sp uint64) bool { return sp >= w[gStackLo] && sp <= w[gStackHi] }
 
 // mayBeG reports whether v, a word of the m whose system stack has the g at system, can be the address of another g.
-func mayBeG(v, system uint64, arch *regs.Arch) bool {
-	return v != 0 && v != system && v%uint64(arch.WordSize) == 0
-}
+func mayBeG(v, system uint64) bool { return v != 0 && v != system && v%wordSize == 0 }
 
 // machine is the m that a g belongs to.
 type machine struct {
@@ -62,17 +55,17 @@ type machine struct {
 }
 
 // machineOf reads the m that g belongs to, and checks that sp is in the system stack of that.
-func machineOf(g, sp uint64, memory mem.Reader, arch *regs.Arch) (*machine, error) {
+func machineOf(g, sp uint64, v *view.View) (*machine, error) {
 	var w words
-	if err := w.read(memory, arch, mem.Addr(g), gWords); err != nil {
+	if err := w.read(v, g, gWords); err != nil {
 		return nil, fmt.Errorf("read g: %w", err)
 	}
 	m := &machine{at: w[gM]}
-	if err := m.words.read(memory, arch, mem.Addr(m.at), mWords); err != nil {
+	if err := m.words.read(v, m.at, mWords); err != nil {
 		return nil, fmt.Errorf("read m: %w", err)
 	}
 	m.system = m.words[mG0]
-	if err := w.read(memory, arch, mem.Addr(m.system), gWords); err != nil {
+	if err := w.read(v, m.system, gWords); err != nil {
 		return nil, fmt.Errorf("read g0: %w", err)
 	}
 	if w[gM] != m.at || !w.holds(sp) {

@@ -5,6 +5,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // callGo is what C calls Go by. On the system stack, in its frame, it keeps the stack pointer that g0 had before: where
@@ -19,19 +20,20 @@ const waypointNote = "found by where Go called C"
 // where runtime.mcall began if that Go waits.
 // Source: runtime/asm_amd64.s.
 func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
-	entered, ok := r.enteredC(t, frames, memory)
+	v := view.Over(memory, nil, r.budget)
+	entered, ok := r.enteredC(t, frames, &v)
 	if !ok {
 		return nil
 	}
 	arch := regs.AMD64
 	for _, room := range []uint64{16, 64} { // 64 up to Go 1.21
 		sp := mem.Addr((entered - room) &^ 15)
-		pc, err := mem.Uint(memory, sp-8, 8, arch.Order)
+		pc, err := v.Word(sp - 8)
 		if err != nil || r.name(mem.Addr(pc)-1) != callC {
 			continue
 		}
 		call := unwind.Frame{PC: mem.Addr(pc), SP: sp}
-		if _, err := r.crossCallC(&call, memory); err != nil {
+		if _, err := r.crossCallC(&call, &v); err != nil {
 			continue
 		}
 		next := regs.New(arch)
@@ -43,9 +45,8 @@ func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory me
 }
 
 // enteredC is the stack pointer from which the C that the last of frames is in was called, on the system stack.
-func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) (uint64, bool) {
-	arch := regs.AMD64
-	if t.Arch != arch || r.m.Machine() != machineAMD64 {
+func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, v *view.View) (uint64, bool) {
+	if t.Arch != regs.AMD64 || r.m.Machine() != machineAMD64 {
 		return 0, false
 	}
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -54,23 +55,23 @@ func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, memory mem
 			return 0, false
 		case callGo:
 			const frame = 24 + 8 // of runtime.cgocallback, and the frame pointer that it saves
-			sp, err := mem.Uint(memory, frames[i].CFA-8-frame, 8, arch.Order)
+			sp, err := v.Word(frames[i].CFA - 8 - frame)
 			return sp, err == nil && frames[i].CFA != 0
 		case leave: // crossLeave went on from there by a frame of runtime.cgocallback
-			sp, err := mem.Uint(memory, frames[i].SP+8, 8, arch.Order)
+			sp, err := v.Word(frames[i].SP + 8)
 			return sp, err == nil
 		}
 	}
 	if !r.hasTLS || !t.HasTP || t.TP == 0 {
 		return 0, false
 	}
-	system, err := mem.Uint(memory, t.TP+mem.Addr(r.tls), 8, arch.Order)
+	system, err := v.Word(t.TP + mem.Addr(r.tls))
 	if err != nil {
 		return 0, false
 	}
 	var g, m words
-	if g.read(memory, arch, mem.Addr(system), gWords) != nil ||
-		m.read(memory, arch, mem.Addr(g[gM]), mG0+1) != nil || m[mG0] != system {
+	if g.read(v, system, gWords) != nil ||
+		m.read(v, g[gM], mG0+1) != nil || m[mG0] != system {
 		return 0, false
 	}
 	return g[gSched+bufSP], true

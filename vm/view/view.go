@@ -105,6 +105,14 @@ func (v *View) Held(a mem.Addr, n int) bool {
 	return v.copied != nil && v.copied.Holds(a, n)
 }
 
+// Around returns the copied range that holds a, false if none does. Its bytes stay.
+func (v *View) Around(a mem.Addr) (mem.Range, bool) {
+	if v.copied == nil {
+		return mem.Range{}, false
+	}
+	return v.copied.Around(a)
+}
+
 // TakeLate reports whether something was read since it was asked last that was not copied while the target stood
 // still, and may have moved or been freed since.
 func (v *View) TakeLate() bool {

@@ -149,6 +149,12 @@ func TestText(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	v := Copied(nil, words(here, 1, 2))
+	if r, ok := v.Around(here + 9); !ok || r.Start != here || len(r.Data) != 16 {
+		t.Errorf("around the second word: %+v, %t", r, ok)
+	}
+	if _, ok := v.Around(here + 16); ok {
+		t.Error("a range is around what was not copied")
+	}
 	f := v.Fields(here)
 	if a, b := f.Word(0), f.Uint(8, 4); a != 1 || b != 2 || f.Err != nil {
 		t.Errorf("got %d, %d, %v, want 1, 2", a, b, f.Err)
