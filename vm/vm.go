@@ -155,23 +155,28 @@ func (t *Table) Translate() { t.translate = true }
 // maxNone bounds the modules that are remembered.
 const maxNone = 1 << 12
 
-// Recognise returns the runtime that m, a module of image, holds, nil for none. An error says that it holds one which
-// cannot be used.
-func (t *Table) Recognise(m *module.Module, image module.Image) (unwind.Runtime, error) {
+// Recognise returns the runtimes that m, a module of image, holds: a program may have several. An error says which of
+// them cannot be used; the others are returned with it.
+func (t *Table) Recognise(m *module.Module, image module.Image) ([]unwind.Runtime, error) {
 	id := m.BuildID()
 	if m.Err != nil || m.Made() || id != "" && t.none[id] {
 		return nil, nil
 	}
+	var all []unwind.Runtime
+	var errs []error
 	for i := range t.kinds {
 		if t.kinds[i].New == nil {
 			continue
 		}
 		switch r, err := t.kinds[i].New(m, image); {
 		case err != nil:
-			return nil, fmt.Errorf("%s in %q: %w", t.kinds[i].Name, m.Path, err)
+			errs = append(errs, fmt.Errorf("%s in %q: %w", t.kinds[i].Name, m.Path, err))
 		case r != nil:
-			return r, nil
+			all = append(all, r)
 		}
+	}
+	if len(all)+len(errs) > 0 {
+		return all, errors.Join(errs...)
 	}
 	if len(t.none) >= maxNone {
 		clear(t.none)
@@ -190,9 +195,9 @@ type Process struct {
 	image   module.Image
 	blocks  *mem.Blocks // of the image's memory, below facts
 	facts   *mem.Keeper
-	met     map[*module.Module]unwind.Runtime // nil for none
-	set     *module.Set                       // of the last Scan
-	wholes  []whole                           // nil before the first Scan
+	met     map[*module.Module][]unwind.Runtime // empty for none
+	set     *module.Set                         // of the last Scan
+	wholes  []whole                             // nil before the first Scan
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
 	errs    []error
@@ -216,7 +221,7 @@ const (
 func (t *Table) Process(image module.Image) *Process {
 	blocks := mem.NewBlocks(image.Memory, maxBlocks)
 	p := &Process{table: t, image: image, blocks: blocks, facts: mem.NewKeeper(blocks, maxFacts),
-		met: map[*module.Module]unwind.Runtime{}}
+		met: map[*module.Module][]unwind.Runtime{}}
 	p.image.Memory, p.image.Budget = p.facts, t.budget.Share()
 	if t.translate && image.Path != nil {
 		p.places = sourcemap.NewFiles(image.Path, t.budget)
@@ -308,11 +313,13 @@ func (p *Process) Meet(m *module.Module) {
 		p.met[m] = nil
 		return
 	}
-	r, err := p.table.Recognise(m, p.image)
+	all, err := p.table.Recognise(m, p.image)
 	p.keep(err)
-	p.met[m] = r
-	if r != nil {
+	p.met[m] = all
+	if len(all) > 0 {
 		p.list()
+	}
+	for _, r := range all {
 		if r, ok := r.(Mapper); ok && p.set != nil {
 			r.Mapped(p.set)
 		}
@@ -327,8 +334,8 @@ func (p *Process) Meet(m *module.Module) {
 
 // has reports whether a runtime was made of o, which is mapped at another place too.
 func (p *Process) has(o module.Object) bool {
-	for m, r := range p.met {
-		if r != nil && m.Object() == o {
+	for m, all := range p.met {
+		if len(all) > 0 && m.Object() == o {
 			return true
 		}
 	}
@@ -339,9 +346,7 @@ func (p *Process) has(o module.Object) bool {
 func (p *Process) list() {
 	p.all = nil
 	for _, k := range sorted(p.met) {
-		if r := p.met[k]; r != nil {
-			p.all = append(p.all, r)
-		}
+		p.all = append(p.all, p.met[k]...)
 	}
 	for _, w := range p.wholes {
 		if w.present {
@@ -358,7 +363,7 @@ func (p *Process) list() {
 }
 
 // sorted lists modules in the order of their use, so that runtimes are asked in a steady order.
-func sorted(met map[*module.Module]unwind.Runtime) []*module.Module {
+func sorted(met map[*module.Module][]unwind.Runtime) []*module.Module {
 	ms := make([]*module.Module, 0, len(met))
 	for m := range met {
 		ms = append(ms, m)
@@ -400,8 +405,10 @@ func (p *Process) DumpCopiers() []snapshot.Copier {
 func (p *Process) Err() error {
 	errs := slices.Clone(p.errs)
 	for _, m := range sorted(p.met) {
-		if e, ok := p.met[m].(interface{ Err() error }); ok {
-			errs = append(errs, e.Err())
+		for _, r := range p.met[m] {
+			if e, ok := r.(interface{ Err() error }); ok {
+				errs = append(errs, e.Err())
+			}
 		}
 	}
 	for _, w := range p.wholes {

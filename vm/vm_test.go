@@ -85,6 +85,27 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestTwoInOne: of a module that holds three runtimes, of which one is broken, both others are used.
+func TestTwoInOne(t *testing.T) {
+	set, _, image := program(t)
+	broken := errors.New("no tables")
+	var kinds []vm.Kind
+	for _, err := range []error{nil, broken, nil} {
+		kinds = append(kinds, vm.Kind{Name: "fake", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
+			if err != nil {
+				return nil, err
+			}
+			return fake{m}, nil
+		}})
+	}
+	p := vm.NewTable(kinds, nil).Process(image)
+	p.Scan(set)
+	p.Meet(set.Find(1 << 30))
+	if n := len(p.All()); n != 2 || !errors.Is(p.Err(), broken) {
+		t.Errorf("%d runtimes, %v; want 2 and %v", n, p.Err(), broken)
+	}
+}
+
 // TestRecognise: no, kept by build id; and yes, but broken.
 func TestRecognise(t *testing.T) {
 	set, _, image := program(t)

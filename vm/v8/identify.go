@@ -1,6 +1,7 @@
 package v8
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -55,8 +56,9 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) {
 			continue
 		}
-		act, ok := r.activationOf(a, f, t, i == 0, &v)
-		if !ok {
+		act, err := r.activationOf(a, f, t, i == 0, &v)
+		if err != nil {
+			f.Note = cmp.Or(f.Note, "not named: "+r.String()+": "+err.Error())
 			continue
 		}
 		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, s.Frames[i-1].LookupPC())
@@ -101,9 +103,10 @@ func withoutTable(s *unwind.Stack, i int) bool {
 	return o == unwind.ByRuntime || o == unwind.Context
 }
 
-// activationOf gathers what the frame f, the innermost of t or not, shows; false where its frame pointer is not known.
+// activationOf gathers what the frame f, the innermost of t or not, shows; an error says why its frame pointer is not
+// known.
 func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, innermost bool, v *view.View) (activation,
-	bool) {
+	error) {
 	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted,
 		stopped: t.Time}
 	if !innermost || !f.Interrupted || t.Registers == nil {
@@ -111,18 +114,21 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 		if act.builtin != nil && act.builtin.kind == deoptimizer {
 			act.sp = f.SP
 		}
-		return act, f.CFA != 0
+		if f.CFA == 0 {
+			return act, errNoFrame
+		}
+		return act, nil
 	}
 	act.regs, act.sp = t.Registers, f.SP
 	s, err := r.stateOf(a, t.Registers, v)
 	if err != nil {
-		return act, false
+		return act, err
 	}
 	if s.framed {
 		act.fp, _ = t.Registers.FP()
 	}
 	act.entered = s.entered
-	return act, true
+	return act, nil
 }
 
 // identifyIn is identify, with what is known of the deoptimizer.
@@ -168,6 +174,7 @@ func (a *activation) register(number int32) (uint64, bool) {
 }
 
 var (
+	errNoFrame      = errors.New("where its frame is is not known")
 	errNoFunction   = errors.New("its function is not known")
 	errLateFunction = errors.New("its function was not copied while the thread was stopped, and has moved since")
 )
@@ -226,8 +233,11 @@ func (r *Runtime) functionOf(a *activation, v *view.View) (*function, error) {
 		return nil, errNoFunction
 	}
 	receiver, _ := a.slot(v, r.layout.Frame.Args)
+	before := v.Fault()
 	f, sure, err := r.function(tagged, receiver, v)
-	a.sure = sure
+	if a.sure = sure; err == nil && !f.label.final && v.Fault() != before {
+		a.note = "it may have another name: what would say so cannot be read"
+	}
 	return f, err
 }
 

@@ -59,11 +59,14 @@ func (r *Runtime) findClass(f *function, receiver heap.Tagged, closure mem.Addr,
 	if l.tries++; bits.OnesCount32(l.tries) != 1 {
 		return
 	}
+	before := v.Fault()
 	method, ok := r.heap(v).MethodOf(receiver, closure)
+	if l.final = ok && (method.Class != "" || v.Fault() == before); !l.final && v.Fault() != before {
+		l.tries-- // it is tried again
+	}
 	if !ok {
 		return
 	}
-	l.final = true
 	if name := method.Name(f.own); name != l.name {
 		l.name = name
 		r.sites.renames++

@@ -187,10 +187,12 @@ func (r *Runtime) where(s *script, offset int, v *view.View) place {
 	}
 	lines := r.linesOf(s, v)
 	if lines == nil {
+		p.note = "its text cannot be read: the line is not known"
 		return p
 	}
 	line, column, ok := lines.At(offset)
 	if !ok {
+		p.note = "it lies behind the end of its text: the line is not known"
 		return p
 	}
 	if r.translate != nil {

@@ -118,16 +118,11 @@ func (h Heap) scope(a mem.Addr) (name string, start int, err error) {
 	if n >= int(c.MaxInlined) {
 		at = int(c.FirstVars) + 1 + n
 	}
-	const behind = 6
-	var words [behind]Tagged
-	for i := range words { // a ScopeInfo at the end of a page may have fewer
-		if words[i], err = h.Word(a, slotAt(at+i)); err != nil && i < 2 {
-			return "", -1, err
-		} else if err != nil {
-			words[i] = 0
-		}
+	words, err := h.behind(a, slotAt(at))
+	if err != nil {
+		return "", -1, err
 	}
-	name, names, err := h.firstName(words[:])
+	name, names, err := h.firstName(words)
 	if err != nil {
 		return "", -1, err
 	}
@@ -144,6 +139,13 @@ func (h Heap) scope(a mem.Addr) (name string, start int, err error) {
 	return name, start, nil
 }
 
+// behind are the words at offset of the ScopeInfo at a, up to six: one at the end of a page of the heap has fewer.
+func (h Heap) behind(a mem.Addr, offset int32) ([]Tagged, error) {
+	const most, page = 6, 256 << 10 // src/common/globals.h
+	left := page - int(a+mem.Addr(offset))%page
+	return h.words(a, offset, min(most, left/8))
+}
+
 // firstName is the first string of words that is not empty, and the index of the last string or Oddball in front of
 // the rest; -1 if there is none. Other objects belong to what comes behind the names.
 func (h Heap) firstName(words []Tagged) (name string, last int, err error) {
@@ -155,8 +157,10 @@ func (h Heap) firstName(words []Tagged) (name string, last int, err error) {
 		}
 		typ, err := h.Type(a)
 		switch {
-		case err != nil:
+		case err != nil && name != "":
 			return name, last, nil // not of this ScopeInfo any more
+		case err != nil:
+			return "", last, err
 		case typ == h.Types.Oddball:
 		case typ < h.Types.FirstNonstring:
 			if name != "" {
