@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -422,6 +424,32 @@ func TestRecording(t *testing.T) {
 			if with[name] < all/9/2 { // nine threads, each all the time
 				t.Errorf("%s has %v of %v of nine threads", name, time.Duration(with[name]), time.Duration(all))
 			}
+		}
+	})
+}
+
+// TestNamespace: threads that sleep have their frames in a recording also where the process calls them by other numbers
+// than we do, as in a container.
+func TestNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a pid namespace can be made by root alone")
+	}
+	each(t, 8, func(t *testing.T, in interpreter) {
+		cmd := exec.Command(in.path, copyScripts(t, in)+"/threads.py")
+		cmd.Env, cmd.Dir = []string{"LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"}, "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Chroot: in.root,
+			Cloneflags: syscall.CLONE_NEWPID}
+		p := startCommand(t, in, cmd).record(t, 300*time.Millisecond)
+		with := map[string]bool{}
+		for i := range p.Samples {
+			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+				if f := &p.Frames[p.Tree.Frame(n)]; f.Kind == profile.Python {
+					with[f.Func[strings.LastIndexByte(f.Func, '.')+1:]] = true
+				}
+			}
+		}
+		if !with["sleeps"] || !with["reads"] {
+			t.Errorf("frames of Python of all threads: %v", with)
 		}
 	})
 }
