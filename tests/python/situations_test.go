@@ -241,7 +241,7 @@ func TestMadeCode(t *testing.T) {
 				continue
 			}
 			x := start(t, in, "hot.py", mode.env, mode.flags...)
-			whole := 0
+			whole, shown := 0, 0
 			const n = 40
 			for i := range n {
 				walked.Pause(i)
@@ -254,6 +254,15 @@ func TestMadeCode(t *testing.T) {
 				if stack.Complete {
 					whole++
 				}
+				if slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool {
+					return !f.Stub && f.Kind != profile.Python && (strings.HasPrefix(f.Func, "[jit ") || strings.HasPrefix(f.Func, "_PyJIT"))
+				}) {
+					shown++
+				}
+			}
+			if shown > n/10 {
+				t.Errorf("%s: %d of %d stacks show the code that was made beside the functions that it is of", mode.name,
+					shown, n)
 			}
 			t.Logf("%s: %d of %d native stacks are whole", mode.name, whole, n)
 			if whole < n/2 {
