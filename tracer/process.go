@@ -40,6 +40,7 @@ type Process struct {
 	forked  atomic.Bool // had not executed a program when memory was opened
 	memory  atomic.Pointer[memory]
 	errands errand.Owner
+	nested  atomic.Int32              // 1 in another pid namespace than ours, -1 in ours, 0 if nobody has asked
 	table   atomic.Pointer[readTable] // the mappings last read
 
 	files    taskReader // of its Watches

@@ -12,7 +12,7 @@ import (
 // Copy is what one sample of one thread gave. Its buffers are used again by the next sample that
 // is given the same Copy: who wants to keep something copies it. The zero Copy is ready.
 type Copy struct {
-	// Thread has TID, Time, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
+	// Thread has TID, Inner, Time, Arch, Registers, PACMask, Stack, StackErr, and Syscall and State so far
 	// as they were seen; State 0 is unknown. Comm is empty: see Watch.State.
 	Thread snapshot.Thread
 	// Pause is the time from the request to stop to the release: it was stopped no longer than that.
@@ -85,7 +85,7 @@ const initialCopy = 64 << 10
 
 // begin empties c for a sample of w. It makes what the sample will need.
 func (c *Copy) begin(w *Watch) {
-	c.Thread = snapshot.Thread{TID: w.tid}
+	c.Thread = snapshot.Thread{TID: w.tid, Inner: w.inner}
 	c.Pause, c.Stopped, c.Counters, c.AtStop, c.Unnoticed = 0, 0, Counters{}, Counters{}, 0
 	c.Blocked, c.Elsewhere, c.Inferred, c.Ran, c.Stale = false, false, false, false, false
 	if c.buf == nil {

@@ -50,8 +50,7 @@ func (p *Process) Snapshot(ctx context.Context, opt StopOptions) (*snapshot.Snap
 
 // innerIDs notes what the threads of s are called in their own pid namespace, if that is not ours.
 func (p *Process) innerIDs(s *snapshot.Snapshot) {
-	own, theirs := namespaceOf("/proc/self/ns/pid"), namespaceOf(fmt.Sprintf("/proc/%d/ns/pid", p.pid))
-	if own == theirs || own == 0 || theirs == 0 {
+	if !p.otherNamespace() {
 		return
 	}
 	for i := range s.Threads {
@@ -60,6 +59,19 @@ func (p *Process) innerIDs(s *snapshot.Snapshot) {
 			t.Inner = id
 		}
 	}
+}
+
+// otherNamespace reports whether p is known to be in another pid namespace than we are. It stays there.
+func (p *Process) otherNamespace() bool {
+	if p.nested.Load() == 0 {
+		own, theirs := namespaceOf("/proc/self/ns/pid"), namespaceOf(fmt.Sprintf("/proc/%d/ns/pid", p.pid))
+		if own != theirs && own != 0 && theirs != 0 {
+			p.nested.Store(1)
+		} else {
+			p.nested.Store(-1)
+		}
+	}
+	return p.nested.Load() == 1
 }
 
 func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.Snapshot, error) {

@@ -33,6 +33,7 @@ func (noThread) Is(target error) bool {
 type Watch struct {
 	p      *Process
 	tid    int
+	inner  int // what the thread is called in its own pid namespace, 0 where that is tid
 	worker bool
 	blind  bool     // syscall is refused to us: whether it sleeps is known by a stop
 	sched  procFile // schedstat, or status where the kernel has none
@@ -82,6 +83,11 @@ func (p *Process) Watch(tid int) (*Watch, error) {
 	w.first, w.worker = st, st.KernelWorker()
 	w.sched = closedFile(p.countersFile())
 	w.blind = p.FilesDenied()
+	if p.otherNamespace() {
+		if id := innerID(p, tid); id != tid {
+			w.inner = id
+		}
+	}
 	if err := w.sched.open(w); err != nil {
 		return nil, err
 	}

@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,7 +241,7 @@ func TestMadeCode(t *testing.T) {
 				continue
 			}
 			x := start(t, in, "hot.py", mode.env, mode.flags...)
-			whole := 0
+			whole, shown := 0, 0
 			const n = 40
 			for i := range n {
 				walked.Pause(i)
@@ -252,6 +254,15 @@ func TestMadeCode(t *testing.T) {
 				if stack.Complete {
 					whole++
 				}
+				if slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool {
+					return !f.Stub && f.Kind != profile.Python && (strings.HasPrefix(f.Func, "[jit ") || strings.HasPrefix(f.Func, "_PyJIT"))
+				}) {
+					shown++
+				}
+			}
+			if shown > n/10 {
+				t.Errorf("%s: %d of %d stacks show the code that was made beside the functions that it is of", mode.name,
+					shown, n)
 			}
 			t.Logf("%s: %d of %d native stacks are whole", mode.name, whole, n)
 			if whole < n/2 {
@@ -422,6 +433,32 @@ func TestRecording(t *testing.T) {
 			if with[name] < all/9/2 { // nine threads, each all the time
 				t.Errorf("%s has %v of %v of nine threads", name, time.Duration(with[name]), time.Duration(all))
 			}
+		}
+	})
+}
+
+// TestNamespace: threads that sleep have their frames in a recording also where the process calls them by other numbers
+// than we do, as in a container.
+func TestNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a pid namespace can be made by root alone")
+	}
+	each(t, 8, func(t *testing.T, in interpreter) {
+		cmd := exec.Command(in.path, copyScripts(t, in)+"/threads.py")
+		cmd.Env, cmd.Dir = []string{"LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"}, "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Chroot: in.root,
+			Cloneflags: syscall.CLONE_NEWPID}
+		p := startCommand(t, in, cmd).record(t, 300*time.Millisecond)
+		with := map[string]bool{}
+		for i := range p.Samples {
+			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+				if f := &p.Frames[p.Tree.Frame(n)]; f.Kind == profile.Python {
+					with[f.Func[strings.LastIndexByte(f.Func, '.')+1:]] = true
+				}
+			}
+		}
+		if !with["sleeps"] || !with["reads"] {
+			t.Errorf("frames of Python of all threads: %v", with)
 		}
 	})
 }

@@ -107,6 +107,20 @@ func parkedTasks() map[string]task {
 	}
 }
 
+// TestMonitoredTasks: tasks have their whole chains also while something listens to what the interpreter executes, as
+// profilers, coverage and debuggers do.
+func TestMonitoredTasks(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "tasks.py", nil, "-m", "cProfile")
+		all := x.tasks(t)
+		for name, want := range parkedTasks() {
+			if got := all[name]; !slices.Equal(got.frames, want.frames) {
+				t.Errorf("task %q is in %q, want %q", name, got.frames, want.frames)
+			}
+		}
+	})
+}
+
 // TestTasks: each task that waits is there with its whole chain, and who waits for it; one that runs is on the stack of
 // its thread; each belongs to the loop of its thread.
 func TestTasks(t *testing.T) {

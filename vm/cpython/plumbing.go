@@ -18,6 +18,7 @@ const (
 	other    kind = iota // worth a frame: what a function of Python that is written in C does
 	plumbing             // it leads from a call of Python to the next
 	evalLoop
+	jitEntry // it leads from the eval loop to code of the JIT compiler
 	nameless // no symbol has it, or one that every program has
 )
 
@@ -32,7 +33,11 @@ type function struct {
 	kind       kind
 }
 
-const evalName = "_PyEval_EvalFrameDefault"
+// The eval loop, and what begins the names of its parts where each instruction is a function that calls the next.
+const (
+	evalName = "_PyEval_EvalFrameDefault"
+	tailName = "_TAIL_CALL_"
+)
 
 // exact are names of plumbing, prefixes what such names begin with. Behind a dot compilers say how they made it.
 // Sources: Python/ceval.c, pythonrun.c, Modules/main.c, Objects/call.c, descrobject.c, methodobject.c, typeobject.c,
@@ -58,8 +63,10 @@ var prefixes = []string{"_PyEval_", "PyEval_", "_PyObject_Call", "PyObject_Call"
 func kindOf(name string) kind {
 	name, _, _ = strings.Cut(name, ".")
 	switch {
-	case name == evalName:
+	case name == evalName, strings.HasPrefix(name, tailName):
 		return evalLoop
+	case strings.HasPrefix(name, "_PyJIT_"):
+		return jitEntry
 	case name == "main", name == "_start":
 		return nameless
 	case exact[name], slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
@@ -107,7 +114,7 @@ func (c *functions) kindAt(m *module.Module, f *unwind.Frame) kind {
 
 // hides reports whether a frame of that kind is the interpreter's own.
 func (c *functions) hides(k kind) bool {
-	return k == plumbing || k == evalLoop || k == nameless && c.official
+	return k == plumbing || k == evalLoop || k == jitEntry || k == nameless && c.official
 }
 
 // markPlumbing marks the frames of native that are the interpreter's own: calls of the eval loop that run what p has
@@ -118,7 +125,7 @@ func (r *Runtime) markPlumbing(native []unwind.Frame, p *placing) {
 	for i := range p.inserts {
 		if in := &p.inserts[i]; in.eval {
 			last = max(last, in.at)
-			markMade(native, in.at)
+			r.markMade(native, in.at)
 			native[in.at].Stub = true
 		}
 	}
@@ -134,11 +141,18 @@ func (r *Runtime) markPlumbing(native []unwind.Frame, p *placing) {
 	}
 }
 
-// markMade marks code without an object beside the call of the eval loop number at.
-func markMade(native []unwind.Frame, at int) {
-	for _, i := range []int{at - 1, at + 1} {
-		if i >= 0 && i < len(native) && (native[i].Module == nil || native[i].Module.Made()) && !native[i].Signal {
-			native[i].Stub = true
+// markMade marks code without an object beside the call of the eval loop number at: the trampoline that called it, and
+// what it called, which with the JIT compiler is several pieces.
+func (r *Runtime) markMade(native []unwind.Frame, at int) {
+	made := func(f *unwind.Frame) bool { return (f.Module == nil || f.Module.Made()) && !f.Signal }
+	if at+1 < len(native) && made(&native[at+1]) {
+		native[at+1].Stub = true
+	}
+	for i := at - 1; i >= 0; i-- {
+		f := &native[i]
+		if !made(f) && r.functions().kindAt(r.m, f) != jitEntry {
+			return
 		}
+		f.Stub = true
 	}
 }

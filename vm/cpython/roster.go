@@ -52,6 +52,7 @@ type threadState struct {
 	at, ident, next mem.Addr
 	kernel          [2]int // what may be the kernel's number of its thread; 0 for none
 	begins          bool   // it has no frames, and up to 3.11 maybe the numbers of the thread that made it
+	stop            bool   // it was read in a stop
 }
 
 // threads are states of one list.
@@ -219,6 +220,9 @@ func (r *Runtime) freshen(o *roster, m *view.View) *roster {
 				list = append(list, s)
 			}
 		}
+		for i := range list {
+			list[i].stop = true
+		}
 		out.join(list, o.fresh)
 		out.settle(list)
 	}
@@ -229,14 +233,15 @@ func (r *Runtime) freshen(o *roster, m *view.View) *roster {
 // has reports whether s is known, and as it was: then all that comes behind it is known too.
 func (o *roster) has(s *threadState) bool {
 	was, ok := o.state(s.at)
+	was.stop = s.stop
 	return ok && was == *s && s.ident != 0 && !s.begins && !o.partial || slices.Contains(o.others, s.at)
 }
 
-// skips returns what comes behind the state at a, number n of its list, where that need not be read again: what follows
-// is not all known.
+// skips returns what comes behind the state at a, number n of its list, where that need not be read again, as it was read
+// in a stop, and what follows is not all known.
 func (o *roster) skips(a mem.Addr, n int) (next mem.Addr, ok bool) {
 	s, ok := o.state(a)
-	return s.next, ok && o.partial && n > 0
+	return s.next, ok && s.stop && o.partial && n > 0
 }
 
 // join makes o.fresh of a list and of what was fresh before. When they are many they are known.

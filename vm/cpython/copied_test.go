@@ -1,0 +1,144 @@
+package cpython
+
+import (
+	"testing"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// TestOwnInstructions: a thread of a free-threaded interpreter that executes a copy of the instructions has the lines
+// of that, and where the copy is not known a frame says so.
+func TestOwnInstructions(t *testing.T) {
+	const state, frame, object, table, file, name = 0x10000, 0x10200, 0x10400, 0x10600, 0x10800, 0x10a00
+	const copies, instructions, stackAt = 0x10c00, 0x10e00, 0x70000
+	for _, s := range samples(t) {
+		if s.name != "3.14" {
+			continue
+		}
+		l := *s.runtime.layout
+		l.Frame.TLBC, l.Code.TLBC, l.Frame.Size, l.Code.Size = 76, 192, 80, 200
+		m := mem.Range{Start: state, Data: make([]byte, 0x1000)}
+		text := func(at mem.Addr, s string) {
+			const compactASCII = 1<<2 | 1<<5 | 1<<6
+			putWords(m, at, 1, 0, uint64(len(s)), 0, compactASCII)
+			copy(m.Data[at-state+mem.Addr(l.String.ASCII):], s)
+		}
+		putWords(m, state+mem.Addr(l.Thread.ThreadID), 0x777)
+		putWords(m, state+mem.Addr(l.Thread.Frame), frame)
+		putWords(m, frame+mem.Addr(l.Frame.Code), object)
+		putWords(m, frame+mem.Addr(l.Frame.Instr), instructions+2)
+		m.Data[frame-state+mem.Addr(l.Frame.TLBC)] = 1
+		putWords(m, object+mem.Addr(l.Header), 4)
+		putWords(m, object+mem.Addr(l.Code.Filename), file)
+		putWords(m, object+mem.Addr(l.Code.Qualname), name)
+		putWords(m, object+mem.Addr(l.Code.Lines), table)
+		m.Data[object-state+mem.Addr(l.Code.FirstLine)] = 7
+		putWords(m, object+mem.Addr(l.Code.TLBC), copies)
+		putWords(m, copies, 2, object+uint64(l.Code.Bytecode), instructions)
+		const oneLine = 1<<7 | 11<<3 // one unit of code, in the next line
+		putWords(m, table, 1, 0, 6)
+		copy(m.Data[table-state+mem.Addr(l.BytesHead()):], []byte{oneLine, 0, 0, oneLine, 0, 0})
+		text(file, "/srv/app.py")
+		text(name, "spin")
+		r := bareRuntime(&l)
+		r.roster.Store(&roster{interps: []interpreter{{}},
+			known: newThreads([]threadState{{at: state, ident: 0x777}})})
+		shown := func(cut bool) (pythonName, string) {
+			sp := regs.New(regs.AMD64)
+			sp.Set(regs.AMD64.SP, stackAt)
+			th := &snapshot.Thread{Arch: regs.AMD64, TP: 0x777, HasTP: true, Registers: &sp}
+			var f snapshot.Fetcher
+			memory := pieces{[]mem.Range{m}}
+			f.Run([]snapshot.Copier{r}, th, &memory)
+			if cut {
+				for i := range th.Copied {
+					if th.Copied[i].Start == copies+16 {
+						th.Copied[i] = mem.Range{}
+					}
+				}
+			}
+			stack := unwind.Stack{Frames: []unwind.Frame{{PC: 1, SP: stackAt, CFA: stackAt + 8}}}
+			r.Identify(th, &stack, nil)
+			frames, names := shownFrames(r, &stack)
+			if len(frames) != 1 {
+				t.Fatalf("%d frames, %v", len(frames), th.Shortfalls)
+			}
+			return names[0], frames[0].Note
+		}
+		if got, note := shown(false); got != (pythonName{"spin", "/srv/app.py", 9}) {
+			t.Errorf("%v, %q; want line 9", got, note)
+		}
+		if got, note := shown(true); got != (pythonName{"spin", "/srv/app.py", 0}) || note == "" {
+			t.Errorf("%v, %q; want that the line is not known", got, note)
+		}
+	}
+}
+
+// TestThreading: a lock is told by the frames of module threading alone, not by those of a file of that name.
+func TestThreading(t *testing.T) {
+	for file, want := range map[string]bool{"/usr/lib/python3.11/threading.py": true, "<frozen threading>": true,
+		"/src/cpython/Lib/threading.py": true, "/srv/app/threading.py": false, "/srv/mythreading.py": false,
+		"/usr/lib/python3.11/site-packages/x/threading.py": false, "threading.py": false} {
+		if got := ofThreading(file); got != want {
+			t.Errorf("%q: %t, want %t", file, got, want)
+		}
+	}
+}
+
+// TestKinds: what functions of the interpreter do by their names.
+func TestKinds(t *testing.T) {
+	for name, want := range map[string]kind{"_PyEval_EvalFrameDefault.cold": evalLoop, "_TAIL_CALL_BINARY_OP": evalLoop,
+		"_PyJIT_Entry": jitEntry, "PyEval_EvalCode": plumbing, "list_sort": other, "main": nameless} {
+		if got := kindOf(name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
+
+// TestManyThreadsInList: of a list of threads so many are read in a stop, the rest by the next, and the Runtime knows
+// meanwhile that some may be missing.
+func TestManyThreadsInList(t *testing.T) {
+	const n, first, size = 600, 0x100000, 0x400
+	g, _ := drawGreenlets(t)
+	r := g.r
+	l := r.layout
+	m := mem.Range{Start: first, Data: make([]byte, (n+1)*size)}
+	const interp = 0x80000
+	head := mem.Range{Start: interp, Data: make([]byte, 0x4000)}
+	putWords(head, interp+mem.Addr(l.Interp.Threads), first)
+	r.at = 0x90000
+	start := mem.Range{Start: r.at, Data: make([]byte, 0x1000)}
+	putWords(start, r.at+mem.Addr(l.Runtime.Interpreters), interp)
+	for i := range n {
+		at := mem.Addr(first + i*size)
+		next := uint64(at + size)
+		if i == n-1 {
+			next = 0
+		}
+		putWords(m, at+mem.Addr(l.Thread.Next), next)
+		putWords(m, at+mem.Addr(l.Thread.Interp), interp)
+		putWords(m, at+mem.Addr(l.Thread.ThreadID), uint64(0x7000000+i))
+	}
+	memory := pieces{[]mem.Range{m, head, start}}
+	found, rounds := 0, 0
+	for i := range n {
+		th := &snapshot.Thread{Arch: regs.AMD64, TP: mem.Addr(0x7000000 + i), HasTP: true}
+		var f snapshot.Fetcher
+		f.Run([]snapshot.Copier{r}, th, &memory)
+		if len(th.Shortfalls) > 0 {
+			t.Fatalf("thread %d: %v", i, th.Shortfalls)
+		}
+		if o := r.roster.Load(); o.of(th) == mem.Addr(first+i*size) {
+			found++
+		} else if !o.partial {
+			t.Errorf("thread %d is not known, and that some are not is not known", i)
+		}
+		rounds++
+	}
+	if found < n-maxFresh {
+		t.Errorf("%d of %d threads are known", found, n)
+	}
+}
