@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const recorded = "../../testdata/snapshots/amd64/dotnet-*.snapshot"
@@ -221,7 +222,8 @@ func walkerOf(t testing.TB, shot *snapshot.Snapshot, want *told) (*unwind.Walker
 	var c *contract
 	if want.contract != 0 {
 		var err error
-		if c, err = readContract(image.Memory, want.contract); err != nil {
+		v := view.Lasting(image.Memory, nil)
+		if c, err = readContract(&v, want.contract); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,7 +231,7 @@ func walkerOf(t testing.TB, shot *snapshot.Snapshot, want *told) (*unwind.Walker
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{version: want.version}, want.slots, l, image, nil)
+	r := newRuntime(&object{version: want.version}, want.slots, l, image)
 	r.Mapped(set)
 	w := unwind.NewWalker(set, nil)
 	w.Use(alone{r})
