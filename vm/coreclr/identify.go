@@ -26,6 +26,17 @@ func (r *Runtime) Identify(_ *snapshot.Thread, s *unwind.Stack, _ mem.Reader) {
 		if err != nil {
 			f.Note = joined(f.Note, "not named: "+r.String()+": "+err.Error())
 		}
+		if section != nil && i+1 < len(s.Frames) && s.Frames[i+1].Origin != unwind.ByRuntime {
+			r.markGap(f)
+		}
+	}
+}
+
+// markGap marks a frame whose caller was found by other ways than its row, if that is not known: those lose callers.
+func (r *Runtime) markGap(f *unwind.Frame) {
+	if _, _, err := r.Row(unwind.Region{}, f.LookupPC(), f.Interrupted); err != nil {
+		f.Gap = true
+		f.Note = joined(f.Note, "callers may be missing: "+r.String()+": "+err.Error())
 	}
 }
 

@@ -3,8 +3,8 @@
 //
 // The caller gives a view of the memory and the address of an image ([OpenImage]) or of the metadata itself ([Open]).
 // Rows are read when they are asked for, some twenty bytes at once, so that a name costs some tens of small reads and
-// nothing of a module of many megabytes is copied. What was read does not change while the module is loaded. A portable PDB has
-// the same form, so package pdb reads it by this one.
+// nothing of a module of many megabytes is copied. What was read does not change while the module is loaded. A portable
+// PDB has the same form, so package pdb reads it by this one.
 //
 // All bytes may be somebody's: each loop is bounded by the rows of a table or by a constant, and each read is taken
 // from the budget of the view. It knows no process, no runtime and no language.
