@@ -170,6 +170,15 @@ func (f *Fetcher) Fetch(wants ...Want) bool {
 // Err is why the Copier gets nothing more, nil if it does.
 func (f *Fetcher) Err() error { return f.err }
 
+// Late reports whether the Copier is to end, as it gets nothing more or has used up its time: for loops over what was
+// copied already. The Thread says then that something is missing.
+func (f *Fetcher) Late() bool {
+	if f.err == nil && f.late() {
+		f.err = ErrSpent
+	}
+	return f.err != nil
+}
+
 // Room is how many bytes the budget has left.
 func (f *Fetcher) Room() int { return f.left.Bytes }
 

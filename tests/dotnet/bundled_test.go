@@ -82,7 +82,7 @@ func TestSingleFile(t *testing.T) {
 				time.Sleep(10 * time.Millisecond) // it begins
 				s.Forget(t)
 				shot := s.Stop(t)
-				locks = s.Runtimes.Locks(shot)
+				locks = s.locks(shot)
 				for _, f := range s.Runtimes.ThreadFacts(shot) {
 					named = named || f.Name == "a task that never ends"
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 	"github.com/fpstack/fpstack/vm/coreclr/pdb"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // inLines are assemblies of the runtime whose precompiled methods are compared, the last of them with -full.
@@ -121,12 +122,12 @@ func withPDBs(t *testing.T, version string, assemblies []string) string {
 			t.Fatal(err)
 		}
 		const base = 1 << 20
-		memory := mem.NewOverlay(nil, mem.Range{Start: base, Data: data})
-		im, err := metadata.OpenImage(memory, base, nil)
+		v := view.Copied(nil, mem.Range{Start: base, Data: data})
+		im, err := metadata.OpenImage(&v, base)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ref, ok, err := pdb.Beside(im, memory, nil)
+		ref, ok, err := pdb.Beside(im)
 		if err != nil || !ok {
 			t.Fatalf("%s names no PDB: %v", name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -70,7 +71,7 @@ func TestDeadlock(t *testing.T) {
 			var locks []waits.Lock
 			for end := time.Now().Add(patience); len(locks) < 2 && time.Now().Before(end); {
 				time.Sleep(time.Millisecond) // they are about to take the second lock
-				locks = s.Runtimes.Locks(s.Stop(t))
+				locks = s.locks(s.Stop(t))
 			}
 			if len(locks) != 2 {
 				t.Fatalf("%d locks: %+v", len(locks), locks)
@@ -89,6 +90,16 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// locks are what threads of a snapshot wait for, as their stacks prove.
+func (s *server) locks(shot *snapshot.Snapshot) []waits.Lock {
+	stacks := map[int]*unwind.Stack{}
+	for i := range shot.Threads {
+		stack := s.Walk(shot, i)
+		stacks[shot.Threads[i].TID] = &stack
+	}
+	return s.Runtimes.Joins(shot, func(tid int) *unwind.Stack { return stacks[tid] })
+}
+
 // TestJoin: of a thread that waits for the end of another that one is known, where Thread.Join is not inlined.
 func TestJoin(t *testing.T) {
 	s := startOwn(t, own, "join", "task", "generic")
@@ -97,13 +108,10 @@ func TestJoin(t *testing.T) {
 	for end := time.Now().Add(patience); len(joins) == 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // it is about to wait
 		shot := s.Stop(t)
-		walked := map[int]*unwind.Stack{}
 		for i := range shot.Threads {
-			th := &shot.Threads[i]
-			stack := s.Walk(shot, i)
-			walked[th.TID], names[th.TID] = &stack, th.Comm
+			names[shot.Threads[i].TID] = shot.Threads[i].Comm
 		}
-		joins = s.Runtimes.Joins(shot, func(tid int) *unwind.Stack { return walked[tid] })
+		joins = s.locks(shot)
 	}
 	if len(joins) != 1 || len(joins[0].Waiters) != 1 || !joins[0].Ends {
 		t.Fatalf("joins %+v, want one", joins)

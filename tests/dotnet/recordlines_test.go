@@ -14,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 	"github.com/fpstack/fpstack/vm/coreclr/readytorun"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // TestRecordLines writes, for vm/coreclr, what tells the lines of the precompiled methods of a small assembly, and
@@ -70,7 +71,8 @@ func (s *server) precompiled(t *testing.T, assembly string, out *bytes.Buffer) i
 			continue
 		}
 		seen := &seenMemory{s: s, out: out, base: m.Start}
-		pe, err := metadata.OpenImage(seen, m.Start, nil)
+		v := view.Lasting(seen, nil)
+		pe, err := metadata.OpenImage(&v, m.Start)
 		if err != nil {
 			continue
 		}
@@ -78,7 +80,7 @@ func (s *server) precompiled(t *testing.T, assembly string, out *bytes.Buffer) i
 		if err != nil {
 			t.Fatal(err)
 		}
-		im, err := readytorun.Open(seen, m.Start, at)
+		im, err := readytorun.Open(&v, m.Start, at)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,23 +6,33 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // code is what the runtime knows of the code at one PC.
 type code struct {
-	section *section
+	section section
 	kind    CodeKind
 	start   mem.Addr // of the method, or of the stub
 	// function is the part of it that holds the PC (the method itself or a funclet), from base; zero for a stub.
 	function unwindcode.Function
 	base     mem.Addr
-	stub     uint64 // which kind of stub
+	stub     uint64   // which kind of stub
+	header   mem.Addr // of code that was compiled
 	desc     mem.Addr
 	debug    mem.Addr // debug information of the JIT; 0: none
 	entry    int      // number of the runtime function that begins a precompiled method
+	// shift is how many bytes of a precompiled method lie before function, where it is a cold part; else what lies
+	// between them is that.
+	shift mem.Addr
+	cold  bool
 	// class is that of desc. What is not a dynamic method, and not collectible, stays for ever.
 	class      Class
 	generation uint64
+	// late says that some of this was read when the thread ran again, of what may have been freed by then.
+	late bool
+	// unnamed is why desc is not known, where only that is not.
+	unnamed error
 }
 
 // span is the code that has the rows of function, or of the stub.
@@ -32,13 +42,14 @@ func (c *code) span() (start, end mem.Addr) {
 
 // stays reports whether the runtime frees this code never.
 func (c *code) stays() bool {
-	return c.section.flags&collectible == 0 && c.class != DynamicMethod && c.kind != StubCode
+	return !c.section.loose() && c.class != DynamicMethod && c.kind != StubCode
 }
 
 var (
 	errBounds   = errors.New("there are more than any program has")
 	errNoMethod = errors.New("no method begins before it")
 	errNoInfo   = errors.New("no unwind information covers it")
+	errReplaced = errors.New("its code was freed meanwhile")
 )
 
 const (
@@ -47,34 +58,41 @@ const (
 	maxBack = 1 << 12
 )
 
-// codeAt finds out what is at pc, a place in s as tables are looked up with it. m has what was copied, and the rest as
-// it is now.
-func (r *Runtime) codeAt(m mem.Reader, s *section, pc mem.Addr) (*code, error) {
+// codeAt finds out what is at pc, a place in s as tables are looked up with it.
+func (r *Runtime) codeAt(v *view.View, s *section, pc mem.Addr) (*code, error) {
 	switch {
 	case s.flags&codeHeap != 0:
-		return r.codeInHeap(m, s, pc)
+		return r.codeInHeap(v, s, pc)
 	case s.flags&(rangeList|interpreted) == 0 && s.module != 0:
-		return r.precompiled(m, s, pc)
+		return r.precompiled(s, pc)
 	}
-	return &code{section: s, kind: StubCode}, nil
+	return &code{section: *s, kind: StubCode}, nil
 }
 
 // codeInHeap finds the method in a heap of compiled code. That may have grown since its end was read.
-func (r *Runtime) codeInHeap(m mem.Reader, s *section, pc mem.Addr) (*code, error) {
+func (r *Runtime) codeInHeap(v *view.View, s *section, pc mem.Addr) (*code, error) {
 	if pc < s.heap.start || pc < s.heap.base {
-		return &code{section: s, kind: StubCode}, nil
+		return &code{section: *s, kind: StubCode}, nil
 	}
-	c, err := r.compiled(m, s, pc)
-	if err != nil && pc >= s.heap.end {
-		return &code{section: s, kind: StubCode}, nil
+	c, err := r.compiled(v, s, pc)
+	if errors.Is(err, errNoMethod) && pc >= s.heap.end {
+		return &code{section: *s, kind: StubCode}, nil
 	}
 	return c, err
 }
 
 // compiled finds the method by the nibble map of a heap.
-func (r *Runtime) compiled(m mem.Reader, s *section, pc mem.Addr) (*code, error) {
+func (r *Runtime) compiled(v *view.View, s *section, pc mem.Addr) (*code, error) {
+	if s.loose() {
+		switch same, err := s.stands(v, r.layout); {
+		case err != nil:
+			return nil, err
+		case !same:
+			return nil, errReplaced
+		}
+	}
 	h := &s.heap
-	window := nibbles{m: m, at: h.nibbles}
+	window := nibbleMap{v: v, at: h.nibbles}
 	rel, ok := methodStart(uint64(pc-h.base), r.layout.constantMap, maxBack, window.unit)
 	switch {
 	case window.err != nil:
@@ -82,33 +100,36 @@ func (r *Runtime) compiled(m mem.Reader, s *section, pc mem.Addr) (*code, error)
 	case !ok:
 		return nil, errNoMethod
 	}
-	c := &code{section: s, kind: JITCode, start: h.base + mem.Addr(rel), base: s.start}
-	f := fields{m: m, at: c.start}
-	header := f.word(-wordSize)
-	if f.err != nil {
-		return nil, f.err
+	c := &code{section: *s, kind: JITCode, start: h.base + mem.Addr(rel), base: s.start}
+	header, err := v.Word(c.start - wordSize)
+	if err != nil {
+		return nil, err
 	}
 	if header <= r.layout.stubLast {
 		c.kind, c.stub = StubCode, header
 		return c, nil
 	}
-	return c, r.readHeader(m, c, mem.Addr(header), pc)
+	c.header = mem.Addr(header)
+	return c, r.readHeader(v, c, pc)
 }
 
 // readHeader reads the RealCodeHeader of c, and which of its functions holds pc.
-func (r *Runtime) readHeader(m mem.Reader, c *code, header, pc mem.Addr) error {
-	l, f := r.layout, fields{m: m, at: header}
-	c.desc, c.debug = mem.Addr(f.word(l.headerMethod)), mem.Addr(f.word(l.headerDebugInfo))
-	n := f.uint(l.headerInfos, 4)
-	if f.err != nil {
-		return f.err
+func (r *Runtime) readHeader(v *view.View, c *code, pc mem.Addr) error {
+	l, f := r.layout, v.Fields(c.header)
+	c.desc = f.Addr(l.headerMethod)
+	if l.headerDebugInfo != unknown {
+		c.debug = f.Addr(l.headerDebugInfo)
+	}
+	n := f.Uint(l.headerInfos, 4)
+	if f.Err != nil {
+		return f.Err
 	}
 	if n == 0 || n > maxInfos {
 		return fmt.Errorf("its code header says that it has %d functions", n)
 	}
-	list := make([]byte, n*unwindcode.FunctionSize)
-	if _, err := m.ReadMem(list, header+mem.Addr(l.headerInfo)); err != nil {
-		return err
+	list, ok := v.Bytes(c.header+mem.Addr(l.headerInfo), int(n*unwindcode.FunctionSize))
+	if !ok {
+		return v.Fault()
 	}
 	rel, found := uint64(pc-c.base), false
 	for ; len(list) > 0; list = list[unwindcode.FunctionSize:] {
@@ -119,14 +140,20 @@ func (r *Runtime) readHeader(m mem.Reader, c *code, header, pc mem.Addr) error {
 	if !found {
 		return errNoInfo
 	}
-	d := fields{m: m, at: c.desc}
-	c.class = Class(d.uint(l.methodFlags, 2) & 7)
-	return d.err
+	class, err := r.classOf(v, c.desc)
+	c.class = class
+	return err
 }
 
-// nibbles reads a nibble map, some units at a time.
-type nibbles struct {
-	m     mem.Reader
+// classOf is the class of a MethodDesc.
+func (r *Runtime) classOf(v *view.View, desc mem.Addr) (Class, error) {
+	flags, err := v.Uint(desc+mem.Addr(r.layout.methodFlags), 2)
+	return Class(flags & 7), err
+}
+
+// nibbleMap reads a nibble map, a unit at a time or, where that is not copied, some.
+type nibbleMap struct {
+	v     *view.View
 	at    mem.Addr
 	first uint64
 	have  []byte
@@ -135,22 +162,21 @@ type nibbles struct {
 }
 
 // unit is number i.
-func (n *nibbles) unit(i uint64) (uint32, bool) {
-	if i < n.first || i-n.first >= uint64(len(n.have))/unitSize {
-		n.read(i)
+func (n *nibbleMap) unit(i uint64) (uint32, bool) {
+	at := n.at + mem.Addr(i*unitSize)
+	if i >= n.first && i-n.first < uint64(len(n.have))/unitSize {
+		return order.Uint32(n.have[(i-n.first)*unitSize:]), true
 	}
-	if n.err != nil {
-		return 0, false
-	}
-	return order.Uint32(n.have[(i-n.first)*unitSize:]), true
-}
-
-// read reads the units up to number i, or that one alone where the others were not copied.
-func (n *nibbles) read(i uint64) {
+	// One goes back from unit to unit.
 	n.first = i &^ (uint64(len(n.buf))/unitSize - 1)
 	n.have = n.buf[:(i-n.first+1)*unitSize]
-	if _, n.err = n.m.ReadMem(n.have, n.at+mem.Addr(n.first*unitSize)); n.err != nil {
-		n.first, n.have = i, n.buf[:unitSize]
-		_, n.err = n.m.ReadMem(n.have, n.at+mem.Addr(i*unitSize))
+	if begin := n.at + mem.Addr(n.first*unitSize); !n.v.Held(at, unitSize) || n.v.Held(begin, len(n.have)) {
+		if _, err := n.v.ReadMem(n.have, begin); err == nil {
+			return order.Uint32(n.have[(i-n.first)*unitSize:]), true
+		}
 	}
+	n.have = nil
+	var u uint64
+	u, n.err = n.v.Uint(at, unitSize)
+	return uint32(u), n.err == nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // contract is what a runtime says of its own structures: its data contract descriptor. Unknown keys mean nothing to
@@ -32,9 +33,9 @@ var errContract = errors.New("its contract descriptor is malformed")
 var order = binary.LittleEndian
 
 // readContract reads the descriptor at a.
-func readContract(m mem.Reader, a mem.Addr) (*contract, error) {
+func readContract(v *view.View, a mem.Addr) (*contract, error) {
 	var header [contractHeader]byte
-	if _, err := m.ReadMem(header[:], a); err != nil {
+	if _, err := v.ReadMem(header[:], a); err != nil {
 		return nil, fmt.Errorf("read contract descriptor: %w", err)
 	}
 	size, pointers := order.Uint32(header[12:]), order.Uint32(header[24:])
@@ -42,10 +43,10 @@ func readContract(m mem.Reader, a mem.Addr) (*contract, error) {
 		return nil, errContract
 	}
 	text, data := make([]byte, size), make([]byte, 8*pointers)
-	if _, err := m.ReadMem(text, mem.Addr(order.Uint64(header[16:]))); err != nil {
+	if _, err := v.ReadMem(text, mem.Addr(order.Uint64(header[16:]))); err != nil {
 		return nil, fmt.Errorf("read contract descriptor: %w", err)
 	}
-	if _, err := m.ReadMem(data, mem.Addr(order.Uint64(header[32:]))); err != nil {
+	if _, err := v.ReadMem(data, mem.Addr(order.Uint64(header[32:]))); err != nil {
 		return nil, fmt.Errorf("read contract descriptor: %w", err)
 	}
 	return parseContract(text, data)

@@ -17,7 +17,8 @@ const (
 	headerBytes = 36 + 8*unwindcode.FunctionSize
 	infoBytes   = 48
 	methodBytes = 48
-	nameBytes   = 96
+	nameBytes   = 128
+	tableBytes  = 64
 	debugBytes  = 512
 )
 
@@ -35,41 +36,68 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		pc, _ = t.Registers.PC()
 		sp, _ = t.Registers.SP()
 	}
-	if s.find(pc) != nil && !r.lasting.has(pc) {
-		f.Fetch(snapshot.Want{Addr: pc, Len: codeAtPC})
+	if x := s.find(pc); x != nil && (x.loose() || x.flags&codeHeap == 0 || !r.known.has(pc)) {
+		behind := snapshot.Want{Addr: pc, Len: codeAtPC}
+		f.Fetch(behind, snapshot.Want{Addr: pc - resolveBytes, Len: resolveBytes}) // what a stub has pushed before
 		w.add(r, s, pc)
 	}
-	w.stack(r, s, t.Stack, sp)
+	w.stack(r, s, f, t.Stack, sp)
 	if w.n > 0 {
 		w.copy(r, f)
 	}
-	r.copyMonitor(t, f)
+	for _, at := range w.locks[:w.lockCount] {
+		f.Fetch(snapshot.Want{Addr: at, Len: lockBytes})
+	}
 }
 
 // wanted are the places of one thread, with what is known of each.
 type wanted struct {
-	n        int
-	at       [maxCopied]mem.Addr // as tables are looked up with it
-	section  [maxCopied]*section
-	header   [maxCopied]mem.Addr
-	desc     [maxCopied]mem.Addr
-	function [maxCopied]mem.Span[mem.Addr]
-	settled  [maxCopied]bool // nothing more is needed of it
-	requests [3 * maxCopied]snapshot.Want
-	asked    int
+	n         int
+	at        [maxCopied]mem.Addr // as tables are looked up with it
+	section   [maxCopied]*section
+	header    [maxCopied]mem.Addr
+	desc      [maxCopied]mem.Addr // then its chunk, its type, its module
+	function  [maxCopied]mem.Span[mem.Addr]
+	settled   [maxCopied]bool // nothing more is needed of it
+	requests  [3 * maxCopied]snapshot.Want
+	asked     int
+	locks     [maxItems]mem.Addr // that the thread may wait for
+	lockCount int
 }
 
-// stack wants what the words of a stack from sp on may return to.
-func (w *wanted) stack(r *Runtime, s *sections, stack mem.Range, sp mem.Addr) {
+// atOnce is how much of a stack is searched before it is asked whether there is time for more, bytes.
+const atOnce = 16 << 10
+
+// stack wants what the words of a stack from sp on may return to, and the locks that they may name, until there is no
+// room for more or no time.
+func (w *wanted) stack(r *Runtime, s *sections, f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
 	data := stack.Data
 	if skip := sp - stack.Start; sp > stack.Start && uint64(skip) < uint64(len(data)) {
-		data = data[skip:]
+		data = data[skip:] // what is below is left over
 	}
-	low, high := uint64(s.low), uint64(s.high)
-	for ; len(data) >= wordSize; data = data[wordSize:] {
-		if a := order.Uint64(data); a > low && a < high {
-			w.add(r, s, mem.Addr(a)-1)
+	domain := r.domain.Load()
+	for len(data) >= wordSize && w.n < len(w.at) && !f.Late() {
+		piece := data[:min(len(data), atOnce)]
+		for ; len(piece) >= wordSize; data, piece = data[wordSize:], piece[wordSize:] {
+			switch a := order.Uint64(data); {
+			case a > uint64(s.low) && a < uint64(s.high):
+				w.add(r, s, mem.Addr(a)-1)
+			case a == domain && a != 0:
+				w.lock(stack, data)
+			}
 		}
+	}
+}
+
+// lock wants the lock of an item whose second word begins rest, the end of stack.
+func (w *wanted) lock(stack mem.Range, rest []byte) {
+	at := len(stack.Data) - len(rest) - wordSize
+	if at < 0 || w.lockCount == len(w.locks) {
+		return
+	}
+	if lock := lockOf(stack.Data[at:]); lock != 0 {
+		w.locks[w.lockCount] = lock
+		w.lockCount++
 	}
 }
 
@@ -77,7 +105,7 @@ func (w *wanted) stack(r *Runtime, s *sections, stack mem.Range, sp mem.Addr) {
 func (w *wanted) add(r *Runtime, s *sections, a mem.Addr) {
 	x := s.find(a)
 	if x == nil || x.flags&codeHeap == 0 || a < x.heap.start || a < x.heap.base ||
-		w.n == len(w.at) || r.lasting.has(a) {
+		w.n == len(w.at) || !x.loose() && r.known.has(a) {
 		return
 	}
 	for i := w.n - 1; i >= 0; i-- {
@@ -107,6 +135,9 @@ func (w *wanted) fetch(f *snapshot.Fetcher) {
 func (w *wanted) copy(r *Runtime, f *snapshot.Fetcher) {
 	for i := range w.n {
 		w.askNibbles(i, r.layout.constantMap)
+		if w.section[i].loose() { // that it is still what it was
+			w.ask(w.section[i].at, r.layout.sectionBytes())
+		}
 	}
 	w.fetch(f)
 	var starts [maxCopied]mem.Addr
@@ -178,20 +209,45 @@ func (w *wanted) copyMethods(r *Runtime, f *snapshot.Fetcher) {
 			continue
 		}
 		class := Class(order.Uint16(b[l.methodFlags:]) & 7)
-		loose := w.section[i].flags&collectible != 0
 		if class == DynamicMethod {
-			w.ask(mem.Addr(order.Uint64(b[l.dynamicName:])), nameBytes)
+			name := mem.Addr(order.Uint64(b[l.dynamicName:]))
+			w.ask(name, nameBytes-int(name%(nameBytes/2))) // it is read up to a multiple of that
+			w.settled[i] = true
+			continue
 		}
-		chunk := w.desc[i] - mem.Addr(b[l.methodIndex])*mem.Addr(l.methodAlignment) - mem.Addr(l.chunkSize)
-		w.ask(chunk, int(l.chunkSize))
-		if loose {
+		w.desc[i] -= mem.Addr(b[l.methodIndex])*mem.Addr(l.methodAlignment) + mem.Addr(l.chunkSize) // its chunk
+		w.ask(w.desc[i], int(l.chunkSize))
+		if w.settled[i] = !w.section[i].loose(); w.settled[i] {
+			r.known.add(w.at[i], w.function[i].Start, w.function[i].End)
+		} else if l.headerDebugInfo != unknown {
 			debug, _ := f.Word(w.header[i] + mem.Addr(l.headerDebugInfo))
 			w.ask(mem.Addr(debug), debugBytes)
-		} else if class != DynamicMethod {
-			r.lasting.add(w.at[i], w.function[i].Start, w.function[i].End)
 		}
 	}
 	w.fetch(f)
+	w.follow(l.chunkTable, tableBytes, f)
+	w.follow(l.tableModule, l.moduleBytes(), f)
+}
+
+// follow copies, of each place that is not settled, the n bytes that the word at offset of what was copied last leads
+// to: the type of a method that may be freed, and its module.
+func (w *wanted) follow(offset int64, n int, f *snapshot.Fetcher) {
+	for i := range w.n {
+		if w.settled[i] {
+			continue
+		}
+		next, ok := f.Word(w.desc[i] + mem.Addr(offset))
+		if w.settled[i] = !ok; ok {
+			w.desc[i] = mem.Addr(next)
+			w.ask(w.desc[i], n)
+		}
+	}
+	w.fetch(f)
+}
+
+// moduleBytes is how much of a Module is read.
+func (l *layout) moduleBytes() int {
+	return int(max(l.moduleBase, l.modulePath, l.moduleName)) + wordSize
 }
 
 // askInfo asks for the unwind information of the function that holds place i.
@@ -215,15 +271,15 @@ func (w *wanted) askInfo(i int, l *layout, f *snapshot.Fetcher) {
 	}
 }
 
-// lasting are places in code that the runtime never frees: which code is there, whoever looks later sees too. It is
+// known are places in code that the runtime never frees: which code is there, whoever looks later sees too. It is
 // for all threads that copy, and forgets some.
-type lasting [1 << lastingBits]atomic.Uint64
+type known [1 << knownBits]atomic.Uint64
 
-const lastingBits = 14
+const knownBits = 14
 
-func (l *lasting) slot(key uint64) *atomic.Uint64 {
+func (l *known) slot(key uint64) *atomic.Uint64 {
 	const spread = 0x9e3779b97f4a7c15
-	return &l[key*spread>>(64-lastingBits)]
+	return &l[key*spread>>(64-knownBits)]
 }
 
 // keys are how a is remembered: by itself, or by the piece of code that it lies in.
@@ -231,13 +287,13 @@ func keys(a mem.Addr) (place, piece uint64) {
 	return uint64(a) << 1, uint64(a)/bucketBytes<<1 | 1
 }
 
-func (l *lasting) has(a mem.Addr) bool {
+func (l *known) has(a mem.Addr) bool {
 	place, piece := keys(a)
 	return l.slot(piece).Load() == piece || l.slot(place).Load() == place
 }
 
 // add remembers a, in the function [start, end).
-func (l *lasting) add(a, start, end mem.Addr) {
+func (l *known) add(a, start, end mem.Addr) {
 	key, piece := keys(a)
 	if first := a &^ (bucketBytes - 1); first >= start && first+bucketBytes <= end {
 		key = piece

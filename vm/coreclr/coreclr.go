@@ -25,6 +25,8 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -33,29 +35,28 @@ type Runtime struct {
 	o      *object
 	slots  mem.Addr // the table for the debugger: addresses of the runtime's variables
 	layout *layout
-	memory mem.Reader // the process as it is now
+	live   mem.Reader // the process as it is now
 	budget *work.Budget
 	table  *maps.Table // mappings, as of the last Mapped
 	// sections are for Copy too.
 	sections atomic.Pointer[sections]
-	lasting  lasting
+	known    known
 	domain   atomic.Uint64 // the application domain, for Copy; 0 before it is known
-	err      error         // why sections are not all there
-	images   map[mem.Addr]*r2rImage
-	modules  map[mem.Addr]*Module
-	metadata *pages // for names: a module that is replaced is another mapping
+	err      error         // of the descriptor
+	images   sites.Recent[imageKey, *r2rImage]
+	modules  sites.Recent[moduleKey, *knownModule]
 	codes    codes
-	sites    sites
+	places   sites.Recent[place, unwind.Site]
+	executed *sites.Table[execution, *executed]
 	names    *namer
 	types    int // that were read of the method that is identified
-	// view is the memory of the walk that goes on, or went last; missed says that it met code in no section, so that
-	// they were read again.
-	view   mem.Reader
-	missed bool
-	// skip is how many walks that meet such code read nothing again, skips how many the last time.
-	skip, skips int
-	walked      int   // id of its thread, as the process calls it
-	trip        *trip // nil before a walk has come to it
+	// walk is the memory of the walk that goes on, or went last: what was copied, over the process as it is now.
+	// lasting is what neither moves nor is freed while a module is loaded: images and what is known of modules.
+	walk, lasting view.View
+	walks         int   // that were begun
+	again         retry // to read sections for code that is in none
+	walked        int   // id of the thread of the last walk, as the process calls it
+	trip          *trip // nil before a walk has come to it
 }
 
 var _ interface {
@@ -65,7 +66,6 @@ var _ interface {
 	unwind.Crosser
 	snapshot.Copier
 	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
-	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock        // vm.LockLister
 	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
 	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread // vm.ThreadDescriber
 } = (*Runtime)(nil)
@@ -80,25 +80,37 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	var c *contract
 	var err error
 	if o.hasContract {
-		c, err = readContract(image.Memory, m.Addr(o.contract))
+		v := view.Lasting(image.Memory, image.Budget)
+		c, err = readContract(&v, m.Addr(o.contract))
 	}
 	l, unknown := layoutOf(o.version, c)
 	if unknown != nil {
 		return nil, errors.Join(unknown, err)
 	}
-	r := newRuntime(o, m.Addr(o.table), l, image, m.Budget())
+	r := newRuntime(o, m.Addr(o.table), l, image)
 	r.err = err
 	return r, nil
 }
 
+// Bounds of what is kept of one process, bytes.
+const (
+	maxImages   = 4 << 20
+	maxModules  = 4 << 20
+	maxPlaces   = 8 << 20
+	maxExecuted = 32 << 20
+)
+
 // newRuntime returns the Runtime with that layout, whose table for the debugger is at slots.
-func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image, b *work.Budget) *Runtime {
-	r := &Runtime{o: o, slots: slots, layout: l, memory: image.Memory, budget: b, images: map[mem.Addr]*r2rImage{},
-		modules: map[mem.Addr]*Module{}, metadata: newPages(image.Memory)}
-	r.names = newNamer(r.metadata, image.Path, b)
+func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image) *Runtime {
+	b := image.Budget
+	r := &Runtime{o: o, slots: slots, layout: l, live: image.Memory, budget: b,
+		images: sites.NewRecent[imageKey, *r2rImage](b, maxImages), codes: newCodes(b),
+		modules:  sites.NewRecent[moduleKey, *knownModule](b, maxModules),
+		places:   sites.NewRecent[place, unwind.Site](b, maxPlaces),
+		executed: sites.NewTable[execution, *executed](b, maxExecuted)}
+	r.names = newNamer(image.Memory, image.Path, b)
 	r.sections.Store(&sections{})
-	r.codes.reset()
-	r.sites.reset()
+	r.begin(nil)
 	return r
 }
 
@@ -107,7 +119,7 @@ func (r *Runtime) String() string { return fmt.Sprintf(".NET %v", r.o.version) }
 
 // Err is why some code or lines are not known; nil if all are.
 func (r *Runtime) Err() error {
-	err := errors.Join(r.err, r.names.err())
+	err := errors.Join(r.err, r.sections.Load().err, r.executed.Err(), r.names.err())
 	if err == nil {
 		return nil
 	}
@@ -117,7 +129,6 @@ func (r *Runtime) Err() error {
 // Mapped hears which mappings the process has now: see vm.Mapper.
 func (r *Runtime) Mapped(set *module.Set) {
 	r.table = set.Table()
-	r.metadata.forget()
 	r.readSections()
 }
 
@@ -125,39 +136,41 @@ func (r *Runtime) Mapped(set *module.Set) {
 func (r *Runtime) readSections() {
 	// The first entry of the table for the debugger is the map of ranges.
 	// Source: src/coreclr/inc/dacvars.h.
-	f := fields{m: r.memory, at: r.slots}
-	at := mem.Addr(f.word(0))
+	v := view.Over(nil, r.live, r.budget)
+	at, err := v.Word(r.slots)
 	switch {
-	case f.err != nil:
-		r.err = f.err
+	case err != nil:
+		s := *r.sections.Load()
+		s.err = fmt.Errorf("read where its code is: %w", err)
+		r.sections.Store(&s)
 	case at != 0: // else the runtime has just begun
-		var s *sections
-		s, r.err = readSections(r.memory, r.layout, at)
+		s := readSections(v, r.layout, mem.Addr(at))
+		for i := range s.list {
+			x := &s.list[i]
+			key := *x
+			key.heap.end = 0 // it grows
+			x.id = numbered(&r.codes, &r.codes.sections, key, codeSize)
+		}
 		r.sections.Store(s)
-		domain, _ := r.variable(r.layout.domain)
-		r.domain.Store(uint64(domain))
+		if domain, err := r.variable(r.layout.domain); err == nil {
+			r.domain.Store(uint64(domain))
+		}
 	}
 }
 
 // Start implements [unwind.Starter].
 func (r *Runtime) Start(t *snapshot.Thread, m mem.Reader) {
-	r.view, r.missed, r.walked = &view{m, r.memory}, false, t.InnerTID()
+	r.begin(m)
+	r.walked = t.InnerTID()
 }
 
-// view is memory that code is looked up in: what was copied while the thread was stopped, and the process as it is now
-// for what was not.
-type view struct{ copied, live mem.Reader }
+// stackSteps bounds what is read for one stack: some ten thousand places that were not met before.
+const stackSteps = 256 << 20
 
-// ReadMem implements mem.Reader.
-func (v *view) ReadMem(b []byte, addr mem.Addr) (int, error) {
-	if o, ok := v.copied.(*mem.Overlay); ok && !o.Holds(addr, len(b)) {
-		return v.live.ReadMem(b, addr)
-	}
-	return v.copied.ReadMem(b, addr)
-}
-
-// holds reports whether the bytes were copied while the thread was stopped.
-func (v *view) holds(addr mem.Addr, n int) bool {
-	o, ok := v.copied.(*mem.Overlay)
-	return !ok || o.Holds(addr, n)
+// begin begins a moment whose memory is m over that of the process: what one moment was refused another may have.
+func (r *Runtime) begin(m mem.Reader) {
+	r.walks++
+	r.walk, r.lasting = view.Over(m, r.live, r.budget), view.Lasting(r.live, r.budget)
+	r.walk.Within(stackSteps)
+	r.names.walks = r.walks
 }

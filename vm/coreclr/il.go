@@ -1,14 +1,16 @@
 package coreclr
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/debuginfo"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // ilOffset sets where in the IL of m its NativeOffset belongs, by the debug information of c.
-func (r *Runtime) ilOffset(m *Method, c *code, v mem.Reader) {
+func (r *Runtime) ilOffset(m *Method, c *code) {
 	if m.Token == 0 || c.class == DynamicMethod {
 		return
 	}
@@ -18,6 +20,10 @@ func (r *Runtime) ilOffset(m *Method, c *code, v mem.Reader) {
 	}
 	var bounds []debuginfo.Bound
 	if err == nil {
+		v := &r.walk
+		if c.kind == R2RCode {
+			v = &r.lasting
+		}
 		bounds, err = readBounds(v, at, form)
 	}
 	if err != nil {
@@ -41,24 +47,31 @@ func (r *Runtime) debugOf(c *code) (mem.Addr, debuginfo.Form, error) {
 }
 
 // readBounds reads the debug information at a.
-func readBounds(v mem.Reader, a mem.Addr, form debuginfo.Form) ([]debuginfo.Bound, error) {
-	head := make([]byte, debuginfo.MaxHead)
-	n, _ := v.ReadMem(head, a)
-	size, err := debuginfo.Size(head[:n], form)
-	if err != nil && n == len(head) { // what comes before the bounds is longer
-		head = make([]byte, maxBefore)
-		n, _ = v.ReadMem(head, a)
-		size, err = debuginfo.Size(head[:n], form)
+func readBounds(v *view.View, a mem.Addr, form debuginfo.Form) ([]debuginfo.Bound, error) {
+	// What comes before the bounds is short mostly, and may lie at the end of what can be read.
+	var size int
+	var err error
+	for n := leastHead; n <= maxBefore; n *= 2 {
+		head, ok := v.Bytes(a, n)
+		if !ok {
+			return nil, cmp.Or(err, v.Fault())
+		}
+		if size, err = debuginfo.Size(head, form); err == nil {
+			break
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, size)
-	if _, err := v.ReadMem(b, a); err != nil {
-		return nil, err
+	b, ok := v.Bytes(a, size)
+	if !ok {
+		return nil, v.Fault()
 	}
 	return debuginfo.Parse(b, form)
 }
+
+// leastHead is what debug information has at least, bytes: its head and the code that it is for behind.
+const leastHead = 4
 
 // maxBefore bounds what comes before the bounds: places to switch to optimized code, and what profilers get.
 const maxBefore = 16 << 10
@@ -73,15 +86,13 @@ const (
 // precompiledDebug is where the debug information of a precompiled method is, in its image.
 func (r *Runtime) precompiledDebug(c *code) (mem.Addr, debuginfo.Form, error) {
 	form := debuginfo.Form{Bare: true}
-	im := r.imageOf(c.section)
-	if im.header == nil && im.headerErr == nil {
-		im.header, im.headerErr = r.headerAt(im.base)
-	}
-	switch {
-	case c.desc == 0:
+	if c.desc == 0 {
 		return 0, form, nil
-	case im.headerErr != nil:
-		return 0, form, im.headerErr
+	}
+	im := r.imageOf(&c.section)
+	switch {
+	case im.err != nil:
+		return 0, form, im.err
 	case im.header.Major > latest:
 		return 0, form, fmt.Errorf("its form is not known of ReadyToRun %d.%d", im.header.Major, im.header.Minor)
 	case im.header.Major >= packedSince:

@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // join begins the names of the methods that wait for the end of a thread.
@@ -16,10 +17,11 @@ const join = "System.Threading.Thread.Join"
 // maxJoin bounds the bytes of a stack that are searched: the frames of the runtime below the method.
 const maxJoin = 64 << 10
 
-// Joins lists for which threads others wait in Thread.Join, by their stacks: see vm.JoinLister. What the runtime does
-// there has the address of its Thread; a stack that has those of several says nothing.
+// Joins lists which monitors threads of s wait to enter, and for which threads they wait in Thread.Join, by their
+// stacks: see vm.JoinLister. What the runtime does there has the address of its Thread; a stack that has those of
+// several says nothing.
 func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
-	var list []waits.Lock
+	list := r.monitorsOf(s, stack)
 	var known map[mem.Addr]int // our ids of threads, by their Threads
 	for i := range s.Threads {
 		t := &s.Threads[i]
@@ -39,14 +41,21 @@ func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 	return list
 }
 
-// byThread are our ids of the threads of s, by the runtime's Threads.
+// byThread are our ids of the threads of s, by the runtime's Threads; none where not all of those are known, as the
+// only one of several that is would be taken for the only one.
 func (r *Runtime) byThread(s *snapshot.Snapshot) map[mem.Addr]int {
 	ids := map[int]int{}
 	for i := range s.Threads {
 		ids[s.Threads[i].InnerTID()] = s.Threads[i].TID
 	}
 	known := map[mem.Addr]int{}
-	for _, t := range r.threads(r.memory) {
+	v := view.Over(nil, r.live, r.budget)
+	v.Within(stackSteps)
+	threads, err := r.threads(&v)
+	if err != nil {
+		return known
+	}
+	for _, t := range threads {
 		if tid := ids[t.os]; tid != 0 {
 			known[t.at] = tid
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of a list.
@@ -20,11 +21,17 @@ var errTooMany = errors.New("it has more methods than are listed")
 // Functions lists the methods that are compiled now, and those precompiled ones that have been called or prepared, with
 // the names that frames have: see vm.FunctionLister. Each funclet of a method is listed by itself.
 func (r *Runtime) Functions(yield func(start, end mem.Addr, name string) bool) error {
-	live := r.memory
-	r.memory = newPages(live)
-	defer func() { r.memory, r.view = live, nil }()
+	live := r.live
+	r.live = newPages(live, r.budget)
+	defer func() {
+		r.live = live
+		r.begin(nil)
+	}()
+	r.begin(nil)
+	r.walk = view.Over(nil, r.live, r.budget) // without the bound of one stack
 	r.readSections()
 	l := &lister{r: r, yield: yield}
+	l.keep(r.sections.Load().err)
 	for i := range r.sections.Load().list {
 		s := &r.sections.Load().list[i]
 		switch {
@@ -62,15 +69,12 @@ func (l *lister) heap(s *section) error {
 	units := uint64(h.end-h.base+unitBytes-1) / unitBytes
 	b := make([]byte, mapPiece)
 	for first := uint64(0); first < units && !l.done; first += mapPiece / unitSize {
-		if !l.r.budget.Spend(mapPiece) {
-			return l.r.budget.Refusal()
-		}
-		n, err := l.r.memory.ReadMem(b[:min(mapPiece, (units-first)*unitSize)], h.nibbles+mem.Addr(first*unitSize))
-		for i := uint64(0); i < uint64(n)/unitSize && !l.done; i++ {
-			l.unit(s, first+i, order.Uint32(b[i*unitSize:]))
-		}
-		if err != nil {
+		b = b[:min(mapPiece, (units-first)*unitSize)]
+		if _, err := l.r.walk.ReadMem(b, h.nibbles+mem.Addr(first*unitSize)); err != nil {
 			return err
+		}
+		for i := uint64(0); i < uint64(len(b))/unitSize && !l.done; i++ {
+			l.unit(s, first+i, order.Uint32(b[i*unitSize:]))
 		}
 	}
 	return nil
@@ -93,10 +97,11 @@ func (l *lister) method(s *section, start mem.Addr) {
 	if !l.another() {
 		return
 	}
-	c, err := l.r.codeAt(l.r.memory, s, start)
+	c, err := l.r.codeAt(&l.r.walk, s, start)
 	if err == nil && c.kind != StubCode && c.start == start {
 		l.list(c)
 	}
+	l.keep(l.r.walk.Refused())
 }
 
 // image lists the methods of an image that the runtime knows by their place.
@@ -110,16 +115,22 @@ func (l *lister) image(s *section) error {
 		return l.r.budget.Refusal()
 	}
 	defer l.r.budget.Release(int64(len(b)))
-	if _, err := l.r.memory.ReadMem(b, im.functions); err != nil {
+	v := &l.r.lasting
+	if _, err := v.ReadMem(b, im.functions); err != nil {
 		return err
 	}
 	for ; len(b) > 0 && l.another(); b = b[unwindcode.FunctionSize:] {
 		f := unwindcode.ParseFunction(b)
-		if desc, ok := l.r.lookup(im.entries, uint64(s.start)+uint64(f.Begin)); ok {
-			c := &code{section: s, kind: R2RCode, base: s.start, start: s.start + mem.Addr(f.Begin), function: f,
+		desc, found, err := mapped(v, im.entries, l.r.layout.hashMask, uint64(s.start)+uint64(f.Begin))
+		if err != nil {
+			return err
+		}
+		if found {
+			c := &code{section: *s, kind: R2RCode, base: s.start, start: s.start + mem.Addr(f.Begin), function: f,
 				desc: mem.Addr(desc)}
-			d := fields{m: l.r.memory, at: c.desc}
-			c.class = Class(d.uint(l.r.layout.methodFlags, 2) & 7)
+			if c.class, err = l.r.classOf(v, c.desc); err != nil {
+				return err
+			}
 			l.list(c)
 		}
 	}
@@ -137,11 +148,11 @@ func (l *lister) another() bool {
 
 // list gives c to yield.
 func (l *lister) list(c *code) {
-	m, err := l.r.methodOf(c, l.r.memory)
+	m, err := l.r.methodOf(c, &l.r.walk)
 	if err != nil {
 		return
 	}
 	start, end := c.span()
-	f := l.r.names.frame(m)
+	f, _ := l.r.names.frame(m)
 	l.done = !l.yield(start, end, f.Func)
 }

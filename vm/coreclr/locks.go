@@ -2,10 +2,13 @@ package coreclr
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // A thread that waits in Monitor.Enter has on its stack an item for the debugger, with the address of the lock and that
@@ -30,54 +33,34 @@ const (
 	tableMarks  = 7  // of a garbage collection, in the address of an object's MethodTable
 )
 
-// copyMonitor copies the words of what may be the lock that t waits for, so that its owner is that of the stop.
-func (r *Runtime) copyMonitor(t *snapshot.Thread, f *snapshot.Fetcher) {
-	domain := mem.Addr(r.domain.Load())
-	if domain == 0 {
-		return
+// lockOf is the lock in what may be an item, 0 if it is none.
+func lockOf(item []byte) mem.Addr {
+	if len(item) < itemBytes || order.Uint32(item[itemKind:]) != kindEnter {
+		return 0
 	}
-	var room [maxItems]mem.Addr
-	for _, at := range lockItems(t, domain, &room) {
-		f.Fetch(snapshot.Want{Addr: at, Len: lockBytes})
+	if at := mem.Addr(order.Uint64(item)); at%wordSize == 0 {
+		return at
 	}
+	return 0
 }
 
-// lockItems are the addresses of locks in what may be items on the stack of t, innermost first. They are in room.
-func lockItems(t *snapshot.Thread, domain mem.Addr, room *[maxItems]mem.Addr) []mem.Addr {
-	data := t.Stack.Data
-	if t.Registers != nil {
-		if sp, ok := t.Registers.SP(); ok && sp > t.Stack.Start && uint64(sp-t.Stack.Start) < uint64(len(data)) {
-			data = data[sp-t.Stack.Start:] // what is below is left over
-		}
-	}
-	n := 0
-	for ; len(data) >= itemBytes && n < maxItems; data = data[wordSize:] {
-		if mem.Addr(order.Uint64(data[wordSize:])) != domain || order.Uint32(data[itemKind:]) != kindEnter {
-			continue
-		}
-		if at := mem.Addr(order.Uint64(data)); at != 0 && at%wordSize == 0 {
-			room[n] = at
-			n++
-		}
-	}
-	return room[:n]
-}
-
-// Locks lists the monitors that threads of s wait to enter: see vm.LockLister.
-func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
-	domain, ok := r.variable(r.layout.domain)
-	table, ok2 := r.variable(r.layout.syncTable)
-	if !ok || !ok2 {
+// monitorsOf lists the monitors that threads of s wait to enter, as their stacks prove.
+func (r *Runtime) monitorsOf(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
+	domain, err := r.variable(r.layout.domain)
+	table, err2 := r.variable(r.layout.syncTable)
+	if err != nil || err2 != nil {
 		return nil
 	}
-	m := &monitors{r: r, memory: memory, domain: domain, table: table, byLock: map[mem.Addr]int{}}
+	m := &monitors{r: r, view: view.Over(s.Reader(nil, r.live), r.live, r.budget), domain: domain, table: table,
+		byLock: map[mem.Addr]int{}}
+	m.view.Within(stackSteps)
 	ids := map[uint64]int{}
 	for i := range s.Threads {
 		ids[uint64(s.Threads[i].InnerTID())] = s.Threads[i].TID
 	}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if at, ok := m.waitsFor(t); ok {
+		if at, ok := m.waitsFor(t, stack(t.TID)); ok {
 			m.add(at, t, ids, s.Rolling)
 		}
 	}
@@ -87,30 +70,66 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 // monitors gathers those of one process that threads wait for.
 type monitors struct {
 	r             *Runtime
-	memory        mem.Reader
+	view          view.View
 	domain, table mem.Addr
 	byLock        map[mem.Addr]int // of list
 	list          []waits.Lock
 }
 
-// waitsFor finds the lock of the innermost item on the stack of t.
-func (m *monitors) waitsFor(t *snapshot.Thread) (mem.Addr, bool) {
-	var room [maxItems]mem.Addr
-	for _, at := range lockItems(t, m.domain, &room) {
-		if m.object(at) != 0 {
+// waitsFor finds the lock of the innermost item on the stack of t which lies where the runtime's frames below the
+// innermost method do: what lies elsewhere is left over.
+func (m *monitors) waitsFor(t *snapshot.Thread, s *unwind.Stack) (mem.Addr, bool) {
+	low, high, ok := m.r.entering(s)
+	if !ok || low < t.Stack.Start || high-low > maxEnter {
+		return 0, false
+	}
+	b, ok := t.Stack.Bytes(low, int(high-low))
+	for ; ok && len(b) >= itemBytes; b = b[wordSize:] {
+		if mem.Addr(order.Uint64(b[wordSize:])) != m.domain {
+			continue
+		}
+		if at := lockOf(b); at != 0 && m.object(at) != 0 {
 			return at, true
 		}
 	}
 	return 0, false
 }
 
+// maxEnter bounds the frames of the runtime below Monitor.Enter, bytes.
+const maxEnter = 64 << 10
+
+// entering is where the frames of the runtime's own are on a stack whose innermost method is one that enters a monitor:
+// of Monitor, or any that has it inlined and called the runtime itself.
+func (r *Runtime) entering(s *unwind.Stack) (low, high mem.Addr, ok bool) {
+	if s == nil || len(s.Frames) == 0 {
+		return 0, 0, false
+	}
+	runtime := false
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Runtime == nil {
+			runtime = f.Module != nil && r.o.m != nil && f.Module.Object() == r.o.m.Object()
+			continue
+		}
+		shown := r.Frames(f.Site)
+		if f.Runtime != unwind.Runtime(r) || len(shown) == 0 || shown[0].Stub {
+			return 0, 0, false // what called the runtime is not known, or is no method
+		}
+		other := strings.HasPrefix(shown[0].Func, threading) && !strings.HasPrefix(shown[0].Func, threading+"Monitor.")
+		return s.Frames[0].SP, f.SP, runtime && !other
+	}
+	return 0, 0, false
+}
+
+const threading = "System.Threading."
+
 // object is the object whose sync block is at a, 0 if no sync block is there.
 func (m *monitors) object(a mem.Addr) mem.Addr {
-	f := fields{m: m.memory, at: a}
-	index := f.uint(lockIndex, 4) & indexMask
-	entry := fields{m: m.memory, at: m.table + mem.Addr(index*tableEntry), err: f.err}
-	block, object := mem.Addr(entry.word(0)), mem.Addr(entry.word(wordSize))
-	if entry.err != nil || index == 0 || block != a {
+	f := m.view.Fields(a)
+	index := f.Uint(lockIndex, 4) & indexMask
+	entry := view.Fields{View: &m.view, At: m.table + mem.Addr(index*tableEntry), Err: f.Err}
+	block, object := entry.Addr(0), entry.Addr(wordSize)
+	if entry.Err != nil || index == 0 || block != a {
 		return 0
 	}
 	return object
@@ -129,13 +148,13 @@ func (m *monitors) add(a mem.Addr, t *snapshot.Thread, ids map[uint64]int, rolli
 	object := m.object(a)
 	l := waits.Lock{Name: fmt.Sprintf("the monitor of %s %#x", m.typeName(object), uint64(object)), Number: uint64(a),
 		Waiters: []int{t.TID}}
-	memory := m.memory
-	if copied := mem.NewOverlay(m.memory, t.Copied...); copied.Holds(a, lockBytes) {
-		memory, l.Instant = copied, t.Registers != nil && !rolling
+	v := &m.view
+	if copied := view.Copied(m.r.budget, t.Copied...); copied.Held(a, lockBytes) {
+		v, l.Instant = &copied, t.Registers != nil && !rolling
 	}
-	f := fields{m: memory, at: a}
-	state, holder, thread := f.uint(0, 4), f.word(lockHolder), f.word(lockThread)
-	if f.err == nil && state&lockTaken != 0 && holder != 0 && ids[thread] != 0 {
+	f := v.Fields(a)
+	state, holder, thread := f.Uint(0, 4), f.Word(lockHolder), f.Word(lockThread)
+	if f.Err == nil && state&lockTaken != 0 && holder != 0 && ids[thread] != 0 {
 		l.Owner = ids[thread]
 		l.Evidence = fmt.Sprintf("sync block %#x is held by thread %d", uint64(a), l.Owner)
 	}
@@ -145,11 +164,12 @@ func (m *monitors) add(a mem.Addr, t *snapshot.Thread, ids map[uint64]int, rolli
 
 // typeName names the type of an object.
 func (m *monitors) typeName(object mem.Addr) string {
-	f := fields{m: m.memory, at: object}
-	table := mem.Addr(f.word(0)) &^ tableMarks
-	if f.err != nil {
+	f := m.view.Fields(object)
+	table := f.Addr(0) &^ tableMarks
+	if f.Err != nil {
 		return "an object"
 	}
-	t := m.r.typeOf(m.memory, table, maxTypeDepth)
+	m.r.types = 0
+	t := m.r.typeOf(&m.view, table, maxTypeDepth)
 	return m.r.names.text(&t).Shown
 }

@@ -69,7 +69,7 @@ func FuzzMemory(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRuntime(&object{version: version}, drawnStart, l, module.Image{Memory: d}, nil)
+		r := newRuntime(&object{version: version}, drawnStart, l, module.Image{Memory: d})
 		r.table = maps.NewTable([]maps.Mapping{{Start: drawnStart, End: drawnStart + drawnSize,
 			Perm: maps.Read | maps.Exec}})
 		stack := make([]byte, 4096)
@@ -85,7 +85,7 @@ func FuzzMemory(f *testing.F) {
 		r.readSections()
 		r.Start(&th, d)
 		r.ThreadFacts(s)
-		r.Locks(s, d)
+		r.monitorsOf(s, func(int) *unwind.Stack { return nil })
 		joinedBy(&th, drawnStart+4096, r.byThread(s))
 		r.Cross([]unwind.Frame{{PC: drawnStart + 64, Interrupted: true}}, &rs, d)
 		walked := unwind.Stack{Frames: []unwind.Frame{{PC: mem.Addr(d.word(drawnStart + 8)), Interrupted: true}}}
@@ -99,7 +99,8 @@ func FuzzMemory(f *testing.F) {
 			}
 			r.Frames(f.Site)
 		}
-		r.precompiled(d, &section{start: drawnStart, end: drawnStart + drawnSize, module: drawnStart + 0x1000},
+		r.Joins(s, func(int) *unwind.Stack { return &walked })
+		r.precompiled(&section{start: drawnStart, end: drawnStart + drawnSize, module: drawnStart + 0x1000},
 			drawnStart+0x2000)
 		if most := 5 << 20; d.reads > most {
 			t.Fatalf("%d reads", d.reads)

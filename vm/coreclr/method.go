@@ -2,6 +2,7 @@ package coreclr
 
 import (
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 )
 
 // Method is what a frame of managed code executes, as plain values: nothing of it is read from the target again, but
@@ -15,6 +16,8 @@ type Method struct {
 	// Module defines the method: also of instances of generics, and of methods of other assemblies that were compiled
 	// into this one.
 	Module Module
+	// origin tells it from all other methods: also from one of another module that lies where this one lay before.
+	origin uint64
 	// Token is that of the MethodDef, 0x06000000 | row; 0 for methods that metadata do not have.
 	Token uint32
 	// Type is the type that the method belongs to, with its arguments.
@@ -22,6 +25,8 @@ type Method struct {
 	// Args are the generic arguments of the method itself, nil for none. ArgsErr says why they are not known.
 	Args    []Type
 	ArgsErr error
+	// Err says why the method itself is not known: nothing else is then.
+	Err error
 	// Name is what the runtime calls a dynamic method or an IL stub; "" for methods of metadata, and where it could
 	// not be read.
 	Name string
@@ -33,6 +38,39 @@ type Method struct {
 	IL    int
 	HasIL bool
 	ILErr error
+}
+
+// fault is why not all that names m is known; nil if all is.
+func (m *Method) fault() error {
+	for _, err := range []error{m.Err, m.ArgsErr, m.Module.Err, m.Type.fault()} {
+		if err != nil {
+			return err
+		}
+	}
+	for i := range m.Args {
+		if err := m.Args[i].fault(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fault is that of a type and all that it consists of.
+func (t *Type) fault() error {
+	switch {
+	case t.Err != nil:
+		return t.Err
+	case t.Kind == NamedType && t.Module.Err != nil:
+		return t.Module.Err
+	case t.Elem != nil:
+		return t.Elem.fault()
+	}
+	for i := range t.Args {
+		if err := t.Args[i].fault(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Class is the classification of a MethodDesc, mdcXXX.
@@ -69,6 +107,8 @@ type Module struct {
 	// Metadata is where the metadata root ("BSJB") lies; 0: not known, then Err says why.
 	Metadata mem.Addr
 	Err      error
+	// ID tells it from one that lies at the same place later.
+	ID metadata.ID
 	// Image is where the PE image begins, 0 if that is not known. Flat says that it lies there as in its file, so
 	// that an RVA must be translated by the section table; otherwise an RVA is an offset from Image.
 	Image mem.Addr

@@ -1,6 +1,7 @@
 package coreclr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/vm/coreclr/csharp"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -19,48 +22,71 @@ type namer struct {
 	memory  mem.Reader
 	open    func(path string) (*module.File, error) // in the view of the process; nil if there is none
 	budget  *work.Budget
-	modules map[mem.Addr]*assembly // by their metadata
-	names   map[instance]name
-	held    int64 // bytes of the budget, for names and types
-	// forgotten counts how often texts were dropped.
-	forgotten int
+	modules sites.Recent[assemblyKey, *assembly]
+	names   sites.Recent[uint64, name] // by the origin of a method
+	types   sites.Recent[typeKey, []metadata.Type]
+	pages   sites.Recent[pageKey, []byte]
+	last    uint64 // number of an assembly that was given
+	walks   int    // that were begun: when failures are tried again
+	// fault is why not all is known of the method that is named, nil if all is; nothing says that nothing is.
+	fault   error
+	nothing bool
+	errs    []error // why PDBs could not be used
 }
 
-// instance is one instance of a method, as it is kept.
-type instance struct {
-	desc, metadata, owner mem.Addr
-	token                 uint32
+// assemblyKey tells a module from another one at the same place.
+type assemblyKey struct {
+	metadata mem.Addr
+	id       metadata.ID
 }
 
-// name is what a method is called; note says why it has none.
-type name struct{ shown, raw, note string }
+type typeKey struct {
+	assembly uint64
+	row      uint32
+}
+
+// name is what a method is called.
+type name struct{ shown, raw string }
+
+// Bounds of what is kept, bytes, and of a name.
+const (
+	maxAssemblies = 96 << 20 // with their PDBs
+	maxNames      = 16 << 20
+	maxText       = 16 << 10
+	assemblySize  = 4 << 10 // without its PDB
+)
 
 func newNamer(memory mem.Reader, open func(string) (*module.File, error), b *work.Budget) *namer {
-	return &namer{memory: memory, open: open, budget: b, modules: map[mem.Addr]*assembly{}, names: map[instance]name{}}
+	return &namer{memory: memory, open: open, budget: b,
+		modules: sites.NewRecent[assemblyKey, *assembly](b, maxAssemblies),
+		names:   sites.NewRecent[uint64, name](b, maxNames),
+		types:   sites.NewRecent[typeKey, []metadata.Type](b, maxNames),
+		pages:   sites.NewRecent[pageKey, []byte](b, maxPages)}
 }
 
 // assembly is what was read of a module.
 type assembly struct {
+	number uint64
+	pages  pages
+	view   view.View // of pages
 	tables *metadata.Tables
 	err    error // why there are none
 	name   string
-	types  map[uint32][]metadata.Type // paths, by row
-	lines  *source                    // nil before the first use
+	lines  *source // nil before the first use
+	retry
 }
 
-// Bounds of what is kept, and of a name.
-const (
-	maxAssemblies = 1 << 12
-	maxText       = 16 << 10 // bytes
-	keptCost      = 1 << 8   // bytes, besides the text
+var (
+	// errOther says that the runtime's structures and the metadata do not fit each other.
+	errOther = errors.New("its metadata have another type for it")
+	// errUnloaded says that the metadata of a module are not there any more, or are those of another one.
+	errUnloaded = errors.New("its module was unloaded before it was named")
 )
 
-// errOther says that the runtime's structures and the metadata do not fit each other.
-var errOther = errors.New("its metadata have another type for it")
-
-// frame is the logical frame of m. What is not known of it a note says.
-func (n *namer) frame(m *Method) profile.Frame {
-	f := profile.Frame{Kind: profile.DotNet}
+// frame is the logical frame of m. What is not known of it a note says; whole reports whether that is nothing that may
+// be known another time.
+func (n *namer) frame(m *Method) (f profile.Frame, whole bool) {
+	f.Kind, n.fault, n.nothing = profile.DotNet, m.fault(), false
 	switch {
 	case m.Code == StubCode:
 		f.Func, f.Stub = "["+m.Name+"]", true
@@ -71,7 +97,21 @@ func (n *namer) frame(m *Method) profile.Frame {
 	default:
 		n.method(&f, m)
 	}
-	return f
+	if n.fault != nil {
+		what := "not all of its name is known"
+		if n.nothing {
+			what = "not named"
+		}
+		f.Note = joined(what+": .NET: "+n.fault.Error(), f.Note)
+	}
+	return f, n.fault == nil && m.ILErr == nil
+}
+
+// fail notes why something is not known.
+func (n *namer) fail(err error) {
+	if n.fault == nil {
+		n.fault = err
+	}
 }
 
 // stubPrefix begins the names of the runtime's own dynamic methods, between two languages or two forms of one method.
@@ -97,7 +137,7 @@ func (n *namer) unwritten(f *profile.Frame, m *Method) {
 	case m.Class == ArrayMethod:
 		t := n.text(&m.Type)
 		f.Func, f.Linkage = t.Shown+".[array accessor]", t.Raw+"::[array accessor]"
-	case m.Desc == 0 && m.Code == R2RCode:
+	case m.Code == R2RCode:
 		f.Func = "[precompiled method]"
 	}
 }
@@ -105,47 +145,41 @@ func (n *namer) unwritten(f *profile.Frame, m *Method) {
 // method names a method by its metadata.
 func (n *namer) method(f *profile.Frame, m *Method) {
 	a := n.assembly(&m.Module)
-	key := instance{m.Desc, m.Module.Metadata, m.Type.Addr, m.Token}
-	known, ok := n.names[key]
-	if !ok {
+	known, ok := n.names.Get(m.origin)
+	if !ok || m.origin == 0 {
 		known = n.nameOf(m, a)
-		if n.hold(len(known.shown) + len(known.raw) + len(known.note)) {
-			n.names[key] = known
-		}
 	}
-	f.Func, f.Linkage, f.Note = known.shown, known.raw, known.note
-	if a.err != nil || !m.HasIL && m.ILErr == nil {
-		return
+	f.Func, f.Linkage = known.shown, known.raw
+	if a.err == nil && (m.HasIL || m.ILErr != nil) {
+		n.line(f, m, a)
 	}
+	if a.err == nil && !n.unchanged(a) {
+		// What was read may be another module's.
+		n.fault, n.nothing = errUnloaded, true
+		known = name{shown: fmt.Sprintf("[method %#08x]", m.Token)}
+		f.Func, f.Linkage, f.File, f.Line = known.shown, "", "", 0
+	}
+	if n.fault == nil && m.origin != 0 {
+		n.names.Keep(m.origin, known, len(known.shown)+len(known.raw))
+	}
+}
+
+// line sets where in the source m executes.
+func (n *namer) line(f *profile.Frame, m *Method, a *assembly) {
 	switch p := n.source(m, a); {
 	case p.file == nil:
 	case m.ILErr != nil:
 		f.Note = joined(f.Note, "no line: .NET: "+m.ILErr.Error())
 	default:
-		f.File, f.Line = p.place(m, a)
+		f.File, f.Line = n.place(p, m, a)
 	}
 }
 
-// hold takes the bytes of a text that is about to be kept from the budget; if they are not left all texts are
-// forgotten.
-func (n *namer) hold(bytes int) bool {
-	if !n.budget.Hold(int64(bytes) + keptCost) {
-		n.forget()
-		return false
-	}
-	n.held += int64(bytes) + keptCost
-	return true
-}
-
-// forget drops the texts that are kept.
-func (n *namer) forget() {
-	n.forgotten++
-	clear(n.names)
-	for _, a := range n.modules {
-		clear(a.types)
-	}
-	n.budget.Release(n.held)
-	n.held = 0
+// unchanged reports whether a is still there: it is read from the process itself.
+func (n *namer) unchanged(a *assembly) bool {
+	v := view.Lasting(n.memory, n.budget)
+	same, err := a.tables.Unchanged(&v)
+	return same && err == nil
 }
 
 // nameOf is the name of a method by the metadata of its module, a.
@@ -155,14 +189,16 @@ func (n *namer) nameOf(m *Method, a *assembly) name {
 	if err == nil {
 		d, err = a.tables.Method(m.Token & rowMask)
 	}
-	if err == nil && m.Type.Kind == NamedType && d.Path[len(d.Path)-1].RID != m.Type.Token&rowMask {
+	if err == nil && m.Type.Kind == NamedType && m.Type.Token != 0 &&
+		d.Path[len(d.Path)-1].RID != m.Type.Token&rowMask {
 		err = errOther
 	}
 	if err != nil {
-		return name{shown: fmt.Sprintf("[method %#08x]", m.Token), note: "not named: .NET: " + err.Error()}
+		n.fault, n.nothing = err, true
+		return name{shown: fmt.Sprintf("[method %#08x]", m.Token)}
 	}
 	named := csharp.Method{Name: d.Name, Special: d.Special, Path: n.path(d.Path, m.Type.Args),
-		Args: n.arguments(m.Args, d.Parameters), Machine: a.machine(d)}
+		Args: n.arguments(m.Args, d.Parameters), Machine: n.machine(a, d)}
 	t := named.Text()
 	if a.name != "" {
 		t.Raw = "[" + a.name + "] " + t.Raw
@@ -179,33 +215,43 @@ func cut(s string) string {
 	return s
 }
 
-// assembly is the module m, as it was read before or is now.
+// assembly is the module m.
 func (n *namer) assembly(m *Module) *assembly {
 	if m.Metadata == 0 {
-		err := m.Err
-		if err == nil {
-			err = errNoMetadata
+		return &assembly{err: cmp.Or(m.Err, errNoMetadata)}
+	}
+	key := assemblyKey{m.Metadata, m.ID}
+	a, ok := n.modules.Get(key)
+	if !ok {
+		n.last++
+		a = &assembly{number: n.last, pages: pages{from: n.memory, held: &n.pages, of: n.last}}
+	}
+	a.view = view.Lasting(&a.pages, n.budget)
+	if a.tables == nil && a.due(n.walks) {
+		a.read(m)
+		if a.err != nil {
+			n.last++ // its pages may be those of what was there before
+			a.pages.of = n.last
+			a.failed(n.walks)
 		}
-		return &assembly{err: err}
+		n.modules.Keep(key, a, assemblySize)
 	}
-	a := n.modules[m.Metadata]
-	switch {
-	case a == nil:
-	case a.tables == nil || a.tables.Unchanged():
-		return a
-	default: // it was unloaded, and another one is there
-		n.forget()
-	}
-	if len(n.modules) >= maxAssemblies {
-		n.forget()
-		clear(n.modules)
-	}
-	a = &assembly{types: map[uint32][]metadata.Type{}}
-	if a.tables, a.err = metadata.Open(n.memory, m.Metadata, n.budget); a.err == nil {
-		a.name, a.err = a.tables.Assembly()
-	}
-	n.modules[m.Metadata] = a
 	return a
+}
+
+// read reads the headers of m.
+func (a *assembly) read(m *Module) {
+	var tables *metadata.Tables
+	if tables, a.err = metadata.Open(&a.view, m.Metadata); a.err != nil {
+		return
+	}
+	if tables.ID() != m.ID {
+		a.err = errUnloaded
+		return
+	}
+	if a.name, a.err = tables.Assembly(); a.err == nil {
+		a.tables = tables
+	}
 }
 
 // machines are the interfaces that tell what a state machine is; the first that it has decides.
@@ -219,7 +265,7 @@ var machines = []struct {
 }
 
 // machine is which kind of state machine declares d, "" for none and where that is not known.
-func (a *assembly) machine(d *metadata.Method) csharp.Machine {
+func (n *namer) machine(a *assembly, d *metadata.Method) csharp.Machine {
 	owner := &d.Path[len(d.Path)-1]
 	kind, ok := csharp.IsMachine(owner.Name)
 	if !ok || kind != "" {
@@ -229,7 +275,11 @@ func (a *assembly) machine(d *metadata.Method) csharp.Machine {
 	for _, m := range machines {
 		names = append(names, m.implements)
 	}
-	if which, err := a.tables.Implements(owner.RID, names...); err == nil && which >= 0 {
+	which, err := a.tables.Implements(owner.RID, names...)
+	switch {
+	case err != nil:
+		n.fail(err)
+	case which >= 0:
 		return machines[which].machine
 	}
 	return ""

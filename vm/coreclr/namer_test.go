@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -24,12 +25,17 @@ func shapes(t *testing.T, b *work.Budget) (*namer, Module) {
 		t.Fatal(err)
 	}
 	memory := mem.NewOverlay(nil, mem.Range{Start: shapesAt, Data: data})
-	im, err := metadata.OpenImage(memory, shapesAt, nil)
+	v := view.Lasting(memory, nil)
+	im, err := metadata.OpenImage(&v, shapesAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := im.Tables()
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := newNamer(memory, func(string) (*module.File, error) { return nil, fs.ErrNotExist }, b)
-	return n, Module{Image: shapesAt, Flat: true, Metadata: im.Metadata(), Path: "/srv/shapes.dll"}
+	return n, Module{Image: shapesAt, Flat: true, Metadata: im.Metadata(), ID: tables.ID(), Path: "/srv/shapes.dll"}
 }
 
 // token is the token of the method of that raw name.
@@ -92,7 +98,7 @@ func TestNames(t *testing.T) {
 		if test.line > 0 {
 			x.IL, x.HasIL = test.il, true
 		}
-		f := n.frame(&x)
+		f, _ := n.frame(&x)
 		if f.Func != test.shown || f.Linkage != test.linkage || f.Note != "" {
 			t.Errorf("%s: %q, %q, %q, want %q and %q", test.raw, f.Func, f.Linkage, f.Note, test.shown, test.linkage)
 		}
@@ -118,7 +124,7 @@ func TestNotNamed(t *testing.T) {
 		"something else there": {Method{Module: Module{Metadata: shapesAt}, Token: method},
 			metadata.ErrFormat.Error()},
 	} {
-		f := n.frame(&test.m)
+		f, _ := n.frame(&test.m)
 		if !strings.HasPrefix(f.Func, "[method 0x06") || !strings.Contains(f.Note, test.want) || f.File != "" {
 			t.Errorf("%s: %q in %q, note %q, want one with %q", name, f.Func, f.File, f.Note, test.want)
 		}
@@ -136,7 +142,7 @@ func TestNamesWithoutMetadata(t *testing.T) {
 		"?[].[array accessor]":    {Class: ArrayMethod, Desc: 8, Type: Type{Kind: ArrayType, Rank: 1, Elem: &Type{}}},
 		"[precompiled method]":    {Code: R2RCode},
 	} {
-		f := n.frame(&m)
+		f, _ := n.frame(&m)
 		stub := strings.HasPrefix(want, "[virtual") || strings.HasPrefix(want, "[IL")
 		if f.Func != want || f.Stub != stub {
 			t.Errorf("%q, stub %t, want %q", f.Func, f.Stub, want)
@@ -151,15 +157,18 @@ func TestForgottenNames(t *testing.T) {
 	method, owner := token(t, n, &m, "Gate::Rest")
 	for desc := range mem.Addr(1000) {
 		typ := Type{Kind: NamedType, Module: m, Token: owner}
-		f := n.frame(&Method{Desc: desc, Module: m, Token: method, Type: typ})
+		f, _ := n.frame(&Method{origin: uint64(desc) + 1, Module: m, Token: method, Type: typ})
 		if f.Func != "Shapes.Gate.Rest" {
 			t.Fatalf("instance %d: %q, %q", desc, f.Func, f.Note)
 		}
 	}
-	if len(n.names) > 40 {
-		t.Errorf("%d names are kept in 8 KiB", len(n.names))
+	if n.names.Len() > 40 {
+		t.Errorf("%d names are kept in 8 KiB", n.names.Len())
 	}
-	n.forget()
+	n.names.Clear()
+	n.types.Clear()
+	n.pages.Clear()
+	n.modules.Clear()
 	if _, left := b.Left(); left != 8<<10 {
 		t.Errorf("%d bytes are left when all is forgotten", left)
 	}
@@ -182,8 +191,9 @@ func TestTypeOfItself(t *testing.T) {
 		put(own+i*wordSize, uint64(table))
 	}
 	m := mem.NewOverlay(nil, mem.Range{Start: table, Data: b})
-	r := &Runtime{layout: l, memory: m, modules: map[mem.Addr]*Module{0: {}}}
-	typ := r.typeOf(m, table, maxTypeDepth)
+	r := newRuntime(&object{}, 0, l, module.Image{Memory: m})
+	r.begin(m)
+	typ := r.typeOf(&r.walk, table, maxTypeDepth)
 	if r.types > 8*64+maxTypes {
 		t.Errorf("%d types are read", r.types)
 	}

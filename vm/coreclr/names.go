@@ -7,14 +7,18 @@ import (
 
 // Frames implements resolve.SiteNamer.
 func (r *Runtime) Frames(site unwind.Site) []profile.Frame {
-	if site == 0 || int(site) >= len(r.sites.all) {
+	e, ok := r.executed.Get(site)
+	if !ok {
 		return nil
 	}
-	e := &r.sites.all[site]
-	if e.shown == nil || e.forgotten != r.names.forgotten {
-		f := r.names.frame(e.Method)
-		f.Offset = e.offset
-		e.shown, e.forgotten = &f, r.names.forgotten
+	if e.shown != nil {
+		return []profile.Frame{*e.shown}
 	}
-	return []profile.Frame{*e.shown}
+	f, whole := r.names.frame(e.Method)
+	f.Offset = e.offset
+	if whole {
+		e.shown = &f
+		r.executed.Set(site, e, methodSize+len(f.Func)+len(f.Linkage)+len(f.Note))
+	}
+	return []profile.Frame{f}
 }

@@ -1,23 +1,33 @@
 package coreclr
 
-import "github.com/fpstack/fpstack/mem"
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/work"
+)
 
-// pages reads memory by pages and keeps these: for what does not change, or for an answer that takes a hundred thousand
-// small reads. It is for one goroutine at a time.
+// pages reads memory by pages and keeps these: for an answer that takes a hundred thousand small reads, or of a module
+// for as long as that is the same. It is for one goroutine at a time.
 type pages struct {
 	from mem.Reader
-	held map[mem.Addr][]byte // nil for a page that cannot be read whole
+	held *sites.Recent[pageKey, []byte]
+	of   uint64 // which of those that share held
+}
+
+type pageKey struct {
+	of uint64
+	at mem.Addr
 }
 
 const (
 	pageSize = 4 << 10
-	maxPages = 4 << 10 // then all are forgotten
+	maxPages = 16 << 20 // bytes
 )
 
-func newPages(from mem.Reader) *pages { return &pages{from: from, held: map[mem.Addr][]byte{}} }
-
-// forget forgets what was read.
-func (p *pages) forget() { clear(p.held) }
+func newPages(from mem.Reader, b *work.Budget) *pages {
+	held := sites.NewRecent[pageKey, []byte](b, maxPages)
+	return &pages{from: from, held: &held}
+}
 
 // ReadMem implements mem.Reader.
 func (p *pages) ReadMem(b []byte, addr mem.Addr) (int, error) {
@@ -37,18 +47,15 @@ func (p *pages) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	return done, nil
 }
 
-// page returns the page at a, nil if it cannot be read whole.
+// page returns the page at a, nil if it cannot be read whole: now, as it may be read later.
 func (p *pages) page(a mem.Addr) []byte {
-	if b, ok := p.held[a]; ok {
+	if b, ok := p.held.Get(pageKey{p.of, a}); ok {
 		return b
-	}
-	if len(p.held) >= maxPages {
-		clear(p.held)
 	}
 	b := make([]byte, pageSize)
 	if _, err := p.from.ReadMem(b, a); err != nil {
-		b = nil
+		return nil
 	}
-	p.held[a] = b
+	p.held.Keep(pageKey{p.of, a}, b, pageSize)
 	return b
 }

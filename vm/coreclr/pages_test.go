@@ -14,7 +14,7 @@ func TestPages(t *testing.T) {
 	}
 	const start = 0x10000
 	whole := mem.Range{Start: start + 100, Data: data[100:]} // the first page is mapped in part
-	p := newPages(mem.NewOverlay(nil, whole))
+	p := newPages(mem.NewOverlay(nil, whole), nil)
 	for _, c := range []struct{ at, n int }{{200, 8}, {100, 1}, {pageSize, 16}, {pageSize - 4, 8},
 		{2*pageSize - 100, 300}, {3*pageSize - 8, 8}, {pageSize, 2 * pageSize}} {
 		b := make([]byte, c.n)

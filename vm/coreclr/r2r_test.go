@@ -71,14 +71,18 @@ func TestPrecompiledPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newRuntime(&object{}, 0, l, module.Image{Memory: memory}, nil)
-			s := &section{start: base, end: base + 1<<20, module: 1}
-			r.images[s.module] = &r2rImage{base: base}
+			r := newRuntime(&object{}, 0, l, module.Image{Memory: memory})
+			s := section{start: base, end: base + 1<<20, module: 1}
+			header, err := headerAt(&r.lasting, base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.images.Keep(imageKey{s.id}, &r2rImage{base: base, header: header}, 1)
 			right := 0
 			for _, p := range told {
 				c := &code{section: s, kind: R2RCode, desc: 1, entry: p.function}
 				m := &Method{Token: methodTokens | 1, NativeOffset: p.native}
-				if r.ilOffset(m, c, memory); !m.HasIL || m.ILErr != nil || m.IL != p.il && p.il != 0 {
+				if r.ilOffset(m, c); !m.HasIL || m.ILErr != nil || m.IL != p.il && p.il != 0 {
 					t.Errorf("function %d+%d: IL %d, %t, %v, want %d", p.function, p.native, m.IL, m.HasIL, m.ILErr,
 						p.il)
 				} else if m.IL == p.il {
@@ -89,7 +93,7 @@ func TestPrecompiledPlaces(t *testing.T) {
 				t.Errorf("%d of %d places are right", right, len(told))
 			}
 			m, c := &Method{Token: methodTokens | 1}, &code{section: s, kind: R2RCode, desc: 1, entry: 1 << 20}
-			if r.ilOffset(m, c, memory); m.HasIL || m.ILErr != nil {
+			if r.ilOffset(m, c); m.HasIL || m.ILErr != nil {
 				t.Errorf("a function that is not there is at IL %d, %v", m.IL, m.ILErr)
 			}
 		})
@@ -101,11 +105,12 @@ func TestNoLine(t *testing.T) {
 	n, m := shapes(t, nil)
 	method := &Method{Class: ILMethod, Module: m, Token: methodTokens | 2, ILErr: errBounds}
 	for i, want := range []string{"no line: .NET: " + errBounds.Error(), ""} {
-		if f := n.frame(method); f.Line != 0 || f.Note != want {
+		if f, _ := n.frame(method); f.Line != 0 || f.Note != want {
 			t.Errorf("line %d, note %q, want %q", f.Line, f.Note, want)
 		}
 		if i == 0 {
-			n.modules[m.Metadata].lines = &source{}
+			a, _ := n.modules.Get(assemblyKey{m.Metadata, m.ID})
+			a.lines = &source{}
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const recorded = "../../testdata/snapshots/amd64/dotnet-*.snapshot"
@@ -216,20 +217,31 @@ func walkerOf(t testing.TB, shot *snapshot.Snapshot, want *told) (*unwind.Walker
 	image := module.Image{Memory: shot.Reader(nil, nil), Mapping: func(*maps.Mapping) (*module.File, error) {
 		return nil, errors.New("no file is here")
 	}}
+	w, r := walkerIn(t, shot, want, image)
+	if r == nil {
+		t.Fatal("the runtime does not say what it is")
+	}
+	return w, r
+}
+
+// walkerIn is walkerOf in that image; nil where that does not say what the runtime is.
+func walkerIn(t testing.TB, shot *snapshot.Snapshot, want *told, image module.Image) (*unwind.Walker, *Runtime) {
+	t.Helper()
 	set := module.NewSet(shot.Maps, image)
 	t.Cleanup(func() { set.Close() })
 	var c *contract
 	if want.contract != 0 {
 		var err error
-		if c, err = readContract(image.Memory, want.contract); err != nil {
-			t.Fatal(err)
+		v := view.Lasting(image.Memory, nil)
+		if c, err = readContract(&v, want.contract); err != nil {
+			return nil, nil
 		}
 	}
 	l, err := layoutOf(want.version, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{version: want.version}, want.slots, l, image, nil)
+	r := newRuntime(&object{version: want.version}, want.slots, l, image)
 	r.Mapped(set)
 	w := unwind.NewWalker(set, nil)
 	w.Use(alone{r})

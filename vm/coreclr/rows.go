@@ -1,6 +1,7 @@
 package coreclr
 
 import (
+	"bytes"
 	"hash/maphash"
 	"strings"
 
@@ -9,97 +10,118 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/work"
 )
 
 // codes are the places that were looked up. What stays is kept; of the rest only what tells it from other code at the
 // same place.
 type codes struct {
-	byPC        map[mem.Addr]*code
-	generations map[identity]uint64
-	last        uint64 // generation that was given
-	seed        maphash.Seed
+	at       sites.Recent[spot, *code]
+	sections sites.Recent[section, uint64] // ids, by all else that is said of them
+	pieces   sites.Recent[identity, uint64]
+	last     uint64 // number that was given
+	seed     maphash.Seed
+}
+
+// spot is an address in a section.
+type spot struct {
+	section uint64
+	pc      mem.Addr
 }
 
 // identity is what code is: where, which method, and the bytes that its rows rest on.
 type identity struct {
+	section            uint64
 	start, begin, desc mem.Addr
 	rows               uint64
 }
 
-// Bounds of codes: behind them all is looked up again.
-const (
-	maxPlaces      = 1 << 16
-	maxGenerations = 1 << 16
-)
+const maxCodes = 16 << 20 // bytes of each
 
-func (c *codes) reset() {
-	c.byPC, c.generations, c.seed = map[mem.Addr]*code{}, map[identity]uint64{}, maphash.MakeSeed()
+func newCodes(b *work.Budget) codes {
+	return codes{at: sites.NewRecent[spot, *code](b, maxCodes), sections: sites.NewRecent[section, uint64](b, maxCodes),
+		pieces: sites.NewRecent[identity, uint64](b, maxCodes), seed: maphash.MakeSeed()}
 }
 
-// keep keeps what stays.
-func (c *codes) keep(pc mem.Addr, found *code) {
-	if len(c.byPC) >= maxPlaces {
-		clear(c.byPC)
+// numbered is what was given to k in known, or what is given to it now: no number twice.
+func numbered[K comparable](c *codes, known *sites.Recent[K, uint64], k K, size int) uint64 {
+	n, ok := known.Get(k)
+	if !ok {
+		c.last++
+		n = c.last
+		known.Keep(k, n, size)
 	}
-	c.byPC[pc] = found
-}
-
-// generation is the number of code with that identity.
-func (c *codes) generation(i identity) uint64 {
-	if n, ok := c.generations[i]; ok {
-		return n
-	}
-	if len(c.generations) >= maxGenerations {
-		clear(c.generations)
-	}
-	c.last++
-	c.generations[i] = c.last
-	return c.last
+	return n
 }
 
 // look returns what is at pc, as tables are looked up with it; nil if it is no managed code. An error says why it is
 // not known what of s it is.
 func (r *Runtime) look(pc mem.Addr) (*section, *code, error) {
-	if c := r.codes.byPC[pc]; c != nil {
-		return c.section, c, nil
-	}
 	s := r.sectionAt(pc)
-	if s == nil || r.view == nil {
+	if s == nil {
 		return nil, nil, nil
 	}
-	c, err := r.codeAt(r.view, s, pc)
+	if c, ok := r.codes.at.Get(spot{s.id, pc}); ok {
+		return s, c, nil
+	}
+	v := &r.walk
+	v.TakeLate()
+	c, err := r.codeAt(v, s, pc)
 	if err != nil {
 		return s, nil, err
 	}
-	id := identity{start: c.start, begin: c.base + mem.Addr(c.function.Begin), desc: c.desc}
+	id := identity{section: s.id, start: c.start, begin: c.base + mem.Addr(c.function.Begin), desc: c.desc}
 	if !c.stays() {
-		id.rows = maphash.Bytes(r.codes.seed, r.info(c, c.function.Info, unwindcode.MaxInfo))
+		if id.rows, err = r.print(c, pc); err != nil {
+			return s, nil, err
+		}
+		c.late = v.TakeLate() && c.kind != StubCode
 	}
-	c.generation = r.codes.generation(id)
-	if c.stays() {
-		r.codes.keep(pc, c)
+	c.generation = numbered(&r.codes, &r.codes.pieces, id, codeSize)
+	if c.stays() && c.unnamed == nil {
+		r.codes.at.Keep(spot{s.id, pc}, c, codeSize)
 	}
 	return s, c, nil
 }
 
+const codeSize = 320 // bytes
+
+// print is a hash of the bytes that the row of c at pc rests on, and of those of its method that tell it from others.
+func (r *Runtime) print(c *code, pc mem.Addr) (uint64, error) {
+	if c.kind == StubCode {
+		return 0, nil
+	}
+	var h maphash.Hash
+	h.SetSeed(r.codes.seed)
+	h.Write(r.info(c, c.function.Info, unwindcode.MaxInfo))
+	if r.walk.Held(pc, codeAtPC) { // it is the innermost
+		b, _ := r.walk.Bytes(pc, codeAtPC)
+		h.Write(b)
+	}
+	desc, ok := r.walk.Bytes(c.desc, descBytes)
+	if !ok {
+		return 0, r.walk.Fault()
+	}
+	h.Write(desc)
+	return h.Sum64(), nil
+}
+
+const descBytes = 16 // of a MethodDesc: its token, its number in its chunk and its class
+
 // sectionAt finds the section of pc. Code may be younger than the mappings that were seen: then sections are read
 // again, once a walk; where that brought nothing, less and less often.
 func (r *Runtime) sectionAt(pc mem.Addr) *section {
-	if s := r.sections.Load().find(pc); s != nil || r.missed || !r.mayHold(pc) {
+	if s := r.sections.Load().find(pc); s != nil || !r.again.due(r.walks) || !r.mayHold(pc) {
 		return s
-	}
-	r.missed = true
-	if r.skip > 0 {
-		r.skip--
-		return nil
 	}
 	r.readSections()
 	s := r.sections.Load().find(pc)
-	const most = 16
-	if r.skips = min(2*r.skips+1, most); s != nil {
-		r.skips = 0
+	if s != nil {
+		r.again = retry{next: r.walks + 1}
+	} else {
+		r.again.failed(r.walks + 1)
 	}
-	r.skip = r.skips
 	return s
 }
 
@@ -163,15 +185,18 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 		if !interrupted {
 			return nil, false, nil
 		}
-		return r.stubRow(pc), true, nil
+		row, err := r.stubRow(pc)
+		return row, row != nil, err
 	}
 	start, end := c.span()
 	at, size := uint32(pc-start), uint32(end-start)
 	var row *cfi.Row
-	if interrupted {
-		var b [unwindcode.MaxEpilogue]byte
-		n, _ := r.view.ReadMem(b[:], pc)
-		if found, ok := unwindcode.Epilogue(b[:n], at, size); ok && at > 0 {
+	if interrupted && at > 0 {
+		b, ok := r.walk.Bytes(pc, int(min(unwindcode.MaxEpilogue, size-at)))
+		if !ok { // an epilogue has another row
+			return nil, false, r.walk.Fault()
+		}
+		if found, ok := unwindcode.Epilogue(b, at, size); ok {
 			row = found
 		}
 	}
@@ -185,19 +210,19 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 	return row, true, nil
 }
 
-// info reads up to n bytes of the unwind information at an offset from the base of c.
+// info reads up to n bytes of the unwind information at an offset from the base of c, nil if they cannot be read.
 func (r *Runtime) info(c *code, offset uint32, n int) []byte {
-	b := make([]byte, n)
-	at := c.base + mem.Addr(offset)
+	v, at := &r.walk, c.base+mem.Addr(offset)
+	if c.kind == R2RCode {
+		v = &r.lasting
+	}
 	const head = 4
-	if had, err := r.view.ReadMem(b[:head], at); err != nil {
-		return b[:had]
+	b, ok := v.Bytes(at, head)
+	if !ok {
+		return nil
 	}
-	whole := min(n, head+2*(int(b[2])+int(b[2]&1))+unwindcode.FunctionSize)
-	if had, err := r.view.ReadMem(b[:whole], at); err == nil || had > head {
-		return b[:had]
+	if b, ok = v.Bytes(at, min(n, unwindcode.InfoSize(b))); !ok {
+		return nil
 	}
-	whole = min(n, head+2*int(b[2])) // the last of a mapping, not chained
-	had, _ := r.view.ReadMem(b[:whole], at)
-	return b[:had]
+	return bytes.Clone(b)
 }

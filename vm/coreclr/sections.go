@@ -7,15 +7,19 @@ import (
 	"sort"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // section is memory with managed code, as the runtime keeps it in its map of ranges.
 type section struct {
+	at         mem.Addr // of the RangeSection itself
 	start, end mem.Addr
 	flags      uint64
 	module     mem.Addr // of precompiled code; 0 otherwise
+	list       mem.Addr // of its heap
 	// heap is the part of the section that holds code which was compiled, and its nibble map.
 	heap struct{ start, end, base, nibbles mem.Addr }
+	id   uint64 // another one for another section, also at the same place
 }
 
 // Flags of a RangeSection. Source: RangeSectionFlags in src/coreclr/vm/codeman.h.
@@ -26,11 +30,15 @@ const (
 	interpreted = 8
 )
 
+// loose reports whether the runtime may free the code of s.
+func (s *section) loose() bool { return s.flags&collectible != 0 }
+
 // sections are those of one process at one moment, ascending. It is not changed after it was made, so that goroutines
 // may share it.
 type sections struct {
 	list      []section
 	low, high mem.Addr
+	err       error // why not all are there
 }
 
 // find returns the section that holds a, nil if none does.
@@ -45,37 +53,37 @@ func (s *sections) find(a mem.Addr) *section {
 	return &s.list[i]
 }
 
-// Bounds of the map of ranges: hundreds of assemblies and heaps make some hundred sections.
+// Bounds of the map of ranges: hundreds of assemblies and heaps make some hundred sections, which take some hundred
+// reads of half a microsecond. It may be read each second.
 const (
-	mapLevels   = 5
-	mapFanout   = 256
-	maxNodes    = 1 << 12
-	maxSections = 1 << 14
-	// maxFragments bounds those of all entries: a section of 1 GB has 8,192, one for each 128 KB.
-	maxFragments = 1 << 17
-	maxChain     = 1 << 12 // fragments of one entry
-	tag          = 1       // in pointers of the map: to what may be collected
+	mapLevels = 5
+	mapFanout = 256
+	entryBits = 17       // of code that one entry of the lowest level is for
+	mapSteps  = 16 << 20 // of one pass
+	maxChain  = 1 << 12  // fragments of one entry
+	tag       = 1        // in pointers of the map: to what may be collected
 )
 
 // rangeMap reads the map of ranges: a tree of five levels, of which the lowest leads to lists of fragments. Each of
 // these lists a section, which may have several.
 // Source: class RangeSectionMap in src/coreclr/vm/codeman.h.
 type rangeMap struct {
-	memory mem.Reader
+	view   view.View
 	layout *layout
-	nodes  int
-	met    int // fragments
 	seen   map[mem.Addr]bool
 	list   []section
-	err    error // the first read that failed
+	// to is up to where code is known to be that of the section read last.
+	to  mem.Addr
+	err error // the first read that failed
 }
 
 // readSections reads the map at a. What could be read is returned together with the error that cut it short.
-func readSections(m mem.Reader, l *layout, a mem.Addr) (*sections, error) {
-	r := &rangeMap{memory: m, layout: l, seen: map[mem.Addr]bool{}}
-	r.node(a, mapLevels)
+func readSections(v view.View, l *layout, a mem.Addr) *sections {
+	r := &rangeMap{view: v, layout: l, seen: map[mem.Addr]bool{}}
+	r.view.Within(mapSteps)
+	r.node(a, mapLevels, 0)
 	slices.SortFunc(r.list, func(a, b section) int { return cmp.Compare(a.start, b.start) })
-	s := &sections{}
+	s := &sections{err: r.err}
 	for _, x := range r.list {
 		if n := len(s.list); n > 0 && x.start < s.list[n-1].end {
 			continue // they do not overlap: it changes while it is read
@@ -85,7 +93,7 @@ func readSections(m mem.Reader, l *layout, a mem.Addr) (*sections, error) {
 	if n := len(s.list); n > 0 {
 		s.low, s.high = s.list[0].start, s.list[n-1].end
 	}
-	return s, r.err
+	return s
 }
 
 func (r *rangeMap) fail(err error) {
@@ -94,89 +102,88 @@ func (r *rangeMap) fail(err error) {
 	}
 }
 
-// node reads a node of a level, 1 being the lowest.
-func (r *rangeMap) node(a mem.Addr, level int) {
-	if r.nodes++; r.nodes > maxNodes {
-		r.fail(errBounds)
-		return
-	}
+// node reads a node of a level, 1 being the lowest, whose first entry is for the code at first.
+func (r *rangeMap) node(a mem.Addr, level int, first mem.Addr) {
 	var b [mapFanout * wordSize]byte
-	if _, err := r.memory.ReadMem(b[:], a); err != nil {
+	if _, err := r.view.ReadMem(b[:], a); err != nil {
 		r.fail(err)
 		return
 	}
+	each := mem.Addr(1) << (entryBits + 8*(level-1))
 	for i := range mapFanout {
+		code := first + mem.Addr(i)*each
 		switch next := mem.Addr(order.Uint64(b[i*wordSize:])) &^ tag; {
+		case r.view.Refused() != nil:
+			return
 		case next == 0:
 		case level > 1:
-			r.node(next, level-1)
-		default:
-			r.fragments(next)
+			r.node(next, level-1, code)
+		case code+each > r.to: // else it is all of the section before
+			r.fragments(next, code)
 		}
 	}
 }
 
-// fragments reads a list of fragments.
-func (r *rangeMap) fragments(a mem.Addr) {
+// fragments reads a list of fragments, of the entry for the code at code.
+func (r *rangeMap) fragments(a, code mem.Addr) {
 	for range maxChain {
 		if a == 0 {
 			return
 		}
-		if r.met++; r.met > maxFragments {
-			r.fail(errBounds)
+		f := r.view.Fields(a)
+		at := f.Addr(r.layout.fragmentSection)
+		a = f.Addr(r.layout.fragmentNext) &^ tag
+		if f.Err != nil {
+			r.fail(f.Err)
 			return
 		}
-		f := fields{m: r.memory, at: a}
-		at := mem.Addr(f.word(r.layout.fragmentSection))
-		a = mem.Addr(f.word(r.layout.fragmentNext)) &^ tag
-		if f.err != nil {
-			r.fail(f.err)
-			return
-		}
-		if !r.seen[at] && len(r.list) < maxSections {
+		if !r.seen[at] {
 			r.seen[at] = true
-			r.section(at)
+			r.section(at, code)
+		}
+	}
+	r.fail(errBounds)
+}
+
+// section reads the RangeSection at a.
+func (r *rangeMap) section(at, code mem.Addr) {
+	x, deleted, err := readSection(&r.view, r.layout, at)
+	if err == nil && x.flags&codeHeap != 0 {
+		h := r.view.Fields(x.list)
+		x.heap.start, x.heap.end = h.Addr(r.layout.heapStart), h.Addr(r.layout.heapEnd)
+		x.heap.base, x.heap.nibbles = h.Addr(r.layout.heapBase), h.Addr(r.layout.heapMap)
+		err = h.Err
+	}
+	switch {
+	case err != nil:
+		r.fail(err)
+	case !deleted && x.start < x.end:
+		r.list = append(r.list, x)
+		if x.start <= code {
+			r.to = x.end
 		}
 	}
 }
 
-// section reads a RangeSection.
-func (r *rangeMap) section(at mem.Addr) {
-	l, f := r.layout, fields{m: r.memory, at: at}
-	x := section{start: mem.Addr(f.word(l.sectionBegin)), end: mem.Addr(f.word(l.sectionEnd)),
-		flags: f.word(l.sectionFlags) & 0xffffffff, module: mem.Addr(f.word(l.sectionModule))}
-	heap, deleted := mem.Addr(f.word(l.sectionHeap)), f.word(l.sectionDeleted)
-	if f.err == nil && x.flags&codeHeap != 0 {
-		h := fields{m: r.memory, at: heap}
-		x.heap.start, x.heap.end = mem.Addr(h.word(l.heapStart)), mem.Addr(h.word(l.heapEnd))
-		x.heap.base, x.heap.nibbles = mem.Addr(h.word(l.heapBase)), mem.Addr(h.word(l.heapMap))
-		f.err = h.err
-	}
-	switch {
-	case f.err != nil:
-		r.fail(f.err)
-	case deleted != 0 || x.start >= x.end:
-	default:
-		r.list = append(r.list, x)
-	}
+// readSection reads the RangeSection at a, without what its heap says.
+func readSection(v *view.View, l *layout, a mem.Addr) (x section, deleted bool, err error) {
+	f := v.Fields(a)
+	x = section{at: a, start: f.Addr(l.sectionBegin), end: f.Addr(l.sectionEnd),
+		flags: f.Uint(l.sectionFlags, 4), module: f.Addr(l.sectionModule), list: f.Addr(l.sectionHeap)}
+	return x, f.Word(l.sectionDeleted) != 0, f.Err
+}
+
+// stands reports whether v has s still as it was read; an error says that it is not known.
+func (s *section) stands(v *view.View, l *layout) (bool, error) {
+	x, deleted, err := readSection(v, l, s.at)
+	x.heap, x.id = s.heap, s.id
+	return err == nil && !deleted && x == *s, err
+}
+
+// sectionBytes is how much of a RangeSection is read.
+func (l *layout) sectionBytes() int {
+	return int(max(l.sectionBegin, l.sectionEnd, l.sectionFlags, l.sectionModule, l.sectionHeap, l.sectionDeleted)) +
+		wordSize
 }
 
 const wordSize = 8
-
-// fields reads fields of a structure, until one cannot be read: then all are 0 and err says why.
-type fields struct {
-	m   mem.Reader
-	at  mem.Addr
-	err error
-}
-
-func (f *fields) uint(offset int64, size int) uint64 {
-	if f.err != nil {
-		return 0
-	}
-	var v uint64
-	v, f.err = mem.Uint(f.m, f.at+mem.Addr(offset), size, order)
-	return v
-}
-
-func (f *fields) word(offset int64) uint64 { return f.uint(offset, wordSize) }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -12,12 +11,16 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 	"github.com/fpstack/fpstack/vm/coreclr/pdb"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
 )
 
 // source is the PDB of a module.
 type source struct {
 	file *pdb.File // nil if there is none
+	size int       // of its bytes
 	err  error     // why one that there is cannot be used
+	retry
 }
 
 // errOtherBuild says that the PDB beside an assembly does not belong to it.
@@ -25,18 +28,30 @@ var errOtherBuild = errors.New("it is of another build")
 
 // source is the PDB of the module of m, which is a.
 func (n *namer) source(m *Method, a *assembly) *source {
-	if a.lines == nil {
+	if a.lines == nil || a.lines.err != nil && a.lines.file == nil && a.lines.due(n.walks) {
+		again := retry{}
+		if a.lines != nil {
+			again = a.lines.retry
+		}
 		a.lines = n.findSource(&m.Module)
+		if a.lines.retry = again; a.lines.err != nil {
+			a.lines.failed(n.walks)
+		}
+		key := assemblyKey{m.Module.Metadata, m.Module.ID}
+		if n.budget.Release(int64(a.lines.size)); !n.modules.Keep(key, a, assemblySize+a.lines.size) {
+			a.lines = &source{err: fmt.Errorf("read the PDB of %q: %w", m.Module.Path, work.ErrMemory), retry: again}
+		}
+		n.note(a.lines.err)
 	}
 	return a.lines
 }
 
 // place is where in the source m executes, a method of a; "" and 0 if the PDB does not say so.
-func (s *source) place(m *Method, a *assembly) (file string, line int) {
+func (n *namer) place(s *source, m *Method, a *assembly) (file string, line int) {
 	// Code before and behind the body, as that which sets up the frame, belongs to no IL: the first line is nearest.
 	file, line, err := s.file.Line(m.Token&rowMask, uint32(max(m.IL, 0)))
-	if err != nil && s.err == nil {
-		s.err = fmt.Errorf("read the PDB of %s: %w", a.name, err)
+	if err != nil {
+		n.note(fmt.Errorf("read the PDB of %s: %w", a.name, err))
 	}
 	return file, line
 }
@@ -44,14 +59,17 @@ func (s *source) place(m *Method, a *assembly) (file string, line int) {
 // findSource finds the PDB of m: inside of it, or beside it.
 func (n *namer) findSource(m *Module) *source {
 	im, err := n.image(m)
-	if err != nil {
+	switch {
+	case errors.Is(err, metadata.ErrFormat):
 		return &source{} // an assembly without an image, as one that was made at run time
+	case err != nil:
+		return &source{err: err}
 	}
-	data, err := pdb.Embedded(im, n.memory, n.budget)
+	data, err := pdb.Embedded(im, n.budget)
 	if err == nil && data == nil {
 		data, err = n.beside(m, im)
 	}
-	s := &source{}
+	s := &source{size: len(data)}
 	if err == nil && data != nil {
 		s.file, err = pdb.Parse(data, n.budget)
 	}
@@ -63,15 +81,16 @@ func (n *namer) findSource(m *Module) *source {
 
 // image is the image of m. Where the runtime does not say where it begins it is looked for before the metadata.
 func (n *namer) image(m *Module) (*metadata.Image, error) {
+	v := view.Lasting(n.memory, n.budget)
 	if m.Image != 0 {
-		return metadata.OpenImage(n.memory, m.Image, n.budget)
+		return metadata.OpenImage(&v, m.Image)
 	}
-	return metadata.ImageAround(n.memory, m.Metadata, n.budget)
+	return metadata.ImageAround(&v, m.Metadata)
 }
 
 // beside reads the PDB in the file that im names, which lies in the folder of the assembly; nil if there is none.
 func (n *namer) beside(m *Module, im *metadata.Image) ([]byte, error) {
-	ref, ok, err := pdb.Beside(im, n.memory, n.budget)
+	ref, ok, err := pdb.Beside(im)
 	if err != nil || !ok || n.open == nil || !path.IsAbs(m.Path) {
 		return nil, err
 	}
@@ -122,25 +141,15 @@ func (n *namer) copyPDB(f *module.File, id pdb.ID) ([]byte, error) {
 	return data, nil
 }
 
-// err is why PDBs could not be used; nil if all could.
-func (n *namer) err() error {
-	var errs []error
-	for _, a := range n.sorted() {
-		if a.lines != nil && a.lines.err != nil && len(errs) < maxErrs {
-			errs = append(errs, a.lines.err)
-		}
+// note keeps why a PDB could not be used, once.
+func (n *namer) note(err error) {
+	known := func(e error) bool { return e.Error() == err.Error() }
+	if err != nil && len(n.errs) < maxErrs && !slices.ContainsFunc(n.errs, known) {
+		n.errs = append(n.errs, err)
 	}
-	return errors.Join(errs...)
 }
+
+// err is why PDBs could not be used; nil if all could.
+func (n *namer) err() error { return errors.Join(n.errs...) }
 
 const maxErrs = 8
-
-// sorted is the modules in the order of their addresses.
-func (n *namer) sorted() []*assembly {
-	keys := slices.Sorted(maps.Keys(n.modules))
-	out := make([]*assembly, len(keys))
-	for i, k := range keys {
-		out[i] = n.modules[k]
-	}
-	return out
-}

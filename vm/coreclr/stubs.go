@@ -9,16 +9,21 @@ import (
 )
 
 // stubRow is the row of code of the runtime between methods, interrupted at pc: it has no frame of its own, but a word
-// or two that it has pushed.
-func (r *Runtime) stubRow(pc mem.Addr) *cfi.Row {
-	const behind = 16
-	b := make([]byte, resolveBytes+behind)
+// or two that it has pushed. An error says that its code could not be read.
+func (r *Runtime) stubRow(pc mem.Addr) (*cfi.Row, error) {
+	const behind, page = 16, 4 << 10
 	from := pc - min(pc, resolveBytes)
-	n, _ := r.view.ReadMem(b, from)
-	pushed := int64(pushes(b[:n], int(pc-from)))
+	b, ok := r.walk.Bytes(from, int(pc-from)+behind)
+	if !ok { // at the begin or end of a mapping
+		from = max(from, pc&^(page-1))
+		if b, ok = r.walk.Bytes(from, int(min(pc+behind, pc|(page-1)+1)-from)); !ok {
+			return nil, r.walk.Fault()
+		}
+	}
+	pushed := int64(pushes(b, int(pc-from)))
 	return &cfi.Row{Start: uint64(pc), End: uint64(pc) + 1, RAReg: uint64(regs.AMD64RIP),
 		CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(regs.AMD64RSP), N: wordSize * (1 + pushed)},
-		RA:  cfi.Rule{Kind: cfi.Offset, N: -wordSize}}
+		RA:  cfi.Rule{Kind: cfi.Offset, N: -wordSize}}, nil
 }
 
 // Stubs that push: those that find the method of an interface. They are as long in all versions from 8 to 10.

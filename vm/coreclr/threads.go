@@ -1,11 +1,15 @@
 package coreclr
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"unicode/utf16"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // The runtime lists its threads, with the id that the kernel gave each of them in the pid namespace of the process, and
@@ -28,44 +32,62 @@ type clrThread struct {
 	id uint32   // managed id
 }
 
-// threads lists the threads of the runtime, by m; those before the first that cannot be read.
-func (r *Runtime) threads(m mem.Reader) []clrThread {
+// threads lists the threads of the runtime, by v. An error comes with those before the first that cannot be read.
+func (r *Runtime) threads(v *view.View) ([]clrThread, error) {
 	l := r.layout
-	store, ok := r.variable(l.threadStore)
-	if !ok || l.storeFirst == unknown {
-		return nil
+	store, err := r.variable(l.threadStore)
+	if err != nil || min(l.storeFirst, l.threadLink, l.threadOSID, l.threadID) == unknown {
+		return nil, cmp.Or(err, errVariable)
 	}
 	var list []clrThread
-	link := mem.Addr(fields{m: m, at: store}.pointer(l.storeFirst))
-	for link != 0 && len(list) < maxThreads {
-		f := fields{m: m, at: link - mem.Addr(l.threadLink)}
-		t := clrThread{at: f.at, os: int(f.uint(l.threadOSID, 4)), id: uint32(f.uint(l.threadID, 4))}
-		link = mem.Addr(f.word(l.threadLink))
-		if f.err != nil {
+	head := v.Fields(store)
+	link, err := head.Addr(l.storeFirst), head.Err
+	for link != 0 {
+		f := v.Fields(link - mem.Addr(l.threadLink))
+		t := clrThread{at: f.At, os: int(f.Uint(l.threadOSID, 4)), id: uint32(f.Uint(l.threadID, 4))}
+		if link = f.Addr(l.threadLink); f.Err == nil && len(list) == maxThreads {
+			f.Err = errBounds
+		}
+		if err = f.Err; err != nil {
 			break
 		}
 		list = append(list, t)
 	}
-	return list
+	if err != nil {
+		err = fmt.Errorf("list its threads: %w", err)
+	}
+	return list, err
 }
 
-// variable is what a variable of the runtime has; false for 0 and where that is not known.
-func (r *Runtime) variable(v variable) (mem.Addr, bool) {
-	at := v.at
+var errVariable = errors.New("it is not known where they are")
+
+// variable is what a variable of the runtime has, which is an address.
+func (r *Runtime) variable(x variable) (mem.Addr, error) {
+	v, at := view.Lasting(r.live, r.budget), x.at
 	if at == 0 {
-		if v.slot == unknown {
-			return 0, false
+		if x.slot == unknown {
+			return 0, errVariable
 		}
-		at = mem.Addr(fields{m: r.memory, at: r.slots}.pointer(v.slot * wordSize))
+		slot, err := v.Word(r.slots + mem.Addr(x.slot*wordSize))
+		if err != nil {
+			return 0, err
+		}
+		at = mem.Addr(slot)
 	}
-	value := mem.Addr(fields{m: r.memory, at: at}.pointer(0))
-	return value, value != 0
+	value, err := v.Word(at)
+	if err == nil && value == 0 {
+		err = errVariable
+	}
+	return mem.Addr(value), err
 }
 
 // ThreadFacts implements vm.ThreadDescriber: managed ids and names of threads.
 func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread {
 	known := map[int]clrThread{}
-	for _, t := range r.threads(r.memory) {
+	v := view.Over(nil, r.live, r.budget)
+	v.Within(stackSteps)
+	threads, _ := r.threads(&v) // of the others nothing is said
+	for _, t := range threads {
 		if t.os != 0 {
 			known[t.os] = t
 		}
@@ -74,46 +96,50 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 	for i := range s.Threads {
 		if t, ok := known[s.Threads[i].InnerTID()]; ok {
 			out[s.Threads[i].TID] = profile.RuntimeThread{Language: ".NET", ID: uint64(t.id),
-				Name: r.threadName(r.memory, t)}
+				Name: r.threadName(&v, t)}
 		}
 	}
 	return out
 }
 
 // threadName is the name that the program gave t, "" for none and where it cannot be read.
-func (r *Runtime) threadName(m mem.Reader, t clrThread) string {
-	handle := mem.Addr(fields{m: m, at: t.at}.pointer(r.layout.threadObject))
-	name, ok := r.nameOfThread(m, handle, t)
+func (r *Runtime) threadName(v *view.View, t clrThread) string {
+	if r.layout.threadObject == unknown {
+		return ""
+	}
+	f := v.Fields(t.at)
+	handle := f.Addr(r.layout.threadObject)
+	name, ok := r.nameOfThread(v, handle, t)
 	if !ok {
 		return ""
 	}
-	text := r.stringAt(m, name)
+	text := r.stringAt(v, name)
 	// The collector may have moved it meanwhile.
-	if again, ok := r.nameOfThread(m, handle, t); !ok || again != name {
+	if again, ok := r.nameOfThread(v, handle, t); !ok || again != name {
 		return ""
 	}
 	return text
 }
 
 // nameOfThread is the string that the object of t has as its name, by a handle to that object.
-func (r *Runtime) nameOfThread(m mem.Reader, handle mem.Addr, t clrThread) (mem.Addr, bool) {
+func (r *Runtime) nameOfThread(v *view.View, handle mem.Addr, t clrThread) (mem.Addr, bool) {
 	l := r.layout
-	h := fields{m: m, at: handle}
-	o := fields{m: m, at: mem.Addr(h.word(0)), err: h.err}
-	thread, id, name := mem.Addr(o.word(l.objectThread)), uint32(o.uint(l.objectID, 4)), mem.Addr(o.word(l.objectName))
-	return name, o.err == nil && thread == t.at && id == t.id && name != 0
+	h := v.Fields(handle)
+	o := view.Fields{View: v, At: h.Addr(0), Err: h.Err}
+	thread, id, name := o.Addr(l.objectThread), uint32(o.Uint(l.objectID, 4)), o.Addr(l.objectName)
+	return name, o.Err == nil && thread == t.at && id == t.id && name != 0
 }
 
 // stringAt is the String object at a, "" if none is there.
-func (r *Runtime) stringAt(m mem.Reader, a mem.Addr) string {
-	table, ok := r.variable(r.layout.stringTable)
-	f := fields{m: m, at: a}
-	if is := mem.Addr(f.word(0)) &^ tableMarks; !ok || f.err != nil || is != table {
+func (r *Runtime) stringAt(v *view.View, a mem.Addr) string {
+	table, err := r.variable(r.layout.stringTable)
+	f := v.Fields(a)
+	is, n := f.Addr(0)&^tableMarks, f.Uint(stringLength, 4)
+	if err != nil || f.Err != nil || is != table {
 		return ""
 	}
-	n := f.uint(stringLength, 4)
-	b := make([]byte, 2*min(n, maxThreadName))
-	if _, err := m.ReadMem(b, a+stringUnits); err != nil || f.err != nil {
+	b, ok := v.Bytes(a+stringUnits, int(2*min(n, maxThreadName)))
+	if !ok {
 		return ""
 	}
 	units := make([]uint16, len(b)/2)

@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // trip is the function of the runtime whose address it puts in the place of a return address, so that a thread which
@@ -189,11 +190,13 @@ func (r *Runtime) crossTrip(t *trip, top *unwind.Frame, rs *regs.Registers, m me
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	sp += mem.Addr(t.depth[top.PC-t.start])
-	for _, th := range r.threads(m) {
+	v := view.Over(m, nil, r.budget)
+	threads, err := r.threads(&v)
+	for _, th := range threads {
 		if th.os != r.walked {
 			continue
 		}
-		ra, err := returnBefore(m, th.at, sp-wordSize)
+		ra, err := returnBefore(&v, th.at, sp-wordSize)
 		if err != nil {
 			return unwind.Crossing{}, err
 		}
@@ -205,6 +208,9 @@ func (r *Runtime) crossTrip(t *trip, top *unwind.Frame, rs *regs.Registers, m me
 		next.Set(regs.AMD64RSP, uint64(sp))
 		return unwind.Crossing{Registers: next}, nil
 	}
+	if err != nil {
+		return unwind.Crossing{}, fmt.Errorf("%v has replaced the return address: %w", r, err)
+	}
 	return unwind.Crossing{}, fmt.Errorf("%v does not list this thread, whose return address it has replaced", r)
 }
 
@@ -213,16 +219,17 @@ const maxThreadBytes = 0x600
 
 // returnBefore is the return address that the Thread at a says was at slot: it has the one and behind it the other.
 // Source: m_pvHJRetAddr and m_ppvHJRetAddrPtr in src/coreclr/vm/threads.h.
-func returnBefore(m mem.Reader, a, slot mem.Addr) (mem.Addr, error) {
-	b := make([]byte, maxThreadBytes)
-	n, err := m.ReadMem(b, a)
-	for at := wordSize; at+wordSize <= n; at += wordSize {
-		if mem.Addr(order.Uint64(b[at:])) == slot {
-			return mem.Addr(order.Uint64(b[at-wordSize:])), nil
+func returnBefore(v *view.View, a, slot mem.Addr) (mem.Addr, error) {
+	before := uint64(0)
+	for at := mem.Addr(0); at < maxThreadBytes; at += wordSize {
+		word, err := v.Word(a + at)
+		switch {
+		case err != nil:
+			return 0, err
+		case mem.Addr(word) == slot && at > 0:
+			return mem.Addr(before), nil
 		}
-	}
-	if err != nil {
-		return 0, err
+		before = word
 	}
 	return 0, fmt.Errorf("the runtime says no longer which return address it has replaced at %#x", uint64(slot))
 }

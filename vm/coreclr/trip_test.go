@@ -85,7 +85,7 @@ func TestReplacedReturn(t *testing.T) {
 	put(threads+int(l.threadOSID), 812)
 	put(threads+0x240, code+0x44)
 	put(threads+0x248, slot)
-	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: store, Data: b})}, nil)
+	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: store, Data: b})})
 	r.sections.Store(&sections{list: []section{{start: code, end: code + 0x100}}, low: code, high: code + 0x100})
 	r.trip = parseTrip([]byte(trip9))
 	r.trip.start = 0x5000
@@ -100,10 +100,10 @@ func TestReplacedReturn(t *testing.T) {
 		{"is another thread", 813, 0x5000, slot + 8, 0},
 		{"was replaced elsewhere", 812, 0x5000, slot + 16, 0},
 	} {
-		r.Start(&snapshot.Thread{TID: c.tid}, r.memory)
+		r.Start(&snapshot.Thread{TID: c.tid}, r.live)
 		rs := regs.New(regs.AMD64)
 		rs.Set(regs.AMD64RSP, uint64(c.sp))
-		x, err := r.crossTrip(r.trip, &unwind.Frame{PC: c.pc, Interrupted: true}, &rs, r.memory)
+		x, err := r.crossTrip(r.trip, &unwind.Frame{PC: c.pc, Interrupted: true}, &rs, r.live)
 		var got, sp mem.Addr
 		if err == nil {
 			got, _ = x.Registers.PC()

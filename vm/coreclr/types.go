@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of types.
@@ -33,10 +34,16 @@ const (
 	elementMethodVariable = 0x1e
 )
 
+// overflow is what a type has in place of its row on .NET 8 where that needs more than 16 bits.
+// Source: METHODTABLE_TOKEN_OVERFLOW in src/coreclr/vm/methodtable.h of 8.0.
+const overflow = 0xffff
+
+var errManyTypes = errors.New("its module has more types than 65,534, and .NET 8 has their rows elsewhere")
+
 var errTypes = errors.New("its generic arguments contradict themselves")
 
 // typeOf reads the type that a TypeHandle leads to, to that depth.
-func (r *Runtime) typeOf(v mem.Reader, handle mem.Addr, depth int) Type {
+func (r *Runtime) typeOf(v *view.View, handle mem.Addr, depth int) Type {
 	r.types++
 	switch {
 	case r.types > maxTypes:
@@ -48,21 +55,25 @@ func (r *Runtime) typeOf(v mem.Reader, handle mem.Addr, depth int) Type {
 	case handle&2 != 0:
 		return r.describedType(v, handle&^2, depth)
 	}
-	l, f := r.layout, fields{m: v, at: handle}
-	flags := f.uint(l.tableFlags, 4)
+	l, f := r.layout, v.Fields(handle)
+	flags := f.Uint(l.tableFlags, 4)
 	t := Type{Kind: NamedType, Addr: handle}
 	if flags&categoryArrays == categoryArray {
 		return r.arrayType(v, handle, flags, depth)
 	}
 	if l.tokenIn16 {
-		t.Token = uint32(f.uint(l.tableFlags2+2, 2))
+		t.Token = uint32(f.Uint(l.tableFlags2+2, 2))
 	} else {
-		t.Token = uint32(f.uint(l.tableFlags2, 4) >> 8)
+		t.Token = uint32(f.Uint(l.tableFlags2, 4) >> 8)
 	}
-	if f.err != nil {
-		return Type{Addr: handle, Err: fmt.Errorf("read type %#x: %w", uint64(handle), f.err)}
+	switch {
+	case f.Err != nil:
+		return Type{Addr: handle, Err: fmt.Errorf("read type %#x: %w", uint64(handle), f.Err)}
+	case l.tokenIn16 && t.Token == overflow:
+		t.Token = 0
+	default:
+		t.Token |= typeTokens
 	}
-	t.Token |= typeTokens
 	t.Module = r.moduleOfTable(v, handle)
 	if flags&hasComponents == 0 && flags&genericMask != 0 && flags&genericMask != genericTypical {
 		t.Args, t.Err = r.typeArgs(v, handle, depth)
@@ -71,73 +82,89 @@ func (r *Runtime) typeOf(v mem.Reader, handle mem.Addr, depth int) Type {
 }
 
 // arrayType reads the MethodTable of an array, which has its element's type where others have their dictionaries.
-func (r *Runtime) arrayType(v mem.Reader, table mem.Addr, flags uint64, depth int) Type {
-	l, f := r.layout, fields{m: v, at: table}
-	element := r.typeOf(v, mem.Addr(f.word(l.tableInstances)), depth-1)
+func (r *Runtime) arrayType(v *view.View, table mem.Addr, flags uint64, depth int) Type {
+	l, f := r.layout, v.Fields(table)
+	of := f.Addr(l.tableInstances)
+	if f.Err != nil {
+		return Type{Addr: table, Err: f.Err}
+	}
+	element := r.typeOf(v, of, depth-1)
 	t := Type{Kind: ArrayType, Addr: table, Elem: &element, Rank: 1, MultiDim: flags&onlyVector == 0}
-	if t.MultiDim {
-		class := fields{m: v, at: mem.Addr(f.word(l.tableClass))}
-		if class.at&1 != 0 { // of the type that it shares its class with
-			class.at = mem.Addr(fields{m: v, at: class.at &^ 1}.pointer(l.tableClass))
-		}
-		if rank := class.uint(l.arrayRank, 1); class.err == nil && rank > 0 && rank <= 32 {
-			t.Rank = int(rank)
-		}
+	if !t.MultiDim {
+		return t
+	}
+	class := v.Fields(f.Addr(l.tableClass))
+	if class.At&1 != 0 { // of the type that it shares its class with
+		class.At &^= 1
+		class.At = class.Addr(l.tableClass)
+	}
+	switch rank := class.Uint(l.arrayRank, 1); {
+	case f.Err != nil, class.Err != nil:
+		t.Err = errors.Join(f.Err, class.Err)
+	case rank > 0 && rank <= maxRank:
+		t.Rank = int(rank)
+	default:
+		t.Err = errTypes
 	}
 	return t
 }
 
+const maxRank = 32 // of an array
+
 // describedType reads a TypeDesc.
-func (r *Runtime) describedType(v mem.Reader, a mem.Addr, depth int) Type {
-	l, f := r.layout, fields{m: v, at: a}
-	kind := f.uint(0, 4) & 0xff
+func (r *Runtime) describedType(v *view.View, a mem.Addr, depth int) Type {
+	l, f := r.layout, v.Fields(a)
+	kind := f.Uint(0, 4) & 0xff
 	t := Type{Addr: a}
 	switch kind {
 	case elementPointer, elementByRef:
-		element := r.typeOf(v, mem.Addr(f.word(l.paramArgument)), depth-1)
+		of := f.Addr(l.paramArgument)
+		if f.Err != nil {
+			break
+		}
+		element := r.typeOf(v, of, depth-1)
 		t.Kind, t.Elem = PointerType, &element
 		if kind == elementByRef {
 			t.Kind = ByRefType
 		}
 	case elementVariable, elementMethodVariable:
-		t.Kind, t.Token = TypeVariable, uint32(f.uint(l.variableToken, 4))
+		t.Kind, t.Token = TypeVariable, uint32(f.Uint(l.variableToken, 4))
 	case elementFunction:
 		t.Kind = FunctionType
 	default:
 		t.Err = fmt.Errorf("its type is of kind %#x", kind)
 	}
-	if f.err != nil {
-		t.Kind, t.Err = NoType, f.err
+	if f.Err != nil {
+		t.Kind, t.Err = NoType, f.Err
 	}
 	return t
 }
 
 // typeArgs reads the arguments of a generic type: PerInstInfo leads to its dictionaries, of which its own is the last,
 // and before them is how many there are, and how many arguments.
-func (r *Runtime) typeArgs(v mem.Reader, table mem.Addr, depth int) ([]Type, error) {
-	f := fields{m: v, at: table}
-	at := mem.Addr(f.word(r.layout.tableInstances))
-	f.at = at
-	dictionaries, n := f.uint(-4, 2), f.uint(-2, 2)
-	if f.err == nil && (dictionaries == 0 || dictionaries > 1<<10 || n == 0 || n > maxTypeArgs) {
+func (r *Runtime) typeArgs(v *view.View, table mem.Addr, depth int) ([]Type, error) {
+	f := v.Fields(table)
+	f.At = f.Addr(r.layout.tableInstances)
+	dictionaries, n := f.Uint(-4, 2), f.Uint(-2, 2)
+	if f.Err == nil && (dictionaries == 0 || dictionaries > 1<<10 || n == 0 || n > maxTypeArgs) {
 		return nil, errTypes
 	}
-	own := mem.Addr(f.word(int64(wordSize * (dictionaries - 1))))
-	if f.err != nil {
-		return nil, f.err
+	own := f.Addr(int64(wordSize * (dictionaries - 1)))
+	if f.Err != nil {
+		return nil, f.Err
 	}
 	return r.readTypes(v, own, int(n), depth)
 }
 
 // methodArgs reads the arguments of a generic method.
-func (r *Runtime) methodArgs(v mem.Reader, desc mem.Addr) ([]Type, error) {
-	l, f := r.layout, fields{m: v, at: desc}
-	at, n := mem.Addr(f.word(l.instantiatedDictionary)), f.uint(l.instantiatedArgs, 2)
-	if f.err != nil {
-		return nil, f.err
-	}
+func (r *Runtime) methodArgs(v *view.View, desc mem.Addr) ([]Type, error) {
+	l, f := r.layout, v.Fields(desc)
+	at, n := f.Addr(l.instantiatedDictionary), f.Uint(l.instantiatedArgs, 2)
 	const kindMask, typical = 7, 0 // enum in class InstantiatedMethodDesc, src/coreclr/vm/method.hpp
-	if flags := f.uint(l.instantiatedArgs-2, 2); at == 0 || n == 0 || f.err == nil && flags&kindMask == typical {
+	switch flags := f.Uint(l.instantiatedArgs-2, 2); {
+	case f.Err != nil:
+		return nil, f.Err
+	case at == 0 || n == 0 || flags&kindMask == typical:
 		return nil, nil
 	}
 	if n > maxTypeArgs {
@@ -147,14 +174,14 @@ func (r *Runtime) methodArgs(v mem.Reader, desc mem.Addr) ([]Type, error) {
 }
 
 // readTypes reads n TypeHandles at a.
-func (r *Runtime) readTypes(v mem.Reader, a mem.Addr, n, depth int) ([]Type, error) {
-	b := make([]byte, n*wordSize)
-	if _, err := v.ReadMem(b, a); err != nil {
+func (r *Runtime) readTypes(v *view.View, a mem.Addr, n, depth int) ([]Type, error) {
+	handles, err := v.Words(a, n)
+	if err != nil {
 		return nil, err
 	}
 	out := make([]Type, n)
-	for i := range out {
-		out[i] = r.typeOf(v, mem.Addr(order.Uint64(b[i*wordSize:])), depth-1)
+	for i, h := range handles {
+		out[i] = r.typeOf(v, mem.Addr(h), depth-1)
 	}
 	return out, nil
 }

@@ -38,19 +38,27 @@ func (n *namer) text(t *Type) csharp.Text {
 // namedType is the name of a class, struct or interface.
 func (n *namer) namedType(t *Type) csharp.Text {
 	a := n.assembly(&t.Module)
-	if a.err != nil {
+	rid := t.Token & rowMask
+	if a.err == nil && rid == 0 {
+		n.fail(errManyTypes)
 		return notKnown
 	}
-	rid := t.Token & rowMask
-	types := a.types[rid]
-	if types == nil {
+	if a.err != nil {
+		n.fail(a.err)
+		return notKnown
+	}
+	key := typeKey{a.number, rid}
+	types, ok := n.types.Get(key)
+	if !ok {
 		var err error
-		if types, err = a.tables.Path(rid); err != nil {
+		if types, err = a.tables.Path(rid); err == nil && !n.unchanged(a) {
+			err = errUnloaded
+		}
+		if err != nil {
+			n.fail(err)
 			return notKnown
 		}
-		if n.hold(sizeOf(types)) {
-			a.types[rid] = types
-		}
+		n.types.Keep(key, types, sizeOf(types))
 	}
 	p := n.path(types, t.Args)
 	text := p.Argument()
@@ -59,11 +67,12 @@ func (n *namer) namedType(t *Type) csharp.Text {
 
 // sizeOf is how many bytes the names of a path take.
 func sizeOf(types []metadata.Type) int {
+	const keptCost = 32 // of a text
 	size := 0
 	for i := range types {
 		size += len(types[i].Name) + len(types[i].Namespace)
 		for _, p := range types[i].Parameters {
-			size += len(p) + keptCost/8
+			size += len(p) + keptCost
 		}
 	}
 	return size

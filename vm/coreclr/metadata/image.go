@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/work"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Image is a module in the form PE, as the runtime has it in memory: with its sections where they belong, or as its
@@ -15,8 +15,7 @@ type Image struct {
 	// Flat says that it lies in memory as its file is: relative virtual addresses (RVAs) go through its sections.
 	Flat bool
 
-	memory   mem.Reader
-	budget   *work.Budget
+	view     *view.View
 	sections []section
 	cli      mem.Addr // the CLI header
 	metadata mem.Addr
@@ -34,12 +33,12 @@ const (
 	maxDebug    = 32
 )
 
-// OpenImage reads the headers of the image at base, and takes what it reads from b.
+// OpenImage reads the headers of the image at base.
 //
-// It fails with ErrFormat if there is no image of .NET, with the error of memory, or with the refusal of b.
+// It fails with ErrFormat if there is no image of .NET, or with the error of v.
 // Source: ECMA-335 II.25, "PE Format" of Microsoft.
-func OpenImage(memory mem.Reader, base mem.Addr, b *work.Budget) (*Image, error) {
-	im := &Image{Base: base, memory: memory, budget: b}
+func OpenImage(v *view.View, base mem.Addr) (*Image, error) {
+	im := &Image{Base: base, view: v}
 	cli, err := im.readHeaders()
 	if err == nil {
 		err = im.findMetadata(cli)
@@ -67,7 +66,7 @@ func (im *Image) Native() (mem.Addr, bool, error) {
 }
 
 // Tables reads the metadata of im.
-func (im *Image) Tables() (*Tables, error) { return Open(im.memory, im.metadata, im.budget) }
+func (im *Image) Tables() (*Tables, error) { return Open(im.view, im.metadata) }
 
 // readHeaders reads the headers, and returns the directory of the CLI header.
 func (im *Image) readHeaders() (cli directory, err error) {
@@ -190,18 +189,30 @@ func (im *Image) Debug() ([]DebugEntry, error) {
 	return out, nil
 }
 
-// Data is where the data of an entry is in memory; false if it is in the file alone.
-func (im *Image) Data(e DebugEntry) (mem.Addr, bool) {
+// Data reads the data of an entry, which has at most most bytes. It fails with ErrFormat where they are in the file
+// alone.
+func (im *Image) Data(e DebugEntry, most uint32) ([]byte, error) {
+	at, ok := im.Addr(e.rva)
 	switch {
 	case im.Flat && e.offset != 0:
-		return im.Base + mem.Addr(e.offset), true
-	case e.rva != 0:
-		return im.Addr(e.rva)
+		at, ok = im.Base+mem.Addr(e.offset), true
+	case e.rva == 0:
+		ok = false
 	}
-	return 0, false
+	if !ok || e.Size > most {
+		return nil, fmt.Errorf("%w: %d bytes of debug data", ErrFormat, e.Size)
+	}
+	b := make([]byte, e.Size)
+	if err := im.read(b, at); err != nil {
+		return nil, fmt.Errorf("read debug data of .NET image at %#x: %w", uint64(im.Base), err)
+	}
+	return b, nil
 }
 
-func (im *Image) read(b []byte, a mem.Addr) error { return read(im.memory, im.budget, b, a) }
+func (im *Image) read(b []byte, a mem.Addr) error {
+	_, err := im.view.ReadMem(b, a)
+	return err
+}
 
 // Bounds of the search for an image: how far it may begin before its metadata, and how it is aligned. The bundle of a
 // single-file program aligns assemblies of IL to 16 bytes and others to pages.
@@ -214,23 +225,22 @@ const (
 // ImageAround finds the image whose metadata are at root, which must lie in memory without a gap: the nearest one
 // before it whose headers lead there.
 //
-// It fails with ErrFormat if there is none, or with the refusal of b.
-func ImageAround(memory mem.Reader, root mem.Addr, b *work.Budget) (*Image, error) {
+// It fails with ErrFormat if there is none, or with the error of v.
+func ImageAround(v *view.View, root mem.Addr) (*Image, error) {
 	buf := make([]byte, piece)
 	for end := root; end > piece && root-end < maxBefore; {
 		start := (end - 1) &^ (piece - 1)
 		part := buf[:end-start]
-		if !b.Spend(int64(len(part))) {
-			return nil, b.Refusal()
-		}
-		if err := read(memory, b, part, start); err != nil {
+		if _, err := v.ReadMem(part, start); v.Refused() != nil {
+			return nil, err
+		} else if err != nil {
 			break
 		}
 		for at := (len(part) - 1) &^ (alignImage - 1); at >= 0; at -= alignImage {
 			if part[at] != 'M' || at+1 >= len(part) || part[at+1] != 'Z' {
 				continue
 			}
-			if im, err := OpenImage(memory, start+mem.Addr(at), b); err == nil && im.metadata == root {
+			if im, err := OpenImage(v, start+mem.Addr(at)); err == nil && im.metadata == root {
 				return im, nil
 			}
 		}

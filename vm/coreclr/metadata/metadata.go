@@ -1,13 +1,13 @@
 // Package metadata reads what a .NET module says about its types and methods: the tables and heaps of its metadata,
 // and where they lie in an image (PE) that the runtime has in memory, or in a file.
 //
-// The caller gives the memory and the address of an image ([OpenImage]) or of the metadata itself ([Open]). Rows are
-// read when they are asked for, some twenty bytes at once, so that a name costs some tens of small reads and nothing of
-// a module of many megabytes is copied. What was read does not change while the module is loaded. A portable PDB has
-// the same form, so package pdb reads it by this one.
+// The caller gives a view of the memory and the address of an image ([OpenImage]) or of the metadata itself ([Open]).
+// Rows are read when they are asked for, some twenty bytes at once, so that a name costs some tens of small reads and
+// nothing of a module of many megabytes is copied. What was read does not change while the module is loaded. A portable
+// PDB has the same form, so package pdb reads it by this one.
 //
 // All bytes may be somebody's: each loop is bounded by the rows of a table or by a constant, and each read is taken
-// from a work budget. It knows no process, no runtime and no language.
+// from the budget of the view. It knows no process, no runtime and no language.
 //
 // Source: ECMA-335, 6th edition, partition II, 22 (tables), 23.2 (blobs), 24 (layout) and 25 (PE); the tables of
 // portable PDBs are of dotnet/runtime, docs/design/specs/PortablePdb-Metadata.md.
@@ -20,7 +20,7 @@ import (
 	"math/bits"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/work"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // ErrFormat says that bytes are no metadata, or contradict themselves.
@@ -35,7 +35,6 @@ const (
 	maxRows    = 1 << 24 // what a token can say
 	maxName    = 2 << 10 // bytes of a name; longer ones are cut
 	maxBlob    = 4 << 20
-	readCost   = 1 << 9 // steps of one read of another process
 )
 
 // span is a part of the memory.
@@ -46,22 +45,25 @@ type span struct {
 
 // Tables are the tables and heaps of one module. They are for one goroutine at a time.
 type Tables struct {
-	memory mem.Reader
-	budget *work.Budget
-	root   mem.Addr
-	size   uint32 // up to the end of the last stream
+	view *view.View
+	root mem.Addr
+	size uint32 // up to the end of the last stream
 
 	strings, blobs, guids, pdb span
 	tables                     [tableCount]table
 	pdbID                      []byte
-	id                         [16]byte // of the module
+	id                         ID
 }
 
-// Open reads the headers of the metadata at root, and takes what it reads, and all that is read later, from b.
+// ID is the id of a module (MVID): its compiler gave it one of its own. It is zero for a module that has none.
+type ID [16]byte
+
+// Open reads the headers of the metadata at root. All that is read later is read of v too, which the caller may begin
+// anew: a view that was refused stays so.
 //
-// It fails with ErrFormat, with the error of memory, or with the refusal of b.
-func Open(memory mem.Reader, root mem.Addr, b *work.Budget) (*Tables, error) {
-	t := &Tables{memory: memory, budget: b, root: root}
+// It fails with ErrFormat, or with the error of v.
+func Open(v *view.View, root mem.Addr) (*Tables, error) {
+	t := &Tables{view: v, root: root}
 	rows, err := t.readStreams()
 	if err != nil {
 		return nil, fmt.Errorf("read .NET metadata at %#x: %w", uint64(root), err)
@@ -69,7 +71,7 @@ func Open(memory mem.Reader, root mem.Addr, b *work.Budget) (*Tables, error) {
 	if err := t.readTables(rows); err != nil {
 		return nil, fmt.Errorf("read tables of .NET metadata at %#x: %w", uint64(root), err)
 	}
-	if t.id, err = t.readID(); err != nil {
+	if t.id, err = t.readID(v); err != nil {
 		return nil, fmt.Errorf("read .NET metadata at %#x: %w", uint64(root), err)
 	}
 	return t, nil
@@ -77,6 +79,9 @@ func Open(memory mem.Reader, root mem.Addr, b *work.Budget) (*Tables, error) {
 
 // Root is where the metadata begins.
 func (t *Tables) Root() mem.Addr { return t.root }
+
+// ID is that of the module.
+func (t *Tables) ID() ID { return t.id }
 
 // Size is how many bytes the metadata takes, its streams included.
 func (t *Tables) Size() uint32 { return t.size }
@@ -236,13 +241,6 @@ func (t *Tables) PdbID() []byte { return t.pdbID }
 
 // read fills b with what is at a.
 func (t *Tables) read(b []byte, a mem.Addr) error {
-	return read(t.memory, t.budget, b, a)
-}
-
-func read(m mem.Reader, budget *work.Budget, b []byte, a mem.Addr) error {
-	if !budget.Spend(readCost + int64(len(b))) {
-		return budget.Refusal()
-	}
-	_, err := m.ReadMem(b, a)
+	_, err := t.view.ReadMem(b, a)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -76,7 +77,7 @@ func (d *drawing) bytes() []byte {
 func (d *drawing) open(t *testing.T) *Tables {
 	t.Helper()
 	m := mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: d.bytes()})
-	tables, err := Open(m, drawnAt, work.New(work.Steps, work.Memory))
+	tables, err := Open(over(m, work.New(work.Steps, work.Memory)), drawnAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,15 +221,25 @@ func TestHeaders(t *testing.T) {
 	} {
 		m := mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: b})
 		var fault *mem.FaultError
-		if got, err := Open(m, drawnAt, work.New(1<<20, 1<<20)); !errors.Is(err, ErrFormat) && !errors.As(err, &fault) {
+		got, err := Open(over(m, work.New(1<<20, 1<<20)), drawnAt)
+		if !errors.Is(err, ErrFormat) && !errors.As(err, &fault) {
 			t.Errorf("%s: %t, %v", name, got != nil, err)
 		}
 	}
 }
 
+// over is a view of the memory m.
+func over(m *mem.Overlay, b *work.Budget) *view.View {
+	v := view.Over(m, nil, b)
+	if m == nil {
+		v = view.Copied(b)
+	}
+	return &v
+}
+
 func TestBudget(t *testing.T) {
 	m := mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: plain().bytes()})
-	if _, err := Open(m, drawnAt, work.New(3*readCost, 0)); !errors.Is(err, work.ErrSpent) {
+	if _, err := Open(over(m, work.New(3, 0)), drawnAt); !errors.Is(err, work.ErrSpent) {
 		t.Errorf("%v, want that the budget is spent", err)
 	}
 }
@@ -323,7 +334,7 @@ func TestImageForms(t *testing.T) {
 	}
 	b := work.New(work.Steps, work.Memory)
 	flat := mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: file})
-	im, err := OpenImage(flat, drawnAt, b)
+	im, err := OpenImage(over(flat, b), drawnAt)
 	if err != nil || !im.Flat {
 		t.Fatalf("flat image: %+v, %v", im, err)
 	}
@@ -333,7 +344,7 @@ func TestImageForms(t *testing.T) {
 		copy(mapped[s.rva:], file[s.offset:s.offset+s.bytes])
 	}
 	both := mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: mapped})
-	other, err := OpenImage(both, drawnAt, b)
+	other, err := OpenImage(over(both, b), drawnAt)
 	if err != nil || other.Flat {
 		t.Fatalf("mapped image: %+v, %v", other, err)
 	}
@@ -349,12 +360,12 @@ func TestImageForms(t *testing.T) {
 		if err != nil || len(entries) != 2 || entries[1].Type != 17 {
 			t.Errorf("flat %t: debug directory %+v, %v", x.Flat, entries, err)
 		}
-		around, err := ImageAround(x.memory, x.metadata, b)
+		around, err := ImageAround(x.view, x.metadata)
 		if err != nil || around.Base != drawnAt || around.Flat != x.Flat {
 			t.Errorf("image around %#x: %+v, %v", x.metadata, around, err)
 		}
 	}
-	if x, err := ImageAround(flat, drawnAt+0x300, b); !errors.Is(err, ErrFormat) {
+	if x, err := ImageAround(over(flat, b), drawnAt+0x300); !errors.Is(err, ErrFormat) {
 		t.Errorf("image around something else: %+v, %v", x, err)
 	}
 }
@@ -365,32 +376,39 @@ func TestUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := work.New(work.Steps, work.Memory)
-	im, err := OpenImage(mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: file}), drawnAt, b)
+	v := over(mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: file}), nil)
+	im, err := OpenImage(v, drawnAt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tables, err := im.Tables()
-	if err != nil || !tables.Unchanged() {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := tables.Unchanged(v); !same || err != nil {
 		t.Fatalf("the module has changed: %v", err)
 	}
 	file[tables.guids.at-drawnAt+3] ^= 1
-	if tables.Unchanged() {
-		t.Error("another id is not noticed")
+	if same, err := tables.Unchanged(v); same || err != nil {
+		t.Errorf("another id is not noticed: %v", err)
+	}
+	gone := over(nil, nil)
+	if same, err := tables.Unchanged(gone); same || err == nil {
+		t.Errorf("a module that is gone is not noticed: %t, %v", same, err)
 	}
 }
 
 // use reads all that there is, within a budget of so many steps.
 func use(data []byte, steps int64) (methods int) {
 	b := work.New(steps, 1<<20)
-	m := mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: data})
-	if im, err := OpenImage(m, drawnAt, b); err == nil {
+	v := over(mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: data}), b)
+	if im, err := OpenImage(v, drawnAt); err == nil {
 		im.Debug()
 		if t, err := im.Tables(); err == nil {
 			methods = useTables(t)
 		}
 	}
-	if t, err := Open(m, drawnAt, b); err == nil {
+	if t, err := Open(v, drawnAt); err == nil {
 		methods += useTables(t)
 	}
 	return methods

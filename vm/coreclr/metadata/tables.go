@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // table is where the rows of a table are.
@@ -28,15 +29,16 @@ func (tb *table) layOut(columns []column, heaps uint8, rows *[tableCount]uint32)
 }
 
 // row reads row rid, from 1, of table n.
-func (t *Tables) row(n int, rid uint32) (r row, err error) {
+func (t *Tables) row(n int, rid uint32) (row, error) { return t.rowOf(t.view, n, rid) }
+
+func (t *Tables) rowOf(v *view.View, n int, rid uint32) (r row, err error) {
 	tb := &t.tables[n]
 	if rid == 0 || rid > tb.rows {
 		return r, fmt.Errorf("%w: row %d of the %d of table %#x", ErrFormat, rid, tb.rows, n)
 	}
-	var buffer [4 * maxColumns]byte
-	b := buffer[:tb.width]
-	if err := t.read(b, tb.at+mem.Addr(rid-1)*mem.Addr(tb.width)); err != nil {
-		return r, fmt.Errorf("read row %d of .NET metadata table %#x: %w", rid, n, err)
+	b, ok := v.Bytes(tb.at+mem.Addr(rid-1)*mem.Addr(tb.width), int(tb.width))
+	if !ok {
+		return r, fmt.Errorf("read row %d of .NET metadata table %#x: %w", rid, n, v.Fault())
 	}
 	for i, w := range tb.columns {
 		if w == 2 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -58,8 +59,8 @@ func openFile(t *testing.T, path string) *metadata.Tables {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: data})
-	im, err := metadata.OpenImage(memory, 0x1000, work.New(work.Steps, work.Memory))
+	v := view.Copied(work.New(work.Steps, work.Memory), mem.Range{Start: 0x1000, Data: data})
+	im, err := metadata.OpenImage(&v, 0x1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // maxNesting bounds how deep types lie in one another.
@@ -239,20 +240,20 @@ func (t *Tables) Kickoff(method uint32) (rid uint32, err error) {
 	return rid, err
 }
 
-// Unchanged reports whether the module is still the one whose headers were read: a module that was unloaded makes room
-// for another.
-func (t *Tables) Unchanged() bool {
-	id, err := t.readID()
-	return err == nil && id == t.id
+// Unchanged reports whether the module is still the one whose headers were read, by v, which must keep nothing: a
+// module that was unloaded makes room for another. An error says that it is not known, or that the module is gone.
+func (t *Tables) Unchanged(v *view.View) (bool, error) {
+	id, err := t.readID(v)
+	return err == nil && id == t.id, err
 }
 
-// readID reads the id of the module (MVID), zero for one that has none: its compiler gave it one of its own.
-func (t *Tables) readID() (id [16]byte, err error) {
+// readID reads the id of the module.
+func (t *Tables) readID(v *view.View) (id ID, err error) {
 	const idColumn = 2
 	if t.tables[modules].rows == 0 {
 		return id, nil
 	}
-	r, err := t.row(modules, 1)
+	r, err := t.rowOf(v, modules, 1)
 	if err != nil || r[idColumn] == 0 {
 		return id, err
 	}
@@ -260,5 +261,6 @@ func (t *Tables) readID() (id [16]byte, err error) {
 	if offset+uint64(len(id)) > uint64(t.guids.size) {
 		return id, orFormat(nil, "the id of the module is at %#x of %#x bytes", offset, t.guids.size)
 	}
-	return id, t.read(id[:], t.guids.at+mem.Addr(offset))
+	_, err = v.ReadMem(id[:], t.guids.at+mem.Addr(offset))
+	return id, err
 }

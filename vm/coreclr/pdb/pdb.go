@@ -19,6 +19,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -44,7 +45,8 @@ type ID [20]byte
 // File is a portable PDB. It is for one goroutine at a time.
 type File struct {
 	tables *metadata.Tables
-	budget *work.Budget
+	whole  view.View
+	view   view.View         // whole, as it was left: what one question is refused the next may have
 	names  map[uint32]string // of source files, by row
 }
 
@@ -53,21 +55,26 @@ type File struct {
 // It fails with ErrFormat, metadata.ErrFormat, or with the refusal of b.
 func Parse(data []byte, b *work.Budget) (*File, error) {
 	const at = 1 << 12 // any address: 0 would be that of nothing
-	t, err := metadata.Open(mem.NewOverlay(nil, mem.Range{Start: at, Data: data}), at, b)
-	if err != nil {
+	f := &File{whole: view.Copied(b, mem.Range{Start: at, Data: data}), names: map[uint32]string{}}
+	f.view = f.whole
+	var err error
+	if f.tables, err = metadata.Open(&f.view, at); err != nil {
 		return nil, err
 	}
-	if t.PdbID() == nil {
+	if f.tables.PdbID() == nil {
 		return nil, ErrFormat
 	}
-	return &File{tables: t, budget: b, names: map[uint32]string{}}, nil
+	return f, nil
 }
 
 // ID is the id of f.
 func (f *File) ID() ID { return ID(f.tables.PdbID()) }
 
 // Kickoff is the row of the method that starts the state machine which the method with that row resumes; 0 for none.
-func (f *File) Kickoff(method uint32) (uint32, error) { return f.tables.Kickoff(method) }
+func (f *File) Kickoff(method uint32) (uint32, error) {
+	f.view = f.whole
+	return f.tables.Kickoff(method)
+}
 
 // Point is where in a source the IL from an offset on comes from.
 type Point struct {
@@ -99,6 +106,7 @@ func (f *File) Line(method, offset uint32) (file string, line int, err error) {
 
 // Points gives yield the sequence points of the method with that row, in the order of offsets, until it returns false.
 func (f *File) Points(method uint32, yield func(Point) bool) error {
+	f.view = f.whole
 	document, at, err := f.tables.MethodLines(method)
 	if err != nil || at == 0 {
 		return err
@@ -115,8 +123,8 @@ func (f *File) Points(method uint32, yield func(Point) bool) error {
 	p := Point{Document: document}
 	line, lined := 0, false
 	for n := 0; len(r.rest) > 0 && !r.bad && n < maxPoints; n++ {
-		if !f.budget.Spend(pointCost) {
-			return f.budget.Refusal()
+		if !f.view.Spend(pointCost) {
+			return f.view.Refused()
 		}
 		step := r.unsigned()
 		if step == 0 && n > 0 {
@@ -160,6 +168,7 @@ func (f *File) Document(rid uint32) (string, error) {
 	if name, ok := f.names[rid]; ok {
 		return name, nil
 	}
+	f.view = f.whole
 	at, err := f.tables.Document(rid)
 	if err != nil {
 		return "", err
@@ -216,36 +225,20 @@ const (
 	portableVersion = 0x504d // "PM"
 )
 
-// Embedded unpacks the PDB that the image has, nil if it has none, and takes its size from b.
-func Embedded(im *metadata.Image, memory mem.Reader, b *work.Budget) ([]byte, error) {
+// Embedded unpacks the PDB that the image has, nil if it has none. It holds its size of b, which the caller releases.
+func Embedded(im *metadata.Image, b *work.Budget) ([]byte, error) {
 	entries, err := im.Debug()
 	for _, e := range entries {
 		if e.Type != embedded {
 			continue
 		}
-		packed, err := data(im, e, memory, b)
+		packed, err := im.Data(e, MaxSize)
 		if err != nil {
 			return nil, err
 		}
 		return unpack(packed, b)
 	}
 	return nil, err
-}
-
-// data reads what an entry has.
-func data(im *metadata.Image, e metadata.DebugEntry, memory mem.Reader, b *work.Budget) ([]byte, error) {
-	at, ok := im.Data(e)
-	if !ok || e.Size > MaxSize {
-		return nil, fmt.Errorf("%w: %d bytes of debug data", ErrFormat, e.Size)
-	}
-	if !b.Spend(int64(e.Size)) {
-		return nil, b.Refusal()
-	}
-	out := make([]byte, e.Size)
-	if _, err := memory.ReadMem(out, at); err != nil {
-		return nil, fmt.Errorf("read debug data of .NET image at %#x: %w", uint64(im.Base), err)
-	}
-	return out, nil
 }
 
 // unpack unpacks an embedded PDB: "MPDB", its size, and the bytes as RFC 1951 packs them.
@@ -283,14 +276,14 @@ type Reference struct {
 const maxReference = 4 << 10
 
 // Beside is the file of the PDB of the image; false if the image names no portable one.
-func Beside(im *metadata.Image, memory mem.Reader, b *work.Budget) (Reference, bool, error) {
+func Beside(im *metadata.Image) (Reference, bool, error) {
 	entries, err := im.Debug()
 	for _, e := range entries {
 		const fixed = 24 // "RSDS", GUID, age
 		if e.Type != codeView || e.Minor != portableVersion || e.Size <= fixed || e.Size > maxReference {
 			continue
 		}
-		d, err := data(im, e, memory, b)
+		d, err := im.Data(e, maxReference)
 		if err != nil {
 			return Reference{}, false, err
 		}

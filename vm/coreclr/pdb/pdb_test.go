@@ -11,6 +11,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -21,12 +22,12 @@ func recorded(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: image})
-	im, err := metadata.OpenImage(memory, 0x1000, nil)
+	v := view.Copied(nil, mem.Range{Start: 0x1000, Data: image})
+	im, err := metadata.OpenImage(&v, 0x1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := Embedded(im, memory, nil)
+	data, err := Embedded(im, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 	"github.com/fpstack/fpstack/vm/coreclr/pdb"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -89,12 +90,12 @@ func open(t *testing.T, path string) *pdb.File {
 		t.Fatal(err)
 	}
 	b := work.New(work.Steps, work.Memory)
-	memory := mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: image})
-	im, err := metadata.OpenImage(memory, 0x1000, b)
+	v := view.Copied(b, mem.Range{Start: 0x1000, Data: image})
+	im, err := metadata.OpenImage(&v, 0x1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := pdb.Embedded(im, memory, b)
+	data, err := pdb.Embedded(im, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func open(t *testing.T, path string) *pdb.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ref, ok, err := pdb.Beside(im, memory, b); err != nil || !ok || ref.ID != f.ID() {
+	if ref, ok, err := pdb.Beside(im); err != nil || !ok || ref.ID != f.ID() {
 		t.Errorf("%s: the image names %q, %t, %v; its PDB has id %x", path, ref, ok, err, f.ID())
 	}
 	return f

@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // reader reads numbers of a section, until one cannot be read: then all are 0 and err says why.
 type reader struct {
-	memory mem.Reader
-	base   mem.Addr
-	size   uint32
-	err    error
+	view *view.View
+	base mem.Addr
+	size uint32
+	err  error
 }
 
 // wrapped is err with the place.
@@ -31,7 +32,7 @@ func (r *reader) bytes(b []byte, at uint32) []byte {
 		return nil
 	}
 	b = b[:min(uint32(len(b)), r.size-at)]
-	if _, r.err = r.memory.ReadMem(b, r.base+mem.Addr(at)); r.err != nil {
+	if _, r.err = r.view.ReadMem(b, r.base+mem.Addr(at)); r.err != nil {
 		return nil
 	}
 	return b

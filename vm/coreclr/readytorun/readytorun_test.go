@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 const base mem.Addr = 0x10000
 
 // drawn is an image with a header at 0x100 and a section of that kind, which has data, at 0x200.
-func drawn(k Kind, data []byte) mem.Reader {
+func drawn(k Kind, data []byte) *view.View {
 	b := make([]byte, 0x200, 0x200+len(data))
 	copy(b[0x100:], "RTR\x00\x10\x00\x01\x00")
 	put := func(at int, v uint32) { binary.LittleEndian.PutUint32(b[at:], v) }
@@ -19,7 +20,8 @@ func drawn(k Kind, data []byte) mem.Reader {
 	put(0x110, uint32(k))
 	put(0x114, 0x200)
 	put(0x118, uint32(len(data)))
-	return mem.NewOverlay(nil, mem.Range{Start: base, Data: append(b, data...)})
+	v := view.Copied(nil, mem.Range{Start: base, Data: append(b, data...)})
+	return &v
 }
 
 // number appends v as it is written.
@@ -42,13 +44,14 @@ func TestNumbers(t *testing.T) {
 		1<<32 - 1} {
 		b := number(nil, want)
 		for n := range len(b) + 1 {
-			r := &reader{memory: mem.NewOverlay(nil, mem.Range{Start: base, Data: b}), base: base, size: uint32(n)}
-			v, next := r.unsigned(0)
-			if n == len(b) && (v != want || next != uint32(n) || r.err != nil) {
-				t.Errorf("%#x is %#x, %d bytes of %d, %v", want, v, next, n, r.err)
+			v := view.Copied(nil, mem.Range{Start: base, Data: b})
+			r := &reader{view: &v, base: base, size: uint32(n)}
+			got, next := r.unsigned(0)
+			if n == len(b) && (got != want || next != uint32(n) || r.err != nil) {
+				t.Errorf("%#x is %#x, %d bytes of %d, %v", want, got, next, n, r.err)
 			}
 			if n < len(b) && !errors.Is(r.err, ErrFormat) {
-				t.Errorf("%#x cut to %d bytes is %#x, %v", want, n, v, r.err)
+				t.Errorf("%#x cut to %d bytes is %#x, %v", want, n, got, r.err)
 			}
 		}
 	}

@@ -53,6 +53,15 @@ const (
 	MaxInfo = headerSize + 2*256 + FunctionSize
 )
 
+// InfoSize is how many bytes the UNWIND_INFO has that begins with those four, with the function that it is chained to.
+func InfoSize(head []byte) int {
+	count := int(head[2])
+	if head[0]>>3&flagChain == 0 {
+		return headerSize + 2*count
+	}
+	return headerSize + 2*(count+count&1) + FunctionSize // their number is even
+}
+
 // dwarf are the DWARF numbers of registers, by their number in instructions.
 var dwarf = [16]uint64{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}
 

@@ -1,0 +1,183 @@
+package coreclr
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+var full = flag.Bool("full", false, "let every single read fail, in place of some of them")
+
+// failing is memory of which one read fails.
+type failing struct {
+	mem.Reader
+	n, fail int // reads so far, and the one that fails
+}
+
+var errPlanted = errors.New("this read was made to fail")
+
+// ReadMem implements mem.Reader.
+func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
+	f.n++
+	if f.n == f.fail {
+		return 0, errPlanted
+	}
+	return f.Reader.ReadMem(b, a)
+}
+
+// seenFrame is what is shown of one frame.
+type seenFrame struct {
+	pc, sp    mem.Addr
+	name, raw string
+	place     string
+	marked    bool
+}
+
+type seenStack struct {
+	frames []seenFrame
+	stop   unwind.Stop
+}
+
+// seen walks and names the threads of a recorded snapshot; copied is what was copied of each in place of what was, and
+// read number fail of the rest fails. It returns how many reads there were, and what the runtime misses.
+func seen(t *testing.T, shot *snapshot.Snapshot, want *told, copied func(*snapshot.Thread) []mem.Range,
+	fail int) ([]seenStack, int, error) {
+	t.Helper()
+	live := &failing{Reader: mem.NewOverlay(nil, shot.Memory...), fail: fail}
+	image := module.Image{Memory: live, Mapping: func(*maps.Mapping) (*module.File, error) {
+		return nil, errors.New("no file is here")
+	}}
+	w, r := walkerIn(t, shot, want, image)
+	if r == nil {
+		return nil, live.n, errPlanted
+	}
+	var out []seenStack
+	for i := range shot.Threads {
+		th := &shot.Threads[i]
+		m := shot.Over(live, append([]mem.Range{th.Stack}, copied(th)...)...)
+		s := w.Walk(th, m, unwind.Options{})
+		one := seenStack{stop: s.Stop}
+		for k := range s.Frames {
+			f := &s.Frames[k]
+			x := seenFrame{pc: f.PC, sp: f.SP, marked: f.Note != "" || f.Unsure || f.Gap}
+			for _, p := range r.Frames(f.Site) {
+				x.name, x.raw, x.place = p.Func, p.Linkage, fmt.Sprint(p.File, p.Line)
+				x.marked = x.marked || p.Note != ""
+			}
+			one.frames = append(one.frames, x)
+		}
+		out = append(out, one)
+	}
+	return out, live.n, r.sections.Load().err
+}
+
+// arguments are what may be missing in a name.
+var arguments = regexp.MustCompile(`[<\[].*`)
+
+// less says what is wrong with got, of a thread of which want is all: "" if it is the same, or less and marked.
+func (want seenStack) less(got seenStack, missing error) string {
+	marked, same, at := missing != nil, true, 0
+	for k, f := range got.frames {
+		i := slices.IndexFunc(want.frames[at:], func(w seenFrame) bool { return w.pc == f.pc && w.sp == f.sp })
+		if i < 0 {
+			return fmt.Sprintf("frame %d, %#x %q, is none of the stack", k, uint64(f.pc), f.name)
+		}
+		w := want.frames[at+i]
+		at += i + 1
+		same = same && i == 0 && f.name == w.name && f.raw == w.raw && f.place == w.place
+		marked = marked || f.marked && !w.marked
+		switch {
+		case f.name == w.name && f.raw == w.raw:
+		case !f.marked && missing == nil:
+			return fmt.Sprintf("frame %d is %q, and not marked, want %q", k, f.name, w.name)
+		case f.name != "" && f.name[0] != '[' && !sameButArguments(f.name, w.name):
+			return fmt.Sprintf("frame %d is %q, want %q", k, f.name, w.name)
+		}
+	}
+	switch {
+	case !same && !marked:
+		return fmt.Sprintf("%d of %d frames, and no mark", len(got.frames), len(want.frames))
+	case at < len(want.frames) && got.stop == unwind.Root:
+		return fmt.Sprintf("%d of %d frames, as if that were all", len(got.frames), len(want.frames))
+	}
+	return ""
+}
+
+func sameButArguments(a, b string) bool {
+	return arguments.ReplaceAllString(a, "") == arguments.ReplaceAllString(b, "")
+}
+
+// TestEveryReadFails: with any single read of the process failing, and with any range that was copied missing, or its
+// second half, stacks are what they are with all of them, or less and marked: no frame has another name.
+func TestEveryReadFails(t *testing.T) {
+	files, err := filepath.Glob(recorded)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no snapshots: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".snapshot"), func(t *testing.T) {
+			want := readTold(t, strings.TrimSuffix(file, ".snapshot")+".txt")
+			shot := recordedShot(t, file)
+			whole := func(th *snapshot.Thread) []mem.Range { return th.Copied }
+			all, reads, err := seen(t, shot, &want, whole, 0)
+			if err != nil || len(all) == 0 {
+				t.Fatal(err)
+			}
+			check := func(what string, got []seenStack, err error) {
+				for i := range got {
+					if wrong := all[i].less(got[i], err); wrong != "" {
+						t.Errorf("%s: thread %d: %s", what, shot.Threads[i].TID, wrong)
+					}
+				}
+			}
+			stride := max(1, reads/60)
+			if *full {
+				stride = 1
+			}
+			for n := 1; n <= reads; n += stride {
+				got, _, err := seen(t, shot, &want, whole, n)
+				check(fmt.Sprintf("read %d of %d", n, reads), got, err)
+			}
+			ranges := 0
+			for i := range shot.Threads {
+				ranges = max(ranges, len(shot.Threads[i].Copied))
+			}
+			stride = max(1, ranges/30)
+			if *full {
+				stride = 1
+			}
+			for n := 0; n < ranges; n += stride {
+				for _, half := range []bool{false, true} {
+					less := func(th *snapshot.Thread) []mem.Range { return without(th.Copied, n, half) }
+					got, _, err := seen(t, shot, &want, less, 0)
+					check(fmt.Sprintf("without range %d of %d, half %t", n, ranges, half), got, err)
+				}
+			}
+			t.Logf("%d reads, %d ranges", reads, ranges)
+		})
+	}
+}
+
+// without is ranges without number n, or without its second half.
+func without(ranges []mem.Range, n int, half bool) []mem.Range {
+	if n >= len(ranges) {
+		return ranges
+	}
+	out := slices.Clone(ranges)
+	if half {
+		out[n].Data = out[n].Data[:len(out[n].Data)/2]
+		return out
+	}
+	return slices.Delete(out, n, n+1)
+}
