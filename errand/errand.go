@@ -19,11 +19,12 @@ const Slow = 750 * time.Millisecond
 // answer, at most mostAway of all owners.
 type Owner struct{ out int } // guarded by away
 
-// away are the calls of all processes that did not come back in time.
+// away are the calls of all processes that did not come back in time, by whom they ask: calls that begin at the same
+// time may all be lost to one.
 var away = struct {
 	sync.Mutex
-	to map[FileSystem]bool
-}{to: map[FileSystem]bool{}}
+	to map[FileSystem]int
+}{to: map[FileSystem]int{}}
 
 const (
 	mostOfOne = 4
@@ -46,14 +47,14 @@ func (o *Owner) Paths() FileSystem { return FileSystem{path: o} }
 func (o *Owner) Mute(of FileSystem) bool {
 	away.Lock()
 	defer away.Unlock()
-	return away.to[of] || o.out >= mostOfOne || len(away.to) >= mostAway
+	return away.to[of] > 0 || o.out >= mostOfOne || len(away.to) >= mostAway
 }
 
 // lose notes that a call has not come back.
 func (o *Owner) lose(of FileSystem) {
 	away.Lock()
 	defer away.Unlock()
-	away.to[of] = true
+	away.to[of]++
 	o.out++
 }
 
@@ -61,7 +62,9 @@ func (o *Owner) lose(of FileSystem) {
 func (o *Owner) find(of FileSystem) {
 	away.Lock()
 	defer away.Unlock()
-	delete(away.to, of)
+	if away.to[of]--; away.to[of] == 0 {
+		delete(away.to, of)
+	}
 	o.out--
 }
 

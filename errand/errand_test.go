@@ -95,3 +95,34 @@ func TestDoIsBoundedForOneProcess(t *testing.T) {
 		t.Errorf("when all have come back: %v", err)
 	}
 }
+
+// Of two calls to one file system that are out the first to come back says nothing of the other.
+func TestDoWaitsForAllThatAreOut(t *testing.T) {
+	var e Owner
+	dead := Device(1<<61 | 1)
+	answer := func(func()) (int, error) { return 1, nil }
+	calls := []*hold{newHold(), newHold()}
+	gone := make(chan error, len(calls))
+	for _, h := range calls {
+		go func() {
+			_, err := Do(&e, dead, h.call, func(n int) { h.dropped <- n })
+			gone <- err
+		}()
+		<-h.asked
+	}
+	for range calls {
+		if err := <-gone; !errors.Is(err, ErrNoAnswer) {
+			t.Error(err)
+		}
+	}
+	for i, h := range calls {
+		if _, err := Do(&e, dead, answer, nil); !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("%d of 2 have come back: %v, want ErrNoAnswer", i, err)
+		}
+		close(h.release)
+		<-h.dropped
+	}
+	if n, err := Do(&e, dead, answer, nil); n != 1 || err != nil {
+		t.Errorf("all have come back: %d, %v", n, err)
+	}
+}
