@@ -11,8 +11,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot/unpack"
 )
 
-// TestUnpackAsksForRoom: what is unpacked ends where the disk is nearly full, and says so; it is asked again before what
-// it had said is used up.
+// TestUnpackAsksForRoom: what is unpacked ends where the disk is nearly full, and says so; it is asked again before
+// what it had said is used up.
 func TestUnpackAsksForRoom(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "core"))
 	if err != nil {

@@ -78,9 +78,9 @@ func copyCallers(f *snapshot.Fetcher, g0 *words) {
 	}
 }
 
-// current is the address of the g of t, whose words it reads, and those of its m and of the g0 of that: where the thread
-// pointer leads, else the register that holds it in Go code. It is none where these do not belong together: then the
-// thread runs no Go, or that of another module.
+// current is the address of the g of t, whose words it reads, and those of its m and of the g0 of that: where the
+// thread pointer leads, else the register that holds it in Go code. It is none where these do not belong together: then
+// the thread runs no Go, or that of another module.
 func (r *Runtime) current(t *snapshot.Thread, v *view.View, g, m, g0 *words) (uint64, bool) {
 	belongs := func(at uint64) bool {
 		return at != 0 && at%wordSize == 0 && g.read(v, at, gWords) == nil && m.read(v, g[gM], mWords) == nil &&

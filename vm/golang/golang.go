@@ -73,10 +73,10 @@ func (r *Runtime) name(a mem.Addr) string {
 	return f.Name()
 }
 
-// tlsOffsets is where the g of a thread may be, from its thread pointer. The linker gives the program's only variable of
-// that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too. A library or plugin
-// has it wherever the loader found room, which a relocation says; g there must be that of a thread, as C has variables
-// too.
+// tlsOffsets is where the g of a thread may be, from its thread pointer. The linker gives the program's only variable
+// of that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too. A library or
+// plugin has it wherever the loader found room, which a relocation says; g there must be that of a thread, as C has
+// variables too.
 // Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
 func tlsOffsets(m *module.Module, memory mem.Reader, b *work.Budget) []int64 {
 	if m.Machine() != machineAMD64 {
