@@ -156,7 +156,7 @@ func (k *kept) plain(charged func(io.Reader, int64) io.Reader) (r io.ReaderAt, s
 	if err := os.Remove(k.temp.Name()); err != nil {
 		return nil, 0, nil, fmt.Errorf("unpack core: %w", err)
 	}
-	size, cut = unpack.Copy(k.temp, unpacked)
+	size, cut = unpack.Copy(newRoomy(k.temp, os.TempDir()), unpacked)
 	return k.temp, size, cut, nil
 }
 

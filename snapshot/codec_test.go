@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -300,4 +301,38 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("Read(Write(s)) = %+v, %v; want %+v", again, err, s)
 		}
 	})
+}
+
+// What several Copiers copied of many threads is more than a file may hold: it is written as far as there is room, and
+// the others say that theirs is missing.
+func TestWriteMoreThanThereIsRoomFor(t *testing.T) {
+	one := make([]mem.Range, 2*512) // of two Copiers, each within its budget
+	for i := range one {
+		one[i] = mem.Range{Start: mem.Addr(i), Data: []byte{1}}
+	}
+	s := &Snapshot{Memory: []mem.Range{{Start: 1, Data: []byte{7}}}}
+	for i := range maxRanges/len(one) + 10 {
+		s.Threads = append(s.Threads, Thread{TID: i + 1, Copied: one})
+	}
+	s.Threads[3].Copied = slices.Repeat(one, 5)
+	var b bytes.Buffer
+	if err := Write(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranges := 0
+	for i := range got.Threads {
+		a, n := &got.Threads[i], len(got.Threads[i].Copied)
+		ranges += n
+		if whole := n == len(s.Threads[i].Copied); whole == (len(a.Shortfalls) == 1) || n > maxCopied {
+			t.Fatalf("thread %d: %d ranges of %d, shortfalls %v", a.TID, n, len(s.Threads[i].Copied), a.Shortfalls)
+		}
+	}
+	if ranges != maxRanges-1 || len(got.Memory) != 1 || len(s.Threads[3].Shortfalls) != 0 {
+		t.Errorf("%d ranges of threads and %d others, want %d and 1, and nothing changed in what is written", ranges,
+			len(got.Memory), maxRanges-1)
+	}
 }

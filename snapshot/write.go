@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 )
@@ -67,16 +69,49 @@ type encoder struct {
 	w      *bufio.Writer // keeps its first error
 	json   uint64
 	memory uint64
+	room   struct{ ranges, bytes int } // for what was copied of threads
+}
+
+// leave makes room for all of s but what was copied of threads, and returns how many ranges that is.
+func (e *encoder) leave(s *Snapshot) (ranges int) {
+	size := 0
+	for _, list := range [][]mem.Range{s.Memory, s.Running, s.Whole} {
+		ranges += len(list)
+		for i := range list {
+			size += len(list[i].Data)
+		}
+	}
+	for i := range s.Contents {
+		size += len(s.Contents[i].Data)
+	}
+	for i := range s.Threads {
+		size += len(s.Threads[i].Stack.Data)
+	}
+	ranges += len(s.Contents)
+	e.room.ranges, e.room.bytes = maxRanges-ranges, maxMemory-size
+	return ranges
+}
+
+var errRoom = errors.New("a file has no room for all that was copied")
+
+// fit cuts what was copied of t to what there is room for. What Copiers may copy of each thread is bounded, and what
+// they copy of all is more than a file may hold.
+func (e *encoder) fit(t Thread) Thread {
+	n := 0
+	for ; n < len(t.Copied) && n < maxCopied && e.room.ranges > 0 && e.room.bytes >= len(t.Copied[n].Data); n++ {
+		e.room.ranges--
+		e.room.bytes -= len(t.Copied[n].Data)
+	}
+	if n < len(t.Copied) {
+		t.Copied = t.Copied[:n]
+		t.Shortfalls = append(slices.Clip(t.Shortfalls), Shortfall{"saved", errRoom})
+	}
+	return t
 }
 
 func (e *encoder) snapshot(s *Snapshot) error {
-	ranges, most := len(s.Memory)+len(s.Running)+len(s.Whole)+len(s.Contents), 0
-	for i := range s.Threads {
-		n := len(s.Threads[i].Copied)
-		ranges, most = ranges+n, max(most, n)
-	}
 	if err := withinCounts(counts{mappings: max(len(s.Maps.All()), len(s.Files)),
-		threads: len(s.Threads) + len(s.Left), ranges: ranges, copied: most}); err != nil {
+		threads: len(s.Threads) + len(s.Left), ranges: e.leave(s)}); err != nil {
 		return err
 	}
 	e.w.WriteString(magic)
@@ -102,7 +137,8 @@ func (e *encoder) snapshot(s *Snapshot) error {
 		}
 	}
 	for i := range s.Threads {
-		if err := e.thread(&s.Threads[i]); err != nil {
+		t := e.fit(s.Threads[i])
+		if err := e.thread(&t); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// TestEveryReadFails: whichever read of the file, or of the code that it names, fails, a frame has its name, or a lesser
-// stack is marked: the name as not sure, or the file as not read.
+// TestEveryReadFails: whichever read of the file, or of the code that it names, fails, a frame has its name, or a
+// lesser stack is marked: the name as not sure, or the file as not read.
 func TestEveryReadFails(t *testing.T) {
 	code := append(function(1, 256), function(2, 256)...)
 	first := fmt.Sprintf("4096 256 0 f %d\n4352 256 0 g %d\n", Digest(code[:256]), Digest(code[256:]))

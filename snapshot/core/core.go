@@ -52,6 +52,7 @@ type Core struct {
 	entries []fileEntry // of NT_FILE
 	threads []thread    // in the order of the core: the one that died first
 	tids    map[int]bool
+	dropped bool               // the thread whose NT_PRSTATUS came last
 	mapped  map[uint64]*mapped // by inode
 	exe     *mapped            // the program, nil if it is not known
 	opened  []*module.File     // for their layout
@@ -138,7 +139,7 @@ func (c *Core) note(x *note) error {
 		b, err := x.bytes(c.in, maxFileNote)
 		c.entries = decodeFiles(c.order, c.arch.WordSize, b)
 		return err
-	case len(c.threads) > 0:
+	case len(c.threads) > 0 && !c.dropped:
 		return c.ofThread(&c.threads[len(c.threads)-1], x)
 	}
 	return nil
@@ -154,6 +155,7 @@ func (c *Core) status(x *note) error {
 	}
 	b, err := x.bytes(c.in, maxStatus)
 	t, ok := decodeStatus(c.arch, b)
+	c.dropped = !ok || c.tids[t.tid] // notes that follow are its own
 	switch {
 	case err != nil:
 		return fmt.Errorf("read registers: %w", err)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,6 +71,19 @@ func TestEveryArch(t *testing.T) {
 					s.Threads[1].Signal)
 			}
 		})
+	}
+}
+
+// TestNotesOfDropped: what follows a thread that is left out belongs to no other.
+func TestNotesOfDropped(t *testing.T) {
+	a := regs.ARM64
+	tls := func(v uint64) []byte { return a.Order.(binary.AppendByteOrder).AppendUint64(nil, v) }
+	d := draw(a).thread(78, 0, at(a, 0x1000, 0x20100)).note("LINUX", a.TLSNote(), tls(0x1110))
+	d.thread(78, 0, at(a, 0x1010, 0x20200)).note("LINUX", a.TLSNote(), tls(0x2220))
+	d.note("CORE", ntPRStatus, []byte{1, 2, 3}).note("LINUX", a.TLSNote(), tls(0x3330))
+	s := batch(t, open(t, d.bytes(), Files{}), Wanted{})
+	if len(s.Threads) != 1 || s.Threads[0].TP != 0x1110 {
+		t.Errorf("threads %+v, want one whose thread pointer is 0x1110", s.Threads)
 	}
 }
 

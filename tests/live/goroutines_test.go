@@ -3,9 +3,12 @@
 package live
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -192,7 +195,7 @@ func compareRoutines(t *testing.T, got, want []ownRoutine) {
 func TestGoroutines(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"routines-go", "routines-go-pie", "routines-go-trimpath", "routines-go-plain",
-		"routines-cgo", "routines-cgo-pie"} {
+		"routines-cgo", "routines-cgo-pie", "routines-go-stripped", "routines-go-nodwarf"} {
 		t.Run(name, func(t *testing.T) {
 			r := startRoutines(t, program(t, name), "300")
 			checkRoutines(t, r, 300)
@@ -274,12 +277,31 @@ func TestBusyGoroutine(t *testing.T) {
 	t.Error("no thread is in main.spin")
 }
 
+// otherRelease is a copy of a Go program that says to be of a release which is not known.
+func otherRelease(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(b, []byte("\xff Go buildinf:"))
+	if at < 0 {
+		t.Fatalf("%s has no build information", path)
+	}
+	copy(b[at+bytes.Index(b[at:], []byte("go1.")):], "go9.")
+	out := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.WriteFile(out, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // TestGoroutinesRefused: what a program lacks is said once, and its threads are shown; to ask for them nevertheless
 // is a failure.
 func TestGoroutinesRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"routines-go-stripped", "routines-go-nodwarf"} {
-		r := startRoutines(t, program(t, name), "10")
+		r := startRoutines(t, otherRelease(t, program(t, name)), "10")
 		pid := strconv.Itoa(r.pid)
 		o := show(t, "-p", pid)
 		if o.status != 0 || !strings.Contains(o.stdout, "! goroutines cannot be listed") ||

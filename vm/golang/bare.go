@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,8 +24,8 @@ const (
 	funcMain   = "runtime.main"            // of the first goroutine
 )
 
-// form is the places of fields in one release, as its DWARF has them: runtime/runtime2.go. -1 is of a field that it does
-// not have; all others are needed. What is not here is at the same place in all.
+// form is the places of fields in one release, as its DWARF has them: runtime/runtime2.go. -1 is of a field that it
+// does not have; all others are needed. What is not here is at the same place in all.
 type form struct {
 	fp, syscallSP, syscallFP, state, id, since, reason, locked, creator, createdBy, start int // in struct g
 
@@ -32,7 +33,11 @@ type form struct {
 }
 
 var forms = map[string]form{
+	"go1.21": {104, 112, -1, 144, 152, 168, 176, 208, 272, 280, 296, 72, 192},
+	"go1.22": {104, 112, -1, 144, 152, 168, 176, 208, 272, 280, 296, 72, 192},
+	"go1.23": {104, 112, 128, 152, 160, 176, 184, 216, 280, 288, 304, 72, 192},
 	"go1.24": {104, 112, 128, 152, 160, 176, 184, 216, 280, 288, 304, 72, 192},
+	"go1.25": {96, 104, 120, 144, 152, 168, 176, 208, 272, 280, 296, 64, 184},
 	"go1.26": {96, 104, 120, 144, 152, 168, 176, 208, 280, 288, 304, 64, 184},
 }
 
@@ -162,19 +167,36 @@ func (r *Runtime) findStrings(v *view.View, first ...string) ([]string, error) {
 		return nil, err
 	}
 	for _, a := range refers {
-		var all []string
-		for i := range maxStrings {
-			s, err := stringAt(v, a+mem.Addr(2*i*wordSize))
-			if err != nil || i < len(first) && s != first[i] || strings.ContainsFunc(s, isOdd) {
-				break
-			}
-			all = append(all, s)
-		}
-		if len(all) >= len(first) {
-			return all, nil
+		all, err := r.stringsAt(v, a, first)
+		if err != nil || all != nil {
+			return all, err
 		}
 	}
 	return nil, fmt.Errorf("nothing that %s refers to is the names of their states", funcHeader)
+}
+
+// stringsAt reads the strings at a, nil if they do not begin as the first do. They end where a word is no address in
+// the program; a read that fails is no end.
+func (r *Runtime) stringsAt(v *view.View, a mem.Addr, first []string) (all []string, err error) {
+	for i := range maxStrings {
+		f := v.Fields(a + mem.Addr(2*i*wordSize))
+		at, size := f.Addr(0), f.Word(wordSize)
+		isString := size == 0 || size <= maxWord && at >= r.m.Start() && at < r.m.End()
+		var b []byte
+		if f.Err == nil && isString {
+			b, _ = v.Bytes(at, int(size))
+		}
+		switch {
+		case i < len(first) && string(b) != first[i]:
+			return nil, nil
+		case f.Err != nil || isString && len(b) != int(size):
+			return nil, v.Fault()
+		case !isString || bytes.ContainsFunc(b, isOdd):
+			return all, nil
+		}
+		all = append(all, string(b))
+	}
+	return all, nil
 }
 
 // isOdd reports whether c is in no name of a state.

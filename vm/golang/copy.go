@@ -11,19 +11,16 @@ import (
 // Copy implements [snapshot.Copier]: it copies the g and m of a thread and of its goroutine, and the one of the two
 // stacks that the thread is not on: the goroutine's, or that of the C which called Go.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
-	v := view.Stopped(f, 0)
-	current, ok := r.current(t, &v)
-	if !ok || t.Arch.WordSize != wordSize {
+	if t.Arch == nil || t.Arch.WordSize != wordSize {
 		return
 	}
+	v := view.Stopped(f, 0)
 	var g, m, other words
-	if g.read(&v, current, gWords) != nil || m.read(&v, g[gM], mWords) != nil {
+	current, ok := r.current(t, &v, &g, &m, &other)
+	if !ok {
 		return
 	}
 	at, system := g[gM], m[mG0]
-	if other.read(&v, system, gWords) != nil || other[gM] != at {
-		return
-	}
 	handles := current == m[mSignal] || current == m[mSignalOld]
 	signalled := handles || !g.holds(stackPointer(t)) // it is on the stack for signals, and may not have its g yet
 	switch {
@@ -81,21 +78,27 @@ func copyCallers(f *snapshot.Fetcher, g0 *words) {
 	}
 }
 
-// current is the address of the g of t: by the register that holds it in Go code, else by the thread pointer.
-func (r *Runtime) current(t *snapshot.Thread, v *view.View) (uint64, bool) {
-	if t.Arch == nil {
-		return 0, false
+// current is the address of the g of t, whose words it reads, and those of its m and of the g0 of that: where the
+// thread pointer leads, else the register that holds it in Go code. It is none where these do not belong together: then
+// the thread runs no Go, or that of another module.
+func (r *Runtime) current(t *snapshot.Thread, v *view.View, g, m, g0 *words) (uint64, bool) {
+	belongs := func(at uint64) bool {
+		return at != 0 && at%wordSize == 0 && g.read(v, at, gWords) == nil && m.read(v, g[gM], mWords) == nil &&
+			g0.read(v, m[mG0], gWords) == nil && g0[gM] == g[gM]
 	}
-	if r.hasTLS && t.HasTP && t.TP != 0 {
-		if g, err := v.Word(t.TP + mem.Addr(r.tls)); err == nil && g != 0 {
-			return g, true
+	if t.HasTP && t.TP != 0 {
+		for _, offset := range r.tls {
+			if at, err := v.Word(t.TP + mem.Addr(offset)); err == nil && belongs(at) {
+				return at, true
+			}
 		}
 	}
 	reg, ok := register[t.Arch]
 	if !ok || t.Registers == nil {
 		return 0, false
 	}
-	return t.Registers.Get(reg)
+	at, ok := t.Registers.Get(reg)
+	return at, ok && belongs(at)
 }
 
 // fetchAll copies the g that the words of m may lead to: that of its goroutine alone, once it is known which word

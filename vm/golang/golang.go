@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -26,9 +27,8 @@ type Runtime struct {
 	m      *module.Module
 	table  *pclntab.Table
 	region unwind.Region
-	// tls is where a thread keeps the address of its g, from its thread pointer; false where that is not known.
-	tls    int64
-	hasTLS bool
+	// tls is where a thread may keep the address of its g, from its thread pointer; none where that is not known.
+	tls    []int64
 	memory mem.Reader // of the process, for what does not change; nil if there is none
 	budget *work.Budget
 	layout *layout // of its goroutines, nil before OpenFibers
@@ -50,7 +50,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	r := &Runtime{m: m, table: t, memory: image.Memory, budget: image.Budget}
 	low, high := t.Bounds()
 	r.region = unwind.Region{Start: m.Addr(module.Vaddr(low)), End: m.Addr(module.Vaddr(high))}
-	r.tls, r.hasTLS = tlsOffset(m)
+	r.tls = tlsOffsets(m, r.memory, r.budget)
 	return r, nil
 }
 
@@ -73,21 +73,51 @@ func (r *Runtime) name(a mem.Addr) string {
 	return f.Name()
 }
 
-// tlsOffset is where the g of a thread is, from its thread pointer. The linker gives the program's only variable of
-// that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too: then its place is
-// not known.
+// tlsOffsets is where the g of a thread may be, from its thread pointer. The linker gives the program's only variable
+// of that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too. A library or
+// plugin has it wherever the loader found room, which a relocation says; g there must be that of a thread, as C has
+// variables too.
 // Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
-func tlsOffset(m *module.Module) (int64, bool) {
-	const word = 8
+func tlsOffsets(m *module.Module, memory mem.Reader, b *work.Budget) []int64 {
 	if m.Machine() != machineAMD64 {
-		return 0, false
+		return nil
 	}
+	program, alone := true, true
 	for _, s := range m.Segments() {
-		if elf.ProgType(s.Type) == elf.PT_TLS && s.MemSz != word {
-			return 0, false
+		switch elf.ProgType(s.Type) {
+		case elf.PT_TLS:
+			alone = alone && s.MemSz == wordSize
+		case elf.PT_DYNAMIC:
+			program = false
 		}
 	}
-	return -word, true
+	for _, s := range m.Segments() {
+		program = program || elf.ProgType(s.Type) == elf.PT_INTERP
+	}
+	if program && alone {
+		return []int64{-wordSize}
+	}
+	return relocatedTLS(m, memory, b)
+}
+
+// relocatedTLS lists what relocations of the kind that a variable of each thread has were filled in with.
+func relocatedTLS(m *module.Module, memory mem.Reader, b *work.Budget) (out []int64) {
+	const size, most = 24, 4 // of an Elf64_Rela; more variables are C's
+	_, rela, ok := m.Plain(".rela.dyn")
+	if !ok || memory == nil {
+		return nil
+	}
+	v := view.Lasting(memory, b)
+	for ; len(rela) >= size && len(out) < most && v.Spend(1); rela = rela[size:] {
+		if elf.R_X86_64(order.Uint32(rela[8:])) != elf.R_X86_64_TPOFF64 {
+			continue
+		}
+		at, err := v.Word(m.Addr(module.Vaddr(order.Uint64(rela))))
+		if offset := int64(at); err == nil && offset < 0 && offset%wordSize == 0 {
+			out = append(out, offset)
+		}
+	}
+	return out
 }
 
 var _ interface {

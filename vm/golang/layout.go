@@ -45,7 +45,7 @@ const (
 var errStripped = errors.New("the program was linked without symbols or DWARF (-ldflags -s or -w), which say where " +
 	"the runtime keeps them")
 
-// readLayout finds the layout in the symbols and the DWARF of the program, or where that was linked without in its code.
+// readLayout finds the layout in the symbols and the DWARF of the program, or in its code where it was linked without.
 func (r *Runtime) readLayout(v *view.View) (*layout, error) {
 	l, err := readSymbols(r.m, v)
 	if errors.Is(err, errStripped) {

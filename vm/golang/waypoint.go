@@ -62,17 +62,15 @@ func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, v *view.Vi
 			return sp, err == nil
 		}
 	}
-	if !r.hasTLS || !t.HasTP || t.TP == 0 {
+	if !t.HasTP || t.TP == 0 {
 		return 0, false
 	}
-	system, err := v.Word(t.TP + mem.Addr(r.tls))
-	if err != nil {
-		return 0, false
+	for _, offset := range r.tls {
+		var g, m words
+		system, err := v.Word(t.TP + mem.Addr(offset))
+		if err == nil && g.read(v, system, gWords) == nil && m.read(v, g[gM], mG0+1) == nil && m[mG0] == system {
+			return g[gSched+bufSP], true
+		}
 	}
-	var g, m words
-	if g.read(v, system, gWords) != nil ||
-		m.read(v, g[gM], mG0+1) != nil || m[mG0] != system {
-		return 0, false
-	}
-	return g[gSched+bufSP], true
+	return 0, false
 }

@@ -205,7 +205,7 @@ func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, m mem.Rea
 	if len(k.images) == 0 || t.Arch == nil || t.Arch != k.images[0].arch || w.count() == 0 {
 		return nil
 	}
-	exits := r.storeExits(k, w, m)
+	exits := r.storeExits(k, w, t, m)
 	slices.SortFunc(exits, func(a, b passage) int { return a.slot - b.slot })
 	from, proved := -1, false
 	if t.Registers != nil && k.find(pc) != nil {
@@ -246,12 +246,15 @@ func (k *known) next(w words, exits []passage, from int, proved bool) (p passage
 	return p, note, ok
 }
 
-// storeExits reads the contexts of the stores that the stack leads to, as they were copied.
-func (r *Runtime) storeExits(k *known, w words, m mem.Reader) []passage {
+// storeExits reads the contexts of the stores that the stack leads to: those that were copied, if anything was.
+func (r *Runtime) storeExits(k *known, w words, t *snapshot.Thread, m mem.Reader) []passage {
 	var candidates [maxCandidates]mem.Addr
 	var stores []mem.Addr
 	var out []passage
 	v := view.Over(m, nil, r.budget)
+	if len(t.Copied) > 0 {
+		v = view.Copied(r.budget, t.Copied...)
+	}
 	for _, a := range candidates[:k.candidates(w, &candidates)] {
 		core, _ := v.Bytes(a, coreSize)
 		store, ok := storeOf(core)

@@ -1,0 +1,148 @@
+//go:build linux && amd64
+
+package golang
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+// procMem reads /proc/PID/mem.
+type procMem struct{ file *os.File }
+
+func (p procMem) ReadMem(b []byte, addr mem.Addr) (int, error) {
+	n, err := io.ReadFull(io.NewSectionReader(p.file, int64(addr), int64(len(b))), b)
+	if err != nil {
+		return n, &mem.FaultError{Addr: addr + mem.Addr(n), Len: len(b) - n, Err: err}
+	}
+	return n, nil
+}
+
+// start starts a program of testdata/live/routines_go and returns its runtime.
+func start(t *testing.T, name string) *Runtime {
+	t.Helper()
+	path := "../../testdata/bin/live/" + name
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is not built: scripts/build-live makes it", name)
+	}
+	cmd := exec.Command(path, "20")
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	table, err := maps.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", cmd.Process.Pid))
+	if err != nil {
+		t.Skipf("memory of a child is not readable here: %v", err)
+	}
+	t.Cleanup(func() { memory.Close() })
+	image := module.Image{Memory: procMem{memory}, Mapping: func(m *maps.Mapping) (*module.File, error) {
+		b, err := os.ReadFile(m.Path)
+		return &module.File{Data: b, Path: m.Path}, err
+	}}
+	set := module.NewSet(table, image)
+	t.Cleanup(func() { set.Close() })
+	i := slices.IndexFunc(table.All(), func(m maps.Mapping) bool {
+		return filepath.Base(m.Path) == name && m.Perm&maps.Exec != 0
+	})
+	r, err := New(set.Find(table.All()[i].Start), image)
+	if err != nil || r == nil {
+		t.Fatalf("no Go in %s: %v", name, err)
+	}
+	return r
+}
+
+// TestBareIsAsTheDWARF: what code, names of releases and the memory say of a program is what its symbols and DWARF say.
+// By the form of another release nothing is taken for a goroutine.
+func TestBareIsAsTheDWARF(t *testing.T) {
+	for _, name := range []string{"routines-go", "routines-go-pie", "routines-cgo"} {
+		r := start(t, name)
+		v := view.Lasting(r.memory, nil)
+		want, err := readSymbols(r.m, &v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.readBare(&v)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got.allgs != want.allgs {
+			t.Errorf("%s: allgs is at %#x, want %#x", name, uint64(got.allgs), uint64(want.allgs))
+		}
+		got.g.need, got.m.need = want.g.need, want.m.need // the DWARF asks for more
+		got.g.lr = want.g.lr
+		if got.g != want.g || got.m != want.m {
+			t.Errorf("%s: got %+v %+v\nwant %+v %+v", name, got.g, got.m, want.g, want.m)
+		}
+		if n := len(want.states); len(got.states) < n || !slices.Equal(got.states[:n], want.states) {
+			t.Errorf("%s: states %q, want %q", name, got.states, want.states)
+		}
+		if n := len(want.reasons); len(got.reasons) < n || !slices.Equal(got.reasons[:n], want.reasons) {
+			t.Errorf("%s: reasons %q, want %q", name, got.reasons, want.reasons)
+		}
+		for release, f := range forms {
+			l := f.layout()
+			l.allgs, l.states, l.reasons = got.allgs, got.states, got.reasons
+			if err := r.prove(l, &v); (err == nil) != (f == forms[releaseOf(r.m)]) {
+				t.Errorf("%s: by the form of %s: %v", name, release, err)
+			}
+		}
+	}
+}
+
+// TestBareReadFails: whichever read fails, the layout is the whole one or none.
+func TestBareReadFails(t *testing.T) {
+	r := start(t, "routines-go-stripped")
+	count := &failing{Reader: r.memory}
+	v := view.Lasting(count, nil)
+	want, err := r.readBare(&v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= -count.left; n += 1 + -count.left/300 {
+		v := view.Lasting(&failing{Reader: r.memory, left: n}, nil)
+		got, err := r.readBare(&v)
+		if err == nil && (got.allgs != want.allgs || got.g != want.g || got.m != want.m ||
+			!slices.Equal(got.states, want.states) || !slices.Equal(got.reasons, want.reasons)) {
+			t.Errorf("read %d of %d fails: got %+v, want %+v", n, -count.left, got, want)
+		}
+	}
+}
+
+// failing is a memory of which one read fails.
+type failing struct {
+	mem.Reader
+	left int
+}
+
+func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
+	if f.left--; f.left == 0 {
+		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: mem.ErrUnmapped}
+	}
+	return f.Reader.ReadMem(b, a)
+}
