@@ -17,13 +17,16 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/work"
 )
@@ -41,8 +44,11 @@ type Runtime struct {
 	types    typeCache
 	codes    codeCache
 	sites    book
-	node     environment
-	wasm     wasm
+	// proved are the areas of code that was made in which code of V8 was met, foreign PCs where there was none.
+	proved  map[maps.Span]bool
+	foreign sites.Recent[mem.Addr, time.Time]
+	node    environment
+	wasm    wasm
 	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
 	translate func(file string, line, column int) (sourcemap.Place, bool)
 }
@@ -85,7 +91,8 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 // newRuntime is one without code and memory.
 func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
 	r := &Runtime{layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
-		sites: newBook(b), wasm: newWasm(b)}
+		sites: newBook(b), wasm: newWasm(b), proved: map[maps.Span]bool{},
+		foreign: sites.NewRecent[mem.Addr, time.Time](b, maxForeign)}
 	r.areas.Store(&areas{})
 	return r
 }
@@ -111,7 +118,7 @@ func (r *Runtime) Err() error {
 // function was replaced is seen by its instructions.
 func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	a := r.areas.Load().find(pc)
-	if a == nil {
+	if a == nil || !r.ours(a, pc) {
 		return unwind.Region{}, false
 	}
 	return unwind.Region{Start: a.start, End: a.end, Generation: 1, Alike: true}, true
@@ -119,6 +126,9 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 
 // Frames implements resolve.SiteNamer.
 func (r *Runtime) Frames(site unwind.Site) []profile.Frame { return r.sites.frames(site) }
+
+// maxForeign bounds the PCs that are remembered to be of others, bytes.
+const maxForeign = 1 << 20
 
 const wordSize = 8
 
