@@ -49,8 +49,9 @@ type Runtime struct {
 	foreign sites.Recent[mem.Addr, time.Time]
 	node    environment
 	wasm    wasm
-	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
-	translate func(file string, line, column int) (sourcemap.Place, bool)
+	// maps finds source maps; nil: nobody asks for them.
+	maps func(file, link string) *sourcemap.Map
+	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
 }
 
 var _ interface {
@@ -84,7 +85,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, err
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
-	r.m, r.live, r.node = m, image.Memory, tables.environment()
+	r.m, r.live, r.node, r.look = m, image.Memory, tables.environment(), image.Look
 	return r, nil
 }
 
@@ -97,11 +98,9 @@ func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
 	return r
 }
 
-// Translate makes r show where places come from, as place knows it, in place of the JavaScript that V8 runs. It is
-// called before the first name is wanted.
-func (r *Runtime) Translate(place func(file string, line, column int) (sourcemap.Place, bool)) {
-	r.translate = place
-}
+// Translate makes r show where places come from by the maps that are found, in place of the JavaScript that V8 runs. It
+// is called before the first name is wanted.
+func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map) { r.maps = maps }
 
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }

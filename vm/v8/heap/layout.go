@@ -189,7 +189,10 @@ type ScopeFields struct {
 }
 
 // ScriptFields are those of a Script.
-type ScriptFields struct{ Source, Name, LineOffset, ColumnOffset, LineEnds int32 }
+type ScriptFields struct {
+	Source, Name, LineOffset, ColumnOffset, LineEnds int32
+	SourceURL, MapURL                                int32 // what its text says of itself
+}
 
 // BytecodeFields are those of a BytecodeArray.
 type BytecodeFields struct{ Length, Positions, Data int32 }

@@ -166,6 +166,13 @@ func (l *Layout) derive(lookup func(string) (int32, bool)) {
 	if l.DictionaryFirst = start + size; !ok || !ok2 {
 		l.DictionaryFirst = 6
 	}
+	// Nothing says where these are but a field that came in front of them.
+	l.Script.SourceURL, l.Script.MapURL = 104, 112
+	for _, name := range typed("class_Script__compiled_lazy_function_positions", "Object") {
+		if _, ok := lookup(debugPrefix + name); ok {
+			l.Script.SourceURL, l.Script.MapURL = 112, 120
+		}
+	}
 	l.Code.Inline = t.InstructionStream == 0
 	k := &l.Kinds
 	if k.Interpreted == 0 {
