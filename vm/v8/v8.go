@@ -105,12 +105,16 @@ func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map) { r.map
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
 
-// Err is why builtins are not known; nil if they are, or were not wanted.
+// Err is why builtins are not known, and that this V8 was not tried; nil if they are, or were not wanted.
 func (r *Runtime) Err() error {
-	if r.builtins.err == nil {
-		return nil
+	var errs []error
+	if why := r.layout.Untried(); why != "" {
+		errs = append(errs, fmt.Errorf("%v in %q: %s", r, r.m.Path, why))
 	}
-	return fmt.Errorf("V8 in %q: read its builtins: %w", r.m.Path, r.builtins.err)
+	if r.builtins.err != nil {
+		errs = append(errs, fmt.Errorf("V8 in %q: read its builtins: %w", r.m.Path, r.builtins.err))
+	}
+	return errors.Join(errs...)
 }
 
 // Region implements [unwind.Runtime]. All that a mapping of the process's own code holds is one Region: where a
