@@ -31,5 +31,6 @@ func (p *Process) Image() module.Image {
 		}
 		return &module.File{Data: data, Path: path, Close: release, Beside: i.Path}, nil
 	}
+	i.Look = i.Path
 	return i
 }

@@ -28,7 +28,9 @@ type Loops struct {
 }
 
 // Loops returns what finds event loops of p.
-func (p *Process) Loops() *Loops { return &Loops{process: p, finder: libuv.NewFinder(p.image.Memory)} }
+func (p *Process) Loops() *Loops {
+	return &Loops{process: p, finder: libuv.NewFinder(p.image.Memory, p.image.Budget)}
+}
 
 // Of returns the event loop that t, a thread of s, waits in; nil if it waits in none that is known. It reads the
 // memory of the process as it is now, and says so where that went on.
@@ -40,7 +42,7 @@ func (l *Loops) Of(s *snapshot.Snapshot, t *snapshot.Thread) *profile.Loop {
 	const tries = 3 // the stop itself ends the call that it waits in, and it begins another
 	var out *profile.Loop
 	for range tries {
-		loop, err := libuv.Read(at, l.process.image.Memory)
+		loop, err := libuv.Read(at, l.process.image.Memory, l.process.image.Budget)
 		if err != nil {
 			return nil
 		}

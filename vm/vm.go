@@ -105,9 +105,9 @@ var Kinds = []Kind{
 	}},
 }
 
-// Translator is a runtime of a language that is made from others: place is where a line and column of a file come from.
+// Translator is a runtime of a language that is made from others: see [sourcemap.Files.Map].
 type Translator interface {
-	Translate(place func(file string, line, column int) (sourcemap.Place, bool))
+	Translate(maps func(file, link string) *sourcemap.Map)
 }
 
 // Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
@@ -327,7 +327,7 @@ func (p *Process) Meet(m *module.Module) {
 			r.CopyHolder()
 		}
 		if r, ok := r.(Translator); ok && p.places != nil {
-			r.Translate(p.places.Place)
+			r.Translate(p.places.Map)
 		}
 	}
 }

@@ -91,12 +91,14 @@ func TestTwoInOne(t *testing.T) {
 	broken := errors.New("no tables")
 	var kinds []vm.Kind
 	for _, err := range []error{nil, broken, nil} {
-		kinds = append(kinds, vm.Kind{Name: "fake", New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
+		k := vm.Kind{Name: "fake"}
+		k.New = func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
 			if err != nil {
 				return nil, err
 			}
 			return fake{m}, nil
-		}})
+		}
+		kinds = append(kinds, k)
 	}
 	p := vm.NewTable(kinds, nil).Process(image)
 	p.Scan(set)

@@ -18,6 +18,8 @@ type Image struct {
 	// Path opens a file by its absolute path in the view of the process. Once the view is gone it fails with
 	// fs.ErrNotExist.
 	Path func(path string) (*File, error)
+	// Look opens a file as Path does, to compare something with it: its content does not belong into a snapshot.
+	Look func(path string) (*File, error)
 	// Live shows what only a process has that runs. It reads a few files of /proc.
 	Live func() (*Live, error)
 	// Search gives yield the bytes of the mapping m that are in memory, ascending, until it returns false: what is

@@ -98,7 +98,8 @@ func want(files map[string]*wanted, f *profile.Frame, around int, modules []prof
 	for n := f.Line - around; n <= f.Line+around; n++ {
 		w.lines[n] = true
 	}
-	if f.Module >= 0 && f.Module < len(modules) {
+	// What an object executes that is not built into it may well be newer.
+	if f.Kind != profile.JavaScript && f.Module >= 0 && f.Module < len(modules) {
 		w.modules[modules[f.Module].Path] = true
 	}
 }

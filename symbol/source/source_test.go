@@ -70,6 +70,19 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// A script is newer than the program that runs it: that says nothing.
+func TestScriptIsNotBuiltIn(t *testing.T) {
+	for kind, want := range map[profile.Kind]bool{profile.Native: true, profile.JavaScript: false} {
+		d := dumpAt("/s/a.js", 1)
+		d.Modules = []profile.Module{{Path: "/bin/node"}}
+		d.Threads[0].Stack.Frames[0].Kind = kind
+		Add(d, 0, nil, view(map[string]string{"/s/a.js": "one"}, map[string]int{"/s/a.js": 9, "/bin/node": 3}))
+		if got := d.Sources["/s/a.js"].Newer; got != want {
+			t.Errorf("%v: newer is %t, want %t", kind, got, want)
+		}
+	}
+}
+
 func TestLongLinesAreCut(t *testing.T) {
 	d := dumpAt("/s/a.c", 1)
 	Add(d, 0, nil, view(map[string]string{"/s/a.c": strings.Repeat("x", 1<<20)}, nil))

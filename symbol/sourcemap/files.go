@@ -2,6 +2,7 @@ package sourcemap
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,34 +24,42 @@ const (
 type Files struct {
 	open   func(path string) (*module.File, error)
 	budget *work.Budget
-	known  map[string]*Map // nil for a file without one
+	known  map[text]*Map // nil for a file without one
 	errs   []error
 }
 
 // NewFiles returns a Files that opens regular files by their absolute paths with open, and takes what it reads and
 // keeps from b.
 func NewFiles(open func(path string) (*module.File, error), b *work.Budget) *Files {
-	return &Files{open: open, budget: b, known: map[string]*Map{}}
+	return &Files{open: open, budget: b, known: map[text]*Map{}}
 }
 
-// Place is where the text at a line and column, from 1, of the JavaScript file at name comes from; false if no map says
-// so. Why a map that is there cannot be used is kept for [Files.Err].
-func (f *Files) Place(name string, line, column int) (Place, bool) {
-	m, ok := f.known[name]
-	if !ok {
-		if len(f.known) >= maxFiles || !path.IsAbs(name) || strings.ContainsRune(name, 0) {
-			return Place{}, false
-		}
-		var err error
-		if m, err = f.find(name); err != nil {
-			f.errs = append(f.errs, err)
-		}
-		f.known[name] = m
+// Map is that of a text which runs under the name of a JavaScript file: the one that link, which the text names, leads
+// to, or, if it is not known what the text names (""), the one that the file does. It is nil if there is none. Why one
+// that is there cannot be used is kept for [Files.Err].
+func (f *Files) Map(name, link string) *Map {
+	key := text{name, sha256.Sum256([]byte(link))}
+	m, ok := f.known[key]
+	if ok || len(f.known) >= maxFiles || !path.IsAbs(name) || strings.ContainsRune(name, 0) {
+		return m
 	}
-	if m == nil {
-		return Place{}, false
+	var err error
+	if link == "" {
+		m, err = f.find(name)
+	} else {
+		m, err = f.follow(name, link)
 	}
-	return m.Find(line, column)
+	if err != nil {
+		f.errs = append(f.errs, fmt.Errorf("read source map of %q: %w", name, err))
+	}
+	f.known[key] = m
+	return m
+}
+
+// text is the name of a file, and what it says of its map.
+type text struct {
+	name string
+	link [sha256.Size]byte
 }
 
 // Err is why maps could not be read; nil if all could.
@@ -69,11 +78,7 @@ func (f *Files) find(name string) (*Map, error) {
 	if err != nil || link == "" {
 		return nil, nil // the text of a script need not be in a file
 	}
-	m, err := f.follow(name, link)
-	if err != nil {
-		return nil, fmt.Errorf("read source map of %q: %w", name, err)
-	}
-	return m, nil
+	return f.follow(name, link)
 }
 
 // comments are what stands in front of the reference to a map; the second is an older form.

@@ -5,6 +5,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -26,20 +27,21 @@ const (
 
 // Finder finds the loops of one process. It is for one goroutine at a time.
 type Finder struct {
-	memory mem.Reader
-	work   *work.Budget
-	known  map[int32]mem.Addr // loops by the descriptor of epoll
+	view  view.View
+	known map[int32]mem.Addr // loops by the descriptor of epoll
 }
 
-// NewFinder returns a Finder that reads from memory.
-func NewFinder(memory mem.Reader) *Finder {
-	return &Finder{memory, work.New(findSteps, 0), map[int32]mem.Addr{}}
+// NewFinder returns a Finder that reads from memory, and takes what it reads from b.
+func NewFinder(memory mem.Reader, b *work.Budget) *Finder {
+	f := &Finder{view.Over(nil, memory, b), map[int32]mem.Addr{}}
+	f.view.Within(findSteps)
+	return f
 }
 
 // Find returns the loop that t waits in; false if it waits in none, or if that cannot be shown. It reads words that the
 // stack and the registers of t lead to.
 func (f *Finder) Find(t *snapshot.Thread, table *maps.Table) (mem.Addr, bool) {
-	if t.Arch != regs.AMD64 || t.Syscall == nil || f.memory == nil {
+	if t.Arch != regs.AMD64 || t.Syscall == nil {
 		return 0, false
 	}
 	switch t.Syscall.Number {
@@ -94,9 +96,9 @@ func words(t *snapshot.Thread) []uint64 {
 // isLoop reports whether a loop is at a that waits by that descriptor: its first and its last handle are of it, and lie
 // next to its head in the list.
 func (f *Finder) isLoop(a mem.Addr, epoll int32) bool {
-	r := reader{f.memory, f.work}
+	r := reader{&f.view}
 	var b [loopHead]byte
-	if r.read(b[:], a) != nil || int32(order.Uint32(b[loopBackend:])) != epoll {
+	if r.fill(b[:], a) != nil || int32(order.Uint32(b[loopBackend:])) != epoll {
 		return false
 	}
 	const forward, backward = 0, 8
@@ -104,7 +106,7 @@ func (f *Finder) isLoop(a mem.Addr, epoll int32) bool {
 	for _, way := range [][2]mem.Addr{{forward, backward}, {backward, forward}} {
 		at := mem.Addr(order.Uint64(b[loopHandles+way[0]:]))
 		var h [handleMinimum]byte
-		if at == head || r.read(h[:], at-handleQueue) != nil {
+		if at == head || r.fill(h[:], at-handleQueue) != nil {
 			return false
 		}
 		kind := order.Uint32(h[handleType:])

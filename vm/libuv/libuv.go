@@ -17,9 +17,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -68,6 +70,9 @@ const (
 var kinds = [...]string{"", "async", "check", "fs_event", "fs_poll", "handle", "idle", "pipe", "poll", "prepare",
 	"process", "stream", "tcp", "timer", "tty", "udp", "signal", "file"}
 
+// small are the kinds of which nothing is read but what all handles have.
+var small = []string{"async", "check", "fs_poll", "handle", "idle", "prepare"}
+
 // Kinds of handles, as in [Handle.Kind].
 const (
 	Timer   = "timer"
@@ -109,23 +114,14 @@ var (
 var order = binary.LittleEndian
 
 // reader reads structures of libuv.
-type reader struct {
-	memory mem.Reader
-	work   *work.Budget
-}
+type reader struct{ *view.View }
 
-func (r reader) read(b []byte, a mem.Addr) error {
-	const cost = 512 // of a call, in bytes
-	if !r.work.Spend(int64(len(b)) + cost) {
-		return r.work.Refusal()
-	}
-	_, err := r.memory.ReadMem(b, a)
-	return err
-}
-
-// Read reads the loop at a again and again until it finds it at rest, three times at most. It fails if there is none.
-func Read(a mem.Addr, memory mem.Reader) (*Loop, error) {
-	r := reader{memory, work.New(maxReadSteps, 0)}
+// Read reads the loop at a again and again until it finds it at rest, three times at most. It takes what it reads from
+// b. It fails if there is none.
+func Read(a mem.Addr, memory mem.Reader, b *work.Budget) (*Loop, error) {
+	v := view.Over(nil, memory, b)
+	v.Within(maxReadSteps)
+	r := reader{&v}
 	var l *Loop
 	var err error
 	for range 3 {
@@ -136,15 +132,21 @@ func Read(a mem.Addr, memory mem.Reader) (*Loop, error) {
 	return l, err
 }
 
+// fill fills b with the bytes at a.
+func (r reader) fill(b []byte, a mem.Addr) error {
+	_, err := r.ReadMem(b, a)
+	return err
+}
+
 // loop reads the loop at a once.
 func (r reader) loop(a mem.Addr) (*Loop, error) {
 	var before, after [loopSize]byte
-	if err := r.read(before[:], a); err != nil {
+	if err := r.fill(before[:], a); err != nil {
 		return nil, err
 	}
 	l := &Loop{Addr: a, Now: milliseconds(before[loopTime:]), Requests: int(order.Uint32(before[loopRequests:]))}
 	l.Handles, l.Err = r.handles(a, before[:])
-	if err := r.read(after[:], a); err != nil {
+	if err := r.fill(after[:], a); err != nil {
 		return nil, err
 	}
 	if l.Err == nil && milliseconds(after[loopTime:]) != l.Now {
@@ -206,9 +208,10 @@ var errForeign = errors.New("it is of another loop")
 // handle reads the handle at a, and where the next one has its place in the list.
 func (r reader) handle(a, loop mem.Addr) (h Handle, next mem.Addr, err error) {
 	var b [handleSpan]byte
-	if err := r.read(b[:], a); err != nil { // the smallest may lie at the end of a page
+	whole := r.fill(b[:], a)
+	if whole != nil { // the smallest may lie at the end of a page
 		clear(b[:])
-		if err := r.read(b[:handleMinimum], a); err != nil {
+		if err := r.fill(b[:handleMinimum], a); err != nil {
 			return h, 0, err
 		}
 	}
@@ -219,12 +222,14 @@ func (r reader) handle(a, loop mem.Addr) (h Handle, next mem.Addr, err error) {
 	flags := order.Uint32(b[handleFlags:])
 	h = Handle{Addr: a, Data: mem.Addr(order.Uint64(b[handleData:])), Kind: kinds[kind], FD: -1,
 		Active: flags&active != 0, Keeps: flags&keeping != 0, Internal: flags&internal != 0}
-	r.details(&h, b[:])
-	return h, mem.Addr(order.Uint64(b[handleQueue:])), nil
+	if whole != nil && !slices.Contains(small, h.Kind) {
+		return h, 0, whole
+	}
+	return h, mem.Addr(order.Uint64(b[handleQueue:])), r.details(&h, b[:])
 }
 
 // details reads what handles of one kind have; b is the handle.
-func (r reader) details(h *Handle, b []byte) {
+func (r reader) details(h *Handle, b []byte) (err error) {
 	descriptor := func(at int) { h.FD = max(-1, int(int32(order.Uint32(b[at+ioFD:])))) }
 	switch h.Kind {
 	case "pipe", "tcp", "tty", "stream":
@@ -240,26 +245,11 @@ func (r reader) details(h *Handle, b []byte) {
 	case Process:
 		h.Number = int(int32(order.Uint32(b[processID:])))
 	case "fs_event":
-		h.Path = r.text(mem.Addr(order.Uint64(b[watchedPath:])))
-	}
-}
-
-// text is the text at a up to a NUL, "" if there is none.
-func (r reader) text(a mem.Addr) string {
-	const longest = 4096
-	var out []byte
-	for len(out) < longest {
-		var b [64]byte
-		part := b[:64-a%64] // no page ends in it
-		if r.read(part, a) != nil {
-			return ""
+		const longest = 4096
+		var whole bool
+		if h.Path, whole, err = r.Text(mem.Addr(order.Uint64(b[watchedPath:])), longest); !whole {
+			h.Path = ""
 		}
-		for i, c := range part {
-			if c == 0 {
-				return string(append(out, part[:i]...))
-			}
-		}
-		out, a = append(out, part...), a+mem.Addr(len(part))
 	}
-	return string(out)
+	return err
 }

@@ -2,6 +2,7 @@ package libuv
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func drawn() *drawing {
 }
 
 func TestRead(t *testing.T) {
-	l, err := Read(loopAt, drawn().memory())
+	l, err := Read(loopAt, drawn().memory(), nil)
 	if err != nil || l.Err != nil {
 		t.Fatal(err, l.Err)
 	}
@@ -121,16 +122,44 @@ func TestIncomplete(t *testing.T) {
 	} {
 		d := drawn()
 		tc.change(d)
-		if l, err := Read(loopAt, d.memory()); err != nil || l.Err == nil || len(l.Handles) > maxHandles {
+		if l, err := Read(loopAt, d.memory(), nil); err != nil || l.Err == nil || len(l.Handles) > maxHandles {
 			t.Errorf("%s: %v, %+v", tc.name, err, l)
 		}
 	}
 	d := drawn()
-	if l, err := Read(loopAt, moving{d.memory(), d}); err != nil || l.Err != errMoved {
+	if l, err := Read(loopAt, moving{d.memory(), d}, nil); err != nil || l.Err != errMoved {
 		t.Errorf("the loop went on: %v, %v", err, l.Err)
 	}
-	if _, err := Read(0x123, d.memory()); err == nil {
+	if _, err := Read(0x123, d.memory(), nil); err == nil {
 		t.Error("a loop was read where no memory is")
+	}
+}
+
+// failing is memory whose read number at fails, from 1.
+type failing struct {
+	mem.Reader
+	at, n int
+}
+
+func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
+	if f.n++; f.n == f.at {
+		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: mem.ErrUnmapped}
+	}
+	return f.Reader.ReadMem(b, a)
+}
+
+// TestEveryReadFails: whichever read fails, what is read of the loop is the same, or it says that some is missing.
+func TestEveryReadFails(t *testing.T) {
+	count := &failing{Reader: drawn().memory()}
+	want, err := Read(loopAt, count, nil)
+	if err != nil || want.Err != nil || count.n < 4 {
+		t.Fatalf("%d reads, %v, %v", count.n, err, want.Err)
+	}
+	for at := 1; at <= count.n; at++ {
+		got, err := Read(loopAt, &failing{Reader: drawn().memory(), at: at}, nil)
+		if err == nil && got.Err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("read %d fails: got %+v, want %+v, or that it is not whole", at, got, want)
+		}
 	}
 }
 
@@ -163,14 +192,14 @@ func TestFind(t *testing.T) {
 		{"in another call", thread(0, epollFD, true), false},
 		{"only its handle", thread(epollPwait, epollFD, false, uint64(firstAt)), false},
 	} {
-		a, ok := NewFinder(drawn().memory()).Find(tc.th, table)
+		a, ok := NewFinder(drawn().memory(), nil).Find(tc.th, table)
 		if ok != tc.ok || ok && a != loopAt {
 			t.Errorf("%s: %#x, %t", tc.name, uint64(a), ok)
 		}
 	}
 	d := drawn()
 	put(d.handles, handleQueue+8, 0) // the first handle does not lead back
-	if _, ok := NewFinder(d.memory()).Find(thread(epollPwait, epollFD, true), table); ok {
+	if _, ok := NewFinder(d.memory(), nil).Find(thread(epollPwait, epollFD, true), table); ok {
 		t.Error("a loop was found whose list is broken")
 	}
 }
@@ -181,7 +210,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(d.loop, d.handles)
 	f.Fuzz(func(t *testing.T, loop, handles []byte) {
 		m := mem.NewOverlay(nil, mem.Range{Start: loopAt, Data: loop}, mem.Range{Start: firstAt, Data: handles})
-		l, err := Read(loopAt, m)
+		l, err := Read(loopAt, m, nil)
 		if (l == nil) == (err == nil) || l != nil && len(l.Handles) > maxHandles {
 			t.Fatalf("Read = %+v, %v", l, err)
 		}

@@ -7,6 +7,7 @@
 package unshown
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -23,10 +24,13 @@ type runtime struct {
 	// modules begin the file names of the program or library. A frame without a name in one of them counts as
 	// one of functions: the file may be stripped.
 	modules []string
+	// programs are whole file names of programs in which a frame without a name counts, as in modules.
+	programs []string
 	// names says that functions have names that other programs may have: they count in modules alone.
 	names bool
 	jit   bool         // frames of the language are machine code, and some are named from tables of it
 	kind  profile.Kind // of frames that are named by other means: they are shown then
+	why   string       // nobody reads it; "" for that it was not done yet
 	shows string       // what shows the frames, with the process id for %d; "" if nothing simple does
 }
 
@@ -39,6 +43,12 @@ var runtimes = []runtime{
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
 		jit: true, kind: profile.JavaScript},
+	{language: "JavaScript", programs: []string{"electron"}, jit: true, kind: profile.JavaScript,
+		why: "Electron builds V8 with compressed pointers and without its debugging symbols"},
+	{language: "JavaScript", programs: []string{"deno"}, jit: true, kind: profile.JavaScript,
+		why: "Deno builds V8 without its debugging symbols"},
+	{language: "JavaScript", functions: []string{"JSC::"}, programs: []string{"bun"}, jit: true,
+		kind: profile.JavaScript, why: "Bun runs it in JavaScriptCore, which fpstack does not read"},
 	{language: "Ruby", functions: []string{"rb_vm_exec", "rb_ec_exec_node", "ruby_run_node"},
 		modules: []string{"ruby", "libruby"},
 		shows:   "rbspy snapshot --pid %d"},
@@ -64,7 +74,7 @@ func of(f *profile.Frame, module string) int {
 		return func(start string) bool { return strings.HasPrefix(s, start) }
 	}
 	return slices.IndexFunc(runtimes, func(r runtime) bool {
-		inside := slices.ContainsFunc(r.modules, begins(module))
+		inside := slices.ContainsFunc(r.modules, begins(module)) || slices.Contains(r.programs, module)
 		if f.Func == "" {
 			return inside
 		}
@@ -82,7 +92,8 @@ func note(i int, process string, pid, others int) string {
 	if others > 0 {
 		who += fmt.Sprintf(" and %d more", others)
 	}
-	text := fmt.Sprintf("%s: %s frames are not shown: fpstack does not read this runtime yet", who, r.language)
+	text := fmt.Sprintf("%s: %s frames are not shown: %s", who, r.language,
+		cmp.Or(r.why, "fpstack does not read this runtime yet"))
 	if r.shows != "" && pid != 0 {
 		text += "; " + fmt.Sprintf(r.shows, pid) + " shows them"
 	}

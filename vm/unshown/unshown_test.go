@@ -52,6 +52,10 @@ func TestNotes(t *testing.T) {
 		{"Lua", []string{"luaV_execute@redis-server"}, "Lua"},
 		{".NET", []string{"CallDescrWorkerInternal@libcoreclr.so"}, "dotnet-stack report -p 4121"},
 		{"Erlang", []string{"process_main@beam.smp"}, "Erlang"},
+		{"Electron, stripped", []string{"read@libc.so.6", "@electron"}, "Electron builds V8 with compressed pointers"},
+		{"Deno, stripped", []string{"@deno", "__libc_start_main@libc.so.6"}, "Deno builds V8 without"},
+		{"Bun, stripped", []string{"@bun"}, "JavaScriptCore"},
+		{"another program with such a name", []string{"@denoise"}, ""},
 		{"a C program", []string{"main@server", "_start@server"}, ""},
 		{"nothing", nil, ""},
 	} {

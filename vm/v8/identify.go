@@ -53,7 +53,8 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
-		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) {
+		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) || !r.ours(a, f.LookupPC()) &&
+			!r.isWasm(f, a, &v) {
 			continue
 		}
 		act, err := r.activationOf(a, f, t, i == 0, &v)

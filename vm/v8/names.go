@@ -2,16 +2,12 @@ package v8
 
 import (
 	"errors"
-	"math/bits"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/vm/view"
-	"github.com/fpstack/fpstack/work"
 )
 
 // function is what is known of a JavaScript function.
@@ -28,18 +24,6 @@ type function struct {
 // recheck is how long a function is believed by the words of its SharedFunctionInfo alone: where scripts come and go
 // another function may be made of the same words.
 const recheck = time.Second
-
-// script is a file or another text.
-type script struct {
-	heap.Script
-	file  string
-	err   error  // why its lines are not known
-	tries uint32 // to read them
-}
-
-// isWasm reports whether s stands for a module of WebAssembly: of its functions those have it that JavaScript calls,
-// which enter the code that has a frame of its own.
-func (s *script) isWasm() bool { return strings.HasPrefix(s.file, "wasm:") }
 
 // anonymous is what V8 calls a function without a name, and the text of a script outside of all functions.
 const anonymous = "<anonymous>"
@@ -118,7 +102,7 @@ func (r *Runtime) describe(s heap.Shared, v *view.View) (*function, error) {
 		return nil, err
 	}
 	if ok {
-		f.script = r.script(p)
+		f.script = r.script(p, v)
 	}
 	if r.live != nil {
 		now, err := r.heap(r.late()).SharedAt(heap.TagOf(s.Addr))
@@ -142,26 +126,6 @@ func (r *Runtime) describe(s heap.Shared, v *view.View) (*function, error) {
 func (r *Runtime) late() *view.View {
 	v := view.Over(nil, r.live, r.budget)
 	return &v
-}
-
-// script returns what is known of p.
-func (r *Runtime) script(p heap.Script) *script {
-	if s, ok := r.sites.scripts.Get(p); ok {
-		return s
-	}
-	s := &script{Script: p, file: fileOf(p.Name)}
-	r.sites.scripts.Keep(p, s, functionCost+len(p.Name))
-	return s
-}
-
-// fileOf is the path of a script that has a file: modules have its URL.
-func fileOf(name string) string {
-	if path, ok := strings.CutPrefix(name, "file://"); ok {
-		if plain, err := url.PathUnescape(path); err == nil {
-			return plain
-		}
-	}
-	return name
 }
 
 // place is a place in a text; line 0 if that is not known.
@@ -195,38 +159,14 @@ func (r *Runtime) where(s *script, offset int, v *view.View) place {
 		p.note = "it lies behind the end of its text: the line is not known"
 		return p
 	}
-	if r.translate != nil {
-		if from, ok := r.translate(s.file, line, column); ok {
+	r.meet(s, v)
+	if s.from != nil {
+		if from, ok := s.from.Find(line, column); ok {
 			return place{file: from.Source, line: from.Line, column: from.Column}
 		}
 	}
-	p.line, p.column = line, column
+	p.line, p.column, p.note = line, column, s.other
 	return p
-}
-
-// linesOf is where lines of s end, nil if that cannot be read. The text of a young script moves: then it is tried
-// again, now with what the Script refers to by then, and the next time, the second, the fourth and so on.
-func (r *Runtime) linesOf(s *script, v *view.View) *heap.Lines {
-	if lines, ok := r.sites.lines.Get(s.Script); ok {
-		return lines
-	}
-	var lines *heap.Lines
-	if s.err == nil || errors.Is(s.err, heap.ErrMoved) || errors.Is(s.err, work.ErrSpent) {
-		if s.tries++; s.err == nil || bits.OnesCount32(s.tries) == 1 {
-			h := r.heap(v)
-			if lines, s.err = h.LinesOf(s.Script); errors.Is(s.err, heap.ErrMoved) {
-				if now, err := h.Again(s.Script); err == nil {
-					lines, s.err = h.LinesOf(now)
-				}
-			}
-		}
-	}
-	if s.err != nil {
-		r.sites.unread++
-		return nil
-	}
-	r.sites.lines.Keep(s.Script, lines, lines.Size())
-	return lines
 }
 
 // position names f at an offset of its bytecode b. The same source makes the same bytecode each time, so that the

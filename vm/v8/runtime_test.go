@@ -175,3 +175,20 @@ func TestMovedFunction(t *testing.T) {
 		t.Errorf("copied %v, want the function at %#x and what it refers to", th.Copied, to)
 	}
 }
+
+// TestForeignCode: memory without a file in which no code object is found is not V8's; where it cannot be read that is
+// not known.
+func TestForeignCode(t *testing.T) {
+	r := runtimeWithoutBuiltins(t)
+	r.live = mem.NewOverlay(nil, mem.Range{Start: codeStart, Data: make([]byte, codeSize/2)})
+	if _, ok := r.Region(codeStart + 0x1000); ok {
+		t.Error("code of somebody else is taken for V8's")
+	}
+	if _, ok := r.Region(codeStart + codeSize - 0x1000); !ok {
+		t.Error("code that cannot be read is taken for somebody else's")
+	}
+	r.prove(r.areas.Load().find(codeStart))
+	if _, ok := r.Region(codeStart + 0x1000); !ok {
+		t.Error("an area in which code was met is not V8's")
+	}
+}

@@ -17,13 +17,16 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/work"
 )
@@ -41,10 +44,14 @@ type Runtime struct {
 	types    typeCache
 	codes    codeCache
 	sites    book
-	node     environment
-	wasm     wasm
-	// translate is where a place of a JavaScript file comes from; nil: nobody asks.
-	translate func(file string, line, column int) (sourcemap.Place, bool)
+	// proved are the areas of code that was made in which code of V8 was met, foreign PCs where there was none.
+	proved  map[maps.Span]bool
+	foreign sites.Recent[mem.Addr, time.Time]
+	node    environment
+	wasm    wasm
+	// maps finds source maps; nil: nobody asks for them.
+	maps func(file, link string) *sourcemap.Map
+	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
 }
 
 var _ interface {
@@ -78,40 +85,43 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, err
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
-	r.m, r.live, r.node = m, image.Memory, tables.environment()
+	r.m, r.live, r.node, r.look = m, image.Memory, tables.environment(), image.Look
 	return r, nil
 }
 
 // newRuntime is one without code and memory.
 func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
 	r := &Runtime{layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
-		sites: newBook(b), wasm: newWasm(b)}
+		sites: newBook(b), wasm: newWasm(b), proved: map[maps.Span]bool{},
+		foreign: sites.NewRecent[mem.Addr, time.Time](b, maxForeign)}
 	r.areas.Store(&areas{})
 	return r
 }
 
-// Translate makes r show where places come from, as place knows it, in place of the JavaScript that V8 runs. It is
-// called before the first name is wanted.
-func (r *Runtime) Translate(place func(file string, line, column int) (sourcemap.Place, bool)) {
-	r.translate = place
-}
+// Translate makes r show where places come from by the maps that are found, in place of the JavaScript that V8 runs. It
+// is called before the first name is wanted.
+func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map) { r.maps = maps }
 
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
 
-// Err is why builtins are not known; nil if they are, or were not wanted.
+// Err is why builtins are not known, and that this V8 was not tried; nil if they are, or were not wanted.
 func (r *Runtime) Err() error {
-	if r.builtins.err == nil {
-		return nil
+	var errs []error
+	if why := r.layout.Untried(); why != "" {
+		errs = append(errs, fmt.Errorf("%v in %q: %s", r, r.m.Path, why))
 	}
-	return fmt.Errorf("V8 in %q: read its builtins: %w", r.m.Path, r.builtins.err)
+	if r.builtins.err != nil {
+		errs = append(errs, fmt.Errorf("V8 in %q: read its builtins: %w", r.m.Path, r.builtins.err))
+	}
+	return errors.Join(errs...)
 }
 
 // Region implements [unwind.Runtime]. All that a mapping of the process's own code holds is one Region: where a
 // function was replaced is seen by its instructions.
 func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	a := r.areas.Load().find(pc)
-	if a == nil {
+	if a == nil || !r.ours(a, pc) {
 		return unwind.Region{}, false
 	}
 	return unwind.Region{Start: a.start, End: a.end, Generation: 1, Alike: true}, true
@@ -119,6 +129,9 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 
 // Frames implements resolve.SiteNamer.
 func (r *Runtime) Frames(site unwind.Site) []profile.Frame { return r.sites.frames(site) }
+
+// maxForeign bounds the PCs that are remembered to be of others, bytes.
+const maxForeign = 1 << 20
 
 const wordSize = 8
 

@@ -118,6 +118,21 @@ func (r *Runtime) identifyWasm(a *activation, v *view.View) (unwind.Site, error)
 	return r.sites.of([]frame{{Frame: f}})
 }
 
+// isWasm reports whether f is a frame of WebAssembly, whose code has no object of the heap: its type says so, and its
+// module has code at its PC.
+func (r *Runtime) isWasm(f *unwind.Frame, a *area, v *view.View) bool {
+	act := activation{area: a, pc: f.LookupPC(), fp: f.CFA - 2*wordSize}
+	marker, ok := act.slot(v, r.layout.Frame.Context)
+	if name, _ := r.layout.FrameType(int32(marker >> 1)); f.CFA == 0 || !ok || marker&1 != 0 || name != wasmFrame {
+		return false
+	}
+	if _, err := r.wasmCodeOf(&act, v); err != nil {
+		return false
+	}
+	r.prove(a)
+	return true
+}
+
 // wasmCodeOf finds the code that a executes: what was met there before if it is the same, else by the instance of the
 // frame, from which objects lead to the module, and this to all of its code.
 func (r *Runtime) wasmCodeOf(a *activation, v *view.View) (*wasmCode, error) {

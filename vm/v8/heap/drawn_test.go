@@ -24,7 +24,9 @@ func draw(t testing.TB) *drawnHeap {
 }
 
 func (d *drawnHeap) heap() Heap {
-	return reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data}), nil)
+	// A page of the heap goes on behind its last object.
+	return reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data},
+		mem.Range{Start: d.start + mem.Addr(len(d.data)), Data: make([]byte, 64)}), nil)
 }
 
 func (d *drawnHeap) bytes(b ...byte) {

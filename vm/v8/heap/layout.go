@@ -24,6 +24,20 @@ func (v Version) AtLeast(major, minor int32) bool {
 	return v.Major > major || v.Major == major && v.Minor >= minor
 }
 
+// newest is the newest V8 that was tried.
+var newest = Version{14, 6, 202}
+
+// untried reports whether v is newer than what was tried.
+func (v Version) untried() bool { return v.AtLeast(newest.Major, newest.Minor+1) }
+
+// Untried is what is to be said of a V8 that is newer than all that were tried; "" for one that is not.
+func (l *Layout) Untried() string {
+	if !l.Version.untried() {
+		return ""
+	}
+	return fmt.Sprintf("it is newer than V8 %v, the newest that was tried: names and lines may be wrong", newest)
+}
+
 // Layout is where the heap and the frames of one V8 hold what a name needs. All offsets are bytes from the start of an
 // object, which is its tagged pointer minus 1; types are instance types, the uint16 in the object's map.
 //
@@ -189,7 +203,10 @@ type ScopeFields struct {
 }
 
 // ScriptFields are those of a Script.
-type ScriptFields struct{ Source, Name, LineOffset, ColumnOffset, LineEnds int32 }
+type ScriptFields struct {
+	Source, Name, LineOffset, ColumnOffset, LineEnds int32
+	SourceURL, MapURL                                int32 // what its text says of itself
+}
 
 // BytecodeFields are those of a BytecodeArray.
 type BytecodeFields struct{ Length, Positions, Data int32 }

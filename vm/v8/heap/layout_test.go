@@ -103,21 +103,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadNewer: a version that nobody has seen is read by its symbols, even if some are gone.
-func TestReadNewer(t *testing.T) {
-	symbols := recorded(t, "26.10.0")
-	symbols[versionPrefix+"6major_E"] = 15
-	symbols["v8dbg_class_JSFunction__shared__SharedFunctionInfo"] = 48
-	delete(symbols, "v8dbg_class_Code__flags__uint32_t")
-	l, err := Read(lookupIn(symbols))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.Function.Shared != 48 || l.Code.Flags != 52 || !l.Deopt.Wrapped {
-		t.Errorf("shared %d, flags %d, wrapped %v; want 48, 52, true", l.Function.Shared, l.Code.Flags, l.Deopt.Wrapped)
-	}
-}
-
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -144,5 +129,36 @@ func TestReadRefuses(t *testing.T) {
 		if !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %v with %q", tc.name, err, tc.want, tc.says)
 		}
+	}
+}
+
+// TestNewerVersion: a V8 that is newer than what was tried is read if its symbols say as much as those of the newest
+// that was, and says that it was not tried. One of which a symbol is missing, or that says what cannot be, is refused.
+func TestNewerVersion(t *testing.T) {
+	newer := recorded(t, "26.10.0")
+	newer[versionPrefix+"6major_E"], newer[versionPrefix+"6minor_E"] = 15, 1
+	read := func() (*Layout, error) {
+		return Read(func(s string) (int32, bool) { v, ok := newer[s]; return v, ok })
+	}
+	l, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Untried() == "" {
+		t.Error("a newer V8 counts as tried")
+	}
+	if l := layoutOf(t, "26.10.0"); l.Untried() != "" {
+		t.Errorf("the newest that was tried: %q", l.Untried())
+	}
+	const name = debugPrefix + "class_String__length__int32_t"
+	for _, wrong := range []int32{1 << 20, -1 << 20} {
+		newer[name] = wrong
+		if _, err := read(); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("a length at %d: %v", wrong, err)
+		}
+	}
+	delete(newer, name)
+	if _, err := read(); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("without %s: %v", name, err)
 	}
 }

@@ -3,6 +3,8 @@ package heap
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // ErrNotV8 says that an object exports no v8dbg_ symbols, so that it is no V8 or one that cannot be read.
@@ -20,8 +22,9 @@ const (
 // Read makes the Layout of a V8 from its symbols: lookup returns the int32 at a symbol in the file, 0 for one in .bss,
 // and false if there is no such symbol. All of them are in .dynsym, so a stripped file has them too.
 //
-// What a V8 does not export is taken from the versions that were tried; a newer version is read with what its symbols
-// say, and the newest layout known for the rest. It fails with [ErrNotV8] or [ErrUnsupported].
+// What a V8 does not export is taken from the versions that were tried. A newer version is read if its symbols say all
+// that those of the newest of them say; the rest is taken from that ([Layout.Untried]). It fails with [ErrNotV8] or
+// [ErrUnsupported].
 // Source of the names: tools/gen-postmortem-metadata.py of V8.
 func Read(lookup func(symbol string) (int32, bool)) (*Layout, error) {
 	if _, ok := lookup(debugPrefix + "SmiTagMask"); !ok {
@@ -38,7 +41,9 @@ func Read(lookup func(symbol string) (int32, bool)) (*Layout, error) {
 		return nil, err
 	}
 	l := &Layout{Version: v}
-	l.readFields(lookup)
+	if err := l.readFields(lookup); err != nil {
+		return nil, err
+	}
 	if err := l.readTypes(lookup); err != nil {
 		return nil, err
 	}
@@ -100,26 +105,48 @@ type field struct {
 	steps   []step
 }
 
-func (f *field) read(v Version, lookup func(string) (int32, bool)) {
+// unsaid are the fields that the newest V8 that was tried has a symbol for no more.
+var unsaid = []string{"class_SharedFunctionInfo__function_data__Object",
+	"class_BytecodeArray__source_position_table__Object", "class_Script__line_offset__SMI",
+	"class_Script__column_offset__SMI", "class_Code__deoptimization_data__FixedArray",
+	"class_Code__source_position_table__ByteArray", "DeoptimizationDataSharedFunctionInfoIndex"}
+
+// maxOffset bounds an offset, which may be below a frame pointer; masks are larger.
+const maxOffset = 1 << 12
+
+func (f *field) read(v Version, lookup func(string) (int32, bool)) error {
 	for _, name := range f.symbols {
-		if value, ok := lookup(debugPrefix + name); ok {
-			*f.to = value
-			return
+		value, ok := lookup(debugPrefix + name)
+		switch {
+		case !ok:
+			continue
+		case (value < -maxOffset || value > maxOffset) && !strings.HasSuffix(strings.ToLower(name), "mask"):
+			return fmt.Errorf("%w: V8 %v: %s is %d", ErrUnsupported, v, debugPrefix+name, value)
 		}
+		*f.to = value
+		return nil
+	}
+	if len(f.symbols) > 0 && v.untried() && !slices.Contains(unsaid, f.symbols[0]) {
+		return fmt.Errorf("%w: V8 %v is newer than %v and has no symbol %s", ErrUnsupported, v, newest,
+			debugPrefix+f.symbols[0])
 	}
 	for _, s := range f.steps {
 		if v.AtLeast(s.major, s.minor) {
 			*f.to = s.value
 		}
 	}
+	return nil
 }
 
-func (l *Layout) readFields(lookup func(string) (int32, bool)) {
+func (l *Layout) readFields(lookup func(string) (int32, bool)) error {
 	for _, group := range [][]field{l.frameFields(), l.objectFields(), l.functionFields(), l.codeFields()} {
 		for i := range group {
-			group[i].read(l.Version, lookup)
+			if err := group[i].read(l.Version, lookup); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // readTypes reads instance types, of which those without a fallback must be there.
@@ -165,6 +192,13 @@ func (l *Layout) derive(lookup func(string) (int32, bool)) {
 	size, ok2 := lookup(debugPrefix + "namedictionaryshape_prefix_size")
 	if l.DictionaryFirst = start + size; !ok || !ok2 {
 		l.DictionaryFirst = 6
+	}
+	// Nothing says where these are but a field that came in front of them.
+	l.Script.SourceURL, l.Script.MapURL = 104, 112
+	for _, name := range typed("class_Script__compiled_lazy_function_positions", "Object") {
+		if _, ok := lookup(debugPrefix + name); ok {
+			l.Script.SourceURL, l.Script.MapURL = 112, 120
+		}
 	}
 	l.Code.Inline = t.InstructionStream == 0
 	k := &l.Kinds

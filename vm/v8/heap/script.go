@@ -2,6 +2,7 @@ package heap
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
@@ -63,6 +64,51 @@ func (h Heap) scriptAt(a mem.Addr) (Script, error) {
 	name, err := h.scriptName(word(f.Name))
 	p.Name = name
 	return p, err
+}
+
+// SourceURL is what the text of p calls itself, "" for nothing.
+func (h Heap) SourceURL(p Script) (string, error) {
+	return h.said(p, h.Layout.Script.SourceURL, MaxName)
+}
+
+// MapURL is the source map that the text of p names, which may be inside of the URL, "" for none.
+func (h Heap) MapURL(p Script) (string, error) { return h.said(p, h.Layout.Script.MapURL, MaxSource) }
+
+// said is a string that p has at offset, "" if it has none there.
+func (h Heap) said(p Script, offset int32, most int) (string, error) {
+	word, err := h.Word(p.Addr, offset)
+	if err != nil {
+		return "", err
+	}
+	a, ok := word.Object()
+	if !ok {
+		return "", nil
+	}
+	if typ, err := h.Type(a); err != nil || typ >= h.Types.FirstNonstring {
+		return "", err
+	}
+	return h.String(word, most)
+}
+
+// TextLength is that of the text of p, UTF-16 units.
+func (h Heap) TextLength(p Script) (int, error) {
+	a, err := h.object(TagOf(p.Addr), "script", h.Types.Script)
+	if err != nil {
+		return 0, err
+	}
+	word, err := h.Word(a, h.Layout.Script.Source)
+	if err != nil {
+		return 0, err
+	}
+	text, ok := word.Object()
+	if !ok {
+		return 0, ErrMoved
+	}
+	if typ, err := h.Type(text); err != nil || typ >= h.Types.FirstNonstring {
+		return 0, errors.Join(ErrMoved, err)
+	}
+	n, err := h.uint(text, h.Strings.Length, 4)
+	return int(n), err
 }
 
 func (h Heap) scriptName(t Tagged) (string, error) {

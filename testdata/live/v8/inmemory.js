@@ -1,0 +1,15 @@
+// Text that is compiled in memory under the name of a file, as ts-node, tsx and jest do: its line 5 is line 2 of
+// origin.ts by the map inside of it. The file has one line.
+const path = require('path');
+const name = path.join(__dirname, 'inmemory.txt');
+const map = { version: 3, sources: ['origin.ts'], names: [], mappings: ';;;;AACA' };
+const text = '\n\n\n\nfunction spin(f) { f(); return 1; }\nmodule.exports = spin;\n' +
+  '//# sourceMappingURL=data:application/json;base64,' + Buffer.from(JSON.stringify(map)).toString('base64') + '\n';
+const m = new (require('module'))(name);
+m._compile(text, name);
+function wait() {
+  require('fs').writeSync(1, JSON.stringify({ has: 'spin' }) + '\n');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
+function hold() { return m.exports(wait) + 1; }
+hold();
