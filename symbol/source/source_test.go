@@ -106,7 +106,8 @@ func TestSourcesAreBounded(t *testing.T) {
 // TestRewritten: text that a process reads by itself, and that was changed after the process began, is told from text
 // that was not; of compiled code that says nothing.
 func TestRewritten(t *testing.T) {
-	v := view(map[string]string{"/s/old.py": "one\n", "/s/new.py": "one\n"}, map[string]int{"/s/old.py": 1, "/s/new.py": 3})
+	v := view(map[string]string{"/s/old.py": "one\n", "/s/new.py": "one\n"},
+		map[string]int{"/s/old.py": 1, "/s/new.py": 3})
 	for _, c := range []struct {
 		name string
 		file string

@@ -188,8 +188,8 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 	return true
 }
 
-// settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o has
-// none a new one may lie where the head of the list did.
+// settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o
+// has none a new one may lie where the head of the list did.
 func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, m *view.View) bool {
 	switch {
 	case own != 0:
@@ -308,9 +308,9 @@ func (r *Runtime) fetchWhole(f *snapshot.Fetcher, s *scratch) {
 	f.Fetch(s.wants[had:]...)
 }
 
-// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece; frames that are
-// or are in objects by blocks, as those of a recursion and those of threads that do the same lie near to each other. It
-// leaves some of what may be copied of the thread to the names.
+// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece; frames that
+// are or are in objects by blocks, as those of a recursion and those of threads that do the same lie near to each
+// other. It leaves some of what may be copied of the thread to the names.
 type stackMemory struct {
 	f       *snapshot.Fetcher
 	chunk   mem.Addr // the piece of the data stack that is not copied yet, 0 for none
