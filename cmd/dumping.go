@@ -166,7 +166,9 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	got := w.Dump(snap)
 	d.waiting.add(got)
 	if d.o.source && !d.o.noLines {
-		source.Add(got, 1, d.walks.Names.Budget, theirSource(p), ownSource)
+		theirs, own := theirSource(p), ownSource
+		own.Began = theirs.Began
+		source.Add(got, 1, d.walks.Names.Budget, theirs, own)
 	}
 	if d.saver != nil {
 		d.saver.Waits(got)

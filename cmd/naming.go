@@ -182,7 +182,8 @@ var ownSource = source.View{Open: ownFile, ModTime: func(path string) (time.Time
 
 // theirSource is the view that a process has.
 func theirSource(p *tracer.Process) source.View {
-	return source.View{Open: p.Image().Path, ModTime: func(path string) (time.Time, bool) {
+	began, _ := p.BeganAt() // without: not known
+	return source.View{Began: began, Open: p.Image().Path, ModTime: func(path string) (time.Time, bool) {
 		t, err := p.ModTime(path)
 		return t, err == nil
 	}}

@@ -246,4 +246,7 @@ type Dump struct {
 type Source struct {
 	Lines map[int]string // by number, without the end of the line; any bytes
 	Newer bool           // the file was changed after the program was built: lines may be off
+	// Rewritten says that the file was changed after the process began, which reads it by itself: lines may be of
+	// another text.
+	Rewritten bool
 }

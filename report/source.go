@@ -21,11 +21,17 @@ func (p *printer) source(f *profile.Frame) {
 	if !ok || p.opt.NoLines || s.Lines[f.Line] == "" && s.Lines[f.Line-1] == "" && s.Lines[f.Line+1] == "" {
 		return
 	}
-	if s.Newer && !p.newer[f.File] {
+	since := ""
+	switch {
+	case s.Newer:
+		since = "the program was built"
+	case s.Rewritten:
+		since = "the process began"
+	}
+	if since != "" && !p.newer[f.File] {
 		p.newer[f.File] = true
-		p.line("          ", p.style(Cut,
-			text.Wrap("          ! "+text.Escape(baseName(f.File))+" was changed after the program "+
-				"was built: lines may be off", p.width(), 12)[10:]))
+		p.line("          ", p.style(Cut, text.Wrap("          ! "+text.Escape(baseName(f.File))+
+			" was changed after "+since+": lines may be off", p.width(), 12)[10:]))
 	}
 	for n := f.Line - 1; n <= f.Line+1; n++ {
 		code, ok := s.Lines[n]

@@ -43,6 +43,23 @@ func (p *Process) Began() (uint64, error) {
 	return st.Start, err
 }
 
+// BeganAt is when the process did, by our clock: to about a hundredth of a second, or as well as nobody has set that
+// since.
+//
+// It fails with ErrNoProcess.
+func (p *Process) BeganAt() (time.Time, error) {
+	ticks, err := p.Began()
+	if err != nil {
+		return time.Time{}, err
+	}
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return time.Time{}, err
+	}
+	const tick = time.Second / procfs.TicksPerSecond
+	return time.Now().Add(time.Duration(ticks)*tick + tick - time.Duration(up.Nano())), nil
+}
+
 // Reaped is the CPU time of the children that the process has waited for, and of those that these had
 // waited for, in hundredths of a second; parent is who will wait for the process itself. Children of a process that
 // ignores SIGCHLD count nowhere.

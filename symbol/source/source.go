@@ -30,6 +30,8 @@ type View struct {
 	Open func(path string) (*module.File, error)
 	// ModTime is when the file was changed last, false if that is not known.
 	ModTime func(path string) (time.Time, bool)
+	// Began is when the process began that the frames are of; zero if that is not known.
+	Began time.Time
 }
 
 // Steps of a [work.Budget] that a line takes besides one for each byte, and a file to be looked for.
@@ -70,6 +72,7 @@ func collect(files map[string]*wanted, b *work.Budget, views []View) map[string]
 type wanted struct {
 	lines   map[int]bool
 	modules map[string]bool // paths of the objects whose code it is
+	read    bool            // the process reads its text by itself
 }
 
 func wantedLines(d *profile.Dump, around int) map[string]*wanted {
@@ -92,12 +95,13 @@ func want(files map[string]*wanted, f *profile.Frame, around int, modules []prof
 		if len(files) == maxFiles {
 			return
 		}
-		w = &wanted{map[int]bool{}, map[string]bool{}}
+		w = &wanted{lines: map[int]bool{}, modules: map[string]bool{}}
 		files[f.File] = w
 	}
 	for n := f.Line - around; n <= f.Line+around; n++ {
 		w.lines[n] = true
 	}
+	w.read = w.read || f.Kind == profile.Python
 	// What an object executes that is not built into it may well be newer.
 	if f.Kind != profile.JavaScript && f.Module >= 0 && f.Module < len(modules) {
 		w.modules[modules[f.Module].Path] = true
@@ -125,7 +129,7 @@ func read(name string, w *wanted, b *work.Budget, views []View) (profile.Source,
 		if err != nil || len(s.Lines) == 0 {
 			return s, false
 		}
-		s.Newer = newer(clean, w, v)
+		s.Newer, s.Rewritten = newer(clean, w, v), w.read && rewritten(clean, v)
 		return s, true
 	}
 	return profile.Source{}, false
@@ -151,6 +155,12 @@ func lines(text []byte, want map[int]bool, b *work.Budget) map[int]string {
 		text = rest
 	}
 	return out
+}
+
+// rewritten reports whether the file was changed after the process began.
+func rewritten(name string, v View) bool {
+	changed, ok := v.ModTime(name)
+	return ok && !v.Began.IsZero() && changed.After(v.Began)
 }
 
 // newer reports whether the file was changed after one of the objects built from it.

@@ -115,3 +115,32 @@ func TestSourcesAreBounded(t *testing.T) {
 		t.Errorf("got %d files and %q, want some of 20 and one problem", len(d.Sources), d.Problems)
 	}
 }
+
+// TestRewritten: text that a process reads by itself, and that was changed after the process began, is told from text
+// that was not; of compiled code that says nothing.
+func TestRewritten(t *testing.T) {
+	v := view(map[string]string{"/s/old.py": "one\n", "/s/new.py": "one\n"},
+		map[string]int{"/s/old.py": 1, "/s/new.py": 3})
+	for _, c := range []struct {
+		name string
+		file string
+		kind profile.Kind
+		hour int // when the process began, -1: not known
+		want bool
+	}{
+		{"changed", "/s/new.py", profile.Python, 2, true},
+		{"not changed", "/s/old.py", profile.Python, 2, false},
+		{"who knows", "/s/new.py", profile.Python, -1, false},
+		{"compiled", "/s/new.py", profile.Native, 2, false},
+	} {
+		d, view := dumpAt(c.file, 1), v
+		d.Threads[0].Stack.Frames[0].Kind, d.Threads[0].Stack.Frames[0].Module = c.kind, -1
+		if c.hour >= 0 {
+			view.Began = time.Unix(0, 0).Add(time.Duration(c.hour) * time.Hour)
+		}
+		Add(d, 1, nil, view)
+		if got := d.Sources[c.file]; got.Rewritten != c.want || got.Newer || len(got.Lines) != 1 {
+			t.Errorf("%s: %+v, want rewritten %t", c.name, got, c.want)
+		}
+	}
+}

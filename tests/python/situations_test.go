@@ -255,7 +255,8 @@ func TestMadeCode(t *testing.T) {
 					whole++
 				}
 				if slices.ContainsFunc(stack.Frames, func(f profile.Frame) bool {
-					return !f.Stub && f.Kind != profile.Python && (strings.HasPrefix(f.Func, "[jit ") || strings.HasPrefix(f.Func, "_PyJIT"))
+					made := strings.HasPrefix(f.Func, "[jit ") || strings.HasPrefix(f.Func, "_PyJIT")
+					return !f.Stub && f.Kind != profile.Python && made
 				}) {
 					shown++
 				}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
@@ -298,43 +297,6 @@ func TestManyChains(t *testing.T) {
 	th.Copied = append(th.Copied, frames)
 	if all, _ := g.r.chainsOf(th, g.r.stopped(th, nil)); len(all) != 1+maxStates || !all[0].cut {
 		t.Errorf("%d chains, want %d", len(all), 1+maxStates)
-	}
-}
-
-// TestHostileOwners: who holds what is found by reading the stacks of all threads once, however many locks there are and
-// wherever their frames lead.
-func TestHostileOwners(t *testing.T) {
-	g, s := drawGreenlets(t)
-	l := g.r.layout
-	budget := work.New(1<<40, 1<<40)
-	r := newRuntime(l, module.Image{Budget: budget})
-	o := &roster{known: newThreads(nil)}
-	for i := range mem.Addr(maxInterpreters) {
-		o.interps = append(o.interps, interpreter{addr: 0x80000 + i<<16, gil: 0x400000 + i<<12, id: int64(i)})
-	}
-	r.roster.Store(o)
-	circle := mem.Range{Start: frame, Data: make([]byte, l.Frame.Size)}
-	putWords(circle, frame+mem.Addr(l.Frame.Previous), frame)
-	for n := range 200 {
-		th := snapshot.Thread{TID: n + 1, Arch: regs.AMD64, TP: 0x777, HasTP: true, Copied: []mem.Range{circle}}
-		for i := range mem.Addr(1 + maxStates) {
-			state := mem.Range{Start: 0x10000000 + mem.Addr(n)<<20 + i<<12, Data: make([]byte, l.Thread.Size)}
-			putWords(state, state.Start+mem.Addr(l.Thread.ThreadID), 0x777)
-			putWords(state, state.Start+mem.Addr(l.Thread.Frame), frame)
-			th.Copied = append(th.Copied, state)
-		}
-		for _, in := range o.interps {
-			held := mem.Range{Start: r.holderAt(in.gil), Data: make([]byte, gilSize)}
-			putWords(held, held.Start, 0x123456, 1)
-			th.Copied = append(th.Copied, held)
-		}
-		s.Threads = append(s.Threads, th)
-	}
-	before, _ := budget.Left()
-	r.ThreadFacts(s)
-	_ = r.Locks(s, s.Reader(nil, nil))
-	if after, _ := budget.Left(); before-after > 4*maxCopiedSteps {
-		t.Errorf("%d steps were taken", before-after)
 	}
 }
 

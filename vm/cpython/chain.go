@@ -43,7 +43,8 @@ func (c *chain) close(anchor mem.Addr) {
 	}
 }
 
-// walk reads the innermost frames of the chain of t from m, so many at most, where the stack of the thread is not known.
+// walk reads the innermost frames of the chain of t from m, so many at most, where the stack of the thread is not
+// known.
 func (c *chain) walk(l *object.Layout, m *view.View, t object.Thread, most int) {
 	c.most = most
 	c.walkOn(l, m, t, mem.Range{})
@@ -112,8 +113,8 @@ func (c *chain) isCFrame(l *object.Layout, a mem.Addr) bool {
 	return a != 0 && !within(&c.state, a)
 }
 
-// walkCFrames reads frames by the CFrames that lead to them (3.11, 3.12). A call that just begins has put its CFrame in
-// front before it has set it: then the next one counts.
+// walkCFrames reads frames by the CFrames that lead to them (3.11, 3.12). A call that just begins has put its CFrame
+// in front before it has set it: then the next one counts.
 func (c *chain) walkCFrames(l *object.Layout, m *view.View) {
 	at, dropped := c.state.CFrame, false
 	for n := 0; c.isCFrame(l, at); n++ {
@@ -200,8 +201,8 @@ func (c *chain) walkShims(l *object.Layout, m *view.View, at mem.Addr) {
 	c.close(0)
 }
 
-// shim reports whether f is an entry frame. No other lies on the stack; one that is being made may not say yet whose it
-// is.
+// shim reports whether f is an entry frame. No other lies on the stack; one that is being made may not say yet whose
+// it is.
 func (c *chain) shim(l *object.Layout, f *object.Frame) bool {
 	_, on := c.stack.Bytes(f.Addr, wordSize)
 	return l.Shim(f) || on && l.Version.Minor >= 12

@@ -61,9 +61,34 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		copyOtherStack(t, f, &s.chain)
 	}
 	r.copyCodes(f, s)
+	if s.stack.cut {
+		r.copyRest(f, s)
+	}
 	if r.holders {
 		r.copyHolders(f)
 	}
+}
+
+// copyRest copies what is behind the frames that were copied, now that those have their names, as far as it may.
+func (r *Runtime) copyRest(f *snapshot.Fetcher, s *scratch) {
+	n := len(s.chain.frames)
+	if n == 0 {
+		return
+	}
+	s.stack.calls, s.stack.reserve = maxFrames, 0
+	s.view = view.From(&s.stack)
+	at := s.chain.frames[n-1].Previous
+	for ; n < maxFrames && at != 0; n++ {
+		frame, ok := r.layout.FrameAt(&s.view, at)
+		if !ok {
+			return
+		}
+		if !r.layout.Shim(&frame) {
+			s.code(&frame)
+		}
+		at = frame.Previous
+	}
+	r.copyCodes(f, s)
 }
 
 // Bounds of what is copied of another stack, bytes: below the innermost call of the eval loop, and in all.
@@ -163,8 +188,8 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 	return true
 }
 
-// settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o has
-// none a new one may lie where the head of the list did.
+// settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o
+// has none a new one may lie where the head of the list did.
 func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, m *view.View) bool {
 	switch {
 	case own != 0:
@@ -283,15 +308,17 @@ func (r *Runtime) fetchWhole(f *snapshot.Fetcher, s *scratch) {
 	f.Fetch(s.wants[had:]...)
 }
 
-// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece; frames that are
-// or are in objects by blocks, as those of a recursion and those of threads that do the same lie near to each other. It
-// leaves some of what may be copied of the thread to the names.
+// stackMemory is the memory of a stopped thread in which frames are read: the data stack piece by piece; frames that
+// are or are in objects by blocks, as those of a recursion and those of threads that do the same lie near to each
+// other. It leaves some of what may be copied of the thread to the names.
 type stackMemory struct {
-	f     *snapshot.Fetcher
-	chunk mem.Addr // the piece of the data stack that is not copied yet, 0 for none
-	top   mem.Addr
-	block mem.Addr // bytes
-	calls int      // how often it may read
+	f       *snapshot.Fetcher
+	chunk   mem.Addr // the piece of the data stack that is not copied yet, 0 for none
+	top     mem.Addr
+	block   mem.Addr // bytes
+	calls   int      // how often it may read
+	reserve int      // bytes that it leaves
+	cut     bool     // it was asked for more
 }
 
 // What is read of the frames of one thread: the rest of a Fetcher's budget is for what names them.
@@ -303,7 +330,7 @@ const (
 // begin copies the innermost piece of the data stack of t.
 func (m *stackMemory) begin(f *snapshot.Fetcher, t *object.Thread, l *object.Layout) {
 	const page, part = 4 << 10, 1 << 10
-	*m = stackMemory{f: f, block: part, calls: maxFrameCalls}
+	*m = stackMemory{f: f, block: part, calls: maxFrameCalls, reserve: nameRoom}
 	switch {
 	case l.Thread.Chunk == 0:
 		m.block = page
@@ -344,7 +371,8 @@ func (m *stackMemory) Bytes(addr mem.Addr, n int) ([]byte, bool) {
 	if b, ok := m.f.Bytes(addr, n); ok {
 		return b, true
 	}
-	if m.calls--; m.calls < 0 || m.f.Room() < nameRoom {
+	if m.calls--; m.calls < 0 || m.f.Room() < m.reserve {
+		m.cut = true
 		return nil, false
 	}
 	if m.chunk != 0 && addr >= m.chunk && addr < m.top {

@@ -8,8 +8,8 @@ import (
 )
 
 // DumpCopier implements vm.DumpCopier: a dump has who holds the GIL and whether the garbage collector is at work. All
-// threads are stopped then, so that it is copied with one of them: that which began the interpreter. With a thread that
-// waits for a lock of Python that lock is copied.
+// threads are stopped then, so that it is copied with one of them: that which began the interpreter. With a thread
+// that waits for a lock of Python that lock is copied.
 func (r *Runtime) DumpCopier() snapshot.Copier { return stateCopier{r} }
 
 type stateCopier struct{ *Runtime }

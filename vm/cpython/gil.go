@@ -85,7 +85,8 @@ func (g *gil) want(l *object.Layout) snapshot.Want {
 	return snapshot.Want{Addr: g.at, Len: gilSize}
 }
 
-// waits reports whether t sleeps on a word of g: by the registers of its stop, or where it was not stopped by its call.
+// waits reports whether t sleeps on a word of g: by the registers of its stop, or where it was not stopped by its
+// call.
 func (g *gil) waits(t *snapshot.Thread) bool {
 	word, ok := futexOf(t)
 	return ok && g.span().Holds(word)

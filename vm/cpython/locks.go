@@ -62,8 +62,8 @@ type pyLock struct {
 	ends  bool
 }
 
-// lockOf finds the lock that t waits for: its object in search, where others are looked at that are none, and what that
-// says in m. prefetch, where it is not nil, fetches what is read of many places next.
+// lockOf finds the lock that t waits for: its object in search, where others are looked at that are none, and what
+// that says in m. prefetch, where it is not nil, fetches what is read of many places next.
 func (r *Runtime) lockOf(t *snapshot.Thread, search, m *view.View,
 	prefetch func([]snapshot.Want)) (pyLock, bool) {
 	word, ok := futexOf(t)
@@ -170,8 +170,8 @@ func (r *Runtime) innermostFrame(t *snapshot.Thread, m *view.View) (object.Frame
 	return c.frames[0], true
 }
 
-// innermostSelf is the variable self of the innermost frame of Python of t, and the name of its function, where that is
-// one of module threading.
+// innermostSelf is the variable self of the innermost frame of Python of t, and the name of its function, where that
+// is one of module threading.
 func (r *Runtime) innermostSelf(t *snapshot.Thread, m *view.View) (self mem.Addr, function string, ok bool) {
 	f, ok := r.innermostFrame(t, m)
 	if !ok {
@@ -195,8 +195,8 @@ func (r *Runtime) innermostSelf(t *snapshot.Thread, m *view.View) (self mem.Addr
 	return self, function, self != 0
 }
 
-// ofThreading reports whether a file is that of module threading, and not another's of that name: it lies in the folder
-// of the standard library itself.
+// ofThreading reports whether a file is that of module threading, and not another's of that name: it lies in the
+// folder of the standard library itself.
 func ofThreading(file string) bool {
 	folder, name := path.Split(file)
 	base := path.Base(folder)

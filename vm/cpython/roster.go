@@ -153,8 +153,8 @@ func (o *roster) main() *interpreter {
 	return &o.interps[len(o.interps)-1]
 }
 
-// Mapped reads which threads the interpreter has, while nothing is stopped: it is called when mappings have changed, as
-// they do for a new thread.
+// Mapped reads which threads the interpreter has, while nothing is stopped: it is called when mappings have changed,
+// as they do for a new thread.
 func (r *Runtime) Mapped(set *module.Set) {
 	r.set = set
 	if r.live != nil {
@@ -237,8 +237,8 @@ func (o *roster) has(s *threadState) bool {
 	return ok && was == *s && s.ident != 0 && !s.begins && !o.partial || slices.Contains(o.others, s.at)
 }
 
-// skips returns what comes behind the state at a, number n of its list, where that need not be read again, as it was read
-// in a stop, and what follows is not all known.
+// skips returns what comes behind the state at a, number n of its list, where that need not be read again, as it was
+// read in a stop, and what follows is not all known.
 func (o *roster) skips(a mem.Addr, n int) (next mem.Addr, ok bool) {
 	s, ok := o.state(a)
 	return s.next, ok && s.stop && o.partial && n > 0
@@ -346,12 +346,12 @@ func (r *Runtime) readThread(m *view.View, in *interpreter, a mem.Addr) (threadS
 		begins: t.Frame == 0 && (t.CFrame == 0 || within(&t, t.CFrame))}, t.Interp == in.addr
 }
 
-// kernelIDs are what may be the number that the kernel has for the thread with that state, in its own namespace: as the
-// state says it, or where it does not as glibc's or musl's structure of the thread has it. Whose it is shows when one of
-// them is the number of the thread that it is taken for.
+// kernelIDs are what may be the number that the kernel has for the thread with that state, in its own namespace: as
+// the state says it, or where it does not as glibc's or musl's structure of the thread has it. Whose it is shows when
+// one of them is the number of the thread that it is taken for.
 //
-// Source: struct pthread in nptl/descr.h of glibc, tid behind the 704 bytes of the header and a list; struct pthread in
-// src/internal/pthread_impl.h of musl.
+// Source: struct pthread in nptl/descr.h of glibc, tid behind the 704 bytes of the header and a list; struct pthread
+// in src/internal/pthread_impl.h of musl.
 func (r *Runtime) kernelIDs(m *view.View, t *object.Thread) (ids [2]int) {
 	if r.layout.Thread.NativeID != 0 {
 		ids[0] = t.NativeID

@@ -7,8 +7,8 @@ import (
 )
 
 // rounds is the memory of a stopped process where many objects are read by few calls: what is asked for and not there
-// yet is noted, and fetched for all of them together before they are tried again. It is read in blocks, as objects that
-// belong together were mostly made together.
+// yet is noted, and fetched for all of them together before they are tried again. It is read in blocks, as objects
+// that belong together were mostly made together.
 type rounds struct {
 	fetch  func(wants []snapshot.Want) (got [][]byte, ok bool)
 	have   map[mem.Addr][]byte // by where the block begins; none: it cannot be had; noted: it is fetched next

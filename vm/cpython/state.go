@@ -112,8 +112,8 @@ func inCall(t *snapshot.Thread) bool {
 	return known && int64(number) == t.Syscall.Number
 }
 
-// copiedWith returns the thread that g was copied with, and the state of the thread that holds it, 0 for none. known is
-// false if nobody's copy has it.
+// copiedWith returns the thread that g was copied with, and the state of the thread that holds it, 0 for none. known
+// is false if nobody's copy has it.
 func (r *Runtime) copiedWith(s *snapshot.Snapshot, g gil) (with *snapshot.Thread, state mem.Addr, known bool) {
 	for i := range s.Threads {
 		t := &s.Threads[i]

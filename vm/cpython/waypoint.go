@@ -7,8 +7,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// shape is how a call of the eval loop lies around its anchor. The frame of a function of C has the same size each time
-// that it executes at the same place.
+// shape is how a call of the eval loop lies around its anchor. The frame of a function of C has the same size each
+// time that it executes at the same place.
 type shape struct {
 	pc         mem.Addr // a return address into the eval loop; 0: none was seen yet
 	below, cfa mem.Addr // from the stack pointer to the anchor, from there to the CFA
@@ -24,8 +24,8 @@ func (r *Runtime) learn(f *unwind.Frame, a mem.Addr) {
 
 const wayNote = "found by the frames of Python that it runs"
 
-// Waypoints implements [unwind.Waypointer]. They are the calls of the eval loop that run the frames of t, each as if it
-// executed where another of them was seen to: what is found of its caller is the same.
+// Waypoints implements [unwind.Waypointer]. They are the calls of the eval loop that run the frames of t, each as if
+// it executed where another of them was seen to: what is found of its caller is the same.
 func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
 	if r.shape.pc == 0 || t.Arch != regs.AMD64 {
 		return nil

@@ -97,8 +97,8 @@ func (l *Layout) entries(m *view.View, keys, values mem.Addr, yield func(key, va
 	return ok && whole
 }
 
-// list gives yield the entries of a list, count of size bytes each at a, until it returns false: some at a time, as who
-// wants the first few need not read the others. It reports whether those that it went through could be read.
+// list gives yield the entries of a list, count of size bytes each at a, until it returns false: some at a time, as
+// who wants the first few need not read the others. It reports whether those that it went through could be read.
 func list(m *view.View, a mem.Addr, count, size int, yield func(entry []byte) bool) bool {
 	const first, most = 16, 4096
 	for n := first; count > 0; n = min(2*n, most) {

@@ -58,8 +58,8 @@ func (l *Layout) FrameOf(a mem.Addr, b []byte) Frame {
 // Shim reports whether f is an entry frame: it has no code of its own and lies in the stack of its thread.
 func (l *Layout) Shim(f *Frame) bool { return l.Version.Minor >= 12 && f.Owner >= OwnedByCStack }
 
-// Bytecode is where the instructions begin that f executes, false if that is not known: a free-threaded interpreter has
-// copies of those of its Code, one for each thread. Source: _PyCodeArray in Include/cpython/code.h.
+// Bytecode is where the instructions begin that f executes, false if that is not known: a free-threaded interpreter
+// has copies of those of its Code, one for each thread. Source: _PyCodeArray in Include/cpython/code.h.
 func (l *Layout) Bytecode(m *view.View, f *Frame) (mem.Addr, bool) {
 	own := f.Code + mem.Addr(l.Code.Bytecode)
 	if f.TLBC == 0 || l.Code.TLBC == 0 {

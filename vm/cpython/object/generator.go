@@ -34,7 +34,8 @@ func Generates(typeName string) bool {
 // genWindow is how much of a generator is read at once: mostly the values that its frame computes with are in it.
 const genWindow = 256
 
-// Frame states. Source: enum _framestate in Include/internal/pycore_frame.h; from 3.15 on pycore_interpframe_structs.h.
+// Frame states. Source: enum _framestate in Include/internal/pycore_frame.h; from 3.15 on
+// pycore_interpframe_structs.h.
 const (
 	suspended311 = -1 // 3.10 to 3.12, whatever it waits for
 	suspended313 = -2

@@ -1,5 +1,5 @@
-// Package object reads objects of CPython by their layout: strings, code objects, line tables, frames and the states of
-// threads. It knows no process and no stack: its caller gives it bytes.
+// Package object reads objects of CPython by their layout: strings, code objects, line tables, frames and the states
+// of threads. It knows no process and no stack: its caller gives it bytes.
 //
 // All bytes may be of a hostile process: each loop is bounded, and what makes no sense is reported as not there.
 //

@@ -28,8 +28,8 @@ func known(t testing.TB, minor int) *Layout {
 	return l
 }
 
-// TestPlaceAt has tables as the compiler of each form makes them. The bytes are those of `co_lnotab`, `co_linetable` of
-// the functions beside them, and what co_lines() or co_positions() says of them.
+// TestPlaceAt has tables as the compiler of each form makes them. The bytes are those of `co_lnotab`, `co_linetable`
+// of the functions beside them, and what co_lines() or co_positions() says of them.
 func TestPlaceAt(t *testing.T) {
 	// def f(x):       # line 10
 	//     y = x + 1   # instructions 0-7
@@ -206,7 +206,8 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
-// TestNeededFields: without any one of the fields that are needed a release is refused, also one that is not known yet.
+// TestNeededFields: without any one of the fields that are needed a release is refused, also one that is not known
+// yet.
 func TestNeededFields(t *testing.T) {
 	for _, minor := range []int{13, 14, 15, 16} {
 		for i := range fields {

@@ -90,7 +90,8 @@ func Described(b []byte) (*Layout, error) {
 	return l, nil
 }
 
-// maxOffset bounds an offset: PyInterpreterState is the largest, some hundred KB. Structs that are read whole are small.
+// maxOffset bounds an offset: PyInterpreterState is the largest, some hundred KB. Structs that are read whole are
+// small.
 const (
 	maxOffset = 1 << 20
 	maxSmall  = 512

@@ -5,8 +5,8 @@ import (
 	"github.com/fpstack/fpstack/vm/view"
 )
 
-// Items gives yield the items of the set at a until it returns false. It reports whether those that it went through could
-// be read, as those of a set. Source: PySetObject in Include/cpython/setobject.h.
+// Items gives yield the items of the set at a until it returns false. It reports whether those that it went through
+// could be read, as those of a set. Source: PySetObject in Include/cpython/setobject.h.
 func (l *Layout) Items(m *view.View, a mem.Addr, yield func(item mem.Addr) bool) bool {
 	const (
 		head  = 32 // fill, used, mask, table
