@@ -142,3 +142,16 @@ func TestCopyOfCallers(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCopy is what Copy adds to a stop, without the reads themselves.
+func BenchmarkCopy(b *testing.B) {
+	i := drawThread()
+	m := &drawn{Range: i.Range()}
+	r := &Runtime{tls: []int64{-8}}
+	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
+	var f snapshot.Fetcher
+	copiers := []snapshot.Copier{r}
+	for b.Loop() {
+		f.Run(copiers, th, m)
+	}
+}

@@ -259,3 +259,14 @@ func TestLeavesByJump(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCopy is what Copy adds to a stop, without the reads themselves.
+func BenchmarkCopy(b *testing.B) {
+	g, s := newStage(b, func(s *mem.Image) { activation(s, "") })
+	g.put(0x28, uint64(s.Addr("glue")), alpha)
+	var f snapshot.Fetcher
+	copiers := []snapshot.Copier{g.r}
+	for b.Loop() {
+		f.Run(copiers, g.thread, g.memory)
+	}
+}
