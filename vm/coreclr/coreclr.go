@@ -35,8 +35,7 @@ type Runtime struct {
 	o      *object
 	slots  mem.Addr // the table for the debugger: addresses of the runtime's variables
 	layout *layout
-	live   mem.Reader  // the process as it is now
-	files  *fileMemory // the same, if it is a core, nil if not
+	live   mem.Reader // the process as it is now
 	budget *work.Budget
 	table  *maps.Table // mappings, as of the last Mapped
 	// sections are for Copy too.
@@ -104,11 +103,7 @@ const (
 // newRuntime returns the Runtime with that layout, whose table for the debugger is at slots.
 func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image) *Runtime {
 	b := image.Budget
-	files := newFileMemory(image)
-	if files != nil {
-		image.Memory = files
-	}
-	r := &Runtime{files: files, o: o, slots: slots, layout: l, live: image.Memory, budget: b,
+	r := &Runtime{o: o, slots: slots, layout: l, live: image.Memory, budget: b,
 		images: sites.NewRecent[imageKey, *r2rImage](b, maxImages), codes: newCodes(b),
 		modules:  sites.NewRecent[moduleKey, *knownModule](b, maxModules),
 		places:   sites.NewRecent[place, unwind.Site](b, maxPlaces),
@@ -133,9 +128,7 @@ func (r *Runtime) Err() error {
 
 // Mapped hears which mappings the process has now: see vm.Mapper.
 func (r *Runtime) Mapped(set *module.Set) {
-	if r.table = set.Table(); r.files != nil {
-		r.files.table = r.table
-	}
+	r.table = set.Table()
 	r.readSections()
 }
 
