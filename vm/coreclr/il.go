@@ -20,11 +20,7 @@ func (r *Runtime) ilOffset(m *Method, c *code) {
 	}
 	var bounds []debuginfo.Bound
 	if err == nil {
-		v := &r.walk
-		if c.kind == R2RCode {
-			v = &r.lasting
-		}
-		bounds, err = readBounds(v, at, form)
+		bounds, err = readBounds(r.viewOf(c), at, form)
 	}
 	if err != nil {
 		m.ILErr = fmt.Errorf("read debug information: %w", err)

@@ -108,11 +108,11 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 		}
 	}
 	if c == nil && !known {
-		return nil, fmt.Errorf("%w: version %v", errVersion, v)
+		return nil, fmt.Errorf("version %v: %w", v, errVersion)
 	}
 	if c != nil {
 		if err := l.apply(c, known); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("version %v: %w", v, err)
 		}
 	}
 	return &l, nil
@@ -132,7 +132,9 @@ func (l *layout) apply(c *contract, known bool) error {
 		l.constantMap = false
 	case id == "2", id == "c1":
 		l.constantMap = true
-	case id != "" || !known:
+	case id == "" && !known:
+		return fmt.Errorf("%w: it does not say which ExecutionManager it has", errVersion)
+	case id != "":
 		return fmt.Errorf("%w: its ExecutionManager is of contract %q", errVersion, id)
 	}
 	const most = 1 << 14 // the largest structure that was seen has 4 KB
@@ -154,8 +156,10 @@ func (l *layout) apply(c *contract, known bool) error {
 		switch n, ok := c.globals[g.name]; {
 		case ok && n > 0 && n <= g.most:
 			*g.to = n
-		case ok, !known:
+		case ok:
 			return fmt.Errorf("%w: it has %d for %s", errVersion, n, g.name)
+		case !known:
+			return fmt.Errorf("%w: it does not say what %s is", errVersion, g.name)
 		}
 	}
 	for name, to := range map[string]*variable{"ThreadStore": &l.threadStore, "SyncTableEntries": &l.syncTable,

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/unwind/cfi"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
 	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -192,9 +193,13 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 	at, size := uint32(pc-start), uint32(end-start)
 	var row *cfi.Row
 	if interrupted && at > 0 {
-		b, ok := r.walk.Bytes(pc, int(min(unwindcode.MaxEpilogue, size-at)))
+		n := int(min(unwindcode.MaxEpilogue, size-at))
+		b, ok := r.walk.Bytes(pc, n)
+		if !ok {
+			b, ok = r.viewOf(c).Bytes(pc, n)
+		}
 		if !ok { // an epilogue has another row
-			return nil, false, r.walk.Fault()
+			return nil, false, r.viewOf(c).Fault()
 		}
 		if found, ok := unwindcode.Epilogue(b, at, size); ok {
 			row = found
@@ -210,12 +215,17 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 	return row, true, nil
 }
 
+// viewOf is what has the code of c and what belongs to it: of precompiled code the image.
+func (r *Runtime) viewOf(c *code) *view.View {
+	if c.kind == R2RCode {
+		return &r.lasting
+	}
+	return &r.walk
+}
+
 // info reads up to n bytes of the unwind information at an offset from the base of c, nil if they cannot be read.
 func (r *Runtime) info(c *code, offset uint32, n int) []byte {
-	v, at := &r.walk, c.base+mem.Addr(offset)
-	if c.kind == R2RCode {
-		v = &r.lasting
-	}
+	v, at := r.viewOf(c), c.base+mem.Addr(offset)
 	const head = 4
 	b, ok := v.Bytes(at, head)
 	if !ok {
