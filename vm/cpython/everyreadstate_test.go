@@ -37,7 +37,6 @@ type told struct {
 	taskErr, greenErr error
 	facts             map[int]profile.RuntimeThread
 	threads           []unwind.Stack
-	names             [][]pythonName
 	locals            []map[int][]profile.Variable
 }
 
