@@ -39,7 +39,7 @@ type Process struct {
 	forked  atomic.Bool // had not executed a program when memory was opened
 	memory  atomic.Pointer[memory]
 	errands errand.Owner
-	nested  atomic.Int32               // 1 if it is in another pid namespace than we are, -1 if not, 0 if nobody has asked
+	nested  atomic.Int32               // 1: it is in another pid namespace than we are; -1: it is not; 0: not asked
 	table   atomic.Pointer[maps.Table] // the mappings last read
 
 	files    taskReader // of its Watches
