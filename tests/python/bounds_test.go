@@ -31,7 +31,8 @@ func TestNestedGenerators(t *testing.T) {
 					return f.Func != "generator" && f.Func != "coroutine" && f.Func != "<module>"
 				})
 				if !delayed(s) && (len(frames) < 100 || len(frames) < all && !cut || unknown) {
-					t.Errorf("%d frames, cut: %t, names that are none: %t%s", len(frames), cut, unknown, describe(&stack))
+					t.Errorf("%d frames, cut: %t, names that are none: %t%s", len(frames), cut, unknown,
+						describe(&stack))
 				}
 			}
 			x.end()

@@ -262,7 +262,7 @@ func TestMadeCode(t *testing.T) {
 				}
 			}
 			if shown > n/10 {
-				t.Errorf("%s: %d of %d stacks show the code that was made beside the functions that it is of", mode.name,
+				t.Errorf("%s: %d of %d stacks show code that was made beside the functions that it is of", mode.name,
 					shown, n)
 			}
 			t.Logf("%s: %d of %d native stacks are whole", mode.name, whole, n)

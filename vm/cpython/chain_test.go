@@ -75,7 +75,8 @@ func TestCFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			var c chain
-			c.walk(l, draw311(t, row.frames, row.cframes).view(), object.Thread{Addr: state, CFrame: row.cframes[0].at}, 0)
+			m := draw311(t, row.frames, row.cframes).view()
+			c.walk(l, m, object.Thread{Addr: state, CFrame: row.cframes[0].at}, 0)
 			var codes []mem.Addr
 			for _, f := range c.frames {
 				codes = append(codes, f.Code)

@@ -37,7 +37,6 @@ type told struct {
 	taskErr, greenErr error
 	facts             map[int]profile.RuntimeThread
 	threads           []unwind.Stack
-	names             [][]pythonName
 	locals            []map[int][]profile.Variable
 }
 
@@ -103,7 +102,8 @@ func (got *told) less(want *told) (why []string) {
 				}
 			}
 			if len(f.AwaitedBy) < len(w.AwaitedBy) && err == nil {
-				fail("%s %q is awaited by %d, want %d, and nothing says so", kind, w.Name, len(f.AwaitedBy), len(w.AwaitedBy))
+				fail("%s %q is awaited by %d, want %d, and nothing says so", kind, w.Name, len(f.AwaitedBy),
+					len(w.AwaitedBy))
 			}
 			all, names := shownFrames(want.r, ptr(want.stacks[w.ID]))
 			stack := got.stacks[f.ID]

@@ -200,7 +200,8 @@ func (r *Runtime) innermostSelf(t *snapshot.Thread, m *view.View) (self mem.Addr
 func ofThreading(file string) bool {
 	folder, name := path.Split(file)
 	base := path.Base(folder)
-	return name == "threading.py" && (strings.HasPrefix(base, "python") || base == "Lib") || file == "<frozen threading>"
+	library := strings.HasPrefix(base, "python") || base == "Lib"
+	return name == "threading.py" && library || file == "<frozen threading>"
 }
 
 // seenByFrame completes l by what a function of module threading waits for: an RLock that is written in Python knows

@@ -136,7 +136,8 @@ func (l *Layout) describe(b []byte, release int) error {
 	}
 	in := &l.Interp
 	n := order.Uint64(b[collecting[release]:])
-	if n >= maxOffset || in.Collecting == 0 || in.Threads == in.Next || in.Threads == in.Modules || in.Threads == in.GIL ||
+	if n >= maxOffset || in.Collecting == 0 || in.Threads == in.Next || in.Threads == in.Modules ||
+		in.Threads == in.GIL ||
 		l.String.Length != l.Header || l.String.ASCII <= l.String.State {
 		return errOffsets
 	}

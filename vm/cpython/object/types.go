@@ -1,8 +1,6 @@
 package object
 
 import (
-	"bytes"
-
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -53,8 +51,8 @@ func (l *Layout) Subclasses(m *view.View, a mem.Addr, yield func(sub mem.Addr) b
 	})
 }
 
-// MaxTypeName bounds the bytes of the name of a type.
-const MaxTypeName = 128
+// maxTypeName bounds the bytes of the name of a type.
+const maxTypeName = 128
 
 // TypeOf reads the type of the object at a.
 func (l *Layout) TypeOf(m *view.View, a mem.Addr) (Type, bool) {
@@ -74,17 +72,6 @@ func (l *Layout) TypeAt(m *view.View, a mem.Addr) (Type, bool) {
 	t := Type{Addr: a, Base: mem.Addr(order.Uint64(b[typeBase:])), Flags: order.Uint64(b[typeFlags:]),
 		basicSize: order.Uint64(b[typeBasicSize:]), dictOffset: int64(order.Uint64(b[typeDictOffset:]))}
 	name := mem.Addr(order.Uint64(b[typeName:]))
-	text, ok := m.Bytes(name, MaxTypeName)
-	if !ok { // it may lie at the end of what is mapped
-		const page = 4096
-		if text, ok = m.Bytes(name, int(min(page-name%page, MaxTypeName))); !ok {
-			return Type{}, false
-		}
-	}
-	end := bytes.IndexByte(text, 0)
-	if end <= 0 {
-		return Type{}, false
-	}
-	t.Name = string(text[:end])
-	return t, true
+	t.Name, ok, _ = m.Text(name, maxTypeName) // not whole where it failed
+	return t, ok && t.Name != ""
 }
