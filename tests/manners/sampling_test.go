@@ -120,6 +120,7 @@ func (k *prober) watch(tid int) (*tracer.Watch, error) {
 // met counts what a sample met, and returns what it should not have.
 func (k *prober) met(err error) error {
 	var not *tracer.NotStoppedError
+	var executing *tracer.ExecutingError // an exec that lasts, as it does on a busy machine
 	switch {
 	case err == nil:
 		k.samples++
@@ -127,7 +128,7 @@ func (k *prober) met(err error) error {
 		k.ended++
 	case errors.Is(err, tracer.ErrExec):
 		k.execs++
-	case errors.As(err, &not):
+	case errors.As(err, &not), errors.As(err, &executing):
 		k.stuck++
 	default:
 		return err
