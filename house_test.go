@@ -34,7 +34,7 @@ type room struct {
 var vocabulary = []string{"mem", "regs", "maps", "work"}
 
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
-var bound = []string{"tracer", "tracer/breakable", "hang/supervise", "outfile", "tests/agent", "tests/dotnet",
+var bound = []string{"early", "tracer", "tracer/breakable", "hang/supervise", "outfile", "tests/agent", "tests/dotnet",
 	"tests/door", "tests/exact", "tests/hang", "tests/live", "tests/manners", "tests/python", "tests/run", "tests/v8",
 	"tests/wasm", "scripts/bench", "scripts/vm"}
 
@@ -457,6 +457,9 @@ func TestNoFileIsOfOneArchitecture(t *testing.T) {
 	checked := 0
 	for _, file := range written(t) {
 		if path.Ext(file) != ".go" || strings.HasPrefix(file, "tests/") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		if file == "early/enter_linux_amd64.go" { // one line, which names what is in assembly
 			continue
 		}
 		checked++

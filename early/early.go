@@ -13,6 +13,8 @@ package early
 var lowered uint64
 
 // tooLittle is what is said; the runtime cannot say it.
+//
+//lint:ignore U1000 the assembly reads it
 var tooLittle = "fpstack: the address space is limited to less than 750 MB, and fpstack reserves 1400\n" +
 	"  Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit. " +
 	"It reserves addresses, not memory.\n"

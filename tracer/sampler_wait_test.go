@@ -160,7 +160,7 @@ func TestWarm(t *testing.T) {
 	}{
 		{"after a rest", table, true, time.Second, true},
 		{"without one", table, true, -time.Hour, false}, // however long it takes until then
-		{"mappings read again", mapsOf(t, p), true, time.Second, false},
+		{"mappings read again", maps.NewTable(slices.Clone(table.All())), true, time.Second, false},
 		{"of a mapped file", table, false, time.Second, false},
 	} {
 		clear(stack)

@@ -227,7 +227,7 @@ func TestCoreCannotBeWritten(t *testing.T) {
 		problem string
 	}{
 		{"ulimit -f", []string{"bash", "-c", `ulimit -f 4000; exec "$@"`, "bash"}, "", "file too large"},
-		{"no time", nil, "--grace 1.5", "no time was left"}, // the capture takes a second of it
+		{"no time", nil, "--grace 0.5", "no time was left"}, // less than a core is begun with
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

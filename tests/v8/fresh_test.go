@@ -29,9 +29,9 @@ func TestFreshClosures(t *testing.T) {
 		for i, mode := range []string{"interpreter", "sparkplug", "default"} {
 			t.Run(version+"/"+mode, func(t *testing.T) {
 				x := start(t, version, append(flags[i], "--max-semi-space-size=1"), "fresh.js")
-				x.checkFresh(t, "copied", x.Runtimes.Copiers(), 9)
+				x.checkFresh(t, "copied", x.Runtimes.Copiers(), 7)
 				x.checkFresh(t, "not copied", nil, 0)
-				x.checkFresh(t, "copied again", x.Runtimes.Copiers(), 9)
+				x.checkFresh(t, "copied again", x.Runtimes.Copiers(), 7)
 			})
 		}
 	}

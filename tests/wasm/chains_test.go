@@ -164,7 +164,7 @@ func TestLoads(t *testing.T) {
 			}
 		}
 		t.Logf("names %v, %d frames unsure", named, unsure)
-		if named["work"] < 500 || named["wurk"] < 500 || unsure > named["work"]+named["wurk"] {
+		if named["work"] < 250 || named["wurk"] < 250 || unsure > named["work"]+named["wurk"] {
 			t.Errorf("names %v, %d frames unsure", named, unsure)
 		}
 	})

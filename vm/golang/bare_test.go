@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package golang
 
 import (
@@ -9,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -32,6 +31,9 @@ func (p procMem) ReadMem(b []byte, addr mem.Addr) (int, error) {
 // start starts a program of testdata/live/routines_go and returns its runtime.
 func start(t *testing.T, name string) *Runtime {
 	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("a live process of x86-64 is wanted")
+	}
 	path := "../../testdata/bin/live/" + name
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("%s is not built: scripts/build-live makes it", name)

@@ -24,7 +24,8 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 		return true, nil
 	}
 	if r.m.Class() != wordSize || r.m.Order() == binary.ByteOrder(binary.BigEndian) {
-		return false, errors.New("goroutines cannot be listed: programs of 32 bits, and big-endian ones, are not read yet")
+		return false, errors.New("goroutines cannot be listed: programs of 32 bits, and big-endian ones, are not " +
+			"read yet")
 	}
 	v := view.Lasting(r.memory, r.budget)
 	l, err := r.readLayout(&v)
