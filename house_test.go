@@ -499,7 +499,7 @@ func TestEveryTestRoomIsRun(t *testing.T) {
 		}
 	}
 	for room := range rooms {
-		if !regexp.MustCompile(regexp.QuoteMeta(room) + `[ /\n;]`).Match(script) {
+		if !regexp.MustCompile(regexp.QuoteMeta(room) + `[ /\n;"]`).Match(script) {
 			t.Errorf("%s is in no step of scripts/test", room)
 		}
 	}

@@ -28,4 +28,3 @@ func TestImage(t *testing.T) {
 		t.Errorf("32-bit big-endian reference = %x, want %x", narrow.Data, want)
 	}
 }
-
