@@ -62,6 +62,11 @@ func Run(args []string) int {
 	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: supervise.Yield()}).execute(args)
 }
 
+// Execute is [Run] with outputs of its own, and leaves this process as it is: for tests.
+func Execute(args []string, stdout, stderr io.Writer) int {
+	return (&app{stdout: stdout, stderr: stderr}).execute(args)
+}
+
 func (a *app) execute(args []string) int {
 	a.unheed = func() {}
 	defer func() { a.unheed() }()
