@@ -23,7 +23,8 @@ function write(push) {
 	const p = new URLSearchParams(), set = (k, v, d) => {
 		if (v !== d) p.set(k, v === true ? 1 : v === false ? 0 : v);
 	};
-	for (const k of ['z', 'q', 'type', 'wait', 'fold', 'flip', 'rev', 'rec', 'size', 'theme', 'chart', 'lanes', 'table']) set(k,
+	for (const k of ['z', 'q', 'type', 'wait', 'fold', 'flip', 'rev', 'rec', 'size', 'theme', 'chart', 'lanes',
+		'table']) set(k,
 		S[k], defaults[k]);
 	if (S.threads) p.set('t', [...S.threads].join('.'));
 	if (S.sand >= 0) p.set('sand', labels[S.sand]);

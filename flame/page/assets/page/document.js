@@ -15,11 +15,13 @@ const inLanguage = new Uint8Array(data.tree.n), native = (() => {
 })();
 // mostlyLanguage says whether most of what ran is in functions of a language, or was done for them.
 const mostlyLanguage = () => {
-	const {self} = selfs(data, head.type, () => true, false), sum = yes => self.reduce((a, v, i) => yes(i) ? a + v : a, 0);
+	const {self} = selfs(data, head.type, () => true, false),
+		sum = yes => self.reduce((a, v, i) => yes(i) ? a + v : a, 0);
 	return !!native && sum(i => inLanguage[i]) > sum(() => true) / 2;
 };
-const defaults = {z: 0, q: '', type: head.type, threads: null, wait: !!head.waits, flip: null, rev: false, sand: -1,
-	fold: mostlyLanguage(), hide: [], focus: [], ignore: [], rec: false, size: false, theme: '', chart: -1, range: null, lanes: true,
+const defaults = {z: 0, q: '', type: head.type, threads: null, wait: !!head.waits, flip: null, rev: false,
+	sand: -1, fold: mostlyLanguage(), hide: [], focus: [], ignore: [], rec: false, size: false, theme: '',
+	chart: -1, range: null, lanes: true,
 	table: ''};
 let S = {...defaults}, V, panes = [], found = null, picked = null, hovered = null, theme = PALETTE.light,
 	shareText = null, viewKey = '', searchKey = '', laid = '', scrolled = '';
@@ -58,7 +60,8 @@ const details = el('div', {id: 'details'}), chips = el('div', {id: 'chips'}), co
 const canvas = el('canvas', {id: 'canvas', role: 'img'}), spacer = el('div'),
 	graph = el('div', {id: 'graph', tabIndex: 0, role: 'group', ariaLabel: 'Flame graph'}, canvas, spacer);
 const time = el('canvas', {id: 'time', tabIndex: 0, role: 'application',
-	ariaLabel: 'Activity over time: drag, or left and right and with Shift, choose a range', hidden: !runs.task.length});
+	ariaLabel: 'Activity over time: drag, or left and right and with Shift, choose a range',
+	hidden: !runs.task.length});
 const rails = el('canvas', {role: 'img'}), room = el('div'),
 	lanes = el('div', {id: 'lanes', tabIndex: 0, role: 'group', ariaLabel: 'Threads over time', hidden: true}, rails,
 	room);
@@ -72,7 +75,8 @@ const KEYS = [['/ or Ctrl-F', 'search (twice: the browser’s own)'],
 	['t', 'threads'], ['w', 'show or hide what waits'],
 	['v', 'show or hide native frames below those of a language'], ['l', 'tables'], ['m', 'menu of the chosen frame'],
 	['← →, with Shift', 'in the strip of time: move the range, change its length'],
-	['↑ ↓ Enter', 'in the lanes: choose a thread, this thread alone'], ['d', 'theme'], ['c, C', 'copy name, stack'], ['?', 'this help']];
+	['↑ ↓ Enter', 'in the lanes: choose a thread, this thread alone'], ['d', 'theme'],
+	['c, C', 'copy name, stack'], ['?', 'this help']];
 const facts = [head.command && 'Command: ' + head.command, head.start && 'Recorded: ' + head.start +
 	(head.duration ? ', ' + head.duration.toFixed(1) + ' s' : ''), head.period && 'Every ' +
 	(head.period * 1000).toFixed(1) + ' ms', N(head.nodes - 1) + ' frames of ' + N(head.frames - 3) + ' functions',
