@@ -28,8 +28,8 @@ func TestLargeTableIsForgotten(t *testing.T) {
 	for _, row := range []struct {
 		symbols int
 		gone    bool
-	}{{10, false}, {piece, false}, {piece + 1, true}, {3 * piece, true}, {2*piece + 77, true}} {
-		table := &rawTable{data: make([]byte, 24*row.symbols), strings: []byte("\x00name\x00"), size: 24, wide: true}
+	}{{10, false}, {piece - 1, false}, {piece, true}, {piece + 1, true}, {3 * piece, true}, {2*piece + 77, true}} {
+		table := &rawTable{data: make([]byte, 24*row.symbols), size: 24, wide: true}
 		f := &forgotten{table.data, make([]bool, len(table.data))}
 		table.forget = f.forget
 		p := newPass([]module.Vaddr{0x1000}, nil)
