@@ -11,7 +11,6 @@ import (
 	gomaps "maps"
 	"strings"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -20,6 +19,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // Options say how stacks are walked and named.

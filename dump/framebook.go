@@ -17,8 +17,8 @@ type frameBook struct {
 // maxReused bounds the frames of a stack whose memory is used again for the next.
 const maxReused = 1 << 12
 
-// keep returns frames as they are kept, for nobody to change: those that were kept before if all of them are equal, else
-// a copy, or of more than maxReused frames themselves.
+// keep returns frames as they are kept, for nobody to change: those that were kept before if all of them are equal,
+// else a copy, or of more than maxReused frames themselves.
 func (b *frameBook) keep(frames []unwind.Frame) []unwind.Frame {
 	if b.kept == nil {
 		b.kept, b.seed = map[uint64][]unwind.Frame{}, maphash.MakeSeed()

@@ -45,7 +45,8 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 	return d
 }
 
-func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.Stack, shared sharedFrames) profile.Thread {
+func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.Stack,
+	shared sharedFrames) profile.Thread {
 	out := profile.Thread{TID: t.TID, Name: t.Comm, Syscall: describe(s, t), Wchan: t.Wchan,
 		NotStopped: t.NotStopped, KernelStack: t.KernelStack, Stopped: t.Stopped, Stack: shared.stack(stack)}
 	if c := t.Counters; c != nil {

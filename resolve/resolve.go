@@ -11,6 +11,7 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -322,13 +323,21 @@ func (n *Names) add(out []profile.Frame, index int, f *unwind.Frame) []profile.F
 			k.Addr = uint64(f.PC)
 			k.Interrupted = f.Interrupted
 			k.Origin = f.Origin.String()
-			k.Note, k.Gap = f.Note, f.Gap
+			k.Note, k.Gap = joined(f.Note, k.Note), f.Gap
 			if f.Signal {
 				k.Kind = profile.Signal
 			}
 		}
 	}
 	return out
+}
+
+// joined is what the walk and a runtime note of one frame.
+func joined(walk, runtime string) string {
+	if walk == "" || runtime == "" || walk == runtime {
+		return cmp.Or(walk, runtime)
+	}
+	return walk + "; " + runtime
 }
 
 // unnamed is a frame of which the address alone is known.

@@ -24,14 +24,14 @@ func (j *jit) Frames(site unwind.Site) []profile.Frame {
 		return nil
 	}
 	return []profile.Frame{{Inlined: true, Func: "inner", Kind: profile.JIT},
-		{Func: "outer", Offset: 4, Kind: profile.JIT}}
+		{Func: "outer", Offset: 4, Kind: profile.JIT, Note: "no line"}}
 }
 
 func TestStack(t *testing.T) {
 	j := &jit{}
 	names := resolve.New(module.NewSet(maps.NewTable(nil), module.Image{}), resolve.Options{})
 	s := unwind.Stack{Stop: unwind.BadCFA, Err: mem.ErrUnmapped, Frames: []unwind.Frame{
-		{PC: 0x5004, Interrupted: true, Origin: unwind.Context, Runtime: j, Site: 7},
+		{PC: 0x5004, Interrupted: true, Origin: unwind.Context, Runtime: j, Site: 7, Note: "a guess"},
 		{PC: 0x7000, Origin: unwind.CFI, Note: "hm"},
 		{PC: 0x5004, Origin: unwind.FramePointer},                      // the same code, and native
 		{PC: 0x5004, Origin: unwind.FramePointer, Runtime: j, Site: 8}, // and one that has no name
@@ -40,7 +40,7 @@ func TestStack(t *testing.T) {
 	want := []profile.Frame{
 		{Index: 0, Inlined: true, Func: "inner", Kind: profile.JIT, Module: -1},
 		{Index: 0, Addr: 0x5004, Interrupted: true, Func: "outer", Offset: 4, Kind: profile.JIT, Module: -1,
-			Origin: "context"},
+			Origin: "context", Note: "a guess; no line"},
 		{Index: 1, Addr: 0x7000, Kind: profile.Unknown, Module: -1, Origin: "cfi", Note: "hm"},
 		{Index: 2, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
 		{Index: 3, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},

@@ -153,12 +153,12 @@ func (s *stop) listNew() bool {
 	if s.opt.TIDs != nil {
 		return false
 	}
-	n, ok := s.p.tasks.count()
+	n, ok := s.p.tasks.Count()
 	known := len(s.threads) + len(s.left) - s.missing
 	if ok && n == known {
 		return false
 	}
-	ids, err := s.p.tasks.list(s.ids)
+	ids, err := s.p.tasks.IDs(s.ids)
 	if err != nil {
 		return false
 	}
