@@ -29,7 +29,6 @@ const (
 // What the header of an image has. Source: crates/environ/src/obj.rs (ELFOSABI_WASMTIME, EF_WASMTIME_MODULE,
 // EF_WASMTIME_COMPONENT).
 const (
-	osABI        = 200
 	flagModule   = 1
 	flagCompound = 2
 
@@ -54,7 +53,6 @@ type layout struct {
 	header   []byte // and the section table: what shows that the image is still the same
 	table    []byte
 	tableAt  mem.Addr
-	size     uint64
 	sections map[string]section
 	path     string // of the file that it was loaded from, "" for none
 }
@@ -127,7 +125,7 @@ func layoutAt(v *view.View, base mem.Addr, x *maps.Mapping) (*layout, error) {
 	case n > maxSections:
 		return nil, fmt.Errorf("it has %d sections, at most %d are read", n, maxSections)
 	}
-	l.tableAt, l.table, l.size = base+mem.Addr(at), make([]byte, n*sectionSize), at+n*sectionSize
+	l.tableAt, l.table = base+mem.Addr(at), make([]byte, n*sectionSize)
 	if _, err := v.ReadMem(l.table, l.tableAt); err != nil {
 		return nil, err
 	}
