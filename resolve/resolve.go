@@ -274,10 +274,7 @@ func (n *Names) Err() error { return errors.Join(n.problems...) }
 
 // Stack returns s with names. Frames that [Names.Prepare] has not met are named one by one.
 func (n *Names) Stack(s *unwind.Stack) profile.Stack {
-	out := profile.Stack{Stop: s.Stop.String(), Complete: s.Stop == unwind.Root}
-	if s.Err != nil {
-		out.Detail = s.Err.Error()
-	}
+	out := ended(s)
 	frames := n.stack[:0]
 	for i := range s.Frames {
 		frames = n.add(frames, i, &s.Frames[i])
@@ -285,6 +282,15 @@ func (n *Names) Stack(s *unwind.Stack) profile.Stack {
 	out.Frames = append(out.Frames, frames...) // all that they take, and not what they have grown to
 	if clear(frames); cap(frames) <= maxStack {
 		n.stack = frames
+	}
+	return out
+}
+
+// ended is how s ends, without its frames.
+func ended(s *unwind.Stack) profile.Stack {
+	out := profile.Stack{Stop: s.Stop.String(), Complete: s.Stop == unwind.Root}
+	if s.Err != nil {
+		out.Detail = s.Err.Error()
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -80,5 +81,32 @@ func TestFramesOfSeveralProcesses(t *testing.T) {
 	}
 	if j.asked != 1 {
 		t.Errorf("the runtime was asked %d times, want once a Site", j.asked)
+	}
+}
+
+// TestEqualStacks: stacks whose physical frames are the same memory share the named ones, and each has its own end.
+func TestEqualStacks(t *testing.T) {
+	set := module.NewSet(maps.NewTable(nil), module.Image{})
+	frames := []unwind.Frame{{PC: 0x5004, Interrupted: true}, {PC: 0x7000}}
+	w := resolve.Walked{Threads: []unwind.Stack{
+		{Frames: frames, Stop: unwind.Root},
+		{Frames: frames, Stop: unwind.BadCFA, Err: mem.ErrUnmapped},
+		{Frames: frames[:1], Stop: unwind.Root},
+		{Stop: unwind.NoContext},
+	}}
+	s := &snapshot.Snapshot{Maps: maps.NewTable(nil), Threads: make([]snapshot.Thread, len(w.Threads))}
+	d := resolve.New(set, resolve.Options{}).Dump(s, w)
+	a, b := d.Threads[0].Stack, d.Threads[1].Stack
+	if len(a.Frames) != 2 || len(b.Frames) != 2 || &a.Frames[0] != &b.Frames[0] {
+		t.Errorf("equal stacks do not share their frames: %+v, %+v", a, b)
+	}
+	if !a.Complete || b.Complete || b.Detail != mem.ErrUnmapped.Error() {
+		t.Errorf("the ends: got %+v and %+v", a, b)
+	}
+	if n := len(d.Threads[2].Stack.Frames); n != 1 {
+		t.Errorf("the beginning of a stack: got %d frames, want 1", n)
+	}
+	if n := len(d.Threads[3].Stack.Frames); n != 0 {
+		t.Errorf("a thread without a stack: got %d frames", n)
 	}
 }

@@ -181,8 +181,8 @@ func (c *Core) proves(f *mapped, got *module.File) (note string, err error) {
 		case len(page) > 0:
 			note = fmt.Sprintf("%q has no build id in the core: it is believed for its first page", f.path)
 		case same > 0 && 2*same >= all:
-			note = fmt.Sprintf("%q has no build id in the core: it is believed for %d of %d pages that are there", f.path,
-				same, all)
+			note = fmt.Sprintf("%q has no build id in the core: it is believed for %d of %d pages that are there",
+				f.path, same, all)
 		case got == c.files.Exe || c.files.Unproved:
 			note = fmt.Sprintf("%q: %v", f.path, errUnproved)
 		default:
@@ -204,8 +204,8 @@ func (f *mapped) remarkAppended(order binary.ByteOrder, off uint64, data []byte)
 	end := order.Uint64(data[shoff:]) + uint64(order.Uint16(data[shentsize:]))*uint64(order.Uint16(data[shnum:]))
 	if end > size && off >= end {
 		f.beyond = true
-		f.notes = append(f.notes, fmt.Sprintf("%q has the right build id, which says nothing of what was appended to the "+
-			"program: that is believed", f.path))
+		f.notes = append(f.notes, fmt.Sprintf("%q has the right build id, which says nothing of what was appended to "+
+			"the program: that is believed", f.path))
 	}
 }
 

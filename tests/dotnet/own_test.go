@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // folders are the runtimes that come as a library, which a host of our own can start.

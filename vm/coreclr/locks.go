@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // A thread that waits in Monitor.Enter has on its stack an item for the debugger, with the address of the lock and that

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // ownedType is a type of System.Threading whose objects say who has them. Fields are at these offsets in an object of
@@ -34,8 +34,8 @@ func lockHolder9(f *view.Fields) (uint64, bool, string) {
 	return f.Uint(owner, 4), false, ""
 }
 
-// writerHolder is who has a ReaderWriterLockSlim for writing, or so that it may begin to write. Of those that read alone
-// it keeps the number.
+// writerHolder is who has a ReaderWriterLockSlim for writing, or so that it may begin to write. Of those that read
+// alone it keeps the number.
 func writerHolder(f *view.Fields) (uint64, bool, string) {
 	const upgrader, writer, owners, written, readersMask, nobody = 64, 68, 72, 1 << 31, 1<<28 - 1, 1<<32 - 1
 	up, write, state := f.Uint(upgrader, 4), f.Uint(writer, 4), f.Uint(owners, 4)

@@ -31,7 +31,7 @@ func (w *writer) number(v uint32) {
 	w.nibble(byte(v & 7))
 }
 
-// written are bounds in an encoding, with a head of those flags before them, and bounds of rewritten IL if there are any.
+// written are bounds in an encoding, with a head of those flags before them, and bounds of rewritten IL, if any.
 func written(e Encoding, flags byte, head, rewritten []byte, list []Bound) []byte {
 	var body writer
 	body.number(uint32(len(list)))
