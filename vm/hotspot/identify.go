@@ -198,8 +198,8 @@ func (r *Runtime) had(key place) (placed, bool) {
 	return p, ok
 }
 
-// inexactNote is said of the line of compiled code that was interrupted where nothing describes it.
-const inexactNote = "the line is that of the next call or loop end in its code"
+// inexactNote is said of compiled code that was interrupted where nothing describes it.
+const inexactNote = "line and inlined functions are those of the next call or loop end in its code"
 
 // identifyCompiled finds the methods that code was made of, at the place where it executes.
 func (r *Runtime) identifyCompiled(j *jvm, a *activation, f *unwind.Frame, v *view.View) (placed, bool, error) {
