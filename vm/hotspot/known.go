@@ -120,11 +120,12 @@ func (r *Runtime) method(v *view.View, j *jvm, at mem.Addr) (*metadata.Method, e
 	return m, nil
 }
 
-// hasBytecode reports whether bcp is in the bytecodes of the method at an address.
+// hasBytecode reports whether bcp is in the bytecodes of the method at an address; a native one has none, and is where
+// they would begin.
 func (r *Runtime) hasBytecode(j *jvm, method, bcp mem.Addr) bool {
 	if bcp == 0 {
 		return false
 	}
 	m, err := r.methodAt(j, method)
-	return err == nil && bcp >= m.Code.Start && bcp < m.Code.End
+	return err == nil && bcp >= m.Code.Start && (bcp < m.Code.End || m.Native() && bcp == m.Code.End)
 }

@@ -14,6 +14,9 @@ const scanned = 64
 
 // frameless leaves code that pushes nothing, or a word or two.
 func (s *step) frameless() (regs.Registers, error) {
+	if s.interrupted && s.movesArguments() {
+		return s.leaveTo(s.register(regs.AMD64RAX), s.register(regs.AMD64R13), 0, false)
+	}
 	for i := range 3 {
 		if at := s.sp + mem.Addr(i*wordSize); s.returns(at) {
 			return s.leave(at, at+wordSize, 0, false)
@@ -26,6 +29,24 @@ func (s *step) frameless() (regs.Registers, error) {
 		}
 	}
 	return regs.Registers{}, errCaller
+}
+
+// movesArguments reports whether an adapter from compiled code to the interpreter has popped the return address, to
+// make room for arguments, and not pushed it again: what is on the stack below r13 is left over from others.
+// Source: gen_c2i_adapter in src/hotspot/cpu/x86/sharedRuntime_x86_64.cpp.
+func (s *step) movesArguments() bool {
+	const longest = 512
+	begins, pushes, ends := []byte("\x58\x4c\x8b\xec"), []byte("\x48\x89\x04\x24"), []byte("\xff\xe1")
+	b, ok := s.r.lasting().Bytes(s.pc-longest, longest)
+	if !ok {
+		return false
+	}
+	i := bytes.LastIndex(b, begins)
+	if i < 0 || bytes.Contains(b[i:], pushes) || bytes.Contains(b[i:], ends) {
+		return false
+	}
+	sender, rax := s.register(regs.AMD64R13), s.register(regs.AMD64RAX)
+	return sender >= s.sp && sender-s.sp < maxFrame && s.j.made(rax) && s.j.made(rax-1)
 }
 
 // stubEdge leaves a stub with a frame, where that is not built yet or is gone.

@@ -36,20 +36,24 @@ func (p Place) Of(f *view.Fields) int64 {
 // Addr is Of for an address.
 func (p Place) Addr(f *view.Fields) mem.Addr { return mem.Addr(p.Of(f)) }
 
-// sizes are those of the types of C++ that are not 8 bytes wide.
+// sizes are those of types of C++ that are signed, or not described.
 var sizes = map[string]Place{"int": {Size: 4, Signed: true}, "jint": {Size: 4, Signed: true}, "uint": {Size: 4},
 	"unsigned int": {Size: 4}, "juint": {Size: 4}, "uint32_t": {Size: 4}, "u4": {Size: 4}, "pid_t": {Size: 4, Signed: true},
 	"int16_t": {Size: 2, Signed: true}, "short": {Size: 2, Signed: true}, "u2": {Size: 2}, "jushort": {Size: 2},
-	"uint16_t": {Size: 2}, "u1": {Size: 1}, "bool": {Size: 1}, "uint8_t": {Size: 1}, "const uint": {Size: 4},
+	"uint16_t": {Size: 2}, "unsigned short": {Size: 2}, "unsigned char": {Size: 1}, "u1": {Size: 1}, "bool": {Size: 1}, "uint8_t": {Size: 1}, "const uint": {Size: 4},
 	"int32_t": {Size: 4, Signed: true}, "narrowKlass": {Size: 4}, "OSThread::thread_id_t": {Size: 4, Signed: true},
 	"JavaThreadState": {Size: 4}, "Bytecodes::Code": {Size: 4, Signed: true}, "CompLevel": {Size: 1},
 	"volatile JavaThreadState": {Size: 4}, "ThreadState": {Size: 4}, "CodeBlobKind": {Size: 1}}
 
-// place is where f is.
-func (f Field) place() Place {
-	p, known := sizes[strings.TrimPrefix(f.Type, "volatile ")]
+// place is where f is. How wide a type is the JVM says of most; what it does not know is a word, as pointers are.
+func (t *Table) place(f Field) Place {
+	typ := strings.TrimPrefix(f.Type, "volatile ")
+	p, known := sizes[typ]
 	if !known {
 		p = Place{Size: wordSize}
+		if n := t.sizes[typ]; n == 1 || n == 2 || n == 4 {
+			p.Size = int(n)
+		}
 	}
 	p.Offset = f.Offset
 	return p
@@ -77,7 +81,7 @@ func (p *Picker) Maybe(field string, owners ...string) Place {
 		p.missing = append(p.missing, fmt.Sprintf("%s::%s (it is at %d)", owners[0], field, f.Offset))
 		return Place{}
 	}
-	return f.place()
+	return p.t.place(f)
 }
 
 // Need is Maybe of a field that must be there.
