@@ -30,6 +30,7 @@ import (
 	"github.com/fpstack/fpstack/vm/hotspot/vmstructs"
 	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -49,6 +50,9 @@ type Runtime struct {
 	places  sites.Recent[place, placed]
 	named   *sites.Table[listed, listed]
 
+	roster atomic.Pointer[roster]
+	called map[int]called // threads by the kernel's number
+
 	acts []activation // frames of the walk that goes on, or went last, by number
 }
 
@@ -57,7 +61,12 @@ var _ interface {
 	unwind.Crosser
 	unwind.Starter
 	unwind.Identifier
+	unwind.Idler
 	snapshot.Copier
+	DumpCopier() snapshot.Copier                                                // vm.DumpCopier
+	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread             // vm.ThreadDescriber
+	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock // vm.JoinLister
+	Functions(yield func(start, end mem.Addr, name string) bool) error          // vm.FunctionLister
 } = (*Runtime)(nil)
 
 // Bounds of what is kept of one JVM, bytes.
@@ -97,8 +106,10 @@ func newRuntime(m *module.Module, symbols vmstructs.Symbols, image module.Image)
 		blobs:   sites.NewRecent[codecache.ID, *codecache.Blob](b, maxBlobs),
 		methods: sites.NewRecent[metadata.Key, *metadata.Method](b, maxMethods),
 		places:  sites.NewRecent[place, placed](b, maxPlaces),
-		named:   sites.NewTable[listed, listed](b, maxNamed)}
+		named:   sites.NewTable[listed, listed](b, maxNamed), called: map[int]called{}}
+	r.roster.Store(&roster{})
 	r.begin()
+	r.listThreads()
 	return r
 }
 
@@ -124,8 +135,11 @@ func (r *Runtime) begin() {
 // maxBlocks bounds what is held of the memory while the JVM's tables are read.
 const maxBlocks = 1 << 11
 
-// Mapped hears that mappings have changed: the JVM may have begun. See vm.Mapper.
-func (r *Runtime) Mapped(*module.Set) { r.begin() }
+// Mapped hears that mappings have changed: the JVM may have begun, and threads. See vm.Mapper.
+func (r *Runtime) Mapped(*module.Set) {
+	r.begin()
+	r.listThreads()
+}
 
 // String names the runtime in messages.
 func (r *Runtime) String() string {
@@ -135,9 +149,13 @@ func (r *Runtime) String() string {
 	return "Java (HotSpot)"
 }
 
-// Err is why its frames are not known, nil if they are.
+// Err is why its frames, or its threads, are not known; nil if they are.
 func (r *Runtime) Err() error {
-	if err := cmp.Or(r.err, r.named.Err()); err != nil {
+	err := cmp.Or(r.err, r.named.Err())
+	if j := r.jvm.Load(); j != nil && err == nil {
+		err = j.noThreads
+	}
+	if err != nil {
 		return fmt.Errorf("%v in %q: %w", r, r.m.Path, err)
 	}
 	return nil

@@ -7,25 +7,30 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/hotspot/codecache"
+	"github.com/fpstack/fpstack/vm/hotspot/heap"
 	"github.com/fpstack/fpstack/vm/hotspot/metadata"
+	"github.com/fpstack/fpstack/vm/hotspot/threads"
 	"github.com/fpstack/fpstack/vm/hotspot/vmstructs"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
 // jvm is what a JVM that has begun says of itself, which stays as it is.
 type jvm struct {
-	version  int // 8, 17
-	code     *codecache.Layout
-	meta     *metadata.Layout
-	heaps    []codecache.Heap
-	low      mem.Addr // of all heaps
-	high     mem.Addr
-	codelets []codecache.Codelet
-	begin    mem.Addr // of the interpreter
-	end      mem.Addr
-	returns  mem.Addr // where calls from C++ return to
-	barrier  mem.Addr // where virtual threads return to frames that are not on the stack; 0 if that is not said
-	bcpSlot  mem.Addr // of an interpreted frame, below its frame pointer
+	version   int // 8, 17
+	code      *codecache.Layout
+	meta      *metadata.Layout
+	heap      *heap.Layout
+	threads   *threads.Layout // nil where noThreads says why nothing is known of threads
+	noThreads error
+	heaps     []codecache.Heap
+	low       mem.Addr // of all heaps
+	high      mem.Addr
+	codelets  []codecache.Codelet
+	begin     mem.Addr // of the interpreter
+	end       mem.Addr
+	returns   mem.Addr // where calls from C++ return to
+	barrier   mem.Addr // where virtual threads return to frames that are not on the stack; 0 if that is not said
+	bcpSlot   mem.Addr // of an interpreted frame, below its frame pointer
 }
 
 // Versions that were tried; in between nobody looked.
@@ -51,6 +56,12 @@ func readJVM(v *view.View, symbols vmstructs.Symbols) (*jvm, error) {
 	// between. Source: frame_x86.hpp.
 	if j.bcpSlot = 8 * wordSize; j.version == 8 {
 		j.bcpSlot = 7 * wordSize
+	}
+	if j.heap, j.noThreads = heap.ReadLayout(v, t, j.version); j.noThreads == nil {
+		j.threads, j.noThreads = threads.ReadLayout(t)
+	}
+	if j.noThreads != nil {
+		j.threads, j.noThreads = nil, fmt.Errorf("names of threads and locks: %w", j.noThreads)
 	}
 	return j, j.readCode(v)
 }

@@ -152,3 +152,23 @@ func (l *Layout) Codelets(v *view.View) ([]Codelet, error) {
 	}
 	return all, nil
 }
+
+// Each gives yield where each blob of a heap begins, ascending, until it returns false. What the JVM makes meanwhile may
+// be missing.
+func (l *Layout) Each(v *view.View, h *Heap, yield func(start mem.Addr) bool) error {
+	own := *h
+	n := uint64(own.High-own.Low) >> own.shift
+	const piece = 4 << 10
+	for at := uint64(0); at < n; at += piece {
+		b := append([]byte(nil), v.UpTo(own.segmap+mem.Addr(at), int(min(piece, n-at)))...)
+		for i, t := range b {
+			if t == 0 && !yield(own.Low+mem.Addr((at+uint64(i))<<own.shift)+mem.Addr(l.header)) {
+				return nil
+			}
+		}
+		if uint64(len(b)) < min(piece, n-at) {
+			return v.Refused() // what is behind is reserved, and not in use
+		}
+	}
+	return nil
+}
