@@ -20,8 +20,6 @@ public class Nopoll {
 	}
 
 	public static void main(String[] args) throws Exception {
-		System.out.println("ready");
-		System.out.flush();
 		Thread t = new Thread(() -> {
 			while (true) {
 				System.gc();
@@ -29,6 +27,8 @@ public class Nopoll {
 		}, "collects");
 		t.setDaemon(true);
 		t.start();
+		System.out.println("ready");
+		System.out.flush();
 		run();
 	}
 }

@@ -139,7 +139,8 @@ func (g *graph) edge(i int, s *unwind.Stack) {
 	switch {
 	case w.Pending != 0:
 		owner, how := g.ownerOf(&w.monitor)
-		l := waits.Lock{Name: "the monitor of " + g.describe(v, w.locked), Number: uint64(w.Pending)}
+		l := waits.Lock{Name: "the monitor of " + g.describe(v, w.locked), Number: uint64(w.Pending),
+			Retries: true} // one of its waiters looks again now and then
 		if owner >= 0 {
 			l.Owner, l.Evidence = g.tids[owner], fmt.Sprintf("ObjectMonitor %#x %s thread %d", uint64(w.Pending), how,
 				g.tids[owner])
