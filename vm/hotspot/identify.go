@@ -86,7 +86,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		switch {
 		case a.heap && r.returnsToContinuation(s, i+1, &v, j):
 			f.Gap, f.Note = true, joined(f.Note, heapNote)
-		case i+1 < len(s.Frames) && s.Frames[i+1].Origin != unwind.ByRuntime:
+		case a.heap, i+1 < len(s.Frames) && s.Frames[i+1].Origin != unwind.ByRuntime:
 			f.Gap, f.Note = true, joined(f.Note, callerNote)
 		}
 	}

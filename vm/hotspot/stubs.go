@@ -140,11 +140,31 @@ func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
 		// The barrier at the entry of compiled code pushes a mark before its frame pointer.
 		return s.leave(s.fp+2*wordSize, s.fp+3*wordSize, s.fp, false)
 	}
-	if s.fp < s.sp || s.fp-s.sp > maxFrame {
-		return regs.Registers{}, errStack
-	}
 	s.act.heap = !s.interrupted
-	return s.byFramePointer()
+	if s.fp >= s.sp && s.fp-s.sp < maxFrame && s.fp%wordSize == 0 && s.returns(s.fp+wordSize) {
+		return s.byFramePointer()
+	}
+	if s.act.heap {
+		return s.overEntry()
+	}
+	return regs.Registers{}, errStack
+}
+
+// entryWords is how large the frame is from which a virtual thread is run, in words.
+const entryWords = 32
+
+// overEntry leaves a frame to which a virtual thread returns whose older frames are in the heap: the next on the stack
+// is the one that runs it, of which nothing is left in registers, and its caller.
+// Source: src/hotspot/share/runtime/continuationEntry.hpp.
+func (s *step) overEntry() (regs.Registers, error) {
+	for i := range mem.Addr(entryWords) {
+		f := s.v.Fields(s.sp + i*wordSize)
+		saved := f.Addr(0)
+		if at := f.At; f.Err == nil && saved > at && saved-at < maxFrame && saved%wordSize == 0 && s.returns(at+wordSize) {
+			return s.leave(at+wordSize, at+2*wordSize, at, false)
+		}
+	}
+	return regs.Registers{}, errStack
 }
 
 // native reports whether the word at a is an address in a file: of code that called this directly.
