@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/dump"
@@ -120,7 +119,7 @@ func (s *caseSampler) writes(pid int) bool {
 	}
 	return slices.ContainsFunc(w.facts.Process(pid).Threads, func(t *waits.Thread) bool {
 		of := w.graph.Of(t.TID)
-		return of != nil && strings.HasPrefix(string(of.Object.Kind), "room in a ")
+		return of != nil && (of.Object.Kind.Sort == profile.SortPipeRoom || of.Object.Kind.Sort == profile.SortSocketRoom)
 	})
 }
 

@@ -25,7 +25,7 @@ func (j *judging) decide() *Verdict {
 	}
 	sinks := j.sinks()
 	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == "deadlock" {
+		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleDeadlock {
 			return j.evidence(j.deadlock(c), sinks)
 		}
 	}
@@ -36,7 +36,7 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(v, sinks)
 	}
 	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == "stuck" && j.isAtRest(c) {
+		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleStuck && j.isAtRest(c) {
 			return j.evidence(j.stuck(c), sinks)
 		}
 	}
@@ -238,7 +238,7 @@ func (j *judging) ring(first int, in map[int]bool) (ring []int) {
 // writer comes first.
 func (j *judging) ringWords(ring []int) string {
 	for k, tid := range ring {
-		if w := j.waiting[tid]; w != nil && strings.HasPrefix(w.Kind, "room") {
+		if w := j.waiting[tid]; w != nil && w.Sort == profile.SortPipeRoom {
 			ring = slices.Concat(ring[k:], ring[:k])
 			break
 		}
@@ -262,7 +262,7 @@ func (j *judging) fullPipe() *Verdict {
 	var names []string
 	for _, d := range j.dumps {
 		for _, tid := range j.members[d.Process.PID] {
-			if w := j.waiting[tid]; w != nil && w.Kind == "room in a full pipe" && j.classOf(tid) != Going {
+			if w := j.waiting[tid]; w != nil && w.Sort == profile.SortPipeRoom && j.classOf(tid) != Going {
 				if writers[w.Name] == nil {
 					names = append(names, w.Name)
 				}
