@@ -14,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/hang/trigger"
 	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report/publish"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm/unshown"
 )
@@ -32,7 +33,7 @@ type caseOptions struct {
 	began          time.Time // when the command began, zero if there is none
 	killed         []hang.Killed
 	// report is told what there is before the first stop, and each dump as soon as it is made; nil for nobody.
-	report *hangReport
+	report *publish.Report
 }
 
 // capture makes the case of processes. It always returns one: what could not be had is in its Problems.
@@ -47,9 +48,9 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	defer s.close()
 	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree}
 	if o.report != nil {
-		o.report.facts(c)
-		s.saves = o.report.folder != nil
-		opt.Done = func(_ int, d *profile.Dump) { o.report.sampled(d, s.taken()) }
+		o.report.Facts(c)
+		s.saves = o.report.Folder() != nil
+		opt.Done = func(_ int, d *profile.Dump) { o.report.Sampled(d, s.taken()) }
 	}
 	live := &trigger.Live{List: tree}
 	before := live.Evidence()

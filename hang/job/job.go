@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -55,11 +54,12 @@ const (
 // for a Capture that takes much longer than it may: the end of a command depends on no one who writes.
 type Observer interface {
 	// Started is called once, when the command runs.
-	Started()
+	Started(h Helper)
 	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then.
 	// harmed says that it did what may have ended processes: then the status of the command is not its own.
 	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
-	// Say gives a person one line, which may hold any bytes of the target. It must not block.
+	// Say gives a person one line, which may hold any bytes of the target. It must not block, and is called by any
+	// goroutine.
 	Say(line string)
 }
 
@@ -72,9 +72,11 @@ type Tree struct {
 	Killed []supervise.Killed
 	// Hurried says that somebody wants us to end: the context ends with the grace, and the best comes first.
 	Hurried bool
-	// Helper starts a program of ours, which is none of the tree.
-	Helper func(*exec.Cmd) error
+	Helper  Helper
 }
+
+// Helper calls start, which starts a program of ours and gives its id; that is none of the tree.
+type Helper func(start func() (pid int, err error)) error
 
 // Outcome is how it ended.
 type Outcome struct {
@@ -147,7 +149,7 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	live := &trigger.Live{List: j.orphans.Below, Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
 	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
 	defer j.ends.Close()
-	to.Started()
+	to.Started(j.orphans.Helper)
 	return j.follow(parent), nil
 }
 

@@ -4,7 +4,6 @@ package supervise
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -51,13 +50,14 @@ func (o *Orphans) except(pid int) {
 	}
 }
 
-// Helper starts a program of our own, which is no part of the tree. The caller waits for it.
-func (o *Orphans) Helper(c *exec.Cmd) error {
+// Helper calls start, which starts a program of our own and gives its id: that is no part of the tree. The caller waits
+// for it afterwards.
+func (o *Orphans) Helper(start func() (pid int, err error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	err := c.Start()
+	pid, err := start()
 	if err == nil {
-		o.except(c.Process.Pid) // it is there, ended or not, until it is waited for
+		o.except(pid) // it is there, ended or not, until it is waited for
 	}
 	return err
 }
