@@ -109,7 +109,8 @@ func (a *app) run(o *runOptions, argv []string) error {
 		o.limits.Deadline = a.jobDeadline()
 	}
 	began := time.Now()
-	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
+	keepIgnored()
+	out, err := job.Run(job.Options{Argv: argv, Files: given(), Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
 		Whole: capture.InAll + o.killAfter + folder.Patience, EndSignal: o.signal.number, Patience: o.killAfter,
 		PreserveStatus: o.preserve, DumpSignal: o.dumpSignal.number, Leftovers: job.Leftovers(o.leftovers.word),
 		Children: tracer.ChildrenOf, InJob: ci.InJob(os.Getenv)}, r)

@@ -28,8 +28,8 @@ const (
 // caught are the signals that mean something to us, or that we pass on; not those that were to be ignored. What comes of
 // writing is caught so that it ends nobody.
 func (j *job) caught() []os.Signal {
-	all := []os.Signal{syscall.SIGCHLD, syscall.SIGPIPE, syscall.SIGXFSZ}
-	wanted := slices.Clone(passedOn)
+	all := []os.Signal{syscall.SIGCHLD}
+	wanted := append([]syscall.Signal{syscall.SIGPIPE, syscall.SIGXFSZ}, passedOn...)
 	for s := syscall.Signal(firstRealTime); s <= lastRealTime; s++ {
 		if s != tracerRealTime {
 			wanted = append(wanted, s)
