@@ -110,8 +110,9 @@ func (a *app) run(o *runOptions, argv []string) error {
 	}
 	began := time.Now()
 	keepIgnored()
-	out, err := job.Run(job.Options{Argv: argv, Files: given(), Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
-		Whole: capture.InAll + o.killAfter + folder.Patience, EndSignal: o.signal.number, Patience: o.killAfter,
+	out, err := job.Run(job.Options{Argv: argv, Files: given(), Around: a.oom.Usual, Limits: o.limits, Kernel: kernel{},
+		Grace: o.grace, Whole: capture.InAll + o.killAfter + folder.Patience,
+		EndSignal: o.signal.number, Patience: o.killAfter,
 		PreserveStatus: o.preserve, DumpSignal: o.dumpSignal.number, Leftovers: job.Leftovers(o.leftovers.word),
 		Children: tracer.ChildrenOf, InJob: ci.InJob(os.Getenv)}, r)
 	if err != nil {

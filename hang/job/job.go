@@ -21,6 +21,7 @@ type Options struct {
 	Files  []uintptr          // as [supervise.Options] has them
 	Around func(start func()) // the same
 	Limits trigger.Limits
+	Kernel trigger.Kernel
 	// Grace is how long a capture may take after a signal, or after our parent has ended.
 	Grace time.Duration
 	// Whole is how long any other capture may take.
@@ -146,7 +147,8 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	// stop us (stty tostop).
 	signal.Ignore(syscall.SIGTTOU)
 	j.orphans.Follow(j.command)
-	live := &trigger.Live{List: j.orphans.Below, Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
+	live := &trigger.Live{Kernel: o.Kernel, List: j.orphans.Below,
+		Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
 	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
 	defer j.ends.Close()
 	to.Started(j.orphans.Helper)
