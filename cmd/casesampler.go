@@ -32,6 +32,7 @@ type caseOptions struct {
 	naming         namingOptions
 	began          time.Time // when the command began, zero if there is none
 	killed         []hang.Killed
+	seen           map[string]bool // command lines that were there before
 	// report is told what there is before the first stop, and each dump as soon as it is made; nil for nobody.
 	report *publish.Report
 }
@@ -46,7 +47,8 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	c.Processes, c.Began, c.Killed = capture.Describe(tree()), o.began, o.killed
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
-	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree}
+	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree,
+		Seen: o.seen}
 	if o.report != nil {
 		o.report.Facts(c)
 		s.saves = o.report.Folder() != nil

@@ -50,7 +50,7 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (ha
 	fate := r.fate(t.Kind)
 	to := r.o.publishing(r.show)
 	o := &caseOptions{trigger: t, command: r.argv, roots: []int{tree.Root}, tree: tree.List, at: capture.Usual,
-		naming: r.o.namingOptions, began: tree.Began}
+		naming: r.o.namingOptions, began: tree.Began, seen: tree.Seen}
 	for _, k := range tree.Killed {
 		o.killed = append(o.killed, hang.Killed{PID: k.PID, Name: k.Name, Signal: supervise.SignalName(k.Signal),
 			Seen: k.Seen})

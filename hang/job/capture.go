@@ -41,7 +41,7 @@ func (j *job) begin(t hang.Trigger, hurried bool, next func()) {
 	j.capture = c
 	j.ends.Ended(time.Now())
 	tree := Tree{Root: j.command.PID(), Began: j.began, List: j.orphans.Below, Killed: j.ends.Killed(),
-		Hurried: hurried, Helper: j.orphans.Helper}
+		Seen: j.watch.Seen(), Hurried: hurried, Helper: j.orphans.Helper}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

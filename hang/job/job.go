@@ -71,6 +71,8 @@ type Tree struct {
 	List  func() []int // all processes, parents before their children
 	// Killed are processes of it that somebody ended by SIGTERM or SIGKILL, as far as that was seen: in a CI job alone.
 	Killed []supervise.Killed
+	// Seen are command lines that were met, as far as somebody looked; nil for none.
+	Seen map[string]bool
 	// Hurried says that somebody wants us to end: the context ends with the grace, and the best comes first.
 	Hurried bool
 	Helper  Helper
@@ -149,6 +151,11 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	j.orphans.Follow(j.command)
 	live := &trigger.Live{Kernel: o.Kernel, List: j.orphans.Below,
 		Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
+	if o.Limits.Idle > 0 || o.Limits.Silent > 0 {
+		writes := supervise.WatchWrites(live.Outputs)
+		defer writes.Close()
+		live.Writes = writes.Count
+	}
 	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
 	defer j.ends.Close()
 	to.Started(j.orphans.Helper)
