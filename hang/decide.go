@@ -90,12 +90,19 @@ func (j *judging) sinks() []sink {
 // rootVerdict is the verdict that all wait for s.
 func (j *judging) rootVerdict(s *sink) *Verdict {
 	words := j.chain(s.node)
+	repeats := j.c.Activity.Repeats
 	switch {
+	case s.does == "" && s.from == nil && len(repeats) > 0:
+		words += " repeats the same command: " + text.Escape(repeats[0])
+		repeats = nil
 	case s.does == "":
 	case s.from == nil:
 		words += " " + s.does
 	default:
 		words += ", which " + s.does
+	}
+	if len(repeats) > 0 && s.kind != Busy {
+		words += "; it repeats the same command: " + text.Escape(repeats[0])
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
 	v.Culprit = j.culprit(s.pid, s.tid)
