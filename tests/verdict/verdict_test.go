@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-
-	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // TestVerdict judges each row once. What a row is known to get wrong is listed in known_test.go, and must be wrong: a row
@@ -23,7 +21,7 @@ func TestVerdict(t *testing.T) {
 		r := &rows[i]
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			harness.Need(t, r.needs...)
+			need(t, r.needs...)
 			for found, a := range r.judge(t, 1) {
 				r.hold(t, found, a)
 			}

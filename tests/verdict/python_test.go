@@ -1,0 +1,81 @@
+//go:build linux
+
+package verdict
+
+// Programs in Python.
+var pythonRows = []row{
+	// That hang.
+	{name: "Python two Locks in two orders", needs: python, files: one("abba.py"), ready: "ready",
+		argv: []string{"python3", "abba.py", "Lock"},
+		is:   truth{state: hangs, kinds: deadlock, culprit: "abba.py", function: "take"}},
+	{name: "Python two RLocks in two orders", needs: python, files: one("abba.py"), ready: "ready",
+		argv: []string{"python3", "abba.py", "RLock"},
+		is:   truth{state: hangs, kinds: deadlock, culprit: "abba.py", function: "take"}},
+	{name: "Python Queue.join after the worker died", needs: python, files: one("died.py"), ready: "ready",
+		argv: []string{"python3", "died.py"}, is: truth{state: hangs, culprit: "died.py", function: "finish"}},
+	{name: "Python task waits for its own pool", needs: python, files: one("nested.py"), ready: "ready",
+		argv: []string{"python3", "nested.py"}, is: truth{state: hangs, culprit: "nested.py", function: "outer"}},
+	{name: "Python Pool.map with a task that hangs", needs: python, files: one("pool.py"), ready: "ready",
+		argv: []string{"python3", "pool.py"}, is: truth{state: hangs, culprit: "pool.py", marked: true, function: "load",
+			waits: []string{"data from a socket"}}},
+	{name: "Python Pool.map after a worker was killed", needs: python, files: one("killed.py"), ready: "ready",
+		argv: []string{"python3", "killed.py"}, is: truth{state: hangs, culprit: "killed.py", function: "run"}},
+	{name: "Python Popen.wait with a full pipe", needs: python, files: []string{"pipe.py", "child.py"}, ready: "ready",
+		argv: []string{"python3", "pipe.py"}, is: truth{state: hangs, culprit: "pipe.py|child.py", function: "build|emit",
+			waits: []string{"room in a full pipe", "the end of a child"}}},
+	{name: "Python coroutine waits for a future", needs: python, files: one("settle.py"), ready: "ready",
+		argv: []string{"python3", "settle.py"}, is: truth{state: hangs, culprit: "settle.py", function: "fetch"}},
+	{name: "Python coroutine that blocks", needs: python, files: []string{"blocks.py", "silent.py"}, ready: "ready",
+		start: silent, argv: []string{"python3", "blocks.py"},
+		is: truth{state: hangs, culprit: "blocks.py|silent.py", function: "request|ignore",
+			waits: []string{"data from a socket"}}},
+	{name: "Python Event that is not set", needs: python, files: one("event.py"), ready: "ready",
+		argv: []string{"python3", "event.py"}, is: truth{state: hangs, culprit: "event.py", function: "await_start"}},
+	{name: "Python full queue beside a full queue", needs: python, files: one("condition.py"), ready: "ready",
+		argv: []string{"python3", "condition.py"},
+		is:   truth{state: hangs, culprit: "condition.py", function: "produce|consume"}},
+	{name: "Python lock inherited over fork", needs: python, files: one("forklock.py"), ready: "ready",
+		argv: []string{"python3", "forklock.py"},
+		is:   truth{state: hangs, culprit: "forklock.py", marked: true, function: "child"}},
+	{name: "pytest hangs in a queue", needs: pytest, files: one("test_slow.py"), ready: "ready",
+		argv: []string{"/usr/bin/python3", "-m", "pytest", "-q", "test_slow.py"},
+		is:   truth{state: hangs, culprit: "pytest", function: "wait_for_row"}},
+	{name: "pytest asks a server that hangs", needs: pytest, files: []string{"fixture.py", "backend.py"}, ready: "ready",
+		argv: []string{"/usr/bin/python3", "-m", "pytest", "-q", "fixture.py"},
+		is:   truth{state: hangs, culprit: "backend.py", function: "query"}},
+	{name: "Python client, proxy, server that hangs", needs: python, ready: "ready",
+		files: []string{"client.py", "proxy.py", "backend.py"}, argv: []string{"python3", "client.py", "proxyport"},
+		start: beside([]string{"python3", "backend.py"}, "port", []string{"python3", "proxy.py"}, "proxyport"),
+		is:    truth{state: hangs, culprit: "backend.py", function: "query"}},
+
+	// That are healthy.
+	{name: "healthy Python idle HTTP server", needs: python, files: one("server.py"), ready: "ready",
+		argv: []string{"python3", "server.py"}, is: truth{state: healthy}},
+	{name: "healthy Python asyncio waits for SIGTERM", needs: python, files: one("sighandler.py"), ready: "ready",
+		argv: []string{"python3", "sighandler.py"}, is: truth{state: healthy}},
+	{name: "healthy Python asyncio ticks", needs: python, files: one("ticks.py"), ready: "ready",
+		argv: []string{"python3", "ticks.py"}, is: truth{state: healthy}},
+	{name: "healthy Python pool computes", needs: python, files: one("compute.py"), ready: "ready", cpu: true,
+		argv: []string{"python3", "compute.py"},
+		is:   truth{state: healthy, culprit: "compute.py", function: "parse|digest|shard"}},
+	{name: "healthy Python batch behind a limit", needs: python, files: one("limited.py"), ready: "ready",
+		argv: []string{"python3", "limited.py"}, is: truth{state: healthy}},
+	{name: "healthy Python collects garbage", needs: python, files: one("garbage.py"), ready: "ready", cpu: true,
+		argv: []string{"python3", "garbage.py"},
+		is:   truth{state: healthy, culprit: "garbage.py", function: "grow|<module>"}},
+	{name: "healthy Python idle consumers", needs: python, files: one("consumer.py"), ready: "ready",
+		argv: []string{"python3", "consumer.py"}, is: truth{state: healthy}},
+	{name: "healthy Python idle executor", needs: python, files: one("executor.py"), ready: "ready",
+		argv: []string{"python3", "executor.py"}, is: truth{state: healthy}},
+	{name: "healthy Python tries to connect", needs: python, files: one("retry.py"), ready: "ready",
+		argv: []string{"python3", "retry.py"}, is: truth{state: healthy}},
+	{name: "healthy Python waits for a child that works", needs: python, files: one("heartbeat.py"), ready: "ready",
+		argv: []string{"python3", "heartbeat.py"}, is: truth{state: healthy}},
+	{name: "healthy pytest with slow steps", needs: pytest, files: one("test_healthy.py"), ready: "ready",
+		argv: []string{"/usr/bin/python3", "-m", "pytest", "-q", "test_healthy.py"}, is: truth{state: healthy}},
+}
+
+var (
+	python = []string{"python3"}
+	pytest = []string{"/usr/bin/python3", "/usr/lib/python3/dist-packages/pytest"}
+)
