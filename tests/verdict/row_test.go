@@ -73,7 +73,7 @@ func (r *row) program(t testing.TB) *harness.Program {
 }
 
 // rows are all of them.
-var rows = concat(nativeRows, pythonRows)
+var rows = concat(nativeRows, pythonRows, goRows, nodeRows)
 
 func concat(tables ...[]row) []row {
 	var all []row
