@@ -36,19 +36,24 @@ type answer struct {
 	}
 	status int
 	text   string // the JSON
+	dumped string // what the culprit waits for, where it is not in Waits
 }
 
 type verdictOf struct {
 	Kind, Sentence string
 	Hung           bool
-	Culprit        *struct {
-		PID, TID int
-		Process  string
-		Frame    *struct {
-			Function, File string
-			Line           int
-		}
-	}
+	Culprit        *culpritOf
+}
+
+type culpritOf struct {
+	PID, TID int
+	Process  string
+	Frame    *frame
+}
+
+type frame struct {
+	Function, File string
+	Line           int
 }
 
 // judgement makes fpstack judge a program that is ready, and returns what it said.
@@ -112,6 +117,9 @@ func (is *truth) compare(a *answer, p *harness.Program) map[aspect]string {
 	wrong := is.state != spins && v.Hung != (is.state == hangs)
 	if wrong || len(is.kinds) > 0 && !slices.Contains(is.kinds, v.Kind) {
 		found[verdict] = fmt.Sprintf("got %s, hung %t; it is %s %v", v.Kind, v.Hung, is.state, is.kinds)
+	}
+	if is.trigger != "" && a.Trigger.Kind != is.trigger {
+		found[verdict] += fmt.Sprintf("by %q, want %q", a.Trigger.Kind, is.trigger)
 	}
 	if is.culprit == "" {
 		return found
@@ -192,7 +200,7 @@ func (a *answer) commandLine(pid int) string {
 func (a *answer) waits() string {
 	who := a.Verdict.Culprit
 	if who == nil || a.Waits == nil {
-		return ""
+		return a.dumped
 	}
 	for _, t := range a.Waits.Threads {
 		if t.Wait != nil && (t.TID == who.TID || who.TID == 0 && t.TID == who.PID) {

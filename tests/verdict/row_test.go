@@ -33,6 +33,8 @@ type truth struct {
 	state state
 	// kinds are the kinds of verdict that are right; none: all that agree with state.
 	kinds []string
+	// trigger is what must have made run capture: "none" if nothing may. "": it was asked.
+	trigger string
 	// culprit matches the command line of the process that somebody should look at first. "": nobody need be named.
 	culprit string
 	// marked: the process id of the culprit is also in the file culprit of its folder, as others have its command line.
@@ -73,7 +75,7 @@ func (r *row) program(t testing.TB) *harness.Program {
 }
 
 // rows are all of them.
-var rows = concat(nativeRows, pythonRows, goRows, nodeRows)
+var rows = concat(nativeRows, pythonRows, goRows, nodeRows, buildRows, serverRows, kernelRows, runRows, savedRows)
 
 func concat(tables ...[]row) []row {
 	var all []row
