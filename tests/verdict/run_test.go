@@ -46,12 +46,16 @@ var runRows = []row{
 		by: runs("--deadline", "3s"), is: truth{state: healthy, trigger: "deadline"}},
 }
 
+// patience is how long a command may run that no other limit ends.
+const patience = "15s"
+
 // runs has `fpstack run` with these options start the program, and reads the report; where there is none, the command
 // has ended by itself.
 func runs(options ...string) judgement {
 	return func(t testing.TB, p *harness.Program, _ int) *answer {
 		t.Helper()
-		argv := append([]string{fpstack, "run", "--report", "report", "--kill-after", "1s"}, options...)
+		argv := []string{fpstack, "run", "--report", "report", "--kill-after", "1s", "--deadline", patience}
+		argv = append(argv, options...)
 		cmd := p.Command(t, append(append(argv, "--"), p.Argv...))
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out

@@ -39,7 +39,7 @@ var serverRows = []row{
 		is:  truth{state: hangs, culprit: "rq|silent.py", marked: true, function: "fetch_report|ignore"}},
 	{name: "celery both workers in a task that hangs", needs: celery, start: redisAndSilent, ready: "ready.",
 		files: []string{"tasks.py", "app.py", "call.py", "silent.py"}, then: callTwice,
-		argv: []string{"/usr/bin/celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"},
+		argv: []string{"/usr/bin/python3", "-m", "celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"},
 		is:   truth{state: hangs, culprit: "celery|silent.py", marked: true, function: "fetch_report|ignore"}},
 
 	// That are healthy.
@@ -66,14 +66,14 @@ var serverRows = []row{
 	{name: "healthy rq worker idle", needs: rq, start: runRedis, ready: "Listening on",
 		argv: []string{"sh", "-c", "exec rq worker -u redis://127.0.0.1:$(cat redis)"}, is: truth{state: healthy}},
 	{name: "healthy celery idle", needs: celery, files: []string{"tasks.py", "app.py"}, start: runRedis, ready: "ready.",
-		argv: []string{"/usr/bin/celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"}, is: truth{state: healthy}},
+		argv: []string{"/usr/bin/python3", "-m", "celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"}, is: truth{state: healthy}},
 }
 
 var (
 	redis    = []string{"redis-server", "redis-cli"}
 	postgres = []string{"/usr/lib/postgresql/*/bin/postgres", "psql"}
 	rq       = []string{"redis-server", "/usr/bin/rq", "python3"}
-	celery   = []string{"redis-server", "/usr/bin/celery", "python3"}
+	celery   = []string{"redis-server", "/usr/bin/python3", "/usr/lib/python3/dist-packages/celery"}
 )
 
 const nginxConfig = `user root; daemon off; worker_processes 1; pid pid; error_log log;
