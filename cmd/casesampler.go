@@ -12,10 +12,10 @@ import (
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/hang/trigger"
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm/unshown"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // caseOptions say what is captured.
@@ -51,7 +51,7 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 		s.saves = o.report.folder != nil
 		opt.Done = func(_ int, d *profile.Dump) { o.report.sampled(d, s.taken()) }
 	}
-	live := &trigger.Live{List: tree}
+	live := &trigger.Live{Kernel: kernel{}, List: tree}
 	before := live.Evidence()
 	capture.Run(ctx, c, s, opt)
 	moved := trigger.Activity(before, live.Evidence())

@@ -144,14 +144,14 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
 		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
-		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known()}
+		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known(p.PID())}
 	if walks.Fibers.Asked() || walks.Locals {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
 		d.waiting.learn(p.PID(), w, batch)
-		describeFDs(p, batch, w.LoopDescriptors())
+		d.waiting.describeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
 		}
@@ -193,9 +193,9 @@ func (d *dumping) finishSaving() {
 }
 
 // describeFDs describes the files that threads of a batch wait for, and others.
-func describeFDs(p *tracer.Process, batch *snapshot.Snapshot, others []int) {
+func (w *waiting) describeFDs(p *tracer.Process, batch *snapshot.Snapshot, others []int) {
 	wanted := append(resolve.Descriptors(batch), others...)
-	batch.FDs = p.DescribeFDs(wanted)
+	batch.FDs = w.names(p.PID(), wanted)
 	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
 		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
 			"its user")

@@ -58,7 +58,7 @@ var errAllEnded = errors.New("every process has ended before a limit was reached
 
 // awaitTrigger waits until a limit of processes is reached. It attaches to nothing.
 func (a *app) awaitTrigger(ctx context.Context, o *watchOptions, pids []int, children bool) (hang.Trigger, error) {
-	live := &trigger.Live{List: func() []int { return withChildren(pids, children) }}
+	live := &trigger.Live{Kernel: kernel{}, List: func() []int { return withChildren(pids, children) }}
 	var began []procfs.Identity
 	for _, pid := range pids {
 		if st, err := procfs.ReadStat("/proc", pid); err == nil {

@@ -103,7 +103,7 @@ func (a *app) run(o *runOptions, argv []string) error {
 	}
 	began := time.Now()
 	r := &runner{app: a, o: o, argv: argv}
-	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Grace: o.grace,
+	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Kernel: kernel{}, Grace: o.grace,
 		Patience: o.killAfter, DumpSignal: syscall.Signal(o.dumpSignal), Leftovers: job.Leftovers(o.leftovers.word),
 		Children: tracer.ChildrenOf, WithParent: ci.InJob(os.Getenv)}, r)
 	var start *supervise.StartError

@@ -5,17 +5,18 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/dump"
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
+	"github.com/fpstack/fpstack/waits/live"
 )
 
 // waiting is who waits for whom in the processes of a dump: read before they are stopped, as a stop changes it.
 type waiting struct {
-	source *tracer.WaitFacts
+	source *live.Reader
 	facts  *waits.Facts
 	graph  *waits.Graph // nil if it could not be made
 	shown  bool         // of a process
@@ -24,7 +25,7 @@ type waiting struct {
 // newWaiting reads those processes. One that cannot be inspected is not in the graph: the dump says why. near is
 // [waits.Facts.Near].
 func newWaiting(ctx context.Context, pids []int, near bool) *waiting {
-	w := &waiting{source: tracer.NewWaitFacts()}
+	w := &waiting{source: live.New()}
 	w.facts, _ = w.source.Begin(ctx, pids)
 	w.facts.Near = near
 	w.graph, _ = waits.Examine(ctx, w.source, w.facts)
@@ -33,12 +34,27 @@ func newWaiting(ctx context.Context, pids []int, near bool) *waiting {
 
 func (w *waiting) close() { w.source.Close() }
 
-// known is what was read of the threads; nil if nothing was.
-func (w *waiting) known() *waits.Facts {
+// known tells what was read of the threads of process pid that sleep; nil if nothing was.
+func (w *waiting) known(pid int) func(tid int) (tracer.Known, bool) {
 	if w == nil {
 		return nil
 	}
-	return w.facts
+	return func(tid int) (tracer.Known, bool) {
+		t := w.facts.Thread(tid)
+		if t == nil || t.Process.PID != pid || !t.First.Known || !t.First.Blocked {
+			return tracer.Known{}, false
+		}
+		return tracer.Known{Comm: t.Comm, State: t.State, Call: t.First.Call, Counters: t.First.Counters}, true
+	}
+}
+
+// names says what descriptors of process pid are.
+func (w *waiting) names(pid int, fds []int) map[int]string {
+	source := live.New()
+	if w != nil {
+		source = w.source
+	}
+	return source.Names(pid, fds)
 }
 
 // copiers are what is to be copied in the stop of process pid, so that its deadlocks can be confirmed.
@@ -150,22 +166,33 @@ func concern(d *profile.Dump) {
 	})
 }
 
-// name gives the facts the functions that were found on the stacks.
+// name gives the facts the functions that were found on the stacks. Stacks that share their frames share these.
 func (w *waiting) name(threads []profile.Thread) {
+	named := map[*profile.Frame][]string{}
 	for i := range threads {
 		t := &threads[i]
 		of := w.facts.Thread(t.TID)
 		if of == nil || len(t.Stack.Frames) == 0 {
 			continue
 		}
-		of.Idle, of.Stack = t.Idle, make([]string, 0, len(t.Stack.Frames))
-		for j := range t.Stack.Frames {
-			switch f := &t.Stack.Frames[j]; {
-			case f.Kind == profile.Signal:
-				of.Stack = append(of.Stack, waits.SignalFrame)
-			case !f.Waits():
-				of.Stack = append(of.Stack, f.Func)
-			}
+		first := &t.Stack.Frames[0]
+		if len(named[first]) != len(t.Stack.Frames) {
+			named[first] = functions(t.Stack.Frames)
+		}
+		of.Idle, of.Stack = t.Idle, named[first]
+	}
+}
+
+// functions lists the functions of a stack as the facts have them.
+func functions(frames []profile.Frame) []string {
+	names := make([]string, 0, len(frames))
+	for i := range frames {
+		switch f := &frames[i]; {
+		case f.Kind == profile.Signal:
+			names = append(names, waits.SignalFrame)
+		case !f.Waits():
+			names = append(names, f.Func)
 		}
 	}
+	return names
 }

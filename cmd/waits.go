@@ -11,10 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
+	"github.com/fpstack/fpstack/waits/live"
 )
 
 // waitsOptions are the flags of waits.
@@ -77,7 +78,7 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 	if err != nil {
 		return err
 	}
-	w := &waiting{source: tracer.NewWaitFacts()}
+	w := &waiting{source: live.New()}
 	defer w.close()
 	tracer.CollectLater()
 	missing += a.beginWaits(ctx, w, o)
@@ -105,7 +106,7 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 
 // beginWaits reads the processes for the first time, and counts those that cannot be inspected.
 func (a *app) beginWaits(ctx context.Context, w *waiting, o *waitsOptions) (missing int) {
-	var not []tracer.Uninspected
+	var not []live.Uninspected
 	w.facts, not = w.source.Begin(ctx, withChildren(o.pids, o.children))
 	for _, u := range not {
 		if !hasEnded(u.Err) || slices.Contains(o.pids, u.PID) {

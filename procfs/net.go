@@ -49,22 +49,6 @@ func ParseInetSocket(table, line string) (s Inet, ok bool) {
 	return s, true
 }
 
-// ParseInet reads a line as ParseInetSocket does, for a person. It is false for a socket without an inode, too.
-func ParseInet(table, line string) (inode uint64, text string, ok bool) {
-	s, ok := ParseInetSocket(table, line)
-	if !ok || s.Inode == 0 {
-		return 0, "", false
-	}
-	text = table + " " + s.Local.String()
-	if s.Remote.Port() != 0 {
-		text += " -> " + s.Remote.String()
-	}
-	if s.State != "" {
-		text += " " + s.State
-	}
-	return s.Inode, text, true
-}
-
 // parseAddrPort reads "0100007F:1F90": the address is words of 32 bits in the byte order of
 // the machine, the port a number.
 func parseAddrPort(s string) (netip.AddrPort, bool) {
@@ -80,42 +64,6 @@ func parseAddrPort(s string) (netip.AddrPort, bool) {
 	}
 	addr, ok := netip.AddrFromSlice(words)
 	return netip.AddrPortFrom(addr, uint16(port)), ok
-}
-
-// unixTypes are the socket types of socket(2) by number.
-var unixTypes = map[string]string{"0001": "stream", "0002": "dgram", "0005": "seqpacket"}
-
-// ParseUnix reads a line of /proc/PID/net/unix:
-//
-//	Num RefCount Protocol Flags Type St Inode Path
-//
-// The path may hold any bytes but a newline, and begins with @ if it is abstract.
-// Source: unix_seq_show in linux/net/unix/af_unix.c.
-func ParseUnix(_, line string) (inode uint64, text string, ok bool) {
-	var f [7]string
-	rest := line
-	for i := range f {
-		rest = strings.TrimLeft(rest, " ")
-		f[i], rest, _ = strings.Cut(rest, " ")
-	}
-	inode, err := strconv.ParseUint(f[6], 10, 64)
-	if err != nil || inode == 0 {
-		return 0, "", false
-	}
-	text = "unix"
-	if kind := unixTypes[f[4]]; kind != "" {
-		text += " " + kind
-	}
-	if rest != "" {
-		text += " " + rest
-	}
-	switch {
-	case f[3] == "00010000": // __SO_ACCEPTCON
-		text += " LISTEN"
-	case f[5] == "03":
-		text += " CONNECTED"
-	}
-	return inode, text, true
 }
 
 // SocketInode takes the number out of "socket:[123]".

@@ -117,34 +117,23 @@ func TestParseInet(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("the lines are those of a little-endian machine")
 	}
-	for _, row := range []struct{ table, line, want string }{
+	for _, row := range []struct{ table, line, local, remote, state string }{
 		{"tcp", "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 " +
-			"100 0 0 10 0", "tcp 127.0.0.1:8080 LISTEN"},
+			"100 0 0 10 0", "127.0.0.1:8080", "0.0.0.0:0", "LISTEN"},
 		{"tcp", "   1: 0100007F:1F90 0200007F:A001 01 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 " +
-			"20 4 30 10 -1", "tcp 127.0.0.1:8080 -> 127.0.0.2:40961 ESTABLISHED"},
+			"20 4 30 10 -1", "127.0.0.1:8080", "127.0.0.2:40961", "ESTABLISHED"},
 		{"udp6", "  9: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 " +
-			"00000000:00000000 00:00000000 00000000  0  0 4242 2 0 0", "udp6 [2001:db8::1]:53"},
+			"00000000:00000000 00:00000000 00000000  0  0 4242 2 0 0", "[2001:db8::1]:53", "[::]:0", ""},
 	} {
-		inode, got, ok := ParseInet(row.table, row.line)
-		if !ok || inode != 4242 || got != row.want {
-			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, row.want)
+		got, ok := ParseInetSocket(row.table, row.line)
+		if !ok || got.Inode != 4242 || got.Local.String() != row.local || got.Remote.String() != row.remote ||
+			got.State != row.state {
+			t.Errorf("got %+v, %v, want %+v", got, ok, row)
 		}
 	}
-	if _, _, ok := ParseInet("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "+
+	if _, ok := ParseInetSocket("tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "+
 		"retrnsmt   uid  timeout inode"); ok {
 		t.Error("the titles count as a socket")
-	}
-}
-
-func TestParseUnix(t *testing.T) {
-	for line, want := range map[string]string{
-		"0000000000000000: 00000002 00000000 00010000 0001 01  4242 /run/a b": "unix stream /run/a b LISTEN",
-		"0000000000000000: 00000003 00000000 00000000 0001 03  4242":          "unix stream CONNECTED",
-		"0000000000000000: 00000002 00000000 00000000 0002 01  4242 @x":       "unix dgram @x",
-	} {
-		if inode, got, ok := ParseUnix("unix", line); !ok || inode != 4242 || got != want {
-			t.Errorf("got %q of inode %d, %v, want %q", got, inode, ok, want)
-		}
 	}
 }
 
@@ -175,8 +164,7 @@ func FuzzProc(f *testing.F) {
 		}
 		ParseWchan(b)
 		for line := range strings.Lines(string(b)) {
-			ParseInet("tcp", line)
-			ParseUnix("unix", line)
+			ParseInetSocket("tcp", line)
 		}
 	})
 }

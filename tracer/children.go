@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,11 +27,11 @@ func (p *Process) Children() ([]int, error) {
 	var out []int
 	buf := make([]byte, 0, 1024)
 	for _, tid := range tids {
-		b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/children", buf, maxProcFile)
+		b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/children", buf, procfile.MaxFile)
 		switch {
 		case err == nil:
 			out = procfs.AppendNumbers(out, b)
-		case !isGone(err):
+		case !procfile.Gone(err):
 			return nil, err
 		case p.present(tid):
 			return p.searchChildren()
@@ -44,7 +45,8 @@ func (p *Process) Children() ([]int, error) {
 func ChildrenOf(pid int) ([]int, error) {
 	p := &Process{pid: pid, root: "/proc"}
 	var err error
-	if p.dir, err = openAt(unix.AT_FDCWD, p.root+"/"+strconv.Itoa(pid), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+	dir := p.root + "/" + strconv.Itoa(pid)
+	if p.dir, err = procfile.Open(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return nil, err
 	}
 	defer unix.Close(p.dir)
@@ -53,21 +55,21 @@ func ChildrenOf(pid int) ([]int, error) {
 
 // searchChildren reads every process.
 func (p *Process) searchChildren() ([]int, error) {
-	fd, err := openAt(unix.AT_FDCWD, p.root, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := procfile.Open(unix.AT_FDCWD, p.root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	d := taskDir{fd: fd}
-	d.reserve(1024)
-	all, err := d.list(nil)
+	d := procfile.List{FD: fd}
+	d.Reserve(1024)
+	all, err := d.IDs(nil)
 	if err != nil {
 		return nil, err
 	}
 	var out []int
 	buf := make([]byte, 0, 1024)
 	for _, pid := range all {
-		b, err := readAt(fd, strconv.Itoa(pid)+"/stat", buf, 4096)
+		b, err := procfile.At(fd, strconv.Itoa(pid)+"/stat", buf, 4096)
 		if err != nil {
 			continue // it has ended
 		}
@@ -92,7 +94,7 @@ type IDs struct{ file int }
 func OpenIDs() (*IDs, error) { return openIDs("/proc/loadavg") }
 
 func openIDs(path string) (*IDs, error) {
-	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY)
+	fd, err := procfile.Open(unix.AT_FDCWD, path, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

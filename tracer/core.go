@@ -17,6 +17,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot/corefile"
 	"golang.org/x/sys/unix"
 )
@@ -127,20 +128,20 @@ func registerSet(tid int, typ uintptr, buf *[]byte) []byte {
 
 // describeCore fills in what /proc shows of the stopped process.
 func (p *Process) describeCore(c *corefile.Process) {
-	if b, err := readAt(p.dir, "stat", nil, 4096); err == nil {
+	if b, err := procfile.At(p.dir, "stat", nil, 4096); err == nil {
 		if st, err := procfs.ParseStat(b); err == nil {
 			c.Comm, c.Parent, c.Group, c.Session, c.Flags = st.Comm, st.Parent, st.Group, st.Session, st.Flags
 		}
 	}
-	if b, err := readAt(p.dir, "cmdline", nil, 4096); err == nil {
+	if b, err := procfile.At(p.dir, "cmdline", nil, 4096); err == nil {
 		c.Args = string(bytes.TrimRight(bytes.ReplaceAll(b, []byte{0}, []byte(" ")), " "))
 	}
-	c.Auxv, _ = readAt(p.dir, "auxv", nil, 64<<10)
-	filter, _ := readAt(p.dir, "coredump_filter", nil, 64)
+	c.Auxv, _ = procfile.At(p.dir, "auxv", nil, 64<<10)
+	filter, _ := procfile.At(p.dir, "coredump_filter", nil, 64)
 	c.Filter = corefile.ParseFilter(filter)
-	inTurns(len(c.Threads), func(i int, r *taskReader) {
+	procfile.InTurns(len(c.Threads), func(i int, r *procfile.Task) {
 		t := &c.Threads[i]
-		b, err := r.read(p, t.TID, "status")
+		b, err := p.ReadTask(r, t.TID, "status")
 		if err != nil {
 			return
 		}
@@ -157,7 +158,7 @@ func (p *Process) describeCore(c *corefile.Process) {
 // usage is the mappings with what of them is in memory; without that where it may not be read.
 func (p *Process) usage() []maps.Usage {
 	const most = 4 << 30 // bytes of text: some 700 a mapping
-	fd, err := openAt(p.dir, "task/"+strconv.Itoa(p.memory.Load().tid)+"/smaps", unix.O_RDONLY)
+	fd, err := procfile.Open(p.dir, "task/"+strconv.Itoa(p.memory.Load().tid)+"/smaps", unix.O_RDONLY)
 	if err == nil {
 		f := os.NewFile(uintptr(fd), "smaps")
 		defer f.Close()

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNoProcess says that there is no such process, or that it has ended.
@@ -19,6 +21,12 @@ var ErrExec = errors.New("process began another program")
 
 // ErrCoreDump says that the process is dumping core: it stops for nobody.
 var ErrCoreDump = errors.New("process is dumping core")
+
+// Transient reports whether err is a want that may pass: of descriptors, ours or the system's, or of memory. It says
+// nothing about the process that was meant.
+func Transient(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
 
 // KernelThreadError says that the process is a thread of the kernel.
 type KernelThreadError struct {

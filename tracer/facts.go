@@ -5,11 +5,12 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
 )
@@ -24,11 +25,11 @@ type facts struct {
 }
 
 // readFacts reads those of one thread. It is false if the thread has ended.
-func (p *Process) readFacts(tid int, r *taskReader) (facts, bool) {
+func (p *Process) readFacts(tid int, r *procfile.Task) (facts, bool) {
 	var f facts
-	b, err := r.read(p, tid, "stat")
+	b, err := p.ReadTask(r, tid, "stat")
 	if err != nil {
-		return f, !isGone(err)
+		return f, !procfile.Gone(err)
 	}
 	if st, err := procfs.ParseStat(b); err == nil {
 		f.comm, f.state, f.worker = st.Comm, st.State, st.KernelWorker()
@@ -36,7 +37,7 @@ func (p *Process) readFacts(tid int, r *taskReader) (facts, bool) {
 	if f.state == 'X' || f.state == 'Z' && tid != p.pid {
 		return f, false
 	}
-	if b, err = r.read(p, tid, "syscall"); err == nil {
+	if b, err = p.ReadTask(r, tid, "syscall"); err == nil {
 		if c, asleep, err := procfs.ParseSyscall(b); err == nil && asleep {
 			f.syscall = (*snapshot.Syscall)(&c)
 		}
@@ -44,15 +45,76 @@ func (p *Process) readFacts(tid int, r *taskReader) (facts, bool) {
 	return f, true
 }
 
+// Known is what was read before of a thread that slept in a system call.
+type Known struct {
+	Comm     string
+	State    byte
+	Call     procfs.Syscall
+	Counters procfs.Schedstat
+}
+
 // knownFacts are those of a thread that was read before and has not run since: it is where it was. They take its
 // counters alone, a third of the time.
-func (p *Process) knownFacts(t *waits.Thread, r *taskReader) (f facts, ok bool) {
-	var now waits.Reading
-	if t == nil || t.Process.PID != p.pid || !t.First.Known || !t.First.Blocked || t.First.Counters.CPU == 0 ||
-		readCounters(p, t.TID, &now, r) != nil || !now.Known || now.Counters != t.First.Counters {
+func (p *Process) knownFacts(tid int, known func(tid int) (Known, bool), r *procfile.Task) (f facts, ok bool) {
+	if known == nil {
 		return f, false
 	}
-	return facts{comm: t.Comm, state: t.State, syscall: (*snapshot.Syscall)(&t.First.Call)}, true
+	k, ok := known(tid)
+	if !ok || k.Counters.CPU == 0 {
+		return f, false
+	}
+	if now, err := p.TaskCounters(r, tid); err != nil || now != k.Counters {
+		return f, false
+	}
+	return facts{comm: k.Comm, state: k.State, syscall: (*snapshot.Syscall)(&k.Call)}, true
+}
+
+// TaskCounters reads the counters of a thread; without schedstat they are its switches alone. It fails with
+// ErrNoThread.
+func (p *Process) TaskCounters(r *procfile.Task, tid int) (c procfs.Schedstat, err error) {
+	file := p.CountersFile()
+	b, err := p.ReadTask(r, tid, file)
+	if err != nil {
+		return c, err
+	}
+	if file == "schedstat" {
+		return procfs.ParseSchedstat(b)
+	}
+	c.Switches, err = procfs.ParseSwitches(b)
+	return c, err
+}
+
+// ReadTask reads a file of thread tid. What it returns is valid until r reads again. It fails with ErrNoThread or a
+// *PermissionError.
+//
+// To keep thousands of files open is dearer than to open them twice: each time that the table of descriptors grows,
+// which threads share, the kernel waits until no CPU uses the old one (expand_fdtable in linux/fs/file.c).
+func (p *Process) ReadTask(r *procfile.Task, tid int, name string) ([]byte, error) {
+	fd, err := p.openTask(r, tid, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b, err := r.From(fd, name)
+	return b, noThread{}.of(err)
+}
+
+func (p *Process) openTask(r *procfile.Task, tid int, name string) (int, error) {
+	fd, e := r.Open(p.dir, tid, name)
+	switch e {
+	case 0:
+		return fd, nil
+	case unix.ENOENT, unix.ESRCH:
+		return -1, ErrNoThread
+	case unix.EACCES, unix.EPERM:
+		return -1, permissionError(p.root, p.pid, "open "+name+" of", e)
+	}
+	return -1, &os.PathError{Op: "open", Path: fmt.Sprintf("task/%d/%s", tid, name), Err: e}
+}
+
+// ReadFile reads a file of the process's folder in /proc into buf, which grows up to limit.
+func (p *Process) ReadFile(name string, buf []byte, limit int) ([]byte, error) {
+	return procfile.At(p.dir, name, buf, limit)
 }
 
 // kernelPlace is where in the kernel a thread sleeps.
@@ -66,7 +128,7 @@ type kernelPlace struct {
 func (p *Process) readKernel(tid int) (kernelPlace, error) {
 	var k kernelPlace
 	dir := "task/" + strconv.Itoa(tid)
-	if b, err := readAt(p.dir, dir+"/wchan", nil, 4096); err == nil {
+	if b, err := procfile.At(p.dir, dir+"/wchan", nil, 4096); err == nil {
 		k.wchan = procfs.ParseWchan(b)
 	}
 	var err error
@@ -75,7 +137,7 @@ func (p *Process) readKernel(tid int) (kernelPlace, error) {
 }
 
 func (p *Process) kernelStack(tid int) ([]string, error) {
-	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stack", nil, 64<<10)
+	b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/stack", nil, 64<<10)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +154,7 @@ func (w *Watch) KernelStack() ([]string, error) {
 		return nil, fmt.Errorf("/proc/%d/stack is for root alone (CAP_SYS_ADMIN)", w.tid)
 	case errors.Is(err, unix.ENOENT) && w.exists():
 		return nil, errors.New("this kernel has no /proc/PID/stack (CONFIG_STACKTRACE)")
-	case isGone(err):
+	case procfile.Gone(err):
 		return nil, w.gone()
 	}
 	return stack, err
@@ -107,7 +169,7 @@ func (w *Watch) exists() bool {
 // observe fills in what can be known of a thread that was not stopped: where it is in
 // the kernel, and its user stack from the stack pointer that /proc/TID/syscall gives.
 func (p *Process) observe(t *snapshot.Thread, w *windows) {
-	if f, ok := p.readFacts(t.TID, &taskReader{}); ok {
+	if f, ok := p.readFacts(t.TID, &procfile.Task{}); ok {
 		t.Syscall, t.Comm = f.syscall, f.comm
 		if f.state != 't' { // our own attempt must not show
 			t.State = f.state
@@ -129,7 +191,7 @@ func (p *Process) observe(t *snapshot.Thread, w *windows) {
 
 // lastComm reads the name of a thread that was found only during the stop.
 func (p *Process) lastComm(tid int) string {
-	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/comm", nil, 64)
+	b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/comm", nil, 64)
 	if err != nil || len(b) == 0 {
 		return ""
 	}
@@ -138,7 +200,7 @@ func (p *Process) lastComm(tid int) string {
 
 // present reports whether a thread that PTRACE_SEIZE refused is there and has not ended.
 func (p *Process) present(tid int) bool {
-	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
+	b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096)
 	if err != nil {
 		return Transient(err) // it was there
 	}
@@ -151,7 +213,7 @@ func (p *Process) refusal(tid int, e unix.Errno) error {
 	if e == unix.EIO || e == unix.ENOSYS || e == unix.EINVAL {
 		return &KernelError{Request: "PTRACE_SEIZE", Err: e}
 	}
-	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, maxProcFile)
+	b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, procfile.MaxFile)
 	if err == nil {
 		if st, err := procfs.ParseStatus(b); err == nil && st.TracerPid > 0 {
 			return p.traced(st.TracerPid)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
 )
@@ -94,7 +95,7 @@ var kernelPage = mem.Addr(os.Getpagesize())
 func (m *memory) openPages() {
 	m.pagesOnce.Do(func() {
 		var err error
-		if m.pages, err = openAt(m.dir, "task/"+strconv.Itoa(m.tid)+"/pagemap", unix.O_RDONLY); err != nil {
+		if m.pages, err = procfile.Open(m.dir, "task/"+strconv.Itoa(m.tid)+"/pagemap", unix.O_RDONLY); err != nil {
 			m.pages = -1
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,7 +51,7 @@ func (p *Process) Replaced() bool {
 // isForked reports whether the process has not executed a program since it was made.
 // Source: PF_FORKNOEXEC of linux/include/linux/sched.h; begin_new_exec in linux/fs/exec.c clears it.
 func (p *Process) isForked() bool {
-	b, err := readAt(p.dir, "stat", nil, 4096)
+	b, err := procfile.At(p.dir, "stat", nil, 4096)
 	if err != nil {
 		return Transient(err) // as far as is known
 	}

@@ -5,6 +5,8 @@ package tracer
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/fpstack/fpstack/procfs/procfile"
 )
 
 // PermissionError says that the kernel refused to let us inspect a process. Why it did, and what
@@ -31,7 +33,7 @@ func (e *PermissionError) Unwrap() error { return e.Err }
 // permissionError says that cause was the answer to operation op. root is the proc file system.
 func permissionError(root string, pid int, op string, cause error) *PermissionError {
 	e := &PermissionError{PID: pid, Operation: op, Err: cause}
-	if st, err := readStatus(root + "/" + strconv.Itoa(pid) + "/status"); err == nil {
+	if st, err := procfile.Status(root + "/" + strconv.Itoa(pid) + "/status"); err == nil {
 		e.Comm = st.Name
 	}
 	return e

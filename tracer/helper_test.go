@@ -5,9 +5,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -23,8 +21,6 @@ func helper(mode string) {
 		go recurse(20000)
 		time.Sleep(50 * time.Millisecond)
 		fmt.Print("r")
-	case "files":
-		files()
 	case "rooted":
 		check(unix.Chroot(os.Getenv("TRACER_TEST_ROOT")))
 		fmt.Print("r")
@@ -69,36 +65,6 @@ func recurse(n int) int {
 	return 0
 }
 
-// files opens one descriptor of each kind and prints their numbers with what they are.
-func files() {
-	dir, err := os.MkdirTemp("", "tracer-helper")
-	check(err)
-	defer os.RemoveAll(dir)
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	check(err)
-	client, err := net.Dial("tcp4", listener.Addr().String())
-	check(err)
-	six, err := net.Listen("tcp6", "[::1]:0")
-	name := "none"
-	var sixFD uintptr
-	if err == nil {
-		name, sixFD = six.Addr().String(), number32(six.(*net.TCPListener))
-	}
-	local, err := net.Listen("unix", filepath.Join(dir, "s"))
-	check(err)
-	r, _, err := os.Pipe()
-	check(err)
-	gone, err := os.Create(filepath.Join(dir, "gone"))
-	check(err)
-	check(os.Remove(gone.Name()))
-	fmt.Printf("r%d %s %d %s %d %s %d %s %d %d %s\n",
-		number32(listener.(*net.TCPListener)), listener.Addr(),
-		number32(client.(*net.TCPConn)), client.LocalAddr(), sixFD, name,
-		number32(local.(*net.UnixListener)), filepath.Join(dir, "s"),
-		r.Fd(), gone.Fd(), gone.Name())
-	time.Sleep(time.Hour)
-}
-
 // refusedHelper prints why a process of another user cannot be opened.
 func refusedHelper() {
 	pid, err := strconv.Atoi(os.Getenv("TRACER_TEST_PID"))
@@ -113,15 +79,6 @@ func refusedHelper() {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
-
-type filer interface{ File() (*os.File, error) }
-
-// number32 is a descriptor of the same socket.
-func number32(f filer) uintptr {
-	file, err := f.File()
-	check(err)
-	return file.Fd()
-}
 
 func check(err error) {
 	if err != nil {

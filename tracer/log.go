@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +35,7 @@ func (p *Process) live() (*module.Live, error) {
 		return nil, err
 	}
 	out.PID = status.Inner
-	b, err := readAt(v.dir, "stat", nil, 4096)
+	b, err := procfile.At(v.dir, "stat", nil, 4096)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +44,10 @@ func (p *Process) live() (*module.Live, error) {
 		return nil, err
 	}
 	var ahead time.Duration // 0 before Linux 5.5
-	if b, err := readAt(v.dir, "timens_offsets", nil, 4096); err == nil {
+	if b, err := procfile.At(v.dir, "timens_offsets", nil, 4096); err == nil {
 		ahead = procfs.ParseMonotonicOffset(b)
 	}
-	if b, err := readFile(p.root+"/self/timens_offsets", 4096); err == nil {
+	if b, err := procfile.Read(p.root+"/self/timens_offsets", 4096); err == nil {
 		ahead -= procfs.ParseMonotonicOffset(b)
 	}
 	booted, err := clock(unix.CLOCK_BOOTTIME)
@@ -87,13 +88,13 @@ func (p *Process) aside() (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", p.pid, err)
 	}
-	v := &Process{pid: p.pid, root: p.root, dir: dir, tasks: taskDir{fd: -1}}
+	v := &Process{pid: p.pid, root: p.root, dir: dir, tasks: procfile.List{FD: -1}}
 	v.memory.Store(m)
 	return v, nil
 }
 
 func (p *Process) status() (procfs.Status, error) {
-	b, err := readAt(p.dir, "status", nil, maxProcFile)
+	b, err := procfile.At(p.dir, "status", nil, procfile.MaxFile)
 	if err != nil {
 		return procfs.Status{}, p.gone(err)
 	}
@@ -150,7 +151,7 @@ func (p *Process) findLog(path string, find func() (int, error)) (module.Log, er
 }
 
 func (p *Process) checkLog(path string, find func() (int, error)) (*log, error) {
-	mounts, err := readAt(p.dir, "mountinfo", nil, maxMapsText)
+	mounts, err := procfile.At(p.dir, "mountinfo", nil, maxMapsText)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +31,7 @@ func openCallMemory(dir, tid int) (*callMemory, error) {
 	if _, err := unix.ProcessVMReadv(tid, local, remote, 0); err != nil && !errors.Is(err, unix.EFAULT) {
 		return nil, err
 	}
-	fd, err := openAt(dir, "task/"+strconv.Itoa(tid)+"/maps", unix.O_RDONLY)
+	fd, err := procfile.Open(dir, "task/"+strconv.Itoa(tid)+"/maps", unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs/procfile"
 )
 
 // TestCallMemory: what the call reads is what the file gives, a hole is a hole, and after an exec it reads nothing any
@@ -105,7 +106,7 @@ func TestCallMemoryThatDoesNotCome(t *testing.T) {
 		if th.Registers == nil {
 			t.Errorf("thread %d: no registers, %q", th.TID, th.NotStopped)
 		}
-		if st, err := readStatus("/proc/" + strconv.Itoa(th.TID) + "/status"); err != nil || st.TracerPid != 0 {
+		if st, err := procfile.Status("/proc/" + strconv.Itoa(th.TID) + "/status"); err != nil || st.TracerPid != 0 {
 			t.Errorf("thread %d is held by %d, %v", th.TID, st.TracerPid, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,18 +72,18 @@ func (p *Process) content(of errand.FileSystem, find func(*Process) (int, error)
 func (p *Process) findObject(m *maps.Mapping) (int, error) {
 	task := "task/" + strconv.Itoa(p.memory.Load().tid)
 	link := fmt.Sprintf("map_files/%x-%x", uint64(m.Start), uint64(m.End)) // of the process, not of a thread
-	if fd, err := openAt(p.dir, link, unix.O_PATH); err == nil {
+	if fd, err := procfile.Open(p.dir, link, unix.O_PATH); err == nil {
 		return fd, nil
 	}
-	if exe, err := readLinkAt(p.dir, task+"/exe"); err == nil && strings.TrimSuffix(exe, " (deleted)") == m.Path {
-		if fd, err := openAt(p.dir, task+"/exe", unix.O_PATH); err == nil {
+	if exe, err := procfile.Link(p.dir, task+"/exe"); err == nil && strings.TrimSuffix(exe, " (deleted)") == m.Path {
+		if fd, err := procfile.Open(p.dir, task+"/exe", unix.O_PATH); err == nil {
 			if same(fd, m) {
 				return fd, nil
 			}
 			unix.Close(fd)
 		}
 	}
-	root, err := openAt(p.dir, task+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	root, err := procfile.Open(p.dir, task+"/root", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return -1, err
 	}
@@ -101,27 +102,30 @@ func (p *Process) findObject(m *maps.Mapping) (int, error) {
 	return fd, nil
 }
 
+// maxOpenFiles bounds the descriptors of a process that are looked through.
+const maxOpenFiles = 64 << 10
+
 // descriptorOf opens the file behind m by a descriptor that the process has of it: so one that was deleted is reached
 // where map_files may not be read.
 func (p *Process) descriptorOf(m *maps.Mapping) (fd int, ok bool) {
-	dir, err := openAt(p.dir, "fd", unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := procfile.Open(p.dir, "fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return -1, false
 	}
 	defer unix.Close(dir)
-	list := taskDir{fd: dir}
-	list.reserve(64)
-	numbers, err := list.list(nil)
+	list := procfile.List{FD: dir}
+	list.Reserve(64)
+	numbers, err := list.IDs(nil)
 	if err != nil {
 		return -1, false
 	}
-	for _, n := range numbers[:min(len(numbers), maxDescribed)] {
+	for _, n := range numbers[:min(len(numbers), maxOpenFiles)] {
 		name := strconv.Itoa(n)
-		link, err := readLinkAt(dir, name)
+		link, err := procfile.Link(dir, name)
 		if err != nil || strings.TrimSuffix(link, " (deleted)") != m.Path {
 			continue
 		}
-		if fd, err := openAt(dir, name, unix.O_PATH); err == nil {
+		if fd, err := procfile.Open(dir, name, unix.O_PATH); err == nil {
 			if same(fd, m) {
 				return fd, true
 			}
@@ -159,7 +163,7 @@ func openIn(root int, path string, resolve uint64) (int, error) {
 // openPlain is openIn for kernels before 5.6. It follows no link at all: the paths that
 // the kernel shows for mappings have none.
 func openPlain(root int, path string) (int, error) {
-	at, err := openAt(root, ".", unix.O_PATH|unix.O_DIRECTORY)
+	at, err := procfile.Open(root, ".", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return -1, err
 	}
@@ -258,5 +262,6 @@ func isServed(kind uint32) bool {
 
 // reopen opens the regular file that the O_PATH descriptor names, to be read.
 func reopen(path int) (int, error) {
-	return openAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	own := "/proc/self/fd/" + strconv.Itoa(path)
+	return procfile.Open(unix.AT_FDCWD, own, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -123,7 +124,7 @@ func TestOpenInStaysBelowRoot(t *testing.T) {
 		os.Symlink(filepath.Join(dir, "secret"), filepath.Join(dir, "root", "absolute"))); err != nil {
 		t.Fatal(err)
 	}
-	root, err := openAt(unix.AT_FDCWD, filepath.Join(dir, "root"), unix.O_PATH|unix.O_DIRECTORY)
+	root, err := procfile.Open(unix.AT_FDCWD, filepath.Join(dir, "root"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,41 +153,6 @@ func content(t *testing.T, fd int) string {
 	defer f.Close()
 	b, _ := io.ReadAll(f)
 	return string(b)
-}
-
-func TestDescribeFDs(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TRACER_TEST_HELPER=files")
-	c := launch(t, cmd)
-	var listener, client, six, local, pipe, gone int
-	var listenAddr, clientAddr, sixAddr, localPath, goneName string
-	if _, err := fmt.Fscan(c.out, &listener, &listenAddr, &client, &clientAddr, &six, &sixAddr, &local, &localPath,
-		&pipe, &gone, &goneName); err != nil {
-		t.Fatal(err)
-	}
-	p := openTarget(t, c.pid())
-	got := p.DescribeFDs([]int{listener, client, six, local, pipe, gone, -1, 9999})
-	want := map[int]string{
-		listener: "tcp " + listenAddr + " LISTEN",
-		client:   "tcp " + clientAddr + " -> " + listenAddr + " ESTABLISHED",
-		local:    "unix stream " + localPath + " LISTEN",
-		gone:     goneName + " (deleted)",
-	}
-	if sixAddr != "none" {
-		want[six] = "tcp6 " + sixAddr + " LISTEN"
-	}
-	for fd, text := range want {
-		if got[fd] != text {
-			t.Errorf("descriptor %d: got %q, want %q", fd, got[fd], text)
-		}
-	}
-	var inode int
-	if n, _ := fmt.Sscanf(got[pipe], "pipe:[%d]", &inode); n != 1 {
-		t.Errorf("pipe: got %q", got[pipe])
-	}
-	if _, ok := got[9999]; ok || len(got) > 6 {
-		t.Errorf("closed descriptors are described: %v", got)
-	}
 }
 
 // In a mere chroot the kernel shows us the path outside of it; its own view has another.

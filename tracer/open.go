@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
 	"golang.org/x/sys/unix"
 )
@@ -31,16 +32,16 @@ func open(root string, pid int, opt Options) (*Process, error) {
 	if pid == os.Getpid() {
 		return nil, fmt.Errorf("process %d: %w", pid, ErrSelf)
 	}
-	if st, err := readStatus(root + "/" + strconv.Itoa(pid) + "/status"); err == nil && st.TGID > 0 {
+	if st, err := procfile.Status(root + "/" + strconv.Itoa(pid) + "/status"); err == nil && st.TGID > 0 {
 		pid = st.TGID
 	}
-	p := &Process{pid: pid, root: root, opt: opt.withDefaults(), dir: -1, tasks: taskDir{fd: -1}}
+	p := &Process{pid: pid, root: root, opt: opt.withDefaults(), dir: -1, tasks: procfile.List{FD: -1}}
 	for try := 0; ; try++ {
 		err := p.open()
 		if err == nil {
 			return p, nil
 		}
-		for _, fd := range []*int{&p.dir, &p.tasks.fd} {
+		for _, fd := range []*int{&p.dir, &p.tasks.FD} {
 			if *fd >= 0 {
 				unix.Close(*fd)
 			}
@@ -60,13 +61,14 @@ func (p *Process) open() (err error) {
 	if p.host, err = hostArch(); err != nil {
 		return err
 	}
-	if p.dir, err = openAt(unix.AT_FDCWD, p.root+"/"+strconv.Itoa(p.pid), unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+	dir := p.root + "/" + strconv.Itoa(p.pid)
+	if p.dir, err = procfile.Open(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return p.notListed(err)
 	}
 	if err := p.check(); err != nil {
 		return err
 	}
-	if p.tasks.fd, err = openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+	if p.tasks.FD, err = procfile.Open(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return p.gone(err)
 	}
 	return p.openMemory()
@@ -74,7 +76,7 @@ func (p *Process) open() (err error) {
 
 // check refuses what cannot be stopped or must not be.
 func (p *Process) check() error {
-	b, err := readAt(p.dir, "stat", nil, 4096)
+	b, err := procfile.At(p.dir, "stat", nil, 4096)
 	if err != nil {
 		return p.gone(err)
 	}
@@ -87,7 +89,7 @@ func (p *Process) check() error {
 	if stat.KernelThread() {
 		return &KernelThreadError{PID: p.pid, Comm: stat.Comm}
 	}
-	if b, err = readAt(p.dir, "status", nil, maxProcFile); err != nil {
+	if b, err = procfile.At(p.dir, "status", nil, procfile.MaxFile); err != nil {
 		return p.gone(err)
 	}
 	status, err := procfs.ParseStatus(b)
@@ -114,7 +116,7 @@ func (p *Process) check() error {
 
 // checkMutual refuses a process that traces us: both would be stopped for good.
 func (p *Process) checkMutual() error {
-	own, err := readStatus(p.root + "/self/status")
+	own, err := procfile.Status(p.root + "/self/status")
 	if err != nil || own.TracerPid <= 0 {
 		return nil // not traced, or no way to know
 	}
@@ -126,7 +128,7 @@ func (p *Process) checkMutual() error {
 
 func (p *Process) traced(tracer int) error {
 	e := &TracedError{PID: p.pid, Tracer: tracer}
-	if b, err := readFile(p.root+"/"+strconv.Itoa(tracer)+"/stat", 4096); err == nil {
+	if b, err := procfile.Read(p.root+"/"+strconv.Itoa(tracer)+"/stat", 4096); err == nil {
 		if st, err := procfs.ParseStat(b); err == nil {
 			e.Name = st.Comm
 		}
@@ -140,7 +142,7 @@ func (p *Process) notListed(err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return permissionError(p.root, p.pid, "open", err)
-	case !isGone(err):
+	case !procfile.Gone(err):
 		return fmt.Errorf("open process %d: %w", p.pid, err)
 	case kill == nil || errors.Is(kill, unix.EPERM):
 		e := permissionError(p.root, p.pid, "open", unix.EPERM)

@@ -5,7 +5,6 @@ package tracer
 import (
 	"time"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -48,8 +47,8 @@ type StopOptions struct {
 	Core     CoreWriter
 	CoreTime time.Duration
 	// Known is what was read of threads before; nil: nothing was. What /proc shows of one that has not run since is not
-	// read again.
-	Known *waits.Facts
+	// read again. It is called by several goroutines at once.
+	Known func(tid int) (Known, bool)
 }
 
 const (

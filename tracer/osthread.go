@@ -82,3 +82,17 @@ func (t *osThread) end() {
 		time.Sleep(100 * time.Microsecond)
 	}
 }
+
+// OnOwnThread runs f on an OS thread that ends with it, so that f may change what belongs to a thread, as its
+// namespaces. It returns when f has; a panic of f is its error.
+func OnOwnThread(f func() error) error {
+	done := make(chan error, 1)
+	offMain(func() {
+		var err error
+		if fault := guard(func() { err = f() }); fault != nil {
+			err = fault
+		}
+		done <- err
+	})
+	return <-done
+}

@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,7 +64,7 @@ func (p *Process) DialOwn(ctx context.Context, dir string, is func(name string) 
 
 // namesIn lists a directory that is open for its path alone.
 func namesIn(place int) ([]string, error) {
-	fd, err := openAt(place, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := procfile.Open(place, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func namesIn(place int) ([]string, error) {
 
 // dialAt connects to the socket of that name in an open directory, if it is the process's own.
 func (p *Process) dialAt(ctx context.Context, place int, name string) (net.Conn, error) {
-	fd, err := openAt(place, name, unix.O_PATH|unix.O_NOFOLLOW)
+	fd, err := procfile.Open(place, name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,7 @@ func listener(c net.Conn) (int, error) {
 
 // Variable is a variable of the environment that the process was started with, "" if it has none.
 func (p *Process) Variable(name string) (string, error) {
-	b, err := readAt(p.dir, "environ", nil, maxProcFile)
+	b, err := procfile.At(p.dir, "environ", nil, procfile.MaxFile)
 	if err != nil {
 		return "", fmt.Errorf("read environment of process %d: %w", p.pid, p.gone(err))
 	}
@@ -146,4 +148,16 @@ func (p *Process) Variable(name string) (string, error) {
 }
 
 // InnerID is the id of the process in its own pid namespace.
-func (p *Process) InnerID() int { return innerID(p, p.pid) }
+func (p *Process) InnerID() int { return p.InnerOf(p.pid) }
+
+// InnerOf is the id of a thread in its own pid namespace; tid where that is not known.
+func (p *Process) InnerOf(tid int) int {
+	b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, procfile.MaxFile)
+	if err != nil {
+		return tid
+	}
+	if st, err := procfs.ParseStatus(b); err == nil {
+		return st.Inner
+	}
+	return tid
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/errand"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,7 +41,7 @@ func (p *Process) openRoot() (int, error) {
 	if m == nil {
 		return -1, fmt.Errorf("open root of process %d: %w", p.pid, ErrNoProcess)
 	}
-	root, err := openAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
+	root, err := procfile.Open(p.dir, "task/"+strconv.Itoa(m.tid)+"/root", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return -1, fmt.Errorf("open root of process %d: %w", p.pid, p.gone(err))
 	}
@@ -55,7 +56,7 @@ func (p *Process) inView(path string) string {
 	if m == nil {
 		return path
 	}
-	root, err := readLinkAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/root")
+	root, err := procfile.Link(p.dir, "task/"+strconv.Itoa(m.tid)+"/root")
 	if err != nil || root == "/" {
 		return path
 	}
@@ -91,14 +92,14 @@ var own errand.Owner
 
 // OpenFile is the content of the regular file at path in our own view, like [Process.OpenPath].
 func OpenFile(path string) (data []byte, release func() error, err error) {
-	return openOwn(path, func() (int, error) { return openAt(unix.AT_FDCWD, path, unix.O_PATH) })
+	return openOwn(path, func() (int, error) { return procfile.Open(unix.AT_FDCWD, path, unix.O_PATH) })
 }
 
 // OpenBelow is that of the regular file at path as a process would find it whose root is dir, like [OpenFile]: no link
 // leads out of dir.
 func OpenBelow(dir, path string) (data []byte, release func() error, err error) {
 	return openOwn(path, func() (int, error) {
-		root, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
+		root, err := procfile.Open(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return -1, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
@@ -30,7 +31,7 @@ type Process struct {
 	opt      Options
 	host     *regs.Arch
 	dir      int // open /proc/PID: dead with the process, also when the id is given again
-	tasks    taskDir
+	tasks    procfile.List
 	ownChild bool
 
 	closing  sync.RWMutex // guards dir against Close, where that does not wait: see aside
@@ -43,8 +44,8 @@ type Process struct {
 	nested  atomic.Int32              // 1 in another pid namespace than ours, -1 in ours, 0 if nobody has asked
 	table   atomic.Pointer[readTable] // the mappings last read
 
-	files    taskReader // of its Watches
-	counters string     // the file of their counters, "" not known yet
+	files    procfile.Task // of its Watches
+	counters string        // the file of their counters, "" not known yet
 }
 
 // PID returns the id that the process was opened by.
@@ -63,7 +64,7 @@ func (p *Process) Close() error {
 	}
 	p.closing.Lock()
 	defer p.closing.Unlock()
-	unix.Close(p.tasks.fd)
+	unix.Close(p.tasks.FD)
 	return unix.Close(p.dir)
 }
 
@@ -74,14 +75,14 @@ func (p *Process) ThreadIDs() ([]int, error) {
 }
 
 func (p *Process) listThreads() ([]int, error) {
-	fd, err := openAt(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := procfile.Open(p.dir, "task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	d := taskDir{fd: fd}
-	d.reserve(64)
-	ids, err := d.list(nil)
+	d := procfile.List{FD: fd}
+	d.Reserve(64)
+	ids, err := d.IDs(nil)
 	if err == nil && len(ids) == 0 {
 		err = unix.ESRCH
 	}
@@ -91,7 +92,7 @@ func (p *Process) listThreads() ([]int, error) {
 // gone turns the errors of files that are no longer there into ErrNoProcess, or into
 // ErrExec where only that thread has ended.
 func (p *Process) gone(err error) error {
-	if err == nil || !isGone(err) {
+	if err == nil || !procfile.Gone(err) {
 		return err
 	}
 	_, living := p.livingThread()
@@ -146,7 +147,7 @@ func (p *Process) mapsText(buf []byte) ([]byte, error) {
 	if cap(buf) == 0 {
 		buf = make([]byte, 0, 64<<10)
 	}
-	b, err := readAt(p.dir, "task/"+strconv.Itoa(m.tid)+"/maps", buf, maxMapsText)
+	b, err := procfile.At(p.dir, "task/"+strconv.Itoa(m.tid)+"/maps", buf, maxMapsText)
 	return b, p.gone(err)
 }
 
@@ -154,12 +155,12 @@ func (p *Process) mapsText(buf []byte) ([]byte, error) {
 func (p *Process) describe() snapshot.Process {
 	d := snapshot.Process{PID: p.pid}
 	parent, forked := 0, false
-	if b, err := readAt(p.dir, "stat", nil, 4096); err == nil {
+	if b, err := procfile.At(p.dir, "stat", nil, 4096); err == nil {
 		if st, err := procfs.ParseStat(b); err == nil {
 			d.Comm, parent, forked = st.Comm, st.Parent, st.Flags&procfs.ForkNoExec != 0
 		}
 	}
-	if b, err := readAt(p.dir, "cmdline", nil, maxProcFile); err == nil && len(b) > 0 {
+	if b, err := procfile.At(p.dir, "cmdline", nil, procfile.MaxFile); err == nil && len(b) > 0 {
 		d.Cmdline = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 	}
 	if parent > 0 {
@@ -171,7 +172,7 @@ func (p *Process) describe() snapshot.Process {
 
 // exe is the path of the executable, through a living thread.
 func (p *Process) exe() (string, error) {
-	return readLinkAt(p.dir, "task/"+strconv.Itoa(p.memory.Load().tid)+"/exe")
+	return procfile.Link(p.dir, "task/"+strconv.Itoa(p.memory.Load().tid)+"/exe")
 }
 
 // openMemory opens the memory of the process again: that of the program it runs now.
@@ -184,7 +185,7 @@ func (p *Process) openMemory() error {
 		return fmt.Errorf("process %d: %w", p.pid, ErrNoProcess)
 	}
 	m := &memory{tid: tid, dir: p.dir}
-	if m.fd, err = openAt(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
+	if m.fd, err = procfile.Open(p.dir, "task/"+strconv.Itoa(tid)+"/mem", unix.O_RDONLY); err != nil {
 		if m.call, err = p.withoutFile(tid, err); err != nil {
 			return err
 		}
@@ -198,14 +199,14 @@ func (p *Process) openMemory() error {
 // withoutFile opens the memory where its file could not be opened because of refusal.
 func (p *Process) withoutFile(tid int, refusal error) (*callMemory, error) {
 	switch {
-	case isGone(refusal) && !p.present(tid):
+	case procfile.Gone(refusal) && !p.present(tid):
 		return nil, p.gone(refusal)
 	case Transient(refusal):
 		return nil, fmt.Errorf("open memory of process %d: %w", p.pid, refusal)
 	}
 	call, err := openCallMemory(p.dir, tid)
 	switch {
-	case isGone(err):
+	case procfile.Gone(err):
 		return nil, p.gone(err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, unix.ENOSYS):
 		e := permissionError(p.root, p.pid, "open memory of", unix.EACCES)
@@ -230,7 +231,7 @@ func (p *Process) FilesDenied() bool {
 func (p *Process) livingThread() (int, error) {
 	for range 4 {
 		tids, err := p.listThreads()
-		if err != nil && !isGone(err) {
+		if err != nil && !procfile.Gone(err) {
 			return 0, err
 		}
 		for _, tid := range tids {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +22,7 @@ type delay struct {
 
 // open is called on the OS thread.
 func (d *delay) open() {
-	if fd, err := openAt(unix.AT_FDCWD, "/proc/thread-self/schedstat", unix.O_RDONLY); err == nil {
+	if fd, err := procfile.Open(unix.AT_FDCWD, "/proc/thread-self/schedstat", unix.O_RDONLY); err == nil {
 		d.file = fd + 1
 	}
 	d.mark(0)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -80,17 +81,18 @@ const calmSlack = "4000000"
 // without it that thread goes on as it does.
 // Source: proc_pid_timerslack_ns(5), which takes the id of any thread.
 func calmOthers() {
-	fd, err := openAt(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := procfile.Open(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	tids, _ := (&taskDir{fd: fd}).list(nil)
+	tids, _ := (&procfile.List{FD: fd}).IDs(nil)
 	for _, tid := range tids {
 		if tid == unix.Gettid() {
 			continue
 		}
-		if at, err := openAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/timerslack_ns", unix.O_WRONLY); err == nil {
+		slack := "/proc/" + strconv.Itoa(tid) + "/timerslack_ns"
+		if at, err := procfile.Open(unix.AT_FDCWD, slack, unix.O_WRONLY); err == nil {
 			_, _ = unix.Write(at, []byte(calmSlack))
 			unix.Close(at)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
@@ -55,7 +56,7 @@ func (p *Process) innerIDs(s *snapshot.Snapshot) {
 	}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if id := innerID(p, t.TID); id != t.TID {
+		if id := p.InnerOf(t.TID); id != t.TID {
 			t.Inner = id
 		}
 	}
@@ -64,7 +65,8 @@ func (p *Process) innerIDs(s *snapshot.Snapshot) {
 // otherNamespace reports whether p is known to be in another pid namespace than we are. It stays there.
 func (p *Process) otherNamespace() bool {
 	if p.nested.Load() == 0 {
-		own, theirs := namespaceOf("/proc/self/ns/pid"), namespaceOf(fmt.Sprintf("/proc/%d/ns/pid", p.pid))
+		own := procfile.Namespace("/proc/self/ns/pid")
+		theirs := procfile.Namespace(fmt.Sprintf("/proc/%d/ns/pid", p.pid))
 		if own != theirs && own != 0 && theirs != 0 {
 			p.nested.Store(1)
 		} else {
@@ -130,7 +132,7 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 		s.settle = opt.MaxPause
 	}
 	if len(opt.ProcessCopiers) > 0 {
-		s.monotonic, s.gatherer = p.monotonic(), &snapshot.Gatherer{}
+		s.monotonic, s.gatherer = p.Monotonic(), &snapshot.Gatherer{}
 		s.gatherer.Ready(opt.ProcessCopiers)
 	}
 	if err := s.listFacts(); err != nil {
@@ -140,7 +142,7 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	s.leaveOut()
 	n := len(s.threads) + len(s.left) + 64
 	s.ids = make([]int, 0, n)
-	p.tasks.reserve(n)
+	p.tasks.Reserve(n)
 	room := s.windows.estimate(s.threads) + 64<<10
 	if len(opt.Copiers) > 0 {
 		room += fetchRoom(len(s.threads))
@@ -160,18 +162,16 @@ func (s *stop) listFacts() error {
 		}
 	}
 	s.known = make(map[int]bool, 2*len(ids)+64)
-	s.threads = make([]dumped, 0, len(ids)+len(ids)/4+64)
+	room := len(ids) + len(ids)/16 + 64
+	s.threads, s.spare = make([]dumped, 0, room), make([]registers, room)
 	for _, tid := range ids {
-		if !s.known[tid] {
-			s.known[tid] = true
-			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
-		}
+		s.add(tid)
 	}
-	s.p.countersFile() // is known from here on
-	inTurns(len(s.threads), func(i int, r *taskReader) {
+	s.p.CountersFile() // is known from here on
+	procfile.InTurns(len(s.threads), func(i int, r *procfile.Task) {
 		t := &s.threads[i]
 		var ok bool
-		if t.facts, ok = s.p.knownFacts(s.opt.Known.Thread(t.tid), r); ok {
+		if t.facts, ok = s.p.knownFacts(t.tid, s.opt.Known, r); ok {
 			return
 		}
 		if t.facts, ok = s.p.readFacts(t.tid, r); !ok {
@@ -218,7 +218,7 @@ func (s *stop) readKernel(t *dumped) {
 		return
 	}
 	var err error
-	if t.kernel, err = s.p.readKernel(t.tid); err != nil && !isGone(err) {
+	if t.kernel, err = s.p.readKernel(t.tid); err != nil && !procfile.Gone(err) {
 		s.problem(fmt.Sprintf("kernel stacks cannot be read: %v", err))
 	}
 }
@@ -294,6 +294,9 @@ func (s *stop) result() *snapshot.Snapshot {
 	out.SortThreads()
 	return out
 }
+
+// Arch is the architecture of the program that table shows; nil if the kernel has none that is known.
+func (p *Process) Arch(table *maps.Table) *regs.Arch { return archOf(p.host, table) }
 
 // archOf tells a 32-bit program of a 64-bit kernel by its mappings: all lie below 4 GiB.
 func archOf(host *regs.Arch, table *maps.Table) *regs.Arch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +36,7 @@ func (p *Process) Clock() (time.Duration, error) {
 //
 // It fails with ErrNoProcess. Source: starttime in proc_pid_stat(5).
 func (p *Process) Began() (uint64, error) {
-	b, err := readAt(p.dir, "stat", nil, 4096)
+	b, err := procfile.At(p.dir, "stat", nil, 4096)
 	if err != nil {
 		return 0, p.gone(err)
 	}
@@ -67,7 +68,7 @@ func (p *Process) BeganAt() (time.Time, error) {
 // It fails with ErrNoProcess.
 // Source: cutime and cstime in proc_pid_stat(5).
 func (p *Process) Reaped() (cpu time.Duration, parent int, err error) {
-	b, err := readAt(p.dir, "stat", nil, 4096)
+	b, err := procfile.At(p.dir, "stat", nil, 4096)
 	if err != nil {
 		return 0, 0, p.gone(err)
 	}
@@ -79,6 +80,6 @@ func (p *Process) Reaped() (cpu time.Duration, parent int, err error) {
 //
 // It fails if there is no such thread.
 func Kin(id int) (pid, parent int, err error) {
-	st, err := readStatus("/proc/" + strconv.Itoa(id) + "/status")
+	st, err := procfile.Status("/proc/" + strconv.Itoa(id) + "/status")
 	return st.TGID, st.Parent, err
 }

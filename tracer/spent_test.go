@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 )
 
 // The clock of a process that has ended is there until somebody waits for it, and what its children
@@ -50,7 +51,7 @@ func TestClockAndReaped(t *testing.T) {
 	}
 	in.Close()
 	for state := byte(0); state != 'Z'; time.Sleep(time.Millisecond) {
-		b, err := readAt(p.dir, "stat", nil, 4096)
+		b, err := procfile.At(p.dir, "stat", nil, 4096)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestKin(t *testing.T) {
 	if err != nil || pid != os.Getpid() || parent != os.Getppid() {
 		t.Errorf("got %d, %d, %v, want %d, %d", pid, parent, err, os.Getpid(), os.Getppid())
 	}
-	if _, _, err := Kin(1 << 30); !isGone(err) {
+	if _, _, err := Kin(1 << 30); !procfile.Gone(err) {
 		t.Errorf("no such thread: %v", err)
 	}
 }

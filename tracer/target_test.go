@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -132,7 +133,7 @@ func checkFree(t testing.TB, pid int) {
 	t.Helper()
 	dirs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	for _, dir := range dirs {
-		st, err := readStatus(dir + "/status")
+		st, err := procfile.Status(dir + "/status")
 		if err == nil && st.TracerPid != 0 {
 			t.Errorf("%s: TracerPid is %d after the stop", dir, st.TracerPid)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -174,7 +175,7 @@ func (u *unstopped) peek(w *Watch, t *snapshot.Thread) error {
 	}
 	if u.opt.KernelStacks && t.State != 'R' && t.TID != 0 {
 		k, err := u.p.readKernel(t.TID)
-		if err != nil && !isGone(err) {
+		if err != nil && !procfile.Gone(err) {
 			u.problem(fmt.Sprintf("kernel stacks cannot be read: %v", err))
 		}
 		t.Wchan, t.KernelStack = k.wchan, k.stack

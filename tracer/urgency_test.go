@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
 )
@@ -125,12 +126,12 @@ func TestUrgentDump(t *testing.T) {
 
 // urgentThreads is how many threads of this program have the real-time class.
 func urgentThreads(t *testing.T) (n int) {
-	fd, err := openAt(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := procfile.Open(unix.AT_FDCWD, "/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	tids, err := (&taskDir{fd: fd}).list(make([]int, 0, 64))
+	tids, err := (&procfile.List{FD: fd}).IDs(make([]int, 0, 64))
 	if err != nil || len(tids) == 0 {
 		t.Fatalf("%d threads, %v", len(tids), err)
 	}

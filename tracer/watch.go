@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"golang.org/x/sys/unix"
@@ -21,6 +22,14 @@ var ErrNoThread error = noThread{}
 type noThread struct{}
 
 func (noThread) Error() string { return "no such thread" }
+
+// of makes err that error where it says that a thread has ended.
+func (noThread) of(err error) error {
+	if procfile.Gone(err) {
+		return ErrNoThread
+	}
+	return err
+}
 
 func (noThread) Is(target error) bool {
 	return target == fs.ErrNotExist || target == error(unix.ESRCH)
@@ -39,7 +48,7 @@ type Watch struct {
 	sched  procFile // schedstat, or status where the kernel has none
 	call   procFile // syscall
 	stat   procFile // opened when it is first wanted
-	files  *taskReader
+	files  *procfile.Task
 	first  procfs.Stat // what stat showed when the Watch was made
 
 	ran      int         // samples that need not check first whether it sleeps
@@ -81,10 +90,10 @@ func (p *Process) Watch(tid int) (*Watch, error) {
 		return nil, err
 	}
 	w.first, w.worker = st, st.KernelWorker()
-	w.sched = closedFile(p.countersFile())
+	w.sched = closedFile(p.CountersFile())
 	w.blind = p.FilesDenied()
 	if p.otherNamespace() {
-		if id := innerID(p, tid); id != tid {
+		if id := p.InnerOf(tid); id != tid {
 			w.inner = id
 		}
 	}
@@ -101,8 +110,9 @@ func (p *Process) Watch(tid int) (*Watch, error) {
 	return w, nil
 }
 
-// countersFile is the file that has how often a thread was put on a CPU. It checks once.
-func (p *Process) countersFile() string {
+// CountersFile is the file that has how often a thread was put on a CPU: schedstat, or status where the kernel has
+// none. It checks once, and is not to be called by two at that time.
+func (p *Process) CountersFile() string {
 	if p.counters == "" {
 		p.counters = "status"
 		if p.hasSchedstat() {
@@ -119,7 +129,7 @@ func (w *Watch) First() (state byte, comm string) { return w.first.State, w.firs
 // it says of us.
 // Source: proc_pid_schedstat in linux/fs/proc/base.c: "0 0 0" where counting is off.
 func (p *Process) hasSchedstat() bool {
-	b, err := readFile(p.root+"/self/schedstat", 128)
+	b, err := procfile.Read(p.root+"/self/schedstat", 128)
 	if err != nil {
 		return false
 	}
@@ -201,7 +211,7 @@ func closedFile(name string) procFile { return procFile{name, -1} }
 // open opens the file to keep it. It is not kept if half of the descriptors that we may have
 // are in use, which the number of a new one shows.
 func (f *procFile) open(w *Watch) error {
-	fd, err := w.files.open(w.p, w.tid, f.name)
+	fd, err := w.p.openTask(w.files, w.tid, f.name)
 	if err != nil {
 		return err
 	}
@@ -219,7 +229,7 @@ func (w *Watch) keep(f *procFile) bool {
 	if f.fd >= 0 {
 		return false
 	}
-	fd, err := w.files.open(w.p, w.tid, f.name)
+	fd, err := w.p.openTask(w.files, w.tid, f.name)
 	if err != nil {
 		return false
 	}
@@ -246,7 +256,8 @@ func (f *procFile) close() {
 // read reads the file into the memory of the reader of w.
 func (f *procFile) read(w *Watch) ([]byte, error) {
 	if f.fd < 0 {
-		return w.files.read(w.p, w.tid, f.name)
+		return w.p.ReadTask(w.files, w.tid, f.name)
 	}
-	return w.files.from(f.fd, f.name)
+	b, err := w.files.From(f.fd, f.name)
+	return b, noThread{}.of(err)
 }

@@ -1,10 +1,10 @@
 package vm
 
 import (
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // LockLister is a runtime that has locks of its own for which threads wait.

@@ -20,6 +20,7 @@ type Options struct {
 	Argv   []string
 	Around func(start func()) // as [supervise.Options] has it
 	Limits trigger.Limits
+	Kernel trigger.Kernel
 	// Grace is how long a capture may take after a signal, or after our parent has ended.
 	Grace time.Duration
 	// Patience is how long the tree may live on after SIGTERM before SIGKILL.
@@ -137,7 +138,8 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	// stop us (stty tostop).
 	signal.Ignore(syscall.SIGTTOU)
 	j.orphans.Follow(j.command)
-	live := &trigger.Live{List: j.orphans.Below, Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
+	live := &trigger.Live{Kernel: o.Kernel, List: j.orphans.Below,
+		Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
 	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
 	defer j.ends.Close()
 	to.Started()

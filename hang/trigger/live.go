@@ -1,5 +1,3 @@
-//go:build linux
-
 package trigger
 
 import (
@@ -12,11 +10,20 @@ import (
 
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/procfs"
-	"github.com/fpstack/fpstack/tracer"
 )
+
+// Kernel tells what the kernel counts of processes and connections.
+type Kernel interface {
+	// CPUTime is what all threads of process pid have taken, those too that have ended.
+	CPUTime(pid int) (time.Duration, error)
+	// TCPBytes is how many bytes came and were acknowledged, by the inode of each TCP socket in the network namespace
+	// of process pid.
+	TCPBytes(pid int) (map[uint64]uint64, error)
+}
 
 // Live reads processes of this machine.
 type Live struct {
+	Kernel Kernel
 	// List lists them.
 	List func() []int
 	// Outputs are the files that they write to, as /proc/self/fd/1.
@@ -29,13 +36,13 @@ type Live struct {
 // Usage implements [Source].
 //
 // Of what children used it has that of those that were waited for, in ticks of 10 ms. It lacks children of who ignores
-// SIGCHLD. Source: proc_pid_stat(5), [tracer.CPUTimeOf].
+// SIGCHLD. Source: proc_pid_stat(5), [Kernel].
 func (l *Live) Usage() Usage {
 	u := Usage{CPU: map[procfs.Identity]time.Duration{}}
 	known := map[procfs.Identity]bool{}
 	for _, pid := range l.List() {
 		st, err := procfs.ReadStat("/proc", pid)
-		cpu, cpuErr := tracer.CPUTimeOf(pid)
+		cpu, cpuErr := l.Kernel.CPUTime(pid)
 		if err != nil || cpuErr != nil {
 			continue // it has ended
 		}
@@ -69,14 +76,14 @@ func (l *Live) Evidence() Evidence {
 		byNetwork[ns] = append(byNetwork[ns], pid)
 	}
 	for _, members := range byNetwork {
-		addNetwork(members, e.Network)
+		l.addNetwork(members, e.Network)
 	}
 	e.Output, _, _ = l.Output()
 	return e
 }
 
 // addNetwork adds the bytes of the sockets of processes in one network namespace.
-func addNetwork(pids []int, to map[uint64]uint64) {
+func (l *Live) addNetwork(pids []int, to map[uint64]uint64) {
 	var sockets []uint64
 	for _, pid := range pids {
 		for _, link := range procfs.Links("/proc", pid) {
@@ -88,7 +95,7 @@ func addNetwork(pids []int, to map[uint64]uint64) {
 	if len(sockets) == 0 {
 		return
 	}
-	all, _ := tracer.TCPBytes(pids[0]) // none where that is refused: then the other evidence must do
+	all, _ := l.Kernel.TCPBytes(pids[0]) // none where that is refused: then the other evidence must do
 	for _, inode := range sockets {
 		if n, ok := all[inode]; ok {
 			to[inode] = n

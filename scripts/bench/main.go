@@ -339,7 +339,7 @@ type part struct {
 // Rooms that figures depend on.
 var (
 	startRooms = []string{"main.go", "go.mod", "cmd", "early"}
-	dumpRooms  = append([]string{"dump", "hang/waits", "maps", "mem", "procfs", "profile", "regs", "report", "resolve",
+	dumpRooms  = append([]string{"dump", "maps", "mem", "procfs", "profile", "regs", "report", "resolve",
 		"snapshot", "symbol", "text", "tracer", "unwind", "vm"}, startRooms...)
 	recordRooms = []string{"cmd", "maps", "mem", "profile", "regs", "resolve", "sampler", "snapshot", "symbol",
 		"tracer", "unwind", "vm"}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fpstack/fpstack/hang/waits"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // bundleMark is behind the word of a single-file program that says where its list of files is.

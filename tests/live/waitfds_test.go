@@ -16,8 +16,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
+	"github.com/fpstack/fpstack/waits/live"
 )
 
 // situation is one of testdata/live/fds.c, with its processes by name.
@@ -82,7 +83,7 @@ func (s *situation) examine(t *testing.T, names ...string) *situation {
 	for _, name := range names {
 		pids = append(pids, s.pids[name])
 	}
-	src := tracer.NewWaitFacts()
+	src := live.New()
 	defer src.Close()
 	facts, errs := src.Begin(context.Background(), pids)
 	if len(errs) > 0 {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // locks are those that the threads of the target wait for, and their names by id.

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -27,6 +26,7 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
 	"github.com/fpstack/fpstack/work"
 )
 

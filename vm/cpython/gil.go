@@ -3,11 +3,11 @@ package cpython
 import (
 	"fmt"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
 )
 
 const (

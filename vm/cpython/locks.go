@@ -5,13 +5,13 @@ import (
 	"path"
 	"strings"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // A thread that waits for a lock of Python sleeps on a futex: up to 3.12 on that of a semaphore which the lock object

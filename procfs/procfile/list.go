@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package procfile
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// taskDir lists the threads of one process through an open /proc/PID/task. It can never
-// show those of another process that got the same id.
-type taskDir struct {
-	fd  int
+// List lists the names that are numbers through an open folder: the threads of one process of /proc/PID/task, never
+// those of another that got the same id. FD is the caller's to close.
+type List struct {
+	FD  int
 	buf []byte
 }
 
@@ -23,8 +23,8 @@ type taskDir struct {
 // of ten digits, rounded up to eight.
 const entrySize = 32
 
-// reserve makes room to list n threads in one call without allocating.
-func (d *taskDir) reserve(n int) {
+// Reserve makes room to list n threads in one call without allocating.
+func (d *List) Reserve(n int) {
 	if size := (n + 64) * entrySize; len(d.buf) < size {
 		d.buf = make([]byte, size)
 		for i := 0; i < size; i += 4096 {
@@ -33,15 +33,15 @@ func (d *taskDir) reserve(n int) {
 	}
 }
 
-// list appends the ids of all threads to tids[:0].
-func (d *taskDir) list(tids []int) ([]int, error) {
+// IDs appends all of them to tids[:0].
+func (d *List) IDs(tids []int) ([]int, error) {
 	tids = tids[:0]
-	d.reserve(cap(tids))
-	if _, err := unix.Seek(d.fd, 0, 0); err != nil {
+	d.Reserve(cap(tids))
+	if _, err := unix.Seek(d.FD, 0, 0); err != nil {
 		return tids, fmt.Errorf("list threads: %w", err)
 	}
 	for {
-		n, err := unix.Getdents(d.fd, d.buf)
+		n, err := unix.Getdents(d.FD, d.buf)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -55,13 +55,13 @@ func (d *taskDir) list(tids []int) ([]int, error) {
 	}
 }
 
-// count returns how many threads the process has, those counted that have ended but were
+// Count returns how many threads the process has, those counted that have ended but were
 // not reaped. It is a hundred times cheaper than a listing.
 // Source: proc_task_getattr in linux/fs/proc/base.c adds the number of threads to the two
 // links of the directory.
-func (d *taskDir) count() (int, bool) {
+func (d *List) Count() (int, bool) {
 	var st unix.Stat_t
-	if unix.Fstat(d.fd, &st) != nil || st.Nlink < 3 {
+	if unix.Fstat(d.FD, &st) != nil || st.Nlink < 3 {
 		return 0, false
 	}
 	return int(st.Nlink) - 2, true

@@ -1,11 +1,12 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/fpstack/fpstack/procfs/procfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,8 +23,8 @@ const (
 // TCPBytes is, by the inode of each TCP socket in the network namespace of process pid, how many bytes came in and how
 // many were acknowledged by the other end. It takes no permission but to enter another namespace.
 func TCPBytes(pid int) (map[uint64]uint64, error) {
-	ns := namespaceOf(fmt.Sprintf("/proc/%d/ns/net", pid))
-	own := ns == 0 || ns == namespaceOf("/proc/self/ns/net") // of another user's process it is not shown
+	ns := procfile.Namespace(fmt.Sprintf("/proc/%d/ns/net", pid))
+	own := ns == 0 || ns == procfile.Namespace("/proc/self/ns/net") // of another user's process it is not shown
 	all := map[uint64]uint64{}
 	err := inNetwork("/proc", pid, own, func() error {
 		for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {

@@ -1,20 +1,19 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,7 +55,7 @@ func (w *waitFiles) read(ctx context.Context, f *waits.Facts, n *waits.FileNeed)
 	}
 	if n.Locks && !f.Files.HasLocks {
 		f.Files.HasLocks, f.Files.LocksAt = true, time.Now()
-		b, err := readFile(w.root+"/locks", maxSocketTable)
+		b, err := procfile.Read(w.root+"/locks", maxSocketTable)
 		if err != nil {
 			f.Problems = append(f.Problems, fmt.Sprintf("file locks cannot be read: %v", err))
 		}
@@ -73,6 +72,11 @@ func (w *waitFiles) mine(files *waits.Files) {
 			Children: map[int][]waits.ChildProcess{}, Mounts: map[int][]procfs.Mount{},
 			States: map[int]waits.ProcessState{}}
 	}
+	w.begin()
+}
+
+// begin makes the maps of what is read once.
+func (w *waitFiles) begin() {
 	if w.sockets == nil {
 		w.sockets, w.mounts = map[uint64]*netTables{}, map[int][]procfs.Mount{}
 	}
@@ -97,16 +101,16 @@ func (w *waitFiles) descriptor(f *waits.Facts, key waits.FDKey) *waits.FD {
 	out := &waits.FD{}
 	dir := w.folder(f, key.PID)
 	path := dir + "/fd/" + strconv.Itoa(key.FD)
-	link, err := readLinkAt(unix.AT_FDCWD, path)
+	link, err := procfile.Link(unix.AT_FDCWD, path)
 	if err != nil {
-		if !isGone(err) {
+		if !procfile.Gone(err) {
 			out.Err = err
 		}
 		return out
 	}
 	out.Link = link
 	out.Info = procfs.FDInfo{Flags: -1, MountID: -1, TTY: -1, Fuse: -1}
-	if b, err := readFile(dir+"/fdinfo/"+strconv.Itoa(key.FD), maxProcFile); err == nil {
+	if b, err := procfile.Read(dir+"/fdinfo/"+strconv.Itoa(key.FD), procfile.MaxFile); err == nil {
 		out.Info = procfs.ParseFDInfo(b)
 	}
 	var st unix.Stat_t
@@ -128,6 +132,30 @@ func (w *waitFiles) descriptor(f *waits.Facts, key waits.FDKey) *waits.FD {
 	if inode, ok := procfs.SocketInode(link); ok {
 		out.Type, out.Inode = waits.SocketFile, inode
 		out.Socket = w.socket(key.PID, inode)
+	}
+	return out
+}
+
+// maxNamed bounds how many descriptors are named.
+const maxNamed = 64 << 10
+
+// Names says what each of the descriptors fds of process pid is, as it is now: a path, "pipe:[123]",
+// "anon_inode:[eventpoll]", "tcp 10.0.0.1:80 -> 10.0.0.2:4242 ESTABLISHED". Names are as the kernel gives them and may
+// hold any bytes. A descriptor that is not open, or may not be inspected, is not in the result.
+func (w *Reader) Names(pid int, fds []int) map[int]string {
+	out := make(map[int]string, len(fds))
+	w.files.begin()
+	for _, fd := range fds[:min(len(fds), maxNamed)] {
+		link, err := procfile.Link(unix.AT_FDCWD, fmt.Sprintf("%s/%d/fd/%d", w.root, pid, fd))
+		if err != nil {
+			continue
+		}
+		out[fd] = link
+		if inode, ok := procfs.SocketInode(link); ok {
+			if s := w.files.socket(pid, inode); s != nil && s.Text != "" {
+				out[fd] = s.Text
+			}
+		}
 	}
 	return out
 }
@@ -184,20 +212,20 @@ func (w *waitFiles) mountsOf(pid int) []procfs.Mount {
 	if list, ok := w.mounts[pid]; ok {
 		return list
 	}
-	b, _ := readFile(fmt.Sprintf("%s/%d/mountinfo", w.root, pid), 16<<20)
+	b, _ := procfile.Read(fmt.Sprintf("%s/%d/mountinfo", w.root, pid), 16<<20)
 	w.mounts[pid] = procfs.ParseMounts(b)
 	return w.mounts[pid]
 }
 
 // children reads the children of a process.
 func (w *waitFiles) children(f *waits.Facts, pid int) []waits.ChildProcess {
-	ids, err := ChildrenOf(pid)
+	ids, err := tracer.ChildrenOf(pid)
 	if err != nil {
 		f.Problems = append(f.Problems, fmt.Sprintf("children of process %d cannot be listed: %v", pid, err))
 	}
 	list := []waits.ChildProcess{}
 	for _, id := range ids {
-		b, err := readFile(fmt.Sprintf("%s/%d/stat", w.root, id), 4096)
+		b, err := procfile.Read(fmt.Sprintf("%s/%d/stat", w.root, id), 4096)
 		if err != nil {
 			continue
 		}
@@ -212,13 +240,13 @@ func (w *waitFiles) children(f *waits.Facts, pid int) []waits.ChildProcess {
 func (w *waitFiles) state(pid int) waits.ProcessState {
 	out := waits.ProcessState{Terminal: -1}
 	dir := fmt.Sprintf("%s/%d/", w.root, pid)
-	if st, err := readStatus(dir + "status"); err == nil && st.TracerPid > 0 {
+	if st, err := procfile.Status(dir + "status"); err == nil && st.TracerPid > 0 {
 		out.Tracer = st.TracerPid
-		if b, err := readFile(fmt.Sprintf("%s/%d/comm", w.root, st.TracerPid), 64); err == nil {
+		if b, err := procfile.Read(fmt.Sprintf("%s/%d/comm", w.root, st.TracerPid), 64); err == nil {
 			out.TracerComm = strings.TrimSuffix(string(b), "\n")
 		}
 	}
-	if b, err := readFile(dir+"stat", 4096); err == nil {
+	if b, err := procfile.Read(dir+"stat", 4096); err == nil {
 		if st, err := procfs.ParseStat(b); err == nil {
 			const firstPTS, lastPTS = 136, 143
 			if major := st.Terminal >> 8 & 0xfff; major >= firstPTS && major <= lastPTS {
@@ -234,7 +262,7 @@ func (w *waitFiles) state(pid int) waits.ProcessState {
 // frozen is the control group that is frozen with the process in it, "" for none.
 // Source: linux/Documentation/admin-guide/cgroup-v2.rst (cgroup.events), cgroup-v1/freezer-subsystem.rst.
 func (w *waitFiles) frozen(dir string) string {
-	b, err := readFile(dir+"cgroup", maxProcFile)
+	b, err := procfile.Read(dir+"cgroup", procfile.MaxFile)
 	if err != nil {
 		return ""
 	}
@@ -251,220 +279,10 @@ func (w *waitFiles) frozen(dir string) string {
 			if strings.HasSuffix(place.file, "freezer.state") && f[1] != "freezer" || f[0] != "0" && f[1] != "freezer" {
 				continue
 			}
-			if b, err := readFile(place.file, 4096); err == nil && strings.Contains(string(b), place.want) {
+			if b, err := procfile.Read(place.file, 4096); err == nil && strings.Contains(string(b), place.want) {
 				return f[2]
 			}
 		}
 	}
 	return ""
-}
-
-// Bounds of the one pass over all descriptors of the machine.
-const (
-	maxDescriptors    = 256 << 10
-	maxPerProcess     = 64 << 10
-	maxDescriptorTime = 2 * time.Second
-)
-
-// holderIndex is who has which descriptors, by what they are.
-type holderIndex struct {
-	byLink map[string][]waits.Holder
-	count  int
-	hidden []int // processes whose descriptors may not be read
-	cut    string
-}
-
-// holders looks up who has descriptors of those names.
-func (w *waitFiles) holders(f *waits.Facts, links []string) {
-	if w.index == nil {
-		w.index = w.pass()
-	}
-	files := &f.Files
-	files.Cut, files.Hidden = w.index.cut, w.related(f, w.index.hidden)
-	for _, link := range links {
-		list := w.index.byLink[link]
-		for i := range list {
-			h := &list[i]
-			path := fmt.Sprintf("%s/%d/fd/%d", w.root, h.PID, h.FD)
-			h.Read, h.Write = ends(path)
-			if _, pipe := procfs.PipeInode(link); pipe || strings.HasPrefix(link, "socket:[") || h.Info != nil {
-				continue
-			}
-			if b, err := readFile(fmt.Sprintf("%s/%d/fdinfo/%d", w.root, h.PID, h.FD), maxProcFile); err == nil {
-				info := procfs.ParseFDInfo(b)
-				h.Info = &info
-			}
-		}
-		if list == nil {
-			list = []waits.Holder{}
-		}
-		files.Holders[link] = list
-	}
-}
-
-// own lists the descriptors of process pid, with the ends of those that are pipes.
-func (w *waitFiles) own(pid int) map[string][]waits.Holder {
-	root, err := openAt(unix.AT_FDCWD, w.root, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(root)
-	x := &holderIndex{byLink: map[string][]waits.Holder{}}
-	x.process(root, pid)
-	for link, list := range x.byLink {
-		if _, pipe := procfs.PipeInode(link); !pipe {
-			continue
-		}
-		for i := range list {
-			list[i].Read, list[i].Write = ends(fmt.Sprintf("%s/%d/fd/%d", w.root, pid, list[i].FD))
-		}
-	}
-	return x.byLink
-}
-
-// related counts those of the processes hidden that may have got descriptors of the processes of f as children and
-// parents do: they are below one of them, or in the same session.
-func (w *waitFiles) related(f *waits.Facts, hidden []int) int {
-	if len(hidden) == 0 {
-		return 0
-	}
-	stat := func(pid int) procfs.Stat {
-		b, err := readFile(fmt.Sprintf("%s/%d/stat", w.root, pid), 4096)
-		if err != nil {
-			return procfs.Stat{}
-		}
-		st, _ := procfs.ParseStat(b)
-		return st
-	}
-	sessions, asked := map[int]bool{}, map[int]bool{}
-	const deep = 1024 // a bound: parents may change while they are read
-	for _, p := range f.Processes {
-		asked[p.PID] = true
-		if session := stat(p.PID).Session; session != 0 {
-			sessions[session] = true
-		}
-	}
-	count := 0
-	for _, pid := range hidden {
-		st := stat(pid)
-		related := sessions[st.Session]
-		for i := 0; st.Parent > 1 && i < deep && !related; i++ {
-			related = asked[st.Parent]
-			st = stat(st.Parent)
-		}
-		if related {
-			count++
-		}
-	}
-	return count
-}
-
-// pass reads the links of all descriptors of the machine, once.
-func (w *waitFiles) pass() *holderIndex {
-	x := &holderIndex{byLink: map[string][]waits.Holder{}}
-	fd, err := openAt(unix.AT_FDCWD, w.root, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		x.cut = fmt.Sprintf("processes cannot be listed: %v", err)
-		return x
-	}
-	defer unix.Close(fd)
-	d := taskDir{fd: fd}
-	d.reserve(4096)
-	pids, err := d.list(nil)
-	if err != nil {
-		x.cut = err.Error()
-	}
-	end, most := time.Now().Add(maxDescriptorTime), cmp.Or(w.maxDescriptors, maxDescriptors)
-	own := os.Getpid()
-	for i, pid := range pids {
-		switch {
-		case pid == own:
-			continue
-		case x.count >= most:
-			x.cut = fmt.Sprintf("there are more than %d descriptors: those of %d processes were not looked at",
-				most, len(pids)-i)
-			return x
-		case time.Now().After(end):
-			x.cut = fmt.Sprintf("going through all descriptors took more than %v: those of %d processes were not "+
-				"looked at", maxDescriptorTime, len(pids)-i)
-			return x
-		}
-		x.process(fd, pid)
-	}
-	return x
-}
-
-// process adds the descriptors of one process.
-func (x *holderIndex) process(root, pid int) {
-	dir := strconv.Itoa(pid)
-	fd, err := openAt(root, dir+"/fd", unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			x.hidden = append(x.hidden, pid)
-		}
-		return
-	}
-	defer func() { unix.Close(fd) }()
-	d := taskDir{fd: fd}
-	d.reserve(256)
-	numbers, err := d.list(nil)
-	if errors.Is(err, os.ErrPermission) {
-		x.hidden = append(x.hidden, pid)
-	}
-	if len(numbers) == 0 {
-		if living := x.living(root, dir); living >= 0 {
-			unix.Close(fd)
-			fd = living
-			d.fd = fd
-			numbers, _ = d.list(nil)
-		}
-	}
-	if len(numbers) > maxPerProcess {
-		x.cut = fmt.Sprintf("process %d has %d descriptors, of which %d were looked at", pid, len(numbers),
-			maxPerProcess)
-		numbers = numbers[:maxPerProcess]
-	}
-	var buf [512]byte
-	for _, n := range numbers {
-		got, err := unix.Readlinkat(fd, strconv.Itoa(n), buf[:])
-		if err != nil || got <= 0 {
-			continue
-		}
-		x.count++
-		link := string(buf[:got])
-		if got == len(buf) { // a longer path
-			if link, err = readLinkAt(fd, strconv.Itoa(n)); err != nil {
-				continue
-			}
-		}
-		x.byLink[link] = append(x.byLink[link], waits.Holder{PID: pid, FD: n})
-	}
-}
-
-// living opens the descriptors of a process by a thread that lives, where its leader has ended; -1 if there is none.
-func (x *holderIndex) living(root int, dir string) int {
-	b, err := readAt(root, dir+"/stat", nil, 4096)
-	if err != nil {
-		return -1
-	}
-	if state, err := procfs.ParseState(b); err != nil || state != 'Z' {
-		return -1
-	}
-	fd, err := openAt(root, dir+"/task", unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return -1
-	}
-	defer unix.Close(fd)
-	d := taskDir{fd: fd}
-	d.reserve(64)
-	tids, _ := d.list(nil)
-	for _, tid := range tids {
-		if strconv.Itoa(tid) == dir {
-			continue
-		}
-		if at, err := openAt(fd, strconv.Itoa(tid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			return at
-		}
-	}
-	return -1
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
 	"net"

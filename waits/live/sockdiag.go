@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
 	"encoding/binary"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/fpstack/fpstack/procfs/procfile"
+	"github.com/fpstack/fpstack/tracer"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,26 +64,18 @@ func inNetwork(root string, pid int, own bool, f func() error) error {
 	if own {
 		return f()
 	}
-	done := make(chan error, 1)
-	offMain(func() { // the thread ends with this function, in the other namespace
-		var err error
-		fault := guard(func() {
-			var ns int
-			if ns, err = openAt(unix.AT_FDCWD, root+"/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY); err != nil {
-				return
-			}
-			err = unix.Setns(ns, unix.CLONE_NEWNET)
-			unix.Close(ns)
-			if err == nil {
-				err = f()
-			}
-		})
-		if fault != nil {
-			err = fault
+	return tracer.OnOwnThread(func() error { // which ends in the other namespace
+		ns, err := procfile.Open(unix.AT_FDCWD, root+"/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY)
+		if err != nil {
+			return err
 		}
-		done <- err
+		err = unix.Setns(ns, unix.CLONE_NEWNET)
+		unix.Close(ns)
+		if err != nil {
+			return err
+		}
+		return f()
 	})
-	return <-done
 }
 
 // dumpUnix asks for the unix sockets of the network namespace of the calling thread.

@@ -1,6 +1,11 @@
 //go:build linux
 
-package tracer
+// Package live reads from /proc and from memory what package waits wants to know of processes of this machine, while
+// they run: nothing is stopped.
+//
+// A [Reader] has what is read once of a machine, as who has which descriptors, and belongs to one goroutine. It decides
+// nothing: whose wait it is, and who could end it, is worked out by package waits.
+package live
 
 import (
 	"context"
@@ -8,39 +13,38 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
 	"golang.org/x/sys/unix"
 )
 
-// WaitFacts reads what [waits.Study] wants to know of processes. It implements [waits.Source], and stops nothing: what
+// Reader reads what [waits.Study] wants to know of processes. It implements [waits.Source], and stops nothing: what
 // it reads is in /proc and in the memory of the processes, while they run. It is for one goroutine.
-type WaitFacts struct {
+type Reader struct {
 	root   string
-	open   map[int]*Process
+	open   map[int]*tracer.Process
 	buf    []byte
 	own    uint64 // inode of our pid namespace, 0 if unknown
 	owners int    // processes that were read because others wait for them
 
-	spaces     []int  // processes of which each has its own memory, ordered by that
-	countersOf string // the file of counters on this system, "" not known yet
-
-	files waitFiles
+	spaces []int // processes of which each has its own memory, ordered by that
+	files  waitFiles
 }
 
-// NewWaitFacts returns one that has read nothing. The caller closes it.
-func NewWaitFacts() *WaitFacts {
-	w := &WaitFacts{root: "/proc", open: map[int]*Process{}, buf: make([]byte, 0, 4096),
+// New returns one that has read nothing. The caller closes it.
+func New() *Reader {
+	w := &Reader{root: "/proc", open: map[int]*tracer.Process{}, buf: make([]byte, 0, 4096),
 		files: waitFiles{root: "/proc"}}
-	w.own = namespaceOf(w.root + "/self/ns/pid")
+	w.own = procfile.Namespace(w.root + "/self/ns/pid")
 	return w
 }
 
 // Close releases what is kept open of the processes.
-func (w *WaitFacts) Close() {
+func (w *Reader) Close() {
 	for _, p := range w.open {
 		p.Close()
 	}
@@ -54,7 +58,7 @@ type Uninspected struct {
 }
 
 // Begin reads the threads of those processes for the first time. One that another process traces can be inspected.
-func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []Uninspected) {
+func (w *Reader) Begin(ctx context.Context, pids []int) (*waits.Facts, []Uninspected) {
 	f := &waits.Facts{Reader: os.Getpid()}
 	var not []Uninspected
 	for _, pid := range pids {
@@ -70,31 +74,29 @@ func (w *WaitFacts) Begin(ctx context.Context, pids []int) (*waits.Facts, []Unin
 }
 
 // add reads process pid. asked says that the user named it.
-func (w *WaitFacts) add(f *waits.Facts, pid int, asked bool) error {
-	p, err := open(w.root, pid, Options{NoStop: true})
+func (w *Reader) add(f *waits.Facts, pid int, asked bool) error {
+	p, err := tracer.Open(pid, tracer.Options{NoStop: true})
 	if err != nil {
 		return err
 	}
-	if old := w.open[p.pid]; old != nil {
+	if old := w.open[p.PID()]; old != nil {
 		p.Close()
 		return nil
 	}
-	p.counters = w.countersOf
-	w.countersOf = p.countersFile()
-	out := &waits.Process{PID: p.pid, Asked: asked, Space: p.pid}
+	out := &waits.Process{PID: p.PID(), Asked: asked, Space: p.PID()}
 	w.describe(p, out)
 	if err := w.threads(p, out); err != nil {
 		p.Close()
 		return err
 	}
-	w.open[p.pid] = p
+	w.open[p.PID()] = p
 	f.Add(out)
 	return nil
 }
 
 // describe fills in what is known of the process as a whole.
-func (w *WaitFacts) describe(p *Process, out *waits.Process) {
-	if b, err := readAt(p.dir, "stat", w.buf, 4096); err == nil {
+func (w *Reader) describe(p *tracer.Process, out *waits.Process) {
+	if b, err := p.ReadFile("stat", w.buf, 4096); err == nil {
 		if st, err := procfs.ParseStat(b); err == nil {
 			out.Comm, out.Parent = st.Comm, st.Parent
 		}
@@ -102,22 +104,22 @@ func (w *WaitFacts) describe(p *Process, out *waits.Process) {
 	table, err := p.Maps()
 	if err == nil {
 		out.Maps = table
-		if arch := archOf(p.host, table); arch != nil {
+		if arch := p.Arch(table); arch != nil {
 			out.Arch, out.Word = arch.Name, arch.WordSize
 		}
 	} else {
 		out.Err = err
 	}
-	out.At, out.Clock = time.Now(), p.monotonic()
-	ns := namespaceOf(fmt.Sprintf("%s/%d/ns/pid", w.root, p.pid))
+	out.At, out.Clock = time.Now(), p.Monotonic()
+	ns := procfile.Namespace(fmt.Sprintf("%s/%d/ns/pid", w.root, p.PID()))
 	if ns != w.own && w.own != 0 {
 		out.Namespace = ns
 	}
-	out.Space = w.space(p.pid)
+	out.Space = w.space(p.PID())
 }
 
 // space is the id that stands for the memory of process pid: that of the first that was read of those which share it.
-func (w *WaitFacts) space(pid int) int {
+func (w *Reader) space(pid int) int {
 	at, same := slices.BinarySearchFunc(w.spaces, pid, compareMemory)
 	if same {
 		return w.spaces[at]
@@ -140,17 +142,8 @@ func compareMemory(a, b int) int {
 	return 1
 }
 
-// namespaceOf is the inode of the namespace that the link names, 0 if it cannot be read.
-func namespaceOf(link string) uint64 {
-	var st unix.Stat_t
-	if unix.Stat(link, &st) != nil {
-		return 0
-	}
-	return uint64(st.Ino)
-}
-
 // threads reads each thread of p for the first time.
-func (w *WaitFacts) threads(p *Process, out *waits.Process) error {
+func (w *Reader) threads(p *tracer.Process, out *waits.Process) error {
 	ids, err := p.ThreadIDs()
 	if err != nil {
 		return err
@@ -158,13 +151,13 @@ func (w *WaitFacts) threads(p *Process, out *waits.Process) error {
 	slices.Sort(ids)
 	all := make([]waits.Thread, len(ids))
 	failed := make([]error, len(ids))
-	p.countersFile() // is known from here on
-	inTurns(len(ids), func(i int, r *taskReader) {
+	p.CountersFile() // is known from here on
+	procfile.InTurns(len(ids), func(i int, r *procfile.Task) {
 		t := &all[i]
 		t.TID, t.Inner = ids[i], ids[i]
 		failed[i] = readWaiting(p, out.Arch, t, r)
 		if failed[i] == nil && t.State != 0 && out.Namespace != 0 {
-			t.Inner = innerID(p, ids[i])
+			t.Inner = p.InnerOf(ids[i])
 		}
 	})
 	out.Threads = make([]*waits.Thread, 0, len(ids))
@@ -172,27 +165,15 @@ func (w *WaitFacts) threads(p *Process, out *waits.Process) error {
 		switch {
 		case err == nil && all[i].State != 0:
 			out.Threads = append(out.Threads, &all[i])
-		case err != nil && !isGone(err):
+		case err != nil && !procfile.Gone(err):
 			out.Err = err
 		}
 	}
 	return nil
 }
 
-// innerID is the id of a thread in its own pid namespace.
-func innerID(p *Process, tid int) int {
-	b, err := readAt(p.dir, "task/"+strconv.Itoa(tid)+"/status", nil, maxProcFile)
-	if err != nil {
-		return tid
-	}
-	if st, err := procfs.ParseStatus(b); err == nil {
-		return st.Inner
-	}
-	return tid
-}
-
 // Read implements [waits.Source].
-func (w *WaitFacts) Read(ctx context.Context, f *waits.Facts, n waits.Need) error {
+func (w *Reader) Read(ctx context.Context, f *waits.Facts, n waits.Need) error {
 	for _, tid := range n.Owners {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -215,7 +196,7 @@ func (w *WaitFacts) Read(ctx context.Context, f *waits.Facts, n waits.Need) erro
 const maxOwners = 256
 
 // owner reads the process of a thread that holds something.
-func (w *WaitFacts) owner(f *waits.Facts, tid int) {
+func (w *Reader) owner(f *waits.Facts, tid int) {
 	if f.Thread(tid) != nil {
 		return
 	}
@@ -230,7 +211,7 @@ func (w *WaitFacts) owner(f *waits.Facts, tid int) {
 	case f.Thread(tid) != nil:
 	case err == nil || hasNoThreads(err):
 		f.Gone(0, tid)
-	case errors.Is(err, ErrSelf): // it is named, and nobody need know more
+	case errors.Is(err, tracer.ErrSelf): // it is named, and nobody need know more
 		f.Uninspected(0, tid)
 	default:
 		f.Uninspected(0, tid)
@@ -240,12 +221,12 @@ func (w *WaitFacts) owner(f *waits.Facts, tid int) {
 
 // hasNoThreads reports whether err says that a process has ended.
 func hasNoThreads(err error) bool {
-	var zombie *ZombieError
-	return errors.Is(err, ErrNoProcess) || errors.As(err, &zombie)
+	var zombie *tracer.ZombieError
+	return errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie)
 }
 
 // inner reads the processes of the pid namespace of process pid that have threads of those ids there.
-func (w *WaitFacts) inner(f *waits.Facts, pid int, ids []int) {
+func (w *Reader) inner(f *waits.Facts, pid int, ids []int) {
 	p := f.Process(pid)
 	entries, err := os.ReadDir(w.root)
 	if err != nil || p == nil {
@@ -253,7 +234,7 @@ func (w *WaitFacts) inner(f *waits.Facts, pid int, ids []int) {
 	}
 	for _, e := range entries {
 		other, ok := procfs.Number([]byte(e.Name()))
-		if !ok || f.Process(other) != nil || namespaceOf(w.root+"/"+e.Name()+"/ns/pid") != p.Namespace {
+		if !ok || f.Process(other) != nil || procfile.Namespace(w.root+"/"+e.Name()+"/ns/pid") != p.Namespace {
 			continue
 		}
 		if len(w.open) > maxOwners {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
 	"errors"
@@ -9,10 +9,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
+	"github.com/fpstack/fpstack/waits"
 	"golang.org/x/sys/unix"
 )
+
+// maxSocketTable bounds what is read of one table of sockets, and of file locks: some hundred thousand lines.
+const maxSocketTable = 64 << 20
 
 // netTables is what is known of the sockets of one network namespace.
 type netTables struct {
@@ -39,14 +43,14 @@ func plain(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr()
 
 // tables reads the sockets of the network namespace that process pid is in.
 func (w *waitFiles) tables(pid int) *netTables {
-	ns := namespaceOf(fmt.Sprintf("%s/%d/ns/net", w.root, pid))
+	ns := procfile.Namespace(fmt.Sprintf("%s/%d/ns/net", w.root, pid))
 	if t := w.sockets[ns]; t != nil && ns != 0 {
 		return t
 	}
 	t := &netTables{accepts: map[uint32]uint32{}, inet: map[uint64]*inet{}, pairs: map[pair]*inet{},
 		listens: map[netip.AddrPort]*inet{}}
 	w.sockets[ns] = t
-	own := ns != 0 && ns == namespaceOf(w.root+"/self/ns/net")
+	own := ns != 0 && ns == procfile.Namespace(w.root+"/self/ns/net")
 	t.unix, t.unixErr = unixSockets(w.root, pid, own)
 	for _, s := range t.unix {
 		for _, client := range s.waiting {
@@ -54,7 +58,7 @@ func (w *waitFiles) tables(pid int) *netTables {
 		}
 	}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		b, _ := readFile(fmt.Sprintf("%s/%d/net/%s", w.root, pid, table), maxSocketTable)
+		b, _ := procfile.Read(fmt.Sprintf("%s/%d/net/%s", w.root, pid, table), maxSocketTable)
 		for line := range strings.Lines(string(b)) {
 			s, ok := procfs.ParseInetSocket(table, line)
 			if !ok {
@@ -122,6 +126,9 @@ func unixEndpoint(t *netTables, u *unixSocket) *waits.Endpoint {
 		name = fmt.Sprintf("socket:[%d]", u.inode)
 	}
 	out.Text = out.Family + " " + name
+	if u.listens {
+		out.Text += " LISTEN"
+	}
 	return out
 }
 
@@ -182,7 +189,7 @@ func (w *waitFiles) elsewhere(mirror pair) (*inet, *netTables) {
 			if len(w.sockets) > maxNamespaces {
 				break
 			}
-			if ns := namespaceOf(fmt.Sprintf("%s/%d/ns/net", w.root, pid)); ns != 0 && w.sockets[ns] == nil {
+			if ns := procfile.Namespace(fmt.Sprintf("%s/%d/ns/net", w.root, pid)); ns != 0 && w.sockets[ns] == nil {
 				w.tables(pid)
 			}
 		}
@@ -197,13 +204,13 @@ func (w *waitFiles) elsewhere(mirror pair) (*inet, *netTables) {
 
 // pids lists all processes.
 func (w *waitFiles) pids() []int {
-	fd, err := openAt(unix.AT_FDCWD, w.root, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := procfile.Open(unix.AT_FDCWD, w.root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
 	defer unix.Close(fd)
-	d := taskDir{fd: fd}
-	d.reserve(4096)
-	pids, _ := d.list(nil)
+	d := procfile.List{FD: fd}
+	d.Reserve(4096)
+	pids, _ := d.IDs(nil)
 	return pids
 }

@@ -1,20 +1,23 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	"github.com/fpstack/fpstack/hang/waits"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/procfs/procfile"
+	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // readWaiting reads what /proc shows of a thread of a program for arch: its counters first, then what it waits in.
 // State stays 0 for a thread of the kernel.
-func readWaiting(p *Process, arch string, t *waits.Thread, r *taskReader) error {
-	b, err := r.read(p, t.TID, "stat")
+func readWaiting(p *tracer.Process, arch string, t *waits.Thread, r *procfile.Task) error {
+	b, err := p.ReadTask(r, t.TID, "stat")
 	if err != nil {
 		return err
 	}
@@ -29,7 +32,7 @@ func readWaiting(p *Process, arch string, t *waits.Thread, r *taskReader) error 
 	}
 	readCall(p, t.TID, &t.First, r)
 	if t.First.Blocked && !waits.IsFutex(arch, t.First.Call.Number) {
-		if b, err = r.read(p, t.TID, "wchan"); err == nil {
+		if b, err = p.ReadTask(r, t.TID, "wchan"); err == nil {
 			t.Wchan = procfs.ParseWchan(b)
 		}
 	}
@@ -37,27 +40,21 @@ func readWaiting(p *Process, arch string, t *waits.Thread, r *taskReader) error 
 }
 
 // readCounters reads the counters of a thread.
-func readCounters(p *Process, tid int, to *waits.Reading, r *taskReader) error {
-	file := p.countersFile()
-	b, err := r.read(p, tid, file)
-	if err != nil {
+func readCounters(p *tracer.Process, tid int, to *waits.Reading, r *procfile.Task) error {
+	c, err := p.TaskCounters(r, tid)
+	if errors.Is(err, tracer.ErrNoThread) {
 		return err
 	}
-	if file == "schedstat" {
-		to.Counters, err = procfs.ParseSchedstat(b)
-	} else {
-		to.Counters.Switches, err = procfs.ParseSwitches(b)
-	}
-	to.Known = err == nil
+	to.Counters, to.Known = c, err == nil
 	return nil
 }
 
 // readCall reads the system call of a thread. Where that is refused the thread counts as one that runs.
-func readCall(p *Process, tid int, to *waits.Reading, r *taskReader) {
+func readCall(p *tracer.Process, tid int, to *waits.Reading, r *procfile.Task) {
 	to.HasCall = true
-	b, err := r.read(p, tid, "syscall")
+	b, err := p.ReadTask(r, tid, "syscall")
 	if err != nil {
-		to.Refused = !isGone(err)
+		to.Refused = !errors.Is(err, tracer.ErrNoThread)
 		return
 	}
 	call, asleep, err := procfs.ParseSyscall(b)
@@ -67,8 +64,8 @@ func readCall(p *Process, tid int, to *waits.Reading, r *taskReader) {
 }
 
 // Again implements [waits.Source]. The call is read before the counters: what ran between shows in these.
-func (w *WaitFacts) Again(ctx context.Context, threads []*waits.Thread, calls bool) error {
-	inTurns(len(threads), func(i int, r *taskReader) {
+func (w *Reader) Again(ctx context.Context, threads []*waits.Thread, calls bool) error {
+	procfile.InTurns(len(threads), func(i int, r *procfile.Task) {
 		t := threads[i]
 		p := w.open[t.Process.PID]
 		if t.Last = (waits.Reading{}); p == nil || ctx.Err() != nil {
@@ -86,7 +83,7 @@ func (w *WaitFacts) Again(ctx context.Context, threads []*waits.Thread, calls bo
 }
 
 // lines reads lines of the memory of a process, neighbours by one call.
-func (w *WaitFacts) lines(out *waits.Process, wanted []mem.Addr) {
+func (w *Reader) lines(out *waits.Process, wanted []mem.Addr) {
 	if out == nil {
 		return
 	}

@@ -1,11 +1,12 @@
 //go:build linux
 
-package tracer
+package live
 
 import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"testing"
 )
 
@@ -30,7 +31,8 @@ func TestTCPBytes(t *testing.T) {
 		defer client.Close()
 		server := <-accepted
 		defer server.Close()
-		ends := []uint64{uint64(socketInode(t, descriptor(t, client))), uint64(socketInode(t, descriptor(t, server)))}
+		ends := []uint64{uint64(socketInode(t, controlled(t, client.(*net.TCPConn)))),
+			uint64(socketInode(t, controlled(t, server.(*net.TCPConn))))}
 		before, err := TCPBytes(os.Getpid())
 		if err != nil {
 			t.Fatal(err)
@@ -54,9 +56,9 @@ func TestTCPBytes(t *testing.T) {
 	}
 }
 
-func descriptor(t *testing.T, c net.Conn) (fd int) {
+func controlled(t *testing.T, c syscall.Conn) (fd int) {
 	t.Helper()
-	raw, err := c.(*net.TCPConn).SyscallConn()
+	raw, err := c.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
