@@ -37,7 +37,7 @@ var runRows = []row{
 		argv: []string{"sh", "-c", "for i in 1 2 3 4 5 6 7; do echo step $i; sleep 1.1; done"},
 		is:   truth{state: healthy, trigger: "none"}},
 	{name: "healthy run computes in silence", needs: append(gcc, "make"), files: one("compute.c"), cpu: true,
-		texts: map[string]string{"Makefile": "all:\n\t@./compute 6 >/dev/null\n"}, argv: []string{"make", "-j2"},
+		texts: map[string]string{"Makefile": "all:\n\t@./compute 4 >/dev/null\n"}, argv: []string{"make", "-j2"},
 		by: runs("--idle", "3s"), is: truth{state: healthy, trigger: "none"}},
 	{name: "healthy run starts new commands", needs: []string{"sh"}, by: runs("--idle", "3s"),
 		argv: []string{"sh", "-c", "for i in 1 2 3 4 5 6 7; do sleep 1.$i; done"},
@@ -47,7 +47,7 @@ var runRows = []row{
 }
 
 // patience is how long a command may run that no other limit ends.
-const patience = "15s"
+const patience = "25s"
 
 // runs has `fpstack run` with these options start the program, and reads the report; where there is none, the command
 // has ended by itself.
