@@ -63,8 +63,8 @@ func (p *Program) Begin(t testing.TB) int {
 	return pid
 }
 
-// Command makes the folder with its files, starts what runs beside the program, and returns argv as a command there. What
-// works in the folder is ended with the test.
+// Command makes the folder with its files, starts what runs beside the program, and returns argv as a command there.
+// What works in the folder is ended with the test.
 func (p *Program) Command(t testing.TB, argv []string) *exec.Cmd {
 	t.Helper()
 	p.Dir = t.TempDir()

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // counts are how often each aspect was right, of how many.
@@ -63,8 +66,8 @@ func (m *tally) add(r *row, found map[aspect]string, sentence string) {
 	m.longest = max(m.longest, len([]rune(sentence)))
 }
 
-// TestMatrix counts what is right over -rounds of each row, and prints the table of docs/dev/verdicts.md and the rows that
-// were wrong. It fails for none of them.
+// TestMatrix counts what is right over -rounds of each row, and prints the table of docs/dev/verdicts.md and the rows
+// that were wrong. It fails for none of them.
 func TestMatrix(t *testing.T) {
 	if !*matrix {
 		t.Skip("counts over many rounds, by hand: -matrix")
@@ -155,8 +158,9 @@ func busy() int { return 2 * runtime.NumCPU() }
 func keepBusy(t *testing.T) {
 	t.Helper()
 	for range busy() {
-		cmd := exec.Command("timeout", "3600", "sh", "-c", "while :; do :; done")
-		if err := cmd.Start(); err != nil {
+		cmd := exec.Command("sh", "-c", "while :; do :; done")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := harness.Start(cmd); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })

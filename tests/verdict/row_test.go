@@ -39,8 +39,8 @@ type truth struct {
 	culprit string
 	// marked: the process id of the culprit is also in the file culprit of its folder, as others have its command line.
 	marked bool
-	// function matches the name of the innermost function of the user's own code. Where a file of the row has lines with
-	// HERE, it is one of these lines. "": there is none, or none that could be known.
+	// function matches the name of the innermost function of the user's own code. Where a file of the row has lines
+	// with HERE, it is one of these lines. "": there is none, or none that could be known.
 	function string
 	// waits are the kinds of what the culprit waits for, as fpstack.waits/1 has them; none: it is no wait of a thread.
 	waits []string

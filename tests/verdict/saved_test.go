@@ -16,20 +16,26 @@ import (
 
 // Core files and saved stacks.
 var savedRows = []row{
-	{name: "core of two locks in two orders", needs: append(gcc, "gcore"), files: one("abba.c"), argv: []string{"./abba"},
+	{name: "core of two locks in two orders", needs: append(gcc, "gcore"), files: one("abba.c"),
+		argv:  []string{"./abba"},
 		ready: "ready", by: fromCore,
 		is: truth{state: hangs, kinds: deadlock, culprit: "abba", function: "deposit|withdraw", waits: mutex}},
-	{name: "core of a lock that is taken", needs: append(gcc, "gcore"), files: one("self.c"), argv: []string{"./self"},
+	{name: "core of a lock that is taken", needs: append(gcc, "gcore"), files: one("self.c"),
+		argv:  []string{"./self"},
 		ready: "ready", by: fromCore,
 		is: truth{state: hangs, kinds: deadlock, culprit: "self", function: "refresh", waits: mutex}},
-	{name: "saved two locks in two orders", needs: gcc, files: one("abba.c"), argv: []string{"./abba"}, ready: "ready",
-		by: fromSaved, is: truth{state: hangs, kinds: deadlock, culprit: "abba", function: "deposit|withdraw", waits: mutex}},
+	{name: "saved two locks in two orders", needs: gcc, files: one("abba.c"), argv: []string{"./abba"},
+		ready: "ready",
+		by:    fromSaved, is: truth{state: hangs, kinds: deadlock, culprit: "abba", function: "deposit|withdraw",
+			waits: mutex}},
 	{name: "saved two RLocks of Python", needs: python, files: one("abba.py"), ready: "ready", by: fromSaved,
 		argv: []string{"python3", "abba.py", "RLock"},
 		is:   truth{state: hangs, kinds: deadlock, culprit: "abba.py", function: "take"}},
-	{name: "healthy core of an idle pool", needs: append(gcc, "gcore"), files: one("pool.c"), argv: []string{"./pool"},
+	{name: "healthy core of an idle pool", needs: append(gcc, "gcore"), files: one("pool.c"),
+		argv:  []string{"./pool"},
 		ready: "ready", by: fromCore, is: truth{state: healthy}},
-	{name: "healthy saved locks that change hands", needs: gcc, files: one("pingpong.c"), argv: []string{"./pingpong"},
+	{name: "healthy saved locks that change hands", needs: gcc, files: one("pingpong.c"),
+		argv:  []string{"./pingpong"},
 		ready: "ready", by: fromSaved, is: truth{state: healthy}},
 }
 

@@ -34,9 +34,10 @@ var serverRows = []row{
 		argv:  []string{"/usr/bin/gunicorn", "--threads", "4", "-t", "1000", "--bind", "unix:sock", "wsgi:app"},
 		ready: "Booting worker", then: askTwice, is: truth{state: hangs, culprit: "gunicorn", function: "transfer"}},
 	{name: "rq worker with a task that hangs", needs: rq, files: []string{"tasks.py", "enqueue.py", "silent.py"},
-		start: enqueued, argv: []string{"sh", "-c", "exec rq worker -u redis://127.0.0.1:$(cat redis)"}, ready: "ready",
-		env: []string{"PYTHONPATH=."},
-		is:  truth{state: hangs, culprit: "rq|silent.py", marked: true, function: "fetch_report|ignore"}},
+		start: enqueued, argv: []string{"sh", "-c", "exec rq worker -u redis://127.0.0.1:$(cat redis)"},
+		ready: "ready",
+		env:   []string{"PYTHONPATH=."},
+		is:    truth{state: hangs, culprit: "rq|silent.py", marked: true, function: "fetch_report|ignore"}},
 	{name: "celery both workers in a task that hangs", needs: celery, start: redisAndSilent, ready: "ready.",
 		files: []string{"tasks.py", "app.py", "call.py", "silent.py"}, then: callTwice,
 		argv: []string{"/usr/bin/python3", "-m", "celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"},
@@ -44,29 +45,37 @@ var serverRows = []row{
 
 	// That are healthy.
 	{name: "healthy redis idle", needs: redis, ready: "eady to accept",
-		argv: []string{"redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", ""}, is: truth{state: healthy}},
+		argv: []string{"redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", ""},
+		is:   truth{state: healthy}},
 	{name: "healthy nginx idle", needs: []string{"/usr/sbin/nginx"}, ready: "ready",
 		texts: map[string]string{"nginx.conf": fmt.Sprintf(nginxConfig, "return 200;")},
-		argv:  []string{"sh", "-c", "echo ready; exec /usr/sbin/nginx -p . -c nginx.conf -e log"}, is: truth{state: healthy}},
+		argv:  []string{"sh", "-c", "echo ready; exec /usr/sbin/nginx -p . -c nginx.conf -e log"},
+		is:    truth{state: healthy}},
 	{name: "healthy postgres idle", needs: postgres, start: runPostgres, ready: "ready",
 		argv: []string{"sh", "-c", "echo ready; exec sleep 30"}, then: postmaster, is: truth{state: healthy}},
-	{name: "healthy psql waits for a query that computes", needs: postgres, start: runPostgres, ready: "ready", cpu: true,
+	{name: "healthy psql waits for a query that computes", needs: postgres, start: runPostgres,
+		ready: "ready", cpu: true,
 		argv: []string{"sh", "-c", "echo ready; exec psql -h $PWD -U postgres -c " +
 			"'select sum(i % 7) from generate_series(1, 10000000000) i'"},
 		is: truth{state: healthy}},
 	{name: "healthy psql waits for pg_sleep", needs: postgres, start: runPostgres, ready: "ready",
 		argv: []string{"sh", "-c", "echo ready; exec psql -h $PWD -U postgres -c 'select pg_sleep(100)'"},
 		is:   truth{state: healthy}},
-	{name: "healthy curl of a slow download", needs: []string{"curl", "python3"}, files: one("download.py"), ready: "ready",
+	{name: "healthy curl of a slow download", needs: []string{"curl", "python3"}, files: one("download.py"),
+		ready: "ready",
 		start: beside([]string{"python3", "download.py"}, "port"),
 		argv:  []string{"sh", "-c", "echo ready; exec curl -s -o got http://127.0.0.1:$(cat port)/"},
 		is:    truth{state: healthy}},
-	{name: "healthy gunicorn idle", needs: []string{"/usr/bin/gunicorn"}, files: one("wsgi.py"), ready: "Booting worker",
-		argv: []string{"/usr/bin/gunicorn", "--threads", "4", "--bind", "unix:sock", "wsgi:app"}, is: truth{state: healthy}},
+	{name: "healthy gunicorn idle", needs: []string{"/usr/bin/gunicorn"}, files: one("wsgi.py"),
+		ready: "Booting worker",
+		argv:  []string{"/usr/bin/gunicorn", "--threads", "4", "--bind", "unix:sock", "wsgi:app"},
+		is:    truth{state: healthy}},
 	{name: "healthy rq worker idle", needs: rq, start: runRedis, ready: "Listening on",
 		argv: []string{"sh", "-c", "exec rq worker -u redis://127.0.0.1:$(cat redis)"}, is: truth{state: healthy}},
-	{name: "healthy celery idle", needs: celery, files: []string{"tasks.py", "app.py"}, start: runRedis, ready: "ready.",
-		argv: []string{"/usr/bin/python3", "-m", "celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"}, is: truth{state: healthy}},
+	{name: "healthy celery idle", needs: celery, files: []string{"tasks.py", "app.py"}, start: runRedis,
+		ready: "ready.",
+		argv:  []string{"/usr/bin/python3", "-m", "celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"},
+		is:    truth{state: healthy}},
 }
 
 var (
@@ -79,7 +88,8 @@ var (
 const nginxConfig = `user root; daemon off; worker_processes 1; pid pid; error_log log;
 events { worker_connections 16; }
 http {
-	access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
+	access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f;
+	uwsgi_temp_path u; scgi_temp_path s;
 	proxy_read_timeout 1h;
 	server { listen unix:nginx; location / { %s } }
 }
@@ -132,7 +142,8 @@ func nginxBefore(program string) func(t testing.TB, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, "nginx.conf"), fmt.Sprintf(nginxConfig, "proxy_pass http://127.0.0.1:"+string(port)+";"))
+		write(t, filepath.Join(dir, "nginx.conf"), fmt.Sprintf(nginxConfig,
+			"proxy_pass http://127.0.0.1:"+string(port)+";"))
 		beside([]string{"/usr/sbin/nginx", "-p", ".", "-c", "nginx.conf", "-e", "log"}, "pid")(t, dir)
 	}
 }

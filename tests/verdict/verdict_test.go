@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestVerdict judges each row once. What a row is known to get wrong is listed in known_test.go, and must be wrong: a row
-// that is right now is taken off that list.
+// TestVerdict judges each row once. What a row is known to get wrong is listed in known_test.go, and must be wrong: a
+// row that is right now is taken off that list.
 func TestVerdict(t *testing.T) {
 	if *matrix {
 		t.Skip("-matrix counts only")
@@ -104,7 +104,8 @@ func TestKnown(t *testing.T) {
 			continue
 		}
 		for what, reason := range faults {
-			if _, compared := rows[i].is.compare(&answer{Verdict: new(verdictOf)}, nil)[what]; !compared || reason == "" {
+			if _, compared := rows[i].is.compare(&answer{Verdict: new(verdictOf)},
+				nil)[what]; !compared || reason == "" {
 				t.Errorf("%q: %s is not compared, or has no reason", name, what)
 			}
 		}
