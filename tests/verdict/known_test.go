@@ -17,6 +17,7 @@ const (
 	cores     = "the waits of a core file are not judged"
 	eventLoop = "a wait of an event loop for an idle helper or server counts as hung"
 	rightName = "of what moves nothing is named"
+	tasks     = "tasks that all wait count as hung, though a signal or a timer could end it"
 	listing   = "a sentence lists all descriptors of a set"
 	pathNames = "a sentence has whole paths and each step"
 )
@@ -46,18 +47,21 @@ var known = map[string]faults{
 	"Python coroutine waits for a future": {function: "of tasks the first is named, not the last of the chain"},
 	"Python coroutine that blocks": {function: outside,
 		waitsFor: "the server's first thread is named, not the one that reads"},
-	"Python full queue beside a full queue":   {function: joins},
-	"Python lock inherited over fork":         {culprit: joins, function: joins},
-	"pytest asks a server that hangs":         {culprit: joins, function: joins},
-	"Python client, proxy, server that hangs": {function: outside},
-	"healthy Python pool computes":            {culprit: rightName, function: rightName},
-	"healthy Python collects garbage":         {verdict: computes},
+	"Python full queue beside a full queue":    {function: joins},
+	"Python lock inherited over fork":          {culprit: joins, function: joins},
+	"pytest asks a server that hangs":          {culprit: joins, function: joins},
+	"Python client, proxy, server that hangs":  {function: outside},
+	"healthy Python asyncio waits for SIGTERM": {verdict: tasks},
+	"healthy Python asyncio ticks":             {verdict: tasks},
+	"healthy Python pool computes":             {culprit: rightName, function: rightName},
+	"healthy Python collects garbage":          {verdict: computes},
 
 	"Go two mutexes in two orders":    {verdict: goroutine, function: goroutine},
 	"Go reader reads again":           {verdict: goroutine, culprit: sometimes + goroutine, function: goroutine},
 	"Go WaitGroup that is never done": {verdict: goroutine, culprit: sometimes + goroutine, function: goroutine},
 	"Go HTTP client without an answer": {verdict: sometimes + goroutine, culprit: sometimes + goroutine,
 		function: outside},
+	"Go grandchild keeps a pipe":    {verdict: sometimes + goroutine, culprit: sometimes + goroutine},
 	"Go sender without a receiver":  {function: "goroutine 1 is named, which waits for another"},
 	"go test hangs in a channel":    {function: "goroutine of the test is named, which waits for that of its subtest"},
 	"healthy Go ticker":             {verdict: sometimes + "a thread without a goroutine counts as hung"},

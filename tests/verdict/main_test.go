@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(r.Scratch)
 	fpstack, scratch = r.Fpstack, r.Scratch
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil { // they sleep, most of the time
+	if err := flag.Set("test.parallel", "24"); err != nil { // they sleep, most of the time
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
