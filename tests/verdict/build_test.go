@@ -77,6 +77,18 @@ var buildRows = []row{
 		argv: []string{"sh", "-c", "echo ready; timeout 300 sleep 90"}, is: truth{state: healthy}},
 	{name: "healthy shell waits for a sleeping job", needs: []string{"bash"}, ready: "ready",
 		argv: []string{"bash", "-c", "sleep 50 & echo ready; wait"}, is: truth{state: healthy}},
+	{name: "healthy flock behind a job that computes", needs: append(gcc, "flock"), files: one("compute.c"),
+		cpu:   true,
+		argv:  []string{"sh", "-c", "flock lock ./compute & sleep 0.5; echo now waiting; flock lock true"},
+		ready: "now waiting", is: truth{state: healthy}},
+	{name: "healthy make waits for a slow download", needs: []string{"make", "curl", "python3"}, ready: "ready",
+		files: one("download.py"), start: beside([]string{"python3", "download.py"}, "port"),
+		texts: map[string]string{"Makefile": "all:\n\t@echo ready; curl -s -o got http://127.0.0.1:$$(cat port)/\n"},
+		argv:  []string{"make", "-j2"}, is: truth{state: healthy}},
+	{name: "healthy coprocess that is asked each 2 seconds", needs: []string{"bash"}, ready: "ready",
+		argv: []string{"bash", "-c",
+			"coproc cat; echo ready; while sleep 2; do echo x >&${COPROC[1]}; read -r y <&${COPROC[0]}; done"},
+		is: truth{state: healthy}},
 }
 
 var opening = []string{"somebody to open the other end of a FIFO"}

@@ -45,6 +45,15 @@ var goRows = []row{
 	{name: "healthy go test with slow steps", needs: golang, texts: module("steps_test.go"),
 		argv:  []string{"go", "test"},
 		ready: "ready", is: truth{state: healthy}},
+	{name: "healthy Go workers that sleep", needs: golang, files: one("sleepers.go"), argv: []string{"./sleepers"},
+		ready: "ready",
+		is:    truth{state: healthy}},
+	{name: "healthy Go command that sleeps", needs: golang, files: one("command.go"), argv: []string{"./command"},
+		ready: "ready",
+		is:    truth{state: healthy}},
+	{name: "healthy Go slow pipeline", needs: golang, files: one("pipeline.go"), argv: []string{"./pipeline"},
+		ready: "ready",
+		is:    truth{state: healthy}},
 }
 
 var golang = []string{"go"}

@@ -112,6 +112,18 @@ var nativeRows = []row{
 	{name: "healthy C timer of 40 seconds", needs: gcc, files: one("timer.c"), argv: []string{"./timer"},
 		ready: "ready",
 		is:    truth{state: healthy}},
+	{name: "healthy C token that two processes pass", needs: gcc, files: one("turns.c"), argv: []string{"./turns"},
+		ready: "ready",
+		is:    truth{state: healthy}},
+	{name: "healthy C condition with a time limit", needs: gcc, files: one("limit.c"), argv: []string{"./limit"},
+		ready: "ready",
+		is:    truth{state: healthy}},
+	{name: "healthy C semaphore that a child posts", needs: gcc, files: one("posts.c"), argv: []string{"./posts"},
+		ready: "ready",
+		is:    truth{state: healthy}},
+	{name: "healthy C sigsuspend for a child that sleeps", needs: gcc, files: one("suspend.c"),
+		argv: []string{"./suspend"}, ready: "ready",
+		is: truth{state: healthy}},
 }
 
 var (

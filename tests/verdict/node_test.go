@@ -41,6 +41,10 @@ var nodeRows = []row{
 		argv: []string{"node", "limited.js"}, ready: "ready", is: truth{state: healthy}},
 	{name: "healthy node server with an idle helper", needs: node, files: one("helper.js"),
 		argv: []string{"node", "helper.js"}, ready: "ready", is: truth{state: healthy}},
+	{name: "healthy node command that sleeps", needs: node, files: one("exec.js"), argv: []string{"node", "exec.js"},
+		ready: "ready", is: truth{state: healthy}},
+	{name: "healthy node worker computes", needs: node, files: one("busyworker.js"), ready: "ready", cpu: true,
+		argv: []string{"node", "busyworker.js"}, is: truth{state: healthy}},
 }
 
 var node = []string{"node"}

@@ -77,6 +77,16 @@ var pythonRows = []row{
 		argv: []string{"python3", "heartbeat.py"}, is: truth{state: healthy}},
 	{name: "healthy pytest with slow steps", needs: pytest, files: one("test_healthy.py"), ready: "ready",
 		argv: []string{"/usr/bin/python3", "-m", "pytest", "-q", "test_healthy.py"}, is: truth{state: healthy}},
+	{name: "healthy Python lock whose holder sleeps", needs: python, files: one("sleeping_holder.py"), ready: "ready",
+		argv: []string{"python3", "sleeping_holder.py"}, is: truth{state: healthy}},
+	{name: "healthy Python task that sleeps", needs: python, files: one("sleeping_task.py"), ready: "ready",
+		argv: []string{"python3", "sleeping_task.py"}, is: truth{state: healthy}},
+	{name: "healthy Python coroutine waits for a command that sleeps", needs: python,
+		files: one("sleeping_child.py"), ready: "ready",
+		argv: []string{"python3", "sleeping_child.py"}, is: truth{state: healthy}},
+	{name: "healthy Python process that sends each 20 seconds", needs: python, files: one("sleeping_producer.py"),
+		ready: "ready",
+		argv:  []string{"python3", "sleeping_producer.py"}, is: truth{state: healthy}},
 }
 
 var (

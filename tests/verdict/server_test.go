@@ -76,6 +76,10 @@ var serverRows = []row{
 		ready: "ready.",
 		argv:  []string{"/usr/bin/python3", "-m", "celery", "-A", "app", "worker", "-c", "2", "-l", "INFO"},
 		is:    truth{state: healthy}},
+	{name: "healthy curl, nginx, backend that computes", needs: []string{"curl", "/usr/sbin/nginx", "python3"},
+		files: one("slow_backend.py"), start: nginxBefore("slow_backend.py"), ready: "ready", cpu: true,
+		argv: []string{"sh", "-c", "echo ready; exec curl -s --unix-socket nginx http://x/"},
+		is:   truth{state: healthy}},
 }
 
 var (
