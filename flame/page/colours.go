@@ -64,8 +64,8 @@ func description() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "const {PALETTE, KINDS, LABELS, KERNEL, LANGUAGES, THREAD, SMALLER, SHADES, WAITS, FIRST, ROW, LETTER, MARGIN, " +
-		"CHANGES, STRENGTHS, NOISE} = " +
+	return "const {PALETTE, KINDS, LABELS, KERNEL, LANGUAGES, THREAD, SMALLER, SHADES, WAITS, FIRST, ROW, LETTER, " +
+		"MARGIN, CHANGES, STRENGTHS, NOISE} = " +
 		string(js) + ";\n", nil
 }
 

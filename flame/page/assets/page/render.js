@@ -1,7 +1,7 @@
 // What follows from a change of state.
 function render() {
-	const key = JSON.stringify([S.type, S.threads && [...S.threads], S.wait, S.fold, S.rev, S.sand, S.hide, S.focus, S.ignore,
-		S.rec, S.size, S.chart, S.range]);
+	const key = JSON.stringify([S.type, S.threads && [...S.threads], S.wait, S.fold, S.rev, S.sand, S.hide, S.focus,
+		S.ignore, S.rec, S.size, S.chart, S.range]);
 	if (key !== viewKey) {
 		viewKey = key;
 		V = S.chart >= 0 ? chartOf(S.chart) : compute();
