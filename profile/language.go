@@ -30,7 +30,8 @@ func (p *Profile) FoldNative() *Profile {
 		k, ok := at[s]
 		if !ok {
 			k = len(out.Samples)
-			at[s], out.Samples, out.Values = k, append(out.Samples, s), append(out.Values, make([]int64, len(p.Types))...)
+			at[s], out.Samples = k, append(out.Samples, s)
+			out.Values = append(out.Values, make([]int64, len(p.Types))...)
 		}
 		for t, v := range p.Value(i) {
 			out.Values[k*len(p.Types)+t] += v

@@ -116,8 +116,8 @@ func TestKeys(t *testing.T) {
 }
 
 func TestKeysThatEnd(t *testing.T) {
-	for keys, want := range map[string]command{"q": quit, "<^c>": quit, "<^z>": suspend, "?qq": quit, "?<^c>": quit, "/x<esc>q": quit,
-		"<enter>q": quit} {
+	for keys, want := range map[string]command{"q": quit, "<^c>": quit, "<^z>": suspend, "?qq": quit, "?<^c>": quit,
+		"/x<esc>q": quit, "<enter>q": quit} {
 		if got := typed(t, modelOf(t, Options{}, program()), keys); got != want {
 			t.Errorf("%q: got %v, want %v", keys, got, want)
 		}
