@@ -281,11 +281,16 @@ func (v *View) Words(a mem.Addr, n int) ([]uint64, error) {
 	if !ok {
 		return nil, v.fault
 	}
-	out := make([]uint64, n)
+	return WordsOf(b), nil
+}
+
+// WordsOf are the words of b, as many as it has whole.
+func WordsOf(b []byte) []uint64 {
+	out := make([]uint64, len(b)/wordSize)
 	for i := range out {
 		out[i] = binary.LittleEndian.Uint64(b[i*wordSize:])
 	}
-	return out, nil
+	return out
 }
 
 // Text reads the bytes at a up to a NUL, at most most of them: then whole is false. An error comes with what was read
