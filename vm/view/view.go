@@ -177,8 +177,10 @@ func (v *View) Bytes(a mem.Addr, n int) ([]byte, bool) {
 	if cap(v.buf) < n {
 		v.buf = make([]byte, n, max(n, 64))
 	}
-	b := v.buf[:n]
-	return b, v.fill(b, a)
+	if b := v.buf[:n]; v.fill(b, a) {
+		return b, true
+	}
+	return nil, false // not what an earlier read has left
 }
 
 // UpTo returns the bytes at a, n of them or as many as can be read without much ado: where not all can it tries less,
