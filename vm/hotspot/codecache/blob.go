@@ -100,7 +100,10 @@ func (l *Layout) Parse(v *view.View, start mem.Addr, names Namer) (*Blob, error)
 		b.ID = l.identifyCompiled(b.ID, &f)
 		b.Code, err = l.compiled(b, &f)
 	}
-	return b, errors.Join(f.Err, err)
+	if err = errors.Join(f.Err, err); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Same reports whether the blob b is still at its place, as v shows it.
