@@ -47,7 +47,7 @@ var forTests = map[string][]string{
 }
 
 // inTests are rooms that any test may import.
-var inTests = []string{"tests/hostile", "tests/harness"}
+var inTests = []string{"tests/hostile", "tests/harness", "tests/memory"}
 
 // listed is what this test wants of `go list -json`.
 type listed struct {
@@ -499,7 +499,7 @@ func TestEveryTestRoomIsRun(t *testing.T) {
 		}
 	}
 	for room := range rooms {
-		if !regexp.MustCompile(regexp.QuoteMeta(room) + `[ /\n;]`).Match(script) {
+		if !regexp.MustCompile(regexp.QuoteMeta(room) + `[ /\n;"]`).Match(script) {
 			t.Errorf("%s is in no step of scripts/test", room)
 		}
 	}

@@ -88,7 +88,7 @@ func TestSmallAddressSpace(t *testing.T) {
 			!strings.Contains(out, "ulimit -v unlimited") {
 			t.Errorf("%d MB: status %d, %.200q", megabytes, status, out)
 		}
-		if status, out := run(megabytes, "version"); megabytes >= 750 && status != 0 {
+		if status, out := run(megabytes, "version"); megabytes >= 850 && status != 0 {
 			t.Errorf("%d MB: version has status %d, %.200q", megabytes, status, out)
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol"
-	"github.com/fpstack/fpstack/unwind/x86"
 )
 
 // verdict is what one function does with the frame pointer.

@@ -1,10 +1,10 @@
 package check
 
 import (
+	"github.com/fpstack/fpstack/code/pclntab"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/debugfile"
-	"github.com/fpstack/fpstack/symbol/pclntab"
 )
 
 // files finds what says more about m than it does itself.

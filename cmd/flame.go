@@ -238,7 +238,7 @@ func readProfile(file string, opt flame.FoldedReadOptions) (*profile.Profile, fl
 		}
 		defer in.Close()
 	}
-	p, report, err := flame.ReadReport(in, opt)
+	p, report, err := flame.Read(in, opt)
 	if err != nil {
 		return nil, report, fmt.Errorf("profile %s: %w", fileLabel(file), err)
 	}

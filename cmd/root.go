@@ -55,14 +55,14 @@ type app struct {
 	args           []string // the command line
 }
 
-// Run is Execute for the program itself, whose process it changes: it makes itself the first to be ended when memory
-// runs out, and what it starts as it was before.
+// Run runs the command line args of this process and returns its exit status. Results go to standard output,
+// complaints to standard error. It changes the process: makes it the first to be ended when memory runs out, and what
+// it starts as it was before.
 func Run(args []string) int {
 	return (&app{stdout: os.Stdout, stderr: steady(os.Stderr), oom: supervise.Yield()}).execute(args)
 }
 
-// Execute runs the command line args and returns the exit status. Results go to stdout,
-// complaints to stderr.
+// Execute is [Run] with outputs of its own, and leaves this process as it is: for tests.
 func Execute(args []string, stdout, stderr io.Writer) int {
 	return (&app{stdout: stdout, stderr: stderr}).execute(args)
 }

@@ -166,22 +166,33 @@ func concern(d *profile.Dump) {
 	})
 }
 
-// name gives the facts the functions that were found on the stacks.
+// name gives the facts the functions that were found on the stacks. Stacks that share their frames share these.
 func (w *waiting) name(threads []profile.Thread) {
+	named := map[*profile.Frame][]string{}
 	for i := range threads {
 		t := &threads[i]
 		of := w.facts.Thread(t.TID)
 		if of == nil || len(t.Stack.Frames) == 0 {
 			continue
 		}
-		of.Idle, of.Stack = t.Idle, make([]string, 0, len(t.Stack.Frames))
-		for j := range t.Stack.Frames {
-			switch f := &t.Stack.Frames[j]; {
-			case f.Kind == profile.Signal:
-				of.Stack = append(of.Stack, waits.SignalFrame)
-			case !f.Waits():
-				of.Stack = append(of.Stack, f.Func)
-			}
+		first := &t.Stack.Frames[0]
+		if len(named[first]) != len(t.Stack.Frames) {
+			named[first] = functions(t.Stack.Frames)
+		}
+		of.Idle, of.Stack = t.Idle, named[first]
+	}
+}
+
+// functions lists the functions of a stack as the facts have them.
+func functions(frames []profile.Frame) []string {
+	names := make([]string, 0, len(frames))
+	for i := range frames {
+		switch f := &frames[i]; {
+		case f.Kind == profile.Signal:
+			names = append(names, waits.SignalFrame)
+		case !f.Waits():
+			names = append(names, f.Func)
 		}
 	}
+	return names
 }

@@ -42,9 +42,10 @@ type Walk struct {
 	walker   *unwind.Walker
 	table    *maps.Table // of the first batch
 	left     frameBudget
-	stacks   map[int]unwind.Stack // by thread
-	frames   []unwind.Frame       // memory for the stack at hand
-	idle     map[int]string       // by thread, why its stack says nothing
+	stacks   map[int]unwind.Stack // by thread, as kept by book
+	book     frameBook
+	frames   []unwind.Frame // memory for the stack at hand
+	idle     map[int]string // by thread, why its stack says nothing
 	fibers   fiberWalk
 	loops    loops
 	facts    map[int]profile.RuntimeThread      // by thread
@@ -103,39 +104,35 @@ func (w *Walk) Batch(snap *snapshot.Snapshot) {
 	for i := range snap.Threads {
 		t := &snap.Threads[i]
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Stack: w.fiberStacks[t.TID]}
-		stack := w.walk(t, snap.Reader(t, w.image.Memory), opt)
+		stack := unwind.Stack{Frames: w.frames}
+		w.walker.WalkInto(&stack, t, snap.Reader(t, w.image.Memory), opt)
 		w.left.take(&stack)
 		stack.Unsettle(changed)
-		w.stacks[t.TID] = stack
 		if whole != nil {
 			w.locals[t.TID] = w.runtimes.Locals(whole, &stack)
 		}
 		if why := w.walker.Idle(t, &stack); why != "" {
 			w.idle[t.TID] = why
 		}
+		w.keep(t.TID, stack)
 		w.loops.look(snap, t)
 	}
 	gomaps.Copy(w.facts, w.runtimes.ThreadFacts(snap))
 }
 
-// maxKept bounds the frames for which memory is kept from one stack to the next.
-const maxKept = 1 << 12
-
-// walk walks the stack of t: it takes the memory that its frames need, and not what they have grown to.
-func (w *Walk) walk(t *snapshot.Thread, memory mem.Reader, opt unwind.Options) unwind.Stack {
-	stack := unwind.Stack{Frames: w.frames}
-	w.walker.WalkInto(&stack, t, memory, opt)
-	if w.frames = stack.Frames; len(stack.Frames) > maxKept {
+// keep keeps the stack of a thread, and its memory for the next.
+func (w *Walk) keep(tid int, s unwind.Stack) {
+	forgetPlaces(&s, false)
+	if w.frames = s.Frames; len(s.Frames) > maxReused {
 		w.frames = nil
-		return stack
 	}
-	stack.Frames = append([]unwind.Frame(nil), stack.Frames...)
-	return stack
+	s.Frames = w.book.keep(s.Frames)
+	w.stacks[tid] = s
 }
 
 // walkFibers walks the fibers that the first batch shows.
 func (w *Walk) walkFibers(snap *snapshot.Snapshot) {
-	w.fibers.walk(snap, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
+	w.fibers.walk(snap, &w.book, func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader) {
 		opt := unwind.Options{Mode: w.opt.Mode, MaxFrames: w.left.limit(w.opt.MaxFrames), Called: !f.Interrupted,
 			Stack: f.Stack}
 		w.walker.WalkInto(to, &f.Thread, memory, opt)

@@ -3,7 +3,6 @@ package dump
 import (
 	"cmp"
 	"errors"
-	"hash/maphash"
 	gomaps "maps"
 	"slices"
 
@@ -41,13 +40,22 @@ type fiberWalk struct {
 	ends    []int // of listers: behind the last of fibers that each listed
 	walked  resolve.Walked
 
-	stacks map[uint64]int // by hash, the first of that hash
-	seed   maphash.Seed
-	stack  unwind.Stack // of the fiber at hand
+	book   *frameBook
+	stacks map[fiberStack]int // where it is in walked.FiberStacks
+	stack  unwind.Stack       // of the fiber at hand
 	kept   func(*unwind.Stack)
 	// localsOf reads the local variables of the stack of a fiber, by number of the frame; nil: nobody wants them.
 	localsOf func(*unwind.Stack) map[int][]profile.Variable
 	locals   []map[int][]profile.Variable // of each fiber, by number of the frame
+}
+
+// fiberStack is what a stack of fibers is known by.
+type fiberStack struct {
+	first     *unwind.Frame // as kept by the book, nil for none
+	frames    int
+	stop      unwind.Stop
+	whole     bool // there is no error
+	createdBy mem.Addr
 }
 
 // open learns where the fibers of the process are, before it is stopped.
@@ -87,11 +95,15 @@ func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 	return stacks
 }
 
-// walk walks the stacks of the fibers that were listed: walk one of them, kept hears of each that is kept.
-func (w *fiberWalk) walk(snap *snapshot.Snapshot, walk func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader),
-	kept func(*unwind.Stack)) {
-	w.kept = kept
-	w.stacks, w.seed = map[uint64]int{}, maphash.MakeSeed()
+// walk walks the stacks of the fibers that were listed: walk one of them, kept hears of each that is kept, with its
+// frames in book.
+func (w *fiberWalk) walk(snap *snapshot.Snapshot, book *frameBook,
+	walk func(to *unwind.Stack, f *snapshot.Fiber, memory mem.Reader), kept func(*unwind.Stack)) {
+	if len(w.fibers) == 0 {
+		return
+	}
+	w.book, w.kept = book, kept
+	w.stacks = map[fiberStack]int{}
 	memory := stoppedMemory(snap)
 	w.walked.Fibers = w.fibers
 	of := 0 // the lister
@@ -129,44 +141,23 @@ func stoppedMemory(snap *snapshot.Snapshot) *mem.Overlay {
 
 // keep returns the number of the stack at hand among those that are kept.
 func (w *fiberWalk) keep(createdBy mem.Addr) int {
-	all := &w.walked.FiberStacks
-	var h maphash.Hash
-	h.SetSeed(w.seed)
-	maphash.WriteComparable(&h, createdBy)
-	for i := range w.stack.Frames {
-		maphash.WriteComparable(&h, w.stack.Frames[i].PC)
-		maphash.WriteComparable(&h, w.stack.Frames[i].Site)
+	kept := w.stack
+	forgetPlaces(&kept, true)
+	if kept.Frames = w.book.keep(kept.Frames); len(kept.Frames) > maxReused {
+		w.stack.Frames = nil
 	}
-	for key := h.Sum64(); ; key++ {
-		at, known := w.stacks[key]
-		if !known {
-			at = len(*all)
-			w.stacks[key] = at
-			kept := w.stack
-			kept.Frames = slices.Clone(kept.Frames)
-			w.kept(&kept)
-			*all = append(*all, resolve.FiberStack{Stack: kept, CreatedBy: createdBy})
-			return at
-		}
-		if sameStack(&(*all)[at].Stack, &w.stack) && (*all)[at].CreatedBy == createdBy {
-			return at
-		}
+	key := fiberStack{frames: len(kept.Frames), stop: kept.Stop, whole: kept.Err == nil, createdBy: createdBy}
+	if len(kept.Frames) > 0 {
+		key.first = &kept.Frames[0]
 	}
-}
-
-// sameStack reports whether two stacks are shown alike.
-func sameStack(a, b *unwind.Stack) bool {
-	if len(a.Frames) != len(b.Frames) || a.Stop != b.Stop || (a.Err == nil) != (b.Err == nil) {
-		return false
+	at, known := w.stacks[key]
+	if !known {
+		at = len(w.walked.FiberStacks)
+		w.stacks[key] = at
+		w.kept(&kept)
+		w.walked.FiberStacks = append(w.walked.FiberStacks, resolve.FiberStack{Stack: kept, CreatedBy: createdBy})
 	}
-	for i := range a.Frames {
-		f, g := &a.Frames[i], &b.Frames[i]
-		if f.PC != g.PC || f.Site != g.Site || f.Runtime != g.Runtime || f.Interrupted != g.Interrupted ||
-			f.Note != g.Note || f.Origin != g.Origin {
-			return false
-		}
-	}
-	return true
+	return at
 }
 
 // noFibers is why a process has none of a kind, where that was asked for.

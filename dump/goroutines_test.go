@@ -26,7 +26,7 @@ func replayGoroutines(t *testing.T, change func(s *snapshot.Snapshot)) *profile.
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := snapshot.Read(f)
+	s, err := snapshot.NewReader(f, nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/vm"
 	"github.com/fpstack/fpstack/work"
 )
@@ -63,7 +64,7 @@ func batch(n int, left []int, tids ...int) *snapshot.Snapshot {
 		r.Set(regs.AMD64.PC, uint64(code)+0x10)
 		r.Set(regs.AMD64.SP, uint64(stack))
 		r.Set(regs.AMD64.FP, uint64(stack)+0x10)
-		m := mem.NewImage(stack, 8, regs.AMD64.Order)
+		m := memory.NewImage(stack, 8, regs.AMD64.Order)
 		m.Word(1).Word(2).Ref("next").Word(uint64(code) + 0x20).Label("next").Word(0).Word(0)
 		s.Threads = append(s.Threads, snapshot.Thread{TID: tid, Arch: regs.AMD64, Registers: &r, Stack: m.Range()})
 	}
@@ -191,7 +192,7 @@ func recordedFile(t testing.TB, name, program string) (saved, elf []byte) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := snapshot.Read(f)
+	s, err := snapshot.NewReader(f, nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,9 @@ func (s *Saver) Batch(w *Walk, snap *snapshot.Snapshot) {
 	s.walk, s.pid = w, snap.Process.PID
 	s.batches++
 	if len(snap.Left) == 0 {
-		s.last = snap
+		last := *snap
+		last.Threads = slices.Clone(snap.Threads) // who made it may forget what was copied
+		s.last = &last
 		return
 	}
 	s.write(snap)

@@ -1,7 +1,7 @@
 // Package early is what happens before Go's runtime: that reserves addresses before any code of Go runs, and where a
 // limit leaves less (RLIMIT_AS; ulimit -v, LimitAS=) it ends the program with a trace of its own.
 //
-// scripts/build makes it the entry of the program, where the architecture has one here (amd64). Where less than 750 MiB
+// scripts/build makes it the entry of the program, where the architecture has one here (amd64). Where less than 850 MiB
 // are left it says so on standard error, and ends with status 2. With 1,100 to 1,400 MiB the runtime may get its
 // reservations and then no memory; with less it does without one of them and can run, so that code of ours can
 // tell what is wrong: the soft limit is lowered until [Restore].
@@ -15,6 +15,6 @@ var lowered uint64
 // tooLittle is what is said; the runtime cannot say it.
 //
 //lint:ignore U1000 the assembly reads it
-var tooLittle = "fpstack: the address space is limited to less than 750 MB, and fpstack reserves 1400\n" +
+var tooLittle = "fpstack: the address space is limited to less than 850 MB, and fpstack reserves 1400\n" +
 	"  Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit. " +
 	"It reserves addresses, not memory.\n"

@@ -17,7 +17,7 @@ TEXT ·enter(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	TESTQ AX, AX
 	JNE  begin
 	MOVQ -32(SP), AX
-	CMPQ AX, $(750<<20)
+	CMPQ AX, $(850<<20)
 	JCS  refuse
 	CMPQ AX, $(1100<<20)
 	JCS  begin

@@ -27,7 +27,7 @@ func TestCPUProfileOfNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range [][]byte{data, gzipped(t, data)} {
-		p, err := Read(bytes.NewReader(data))
+		p, err := read(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ const smallCPUProfile = `{"startTime":10,"nodes":[{"id":1,"callFrame":{"function
 	`"endTime":40,"more":[{}],"samples":[2,2],"timeDeltas":[5,10]}`
 
 func TestCPUProfileForms(t *testing.T) {
-	p, err := Read(strings.NewReader(smallCPUProfile))
+	p, err := read(strings.NewReader(smallCPUProfile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestCPUProfileForms(t *testing.T) {
 		{"a name that is none", `"functionName":"f"`, `"functionName":7`, "nodes"},
 	} {
 		text := strings.Replace(smallCPUProfile, tt.old, tt.new, 1)
-		p, err := Read(strings.NewReader(text))
+		p, err := read(strings.NewReader(text))
 		if text == smallCPUProfile || (err == nil) != (tt.want == "") || err != nil &&
 			(p != nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
@@ -98,12 +98,12 @@ func TestCPUProfileForms(t *testing.T) {
 func TestCPUProfileIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Read(strings.NewReader(`{"nodes":[` + strings.Repeat("{},", maxCPUProfileNodes+1))); err == nil ||
+	if _, err := read(strings.NewReader(`{"nodes":[` + strings.Repeat("{},", maxCPUProfileNodes+1))); err == nil ||
 		!strings.Contains(err.Error(), "more than 4194304 elements") {
 		t.Errorf("many nodes: %v", err)
 	}
 	list := `{"nodes":[{"id":1,"children":[` + strings.Repeat("1,", maxCPUProfileElement) + "1]}]}"
-	if _, err := Read(strings.NewReader(list)); err == nil ||
+	if _, err := read(strings.NewReader(list)); err == nil ||
 		!strings.Contains(err.Error(), "an element of more than") {
 		t.Errorf("many children: %v", err)
 	}

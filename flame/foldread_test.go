@@ -193,7 +193,7 @@ func TestReadFoldedKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, written := range map[string]io.Reader{"pprof": &pb, "JSON": &doc} {
-		again, err := Read(written)
+		again, err := read(written)
 		if err != nil {
 			t.Fatal(err)
 		}

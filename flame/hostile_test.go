@@ -58,7 +58,7 @@ func TestReadPprofLabelsThatContradict(t *testing.T) {
 	} {
 		data := rawPprof(t, one(tt.labels, tt.numbers))
 		for range 50 {
-			p, err := ReadPprof(bytes.NewReader(data))
+			p, err := read(bytes.NewReader(data))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestReadPprofManyLines(t *testing.T) {
 	}
 	data := rawPprof(t, &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}},
 		Function: []*pprof.Function{f}, Location: []*pprof.Location{at}, Sample: []*pprof.Sample{s}})
-	if p, err := ReadPprof(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "frames") {
+	if p, err := read(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "frames") {
 		t.Errorf("%d bytes with %d frames: got %d stacks, %v", len(data), n*n, p.Tree.Len(), err)
 	}
 }

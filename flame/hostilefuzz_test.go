@@ -18,7 +18,7 @@ func FuzzDraw(f *testing.F) {
 		f.Add(seed, false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, threads bool) {
-		p, err := Read(bytes.NewReader(data))
+		p, err := read(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -60,11 +60,11 @@ func FuzzCompare(f *testing.F) {
 		f.Add(seed, seed, true)
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, absolute bool) {
-		newer, err := Read(bytes.NewReader(a))
+		newer, err := read(bytes.NewReader(a))
 		if err != nil {
 			return
 		}
-		older, err := Read(bytes.NewReader(b))
+		older, err := read(bytes.NewReader(b))
 		if err != nil || newer.IsDiff() || older.IsDiff() {
 			return
 		}
@@ -108,7 +108,7 @@ func checkDiff(t *testing.T, d *profile.Diff, want [2]int64) {
 	if got := back.Totals(); got[0] != want[0] || got[1] != want[1] {
 		t.Fatalf("through folded text: sums %v, want %v", got, want)
 	}
-	if back, err = ReadPprof(&proto); err != nil {
+	if back, err = read(&proto); err != nil {
 		t.Fatal(err)
 	}
 	if got := back.Totals(); want[0] != 0 && (got[back.Default-1] != want[0] || got[back.Default] != want[1]) {

@@ -38,7 +38,7 @@ func TestPerfScriptOfPerf(t *testing.T) {
 	}
 	for _, data := range [][]byte{text, gzipped(t, text), bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")),
 		append([]byte("# ========\n# captured on    : today\n# ========\n#\n"), text...)} {
-		p, err := Read(bytes.NewReader(data))
+		p, err := read(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestPerfScriptForms(t *testing.T) {
 		{"twice the same, no end", "j 3 1.000001: 1 cpu-clock:\n\t 1 f (/j)\nj 3 1.000002: 1 cpu-clock:\n\t 1 f (/j)",
 			"?;j-3;f 2"},
 	} {
-		p, err := Read(strings.NewReader(tt.text))
+		p, err := read(strings.NewReader(tt.text))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -125,13 +125,13 @@ func TestPerfScriptRefuses(t *testing.T) {
 		{"more events than perf takes", events.String(), "more than 64 events"},
 		{"only what is no sample", "# ========\n# captured on : x\n", "0 of 2 lines"},
 	} {
-		if p, err := Read(strings.NewReader(tt.text)); err == nil || p != nil ||
+		if p, err := read(strings.NewReader(tt.text)); err == nil || p != nil ||
 			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	deep := begin + strings.Repeat("\t1 f (/j)\n", maxPerfDepth+5) + "\n"
-	p, err := Read(strings.NewReader(deep))
+	p, err := read(strings.NewReader(deep))
 	if err == nil && p.Tree.Len() != maxPerfDepth+1 || err != nil && !strings.Contains(err.Error(), "not understood") {
 		t.Errorf("a stack that is too deep: %v", err)
 	}

@@ -246,7 +246,7 @@ func TestPprofDiff(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	back, err := ReadPprof(&out)
+	back, err := read(&out)
 	if err != nil {
 		t.Fatal(err)
 	}

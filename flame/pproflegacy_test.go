@@ -90,7 +90,7 @@ func TestTotalsOfPprofsTestdata(t *testing.T) {
 				t.Fatal(err)
 			}
 			types, want := rawTotals(t, path)
-			p, err := Read(bytes.NewReader(data))
+			p, err := read(bytes.NewReader(data))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestLegacyBounds(t *testing.T) {
 		{"a sample that is none", []byte("goroutine profile: total 5\nhello world 5\n"), "malformed profile"},
 	} {
 		begin := time.Now()
-		if p, err := Read(bytes.NewReader(tt.data)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if p, err := read(bytes.NewReader(tt.data)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, %v, want %q", tt.name, p != nil, err, tt.want)
 		}
 		if took := time.Since(begin); took > 20*time.Second {
@@ -155,7 +155,7 @@ func TestLegacyBounds(t *testing.T) {
 }
 
 func TestLegacyBehindComments(t *testing.T) {
-	p, err := Read(strings.NewReader("# written by hand\n\ngoroutine profile: total 7\n3 @ 0x44cb3 0x45045\n" +
+	p, err := read(strings.NewReader("# written by hand\n\ngoroutine profile: total 7\n3 @ 0x44cb3 0x45045\n" +
 		"#\t0x44cb2\tmain.work+0x12\t/src/main.go:5\n4 @ 0x44cb3\n"))
 	if err != nil {
 		t.Fatal(err)

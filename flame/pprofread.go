@@ -3,7 +3,6 @@ package flame
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -20,7 +19,7 @@ var errPprofSum = errors.New("read pprof: values add up to more than 63 bits")
 // maxPprofTypes bounds the values of a sample; Go's heap profiles have 4.
 const maxPprofTypes = 64
 
-// ReadPprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text
+// parsePprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text
 // and the CPU profiles of gperftools, Go's text, Java's. Modules are its mappings. The format does not say where an
 // object was linked: Base is taken to be where the file's first byte would lie, so ModuleAddr is an offset in the
 // file.
@@ -29,20 +28,8 @@ const maxPprofTypes = 64
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
 // kept, and named in Comments. Of several that say the same, ours counts, then text.
 //
-// It fails if r does, if the file is cut short or inconsistent, and if it is larger than 1 GiB (64 MiB in an older
-// form), would take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
-func ReadPprof(r io.Reader) (*profile.Profile, error) {
-	in, err := uncompressed(r)
-	if err != nil {
-		return nil, fmt.Errorf("read pprof: %w", err)
-	}
-	data, err := readWhole(in, "pprof")
-	if err != nil {
-		return nil, err
-	}
-	return parsePprof(data)
-}
-
+// It fails if the file is cut short or inconsistent, and if it is larger than 1 GiB (64 MiB in an older form), would
+// take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
 func parsePprof(data []byte) (*profile.Profile, error) {
 	parse := parseProto
 	if isLegacy(data[:min(len(data), head)]) {

@@ -21,7 +21,7 @@ import (
 func TestPprofComesBack(t *testing.T) {
 	first := sampled()
 	data, _ := asPprof(t, first, PprofOptions{Version: "1.2"})
-	back, err := ReadPprof(bytes.NewReader(data))
+	back, err := read(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestFoldedThroughPprof(t *testing.T) {
 			t.Fatal(err)
 		}
 		data, _ := asPprof(t, p, PprofOptions{})
-		back, err := Read(bytes.NewReader(data))
+		back, err := read(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestReadGoProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Read(bytes.NewReader(tt.data))
+		got, err := read(bytes.NewReader(tt.data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestReadPprofOfOthers(t *testing.T) {
 		{"a line number beyond 31 bits", func(p *pprof.Profile) { p.Location[0].Line[0].Line = math.MaxInt64 },
 			"?;?;x+0x2001;f 3\n", ""},
 	} {
-		p, err := Read(bytes.NewReader(foreignPprof(t, tt.edit)))
+		p, err := read(bytes.NewReader(foreignPprof(t, tt.edit)))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -258,8 +258,8 @@ func TestReadPprofFails(t *testing.T) {
 		{"twenty million empty samples in 40 kB", bomb(bytes.Repeat([]byte{0x12, 0}, 1<<20), 20),
 			"would take 5120 MiB of memory"},
 	} {
-		p, err := ReadPprof(bytes.NewReader(tt.data))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "read pprof: ") {
+		p, err := read(bytes.NewReader(tt.data))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "read p") {
 			t.Errorf("%s: got %v, %v, want %q", tt.name, p, err, tt.want)
 		}
 	}
@@ -270,7 +270,7 @@ func TestReadPprofDefault(t *testing.T) {
 		dflt string
 		want int
 	}{{"", 2}, {"b", 1}, {"nobody", 2}} {
-		p, err := ReadPprof(bytes.NewReader(foreignPprof(t, func(p *pprof.Profile) {
+		p, err := read(bytes.NewReader(foreignPprof(t, func(p *pprof.Profile) {
 			p.SampleType = []*pprof.ValueType{{Type: "a"}, {Type: "b"}, {Type: "c"}}
 			p.Sample[0].Value = []int64{1, 2, 3}
 			p.DefaultSampleType = tt.dflt
@@ -292,7 +292,7 @@ func TestPprofKinds(t *testing.T) {
 		if err := WritePprof(&out, b.Profile(), PprofOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		back, err := ReadPprof(&out)
+		back, err := read(&out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,24 +21,21 @@ const head = 512
 
 // Read reads a profile in any format that this package reads: folded stacks, text of perf script, profile.proto and
 // pprof's older forms, V8's .cpuprofile, our own JSON, each of them maybe compressed by gzip. It distinguishes them by
-// their first bytes.
+// their first bytes. Folded text is taken as opt says, and the report tells what it held; that of other formats is the
+// zero value. Comments of the profile hold the same for a person.
 //
-// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadPprof], [ReadCPUProfile] and [ReadJSON] do.
-func Read(r io.Reader) (*profile.Profile, error) {
-	p, _, err := ReadReport(r, FoldedReadOptions{})
-	return p, err
-}
-
-// ReadReport is [Read] that takes folded text as opt says, and says too what that held; the report of other formats is
-// the zero value. Comments of the profile hold the same for a person.
-func ReadReport(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
+// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadCPUProfile] and [ReadJSON] do, and as a file of pprof
+// that is no good.
+func Read(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
 	in, err := uncompressed(r)
 	if err != nil {
 		return nil, FoldedReport{}, fmt.Errorf("read profile: %w", err)
 	}
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	start, err := buffered.Peek(head)
-	if err != nil && err != io.EOF {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, FoldedReport{}, fmt.Errorf("read profile: file is cut short: %w", err)
+	} else if err != nil && err != io.EOF {
 		return nil, FoldedReport{}, fmt.Errorf("read profile: %w", err)
 	}
 	text := bytes.TrimSpace(start)

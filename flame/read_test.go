@@ -43,7 +43,7 @@ func TestReadTellsFormatsApart(t *testing.T) {
 		{"JSON", doc}, {"JSON, compressed", gzipped(t, doc)},
 		{"JSON behind white space", append([]byte(" \n\t"), doc...)},
 	} {
-		got, err := Read(iotest.HalfReader(bytes.NewReader(tt.data)))
+		got, err := read(iotest.HalfReader(bytes.NewReader(tt.data)))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -85,7 +85,7 @@ func TestReadFails(t *testing.T) {
 		{"JSON, compressed and cut", gzipped(t, asJSON(t, sampled()))[:400], "unexpected EOF"},
 		{"gzip in gzip", gzipped(t, gzipped(t, []byte("a 1\n"))), "no line is understood"},
 	} {
-		p, err := Read(bytes.NewReader(tt.data))
+		p, err := read(bytes.NewReader(tt.data))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, %v, want %q", tt.name, p, err, tt.want)
 		}
@@ -129,7 +129,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := Read(bytes.NewReader(data))
+		p, err := read(bytes.NewReader(data))
 		if err != nil {
 			if p != nil {
 				t.Fatal("a result and an error: ", err)
@@ -161,7 +161,7 @@ func FuzzRead(f *testing.F) {
 		if _, err := pprof.ParseData(out.Bytes()); err != nil {
 			t.Fatal(err)
 		}
-		if back, err = ReadPprof(&out); err != nil {
+		if back, err = read(&out); err != nil {
 			t.Fatal(err)
 		}
 		if got := folded(t, back, FoldedOptions{Type: -1}); got != first && p.Totals()[p.Default] != 0 {

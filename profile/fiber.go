@@ -43,19 +43,40 @@ type FiberID struct {
 	Name string // "" for none
 }
 
-// FrameLists gives every list of frames in d, to be changed in place.
+// FrameLists gives every list of frames in d, to be changed in place or replaced. One that several stacks share is
+// given once, and what it becomes is that of all of them.
 func (d *Dump) FrameLists() iter.Seq[*[]Frame] {
 	return func(yield func(*[]Frame) bool) {
+		given := map[frameList][]Frame{}
+		give := func(list *[]Frame) bool {
+			if len(*list) == 0 {
+				return yield(list)
+			}
+			key := frameList{&(*list)[0], len(*list)}
+			if now, ok := given[key]; ok {
+				*list = now
+				return true
+			}
+			more := yield(list)
+			given[key] = *list
+			return more
+		}
 		for i := range d.Threads {
-			if !yield(&d.Threads[i].Stack.Frames) {
+			if !give(&d.Threads[i].Stack.Frames) {
 				return
 			}
 		}
 		for i := range d.FiberStacks {
 			s := &d.FiberStacks[i]
-			if !yield(&s.Stack.Frames) || !yield(&s.CreatedBy) {
+			if !give(&s.Stack.Frames) || !give(&s.CreatedBy) {
 				return
 			}
 		}
 	}
+}
+
+// frameList is a list of frames, by where it is.
+type frameList struct {
+	first *Frame
+	len   int
 }

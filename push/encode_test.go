@@ -42,7 +42,7 @@ func drawn(samples, nameBytes int) *pprof.Profile {
 // recorded is what one process did, p.
 func recorded(p *pprof.Profile) Recorded {
 	return Recorded{Attributes: []otlp.Attribute{{Key: "service.name", Value: "work"},
-		{Key: "team.name", Value: "a\x00b\xff"}, otlp.Number("process.pid", 7)}, Of: p, IDs: NewIDs()}
+		{Key: "team.name", Value: "a\x00b\xff"}, {Key: "process.pid", Value: "7", Int: true}}, Of: p, IDs: NewIDs()}
 }
 
 // sum is what a store got of one value, and what it needs to be told apart.

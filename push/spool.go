@@ -73,11 +73,6 @@ const (
 	NotEncoded Reason = "not encoded"
 )
 
-// Reasons lists all reasons.
-func Reasons() []Reason {
-	return []Reason{Full, TooLarge, TooOld, Unwritten, Unread, Refused, InPart, NotEncoded}
-}
-
 // reserve makes room for r, and drops what is too much then. Where there is no room for r it is among what was dropped,
 // and the entry nil.
 func (s *Spool) reserve(r *Request) (*entry, []Dropped) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -164,7 +165,7 @@ func TestWalkByDebugFrame(t *testing.T) {
 				}})
 
 				names := resolve.New(set, resolve.Options{})
-				stack := mem.NewImage(stackAt, 8, a.Order).Skip(3).Word(codeAt + 0x204).Skip(8).Range()
+				stack := memory.NewImage(stackAt, 8, a.Order).Skip(3).Word(codeAt + 0x204).Skip(8).Range()
 				r := regs.New(a)
 				r.Set(a.PC, codeAt+0x108)
 				r.Set(a.SP, stackAt)

@@ -27,8 +27,9 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 		Problems: append([]string(nil), s.Problems...),
 	}
 	d.Threads = make([]profile.Thread, len(s.Threads))
+	shared := sharedFrames{n, map[frameList][]profile.Frame{}}
 	for i := range s.Threads {
-		d.Threads[i] = n.thread(s, &s.Threads[i], &w.Threads[i])
+		d.Threads[i] = n.thread(s, &s.Threads[i], &w.Threads[i], shared)
 		if w.Idle != nil {
 			d.Threads[i].Idle = w.Idle[i]
 		}
@@ -36,7 +37,7 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 			d.Process.Arch = archName(s, &s.Threads[i])
 		}
 	}
-	n.fibers(d, &w)
+	n.fibers(d, &w, shared)
 	d.Modules = n.modules(d)
 	for _, err := range n.problems {
 		d.Problems = append(d.Problems, err.Error())
@@ -44,9 +45,10 @@ func (n *Names) Dump(s *snapshot.Snapshot, w Walked) *profile.Dump {
 	return d
 }
 
-func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.Stack) profile.Thread {
+func (n *Names) thread(s *snapshot.Snapshot, t *snapshot.Thread, stack *unwind.Stack,
+	shared sharedFrames) profile.Thread {
 	out := profile.Thread{TID: t.TID, Name: t.Comm, Syscall: describe(s, t), Wchan: t.Wchan,
-		NotStopped: t.NotStopped, KernelStack: t.KernelStack, Stopped: t.Stopped, Stack: n.Stack(stack)}
+		NotStopped: t.NotStopped, KernelStack: t.KernelStack, Stopped: t.Stopped, Stack: shared.stack(stack)}
 	if c := t.Counters; c != nil {
 		out.Counters = &profile.Counters{CPU: c.CPU, Waited: c.Waited, Switches: c.Switches}
 	}

@@ -25,7 +25,7 @@ type FiberStack struct {
 }
 
 // fibers puts the fibers of w into the terms of a person.
-func (n *Names) fibers(d *profile.Dump, w *Walked) {
+func (n *Names) fibers(d *profile.Dump, w *Walked, shared sharedFrames) {
 	creators := make([]unwind.Frame, len(w.FiberStacks))
 	for i := range w.FiberStacks {
 		if pc := w.FiberStacks[i].CreatedBy; pc != 0 {
@@ -35,7 +35,7 @@ func (n *Names) fibers(d *profile.Dump, w *Walked) {
 	named := n.Frames(creators)
 	d.FiberStacks = make([]profile.FiberStack, len(w.FiberStacks))
 	for i := range w.FiberStacks {
-		d.FiberStacks[i].Stack = n.Stack(&w.FiberStacks[i].Stack)
+		d.FiberStacks[i].Stack = shared.stack(&w.FiberStacks[i].Stack)
 		if creators[i].PC != 0 {
 			d.FiberStacks[i].CreatedBy = named[i]
 		}

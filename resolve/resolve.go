@@ -11,6 +11,7 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -273,10 +274,7 @@ func (n *Names) Err() error { return errors.Join(n.problems...) }
 
 // Stack returns s with names. Frames that [Names.Prepare] has not met are named one by one.
 func (n *Names) Stack(s *unwind.Stack) profile.Stack {
-	out := profile.Stack{Stop: s.Stop.String(), Complete: s.Stop == unwind.Root}
-	if s.Err != nil {
-		out.Detail = s.Err.Error()
-	}
+	out := ended(s)
 	frames := n.stack[:0]
 	for i := range s.Frames {
 		frames = n.add(frames, i, &s.Frames[i])
@@ -284,6 +282,15 @@ func (n *Names) Stack(s *unwind.Stack) profile.Stack {
 	out.Frames = append(out.Frames, frames...) // all that they take, and not what they have grown to
 	if clear(frames); cap(frames) <= maxStack {
 		n.stack = frames
+	}
+	return out
+}
+
+// ended is how s ends, without its frames.
+func ended(s *unwind.Stack) profile.Stack {
+	out := profile.Stack{Stop: s.Stop.String(), Complete: s.Stop == unwind.Root}
+	if s.Err != nil {
+		out.Detail = s.Err.Error()
 	}
 	return out
 }
@@ -316,13 +323,21 @@ func (n *Names) add(out []profile.Frame, index int, f *unwind.Frame) []profile.F
 			k.Addr = uint64(f.PC)
 			k.Interrupted = f.Interrupted
 			k.Origin = f.Origin.String()
-			k.Note, k.Gap = f.Note, f.Gap
+			k.Note, k.Gap = joined(f.Note, k.Note), f.Gap
 			if f.Signal {
 				k.Kind = profile.Signal
 			}
 		}
 	}
 	return out
+}
+
+// joined is what the walk and a runtime note of one frame.
+func joined(walk, runtime string) string {
+	if walk == "" || runtime == "" || walk == runtime {
+		return cmp.Or(walk, runtime)
+	}
+	return walk + "; " + runtime
 }
 
 // unnamed is a frame of which the address alone is known.

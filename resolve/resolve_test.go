@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -23,14 +24,14 @@ func (j *jit) Frames(site unwind.Site) []profile.Frame {
 		return nil
 	}
 	return []profile.Frame{{Inlined: true, Func: "inner", Kind: profile.JIT},
-		{Func: "outer", Offset: 4, Kind: profile.JIT}}
+		{Func: "outer", Offset: 4, Kind: profile.JIT, Note: "no line"}}
 }
 
 func TestStack(t *testing.T) {
 	j := &jit{}
 	names := resolve.New(module.NewSet(maps.NewTable(nil), module.Image{}), resolve.Options{})
 	s := unwind.Stack{Stop: unwind.BadCFA, Err: mem.ErrUnmapped, Frames: []unwind.Frame{
-		{PC: 0x5004, Interrupted: true, Origin: unwind.Context, Runtime: j, Site: 7},
+		{PC: 0x5004, Interrupted: true, Origin: unwind.Context, Runtime: j, Site: 7, Note: "a guess"},
 		{PC: 0x7000, Origin: unwind.CFI, Note: "hm"},
 		{PC: 0x5004, Origin: unwind.FramePointer},                      // the same code, and native
 		{PC: 0x5004, Origin: unwind.FramePointer, Runtime: j, Site: 8}, // and one that has no name
@@ -39,7 +40,7 @@ func TestStack(t *testing.T) {
 	want := []profile.Frame{
 		{Index: 0, Inlined: true, Func: "inner", Kind: profile.JIT, Module: -1},
 		{Index: 0, Addr: 0x5004, Interrupted: true, Func: "outer", Offset: 4, Kind: profile.JIT, Module: -1,
-			Origin: "context"},
+			Origin: "context", Note: "a guess; no line"},
 		{Index: 1, Addr: 0x7000, Kind: profile.Unknown, Module: -1, Origin: "cfi", Note: "hm"},
 		{Index: 2, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
 		{Index: 3, Addr: 0x5004, Kind: profile.Unknown, Module: -1, Origin: "frame pointer"},
@@ -80,5 +81,32 @@ func TestFramesOfSeveralProcesses(t *testing.T) {
 	}
 	if j.asked != 1 {
 		t.Errorf("the runtime was asked %d times, want once a Site", j.asked)
+	}
+}
+
+// TestEqualStacks: stacks whose physical frames are the same memory share the named ones, and each has its own end.
+func TestEqualStacks(t *testing.T) {
+	set := module.NewSet(maps.NewTable(nil), module.Image{})
+	frames := []unwind.Frame{{PC: 0x5004, Interrupted: true}, {PC: 0x7000}}
+	w := resolve.Walked{Threads: []unwind.Stack{
+		{Frames: frames, Stop: unwind.Root},
+		{Frames: frames, Stop: unwind.BadCFA, Err: mem.ErrUnmapped},
+		{Frames: frames[:1], Stop: unwind.Root},
+		{Stop: unwind.NoContext},
+	}}
+	s := &snapshot.Snapshot{Maps: maps.NewTable(nil), Threads: make([]snapshot.Thread, len(w.Threads))}
+	d := resolve.New(set, resolve.Options{}).Dump(s, w)
+	a, b := d.Threads[0].Stack, d.Threads[1].Stack
+	if len(a.Frames) != 2 || len(b.Frames) != 2 || &a.Frames[0] != &b.Frames[0] {
+		t.Errorf("equal stacks do not share their frames: %+v, %+v", a, b)
+	}
+	if !a.Complete || b.Complete || b.Detail != mem.ErrUnmapped.Error() {
+		t.Errorf("the ends: got %+v and %+v", a, b)
+	}
+	if n := len(d.Threads[2].Stack.Frames); n != 1 {
+		t.Errorf("the beginning of a stack: got %d frames, want 1", n)
+	}
+	if n := len(d.Threads[3].Stack.Frames); n != 0 {
+		t.Errorf("a thread without a stack: got %d frames", n)
 	}
 }

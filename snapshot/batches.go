@@ -53,6 +53,15 @@ func (s *Snapshot) LeaveOut(tids []int, why error) {
 	s.Append(left)
 }
 
+// StackBytes is how much was copied of all stacks.
+func (s *Snapshot) StackBytes() int {
+	n := 0
+	for i := range s.Threads {
+		n += len(s.Threads[i].Stack.Data)
+	}
+	return n
+}
+
 // Forget drops the memory that was copied of threads and of the whole process.
 func (s *Snapshot) Forget() {
 	s.Whole = nil

@@ -91,7 +91,7 @@ func TestRoundTrip(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := encode(t, row.s)
-			got, err := Read(bytes.NewReader(b))
+			got, err := read(bytes.NewReader(b))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestRoundTripOfEveryArch(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Forget(a.SP)
-		got, err := Read(bytes.NewReader(encode(t, &Snapshot{Host: a, Threads: []Thread{{Registers: &r}}})))
+		got, err := read(bytes.NewReader(encode(t, &Snapshot{Host: a, Threads: []Thread{{Registers: &r}}})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestRoundTripOfEveryArch(t *testing.T) {
 
 func TestErrorsBecomeTheirText(t *testing.T) {
 	s := &Snapshot{Threads: []Thread{{StackErr: &mem.FaultError{Addr: 0x1000, Len: 8, Err: mem.ErrUnmapped}}}}
-	got, err := Read(bytes.NewReader(encode(t, s)))
+	got, err := read(bytes.NewReader(encode(t, s)))
 	if err != nil || got.Threads[0].StackErr.Error() != "read 8 bytes at 0x1000: not mapped" {
 		t.Errorf("StackErr = %v, %v", got.Threads[0].StackErr, err)
 	}
@@ -208,7 +208,7 @@ func TestReadMalformed(t *testing.T) {
 		{"hex that is none", file(magic, record('H', `{"comm":{"hex":"zz"}}`), end), "head"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s, err := Read(bytes.NewReader(row.file))
+			s, err := read(bytes.NewReader(row.file))
 			var format *FormatError
 			if s != nil || !errors.As(err, &format) || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("Read = %v, %v; want a FormatError with %q", s, err, row.want)
@@ -219,7 +219,7 @@ func TestReadMalformed(t *testing.T) {
 
 func TestReadManyThreads(t *testing.T) {
 	thread := record('T', "{}")
-	s, err := Read(bytes.NewReader(file(magic, record('H', "{}"), strings.Repeat(thread, maxThreads+1),
+	s, err := read(bytes.NewReader(file(magic, record('H', "{}"), strings.Repeat(thread, maxThreads+1),
 		record('E', "{}"))))
 	var limit *LimitError
 	if s != nil || !errors.As(err, &limit) || limit.At != maxThreads {
@@ -233,13 +233,13 @@ func TestLimitOfJSON(t *testing.T) {
 	announced := magic + "H" + "\x00\x00\x40\x06" // 100 MiB, of which nothing follows
 	many := strings.Repeat(record('T', `{"x":"`+strings.Repeat("x", 15<<20)+`"}`), 9)
 	for what, f := range map[string]func() error{
-		"a head of 100 MB": func() error { _, err := Read(bytes.NewReader(file(announced))); return err },
+		"a head of 100 MB": func() error { _, err := read(bytes.NewReader(file(announced))); return err },
 		"one record": func() error {
-			_, err := Read(bytes.NewReader(file(magic, record('H', long(17<<20)), record('E', "{}"))))
+			_, err := read(bytes.NewReader(file(magic, record('H', long(17<<20)), record('E', "{}"))))
 			return err
 		},
 		"all records": func() error {
-			_, err := Read(bytes.NewReader(file(magic, record('H', "{}"), many)))
+			_, err := read(bytes.NewReader(file(magic, record('H', "{}"), many)))
 			return err
 		},
 		"a name that is written": func() error {
@@ -285,7 +285,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(magic + record('H', `{"maps":true}`) + record('M', `{"start":1,"end":2}`) +
 		record('T', `{"stack":{"size":1}}`) + "x" + record('E', "{}")))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Read(bytes.NewReader(file(string(data))))
+		s, err := read(bytes.NewReader(file(string(data))))
 		if (s == nil) != (err != nil) {
 			t.Fatalf("Read = %v, %v", s, err)
 		}
@@ -296,7 +296,7 @@ func FuzzRead(f *testing.F) {
 		if err := Write(&b, s); err != nil {
 			return // a year above 9999
 		}
-		again, err := Read(&b)
+		again, err := read(&b)
 		if err != nil || !reflect.DeepEqual(again, s) {
 			t.Errorf("Read(Write(s)) = %+v, %v; want %+v", again, err, s)
 		}
@@ -319,7 +319,7 @@ func TestWriteMoreThanThereIsRoomFor(t *testing.T) {
 	if err := Write(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(&b)
+	got, err := read(&b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
 )
 
 // drawn is a memory that is read by pieces.
@@ -42,7 +43,7 @@ func (c copyFunc) String() string             { return "test" }
 
 // words is a memory of n words from 0x1000 on, each the address of the next.
 func words(n int) *drawn {
-	i := mem.NewImage(0x1000, 8, regs.AMD64.Order)
+	i := memory.NewImage(0x1000, 8, regs.AMD64.Order)
 	for k := range n {
 		i.Word(0x1000 + 8*uint64(k+1))
 	}

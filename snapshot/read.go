@@ -81,22 +81,6 @@ func (r *Reader) hold(n uint64) error {
 	return nil
 }
 
-// Read returns the only Snapshot in r, as [Reader.Read] does.
-func Read(r io.Reader) (*Snapshot, error) {
-	in := NewReader(r, nil)
-	s, err := in.Read()
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("read snapshot: %w", &FormatError{"gzip header", io.ErrUnexpectedEOF})
-	case err != nil:
-		return nil, err
-	}
-	if _, err := in.in.Peek(1); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read snapshot: %w", &FormatError{"end", errors.New("more bytes behind it")})
-	}
-	return s, nil
-}
-
 // whole turns the end of the file into an unexpected one.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) {

@@ -2,7 +2,7 @@
 // registers and states, its mappings, and the memory that was copied while it was stopped.
 //
 // The same type comes from a live process, from a core file and from a recorded file, and
-// all that follows cannot tell them apart. [Write] and [Read] store it.
+// all that follows cannot tell them apart. [Write] stores it, and a [Reader] reads it back.
 //
 // It opens no process; who makes a Snapshot fills it and owns it.
 package snapshot

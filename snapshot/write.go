@@ -48,7 +48,7 @@ const (
 // Write stores s. Errors in s are stored as their text, times in UTC. Registers that no
 // NT_PRSTATUS note holds are not stored.
 //
-// It fails with a *LimitError if s is larger than [Read] accepts.
+// It fails with a *LimitError if s is larger than a [Reader] accepts.
 func Write(w io.Writer, s *Snapshot) error {
 	zw := gzip.NewWriter(w)
 	e := &encoder{w: bufio.NewWriterSize(zw, 64<<10)}

@@ -29,7 +29,7 @@ const coldMark = " [cold]"
 // parse is returned as it is.
 func Demangle(linkage string) string {
 	name, cold := splitCold(linkage)
-	name = filter(name, demangle.NoParams)
+	name = filter(name)
 	if cold {
 		name += coldMark
 	}
@@ -56,11 +56,7 @@ func demangleWithin(b *work.Budget, linkage string) string {
 // usualTime is longer than the names of real programs take.
 const usualTime = 200 * time.Microsecond
 
-// DemangleFull is Demangle with the parameters of C++ functions and the suffixes of copies that the compiler
-// made ("f(int) [clone .part.0]").
-func DemangleFull(linkage string) string { return filter(linkage) }
-
-func filter(name string, options ...demangle.Option) string {
+func filter(name string) string {
 	if len(name) > maxMangled || !strings.HasPrefix(name, "_Z") && !strings.HasPrefix(name, "_R") &&
 		!strings.HasPrefix(name, "__Z") {
 		return name
@@ -68,7 +64,7 @@ func filter(name string, options ...demangle.Option) string {
 	if expansion(name) > maxExpansion {
 		return name
 	}
-	if out := demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...); out != "" {
+	if out := demangle.Filter(name, demangle.NoParams, demangle.MaxLength(maxDemangled)); out != "" {
 		return out
 	}
 	return name // "_RC0" is a crate whose name is empty

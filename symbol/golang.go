@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fpstack/fpstack/code/pclntab"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/symbol/pclntab"
 )
 
 // goSource names Go code by its pclntab. It is opened when first asked.

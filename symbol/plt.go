@@ -1,8 +1,8 @@
 package symbol
 
 import (
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
-	"github.com/fpstack/fpstack/unwind/x86"
 )
 
 // stubs names the entries of a module's procedure linkage table after the functions that they

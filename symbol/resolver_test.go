@@ -28,7 +28,8 @@ func resolve(t testing.TB, r *Resolver, v uint64, opt Options) []profile.Frame {
 func goProgram(t testing.TB, args ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, args...), "pclntab/testdata/frames.go")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, args...),
+		"../code/pclntab/testdata/frames.go")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, msg)

@@ -12,7 +12,7 @@
 // It is not for live memory, and code that no ELF object holds is not its matter.
 //
 // It follows the System V gABI (symbol table, relocation), the GNU symbol versioning of the
-// Linux Standard Base, and for Go [github.com/fpstack/fpstack/symbol/pclntab]. DWARF lines and
+// Linux Standard Base, and for Go [github.com/fpstack/fpstack/code/pclntab]. DWARF lines and
 // separate debug files come in as further [DebugInfo] values.
 package symbol
 

@@ -5,6 +5,7 @@ package tracer
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/fpstack/fpstack/snapshot"
@@ -13,7 +14,7 @@ import (
 // Batches inspects a process whose stacks may be more than are to be held at once (Options.StackTotal). It makes a
 // Snapshot, gives it to use, drops its copied memory, and goes on with the threads that were left out, until all were
 // inspected. What it returns holds all threads, without their Stacks, and how many batches it took; with more than
-// one it is Rolling. use must not keep copied memory.
+// one it is Rolling.
 //
 // It fails as Snapshot does for the first. A later one that fails is reported in Problems; its threads are NotStopped.
 func (p *Process) Batches(ctx context.Context, opt StopOptions,
@@ -43,8 +44,10 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 		left = next.Left
 		whole.Append(next)
 	}
-	if whole.Batches > 1 {
-		whole.Forget()
+	large := whole.StackBytes() > largeCopy
+	whole.Forget()
+	if large {
+		runtime.GC()
 	}
 	return whole, nil
 }

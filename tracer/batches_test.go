@@ -12,7 +12,7 @@ import (
 // TestBatches inspects a process whose stacks are more than may be copied at once: each thread is inspected once, with
 // its stack, and no snapshot holds more than the bound.
 func TestBatches(t *testing.T) {
-	const threads, bound = 61, 128 << 10
+	const threads, bound = 61, 64 << 10
 	c := start(t, "threads", threads-1, 30)
 	for _, row := range []struct {
 		name  string

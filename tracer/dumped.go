@@ -11,7 +11,7 @@ import (
 type dumped struct {
 	tracee
 	facts
-	registers
+	*registers // in memory that the Snapshot keeps
 	stackCopy
 	copied     []mem.Range // by Copiers
 	shortfalls []snapshot.Shortfall
@@ -55,10 +55,11 @@ func (t *dumped) blockedIn() (call *snapshot.Syscall, blocked bool) {
 	return nil, sp == t.syscall.SP && pc <= t.syscall.PC && t.syscall.PC-pc <= longestCall
 }
 
-// describe is the thread as the Snapshot shows it. Its memory is no longer written to.
+// describe is the thread as the Snapshot shows it, which keeps of t the registers and what was copied: that goes when
+// the Snapshot forgets it.
 func (t *dumped) describe() snapshot.Thread {
 	th := snapshot.Thread{TID: t.tid, Comm: t.comm, State: t.state, PACMask: t.pacMask,
-		Stack: t.stack, StackErr: t.stackCopy.err, Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP,
+		Stack: t.stack, StackErr: t.shortness(), Copied: t.copied, Shortfalls: t.shortfalls, TP: t.tp, HasTP: t.hasTP,
 		Syscall: t.syscall, NotStopped: t.why, KernelWorker: t.worker,
 		Wchan: t.kernel.wchan, KernelStack: t.kernel.stack}
 	if t.freed > t.interrupted {

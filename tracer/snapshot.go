@@ -162,12 +162,10 @@ func (s *stop) listFacts() error {
 		}
 	}
 	s.known = make(map[int]bool, 2*len(ids)+64)
-	s.threads = make([]dumped, 0, len(ids)+len(ids)/4+64)
+	room := len(ids) + len(ids)/16 + 64
+	s.threads, s.spare = make([]dumped, 0, room), make([]registers, room)
 	for _, tid := range ids {
-		if !s.known[tid] {
-			s.known[tid] = true
-			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
-		}
+		s.add(tid)
 	}
 	s.p.CountersFile() // is known from here on
 	procfile.InTurns(len(s.threads), func(i int, r *procfile.Task) {

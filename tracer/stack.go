@@ -61,6 +61,15 @@ func (c *stackCopy) read(m *memory, ws *windows, win window, r *regs.Registers) 
 	return nil
 }
 
+// shortness is err, in memory of its own.
+func (c *stackCopy) shortness() error {
+	if c.err == error(&c.cut) {
+		cut := c.cut
+		return &cut
+	}
+	return c.err
+}
+
 // deepen enlarges the copy of a stack whose upper end is not known as far as a chain of
 // frame pointers leads out of it. Each round quadruples the copy.
 func (c *stackCopy) deepen(m *memory, ws *windows, r *regs.Registers) {

@@ -26,6 +26,7 @@ type stop struct {
 	first  []byte // the text of table
 
 	threads []dumped
+	spare   []registers // of threads to come
 	known   map[int]bool
 	left    []int         // threads that are not inspected, as there is no room for their stacks
 	missing int           // threads of the list that had ended before they were seized, or that were reaped since
@@ -164,10 +165,20 @@ func (s *stop) listNew() bool {
 	s.ids = ids
 	before := len(s.threads)
 	for _, tid := range ids {
-		if !s.known[tid] {
-			s.known[tid] = true
-			s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}})
-		}
+		s.add(tid)
 	}
 	return len(s.threads) > before
+}
+
+// add adds thread tid, if it is not known.
+func (s *stop) add(tid int) {
+	if s.known[tid] {
+		return
+	}
+	s.known[tid] = true
+	if len(s.spare) == 0 {
+		s.spare = make([]registers, 64)
+	}
+	s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}, registers: &s.spare[0]})
+	s.spare = s.spare[1:]
 }

@@ -38,7 +38,7 @@ type windows struct {
 }
 
 // find returns the window of a stack pointer. tp is the thread pointer, 0 if unknown: C
-// libraries put the thread's descriptor above its stack in the same mapping, so that the
+// libraries put the thread's variables and its descriptor above its stack in the same mapping, so that the
 // used part ends there even where the mapping goes on.
 func (w *windows) find(sp, tp mem.Addr) window {
 	win := window{start: sp - min(sp, redZone), size: openWindow, open: true}
@@ -88,8 +88,8 @@ func (w *windows) upperEnd(m *maps.Mapping, sp, tp mem.Addr) (top mem.Addr, know
 		case part.Inode != 0 && part != m || part.Perm&maps.Write == 0:
 			return m.End, false
 		case sp < tp && part.Contains(tp):
-			top = min(part.End, (tp+pageSize)&^(pageSize-1))
-			return top, part.End-top <= pageSize || top-sp <= wholeWindow
+			end := min(part.End, (tp+pageSize)&^(pageSize-1)) // of the descriptor
+			return tp, part.End-end <= pageSize || end-sp <= wholeWindow
 		case part.Path == "[stack]":
 			return part.End, true
 		}

@@ -8,13 +8,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind/cfi"
-	"github.com/fpstack/fpstack/unwind/x86"
 	"github.com/fpstack/fpstack/work"
 )
 

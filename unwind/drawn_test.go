@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -27,8 +28,8 @@ const (
 type drawn struct {
 	arch  *regs.Arch
 	code  []byte
-	stack *mem.Image
-	alt   *mem.Image
+	stack *memory.Image
+	alt   *memory.Image
 	// tables is the .eh_frame of the code, which then is of a file; nil: no file holds the code.
 	tables *ehFrame
 }
@@ -38,7 +39,7 @@ func newDrawn(a *regs.Arch) *drawn {
 	for i := range code {
 		code[i] = 0xcc
 	}
-	return &drawn{arch: a, code: code, stack: mem.NewImage(stackBase+0x1000, a.WordSize, a.Order)}
+	return &drawn{arch: a, code: code, stack: memory.NewImage(stackBase+0x1000, a.WordSize, a.Order)}
 }
 
 // put places machine code at an offset of the code page.
@@ -160,7 +161,7 @@ func TestStackInNoMapping(t *testing.T) {
 	d := newDrawn(regs.AMD64)
 	d.call(0x100)
 	d.call(0x200)
-	d.alt = mem.NewImage(0x70000000, 8, regs.AMD64.Order)
+	d.alt = memory.NewImage(0x70000000, 8, regs.AMD64.Order)
 	d.alt.Skip(2).Label("fp").Ref("fp2").Word(0x10100).Skip(4).Label("fp2").Word(0x70001000).Word(0x10200)
 	s := d.walk(t, unwind.Options{Mode: unwind.FramePointersOnly}, map[regs.Reg]uint64{
 		regs.AMD64RIP: 0x10800, regs.AMD64RSP: 0x70000000, regs.AMD64RBP: uint64(d.alt.Addr("fp"))})

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -73,16 +74,16 @@ func TestRecordBelowTheFramePointer(t *testing.T) {
 	for _, a := range []*regs.Arch{regs.RISCV64, regs.LOONG64} {
 		for _, tc := range []struct {
 			name string
-			draw func(s *mem.Image)
+			draw func(s *memory.Image)
 			want string
 		}{
-			{"points to itself", func(s *mem.Image) {
+			{"points to itself", func(s *memory.Image) {
 				s.Skip(2).Ref("fp").Word(0x10100).Label("fp").Skip(2)
 			}, "0x10800(context) 0x10100(frame pointer) not advancing"},
-			{"begins below SP", func(s *mem.Image) {
+			{"begins below SP", func(s *memory.Image) {
 				s.Skip(1).Label("fp").Skip(4)
 			}, "0x10800(context) not advancing"},
-			{"two records, the last at the end of the stack", func(s *mem.Image) {
+			{"two records, the last at the end of the stack", func(s *memory.Image) {
 				s.Skip(2).Word(stackEnd).Word(0x10100).Label("fp")
 				s.Skip((stackEnd-stackBase-0x1000)/8 - 6).Word(0).Word(0x10200)
 			}, "0x10800(context) 0x10100(frame pointer) 0x10200(frame pointer) root"},
@@ -134,7 +135,7 @@ func TestEveryWalkEnds(t *testing.T) {
 		if rnd.IntN(4) == 0 {
 			d.put(0x308, restoreRT...)
 		}
-		stack := mem.NewImage(small, 8, d.arch.Order)
+		stack := memory.NewImage(small, 8, d.arch.Order)
 		for range words {
 			stack.Word(value())
 		}

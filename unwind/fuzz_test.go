@@ -4,15 +4,15 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
 // FuzzWalk walks whatever bytes stand for code, stack and registers. Nothing of a target may
 // make it panic, loop, or give a stack without a reason to end.
 func FuzzWalk(f *testing.F) {
-	stack := mem.NewImage(stackBase+0x1000, 8, binary.LittleEndian)
+	stack := memory.NewImage(stackBase+0x1000, 8, binary.LittleEndian)
 	stack.Label("a").Ref("b").Word(0x10100).Label("b").Ref("a").Word(0x10200).Skip(8)
 	f.Add(stack.Range().Data, append([]byte{0xe8, 0, 0, 0, 0}, restoreRT...), uint64(0x10005), uint64(stackBase+0x1000),
 		uint8(0))

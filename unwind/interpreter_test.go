@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -29,54 +30,54 @@ func TestInterpretedFrames(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		made maps.Mapping
-		draw func(s *mem.Image)
+		draw func(s *memory.Image)
 		want string // a frame that is not sure has a ?
 		why  string
 	}{
-		{"three, then the call that entered them", anonymous, func(s *mem.Image) {
+		{"three, then the call that entered them", anonymous, func(s *memory.Image) {
 			s.Skip(1).Label("fp").Ref("a").Word(0x20200).Skip(3).Label("a").Ref("b").Word(0x20200).Label("b").Ref(
 				"c").Word(0x20300).
 				Skip(2).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20200? 0x20300? 0x10108 root", ""},
-		{"of a memfd", memfd, func(s *mem.Image) {
+		{"of a memfd", memfd, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x10108 root", ""},
-		{"of a file that cannot be read", broken, func(s *mem.Image) {
+		{"of a file that cannot be read", broken, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10108)
 		}, "0x20100 no rule", "no call precedes"},
-		{"one with a call between them", anonymous, func(s *mem.Image) {
+		{"one with a call between them", anonymous, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("b").Word(0x20408).Label("b").Ref("c").Word(
 				0x20300).Label("c").Word(1).Word(0x10108)
 		}, "0x20100 0x20200? 0x20408 0x20300? 0x10108 root", ""},
-		{"two thousand of them", anonymous, func(s *mem.Image) {
+		{"two thousand of them", anonymous, func(s *memory.Image) {
 			s.Label("fp")
 			for i := range mem.Addr(2000) {
 				s.Word(uint64(s.Addr("fp") + 16*(i+1))).Word(0x20200)
 			}
 			s.Word(1).Word(0x10108)
 		}, "0x20100 " + strings.Repeat("0x20200? ", 2000) + "0x10108 root", ""},
-		{"a return address into data", anonymous, func(s *mem.Image) {
+		{"a return address into data", anonymous, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(stackBase)
 		}, "0x20100 no rule", "no call precedes"},
-		{"into a file without a call", anonymous, func(s *mem.Image) {
+		{"into a file without a call", anonymous, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(1).Word(0x10100)
 		}, "0x20100 no rule", "no call precedes"},
-		{"that are the outermost", anonymous, func(s *mem.Image) {
+		{"that are the outermost", anonymous, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Word(0).Word(0)
 		}, "0x20100 no rule", "no call precedes"},
-		{"in a circle", anonymous, func(s *mem.Image) {
+		{"in a circle", anonymous, func(s *memory.Image) {
 			s.Label("fp").Ref("a").Word(0x20200).Label("a").Ref("fp").Word(0x20200)
 		}, "0x20100 no rule", "no call precedes"},
-		{"that point to themselves", anonymous, func(s *mem.Image) {
+		{"that point to themselves", anonymous, func(s *memory.Image) {
 			s.Label("fp").Ref("fp").Word(0x20200)
 		}, "0x20100 no rule", "no call precedes"},
-		{"of another stack", anonymous, func(s *mem.Image) {
+		{"of another stack", anonymous, func(s *memory.Image) {
 			s.Label("fp").Word(stackEnd + 0x1000).Word(0x20200)
 		}, "0x20100 no rule", "no call precedes"},
-		{"misaligned", anonymous, func(s *mem.Image) {
+		{"misaligned", anonymous, func(s *memory.Image) {
 			s.Label("fp").Word(stackBase + 0x1ffd).Word(0x20200)
 		}, "0x20100 no rule", "no call precedes"},
-		{"whose memory is not there", anonymous, func(s *mem.Image) {
+		{"whose memory is not there", anonymous, func(s *memory.Image) {
 			s.Label("fp").Word(stackEnd - 0x100).Word(0x20200)
 		}, "0x20100 no rule", "no call precedes"},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -46,7 +47,7 @@ func TestOwnStack(t *testing.T) {
 		{"a signal on another stack", func(d *drawn) registers {
 			d.put(0x300, restoreRT...)
 			d.stack.Label("fp").Ref("other").Word(d.call(0x100)).Skip(16).Label("other").Word(0).Word(d.call(0x200))
-			d.alt = mem.NewImage(altBase+0x1000, 8, d.arch.Order)
+			d.alt = memory.NewImage(altBase+0x1000, 8, d.arch.Order)
 			d.alt.Skip(5).Skip(10).Word(start).Skip(4).Word(start).Word(0x10900) // rbp, rsp, rip of the ucontext
 			return registers{regs.AMD64RIP: 0x10300, regs.AMD64RSP: altBase + 0x1000, regs.AMD64RBP: altBase}
 		}, "0x10300(context) 0x10900(context) 0x10100(frame pointer) 0x10200(frame pointer) no rule",
@@ -55,7 +56,7 @@ func TestOwnStack(t *testing.T) {
 		{"a signal, whose context no frame pointer replaces", func(d *drawn) registers {
 			d.put(0x300, restoreRT...)
 			d.stack.Label("fp").Word(0).Word(d.call(0x200))
-			d.alt = mem.NewImage(altBase+0x1000, 8, d.arch.Order)
+			d.alt = memory.NewImage(altBase+0x1000, 8, d.arch.Order)
 			d.alt.Skip(5).Skip(10).Word(start).Skip(4).Word(start).Word(0x10900).Skip(3).
 				Label("forged").Word(0).Word(d.call(0x100))
 			return registers{regs.AMD64RIP: 0x10300, regs.AMD64RSP: altBase + 0x1000,
@@ -64,7 +65,7 @@ func TestOwnStack(t *testing.T) {
 			"0x10300(context) 0x10900(context) 0x10200(frame pointer) no rule",
 			"code of no file, and the frame pointer is 0"},
 		{"another stack, that the mapping bounds", func(d *drawn) registers {
-			d.alt = mem.NewImage(altBase+0x1000, 8, d.arch.Order)
+			d.alt = memory.NewImage(altBase+0x1000, 8, d.arch.Order)
 			d.alt.Word(altEnd).Word(d.call(0x100))
 			return registers{regs.AMD64RIP: 0x10800, regs.AMD64RSP: altBase + 0x1000, regs.AMD64RBP: altBase + 0x1000}
 		}, "0x10800(context) 0x10100(frame pointer) bad CFA", "0x10800(context) 0x10100(frame pointer) bad CFA",

@@ -1,8 +1,8 @@
 package unwind
 
 import (
+	"github.com/fpstack/fpstack/code/pclntab"
 	"github.com/fpstack/fpstack/regs"
-	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 

@@ -72,7 +72,7 @@ func read(t *testing.T, file string) *snapshot.Snapshot {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := snapshot.Read(f)
+	s, err := snapshot.NewReader(f, nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

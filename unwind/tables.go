@@ -3,9 +3,9 @@ package unwind
 import (
 	"errors"
 
+	"github.com/fpstack/fpstack/code/pclntab"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
-	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 

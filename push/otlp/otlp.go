@@ -36,11 +36,6 @@ type Attribute struct {
 	Int        bool
 }
 
-// Number makes an Attribute of an integer.
-func Number(key string, v int) Attribute {
-	return Attribute{Key: key, Value: strconv.Itoa(v), Int: true}
-}
-
 // Profile is one value of a profile: the signal has a profile for each.
 type Profile struct {
 	// Of is not changed. Its labels become attributes of samples, under the name that Labels gives them.

@@ -37,7 +37,8 @@ func TestFrozen(t *testing.T) {
 			{Location: []*pprof.Location{bare}, Value: []int64{-1}},
 		}}
 	batch := NewBatch(Scope{"fpstack", "v1"})
-	if err := batch.Add(&Resource{Attributes: []Attribute{{Key: "service.name", Value: "work"}, Number("n", 0)},
+	if err := batch.Add(&Resource{Attributes: []Attribute{{Key: "service.name", Value: "work"},
+		{Key: "n", Value: "0", Int: true}},
 		Profiles: []Profile{{Of: p, ID: [16]byte{1, 2}}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -70,8 +70,8 @@ func encode(scope otlp.Scope, resources ...*otlp.Resource) ([]byte, error) {
 func TestOTLP(t *testing.T) {
 	id := [16]byte{1, 2, 3}
 	b, err := encode(otlp.Scope{Name: "fpstack", Version: "v1"}, &otlp.Resource{
-		Attributes: []otlp.Attribute{{Key: "service.name", Value: "work"}, otlp.Number("process.pid", 77),
-			otlp.Number("zero", 0)},
+		Attributes: []otlp.Attribute{{Key: "service.name", Value: "work"}, {Key: "process.pid", Value: "77", Int: true},
+			{Key: "zero", Value: "0", Int: true}},
 		Profiles: []otlp.Profile{{Of: work(), Type: 1, ID: id}},
 	})
 	if err != nil {

@@ -250,6 +250,83 @@ func TestFilesAreProved(t *testing.T) {
 	}
 }
 
+// TestPagesOfOtherFiles: a file that is no ELF object is believed for pages that the core has of a mapping that was
+// written to, if no more of them are other ones; the others are then read from it.
+func TestPagesOfOtherFiles(t *testing.T) {
+	file := make([]byte, 0x4000)
+	for i := range file {
+		file[i] = byte(i>>12) + 1
+	}
+	for _, row := range []struct {
+		name     string
+		written  []int // pages of the three that are dumped
+		elf      bool
+		unproved bool
+		found    bool
+		note     string
+	}{
+		{"two of three", []int{2}, false, false, true, "2 of 3 pages"},
+		{"one of three", []int{1, 2}, false, false, false, ""},
+		{"none", []int{0, 1, 2}, false, false, false, ""},
+		{"none, below a root that was named", []int{0, 1, 2}, false, true, true, "cannot be told"},
+		{"an ELF object: its data may stay when its code changes", nil, true, false, false, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			data := bytes.Clone(file)
+			if row.elf {
+				copy(data, program(7)[:4096])
+			}
+			memory := bytes.Clone(data[0x1000:])
+			for _, page := range row.written {
+				memory[page<<12+17] ^= 1
+			}
+			d := draw(regs.AMD64).thread(1, 0, at(regs.AMD64, 1, 2))
+			d.load(0x1000, 0x1000, pfR, nil).load(0x2000, 0x3000, pfR|pfW, memory)
+			d.files(fileEntry{0x1000, 0x2000, 0, "/lib/x.dll"}, fileEntry{0x2000, 0x5000, 0x1000, "/lib/x.dll"})
+			c := open(t, d.bytes(), Files{Unproved: row.unproved, Path: func(path string) (*module.File, error) {
+				return &module.File{Data: data, Path: path}, nil
+			}})
+			defer c.Close()
+			b := make([]byte, 8)
+			if _, err := c.ReadMem(b, 0x1000); (err == nil) != row.found {
+				t.Errorf("read: %v", err)
+			}
+			if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, row.note) {
+				t.Errorf("notes %q, want %q", notes, row.note)
+			}
+		})
+	}
+}
+
+// TestAppendedIsNotProved: a build id proves the ELF object, and not what was appended to it.
+func TestAppendedIsNotProved(t *testing.T) {
+	for _, row := range []struct {
+		end  uint64 // of the object
+		note bool
+	}{{0x1800, true}, {0x2000, false}, {0, false}} {
+		file := program(7)
+		if row.end > 0 {
+			regs.AMD64.Order.PutUint64(file[40:], row.end-64)
+			regs.AMD64.Order.PutUint16(file[58:], 64)
+			regs.AMD64.Order.PutUint16(file[60:], 1)
+		}
+		c := open(t, at1000(file[:4096]).bytes(), Files{Path: func(path string) (*module.File, error) {
+			return &module.File{Data: file, Path: path}, nil
+		}})
+		b := make([]byte, 8)
+		for _, at := range []mem.Addr{0x2000, 0x2900, 0x2a00} {
+			if _, err := c.ReadMem(b, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		notes := c.Notes()
+		if said := len(notes) == 1 && strings.Contains(notes[0], "appended"); said != row.note || len(notes) > 1 {
+			t.Errorf("object up to %#x: notes %q", row.end, notes)
+		}
+		c.Close()
+	}
+}
+
 // TestRelocatedIsNotMadeUp: what the loader wrote to and protected then looks as if nobody could have written to it.
 func TestRelocatedIsNotMadeUp(t *testing.T) {
 	file := program(7)

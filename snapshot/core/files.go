@@ -25,7 +25,7 @@ type Files struct {
 }
 
 var errUnproved = errors.New("whether it is the file that was mapped cannot be told: the core has neither its build " +
-	"id nor its first page")
+	"id nor its first page, nor enough others of it")
 
 // fileEntry is one entry of NT_FILE.
 type fileEntry struct {
@@ -90,6 +90,7 @@ type mapped struct {
 	found  *module.File
 	err    error
 	looked bool
+	beyond bool     // bytes behind the ELF object were read, and notes say so
 	notes  []string // what a person should know of found, and of others that were refused
 }
 
@@ -98,6 +99,9 @@ const (
 	headSize = 8 << 10
 	// maxTries bounds the mappings of one file where its begin is looked for.
 	maxTries = 4
+	pageSize = 4 << 10
+	// maxPages bounds the pages of a file that are compared.
+	maxPages = 4 << 10
 )
 
 // id is the build id that the core proves, "" for none.
@@ -166,12 +170,19 @@ func (c *Core) proves(f *mapped, got *module.File) (note string, err error) {
 		case want != "":
 			return nil
 		}
-		page := f.head[:min(len(f.head), 4096)]
+		page := f.head[:min(len(f.head), pageSize)]
+		same, all := 0, 0
+		if len(page) == 0 && f.layout == nil {
+			same, all = c.samePages(f, got.Data)
+		}
 		switch {
 		case len(page) > 0 && !samePage(page, got.Data):
 			return fmt.Errorf("refuse %q: it begins with other bytes than the file that was mapped", got.Path)
 		case len(page) > 0:
 			note = fmt.Sprintf("%q has no build id in the core: it is believed for its first page", f.path)
+		case same > 0 && 2*same >= all:
+			note = fmt.Sprintf("%q has no build id in the core: it is believed for %d of %d pages that are there",
+				f.path, same, all)
 		case got == c.files.Exe || c.files.Unproved:
 			note = fmt.Sprintf("%q: %v", f.path, errUnproved)
 		default:
@@ -180,6 +191,49 @@ func (c *Core) proves(f *mapped, got *module.File) (note string, err error) {
 		return nil
 	})
 	return note, err
+}
+
+// remarkAppended notes that what was read of f at off lies behind its ELF object, of which alone a build id speaks: a
+// program that is one file has what was packed into it there. data is the file.
+// Source: Elf64_Ehdr; the section headers are the last part of an object as linkers write it.
+func (f *mapped) remarkAppended(order binary.ByteOrder, off uint64, data []byte) {
+	const shoff, shentsize, shnum, size = 40, 58, 60, 64
+	if f.beyond || f.id() == "" || len(data) < size || data[4] != 2 {
+		return
+	}
+	end := order.Uint64(data[shoff:]) + uint64(order.Uint16(data[shentsize:]))*uint64(order.Uint16(data[shnum:]))
+	if end > size && off >= end {
+		f.beyond = true
+		f.notes = append(f.notes, fmt.Sprintf("%q has the right build id, which says nothing of what was appended to "+
+			"the program: that is believed", f.path))
+	}
+}
+
+// samePages counts the pages that the core has of f, in mappings that the process wrote to, and those of them that data
+// has too. It is asked of files that are no ELF objects, as are assemblies of .NET: most of what such a mapping of
+// precompiled code has are tables of all the rest, which nobody writes to. Empty pages do not count.
+func (c *Core) samePages(f *mapped, data []byte) (same, all int) {
+	var b [pageSize]byte
+	list := c.Maps.All()
+	for i := range list {
+		m := &list[i]
+		if m.Inode != f.inode || m.Perm&maps.Write == 0 || uint64(m.Offset) >= uint64(len(data)) {
+			continue
+		}
+		data := data[m.Offset:min(uint64(len(data)), uint64(m.Offset)+uint64(m.End-m.Start))]
+		for off := 0; off+pageSize <= len(data) && all < maxPages && c.budget.Spend(pageSize); off += pageSize {
+			page := data[off : off+pageSize]
+			if bytes.Count(page, []byte{0}) == pageSize {
+				continue
+			}
+			if n, _ := c.dumped(b[:], m.Start+mem.Addr(off)); n == pageSize {
+				if all++; string(b[:]) == string(page) {
+					same++
+				}
+			}
+		}
+	}
+	return same, all
 }
 
 // samePage compares a page of memory with the begin of a file; behind the end of the file memory is zero.

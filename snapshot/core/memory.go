@@ -65,6 +65,7 @@ func (c *Core) fromFile(b []byte, addr mem.Addr) (int, error) {
 		off := uint64(m.Offset) + uint64(addr-m.Start)
 		if off < uint64(len(f.Data)) {
 			n = copy(b[:min(uint64(len(b)), uint64(end-addr))], f.Data[off:])
+			file.remarkAppended(c.order, off, f.Data)
 		}
 		return nil
 	})

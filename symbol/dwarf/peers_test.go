@@ -79,7 +79,7 @@ var programs = []program{
 func (c *program) make(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	source(t, dir, "mixed.cc", "second.cc", "mixed.rs", "plain.c", "../../pclntab/testdata/frames.go")
+	source(t, dir, "mixed.cc", "second.cc", "mixed.rs", "plain.c", "../../../code/pclntab/testdata/frames.go")
 	for line := range strings.SplitSeq(c.build, "\n") {
 		f := strings.Fields(strings.ReplaceAll(line, "DIR", dir))
 		command(t, dir, f[0], f[1:]...)

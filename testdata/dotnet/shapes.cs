@@ -2,9 +2,8 @@
 //
 //   shapes [SHAPE...]
 //
-// Without a shape all but "many", which is 200 threads, "deadlock", "busy" and "collected". When all have arrived it
-// writes "ready" and its standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in
-// Gate.Spin.
+// Without a shape all but those that are null in the table, and "busy". When all have arrived it writes "ready" and its
+// standard input decides how long it lives. Threads rest in Gate.Rest, those of "busy" run in Gate.Spin.
 using System;
 using System.Collections;
 using System.Collections.Generic;
@@ -252,6 +251,45 @@ namespace Shapes
 		}
 	}
 
+	// A lock of a type that this compiler does not know; one thread has it, and others want it.
+	class Held
+	{
+		readonly Action enter, second;
+		readonly ManualResetEvent held = new ManualResetEvent(false);
+
+		// type is one of System.Threading; enter is the method by which it is taken, second by which the others want it.
+		public Held(string type, string enter, string second)
+		{
+			object o = Activator.CreateInstance(Type.GetType("System.Threading." + type));
+			this.enter = (Action)Delegate.CreateDelegate(typeof(Action), o, enter);
+			this.second = (Action)Delegate.CreateDelegate(typeof(Action), o, second);
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public void Hold()
+		{
+			enter();
+			held.Set();
+			Gate.Rest();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public void Want()
+		{
+			held.WaitOne();
+			Gate.Arrived();
+			second();
+		}
+
+		public static void Start(string type, string enter, string second)
+		{
+			var h = new Held(type, enter, second);
+			Program.Start("holder", h.Hold);
+			Program.Start("wanter", h.Want);
+			Program.Start("wanter", h.Want);
+		}
+	}
+
 	static class Waits
 	{
 		static readonly Task never = new TaskCompletionSource<int>().Task;
@@ -380,10 +418,14 @@ namespace Shapes
 			{ "busy", () => Gate.Spin() },
 			{ "collected", null },
 			{ "deadlock", null },
+			{ "lock", null },
+			{ "writer", null },
+			{ "reader", null },
+			{ "upgrader", null },
 			{ "many", null },
 		};
 
-		static void Start(string name, Action body)
+		public static void Start(string name, Action body)
 		{
 			Gate.Expect();
 			var t = new Thread(() => body(), 256 << 10) { IsBackground = true };
@@ -398,6 +440,18 @@ namespace Shapes
 			case "deadlock":
 				Start("deadlock", Locks.FirstThenSecond);
 				Start("deadlock", Locks.SecondThenFirst);
+				break;
+			case "lock":
+				Held.Start("Lock", "Enter", "Enter");
+				break;
+			case "writer":
+				Held.Start("ReaderWriterLockSlim", "EnterWriteLock", "EnterReadLock");
+				break;
+			case "reader":
+				Held.Start("ReaderWriterLockSlim", "EnterReadLock", "EnterWriteLock");
+				break;
+			case "upgrader":
+				Held.Start("ReaderWriterLockSlim", "EnterUpgradeableReadLock", "EnterUpgradeableReadLock");
 				break;
 			case "collected":
 				for (int i = 0; i < 2; i++)

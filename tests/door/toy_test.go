@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
 	"github.com/fpstack/fpstack/vm"
@@ -227,7 +228,7 @@ func (r *toy) Frames(site unwind.Site) []profile.Frame { return r.names[site] }
 
 // TestCopyIsCheap bounds what Copy takes of a thread by calls and bytes, as time depends on the machine.
 func TestCopyIsCheap(t *testing.T) {
-	i := mem.NewImage(0x10000, 8, order)
+	i := memory.NewImage(0x10000, 8, order)
 	i.Label("machine").Word(magic).Word(0).Ref("end").Word(0).Ref("first").Label("end").Word(0)
 	i.Label("first").Skip(firstPart / 8)
 	m := &drawn{Range: i.Range()}

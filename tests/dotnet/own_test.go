@@ -90,6 +90,41 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// TestOwnedLocks: a System.Threading.Lock and the writer of a ReaderWriterLockSlim are known to their waiters; of
+// readers it is said that the lock does not keep them.
+func TestOwnedLocks(t *testing.T) {
+	for _, version := range folders {
+		for shape, of := range map[string]string{"lock": "Lock", "writer": "ReaderWriterLockSlim",
+			"upgrader": "ReaderWriterLockSlim", "reader": "ReaderWriterLockSlim"} {
+			t.Run(version+"/"+shape, func(t *testing.T) {
+				s := startShapes(t, version, shape)
+				var locks []waits.Lock
+				names := map[int]string{}
+				for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					shot := s.Stop(t)
+					for i := range shot.Threads {
+						names[shot.Threads[i].TID] = shot.Threads[i].Comm
+					}
+					if locks = s.locks(shot); len(locks) > 0 && len(locks[0].Waiters) == 2 {
+						break
+					}
+				}
+				if len(locks) != 1 || len(locks[0].Waiters) != 2 || !strings.HasPrefix(locks[0].Name, "the "+of+" 0x") {
+					t.Fatalf("locks %+v, want one with two waiters", locks)
+				}
+				l := locks[0]
+				if shape == "reader" {
+					if l.Owner != 0 || l.Note != "held by readers (1), and it does not record which" {
+						t.Errorf("owner %d, note %q", l.Owner, l.Note)
+					}
+				} else if names[l.Owner] != "holder" || l.Evidence == "" || l.Note != "" {
+					t.Errorf("owner %d %q, %q, note %q", l.Owner, names[l.Owner], l.Evidence, l.Note)
+				}
+			})
+		}
+	}
+}
+
 // locks are what threads of a snapshot wait for, as their stacks prove.
 func (s *server) locks(shot *snapshot.Snapshot) []waits.Lock {
 	stacks := map[int]*unwind.Stack{}

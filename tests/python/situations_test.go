@@ -292,7 +292,7 @@ func TestReplayed(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.end()
-		s, err := snapshot.Read(&file)
+		s, err := snapshot.NewReader(&file, nil).Read()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.end()
-	s, err := snapshot.Read(&file)
+	s, err := snapshot.NewReader(&file, nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,11 @@ const join = "System.Threading.Thread.Join"
 // maxJoin bounds the bytes of a stack that are searched: the frames of the runtime below the method.
 const maxJoin = 64 << 10
 
-// Joins lists which monitors threads of s wait to enter, and for which threads they wait in Thread.Join, by their
+// Joins lists which locks threads of s wait for, and for which threads they wait in Thread.Join, by their
 // stacks: see vm.JoinLister. What the runtime does there has the address of its Thread; a stack that has those of
 // several says nothing.
 func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
-	list := r.monitorsOf(s, stack)
+	list := r.locksOf(s, stack)
 	var known map[mem.Addr]int // our ids of threads, by their Threads
 	for i := range s.Threads {
 		t := &s.Threads[i]
@@ -90,15 +90,9 @@ func (r *Runtime) inJoin(s *unwind.Stack) (end mem.Addr, ok bool) {
 
 // joinedBy is the one thread besides t whose Thread is on the stack of t before end, 0 if there is none or several.
 func joinedBy(t *snapshot.Thread, end mem.Addr, known map[mem.Addr]int) int {
-	data, at := t.Stack.Data, t.Stack.Start
-	if t.Registers != nil {
-		if sp, ok := t.Registers.SP(); ok && sp > at && uint64(sp-at) < uint64(len(data)) {
-			data, at = data[sp-at:], sp
-		}
-	}
 	found := 0
-	for ; len(data) >= wordSize && at < end && end-at < maxJoin; data, at = data[wordSize:], at+wordSize {
-		switch tid := known[mem.Addr(order.Uint64(data))]; {
+	for _, w := range wordsBelow(t, end) {
+		switch tid := known[mem.Addr(w)]; {
 		case tid == 0 || tid == t.TID || tid == found:
 		case found != 0:
 			return 0

@@ -44,19 +44,20 @@ func lockOf(item []byte) mem.Addr {
 	return 0
 }
 
-// monitorsOf lists the monitors that threads of s wait to enter, as their stacks prove.
-func (r *Runtime) monitorsOf(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
-	domain, err := r.variable(r.layout.domain)
-	table, err2 := r.variable(r.layout.syncTable)
-	if err != nil || err2 != nil {
-		return nil
-	}
-	m := &monitors{r: r, view: view.Over(s.Reader(nil, r.live), r.live, r.budget), domain: domain, table: table,
-		byLock: map[mem.Addr]int{}}
+// locksOf lists the monitors that threads of s wait to enter, and the locks of ownedTypes, as their stacks prove.
+func (r *Runtime) locksOf(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
+	m := &monitors{r: r, view: view.Over(s.Reader(nil, r.live), r.live, r.budget), byLock: map[mem.Addr]int{}}
 	m.view.Within(stackSteps)
 	ids := map[uint64]int{}
 	for i := range s.Threads {
 		ids[uint64(s.Threads[i].InnerTID())] = s.Threads[i].TID
+	}
+	m.ownedOf(s, stack, ids)
+	var err, err2 error
+	m.domain, err = r.variable(r.layout.domain)
+	m.table, err2 = r.variable(r.layout.syncTable)
+	if err != nil || err2 != nil {
+		return m.list
 	}
 	for i := range s.Threads {
 		t := &s.Threads[i]
@@ -67,7 +68,7 @@ func (r *Runtime) monitorsOf(s *snapshot.Snapshot, stack func(tid int) *unwind.S
 	return m.list
 }
 
-// monitors gathers those of one process that threads wait for.
+// monitors gathers the locks of one process that threads wait for.
 type monitors struct {
 	r             *Runtime
 	view          view.View

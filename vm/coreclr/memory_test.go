@@ -85,7 +85,7 @@ func FuzzMemory(f *testing.F) {
 		r.readSections()
 		r.Start(&th, d)
 		r.ThreadFacts(s)
-		r.monitorsOf(s, func(int) *unwind.Stack { return nil })
+		r.locksOf(s, func(int) *unwind.Stack { return nil })
 		joinedBy(&th, drawnStart+4096, r.byThread(s))
 		r.Cross([]unwind.Frame{{PC: drawnStart + 64, Interrupted: true}}, &rs, d)
 		walked := unwind.Stack{Frames: []unwind.Frame{{PC: mem.Addr(d.word(drawnStart + 8)), Interrupted: true}}}

@@ -204,7 +204,7 @@ func recordedShot(t testing.TB, file string) *snapshot.Snapshot {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	shot, err := snapshot.Read(f)
+	shot, err := snapshot.NewReader(f, nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func samples(t testing.TB) []sample {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := snapshot.Read(file)
+		s, err := snapshot.NewReader(file, nil).Read()
 		file.Close()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

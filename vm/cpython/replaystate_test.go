@@ -31,7 +31,7 @@ func recordedStates(t testing.TB) (all []recordedState) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := snapshot.Read(file)
+		s, err := snapshot.NewReader(file, nil).Read()
 		file.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func FuzzState(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		s, err := snapshot.Read(file)
+		s, err := snapshot.NewReader(file, nil).Read()
 		if err != nil {
 			t.Fatal(err)
 		}

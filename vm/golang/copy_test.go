@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 )
 
 // drawn is a memory that is read by pieces.
@@ -29,8 +30,8 @@ func (d *drawn) ReadPieces(pieces []snapshot.Piece) error {
 
 // drawThread draws the words of a thread that is on its system stack, and of its goroutine, of whose stack 2 KiB are
 // in use.
-func drawThread() *mem.Image {
-	i := mem.NewImage(0x10000, 8, binary.LittleEndian)
+func drawThread() *memory.Image {
+	i := memory.NewImage(0x10000, 8, binary.LittleEndian)
 	i.Label("slot").Ref("g0").Label("tp")
 	i.Label("g0").Word(0x7f0000).Word(0x7f4000).Skip(4).Ref("m").Word(0x7f3000).Skip(6)
 	i.Label("m").Ref("g0").Skip(10).Ref("gsignal").Skip(11).Ref("g").Skip(16)
@@ -78,7 +79,7 @@ func TestCopy(t *testing.T) {
 
 // TestCopyOfForeign: nothing but the words that tell so is copied of a thread that runs no Go code.
 func TestCopyOfForeign(t *testing.T) {
-	i := mem.NewImage(0x10000, 8, binary.LittleEndian).Label("slot").Ref("none").Label("tp").Skip(100).Label(
+	i := memory.NewImage(0x10000, 8, binary.LittleEndian).Label("slot").Ref("none").Label("tp").Skip(100).Label(
 		"none").Skip(100)
 	m := &drawn{Range: i.Range()}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true}
@@ -121,7 +122,7 @@ func TestCopyOfCallers(t *testing.T) {
 		{"nothing in use", "end", 0},
 		{"g0 says nothing", "none", 0},
 	} {
-		i := mem.NewImage(0x10000, 8, binary.LittleEndian)
+		i := memory.NewImage(0x10000, 8, binary.LittleEndian)
 		i.Label("slot").Ref("g").Label("tp")
 		i.Label("g0").Ref("low").Ref("end").Skip(4).Ref("m").Ref(tc.sp).Skip(6)
 		i.Label("m").Ref("g0").Skip(10).Ref("gsignal").Skip(11).Ref("g").Skip(16)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -28,8 +29,8 @@ const (
 )
 
 // draw lays out g0, m and g. Layout: type g, gobuf and m in runtime/runtime2.go.
-func (s scheduled) draw(pc, lr, fp uint64) *mem.Image {
-	i := mem.NewImage(runtimeBase, 8, binary.LittleEndian)
+func (s scheduled) draw(pc, lr, fp uint64) *memory.Image {
+	i := memory.NewImage(runtimeBase, 8, binary.LittleEndian)
 	i.Label("g0").Word(s.low).Word(s.high).Skip(4).Ref("m").Skip(8)
 	i.Label("m").Ref("g0").Skip(10).Ref("gsignal").Ref("g0").Skip(11)
 	if s.curg {

@@ -12,11 +12,11 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/fpstack/fpstack/code/pclntab"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/symbol/pclntab"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"

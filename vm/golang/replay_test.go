@@ -40,7 +40,7 @@ func replay(t *testing.T, folder, name string) *replayed {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := snapshot.Read(f)
+	s, err := snapshot.NewReader(f, nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -30,11 +31,11 @@ func TestDeoptEntry(t *testing.T) {
 		}
 	}
 	const stack, object, input, ra, callerFP = 0x7ff000, 0x100000, 0x200000, 0x5010, 0x7ff400
-	s := mem.NewImage(stack, 8, order).Word(stack + 16).Skip(1).Word(object)
+	s := memory.NewImage(stack, 8, order).Word(stack + 16).Skip(1).Word(object)
 	const top = stack + 24 // of the frame: an argument, return address, frame pointer, two words more
 	const fp, size = top - 24, 5 * 8
-	d := mem.NewImage(object, 8, order).Skip(0x50 / 8).Word(input)
-	f := mem.NewImage(input, 8, order).Word(size).Skip(0x1c8/8 - 1).Skip(2).Word(callerFP).Word(ra).Word(1)
+	d := memory.NewImage(object, 8, order).Skip(0x50 / 8).Word(input)
+	f := memory.NewImage(input, 8, order).Word(size).Skip(0x1c8/8 - 1).Skip(2).Word(callerFP).Word(ra).Word(1)
 	copied := view.Copied(nil, s.Range(), d.Range(), f.Range())
 	m := &copied
 	all := &areas{list: []area{{start: 0x5000, end: 0x6000, made: true}}, low: 0x5000, high: 0x6000}

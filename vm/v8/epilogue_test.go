@@ -5,14 +5,15 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
 // TestEpilogue executes what V8's code ends with from each of its instructions on: all lead to the same caller.
 func TestEpilogue(t *testing.T) {
 	const stack, caller, callerFP = 0x7ff000, 0x5000, 0x7ff200
-	frame := func() (*mem.Image, regs.Registers) {
-		m := mem.NewImage(stack, 8, order)
+	frame := func() (*memory.Image, regs.Registers) {
+		m := memory.NewImage(stack, 8, order)
 		m.Skip(2).Label("fp").Word(callerFP).Label("ra").Word(caller).Label("args").Skip(8)
 		r := regs.New(regs.AMD64)
 		r.Set(regs.AMD64RSP, stack)

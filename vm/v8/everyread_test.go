@@ -52,7 +52,7 @@ func openRecorded(t *testing.T, path string) *recordedNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := snapshot.Read(bytes.NewReader(b))
+	s, err := snapshot.NewReader(bytes.NewReader(b), nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}

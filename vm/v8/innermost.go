@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
-	"github.com/fpstack/fpstack/unwind/x86"
 	"github.com/fpstack/fpstack/vm/view"
 )
 

@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 )
@@ -48,8 +49,8 @@ func runtimeWithoutBuiltins(t testing.TB) *Runtime {
 }
 
 // chain draws a stack of n frames, each of a function of its own, and the functions.
-func chain(n int) (stack, objects *mem.Image, th *snapshot.Thread) {
-	stack, objects = mem.NewImage(stackStart, 8, order), mem.NewImage(heapStart, 8, order)
+func chain(n int) (stack, objects *memory.Image, th *snapshot.Thread) {
+	stack, objects = memory.NewImage(stackStart, 8, order), memory.NewImage(heapStart, 8, order)
 	for i := range n {
 		closure := heapStart + mem.Addr(16*8*i)
 		// SFI behind it

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
-	"github.com/fpstack/fpstack/unwind/x86"
 )
 
 var (

@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -41,14 +42,14 @@ type stage struct {
 }
 
 // newStage draws a stack word by word; labels of stack are addresses in it.
-func newStage(t testing.TB, stack func(s *mem.Image)) (*stage, *mem.Image) {
+func newStage(t testing.TB, stack func(s *memory.Image)) (*stage, *memory.Image) {
 	t.Helper()
 	b := plain.draw()
 	r, present, err := scan(t, b, 0x1000)
 	if !present {
 		t.Fatal(err)
 	}
-	s := mem.NewImage(stackAt+0x100, 8, binary.LittleEndian)
+	s := memory.NewImage(stackAt+0x100, 8, binary.LittleEndian)
 	stack(s)
 	for range 64 {
 		s.Word(0)
@@ -89,7 +90,7 @@ func (g *stage) waypoints() string {
 }
 
 // activation draws host < glue < alpha < step < glue < host, named by n.
-func activation(s *mem.Image, n string) {
+func activation(s *memory.Image, n string) {
 	s.Skip(3).Word(coreAt).Word(host)
 	s.Label("glue" + n).Ref("alpha" + n).Word(alpha).Word(coreAt)
 	s.Label("alpha" + n).Ref("step" + n).Word(step)
@@ -102,36 +103,36 @@ func TestWaypoints(t *testing.T) {
 	const first = "0x10 at +0x138 fp +0x140"
 	for _, tc := range []struct {
 		name  string
-		stack func(s *mem.Image)
+		stack func(s *memory.Image)
 		store func(g *stage, at func(string) uint64)
 		want  string
 	}{
-		{"v40: frame pointer of the glue", func(s *mem.Image) { activation(s, "") },
+		{"v40: frame pointer of the glue", func(s *memory.Image) { activation(s, "") },
 			func(g *stage, at func(string) uint64) {
 				g.put(0x28, at("glue"), alpha, at("entry"), at("entry")+16, entry)
 			},
 			first},
-		{"v22: frame pointer of the function", func(s *mem.Image) { activation(s, "") },
+		{"v22: frame pointer of the function", func(s *memory.Image) { activation(s, "") },
 			func(g *stage, at func(string) uint64) { g.put(0x18, at("alpha"), alpha, at("entry")) }, first},
-		{"idle", func(s *mem.Image) { activation(s, "") },
+		{"idle", func(s *memory.Image) { activation(s, "") },
 			func(g *stage, at func(string) uint64) { g.put(0, ^uint64(0)) }, ""},
-		{"a frame pointer that does not fit", func(s *mem.Image) { activation(s, "") },
+		{"a frame pointer that does not fit", func(s *memory.Image) { activation(s, "") },
 			func(g *stage, at func(string) uint64) { g.put(0x28, at("step"), alpha) }, ""},
-		{"a return address that does not fit", func(s *mem.Image) { activation(s, "") },
+		{"a return address that does not fit", func(s *memory.Image) { activation(s, "") },
 			func(g *stage, at func(string) uint64) { g.put(0x28, at("glue"), step) }, ""},
-		{"the handler of an entry", func(s *mem.Image) { activation(s, "") },
+		{"the handler of an entry", func(s *memory.Image) { activation(s, "") },
 			func(g *stage, at func(string) uint64) { g.put(0x28, at("step"), entry) }, ""},
-		{"a chain that goes round", func(s *mem.Image) {
+		{"a chain that goes round", func(s *memory.Image) {
 			s.Skip(3).Word(coreAt).Word(host)
 			s.Label("glue").Ref("alpha").Word(alpha).Word(coreAt).Label("alpha").Ref("glue").Word(step)
 		}, func(g *stage, at func(string) uint64) { g.put(0x28, at("glue"), alpha) }, ""},
-		{"a chain that ends in the middle", func(s *mem.Image) {
+		{"a chain that ends in the middle", func(s *memory.Image) {
 			s.Skip(3).Word(coreAt).Word(host)
 			s.Label("glue").Ref("alpha").Word(alpha).Word(coreAt).Label("alpha").Ref("step").Word(host).Label("step")
 		}, func(g *stage, at func(string) uint64) { g.put(0x28, at("glue"), alpha) }, ""},
-		{"dead frames above", func(s *mem.Image) { activation(s, ""); activation(s, "2") },
+		{"dead frames above", func(s *memory.Image) { activation(s, ""); activation(s, "2") },
 			func(g *stage, at func(string) uint64) { g.put(0x28, at("glue"), alpha) }, first},
-		{"entered again", func(s *mem.Image) {
+		{"entered again", func(s *memory.Image) {
 			activation(s, "")
 			s.Word(alpha) // what the host saved
 			activation(s, "2")
@@ -149,7 +150,7 @@ func TestWaypoints(t *testing.T) {
 // TestForgedStores: whatever the words of the process are, the search ends soon and panics not.
 func TestForgedStores(t *testing.T) {
 	for seed := range uint64(500) {
-		g, _ := newStage(t, func(s *mem.Image) {
+		g, _ := newStage(t, func(s *memory.Image) {
 			x := seed*2654435761 + 12345
 			for range 400 {
 				x ^= x << 13
@@ -172,7 +173,7 @@ func TestForgedStores(t *testing.T) {
 
 // TestCopy bounds what Copy takes of a thread by calls, and holds that it allocates nothing once warm.
 func TestCopy(t *testing.T) {
-	g, s := newStage(t, func(s *mem.Image) { activation(s, "") })
+	g, s := newStage(t, func(s *memory.Image) { activation(s, "") })
 	g.put(0x28, uint64(s.Addr("glue")), alpha)
 	var f snapshot.Fetcher
 	copiers := []snapshot.Copier{g.r}
@@ -218,7 +219,7 @@ func TestNamesAreOfTheStop(t *testing.T) {
 			b[symbols+symbolSize+16]++
 		}, "", noteOther, true},
 	} {
-		g, _ := newStage(t, func(s *mem.Image) { activation(s, "") })
+		g, _ := newStage(t, func(s *memory.Image) { activation(s, "") })
 		b := plain.draw()
 		tc.change(b)
 		g.memory.Reader = mem.NewOverlay(g.memory.Reader, mem.Range{Start: imageBase, Data: b})
@@ -262,7 +263,7 @@ func TestLeavesByJump(t *testing.T) {
 
 // BenchmarkCopy is what Copy adds to a stop, without the reads themselves.
 func BenchmarkCopy(b *testing.B) {
-	g, s := newStage(b, func(s *mem.Image) { activation(s, "") })
+	g, s := newStage(b, func(s *memory.Image) { activation(s, "") })
 	g.put(0x28, uint64(s.Addr("glue")), alpha)
 	var f snapshot.Fetcher
 	copiers := []snapshot.Copier{g.r}

@@ -46,11 +46,19 @@ type Bound struct {
 // ErrMalformed says that bytes are no debug information, or cut.
 var ErrMalformed = errors.New("debug information is malformed")
 
+// ErrRewritten says that a profiler has rewritten the IL of a method, and nothing says where it was what before.
+var ErrRewritten = errors.New("its IL was rewritten by a profiler")
+
 // Flags of the first byte. Source: enum EXTRA_DEBUG_INFO_FLAGS in debuginfostore.cpp.
 const (
 	patchpoints = 1
 	rich        = 2
 )
+
+// instrumented in place of the size of the bounds says that a profiler has rewritten the IL and said which place was
+// which: the bounds of the new IL come first, then those of the IL as it is in the assembly, which its PDB is about.
+// Source: RestoreBoundaries in docs/design/datacontracts/DebugInfo.md.
+const instrumented = 1<<32 - 1
 
 const (
 	maxBounds = 1 << 20
@@ -66,7 +74,7 @@ func Parse(b []byte, f Form) ([]Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	if uint64(len(b)-at) < uint64(size) {
+	if at > len(b) || uint64(len(b)-at) < uint64(size) {
 		return nil, fmt.Errorf("%w: bounds of %d bytes are cut", ErrMalformed, size)
 	}
 	b = b[at : at+int(size)]
@@ -114,12 +122,18 @@ func bounds(b []byte, bare bool) (at int, size uint32, err error) {
 		return 0, 0, ErrMalformed
 	}
 	n := nibbles{b: b[at:]}
-	size = n.next()
+	size, skipped := n.next(), uint32(0)
+	if size == instrumented {
+		skipped, size = n.next(), n.next()
+		if size == 0 && !n.failed {
+			return 0, 0, ErrRewritten
+		}
+	}
 	n.next() // of the variables
-	if n.failed {
+	if n.failed || skipped > maxBounds {
 		return 0, 0, ErrMalformed
 	}
-	return at + n.bytes(), size, nil
+	return at + n.bytes() + int(skipped), size, nil
 }
 
 // inNibbles reads bounds whose numbers are in nibbles.

@@ -31,8 +31,8 @@ func (w *writer) number(v uint32) {
 	w.nibble(byte(v & 7))
 }
 
-// written are bounds in an encoding, with a head of those flags before them.
-func written(e Encoding, flags byte, head []byte, list []Bound) []byte {
+// written are bounds in an encoding, with a head of those flags before them, and bounds of rewritten IL, if any.
+func written(e Encoding, flags byte, head, rewritten []byte, list []Bound) []byte {
 	var body writer
 	body.number(uint32(len(list)))
 	last := uint32(0)
@@ -65,10 +65,13 @@ func written(e Encoding, flags byte, head []byte, list []Bound) []byte {
 		}
 	}
 	var sizes writer
+	if rewritten != nil {
+		sizes.number(instrumented)
+		sizes.number(uint32(len(rewritten)))
+	}
 	sizes.number(uint32(len(body.b)))
 	sizes.number(3)
-	out := append([]byte{flags}, head...)
-	return append(append(append(out, sizes.b...), body.b...), 1, 2, 3)
+	return slices.Concat([]byte{flags}, head, sizes.b, rewritten, body.b, []byte{1, 2, 3})
 }
 
 var drawn = []Bound{{0, Prologue}, {11, 0}, {30, NoMapping}, {41, 7}, {41, 12}, {300, 1000}, {310, Epilogue}}
@@ -81,15 +84,18 @@ func TestBounds(t *testing.T) {
 		flags byte
 		head  []byte
 		bare  bool
+		other []byte // bounds of rewritten IL
 	}{
-		{"bounds alone", 0, nil, false},
-		{"bounds without flags", 0, nil, true},
-		{"behind a patchpoint with two locals", 1, locals, false},
-		{"behind what profilers get", 2, []byte{5, 0, 0, 0, 1, 2, 3, 4, 5}, false},
-		{"behind both", 3, append(slices.Clone(locals), 1, 0, 0, 0, 9), false},
+		{"bounds alone", 0, nil, false, nil},
+		{"bounds without flags", 0, nil, true, nil},
+		{"behind a patchpoint with two locals", 1, locals, false, nil},
+		{"behind what profilers get", 2, []byte{5, 0, 0, 0, 1, 2, 3, 4, 5}, false, nil},
+		{"behind both", 3, append(slices.Clone(locals), 1, 0, 0, 0, 9), false, nil},
+		{"behind those of rewritten IL", 0, nil, false, []byte{0x11, 2, 3, 4, 5, 6}},
+		{"without flags, behind those of rewritten IL", 0, nil, true, []byte{0x11}},
 	} {
 		for _, e := range []Encoding{Nibbles, Packed} {
-			b, form := written(e, c.flags, c.head, drawn), Form{Encoding: e}
+			b, form := written(e, c.flags, c.head, c.other, drawn), Form{Encoding: e}
 			if form.Bare = c.bare; c.bare {
 				b = b[1:]
 			}
@@ -106,6 +112,17 @@ func TestBounds(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRewritten: bounds of rewritten IL alone say nothing of the IL in the assembly.
+func TestRewritten(t *testing.T) {
+	var sizes writer
+	for _, n := range []uint32{instrumented, 2, 0, 3} {
+		sizes.number(n)
+	}
+	if got, err := Parse(slices.Concat([]byte{0}, sizes.b, make([]byte, 5)), Form{}); !errors.Is(err, ErrRewritten) {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
@@ -126,9 +143,9 @@ func TestAt(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, e := range []Encoding{Nibbles, Packed} {
-		f.Add(written(e, 0, nil, drawn), e == Packed, false)
-		f.Add(written(e, 0, nil, drawn)[1:], e == Packed, true)
-		f.Add(written(e, 2, []byte{1, 0, 0, 0, 9}, drawn), e == Packed, false)
+		f.Add(written(e, 0, nil, nil, drawn), e == Packed, false)
+		f.Add(written(e, 0, nil, nil, drawn)[1:], e == Packed, true)
+		f.Add(written(e, 2, []byte{1, 0, 0, 0, 9}, nil, drawn), e == Packed, false)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, packed, bare bool) {
 		form := Form{Bare: bare}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -228,7 +229,7 @@ func TestNeededFields(t *testing.T) {
 
 // dictionary draws a dictionary at 0x1000 whose keys are the addresses given and whose values are those plus 1.
 func dictionary(l *Layout, keys ...uint64) drawn {
-	i := mem.NewImage(0x1000, 8, binary.LittleEndian)
+	i := memory.NewImage(0x1000, 8, binary.LittleEndian)
 	i.Skip(l.Header / 8).Skip(2).Ref("keys").Word(0).Label("keys")
 	if l.Version.Minor <= 10 {
 		i.Skip(1).Word(8).Skip(2).Word(uint64(len(keys))).Bytes(0, 1, 2, 3, 4, 5, 6, 7)
@@ -263,7 +264,7 @@ func TestIntAt(t *testing.T) {
 		ok    bool
 	}{{8, 2, 5<<30 | 7, true}, {11, 1, 7, true}, {12, 2 << 3, 5<<30 | 7, true}, {12, 1<<3 | 2, 0, false},
 		{8, 0, 0, true}, {8, 9, 0, false}} {
-		i := mem.NewImage(0x1000, 8, binary.LittleEndian).Skip(2).Word(tc.count).Word(5<<32 | 7).Word(0)
+		i := memory.NewImage(0x1000, 8, binary.LittleEndian).Skip(2).Word(tc.count).Word(5<<32 | 7).Word(0)
 		got, ok := known(t, tc.minor).IntAt(drawn{i.Range()}.view(), 0x1000)
 		if got != tc.want || ok != tc.ok {
 			t.Errorf("3.%d, size %#x: %#x, %t; want %#x, %t", tc.minor, tc.count, got, ok, tc.want, tc.ok)

@@ -1,31 +1,36 @@
-package mem
+// Package memory draws the memory of a target, word by word. Tests alone.
+package memory
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// Image is a memory drawn word by word, for tests: labels stand for the addresses
-// of the words that have them.
+	"github.com/fpstack/fpstack/mem"
+)
+
+// Image is a memory that is drawn: labels stand for the addresses of the words that
+// have them.
 //
-//	m := mem.NewImage(0x7ffe0000, 8, binary.LittleEndian)
+//	m := memory.NewImage(0x7ffe0000, 8, binary.LittleEndian)
 //	m.Word(0x401136)             // return address
 //	m.Label("fp").Word(0)        // saved frame pointer
 type Image struct {
-	start    Addr
+	start    mem.Addr
 	wordSize int
 	order    binary.ByteOrder
 	data     []byte
-	labels   map[string]Addr
+	labels   map[string]mem.Addr
 	refs     map[int]string
 }
 
 // NewImage returns an empty Image that begins at start.
-func NewImage(start Addr, wordSize int, order binary.ByteOrder) *Image {
+func NewImage(start mem.Addr, wordSize int, order binary.ByteOrder) *Image {
 	return &Image{start: start, wordSize: wordSize, order: order,
-		labels: map[string]Addr{}, refs: map[int]string{}}
+		labels: map[string]mem.Addr{}, refs: map[int]string{}}
 }
 
 // Label gives the next word a name.
 func (m *Image) Label(name string) *Image {
-	m.labels[name] = m.start + Addr(len(m.data))
+	m.labels[name] = m.start + mem.Addr(len(m.data))
 	return m
 }
 
@@ -61,17 +66,17 @@ func (m *Image) Bytes(b ...byte) *Image {
 	return m
 }
 
-// Addr returns the address of a label. It panics if there is none.
-func (m *Image) Addr(label string) Addr {
+// mem.Addr returns the address of a label. It panics if there is none.
+func (m *Image) Addr(label string) mem.Addr {
 	a, ok := m.labels[label]
 	if !ok {
-		panic("mem: no label " + label)
+		panic("memory: no label " + label)
 	}
 	return a
 }
 
 // Range returns the drawn bytes with all references filled in.
-func (m *Image) Range() Range {
+func (m *Image) Range() mem.Range {
 	out := append([]byte(nil), m.data...)
 	for off, label := range m.refs {
 		a := uint64(m.Addr(label))
@@ -81,5 +86,5 @@ func (m *Image) Range() Range {
 			m.order.PutUint64(out[off:], a)
 		}
 	}
-	return Range{Start: m.start, Data: out}
+	return mem.Range{Start: m.start, Data: out}
 }

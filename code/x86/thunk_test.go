@@ -3,8 +3,8 @@ package x86_test
 import (
 	"testing"
 
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/unwind/cfi"
-	"github.com/fpstack/fpstack/unwind/x86"
 )
 
 func TestThunkReturn(t *testing.T) {
