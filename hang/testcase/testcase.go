@@ -1,17 +1,18 @@
-// Package testcase finds which test of a test runner a process is in, by its stacks: the frames of the runner are known,
-// and what it calls is the test.
+// Package testcase finds which test of a test runner a process is in, by its stacks: the frames of the runner are
+// known, and what it calls is the test.
 //
 // The caller gives the dump of a process and what is known of it without a stop. Nothing is read of the process: of
-// the parameters of a pytest item, the names of Go's subtests and those of JavaScript's tests there is what functions and
-// files tell.
+// the parameters of a pytest item, the names of Go's subtests and those of JavaScript's tests there is what functions
+// and files tell.
 //
-// Sources: _pytest/python.py and _pytest/fixtures.py; testing/testing.go; googletest's gtest-internal.h; library/test of
-// Rust; lib/internal/test_runner of Node.js; jest-circus.
+// Sources: _pytest/python.py and _pytest/fixtures.py; testing/testing.go; googletest's gtest-internal.h; library/test
+// of Rust; lib/internal/test_runner of Node.js; jest-circus.
 package testcase
 
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -149,8 +150,8 @@ func (f *finder) relative(file string) string {
 	return file
 }
 
-// goTest is the test that tRunner calls, "" where it waits for its subtests, which run elsewhere. A subtest is known by
-// its function, whose name has those that it is in: TestTill.func1.
+// goTest is the test that tRunner calls, "" where it waits for its subtests, which run elsewhere. A subtest is known
+// by its function, whose name has those that it is in: TestTill.func1.
 func goTest(inner []profile.Frame) string {
 	name := ""
 	for i := len(inner) - 1; i >= 0 && name == ""; i-- {
@@ -212,15 +213,18 @@ func cargoTest(inner []profile.Frame, thread string) string {
 	return ""
 }
 
+// anonymous is a function of JavaScript without a name.
+const anonymous = "<anonymous>"
+
 // script is the function of a script that a runner calls, with its file: names of tests are no names of functions.
 func (f *finder) script(inner []profile.Frame) string {
 	at := f.own("node:test", inner)
 	if at == nil {
 		return ""
 	}
-	name := f.relative(at.File)
-	if fn := strings.TrimPrefix(at.Func, profile.AsyncPrefix); fn != "" && !strings.HasPrefix(fn, "(anonymous") {
-		name += ": " + fn
+	name := f.relative(at.File) + ":" + strconv.Itoa(at.Line)
+	if fn := strings.TrimPrefix(at.Func, profile.AsyncPrefix); fn != "" && fn != anonymous {
+		name += " " + fn
 	}
 	return name
 }
