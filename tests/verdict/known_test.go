@@ -14,7 +14,6 @@ const (
 	notBeyond = "a connection is followed one process far"
 	promises  = "of node the function that waits for a promise is not known"
 	goroutine = "goroutines that all wait are work for an idle runtime, where one of them listens or waits for a signal"
-	cores     = "the waits of a core file are not judged"
 	eventLoop = "a wait of an event loop for an idle helper or server counts as hung"
 	rightName = "of what moves nothing is named"
 	tasks     = "tasks that all wait count as hung, though a signal or a timer could end it"
@@ -112,7 +111,5 @@ var known = map[string]faults{
 	"run silent beside a heartbeat": {verdict: "a process that begins counts as output",
 		culprit: "a process that begins counts as output", waitsFor: "a process that begins counts as output"},
 
-	"core of two locks in two orders": {verdict: cores, culprit: cores, function: cores, waitsFor: cores},
-	"core of a lock that is taken":    {verdict: cores, culprit: cores, function: cores, waitsFor: cores},
-	"saved two RLocks of Python":      {verdict: sometimes + "supposed where a thread ran between the readings"},
+	"saved two RLocks of Python": {verdict: sometimes + "supposed where a thread ran between the readings"},
 }
