@@ -42,7 +42,7 @@ var known = map[string]faults{
 	"healthy C waits for SIGHUP":              {verdict: fromSign},
 
 	"healthy C condition with a time limit":        {verdict: "a wait with a time limit below a join counts as hung"},
-	"healthy C semaphore that a child posts":       {verdict: "a semaphore in shared memory counts as hung, though a child has it"},
+	"healthy C semaphore that a child posts":       {verdict: "a semaphore that a child posts counts as hung"},
 	"healthy C sigsuspend for a child that sleeps": {verdict: fromSign},
 
 	"Python two Locks in two orders":      {verdict: "the holder of a threading.Lock is not known"},
