@@ -49,19 +49,10 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 			return false
 		}
 	}
-	if f.File == "" && isLibraryName(f.Func) {
-		return false // of a libc that is linked into the program
-	}
 	if f.File == "" && d != nil && f.Module >= 0 && f.Module < len(d.Modules) {
 		return d.Modules[f.Module].Path == d.Process.Exe || !isSystem(d.Modules[f.Module].Path)
 	}
 	return true
-}
-
-// isLibraryName reports whether a function is one of the C library by its name: those that begin with two underscores
-// are reserved for it. Source: ISO/IEC 9899, 7.1.3; pthreads(7).
-func isLibraryName(name string) bool {
-	return strings.HasPrefix(name, "__") || strings.HasPrefix(name, "pthread_") || strings.HasPrefix(name, "sem_")
 }
 
 // isSystem reports whether a module is one of the system.
