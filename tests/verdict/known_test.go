@@ -72,6 +72,8 @@ var known = map[string]faults{
 	"healthy Go ticker":             {verdict: sometimes + "a thread without a goroutine counts as hung"},
 	"healthy Go goroutines compute": {culprit: rightName, function: rightName, length: sometimes + pathNames},
 
+	"healthy Java job each half minute": {verdict: "a thread of the JVM's own counts as hung"},
+
 	"node promise that never settles":                {function: promises},
 	"node request without an answer":                 {function: promises},
 	"node worker waits for a message":                {function: joins},
