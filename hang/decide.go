@@ -25,7 +25,7 @@ func (j *judging) decide() *Verdict {
 	}
 	sinks := j.sinks()
 	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == "deadlock" {
+		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleDeadlock {
 			return j.evidence(j.deadlock(c), sinks)
 		}
 	}
@@ -36,7 +36,7 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(v, sinks)
 	}
 	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == "stuck" && j.isAtRest(c) {
+		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleStuck && j.isAtRest(c) {
 			return j.evidence(j.stuck(c), sinks)
 		}
 	}
@@ -90,12 +90,19 @@ func (j *judging) sinks() []sink {
 // rootVerdict is the verdict that all wait for s.
 func (j *judging) rootVerdict(s *sink) *Verdict {
 	words := j.chain(s.node)
+	repeats := j.c.Activity.Repeats
 	switch {
+	case s.does == "" && s.from == nil && len(repeats) > 0:
+		words += " repeats the same command: " + text.Escape(repeats[0])
+		repeats = nil
 	case s.does == "":
 	case s.from == nil:
 		words += " " + s.does
 	default:
 		words += ", which " + s.does
+	}
+	if len(repeats) > 0 && s.kind != Busy {
+		words += "; it repeats the same command: " + text.Escape(repeats[0])
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
 	v.Culprit = j.culprit(s.pid, s.tid)
@@ -238,7 +245,7 @@ func (j *judging) ring(first int, in map[int]bool) (ring []int) {
 // writer comes first.
 func (j *judging) ringWords(ring []int) string {
 	for k, tid := range ring {
-		if w := j.waiting[tid]; w != nil && strings.HasPrefix(w.Kind, "room") {
+		if w := j.waiting[tid]; w != nil && w.Sort == profile.SortPipeRoom {
 			ring = slices.Concat(ring[k:], ring[:k])
 			break
 		}
@@ -262,7 +269,7 @@ func (j *judging) fullPipe() *Verdict {
 	var names []string
 	for _, d := range j.dumps {
 		for _, tid := range j.members[d.Process.PID] {
-			if w := j.waiting[tid]; w != nil && w.Kind == "room in a full pipe" && j.classOf(tid) != Going {
+			if w := j.waiting[tid]; w != nil && w.Sort == profile.SortPipeRoom && j.classOf(tid) != Going {
 				if writers[w.Name] == nil {
 					names = append(names, w.Name)
 				}

@@ -38,7 +38,7 @@ func (j *judging) chain(n *node) string {
 // root names the thread that a chain begins with: by its process alone where that is enough.
 func (j *judging) root(n *node) string {
 	w := j.waiting[n.tid]
-	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 || w != nil && (w.Mode == "idle" || isEnd(w)) {
+	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 || w != nil && (w.Mode == profile.WaitIdle || isEnd(w)) {
 		return j.process(n.pid)
 	}
 	return j.process(n.pid) + ": " + j.thread(n.tid, n.pid)
@@ -53,21 +53,21 @@ func (j *judging) link(n *node) string {
 		return "waits for " + who
 	case isEnd(w):
 		return "waits for " + who
-	case w.Kind == "a vfork child to execute a program or end":
+	case w.Sort == profile.SortVfork:
 		return "waits for its vfork child " + who
-	case w.Kind == "its connection to be accepted":
+	case w.Sort == profile.SortAcceptance:
 		return "waits for its connection to be accepted by " + who
-	case w.Kind == "data in a pipe", pollsPipe(w):
+	case w.Sort == profile.SortPipeData, pollsPipe(w):
 		return "reads a pipe; its write end is held by " + who
-	case w.Kind == "room in a full pipe":
+	case w.Sort == profile.SortPipeRoom:
 		return "writes to a full pipe; its read end is held by " + who
-	case strings.HasSuffix(w.Kind, " a socket"), strings.HasSuffix(w.Kind, " in a socket"):
+	case w.Sort == profile.SortSocketData, w.Sort == profile.SortSocketRoom:
 		return socketVerb(w) + socketName(w) + "; the other end is " + who
-	case w.Kind == "lock on a file":
+	case w.Sort == profile.SortFileLock:
 		return "waits for lock " + text.Escape(w.Name) + ", held by " + who
-	case w.Kind == "descriptors", w.Mode == "idle":
+	case w.Sort == profile.SortSet, w.Mode == profile.WaitIdle:
 		return "waits for events, which " + who + " may bring"
-	case w.Mode == "one":
+	case w.Mode == profile.WaitOne:
 		return "waits for " + object(w) + " held by " + who
 	}
 	return "waits for " + object(w) + ", which " + who + " may end"
@@ -75,18 +75,18 @@ func (j *judging) link(n *node) string {
 
 // pollsPipe reports whether w is of a runtime's thread that waits for a pipe on behalf of others, and for no socket.
 func pollsPipe(w *profile.Wait) bool {
-	return w.Mode == "idle" && len(w.Evidence) > 0 && strings.Contains(w.Evidence[0], "<pipe:[") &&
+	return w.Mode == profile.WaitIdle && len(w.Evidence) > 0 && strings.Contains(w.Evidence[0], "<pipe:[") &&
 		!strings.Contains(w.Evidence[0], "<tcp") && !strings.Contains(w.Evidence[0], "<unix")
 }
 
 // isEnd reports whether w is for the end of a process.
 func isEnd(w *profile.Wait) bool {
-	return w.Kind == "the end of a child" || w.Kind == "the end of a process"
+	return w.Sort == profile.SortChild || w.Sort == profile.SortProcess
 }
 
 // socketVerb is what a thread does that waits at a socket.
 func socketVerb(w *profile.Wait) string {
-	if strings.HasPrefix(w.Kind, "room") {
+	if w.Sort == profile.SortSocketRoom {
 		return "writes to "
 	}
 	return "reads from "
@@ -120,7 +120,7 @@ func (j *judging) who(n *node, from int) string {
 		return j.thread(n.tid, from)
 	}
 	words := j.process(n.pid)
-	if w := n.by; w != nil && w.Mode == "one" && n.tid != 0 && len(j.members[n.pid]) > 1 {
+	if w := n.by; w != nil && w.Mode == profile.WaitOne && n.tid != 0 && len(j.members[n.pid]) > 1 {
 		words = j.thread(n.tid, 0) // that thread alone can end it
 	}
 	return words + j.about(n.pid, from)

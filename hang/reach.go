@@ -28,7 +28,7 @@ func (j *judging) reach() []*node {
 			return false
 		}
 		seen[to] = true
-		piped := from != nil && from.piped || by != nil && by.Kind == "data in a pipe"
+		piped := from != nil && from.piped || by != nil && by.Sort == profile.SortPipeData
 		all = append(all, &node{pid: to.PID, tid: to.TID, from: from, by: by, piped: piped})
 		return true
 	}
@@ -126,5 +126,5 @@ func (j *judging) matters(tid int) bool {
 // keeps reports whether a runtime keeps a thread for work, and nobody that is known brings it some.
 func (j *judging) keeps(tid int) bool {
 	w := j.waiting[tid]
-	return w != nil && w.Mode == "idle" && len(w.Wakers) == 0
+	return w != nil && w.Mode == profile.WaitIdle && len(w.Wakers) == 0
 }

@@ -59,7 +59,7 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind = rankOutside, Waiting
 	case w == nil:
 		s.rank, s.does = j.running(n)
-	case w.Kind == "an answer of a FUSE file system":
+	case w.Sort == profile.SortFuse:
 		s.rank, s.kind, s.does = rankDisk, Waiting, j.fuse(n, w)
 	case state == "D" && !isVfork(w):
 		s.rank, s.kind, s.does = rankDisk, Waiting, j.disk(n, w)
@@ -71,10 +71,10 @@ func (j *judging) sink(n *node) sink {
 	switch {
 	case s.rank >= rankTime && s.rank < rankWork && j.of(n.pid).serves:
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
-	case w != nil && w.Kind == "a signal" && s.rank == rankOutside && j.childServes(n.pid):
+	case w != nil && w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(n.pid):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
 	}
-	if s.rank > rankHolder && n.by != nil && n.by.Mode == "one" && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
+	if s.rank > rankHolder && n.by != nil && n.by.Mode == profile.WaitOne && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
 		s.rank = rankHolder
 	}
 	return s
@@ -84,7 +84,7 @@ func (j *judging) sink(n *node) sink {
 func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	n := s.node
 	t := j.sampled[n.tid]
-	if file, ok := j.lockedOut(n); ok && w.Mode == "time" {
+	if file, ok := j.lockedOut(n); ok && w.Mode == profile.WaitTime {
 		s.rank, s.kind, s.does = rankLocked, Waiting, "tries again and again, with "+file
 		return
 	}
@@ -95,10 +95,10 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	switch {
 	case isInput(w, t):
 		s.rank, s.kind, s.does = rankQuestion, Waiting, j.question(n, w)
-	case w.Kind == "data in a pipe" && onlyItself(w, n.pid):
+	case w.Sort == profile.SortPipeData && onlyItself(w, n.pid):
 		s.rank, s.kind = rankOwn, Waiting
 		s.does = "reads a pipe whose write end it holds itself: waits for its own end of file"
-	case w.Kind == "room in a full pipe" && onlyItself(w, n.pid):
+	case w.Sort == profile.SortPipeRoom && onlyItself(w, n.pid):
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(t.Loop)
@@ -109,22 +109,22 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
-	case w.Mode == "idle" && n.from != nil:
+	case w.Mode == profile.WaitIdle && n.from != nil:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
-	case w.Mode == "idle":
+	case w.Mode == profile.WaitIdle:
 		s.rank, s.does = rankWork, "waits for work"
-	case w.Mode == "outside" && strings.Contains(w.Kind, "socket"):
+	case w.Mode == profile.WaitOutside && (w.Sort == profile.SortSocketData || w.Sort == profile.SortSocketRoom):
 		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
-	case w.Mode == "time":
+	case w.Mode == profile.WaitTime:
 		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), text.Message(w.Text)
-	case w.Mode == "outside":
+	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
 	}
 }
 
-func isVfork(w *profile.Wait) bool { return w.Kind == "a vfork child to execute a program or end" }
+func isVfork(w *profile.Wait) bool { return w.Sort == profile.SortVfork }
 
 // onlyItself reports whether nobody but process pid can end w.
 func onlyItself(w *profile.Wait, pid int) bool {
@@ -259,17 +259,17 @@ func isInput(w *profile.Wait, t *profile.Thread) bool {
 	if w == nil {
 		return false
 	}
-	if strings.HasPrefix(w.Kind, "input from a terminal") {
+	if w.Sort == profile.SortTerminalInput {
 		return true
 	}
-	return w.Kind == "data in a pipe" && t != nil && t.Syscall != nil && t.Syscall.Name == "read" &&
+	return w.Sort == profile.SortPipeData && t != nil && t.Syscall != nil && t.Syscall.Name == "read" &&
 		len(t.Syscall.Args) > 0 && t.Syscall.Args[0].Value == 0
 }
 
 // question says what is read from a person, and what was written last.
 func (j *judging) question(n *node, w *profile.Wait) string {
 	words := "reads standard input, which is "
-	if strings.HasPrefix(w.Kind, "input from a terminal") {
+	if w.Sort == profile.SortTerminalInput {
 		words += "a terminal"
 	} else {
 		words += "an open pipe"

@@ -149,6 +149,7 @@ type activityDoc struct {
 	Output   uint64   `json:"output_bytes"`
 	Commands []string `json:"commands"`
 	Began    int      `json:"began"`
+	Repeats  []string `json:"repeats,omitempty"`
 }
 
 // HangJSON writes c and its verdict as one document that ends in a newline, indented unless opt wants it compact; a v
@@ -188,7 +189,8 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 		Processes: hangProcesses(c.Processes), Outside: hangProcesses(c.Outside), Threads: []judgedDoc{},
 		Moments: []momentDoc{}, Problems: losslessAll(c.Problems),
 		Activity: activityDoc{c.Activity.Network, c.Activity.IO, c.Activity.Output,
-			losslessAll(c.Activity.Commands), c.Activity.Began}}
+			losslessAll(c.Activity.Commands), c.Activity.Began,
+			losslessAll(c.Activity.Repeats)}}
 	for _, k := range c.Killed {
 		doc.Killed = append(doc.Killed, killedDoc{k.PID, profile.Lossless(k.Name), k.Signal, jsonTime(k.Seen)})
 	}

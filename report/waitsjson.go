@@ -39,6 +39,7 @@ type waitingThreadDoc struct {
 
 type waitDoc struct {
 	Text      string     `json:"text"`
+	Sort      string     `json:"sort,omitempty"`
 	Kind      string     `json:"kind"`
 	Name      string     `json:"name,omitempty"`
 	Address   string     `json:"address,omitempty"`
@@ -50,7 +51,18 @@ type waitDoc struct {
 	Lost      int        `json:"lost_owner,omitempty"`
 	Forked    bool       `json:"forked,omitempty"`
 	Listens   bool       `json:"listens,omitempty"`
+	Peer      string     `json:"peer,omitempty"`
+	Set       []partDoc  `json:"set,omitempty"`
 	Evidence  []string   `json:"evidence"`
+}
+
+type partDoc struct {
+	FD      int    `json:"fd"`
+	Sort    string `json:"sort"`
+	Name    string `json:"name,omitempty"`
+	Peer    string `json:"peer,omitempty"`
+	Listens bool   `json:"listens,omitempty"`
+	Own     bool   `json:"own,omitempty"`
 }
 
 type wakerDoc struct {
@@ -118,7 +130,8 @@ func waitsDocument(w *profile.Waits) *waitsDoc {
 	doc := &waitsDoc{Cycles: []cycleDoc{}, Roots: []rootDoc{}, Waiting: w.Waiting, Owned: w.Owned}
 	for i := range w.Cycles {
 		c := &w.Cycles[i]
-		doc.Cycles = append(doc.Cycles, cycleDoc{profile.Lossless(c.Kind), profile.Lossless(c.Text), list(c.Threads),
+		doc.Cycles = append(doc.Cycles, cycleDoc{profile.Lossless(string(c.Kind)), profile.Lossless(c.Text),
+			list(c.Threads),
 			losslessAll(c.Lines), c.Stood.Nanoseconds(), list(c.Behind)})
 	}
 	for i := range w.Roots {
@@ -135,14 +148,20 @@ func waitDocument(w *profile.Wait) *waitDoc {
 		return nil
 	}
 	doc := &waitDoc{Text: profile.Lossless(w.Text), Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
-		Mode: profile.Lossless(w.Mode), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty), Timed: w.Timed,
-		Left: w.Left.Nanoseconds(), Lost: w.Lost, Forked: w.Forked, Listens: w.Listens,
+		Mode: profile.Lossless(string(w.Mode)), Sort: profile.Lossless(string(w.Sort)),
+		Peer: profile.Lossless(w.Peer), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty),
+		Timed: w.Timed,
+		Left:  w.Left.Nanoseconds(), Lost: w.Lost, Forked: w.Forked, Listens: w.Listens,
 		Evidence: losslessAll(w.Evidence)}
 	if w.Addr != 0 {
 		doc.Address = jsondoc.Hex(w.Addr)
 	}
 	for _, to := range w.Wakers {
 		doc.Wakers = append(doc.Wakers, wakerDoc(to))
+	}
+	for _, p := range w.Set {
+		doc.Set = append(doc.Set, partDoc{p.FD, profile.Lossless(string(p.Sort)), profile.Lossless(p.Name),
+			profile.Lossless(p.Peer), p.Listens, p.Own})
 	}
 	return doc
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// Kind is what a thread waits for, as a person calls it: "mutex", "pipe".
-type Kind string
-
 // Key is the identity of an Object: two waits are for the same object if their keys are equal. The zero Key is of no
 // object.
 type Key struct {
@@ -73,6 +70,18 @@ const (
 	Proven                    // the same, and neither end ran between the readings around it
 )
 
+// Part is one of several descriptors that are waited for.
+type Part struct {
+	FD      int
+	Object  Object
+	Peer    string
+	Listens bool
+	Own     bool // only the process itself has its other end
+}
+
+// maxParts bounds the parts of a wait that are kept.
+const maxParts = 32
+
 // Wait is what one thread waits for.
 type Wait struct {
 	TID    int
@@ -97,6 +106,10 @@ type Wait struct {
 	Forked bool
 	// Listens says that somebody who connects ends it too.
 	Listens bool
+	// Peer is the address of the other end of a connection, as "10.0.0.7:5432" or a path; "" for none.
+	Peer string
+	// Set are the descriptors of which it waits for one, the first maxParts.
+	Set []Part
 	// Note is what else a person must know: "locked when the process was forked, never unlocked here". "" mostly.
 	Note string
 	// Evidence is what the wait was seen by, each a phrase: "futex word 0x2", "owner word 812".

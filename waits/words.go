@@ -18,7 +18,7 @@ func (g *Graph) Words(w *Wait) string {
 		return "idle: " + text.Escape(w.Object.Name)
 	case w.Object.Kind == Parked:
 		return w.Note
-	case w.Mode == Time && w.Object.Kind == "time" && w.Object.Name != "":
+	case w.Mode == Time && w.Object.Kind == kindTime && w.Object.Name != "":
 		b.WriteString(w.Object.Name)
 	case w.Object.Key.Class == Child && w.Mode == One && len(w.Wakers) == 1:
 		fmt.Fprintf(&b, "waits for the end of %s", g.who(w.Wakers[0], w.TID))
@@ -83,7 +83,7 @@ func (g *Graph) enders(w *Wait) string {
 
 // Words says which object it is: "mutex 0x7f…".
 func (o *Object) Words() string {
-	words := string(o.Kind)
+	words := o.Kind.Noun
 	if o.Key.Class == Runtime {
 		words = text.Escape(o.Name)
 	}

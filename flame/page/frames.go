@@ -22,10 +22,10 @@ const (
 	kernel
 	inlined
 	unnamed
-	thread  // not a function: a process or a thread
-	smaller // not a function: frames left out
 	script  // a function of a language that a runtime of its own executes, as JavaScript
 	wasm    // a function of WebAssembly
+	thread  // from here on no function: a process or a thread
+	smaller // frames left out
 	kinds
 )
 

@@ -36,6 +36,8 @@ type Options struct {
 	Done func(moment int, d *profile.Dump)
 	// Gone reports whether an error says that the process has ended.
 	Gone func(error) bool
+	// Seen are command lines that had been there before, nil for none.
+	Seen map[string]bool
 	// Started is when a process began, in ticks after boot, and whether it is there; nil: as /proc shows it.
 	Started func(pid int) (uint64, bool)
 }
@@ -71,15 +73,17 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.began.Add(opt.Whole))
 	defer cancel()
-	first := seenOf(opt.Tree())
+	first, commands := seenOf(opt.Tree()), newStarts(opt.Tree, opt.Seen)
 	for i, at := range opt.At {
-		if !sleep(ctx, time.Until(r.began.Add(at))) {
+		if !commands.watch(ctx, r.began.Add(at)) {
 			break
 		}
 		r.moment(ctx, i)
 	}
+	commands.look()
+	commands.tell(&c.Activity)
 	last := seenOf(opt.Tree())
-	last.since(&first, &c.Activity)
+	last.since(first, &c.Activity)
 	r.closely(ctx)
 	c.Outside = Describe(outside(c))
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {

@@ -110,6 +110,9 @@ func unixEndpoint(t *netTables, u *unixSocket) *waits.Endpoint {
 	if peer := t.unix[u.peer]; peer != nil && name == "" {
 		name = peer.name
 	}
+	if peer := t.unix[u.peer]; peer != nil {
+		out.PeerAddress = peer.name
+	}
 	switch peer := t.unix[u.peer]; {
 	case u.listens:
 	case peer != nil:
@@ -119,7 +122,7 @@ func unixEndpoint(t *netTables, u *unixSocket) *waits.Endpoint {
 	case t.accepts[u.inode] != 0:
 		out.Accepts = uint64(t.accepts[u.inode])
 		if l := t.unix[t.accepts[u.inode]]; l != nil && l.name != "" {
-			name = "to " + l.name
+			name, out.PeerAddress = "to "+l.name, l.name
 		}
 	}
 	if name == "" {
@@ -138,6 +141,7 @@ func (w *waitFiles) inetEndpoint(t *netTables, e *inet) *waits.Endpoint {
 		Address: e.Local.String(), Unread: e.Unread}
 	out.Text = e.table + " " + e.Local.String()
 	if e.Remote.Port() != 0 {
+		out.PeerAddress = plain(e.Remote).String()
 		out.Text += " -> " + e.Remote.String()
 	}
 	if e.State != "" {
