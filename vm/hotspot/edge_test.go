@@ -12,14 +12,16 @@ func TestBuilt(t *testing.T) {
 		ok     bool
 	}{
 		{"nothing yet", "", 0, false, true},
-		{"the stack was banged", "\x89\x84\x24\x00\xc0\xfe\xff", 0, false, true},                 // mov [rsp-0x14000], eax
-		{"rbp is pushed", "\x89\x84\x24\x00\xc0\xfe\xff\x55", 8, true, true},                     // push rbp
-		{"C1 is complete", "\x55\x48\x83\xec\x30", 0x38, true, true},                             // sub rsp, 0x30
-		{"C2 without rbp", "\x48\x81\xec\x18\x00\x00\x00", 0x18, false, true},                    // sub rsp, 0x18
-		{"C2 with rbp", "\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x10", 0x18, true, true},    // mov [rsp+0x10], rbp
-		{"a nop before", "\x0f\x1f\x44\x00\x00\x55", 8, true, true},                              // nop; push rbp
-		{"the barrier", "\x55\x48\x83\xec\x20\x41\x81\x7f\x20\x00\x00\x00\x00", 0, false, false}, // cmp [r15+0x20], 0
-		{"other code", "\x55\x48\x8b\x06", 0, false, false},                                      // mov rax, [rsi]
+		{"the stack was banged", "\x89\x84\x24\x00\xc0\xfe\xff", 0, false, true}, // mov [rsp-0x14000], eax
+		{"rbp is pushed", "\x89\x84\x24\x00\xc0\xfe\xff\x55", 8, true, true},     // push rbp
+		{"C1 is complete", "\x55\x48\x83\xec\x30", 0x38, true, true},             // sub rsp, 0x30
+		{"C2 without rbp", "\x48\x81\xec\x18\x00\x00\x00", 0x18, false, true},    // sub rsp, 0x18
+		// mov [rsp+0x10], rbp
+		{"C2 with rbp", "\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x10", 0x18, true, true},
+		{"a nop before", "\x0f\x1f\x44\x00\x00\x55", 8, true, true}, // nop; push rbp
+		// cmp [r15+0x20], 0
+		{"the barrier", "\x55\x48\x83\xec\x20\x41\x81\x7f\x20\x00\x00\x00\x00", 0, false, false},
+		{"other code", "\x55\x48\x8b\x06", 0, false, false}, // mov rax, [rsi]
 		{"cut", "\x48\x81\xec\x18", 0, false, false},
 	} {
 		depth, pushed, ok := built([]byte(row.code))

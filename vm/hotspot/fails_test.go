@@ -122,7 +122,8 @@ func less(want, got *named) string {
 			return wrongName(want, got, i)
 		}
 		if !slices.Equal(names(got.logical[i]), names(want.logical[i])) && !marked {
-			return fmt.Sprintf("frame %d is %q without a mark, want %q", i, names(got.logical[i]), names(want.logical[i]))
+			return fmt.Sprintf("frame %d is %q without a mark, want %q", i, names(got.logical[i]),
+				names(want.logical[i]))
 		}
 		if n := names(got.logical[i]); len(n) > 0 && !g.Unsure && !isLess(n, names(want.logical[i])) {
 			return fmt.Sprintf("frame %d is %q, want %q", i, n, names(want.logical[i]))
@@ -144,7 +145,8 @@ func isLess(n, all []string) bool {
 func wrongName(want, got *named, i int) string {
 	for _, l := range got.logical[i:] {
 		for _, n := range names(l) {
-			if !slices.ContainsFunc(want.logical, func(w []profile.Frame) bool { return slices.Contains(names(w), n) }) {
+			has := func(w []profile.Frame) bool { return slices.Contains(names(w), n) }
+			if !slices.ContainsFunc(want.logical, has) {
 				return "a frame is " + n + ", which is not on the stack"
 			}
 		}

@@ -80,7 +80,8 @@ func (l *Layout) Parse(v *view.View, start mem.Addr, names Namer) (*Blob, error)
 	}
 	own := view.Copied(nil, mem.Range{Start: start, Data: append([]byte(nil), data...)})
 	f := own.Fields(start)
-	b := &Blob{ID: ID{Start: start, Name: l.name.Addr(&f), Size: l.size.Of(&f)}, FrameSize: l.frameSize.Of(&f) * wordSize}
+	b := &Blob{ID: ID{Start: start, Name: l.name.Addr(&f), Size: l.size.Of(&f)},
+		FrameSize: l.frameSize.Of(&f) * wordSize}
 	if l.codeBegin.OK() {
 		b.Begin, b.End = l.codeBegin.Addr(&f), l.codeEnd.Addr(&f)
 	} else {

@@ -46,7 +46,8 @@ func (d *drawing) table(kind, root string, columns []string, rows ...[]uint64) {
 
 func draw() *drawing {
 	d := &drawing{symbols: map[string]mem.Addr{}}
-	blob, size, heaps, cache, number := d.text("CodeBlob"), d.text("_size"), d.text("_heaps"), d.text("CodeCache"), d.text("int")
+	blob, size, heaps := d.text("CodeBlob"), d.text("_size"), d.text("_heaps")
+	cache, number := d.text("CodeCache"), d.text("int")
 	d.table("VMStruct", Root, []string{"TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address"},
 		[]uint64{blob, size, number, 0, 24, 0}, []uint64{cache, heaps, 0, 1, 0, 0x7000})
 	d.table("VMType", "gHotSpotVMTypes", []string{"TypeName", "SuperclassName", "Size"}, []uint64{blob, 0, 64},
