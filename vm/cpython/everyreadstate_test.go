@@ -196,7 +196,9 @@ func TestEveryReadOfStateFails(t *testing.T) {
 				t.Errorf("%s: %s: %s", s.name, what, why)
 			}
 		}
-		memory.EachRead(live, counted.N, 200, func(what string, m *memory.Failing) { check(what, tell(fresh(m), s.snap, had)) })
+		memory.EachRead(live, counted.N, 200, func(what string, m *memory.Failing) {
+			check(what, tell(fresh(m), s.snap, had))
+		})
 		whole := s.snap.Whole
 		memory.EachCut(len(whole), 60, func(what string, edit func([]mem.Range) []mem.Range) {
 			cut := *s.snap

@@ -87,7 +87,7 @@ func (g *gil) want(l *object.Layout) snapshot.Want {
 }
 
 // waiters are the threads of s that wait for g: they sleep on a word of it, by the registers of their stop, or where
-// they were not stopped by their call; or, with musl, on a word of a node in the list of one of its condition variables.
+// they were not stopped by their call; or, with musl, on a word of a node in the list of its condition variable.
 func (r *Runtime) waiters(g *gil, s *snapshot.Snapshot, live mem.Reader) map[int]bool {
 	out := map[int]bool{}
 	var nodes map[mem.Addr]bool

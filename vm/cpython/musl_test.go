@@ -9,8 +9,8 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// TestMuslWaiters: with musl a thread that waits for the GIL sleeps on a word of its own stack, in a node of a list that
-// begins in the GIL.
+// TestMuslWaiters: with musl a thread that waits for the GIL sleeps on a word of its own stack, in a node of a list
+// that begins in the GIL.
 func TestMuslWaiters(t *testing.T) {
 	const gilAt, futexCall, condHead = mem.Addr(0x9000), 202, 40
 	const first, second, third = mem.Addr(0x7000_0100), mem.Addr(0x7100_0200), mem.Addr(0x7200_0300)
