@@ -24,6 +24,8 @@ type Stat struct {
 	Start      uint64 // when it began, ticks after boot; 0 in a line cut before it
 	Terminal   int    // the device number of its controlling terminal as stat(2) has it, 0 for none
 	System     uint64 // the part of CPU in the kernel
+	// ChildFaults are faults of memory of children that ended and were waited for: each has some.
+	ChildFaults uint64
 }
 
 // TicksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
@@ -52,12 +54,15 @@ func ParseStat(b []byte) (Stat, error) {
 	tid, isID := Number(bytes.TrimSpace(b[:open]))
 	state, rest := cutWord(bytes.TrimSpace(b[end+1:]))
 	f, count := statFields(rest)
-	const behindFlags, behindStart = 6, 19
+	const behindFlags, behindChildFaults, behindStart = 6, 8, 19
 	if !isID || len(state) != 1 || state[0] < 'A' || state[0] > 'z' || count < behindFlags {
 		return Stat{}, malformed("stat", string(b))
 	}
 	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: state[0], Parent: int(f[0]), Group: int(f[1]),
 		Session: int(f[2]), Terminal: int(f[3]), Foreground: int(f[4]), Flags: uint64(f[5])}
+	if count >= behindChildFaults {
+		s.ChildFaults = uint64(f[7])
+	}
 	if count >= behindStart {
 		s.System = uint64(f[11])
 		s.CPU, s.Reaped, s.Start = uint64(f[10]+f[11]), uint64(f[12]+f[13]), uint64(f[18])
