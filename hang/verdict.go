@@ -38,8 +38,8 @@ const (
 	Unknown  Kind = "unknown"
 )
 
-// Hung reports whether k says that nothing goes on by itself.
-func (k Kind) Hung() bool { return k == Deadlock || k == Waiting || k == Busy || k == Halted }
+// Hung reports whether k says that nothing goes on by itself. Whether a loop ever ends nobody can know.
+func (k Kind) Hung() bool { return k == Deadlock || k == Waiting || k == Halted }
 
 // Culprit is the thread to look at first.
 type Culprit struct {

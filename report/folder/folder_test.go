@@ -215,7 +215,6 @@ func (d *dead) Write(name string, private bool, write func(io.Writer) error) err
 // most.
 func TestNoAnswer(t *testing.T) {
 	d := &dead{plain(t.TempDir()), map[string]bool{"hang.txt": true}, make(chan bool)}
-	defer close(d.hold)
 	f, err := Create(func() (Dir, error) { return d, nil }, Options{Patience: time.Second})
 	if err != nil {
 		t.Fatal(err)
