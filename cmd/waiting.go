@@ -166,7 +166,8 @@ func waitsAtRest(ctx context.Context, c *core.Core, whole *snapshot.Snapshot, lo
 	w.add(d)
 }
 
-// concern leaves in d the cycles and roots that threads of d are part of: all others were shown with the first process.
+// concern leaves in d the cycles and roots that threads of d are part of: all others were shown with the first
+// process.
 func concern(d *profile.Dump) {
 	none := func(lists ...[]int) bool {
 		return !slices.ContainsFunc(slices.Concat(lists...), func(tid int) bool { return hasThread(d, tid) })

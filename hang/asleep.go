@@ -17,15 +17,16 @@ const longSleep = 10 * time.Minute
 // sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do. That somebody holds a
 // pipe while it sleeps is no wait for its work.
 func sleepKind(n *node, w *profile.Wait) Kind {
-	if n.piped || w.Left >= longSleep {
+	if n.piped || max(w.Left, w.Length) >= longSleep {
 		return Waiting
 	}
 	return Unknown
 }
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
-func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
-	if listens(l) {
+func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
+	w := j.waiting[n.tid]
+	if w.Listens {
 		return rankWork, Unknown, "waits for connections"
 	}
 	var open []string
@@ -38,7 +39,7 @@ func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
 			return rankLoop, Unknown, fmt.Sprintf("waits for events; a %s is due in %s", text.Escape(h.Kind),
 				text.Duration(max(0, h.In)))
 		}
-		open = append(open, handleName(h))
+		open = append(open, handleName(h, w))
 	}
 	words := "waits for events; nothing due"
 	if l.Requests > 0 {
@@ -56,10 +57,11 @@ func (j *judging) loop(l *profile.Loop) (rank, Kind, string) {
 }
 
 // handleName is what a person calls a handle: the address of the other end of a connection, else its kind and file.
-func handleName(h *profile.Handle) string {
-	if _, peer, ok := strings.Cut(h.File, "-> "); ok {
-		address, _, _ := strings.Cut(peer, " ")
-		return text.Escape(strings.TrimSuffix(address, ">"))
+func handleName(h *profile.Handle, w *profile.Wait) string {
+	for i := range w.Set {
+		if p := &w.Set[i]; p.FD == h.FD && p.Peer != "" {
+			return text.Escape(p.Peer)
+		}
 	}
 	words := h.Kind
 	if h.Detail != "" {

@@ -39,6 +39,15 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 	if f.Func == "" || f.Stub || f.Kind == profile.Kernel || f.Kind == profile.Signal || f.Kind == profile.VDSO {
 		return false
 	}
+	// Libraries of the system name their files from where they were built.
+	if f.File == "" || strings.HasPrefix(f.File, "./") || strings.HasPrefix(f.File, "../") {
+		if file, ok := modulePath(d, f); ok && file != d.Process.Exe && isSystem(file) {
+			return false
+		}
+	}
+	if f.File == "" && isReserved(f.Func) {
+		return false
+	}
 	for _, part := range foreignFiles {
 		if strings.Contains(f.File, part) || strings.HasPrefix(f.File, strings.TrimPrefix(part, "/")) {
 			return false
@@ -49,10 +58,26 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 			return false
 		}
 	}
-	if f.File == "" && d != nil && f.Module >= 0 && f.Module < len(d.Modules) {
-		return d.Modules[f.Module].Path == d.Process.Exe || !isSystem(d.Modules[f.Module].Path)
-	}
 	return true
+}
+
+// modulePath is the file of the module that a frame lies in.
+func modulePath(d *profile.Dump, f *profile.Frame) (string, bool) {
+	if d == nil || f.Module < 0 || f.Module >= len(d.Modules) {
+		return "", false
+	}
+	return d.Modules[f.Module].Path, true
+}
+
+// isReserved reports whether the name of a function of C is libc's or the compiler's, as it is in a static program.
+// Source: C23, 7.1.3.
+func isReserved(name string) bool {
+	for _, start := range []string{"__", "_IO_", "_dl_", "pthread_", "sem_", "thrd_", "mtx_", "cnd_"} {
+		if strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
 }
 
 // isSystem reports whether a module is one of the system.

@@ -64,9 +64,10 @@ func (j *judging) of(pid int) *together {
 	}
 	p := &together{rests: true}
 	j.known[pid] = p
-	if i := slices.IndexFunc(j.dumps, func(d *profile.Dump) bool { return d.Process.PID == pid }); i >= 0 {
-		p.dump = j.dumps[i]
-		p.fibers = waitingFibers(p.dump)
+	for _, d := range slices.Concat(j.dumps, j.beside) {
+		if d.Process.PID == pid && p.dump == nil {
+			p.dump, p.fibers = d, waitingFibers(d)
+		}
 	}
 	for _, tid := range j.members[pid] {
 		j.steps++

@@ -196,6 +196,7 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 		}
 	case i.Signals != 0:
 		w.Object.Name, w.Mode, w.Unlisted = "for "+signalNames(i.Signals), Outside, "anybody may send a signal"
+		w.Object.Kind, w.awaited = Kind{profile.SortSignal, kind}, i.Signals&ordinary
 	case i.HasPID:
 		s.onPidfd(i.PID, w)
 	case kind == "inotify":
@@ -295,7 +296,7 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 	if k.Text != "" {
 		w.Object.Name = k.Text
 	}
-	w.Peer = k.PeerAddress
+	w.Peer, w.Made = k.PeerAddress, k.Made
 	switch {
 	case k.Listening:
 		w.Object.Kind, w.Mode, w.Listens = kindConnection, Outside, true

@@ -22,6 +22,7 @@ func Study(f *Facts) (waits []Wait, need Need) {
 		s.thread(t, &waits[i])
 	}
 	s.belowHandlers(waits)
+	s.byHandlers(waits)
 	s.need.tidy()
 	return waits, s.need
 }

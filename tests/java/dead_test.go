@@ -113,8 +113,8 @@ func TestNopoll(t *testing.T) {
 			p := start(t, version, append(flags, "Nopoll")...)
 			p.sampleEach(t, count(50, 300), "Nopoll.main", func(s *profile.Stack) string {
 				names := functions(sure(javaFrames(s)))
-				if !slices.Equal(names, []string{"Nopoll.hot", "Nopoll.run", "Nopoll.main"}) &&
-					!slices.Equal(names, []string{"Nopoll.run", "Nopoll.main"}) && !slices.Equal(names, []string{"Nopoll.main"}) {
+				chain := []string{"Nopoll.hot", "Nopoll.run", "Nopoll.main"}
+				if n := len(names); n == 0 || n > len(chain) || !slices.Equal(names, chain[len(chain)-n:]) {
 					return fmt.Sprintf("got %q", names)
 				}
 				return ""
@@ -143,7 +143,8 @@ func TestVirtual(t *testing.T) {
 						deep++
 					}
 				}
-				if !s.Complete || len(names) == 0 || names[len(names)-1] != "java.util.concurrent.ForkJoinWorkerThread.run" {
+				const outermost = "java.util.concurrent.ForkJoinWorkerThread.run"
+				if !s.Complete || len(names) == 0 || names[len(names)-1] != outermost {
 					return fmt.Sprintf("got %q", names)
 				}
 				if deep != 7 && marked == 0 && slices.Contains(names, "Virtual.deep") {

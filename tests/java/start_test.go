@@ -173,7 +173,8 @@ func (p *program) threadIn(t *testing.T, method string) int {
 func show(s *profile.Stack) string {
 	var b strings.Builder
 	for _, f := range s.Frames {
-		fmt.Fprintf(&b, "  %#x %s %s:%d %s %s %s %s\n", f.Addr, f.Func, f.File, f.Line, f.Kind, f.Tier, f.Origin, f.Note)
+		fmt.Fprintf(&b, "  %#x %s %s:%d %s %s %s %s\n", f.Addr, f.Func, f.File, f.Line, f.Kind, f.Tier, f.Origin,
+			f.Note)
 	}
 	return b.String() + "  " + s.Stop + " " + s.Detail
 }

@@ -43,8 +43,8 @@ func count(usual, all int) int {
 // verdict counts samples.
 type verdict struct{ all, whole, wrong, lost int }
 
-// sampleEach stops the process again and again, and asks check of the stack of the thread that runs method what is wrong
-// with it, "" for nothing. A stack that is not complete and says so is lost, not wrong.
+// sampleEach stops the process again and again, and asks check of the stack of the thread that runs method what is
+// wrong with it, "" for nothing. A stack that is not complete and says so is lost, not wrong.
 func (p *program) sampleEach(t *testing.T, n int, method string, check func(*profile.Stack) string) verdict {
 	t.Helper()
 	var v verdict
@@ -59,7 +59,8 @@ func (p *program) sampleEach(t *testing.T, n int, method string, check func(*pro
 			s := p.Stack(shot, k)
 			v.all++
 			why := check(&s)
-			marked := !s.Complete || slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Gap || f.Unsure })
+			unsure := func(f profile.Frame) bool { return f.Gap || f.Unsure }
+			marked := !s.Complete || slices.ContainsFunc(s.Frames, unsure)
 			switch {
 			case why == "":
 				v.whole++
@@ -154,7 +155,8 @@ func TestTruth(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s:%d", f.Func, f.File, f.Line))
 			}
 			if !slices.Equal(got, p.said) {
-				t.Errorf("%s calls: got\n%s\nwant\n%s\n%s", n, strings.Join(got, "\n"), strings.Join(p.said, "\n"), show(&s))
+				t.Errorf("%s calls: got\n%s\nwant\n%s\n%s", n, strings.Join(got, "\n"), strings.Join(p.said, "\n"),
+					show(&s))
 			}
 		}
 	})

@@ -57,7 +57,8 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 
 // atDeopt reports whether the return address of s was replaced: the method is to go on in the interpreter.
 func (s *step) atDeopt(b *codecache.Blob) bool {
-	return !s.interrupted && s.pc != 0 && b.Kind == codecache.Compiled && (s.pc == b.Code.Deopt[0] || s.pc == b.Code.Deopt[1])
+	return !s.interrupted && s.pc != 0 && b.Kind == codecache.Compiled &&
+		(s.pc == b.Code.Deopt[0] || s.pc == b.Code.Deopt[1])
 }
 
 // saved is the caller's stack pointer where code has saved registers out of line before the call that it is in, 0 if it
@@ -120,8 +121,8 @@ func (s *step) compiledEdge(b *codecache.Blob) (next regs.Registers, done bool, 
 // osr reports whether pc is behind the entry by which the interpreter enters a loop: its frame is built there.
 func (s *step) osr(b *codecache.Blob) bool { return b.EntryBCI >= 0 && s.pc >= b.Code.OSREntry }
 
-// barrier reports whether pc is in what follows the prologue of b and is no part of it any more: the frame is there, and
-// it is checked whether the method may be entered.
+// barrier reports whether pc is in what follows the prologue of b and is no part of it any more: the frame is there,
+// and it is checked whether the method may be entered.
 func (s *step) barrier(b *codecache.Blob) bool {
 	n := s.pc - b.Code.Entry
 	if s.pc <= b.Code.Entry || n > codeBefore {
@@ -203,7 +204,8 @@ func has(code []byte, prefix string) bool {
 }
 
 // nops are the instructions that do nothing, as HotSpot makes them.
-var nops = []string{"\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00", "\x0f\x1f\x44\x00\x00", "\x66\x0f\x1f\x44\x00\x00",
+var nops = []string{"\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00", "\x0f\x1f\x44\x00\x00",
+	"\x66\x0f\x1f\x44\x00\x00",
 	"\x0f\x1f\x80\x00\x00\x00\x00", "\x0f\x1f\x84\x00\x00\x00\x00\x00", "\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
 	"\x66\x66\x90", "\x66\x66\x66\x90"}
 

@@ -2,8 +2,9 @@
 // compiled, inlined and native ones, and the JVM's own between them.
 //
 // The JVM describes its structures to debuggers in tables that each build exports ([vmstructs]): nearly every offset
-// comes from them. Its code has no unwind tables: [Runtime.Cross] knows the caller by the size of the frame that a piece
-// of code says it has ([codecache]), by the layout of interpreted frames, and in the innermost frame by instructions.
+// comes from them. Its code has no unwind tables: [Runtime.Cross] knows the caller by the size of the frame that a
+// piece of code says it has ([codecache]), by the layout of interpreted frames, and in the innermost frame by
+// instructions.
 // [Runtime.Copy] copies in the stop which code the thread is in, as code may be freed. Methods and classes
 // ([metadata]) do not move; objects of the heap ([object]) do.
 //

@@ -24,8 +24,8 @@ var idleIn = map[string]string{
 }
 
 // below are prefixes of what those methods wait in.
-var below = []string{"jdk.internal.misc.", "sun.misc.", "java.util.concurrent.", "java.lang.Object.wait", "java.lang.ref.",
-	"jdk.internal.ref."}
+var below = []string{"jdk.internal.misc.", "sun.misc.", "java.util.concurrent.", "java.lang.Object.wait",
+	"java.lang.ref.", "jdk.internal.ref."}
 
 // Idle implements [unwind.Idler]: a thread of a pool that has no task, and the JDK's own that wait for work.
 func (r *Runtime) Idle(t *snapshot.Thread, s *unwind.Stack) string {

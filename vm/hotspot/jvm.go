@@ -29,12 +29,10 @@ type jvm struct {
 	begin     mem.Addr // of the interpreter
 	end       mem.Addr
 	returns   mem.Addr // where calls from C++ return to
-	barrier   mem.Addr // where virtual threads return to frames that are not on the stack; 0 if that is not said
 	bcpSlot   mem.Addr // of an interpreted frame, below its frame pointer
 }
 
-// Versions that were tried; in between nobody looked.
-const oldest = 8
+const oldest = 8 // version that is read
 
 // readJVM reads it. [vmstructs.ErrNotReady] says that the JVM has not made its code yet.
 func readJVM(v *view.View, symbols vmstructs.Symbols) (*jvm, error) {
@@ -82,13 +80,6 @@ func (j *jvm) readCode(v *view.View) (err error) {
 		return vmstructs.ErrNotReady
 	}
 	j.returns = mem.Addr(returns)
-	if j.code.Barrier != 0 {
-		at, err := v.Word(j.code.Barrier)
-		if err != nil {
-			return err
-		}
-		j.barrier = mem.Addr(at)
-	}
 	j.low, j.high = j.heaps[0].Low, j.heaps[0].High
 	for i := range j.heaps {
 		j.low, j.high = min(j.low, j.heaps[i].Low), max(j.high, j.heaps[i].High)

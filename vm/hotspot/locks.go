@@ -105,7 +105,8 @@ type graph struct {
 	byLock  map[uint64]int
 }
 
-// Joins implements vm.JoinLister: for which monitors, locks of java.util.concurrent and ends of threads those of s wait.
+// Joins implements vm.JoinLister: for which monitors, locks of java.util.concurrent and ends of threads those of s
+// wait.
 func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
 	j, known := r.jvm.Load(), r.roster.Load()
 	if j == nil || j.threads == nil || known.fields == nil {
@@ -173,7 +174,8 @@ func (g *graph) parked(i int, w *waiting, v *view.View) {
 	late := v.TakeLate()
 	l := waits.Lock{Name: "the lock " + g.describe(v, w.blocker), Number: uint64(w.blocker)}
 	if owner := g.threadAt(holder); owner >= 0 {
-		l.Owner, l.Evidence = g.tids[owner], fmt.Sprintf("%s of %#x is thread %d", ownerField, uint64(w.blocker), g.tids[owner])
+		l.Owner = g.tids[owner]
+		l.Evidence = fmt.Sprintf("%s of %#x is thread %d", ownerField, uint64(w.blocker), l.Owner)
 		l.Instant = !late && g.instant[i] && g.instant[owner]
 	} else {
 		l.Note = "who holds it is not running on a thread: a virtual thread, or one that has ended"
@@ -195,7 +197,8 @@ func (g *graph) add(i int, l waits.Lock) {
 	g.list = append(g.list, l)
 }
 
-// threadAt is the number of the thread whose object is at an address, or that runs the virtual thread there; -1 for none.
+// threadAt is the number of the thread whose object is at an address, or that runs the virtual thread there; -1 for
+// none.
 func (g *graph) threadAt(object mem.Addr) int {
 	for i := range g.all {
 		if w := &g.all[i]; object != 0 && (w.object == object || w.virtual == object) {

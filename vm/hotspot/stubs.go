@@ -160,7 +160,9 @@ func (s *step) overEntry() (regs.Registers, error) {
 	for i := range mem.Addr(entryWords) {
 		f := s.v.Fields(s.sp + i*wordSize)
 		saved := f.Addr(0)
-		if at := f.At; f.Err == nil && saved > at && saved-at < maxFrame && saved%wordSize == 0 && s.returns(at+wordSize) {
+		at := f.At
+		chained := f.Err == nil && saved > at && saved-at < maxFrame && saved%wordSize == 0
+		if chained && s.returns(at+wordSize) {
 			return s.leave(at+wordSize, at+2*wordSize, at, false)
 		}
 	}

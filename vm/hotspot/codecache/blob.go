@@ -80,7 +80,8 @@ func (l *Layout) Parse(v *view.View, start mem.Addr, names Namer) (*Blob, error)
 	}
 	own := view.Copied(nil, mem.Range{Start: start, Data: append([]byte(nil), data...)})
 	f := own.Fields(start)
-	b := &Blob{ID: ID{Start: start, Name: l.name.Addr(&f), Size: l.size.Of(&f)}, FrameSize: l.frameSize.Of(&f) * wordSize}
+	b := &Blob{ID: ID{Start: start, Name: l.name.Addr(&f), Size: l.size.Of(&f)},
+		FrameSize: l.frameSize.Of(&f) * wordSize}
 	if l.codeBegin.OK() {
 		b.Begin, b.End = l.codeBegin.Addr(&f), l.codeEnd.Addr(&f)
 	} else {
@@ -100,7 +101,10 @@ func (l *Layout) Parse(v *view.View, start mem.Addr, names Namer) (*Blob, error)
 		b.ID = l.identifyCompiled(b.ID, &f)
 		b.Code, err = l.compiled(b, &f)
 	}
-	return b, errors.Join(f.Err, err)
+	if err = errors.Join(f.Err, err); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Same reports whether the blob b is still at its place, as v shows it.

@@ -1,6 +1,7 @@
 package codecache
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,6 @@ import (
 // Heap is a part of the code cache.
 type Heap struct {
 	Low, High mem.Addr // what is reserved
-	Used      mem.Addr // up to where it was in use when it was read
 	segmap    mem.Addr
 	shift     uint
 }
@@ -62,12 +62,12 @@ func (l *Layout) Heaps(v *view.View) ([]Heap, error) {
 
 func (l *Layout) readHeap(v *view.View, at mem.Addr) (Heap, error) {
 	code, segmap, own := v.Fields(at+mem.Addr(l.memory)), v.Fields(at+mem.Addr(l.segmap)), v.Fields(at)
-	h := Heap{Low: l.low.Addr(&code), High: l.spread.Addr(&code), Used: l.high.Addr(&code), segmap: l.low.Addr(&segmap),
+	h := Heap{Low: l.low.Addr(&code), High: l.spread.Addr(&code), segmap: l.low.Addr(&segmap),
 		shift: uint(l.segmentShift.Of(&own))}
 	switch err := errors.Join(code.Err, segmap.Err, own.Err); {
 	case err != nil:
 		return h, err
-	case h.Low == 0 || h.Low >= h.High || h.High-h.Low > maxSpan || h.Used < h.Low || h.Used > h.High ||
+	case h.Low == 0 || h.Low >= h.High || h.High-h.Low > maxSpan ||
 		h.shift > maxShift || h.segmap == 0:
 		return h, fmt.Errorf("a part of the code cache is at %#x-%#x", uint64(h.Low), uint64(h.High))
 	}
@@ -153,16 +153,16 @@ func (l *Layout) Codelets(v *view.View) ([]Codelet, error) {
 	return all, nil
 }
 
-// Each gives yield where each blob of a heap begins, ascending, until it returns false. What the JVM makes meanwhile may
-// be missing.
+// Each gives yield where each blob of a heap begins, ascending, until it returns false. What the JVM makes meanwhile
+// may be missing.
 func (l *Layout) Each(v *view.View, h *Heap, yield func(start mem.Addr) bool) error {
-	own := *h
-	n := uint64(own.High-own.Low) >> own.shift
+	n := uint64(h.High-h.Low) >> h.shift
 	const piece = 4 << 10
 	for at := uint64(0); at < n; at += piece {
-		b := append([]byte(nil), v.UpTo(own.segmap+mem.Addr(at), int(min(piece, n-at)))...)
+		b := bytes.Clone(v.UpTo(h.segmap+mem.Addr(at), int(min(piece, n-at))))
 		for i, t := range b {
-			if t == 0 && !yield(own.Low+mem.Addr((at+uint64(i))<<own.shift)+mem.Addr(l.header)) {
+			begin := h.Low + mem.Addr((at+uint64(i))<<h.shift) + mem.Addr(l.header)
+			if t == 0 && !yield(begin) {
 				return nil
 			}
 		}

@@ -19,10 +19,10 @@ type Layout struct {
 	listLength  vmstructs.Place
 	listData    vmstructs.Place
 
-	memory, segmap    int64 // of a CodeHeap: VirtualSpaces
-	low, high, spread vmstructs.Place
-	segmentShift      vmstructs.Place
-	header            int64 // of a HeapBlock, bytes
+	memory, segmap int64 // of a CodeHeap: VirtualSpaces
+	low, spread    vmstructs.Place
+	segmentShift   vmstructs.Place
+	header         int64 // of a HeapBlock, bytes
 
 	name, size, frameComplete, frameSize vmstructs.Place
 	codeBegin, codeEnd                   vmstructs.Place // addresses
@@ -48,9 +48,8 @@ type Layout struct {
 	stubBuffer, bufferLimit        vmstructs.Place
 	codeletSize, codeletText, code vmstructs.Place
 
-	// Returns is where the JVM has the address at which calls from C++ return to it; Barrier that at which a virtual
-	// thread returns to frames that are not on the stack, 0 if it is not said.
-	Returns, Barrier mem.Addr
+	// Returns is where the JVM has the address at which calls from C++ return to it.
+	Returns mem.Addr
 	// HeadSize is how much of a blob [Layout.Parse] reads, bytes.
 	HeadSize int
 }
@@ -63,9 +62,9 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		listData:   p.Maybe("_data", "GrowableArray<int>"),
 		memory:     p.Need("_memory", "CodeHeap").Offset, segmap: p.Need("_segmap", "CodeHeap").Offset,
 		low: p.Need("_low_boundary", "VirtualSpace"), spread: p.Need("_high_boundary", "VirtualSpace"),
-		high: p.Need("_high", "VirtualSpace"), segmentShift: p.Need("_log2_segment_size", "CodeHeap"),
-		header: p.NeedSize("HeapBlock", "HeapBlock::Header"),
-		name:   p.Need("_name", "CodeBlob"), size: p.Need("_size", "CodeBlob"),
+		segmentShift: p.Need("_log2_segment_size", "CodeHeap"),
+		header:       p.NeedSize("HeapBlock", "HeapBlock::Header"),
+		name:         p.Need("_name", "CodeBlob"), size: p.Need("_size", "CodeBlob"),
 		frameComplete: p.Need("_frame_complete_offset", "CodeBlob"), frameSize: p.Need("_frame_size", "CodeBlob"),
 		codeBegin: p.Maybe("_code_begin", "CodeBlob"), codeEnd: p.Maybe("_code_end", "CodeBlob"),
 		codeOffset: p.Maybe("_code_offset", "CodeBlob"), dataOffset: p.Maybe("_data_offset", "CodeBlob"),
@@ -73,7 +72,6 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		bufferLimit: p.Need("_buffer_limit", "StubQueue"), codeletSize: p.Need("_size", "InterpreterCodelet"),
 		codeletText: p.Need("_description", "InterpreterCodelet"), code: p.Need("_bytecode", "InterpreterCodelet"),
 		Returns: p.NeedStatic("_call_stub_return_address", "StubRoutines"),
-		Barrier: p.Static("_cont_returnBarrier", "StubRoutines"),
 	}
 	if l.heaps == 0 && l.heap == 0 {
 		p.NeedStatic("_heaps", "CodeCache")

@@ -28,8 +28,8 @@ const maxDepth = 256
 // Scopes returns the methods that execute at pc, innermost first: those that were inlined, and the one that was
 // compiled. A return address is described by itself, an interrupted PC by the next place that is: then exact says
 // whether that is the same. x decodes numbers.
-func (l *Layout) Scopes(v *view.View, b *Blob, pc mem.Addr, interrupted bool, x unsigned5.Coding) (all []Scope, exact bool,
-	err error) {
+func (l *Layout) Scopes(v *view.View, b *Blob, pc mem.Addr, interrupted bool, x unsigned5.Coding) (all []Scope,
+	exact bool, err error) {
 	offset, exact, err := l.describes(v, b, int64(pc-b.Begin), interrupted)
 	if err != nil {
 		return nil, false, err

@@ -1,5 +1,5 @@
-// Package metadata reads what a HotSpot JVM knows of methods and classes: names, files, lines, fields. All of it lies in
-// memory that does not move, and is freed when a class is unloaded.
+// Package metadata reads what a HotSpot JVM knows of methods and classes: names, files, lines, fields. All of it lies
+// in memory that does not move, and is freed when a class is unloaded.
 //
 // The caller provides the JVM's own tables and a View. Everything that is read is checked against what it must be, as
 // an address may be stale.
@@ -30,8 +30,6 @@ type Layout struct {
 	bits                                              fieldBits
 	// Coding is that of the numbers in tables of this JVM.
 	Coding unsigned5.Coding
-	// InitState and InitThread are of a class: who initialises it.
-	InitState, InitThread vmstructs.Place
 }
 
 // fieldBits are numbers of flags in a stream of fields.
@@ -56,7 +54,6 @@ func ReadLayout(t *vmstructs.Table, version int) (*Layout, error) {
 		fields: p.Maybe("_fields", "InstanceKlass"), fieldCount: p.Maybe("_java_fields_count", "InstanceKlass"),
 		fieldStream: p.Maybe("_fieldinfo_stream", "InstanceKlass"),
 		length:      p.Maybe("_length", "Array<u1>", "Array<int>"), elements: p.Maybe("_data", "Array<u1>"),
-		InitState: p.Maybe("_init_state", "InstanceKlass"), InitThread: p.Maybe("_init_thread", "InstanceKlass"),
 	}
 	if !l.flags.OK() {
 		l.flags = p.Need("_flags._flags", c)

@@ -23,7 +23,6 @@ type Layout struct {
 	object         vmstructs.Place
 	handles        bool // what object and virtual hold are addresses of slots
 	virtual        vmstructs.Place
-	state          vmstructs.Place
 	base, size     vmstructs.Place
 	pending, waits vmstructs.Place
 	ownerID        vmstructs.Place
@@ -34,8 +33,8 @@ type Layout struct {
 	monitorObject, monitorOwner, stackLocker vmstructs.Place
 	// OwnerIDs says that a monitor names its owner by the number of a thread of Java.
 	OwnerIDs bool
-	// Bytes is how much of a thread, and of a monitor, is read.
-	Bytes, MonitorBytes int
+	// Bytes is how much of a thread is read.
+	Bytes int
 }
 
 // ReadLayout takes the layout from the JVM's tables, and fails if something is missing without which threads are not
@@ -44,9 +43,10 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 	p := t.Pick()
 	j, thread, m := "JavaThread", "Thread", "ObjectMonitor"
 	l := &Layout{list: p.Static("_java_thread_list", "ThreadsSMRSupport"), length: p.Maybe("_length", "ThreadsList"),
-		array: p.Maybe("_threads", "ThreadsList"), first: p.Static("_thread_list", "Threads"), next: p.Maybe("_next", j),
-		osthread: p.Need("_osthread", j, thread), id: p.Need("_thread_id", "OSThread"), object: p.Need("_threadObj", j),
-		virtual: p.Maybe("_vthread", j), state: p.Maybe("_thread_state", j), base: p.Maybe("_stack_base", j, thread),
+		array: p.Maybe("_threads", "ThreadsList"), first: p.Static("_thread_list", "Threads"),
+		next: p.Maybe("_next", j), osthread: p.Need("_osthread", j, thread), id: p.Need("_thread_id", "OSThread"),
+		object:  p.Need("_threadObj", j),
+		virtual: p.Maybe("_vthread", j), base: p.Maybe("_stack_base", j, thread),
 		size: p.Maybe("_stack_size", j, thread), pending: p.Maybe("_current_pending_monitor", j, thread),
 		waits: p.Maybe("_current_waiting_monitor", j, thread), ownerID: p.Maybe("_monitor_owner_id", j),
 		lockStack: p.Maybe("_lock_stack", j), lockTop: p.Maybe("_top", "LockStack"),
@@ -64,7 +64,7 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		p.Need("_next", j)
 	}
 	most := int64(0)
-	for _, f := range []vmstructs.Place{l.next, l.osthread, l.object, l.virtual, l.state, l.base, l.size, l.pending,
+	for _, f := range []vmstructs.Place{l.next, l.osthread, l.object, l.virtual, l.base, l.size, l.pending,
 		l.waits, l.ownerID} {
 		most = max(most, f.End())
 	}
@@ -72,7 +72,6 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		most = max(most, l.lockStack.Offset+l.lockBase.Offset+lockStackEntries*wordSize)
 	}
 	l.Bytes = int(most)
-	l.MonitorBytes = int(max(l.monitorObject.End(), l.monitorOwner.End(), l.stackLocker.End()))
 	return l, p.Err()
 }
 
@@ -88,21 +87,12 @@ type Thread struct {
 	OS      mem.Addr // its OSThread
 	Object  mem.Addr // where its object, or the address of that, is
 	Virtual mem.Addr // the same of what it runs as a carrier; 0 if there are no virtual threads
-	State   int      // see States
 	Stack   mem.Span[mem.Addr]
 	Pending mem.Addr // the monitor that it wants to enter, 0 for none
 	Waits   mem.Addr // the monitor that it waits on, 0 for none
 	OwnerID int64    // by which monitors name it, 0 if they do not
 	Locks   []mem.Addr
 }
-
-// States of a thread. Source: globalDefinitions.hpp, JavaThreadState.
-const (
-	InNative = 4
-	InVM     = 6
-	InJava   = 8
-	Blocked  = 10
-)
 
 // List lists where the threads are. An error comes with those before the first that cannot be read.
 func (l *Layout) List(v *view.View) ([]mem.Addr, error) {
@@ -155,7 +145,7 @@ func (l *Layout) Read(v *view.View, at mem.Addr) (Thread, error) {
 	}
 	own := view.Copied(nil, mem.Range{Start: at, Data: b})
 	f := own.Fields(at)
-	t := Thread{At: at, OS: l.osthread.Addr(&f), Virtual: 0, State: int(l.state.Of(&f)), Pending: l.pending.Addr(&f),
+	t := Thread{At: at, OS: l.osthread.Addr(&f), Pending: l.pending.Addr(&f),
 		Waits: l.waits.Addr(&f), OwnerID: l.ownerID.Of(&f)}
 	t.Stack.End = l.base.Addr(&f)
 	t.Stack.Start = t.Stack.End - mem.Addr(l.size.Of(&f))

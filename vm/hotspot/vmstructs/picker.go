@@ -37,13 +37,19 @@ func (p Place) Of(f *view.Fields) int64 {
 func (p Place) Addr(f *view.Fields) mem.Addr { return mem.Addr(p.Of(f)) }
 
 // sizes are those of types of C++ that are signed, or not described.
-var sizes = map[string]Place{"int": {Size: 4, Signed: true}, "jint": {Size: 4, Signed: true}, "uint": {Size: 4},
-	"unsigned int": {Size: 4}, "juint": {Size: 4}, "uint32_t": {Size: 4}, "u4": {Size: 4}, "pid_t": {Size: 4, Signed: true},
-	"int16_t": {Size: 2, Signed: true}, "short": {Size: 2, Signed: true}, "u2": {Size: 2}, "jushort": {Size: 2},
-	"uint16_t": {Size: 2}, "unsigned short": {Size: 2}, "unsigned char": {Size: 1}, "u1": {Size: 1}, "bool": {Size: 1}, "uint8_t": {Size: 1}, "const uint": {Size: 4},
-	"int32_t": {Size: 4, Signed: true}, "narrowKlass": {Size: 4}, "OSThread::thread_id_t": {Size: 4, Signed: true},
-	"JavaThreadState": {Size: 4}, "Bytecodes::Code": {Size: 4, Signed: true}, "CompLevel": {Size: 1},
-	"volatile JavaThreadState": {Size: 4}, "ThreadState": {Size: 4}, "CodeBlobKind": {Size: 1}}
+var sizes = map[string]Place{
+	"int": signed4, "jint": signed4, "int32_t": signed4, "pid_t": signed4, "OSThread::thread_id_t": signed4,
+	"Bytecodes::Code": signed4,
+	"uint":            {Size: 4}, "const uint": {Size: 4}, "unsigned int": {Size: 4}, "juint": {Size: 4},
+	"u4":       {Size: 4},
+	"uint32_t": {Size: 4}, "narrowKlass": {Size: 4}, "JavaThreadState": {Size: 4}, "ThreadState": {Size: 4},
+	"int16_t": {Size: 2, Signed: true}, "short": {Size: 2, Signed: true},
+	"u2": {Size: 2}, "jushort": {Size: 2}, "uint16_t": {Size: 2}, "unsigned short": {Size: 2},
+	"u1": {Size: 1}, "bool": {Size: 1}, "uint8_t": {Size: 1}, "unsigned char": {Size: 1}, "CompLevel": {Size: 1},
+	"CodeBlobKind": {Size: 1},
+}
+
+var signed4 = Place{Size: 4, Signed: true}
 
 // place is where f is. How wide a type is the JVM says of most; what it does not know is a word, as pointers are.
 func (t *Table) place(f Field) Place {
