@@ -33,7 +33,8 @@ func crowd(n int, wait func(i int) *profile.Wait, ran time.Duration) *Case {
 
 func lockOf(to profile.Waker) func(int) *profile.Wait {
 	return func(int) *profile.Wait {
-		return &profile.Wait{Kind: "mutex", Mode: "one", Addr: 4096, Wakers: []profile.Waker{to}}
+		return &profile.Wait{Sort: profile.SortLock, Kind: "mutex", Mode: "one", Addr: 4096,
+			Wakers: []profile.Waker{to}}
 	}
 }
 
@@ -48,7 +49,10 @@ var crowds = []struct {
 	}, time.Millisecond},
 	{"all wait for a process", lockOf(profile.Waker{PID: 1}), time.Millisecond},
 	{"all wait for their own", lockOf(profile.Waker{PID: 1000}), time.Millisecond},
-	{"nobody is known", func(int) *profile.Wait { return &profile.Wait{Kind: "futex", Mode: "unknown"} }, 0},
+	{"nobody is known", func(int) *profile.Wait {
+		return &profile.Wait{Sort: profile.SortFutex, Kind: "futex",
+			Mode: "unknown"}
+	}, 0},
 	{"all spin", func(int) *profile.Wait { return nil }, 3 * time.Second},
 }
 
@@ -80,8 +84,9 @@ func TestServerOfProcesses(t *testing.T) {
 		for range 2 {
 			m := Moment{Time: at, Counters: map[int]Span{}}
 			for pid, w := range map[int]*profile.Wait{
-				70: {Kind: "a signal", Mode: "outside", Text: "waits for a signal"},
-				71: {Kind: "descriptors", Mode: "any", Text: "waits for descriptors", Listens: listens}} {
+				70: {Sort: profile.SortSignal, Kind: "a signal", Mode: "outside", Text: "waits for a signal"},
+				71: {Sort: profile.SortSet, Kind: "descriptors", Mode: "any", Text: "waits for descriptors",
+					Listens: listens}} {
 				d := &profile.Dump{Process: profile.Process{PID: pid, Comm: "nginx"},
 					Threads: []profile.Thread{{TID: pid, State: "S", Wait: w}}}
 				m.Dumps = append(m.Dumps, d)

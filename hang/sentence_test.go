@@ -14,7 +14,8 @@ func blockedOn(w profile.Wait) *Case {
 	c := twice(Counters{}, "S", []string{"f", "main"}, []string{"f", "main"})
 	c.Roots = []int{6}
 	c.Processes = []Process{{PID: 6, Name: "sh", Session: 1}, {PID: 7, Parent: 6, Name: "job", Session: 1}}
-	parent := profile.Wait{Kind: "the end of a child", Mode: "any", Wakers: []profile.Waker{{PID: 7}}}
+	parent := profile.Wait{Sort: profile.SortChild, Kind: "the end of a child", Mode: "any",
+		Wakers: []profile.Waker{{PID: 7}}}
 	for i := range c.Moments {
 		m := &c.Moments[i]
 		m.Dumps[0].Threads[0].Wait = &w
@@ -37,32 +38,35 @@ func TestSentences(t *testing.T) {
 		want string
 	}{
 		{name: "another machine", kind: Waiting,
-			wait: profile.Wait{Kind: "data from a socket", Mode: "outside",
-				Name: "tcp 10.0.0.2:4000 -> 10.0.0.7:5432 ESTABLISHED"},
-			want: "sh (6) waits for job (7), which reads from TCP 10.0.0.7:5432, and gets no answer"},
+			wait: profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Mode: "outside",
+				Peer: "10.0.0.7:5432"},
+			want: "sh (6) waits for job (7), which reads from 10.0.0.7:5432, and gets no answer"},
 		{name: "another process of this machine", kind: Waiting,
-			wait: profile.Wait{Kind: "data from a socket", Mode: "any", Wakers: other,
-				Name: "tcp 127.0.0.1:4000 -> 127.0.0.1:5432 ESTABLISHED"},
-			want: `sh (6) waits for job (7), which reads from TCP 127.0.0.1:5432; the other end is ` +
+			wait: profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Mode: "any", Wakers: other,
+				Peer: "127.0.0.1:5432"},
+			want: `sh (6) waits for job (7), which reads from 127.0.0.1:5432; the other end is ` +
 				`other\x1b[31m (99), outside this tree`},
 		{name: "a lock of a file", kind: Waiting,
-			wait: profile.Wait{Kind: "lock on a file", Mode: "one", Wakers: other,
+			wait: profile.Wait{Sort: profile.SortFileLock, Kind: "lock on a file", Mode: "one", Wakers: other,
 				Name: "/var/lib/dpkg/lock-frontend"},
 			want: `sh (6) waits for job (7), which waits for lock /var/lib/dpkg/lock-frontend, ` +
 				`held by other\x1b[31m (99), outside this tree`},
 		{name: "a terminal", kind: Waiting,
-			wait: profile.Wait{Kind: "input from a terminal", Mode: "outside", Name: "/dev/pts/3"},
+			wait: profile.Wait{Sort: profile.SortTerminalInput, Kind: "input from a terminal", Mode: "outside",
+				Name: "/dev/pts/3"},
 			tell: func(c *Case) { c.Processes[1].LastOutput = "Geographic area:" },
 			want: `sh (6) waits for job (7), which reads standard input, which is a terminal; last output ` +
 				`"Geographic area:"`},
 		{name: "its own end of file", kind: Waiting,
-			wait: profile.Wait{Kind: "data in a pipe", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
-				Name: "pipe:[3]"},
+			wait: profile.Wait{Sort: profile.SortPipeData, Kind: "data in a pipe", Mode: "any",
+				Wakers: []profile.Waker{{PID: 7}},
+				Name:   "pipe:[3]"},
 			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits for its " +
 				"own end of file"},
 		{name: "a file system that it serves itself", kind: Waiting,
-			wait: profile.Wait{Kind: "an answer of a FUSE file system", Mode: "any", Wakers: []profile.Waker{{PID: 7}},
-				Name: "/mnt/x, mounted at /mnt from test"},
+			wait: profile.Wait{Sort: profile.SortFuse, Kind: "an answer of a FUSE file system", Mode: "any",
+				Wakers: []profile.Waker{{PID: 7}},
+				Name:   "/mnt/x, mounted at /mnt from test"},
 			tell: func(c *Case) {
 				c.Processes[1].Fuse = true
 				for i := range c.Moments {
@@ -73,19 +77,21 @@ func TestSentences(t *testing.T) {
 			want: "sh (6) waits for job (7), which waits in request_wait_answer for an answer of a FUSE file system " +
 				"(/mnt/x, mounted at /mnt from test); /dev/fuse is open in the same process"},
 		{name: "a lock whose owner has exited", kind: Waiting,
-			wait: profile.Wait{Kind: "mutex", Addr: 0x1000, Mode: "one", Lost: 12, Certainty: "proven"},
+			wait: profile.Wait{Sort: profile.SortLock, Kind: "mutex", Addr: 0x1000, Mode: "one", Lost: 12,
+				Certainty: "proven"},
 			want: "sh (6) waits for job (7), which waits for mutex 0x1000 held by thread 12, which has exited"},
 		{name: "a long sleep", kind: Waiting,
-			wait: profile.Wait{Kind: "time", Mode: "time", Text: "sleeps until a time, 16m40s left", Left: 1000e9},
-			want: "sh (6) waits for job (7), which sleeps until a time, 16m40s left"},
+			wait: profile.Wait{Sort: profile.SortTime, Kind: "time", Mode: "time",
+				Text: "sleeps until a time, 16m40s left", Left: 1000e9},
+			want: "sh (6) waits for job (7), which is asleep for 1000 s more, in f"},
 		{name: "a short sleep", kind: Unknown,
-			wait: profile.Wait{Kind: "time", Mode: "time", Text: "sleeps 3.0 s"},
-			want: "sh (6) waits for job (7), which sleeps 3.0 s"},
+			wait: profile.Wait{Sort: profile.SortTime, Kind: "time", Mode: "time", Text: "sleeps 3.0 s"},
+			want: "sh (6) waits for job (7), which sleeps 3.0 s, in f"},
 		{name: "a server", kind: Unknown,
-			wait: profile.Wait{Kind: "descriptors", Mode: "outside", Listens: true},
+			wait: profile.Wait{Sort: profile.SortSet, Kind: "descriptors", Mode: "outside", Listens: true},
 			want: "sh (6) waits for job (7), which waits for connections"},
 		{name: "stopped", kind: Halted,
-			wait: profile.Wait{Kind: "SIGCONT", Mode: "outside"},
+			wait: profile.Wait{Sort: profile.SortHalted, Kind: "SIGCONT", Mode: "outside"},
 			tell: func(c *Case) {
 				for i := range c.Moments {
 					c.Moments[i].Dumps[0].Threads[0].State = "T"
@@ -106,12 +112,13 @@ func TestSentences(t *testing.T) {
 }
 
 func TestServersWaitByRight(t *testing.T) {
-	c := blockedOn(profile.Wait{Kind: "descriptors", Mode: "any", Timed: true, Listens: true,
+	c := blockedOn(profile.Wait{Sort: profile.SortSet, Kind: "descriptors", Mode: "any", Timed: true, Listens: true,
 		Wakers: []profile.Waker{{PID: 7}}})
 	for i := range c.Moments { // one of its pool waits for a condition variable
 		d := c.Moments[i].Dumps[0]
 		d.Threads = append(d.Threads, profile.Thread{TID: 8, Name: "pool", State: "S",
-			Wait: &profile.Wait{Kind: "condition variable", Mode: "any", Text: "waits for condition variable 0x10"}})
+			Wait: &profile.Wait{Sort: profile.SortCondition, Kind: "condition variable", Mode: "any",
+				Text: "waits for condition variable 0x10"}})
 		c.Moments[i].Counters[8] = c.Moments[i].Counters[7]
 	}
 	v := Judge(c)
@@ -131,7 +138,8 @@ func TestActivityExcludesAHang(t *testing.T) {
 		{"a log", Activity{Output: 12}, "12 bytes of output"},
 		{"a build", Activity{Commands: []string{"cc -c a.c"}, Began: 2}, "2 processes began, as cc -c a.c"},
 	} {
-		c := blockedOn(profile.Wait{Kind: "data from a socket", Mode: "outside", Name: "tcp a -> b"})
+		c := blockedOn(profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Mode: "outside",
+			Name: "tcp a -> b"})
 		c.Activity = row.a
 		if v := Judge(c); v.Kind != Moving || !strings.HasSuffix(v.Sentence, row.want) {
 			t.Errorf("%s: got %s: %q, want moving: %q", row.name, v.Kind, v.Sentence, row.want)
@@ -140,12 +148,13 @@ func TestActivityExcludesAHang(t *testing.T) {
 }
 
 func TestDeadlockCountsThoughOthersMove(t *testing.T) {
-	c := blockedOn(profile.Wait{Kind: "mutex", Mode: "one", Wakers: []profile.Waker{{PID: 7, TID: 7}}})
+	c := blockedOn(profile.Wait{Sort: profile.SortLock, Kind: "mutex", Mode: "one", Wakers: []profile.Waker{{PID: 7,
+		TID: 7}}})
 	c.Activity.IO = 30 << 20
 	c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "deadlock", Text: "deadlock: the thread waits for itself",
 		Threads: []int{7}}}
 	v := Judge(c)
-	want := "sh (6) waits for job (7): deadlock: the thread waits for itself"
+	want := "sh (6) waits for job (7): deadlock: the thread waits for itself, in f"
 	if v.Kind != Deadlock || v.Sentence != want {
 		t.Errorf("got %s: %q, want %q", v.Kind, v.Sentence, want)
 	}
@@ -155,9 +164,10 @@ func TestLongChainsAreCut(t *testing.T) {
 	c := &Case{Roots: []int{1}}
 	m := Moment{Counters: map[int]Span{}}
 	for pid := 1; pid <= 12; pid++ {
-		w := &profile.Wait{Kind: "the end of a child", Mode: "any", Wakers: []profile.Waker{{PID: pid + 1}}}
+		w := &profile.Wait{Sort: profile.SortChild, Kind: "the end of a child", Mode: "any",
+			Wakers: []profile.Waker{{PID: pid + 1}}}
 		if pid == 12 {
-			w = &profile.Wait{Kind: "a signal", Mode: "outside", Text: "waits for a signal"}
+			w = &profile.Wait{Sort: profile.SortSignal, Kind: "a signal", Mode: "outside", Text: "waits for a signal"}
 		}
 		m.Dumps = append(m.Dumps, &profile.Dump{Process: profile.Process{PID: pid, Comm: fmt.Sprintf("p%d", pid)},
 			Threads: []profile.Thread{{TID: pid, State: "S", Wait: w}}})
@@ -180,7 +190,8 @@ func TestNothingSampled(t *testing.T) {
 // before; those that ran since then do not.
 func TestCycleAfterWork(t *testing.T) {
 	for _, later := range []uint64{0, 3} {
-		c := blockedOn(profile.Wait{Kind: "room in a full pipe", Mode: "any", Wakers: []profile.Waker{{PID: 6}}})
+		c := blockedOn(profile.Wait{Sort: profile.SortPipeRoom, Kind: "room in a full pipe", Mode: "any",
+			Wakers: []profile.Waker{{PID: 6}}})
 		c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "stuck", Text: "cycle of waits", Threads: []int{6, 7}}}
 		third := c.Moments[1]
 		third.Time = third.Time.Add(5 * time.Second)
@@ -197,6 +208,27 @@ func TestCycleAfterWork(t *testing.T) {
 		c.Moments = append(c.Moments, third)
 		if v := Judge(c); (v.Kind == Waiting) != (later == 0) {
 			t.Errorf("with %d switches since: %s: %s", later, v.Kind, v.Sentence)
+		}
+	}
+}
+
+// TestRepeats: a loop of commands is no progress, also where one of them was met but once; commands that were not there
+// before are.
+func TestRepeats(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		a     Activity
+		moves bool
+	}{
+		{"a loop", Activity{Began: 7, Repeats: []string{"sleep 1"}}, false},
+		{"a loop, of which something is rarely met", Activity{Began: 7, Repeats: []string{"sleep 1"},
+			Commands: []string{"nc -z localhost 80"}}, false},
+		{"a build", Activity{Began: 7, Repeats: []string{"sh -c as"}, Commands: []string{"cc -c a.c", "cc -c b.c"}}, true},
+		{"another command", Activity{Began: 1, Commands: []string{"cc -c a.c"}}, true},
+	} {
+		j := &judging{c: &Case{Activity: row.a}}
+		if got := j.activity(); (len(got) > 0) != row.moves {
+			t.Errorf("%s: got %q", row.name, got)
 		}
 	}
 }

@@ -5,18 +5,18 @@ import "time"
 // Wait is what one thread waits for.
 type Wait struct {
 	// Text says it for a person: `waits for mutex 0x7f… held by 813 "worker-2"`. It has names of the target.
-	Text string
-	Kind string // "mutex", "pipe", …
-	Name string // which one, "" if Addr says it
-	Addr uint64 // of the object in the memory of who waits, 0 if it is not there
-	// Mode is what must happen: "one" (an owner must act), "all", "any" (one of Wakers may), "time", "outside", "idle"
-	// (it waits for work), "unknown".
-	Mode   string
+	Text   string
+	Sort   WaitSort
+	Kind   string // what a person calls it: "mutex", "data in a pipe"
+	Name   string // which one, "" if Addr says it
+	Addr   uint64 // of the object in the memory of who waits, 0 if it is not there
+	Mode   WaitMode
 	Wakers []Waker
 	// Certainty is how sure Wakers are: "proven", "shown", "inferred", "possible"; "" without any.
 	Certainty string
 	Timed     bool          // it ends by itself
 	Left      time.Duration // how long that takes still, 0 if unknown
+	Length    time.Duration // of a sleep, how long it was asked for where Left is unknown
 	Evidence  []string      // what it was seen by
 	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one
 	// of the process that this one was forked from.
@@ -24,6 +24,30 @@ type Wait struct {
 	Forked bool
 	// Listens says that somebody who connects ends it too.
 	Listens bool
+	// Peer is the address of the other end of a connection, as "10.0.0.7:5432" or a path; "" for none.
+	Peer string
+	// Made says that it is a connection that the process asked for itself.
+	Made bool
+	// Children are processes whose end a handler of SIGCHLD would tell, whatever else the thread waits for.
+	Children []int
+	// Handled are the signals that the program has handlers for, which may end the wait, bit n-1 for signal n; Alarm
+	// says that one may come by itself: a timer may be set.
+	Handled uint64
+	Alarm   bool
+	// Set are the descriptors of which it waits for one, the first of them; nil of other waits.
+	Set []WaitPart
+}
+
+// WaitPart is one of several descriptors that are waited for.
+type WaitPart struct {
+	FD      int
+	Sort    WaitSort
+	Name    string
+	Peer    string
+	Listens bool
+	Own     bool // only the process itself has its other end
+	Made    bool // of a connection that the process asked for itself
+	Wakers  []Waker
 }
 
 // Waker is who can end a wait: a thread, or any of a process where TID is 0.
@@ -31,9 +55,7 @@ type Waker struct{ PID, TID int }
 
 // WaitCycle is threads that wait for each other.
 type WaitCycle struct {
-	// Kind is "deadlock", "passing" (one of the waits ends by itself), "supposed" (an edge is not proven) or "stuck"
-	// (only threads of the set could wake one).
-	Kind    string
+	Kind    CycleKind
 	Text    string // what it is, a sentence
 	Threads []int  // in the order of the edges
 	Lines   []string
@@ -66,3 +88,75 @@ type Waits struct {
 	Waiting, Owned int
 	Problems       []string // what could not be had
 }
+
+// WaitSort is the sort of thing that a thread waits for: what rules go by, as [Wait.Kind] is for a person. Its text is
+// that of JSON.
+type WaitSort string
+
+// The sorts of waits.
+const (
+	SortOther         WaitSort = "other"     // what is not known, or of no matter
+	SortLock          WaitSort = "lock"      // a lock that a thread holds
+	SortThread        WaitSort = "thread"    // the end of a thread
+	SortCondition     WaitSort = "condition" // a condition variable and its like: nobody holds it
+	SortSemaphore     WaitSort = "semaphore"
+	SortBarrier       WaitSort = "barrier"
+	SortFutex         WaitSort = "futex"     // a word of which it is not known what it is part of
+	SortWork          WaitSort = "work"      // a runtime keeps the thread for work to come
+	SortChild         WaitSort = "child"     // the end of a child
+	SortProcess       WaitSort = "process"   // the end of a process
+	SortVfork         WaitSort = "vfork"     // a child by vfork to execute or end
+	SortPipeData      WaitSort = "pipe-data" // data in a pipe
+	SortPipeRoom      WaitSort = "pipe-room" // room in a full pipe
+	SortSocketData    WaitSort = "socket-data"
+	SortSocketRoom    WaitSort = "socket-room"
+	SortConnection    WaitSort = "connection" // somebody to connect
+	SortAcceptance    WaitSort = "acceptance" // its own connection to be accepted
+	SortFileLock      WaitSort = "file-lock"
+	SortSet           WaitSort = "set" // one of several descriptors
+	SortDescriptor    WaitSort = "descriptor"
+	SortEvent         WaitSort = "event" // an eventfd or its like
+	SortSignal        WaitSort = "signal"
+	SortTime          WaitSort = "time"
+	SortTerminalInput WaitSort = "terminal-input"
+	SortTerminalRoom  WaitSort = "terminal-room"
+	SortFuse          WaitSort = "fuse" // an answer of a FUSE file system
+	SortNFS           WaitSort = "nfs"
+	SortDisk          WaitSort = "disk" // a file or its file system
+	SortDevice        WaitSort = "device"
+	SortKernel        WaitSort = "kernel"  // a lock of the kernel
+	SortPage          WaitSort = "page"    // a page of memory
+	SortWatch         WaitSort = "watch"   // a change of a file
+	SortRing          WaitSort = "ring"    // operations of an io_uring
+	SortQueue         WaitSort = "queue"   // a message queue or semaphore of System V or POSIX
+	SortOpen          WaitSort = "open"    // a file to open
+	SortCall          WaitSort = "call"    // a system call of which no more is known
+	SortTraced        WaitSort = "traced"  // a thread that it traces
+	SortHalted        WaitSort = "halted"  // it is stopped: by a signal, a tracer, a frozen control group
+	SortNothing       WaitSort = "nothing" // it waits for nothing, for ever
+)
+
+// WaitMode is what must happen for a wait to end.
+type WaitMode string
+
+// The modes of waits.
+const (
+	WaitUnknown WaitMode = "unknown"
+	WaitOne     WaitMode = "one"     // an owner must act
+	WaitAll     WaitMode = "all"     // every one of Wakers
+	WaitAny     WaitMode = "any"     // one of Wakers may
+	WaitTime    WaitMode = "time"    // it ends by itself
+	WaitOutside WaitMode = "outside" // somebody outside of the machine or of what is known
+	WaitIdle    WaitMode = "idle"    // a runtime keeps the thread for work to come
+)
+
+// CycleKind is what a cycle of waits is.
+type CycleKind string
+
+// The kinds of cycles.
+const (
+	CycleDeadlock CycleKind = "deadlock"
+	CyclePassing  CycleKind = "passing"  // one of the waits ends by itself
+	CycleSupposed CycleKind = "supposed" // an edge is not proven
+	CycleStuck    CycleKind = "stuck"    // only threads of the set could wake one
+)

@@ -122,6 +122,7 @@ func fiberDocument(f *profile.Fiber) *fiberDoc {
 		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
 		System: f.System, TID: f.TID, Stack: f.Stack,
 		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
+			Wait: profile.Lossless(string(f.Wait)),
 		Locals: localsDocuments(f.Locals)}
 }
 
@@ -145,7 +146,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	}
 	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
-		if f.Func != "" && f.Kind != profile.JavaScript {
+		if f.Func != "" && f.HasOffset() {
 			doc.Offset = jsondoc.Hex(f.Offset)
 		}
 	}

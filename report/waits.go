@@ -44,7 +44,7 @@ func (p *printer) verdict(w *profile.Waits, least int) {
 
 func (p *printer) cycle(c *profile.WaitCycle) {
 	part := Cut
-	if c.Kind != "deadlock" {
+	if c.Kind != profile.CycleDeadlock {
 		part = Thread
 	}
 	p.line(p.style(part, text.Wrap(text.Message(c.Text), p.width(), 4)))
@@ -136,7 +136,7 @@ func (p *printer) waitsEnd(w *profile.Waits) {
 	}
 	known := fmt.Sprintf("%d of %s with a known owner", w.Owned, counted(w.Waiting, "wait"))
 	if !slices.ContainsFunc(w.Cycles, func(c profile.WaitCycle) bool {
-		return c.Kind == "deadlock" || c.Kind == "stuck"
+		return c.Kind == profile.CycleDeadlock || c.Kind == profile.CycleStuck
 	}) {
 		known = "no deadlock found; " + known
 	}
@@ -152,8 +152,8 @@ func (p *printer) entryWaits(threads []*profile.Thread) {
 		}) {
 			return p.opt.Verbose && t.Wait != nil // it is said already, with the names that the program gave
 		}
-		return t.Wait != nil && (p.opt.Verbose || t.Wait.Mode != "idle" && t.Wait.Kind != "futex" &&
-			t.Wait.Kind != "system call")
+		return t.Wait != nil && (p.opt.Verbose || t.Wait.Mode != profile.WaitIdle && t.Wait.Sort != profile.SortFutex &&
+			t.Wait.Sort != profile.SortCall)
 	}
 	parts := split(threads, func(t *profile.Thread) string {
 		if !says(t) {

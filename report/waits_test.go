@@ -24,7 +24,8 @@ func bank() *profile.Waits {
 	return &profile.Waits{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Waiting: 4, Owned: 3,
 		Processes: []profile.Process{{PID: 7, Comm: "ba\x1bnk"}, {PID: 9, Comm: "other"}},
 		Threads: []profile.WaitingThread{
-			thread(7, "ba\x1bnk", "S", &profile.Wait{Text: "waits for semaphore 0x10", Kind: "semaphore", Mode: "any",
+			thread(7, "ba\x1bnk", "S", &profile.Wait{Text: "waits for semaphore 0x10", Sort: profile.SortSemaphore,
+				Kind: "semaphore", Mode: "any",
 				Wakers: []profile.Waker{{PID: 7}}, Certainty: "possible", Timed: true, Left: time.Second}),
 			thread(8, "teller", "S", wait("waits for mutex 0x5580 held by 9 \"teller\"", "9", 9)),
 			thread(10, "idle", "S", wait("waits for mutex 0x5580 held by 9 \"teller\"", "9", 9)),

@@ -91,7 +91,7 @@ func (s *study) call(t *Thread, w *Wait) {
 		s.socketcall(c)
 	}
 	if c.name == "" {
-		w.Object = Object{Kind: "system call", Name: fmt.Sprintf("number %d", t.First.Call.Number)}
+		w.Object = Object{Kind: kindSomeCall, Name: fmt.Sprintf("number %d", t.First.Call.Number)}
 		return
 	}
 	if s.served(c, w) {
@@ -144,23 +144,23 @@ var calls = sync.OnceValue(func() map[string]func(*study, *blocked, *Wait) {
 
 // other is a wait in a call of which nothing more is known.
 func (s *study) other(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "system call", Name: c.name}
+	w.Object = Object{Kind: kindSomeCall, Name: c.name}
 	w.Unlisted = "who ends it is not recorded"
 	if c.t.State == 'D' {
-		w.Object.Kind = "the kernel"
+		w.Object.Kind = kindKernelLock
 		w.Unlisted = "who holds locks of the kernel is not shown by it"
 	}
 }
 
 // outsideOfCalls is a thread that sleeps and is in no call: on a page that somebody must bring, or stopped.
 func (s *study) outsideOfCalls(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "a page of memory"}
+	w.Object = Object{Kind: kindPage}
 	if strings.HasPrefix(c.t.Wchan, "handle_userfault") {
 		w.Object.Name = "which a process must bring that serves it by userfaultfd"
 	}
 	w.Unlisted = "who brings it is not recorded"
 	if c.t.State == 'T' || c.t.State == 't' {
-		w.Object, w.Unlisted = Object{Kind: "nothing"}, ""
+		w.Object, w.Unlisted = Object{Kind: Parked}, ""
 	}
 }
 
@@ -181,25 +181,28 @@ func (s *study) socketcall(c *blocked) {
 
 // signal is a wait for any signal, or for some.
 func (s *study) signal(c *blocked, w *Wait) {
-	w.Object, w.Mode, w.Unlisted = Object{Kind: "a signal"}, Outside, "anybody may send one"
+	w.Object, w.Mode, w.Unlisted = Object{Kind: kindASignal}, Outside, "anybody may send one"
 	if strings.HasPrefix(c.name, "rt_sigtimedwait") {
 		w.Timed = c.args[2] != 0
+		if b, ok := c.r.bytes(c.ptr(0), 8); ok {
+			w.awaited = u64(b) & ordinary
+		}
 	}
 }
 
 func (s *study) systemV(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "System V semaphore", Name: fmt.Sprintf("id %d", c.int(0))}
+	w.Object = Object{Kind: kindSystemVSemaphore, Name: fmt.Sprintf("id %d", c.int(0))}
 	if strings.HasPrefix(c.name, "msg") {
-		w.Object.Kind = "System V message queue"
+		w.Object.Kind = kindSystemVQueue
 	}
 	w.Timed = strings.HasPrefix(c.name, "semtimedop") && c.args[3] != 0
 	w.Unlisted = "any process that uses it could end it, and the kernel records no owner"
 }
 
 func (s *study) messages(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "a message in a POSIX message queue"}
+	w.Object = Object{Kind: kindMessage}
 	if strings.HasPrefix(c.name, "mq_timedsend") {
-		w.Object.Kind = "room in a full POSIX message queue"
+		w.Object.Kind = kindRoomForMessage
 	}
 	if fd := s.file(c.p, c.fd(0)); fd != nil {
 		w.Object.Name = fd.Link
@@ -209,19 +212,19 @@ func (s *study) messages(c *blocked, w *Wait) {
 }
 
 func (s *study) diskEvents(c *blocked, w *Wait) {
-	w.Object, w.Timed = Object{Kind: "asynchronous input and output"}, c.args[4] != 0
+	w.Object, w.Timed = Object{Kind: kindAsynchronousIO}, c.args[4] != 0
 	w.Mode, w.Unlisted = Outside, "which operations it waits for is not shown"
 }
 
 func (s *study) disk(c *blocked, w *Wait) {
-	w.Object, w.Mode = Object{Kind: "the file system"}, Outside
+	w.Object, w.Mode = Object{Kind: kindFileSystem}, Outside
 	if fd := s.file(c.p, c.fd(0)); fd != nil {
 		w.Object.Name = fd.Link
 	}
 }
 
 func (s *study) ioctl(c *blocked, w *Wait) {
-	w.Object, w.Mode = Object{Kind: "device", Name: fmt.Sprintf("ioctl %#x", uint32(c.args[1]))}, Outside
+	w.Object, w.Mode = Object{Kind: kindDevice, Name: fmt.Sprintf("ioctl %#x", uint32(c.args[1]))}, Outside
 	if fd := s.file(c.p, c.fd(0)); fd != nil && fd.Link != "" {
 		w.Object.Name = fd.Link
 	}
@@ -229,12 +232,12 @@ func (s *study) ioctl(c *blocked, w *Wait) {
 }
 
 func (s *study) tracing(_ *blocked, w *Wait) {
-	w.Object, w.Unlisted = Object{Kind: "a thread that it traces"}, "which one is not looked for"
+	w.Object, w.Unlisted = Object{Kind: kindTraced}, "which one is not looked for"
 }
 
 // ring is a wait for operations of an io_uring.
 func (s *study) ring(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "io_uring"}
+	w.Object = Object{Kind: kindIoUringKind}
 	w.Mode, w.Unlisted = Outside, "on which descriptors its operations wait is not shown by the kernel"
 	fd := s.file(c.p, c.fd(0))
 	if fd == nil || fd.Info.Ring == nil {

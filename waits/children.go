@@ -65,7 +65,7 @@ func (s *study) waitid(c *blocked, w *Wait) {
 	case pPIDFD:
 		fd := s.file(c.p, id)
 		if fd == nil || !fd.Info.HasPID {
-			w.Object = Object{Kind: "the end of a child", Name: "by a pidfd"}
+			w.Object = Object{Kind: kindChildEnd, Name: "by a pidfd"}
 			w.Unlisted = "which process the pidfd means is not known"
 			return
 		}
@@ -79,7 +79,7 @@ func (s *study) waitid(c *blocked, w *Wait) {
 
 // oneChild is a wait for the end of process pid, as the pid namespace of who waits has it.
 func (s *study) oneChild(c *blocked, w *Wait, pid int) {
-	w.Object = Object{Kind: "the end of a child"}
+	w.Object = Object{Kind: kindChildEnd}
 	if c.p.Namespace != 0 {
 		t, known := s.alive(c.p, uint32(pid))
 		if !known || t == nil {
@@ -111,7 +111,7 @@ func (s *study) noteEnded(c *blocked, w *Wait, pid int) {
 
 // anyChild is a wait for one of those children that mean says.
 func (s *study) anyChild(c *blocked, w *Wait, mean func(ChildProcess) bool, name string) {
-	w.Object = Object{Kind: "the end of a child", Name: name}
+	w.Object = Object{Kind: kindChildEnd, Name: name}
 	list, ok := s.children(c.p.PID)
 	if !ok {
 		return
@@ -145,7 +145,7 @@ func (s *study) processName(pid int) string {
 // vfork is a parent that waits until its child executes a program or ends. Source: vfork(2), CLONE_VFORK in clone(2).
 func (s *study) vfork(c *blocked, w *Wait) {
 	const cloneVfork = 0x4000
-	w.Object = Object{Kind: "a vfork child to execute a program or end"}
+	w.Object = Object{Kind: kindVforkChild}
 	flags := uint64(cloneVfork)
 	switch c.name {
 	case "clone":
@@ -194,9 +194,9 @@ func (s *study) served(c *blocked, w *Wait) bool {
 	if !fuse && !strings.HasPrefix(c.t.Wchan, "rpc_wait_bit") {
 		return false
 	}
-	w.Object, w.Mode = Object{Kind: "an answer of a FUSE file system"}, Outside
+	w.Object, w.Mode = Object{Kind: kindFuseAnswer}, Outside
 	if !fuse {
-		w.Object.Kind, w.Unlisted = "an answer of an NFS server", "it is another machine"
+		w.Object.Kind, w.Unlisted = kindNfsAnswer, "it is another machine"
 	}
 	mount, name := s.mountOf(c)
 	if mount == nil {

@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
 // onDescriptor is a wait until one can read from a descriptor, or write to it.
 func (s *study) onDescriptor(c *blocked, number int, reading bool, w *Wait) {
-	w.Object = Object{Kind: "descriptor", Name: strconv.Itoa(number)}
+	w.Object = Object{Kind: kindDescriptor, Name: strconv.Itoa(number)}
 	if fd := s.file(c.p, number); fd != nil {
 		s.onFile(c.p, fd, reading, w)
 	}
@@ -22,7 +23,7 @@ func (s *study) onFile(p *Process, fd *FD, reading bool, w *Wait) {
 	w.Object.Name = fd.Link
 	switch {
 	case fd.Err != nil:
-		w.Object, w.Unlisted = Object{Kind: "descriptor", Name: fd.Err.Error()}, "what it is may not be read"
+		w.Object, w.Unlisted = Object{Kind: kindDescriptor, Name: fd.Err.Error()}, "what it is may not be read"
 		return
 	case fd.Link == "":
 		w.Unlisted = "it is not open any more"
@@ -38,7 +39,7 @@ func (s *study) onFile(p *Process, fd *FD, reading bool, w *Wait) {
 	case AnonymousFile:
 		s.onAnonymous(p, fd, reading, w)
 	default:
-		w.Object.Kind, w.Mode = "file", Outside
+		w.Object.Kind, w.Mode = kindFile, Outside
 		w.Object.Key = Key{Class: File, A: fd.Dev, B: fd.Inode}
 		w.Unlisted = "what its file system waits for is not shown"
 	}
@@ -46,10 +47,10 @@ func (s *study) onFile(p *Process, fd *FD, reading bool, w *Wait) {
 
 // onPipe is a wait for data in a pipe, or for room in it: who has the other end can end it.
 func (s *study) onPipe(p *Process, fd *FD, reading bool, w *Wait) {
-	w.Object.Kind, w.Object.Key = "data in a pipe", Key{Class: Pipe, A: fd.Inode}
+	w.Object.Kind, w.Object.Key = kindPipeData, Key{Class: Pipe, A: fd.Inode}
 	end, other := "write end", func(h Holder) bool { return h.Write }
 	if !reading {
-		w.Object.Kind = "room in a full pipe"
+		w.Object.Kind = kindPipeRoom
 		end, other = "read end", func(h Holder) bool { return h.Read }
 	}
 	if s.byItself(p, fd, w, other) {
@@ -110,28 +111,28 @@ func (s *study) byHolders(w *Wait, pids []int) {
 
 // onDevice is a wait at a terminal or another device.
 func (s *study) onDevice(p *Process, fd *FD, reading bool, w *Wait) {
-	w.Object.Kind, w.Mode = "device", Outside
+	w.Object.Kind, w.Mode = kindDevice, Outside
 	w.Unlisted = "what ends it depends on the device"
 	w.Object.Key = Key{Class: File, A: fd.Dev, B: fd.Inode}
 	const ttyMajor, consoleMajor, firstPTS, lastPTS = 4, 5, 136, 143
 	major, minor := fd.Device>>8&0xfff, fd.Device&0xff|fd.Device>>12&0xfff00
-	verb := "input from"
+	slave, master := kindTerminalInput, kindMasterInput
 	if !reading {
-		verb = "room for output to"
+		slave, master = kindTerminalRoom, kindMasterRoom
 	}
 	switch {
 	case fd.Info.TTY >= 0:
-		w.Object.Kind = Kind(verb + " the master side of a terminal")
+		w.Object.Kind = master
 		w.Object.Name = fmt.Sprintf("/dev/pts/%d", fd.Info.TTY)
 		if list, ok := s.holders(w.Object.Name); ok {
 			w.Unlisted = "a process may open the terminal"
 			s.otherSide(w, list, "other side")
 		}
 	case major >= firstPTS && major <= lastPTS:
-		w.Object.Kind = Kind(verb + " a terminal")
+		w.Object.Kind = slave
 		s.masterSide(w, int(major-firstPTS)<<20|int(minor), reading)
 	case major == ttyMajor || major == consoleMajor && minor <= 1:
-		w.Object.Kind = Kind(verb + " a terminal")
+		w.Object.Kind = slave
 		w.Unlisted = "a person types there"
 		if st, ok := s.state(p.PID); ok && major == consoleMajor && minor == 0 && st.Terminal >= 0 {
 			w.Object.Name = fmt.Sprintf("/dev/tty, which is /dev/pts/%d", st.Terminal)
@@ -182,7 +183,7 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 	i := &fd.Info
 	kind := strings.TrimSuffix(strings.TrimPrefix(fd.Link, "anon_inode:["), "]")
 	kind = strings.TrimPrefix(kind, "anon_inode:")
-	w.Object.Kind, w.Object.Name = Kind(kind), ""
+	w.Object.Kind, w.Object.Name = Kind{profile.SortEvent, kind}, ""
 	switch {
 	case i.Eventfd != nil:
 		s.onEventfd(p, fd, reading, w)
@@ -195,9 +196,11 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 		}
 	case i.Signals != 0:
 		w.Object.Name, w.Mode, w.Unlisted = "for "+signalNames(i.Signals), Outside, "anybody may send a signal"
+		w.Object.Kind, w.awaited = Kind{profile.SortSignal, kind}, i.Signals&ordinary
 	case i.HasPID:
 		s.onPidfd(i.PID, w)
 	case kind == "inotify":
+		w.Object.Kind = Kind{profile.SortWatch, kind}
 		w.Object.Name, w.Mode = text.Count(len(i.Inotify), "watch"), Outside
 		w.Unlisted = "anybody may change a file that it watches"
 	case kind == "eventpoll":
@@ -219,7 +222,7 @@ const (
 // onEventfd is a wait for an eventfd: each process that has it may write to it, or read from it.
 func (s *study) onEventfd(p *Process, fd *FD, reading bool, w *Wait) {
 	e := fd.Info.Eventfd
-	w.Object.Kind = "eventfd"
+	w.Object.Kind = kindEventfd
 	w.Evidence = append(w.Evidence, fmt.Sprintf("its counter is %d", e.Count))
 	if e.ID < 0 {
 		s.byProcesses(w, []int{p.PID})
@@ -255,7 +258,7 @@ func (s *study) onEventfd(p *Process, fd *FD, reading bool, w *Wait) {
 
 // onPidfd is a wait for the end of the process that a pidfd means.
 func (s *study) onPidfd(pid int, w *Wait) {
-	w.Object = Object{Kind: "the end of a process", Key: Key{Class: Child, A: uint64(max(0, pid))}}
+	w.Object = Object{Kind: kindProcessEnd, Key: Key{Class: Child, A: uint64(max(0, pid))}}
 	switch {
 	case pid > 0:
 		w.Object.Name, w.Certainty = s.processName(pid), Shown
@@ -285,7 +288,7 @@ func signalNames(mask uint64) string {
 
 // onSocket is a wait at a socket: for data from its other end, for room there, for a connection.
 func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
-	w.Object.Kind, w.Object.Key = "socket", Key{Class: Socket, A: fd.Inode}
+	w.Object.Kind, w.Object.Key = kindSocketKindOther, Key{Class: Socket, A: fd.Inode}
 	k := fd.Socket
 	if k == nil {
 		w.Unlisted = "its other end is not known"
@@ -294,9 +297,10 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 	if k.Text != "" {
 		w.Object.Name = k.Text
 	}
+	w.Peer, w.Made = k.PeerAddress, k.Made
 	switch {
 	case k.Listening:
-		w.Object.Kind, w.Mode, w.Listens = "a connection to a socket", Outside, true
+		w.Object.Kind, w.Mode, w.Listens = kindConnection, Outside, true
 		w.Unlisted = "anybody may connect to it"
 	case k.PeerErr != "":
 		w.Object.Kind, w.Unlisted = socketKind(reading), k.PeerErr
@@ -304,7 +308,7 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 		w.Object.Kind, w.Mode = socketKind(reading), Outside
 		w.Unlisted = "its other end, " + k.Remote + ", is not on this machine"
 	case k.Accepts != 0:
-		w.Object.Kind = "its connection to be accepted"
+		w.Object.Kind = kindAcceptance
 		s.bySocket(w, k.Accepts)
 	case k.Peer == 0:
 		w.Object.Kind, w.Mode = socketKind(reading), Outside
@@ -321,9 +325,9 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 
 func socketKind(reading bool) Kind {
 	if reading {
-		return "data from a socket"
+		return kindSocketData
 	}
-	return "room in a socket"
+	return kindSocketRoom
 }
 
 // bySocket makes w a wait for who has the socket of that inode.

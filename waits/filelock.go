@@ -38,7 +38,7 @@ func (s *study) fcntl(c *blocked, w *Wait) {
 	// struct flock: l_type, l_whence, 16 bits each; l_start and l_len of one word, 64 bits in struct flock64.
 	b, ok := c.r.bytes(c.ptr(2), 24)
 	if !ok {
-		w.Object = Object{Kind: "lock on a file"}
+		w.Object = Object{Kind: kindFileLock}
 		return
 	}
 	const writeLock = 1
@@ -64,7 +64,7 @@ func (s *study) fcntl(c *blocked, w *Wait) {
 
 // fileLock is a wait for a lock on a file: those who hold one in its way must give it back.
 func (s *study) fileLock(c *blocked, w *Wait, want wanted) {
-	w.Object = Object{Kind: "lock on a file"}
+	w.Object = Object{Kind: kindFileLock}
 	fd := s.file(c.p, c.fd(0))
 	if !s.facts.Files.HasLocks {
 		s.need.Files.Locks = true

@@ -85,9 +85,9 @@ func decodeFutex(t *Thread, call procfs.Syscall) futexCall {
 
 // futex says what t waits for in a call of the futex family.
 func (s *study) futex(f *futexCall, w *Wait) {
-	w.Object = Object{Kind: "futex", Addr: f.u, Key: s.key(f, f.u)}
+	w.Object = Object{Kind: kindFutexKind, Addr: f.u, Key: s.key(f, f.u)}
 	if f.call.Number == futexWaitv {
-		w.Object = Object{Kind: "one of several futexes"}
+		w.Object = Object{Kind: kindFutexes}
 		s.anybody(f, w)
 		return
 	}
@@ -107,7 +107,7 @@ func (s *study) futex(f *futexCall, w *Wait) {
 	case s.runtimeLock(f, w):
 	case s.named(r, f, w):
 	case f.op == opLockPI || f.op == opLockPI2:
-		w.Object.Kind = "priority-inheritance mutex"
+		w.Object.Kind = kindPiMutex
 		s.heldByWord(r, f, w, f.u)
 	case !generic && !s.foreign(f) && s.shape(r, f, w):
 	case s.fromTable(afterShapes, f, w):

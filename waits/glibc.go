@@ -69,11 +69,11 @@ const (
 func mutexKind(kind uint32) Kind {
 	switch {
 	case kind&kindRobust != 0:
-		return "robust mutex"
+		return kindRobustMutex
 	case kind&kindPI != 0:
-		return "priority-inheritance mutex"
+		return kindPiMutex
 	}
-	return [...]Kind{"mutex", "recursive mutex", "error-checking mutex", "adaptive mutex"}[kind&3]
+	return [...]Kind{kindMutex, kindRecursiveMutex, kindErrorMutex, kindAdaptiveMutex}[kind&3]
 }
 
 // pointers are the words of the stack from sp on.
@@ -109,7 +109,7 @@ func (s *study) joins(r *reader, f *futexCall, w *Wait) bool {
 	if !known || joined == nil || joined.Process.Space != f.p.Space {
 		return !known
 	}
-	w.Object = Object{Kind: "the end of a thread", Addr: f.u - l.id, Key: Key{Child, uint64(joined.TID), 0, 0}}
+	w.Object = Object{Kind: kindThreadEnd, Addr: f.u - l.id, Key: Key{Child, uint64(joined.TID), 0, 0}}
 	s.held(f, w, f.val, f.u)
 	return true
 }
@@ -132,7 +132,7 @@ func (s *study) mutex(r *reader, f *futexCall, w *Wait) bool {
 	}
 	w.Object.Kind = mutexKind(kind)
 	if m := s.mapping(f.p, f.u); m != nil && hasPrefix(base(m.Path), "ld-linux", "ld-2.") {
-		w.Object.Kind = "loader lock"
+		w.Object.Kind = kindLoaderLock
 	}
 	s.held(f, w, owner, f.u+8)
 	return true
@@ -149,7 +149,7 @@ func (s *study) stdio(r *reader, f *futexCall, w *Wait) bool {
 	if !ok {
 		return false
 	}
-	w.Object.Kind = "lock of a stdio FILE"
+	w.Object.Kind = kindStdioLock
 	s.held(f, w, id, at)
 	return true
 }
@@ -215,7 +215,7 @@ const (
 
 // readersAndWriters fills in a wait for the rwlock at addr. Who reads is not recorded.
 func (s *study) readersAndWriters(f *futexCall, w *Wait, addr mem.Addr, v []uint32, l layout) {
-	w.Object = Object{Kind: "rwlock", Addr: addr, Key: s.key(f, addr)}
+	w.Object = Object{Kind: kindRwlock, Addr: addr, Key: s.key(f, addr)}
 	writer, readers := v[l.writer/4], v[0]>>3
 	switch {
 	case writer != 0 && v[0]&rwWriteLocked != 0 && v[0]&rwWritePhase != 0:
@@ -238,7 +238,7 @@ func (s *study) condition(r *reader, f *futexCall, w *Wait) bool {
 	if !ok {
 		return false
 	}
-	w.Object = Object{Kind: "condition variable", Addr: at, Key: s.key(f, at)}
+	w.Object = Object{Kind: kindConditionVariable, Addr: at, Key: s.key(f, at)}
 	w.With = with
 	s.anybody(f, w)
 	return true
@@ -281,7 +281,7 @@ func (s *study) semaphore(r *reader, f *futexCall, w *Wait) bool {
 	if f.op != opWaitBitset || f.val > 1 || !s.semaphoreAt(r, f) {
 		return false
 	}
-	w.Object.Kind = "semaphore"
+	w.Object.Kind = kindSemaphore
 	s.anybody(f, w)
 	return true
 }
@@ -313,7 +313,7 @@ func (s *study) barrier(r *reader, f *futexCall, w *Wait) bool {
 	if all < 2 || all > maxID || came == 0 || came >= all || shared != 0 && shared != flagPrivate {
 		return false
 	}
-	w.Object = Object{Kind: "barrier", Addr: f.u - 4, Key: s.key(f, f.u-4),
+	w.Object = Object{Kind: kindBarrier, Addr: f.u - 4, Key: s.key(f, f.u-4),
 		Name: fmt.Sprintf("%d of %d threads have come", came, all)}
 	s.anybody(f, w)
 	return true
@@ -328,7 +328,7 @@ func (s *study) inLibc(r *reader, f *futexCall, w *Wait) bool {
 	if name := base(m.Path); name != "libc.so.6" && !hasPrefix(name, "libc-2.") {
 		return false
 	}
-	w.Object.Kind = "lock inside libc"
+	w.Object.Kind = kindLibcLock
 	s.anybody(f, w)
 	w.Note = "its owner is not recorded"
 	return true

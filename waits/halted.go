@@ -11,13 +11,13 @@ func (s *study) halted(t *Thread, w *Wait) {
 	what := Wait{TID: t.TID, Mode: Outside}
 	switch {
 	case t.State == 'T':
-		what.Object, what.Note = Object{Kind: "SIGCONT"}, "it is stopped by a signal"
+		what.Object, what.Note = Object{Kind: kindSigcont}, "it is stopped by a signal"
 	case t.State == 't':
 		st, ok := s.state(t.Process.PID)
 		if !ok {
 			return
 		}
-		what.Object, what.Note = Object{Kind: "its tracer"}, "it is stopped by its tracer"
+		what.Object, what.Note = Object{Kind: kindTracer}, "it is stopped by its tracer"
 		if st.Tracer > 0 {
 			what.Object.Name, what.Certainty = fmt.Sprintf("process %d \"%s\"", st.Tracer, st.TracerComm), Shown
 			what.Note = "it is stopped by " + what.Object.Name
@@ -29,7 +29,7 @@ func (s *study) halted(t *Thread, w *Wait) {
 		if !ok || st.Frozen == "" {
 			return
 		}
-		what.Object = Object{Kind: "its control group to be thawed", Name: st.Frozen}
+		what.Object = Object{Kind: kindThaw, Name: st.Frozen}
 		what.Note = "its control group " + st.Frozen + " is frozen"
 	default:
 		return

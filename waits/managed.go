@@ -16,21 +16,21 @@ type managedWait struct {
 // managedWaits are the methods that programs call, each with those that it calls itself. Of several on a stack it is
 // the outermost: a task is waited for by an event, and that by a monitor.
 var managedWaits = []managedWait{
-	{"Tasks.Task.", "a task", Any},
-	{"SemaphoreSlim.", "a SemaphoreSlim", Any},
-	{"ManualResetEventSlim.", "a ManualResetEventSlim", Any},
-	{"CountdownEvent.", "a CountdownEvent", Any},
-	{"Barrier.", "the others of a Barrier", Any},
-	{"ReaderWriterLockSlim.", "a ReaderWriterLockSlim", Any},
-	{"Lock.", "a System.Threading.Lock", Any},
-	{"Monitor.Wait", "a pulse of a monitor", Any},
-	{"Monitor.", "a monitor", Any},
-	{"Thread.Join", "the end of a thread", Any},
-	{"Thread.Sleep", "time", Time},
-	{"WaitHandle.", "a WaitHandle", Any},
-	{"LowLevelLifoSemaphore.", "work (.NET thread pool)", Idle},
-	{"PortableThreadPool.", "work (.NET thread pool)", Idle},
-	{"TimerQueue.", "timers (.NET)", Idle},
+	{"Tasks.Task.", kindNetTask, Any},
+	{"SemaphoreSlim.", kindNetSemaphore, Any},
+	{"ManualResetEventSlim.", kindNetEvent, Any},
+	{"CountdownEvent.", kindNetCountdown, Any},
+	{"Barrier.", kindNetBarrier, Any},
+	{"ReaderWriterLockSlim.", kindNetRwLock, Any},
+	{"Lock.", kindNetLock, Any},
+	{"Monitor.Wait", kindNetPulse, Any},
+	{"Monitor.", kindNetMonitor, Any},
+	{"Thread.Join", kindThreadEnd, Any},
+	{"Thread.Sleep", kindTime, Time},
+	{"WaitHandle.", kindNetHandle, Any},
+	{"LowLevelLifoSemaphore.", kindNetWork, Idle},
+	{"PortableThreadPool.", kindNetWork, Idle},
+	{"TimerQueue.", kindNetTimers, Idle},
 }
 
 // deepestManaged is how many of the innermost functions are looked at: some ten of the runtime come before the methods.
@@ -57,11 +57,11 @@ func (s *study) managed(f *futexCall, w *Wait) bool {
 	w.Evidence = append(w.Evidence, "it is in "+method)
 	switch {
 	case found.mode == Idle:
-		w.Mode, w.Wakers, w.Object.Name = Idle, nil, "waits for "+string(found.kind)
+		w.Mode, w.Wakers, w.Object.Name = Idle, nil, "waits for "+found.kind.Noun
 	case found.mode == Time && w.Timed:
 		w.Mode, w.Wakers, w.Object.Name = Time, nil, "sleeps in Thread.Sleep"
 	case found.mode == Time:
-		w.Object.Kind, w.Note = "Thread.Interrupt", "it sleeps without a time limit"
+		w.Object.Kind, w.Note = kindNetInterrupt, "it sleeps without a time limit"
 	}
 	return true
 }

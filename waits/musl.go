@@ -32,7 +32,7 @@ func (s *study) muslMutex(r *reader, f *futexCall, w *Wait) bool {
 		return false
 	}
 	if f.val == waiters|muslNormalLocked && v[0]&15 == 0 {
-		w.Object = Object{Kind: "mutex", Addr: at, Key: s.key(f, at)}
+		w.Object = Object{Kind: kindMutex, Addr: at, Key: s.key(f, at)}
 		s.anybody(f, w)
 		w.Note = "musl does not record the owner of a normal mutex"
 		return true
@@ -41,10 +41,10 @@ func (s *study) muslMutex(r *reader, f *futexCall, w *Wait) bool {
 	if v[0]&15 == 0 || f.val&ownerBits == 0 && !died || f.val&ownerBits > maxID {
 		return false
 	}
-	w.Object = Object{Kind: [...]Kind{"mutex", "recursive mutex", "error-checking mutex", "mutex"}[v[0]&3], Addr: at,
+	w.Object = Object{Kind: [...]Kind{kindMutex, kindRecursiveMutex, kindErrorMutex, kindMutex}[v[0]&3], Addr: at,
 		Key: s.key(f, at)}
 	if v[0]&4 != 0 {
-		w.Object.Kind = "robust mutex"
+		w.Object.Kind = kindRobustMutex
 	}
 	if died && f.word&ownerBits == 0 {
 		w.Mode, w.Certainty, w.Note = One, s.sure(f, f.u, nil), "held by a thread that has exited"
@@ -74,7 +74,7 @@ func (s *study) muslFile(r *reader, f *futexCall, w *Wait) bool {
 	if !known || owner == nil {
 		return !known
 	}
-	w.Object = Object{Kind: "lock of a stdio FILE", Addr: f.u, Key: s.key(f, f.u)}
+	w.Object = Object{Kind: kindStdioLock, Addr: f.u, Key: s.key(f, f.u)}
 	s.held(f, w, f.word&^maybeWaiters, f.u)
 	return true
 }
@@ -91,7 +91,7 @@ func (s *study) muslJoin(r *reader, f *futexCall, w *Wait) bool {
 	if !ok || tid == 0 || tid > maxID {
 		return false
 	}
-	w.Object = Object{Kind: "the end of a thread", Addr: f.u - state, Key: Key{Child, uint64(tid), 0, 0}}
+	w.Object = Object{Kind: kindThreadEnd, Addr: f.u - state, Key: Key{Child, uint64(tid), 0, 0}}
 	s.held(f, w, tid, f.u-state+id)
 	return true
 }
@@ -131,12 +131,12 @@ func (s *study) muslCondition(r *reader, f *futexCall, w *Wait) bool {
 
 // muslWaits fills in a wait for cond, or for mutex if the thread was moved there.
 func (s *study) muslWaits(r *reader, f *futexCall, w *Wait, cond, mutex mem.Addr) {
-	w.Object, w.With = Object{Kind: "condition variable", Addr: cond, Key: s.key(f, cond)}, mutex
+	w.Object, w.With = Object{Kind: kindConditionVariable, Addr: cond, Key: s.key(f, cond)}, mutex
 	if f.word == f.val {
 		s.anybody(f, w)
 		return
 	}
-	w.Object = Object{Kind: "mutex", Addr: mutex, Key: s.key(f, mutex)}
+	w.Object = Object{Kind: kindMutex, Addr: mutex, Key: s.key(f, mutex)}
 	w.With, w.Timed, w.HasLeft = 0, false, false
 	w.Evidence = append(w.Evidence, "moved there from its condition variable: it has not run since its word changed")
 	if word, ok := r.u32(mutex + 4); ok && word&ownerBits != muslNormalLocked && word&ownerBits != 0 {
@@ -159,11 +159,11 @@ func (s *study) muslShared(r *reader, f *futexCall, w *Wait) bool {
 	if !ok || f.val&waiters == 0 || int32(v[1]) < 1 || v[1] > maxID || v[2] != 0 && v[2] != flagPrivate {
 		return false
 	}
-	w.Object.Kind = "rwlock"
+	w.Object.Kind = kindRwlock
 	s.anybody(f, w)
 	switch count := f.word &^ waiters; {
 	case count == 0x7fffffff:
-		w.Object.Kind, w.Note = "rwlock or semaphore", "musl does not record who holds it"
+		w.Object.Kind, w.Note = kindRwlockOrSemaphore, "musl does not record who holds it"
 	case count > maxID:
 		return false
 	default:

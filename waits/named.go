@@ -6,6 +6,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 )
 
 // SignalFrame is what Thread.Stack has for the frame by which the kernel called a signal handler.
@@ -22,39 +23,39 @@ const ownerNotRecorded = "locked, owner not recorded"
 
 // byName are waits that libc's objects do not show: what waits calls the kernel by itself.
 var byName = []namedWait{
-	{"mutex::futex::Mutex", "Rust Mutex", ownerNotRecorded},
-	{"futex_mutex::Mutex", "Rust Mutex", ownerNotRecorded},
-	{"rwlock::futex::RwLock", "Rust RwLock", ownerNotRecorded},
-	{"futex_rwlock::RwLock", "Rust RwLock", ownerNotRecorded},
-	{"condvar::futex::Condvar", "Rust Condvar", ""},
-	{"once::futex::Once", "Rust Once", "who runs it is not recorded"},
-	{"futex::Parker", "unpark of a Rust thread", ""},
-	{"parking_lot::raw_mutex::RawMutex", "parking_lot Mutex", ownerNotRecorded},
-	{"parking_lot::raw_rwlock::RawRwLock", "parking_lot RwLock", ownerNotRecorded},
-	{"parking_lot::condvar::Condvar", "parking_lot Condvar", ""},
-	{"parking_lot::once::Once", "parking_lot Once", "who runs it is not recorded"},
-	{"std::__atomic_futex_unsigned_base::", "C++ future or atomic", ""},
-	{"take_gil", "GIL", "its holder is not known"},
-	{"os/signal.signal_recv", "signal (Go)", ""},
-	{"runtime.semasleep", "lock of the Go runtime", ownerNotRecorded},
-	{"runtime.notesleep", "work (Go runtime)", ""},
-	{"runtime.notetsleep", "work (Go runtime)", ""},
+	{"mutex::futex::Mutex", kindRustMutex, ownerNotRecorded},
+	{"futex_mutex::Mutex", kindRustMutex, ownerNotRecorded},
+	{"rwlock::futex::RwLock", kindRustRwLock, ownerNotRecorded},
+	{"futex_rwlock::RwLock", kindRustRwLock, ownerNotRecorded},
+	{"condvar::futex::Condvar", kindRustCondvar, ""},
+	{"once::futex::Once", kindRustOnce, "who runs it is not recorded"},
+	{"futex::Parker", kindRustPark, ""},
+	{"parking_lot::raw_mutex::RawMutex", kindParkingMutex, ownerNotRecorded},
+	{"parking_lot::raw_rwlock::RawRwLock", kindParkingRwLock, ownerNotRecorded},
+	{"parking_lot::condvar::Condvar", kindParkingCondvar, ""},
+	{"parking_lot::once::Once", kindParkingOnce, "who runs it is not recorded"},
+	{"std::__atomic_futex_unsigned_base::", kindCppFuture, ""},
+	{"take_gil", kindGil, "its holder is not known"},
+	{"os/signal.signal_recv", kindGoSignal, ""},
+	{"runtime.semasleep", kindGoLock, ownerNotRecorded},
+	{"runtime.notesleep", kindGoWork, ""},
+	{"runtime.notetsleep", kindGoWork, ""},
 }
 
 // inside are functions below all of these, of other locks that are made of them.
-var inside = []namedWait{{"parking_lot_core::", "parking_lot lock", ownerNotRecorded}}
+var inside = []namedWait{{"parking_lot_core::", kindParkingLock, ownerNotRecorded}}
 
 // afterShapes are waits of libc that have no shape of their own, or whose objects could not be read.
 var afterShapes = []namedWait{
-	{"pthread_cond_", "condition variable", ""},
-	{"pthread_rwlock_", "rwlock", ""},
-	{"pthread_barrier_wait", "barrier", ""},
-	{"pthread_once", "pthread_once", "who runs it is not recorded"},
-	{"sem_wait", "semaphore", ""},
-	{"sem_timedwait", "semaphore", ""},
-	{"sem_clockwait", "semaphore", ""},
-	{"pthread_join", "the end of a thread", ""},
-	{"pthread_mutex_", "mutex", ownerNotRecorded},
+	{"pthread_cond_", kindConditionVariable, ""},
+	{"pthread_rwlock_", kindRwlock, ""},
+	{"pthread_barrier_wait", kindBarrier, ""},
+	{"pthread_once", kindPthreadOnce, "who runs it is not recorded"},
+	{"sem_wait", kindSemaphore, ""},
+	{"sem_timedwait", kindSemaphore, ""},
+	{"sem_clockwait", kindSemaphore, ""},
+	{"pthread_join", kindThreadEnd, ""},
+	{"pthread_mutex_", kindMutex, ownerNotRecorded},
 }
 
 // deepest is how many of the innermost functions are looked at.
@@ -74,11 +75,14 @@ func (s *study) named(r *reader, f *futexCall, w *Wait) bool {
 	if !s.fromTable(byName, f, w) && !s.managed(f, w) && !s.fromTable(inside, f, w) {
 		return false
 	}
-	if strings.HasPrefix(string(w.Object.Kind), "parking_lot ") {
+	if slices.Contains(parkingKinds, w.Object.Kind) {
 		s.parkingLot(r, f, w)
 	}
 	return true
 }
+
+// parkingKinds are those of locks that parking_lot made.
+var parkingKinds = []Kind{kindParkingMutex, kindParkingRwLock, kindParkingCondvar, kindParkingOnce, kindParkingLock}
 
 // parkingLot puts the address of the lock in the place of the word that the thread sleeps on, which is its own. Both
 // are in the thread's ThreadData, of which Rust orders the fields: so the lock must look like one. That of a RwLock has
@@ -87,7 +91,7 @@ func (s *study) named(r *reader, f *futexCall, w *Wait) bool {
 func (s *study) parkingLot(r *reader, f *futexCall, w *Wait) {
 	const before = 4 // addresses and counts in front of the word
 	key, ok := r.word(f.u - before*mem.Addr(f.p.Word))
-	if w.Object.Kind == "parking_lot RwLock" {
+	if w.Object.Kind == kindParkingRwLock {
 		key &^= 1
 	}
 	m := s.mapping(f.p, mem.Addr(key))
@@ -109,9 +113,9 @@ func (s *study) fromTable(table []namedWait, f *futexCall, w *Wait) bool {
 				w.Object.Kind = table[i].kind
 				s.anybody(f, w)
 				w.Note = table[i].note
-				if strings.HasSuffix(string(w.Object.Kind), "(Go runtime)") || w.Object.Kind == "signal (Go)" {
+				if w.Object.Kind.Sort == profile.SortWork {
 					w.Mode, w.Wakers = Idle, nil
-					w.Object.Name = "waits for " + string(w.Object.Kind)
+					w.Object.Name = "waits for " + w.Object.Kind.Noun
 				}
 				return true
 			}
@@ -125,7 +129,7 @@ func isGuard(name string) bool { return name == "__cxa_guard_acquire" }
 // guard is a static variable that another thread initialises: the one that has the function of the variable on its
 // stack and does not wait for it.
 func (s *study) guard(f *futexCall, w *Wait, at int) {
-	w.Object.Kind = "initialisation of a static variable"
+	w.Object.Kind = kindStaticVariable
 	s.anybody(f, w)
 	if at+1 >= len(f.t.Stack) || f.t.Stack[at+1] == "" {
 		return
@@ -162,7 +166,7 @@ func isMalloc(name string) bool { return slices.Contains(mallocs, name) }
 // arena is an arena of malloc. Its owner is not recorded: it is who has malloc on its stack besides, as the thread
 // itself below a signal handler.
 func (s *study) arena(f *futexCall, w *Wait) {
-	w.Object.Kind = "malloc arena"
+	w.Object.Kind = kindMallocArena
 	s.anybody(f, w)
 	w.Note = "its owner is not recorded"
 	var holders []*Thread
@@ -196,7 +200,7 @@ func (s *study) runtimeLock(f *futexCall, w *Wait) bool {
 // lock makes w a wait of t for a lock of a runtime.
 func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	p := t.Process
-	w.Object = Object{Kind: "runtime lock", Name: l.Name, Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
+	w.Object = Object{Kind: kindRuntimeLock, Name: l.Name, Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
 	w.Mode, w.Wakers, w.Certainty = Any, []Waker{{PID: p.PID}}, Possible
 	w.Timed, w.HasLeft, w.Retries = w.Timed && !l.Retries, w.HasLeft && !l.Retries, l.Retries
 	if l.Evidence != "" {
@@ -217,7 +221,7 @@ func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	}
 	w.Mode, w.Wakers, w.Certainty = One, []Waker{{owner.Process.PID, owner.TID}}, sure
 	if l.Ends {
-		w.Object = Object{Kind: "the end of a thread", Key: Key{Child, uint64(owner.TID), 0, 0}}
+		w.Object = Object{Kind: kindThreadEnd, Key: Key{Child, uint64(owner.TID), 0, 0}}
 		w.Certainty, w.Note = Inferred, "as its stack shows"
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// Parked is the kind of what a thread waits for that waits for nothing.
-const Parked Kind = "nothing"
-
 // parked is a thread that glibc keeps for ever: the kernel refused to let it wait for a priority-inheritance mutex, as
 // that would be a cycle or as the owner is gone. It waits for a word in its own frame that nobody knows
 // (__pthread_mutex_lock_full); the mutex is in a register that may have been saved on the stack.

@@ -42,13 +42,13 @@ func pathArgument(name string) int {
 
 // open is a wait in opening a file: of a FIFO for its other end.
 func (s *study) open(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "a file to open"}
+	w.Object = Object{Kind: kindFileToOpen}
 	name, ok := c.path(c.ptr(pathArgument(c.name)))
 	if ok {
 		w.Object.Name = name
 	}
 	if strings.HasPrefix(c.t.Wchan, "wait_for_partner") || strings.HasPrefix(c.t.Wchan, "fifo_open") {
-		w.Object.Kind = "somebody to open the other end of a FIFO"
+		w.Object.Kind = kindFifoPartner
 		w.Mode, w.Unlisted = Outside, "any process that opens the path could end it"
 		return
 	}

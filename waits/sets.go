@@ -31,7 +31,7 @@ const (
 
 // poll is a wait for descriptors that are listed in memory. Source: poll(2).
 func (s *study) poll(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "descriptors"}
+	w.Object = Object{Kind: kindDescriptors}
 	if c.name == "poll" {
 		c.milliseconds(c.int(2), w)
 	} else {
@@ -58,16 +58,16 @@ func (s *study) poll(c *blocked, w *Wait) {
 
 // nothing is a wait for no descriptor: for a time, or for a signal.
 func (s *study) nothing(w *Wait) {
-	w.Object, w.Mode = Object{Kind: "time"}, Time
+	w.Object, w.Mode = Object{Kind: kindTime}, Time
 	if !w.Timed {
-		w.Object, w.Mode, w.Unlisted = Object{Kind: "a signal"}, Outside, "anybody may send one"
+		w.Object, w.Mode, w.Unlisted = Object{Kind: kindASignal}, Outside, "anybody may send one"
 	}
 }
 
 // selects is a wait for descriptors that are bits in memory. Source: select(2). The kernel has taken the sets before it
 // sleeps, and writes to them when it returns.
 func (s *study) selects(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "descriptors"}
+	w.Object = Object{Kind: kindDescriptors}
 	if c.p.Arch == "386" && c.name == "select" { // sys_old_select: all five are in memory
 		v, ok := c.r.words(c.ptr(0), 5)
 		if !ok {
@@ -116,7 +116,7 @@ func (s *study) selects(c *blocked, w *Wait) {
 
 // epoll is a wait for an epoll set. Source: epoll_wait(2).
 func (s *study) epoll(c *blocked, w *Wait) {
-	w.Object = Object{Kind: "descriptors"}
+	w.Object = Object{Kind: kindDescriptors}
 	if c.name == "epoll_pwait2" {
 		c.limit(c.ptr(3), false, w)
 	} else {
@@ -134,7 +134,7 @@ func (s *study) epoll(c *blocked, w *Wait) {
 
 // epollSet is a wait for one of the descriptors of an epoll set.
 func (s *study) epollSet(p *Process, fd *FD, w *Wait) {
-	w.Object.Kind, w.Object.Name = "descriptors", ""
+	w.Object.Kind, w.Object.Name = kindDescriptors, ""
 	var members []member
 	for _, t := range fd.Info.Epoll {
 		members = append(members, member{fd: t.FD, in: t.Events&(pollIn|pollPri) != 0, out: t.Events&pollOut != 0,
@@ -188,6 +188,10 @@ func (s *study) set(p *Process, members []member, n int, w *Wait) {
 			s.ofSet = false
 		}
 		names = append(names, memberName(&m, fd, &one))
+		if len(w.Set) < maxParts {
+			w.Set = append(w.Set, Part{m.fd, one.Object, one.Peer, one.Listens, one.onlyBy(p.PID), one.Made,
+				one.Wakers})
+		}
 		s.merge(w, &one, &pids)
 	}
 	if waits {
@@ -207,11 +211,17 @@ func (s *study) set(p *Process, members []member, n int, w *Wait) {
 	}
 }
 
+// onlyBy reports whether nobody but process pid could end w.
+func (w *Wait) onlyBy(pid int) bool {
+	return w.Mode == Any && w.Unlisted == "" && len(w.Wakers) > 0 &&
+		!slices.ContainsFunc(w.Wakers, func(to Waker) bool { return to.PID != pid })
+}
+
 // memberName names a descriptor of a set.
 func memberName(m *member, fd *FD, one *Wait) string {
 	name := one.Object.Name
 	if name == "" {
-		name = string(one.Object.Kind)
+		name = one.Object.Kind.Noun
 	}
 	if fd != nil && fd.Link != "" && fd.Type != SocketFile && name == "" {
 		name = fd.Link

@@ -9,9 +9,11 @@ import (
 )
 
 var (
-	modeNames      = [...]string{"unknown", "one", "all", "any", "time", "outside", "idle"}
+	modeNames = [...]profile.WaitMode{profile.WaitUnknown, profile.WaitOne, profile.WaitAll, profile.WaitAny,
+		profile.WaitTime, profile.WaitOutside, profile.WaitIdle}
 	certaintyNames = [...]string{"possible", "inferred", "shown", "proven"}
-	cycleNames     = [...]string{"deadlock", "passing", "supposed", "stuck"}
+	cycleNames     = [...]profile.CycleKind{profile.CycleDeadlock, profile.CyclePassing, profile.CycleSupposed,
+		profile.CycleStuck}
 )
 
 // Show makes of g what a person is shown, with the threads of the processes that were asked for.
@@ -57,14 +59,24 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	if w == nil {
 		return nil
 	}
-	out := &profile.Wait{Text: g.Words(w), Kind: string(w.Object.Kind), Name: w.Object.Name,
+	out := &profile.Wait{Text: g.Words(w), Sort: w.Object.Kind.Sort, Kind: w.Object.Kind.Noun, Name: w.Object.Name,
 		Addr: uint64(w.Object.Addr), Mode: modeNames[w.Mode], Timed: w.Timed, Evidence: w.Evidence,
-		Lost: w.Lost, Forked: w.Forked, Listens: w.Listens}
+		Lost: w.Lost, Forked: w.Forked, Listens: w.Listens, Peer: w.Peer, Made: w.Made, Length: w.Length,
+		Children: w.Children, Handled: w.Handled, Alarm: w.Alarm}
 	if w.HasLeft {
 		out.Left = w.Left
 	}
 	for _, to := range w.Wakers {
 		out.Wakers = append(out.Wakers, profile.Waker(to))
+	}
+	for i := range w.Set {
+		part := &w.Set[i]
+		shown := profile.WaitPart{FD: part.FD, Sort: part.Object.Kind.Sort, Name: part.Object.Name, Peer: part.Peer,
+			Listens: part.Listens, Own: part.Own, Made: part.Made}
+		for _, to := range part.Wakers {
+			shown.Wakers = append(shown.Wakers, profile.Waker(to))
+		}
+		out.Set = append(out.Set, shown)
 	}
 	if len(w.Wakers) > 0 || w.Mode == One {
 		out.Certainty = certaintyNames[w.Certainty]

@@ -18,7 +18,7 @@ const (
 
 // sleep is a wait for a time: nanosleep(2), clock_nanosleep(2).
 func (s *study) sleep(c *blocked, w *Wait) {
-	w.Object, w.Mode, w.Timed = Object{Kind: "time"}, Time, true
+	w.Object, w.Mode, w.Timed = Object{Kind: kindTime}, Time, true
 	clock, at := clockMonotonic, c.ptr(0)
 	absolute := false
 	if c.name != "nanosleep" {
@@ -31,7 +31,7 @@ func (s *study) sleep(c *blocked, w *Wait) {
 	}
 	length := time.Duration(seconds)*time.Second + time.Duration(nanos)
 	if !absolute {
-		w.Object.Name = "sleeps " + text.Duration(length)
+		w.Object.Name, w.Length = "sleeps "+text.Duration(length), length
 		return
 	}
 	w.Object.Name = "sleeps until a time"

@@ -22,6 +22,7 @@ func Study(f *Facts) (waits []Wait, need Need) {
 		s.thread(t, &waits[i])
 	}
 	s.belowHandlers(waits)
+	s.byHandlers(waits)
 	s.need.tidy()
 	return waits, s.need
 }
@@ -57,13 +58,14 @@ func (s *study) thread(t *Thread, w *Wait) {
 // idle says in w what a thread waits for that a runtime keeps for work: who could bring some, where it waits for
 // descriptors, is among its Wakers.
 func (s *study) idle(t *Thread, w *Wait) {
-	w.Object, w.Mode = Object{Kind: "work", Name: t.Idle}, Idle
+	w.Object, w.Mode = Object{Kind: kindWork, Name: t.Idle}, Idle
 	if IsFutex(t.Process.Arch, t.First.Call.Number) {
 		return
 	}
 	events := Wait{TID: t.TID}
-	if s.call(t, &events); events.Object.Kind == "descriptors" {
-		w.Wakers, w.Certainty, w.Listens = events.Wakers, events.Certainty, events.Listens
+	if s.call(t, &events); events.Object.Kind == kindDescriptors {
+		w.Wakers, w.Certainty, w.Listens, w.Set = events.Wakers, events.Certainty, events.Listens, events.Set
+		w.Timed = events.Timed
 		w.Evidence = append(w.Evidence, events.Object.Name)
 	}
 }

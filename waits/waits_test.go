@@ -297,8 +297,9 @@ func TestParkingLot(t *testing.T) {
 			if want == 0 {
 				want = heap + 0x820 + mem.Addr(i)*0x100
 			}
-			if o := g.Of(tid).Object; string(o.Kind) != c.kind || o.Addr != want {
-				t.Errorf("%s with key %#x: %q at %#x, want %q at %#x", c.function, c.key, o.Kind, o.Addr, c.kind, want)
+			if o := g.Of(tid).Object; o.Kind.Noun != c.kind || o.Addr != want {
+				t.Errorf("%s with key %#x: %q at %#x, want %q at %#x", c.function, c.key, o.Kind.Noun, o.Addr, c.kind,
+					want)
 			}
 		}
 	}

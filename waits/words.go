@@ -18,7 +18,7 @@ func (g *Graph) Words(w *Wait) string {
 		return "idle: " + text.Escape(w.Object.Name)
 	case w.Object.Kind == Parked:
 		return w.Note
-	case w.Mode == Time && w.Object.Kind == "time" && w.Object.Name != "":
+	case w.Mode == Time && w.Object.Kind == kindTime && w.Object.Name != "":
 		b.WriteString(w.Object.Name)
 	case w.Object.Key.Class == Child && w.Mode == One && len(w.Wakers) == 1:
 		fmt.Fprintf(&b, "waits for the end of %s", g.who(w.Wakers[0], w.TID))
@@ -83,7 +83,7 @@ func (g *Graph) enders(w *Wait) string {
 
 // Words says which object it is: "mutex 0x7f…".
 func (o *Object) Words() string {
-	words := string(o.Kind)
+	words := o.Kind.Noun
 	if o.Key.Class == Runtime {
 		words = text.Escape(o.Name)
 	}
@@ -131,7 +131,10 @@ func (g *Graph) thread(tid int) string {
 	if t == nil {
 		return fmt.Sprintf("thread %d", tid)
 	}
-	words := fmt.Sprintf("thread %d %s", tid, text.Quote(t.Comm))
+	words := fmt.Sprintf("thread %d", tid)
+	if t.Comm != "" {
+		words += " " + text.Quote(t.Comm)
+	}
 	if len(g.Facts.Processes) > 1 {
 		words += fmt.Sprintf(" of process %d", t.Process.PID)
 	}

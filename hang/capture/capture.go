@@ -19,6 +19,8 @@ type Sampler interface {
 	// Sample makes the dump of one process; it may return a dump and an error. tids are the threads that are wanted,
 	// nil for all.
 	Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error)
+	// Asleep makes the dump of a process without a stop: of one that nobody asked for.
+	Asleep(ctx context.Context, pid int) (*profile.Dump, error)
 	// End ends a moment, and gives who waits for whom in all its processes, nil if that is not known.
 	End() *profile.Waits
 }
@@ -36,6 +38,8 @@ type Options struct {
 	Done func(moment int, d *profile.Dump)
 	// Gone reports whether an error says that the process has ended.
 	Gone func(error) bool
+	// Seen are command lines that had been there before, nil for none.
+	Seen map[string]bool
 	// Started is when a process began, in ticks after boot, and whether it is there; nil: as /proc shows it.
 	Started func(pid int) (uint64, bool)
 }
@@ -71,17 +75,20 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.began.Add(opt.Whole))
 	defer cancel()
-	first := seenOf(opt.Tree())
+	first, commands := seenOf(opt.Tree()), newStarts(opt.Tree, opt.Seen)
 	for i, at := range opt.At {
-		if !sleep(ctx, time.Until(r.began.Add(at))) {
+		if !commands.watch(ctx, r.began.Add(at)) {
 			break
 		}
 		r.moment(ctx, i)
 	}
+	commands.look()
+	commands.tell(&c.Activity)
 	last := seenOf(opt.Tree())
-	last.since(&first, &c.Activity)
+	last.since(first, &c.Activity)
 	r.closely(ctx)
 	c.Outside = Describe(outside(c))
+	r.beside(ctx)
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
 		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
 			len(opt.At)))
@@ -128,6 +135,11 @@ func (r *run) moment(ctx context.Context, number int) {
 	}
 	m.Waits = r.s.End()
 	settle(ctx, m.Dumps)
+	for _, pid := range others(m.Waits, pids) {
+		for tid, c := range read(pid) {
+			m.Counters[tid] = hang.Span{Before: c, After: c}
+		}
+	}
 	for pid, threads := range before {
 		after := threads
 		if slices.Contains(sampled, pid) {

@@ -42,6 +42,8 @@ func (s *sampler) Sample(ctx context.Context, pid int, tids []int) (*profile.Dum
 	return &profile.Dump{Process: profile.Process{PID: pid}, Threads: []profile.Thread{{TID: pid, State: "S"}}}, nil
 }
 
+func (s *sampler) Asleep(context.Context, int) (*profile.Dump, error) { return nil, nil }
+
 func (s *sampler) End() *profile.Waits {
 	s.calls = append(s.calls, "end")
 	return &profile.Waits{}

@@ -79,6 +79,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	case tables == nil:
 		return nil, nil
 	}
+	defer tables.dynamic.Forget()
 	layout, err := heap.Read(tables.constant)
 	switch {
 	case errors.Is(err, heap.ErrNotV8):

@@ -1,4 +1,4 @@
-package cmd
+package publish
 
 import (
 	"bytes"
@@ -9,42 +9,39 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/report/ci"
 )
 
 // publish hands what was written to the CI system, and says where it is.
-func (r *hangReport) publish(log io.Writer, l *ci.Log) {
+func (r *Report) publish(log io.Writer, l *ci.Log, fate Fate) {
 	var files []ci.File
 	if r.folder != nil {
 		files = append(files, ci.File{Kind: ci.Report, Path: r.folder.Path()})
-		if r.system == ci.Azure {
+		if r.o.System == ci.Azure {
 			files = append(files, ci.File{Kind: ci.Markdown, Path: filepath.Join(r.folder.Path(), "hang.md")})
 		}
 	}
-	if path, err := filepath.Abs(r.o.junit); r.o.junit != "" && err == nil {
+	if path, err := filepath.Abs(r.o.JUnit); r.o.JUnit != "" && err == nil {
 		files = append(files, ci.File{Kind: ci.JUnitXML, Path: path})
 	}
 	if err := ci.WriteFiles(log, r.commands(), files); err != nil {
-		r.complain(err)
+		r.m.Complain(err)
 	}
-	switch r.system {
-	case ci.GitHub:
-		r.stepSummary(l)
-	case ci.Buildkite:
+	r.stepSummary(l)
+	if fate != Open {
 		r.annotate(l)
 	}
 }
 
-// stepSummary adds the verdict to the summary of the step.
-func (r *hangReport) stepSummary(l *ci.Log) {
-	path := os.Getenv("GITHUB_STEP_SUMMARY")
-	if path == "" {
+// stepSummary adds the verdict to the summary of the step of GitHub.
+func (r *Report) stepSummary(l *ci.Log) {
+	path := r.m.Getenv("GITHUB_STEP_SUMMARY")
+	if r.o.System != ci.GitHub || path == "" {
 		return
 	}
-	err := func() error {
+	err := r.timed(func() error {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
 		if err != nil {
 			return fmt.Errorf("open step summary: %w", err)
@@ -59,9 +56,9 @@ func (r *hangReport) stepSummary(l *ci.Log) {
 		}
 		_, err = f.Write(text.Bytes())
 		return errors.Join(err, f.Close())
-	}()
+	})
 	if err != nil {
-		r.complain(err)
+		r.complain("write step summary", err)
 	}
 }
 
@@ -69,47 +66,29 @@ func (r *hangReport) stepSummary(l *ci.Log) {
 const forAgent = 5 * time.Second
 
 // annotate gives the verdict to Buildkite's agent. Where there is none, the log has it.
-func (r *hangReport) annotate(l *ci.Log) {
+func (r *Report) annotate(l *ci.Log) {
+	if r.o.System != ci.Buildkite {
+		return
+	}
 	agent, err := exec.LookPath("buildkite-agent")
 	if err != nil {
 		return
 	}
-	var text bytes.Buffer
+	var text, out bytes.Buffer
 	if err := ci.WriteSummary(&text, l, 0); err != nil {
-		r.complain(err)
+		r.m.Complain(err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), forAgent)
 	defer cancel()
 	c := exec.CommandContext(ctx, agent, "annotate", "--style", l.Annotations[0].Level.Style(), "--context",
 		"fpstack")
-	c.Stdin, c.WaitDelay = &text, time.Second
-	if out, err := c.CombinedOutput(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) || ctx.Err() != nil {
-			r.complain(fmt.Errorf("annotate the build: buildkite-agent: %w: %s", err, bytes.TrimSpace(out)))
-		}
+	c.Stdin, c.Stdout, c.Stderr, c.WaitDelay = &text, &out, &out, time.Second
+	if err = r.m.Helper(c); err == nil {
+		err = c.Wait()
 	}
-}
-
-// passed says in the file of --junit that the command ended by itself.
-func (a *app) passed(o *reportOptions, command []string, began time.Time) {
-	if o.junit == "" {
-		return
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || ctx.Err() != nil {
+		r.m.Complain(fmt.Errorf("annotate the build: buildkite-agent: %w: %s", err, bytes.TrimSpace(out.Bytes())))
 	}
-	r := &hangReport{app: a, o: o}
-	r.writeJUnit(&ci.Test{Name: strings.Join(command, " "), Time: began, Seconds: time.Since(began).Seconds()})
-}
-
-// jobDeadline is the one that the CI system sets, and is said; 0 if it sets none.
-func (a *app) jobDeadline() time.Duration {
-	limit, ok := ci.Deadline(os.Getenv, time.Now())
-	if !ok {
-		a.complain(errors.New("--deadline auto: no variable says how long this job may take " +
-			"(CI_JOB_TIMEOUT of GitLab, " +
-			"BUILDKITE_TIMEOUT, TEST_TIMEOUT of Bazel): there is no deadline"))
-		return 0
-	}
-	fmt.Fprintf(a.stderr, "fpstack: --deadline %s\n", &limit)
-	return limit.After
 }
