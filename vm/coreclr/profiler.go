@@ -17,8 +17,8 @@ import (
 // Source: docs/design/coreclr/profiling, "Loading the profiler"; CoCreateProfiler in src/coreclr/vm/eetoprofinterface*.
 const profilerEntry = "DllGetClassObject"
 
-// findProfiler looks for a profiler among the libraries that are mapped and were not looked at yet. A core is not asked:
-// that would want files which no stack needs.
+// findProfiler looks for a profiler among the libraries that are mapped and were not looked at yet. A core is not
+// asked: that would want files which no stack needs.
 func (r *Runtime) findProfiler(set *module.Set) {
 	if r.looked == nil {
 		return
