@@ -20,8 +20,8 @@ func (p *pieces) ReadPieces(all []snapshot.Piece) error {
 	p.calls++
 	for i := range all {
 		all[i].Got = 0
-		if b, ok := p.memory.Bytes(all[i].Addr, len(all[i].Data)); ok { // an error would be an allocation
-			all[i].Got = copy(all[i].Data, b)
+		if p.memory.Holds(all[i].Addr, len(all[i].Data)) { // an error would be an allocation
+			all[i].Got, _ = p.memory.ReadMem(all[i].Data, all[i].Addr)
 		}
 	}
 	return nil
